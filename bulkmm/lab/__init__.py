@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Stock kernels in virtual machines: before and after in one boot."""
