@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Backends, each in a file of its own; private to core/. */
+#ifndef BMM_BACKENDS_H
+#define BMM_BACKENDS_H
+
+#include "bmm.h"
+
+extern const struct bmm_backend bmm_generic;
+#ifdef __x86_64__
+extern const struct bmm_backend bmm_x86_plain;
+extern const struct bmm_backend bmm_x86_movnti;
+#endif
+
+#endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Plain C for any architecture: the reference that the others are tested by. */
+#include "../backends.h"
+
+static bool supported(void)
+{
+	return true;
+}
+
+static void stamp(void *dst, const struct bmm_image *image, size_t count)
+{
+	size_t words = image->size / 8;
+	bmm_word *out = dst;
+	size_t n, w;
+
+	for (n = 0; n < count; n++)
+		for (w = 0; w < words; w++)
+			*out++ = image->word[w] + n * image->step[w];
+}
+
+static void copy(void *dst, const void *src, size_t len)
+{
+	bmm_memcpy(dst, src, len);
+}
+
+static void drain(void)
+{
+}
+
+const struct bmm_backend bmm_generic = {
+	.name = "generic",
+	.flags = BMM_CACHED,
+	.supported = supported,
+	.stamp = stamp,
+	.copy = copy,
+	.drain = drain,
+};

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Learn, verify, predict.
+ *
+ * Nothing here knows what a struct page holds. Word w of record r of unit u is
+ * predicted to be
+ *
+ *	image(r)[w] + u * unit_step(r)[w]
+ *
+ * where the records from the first repeating one on share one image that may
+ * also step by a constant inside the unit (the page->virtual of some 32-bit
+ * layouts; zero on every kernel with a virtual memmap). The first two units
+ * give images and steps; all learned units must match what they predict.
+ */
+#include "learn.h"
+
+static const bmm_word *record_at(const void *base,
+				 const struct bmm_geometry *g, size_t unit,
+				 size_t record)
+{
+	return (const bmm_word *)((const char *)base + unit * g->stride +
+				  record * g->record);
+}
+
+static bool same_record(const bmm_word *rec, const struct bmm_image *image)
+{
+	uint64_t differ = 0;
+	size_t w;
+
+	for (w = 0; w < image->size / 8; w++)
+		differ |= rec[w] ^ image->word[w];
+	return !differ;
+}
+
+/* Moves an image @n records (or units) on, or back for a negative @n. */
+static void advance(struct bmm_image *image, uint64_t n)
+{
+	size_t w;
+
+	if (!image->stepping)
+		return;
+	for (w = 0; w < image->size / 8; w++)
+		image->word[w] += n * image->step[w];
+}
+
+/* Sets layout->tail (but for its words) and layout->heads from unit 0. */
+static int find_tail(struct bmm_layout *layout, const void *base)
+{
+	const struct bmm_geometry *g = &layout->geometry;
+	size_t first = g->records - 1;
+	struct bmm_image now;
+
+	/* The step inside a unit; two records alone would fit any line. */
+	bmm_image_init(&now, record_at(base, g, 0, first), NULL, g->record);
+	if (g->records >= 3) {
+		bmm_image_init(&now, record_at(base, g, 0, first - 1),
+			       record_at(base, g, 0, first), g->record);
+		advance(&now, 1);
+	}
+	layout->tail = now;
+
+	for (; first; first--) {
+		advance(&now, -1ULL);
+		if (!same_record(record_at(base, g, 0, first - 1), &now))
+			break;
+	}
+	if (first > BMM_LAYOUT_HEADS) {
+		layout->differs = first - 1;
+		return -BMM_EUNLIKE;
+	}
+	layout->heads = (unsigned int)first;
+	return 0;
+}
+
+/* Words of record @r of unit @unit, for @r up to and including the heads. */
+static void words_of_unit(struct bmm_image *out, const struct bmm_layout *l,
+			  unsigned int r, uint64_t unit)
+{
+	const struct bmm_image *image = &l->image[r];
+	size_t w;
+
+	for (w = 0; w < image->size / 8; w++)
+		out->word[w] = image->word[w] + unit * image->step[w];
+}
+
+static int verify_unit(struct bmm_layout *l, const void *base, size_t unit)
+{
+	const struct bmm_geometry *g = &l->geometry;
+	struct bmm_image now = l->tail;
+	size_t r;
+
+	for (r = 0; r < g->records; r++) {
+		if (r <= l->heads)
+			words_of_unit(&now, l, (unsigned int)r, unit);
+		else
+			advance(&now, 1);
+		if (!same_record(record_at(base, g, unit, r), &now)) {
+			l->differs = unit * g->records + r;
+			return -BMM_EUNLIKE;
+		}
+	}
+	return 0;
+}
+
+static int verify(struct bmm_layout *layout, const void *base, size_t units)
+{
+	size_t u;
+	int err = 0;
+
+	for (u = 0; u < units && !err; u++)
+		err = verify_unit(layout, base, u);
+	return err;
+}
+
+/**
+ * bmm_learn() - learn the layout of an array from its first units, and verify
+ * @layout:   result; about 3 KB, so not for a kernel stack
+ * @base:     first record of unit 0, 8-byte aligned
+ * @geometry: how units lie in memory
+ * @units:    units that are there to learn from, at least BMM_LEARN_UNITS
+ *
+ * Only reads @base. Every byte of all @units is compared with its prediction.
+ *
+ * Return: 0; -BMM_EINVAL for a geometry out of range; -BMM_EUNLIKE if the
+ * units do not follow one layout (@layout->differs says where).
+ */
+int bmm_learn(struct bmm_layout *layout, const void *base,
+	      const struct bmm_geometry *geometry, size_t units)
+{
+	const struct bmm_geometry *g = geometry;
+	unsigned int r;
+	int err;
+
+	if (units < BMM_LEARN_UNITS || !g->records || g->stride % 8 ||
+	    (uintptr_t)base % 8 || g->stride / g->records < g->record)
+		return -BMM_EINVAL;
+	err = bmm_image_init(&layout->image[0], base, NULL, g->record);
+	if (err)
+		return err;
+
+	layout->geometry = *g;
+	err = find_tail(layout, base);
+	if (err)
+		return err;
+	for (r = 0; r <= layout->heads; r++)
+		bmm_image_init(&layout->image[r], record_at(base, g, 0, r),
+			       record_at(base, g, 1, r), g->record);
+	return verify(layout, base, units);
+}
+
+/**
+ * bmm_layout_stamp() - write units as learned
+ * @layout:  from a bmm_learn() that returned 0
+ * @backend: which stores to use; the caller drains with the same one
+ * @base:    first record of unit 0 (the array, not where to start)
+ * @first:   first unit to write
+ * @units:   how many
+ *
+ * Each record is written once, whole, in ascending order; what lies between
+ * the records of a unit and the next unit is not touched. Ordering as
+ * bmm_stamp().
+ */
+void bmm_layout_stamp(const struct bmm_layout *layout,
+		      const struct bmm_backend *backend, void *base,
+		      uint64_t first, size_t units)
+{
+	const struct bmm_geometry *g = &layout->geometry;
+	char *p = (char *)base + first * g->stride;
+	struct bmm_image head = { .size = layout->tail.size };
+	struct bmm_image tail = layout->tail;
+	unsigned int r;
+
+	/* Units of one record without gaps are one run. */
+	if (g->records == 1 && g->stride == g->record) {
+		bmm_image_at(&tail, &layout->image[0], first);
+		backend->stamp(p, &tail, units);
+		return;
+	}
+	for (; units; units--, first++, p += g->stride) {
+		for (r = 0; r < layout->heads; r++) {
+			words_of_unit(&head, layout, r, first);
+			backend->stamp(p + r * g->record, &head, 1);
+		}
+		words_of_unit(&tail, layout, r, first);
+		backend->stamp(p + r * g->record, &tail, g->records - r);
+	}
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Public entry points: check what the caller gave, then hand over to the
+ * backend in force.
+ */
+#include "bmm.h"
+
+static bool image_valid(const struct bmm_image *image)
+{
+	return image->size >= BMM_RECORD_MIN && image->size <= BMM_RECORD_MAX &&
+	       !(image->size % 8);
+}
+
+/**
+ * bmm_image_init() - make an image from one record, or from two that follow
+ *                    each other
+ * @image:  result
+ * @record: the first record
+ * @next:   the record after it, from which the step of each word is taken;
+ *          NULL when all records are equal to @record
+ * @size:   bytes of a record: a multiple of 8, BMM_RECORD_MIN to
+ *          BMM_RECORD_MAX
+ *
+ * Return: 0, or -BMM_EINVAL for a @size out of range (@image is untouched).
+ */
+int bmm_image_init(struct bmm_image *image, const void *record,
+		   const void *next, size_t size)
+{
+	const bmm_word *first = record, *second = next ? next : record;
+	size_t w;
+
+	if (size < BMM_RECORD_MIN || size > BMM_RECORD_MAX || size % 8)
+		return -BMM_EINVAL;
+
+	*image = (struct bmm_image){ .size = (uint32_t)size };
+	for (w = 0; w < size / 8; w++) {
+		image->word[w] = first[w];
+		image->step[w] = second[w] - first[w];
+		if (image->step[w])
+			image->stepping |= 1U << w;
+	}
+	return 0;
+}
+
+/**
+ * bmm_image_at() - the image of a run that starts @n records later
+ * @out:   result; may be @image itself
+ * @image: image of record 0
+ * @n:     how many records (or units, if that is what the step counts) later
+ */
+void bmm_image_at(struct bmm_image *out, const struct bmm_image *image,
+		  uint64_t n)
+{
+	size_t w;
+
+	if (out != image)
+		*out = *image;
+	for (w = 0; w < image->size / 8; w++)
+		out->word[w] = image->word[w] + n * image->step[w];
+}
+
+/**
+ * bmm_stamp() - write @count records that follow from one image
+ * @dst:   first record, 8-byte aligned; written in ascending order, and not
+ *         one byte outside @count * image->size
+ * @image: what to write; held in registers where the record is 64 bytes
+ * @count: number of records; 0 is a no-op
+ *
+ * Weakly ordered until bmm_drain(). May be preempted and migrated: a context
+ * switch drains the CPU it leaves.
+ *
+ * The idea of stamping struct pages from a template instead of building each
+ * is that of the "memmap template" series on the Linux memory management
+ * list (2026); keeping the image in registers rather than refreshing a
+ * template in memory is this project's (docs/figures.md has the difference).
+ *
+ * Return: 0, or -BMM_EINVAL (nothing written) for a misaligned @dst or an
+ * image that bmm_image_init() did not make.
+ */
+int bmm_stamp(void *dst, const struct bmm_image *image, size_t count)
+{
+	if (!count)
+		return 0;
+	if (!image_valid(image) || (uintptr_t)dst % 8)
+		return -BMM_EINVAL;
+	bmm_backend()->stamp(dst, image, count);
+	return 0;
+}
+
+/**
+ * bmm_copy_streaming() - copy data that is written once and not read soon
+ * @dst: destination, any alignment
+ * @src: source, any alignment; must not overlap @dst
+ * @len: bytes; 0 is a no-op
+ *
+ * Goes around the cache only if @dst and @len let the whole transfer be
+ * non-temporal (@dst and @len multiples of 8, or 4 bytes at a multiple of 4);
+ * an ordinary copy otherwise, because a line written half this way and half
+ * that way costs more than either. Weakly ordered until bmm_drain().
+ */
+void bmm_copy_streaming(void *dst, const void *src, size_t len)
+{
+	if (len)
+		bmm_backend()->copy(dst, src, len);
+}
+
+/**
+ * bmm_drain() - wait until all streaming stores of this CPU are visible
+ *
+ * Must stand between a streaming operation and the first access to, or
+ * publication of, what it wrote.
+ */
+void bmm_drain(void)
+{
+	bmm_backend()->drain();
+}
