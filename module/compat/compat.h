@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Older kernels made to look like the newest. Each shim says which kernel
+ * changed what; the probes are in probe.mk.
+ */
+#ifndef BMM_COMPAT_H
+#define BMM_COMPAT_H
+
+#include <linux/memremap.h>
+#include <linux/mm.h>
+#include <linux/page-isolation.h>
+
+/*
+ * 6.18 ("mm/page_isolation: make page isolation a standalone bit") renamed
+ * the initialising variant and gave it a flag to isolate the pageblock.
+ */
+#ifdef BMM_HAVE_INIT_PAGEBLOCK
+#define BMM_PAGEBLOCK_SYMBOL "init_pageblock_migratetype"
+typedef void bmm_pageblock_fn(struct page *page, enum migratetype type,
+			      bool isolate);
+#define bmm_pageblock_args(page, type) page, type, false
+#else
+#define BMM_PAGEBLOCK_SYMBOL "set_pageblock_migratetype"
+typedef void bmm_pageblock_fn(struct page *page, int type);
+#define bmm_pageblock_args(page, type) page, type
+#endif
+
+/* 6.18 dropped the second argument, a pgmap to start searching from. */
+static inline struct dev_pagemap *bmm_get_dev_pagemap(unsigned long pfn)
+{
+#ifdef BMM_HAVE_GET_DEV_PAGEMAP_PFN
+	return get_dev_pagemap(pfn);
+#else
+	return get_dev_pagemap(pfn, NULL);
+#endif
+}
+
+#endif

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What the kernel being built against has, asked of its headers and never of
+# its version: distributions backport.
+
+bmm-has = $(if $(shell grep -s $(2) $(srctree)/include/linux/$(3)),-D$(1))
+
+bmm-probes := \
+	$(call bmm-has,BMM_HAVE_INIT_PAGEBLOCK,init_pageblock_migratetype,page-isolation.h) \
+	$(call bmm-has,BMM_HAVE_GET_DEV_PAGEMAP_PFN,"get_dev_pagemap(unsigned long pfn);",memremap.h)

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /sys/kernel/bulkmm: one directory a path, one value a file. Settings that
+ * have choices list them all with the one in force in brackets, and refuse
+ * any other with one line that names the valid ones.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cleanup.h>
+#include <linux/module.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+
+#include "control.h"
+
+static const char *const mode_names[BMM_MODES] = { "off", "on" };
+
+/**
+ * bmm_parse_mode() - a mode by its name
+ * @text: the name, a trailing newline allowed
+ *
+ * Return: enum bmm_mode, or -EINVAL after a line that lists the valid names.
+ */
+int bmm_parse_mode(const char *text)
+{
+	int mode = sysfs_match_string(mode_names, text);
+
+	if (mode < 0)
+		pr_err("unknown mode '%.*s': valid are off, on\n",
+		       min((int)strcspn(text, "\n"), 16), text);
+	return mode;
+}
+
+/* Appends a choice to a list in a page-sized or smaller buffer. */
+static size_t add_choice(char *buf, size_t size, size_t at, const char *name,
+			 bool chosen)
+{
+	return at + scnprintf(buf + at, size - at, chosen ? "%s[%s]" : "%s%s",
+			      at ? " " : "", name);
+}
+
+static size_t list_modes(const struct bmm_path *path, char *buf, size_t size)
+{
+	size_t at = 0;
+	int m;
+
+	for (m = 0; m < BMM_MODES; m++)
+		at = add_choice(buf, size, at, mode_names[m],
+				m == READ_ONCE(path->mode));
+	return at;
+}
+
+static size_t list_backends(const struct bmm_path *path, char *buf,
+			    size_t size)
+{
+	const struct bmm_backend *chosen = bmm_path_backend(path);
+	size_t at = 0, i;
+
+	for (i = 0; i < bmm_backends_nr; i++)
+		if (bmm_backends[i]->supported())
+			at = add_choice(buf, size, at, bmm_backends[i]->name,
+					bmm_backends[i] == chosen);
+	return at;
+}
+
+static ssize_t mode_show(struct bmm_path *path, unsigned int reason, char *buf)
+{
+	size_t at = list_modes(path, buf, PAGE_SIZE);
+
+	return sysfs_emit_at(buf, at, "\n") + at;
+}
+
+static ssize_t mode_store(struct bmm_path *path, const char *buf, size_t len)
+{
+	int mode = bmm_parse_mode(buf);
+
+	if (mode >= 0)
+		mode = bmm_path_set_mode(path, mode);
+	return mode < 0 ? mode : len;
+}
+
+static ssize_t backend_show(struct bmm_path *path, unsigned int reason,
+			    char *buf)
+{
+	size_t at = list_backends(path, buf, PAGE_SIZE);
+
+	return sysfs_emit_at(buf, at, "\n") + at;
+}
+
+/* "fastest" gives the choice back to bulkmm. */
+static ssize_t backend_store(struct bmm_path *path, const char *buf, size_t len)
+{
+	const struct bmm_backend *found = NULL;
+	int name = strcspn(buf, "\n");
+	char valid[64];
+
+	if (!sysfs_streq(buf, "fastest")) {
+		found = bmm_backend_find(buf, name);
+		if (!found) {
+			list_backends(path, valid, sizeof(valid));
+			pr_err("%s: unknown backend '%.*s': valid are fastest %s\n",
+			       path->name, min(name, 16), buf, valid);
+			return -EINVAL;
+		}
+	}
+	WRITE_ONCE(path->forced, found);
+	return len;
+}
+
+static ssize_t hook_show(struct bmm_path *path, unsigned int reason, char *buf)
+{
+	int state = READ_ONCE(path->hook.state);
+
+	return sysfs_emit(buf, "%d %s: %s\n", state, path->hook.symbol,
+			  bmm_hook_why(state));
+}
+
+static ssize_t hits_show(struct bmm_path *path, unsigned int reason, char *buf)
+{
+	return sysfs_emit(buf, "%lld\n", atomic64_read(&path->hits));
+}
+
+static ssize_t bytes_show(struct bmm_path *path, unsigned int reason, char *buf)
+{
+	return sysfs_emit(buf, "%lld\n", atomic64_read(&path->bytes));
+}
+
+static ssize_t ns_show(struct bmm_path *path, unsigned int reason, char *buf)
+{
+	return sysfs_emit(buf, "%lld\n", atomic64_read(&path->ns));
+}
+
+static ssize_t inflight_show(struct bmm_path *path, unsigned int reason,
+			     char *buf)
+{
+	return sysfs_emit(buf, "%ld\n", bmm_path_inflight(path));
+}
+
+static ssize_t reason_show(struct bmm_path *path, unsigned int reason,
+			   char *buf)
+{
+	return sysfs_emit(buf, "%lld\n",
+			  atomic64_read(&path->fallbacks[reason]));
+}
+
+#define BMM_FILE(_name, _mode, _store)                                        \
+	static struct bmm_attribute _name##_attr = {                          \
+		.attr = { .name = #_name, .mode = (_mode) },                  \
+		.show = _name##_show,                                         \
+		.store = (_store),                                            \
+	}
+
+BMM_FILE(mode, 0644, mode_store);
+BMM_FILE(backend, 0644, backend_store);
+BMM_FILE(hook, 0444, NULL);
+BMM_FILE(hits, 0444, NULL);
+BMM_FILE(bytes, 0444, NULL);
+BMM_FILE(ns, 0444, NULL);
+BMM_FILE(inflight, 0444, NULL);
+
+static struct attribute *path_attrs[] = {
+	&mode_attr.attr,  &backend_attr.attr, &hook_attr.attr,
+	&hits_attr.attr,  &bytes_attr.attr,   &ns_attr.attr,
+	&inflight_attr.attr, NULL,
+};
+ATTRIBUTE_GROUPS(path);
+
+static struct bmm_attribute *to_bmm(struct attribute *attr)
+{
+	return container_of(attr, struct bmm_attribute, attr);
+}
+
+static struct bmm_path *to_path(struct kobject *kobj)
+{
+	return container_of(kobj, struct bmm_path, kobj);
+}
+
+static ssize_t path_show(struct kobject *kobj, struct attribute *attr,
+			 char *buf)
+{
+	return to_bmm(attr)->show(to_path(kobj), to_bmm(attr)->reason, buf);
+}
+
+static ssize_t path_store(struct kobject *kobj, struct attribute *attr,
+			  const char *buf, size_t len)
+{
+	if (!to_bmm(attr)->store)
+		return -EIO;
+	return to_bmm(attr)->store(to_path(kobj), buf, len);
+}
+
+static const struct sysfs_ops path_sysfs_ops = {
+	.show = path_show,
+	.store = path_store,
+};
+
+/* The paths are static: nothing to free, but the kobject core insists. */
+static void path_release(struct kobject *kobj)
+{
+}
+
+static const struct kobj_type path_ktype = {
+	.release = path_release,
+	.sysfs_ops = &path_sysfs_ops,
+	.default_groups = path_groups,
+};
+
+static struct kobject *root;
+
+static ssize_t version_show(struct kobject *kobj, struct kobj_attribute *attr,
+			    char *buf)
+{
+	return sysfs_emit(buf, "%s\n", THIS_MODULE->version);
+}
+
+static struct kobj_attribute version_attr = __ATTR_RO(version);
+
+static void fill_reasons(struct bmm_path *path)
+{
+	unsigned int i;
+
+	for (i = 0; i < BMM_REASONS && path->reasons[i]; i++) {
+		struct bmm_attribute *file = &path->reason_attr[i];
+
+		sysfs_attr_init(&file->attr);
+		file->attr.name = path->reasons[i];
+		file->attr.mode = 0444;
+		file->show = reason_show;
+		file->reason = i;
+		path->reason_attrs[i] = &file->attr;
+	}
+	path->reason_group.name = "fallbacks";
+	path->reason_group.attrs = path->reason_attrs;
+}
+
+/**
+ * bmm_control_add() - show a path in sysfs
+ * @path: the path, initialised
+ *
+ * Return: 0 or a negative errno, nothing left behind.
+ */
+int bmm_control_add(struct bmm_path *path)
+{
+	int err;
+
+	err = kobject_init_and_add(&path->kobj, &path_ktype, root, "%s",
+				   path->name);
+	if (err)
+		goto put;
+	fill_reasons(path);
+	err = sysfs_create_group(&path->kobj, &path->reason_group);
+	if (err)
+		goto put;
+	return 0;
+put:
+	kobject_put(&path->kobj);
+	return err;
+}
+
+/**
+ * bmm_control_remove() - take a path out of sysfs
+ * @path: the path; when this returns no reader or writer is inside
+ */
+void bmm_control_remove(struct bmm_path *path)
+{
+	sysfs_remove_group(&path->kobj, &path->reason_group);
+	kobject_put(&path->kobj);
+}
+
+/**
+ * bmm_control_init() - make /sys/kernel/bulkmm
+ *
+ * Return: 0 or a negative errno.
+ */
+int bmm_control_init(void)
+{
+	int err;
+
+	root = kobject_create_and_add("bulkmm", kernel_kobj);
+	if (!root)
+		return -ENOMEM;
+	err = sysfs_create_file(root, &version_attr.attr);
+	if (err)
+		kobject_put(root);
+	return err;
+}
+
+/** bmm_control_exit() - remove /sys/kernel/bulkmm */
+void bmm_control_exit(void)
+{
+	kobject_put(root);
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The faults of a test build; see faults.h. */
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/string.h>
+
+#include "faults.h"
+
+static char fault[32];
+module_param_string(fault, fault, sizeof(fault), 0644);
+MODULE_PARM_DESC(fault, "test build: the fault to provoke, one of unverified, nomem, tracepoint, slow (default: none)");
+
+static char fault_symbol[64];
+module_param_string(fault_symbol, fault_symbol, sizeof(fault_symbol), 0444);
+MODULE_PARM_DESC(fault_symbol, "test build: a kernel symbol to treat as missing (default: none)");
+
+bool bmm_fault(const char *name)
+{
+	return sysfs_streq(fault, name);
+}
+
+bool bmm_fault_symbol(const char *symbol)
+{
+	return !strcmp(fault_symbol, symbol);
+}
+
+/* Widens the window for an unload or a switch in the middle of the work. */
+void bmm_fault_delay(void)
+{
+	if (bmm_fault("slow"))
+		msleep(20);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Faults that a stock machine does not offer, provoked in a test build
+ * (BMM_FAULTS=1). In a normal build every question is answered "no" at
+ * compile time.
+ */
+#ifndef BMM_FAULTS_H
+#define BMM_FAULTS_H
+
+#include <linux/types.h>
+
+#ifdef BMM_FAULTS
+bool bmm_fault(const char *fault);
+bool bmm_fault_symbol(const char *symbol);
+void bmm_fault_delay(void);
+#else
+static inline bool bmm_fault(const char *fault)
+{
+	return false;
+}
+
+static inline bool bmm_fault_symbol(const char *symbol)
+{
+	return false;
+}
+
+static inline void bmm_fault_delay(void)
+{
+}
+#endif
+
+#endif

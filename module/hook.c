@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Taking a function over, and giving it back.
+ *
+ * The kernel's ftrace site at the function's entry is turned into a direct
+ * call of a trampoline of ours (register_ftrace_direct()). The trampoline
+ * either returns into the original body or drops that return address and
+ * jumps to the handler. The handler reaches the original by a static call to
+ * the instruction behind the site: a direct call, so that neither IBT nor
+ * the hook itself stands in the way.
+ */
+#include <linux/kernel.h>
+#include <linux/uaccess.h>
+
+#include "hook.h"
+#include "symbols.h"
+
+/* x86: ftrace patches a five-byte NOP into a call, opcode 0xe8. */
+#define CALL_OPCODE 0xe8
+
+static bool site_is_patched(unsigned long site)
+{
+	u8 opcode = 0;
+
+	return !copy_from_kernel_nofault(&opcode, (void *)site, 1) &&
+	       opcode == CALL_OPCODE;
+}
+
+/**
+ * bmm_hook_attach() - take the function over
+ * @hook: the hook, not attached; its threshold decides what happens at once
+ *
+ * Context: process; callers serialise.
+ * Return: 0, or a negative errno, also left in @hook->state, which
+ * bmm_hook_why() explains. Nothing is changed on failure.
+ */
+int bmm_hook_attach(struct bmm_hook *hook)
+{
+	unsigned long trampoline = (unsigned long)hook->trampoline;
+	long site = bmm_symbol_entry(hook->symbol);
+	int err;
+
+	if (IS_ERR_VALUE(site)) {
+		err = site;
+		goto out;
+	}
+	err = ftrace_set_filter_ip(&hook->ops, site, 0, 0);
+	if (err)
+		goto out;
+
+	/* The original must be reachable before the first call arrives. */
+	hook->set_original(site + MCOUNT_INSN_SIZE);
+	err = register_ftrace_direct(&hook->ops, trampoline);
+	if (err) {
+		ftrace_free_filter(&hook->ops);
+		goto out;
+	}
+	if (!site_is_patched(site)) {
+		bmm_hook_detach(hook);
+		err = -ENXIO;
+	}
+out:
+	hook->state = err;
+	return err;
+}
+
+/**
+ * bmm_hook_detach() - give the function back
+ * @hook: the hook; a no-op if it is not attached
+ *
+ * Calls that are under way go on: the caller waits for them (bmm_path_exit())
+ * before the module's text may go.
+ */
+void bmm_hook_detach(struct bmm_hook *hook)
+{
+	if (hook->state)
+		return;
+	unregister_ftrace_direct(&hook->ops, (unsigned long)hook->trampoline,
+				 true);
+	hook->state = -ENODEV;
+}
+
+/**
+ * bmm_hook_why() - the state of a hook in words
+ * @state: as struct bmm_hook has it
+ *
+ * Return: a phrase for the log and for sysfs.
+ */
+const char *bmm_hook_why(int state)
+{
+	switch (state) {
+	case 0:
+		return "attached";
+	case -EBUSY:
+		return "another live patch or direct trampoline has the function";
+	case -ENOENT:
+		return "the kernel has no such function (renamed or inlined)";
+	case -EADDRNOTAVAIL:
+		return "the kernel has several functions of this name";
+	case -ENODEV:
+		return "not attached";
+	case -EINVAL:
+		return "the kernel does not allow to trace the function";
+	case -ENXIO:
+		return "the patch site is not where it was expected";
+	case -EOPNOTSUPP:
+		return "the kernel's configuration rules it out";
+	default:
+		return "ftrace refused";
+	}
+}

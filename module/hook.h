@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef BMM_HOOK_H
+#define BMM_HOOK_H
+
+#include <linux/ftrace.h>
+
+#define BMM_HOOK_PASS ULONG_MAX	/* no request is this large */
+
+/**
+ * struct bmm_hook - one kernel function taken over
+ * @symbol:       its name
+ * @trampoline:   assembly entry (x86/trampoline.S)
+ * @threshold:    requests of this size and above go to the handler, smaller
+ *                ones straight into the original body; BMM_HOOK_PASS sends
+ *                all to the original. The trampoline reads it.
+ * @set_original: points the static call to the original at an address
+ * @ops:          the ftrace registration
+ * @state:        0 while attached, else the negative errno of the last try
+ *                (-ENODEV before the first)
+ */
+struct bmm_hook {
+	const char *symbol;
+	void (*trampoline)(void);
+	unsigned long *threshold;
+	void (*set_original)(unsigned long address);
+	struct ftrace_ops ops;
+	int state;
+};
+
+int bmm_hook_attach(struct bmm_hook *hook);
+void bmm_hook_detach(struct bmm_hook *hook);
+const char *bmm_hook_why(int state);
+
+#endif

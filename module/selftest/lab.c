@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * bulkmm_lab: a clock and a judge, independent of the module under test.
+ *
+ * debugfs bulkmm_lab/calls		times of memmap_init_zone_device()
+ *	   bulkmm_lab/snapshot, compare, flip	struct pages, byte for byte
+ */
+#include <linux/module.h>
+
+#include "lab.h"
+
+static struct dentry *dir;
+
+static int __init bmm_lab_init(void)
+{
+	int err;
+
+	dir = debugfs_create_dir("bulkmm_lab", NULL);
+	err = bmm_timer_init(dir);
+	if (err)
+		goto out_dir;
+	err = bmm_snapshot_init(dir);
+	if (err)
+		goto out_timer;
+	err = bmm_squat_init();
+	if (err)
+		goto out_snapshot;
+	return 0;
+
+out_snapshot:
+	bmm_snapshot_exit();
+out_timer:
+	bmm_timer_exit();
+out_dir:
+	debugfs_remove(dir);
+	return err;
+}
+
+static void __exit bmm_lab_exit(void)
+{
+	debugfs_remove(dir);
+	bmm_squat_exit();
+	bmm_snapshot_exit();
+	bmm_timer_exit();
+}
+
+module_init(bmm_lab_init);
+module_exit(bmm_lab_exit);
+
+MODULE_DESCRIPTION("bulkmm lab: timer and struct page comparison for tests");
+MODULE_AUTHOR("the bulkmm authors");
+MODULE_LICENSE("GPL");

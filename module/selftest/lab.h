@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef BMM_LAB_H
+#define BMM_LAB_H
+
+#include <linux/debugfs.h>
+
+int bmm_timer_init(struct dentry *dir);
+void bmm_timer_exit(void);
+
+int bmm_snapshot_init(struct dentry *dir);
+void bmm_snapshot_exit(void);
+
+int bmm_squat_init(void);
+void bmm_squat_exit(void);
+
+#endif

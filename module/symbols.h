@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef BMM_SYMBOLS_H
+#define BMM_SYMBOLS_H
+
+long bmm_symbol_entry(const char *symbol);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Entered by a direct call from the ftrace site of the function taken over.
+ * On the stack: the return address into the original body, above it the
+ * caller's. All argument registers are live; only flags may change.
+ *
+ * One comparison serves as switch and as size filter. Small or switched off:
+ * return into the original body. Else drop our return address and jump to
+ * the handler, which then looks to its caller as if called directly. The
+ * unwinder sees a function entry at both places, hence the two hints.
+ */
+#include <linux/linkage.h>
+#include <asm/unwind_hints.h>
+
+.macro BMM_TRAMPOLINE name handler threshold size
+SYM_CODE_START(\name)
+	UNWIND_HINT_FUNC
+	ENDBR
+	cmpq	\threshold(%rip), \size
+	jb	1f
+	addq	$8, %rsp
+	UNWIND_HINT_FUNC
+	jmp	\handler
+1:	UNWIND_HINT_FUNC
+	RET
+SYM_CODE_END(\name)
+.endm
+
+	.text
+
+/* memmap_init_zone_device(zone, start_pfn, nr_pages, pgmap) */
+BMM_TRAMPOLINE bmm_memmap_trampoline bmm_memmap_handler \
+	       bmm_memmap_threshold %rdx
