@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* A random order that a seed repeats. */
+#include "bench.h"
+
+/* xorshift64*: enough for orders, and the same on every machine. */
+static uint64_t next(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1dULL;
+}
+
+/**
+ * order_shuffle() - a new random order
+ * @order: numbers to shuffle
+ * @n:     how many
+ * @state: of the generator, never 0
+ */
+void order_shuffle(size_t *order, size_t n, uint64_t *state)
+{
+	for (; n > 1; n--) {
+		size_t other = (size_t)((next(state) >> 32) % n);
+		size_t keep = order[n - 1];
+
+		order[n - 1] = order[other];
+		order[other] = keep;
+	}
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The kernel's slow path, modelled: every struct page is built from nothing.
+ *
+ * Checked against the machine code of Debian's 6.12 kernel for x86-64, where
+ * one call a page is left of __init_zone_device_page() and
+ * __init_single_page(): the zeroing of words that are written later is
+ * optimised away, the list head is written and then overwritten by the
+ * pagemap, the reserved bit is set in memory, and the pagemap's type is
+ * looked at again for every page. The ftrace patch site of the call is left
+ * out.
+ *
+ * Kernels that mitigate speculative return stack overflow (AMD Zen 1 to 4)
+ * return by way of a thunk whose RET is mispredicted on purpose, once for
+ * every page here. "rebuild" returns plainly; "rebuild-saferet" is the same
+ * function returning through such a thunk.
+ */
+#include "bench.h"
+#include "page.h"
+
+struct pagemap model_pagemap = { .type = TYPE_FS_DAX };
+
+#define WRITE_ONCE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
+
+static inline void set_reserved(struct model_page *page)
+{
+#ifdef __x86_64__
+	/* The kernel's __set_bit() is this instruction. */
+	__asm__ volatile("btsq %1, %0"
+			 : "+m"(page->flags)
+			 : "i"(PAGE_RESERVED)
+			 : "memory");
+#else
+	page->flags |= 1ULL << PAGE_RESERVED;
+#endif
+}
+
+/* By words, as the kernel does: most of these the compiler then leaves out. */
+static inline void zero_page(struct model_page *page)
+{
+	bmm_word *word = (bmm_word *)page;
+
+	word[7] = 0;
+	word[6] = 0;
+	word[5] = 0;
+	word[4] = 0;
+	word[3] = 0;
+	word[2] = 0;
+	word[1] = 0;
+	word[0] = 0;
+}
+
+static inline void init_single(struct model_page *page, uint64_t zone,
+			       uint64_t node)
+{
+	zero_page(page);
+	page->flags |= zone << PAGE_ZONE_SHIFT;
+	page->flags |= node << PAGE_NODE_SHIFT;
+	WRITE_ONCE(page->refcount, 1);
+	WRITE_ONCE(page->mapcount, -1);
+	page->flags |= PAGE_CPUPID;
+	WRITE_ONCE(page->lru.next, &page->lru);
+	WRITE_ONCE(page->lru.prev, &page->lru);
+}
+
+static inline void init_device_page(struct model_page *page, uint64_t zone,
+				    uint64_t node, struct pagemap *pgmap)
+{
+	init_single(page, zone, node);
+	set_reserved(page);
+	page->pgmap = pgmap;
+	page->zone_device_data = NULL;
+	if (pgmap->type == TYPE_PRIVATE || pgmap->type == TYPE_COHERENT)
+		WRITE_ONCE(page->refcount, 0);
+}
+
+static __attribute__((__noinline__)) void
+init_plain(struct model_page *page, uint64_t node, struct pagemap *pgmap)
+{
+	init_device_page(page, ZONE_DEVICE_NR, node, pgmap);
+}
+
+/* One page built the slow way: what templates and images start from. */
+void rebuild_page(void *page, uint64_t pfn)
+{
+	(void)pfn; /* no bit of it is kept where the memmap is virtual */
+	init_plain(page, 0, &model_pagemap);
+}
+
+typedef void (*init_fn)(struct model_page *page, uint64_t node,
+			struct pagemap *pgmap);
+
+static inline __attribute__((__always_inline__)) void
+build_all(struct model_page *page, size_t count, init_fn init)
+{
+	uint64_t pfn, end = FIRST_PFN + count, node = 0;
+	struct pagemap *pgmap = &model_pagemap;
+
+	/* Not known when compiling. */
+	__asm__ volatile("" : "+r"(node), "+r"(pgmap));
+	for (pfn = FIRST_PFN; pfn < end; pfn++, page++) {
+		init(page, node, pgmap);
+		if (!(pfn % SECTION_PAGES))
+			barrier(); /* where the kernel reschedules */
+	}
+}
+
+void rebuild_run(const struct variant *self, void *base, size_t count)
+{
+	(void)self;
+	build_all(base, count, init_plain);
+}
+
+#ifdef __x86_64__
+/* The compiler's name for the thunk; the return address pushed last is bait. */
+__asm__(".pushsection .text\n"
+	".balign 64\n"
+	"__x86_return_thunk:\n\t"
+	"call 1f\n\t"
+	"ud2\n"
+	"1:\tlea 8(%rsp), %rsp\n\t"
+	"ret\n\t"
+	"int3\n"
+	".popsection");
+
+static __attribute__((__noinline__, __function_return__("thunk-extern"))) void
+init_saferet(struct model_page *page, uint64_t node, struct pagemap *pgmap)
+{
+	init_device_page(page, ZONE_DEVICE_NR, node, pgmap);
+}
+
+void rebuild_saferet_run(const struct variant *self, void *base, size_t count)
+{
+	(void)self;
+	build_all(base, count, init_saferet);
+}
+#endif
