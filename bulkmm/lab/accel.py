@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""KVM or TCG: KVM counts only where a guest really boots under it.
+
+A /dev/kvm that opens proves nothing (in some containers and nested machines
+ordinary guests hang), so a guest is tried for a few seconds, once per boot of
+the host.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bulkmm.errors import BulkmmError
+from bulkmm.lab import image, vm
+
+if TYPE_CHECKING:
+    from bulkmm.lab.kernels import Kernel
+    from bulkmm.lab.progress import Progress
+
+CHOICES = ("auto", "kvm", "tcg")
+PROBE_SECONDS = 6
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def choose(wish: str, kernel: Kernel, base: Path, progress: Progress) -> str:
+    """Return "kvm" or "tcg" for what the user asked for."""
+    if wish == "tcg":
+        return "tcg"
+    problem = _remembered(kernel, base, progress)
+    if not problem:
+        return "kvm"
+    if wish == "kvm":
+        raise BulkmmError(f"KVM cannot be used here: {problem}")
+    progress.note(f"accelerator: TCG, for KVM cannot be used here: {problem}")
+    return "tcg"
+
+
+def _remembered(kernel: Kernel, base: Path, progress: Progress) -> str:
+    """Return what is wrong with KVM, probing once per boot of the host."""
+    if not Path("/dev/kvm").exists():
+        return "no /dev/kvm"
+    memory = kernel.root.var / "kvm.json"
+    boot = BOOT_ID.read_text(encoding="ascii").strip()
+    if memory.is_file():
+        known = json.loads(memory.read_text())
+        if known["boot"] == boot:
+            return str(known["problem"])
+    with progress.step("trying a guest under KVM"):
+        problem = _probe(kernel, base)
+    memory.write_text(json.dumps({"boot": boot, "problem": problem}))
+    return problem
+
+
+def _probe(kernel: Kernel, base: Path) -> str:
+    with vm.run_directory(kernel.root, keep=False) as run:
+        initramfs = image.initramfs(kernel.root, base, run, "finish 0\n", [])
+        guest = vm.Guest(kernel.image, initramfs, memory=512, accel="kvm")
+        try:
+            vm.boot(guest, kernel.root, run, PROBE_SECONDS)
+        except BulkmmError as error:
+            return str(error).splitlines()[0].split(";")[0].rstrip(":")
+    return ""

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Building the module for a stock kernel, inside the root."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.lab.child import ChildError
+from bulkmm.lab.paths import PROJECT, content_key, made_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bulkmm.lab.kernels import Kernel
+    from bulkmm.lab.progress import Progress
+
+PRODUCTS = ("bulkmm.ko", "selftest/bulkmm_lab.ko")
+SOURCE = {".c", ".h", ".S", ".mk"}
+DEFINE = re.compile(r"[A-Z][A-Z0-9_]*(=[A-Za-z0-9_]+)?")
+
+
+def check_defines(defines: list[str]) -> list[str]:
+    """Return make variables for NAME or NAME=VALUE, refusing other forms."""
+    for define in defines:
+        if not DEFINE.fullmatch(define):
+            raise UsageError(f"bad define {define}: give NAME or NAME=VALUE")
+    return sorted(d if "=" in d else f"{d}=1" for d in defines)
+
+
+def sources() -> list[Path]:
+    """Return the files the module is built from."""
+    found = []
+    for top in ("module", "core"):
+        for file in (PROJECT / top).rglob("*"):
+            made = file.name.endswith(".mod.c")  # by a build in the tree
+            if not made and (file.suffix in SOURCE or file.name == "Kbuild"):
+                found.append(file)
+    return found
+
+
+def ensure(
+    kernel: Kernel, defines: list[str], progress: Progress, *, strict: bool = False
+) -> Path:
+    """Return the directory with the built modules; strict refuses warnings."""
+    kinds = [f"{file.relative_to(PROJECT)}" for file in sources()]
+    key = content_key(sources(), kernel.release, *sorted(kinds), *defines)
+    built = kernel.root.var / "build" / f"{kernel.release}-{key}"
+    said = built / "output"
+    if not built.is_dir():
+        with progress.step(f"building the module for {kernel.release}"):
+            _build(kernel, built, defines)
+    if strict and "warning:" in (output := said.read_text(encoding="utf-8")):
+        raise BulkmmError(f"the module builds with warnings:\n{output}")
+    return built / "module"
+
+
+def _build(kernel: Kernel, built: Path, defines: list[str]) -> None:
+    with made_whole(built) as part:
+        for file in sources():
+            to = part / file.relative_to(PROJECT)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, to)
+        where = kernel.root.inner(part / "module")
+        make = ["make", "-j2", "-C", kernel.headers, f"M={where}", "W=1"]
+        try:
+            said = kernel.root.run([*make, *defines, "modules"], 300)
+        except ChildError as error:
+            raise BulkmmError(
+                f"the module does not build for {kernel.release}:\n{error.output}"
+            ) from error
+        for product in PRODUCTS:
+            if not (part / "module" / product).is_file():
+                raise BulkmmError(f"the build made no {product}:\n{said}")
+        (part / "output").write_text(said, encoding="utf-8")
+    _forget_old(built)
+
+
+def _forget_old(built: Path, keep: int = 8) -> None:
+    """Keep only the latest builds: each holds a copy of its sources."""
+    builds = sorted(built.parent.iterdir(), key=lambda path: path.stat().st_mtime)
+    for old in builds[:-keep]:
+        shutil.rmtree(old)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Child processes that never outlive the lab.
+
+A child runs in a session of its own, so that Ctrl-C reaches the lab alone,
+which then kills the child's whole group. Should the lab itself be killed,
+the kernel ends the child (parent-death signal) and ``--kill-child`` ends what
+the child had started in its process name space.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import contextmanager, suppress
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING
+
+from bulkmm.errors import BulkmmError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "LC_ALL": "C.UTF-8",
+    "HOME": "/root",
+    "DEBIAN_FRONTEND": "noninteractive",
+}
+TIED = ("setpriv", "--pdeathsig", "SIGKILL")
+ALONE = (*TIED, "unshare", "--mount", "--pid", "--fork", "--kill-child")
+
+
+@contextmanager
+def started(
+    argv: Sequence[str], output: IO[str], env: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """Start a child whose whole group is killed when the block is left."""
+    try:
+        child = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**ENVIRONMENT, **(env or {})},
+            start_new_session=True,
+            text=True,
+        )
+    except FileNotFoundError as error:
+        raise BulkmmError(f"{error.filename} is not installed") from error
+    try:
+        yield child
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def run(
+    argv: Sequence[str],
+    limit: float,
+    env: Mapping[str, str] | None = None,
+) -> str:
+    """Run a child to its end and return its output; raise if it fails."""
+    with TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+        with started(argv, output, env) as child:
+            code = _waited(child, limit)
+        output.seek(0)
+        said = output.read()
+    if code:
+        raise ChildError(argv, code, said)
+    return said
+
+
+def _waited(child: subprocess.Popen[str], limit: float) -> int | None:
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        with suppress(subprocess.TimeoutExpired):
+            return child.wait(0.5)
+    return -1
+
+
+class ChildError(BulkmmError):
+    """A child process failed; carries what it said."""
+
+    def __init__(self, argv: Sequence[str], code: int | None, output: str) -> None:
+        lines = output.strip().splitlines() or ["(it said nothing)"]
+        how = "ran out of time" if code == -1 else f"failed with code {code}"
+        name = next((a for a in argv[len(ALONE) :] if "/" not in a), argv[0])
+        super().__init__(f"{name} {how}: {lines[-1]}")
+        self.output = output

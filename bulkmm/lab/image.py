@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the guest boots: a base initramfs per kernel, and a small one per run.
+
+The kernel accepts several archives one after the other, so that the base
+(busybox, ndctl, mke2fs, the kernel's own modules) is made once and only our
+modules and the job are packed for each run. Nothing is compressed: under
+emulation unpacking costs more than loading.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+from bulkmm.lab.kernels import module_name, with_dependencies
+from bulkmm.lab.paths import GUEST, content_key, made_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bulkmm.lab.kernels import Kernel
+    from bulkmm.lab.progress import Progress
+    from bulkmm.lab.root import Root
+
+TOOLS = ("/usr/bin/ndctl", "/usr/sbin/mke2fs")
+HELPER = "bmmguest"
+COMPILE = ("gcc-14", "-static", "-O2", "-Wall", "-Wextra", "-Werror")
+# the order of names inside an archive is fixed, and so is its content
+PACK = 'cd "$1" && find . | LC_ALL=C sort | cpio -o -H newc --quiet -F "$2"'
+COPY = 'to=$1 && shift && cp -L --parents "$@" "$to"'
+
+
+def ensure_base(kernel: Kernel, modules: tuple[str, ...], progress: Progress) -> Path:
+    """Return the base initramfs of a kernel with these modules in it."""
+    root = kernel.root
+    scripts = [path for path in GUEST.iterdir() if path.is_file()]
+    key = content_key(scripts, kernel.release, *modules)
+    made = root.var / "image" / f"{kernel.release}-{key}"
+    if not made.is_dir():
+        with progress.step("packing the guest"), made_whole(made) as part:
+            tree = part / "tree"
+            _fill(kernel, tree, modules)
+            pack(root, tree, part / "base.cpio")
+            shutil.rmtree(tree)
+    return made / "base.cpio"
+
+
+def _fill(kernel: Kernel, tree: Path, modules: tuple[str, ...]) -> None:
+    root = kernel.root
+    bare = ("bin", "dev", "lib/bmm", "lib/modules", "etc")
+    for name in bare:
+        (tree / name).mkdir(parents=True)
+    helper = root.inner(tree / "bin" / HELPER)
+    shutil.copy(GUEST / f"{HELPER}.c", tree)
+    source = root.inner(tree / f"{HELPER}.c")
+    root.run([*COMPILE, "-o", helper, source])
+    (tree / f"{HELPER}.c").unlink()
+    wanted = [*TOOLS, *_libraries(root)]
+    root.run(["sh", "-c", COPY, "sh", root.inner(tree), *wanted])
+    shutil.copy(root.path / "usr/bin/busybox", tree / "bin/busybox")
+    (tree / "bin/sh").symlink_to("busybox")
+    for script in GUEST.glob("*.sh"):
+        shutil.copy(script, tree / "lib/bmm")
+    shutil.copy(GUEST / "init", tree / "init")
+    (tree / "init").chmod(0o755)
+    for module in with_dependencies(kernel, modules):
+        _add_module(kernel, module, tree / "lib/modules")
+
+
+def _libraries(root: Root) -> list[str]:
+    """Return the shared libraries of the guest's tools, the loader included."""
+    said = root.run(["ldd", *TOOLS])
+    return sorted(set(re.findall(r"(/\S+\.so\S*) \(0x", said)))
+
+
+def _add_module(kernel: Kernel, module: str, to: Path) -> None:
+    """Unpack one of the kernel's modules under its plain name."""
+    inner = kernel.root.inner(kernel.modules / module)
+    out = kernel.root.inner(to / f"{module_name(module)}.ko")
+    tool = "xz -dc" if module.endswith(".xz") else "cat"
+    kernel.root.run(["sh", "-c", f'{tool} "$1" >"$2"', "sh", inner, out])
+
+
+def pack(root: Root, tree: Path, archive: Path) -> None:
+    """Pack a tree below the root into an archive below the root."""
+    root.run(["sh", "-c", PACK, "sh", root.inner(tree), root.inner(archive)])
+
+
+def initramfs(root: Root, base: Path, run: Path, job: str, modules: list[Path]) -> Path:
+    """Return the whole initramfs of a run: the base, our modules, the job."""
+    tree = run / "tree"
+    (tree / "lib/modules").mkdir(parents=True)
+    for module in modules:
+        shutil.copy(module, tree / "lib/modules")
+    (tree / "job").write_text(job, encoding="ascii")
+    pack(root, tree, run / "job.cpio")
+    whole = run / "initramfs.cpio"
+    with whole.open("wb") as out:
+        for part in (base, run / "job.cpio"):
+            out.write(part.read_bytes())
+    shutil.rmtree(tree)
+    return whole

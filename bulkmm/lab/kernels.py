@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Stock Debian kernels: which release, its packages, unpacked in the root.
+
+Packages are unpacked, not installed: an installed kernel would build an
+initramfs, and nothing here boots the root itself. The release that a series
+(6.12) stood for is remembered, so a second run needs no network.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.lab.child import ChildError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bulkmm.lab.progress import Progress
+    from bulkmm.lab.root import Root
+
+SERIES = ("6.12", "7.3")
+RELEASE = re.compile(r"\d+\.\d+\.\d+\+deb13(?:\.\d+)?-cloud-amd64")
+HEADERS = "linux-headers-"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that lies unpacked in the root."""
+
+    root: Root
+    release: str
+
+    @property
+    def modules(self) -> Path:
+        """Return the directory of its modules."""
+        return self.root.path / "usr/lib/modules" / self.release
+
+    @property
+    def headers(self) -> str:
+        """Return where the root's programs find what modules build against."""
+        return f"/usr/src/linux-headers-{self.release}"
+
+    @property
+    def image(self) -> Path:
+        """Return the image to boot: classic packages have it in /boot."""
+        boot = self.root.path / f"boot/vmlinuz-{self.release}"
+        return boot if boot.is_file() else self.modules / "vmlinuz.unsigned"
+
+
+def check_name(name: str) -> None:
+    """Refuse what is neither a supported series nor a full release."""
+    if name not in SERIES and not RELEASE.fullmatch(name):
+        raise UsageError(
+            f"unknown kernel {name}: give {' or '.join(SERIES)}, "
+            "or a full release such as 6.12.107+deb13-cloud-amd64"
+        )
+
+
+def ensure(root: Root, name: str, progress: Progress) -> Kernel:
+    """Return the kernel that a series or release names, fetched if need be."""
+    remembered = root.var / "kernels" / f"{name}.json"
+    if remembered.is_file():
+        return Kernel(root, json.loads(remembered.read_text())["release"])
+    try:
+        kernel = _fetched(root, name, progress)
+    except ChildError:
+        # versions move: an index of last week names what the mirror dropped
+        with progress.step("refreshing the package index"):
+            _update(root)
+        kernel = _fetched(root, name, progress)
+    remembered.parent.mkdir(exist_ok=True)
+    remembered.write_text(json.dumps({"release": kernel.release}))
+    return kernel
+
+
+def _update(root: Root) -> None:
+    try:
+        root.run(["apt-get", "update", "-q"], 300)
+    except ChildError as error:
+        raise BulkmmError(f"no network for the package index: {error}") from error
+
+
+def _fetched(root: Root, name: str, progress: Progress) -> Kernel:
+    known = set(root.run(["apt-cache", "pkgnames", "linux-"]).split())
+    kernel = Kernel(root, _release(known, name))
+    if (kernel.modules / "modules.dep").is_file():
+        return kernel
+    with progress.step(f"fetching kernel {kernel.release}"):
+        _unpack(root, _packages(known, kernel.release), kernel)
+    return kernel
+
+
+def _release(known: set[str], name: str) -> str:
+    """Return the newest release in the index that a name stands for."""
+    releases = sorted(
+        (n.removeprefix(HEADERS) for n in known if n.startswith(HEADERS)),
+        key=lambda release: [int(n) for n in re.findall(r"\d+", release)],
+    )
+    usable = [r for r in releases if RELEASE.fullmatch(r)]
+    matching = [r for r in usable if name in (r, r[: r.rindex(".", 0, r.index("+"))])]
+    if not matching:
+        raise UsageError(
+            f"unknown kernel {name}: the index has {', '.join(usable) or 'none'}"
+        )
+    return matching[-1]
+
+
+def _packages(known: set[str], release: str) -> list[str]:
+    """Return the packages of a release: 7.x splits what 6.12 has in one."""
+    version = release.removesuffix("-cloud-amd64")
+    wanted = [
+        f"linux-image-{release}-unsigned",
+        f"linux-binary-unsigned-{release}",
+        f"linux-modules-{release}",
+        f"linux-base-{release}",
+        f"linux-headers-{release}",
+        f"linux-headers-{version}-common",
+        f"linux-kbuild-{version}",
+    ]
+    return [name for name in wanted if name in known]
+
+
+def _unpack(root: Root, names: list[str], kernel: Kernel) -> None:
+    debs = root.var / "debs"
+    shutil.rmtree(debs, ignore_errors=True)
+    debs.mkdir()
+    script = 'cd "$1" && shift && apt-get -q -o APT::Sandbox::User=root download "$@"'
+    try:
+        root.run(["sh", "-c", script, "sh", root.inner(debs), *names], 600)
+        for deb in sorted(debs.glob("*.deb")):
+            # --keep-directory-symlink: /lib is a link in a merged /usr
+            root.run(["sh", "-c", _UNPACK, "sh", root.inner(deb)], 300)
+        root.run(["depmod", kernel.release])
+    finally:
+        shutil.rmtree(debs)
+    if not kernel.image.is_file():
+        raise BulkmmError(f"the packages of {kernel.release} hold no kernel image")
+
+
+_UNPACK = 'dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C /'
+
+
+def with_dependencies(kernel: Kernel, names: tuple[str, ...]) -> list[str]:
+    """Return the modules to load for these, in load order, as paths.
+
+    Names that are built in need nothing; unknown ones are an error.
+    """
+    needs: dict[str, list[str]] = {}
+    for line in (kernel.modules / "modules.dep").read_text().splitlines():
+        path, _, needed = line.partition(":")
+        # the deepest is listed last, and has to be loaded first
+        needs[module_name(path)] = [*reversed(needed.split()), path]
+    built_in = (kernel.modules / "modules.builtin").read_text().split()
+    there = {module_name(path) for path in built_in}
+    order: dict[str, None] = {}
+    for name in names:
+        if name not in needs and name not in there:
+            raise BulkmmError(f"kernel {kernel.release} has no module {name}")
+        order.update(dict.fromkeys(needs.get(name, ())))
+    return list(order)
+
+
+def module_name(module: str) -> str:
+    """Return the name that the kernel gives to a module's file."""
+    return PurePath(module).name.partition(".")[0].replace("-", "_")

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Where the lab finds its own files, and where it keeps what it made."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bulkmm.errors import BulkmmError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from bulkmm.lab.progress import Progress
+
+PROJECT = Path(__file__).resolve().parents[2]
+GUEST = PROJECT / "lab" / "guest"
+PACKAGES = PROJECT / "lab" / "root-packages.txt"
+
+
+def cache_dir() -> Path:
+    """Return the cache directory; it need not exist."""
+    if named := os.environ.get("BULKMM_CACHE"):
+        return Path(named).absolute()
+    if xdg := os.environ.get("XDG_CACHE_HOME"):
+        return Path(xdg).absolute() / "bulkmm"
+    return Path.home() / ".cache" / "bulkmm"
+
+
+def need_sources() -> None:
+    """Refuse to go on outside a checkout: the lab builds from its sources."""
+    for part in (GUEST, PACKAGES, PROJECT / "module", PROJECT / "core"):
+        if not part.exists():
+            raise BulkmmError(f"the lab runs from a source checkout: no {part}")
+
+
+def need_space(need: int, what: str) -> None:
+    """Refuse to begin what the cache's file system has no room for."""
+    cache = cache_dir()
+    free = shutil.disk_usage(cache).free
+    if free < need:
+        raise BulkmmError(
+            f"no disk space for {what}: {need / 1e9:.1f} GB are needed in {cache}, "
+            f"{free / 1e9:.1f} GB are free (BULKMM_CACHE names another place)"
+        )
+
+
+def content_key(files: Iterable[Path], *extra: str) -> str:
+    """Return a short hash of files' names and contents and of some words."""
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    for word in extra:
+        digest.update(word.encode() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def locked(progress: Progress) -> Iterator[Path]:
+    """Hold the cache: two runs would disturb each other's timings anyway."""
+    cache = cache_dir()
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        lock = (cache / "lock").open("w", encoding="ascii")
+    except OSError as error:
+        raise BulkmmError(f"the cache {cache} cannot be made: {error}") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress.note("waiting for another lab run to finish")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield cache
+
+
+@contextmanager
+def made_whole(path: Path) -> Iterator[Path]:
+    """Make a directory under a ``.part`` name; it gets its name when done."""
+    part = path.with_name(path.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    try:
+        yield part
+        part.rename(path)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The persistent-memory scenarios: the job written, its report understood.
+
+The host decides everything that is decided by chance or by size (the order
+of the arms, where to compare), so that the guest only obeys and the seed in
+the result is enough to repeat a run.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bulkmm.errors import GuestError, UsageError
+from bulkmm.results import Check
+
+if TYPE_CHECKING:
+    from bulkmm.lab.scenario import Scenario
+    from bulkmm.lab.vm import Outcome
+
+MIB = 1 << 20
+SECTION = 128 * MIB
+FULL_SIZE = 100 << 30
+COMPARE_ALL = 8 << 30  # up to this size every bind of `on` is compared
+STRUCT_PAGE = 64
+PAGE = 4096
+ARMS = ("absent", "off", "on")
+ALIGNS = {"4K": 4096, "2M": 2 * MIB, "1G": 1 << 30}
+MAPS = ("dev", "mem")
+UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+BACKEND = re.compile(r"[a-z][a-z0-9_-]{0,30}")
+FIRST = "first"  # labels of binds that are no samples
+PROOF = "proof"
+FLIPPED_WORD = 5
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user may choose of a persistent-memory scenario."""
+
+    size: int = FULL_SIZE
+    rounds: int = 5
+    align: str = "2M"
+    map: str = "dev"
+    backend: str = ""
+    break_one_word: bool = False
+    seed: int = field(default_factory=lambda: random.SystemRandom().getrandbits(32))
+
+
+def parse_size(text: str) -> int:
+    """Return bytes for a size such as 100G; refuse what no device can have."""
+    found = re.fullmatch(r"([0-9]+)([KMGT])(?:i?B)?", text, re.IGNORECASE)
+    if not found:
+        raise UsageError(f"bad size {text}: give a number and M, G or T, as in 100G")
+    size = int(found[1]) * UNITS[found[2].upper()]
+    if size < SECTION:
+        raise UsageError(f"size {text} is below a section: at least 128M")
+    if size % (2 * MIB):
+        raise UsageError(f"size {text} is no multiple of 2M")
+    if size > UNITS["T"]:
+        raise UsageError(f"size {text} is above the 1T that a guest is given")
+    return size
+
+
+def check_options(options: Options) -> None:
+    """Refuse what does not fit together."""
+    if options.rounds < 1:
+        raise UsageError(f"{options.rounds} rounds measure nothing: give 1 or more")
+    if options.backend and not BACKEND.fullmatch(options.backend):
+        raise UsageError(f"bad backend name {options.backend}")
+    least = 2 * ALIGNS[options.align]
+    if options.align == "1G" and options.size < least:
+        raise UsageError("alignment 1G needs a size of at least 2G")
+
+
+def job(scenario: Scenario, options: Options, modules: list[str]) -> str:
+    """Return the guest's job: words of lab/guest/pmem.sh, one a line."""
+    align = options.align if scenario.mode == "devdax" else "2M"
+    lines = [
+        f"BACKEND={options.backend}",
+        f"modules {' '.join(modules)}",
+        "modules bulkmm_lab",
+        f"mark {scenario.name} begins",
+        *(["arm off", "arm absent"] if options.backend else []),
+        f"namespace {scenario.mode} {options.map} {align}",
+        "bind absent reference",
+        "snapshot",
+        "unbind",
+    ]
+    every = options.size <= COMPARE_ALL
+    compared = False
+    for number, arm in _order(options):
+        lines += [f"bind {arm} round"]
+        if arm == "on" and (every or not compared):
+            lines += [f"compare round-{number}"]
+            compared = True
+        lines += ["unbind"]
+    lines += _proof(break_it=options.break_one_word)
+    lines += ["arm absent", "must rmmod bulkmm_lab"]
+    return "\n".join(lines) + "\n"
+
+
+def _order(options: Options) -> list[tuple[int, str]]:
+    """Return (round, arm) in the random order of this seed."""
+    chance = random.Random(options.seed)  # noqa: S311
+    return [
+        (number, arm)
+        for number in range(options.rounds)
+        for arm in chance.sample(ARMS, len(ARMS))
+    ]
+
+
+def _proof(*, break_it: bool) -> list[str]:
+    """Return the last bind: compared, shown to be comparable, and used."""
+    lines = [f"bind on {PROOF}"]
+    if break_it:
+        return [*lines, "flip", "compare broken-on-purpose", "unbind"]
+    lines += ["compare last", "flip", "compare flipped", "flip", "compare restored"]
+    return [*lines, "use_device", "unbind"]
+
+
+def samples(outcome: Outcome, key: str) -> dict[str, list[float]]:
+    """Return the samples of each arm, in the order taken."""
+    taken: dict[str, list[float]] = {arm: [] for arm in ARMS}
+    for bind in outcome.of("bind"):
+        if bind["label"] == "round":
+            taken[bind["arm"]].append(float(bind[key]))
+    return taken
+
+
+def first_bind(outcome: Outcome) -> float:
+    """Return the function's time in the first bring-up."""
+    return float(next(b["ns"] for b in outcome.of("bind") if b["label"] == FIRST))
+
+
+def written(scenario: Scenario, options: Options, outcome: Outcome) -> int:
+    """Return the bytes of struct pages that one bring-up writes.
+
+    With the memory map in ordinary memory, the kernel shares the tails of a
+    compound page: two pages of 64 struct pages each are real (HVO).
+    """
+    pages = int(outcome.of("bind")[0]["pages"])
+    unit = ALIGNS[options.align] // PAGE if scenario.mode == "devdax" else 1
+    real = 2 * PAGE // STRUCT_PAGE
+    if options.map == "mem" and unit > real:
+        pages = pages // unit * real
+    return pages * STRUCT_PAGE
+
+
+def checks(options: Options, outcome: Outcome) -> list[Check]:
+    """Return every verdict of a run."""
+    found = [_compared(c) for c in outcome.of("compare")]
+    if not options.break_one_word:
+        found.append(_used(outcome))
+    return [*found, _counted(options, outcome)]
+
+
+def _compared(event: dict[str, Any]) -> Check:
+    """Return the verdict of one comparison; "flipped" must find one word."""
+    label, verdict = event["label"], event["verdict"]
+    said = dict(re.findall(r"(\w+)=(\w+)", verdict))
+    try:
+        pages, words = int(said["pages"]), int(said["words_differ"])
+        blocks = int(said["pageblocks_differ"])
+    except (KeyError, ValueError) as error:
+        raise GuestError(f"the comparison said {verdict!r}") from error
+    name = f"struct pages identical ({label})"
+    ok = pages > 0 and words == 0 and blocks == 0
+    if label == "flipped":
+        name = "a flipped word is seen"
+        place = int(said["first_word"]) == FLIPPED_WORD
+        ok = pages > 0 and words == 1 and blocks == 0 and place
+    detail = f"{pages} pages, {words} words and {blocks} pageblocks differ"
+    if words:
+        detail += (
+            f"; first: PFN {said['first_pfn']} word {said['first_word']}, "
+            f"was {said['was']}, is {said['is']}"
+        )
+    return Check(name, ok, detail)
+
+
+def _used(outcome: Outcome) -> Check:
+    used = outcome.of("used")
+    proved = int(used[0]["bytes"]) if used else 0
+    return Check("device used afterwards", proved > 0, f"{proved} bytes read back")
+
+
+def _counted(options: Options, outcome: Outcome) -> Check:
+    """Compare the module's counters with the binds it was asked for."""
+    hits = sum(int(c["hits"]) for c in outcome.of("counters"))
+    wanted = options.rounds + 1
+    fallbacks = fallback_counts(outcome)
+    wrong = {k: v for k, v in fallbacks.items() if v and k != "off"}
+    listed = ", ".join(f"{k} {v}" for k, v in wrong.items()) or "none"
+    return Check(
+        "counters",
+        hits == wanted and not wrong,
+        f"{hits} hits of {wanted}, unexpected fallbacks: {listed}",
+    )
+
+
+def fallback_counts(outcome: Outcome) -> dict[str, int]:
+    """Return how often the original served, by reason."""
+    total: dict[str, int] = {}
+    for counters in outcome.of("counters"):
+        for key, value in counters.items():
+            if key.startswith("fallback_"):
+                reason = key.removeprefix("fallback_")
+                total[reason] = total.get(reason, 0) + int(value)
+    return total

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Progress on stderr: a spinner on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.status import Status
+
+SLOW = 1.0  # seconds; what was quicker than this is not worth a line
+
+
+class Progress:
+    """Says what is being done, and what it took."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.status: Status | None = None
+
+    def note(self, text: str) -> None:
+        """Show a line that stays."""
+        self.console.print(text, markup=False)
+
+    def detail(self, text: str) -> None:
+        """Show how far the running step is (on a terminal only)."""
+        if self.status:
+            self.status.update(text)
+
+    @contextmanager
+    def step(self, text: str) -> Iterator[None]:
+        """Show a step while it runs, and its duration if it took any."""
+        start = time.monotonic()
+        if self.console.is_terminal:
+            with self.console.status(text) as self.status:
+                yield
+            self.status = None
+        else:
+            self.note(f"{text} ...")
+            yield
+        spent = time.monotonic() - start
+        if spent > SLOW:
+            self.note(f"{text}: {spent:.1f} s")

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The Debian root that builds the module, runs QEMU and becomes the guest.
+
+One root serves all three. It is made by mmdebstrap in the cache, keyed by
+its package list and suite, and entered in a private mount and process name
+space, so that nothing stays mounted or running afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bulkmm.errors import BulkmmError
+from bulkmm.lab import child
+from bulkmm.lab.paths import PACKAGES, content_key, made_whole, need_space
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bulkmm.lab.progress import Progress
+
+SUITE = "trixie"
+SUITES = (SUITE, f"{SUITE}-updates", f"{SUITE}-backports")
+SPACE = 2_500_000_000  # root, two kernels with headers, and what is built
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+# what the host's apt needs to reach its mirror, the root's apt needs too
+APT_OPTIONS = (
+    "Acquire::Check-Valid-Until",
+    "Acquire::Check-Date",
+    "Acquire::http::Proxy",
+    "Acquire::https::Proxy",
+)
+
+
+@dataclass(frozen=True)
+class Root:
+    """A Debian root; ``var`` is where the lab keeps its own things in it."""
+
+    path: Path
+
+    @property
+    def var(self) -> Path:
+        """Return the lab's own directory in the root."""
+        return self.path / "var/lib/bulkmm"
+
+    def inner(self, path: Path) -> str:
+        """Return a path below the root as the root's programs see it."""
+        return f"/{path.relative_to(self.path)}"
+
+    def enter(self, argv: Sequence[str]) -> list[str]:
+        """Return the command that runs a command in the root."""
+        proc = f"--mount-proc={self.path}/proc"
+        return [*child.ALONE, proc, "chroot", str(self.path), *argv]
+
+    def run(
+        self,
+        argv: Sequence[str],
+        limit: float = 300,
+        env: Mapping[str, str] | None = None,
+    ) -> str:
+        """Run a command in the root and return what it said."""
+        return child.run(self.enter(argv), limit, env)
+
+
+def packages() -> list[str]:
+    """Return the packages of the root."""
+    lines = PACKAGES.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def apt_source() -> tuple[str, Path | None]:
+    """Return the Debian mirror and the keyring of the host's apt."""
+    mirror, keyring = _host_source()
+    mirror = os.environ.get("BULKMM_DEBIAN_MIRROR", mirror)
+    if named := os.environ.get("BULKMM_DEBIAN_KEYRING"):
+        keyring = Path(named)
+    if not mirror:
+        raise BulkmmError(
+            "apt names no Debian mirror here: set BULKMM_DEBIAN_MIRROR to its URL"
+        )
+    if keyring and not keyring.is_file():
+        raise BulkmmError(f"the keyring {keyring} does not exist")
+    return mirror, keyring
+
+
+def _host_source() -> tuple[str, Path | None]:
+    if not shutil.which("apt-get"):
+        return "", KEYRING if KEYRING.is_file() else None
+    fields = "$(LABEL)|$(REPO_URI)|$(SOURCESENTRY)"
+    said = child.run(
+        ["apt-get", "indextargets", "--format", fields, "Created-By: Packages"], 30
+    )
+    rows = sorted(
+        (
+            line.split("|")
+            for line in said.splitlines()
+            if line.count("|") == fields.count("|")
+        ),
+        key=lambda row: row[0] != "Debian",
+    )
+    if not rows:
+        return "", KEYRING if KEYRING.is_file() else None
+    _, mirror, entry = rows[0]
+    return mirror, _signed_by(Path(entry.rsplit(":", 1)[0]))
+
+
+def _signed_by(entry: Path) -> Path | None:
+    """Return the keyring a sources file names, else Debian's own."""
+    text = entry.read_text(encoding="utf-8") if entry.is_file() else ""
+    named = re.search(r"signed-by\s*[:=]\s*(/[^\s\],]+)", text, re.IGNORECASE)
+    keyring = Path(named[1]) if named else KEYRING
+    return keyring if keyring.is_file() else None
+
+
+def _apt_options() -> list[str]:
+    said = child.run(["apt-config", "dump"], 30)
+    return [li for li in said.splitlines() if li.split(" ")[0] in APT_OPTIONS]
+
+
+def _mmdebstrap(to: Path, mirror: str, keyring: Path | None) -> list[str]:
+    argv = [*child.ALONE, "--mount-proc", "mmdebstrap", "--mode=root"]
+    argv += ["--variant=apt", "--skip=cleanup/apt/lists"]
+    argv += [f"--aptopt={option}" for option in _apt_options()]
+    argv += [f"--keyring={keyring}"] if keyring else []
+    argv += [f"--include={','.join(packages())}", SUITE, str(to)]
+    return argv + [f"deb {mirror} {suite} main" for suite in SUITES]
+
+
+def ensure(cache: Path, progress: Progress) -> Root:
+    """Return the root, made now if the cache has none for this package list."""
+    key = content_key([PACKAGES], *SUITES)
+    root = Root(cache / f"root-{key}")
+    for left in cache.glob("*.part"):  # of a run that was killed
+        shutil.rmtree(left)
+    if root.path.is_dir():
+        shutil.rmtree(root.var / "runs", ignore_errors=True)
+        return root
+    for tool in ("mmdebstrap", "unshare", "setpriv", "chroot"):
+        if not shutil.which(tool):
+            raise BulkmmError(f"{tool} is not installed: apt-get install {tool}")
+    need_space(SPACE, "the Debian root")
+    mirror, keyring = apt_source()
+    with progress.step(f"making the Debian root ({SUITE})"):
+        _make(root, mirror, keyring)
+    for old in cache.glob("root-*"):  # of an older package list
+        if old != root.path:
+            shutil.rmtree(old)
+    return root
+
+
+def _make(root: Root, mirror: str, keyring: Path | None) -> None:
+    with made_whole(root.path) as part:
+        try:
+            child.run(_mmdebstrap(part, mirror, keyring), 1200)
+        except child.ChildError as error:
+            raise BulkmmError(
+                f"the Debian root could not be made from {mirror} "
+                f"(BULKMM_DEBIAN_MIRROR names another mirror): {_reason(error)}"
+            ) from error
+        if keyring:
+            trusted = part / "etc/apt/trusted.gpg.d" / f"bulkmm{keyring.suffix}"
+            shutil.copy(keyring, trusted)
+        (part / "var/lib/bulkmm").mkdir(parents=True)
+
+
+def _reason(error: child.ChildError) -> str:
+    """Return the first complaint of apt or mmdebstrap."""
+    said = re.findall(r"^(?:E|Err|W): *(.+)$", error.output, re.MULTILINE)
+    return said[0] if said else str(error)

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Running a guest under QEMU, and bringing home what it reported.
+
+QEMU runs in the root, in a mount and process name space of its own. Its
+persistent memory is anonymous (a memfd), so nothing is left behind however it
+ends; results and the kernel log come over virtio-serial ports kept as files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from bulkmm.errors import BulkmmError, GuestError
+from bulkmm.lab import child, klog
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Iterator
+
+    from bulkmm.lab.root import Root
+
+LABEL = 2 << 20  # label area; the rest of the module stays 2 MiB aligned
+ENTER = 'mount --rbind /dev "$1/dev" && root=$1 && shift && exec chroot "$root" "$@"'
+CMDLINE = "console=ttyS0 loglevel=5 panic=-1 log_buf_len=1M"
+POLL = 0.05
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A virtual machine to be run once."""
+
+    image: Path
+    initramfs: Path
+    memory: int  # MiB
+    pmem: int = 0  # bytes of persistent memory
+    accel: str = "tcg"
+    cmdline: str = CMDLINE
+
+
+@dataclass
+class Outcome:
+    """What a guest left behind; ``seen`` is told of every event."""
+
+    seen: Callable[[dict[str, Any]], None]
+    events: list[dict[str, Any]] = field(default_factory=list)
+    console: str = ""
+    log: str = ""
+    peak_rss: int = 0
+    seconds: float = 0.0
+
+    def of(self, event: str) -> list[dict[str, Any]]:
+        """Return the events of one kind, in order."""
+        return [e for e in self.events if e.get("event") == event]
+
+
+@contextmanager
+def run_directory(root: Root, *, keep: bool) -> Iterator[Path]:
+    """Return a directory for a run's files, removed afterwards unless kept."""
+    runs = root.var / ("kept" if keep else "runs")
+    runs.mkdir(exist_ok=True)
+    run = Path(tempfile.mkdtemp(dir=runs))
+    try:
+        yield run
+    finally:
+        if not keep:
+            shutil.rmtree(run)
+
+
+def qemu_version(root: Root) -> str:
+    """Return the version of the root's QEMU."""
+    said = root.run(["qemu-system-x86_64", "--version"])
+    return said.splitlines()[0].removeprefix("QEMU emulator version ")
+
+
+def _pmem(size: int) -> list[str]:
+    if not size:
+        return []
+    backend = f"memory-backend-memfd,id=pmem,share=on,size={size + LABEL}"
+    device = f"nvdimm,id=nvdimm,memdev=pmem,label-size={LABEL}"
+    return ["-object", backend, "-device", device]
+
+
+def command(guest: Guest, root: Root, run: Path) -> list[str]:
+    """Return QEMU's command line, its paths as seen in the root."""
+    inner = root.inner(run)
+    accel = "kvm" if guest.accel == "kvm" else "tcg,thread=multi"
+    # room above guest memory for the device and for aligning it to 1 GiB
+    most = guest.memory + (guest.pmem + LABEL >> 20) + 2048
+    memory = f"{guest.memory}M" + (f",slots=2,maxmem={most}M" if guest.pmem else "")
+    argv = ["qemu-system-x86_64", "-accel", accel, "-cpu", "max"]
+    argv += ["-M", "q35,nvdimm=on", "-smp", "2", "-m", memory, *_pmem(guest.pmem)]
+    argv += ["-display", "none", "-no-reboot", "-nic", "none", "-monitor", "none"]
+    argv += ["-serial", f"file:{inner}/console", "-device", "virtio-serial-pci"]
+    for port in ("results", "klog"):
+        argv += ["-chardev", f"file,id={port},path={inner}/{port}"]
+        argv += ["-device", f"virtserialport,chardev={port},name={port}"]
+    argv += ["-kernel", root.inner(guest.image), "-initrd", root.inner(guest.initramfs)]
+    return [*argv, "-append", guest.cmdline]
+
+
+def boot(
+    guest: Guest,
+    root: Root,
+    run: Path,
+    limit: float,
+    seen: Callable[[dict[str, Any]], None] = lambda _event: None,
+) -> Outcome:
+    """Run a guest to its end; raise GuestError unless it ended as it should."""
+    argv = [*child.ALONE, f"--mount-proc={root.path}/proc", "sh", "-c", ENTER, "sh"]
+    argv += [str(root.path), *command(guest, root, run)]
+    outcome = Outcome(seen)
+    start = time.monotonic()
+    in_time = _follow(argv, run, start + limit, outcome)
+    outcome.seconds = time.monotonic() - start
+    outcome.console = _text(run / "console")
+    outcome.log = _text(run / "klog")
+    _judge(outcome, _text(run / "qemu.log"), in_time=in_time)
+    return outcome
+
+
+def _follow(argv: list[str], run: Path, end: float, outcome: Outcome) -> bool:
+    """Read events as they come, until QEMU ends or time is up."""
+    results = run / "results"
+    results.touch()
+    with (
+        (run / "qemu.log").open("w", encoding="utf-8") as output,
+        child.started(argv, output) as qemu,
+        results.open(encoding="utf-8", errors="replace") as lines,
+    ):
+        running = True
+        while running and time.monotonic() < end:
+            running = not _ended(qemu, outcome)
+            _read_events(lines, outcome)
+            time.sleep(POLL)
+    return not running
+
+
+def _ended(qemu: subprocess.Popen[str], outcome: Outcome) -> bool:
+    """Tell whether QEMU has ended; its peak memory is known only then."""
+    pid, status, usage = os.wait4(qemu.pid, os.WNOHANG)
+    if not pid:
+        return False
+    qemu.returncode = os.waitstatus_to_exitcode(status)
+    # unshare, chroot and QEMU are one line of descent, QEMU the largest
+    outcome.peak_rss = usage.ru_maxrss * 1024
+    return True
+
+
+def _read_events(lines: IO[str], outcome: Outcome) -> None:
+    while True:
+        at = lines.tell()
+        line = lines.readline()
+        if not line.endswith("\n"):  # not there yet, or not whole yet
+            lines.seek(at)
+            return
+        try:
+            event = json.loads(line)
+        except ValueError as error:
+            raise GuestError(f"the guest reported no JSON: {line!r}") from error
+        outcome.events.append(event)
+        outcome.seen(event)
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return text.replace("\r\n", "\n")
+
+
+def _judge(outcome: Outcome, qemu_said: str, *, in_time: bool) -> None:
+    """Raise unless the guest came to its end with a clean kernel log."""
+    shown = klog.last_lines(outcome.log or outcome.console or qemu_said)
+    if not outcome.console and not outcome.events and in_time:
+        raise BulkmmError(f"QEMU did not start a guest:\n{klog.last_lines(qemu_said)}")
+    if bad := klog.search(outcome.console) + klog.search(outcome.log):
+        raise GuestError(f"the kernel log has {bad[0].strip()!r}; its end:\n{shown}")
+    if failed := outcome.of("fail"):
+        raise GuestError(f"the guest failed: {failed[0]['what']}")
+    if not in_time:
+        raise GuestError(f"the guest ran out of time; its log ends with\n{shown}")
+    if not outcome.of("end"):
+        raise GuestError(f"the guest ended early; its log ends with\n{shown}")

@@ -1,0 +1,160 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The words a persistent-memory job is written in. The host writes the job,
+# so the order of binds, and where to compare, is decided there.
+
+MEMMAP=/sys/kernel/bulkmm/memmap
+LAB=/sys/kernel/debug/bulkmm_lab
+
+# load the modules in the order given (the host has resolved dependencies)
+modules() {
+	for module in "$@"; do
+		must insmod "/lib/modules/$module.ko"
+	done
+}
+
+# make the namespace: MODE (fsdax or devdax) MAP (dev or mem) ALIGN; this is
+# also the device's first bring-up, in which the host's pages are faulted in
+namespace() {
+	MODE=$1
+	ndctl destroy-namespace -f all >/dev/null 2>&1
+	calls_clear
+	must ndctl create-namespace -m "$1" -M "$2" -a "$3"
+	find_device
+	calls_read
+	report bind arm=absent label=first pages="$PAGES" start="$START" \
+		ns="$NS" calls="$CALLS"
+	unbind
+}
+
+# which driver directory, device and node to bind: DRIVER, DEVICE, NODE
+find_device() {
+	if [ "$MODE" = fsdax ]; then
+		DRIVER=/sys/bus/nd/drivers/nd_pmem
+		for at in "$DRIVER"/pfn*; do DEVICE=${at##*/}; done
+		for at in "$DRIVER/$DEVICE"/block/*; do NODE=/dev/${at##*/}; done
+	else
+		DRIVER=/sys/bus/dax/drivers/device_dax
+		for at in "$DRIVER"/dax*; do DEVICE=${at##*/}; done
+		NODE=/dev/$DEVICE
+	fi
+	[ -e "$NODE" ] || fail "no $MODE device came up: $DEVICE $NODE"
+}
+
+calls_clear() {
+	echo 0 >"$LAB/calls" || fail "calls cannot be cleared"
+}
+
+# the finished memmap_init_zone_device calls: CALLS, NS in all, START, PAGES
+calls_read() {
+	CALLS=0 NS=0 START=0 PAGES=0
+	while read -r start pages ns; do
+		CALLS=$((CALLS + 1)) NS=$((NS + ns)) START=$start PAGES=$pages
+	done <"$LAB/calls"
+	[ "$CALLS" = 1 ] || fail "$CALLS calls of memmap_init_zone_device in a bind"
+	MIDDLE=$((START + PAGES / 2))
+}
+
+# bring bulkmm.ko into the state that an arm wants: absent, off or on
+arm() {
+	if [ "$1" = absent ]; then
+		unload
+		return
+	fi
+	if [ ! -d "$MEMMAP" ]; then
+		must insmod /lib/modules/bulkmm.ko "memmap=$1"
+		[ -z "$BACKEND" ] || backend
+	fi
+	echo "$1" >"$MEMMAP/mode" || fail "mode $1 is refused"
+	read -r mode <"$MEMMAP/mode"
+	case $mode in
+	*"[$1]"*) ;;
+	*) fail "mode reads '$mode' after writing $1" ;;
+	esac
+}
+
+# choose the backend the user named; the kernel knows which there are
+backend() {
+	read -r known <"$MEMMAP/backend"
+	if ! echo "$BACKEND" 2>/dev/null >"$MEMMAP/backend"; then
+		report unknown-backend known="$known"
+		finish 1
+	fi
+}
+
+# counters live as long as the module, so they are sent before each unload
+unload() {
+	[ -d "$MEMMAP" ] || return
+	set -- hits="$(cat $MEMMAP/hits)" backend="$(cat $MEMMAP/backend)"
+	set -- "$@" hook="$(cat $MEMMAP/hook)" inflight="$(cat $MEMMAP/inflight)"
+	set -- "$@" version="$(cat /sys/kernel/bulkmm/version)"
+	for at in "$MEMMAP"/fallbacks/*; do
+		set -- "$@" "fallback_${at##*/}=$(cat "$at")"
+	done
+	report counters "$@"
+	must rmmod bulkmm
+}
+
+# bring the device up in an arm and time it
+bind() {
+	arm "$1"
+	calls_clear
+	bind_ns=$(bmmguest write "$DRIVER/bind" "$DEVICE" "$NODE" 2>&1) ||
+		fail "bind: $bind_ns"
+	calls_read
+	report bind arm="$1" label="$2" pages="$PAGES" start="$START" ns="$NS" \
+		calls="$CALLS" bind_ns="$bind_ns"
+}
+
+unbind() {
+	must bmmguest write "$DRIVER/unbind" "$DEVICE"
+}
+
+snapshot() {
+	echo "$MIDDLE" >"$LAB/snapshot" || fail "the snapshot is refused"
+}
+
+# compare with the snapshot and report it under a name
+compare() {
+	echo "$MIDDLE" >"$LAB/compare" || fail "the comparison is refused"
+	read -r verdict <"$LAB/compare"
+	report compare label="$1" verdict="$verdict"
+}
+
+# change the lowest bit of a word of the struct page in the middle; word 5
+# (private) is one that nothing reads while the device is idle
+flip() {
+	echo "$MIDDLE 5" >"$LAB/flip" || fail "the flip is refused"
+	report flip pfn="$MIDDLE" word=5
+}
+
+# use the device as its users do, and report what was proved
+use_device() {
+	if [ "$MODE" = fsdax ]; then use_file_system; else use_mapping; fi
+	report used bytes="$used"
+}
+
+use_file_system() {
+	file=/mnt/file
+	must /usr/sbin/mke2fs -q -F -t ext4 -b 4096 -N 1024 -J size=8 \
+		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard "$NODE"
+	must mount -t ext4 -o dax,noinit_itable "$NODE" /mnt
+	must bmmguest fill $file 33554432 1
+	must umount /mnt
+	must mount -t ext4 -o dax,noinit_itable "$NODE" /mnt
+	must bmmguest check $file 33554432 1
+	used=$SAID
+	must bmmguest map-write $file 33554432 2
+	must umount /mnt
+	must mount -t ext4 -o dax,noinit_itable "$NODE" /mnt
+	must bmmguest map-check $file 33554432 2
+	used=$((used + SAID))
+	must umount /mnt
+}
+
+use_mapping() {
+	read -r size <"/sys/bus/dax/devices/$DEVICE/size"
+	must bmmguest map-write "$NODE" "$size" 3
+	must bmmguest map-check "$NODE" "$size" 3
+	used=$SAID
+}
