@@ -10,7 +10,7 @@ static const struct variant peers[] = {
 #ifdef __x86_64__
 	{ .name = "rebuild-saferet", .run = rebuild_saferet_run },
 	{ .name = "template-movnti", .run = template_movnti_run },
-	{ .name = "template-movnti-norefresh", .run = template_still_run },
+	{ .name = "template-norefresh", .run = template_still_run },
 #endif
 	{ .name = "limit", .run = limit_run, .word = true },
 };

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The native bench program: where it is, and what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bulkmm.errors import BulkmmError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BUILT = Path(__file__).parents[2] / "build" / "native" / "bmm-bench"
+WRONG_OUTPUT = 1  # its exit code when a variant wrote something wrong
+
+
+def find() -> Path:
+    """Return the program: BULKMM_BENCH, else the one built in the checkout."""
+    forced = os.environ.get("BULKMM_BENCH")
+    path = Path(forced) if forced else BUILT
+    if not (path.is_file() and os.access(path, os.X_OK)):
+        hint = "BULKMM_BENCH is no program" if forced else "run make build"
+        raise BulkmmError(f"the bench program is not there: {hint}")
+    return path
+
+
+def backends() -> list[str]:
+    """Return the names of the backends this CPU supports, slowest first."""
+    try:
+        done = subprocess.run(
+            [find(), "--list"], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BulkmmError(f"the bench program does not run: {error}") from error
+    return done.stdout.split()
+
+
+def events(arguments: list[str]) -> Iterator[dict[str, Any]]:
+    """Run the program and yield its JSON lines as they come."""
+    command = [str(find()), *arguments]
+    try:
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    except OSError as error:
+        raise BulkmmError(f"the bench program does not run: {error}") from error
+    with child:
+        try:
+            for line in child.stdout or ():
+                yield json.loads(line)
+        except BaseException:
+            child.kill()
+            raise
+    if child.returncode not in (0, WRONG_OUTPUT):
+        raise BulkmmError(f"the bench program ended with {child.returncode}")

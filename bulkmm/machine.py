@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a figure was measured on: no host name, no path, nothing personal."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+CPU = Path("/sys/devices/system/cpu")
+VULNERABILITIES = ("retbleed", "spec_rstack_overflow", "spectre_v2")
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _cpuinfo() -> dict[str, str]:
+    """Return the fields of the first CPU."""
+    first = (_read(Path("/proc/cpuinfo")) or "").split("\n\n", maxsplit=1)[0]
+    pairs = (line.split(":", 1) for line in first.splitlines() if ":" in line)
+    return {name.strip(): value.strip() for name, value in pairs}
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() else None
+
+
+def _caches() -> dict[str, str]:
+    """Return the size of each cache of CPU 0, such as ``{"L2": "512K"}``."""
+    found = {}
+    for index in sorted((CPU / "cpu0" / "cache").glob("index*")):
+        level, kind = _read(index / "level"), _read(index / "type") or ""
+        size = _read(index / "size")
+        if level and size:
+            letter = {"Data": "d", "Instruction": "i"}.get(kind, "")
+            found[f"L{level}{letter}"] = size
+    return found
+
+
+def memory_kib(field: str) -> int | None:
+    """Return a field of /proc/meminfo, in KiB."""
+    text = _read(Path("/proc/meminfo")) or ""
+    match = re.search(rf"^{field}:\s+(\d+) kB$", text, re.MULTILINE)
+    return int(match[1]) if match else None
+
+
+def _hypervisor(flags: str) -> str | None:
+    """Return the hypervisor's name, "unknown" if it does not say, or None."""
+    if "hypervisor" not in flags.split():
+        return None
+    for path in ("/sys/hypervisor/type", "/sys/class/dmi/id/sys_vendor"):
+        if text := _read(Path(path)):
+            return text
+    return "unknown"
+
+
+def _chosen(path: str) -> str | None:
+    """Return the word in brackets of a setting that lists all."""
+    match = re.search(r"\[(\w+)\]", _read(Path(path)) or "")
+    return match[1] if match else None
+
+
+def _revision() -> str | None:
+    """Return the commit of the checkout this runs from, "+" if changed."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe"]
+    command += ["--always", "--dirty=+", "--exclude=*"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=5, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None
+
+
+def _version(package: str) -> str | None:
+    from importlib import metadata  # noqa: PLC0415 - keeps --help fast
+
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cpu() -> dict[str, Any]:
+    info = _cpuinfo()
+    governor = CPU / "cpu0" / "cpufreq" / "scaling_governor"
+    return {
+        "model": info.get("model name") or platform.machine(),
+        "vendor": info.get("vendor_id") or info.get("CPU implementer"),
+        "family": _number(info.get("cpu family")),
+        "model_number": _number(info.get("model")),
+        "stepping": _number(info.get("stepping")),
+        "cores": os.cpu_count(),
+        "caches": _caches(),
+        "hypervisor": _hypervisor(info.get("flags", "")),
+        "governor": _read(governor),
+        "mitigations": {
+            name: _read(CPU / "vulnerabilities" / name) for name in VULNERABILITIES
+        },
+    }
+
+
+def describe() -> dict[str, Any]:
+    """Return the machine's description for a result document."""
+    total = memory_kib("MemTotal")
+    return {
+        "cpu": _cpu(),
+        "architecture": platform.machine(),
+        "memory_bytes": total * 1024 if total else None,
+        "kernel": platform.release(),
+        "thp": _chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "python": platform.python_version(),
+        "numpy": _version("numpy"),
+        "bulkmm": _version("bulkmm"),
+        "revision": _revision(),
+    }

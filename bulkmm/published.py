@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Published figures that ours stand beside, as data.
+
+Source: the cover letters of "mm: speed up ZONE_DEVICE memmap initialization"
+on the Linux memory management list, 2026, versions 2 (on 7.1-rc3), 4 (7.1-rc6)
+and 5 (7.2-rc1). A virtual machine on Intel Ice Lake, a namespace of 100 GB,
+mean time of memmap_init_zone_device() over later rebinds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MACHINE = "Ice Lake VM"
+
+
+@dataclass(frozen=True)
+class Published:
+    """One before-and-after pair, in ms."""
+
+    scenario: str
+    version: str
+    before_ms: float
+    after_ms: float
+    first_before_ms: float | None = None
+    first_after_ms: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Return how many times faster it was."""
+        return self.before_ms / self.after_ms
+
+
+_FSDAX, _DEVDAX = "pmem-fsdax-100g", "pmem-devdax-100g"
+
+FIGURES = (
+    Published(_FSDAX, "v2", 273.5, 111.1, 1486, 1389),
+    Published(_FSDAX, "v4", 262.1, 108.4, 1466, 1359),
+    Published(_FSDAX, "v5", 244.3, 96.8),
+    Published(_DEVDAX, "v2", 313.5, 110.2, 1515, 1294),
+    Published(_DEVDAX, "v4", 229.1, 100.2, 1430, 1273),
+    Published(_DEVDAX, "v5", 273.3, 119.0),
+)
+
+# What the native bench does is what the fsdax scenario spends its time on.
+SAME_WORK = {"memmap-stamp": _FSDAX}
+
+
+def for_scenario(name: str) -> tuple[Published, ...]:
+    """Return the figures of a scenario, oldest first; empty if there are none."""
+    name = SAME_WORK.get(name, name)
+    return tuple(figure for figure in FIGURES if figure.scenario == name)

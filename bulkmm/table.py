@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Result documents as a table: on the screen, or as Markdown for the README."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from bulkmm import published
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from bulkmm.results import Document, Ratio, Result
+
+HEADINGS = ("variant", "median ms (95 %)", "n", "GB/s", "faster (95 %)", "where")
+MAIN_BASES = ("rebuild", "off", "absent")  # the first there is leads its scenario
+WIDTH = 80  # where the output is no terminal
+TIMES, DASH = "\N{MULTIPLICATION SIGN}", "\N{EN DASH}"
+SAFE_RET = (
+    "rebuild-saferet: the same loop, returning as kernels do that mitigate "
+    "speculative return stack overflow; this machine's kernel"
+)
+EMULATED = (
+    "TCG: ratios are of emulated work, no hardware figures; caches and memory "
+    "bandwidth are not emulated."
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a scenario's part of the table."""
+
+    variant: str
+    time: str
+    n: str = ""
+    rate: str = ""
+    ratio: str = ""
+    where: str = ""
+
+    def cells(self) -> tuple[str, str, str, str, str, str]:
+        """Return the cells in the order of the headings."""
+        return self.variant, self.time, self.n, self.rate, self.ratio, self.where
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the table says of one scenario."""
+
+    title: str
+    rows: list[Row]
+    notes: list[str]
+
+
+def where(document: Document) -> str:
+    """Return native, KVM or TCG."""
+    return str(document.machine.get("accelerator", "native"))
+
+
+def _ms(ns: float) -> str:
+    value = ns / 1e6
+    return f"{value:.1f}" if value >= 10 else f"{value:.3g}"  # noqa: PLR2004
+
+
+def _factor(ratio: Ratio) -> str:
+    low, high = ratio.ci95
+    mark = "" if ratio.significant else " ~"
+    return f"{ratio.ratio:.2f}{TIMES} ({low:.2f}{DASH}{high:.2f}){mark}"
+
+
+def _row(document: Document, result: Result, ratio: Ratio | None) -> Row:
+    low, high = result.ci95
+    native = where(document) == "native"
+    known = native and result.unit == "ns" and result.median > 0
+    return Row(
+        variant=result.variant,
+        time=f"{_ms(result.median)} ({_ms(low)}{DASH}{_ms(high)})",
+        n=str(len(result.samples)),
+        rate=f"{result.bytes / result.median:.1f}" if known else "",
+        ratio=_factor(ratio) if ratio else "",
+        where=where(document),
+    )
+
+
+def _published_rows(scenario: str) -> list[Row]:
+    return [
+        Row(
+            variant=f"published ({published.MACHINE})",
+            time=f"{p.version}: {p.before_ms:.1f} → {p.after_ms:.1f}",
+            ratio=f"{p.ratio:.2f}{TIMES}",
+            where="VM",
+        )
+        for p in published.for_scenario(scenario)
+    ]
+
+
+def _main_base(ratios: list[Ratio]) -> str:
+    bases = [ratio.base for ratio in ratios]
+    return next((base for base in MAIN_BASES if base in bases), bases[0])
+
+
+def _part(document: Document, scenario: str) -> Part:
+    results = [r for r in document.results if r.scenario == scenario]
+    ratios = [r for r in document.ratios if r.scenario == scenario]
+    leading = {}
+    title = scenario
+    if ratios:
+        base = _main_base(ratios)
+        leading = {r.variant: r for r in ratios if r.base == base}
+        title = f"{scenario}: times faster than {base}"
+    rows = [_row(document, r, leading.get(r.variant)) for r in results]
+    shown = {id(r) for r in leading.values()}
+    return Part(
+        title=title,
+        rows=rows + _published_rows(scenario),
+        notes=_notes([r for r in ratios if id(r) not in shown]),
+    )
+
+
+def _notes(ratios: Iterable[Ratio]) -> list[str]:
+    """Return a line for each ratio that the table has no room for."""
+    return [f"{r.base} / {r.variant}: {_factor(r)}" for r in ratios]
+
+
+def parts(document: Document) -> list[Part]:
+    """Return the parts of a document's table, one per scenario, in order."""
+    scenarios = dict.fromkeys(result.scenario for result in document.results)
+    return [_part(document, scenario) for scenario in scenarios]
+
+
+def footnotes(document: Document) -> list[str]:
+    """Return what must stand under a table of this document's figures."""
+    machine = document.machine
+    cpu = machine.get("cpu", {})
+    guest = machine.get("guest", {})
+    name = cpu.get("model", "unknown CPU")
+    if cpu.get("family") is not None:
+        name += f" (family {cpu['family']}, model {cpu.get('model_number')})"
+    counts = sorted({len(result.samples) for result in document.results})
+    said = DASH.join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
+    kernel = guest.get("kernel") or machine.get("kernel", "unknown")
+    lines = [f"{where(document)}: {name}; kernel {kernel}; n = {said}."]
+    if document.checks:
+        passed = sum(check.ok for check in document.checks)
+        lines.append(f"Checks passed: {passed} of {len(document.checks)}.")
+    if where(document) == "TCG":
+        lines.append(EMULATED)
+    if any(result.variant == "rebuild-saferet" for result in document.results):
+        said = str(cpu.get("mitigations", {}).get("spec_rstack_overflow"))
+        does = "does" if "Safe RET" in said or "Safe Ret" in said else "does not"
+        lines.append(f"{SAFE_RET} {does}.")
+    return lines
+
+
+LEGEND = "~ not proven (Mann-Whitney at 5 %, and the interval contains 1)."
+
+
+def _empty_table() -> Table:
+    from rich import box  # noqa: PLC0415 - keeps --help fast
+    from rich.table import Table  # noqa: PLC0415
+
+    shown = Table(
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
+    )
+    for heading in HEADINGS:
+        numeric = heading in ("n", "GB/s")
+        first = heading == HEADINGS[0]
+        justify: Literal["left", "right"] = "right" if numeric else "left"
+        shown.add_column(heading, justify=justify, no_wrap=first)
+    return shown
+
+
+def print_documents(documents: list[Document], console: Console | None = None) -> None:
+    """Print one table of several documents."""
+    from rich.console import Console  # noqa: PLC0415 - keeps --help fast
+
+    console = console or Console()
+    if not console.is_terminal and console.width < WIDTH:
+        console.width = WIDTH
+    shown = _empty_table()
+    found = [part for document in documents for part in parts(document)]
+    for part in found:
+        shown.add_row(f"[bold]{part.title.partition(':')[0]}[/bold]")
+        for row in part.rows:
+            shown.add_row(*row.cells(), end_section=row is part.rows[-1])
+    console.print(shown)
+    for line in _lines_under(documents, found):
+        console.print(line, markup=False, highlight=False)
+
+
+def _lines_under(documents: list[Document], found: list[Part]) -> list[str]:
+    lines = [part.title for part in found if ":" in part.title]
+    lines += [note for part in found for note in part.notes]
+    for document in documents:
+        lines += footnotes(document)
+    return list(dict.fromkeys([*lines, LEGEND]))
+
+
+def print_document(document: Document, console: Console | None = None) -> None:
+    """Print the table of one document."""
+    print_documents([document], console)
+
+
+def markdown(*documents: Document) -> str:
+    """Return the same rows and lines as Markdown."""
+    lines = [
+        "| scenario | " + " | ".join(HEADINGS) + " |",
+        "|---|---|---|--:|--:|---|---|",
+    ]
+    found = [part for document in documents for part in parts(document)]
+    for part in found:
+        scenario = part.title.partition(":")[0]
+        lines += [f"| {scenario} | {' | '.join(row.cells())} |" for row in part.rows]
+    lines += ["", *(f"{line}  " for line in _lines_under(list(documents), found))]
+    return "\n".join(lines).rstrip() + "\n"
