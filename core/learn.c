@@ -24,11 +24,18 @@ static const bmm_word *record_at(const void *base,
 
 static bool same_record(const bmm_word *rec, const struct bmm_image *image)
 {
+	const uint64_t *word = image->word;
 	uint64_t differ = 0;
 	size_t w;
 
+	/* Whole gigabyte units are read here: no loop for the hot size. */
+	if (image->size == 64)
+		return !((rec[0] ^ word[0]) | (rec[1] ^ word[1]) |
+			 (rec[2] ^ word[2]) | (rec[3] ^ word[3]) |
+			 (rec[4] ^ word[4]) | (rec[5] ^ word[5]) |
+			 (rec[6] ^ word[6]) | (rec[7] ^ word[7]));
 	for (w = 0; w < image->size / 8; w++)
-		differ |= rec[w] ^ image->word[w];
+		differ |= rec[w] ^ word[w];
 	return !differ;
 }
 
@@ -102,12 +109,13 @@ static int verify_unit(struct bmm_layout *l, const void *base, size_t unit)
 	return 0;
 }
 
+/* Unit 0 is what the images were taken from: find_tail() has read it all. */
 static int verify(struct bmm_layout *layout, const void *base, size_t units)
 {
 	size_t u;
 	int err = 0;
 
-	for (u = 0; u < units && !err; u++)
+	for (u = 1; u < units && !err; u++)
 		err = verify_unit(layout, base, u);
 	return err;
 }

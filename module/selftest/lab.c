@@ -4,6 +4,7 @@
  *
  * debugfs bulkmm_lab/calls		times of memmap_init_zone_device()
  *	   bulkmm_lab/snapshot, compare, flip	struct pages, byte for byte
+ *	   bulkmm_lab/limit		time that mere stores would take
  */
 #include <linux/module.h>
 
@@ -25,6 +26,7 @@ static int __init bmm_lab_init(void)
 	err = bmm_squat_init();
 	if (err)
 		goto out_snapshot;
+	bmm_limit_init(dir);
 	return 0;
 
 out_snapshot:

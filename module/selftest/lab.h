@@ -13,4 +13,6 @@ void bmm_snapshot_exit(void);
 int bmm_squat_init(void);
 void bmm_squat_exit(void);
 
+void bmm_limit_init(struct dentry *dir);
+
 #endif

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the machine can store at all: the bound that any way of writing struct
+ * pages meets. One register is stored over and over, eight bytes at a time,
+ * over a buffer that is too large for the caches and mapped like the memmap.
+ * Under emulation each store costs a lookup, and that is the bound.
+ */
+#include <linux/cleanup.h>
+#include <linux/ktime.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/vmalloc.h>
+
+#include "lab.h"
+
+#define BUFFER_BYTES (64UL << 20)
+
+static DEFINE_MUTEX(lock);
+static u64 last_ns;
+
+static void store_line(void *p, u64 value)
+{
+	asm volatile("movnti %1, 0(%0)\n\t"
+		     "movnti %1, 8(%0)\n\t"
+		     "movnti %1, 16(%0)\n\t"
+		     "movnti %1, 24(%0)\n\t"
+		     "movnti %1, 32(%0)\n\t"
+		     "movnti %1, 40(%0)\n\t"
+		     "movnti %1, 48(%0)\n\t"
+		     "movnti %1, 56(%0)"
+		     : : "r"(p), "r"(value) : "memory");
+}
+
+static void store_all(char *p, unsigned long bytes)
+{
+	char *end = p + bytes;
+
+	for (; p < end; p += 256) {
+		store_line(p, 1);
+		store_line(p + 64, 1);
+		store_line(p + 128, 1);
+		store_line(p + 192, 1);
+	}
+	asm volatile("sfence" ::: "memory");
+}
+
+/* Times @bytes (rounded up to 256) stored from one register. */
+static int measure(unsigned long bytes)
+{
+	unsigned long done;
+	char *buffer;
+	u64 begin;
+
+	buffer = vmalloc(BUFFER_BYTES);
+	if (!buffer)
+		return -ENOMEM;
+	begin = ktime_get_ns();
+	for (done = 0; done < bytes; done += BUFFER_BYTES) {
+		store_all(buffer, min(BUFFER_BYTES, bytes - done));
+		cond_resched();
+	}
+	last_ns = ktime_get_ns() - begin;
+	vfree(buffer);
+	return 0;
+}
+
+static ssize_t limit_write(struct file *file, const char __user *buf,
+			   size_t len, loff_t *pos)
+{
+	unsigned long bytes;
+	int err;
+
+	err = kstrtoul_from_user(buf, len, 0, &bytes);
+	if (err)
+		return err;
+	guard(mutex)(&lock);
+	err = measure(bytes);
+	return err ? err : len;
+}
+
+static int limit_show(struct seq_file *m, void *unused)
+{
+	seq_printf(m, "%llu\n", last_ns);
+	return 0;
+}
+
+static int limit_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, limit_show, NULL);
+}
+
+static const struct file_operations limit_fops = {
+	.owner = THIS_MODULE,
+	.open = limit_open,
+	.read = seq_read,
+	.write = limit_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
+void bmm_limit_init(struct dentry *dir)
+{
+	debugfs_create_file("limit", 0600, dir, NULL, &limit_fops);
+}
