@@ -69,8 +69,8 @@ const struct bmm_backend *bmm_backend_default(void)
  */
 const struct bmm_backend *bmm_backend(void)
 {
-	const struct bmm_backend *chosen =
-		__atomic_load_n(&forced, __ATOMIC_RELAXED);
+	const struct bmm_backend *chosen = __atomic_load_n(&forced,
+							   __ATOMIC_RELAXED);
 
 	return chosen ? chosen : bmm_backend_default();
 }

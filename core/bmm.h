@@ -16,8 +16,8 @@
 
 #include "bmm_host.h"
 
-#define BMM_RECORD_MIN	 32U	/* bytes */
-#define BMM_RECORD_MAX	 128U	/* bytes */
+#define BMM_RECORD_MIN	 32U  /* bytes */
+#define BMM_RECORD_MAX	 128U /* bytes */
 #define BMM_RECORD_WORDS (BMM_RECORD_MAX / 8)
 
 /**
@@ -38,7 +38,7 @@ struct bmm_image {
 	uint64_t step[BMM_RECORD_WORDS];
 };
 
-#define BMM_CACHED 1U	/* backend leaves what it writes in the cache */
+#define BMM_CACHED 1U /* backend leaves what it writes in the cache */
 
 /**
  * struct bmm_backend - one way to issue the stores

@@ -20,7 +20,7 @@
 /* Records are foreign objects (struct page): words of them may alias. */
 typedef uint64_t __attribute__((__may_alias__)) bmm_word;
 
-#define BMM_EINVAL 22	/* a value or geometry out of its documented range */
-#define BMM_EUNLIKE 61	/* learned records do not follow one layout */
+#define BMM_EINVAL  22 /* a value or geometry out of its documented range */
+#define BMM_EUNLIKE 61 /* learned records do not follow one layout */
 
 #endif

@@ -14,9 +14,8 @@
  */
 #include "learn.h"
 
-static const bmm_word *record_at(const void *base,
-				 const struct bmm_geometry *g, size_t unit,
-				 size_t record)
+static const bmm_word *record_at(const void *base, const struct bmm_geometry *g,
+				 size_t unit, size_t record)
 {
 	return (const bmm_word *)((const char *)base + unit * g->stride +
 				  record * g->record);

@@ -12,8 +12,8 @@
 
 #include "bmm.h"
 
-#define BMM_LAYOUT_HEADS 8U	/* records before the repeating one */
-#define BMM_LEARN_UNITS	 3U	/* two give the steps, the third proves them */
+#define BMM_LAYOUT_HEADS 8U /* records before the repeating one */
+#define BMM_LEARN_UNITS	 3U /* two give the steps, the third proves them */
 
 /**
  * struct bmm_geometry - how units lie in memory

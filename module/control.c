@@ -50,8 +50,7 @@ static size_t list_modes(const struct bmm_path *path, char *buf, size_t size)
 	return at;
 }
 
-static size_t list_backends(const struct bmm_path *path, char *buf,
-			    size_t size)
+static size_t list_backends(const struct bmm_path *path, char *buf, size_t size)
 {
 	const struct bmm_backend *chosen = bmm_path_backend(path);
 	size_t at = 0, i;
@@ -136,18 +135,17 @@ static ssize_t inflight_show(struct bmm_path *path, unsigned int reason,
 	return sysfs_emit(buf, "%ld\n", bmm_path_inflight(path));
 }
 
-static ssize_t reason_show(struct bmm_path *path, unsigned int reason,
-			   char *buf)
+static ssize_t reason_show(struct bmm_path *path, unsigned int reason, char *buf)
 {
 	return sysfs_emit(buf, "%lld\n",
 			  atomic64_read(&path->fallbacks[reason]));
 }
 
-#define BMM_FILE(_name, _mode, _store)                                        \
-	static struct bmm_attribute _name##_attr = {                          \
-		.attr = { .name = #_name, .mode = (_mode) },                  \
-		.show = _name##_show,                                         \
-		.store = (_store),                                            \
+#define BMM_FILE(_name, _mode, _store)                       \
+	static struct bmm_attribute _name##_attr = {         \
+		.attr = { .name = #_name, .mode = (_mode) }, \
+		.show = _name##_show,                        \
+		.store = (_store),                           \
 	}
 
 BMM_FILE(mode, 0644, mode_store);
@@ -159,8 +157,9 @@ BMM_FILE(ns, 0444, NULL);
 BMM_FILE(inflight, 0444, NULL);
 
 static struct attribute *path_attrs[] = {
-	&mode_attr.attr,  &backend_attr.attr, &hook_attr.attr,
-	&hits_attr.attr,  &bytes_attr.attr,   &ns_attr.attr,
+	&mode_attr.attr,     &backend_attr.attr,
+	&hook_attr.attr,     &hits_attr.attr,
+	&bytes_attr.attr,    &ns_attr.attr,
 	&inflight_attr.attr, NULL,
 };
 ATTRIBUTE_GROUPS(path);
@@ -175,8 +174,7 @@ static struct bmm_path *to_path(struct kobject *kobj)
 	return container_of(kobj, struct bmm_path, kobj);
 }
 
-static ssize_t path_show(struct kobject *kobj, struct attribute *attr,
-			 char *buf)
+static ssize_t path_show(struct kobject *kobj, struct attribute *attr, char *buf)
 {
 	return to_bmm(attr)->show(to_path(kobj), to_bmm(attr)->reason, buf);
 }

@@ -8,11 +8,15 @@
 
 static char fault[32];
 module_param_string(fault, fault, sizeof(fault), 0644);
-MODULE_PARM_DESC(fault, "test build: the fault to provoke, one of unverified, nomem, tracepoint, slow (default: none)");
+MODULE_PARM_DESC(
+	fault,
+	"test build: the fault to provoke, one of unverified, nomem, tracepoint, slow (default: none)");
 
 static char fault_symbol[64];
 module_param_string(fault_symbol, fault_symbol, sizeof(fault_symbol), 0444);
-MODULE_PARM_DESC(fault_symbol, "test build: a kernel symbol to treat as missing (default: none)");
+MODULE_PARM_DESC(
+	fault_symbol,
+	"test build: a kernel symbol to treat as missing (default: none)");
 
 bool bmm_fault(const char *name)
 {

@@ -4,7 +4,7 @@
 
 #include <linux/ftrace.h>
 
-#define BMM_HOOK_PASS ULONG_MAX	/* no request is this large */
+#define BMM_HOOK_PASS ULONG_MAX /* no request is this large */
 
 /**
  * struct bmm_hook - one kernel function taken over

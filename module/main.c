@@ -9,7 +9,9 @@
 
 static char *memmap = "on";
 module_param(memmap, charp, 0444);
-MODULE_PARM_DESC(memmap, "memmap: mode at load, off or on (default: on); later /sys/kernel/bulkmm/memmap/mode");
+MODULE_PARM_DESC(
+	memmap,
+	"memmap: mode at load, off or on (default: on); later /sys/kernel/bulkmm/memmap/mode");
 
 static int __init bulkmm_init(void)
 {

@@ -38,7 +38,9 @@ enum reason {
 
 static unsigned long memmap_min_pages = PAGES_PER_SECTION;
 module_param(memmap_min_pages, ulong, 0644);
-MODULE_PARM_DESC(memmap_min_pages, "memmap: smallest range that is stamped, in 4 KiB pages (default: one section, 32768 = 128 MiB on x86-64)");
+MODULE_PARM_DESC(
+	memmap_min_pages,
+	"memmap: smallest range that is stamped, in 4 KiB pages (default: one section, 32768 = 128 MiB on x86-64)");
 
 DEFINE_STATIC_CALL_NULL(bmm_memmap_original, memmap_init_zone_device);
 DEFINE_STATIC_CALL_NULL(bmm_pageblock, *(bmm_pageblock_fn *)NULL);
@@ -156,8 +158,7 @@ static unsigned long learned_end(const struct bringup *b)
  * Units are written a section at a time. The task may be preempted anywhere,
  * and migrate: a context switch drains the CPU it leaves.
  */
-static void stamp_units(const struct bringup *b,
-			const struct bmm_layout *layout,
+static void stamp_units(const struct bringup *b, const struct bmm_layout *layout,
 			const struct bmm_backend *backend)
 {
 	unsigned long step = max(PAGES_PER_SECTION >> b->order, 1UL);
@@ -178,8 +179,8 @@ static void set_pageblocks(const struct bringup *b)
 	unsigned long pfn = pageblock_align(learned_end(b));
 
 	for (; pfn < b->end; pfn += pageblock_nr_pages) {
-		static_call(bmm_pageblock)(bmm_pageblock_args(pfn_to_page(pfn),
-							      MIGRATE_MOVABLE));
+		static_call(bmm_pageblock)(
+			bmm_pageblock_args(pfn_to_page(pfn), MIGRATE_MOVABLE));
 		if (IS_ALIGNED(pfn, PAGES_PER_SECTION))
 			cond_resched();
 	}
@@ -288,8 +289,7 @@ static bool config_rules_out(void)
 {
 	return IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KMSAN) ||
 	       !IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) ||
-	       IS_ENABLED(CONFIG_KEXEC_HANDOVER) ||
-	       sizeof(struct page) % 8 ||
+	       IS_ENABLED(CONFIG_KEXEC_HANDOVER) || sizeof(struct page) % 8 ||
 	       sizeof(struct page) < BMM_RECORD_MIN ||
 	       sizeof(struct page) > BMM_RECORD_MAX;
 }

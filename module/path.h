@@ -15,7 +15,7 @@ enum bmm_mode {
 	BMM_MODES
 };
 
-#define BMM_REASONS 8	/* most reasons a path has for a fallback */
+#define BMM_REASONS 8 /* most reasons a path has for a fallback */
 
 struct bmm_path;
 
@@ -86,8 +86,7 @@ static inline void bmm_path_leave(struct bmm_path *path)
 	this_cpu_dec(*path->inflight);
 }
 
-static inline void bmm_path_fallback(struct bmm_path *path,
-				     unsigned int reason)
+static inline void bmm_path_fallback(struct bmm_path *path, unsigned int reason)
 {
 	atomic64_inc(&path->fallbacks[reason]);
 }

@@ -3,6 +3,7 @@
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM bulkmm
 
+/* clang-format off: TRACE_EVENT() has a style of its own */
 #if !defined(BMM_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define BMM_TRACE_H
 
@@ -13,30 +14,23 @@
  * start_pfn, bytes stamped (the learned units are not in it), time of the
  * whole call.
  */
-TRACE_EVENT(memmap,
+TRACE_EVENT(
+	memmap,
 	TP_PROTO(unsigned long start_pfn, unsigned long nr_pages,
 		 unsigned int order, u64 bytes, u64 ns, const char *backend),
 	TP_ARGS(start_pfn, nr_pages, order, bytes, ns, backend),
-	TP_STRUCT__entry(
-		__field(unsigned long, start_pfn)
-		__field(unsigned long, nr_pages)
-		__field(unsigned int, order)
-		__field(u64, bytes)
-		__field(u64, ns)
-		__string(backend, backend)
-	),
-	TP_fast_assign(
-		__entry->start_pfn = start_pfn;
-		__entry->nr_pages = nr_pages;
-		__entry->order = order;
-		__entry->bytes = bytes;
-		__entry->ns = ns;
-		__assign_str(backend);
-	),
+	TP_STRUCT__entry(__field(unsigned long,
+				 start_pfn) __field(unsigned long, nr_pages)
+				 __field(unsigned int, order)
+					 __field(u64, bytes) __field(u64, ns)
+						 __string(backend, backend)),
+	TP_fast_assign(__entry->start_pfn = start_pfn;
+		       __entry->nr_pages = nr_pages; __entry->order = order;
+		       __entry->bytes = bytes; __entry->ns = ns;
+		       __assign_str(backend);),
 	TP_printk("start_pfn=0x%lx nr_pages=%lu order=%u bytes=%llu ns=%llu backend=%s",
 		  __entry->start_pfn, __entry->nr_pages, __entry->order,
-		  __entry->bytes, __entry->ns, __get_str(backend))
-);
+		  __entry->bytes, __entry->ns, __get_str(backend)));
 
 #endif
 

@@ -14,95 +14,93 @@
 
 #include "../bmm.h"
 
-#define BMM_STORE8(insn, off)                                                 \
-	insn " %[w0], " #off "+0(%[p])\n\t"                                   \
-	insn " %[w1], " #off "+8(%[p])\n\t"                                   \
-	insn " %[w2], " #off "+16(%[p])\n\t"                                  \
-	insn " %[w3], " #off "+24(%[p])\n\t"                                  \
-	insn " %[w4], " #off "+32(%[p])\n\t"                                  \
-	insn " %[w5], " #off "+40(%[p])\n\t"                                  \
-	insn " %[w6], " #off "+48(%[p])\n\t"                                  \
-	insn " %[w7], " #off "+56(%[p])\n\t"
+/* clang-format off: the columns of the macros are their structure */
+#define BMM_STORE8(insn, off)                                          \
+	insn " %[w0], " #off "+0(%[p])\n\t" insn " %[w1], " #off       \
+	     "+8(%[p])\n\t" insn " %[w2], " #off "+16(%[p])\n\t" insn  \
+	     " %[w3], " #off "+24(%[p])\n\t" insn " %[w4], " #off      \
+	     "+32(%[p])\n\t" insn " %[w5], " #off "+40(%[p])\n\t" insn \
+	     " %[w6], " #off "+48(%[p])\n\t" insn " %[w7], " #off      \
+	     "+56(%[p])\n\t"
 
-#define BMM_WORDS8(w)                                                         \
-	[w0] "r"((w)[0]), [w1] "r"((w)[1]), [w2] "r"((w)[2]),                 \
-		[w3] "r"((w)[3]), [w4] "r"((w)[4]), [w5] "r"((w)[5]),         \
+#define BMM_WORDS8(w)                                                 \
+	[w0] "r"((w)[0]), [w1] "r"((w)[1]), [w2] "r"((w)[2]),         \
+		[w3] "r"((w)[3]), [w4] "r"((w)[4]), [w5] "r"((w)[5]), \
 		[w6] "r"((w)[6]), [w7] "r"((w)[7])
 
-#define BMM_X86_STORE(insn, p, value)                                         \
+#define BMM_X86_STORE(insn, p, value) \
 	__asm__ volatile(insn " %1, %0" : "=m"(*(p)) : "r"(value))
 
 /* Defines stamp() of a backend whose 8-byte store is @insn. */
-#define BMM_X86_STAMP(insn)                                                   \
-	/* 64 bytes, all records equal: the image never leaves registers. */  \
-	static void stamp64(char *p, const uint64_t *w, size_t count)         \
-	{                                                                     \
-		for (; count >= 4; count -= 4, p += 256)                      \
-			__asm__ volatile(BMM_STORE8(insn, 0)                  \
-					 BMM_STORE8(insn, 64)                 \
-					 BMM_STORE8(insn, 128)                \
-					 BMM_STORE8(insn, 192)                \
-					 :                                    \
-					 : [p] "r"(p), BMM_WORDS8(w)          \
-					 : "memory");                         \
-		for (; count; count--, p += 64)                               \
-			__asm__ volatile(BMM_STORE8(insn, 0)                  \
-					 :                                    \
-					 : [p] "r"(p), BMM_WORDS8(w)          \
-					 : "memory");                         \
-	}                                                                     \
-                                                                              \
-	/* 64 bytes, stepping: eight adds a record hide behind the stores. */ \
-	static void step64(char *p, const struct bmm_image *image,            \
-			   size_t count)                                      \
-	{                                                                     \
-		const uint64_t *word = image->word, *step = image->step;      \
-		uint64_t w0 = word[0], w1 = word[1], w2 = word[2];            \
-		uint64_t w3 = word[3], w4 = word[4], w5 = word[5];            \
-		uint64_t w6 = word[6], w7 = word[7];                          \
-                                                                              \
-		for (; count; count--, p += 64) {                             \
-			__asm__ volatile(BMM_STORE8(insn, 0)                  \
-					 :                                    \
-					 : [p] "r"(p), [w0] "r"(w0),          \
-					   [w1] "r"(w1), [w2] "r"(w2),        \
-					   [w3] "r"(w3), [w4] "r"(w4),        \
-					   [w5] "r"(w5), [w6] "r"(w6),        \
-					   [w7] "r"(w7)                       \
-					 : "memory");                         \
-			w0 += step[0];                                        \
-			w1 += step[1];                                        \
-			w2 += step[2];                                        \
-			w3 += step[3];                                        \
-			w4 += step[4];                                        \
-			w5 += step[5];                                        \
-			w6 += step[6];                                        \
-			w7 += step[7];                                        \
-		}                                                             \
-	}                                                                     \
-                                                                              \
-	/* Any other size: too many words for the registers. */               \
-	static void stamp_any(bmm_word *p, const struct bmm_image *image,     \
-			      size_t count)                                   \
-	{                                                                     \
-		size_t words = image->size / 8, n, i;                         \
-                                                                              \
-		for (n = 0; n < count; n++)                                   \
-			for (i = 0; i < words; i++, p++)                      \
-				BMM_X86_STORE(insn, p,                        \
-					      image->word[i] +                \
-						      n * image->step[i]);    \
-	}                                                                     \
-                                                                              \
-	static void stamp(void *dst, const struct bmm_image *image,           \
-			  size_t count)                                       \
-	{                                                                     \
-		if (image->size != 64)                                        \
-			stamp_any(dst, image, count);                         \
-		else if (image->stepping)                                     \
-			step64(dst, image, count);                            \
-		else                                                          \
-			stamp64(dst, image->word, count);                     \
+#define BMM_X86_STAMP(insn)                                                    \
+	/* 64 bytes, all records equal: the image never leaves registers. */   \
+	static void stamp64(char *p, const uint64_t *w, size_t count)          \
+	{                                                                      \
+		for (; count >= 4; count -= 4, p += 256)                       \
+			__asm__ volatile(BMM_STORE8(insn, 0) BMM_STORE8(insn,  \
+									64)    \
+						 BMM_STORE8(insn, 128)         \
+							 BMM_STORE8(insn, 192) \
+					 :                                     \
+					 : [p] "r"(p), BMM_WORDS8(w)           \
+					 : "memory");                          \
+		for (; count; count--, p += 64)                                \
+			__asm__ volatile(BMM_STORE8(insn, 0)                   \
+					 :                                     \
+					 : [p] "r"(p), BMM_WORDS8(w)           \
+					 : "memory");                          \
+	}                                                                      \
+                                                                               \
+	/* 64 bytes, stepping: eight adds a record hide behind the stores. */  \
+	static void step64(char *p, const struct bmm_image *image,             \
+			   size_t count)                                       \
+	{                                                                      \
+		const uint64_t *word = image->word, *step = image->step;       \
+		uint64_t w0 = word[0], w1 = word[1], w2 = word[2];             \
+		uint64_t w3 = word[3], w4 = word[4], w5 = word[5];             \
+		uint64_t w6 = word[6], w7 = word[7];                           \
+                                                                               \
+		for (; count; count--, p += 64) {                              \
+			__asm__ volatile(                                      \
+				BMM_STORE8(insn, 0)                            \
+				:                                              \
+				: [p] "r"(p), [w0] "r"(w0), [w1] "r"(w1),      \
+				  [w2] "r"(w2), [w3] "r"(w3), [w4] "r"(w4),    \
+				  [w5] "r"(w5), [w6] "r"(w6), [w7] "r"(w7)     \
+				: "memory");                                   \
+			w0 += step[0];                                         \
+			w1 += step[1];                                         \
+			w2 += step[2];                                         \
+			w3 += step[3];                                         \
+			w4 += step[4];                                         \
+			w5 += step[5];                                         \
+			w6 += step[6];                                         \
+			w7 += step[7];                                         \
+		}                                                              \
+	}                                                                      \
+                                                                               \
+	/* Any other size: too many words for the registers. */                \
+	static void stamp_any(bmm_word *p, const struct bmm_image *image,      \
+			      size_t count)                                    \
+	{                                                                      \
+		size_t words = image->size / 8, n, i;                          \
+                                                                               \
+		for (n = 0; n < count; n++)                                    \
+			for (i = 0; i < words; i++, p++)                       \
+				BMM_X86_STORE(insn, p,                         \
+					      image->word[i] +                 \
+						      n * image->step[i]);     \
+	}                                                                      \
+                                                                               \
+	static void stamp(void *dst, const struct bmm_image *image,            \
+			  size_t count)                                        \
+	{                                                                      \
+		if (image->size != 64)                                         \
+			stamp_any(dst, image, count);                          \
+		else if (image->stepping)                                      \
+			step64(dst, image, count);                             \
+		else                                                           \
+			stamp64(dst, image->word, count);                      \
 	}
 
 #endif

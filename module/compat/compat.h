@@ -20,7 +20,7 @@ typedef void bmm_pageblock_fn(struct page *page, enum migratetype type,
 			      bool isolate);
 #define bmm_pageblock_args(page, type) page, type, false
 #else
-#define BMM_PAGEBLOCK_SYMBOL "set_pageblock_migratetype"
+#define BMM_PAGEBLOCK_SYMBOL	       "set_pageblock_migratetype"
 typedef void bmm_pageblock_fn(struct page *page, int type);
 #define bmm_pageblock_args(page, type) page, type
 #endif

@@ -29,7 +29,9 @@ static void store_line(void *p, u64 value)
 		     "movnti %1, 40(%0)\n\t"
 		     "movnti %1, 48(%0)\n\t"
 		     "movnti %1, 56(%0)"
-		     : : "r"(p), "r"(value) : "memory");
+		     :
+		     : "r"(p), "r"(value)
+		     : "memory");
 }
 
 static void store_all(char *p, unsigned long bytes)

@@ -16,7 +16,7 @@
 #include "../compat/compat.h"
 #include "lab.h"
 
-#define PAGE_WORDS (sizeof(struct page) / sizeof(u64))
+#define PAGE_WORDS    (sizeof(struct page) / sizeof(u64))
 #define SECTION_WORDS (SECTION_BLOCKFLAGS_BITS / BITS_PER_LONG)
 
 static DEFINE_MUTEX(lock);
@@ -25,8 +25,8 @@ static DEFINE_MUTEX(lock);
 static struct {
 	unsigned long start, end;
 	u64 pgmap;
-	u64 **chunks;		/* one per section: its struct pages */
-	unsigned long *blocks;	/* SECTION_WORDS per section */
+	u64 **chunks;	       /* one per section: its struct pages */
+	unsigned long *blocks; /* SECTION_WORDS per section */
 } kept;
 
 static struct {
@@ -230,10 +230,12 @@ static ssize_t compare_write(struct file *file, const char __user *buf,
 static int compare_show(struct seq_file *m, void *unused)
 {
 	guard(mutex)(&lock);
-	seq_printf(m, "pages=%lu pageblocks=%lu words_differ=%lu pageblocks_differ=%lu first_pfn=%lu first_word=%lu was=%016llx is=%016llx\n",
-		   verdict.pages, verdict.blocks, verdict.words_differ,
-		   verdict.blocks_differ, verdict.pfn, verdict.word,
-		   verdict.was, verdict.is);
+	seq_printf(
+		m,
+		"pages=%lu pageblocks=%lu words_differ=%lu pageblocks_differ=%lu first_pfn=%lu first_word=%lu was=%016llx is=%016llx\n",
+		verdict.pages, verdict.blocks, verdict.words_differ,
+		verdict.blocks_differ, verdict.pfn, verdict.word, verdict.was,
+		verdict.is);
 	return 0;
 }
 
@@ -246,8 +248,8 @@ static int compare_open(struct inode *inode, struct file *file)
  * "PFN WORD" flips the lowest bit of one word of a live struct page, the next
  * write of the same flips it back: proof that compare can fail.
  */
-static ssize_t flip_write(struct file *file, const char __user *buf,
-			  size_t len, loff_t *pos)
+static ssize_t flip_write(struct file *file, const char __user *buf, size_t len,
+			  loff_t *pos)
 {
 	struct dev_pagemap *pgmap;
 	unsigned long pfn, word;

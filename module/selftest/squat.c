@@ -11,10 +11,13 @@
 
 static bool squat;
 module_param(squat, bool, 0444);
-MODULE_PARM_DESC(squat, "take memmap_init_zone_device() by a direct trampoline of our own (default: no)");
+MODULE_PARM_DESC(
+	squat,
+	"take memmap_init_zone_device() by a direct trampoline of our own (default: no)");
 
 void bmm_squat_trampoline(void);
 
+/* clang-format off */
 asm(".pushsection .text, \"ax\", @progbits\n"
     ".type bmm_squat_trampoline, @function\n"
     ".globl bmm_squat_trampoline\n"
@@ -23,6 +26,7 @@ asm(".pushsection .text, \"ax\", @progbits\n"
     ASM_RET
     ".size bmm_squat_trampoline, .-bmm_squat_trampoline\n"
     ".popsection\n");
+/* clang-format on */
 
 static struct ftrace_ops ops;
 
@@ -36,8 +40,7 @@ int bmm_squat_init(void)
 	err = ftrace_set_filter(&ops, symbol, strlen(symbol), 1);
 	if (err)
 		return err;
-	return register_ftrace_direct(&ops,
-				      (unsigned long)bmm_squat_trampoline);
+	return register_ftrace_direct(&ops, (unsigned long)bmm_squat_trampoline);
 }
 
 void bmm_squat_exit(void)
