@@ -234,6 +234,21 @@ static int by_the_range(const struct bringup *b)
 	return -1;
 }
 
+/* One line for what an operator should know; off and small are ordinary. */
+static void say(const struct bringup *b, int reason)
+{
+	static const char *const why[] = {
+		[REASON_TRACEPOINT] = "page_ref_set is being traced",
+		[REASON_LAYOUT] = "its units are not all alike",
+		[REASON_NOMEM] = "no memory to learn",
+		[REASON_INVALID] = NULL,
+	};
+
+	if (why[reason])
+		pr_notice("memmap: PFN 0x%lx: %s, original used\n",
+			  b->start_pfn, why[reason]);
+}
+
 static bool page_refs_traced(void)
 {
 	return page_ref_tracepoint_active(page_ref_set) ||
@@ -269,6 +284,7 @@ void bmm_memmap_handler(struct zone *zone, unsigned long start_pfn,
 	reason = serve(&b, nr_pages);
 	if (reason >= 0) {
 		bmm_path_fallback(&bmm_memmap, reason);
+		say(&b, reason);
 		static_call(bmm_memmap_original)(zone, start_pfn, nr_pages,
 						 pgmap);
 	}

@@ -5,6 +5,7 @@
  * debugfs bulkmm_lab/calls		times of memmap_init_zone_device()
  *	   bulkmm_lab/snapshot, compare, flip	struct pages, byte for byte
  *	   bulkmm_lab/limit		time that mere stores would take
+ *	   bulkmm_lab/squat		takes the function before bulkmm can
  */
 #include <linux/module.h>
 
@@ -18,24 +19,14 @@ static int __init bmm_lab_init(void)
 
 	dir = debugfs_create_dir("bulkmm_lab", NULL);
 	err = bmm_timer_init(dir);
-	if (err)
-		goto out_dir;
-	err = bmm_snapshot_init(dir);
-	if (err)
-		goto out_timer;
-	err = bmm_squat_init();
-	if (err)
-		goto out_snapshot;
+	if (err) {
+		debugfs_remove(dir);
+		return err;
+	}
+	bmm_snapshot_init(dir);
 	bmm_limit_init(dir);
+	bmm_squat_init(dir);
 	return 0;
-
-out_snapshot:
-	bmm_snapshot_exit();
-out_timer:
-	bmm_timer_exit();
-out_dir:
-	debugfs_remove(dir);
-	return err;
 }
 
 static void __exit bmm_lab_exit(void)

@@ -7,10 +7,10 @@
 int bmm_timer_init(struct dentry *dir);
 void bmm_timer_exit(void);
 
-int bmm_snapshot_init(struct dentry *dir);
+void bmm_snapshot_init(struct dentry *dir);
 void bmm_snapshot_exit(void);
 
-int bmm_squat_init(void);
+void bmm_squat_init(struct dentry *dir);
 void bmm_squat_exit(void);
 
 void bmm_limit_init(struct dentry *dir);

@@ -292,12 +292,11 @@ static const struct file_operations flip_fops = {
 	.write = flip_write,
 };
 
-int bmm_snapshot_init(struct dentry *dir)
+void bmm_snapshot_init(struct dentry *dir)
 {
 	debugfs_create_file("snapshot", 0200, dir, NULL, &snapshot_fops);
 	debugfs_create_file("compare", 0600, dir, NULL, &compare_fops);
 	debugfs_create_file("flip", 0200, dir, NULL, &flip_fops);
-	return 0;
 }
 
 void bmm_snapshot_exit(void)

@@ -4,16 +4,12 @@
  * would, so that the module under test finds it busy: a direct trampoline
  * that does nothing but return into the original body.
  */
+#include <linux/cleanup.h>
 #include <linux/ftrace.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 
 #include "lab.h"
-
-static bool squat;
-module_param(squat, bool, 0444);
-MODULE_PARM_DESC(
-	squat,
-	"take memmap_init_zone_device() by a direct trampoline of our own (default: no)");
 
 void bmm_squat_trampoline(void);
 
@@ -28,26 +24,63 @@ asm(".pushsection .text, \"ax\", @progbits\n"
     ".popsection\n");
 /* clang-format on */
 
+static DEFINE_MUTEX(lock);
 static struct ftrace_ops ops;
+static bool squatting;
 
-int bmm_squat_init(void)
+static int take(void)
 {
+	unsigned long trampoline = (unsigned long)bmm_squat_trampoline;
 	char symbol[] = "memmap_init_zone_device";
 	int err;
 
-	if (!squat)
-		return 0;
 	err = ftrace_set_filter(&ops, symbol, strlen(symbol), 1);
+	if (!err)
+		err = register_ftrace_direct(&ops, trampoline);
+	squatting = !err;
+	return err;
+}
+
+static int give_back(void)
+{
+	unsigned long trampoline = (unsigned long)bmm_squat_trampoline;
+	int err = unregister_ftrace_direct(&ops, trampoline, true);
+
+	synchronize_rcu_tasks();
+	squatting = false;
+	return err;
+}
+
+/* 1 takes the function, 0 gives it back. */
+static ssize_t squat_write(struct file *file, const char __user *buf,
+			   size_t len, loff_t *pos)
+{
+	bool want;
+	int err;
+
+	err = kstrtobool_from_user(buf, len, &want);
 	if (err)
 		return err;
-	return register_ftrace_direct(&ops, (unsigned long)bmm_squat_trampoline);
+	guard(mutex)(&lock);
+	if (want == squatting)
+		return len;
+	err = want ? take() : give_back();
+	return err ? err : len;
+}
+
+static const struct file_operations squat_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = squat_write,
+};
+
+void bmm_squat_init(struct dentry *dir)
+{
+	debugfs_create_file("squat", 0200, dir, NULL, &squat_fops);
 }
 
 void bmm_squat_exit(void)
 {
-	if (!squat)
-		return;
-	unregister_ftrace_direct(&ops, (unsigned long)bmm_squat_trampoline,
-				 true);
-	synchronize_rcu_tasks();
+	if (squatting)
+		give_back();
 }
