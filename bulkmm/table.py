@@ -61,8 +61,10 @@ def where(document: Document) -> str:
 
 
 def _ms(ns: float) -> str:
+    """Return milliseconds to three digits, more where they are whole."""
     value = ns / 1e6
-    return f"{value:.1f}" if value >= 10 else f"{value:.3g}"  # noqa: PLR2004
+    decimals = 0 if value >= 100 else 1 if value >= 10 else 2  # noqa: PLR2004
+    return f"{value:.{decimals}f}"
 
 
 def _factor(ratio: Ratio) -> str:

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The core as a library, guarded memory, and a model of it in plain Python."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import subprocess
+import sys
+import traceback
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cffi import FFI
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+ROOT = Path(__file__).parents[2]
+NATIVE = ROOT / "build" / "native"
+SANITIZE = ROOT / "build" / "sanitize"
+
+EINVAL, EUNLIKE = -22, -61
+HEADS, UNITS = 8, 3
+WORD_MASK = 2**64 - 1
+PAGE = 4096
+
+PROT_NONE, PROT_RW = 0, 3
+MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE = 0x2, 0x20, 0x4000
+
+ffi = FFI()
+ffi.cdef(
+    """
+    struct bmm_image {
+        uint32_t size;
+        uint32_t stepping;
+        uint64_t word[16];
+        uint64_t step[16];
+    };
+    struct bmm_backend {
+        const char *name;
+        unsigned int flags;
+        bool (*supported)(void);
+        void (*stamp)(void *, const struct bmm_image *, size_t);
+        void (*copy)(void *, const void *, size_t);
+        void (*drain)(void);
+    };
+    struct bmm_geometry { size_t record, records, stride; };
+    struct bmm_layout {
+        struct bmm_geometry geometry;
+        unsigned int heads;
+        struct bmm_image image[9];
+        struct bmm_image tail;
+        size_t differs;
+    };
+    extern const struct bmm_backend *bmm_backends[];
+    extern size_t bmm_backends_nr;
+    const struct bmm_backend *bmm_backend_find(const char *, size_t);
+    const struct bmm_backend *bmm_backend_default(void);
+    const struct bmm_backend *bmm_backend(void);
+    int bmm_backend_select(const char *, size_t);
+    int bmm_image_init(struct bmm_image *, const void *, const void *, size_t);
+    void bmm_image_at(struct bmm_image *, const struct bmm_image *, uint64_t);
+    int bmm_stamp(void *, const struct bmm_image *, size_t);
+    void bmm_copy_streaming(void *, const void *, size_t);
+    void bmm_drain(void);
+    int bmm_learn(struct bmm_layout *, const void *,
+                  const struct bmm_geometry *, size_t);
+    void bmm_layout_stamp(const struct bmm_layout *, const struct bmm_backend *,
+                          void *, uint64_t, size_t);
+
+    void *mmap(void *, size_t, int, int, int, long);
+    int munmap(void *, size_t);
+    int mprotect(void *, size_t, int);
+    """
+)
+libc: Any = ffi.dlopen(None)
+
+
+def meson(build: Path, *options: str) -> None:
+    """Set a build directory up if needed, and compile."""
+    program = [sys.executable, "-m", "mesonbuild.mesonmain"]
+    environment = dict(os.environ)
+    scripts = str(Path(sys.executable).parent)  # ninja lives there
+    environment["PATH"] = scripts + os.pathsep + environment.get("PATH", "")
+    steps = [[*program, "compile", "-C", str(build)]]
+    if not (build / "build.ninja").exists():
+        steps.insert(0, [*program, "setup", str(build), str(ROOT), *options])
+    for step in steps:
+        done = subprocess.run(
+            step, check=False, capture_output=True, text=True, env=environment
+        )
+        assert not done.returncode, done.stdout + done.stderr
+
+
+@cache
+def core() -> Any:
+    """Return the core, built if need be."""
+    meson(NATIVE)
+    return ffi.dlopen(str(NATIVE / "libbmmcore.so"))
+
+
+def backend_names() -> list[str]:
+    """Return the names of the backends of this machine."""
+    lib = core()
+    every = [lib.bmm_backends[i] for i in range(lib.bmm_backends_nr)]
+    return [ffi.string(b.name).decode() for b in every if b.supported()]
+
+
+def backend(name: str) -> Any:
+    """Return a backend by name."""
+    found = core().bmm_backend_find(name.encode(), len(name))
+    assert found != ffi.NULL
+    return found
+
+
+class Guarded:
+    """Some pages of memory, between two that may not be touched."""
+
+    def __init__(self, pages: int = 4) -> None:
+        """Map the memory, all canaries."""
+        self.size = pages * PAGE
+        flags = MAP_PRIVATE | MAP_ANONYMOUS
+        room = self.size + 2 * PAGE
+        self.map = libc.mmap(ffi.NULL, room, PROT_NONE, flags, -1, 0)
+        self.base = ffi.cast("char *", self.map) + PAGE
+        assert not libc.mprotect(self.base, self.size, PROT_RW)
+        self.view = ffi.buffer(self.base, self.size)
+        self.fill()
+
+    def fill(self) -> None:
+        """Set every byte to what its place says, so that a move is seen too."""
+        pattern = bytes((i * 37 + 11) % 251 for i in range(PAGE))
+        self.before = pattern * (self.size // PAGE)
+        self.view[:] = self.before
+
+    def place(self, length: int, distance: int = 0, *, end: bool) -> int:
+        """Return the offset of an extent so far from the one guard."""
+        return self.size - length - distance if end else distance
+
+    def at(self, offset: int) -> Any:
+        """Return a pointer into the memory; to its guard at the very end."""
+        return self.base + offset
+
+    def check(self, offset: int, wanted: bytes) -> None:
+        """Assert that this stands there, and that nothing else has changed."""
+        after = self.before[:offset] + wanted + self.before[offset + len(wanted) :]
+        if self.view[:] != after:
+            got = self.view[:]
+            wrong = next(i for i in range(self.size) if got[i] != after[i])
+            raise AssertionError(
+                f"byte {wrong - offset} of {len(wanted)}: "
+                f"{got[wrong]:#x} instead of {after[wrong]:#x}"
+            )
+
+    def close(self) -> None:
+        """Unmap the memory."""
+        libc.munmap(self.map, self.size + 2 * PAGE)
+
+
+def in_child(work: Callable[[], None]) -> None:
+    """Run in a child, so that a fault fails the test and not the test run."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            faulthandler.disable()
+            work()
+            code = 0
+        except BaseException:  # noqa: BLE001 - the parent raises it
+            os.write(write, traceback.format_exc()[-4000:].encode())
+        finally:
+            os._exit(code)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        said = pipe.read()
+    _, status = os.waitpid(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    assert code == 0, f"the child died of signal {-code}" if code < 0 else said
+
+
+def image(words: Sequence[int], steps: Sequence[int]) -> Any:
+    """Return an image of these words, which step so from record to record."""
+    made = ffi.new("struct bmm_image *")
+    first = record_bytes(words)
+    then = record_bytes([w + s for w, s in zip(words, steps, strict=True)])
+    assert not core().bmm_image_init(made, first, then, len(first))
+    return made
+
+
+def record_bytes(words: Sequence[int]) -> bytes:
+    """Return the words as they lie in memory."""
+    return b"".join((w & WORD_MASK).to_bytes(8, sys.byteorder) for w in words)
+
+
+def records_bytes(words: Sequence[int], steps: Sequence[int], count: int) -> bytes:
+    """Return what a stamp must write: the model, in integers."""
+    pairs = list(zip(words, steps, strict=True))
+    return b"".join(record_bytes([w + n * s for w, s in pairs]) for n in range(count))

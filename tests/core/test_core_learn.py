@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Learning a layout: it reproduces the whole array, or refuses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from corelib import (
+    EINVAL,
+    EUNLIKE,
+    HEADS,
+    MAP_ANONYMOUS,
+    MAP_NORESERVE,
+    MAP_PRIVATE,
+    PROT_RW,
+    UNITS,
+    backend,
+    backend_names,
+    core,
+    ffi,
+    libc,
+    record_bytes,
+)
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+BACKENDS = backend_names()
+GAP = 0xC3
+WORD = st.integers(0, 2**64 - 1)
+STEP = st.one_of(st.just(0), st.sampled_from([1, 64, 4096, 2**32, 2**64 - 64]), WORD)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Units as a kernel might write them."""
+
+    words: int  # of a record
+    heads: int
+    tails: int
+    gap: int  # bytes after a unit
+    first: tuple[tuple[int, ...], ...]  # of each head and of the first tail
+    unit_step: tuple[tuple[int, ...], ...]
+    tail_step: tuple[int, ...]
+
+    @property
+    def records(self) -> int:
+        """Return the records of a unit."""
+        return self.heads + self.tails
+
+    @property
+    def stride(self) -> int:
+        """Return the bytes from unit to unit."""
+        return self.records * self.words * 8 + self.gap
+
+    def unit(self, u: int) -> bytes:
+        """Return the records of unit u."""
+        made = []
+        for r in range(self.records):
+            which, inside = min(r, self.heads), max(r - self.heads, 0)
+            made += [
+                w + u * s + (inside * t if which == self.heads else 0)
+                for w, s, t in zip(
+                    self.first[which],
+                    self.unit_step[which],
+                    self.tail_step,
+                    strict=True,
+                )
+            ]
+        return record_bytes(made)
+
+    @property
+    def clear(self) -> bool:
+        """Return whether unit 0 shows where the heads end."""
+        if not self.heads:
+            return True
+        last, tail = self.first[self.heads - 1], self.first[self.heads]
+        back = [w - s for w, s in zip(tail, self.tail_step, strict=True)]
+        return record_bytes(last) != record_bytes(back)
+
+    def array(self, units: int) -> bytes:
+        """Return units with their gaps."""
+        gap = bytes([GAP]) * self.gap
+        return b"".join(self.unit(u) + gap for u in range(units))
+
+
+@st.composite
+def layouts(draw: st.DrawFn, tails: st.SearchStrategy[int]) -> Layout:
+    """Return a layout of up to eight heads."""
+    words = draw(st.sampled_from([8, 8, 4, 7, 12, 16]))
+    heads = draw(st.integers(0, HEADS))
+
+    def some(value: st.SearchStrategy[int]) -> tuple[int, ...]:
+        return tuple(draw(st.lists(value, min_size=words, max_size=words)))
+
+    return Layout(
+        words=words,
+        heads=heads,
+        tails=draw(tails),
+        gap=draw(st.sampled_from([0, 0, 8, 64, 200])),
+        first=tuple(some(WORD) for _ in range(heads + 1)),
+        unit_step=tuple(some(STEP) for _ in range(heads + 1)),
+        tail_step=some(st.one_of(st.just(0), STEP)),
+    )
+
+
+def learn(layout: Layout, array: bytes, units: int) -> tuple[int, Any, Any]:
+    """Return what bmm_learn() says, what it found, and the memory it read."""
+    lib, memory = core(), ffi.new("uint64_t[]", max(len(array) // 8, 1))
+    ffi.buffer(memory)[: len(array)] = array
+    found = ffi.new("struct bmm_layout *")
+    shape = (layout.words * 8, layout.records, layout.stride)
+    geometry = ffi.new("struct bmm_geometry *", shape)
+    return lib.bmm_learn(found, memory, geometry, units), found, memory
+
+
+def stamped(layout: Layout, found: Any, name: str, first: int, units: int) -> bytes:
+    """Return the array that is stamped from a unit on, gaps as they were."""
+    memory = ffi.new("uint64_t[]", layout.stride * (first + units) // 8)
+    view = ffi.buffer(memory)
+    view[:] = bytes([GAP]) * len(view)
+    chosen = backend(name)
+    core().bmm_layout_stamp(found, chosen, memory, first, units)
+    chosen.drain()
+    return view[:]
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@settings(max_examples=80, deadline=None)
+@given(layouts(st.integers(2, 40)), st.integers(UNITS, 5), st.integers(0, 7), st.data())
+def test_predicts_every_unit(
+    name: str, layout: Layout, learned: int, more: int, data: st.DataObject
+) -> None:
+    assume(layout.clear)
+    total = learned + more
+    code, found, _ = learn(layout, layout.array(learned), learned)
+    assert code == 0
+    assert found.heads <= max(layout.heads, 1)  # two records show no step
+    first = data.draw(st.integers(0, total))
+    got = stamped(layout, found, name, first, total - first)
+    untouched = bytes([GAP]) * (first * layout.stride)
+    assert got == untouched + layout.array(total)[len(untouched) :]
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@settings(max_examples=50, deadline=None)
+@given(layouts(st.just(1)), st.integers(UNITS, 40))
+def test_units_of_one_record(name: str, layout: Layout, learned: int) -> None:
+    layout = replace(
+        layout, heads=0, first=layout.first[:1], unit_step=layout.unit_step[:1]
+    )
+    code, found, _ = learn(layout, layout.array(learned), learned)
+    assert code == 0
+    assert stamped(layout, found, name, 0, 50) == layout.array(50)
+
+
+@settings(max_examples=100, deadline=None)
+@given(layouts(st.integers(1, 3)))
+def test_reproduces_or_refuses_where_the_tail_is_hard_to_see(layout: Layout) -> None:
+    code, found, _ = learn(layout, layout.array(UNITS), UNITS)
+    assert code in (0, EUNLIKE)
+    if not code:
+        assert stamped(layout, found, "generic", 0, 9) == layout.array(9)
+
+
+@settings(max_examples=300, deadline=None)
+@given(layouts(st.integers(1, 20)), st.integers(UNITS, 5), st.data())
+def test_a_flipped_bit_is_refused_or_reproduced(
+    layout: Layout, units: int, data: st.DataObject
+) -> None:
+    intact = layout.array(units)
+    assume(learn(layout, intact, units)[0] == 0)
+    unit = data.draw(st.integers(0, units - 1))
+    inside = data.draw(st.integers(0, layout.records * layout.words * 8 - 1))
+    broken = bytearray(intact)
+    broken[unit * layout.stride + inside] ^= 1 << data.draw(st.integers(0, 7))
+
+    code, found, memory = learn(layout, bytes(broken), units)
+    assert ffi.buffer(memory)[: len(broken)] == broken  # it only reads
+    if not code:
+        assert unit < UNITS - 1  # a later unit can only be compared
+        assert stamped(layout, found, "generic", 0, units) == broken
+        return
+    assert code == EUNLIKE
+    assert found.differs < units * layout.records
+    if unit >= UNITS - 1:
+        hit = unit * layout.records + inside // (layout.words * 8)
+        assert found.differs == hit
+
+
+@settings(max_examples=50, deadline=None)
+@given(layouts(st.integers(2, 10)), st.data())
+def test_what_lies_between_units_does_not_matter(
+    layout: Layout, data: st.DataObject
+) -> None:
+    assume(layout.gap and layout.clear)
+    array = bytearray(layout.array(UNITS))
+    unit = data.draw(st.integers(0, UNITS - 1))
+    array[(unit + 1) * layout.stride - 1] ^= 0xFF
+    assert learn(layout, bytes(array), UNITS)[0] == 0
+
+
+def plain_layout(heads: int = 0, tails: int = 4, gap: int = 0) -> Layout:
+    """Return a layout in which all heads differ."""
+    nothing = (0,) * 8
+    return Layout(
+        words=8,
+        heads=heads,
+        tails=tails,
+        gap=gap,
+        first=tuple(((r + 1) ** 3, *range(7)) for r in range(heads + 1)),
+        unit_step=(nothing,) * (heads + 1),
+        tail_step=nothing,
+    )
+
+
+def test_more_heads_than_there_is_room_for_are_refused() -> None:
+    for heads in range(12):
+        layout = plain_layout(heads)
+        code, found, _ = learn(layout, layout.array(UNITS), UNITS)
+        assert code == (0 if heads <= HEADS else EUNLIKE)
+        if code:
+            assert found.differs == heads - 1
+        else:
+            assert found.heads == heads
+
+
+@pytest.mark.parametrize(
+    ("record", "records", "stride", "units"),
+    [
+        (64, 4, 256, 2),  # too few units to prove anything
+        (64, 0, 256, 3),
+        (64, 4, 255, 3),
+        (64, 4, 252, 3),
+        (64, 4, 248, 3),  # units overlap
+        (64, 2**60, 256, 3),  # records * record wraps to 0
+        (24, 4, 256, 3),
+        (60, 4, 256, 3),
+        (136, 1, 136, 3),
+    ],
+)
+def test_impossible_geometry(
+    record: int, records: int, stride: int, units: int
+) -> None:
+    memory = ffi.new("uint64_t[]", 1000)
+    geometry = ffi.new("struct bmm_geometry *", (record, records, stride))
+    found = ffi.new("struct bmm_layout *")
+    assert core().bmm_learn(found, memory, geometry, units) == EINVAL
+
+
+def test_misaligned_base() -> None:
+    memory = ffi.cast("char *", ffi.new("uint64_t[]", 1000)) + 4
+    geometry = ffi.new("struct bmm_geometry *", (64, 4, 256))
+    found = ffi.new("struct bmm_layout *")
+    assert core().bmm_learn(found, memory, geometry, UNITS) == EINVAL
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_units_beyond_4_gib(name: str) -> None:
+    gap = (5 << 29) - 6 * 64
+    layout = plain_layout(heads=2, tails=4, gap=gap)
+    units = UNITS + 2
+    room = layout.stride * units
+    flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+    memory = libc.mmap(ffi.NULL, room, PROT_RW, flags, -1, 0)
+    assert memory != ffi.cast("void *", -1)
+    base = ffi.cast("char *", memory)
+    for u in range(UNITS):
+        ffi.memmove(base + u * layout.stride, layout.unit(u), 6 * 64)
+    found = ffi.new("struct bmm_layout *")
+    geometry = ffi.new("struct bmm_geometry *", (64, 6, layout.stride))
+    assert core().bmm_learn(found, base, geometry, UNITS) == 0
+    core().bmm_layout_stamp(found, backend(name), base, UNITS, 2)
+    backend(name).drain()
+    for u in range(units):
+        at = base + u * layout.stride
+        assert ffi.buffer(at, 6 * 64)[:] == layout.unit(u)
+        assert not any(ffi.buffer(at + 6 * 64, 4096)[:])
+    libc.munmap(memory, room)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the compiler made of the core, and what the sanitizers say of it."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+import subprocess
+
+import pytest
+from corelib import NATIVE, SANITIZE, core, meson
+
+X86 = platform.machine() == "x86_64"
+needs_x86 = pytest.mark.skipif(
+    not (X86 and shutil.which("objdump")), reason="needs x86-64 and objdump"
+)
+
+VECTOR = re.compile(r"%(?:[xyz]?mm\d|st\b|k[0-7]\b)")
+# An instruction whose last operand, its destination, is memory.
+MEMORY_DESTINATION = re.compile(r"^(?P<name>\S+)\s+(?:.*,)?[^,()]*\((?P<base>[^)]*)\)$")
+NO_STORE = re.compile(r"^(?:cmp|test|lea|call|jmp|nop|prefetch|push|bt[lq]?$)")
+
+
+def instructions(obj: str) -> dict[str, list[str]]:
+    """Return the instructions of each function of an object of the core."""
+    core()
+    path = NATIVE / "libbmmcore.a.p" / obj
+    done = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", str(path)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found: dict[str, list[str]] = {}
+    for line in done.stdout.splitlines():
+        if start := re.match(r"[0-9a-f]+ <(.+)>:$", line):
+            found[start[1]] = []
+        elif "\t" in line:
+            text = line.split("\t", 1)[1].split("#")[0].strip()
+            found[list(found)[-1]].append(text)
+    return found
+
+
+def objects() -> list[str]:
+    core()
+    return sorted(p.name for p in (NATIVE / "libbmmcore.a.p").glob("*.o"))
+
+
+def ordinary_stores(lines: list[str]) -> list[str]:
+    """Return the stores that are neither non-temporal nor to the stack."""
+    found = []
+    for line in lines:
+        store = MEMORY_DESTINATION.match(line)
+        if not store or NO_STORE.match(line) or store["name"].startswith("movnti"):
+            continue
+        if not store["base"].startswith("%rsp"):
+            found.append(line)
+    return found
+
+
+@needs_x86
+def test_no_object_uses_a_vector_register() -> None:
+    assert len(objects()) >= 6
+    for obj in objects():
+        for name, lines in instructions(obj).items():
+            used = [line for line in lines if VECTOR.search(line)]
+            assert not used, f"{obj}, {name}: {used}"
+
+
+@needs_x86
+def test_streaming_stamp_has_no_ordinary_store() -> None:
+    functions = instructions("core_x86_movnti.c.o")
+    stamps = {n: code for n, code in functions.items() if "stamp" in n or "step" in n}
+    assert stamps
+    assert any(line.startswith("movnti") for code in stamps.values() for line in code)
+    for name, code in stamps.items():
+        assert not ordinary_stores(code), name
+        assert not [line for line in code if line.startswith(("rep ", "stos"))]
+        assert not [line for line in code if re.match(r"call.*mem(cpy|set)", line)]
+
+
+@needs_x86
+def test_streaming_drain_is_a_fence_and_the_plain_one_is_none() -> None:
+    assert "sfence" in instructions("core_x86_movnti.c.o")["drain"]
+    assert "sfence" not in instructions("core_x86_plain.c.o")["drain"]
+
+
+@needs_x86
+def test_the_check_sees_an_ordinary_store() -> None:
+    code = instructions("core_x86_plain.c.o")["stamp"]
+    assert any(re.match(r"movq? ", line) for line in ordinary_stores(code))
+
+
+@needs_x86
+def test_image_stays_in_registers() -> None:
+    """In the loop for 64-byte records nothing is loaded."""
+    code = instructions("core_x86_movnti.c.o")["stamp"]
+    runs = re.findall(r"(?:movnti [^\n]*\n){32}", "\n".join(code) + "\n")
+    assert runs, "no block of four records without a load between the stores"
+
+
+def test_sanitizers_find_nothing() -> None:
+    options = ["-Db_sanitize=address,undefined", "-Db_lundef=false"]
+    meson(SANITIZE, *options)
+    done = subprocess.run(
+        [str(SANITIZE / "bmm-exercise")],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(": 0 wrong") == len(done.stdout.splitlines())
