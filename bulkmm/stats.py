@@ -79,6 +79,9 @@ def _ratio_interval(
 def _differ(base: Sequence[float], variant: Sequence[float]) -> bool:
     from scipy import stats  # noqa: PLC0415 - slow to import, seldom needed
 
+    # So few samples cannot differ at this level, whatever an approximation says.
+    if 2 / math.comb(len(base) + len(variant), len(base)) >= 1 - LEVEL:
+        return False
     return bool(stats.mannwhitneyu(base, variant).pvalue < 1 - LEVEL)
 
 

@@ -112,7 +112,7 @@ def _part(document: Document, scenario: str) -> Part:
     if ratios:
         base = _main_base(ratios)
         leading = {r.variant: r for r in ratios if r.base == base}
-        title = f"{scenario}: times faster than {base}"
+        title = f"{scenario}: faster = time of {base} / time of the variant"
     rows = [_row(document, r, leading.get(r.variant)) for r in results]
     shown = {id(r) for r in leading.values()}
     return Part(
@@ -157,16 +157,14 @@ def footnotes(document: Document) -> list[str]:
     return lines
 
 
-LEGEND = "~ not proven (Mann-Whitney at 5 %, and the interval contains 1)."
+LEGEND = "~ not proven: Mann-Whitney above 5 %, or the interval contains 1."
 
 
 def _empty_table() -> Table:
     from rich import box  # noqa: PLC0415 - keeps --help fast
     from rich.table import Table  # noqa: PLC0415
 
-    shown = Table(
-        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
-    )
+    shown = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
     for heading in HEADINGS:
         numeric = heading in ("n", "GB/s")
         first = heading == HEADINGS[0]

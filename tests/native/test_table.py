@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The table: native and emulated figures, published ones beside them."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from bulkmm import published, stats, table
+from bulkmm.results import Check, Document
+from bulkmm.table import TIMES
+
+
+def document(accelerator: str, scenario: str, base: str, variant: str) -> Document:
+    slow = [300e6 + i * 1e6 for i in range(15)]
+    fast = [100e6 + i * 1e6 for i in range(15)]
+    arms = [
+        stats.summarise(scenario, base, "ns", 1677721600, slow),
+        stats.summarise(scenario, variant, "ns", 1677721600, fast),
+        stats.summarise(scenario, "again", "ns", 1677721600, slow),
+    ]
+    machine = {"accelerator": accelerator, "kernel": "6.18", "cpu": {"model": "A CPU"}}
+    if accelerator != "native":
+        machine["guest"] = {"kernel": "6.12.107"}
+    return Document(
+        machine=machine,
+        results=arms,
+        ratios=[stats.ratio(arms[0], arm) for arm in arms[1:]],
+        checks=[Check("bytes", ok=True, detail="")],
+    )
+
+
+NATIVE = document("native", "memmap-stamp", "rebuild", "bulkmm")
+EMULATED = document("TCG", "pmem-fsdax-100g", "off", "on")
+
+
+def shown(*documents: Document, width: int = 80) -> str:
+    out = io.StringIO()
+    table.print_documents(list(documents), Console(file=out, width=width))
+    return out.getvalue()
+
+
+def line(text: str, start: str) -> str:
+    return next(found for found in text.splitlines() if found.startswith(start))
+
+
+def test_native_row() -> None:
+    row = line(shown(NATIVE), "bulkmm")
+    for part in ("107 (", " 15 ", "15.7", f"2.87{TIMES}", "native"):
+        assert part in row
+    assert "~" not in row
+    assert "~" in line(shown(NATIVE), "again")
+
+
+def test_emulated_figures_are_labelled_and_have_no_bandwidth() -> None:
+    text = shown(EMULATED)
+    row = line(text, "on ")
+    assert "TCG" in row
+    assert "15.7" not in row
+    assert "no hardware figures" in text
+    assert "kernel 6.12.107" in text
+    assert "no hardware figures" not in shown(NATIVE)
+
+
+@pytest.mark.parametrize("one", [NATIVE, EMULATED])
+def test_published_figures_stand_beside_ours(one: Document) -> None:
+    rows = [x for x in shown(one).splitlines() if "published (Ice Lake VM)" in x]
+    assert len(rows) == 3
+    assert "244.3 → 96.8" in rows[-1]
+    assert f"2.52{TIMES}" in rows[-1]
+
+
+@pytest.mark.parametrize("width", [40, 80, 100])
+def test_fits_without_a_terminal(width: int) -> None:
+    text = shown(NATIVE, EMULATED, width=width)
+    assert max(len(found.rstrip()) for found in text.splitlines()) <= max(width, 80)
+    rows = [found for found in text.splitlines() if found.startswith("bulkmm ")]
+    assert len(rows) == 1  # not wrapped
+    assert rows[0].rstrip().endswith("native")
+
+
+def test_one_table_of_several_documents() -> None:
+    text = shown(NATIVE, EMULATED)
+    assert text.count("median ms") == 1
+    assert text.index("memmap-stamp") < text.index("pmem-fsdax-100g")
+    assert "native: A CPU; kernel 6.18; n = 15." in text
+    assert "TCG: A CPU; kernel 6.12.107; n = 15." in text
+    assert "Checks passed: 1 of 1." in text
+
+
+def test_markdown_has_the_same_rows() -> None:
+    text = table.markdown(NATIVE, EMULATED)
+    rows = [found for found in text.splitlines() if found.startswith("|")]
+    assert len(rows) == 2 + 2 * (3 + 3)
+    assert {found.count("|") for found in rows} == {8}
+    assert "| memmap-stamp | bulkmm | 107 (" in text
+    assert "no hardware figures" in text
+
+
+def test_a_document_without_ratios_or_results() -> None:
+    bare = Document(machine={}, results=NATIVE.results)
+    assert "rebuild" in shown(bare)
+    assert shown(Document(machine={}))
+
+
+def test_published() -> None:
+    devdax = published.for_scenario("pmem-devdax-100g")
+    assert [figure.version for figure in devdax] == ["v2", "v4", "v5"]
+    assert devdax[-1].ratio == pytest.approx(2.30, abs=0.005)
+    assert not published.for_scenario("thp-2m")
