@@ -60,5 +60,5 @@ def _probe(kernel: Kernel, base: Path) -> str:
         try:
             vm.boot(guest, kernel.root, run, PROBE_SECONDS)
         except BulkmmError as error:
-            return str(error).splitlines()[0].split(";")[0].rstrip(":")
+            return str(error).splitlines()[0].partition(";")[0]
     return ""

@@ -100,7 +100,7 @@ def _release(known: set[str], name: str) -> str:
     """Return the newest release in the index that a name stands for."""
     releases = sorted(
         (n.removeprefix(HEADERS) for n in known if n.startswith(HEADERS)),
-        key=lambda release: [int(n) for n in re.findall(r"\d+", release)],
+        key=lambda release: [int(n) for n in re.findall(r"\d+(?=[.+-])", release)],
     )
     usable = [r for r in releases if RELEASE.fullmatch(r)]
     matching = [r for r in usable if name in (r, r[: r.rindex(".", 0, r.index("+"))])]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 SECTION = 128 * MIB
+REGION_ALIGN = 16 * MIB  # of libnvdimm on x86: other sizes make no namespace
 FULL_SIZE = 100 << 30
 COMPARE_ALL = 8 << 30  # up to this size every bind of `on` is compared
 STRUCT_PAGE = 64
@@ -57,8 +58,8 @@ def parse_size(text: str) -> int:
     size = int(found[1]) * UNITS[found[2].upper()]
     if size < SECTION:
         raise UsageError(f"size {text} is below a section: at least 128M")
-    if size % (2 * MIB):
-        raise UsageError(f"size {text} is no multiple of 2M")
+    if size % REGION_ALIGN:
+        raise UsageError(f"size {text} is no multiple of 16M")
     if size > UNITS["T"]:
         raise UsageError(f"size {text} is above the 1T that a guest is given")
     return size

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import time
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bulkmm import machine, stats
@@ -18,11 +20,11 @@ from bulkmm.results import Check, Document
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from bulkmm.lab.kernels import Kernel
     from bulkmm.lab.scenario import Scenario
 
+MEMINFO = Path("/proc/meminfo")
 PAIRS = (("off", "on"), ("absent", "on"), ("absent", "off"))
 MEMORY_LIMIT = 6_000_000_000  # what a run may take of the host's memory
 
@@ -55,13 +57,16 @@ def need_root() -> None:
         raise BulkmmError(f"the lab runs on x86_64 only, not on {platform.machine()}")
 
 
+def available_memory() -> int:
+    """Return how much memory the host can give without swapping."""
+    text = MEMINFO.read_text(encoding="ascii")
+    found = re.search(r"^MemAvailable: +(\d+) kB$", text, re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0
+
+
 def need_memory() -> None:
     """Refuse what would drive the host out of memory."""
-    have = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    with open("/proc/meminfo", encoding="ascii") as lines:  # noqa: PTH123
-        for line in lines:
-            if line.startswith("MemAvailable:"):
-                have = int(line.split()[1]) * 1024
+    have = available_memory()
     if have < MEMORY_LIMIT:
         raise BulkmmError(
             f"no memory for the guest: {MEMORY_LIMIT / 1e9:.0f} GB are needed, "

@@ -83,7 +83,7 @@ def qemu_version(root: Root) -> str:
 def _pmem(size: int) -> list[str]:
     if not size:
         return []
-    backend = f"memory-backend-memfd,id=pmem,share=on,size={size + LABEL}"
+    backend = f"memory-backend-ram,id=pmem,reserve=off,size={size + LABEL}"
     device = f"nvdimm,id=nvdimm,memdev=pmem,label-size={LABEL}"
     return ["-object", backend, "-device", device]
 
@@ -180,7 +180,8 @@ def _judge(outcome: Outcome, qemu_said: str, *, in_time: bool) -> None:
     """Raise unless the guest came to its end with a clean kernel log."""
     shown = klog.last_lines(outcome.log or outcome.console or qemu_said)
     if not outcome.console and not outcome.events and in_time:
-        raise BulkmmError(f"QEMU did not start a guest:\n{klog.last_lines(qemu_said)}")
+        cause = (qemu_said.strip() or "it said nothing").splitlines()[0]
+        raise BulkmmError(f"QEMU did not start a guest: {cause}")
     if bad := klog.search(outcome.console) + klog.search(outcome.log):
         raise GuestError(f"the kernel log has {bad[0].strip()!r}; its end:\n{shown}")
     if failed := outcome.of("fail"):

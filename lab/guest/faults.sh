@@ -1,0 +1,225 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Everything that can go wrong around the memmap path, provoked one by one in
+# a test build of the module (BMM_FAULTS=1). Each case ends in checks: the
+# device is the kernel's own, byte for byte; a counter says so; the log holds
+# the one line and no more.
+
+PARAMETERS=/sys/module/bulkmm/parameters
+
+# report a check: NAME COMMAND..., ok when the command succeeds
+check() {
+	name=$1
+	shift
+	if "$@"; then ok=yes; else ok=no; fi
+	report check name="$name" ok=$ok detail="$*"
+}
+
+# lines the module has written to the kernel log so far
+lines() {
+	dmesg | grep -c ' bulkmm: '
+}
+
+# device comes up as the kernel's own function would have left it
+same() {
+	echo "$MIDDLE" >"$LAB/compare" || return 1
+	read -r verdict <"$LAB/compare"
+	case $verdict in
+	*" words_differ=0 pageblocks_differ=0 "*) return 0 ;;
+	esac
+	return 1
+}
+
+counter() {
+	cat "$MEMMAP/$1"
+}
+
+up() {
+	bmmguest write "$DRIVER/bind" "$DEVICE" "$NODE" >/dev/null
+}
+
+down() {
+	bmmguest write "$DRIVER/unbind" "$DEVICE" >/dev/null
+}
+
+load() {
+	must insmod /lib/modules/bulkmm.ko "$@"
+}
+
+refused() {
+	! "$@" 2>/dev/null
+}
+
+write() {
+	echo "$2" >"$1"
+}
+
+# a fallback, provoked: FAULT COUNTER LINES-IN-THE-LOG
+fallback() {
+	before=$(lines)
+	echo "$1" >"$PARAMETERS/fault"
+	down
+	check "$1: device comes up" up
+	echo none >"$PARAMETERS/fault"
+	check "$1: same bytes" same
+	check "$1: fallback counted" [ "$(counter "fallbacks/$2")" = 1 ]
+	check "$1: no hit" [ "$(counter hits)" = "$hits" ]
+	check "$1: lines in the log" [ $(($(lines) - before)) = "$3" ]
+}
+
+# something happens in the middle of a slowed-down bring-up
+during_bringup() {
+	echo slow >"$PARAMETERS/fault"
+	down
+	up &
+	until [ "$(counter inflight)" -gt 0 ]; do :; done
+	"$@"
+	wait
+}
+
+toggle() {
+	while [ "$(counter inflight)" -gt 0 ]; do
+		for mode in off on; do write "$MEMMAP/mode" $mode; done
+		for name in generic plain movnti fastest; do
+			write "$MEMMAP/backend" $name
+		done
+	done
+}
+
+case_unknown_names() {
+	before=$(lines)
+	check "load with a bad mode is refused" \
+		refused insmod /lib/modules/bulkmm.ko memmap=bad
+	load memmap=on
+	check "unknown mode is refused" refused write "$MEMMAP/mode" bad
+	check "unknown backend is refused" refused write "$MEMMAP/backend" bad
+	check "one line each" [ $(($(lines) - before)) = 3 ]
+	check "mode stays" [ "$(cat $MEMMAP/mode)" = "off [on]" ]
+	must rmmod bulkmm
+}
+
+case_missing_symbol() {
+	for symbol in memmap_init_zone_device "$1"; do
+		load fault_symbol="$symbol"
+		check "$symbol missing: loads, off" \
+			[ "$(cat $MEMMAP/mode)" = "[off] on" ]
+		check "$symbol missing: hook says so" grep -q '^-2 ' "$MEMMAP/hook"
+		check "$symbol missing: on is refused" \
+			refused write "$MEMMAP/mode" on
+		down
+		check "$symbol missing: device comes up" up
+		check "$symbol missing: same bytes" same
+		must rmmod bulkmm
+	done
+}
+
+case_busy() {
+	write "$LAB/squat" 1
+	load
+	check "busy: hook says so" grep -q '^-16 ' "$MEMMAP/hook"
+	check "busy: on is refused" refused write "$MEMMAP/mode" on
+	down
+	check "busy: device comes up" up
+	check "busy: same bytes" same
+	write "$LAB/squat" 0
+	check "free again: on is taken" write "$MEMMAP/mode" on
+	down
+	check "free again: device comes up" up
+	check "free again: served by the range" [ "$(counter hits)" = 1 ]
+	check "free again: the function cannot be taken" \
+		refused write "$LAB/squat" 1
+	must rmmod bulkmm
+}
+
+case_fallbacks() {
+	load
+	hits=0
+	fallback unverified unverified 1
+	fallback nomem nomem 1
+	fallback tracepoint tracepoint 1
+	echo 1000000000 >"$PARAMETERS/memmap_min_pages"
+	fallback none small 0
+	echo 32768 >"$PARAMETERS/memmap_min_pages"
+	down
+	check "no fault: device comes up" up
+	check "no fault: served by the range" [ "$(counter hits)" = 1 ]
+	check "no fault: same bytes" same
+	must rmmod bulkmm
+}
+
+case_backends() {
+	load
+	for name in generic plain movnti fastest; do
+		write "$MEMMAP/backend" $name
+		down
+		check "$name: device comes up" up
+		check "$name: same bytes" same
+	done
+	check "backends: all served by the range" [ "$(counter hits)" = 4 ]
+	must rmmod bulkmm
+}
+
+case_toggled() {
+	load
+	during_bringup toggle
+	check "toggled: same bytes" same
+	check "toggled: nobody inside" [ "$(counter inflight)" = 0 ]
+	must rmmod bulkmm
+}
+
+case_unloaded() {
+	load
+	during_bringup rmmod bulkmm
+	check "unloaded: gone" [ ! -d /sys/kernel/bulkmm ]
+	check "unloaded: same bytes" same
+}
+
+# loads and unloads as fast as they go while the device goes down and up
+case_reloaded() {
+	(i=0; while [ $i -lt 6 ]; do down; up; i=$((i + 1)); done; echo >/tmp/up) &
+	until [ -e /tmp/up ]; do
+		load
+		must rmmod bulkmm
+	done
+	wait
+	check "reloaded: same bytes" same
+}
+
+# the operator's own tools on the same function
+case_traced() {
+	tracing=/sys/kernel/tracing
+	mount -t tracefs tracefs $tracing
+	load
+	write $tracing/set_ftrace_filter memmap_init_zone_device
+	write $tracing/current_tracer function
+	write $tracing/kprobe_events "p:bmm memmap_init_zone_device"
+	write $tracing/events/kprobes/bmm/enable 1
+	write $tracing/events/bulkmm/memmap/enable 1
+	down
+	check "traced: device comes up" up
+	check "traced: same bytes" same
+	check "traced: served by the range" [ "$(counter hits)" = 1 ]
+	check "traced: function tracer saw it" \
+		grep -q ' memmap_init_zone_device <-' $tracing/trace
+	check "traced: kprobe saw it" grep -q ' bmm: ' $tracing/trace
+	check "traced: our tracepoint" grep -q ' memmap: start_pfn=' $tracing/trace
+	write $tracing/events/enable 0
+	write $tracing/kprobe_events ""
+	write $tracing/current_tracer nop
+	must rmmod bulkmm
+}
+
+faults() {
+	[ -e $DRIVER/$DEVICE ] || up
+	snapshot
+	case_unknown_names
+	case_missing_symbol "$1"
+	case_busy
+	case_fallbacks
+	case_backends
+	case_toggled
+	case_unloaded
+	case_reloaded
+	case_traced
+	down
+}

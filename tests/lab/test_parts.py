@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The lab's parts that need no guest."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bulkmm.errors import BulkmmError, Exit, UsageError
+from bulkmm.lab import build, child, kernels, klog, paths, root, vm
+from bulkmm.lab import run as lab_run
+from bulkmm.lab.root import Root
+from bulkmm.results import Check, Document
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+INDEX = {
+    f"linux-headers-{release}"
+    for release in (
+        "6.12.94+deb13-cloud-amd64",
+        "6.12.107+deb13-cloud-amd64",
+        "6.12.107+deb13-amd64",
+        "6.12.107+deb13-common",
+        "6.1.200+deb13-cloud-amd64",
+        "7.3.4+deb13-cloud-amd64",
+        "7.3.4+deb13.1-cloud-amd64",
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "release"),
+    [
+        ("6.12", "6.12.107+deb13-cloud-amd64"),
+        ("7.3", "7.3.4+deb13.1-cloud-amd64"),
+        ("6.12.94+deb13-cloud-amd64", "6.12.94+deb13-cloud-amd64"),
+    ],
+)
+def test_newest_release(name: str, release: str) -> None:
+    assert kernels._release(INDEX, name) == release
+
+
+def test_release_that_the_index_lacks() -> None:
+    with pytest.raises(UsageError, match=r"the index has .*6\.12\.94\+deb13"):
+        kernels._release(INDEX, "6.12.1+deb13-cloud-amd64")
+
+
+def test_packages_of_both_layouts() -> None:
+    known = {
+        "linux-image-6.12.1+deb13-cloud-amd64-unsigned",
+        "linux-headers-6.12.1+deb13-common",
+        "linux-modules-7.3.4+deb13-cloud-amd64",
+    }
+    assert kernels._packages(known, "6.12.1+deb13-cloud-amd64") == [
+        "linux-image-6.12.1+deb13-cloud-amd64-unsigned",
+        "linux-headers-6.12.1+deb13-common",
+    ]
+
+
+def test_module_order(tmp_path: Path) -> None:
+    kernel = kernels.Kernel(Root(tmp_path), "6.12.1")
+    kernel.modules.mkdir(parents=True)
+    (kernel.modules / "modules.builtin").write_text("kernel/fs/ext4/ext4.ko\n")
+    (kernel.modules / "modules.dep").write_text(
+        "k/nd_pmem.ko.xz: k/nd_btt.ko.xz k/libnvdimm.ko.xz\n"
+        "k/nd_btt.ko.xz: k/libnvdimm.ko.xz\n"
+        "k/dax-pmem.ko.xz:\n"
+        "k/libnvdimm.ko.xz:\n"
+    )
+    order = kernels.with_dependencies(kernel, ("ext4", "nd_pmem", "dax_pmem"))
+    names = [kernels.module_name(path) for path in order]
+    assert names == ["libnvdimm", "nd_btt", "nd_pmem", "dax_pmem"]
+    with pytest.raises(BulkmmError, match="has no module floppy"):
+        kernels.with_dependencies(kernel, ("floppy",))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[ 1.0] WARNING: CPU: 0 PID: 1 at mm/memremap.c:1",
+        "BUG: unable to handle page fault",
+        "[ 2.0] Oops: 0000 [#1]",
+        "WARNING: possible recursive locking detected",
+        "INFO: task insmod:1 blocked for more than 120 seconds.",
+        "refcount_t: underflow; use-after-free.",
+        "unchecked MSR access error",
+        "rcu: INFO: rcu_sched self-detected stall on CPU",
+        "BUG: KASAN: slab-out-of-bounds",
+    ],
+)
+def test_bad_kernel_log(line: str) -> None:
+    log = f"[ 0.1] Linux version 6.12\n{line}\n[ 9.9] bulkmm-lab: end"
+    assert klog.search(log) == [line]
+
+
+def test_good_kernel_log() -> None:
+    log = "mtrr: your CPUs had inconsistent fixed MTRR settings\nx86/mm: passed"
+    assert klog.search(log) == []
+
+
+def test_only_our_taint_is_allowed() -> None:
+    assert klog.new_taint(0, 4096 | 8192) == 0
+    assert klog.new_taint(512, 512 | 4096) == 0
+    assert klog.new_taint(0, 4096 | 512) == 512
+
+
+def test_made_whole_leaves_nothing_when_it_fails(tmp_path: Path) -> None:
+    def half() -> None:
+        with paths.made_whole(tmp_path / "thing") as part:
+            (part / "file").touch()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        half()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cache_places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("BULKMM_CACHE", raising=False)
+    assert paths.cache_dir() == tmp_path / "bulkmm"
+    monkeypatch.setenv("BULKMM_CACHE", str(tmp_path / "c"))
+    assert paths.cache_dir() == tmp_path / "c"
+
+
+def test_defines_become_make_variables() -> None:
+    assert build.check_defines(["BMM_FAULTS", "A=2"]) == ["A=2", "BMM_FAULTS=1"]
+
+
+def test_mirror_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("BULKMM_DEBIAN_MIRROR", "http://mirror.example/debian")
+    monkeypatch.setenv("BULKMM_DEBIAN_KEYRING", str(tmp_path / "none.gpg"))
+    with pytest.raises(BulkmmError, match="does not exist"):
+        root.apt_source()
+    (tmp_path / "none.gpg").touch()
+    assert root.apt_source() == (
+        "http://mirror.example/debian",
+        tmp_path / "none.gpg",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Types: deb\nSigned-By: {}\n", "deb [arch=amd64 signed-by={}] http://x y main\n"],
+)
+def test_signed_by(tmp_path: Path, text: str) -> None:
+    keyring = tmp_path / "keys.gpg"
+    keyring.touch()
+    entry = tmp_path / "entry"
+    entry.write_text(text.format(keyring))
+    assert root._signed_by(entry) == keyring
+
+
+def test_child_failure_says_its_last_line() -> None:
+    with pytest.raises(child.ChildError, match="sh failed with code 3: two"):
+        child.run(["sh", "-c", "echo one; echo two; exit 3"], 10)
+
+
+def test_child_out_of_time_is_killed() -> None:
+    with pytest.raises(child.ChildError, match="ran out of time"):
+        child.run(["sleep", "60"], 1)
+
+
+def test_child_dies_with_the_lab(tmp_path: Path) -> None:
+    """Even SIGKILL leaves nothing running."""
+    script = (
+        "import sys; from bulkmm.lab import child\n"
+        f"child.run([*child.TIED, 'sh', '-c', 'echo $$ >{tmp_path}/pid; sleep 60'], 60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script]) as lab:
+        pid = _wait_for(tmp_path / "pid")
+        lab.kill()
+    assert _gone(pid)
+
+
+def _wait_for(file: Path) -> int:
+    for _ in range(100):
+        if file.is_file() and (text := file.read_text()):
+            return int(text)
+        subprocess.run(["sleep", "0.1"], check=True)
+    pytest.fail("the child did not start")
+
+
+def _gone(pid: int) -> bool:
+    for _ in range(50):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        subprocess.run(["sleep", "0.1"], check=True)
+    return False
+
+
+def test_failed_checks_decide_the_exit_code(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from bulkmm.lab import command  # noqa: PLC0415
+
+    document = Document(machine={}, checks=[Check("a", ok=True, detail="")])
+    assert command.verdict(document) == Exit.OK
+    document.checks.append(Check("taint", ok=False, detail="0 -> 512"))
+    assert command.verdict(document) == Exit.VERDICT
+    assert "check failed: taint: 0 -> 512" in capsys.readouterr().err
+
+
+def test_qemu_command(tmp_path: Path) -> None:
+    here = Root(tmp_path)
+    guest = vm.Guest(tmp_path / "vmlinuz", tmp_path / "initrd", 4096, pmem=100 << 30)
+    argv = vm.command(guest, here, tmp_path / "run")
+    assert "memory-backend-memfd,id=pmem,share=on,size=107376279552" in argv
+    assert "4096M,slots=2,maxmem=108546M" in argv
+    assert argv[argv.index("-kernel") + 1] == "/vmlinuz"
+
+
+def test_available_memory_is_plausible() -> None:
+    assert 0 < lab_run.available_memory() < 1 << 50
+
+
+def test_list(capsys: pytest.CaptureFixture[str]) -> None:
+    from bulkmm import cli  # noqa: PLC0415
+
+    assert cli.main(["lab", "list"]) == Exit.OK
+    said = capsys.readouterr().out
+    assert "pmem-fsdax-100g" in said
+    assert "2.30x" in said

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Bad input and a bad machine: one clear line, and the documented code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bulkmm.errors import Exit
+from bulkmm.lab import run as lab_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+FSDAX = "pmem-fsdax-100g"
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["no-such"], "there are pmem-fsdax-100g, pmem-devdax-100g"),
+        ([FSDAX, "--kernel", "5.10"], "unknown kernel 5.10: give 6.12 or 7.3"),
+        ([FSDAX, "--size", "64M"], "below a section: at least 128M"),
+        ([FSDAX, "--size", "130M"], "no multiple of 16M"),
+        ([FSDAX, "--size", "lots"], "bad size lots"),
+        ([FSDAX, "--size", "2T"], "above the 1T"),
+        ([FSDAX, "--rounds", "0"], "0 rounds measure nothing"),
+        ([FSDAX, "--backend", "rm -rf"], "bad backend name rm -rf"),
+        ([FSDAX, "--module-defines", "a b"], "bad define a b"),
+        (["pmem-devdax-100g", "--align", "1G", "--size", "1G"], "at least 2G"),
+    ],
+)
+def test_bad_input(
+    refused: Callable[..., tuple[int, str]], argv: list[str], says: str
+) -> None:
+    code, line = refused("run", *argv)
+    assert code == Exit.USAGE
+    assert says in line
+
+
+def test_result_file_is_checked_before_the_run(
+    refused: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    code, line = refused("run", FSDAX, "--json", str(tmp_path / "no" / "file"))
+    assert code == Exit.ENVIRONMENT
+    assert "cannot be written" in line
+
+
+def test_without_root(
+    refused: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    code, line = refused("run", FSDAX)
+    assert code == Exit.ENVIRONMENT
+    assert "needs root" in line
+
+
+@pytest.fixture
+def as_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab_run, "need_root", lambda: None)
+    monkeypatch.setattr(lab_run, "need_memory", lambda: None)
+
+
+@pytest.mark.usefixtures("as_root")
+def test_no_disk_space(
+    refused: Callable[..., tuple[int, str]],
+    empty_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usage = shutil.disk_usage("/")._replace(free=100_000_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage)
+    monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    code, line = refused("run", FSDAX)
+    assert code == Exit.ENVIRONMENT
+    assert f"2.5 GB are needed in {empty_cache}, 0.1 GB are free" in line
+    assert not list(empty_cache.glob("root*"))
+
+
+@pytest.mark.usefixtures("as_root", "empty_cache")
+def test_no_mmdebstrap(
+    refused: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _tool: None)
+    code, line = refused("run", FSDAX)
+    assert code == Exit.ENVIRONMENT
+    assert line == ("bulkmm: mmdebstrap is not installed: apt-get install mmdebstrap")
+
+
+def test_no_memory(
+    refused: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lab_run, "need_root", lambda: None)
+    monkeypatch.setattr(lab_run, "available_memory", lambda: 1_000_000_000)
+    code, line = refused("run", FSDAX)
+    assert code == Exit.ENVIRONMENT
+    assert "6 GB are needed, 1.0 GB are available" in line
+
+
+@pytest.mark.vm
+def test_no_network(
+    refused: Callable[..., tuple[int, str]],
+    empty_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mirror = "http://127.0.0.1:9/debian"
+    monkeypatch.setenv("BULKMM_DEBIAN_MIRROR", mirror)
+    code, line = refused("run", FSDAX)
+    assert code == Exit.ENVIRONMENT
+    assert f"could not be made from {mirror}" in line
+    assert "BULKMM_DEBIAN_MIRROR" in line
+    assert [path.name for path in empty_cache.iterdir()] == ["lock"]

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Guests of reduced size: both kernels, both scenarios, and what must fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bulkmm.errors import Exit, GuestError
+from bulkmm.lab import image, kernels, paths, root, scenario, vm
+from bulkmm.lab.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.vm
+
+FSDAX, DEVDAX = "pmem-fsdax-100g", "pmem-devdax-100g"
+LAB = [sys.executable, "-m", "bulkmm.cli", "lab", "run"]
+
+
+def lab(*argv: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*LAB, *argv], capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        (FSDAX, "--kernel", "6.12", "--size", "2G"),
+        (FSDAX, "--kernel", "7.3", "--size", "2G"),
+        (DEVDAX, "--kernel", "6.12", "--size", "2G"),
+        (DEVDAX, "--kernel", "7.3", "--size", "2G", "--map", "mem"),
+        (DEVDAX, "--kernel", "7.3", "--size", "1040M", "--align", "4K"),
+        (DEVDAX, "--kernel", "6.12", "--size", "4G", "--align", "1G"),
+    ],
+    ids=" ".join,
+)
+def test_scenario(argv: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    done = lab(*argv, "--rounds", "2", "--json", str(file))
+    assert done.returncode == Exit.OK, done.stderr
+    document = json.loads(file.read_text())
+    assert document["schema_version"] == 1
+    assert all(check["ok"] for check in document["checks"])
+    arms = {(r["scenario"], r["variant"]): r for r in document["results"]}
+    for name in (argv[0], f"{argv[0]}-bind"):
+        for arm in ("absent", "off", "on"):
+            assert len(arms[name, arm]["samples"]) == 2
+            assert min(arms[name, arm]["samples"]) > 0
+    assert len(arms[f"{argv[0]}-first", "absent"]["samples"]) == 1
+    pairs = {(r["base"], r["variant"]) for r in document["ratios"]}
+    assert pairs == {("off", "on"), ("absent", "on"), ("absent", "off")}
+    assert document["run"]["kernel"].startswith(argv[2])
+    assert 0 < document["run"]["peak_rss_bytes"] < 6_000_000_000
+    assert document["machine"]["guest"]["accelerator"] in {"KVM", "TCG"}
+
+
+def test_one_broken_word_fails_the_run() -> None:
+    done = lab(FSDAX, "--size", "512M", "--rounds", "1", "--break-one-word")
+    assert done.returncode == Exit.VERDICT
+    assert "struct pages identical (broken-on-purpose)" in done.stderr
+    assert "1 words and 0 pageblocks differ" in done.stderr
+
+
+def test_unknown_backend_lists_those_there_are() -> None:
+    done = lab(FSDAX, "--size", "512M", "--backend", "avx9000")
+    assert done.returncode == Exit.USAGE
+    assert "unknown backend avx9000: the module has generic" in done.stderr
+
+
+def test_a_named_backend_is_used(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    argv = ("--size", "512M", "--rounds", "1", "--backend", "plain")
+    done = lab(DEVDAX, *argv, "--json", str(file))
+    assert done.returncode == Exit.OK, done.stderr
+    assert "[plain]" in json.loads(file.read_text())["run"]["backends"]
+
+
+def _stop_when(says: str, argv: list[str], environment: dict[str, str]) -> int:
+    """Start the lab, send SIGINT when it says something, return its code."""
+    with subprocess.Popen(
+        argv, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    ) as running:
+        assert running.stderr
+        for line in running.stderr:
+            if says in line:
+                time.sleep(3)
+                running.send_signal(signal.SIGINT)
+        return running.wait(30)
+
+
+def _processes_below(cache: Path) -> list[str]:
+    """Return the command lines that name the cache."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            argv = file.read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if str(cache) in argv and "pytest" not in argv:
+            found.append(argv)
+    return found
+
+
+def _nothing_left(cache: Path) -> None:
+    assert not list(cache.glob("*.part"))
+    assert not list(cache.glob("root-*/var/lib/bulkmm/runs/*"))
+    assert str(cache) not in Path("/proc/self/mountinfo").read_text()
+    assert not _processes_below(cache)
+
+
+def test_interrupted_guest_leaves_nothing() -> None:
+    argv = [*LAB, FSDAX, "--size", "4G"]
+    assert _stop_when("under TCG ...", argv, {}) == Exit.INTERRUPTED
+    _nothing_left(paths.cache_dir())
+
+
+def test_interrupted_setup_leaves_nothing(tmp_path: Path) -> None:
+    environment = {"BULKMM_CACHE": str(tmp_path)}
+    code = _stop_when("making the Debian root", [*LAB, FSDAX], environment)
+    assert code == Exit.INTERRUPTED
+    _nothing_left(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+
+
+@pytest.fixture
+def guest() -> Iterator[Callable[[str, float], vm.Outcome]]:
+    """Return what boots a guest with a job of the test's own."""
+    progress = Progress()
+    modules = scenario.find(FSDAX).modules
+
+    def run(job: str, limit: float) -> vm.Outcome:
+        with paths.locked(progress) as cache:
+            made = root.ensure(cache, progress)
+            kernel = kernels.ensure(made, "6.12", progress)
+            base = image.ensure_base(kernel, modules, progress)
+            with vm.run_directory(made, keep=False) as place:
+                initramfs = image.initramfs(made, base, place, job, [])
+                return vm.boot(
+                    vm.Guest(kernel.image, initramfs, 512), made, place, limit
+                )
+
+    yield run
+    _nothing_left(paths.cache_dir())
+
+
+def test_panic(guest: Callable[[str, float], vm.Outcome]) -> None:
+    with pytest.raises(GuestError, match="sysrq triggered crash") as error:
+        guest("echo c >/proc/sysrq-trigger\nsleep 60\n", 60)
+    assert "Kernel panic" in str(error.value)
+
+
+def test_guest_that_hangs(guest: Callable[[str, float], vm.Outcome]) -> None:
+    with pytest.raises(GuestError, match="the guest ran out of time"):
+        guest("sleep 600\n", 10)
+
+
+def test_guest_that_ends_without_its_marker(
+    guest: Callable[[str, float], vm.Outcome],
+) -> None:
+    with pytest.raises(GuestError, match="the guest ended early"):
+        guest("poweroff -f\nsleep 60\n", 60)
+
+
+def test_warning_in_the_kernel_log(
+    guest: Callable[[str, float], vm.Outcome],
+) -> None:
+    with pytest.raises(GuestError, match="WARNING: planted"):
+        guest('echo "<6>WARNING: planted" >/dev/kmsg\n', 60)
+
+
+def test_command_that_fails_in_the_guest(
+    guest: Callable[[str, float], vm.Outcome],
+) -> None:
+    with pytest.raises(GuestError, match="the guest failed: insmod"):
+        guest("must insmod /no-such.ko\n", 60)
