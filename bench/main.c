@@ -67,8 +67,7 @@ static void run_rounds(const struct bench *b)
 
 			printf("{\"event\": \"sample\", \"variant\": \"%s\", "
 			       "\"round\": %u, \"ns\": %llu}\n",
-			       v->name, round,
-			       (unsigned long long)timed(b, v));
+			       v->name, round, (unsigned long long)timed(b, v));
 		}
 		fflush(stdout);
 	}

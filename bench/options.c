@@ -16,17 +16,16 @@ static const struct option known[] = {
 	{ 0 },
 };
 
-static int number(const char *text, uint64_t low, uint64_t high,
-		  uint64_t *value)
+static int number(const char *text, uint64_t low, uint64_t high, uint64_t *value)
 {
 	char *end;
 
 	errno = 0;
 	*value = strtoull(text, &end, 10);
 	if (errno || end == text || *end || *value < low || *value > high) {
-		fprintf(stderr, "bmm-bench: %s: not a number from %llu to %llu\n",
-			text, (unsigned long long)low,
-			(unsigned long long)high);
+		fprintf(stderr,
+			"bmm-bench: %s: not a number from %llu to %llu\n", text,
+			(unsigned long long)low, (unsigned long long)high);
 		return -1;
 	}
 	return 0;

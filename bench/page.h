@@ -44,7 +44,11 @@ _Static_assert(sizeof(struct model_page) == 64, "struct page has 64 bytes");
 
 #define ZONE_DEVICE_NR 4ULL
 
-enum pagemap_type { TYPE_PRIVATE = 1, TYPE_COHERENT, TYPE_FS_DAX };
+enum pagemap_type {
+	TYPE_PRIVATE = 1,
+	TYPE_COHERENT,
+	TYPE_FS_DAX
+};
 
 extern struct pagemap model_pagemap;
 
