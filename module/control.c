@@ -110,7 +110,7 @@ static ssize_t hook_show(struct bmm_path *path, unsigned int reason, char *buf)
 {
 	int state = READ_ONCE(path->hook.state);
 
-	return sysfs_emit(buf, "%d %s: %s\n", state, path->hook.symbol,
+	return sysfs_emit(buf, "%d %s: %s\n", state, path->about,
 			  bmm_hook_why(state));
 }
 

@@ -26,6 +26,17 @@ static bool site_is_patched(unsigned long site)
 	       opcode == CALL_OPCODE;
 }
 
+/*
+ * Freeing a filter leaves its pointers in the ops (6.12): an ops that is used
+ * again must start from nothing, or the next filter is copied from freed
+ * memory.
+ */
+static void reset_ops(struct ftrace_ops *ops)
+{
+	ftrace_free_filter(ops);
+	memset(ops, 0, sizeof(*ops));
+}
+
 /**
  * bmm_hook_attach() - take the function over
  * @hook: the hook, not attached; its threshold decides what happens at once
@@ -46,19 +57,20 @@ int bmm_hook_attach(struct bmm_hook *hook)
 	}
 	err = ftrace_set_filter_ip(&hook->ops, site, 0, 0);
 	if (err)
-		goto out;
+		goto reset;
 
 	/* The original must be reachable before the first call arrives. */
 	hook->set_original(site + MCOUNT_INSN_SIZE);
 	err = register_ftrace_direct(&hook->ops, trampoline);
-	if (err) {
-		ftrace_free_filter(&hook->ops);
-		goto out;
-	}
+	if (err)
+		goto reset;
 	if (!site_is_patched(site)) {
 		bmm_hook_detach(hook);
 		err = -ENXIO;
 	}
+	goto out;
+reset:
+	reset_ops(&hook->ops);
 out:
 	hook->state = err;
 	return err;
@@ -73,10 +85,12 @@ out:
  */
 void bmm_hook_detach(struct bmm_hook *hook)
 {
+	unsigned long trampoline = (unsigned long)hook->trampoline;
+
 	if (hook->state)
 		return;
-	unregister_ftrace_direct(&hook->ops, (unsigned long)hook->trampoline,
-				 true);
+	unregister_ftrace_direct(&hook->ops, trampoline, false);
+	reset_ops(&hook->ops);
 	hook->state = -ENODEV;
 }
 

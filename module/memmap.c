@@ -310,7 +310,7 @@ static bool config_rules_out(void)
 	       sizeof(struct page) > BMM_RECORD_MAX;
 }
 
-static int prepare(void)
+static int prepare(const char **symbol)
 {
 	long pageblock;
 
@@ -318,7 +318,7 @@ static int prepare(void)
 		return -EOPNOTSUPP;
 	pageblock = bmm_symbol_entry(BMM_PAGEBLOCK_SYMBOL);
 	if (IS_ERR_VALUE(pageblock)) {
-		pr_warn("memmap: %s not found\n", BMM_PAGEBLOCK_SYMBOL);
+		*symbol = BMM_PAGEBLOCK_SYMBOL;
 		return pageblock;
 	}
 	static_call_update(bmm_pageblock, (void *)pageblock);

@@ -18,15 +18,21 @@ static void set_threshold(struct bmm_path *path)
 		   path->mode == BMM_ON ? path->on_from : path->off_from);
 }
 
+/* Attaches the hook, or says in one line why not. */
 static int attach(struct bmm_path *path)
 {
-	int err = path->prepare();
+	int err;
 
-	if (err) {
+	path->about = path->hook.symbol;
+	err = path->prepare(&path->about);
+	if (err)
 		path->hook.state = err;
-		return err;
-	}
-	return bmm_hook_attach(&path->hook);
+	else
+		err = bmm_hook_attach(&path->hook);
+	if (err)
+		pr_warn("%s: off: %s: %s (%d)\n", path->name, path->about,
+			bmm_hook_why(err), err);
+	return err;
 }
 
 /**
@@ -47,11 +53,8 @@ int bmm_path_set_mode(struct bmm_path *path, enum bmm_mode mode)
 	guard(mutex)(&control_lock);
 	if (mode == BMM_ON && path->hook.state) {
 		err = attach(path);
-		if (err) {
-			pr_warn("%s: %s: %s (%d)\n", path->name,
-				path->hook.symbol, bmm_hook_why(err), err);
+		if (err)
 			return err;
-		}
 	}
 	WRITE_ONCE(path->mode, mode);
 	set_threshold(path);
@@ -70,8 +73,6 @@ int bmm_path_set_mode(struct bmm_path *path, enum bmm_mode mode)
  */
 int bmm_path_init(struct bmm_path *path, enum bmm_mode mode)
 {
-	int err;
-
 	path->inflight = alloc_percpu(int);
 	if (!path->inflight)
 		return -ENOMEM;
@@ -79,12 +80,8 @@ int bmm_path_init(struct bmm_path *path, enum bmm_mode mode)
 	guard(mutex)(&control_lock);
 	path->mode = mode;
 	set_threshold(path);
-	err = attach(path);
-	if (err) {
+	if (attach(path))
 		path->mode = BMM_OFF;
-		pr_warn("%s: %s: %s (%d), path off\n", path->name,
-			path->hook.symbol, bmm_hook_why(err), err);
-	}
 	return 0;
 }
 

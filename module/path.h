@@ -31,8 +31,9 @@ struct bmm_attribute {
  * struct bmm_path - one family of kernel functions served by the range
  * @name:        directory in /sys/kernel/bulkmm
  * @prepare:     finds what else the path needs before its hook is attached;
- *               0 or a negative errno
+ *               0, or a negative errno and the symbol it is about
  * @hook:        the function taken over
+ * @about:       the symbol that the hook's state is about
  * @on_from:     smallest request that enters the handler while on
  * @off_from:    the same while off: BMM_HOOK_PASS, or 0 where requests are so
  *               rare that even those left to the original are counted
@@ -47,8 +48,9 @@ struct bmm_attribute {
  */
 struct bmm_path {
 	const char *name;
-	int (*prepare)(void);
+	int (*prepare)(const char **symbol);
 	struct bmm_hook hook;
+	const char *about;
 	unsigned long on_from;
 	unsigned long off_from;
 	enum bmm_mode mode;

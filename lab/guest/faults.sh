@@ -87,23 +87,26 @@ toggle() {
 }
 
 case_unknown_names() {
-	before=$(lines)
 	check "load with a bad mode is refused" \
 		refused insmod /lib/modules/bulkmm.ko memmap=bad
 	load memmap=on
+	before=$(lines)
 	check "unknown mode is refused" refused write "$MEMMAP/mode" bad
 	check "unknown backend is refused" refused write "$MEMMAP/backend" bad
-	check "one line each" [ $(($(lines) - before)) = 3 ]
+	check "one line each" [ $(($(lines) - before)) = 2 ]
 	check "mode stays" [ "$(cat $MEMMAP/mode)" = "off [on]" ]
 	must rmmod bulkmm
 }
 
 case_missing_symbol() {
 	for symbol in memmap_init_zone_device "$1"; do
+		before=$(lines)
 		load fault_symbol="$symbol"
+		check "$symbol missing: one line" [ $(($(lines) - before)) = 1 ]
 		check "$symbol missing: loads, off" \
 			[ "$(cat $MEMMAP/mode)" = "[off] on" ]
-		check "$symbol missing: hook says so" grep -q '^-2 ' "$MEMMAP/hook"
+		check "$symbol missing: hook says so" \
+			grep -q "^-2 $symbol: " $MEMMAP/hook
 		check "$symbol missing: on is refused" \
 			refused write "$MEMMAP/mode" on
 		down

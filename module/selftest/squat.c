@@ -46,6 +46,7 @@ static int give_back(void)
 	unsigned long trampoline = (unsigned long)bmm_squat_trampoline;
 	int err = unregister_ftrace_direct(&ops, trampoline, true);
 
+	memset(&ops, 0, sizeof(ops)); /* see reset_ops() in ../hook.c */
 	synchronize_rcu_tasks();
 	squatting = false;
 	return err;
