@@ -15,7 +15,7 @@ build:
 	@scripts/setup
 
 demo: build
-	@.venv/bin/python -m bulkmm.demo
+	@.venv/bin/bulkmm demo
 
 test: build
 	@scripts/test

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from bulkmm import demo
 from bulkmm.bench import command as bench
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab import command as lab
@@ -20,6 +21,7 @@ def parser() -> argparse.ArgumentParser:
     sub = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     lab.add_parser(sub)
     bench.add_parser(sub)
+    demo.add_parser(sub)
     return top
 
 

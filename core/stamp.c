@@ -70,9 +70,10 @@ void bmm_image_at(struct bmm_image *out, const struct bmm_image *image,
  * switch drains the CPU it leaves.
  *
  * The idea of stamping struct pages from a template instead of building each
- * is that of the "memmap template" series on the Linux memory management
- * list (2026); keeping the image in registers rather than refreshing a
- * template in memory is this project's (docs/figures.md has the difference).
+ * is that of the "speed up ZONE_DEVICE memmap initialization" series on the
+ * Linux memory management list (2026). Here the image stays in registers
+ * instead of being refreshed in memory, so that no refresh can stall on store
+ * forwarding, and what it holds is learned instead of coded.
  *
  * Return: 0, or -BMM_EINVAL (nothing written) for a misaligned @dst or an
  * image that bmm_image_init() did not make.

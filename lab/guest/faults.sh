@@ -94,7 +94,7 @@ case_unknown_names() {
 	check "unknown mode is refused" refused write "$MEMMAP/mode" bad
 	check "unknown backend is refused" refused write "$MEMMAP/backend" bad
 	check "one line each" [ $(($(lines) - before)) = 2 ]
-	check "mode stays" [ "$(cat $MEMMAP/mode)" = "off [on]" ]
+	check "mode stays" [ "$(cat "$MEMMAP/mode")" = "off [on]" ]
 	must rmmod bulkmm
 }
 
@@ -104,9 +104,9 @@ case_missing_symbol() {
 		load fault_symbol="$symbol"
 		check "$symbol missing: one line" [ $(($(lines) - before)) = 1 ]
 		check "$symbol missing: loads, off" \
-			[ "$(cat $MEMMAP/mode)" = "[off] on" ]
+			[ "$(cat "$MEMMAP/mode")" = "[off] on" ]
 		check "$symbol missing: hook says so" \
-			grep -q "^-2 $symbol: " $MEMMAP/hook
+			grep -q "^-2 $symbol: " "$MEMMAP/hook"
 		check "$symbol missing: on is refused" \
 			refused write "$MEMMAP/mode" on
 		down
@@ -213,7 +213,7 @@ case_traced() {
 }
 
 faults() {
-	[ -e $DRIVER/$DEVICE ] || up
+	[ -e "$DRIVER/$DEVICE" ] || up
 	snapshot
 	case_unknown_names
 	case_missing_symbol "$1"
