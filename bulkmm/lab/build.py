@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.child import ChildError
-from bulkmm.lab.paths import PROJECT, content_key, made_whole
+from bulkmm.lab.paths import PROJECT, content_key, forget_old, made_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,11 +75,4 @@ def _build(kernel: Kernel, built: Path, defines: list[str]) -> None:
             if not (part / "module" / product).is_file():
                 raise BulkmmError(f"the build made no {product}:\n{said}")
         (part / "output").write_text(said, encoding="utf-8")
-    _forget_old(built)
-
-
-def _forget_old(built: Path, keep: int = 8) -> None:
-    """Keep only the latest builds: each holds a copy of its sources."""
-    builds = sorted(built.parent.iterdir(), key=lambda path: path.stat().st_mtime)
-    for old in builds[:-keep]:
-        shutil.rmtree(old)
+    forget_old(built.parent)

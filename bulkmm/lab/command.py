@@ -49,7 +49,7 @@ def _add_run(below: Subparsers) -> None:
     one.add_argument(
         "--kernel", default="6.12", help="6.12, 7.3 or a full release (default: 6.12)"
     )
-    one.add_argument("--size", default="100G", help="of the device (default: 100G)")
+    one.add_argument("--size", help="of the device (default: 100G)")
     one.add_argument(
         "--rounds", type=int, default=5, help="binds of each arm (default: 5)"
     )
@@ -77,7 +77,8 @@ def _add_run(below: Subparsers) -> None:
     one.set_defaults(run=run_one)
 
 
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+def interrupt(_signal: int, _frame: FrameType | None) -> None:
+    """Let a signal end the lab as Ctrl-C does: nothing is left behind."""
     raise KeyboardInterrupt
 
 
@@ -86,7 +87,7 @@ def run_one(args: argparse.Namespace) -> int:
     wanted = scenario.find(args.scenario)
     seed = {} if args.seed is None else {"seed": args.seed}
     options = pmem.Options(
-        size=pmem.parse_size(args.size),
+        size=pmem.parse_size(args.size or wanted.size),
         rounds=args.rounds,
         align=args.align,
         map=args.map,
@@ -98,12 +99,24 @@ def run_one(args: argparse.Namespace) -> int:
     request = run.Request(
         args.kernel, args.accel, args.keep, args.module_defines, options
     )
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
     document = run.run_scenario(wanted, request)
     if args.json:
         document.write(args.json)
-    table.print_document(document, Console())
+    if document.results:
+        table.print_document(document, Console())
+    else:
+        print_checks(document)
     return verdict(document)
+
+
+def print_checks(document: Document) -> None:
+    """Print what a scenario that measures nothing has to show."""
+    console = Console(highlight=False, soft_wrap=True)
+    for check in document.checks:
+        console.print(f"{'ok' if check.ok else 'FAILED':6} {check.name}", markup=False)
+    passed = sum(check.ok for check in document.checks)
+    console.print(f"Checks passed: {passed} of {len(document.checks)}.")
 
 
 def need_writable(file: Path | None) -> None:
@@ -143,7 +156,7 @@ def prepare(args: argparse.Namespace) -> int:
         kernels.check_name(name)
     need_sources()
     run.need_root()
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
     progress = Progress()
     modules = scenario.SCENARIOS[0].modules
     with locked(progress) as cache:

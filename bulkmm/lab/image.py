@@ -14,7 +14,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from bulkmm.lab.kernels import module_name, with_dependencies
-from bulkmm.lab.paths import GUEST, content_key, made_whole
+from bulkmm.lab.paths import GUEST, content_key, forget_old, made_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +43,7 @@ def ensure_base(kernel: Kernel, modules: tuple[str, ...], progress: Progress) ->
             _fill(kernel, tree, modules)
             pack(root, tree, part / "base.cpio")
             shutil.rmtree(tree)
+        forget_old(made.parent)
     return made / "base.cpio"
 
 

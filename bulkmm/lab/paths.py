@@ -89,3 +89,10 @@ def made_whole(path: Path) -> Iterator[Path]:
         part.rename(path)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def forget_old(directory: Path, keep: int = 8) -> None:
+    """Keep only the latest of what a directory caches."""
+    made = sorted(directory.iterdir(), key=lambda path: path.stat().st_mtime)
+    for old in made[:-keep]:
+        shutil.rmtree(old)

@@ -77,7 +77,9 @@ def check_options(options: Options) -> None:
 
 
 def job(scenario: Scenario, options: Options, modules: list[str]) -> str:
-    """Return the guest's job: words of lab/guest/pmem.sh, one a line."""
+    """Return the guest's job: words of lab/guest/*.sh, one a line."""
+    if scenario.faults:
+        return _faults(scenario, modules)
     align = options.align if scenario.mode == "devdax" else "2M"
     lines = [
         f"BACKEND={options.backend}",
@@ -98,8 +100,27 @@ def job(scenario: Scenario, options: Options, modules: list[str]) -> str:
             lines += [f"compare round-{number}"]
             compared = True
         lines += ["unbind"]
+        if arm == ARMS[-1]:
+            lines += ["limit {} {}".format(*_unit(scenario, options))]
     lines += _proof(break_it=options.break_one_word)
     lines += ["arm absent", "must rmmod bulkmm_lab"]
+    return "\n".join(lines) + "\n"
+
+
+def _faults(scenario: Scenario, modules: list[str]) -> str:
+    """Return the job that provokes every fault (lab/guest/faults.sh)."""
+    lines = [
+        "BACKEND=",
+        f"modules {' '.join(modules)}",
+        "modules bulkmm_lab",
+        f"mark {scenario.name} begins",
+        f"namespace {scenario.mode} dev 2M",
+        # 7.x kernels have another pageblock function than 6.12
+        "symbol=init_pageblock_migratetype",
+        'grep -q " $symbol$" /proc/kallsyms || symbol=set_pageblock_migratetype',
+        'faults "$symbol"',
+        "must rmmod bulkmm_lab",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -136,26 +157,41 @@ def first_bind(outcome: Outcome) -> float:
     return float(next(b["ns"] for b in outcome.of("bind") if b["label"] == FIRST))
 
 
-def written(scenario: Scenario, options: Options, outcome: Outcome) -> int:
-    """Return the bytes of struct pages that one bring-up writes.
+def limits(outcome: Outcome) -> list[float]:
+    """Return what merely storing as many bytes took, one a round."""
+    return [float(event["ns"]) for event in outcome.of("limit")]
+
+
+def _unit(scenario: Scenario, options: Options) -> tuple[int, int]:
+    """Return the pages of a compound page and the bytes that are written for it.
 
     With the memory map in ordinary memory, the kernel shares the tails of a
     compound page: two pages of 64 struct pages each are real (HVO).
     """
-    pages = int(outcome.of("bind")[0]["pages"])
     unit = ALIGNS[options.align] // PAGE if scenario.mode == "devdax" else 1
-    real = 2 * PAGE // STRUCT_PAGE
-    if options.map == "mem" and unit > real:
-        pages = pages // unit * real
-    return pages * STRUCT_PAGE
+    real = 2 * PAGE if options.map == "mem" else unit * STRUCT_PAGE
+    return unit, min(real, unit * STRUCT_PAGE)
 
 
-def checks(options: Options, outcome: Outcome) -> list[Check]:
+def written(scenario: Scenario, options: Options, outcome: Outcome) -> int:
+    """Return the bytes of struct pages that one bring-up writes."""
+    unit, nbytes = _unit(scenario, options)
+    return int(outcome.of("bind")[0]["pages"]) // unit * nbytes
+
+
+def checks(scenario: Scenario, options: Options, outcome: Outcome) -> list[Check]:
     """Return every verdict of a run."""
+    if scenario.faults:
+        found = [_provoked(event) for event in outcome.of("check")]
+        return found or [Check("faults", ok=False, detail="none was provoked")]
     found = [_compared(c) for c in outcome.of("compare")]
     if not options.break_one_word:
         found.append(_used(outcome))
     return [*found, _counted(options, outcome)]
+
+
+def _provoked(event: dict[str, Any]) -> Check:
+    return Check(event["name"], event["ok"] == "yes", event["detail"])
 
 
 def _compared(event: dict[str, Any]) -> Check:

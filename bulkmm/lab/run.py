@@ -95,7 +95,7 @@ def run_scenario(
     """Run a scenario and return its document; checks may have failed."""
     kernels.check_name(request.kernel)
     pmem.check_options(request.options)
-    defines = build.check_defines(request.defines)
+    defines = build.check_defines(_defines(scenario, request))
     need_sources()
     need_root()
     need_memory()
@@ -112,6 +112,11 @@ def run_scenario(
     document.run["kernel"] = ready.kernel.release
     document.run["seconds"] = round(seconds, 1)
     return document
+
+
+def _defines(scenario: Scenario, request: Request) -> list[str]:
+    """Return the make variables: provoking faults needs a test build."""
+    return [*request.defines, *(["BMM_FAULTS=1"] if scenario.faults else [])]
 
 
 def _boot(
@@ -169,13 +174,10 @@ def _document(scenario: Scenario, request: Request, outcome: vm.Outcome) -> Docu
     """Return what was measured and judged."""
     options = request.options
     document = Document(machine={})
-    nbytes = pmem.written(scenario, options, outcome)
-    for suffix, key in (("", "ns"), ("-bind", "bind_ns")):
-        _add_arms(document, scenario.name + suffix, nbytes, outcome, key)
-    first = [pmem.first_bind(outcome)]
-    name = f"{scenario.name}-first"
-    document.results.append(stats.summarise(name, "absent", "ns", nbytes, first))
-    document.checks = [*pmem.checks(options, outcome), *_guest_checks(outcome)]
+    if not scenario.faults:
+        _add_results(document, scenario, options, outcome)
+    judged = pmem.checks(scenario, options, outcome)
+    document.checks = [*judged, *_guest_checks(outcome)]
     document.run = {
         "scenario": scenario.name,
         **asdict(options),
@@ -187,6 +189,24 @@ def _document(scenario: Scenario, request: Request, outcome: vm.Outcome) -> Docu
         "fallbacks": pmem.fallback_counts(outcome),
     }
     return document
+
+
+def _add_results(
+    document: Document, scenario: Scenario, options: pmem.Options, outcome: vm.Outcome
+) -> None:
+    """Add what was timed: the function, the whole bind, the first bring-up."""
+    name = scenario.name
+    nbytes = pmem.written(scenario, options, outcome)
+    for suffix, key in (("", "ns"), ("-bind", "bind_ns")):
+        _add_arms(document, name + suffix, nbytes, outcome, key)
+    limit = stats.summarise(name, "limit", "ns", nbytes, pmem.limits(outcome))
+    on = next(r for r in document.results if (r.scenario, r.variant) == (name, "on"))
+    document.ratios.append(stats.ratio(limit, on))
+    first = [pmem.first_bind(outcome)]
+    document.results += [
+        limit,
+        stats.summarise(f"{name}-first", "absent", "ns", nbytes, first),
+    ]
 
 
 def _add_arms(

@@ -19,6 +19,8 @@ class Scenario:
     published: tuple[str, ...]
     seconds: int  # for one run at full size under TCG, set-up apart
     memory: int = 4096  # MiB of the guest
+    size: str = "100G"  # of the device, if the user names none
+    faults: bool = False  # runs faults.sh on a test build, measures nothing
     modules: tuple[str, ...] = (
         "libnvdimm",
         "nfit",
@@ -58,6 +60,16 @@ SCENARIOS = (
             "v5 (7.2-rc1): 273.3 -> 119.0 ms, 2.30x",
         ),
         seconds=45,
+    ),
+    Scenario(
+        name="pmem-faults",
+        mode="fsdax",
+        measures="nothing: every fault of the memmap path is provoked in a test build",
+        check="the kernel's own result, a counter and one line in the log each time",
+        published=(),
+        seconds=20,
+        size="2G",
+        faults=True,
     ),
 )
 

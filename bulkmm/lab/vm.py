@@ -2,8 +2,8 @@
 """Running a guest under QEMU, and bringing home what it reported.
 
 QEMU runs in the root, in a mount and process name space of its own. Its
-persistent memory is anonymous (a memfd), so nothing is left behind however it
-ends; results and the kernel log come over virtio-serial ports kept as files.
+persistent memory is anonymous, so nothing is left behind however it ends, and
+huge pages keep the host's share of each fault small; results and the kernel log come over virtio-serial ports kept as files.
 """
 
 from __future__ import annotations

@@ -110,6 +110,13 @@ unbind() {
 	must bmmguest write "$DRIVER/unbind" "$DEVICE"
 }
 
+# what merely storing the same bytes takes: UNIT-PAGES BYTES-PER-UNIT
+limit() {
+	echo $((PAGES * $2 / $1)) >"$LAB/limit" || fail "the limit is refused"
+	read -r ns <"$LAB/limit"
+	report limit ns="$ns"
+}
+
 snapshot() {
 	echo "$MIDDLE" >"$LAB/snapshot" || fail "the snapshot is refused"
 }

@@ -214,7 +214,7 @@ def test_qemu_command(tmp_path: Path) -> None:
     here = Root(tmp_path)
     guest = vm.Guest(tmp_path / "vmlinuz", tmp_path / "initrd", 4096, pmem=100 << 30)
     argv = vm.command(guest, here, tmp_path / "run")
-    assert "memory-backend-memfd,id=pmem,share=on,size=107376279552" in argv
+    assert "memory-backend-ram,id=pmem,reserve=off,size=107376279552" in argv
     assert "4096M,slots=2,maxmem=108546M" in argv
     assert argv[argv.index("-kernel") + 1] == "/vmlinuz"
 

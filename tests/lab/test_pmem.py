@@ -162,3 +162,17 @@ def test_samples_leave_out_what_is_no_round() -> None:
 )
 def test_sizes(text: str, size: int) -> None:
     assert pmem.parse_size(text) == size
+
+
+def test_faults_that_were_not_provoked_fail() -> None:
+    faults = scenario.find("pmem-faults")
+    assert not pmem.checks(faults, pmem.Options(), outcome())[0].ok
+    seen = {"event": "check", "name": "a", "ok": "no", "detail": "b"}
+    assert not pmem.checks(faults, pmem.Options(), outcome(seen))[0].ok
+
+
+def test_the_limit_stores_what_a_bind_writes() -> None:
+    assert lines(rounds=3).count("limit 1 64") == 3
+    assert "limit 512 8192" in lines(DEVDAX, map="mem")
+    assert "limit 512 32768" in lines(DEVDAX)
+    assert pmem.limits(outcome({"event": "limit", "ns": 5})) == [5.0]

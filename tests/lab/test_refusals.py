@@ -22,7 +22,7 @@ FSDAX = "pmem-fsdax-100g"
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        (["no-such"], "there are pmem-fsdax-100g, pmem-devdax-100g"),
+        (["no-such"], "there are pmem-fsdax-100g, pmem-devdax-100g, pmem-faults"),
         ([FSDAX, "--kernel", "5.10"], "unknown kernel 5.10: give 6.12 or 7.3"),
         ([FSDAX, "--size", "64M"], "below a section: at least 128M"),
         ([FSDAX, "--size", "130M"], "no multiple of 16M"),
