@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bulkmm import demo
+from bulkmm import demo, show
 from bulkmm.bench import command as bench
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab import command as lab
@@ -22,6 +22,7 @@ def parser() -> argparse.ArgumentParser:
     lab.add_parser(sub)
     bench.add_parser(sub)
     demo.add_parser(sub)
+    show.add_parser(sub)
     return top
 
 

@@ -11,6 +11,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bulkmm.errors import BulkmmError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -66,6 +68,26 @@ class Document:
         """Return the document as indented JSON, keys in a stable order."""
         ordered = {"schema_version": self.schema_version, **asdict(self)}
         return json.dumps(ordered, indent=1) + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> Document:
+        """Return the document in a file; say what is wrong with any other."""
+        try:
+            held = json.loads(path.read_text(encoding="utf-8"))
+            if held["schema_version"] != SCHEMA_VERSION:
+                version = held["schema_version"]
+                raise BulkmmError(f"{path}: schema version {version} is not known")
+            return cls(
+                machine=held["machine"],
+                results=[Result(**r) for r in held["results"]],
+                ratios=[Ratio(**r) for r in held["ratios"]],
+                checks=[Check(**c) for c in held["checks"]],
+                run=held["run"],
+            )
+        except OSError as error:
+            raise BulkmmError(f"{path}: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise BulkmmError(f"{path}: not a bulkmm result: {error}") from error
 
     def write(self, path: Path) -> None:
         """Write the document in one step, so that no half file is left."""

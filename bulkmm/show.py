@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm show``: the table of results that were kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bulkmm.errors import Exit
+from bulkmm.results import Document
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add ``show`` to the parser of the whole command."""
+    show = sub.add_parser("show", help="print the table of kept results")
+    show.add_argument("results", nargs="+", type=Path, metavar="FILE")
+    show.add_argument("--markdown", action="store_true", help="as a Markdown table")
+    show.set_defaults(run=run_show)
+
+
+def run_show(args: argparse.Namespace) -> int:
+    """Print one table of all the files."""
+    from bulkmm import table  # noqa: PLC0415 - keeps --help fast
+
+    documents = [Document.read(path) for path in args.results]
+    if args.markdown:
+        print(table.markdown(*documents), end="")
+    else:
+        table.print_documents(documents)
+    return Exit.OK
