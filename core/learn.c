@@ -89,18 +89,19 @@ static void words_of_unit(struct bmm_image *out, const struct bmm_layout *l,
 		out->word[w] = image->word[w] + unit * image->step[w];
 }
 
-static int verify_unit(struct bmm_layout *l, const void *base, size_t unit)
+/* @now comes with the steps of the tail; its words are scratch. */
+static int verify_unit(struct bmm_layout *l, struct bmm_image *now,
+		       const void *base, size_t unit)
 {
 	const struct bmm_geometry *g = &l->geometry;
-	struct bmm_image now = l->tail;
 	size_t r;
 
 	for (r = 0; r < g->records; r++) {
 		if (r <= l->heads)
-			words_of_unit(&now, l, (unsigned int)r, unit);
+			words_of_unit(now, l, (unsigned int)r, unit);
 		else
-			advance(&now, 1);
-		if (!same_record(record_at(base, g, unit, r), &now)) {
+			advance(now, 1);
+		if (!same_record(record_at(base, g, unit, r), now)) {
 			l->differs = unit * g->records + r;
 			return -BMM_EUNLIKE;
 		}
@@ -111,11 +112,12 @@ static int verify_unit(struct bmm_layout *l, const void *base, size_t unit)
 /* Unit 0 is what the images were taken from: find_tail() has read it all. */
 static int verify(struct bmm_layout *layout, const void *base, size_t units)
 {
+	struct bmm_image now = layout->tail;
 	size_t u;
 	int err = 0;
 
 	for (u = 1; u < units && !err; u++)
-		err = verify_unit(layout, base, u);
+		err = verify_unit(layout, &now, base, u);
 	return err;
 }
 
