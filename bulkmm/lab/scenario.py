@@ -47,7 +47,7 @@ SCENARIOS = (
             "v4 (7.1-rc6): 262.1 -> 108.4 ms, 2.42x",
             "v5 (7.2-rc1): 244.3 -> 96.8 ms, 2.52x",
         ),
-        seconds=45,
+        seconds=60,
     ),
     Scenario(
         name="pmem-devdax-100g",
@@ -59,7 +59,7 @@ SCENARIOS = (
             "v4 (7.1-rc6): 229.1 -> 100.2 ms, 2.29x",
             "v5 (7.2-rc1): 273.3 -> 119.0 ms, 2.30x",
         ),
-        seconds=45,
+        seconds=60,
     ),
     Scenario(
         name="pmem-faults",

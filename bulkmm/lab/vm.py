@@ -3,7 +3,8 @@
 
 QEMU runs in the root, in a mount and process name space of its own. Its
 persistent memory is anonymous, so nothing is left behind however it ends, and
-huge pages keep the host's share of each fault small; results and the kernel log come over virtio-serial ports kept as files.
+huge pages keep the host's share of each fault small. Results and the kernel
+log come over virtio-serial ports kept as files.
 """
 
 from __future__ import annotations
