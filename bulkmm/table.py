@@ -124,7 +124,7 @@ def _part(document: Document, scenario: str) -> Part:
 
 def _notes(ratios: Iterable[Ratio]) -> list[str]:
     """Return a line for each ratio that the table has no room for."""
-    return [f"{r.base} / {r.variant}: {_factor(r)}" for r in ratios]
+    return [f"{r.scenario}: {r.base} / {r.variant}: {_factor(r)}" for r in ratios]
 
 
 def parts(document: Document) -> list[Part]:

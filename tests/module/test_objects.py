@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the built module must look like, on both kernels.
+
+QEMU emulates no IBT, so that no guest can show an indirect call into a function
+of the kernel that has lost its landing pad: the objects are read instead.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bulkmm.lab import build, kernels, root
+from bulkmm.lab.paths import locked
+from bulkmm.lab.progress import Progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bulkmm.lab.kernels import Kernel
+
+pytestmark = pytest.mark.vm
+
+# Functions of the files that handle addresses of the kernel's own functions,
+# and the calls through pointers they may have: to functions of ours.
+ADDRESS_FILES = ("symbols.o", "hook.o", "memmap.o")
+INDIRECT = {
+    "bmm_hook_attach": 1,  # hook->set_original()
+    "bmm_memmap_handler": 1,  # backend->drain()
+}
+THUNK = re.compile(r"__x86_indirect_thunk|\b(?:call|jmp)\s+\*")
+SIMD = re.compile(r"%[xyz]mm\d")
+
+
+@pytest.fixture(scope="module", params=kernels.SERIES)
+def built(request: pytest.FixtureRequest) -> tuple[Kernel, Path]:
+    """Return a kernel and the directory with the modules built for it."""
+    progress = Progress()
+    with locked(progress) as cache:
+        kernel = kernels.ensure(root.ensure(cache, progress), request.param, progress)
+        return kernel, build.ensure(kernel, [], progress, strict=True)
+
+
+def disassembly(file: Path) -> dict[str, list[str]]:
+    """Return the lines of each function, relocations among them."""
+    done = subprocess.run(
+        ["objdump", "-dr", str(file)], capture_output=True, text=True, check=True
+    )
+    functions: dict[str, list[str]] = {}
+    name = ""
+    for line in done.stdout.splitlines():
+        if found := re.match(r"[0-9a-f]+ <(.+)>:", line):
+            name = found[1]
+        functions.setdefault(name, []).append(line)
+    return functions
+
+
+def test_kernel_functions_are_never_called_through_a_pointer(
+    built: tuple[Kernel, Path],
+) -> None:
+    calls: Counter[str] = Counter()
+    for file in ADDRESS_FILES:
+        for name, lines in disassembly(built[1] / file).items():
+            calls[name] += sum(bool(THUNK.search(line)) for line in lines)
+    assert {k: v for k, v in calls.items() if v} == {
+        k: v for k, v in INDIRECT.items() if k in calls
+    }
+
+
+def test_originals_are_static_calls(built: tuple[Kernel, Path]) -> None:
+    lines = disassembly(built[1] / "memmap.o")["bmm_memmap_handler"]
+    called = " ".join(lines)
+    assert "__SCT__bmm_memmap_original" in called
+    assert "__SCT__bmm_pageblock" in called
+
+
+@pytest.mark.parametrize("product", build.PRODUCTS)
+def test_general_registers_only(built: tuple[Kernel, Path], product: str) -> None:
+    functions = disassembly(built[1] / product)
+    assert len(functions) > 10
+    found = [n for n, ls in functions.items() if any(SIMD.search(x) for x in ls)]
+    assert found == []
+
+
+def test_modinfo_explains_every_parameter(built: tuple[Kernel, Path]) -> None:
+    kernel, where = built
+    said = kernel.root.run(["modinfo", kernel.root.inner(where / "bulkmm.ko")], 30)
+    parameters = re.findall(r"^parm: +(\w+):(.*)$", said, re.MULTILINE)
+    assert {name for name, _ in parameters} == {"memmap", "memmap_min_pages"}
+    for name, text in parameters:
+        assert "(default: " in text, name
+    assert re.search(r"^license: +GPL$", said, re.MULTILINE)
+    assert re.search(r"^vermagic: +" + re.escape(kernel.release), said, re.MULTILINE)
