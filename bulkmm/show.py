@@ -18,6 +18,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     show = sub.add_parser("show", help="print the table of kept results")
     show.add_argument("results", nargs="+", type=Path, metavar="FILE")
     show.add_argument("--markdown", action="store_true", help="as a Markdown table")
+    show.add_argument("--brief", action="store_true", help="Markdown, main rows only")
     show.set_defaults(run=run_show)
 
 
@@ -26,8 +27,8 @@ def run_show(args: argparse.Namespace) -> int:
     from bulkmm import table  # noqa: PLC0415 - keeps --help fast
 
     documents = [Document.read(path) for path in args.results]
-    if args.markdown:
-        print(table.markdown(*documents), end="")
+    if args.markdown or args.brief:
+        print(table.markdown(*documents, brief=args.brief), end="")
     else:
         table.print_documents(documents)
     return Exit.OK

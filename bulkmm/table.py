@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 
 HEADINGS = ("variant", "median ms (95 %)", "n", "GB/s", "faster (95 %)", "where")
 MAIN_BASES = ("rebuild", "off", "absent")  # the first there is leads its scenario
+BRIEF = (
+    "rebuild",
+    "rebuild-saferet",
+    "template-movnti",
+    "bulkmm",
+    "limit",
+    "absent",
+    "off",
+    "on",
+)
 WIDTH = 80  # where the output is no terminal
 TIMES, DASH = "\N{MULTIPLICATION SIGN}", "\N{EN DASH}"
 SAFE_RET = (
@@ -204,13 +214,24 @@ def print_document(document: Document, console: Console | None = None) -> None:
     print_documents([document], console)
 
 
-def markdown(*documents: Document) -> str:
-    """Return the same rows and lines as Markdown."""
+def _brief(part: Part) -> Part | None:
+    """Return what the first screen of a README has room for."""
+    if part.title.endswith("-first"):
+        return None
+    newest = [row for row in part.rows if row.variant.startswith("published")][-1:]
+    rows = [row for row in part.rows if row.variant in BRIEF] + newest
+    return Part(part.title, rows, [])
+
+
+def markdown(*documents: Document, brief: bool = False) -> str:
+    """Return the same rows and lines as Markdown; ``brief``: the main ones."""
     lines = [
         "| scenario | " + " | ".join(HEADINGS) + " |",
         "|---|---|---|--:|--:|---|---|",
     ]
     found = [part for document in documents for part in parts(document)]
+    if brief:
+        found = [part for whole in found if (part := _brief(whole))]
     for part in found:
         scenario = part.title.partition(":")[0]
         lines += [f"| {scenario} | {' | '.join(row.cells())} |" for row in part.rows]
