@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PIECE	(2UL << 20)	/* one huge page: at most one PMD is touched */
-#define TEN_SECONDS	10000000000UL
+#define PIECE	    (2UL << 20) /* one huge page: at most one PMD is touched */
+#define TEN_SECONDS 10000000000UL
 
 static int fail(const char *what)
 {
@@ -184,7 +184,8 @@ int main(int argc, char **argv)
 		if (!strcmp(what, "map-check"))
 			return mapped(argv[2], bytes, seed, 0);
 	}
-	fprintf(stderr, "usage: bmmguest write FILE TEXT [NODE]\n"
+	fprintf(stderr,
+		"usage: bmmguest write FILE TEXT [NODE]\n"
 		"       bmmguest fill|check|map-write|map-check FILE BYTES SEED\n");
 	return 2;
 }
