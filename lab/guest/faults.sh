@@ -212,6 +212,69 @@ case_traced() {
 	must rmmod bulkmm
 }
 
+# the PFN in the middle of a pfn device
+middle() {
+	read -r at <"$DRIVER/$1/resource"
+	read -r size <"$DRIVER/$1/size"
+	echo $((at / 4096 + size / 8192))
+}
+
+# as "same", of a named device: against a snapshot just taken of the original
+same_as_kernel() {
+	write "$MEMMAP/mode" off
+	write "$DRIVER/bind" "$1"
+	MIDDLE=$(middle "$1")
+	snapshot
+	write "$DRIVER/unbind" "$1"
+	write "$MEMMAP/mode" on
+	"$2" "$1" "$3"
+	same
+}
+
+together() {
+	write "$DRIVER/bind" "$1" &
+	write "$DRIVER/bind" "$2" &
+	wait
+	write "$DRIVER/unbind" "$2"
+}
+
+beside_removal() {
+	write "$DRIVER/bind" "$2"
+	write "$DRIVER/bind" "$1" &
+	write "$DRIVER/unbind" "$2"
+	wait
+}
+
+# two devices share one region: both come up at once, and one goes away while
+# the other comes up
+case_two_devices() {
+	down
+	must ndctl destroy-namespace -f all
+	# only a region with labels can be divided
+	must ndctl disable-region all
+	must ndctl init-labels -f all
+	must ndctl enable-region all
+	read -r free </sys/bus/nd/devices/region0/available_size
+	half=$((free / 2 >> 25 << 25)) # libnvdimm wants multiples of 16 MiB
+	for _ in 1 2; do
+		must ndctl create-namespace -m fsdax -M dev -a 2M -s $half
+	done
+	devices=
+	for at in "$DRIVER"/pfn*; do devices="$devices ${at##*/}"; done
+	for at in $devices; do write "$DRIVER/unbind" "$at"; done
+	# shellcheck disable=SC2086 # two names
+	set -- $devices
+	load fault=slow
+	for way in together beside_removal; do
+		check "two devices $way: first" same_as_kernel "$1" $way "$2"
+		write "$DRIVER/unbind" "$1"
+		check "two devices $way: second" same_as_kernel "$2" $way "$1"
+		write "$DRIVER/unbind" "$2"
+	done
+	check "two devices: all served by the range" [ "$(counter hits)" = 8 ]
+	must rmmod bulkmm
+}
+
 faults() {
 	[ -e "$DRIVER/$DEVICE" ] || up
 	snapshot
@@ -224,5 +287,5 @@ faults() {
 	case_unloaded
 	case_reloaded
 	case_traced
-	down
+	case_two_devices
 }
