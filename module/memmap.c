@@ -45,12 +45,7 @@ MODULE_PARM_DESC(
 DEFINE_STATIC_CALL_NULL(bmm_memmap_original, memmap_init_zone_device);
 DEFINE_STATIC_CALL_NULL(bmm_pageblock, *(bmm_pageblock_fn *)NULL);
 
-/* Read by the trampoline. */
 unsigned long bmm_memmap_threshold = BMM_HOOK_PASS;
-
-void bmm_memmap_trampoline(void);
-void bmm_memmap_handler(struct zone *zone, unsigned long start_pfn,
-			unsigned long nr_pages, struct dev_pagemap *pgmap);
 
 /*
  * struct bringup - one request, as the original would see it

@@ -4,6 +4,15 @@
 
 #include "path.h"
 
+struct dev_pagemap;
+struct zone;
+
 extern struct bmm_path bmm_memmap;
+
+/* Shared with the trampoline (x86/trampoline.S). */
+extern unsigned long bmm_memmap_threshold;
+void bmm_memmap_trampoline(void);
+void bmm_memmap_handler(struct zone *zone, unsigned long start_pfn,
+			unsigned long nr_pages, struct dev_pagemap *pgmap);
 
 #endif

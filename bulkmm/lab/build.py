@@ -64,7 +64,7 @@ def _build(kernel: Kernel, built: Path, defines: list[str]) -> None:
             to.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, to)
         where = kernel.root.inner(part / "module")
-        make = ["make", "-j2", "-C", kernel.headers, f"M={where}", "W=1"]
+        make = ["make", "-j2", "-C", kernel.headers, f"M={where}", "W=1", "C=1"]
         try:
             said = kernel.root.run([*make, *defines, "modules"], 300)
         except ChildError as error:
