@@ -9,6 +9,8 @@
  * the instruction behind the site: a direct call, so that neither IBT nor
  * the hook itself stands in the way.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/kernel.h>
 #include <linux/uaccess.h>
 
@@ -89,7 +91,9 @@ void bmm_hook_detach(struct bmm_hook *hook)
 
 	if (hook->state)
 		return;
-	unregister_ftrace_direct(&hook->ops, trampoline, false);
+	if (unregister_ftrace_direct(&hook->ops, trampoline, false))
+		pr_crit("%s cannot be given back: ftrace has shut down\n",
+			hook->symbol);
 	reset_ops(&hook->ops);
 	hook->state = -ENODEV;
 }
@@ -116,7 +120,7 @@ const char *bmm_hook_why(int state)
 	case -EINVAL:
 		return "the kernel does not allow to trace the function";
 	case -ENXIO:
-		return "the patch site is not where it was expected";
+		return "the patch site did not change (is kernel.ftrace_enabled 0?)";
 	case -EOPNOTSUPP:
 		return "the kernel's configuration rules it out";
 	default:
