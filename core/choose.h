@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * choose.h - which candidate does the work: calibrated on the job
+ *
+ * A chooser ranks up to BMM_CHOOSE_MAX candidates (backends, in a list that
+ * the caller keeps) by the time they took for real work. It has no clock and
+ * no source of chance: what it answers depends only on the calls made to it.
+ *
+ *	while (left) {
+ *		k = bmm_choose_next(c);
+ *		n = bmm_choose_chunk(c, k, left);
+ *		... do n bytes with candidate k, which took ns ...
+ *		bmm_choose_feed(c, k, n, ns);
+ *		left -= n;
+ *	}
+ *
+ * What is timed includes the drain. The first chunks calibrate; then one
+ * candidate wins, and about one chunk in 1024 tries another one.
+ *
+ * Thread safety: a chooser may be used by any number of CPUs at once, without
+ * a lock. They may lose each other's samples; every answer is in range. No
+ * call orders any other memory access, sleeps, or allocates.
+ */
+#ifndef BMM_CHOOSE_H
+#define BMM_CHOOSE_H
+
+#include "bmm_host.h"
+
+#define BMM_CHOOSE_MAX	  8U  /* candidates of one chooser */
+#define BMM_CHOOSE_WINDOW 9U  /* samples kept of each */
+#define BMM_CHOOSE_AUTO	  ~0U /* for bmm_choose_force(): none */
+
+/* What is done; see bmm_choose_key(). */
+enum bmm_choose_op {
+	BMM_CHOOSE_CLEAR,
+	BMM_CHOOSE_CLEAR_CACHED,
+	BMM_CHOOSE_COPY,
+	BMM_CHOOSE_STAMP,
+	BMM_CHOOSE_OPS
+};
+
+#define BMM_CHOOSE_CLASSES 4U
+#define BMM_CHOOSE_NODES   8U
+#define BMM_CHOOSE_KEYS (BMM_CHOOSE_OPS * BMM_CHOOSE_CLASSES * BMM_CHOOSE_NODES)
+
+/**
+ * struct bmm_candidate - what is known of one candidate
+ * @sample:  ns per MiB, newest first
+ * @cost:    their median, 0 if there is none
+ * @samples: how many there are, at most BMM_CHOOSE_WINDOW
+ * @asked:   chunks handed to it in calibration
+ * @shun:    turns of re-trial it is still to be left out of
+ */
+struct bmm_candidate {
+	uint32_t sample[BMM_CHOOSE_WINDOW];
+	uint32_t cost;
+	uint8_t samples;
+	uint8_t asked;
+	uint8_t shun;
+};
+
+/**
+ * struct bmm_chooser - private to choose.c, but for its size
+ * @nr:     candidates; 0 before bmm_chooser_init()
+ * @forced: candidate + 1, or 0
+ * @winner: candidate + 1, or 0 while calibrating
+ * @trial:  candidate + 1 on trial against the winner, or 0
+ * @armed:  candidate + 1 that the next chunk goes to, or 0
+ * @cursor: whose turn it was
+ * @clock:  work done: chunks, or MiB where chunks are larger
+ * @due:    when the next re-trial is
+ * @gap:    from one re-trial to the next
+ *
+ * All zero is a valid state: one that always answers 0.
+ */
+struct bmm_chooser {
+	uint8_t nr;
+	uint8_t forced;
+	uint8_t winner;
+	uint8_t trial;
+	uint8_t armed;
+	uint8_t cursor;
+	uint32_t clock;
+	uint32_t due;
+	uint32_t gap;
+	struct bmm_candidate candidate[BMM_CHOOSE_MAX];
+} __attribute__((__aligned__(64))); /* two of them share no cache line */
+
+unsigned int bmm_choose_key(enum bmm_choose_op op, size_t len, int node);
+
+int bmm_chooser_init(struct bmm_chooser *c, unsigned int candidates_nr);
+void bmm_choose_reset(struct bmm_chooser *c);
+int bmm_choose_force(struct bmm_chooser *c, unsigned int candidate);
+
+unsigned int bmm_choose_next(struct bmm_chooser *c);
+size_t bmm_choose_chunk(struct bmm_chooser *c, unsigned int candidate,
+			size_t left);
+void bmm_choose_feed(struct bmm_chooser *c, unsigned int candidate,
+		     size_t bytes, uint64_t ns);
+
+unsigned int bmm_choose_best(const struct bmm_chooser *c);
+uint32_t bmm_choose_cost(const struct bmm_chooser *c, unsigned int candidate);
+
+#endif
