@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bulkmm import machine, stats
+from bulkmm import machine, size, stats
 from bulkmm.bench import program
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.results import Check, Document, Ratio, Result
@@ -16,9 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SCENARIO = "memmap-stamp"
-UNITS = {"M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-SECTION = 128 << 20
-LARGEST = 64 << 40
+LARGEST = "64T"
 PAGE, STRUCT_PAGE = 4096, 64
 SPARE_KIB = 64 << 10  # what the program and the rest of the system keep
 
@@ -35,15 +32,7 @@ class Request:
 
 def parse_size(text: str) -> int:
     """Return the bytes of a device size such as 100G."""
-    found = re.fullmatch(r"([0-9]{1,12})([MGT])(?:i?B)?", text, re.IGNORECASE)
-    if not found:
-        raise UsageError(f"bad size {text!r}: give a number and M, G or T, as in 100G")
-    size = int(found[1]) * UNITS[found[2].upper()]
-    if size < SECTION:
-        raise UsageError(f"size {text} is below a section: at least 128M")
-    if size > LARGEST:
-        raise UsageError(f"size {text} is above 64T")
-    return size
+    return size.parse(text, LARGEST)
 
 
 def check_request(request: Request) -> None:

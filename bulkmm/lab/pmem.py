@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bulkmm import size
 from bulkmm.errors import GuestError, UsageError
 from bulkmm.results import Check
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from bulkmm.lab.vm import Outcome
 
 MIB = 1 << 20
-SECTION = 128 * MIB
 REGION_ALIGN = 16 * MIB  # of libnvdimm on x86: other sizes make no namespace
 FULL_SIZE = 100 << 30
 COMPARE_ALL = 8 << 30  # up to this size every bind of `on` is compared
@@ -30,7 +30,7 @@ PAGE = 4096
 ARMS = ("absent", "off", "on")
 ALIGNS = {"4K": 4096, "2M": 2 * MIB, "1G": 1 << 30}
 MAPS = ("dev", "mem")
-UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+LARGEST = "1T"  # what the guest's address space is made for
 BACKEND = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 FIRST = "first"  # labels of binds that are no samples
 PROOF = "proof"
@@ -52,17 +52,10 @@ class Options:
 
 def parse_size(text: str) -> int:
     """Return bytes for a size such as 100G; refuse what no device can have."""
-    found = re.fullmatch(r"([0-9]+)([KMGT])(?:i?B)?", text, re.IGNORECASE)
-    if not found:
-        raise UsageError(f"bad size {text}: give a number and M, G or T, as in 100G")
-    size = int(found[1]) * UNITS[found[2].upper()]
-    if size < SECTION:
-        raise UsageError(f"size {text} is below a section: at least 128M")
-    if size % REGION_ALIGN:
+    nbytes = size.parse(text, LARGEST)
+    if nbytes % REGION_ALIGN:
         raise UsageError(f"size {text} is no multiple of 16M")
-    if size > UNITS["T"]:
-        raise UsageError(f"size {text} is above the 1T that a guest is given")
-    return size
+    return nbytes
 
 
 def check_options(options: Options) -> None:

@@ -87,19 +87,7 @@ static int limit_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-static int limit_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, limit_show, NULL);
-}
-
-static const struct file_operations limit_fops = {
-	.owner = THIS_MODULE,
-	.open = limit_open,
-	.read = seq_read,
-	.write = limit_write,
-	.llseek = seq_lseek,
-	.release = single_release,
-};
+DEFINE_SHOW_STORE_ATTRIBUTE(limit);
 
 void bmm_limit_init(struct dentry *dir)
 {

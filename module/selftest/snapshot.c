@@ -239,10 +239,7 @@ static int compare_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-static int compare_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, compare_show, NULL);
-}
+DEFINE_SHOW_STORE_ATTRIBUTE(compare);
 
 /*
  * "PFN WORD" flips the lowest bit of one word of a live struct page, the next
@@ -275,15 +272,6 @@ static const struct file_operations snapshot_fops = {
 	.owner = THIS_MODULE,
 	.open = simple_open,
 	.write = snapshot_write,
-};
-
-static const struct file_operations compare_fops = {
-	.owner = THIS_MODULE,
-	.open = compare_open,
-	.read = seq_read,
-	.write = compare_write,
-	.llseek = seq_lseek,
-	.release = single_release,
 };
 
 static const struct file_operations flip_fops = {

@@ -64,26 +64,14 @@ static int calls_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-static int calls_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, calls_show, NULL);
-}
-
-static ssize_t calls_clear(struct file *file, const char __user *buf,
+static ssize_t calls_write(struct file *file, const char __user *buf,
 			   size_t len, loff_t *pos)
 {
 	WRITE_ONCE(calls_nr, 0);
 	return len;
 }
 
-static const struct file_operations calls_fops = {
-	.owner = THIS_MODULE,
-	.open = calls_open,
-	.read = seq_read,
-	.write = calls_clear,
-	.llseek = seq_lseek,
-	.release = single_release,
-};
+DEFINE_SHOW_STORE_ATTRIBUTE(calls);
 
 int bmm_timer_init(struct dentry *dir)
 {

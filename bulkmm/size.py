@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Sizes of memory devices as users write them."""
+
+from __future__ import annotations
+
+import re
+
+from bulkmm.errors import UsageError
+
+UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+SECTION = 128 << 20  # of the memory map on x86-64: no device has less
+
+
+def parse(text: str, largest: str) -> int:
+    """Return the bytes of a size such as 100G, from a section to ``largest``."""
+    size = _bytes(text)
+    if size < SECTION:
+        raise UsageError(f"size {text} is below a section: at least 128M")
+    if size > _bytes(largest):
+        raise UsageError(f"size {text} is above the {largest} that are possible")
+    return size
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"([0-9]{1,12})([KMGT])(?:i?B)?", text, re.IGNORECASE)
+    if not found:
+        raise UsageError(f"bad size {text}: give a number and M, G or T, as in 100G")
+    return int(found[1]) * UNITS[found[2].upper()]
