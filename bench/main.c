@@ -46,7 +46,7 @@ static void print_start(const struct bench *b)
 	       "\"backend\": \"%s\", \"huge_bytes\": %llu}\n",
 	       (unsigned long long)b->options.size, b->count,
 	       b->count * sizeof(struct model_page), b->options.rounds,
-	       (unsigned long long)b->options.seed, bmm_backend()->name,
+	       (unsigned long long)b->options.seed, bmm_backend(BMM_STAMP)->name,
 	       (unsigned long long)buffer_huge_bytes());
 }
 
@@ -95,7 +95,7 @@ static int list_backends(void)
 	size_t i;
 
 	for (i = 0; i < bmm_backends_nr; i++)
-		if (bmm_backends[i]->supported())
+		if (bmm_backend_can(bmm_backends[i], BMM_STAMP))
 			puts(bmm_backends[i]->name);
 	return 0;
 }
@@ -110,7 +110,8 @@ int main(int argc, char **argv)
 	if (b.options.list)
 		return list_backends();
 	name = b.options.backend;
-	if (name && (!*name || bmm_backend_select(name, strlen(name)))) {
+	if (name &&
+	    (!*name || bmm_backend_select(BMM_STAMP, name, strlen(name)))) {
 		fprintf(stderr, "bmm-bench: no backend \"%s\" here\n", name);
 		return 2;
 	}

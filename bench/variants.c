@@ -35,9 +35,9 @@ size_t variants_init(struct variant *variants)
 		variants[n] = peers[n];
 	variants[n++] = (struct variant){ .name = "bulkmm",
 					  .run = stamp_run,
-					  .backend = bmm_backend() };
+					  .backend = bmm_backend(BMM_STAMP) };
 	for (i = 0; i < bmm_backends_nr && n < VARIANTS_MAX; i++) {
-		if (!bmm_backends[i]->supported())
+		if (!bmm_backend_can(bmm_backends[i], BMM_STAMP))
 			continue;
 		snprintf(names[n], sizeof(names[n]), "bulkmm:%s",
 			 bmm_backends[i]->name);

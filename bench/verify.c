@@ -22,7 +22,8 @@ static void reference(const struct variant *variant, struct model_page *block)
 		rebuild_page(&one, FIRST_PFN);
 	}
 	bmm_image_init(&image, &one, NULL, sizeof(one));
-	bmm_backend_find("generic", 7)->stamp(block, &image, BLOCK_PAGES);
+	bmm_backend_find(BMM_STAMP, "generic", 7)
+		->stamp(block, &image, BLOCK_PAGES);
 }
 
 /**

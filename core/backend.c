@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The table of backends, and which of them is in force. */
+/*
+ * The table of backends, and which of them is in force for each operation.
+ *
+ * The last backend of the table that has an operation, and that the CPU
+ * supports, is the default for it; so the order holds per operation, not
+ * between backends that share none. REP STOSQ stands before ordinary stores
+ * because a CPU without ERMS may take it word by word.
+ */
 #include "backends.h"
 
 const struct bmm_backend *const bmm_backends[] = {
 	&bmm_generic,
 #ifdef __x86_64__
-	&bmm_x86_plain,
-	&bmm_x86_movnti,
+	&bmm_x86_rep_q,	 &bmm_x86_plain,  &bmm_x86_rep_b,
+	&bmm_x86_movnti, &bmm_x86_clzero,
 #endif
 };
 
 const size_t bmm_backends_nr = sizeof(bmm_backends) / sizeof(bmm_backends[0]);
 
-/* NULL: no name forced. One pointer, so that it can change under a reader. */
-static const struct bmm_backend *forced;
+/*
+ * NULL: no name forced, and not looked for yet. Pointers, so that they can
+ * change under a reader.
+ */
+static const struct bmm_backend *forced[BMM_OPS], *fastest[BMM_OPS];
 
 static bool same_name(const char *backend, const char *name, size_t len)
 {
@@ -25,73 +35,121 @@ static bool same_name(const char *backend, const char *name, size_t len)
 	return !backend[len];
 }
 
+static bool has_op(const struct bmm_backend *backend, enum bmm_op op)
+{
+	switch (op) {
+	case BMM_STAMP:
+		return backend->stamp;
+	case BMM_COPY:
+		return backend->copy;
+	case BMM_CLEAR:
+		return backend->clear;
+	case BMM_CLEAR_STREAMING:
+		return backend->clear_streaming;
+	default:
+		return false;
+	}
+}
+
+/**
+ * bmm_backend_can() - whether a backend serves for an operation here
+ * @backend: one of bmm_backends
+ * @op:      the operation
+ *
+ * Return: whether it has the operation and this CPU supports it.
+ */
+bool bmm_backend_can(const struct bmm_backend *backend, enum bmm_op op)
+{
+	return has_op(backend, op) && backend->supported();
+}
+
 /**
  * bmm_backend_find() - look a backend up by name
+ * @op:   what it is wanted for
  * @name: name, not necessarily terminated
  * @len:  its length in bytes
  *
- * Return: the backend, or NULL if no backend of this name is built in or this
- * CPU does not have it.
+ * Return: the backend, or NULL if no backend of this name is built in, it
+ * does not have the operation, or this CPU does not support it.
  */
-const struct bmm_backend *bmm_backend_find(const char *name, size_t len)
+const struct bmm_backend *bmm_backend_find(enum bmm_op op, const char *name,
+					   size_t len)
 {
 	size_t i;
 
 	for (i = 0; i < bmm_backends_nr; i++)
 		if (same_name(bmm_backends[i]->name, name, len))
-			return bmm_backends[i]->supported() ? bmm_backends[i] :
-							      NULL;
+			return bmm_backend_can(bmm_backends[i], op) ?
+				       bmm_backends[i] :
+				       NULL;
 	return NULL;
 }
 
-/**
- * bmm_backend_default() - the fastest guess this CPU supports
- *
- * Return: a backend, never NULL (generic is supported everywhere).
- */
-const struct bmm_backend *bmm_backend_default(void)
+static const struct bmm_backend *last_that_can(enum bmm_op op)
 {
 	size_t i = bmm_backends_nr;
 
 	while (--i)
-		if (bmm_backends[i]->supported())
+		if (bmm_backend_can(bmm_backends[i], op))
 			break;
 	return bmm_backends[i];
 }
 
 /**
- * bmm_backend() - the backend in force: the selected one, else the default
+ * bmm_backend_default() - the fastest guess this CPU supports
+ * @op: the operation, below BMM_OPS
  *
- * A caller that drains later keeps this pointer: the selection may change
- * between its stores and its drain.
+ * The CPU is asked once: threads that come together find the same.
+ *
+ * Return: a backend, never NULL (generic has all and is supported everywhere).
+ */
+const struct bmm_backend *bmm_backend_default(enum bmm_op op)
+{
+	const struct bmm_backend *found = __atomic_load_n(&fastest[op],
+							  __ATOMIC_RELAXED);
+
+	if (!found) {
+		found = last_that_can(op);
+		__atomic_store_n(&fastest[op], found, __ATOMIC_RELAXED);
+	}
+	return found;
+}
+
+/**
+ * bmm_backend() - the backend in force: the selected one, else the default
+ * @op: the operation, below BMM_OPS
+ *
+ * A caller that uses the backend's own drain keeps this pointer: the
+ * selection may change between its stores and its drain.
  *
  * Return: a backend, never NULL.
  */
-const struct bmm_backend *bmm_backend(void)
+const struct bmm_backend *bmm_backend(enum bmm_op op)
 {
-	const struct bmm_backend *chosen = __atomic_load_n(&forced,
+	const struct bmm_backend *chosen = __atomic_load_n(&forced[op],
 							   __ATOMIC_RELAXED);
 
-	return chosen ? chosen : bmm_backend_default();
+	return chosen ? chosen : bmm_backend_default(op);
 }
 
 /**
  * bmm_backend_select() - force a backend by name
+ * @op:   the operation, below BMM_OPS
  * @name: one of the names in bmm_backends, not necessarily terminated
  * @len:  its length in bytes; 0 goes back to the default
  *
- * Return: 0, or -BMM_EINVAL if there is no such backend here (the one in force
- * stays).
+ * Return: 0, or -BMM_EINVAL if there is no such backend here for @op (the one
+ * in force stays).
  */
-int bmm_backend_select(const char *name, size_t len)
+int bmm_backend_select(enum bmm_op op, const char *name, size_t len)
 {
 	const struct bmm_backend *found = NULL;
 
 	if (len) {
-		found = bmm_backend_find(name, len);
+		found = bmm_backend_find(op, name, len);
 		if (!found)
 			return -BMM_EINVAL;
 	}
-	__atomic_store_n(&forced, found, __ATOMIC_RELAXED);
+	__atomic_store_n(&forced[op], found, __ATOMIC_RELAXED);
 	return 0;
 }

@@ -7,8 +7,18 @@
 
 extern const struct bmm_backend bmm_generic;
 #ifdef __x86_64__
+extern const struct bmm_backend bmm_x86_rep_q;
 extern const struct bmm_backend bmm_x86_plain;
+extern const struct bmm_backend bmm_x86_rep_b;
 extern const struct bmm_backend bmm_x86_movnti;
+extern const struct bmm_backend bmm_x86_clzero;
+#endif
+
+/* The one whose drain serves every backend of this architecture. */
+#ifdef __x86_64__
+#define BMM_DRAINS_ALL bmm_x86_movnti
+#else
+#define BMM_DRAINS_ALL bmm_generic
 #endif
 
 #endif

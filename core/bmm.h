@@ -8,8 +8,8 @@
  * Ordering. Streaming operations may use non-temporal stores, which are weakly
  * ordered and do not stay in the cache. Until bmm_drain() has returned on the
  * same CPU, nothing may read or partly rewrite the destination and nothing
- * that points to it may be published. A backend whose stores are ordinary
- * has an empty drain; callers drain all the same.
+ * that points to it may be published. Callers drain whichever backend is in
+ * force.
  */
 #ifndef BMM_H
 #define BMM_H
@@ -38,16 +38,30 @@ struct bmm_image {
 	uint64_t step[BMM_RECORD_WORDS];
 };
 
+/* What is chosen a backend for, each on its own. */
+enum bmm_op {
+	BMM_STAMP,
+	BMM_COPY,
+	BMM_CLEAR,
+	BMM_CLEAR_STREAMING,
+	BMM_OPS
+};
+
 #define BMM_CACHED 1U /* backend leaves what it writes in the cache */
 
 /**
  * struct bmm_backend - one way to issue the stores
- * @name:      what a user types to force it
- * @flags:     BMM_CACHED or 0
- * @supported: whether this CPU has it
- * @stamp:     as bmm_stamp(), arguments already checked
- * @copy:      as bmm_copy_streaming()
- * @drain:     as bmm_drain()
+ * @name:            what a user types to force it
+ * @flags:           BMM_CACHED or 0
+ * @supported:       whether this CPU has it; may be slow (CPUID)
+ * @stamp:           as bmm_stamp(), arguments already checked
+ * @copy:            as bmm_copy_streaming()
+ * @clear:           as bmm_clear()
+ * @clear_streaming: as bmm_clear_streaming(), but for the drain
+ * @drain:           makes the stores of this backend visible; empty where
+ *                   they are ordinary
+ *
+ * An operation that a backend does not have is NULL.
  */
 struct bmm_backend {
 	const char *name;
@@ -55,6 +69,8 @@ struct bmm_backend {
 	bool (*supported)(void);
 	void (*stamp)(void *dst, const struct bmm_image *image, size_t count);
 	void (*copy)(void *dst, const void *src, size_t len);
+	void (*clear)(void *dst, size_t len);
+	void (*clear_streaming)(void *dst, size_t len);
 	void (*drain)(void);
 };
 
@@ -62,10 +78,12 @@ struct bmm_backend {
 extern const struct bmm_backend *const bmm_backends[];
 extern const size_t bmm_backends_nr;
 
-const struct bmm_backend *bmm_backend_find(const char *name, size_t len);
-const struct bmm_backend *bmm_backend_default(void);
-const struct bmm_backend *bmm_backend(void);
-int bmm_backend_select(const char *name, size_t len);
+bool bmm_backend_can(const struct bmm_backend *backend, enum bmm_op op);
+const struct bmm_backend *bmm_backend_find(enum bmm_op op, const char *name,
+					   size_t len);
+const struct bmm_backend *bmm_backend_default(enum bmm_op op);
+const struct bmm_backend *bmm_backend(enum bmm_op op);
+int bmm_backend_select(enum bmm_op op, const char *name, size_t len);
 
 int bmm_image_init(struct bmm_image *image, const void *record,
 		   const void *next, size_t size);
@@ -75,5 +93,8 @@ void bmm_image_at(struct bmm_image *out, const struct bmm_image *image,
 int bmm_stamp(void *dst, const struct bmm_image *image, size_t count);
 void bmm_copy_streaming(void *dst, const void *src, size_t len);
 void bmm_drain(void);
+
+void bmm_clear(void *dst, size_t len);
+void bmm_clear_streaming(void *dst, size_t len);
 
 #endif

@@ -1,24 +1,81 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * All that the core needs of its host: fixed-width types and an ordinary
- * memory copy. Nothing else in core/ includes a header from outside core/.
+ * All that the core needs of its host: fixed-width types, an ordinary memory
+ * copy and fill, what the CPU has, and what to do about a broken promise in a
+ * debug build. Nothing else in core/ includes a header from outside core/.
  */
 #ifndef BMM_HOST_H
 #define BMM_HOST_H
 
 #ifdef __KERNEL__
+#include <linux/bug.h>
 #include <linux/string.h>
 #include <linux/types.h>
-#define bmm_memcpy(dst, src, len) memcpy(dst, src, len)
+#define bmm_memcpy(dst, src, len)   memcpy(dst, src, len)
+#define bmm_memset(dst, value, len) memset(dst, value, len)
+#define bmm_host_broken(condition)  WARN_ON_ONCE(condition)
 #else
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#define bmm_memcpy(dst, src, len) __builtin_memcpy(dst, src, len)
+#define bmm_memcpy(dst, src, len)   __builtin_memcpy(dst, src, len)
+#define bmm_memset(dst, value, len) __builtin_memset(dst, value, len)
+#define bmm_host_broken(condition)        \
+	do {                              \
+		if (condition)            \
+			__builtin_trap(); \
+	} while (0)
+#endif
+
+/* What a caller has promised: believed, but for debug builds. */
+#ifdef BMM_DEBUG
+#define bmm_assert(promise) bmm_host_broken(!(promise))
+#else
+#define bmm_assert(promise) ((void)(0 && (promise)))
+#endif
+
+/*
+ * bmm_host_has() - whether the CPU has a feature a backend needs. The kernel
+ * asks its own tests, which know of boot parameters and errata too. CPUID
+ * leaves a virtual machine for its host and back: ask rarely.
+ */
+#if defined(__KERNEL__) && defined(__x86_64__)
+#include <asm/cpufeature.h>
+#define BMM_CPU_ERMS	      X86_FEATURE_ERMS
+#define BMM_CPU_CLZERO	      X86_FEATURE_CLZERO
+#define bmm_host_has(feature) boot_cpu_has(feature)
+#elif defined(__x86_64__)
+enum bmm_cpu {
+	BMM_CPU_ERMS,	/* REP MOVSB and STOSB are fast: leaf 7, EBX bit 9 */
+	BMM_CPU_CLZERO, /* leaf 8000_0008, EBX bit 0 */
+};
+
+/* EBX of @leaf, subleaf 0; 0 where the CPU does not know the leaf. */
+static inline uint32_t bmm_cpuid_ebx(uint32_t leaf)
+{
+	uint32_t a = leaf & 0x80000000, b, c = 0, d;
+
+	__asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	if (a < leaf)
+		return 0;
+	a = leaf;
+	c = 0;
+	__asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	return b;
+}
+
+static inline bool bmm_host_has(enum bmm_cpu feature)
+{
+	if (feature == BMM_CPU_ERMS)
+		return bmm_cpuid_ebx(7) >> 9 & 1;
+	return bmm_cpuid_ebx(0x80000008) & 1;
+}
 #endif
 
 /* Records are foreign objects (struct page): words of them may alias. */
 typedef uint64_t __attribute__((__may_alias__)) bmm_word;
+/* So may a list of pointers that is read as numbers. */
+typedef unsigned long __attribute__((__may_alias__)) bmm_address;
 
 #define BMM_EINVAL  22 /* a value or geometry out of its documented range */
 #define BMM_EUNLIKE 61 /* learned records do not follow one layout */

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * Public entry points: check what the caller gave, then hand over to the
- * backend in force.
- */
+/* Images of records, and stamping them with the backend in force. */
 #include "bmm.h"
 
 static bool image_valid(const struct bmm_image *image)
@@ -84,34 +81,6 @@ int bmm_stamp(void *dst, const struct bmm_image *image, size_t count)
 		return 0;
 	if (!image_valid(image) || (uintptr_t)dst % 8)
 		return -BMM_EINVAL;
-	bmm_backend()->stamp(dst, image, count);
+	bmm_backend(BMM_STAMP)->stamp(dst, image, count);
 	return 0;
-}
-
-/**
- * bmm_copy_streaming() - copy data that is written once and not read soon
- * @dst: destination, any alignment
- * @src: source, any alignment; must not overlap @dst
- * @len: bytes; 0 is a no-op
- *
- * Goes around the cache only if @dst and @len let the whole transfer be
- * non-temporal (@dst and @len multiples of 8, or 4 bytes at a multiple of 4);
- * an ordinary copy otherwise, because a line written half this way and half
- * that way costs more than either. Weakly ordered until bmm_drain().
- */
-void bmm_copy_streaming(void *dst, const void *src, size_t len)
-{
-	if (len)
-		bmm_backend()->copy(dst, src, len);
-}
-
-/**
- * bmm_drain() - wait until all streaming stores of this CPU are visible
- *
- * Must stand between a streaming operation and the first access to, or
- * publication of, what it wrote.
- */
-void bmm_drain(void)
-{
-	bmm_backend()->drain();
 }

@@ -56,7 +56,7 @@ static size_t list_backends(const struct bmm_path *path, char *buf, size_t size)
 	size_t at = 0, i;
 
 	for (i = 0; i < bmm_backends_nr; i++)
-		if (bmm_backends[i]->supported())
+		if (bmm_backend_can(bmm_backends[i], path->op))
 			at = add_choice(buf, size, at, bmm_backends[i]->name,
 					bmm_backends[i] == chosen);
 	return at;
@@ -94,7 +94,7 @@ static ssize_t backend_store(struct bmm_path *path, const char *buf, size_t len)
 	char valid[64];
 
 	if (!sysfs_streq(buf, "fastest")) {
-		found = bmm_backend_find(buf, name);
+		found = bmm_backend_find(path->op, buf, name);
 		if (!found) {
 			list_backends(path, valid, sizeof(valid));
 			pr_err("%s: unknown backend '%.*s': valid are fastest %s\n",

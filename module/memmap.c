@@ -323,6 +323,7 @@ static int prepare(const char **symbol)
 struct bmm_path bmm_memmap = {
 	.name = "memmap",
 	.prepare = prepare,
+	.op = BMM_STAMP,
 	.hook = {
 		.symbol = "memmap_init_zone_device",
 		.trampoline = bmm_memmap_trampoline,

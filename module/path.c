@@ -137,5 +137,5 @@ const struct bmm_backend *bmm_path_backend(const struct bmm_path *path)
 {
 	const struct bmm_backend *forced = READ_ONCE(path->forced);
 
-	return forced ? forced : bmm_backend_default();
+	return forced ? forced : bmm_backend_default(path->op);
 }

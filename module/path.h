@@ -38,6 +38,7 @@ struct bmm_attribute {
  * @off_from:    the same while off: BMM_HOOK_PASS, or 0 where requests are so
  *               rare that even those left to the original are counted
  * @mode:        enum bmm_mode; read once per call
+ * @op:          what its backend is chosen for
  * @forced:      backend the user chose, or NULL for the default
  * @reasons:     names of the fallback counters, up to the first NULL
  * @hits:        requests served by the range
@@ -54,6 +55,7 @@ struct bmm_path {
 	unsigned long on_from;
 	unsigned long off_from;
 	enum bmm_mode mode;
+	enum bmm_op op;
 	const struct bmm_backend *forced;
 	const char *reasons[BMM_REASONS];
 	atomic64_t hits;

@@ -23,6 +23,11 @@ static void copy(void *dst, const void *src, size_t len)
 	bmm_memcpy(dst, src, len);
 }
 
+static void clear(void *dst, size_t len)
+{
+	bmm_memset(dst, 0, len);
+}
+
 static void drain(void)
 {
 }
@@ -33,5 +38,7 @@ const struct bmm_backend bmm_generic = {
 	.supported = supported,
 	.stamp = stamp,
 	.copy = copy,
+	.clear = clear,
+	.clear_streaming = clear,
 	.drain = drain,
 };

@@ -4,6 +4,7 @@
  * peer that shows what going around the cache is worth.
  */
 #include "../backends.h"
+#include "lines.h"
 #include "record.h"
 
 static bool supported(void)
@@ -18,6 +19,22 @@ static void copy(void *dst, const void *src, size_t len)
 	bmm_memcpy(dst, src, len);
 }
 
+static void clear_lines(char *line, size_t len)
+{
+	const uint64_t zero[8] = { 0 };
+
+	for (; len; len -= BMM_LINE, line += BMM_LINE)
+		__asm__ volatile(BMM_STORE8("movq", 0)
+				 :
+				 : [p] "r"(line), BMM_WORDS8(zero)
+				 : "memory");
+}
+
+static void clear(void *dst, size_t len)
+{
+	bmm_x86_clear(dst, len, clear_lines);
+}
+
 static void drain(void)
 {
 }
@@ -28,5 +45,7 @@ const struct bmm_backend bmm_x86_plain = {
 	.supported = supported,
 	.stamp = stamp,
 	.copy = copy,
+	.clear = clear,
+	.clear_streaming = clear,
 	.drain = drain,
 };

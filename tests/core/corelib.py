@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import traceback
+from enum import IntEnum
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,8 @@ ffi.cdef(
         bool (*supported)(void);
         void (*stamp)(void *, const struct bmm_image *, size_t);
         void (*copy)(void *, const void *, size_t);
+        void (*clear)(void *, size_t);
+        void (*clear_streaming)(void *, size_t);
         void (*drain)(void);
     };
     struct bmm_geometry { size_t record, records, stride; };
@@ -56,15 +59,18 @@ ffi.cdef(
     };
     extern const struct bmm_backend *bmm_backends[];
     extern size_t bmm_backends_nr;
-    const struct bmm_backend *bmm_backend_find(const char *, size_t);
-    const struct bmm_backend *bmm_backend_default(void);
-    const struct bmm_backend *bmm_backend(void);
-    int bmm_backend_select(const char *, size_t);
+    bool bmm_backend_can(const struct bmm_backend *, int);
+    const struct bmm_backend *bmm_backend_find(int, const char *, size_t);
+    const struct bmm_backend *bmm_backend_default(int);
+    const struct bmm_backend *bmm_backend(int);
+    int bmm_backend_select(int, const char *, size_t);
     int bmm_image_init(struct bmm_image *, const void *, const void *, size_t);
     void bmm_image_at(struct bmm_image *, const struct bmm_image *, uint64_t);
     int bmm_stamp(void *, const struct bmm_image *, size_t);
     void bmm_copy_streaming(void *, const void *, size_t);
     void bmm_drain(void);
+    void bmm_clear(void *, size_t);
+    void bmm_clear_streaming(void *, size_t);
     int bmm_learn(struct bmm_layout *, const void *,
                   const struct bmm_geometry *, size_t);
     void bmm_layout_stamp(const struct bmm_layout *, const struct bmm_backend *,
@@ -101,16 +107,29 @@ def core() -> Any:
     return ffi.dlopen(str(NATIVE / "libbmmcore.so"))
 
 
-def backend_names() -> list[str]:
-    """Return the names of the backends of this machine."""
+class Op(IntEnum):
+    """What a backend is chosen for, as enum bmm_op has it."""
+
+    STAMP = 0
+    COPY = 1
+    CLEAR = 2
+    CLEAR_STREAMING = 3
+
+
+def backend_names(op: Op | None = None) -> list[str]:
+    """Return the backends of this machine: all, or those for an operation."""
     lib = core()
     every = [lib.bmm_backends[i] for i in range(lib.bmm_backends_nr)]
-    return [ffi.string(b.name).decode() for b in every if b.supported()]
+    return [
+        ffi.string(b.name).decode()
+        for b in every
+        if (b.supported() if op is None else lib.bmm_backend_can(b, op))
+    ]
 
 
-def backend(name: str) -> Any:
+def backend(name: str, op: Op) -> Any:
     """Return a backend by name."""
-    found = core().bmm_backend_find(name.encode(), len(name))
+    found = core().bmm_backend_find(op, name.encode(), len(name))
     assert found != ffi.NULL
     return found
 

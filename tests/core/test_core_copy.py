@@ -6,18 +6,18 @@ from __future__ import annotations
 import random
 
 import pytest
-from corelib import Guarded, backend, backend_names, core, in_child
+from corelib import Guarded, Op, backend, backend_names, core, ffi, in_child
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-BACKENDS = backend_names()
+BACKENDS = backend_names(Op.COPY)
 
 
 def copy(name: str, to: Guarded, offset: int, data: bytes, source: Guarded) -> None:
     """Copy from the end of the source, so that reading on is a fault."""
     start = source.place(len(data), end=True)
     source.view[start : start + len(data)] = data
-    chosen = backend(name)
+    chosen = backend(name, Op.COPY)
     chosen.copy(to.at(offset), source.at(start), len(data))
     chosen.drain()
     to.check(offset, data)
@@ -56,7 +56,7 @@ def test_long_lengths(
 
 @pytest.mark.parametrize("name", BACKENDS)
 def test_source_at_every_alignment(name: str) -> None:
-    memory, chosen = Guarded(1), backend(name)
+    memory, chosen = Guarded(1), backend(name, Op.COPY)
     data = random.Random(2).randbytes(400)  # noqa: S311
     for shift in range(16):
         for length in (4, 8, 16, 32, 48, 64, 80, 96, 200):
@@ -74,4 +74,16 @@ def test_no_bytes_need_no_memory() -> None:
     memory = Guarded(1)
     core().bmm_copy_streaming(memory.at(memory.size), memory.at(memory.size), 0)
     core().bmm_drain()
+    core().bmm_copy_streaming(ffi.NULL, ffi.NULL, 0)
     memory.check(0, b"")
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_public_entry_uses_the_forced_backend(name: str) -> None:
+    lib, memory = core(), Guarded(1)
+    assert lib.bmm_backend_select(Op.COPY, name.encode(), len(name)) == 0
+    assert lib.bmm_backend(Op.COPY) == backend(name, Op.COPY)
+    lib.bmm_copy_streaming(memory.at(64), b"abcdefgh" * 9, 72)
+    lib.bmm_drain()
+    memory.check(64, b"abcdefgh" * 9)
+    assert lib.bmm_backend_select(Op.COPY, b"", 0) == 0

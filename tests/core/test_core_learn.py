@@ -16,6 +16,7 @@ from corelib import (
     MAP_PRIVATE,
     PROT_RW,
     UNITS,
+    Op,
     backend,
     backend_names,
     core,
@@ -26,7 +27,7 @@ from corelib import (
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-BACKENDS = backend_names()
+BACKENDS = backend_names(Op.STAMP)
 GAP = 0xC3
 WORD = st.integers(0, 2**64 - 1)
 STEP = st.one_of(st.just(0), st.sampled_from([1, 64, 4096, 2**32, 2**64 - 64]), WORD)
@@ -120,7 +121,7 @@ def stamped(layout: Layout, found: Any, name: str, first: int, units: int) -> by
     memory = ffi.new("uint64_t[]", layout.stride * (first + units) // 8)
     view = ffi.buffer(memory)
     view[:] = bytes([GAP]) * len(view)
-    chosen = backend(name)
+    chosen = backend(name, Op.STAMP)
     core().bmm_layout_stamp(found, chosen, memory, first, units)
     chosen.drain()
     return view[:]
@@ -271,8 +272,8 @@ def test_units_beyond_4_gib(name: str) -> None:
     found = ffi.new("struct bmm_layout *")
     geometry = ffi.new("struct bmm_geometry *", (64, 6, layout.stride))
     assert core().bmm_learn(found, base, geometry, UNITS) == 0
-    core().bmm_layout_stamp(found, backend(name), base, UNITS, 2)
-    backend(name).drain()
+    core().bmm_layout_stamp(found, backend(name, Op.STAMP), base, UNITS, 2)
+    backend(name, Op.STAMP).drain()
     for u in range(units):
         at = base + u * layout.stride
         assert ffi.buffer(at, 6 * 64)[:] == layout.unit(u)

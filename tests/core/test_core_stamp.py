@@ -7,6 +7,7 @@ import pytest
 from corelib import (
     EINVAL,
     Guarded,
+    Op,
     backend,
     backend_names,
     core,
@@ -19,7 +20,7 @@ from corelib import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-BACKENDS = backend_names()
+BACKENDS = backend_names(Op.STAMP)
 WORD = st.integers(0, 2**64 - 1)
 ODD_WORDS = st.sampled_from([0, 1, 2**32, 2**63, 2**64 - 1])
 
@@ -47,7 +48,7 @@ def test_writes_what_the_model_says_and_nothing_else(
     wanted = records_bytes(*record, count)
 
     def work() -> None:
-        chosen, memory = backend(name), Guarded()
+        chosen, memory = backend(name, Op.STAMP), Guarded()
         offset = memory.place(len(wanted), distance * 8, end=end)
         chosen.stamp(memory.at(offset), image(*record), count)
         chosen.drain()
@@ -66,8 +67,8 @@ def test_agrees_with_the_generic_reference(
     ours, reference = Guarded(16), Guarded(16)
     for memory, which in ((ours, name), (reference, "generic")):
         offset = memory.place(length, end=True)
-        backend(which).stamp(memory.at(offset), made, count)
-        backend(which).drain()
+        backend(which, Op.STAMP).stamp(memory.at(offset), made, count)
+        backend(which, Op.STAMP).drain()
     assert ours.view[:] == reference.view[:]
     ours.close()
     reference.close()
@@ -76,21 +77,21 @@ def test_agrees_with_the_generic_reference(
 @pytest.mark.parametrize("name", BACKENDS)
 def test_public_entry_uses_the_forced_backend(name: str) -> None:
     lib, memory = core(), Guarded()
-    assert lib.bmm_backend_select(name.encode(), len(name)) == 0
-    assert lib.bmm_backend() == backend(name)
+    assert lib.bmm_backend_select(Op.STAMP, name.encode(), len(name)) == 0
+    assert lib.bmm_backend(Op.STAMP) == backend(name, Op.STAMP)
     words = list(range(1, 9))
     assert lib.bmm_stamp(memory.at(64), image(words, [0] * 8), 3) == 0
     lib.bmm_drain()
     memory.check(64, record_bytes(words) * 3)
-    assert lib.bmm_backend_select(b"", 0) == 0
-    assert lib.bmm_backend() == lib.bmm_backend_default()
+    assert lib.bmm_backend_select(Op.STAMP, b"", 0) == 0
+    assert lib.bmm_backend(Op.STAMP) == lib.bmm_backend_default(Op.STAMP)
 
 
 def test_the_guard_works() -> None:
     def beyond() -> None:
         memory = Guarded(1)
         one = image([7] * 8, [0] * 8)
-        backend("generic").stamp(memory.at(memory.size - 64), one, 2)
+        backend("generic", Op.STAMP).stamp(memory.at(memory.size - 64), one, 2)
 
     with pytest.raises(AssertionError, match="signal 11"):
         in_child(beyond)
@@ -98,7 +99,7 @@ def test_the_guard_works() -> None:
 
 def test_the_canaries_work() -> None:
     memory = Guarded(1)
-    backend("generic").stamp(memory.at(64), image([7] * 8, [0] * 8), 2)
+    backend("generic", Op.STAMP).stamp(memory.at(64), image([7] * 8, [0] * 8), 2)
     with pytest.raises(AssertionError, match="byte 64 of 64"):
         memory.check(64, record_bytes([7] * 8))
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * CLZERO (AMD, from Zen on): zeroes the line that RAX points into, without
+ * reading it, in memory and not in the cache. 64 bytes on every CPU that has
+ * it. Weakly ordered like non-temporal stores.
+ */
+#include "../backends.h"
+#include "lines.h"
+
+static bool supported(void)
+{
+	return bmm_host_has(BMM_CPU_CLZERO);
+}
+
+static void clear_lines(char *line, size_t len)
+{
+	for (; len; len -= BMM_LINE, line += BMM_LINE)
+		__asm__ volatile("clzero" : : "a"(line) : "memory");
+}
+
+static void clear_streaming(void *dst, size_t len)
+{
+	bmm_x86_clear(dst, len, clear_lines);
+}
+
+static void drain(void)
+{
+	__asm__ volatile("sfence" ::: "memory");
+}
+
+const struct bmm_backend bmm_x86_clzero = {
+	.name = "clzero",
+	.flags = 0,
+	.supported = supported,
+	.clear_streaming = clear_streaming,
+	.drain = drain,
+};
