@@ -97,4 +97,24 @@ void bmm_drain(void);
 void bmm_clear(void *dst, size_t len);
 void bmm_clear_streaming(void *dst, size_t len);
 
+size_t bmm_run_length_step(const bmm_address *item, size_t n,
+			   unsigned long step);
+size_t bmm_run_length_get(unsigned long (*get)(const void *ctx, size_t i),
+			  const void *ctx, size_t n);
+unsigned int bmm_block_order(unsigned long vpn, unsigned long pfn,
+			     unsigned long pages, unsigned long orders);
+
+/**
+ * bmm_run_length() - length of the physically contiguous run that starts an
+ *                    array
+ * @pfns: page frame numbers
+ * @n:    how many
+ *
+ * Return: as bmm_run_length_step().
+ */
+static inline size_t bmm_run_length(const bmm_address *pfns, size_t n)
+{
+	return bmm_run_length_step(pfns, n, 1);
+}
+
 #endif

@@ -71,6 +71,11 @@ ffi.cdef(
     void bmm_drain(void);
     void bmm_clear(void *, size_t);
     void bmm_clear_streaming(void *, size_t);
+    size_t bmm_run_length_step(const unsigned long *, size_t, unsigned long);
+    size_t bmm_run_length_get(unsigned long (*)(const void *, size_t),
+                              const void *, size_t);
+    unsigned int bmm_block_order(unsigned long, unsigned long, unsigned long,
+                                 unsigned long);
     int bmm_learn(struct bmm_layout *, const void *,
                   const struct bmm_geometry *, size_t);
     void bmm_layout_stamp(const struct bmm_layout *, const struct bmm_backend *,
