@@ -17,7 +17,7 @@ def parse(text: str, largest: str) -> int:
     if size < SECTION:
         raise UsageError(f"size {text} is below a section: at least 128M")
     if size > _bytes(largest):
-        raise UsageError(f"size {text} is above the {largest} that are possible")
+        raise UsageError(f"size {text} is above the {largest} that is possible")
     return size
 
 

@@ -116,7 +116,7 @@ def test_forced_backend(name: str) -> None:
         (["--size", "100"], "bad size"),
         (["--size", "many"], "bad size"),
         (["--size", "-5G"], "bad size"),
-        (["--size", "65T"], "above 64T"),
+        (["--size", "65T"], "above the 64T"),
         (["--rounds", "0"], "rounds"),
         (["--rounds", "-1"], "rounds"),
     ],
