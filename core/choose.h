@@ -50,6 +50,8 @@ enum bmm_choose_op {
  * @samples: how many there are, at most BMM_CHOOSE_WINDOW
  * @asked:   chunks handed to it in calibration
  * @shun:    turns of re-trial it is still to be left out of
+ * @brief:   turns in which it is tried with a short chunk until the next in
+ *           which it gets a long one
  */
 struct bmm_candidate {
 	uint32_t sample[BMM_CHOOSE_WINDOW];
@@ -57,6 +59,7 @@ struct bmm_candidate {
 	uint8_t samples;
 	uint8_t asked;
 	uint8_t shun;
+	uint8_t brief;
 };
 
 /**
@@ -66,6 +69,7 @@ struct bmm_candidate {
  * @winner: candidate + 1, or 0 while calibrating
  * @trial:  candidate + 1 on trial against the winner, or 0
  * @armed:  candidate + 1 that the next chunk goes to, or 0
+ * @lengthy: whether the one on trial gets a long chunk
  * @cursor: whose turn it was
  * @clock:  work done: chunks, or MiB where chunks are larger
  * @due:    when the next re-trial is
@@ -79,6 +83,7 @@ struct bmm_chooser {
 	uint8_t winner;
 	uint8_t trial;
 	uint8_t armed;
+	uint8_t lengthy;
 	uint8_t cursor;
 	uint32_t clock;
 	uint32_t due;
