@@ -5,12 +5,14 @@
  * Nothing here knows what a struct page holds. Word w of record r of unit u is
  * predicted to be
  *
- *	image(r)[w] + u * unit_step(r)[w]
+ *	image(r)[w] + u * unit_step(r)[w] + group(u, r) * group_step[w]
  *
  * where the records from the first repeating one on share one image that may
  * also step by a constant inside the unit (the page->virtual of some 32-bit
- * layouts; zero on every kernel with a virtual memmap). The first two units
- * give images and steps; all learned units must match what they predict.
+ * layouts; zero on every kernel with a virtual memmap), and group_step is what
+ * the caller says, mostly nothing (the section number in page->flags, where
+ * there is no virtual memmap). The first two units give images and steps; all
+ * learned units must match what they predict.
  */
 #include "learn.h"
 
@@ -19,6 +21,32 @@ static const bmm_word *record_at(const void *base, const struct bmm_geometry *g,
 {
 	return (const bmm_word *)((const char *)base + unit * g->stride +
 				  record * g->record);
+}
+
+/* Place of a record in the array, as if there were no gaps. */
+static uint64_t place_of(const struct bmm_geometry *g, uint64_t unit,
+			 size_t record)
+{
+	return unit * (g->stride / g->record) + record;
+}
+
+/* What the group of a place adds to the word that follows groups. */
+static uint64_t group_adds(const struct bmm_groups *groups, uint64_t place)
+{
+	return (groups->phase + place) / groups->records * groups->step;
+}
+
+/* An image of what stands there, without what its group has added. */
+static void take(struct bmm_image *image, const void *base,
+		 const struct bmm_geometry *g, size_t unit, size_t record)
+{
+	const struct bmm_groups *groups = &g->groups;
+
+	bmm_image_init(image, record_at(base, g, unit, record), NULL, g->record);
+	if (groups->records)
+		image->word[groups->word] -= group_adds(groups,
+							place_of(g, unit,
+								 record));
 }
 
 static bool same_record(const bmm_word *rec, const struct bmm_image *image)
@@ -38,6 +66,22 @@ static bool same_record(const bmm_word *rec, const struct bmm_image *image)
 	return !differ;
 }
 
+/* Whether the record of that place is @image, plus what its group adds. */
+static bool as_predicted(const void *base, const struct bmm_geometry *g,
+			 size_t unit, size_t record,
+			 const struct bmm_image *image)
+{
+	const bmm_word *rec = record_at(base, g, unit, record);
+	struct bmm_image now;
+
+	if (!g->groups.records)
+		return same_record(rec, image);
+	now = *image;
+	now.word[g->groups.word] += group_adds(&g->groups,
+					       place_of(g, unit, record));
+	return same_record(rec, &now);
+}
+
 /* Moves an image @n records (or units) on, or back for a negative @n. */
 static void advance(struct bmm_image *image, uint64_t n)
 {
@@ -49,25 +93,35 @@ static void advance(struct bmm_image *image, uint64_t n)
 		image->word[w] += n * image->step[w];
 }
 
+/* Sets the step of each word of @image to what is missing to @next. */
+static void set_steps(struct bmm_image *image, const struct bmm_image *next)
+{
+	uint64_t word[BMM_RECORD_WORDS];
+
+	bmm_memcpy(word, image->word, sizeof(word));
+	bmm_image_init(image, word, next->word, image->size);
+}
+
 /* Sets layout->tail (but for its words) and layout->heads from unit 0. */
 static int find_tail(struct bmm_layout *layout, const void *base)
 {
 	const struct bmm_geometry *g = &layout->geometry;
 	size_t first = g->records - 1;
-	struct bmm_image now;
+	struct bmm_image now, last;
 
 	/* The step inside a unit; two records alone would fit any line. */
-	bmm_image_init(&now, record_at(base, g, 0, first), NULL, g->record);
+	take(&now, base, g, 0, first);
 	if (g->records >= 3) {
-		bmm_image_init(&now, record_at(base, g, 0, first - 1),
-			       record_at(base, g, 0, first), g->record);
+		last = now;
+		take(&now, base, g, 0, first - 1);
+		set_steps(&now, &last);
 		advance(&now, 1);
 	}
 	layout->tail = now;
 
 	for (; first; first--) {
 		advance(&now, -1ULL);
-		if (!same_record(record_at(base, g, 0, first - 1), &now))
+		if (!as_predicted(base, g, 0, first - 1, &now))
 			break;
 	}
 	if (first > BMM_LAYOUT_HEADS) {
@@ -76,6 +130,20 @@ static int find_tail(struct bmm_layout *layout, const void *base)
 	}
 	layout->heads = (unsigned int)first;
 	return 0;
+}
+
+/* Sets the images of the heads and of the first tail from units 0 and 1. */
+static void take_images(struct bmm_layout *layout, const void *base)
+{
+	const struct bmm_geometry *g = &layout->geometry;
+	struct bmm_image next;
+	unsigned int r;
+
+	for (r = 0; r <= layout->heads; r++) {
+		take(&layout->image[r], base, g, 0, r);
+		take(&next, base, g, 1, r);
+		set_steps(&layout->image[r], &next);
+	}
 }
 
 /* Words of record @r of unit @unit, for @r up to and including the heads. */
@@ -101,7 +169,7 @@ static int verify_unit(struct bmm_layout *l, struct bmm_image *now,
 			words_of_unit(now, l, (unsigned int)r, unit);
 		else
 			advance(now, 1);
-		if (!same_record(record_at(base, g, unit, r), now)) {
+		if (!as_predicted(base, g, unit, r, now)) {
 			l->differs = unit * g->records + r;
 			return -BMM_EUNLIKE;
 		}
@@ -121,6 +189,19 @@ static int verify(struct bmm_layout *layout, const void *base, size_t units)
 	return err;
 }
 
+static bool valid(const struct bmm_geometry *g)
+{
+	const struct bmm_groups *groups = &g->groups;
+
+	if (g->record < BMM_RECORD_MIN || g->record > BMM_RECORD_MAX ||
+	    g->record % 8 || !g->records || g->stride % 8 ||
+	    g->stride / g->records < g->record)
+		return false;
+	return !groups->records ||
+	       (groups->phase < groups->records &&
+		groups->word < g->record / 8 && !(g->stride % g->record));
+}
+
 /**
  * bmm_learn() - learn the layout of an array from its first units, and verify
  * @layout:   result; about 3 KB, so not for a kernel stack
@@ -136,25 +217,49 @@ static int verify(struct bmm_layout *layout, const void *base, size_t units)
 int bmm_learn(struct bmm_layout *layout, const void *base,
 	      const struct bmm_geometry *geometry, size_t units)
 {
-	const struct bmm_geometry *g = geometry;
-	unsigned int r;
 	int err;
 
-	if (units < BMM_LEARN_UNITS || !g->records || g->stride % 8 ||
-	    (uintptr_t)base % 8 || g->stride / g->records < g->record)
+	if (units < BMM_LEARN_UNITS || (uintptr_t)base % 8 || !valid(geometry))
 		return -BMM_EINVAL;
-	err = bmm_image_init(&layout->image[0], base, NULL, g->record);
-	if (err)
-		return err;
-
-	layout->geometry = *g;
+	layout->geometry = *geometry;
 	err = find_tail(layout, base);
 	if (err)
 		return err;
-	for (r = 0; r <= layout->heads; r++)
-		bmm_image_init(&layout->image[r], record_at(base, g, 0, r),
-			       record_at(base, g, 1, r), g->record);
+	take_images(layout, base);
 	return verify(layout, base, units);
+}
+
+/* Records that are left in the group of a place, itself included. */
+static uint64_t left_in_group(const struct bmm_groups *groups, uint64_t place)
+{
+	return groups->records - (groups->phase + place) % groups->records;
+}
+
+/*
+ * Stamps records of consecutive places from an image of the first one (as it
+ * would be in the first group), group by group.
+ */
+static void stamp_run(const struct bmm_layout *l,
+		      const struct bmm_backend *backend, char *p,
+		      const struct bmm_image *image, uint64_t place,
+		      size_t count)
+{
+	const struct bmm_groups *groups = &l->geometry.groups;
+	struct bmm_image now;
+	uint64_t done, n;
+
+	if (!groups->records) {
+		backend->stamp(p, image, count);
+		return;
+	}
+	for (done = 0; done < count; done += n) {
+		n = left_in_group(groups, place + done);
+		if (n > count - done)
+			n = count - done;
+		bmm_image_at(&now, image, done);
+		now.word[groups->word] += group_adds(groups, place + done);
+		backend->stamp(p + done * image->size, &now, (size_t)n);
+	}
 }
 
 /**
@@ -177,20 +282,24 @@ void bmm_layout_stamp(const struct bmm_layout *layout,
 	char *p = (char *)base + first * g->stride;
 	struct bmm_image head = { .size = layout->tail.size };
 	struct bmm_image tail = layout->tail;
+	uint64_t place;
 	unsigned int r;
 
 	/* Units of one record without gaps are one run. */
 	if (g->records == 1 && g->stride == g->record) {
 		bmm_image_at(&tail, &layout->image[0], first);
-		backend->stamp(p, &tail, units);
+		stamp_run(layout, backend, p, &tail, first, units);
 		return;
 	}
 	for (; units; units--, first++, p += g->stride) {
+		place = place_of(g, first, 0);
 		for (r = 0; r < layout->heads; r++) {
 			words_of_unit(&head, layout, r, first);
-			backend->stamp(p + r * g->record, &head, 1);
+			stamp_run(layout, backend, p + r * g->record, &head,
+				  place + r, 1);
 		}
 		words_of_unit(&tail, layout, r, first);
-		backend->stamp(p + r * g->record, &tail, g->records - r);
+		stamp_run(layout, backend, p + r * g->record, &tail, place + r,
+			  g->records - r);
 	}
 }

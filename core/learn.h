@@ -16,16 +16,38 @@
 #define BMM_LEARN_UNITS	 3U /* two give the steps, the third proves them */
 
 /**
+ * struct bmm_groups - a word that changes by a constant at group boundaries
+ * @records: places for records in a group, counted through the gaps of units
+ *           too (a section has as many as it has page frames); 0 if there are
+ *           no groups
+ * @phase:   place of the array's first record in its group, below @records
+ * @word:    index of the word
+ * @step:    what is added to it from group to group, modulo 2^64
+ *
+ * What else steps in the same word is found by learning. The step from group
+ * to group cannot be, because the units learned from may lie in one group:
+ * the caller gives it, and it is verified as far as they reach.
+ */
+struct bmm_groups {
+	size_t records;
+	size_t phase;
+	unsigned int word;
+	uint64_t step;
+};
+
+/**
  * struct bmm_geometry - how units lie in memory
  * @record:  bytes of a record (as struct bmm_image)
  * @records: records that exist in a unit, at least 1
  * @stride:  bytes from unit to unit, a multiple of 8, at least
- *           @record * @records
+ *           @record * @records; with groups, a multiple of @record
+ * @groups:  all zero where no word depends on its group
  */
 struct bmm_geometry {
 	size_t record;
 	size_t records;
 	size_t stride;
+	struct bmm_groups groups;
 };
 
 /**
@@ -33,8 +55,9 @@ struct bmm_geometry {
  * @geometry: as given
  * @heads:    records at the start of a unit that differ from the one after
  *            them, at most BMM_LAYOUT_HEADS
- * @image:    images of those records and, last, of the first repeating one;
- *            their step is that from unit to unit
+ * @image:    images of those records and, last, of the first repeating one,
+ *            as they would be in the first group; their step is that from
+ *            unit to unit
  * @tail:     image of the repeating record; its step is that from record to
  *            record inside a unit
  * @differs:  after -BMM_EUNLIKE: index of the first record not as predicted

@@ -49,7 +49,15 @@ ffi.cdef(
         void (*clear_streaming)(void *, size_t);
         void (*drain)(void);
     };
-    struct bmm_geometry { size_t record, records, stride; };
+    struct bmm_groups {
+        size_t records, phase;
+        unsigned int word;
+        uint64_t step;
+    };
+    struct bmm_geometry {
+        size_t record, records, stride;
+        struct bmm_groups groups;
+    };
     struct bmm_layout {
         struct bmm_geometry geometry;
         unsigned int heads;
