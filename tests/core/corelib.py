@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "build" / "native"
 SANITIZE = ROOT / "build" / "sanitize"
+THREADS = ROOT / "build" / "threads"
 
 EINVAL, EUNLIKE = -22, -61
 HEADS, UNITS = 8, 3
@@ -28,7 +29,8 @@ WORD_MASK = 2**64 - 1
 PAGE = 4096
 
 PROT_NONE, PROT_RW = 0, 3
-MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE = 0x2, 0x20, 0x4000
+MAP_SHARED, MAP_PRIVATE, MAP_FIXED = 0x1, 0x2, 0x10
+MAP_ANONYMOUS, MAP_NORESERVE = 0x20, 0x4000
 
 ffi = FFI()
 ffi.cdef(

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * All public operations from several threads while another one changes the
+ * selections, to be run under ThreadSanitizer. Each thread has memory of its
+ * own: what they share is the table of backends and what is in force.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bmm.h"
+
+#define THREADS 4
+#define ROUNDS	3000
+#define BYTES	4096U
+
+struct worker {
+	pthread_t thread;
+	uint64_t words[BYTES / 8];
+	uint64_t from[BYTES / 8];
+	int wrong;
+};
+
+static int differs(const uint64_t *words, uint64_t wanted)
+{
+	int wrong = 0;
+	size_t i;
+
+	for (i = 0; i < BYTES / 8; i++)
+		wrong |= words[i] != wanted;
+	return wrong;
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct bmm_image image;
+	int round;
+
+	memset(w->from, 0x11, sizeof(w->from));
+	memset(w->words, 0x22, 64);
+	bmm_image_init(&image, w->words, NULL, 64);
+	for (round = 0; round < ROUNDS; round++) {
+		bmm_stamp(w->words, &image, BYTES / 64);
+		bmm_drain();
+		w->wrong += differs(w->words, 0x2222222222222222);
+		bmm_clear(w->words, BYTES);
+		w->wrong += differs(w->words, 0);
+		bmm_copy_streaming(w->words, w->from, BYTES);
+		bmm_drain();
+		w->wrong += differs(w->words, 0x1111111111111111);
+		bmm_clear_streaming(w->words, BYTES);
+		w->wrong += differs(w->words, 0);
+	}
+	return NULL;
+}
+
+static void *change(void *arg)
+{
+	int round;
+
+	(void)arg;
+	for (round = 0; round < ROUNDS; round++) {
+		const char *name = bmm_backends[(size_t)round % bmm_backends_nr]
+					   ->name;
+		enum bmm_op op = (enum bmm_op)(round % BMM_OPS);
+
+		bmm_backend_select(op, name, strlen(name));
+		if (round % 5 == 0)
+			bmm_backend_select(op, NULL, 0);
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	static struct worker workers[THREADS];
+	pthread_t changer;
+	int i, wrong = 0;
+
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+	pthread_create(&changer, NULL, change, NULL);
+	for (i = 0; i < THREADS; i++) {
+		pthread_join(workers[i].thread, NULL);
+		wrong += workers[i].wrong;
+	}
+	pthread_join(changer, NULL);
+	printf("%d wrong\n", wrong);
+	return wrong != 0;
+}
