@@ -99,13 +99,15 @@ ffi.cdef(
 libc: Any = ffi.dlopen(None)
 
 
-def meson(build: Path, *options: str) -> None:
+def meson(build: Path, *options: str, compiler: str = "", target: str = "") -> None:
     """Set a build directory up if needed, and compile."""
     program = [sys.executable, "-m", "mesonbuild.mesonmain"]
     environment = dict(os.environ)
     scripts = str(Path(sys.executable).parent)  # ninja lives there
     environment["PATH"] = scripts + os.pathsep + environment.get("PATH", "")
-    steps = [[*program, "compile", "-C", str(build)]]
+    if compiler:
+        environment["CC"] = compiler
+    steps = [[*program, "compile", "-C", str(build), *([target] if target else [])]]
     if not (build / "build.ninja").exists():
         steps.insert(0, [*program, "setup", str(build), str(ROOT), *options])
     for step in steps:

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""libFuzzer on the core for a bounded time, from the kept corpus on.
+
+BMM_FUZZ_SECONDS is the time for each target. To keep what a long run found,
+write its inputs, merged, to corpus/TARGET.json as hexadecimal numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from corelib import ROOT, meson
+
+FUZZ = ROOT / "build" / "fuzz"
+CORPUS = Path(__file__).parent / "corpus"
+TARGETS = ["clear", "copy", "learn", "run", "stamp"]
+SECONDS = int(os.environ.get("BMM_FUZZ_SECONDS", "3"))
+
+
+@pytest.mark.skipif(not shutil.which("clang"), reason="needs clang")
+@pytest.mark.parametrize("target", TARGETS)
+def test_fuzz(target: str, tmp_path: Path) -> None:
+    program = f"fuzz-{target}"
+    options = ("-Db_sanitize=address,undefined", "-Db_lundef=false")
+    meson(FUZZ, *options, compiler="clang", target=program)
+    for n, text in enumerate(json.loads((CORPUS / f"{target}.json").read_text())):
+        (tmp_path / f"kept-{n}").write_bytes(bytes.fromhex(text))
+    done = subprocess.run(
+        [str(FUZZ / program), f"-max_total_time={SECONDS}", str(tmp_path)],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
+        timeout=SECONDS + 60,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+def test_every_target_has_a_corpus() -> None:
+    assert sorted(p.stem for p in CORPUS.glob("*.json")) == TARGETS
+    assert sorted(p.stem for p in (CORPUS.parent / "fuzz").glob("*.c")) == TARGETS
