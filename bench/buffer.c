@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The memory that is written: huge pages if the system gives them, because
- * the kernel's memmap is mapped with huge pages too, and faulted in before
- * anything is timed.
+ * the kernel's memmap and what it clears are mapped with huge pages too, and
+ * faulted in before anything is timed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "bench.h"
 
 /**
- * buffer_get() - memory for the struct pages
+ * buffer_get() - memory for a subject
  * @bytes: how much
  *
  * Return: @bytes of present memory, aligned to a huge page; NULL if there is

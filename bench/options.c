@@ -9,6 +9,7 @@
 
 static const struct option known[] = {
 	{ "size", required_argument, NULL, 's' },
+	{ "extent", required_argument, NULL, 'e' },
 	{ "rounds", required_argument, NULL, 'r' },
 	{ "seed", required_argument, NULL, 'S' },
 	{ "backend", required_argument, NULL, 'b' },
@@ -31,44 +32,82 @@ static int number(const char *text, uint64_t low, uint64_t high, uint64_t *value
 	return 0;
 }
 
+static int add_extent(struct options *options, const char *text)
+{
+	uint64_t value;
+
+	if (number(text, EXTENT_MIN, 1ULL << 40, &value))
+		return -1;
+	if (value & (value - 1) || options->extents_nr == EXTENTS_MAX) {
+		fprintf(stderr, "bmm-bench: extents: %u powers of two at most\n",
+			EXTENTS_MAX);
+		return -1;
+	}
+	options->extents[options->extents_nr++] = value;
+	return 0;
+}
+
+static int take(struct options *options, int c)
+{
+	uint64_t value;
+	int err = 0;
+
+	switch (c) {
+	case 's':
+		return number(optarg, SECTION_SIZE, 1ULL << 50, &options->size);
+	case 'e':
+		return add_extent(options, optarg);
+	case 'r':
+		err = number(optarg, 1, 10000, &value);
+		options->rounds = (unsigned int)value;
+		return err;
+	case 'S':
+		return number(optarg, 1, UINT64_MAX, &options->seed);
+	case 'b':
+		options->backend = optarg;
+		return 0;
+	case 'l':
+		options->list = true;
+		return 0;
+	default:
+		return -1;
+	}
+}
+
+/* The whole of --size is cleared in extents of each length. */
+static int check_extents(const struct options *options)
+{
+	for (size_t i = 0; i < options->extents_nr; i++) {
+		if (options->size % options->extents[i]) {
+			fprintf(stderr,
+				"bmm-bench: --size is no multiple of --extent\n");
+			return -1;
+		}
+	}
+	return 0;
+}
+
 /**
  * options_parse() - read the command line
  * @options: set to the defaults, then to what the user wants
  * @argc:    as main() has it
  * @argv:    as main() has it
  *
+ * The one word that is no option names the subject.
+ *
  * Return: 0, or -1 after a line on stderr.
  */
 int options_parse(struct options *options, int argc, char **argv)
 {
-	uint64_t value;
 	int c, err = 0;
 
-	*options = (struct options){ .size = 100ULL << 30,
+	*options = (struct options){ .subject = "memmap",
+				     .size = 100ULL << 30,
 				     .rounds = 15,
 				     .seed = 1 };
-	while (!err && (c = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		switch (c) {
-		case 's':
-			err = number(optarg, SECTION_SIZE, 1ULL << 50,
-				     &options->size);
-			break;
-		case 'r':
-			err = number(optarg, 1, 10000, &value);
-			options->rounds = (unsigned int)value;
-			break;
-		case 'S':
-			err = number(optarg, 1, UINT64_MAX, &options->seed);
-			break;
-		case 'b':
-			options->backend = optarg;
-			break;
-		case 'l':
-			options->list = true;
-			break;
-		default:
-			err = -1;
-		}
-	}
-	return err;
+	while (!err && (c = getopt_long(argc, argv, "", known, NULL)) != -1)
+		err = take(options, c);
+	if (!err && optind < argc)
+		options->subject = argv[optind];
+	return err ? err : check_extents(options);
 }

@@ -5,24 +5,32 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError, Exit
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from bulkmm.bench.memmap import Request
+    from bulkmm.bench.take import Event, Seen
     from bulkmm.results import Document
 
 QUICK_SIZE, QUICK_ROUNDS = "16G", 9
 FULL_SIZE, FULL_ROUNDS = "100G", 15
+QUICK_CLEAR_ROUNDS, FULL_CLEAR_ROUNDS = 7, 11
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add ``bench`` to the parser of the whole command."""
     bench = sub.add_parser("bench", help="measure natively on this machine")
     what = bench.add_subparsers(dest="bench", required=True, metavar="WHAT")
+    _add_memmap(what)
+    _add_clear(what)
+
+
+def _add_memmap(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     memmap = what.add_parser(
         "memmap",
         help="ways to initialise the struct pages of a device",
@@ -34,43 +42,92 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     memmap.add_argument(
         "--size", help=f"of the device; default {FULL_SIZE}, --quick {QUICK_SIZE}"
     )
-    memmap.add_argument(
-        "--rounds",
-        type=int,
-        help=f"samples per variant; default {FULL_ROUNDS}, --quick {QUICK_ROUNDS}",
-    )
-    memmap.add_argument(
-        "--quick", action="store_true", help="a smaller device, under ten seconds"
-    )
     memmap.add_argument("--backend", metavar="NAME", help="what bulkmm is to use")
-    memmap.add_argument("--json", type=Path, metavar="FILE", help="write all samples")
+    _add_common(memmap, FULL_ROUNDS, QUICK_ROUNDS, "a smaller device, under 10 seconds")
     memmap.set_defaults(run=run_memmap)
 
 
-def _request(args: argparse.Namespace) -> Request:
-    from bulkmm.bench import memmap  # noqa: PLC0415 - keeps --help fast
-
-    size = args.size or (QUICK_SIZE if args.quick else FULL_SIZE)
-    rounds = QUICK_ROUNDS if args.quick else FULL_ROUNDS
-    return memmap.Request(
-        size=memmap.parse_size(size),
-        rounds=rounds if args.rounds is None else args.rounds,
-        backend=args.backend,
+def _add_clear(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    clear = what.add_parser(
+        "clear",
+        help="ways to zero memory, and what they cost its next user",
+        description="Time the ways to zero memory extent by extent, from 4 KiB to "
+        "1 GiB: REP STOSB over the extent or page by page, glibc's memset, bulkmm "
+        "leaving the extent in the cache or going around it; each alone, and with "
+        "every extent read in order, written, or read in random order at once. "
+        "Interleaved in random order; every output is verified.",
     )
+    _add_common(
+        clear,
+        FULL_CLEAR_ROUNDS,
+        QUICK_CLEAR_ROUNDS,
+        "fewer extents, under 15 seconds",
+    )
+    clear.set_defaults(run=run_clear)
+
+
+def _add_common(
+    parser: argparse.ArgumentParser, full: int, quick: int, quick_help: str
+) -> None:
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        help=f"samples per variant; default {full}, --quick {quick}",
+    )
+    parser.add_argument("--quick", action="store_true", help=quick_help)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples")
+
+
+def _rounds(args: argparse.Namespace, full: int, quick: int) -> int:
+    default = quick if args.quick else full
+    return default if args.rounds is None else int(args.rounds)
 
 
 def run_memmap(args: argparse.Namespace) -> int:
-    """Measure, show the table, and say by the exit code if all was verified."""
+    """Measure the ways to write struct pages; see ``finish``."""
+    from bulkmm.bench import memmap  # noqa: PLC0415 - keeps --help fast
+
+    check_file(args.json)
+    size = args.size or (QUICK_SIZE if args.quick else FULL_SIZE)
+    request = memmap.Request(
+        size=memmap.parse_size(size),
+        rounds=_rounds(args, FULL_ROUNDS, QUICK_ROUNDS),
+        backend=args.backend,
+    )
+    return finish(args.json, measure(request))
+
+
+def run_clear(args: argparse.Namespace) -> int:
+    """Measure the ways to zero memory; see ``finish``."""
+    from bulkmm.bench import clear  # noqa: PLC0415 - keeps --help fast
+
+    check_file(args.json)
+    request = clear.Request(
+        size=clear.QUICK_SIZE if args.quick else clear.SIZE,
+        extents=clear.QUICK_EXTENTS if args.quick else clear.EXTENTS,
+        rounds=_rounds(args, FULL_CLEAR_ROUNDS, QUICK_CLEAR_ROUNDS),
+    )
+    return finish(
+        args.json,
+        show_progress(request.rounds, lambda seen: clear.run_bench(request, seen)),
+    )
+
+
+def check_file(file: Path | None) -> None:
+    """Refuse a result file that cannot be written, before all the work."""
+    if file and not file.absolute().parent.is_dir():
+        raise BulkmmError(f"the result file {file} cannot be written")
+
+
+def finish(file: Path | None, document: Document) -> int:
+    """Write and show the result, and say by the exit code if all was verified."""
     from bulkmm import table  # noqa: PLC0415 - keeps --help fast
 
-    if args.json and not args.json.absolute().parent.is_dir():
-        raise BulkmmError(f"the result file {args.json} cannot be written")
-    document = measure(_request(args))
-    if args.json:
+    if file:
         try:
-            document.write(args.json)
+            document.write(file)
         except OSError as error:
-            message = f"the result file {args.json} cannot be written: {error.strerror}"
+            message = f"the result file {file} cannot be written: {error.strerror}"
             raise BulkmmError(message) from error
     table.print_document(document)
     failed = [check for check in document.checks if not check.ok]
@@ -80,18 +137,23 @@ def run_memmap(args: argparse.Namespace) -> int:
 
 
 def measure(request: Request) -> Document:
-    """Run the bench; on a terminal the progress is shown."""
-    from rich.console import Console  # noqa: PLC0415 - keeps --help fast
+    """Run the bench of struct pages; on a terminal the progress is shown."""
+    from bulkmm.bench import memmap  # noqa: PLC0415 - keeps --help fast
 
-    from bulkmm.bench import memmap  # noqa: PLC0415
+    return show_progress(request.rounds, lambda seen: memmap.run_bench(request, seen))
+
+
+def show_progress(rounds: int, run: Callable[[Seen], Document]) -> Document:
+    """Run a bench; on a terminal the progress is shown."""
+    from rich.console import Console  # noqa: PLC0415 - keeps --help fast
 
     with Console(stderr=True).status("bench: making the memory present") as status:
 
-        def seen(event: dict[str, Any]) -> None:
+        def seen(event: Event) -> None:
             if event["event"] == "sample":
-                done = f"bench: round {event['round'] + 1} of {request.rounds}"
-                status.update(f"{done}, {event['variant']}")
+                what = f"{event['scenario']} {event['variant']}"
+                status.update(f"bench: round {event['round'] + 1} of {rounds}, {what}")
             elif event["event"] == "verified":
                 status.update(f"bench: verified {event['variant']}")
 
-        return memmap.run_bench(request, seen)
+        return run(seen)

@@ -4,20 +4,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bulkmm import machine, size, stats
-from bulkmm.bench import program
-from bulkmm.errors import BulkmmError, UsageError
-from bulkmm.results import Check, Document, Ratio, Result
+from bulkmm.bench import program, take
+from bulkmm.errors import UsageError
+from bulkmm.results import Document, Ratio, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from bulkmm.bench.take import Event, Seen
 
 SCENARIO = "memmap-stamp"
 LARGEST = "64T"
 PAGE, STRUCT_PAGE = 4096, 64
-SPARE_KIB = 64 << 10  # what the program and the rest of the system keep
 
 
 @dataclass(frozen=True)
@@ -37,56 +36,39 @@ def parse_size(text: str) -> int:
 
 def check_request(request: Request) -> None:
     """Refuse what cannot be measured, before anything is started."""
-    if not 1 <= request.rounds <= 10000:  # noqa: PLR2004 - the program's range
-        raise UsageError(f"{request.rounds} rounds: give 1 to 10000")
+    take.check_rounds(request.rounds)
     names = program.backends()
     if request.backend is not None and request.backend not in names:
         listed = ", ".join(names)
         raise UsageError(f"no backend {request.backend!r} here: there are {listed}")
-    need = request.size // PAGE * STRUCT_PAGE // 1024 + SPARE_KIB
-    have = machine.memory_kib("MemAvailable")
-    if have is not None and have < need:
-        raise BulkmmError(
-            f"not enough memory: {need >> 10} MiB needed, {have >> 10} MiB available"
-        )
+    take.check_memory(request.size // PAGE * STRUCT_PAGE)
 
 
-def run_bench(
-    request: Request | None = None,
-    seen: Callable[[dict[str, Any]], None] | None = None,
-) -> Document:
+def run_bench(request: Request | None = None, seen: Seen | None = None) -> Document:
     """Measure and verify; ``seen`` is told each event of the program."""
     request = request or Request()
     check_request(request)
-    arguments = [f"--size={request.size}", f"--rounds={request.rounds}"]
+    arguments = ["memmap", f"--size={request.size}", f"--rounds={request.rounds}"]
     arguments.append(f"--seed={request.seed}")
     if request.backend:
         arguments.append(f"--backend={request.backend}")
-    taken = []
-    for event in program.events(arguments):
-        taken.append(event)
-        if seen:
-            seen(event)
-    return _document(taken, request)
+    return _document(take.events(arguments, seen), request)
 
 
-def _document(events: list[dict[str, Any]], request: Request) -> Document:
-    start = next(e for e in events if e["event"] == "start")
-    samples: dict[str, list[float]] = {}
-    for event in events:
-        if event["event"] == "sample":
-            samples.setdefault(event["variant"], []).append(event["ns"])
-    nbytes = start["bytes"]
-    arms = {
-        variant: stats.summarise(SCENARIO, variant, "ns", nbytes, samples[variant])
-        for variant in sorted(samples, key=_rank)
-    }
+def _document(taken: list[Event], request: Request) -> Document:
+    start = take.start(taken)
+    found = {variant: arm for (_, variant), arm in take.arms(taken).items()}
+    arms = {variant: found[variant] for variant in sorted(found, key=_rank)}
     return Document(
         machine={**machine.describe(), "accelerator": "native"},
         results=list(arms.values()),
         ratios=_ratios(arms, start["backend"], request.seed),
-        checks=[_check(e) for e in events if e["event"] == "verified"],
-        run={"scenario": SCENARIO, **{k: v for k, v in start.items() if k != "event"}},
+        checks=take.checks(
+            taken,
+            "every byte as the generic reference has it",
+            "differs from the generic reference",
+        ),
+        run={"scenario": SCENARIO, **start},
     )
 
 
@@ -104,10 +86,3 @@ def _ratios(arms: dict[str, Result], backend: str, seed: int) -> list[Ratio]:
     for base in ("rebuild-saferet", "template-norefresh", "limit", f"bulkmm:{backend}"):
         pairs.append((base, "bulkmm"))
     return [stats.ratio(arms[a], arms[b], seed) for a, b in pairs if a in arms]
-
-
-def _check(event: dict[str, Any]) -> Check:
-    detail = "every byte as the generic reference has it"
-    if not event["ok"]:
-        detail = "differs from the generic reference"
-    return Check(f"output of {event['variant']}", event["ok"], detail)

@@ -27,18 +27,6 @@ X86_OURS = {"bulkmm:plain", "bulkmm:movnti"}
 X86 = platform.machine() == "x86_64"
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _built() -> None:
-    build = ROOT / "build" / "native"
-    scripts = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"}
-    steps = [["meson", "compile", "-C", build]]
-    if not (build / "build.ninja").exists():
-        steps.insert(0, ["meson", "setup", build, ROOT])
-    for step in steps:
-        subprocess.run(step, check=True, env=environment, capture_output=True)
-
-
 def bulkmm(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "bulkmm.cli", "bench", "memmap", *words],
@@ -167,9 +155,10 @@ def events(*, ok: bool) -> list[dict[str, Any]]:
     start = {"event": "start", "bytes": 64, "backend": "generic"}
     lines: list[dict[str, Any]] = [start]
     for variant in ("rebuild", "bulkmm", "bulkmm:generic"):
-        sample = {"event": "sample", "variant": variant, "ns": 1000}
+        named = {"scenario": "memmap-stamp", "variant": variant}
+        sample = {"event": "sample", **named, "bytes": 64, "ns": 1000}
         lines += [{**sample, "round": n} for n in range(3)]
-        lines.append({"event": "verified", "variant": variant, "ok": ok})
+        lines.append({"event": "verified", **named, "ok": ok})
     return lines
 
 

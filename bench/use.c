@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * What the next user does with memory that was just cleared. General
+ * registers only; independent accesses, so that the CPU overlaps them.
+ */
+#include "bench.h"
+
+#define LINE	   64U
+#define LINE_WORDS (LINE / 8)
+
+static void read_lines(const bmm_word *word, size_t lines)
+{
+	for (; lines; lines--, word += LINE_WORDS)
+		(void)*(const volatile bmm_word *)word;
+}
+
+static void write_words(bmm_word *word, size_t words)
+{
+	for (; words; words--)
+		*(volatile bmm_word *)word++ = LIMIT_WORD;
+}
+
+/*
+ * A permutation of the numbers below a power of two: each step can be undone.
+ * It is calculated, because a table would take part of the cache.
+ */
+static void read_random(const bmm_word *word, size_t lines)
+{
+	unsigned int half = (unsigned int)__builtin_ctzll(lines) / 2 + 1;
+	uint64_t mask = lines - 1, i, x;
+
+	for (i = 0; i < lines; i++) {
+		x = (i * 0x9e3779b97f4a7c15ULL) & mask;
+		x ^= x >> half;
+		x = (x * 0xbf58476d1ce4e5b9ULL) & mask;
+		x ^= x >> half;
+		(void)*(const volatile bmm_word *)(word + x * LINE_WORDS);
+	}
+}
+
+/**
+ * use_extent() - use memory
+ * @use:  how
+ * @base: where, aligned to a line
+ * @len:  bytes, a power of two and at least a line
+ */
+void use_extent(enum use use, void *base, size_t len)
+{
+	switch (use) {
+	case USE_READ:
+		read_lines(base, len / LINE);
+		break;
+	case USE_WRITE:
+		write_words(base, len / 8);
+		break;
+	case USE_RANDOM:
+		read_random(base, len / LINE);
+		break;
+	default:
+		break;
+	}
+}
