@@ -17,10 +17,11 @@ build:
 demo: build
 	@.venv/bin/bulkmm demo
 
-test: build
+test:
 	@scripts/test
 
-check: build
+check:
+	@scripts/setup tests
 	@scripts/check
 
 lab: build

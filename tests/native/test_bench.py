@@ -82,8 +82,8 @@ def test_table_shows_every_variant(quick: tuple[dict[str, Any], str]) -> None:
 def test_no_collapse(quick: tuple[dict[str, Any], str]) -> None:
     """A wide margin: whoever shares the machine may not fail this."""
     ratios = {(r["base"], r["variant"]): r["ratio"] for r in quick[0]["ratios"]}
-    assert ratios["rebuild", "bulkmm"] > 1.2
-    assert ratios["limit", "bulkmm"] > 0.7
+    assert ratios["rebuild", "bulkmm"] > 0.8  # 1.6 where nothing disturbs
+    assert ratios["limit", "bulkmm"] > 0.4  # 1.0
 
 
 @pytest.mark.parametrize("name", ["generic", *(["plain"] if X86 else [])])
