@@ -15,6 +15,9 @@ const struct bmm_backend *const bmm_backends[] = {
 	&bmm_x86_rep_q,	 &bmm_x86_plain,  &bmm_x86_rep_b,
 	&bmm_x86_movnti, &bmm_x86_clzero,
 #endif
+#ifdef __aarch64__
+	&bmm_arm64_stp,	 &bmm_arm64_stnp, &bmm_arm64_dczva,
+#endif
 };
 
 const size_t bmm_backends_nr = sizeof(bmm_backends) / sizeof(bmm_backends[0]);

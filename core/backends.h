@@ -13,10 +13,17 @@ extern const struct bmm_backend bmm_x86_rep_b;
 extern const struct bmm_backend bmm_x86_movnti;
 extern const struct bmm_backend bmm_x86_clzero;
 #endif
+#ifdef __aarch64__
+extern const struct bmm_backend bmm_arm64_stp;
+extern const struct bmm_backend bmm_arm64_stnp;
+extern const struct bmm_backend bmm_arm64_dczva;
+#endif
 
 /* The one whose drain serves every backend of this architecture. */
 #ifdef __x86_64__
 #define BMM_DRAINS_ALL bmm_x86_movnti
+#elif defined(__aarch64__)
+#define BMM_DRAINS_ALL bmm_arm64_stnp
 #else
 #define BMM_DRAINS_ALL bmm_generic
 #endif

@@ -72,6 +72,27 @@ static inline bool bmm_host_has(enum bmm_cpu feature)
 }
 #endif
 
+#ifdef __aarch64__
+/*
+ * Bytes of a block of DC ZVA for a value of DCZID_EL0, whose bits 3 to 0 are
+ * the logarithm of its 4-byte words; 0 where DZP, bit 4, says that a kernel or
+ * a hypervisor prohibits it.
+ */
+static inline size_t bmm_zva_block(uint64_t dczid)
+{
+	return dczid & 16 ? 0 : (size_t)4 << (dczid & 15);
+}
+
+/* The register can be read at every exception level. */
+static inline size_t bmm_host_zva_block(void)
+{
+	uint64_t dczid;
+
+	__asm__("mrs %0, dczid_el0" : "=r"(dczid));
+	return bmm_zva_block(dczid);
+}
+#endif
+
 /* Records are foreign objects (struct page): words of them may alias. */
 typedef uint64_t __attribute__((__may_alias__)) bmm_word;
 /* So may a list of pointers that is read as numbers. */

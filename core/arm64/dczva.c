@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * DC ZVA: zeroes the naturally aligned block that an address points into,
+ * without reading it. The block is of 4 to 2048 bytes, as DCZID_EL0 says, and
+ * mostly 64. A fault on device memory, so for ordinary memory alone. Ordered
+ * as ordinary stores are.
+ *
+ * Whether the block stays in the cache is the CPU's affair, and for long
+ * extents it often does not: this is a candidate both ways.
+ */
+#include "../backends.h"
+#include "lines.h"
+
+static bool supported(void)
+{
+	return bmm_host_zva_block();
+}
+
+static void clear_blocks(char *p, size_t len, size_t size)
+{
+	for (; len; len -= size, p += size)
+		__asm__ volatile("dc zva, %0" : : "r"(p) : "memory");
+}
+
+static void clear(void *dst, size_t len)
+{
+	bmm_arm64_clear(dst, len, bmm_host_zva_block(), clear_blocks);
+}
+
+const struct bmm_backend bmm_arm64_dczva = {
+	.name = "dczva",
+	.flags = BMM_CACHED,
+	.supported = supported,
+	.clear = clear,
+	.clear_streaming = clear,
+	.drain = bmm_arm64_drain,
+};

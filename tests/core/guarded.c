@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Every operation of every backend against generic C, at both ends of memory
+ * between two pages that may not be touched, every byte of which is compared:
+ * for hosts whose core cannot be loaded into the test run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "backends.h"
+
+#define PAGE 4096U
+#define ROOM (4 * PAGE)
+
+/* What is written, what should be, and what is copied. */
+static char *ours, *reference, *source;
+static char canaries[ROOM];
+static unsigned long done;
+
+static char *guarded(void)
+{
+	char *p = mmap(NULL, ROOM + 2 * PAGE, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED || mprotect(p + PAGE, ROOM, PROT_READ | PROT_WRITE))
+		exit(3);
+	return p + PAGE;
+}
+
+static void prepare(void)
+{
+	uint64_t state = 1;
+	size_t i;
+
+	ours = guarded();
+	reference = guarded();
+	source = guarded();
+	for (i = 0; i < ROOM; i++) {
+		state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+		source[i] = (char)(state >> 40);
+		canaries[i] = (char)(state >> 50 | 1);
+	}
+	memcpy(ours, canaries, ROOM);
+	memcpy(reference, canaries, ROOM);
+}
+
+static int compare(size_t at, size_t len)
+{
+	int wrong = memcmp(ours, reference, ROOM) != 0;
+
+	done++;
+	if (wrong)
+		memcpy(ours, canaries, ROOM);
+	memcpy(ours + at, canaries + at, len);
+	memcpy(reference + at, canaries + at, len);
+	return wrong;
+}
+
+static size_t place(size_t len, size_t distance, bool end)
+{
+	return end ? ROOM - len - distance : distance;
+}
+
+/* The source touches a guard as well, aligned like the destination or not. */
+static int copy(const struct bmm_backend *backend, size_t len, size_t distance,
+		bool end)
+{
+	size_t at = place(len, distance, end);
+	size_t from = place(len, done % 3 * 4, end);
+
+	backend->copy(ours + at, source + from, len);
+	backend->drain();
+	bmm_generic.copy(reference + at, source + from, len);
+	return compare(at, len);
+}
+
+static int clear(const struct bmm_backend *backend, size_t len, size_t distance,
+		 bool end)
+{
+	size_t at = place(len, distance, end);
+	int wrong;
+
+	bmm_generic.clear(reference + at, len);
+	backend->clear(ours + at, len);
+	wrong = memcmp(ours, reference, ROOM) != 0;
+	return wrong + compare(at, len);
+}
+
+static int clear_streaming(const struct bmm_backend *backend, size_t len,
+			   size_t distance, bool end)
+{
+	size_t at = place(len, distance, end);
+
+	bmm_generic.clear(reference + at, len);
+	backend->clear_streaming(ours + at, len);
+	backend->drain();
+	return compare(at, len);
+}
+
+static int extents(const struct bmm_backend *backend,
+		   int (*one)(const struct bmm_backend *backend, size_t len,
+			      size_t distance, bool end))
+{
+	static const size_t more[] = { 511,  512,  513,	 1000, 2048, 2056,
+				       2176, 4096, 4104, 5000, 8191, 9008 };
+	size_t i, distance, len;
+	int wrong = 0;
+
+	for (i = 0; i < 200 + sizeof(more) / sizeof(more[0]); i++) {
+		len = i < 200 ? i : more[i - 200];
+		for (distance = 0; distance <= 64; distance++) {
+			wrong += one(backend, len, distance, true);
+			wrong += one(backend, len, distance, false);
+		}
+	}
+	return wrong;
+}
+
+static int stamp(const struct bmm_backend *backend, size_t size, size_t count,
+		 const void *next, bool end)
+{
+	size_t len = size * count, at = place(len, done % 5 * 8, end);
+	struct bmm_image image;
+
+	bmm_image_init(&image, source, next, size);
+	backend->stamp(ours + at, &image, count);
+	backend->drain();
+	bmm_generic.stamp(reference + at, &image, count);
+	return compare(at, len);
+}
+
+static int stamps(const struct bmm_backend *backend)
+{
+	size_t size, count;
+	int wrong = 0;
+
+	for (size = BMM_RECORD_MIN; size <= BMM_RECORD_MAX; size += 8)
+		for (count = 0; count < 40; count++) {
+			wrong += stamp(backend, size, count, NULL, true);
+			wrong += stamp(backend, size, count, NULL, false);
+			wrong += stamp(backend, size, count, source + 8, true);
+			wrong += stamp(backend, size, count, source + 8, false);
+		}
+	return wrong;
+}
+
+static int exercise(const struct bmm_backend *backend)
+{
+	int wrong = 0;
+
+	if (backend->stamp)
+		wrong += stamps(backend);
+	if (backend->copy)
+		wrong += extents(backend, copy);
+	if (backend->clear)
+		wrong += extents(backend, clear);
+	if (backend->clear_streaming)
+		wrong += extents(backend, clear_streaming);
+	printf("%s: %d wrong\n", backend->name, wrong);
+	return wrong;
+}
+
+#ifdef __aarch64__
+/* Values of DCZID_EL0 that no emulator shows. */
+static int blocks(void)
+{
+	return bmm_zva_block(0) != 4 || bmm_zva_block(4) != 64 ||
+	       bmm_zva_block(9) != 2048 || bmm_zva_block(0x14) ||
+	       bmm_zva_block(0x10);
+}
+#else
+static int blocks(void)
+{
+	return 0;
+}
+#endif
+
+int main(void)
+{
+	int wrong = blocks();
+	size_t i;
+
+	prepare();
+	for (i = 0; i < bmm_backends_nr; i++)
+		if (bmm_backends[i]->supported())
+			wrong += exercise(bmm_backends[i]);
+	printf("%lu extents, %d wrong in all\n", done, wrong);
+	return wrong != 0;
+}

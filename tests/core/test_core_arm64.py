@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The arm64 backends, built by a cross compiler and run by QEMU."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from functools import cache
+
+import pytest
+from corelib import ROOT, meson
+
+CROSS = ROOT / "build" / "aarch64"
+QEMU = ("qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu")
+OBJDUMP = "aarch64-linux-gnu-objdump"
+TOOLS = ("aarch64-linux-gnu-gcc", OBJDUMP, QEMU[0])
+
+pytestmark = pytest.mark.skipif(
+    not all(shutil.which(tool) for tool in TOOLS),
+    reason="needs a cross compiler and QEMU for arm64: scripts/setup",
+)
+
+STREAMING = ("stnp", "dczva")
+VECTOR = re.compile(r"\b[bhsdqv]\d+(?:\.\w+)?\b")
+BRANCH = re.compile(r"(?:bl?|b\.\w+|cbn?z|tbn?z)\s")  # to addresses such as b0
+ORDINARY_STORE = re.compile(r"st(?!np\b)\w+\s(?!.*\[sp\b)|(?:bl?|br)\s.*<mem")
+
+
+@cache
+def build() -> None:
+    meson(CROSS, "--cross-file", str(ROOT / "cross" / "aarch64.ini"))
+
+
+def run(program: str, cpu: str) -> list[str]:
+    """Run a program on such a CPU, and return what it says."""
+    build()
+    done = subprocess.run(
+        [*QEMU, "-cpu", cpu, str(CROSS / program)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+@cache
+def instructions(obj: str) -> dict[str, list[str]]:
+    """Return the instructions of each function of an object of the core."""
+    build()
+    done = subprocess.run(
+        [OBJDUMP, "-d", "--no-show-raw-insn", str(CROSS / "libbmmcore.a.p" / obj)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found: dict[str, list[str]] = {}
+    for line in done.stdout.splitlines():
+        if start := re.match(r"[0-9a-f]+ <(.+)>:$", line):
+            found[start[1]] = []
+        elif "\t" in line:
+            text = line.split("\t", 1)[1].split("//")[0].strip()
+            found[list(found)[-1]].append(text.replace("\t", " "))
+    return found
+
+
+def backend(name: str) -> dict[str, list[str]]:
+    return instructions(f"core_arm64_{name}.c.o")
+
+
+def ordinary_stores(code: list[str]) -> list[str]:
+    """Return the stores that are neither non-temporal nor to the stack."""
+    return [line for line in code if ORDINARY_STORE.match(line)]
+
+
+def vector_uses(code: list[str]) -> list[str]:
+    return [s for s in code if VECTOR.search(s) and not BRANCH.match(s)]
+
+
+# Blocks of DC ZVA of 64 bytes, of 256, and the most that QEMU has.
+@pytest.mark.parametrize("cpu", ["cortex-a57", "a64fx", "max"])
+def test_every_backend_writes_what_generic_c_writes(cpu: str) -> None:
+    *backends, total = run("bmm-guarded", cpu)
+    names = ("generic", "stp", "stnp", "dczva")
+    assert backends == [f"{name}: 0 wrong" for name in names]
+    assert int(total.split()[0]) > 100000
+
+
+def test_the_exercise_finds_nothing() -> None:
+    assert run("bmm-exercise", "max")[-1] == "dczva: 0 wrong"
+
+
+def test_no_object_uses_a_vector_register() -> None:
+    build()
+    objects = sorted(p.name for p in (CROSS / "libbmmcore.a.p").glob("*.o"))
+    assert len(objects) >= 11
+    for obj in objects:
+        for name, lines in instructions(obj).items():
+            assert not vector_uses(lines), f"{obj}, {name}"
+
+
+@pytest.mark.parametrize("name", STREAMING)
+def test_streaming_backend_has_no_ordinary_store(name: str) -> None:
+    functions = backend(name)
+    assert "clear_edge" in functions  # not inlined: its stores are ordinary
+    assert "clear" in functions
+    for function, code in functions.items():
+        # what cannot be streamed is handed to memcpy, as a tail call
+        stores = [s for s in ordinary_stores(code) if not s.endswith("<memcpy>")]
+        assert function == "clear_edge" or not stores, function
+
+
+def test_streaming_stamp_has_no_ordinary_store_and_no_stack() -> None:
+    """Whatever the compiler has inlined, nothing is spilt either."""
+    stamps = {n: c for n, c in backend("stnp").items() if "stamp" in n or "step" in n}
+    assert "stamp" in stamps
+    for name, code in stamps.items():
+        assert not ordinary_stores(code), name
+        assert not [line for line in code if re.search(r"\bsp\b", line)], name
+        assert not vector_uses(code), name
+
+
+def test_image_stays_in_registers() -> None:
+    """Four records are sixteen stores with nothing in between."""
+    for insn in ("stnp", "stp"):
+        code = "\n".join(backend(insn)["stamp"]) + "\n"
+        assert re.search(rf"(?:{insn} x[^\n]*\n){{16}}", code), insn
+
+
+def test_streaming_drain_is_a_barrier_for_stores() -> None:
+    for name in ("stp", *STREAMING):
+        assert backend(name)["bmm_arm64_drain"][:2] == ["dmb ishst", "ret"]
+
+
+def test_the_checks_see_what_they_look_for() -> None:
+    assert ordinary_stores(backend("stp")["stamp"])
+    assert ordinary_stores(["str x1, [x0]", "stp x1, x2, [x0, #16]", "bl 0 <memset>"])
+    assert not ordinary_stores(["stnp x1, x2, [x0]", "stp x29, x30, [sp, #-64]!"])
+    vectors = ["stp q0, q1, [x0]", "movi v0.4s, #0x0", "ldr d1, [x2]"]
+    assert vector_uses(vectors) == vectors
