@@ -8,6 +8,7 @@ time of the base / time of the variant, so above 1 is faster than the base.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SCHEMA_VERSION = 1
+ACCELERATORS = ("native", "KVM", "TCG")
+
+
+def _is_number(value: object) -> bool:
+    """Return if this is a finite number of at least 0, as times and sizes are."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and value >= 0
 
 
 @dataclass
@@ -30,6 +39,20 @@ class Result:
     samples: list[float]
     median: float
     ci95: tuple[float, float]
+
+    def check(self) -> None:
+        """Raise ValueError if a name, a size or a time is none."""
+        name = f"{self.scenario}, {self.variant}"
+        if not (isinstance(self.scenario, str) and isinstance(self.variant, str)):
+            raise ValueError(f"{name}: a name is no text")  # noqa: TRY004
+        if self.unit != "ns" or not _is_number(self.bytes):
+            raise ValueError(f"{name}: unit is not ns, or bytes is no number")
+        if not isinstance(self.samples, list) or not self.samples:
+            raise ValueError(f"{name}: no samples")
+        if not isinstance(self.ci95, list | tuple) or len(self.ci95) != 2:  # noqa: PLR2004
+            raise ValueError(f"{name}: ci95 is no pair")
+        if not all(_is_number(t) for t in (*self.samples, self.median, *self.ci95)):
+            raise ValueError(f"{name}: a time is no number of at least 0")
 
 
 @dataclass
@@ -77,17 +100,40 @@ class Document:
             if held["schema_version"] != SCHEMA_VERSION:
                 version = held["schema_version"]
                 raise BulkmmError(f"{path}: schema version {version} is not known")
-            return cls(
+            document = cls(
                 machine=held["machine"],
                 results=[Result(**r) for r in held["results"]],
                 ratios=[Ratio(**r) for r in held["ratios"]],
                 checks=[Check(**c) for c in held["checks"]],
                 run=held["run"],
             )
+            document.check()
         except OSError as error:
             raise BulkmmError(f"{path}: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError) as error:
+        except KeyError as error:
+            message = f"{path}: not a bulkmm result: {error} is missing"
+            raise BulkmmError(message) from error
+        except (ValueError, TypeError) as error:
             raise BulkmmError(f"{path}: not a bulkmm result: {error}") from error
+        return document
+
+    def check(self) -> None:
+        """Raise ValueError for what the types cannot hold off in a file read."""
+        if not (isinstance(self.machine, dict) and isinstance(self.run, dict)):
+            raise ValueError("machine or run is no object")  # noqa: TRY004
+        known = self.machine.get("accelerator")
+        if known not in ACCELERATORS:
+            raise ValueError(f"accelerator {known!r} is not known")
+        for name in ("cpu", "guest"):
+            if not isinstance(self.machine.get(name, {}), dict):
+                raise ValueError(f"machine: {name} is no object")  # noqa: TRY004
+        seen = set()
+        for result in self.results:
+            result.check()
+            key = result.scenario, result.variant
+            if key in seen:
+                raise ValueError(f"{', '.join(key)} is there twice")
+            seen.add(key)
 
     def write(self, path: Path) -> None:
         """Write the document in one step, so that no half file is left."""

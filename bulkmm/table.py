@@ -70,14 +70,15 @@ def where(document: Document) -> str:
     return str(document.machine.get("accelerator", "native"))
 
 
-def _ms(ns: float) -> str:
+def ms(ns: float) -> str:
     """Return milliseconds to three digits, more where they are whole."""
     value = ns / 1e6
     decimals = 0 if value >= 100 else 1 if value >= 10 else 2  # noqa: PLR2004
     return f"{value:.{decimals}f}"
 
 
-def _factor(ratio: Ratio) -> str:
+def factor(ratio: Ratio) -> str:
+    """Return the ratio with its interval, marked if it is not proven."""
     low, high = ratio.ci95
     mark = "" if ratio.significant else " ~"
     return f"{ratio.ratio:.2f}{TIMES} ({low:.2f}{DASH}{high:.2f}){mark}"
@@ -89,10 +90,10 @@ def _row(document: Document, result: Result, ratio: Ratio | None) -> Row:
     known = native and result.unit == "ns" and result.median > 0
     return Row(
         variant=result.variant,
-        time=f"{_ms(result.median)} ({_ms(low)}{DASH}{_ms(high)})",
+        time=f"{ms(result.median)} ({ms(low)}{DASH}{ms(high)})",
         n=str(len(result.samples)),
         rate=f"{result.bytes / result.median:.1f}" if known else "",
-        ratio=_factor(ratio) if ratio else "",
+        ratio=factor(ratio) if ratio else "",
         where=where(document),
     )
 
@@ -134,7 +135,7 @@ def _part(document: Document, scenario: str) -> Part:
 
 def _notes(ratios: Iterable[Ratio]) -> list[str]:
     """Return a line for each ratio that the table has no room for."""
-    return [f"{r.scenario}: {r.base} / {r.variant}: {_factor(r)}" for r in ratios]
+    return [f"{r.scenario}: {r.base} / {r.variant}: {factor(r)}" for r in ratios]
 
 
 def parts(document: Document) -> list[Part]:
@@ -183,13 +184,19 @@ def _empty_table() -> Table:
     return shown
 
 
-def print_documents(documents: list[Document], console: Console | None = None) -> None:
-    """Print one table of several documents."""
+def screen(console: Console | None = None) -> Console:
+    """Return where tables go: as wide as the terminal, or as a page."""
     from rich.console import Console  # noqa: PLC0415 - keeps --help fast
 
     console = console or Console()
     if not console.is_terminal and console.width < WIDTH:
         console.width = WIDTH
+    return console
+
+
+def print_documents(documents: list[Document], console: Console | None = None) -> None:
+    """Print one table of several documents."""
+    console = screen(console)
     shown = _empty_table()
     found = [part for document in documents for part in parts(document)]
     for part in found:
