@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bulkmm import compare, demo, show
+from bulkmm import compare, demo, plot, show
 from bulkmm.bench import command as bench
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab import command as lab
@@ -24,6 +24,7 @@ def parser() -> argparse.ArgumentParser:
     demo.add_parser(sub)
     show.add_parser(sub)
     compare.add_parser(sub)
+    plot.add_parser(sub)
     return top
 
 

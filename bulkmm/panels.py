@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a figure of results shows: panels, arms and points, without drawing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bulkmm import table
+
+if TYPE_CHECKING:
+    from bulkmm.results import Document, Result
+
+SERIES = re.compile(r"(clear|copy)-([0-9]+)([bkmgt])(?:-(.+))?")
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+TITLES = {
+    ("clear", ""): "clear",
+    ("clear", "then-read"): "clear, then read in order",
+    ("clear", "then-write"): "clear, then write in order",
+    ("clear", "then-random"): "clear, then read at random",
+    ("copy", ""): "copy, cold",
+    ("copy", "again"): "copy again, hot",
+}
+HOW_TO_READ = (
+    "GB/s: bytes written, in the time of writing and of the use that follows. "
+    "Bars: 95 % interval of the median. Strips: samples, downwards in the order taken."
+)
+EMULATION = "emulation (TCG)"
+
+
+@dataclass(frozen=True)
+class Point:
+    """Throughput of one size, in GB/s (bytes per ns), with the 95 % interval."""
+
+    size: int
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass
+class Arm:
+    """One variant in one panel: points by size, or raw samples, in ms."""
+
+    label: str
+    variant: str
+    source: int  # which of the documents
+    points: list[Point] = field(default_factory=list)
+    samples: list[float] = field(default_factory=list)
+    median: float = 0
+    low: float = 0
+    high: float = 0
+
+
+@dataclass
+class Panel:
+    """One operation and use, or one scenario that has no sizes."""
+
+    title: str
+    by_size: bool
+    emulated: bool
+    arms: list[Arm] = field(default_factory=list)
+
+    def arm(self, wanted: Arm) -> Arm:
+        """Return the arm of the same label, new if it was not there."""
+        for arm in self.arms:
+            if arm.label == wanted.label:
+                return arm
+        self.arms.append(wanted)
+        return wanted
+
+
+def panels(documents: list[Document], names: list[str] | None = None) -> list[Panel]:
+    """Return what to draw, series first, each in the order of the results."""
+    names = names or [f"result {i + 1}" for i in range(len(documents))]
+    seen = Counter(
+        (r.scenario, r.variant) for document in documents for r in document.results
+    )
+    twice = any(count > 1 for count in seen.values())
+    found: dict[tuple[str, bool], Panel] = {}
+    for i, document in enumerate(documents):
+        emulated = table.where(document) == "TCG"
+        for result in document.results:
+            variant = result.variant
+            label = f"{variant} ({names[i]})" if twice else variant
+            _add(found, result, Arm(label, variant, i), emulated=emulated)
+    for panel in found.values():
+        for arm in panel.arms:
+            arm.points.sort(key=lambda point: point.size)
+    return sorted(found.values(), key=lambda panel: not panel.by_size)
+
+
+def _add(
+    found: dict[tuple[str, bool], Panel], result: Result, arm: Arm, *, emulated: bool
+) -> None:
+    series = SERIES.fullmatch(result.scenario)
+    # An interval that reaches down to no time at all has no rate.
+    if series and not (result.median > 0 and result.ci95[0] > 0):
+        series = None
+    title = result.scenario
+    if series:
+        operation, _, _, use = series.groups(default="")
+        said = f"{operation}, {use.replace('-', ' ')}".rstrip(", ")
+        title = TITLES.get((operation, use), said)
+    if emulated:
+        title = f"{title}: {EMULATION}"
+    panel = found.setdefault(
+        (title, bool(series)), Panel(title, bool(series), emulated)
+    )
+    arm = panel.arm(arm)
+    if series:
+        size = int(series[2]) << 10 * "bkmgt".index(series[3])
+        arm.points.append(_point(size, result))
+        return
+    arm.samples = [ns / 1e6 for ns in result.samples]
+    arm.median = result.median / 1e6
+    arm.low, arm.high = (ns / 1e6 for ns in result.ci95)
+
+
+def _point(size: int, result: Result) -> Point:
+    shortest, longest = result.ci95
+    return Point(
+        size=size,
+        rate=result.bytes / result.median,
+        low=result.bytes / longest,
+        high=result.bytes / shortest,
+    )
+
+
+def size_name(nbytes: int) -> str:
+    """Return a power of two as it is spoken of, such as 64 KiB."""
+    power = min((nbytes.bit_length() - 1) // 10, len(UNITS) - 1)
+    return f"{nbytes >> 10 * power} {UNITS[power]}"
+
+
+def title(found: list[Panel]) -> str:
+    """Return what the figure is of."""
+    kinds = [
+        what
+        for what, by_size in (("throughput by size", True), ("time of each run", False))
+        if any(panel.by_size == by_size for panel in found)
+    ]
+    emulated = f"; {EMULATION}" if any(panel.emulated for panel in found) else ""
+    return f"bulkmm: {', '.join(kinds)}{emulated}"
+
+
+def footnotes(documents: list[Document]) -> list[str]:
+    """Return what stands under the figure: the machine, n, how to read it."""
+    lines = [line for document in documents for line in table.footnotes(document)]
+    return list(dict.fromkeys([*lines, HOW_TO_READ]))
+
+
+def description(documents: list[Document], found: list[Panel]) -> str:
+    """Return the figure in words."""
+    said = []
+    for panel in found:
+        what = "GB/s by size" if panel.by_size else "samples in ms"
+        said.append(f"{panel.title}, {what}: {', '.join(a.label for a in panel.arms)}.")
+    return " ".join([*said, *footnotes(documents)])

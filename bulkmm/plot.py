@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm plot``: results as an SVG figure.
+
+Operations measured over a range of sizes become lines of throughput by size,
+one panel for each use of the memory; any other scenario becomes a strip of its
+raw samples. What is drawn is decided in ``bulkmm.panels``; here it is drawn.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bulkmm.errors import BulkmmError, Exit, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from bulkmm.panels import Panel
+    from bulkmm.results import Document
+
+# Okabe and Ito's palette without the yellow, which is lost on white: told apart
+# with any of the common colour blindnesses. Markers tell them apart in print.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+DASHES = ("-", "--", ":", "-.")
+COLUMNS, PANEL_WIDTH, PANEL_HEIGHT = 2, 5.0, 3.1  # inches
+BESIDE = 1.3  # sizes differ by 2 or more
+STYLE: Any = {"markersize": 5, "linewidth": 1.2, "elinewidth": 0.8, "capsize": 2}
+LEGEND_WIDTH, TEXT_WIDTH = 110, 170  # letters that fit across two columns
+SETTINGS: Any = {
+    "svg.fonttype": "none",  # text stays text: found, read aloud, translated
+    "svg.hashsalt": "bulkmm",  # else the names of elements are random
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, on every machine
+    "font.size": 9,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "axes.axisbelow": True,
+    "text.parse_math": False,  # a $ in a name is a $
+}
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add ``plot`` to the parser of the whole command."""
+    plot = sub.add_parser(
+        "plot",
+        help="draw kept results as SVG",
+        description="Draw kept results: throughput by size with 95 % intervals, a "
+        "panel for each operation and use; raw samples of all that has no sizes.",
+    )
+    plot.add_argument("results", nargs="+", type=Path, metavar="RESULT.json")
+    plot.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE.svg", help="to write"
+    )
+    plot.set_defaults(run=run_plot)
+
+
+def run_plot(args: argparse.Namespace) -> int:
+    """Draw all the files in one figure."""
+    from bulkmm.results import Document  # noqa: PLC0415 - keeps --help fast
+
+    check_file(args.output)
+    if len({*args.results}) < len(args.results):
+        raise UsageError("a result is given twice")
+    documents = [Document.read(path) for path in args.results]
+    save(documents, args.output, _names(args.results))
+    return Exit.OK
+
+
+def _names(paths: list[Path]) -> list[str]:
+    """Return short names of files, or their paths where those are not enough."""
+    short = [path.stem for path in paths]
+    return short if len({*short}) == len(short) else [str(path) for path in paths]
+
+
+def check_file(file: Path | None) -> None:
+    """Refuse a figure's file that cannot be written, before all the work."""
+    if file is None:
+        return
+    if file.suffix != ".svg":
+        raise UsageError(f"the figure {file} must be named .svg, the one format")
+    if file.is_dir() or not file.absolute().parent.is_dir():
+        raise BulkmmError(f"the figure {file} cannot be written: no such directory")
+
+
+def save(documents: list[Document], file: Path, names: list[str] | None = None) -> None:
+    """Draw results in one figure; ``names`` tell apart those of the same arms."""
+    text = svg(documents, names)
+    part = file.with_name(file.name + ".part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(file)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        message = f"the figure {file} cannot be written: {error.strerror}"
+        raise BulkmmError(message) from error
+
+
+def svg(documents: list[Document], names: list[str] | None = None) -> str:
+    """Return the figure: the same bytes for the same results."""
+    import matplotlib as mpl  # noqa: PLC0415 - slow to import, seldom needed
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    from bulkmm import panels  # noqa: PLC0415
+
+    found = panels.panels(documents, names)
+    if not found:
+        raise BulkmmError("nothing to draw: no results in what was given")
+    out = io.StringIO()
+    with mpl.rc_context():
+        mpl.rcdefaults()  # not what a user's own matplotlibrc says
+        mpl.rcParams.update(SETTINGS)
+        figure = Figure(layout="constrained")
+        _draw(figure, found, panels.footnotes(documents))
+        # A date or a program's version would change the bytes, not the figure.
+        nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
+        title = panels.title(found)
+        figure.savefig(out, format="svg", metadata={**nothing, "Title": title})
+    return _describe(out.getvalue(), panels.description(documents, found))
+
+
+def _describe(text: str, description: str) -> str:
+    """Name the figure to programs that read it aloud."""
+    from html import escape  # noqa: PLC0415 - keeps --help fast
+
+    head, opened, rest = text.partition("<svg ")
+    body = rest.replace(
+        "</title>", f"</title>\n <desc>{escape(description, quote=False)}</desc>", 1
+    )
+    return f'{head}{opened}role="img" {body}'
+
+
+def _draw(figure: Figure, found: list[Panel], notes: list[str]) -> None:
+    import textwrap  # noqa: PLC0415 - keeps --help fast
+
+    from bulkmm import panels  # noqa: PLC0415
+
+    columns = min(COLUMNS, len(found))
+    rows = -(-len(found) // columns)
+    lines = [line for note in notes for line in textwrap.wrap(note, TEXT_WIDTH)]
+    inches = PANEL_HEIGHT * rows + 0.16 * len(lines) + 1.2
+    figure.set_size_inches(PANEL_WIDTH * COLUMNS, inches)
+    figure.set_facecolor("white")  # opaque: read on dark and on light pages
+    series = [panel for panel in found if panel.by_size]
+    arms = {arm.label: arm for panel in series for arm in panel.arms}
+    variants = list(dict.fromkeys(arm.variant for arm in arms.values()))
+    looks = {
+        label: _look(variants.index(arm.variant), arm.source)
+        for label, arm in arms.items()
+    }
+    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
+    keys: dict[str, Any] = {}
+    for i, (panel, axes) in enumerate(zip(found, grid, strict=False)):
+        if panel.by_size:
+            keys = {**_lines(axes, panel, looks, f"panel{i}"), **keys}
+        else:
+            _strips(axes, panel, f"panel{i}")
+        axes.set_title(panel.title, loc="left", fontweight="bold")
+    for axes in grid[len(found) :]:
+        axes.set_axis_off()
+    figure.supxlabel("\n".join(lines), fontsize=8, x=0.01, ha="left")
+    _head(figure, panels.title(found), {label: keys[label] for label in arms})
+
+
+def _head(figure: Figure, title: str, keys: dict[str, Any]) -> None:
+    """Put the title and the legend above the panels."""
+    if not keys:
+        figure.suptitle(title, fontsize=12)
+        return
+    figure.legend(
+        list(keys.values()),
+        list(keys),
+        loc="outside upper center",
+        ncols=max(1, LEGEND_WIDTH // (max(map(len, keys)) + 7)),
+        frameon=False,
+        title=title,
+        title_fontsize=12,
+    )
+
+
+def _look(variant: int, source: int) -> dict[str, Any]:
+    """Return how an arm looks: by its variant, and dashed by where it is from."""
+    hollow = (source + source // len(DASHES)) % 2  # eight sources, none alike
+    return {
+        "color": COLOURS[variant % len(COLOURS)],
+        "marker": MARKERS[variant % len(MARKERS)],
+        "linestyle": DASHES[source % len(DASHES)],
+        "markerfacecolor": "white" if hollow else COLOURS[variant % len(COLOURS)],
+    }
+
+
+def _lines(axes: Axes, panel: Panel, looks: dict[str, Any], gid: str) -> dict[str, Any]:
+    """Draw throughput by size; return what the legend shows of each arm."""
+    keys = {}
+    for i, arm in enumerate(panel.arms):
+        # A little beside each other, so that no interval hides another.
+        shift = BESIDE ** ((i + 0.5) / len(panel.arms) - 0.5)
+        x = [point.size * shift for point in arm.points]
+        y = [point.rate for point in arm.points]
+        below = [point.rate - point.low for point in arm.points]
+        above = [point.high - point.rate for point in arm.points]
+        bars = axes.errorbar(x, y, (below, above), **STYLE, **looks[arm.label])
+        bars.lines[0].set_gid(f"{gid}-arm{i}")
+        keys[arm.label] = bars
+    sizes = sorted({point.size for arm in panel.arms for point in arm.points})
+    _size_axis(axes, sizes)
+    axes.set_ylim(bottom=0)  # heights compare only from zero
+    axes.set_ylabel("GB/s, emulated" if panel.emulated else "GB/s")
+    return keys
+
+
+def _size_axis(axes: Axes, sizes: list[int]) -> None:
+    """Name the measured sizes, or every second of many."""
+    from bulkmm import panels  # noqa: PLC0415 - keeps --help fast
+
+    axes.set_xscale("log", base=2)
+    named = sizes[:: -(-len(sizes) // 10)]
+    axes.set_xticks(named, [panels.size_name(size) for size in named], rotation=30)
+    axes.set_xticks([], minor=True)
+    axes.set_xlim(sizes[0] / 1.5, sizes[-1] * 1.5)
+
+
+def _strips(axes: Axes, panel: Panel, gid: str) -> None:
+    """Draw each sample, downwards in the order taken, and the median's interval."""
+    for i, arm in enumerate(panel.arms):
+        n = len(arm.samples)
+        y = [i - 0.3 + 0.6 * (k + 0.5) / n for k in range(n)]
+        (dots,) = axes.plot(arm.samples, y, "o", markersize=3, color=COLOURS[0])
+        dots.set_gid(f"{gid}-arm{i}")
+        axes.plot([arm.low, arm.high], [i, i], color="black", linewidth=1)
+        axes.plot([arm.median] * 2, [i - 0.35, i + 0.35], color="black", linewidth=1.5)
+    axes.set_yticks(range(len(panel.arms)), [arm.label for arm in panel.arms])
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.set_xlabel("ms, emulated" if panel.emulated else "ms")

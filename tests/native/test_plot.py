@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm plot``: the figure shows the medians it was given, and says so."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
+from copy import deepcopy
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from bulkmm import cli, panels, plot, stats
+from bulkmm.bench import clear
+from bulkmm.results import Document
+
+SVG = "{http://www.w3.org/2000/svg}"
+SMALL = clear.Request(size=128 << 20, extents=(4 << 10, 2 << 20, 32 << 20), rounds=3)
+SIZES = [4 << 10, 2 << 20, 32 << 20]
+
+
+@pytest.fixture(scope="module")
+def measured() -> Document:
+    return clear.run_bench(SMALL)
+
+
+@pytest.fixture(scope="module")
+def drawn(measured: Document) -> ET.Element:
+    return ET.fromstring(plot.svg([measured]))  # noqa: S314 - our own
+
+
+def texts(root: ET.Element) -> list[str]:
+    """Return what a reader sees: text kept as text, without line breaks."""
+    return ["".join(element.itertext()).strip() for element in root.iter(f"{SVG}text")]
+
+
+def copied() -> Document:
+    """Return a document of made-up copies, in the names of the bench."""
+    results = [
+        stats.summarise(
+            f"copy-{size}{use}", variant, "ns", 1 << 20, [ns, ns + 1, ns + 2]
+        )
+        for size, ns in (("1g", 300), ("64k", 100), ("1m", 200))
+        for use in ("", "-again")
+        for variant in ("glibc", "bulkmm")
+    ]
+    machine = {"accelerator": "native", "kernel": "6.18", "cpu": {"model": "A & B"}}
+    return Document(machine=machine, results=results)
+
+
+def emulated() -> Document:
+    arms = [
+        stats.summarise("pmem-100g", v, "ns", 64, [1e6, 3e6]) for v in ("off", "on")
+    ]
+    machine = {"accelerator": "TCG", "kernel": "6.18", "cpu": {"model": "A"}}
+    return Document(machine=machine, results=arms)
+
+
+def test_points_are_the_medians_of_the_document(measured: Document) -> None:
+    wanted = {
+        (r.variant, r.scenario): (r.bytes / r.median, r.bytes / r.ci95[1])
+        for r in measured.results
+    }
+    suffixes = {"clear": "", "clear, then read in order": "-then-read",
+                "clear, then write in order": "-then-write",
+                "clear, then read at random": "-then-random"}  # fmt: skip
+    found = panels.panels([measured])
+    assert [panel.title for panel in found] == list(suffixes)
+    seen = {}
+    for panel in found:
+        for arm in panel.arms:
+            assert [point.size for point in arm.points] == SIZES
+            for point, size in zip(arm.points, ("4k", "2m", "32m"), strict=True):
+                name = f"clear-{size}{suffixes[panel.title]}"
+                seen[arm.variant, name] = point.rate, point.low
+                assert point.low <= point.rate <= point.high
+    assert seen == wanted
+
+
+def test_what_is_drawn_stands_at_its_points(
+    measured: Document, drawn: ET.Element
+) -> None:
+    """Heights in the picture are proportional to the rates, from zero."""
+    arms = panels.panels([measured])[0].arms
+    group = {e.get("id"): e for e in drawn.iter(f"{SVG}g")}
+    rates, heights = [], []
+    for i, arm in enumerate(arms):
+        path = group[f"panel0-arm{i}"].find(f"{SVG}path")
+        assert path is not None
+        pairs = re.findall(r"[ML] ([\d.]+) ([\d.]+)", path.get("d", ""))
+        assert len(pairs) == len(arm.points)
+        heights += [float(y) for _, y in pairs]
+        rates += [point.rate for point in arm.points]
+    least, most = rates.index(min(rates)), rates.index(max(rates))
+    scale = (heights[most] - heights[least]) / (rates[most] - rates[least])
+    zero = heights[most] - scale * rates[most]
+    assert scale < 0
+    background = group["axes_1"].find(f".//{SVG}path")  # from the bottom left
+    assert background is not None
+    corner = re.findall(r"M [\d.]+ ([\d.]+)", background.get("d", ""))
+    assert zero == pytest.approx(float(corner[0]), abs=1e-3)
+    for rate, height in zip(rates, heights, strict=True):
+        assert zero + scale * rate == pytest.approx(height, abs=1e-3)
+
+
+def test_legend_names_every_variant(measured: Document, drawn: ET.Element) -> None:
+    (legend,) = [g for g in drawn.iter(f"{SVG}g") if g.get("id") == "legend_1"]
+    assert {r.variant for r in measured.results} < {*texts(legend)}
+
+
+def test_looks_differ_without_colour(measured: Document) -> None:
+    variants = {r.variant for r in measured.results}
+    looks = [plot._look(i, 0) for i in range(len(variants))]
+    assert len({look["marker"] for look in looks}) == len(variants)
+    every = [plot._look(i, source) for i in range(70) for source in range(8)]
+    assert len({tuple(look.values()) for look in every}) == 70 * 8
+
+
+def test_says_what_it_was_measured_on(measured: Document, drawn: ET.Element) -> None:
+    seen = " ".join(texts(drawn))
+    assert measured.machine["cpu"]["model"] in seen
+    assert f"kernel {measured.machine['kernel']}; n = 3." in seen
+    assert {"4 KiB", "2 MiB", "32 MiB", "GB/s", "clear, then read at random"} <= {
+        *texts(drawn)
+    }
+    assert "emulat" not in seen
+
+
+def test_has_a_title_and_a_description(drawn: ET.Element) -> None:
+    assert drawn.get("role") == "img"
+    assert drawn.findtext(f"{SVG}title") == "bulkmm: throughput by size"
+    assert drawn[0].tag == f"{SVG}title"  # where programs look for it
+    description = drawn.findtext(f"{SVG}desc", "")
+    assert "clear, then read at random, GB/s by size: " in description
+    assert "bulkmm-streaming" in description
+
+
+def test_background_is_opaque(drawn: ET.Element) -> None:
+    first = next(drawn.iter(f"{SVG}path"))
+    assert "fill: #ffffff" in first.get("style", "")
+
+
+def test_same_results_give_the_same_bytes(measured: Document, tmp_path: Path) -> None:
+    kept, file = tmp_path / "r.json", tmp_path / "other.svg"
+    measured.write(kept)
+    code = "import sys; from bulkmm import cli; sys.exit(cli.main())"
+    rc = tmp_path / "matplotlibrc"  # a user's own settings must not matter
+    rc.write_text("axes.linewidth: 9\naxes.facecolor: red\n")
+    subprocess.run(
+        [sys.executable, "-c", code, "plot", kept, "-o", file],
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": "7", "MATPLOTLIBRC": str(rc)},
+    )
+    text = file.read_text()
+    assert text == plot.svg([measured])
+    assert "<dc:date>" not in text
+    assert not re.search(r"20[2-9]\d-\d\d-\d\d", text)
+
+
+def test_copies_cold_and_again() -> None:
+    cold, again = panels.panels([copied()])
+    assert (cold.title, again.title) == ("copy, cold", "copy again, hot")
+    for panel in (cold, again):
+        assert [arm.label for arm in panel.arms] == ["glibc", "bulkmm"]
+        for arm in panel.arms:  # sorted by size, whatever the order of results
+            assert [point.size for point in arm.points] == [64 << 10, 1 << 20, 1 << 30]
+            rates = [point.rate for point in arm.points]
+            assert rates == [(1 << 20) / ns for ns in (101, 201, 301)]
+    assert "A & B" in " ".join(texts(ET.fromstring(plot.svg([copied()]))))  # noqa: S314
+
+
+def test_what_has_no_sizes_is_drawn_by_its_samples() -> None:
+    (panel,) = panels.panels([emulated()])
+    assert not panel.by_size
+    assert [(arm.label, arm.samples) for arm in panel.arms] == [
+        ("off", [1, 3]),
+        ("on", [1, 3]),
+    ]
+    assert panel.arms[0].median == 2
+    seen = texts(ET.fromstring(plot.svg([emulated()])))  # noqa: S314 - our own
+    assert {"off", "on"} <= {*seen}
+
+
+def test_emulation_is_labelled_everywhere() -> None:
+    seen = texts(ET.fromstring(plot.svg([emulated()])))  # noqa: S314 - our own
+    assert "pmem-100g: emulation (TCG)" in seen
+    assert "bulkmm: time of each run; emulation (TCG)" in seen
+    assert "ms, emulated" in seen
+    assert any("no hardware figures" in text for text in seen)
+    other = copied()
+    other.machine["accelerator"] = "TCG"
+    assert "GB/s, emulated" in texts(ET.fromstring(plot.svg([other])))  # noqa: S314
+
+
+def test_native_and_emulated_results_share_no_panel() -> None:
+    other = copied()
+    other.machine["accelerator"] = "TCG"
+    titles = [panel.title for panel in panels.panels([copied(), other])]
+    assert len(titles) == len({*titles}) == 4
+
+
+def test_the_same_arms_of_two_files_are_told_apart() -> None:
+    slower = deepcopy(copied())
+    (panel, _) = panels.panels([copied(), slower], ["old", "new"])
+    labels = ["glibc (old)", "bulkmm (old)", "glibc (new)", "bulkmm (new)"]
+    assert [arm.label for arm in panel.arms] == labels
+    assert all(len(arm.points) == 3 for arm in panel.arms)
+    seen = texts(ET.fromstring(plot.svg([copied(), slower], ["old", "new"])))  # noqa: S314
+    assert {*labels} <= {*seen}
+
+
+def test_sizes_are_spoken_of_in_binary_units() -> None:
+    named = [panels.size_name(1 << power) for power in (9, 12, 16, 21, 30, 41)]
+    assert named == ["512 bytes", "4 KiB", "64 KiB", "2 MiB", "1 GiB", "2 TiB"]
+
+
+def test_odd_names_are_drawn_as_they_are() -> None:
+    odd = emulated()
+    odd.results[0].variant = "<a> & $b$ _c"
+    assert "<a> & $b$ _c" in texts(ET.fromstring(plot.svg([odd])))  # noqa: S314
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    code = cli.main(["plot", *words])
+    err = capsys.readouterr().err
+    assert err.startswith("bulkmm: ")
+    assert err.count("\n") == 1
+    return code, err
+
+
+def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad, empty = (str(tmp_path / f"{n}.json") for n in ("good", "bad", "empty"))
+    copied().write(tmp_path / "good.json")
+    Document(machine=copied().machine).write(tmp_path / "empty.json")
+    (tmp_path / "bad.json").write_text(json.dumps({"schema_version": 1}))
+    out = str(tmp_path / "p.svg")
+    code, err = refused(capsys, good, "-o", str(tmp_path / "p.png"))
+    assert (code, "must be named .svg" in err) == (2, True)
+    code, err = refused(capsys, good, "-o", str(tmp_path / "none" / "p.svg"))
+    assert (code, "no such directory" in err) == (3, True)
+    code, err = refused(capsys, good, good, "-o", out)
+    assert (code, "given twice" in err) == (2, True)
+    code, err = refused(capsys, bad, "-o", out)
+    assert (code, "bad.json: not a bulkmm result: 'machine' is missing" in err) == (
+        3,
+        True,
+    )
+    code, err = refused(capsys, empty, "-o", out)
+    assert (code, "nothing to draw" in err) == (3, True)
+    assert not [file for file in tmp_path.iterdir() if "svg" in file.name]
+
+
+def test_a_figure_that_cannot_be_written_leaves_nothing(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    copied().write(tmp_path / "r.json")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "replace", full)
+    words = str(tmp_path / "r.json"), "-o", str(tmp_path / "p.svg")
+    code, err = refused(capsys, *words)
+    assert (code, "p.svg cannot be written: No space left" in err) == (3, True)
+    assert [file.name for file in tmp_path.iterdir()] == ["r.json"]
