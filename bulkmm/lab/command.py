@@ -8,8 +8,6 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from bulkmm import table
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab import accel, build, kernels, pmem, run, scenario
@@ -19,6 +17,8 @@ from bulkmm.lab.progress import Progress
 if TYPE_CHECKING:
     import argparse
     from types import FrameType
+
+    from rich.console import Console
 
     from bulkmm.results import Document
 
@@ -77,6 +77,12 @@ def _add_run(below: Subparsers) -> None:
     one.set_defaults(run=run_one)
 
 
+def _console(*, stderr: bool = False) -> Console:
+    from rich.console import Console  # noqa: PLC0415 - keeps --help fast
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+
+
 def interrupt(_signal: int, _frame: FrameType | None) -> None:
     """Let a signal end the lab as Ctrl-C does: nothing is left behind."""
     raise KeyboardInterrupt
@@ -104,7 +110,7 @@ def run_one(args: argparse.Namespace) -> int:
     if args.json:
         document.write(args.json)
     if document.results:
-        table.print_document(document, Console())
+        table.print_document(document)
     else:
         print_checks(document)
     return verdict(document)
@@ -112,7 +118,7 @@ def run_one(args: argparse.Namespace) -> int:
 
 def print_checks(document: Document) -> None:
     """Print what a scenario that measures nothing has to show."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = _console()
     for check in document.checks:
         console.print(f"{'ok' if check.ok else 'FAILED':6} {check.name}", markup=False)
     passed = sum(check.ok for check in document.checks)
@@ -129,7 +135,7 @@ def verdict(document: Document) -> int:
     """Return the exit code, naming on stderr the checks that failed."""
     failed = [check for check in document.checks if not check.ok]
     for check in failed:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(
+        _console(stderr=True).print(
             f"bulkmm: check failed: {check.name}: {check.detail}", markup=False
         )
     return Exit.VERDICT if failed else Exit.OK
@@ -137,7 +143,7 @@ def verdict(document: Document) -> int:
 
 def list_scenarios(_args: argparse.Namespace) -> int:
     """Print what each scenario is."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = _console()
     for one in scenario.SCENARIOS:
         console.print(f"{one.name}", markup=False)
         console.print(f"  measures   {one.measures}", markup=False)

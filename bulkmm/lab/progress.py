@@ -7,8 +7,6 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -21,6 +19,8 @@ class Progress:
     """Says what is being done, and what it took."""
 
     def __init__(self) -> None:
+        from rich.console import Console  # noqa: PLC0415 - keeps --help fast
+
         self.console = Console(stderr=True, highlight=False, soft_wrap=True)
         self.status: Status | None = None
 
