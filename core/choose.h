@@ -24,30 +24,22 @@
 #ifndef BMM_CHOOSE_H
 #define BMM_CHOOSE_H
 
-#include "bmm_host.h"
+#include "bmm.h"
 
 #define BMM_CHOOSE_MAX	  8U  /* candidates of one chooser */
 #define BMM_CHOOSE_WINDOW 9U  /* samples kept of each */
 #define BMM_CHOOSE_AUTO	  ~0U /* for bmm_choose_force(): none */
 
-/* What is done; see bmm_choose_key(). */
-enum bmm_choose_op {
-	BMM_CHOOSE_CLEAR,
-	BMM_CHOOSE_CLEAR_CACHED,
-	BMM_CHOOSE_COPY,
-	BMM_CHOOSE_STAMP,
-	BMM_CHOOSE_OPS
-};
-
-#define BMM_CHOOSE_CLASSES 4U
+#define BMM_CHOOSE_CLASSES 8U /* of length: powers of four */
 #define BMM_CHOOSE_NODES   8U
-#define BMM_CHOOSE_KEYS (BMM_CHOOSE_OPS * BMM_CHOOSE_CLASSES * BMM_CHOOSE_NODES)
+#define BMM_CHOOSE_KEYS	   (BMM_OPS * BMM_CHOOSE_CLASSES * BMM_CHOOSE_NODES)
 
 /**
  * struct bmm_candidate - what is known of one candidate
- * @sample:  ns per MiB, newest first
+ * @sample:  ns per MiB; the oldest makes room for a new one
  * @cost:    their median, 0 if there is none
- * @samples: how many there are, at most BMM_CHOOSE_WINDOW
+ * @samples: how many there are; from BMM_CHOOSE_WINDOW on, all, and how many of
+ *           them the newest round has replaced is added
  * @asked:   chunks handed to it in calibration
  * @shun:    turns of re-trial it is still to be left out of
  * @brief:   turns in which it is tried with a short chunk until the next in
@@ -63,7 +55,7 @@ struct bmm_candidate {
 };
 
 /**
- * struct bmm_chooser - private to choose.c, but for its size
+ * struct bmm_chooser - private to choose*.c, but for its size
  * @nr:     candidates; 0 before bmm_chooser_init()
  * @forced: candidate + 1, or 0
  * @winner: candidate + 1, or 0 while calibrating
@@ -91,7 +83,25 @@ struct bmm_chooser {
 	struct bmm_candidate candidate[BMM_CHOOSE_MAX];
 } __attribute__((__aligned__(64))); /* two of them share no cache line */
 
-unsigned int bmm_choose_key(enum bmm_choose_op op, size_t len, int node);
+/**
+ * bmm_choose_class() - the class of a length
+ * @len: bytes
+ *
+ * A few instructions and no branch: for callers with small operations.
+ *
+ * Return: 0 below 16 KiB, 1 below 64 KiB, and so on by powers of four, up to 7
+ * from 64 MiB on. The best backend differs that much on one CPU: around 2 MiB
+ * the cache helps, at 32 MiB it is in the way.
+ */
+static inline unsigned int bmm_choose_class(size_t len)
+{
+	unsigned int top = 8 * sizeof(long) - 1;
+	unsigned int class = (top - 12 - __builtin_clzl(len | 1UL << 12)) / 2;
+
+	return class < BMM_CHOOSE_CLASSES ? class : BMM_CHOOSE_CLASSES - 1;
+}
+
+unsigned int bmm_choose_key(enum bmm_op op, size_t len, int node);
 
 int bmm_chooser_init(struct bmm_chooser *c, unsigned int candidates_nr);
 void bmm_choose_reset(struct bmm_chooser *c);
@@ -103,6 +113,7 @@ size_t bmm_choose_chunk(struct bmm_chooser *c, unsigned int candidate,
 void bmm_choose_feed(struct bmm_chooser *c, unsigned int candidate,
 		     size_t bytes, uint64_t ns);
 
+bool bmm_choose_settled(const struct bmm_chooser *c);
 unsigned int bmm_choose_best(const struct bmm_chooser *c);
 uint32_t bmm_choose_cost(const struct bmm_chooser *c, unsigned int candidate);
 

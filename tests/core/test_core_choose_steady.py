@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The chooser on steady machines: what it loses against the best, at most."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import pytest
+from choosesim import GIB, KIB, MIB, REAL, steady
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MACHINES = [
+    (12, 70),
+    (35, 70),
+    (69, 70),
+    (12, 22, 70),
+    REAL,
+    (12, 22, 35, 66, 70),
+    (12, 14, 22, 35, 60, 70),
+    (60, 62, 64, 66, 68, 70),
+    (12, 12, 12, 12, 12, 70),  # all but one are six times slower
+    (7, 7, 7, 7, 7, 70),  # ten times
+]
+SIZES = [64 * KIB, 2 * MIB, 32 * MIB, GIB]
+
+
+@pytest.mark.parametrize("op", SIZES)
+@pytest.mark.parametrize("rates", MACHINES)
+def test_steady(rates: Sequence[float], op: int) -> None:
+    for order in (rates, rates[::-1]):
+        run = steady(*order, op=op).work()
+        assert run.lost <= 1.5
+        assert run.chooser.best() == order.index(70)
+        more = 4 * GIB if op > MIB else GIB
+        assert run.work(more).lost <= 1.6  # re-trials alone
+        if op >= 32 * MIB:
+            assert run.work(16 * GIB).lost <= 0.8
+
+
+def test_steady_in_every_order() -> None:
+    for rates in permutations(REAL):
+        assert steady(*rates).work().lost <= 0.6
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.floats(10, 70), min_size=1, max_size=6), st.sampled_from(SIZES[1:]))
+def test_steady_at_any_rates(rates: list[float], op: int) -> None:
+    assert steady(*rates, op=op).work().lost <= 2
+
+
+@pytest.mark.parametrize("op", [64 * MIB, 256 * MIB, GIB])
+@pytest.mark.parametrize("rates", [(17, 14, 22), (20, 21, 14), (14, 27)])
+def test_faster_only_in_long_chunks(rates: Sequence[float], op: int) -> None:
+    """As REP STOSB is: in a few turns it is found, and then it stays."""
+    slow = rates.index(14)
+    run = steady(*rates, op=op, lengthy=(slow, 44)).work(5 * GIB)
+    assert run.chooser.best() == slow
+    run.work(8 * GIB)
+    assert run.lost <= 2
+    assert run.chooser.best() == slow
+    assert steady(*rates, op=2 * MIB, lengthy=(slow, 44)).work(5 * GIB).lost <= 0.5
+
+
+def test_retrials_are_rare() -> None:
+    run = steady(*REAL, op=64 * KIB).work()
+    run.log.clear()
+    run.work()
+    assert 10 <= sum(k != 3 for k, _ in run.log) <= 16  # of 16384 chunks
