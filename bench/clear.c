@@ -129,8 +129,8 @@ static void describe(size_t count)
 {
 	(void)count;
 	printf("\"cached\": \"%s\", \"streaming\": \"%s\"",
-	       bmm_backend(BMM_CLEAR)->name,
-	       bmm_backend(BMM_CLEAR_STREAMING)->name);
+	       bmm_backend_default(BMM_CLEAR)->name,
+	       bmm_backend_default(BMM_CLEAR_STREAMING)->name);
 }
 
 static size_t bytes_of(const struct variant *variant, size_t count)

@@ -38,7 +38,8 @@ static size_t init(struct variant *variants, const struct options *options)
 		variants[n] = peers[n];
 	variants[n++] = (struct variant){ .name = "bulkmm",
 					  .run = stamp_run,
-					  .backend = bmm_backend(BMM_STAMP) };
+					  .backend = bmm_backend_default(
+						  BMM_STAMP) };
 	for (i = 0; i < bmm_backends_nr && i < BACKENDS_MAX; i++) {
 		if (!bmm_backend_can(bmm_backends[i], BMM_STAMP))
 			continue;
@@ -57,7 +58,7 @@ static size_t init(struct variant *variants, const struct options *options)
 static void describe(size_t count)
 {
 	printf("\"pages\": %zu, \"backend\": \"%s\"", count,
-	       bmm_backend(BMM_STAMP)->name);
+	       bmm_backend_default(BMM_STAMP)->name);
 }
 
 static size_t bytes_of(const struct variant *variant, size_t count)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The table of backends, and which of them is in force for each operation.
+ * The table of backends.
  *
  * The last backend of the table that has an operation, and that the CPU
- * supports, is the default for it; so the order holds per operation, not
- * between backends that share none. REP STOSQ stands before ordinary stores
- * because a CPU without ERMS may take it word by word.
+ * supports, is the default for it until something is measured; so the order
+ * holds per operation, not between backends that share none. REP STOSQ stands
+ * before ordinary stores because a CPU without ERMS may take it word by word.
  */
 #include "backends.h"
 
@@ -22,11 +22,8 @@ const struct bmm_backend *const bmm_backends[] = {
 
 const size_t bmm_backends_nr = sizeof(bmm_backends) / sizeof(bmm_backends[0]);
 
-/*
- * NULL: no name forced, and not looked for yet. Pointers, so that they can
- * change under a reader.
- */
-static const struct bmm_backend *forced[BMM_OPS], *fastest[BMM_OPS];
+/* NULL: not looked for yet. */
+static const struct bmm_backend *fastest[BMM_OPS];
 
 static bool same_name(const char *backend, const char *name, size_t len)
 {
@@ -116,43 +113,4 @@ const struct bmm_backend *bmm_backend_default(enum bmm_op op)
 		__atomic_store_n(&fastest[op], found, __ATOMIC_RELAXED);
 	}
 	return found;
-}
-
-/**
- * bmm_backend() - the backend in force: the selected one, else the default
- * @op: the operation, below BMM_OPS
- *
- * A caller that uses the backend's own drain keeps this pointer: the
- * selection may change between its stores and its drain.
- *
- * Return: a backend, never NULL.
- */
-const struct bmm_backend *bmm_backend(enum bmm_op op)
-{
-	const struct bmm_backend *chosen = __atomic_load_n(&forced[op],
-							   __ATOMIC_RELAXED);
-
-	return chosen ? chosen : bmm_backend_default(op);
-}
-
-/**
- * bmm_backend_select() - force a backend by name
- * @op:   the operation, below BMM_OPS
- * @name: one of the names in bmm_backends, not necessarily terminated
- * @len:  its length in bytes; 0 goes back to the default
- *
- * Return: 0, or -BMM_EINVAL if there is no such backend here for @op (the one
- * in force stays).
- */
-int bmm_backend_select(enum bmm_op op, const char *name, size_t len)
-{
-	const struct bmm_backend *found = NULL;
-
-	if (len) {
-		found = bmm_backend_find(op, name, len);
-		if (!found)
-			return -BMM_EINVAL;
-	}
-	__atomic_store_n(&forced[op], found, __ATOMIC_RELAXED);
-	return 0;
 }

@@ -19,6 +19,9 @@ extern const struct bmm_backend bmm_arm64_stnp;
 extern const struct bmm_backend bmm_arm64_dczva;
 #endif
 
+/* Of backends whose stores are ordinary ones on an ordered architecture. */
+void bmm_no_drain(void);
+
 /* The one whose drain serves every backend of this architecture. */
 #ifdef __x86_64__
 #define BMM_DRAINS_ALL bmm_x86_movnti

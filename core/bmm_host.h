@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * All that the core needs of its host: fixed-width types, an ordinary memory
- * copy and fill, what the CPU has, and what to do about a broken promise in a
- * debug build. Nothing else in core/ includes a header from outside core/.
+ * copy and fill, a clock, what the CPU has, and what to do about a broken
+ * promise in a debug build. Nothing else in core/ but the public bulkmm.h
+ * includes a header from outside core/.
  */
 #ifndef BMM_HOST_H
 #define BMM_HOST_H
 
 #ifdef __KERNEL__
 #include <linux/bug.h>
+#include <linux/ktime.h>
+#include <linux/numa.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/types.h>
 #define bmm_memcpy(dst, src, len)   memcpy(dst, src, len)
@@ -32,6 +36,28 @@
 #define bmm_assert(promise) bmm_host_broken(!(promise))
 #else
 #define bmm_assert(promise) ((void)(0 && (promise)))
+#endif
+
+/*
+ * bmm_host_clock():    ns of a steady clock, which may be read anywhere
+ * bmm_host_node():     memory node of an operation's destination; negative
+ *                      if not known, or not worth asking for so few bytes
+ * bmm_host_switches(): changes when the caller has been off its CPU
+ * bmm_host_turn():     counts the calls of this thread
+ */
+#ifdef __KERNEL__
+#define bmm_host_clock()	ktime_get_mono_fast_ns()
+#define bmm_host_node(dst, len) NUMA_NO_NODE
+#define bmm_host_switches()	(current->nvcsw + current->nivcsw)
+#define bmm_host_turn()		0U
+#else
+uint64_t bmm_host_clock(void);
+int bmm_host_node(const void *dst, size_t len);
+#define bmm_host_switches() 0UL
+/* Initial-exec: a call for the address would cost as much as is saved. */
+extern __thread unsigned int bmm_host_turns
+	__attribute__((__tls_model__("initial-exec")));
+#define bmm_host_turn()	    (bmm_host_turns++)
 #endif
 
 /*
@@ -95,10 +121,5 @@ static inline size_t bmm_host_zva_block(void)
 
 /* Records are foreign objects (struct page): words of them may alias. */
 typedef uint64_t __attribute__((__may_alias__)) bmm_word;
-/* So may a list of pointers that is read as numbers. */
-typedef unsigned long __attribute__((__may_alias__)) bmm_address;
-
-#define BMM_EINVAL  22 /* a value or geometry out of its documented range */
-#define BMM_EUNLIKE 61 /* learned records do not follow one layout */
 
 #endif

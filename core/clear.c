@@ -4,7 +4,23 @@
  * around the cache takes less than half the time if nobody looks at the memory
  * soon, and costs up to three times as much if it is used at random at once.
  */
-#include "bmm.h"
+#include "turn.h"
+
+static void in_turns(char *p, size_t len, enum bmm_op op)
+{
+	int node = bmm_host_node(p, len);
+	size_t left = len, n;
+	struct bmm_turn turn;
+
+	for (; left; left -= n, p += n) {
+		n = bmm_turn_begin(&turn, op, len, left, node);
+		if (op == BMM_CLEAR)
+			turn.backend->clear(p, n);
+		else
+			turn.backend->clear_streaming(p, n);
+		bmm_turn_end(&turn, n);
+	}
+}
 
 /**
  * bmm_clear() - zero memory that is used at once
@@ -15,8 +31,14 @@
  */
 void bmm_clear(void *dst, size_t len)
 {
-	if (len)
-		bmm_backend(BMM_CLEAR)->clear(dst, len);
+	const struct bmm_backend *backend = bmm_turn_quick(BMM_CLEAR, len);
+
+	if (!len)
+		return;
+	if (backend)
+		backend->clear(dst, len);
+	else
+		in_turns(dst, len, BMM_CLEAR);
 }
 
 /**
@@ -29,10 +51,15 @@ void bmm_clear(void *dst, size_t len)
  */
 void bmm_clear_streaming(void *dst, size_t len)
 {
-	const struct bmm_backend *backend = bmm_backend(BMM_CLEAR_STREAMING);
+	const struct bmm_backend *backend = bmm_turn_quick(BMM_CLEAR_STREAMING,
+							   len);
 
 	if (!len)
 		return;
+	if (!backend) {
+		in_turns(dst, len, BMM_CLEAR_STREAMING);
+		return;
+	}
 	backend->clear_streaming(dst, len);
 	backend->drain();
 }

@@ -12,6 +12,8 @@
 
 #include "bmm.h"
 
+#define BMM_EUNLIKE 61 /* learned records do not follow one layout */
+
 #define BMM_LAYOUT_HEADS 8U /* records before the repeating one */
 #define BMM_LEARN_UNITS	 3U /* two give the steps, the third proves them */
 

@@ -42,6 +42,19 @@ size_t bmm_run_length_step(const bmm_address *item, size_t n, unsigned long step
 }
 
 /**
+ * bmm_run_length() - length of the physically contiguous run that starts an
+ *                    array
+ * @pfns: page frame numbers
+ * @n:    how many
+ *
+ * Return: as bmm_run_length_step().
+ */
+size_t bmm_run_length(const bmm_address *pfns, size_t n)
+{
+	return bmm_run_length_step(pfns, n, 1);
+}
+
+/**
  * bmm_run_length_get() - as bmm_run_length(), for PFNs that are not an array
  * @get: returns PFN @i, for @i below @n; asked in ascending order, once each,
  *       and for one PFN behind the run if there is one

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Images of records, and stamping them with the backend in force. */
-#include "bmm.h"
+/* Images of records, and stamping them. */
+#include "turn.h"
 
 static bool image_valid(const struct bmm_image *image)
 {
@@ -56,6 +56,29 @@ void bmm_image_at(struct bmm_image *out, const struct bmm_image *image,
 		out->word[w] = image->word[w] + n * image->step[w];
 }
 
+/* Whole records, at least one. */
+static size_t records_in(size_t bytes, size_t size)
+{
+	return bytes < size ? 1 : bytes / size;
+}
+
+static void in_turns(char *p, const struct bmm_image *image, size_t count)
+{
+	size_t whole = count * image->size, done = 0, n;
+	int node = bmm_host_node(p, whole);
+	struct bmm_image at = *image;
+	struct bmm_turn turn;
+
+	for (; done < count; done += n, p += n * image->size) {
+		bmm_image_at(&at, image, done);
+		n = bmm_turn_begin(&turn, BMM_STAMP, whole,
+				   (count - done) * image->size, node);
+		n = records_in(n, image->size);
+		turn.backend->stamp(p, &at, n);
+		bmm_turn_end(&turn, n * image->size);
+	}
+}
+
 /**
  * bmm_stamp() - write @count records that follow from one image
  * @dst:   first record, 8-byte aligned; written in ascending order, and not
@@ -77,10 +100,16 @@ void bmm_image_at(struct bmm_image *out, const struct bmm_image *image,
  */
 int bmm_stamp(void *dst, const struct bmm_image *image, size_t count)
 {
+	const struct bmm_backend *backend;
+
 	if (!count)
 		return 0;
 	if (!image_valid(image) || (uintptr_t)dst % 8)
 		return -BMM_EINVAL;
-	bmm_backend(BMM_STAMP)->stamp(dst, image, count);
+	backend = bmm_turn_quick(BMM_STAMP, count * image->size);
+	if (backend)
+		backend->stamp(dst, image, count);
+	else
+		in_turns(dst, image, count);
 	return 0;
 }

@@ -14,11 +14,6 @@ static bool supported(void)
 
 BMM_X86_STAMP("movq")
 
-static void copy(void *dst, const void *src, size_t len)
-{
-	bmm_memcpy(dst, src, len);
-}
-
 static void clear_lines(char *line, size_t len)
 {
 	const uint64_t zero[8] = { 0 };
@@ -35,17 +30,12 @@ static void clear(void *dst, size_t len)
 	bmm_x86_clear(dst, len, clear_lines);
 }
 
-static void drain(void)
-{
-}
-
 const struct bmm_backend bmm_x86_plain = {
 	.name = "plain",
 	.flags = BMM_CACHED,
 	.supported = supported,
 	.stamp = stamp,
-	.copy = copy,
 	.clear = clear,
 	.clear_streaming = clear,
-	.drain = drain,
+	.drain = bmm_no_drain,
 };

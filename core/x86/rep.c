@@ -72,26 +72,22 @@ static void clear_q(void *dst, size_t len)
 	bmm_memset(dst, 0, (len - head) % 8);
 }
 
-static void drain(void)
-{
-}
-
 const struct bmm_backend bmm_x86_rep_b = {
 	.name = "rep-b",
-	.flags = BMM_CACHED,
+	.flags = BMM_CACHED | BMM_LENGTHY,
 	.supported = erms,
 	.copy = copy_b,
 	.clear = clear_b,
 	.clear_streaming = clear_b,
-	.drain = drain,
+	.drain = bmm_no_drain,
 };
 
 const struct bmm_backend bmm_x86_rep_q = {
 	.name = "rep-q",
-	.flags = BMM_CACHED,
+	.flags = BMM_CACHED | BMM_LENGTHY,
 	.supported = always,
 	.copy = copy_q,
 	.clear = clear_q,
 	.clear_streaming = clear_q,
-	.drain = drain,
+	.drain = bmm_no_drain,
 };

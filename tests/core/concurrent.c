@@ -2,7 +2,7 @@
 /*
  * All public operations from several threads while another one changes the
  * selections, to be run under ThreadSanitizer. Each thread has memory of its
- * own: what they share is the table of backends and what is in force.
+ * own: what they share is what is forced, and the choosers.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "bmm.h"
 
 #define THREADS 4
-#define ROUNDS	3000
-#define BYTES	4096U
+#define ROUNDS	600
+#define BYTES	65536U /* choosers of a short class, which all threads share */
 
 struct worker {
 	pthread_t thread;

@@ -72,8 +72,22 @@ ffi.cdef(
     bool bmm_backend_can(const struct bmm_backend *, int);
     const struct bmm_backend *bmm_backend_find(int, const char *, size_t);
     const struct bmm_backend *bmm_backend_default(int);
-    const struct bmm_backend *bmm_backend(int);
+    const struct bmm_backend *bmm_backend_serving(int, size_t, int);
     int bmm_backend_select(int, const char *, size_t);
+    size_t bmm_backend_list(int, size_t, char *, size_t);
+    struct bmm_turn {
+        const struct bmm_backend *backend;
+        void *chooser;
+        unsigned int candidate;
+        const struct bmm_backend **slot;
+        uint64_t begun;
+        unsigned long switches;
+    };
+    size_t bmm_turn_begin(struct bmm_turn *, int, size_t, size_t, int);
+    void bmm_turn_end(struct bmm_turn *, size_t);
+    int bmm_host_node(const void *, size_t);
+    uint64_t bmm_host_clock(void);
+    size_t bmm_run_length(const unsigned long *, size_t);
     int bmm_image_init(struct bmm_image *, const void *, const void *, size_t);
     void bmm_image_at(struct bmm_image *, const struct bmm_image *, uint64_t);
     int bmm_stamp(void *, const struct bmm_image *, size_t);
@@ -142,6 +156,11 @@ def backend_names(op: Op | None = None) -> list[str]:
         for b in every
         if (b.supported() if op is None else lib.bmm_backend_can(b, op))
     ]
+
+
+def serving(op: Op, length: int = 1 << 20, node: int = -1) -> Any:
+    """Return the backend that does such an operation now."""
+    return core().bmm_backend_serving(op, length, node)
 
 
 def backend(name: str, op: Op) -> Any:

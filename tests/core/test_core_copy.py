@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from corelib import Guarded, Op, backend, backend_names, core, ffi, in_child
+from corelib import Guarded, Op, backend, backend_names, core, ffi, in_child, serving
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,7 +82,7 @@ def test_no_bytes_need_no_memory() -> None:
 def test_public_entry_uses_the_forced_backend(name: str) -> None:
     lib, memory = core(), Guarded(1)
     assert lib.bmm_backend_select(Op.COPY, name.encode(), len(name)) == 0
-    assert lib.bmm_backend(Op.COPY) == backend(name, Op.COPY)
+    assert serving(Op.COPY) == backend(name, Op.COPY)
     lib.bmm_copy_streaming(memory.at(64), b"abcdefgh" * 9, 72)
     lib.bmm_drain()
     memory.check(64, b"abcdefgh" * 9)

@@ -16,6 +16,7 @@ from corelib import (
     in_child,
     record_bytes,
     records_bytes,
+    serving,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -78,13 +79,13 @@ def test_agrees_with_the_generic_reference(
 def test_public_entry_uses_the_forced_backend(name: str) -> None:
     lib, memory = core(), Guarded()
     assert lib.bmm_backend_select(Op.STAMP, name.encode(), len(name)) == 0
-    assert lib.bmm_backend(Op.STAMP) == backend(name, Op.STAMP)
+    assert serving(Op.STAMP) == backend(name, Op.STAMP)
     words = list(range(1, 9))
     assert lib.bmm_stamp(memory.at(64), image(words, [0] * 8), 3) == 0
     lib.bmm_drain()
     memory.check(64, record_bytes(words) * 3)
     assert lib.bmm_backend_select(Op.STAMP, b"", 0) == 0
-    assert lib.bmm_backend(Op.STAMP) == lib.bmm_backend_default(Op.STAMP)
+    assert serving(Op.STAMP) == lib.bmm_backend_default(Op.STAMP)
 
 
 def test_the_guard_works() -> None:

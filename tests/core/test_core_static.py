@@ -10,7 +10,16 @@ import signal
 import subprocess
 
 import pytest
-from corelib import NATIVE, SANITIZE, THREADS, core, meson
+from corelib import (
+    NATIVE,
+    SANITIZE,
+    THREADS,
+    Op,
+    backend,
+    backend_names,
+    core,
+    meson,
+)
 
 X86 = platform.machine() == "x86_64"
 needs_x86 = pytest.mark.skipif(
@@ -116,8 +125,11 @@ def test_streaming_copy_of_fixed_sizes_does_not_loop() -> None:
 def test_streaming_drain_is_a_fence_and_the_plain_one_is_none() -> None:
     for name in ("movnti", "clzero"):
         assert "sfence" in instructions(f"core_x86_{name}.c.o")["drain"]
-    for name in ("plain", "rep"):
-        assert "sfence" not in instructions(f"core_x86_{name}.c.o")["drain"]
+    assert "sfence" not in instructions("core_generic_generic.c.o")["bmm_no_drain"]
+    for name in ("generic", "plain", "rep-q", "rep-b"):
+        if name in backend_names(Op.CLEAR):
+            drain = backend(name, Op.CLEAR).drain
+            assert drain == backend("generic", Op.CLEAR).drain
 
 
 @needs_x86

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The choosers of all operations, and the backends as their candidates.
+ *
+ * The candidates of an operation are the backends of the table that can, in
+ * its order.
+ */
+#include "turn.h"
+
+#define get(p)	  __atomic_load_n(p, __ATOMIC_RELAXED)
+#define set(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+
+#define ASKED (1U << 31) /* in able[]: the CPU has been asked */
+
+struct bmm_quick bmm_quick[BMM_OPS];
+
+static struct bmm_chooser choosers[BMM_CHOOSE_KEYS];
+static uint32_t able[BMM_OPS]; /* bit i: backend i can */
+
+static uint32_t who_can(enum bmm_op op)
+{
+	uint32_t mask = get(&able[op]);
+	size_t i;
+
+	if (mask)
+		return mask;
+	for (i = 0; i < bmm_backends_nr; i++)
+		if (bmm_backend_can(bmm_backends[i], op))
+			mask |= 1U << i;
+	set(&able[op], mask | ASKED);
+	return mask | ASKED;
+}
+
+/*
+ * Candidate number @k, or NULL if there are not so many; the number of
+ * candidates goes to @nr.
+ */
+static const struct bmm_backend *candidate(enum bmm_op op, unsigned int k,
+					   unsigned int *nr)
+{
+	const struct bmm_backend *found = NULL;
+	uint32_t mask = who_can(op);
+	size_t i;
+
+	*nr = 0;
+	for (i = 0; i < bmm_backends_nr; i++)
+		if (mask >> i & 1 && (*nr)++ == k)
+			found = bmm_backends[i];
+	return found;
+}
+
+/* Who does an operation that nobody measures. */
+static void whole_by(struct bmm_turn *turn, enum bmm_op op,
+		     const struct bmm_backend *forced)
+{
+	turn->chooser = NULL;
+	turn->backend = forced;
+	if (!forced) {
+		turn->backend = bmm_backend_default(op);
+		set(&bmm_quick[op].tiny, turn->backend);
+	}
+}
+
+/**
+ * bmm_turn_begin() - who does the next part of an operation, and how much
+ * @turn:  result
+ * @op:    the operation, below BMM_OPS
+ * @whole: bytes of all of it: the chooser is that of such lengths
+ * @left:  bytes that are left to do, at least 1
+ * @node:  memory node of the destination; negative if not known
+ *
+ * A clock runs until bmm_turn_end(): begin late, end early.
+ *
+ * Return: bytes to do, 1 to @left. A caller may do fewer (whole records,
+ * bounded latency) if it says so to bmm_turn_end(), or more.
+ */
+size_t bmm_turn_begin(struct bmm_turn *turn, enum bmm_op op, size_t whole,
+		      size_t left, int node)
+{
+	const struct bmm_backend *forced = get(&bmm_quick[op].forced);
+	unsigned int class = bmm_choose_class(whole), nr;
+	struct bmm_chooser *c;
+	size_t n;
+
+	if (forced || whole < BMM_TURN_MIN) {
+		whole_by(turn, op, forced);
+		return left;
+	}
+	c = &choosers[bmm_choose_key(op, whole, node)];
+	if (!get(&c->nr)) {
+		candidate(op, 0, &nr);
+		bmm_chooser_init(c, nr);
+	}
+	turn->chooser = c;
+	turn->candidate = bmm_choose_next(c);
+	turn->backend = candidate(op, turn->candidate, &nr);
+	turn->slot = &bmm_quick[op].chosen[class];
+	n = bmm_choose_chunk(c, turn->candidate, left);
+	turn->switches = bmm_host_switches();
+	turn->begun = bmm_host_clock();
+	return n;
+}
+
+/* What short operations take from now on, until another one is due. */
+static void note(const struct bmm_turn *turn)
+{
+	bool settled = bmm_choose_settled(turn->chooser) &&
+		       bmm_choose_best(turn->chooser) == turn->candidate;
+	const struct bmm_backend *noted = settled ? turn->backend : NULL;
+
+	/* Written when it changes: other CPUs read this line all the time. */
+	if (get(turn->slot) != noted)
+		set(turn->slot, noted);
+}
+
+/**
+ * bmm_turn_end() - drain, and learn how long it took
+ * @turn:  from bmm_turn_begin()
+ * @bytes: how much was done
+ *
+ * What was interrupted by another task is not counted, where the host knows.
+ */
+void bmm_turn_end(struct bmm_turn *turn, size_t bytes)
+{
+	turn->backend->drain();
+	if (!turn->chooser)
+		return;
+	if (turn->switches == bmm_host_switches())
+		bmm_choose_feed(turn->chooser, turn->candidate, bytes,
+				bmm_host_clock() - turn->begun);
+	note(turn);
+}
+
+/**
+ * bmm_turn_forget() - measure again
+ * @op: the operation, below BMM_OPS
+ *
+ * For every length and every node.
+ */
+void bmm_turn_forget(enum bmm_op op)
+{
+	unsigned int class, node;
+	size_t len;
+
+	for (class = 0; class < BMM_CHOOSE_CLASSES; class++) {
+		len = 1UL << (13 + 2 * class); /* in the middle of it */
+		set(&bmm_quick[op].chosen[class], NULL);
+		for (node = 0; node < BMM_CHOOSE_NODES; node++)
+			bmm_choose_reset(
+				&choosers[bmm_choose_key(op, len, (int)node)]);
+	}
+}
+
+/**
+ * bmm_backend_serving() - who would do an operation now
+ * @op:   the operation, below BMM_OPS
+ * @len:  its length in bytes
+ * @node: memory node of its destination; negative if not known
+ *
+ * Return: the forced backend, else the best by what was measured, else the
+ * fastest guess; never NULL.
+ */
+const struct bmm_backend *bmm_backend_serving(enum bmm_op op, size_t len,
+					      int node)
+{
+	const struct bmm_backend *backend = get(&bmm_quick[op].forced);
+	const struct bmm_chooser *c = &choosers[bmm_choose_key(op, len, node)];
+	unsigned int nr;
+
+	if (!backend && len >= BMM_TURN_MIN && get(&c->nr))
+		backend = candidate(op, bmm_choose_best(c), &nr);
+	return backend ? backend : bmm_backend_default(op);
+}
