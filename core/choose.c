@@ -135,11 +135,11 @@ unsigned int bmm_choose_next(struct bmm_chooser *c)
 	if (!nr)
 		return 0;
 	if (forced)
-		return in_range(forced - 1, nr);
+		return some_of(forced - 1, nr);
 	set(&c->clock, get(&c->clock) + 1);
 	if (!winner)
-		return in_range(bmm_race_next(c, nr), nr);
-	return in_range(contender(c, nr, in_range(winner - 1, nr)), nr);
+		return some_of(bmm_race_next(c, nr), nr);
+	return some_of(contender(c, nr, some_of(winner - 1, nr)), nr);
 }
 
 /* @n bytes of @left, but no rest of a quarter or less. */
@@ -235,7 +235,7 @@ void bmm_choose_feed(struct bmm_chooser *c, unsigned int candidate,
 	if (sample < COST_MIN)
 		return;
 	if (winner) {
-		take_in(c, nr, candidate, in_range(winner - 1, nr), sample);
+		take_in(c, nr, candidate, some_of(winner - 1, nr), sample);
 	} else {
 		bmm_samples_add(&c->candidate[candidate], sample);
 		bmm_race_feed(c, nr);
@@ -281,7 +281,7 @@ unsigned int bmm_choose_best(const struct bmm_chooser *c)
 		return 0;
 	if (!best)
 		best = get(&c->winner);
-	return best ? in_range(best - 1, nr) : bmm_race_leader(c, nr, nr);
+	return best ? some_of(best - 1, nr) : bmm_race_leader(c, nr, nr);
 }
 
 /**

@@ -29,7 +29,7 @@ static inline uint32_t cost(const struct bmm_chooser *c, unsigned int k)
 	return known ? known : UNKNOWN;
 }
 
-static inline unsigned int in_range(unsigned int k, unsigned int nr)
+static inline unsigned int some_of(unsigned int k, unsigned int nr)
 {
 	return k < nr ? k : nr - 1;
 }

@@ -50,18 +50,6 @@ static size_t list_modes(const struct bmm_path *path, char *buf, size_t size)
 	return at;
 }
 
-static size_t list_backends(const struct bmm_path *path, char *buf, size_t size)
-{
-	const struct bmm_backend *chosen = bmm_path_backend(path);
-	size_t at = 0, i;
-
-	for (i = 0; i < bmm_backends_nr; i++)
-		if (bmm_backend_can(bmm_backends[i], path->op))
-			at = add_choice(buf, size, at, bmm_backends[i]->name,
-					bmm_backends[i] == chosen);
-	return at;
-}
-
 static ssize_t mode_show(struct bmm_path *path, unsigned int reason, char *buf)
 {
 	size_t at = list_modes(path, buf, PAGE_SIZE);
@@ -78,31 +66,27 @@ static ssize_t mode_store(struct bmm_path *path, const char *buf, size_t len)
 	return mode < 0 ? mode : len;
 }
 
+/* In brackets: the one that serves the longest requests. */
 static ssize_t backend_show(struct bmm_path *path, unsigned int reason,
 			    char *buf)
 {
-	size_t at = list_backends(path, buf, PAGE_SIZE);
+	size_t at = bmm_backend_list(path->op, SIZE_MAX, buf, PAGE_SIZE);
 
 	return sysfs_emit_at(buf, at, "\n") + at;
 }
 
-/* "fastest" gives the choice back to bulkmm. */
+/* "fastest" gives the choice back to bulkmm, which measures anew. */
 static ssize_t backend_store(struct bmm_path *path, const char *buf, size_t len)
 {
-	const struct bmm_backend *found = NULL;
 	int name = strcspn(buf, "\n");
-	char valid[64];
+	char valid[96];
 
-	if (!sysfs_streq(buf, "fastest")) {
-		found = bmm_backend_find(path->op, buf, name);
-		if (!found) {
-			list_backends(path, valid, sizeof(valid));
-			pr_err("%s: unknown backend '%.*s': valid are fastest %s\n",
-			       path->name, min(name, 16), buf, valid);
-			return -EINVAL;
-		}
+	if (!name || bmm_backend_select(path->op, buf, name)) {
+		bmm_backend_list(path->op, SIZE_MAX, valid, sizeof(valid));
+		pr_err("%s: unknown backend '%.*s': valid are fastest %s\n",
+		       path->name, min(name, 16), buf, valid);
+		return -EINVAL;
 	}
-	WRITE_ONCE(path->forced, found);
 	return len;
 }
 

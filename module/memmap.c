@@ -20,6 +20,7 @@
 #include <linux/static_call.h>
 
 #include "../core/learn.h"
+#include "../core/turn.h"
 #include "compat/compat.h"
 #include "faults.h"
 #include "memmap.h"
@@ -149,20 +150,31 @@ static unsigned long learned_end(const struct bringup *b)
 	return b->pfn + (b->learn << b->order);
 }
 
+static u64 stamped_bytes(const struct bringup *b, unsigned long units)
+{
+	return (u64)units * b->geometry.records * b->geometry.record;
+}
+
 /*
- * Units are written a section at a time. The task may be preempted anywhere,
- * and migrate: a context switch drains the CPU it leaves.
+ * Units are written at most a section at a time, each part by the backend that
+ * the chooser names. The task may be preempted anywhere, and migrate: a context
+ * switch drains the CPU it leaves.
  */
-static void stamp_units(const struct bringup *b, const struct bmm_layout *layout,
-			const struct bmm_backend *backend)
+static void stamp_units(const struct bringup *b, const struct bmm_layout *layout)
 {
 	unsigned long step = max(PAGES_PER_SECTION >> b->order, 1UL);
+	size_t whole = stamped_bytes(b, b->units - b->learn);
+	size_t per_unit = stamped_bytes(b, 1), bytes;
+	int node = zone_to_nid(b->zone);
+	struct bmm_turn turn;
 	unsigned long unit, n;
 
 	for (unit = b->learn; unit < b->units; unit += n) {
-		n = min(step, b->units - unit);
-		bmm_layout_stamp(layout, backend, first_page(b), unit, n);
-		backend->drain();
+		bytes = bmm_turn_begin(&turn, BMM_STAMP, whole,
+				       (b->units - unit) * per_unit, node);
+		n = clamp(bytes / per_unit, 1UL, min(step, b->units - unit));
+		bmm_layout_stamp(layout, turn.backend, first_page(b), unit, n);
+		bmm_turn_end(&turn, n * per_unit);
 		bmm_fault_delay();
 		cond_resched();
 	}
@@ -188,26 +200,22 @@ static void spoil(const struct bringup *b)
 		((u8 *)pfn_to_page(learned_end(b) - 1))[8] ^= 0x10;
 }
 
-static u64 stamped_bytes(const struct bringup *b)
+static void account(const struct bringup *b, u64 ns)
 {
-	return (u64)(b->units - b->learn) * b->geometry.records *
-	       b->geometry.record;
-}
-
-static void account(const struct bringup *b, u64 ns, const char *backend)
-{
-	u64 bytes = stamped_bytes(b);
+	u64 bytes = stamped_bytes(b, b->units - b->learn);
+	const struct bmm_backend *backend = bmm_backend_serving(
+		BMM_STAMP, bytes, zone_to_nid(b->zone));
 
 	atomic64_inc(&bmm_memmap.hits);
 	atomic64_add(bytes, &bmm_memmap.bytes);
 	atomic64_add(ns, &bmm_memmap.ns);
-	trace_memmap(b->pfn, b->end - b->pfn, b->order, bytes, ns, backend);
+	trace_memmap(b->pfn, b->end - b->pfn, b->order, bytes, ns,
+		     backend->name);
 }
 
 /* Serves the whole request, or nothing and returns the reason. */
 static int by_the_range(const struct bringup *b)
 {
-	const struct bmm_backend *backend = bmm_path_backend(&bmm_memmap);
 	struct bmm_layout *layout __free(kfree) = NULL;
 	u64 begin = ktime_get_ns();
 
@@ -223,9 +231,9 @@ static int by_the_range(const struct bringup *b)
 			b->pfn, layout->differs);
 		return REASON_UNVERIFIED;
 	}
-	stamp_units(b, layout, backend);
+	stamp_units(b, layout);
 	set_pageblocks(b);
-	account(b, ktime_get_ns() - begin, backend->name);
+	account(b, ktime_get_ns() - begin);
 	return -1;
 }
 

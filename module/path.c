@@ -126,16 +126,3 @@ void bmm_path_exit(struct bmm_path *path)
 	synchronize_rcu_tasks();
 	free_percpu(path->inflight);
 }
-
-/**
- * bmm_path_backend() - the backend for the next operation
- * @path: the path
- *
- * Return: the forced one, else the default; never NULL.
- */
-const struct bmm_backend *bmm_path_backend(const struct bmm_path *path)
-{
-	const struct bmm_backend *forced = READ_ONCE(path->forced);
-
-	return forced ? forced : bmm_backend_default(path->op);
-}

@@ -39,7 +39,6 @@ struct bmm_attribute {
  *               rare that even those left to the original are counted
  * @mode:        enum bmm_mode; read once per call
  * @op:          what its backend is chosen for
- * @forced:      backend the user chose, or NULL for the default
  * @reasons:     names of the fallback counters, up to the first NULL
  * @hits:        requests served by the range
  * @bytes:       bytes those requests stamped
@@ -56,7 +55,6 @@ struct bmm_path {
 	unsigned long off_from;
 	enum bmm_mode mode;
 	enum bmm_op op;
-	const struct bmm_backend *forced;
 	const char *reasons[BMM_REASONS];
 	atomic64_t hits;
 	atomic64_t bytes;
@@ -74,7 +72,6 @@ int bmm_path_init(struct bmm_path *path, enum bmm_mode mode);
 void bmm_path_exit(struct bmm_path *path);
 int bmm_path_set_mode(struct bmm_path *path, enum bmm_mode mode);
 long bmm_path_inflight(const struct bmm_path *path);
-const struct bmm_backend *bmm_path_backend(const struct bmm_path *path);
 
 /*
  * Brackets of a handler. Between them the module's text cannot go away; what
