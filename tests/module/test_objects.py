@@ -30,7 +30,6 @@ pytestmark = pytest.mark.vm
 ADDRESS_FILES = ("symbols.o", "hook.o", "memmap.o")
 INDIRECT = {
     "bmm_hook_attach": 1,  # hook->set_original()
-    "bmm_memmap_handler": 1,  # backend->drain()
 }
 THUNK = re.compile(r"__x86_indirect_thunk|\b(?:call|jmp)\s+\*")
 SIMD = re.compile(r"%[xyz]mm\d")
