@@ -62,6 +62,8 @@ struct bmm_candidate {
  * @trial:  candidate + 1 on trial against the winner, or 0
  * @armed:  candidate + 1 that the next chunk goes to, or 0
  * @lengthy: whether the one on trial gets a long chunk
+ * @long_mask: who may be far faster in long chunks; see bmm_choose_lengthy()
+ * @long_due: who of them has not had a long chunk yet
  * @cursor: whose turn it was
  * @clock:  work done: chunks, or MiB where chunks are larger
  * @due:    when the next re-trial is
@@ -76,6 +78,8 @@ struct bmm_chooser {
 	uint8_t trial;
 	uint8_t armed;
 	uint8_t lengthy;
+	uint8_t long_mask;
+	uint8_t long_due;
 	uint8_t cursor;
 	uint32_t clock;
 	uint32_t due;
@@ -104,6 +108,7 @@ static inline unsigned int bmm_choose_class(size_t len)
 unsigned int bmm_choose_key(enum bmm_op op, size_t len, int node);
 
 int bmm_chooser_init(struct bmm_chooser *c, unsigned int candidates_nr);
+void bmm_choose_lengthy(struct bmm_chooser *c, unsigned int mask);
 void bmm_choose_reset(struct bmm_chooser *c);
 int bmm_choose_force(struct bmm_chooser *c, unsigned int candidate);
 

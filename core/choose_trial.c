@@ -11,7 +11,9 @@
 #define TRIAL_SAMPLES 5U
 #define SLOW	      4U /* times slower than the best: leave out a turn */
 #define SHUN_MAX      4U /* turns */
-#define BRIEF_TURNS   7U /* see choose.c on long chunks */
+/* A trial in the middle of an operation makes its long chunks short ones. */
+#define GAP_LONG    (8 * GAP_MAX)
+#define BRIEF_TURNS 7U /* see choose.c on long chunks */
 
 /* Ask the next rival after so much work. */
 void bmm_trial_in(struct bmm_chooser *c, uint32_t gap)
@@ -42,6 +44,8 @@ void bmm_trial_crown(struct bmm_chooser *c, unsigned int nr, unsigned int k,
 	set(&c->trial, 0);
 	set(&c->armed, 0);
 	bmm_trial_in(c, gap < GAP_MIN ? GAP_MIN : gap);
+	if (get(&c->long_due))
+		set(&c->due, get(&c->clock) + 2);
 }
 
 /* What was measured in other times does not count in a trial. */
@@ -66,8 +70,37 @@ static bool may_be_long(struct bmm_chooser *c, unsigned int k,
 	return !brief;
 }
 
-/* It is time: the rival whose turn it is; rarer after every full circle. */
-void bmm_trial_begin(struct bmm_chooser *c, unsigned int nr, unsigned int winner)
+/* Who is due for the first long chunk, and comes close; @nr if nobody. */
+static unsigned int long_rival(struct bmm_chooser *c, unsigned int nr,
+			       unsigned int winner)
+{
+	unsigned int due = get(&c->long_due), k;
+
+	for (k = 0; k < nr; k++) {
+		if (!(due >> k & 1))
+			continue;
+		due &= ~(1U << k);
+		if (k != winner && 8ULL * cost(c, k) <= 11ULL * cost(c, winner))
+			break;
+	}
+	set(&c->long_due, (uint8_t)(k < nr ? due : 0));
+	return k;
+}
+
+static void try_long(struct bmm_chooser *c, unsigned int nr, unsigned int winner)
+{
+	unsigned int k = long_rival(c, nr, winner);
+
+	if (k < nr) {
+		try(c, k, true);
+		/* Room for all of its chunks: they count by the MiB. */
+		set(&c->due, get(&c->clock) + GAP_MAX);
+	} else {
+		bmm_trial_in(c, get(&c->gap));
+	}
+}
+
+static void try_next(struct bmm_chooser *c, unsigned int nr, unsigned int winner)
 {
 	unsigned int k = get(&c->cursor), n, shun;
 	uint32_t gap = get(&c->gap);
@@ -89,6 +122,15 @@ void bmm_trial_begin(struct bmm_chooser *c, unsigned int nr, unsigned int winner
 	bmm_trial_in(c, gap);
 }
 
+/* It is time: the rival whose turn it is; rarer after every full circle. */
+void bmm_trial_begin(struct bmm_chooser *c, unsigned int nr, unsigned int winner)
+{
+	if (get(&c->long_due))
+		try_long(c, nr, winner);
+	else
+		try_next(c, nr, winner);
+}
+
 /*
  * A sample of the one on trial has come. It must be better than the winner
  * every time, so that chance alone does not switch, and by a margin in all.
@@ -101,10 +143,13 @@ void bmm_trial_feed(struct bmm_chooser *c, unsigned int nr, unsigned int k,
 	if (bmm_samples_newest(&c->candidate[k], 0) >= best) {
 		set(&c->trial, 0);
 		shun_if_slow(c, k, winner);
+		if (get(&c->long_due))
+			set(&c->due, get(&c->clock) + 2);
 	} else if (get(&c->candidate[k].samples) < TRIAL_SAMPLES) {
 		set(&c->armed, (uint8_t)(k + 1));
 	} else if (rival + rival / 16 < best) {
-		bmm_trial_crown(c, nr, k, get(&c->gap) / 8);
+		bmm_trial_crown(c, nr, k,
+				get(&c->lengthy) ? GAP_LONG : get(&c->gap) / 8);
 	} else {
 		set(&c->trial, 0);
 	}

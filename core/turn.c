@@ -49,6 +49,22 @@ static const struct bmm_backend *candidate(enum bmm_op op, unsigned int k,
 	return found;
 }
 
+/* From this class on (16 MiB), a cache may be too small for an operation. */
+#define LONG_CLASS 6U
+
+static void start(struct bmm_chooser *c, enum bmm_op op, unsigned int class)
+{
+	const struct bmm_backend *backend;
+	unsigned int nr, k, lengthy = 0;
+
+	for (k = 0; (backend = candidate(op, k, &nr)); k++)
+		if (backend->flags & BMM_LENGTHY)
+			lengthy |= 1U << k;
+	bmm_chooser_init(c, nr);
+	if (class >= LONG_CLASS)
+		bmm_choose_lengthy(c, lengthy);
+}
+
 /* Who does an operation that nobody measures. */
 static void whole_by(struct bmm_turn *turn, enum bmm_op op,
 		     const struct bmm_backend *forced)
@@ -87,10 +103,8 @@ size_t bmm_turn_begin(struct bmm_turn *turn, enum bmm_op op, size_t whole,
 		return left;
 	}
 	c = &choosers[bmm_choose_key(op, whole, node)];
-	if (!get(&c->nr)) {
-		candidate(op, 0, &nr);
-		bmm_chooser_init(c, nr);
-	}
+	if (!get(&c->nr))
+		start(c, op, class);
 	turn->chooser = c;
 	turn->candidate = bmm_choose_next(c);
 	turn->backend = candidate(op, turn->candidate, &nr);

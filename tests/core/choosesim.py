@@ -31,6 +31,7 @@ ffi.cdef(
     """
     unsigned bmm_choose_key(unsigned, size_t, int);
     int bmm_chooser_init(void *, unsigned);
+    void bmm_choose_lengthy(void *, unsigned);
     void bmm_choose_reset(void *);
     int bmm_choose_force(void *, unsigned);
     unsigned bmm_choose_next(void *);
@@ -123,7 +124,9 @@ class Run:
     op: int = GIB  # what the caller is asked to do at a time
     noise: Callable[[random.Random], float] = one
     stall: Callable[[int, int], float] = lambda _k, _i: 1.0
-    lengthy: tuple[int, float] = (-1, 0)  # one, and its rate from 48 MiB on
+    lengthy: tuple[int, float] = (-1, 0)  # one, and its rate in long chunks
+    known: int = 0  # who is announced to be like that, as a mask
+    long: int = 48 * MIB  # what is a long chunk to it
     seed: int = 1
     done: int = 0
     took: float = 0
@@ -136,18 +139,20 @@ class Run:
         self.random = random.Random(self.seed)  # noqa: S311 - no secret
         self.chooser = Chooser(len(self.rates(0)))
         self.chunks = [0] * len(self.rates(0))
+        if self.known:
+            lib().bmm_choose_lengthy(self.chooser.at, self.known)
 
     def piece(self, left: int) -> int:
         """Do one chunk: without noise for the account, with it for the chooser."""
         chooser, rates = self.chooser, list(self.rates(self.done))
-        if self.op >= 48 * MIB and self.lengthy[1]:
+        if self.op >= self.long and self.lengthy[1]:
             ideal = max(*rates, self.lengthy[1])
         else:
             ideal = max(rates)
         k = chooser.next()
         size = chooser.chunk(k, left)
         assert 0 < size <= left
-        if size >= 48 * MIB and k == self.lengthy[0]:
+        if size >= self.long and k == self.lengthy[0]:
             rates[k] = self.lengthy[1]
         time = size / rates[k] * self.stall(k, self.chunks[k])
         self.log.append((k, size))

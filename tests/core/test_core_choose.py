@@ -14,7 +14,7 @@ def test_calibration_begins_with_the_fastest_guess_and_asks_all() -> None:
     run = steady(*REAL).work()
     assert run.log[:4] == [(k, 256 * KIB) for k in (3, 2, 1, 0)]
     longest = max(size for _, size in run.log)
-    assert 64 * MIB <= longest <= 160 * MIB
+    assert 48 * MIB <= longest <= 160 * MIB
 
 
 def test_long_operation_calibrates_in_longer_chunks() -> None:

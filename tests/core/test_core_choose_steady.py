@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from choosesim import GIB, KIB, MIB, REAL, steady
+from choosesim import GIB, KIB, MIB, REAL, lib, steady
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,6 +64,46 @@ def test_faster_only_in_long_chunks(rates: Sequence[float], op: int) -> None:
     assert run.lost <= 2
     assert run.chooser.best() == slow
     assert steady(*rates, op=2 * MIB, lengthy=(slow, 44)).work(5 * GIB).lost <= 0.5
+
+
+@pytest.mark.parametrize("op", [32 * MIB, 64 * MIB, 256 * MIB, GIB, 4 * GIB])
+@pytest.mark.parametrize("rates", [(15, 18.9), (19, 15, 15), (12, 15, 20)])
+def test_found_at_once_where_it_is_announced(rates: Sequence[float], op: int) -> None:
+    """A cache of 32 MiB: whole operations of this size count, no part of one."""
+    slow = rates.index(15)
+    how: dict[str, Any] = {"lengthy": (slow, 44), "known": 1 << slow, "long": 32 * MIB}
+    run = steady(*rates, op=op, **how).work(max(op, GIB))
+    assert run.chooser.best() == slow
+    assert run.work(4 * GIB).lost <= 1
+    assert run.chooser.best() == slow
+
+
+@pytest.mark.parametrize("op", [*SIZES, 64 * MIB, 4 * GIB])
+@pytest.mark.parametrize("rates", [*MACHINES, (51, 51.5, 70), (70, 51)])
+def test_announced_in_vain(rates: Sequence[float], op: int) -> None:
+    for k in range(len(rates)):
+        run = steady(*rates, op=op, known=1 << k)
+        for _ in range(2):
+            assert run.work(max(op, GIB)).lost <= 3
+            assert run.chooser.best() == rates.index(70)
+        if op >= 32 * MIB:
+            assert run.work(16 * GIB).lost <= 0.8
+
+
+def test_who_is_far_slower_gets_no_long_chunk() -> None:
+    run = steady(15, 70, known=1).work(4 * GIB)
+    assert max(size for k, size in run.log if k == 0) <= 8 * MIB
+
+
+def test_reset_tries_again() -> None:
+    run = steady(15, 18.9, op=32 * MIB, lengthy=(0, 44), known=1).work()
+    for _ in range(2):
+        run.log.clear()
+        run.work(16 * GIB)
+        lib().bmm_choose_reset(run.chooser.at)
+    run.log.clear()
+    run.work()
+    assert max(size for k, size in run.log if k == 0) == 32 * MIB
 
 
 def test_retrials_are_rare() -> None:
