@@ -28,6 +28,12 @@ SUITE = "trixie"
 SUITES = (SUITE, f"{SUITE}-updates", f"{SUITE}-backports")
 SPACE = 2_500_000_000  # root, two kernels with headers, and what is built
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+# qemu-user is 465 MB of static emulators, one for each kind of CPU
+DPKG_OPTIONS = (
+    "path-exclude=/usr/bin/qemu-*",
+    "path-include=/usr/bin/qemu-aarch64",
+    "path-include=/usr/bin/qemu-system-x86_64",
+)
 # what the host's apt needs to reach its mirror, the root's apt needs too
 APT_OPTIONS = (
     "Acquire::Check-Valid-Until",
@@ -126,15 +132,20 @@ def _mmdebstrap(to: Path, mirror: str, keyring: Path | None) -> list[str]:
     argv = [*child.ALONE, "--mount-proc", "mmdebstrap", "--mode=root"]
     argv += ["--variant=apt", "--skip=cleanup/apt/lists"]
     argv += [f"--aptopt={option}" for option in _apt_options()]
+    argv += [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
     argv += [f"--keyring={keyring}"] if keyring else []
     argv += [f"--include={','.join(packages())}", SUITE, str(to)]
     return argv + [f"deb {mirror} {suite} main" for suite in SUITES]
 
 
+def of(cache: Path) -> Root:
+    """Return the root for this package list, which need not exist yet."""
+    return Root(cache / f"root-{content_key([PACKAGES], *SUITES, *DPKG_OPTIONS)}")
+
+
 def ensure(cache: Path, progress: Progress) -> Root:
     """Return the root, made now if the cache has none for this package list."""
-    key = content_key([PACKAGES], *SUITES)
-    root = Root(cache / f"root-{key}")
+    root = of(cache)
     for left in cache.glob("*.part"):  # of a run that was killed
         shutil.rmtree(left)
     if root.path.is_dir():

@@ -11,14 +11,20 @@ from functools import cache
 import pytest
 from corelib import ROOT, meson
 
+from bulkmm.lab import root
+from bulkmm.lab.paths import cache_dir
+
 CROSS = ROOT / "build" / "aarch64"
-QEMU = ("qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu")
+# of the lab's root, for Debian 12's own does not know MOPS; linked statically
+QEMU = str(root.of(cache_dir()).path / "usr/bin/qemu-aarch64")
+LIBRARIES = "/usr/aarch64-linux-gnu"
 OBJDUMP = "aarch64-linux-gnu-objdump"
-TOOLS = ("aarch64-linux-gnu-gcc", OBJDUMP, QEMU[0])
+TOOLS = ("aarch64-linux-gnu-gcc", OBJDUMP, QEMU)
 
 pytestmark = pytest.mark.skipif(
     not all(shutil.which(tool) for tool in TOOLS),
-    reason="needs a cross compiler and QEMU for arm64: scripts/setup",
+    reason="needs a cross compiler and QEMU for arm64: "
+    "scripts/setup tests, bulkmm lab prepare",
 )
 
 STREAMING = ("stnp", "dczva")
@@ -36,7 +42,7 @@ def run(program: str, cpu: str) -> list[str]:
     """Run a program on such a CPU, and return what it says."""
     build()
     done = subprocess.run(
-        [*QEMU, "-cpu", cpu, str(CROSS / program)],
+        [QEMU, "-L", LIBRARIES, "-cpu", cpu, str(CROSS / program)],
         check=False,
         capture_output=True,
         text=True,
