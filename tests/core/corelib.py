@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import faulthandler
+import json
 import os
 import subprocess
 import sys
@@ -22,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "build" / "native"
 SANITIZE = ROOT / "build" / "sanitize"
 THREADS = ROOT / "build" / "threads"
+CORPUS = ROOT / "tests" / "core" / "corpus"
+FUZZ_TARGETS = ("clear", "copy", "learn", "run", "stamp")
 
 EINVAL, EUNLIKE = -22, -61
 HEADS, UNITS = 8, 3
@@ -129,6 +132,15 @@ def meson(build: Path, *options: str, compiler: str = "", target: str = "") -> N
             step, check=False, capture_output=True, text=True, env=environment
         )
         assert not done.returncode, done.stdout + done.stderr
+
+
+def kept_inputs(target: str, to: Path) -> list[Path]:
+    """Write the kept inputs of a fuzz target as files, and return these."""
+    texts = json.loads((CORPUS / f"{target}.json").read_text())
+    files = [to / f"kept-{n}" for n in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        file.write_bytes(bytes.fromhex(text))
+    return files
 
 
 @cache

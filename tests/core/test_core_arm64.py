@@ -7,12 +7,16 @@ import re
 import shutil
 import subprocess
 from functools import cache
+from typing import TYPE_CHECKING
 
 import pytest
-from corelib import ROOT, meson
+from corelib import FUZZ_TARGETS, ROOT, kept_inputs, meson
 
 from bulkmm.lab import root
 from bulkmm.lab.paths import cache_dir
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CROSS = ROOT / "build" / "aarch64"
 # of the lab's root, for Debian 12's own does not know MOPS; linked statically
@@ -27,6 +31,12 @@ pytestmark = pytest.mark.skipif(
     "scripts/setup tests, bulkmm lab prepare",
 )
 
+OLD = ("generic", "stp", "stnp", "dczva")
+# Blocks of DC ZVA of 64 bytes, of 256, and the most that QEMU has.
+CPUS = {"cortex-a57": OLD, "a64fx": OLD, "max": OLD}
+on_every_cpu = pytest.mark.parametrize("cpu", CPUS)
+MADE = 5000  # inputs for each fuzz target
+
 STREAMING = ("stnp", "dczva")
 VECTOR = re.compile(r"\b[bhsdqv]\d+(?:\.\w+)?\b")
 BRANCH = re.compile(r"(?:bl?|b\.\w+|cbn?z|tbn?z)\s")  # to addresses such as b0
@@ -38,11 +48,11 @@ def build() -> None:
     meson(CROSS, "--cross-file", str(ROOT / "cross" / "aarch64.ini"))
 
 
-def run(program: str, cpu: str) -> list[str]:
+def run(program: str, cpu: str, *arguments: str) -> list[str]:
     """Run a program on such a CPU, and return what it says."""
     build()
     done = subprocess.run(
-        [QEMU, "-L", LIBRARIES, "-cpu", cpu, str(CROSS / program)],
+        [QEMU, "-L", LIBRARIES, "-cpu", cpu, str(CROSS / program), *arguments],
         check=False,
         capture_output=True,
         text=True,
@@ -85,17 +95,39 @@ def vector_uses(code: list[str]) -> list[str]:
     return [s for s in code if VECTOR.search(s) and not BRANCH.match(s)]
 
 
-# Blocks of DC ZVA of 64 bytes, of 256, and the most that QEMU has.
-@pytest.mark.parametrize("cpu", ["cortex-a57", "a64fx", "max"])
+def nothing_wrong(cpu: str) -> list[str]:
+    """Return what a program says that tries all backends such a CPU has."""
+    return [f"{name}: 0 wrong" for name in CPUS[cpu]]
+
+
+@on_every_cpu
 def test_every_backend_writes_what_generic_c_writes(cpu: str) -> None:
     *backends, total = run("bmm-guarded", cpu)
-    names = ("generic", "stp", "stnp", "dczva")
-    assert backends == [f"{name}: 0 wrong" for name in names]
+    assert backends == nothing_wrong(cpu)
     assert int(total.split()[0]) > 100000
 
 
-def test_the_exercise_finds_nothing() -> None:
-    assert run("bmm-exercise", "max")[-1] == "dczva: 0 wrong"
+@on_every_cpu
+def test_the_exercise_finds_nothing(cpu: str) -> None:
+    assert run("bmm-exercise", cpu) == nothing_wrong(cpu)
+
+
+@on_every_cpu
+def test_threads_that_change_the_selection(cpu: str) -> None:
+    assert run("bmm-concurrent", cpu) == ["0 wrong"]
+
+
+def test_no_backend_cuts_a_length() -> None:
+    assert run("bmm-large", "max") == nothing_wrong("max")
+
+
+@on_every_cpu
+@pytest.mark.parametrize("target", FUZZ_TARGETS)
+def test_models(target: str, cpu: str, tmp_path: Path) -> None:
+    """The models of the fuzz targets, on their kept inputs and on made ones."""
+    kept = [str(file) for file in kept_inputs(target, tmp_path)]
+    said = run(f"replay-{target}", cpu, str(MADE), *kept)
+    assert said == [f"{len(kept)} kept, {MADE} made: all held"]
 
 
 def test_no_object_uses_a_vector_register() -> None:

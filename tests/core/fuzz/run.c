@@ -24,7 +24,7 @@ static void runs(struct input *in)
 {
 	size_t n = (size_t)take(in, 1) % (ITEMS + 1), i;
 	unsigned long step = take(in, 1) % 2 ? 1 : (unsigned long)take(in, 8);
-	unsigned long *item = malloc((n + 1) * sizeof(*item));
+	unsigned long *item = calloc(n + 1, sizeof(*item));
 	unsigned long now = (unsigned long)take(in, 8);
 	size_t odd = (size_t)take(in, 1);
 
