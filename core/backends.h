@@ -17,6 +17,7 @@ extern const struct bmm_backend bmm_x86_clzero;
 extern const struct bmm_backend bmm_arm64_stp;
 extern const struct bmm_backend bmm_arm64_stnp;
 extern const struct bmm_backend bmm_arm64_dczva;
+extern const struct bmm_backend bmm_arm64_mops;
 #endif
 
 /* Of backends whose stores are ordinary ones on an ordered architecture. */

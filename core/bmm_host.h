@@ -64,6 +64,12 @@ extern __thread unsigned int bmm_host_turns
  * bmm_host_has() - whether the CPU has a feature a backend needs. The kernel
  * asks its own tests, which know of boot parameters and errata too. CPUID
  * leaves a virtual machine for its host and back: ask rarely.
+ *
+ * On arm64 the ID registers are the kernel's, and say what a CPU has, not what
+ * the kernel has enabled; a process is told that in its auxiliary vector, of
+ * all CPUs together. MOPS enabled for processes is not yet MOPS for the kernel:
+ * before Linux 6.13 it has no do_el1_mops(), and dies if an instruction is
+ * continued on a CPU that keeps its state in another form.
  */
 #if defined(__KERNEL__) && defined(__x86_64__)
 #include <asm/cpufeature.h>
@@ -95,6 +101,23 @@ static inline bool bmm_host_has(enum bmm_cpu feature)
 	if (feature == BMM_CPU_ERMS)
 		return bmm_cpuid_ebx(7) >> 9 & 1;
 	return bmm_cpuid_ebx(0x80000008) & 1;
+}
+#elif defined(__KERNEL__) && defined(__aarch64__)
+#include <asm/cpufeature.h>
+#include <linux/version.h>
+#define BMM_CPU_MOPS ARM64_HAS_MOPS
+#define bmm_host_has(feature)                              \
+	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0) && \
+	 cpus_have_final_cap(feature))
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
+enum bmm_cpu {
+	BMM_CPU_MOPS = 43, /* the bit of AT_HWCAP2 */
+};
+
+static inline bool bmm_host_has(enum bmm_cpu feature)
+{
+	return getauxval(AT_HWCAP2) >> feature & 1;
 }
 #endif
 

@@ -33,11 +33,13 @@ pytestmark = pytest.mark.skipif(
 
 OLD = ("generic", "stp", "stnp", "dczva")
 # Blocks of DC ZVA of 64 bytes, of 256, and the most that QEMU has.
-CPUS = {"cortex-a57": OLD, "a64fx": OLD, "max": OLD}
+CPUS = {"cortex-a57": OLD, "a64fx": OLD, "max": (*OLD, "mops")}
 on_every_cpu = pytest.mark.parametrize("cpu", CPUS)
 MADE = 5000  # inputs for each fuzz target
 
 STREAMING = ("stnp", "dczva")
+SET = [f"set{part}{{}} [x0]!, x1!, xzr" for part in "pme"]
+COPY = [f"cpyf{part}n [x0]!, [x1]!, x2!" for part in "pme"]
 VECTOR = re.compile(r"\b[bhsdqv]\d+(?:\.\w+)?\b")
 BRANCH = re.compile(r"(?:bl?|b\.\w+|cbn?z|tbn?z)\s")  # to addresses such as b0
 ORDINARY_STORE = re.compile(r"st(?!np\b)\w+\s(?!.*\[sp\b)|(?:bl?|br)\s.*<mem")
@@ -133,7 +135,7 @@ def test_models(target: str, cpu: str, tmp_path: Path) -> None:
 def test_no_object_uses_a_vector_register() -> None:
     build()
     objects = sorted(p.name for p in (CROSS / "libbmmcore.a.p").glob("*.o"))
-    assert len(objects) >= 11
+    assert len(objects) >= 12
     for obj in objects:
         for name, lines in instructions(obj).items():
             assert not vector_uses(lines), f"{obj}, {name}"
@@ -148,6 +150,19 @@ def test_streaming_backend_has_no_ordinary_store(name: str) -> None:
         # what cannot be streamed is handed to memcpy, as a tail call
         stores = [s for s in ordinary_stores(code) if not s.endswith("<memcpy>")]
         assert function == "clear_edge" or not stores, function
+
+
+def test_mops_are_three_instructions_and_nothing_else() -> None:
+    """No edges, so no stores of another kind; the hint where it streams."""
+    wanted = {
+        "clear": [line.format("") for line in SET],
+        "clear_streaming": [line.format("n") for line in SET],
+        "copy": COPY,
+    }
+    for name, code in wanted.items():
+        found = backend("mops")[name]
+        assert found[: len(code) + 1] == [*code, "ret"], name
+        assert set(found[len(code) + 1 :]) <= {"nop"}, name  # up to the next one
 
 
 def test_streaming_stamp_has_no_ordinary_store_and_no_stack() -> None:
@@ -168,7 +183,7 @@ def test_image_stays_in_registers() -> None:
 
 
 def test_streaming_drain_is_a_barrier_for_stores() -> None:
-    for name in ("stp", *STREAMING):
+    for name in ("stp", *STREAMING, "mops"):
         assert backend(name)["bmm_arm64_drain"][:2] == ["dmb ishst", "ret"]
 
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * FEAT_MOPS (Armv8.8): SETP, SETM, SETE fill memory and CPYFP, CPYFM, CPYFE
+ * copy it forward, any length at any alignment, in portions the CPU knows to
+ * be good for it: no edges are written any other way. Ordered as ordinary
+ * stores are.
+ *
+ * The three must follow each other. Interrupted, they go on from registers and
+ * flags, which say how far they came and are therefore changed; on a CPU that
+ * keeps them in another form, the kernel goes back to the first of the three.
+ *
+ * The forms with N carry the hint of STNP, that nothing of it is used again
+ * soon: in CPYF..N for the source as well, as the other copies have it.
+ */
+#include "../backends.h"
+#include "lines.h"
+
+static bool supported(void)
+{
+	return bmm_host_has(BMM_CPU_MOPS);
+}
+
+#define SET(hint)                          \
+	".arch_extension mops\n\t"         \
+	"setp" hint " [%0]!, %1!, xzr\n\t" \
+	"setm" hint " [%0]!, %1!, xzr\n\t" \
+	"sete" hint " [%0]!, %1!, xzr"
+
+static void clear(void *dst, size_t len)
+{
+	__asm__ volatile(SET("") : "+r"(dst), "+r"(len) : : "memory", "cc");
+}
+
+static void clear_streaming(void *dst, size_t len)
+{
+	__asm__ volatile(SET("n") : "+r"(dst), "+r"(len) : : "memory", "cc");
+}
+
+static void copy(void *dst, const void *src, size_t len)
+{
+	__asm__ volatile(".arch_extension mops\n\t"
+			 "cpyfpn [%0]!, [%1]!, %2!\n\t"
+			 "cpyfmn [%0]!, [%1]!, %2!\n\t"
+			 "cpyfen [%0]!, [%1]!, %2!"
+			 : "+r"(dst), "+r"(src), "+r"(len)
+			 :
+			 : "memory", "cc");
+}
+
+const struct bmm_backend bmm_arm64_mops = {
+	.name = "mops",
+	.flags = BMM_CACHED,
+	.supported = supported,
+	.copy = copy,
+	.clear = clear,
+	.clear_streaming = clear_streaming,
+	.drain = bmm_arm64_drain,
+};
