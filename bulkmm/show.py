@@ -19,6 +19,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     show.add_argument("results", nargs="+", type=Path, metavar="FILE")
     show.add_argument("--markdown", action="store_true", help="as a Markdown table")
     show.add_argument("--brief", action="store_true", help="Markdown, main rows only")
+    show.add_argument(
+        "--full", action="store_true", help="a row for every median and its interval"
+    )
     show.set_defaults(run=run_show)
 
 
@@ -28,7 +31,7 @@ def run_show(args: argparse.Namespace) -> int:
 
     documents = [Document.read(path) for path in args.results]
     if args.markdown or args.brief:
-        print(table.markdown(*documents, brief=args.brief), end="")
+        print(table.markdown(*documents, brief=args.brief, full=args.full), end="")
     else:
-        table.print_documents(documents)
+        table.print_documents(documents, full=args.full)
     return Exit.OK

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from bulkmm import published
+from bulkmm import grid, published
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,12 +28,13 @@ BRIEF = (
     "off",
     "on",
 )
-WIDTH = 80  # where the output is no terminal
+WIDTH, GRID_WIDTH = 80, 96  # where the output is no terminal
 TIMES, DASH = "\N{MULTIPLICATION SIGN}", "\N{EN DASH}"
 SAFE_RET = (
     "rebuild-saferet: the same loop, returning as kernels do that mitigate "
     "speculative return stack overflow; this machine's kernel"
 )
+NO_PMEM = "libpmem2 is left out: it was not there when the bench program was built."
 EMULATED = (
     "TCG: ratios are of emulated work, no hardware figures; caches and memory "
     "bandwidth are not emulated."
@@ -138,10 +139,14 @@ def _notes(ratios: Iterable[Ratio]) -> list[str]:
     return [f"{r.scenario}: {r.base} / {r.variant}: {factor(r)}" for r in ratios]
 
 
-def parts(document: Document) -> list[Part]:
-    """Return the parts of a document's table, one per scenario, in order."""
+def parts(document: Document, *, full: bool = True) -> list[Part]:
+    """Return the parts of a document's table, one per scenario, in order.
+
+    Without ``full`` those are left out that a grid shows.
+    """
     scenarios = dict.fromkeys(result.scenario for result in document.results)
-    return [_part(document, scenario) for scenario in scenarios]
+    in_grids = {} if full else grid.kinds(document)
+    return [_part(document, s) for s in scenarios if grid.kind(s) not in in_grids]
 
 
 def footnotes(document: Document) -> list[str]:
@@ -156,6 +161,7 @@ def footnotes(document: Document) -> list[str]:
     said = DASH.join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
     kernel = guest.get("kernel") or machine.get("kernel", "unknown")
     lines = [f"{where(document)}: {name}; kernel {kernel}; n = {said}."]
+    lines += _bench_lines(document.run)
     if document.checks:
         passed = sum(check.ok for check in document.checks)
         lines.append(f"Checks passed: {passed} of {len(document.checks)}.")
@@ -168,19 +174,29 @@ def footnotes(document: Document) -> list[str]:
     return lines
 
 
+def _bench_lines(run: dict[str, Any]) -> list[str]:
+    """Return what a native run says of its memory and its peers."""
+    lines = []
+    if "huge_bytes" in run and run.get("bytes"):
+        share = min(1, run["huge_bytes"] / run["bytes"])
+        lines.append(f"Memory in huge pages: {share:.0%}.")
+    if any(name.endswith("libpmem2") and not run[name] for name in run):
+        lines.append(NO_PMEM)
+    return lines
+
+
 LEGEND = "~ not proven: Mann-Whitney above 5 %, or the interval contains 1."
 
 
-def _empty_table() -> Table:
+def _empty_table(headings: Iterable[str], numeric: Iterable[str]) -> Table:
     from rich import box  # noqa: PLC0415 - keeps --help fast
     from rich.table import Table  # noqa: PLC0415
 
     shown = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
-    for heading in HEADINGS:
-        numeric = heading in ("n", "GB/s")
-        first = heading == HEADINGS[0]
-        justify: Literal["left", "right"] = "right" if numeric else "left"
-        shown.add_column(heading, justify=justify, no_wrap=first)
+    numeric = set(numeric)
+    for i, heading in enumerate(headings):
+        justify: Literal["left", "right"] = "right" if heading in numeric else "left"
+        shown.add_column(heading, justify=justify, no_wrap=not i)
     return shown
 
 
@@ -194,24 +210,52 @@ def screen(console: Console | None = None) -> Console:
     return console
 
 
-def print_documents(documents: list[Document], console: Console | None = None) -> None:
-    """Print one table of several documents."""
-    console = screen(console)
-    shown = _empty_table()
-    found = [part for document in documents for part in parts(document)]
+def _print_grid(console: Console, held: grid.Grid) -> None:
+    # Hyphens are where a long name of a variant may be broken.
+    names = [held.headings[0], *(h.replace("-", "-\n") for h in held.headings[1:])]
+    shown = _empty_table(names, names[1:] if held.numeric else ())
+    for row in held.rows:
+        shown.add_row(*row)
+    console.print(shown)
+    console.print()
+
+
+def _print_parts(console: Console, found: list[Part]) -> None:
+    shown = _empty_table(HEADINGS, ("n", "GB/s"))
     for part in found:
         shown.add_row(f"[bold]{part.title.partition(':')[0]}[/bold]")
         for row in part.rows:
             shown.add_row(*row.cells(), end_section=row is part.rows[-1])
     console.print(shown)
-    for line in _lines_under(documents, found):
+
+
+def print_documents(
+    documents: list[Document], console: Console | None = None, *, full: bool = False
+) -> None:
+    """Print one table of several documents.
+
+    Many scenarios of one kind are printed as grids, unless all is asked for.
+    """
+    console = screen(console)
+    found = [part for document in documents for part in parts(document, full=full)]
+    compact = [] if full else [g for one in documents for g in grid.grids(one, factor)]
+    if compact and not console.is_terminal:
+        console.width = max(console.width, GRID_WIDTH)
+    if found or not compact:
+        _print_parts(console, found)
+    for held in compact:
+        _print_grid(console, held)
+    for line in _lines_under(documents, found, full=full):
         console.print(line, markup=False, highlight=False)
 
 
-def _lines_under(documents: list[Document], found: list[Part]) -> list[str]:
+def _lines_under(
+    documents: list[Document], found: list[Part], *, full: bool
+) -> list[str]:
     lines = [part.title for part in found if ":" in part.title]
     lines += [note for part in found for note in part.notes]
     for document in documents:
+        lines += [] if full else grid.controls(document)
         lines += footnotes(document)
     return list(dict.fromkeys([*lines, LEGEND]))
 
@@ -230,17 +274,31 @@ def _brief(part: Part) -> Part | None:
     return Part(part.title, rows, [])
 
 
-def markdown(*documents: Document, brief: bool = False) -> str:
-    """Return the same rows and lines as Markdown; ``brief``: the main ones."""
+def _markdown_grid(held: grid.Grid) -> list[str]:
+    lines = ["| " + " | ".join(held.headings) + " |"]
+    rule = "--:" if held.numeric else "---"
+    lines.append("|---" + f"|{rule}" * (len(held.headings) - 1) + "|")
+    return [*lines, *(f"| {' | '.join(row)} |" for row in held.rows), ""]
+
+
+def _markdown_parts(found: list[Part]) -> list[str]:
     lines = [
         "| scenario | " + " | ".join(HEADINGS) + " |",
         "|---|---|---|--:|--:|---|---|",
     ]
-    found = [part for document in documents for part in parts(document)]
-    if brief:
-        found = [part for whole in found if (part := _brief(whole))]
     for part in found:
         scenario = part.title.partition(":")[0]
         lines += [f"| {scenario} | {' | '.join(row.cells())} |" for row in part.rows]
-    lines += ["", *(f"{line}  " for line in _lines_under(list(documents), found))]
+    return [*lines, ""]
+
+
+def markdown(*documents: Document, brief: bool = False, full: bool = False) -> str:
+    """Return the same rows and lines as Markdown; ``brief``: the main ones."""
+    found = [part for document in documents for part in parts(document, full=full)]
+    if brief:
+        found = [part for whole in found if (part := _brief(whole))]
+    compact = [] if full else [g for one in documents for g in grid.grids(one, factor)]
+    lines = _markdown_parts(found) if found or not compact else []
+    lines += [line for held in compact for line in _markdown_grid(held)]
+    lines += [f"{line}  " for line in _lines_under(list(documents), found, full=full)]
     return "\n".join(lines).rstrip() + "\n"

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Many scenarios as grids: what is in them, what is not, and how wide they are."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from bulkmm import grid, stats, table
+from bulkmm.results import Document, Result
+
+SIZES = ("4k", "64k", "2m", "1g")
+TIMES_NS = {"glibc": 200, "glibc-again": 201, "plain": 100, "bulkmm": 50, "limit": 40}
+
+
+def arm(scenario: str, variant: str, ns: float) -> Result:
+    samples = [ns + i / 100 for i in range(11)]
+    return stats.summarise(scenario, variant, "ns", 1000, samples)
+
+
+def document(sizes: tuple[str, ...] = SIZES, accelerator: str = "native") -> Document:
+    found = Document(machine={"accelerator": accelerator})
+    for size in sizes:
+        arms = {v: arm(f"copy-{size}", v, ns) for v, ns in TIMES_NS.items()}
+        found.results += arms.values()
+        found.ratios += [
+            stats.ratio(arms[base], arms[variant])
+            for base in ("limit", "plain", "glibc")
+            for variant in ("glibc-again", "bulkmm")
+        ]
+    return found
+
+
+def factor(ratio: object) -> str:
+    return f"{getattr(ratio, 'ratio', 0):.1f}"
+
+
+def shown(width: int = 80, *, full: bool = False) -> str:
+    out = io.StringIO()
+    table.print_documents([document()], Console(file=out, width=width), full=full)
+    return out.getvalue()
+
+
+def test_throughput_of_every_variant_but_the_control() -> None:
+    rates, _ = grid.grids(document(), factor)
+    assert rates.headings == ["copy, GB/s", "glibc", "plain", "bulkmm", "limit"]
+    assert [row[0] for row in rates.rows] == [f"copy-{size}" for size in SIZES]
+    assert rates.rows[0][1:] == ["5.0", "10.0", "20.0", "25.0"]
+
+
+def test_goals_are_against_the_fastest_peer() -> None:
+    """Neither the slower one nor the bound that nobody can beat."""
+    _, best = grid.grids(document(), factor)
+    assert best.headings == ["best peer / ours", "bulkmm"]
+    assert best.rows == [[f"copy-{size}", "plain 2.0"] for size in SIZES]
+
+
+def test_control() -> None:
+    (line,) = grid.controls(document())
+    assert line.startswith("copy: A/A control glibc / glibc-again: 0 of 4 ~")
+
+
+def test_few_scenarios_keep_their_rows() -> None:
+    few = document(SIZES[:3])
+    assert not grid.grids(few, factor)
+    assert not grid.controls(few)
+    assert "copy-4k | plain | " in table.markdown(few)
+
+
+def test_emulated_results_have_no_throughput() -> None:
+    assert not grid.grids(document(accelerator="TCG"), factor)
+
+
+def test_each_cell_stands_once() -> None:
+    text = shown()
+    assert text.count("copy-4k") == 2  # its throughput, its goal
+    assert "median ms" not in text
+    assert "2.00" in text
+    assert "A/A control" in text
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= table.GRID_WIDTH
+
+
+def test_full_has_every_median_and_its_interval() -> None:
+    text = shown(full=True)
+    assert text.count("\nglibc-again ") == len(SIZES)
+    assert "GB/s " in text
+    assert "best peer" not in text
+    rows = table.markdown(document(), full=True)
+    assert rows.count("| glibc-again | ") == len(SIZES)
+
+
+def test_markdown_has_the_same_grids() -> None:
+    lines = table.markdown(document()).splitlines()
+    assert "| copy, GB/s | glibc | plain | bulkmm | limit |" in lines
+    assert "|---|--:|--:|--:|--:|" in lines
+    assert "| copy-1g | 5.0 | 10.0 | 20.0 | 25.0 |" in lines
+    assert "| best peer / ours | bulkmm |" in lines
+    assert not [line for line in lines if "median ms" in line]
