@@ -12,23 +12,31 @@
 
 /**
  * buffer_get() - memory for a subject
- * @bytes: how much
+ * @buffer:  set to present memory, aligned to a huge page, that lives as long
+ *           as the process
+ * @bytes:   how much to write
+ * @sourced: whether there is to be as much to read
  *
- * Return: @bytes of present memory, aligned to a huge page; NULL if there is
- * not enough. Lives as long as the process.
+ * A huge page before, between and behind the areas holds the guard bytes.
+ *
+ * Return: 0, or -1 if there is not enough.
  */
-void *buffer_get(size_t bytes)
+int buffer_get(struct buffer *buffer, size_t bytes, bool sourced)
 {
-	size_t room = bytes + HUGE_SIZE;
-	char *p = mmap(NULL, room, PROT_READ | PROT_WRITE,
+	size_t area = ((bytes + HUGE_SIZE - 1) & -HUGE_SIZE) + HUGE_SIZE;
+	size_t present = HUGE_SIZE + area * (sourced ? 2 : 1);
+	char *p = mmap(NULL, present + HUGE_SIZE, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
-		return NULL;
+		return -1;
 	p += -(uintptr_t)p & (HUGE_SIZE - 1);
-	madvise(p, bytes, MADV_HUGEPAGE); /* a wish: small pages do as well */
-	memset(p, 0xff, bytes);
-	return p;
+	madvise(p, present, MADV_HUGEPAGE); /* a wish: small pages do as well */
+	memset(p, POISON, present);
+	*buffer = (struct buffer){ .base = p + HUGE_SIZE,
+				   .bytes = bytes,
+				   .source = sourced ? area : 0 };
+	return 0;
 }
 
 /* How much of this process lies in huge pages; 0 if the kernel hides it. */

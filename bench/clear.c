@@ -2,7 +2,8 @@
 /*
  * The subject "clear": ways to zero memory extent by extent, each extent used
  * at once or not. The two of the core stand beside what the kernel does (REP
- * STOSB, over the extent or page by page) and what programs do (memset).
+ * STOSB, over the extent or page by page) and what programs do (memset, a loop,
+ * libpmem2).
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,13 +11,6 @@
 #include "bench.h"
 
 #define BASE_PAGE ((size_t)4096)
-/* What one sample clears, unless the extent is larger: well beyond caches. */
-#define SAMPLE ((size_t)256 << 20)
-
-struct method {
-	const char *name;
-	void (*clear)(void *dst, size_t len);
-};
 
 static void glibc(void *dst, size_t len)
 {
@@ -41,14 +35,23 @@ static void rep_stosb_4k(void *dst, size_t len)
 }
 #endif
 
-static const struct method methods[] = {
+/* The base stands twice: what differs between the two is chance. */
+static const struct variant methods[] = {
 #ifdef __x86_64__
-	{ "rep-stosb", rep_stosb },
-	{ "rep-stosb-4k", rep_stosb_4k },
+	{ .name = "rep-stosb", .clear = rep_stosb },
+	{ .name = "rep-stosb-again", .clear = rep_stosb },
+	{ .name = "rep-stosb-4k", .clear = rep_stosb_4k },
+	{ .name = "glibc", .clear = glibc },
+#else
+	{ .name = "glibc", .clear = glibc },
+	{ .name = "glibc-again", .clear = glibc },
 #endif
-	{ "glibc", glibc },
-	{ "bulkmm-cached", bmm_clear },
-	{ "bulkmm-streaming", bmm_clear_streaming },
+	{ .name = "libpmem2", .clear = pmem_clear },
+	{ .name = "plain", .clear = plain_clear },
+	{ .name = "bulkmm-cached", .clear = bmm_clear, .chooses = true },
+	{ .name = "bulkmm-streaming",
+	  .clear = bmm_clear_streaming,
+	  .chooses = true },
 };
 
 #define METHODS_NR (sizeof(methods) / sizeof(methods[0]))
@@ -63,17 +66,11 @@ static const char *const then[USES] = {
 	[USE_RANDOM] = "-then-random",
 };
 
-static size_t sample_bytes(size_t extent, size_t size)
-{
-	size_t bytes = extent > SAMPLE ? extent : SAMPLE;
-
-	return bytes < size ? bytes : size;
-}
+static bool have_pmem;
 
 static void run(const struct variant *self, void *base, size_t count)
 {
-	char *extent = base;
-	char *end = extent + sample_bytes(self->extent, count);
+	char *extent = base, *end = extent + count;
 
 	for (; extent < end; extent += self->extent) {
 		self->clear(extent, self->extent);
@@ -81,80 +78,78 @@ static void run(const struct variant *self, void *base, size_t count)
 	}
 }
 
-/* Such as "clear-2m-then-read". */
-static void name_scenario(char *name, size_t room, uint64_t extent, enum use use)
+static size_t add_scenario(struct variant *variants, const struct variant *job)
 {
-	unsigned int power = (unsigned int)__builtin_ctzll(extent) / 10;
+	size_t n = 0, i;
 
-	snprintf(name, room, "clear-%llu%c%s",
-		 (unsigned long long)(extent >> (10 * power)), "bkmgt"[power],
-		 then[use]);
+	for (i = 0; i < METHODS_NR; i++) {
+		if (methods[i].clear == pmem_clear && !have_pmem)
+			continue;
+		variants[n] = *job;
+		variants[n].name = methods[i].name;
+		variants[n].clear = methods[i].clear;
+		variants[n].chooses = methods[i].chooses;
+		n++;
+	}
+	return n;
 }
 
-static size_t add_scenario(struct variant *variants, const char *scenario,
-			   size_t extent, enum use use)
+static int uses_of(const struct options *options, uint64_t extent)
 {
-	size_t i;
-
-	for (i = 0; i < METHODS_NR; i++)
-		variants[i] = (struct variant){ .scenario = scenario,
-						.name = methods[i].name,
-						.run = run,
-						.clear = methods[i].clear,
-						.extent = extent,
-						.use = use };
-	return METHODS_NR;
+	return extent > options->used_max ? USE_NONE + 1 : USES;
 }
 
-static size_t init(struct variant *variants, const struct options *options)
+static size_t init(struct variant *variants, const struct options *options,
+		   const struct buffer *buffer)
 {
 	static char names[EXTENTS_MAX][USES][40];
+	struct variant job = { .run = run, .times = 1 };
 	size_t n = 0, i;
 	int use;
 
+	have_pmem = pmem_init(buffer);
 	for (i = 0; i < options->extents_nr; i++)
-		for (use = USE_NONE; use < USES; use++) {
+		for (use = 0; use < uses_of(options, options->extents[i]);
+		     use++) {
 			char *name = names[i][use];
-			uint64_t extent = options->extents[i];
 
-			name_scenario(name, sizeof(names[i][use]), extent,
-				      (enum use)use);
-			n += add_scenario(&variants[n], name, (size_t)extent,
-					  (enum use)use);
+			job.scenario = name;
+			job.extent = (size_t)options->extents[i];
+			job.units = extent_sample(job.extent, buffer);
+			job.use = (enum use)use;
+			extent_name(name, sizeof(names[i][use]), "clear",
+				    job.extent, then[use]);
+			n += add_scenario(&variants[n], &job);
 		}
 	return n;
 }
 
-static void describe(size_t count)
+static void describe(const struct options *options, size_t count)
 {
 	(void)count;
-	printf("\"cached\": \"%s\", \"streaming\": \"%s\"",
-	       bmm_backend_default(BMM_CLEAR)->name,
-	       bmm_backend_default(BMM_CLEAR_STREAMING)->name);
-}
-
-static size_t bytes_of(const struct variant *variant, size_t count)
-{
-	return sample_bytes(variant->extent, count);
+	printf("\"cached\": \"%s\", \"streaming\": \"%s\", \"libpmem2\": %s",
+	       options_backend(options, BMM_CLEAR),
+	       options_backend(options, BMM_CLEAR_STREAMING),
+	       have_pmem ? "true" : "false");
 }
 
 /* All bytes are zero if the first is and each equals the one before it. */
-static bool cleared(const struct variant *variant, void *base, size_t count)
+static bool cleared(const struct variant *variant, const void *base,
+		    size_t count)
 {
-	size_t bytes = sample_bytes(variant->extent, count);
 	const char *byte = base;
 
-	memset(base, 0xff, bytes);
-	variant->run(variant, base, count);
-	return !*byte && !memcmp(byte, byte + 1, bytes - 1);
+	(void)variant;
+	return !*byte && !memcmp(byte, byte + 1, count - 1);
 }
 
 const struct subject clear_subject = {
 	.name = "clear",
 	.per_unit = 1,
 	.unit = 1,
+	.by_extent = true,
+	.ops = 1U << BMM_CLEAR | 1U << BMM_CLEAR_STREAMING,
 	.init = init,
 	.describe = describe,
-	.verify = cleared,
-	.bytes = bytes_of,
+	.right = cleared,
 };

@@ -4,12 +4,14 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench.h"
 
 static const struct option known[] = {
 	{ "size", required_argument, NULL, 's' },
 	{ "extent", required_argument, NULL, 'e' },
+	{ "used-max", required_argument, NULL, 'u' },
 	{ "rounds", required_argument, NULL, 'r' },
 	{ "seed", required_argument, NULL, 'S' },
 	{ "backend", required_argument, NULL, 'b' },
@@ -54,9 +56,11 @@ static int take(struct options *options, int c)
 
 	switch (c) {
 	case 's':
-		return number(optarg, SECTION_SIZE, 1ULL << 50, &options->size);
+		return number(optarg, EXTENT_MIN, 1ULL << 50, &options->size);
 	case 'e':
 		return add_extent(options, optarg);
+	case 'u':
+		return number(optarg, 0, UINT64_MAX, &options->used_max);
 	case 'r':
 		err = number(optarg, 1, 10000, &value);
 		options->rounds = (unsigned int)value;
@@ -74,7 +78,7 @@ static int take(struct options *options, int c)
 	}
 }
 
-/* The whole of --size is cleared in extents of each length. */
+/* The whole of --size is worked on in extents of each length. */
 static int check_extents(const struct options *options)
 {
 	for (size_t i = 0; i < options->extents_nr; i++) {
@@ -103,6 +107,7 @@ int options_parse(struct options *options, int argc, char **argv)
 
 	*options = (struct options){ .subject = "memmap",
 				     .size = 100ULL << 30,
+				     .used_max = UINT64_MAX,
 				     .rounds = 15,
 				     .seed = 1 };
 	while (!err && (c = getopt_long(argc, argv, "", known, NULL)) != -1)
@@ -110,4 +115,19 @@ int options_parse(struct options *options, int argc, char **argv)
 	if (!err && optind < argc)
 		options->subject = argv[optind];
 	return err ? err : check_extents(options);
+}
+
+/**
+ * options_backend() - what is asked for
+ * @options: from options_parse()
+ * @op:      for which operation
+ *
+ * Return: the name of the forced backend, or "fastest": the core chooses.
+ */
+const char *options_backend(const struct options *options, enum bmm_op op)
+{
+	const char *name = options->backend;
+
+	return name && bmm_backend_find(op, name, strlen(name)) ? name :
+								  "fastest";
 }

@@ -19,7 +19,28 @@ if TYPE_CHECKING:
 
 QUICK_SIZE, QUICK_ROUNDS = "16G", 9
 FULL_SIZE, FULL_ROUNDS = "100G", 15
-QUICK_CLEAR_ROUNDS, FULL_CLEAR_ROUNDS = 7, 11
+QUICK_SWEEP_ROUNDS, FULL_SWEEP_ROUNDS = 9, 21  # of clear, of copy, and of all
+
+MEMMAP = (
+    "Time the ways to initialise the struct pages of a device: rebuilt one by one as "
+    "the kernel does it, copied from a template as published, stamped by bulkmm with "
+    "each backend, and the store-bandwidth limit. Interleaved in random order; every "
+    "output is verified."
+)
+CLEAR = (
+    "Time the ways to zero memory extent by extent, from 4 KiB to 1 GiB: REP STOSB "
+    "over the extent or page by page, glibc's memset, libpmem2, a plain loop, bulkmm "
+    "leaving the extent in the cache or going around it; each alone, and with every "
+    "extent read in order, written, or read in random order at once. Interleaved in "
+    "random order; every output is verified."
+)
+COPY = (
+    "Time the ways to copy memory, from 4 KiB to 1 GiB at a time: glibc's memcpy, "
+    "libpmem2, a plain loop, REP MOVSB, bulkmm; from and to memory that is in no "
+    "cache, and up to 16 MiB between the same two places over and over. Interleaved "
+    "in random order; every output is verified."
+)
+ALL = "Do memmap, clear and copy, one after the other: one table, one result."
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -28,21 +49,20 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     what = bench.add_subparsers(dest="bench", required=True, metavar="WHAT")
     _add_memmap(what)
     _add_clear(what)
+    _add_copy(what)
+    _add_all(what)
 
 
 def _add_memmap(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     memmap = what.add_parser(
         "memmap",
         help="ways to initialise the struct pages of a device",
-        description="Time the ways to initialise the struct pages of a device: "
-        "rebuilt one by one as the kernel does it, copied from a template as "
-        "published, stamped by bulkmm with each backend, and the store-bandwidth "
-        "limit. Interleaved in random order; every output is verified.",
+        description=MEMMAP,
     )
     memmap.add_argument(
         "--size", help=f"of the device; default {FULL_SIZE}, --quick {QUICK_SIZE}"
     )
-    memmap.add_argument("--backend", metavar="NAME", help="what bulkmm is to use")
+    _add_backend(memmap)
     _add_common(memmap, FULL_ROUNDS, QUICK_ROUNDS, "a smaller device, under 10 seconds")
     memmap.set_defaults(run=run_memmap)
 
@@ -51,19 +71,34 @@ def _add_clear(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     clear = what.add_parser(
         "clear",
         help="ways to zero memory, and what they cost its next user",
-        description="Time the ways to zero memory extent by extent, from 4 KiB to "
-        "1 GiB: REP STOSB over the extent or page by page, glibc's memset, bulkmm "
-        "leaving the extent in the cache or going around it; each alone, and with "
-        "every extent read in order, written, or read in random order at once. "
-        "Interleaved in random order; every output is verified.",
+        description=CLEAR,
     )
-    _add_common(
-        clear,
-        FULL_CLEAR_ROUNDS,
-        QUICK_CLEAR_ROUNDS,
-        "fewer extents, under 15 seconds",
-    )
+    _add_backend(clear)
+    _add_sweep(clear, "fewer extents, under 15 seconds")
     clear.set_defaults(run=run_clear)
+
+
+def _add_copy(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    copy = what.add_parser(
+        "copy", help="ways to copy memory, by size", description=COPY
+    )
+    _add_backend(copy)
+    _add_sweep(copy, "fewer sizes, under 10 seconds")
+    copy.set_defaults(run=run_copy)
+
+
+def _add_all(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    every = what.add_parser("all", help="all of these", description=ALL)
+    _add_sweep(every, "less of each, under 30 seconds")
+    every.set_defaults(run=run_all)
+
+
+def _add_backend(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--backend", metavar="NAME", help="what bulkmm is to use")
+
+
+def _add_sweep(parser: argparse.ArgumentParser, quick_help: str) -> None:
+    _add_common(parser, FULL_SWEEP_ROUNDS, QUICK_SWEEP_ROUNDS, quick_help)
 
 
 def _add_common(
@@ -83,34 +118,62 @@ def _rounds(args: argparse.Namespace, full: int, quick: int) -> int:
     return default if args.rounds is None else int(args.rounds)
 
 
+def _sweep_rounds(args: argparse.Namespace) -> int:
+    return _rounds(args, FULL_SWEEP_ROUNDS, QUICK_SWEEP_ROUNDS)
+
+
 def run_memmap(args: argparse.Namespace) -> int:
     """Measure the ways to write struct pages; see ``finish``."""
     from bulkmm.bench import memmap  # noqa: PLC0415 - keeps --help fast
 
-    check_file(args.json)
     size = args.size or (QUICK_SIZE if args.quick else FULL_SIZE)
     request = memmap.Request(
         size=memmap.parse_size(size),
         rounds=_rounds(args, FULL_ROUNDS, QUICK_ROUNDS),
         backend=args.backend,
     )
-    return finish(args.json, measure(request))
+    return _run(args, request.rounds, lambda seen: memmap.run_bench(request, seen))
 
 
 def run_clear(args: argparse.Namespace) -> int:
     """Measure the ways to zero memory; see ``finish``."""
     from bulkmm.bench import clear  # noqa: PLC0415 - keeps --help fast
 
-    check_file(args.json)
     request = clear.Request(
         size=clear.QUICK_SIZE if args.quick else clear.SIZE,
         extents=clear.QUICK_EXTENTS if args.quick else clear.EXTENTS,
-        rounds=_rounds(args, FULL_CLEAR_ROUNDS, QUICK_CLEAR_ROUNDS),
+        rounds=_sweep_rounds(args),
+        backend=args.backend,
     )
-    return finish(
-        args.json,
-        show_progress(request.rounds, lambda seen: clear.run_bench(request, seen)),
+    return _run(args, request.rounds, lambda seen: clear.run_bench(request, seen))
+
+
+def run_copy(args: argparse.Namespace) -> int:
+    """Measure the ways to copy memory; see ``finish``."""
+    from bulkmm.bench import copy  # noqa: PLC0415 - keeps --help fast
+
+    request = copy.Request(
+        size=copy.QUICK_SIZE if args.quick else copy.SIZE,
+        extents=copy.QUICK_EXTENTS if args.quick else copy.EXTENTS,
+        rounds=_sweep_rounds(args),
+        backend=args.backend,
     )
+    return _run(args, request.rounds, lambda seen: copy.run_bench(request, seen))
+
+
+def run_all(args: argparse.Namespace) -> int:
+    """Measure everything; see ``finish``."""
+    from bulkmm.bench import everything  # noqa: PLC0415 - keeps --help fast
+
+    request = everything.Request(rounds=_sweep_rounds(args), quick=args.quick)
+    return _run(args, request.rounds, lambda seen: everything.run_bench(request, seen))
+
+
+def _run(
+    args: argparse.Namespace, rounds: int, bench: Callable[[Seen], Document]
+) -> int:
+    check_file(args.json)
+    return finish(args.json, show_progress(rounds, bench))
 
 
 def check_file(file: Path | None) -> None:

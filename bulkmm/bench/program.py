@@ -28,11 +28,11 @@ def find() -> Path:
     return path
 
 
-def backends() -> list[str]:
-    """Return the names of the backends this CPU supports, slowest first."""
+def backends(subject: str) -> list[str]:
+    """Return the backends that serve for a subject on this CPU, slowest first."""
     try:
         done = subprocess.run(
-            [find(), "--list"], capture_output=True, text=True, check=True
+            [find(), "--list", subject], capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError) as error:
         raise BulkmmError(f"the bench program does not run: {error}") from error

@@ -27,6 +27,16 @@ def check_rounds(rounds: int) -> None:
         raise UsageError(f"{rounds} rounds: give 1 to 10000")
 
 
+def check_backend(subject: str, name: str | None) -> None:
+    """Refuse a backend that does not serve for a subject here."""
+    if name is None:
+        return
+    names = program.backends(subject)
+    if name not in names:
+        listed = ", ".join(names)
+        raise UsageError(f"no backend {name!r} here: there are {listed}")
+
+
 def check_memory(nbytes: int) -> None:
     """Refuse what does not fit into memory, before anything is started."""
     need = nbytes // 1024 + SPARE_KIB
@@ -48,9 +58,14 @@ def events(arguments: list[str], seen: Seen | None) -> list[Event]:
 
 
 def start(taken: list[Event]) -> Event:
-    """Return what the program said of the run, without the kind of event."""
+    """Return what the program said of the run, and which backends served."""
     found = next(event for event in taken if event["event"] == "start")
-    return {key: value for key, value in found.items() if key != "event"}
+    said = {key: value for key, value in found.items() if key != "event"}
+    served: dict[str, dict[str, str]] = {}
+    for event in taken:
+        if event["event"] == "served":
+            served.setdefault(event["scenario"], {})[event["op"]] = event["backend"]
+    return {**said, "served": served}
 
 
 def arms(taken: list[Event]) -> dict[tuple[str, str], Result]:

@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The bench program, built before the tests of this directory."""
+"""The bench program, built before the tests; the command that runs it."""
 
 from __future__ import annotations
 
+import json
 import os
+import platform
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+Bench = Callable[..., subprocess.CompletedProcess[str]]
+Fake = Callable[[list[dict[str, Any]], int], str]
+Build = Callable[[str, str], str]
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,10 +25,72 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="session", autouse=True)
 def _built() -> None:
     build = ROOT / "build" / "native"
-    scripts = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"}
+    environment = _with_meson()
     steps = [["meson", "compile", "-C", build]]
     if not (build / "build.ninja").exists():
         steps.insert(0, ["meson", "setup", build, ROOT])
     for step in steps:
         subprocess.run(step, check=True, env=environment, capture_output=True)
+
+
+def _with_meson() -> dict[str, str]:
+    scripts = Path(sys.executable).parent
+    return {**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"}
+
+
+@pytest.fixture(scope="session")
+def bench() -> Bench:
+    """Run ``bulkmm bench`` with these words and environment."""
+
+    def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "bulkmm.cli", "bench", *words],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, **environment},
+        )
+
+    return run
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Fake:
+    """Write a program that stands for the bench program; return its path."""
+
+    def write(lines: list[dict[str, Any]], code: int) -> str:
+        said = "\n".join(json.dumps(line) for line in lines)
+        path = tmp_path / "bench"
+        path.write_text(
+            "#!/bin/sh\n"
+            '[ "$1" = --list ] && echo generic && exit\n'
+            f"cat <<'END'\n{said}\nEND\nexit {code}\n"
+        )
+        path.chmod(0o755)
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Build:
+    """Build the bench program with a line of one of its files replaced."""
+
+    def build(file: str, edit: str) -> str:
+        old, new = edit.split(" => ")
+        source = tmp_path / "bench"
+        shutil.copytree(ROOT / "bench", source)
+        text = (source / file).read_text()
+        assert text.count(old) == 1
+        (source / file).write_text(text.replace(old, new))
+        program = tmp_path / "bmm-bench"
+        core = sorted((ROOT / "build" / "native").glob("libbmm*.a"))
+        command = ["cc", "-O2", "-D_GNU_SOURCE", "-I", ROOT / "core", "-o", program]
+        if platform.machine() in ("x86_64", "aarch64"):
+            command.append("-mgeneral-regs-only")
+        command += [*sorted(source.glob("*.c")), *core]
+        subprocess.run(command, check=True, capture_output=True)
+        return str(program)
+
+    return build

@@ -11,8 +11,10 @@
 #define SCENARIO     "memmap-stamp"
 #define BACKENDS_MAX 8
 
+/* The base stands twice: what differs between the two is chance. */
 static const struct variant peers[] = {
 	{ .name = "rebuild", .run = rebuild_run },
+	{ .name = "rebuild-again", .run = rebuild_run },
 	{ .name = "template-copy", .run = template_copy_run },
 #ifdef __x86_64__
 	{ .name = "rebuild-saferet", .run = rebuild_saferet_run },
@@ -24,13 +26,27 @@ static const struct variant peers[] = {
 
 #define PEERS_NR (sizeof(peers) / sizeof(peers[0]))
 
-/*
- * "bulkmm" takes the backend in force; its namesake among the "bulkmm:NAME"
- * is the same code a second time, so the two are an A/A control.
- */
-static size_t init(struct variant *variants, const struct options *options)
+static size_t add_backends(struct variant *variants)
 {
 	static char names[BACKENDS_MAX][32];
+	size_t n = 0, i;
+
+	for (i = 0; i < bmm_backends_nr && n < BACKENDS_MAX; i++) {
+		if (!bmm_backend_can(bmm_backends[i], BMM_STAMP))
+			continue;
+		snprintf(names[n], sizeof(names[n]), "bulkmm:%s",
+			 bmm_backends[i]->name);
+		variants[n] = (struct variant){ .name = names[n],
+						.run = stamp_run,
+						.backend = bmm_backends[i] };
+		n++;
+	}
+	return n;
+}
+
+static size_t init(struct variant *variants, const struct options *options,
+		   const struct buffer *buffer)
+{
 	size_t n, i;
 
 	(void)options;
@@ -38,41 +54,29 @@ static size_t init(struct variant *variants, const struct options *options)
 		variants[n] = peers[n];
 	variants[n++] = (struct variant){ .name = "bulkmm",
 					  .run = stamp_run,
-					  .backend = bmm_backend_default(
-						  BMM_STAMP) };
-	for (i = 0; i < bmm_backends_nr && i < BACKENDS_MAX; i++) {
-		if (!bmm_backend_can(bmm_backends[i], BMM_STAMP))
-			continue;
-		snprintf(names[i], sizeof(names[i]), "bulkmm:%s",
-			 bmm_backends[i]->name);
-		variants[n] = (struct variant){ .name = names[i],
-						.run = stamp_run,
-						.backend = bmm_backends[i] };
-		n++;
-	}
-	for (i = 0; i < n; i++)
+					  .chooses = true };
+	n += add_backends(&variants[n]);
+	for (i = 0; i < n; i++) {
 		variants[i].scenario = SCENARIO;
+		variants[i].units = buffer->bytes / sizeof(struct model_page);
+		variants[i].times = 1;
+		variants[i].extent = SECTION_PAGES * sizeof(struct model_page);
+	}
 	return n;
 }
 
-static void describe(size_t count)
+static void describe(const struct options *options, size_t count)
 {
 	printf("\"pages\": %zu, \"backend\": \"%s\"", count,
-	       bmm_backend_default(BMM_STAMP)->name);
-}
-
-static size_t bytes_of(const struct variant *variant, size_t count)
-{
-	(void)variant;
-	return count * sizeof(struct model_page);
+	       options_backend(options, BMM_STAMP));
 }
 
 const struct subject memmap_subject = {
 	.name = "memmap",
 	.per_unit = DEVICE_PAGE,
 	.unit = sizeof(struct model_page),
+	.ops = 1U << BMM_STAMP,
 	.init = init,
 	.describe = describe,
-	.verify = verify,
-	.bytes = bytes_of,
+	.right = pages_right,
 };
