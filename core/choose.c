@@ -97,6 +97,7 @@ void bmm_choose_reset(struct bmm_chooser *c)
 	set(&c->armed, 0);
 	set(&c->lengthy, 0);
 	set(&c->long_due, get(&c->long_mask));
+	set(&c->long_won, 0);
 	set(&c->cursor, 0);
 	set(&c->clock, 0);
 	bmm_trial_in(c, GAP_MIN);
@@ -200,7 +201,7 @@ size_t bmm_choose_chunk(struct bmm_chooser *c, unsigned int candidate,
 		return counted(c, part(left, LONG));
 	if (get(&c->trial) == candidate + 1 && get(&c->lengthy))
 		return counted(c, left < 2 * TRIAL_LONG ? left : TRIAL_LONG);
-	if (!get(&c->candidate[candidate].samples))
+	if (bmm_race_doubts(c, candidate))
 		return part(left, PROBE);
 	if (mib > 8)
 		mib = 8;
@@ -217,9 +218,8 @@ static void take_in(struct bmm_chooser *c, unsigned int nr, unsigned int k,
 	bmm_samples_add(candidate, sample);
 	changed = bmm_samples_cut(candidate, before);
 	if (k == winner) {
-		/* Others may have changed as well: go around soon. */
 		if (changed)
-			bmm_trial_in(c, GAP_MIN);
+			bmm_trial_changed(c, k, before);
 		bmm_trial_look_back(c, nr, winner);
 	} else if (get(&c->trial) == k + 1) {
 		bmm_trial_feed(c, nr, k, winner);

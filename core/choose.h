@@ -64,6 +64,7 @@ struct bmm_candidate {
  * @lengthy: whether the one on trial gets a long chunk
  * @long_mask: who may be far faster in long chunks; see bmm_choose_lengthy()
  * @long_due: who of them has not had a long chunk yet
+ * @long_won: whether the winner won by long chunks
  * @cursor: whose turn it was
  * @clock:  work done: chunks, or MiB where chunks are larger
  * @due:    when the next re-trial is
@@ -80,6 +81,7 @@ struct bmm_chooser {
 	uint8_t lengthy;
 	uint8_t long_mask;
 	uint8_t long_due;
+	uint8_t long_won;
 	uint8_t cursor;
 	uint32_t clock;
 	uint32_t due;

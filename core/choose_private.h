@@ -49,6 +49,7 @@ void bmm_samples_forget(struct bmm_candidate *candidate);
 
 unsigned int bmm_race_leader(const struct bmm_chooser *c, unsigned int nr,
 			     unsigned int except);
+bool bmm_race_doubts(const struct bmm_chooser *c, unsigned int k);
 unsigned int bmm_race_next(struct bmm_chooser *c, unsigned int nr);
 void bmm_race_feed(struct bmm_chooser *c, unsigned int nr);
 
@@ -59,6 +60,8 @@ void bmm_trial_begin(struct bmm_chooser *c, unsigned int nr,
 		     unsigned int winner);
 void bmm_trial_feed(struct bmm_chooser *c, unsigned int nr, unsigned int k,
 		    unsigned int winner);
+void bmm_trial_changed(struct bmm_chooser *c, unsigned int winner,
+		       uint32_t before);
 void bmm_trial_look_back(struct bmm_chooser *c, unsigned int nr,
 			 unsigned int winner);
 

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Calibration is a race in rounds. Each round hands one chunk to each candidate
- * that is still in the race; who is clearly slower drops out, at once if by a
- * factor of two. When the leader has a full window, it wins.
+ * that is still in the race; who is clearly slower drops out. When the leader
+ * has a full window, it wins.
  */
 #include "choose_private.h"
 
 #define PATIENCE 256U /* chunks of calibration, if samples never come */
 
-/* In eighths of the best: who stays in the race after so many samples. */
-static const uint8_t race_limit[BMM_CHOOSE_WINDOW] = { 0,  16, 14, 13, 12,
+/*
+ * In eighths of the best: who stays in the race after so many samples. The
+ * first one alone may be bad luck (another task, a fault): only who is eight
+ * times slower is out at once.
+ */
+static const uint8_t race_limit[BMM_CHOOSE_WINDOW] = { 0,  64, 14, 13, 12,
 						       12, 11, 11, 10 };
+#define DOUBTFUL 16 /* so slow, it gets another short chunk */
 
 /*
  * The candidate of least cost but for one. Callers list from the slowest to
@@ -42,6 +47,18 @@ static bool in_race(const struct bmm_chooser *c, unsigned int k, uint32_t best)
 	if (!n || n >= BMM_CHOOSE_WINDOW)
 		return !n;
 	return 8ULL * cost(c, k) < (uint64_t)race_limit[n] * best;
+}
+
+/* Whether so little is known of @k that it gets a short chunk. */
+bool bmm_race_doubts(const struct bmm_chooser *c, unsigned int k)
+{
+	unsigned int n = get(&c->candidate[k].samples);
+	uint32_t best;
+
+	if (n != 1 || get(&c->winner))
+		return !n;
+	best = cost(c, bmm_race_leader(c, get(&c->nr), BMM_CHOOSE_MAX));
+	return 8ULL * cost(c, k) >= (uint64_t)DOUBTFUL * best;
 }
 
 static bool race_is_over(const struct bmm_chooser *c, unsigned int nr)

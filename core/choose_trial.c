@@ -41,6 +41,7 @@ void bmm_trial_crown(struct bmm_chooser *c, unsigned int nr, unsigned int k,
 	for (i = 0; i < nr; i++)
 		shun_if_slow(c, i, k);
 	set(&c->winner, (uint8_t)(k + 1));
+	set(&c->long_won, 0);
 	set(&c->trial, 0);
 	set(&c->armed, 0);
 	bmm_trial_in(c, gap < GAP_MIN ? GAP_MIN : gap);
@@ -48,10 +49,14 @@ void bmm_trial_crown(struct bmm_chooser *c, unsigned int nr, unsigned int k,
 		set(&c->due, get(&c->clock) + 2);
 }
 
-/* What was measured in other times does not count in a trial. */
+/*
+ * What was measured in other times does not count in a trial. Against one that
+ * won by long chunks every rival gets a long one: a short one would make the
+ * rest of the operation short for the winner.
+ */
 static void try(struct bmm_chooser *c, unsigned int k, bool lengthy)
 {
-	set(&c->lengthy, lengthy);
+	set(&c->lengthy, lengthy || get(&c->long_won));
 	bmm_samples_forget(&c->candidate[k]);
 	set(&c->trial, (uint8_t)(k + 1));
 	set(&c->armed, (uint8_t)(k + 1));
@@ -131,6 +136,14 @@ void bmm_trial_begin(struct bmm_chooser *c, unsigned int nr, unsigned int winner
 		try_next(c, nr, winner);
 }
 
+static void crown_tried(struct bmm_chooser *c, unsigned int nr, unsigned int k)
+{
+	bool lengthy = get(&c->lengthy);
+
+	bmm_trial_crown(c, nr, k, lengthy ? GAP_LONG : get(&c->gap) / 8);
+	set(&c->long_won, lengthy);
+}
+
 /*
  * A sample of the one on trial has come. It must be better than the winner
  * every time, so that chance alone does not switch, and by a margin in all.
@@ -148,10 +161,23 @@ void bmm_trial_feed(struct bmm_chooser *c, unsigned int nr, unsigned int k,
 	} else if (get(&c->candidate[k].samples) < TRIAL_SAMPLES) {
 		set(&c->armed, (uint8_t)(k + 1));
 	} else if (rival + rival / 16 < best) {
-		bmm_trial_crown(c, nr, k,
-				get(&c->lengthy) ? GAP_LONG : get(&c->gap) / 8);
+		crown_tried(c, nr, k);
 	} else {
 		set(&c->trial, 0);
+	}
+}
+
+/* The winner's times have changed; its median was @before. */
+void bmm_trial_changed(struct bmm_chooser *c, unsigned int winner,
+		       uint32_t before)
+{
+	if (get(&c->long_mask) >> winner & 1 && cost(c, winner) < before) {
+		/* It won by short chunks and shows what it does in long ones. */
+		set(&c->long_won, 1);
+		bmm_trial_in(c, GAP_LONG);
+	} else {
+		/* Others may have changed as well: go around soon. */
+		bmm_trial_in(c, GAP_MIN);
 	}
 }
 

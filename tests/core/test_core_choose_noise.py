@@ -23,7 +23,7 @@ def test_noisy(noise: Callable[[random.Random], float], op: int) -> None:
     """The best is found wherever it is better by more than the noise."""
     for rates in (REAL, (12.0, 22.0, 50.0, 70.0)):
         lost = lost_over(30, rates, noise=noise, op=op)
-        assert sum(lost) / len(lost) <= 1
+        assert sum(lost) / len(lost) <= 1.2
         assert lost[-1] <= 4
 
 

@@ -34,7 +34,7 @@ SIZES = [64 * KIB, 2 * MIB, 32 * MIB, GIB]
 def test_steady(rates: Sequence[float], op: int) -> None:
     for order in (rates, rates[::-1]):
         run = steady(*order, op=op).work()
-        assert run.lost <= 1.5
+        assert run.lost <= 2
         assert run.chooser.best() == order.index(70)
         more = 4 * GIB if op > MIB else GIB
         assert run.work(more).lost <= 1.6  # re-trials alone
@@ -44,7 +44,7 @@ def test_steady(rates: Sequence[float], op: int) -> None:
 
 def test_steady_in_every_order() -> None:
     for rates in permutations(REAL):
-        assert steady(*rates).work().lost <= 0.6
+        assert steady(*rates).work().lost <= 0.8
 
 
 @settings(max_examples=150, deadline=None)
