@@ -12,8 +12,8 @@
  * that points to it may be published. Callers drain whichever backend is in
  * force.
  *
- * Which stores do the work is measured on the job, per operation, size and
- * memory node: a call of 256 KiB and more may be done in parts by several
+ * Choice. Which stores do the work is measured on the job, per operation, size
+ * and memory node: a call of 256 KiB and more may be done in parts by several
  * backends in turn, and what it writes is the same whoever writes it.
  */
 #ifndef BULKMM_H
@@ -54,7 +54,14 @@ struct bmm_image {
 	uint64_t step[BMM_RECORD_WORDS];
 };
 
-/* What is chosen a backend for, each on its own. */
+/**
+ * enum bmm_op - what a backend is chosen for, each on its own
+ * @BMM_STAMP:           bmm_stamp()
+ * @BMM_COPY:            bmm_copy_streaming()
+ * @BMM_CLEAR:           bmm_clear()
+ * @BMM_CLEAR_STREAMING: bmm_clear_streaming()
+ * @BMM_OPS:             how many there are
+ */
 enum bmm_op {
 	BMM_STAMP,
 	BMM_COPY,
@@ -66,13 +73,16 @@ enum bmm_op {
 /* Numbers, or pointers that are read as such, of any type. */
 typedef unsigned long __attribute__((__may_alias__)) bmm_address;
 
+/* Functions that stand together share a man page. */
 int bmm_image_init(struct bmm_image *image, const void *record,
 		   const void *next, size_t size);
 void bmm_image_at(struct bmm_image *out, const struct bmm_image *image,
 		  uint64_t n);
 
 int bmm_stamp(void *dst, const struct bmm_image *image, size_t count);
+
 void bmm_copy_streaming(void *dst, const void *src, size_t len);
+
 void bmm_drain(void);
 
 void bmm_clear(void *dst, size_t len);
@@ -83,6 +93,7 @@ size_t bmm_run_length_step(const bmm_address *item, size_t n,
 			   unsigned long step);
 size_t bmm_run_length_get(unsigned long (*get)(const void *ctx, size_t i),
 			  const void *ctx, size_t n);
+
 unsigned int bmm_block_order(unsigned long vpn, unsigned long pfn,
 			     unsigned long pages, unsigned long orders);
 

@@ -95,8 +95,8 @@ static void in_turns(char *p, const struct bmm_image *image, size_t count)
  * instead of being refreshed in memory, so that no refresh can stall on store
  * forwarding, and what it holds is learned instead of coded.
  *
- * Return: 0, or -BMM_EINVAL (nothing written) for a misaligned @dst or an
- * image that bmm_image_init() did not make.
+ * Return: 0, or -BMM_EINVAL for a misaligned @dst or an image that
+ * bmm_image_init() did not make (nothing is written).
  */
 int bmm_stamp(void *dst, const struct bmm_image *image, size_t count)
 {
