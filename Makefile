@@ -4,12 +4,14 @@
 #	make demo	set-up, native bench, one lab scenario, one table
 #	make test	set-up and everything CI runs
 #	make lab	every lab scenario on both kernels
-#	make install	module and command for the running kernel
+#	make install	the module, for the running kernel
+#	make install-lib	libbulkmm, below PREFIX
 
 RELEASE ?= $(shell uname -r)
+PREFIX ?= /usr/local
 KDIR ?= /lib/modules/$(RELEASE)/build
 
-.PHONY: build demo test check lab module install clean
+.PHONY: build demo test check lab module install install-lib clean
 
 build:
 	@scripts/setup
@@ -34,6 +36,17 @@ install: module
 	install -D -m 0644 module/bulkmm.ko \
 		$(DESTDIR)/lib/modules/$(RELEASE)/updates/bulkmm.ko
 	test -n "$(DESTDIR)" || depmod $(RELEASE)
+
+# A directory of its own: the prefix is a part of what is built.
+install-lib: export PATH := $(CURDIR)/.venv/bin:$(PATH)
+install-lib: build
+	@test -d build/install || meson setup build/install >/dev/null
+	@meson configure build/install --prefix=$(abspath $(PREFIX))
+	@meson compile -C build/install >build/install.log || \
+		{ cat build/install.log >&2; exit 1; }
+	meson install -C build/install --no-rebuild \
+		$(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+	test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || ldconfig
 
 # Caches of the lab (root, kernels) stay: "bulkmm lab clean" removes them.
 clean:

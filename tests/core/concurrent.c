@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * All public operations from several threads while another one changes the
- * selections, to be run under ThreadSanitizer. Each thread has memory of its
- * own: what they share is what is forced, and the choosers.
+ * selections, to be run under ThreadSanitizer, and with the library as it is
+ * installed. Each thread has memory of its own: what they share is what is
+ * forced, and the choosers.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "bmm.h"
+#include "bulkmm.h"
 
 #define THREADS 4
 #define ROUNDS	600
@@ -55,17 +56,25 @@ static void *work(void *arg)
 	return NULL;
 }
 
+/* Force every backend that the list names, one after the other. */
+static void force_each(enum bmm_op op)
+{
+	char list[256], *rest = list, *name;
+
+	bmm_backend_list(op, 0, list, sizeof(list));
+	while ((name = strtok_r(rest, " []", &rest)))
+		bmm_backend_select(op, name, strlen(name));
+}
+
 static void *change(void *arg)
 {
 	int round;
 
 	(void)arg;
 	for (round = 0; round < ROUNDS; round++) {
-		const char *name = bmm_backends[(size_t)round % bmm_backends_nr]
-					   ->name;
 		enum bmm_op op = (enum bmm_op)(round % BMM_OPS);
 
-		bmm_backend_select(op, name, strlen(name));
+		force_each(op);
 		if (round % 5 == 0)
 			bmm_backend_select(op, NULL, 0);
 	}

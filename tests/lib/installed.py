@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""libbulkmm as it is installed, in a root of its own, and programs that use it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from corelib import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEADER = ROOT / "core" / "bulkmm.h"
+EXAMPLES = ROOT / "examples"
+STRICT = ("-O2", "-Wall", "-Wextra", "-Werror", "-pthread")
+
+
+def header_functions() -> list[str]:
+    """Return what bulkmm.h declares: names before a parenthesis."""
+    text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.DOTALL)
+    return sorted(re.findall(r"\b(bmm_\w+)\(", text))
+
+
+def output(*command: object, **more: str) -> str:
+    """Run a command that must succeed, and return what it printed."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **more},
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Installed:
+    """What "meson install" put into a root."""
+
+    root: Path
+
+    @cached_property
+    def environment(self) -> dict[str, str]:
+        """Return what lets pkg-config and the loader find it."""
+        pc = next(self.root.rglob("bulkmm.pc"))
+        return {
+            "PKG_CONFIG_PATH": str(pc.parent),
+            "PKG_CONFIG_SYSROOT_DIR": str(self.root),
+            "LD_LIBRARY_PATH": str(pc.parents[1]),
+        }
+
+    def library(self, name: str) -> Path:
+        """Return the path of a library."""
+        return next(self.root.rglob(name))
+
+    def flags(self, *options: str) -> list[str]:
+        """Return what pkg-config says."""
+        said = output("pkg-config", *options, "bulkmm", **self.environment)
+        return said.split()
+
+    def build(
+        self, source: Path, program: Path, *options: str, compiler: str = "gcc"
+    ) -> Path:
+        """Compile a program outside the tree, with what pkg-config says."""
+        static = ["--static"] if "-static" in options else []
+        cflags, libs = self.flags("--cflags"), self.flags("--libs", *static)
+        output(compiler, *STRICT, *options, *cflags, source, "-o", program, *libs)
+        return program
+
+    def run(self, program: Path, **more: str) -> str:
+        """Run a program with this library."""
+        return output(program, **self.environment, **more)
+
+
+def install(build: Path, root: Path) -> Installed:
+    """Install what a build directory holds."""
+    meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
+    output(*meson, "install", "-C", build, "--destdir", root, "--no-rebuild")
+    return Installed(root)

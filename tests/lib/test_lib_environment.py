@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Backends by environment variable, seen through what the library lists."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from installed import EXAMPLES, Installed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VARIABLES = {
+    "stamp": "BULKMM_STAMP",
+    "copy": "BULKMM_COPY",
+    "clear": "BULKMM_CLEAR",
+    "clear-streaming": "BULKMM_CLEAR_STREAMING",
+}
+PLAIN = re.compile(r"[ -~]*\n")
+
+
+@pytest.fixture(scope="module", params=[[], ["-static"]], ids=["shared", "static"])
+def program(
+    request: pytest.FixtureRequest,
+    installed: Installed,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    path = tmp_path_factory.mktemp("environment") / "backends"
+    return installed.build(EXAMPLES / "backends.c", path, *request.param)
+
+
+def run(
+    program: Path, installed: Installed, variables: dict[str, bytes | str]
+) -> tuple[dict[str, str], str]:
+    """Return the list of each operation, and what was said on standard error."""
+    done = subprocess.run(
+        [program],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **installed.environment, **variables},
+    )
+    listed = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    return listed, done.stderr
+
+
+def names_of(listed: str) -> list[str]:
+    return listed.replace("[", "").replace("]", "").split()
+
+
+def test_nothing_is_said_without_variables(program: Path, installed: Installed) -> None:
+    listed, said = run(program, installed, {})
+    assert list(listed) == list(VARIABLES)
+    assert said == ""
+
+
+def test_each_name_forces_its_operation_and_no_other(
+    program: Path, installed: Installed
+) -> None:
+    before, _ = run(program, installed, {})
+    for operation, variable in VARIABLES.items():
+        for name in names_of(before[operation]):
+            listed, said = run(program, installed, {variable: name})
+            assert f"[{name}]" in listed[operation]
+            assert said == ""
+            for other in set(VARIABLES) - {operation}:
+                assert listed[other] == before[other]
+
+
+@pytest.mark.parametrize("value", ["", "fastest"])
+def test_a_value_that_leaves_the_choice_to_the_library(
+    program: Path, installed: Installed, value: str
+) -> None:
+    before, _ = run(program, installed, {})
+    assert run(program, installed, dict.fromkeys(VARIABLES.values(), value)) == (
+        before,
+        "",
+    )
+
+
+def test_an_unknown_name_is_one_line_that_lists_the_valid_ones(
+    program: Path, installed: Installed
+) -> None:
+    before, _ = run(program, installed, {})
+    for operation, variable in VARIABLES.items():
+        listed, said = run(program, installed, {variable: "genericx"})
+        assert listed == before
+        assert PLAIN.fullmatch(said)
+        start, _, valid = said.rstrip("\n").partition("use one of: ")
+        assert start.startswith(f"libbulkmm: {variable}=genericx: ")
+        assert valid.split() == ["fastest", *names_of(before[operation])]
+
+
+def test_a_backend_of_another_operation_is_not_valid(
+    program: Path, installed: Installed
+) -> None:
+    before, _ = run(program, installed, {})
+    others = set(names_of(before["clear-streaming"])) - set(names_of(before["stamp"]))
+    for name in others:
+        listed, said = run(program, installed, {"BULKMM_STAMP": name})
+        assert listed == before
+        assert said.startswith(f"libbulkmm: BULKMM_STAMP={name}: ")
+
+
+def test_a_value_reaches_no_terminal_as_it_is(
+    program: Path, installed: Installed
+) -> None:
+    value = b"\x1b[2J\n\r\t\xff\xc3\xa4\x7f" + b"x" * 100000
+    _, said = run(program, installed, {"BULKMM_COPY": value})
+    assert PLAIN.fullmatch(said)
+    assert said.startswith("libbulkmm: BULKMM_COPY=?[2J???????xxxx")
+    assert "xxx...: " in said
+    assert len(said) < 300
+
+
+def test_two_bad_values_are_two_lines_and_a_good_one_still_holds(
+    program: Path, installed: Installed
+) -> None:
+    variables: dict[str, bytes | str] = {
+        "BULKMM_STAMP": "no",
+        "BULKMM_CLEAR": "generic",
+        "BULKMM_COPY": "none",
+    }
+    listed, said = run(program, installed, variables)
+    assert said.count("\n") == 2
+    assert "[generic]" in listed["clear"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to change an owner")
+def test_a_program_with_more_rights_than_its_user_reads_no_variable(
+    installed: Installed, tmp_path: Path
+) -> None:
+    if os.statvfs(tmp_path).f_flag & os.ST_NOSUID:
+        pytest.skip(f"{tmp_path} is mounted nosuid")
+    path = installed.build(EXAMPLES / "backends.c", tmp_path / "backends", "-static")
+    assert run(path, installed, {"BULKMM_CLEAR": "no"})[1]
+    os.chown(path, 65534, 65534)
+    path.chmod(0o4755)
+    assert run(path, installed, {"BULKMM_CLEAR": "no"})[1] == ""

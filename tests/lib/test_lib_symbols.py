@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the installed library exports, and how it may be loaded."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from typing import TYPE_CHECKING
+
+from corelib import ROOT
+from installed import header_functions, output
+
+if TYPE_CHECKING:
+    from installed import Installed
+
+VERSION = "BULKMM_0.1"
+
+
+def test_the_header_is_read() -> None:
+    assert len(header_functions()) >= 13
+    assert "bmm_clear_streaming" in header_functions()
+    assert "bmm_image" not in header_functions()
+
+
+def test_exports_are_the_functions_of_the_header(installed: Installed) -> None:
+    library = installed.library("libbulkmm.so.0")
+    said = output("nm", "-D", "--defined-only", "--with-symbol-versions", library)
+    symbols = [line.split()[1:] for line in said.splitlines()]
+    assert ["A", VERSION] in symbols
+    exported = sorted(name for kind, name in symbols if kind != "A")
+    assert exported == [f"{name}@@{VERSION}" for name in header_functions()]
+
+
+def test_the_map_lists_the_functions_of_the_header() -> None:
+    text = (ROOT / "lib" / "libbulkmm.map").read_text()
+    assert (
+        sorted(re.findall(r"^\t(bmm_\w+);$", text, re.MULTILINE)) == header_functions()
+    )
+
+
+def test_the_archive_is_complete_and_one_object(installed: Installed) -> None:
+    archive = installed.library("libbulkmm.a")
+    assert archive.read_bytes().startswith(b"!<arch>\n")  # not a thin one
+    assert len(output("ar", "t", archive).split()) == 1
+    defined = output("nm", "--defined-only", archive).split()
+    assert set(header_functions()) <= set(defined)
+    missing = output("nm", "--undefined-only", archive).split()
+    assert not [name for name in missing if name.startswith("bmm_")]
+
+
+def test_it_loads_without_writable_code_or_executable_stack(
+    installed: Installed,
+) -> None:
+    library = installed.library("libbulkmm.so.0")
+    dynamic = output("readelf", "-dW", library)
+    assert "Library soname: [libbulkmm.so.0]" in dynamic
+    assert "TEXTREL" not in dynamic
+    assert re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic) == ["libc.so.6"]
+    (stack,) = re.findall(r"GNU_STACK\s+(.*)", output("readelf", "-lW", library))
+    assert stack.split()[5] == "RW"
+
+
+def test_the_links_lead_to_the_library(installed: Installed) -> None:
+    link = installed.library("libbulkmm.so")
+    assert link.is_symlink()
+    assert link.resolve() == installed.library("libbulkmm.so.0").resolve()
+
+
+def test_it_can_be_opened_at_run_time(installed: Installed) -> None:
+    library = ctypes.CDLL(str(installed.library("libbulkmm.so.0")))
+    buffer = ctypes.create_string_buffer(b"x" * 8192, 8192)
+    library.bmm_clear(buffer, ctypes.c_size_t(8191))
+    assert buffer.raw == bytes(8191) + b"x"
