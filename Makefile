@@ -5,7 +5,7 @@
 #	make test	set-up and everything CI runs
 #	make lab	every lab scenario on both kernels
 #	make install	the module, for the running kernel
-#	make install-lib	libbulkmm, below PREFIX
+#	make install-lib	libbulkmm, below PREFIX (docs/library.md)
 
 RELEASE ?= $(shell uname -r)
 PREFIX ?= /usr/local
