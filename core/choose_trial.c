@@ -49,27 +49,30 @@ void bmm_trial_crown(struct bmm_chooser *c, unsigned int nr, unsigned int k,
 		set(&c->due, get(&c->clock) + 2);
 }
 
-/*
- * What was measured in other times does not count in a trial. Against one that
- * won by long chunks every rival gets a long one: a short one would make the
- * rest of the operation short for the winner.
- */
+/* What was measured in other times does not count in a trial. */
 static void try(struct bmm_chooser *c, unsigned int k, bool lengthy)
 {
-	set(&c->lengthy, lengthy || get(&c->long_won));
+	set(&c->lengthy, lengthy);
 	bmm_samples_forget(&c->candidate[k]);
 	set(&c->trial, (uint8_t)(k + 1));
 	set(&c->armed, (uint8_t)(k + 1));
 }
 
-/* A long chunk is dear: for one that may well win, and rarely. */
+/*
+ * A long chunk is dear: for one that may well win, and rarely. But against one
+ * that won by long chunks, always: a short one would make the rest of the
+ * operation short for the winner.
+ */
 static bool may_be_long(struct bmm_chooser *c, unsigned int k,
 			unsigned int winner)
 {
 	unsigned int brief = get(&c->candidate[k].brief);
-	uint64_t limit = 2ULL * cost(c, winner);
 
-	if (get(&c->gap) < GAP_MAX || cost(c, k) > limit)
+	if (cost(c, k) > 2ULL * cost(c, winner))
+		return false;
+	if (get(&c->long_won))
+		return true;
+	if (get(&c->gap) < GAP_MAX)
 		return false;
 	set(&c->candidate[k].brief, (uint8_t)(brief ? brief - 1 : BRIEF_TURNS));
 	return !brief;
@@ -167,18 +170,18 @@ void bmm_trial_feed(struct bmm_chooser *c, unsigned int nr, unsigned int k,
 	}
 }
 
-/* The winner's times have changed; its median was @before. */
+/*
+ * The winner's times have changed; its median was @before. Others may have
+ * changed as well: go around soon. But not if it won by short chunks and now
+ * shows what it does in long ones; and not if it has won by those, which a
+ * round of trials would cut.
+ */
 void bmm_trial_changed(struct bmm_chooser *c, unsigned int winner,
 		       uint32_t before)
 {
-	if (get(&c->long_mask) >> winner & 1 && cost(c, winner) < before) {
-		/* It won by short chunks and shows what it does in long ones. */
+	if (get(&c->long_mask) >> winner & 1 && cost(c, winner) < before)
 		set(&c->long_won, 1);
-		bmm_trial_in(c, GAP_LONG);
-	} else {
-		/* Others may have changed as well: go around soon. */
-		bmm_trial_in(c, GAP_MIN);
-	}
+	bmm_trial_in(c, get(&c->long_won) ? GAP_LONG : GAP_MIN);
 }
 
 /*
@@ -200,5 +203,5 @@ void bmm_trial_look_back(struct bmm_chooser *c, unsigned int nr,
 	rival = bmm_race_leader(c, nr, winner);
 	remembered = cost(c, rival);
 	if (rival != winner && remembered + remembered / 8 < cost(c, winner))
-		try(c, rival, false);
+		try(c, rival, get(&c->long_won));
 }
