@@ -111,6 +111,9 @@ def _add_common(
     )
     parser.add_argument("--quick", action="store_true", help=quick_help)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE.svg", help="draw throughput by size"
+    )
 
 
 def _rounds(args: argparse.Namespace, full: int, quick: int) -> int:
@@ -172,8 +175,15 @@ def run_all(args: argparse.Namespace) -> int:
 def _run(
     args: argparse.Namespace, rounds: int, bench: Callable[[Seen], Document]
 ) -> int:
+    from bulkmm import plot  # noqa: PLC0415 - keeps --help fast
+
     check_file(args.json)
-    return finish(args.json, show_progress(rounds, bench))
+    plot.check_file(args.plot)
+    document = show_progress(rounds, bench)
+    code = finish(args.json, document)
+    if args.plot:
+        plot.save([document], args.plot)
+    return code
 
 
 def check_file(file: Path | None) -> None:
