@@ -13,24 +13,6 @@
 
 #include "control.h"
 
-static const char *const mode_names[BMM_MODES] = { "off", "on" };
-
-/**
- * bmm_parse_mode() - a mode by its name
- * @text: the name, a trailing newline allowed
- *
- * Return: enum bmm_mode, or -EINVAL after a line that lists the valid names.
- */
-int bmm_parse_mode(const char *text)
-{
-	int mode = sysfs_match_string(mode_names, text);
-
-	if (mode < 0)
-		pr_err("unknown mode '%.*s': valid are off, on\n",
-		       min((int)strcspn(text, "\n"), 16), text);
-	return mode;
-}
-
 /* Appends a choice to a list in a page-sized or smaller buffer. */
 static size_t add_choice(char *buf, size_t size, size_t at, const char *name,
 			 bool chosen)
@@ -39,27 +21,51 @@ static size_t add_choice(char *buf, size_t size, size_t at, const char *name,
 			      at ? " " : "", name);
 }
 
-static size_t list_modes(const struct bmm_path *path, char *buf, size_t size)
+static size_t list_modes(const struct bmm_path *path, bool mark, char *buf,
+			 size_t size)
 {
 	size_t at = 0;
 	int m;
 
-	for (m = 0; m < BMM_MODES; m++)
-		at = add_choice(buf, size, at, mode_names[m],
-				m == READ_ONCE(path->mode));
+	for (m = 0; path->modes[m]; m++)
+		at = add_choice(buf, size, at, path->modes[m],
+				mark && m == READ_ONCE(path->mode));
 	return at;
 }
 
-static ssize_t mode_show(struct bmm_path *path, unsigned int reason, char *buf)
+/**
+ * bmm_parse_mode() - a mode of a path by its name
+ * @path: the path
+ * @text: the name, a trailing newline allowed
+ *
+ * Return: an index into its modes, or -EINVAL after a line that lists the
+ * valid names.
+ */
+int bmm_parse_mode(const struct bmm_path *path, const char *text)
 {
-	size_t at = list_modes(path, buf, PAGE_SIZE);
+	char valid[64];
+	int m;
+
+	for (m = 0; path->modes[m]; m++)
+		if (sysfs_streq(text, path->modes[m]))
+			return m;
+	list_modes(path, false, valid, sizeof(valid));
+	pr_err("%s: unknown mode '%.*s': valid are %s\n", path->name,
+	       min((int)strcspn(text, "\n"), 16), text, valid);
+	return -EINVAL;
+}
+
+static ssize_t mode_show(struct bmm_path *path, unsigned int index, char *buf)
+{
+	size_t at = list_modes(path, true, buf, PAGE_SIZE);
 
 	return sysfs_emit_at(buf, at, "\n") + at;
 }
 
-static ssize_t mode_store(struct bmm_path *path, const char *buf, size_t len)
+static ssize_t mode_store(struct bmm_path *path, unsigned int index,
+			  const char *buf, size_t len)
 {
-	int mode = bmm_parse_mode(buf);
+	int mode = bmm_parse_mode(path, buf);
 
 	if (mode >= 0)
 		mode = bmm_path_set_mode(path, mode);
@@ -67,22 +73,24 @@ static ssize_t mode_store(struct bmm_path *path, const char *buf, size_t len)
 }
 
 /* In brackets: the one that serves the longest requests. */
-static ssize_t backend_show(struct bmm_path *path, unsigned int reason,
-			    char *buf)
+static ssize_t backend_show(struct bmm_path *path, unsigned int index, char *buf)
 {
-	size_t at = bmm_backend_list(path->op, SIZE_MAX, buf, PAGE_SIZE);
+	size_t at = bmm_backend_list(path->backends[index].op, SIZE_MAX, buf,
+				     PAGE_SIZE);
 
 	return sysfs_emit_at(buf, at, "\n") + at;
 }
 
 /* "fastest" gives the choice back to bulkmm, which measures anew. */
-static ssize_t backend_store(struct bmm_path *path, const char *buf, size_t len)
+static ssize_t backend_store(struct bmm_path *path, unsigned int index,
+			     const char *buf, size_t len)
 {
+	enum bmm_op op = path->backends[index].op;
 	int name = strcspn(buf, "\n");
 	char valid[96];
 
-	if (!name || bmm_backend_select(path->op, buf, name)) {
-		bmm_backend_list(path->op, SIZE_MAX, valid, sizeof(valid));
+	if (!name || bmm_backend_select(op, buf, name)) {
+		bmm_backend_list(op, SIZE_MAX, valid, sizeof(valid));
 		pr_err("%s: unknown backend '%.*s': valid are fastest %s\n",
 		       path->name, min(name, 16), buf, valid);
 		return -EINVAL;
@@ -90,7 +98,7 @@ static ssize_t backend_store(struct bmm_path *path, const char *buf, size_t len)
 	return len;
 }
 
-static ssize_t hook_show(struct bmm_path *path, unsigned int reason, char *buf)
+static ssize_t hook_show(struct bmm_path *path, unsigned int index, char *buf)
 {
 	int state = READ_ONCE(path->hook.state);
 
@@ -98,31 +106,30 @@ static ssize_t hook_show(struct bmm_path *path, unsigned int reason, char *buf)
 			  bmm_hook_why(state));
 }
 
-static ssize_t hits_show(struct bmm_path *path, unsigned int reason, char *buf)
+static ssize_t hits_show(struct bmm_path *path, unsigned int index, char *buf)
 {
 	return sysfs_emit(buf, "%lld\n", atomic64_read(&path->hits));
 }
 
-static ssize_t bytes_show(struct bmm_path *path, unsigned int reason, char *buf)
+static ssize_t bytes_show(struct bmm_path *path, unsigned int index, char *buf)
 {
 	return sysfs_emit(buf, "%lld\n", atomic64_read(&path->bytes));
 }
 
-static ssize_t ns_show(struct bmm_path *path, unsigned int reason, char *buf)
+static ssize_t ns_show(struct bmm_path *path, unsigned int index, char *buf)
 {
 	return sysfs_emit(buf, "%lld\n", atomic64_read(&path->ns));
 }
 
-static ssize_t inflight_show(struct bmm_path *path, unsigned int reason,
+static ssize_t inflight_show(struct bmm_path *path, unsigned int index,
 			     char *buf)
 {
 	return sysfs_emit(buf, "%ld\n", bmm_path_inflight(path));
 }
 
-static ssize_t reason_show(struct bmm_path *path, unsigned int reason, char *buf)
+static ssize_t reason_show(struct bmm_path *path, unsigned int index, char *buf)
 {
-	return sysfs_emit(buf, "%lld\n",
-			  atomic64_read(&path->fallbacks[reason]));
+	return sysfs_emit(buf, "%lld\n", atomic64_read(&path->fallbacks[index]));
 }
 
 #define BMM_FILE(_name, _mode, _store)                       \
@@ -133,7 +140,6 @@ static ssize_t reason_show(struct bmm_path *path, unsigned int reason, char *buf
 	}
 
 BMM_FILE(mode, 0644, mode_store);
-BMM_FILE(backend, 0644, backend_store);
 BMM_FILE(hook, 0444, NULL);
 BMM_FILE(hits, 0444, NULL);
 BMM_FILE(bytes, 0444, NULL);
@@ -141,10 +147,13 @@ BMM_FILE(ns, 0444, NULL);
 BMM_FILE(inflight, 0444, NULL);
 
 static struct attribute *path_attrs[] = {
-	&mode_attr.attr,     &backend_attr.attr,
-	&hook_attr.attr,     &hits_attr.attr,
-	&bytes_attr.attr,    &ns_attr.attr,
-	&inflight_attr.attr, NULL,
+	&mode_attr.attr,
+	&hook_attr.attr,
+	&hits_attr.attr,
+	&bytes_attr.attr,
+	&ns_attr.attr,
+	&inflight_attr.attr,
+	NULL,
 };
 ATTRIBUTE_GROUPS(path);
 
@@ -160,7 +169,7 @@ static struct bmm_path *to_path(struct kobject *kobj)
 
 static ssize_t path_show(struct kobject *kobj, struct attribute *attr, char *buf)
 {
-	return to_bmm(attr)->show(to_path(kobj), to_bmm(attr)->reason, buf);
+	return to_bmm(attr)->show(to_path(kobj), to_bmm(attr)->index, buf);
 }
 
 static ssize_t path_store(struct kobject *kobj, struct attribute *attr,
@@ -168,7 +177,7 @@ static ssize_t path_store(struct kobject *kobj, struct attribute *attr,
 {
 	if (!to_bmm(attr)->store)
 		return -EIO;
-	return to_bmm(attr)->store(to_path(kobj), buf, len);
+	return to_bmm(attr)->store(to_path(kobj), to_bmm(attr)->index, buf, len);
 }
 
 static const struct sysfs_ops path_sysfs_ops = {
@@ -208,11 +217,31 @@ static void fill_reasons(struct bmm_path *path)
 		file->attr.name = path->reasons[i];
 		file->attr.mode = 0444;
 		file->show = reason_show;
-		file->reason = i;
+		file->index = i;
 		path->reason_attrs[i] = &file->attr;
 	}
 	path->reason_group.name = "fallbacks";
 	path->reason_group.attrs = path->reason_attrs;
+}
+
+static void fill_own(struct bmm_path *path)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < BMM_BACKENDS && path->backends[i].name; i++) {
+		struct bmm_attribute *file = &path->backend_attr[i];
+
+		sysfs_attr_init(&file->attr);
+		file->attr.name = path->backends[i].name;
+		file->attr.mode = 0644;
+		file->show = backend_show;
+		file->store = backend_store;
+		file->index = i;
+		path->own_attrs[n++] = &file->attr;
+	}
+	for (i = 0; i < BMM_EXTRAS && path->extras[i]; i++)
+		path->own_attrs[n++] = &path->extras[i]->attr;
+	path->own_group.attrs = path->own_attrs;
 }
 
 /**
@@ -233,7 +262,13 @@ int bmm_control_add(struct bmm_path *path)
 	err = sysfs_create_group(&path->kobj, &path->reason_group);
 	if (err)
 		goto put;
+	fill_own(path);
+	err = sysfs_create_group(&path->kobj, &path->own_group);
+	if (err)
+		goto reasons;
 	return 0;
+reasons:
+	sysfs_remove_group(&path->kobj, &path->reason_group);
 put:
 	kobject_put(&path->kobj);
 	return err;
@@ -245,6 +280,7 @@ put:
  */
 void bmm_control_remove(struct bmm_path *path)
 {
+	sysfs_remove_group(&path->kobj, &path->own_group);
 	sysfs_remove_group(&path->kobj, &path->reason_group);
 	kobject_put(&path->kobj);
 }

@@ -8,6 +8,6 @@ int bmm_control_init(void);
 void bmm_control_exit(void);
 int bmm_control_add(struct bmm_path *path);
 void bmm_control_remove(struct bmm_path *path);
-int bmm_parse_mode(const char *text);
+int bmm_parse_mode(const struct bmm_path *path, const char *text);
 
 #endif

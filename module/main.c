@@ -2,6 +2,7 @@
 /* Loading and unloading. */
 #include <linux/module.h>
 
+#include "clear.h"
 #include "control.h"
 #include "memmap.h"
 
@@ -13,35 +14,72 @@ MODULE_PARM_DESC(
 	memmap,
 	"memmap: mode at load, off or on (default: on); later /sys/kernel/bulkmm/memmap/mode");
 
-static int __init bulkmm_init(void)
-{
-	int mode = bmm_parse_mode(memmap);
-	int err;
+static char *clear = "off";
+module_param(clear, charp, 0444);
+MODULE_PARM_DESC(
+	clear,
+	"clear: mode at load, off, auto, cached or streaming (default: off); later /sys/kernel/bulkmm/clear/mode");
 
-	if (mode < 0)
-		return mode;
-	err = bmm_control_init();
+static const struct {
+	struct bmm_path *path;
+	char **mode;
+} paths[] = {
+	{ &bmm_memmap, &memmap },
+	{ &bmm_clear_path, &clear },
+};
+
+static int add(struct bmm_path *path, int mode)
+{
+	int err = bmm_path_init(path, mode);
+
 	if (err)
 		return err;
-	err = bmm_path_init(&bmm_memmap, mode);
+	err = bmm_control_add(path);
 	if (err)
-		goto control;
-	err = bmm_control_add(&bmm_memmap);
-	if (err)
-		goto path;
-	return 0;
-path:
-	bmm_path_exit(&bmm_memmap);
-control:
-	bmm_control_exit();
+		bmm_path_exit(path);
 	return err;
 }
 
 /* Settings first, so that nobody switches a path on that is going away. */
+static void remove(struct bmm_path *path)
+{
+	bmm_control_remove(path);
+	bmm_path_exit(path);
+}
+
+static int __init bulkmm_init(void)
+{
+	int modes[ARRAY_SIZE(paths)];
+	size_t i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(paths); i++) {
+		modes[i] = bmm_parse_mode(paths[i].path, *paths[i].mode);
+		if (modes[i] < 0)
+			return modes[i];
+	}
+	err = bmm_control_init();
+	if (err)
+		return err;
+	for (i = 0; i < ARRAY_SIZE(paths); i++) {
+		err = add(paths[i].path, modes[i]);
+		if (err)
+			goto undo;
+	}
+	return 0;
+undo:
+	while (i--)
+		remove(paths[i].path);
+	bmm_control_exit();
+	return err;
+}
+
 static void __exit bulkmm_exit(void)
 {
-	bmm_control_remove(&bmm_memmap);
-	bmm_path_exit(&bmm_memmap);
+	size_t i = ARRAY_SIZE(paths);
+
+	while (i--)
+		remove(paths[i].path);
 	bmm_control_exit();
 }
 

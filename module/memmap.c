@@ -328,10 +328,13 @@ static int prepare(const char **symbol)
 	return 0;
 }
 
+static const char *const modes[] = { "off", "on", NULL };
+
 struct bmm_path bmm_memmap = {
 	.name = "memmap",
+	.modes = modes,
 	.prepare = prepare,
-	.op = BMM_STAMP,
+	.backends = { { "backend", BMM_STAMP } },
 	.hook = {
 		.symbol = "memmap_init_zone_device",
 		.trampoline = bmm_memmap_trampoline,

@@ -15,7 +15,7 @@ static DEFINE_MUTEX(control_lock);
 static void set_threshold(struct bmm_path *path)
 {
 	WRITE_ONCE(*path->hook.threshold,
-		   path->mode == BMM_ON ? path->on_from : path->off_from);
+		   path->mode ? path->on_from : path->off_from);
 }
 
 /* Attaches the hook, or says in one line why not. */
@@ -46,12 +46,12 @@ static int attach(struct bmm_path *path)
  *
  * Return: 0, or the negative errno of attaching.
  */
-int bmm_path_set_mode(struct bmm_path *path, enum bmm_mode mode)
+int bmm_path_set_mode(struct bmm_path *path, int mode)
 {
 	int err;
 
 	guard(mutex)(&control_lock);
-	if (mode == BMM_ON && path->hook.state) {
+	if (mode && path->hook.state) {
 		err = attach(path);
 		if (err)
 			return err;
@@ -71,7 +71,7 @@ int bmm_path_set_mode(struct bmm_path *path, enum bmm_mode mode)
  *
  * Return: 0 or -ENOMEM.
  */
-int bmm_path_init(struct bmm_path *path, enum bmm_mode mode)
+int bmm_path_init(struct bmm_path *path, int mode)
 {
 	path->inflight = alloc_percpu(int);
 	if (!path->inflight)

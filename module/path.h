@@ -9,22 +9,27 @@
 #include "../core/bmm.h"
 #include "hook.h"
 
-enum bmm_mode {
-	BMM_OFF,
-	BMM_ON,
-	BMM_MODES
-};
+#define BMM_OFF 0 /* the first mode of every path */
 
-#define BMM_REASONS 8 /* most reasons a path has for a fallback */
+#define BMM_REASONS  8 /* most reasons a path has for a fallback */
+#define BMM_BACKENDS 2 /* most operations a path has backends for */
+#define BMM_EXTRAS   8 /* most files that one path alone has */
 
 struct bmm_path;
 
-/* A sysfs file of a path; @reason is used by the fallback counters alone. */
+/* A sysfs file of a path; @index tells apart those of one kind. */
 struct bmm_attribute {
 	struct attribute attr;
-	ssize_t (*show)(struct bmm_path *path, unsigned int reason, char *buf);
-	ssize_t (*store)(struct bmm_path *path, const char *buf, size_t len);
-	unsigned int reason;
+	ssize_t (*show)(struct bmm_path *path, unsigned int index, char *buf);
+	ssize_t (*store)(struct bmm_path *path, unsigned int index,
+			 const char *buf, size_t len);
+	unsigned int index;
+};
+
+/* A sysfs file with the backends of an operation. */
+struct bmm_backend_file {
+	const char *name;
+	enum bmm_op op;
 };
 
 /**
@@ -37,11 +42,13 @@ struct bmm_attribute {
  * @on_from:     smallest request that enters the handler while on
  * @off_from:    the same while off: BMM_HOOK_PASS, or 0 where requests are so
  *               rare that even those left to the original are counted
- * @mode:        enum bmm_mode; read once per call
- * @op:          what its backend is chosen for
+ * @modes:       names of the modes, the first is "off", up to the first NULL
+ * @mode:        index of the one in force; read once per call
+ * @backends:    operations whose backend a user may force
+ * @extras:      files that this path alone has
  * @reasons:     names of the fallback counters, up to the first NULL
  * @hits:        requests served by the range
- * @bytes:       bytes those requests stamped
+ * @bytes:       bytes those requests wrote
  * @ns:          time they took, the kernel's own part included
  * @fallbacks:   requests left to the original, by reason
  * @inflight:    calls inside the handler, summed over CPUs
@@ -53,8 +60,10 @@ struct bmm_path {
 	const char *about;
 	unsigned long on_from;
 	unsigned long off_from;
-	enum bmm_mode mode;
-	enum bmm_op op;
+	const char *const *modes;
+	int mode;
+	struct bmm_backend_file backends[BMM_BACKENDS];
+	struct bmm_attribute *extras[BMM_EXTRAS];
 	const char *reasons[BMM_REASONS];
 	atomic64_t hits;
 	atomic64_t bytes;
@@ -66,11 +75,14 @@ struct bmm_path {
 	struct bmm_attribute reason_attr[BMM_REASONS];
 	struct attribute *reason_attrs[BMM_REASONS + 1];
 	struct attribute_group reason_group;
+	struct bmm_attribute backend_attr[BMM_BACKENDS];
+	struct attribute *own_attrs[BMM_BACKENDS + BMM_EXTRAS + 1];
+	struct attribute_group own_group;
 };
 
-int bmm_path_init(struct bmm_path *path, enum bmm_mode mode);
+int bmm_path_init(struct bmm_path *path, int mode);
 void bmm_path_exit(struct bmm_path *path);
-int bmm_path_set_mode(struct bmm_path *path, enum bmm_mode mode);
+int bmm_path_set_mode(struct bmm_path *path, int mode);
 long bmm_path_inflight(const struct bmm_path *path);
 
 /*

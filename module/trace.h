@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Tracepoints, one per ranged operation: bulkmm:memmap. */
+/* Tracepoints, one per ranged operation: bulkmm:memmap, bulkmm:clear. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM bulkmm
 
@@ -31,6 +31,27 @@ TRACE_EVENT(
 	TP_printk("start_pfn=0x%lx nr_pages=%lu order=%u bytes=%llu ns=%llu backend=%s",
 		  __entry->start_pfn, __entry->nr_pages, __entry->order,
 		  __entry->bytes, __entry->ns, __get_str(backend)));
+
+/*
+ * One folio_zero_user() served by the range: gap is the longest time without a
+ * chance to reschedule; streaming says whether it went around the cache.
+ */
+TRACE_EVENT(
+	clear,
+	TP_PROTO(unsigned long pfn, unsigned int order, u64 bytes, u64 ns,
+		 u64 gap, bool streaming, const char *backend),
+	TP_ARGS(pfn, order, bytes, ns, gap, streaming, backend),
+	TP_STRUCT__entry(__field(unsigned long, pfn) __field(
+		unsigned int, order) __field(u64, bytes) __field(u64, ns)
+				 __field(u64, gap) __field(bool, streaming)
+					 __string(backend, backend)),
+	TP_fast_assign(__entry->pfn = pfn; __entry->order = order;
+		       __entry->bytes = bytes; __entry->ns = ns;
+		       __entry->gap = gap; __entry->streaming = streaming;
+		       __assign_str(backend);),
+	TP_printk("pfn=0x%lx order=%u bytes=%llu ns=%llu gap=%llu streaming=%d backend=%s",
+		  __entry->pfn, __entry->order, __entry->bytes, __entry->ns,
+		  __entry->gap, __entry->streaming, __get_str(backend)));
 
 #endif
 

@@ -31,3 +31,10 @@ SYM_CODE_END(\name)
 /* memmap_init_zone_device(zone, start_pfn, nr_pages, pgmap) */
 BMM_TRAMPOLINE bmm_memmap_trampoline bmm_memmap_handler \
 	       bmm_memmap_threshold %rdx
+
+/*
+ * folio_zero_user(folio, addr_hint): no size to filter by, so the address, of
+ * which none is as large as the threshold that lets everything pass.
+ */
+BMM_TRAMPOLINE bmm_clear_trampoline bmm_clear_handler \
+	       bmm_clear_threshold %rsi

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * clear: huge pages zeroed by the range.
+ *
+ * folio_zero_user() clears a huge page before a process sees it: 4 KiB at a
+ * time up to 6.19, by REP STOSB over ranges from 7.0 on. Here it is cleared by
+ * the backends of the core: left in the cache for a page that is touched at
+ * once, around the cache for memory that is prepared ahead of use. Either way
+ * the neighbourhood of a touch comes last and stays in the cache, and a kernel
+ * that does not preempt gets its chances to reschedule by time, not by pages.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/static_call.h>
+
+#include "../core/turn.h"
+#include "clear.h"
+#include "clear_gap.h"
+#include "populate.h"
+#include "symbols.h"
+#include "trace.h"
+
+enum mode {
+	MODE_OFF = BMM_OFF,
+	MODE_AUTO,
+	MODE_CACHED,
+	MODE_STREAMING,
+};
+
+enum reason {
+	REASON_OFF,   /* switched off since the trampoline looked */
+	REASON_SMALL, /* too few pages to gain anything */
+};
+
+/* What users may tune; see the files of the same names. */
+static unsigned long latency_us = 1000;
+static unsigned long min_pages = 16;
+static unsigned long radius = 2;
+static unsigned long cached_max; /* set by prepare() */
+
+DEFINE_STATIC_CALL_NULL(bmm_clear_original, folio_zero_user);
+
+unsigned long bmm_clear_threshold = BMM_HOOK_PASS;
+
+/*
+ * struct job - one folio
+ * @base:  its first byte; the kernel maps all of it in one piece
+ * @bytes: its size
+ * @node:  its memory node
+ * @op:    how all but the neighbourhood is cleared
+ * @gap:   longest time so far without a chance to reschedule, ns
+ */
+struct job {
+	char *base;
+	size_t bytes;
+	int node;
+	enum bmm_op op;
+	u64 gap;
+};
+
+/*
+ * What is cleared at once. Where the scheduler takes the CPU whenever it wants
+ * there is no reason to stop.
+ */
+static size_t unit(enum bmm_op op)
+{
+	if (preempt_model_preemptible())
+		return SIZE_MAX;
+	return bmm_gap_bytes(op, READ_ONCE(latency_us));
+}
+
+static void clear_by(const struct bmm_backend *backend, enum bmm_op op, char *p,
+		     size_t n)
+{
+	if (op == BMM_CLEAR)
+		backend->clear(p, n);
+	else
+		backend->clear_streaming(p, n);
+}
+
+/* Bytes @from to @to of the folio, whole pages. */
+static void clear_range(struct job *job, enum bmm_op op, size_t from, size_t to)
+{
+	struct bmm_turn turn;
+	u64 begun, ns;
+	size_t n;
+
+	for (; from < to; from += n) {
+		cond_resched();
+		begun = ktime_get_mono_fast_ns();
+		n = bmm_turn_begin(&turn, op, job->bytes, to - from, job->node);
+		n = min(n, unit(op));
+		clear_by(turn.backend, op, job->base + from, n);
+		bmm_turn_end(&turn, n);
+		ns = ktime_get_mono_fast_ns() - begun;
+		bmm_gap_learn(op, n, ns);
+		job->gap = max(job->gap, ns);
+	}
+}
+
+/* Somebody is about to touch @hint: what is around it comes last. */
+static void clear_around(struct job *job, size_t hint)
+{
+	size_t reach = READ_ONCE(radius) * PAGE_SIZE;
+	size_t from = hint > reach ? hint - reach : 0;
+	size_t to = min(hint + PAGE_SIZE + reach, job->bytes);
+
+	clear_range(job, job->op, to, job->bytes);
+	clear_range(job, job->op, 0, from);
+	clear_range(job, BMM_CLEAR, from, to);
+}
+
+/* What goes around the cache, and whether somebody is about to touch it. */
+static enum bmm_op decide(size_t bytes, int mode, bool populating)
+{
+	if (mode == MODE_CACHED)
+		return BMM_CLEAR;
+	if (mode == MODE_STREAMING || populating)
+		return BMM_CLEAR_STREAMING;
+	return bytes > READ_ONCE(cached_max) ? BMM_CLEAR_STREAMING : BMM_CLEAR;
+}
+
+static void account(struct folio *folio, const struct job *job, u64 ns)
+{
+	atomic64_inc(&bmm_clear_path.hits);
+	atomic64_add(job->bytes, &bmm_clear_path.bytes);
+	atomic64_add(ns, &bmm_clear_path.ns);
+	bmm_gap_account(folio_order(folio), job->gap);
+	trace_clear(folio_pfn(folio), folio_order(folio), job->bytes, ns,
+		    job->gap, job->op == BMM_CLEAR_STREAMING,
+		    bmm_backend_serving(job->op, job->bytes, job->node)->name);
+}
+
+static void by_the_range(struct folio *folio, unsigned long addr_hint, int mode)
+{
+	bool populating = bmm_populating();
+	struct job job = {
+		.base = folio_address(folio),
+		.bytes = folio_size(folio),
+		.node = folio_nid(folio),
+	};
+	u64 begun = ktime_get_mono_fast_ns();
+
+	job.op = decide(job.bytes, mode, populating);
+	if (populating)
+		clear_range(&job, job.op, 0, job.bytes);
+	else
+		clear_around(&job, PAGE_ALIGN_DOWN(addr_hint) & (job.bytes - 1));
+	account(folio, &job, ktime_get_mono_fast_ns() - begun);
+}
+
+/* Returns a reason to leave the request to the original, or -1. */
+static int serve(struct folio *folio, unsigned long addr_hint)
+{
+	int mode = READ_ONCE(bmm_clear_path.mode);
+
+	if (mode == MODE_OFF)
+		return REASON_OFF;
+	if (folio_nr_pages(folio) < max(READ_ONCE(min_pages), 2UL))
+		return REASON_SMALL;
+	by_the_range(folio, addr_hint, mode);
+	return -1;
+}
+
+/* Entered from the trampoline in place of folio_zero_user(). */
+void bmm_clear_handler(struct folio *folio, unsigned long addr_hint)
+{
+	int reason;
+
+	might_sleep();
+	bmm_path_enter(&bmm_clear_path);
+	reason = serve(folio, addr_hint);
+	if (reason >= 0) {
+		bmm_path_fallback(&bmm_clear_path, reason);
+		static_call(bmm_clear_original)(folio, addr_hint);
+	}
+	bmm_path_leave(&bmm_clear_path);
+}
+
+static void set_original(unsigned long address)
+{
+	static_call_update(bmm_clear_original, (void *)address);
+}
+
+/*
+ * What the architecture and the sanitizers do around clearing a page of a
+ * user: memory that is not mapped for good, shadow memory, tags, caches that
+ * alias. Their original does it.
+ */
+static bool config_rules_out(void)
+{
+	return IS_ENABLED(CONFIG_HIGHMEM) || IS_ENABLED(CONFIG_KMSAN) ||
+	       IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_ARM64_MTE) ||
+	       IS_ENABLED(CONFIG_ARCH_HAS_CPU_CACHE_ALIASING);
+}
+
+/* A quarter of the last level: the rest is what the program works with. */
+static int prepare(const char **symbol)
+{
+	unsigned long cache = boot_cpu_data.x86_cache_size * 1024UL;
+
+	if (config_rules_out())
+		return -EOPNOTSUPP;
+	if (!cached_max)
+		cached_max = max(cache / 4, PMD_SIZE);
+	return 0;
+}
+
+static unsigned long *const tunables[] = { &latency_us, &min_pages, &radius,
+					   &cached_max };
+
+static ssize_t tunable_show(struct bmm_path *path, unsigned int index, char *buf)
+{
+	return sysfs_emit(buf, "%lu\n", READ_ONCE(*tunables[index]));
+}
+
+static ssize_t tunable_store(struct bmm_path *path, unsigned int index,
+			     const char *buf, size_t len)
+{
+	static const unsigned long most[] = { USEC_PER_SEC, 1UL << 20, 512,
+					      ULONG_MAX };
+	unsigned long value;
+	int err = kstrtoul(buf, 0, &value);
+
+	if (!err && value > most[index])
+		err = -ERANGE;
+	if (err) {
+		pr_err("clear: bad value '%.*s': a number from 0 to %lu\n",
+		       min((int)strcspn(buf, "\n"), 24), buf, most[index]);
+		return err;
+	}
+	WRITE_ONCE(*tunables[index], value);
+	return len;
+}
+
+#define TUNABLE(_name, _index)                            \
+	static struct bmm_attribute _name##_attr = {      \
+		.attr = { .name = #_name, .mode = 0644 }, \
+		.show = tunable_show,                     \
+		.store = tunable_store,                   \
+		.index = (_index),                        \
+	}
+
+TUNABLE(latency_us, 0);
+TUNABLE(min_pages, 1);
+TUNABLE(radius, 2);
+TUNABLE(cached_max, 3);
+
+static struct bmm_attribute gaps_attr = {
+	.attr = { .name = "gaps", .mode = 0444 },
+	.show = bmm_gap_show,
+};
+
+static const char *const modes[] = { "off", "auto", "cached", "streaming",
+				     NULL };
+
+struct bmm_path bmm_clear_path = {
+	.name = "clear",
+	.modes = modes,
+	.prepare = prepare,
+	.off_from = BMM_HOOK_PASS,
+	.backends = { { "backend_cached", BMM_CLEAR },
+		      { "backend_streaming", BMM_CLEAR_STREAMING } },
+	.extras = { &gaps_attr, &latency_us_attr, &min_pages_attr, &radius_attr,
+		    &cached_max_attr },
+	.hook = {
+		.symbol = "folio_zero_user",
+		.trampoline = bmm_clear_trampoline,
+		.threshold = &bmm_clear_threshold,
+		.set_original = set_original,
+	},
+	.reasons = {
+		[REASON_OFF] = "off",
+		[REASON_SMALL] = "small",
+	},
+};
