@@ -83,7 +83,7 @@ void bmm_choose_lengthy(struct bmm_chooser *c, unsigned int mask)
 }
 
 /**
- * bmm_choose_reset() - forget every sample and a forced candidate
+ * bmm_choose_reset() - forget every sample
  * @c: the chooser
  *
  * It calibrates again, with as many candidates as before.
@@ -92,7 +92,6 @@ void bmm_choose_reset(struct bmm_chooser *c)
 {
 	unsigned int k;
 
-	set(&c->forced, 0);
 	set(&c->winner, 0);
 	set(&c->trial, 0);
 	set(&c->armed, 0);
@@ -108,22 +107,6 @@ void bmm_choose_reset(struct bmm_chooser *c)
 		set(&c->candidate[k].shun, 0);
 		set(&c->candidate[k].brief, 0);
 	}
-}
-
-/**
- * bmm_choose_force() - use this candidate, whatever was measured
- * @c:         the chooser
- * @candidate: which, or BMM_CHOOSE_AUTO to choose again by what was measured
- *             before it was forced
- *
- * Return: 0, or -BMM_EINVAL if there is no such candidate (nothing is changed).
- */
-int bmm_choose_force(struct bmm_chooser *c, unsigned int candidate)
-{
-	if (candidate != BMM_CHOOSE_AUTO && candidate >= get(&c->nr))
-		return -BMM_EINVAL;
-	set(&c->forced, (uint8_t)(candidate + 1));
-	return 0;
 }
 
 static unsigned int contender(struct bmm_chooser *c, unsigned int nr,
@@ -145,18 +128,15 @@ static unsigned int contender(struct bmm_chooser *c, unsigned int nr,
  * bmm_choose_next() - which candidate the next chunk takes
  * @c: the chooser
  *
- * Return: a candidate: the forced one, else one that is to be measured, else
- * the winner. 0 if @c was never initialised.
+ * Return: a candidate: one that is to be measured, else the winner. 0 if @c was
+ * never initialised.
  */
 unsigned int bmm_choose_next(struct bmm_chooser *c)
 {
-	unsigned int nr = get(&c->nr), forced = get(&c->forced);
-	unsigned int winner = get(&c->winner);
+	unsigned int nr = get(&c->nr), winner = get(&c->winner);
 
 	if (!nr)
 		return 0;
-	if (forced)
-		return some_of(forced - 1, nr);
 	set(&c->clock, get(&c->clock) + 1);
 	if (!winner)
 		return some_of(bmm_race_next(c, nr), nr);
@@ -184,11 +164,11 @@ static size_t counted(struct bmm_chooser *c, size_t n)
  * @left:      bytes that are left to do
  *
  * The winner gets up to 128 MiB, or 1 GiB if it won by long chunks (REP STOSB:
- * 45 GB/s by 128 MiB, 49 by 1 GiB), a forced one all. Who is measured gets 256
- * KiB when nothing is known of it, else 1 MiB, or a 1024th of @left up to 8
- * MiB; rarely, one that may be better in long chunks gets 48 MiB and what would
- * be a shorter rest. A caller may do less (bounded latency), or let any
- * @candidate do all it has to do.
+ * 45 GB/s by 128 MiB, 49 by 1 GiB). Who is measured gets 256 KiB when nothing
+ * is known of it, else 1 MiB, or a 1024th of @left up to 8 MiB; rarely, one
+ * that may be better in long chunks gets 48 MiB and what would be a shorter
+ * rest. A caller may do less (bounded latency), or let any @candidate do all it
+ * has to do.
  *
  * Return: bytes, 1 to @left (0 if @left is 0); a multiple of 256 KiB or @left.
  */
@@ -197,7 +177,7 @@ size_t bmm_choose_chunk(struct bmm_chooser *c, unsigned int candidate,
 {
 	size_t mib = left >> 30;
 
-	if (get(&c->forced) || candidate >= get(&c->nr))
+	if (candidate >= get(&c->nr))
 		return left;
 	if (get(&c->winner) == candidate + 1)
 		return counted(c,
@@ -236,8 +216,8 @@ static void take_in(struct bmm_chooser *c, unsigned int nr, unsigned int k,
  * @bytes:     how much
  * @ns:        how long it took, drain included
  *
- * Ignored: a candidate that is not there, less than 4 KiB, a time of zero or
- * one that no memory could make (above 4 TB/s), and all while one is forced.
+ * Ignored: a candidate that is not there, less than 4 KiB, a time of zero, or
+ * one that no memory could make (above 4 TB/s).
  * A single slow sample never costs the winner its place. A caller that knows
  * that it was interrupted (preempted, moved to another CPU) had better not feed
  * that sample: a candidate whose only one it is stays away for gigabytes.
@@ -251,7 +231,7 @@ void bmm_choose_feed(struct bmm_chooser *c, unsigned int candidate,
 	unsigned int nr = get(&c->nr), winner = get(&c->winner);
 	uint32_t sample;
 
-	if (candidate >= nr || bytes < SAMPLE_MIN || get(&c->forced))
+	if (candidate >= nr || bytes < SAMPLE_MIN)
 		return;
 	sample = bmm_samples_cost(bytes, ns);
 	if (sample < COST_MIN)
@@ -274,13 +254,11 @@ void bmm_choose_feed(struct bmm_chooser *c, unsigned int candidate,
  * bmm_choose_next() and bmm_choose_feed(): these are what re-trials are counted
  * by, and what shows that the winner has become slower. Changes nothing.
  *
- * Return: true if one is forced, or if there is a winner with no rival on trial
- * or due for one; false if @c was never initialised.
+ * Return: true if there is a winner with no rival on trial or due for one;
+ * false if @c was never initialised.
  */
 bool bmm_choose_settled(const struct bmm_chooser *c)
 {
-	if (get(&c->forced))
-		return true;
 	/* bmm_choose_next() counts its chunk before it looks. */
 	return get(&c->winner) && !get(&c->trial) && !get(&c->armed) &&
 	       !trial_is_due(c, get(&c->clock) + 1);
@@ -292,18 +270,16 @@ bool bmm_choose_settled(const struct bmm_chooser *c)
  *
  * Changes nothing.
  *
- * Return: a candidate: the forced one, else the winner, else (while it
- * calibrates) the best so far, else the last. 0 if @c was never initialised.
+ * Return: a candidate: the winner, else (while it calibrates) the best so far,
+ * else the last. 0 if @c was never initialised.
  */
 unsigned int bmm_choose_best(const struct bmm_chooser *c)
 {
-	unsigned int nr = get(&c->nr), best = get(&c->forced);
+	unsigned int nr = get(&c->nr), winner = get(&c->winner);
 
 	if (!nr)
 		return 0;
-	if (!best)
-		best = get(&c->winner);
-	return best ? some_of(best - 1, nr) : bmm_race_leader(c, nr, nr);
+	return winner ? some_of(winner - 1, nr) : bmm_race_leader(c, nr, nr);
 }
 
 /**

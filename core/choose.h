@@ -26,9 +26,8 @@
 
 #include "bmm.h"
 
-#define BMM_CHOOSE_MAX	  8U  /* candidates of one chooser */
-#define BMM_CHOOSE_WINDOW 9U  /* samples kept of each */
-#define BMM_CHOOSE_AUTO	  ~0U /* for bmm_choose_force(): none */
+#define BMM_CHOOSE_MAX	  8U /* candidates of one chooser */
+#define BMM_CHOOSE_WINDOW 9U /* samples kept of each */
 
 #define BMM_CHOOSE_CLASSES 8U /* of length: powers of four */
 #define BMM_CHOOSE_NODES   8U
@@ -57,7 +56,6 @@ struct bmm_candidate {
 /**
  * struct bmm_chooser - private to choose*.c, but for its size
  * @nr:     candidates; 0 before bmm_chooser_init()
- * @forced: candidate + 1, or 0
  * @winner: candidate + 1, or 0 while calibrating
  * @trial:  candidate + 1 on trial against the winner, or 0
  * @armed:  candidate + 1 that the next chunk goes to, or 0
@@ -74,7 +72,6 @@ struct bmm_candidate {
  */
 struct bmm_chooser {
 	uint8_t nr;
-	uint8_t forced;
 	uint8_t winner;
 	uint8_t trial;
 	uint8_t armed;
@@ -112,7 +109,6 @@ unsigned int bmm_choose_key(enum bmm_op op, size_t len, int node);
 int bmm_chooser_init(struct bmm_chooser *c, unsigned int candidates_nr);
 void bmm_choose_lengthy(struct bmm_chooser *c, unsigned int mask);
 void bmm_choose_reset(struct bmm_chooser *c);
-int bmm_choose_force(struct bmm_chooser *c, unsigned int candidate);
 
 unsigned int bmm_choose_next(struct bmm_chooser *c);
 size_t bmm_choose_chunk(struct bmm_chooser *c, unsigned int candidate,

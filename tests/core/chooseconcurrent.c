@@ -16,10 +16,6 @@ static void *work(void *arg)
 	for (i = 0; i < 40000; i++) {
 		if (!me && i % 10000 == 9999)
 			bmm_choose_reset(&chooser);
-		if (!me && i % 5000 == 100)
-			bmm_choose_force(&chooser, i % 3);
-		if (!me && i % 5000 == 200)
-			bmm_choose_force(&chooser, BMM_CHOOSE_AUTO);
 		if (me == 1 && i % 15000 == 7)
 			bmm_chooser_init(&chooser, 5);
 		k = bmm_choose_next(&chooser);

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-AUTO = 2**32 - 1
 MOST = 8
 FLAGS = ["-std=c11", "-ffreestanding", "-Wall", "-Wextra", "-Werror", "-O2", "-g"]
 SOURCES = [str(path) for path in sorted((ROOT / "core").glob("choose*.c"))]
@@ -33,7 +32,6 @@ ffi.cdef(
     int bmm_chooser_init(void *, unsigned);
     void bmm_choose_lengthy(void *, unsigned);
     void bmm_choose_reset(void *);
-    int bmm_choose_force(void *, unsigned);
     unsigned bmm_choose_next(void *);
     size_t bmm_choose_chunk(void *, unsigned, size_t);
     void bmm_choose_feed(void *, unsigned, size_t, uint64_t);

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from choosesim import AUTO, GIB, KIB, MIB, MOST, REAL, Chooser, Run, ffi, lib, steady
+from choosesim import GIB, KIB, MIB, MOST, REAL, Chooser, Run, ffi, lib, steady
 from corelib import EINVAL
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,38 +95,11 @@ def test_cost_is_the_median_in_ns_per_mib() -> None:
 
 def test_reset_is_a_new_beginning() -> None:
     run = steady(*REAL).work(2 * GIB)
-    assert not lib().bmm_choose_force(run.chooser.at, 1)
     lib().bmm_choose_reset(run.chooser.at)
     again = Run(lambda _: REAL[::-1])
     again.chooser = run.chooser
     assert again.work().log == steady(*REAL[::-1]).work().log
     assert again.chooser.best() == 0
-
-
-def test_forced() -> None:
-    run = steady(*REAL).work()
-    force = lib().bmm_choose_force
-    for wrong in (4, 5, 8, 255, 256, AUTO - 1):
-        assert force(run.chooser.at, wrong) == EINVAL
-        assert run.chooser.best() == 3
-    assert force(run.chooser.at, 1) == 0
-    run.log.clear()
-    run.work(4 * GIB)
-    assert run.log == [(1, GIB)] * 4  # whole, and no trial of another
-    assert run.chooser.best() == 1
-    assert force(run.chooser.at, 9) == EINVAL
-    assert run.chooser.best() == 1
-    assert force(run.chooser.at, AUTO) == 0
-    assert run.chooser.best() == 3  # as before
-    assert run.work().lost <= 1.5
-
-
-def test_forced_before_anything_is_known() -> None:
-    chooser = Chooser(3)
-    assert lib().bmm_choose_force(chooser.at, 0) == 0
-    assert {chooser.next() for _ in range(5000)} == {0}
-    assert lib().bmm_choose_force(chooser.at, AUTO) == 0
-    assert [chooser.next() for _ in range(3)] == [2, 1, 0]
 
 
 @pytest.mark.parametrize("candidates", [0, MOST + 1, 256, 2**32 - 1])
@@ -143,5 +116,4 @@ def test_zeroed_memory_answers_zero() -> None:
     chooser.feed(0, MIB, 15000)
     assert (chooser.next(), chooser.best(), chooser.cost(0)) == (0, 0, 0)
     assert chooser.chunk(0, 2**40) == 2**40
-    assert lib().bmm_choose_force(chooser.at, 0) == EINVAL
     assert not any(chooser.state)

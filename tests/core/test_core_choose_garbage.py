@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from choosesim import AUTO, GIB, MIB, MOST, Chooser, lib
+from choosesim import GIB, MIB, MOST, Chooser, lib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +20,6 @@ CALL = st.one_of(
     st.just("next"),
     st.just("reset"),
     st.tuples(st.integers(0, 9), st.integers(0, 2**64 - 1)),
-    st.tuples(st.one_of(st.integers(0, 9), st.just(AUTO))),
 )
 
 
@@ -30,8 +29,6 @@ def apply(chooser: Chooser, call: Any) -> int:
         return chooser.next()
     if call == "reset":
         lib().bmm_choose_reset(chooser.at)
-    elif len(call) == 1:
-        return int(lib().bmm_choose_force(chooser.at, *call))
     elif len(call) == 2:
         return chooser.chunk(*call)
     else:

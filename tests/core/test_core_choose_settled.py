@@ -7,19 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from choosesim import (
-    AUTO,
-    KIB,
-    MIB,
-    REAL,
-    Chooser,
-    Run,
-    ffi,
-    lib,
-    steady,
-    then,
-    uniform,
-)
+from choosesim import KIB, MIB, REAL, Chooser, Run, ffi, steady, then, uniform
 
 SMALL = 64 * KIB
 
@@ -55,14 +43,6 @@ def test_not_if_never_initialised() -> None:
     memory = run.chooser.memory
     ffi.buffer(memory)[:] = bytes(len(memory))
     assert not run.chooser.settled()
-
-
-def test_forced_is_settled_from_the_start() -> None:
-    chooser = Chooser(3)
-    assert not lib().bmm_choose_force(chooser.at, 0)
-    assert chooser.settled()
-    assert not lib().bmm_choose_force(chooser.at, AUTO)
-    assert not chooser.settled()
 
 
 @pytest.mark.parametrize("noise", [None, uniform(0.2)])
