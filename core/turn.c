@@ -31,22 +31,21 @@ static uint32_t who_can(enum bmm_op op)
 	return mask | ASKED;
 }
 
-/*
- * Candidate number @k, or NULL if there are not so many; the number of
- * candidates goes to @nr.
- */
-static const struct bmm_backend *candidate(enum bmm_op op, unsigned int k,
-					   unsigned int *nr)
+/* Candidate number @k, or NULL if there are not so many. */
+static const struct bmm_backend *candidate(enum bmm_op op, unsigned int k)
 {
-	const struct bmm_backend *found = NULL;
 	uint32_t mask = who_can(op);
 	size_t i;
 
-	*nr = 0;
 	for (i = 0; i < bmm_backends_nr; i++)
-		if (mask >> i & 1 && (*nr)++ == k)
-			found = bmm_backends[i];
-	return found;
+		if (mask >> i & 1 && !k--)
+			return bmm_backends[i];
+	return NULL;
+}
+
+static struct bmm_chooser *chooser_of(enum bmm_op op, size_t len, int node)
+{
+	return &choosers[bmm_choose_key(op, len, node)];
 }
 
 /* From this class on (16 MiB), a cache may be too small for an operation. */
@@ -55,11 +54,11 @@ static const struct bmm_backend *candidate(enum bmm_op op, unsigned int k,
 static void start(struct bmm_chooser *c, enum bmm_op op, unsigned int class)
 {
 	const struct bmm_backend *backend;
-	unsigned int nr, k, lengthy = 0;
+	unsigned int nr, lengthy = 0;
 
-	for (k = 0; (backend = candidate(op, k, &nr)); k++)
+	for (nr = 0; (backend = candidate(op, nr)); nr++)
 		if (backend->flags & BMM_LENGTHY)
-			lengthy |= 1U << k;
+			lengthy |= 1U << nr;
 	bmm_chooser_init(c, nr);
 	if (class >= LONG_CLASS)
 		bmm_choose_lengthy(c, lengthy);
@@ -94,7 +93,7 @@ size_t bmm_turn_begin(struct bmm_turn *turn, enum bmm_op op, size_t whole,
 		      size_t left, int node)
 {
 	const struct bmm_backend *forced = get(&bmm_quick[op].forced);
-	unsigned int class = bmm_choose_class(whole), nr;
+	unsigned int class = bmm_choose_class(whole);
 	struct bmm_chooser *c;
 	size_t n;
 
@@ -102,12 +101,12 @@ size_t bmm_turn_begin(struct bmm_turn *turn, enum bmm_op op, size_t whole,
 		whole_by(turn, op, forced);
 		return left;
 	}
-	c = &choosers[bmm_choose_key(op, whole, node)];
+	c = chooser_of(op, whole, node);
 	if (!get(&c->nr))
 		start(c, op, class);
 	turn->chooser = c;
 	turn->candidate = bmm_choose_next(c);
-	turn->backend = candidate(op, turn->candidate, &nr);
+	turn->backend = candidate(op, turn->candidate);
 	turn->slot = &bmm_quick[op].chosen[class];
 	n = bmm_choose_chunk(c, turn->candidate, left);
 	turn->switches = bmm_host_switches();
@@ -153,15 +152,15 @@ void bmm_turn_end(struct bmm_turn *turn, size_t bytes)
  */
 void bmm_turn_forget(enum bmm_op op)
 {
-	unsigned int class, node;
+	unsigned int class;
 	size_t len;
+	int node;
 
 	for (class = 0; class < BMM_CHOOSE_CLASSES; class++) {
 		len = 1UL << (13 + 2 * class); /* in the middle of it */
 		set(&bmm_quick[op].chosen[class], NULL);
-		for (node = 0; node < BMM_CHOOSE_NODES; node++)
-			bmm_choose_reset(
-				&choosers[bmm_choose_key(op, len, (int)node)]);
+		for (node = 0; node < (int)BMM_CHOOSE_NODES; node++)
+			bmm_choose_reset(chooser_of(op, len, node));
 	}
 }
 
@@ -178,10 +177,9 @@ const struct bmm_backend *bmm_backend_serving(enum bmm_op op, size_t len,
 					      int node)
 {
 	const struct bmm_backend *backend = get(&bmm_quick[op].forced);
-	const struct bmm_chooser *c = &choosers[bmm_choose_key(op, len, node)];
-	unsigned int nr;
+	const struct bmm_chooser *c = chooser_of(op, len, node);
 
 	if (!backend && len >= BMM_TURN_MIN && get(&c->nr))
-		backend = candidate(op, bmm_choose_best(c), &nr);
+		backend = candidate(op, bmm_choose_best(c));
 	return backend ? backend : bmm_backend_default(op);
 }
