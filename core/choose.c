@@ -157,6 +157,11 @@ static size_t counted(struct bmm_chooser *c, size_t n)
 	return n;
 }
 
+static size_t winners_part(struct bmm_chooser *c, size_t left)
+{
+	return counted(c, part(left, get(&c->long_won) ? LONGEST : LONG));
+}
+
 /**
  * bmm_choose_chunk() - how much of an operation to do at once
  * @c:         the chooser
@@ -175,20 +180,19 @@ static size_t counted(struct bmm_chooser *c, size_t n)
 size_t bmm_choose_chunk(struct bmm_chooser *c, unsigned int candidate,
 			size_t left)
 {
-	size_t mib = left >> 30;
+	size_t share = left / 1024 / MIB;
 
 	if (candidate >= get(&c->nr))
 		return left;
 	if (get(&c->winner) == candidate + 1)
-		return counted(c,
-			       part(left, get(&c->long_won) ? LONGEST : LONG));
+		return winners_part(c, left);
 	if (get(&c->trial) == candidate + 1 && get(&c->lengthy))
 		return counted(c, left < 2 * TRIAL_LONG ? left : TRIAL_LONG);
 	if (bmm_race_doubts(c, candidate))
 		return part(left, PROBE);
-	if (mib > 8)
-		mib = 8;
-	return part(left, (mib ? mib : 1) * MIB);
+	if (share > 8)
+		share = 8;
+	return part(left, (share ? share : 1) * MIB);
 }
 
 static void take_in(struct bmm_chooser *c, unsigned int nr, unsigned int k,

@@ -32,6 +32,13 @@ static void shun_if_slow(struct bmm_chooser *c, unsigned int k,
 	    (uint8_t)(turns < SHUN_MAX ? turns : SHUN_MAX));
 }
 
+/* Rivals that are due for a long chunk come before all: at the second call. */
+static void long_ones_first(struct bmm_chooser *c)
+{
+	if (get(&c->long_due))
+		set(&c->due, get(&c->clock) + 2);
+}
+
 /* The winner is @k from now on. */
 void bmm_trial_crown(struct bmm_chooser *c, unsigned int nr, unsigned int k,
 		     uint32_t gap)
@@ -45,8 +52,7 @@ void bmm_trial_crown(struct bmm_chooser *c, unsigned int nr, unsigned int k,
 	set(&c->trial, 0);
 	set(&c->armed, 0);
 	bmm_trial_in(c, gap < GAP_MIN ? GAP_MIN : gap);
-	if (get(&c->long_due))
-		set(&c->due, get(&c->clock) + 2);
+	long_ones_first(c);
 }
 
 /* What was measured in other times does not count in a trial. */
@@ -159,8 +165,7 @@ void bmm_trial_feed(struct bmm_chooser *c, unsigned int nr, unsigned int k,
 	if (bmm_samples_newest(&c->candidate[k], 0) >= best) {
 		set(&c->trial, 0);
 		shun_if_slow(c, k, winner);
-		if (get(&c->long_due))
-			set(&c->due, get(&c->clock) + 2);
+		long_ones_first(c);
 	} else if (get(&c->candidate[k].samples) < TRIAL_SAMPLES) {
 		set(&c->armed, (uint8_t)(k + 1));
 	} else if (rival + rival / 16 < best) {
