@@ -54,19 +54,19 @@ struct bmm_candidate {
 };
 
 /**
- * struct bmm_chooser - private to choose*.c, but for its size
- * @nr:     candidates; 0 before bmm_chooser_init()
- * @winner: candidate + 1, or 0 while calibrating
- * @trial:  candidate + 1 on trial against the winner, or 0
- * @armed:  candidate + 1 that the next chunk goes to, or 0
- * @lengthy: whether the one on trial gets a long chunk
+ * struct bmm_chooser - private to choose*.c, but for its size and @nr
+ * @nr:        candidates; 0 before bmm_chooser_init()
+ * @winner:    candidate + 1, or 0 while calibrating
+ * @trial:     candidate + 1 on trial against the winner, or 0
+ * @armed:     candidate + 1 that the next chunk goes to, or 0
+ * @lengthy:   whether the one on trial gets a long chunk
  * @long_mask: who may be far faster in long chunks; see bmm_choose_lengthy()
- * @long_due: who of them has not had a long chunk yet
- * @long_won: whether the winner won by long chunks
- * @cursor: whose turn it was
- * @clock:  work done: chunks, or MiB where chunks are larger
- * @due:    when the next re-trial is
- * @gap:    from one re-trial to the next
+ * @long_due:  who of them has not had a long chunk yet
+ * @long_won:  whether it is long chunks that make the winner fast
+ * @cursor:    whose turn it was
+ * @clock:     work done: chunks, or MiB where chunks are larger
+ * @due:       when the next re-trial is
+ * @gap:       from one re-trial to the next
  *
  * All zero is a valid state: one that always answers 0.
  */

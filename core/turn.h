@@ -46,12 +46,12 @@ const struct bmm_backend *bmm_backend_serving(enum bmm_op op, size_t len,
 /* Below, nothing is measured: a clock's tick is too large a part of it. */
 #define BMM_TURN_MIN 4096U
 /*
- * Below, only one operation of 16 is, and one of 64 in the lowest two classes:
- * to measure costs 130 ns, half of what it takes to clear 4 KiB.
+ * Below, only one operation of 16 is measured, and one of 64 in the lowest two
+ * classes: to measure costs 130 ns, half of what it takes to clear 4 KiB.
  */
 #define BMM_TURN_OFTEN (1UL << 20)
 
-/*
+/**
  * struct bmm_quick - what short operations look at, and nothing else
  * @forced: the forced backend, or NULL
  * @tiny:   for less than BMM_TURN_MIN; NULL if not looked for yet
@@ -65,19 +65,22 @@ struct bmm_quick {
 
 extern struct bmm_quick bmm_quick[BMM_OPS];
 
-/*
+/**
  * bmm_turn_quick() - who does a short operation, as a whole and not measured
+ * @op:  the operation, below BMM_OPS
+ * @len: its length in bytes
  *
- * Return: a backend, or NULL if it is to be done in turns.
+ * Return: a backend (the forced one at any length), or NULL if the operation is
+ * to be done in turns.
  */
 static inline const struct bmm_backend *bmm_turn_quick(enum bmm_op op,
 						       size_t len)
 {
 	struct bmm_quick *quick = &bmm_quick[op];
-	const struct bmm_backend *backend = __atomic_load_n(&quick->forced,
-							    __ATOMIC_RELAXED);
+	const struct bmm_backend *backend;
 	unsigned int class;
 
+	backend = __atomic_load_n(&quick->forced, __ATOMIC_RELAXED);
 	if (backend)
 		return backend;
 	if (len < BMM_TURN_MIN)

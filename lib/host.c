@@ -10,7 +10,7 @@
 /* Below, asking (0.3 us) would cost more than a thousandth of the work. */
 #define ASK_NODE_FROM (16UL << 20)
 
-/* <linux/mempolicy.h>: the node of the page at an address */
+/* MPOL_F_NODE | MPOL_F_ADDR of <linux/mempolicy.h>: that of an address */
 #define NODE_OF_ADDRESS (1UL << 0 | 1UL << 1)
 
 __thread unsigned int bmm_host_turns
@@ -24,7 +24,11 @@ uint64_t bmm_host_clock(void)
 	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
-/* A filter of system calls may refuse: then the node is not known. */
+/*
+ * The first page answers for all. The kernel maps it for reading if nobody has
+ * touched it: then the answer is the node of the zero page. A filter of system
+ * calls may refuse: then the node is not known.
+ */
 int bmm_host_node(const void *dst, size_t len)
 {
 	int node = -1, before = errno;
