@@ -10,6 +10,7 @@
  * how to store it.
  */
 #include "backends.h"
+#include "choose.h"
 
 const struct bmm_backend *const bmm_backends[] = {
 	&bmm_generic,
@@ -23,6 +24,9 @@ const struct bmm_backend *const bmm_backends[] = {
 };
 
 const size_t bmm_backends_nr = sizeof(bmm_backends) / sizeof(bmm_backends[0]);
+
+_Static_assert(sizeof(bmm_backends) / sizeof(bmm_backends[0]) <= BMM_CHOOSE_MAX,
+	       "a chooser has room for every backend");
 
 /* NULL: not looked for yet. */
 static const struct bmm_backend *fastest[BMM_OPS];

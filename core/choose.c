@@ -150,16 +150,15 @@ static size_t part(size_t left, size_t n)
 }
 
 /* For long chunks the clock counts MiB; bmm_choose_next() has counted one. */
-static size_t counted(struct bmm_chooser *c, size_t n)
+static void count(struct bmm_chooser *c, size_t n)
 {
 	if (n >= 2 * MIB)
 		set(&c->clock, get(&c->clock) + (uint32_t)(n / MIB) - 1);
-	return n;
 }
 
 static size_t winners_part(struct bmm_chooser *c, size_t left)
 {
-	return counted(c, part(left, get(&c->long_won) ? LONGEST : LONG));
+	return part(left, get(&c->long_won) ? LONGEST : LONG);
 }
 
 /**
@@ -187,7 +186,7 @@ size_t bmm_choose_chunk(struct bmm_chooser *c, unsigned int candidate,
 	if (get(&c->winner) == candidate + 1)
 		return winners_part(c, left);
 	if (get(&c->trial) == candidate + 1 && get(&c->lengthy))
-		return counted(c, left < 2 * TRIAL_LONG ? left : TRIAL_LONG);
+		return left < 2 * TRIAL_LONG ? left : TRIAL_LONG;
 	if (bmm_race_doubts(c, candidate))
 		return part(left, PROBE);
 	if (share > 8)
@@ -241,6 +240,8 @@ void bmm_choose_feed(struct bmm_chooser *c, unsigned int candidate,
 	if (sample < COST_MIN)
 		return;
 	if (winner) {
+		/* Of what was done, not offered: a caller may do far less. */
+		count(c, bytes);
 		take_in(c, nr, candidate, some_of(winner - 1, nr), sample);
 	} else {
 		bmm_samples_add(&c->candidate[candidate], sample);

@@ -107,7 +107,8 @@ size_t bmm_turn_begin(struct bmm_turn *turn, enum bmm_op op, size_t whole,
 	turn->chooser = c;
 	turn->candidate = bmm_choose_next(c);
 	turn->backend = candidate(op, turn->candidate);
-	turn->slot = &bmm_quick[op].chosen[class];
+	turn->slot = whole < BMM_TURN_OFTEN ? &bmm_quick[op].chosen[class] :
+					      NULL;
 	n = bmm_choose_chunk(c, turn->candidate, left);
 	turn->switches = bmm_host_switches();
 	turn->begun = bmm_host_clock();
@@ -135,13 +136,18 @@ static void note(const struct bmm_turn *turn)
  */
 void bmm_turn_end(struct bmm_turn *turn, size_t bytes)
 {
+	uint64_t now;
+
 	turn->backend->drain();
 	if (!turn->chooser)
 		return;
+	/* The clock first: who is interrupted after it has been on time. */
+	now = bmm_host_clock();
 	if (turn->switches == bmm_host_switches())
 		bmm_choose_feed(turn->chooser, turn->candidate, bytes,
-				bmm_host_clock() - turn->begun);
-	note(turn);
+				now - turn->begun);
+	if (turn->slot)
+		note(turn);
 }
 
 /**

@@ -22,7 +22,7 @@
  * @backend:   who does it
  * @chooser:   who learns how long it took; NULL if nobody does
  * @candidate: @backend's number there
- * @slot:      where to note the chooser's answer for short operations
+ * @slot:      where to note the chooser's answer for short operations, or NULL
  * @begun:     bmm_host_clock() at its begin
  * @switches:  bmm_host_switches() then
  */

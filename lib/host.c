@@ -10,9 +10,6 @@
 /* Below, asking (0.3 us) would cost more than a thousandth of the work. */
 #define ASK_NODE_FROM (16UL << 20)
 
-/* MPOL_F_NODE | MPOL_F_ADDR of <linux/mempolicy.h>: that of an address */
-#define NODE_OF_ADDRESS (1UL << 0 | 1UL << 1)
-
 __thread unsigned int bmm_host_turns
 	__attribute__((__tls_model__("initial-exec")));
 
@@ -25,9 +22,10 @@ uint64_t bmm_host_clock(void)
 }
 
 /*
- * The first page answers for all. The kernel maps it for reading if nobody has
- * touched it: then the answer is the node of the zero page. A filter of system
- * calls may refuse: then the node is not known.
+ * The first page answers for all. move_pages() without target nodes only looks:
+ * get_mempolicy() would map the zero page where nobody has touched the memory
+ * yet, and tell that page's node. A filter of system calls may refuse: then the
+ * node is not known.
  */
 int bmm_host_node(const void *dst, size_t len)
 {
@@ -35,9 +33,9 @@ int bmm_host_node(const void *dst, size_t len)
 
 	if (len < ASK_NODE_FROM)
 		return -1;
-	if (syscall(SYS_get_mempolicy, &node, NULL, 0UL, dst, NODE_OF_ADDRESS)) {
+	if (syscall(SYS_move_pages, 0, 1UL, &dst, NULL, &node, 0)) {
 		errno = before; /* nothing here is an error to the caller */
 		return -1;
 	}
-	return node;
+	return node < 0 ? -1 : node;
 }

@@ -125,6 +125,7 @@ class Run:
     lengthy: tuple[int, float] = (-1, 0)  # one, and its rate in long chunks
     known: int = 0  # who is announced to be like that, as a mask
     long: int = 48 * MIB  # what is a long chunk to it
+    most: int = 1 << 62  # what the caller does at once, whatever is offered
     seed: int = 1
     done: int = 0
     took: float = 0
@@ -150,6 +151,7 @@ class Run:
         k = chooser.next()
         size = chooser.chunk(k, left)
         assert 0 < size <= left
+        size = min(size, self.most)
         if size >= self.long and k == self.lengthy[0]:
             rates[k] = self.lengthy[1]
         time = size / rates[k] * self.stall(k, self.chunks[k])

@@ -106,6 +106,12 @@ def test_reset_tries_again() -> None:
     assert max(size for k, size in run.log if k == 0) == 32 * MIB
 
 
+@pytest.mark.parametrize("rates", [REAL, (18, 20, 70), (30, 70)])
+def test_a_caller_that_does_less_than_it_is_offered(rates: Sequence[float]) -> None:
+    run = steady(*rates, op=4 * GIB, most=2 * MIB).work(4 * GIB)
+    assert run.work(4 * GIB).lost <= 0.5
+
+
 def test_retrials_are_rare() -> None:
     run = steady(*REAL, op=64 * KIB).work()
     run.log.clear()

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from corelib import (
     EINVAL,
+    MAP_ANONYMOUS,
+    MAP_PRIVATE,
     PAGE,
+    PROT_RW,
     Guarded,
     Op,
     backend_names,
     core,
     ffi,
     image,
+    libc,
     records_bytes,
     serving,
 )
@@ -217,3 +221,14 @@ def test_the_node_of_memory_is_asked_for_where_it_is_worth_it() -> None:
     assert core().bmm_host_node(memory.at(0), 64 * MIB) >= 0
     nowhere = ffi.cast("void *", 8)
     assert core().bmm_host_node(nowhere, 64 * MIB) == -1
+    memory.close()
+
+
+def test_asking_touches_no_memory() -> None:
+    flags = MAP_PRIVATE | MAP_ANONYMOUS
+    fresh = libc.mmap(ffi.NULL, PAGE, PROT_RW, flags, -1, 0)
+    assert core().bmm_host_node(fresh, 64 * MIB) == -1
+    with open("/proc/self/pagemap", "rb") as pagemap:  # noqa: PTH123 - to seek
+        pagemap.seek(int(ffi.cast("uintptr_t", fresh)) // PAGE * 8)
+        assert not int.from_bytes(pagemap.read(8), "little") >> 63
+    libc.munmap(fresh, PAGE)
