@@ -94,6 +94,8 @@ def test_a_named_backend_is_used(tmp_path: Path) -> None:
 
 def _stop_when(says: str, argv: list[str], environment: dict[str, str]) -> int:
     """Start the lab, send SIGINT when it says something, return its code."""
+    # A shell's background job, as CI may be, is born with SIGINT ignored.
+    argv = ["env", "--default-signal=INT", *argv]
     with subprocess.Popen(
         argv, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
     ) as running:
