@@ -18,17 +18,11 @@
 
 #include "../core/turn.h"
 #include "clear.h"
+#include "clear_decide.h"
 #include "clear_gap.h"
 #include "populate.h"
 #include "symbols.h"
 #include "trace.h"
-
-enum mode {
-	MODE_OFF = BMM_OFF,
-	MODE_AUTO,
-	MODE_CACHED,
-	MODE_STREAMING,
-};
 
 enum reason {
 	REASON_OFF,   /* switched off since the trampoline looked */
@@ -39,7 +33,6 @@ enum reason {
 static unsigned long latency_us = 1000;
 static unsigned long min_pages = 16;
 static unsigned long radius = 2;
-static unsigned long cached_max; /* set by prepare() */
 
 DEFINE_STATIC_CALL_NULL(bmm_clear_original, folio_zero_user);
 
@@ -113,16 +106,6 @@ static void clear_around(struct job *job, size_t hint)
 	clear_range(job, BMM_CLEAR, from, to);
 }
 
-/* What goes around the cache, and whether somebody is about to touch it. */
-static enum bmm_op decide(size_t bytes, int mode, bool populating)
-{
-	if (mode == MODE_CACHED)
-		return BMM_CLEAR;
-	if (mode == MODE_STREAMING || populating)
-		return BMM_CLEAR_STREAMING;
-	return bytes > READ_ONCE(cached_max) ? BMM_CLEAR_STREAMING : BMM_CLEAR;
-}
-
 static void account(struct folio *folio, const struct job *job, u64 ns)
 {
 	atomic64_inc(&bmm_clear_path.hits);
@@ -144,7 +127,7 @@ static void by_the_range(struct folio *folio, unsigned long addr_hint, int mode)
 	};
 	u64 begun = ktime_get_mono_fast_ns();
 
-	job.op = decide(job.bytes, mode, populating);
+	job.op = bmm_clear_decide(job.bytes, mode, populating);
 	if (populating)
 		clear_range(&job, job.op, 0, job.bytes);
 	else
@@ -157,7 +140,7 @@ static int serve(struct folio *folio, unsigned long addr_hint)
 {
 	int mode = READ_ONCE(bmm_clear_path.mode);
 
-	if (mode == MODE_OFF)
+	if (mode == BMM_OFF)
 		return REASON_OFF;
 	if (folio_nr_pages(folio) < max(READ_ONCE(min_pages), 2UL))
 		return REASON_SMALL;
@@ -197,20 +180,16 @@ static bool config_rules_out(void)
 	       IS_ENABLED(CONFIG_ARCH_HAS_CPU_CACHE_ALIASING);
 }
 
-/* A quarter of the last level: the rest is what the program works with. */
 static int prepare(const char **symbol)
 {
-	unsigned long cache = boot_cpu_data.x86_cache_size * 1024UL;
-
 	if (config_rules_out())
 		return -EOPNOTSUPP;
-	if (!cached_max)
-		cached_max = max(cache / 4, PMD_SIZE);
+	bmm_clear_decide_init();
 	return 0;
 }
 
 static unsigned long *const tunables[] = { &latency_us, &min_pages, &radius,
-					   &cached_max };
+					   &bmm_clear_cached_max };
 
 static ssize_t tunable_show(struct bmm_path *path, unsigned int index, char *buf)
 {
@@ -254,12 +233,9 @@ static struct bmm_attribute gaps_attr = {
 	.show = bmm_gap_show,
 };
 
-static const char *const modes[] = { "off", "auto", "cached", "streaming",
-				     NULL };
-
 struct bmm_path bmm_clear_path = {
 	.name = "clear",
-	.modes = modes,
+	.modes = bmm_clear_modes,
 	.prepare = prepare,
 	.off_from = BMM_HOOK_PASS,
 	.backends = { { "backend_cached", BMM_CLEAR },

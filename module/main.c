@@ -2,6 +2,7 @@
 /* Loading and unloading. */
 #include <linux/module.h>
 
+#include "alloc.h"
 #include "clear.h"
 #include "control.h"
 #include "memmap.h"
@@ -20,12 +21,19 @@ MODULE_PARM_DESC(
 	clear,
 	"clear: mode at load, off, auto, cached or streaming (default: off); later /sys/kernel/bulkmm/clear/mode");
 
+static char *alloc = "off";
+module_param(alloc, charp, 0444);
+MODULE_PARM_DESC(
+	alloc,
+	"alloc: mode at load, off, auto, cached or streaming (default: off); later /sys/kernel/bulkmm/alloc/mode");
+
 static const struct {
 	struct bmm_path *path;
 	char **mode;
 } paths[] = {
 	{ &bmm_memmap, &memmap },
 	{ &bmm_clear_path, &clear },
+	{ &bmm_alloc, &alloc },
 };
 
 static int add(struct bmm_path *path, int mode)

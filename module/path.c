@@ -61,6 +61,12 @@ int bmm_path_set_mode(struct bmm_path *path, int mode)
 	return 0;
 }
 
+/* A function is left alone until there is something to do or to count. */
+static bool wanted(const struct bmm_path *path)
+{
+	return path->mode || path->off_from != BMM_HOOK_PASS;
+}
+
 /**
  * bmm_path_init() - allocate what a path needs and attach its hook
  * @path: the path
@@ -76,11 +82,12 @@ int bmm_path_init(struct bmm_path *path, int mode)
 	path->inflight = alloc_percpu(int);
 	if (!path->inflight)
 		return -ENOMEM;
+	path->about = path->hook.symbol;
 	path->hook.state = -ENODEV;
 	guard(mutex)(&control_lock);
 	path->mode = mode;
 	set_threshold(path);
-	if (attach(path))
+	if (wanted(path) && attach(path))
 		path->mode = BMM_OFF;
 	return 0;
 }

@@ -12,11 +12,11 @@
 #include <linux/linkage.h>
 #include <asm/unwind_hints.h>
 
-.macro BMM_TRAMPOLINE name handler threshold size
+.macro BMM_TRAMPOLINE name handler threshold size compare=cmpq
 SYM_CODE_START(\name)
 	UNWIND_HINT_FUNC
 	ENDBR
-	cmpq	\threshold(%rip), \size
+	\compare	\threshold(%rip), \size
 	jb	1f
 	addq	$8, %rsp
 	UNWIND_HINT_FUNC
@@ -38,3 +38,10 @@ BMM_TRAMPOLINE bmm_memmap_trampoline bmm_memmap_handler \
  */
 BMM_TRAMPOLINE bmm_clear_trampoline bmm_clear_handler \
 	       bmm_clear_threshold %rsi
+
+/*
+ * clear_highpages_kasan_tagged(page, numpages): an int, whose upper half in
+ * the register is anybody's.
+ */
+BMM_TRAMPOLINE bmm_alloc_trampoline bmm_alloc_handler \
+	       bmm_alloc_threshold %esi cmpl

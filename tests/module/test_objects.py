@@ -27,9 +27,10 @@ pytestmark = pytest.mark.vm
 
 # Functions of the files that handle addresses of the kernel's own functions,
 # and the calls through pointers they may have: to functions of ours.
-ADDRESS_FILES = ("symbols.o", "hook.o", "memmap.o", "clear.o")
+ADDRESS_FILES = ("symbols.o", "hook.o", "memmap.o", "clear.o", "alloc.o")
 INDIRECT = {
     "bmm_hook_attach": 1,  # hook->set_original()
+    "bmm_alloc_handler": 2,  # backend->clear() and clear_streaming()
     "clear_range": 2,  # backend->clear() and clear_streaming()
 }
 THUNK = re.compile(r"__x86_indirect_thunk|\b(?:call|jmp)\s+\*")
@@ -90,7 +91,12 @@ def test_modinfo_explains_every_parameter(built: tuple[Kernel, Path]) -> None:
     kernel, where = built
     said = kernel.root.run(["modinfo", kernel.root.inner(where / "bulkmm.ko")], 30)
     parameters = re.findall(r"^parm: +(\w+):(.*)$", said, re.MULTILINE)
-    assert {name for name, _ in parameters} == {"clear", "memmap", "memmap_min_pages"}
+    assert {name for name, _ in parameters} == {
+        "alloc",
+        "clear",
+        "memmap",
+        "memmap_min_pages",
+    }
     for name, text in parameters:
         assert "(default: " in text, name
     assert re.search(r"^license: +GPL$", said, re.MULTILINE)

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * alloc: what the page allocator itself clears, by the range.
+ *
+ * With init_on_alloc=1 kernels from 6.13 on clear an anonymous huge page where
+ * it is allocated and skip folio_zero_user(), so that the clear path does not
+ * see it. Some kernels (7.x) have a function of its own for that,
+ * clear_highpages_kasan_tagged(page, numpages); where it is inlined, this path
+ * does not attach and says so.
+ *
+ * The allocator may be called in any context but an NMI. So there is no chance
+ * to reschedule in here, as there is none in the original; and whose memory it
+ * is, and where it is going to be touched, nobody says: a task that is inside a
+ * system call that prepares memory is taken to prepare this.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/preempt.h>
+#include <linux/static_call.h>
+
+#include "../core/turn.h"
+#include "alloc.h"
+#include "clear_decide.h"
+#include "populate.h"
+#include "symbols.h"
+
+#define SYMBOL "clear_highpages_kasan_tagged"
+
+enum reason {
+	REASON_OFF, /* switched off since the trampoline looked */
+};
+
+typedef void clear_pages_fn(struct page *page, int numpages);
+DEFINE_STATIC_CALL_NULL(bmm_alloc_original, *(clear_pages_fn *)NULL);
+
+unsigned long bmm_alloc_threshold = BMM_HOOK_PASS;
+
+static void clear_in_turns(char *p, size_t bytes, enum bmm_op op, int node)
+{
+	struct bmm_turn turn;
+	size_t left, n;
+
+	for (left = bytes; left; left -= n, p += n) {
+		n = bmm_turn_begin(&turn, op, bytes, left, node);
+		if (op == BMM_CLEAR)
+			turn.backend->clear(p, n);
+		else
+			turn.backend->clear_streaming(p, n);
+		bmm_turn_end(&turn, n);
+	}
+}
+
+static void by_the_range(struct page *page, int numpages, int mode)
+{
+	size_t bytes = (size_t)numpages << PAGE_SHIFT;
+	u64 begun = ktime_get_mono_fast_ns();
+	enum bmm_op op = bmm_clear_decide(bytes, mode,
+					  in_task() && bmm_populating());
+
+	clear_in_turns(page_address(page), bytes, op, page_to_nid(page));
+	atomic64_inc(&bmm_alloc.hits);
+	atomic64_add(bytes, &bmm_alloc.bytes);
+	atomic64_add(ktime_get_mono_fast_ns() - begun, &bmm_alloc.ns);
+}
+
+/* Entered from the trampoline for requests of a huge page and more. */
+void bmm_alloc_handler(struct page *page, int numpages)
+{
+	int mode = READ_ONCE(bmm_alloc.mode);
+
+	bmm_path_enter(&bmm_alloc);
+	if (mode == BMM_OFF) {
+		bmm_path_fallback(&bmm_alloc, REASON_OFF);
+		static_call(bmm_alloc_original)(page, numpages);
+	} else {
+		by_the_range(page, numpages, mode);
+	}
+	bmm_path_leave(&bmm_alloc);
+}
+
+static void set_original(unsigned long address)
+{
+	static_call_update(bmm_alloc_original, (void *)address);
+}
+
+/* What else the original does, it does for these. */
+static int prepare(const char **symbol)
+{
+	if (IS_ENABLED(CONFIG_HIGHMEM) || IS_ENABLED(CONFIG_KMSAN) ||
+	    IS_ENABLED(CONFIG_KASAN))
+		return -EOPNOTSUPP;
+	bmm_clear_decide_init();
+	return 0;
+}
+
+struct bmm_path bmm_alloc = {
+	.name = "alloc",
+	.modes = bmm_clear_modes,
+	.prepare = prepare,
+	.on_from = HPAGE_PMD_NR,
+	.off_from = BMM_HOOK_PASS,
+	.hook = {
+		.symbol = SYMBOL,
+		.trampoline = bmm_alloc_trampoline,
+		.threshold = &bmm_alloc_threshold,
+		.set_original = set_original,
+	},
+	.reasons = {
+		[REASON_OFF] = "off",
+	},
+};

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef BMM_ALLOC_H
+#define BMM_ALLOC_H
+
+#include "path.h"
+
+struct page;
+
+extern struct bmm_path bmm_alloc;
+
+/* Shared with the trampoline (x86/trampoline.S). */
+extern unsigned long bmm_alloc_threshold;
+void bmm_alloc_trampoline(void);
+void bmm_alloc_handler(struct page *page, int numpages);
+
+#endif
