@@ -3,23 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from bulkmm.bench.sweep import GIB, KIB, MIB, Amount, Subject
 
-from bulkmm.bench import sweep
-from bulkmm.bench.sweep import GIB, KIB, MIB
-
-if TYPE_CHECKING:
-    from bulkmm.bench.take import Seen
-    from bulkmm.results import Document
-
-EXTENTS = (4 * KIB, 64 * KIB, 256 * KIB, 2 * MIB, 32 * MIB, GIB)
-QUICK_EXTENTS = (4 * KIB, 2 * MIB, 32 * MIB)
-SIZE, QUICK_SIZE = GIB, 256 * MIB
 CACHING = ("rep-stosb", "rep-stosb-4k", "glibc", "plain")
 
-SUBJECT = sweep.Subject(
+SUBJECT = Subject(
     name="clear",
+    full=Amount(GIB, (4 * KIB, 64 * KIB, 256 * KIB, 2 * MIB, 32 * MIB, GIB)),
+    quick=Amount(256 * MIB, (4 * KIB, 2 * MIB, 32 * MIB)),
     buffers=1,
     suffixes=("", "-then-read", "-then-write", "-then-random"),
     variants=(
@@ -42,16 +33,3 @@ SUBJECT = sweep.Subject(
     right="every byte is zero, none beside it was touched",
     wrong="leaves bytes not zero, or touches others",
 )
-
-
-@dataclass(frozen=True)
-class Request(sweep.Request):
-    """What to measure."""
-
-    size: int = SIZE
-    extents: tuple[int, ...] = EXTENTS
-
-
-def run_bench(request: Request | None = None, seen: Seen | None = None) -> Document:
-    """Measure and verify; ``seen`` is told each event of the program."""
-    return sweep.run(SUBJECT, request or Request(), seen)

@@ -75,7 +75,7 @@ def _add_clear(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     _add_backend(clear)
     _add_sweep(clear, "fewer extents, under 15 seconds")
-    clear.set_defaults(run=run_clear)
+    clear.set_defaults(run=run_sweep)
 
 
 def _add_copy(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -84,7 +84,7 @@ def _add_copy(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     _add_backend(copy)
     _add_sweep(copy, "fewer sizes, under 10 seconds")
-    copy.set_defaults(run=run_copy)
+    copy.set_defaults(run=run_sweep)
 
 
 def _add_all(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -138,30 +138,17 @@ def run_memmap(args: argparse.Namespace) -> int:
     return _run(args, request.rounds, lambda seen: memmap.run_bench(request, seen))
 
 
-def run_clear(args: argparse.Namespace) -> int:
-    """Measure the ways to zero memory; see ``finish``."""
-    from bulkmm.bench import clear  # noqa: PLC0415 - keeps --help fast
+def run_sweep(args: argparse.Namespace) -> int:
+    """Measure the ways to clear or to copy memory; see ``finish``."""
+    from bulkmm.bench import clear, copy, sweep  # noqa: PLC0415 - keeps --help fast
 
-    request = clear.Request(
-        size=clear.QUICK_SIZE if args.quick else clear.SIZE,
-        extents=clear.QUICK_EXTENTS if args.quick else clear.EXTENTS,
+    request = sweep.plan(
+        {"clear": clear.SUBJECT, "copy": copy.SUBJECT}[args.bench],
+        quick=args.quick,
         rounds=_sweep_rounds(args),
         backend=args.backend,
     )
-    return _run(args, request.rounds, lambda seen: clear.run_bench(request, seen))
-
-
-def run_copy(args: argparse.Namespace) -> int:
-    """Measure the ways to copy memory; see ``finish``."""
-    from bulkmm.bench import copy  # noqa: PLC0415 - keeps --help fast
-
-    request = copy.Request(
-        size=copy.QUICK_SIZE if args.quick else copy.SIZE,
-        extents=copy.QUICK_EXTENTS if args.quick else copy.EXTENTS,
-        rounds=_sweep_rounds(args),
-        backend=args.backend,
-    )
-    return _run(args, request.rounds, lambda seen: copy.run_bench(request, seen))
+    return _run(args, request.rounds, lambda seen: sweep.run_bench(request, seen))
 
 
 def run_all(args: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bulkmm.bench import clear, copy, memmap, take
+from bulkmm.bench import clear, copy, memmap, sweep, take
 from bulkmm.results import Document
 
 if TYPE_CHECKING:
@@ -29,34 +29,28 @@ class Request:
         size = QUICK_MEMMAP_SIZE if self.quick else MEMMAP_SIZE
         return memmap.Request(size=size, rounds=self.rounds)
 
-    def clear(self) -> clear.Request:
+    def clear(self) -> sweep.Request:
         """Return what is measured of clearing; 1 GiB is not used after it."""
-        return clear.Request(
-            size=clear.QUICK_SIZE if self.quick else clear.SIZE,
-            extents=clear.QUICK_EXTENTS if self.quick else clear.EXTENTS,
-            rounds=self.rounds,
-            used_max=clear.EXTENTS[-2],
+        used_max = clear.SUBJECT.full.extents[-2]
+        return sweep.plan(
+            clear.SUBJECT, quick=self.quick, rounds=self.rounds, used_max=used_max
         )
 
-    def copy(self) -> copy.Request:
+    def copy(self) -> sweep.Request:
         """Return what is measured of copying."""
-        return copy.Request(
-            size=copy.QUICK_SIZE if self.quick else copy.SIZE,
-            extents=copy.QUICK_EXTENTS if self.quick else copy.EXTENTS,
-            rounds=self.rounds,
-        )
+        return sweep.plan(copy.SUBJECT, quick=self.quick, rounds=self.rounds)
 
 
 def run_bench(request: Request | None = None, seen: Seen | None = None) -> Document:
     """Measure one after the other; ``seen`` is told each event of the program."""
     request = request or Request()
     take.check_rounds(request.rounds)
-    take.check_memory(max(request.clear().size, 2 * request.copy().size))
+    take.check_memory(max(request.clear().memory, request.copy().memory))
     return join(
         [
             memmap.run_bench(request.memmap(), seen),
-            clear.run_bench(request.clear(), seen),
-            copy.run_bench(request.copy(), seen),
+            sweep.run_bench(request.clear(), seen),
+            sweep.run_bench(request.copy(), seen),
         ]
     )
 

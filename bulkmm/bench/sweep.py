@@ -20,22 +20,20 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
 @dataclass(frozen=True)
-class Request:
-    """What to measure."""
+class Amount:
+    """How much a run writes, and in which extents."""
 
     size: int  # of what is written, a multiple of each extent
     extents: tuple[int, ...]  # powers of two
-    rounds: int = 21
-    seed: int = 1  # of the order of the variants, and of the intervals
-    backend: str | None = None  # what bulkmm uses; None: the core decides
-    used_max: int | None = None  # extents above are not used after clearing
 
 
 @dataclass(frozen=True)
 class Subject:
-    """How one of them is read."""
+    """What one of them measures, and how it is read."""
 
     name: str
+    full: Amount  # its extents rise
+    quick: Amount  # with --quick
     buffers: int  # of the size of the request, that it keeps in memory
     suffixes: tuple[str, ...]  # of the scenarios of one extent, in order
     variants: tuple[str, ...]  # in the order in which a reader compares
@@ -45,12 +43,43 @@ class Subject:
     wrong: str
 
 
-def run(subject: Subject, request: Request, seen: Seen | None = None) -> Document:
+@dataclass(frozen=True)
+class Request:
+    """What to measure."""
+
+    subject: Subject
+    amount: Amount
+    rounds: int = 21
+    seed: int = 1  # of the order of the variants, and of the intervals
+    backend: str | None = None  # what bulkmm uses; None: the core decides
+    used_max: int | None = None  # extents above are not used after clearing
+
+    @property
+    def memory(self) -> int:
+        """The bytes of all buffers."""
+        return self.amount.size * self.subject.buffers
+
+
+def plan(
+    subject: Subject,
+    *,
+    quick: bool,
+    rounds: int,
+    backend: str | None = None,
+    used_max: int | None = None,
+) -> Request:
+    """Return what is measured of a subject, in full or quickly."""
+    amount = subject.quick if quick else subject.full
+    return Request(subject, amount, rounds, backend=backend, used_max=used_max)
+
+
+def run_bench(request: Request, seen: Seen | None = None) -> Document:
     """Measure and verify; ``seen`` is told each event of the program."""
+    subject = request.subject
     take.check_rounds(request.rounds)
     take.check_backend(subject.name, request.backend)
-    take.check_memory(request.size * subject.buffers)
-    taken = take.events(_arguments(subject, request), seen)
+    take.check_memory(request.memory)
+    taken = take.events(_arguments(request), seen)
     arms = take.arms(taken)
     ordered = {key: arms[key] for key in sorted(arms, key=lambda k: rank(subject, k))}
     return Document(
@@ -62,10 +91,10 @@ def run(subject: Subject, request: Request, seen: Seen | None = None) -> Documen
     )
 
 
-def _arguments(subject: Subject, request: Request) -> list[str]:
-    arguments = [subject.name, f"--size={request.size}", f"--rounds={request.rounds}"]
-    arguments.append(f"--seed={request.seed}")
-    arguments += [f"--extent={extent}" for extent in request.extents]
+def _arguments(request: Request) -> list[str]:
+    arguments = [request.subject.name, f"--size={request.amount.size}"]
+    arguments += [f"--rounds={request.rounds}", f"--seed={request.seed}"]
+    arguments += [f"--extent={extent}" for extent in request.amount.extents]
     if request.backend:
         arguments.append(f"--backend={request.backend}")
     if request.used_max is not None:

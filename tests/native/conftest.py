@@ -11,13 +11,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bulkmm.bench import sweep
+
+if TYPE_CHECKING:
+    from bulkmm.results import Document
+
 Bench = Callable[..., subprocess.CompletedProcess[str]]
 Fake = Callable[[list[dict[str, Any]], int], str]
-Build = Callable[[str, str], str]
+FailedWith = Callable[[str, sweep.Request], set[str]]
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,6 +60,12 @@ def bench() -> Bench:
     return run
 
 
+@pytest.fixture(scope="module")
+def small(request: pytest.FixtureRequest) -> Document:
+    """Measure what the module of the test calls SMALL."""
+    return sweep.run_bench(request.module.SMALL)
+
+
 @pytest.fixture
 def fake(tmp_path: Path) -> Fake:
     """Write a program that stands for the bench program; return its path."""
@@ -74,16 +85,17 @@ def fake(tmp_path: Path) -> Fake:
 
 
 @pytest.fixture
-def changed(tmp_path: Path) -> Build:
-    """Build the bench program with a line of one of its files replaced."""
+def failed_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FailedWith:
+    """Run with a line of the subject's file replaced; return the checks that fail."""
 
-    def build(file: str, edit: str) -> str:
+    def run(edit: str, request: sweep.Request) -> set[str]:
         old, new = edit.split(" => ")
         source = tmp_path / "bench"
         shutil.copytree(ROOT / "bench", source)
-        text = (source / file).read_text()
+        file = source / f"{request.subject.name}.c"
+        text = file.read_text()
         assert text.count(old) == 1
-        (source / file).write_text(text.replace(old, new))
+        file.write_text(text.replace(old, new))
         program = tmp_path / "bmm-bench"
         core = sorted((ROOT / "build" / "native").glob("libbmm*.a"))
         command = ["cc", "-O2", "-D_GNU_SOURCE", "-I", ROOT / "core", "-o", program]
@@ -91,6 +103,9 @@ def changed(tmp_path: Path) -> Build:
             command.append("-mgeneral-regs-only")
         command += [*sorted(source.glob("*.c")), *core]
         subprocess.run(command, check=True, capture_output=True)
-        return str(program)
+        monkeypatch.setenv("BULKMM_BENCH", str(program))
+        document = sweep.run_bench(request)
+        assert not document.run["libpmem2"]  # the library is not linked here
+        return {check.name for check in document.checks if not check.ok}
 
-    return build
+    return run

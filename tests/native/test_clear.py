@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from bulkmm.bench import clear
+from bulkmm.bench import clear, sweep
 
 if TYPE_CHECKING:
-    from conftest import Bench, Build, Fake
+    from conftest import Bench, FailedWith, Fake
 
     from bulkmm.results import Document
 
@@ -28,9 +28,13 @@ OURS = {"bulkmm-cached", "bulkmm-streaming"}
 BASE = "rep-stosb" if X86 else "glibc"
 CACHING = {"glibc", "plain", *(["rep-stosb", "rep-stosb-4k"] if X86 else [])}
 THEN = ("", "-then-read", "-then-write", "-then-random")
-SMALL = clear.Request(
-    size=8 << 20, extents=(8 << 20, 2 << 20), rounds=2, used_max=2 << 20
+SMALL = sweep.Request(
+    clear.SUBJECT,
+    sweep.Amount(8 << 20, (8 << 20, 2 << 20)),
+    rounds=2,
+    used_max=2 << 20,
 )
+ONE = sweep.Request(clear.SUBJECT, sweep.Amount(2 << 20, (2 << 20,)), rounds=1)
 SCENARIOS = [*(f"clear-2m{use}" for use in THEN), "clear-8m"]
 
 
@@ -38,11 +42,6 @@ def arms(document: Document) -> set[str]:
     """Return what is to be there: libpmem2 only where it was built in."""
     optional = {"libpmem2"} if document.run["libpmem2"] else set()
     return CACHING | OURS | optional | {f"{BASE}-again"}
-
-
-@pytest.fixture(scope="module")
-def small() -> Document:
-    return clear.run_bench(SMALL)
 
 
 def test_result_follows_the_schema(small: Document) -> None:
@@ -85,13 +84,13 @@ def test_every_method_was_verified_at_every_extent(small: Document) -> None:
 
 
 def test_forced_backend() -> None:
-    document = clear.run_bench(dataclasses.replace(SMALL, backend="generic"))
+    document = sweep.run_bench(dataclasses.replace(SMALL, backend="generic"))
     assert document.run["cached"] == document.run["streaming"] == "generic"
 
 
 @pytest.mark.skipif(not X86, reason="a backend that has one of the two")
 def test_backend_of_one_call_leaves_the_other_as_it_is(small: Document) -> None:
-    document = clear.run_bench(dataclasses.replace(SMALL, backend="movnti"))
+    document = sweep.run_bench(dataclasses.replace(SMALL, backend="movnti"))
     assert document.run["streaming"] == "movnti"
     assert document.run["cached"] == small.run["cached"]
 
@@ -156,17 +155,10 @@ def test_wrong_output_is_code_1(
         "memset(dst, 0, len); => memset(dst, 0, len); ((char *)dst)[len / 2] = 1;",
     ],
 )
-def test_a_method_that_is_wrong_is_found(
-    edit: str, changed: Build, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BULKMM_BENCH", changed("clear.c", edit))
-    document = clear.run_bench(
-        clear.Request(size=2 << 20, extents=(2 << 20,), rounds=1)
-    )
-    assert not document.run["libpmem2"]  # the library is not linked here
-    wrong = {check.name for check in document.checks if not check.ok}
+def test_a_method_that_is_wrong_is_found(edit: str, failed_with: FailedWith) -> None:
     again = {"glibc-again"} if BASE == "glibc" else set()
-    assert wrong == {f"output of {name}" for name in {"glibc"} | again}
+    wrong = {f"output of {name}" for name in {"glibc"} | again}
+    assert failed_with(edit, ONE) == wrong
 
 
 @pytest.mark.parametrize(

@@ -16,30 +16,33 @@ import jsonschema
 import pytest
 
 from bulkmm import cli
-from bulkmm.bench import clear, copy, everything, memmap
+from bulkmm.bench import clear, copy, everything, memmap, sweep
 from bulkmm.errors import BulkmmError
 from bulkmm.results import Document
 
 if TYPE_CHECKING:
-    from conftest import Bench, Build, Fake
+    from conftest import Bench, FailedWith, Fake
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "build" / "native" / "bmm-bench"
 SCHEMA = json.loads((ROOT / "docs" / "result.schema.json").read_text())
 X86 = platform.machine() == "x86_64"
 PEERS = {"glibc", "plain", *(["rep-movsb"] if X86 else [])}
-SMALL = copy.Request(size=32 << 20, extents=(32 << 20, 1 << 20), rounds=2)
+SMALL = sweep.Request(
+    copy.SUBJECT, sweep.Amount(32 << 20, (32 << 20, 1 << 20)), rounds=2
+)
+ONE = sweep.Request(copy.SUBJECT, sweep.Amount(32 << 20, (32 << 20,)), rounds=1)
+LITTLE = sweep.Amount(8 << 20, (2 << 20, 8 << 20))
 SCENARIOS = ["copy-1m", "copy-1m-again", "copy-32m"]
+
+each_subject = pytest.mark.parametrize(
+    "subject", [clear.SUBJECT, copy.SUBJECT], ids=["clear", "copy"]
+)
 
 
 def arms(document: Document) -> set[str]:
     optional = {"libpmem2"} if document.run["libpmem2"] else set()
     return PEERS | optional | {"glibc-again", "bulkmm"}
-
-
-@pytest.fixture(scope="module")
-def small() -> Document:
-    return copy.run_bench(SMALL)
 
 
 def test_result_follows_the_schema(small: Document) -> None:
@@ -59,7 +62,7 @@ def test_names_and_their_order(small: Document) -> None:
     assert {name: list(ops) for name, ops in small.run["served"].items()} == {
         scenario: ["copy"] for scenario in SCENARIOS
     }
-    assert small.run["bytes"] == 2 * SMALL.size
+    assert small.run["bytes"] == 2 * SMALL.amount.size
 
 
 def test_ratios_of_every_scenario(small: Document) -> None:
@@ -101,7 +104,7 @@ def test_the_plain_loop_is_a_loop(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["generic", *(["movnti"] if X86 else [])])
 def test_forced_backend(name: str) -> None:
-    document = copy.run_bench(dataclasses.replace(SMALL, backend=name))
+    document = sweep.run_bench(dataclasses.replace(SMALL, backend=name))
     assert document.run["backend"] == name
     assert document.run["served"]["copy-1m"] == {"copy": name}
 
@@ -139,8 +142,9 @@ def test_result_file_cannot_be_written(what: str, tmp_path: Path, bench: Bench) 
 def test_not_enough_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Source and destination count."""
     monkeypatch.setattr("bulkmm.machine.memory_kib", lambda _: 1 << 20)
+    half = sweep.Amount(512 << 20, (1 << 20,))
     with pytest.raises(BulkmmError, match="not enough memory: 1088 MiB needed"):
-        copy.run_bench(dataclasses.replace(SMALL, size=512 << 20))
+        sweep.run_bench(dataclasses.replace(SMALL, amount=half))
 
 
 @pytest.mark.parametrize(
@@ -156,15 +160,8 @@ def test_not_enough_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         "memcpy(dst, src, len); => memcpy(dst, (char *)src + 8, len);",
     ],
 )
-def test_a_method_that_is_wrong_is_found(
-    edit: str, changed: Build, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BULKMM_BENCH", changed("copy.c", edit))
-    document = copy.run_bench(
-        copy.Request(size=32 << 20, extents=(32 << 20,), rounds=1)
-    )
-    wrong = {check.name for check in document.checks if not check.ok}
-    assert wrong == {"output of glibc", "output of glibc-again"}
+def test_a_method_that_is_wrong_is_found(edit: str, failed_with: FailedWith) -> None:
+    assert failed_with(edit, ONE) == {"output of glibc", "output of glibc-again"}
 
 
 def test_without_libpmem2_the_table_says_so(bench: Bench, fake: Fake) -> None:
@@ -177,6 +174,41 @@ def test_without_libpmem2_the_table_says_so(bench: Bench, fake: Fake) -> None:
     assert "libpmem2 is left out" in done.stdout
 
 
+@each_subject
+@pytest.mark.parametrize(
+    ("words", "planned"),
+    [
+        ([], {"quick": False, "rounds": 21}),
+        (["--quick"], {"quick": True, "rounds": 9}),
+        (
+            ["--rounds=3", "--backend=generic"],
+            {"quick": False, "rounds": 3, "backend": "generic"},
+        ),
+    ],
+)
+def test_the_command_measures_what_the_subject_says(
+    subject: sweep.Subject,
+    words: list[str],
+    planned: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[sweep.Request] = []
+    monkeypatch.setattr(
+        sweep, "run_bench", lambda request, _: asked.append(request) or Document({})
+    )
+    assert cli.main(["bench", subject.name, *words]) == 0
+    assert asked == [sweep.plan(subject, **planned)]
+
+
+@each_subject
+def test_a_plan_takes_the_amount_of_its_subject(subject: sweep.Subject) -> None:
+    full = sweep.plan(subject, quick=False, rounds=5)
+    quick = sweep.plan(subject, quick=True, rounds=5, backend="generic", used_max=64)
+    assert full == sweep.Request(subject, subject.full, 5)
+    assert quick == sweep.Request(subject, subject.quick, 5, 1, "generic", 64)
+    assert quick.amount != full.amount
+
+
 class Little(everything.Request):
     """All subjects, but little of each."""
 
@@ -184,15 +216,13 @@ class Little(everything.Request):
         """Return one GiB: more than a section."""
         return memmap.Request(size=1 << 30, rounds=self.rounds)
 
-    def clear(self) -> clear.Request:
+    def clear(self) -> sweep.Request:
         """Return two extents."""
-        extents = (2 << 20, 8 << 20)
-        return clear.Request(size=8 << 20, extents=extents, rounds=self.rounds)
+        return sweep.Request(clear.SUBJECT, LITTLE, rounds=self.rounds)
 
-    def copy(self) -> copy.Request:
+    def copy(self) -> sweep.Request:
         """Return two sizes."""
-        extents = (2 << 20, 8 << 20)
-        return copy.Request(size=8 << 20, extents=extents, rounds=self.rounds)
+        return sweep.Request(copy.SUBJECT, LITTLE, rounds=self.rounds)
 
 
 @pytest.fixture(scope="module")

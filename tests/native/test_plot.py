@@ -16,17 +16,17 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from bulkmm import cli, panels, plot, stats
-from bulkmm.bench import clear
+from bulkmm.bench import clear, sweep
 from bulkmm.results import Document
 
 SVG = "{http://www.w3.org/2000/svg}"
-SMALL = clear.Request(size=128 << 20, extents=(4 << 10, 2 << 20, 32 << 20), rounds=3)
 SIZES = [4 << 10, 2 << 20, 32 << 20]
+SMALL = sweep.Request(clear.SUBJECT, sweep.Amount(128 << 20, tuple(SIZES)), rounds=3)
 
 
 @pytest.fixture(scope="module")
 def measured() -> Document:
-    return clear.run_bench(SMALL)
+    return sweep.run_bench(SMALL)
 
 
 @pytest.fixture(scope="module")
