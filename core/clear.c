@@ -6,18 +6,24 @@
  */
 #include "turn.h"
 
-static void in_turns(char *p, size_t len, enum bmm_op op)
+/**
+ * bmm_turn_clear() - zero an extent in turns, for who knows its memory node
+ * @dst:  any alignment
+ * @len:  bytes
+ * @op:   BMM_CLEAR or BMM_CLEAR_STREAMING
+ * @node: memory node of @dst; negative if not known
+ *
+ * Drains before it returns.
+ */
+void bmm_turn_clear(void *dst, size_t len, enum bmm_op op, int node)
 {
-	int node = bmm_host_node(p, len);
-	size_t left = len, n;
 	struct bmm_turn turn;
+	size_t left, n;
+	char *p = dst;
 
-	for (; left; left -= n, p += n) {
+	for (left = len; left; left -= n, p += n) {
 		n = bmm_turn_begin(&turn, op, len, left, node);
-		if (op == BMM_CLEAR)
-			turn.backend->clear(p, n);
-		else
-			turn.backend->clear_streaming(p, n);
+		bmm_backend_clear(turn.backend, op, p, n);
 		bmm_turn_end(&turn, n);
 	}
 }
@@ -38,7 +44,7 @@ void bmm_clear(void *dst, size_t len)
 	if (backend)
 		backend->clear(dst, len);
 	else
-		in_turns(dst, len, BMM_CLEAR);
+		bmm_turn_clear(dst, len, BMM_CLEAR, bmm_host_node(dst, len));
 }
 
 /**
@@ -57,7 +63,8 @@ void bmm_clear_streaming(void *dst, size_t len)
 	if (!len)
 		return;
 	if (!backend) {
-		in_turns(dst, len, BMM_CLEAR_STREAMING);
+		bmm_turn_clear(dst, len, BMM_CLEAR_STREAMING,
+			       bmm_host_node(dst, len));
 		return;
 	}
 	backend->clear_streaming(dst, len);

@@ -40,6 +40,18 @@ size_t bmm_turn_begin(struct bmm_turn *turn, enum bmm_op op, size_t whole,
 void bmm_turn_end(struct bmm_turn *turn, size_t bytes);
 void bmm_turn_forget(enum bmm_op op);
 
+void bmm_turn_clear(void *dst, size_t len, enum bmm_op op, int node);
+
+/* One of the two ways to clear, by its operation; not drained. */
+static inline void bmm_backend_clear(const struct bmm_backend *backend,
+				     enum bmm_op op, void *dst, size_t len)
+{
+	if (op == BMM_CLEAR)
+		backend->clear(dst, len);
+	else
+		backend->clear_streaming(dst, len);
+}
+
 const struct bmm_backend *bmm_backend_serving(enum bmm_op op, size_t len,
 					      int node);
 

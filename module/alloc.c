@@ -37,21 +37,6 @@ DEFINE_STATIC_CALL_NULL(bmm_alloc_original, *(clear_pages_fn *)NULL);
 
 unsigned long bmm_alloc_threshold = BMM_HOOK_PASS;
 
-static void clear_in_turns(char *p, size_t bytes, enum bmm_op op, int node)
-{
-	struct bmm_turn turn;
-	size_t left, n;
-
-	for (left = bytes; left; left -= n, p += n) {
-		n = bmm_turn_begin(&turn, op, bytes, left, node);
-		if (op == BMM_CLEAR)
-			turn.backend->clear(p, n);
-		else
-			turn.backend->clear_streaming(p, n);
-		bmm_turn_end(&turn, n);
-	}
-}
-
 static void by_the_range(struct page *page, int numpages, int mode)
 {
 	size_t bytes = (size_t)numpages << PAGE_SHIFT;
@@ -59,7 +44,7 @@ static void by_the_range(struct page *page, int numpages, int mode)
 	enum bmm_op op = bmm_clear_decide(bytes, mode,
 					  in_task() && bmm_populating());
 
-	clear_in_turns(page_address(page), bytes, op, page_to_nid(page));
+	bmm_turn_clear(page_address(page), bytes, op, page_to_nid(page));
 	atomic64_inc(&bmm_alloc.hits);
 	atomic64_add(bytes, &bmm_alloc.bytes);
 	atomic64_add(ktime_get_mono_fast_ns() - begun, &bmm_alloc.ns);

@@ -65,15 +65,6 @@ static size_t unit(enum bmm_op op)
 	return bmm_gap_bytes(op, READ_ONCE(latency_us));
 }
 
-static void clear_by(const struct bmm_backend *backend, enum bmm_op op, char *p,
-		     size_t n)
-{
-	if (op == BMM_CLEAR)
-		backend->clear(p, n);
-	else
-		backend->clear_streaming(p, n);
-}
-
 /* Bytes @from to @to of the folio, whole pages. */
 static void clear_range(struct job *job, enum bmm_op op, size_t from, size_t to)
 {
@@ -86,7 +77,7 @@ static void clear_range(struct job *job, enum bmm_op op, size_t from, size_t to)
 		begun = ktime_get_mono_fast_ns();
 		n = bmm_turn_begin(&turn, op, job->bytes, to - from, job->node);
 		n = min(n, unit(op));
-		clear_by(turn.backend, op, job->base + from, n);
+		bmm_backend_clear(turn.backend, op, job->base + from, n);
 		bmm_turn_end(&turn, n);
 		ns = ktime_get_mono_fast_ns() - begun;
 		bmm_gap_learn(op, n, ns);

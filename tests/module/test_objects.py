@@ -30,7 +30,6 @@ pytestmark = pytest.mark.vm
 ADDRESS_FILES = ("symbols.o", "hook.o", "memmap.o", "clear.o", "alloc.o")
 INDIRECT = {
     "bmm_hook_attach": 1,  # hook->set_original()
-    "bmm_alloc_handler": 2,  # backend->clear() and clear_streaming()
     "clear_range": 2,  # backend->clear() and clear_streaming()
 }
 THUNK = re.compile(r"__x86_indirect_thunk|\b(?:call|jmp)\s+\*")
