@@ -43,7 +43,7 @@ def run_demo(_args: argparse.Namespace) -> int:
     """Measure natively and in a guest; print one table."""
     from bulkmm import table  # noqa: PLC0415 - keeps --help fast
     from bulkmm.bench import memmap  # noqa: PLC0415
-    from bulkmm.lab import run, scenario  # noqa: PLC0415
+    from bulkmm.lab import pmem, run, scenario  # noqa: PLC0415
 
     start = time.monotonic()
     signal.signal(signal.SIGTERM, lab.interrupt)
@@ -51,7 +51,7 @@ def run_demo(_args: argparse.Namespace) -> int:
     sys.stderr.write("native bench, about half a minute ...\n")
     native = bench.measure(memmap.Request())
     files = [_keep(native, "demo-native")]
-    guest = run.run_scenario(scenario.find(SCENARIO), run.Request())
+    guest = run.run_scenario(run.Request(pmem.Work(scenario.find(SCENARIO))))
     files.append(_keep(guest, "demo-guest"))
     table.print_documents([native, guest])
     spent = time.monotonic() - start

@@ -102,11 +102,10 @@ def run_one(args: argparse.Namespace) -> int:
         **seed,
     )
     need_writable(args.json)
-    request = run.Request(
-        args.kernel, args.accel, args.keep, args.module_defines, options
-    )
+    work = pmem.Work(wanted, options)
+    request = run.Request(work, args.kernel, args.accel, args.keep, args.module_defines)
     signal.signal(signal.SIGTERM, interrupt)
-    document = run.run_scenario(wanted, request)
+    document = run.run_scenario(request)
     if args.json:
         document.write(args.json)
     if document.results:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bulkmm import size
+from bulkmm import size, stats
 from bulkmm.errors import GuestError, UsageError
-from bulkmm.results import Check
+from bulkmm.results import Check, Ratio, Result
 
 if TYPE_CHECKING:
     from bulkmm.lab.scenario import Scenario
@@ -28,6 +28,7 @@ COMPARE_ALL = 8 << 30  # up to this size every bind of `on` is compared
 STRUCT_PAGE = 64
 PAGE = 4096
 ARMS = ("absent", "off", "on")
+PAIRS = (("off", "on"), ("absent", "on"), ("absent", "off"))
 ALIGNS = {"4K": 4096, "2M": 2 * MIB, "1G": 1 << 30}
 MAPS = ("dev", "mem")
 LARGEST = "1T"  # what the guest's address space is made for
@@ -48,6 +49,71 @@ class Options:
     backend: str = ""
     break_one_word: bool = False
     seed: int = field(default_factory=lambda: random.SystemRandom().getrandbits(32))
+
+
+@dataclass(frozen=True)
+class Work:
+    """A persistent-memory scenario with its options (see bulkmm.lab.work)."""
+
+    scenario: Scenario
+    options: Options = field(default_factory=Options)
+    cmdline = ""
+
+    @property
+    def pmem(self) -> int:
+        """Return the bytes of the device."""
+        return self.options.size
+
+    @property
+    def defines(self) -> list[str]:
+        """Return make variables: provoking faults needs a test build."""
+        return ["BMM_FAULTS=1"] if self.scenario.faults else []
+
+    def check_options(self) -> None:
+        """Refuse what does not fit together."""
+        check_options(self.options)
+
+    def job(self, modules: list[str]) -> str:
+        """Return the guest's job."""
+        return job(self.scenario, self.options, modules)
+
+    def limit(self) -> float:
+        """Return a generous time limit: it is there for guests that hang."""
+        part = self.options.size / FULL_SIZE
+        binds = 8 + len(ARMS) * self.options.rounds
+        return 120 + part * (4 * self.scenario.seconds + 8 * binds)
+
+    @property
+    def steps(self) -> int:
+        """Return how many binds a run has."""
+        return 3 + len(ARMS) * self.options.rounds
+
+    def is_step(self, event: dict[str, Any]) -> bool:
+        """Tell if a bind is done; a backend that does not exist ends the run."""
+        if event["event"] == "unknown-backend":
+            raise UsageError(
+                f"unknown backend {self.options.backend}: "
+                f"the module has {event['known']}"
+            )
+        return bool(event["event"] == "bind")
+
+    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+        """Return what was timed."""
+        if self.scenario.faults:
+            return [], []
+        return results(self.scenario, self.options, outcome)
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        """Return every verdict of the run."""
+        return checks(self.scenario, self.options, outcome)
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        """Return what was asked for and what else the run saw."""
+        return {
+            **asdict(self.options),
+            "backends": next((c["backend"] for c in outcome.of("counters")), ""),
+            "fallbacks": fallback_counts(outcome),
+        }
 
 
 def parse_size(text: str) -> int:
@@ -170,6 +236,28 @@ def written(scenario: Scenario, options: Options, outcome: Outcome) -> int:
     """Return the bytes of struct pages that one bring-up writes."""
     unit, nbytes = _unit(scenario, options)
     return int(outcome.of("bind")[0]["pages"]) // unit * nbytes
+
+
+def results(
+    scenario: Scenario, options: Options, outcome: Outcome
+) -> tuple[list[Result], list[Ratio]]:
+    """Return what was timed: the function, the whole bind, the first bring-up."""
+    name = scenario.name
+    nbytes = written(scenario, options, outcome)
+    found: list[Result] = []
+    ratios: list[Ratio] = []
+    for suffix, key in (("", "ns"), ("-bind", "bind_ns")):
+        arms = {
+            arm: stats.summarise(name + suffix, arm, "ns", nbytes, taken)
+            for arm, taken in samples(outcome, key).items()
+        }
+        found += arms.values()
+        ratios += [stats.ratio(arms[a], arms[b]) for a, b in PAIRS]
+    limit = stats.summarise(name, "limit", "ns", nbytes, limits(outcome))
+    on = next(r for r in found if (r.scenario, r.variant) == (name, "on"))
+    first = [first_bind(outcome)]
+    alone = stats.summarise(f"{name}-first", "absent", "ns", nbytes, first)
+    return [*found, limit, alone], [*ratios, stats.ratio(limit, on)]
 
 
 def checks(scenario: Scenario, options: Options, outcome: Outcome) -> list[Check]:

@@ -7,13 +7,13 @@ import os
 import platform
 import re
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bulkmm import machine, stats
-from bulkmm.errors import BulkmmError, UsageError
-from bulkmm.lab import accel, build, image, kernels, klog, pmem, root, vm
+from bulkmm import machine
+from bulkmm.errors import BulkmmError
+from bulkmm.lab import accel, build, image, kernels, klog, root, vm
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
 from bulkmm.results import Check, Document
@@ -22,22 +22,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bulkmm.lab.kernels import Kernel
-    from bulkmm.lab.scenario import Scenario
+    from bulkmm.lab.work import Work
 
 MEMINFO = Path("/proc/meminfo")
-PAIRS = (("off", "on"), ("absent", "on"), ("absent", "off"))
 MEMORY_LIMIT = 6_000_000_000  # what a run may take of the host's memory
 
 
 @dataclass(frozen=True)
 class Request:
-    """Where and how a scenario is run."""
+    """What is run, where and how."""
 
+    work: Work
     kernel: str = "6.12"
     accel: str = "auto"
     keep: bool = False
     defines: list[str] = field(default_factory=list)
-    options: pmem.Options = field(default_factory=pmem.Options)
 
 
 @dataclass(frozen=True)
@@ -89,136 +88,89 @@ def prepare(
     return Prepared(kernel, base, built)
 
 
-def run_scenario(
-    scenario: Scenario, request: Request, progress: Progress | None = None
-) -> Document:
+def run_scenario(request: Request, progress: Progress | None = None) -> Document:
     """Run a scenario and return its document; checks may have failed."""
     kernels.check_name(request.kernel)
-    pmem.check_options(request.options)
-    defines = build.check_defines(_defines(scenario, request))
+    work = request.work
+    work.check_options()
+    defines = build.check_defines([*request.defines, *work.defines])
     need_sources()
     need_root()
     need_memory()
     progress = progress or Progress()
     with locked(progress) as cache:
-        ready = prepare(cache, request.kernel, scenario.modules, defines, progress)
+        modules = work.scenario.modules
+        ready = prepare(cache, request.kernel, modules, defines, progress)
         chosen = accel.choose(request.accel, ready.kernel, ready.base, progress)
         start = time.monotonic()
-        outcome = _boot(scenario, request, ready, chosen, progress)
+        outcome = _boot(request, ready, chosen, progress)
         seconds = time.monotonic() - start
         qemu = vm.qemu_version(ready.kernel.root)
-    document = _document(scenario, request, outcome)
+    document = _document(request, outcome)
     document.machine = _machine(outcome, chosen, qemu)
     document.run["kernel"] = ready.kernel.release
     document.run["seconds"] = round(seconds, 1)
     return document
 
 
-def _defines(scenario: Scenario, request: Request) -> list[str]:
-    """Return the make variables: provoking faults needs a test build."""
-    return [*request.defines, *(["BMM_FAULTS=1"] if scenario.faults else [])]
-
-
 def _boot(
-    scenario: Scenario,
-    request: Request,
-    ready: Prepared,
-    chosen: str,
-    progress: Progress,
+    request: Request, ready: Prepared, chosen: str, progress: Progress
 ) -> vm.Outcome:
     """Boot the guest, with its job and our modules in a second archive."""
-    kernel, options = ready.kernel, request.options
+    kernel, work = ready.kernel, request.work
+    scenario = work.scenario
     order = kernels.with_dependencies(kernel, scenario.modules)
     names = [kernels.module_name(path) for path in order]
-    job = pmem.job(scenario, options, names)
+    job = work.job(names)
     ours = [ready.modules / product for product in build.PRODUCTS]
     what = f"{scenario.name} on {kernel.release} under {chosen.upper()}"
     with vm.run_directory(kernel.root, keep=request.keep) as run:
         initramfs = image.initramfs(kernel.root, ready.base, run, job, ours)
-        guest = vm.Guest(kernel.image, initramfs, scenario.memory, options.size, chosen)
+        guest = vm.Guest(
+            kernel.image,
+            initramfs,
+            scenario.memory,
+            work.pmem,
+            chosen,
+            f"{vm.CMDLINE} {work.cmdline}".rstrip(),
+        )
         if request.keep:
             progress.note(f"the run's files are kept in {run}")
         with progress.step(what):
-            seen = _teller(what, options, progress)
-            return vm.boot(guest, kernel.root, run, _limit(scenario, options), seen)
-
-
-def _limit(scenario: Scenario, options: pmem.Options) -> float:
-    """Return a generous time limit: it is there for guests that hang."""
-    part = options.size / pmem.FULL_SIZE
-    binds = 8 + len(pmem.ARMS) * options.rounds
-    return 120 + part * (4 * scenario.seconds + 8 * binds)
+            seen = _teller(what, work, progress)
+            return vm.boot(guest, kernel.root, run, work.limit(), seen)
 
 
 def _teller(
-    what: str, options: pmem.Options, progress: Progress
+    what: str, work: Work, progress: Progress
 ) -> Callable[[dict[str, Any]], None]:
-    """Return what shows how many binds are done, and stops on bad names."""
-    total = 3 + len(pmem.ARMS) * options.rounds
+    """Return what shows how far the run is."""
     done = 0
 
     def seen(event: dict[str, Any]) -> None:
         nonlocal done
-        if event["event"] == "unknown-backend":
-            raise UsageError(
-                f"unknown backend {options.backend}: the module has {event['known']}"
-            )
-        if event["event"] == "bind":
+        if work.is_step(event):
             done += 1
-            progress.detail(f"{what}: bind {done} of {total}")
+            progress.detail(f"{what}: {event['event']} {done} of {work.steps}")
 
     return seen
 
 
-def _document(scenario: Scenario, request: Request, outcome: vm.Outcome) -> Document:
+def _document(request: Request, outcome: vm.Outcome) -> Document:
     """Return what was measured and judged."""
-    options = request.options
+    work = request.work
     document = Document(machine={})
-    if not scenario.faults:
-        _add_results(document, scenario, options, outcome)
-    judged = pmem.checks(scenario, options, outcome)
-    document.checks = [*judged, *_guest_checks(outcome)]
+    document.results, document.ratios = work.results(outcome)
+    document.checks = [*work.checks(outcome), *_guest_checks(outcome)]
     document.run = {
-        "scenario": scenario.name,
-        **asdict(options),
+        "scenario": work.scenario.name,
         "accel": request.accel,
         "defines": request.defines,
-        "published": list(scenario.published),
+        "published": list(work.scenario.published),
         "peak_rss_bytes": outcome.peak_rss,
-        "backends": next((c["backend"] for c in outcome.of("counters")), ""),
-        "fallbacks": pmem.fallback_counts(outcome),
+        **work.facts(outcome),
     }
     return document
-
-
-def _add_results(
-    document: Document, scenario: Scenario, options: pmem.Options, outcome: vm.Outcome
-) -> None:
-    """Add what was timed: the function, the whole bind, the first bring-up."""
-    name = scenario.name
-    nbytes = pmem.written(scenario, options, outcome)
-    for suffix, key in (("", "ns"), ("-bind", "bind_ns")):
-        _add_arms(document, name + suffix, nbytes, outcome, key)
-    limit = stats.summarise(name, "limit", "ns", nbytes, pmem.limits(outcome))
-    on = next(r for r in document.results if (r.scenario, r.variant) == (name, "on"))
-    document.ratios.append(stats.ratio(limit, on))
-    first = [pmem.first_bind(outcome)]
-    document.results += [
-        limit,
-        stats.summarise(f"{name}-first", "absent", "ns", nbytes, first),
-    ]
-
-
-def _add_arms(
-    document: Document, name: str, nbytes: int, outcome: vm.Outcome, key: str
-) -> None:
-    """Add the results of the arms and the ratios wanted of them."""
-    arms = {
-        arm: stats.summarise(name, arm, "ns", nbytes, taken)
-        for arm, taken in pmem.samples(outcome, key).items()
-    }
-    document.results += arms.values()
-    document.ratios += [stats.ratio(arms[a], arms[b]) for a, b in PAIRS]
 
 
 def _guest_checks(outcome: vm.Outcome) -> list[Check]:
