@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bulkmm.lab.root import Root
 
 TOOLS = ("/usr/bin/ndctl", "/usr/sbin/mke2fs")
-HELPER = "bmmguest"
+HELPERS = ("bmmguest", "bmmfault")
 COMPILE = ("gcc-14", "-static", "-O2", "-Wall", "-Wextra", "-Werror")
 # the order of names inside an archive is fixed, and so is its content
 PACK = 'cd "$1" && find . | LC_ALL=C sort | cpio -o -H newc --quiet -F "$2"'
@@ -52,11 +52,12 @@ def _fill(kernel: Kernel, tree: Path, modules: tuple[str, ...]) -> None:
     bare = ("bin", "dev", "lib/bmm", "lib/modules", "etc")
     for name in bare:
         (tree / name).mkdir(parents=True)
-    helper = root.inner(tree / "bin" / HELPER)
-    shutil.copy(GUEST / f"{HELPER}.c", tree)
-    source = root.inner(tree / f"{HELPER}.c")
-    root.run([*COMPILE, "-o", helper, source])
-    (tree / f"{HELPER}.c").unlink()
+    for name in HELPERS:
+        source = tree / f"{name}.c"
+        shutil.copy(GUEST / source.name, source)
+        to = root.inner(tree / "bin" / name)
+        root.run([*COMPILE, "-o", to, root.inner(source)])
+        source.unlink()
     wanted = [*TOOLS, *_libraries(root)]
     root.run(["sh", "-c", COPY, "sh", root.inner(tree), *wanted])
     shutil.copy(root.path / "usr/bin/busybox", tree / "bin/busybox")

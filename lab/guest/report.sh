@@ -11,7 +11,12 @@ report() {
 		value=${field#*=}
 		case $value in
 		'' | *[!0-9]*)
-			value=$(printf '%s' "$value" | tr -s '[:cntrl:]"\134' ' ')
+			case $value in # two processes only where they are needed
+			*[[:cntrl:]\"\\]*)
+				value=$(printf '%s' "$value" |
+					tr -s '[:cntrl:]"\134' ' ')
+				;;
+			esac
 			value="\"$value\""
 			;;
 		esac
