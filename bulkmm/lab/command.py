@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bulkmm import table
-from bulkmm.errors import BulkmmError, Exit
-from bulkmm.lab import accel, build, kernels, pmem, run, scenario
+from bulkmm.errors import BulkmmError, Exit, UsageError
+from bulkmm.lab import accel, build, clear, kernels, pmem, run, scenario
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
 
@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from bulkmm.lab.work import Work
     from bulkmm.results import Document
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001
+
+# options that only one family of scenarios has
+PMEM_ONLY = ("size", "align", "map", "backend")
+CLEAR_ONLY = ("folios", "way", "kib", "init_on_alloc", "seconds")
 
 
 def add_parser(sub: Subparsers) -> None:
@@ -49,18 +54,10 @@ def _add_run(below: Subparsers) -> None:
     one.add_argument(
         "--kernel", default="6.12", help="6.12, 7.3 or a full release (default: 6.12)"
     )
-    one.add_argument("--size", help="of the device (default: 100G)")
-    one.add_argument(
-        "--rounds", type=int, default=5, help="binds of each arm (default: 5)"
-    )
-    one.add_argument("--align", choices=pmem.ALIGNS, default="2M", help="devdax only")
-    one.add_argument(
-        "--map", choices=pmem.MAPS, default="dev", help="where struct pages lie"
-    )
+    one.add_argument("--rounds", type=int, help="visits of each arm (default: 5)")
     one.add_argument("--accel", choices=accel.CHOICES, default="auto")
     one.add_argument("--json", type=Path, metavar="FILE", help="write the result here")
     one.add_argument("--keep", action="store_true", help="keep the run's files")
-    one.add_argument("--backend", default="", metavar="NAME", help="store backend")
     one.add_argument("--seed", type=int, help="repeat the order of another run")
     one.add_argument(
         "--module-defines",
@@ -74,7 +71,36 @@ def _add_run(below: Subparsers) -> None:
         action="store_true",
         help="change one word on purpose: the run must fail",
     )
+    _add_pmem(one.add_argument_group("persistent memory"))
+    _add_clear(one.add_argument_group("huge pages"))
     one.set_defaults(run=run_one)
+
+
+def _add_pmem(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--size", help="of the device (default: 100G)")
+    group.add_argument("--align", choices=pmem.ALIGNS, help="devdax only (default: 2M)")
+    group.add_argument(
+        "--map", choices=pmem.MAPS, help="where struct pages lie (default: dev)"
+    )
+    group.add_argument("--backend", metavar="NAME", help="store backend")
+
+
+def _add_clear(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--folios", type=int, metavar="N", help="of each visit")
+    group.add_argument(
+        "--way", action="append", metavar="NAME", help="to fault in (default: all)"
+    )
+    group.add_argument(
+        "--kib", action="append", type=int, metavar="N", help="of a folio (mthp)"
+    )
+    group.add_argument(
+        "--init-on-alloc",
+        choices=clear.INIT_ON_ALLOC,
+        help="whether the allocator clears as well (default: the kernel's own)",
+    )
+    group.add_argument(
+        "--seconds", type=int, metavar="N", help="of clear-faults (default: 60)"
+    )
 
 
 def _console(*, stderr: bool = False) -> Console:
@@ -91,18 +117,8 @@ def interrupt(_signal: int, _frame: FrameType | None) -> None:
 def run_one(args: argparse.Namespace) -> int:
     """Run a scenario, show its table, and say by the exit code if it held."""
     wanted = scenario.find(args.scenario)
-    seed = {} if args.seed is None else {"seed": args.seed}
-    options = pmem.Options(
-        size=pmem.parse_size(args.size or wanted.size),
-        rounds=args.rounds,
-        align=args.align,
-        map=args.map,
-        backend=args.backend,
-        break_one_word=args.break_one_word,
-        **seed,
-    )
+    work = _work(wanted, args)
     need_writable(args.json)
-    work = pmem.Work(wanted, options)
     request = run.Request(work, args.kernel, args.accel, args.keep, args.module_defines)
     signal.signal(signal.SIGTERM, interrupt)
     document = run.run_scenario(request)
@@ -113,6 +129,28 @@ def run_one(args: argparse.Namespace) -> int:
     else:
         print_checks(document)
     return verdict(document)
+
+
+def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
+    """Return the scenario with the options that were given; refuse others'."""
+    given = {
+        name: getattr(args, name)
+        for name in (*PMEM_ONLY, *CLEAR_ONLY, "rounds", "seed")
+        if getattr(args, name) is not None
+    }
+    foreign = CLEAR_ONLY if wanted.family == scenario.PMEM else PMEM_ONLY
+    for name in foreign:
+        if name in given:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} is no option of {wanted.name}")
+    given["break_one_word"] = args.break_one_word
+    if wanted.family == scenario.CLEAR:
+        given["ways"] = tuple(given.pop("way", ()))
+        given["kib"] = tuple(given.get("kib", ()))
+        given["soak_seconds"] = given.pop("seconds", clear.SOAK_SECONDS)
+        return clear.Work(wanted, clear.Options(**given))
+    given["size"] = pmem.parse_size(given.get("size", wanted.size))
+    return pmem.Work(wanted, pmem.Options(**given))
 
 
 def print_checks(document: Document) -> None:
@@ -163,10 +201,11 @@ def prepare(args: argparse.Namespace) -> int:
     run.need_root()
     signal.signal(signal.SIGTERM, interrupt)
     progress = Progress()
-    modules = scenario.SCENARIOS[0].modules
+    sets = {one.modules for one in scenario.SCENARIOS}
     with locked(progress) as cache:
         for name in names:
-            ready = run.prepare(cache, name, modules, defines, progress)
+            for modules in sets:
+                ready = run.prepare(cache, name, modules, defines, progress)
             if args.strict:
                 build.ensure(ready.kernel, defines, progress, strict=True)
             progress.note(f"ready: {ready.kernel.release}")

@@ -13,33 +13,35 @@ class Scenario:
     """What a scenario measures and what it needs."""
 
     name: str
-    mode: str  # of the namespace: fsdax or devdax
+    family: str  # PMEM or CLEAR: what writes the job and reads the report
     measures: str
     check: str
-    published: tuple[str, ...]
     seconds: int  # for one run at full size under TCG, set-up apart
+    published: tuple[str, ...] = ()
     memory: int = 4096  # MiB of the guest
-    size: str = "100G"  # of the device, if the user names none
-    faults: bool = False  # runs faults.sh on a test build, measures nothing
-    modules: tuple[str, ...] = (
-        "libnvdimm",
-        "nfit",
-        "nd_btt",
-        "nd_pmem",
-        "dax_pmem",
-        "device_dax",
-    )
+    modules: tuple[str, ...] = ()  # the kernel's own that the guest needs
+    mode: str = ""  # PMEM: of the namespace, fsdax or devdax
+    size: str = "100G"  # PMEM: of the device, if the user names none
+    faults: bool = False  # PMEM: runs faults.sh on a test build, measures nothing
 
 
+PMEM, CLEAR = "pmem", "clear"
+NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
 CHECK = (
     "every struct page and pageblock type byte for byte against the kernel's own; "
     "one word flipped must be seen; "
+)
+ZERO = (
+    "every byte of every folio zero, by every way to fault, in every mode and with "
+    "every backend forced; a planted byte must be seen; hits counted"
 )
 
 SCENARIOS = (
     Scenario(
         name="pmem-fsdax-100g",
+        family=PMEM,
         mode="fsdax",
+        modules=NVDIMM,
         measures="memmap_init_zone_device() and the whole bind of nd_pmem",
         check=CHECK + "ext4 with DAX written and read back",
         published=(
@@ -51,7 +53,9 @@ SCENARIOS = (
     ),
     Scenario(
         name="pmem-devdax-100g",
+        family=PMEM,
         mode="devdax",
+        modules=NVDIMM,
         measures="memmap_init_zone_device() and the whole bind of device_dax",
         check=CHECK + "the device mapped, written and read back",
         published=(
@@ -63,13 +67,55 @@ SCENARIOS = (
     ),
     Scenario(
         name="pmem-faults",
+        family=PMEM,
         mode="fsdax",
+        modules=NVDIMM,
         measures="nothing: every fault of the memmap path is provoked in a test build",
         check="the kernel's own result, a counter and one line in the log each time",
-        published=(),
         seconds=20,
         size="2G",
         faults=True,
+    ),
+    Scenario(
+        name="thp-2m",
+        family=CLEAR,
+        measures="faulting in transparent huge pages of 2 MiB",
+        check=ZERO,
+        seconds=120,
+        memory=1024,
+    ),
+    Scenario(
+        name="mthp",
+        family=CLEAR,
+        measures="faulting in transparent huge pages of 16 KiB to 1 MiB",
+        check=ZERO,
+        seconds=300,
+        memory=1024,
+    ),
+    Scenario(
+        name="hugetlb-2m",
+        family=CLEAR,
+        measures="faulting in hugetlb pages of 2 MiB",
+        check=ZERO,
+        seconds=120,
+        memory=1024,
+    ),
+    Scenario(
+        name="hugetlb-1g",
+        family=CLEAR,
+        measures="faulting in hugetlb pages of 1 GiB",
+        check=ZERO,
+        seconds=600,
+        memory=5120,  # two aligned GiB are left whole at boot
+    ),
+    Scenario(
+        name="clear-faults",
+        family=CLEAR,
+        measures="nothing: modes, backends, unloading and the hugetlb pool change "
+        "while four processes fault huge pages in",
+        check="every byte zero",
+        seconds=60,
+        memory=1024,
     ),
 )
 

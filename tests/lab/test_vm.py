@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Guests of reduced size: both kernels, both scenarios, and what must fail."""
+"""Guests of reduced size: both kernels, every scenario, and what must fail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bulkmm.errors import Exit, GuestError
-from bulkmm.lab import image, kernels, paths, root, scenario, vm
+from bulkmm.lab import image, kernels, paths, proof, root, scenario, vm
 from bulkmm.lab.progress import Progress
 
 if TYPE_CHECKING:
@@ -69,6 +69,55 @@ def test_scenario(argv: tuple[str, ...], tmp_path: Path) -> None:
 def test_faults(kernel: str) -> None:
     done = lab("pmem-faults", "--kernel", kernel)
     assert done.returncode == Exit.OK, done.stderr
+
+
+FEW = ("--way", "write-middle", "--way", "madv-populate", "--way", "fork")
+SIZES = ("--kib", "64", "--kib", "16")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("thp-2m", "--kernel", "6.12", "--init-on-alloc", "0"),
+        ("thp-2m", "--kernel", "7.3", "--init-on-alloc", "0", *FEW),
+        ("thp-2m", "--kernel", "7.3", "--init-on-alloc", "1", *FEW[:2]),
+        ("mthp", "--kernel", "6.12", "--init-on-alloc", "0", *FEW[:2], *SIZES),
+        ("mthp", "--kernel", "7.3", "--init-on-alloc", "0", *FEW[:2], *SIZES[:2]),
+        ("hugetlb-2m", "--kernel", "6.12", *FEW),
+        ("hugetlb-2m", "--kernel", "7.3", "--way", "memfd", "--way", "fallocate"),
+        ("hugetlb-1g", "--kernel", "7.3", "--way", "write-middle"),
+    ],
+    ids=" ".join,
+)
+def test_huge_pages(argv: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    few = ("--rounds", "1", "--folios", "1" if argv[0] == "hugetlb-1g" else "3")
+    done = lab(*argv, *few, "--json", str(file))
+    assert done.returncode == Exit.OK, done.stderr
+    document = json.loads(file.read_text())
+    assert all(check["ok"] for check in document["checks"])
+    assert {r["variant"] for r in document["results"]} == set(proof.ARMS)
+    visits = document["run"]["visits"]
+    assert {v["backend"] for v in visits} > {"", "generic", "plain"}
+    hits = sum(v["hits"] for v in visits)
+    taken_away = argv[:5] == ("thp-2m", "--kernel", "7.3", "--init-on-alloc", "1")
+    assert (hits == 0) is taken_away
+    assert (sum(v["alloc"] for v in visits) > 0) is taken_away
+    assert document["machine"]["guest"]["accelerator"] in {"KVM", "TCG"}
+
+
+@pytest.mark.parametrize("kernel", kernels.SERIES)
+def test_clear_faults(kernel: str) -> None:
+    done = lab("clear-faults", "--kernel", kernel, "--seconds", "6")
+    assert done.returncode == Exit.OK, done.stderr
+
+
+def test_one_byte_left_fails_the_run() -> None:
+    few = ("--rounds", "1", "--folios", "1", "--way", "read")
+    done = lab("thp-2m", *few, "--break-one-word")
+    assert done.returncode == Exit.VERDICT
+    assert "every byte zero (2m read): " in done.stderr
+    assert "1 words wrong, first in folio 0 at byte 2097144" in done.stderr
 
 
 def test_one_broken_word_fails_the_run() -> None:

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a huge-page run has to show: zeros, counters, backends, its own eyes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from bulkmm.results import Check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bulkmm.lab.vm import Outcome
+
+    Visits = list[dict[str, Any]]
+
+PAGE_KIB = 4
+ARMS = ("absent", "off", "auto", "cached", "streaming")
+SERVING = ARMS[2:]  # the modes in which the module clears
+ALLOC_FROM = 512  # pages: smallest that the allocator's path serves
+LISTS = ("cached", "streaming")  # of backends, named as the modes that use them
+
+
+def size(kib: int) -> str:
+    """Return a size as scenario names have it: 64k, 2m, 1g."""
+    for unit, many in (("g", 1 << 20), ("m", 1 << 10)):
+        if kib >= many:
+            return f"{kib // many}{unit}"
+    return f"{kib}k"
+
+
+def expected(visit: dict[str, Any], *, taken_away: bool) -> tuple[int, int, int]:
+    """Return how many of a visit's folios are hits, small, and the allocator's."""
+    folios, pages = int(visit["folios"]), visit["kib"] // PAGE_KIB
+    if visit["arm"] not in SERVING:
+        return 0, 0, 0
+    if taken_away:
+        served = visit["alloc_on"] == "yes" and pages >= ALLOC_FROM
+        return 0, 0, folios if served else 0
+    # a folio of one page is the original's, whatever the user tuned
+    least = max(int(visit["min_pages"]), 2)
+    return (folios, 0, 0) if pages >= least else (0, folios, 0)
+
+
+def soak_checks(outcome: Outcome) -> list[Check]:
+    """Return the verdicts of clear-faults."""
+    found = [_soaked(event) for event in outcome.of("soaked")]
+    said = outcome.of("soak")[0]
+    detail = (
+        f"{said['hits']} folios served, {said['turns']} turns of modes and backends, "
+        f"module loaded {said['loads']} times"
+    )
+    return [*found, Check("served meanwhile", said["hits"] > 0, detail)]
+
+
+def _soaked(event: dict[str, Any]) -> Check:
+    folios = int(event["folios"])
+    detail = f"{folios} folios, {event['refused']} not to be had"
+    if event["wrong"]:
+        detail += f"; {_place(event)}"
+    name = f"every byte zero (process {event['process']})"
+    return Check(name, folios > 0 and not event["wrong"], detail)
+
+
+def _place(event: dict[str, Any]) -> str:
+    return (
+        f"{event['wrong']} words wrong, first in folio {event['folio']} at byte "
+        f"{event['offset']}: {event['word']}"
+    )
+
+
+def _groups(visits: Iterable[dict[str, Any]], key: str) -> dict[str, Visits]:
+    """Return visits by folio size and a field."""
+    groups: dict[str, Visits] = defaultdict(list)
+    for visit in visits:
+        groups[f"{size(visit['kib'])} {visit[key]}"].append(visit)
+    return groups
+
+
+def zero(visits: Iterable[dict[str, Any]]) -> list[Check]:
+    """Return for each size and way if every byte was zero."""
+    found = []
+    for name, some in _groups(visits, "way").items():
+        folios = sum(int(v["folios"]) for v in some)
+        wrong = next((v for v in some if v["wrong"]), None)
+        detail = f"{folios} folios in {len(some)} visits"
+        if wrong:
+            detail += f"; {wrong['arm']} {wrong['backend']}: {_place(wrong)}"
+        found.append(
+            Check(f"every byte zero ({name})", not wrong and folios > 0, detail)
+        )
+    return found
+
+
+def planted(visits: Visits, *, wanted: bool) -> list[Check]:
+    """Return if a byte left on purpose was found where it is, and nothing else."""
+    found = []
+    for visit in visits:
+        if visit["label"] == "planted":
+            last = (visit["kib"] << 10) - 8
+            place = (visit["wrong"], visit["folio"], visit["offset"])
+            ok = place == (1, visit["folios"] - 1, last)
+            name = f"a planted byte is seen ({size(visit['kib'])})"
+            found.append(Check(name, ok, _place(visit)))
+    if wanted and not found:
+        found.append(Check("a planted byte is seen", ok=False, detail="none planted"))
+    return found
+
+
+def counters(visits: Visits, *, taken_away: bool) -> list[Check]:
+    """Compare the module's counters with the folios it should have served."""
+    return [
+        _moved(name, some, taken_away=taken_away)
+        for name, some in _groups(visits, "arm").items()
+    ]
+
+
+def _moved(name: str, visits: Visits, *, taken_away: bool) -> Check:
+    """Return if the counters moved as they should at every single visit."""
+    moved = [(int(v["hits"]), int(v["small"]), int(v["alloc"])) for v in visits]
+    wanted = [expected(v, taken_away=taken_away) for v in visits]
+    fell = sum(int(v["fell"]) for v in visits)
+    sums = [tuple(map(sum, zip(*pairs, strict=True))) for pairs in (moved, wanted)]
+    detail = "{} hits, {} small, {} by the allocator".format(*sums[0])
+    detail += "; expected {}, {}, {}".format(*sums[1])
+    detail += f"; {fell} other fallbacks"
+    return Check(f"counters ({name})", moved == wanted and not fell, detail)
+
+
+def forced(visits: Visits, least: int) -> Check:
+    """Return if backends of both lists were forced, by every way."""
+    names: dict[str, set[str]] = {name: set() for name in LISTS}
+    count = dict.fromkeys(LISTS, 0)
+    for visit in visits:
+        if visit["label"] == "forced":
+            names[visit["arm"]].add(visit["backend"])
+            count[visit["arm"]] += 1
+    ok = all(names[n] and count[n] == len(names[n]) * least for n in LISTS)
+    detail = "; ".join(f"{n}: {', '.join(sorted(names[n]))}" for n in LISTS)
+    return Check("backends forced", ok, detail)
+
+
+def attached(outcome: Outcome) -> Check:
+    """Return if the hook was in place, and left empty, at every unload."""
+    seen = outcome.of("clear-counters")
+    # a path that was never on leaves its function alone
+    hooks = {c["hook"] for c in seen if c["served"] == "yes"}
+    ok = bool(hooks) and all(hook.startswith("0 ") for hook in hooks)
+    empty = not any(c["inflight"] for c in seen)
+    detail = "; ".join(sorted(hooks))
+    return Check("hook attached, nobody left inside", ok and empty, detail)

@@ -1,0 +1,219 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The words a huge-page job is written in. What is expected of each visit the
+# host decides; the guest reports what it did and how the counters moved.
+
+CLEAR=/sys/kernel/bulkmm/clear
+ALLOC=/sys/kernel/bulkmm/alloc
+HUGE=/sys/kernel/mm/transparent_hugepage
+POOLS=/sys/kernel/mm/hugepages
+SERVED=no
+
+# folios of this kind, and of no other size, for who asks for them: KIND
+# (thp or hugetlb) KIB POOL (hugetlb pages to have)
+folios() {
+	KIND=$1 KIB=$2
+	for at in "$HUGE"/hugepages-*/enabled; do echo never >"$at"; done
+	# readers get folios of their own, not the shared page of zeros
+	echo 0 >$HUGE/use_zero_page
+	echo defer+madvise >$HUGE/defrag
+	if [ "$KIND" = thp ]; then
+		echo madvise >"$HUGE/hugepages-${KIB}kB/enabled" ||
+			fail "no huge pages of $KIB KiB"
+	else
+		pool "$3"
+	fi
+}
+
+# hugetlb pages to have
+pool() {
+	echo "$1" >"$POOLS/hugepages-${KIB}kB/nr_hugepages"
+	read -r have <"$POOLS/hugepages-${KIB}kB/nr_hugepages"
+	[ "$have" = "$1" ] || fail "$have of $1 hugetlb pages of $KIB KiB"
+}
+
+# the allocator clears pages as well, if the kernel was told or built to
+zeroing() {
+	case $(dmesg | grep 'mem auto-init:') in
+	*'heap alloc:on'*) ALLOCATOR=on ;;
+	*'heap alloc:off'*) ALLOCATOR=off ;;
+	*) fail "the kernel log does not say if the allocator clears" ;;
+	esac
+	report zeroing allocator="$ALLOCATOR"
+}
+
+# bring bulkmm.ko into the state that an arm wants: absent or a mode
+clear_arm() {
+	ARM=$1 FORCED='' ALLOC_ON=no
+	if [ "$1" = absent ]; then
+		clear_unload
+		return
+	fi
+	[ -d "$CLEAR" ] || must insmod /lib/modules/bulkmm.ko "clear=$1"
+	[ -d "$CLEAR" ] || fail "the module has no clear path"
+	must_write $CLEAR/mode "$1"
+	read -r mode <$CLEAR/mode
+	case " $mode " in
+	*" [$1] "*) ;;
+	*) fail "mode reads '$mode' after writing $1" ;;
+	esac
+	[ "$1" = off ] || SERVED=yes
+	[ "$ALLOCATOR" = off ] || alloc_arm "$1"
+}
+
+# where the allocator clears, its own path goes along, if the kernel has it
+alloc_arm() {
+	echo "$1" 2>/dev/null >$ALLOC/mode || return 0
+	[ "$1" = off ] || ALLOC_ON=yes
+}
+
+# counters live as long as the module, so they are sent before each unload
+clear_unload() {
+	[ -d "$CLEAR" ] || return 0
+	read -r hook <$CLEAR/hook
+	read -r inflight <$CLEAR/inflight
+	report clear-counters served=$SERVED hook="$hook" inflight="$inflight" \
+		cached="$(cat $CLEAR/backend_cached)" \
+		streaming="$(cat $CLEAR/backend_streaming)" \
+		gaps="$(cat $CLEAR/gaps)"
+	must rmmod bulkmm
+	SERVED=no
+}
+
+# what the module has counted so far: HITS of folio_zero_user() and of the
+# ALLOCATED, SMALL ones, and those that FELL back for any reason but being off
+counted() {
+	HITS=0 SMALL=0 FELL=0 ALLOCATED=0
+	[ -d "$CLEAR" ] || return 0
+	read -r HITS <$CLEAR/hits
+	read -r ALLOCATED <$ALLOC/hits
+	for at in "$CLEAR"/fallbacks/*; do
+		read -r count <"$at"
+		case ${at##*/} in
+		off) ;;
+		small) SMALL=$count ;;
+		*) FELL=$((FELL + count)) ;;
+		esac
+	done
+}
+
+# a process that dirties MIB of free memory, again and again
+dirty() {
+	bmmfault dirty "$1" &
+	DIRTY=$!
+}
+
+# fault folios in by one way, and say what was found and how the counters
+# moved: LABEL WAY OPTION... (of bmmfault)
+visit() {
+	label=$1 way=$2
+	shift 2
+	counted
+	hits=$HITS small=$SMALL fell=$FELL alloc=$ALLOCATED least=0
+	must bmmfault "$@" "$KIND" "$KIB" "$way"
+	counted
+	[ ! -e $CLEAR/min_pages ] || read -r least <$CLEAR/min_pages
+	# shellcheck disable=SC2086,SC2153 # "folios=... ns=...", as must() left it
+	report visit label="$label" arm="$ARM" backend="$FORCED" kib="$KIB" \
+		way="$way" hits=$((HITS - hits)) small=$((SMALL - small)) \
+		fell=$((FELL - fell)) alloc=$((ALLOCATED - alloc)) \
+		alloc_on=$ALLOC_ON min_pages="$least" $SAID
+}
+
+# the same with each backend of a list forced in turn, and folios of every size
+# served: LIST (cached or streaming) WAY OPTION...
+each_backend() {
+	list=$CLEAR/backend_$1
+	shift
+	read -r pages <$CLEAR/min_pages
+	echo 0 >$CLEAR/min_pages
+	for FORCED in $(tr -d '[]' <"$list"); do
+		must_write "$list" "$FORCED"
+		visit forced "$@"
+	done
+	echo "$pages" >$CLEAR/min_pages
+	echo fastest >"$list"
+	FORCED=
+}
+
+# four processes fault folios in at once: SECONDS
+soakers() {
+	soaker 1 -t "$1" -b 4 thp 2048 write-middle write-last read fork
+	soaker 2 -t "$1" -b 8 thp 2048 madv-populate write-first
+	soaker 3 -t "$1" -b 4 hugetlb 2048 write-first read madv-populate \
+		map-populate memfd fallocate
+	soaker 4 -t "$1" -b 32 thp 64 write-middle madv-populate fork
+}
+
+# a process that leaves what it said in a file when it is done
+soaker() {
+	name=/tmp/soaker.$1
+	shift
+	(bmmfault "$@" >"$name.said" 2>&1; echo $? >"$name.code") &
+}
+
+soaking() {
+	for name in 1 2 3 4; do
+		[ -e /tmp/soaker.$name.code ] || return 0
+	done
+	return 1
+}
+
+# every mode and every backend
+turn() {
+	cached=$(tr -d '[]' <$CLEAR/backend_cached)
+	streaming=$(tr -d '[]' <$CLEAR/backend_streaming)
+	for mode in off auto cached streaming; do
+		must_write $CLEAR/mode $mode
+		[ "$ALLOCATOR" = off ] || alloc_arm $mode
+		for name in $cached fastest; do
+			must_write $CLEAR/backend_cached "$name"
+		done
+		for name in $streaming fastest; do
+			must_write $CLEAR/backend_streaming "$name"
+		done
+	done
+}
+
+# hugetlb pages given and taken
+resize() {
+	for pages in 48 4 24; do
+		echo $pages >$POOLS/hugepages-2048kB/nr_hugepages
+	done
+}
+
+must_write() {
+	echo "$2" >"$1" || fail "$2 is refused by $1"
+}
+
+# SECONDS of everything at once
+soak() {
+	folios thp 64
+	echo madvise >$HUGE/hugepages-2048kB/enabled
+	turns=0 served=0 loads=0
+	soakers "$1"
+	(while soaking; do resize; done) &
+	while soaking; do
+		must insmod /lib/modules/bulkmm.ko clear=auto
+		# loading takes seconds beside them, turning does not
+		for _ in 1 2 3 4 5 6 7 8 9 10; do
+			turn
+			turns=$((turns + 1))
+		done
+		counted
+		served=$((served + HITS))
+		must rmmod bulkmm
+		loads=$((loads + 1))
+	done
+	kill "$DIRTY"
+	wait
+	for name in 1 2 3 4; do
+		read -r code </tmp/soaker.$name.code
+		read -r said </tmp/soaker.$name.said
+		[ "$code" = 0 ] || fail "$said"
+		# shellcheck disable=SC2086 # "folios=... ns=... wrong=..."
+		report soaked process=$name $said
+	done
+	report soak turns=$turns loads=$loads hits=$served
+	echo 0 >$POOLS/hugepages-2048kB/nr_hugepages
+}
