@@ -6,6 +6,7 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
+import re
 import subprocess
 import sys
 import traceback
@@ -148,6 +149,24 @@ def core() -> Any:
     """Return the core, built if need be."""
     meson(NATIVE)
     return ffi.dlopen(str(NATIVE / "libbmmcore.so"))
+
+
+def disassembled(objdump: str, path: Path, comment: str) -> dict[str, list[str]]:
+    """Return the instructions of each function of an object."""
+    done = subprocess.run(
+        [objdump, "-d", "--no-show-raw-insn", str(path)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found: dict[str, list[str]] = {}
+    for line in done.stdout.splitlines():
+        if start := re.match(r"[0-9a-f]+ <(.+)>:$", line):
+            found[start[1]] = []
+        elif "\t" in line:
+            text = line.split("\t", 1)[1].split(comment)[0].strip()
+            found[list(found)[-1]].append(text)
+    return found
 
 
 class Op(IntEnum):

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
-from corelib import FUZZ_TARGETS, ROOT, kept_inputs, meson
+from corelib import FUZZ_TARGETS, ROOT, disassembled, kept_inputs, meson
 
 from bulkmm.lab import root
 from bulkmm.lab.paths import cache_dir
@@ -68,20 +68,8 @@ def run(program: str, cpu: str, *arguments: str) -> list[str]:
 def instructions(obj: str) -> dict[str, list[str]]:
     """Return the instructions of each function of an object of the core."""
     build()
-    done = subprocess.run(
-        [OBJDUMP, "-d", "--no-show-raw-insn", str(CROSS / "libbmmcore.a.p" / obj)],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    found: dict[str, list[str]] = {}
-    for line in done.stdout.splitlines():
-        if start := re.match(r"[0-9a-f]+ <(.+)>:$", line):
-            found[start[1]] = []
-        elif "\t" in line:
-            text = line.split("\t", 1)[1].split("//")[0].strip()
-            found[list(found)[-1]].append(text.replace("\t", " "))
-    return found
+    found = disassembled(OBJDUMP, CROSS / "libbmmcore.a.p" / obj, "//")
+    return {n: [c.replace("\t", " ") for c in code] for n, code in found.items()}
 
 
 def backend(name: str) -> dict[str, list[str]]:

@@ -18,6 +18,7 @@ from corelib import (
     backend,
     backend_names,
     core,
+    disassembled,
     meson,
 )
 
@@ -39,21 +40,7 @@ NO_STORE = re.compile(
 def instructions(obj: str) -> dict[str, list[str]]:
     """Return the instructions of each function of an object of the core."""
     core()
-    path = NATIVE / "libbmmcore.a.p" / obj
-    done = subprocess.run(
-        ["objdump", "-d", "--no-show-raw-insn", str(path)],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    found: dict[str, list[str]] = {}
-    for line in done.stdout.splitlines():
-        if start := re.match(r"[0-9a-f]+ <(.+)>:$", line):
-            found[start[1]] = []
-        elif "\t" in line:
-            text = line.split("\t", 1)[1].split("#")[0].strip()
-            found[list(found)[-1]].append(text)
-    return found
+    return disassembled("objdump", NATIVE / "libbmmcore.a.p" / obj, "#")
 
 
 def objects() -> list[str]:
