@@ -45,9 +45,7 @@ static void by_the_range(struct page *page, int numpages, int mode)
 					  in_task() && bmm_populating());
 
 	bmm_turn_clear(page_address(page), bytes, op, page_to_nid(page));
-	atomic64_inc(&bmm_alloc.hits);
-	atomic64_add(bytes, &bmm_alloc.bytes);
-	atomic64_add(ktime_get_mono_fast_ns() - begun, &bmm_alloc.ns);
+	bmm_path_served(&bmm_alloc, bytes, ktime_get_mono_fast_ns() - begun);
 }
 
 /* Entered from the trampoline for requests of a huge page and more. */
@@ -84,14 +82,14 @@ struct bmm_path bmm_alloc = {
 	.name = "alloc",
 	.modes = bmm_clear_modes,
 	.prepare = prepare,
-	.on_from = HPAGE_PMD_NR,
-	.off_from = BMM_HOOK_PASS,
-	.hook = {
+	.hooks = { {
 		.symbol = SYMBOL,
 		.trampoline = bmm_alloc_trampoline,
 		.threshold = &bmm_alloc_threshold,
 		.set_original = set_original,
-	},
+		.on_from = HPAGE_PMD_NR,
+		.off_from = BMM_HOOK_PASS,
+	} },
 	.reasons = {
 		[REASON_OFF] = "off",
 	},

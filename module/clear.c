@@ -99,9 +99,7 @@ static void clear_around(struct job *job, size_t hint)
 
 static void account(struct folio *folio, const struct job *job, u64 ns)
 {
-	atomic64_inc(&bmm_clear_path.hits);
-	atomic64_add(job->bytes, &bmm_clear_path.bytes);
-	atomic64_add(ns, &bmm_clear_path.ns);
+	bmm_path_served(&bmm_clear_path, job->bytes, ns);
 	bmm_gap_account(folio_order(folio), job->gap);
 	trace_clear(folio_pfn(folio), folio_order(folio), job->bytes, ns,
 		    job->gap, job->op == BMM_CLEAR_STREAMING,
@@ -228,17 +226,17 @@ struct bmm_path bmm_clear_path = {
 	.name = "clear",
 	.modes = bmm_clear_modes,
 	.prepare = prepare,
-	.off_from = BMM_HOOK_PASS,
 	.backends = { { "backend_cached", BMM_CLEAR },
 		      { "backend_streaming", BMM_CLEAR_STREAMING } },
 	.extras = { &gaps_attr, &latency_us_attr, &min_pages_attr, &radius_attr,
 		    &cached_max_attr },
-	.hook = {
+	.hooks = { {
 		.symbol = "folio_zero_user",
 		.trampoline = bmm_clear_trampoline,
 		.threshold = &bmm_clear_threshold,
 		.set_original = set_original,
-	},
+		.off_from = BMM_HOOK_PASS,
+	} },
 	.reasons = {
 		[REASON_OFF] = "off",
 		[REASON_SMALL] = "small",

@@ -98,33 +98,25 @@ static ssize_t backend_store(struct bmm_path *path, unsigned int index,
 	return len;
 }
 
+/* A line for each function. */
 static ssize_t hook_show(struct bmm_path *path, unsigned int index, char *buf)
 {
-	int state = READ_ONCE(path->hook.state);
+	const struct bmm_hook *hook;
+	ssize_t at = 0;
 
-	return sysfs_emit(buf, "%d %s: %s\n", state, path->about,
-			  bmm_hook_why(state));
+	bmm_for_each_hook(hook, path)
+	{
+		int state = READ_ONCE(hook->state);
+
+		at += sysfs_emit_at(buf, at, "%d %s: %s\n", state, hook->about,
+				    bmm_hook_why(state));
+	}
+	return at;
 }
 
-static ssize_t hits_show(struct bmm_path *path, unsigned int index, char *buf)
+static ssize_t counter_show(struct bmm_path *path, unsigned int index, char *buf)
 {
-	return sysfs_emit(buf, "%lld\n", atomic64_read(&path->hits));
-}
-
-static ssize_t bytes_show(struct bmm_path *path, unsigned int index, char *buf)
-{
-	return sysfs_emit(buf, "%lld\n", atomic64_read(&path->bytes));
-}
-
-static ssize_t ns_show(struct bmm_path *path, unsigned int index, char *buf)
-{
-	return sysfs_emit(buf, "%lld\n", atomic64_read(&path->ns));
-}
-
-static ssize_t inflight_show(struct bmm_path *path, unsigned int index,
-			     char *buf)
-{
-	return sysfs_emit(buf, "%ld\n", bmm_path_inflight(path));
+	return sysfs_emit(buf, "%lld\n", bmm_path_sum(path, index));
 }
 
 static ssize_t reason_show(struct bmm_path *path, unsigned int index, char *buf)
@@ -132,19 +124,20 @@ static ssize_t reason_show(struct bmm_path *path, unsigned int index, char *buf)
 	return sysfs_emit(buf, "%lld\n", atomic64_read(&path->fallbacks[index]));
 }
 
-#define BMM_FILE(_name, _mode, _store)                       \
+#define BMM_FILE(_name, _mode, _show, _store, _index)        \
 	static struct bmm_attribute _name##_attr = {         \
 		.attr = { .name = #_name, .mode = (_mode) }, \
-		.show = _name##_show,                        \
+		.show = (_show),                             \
 		.store = (_store),                           \
+		.index = (_index),                           \
 	}
 
-BMM_FILE(mode, 0644, mode_store);
-BMM_FILE(hook, 0444, NULL);
-BMM_FILE(hits, 0444, NULL);
-BMM_FILE(bytes, 0444, NULL);
-BMM_FILE(ns, 0444, NULL);
-BMM_FILE(inflight, 0444, NULL);
+BMM_FILE(mode, 0644, mode_show, mode_store, 0);
+BMM_FILE(hook, 0444, hook_show, NULL, 0);
+BMM_FILE(hits, 0444, counter_show, NULL, BMM_HITS);
+BMM_FILE(bytes, 0444, counter_show, NULL, BMM_BYTES);
+BMM_FILE(ns, 0444, counter_show, NULL, BMM_NS);
+BMM_FILE(inflight, 0444, counter_show, NULL, BMM_INFLIGHT);
 
 static struct attribute *path_attrs[] = {
 	&mode_attr.attr,

@@ -13,18 +13,25 @@
  * @threshold:    requests of this size and above go to the handler, smaller
  *                ones straight into the original body; BMM_HOOK_PASS sends
  *                all to the original. The trampoline reads it.
+ * @on_from:      the threshold while the path is on
+ * @off_from:     the same while off: BMM_HOOK_PASS, or 0 where requests are so
+ *                rare that even those left to the original are counted
  * @set_original: points the static call to the original at an address
  * @ops:          the ftrace registration
  * @state:        0 while attached, else the negative errno of the last try
  *                (-ENODEV before the first)
+ * @about:        the symbol that the state is about
  */
 struct bmm_hook {
 	const char *symbol;
 	void (*trampoline)(void);
 	unsigned long *threshold;
+	unsigned long on_from;
+	unsigned long off_from;
 	void (*set_original)(unsigned long address);
 	struct ftrace_ops ops;
 	int state;
+	const char *about;
 };
 
 int bmm_hook_attach(struct bmm_hook *hook);

@@ -206,9 +206,7 @@ static void account(const struct bringup *b, u64 ns)
 	const struct bmm_backend *backend = bmm_backend_serving(
 		BMM_STAMP, bytes, zone_to_nid(b->zone));
 
-	atomic64_inc(&bmm_memmap.hits);
-	atomic64_add(bytes, &bmm_memmap.bytes);
-	atomic64_add(ns, &bmm_memmap.ns);
+	bmm_path_served(&bmm_memmap, bytes, ns);
 	trace_memmap(b->pfn, b->end - b->pfn, b->order, bytes, ns,
 		     backend->name);
 }
@@ -335,12 +333,12 @@ struct bmm_path bmm_memmap = {
 	.modes = modes,
 	.prepare = prepare,
 	.backends = { { "backend", BMM_STAMP } },
-	.hook = {
+	.hooks = { {
 		.symbol = "memmap_init_zone_device",
 		.trampoline = bmm_memmap_trampoline,
 		.threshold = &bmm_memmap_threshold,
 		.set_original = set_original,
-	},
+	} },
 	.reasons = {
 		[REASON_OFF] = "off",
 		[REASON_SMALL] = "small",

@@ -12,27 +12,51 @@
 /* Serialises attaching and switching, of all paths. */
 static DEFINE_MUTEX(control_lock);
 
-static void set_threshold(struct bmm_path *path)
+static void set_thresholds(struct bmm_path *path)
 {
-	WRITE_ONCE(*path->hook.threshold,
-		   path->mode ? path->on_from : path->off_from);
+	struct bmm_hook *hook;
+
+	bmm_for_each_hook(hook, path)
+		WRITE_ONCE(*hook->threshold,
+			   path->mode ? hook->on_from : hook->off_from);
 }
 
-/* Attaches the hook, or says in one line why not. */
+/* Attaches one hook, or says in one line why not. */
+static void attach_hook(struct bmm_path *path, struct bmm_hook *hook, int err,
+			const char *about)
+{
+	if (!hook->state)
+		return;
+	hook->about = err ? about : hook->symbol;
+	hook->state = err ? err : bmm_hook_attach(hook);
+	if (hook->state)
+		pr_warn("%s: %s: %s: %s (%d)\n", path->name,
+			hook == path->hooks ? "off" : "in part", hook->about,
+			bmm_hook_why(hook->state), hook->state);
+}
+
+/* The path's state is that of its first hook. */
 static int attach(struct bmm_path *path)
 {
-	int err;
+	const char *about = NULL;
+	struct bmm_hook *hook;
+	int err = path->prepare(&about);
 
-	path->about = path->hook.symbol;
-	err = path->prepare(&path->about);
-	if (err)
-		path->hook.state = err;
-	else
-		err = bmm_hook_attach(&path->hook);
-	if (err)
-		pr_warn("%s: off: %s: %s (%d)\n", path->name, path->about,
-			bmm_hook_why(err), err);
-	return err;
+	bmm_for_each_hook(hook, path)
+	{
+		attach_hook(path, hook, err, about ? about : hook->symbol);
+		if (path->hooks[0].state)
+			break;
+	}
+	return path->hooks[0].state;
+}
+
+static bool all_attached(const struct bmm_path *path)
+{
+	const struct bmm_hook *hook;
+
+	bmm_for_each_hook(hook, path) if (hook->state) return false;
+	return true;
 }
 
 /**
@@ -44,92 +68,103 @@ static int attach(struct bmm_path *path)
  * A hook that could not be attached earlier (-EBUSY, for one) is tried again
  * when the path is switched on.
  *
- * Return: 0, or the negative errno of attaching.
+ * Return: 0, or the negative errno of attaching the first hook.
  */
 int bmm_path_set_mode(struct bmm_path *path, int mode)
 {
 	int err;
 
 	guard(mutex)(&control_lock);
-	if (mode && path->hook.state) {
+	if (mode && !all_attached(path)) {
 		err = attach(path);
 		if (err)
 			return err;
 	}
 	WRITE_ONCE(path->mode, mode);
-	set_threshold(path);
+	set_thresholds(path);
 	return 0;
 }
 
 /* A function is left alone until there is something to do or to count. */
 static bool wanted(const struct bmm_path *path)
 {
-	return path->mode || path->off_from != BMM_HOOK_PASS;
+	return path->mode || path->hooks[0].off_from != BMM_HOOK_PASS;
 }
 
 /**
- * bmm_path_init() - allocate what a path needs and attach its hook
+ * bmm_path_init() - allocate what a path needs and attach its hooks
  * @path: the path
  * @mode: mode to start in
  *
- * A hook that does not attach is no error: the path is off, the log and
- * sysfs say why, and other paths go on.
+ * A hook that does not attach is no error: the path is off, or does without
+ * it, the log and sysfs say why, and other paths go on.
  *
  * Return: 0 or -ENOMEM.
  */
 int bmm_path_init(struct bmm_path *path, int mode)
 {
-	path->inflight = alloc_percpu(int);
-	if (!path->inflight)
+	struct bmm_hook *hook;
+
+	path->counters = alloc_percpu(struct bmm_counters);
+	if (!path->counters)
 		return -ENOMEM;
-	path->about = path->hook.symbol;
-	path->hook.state = -ENODEV;
+	bmm_for_each_hook(hook, path)
+	{
+		hook->about = hook->symbol;
+		hook->state = -ENODEV;
+	}
 	guard(mutex)(&control_lock);
 	path->mode = mode;
-	set_threshold(path);
+	set_thresholds(path);
 	if (wanted(path) && attach(path))
 		path->mode = BMM_OFF;
 	return 0;
 }
 
 /**
- * bmm_path_inflight() - calls inside the handler
- * @path: the path
+ * bmm_path_sum() - a counter over all CPUs
+ * @path:  the path
+ * @which: the counter
  *
- * A call may enter on one CPU and leave on another: single counters may be
- * negative, the sum is right once no new call can arrive.
+ * A call may enter on one CPU and leave on another: what is inflight on one
+ * may be negative, the sum is right once no new call can arrive.
  *
- * Return: the number.
+ * Return: the sum.
  */
-long bmm_path_inflight(const struct bmm_path *path)
+s64 bmm_path_sum(const struct bmm_path *path, unsigned int which)
 {
-	long sum = 0;
+	s64 sum = 0;
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += *per_cpu_ptr(path->inflight, cpu);
+		sum += READ_ONCE(per_cpu_ptr(path->counters, cpu)->n[which]);
 	return sum;
 }
 
 /**
- * bmm_path_exit() - give the function back and wait until nobody is inside
+ * bmm_path_exit() - give the functions back and wait until nobody is inside
  * @path: the path
  *
- * After the hook is gone, a task may still be (1) in the trampoline or before
+ * After the hooks are gone, a task may still be (1) in the trampoline or before
  * the first instruction that counts it, (2) in the handler, counted, or (3)
  * between the last instruction that counts it and its return. The three waits
  * take them in this order.
  */
 void bmm_path_exit(struct bmm_path *path)
 {
+	struct bmm_hook *hook;
+
 	mutex_lock(&control_lock);
-	WRITE_ONCE(*path->hook.threshold, BMM_HOOK_PASS);
-	bmm_hook_detach(&path->hook);
+	bmm_for_each_hook(hook, path)
+	{
+		WRITE_ONCE(*hook->threshold, BMM_HOOK_PASS);
+		bmm_hook_detach(hook);
+	}
 	mutex_unlock(&control_lock);
 
 	synchronize_rcu_tasks();
-	while (bmm_path_inflight(path))
+	while (bmm_path_sum(path, BMM_INFLIGHT))
 		msleep(1);
 	synchronize_rcu_tasks();
-	free_percpu(path->inflight);
+	free_percpu(path->counters);
 }

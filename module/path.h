@@ -11,11 +11,26 @@
 
 #define BMM_OFF 0 /* the first mode of every path */
 
+#define BMM_HOOKS    4 /* most functions a path takes over */
 #define BMM_REASONS  8 /* most reasons a path has for a fallback */
 #define BMM_BACKENDS 2 /* most operations a path has backends for */
 #define BMM_EXTRAS   8 /* most files that one path alone has */
 
 struct bmm_path;
+
+/* What is counted by CPU, so that counting costs no shared cache line. */
+enum bmm_counter {
+	BMM_INFLIGHT, /* calls inside the handler */
+	BMM_HITS,     /* requests served by the range */
+	BMM_BYTES,    /* bytes those requests wrote, or mapped */
+	BMM_NS,	      /* time they took, the kernel's own part included */
+	BMM_OWN,      /* the first that one path alone has */
+	BMM_COUNTERS = BMM_OWN + 3
+};
+
+struct bmm_counters {
+	s64 n[BMM_COUNTERS];
+};
 
 /* A sysfs file of a path; @index tells apart those of one kind. */
 struct bmm_attribute {
@@ -35,41 +50,30 @@ struct bmm_backend_file {
 /**
  * struct bmm_path - one family of kernel functions served by the range
  * @name:        directory in /sys/kernel/bulkmm
- * @prepare:     finds what else the path needs before its hook is attached;
+ * @prepare:     finds what else the path needs before its hooks are attached;
  *               0, or a negative errno and the symbol it is about
- * @hook:        the function taken over
- * @about:       the symbol that the hook's state is about
- * @on_from:     smallest request that enters the handler while on
- * @off_from:    the same while off: BMM_HOOK_PASS, or 0 where requests are so
- *               rare that even those left to the original are counted
+ * @hooks:       the functions taken over, up to the first without a symbol;
+ *               the path needs the first of them, and does with those of the
+ *               others that attach
  * @modes:       names of the modes, the first is "off", up to the first NULL
  * @mode:        index of the one in force; read once per call
  * @backends:    operations whose backend a user may force
  * @extras:      files that this path alone has
  * @reasons:     names of the fallback counters, up to the first NULL
- * @hits:        requests served by the range
- * @bytes:       bytes those requests wrote
- * @ns:          time they took, the kernel's own part included
  * @fallbacks:   requests left to the original, by reason
- * @inflight:    calls inside the handler, summed over CPUs
+ * @counters:    enum bmm_counter and the path's own, by CPU
  */
 struct bmm_path {
 	const char *name;
 	int (*prepare)(const char **symbol);
-	struct bmm_hook hook;
-	const char *about;
-	unsigned long on_from;
-	unsigned long off_from;
+	struct bmm_hook hooks[BMM_HOOKS];
 	const char *const *modes;
 	int mode;
 	struct bmm_backend_file backends[BMM_BACKENDS];
 	struct bmm_attribute *extras[BMM_EXTRAS];
 	const char *reasons[BMM_REASONS];
-	atomic64_t hits;
-	atomic64_t bytes;
-	atomic64_t ns;
 	atomic64_t fallbacks[BMM_REASONS];
-	int __percpu *inflight;
+	struct bmm_counters __percpu *counters;
 
 	struct kobject kobj;
 	struct bmm_attribute reason_attr[BMM_REASONS];
@@ -80,10 +84,21 @@ struct bmm_path {
 	struct attribute_group own_group;
 };
 
+/* All the hooks of a path, in their order. */
+#define bmm_for_each_hook(hook, path) \
+	for ((hook) = (path)->hooks;  \
+	     (hook) < (path)->hooks + BMM_HOOKS && (hook)->symbol; (hook)++)
+
 int bmm_path_init(struct bmm_path *path, int mode);
 void bmm_path_exit(struct bmm_path *path);
 int bmm_path_set_mode(struct bmm_path *path, int mode);
-long bmm_path_inflight(const struct bmm_path *path);
+s64 bmm_path_sum(const struct bmm_path *path, unsigned int which);
+
+static inline void bmm_path_count(struct bmm_path *path, unsigned int which,
+				  s64 by)
+{
+	this_cpu_add(path->counters->n[which], by);
+}
 
 /*
  * Brackets of a handler. Between them the module's text cannot go away; what
@@ -91,12 +106,19 @@ long bmm_path_inflight(const struct bmm_path *path);
  */
 static inline void bmm_path_enter(struct bmm_path *path)
 {
-	this_cpu_inc(*path->inflight);
+	bmm_path_count(path, BMM_INFLIGHT, 1);
 }
 
 static inline void bmm_path_leave(struct bmm_path *path)
 {
-	this_cpu_dec(*path->inflight);
+	bmm_path_count(path, BMM_INFLIGHT, -1);
+}
+
+static inline void bmm_path_served(struct bmm_path *path, u64 bytes, u64 ns)
+{
+	bmm_path_count(path, BMM_HITS, 1);
+	bmm_path_count(path, BMM_BYTES, bytes);
+	bmm_path_count(path, BMM_NS, ns);
 }
 
 static inline void bmm_path_fallback(struct bmm_path *path, unsigned int reason)
