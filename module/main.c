@@ -6,6 +6,7 @@
 #include "clear.h"
 #include "control.h"
 #include "memmap.h"
+#include "vmap.h"
 
 #define BMM_VERSION "0.1.0"
 
@@ -27,6 +28,13 @@ MODULE_PARM_DESC(
 	alloc,
 	"alloc: mode at load, off, auto, cached or streaming (default: off); later /sys/kernel/bulkmm/alloc/mode");
 
+/* vmap() has the name already. */
+static char *vmap_mode = "off";
+module_param_named(vmap, vmap_mode, charp, 0444);
+MODULE_PARM_DESC(
+	vmap,
+	"vmap: mode at load, off, pte or block (default: off); later /sys/kernel/bulkmm/vmap/mode");
+
 static const struct {
 	struct bmm_path *path;
 	char **mode;
@@ -34,6 +42,7 @@ static const struct {
 	{ &bmm_memmap, &memmap },
 	{ &bmm_clear_path, &clear },
 	{ &bmm_alloc, &alloc },
+	{ &bmm_vmap, &vmap_mode },
 };
 
 static int add(struct bmm_path *path, int mode)

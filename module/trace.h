@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Tracepoints, one per ranged operation: bulkmm:memmap, bulkmm:clear. */
+/*
+ * Tracepoints, one per ranged operation: bulkmm:memmap, bulkmm:clear,
+ * bulkmm:vmap.
+ */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM bulkmm
 
@@ -8,6 +11,8 @@
 #define BMM_TRACE_H
 
 #include <linux/tracepoint.h>
+
+#include "vmap_map.h"
 
 /*
  * One memmap_init_zone_device() served by the range: nr_pages PFNs from
@@ -52,6 +57,29 @@ TRACE_EVENT(
 	TP_printk("pfn=0x%lx order=%u bytes=%llu ns=%llu gap=%llu streaming=%d backend=%s",
 		  __entry->pfn, __entry->order, __entry->bytes, __entry->ns,
 		  __entry->gap, __entry->streaming, __get_str(backend)));
+
+/*
+ * One range of kernel addresses mapped: nr_pages from addr, in so many
+ * contiguous runs, by so many entries of PAGE_SIZE and of PMD_SIZE.
+ */
+TRACE_EVENT(
+	vmap,
+	TP_PROTO(unsigned long addr, unsigned long nr_pages,
+		 const struct bmm_vmap_count *count, u64 ns),
+	TP_ARGS(addr, nr_pages, count, ns),
+	TP_STRUCT__entry(__field(unsigned long, addr) __field(unsigned long,
+							      nr_pages)
+				 __field(unsigned long, runs)
+					 __field(unsigned long, small)
+						 __field(unsigned long, blocks)
+							 __field(u64, ns)),
+	TP_fast_assign(__entry->addr = addr; __entry->nr_pages = nr_pages;
+		       __entry->runs = count->runs;
+		       __entry->small = count->small;
+		       __entry->blocks = count->blocks; __entry->ns = ns;),
+	TP_printk("addr=0x%lx nr_pages=%lu runs=%lu small=%lu blocks=%lu ns=%llu",
+		  __entry->addr, __entry->nr_pages, __entry->runs,
+		  __entry->small, __entry->blocks, __entry->ns));
 
 #endif
 

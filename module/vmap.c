@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * vmap: arrays of pages and physical ranges mapped into kernel space, by the
+ * range.
+ *
+ * All that maps arrays of pages ends in one of two functions of the kernel,
+ * whoever was called (vmap(), vm_map_ram(), vmalloc(), vm_area_map_pages(),
+ * per-CPU memory), and all that maps physical ranges (ioremap()) in a third.
+ * The functions above them are inlined here and there: a hook on one of those
+ * would see some callers and miss others.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+#include <linux/static_call.h>
+#include <linux/vmalloc.h>
+
+#include "symbols.h"
+#include "trace.h"
+#include "vmap.h"
+#include "vmap_map.h"
+#include "x86/pagetable.h"
+
+#define RANGE_SYMBOL "vmap_range_noflush"
+
+enum mode {
+	MODE_PTE = 1,
+	MODE_BLOCK
+};
+
+enum hook {
+	HOOK_PAGES,
+	HOOK_RANGE,
+	HOOK_HUGE,
+	HOOK_AREA
+};
+
+enum reason {
+	REASON_OFF,   /* switched off since the trampoline looked */
+	REASON_ODD,   /* an entry there already, a page NULL or without one */
+	REASON_PROT,  /* not present: entries would not be what they seem */
+	REASON_ALIGN, /* not by the page, or empty */
+};
+
+DEFINE_STATIC_CALL_NULL(bmm_vmap_pages, *(bmm_vmap_pages_fn *)NULL);
+DEFINE_STATIC_CALL_NULL(bmm_vmap_range, *(bmm_vmap_range_fn *)NULL);
+DEFINE_STATIC_CALL_NULL(bmm_vmap_huge, *(bmm_vmap_huge_fn *)NULL);
+DEFINE_STATIC_CALL_NULL(bmm_vmap_area, *(bmm_vmap_area_fn *)NULL);
+
+unsigned long bmm_vmap_pages_threshold = BMM_HOOK_PASS;
+unsigned long bmm_vmap_range_threshold = BMM_HOOK_PASS;
+unsigned long bmm_vmap_huge_threshold = BMM_HOOK_PASS;
+unsigned long bmm_vmap_area_threshold = BMM_HOOK_PASS;
+
+enum counter {
+	RUNS = BMM_OWN,
+	SMALL,
+	BLOCKS
+};
+
+/* Returns a reason to leave a request to the original, or -1. */
+static int survey(int mode, unsigned long addr, unsigned long end, pgprot_t prot)
+{
+	if (mode == BMM_OFF)
+		return REASON_OFF;
+	if (addr >= end || !PAGE_ALIGNED(addr | end))
+		return REASON_ALIGN;
+	if (!(pgprot_val(prot) & _PAGE_PRESENT))
+		return REASON_PROT;
+	return -1;
+}
+
+static void account(unsigned long addr, unsigned long end, u64 ns,
+		    const struct bmm_vmap_count *count)
+{
+	if (count->odd)
+		bmm_path_fallback(&bmm_vmap, REASON_ODD);
+	bmm_path_served(&bmm_vmap, end - addr, ns);
+	bmm_path_count(&bmm_vmap, RUNS, count->runs);
+	bmm_path_count(&bmm_vmap, SMALL, count->small);
+	bmm_path_count(&bmm_vmap, BLOCKS, count->blocks);
+	trace_vmap(addr, (end - addr) >> PAGE_SHIFT, count, ns);
+}
+
+static int pages_by_the_range(unsigned long addr, unsigned long end,
+			      pgprot_t prot, struct page **pages, bool blocks)
+{
+	struct bmm_vmap_count count = {};
+	u64 begun = ktime_get_mono_fast_ns();
+	int err;
+
+	blocks = blocks && end - addr >= PMD_SIZE &&
+		 bmm_vmap_blocks_allowed(addr);
+	err = bmm_vmap_map_pages(addr, end, prot, pages, blocks, &count);
+	account(addr, end, ktime_get_mono_fast_ns() - begun, &count);
+	return err;
+}
+
+/* Entered in place of vmap_small_pages_range_noflush(). */
+int bmm_vmap_pages_handler(unsigned long addr, unsigned long end, pgprot_t prot,
+			   struct page **pages)
+{
+	int mode = READ_ONCE(bmm_vmap.mode);
+	int reason, err;
+
+	bmm_path_enter(&bmm_vmap);
+	reason = survey(mode, addr, end, prot);
+	if (reason < 0) {
+		err = pages_by_the_range(addr, end, prot, pages,
+					 mode == MODE_BLOCK);
+	} else {
+		bmm_path_fallback(&bmm_vmap, reason);
+		err = static_call(bmm_vmap_pages)(addr, end, prot, pages);
+	}
+	bmm_path_leave(&bmm_vmap);
+	return err;
+}
+
+static int range_by_the_range(unsigned long addr, unsigned long end,
+			      phys_addr_t phys, pgprot_t prot,
+			      unsigned int max_page_shift)
+{
+	struct bmm_vmap_count count = {};
+	u64 begun = ktime_get_mono_fast_ns();
+	int err;
+
+	err = bmm_vmap_map_range(addr, end, phys, prot, max_page_shift, &count);
+	account(addr, end, ktime_get_mono_fast_ns() - begun, &count);
+	return err;
+}
+
+/* Entered in place of vmap_range_noflush(). */
+int bmm_vmap_range_handler(unsigned long addr, unsigned long end,
+			   phys_addr_t phys, pgprot_t prot,
+			   unsigned int max_page_shift)
+{
+	int mode = READ_ONCE(bmm_vmap.mode);
+	int reason, err;
+
+	bmm_path_enter(&bmm_vmap);
+	reason = survey(mode, addr, end, prot);
+	if (reason < 0 && !PAGE_ALIGNED(phys))
+		reason = REASON_ALIGN;
+	if (reason < 0) {
+		err = range_by_the_range(addr, end, phys, prot, max_page_shift);
+	} else {
+		bmm_path_fallback(&bmm_vmap, reason);
+		err = static_call(bmm_vmap_range)(addr, end, phys, prot,
+						  max_page_shift);
+	}
+	bmm_path_leave(&bmm_vmap);
+	return err;
+}
+
+static int huge_by_the_range(unsigned long addr, unsigned long end,
+			     pgprot_t prot, struct page **pages)
+{
+	struct bmm_vmap_count count = {};
+	u64 begun = ktime_get_mono_fast_ns();
+	int err;
+
+	err = bmm_vmap_map_huge(addr, end, prot, pages, &count);
+	account(addr, end, ktime_get_mono_fast_ns() - begun, &count);
+	return err;
+}
+
+/*
+ * Entered in place of __vmap_pages_range_noflush() for vmalloc() with huge
+ * pages.
+ */
+int bmm_vmap_huge_handler(unsigned long addr, unsigned long end, pgprot_t prot,
+			  struct page **pages, unsigned int page_shift)
+{
+	int mode = READ_ONCE(bmm_vmap.mode);
+	int reason, err;
+
+	bmm_path_enter(&bmm_vmap);
+	reason = survey(mode, addr, end, prot);
+	if (reason < 0 &&
+	    (page_shift != PMD_SHIFT || !IS_ALIGNED(addr | end, PMD_SIZE)))
+		reason = REASON_ALIGN;
+	if (reason < 0) {
+		err = huge_by_the_range(addr, end, prot, pages);
+	} else {
+		bmm_path_fallback(&bmm_vmap, reason);
+		err = static_call(bmm_vmap_huge)(addr, end, prot, pages,
+						 page_shift);
+	}
+	bmm_path_leave(&bmm_vmap);
+	return err;
+}
+
+/*
+ * Entered in place of get_vm_area_caller(), which vmap() and ioremap() call.
+ * The areas of ioremap() are aligned by the kernel.
+ */
+struct vm_struct *bmm_vmap_area_handler(unsigned long size, unsigned long flags,
+					const void *caller)
+{
+	struct vm_struct *area = NULL;
+
+	bmm_path_enter(&bmm_vmap);
+	if (READ_ONCE(bmm_vmap.mode) == MODE_BLOCK && !(flags & VM_IOREMAP))
+		area = bmm_vmap_aligned_area(size, flags, caller);
+	if (!area)
+		area = static_call(bmm_vmap_area)(size, flags, caller);
+	bmm_path_leave(&bmm_vmap);
+	return area;
+}
+
+static ssize_t runs_show(struct bmm_path *path, unsigned int index, char *buf)
+{
+	return sysfs_emit(buf, "%lld\n", bmm_path_sum(path, RUNS));
+}
+
+static ssize_t leaves_show(struct bmm_path *path, unsigned int index, char *buf)
+{
+	return sysfs_emit(buf, "%lu %lld\n%lu %lld\n", PAGE_SIZE,
+			  bmm_path_sum(path, SMALL), PMD_SIZE,
+			  bmm_path_sum(path, BLOCKS));
+}
+
+static struct bmm_attribute runs_attr = {
+	.attr = { .name = "runs", .mode = 0444 },
+	.show = runs_show,
+};
+
+static struct bmm_attribute leaves_attr = {
+	.attr = { .name = "leaves", .mode = 0444 },
+	.show = leaves_show,
+};
+
+static void set_pages(unsigned long address)
+{
+	static_call_update(bmm_vmap_pages, (void *)address);
+}
+
+static void set_range(unsigned long address)
+{
+	static_call_update(bmm_vmap_range, (void *)address);
+}
+
+static void set_huge(unsigned long address)
+{
+	static_call_update(bmm_vmap_huge, (void *)address);
+}
+
+static void set_area(unsigned long address)
+{
+	static_call_update(bmm_vmap_area, (void *)address);
+}
+
+/*
+ * The range walker serves the page arrays too, whether our hook is on it or
+ * not. Once it is, the walker is reached behind the site: from its entry a
+ * handler would come back to itself.
+ */
+static int prepare(const char **symbol)
+{
+	long range;
+
+	if (IS_ENABLED(CONFIG_KMSAN) || IS_ENABLED(CONFIG_PAGE_TABLE_CHECK) ||
+	    !bmm_pagetable_writable())
+		return -EOPNOTSUPP;
+	range = bmm_symbol_entry(*symbol = RANGE_SYMBOL);
+	if (IS_ERR_VALUE(range))
+		return range;
+	if (bmm_vmap.hooks[HOOK_RANGE].state)
+		set_range(range);
+	return bmm_vmap_block_prepare(symbol);
+}
+
+static const char *const modes[] = { "off", [MODE_PTE] = "pte",
+				     [MODE_BLOCK] = "block", NULL };
+
+struct bmm_path bmm_vmap = {
+	.name = "vmap",
+	.modes = modes,
+	.prepare = prepare,
+	.extras = { &runs_attr, &leaves_attr },
+	.hooks = {
+		[HOOK_PAGES] = {
+			.symbol = "vmap_small_pages_range_noflush",
+			.trampoline = bmm_vmap_pages_trampoline,
+			.threshold = &bmm_vmap_pages_threshold,
+			.on_from = 32 * PAGE_SIZE,
+			.off_from = BMM_HOOK_PASS,
+			.set_original = set_pages,
+		},
+		[HOOK_RANGE] = {
+			.symbol = RANGE_SYMBOL,
+			.trampoline = bmm_vmap_range_trampoline,
+			.threshold = &bmm_vmap_range_threshold,
+			.on_from = 32 * PAGE_SIZE,
+			.off_from = BMM_HOOK_PASS,
+			.set_original = set_range,
+		},
+		[HOOK_HUGE] = {
+			.symbol = "__vmap_pages_range_noflush",
+			.trampoline = bmm_vmap_huge_trampoline,
+			.threshold = &bmm_vmap_huge_threshold,
+			.on_from = PAGE_SHIFT + 1,
+			.off_from = BMM_HOOK_PASS,
+			.set_original = set_huge,
+		},
+		[HOOK_AREA] = {
+			.symbol = "get_vm_area_caller",
+			.trampoline = bmm_vmap_area_trampoline,
+			.threshold = &bmm_vmap_area_threshold,
+			.on_from = PMD_SIZE,
+			.off_from = BMM_HOOK_PASS,
+			.set_original = set_area,
+		},
+	},
+	.reasons = {
+		[REASON_OFF] = "off",
+		[REASON_ODD] = "odd",
+		[REASON_PROT] = "prot",
+		[REASON_ALIGN] = "align",
+	},
+};

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Inside of the vmap path: the kernel's own functions, and what was written. */
+#ifndef BMM_VMAP_MAP_H
+#define BMM_VMAP_MAP_H
+
+#include <linux/mm.h>
+#include <linux/static_call.h>
+#include <linux/vmalloc.h>
+
+typedef int bmm_vmap_pages_fn(unsigned long addr, unsigned long end,
+			      pgprot_t prot, struct page **pages);
+typedef int bmm_vmap_range_fn(unsigned long addr, unsigned long end,
+			      phys_addr_t phys, pgprot_t prot,
+			      unsigned int max_page_shift);
+typedef int bmm_vmap_huge_fn(unsigned long addr, unsigned long end,
+			     pgprot_t prot, struct page **pages,
+			     unsigned int page_shift);
+typedef struct vm_struct *
+bmm_vmap_area_fn(unsigned long size, unsigned long flags, const void *caller);
+
+/* vmap_small_pages_range_noflush(), vmap_range_noflush() and so on. */
+DECLARE_STATIC_CALL(bmm_vmap_pages, *(bmm_vmap_pages_fn *)NULL);
+DECLARE_STATIC_CALL(bmm_vmap_range, *(bmm_vmap_range_fn *)NULL);
+DECLARE_STATIC_CALL(bmm_vmap_huge, *(bmm_vmap_huge_fn *)NULL);
+DECLARE_STATIC_CALL(bmm_vmap_area, *(bmm_vmap_area_fn *)NULL);
+
+/**
+ * struct bmm_vmap_count - what one request came to
+ * @runs:   physically contiguous runs, a page by itself is one
+ * @small:  entries of PAGE_SIZE
+ * @blocks: entries of PMD_SIZE
+ * @odd:    something that only the kernel's own function may deal with
+ */
+struct bmm_vmap_count {
+	unsigned long runs;
+	unsigned long small;
+	unsigned long blocks;
+	bool odd;
+};
+
+int bmm_vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
+		       struct page **pages, bool blocks,
+		       struct bmm_vmap_count *count);
+int bmm_vmap_map_range(unsigned long addr, unsigned long end, phys_addr_t phys,
+		       pgprot_t prot, unsigned int max_page_shift,
+		       struct bmm_vmap_count *count);
+
+unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
+			      struct page **pages);
+int bmm_vmap_map_blocks(unsigned long addr, unsigned long nr, pgprot_t prot,
+			struct page *page, struct bmm_vmap_count *count);
+bool bmm_vmap_blocks_allowed(unsigned long addr);
+int bmm_vmap_map_huge(unsigned long addr, unsigned long end, pgprot_t prot,
+		      struct page **pages, struct bmm_vmap_count *count);
+int bmm_vmap_block_prepare(const char **symbol);
+struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
+					const void *caller);
+
+#endif
