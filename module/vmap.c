@@ -23,8 +23,6 @@
 #include "vmap_map.h"
 #include "x86/pagetable.h"
 
-#define RANGE_SYMBOL "vmap_range_noflush"
-
 enum mode {
 	MODE_PTE = 1,
 	MODE_BLOCK
@@ -38,10 +36,11 @@ enum hook {
 };
 
 enum reason {
-	REASON_OFF,   /* switched off since the trampoline looked */
-	REASON_ODD,   /* an entry there already, a page NULL or without one */
-	REASON_PROT,  /* not present: entries would not be what they seem */
-	REASON_ALIGN, /* not by the page, or empty */
+	REASON_OFF,    /* switched off since the trampoline looked */
+	REASON_ODD,    /* an entry there already, a page NULL or without one */
+	REASON_PROT,   /* not present: entries would not be what they seem */
+	REASON_ALIGN,  /* not by the page, or empty */
+	REASON_WALKER, /* the range walker is somebody else's */
 };
 
 DEFINE_STATIC_CALL_NULL(bmm_vmap_pages, *(bmm_vmap_pages_fn *)NULL);
@@ -72,6 +71,12 @@ static int survey(int mode, unsigned long addr, unsigned long end, pgprot_t prot
 	return -1;
 }
 
+/* The range walker, which writes the leaves, is reached by its hook only. */
+static bool have_walker(void)
+{
+	return !READ_ONCE(bmm_vmap.hooks[HOOK_RANGE].state);
+}
+
 static void account(unsigned long addr, unsigned long end, u64 ns,
 		    const struct bmm_vmap_count *count)
 {
@@ -91,7 +96,7 @@ static int pages_by_the_range(unsigned long addr, unsigned long end,
 	u64 begun = ktime_get_mono_fast_ns();
 	int err;
 
-	blocks = blocks && end - addr >= PMD_SIZE &&
+	blocks = blocks && end - addr >= PMD_SIZE && have_walker() &&
 		 bmm_vmap_blocks_allowed(addr);
 	err = bmm_vmap_map_pages(addr, end, prot, pages, blocks, &count);
 	account(addr, end, ktime_get_mono_fast_ns() - begun, &count);
@@ -252,23 +257,11 @@ static void set_area(unsigned long address)
 	static_call_update(bmm_vmap_area, (void *)address);
 }
 
-/*
- * The range walker serves the page arrays too, whether our hook is on it or
- * not. Once it is, the walker is reached behind the site: from its entry a
- * handler would come back to itself.
- */
 static int prepare(const char **symbol)
 {
-	long range;
-
 	if (IS_ENABLED(CONFIG_KMSAN) || IS_ENABLED(CONFIG_PAGE_TABLE_CHECK) ||
 	    !bmm_pagetable_writable())
 		return -EOPNOTSUPP;
-	range = bmm_symbol_entry(*symbol = RANGE_SYMBOL);
-	if (IS_ERR_VALUE(range))
-		return range;
-	if (bmm_vmap.hooks[HOOK_RANGE].state)
-		set_range(range);
 	return bmm_vmap_block_prepare(symbol);
 }
 
@@ -290,7 +283,7 @@ struct bmm_path bmm_vmap = {
 			.set_original = set_pages,
 		},
 		[HOOK_RANGE] = {
-			.symbol = RANGE_SYMBOL,
+			.symbol = "vmap_range_noflush",
 			.trampoline = bmm_vmap_range_trampoline,
 			.threshold = &bmm_vmap_range_threshold,
 			.on_from = 32 * PAGE_SIZE,
@@ -319,5 +312,6 @@ struct bmm_path bmm_vmap = {
 		[REASON_ODD] = "odd",
 		[REASON_PROT] = "prot",
 		[REASON_ALIGN] = "align",
+		[REASON_WALKER] = "walker",
 	},
 };

@@ -10,6 +10,7 @@
 #include <linux/pgtable.h>
 #include <linux/vmalloc.h>
 
+#include "cmdline.h"
 #include "symbols.h"
 #include "vmap_map.h"
 #include "x86/pagetable.h"
@@ -27,6 +28,9 @@ get_area_node_fn(unsigned long size, unsigned long align, unsigned long shift,
 DEFINE_STATIC_CALL_NULL(find_area, *(find_area_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(set_leaf, *(pmd_set_huge_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(get_area_node, *(get_area_node_fn *)NULL);
+
+/* An operator who wants no huge mappings of vmalloc() wants none of these. */
+static bool refused __read_mostly;
 
 /* The struct pages of a run lie side by side: differences, gathered. */
 static bool contiguous(struct page **pages)
@@ -140,7 +144,8 @@ int bmm_vmap_map_blocks(unsigned long addr, unsigned long nr, pgprot_t prot,
  * bmm_vmap_blocks_allowed() - may the area at an address have blocks
  * @addr: an address in it
  *
- * Only what vmap() made, which is unmapped as a whole. Not: the page-wise part
+ * Only what vmap() made, which is unmapped as a whole, and none at all on a
+ * kernel booted with nohugevmalloc. Not: the page-wise part
  * of vmalloc() (its caller did not ask for huge pages) and per-CPU memory, both
  * VM_ALLOC; sparse areas, of which single pages are unmapped; vm_map_ram(),
  * which has no vm_struct.
@@ -149,8 +154,11 @@ int bmm_vmap_map_blocks(unsigned long addr, unsigned long nr, pgprot_t prot,
  */
 bool bmm_vmap_blocks_allowed(unsigned long addr)
 {
-	struct vm_struct *area = static_call(find_area)((void *)addr);
+	struct vm_struct *area;
 
+	if (refused)
+		return false;
+	area = static_call(find_area)((void *)addr);
 	return area && !(area->flags & (VM_ALLOC | VM_SPARSE | VM_IOREMAP));
 }
 
@@ -250,6 +258,9 @@ int bmm_vmap_block_prepare(const char **symbol)
 	node = bmm_symbol_entry(*symbol = "__get_vm_area_node");
 	if (IS_ERR_VALUE(node))
 		return node;
+	refused = bmm_cmdline_has("nohugevmalloc");
+	if (refused)
+		pr_notice("vmap: nohugevmalloc: mode block maps as mode pte\n");
 	static_call_update(find_area, (void *)find);
 	static_call_update(set_leaf, (void *)leaf);
 	static_call_update(get_area_node, (void *)node);

@@ -33,6 +33,7 @@ ADDRESS_FILES = (
     "memmap.o",
     "clear.o",
     "alloc.o",
+    "cmdline.o",
     "vmap.o",
     "vmap_map.o",
     "vmap_block.o",

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef BMM_CMDLINE_H
+#define BMM_CMDLINE_H
+
+bool bmm_cmdline_has(const char *word);
+
+#endif
