@@ -157,15 +157,23 @@ static void set_original(unsigned long address)
 	static_call_update(bmm_clear_original, (void *)address);
 }
 
+/* An architecture with more to do than zero a page has one of its own. */
+#if defined(clear_user_highpage) || defined(clear_user_page)
+#define ARCH_DOES_MORE true
+#else
+#define ARCH_DOES_MORE false
+#endif
+
 /*
  * What the architecture and the sanitizers do around clearing a page of a
- * user: memory that is not mapped for good, shadow memory, tags, caches that
- * alias. Their original does it.
+ * user: memory that is not mapped for good, shadow memory, caches that alias.
+ * Their original does it. Memory tags of arm64 are none of its business: they
+ * are cleared where the page is allocated, or mapped.
  */
 static bool config_rules_out(void)
 {
-	return IS_ENABLED(CONFIG_HIGHMEM) || IS_ENABLED(CONFIG_KMSAN) ||
-	       IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_ARM64_MTE) ||
+	return ARCH_DOES_MORE || IS_ENABLED(CONFIG_HIGHMEM) ||
+	       IS_ENABLED(CONFIG_KMSAN) || IS_ENABLED(CONFIG_KASAN) ||
 	       IS_ENABLED(CONFIG_ARCH_HAS_CPU_CACHE_ALIASING);
 }
 

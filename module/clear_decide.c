@@ -27,16 +27,24 @@ const char *const bmm_clear_modes[] = {
 /* The largest page that "auto" leaves in the cache, in bytes. */
 unsigned long bmm_clear_cached_max;
 
+/* Bytes of the last-level cache, or 0; arm64 does not tell modules. */
+static unsigned long last_level(void)
+{
+#ifdef CONFIG_X86_64
+	return boot_cpu_data.x86_cache_size * 1024UL;
+#else
+	return 0;
+#endif
+}
+
 /*
  * A quarter of the last level: the rest is what the program works with. Not
  * known under some hypervisors: then what a fault brings in.
  */
 void bmm_clear_decide_init(void)
 {
-	unsigned long cache = boot_cpu_data.x86_cache_size * 1024UL;
-
 	if (!bmm_clear_cached_max)
-		bmm_clear_cached_max = max(cache / 4, PMD_SIZE);
+		bmm_clear_cached_max = max(last_level() / 4, PMD_SIZE);
 }
 
 /**

@@ -6,27 +6,21 @@
  * call of a trampoline of ours (register_ftrace_direct()). The trampoline
  * either returns into the original body or drops that return address and
  * jumps to the handler. The handler reaches the original by a static call to
- * the instruction behind the site: a direct call, so that neither IBT nor
- * the hook itself stands in the way.
+ * the instruction behind the site, so that the hook itself does not stand in
+ * the way. Nor does IBT or BTI: on x86 a static call is a direct one, on arm64
+ * it leads to a way back that no landing pad is asked of.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/kernel.h>
-#include <linux/uaccess.h>
 
 #include "hook.h"
 #include "symbols.h"
-
-/* x86: ftrace patches a five-byte NOP into a call, opcode 0xe8. */
-#define CALL_OPCODE 0xe8
-
-static bool site_is_patched(unsigned long site)
-{
-	u8 opcode = 0;
-
-	return !copy_from_kernel_nofault(&opcode, (void *)site, 1) &&
-	       opcode == CALL_OPCODE;
-}
+#ifdef CONFIG_ARM64
+#include "arm64/site.h"
+#else
+#include "x86/site.h"
+#endif
 
 /*
  * Freeing a filter leaves its pointers in the ops (6.12): an ops that is used
@@ -37,6 +31,23 @@ static void reset_ops(struct ftrace_ops *ops)
 {
 	ftrace_free_filter(ops);
 	memset(ops, 0, sizeof(*ops));
+}
+
+/*
+ * Where from the function's entry on ftrace has its site: it knows, and takes
+ * no other address. Returns the site or a negative errno.
+ */
+static long set_filter(struct bmm_hook *hook, unsigned long entry)
+{
+	unsigned long at;
+	int err = -EINVAL;
+
+	for (at = BMM_SITE_FIRST; at <= BMM_SITE_LAST; at += MCOUNT_INSN_SIZE) {
+		err = ftrace_set_filter_ip(&hook->ops, entry + at, 0, 0);
+		if (!err)
+			return entry + at;
+	}
+	return err;
 }
 
 /**
@@ -50,23 +61,25 @@ static void reset_ops(struct ftrace_ops *ops)
 int bmm_hook_attach(struct bmm_hook *hook)
 {
 	unsigned long trampoline = (unsigned long)hook->trampoline;
-	long site = bmm_symbol_entry(hook->symbol);
+	long entry = bmm_symbol_entry(hook->symbol), site;
 	int err;
 
-	if (IS_ERR_VALUE(site)) {
-		err = site;
+	if (IS_ERR_VALUE(entry)) {
+		err = entry;
 		goto out;
 	}
-	err = ftrace_set_filter_ip(&hook->ops, site, 0, 0);
-	if (err)
+	site = set_filter(hook, entry);
+	if (IS_ERR_VALUE(site)) {
+		err = site;
 		goto reset;
+	}
 
 	/* The original must be reachable before the first call arrives. */
-	hook->set_original(site + MCOUNT_INSN_SIZE);
+	hook->set_original(bmm_site_way_back(site, hook->trampoline));
 	err = register_ftrace_direct(&hook->ops, trampoline);
 	if (err)
 		goto reset;
-	if (!site_is_patched(site)) {
+	if (!bmm_site_patched(site)) {
 		bmm_hook_detach(hook);
 		err = -ENXIO;
 	}

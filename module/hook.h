@@ -9,7 +9,7 @@
 /**
  * struct bmm_hook - one kernel function taken over
  * @symbol:       its name
- * @trampoline:   assembly entry (x86/trampoline.S)
+ * @trampoline:   assembly entry (trampolines.S)
  * @threshold:    requests of this size and above go to the handler, smaller
  *                ones straight into the original body; BMM_HOOK_PASS sends
  *                all to the original. The trampoline reads it.

@@ -8,7 +8,7 @@ struct vm_struct;
 
 extern struct bmm_path bmm_vmap;
 
-/* Thresholds and entries of the four hooks (x86/trampoline.S). */
+/* Thresholds and entries of the four hooks (trampolines.S). */
 extern unsigned long bmm_vmap_pages_threshold;
 extern unsigned long bmm_vmap_range_threshold;
 extern unsigned long bmm_vmap_huge_threshold;

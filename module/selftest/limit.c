@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What the machine can store at all: the bound that any way of writing struct
- * pages meets. One register is stored over and over, eight bytes at a time,
- * over a buffer that is too large for the caches and mapped like the memmap.
+ * pages meets. One register is stored over and over, all over a buffer that is
+ * too large for the caches and mapped like the memmap.
  * Under emulation each store costs a lookup, and that is the bound.
  */
 #include <linux/cleanup.h>
@@ -19,6 +19,23 @@
 static DEFINE_MUTEX(lock);
 static u64 last_ns;
 
+#ifdef CONFIG_ARM64
+static void store_line(void *p, u64 value)
+{
+	asm volatile("stnp %1, %1, [%0]\n\t"
+		     "stnp %1, %1, [%0, 16]\n\t"
+		     "stnp %1, %1, [%0, 32]\n\t"
+		     "stnp %1, %1, [%0, 48]"
+		     :
+		     : "r"(p), "r"(value)
+		     : "memory");
+}
+
+static void drain(void)
+{
+	asm volatile("dmb ishst" ::: "memory");
+}
+#else
 static void store_line(void *p, u64 value)
 {
 	asm volatile("movnti %1, 0(%0)\n\t"
@@ -34,6 +51,12 @@ static void store_line(void *p, u64 value)
 		     : "memory");
 }
 
+static void drain(void)
+{
+	asm volatile("sfence" ::: "memory");
+}
+#endif
+
 static void store_all(char *p, unsigned long bytes)
 {
 	char *end = p + bytes;
@@ -44,7 +67,7 @@ static void store_all(char *p, unsigned long bytes)
 		store_line(p + 128, 1);
 		store_line(p + 192, 1);
 	}
-	asm volatile("sfence" ::: "memory");
+	drain();
 }
 
 /* Times @bytes (rounded up to 256) stored from one register. */

@@ -14,12 +14,17 @@
 void bmm_squat_trampoline(void);
 
 /* clang-format off */
+#ifdef CONFIG_ARM64
+#define RETURN_INTO_BODY "	hint	34\n	mov	x10, x30\n" \
+			 "	mov	x30, x9\n	ret	x10\n"
+#else
+#define RETURN_INTO_BODY ASM_ENDBR ASM_RET
+#endif
 asm(".pushsection .text, \"ax\", @progbits\n"
     ".type bmm_squat_trampoline, @function\n"
     ".globl bmm_squat_trampoline\n"
     "bmm_squat_trampoline:\n"
-    ASM_ENDBR
-    ASM_RET
+    RETURN_INTO_BODY
     ".size bmm_squat_trampoline, .-bmm_squat_trampoline\n"
     ".popsection\n");
 /* clang-format on */

@@ -16,58 +16,28 @@
 #include <linux/linkage.h>
 #include <asm/unwind_hints.h>
 
-.macro BMM_TRAMPOLINE name handler threshold size compare=cmpq from=
-SYM_CODE_START(\name)
+#define ARG0	 %rdi
+#define ARG1	 %rsi
+#define ARG1_INT %esi
+#define ARG2	 %rdx
+#define ARG4_INT %r8d
+
+.macro BMM_TRAMPOLINE name arg from
+SYM_CODE_START(bmm_\name\()_trampoline)
 	UNWIND_HINT_FUNC
 	ENDBR
 	.ifb \from
-	\compare	\threshold(%rip), \size
+	cmp	bmm_\name\()_threshold(%rip), \arg
 	.else
-	movq	\size, %rax
-	subq	\from, %rax
-	\compare	\threshold(%rip), %rax
+	mov	\arg, %rax
+	sub	\from, %rax
+	cmp	bmm_\name\()_threshold(%rip), %rax
 	.endif
 	jb	1f
 	addq	$8, %rsp
 	UNWIND_HINT_FUNC
-	jmp	\handler
+	jmp	bmm_\name\()_handler
 1:	UNWIND_HINT_FUNC
 	RET
-SYM_CODE_END(\name)
+SYM_CODE_END(bmm_\name\()_trampoline)
 .endm
-
-	.text
-
-/* memmap_init_zone_device(zone, start_pfn, nr_pages, pgmap) */
-BMM_TRAMPOLINE bmm_memmap_trampoline bmm_memmap_handler \
-	       bmm_memmap_threshold %rdx
-
-/*
- * folio_zero_user(folio, addr_hint): no size to filter by, so the address, of
- * which none is as large as the threshold that lets everything pass.
- */
-BMM_TRAMPOLINE bmm_clear_trampoline bmm_clear_handler \
-	       bmm_clear_threshold %rsi
-
-/*
- * clear_highpages_kasan_tagged(page, numpages): an int, whose upper half in
- * the register is anybody's.
- */
-BMM_TRAMPOLINE bmm_alloc_trampoline bmm_alloc_handler \
-	       bmm_alloc_threshold %esi cmpl
-
-/* vmap_small_pages_range_noflush(addr, end, prot, pages) */
-BMM_TRAMPOLINE bmm_vmap_pages_trampoline bmm_vmap_pages_handler \
-	       bmm_vmap_pages_threshold %rsi from=%rdi
-
-/* vmap_range_noflush(addr, end, phys_addr, prot, max_page_shift) */
-BMM_TRAMPOLINE bmm_vmap_range_trampoline bmm_vmap_range_handler \
-	       bmm_vmap_range_threshold %rsi from=%rdi
-
-/* __vmap_pages_range_noflush(addr, end, prot, pages, page_shift) */
-BMM_TRAMPOLINE bmm_vmap_huge_trampoline bmm_vmap_huge_handler \
-	       bmm_vmap_huge_threshold %r8d cmpl
-
-/* get_vm_area_caller(size, flags, caller) */
-BMM_TRAMPOLINE bmm_vmap_area_trampoline bmm_vmap_area_handler \
-	       bmm_vmap_area_threshold %rdi

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The ftrace site at a function's entry: behind the landing pad, if there is
+ * one, and MOV X9, LR stands a NOP, which ftrace turns into BL.
+ */
+#ifndef BMM_SITE_H
+#define BMM_SITE_H
+
+#include <linux/ftrace.h>
+#include <linux/uaccess.h>
+#include <asm/insn.h>
+
+/* Without and with a landing pad; any word may be hidden by a kprobe's BRK. */
+#define BMM_SITE_FIRST (1 * AARCH64_INSN_SIZE)
+#define BMM_SITE_LAST  (2 * AARCH64_INSN_SIZE)
+
+static inline bool bmm_site_patched(unsigned long site)
+{
+	__le32 insn = 0;
+
+	return !copy_from_kernel_nofault(&insn, (void *)site, sizeof(insn)) &&
+	       aarch64_insn_is_bl(le32_to_cpu(insn));
+}
+
+/*
+ * The body behind the site has no landing pad; trampoline.S has a way to it.
+ * Calls to the original that are under way do not see a change: a function has
+ * one site for as long as the kernel runs.
+ */
+static inline unsigned long bmm_site_way_back(unsigned long site,
+					      void (*trampoline)(void))
+{
+	unsigned long **words = (unsigned long **)trampoline;
+	unsigned long *body = words[-2];
+
+	WRITE_ONCE(*body, site + AARCH64_INSN_SIZE);
+	return (unsigned long)words[-1];
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The ftrace site at a function's entry: a five-byte NOP behind the landing
+ * pad, which ftrace turns into a call.
+ */
+#ifndef BMM_SITE_H
+#define BMM_SITE_H
+
+#include <linux/ftrace.h>
+#include <linux/uaccess.h>
+
+#define CALL_OPCODE 0xe8
+
+/* The entry that a kprobe tells lies behind the landing pad already. */
+#define BMM_SITE_FIRST 0
+#define BMM_SITE_LAST  0
+
+static inline bool bmm_site_patched(unsigned long site)
+{
+	u8 opcode = 0;
+
+	return !copy_from_kernel_nofault(&opcode, (void *)site, 1) &&
+	       opcode == CALL_OPCODE;
+}
+
+/* What a static call to the original is pointed at: the instruction behind. */
+static inline unsigned long bmm_site_way_back(unsigned long site,
+					      void (*trampoline)(void))
+{
+	return site + MCOUNT_INSN_SIZE;
+}
+
+#endif
