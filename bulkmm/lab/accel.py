@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError
 from bulkmm.lab import image, vm
+from bulkmm.lab.arch import X86_64
 
 if TYPE_CHECKING:
     from bulkmm.lab.kernels import Kernel
@@ -28,7 +29,8 @@ def choose(wish: str, kernel: Kernel, base: Path, progress: Progress) -> str:
     """Return "kvm" or "tcg" for what the user asked for."""
     if wish == "tcg":
         return "tcg"
-    problem = _remembered(kernel, base, progress)
+    foreign = f"the guest is {kernel.arch.name}, the host x86_64"
+    problem = _remembered(kernel, base, progress) if kernel.arch is X86_64 else foreign
     if not problem:
         return "kvm"
     if wish == "kvm":

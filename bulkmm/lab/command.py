@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from bulkmm import table
 from bulkmm.errors import BulkmmError, Exit, UsageError
-from bulkmm.lab import accel, build, clear, kernels, pmem, run, scenario
+from bulkmm.lab import accel, arch, build, clear, kernels, pmem, run, scenario
+from bulkmm.lab.arch import X86_64
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
 
@@ -38,6 +39,7 @@ def add_parser(sub: Subparsers) -> None:
     listing = below.add_parser("list", help="list the scenarios")
     listing.set_defaults(run=list_scenarios)
     ready = below.add_parser("prepare", help="fetch and build everything needed")
+    ready.add_argument("--arch", help="prepare no other (default: all)")
     ready.add_argument("--kernel", action="append", metavar="NAME")
     ready.add_argument("--module-defines", nargs="+", default=[], metavar="NAME")
     ready.add_argument(
@@ -51,11 +53,8 @@ def add_parser(sub: Subparsers) -> None:
 def _add_run(below: Subparsers) -> None:
     one = below.add_parser("run", help="run a scenario off and on in one boot")
     one.add_argument("scenario", metavar="SCENARIO", help="see: bulkmm lab list")
-    one.add_argument(
-        "--kernel", default="6.12", help="6.12, 7.3 or a full release (default: 6.12)"
-    )
+    _add_machine(one.add_argument_group("machine"))
     one.add_argument("--rounds", type=int, help="visits of each arm (default: 5)")
-    one.add_argument("--accel", choices=accel.CHOICES, default="auto")
     one.add_argument("--json", type=Path, metavar="FILE", help="write the result here")
     one.add_argument("--keep", action="store_true", help="keep the run's files")
     one.add_argument("--seed", type=int, help="repeat the order of another run")
@@ -74,6 +73,24 @@ def _add_run(below: Subparsers) -> None:
     _add_pmem(one.add_argument_group("persistent memory"))
     _add_clear(one.add_argument_group("huge pages"))
     one.set_defaults(run=run_one)
+
+
+def _add_machine(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--arch",
+        default=X86_64.name,
+        help=f"{' or '.join(arch.NAMES)} (default: {X86_64.name})",
+    )
+    group.add_argument(
+        "--kernel",
+        default="",
+        help="6.12, 7.3 or a full release (default: 6.12; on arm64: 7.3)",
+    )
+    group.add_argument("--accel", choices=accel.CHOICES, default="auto")
+    group.add_argument("--cpu", default="", help="QEMU's name of it (default: max)")
+    group.add_argument(
+        "--append", default="", metavar="WORDS", help="for the kernel's command line"
+    )
 
 
 def _add_pmem(group: argparse._ArgumentGroup) -> None:
@@ -119,7 +136,16 @@ def run_one(args: argparse.Namespace) -> int:
     wanted = scenario.find(args.scenario)
     work = _work(wanted, args)
     need_writable(args.json)
-    request = run.Request(work, args.kernel, args.accel, args.keep, args.module_defines)
+    request = run.Request(
+        work,
+        kernel=args.kernel,
+        arch=arch.find(args.arch),
+        accel=args.accel,
+        cpu=args.cpu,
+        append=args.append,
+        keep=args.keep,
+        defines=args.module_defines,
+    )
     signal.signal(signal.SIGTERM, interrupt)
     document = run.run_scenario(request)
     if args.json:
@@ -194,18 +220,22 @@ def list_scenarios(_args: argparse.Namespace) -> int:
 def prepare(args: argparse.Namespace) -> int:
     """Make everything that a run needs, without running a guest."""
     defines = build.check_defines(args.module_defines)
-    names = args.kernel or kernels.SERIES
-    for name in names:
-        kernels.check_name(name)
+    wanted = [
+        (one, name)
+        for one in ([arch.find(args.arch)] if args.arch else arch.ALL)
+        for name in args.kernel or one.series
+    ]
+    for one, name in wanted:
+        kernels.check_name(name, one)
     need_sources()
     run.need_root()
     signal.signal(signal.SIGTERM, interrupt)
     progress = Progress()
     sets = {one.modules for one in scenario.SCENARIOS}
     with locked(progress) as cache:
-        for name in names:
+        for one, name in wanted:
             for modules in sets:
-                ready = run.prepare(cache, name, modules, defines, progress)
+                ready = run.prepare(cache, name, modules, defines, progress, arch=one)
             if args.strict:
                 build.ensure(ready.kernel, defines, progress, strict=True)
             progress.note(f"ready: {ready.kernel.release}")

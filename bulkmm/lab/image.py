@@ -9,10 +9,10 @@ emulation unpacking costs more than loading.
 
 from __future__ import annotations
 
-import re
 import shutil
 from typing import TYPE_CHECKING
 
+from bulkmm.lab import userland
 from bulkmm.lab.kernels import module_name, with_dependencies
 from bulkmm.lab.paths import GUEST, content_key, forget_old, made_whole
 
@@ -23,12 +23,10 @@ if TYPE_CHECKING:
     from bulkmm.lab.progress import Progress
     from bulkmm.lab.root import Root
 
-TOOLS = ("/usr/bin/ndctl", "/usr/sbin/mke2fs")
 HELPERS = ("bmmguest", "bmmfault")
-COMPILE = ("gcc-14", "-static", "-O2", "-Wall", "-Wextra", "-Werror")
+COMPILE = ("-static", "-O2", "-Wall", "-Wextra", "-Werror")
 # the order of names inside an archive is fixed, and so is its content
 PACK = 'cd "$1" && find . | LC_ALL=C sort | cpio -o -H newc --quiet -F "$2"'
-COPY = 'to=$1 && shift && cp -L --parents "$@" "$to"'
 
 
 def ensure_base(kernel: Kernel, modules: tuple[str, ...], progress: Progress) -> Path:
@@ -38,16 +36,17 @@ def ensure_base(kernel: Kernel, modules: tuple[str, ...], progress: Progress) ->
     key = content_key(scripts, kernel.release, *modules)
     made = root.var / "image" / f"{kernel.release}-{key}"
     if not made.is_dir():
+        programs = userland.ensure(root, kernel.arch, progress)
         with progress.step("packing the guest"), made_whole(made) as part:
             tree = part / "tree"
-            _fill(kernel, tree, modules)
+            _fill(kernel, programs, tree, modules)
             pack(root, tree, part / "base.cpio")
             shutil.rmtree(tree)
         forget_old(made.parent)
     return made / "base.cpio"
 
 
-def _fill(kernel: Kernel, tree: Path, modules: tuple[str, ...]) -> None:
+def _fill(kernel: Kernel, programs: Path, tree: Path, modules: tuple[str, ...]) -> None:
     root = kernel.root
     bare = ("bin", "dev", "lib/bmm", "lib/modules", "etc")
     for name in bare:
@@ -56,24 +55,15 @@ def _fill(kernel: Kernel, tree: Path, modules: tuple[str, ...]) -> None:
         source = tree / f"{name}.c"
         shutil.copy(GUEST / source.name, source)
         to = root.inner(tree / "bin" / name)
-        root.run([*COMPILE, "-o", to, root.inner(source)])
+        root.run([kernel.arch.compiler, *COMPILE, "-o", to, root.inner(source)])
         source.unlink()
-    wanted = [*TOOLS, *_libraries(root)]
-    root.run(["sh", "-c", COPY, "sh", root.inner(tree), *wanted])
-    shutil.copy(root.path / "usr/bin/busybox", tree / "bin/busybox")
-    (tree / "bin/sh").symlink_to("busybox")
+    userland.copy_programs(root, kernel.arch, programs, tree)
     for script in GUEST.glob("*.sh"):
         shutil.copy(script, tree / "lib/bmm")
     shutil.copy(GUEST / "init", tree / "init")
     (tree / "init").chmod(0o755)
     for module in with_dependencies(kernel, modules):
         _add_module(kernel, module, tree / "lib/modules")
-
-
-def _libraries(root: Root) -> list[str]:
-    """Return the shared libraries of the guest's tools, the loader included."""
-    said = root.run(["ldd", *TOOLS])
-    return sorted(set(re.findall(r"(/\S+\.so\S*) \(0x", said)))
 
 
 def _add_module(kernel: Kernel, module: str, to: Path) -> None:

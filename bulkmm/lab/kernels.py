@@ -16,16 +16,19 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.lab import arch as archs
+from bulkmm.lab.arch import X86_64
 from bulkmm.lab.child import ChildError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bulkmm.lab.arch import Arch
     from bulkmm.lab.progress import Progress
     from bulkmm.lab.root import Root
 
-SERIES = ("6.12", "7.3")
-RELEASE = re.compile(r"\d+\.\d+\.\d+\+deb13(?:\.\d+)?-cloud-amd64")
+SERIES = X86_64.series
+RELEASE = re.compile(r"\d+\.\d+\.\d+\+deb13(?:\.\d+)?-cloud-(?:amd64|arm64)")
 HEADERS = "linux-headers-"
 
 
@@ -35,6 +38,11 @@ class Kernel:
 
     root: Root
     release: str
+
+    @property
+    def arch(self) -> Arch:
+        """Return what it runs on."""
+        return archs.of_release(self.release)
 
     @property
     def modules(self) -> Path:
@@ -53,27 +61,31 @@ class Kernel:
         return boot if boot.is_file() else self.modules / "vmlinuz.unsigned"
 
 
-def check_name(name: str) -> None:
+def check_name(name: str, arch: Arch = X86_64) -> None:
     """Refuse what is neither a supported series nor a full release."""
-    if name not in SERIES and not RELEASE.fullmatch(name):
+    known = " or ".join(arch.series)
+    if RELEASE.fullmatch(name):
+        if archs.of_release(name) is not arch:
+            raise UsageError(f"kernel {name} is not for {arch.name}")
+    elif name not in arch.series:
         raise UsageError(
-            f"unknown kernel {name}: give {' or '.join(SERIES)}, "
-            "or a full release such as 6.12.107+deb13-cloud-amd64"
+            f"unknown kernel {name}: give {known}, or a full release "
+            f"such as {arch.series[0]}.4+deb13-cloud-{arch.debian}"
         )
 
 
-def ensure(root: Root, name: str, progress: Progress) -> Kernel:
+def ensure(root: Root, name: str, progress: Progress, arch: Arch = X86_64) -> Kernel:
     """Return the kernel that a series or release names, fetched if need be."""
-    remembered = root.var / "kernels" / f"{name}.json"
+    remembered = root.var / "kernels" / f"{name}-{arch.name}.json"
     if remembered.is_file():
         return Kernel(root, json.loads(remembered.read_text())["release"])
     try:
-        kernel = _fetched(root, name, progress)
+        kernel = _fetched(root, name, arch, progress)
     except ChildError:
         # versions move: an index of last week names what the mirror dropped
         with progress.step("refreshing the package index"):
             _update(root)
-        kernel = _fetched(root, name, progress)
+        kernel = _fetched(root, name, arch, progress)
     remembered.parent.mkdir(exist_ok=True)
     remembered.write_text(json.dumps({"release": kernel.release}))
     return kernel
@@ -86,9 +98,9 @@ def _update(root: Root) -> None:
         raise BulkmmError(f"no network for the package index: {error}") from error
 
 
-def _fetched(root: Root, name: str, progress: Progress) -> Kernel:
+def _fetched(root: Root, name: str, arch: Arch, progress: Progress) -> Kernel:
     known = set(root.run(["apt-cache", "pkgnames", "linux-"]).split())
-    kernel = Kernel(root, _release(known, name))
+    kernel = Kernel(root, _release(known, name, arch))
     if (kernel.modules / "modules.dep").is_file():
         return kernel
     with progress.step(f"fetching kernel {kernel.release}"):
@@ -96,13 +108,15 @@ def _fetched(root: Root, name: str, progress: Progress) -> Kernel:
     return kernel
 
 
-def _release(known: set[str], name: str) -> str:
+def _release(known: set[str], name: str, arch: Arch = X86_64) -> str:
     """Return the newest release in the index that a name stands for."""
     releases = sorted(
         (n.removeprefix(HEADERS) for n in known if n.startswith(HEADERS)),
         key=lambda release: [int(n) for n in re.findall(r"\d+(?=[.+-])", release)],
     )
-    usable = [r for r in releases if RELEASE.fullmatch(r)]
+    usable = [
+        r for r in releases if RELEASE.fullmatch(r) and archs.of_release(r) is arch
+    ]
     matching = [r for r in usable if name in (r, r[: r.rindex(".", 0, r.index("+"))])]
     if not matching:
         raise UsageError(
@@ -112,18 +126,24 @@ def _release(known: set[str], name: str) -> str:
 
 
 def _packages(known: set[str], release: str) -> list[str]:
-    """Return the packages of a release: 7.x splits what 6.12 has in one."""
-    version = release.removesuffix("-cloud-amd64")
-    wanted = [
+    """Return the packages of a release: 7.x splits what 6.12 has in one.
+
+    The tools of the kernel's build are the root's, whatever they build for.
+    """
+    debian = archs.of_release(release).debian
+    version = release.removesuffix(f"-cloud-{debian}")
+    own = [
         f"linux-image-{release}-unsigned",
         f"linux-binary-unsigned-{release}",
         f"linux-modules-{release}",
         f"linux-base-{release}",
         f"linux-headers-{release}",
-        f"linux-headers-{version}-common",
-        f"linux-kbuild-{version}",
     ]
-    return [name for name in wanted if name in known]
+    shared = [f"linux-headers-{version}-common", f"linux-kbuild-{version}"]
+    return [
+        *(f"{name}:{debian}" for name in own if name in known),
+        *(name for name in shared if name in known),
+    ]
 
 
 def _unpack(root: Root, names: list[str], kernel: Kernel) -> None:

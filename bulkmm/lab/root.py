@@ -26,12 +26,15 @@ if TYPE_CHECKING:
 
 SUITE = "trixie"
 SUITES = (SUITE, f"{SUITE}-updates", f"{SUITE}-backports")
-SPACE = 2_500_000_000  # root, two kernels with headers, and what is built
+SPACE = 3_000_000_000  # root, three kernels with headers, and what is built
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 # qemu-user is 465 MB of static emulators, one for each kind of CPU
 DPKG_OPTIONS = (
     "path-exclude=/usr/bin/qemu-*",
     "path-include=/usr/bin/qemu-aarch64",
+    # five firmwares of 64 MB
+    "path-exclude=/usr/share/AAVMF/*",
+    "path-include=/usr/bin/qemu-system-aarch64",
     "path-include=/usr/bin/qemu-system-x86_64",
 )
 # what the host's apt needs to reach its mirror, the root's apt needs too
@@ -131,6 +134,7 @@ def _apt_options() -> list[str]:
 def _mmdebstrap(to: Path, mirror: str, keyring: Path | None) -> list[str]:
     argv = [*child.ALONE, "--mount-proc", "mmdebstrap", "--mode=root"]
     argv += ["--variant=apt", "--skip=cleanup/apt/lists"]
+    argv += ["--architectures=amd64,arm64"]
     argv += [f"--aptopt={option}" for option in _apt_options()]
     argv += [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
     argv += [f"--keyring={keyring}"] if keyring else []

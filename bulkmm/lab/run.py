@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bulkmm import machine
 from bulkmm.errors import BulkmmError
 from bulkmm.lab import accel, build, image, kernels, klog, root, vm
+from bulkmm.lab.arch import X86_64
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
 from bulkmm.results import Check, Document
@@ -21,6 +22,7 @@ from bulkmm.results import Check, Document
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bulkmm.lab.arch import Arch
     from bulkmm.lab.kernels import Kernel
     from bulkmm.lab.work import Work
 
@@ -33,8 +35,11 @@ class Request:
     """What is run, where and how."""
 
     work: Work
-    kernel: str = "6.12"
+    kernel: str = ""  # none: the first series of the architecture
+    arch: Arch = X86_64
     accel: str = "auto"
+    cpu: str = ""  # none: the architecture's default
+    append: str = ""  # for the kernel's command line
     keep: bool = False
     defines: list[str] = field(default_factory=list)
 
@@ -79,10 +84,12 @@ def prepare(
     modules: tuple[str, ...],
     defines: list[str],
     progress: Progress,
+    *,
+    arch: Arch = X86_64,
 ) -> Prepared:
     """Return root, kernel, guest and module, from the cache where possible."""
     made = root.ensure(cache, progress)
-    kernel = kernels.ensure(made, name, progress)
+    kernel = kernels.ensure(made, name, progress, arch)
     built = build.ensure(kernel, defines, progress)
     base = image.ensure_base(kernel, modules, progress)
     return Prepared(kernel, base, built)
@@ -90,7 +97,8 @@ def prepare(
 
 def run_scenario(request: Request, progress: Progress | None = None) -> Document:
     """Run a scenario and return its document; checks may have failed."""
-    kernels.check_name(request.kernel)
+    name = request.kernel or request.arch.series[0]
+    kernels.check_name(name, request.arch)
     work = request.work
     work.check_options()
     defines = build.check_defines([*request.defines, *work.defines])
@@ -100,15 +108,16 @@ def run_scenario(request: Request, progress: Progress | None = None) -> Document
     progress = progress or Progress()
     with locked(progress) as cache:
         modules = work.scenario.modules
-        ready = prepare(cache, request.kernel, modules, defines, progress)
+        ready = prepare(cache, name, modules, defines, progress, arch=request.arch)
         chosen = accel.choose(request.accel, ready.kernel, ready.base, progress)
         start = time.monotonic()
         outcome = _boot(request, ready, chosen, progress)
         seconds = time.monotonic() - start
-        qemu = vm.qemu_version(ready.kernel.root)
+        qemu = vm.qemu_version(ready.kernel.root, request.arch)
     document = _document(request, outcome)
     document.machine = _machine(outcome, chosen, qemu)
     document.run["kernel"] = ready.kernel.release
+    document.run["arch"] = request.arch.name
     document.run["seconds"] = round(seconds, 1)
     return document
 
@@ -132,7 +141,9 @@ def _boot(
             scenario.memory,
             work.pmem,
             chosen,
-            f"{vm.CMDLINE} {work.cmdline}".rstrip(),
+            f"{work.cmdline} {request.append}".strip(),
+            request.arch,
+            request.cpu,
         )
         if request.keep:
             progress.note(f"the run's files are kept in {run}")

@@ -21,16 +21,18 @@ from typing import IO, TYPE_CHECKING, Any
 
 from bulkmm.errors import BulkmmError, GuestError
 from bulkmm.lab import child, klog
+from bulkmm.lab.arch import X86_64
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
+    from bulkmm.lab.arch import Arch
     from bulkmm.lab.root import Root
 
 LABEL = 2 << 20  # label area; the rest of the module stays 2 MiB aligned
 ENTER = 'mount --rbind /dev "$1/dev" && root=$1 && shift && exec chroot "$root" "$@"'
-CMDLINE = "console=ttyS0 loglevel=5 panic=-1 log_buf_len=1M"
+CMDLINE = "loglevel=5 panic=-1 log_buf_len=1M"
 POLL = 0.05
 
 
@@ -43,7 +45,9 @@ class Guest:
     memory: int  # MiB
     pmem: int = 0  # bytes of persistent memory
     accel: str = "tcg"
-    cmdline: str = CMDLINE
+    words: str = ""  # for the kernel besides CMDLINE
+    arch: Arch = X86_64
+    cpu: str = ""  # none: the architecture's default
 
 
 @dataclass
@@ -75,36 +79,41 @@ def run_directory(root: Root, *, keep: bool) -> Iterator[Path]:
             shutil.rmtree(run)
 
 
-def qemu_version(root: Root) -> str:
+def qemu_version(root: Root, arch: Arch) -> str:
     """Return the version of the root's QEMU."""
-    said = root.run(["qemu-system-x86_64", "--version"])
+    said = root.run([arch.qemu, "--version"])
     return said.splitlines()[0].removeprefix("QEMU emulator version ")
 
 
-def _pmem(size: int) -> list[str]:
+def _machine(guest: Guest) -> list[str]:
+    """Return the machine, with persistent memory if the guest has some."""
+    arch, size = guest.arch, guest.pmem
+    memory = f"{guest.memory}M"
     if not size:
-        return []
+        return ["-M", arch.machine, "-m", memory]
+    # room above guest memory for the device and for aligning it to 1 GiB
+    most = guest.memory + (size + LABEL >> 20) + 2048
     backend = f"memory-backend-ram,id=pmem,reserve=off,size={size + LABEL}"
     device = f"nvdimm,id=nvdimm,memdev=pmem,label-size={LABEL}"
-    return ["-object", backend, "-device", device]
+    argv = ["-M", arch.machine_pmem, "-m", f"{memory},slots=2,maxmem={most}M"]
+    argv += ["-bios", arch.firmware] if arch.firmware else []
+    return [*argv, "-object", backend, "-device", device]
 
 
 def command(guest: Guest, root: Root, run: Path) -> list[str]:
     """Return QEMU's command line, its paths as seen in the root."""
     inner = root.inner(run)
     accel = "kvm" if guest.accel == "kvm" else "tcg,thread=multi"
-    # room above guest memory for the device and for aligning it to 1 GiB
-    most = guest.memory + (guest.pmem + LABEL >> 20) + 2048
-    memory = f"{guest.memory}M" + (f",slots=2,maxmem={most}M" if guest.pmem else "")
-    argv = ["qemu-system-x86_64", "-accel", accel, "-cpu", "max"]
-    argv += ["-M", "q35,nvdimm=on", "-smp", "2", "-m", memory, *_pmem(guest.pmem)]
-    argv += ["-display", "none", "-no-reboot", "-nic", "none", "-monitor", "none"]
+    argv = [guest.arch.qemu, "-accel", accel, "-cpu", guest.cpu or guest.arch.cpu]
+    argv += ["-smp", "2", *_machine(guest), "-display", "none", "-no-reboot"]
+    argv += ["-nic", "none", "-monitor", "none"]
     argv += ["-serial", f"file:{inner}/console", "-device", "virtio-serial-pci"]
     for port in ("results", "klog"):
         argv += ["-chardev", f"file,id={port},path={inner}/{port}"]
         argv += ["-device", f"virtserialport,chardev={port},name={port}"]
     argv += ["-kernel", root.inner(guest.image), "-initrd", root.inner(guest.initramfs)]
-    return [*argv, "-append", guest.cmdline]
+    words = f"console={guest.arch.console} {CMDLINE} {guest.words}"
+    return [*argv, "-append", words.rstrip()]
 
 
 def boot(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,11 +14,12 @@ import pytest
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.lab import build, child, kernels, klog, paths, root, vm
 from bulkmm.lab import run as lab_run
+from bulkmm.lab.arch import ARM64, X86_64
 from bulkmm.lab.root import Root
 from bulkmm.results import Check, Document
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from bulkmm.lab.arch import Arch
 
 INDEX = {
     f"linux-headers-{release}"
@@ -29,20 +31,24 @@ INDEX = {
         "6.1.200+deb13-cloud-amd64",
         "7.3.4+deb13-cloud-amd64",
         "7.3.4+deb13.1-cloud-amd64",
+        "7.3.5+deb13-cloud-arm64",
+        "7.3.6+deb13-arm64",
     )
 }
 
 
 @pytest.mark.parametrize(
-    ("name", "release"),
+    ("name", "arch", "release"),
     [
-        ("6.12", "6.12.107+deb13-cloud-amd64"),
-        ("7.3", "7.3.4+deb13.1-cloud-amd64"),
-        ("6.12.94+deb13-cloud-amd64", "6.12.94+deb13-cloud-amd64"),
+        ("6.12", X86_64, "6.12.107+deb13-cloud-amd64"),
+        ("7.3", X86_64, "7.3.4+deb13.1-cloud-amd64"),
+        ("7.3", ARM64, "7.3.5+deb13-cloud-arm64"),
+        ("6.12.94+deb13-cloud-amd64", X86_64, "6.12.94+deb13-cloud-amd64"),
     ],
 )
-def test_newest_release(name: str, release: str) -> None:
-    assert kernels._release(INDEX, name) == release
+def test_newest_release(name: str, arch: Arch, release: str) -> None:
+    assert kernels._release(INDEX, name, arch) == release
+    assert kernels.Kernel(Root(Path("/")), release).arch is arch
 
 
 def test_release_that_the_index_lacks() -> None:
@@ -55,15 +61,21 @@ def test_packages_of_both_layouts() -> None:
         "linux-image-6.12.1+deb13-cloud-amd64-unsigned",
         "linux-headers-6.12.1+deb13-common",
         "linux-modules-7.3.4+deb13-cloud-amd64",
+        "linux-modules-7.3.4+deb13-cloud-arm64",
+        "linux-kbuild-7.3.4+deb13",
     }
+    assert kernels._packages(known, "7.3.4+deb13-cloud-arm64") == [
+        "linux-modules-7.3.4+deb13-cloud-arm64:arm64",
+        "linux-kbuild-7.3.4+deb13",
+    ]
     assert kernels._packages(known, "6.12.1+deb13-cloud-amd64") == [
-        "linux-image-6.12.1+deb13-cloud-amd64-unsigned",
+        "linux-image-6.12.1+deb13-cloud-amd64-unsigned:amd64",
         "linux-headers-6.12.1+deb13-common",
     ]
 
 
 def test_module_order(tmp_path: Path) -> None:
-    kernel = kernels.Kernel(Root(tmp_path), "6.12.1")
+    kernel = kernels.Kernel(Root(tmp_path), "6.12.1+deb13-cloud-amd64")
     kernel.modules.mkdir(parents=True)
     (kernel.modules / "modules.builtin").write_text("kernel/fs/ext4/ext4.ko\n")
     (kernel.modules / "modules.dep").write_text(
@@ -217,6 +229,23 @@ def test_qemu_command(tmp_path: Path) -> None:
     assert "memory-backend-ram,id=pmem,reserve=off,size=107376279552" in argv
     assert "4096M,slots=2,maxmem=108546M" in argv
     assert argv[argv.index("-kernel") + 1] == "/vmlinuz"
+    assert "-bios" not in argv
+
+
+def test_qemu_command_for_arm64(tmp_path: Path) -> None:
+    files = (tmp_path / "vmlinuz", tmp_path / "initrd", 1024)
+    guest = vm.Guest(*files, words="arm64.nomte", arch=ARM64)
+    argv = vm.command(guest, Root(tmp_path), tmp_path / "run")
+    assert argv[0] == "qemu-system-aarch64"
+    assert argv[argv.index("-cpu") + 1] == "max,pauth-impdef=on"
+    assert argv[argv.index("-M") + 1] == "virt,mte=on"
+    assert argv[-1].startswith("console=ttyAMA0 ")
+    assert argv[-1].endswith(" arm64.nomte")
+    guest = vm.Guest(*files, pmem=1 << 30, arch=ARM64, cpu="cortex-a72")
+    argv = vm.command(guest, Root(tmp_path), tmp_path / "run")
+    assert argv[argv.index("-cpu") + 1] == "cortex-a72"
+    assert argv[argv.index("-M") + 1] == "virt,nvdimm=on"
+    assert argv[argv.index("-bios") + 1] == ARM64.firmware
 
 
 def test_available_memory_is_plausible() -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FSDAX = "pmem-fsdax-100g"
+ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,9 @@ FSDAX = "pmem-fsdax-100g"
     [
         (["no-such"], "there are pmem-fsdax-100g, pmem-devdax-100g, pmem-faults"),
         ([FSDAX, "--kernel", "5.10"], "unknown kernel 5.10: give 6.12 or 7.3"),
+        ([FSDAX, "--arch", "sparc"], "unknown architecture sparc: give x86_64 or arm"),
+        ([FSDAX, "--arch", "arm64", "--kernel", "6.12"], "6.12: give 7.3, or a full"),
+        ([FSDAX, "--kernel", ARM64_KERNEL], f"{ARM64_KERNEL} is not for x86_64"),
         ([FSDAX, "--size", "64M"], "below a section: at least 128M"),
         ([FSDAX, "--size", "130M"], "no multiple of 16M"),
         ([FSDAX, "--size", "lots"], "bad size lots"),
@@ -85,7 +89,7 @@ def test_no_disk_space(
     monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
     code, line = refused("run", FSDAX)
     assert code == Exit.ENVIRONMENT
-    assert f"2.5 GB are needed in {empty_cache}, 0.1 GB are free" in line
+    assert f"3.0 GB are needed in {empty_cache}, 0.1 GB are free" in line
     assert not list(empty_cache.glob("root*"))
 
 

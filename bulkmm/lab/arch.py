@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The architectures of the lab's guests: what differs between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bulkmm.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Arch:
+    """An architecture as each of those concerned calls it."""
+
+    name: str  # as the user, and the kernel's uname, have it
+    debian: str
+    series: tuple[str, ...]  # of kernels; the first is the default
+    triplet: str  # where Debian keeps its libraries
+    compiler: str
+    qemu: str
+    machine: str
+    machine_pmem: str  # where the guest has persistent memory
+    cpu: str
+    console: str
+    firmware: str = ""  # that a guest with persistent memory needs
+
+
+X86_64 = Arch(
+    name="x86_64",
+    debian="amd64",
+    series=("6.12", "7.3"),
+    triplet="x86_64-linux-gnu",
+    compiler="gcc-14",
+    qemu="qemu-system-x86_64",
+    machine="q35",
+    machine_pmem="q35,nvdimm=on",
+    cpu="max",
+    console="ttyS0",
+)
+# An NVDIMM is told by ACPI alone, and ACPI comes with UEFI. QEMU has no memory
+# tags (mte) where memory can be plugged. The architected pointer signing is a
+# cipher, which under emulation takes more time than all the rest.
+ARM64 = Arch(
+    name="arm64",
+    debian="arm64",
+    series=("7.3",),
+    triplet="aarch64-linux-gnu",
+    compiler="aarch64-linux-gnu-gcc-14",
+    qemu="qemu-system-aarch64",
+    machine="virt,mte=on",
+    machine_pmem="virt,nvdimm=on",
+    cpu="max,pauth-impdef=on",
+    console="ttyAMA0",
+    firmware="/usr/share/qemu-efi-aarch64/QEMU_EFI.fd",
+)
+ALL = (X86_64, ARM64)
+NAMES = tuple(arch.name for arch in ALL)
+
+
+def find(name: str) -> Arch:
+    """Return the architecture with this name."""
+    for arch in ALL:
+        if arch.name == name:
+            return arch
+    raise UsageError(f"unknown architecture {name}: give {' or '.join(NAMES)}")
+
+
+def of_release(release: str) -> Arch:
+    """Return the architecture that a full release (…-cloud-arm64) is for."""
+    debian = release.rpartition("-")[2]
+    return next(arch for arch in ALL if arch.debian == debian)

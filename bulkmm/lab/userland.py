@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The guest's programs: the root's own, or those of another architecture.
+
+Programs of another architecture are unpacked beside the root's, not
+installed: nothing of them ever runs outside a guest.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+from bulkmm.errors import BulkmmError
+from bulkmm.lab.arch import X86_64
+from bulkmm.lab.child import ChildError
+from bulkmm.lab.paths import content_key, forget_old, made_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bulkmm.lab.arch import Arch
+    from bulkmm.lab.progress import Progress
+    from bulkmm.lab.root import Root
+
+PACKAGES = ("busybox-static", "e2fsprogs", "ndctl")
+BUSYBOX = "usr/bin/busybox"
+TOOLS = ("usr/bin/ndctl", "usr/sbin/mke2fs")
+# an empty status: nothing counts as installed, so all that is needed comes
+FETCH = """
+cd "$1" && mkdir -p debs/partial tree && arch=$2 && shift 2
+apt-get -q -y -o APT::Sandbox::User=root -o APT::Architecture="$arch" \
+    -o Dir::State::status=/dev/null -o Dir::Cache::archives="$PWD/debs" \
+    --no-install-recommends --download-only install "$@"
+for deb in debs/*.deb; do
+    dpkg-deb --fsys-tarfile "$deb" | tar -x --keep-directory-symlink -C tree
+done
+"""
+
+
+def ensure(root: Root, arch: Arch, progress: Progress) -> Path:
+    """Return a tree below the root that has the guest's programs."""
+    if arch is X86_64:
+        return root.path
+    made = root.var / "userland" / f"{arch.name}-{content_key([], *PACKAGES)}"
+    if not made.is_dir():
+        with (
+            progress.step(f"fetching the guest's programs for {arch.name}"),
+            made_whole(made) as part,
+        ):
+            _fetch(root, part, arch)
+        forget_old(made.parent)
+    return made / "tree"
+
+
+def _fetch(root: Root, part: Path, arch: Arch) -> None:
+    script = ["sh", "-ec", FETCH, "sh", root.inner(part), arch.debian]
+    try:
+        root.run([*script, *PACKAGES], 600)
+    except ChildError as error:
+        raise BulkmmError(
+            f"the guest's programs for {arch.name} could not be fetched: {error}"
+        ) from error
+    shutil.rmtree(part / "debs")
+
+
+def copy_programs(root: Root, arch: Arch, programs: Path, tree: Path) -> None:
+    """Copy busybox, the tools and the libraries they need into a guest's tree."""
+    (tree / "bin").mkdir(exist_ok=True)
+    shutil.copy(programs / BUSYBOX, tree / "bin/busybox")
+    (tree / "bin/sh").symlink_to("busybox")
+    for tool in TOOLS:
+        (tree / tool).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(programs / tool, tree / tool)
+    for name in _needed(root, programs, arch):
+        to = tree / name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        # the loader is asked for below /lib or /lib64, links in a merged /usr
+        shutil.copy(programs / "usr" / name, to)
+
+
+def _needed(root: Root, programs: Path, arch: Arch) -> list[str]:
+    """Return the loader and the libraries of the tools, as the loader finds them."""
+    there = programs / "usr/lib" / arch.triplet
+    found: dict[str, None] = {}
+    todo = [programs / tool for tool in TOOLS]
+    while todo:
+        said = root.run(["readelf", "-dlW", *map(root.inner, todo)], 30)
+        loader = re.findall(r"program interpreter: /(.+?)\]", said)
+        names = re.findall(r"\(NEEDED\).*\[(.+?)\]", said)
+        new = {f"lib/{arch.triplet}/{name}": there / name for name in names}
+        new = {k: path for k, path in new.items() if k not in found and path.is_file()}
+        todo = list(new.values())
+        found.update(dict.fromkeys([*loader, *new]))
+    return list(found)
