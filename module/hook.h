@@ -14,6 +14,7 @@
  *                ones straight into the original body; BMM_HOOK_PASS sends
  *                all to the original. The trampoline reads it.
  * @on_from:      the threshold while the path is on
+ * @first_mode:   first mode of the path that has a use for the hook
  * @off_from:     the same while off: BMM_HOOK_PASS, or 0 where requests are so
  *                rare that even those left to the original are counted
  * @set_original: points the static call to the original at an address
@@ -27,6 +28,7 @@ struct bmm_hook {
 	void (*trampoline)(void);
 	unsigned long *threshold;
 	unsigned long on_from;
+	int first_mode;
 	unsigned long off_from;
 	void (*set_original)(unsigned long address);
 	struct ftrace_ops ops;

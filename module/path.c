@@ -15,10 +15,14 @@ static DEFINE_MUTEX(control_lock);
 static void set_thresholds(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
+	bool on;
 
 	bmm_for_each_hook(hook, path)
+	{
+		on = path->mode && path->mode >= hook->first_mode;
 		WRITE_ONCE(*hook->threshold,
-			   path->mode ? hook->on_from : hook->off_from);
+			   on ? hook->on_from : hook->off_from);
+	}
 }
 
 /* Attaches one hook, or says in one line why not. */

@@ -25,7 +25,7 @@ enum bmm_counter {
 	BMM_BYTES,    /* bytes those requests wrote, or mapped */
 	BMM_NS,	      /* time they took, the kernel's own part included */
 	BMM_OWN,      /* the first that one path alone has */
-	BMM_COUNTERS = BMM_OWN + 3
+	BMM_COUNTERS = BMM_OWN + 4
 };
 
 struct bmm_counters {

@@ -60,26 +60,29 @@ TRACE_EVENT(
 
 /*
  * One range of kernel addresses mapped: nr_pages from addr, in so many
- * contiguous runs, by so many entries of PAGE_SIZE and of PMD_SIZE.
+ * contiguous runs, by so many entries of PAGE_SIZE, groups of contiguous
+ * entries and entries of PMD_SIZE.
  */
 TRACE_EVENT(
 	vmap,
-	TP_PROTO(unsigned long addr, unsigned long nr_pages,
-		 const struct bmm_vmap_count *count, u64 ns),
-	TP_ARGS(addr, nr_pages, count, ns),
+	TP_PROTO(const struct bmm_mapping *map, unsigned long addr,
+		 unsigned long nr_pages, u64 ns),
+	TP_ARGS(map, addr, nr_pages, ns),
 	TP_STRUCT__entry(__field(unsigned long, addr) __field(unsigned long,
 							      nr_pages)
-				 __field(unsigned long, runs)
-					 __field(unsigned long, small)
-						 __field(unsigned long, blocks)
+				 __field(unsigned long,
+					 runs) __field(unsigned long, small)
+					 __field(unsigned long, groups)
+						 __field(unsigned long, leaves)
 							 __field(u64, ns)),
 	TP_fast_assign(__entry->addr = addr; __entry->nr_pages = nr_pages;
-		       __entry->runs = count->runs;
-		       __entry->small = count->small;
-		       __entry->blocks = count->blocks; __entry->ns = ns;),
-	TP_printk("addr=0x%lx nr_pages=%lu runs=%lu small=%lu blocks=%lu ns=%llu",
-		  __entry->addr, __entry->nr_pages, __entry->runs,
-		  __entry->small, __entry->blocks, __entry->ns));
+		       __entry->runs = map->runs; __entry->small = map->small;
+		       __entry->groups = map->groups;
+		       __entry->leaves = map->leaves; __entry->ns = ns;),
+	TP_printk(
+		"addr=0x%lx nr_pages=%lu runs=%lu small=%lu groups=%lu leaves=%lu ns=%llu",
+		__entry->addr, __entry->nr_pages, __entry->runs, __entry->small,
+		__entry->groups, __entry->leaves, __entry->ns));
 
 #endif
 

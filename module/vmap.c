@@ -13,15 +13,13 @@
 
 #include <linux/ktime.h>
 #include <linux/mm.h>
-#include <linux/pgtable.h>
 #include <linux/static_call.h>
 #include <linux/vmalloc.h>
 
-#include "symbols.h"
+#include "pagetable.h"
 #include "trace.h"
 #include "vmap.h"
 #include "vmap_map.h"
-#include "x86/pagetable.h"
 
 enum mode {
 	MODE_PTE = 1,
@@ -41,6 +39,7 @@ enum reason {
 	REASON_PROT,   /* not present: entries would not be what they seem */
 	REASON_ALIGN,  /* not by the page, or empty */
 	REASON_WALKER, /* the range walker is somebody else's */
+	REASON_WHOLE,  /* a range of whole blocks: nothing to be filled in */
 };
 
 DEFINE_STATIC_CALL_NULL(bmm_vmap_pages, *(bmm_vmap_pages_fn *)NULL);
@@ -53,10 +52,14 @@ unsigned long bmm_vmap_range_threshold = BMM_HOOK_PASS;
 unsigned long bmm_vmap_huge_threshold = BMM_HOOK_PASS;
 unsigned long bmm_vmap_area_threshold = BMM_HOOK_PASS;
 
+/* Smallest request that an entry larger than a page can serve. */
+#define BLOCKS_FROM (BMM_GROUP > 1 ? BMM_GROUP_SIZE : PMD_SIZE)
+
 enum counter {
 	RUNS = BMM_OWN,
 	SMALL,
-	BLOCKS
+	GROUPS,
+	LEAVES
 };
 
 /* Returns a reason to leave a request to the original, or -1. */
@@ -66,8 +69,20 @@ static int survey(int mode, unsigned long addr, unsigned long end, pgprot_t prot
 		return REASON_OFF;
 	if (addr >= end || !PAGE_ALIGNED(addr | end))
 		return REASON_ALIGN;
-	if (!(pgprot_val(prot) & _PAGE_PRESENT))
+	if (!bmm_pagetable_present(prot))
 		return REASON_PROT;
+	return -1;
+}
+
+/* The same for a physical range. */
+static int survey_range(unsigned long addr, unsigned long end, phys_addr_t phys,
+			unsigned int max_page_shift)
+{
+	if (!PAGE_ALIGNED(phys) || !bmm_pagetable_linear(phys, end - addr))
+		return REASON_ALIGN;
+	if (max_page_shift >= PMD_SHIFT &&
+	    IS_ALIGNED(addr | end | phys, PMD_SIZE))
+		return REASON_WHOLE;
 	return -1;
 }
 
@@ -77,29 +92,30 @@ static bool have_walker(void)
 	return !READ_ONCE(bmm_vmap.hooks[HOOK_RANGE].state);
 }
 
-static void account(unsigned long addr, unsigned long end, u64 ns,
-		    const struct bmm_vmap_count *count)
+static void account(const struct bmm_mapping *map, unsigned long addr,
+		    unsigned long end, u64 ns)
 {
-	if (count->odd)
+	if (map->odd)
 		bmm_path_fallback(&bmm_vmap, REASON_ODD);
 	bmm_path_served(&bmm_vmap, end - addr, ns);
-	bmm_path_count(&bmm_vmap, RUNS, count->runs);
-	bmm_path_count(&bmm_vmap, SMALL, count->small);
-	bmm_path_count(&bmm_vmap, BLOCKS, count->blocks);
-	trace_vmap(addr, (end - addr) >> PAGE_SHIFT, count, ns);
+	bmm_path_count(&bmm_vmap, RUNS, map->runs);
+	bmm_path_count(&bmm_vmap, SMALL, map->small);
+	bmm_path_count(&bmm_vmap, GROUPS, map->groups);
+	bmm_path_count(&bmm_vmap, LEAVES, map->leaves);
+	trace_vmap(map, addr, (end - addr) >> PAGE_SHIFT, ns);
 }
 
-static int pages_by_the_range(unsigned long addr, unsigned long end,
-			      pgprot_t prot, struct page **pages, bool blocks)
+static int serve_pages(unsigned long addr, unsigned long end, pgprot_t prot,
+		       struct page **pages, bool blocks)
 {
-	struct bmm_vmap_count count = {};
+	struct bmm_mapping map = { .prot = prot };
 	u64 begun = ktime_get_mono_fast_ns();
 	int err;
 
-	blocks = blocks && end - addr >= PMD_SIZE && have_walker() &&
-		 bmm_vmap_blocks_allowed(addr);
-	err = bmm_vmap_map_pages(addr, end, prot, pages, blocks, &count);
-	account(addr, end, ktime_get_mono_fast_ns() - begun, &count);
+	map.blocks = blocks && end - addr >= BLOCKS_FROM && have_walker() &&
+		     bmm_vmap_blocks_allowed(addr);
+	err = bmm_vmap_map_pages(&map, addr, end, pages);
+	account(&map, addr, end, ktime_get_mono_fast_ns() - begun);
 	return err;
 }
 
@@ -113,8 +129,7 @@ int bmm_vmap_pages_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 	bmm_path_enter(&bmm_vmap);
 	reason = survey(mode, addr, end, prot);
 	if (reason < 0) {
-		err = pages_by_the_range(addr, end, prot, pages,
-					 mode == MODE_BLOCK);
+		err = serve_pages(addr, end, prot, pages, mode == MODE_BLOCK);
 	} else {
 		bmm_path_fallback(&bmm_vmap, reason);
 		err = static_call(bmm_vmap_pages)(addr, end, prot, pages);
@@ -123,16 +138,15 @@ int bmm_vmap_pages_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 	return err;
 }
 
-static int range_by_the_range(unsigned long addr, unsigned long end,
-			      phys_addr_t phys, pgprot_t prot,
-			      unsigned int max_page_shift)
+static int serve_range(unsigned long addr, unsigned long end, phys_addr_t phys,
+		       pgprot_t prot, unsigned int max_page_shift)
 {
-	struct bmm_vmap_count count = {};
+	struct bmm_mapping map = { .prot = prot };
 	u64 begun = ktime_get_mono_fast_ns();
 	int err;
 
-	err = bmm_vmap_map_range(addr, end, phys, prot, max_page_shift, &count);
-	account(addr, end, ktime_get_mono_fast_ns() - begun, &count);
+	err = bmm_vmap_map_range(&map, addr, end, phys, max_page_shift);
+	account(&map, addr, end, ktime_get_mono_fast_ns() - begun);
 	return err;
 }
 
@@ -146,10 +160,10 @@ int bmm_vmap_range_handler(unsigned long addr, unsigned long end,
 
 	bmm_path_enter(&bmm_vmap);
 	reason = survey(mode, addr, end, prot);
-	if (reason < 0 && !PAGE_ALIGNED(phys))
-		reason = REASON_ALIGN;
+	if (reason < 0)
+		reason = survey_range(addr, end, phys, max_page_shift);
 	if (reason < 0) {
-		err = range_by_the_range(addr, end, phys, prot, max_page_shift);
+		err = serve_range(addr, end, phys, prot, max_page_shift);
 	} else {
 		bmm_path_fallback(&bmm_vmap, reason);
 		err = static_call(bmm_vmap_range)(addr, end, phys, prot,
@@ -159,16 +173,25 @@ int bmm_vmap_range_handler(unsigned long addr, unsigned long end,
 	return err;
 }
 
-static int huge_by_the_range(unsigned long addr, unsigned long end,
-			     pgprot_t prot, struct page **pages)
+static int serve_huge(unsigned long addr, unsigned long end, pgprot_t prot,
+		      struct page **pages, unsigned int page_shift)
 {
-	struct bmm_vmap_count count = {};
+	struct bmm_mapping map = { .prot = prot };
 	u64 begun = ktime_get_mono_fast_ns();
 	int err;
 
-	err = bmm_vmap_map_huge(addr, end, prot, pages, &count);
-	account(addr, end, ktime_get_mono_fast_ns() - begun, &count);
+	err = bmm_vmap_map_huge(&map, addr, end, pages, page_shift);
+	account(&map, addr, end, ktime_get_mono_fast_ns() - begun);
 	return err;
+}
+
+/* Blocks of a size that this path knows, whole ones only. */
+static bool known_blocks(unsigned long addr, unsigned long end,
+			 unsigned int page_shift)
+{
+	return (page_shift == PMD_SHIFT ||
+		(BMM_GROUP > 1 && BIT(page_shift) == BMM_GROUP_SIZE)) &&
+	       IS_ALIGNED(addr | end, BIT(page_shift));
 }
 
 /*
@@ -183,11 +206,12 @@ int bmm_vmap_huge_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 
 	bmm_path_enter(&bmm_vmap);
 	reason = survey(mode, addr, end, prot);
-	if (reason < 0 &&
-	    (page_shift != PMD_SHIFT || !IS_ALIGNED(addr | end, PMD_SIZE)))
+	if (reason < 0 && !have_walker())
+		reason = REASON_WALKER;
+	if (reason < 0 && !known_blocks(addr, end, page_shift))
 		reason = REASON_ALIGN;
 	if (reason < 0) {
-		err = huge_by_the_range(addr, end, prot, pages);
+		err = serve_huge(addr, end, prot, pages, page_shift);
 	} else {
 		bmm_path_fallback(&bmm_vmap, reason);
 		err = static_call(bmm_vmap_huge)(addr, end, prot, pages,
@@ -220,11 +244,18 @@ static ssize_t runs_show(struct bmm_path *path, unsigned int index, char *buf)
 	return sysfs_emit(buf, "%lld\n", bmm_path_sum(path, RUNS));
 }
 
+/* A line for each size of entry that the architecture has. */
 static ssize_t leaves_show(struct bmm_path *path, unsigned int index, char *buf)
 {
-	return sysfs_emit(buf, "%lu %lld\n%lu %lld\n", PAGE_SIZE,
-			  bmm_path_sum(path, SMALL), PMD_SIZE,
-			  bmm_path_sum(path, BLOCKS));
+	ssize_t at = sysfs_emit(buf, "%lu %lld\n", PAGE_SIZE,
+				bmm_path_sum(path, SMALL));
+
+	if (BMM_GROUP > 1)
+		at += sysfs_emit_at(buf, at, "%lu %lld\n", BMM_GROUP_SIZE,
+				    bmm_path_sum(path, GROUPS));
+	at += sysfs_emit_at(buf, at, "%lu %lld\n", PMD_SIZE,
+			    bmm_path_sum(path, LEAVES));
+	return at;
 }
 
 static struct bmm_attribute runs_attr = {
@@ -302,7 +333,8 @@ struct bmm_path bmm_vmap = {
 			.symbol = "get_vm_area_caller",
 			.trampoline = bmm_vmap_area_trampoline,
 			.threshold = &bmm_vmap_area_threshold,
-			.on_from = PMD_SIZE,
+			.on_from = BLOCKS_FROM,
+			.first_mode = MODE_BLOCK,
 			.off_from = BMM_HOOK_PASS,
 			.set_original = set_area,
 		},
@@ -313,5 +345,6 @@ struct bmm_path bmm_vmap = {
 		[REASON_PROT] = "prot",
 		[REASON_ALIGN] = "align",
 		[REASON_WALKER] = "walker",
+		[REASON_WHOLE] = "whole",
 	},
 };

@@ -6,14 +6,15 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/io.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/vmalloc.h>
 
 #include "cmdline.h"
+#include "pagetable.h"
 #include "symbols.h"
 #include "vmap_map.h"
-#include "x86/pagetable.h"
 
 #define PAGES_PER_BLOCK (PMD_SIZE / PAGE_SIZE)
 #define AT_ONCE		8
@@ -32,14 +33,23 @@ DEFINE_STATIC_CALL_NULL(get_area_node, *(get_area_node_fn *)NULL);
 /* An operator who wants no huge mappings of vmalloc() wants none of these. */
 static bool refused __read_mostly;
 
-/* The struct pages of a run lie side by side: differences, gathered. */
-static bool contiguous(struct page **pages)
+/**
+ * bmm_vmap_contiguous() - are pages one run
+ * @pages: the pages, none after the first is looked at but for its address
+ * @nr:    how many, a multiple of 8
+ *
+ * The struct pages of a run lie side by side: differences are gathered, and
+ * asked for now and then.
+ *
+ * Return: true if they are.
+ */
+bool bmm_vmap_contiguous(struct page **pages, unsigned long nr)
 {
 	uintptr_t differs = 0;
 	struct page *page = pages[0];
 	unsigned long i, k;
 
-	for (i = 0; i < PAGES_PER_BLOCK && !differs; i += AT_ONCE)
+	for (i = 0; i < nr && !differs; i += AT_ONCE)
 		for (k = i; k < i + AT_ONCE; k++)
 			differs |= (uintptr_t)pages[k] ^ (uintptr_t)(page + k);
 	return !differs;
@@ -51,14 +61,17 @@ static bool contiguous(struct page **pages)
  */
 static bool vacant(unsigned long addr)
 {
-	unsigned int level;
-	pte_t *pte = bmm_pagetable_walk(addr, &level);
 	unsigned long i;
+	pte_t *pte;
 
-	if (!pte)
+	switch (bmm_pagetable_walk(addr, &pte)) {
+	case BMM_NOTHING:
 		return true;
-	if (level != PG_LEVEL_4K)
+	case BMM_ENTRIES:
+		break;
+	default:
 		return false;
+	}
 	for (i = 0; i < PAGES_PER_BLOCK; i++)
 		if (!bmm_pagetable_none(pte + i))
 			return false;
@@ -69,7 +82,7 @@ static bool is_block(unsigned long addr, unsigned long end, struct page **pages)
 {
 	return end - addr >= PMD_SIZE &&
 	       pages[PAGES_PER_BLOCK - 1] == pages[0] + PAGES_PER_BLOCK - 1 &&
-	       contiguous(pages) && vacant(addr);
+	       bmm_vmap_contiguous(pages, PAGES_PER_BLOCK) && vacant(addr);
 }
 
 /**
@@ -106,37 +119,36 @@ unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
 }
 
 /* The walker may have taken small entries: page attributes that differ. */
-static void count_leaves(unsigned long addr, unsigned long nr,
-			 struct bmm_vmap_count *count)
+static void count_leaves(struct bmm_mapping *map, unsigned long addr,
+			 unsigned long nr)
 {
 	for (; nr; nr--, addr += PMD_SIZE) {
 		if (bmm_pagetable_leaf(addr))
-			count->blocks++;
+			map->leaves++;
 		else
-			count->small += PAGES_PER_BLOCK;
+			map->small += PAGES_PER_BLOCK;
 	}
 }
 
 /**
  * bmm_vmap_map_blocks() - map blocks
- * @addr:  the first address
- * @nr:    how many, as bmm_vmap_blocks() said
- * @prot:  of every page
- * @page:  the first page
- * @count: what was done is added to it
+ * @map:  protection; what was done is added
+ * @addr: the first address
+ * @nr:   how many, as bmm_vmap_blocks() said
+ * @page: the first page
  *
  * Return: 0, or the negative errno of the kernel's own function.
  */
-int bmm_vmap_map_blocks(unsigned long addr, unsigned long nr, pgprot_t prot,
-			struct page *page, struct bmm_vmap_count *count)
+int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long addr,
+			unsigned long nr, struct page *page)
 {
 	int err = static_call(bmm_vmap_range)(addr, addr + nr * PMD_SIZE,
-					      page_to_phys(page), prot,
+					      page_to_phys(page), map->prot,
 					      PMD_SHIFT);
 
-	count->runs++;
+	map->runs++;
 	if (!err)
-		count_leaves(addr, nr, count);
+		count_leaves(map, addr, nr);
 	return err;
 }
 
@@ -163,11 +175,11 @@ bool bmm_vmap_blocks_allowed(unsigned long addr)
 }
 
 /*
- * Sets the blocks that follow one just set in the same table, without a walk;
+ * Sets the leaves that follow one just set in the same table, without a walk;
  * how many. One that is not vacant, or that may not be a leaf, ends it.
  */
-static unsigned long set_leaves(pmd_t *pmd, unsigned long addr,
-				unsigned long end, pgprot_t prot,
+static unsigned long set_leaves(const struct bmm_mapping *map, pmd_t *pmd,
+				unsigned long addr, unsigned long end,
 				struct page **pages)
 {
 	unsigned long n = 0;
@@ -177,53 +189,101 @@ static unsigned long set_leaves(pmd_t *pmd, unsigned long addr,
 		pages += PAGES_PER_BLOCK;
 		if (!pmd_none(pmdp_get(++pmd)) ||
 		    !IS_ALIGNED(page_to_pfn(*pages), PAGES_PER_BLOCK) ||
-		    !static_call(set_leaf)(pmd, page_to_phys(*pages), prot))
+		    !static_call(set_leaf)(pmd, page_to_phys(*pages), map->prot))
 			break;
 		n++;
 	}
 	return n;
 }
 
+/* Maps at least one block; how many pages, or a negative errno. */
+static long map_leaves(struct bmm_mapping *map, unsigned long addr,
+		       unsigned long end, struct page **pages)
+{
+	unsigned long n = 1;
+	pmd_t *pmd;
+	int err = static_call(bmm_vmap_range)(addr, addr + PMD_SIZE,
+					      page_to_phys(*pages), map->prot,
+					      PMD_SHIFT);
+
+	if (err)
+		return err;
+	pmd = bmm_pagetable_leaf(addr);
+	if (pmd) {
+		n += set_leaves(map, pmd, addr, end, pages);
+		map->leaves += n;
+	} else {
+		map->small += PAGES_PER_BLOCK;
+	}
+	map->runs += n;
+	return n * PAGES_PER_BLOCK;
+}
+
+/* Maps groups into one table; how many pages, or a negative errno. */
+static long map_groups(struct bmm_mapping *map, unsigned long addr,
+		       unsigned long end, struct page **pages)
+{
+	pte_t *pte = bmm_pagetable_pte(addr);
+	unsigned long n = 0, nr;
+	int err;
+
+	if (!pte) {
+		err = static_call(bmm_vmap_range)(addr, addr + BMM_GROUP_SIZE,
+						  page_to_phys(*pages),
+						  map->prot,
+						  ilog2(BMM_GROUP_SIZE));
+		map->runs += !err;
+		map->groups += !err;
+		return err ? err : BMM_GROUP;
+	}
+	nr = (pmd_addr_end(addr, end) - addr) >> PAGE_SHIFT;
+	while (n < nr && bmm_vmap_set_group(map, pte + n, pages[n], nr - n)) {
+		map->runs++;
+		n += BMM_GROUP;
+	}
+	bmm_pagetable_drain();
+	return n;
+}
+
 /**
  * bmm_vmap_map_huge() - map blocks that need not be contiguous
- * @addr:  the first address
- * @end:   end of the range
- * @prot:  of every page
- * @pages: the array, PMD_SIZE / PAGE_SIZE entries for each block; of these
- *         the first counts
- * @count: what was done is added to it
+ * @map:        protection; what was done is added
+ * @addr:       the first address
+ * @end:        end of the range
+ * @pages:      the array, as many entries for a block as it has pages; of
+ *              these the first counts
+ * @page_shift: of a block: PMD_SIZE, or that of a group of entries
+ *
+ * What cannot be served (something is mapped already) is the kernel's, block
+ * by block.
  *
  * Return: 0, or the negative errno of the kernel's own function.
  */
-int bmm_vmap_map_huge(unsigned long addr, unsigned long end, pgprot_t prot,
-		      struct page **pages, struct bmm_vmap_count *count)
+int bmm_vmap_map_huge(struct bmm_mapping *map, unsigned long addr,
+		      unsigned long end, struct page **pages,
+		      unsigned int page_shift)
 {
-	unsigned long n;
-	pmd_t *pmd;
-	int err;
+	long n;
 
-	for (; addr < end; addr += n * PMD_SIZE, pages += n * PAGES_PER_BLOCK) {
-		err = static_call(bmm_vmap_range)(addr, addr + PMD_SIZE,
-						  page_to_phys(*pages), prot,
-						  PMD_SHIFT);
-		if (err)
-			return err;
-		count->runs++;
-		pmd = bmm_pagetable_leaf(addr);
-		n = 1;
-		if (!pmd) {
-			count->small += PAGES_PER_BLOCK;
+	map->blocks = true;
+	for (; addr < end; addr += n << PAGE_SHIFT, pages += n) {
+		n = page_shift == PMD_SHIFT ?
+			    map_leaves(map, addr, end, pages) :
+			    map_groups(map, addr, end, pages);
+		if (n < 0)
+			return n;
+		if (n)
 			continue;
-		}
-		n += set_leaves(pmd, addr, end, prot, pages);
-		count->runs += n - 1;
-		count->blocks += n;
+		map->odd = true;
+		return static_call(bmm_vmap_huge)(addr, end, map->prot, pages,
+						  page_shift);
 	}
 	return 0;
 }
 
 /**
  * bmm_vmap_aligned_area() - an area whose first address is aligned for blocks
+ * or, if it is smaller than one, for groups of entries
  * @size:   in bytes
  * @flags:  VM_* as vmap() was told
  * @caller: whom to name in /proc/vmallocinfo
@@ -233,7 +293,9 @@ int bmm_vmap_map_huge(unsigned long addr, unsigned long end, pgprot_t prot,
 struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 					const void *caller)
 {
-	return static_call(get_area_node)(size, PMD_SIZE, PAGE_SHIFT, flags,
+	unsigned long align = size >= PMD_SIZE ? PMD_SIZE : BMM_GROUP_SIZE;
+
+	return static_call(get_area_node)(size, align, PAGE_SHIFT, flags,
 					  VMALLOC_START, VMALLOC_END,
 					  NUMA_NO_NODE,
 					  GFP_KERNEL | __GFP_NOWARN, caller);

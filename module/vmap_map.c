@@ -9,11 +9,13 @@
  * struct page) is left to the kernel's function from that entry on, so that
  * its return, its warning and what it leaves behind are its own.
  */
+#include <linux/align.h>
+#include <linux/io.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
-#include <linux/pgtable.h>
 
+#include "pagetable.h"
 #include "vmap_map.h"
-#include "x86/pagetable.h"
 
 /*
  * Whether a PFN has a struct page is decided by the subsection: all pages of a
@@ -31,103 +33,185 @@ static unsigned long valid_ahead(struct page *page)
 	return PAGES_PER_SUBSECTION - pfn % PAGES_PER_SUBSECTION;
 }
 
-/* Entries that are none, up to @nr, get the pages of one run; how many did. */
-static unsigned long fill_run(pte_t *pte, struct page **pages, unsigned long nr,
-			      pteval_t value)
+/* The array begins with a group, and the place for it is aligned too. */
+static bool group_first(const struct bmm_mapping *map, unsigned long addr,
+			unsigned long end, struct page **pages)
 {
-	struct page *page = pages[0];
+	return BMM_GROUP > 1 && map->blocks && end - addr >= BMM_GROUP_SIZE &&
+	       IS_ALIGNED(addr, BMM_GROUP_SIZE) && valid_ahead(*pages) &&
+	       IS_ALIGNED(page_to_pfn(*pages), BMM_GROUP) &&
+	       bmm_vmap_contiguous(pages, BMM_GROUP);
+}
+
+/*
+ * A group may begin here: as many entries, aligned in the table as the page is
+ * in memory.
+ */
+static bool group_fits(const struct bmm_mapping *map, const pte_t *pte,
+		       unsigned long pfn, unsigned long nr)
+{
+	return BMM_GROUP > 1 && map->blocks && nr >= BMM_GROUP &&
+	       IS_ALIGNED((unsigned long)pte, BMM_GROUP * sizeof(*pte)) &&
+	       IS_ALIGNED(pfn, BMM_GROUP);
+}
+
+static void set_group(struct bmm_mapping *map, pte_t *pte, pteval_t value)
+{
 	unsigned long i;
 
-	for (i = 0; i < nr; i++) {
-		if (pages[i] != page + i || !bmm_pagetable_none(pte + i))
-			break;
-		bmm_pagetable_set(pte + i, value);
-		value = bmm_pagetable_next(value);
-	}
-	return i;
+	value = bmm_pagetable_group(value);
+	for (i = 0; i < BMM_GROUP; i++)
+		bmm_pagetable_set(pte + i, value + i * PAGE_SIZE);
+	map->groups++;
+}
+
+/**
+ * bmm_vmap_set_group() - map a group of contiguous entries
+ * @map:  protection; what was done is added
+ * @pte:  the first entry; as in the kernel's range walker, of the group it
+ *        alone is asked whether it maps something
+ * @page: the first page; all the group's follow it in memory
+ * @nr:   entries left in the range
+ *
+ * Return: false, with nothing done, if there is no room for one.
+ */
+bool bmm_vmap_set_group(struct bmm_mapping *map, pte_t *pte, struct page *page,
+			unsigned long nr)
+{
+	if (!group_fits(map, pte, page_to_pfn(page), nr) ||
+	    !bmm_pagetable_none(pte))
+		return false;
+	set_group(map, pte, bmm_pagetable_value(mk_pte(page, map->prot)));
+	return true;
+}
+
+static bool all_none(const pte_t *pte, unsigned long nr)
+{
+	while (nr--)
+		if (!bmm_pagetable_none(pte + nr))
+			return false;
+	return true;
+}
+
+/* The pages of an array from here on are a group, and have room for one. */
+static bool is_group(const struct bmm_mapping *map, const pte_t *pte,
+		     struct page **pages, unsigned long nr)
+{
+	return BMM_GROUP > 1 && map->blocks &&
+	       group_fits(map, pte, page_to_pfn(*pages), nr) &&
+	       bmm_vmap_contiguous(pages, BMM_GROUP) &&
+	       all_none(pte, BMM_GROUP);
 }
 
 /* Fills @nr entries of one table; fewer if something is unusual. */
-static unsigned long fill_pages(pte_t *pte, struct page **pages,
-				unsigned long nr, pgprot_t prot,
-				struct bmm_vmap_count *count)
+static unsigned long fill_pages(struct bmm_mapping *map, pte_t *pte,
+				struct page **pages, unsigned long nr)
 {
-	unsigned long done = 0, ahead, n;
+	unsigned long i, n, valid = 0, grouped = 0;
+	struct page *expected = NULL;
+	pteval_t value = 0;
 
-	while (done < nr) {
-		ahead = valid_ahead(pages[done]);
-		if (!ahead)
-			break;
-		n = fill_run(pte + done, pages + done, min(ahead, nr - done),
-			     native_pte_val(mk_pte(pages[done], prot)));
-		if (!n)
-			break;
-		if (!done || pages[done] != pages[done - 1] + 1)
-			count->runs++;
-		done += n;
+	for (i = 0; i < nr; i += n) {
+		struct page *page = pages[i];
+
+		if (page != expected || !valid) {
+			valid = valid_ahead(page);
+			if (!valid)
+				break;
+			map->runs += page != expected;
+			value = bmm_pagetable_value(mk_pte(page, map->prot));
+		}
+		if (is_group(map, pte + i, pages + i, nr - i)) {
+			set_group(map, pte + i, value);
+			n = BMM_GROUP;
+			grouped += n;
+		} else {
+			if (!bmm_pagetable_none(pte + i))
+				break;
+			bmm_pagetable_set(pte + i, value);
+			n = 1;
+		}
+		value += n * PAGE_SIZE;
+		valid -= n;
+		expected = page + n;
 	}
-	count->small += done;
-	return done;
+	map->small += i - grouped;
+	bmm_pagetable_drain();
+	return i;
+}
+
+/*
+ * Has the kernel make the table for @addr, by mapping the first page or, so
+ * that no group is cut, the first group. Returns how many pages, or an errno.
+ */
+static long begin_table(struct bmm_mapping *map, unsigned long addr,
+			unsigned long end, struct page **pages)
+{
+	int err;
+
+	if (group_first(map, addr, end, pages)) {
+		err = static_call(bmm_vmap_range)(addr, addr + BMM_GROUP_SIZE,
+						  page_to_phys(*pages),
+						  map->prot,
+						  ilog2(BMM_GROUP_SIZE));
+		map->groups += !err;
+		return err ? err : BMM_GROUP;
+	}
+	err = static_call(bmm_vmap_pages)(addr, addr + PAGE_SIZE, map->prot,
+					  pages);
+	map->small += !err;
+	return err ? err : 1;
 }
 
 /* Maps pages into at most one table. */
-static int map_table(unsigned long addr, unsigned long end, pgprot_t prot,
-		     struct page **pages, struct bmm_vmap_count *count)
+static int map_table(struct bmm_mapping *map, unsigned long addr,
+		     unsigned long end, struct page **pages)
 {
+	unsigned long nr = (end - addr) >> PAGE_SHIFT;
 	pte_t *pte = bmm_pagetable_pte(addr);
-	unsigned long nr, done;
-	int err;
+	long done = 0;
 
 	if (!pte) {
-		err = static_call(bmm_vmap_pages)(addr, addr + PAGE_SIZE, prot,
-						  pages);
-		if (err)
-			return err;
-		addr += PAGE_SIZE;
-		pages++;
-		count->small++;
-		if (addr == end)
-			return 0;
+		done = begin_table(map, addr, end, pages);
+		if (done < 0 || done == nr)
+			return min(done, 0L);
 		pte = bmm_pagetable_pte(addr);
 	}
-	nr = (end - addr) >> PAGE_SHIFT;
-	done = pte ? fill_pages(pte, pages, nr, prot, count) : 0;
+	if (pte)
+		done += fill_pages(map, pte + done, pages + done, nr - done);
 	if (done == nr)
 		return 0;
-	count->odd = true;
+	map->odd = true;
 	return static_call(bmm_vmap_pages)(addr + (done << PAGE_SHIFT), end,
-					   prot, pages + done);
+					   map->prot, pages + done);
 }
 
 /**
  * bmm_vmap_map_pages() - map an array of pages
- * @addr:   first address, page aligned
- * @end:    end of the range, page aligned, above @addr
- * @prot:   of every page; present
- * @pages:  the array
- * @blocks: entries of PMD_SIZE may be written where they fit
- * @count:  what was done is added to it
+ * @map:   protection (present) and sizes of entries; what was done is added
+ * @addr:  first address, page aligned
+ * @end:   end of the range, page aligned, above @addr
+ * @pages: the array
  *
  * Pages are mapped in the order of the array, so that on failure the range
  * holds what the kernel's own function would have left.
  *
  * Return: 0, or the negative errno of the kernel's own function.
  */
-int bmm_vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
-		       struct page **pages, bool blocks,
-		       struct bmm_vmap_count *count)
+int bmm_vmap_map_pages(struct bmm_mapping *map, unsigned long addr,
+		       unsigned long end, struct page **pages)
 {
 	unsigned long next, nr;
 	int err;
 
 	for (; addr < end; addr = next) {
-		nr = blocks ? bmm_vmap_blocks(addr, end, pages) : 0;
+		nr = map->blocks ? bmm_vmap_blocks(addr, end, pages) : 0;
 		if (nr) {
 			next = addr + nr * PMD_SIZE;
-			err = bmm_vmap_map_blocks(addr, nr, prot, *pages, count);
+			err = bmm_vmap_map_blocks(map, addr, nr, *pages);
 		} else {
 			next = pmd_addr_end(addr, end);
-			err = map_table(addr, next, prot, pages, count);
+			err = map_table(map, addr, next, pages);
 		}
 		if (err)
 			return err;
@@ -137,85 +221,109 @@ int bmm_vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 }
 
 /* Entries that are none get one physical range; how many did. */
-static unsigned long fill_range(pte_t *pte, unsigned long nr, pteval_t value)
+static unsigned long fill_range(struct bmm_mapping *map, pte_t *pte,
+				unsigned long nr, unsigned long pfn)
 {
-	unsigned long i;
+	pteval_t value = bmm_pagetable_value(pfn_pte(pfn, map->prot));
+	unsigned long i, n, grouped = 0;
 
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < nr; i += n, value += n * PAGE_SIZE) {
 		if (!bmm_pagetable_none(pte + i))
 			break;
-		bmm_pagetable_set(pte + i, value);
-		value = bmm_pagetable_next(value);
+		if (group_fits(map, pte + i, pfn + i, nr - i)) {
+			set_group(map, pte + i, value);
+			n = BMM_GROUP;
+			grouped += n;
+		} else {
+			bmm_pagetable_set(pte + i, value);
+			n = 1;
+		}
 	}
+	map->small += i - grouped;
+	bmm_pagetable_drain();
 	return i;
 }
 
-/* Maps a physical range into at most one table. */
-static int map_range_table(unsigned long addr, unsigned long end,
-			   phys_addr_t phys, pgprot_t prot,
-			   struct bmm_vmap_count *count)
+/* The same for a physical range. */
+static long begin_range_table(struct bmm_mapping *map, unsigned long addr,
+			      unsigned long end, phys_addr_t phys,
+			      unsigned int max_page_shift)
 {
+	bool group = map->blocks && end - addr >= BMM_GROUP_SIZE &&
+		     IS_ALIGNED(addr | phys, BMM_GROUP_SIZE);
+	unsigned long nr = group ? BMM_GROUP : 1;
+	int err = static_call(bmm_vmap_range)(addr, addr + nr * PAGE_SIZE, phys,
+					      map->prot, max_page_shift);
+
+	if (err)
+		return err;
+	if (nr > 1)
+		map->groups++;
+	else
+		map->small++;
+	return nr;
+}
+
+/* Maps a physical range into at most one table. */
+static int map_range_table(struct bmm_mapping *map, unsigned long addr,
+			   unsigned long end, phys_addr_t phys,
+			   unsigned int max_page_shift)
+{
+	unsigned long nr = (end - addr) >> PAGE_SHIFT;
 	pte_t *pte = bmm_pagetable_pte(addr);
-	unsigned long nr, done;
-	int err;
+	long done = 0;
 
 	if (!pte) {
-		err = static_call(bmm_vmap_range)(addr, addr + PAGE_SIZE, phys,
-						  prot, PAGE_SHIFT);
-		if (err)
-			return err;
-		addr += PAGE_SIZE;
-		phys += PAGE_SIZE;
-		count->small++;
-		if (addr == end)
-			return 0;
+		done = begin_range_table(map, addr, end, phys, max_page_shift);
+		if (done < 0 || done == nr)
+			return min(done, 0L);
 		pte = bmm_pagetable_pte(addr);
 	}
-	nr = (end - addr) >> PAGE_SHIFT;
-	done = pte ? fill_range(pte, nr,
-				native_pte_val(pfn_pte(PHYS_PFN(phys), prot))) :
-		     0;
-	count->small += done;
+	if (pte)
+		done += fill_range(map, pte + done, nr - done,
+				   PHYS_PFN(phys) + done);
 	if (done == nr)
 		return 0;
-	count->odd = true;
+	map->odd = true;
 	done <<= PAGE_SHIFT;
-	return static_call(bmm_vmap_range)(addr + done, end, phys + done, prot,
-					   PAGE_SHIFT);
+	return static_call(bmm_vmap_range)(addr + done, end, phys + done,
+					   map->prot, max_page_shift);
 }
 
 /**
  * bmm_vmap_map_range() - map one physical range
+ * @map:            protection (present); what was done is added
  * @addr:           first address, page aligned
  * @end:            end of the range, page aligned, above @addr
  * @phys:           physical address for @addr, page aligned
- * @prot:           of every page; present
  * @max_page_shift: largest entry that the caller allows
- * @count:          what was done is added to it
  *
- * The part that larger entries can serve is the kernel's, in one piece.
+ * The part that entries of PMD_SIZE can serve is the kernel's, in one piece.
  *
  * Return: 0, or the negative errno of the kernel's own function.
  */
-int bmm_vmap_map_range(unsigned long addr, unsigned long end, phys_addr_t phys,
-		       pgprot_t prot, unsigned int max_page_shift,
-		       struct bmm_vmap_count *count)
+int bmm_vmap_map_range(struct bmm_mapping *map, unsigned long addr,
+		       unsigned long end, phys_addr_t phys,
+		       unsigned int max_page_shift)
 {
 	bool large = max_page_shift >= PMD_SHIFT && !((addr ^ phys) & ~PMD_MASK);
 	unsigned long next;
 	int err;
 
-	count->runs++;
+	map->blocks = BIT(max_page_shift) >= BMM_GROUP_SIZE;
+	map->runs++;
 	for (; addr < end; phys += next - addr, addr = next) {
 		if (large && IS_ALIGNED(addr, PMD_SIZE) &&
 		    end - addr >= PMD_SIZE) {
 			next = ALIGN_DOWN(end, PMD_SIZE);
-			count->blocks += (next - addr) >> PMD_SHIFT;
+			map->leaves += (next - addr) >> PMD_SHIFT;
 			err = static_call(bmm_vmap_range)(addr, next, phys,
-							  prot, max_page_shift);
+							  map->prot,
+							  max_page_shift);
 		} else {
 			next = pmd_addr_end(addr, end);
-			err = map_range_table(addr, next, phys, prot, count);
+			err = map_range_table(map, addr, next, phys,
+					      max_page_shift);
 		}
 		if (err)
 			return err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Inside of the vmap path: the kernel's own functions, and what was written. */
+/* Inside of the vmap path: the kernel's own functions, and one request. */
 #ifndef BMM_VMAP_MAP_H
 #define BMM_VMAP_MAP_H
 
@@ -25,33 +25,43 @@ DECLARE_STATIC_CALL(bmm_vmap_huge, *(bmm_vmap_huge_fn *)NULL);
 DECLARE_STATIC_CALL(bmm_vmap_area, *(bmm_vmap_area_fn *)NULL);
 
 /**
- * struct bmm_vmap_count - what one request came to
+ * struct bmm_mapping - one request, and what it came to
+ * @prot:   of every page
+ * @blocks: entries larger than a page may be written where they fit
  * @runs:   physically contiguous runs, a page by itself is one
  * @small:  entries of PAGE_SIZE
- * @blocks: entries of PMD_SIZE
+ * @groups: of contiguous entries (arm64)
+ * @leaves: entries of PMD_SIZE
  * @odd:    something that only the kernel's own function may deal with
  */
-struct bmm_vmap_count {
+struct bmm_mapping {
+	pgprot_t prot;
+	bool blocks;
+	bool odd;
 	unsigned long runs;
 	unsigned long small;
-	unsigned long blocks;
-	bool odd;
+	unsigned long groups;
+	unsigned long leaves;
 };
 
-int bmm_vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
-		       struct page **pages, bool blocks,
-		       struct bmm_vmap_count *count);
-int bmm_vmap_map_range(unsigned long addr, unsigned long end, phys_addr_t phys,
-		       pgprot_t prot, unsigned int max_page_shift,
-		       struct bmm_vmap_count *count);
+int bmm_vmap_map_pages(struct bmm_mapping *map, unsigned long addr,
+		       unsigned long end, struct page **pages);
+int bmm_vmap_map_range(struct bmm_mapping *map, unsigned long addr,
+		       unsigned long end, phys_addr_t phys,
+		       unsigned int max_page_shift);
 
+bool bmm_vmap_set_group(struct bmm_mapping *map, pte_t *pte, struct page *page,
+			unsigned long nr);
+
+bool bmm_vmap_contiguous(struct page **pages, unsigned long nr);
 unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
 			      struct page **pages);
-int bmm_vmap_map_blocks(unsigned long addr, unsigned long nr, pgprot_t prot,
-			struct page *page, struct bmm_vmap_count *count);
+int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long addr,
+			unsigned long nr, struct page *page);
 bool bmm_vmap_blocks_allowed(unsigned long addr);
-int bmm_vmap_map_huge(unsigned long addr, unsigned long end, pgprot_t prot,
-		      struct page **pages, struct bmm_vmap_count *count);
+int bmm_vmap_map_huge(struct bmm_mapping *map, unsigned long addr,
+		      unsigned long end, struct page **pages,
+		      unsigned int page_shift);
 int bmm_vmap_block_prepare(const char **symbol);
 struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 					const void *caller);

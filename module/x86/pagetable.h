@@ -1,44 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The kernel's own page tables on x86, as far as they exist: tables are
- * allocated by the kernel's functions only.
- *
- * Entries are plain memory here. Under Xen PV they are not: the path does not
- * attach there.
- */
+/* Page tables on x86; see ../pagetable.h. */
 #ifndef BMM_X86_PAGETABLE_H
 #define BMM_X86_PAGETABLE_H
 
-#include <linux/pgtable.h>
 #include <xen/xen.h>
 
+#define BMM_GROUP 1
+
+static inline enum bmm_level bmm_pagetable_walk(unsigned long addr,
+						pte_t **entry)
+{
+	unsigned int level;
+
+	*entry = lookup_address(addr, &level);
+	if (!*entry)
+		return BMM_NOTHING;
+	if (level == PG_LEVEL_4K)
+		return BMM_ENTRIES;
+	return level == PG_LEVEL_2M ? BMM_LEAF : BMM_LARGER;
+}
+
+/* Under Xen PV page tables are read-only. */
 static inline bool bmm_pagetable_writable(void)
 {
 	return !xen_pv_domain();
 }
 
-/* The entry for @addr, and at which level the walk ended; NULL: no table. */
-static inline pte_t *bmm_pagetable_walk(unsigned long addr, unsigned int *level)
+/* Entries that are not present may hold an inverted address. */
+static inline bool bmm_pagetable_present(pgprot_t prot)
 {
-	return lookup_address(addr, level);
+	return pgprot_val(prot) & _PAGE_PRESENT;
 }
 
-/* The page table entry for @addr, NULL if there is no table of such. */
-static inline pte_t *bmm_pagetable_pte(unsigned long addr)
+static inline bool bmm_pagetable_linear(phys_addr_t phys, unsigned long size)
 {
-	unsigned int level;
-	pte_t *pte = bmm_pagetable_walk(addr, &level);
-
-	return pte && level == PG_LEVEL_4K ? pte : NULL;
+	return true;
 }
 
-/* The entry for @addr if it is a leaf of PMD_SIZE, else NULL. */
-static inline pmd_t *bmm_pagetable_leaf(unsigned long addr)
+static inline pteval_t bmm_pagetable_value(pte_t pte)
 {
-	unsigned int level;
-	pte_t *pte = bmm_pagetable_walk(addr, &level);
-
-	return pte && level == PG_LEVEL_2M ? (pmd_t *)pte : NULL;
+	return native_pte_val(pte);
 }
 
 static inline bool bmm_pagetable_none(const pte_t *pte)
@@ -46,15 +47,19 @@ static inline bool bmm_pagetable_none(const pte_t *pte)
 	return !native_pte_val(READ_ONCE(*pte));
 }
 
-/* From entry to entry the physical address grows by a page. */
-static inline pteval_t bmm_pagetable_next(pteval_t value)
-{
-	return value + PAGE_SIZE;
-}
-
 static inline void bmm_pagetable_set(pte_t *pte, pteval_t value)
 {
 	native_set_pte(pte, native_make_pte(value));
+}
+
+/* The walker sees stores as other loads do. */
+static inline void bmm_pagetable_drain(void)
+{
+}
+
+static inline pteval_t bmm_pagetable_group(pteval_t value)
+{
+	return value;
 }
 
 #endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel's own page tables, as far as they exist: tables are allocated by
+ * the kernel's functions only. An architecture brings
+ *
+ * bmm_pagetable_walk()	      what maps an address now
+ * bmm_pagetable_writable()   entries are plain memory
+ * bmm_pagetable_present()    a protection that maps
+ * bmm_pagetable_linear()     entries of a physical range differ by its pages
+ * bmm_pagetable_value()      an entry as a number
+ * bmm_pagetable_none()       an entry that maps nothing
+ * bmm_pagetable_set()        writes one that mapped nothing
+ * bmm_pagetable_drain()      makes those written visible to the walker
+ * BMM_GROUP		      entries that may be marked as contiguous
+ * bmm_pagetable_group()      marks an entry of such a group
+ */
+#ifndef BMM_PAGETABLE_H
+#define BMM_PAGETABLE_H
+
+#include <linux/pgtable.h>
+
+enum bmm_level {
+	BMM_NOTHING, /* no table that could have an entry */
+	BMM_ENTRIES, /* a table of entries of PAGE_SIZE: one of them */
+	BMM_LEAF,    /* an entry of PMD_SIZE */
+	BMM_LARGER,  /* something larger */
+};
+
+#ifdef CONFIG_ARM64
+#include "arm64/pagetable.h"
+#else
+#include "x86/pagetable.h"
+#endif
+
+#define BMM_GROUP_SIZE (BMM_GROUP * PAGE_SIZE)
+
+/* The entry of PAGE_SIZE for @addr, NULL if there is no table of such. */
+static inline pte_t *bmm_pagetable_pte(unsigned long addr)
+{
+	pte_t *pte;
+
+	return bmm_pagetable_walk(addr, &pte) == BMM_ENTRIES ? pte : NULL;
+}
+
+/* The entry for @addr if it is one of PMD_SIZE, else NULL. */
+static inline pmd_t *bmm_pagetable_leaf(unsigned long addr)
+{
+	pte_t *pte;
+
+	return bmm_pagetable_walk(addr, &pte) == BMM_LEAF ? (pmd_t *)pte : NULL;
+}
+
+#endif
