@@ -16,10 +16,10 @@
 #include <linux/sched.h>
 #include <linux/static_call.h>
 
-#include "../core/turn.h"
 #include "clear.h"
 #include "clear_decide.h"
 #include "clear_gap.h"
+#include "clear_unit.h"
 #include "populate.h"
 #include "symbols.h"
 #include "trace.h"
@@ -33,6 +33,7 @@ enum reason {
 static unsigned long latency_us = 1000;
 static unsigned long min_pages = 16;
 static unsigned long radius = 2;
+static unsigned long unit_bytes;
 
 DEFINE_STATIC_CALL_NULL(bmm_clear_original, folio_zero_user);
 
@@ -40,48 +41,57 @@ unsigned long bmm_clear_threshold = BMM_HOOK_PASS;
 
 /*
  * struct job - one folio
- * @base:  its first byte; the kernel maps all of it in one piece
- * @bytes: its size
- * @node:  its memory node
- * @op:    how all but the neighbourhood is cleared
- * @gap:   longest time so far without a chance to reschedule, ns
+ * @base:    its first byte; the kernel maps all of it in one piece
+ * @bytes:   its size
+ * @node:    its memory node
+ * @op:      how all but the neighbourhood is cleared
+ * @latency: wanted between two chances to reschedule, ns
+ * @largest: bytes of the largest unit so far
+ * @gaps:    between two chances to reschedule
  */
 struct job {
 	char *base;
 	size_t bytes;
 	int node;
 	enum bmm_op op;
-	u64 gap;
+	u64 latency;
+	size_t largest;
+	struct bmm_gaps gaps;
 };
 
 /*
- * What is cleared at once. Where the scheduler takes the CPU whenever it wants
- * there is no reason to stop.
+ * Bytes of a unit, 0: by the clock. Where the scheduler takes the CPU whenever
+ * it wants there is no reason to stop.
  */
-static size_t unit(enum bmm_op op)
+static size_t unit_of(bool preemptible)
 {
-	if (preempt_model_preemptible())
-		return SIZE_MAX;
-	return bmm_gap_bytes(op, READ_ONCE(latency_us));
+	unsigned long bytes = READ_ONCE(unit_bytes);
+
+	if (bytes)
+		return max(ALIGN_DOWN(bytes, PAGE_SIZE), PAGE_SIZE);
+	return preemptible ? SIZE_MAX : 0;
 }
 
 /* Bytes @from to @to of the folio, whole pages. */
 static void clear_range(struct job *job, enum bmm_op op, size_t from, size_t to)
 {
-	struct bmm_turn turn;
-	u64 begun, ns;
+	bool preemptible = preempt_model_preemptible();
+	struct bmm_unit unit = {
+		.op = op,
+		.node = job->node,
+		.whole = job->bytes,
+		.ns = job->latency,
+		.bytes = unit_of(preemptible),
+	};
 	size_t n;
 
 	for (; from < to; from += n) {
 		cond_resched();
-		begun = ktime_get_mono_fast_ns();
-		n = bmm_turn_begin(&turn, op, job->bytes, to - from, job->node);
-		n = min(n, unit(op));
-		bmm_backend_clear(turn.backend, op, job->base + from, n);
-		bmm_turn_end(&turn, n);
-		ns = ktime_get_mono_fast_ns() - begun;
-		bmm_gap_learn(op, n, ns);
-		job->gap = max(job->gap, ns);
+		n = bmm_unit_clear(&unit, job->base + from, to - from);
+		job->largest = max(job->largest, n);
+		if (!preemptible)
+			bmm_gap_note(&job->gaps, unit.took,
+				     job->latency + job->latency / 2);
 	}
 }
 
@@ -100,9 +110,10 @@ static void clear_around(struct job *job, size_t hint)
 static void account(struct folio *folio, const struct job *job, u64 ns)
 {
 	bmm_path_served(&bmm_clear_path, job->bytes, ns);
-	bmm_gap_account(folio_order(folio), job->gap);
+	bmm_gap_account(folio_order(folio), &job->gaps);
 	trace_clear(folio_pfn(folio), folio_order(folio), job->bytes, ns,
-		    job->gap, job->op == BMM_CLEAR_STREAMING,
+		    job->largest, job->gaps.longest,
+		    job->op == BMM_CLEAR_STREAMING,
 		    bmm_backend_serving(job->op, job->bytes, job->node)->name);
 }
 
@@ -113,6 +124,7 @@ static void by_the_range(struct folio *folio, unsigned long addr_hint, int mode)
 		.base = folio_address(folio),
 		.bytes = folio_size(folio),
 		.node = folio_nid(folio),
+		.latency = (u64)READ_ONCE(latency_us) * NSEC_PER_USEC,
 	};
 	u64 begun = ktime_get_mono_fast_ns();
 
@@ -186,7 +198,7 @@ static int prepare(const char **symbol)
 }
 
 static unsigned long *const tunables[] = { &latency_us, &min_pages, &radius,
-					   &bmm_clear_cached_max };
+					   &bmm_clear_cached_max, &unit_bytes };
 
 static ssize_t tunable_show(struct bmm_path *path, unsigned int index, char *buf)
 {
@@ -197,7 +209,7 @@ static ssize_t tunable_store(struct bmm_path *path, unsigned int index,
 			     const char *buf, size_t len)
 {
 	static const unsigned long most[] = { USEC_PER_SEC, 1UL << 20, 512,
-					      ULONG_MAX };
+					      ULONG_MAX, ULONG_MAX };
 	unsigned long value;
 	int err = kstrtoul(buf, 0, &value);
 
@@ -209,6 +221,8 @@ static ssize_t tunable_store(struct bmm_path *path, unsigned int index,
 		return err;
 	}
 	WRITE_ONCE(*tunables[index], value);
+	if (tunables[index] == &latency_us)
+		bmm_unit_forget();
 	return len;
 }
 
@@ -224,10 +238,12 @@ TUNABLE(latency_us, 0);
 TUNABLE(min_pages, 1);
 TUNABLE(radius, 2);
 TUNABLE(cached_max, 3);
+TUNABLE(unit_bytes, 4);
 
 static struct bmm_attribute gaps_attr = {
-	.attr = { .name = "gaps", .mode = 0444 },
+	.attr = { .name = "gaps", .mode = 0644 },
 	.show = bmm_gap_show,
+	.store = bmm_gap_store,
 };
 
 struct bmm_path bmm_clear_path = {
@@ -237,7 +253,7 @@ struct bmm_path bmm_clear_path = {
 	.backends = { { "backend_cached", BMM_CLEAR },
 		      { "backend_streaming", BMM_CLEAR_STREAMING } },
 	.extras = { &gaps_attr, &latency_us_attr, &min_pages_attr, &radius_attr,
-		    &cached_max_attr },
+		    &cached_max_attr, &unit_bytes_attr },
 	.hooks = { {
 		.symbol = "folio_zero_user",
 		.trampoline = bmm_clear_trampoline,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How long clearing goes on without a chance to reschedule: what fits into a
- * wanted time by the rate seen lately, and the longest that was seen.
+ * How long clearing went on without a chance to reschedule, by order of the
+ * folio: the longest time, and how many units took more than what was promised.
+ * By the clock on the wall: interrupts, and a hypervisor that takes the CPU
+ * away, lengthen what is seen here.
  */
-#include <linux/align.h>
-#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
@@ -14,63 +14,41 @@
 
 #define ORDERS (PUD_SHIFT - PAGE_SHIFT + 1)
 
-/* Until something is measured: 1 GB/s, which any machine does. */
-#define SLOW 1000UL
-
-/* Bytes per us, by operation; racing CPUs lose each other's samples. */
-static unsigned long rate[BMM_OPS];
-
 static struct {
 	atomic64_t longest; /* ns */
 	atomic64_t folios;
+	atomic64_t units;
+	atomic64_t over;
 } seen[ORDERS];
 
 /**
- * bmm_gap_bytes() - what is cleared in so much time
- * @op: BMM_CLEAR or BMM_CLEAR_STREAMING
- * @us: the time
- *
- * Return: bytes, whole pages, at least one.
+ * bmm_gap_note() - a unit was cleared
+ * @gaps: of the folio it is a part of
+ * @ns:   the time it took
+ * @most: what it may take
  */
-size_t bmm_gap_bytes(enum bmm_op op, unsigned long us)
+void bmm_gap_note(struct bmm_gaps *gaps, u64 ns, u64 most)
 {
-	unsigned long known = READ_ONCE(rate[op]);
-	size_t bytes = (known ? known : SLOW) * us;
-
-	return max(ALIGN_DOWN(bytes, PAGE_SIZE), PAGE_SIZE);
-}
-
-/**
- * bmm_gap_learn() - a range was cleared without a chance to reschedule
- * @op:    how
- * @bytes: its length
- * @ns:    the time it took
- *
- * Slower counts at once, faster by an eighth: the wanted time is a bound.
- */
-void bmm_gap_learn(enum bmm_op op, size_t bytes, u64 ns)
-{
-	unsigned long now = div64_u64((u64)bytes * 1000, max(ns, 1ULL));
-	unsigned long known = READ_ONCE(rate[op]);
-
-	if (known && now > known)
-		now = known + (now - known) / 8;
-	WRITE_ONCE(rate[op], max(now, 1UL));
+	gaps->longest = max(gaps->longest, ns);
+	gaps->units++;
+	gaps->over += ns > most;
 }
 
 /**
  * bmm_gap_account() - a folio was cleared
  * @order: its order
- * @ns:    the longest time in it without a chance to reschedule
+ * @gaps:  of its units; none on a kernel that preempts
  */
-void bmm_gap_account(unsigned int order, u64 ns)
+void bmm_gap_account(unsigned int order, const struct bmm_gaps *gaps)
 {
 	unsigned int i = min(order, ORDERS - 1U);
 	s64 longest = atomic64_read(&seen[i].longest);
 
 	atomic64_inc(&seen[i].folios);
-	while ((s64)ns > longest &&
-	       !atomic64_try_cmpxchg(&seen[i].longest, &longest, ns))
+	atomic64_add(gaps->units, &seen[i].units);
+	atomic64_add(gaps->over, &seen[i].over);
+	while ((s64)gaps->longest > longest &&
+	       !atomic64_try_cmpxchg(&seen[i].longest, &longest, gaps->longest))
 		;
 }
 
@@ -84,8 +62,25 @@ ssize_t bmm_gap_show(struct bmm_path *path, unsigned int index, char *buf)
 		if (atomic64_read(&seen[i].folios))
 			at += sysfs_emit_at(
 				buf, at,
-				"order %u: max_gap_ns %lld count %lld\n", i,
-				atomic64_read(&seen[i].longest),
-				atomic64_read(&seen[i].folios));
+				"order %u: max_gap_ns %lld count %lld units %lld over %lld\n",
+				i, atomic64_read(&seen[i].longest),
+				atomic64_read(&seen[i].folios),
+				atomic64_read(&seen[i].units),
+				atomic64_read(&seen[i].over));
 	return at;
+}
+
+/* Whatever is written: count from here. */
+ssize_t bmm_gap_store(struct bmm_path *path, unsigned int index,
+		      const char *buf, size_t len)
+{
+	unsigned int i;
+
+	for (i = 0; i < ORDERS; i++) {
+		atomic64_set(&seen[i].longest, 0);
+		atomic64_set(&seen[i].folios, 0);
+		atomic64_set(&seen[i].units, 0);
+		atomic64_set(&seen[i].over, 0);
+	}
+	return len;
 }

@@ -38,25 +38,28 @@ TRACE_EVENT(
 		  __entry->bytes, __entry->ns, __get_str(backend)));
 
 /*
- * One folio_zero_user() served by the range: gap is the longest time without a
- * chance to reschedule; streaming says whether it went around the cache.
+ * One folio_zero_user() served by the range: unit is the most bytes cleared
+ * between two chances to reschedule, gap the longest time (0 on a kernel that
+ * preempts); streaming says whether it went around the cache.
  */
 TRACE_EVENT(
 	clear,
 	TP_PROTO(unsigned long pfn, unsigned int order, u64 bytes, u64 ns,
-		 u64 gap, bool streaming, const char *backend),
-	TP_ARGS(pfn, order, bytes, ns, gap, streaming, backend),
-	TP_STRUCT__entry(__field(unsigned long, pfn) __field(
-		unsigned int, order) __field(u64, bytes) __field(u64, ns)
-				 __field(u64, gap) __field(bool, streaming)
-					 __string(backend, backend)),
+		 u64 unit, u64 gap, bool streaming, const char *backend),
+	TP_ARGS(pfn, order, bytes, ns, unit, gap, streaming, backend),
+	TP_STRUCT__entry(
+		__field(unsigned long, pfn) __field(unsigned int, order)
+			__field(u64, bytes) __field(u64, ns) __field(u64, unit)
+				__field(u64, gap) __field(bool, streaming)
+					__string(backend, backend)),
 	TP_fast_assign(__entry->pfn = pfn; __entry->order = order;
 		       __entry->bytes = bytes; __entry->ns = ns;
-		       __entry->gap = gap; __entry->streaming = streaming;
-		       __assign_str(backend);),
-	TP_printk("pfn=0x%lx order=%u bytes=%llu ns=%llu gap=%llu streaming=%d backend=%s",
+		       __entry->unit = unit; __entry->gap = gap;
+		       __entry->streaming = streaming; __assign_str(backend);),
+	TP_printk("pfn=0x%lx order=%u bytes=%llu ns=%llu unit=%llu gap=%llu streaming=%d backend=%s",
 		  __entry->pfn, __entry->order, __entry->bytes, __entry->ns,
-		  __entry->gap, __entry->streaming, __get_str(backend)));
+		  __entry->unit, __entry->gap, __entry->streaming,
+		  __get_str(backend)));
 
 /*
  * One range of kernel addresses mapped: nr_pages from addr, in so many

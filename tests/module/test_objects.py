@@ -40,7 +40,6 @@ ADDRESS_FILES = (
 )
 INDIRECT = {
     "bmm_hook_attach": 1,  # hook->set_original()
-    "clear_range": 2,  # backend->clear() and clear_streaming()
 }
 THUNK = re.compile(r"__x86_indirect_thunk|\b(?:call|jmp)\s+\*")
 # Of the kernel's headers: plain moves once the module is loaded.
