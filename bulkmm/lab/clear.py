@@ -9,21 +9,18 @@ found in the folios; bulkmm.lab.proof judges that.
 from __future__ import annotations
 
 import random
-import re
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bulkmm import stats
-from bulkmm.errors import UsageError
 from bulkmm.lab import proof
+from bulkmm.lab.huge import EVERYWHERE, HugeWork, allocator_clears, size, version
 from bulkmm.lab.proof import ARMS, LISTS
 
 if TYPE_CHECKING:
-    from bulkmm.lab.scenario import Scenario
     from bulkmm.lab.vm import Outcome
     from bulkmm.results import Check, Ratio, Result
 
-SOAK = "clear-faults"
 PAIRS = (("off", "auto"), ("off", "cached"), ("off", "streaming"), ("absent", "off"))
 DEMAND = ("write-first", "write-middle", "write-last")
 POPULATE = ("madv-populate", "map-populate", "fallocate")
@@ -31,13 +28,10 @@ ANYWHERE = (*DEMAND, "read", "madv-populate", "map-populate", "fork")
 HUGETLB = (*ANYWHERE, "memfd", "fallocate")
 # a read of memory with no huge page of 2 MiB maps a shared page of zeros
 PART = tuple(way for way in ANYWHERE if way != "read")
-INIT_ON_ALLOC = ("0", "1")
 # since then the allocator, told to clear all it gives away, has done the work
 # of folio_zero_user() for anonymous memory
 ALLOCATOR_SERVES = (6, 13)
 DIRTY_MIB = 64  # that a second process dirties all the time
-SOAK_DIRTY_MIB = 256
-SOAK_SECONDS, LONGEST_SOAK = 60, 3600
 
 
 @dataclass(frozen=True)
@@ -71,31 +65,14 @@ SHAPES = {
         rounds=1,
         cmdline="hugepagesz=1G hugepages=2",
     ),
-    SOAK: Shape("thp", (), (), folios=0, batch=0),
 }
 
 
 @dataclass(frozen=True)
-class Options:
-    """What the user may choose of a huge-page scenario."""
+class Work(HugeWork):
+    """Folios faulted in by every way, in every state of the module."""
 
-    rounds: int | None = None  # None: as many as the scenario has
-    folios: int | None = None  # likewise
-    ways: tuple[str, ...] = ()  # none: all
-    kib: tuple[int, ...] = ()  # sizes of folios; none: all
-    init_on_alloc: str = ""  # "0" or "1"; none: as the kernel was built
-    soak_seconds: int = SOAK_SECONDS  # of clear-faults
-    break_one_word: bool = False
-    seed: int = field(default_factory=lambda: random.SystemRandom().getrandbits(32))
-
-
-@dataclass(frozen=True)
-class Work:
-    """A huge-page scenario with its options (see bulkmm.lab.work)."""
-
-    scenario: Scenario
-    options: Options = field(default_factory=Options)
-    pmem = 0
+    takes: ClassVar[set[str]] = EVERYWHERE | {"folios", "ways", "kib"}
 
     @property
     def shape(self) -> Shape:
@@ -118,53 +95,24 @@ class Work:
         return self.options.rounds or self.shape.rounds
 
     @property
-    def defines(self) -> list[str]:
-        """Return the make variables: the module is the one that is shipped."""
-        return []
-
-    @property
-    def cmdline(self) -> str:
-        """Return what the kernel is told of huge pages and of its allocator."""
-        words = [self.shape.cmdline]
-        if self.options.init_on_alloc:
-            words.append(f"init_on_alloc={self.options.init_on_alloc}")
-        return " ".join(word for word in words if word)
+    def pages(self) -> str:
+        """Return what the kernel is told of huge pages."""
+        return self.shape.cmdline
 
     def check_options(self) -> None:
         """Refuse what makes no sense."""
-        options = self.options
-        self._refuse("way", options.ways, self.shape.ways)
-        self._refuse("folio size", options.kib, self.shape.kib)
-        for name, number in (("rounds", options.rounds), ("folios", options.folios)):
-            if number is not None and number < 1:
-                raise UsageError(f"{number} {name} measure nothing: give 1 or more")
-        if not 1 <= options.soak_seconds <= LONGEST_SOAK:
-            raise UsageError(f"{options.soak_seconds} s: give 1 to {LONGEST_SOAK}")
-
-    def _refuse(
-        self, what: str, asked: tuple[object, ...], known: tuple[object, ...]
-    ) -> None:
-        for one in asked:
-            if one not in known:
-                listed = ", ".join(map(str, known)) or "none"
-                raise UsageError(
-                    f"unknown {what} {one}: {self.scenario.name} has {listed}"
-                )
+        super().check_options()
+        self.refuse("way", self.options.ways, self.shape.ways)
+        self.refuse("folio size", self.options.kib, self.shape.kib)
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/clear.sh, one a line."""
-        lines = [f"mark {self.scenario.name} begins", "zeroing"]
-        lines += [f"must insmod /lib/modules/{module}.ko" for module in modules]
-        if self.scenario.name == SOAK:
-            return "\n".join([*lines, *self._soak()]) + "\n"
+        lines = self.begin(modules)
         lines.append(f"dirty {DIRTY_MIB}")
         chance = random.Random(self.options.seed)  # noqa: S311
         for kib in self.kib:
             lines += self._size(kib, chance)
         return "\n".join([*lines, "clear_arm absent"]) + "\n"
-
-    def _soak(self) -> list[str]:
-        return [f"dirty {SOAK_DIRTY_MIB}", f"soak {self.options.soak_seconds}"]
 
     def _size(self, kib: int, chance: random.Random) -> list[str]:
         """Return what is done with folios of one size."""
@@ -199,8 +147,6 @@ class Work:
 
     def limit(self) -> float:
         """Return a generous time limit: it is there for guests that hang."""
-        if self.scenario.name == SOAK:
-            return 120 + 4 * self.options.soak_seconds
         part = self.rounds / self.shape.rounds
         many = (self.options.folios or self.shape.folios) / self.shape.folios
         return 180 + 4 * self.scenario.seconds * max(part, 1) * max(many, 1)
@@ -224,12 +170,10 @@ class Work:
 
     def _named(self, kib: int) -> str:
         name = self.scenario.name
-        return name if len(self.shape.kib) == 1 else f"{name}-{proof.size(kib)}"
+        return name if len(self.shape.kib) == 1 else f"{name}-{size(kib)}"
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
-        if self.scenario.name == SOAK:
-            return proof.soak_checks(outcome)
         seen = outcome.of("visit")
         return [
             *proof.zero(v for v in seen if v["label"] != "planted"),
@@ -241,25 +185,19 @@ class Work:
 
     def _taken_away(self, outcome: Outcome) -> bool:
         """Tell if the allocator did the work that the module is there for."""
-        allocator = outcome.of("zeroing")[0]["allocator"] == "on"
         release = version(outcome.of("start")[0]["release"])
-        return self.shape.kind == "thp" and allocator and release >= ALLOCATOR_SERVES
+        thp = self.shape.kind == "thp"
+        return thp and allocator_clears(outcome) and release >= ALLOCATOR_SERVES
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return what was asked for and what else the run saw."""
-        allocator = [event["allocator"] for event in outcome.of("zeroing")]
         return {
             **asdict(self.options),
             "rounds": self.rounds,
-            "allocator_clears": allocator == ["on"],
+            "allocator_clears": allocator_clears(outcome),
             "visits": outcome.of("visit"),
             "counters": outcome.of("clear-counters"),
         }
-
-
-def version(release: str) -> tuple[int, ...]:
-    """Return (6, 12) for 6.12.107+deb13-cloud-amd64."""
-    return tuple(int(n) for n in re.findall(r"\d+", release)[:2])
 
 
 def _rounds(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bulkmm import table
 from bulkmm.errors import BulkmmError, Exit, UsageError
-from bulkmm.lab import accel, arch, build, clear, kernels, pmem, run, scenario
+from bulkmm.lab import accel, arch, build, families, huge, kernels, pmem, run, scenario
 from bulkmm.lab.arch import X86_64
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # options that only one family of scenarios has
 PMEM_ONLY = ("size", "align", "map", "backend")
-CLEAR_ONLY = ("folios", "way", "kib", "init_on_alloc", "seconds")
+CLEAR_ONLY = ("folios", "way", "kib", "init_on_alloc", "preempt", "seconds")
 
 
 def add_parser(sub: Subparsers) -> None:
@@ -112,8 +112,13 @@ def _add_clear(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--init-on-alloc",
-        choices=clear.INIT_ON_ALLOC,
+        choices=huge.INIT_ON_ALLOC,
         help="whether the allocator clears as well (default: the kernel's own)",
+    )
+    group.add_argument(
+        "--preempt",
+        choices=huge.PREEMPT,
+        help="model of the guest's kernel (default: its own)",
     )
     group.add_argument(
         "--seconds", type=int, metavar="N", help="of clear-faults (default: 60)"
@@ -173,8 +178,8 @@ def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
     if wanted.family == scenario.CLEAR:
         given["ways"] = tuple(given.pop("way", ()))
         given["kib"] = tuple(given.get("kib", ()))
-        given["soak_seconds"] = given.pop("seconds", clear.SOAK_SECONDS)
-        return clear.Work(wanted, clear.Options(**given))
+        given["soak_seconds"] = given.pop("seconds", huge.SOAK_SECONDS)
+        return families.huge_work(wanted, huge.Options(**given))
     given["size"] = pmem.parse_size(given.get("size", wanted.size))
     return pmem.Work(wanted, pmem.Options(**given))
 

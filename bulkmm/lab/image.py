@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bulkmm.lab.progress import Progress
     from bulkmm.lab.root import Root
 
-HELPERS = ("bmmguest", "bmmfault")
+HELPERS = ("bmmguest", "bmmfault", "bmmlate")  # of NAME*.c in lab/guest
 COMPILE = ("-static", "-O2", "-Wall", "-Wextra", "-Werror")
 # the order of names inside an archive is fixed, and so is its content
 PACK = 'cd "$1" && find . | LC_ALL=C sort | cpio -o -H newc --quiet -F "$2"'
@@ -51,12 +51,15 @@ def _fill(kernel: Kernel, programs: Path, tree: Path, modules: tuple[str, ...]) 
     bare = ("bin", "dev", "lib/bmm", "lib/modules", "etc")
     for name in bare:
         (tree / name).mkdir(parents=True)
+    sources = tree / "sources"
+    sources.mkdir()
+    for file in GUEST.glob("*.[ch]"):
+        shutil.copy(file, sources)
     for name in HELPERS:
-        source = tree / f"{name}.c"
-        shutil.copy(GUEST / source.name, source)
+        files = [root.inner(file) for file in sorted(sources.glob(f"{name}*.c"))]
         to = root.inner(tree / "bin" / name)
-        root.run([kernel.arch.compiler, *COMPILE, "-o", to, root.inner(source)])
-        source.unlink()
+        root.run([kernel.arch.compiler, *COMPILE, "-o", to, *files])
+    shutil.rmtree(sources)
     userland.copy_programs(root, kernel.arch, programs, tree)
     for script in GUEST.glob("*.sh"):
         shutil.copy(script, tree / "lib/bmm")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from bulkmm.lab.huge import size
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
@@ -22,14 +23,6 @@ ALLOC_FROM = 512  # pages: smallest that the allocator's path serves
 LISTS = ("cached", "streaming")  # of backends, named as the modes that use them
 
 
-def size(kib: int) -> str:
-    """Return a size as scenario names have it: 64k, 2m, 1g."""
-    for unit, many in (("g", 1 << 20), ("m", 1 << 10)):
-        if kib >= many:
-            return f"{kib // many}{unit}"
-    return f"{kib}k"
-
-
 def expected(visit: dict[str, Any], *, taken_away: bool) -> tuple[int, int, int]:
     """Return how many of a visit's folios are hits, small, and the allocator's."""
     folios, pages = int(visit["folios"]), visit["kib"] // PAGE_KIB
@@ -43,27 +36,8 @@ def expected(visit: dict[str, Any], *, taken_away: bool) -> tuple[int, int, int]
     return (folios, 0, 0) if pages >= least else (0, folios, 0)
 
 
-def soak_checks(outcome: Outcome) -> list[Check]:
-    """Return the verdicts of clear-faults."""
-    found = [_soaked(event) for event in outcome.of("soaked")]
-    said = outcome.of("soak")[0]
-    detail = (
-        f"{said['hits']} folios served, {said['turns']} turns of modes and backends, "
-        f"module loaded {said['loads']} times"
-    )
-    return [*found, Check("served meanwhile", said["hits"] > 0, detail)]
-
-
-def _soaked(event: dict[str, Any]) -> Check:
-    folios = int(event["folios"])
-    detail = f"{folios} folios, {event['refused']} not to be had"
-    if event["wrong"]:
-        detail += f"; {_place(event)}"
-    name = f"every byte zero (process {event['process']})"
-    return Check(name, folios > 0 and not event["wrong"], detail)
-
-
-def _place(event: dict[str, Any]) -> str:
+def place(event: dict[str, Any]) -> str:
+    """Return where the first wrong word is."""
     return (
         f"{event['wrong']} words wrong, first in folio {event['folio']} at byte "
         f"{event['offset']}: {event['word']}"
@@ -86,7 +60,7 @@ def zero(visits: Iterable[dict[str, Any]]) -> list[Check]:
         wrong = next((v for v in some if v["wrong"]), None)
         detail = f"{folios} folios in {len(some)} visits"
         if wrong:
-            detail += f"; {wrong['arm']} {wrong['backend']}: {_place(wrong)}"
+            detail += f"; {wrong['arm']} {wrong['backend']}: {place(wrong)}"
         found.append(
             Check(f"every byte zero ({name})", not wrong and folios > 0, detail)
         )
@@ -99,10 +73,10 @@ def planted(visits: Visits, *, wanted: bool) -> list[Check]:
     for visit in visits:
         if visit["label"] == "planted":
             last = (visit["kib"] << 10) - 8
-            place = (visit["wrong"], visit["folio"], visit["offset"])
-            ok = place == (1, visit["folios"] - 1, last)
+            where = (visit["wrong"], visit["folio"], visit["offset"])
+            ok = where == (1, visit["folios"] - 1, last)
             name = f"a planted byte is seen ({size(visit['kib'])})"
-            found.append(Check(name, ok, _place(visit)))
+            found.append(Check(name, ok, place(visit)))
     if wanted and not found:
         found.append(Check("a planted byte is seen", ok=False, detail="none planted"))
     return found

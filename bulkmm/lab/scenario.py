@@ -109,6 +109,26 @@ SCENARIOS = (
         memory=5120,  # two aligned GiB are left whole at boot
     ),
     Scenario(
+        name="clear-cases",
+        family=CLEAR,
+        measures="what a call of folio_zero_user() costs besides the stores",
+        check="called on folios of 1 to 512 pages with hints at both ends and outside, "
+        "in every mode and with every backend forced: all of it zero, nothing beside "
+        "it changed; what is spoilt on purpose must be seen",
+        seconds=40,
+        memory=1024,
+    ),
+    Scenario(
+        name="clear-latency",
+        family=CLEAR,
+        measures="how late a real-time task gets the CPU on which hugetlb pages of "
+        "2 MiB and 1 GiB are cleared: units of 8 MiB, 32 MiB, and by the clock",
+        check="the longest unit within 1.5 latency_us and a page, each backend forced "
+        "after another one (kernels that do not preempt)",
+        seconds=200,
+        memory=4096,  # an aligned GiB is left whole at boot
+    ),
+    Scenario(
         name="clear-faults",
         family=CLEAR,
         measures="nothing: modes, backends, unloading and the hugetlb pool change "

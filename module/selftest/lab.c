@@ -6,6 +6,7 @@
  *	   bulkmm_lab/snapshot, compare, flip	struct pages, byte for byte
  *	   bulkmm_lab/limit		time that mere stores would take
  *	   bulkmm_lab/squat		takes the function before bulkmm can
+ *	   bulkmm_lab/zero, zero_time	folio_zero_user(), called by hand
  */
 #include <linux/module.h>
 
@@ -26,6 +27,7 @@ static int __init bmm_lab_init(void)
 	bmm_snapshot_init(dir);
 	bmm_limit_init(dir);
 	bmm_squat_init(dir);
+	bmm_zero_init(dir);
 	return 0;
 }
 

@@ -15,4 +15,6 @@ void bmm_squat_exit(void);
 
 void bmm_limit_init(struct dentry *dir);
 
+void bmm_zero_init(struct dentry *dir);
+
 #endif

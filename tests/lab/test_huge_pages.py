@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bulkmm.errors import UsageError
-from bulkmm.lab import clear, proof, scenario
+from bulkmm.lab import clear, huge, proof, scenario, soak
 from bulkmm.lab.vm import Outcome
 
 START = {"event": "start", "release": "6.12.107+deb13-cloud-amd64"}
@@ -16,7 +16,7 @@ NEWER = {"event": "start", "release": "7.3.4+deb13-cloud-amd64"}
 
 
 def work(name: str = "thp-2m", **chosen: Any) -> clear.Work:
-    options = clear.Options(**{"seed": 1, **chosen})
+    options = huge.Options(**{"seed": 1, **chosen})
     return clear.Work(scenario.find(name), options)
 
 
@@ -130,7 +130,7 @@ def test_kernel_command_line() -> None:
         ({"ways": ("fallocate",)}, "unknown way fallocate: thp-2m has write-first, "),
         ({"folios": 0}, "0 folios measure nothing"),
         ({"rounds": -1}, "-1 rounds measure nothing"),
-        ({"soak_seconds": 0}, "0 s: give 1 to 3600"),
+        ({"soak_seconds": 9}, "thp-2m has no soak-seconds to choose"),
     ],
 )
 def test_options_that_make_no_sense(chosen: dict[str, Any], says: str) -> None:
@@ -281,7 +281,8 @@ def test_times_are_of_one_folio_and_of_rounds_only() -> None:
 def test_soak(soaked: dict[str, Any], hits: int, *, ok: bool) -> None:
     one = {**visit(event="soaked", process=1), **soaked}
     total = {"event": "soak", "turns": 10, "loads": 1, "hits": hits}
-    found = proof.soak_checks(Outcome(lambda _event: None, [one, total]))
+    work = soak.Work(scenario.find("clear-faults"))
+    found = work.checks(Outcome(lambda _event: None, [one, total]))
     assert all(check.ok for check in found) is ok
 
 
@@ -289,4 +290,4 @@ def test_soak(soaked: dict[str, Any], hits: int, *, ok: bool) -> None:
     ("kib", "named"), [(16, "16k"), (1024, "1m"), (2048, "2m"), (1 << 20, "1g")]
 )
 def test_sizes(kib: int, named: str) -> None:
-    assert proof.size(kib) == named
+    assert huge.size(kib) == named

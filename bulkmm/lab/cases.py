@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""clear-cases: folio_zero_user() called as no fault calls it, and what it takes."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bulkmm import stats
+from bulkmm.lab.huge import EVERYWHERE, HugeWork, events
+from bulkmm.lab.proof import ARMS, LISTS, SERVING
+from bulkmm.results import Check
+
+if TYPE_CHECKING:
+    from bulkmm.lab.vm import Outcome
+    from bulkmm.results import Ratio, Result
+
+ORDERS = " ".join(str(order) for order in range(10))  # one page to 2 MiB
+FEW = "0 1 2 3 4 9"
+HINTS = 13  # of module/selftest/zero.c
+# the same folios at the extremes of what a user may tune
+EXTREMES = (
+    ("radius", "0", "2"),
+    ("radius", "512", "2"),
+    ("latency_us", "0", "1000"),
+    ("unit_bytes", "12288", "0"),
+)
+CALLS = 1000
+TIMED = ("absent", "off", "cached")
+ONE_PAGE, FOUR, EIGHT = 0, 2, 3  # orders that are timed
+
+
+@dataclass(frozen=True)
+class Work(HugeWork):
+    """Calls with every hint, on folios of every order."""
+
+    takes: ClassVar[set[str]] = EVERYWHERE - {"init_on_alloc"}
+
+    @property
+    def rounds(self) -> int:
+        """Return how often the calls of each arm are timed."""
+        return self.options.rounds or 5
+
+    def job(self, modules: list[str]) -> str:
+        """Return the guest's job: words of lab/guest/cases.sh, one a line."""
+        lines = [*self.begin(modules), "must insmod /lib/modules/bulkmm_lab.ko"]
+        for arm in ARMS:
+            lines += [f"clear_arm {arm}", f"cases plain 0 {ORDERS}"]
+        for arm in LISTS:
+            lines += [f"clear_arm {arm}", "tune min_pages 0"]
+            lines.append(f"cases_by_backend {ORDERS}")
+            for name, value, usual in EXTREMES:
+                lines += [f"tune {name} {value}", f"cases {name}-{value} 0 {FEW}"]
+                lines.append(f"tune {name} {usual}")
+        label = "broken-on-purpose" if self.options.break_one_word else "spoilt"
+        lines += [f"cases {label}-inside 1 0 9", f"cases {label}-beside 2 0 9"]
+        lines += self._times()
+        lines += ["clear_arm absent", "must rmmod bulkmm_lab"]
+        return "\n".join(lines) + "\n"
+
+    def _times(self) -> list[str]:
+        """Return what is timed: stores that cost the same whoever makes them."""
+        chance = random.Random(self.options.seed)  # noqa: S311
+        lines = []
+        for _ in range(self.rounds):
+            for arm in chance.sample(TIMED, len(TIMED)):
+                lines.append(f"clear_arm {arm}")
+                if arm == "cached":
+                    lines += ["tune backend_cached plain", "tune min_pages 0"]
+                lines.append(f"call_times {CALLS} {ONE_PAGE} {FOUR} {EIGHT}")
+        return lines
+
+    steps = 2
+
+    def is_step(self, event: dict[str, Any]) -> bool:
+        """Tell if a list of backends has been through."""
+        return (event["event"], event.get("label")) == ("case", "unit_bytes-12288")
+
+    def limit(self) -> float:
+        """Return a generous time limit: it is there for guests that hang."""
+        return 180 + 4 * self.scenario.seconds * max(self.rounds / 5, 1)
+
+    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+        """Return what a call takes on one page, and what it takes at any size.
+
+        Two sizes give the part of the time that does not grow with the folio:
+        what is decided, looked at and counted.
+        """
+        taken = {
+            (arm, order): [
+                float(one["median_ns"])
+                for one in events(outcome, "calls", arm=arm, order=order)
+            ]
+            for arm in TIMED
+            for order in (ONE_PAGE, FOUR, EIGHT)
+        }
+        found: list[Result] = []
+        ratios: list[Ratio] = []
+        for name, nbytes, what in (
+            ("clear-cases-one-page", 4096, _one_page),
+            ("clear-cases-fixed", 0, _fixed),
+        ):
+            arms = {
+                arm: stats.summarise(name, arm, "ns", nbytes, what(taken, arm))
+                for arm in TIMED
+            }
+            found += arms.values()
+            if all(arm.median for arm in arms.values()):
+                ratios += [
+                    stats.ratio(arms[a], arms[b])
+                    for a, b in (("off", "cached"), ("absent", "off"))
+                ]
+        return found, ratios
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        """Return every verdict of the run."""
+        seen = outcome.of("case")
+        groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for one in seen:
+            if not one["label"].startswith("spoilt"):
+                groups[f"{one['label']}, {one['arm']}"].append(one)
+        return [
+            *(_zero(name, some) for name, some in groups.items()),
+            *(
+                _spoilt(one, what)
+                for what in ("inside", "beside")
+                for one in seen
+                if one["label"] == f"spoilt-{what}"
+            ),
+            _counted(seen),
+        ]
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        """Return what was asked for and what else the run saw."""
+        return {
+            **asdict(self.options),
+            "rounds": self.rounds,
+            "cases": outcome.of("case"),
+            "calls": outcome.of("calls"),
+        }
+
+
+Taken = dict[tuple[str, int], list[float]]
+
+
+def _one_page(taken: Taken, arm: str) -> list[float]:
+    return taken[arm, ONE_PAGE]
+
+
+def _fixed(taken: Taken, arm: str) -> list[float]:
+    pairs = zip(taken[arm, FOUR], taken[arm, EIGHT], strict=True)
+    return [max(2 * four - eight, 0.0) for four, eight in pairs]
+
+
+def _zero(name: str, some: list[dict[str, Any]]) -> Check:
+    """Return if every word was zero, and those beside the folio untouched."""
+    calls = sum(int(one["calls"]) for one in some)
+    wrong = next((one for one in some if one["wrong"] or one["beside"]), None)
+    detail = f"{calls} calls on folios of {len(some)} kinds"
+    if wrong:
+        detail += (
+            f"; order {wrong['order']} {wrong['backend']}: {wrong['wrong']} words "
+            f"wrong, {wrong['beside']} beside it, first at byte {wrong['offset']} "
+            f"with hint {wrong['hint']}"
+        )
+    ok = not wrong and calls == HINTS * len(some) > 0
+    return Check(f"zero, and nothing else ({name})", ok, detail)
+
+
+def _spoilt(one: dict[str, Any], what: str) -> Check:
+    """Return if what was spoilt on purpose was seen, each time, and only that."""
+    # a word beside the folio is changed back by the next call
+    counts = (HINTS, 0) if what == "inside" else (0, (HINTS + 1) // 2)
+    ok = (one["wrong"], one["beside"]) == counts
+    detail = f"order {one['order']}: {one['wrong']} inside, {one['beside']} beside"
+    return Check(f"spoilt {what} is seen (order {one['order']})", ok, detail)
+
+
+def _counted(seen: list[dict[str, Any]]) -> Check:
+    """Return if folios were served, and one of a page left to the original."""
+    wrong = [one for one in seen if (one["hits"], one["small"]) != _expected(one)]
+    detail = f"{sum(int(one['hits']) for one in seen)} served"
+    if wrong:
+        one = wrong[0]
+        detail += f"; {one['arm']}, order {one['order']}: {one['hits']} hits"
+        detail += f", {one['small']} small, expected {_expected(one)}"
+    return Check("counters", not wrong and bool(seen), detail)
+
+
+def _expected(one: dict[str, Any]) -> tuple[int, int]:
+    if one["arm"] not in SERVING:
+        return 0, 0
+    large = 1 << one["order"] >= max(int(one["min_pages"]), 2)
+    return (HINTS, 0) if large else (0, HINTS)

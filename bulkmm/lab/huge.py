@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the huge-page scenarios share: options, command line, time limit."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bulkmm.errors import UsageError
+
+if TYPE_CHECKING:
+    from bulkmm.lab.scenario import Scenario
+    from bulkmm.lab.vm import Outcome
+
+INIT_ON_ALLOC = ("0", "1")
+PREEMPT = ("none", "voluntary", "full", "lazy")
+SOAK_SECONDS, LONGEST_SOAK = 60, 3600
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user may choose of a huge-page scenario."""
+
+    rounds: int | None = None  # None: as many as the scenario has
+    folios: int | None = None  # likewise
+    ways: tuple[str, ...] = ()  # none: all
+    kib: tuple[int, ...] = ()  # sizes of folios; none: all
+    init_on_alloc: str = ""  # "0" or "1"; none: as the kernel was built
+    preempt: str = ""  # one of PREEMPT; none: likewise
+    soak_seconds: int = SOAK_SECONDS  # of clear-faults
+    break_one_word: bool = False
+    seed: int = field(default_factory=lambda: random.SystemRandom().getrandbits(32))
+
+
+EVERYWHERE = {"rounds", "init_on_alloc", "preempt", "break_one_word", "seed"}
+
+
+@dataclass(frozen=True)
+class HugeWork:
+    """A huge-page scenario with its options (see bulkmm.lab.work)."""
+
+    scenario: Scenario
+    options: Options = field(default_factory=Options)
+    pmem = 0
+    takes: ClassVar[set[str]] = EVERYWHERE  # options that mean something
+
+    @property
+    def defines(self) -> list[str]:
+        """Return the make variables: the module is the one that is shipped."""
+        return []
+
+    @property
+    def pages(self) -> str:
+        """Return what the kernel is told of huge pages."""
+        return ""
+
+    @property
+    def cmdline(self) -> str:
+        """Return what the kernel is told besides vm.CMDLINE."""
+        said = {
+            name: getattr(self.options, name) for name in ("init_on_alloc", "preempt")
+        }
+        words = [
+            self.pages,
+            *(f"{name}={value}" for name, value in said.items() if value),
+        ]
+        return " ".join(words).strip()
+
+    def check_options(self) -> None:
+        """Refuse what makes no sense."""
+        options = self.options
+        for one in fields(options):
+            given = getattr(options, one.name) != one.default
+            if given and one.name not in self.takes:
+                name = one.name.replace("_", "-")
+                raise UsageError(f"{self.scenario.name} has no {name} to choose")
+        for name, number in (("rounds", options.rounds), ("folios", options.folios)):
+            if number is not None and number < 1:
+                raise UsageError(f"{number} {name} measure nothing: give 1 or more")
+
+    def refuse(
+        self, what: str, asked: tuple[object, ...], known: tuple[object, ...]
+    ) -> None:
+        """Refuse what is asked for and not known."""
+        for one in asked:
+            if one not in known:
+                listed = ", ".join(map(str, known)) or "none"
+                raise UsageError(
+                    f"unknown {what} {one}: {self.scenario.name} has {listed}"
+                )
+
+    def begin(self, modules: list[str]) -> list[str]:
+        """Return the first lines of a job."""
+        lines = [f"mark {self.scenario.name} begins", "zeroing"]
+        return lines + [f"must insmod /lib/modules/{one}.ko" for one in modules]
+
+
+def allocator_clears(outcome: Outcome) -> bool:
+    """Tell if the kernel's allocator clears all that it gives away."""
+    return bool(outcome.of("zeroing")[0]["allocator"] == "on")
+
+
+def version(release: str) -> tuple[int, ...]:
+    """Return (6, 12) for 6.12.107+deb13-cloud-amd64."""
+    return tuple(int(n) for n in re.findall(r"\d+", release)[:2])
+
+
+def size(kib: int) -> str:
+    """Return a size as scenario names have it: 64k, 2m, 1g."""
+    for unit, many in (("g", 1 << 20), ("m", 1 << 10)):
+        if kib >= many:
+            return f"{kib // many}{unit}"
+    return f"{kib}k"
+
+
+def events(outcome: Outcome, kind: str, **wanted: object) -> list[dict[str, Any]]:
+    """Return the events of a kind whose fields have these values."""
+    return [e for e in outcome.of(kind) if all(e[k] == v for k, v in wanted.items())]

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""clear-faults: everything changes while four processes fault huge pages in."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bulkmm.errors import UsageError
+from bulkmm.lab.huge import EVERYWHERE, LONGEST_SOAK, HugeWork, allocator_clears
+from bulkmm.lab.proof import place
+from bulkmm.results import Check
+
+if TYPE_CHECKING:
+    from bulkmm.lab.vm import Outcome
+    from bulkmm.results import Ratio, Result
+
+DIRTY_MIB = 256  # that one more process dirties all the time
+
+
+@dataclass(frozen=True)
+class Work(HugeWork):
+    """A soak."""
+
+    takes: ClassVar[set[str]] = EVERYWHERE - {"rounds", "break_one_word"} | {
+        "soak_seconds"
+    }
+    steps = 0
+
+    def check_options(self) -> None:
+        """Refuse what makes no sense."""
+        super().check_options()
+        if not 1 <= self.options.soak_seconds <= LONGEST_SOAK:
+            raise UsageError(f"{self.options.soak_seconds} s: give 1 to {LONGEST_SOAK}")
+
+    def job(self, modules: list[str]) -> str:
+        """Return the guest's job: words of lab/guest/clear.sh, one a line."""
+        lines = [f"dirty {DIRTY_MIB}", f"soak {self.options.soak_seconds}"]
+        return "\n".join([*self.begin(modules), *lines]) + "\n"
+
+    def is_step(self, _event: dict[str, Any]) -> bool:
+        """Tell that there are no steps."""
+        return False
+
+    def limit(self) -> float:
+        """Return a generous time limit: it is there for guests that hang."""
+        return 120 + 4 * self.options.soak_seconds
+
+    def results(self, _outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+        """Return nothing: nothing is timed."""
+        return [], []
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        """Return every verdict of the run."""
+        found = [_soaked(event) for event in outcome.of("soaked")]
+        said = outcome.of("soak")[0]
+        detail = (
+            f"{said['hits']} folios served, {said['turns']} turns of modes and "
+            f"backends, module loaded {said['loads']} times"
+        )
+        return [*found, Check("served meanwhile", said["hits"] > 0, detail)]
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        """Return what was asked for and what else the run saw."""
+        return {
+            **asdict(self.options),
+            "allocator_clears": allocator_clears(outcome),
+            "soaked": outcome.of("soaked"),
+        }
+
+
+def _soaked(event: dict[str, Any]) -> Check:
+    folios = int(event["folios"])
+    detail = f"{folios} folios, {event['refused']} not to be had"
+    if event["wrong"]:
+        detail += f"; {place(event)}"
+    name = f"every byte zero (process {event['process']})"
+    return Check(name, folios > 0 and not event["wrong"], detail)

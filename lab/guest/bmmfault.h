@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the files of bmmfault share. */
+#ifndef BMMFAULT_H
+#define BMMFAULT_H
+
+#include <stdint.h>
+
+#define SMALL  4096UL
+#define DIRT   0xa5a5a5a5a5a5a5a5UL
+#define PARENT 0x1111111111111111UL /* what a fault stores */
+
+struct work {
+	int hugetlb;
+	uint64_t bytes;	  /* of a folio */
+	uint64_t folios;  /* wanted in all */
+	uint64_t batch;	  /* of them at once */
+	uint64_t seconds; /* go on for so long, refusals allowed */
+	int plant;	  /* leave a byte in the last folio: it must be found */
+	int faults_only;  /* neither look at folios nor fill them */
+};
+
+/* What was found; shared with a child that proves its copy. */
+struct seen {
+	uint64_t folios, refused, ns, wrong;
+	uint64_t folio, offset, word; /* the first wrong one */
+};
+
+enum {
+	NO_FD,
+	DEMAND_FD,
+	FALLOCATE
+};
+
+/*
+ * struct way - a way to fault folios in
+ * @name: what the user calls it
+ * @page: which page is touched first: 0 the first, 1 the middle, 2 the last
+ * @fd:   works on hugetlb memory behind a descriptor
+ * @fault: faults a batch in; 0 if the kernel has none to give
+ * @stores: leaves PARENT in each folio, at the page touched
+ * @forks: a child looks at the folios and stores to its copies
+ */
+struct way {
+	const char *name;
+	int page;
+	int fd;
+	int (*fault)(const struct work *work, const struct way *way, char *at,
+		     uint64_t folios);
+	int stores;
+	int forks;
+};
+
+#define WAYS 9
+extern const struct way ways[WAYS];
+
+struct asked {
+	struct work work;
+	const struct way *ways[WAYS];
+	int n;
+};
+
+extern struct seen *seen;
+
+void die(const char *format, ...) __attribute__((noreturn));
+uint64_t now(void);
+
+/* bmmfault_options.c */
+uint64_t number(const char *text);
+int arguments(struct asked *asked, int argc, char **argv);
+int usage(void);
+
+/* bmmfault_ways.c */
+uint64_t touched_word(const struct work *work, const struct way *way);
+int look(const struct work *work, const struct way *way, char *at,
+	 uint64_t folios);
+char *map(const struct work *work, const struct way *way, char *at,
+	  uint64_t bytes);
+const struct way *way_named(const char *name, int hugetlb);
+
+/* bmmfault_folio.c */
+void folio_init(void);
+void fill(uint64_t *to, uint64_t pages);
+uint64_t huge_ones(const struct work *work, const char *at, uint64_t folios);
+void prove_batch(const struct work *work, const struct way *way, char *at,
+		 uint64_t folios);
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How late a task gets the CPU while another one keeps the kernel busy on it:
+ *
+ *	bmmlate PERIOD_US COMMAND ARGUMENT...
+ *
+ * The command runs on one CPU. On the same one a real-time task wakes up at
+ * the end of each period and looks at the clock: the scheduler prefers it to
+ * any other, so that what it comes late is what it had to wait for somebody
+ * who could not be interrupted.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Not the first one: that has the interrupts of devices. */
+#define CPU	 1
+#define PRIORITY 50
+
+static void die(const char *what)
+{
+	fprintf(stderr, "bmmlate: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void stay_here(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(CPU, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		die("no such CPU");
+}
+
+static void be_real_time(void)
+{
+	struct sched_param param = { .sched_priority = PRIORITY };
+
+	if (sched_setscheduler(0, SCHED_FIFO, &param))
+		die("SCHED_FIFO");
+	if (mlockall(MCL_CURRENT | MCL_FUTURE))
+		die("mlockall");
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000UL + t.tv_nsec;
+}
+
+/* Returns how late it is afterwards. */
+static uint64_t sleep_until(uint64_t then)
+{
+	struct timespec t = { then / 1000000000, then % 1000000000 };
+	uint64_t awake;
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL))
+		;
+	awake = now();
+	return awake > then ? awake - then : 0;
+}
+
+/* Samples until the child has ended; returns its status. */
+static int watch(pid_t child, uint64_t period)
+{
+	uint64_t samples = 0, longest = 0, late;
+	int status;
+
+	while (!waitpid(child, &status, WNOHANG)) {
+		late = sleep_until(now() + period);
+		longest = late > longest ? late : longest;
+		samples++;
+	}
+	printf("late_ns=%lu late_samples=%lu\n", longest, samples);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t period;
+	pid_t child;
+
+	if (argc < 3 || !(period = strtoull(argv[1], NULL, 0) * 1000)) {
+		fprintf(stderr,
+			"usage: bmmlate PERIOD_US COMMAND ARGUMENT...\n");
+		return 2;
+	}
+	stay_here();
+	child = fork();
+	if (child < 0)
+		die("fork");
+	if (!child) {
+		execvp(argv[2], argv + 2);
+		die(argv[2]);
+	}
+	be_real_time();
+	return watch(child, period) ? 1 : 0;
+}

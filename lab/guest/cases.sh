@@ -1,0 +1,53 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# folio_zero_user() called as no fault calls it (module/selftest/zero.c), and
+# what a call takes.
+
+ZERO=/sys/kernel/debug/bulkmm_lab/zero
+
+# folios of these orders, with every hint: LABEL SPOIL ORDER...
+cases() {
+	label=$1 spoil=$2
+	shift 2
+	for order in "$@"; do
+		counted
+		# shellcheck disable=SC2153 # set by counted
+		hits=$HITS small=$SMALL least=0
+		must_write $ZERO "$order $spoil"
+		counted
+		[ ! -e "$CLEAR/min_pages" ] || read -r least <"$CLEAR/min_pages"
+		read -r found <$ZERO
+		# shellcheck disable=SC2086 # "order=... calls=... wrong=..."
+		report case label="$label" arm="$ARM" backend="$FORCED" \
+			hits=$((HITS - hits)) small=$((SMALL - small)) \
+			min_pages="$least" $found
+	done
+}
+
+# likewise with each backend of the mode in turn: ORDER...
+cases_by_backend() {
+	list="$CLEAR/backend_"$ARM
+	for FORCED in $(tr -d '[]' <"$list"); do
+		must_write "$list" "$FORCED"
+		cases forced 0 "$@"
+	done
+	echo fastest >"$list"
+	FORCED=
+}
+
+# NAME VALUE of the clear path
+tune() {
+	must_write "$CLEAR/$1" "$2"
+}
+
+# what calls take on folios of these orders: CALLS ORDER...
+call_times() {
+	many=$1
+	shift
+	for order in "$@"; do
+		must_write ${ZERO}_time "$order $many"
+		read -r taken <${ZERO}_time
+		# shellcheck disable=SC2086 # "order=... calls=... median_ns=..."
+		report calls arm="$ARM" $taken
+	done
+}

@@ -1,0 +1,87 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# How long clearing keeps the CPU from others. What may be expected the host
+# decides.
+
+LATE_PERIOD=500 # us between two looks at the clock
+
+# the preemption model in force; MODEL, if not empty, is what it must be
+preemption() {
+	choices=$(cat /sys/kernel/debug/sched/preempt)
+	model=${choices#*(}
+	model=${model%)*}
+	[ "${1:-$model}" = "$model" ] ||
+		fail "this kernel does not do preempt=$1: it has $choices"
+	report preemption model="$model" choices="$choices"
+}
+
+# the module in the state of an arm of this scenario: off, computed, or a unit
+# in MiB
+unit_arm() {
+	bytes=0
+	case $1 in
+	off)
+		clear_arm off
+		;;
+	computed)
+		clear_arm auto
+		;;
+	*)
+		clear_arm auto
+		bytes=$((${1%m} << 20))
+		;;
+	esac
+	must_write "$CLEAR/unit_bytes" $bytes
+	ARM=$1
+}
+
+# what units came to since gaps was written to: GAP UNITS OVER
+gaps() {
+	# shellcheck disable=SC2046 # three numbers
+	set -- $(awk '$4 > most { most = $4 } { units += $8; over += $10 }
+		END { print most + 0, units + 0, over + 0 }' "$CLEAR/gaps")
+	GAP=$1 UNITS=$2 OVER=$3
+}
+
+# a task that wants the CPU while folios are faulted in: WAY OPTION... (of
+# bmmfault)
+late() {
+	way=$1
+	shift
+	must_write "$CLEAR/gaps" 0
+	must bmmlate $LATE_PERIOD bmmfault -f "$@" "$KIND" "$KIB" "$way"
+	gaps
+	# shellcheck disable=SC2086 # "folios=... late_ns=...", as must() left it
+	report late arm="$ARM" kib="$KIB" way="$way" gap_ns="$GAP" \
+		units="$UNITS" over="$OVER" $SAID
+}
+
+# each backend after another one, and a module that has measured nothing: WAY
+# OPTION...
+bounds() {
+	for list in cached streaming; do
+		clear_unload
+		clear_arm $list
+		file="$CLEAR/backend_"$list
+		for name in fastest $(tr -d '[]' <"$file") fastest; do
+			must_write "$file" "$name"
+			bound "$@"
+		done
+	done
+}
+
+bound() {
+	way=$1
+	shift
+	must_write "$CLEAR/gaps" 0
+	read -r ns0 <"$CLEAR/ns"
+	read -r bytes0 <"$CLEAR/bytes"
+	must bmmfault "$@" "$KIND" "$KIB" "$way"
+	read -r ns <"$CLEAR/ns"
+	read -r bytes <"$CLEAR/bytes"
+	read -r wanted <"$CLEAR/latency_us"
+	gaps
+	report bound list="$list" backend="$name" gap_ns="$GAP" units="$UNITS" \
+		over="$OVER" ns=$((ns - ns0)) bytes=$((bytes - bytes0)) \
+		latency_us="$wanted"
+}

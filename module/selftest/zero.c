@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * folio_zero_user() called as no fault calls it: folios of every order, one
+ * page included, with hints at both ends, outside, and far away. Whoever serves
+ * the call, the folio must be zero afterwards, and what lies beside it as it
+ * was. And what such a call takes.
+ *
+ * The address that is called is the function's entry, where a hook sits.
+ */
+#include <linux/cleanup.h>
+#include <linux/kprobes.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/static_call.h>
+
+#include "lab.h"
+
+#define DIRT  0x5a5a5a5a5a5a5a5aULL
+#define TRIES 64	   /* folios to find three in a row among, */
+#define MOST  (96UL << 20) /* and no more than so many bytes of them */
+#define CALLS 4096
+
+DEFINE_STATIC_CALL_NULL(bmm_lab_zero, folio_zero_user);
+
+static DEFINE_MUTEX(lock);
+
+enum spoil {
+	NOTHING,
+	INSIDE, /* leave a byte in the folio: it must be found */
+	BESIDE, /* change a word behind it, likewise */
+};
+
+/* What the last run came to; @hint and @offset are of the first wrong word. */
+static struct {
+	unsigned int order;
+	unsigned long calls, wrong, beside;
+	unsigned long hint, offset;
+} found;
+
+/* What the last calls that were timed took. */
+static struct {
+	unsigned int order, calls;
+	u64 ns[CALLS];
+} taken;
+
+/* Three folios in a row: the one in the middle is cleared. */
+struct row {
+	struct folio *folio[3];
+	unsigned long bytes;
+};
+
+static u64 *start_of(struct folio *folio)
+{
+	return folio_address(folio);
+}
+
+static void fill(struct folio *folio)
+{
+	u64 *to = start_of(folio);
+	unsigned long i;
+
+	for (i = 0; i < folio_size(folio) / sizeof(u64); i++)
+		WRITE_ONCE(to[i], DIRT);
+}
+
+/* Words of a folio that are not what they should be. */
+static unsigned long others(struct folio *folio, u64 wanted, unsigned long hint)
+{
+	const u64 *at = start_of(folio);
+	unsigned long i, n = 0;
+
+	for (i = 0; i < folio_size(folio) / sizeof(u64); i++)
+		if (at[i] != wanted && !n++ && !found.wrong && !found.beside) {
+			found.hint = hint;
+			found.offset = i * sizeof(u64);
+		}
+	return n;
+}
+
+static void call(struct row *row, unsigned long hint, enum spoil spoil)
+{
+	struct folio *folio = row->folio[1];
+
+	fill(folio);
+	static_call(bmm_lab_zero)(folio, hint);
+	if (spoil == INSIDE)
+		((u8 *)start_of(folio))[row->bytes - 1] = 1;
+	if (spoil == BESIDE)
+		*start_of(row->folio[2]) ^= 1;
+	found.wrong += others(folio, 0, hint);
+	found.beside += others(row->folio[0], DIRT, hint);
+	found.beside += others(row->folio[2], DIRT, hint);
+	found.calls++;
+	cond_resched();
+}
+
+static void all_hints(struct row *row, enum spoil spoil)
+{
+	unsigned long bytes = row->bytes, base = bytes << 10;
+	const unsigned long hints[] = {
+		base, /* its first byte */
+		base + 1,
+		base + PAGE_SIZE - 1,
+		base + PAGE_SIZE,
+		base + bytes / 2,
+		base + bytes - PAGE_SIZE,
+		base + bytes - 1,	      /* its last byte */
+		base + bytes,		      /* one past */
+		base - 1,		      /* one before */
+		base + 5 * bytes + PAGE_SIZE, /* far outside */
+		0,
+		PAGE_SIZE,
+		ULONG_MAX - 1, /* ULONG_MAX is no address of a fault */
+	};
+	unsigned int i;
+
+	fill(row->folio[0]);
+	fill(row->folio[2]);
+	for (i = 0; i < ARRAY_SIZE(hints); i++)
+		call(row, hints[i], spoil);
+}
+
+static int by_pfn(const void *a, const void *b)
+{
+	unsigned long x = folio_pfn(*(struct folio *const *)a);
+	unsigned long y = folio_pfn(*(struct folio *const *)b);
+
+	return x < y ? -1 : x > y;
+}
+
+static int row_among(struct folio **folio, int n, struct row *row)
+{
+	unsigned long pages = folio_nr_pages(folio[0]);
+	int i;
+
+	for (i = 0; i + 2 < n; i++)
+		if (folio_pfn(folio[i]) + pages == folio_pfn(folio[i + 1]) &&
+		    folio_pfn(folio[i]) + 2 * pages == folio_pfn(folio[i + 2])) {
+			memcpy(row->folio, folio + i, sizeof(row->folio));
+			row->bytes = pages * PAGE_SIZE;
+			return 0;
+		}
+	return -EAGAIN; /* memory is in pieces */
+}
+
+/* Runs @work on a row of folios of an order. */
+static int with_row(unsigned int order, void (*work)(struct row *row, int arg),
+		    int arg)
+{
+	struct folio **folio = kcalloc(TRIES, sizeof(*folio), GFP_KERNEL);
+	struct row row;
+	int n = 0, err = -ENOMEM;
+	int most = min_t(unsigned long, TRIES, MOST >> (PAGE_SHIFT + order));
+
+	if (!folio)
+		return -ENOMEM;
+	while (n < most && (folio[n] = folio_alloc(GFP_KERNEL, order)))
+		n++;
+	if (n >= 3) {
+		sort(folio, n, sizeof(*folio), by_pfn, NULL);
+		err = row_among(folio, n, &row);
+	}
+	if (!err)
+		work(&row, arg);
+	while (n--)
+		folio_put(folio[n]);
+	kfree(folio);
+	return err;
+}
+
+static void try_hints(struct row *row, int spoil)
+{
+	memset(&found, 0, sizeof(found));
+	found.order = folio_order(row->folio[1]);
+	all_hints(row, spoil);
+}
+
+/* A touch in the second page, so that all three regions are there. */
+static void time_calls(struct row *row, int calls)
+{
+	u64 begun;
+	int i;
+
+	taken.order = folio_order(row->folio[1]);
+	taken.calls = calls;
+	for (i = 0; i < calls; i++) {
+		cond_resched();
+		begun = ktime_get_ns();
+		static_call(bmm_lab_zero)(row->folio[1], PAGE_SIZE);
+		taken.ns[i] = ktime_get_ns() - begun;
+	}
+}
+
+static int by_time(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Two numbers, the second 0 if it is not there. */
+static int two(const char __user *buf, size_t len, unsigned int *a,
+	       unsigned int *b)
+{
+	char text[32] = "";
+
+	*b = 0;
+	if (len >= sizeof(text) || copy_from_user(text, buf, len) ||
+	    sscanf(text, "%u %u", a, b) < 1)
+		return -EINVAL;
+	return *a > MAX_PAGE_ORDER ? -ERANGE : 0;
+}
+
+/* "ORDER", or "ORDER 1" and "ORDER 2" to spoil what is inside and beside. */
+static ssize_t zero_write(struct file *file, const char __user *buf, size_t len,
+			  loff_t *pos)
+{
+	unsigned int order, spoil;
+	int err = two(buf, len, &order, &spoil);
+
+	if (err)
+		return err;
+	if (!static_call_query(bmm_lab_zero))
+		return -ENOENT;
+	guard(mutex)(&lock);
+	err = with_row(order, try_hints, spoil);
+	return err ? err : len;
+}
+
+static int zero_show(struct seq_file *m, void *unused)
+{
+	guard(mutex)(&lock);
+	seq_printf(
+		m,
+		"order=%u calls=%lu wrong=%lu beside=%lu hint=0x%lx offset=%lu\n",
+		found.order, found.calls, found.wrong, found.beside, found.hint,
+		found.offset);
+	return 0;
+}
+
+DEFINE_SHOW_STORE_ATTRIBUTE(zero);
+
+/* "ORDER CALLS" */
+static ssize_t zero_time_write(struct file *file, const char __user *buf,
+			       size_t len, loff_t *pos)
+{
+	unsigned int order, calls;
+	int err = two(buf, len, &order, &calls);
+
+	if (err)
+		return err;
+	if (!calls || calls > CALLS)
+		return -ERANGE;
+	if (!static_call_query(bmm_lab_zero))
+		return -ENOENT;
+	guard(mutex)(&lock);
+	err = with_row(order, time_calls, calls);
+	sort(taken.ns, taken.calls, sizeof(u64), by_time, NULL);
+	return err ? err : len;
+}
+
+static int zero_time_show(struct seq_file *m, void *unused)
+{
+	guard(mutex)(&lock);
+	seq_printf(m, "order=%u calls=%u median_ns=%llu\n", taken.order,
+		   taken.calls, taken.ns[taken.calls / 2]);
+	return 0;
+}
+
+DEFINE_SHOW_STORE_ATTRIBUTE(zero_time);
+
+void bmm_zero_init(struct dentry *dir)
+{
+	struct kprobe probe = { .symbol_name = "folio_zero_user" };
+
+	/* Behind the landing pad, if there is one: for a direct call only. */
+	if (!register_kprobe(&probe)) {
+		unregister_kprobe(&probe);
+		static_call_update(bmm_lab_zero, (void *)probe.addr);
+	}
+	debugfs_create_file("zero", 0600, dir, NULL, &zero_fops);
+	debugfs_create_file("zero_time", 0600, dir, NULL, &zero_time_fops);
+}
