@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bulkmm.lab import cases, clear, latency, soak
+from bulkmm.lab import cases, clear, latency, perf, soak
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +18,7 @@ OWN: dict[str, Callable[[Scenario, Options], Work]] = {
     "clear-faults": soak.Work,
     "clear-latency": latency.Work,
     "clear-cases": cases.Work,
+    "clear-perf": perf.Work,
 }
 
 

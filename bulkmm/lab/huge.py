@@ -115,6 +115,14 @@ def size(kib: int) -> str:
     return f"{kib}k"
 
 
+def warm(kib: int, pages: int) -> list[str]:
+    """Return the lines that make a pool, whose pages the host then has too."""
+    return [
+        f"folios hugetlb {kib} {pages}",
+        f"must bmmfault -f -n {pages} -b {pages} hugetlb {kib} write-first",
+    ]
+
+
 def events(outcome: Outcome, kind: str, **wanted: object) -> list[dict[str, Any]]:
     """Return the events of a kind whose fields have these values."""
     return [e for e in outcome.of(kind) if all(e[k] == v for k, v in wanted.items())]

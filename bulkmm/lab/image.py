@@ -17,6 +17,7 @@ from bulkmm.lab.kernels import module_name, with_dependencies
 from bulkmm.lab.paths import GUEST, content_key, forget_old, made_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from bulkmm.lab.kernels import Kernel
@@ -82,9 +83,22 @@ def pack(root: Root, tree: Path, archive: Path) -> None:
     root.run(["sh", "-c", PACK, "sh", root.inner(tree), root.inner(archive)])
 
 
-def initramfs(root: Root, base: Path, run: Path, job: str, modules: list[Path]) -> Path:
-    """Return the whole initramfs of a run: the base, our modules, the job."""
+def initramfs(
+    root: Root,
+    base: Path,
+    run: Path,
+    job: str,
+    modules: list[Path],
+    *,
+    over: Sequence[Path] = (),
+) -> Path:
+    """Return the whole initramfs of a run: the base, our modules, the job.
+
+    Trees laid over bring what one scenario alone needs.
+    """
     tree = run / "tree"
+    for more in over:
+        shutil.copytree(more, tree)
     (tree / "lib/modules").mkdir(parents=True)
     for module in modules:
         shutil.copy(module, tree / "lib/modules")

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bulkmm import stats
-from bulkmm.lab.huge import EVERYWHERE, HugeWork, events, size
+from bulkmm.lab.huge import EVERYWHERE, HugeWork, events, size, warm
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ class Work(HugeWork):
         lines = [*self.begin(modules), f"preemption {self.options.preempt}"]
         chance = random.Random(self.options.seed)  # noqa: S311
         for kib in self.kib:
-            lines.append(f"folios hugetlb {kib} {POOLS[kib]}")
+            lines += warm(kib, POOLS[kib])
             for _ in range(self.rounds):
                 for arm in chance.sample(ARMS, len(ARMS)):
                     lines.append(f"unit_arm {arm}")
                     lines += [f"late {way} {SIZES[kib]}" for way in WAYS]
-        lines += ["folios hugetlb 2048 16"]
+        lines += warm(2048, POOLS[2048])
         rounds = max(self.rounds, BOUND_ROUNDS)
         lines += ["bounds write-middle -f -n 4 -b 4"] * rounds
         return "\n".join([*lines, "clear_arm absent"]) + "\n"

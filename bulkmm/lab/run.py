@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm import machine
 from bulkmm.errors import BulkmmError
-from bulkmm.lab import accel, build, image, kernels, klog, root, vm
+from bulkmm.lab import accel, build, image, kernels, klog, perftool, root, vm
 from bulkmm.lab.arch import X86_64
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
@@ -134,7 +134,8 @@ def _boot(
     ours = [ready.modules / product for product in build.PRODUCTS]
     what = f"{scenario.name} on {kernel.release} under {chosen.upper()}"
     with vm.run_directory(kernel.root, keep=request.keep) as run:
-        initramfs = image.initramfs(kernel.root, ready.base, run, job, ours)
+        over = [perftool.ensure(kernel.root, progress)] if scenario.perf else []
+        initramfs = image.initramfs(kernel.root, ready.base, run, job, ours, over=over)
         guest = vm.Guest(
             kernel.image,
             initramfs,

@@ -22,6 +22,7 @@ class Scenario:
     modules: tuple[str, ...] = ()  # the kernel's own that the guest needs
     mode: str = ""  # PMEM: of the namespace, fsdax or devdax
     size: str = "100G"  # PMEM: of the device, if the user names none
+    perf: bool = False  # the guest has the kernel's perf
     faults: bool = False  # PMEM: runs faults.sh on a test build, measures nothing
 
 
@@ -127,6 +128,16 @@ SCENARIOS = (
         "after another one (kernels that do not preempt)",
         seconds=200,
         memory=4096,  # an aligned GiB is left whole at boot
+    ),
+    Scenario(
+        name="clear-perf",
+        family=CLEAR,
+        measures="perf bench mem mmap, on demand and populated, by hugetlb pages of "
+        "2 MiB and 1 GiB",
+        check="the pages that perf maps are those that are counted",
+        seconds=200,
+        memory=4096,
+        perf=True,
     ),
     Scenario(
         name="clear-faults",

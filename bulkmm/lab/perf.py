@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""clear-perf: perf bench mem mmap, a program that is none of ours, faults in."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bulkmm import stats
+from bulkmm.lab.huge import EVERYWHERE, HugeWork, events, size, warm
+from bulkmm.results import Check
+
+if TYPE_CHECKING:
+    from bulkmm.lab.vm import Outcome
+    from bulkmm.results import Ratio, Result
+
+ARMS = ("absent", "off", "auto")
+FUNCTIONS = ("demand", "populate")
+POOLS = {2048: 32, 1 << 20: 1}
+ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Work(HugeWork):
+    """The mapping benchmark of the kernel's own tool."""
+
+    takes: ClassVar[set[str]] = EVERYWHERE - {"break_one_word", "init_on_alloc"} | {
+        "kib"
+    }
+
+    @property
+    def pages(self) -> str:
+        """Return the page of 1 GiB that can be had at boot only."""
+        return "hugepagesz=1G hugepages=1"
+
+    @property
+    def kib(self) -> tuple[int, ...]:
+        """Return the sizes of this run."""
+        return self.options.kib or tuple(POOLS)
+
+    @property
+    def rounds(self) -> int:
+        """Return how often each arm is visited."""
+        return self.options.rounds or ROUNDS
+
+    def check_options(self) -> None:
+        """Refuse what makes no sense."""
+        super().check_options()
+        self.refuse("folio size", self.options.kib, tuple(POOLS))
+
+    def job(self, modules: list[str]) -> str:
+        """Return the guest's job: words of lab/guest/perf.sh, one a line."""
+        lines = [*self.begin(modules), "perf_version"]
+        chance = random.Random(self.options.seed)  # noqa: S311
+        for kib in self.kib:
+            lines += warm(kib, POOLS[kib])
+            for _ in range(self.rounds):
+                for arm in chance.sample(ARMS, len(ARMS)):
+                    lines.append(f"clear_arm {arm}")
+                    lines += [
+                        f"perf_mmap {size(kib).upper()}B {POOLS[kib]} {function}"
+                        for function in FUNCTIONS
+                    ]
+        return "\n".join([*lines, "clear_arm absent"]) + "\n"
+
+    @property
+    def steps(self) -> int:
+        """Return how often perf is run."""
+        return len(self.kib) * self.rounds * len(ARMS) * len(FUNCTIONS)
+
+    def is_step(self, event: dict[str, Any]) -> bool:
+        """Tell if perf has said something."""
+        return bool(event["event"] == "perf")
+
+    def limit(self) -> float:
+        """Return a generous time limit: it is there for guests that hang."""
+        return 180 + 4 * self.scenario.seconds * max(self.rounds / ROUNDS, 1)
+
+    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+        """Return the time of a folio by what perf says of its throughput."""
+        found: list[Result] = []
+        ratios: list[Ratio] = []
+        for kib in self.kib:
+            for function in FUNCTIONS:
+                name = f"{self.scenario.name}-{size(kib)}-{function}"
+                arms = {}
+                for arm in ARMS:
+                    some = events(outcome, "perf", arm=arm, kib=kib, function=function)
+                    taken = [(kib << 10) * 1e9 / _rate(one) for one in some]
+                    arms[arm] = stats.summarise(name, arm, "ns", kib << 10, taken)
+                found += arms.values()
+                ratios.append(stats.ratio(arms["off"], arms["auto"]))
+                ratios.append(stats.ratio(arms["absent"], arms["off"]))
+        return found, ratios
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        """Return if the module served what perf says it has mapped."""
+        seen = outcome.of("perf")
+        wrong = [one for one in seen if one["hits"] != _expected(one)]
+        detail = f"{len(seen)} runs, {sum(int(one['hits']) for one in seen)} hits"
+        if wrong:
+            one = wrong[0]
+            detail += f"; {one['arm']} {one['kib']} KiB {one['function']}: "
+            detail += f"{one['hits']} hits, expected {_expected(one)}"
+        return [Check("perf's folios are counted", not wrong and bool(seen), detail)]
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        """Return what was asked for and what else the run saw."""
+        return {
+            **asdict(self.options),
+            "rounds": self.rounds,
+            "perf": outcome.of("perf-version")[0]["version"],
+            "runs": outcome.of("perf"),
+        }
+
+
+def _rate(one: dict[str, Any]) -> float:
+    """Return bytes a second."""
+    return float(one["rate"])
+
+
+def _expected(one: dict[str, Any]) -> int:
+    return int(one["folios"]) if one["arm"] == "auto" else 0

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The kernel's perf, for guests: fetched when a scenario needs it.
+
+Installed in the root it would bring forty packages along, Python and Perl
+among them. Its program and the libraries that it names are all that a guest
+needs: they lie together in one directory.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+from bulkmm.errors import BulkmmError
+from bulkmm.lab.child import ChildError
+from bulkmm.lab.paths import made_whole
+from bulkmm.lab.root import SUITES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bulkmm.lab.progress import Progress
+    from bulkmm.lab.root import Root
+
+# the one of the newest kernel: "bench mem mmap" came after 6.12
+PACKAGE = f"linux-perf/{SUITES[-1]}"
+DIRECTORY = "lib/perf"  # in the guest
+NEEDED = 'apt-get -q -s install --no-install-recommends "$1"'
+FETCH = (
+    'cd "$1" && shift && apt-get -q -o APT::Sandbox::User=root download "$@" && '
+    "for deb in *.deb; do dpkg-deb -x $deb tree || exit 1; done"
+)
+LIBRARIES = (
+    'cd "$1" && LD_LIBRARY_PATH=$(echo $PWD/usr/lib/*-linux-gnu) ldd usr/bin/perf'
+)
+COPY = 'to=$1 && shift && cp -L "$@" "$to"'
+
+
+def ensure(root: Root, progress: Progress) -> Path:
+    """Return a tree to lay over a guest's, with perf in it."""
+    made = root.var / "perf"
+    if not made.is_dir():
+        with progress.step("fetching perf"), made_whole(made) as part:
+            try:
+                _fill(root, part)
+            except ChildError as error:
+                raise BulkmmError(f"perf could not be fetched: {error}") from error
+    return made
+
+
+def version(tree: Path) -> str:
+    """Return the version of its package."""
+    said = json.loads((tree / "version.json").read_text(encoding="utf-8"))
+    return str(said["version"])
+
+
+def _fill(root: Root, part: Path) -> None:
+    fetched = part / "fetched"
+    fetched.mkdir()
+    needed = root.run(["sh", "-c", NEEDED, "sh", PACKAGE], 60)
+    found = dict(re.findall(r"^Inst (\S+) .*?\((\S+)", needed, re.MULTILINE))
+    # of the rest, scripts want the most: perf itself runs without
+    names = [name for name in found if name.startswith("lib")]
+    root.run(["sh", "-c", FETCH, "sh", root.inner(fetched), PACKAGE, *names], 300)
+    tree = fetched / "tree"
+    said = root.run(["sh", "-c", LIBRARIES, "sh", root.inner(tree)])
+    if missing := re.search(r"(\S+) => not found", said):
+        raise BulkmmError(f"perf needs {missing[1]}, which no package brought")
+    libraries = sorted(set(re.findall(r"(/\S+\.so\S*) \(0x", said)))
+    (part / DIRECTORY).mkdir(parents=True)
+    wanted = [root.inner(tree / "usr/bin/perf"), *libraries]
+    root.run(["sh", "-c", COPY, "sh", root.inner(part / DIRECTORY), *wanted])
+    held = {"version": found["linux-perf"]}
+    (part / "version.json").write_text(json.dumps(held), encoding="utf-8")
+    shutil.rmtree(fetched)
