@@ -107,7 +107,7 @@ class Work(HugeWork):
                 for arm in TIMED
             }
             found += arms.values()
-            if all(arm.median for arm in arms.values()):
+            if what is _one_page:
                 ratios += [
                     stats.ratio(arms[a], arms[b])
                     for a, b in (("off", "cached"), ("absent", "off"))

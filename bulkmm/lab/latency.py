@@ -33,6 +33,7 @@ BOUND_ROUNDS = 3  # at least: one alone may be disturbed
 PREEMPTIBLE = ("full", "lazy")
 ALLOWED = 1.5  # times the wanted latency, and a page more
 PAGE = 4096
+TRACED_UNIT = 65536
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class Work(HugeWork):
         lines += warm(2048, POOLS[2048])
         rounds = max(self.rounds, BOUND_ROUNDS)
         lines += ["bounds write-middle -f -n 4 -b 4"] * rounds
+        lines.append(f"traced {TRACED_UNIT}")
         return "\n".join([*lines, "clear_arm absent"]) + "\n"
 
     @property
@@ -110,10 +112,12 @@ class Work(HugeWork):
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
         seen = outcome.of("late")
+        traced = outcome.of("traced")
         model = outcome.of("preemption")[0]["model"]
         found = [
             Check("sampled", all(one["late_samples"] > 0 for one in seen), model),
             *_forced(seen, bounded=model not in PREEMPTIBLE),
+            Check("tracepoint", bool(traced) and _is_traced(traced[0]), f"{traced}"),
         ]
         if model in PREEMPTIBLE:
             return [*found, _unbounded(outcome)]
@@ -142,6 +146,12 @@ def _forced(seen: list[dict[str, Any]], *, bounded: bool) -> list[Check]:
         detail = f"{units} units, expected {wanted}"
         found.append(Check(f"units of {arm}", units == wanted > 0, detail))
     return found
+
+
+def _is_traced(event: dict[str, Any]) -> bool:
+    """Return if the tracepoint says what was done: a populated page of 2 MiB."""
+    wanted = {"order": 9, "bytes": 2 << 20, "unit": TRACED_UNIT, "streaming": 1}
+    return all(event.get(key) == value for key, value in wanted.items())
 
 
 def _unbounded(outcome: Outcome) -> Check:

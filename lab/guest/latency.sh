@@ -85,3 +85,16 @@ bound() {
 		over="$OVER" ns=$((ns - ns0)) bytes=$((bytes - bytes0)) \
 		latency_us="$wanted"
 }
+
+# what the tracepoint says of a page that is populated by units of BYTES
+traced() {
+	tracing=/sys/kernel/debug/tracing
+	clear_arm auto
+	must_write "$CLEAR/unit_bytes" "$1"
+	must_write $tracing/events/bulkmm/clear/enable 1
+	must bmmfault -f "$KIND" "$KIB" map-populate
+	must_write $tracing/events/bulkmm/clear/enable 0
+	said=$(grep -m 1 -o ' clear: .*' $tracing/trace) || fail "no trace"
+	# shellcheck disable=SC2086 # "pfn=... order=..."
+	report traced ${said# clear: }
+}

@@ -112,6 +112,33 @@ def test_clear_faults(kernel: str) -> None:
     assert done.returncode == Exit.OK, done.stderr
 
 
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("clear-cases", "--kernel", "6.12"),
+        ("clear-cases", "--kernel", "7.3"),
+        ("clear-latency", "--kernel", "6.12", "--preempt", "none", "--kib", "2048"),
+        ("clear-latency", "--kernel", "7.3", "--preempt", "lazy", "--kib", "2048"),
+        ("clear-perf", "--kernel", "6.12", "--kib", "2048"),
+    ],
+    ids=" ".join,
+)
+def test_clear(argv: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    done = lab(*argv, "--rounds", "1", "--json", str(file))
+    assert done.returncode == Exit.OK, done.stderr
+    document = json.loads(file.read_text())
+    assert document["checks"]
+    assert document["results"]
+    assert all(check["ok"] for check in document["checks"])
+
+
+def test_a_preemption_model_that_the_kernel_has_not() -> None:
+    done = lab("clear-latency", "--kernel", "7.3", "--preempt", "none")
+    assert done.returncode == Exit.GUEST
+    assert "this kernel does not do preempt=none: it has full (lazy)" in done.stderr
+
+
 def test_one_byte_left_fails_the_run() -> None:
     few = ("--rounds", "1", "--folios", "1", "--way", "read")
     done = lab("thp-2m", *few, "--break-one-word")

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The jobs of clear-latency, clear-cases and clear-perf, and their verdicts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bulkmm.errors import UsageError
+from bulkmm.lab import cases, families, huge, latency, perf, scenario
+from bulkmm.lab.vm import Outcome
+
+if TYPE_CHECKING:
+    from bulkmm.lab.work import Work
+    from bulkmm.results import Check
+
+Event = dict[str, Any]
+
+
+def work(name: str, **chosen: Any) -> Work:
+    options = huge.Options(**{"seed": 1, **chosen})
+    return families.huge_work(scenario.find(name), options)
+
+
+def judged(name: str, events: list[Event], begins: str) -> list[Check]:
+    """Return the checks whose names begin like this."""
+    checks = work(name).checks(Outcome(lambda _event: None, events))
+    return [check for check in checks if check.name.startswith(begins)]
+
+
+def ok(name: str, events: list[Event], begins: str) -> bool:
+    found = judged(name, events, begins)
+    assert found
+    return all(check.ok for check in found)
+
+
+@pytest.mark.parametrize("name", ["clear-latency", "clear-perf"])
+def test_a_page_of_1_gib_is_there_at_boot(name: str) -> None:
+    assert getattr(work(name), "cmdline", "") == "hugepagesz=1G hugepages=1"
+
+
+def test_preemption_model_on_the_command_line() -> None:
+    assert work("clear-cases", preempt="full").cmdline == "preempt=full"
+    assert "preemption full" in work("clear-latency", preempt="full").job([])
+    assert "\npreemption \n" in work("clear-latency").job([])
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen", "says"),
+    [
+        ("clear-latency", {"kib": (64,)}, "unknown folio size 64: clear-latency has"),
+        ("clear-latency", {"ways": ("fork",)}, "clear-latency has no ways to choose"),
+        ("clear-latency", {"break_one_word": True}, "has no break-one-word to choose"),
+        ("clear-cases", {"folios": 3}, "clear-cases has no folios to choose"),
+        ("clear-perf", {"rounds": 0}, "0 rounds measure nothing"),
+        ("clear-faults", {"rounds": 2}, "clear-faults has no rounds to choose"),
+    ],
+)
+def test_options_that_mean_nothing(
+    name: str, chosen: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        work(name, **chosen).check_options()
+
+
+def test_every_arm_waits_by_every_way() -> None:
+    job = work("clear-latency", rounds=3).job([]).splitlines()
+    arms = [line.split()[1] for line in job if line.startswith("unit_arm")]
+    assert sorted(arms) == sorted(latency.ARMS * 6)
+    assert len([line for line in job if line.startswith("late ")]) == 48
+
+
+def test_a_bound_is_tried_more_than_once() -> None:
+    job = work("clear-latency", rounds=1).job([]).splitlines()
+    assert len([line for line in job if line.startswith("bounds ")]) == 3
+
+
+MODEL = {"event": "preemption", "model": "none"}
+PREEMPTS = {"event": "preemption", "model": "lazy"}
+
+
+def late(**changed: Any) -> Event:
+    plain = {"event": "late", "arm": "8m", "kib": 1 << 20, "way": "map-populate"}
+    return {**plain, "units": 128, "folios": 1, "late_samples": 9, **changed}
+
+
+def bound(**changed: Any) -> Event:
+    plain = {"event": "bound", "list": "cached", "backend": "rep-b", "units": 5}
+    plain |= {"over": 0, "gap_ns": 1_400_000, "latency_us": 1000}
+    return {**plain, "ns": 20_000_000, "bytes": 2 << 20, **changed}
+
+
+@pytest.mark.parametrize(
+    ("gaps", "held"),
+    [
+        ([1_400_000], True),
+        ([1_530_000], True),  # 1.5 ms and the 39 us of a page
+        ([1_550_000], False),
+        ([9_000_000, 1_400_000, 9_000_000], True),  # disturbed twice
+        ([0], False),
+    ],
+)
+def test_the_longest_unit(gaps: list[int], *, held: bool) -> None:
+    seen = [MODEL, *(bound(gap_ns=gap) for gap in gaps)]
+    assert ok("clear-latency", seen, "longest unit (cached, rep-b)") is held
+
+
+def test_each_backend_is_judged_alone() -> None:
+    seen = [MODEL, bound(), bound(backend="plain", gap_ns=3_000_000)]
+    found = judged("clear-latency", seen, "longest unit")
+    assert [check.ok for check in found] == [True, False]
+
+
+def test_a_kernel_that_preempts_has_no_units() -> None:
+    assert ok("clear-latency", [PREEMPTS, bound(units=0)], "the kernel preempts")
+    assert not ok("clear-latency", [PREEMPTS, bound(units=1)], "the kernel preempts")
+    assert not judged("clear-latency", [PREEMPTS, bound(units=0)], "longest unit")
+
+
+@pytest.mark.parametrize(("units", "held"), [(128, True), (127, False), (129, False)])
+def test_units_of_a_size(units: int, *, held: bool) -> None:
+    assert ok("clear-latency", [MODEL, late(units=units)], "units of 8m") is held
+
+
+def test_a_task_that_never_woke_up_saw_nothing() -> None:
+    assert ok("clear-latency", [MODEL, late()], "sampled")
+    assert not ok("clear-latency", [MODEL, late(late_samples=0)], "sampled")
+
+
+@pytest.mark.parametrize(
+    ("changed", "held"), [({}, True), ({"unit": 4096}, False), ({"order": 8}, False)]
+)
+def test_tracepoint(changed: dict[str, Any], *, held: bool) -> None:
+    one = {"event": "traced", "order": 9, "bytes": 2 << 20, "streaming": 1}
+    one |= {"unit": latency.TRACED_UNIT, **changed}
+    assert ok("clear-latency", [MODEL, one], "tracepoint") is held
+
+
+def case(**changed: Any) -> Event:
+    plain = {"event": "case", "label": "plain", "arm": "auto", "backend": ""}
+    plain |= {"hits": cases.HINTS, "small": 0, "min_pages": 16, "order": 9}
+    plain |= {"calls": cases.HINTS, "wrong": 0, "beside": 0}
+    return {**plain, "hint": "0x0", "offset": 0, **changed}
+
+
+@pytest.mark.parametrize(
+    ("changed", "held"),
+    [
+        ({}, True),
+        ({"wrong": 1}, False),
+        ({"beside": 1}, False),
+        ({"calls": 12}, False),
+        ({"label": "broken-on-purpose-inside", "wrong": 13}, False),
+    ],
+)
+def test_calls(changed: dict[str, Any], *, held: bool) -> None:
+    assert ok("clear-cases", [case(**changed)], "zero, and nothing else") is held
+
+
+@pytest.mark.parametrize(
+    ("changed", "held"),
+    [
+        ({"label": "spoilt-inside", "wrong": 13}, True),
+        ({"label": "spoilt-inside", "wrong": 12}, False),
+        ({"label": "spoilt-inside", "wrong": 13, "beside": 1}, False),
+        ({"label": "spoilt-beside", "beside": 7}, True),
+        ({"label": "spoilt-beside", "beside": 0}, False),
+    ],
+)
+def test_what_is_spoilt(changed: dict[str, Any], *, held: bool) -> None:
+    assert ok("clear-cases", [case(**changed)], "spoilt") is held
+
+
+@pytest.mark.parametrize(
+    ("changed", "held"),
+    [
+        ({}, True),
+        ({"hits": 12}, False),
+        ({"order": 0, "hits": 0, "small": 13}, True),
+        ({"order": 0, "min_pages": 0}, False),  # one page is the original's
+        ({"order": 3, "hits": 0, "small": 13}, True),
+        ({"order": 3, "min_pages": 0}, True),
+        ({"arm": "off", "hits": 0}, True),
+        ({"arm": "off"}, False),
+    ],
+)
+def test_cases_are_counted(changed: dict[str, Any], *, held: bool) -> None:
+    assert ok("clear-cases", [case(**changed)], "counters") is held
+
+
+def test_what_does_not_grow_with_the_folio() -> None:
+    taken = [
+        {"event": "calls", "arm": arm, "order": order, "median_ns": ns}
+        for arm, fixed in (("absent", 0), ("off", 100), ("cached", 900))
+        for order, ns in ((0, 500), (2, fixed + 4000), (3, fixed + 8000))
+    ]
+    results, _ = work("clear-cases").results(Outcome(lambda _event: None, taken))
+    fixed = {r.variant: r.median for r in results if r.scenario.endswith("-fixed")}
+    assert fixed == {"absent": 0, "off": 100, "cached": 900}
+
+
+def said(**changed: Any) -> Event:
+    plain = {"event": "perf", "arm": "auto", "kib": 2048, "function": "demand"}
+    return {**plain, "folios": 32, "hits": 32, "rate": "1000000000.5", **changed}
+
+
+@pytest.mark.parametrize(
+    ("changed", "held"),
+    [
+        ({}, True),
+        ({"hits": 31}, False),
+        ({"arm": "off"}, False),
+        ({"arm": "off", "hits": 0}, True),
+    ],
+)
+def test_folios_of_perf(changed: dict[str, Any], *, held: bool) -> None:
+    assert ok("clear-perf", [said(**changed)], "perf's folios") is held
+
+
+def test_time_of_a_folio_by_perf() -> None:
+    seen = [
+        said(arm=arm, kib=kib, function=function)
+        for arm in perf.ARMS
+        for kib in perf.POOLS
+        for function in perf.FUNCTIONS
+    ]
+    results, ratios = work("clear-perf").results(Outcome(lambda _event: None, seen))
+    assert len(results) == 12
+    assert len(ratios) == 8
+    assert results[0].scenario == "clear-perf-2m-demand"
+    assert round(results[0].median) == 2097152
