@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bulkmm import machine
-from bulkmm.errors import BulkmmError
+from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab import accel, build, image, kernels, klog, perftool, root, vm
 from bulkmm.lab.arch import X86_64
 from bulkmm.lab.paths import locked, need_sources
@@ -101,6 +101,8 @@ def run_scenario(request: Request, progress: Progress | None = None) -> Document
     kernels.check_name(name, request.arch)
     work = request.work
     work.check_options()
+    if work.scenario.perf and request.arch is not X86_64:
+        raise UsageError(f"{work.scenario.name}: the lab has perf for x86_64 only")
     defines = build.check_defines([*request.defines, *work.defines])
     need_sources()
     need_root()

@@ -94,7 +94,7 @@ traced() {
 	must_write $tracing/events/bulkmm/clear/enable 1
 	must bmmfault -f "$KIND" "$KIB" map-populate
 	must_write $tracing/events/bulkmm/clear/enable 0
-	said=$(grep -m 1 -o ' clear: .*' $tracing/trace) || fail "no trace"
+	line=$(grep -m 1 -o ' clear: .*' $tracing/trace) || fail "no trace"
 	# shellcheck disable=SC2086 # "pfn=... order=..."
-	report traced ${said# clear: }
+	report traced ${line# clear: }
 }
