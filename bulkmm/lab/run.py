@@ -147,6 +147,7 @@ def _boot(
             f"{work.cmdline} {request.append}".strip(),
             request.arch,
             request.cpu,
+            counted=scenario.counted,
         )
         if request.keep:
             progress.note(f"the run's files are kept in {run}")
