@@ -1,48 +1,169 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The bulkmm command."""
+"""The bulkmm command: every end is an exit code, every error one line."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from bulkmm import compare, demo, plot, show
-from bulkmm.bench import command as bench
-from bulkmm.errors import BulkmmError, Exit
-from bulkmm.lab import command as lab
+from bulkmm.errors import BulkmmError, Exit, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SCHEMA_VERSION = 1
+# Which module brings which commands, in the order of --help. Only the module of
+# the command in hand is imported: "status" must not wait for the lab.
+PARTS = {
+    "bulkmm.control.command": ("status", "doctor", "on", "off", "tune", "watch"),
+    "bulkmm.bench.command": ("bench",),
+    "bulkmm.lab.command": ("lab",),
+    "bulkmm.demo": ("demo",),
+    "bulkmm.show": ("show",),
+    "bulkmm.compare": ("compare",),
+    "bulkmm.plot": ("plot",),
+}
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command."""
-    top = argparse.ArgumentParser(
+class BadUsageError(UsageError):
+    """Words that the parser cannot make sense of."""
+
+    def __init__(self, message: str, options: set[str]) -> None:
+        super().__init__(message)
+        self.options = options  # those of the command that take no value
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are errors like all others: one line, and JSON."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what the command says of bad words."""
+        flags = {
+            word
+            for action in self._actions
+            if action.nargs == 0
+            for word in action.option_strings
+        }
+        raise BadUsageError(f"{message} (see: {self.prog} --help)", flags)
+
+
+class Version(argparse.Action):
+    """Prints the version, which takes longer to find than most commands take."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:  # noqa: ANN401
+        super().__init__(option_strings, dest, nargs=0, **more)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it and end."""
+        from importlib import metadata  # noqa: PLC0415 - slow to import
+
+        print(f"bulkmm {metadata.version('bulkmm')}")
+        parser.exit()
+
+
+def parser(command: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of the whole command, or of what one command needs."""
+    top = Parser(
         prog="bulkmm",
-        description="Bulk memory management by the range: before and after.",
+        description="Bulk memory management by the range: control of the module, "
+        "before and after in a lab, natively, and in print.",
+    )
+    top.add_argument(
+        "--version",
+        action=Version,
+        default=argparse.SUPPRESS,
+        help="print the version",
     )
     sub = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    lab.add_parser(sub)
-    bench.add_parser(sub)
-    demo.add_parser(sub)
-    show.add_parser(sub)
-    compare.add_parser(sub)
-    plot.add_parser(sub)
+    known = any(command in commands for commands in PARTS.values())
+    for module, commands in PARTS.items():
+        if not known or command in commands:
+            import_module(module).add_parser(sub)
     return top
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; every error is one line and a documented exit code."""
-    args = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    asked = argparse.Namespace()  # what was parsed, as far as it came
     try:
-        code: int = args.run(args)
-    except BulkmmError as error:
-        print(f"bulkmm: {error}", file=sys.stderr)
-        return error.exit
-    except KeyboardInterrupt:
-        print("bulkmm: interrupted", file=sys.stderr)
-        return Exit.INTERRUPTED
+        # A name that the terminal cannot show is no reason to fail.
+        for stream in (sys.stdout, sys.stderr):
+            if reconfigure := getattr(stream, "reconfigure", None):
+                reconfigure(errors="replace")
+        code = _run(words, asked)
+        sys.stdout.flush()
     except BrokenPipeError:
-        sys.stderr.close()
+        _let_go_of_stdout()
         return Exit.OK
+    except BaseException as error:  # noqa: BLE001 - the last resort
+        return _report(error, words, asked)
     return code
+
+
+def _run(words: list[str], asked: argparse.Namespace) -> int:
+    command = next((word for word in words if not word.startswith("-")), None)
+    parser(command).parse_args(words, asked)
+    code: int = asked.run(asked)
+    return code
+
+
+def _let_go_of_stdout() -> None:
+    """Let what is still to be written go nowhere: its reader has gone."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+
+
+def _report(error: BaseException, words: list[str], asked: argparse.Namespace) -> int:
+    """Say in one line what ended the command, as JSON too if that was asked for."""
+    message, code = _explain(error)
+    if not message:  # --help and --version end like this
+        return code
+    flag = getattr(asked, "json", None) is True
+    if isinstance(error, BadUsageError) and "--json" in error.options:
+        flag = "--json" in words
+    try:
+        sys.stderr.write(f"bulkmm: {message}\n")
+        if flag:
+            _print_json(message, code)
+    except OSError:  # nobody is there to be told
+        _let_go_of_stdout()
+    return code
+
+
+def _explain(error: BaseException) -> tuple[str, int]:
+    """Return what an error means, and its exit code."""
+    if isinstance(error, SystemExit):
+        # rich ends the program when the reader of its output has gone
+        gone = isinstance(error.__context__, BrokenPipeError)
+        return "", error.code if isinstance(error.code, int) and not gone else Exit.OK
+    if isinstance(error, BulkmmError):
+        return str(error), error.exit
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted", Exit.INTERRUPTED
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}", Exit.ENVIRONMENT
+    if isinstance(error, MemoryError):
+        return "there is no memory for that", Exit.ENVIRONMENT
+    if os.environ.get("BULKMM_TRACEBACK"):
+        raise error
+    said = " ".join(str(error).split())
+    return (
+        f"internal error: {type(error).__name__}: {said} "
+        "(please report it; BULKMM_TRACEBACK=1 shows where)"
+    ), Exit.INTERNAL
+
+
+def _print_json(message: str, code: int) -> None:
+    import json  # noqa: PLC0415 - keeps --help fast
+
+    error = {"message": message, "exit_code": int(code)}
+    print(json.dumps({"schema_version": SCHEMA_VERSION, "error": error}))
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ class Exit(IntEnum):
     USAGE = 2  # unknown scenario, kernel, backend, bad size
     ENVIRONMENT = 3  # permission, disk, network or a tool is missing
     GUEST = 4  # panic, time-out, missing end marker, bad kernel log
+    INTERNAL = 70  # a fault of bulkmm's own; what sysexits.h has for it
     INTERRUPTED = 130
 
 

@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bulkmm import stats
+from bulkmm.control.kernel import ALLOCATOR_SERVES, version
 from bulkmm.lab import proof
-from bulkmm.lab.huge import EVERYWHERE, HugeWork, allocator_clears, size, version
+from bulkmm.lab.huge import EVERYWHERE, HugeWork, allocator_clears, size
 from bulkmm.lab.proof import ARMS, LISTS
 
 if TYPE_CHECKING:
@@ -28,9 +29,6 @@ ANYWHERE = (*DEMAND, "read", "madv-populate", "map-populate", "fork")
 HUGETLB = (*ANYWHERE, "memfd", "fallocate")
 # a read of memory with no huge page of 2 MiB maps a shared page of zeros
 PART = tuple(way for way in ANYWHERE if way != "read")
-# since then the allocator, told to clear all it gives away, has done the work
-# of folio_zero_user() for anonymous memory
-ALLOCATOR_SERVES = (6, 13)
 DIRTY_MIB = 64  # that a second process dirties all the time
 
 

@@ -102,11 +102,6 @@ def allocator_clears(outcome: Outcome) -> bool:
     return bool(outcome.of("zeroing")[0]["allocator"] == "on")
 
 
-def version(release: str) -> tuple[int, ...]:
-    """Return (6, 12) for 6.12.107+deb13-cloud-amd64."""
-    return tuple(int(n) for n in re.findall(r"\d+", release)[:2])
-
-
 def size(kib: int) -> str:
     """Return a size as scenario names have it: 64k, 2m, 1g."""
     for unit, many in (("g", 1 << 20), ("m", 1 << 10)):

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm on``, ``off`` and ``tune``: what is written, checked before any of it is.
+
+What a file may hold is what sysfs lists, not what this program knows. Bounds of
+numbers only the kernel knows: it refuses, and its log says what is valid.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from bulkmm.control import module as modules
+from bulkmm.control.status import NOT_LOADED, SCHEMA_VERSION, find
+from bulkmm.errors import BulkmmError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bulkmm.control.module import Module
+    from bulkmm.control.root import Root
+
+FASTEST = "fastest"  # gives the choice of a backend back to the module
+LARGEST = (1 << 64) - 1  # that the kernel can be told
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file to be written."""
+
+    key: str
+    file: str
+    before: str
+    after: str
+
+    def says(self, *, dry: bool) -> str:
+        """Return what is done, or would be."""
+        was = f" (was {self.before})" if self.before != self.after else " (as before)"
+        if dry:
+            return f"would write {self.after} to {self.file}{was}"
+        return f"{self.key}: {self.after}{was}"
+
+
+def need(root: Root) -> Module:
+    """Return the loaded module, or say that there is none."""
+    module = modules.read(root)
+    if module is None:
+        raise BulkmmError(NOT_LOADED)
+    return module
+
+
+def to_mode(module: Module, name: str, mode: str | None) -> Change:
+    """Return what switches a path; without a mode, to the first that is not off."""
+    path = find(module, name)
+    words = path.mode.words
+    wanted = mode or next((word for word in words if word != modules.OFF), modules.OFF)
+    if wanted not in words:
+        valid = ", ".join(words)
+        raise UsageError(f"unknown mode {wanted}: path {name} has {valid}")
+    file = f"{modules.HOME}/{name}/mode"
+    return Change(f"{name}.mode", file, path.mode.chosen or "unknown", wanted)
+
+
+def settings(module: Module) -> dict[str, tuple[str, str, list[str]]]:
+    """Return each key that can be tuned: its file, value, and valid words if few."""
+    found: dict[str, tuple[str, str, list[str]]] = {}
+    for path in module.paths:
+        home = f"{modules.HOME}/{path.name}"
+        for name, choice in path.backends.items():
+            words = [FASTEST, *choice.words]
+            found[f"{path.name}.{name}"] = f"{home}/{name}", choice.chosen or "", words
+        for name, value in path.settings.items():
+            found[f"{path.name}.{name}"] = f"{home}/{name}", str(value), []
+    for name, value in module.parameters.items():
+        found[name] = f"{modules.PARAMETERS}/{name}", str(value), []
+    return found
+
+
+def to_value(module: Module, pair: str) -> Change:
+    """Return what KEY=VALUE asks for."""
+    key, equals, value = pair.partition("=")
+    if not equals or not value:
+        raise UsageError(f"bad setting {pair}: give KEY=VALUE")
+    known = settings(module)
+    if key not in known:
+        if key.endswith(".mode"):
+            raise UsageError(f"{key} is set by: bulkmm on PATH MODE, bulkmm off PATH")
+        keys = ", ".join(known) or "none"
+        raise UsageError(f"unknown setting {key}: there are {keys}")
+    file, before, words = known[key]
+    if words and value not in words:
+        raise UsageError(f"bad value {value} of {key}: valid are {', '.join(words)}")
+    if not words and not _is_number(value):
+        raise UsageError(f"bad value {value} of {key}: a number from 0 is needed")
+    return Change(key, file, before, value)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return 0 <= int(text, 0) <= LARGEST and text.strip() == text
+    except ValueError:
+        return False
+
+
+def apply(root: Root, changes: list[Change]) -> None:
+    """Write all of them, in order; say which were made if one is refused."""
+    for i, change in enumerate(changes):
+        try:
+            _write(root.at(change.file), change.after)
+        except OSError as error:
+            done = "".join(f"; {made.key} is changed" for made in changes[:i])
+            raise BulkmmError(_refused(root, change, error) + done) from error
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file that is there: sysfs would not have it made."""
+    held = os.open(file, os.O_WRONLY | os.O_TRUNC)
+    try:
+        os.write(held, text.encode())
+    finally:
+        os.close(held)
+
+
+def _refused(root: Root, change: Change, error: OSError) -> str:
+    said = f"{change.key} cannot be set to {change.after}"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"{said}: {error.strerror}: run it as root"
+    if error.errno == errno.ENOENT:
+        return f"{said}: {change.file} has gone: was the module unloaded?"
+    if error.errno in (errno.EINVAL, errno.ERANGE):
+        return f"{said}: the kernel refuses it, and its log says what is valid (dmesg)"
+    return f"{said}: {_why_off(root, change) or error.strerror}"
+
+
+def _why_off(root: Root, change: Change) -> str:
+    """Return why a path cannot be switched on, as its hook says."""
+    home, _, file = change.file.rpartition("/")
+    if file != "mode":
+        return ""
+    held = modules.hooks(root.read(f"{home}/hook") or "")
+    return "; ".join(f"{h.symbol}: {h.why}" for h in held if not h.attached)
+
+
+def document(changes: list[Change], *, dry: bool) -> dict[str, Any]:
+    """Return what was done as docs/control.schema.json describes it."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "change",
+        "dry_run": dry,
+        "changes": [asdict(change) for change in changes],
+    }
+
+
+def listed(module: Module) -> dict[str, Any]:
+    """Return all that can be tuned, as docs/control.schema.json describes it."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "settings",
+        "settings": [
+            {"key": key, "file": file, "value": value, "choices": words}
+            for key, (file, value, words) in settings(module).items()
+        ],
+    }

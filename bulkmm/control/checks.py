@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What of a kernel and its settings decides whether the module can work."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bulkmm.control import kernel as kernels
+from bulkmm.control import module as modules
+from bulkmm.control.trace import tracefs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bulkmm.control.kernel import Kernel
+    from bulkmm.control.needs import Table
+    from bulkmm.control.root import Root
+
+OK, CARE, NO, UNKNOWN = "ok", "care", "no", "unknown"
+FOLDERS = ("updates", "updates/dkms", "extra")
+FILE = re.compile(r"bulkmm\.ko(?:\.\w+)?")
+PREEMPTION = "/sys/kernel/debug/sched/preempt"
+MODELS = ("PREEMPT_RT", "PREEMPT_LAZY", "PREEMPT_VOLUNTARY", "PREEMPT_NONE", "PREEMPT")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    state: str
+    says: str
+
+
+def all_checks(root: Root, table: Table) -> list[Check]:
+    """Return what holds for all paths alike."""
+    kernel = kernels.Kernel(root)
+    return [
+        _architecture(root, table),
+        _release(kernel),
+        _module(root, kernel),
+        *(_option(kernel, name) for name in table.with_options),
+        _ftrace_enabled(root),
+        _tracefs(root),
+        *_loading(root, kernel),
+        _ibt(root, kernel),
+        _preemption(root, kernel),
+        _zeroing(kernel),
+    ]
+
+
+def _architecture(root: Root, table: Table) -> Check:
+    name = root.read("/proc/sys/kernel/arch")
+    if name is None:
+        return Check("architecture", UNKNOWN, "the kernel does not say it")
+    if name in table.architectures:
+        return Check("architecture", OK, name)
+    known = ", ".join(table.architectures)
+    return Check("architecture", NO, f"{name}: the module is for {known}")
+
+
+def _release(kernel: Kernel) -> Check:
+    from bulkmm.lab.kernels import SERIES  # noqa: PLC0415 - what the lab tests
+
+    have, tested = kernels.version(kernel.release), sorted(map(kernels.version, SERIES))
+    if not have:
+        return Check("kernel", UNKNOWN, "the kernel does not say its release")
+    said = f"{kernel.release}; tested: {', '.join(SERIES)}"
+    if have < tested[0]:
+        return Check("kernel", NO, f"{said}; older kernels lack what the module needs")
+    if have in tested:
+        return Check("kernel", OK, said)
+    return Check("kernel", CARE, f"{said}; others may work")
+
+
+def _module(root: Root, kernel: Kernel) -> Check:
+    version = root.read(f"{modules.HOME}/version")
+    if version is not None:
+        return Check("module", OK, f"{version} is loaded")
+    home = f"/lib/modules/{kernel.release}"
+    for folder in FOLDERS:
+        for name in root.names(f"{home}/{folder}"):
+            if FILE.fullmatch(name):
+                return Check("module", OK, f"{home}/{folder}/{name}: modprobe bulkmm")
+    if root.is_dir(f"{home}/build"):
+        return Check("module", CARE, "not installed; it can be built: make module")
+    said = f"not installed, nor are the headers: linux-headers-{kernel.release}"
+    return Check("module", CARE, said)
+
+
+def _option(kernel: Kernel, name: str) -> Check:
+    has = kernel.option(name)
+    if has is None:
+        return Check(f"CONFIG_{name}", UNKNOWN, "the configuration cannot be read")
+    return Check(f"CONFIG_{name}", OK if has else NO, "set" if has else "not set")
+
+
+def _ftrace_enabled(root: Root) -> Check:
+    name, value = "kernel.ftrace_enabled", root.read("/proc/sys/kernel/ftrace_enabled")
+    if value is None:
+        return Check(name, NO, "no such sysctl: this kernel has no ftrace")
+    if value == "0":
+        said = "0: every hook is without effect; sysctl kernel.ftrace_enabled=1"
+        return Check(name, NO, said)
+    return Check(name, OK, value)
+
+
+def _tracefs(root: Root) -> Check:
+    place = tracefs(root)
+    if place:
+        return Check("tracefs", OK, place)
+    said = "not mounted, or not root: mount -t tracefs tracefs /sys/kernel/tracing"
+    return Check("tracefs", UNKNOWN, said)
+
+
+def _loading(root: Root, kernel: Kernel) -> Iterator[Check]:
+    """Say what stands in the way of loading a module."""
+    loaded = modules.loaded(root)
+    if root.read("/proc/sys/kernel/modules_disabled") == "1":
+        said = "1: nothing can be loaded until the next boot"
+        yield Check("kernel.modules_disabled", OK if loaded else NO, said)
+    lockdown = modules.choice(root.read("/sys/kernel/security/lockdown") or "")
+    level = lockdown.chosen if lockdown else "none"
+    signed = "only modules signed by a key that the kernel trusts are loaded"
+    care = OK if loaded else CARE
+    if level in (None, "none"):
+        yield Check("lockdown", OK, "none")
+    else:
+        yield Check("lockdown", care, f"{level}: {signed}")
+    enforced = root.read("/sys/module/module/parameters/sig_enforce")
+    if enforced == "Y" or kernel.option("MODULE_SIG_FORCE"):
+        yield Check("module signatures", care, f"enforced: {signed}")
+    else:
+        yield Check("module signatures", OK, "not enforced")
+
+
+def _ibt(root: Root, kernel: Kernel) -> Check:
+    flags = re.search(
+        r"^flags\s*:(.*)$", root.read("/proc/cpuinfo") or "", re.MULTILINE
+    )
+    has = bool(flags) and "ibt" in str(flags[1] if flags else "").split()
+    on = has and kernel.option("X86_KERNEL_IBT") and kernel.told("ibt") != "off"
+    said = "on: the originals are reached by direct calls" if on else "not in force"
+    return Check("indirect branch tracking", OK, said)
+
+
+def _preemption(root: Root, kernel: Kernel) -> Check:
+    name = "preemption"
+    # in parentheses: the one in force
+    if found := re.search(r"\((\w+)\)", root.read(PREEMPTION) or ""):
+        return Check(name, OK, f"{found[1]} (as the scheduler says)")
+    if told := kernel.told("preempt"):
+        return Check(name, OK, f"{told} (as it was booted)")
+    for model in MODELS:
+        if kernel.option(model):
+            return Check(
+                name, OK, f"{model.removeprefix('PREEMPT_').lower()} (as built)"
+            )
+    return Check(name, UNKNOWN, "neither the scheduler nor the configuration says it")
+
+
+def _zeroing(kernel: Kernel) -> Check:
+    case = kernels.zeroing(kernel)
+    state = UNKNOWN if case is kernels.UNKNOWN else OK
+    return Check("clearing of huge pages", state, case.says)

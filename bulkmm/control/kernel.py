@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What kernel this is: release, configuration, command line, who clears pages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bulkmm.control.root import Root
+
+CONFIGS = ("/boot/config-{}", "/lib/modules/{}/config", "/lib/modules/{}/build/.config")
+PACKED_CONFIG = "/proc/config.gz"
+OPTION = re.compile(r"^CONFIG_(\w+)=(.*)$", re.MULTILINE)
+# Since then the allocator, told to clear all it gives away, has done the work
+# of folio_zero_user() for anonymous memory.
+ALLOCATOR_SERVES = (6, 13)
+TRUE = ("1", "y", "Y", "on", "true")
+
+
+def version(release: str) -> tuple[int, ...]:
+    """Return (6, 12) for 6.12.107+deb13-cloud-amd64."""
+    return tuple(int(n) for n in re.findall(r"\d+", release)[:2])
+
+
+class Kernel:
+    """The kernel that runs, or whose files lie below another root."""
+
+    def __init__(self, root: Root) -> None:
+        self.root = root
+
+    @cached_property
+    def release(self) -> str:
+        """Return what "uname -r" says."""
+        return self.root.read("/proc/sys/kernel/osrelease") or "unknown"
+
+    @cached_property
+    def cmdline(self) -> list[str]:
+        """Return the words the kernel was booted with."""
+        return (self.root.read("/proc/cmdline") or "").split()
+
+    @cached_property
+    def config(self) -> dict[str, str] | None:
+        """Return the options that are set, without CONFIG_; None if unknown."""
+        for name in CONFIGS:
+            if text := self.root.read(name.format(self.release)):
+                return dict(OPTION.findall(text))
+        packed = self.root.at(PACKED_CONFIG)
+        if not packed.exists():
+            return None
+        import gzip  # noqa: PLC0415 - seldom needed
+
+        try:
+            text = gzip.decompress(packed.read_bytes()).decode()
+        except (OSError, EOFError, ValueError):
+            return None
+        return dict(OPTION.findall(text))
+
+    def option(self, name: str) -> bool | None:
+        """Tell if an option is built in or a module; None if unknown."""
+        if self.config is None:
+            return None
+        return self.config.get(name) in ("y", "m")
+
+    def told(self, name: str) -> str | None:
+        """Return the last value a word of the command line gives a parameter."""
+        values = [w.partition("=")[2] for w in self.cmdline if w.startswith(f"{name}=")]
+        return values[-1] if values else None
+
+    @cached_property
+    def init_on_alloc(self) -> bool | None:
+        """Tell if the allocator clears all it gives away; None if unknown."""
+        told = self.told("init_on_alloc")
+        if told is not None:
+            return told in TRUE
+        return self.option("INIT_ON_ALLOC_DEFAULT_ON")
+
+
+@dataclass(frozen=True)
+class Zeroing:
+    """Who clears a huge page before a process sees it."""
+
+    init_on_alloc: bool | None
+    case: str  # once, twice, allocator, unknown
+    says: str
+    served_by: tuple[str, ...]
+
+
+ONCE = Zeroing(
+    init_on_alloc=False,
+    case="once",
+    says="init_on_alloc is off: huge pages are cleared once, when they are faulted "
+    "in; path clear serves them all",
+    served_by=("clear",),
+)
+TWICE = Zeroing(
+    init_on_alloc=True,
+    case="twice",
+    says="init_on_alloc=1 on a kernel before 6.13: anonymous huge pages are cleared "
+    "twice, by the allocator and when they are faulted in; path clear serves the "
+    "second time",
+    served_by=("clear",),
+)
+ALLOCATOR = Zeroing(
+    init_on_alloc=True,
+    case="allocator",
+    says="init_on_alloc=1 on 6.13 or later: anonymous huge pages are cleared by the "
+    "allocator only; path alloc serves those, path clear hugetlb alone",
+    served_by=("alloc", "clear"),
+)
+UNKNOWN = Zeroing(
+    init_on_alloc=None,
+    case="unknown",
+    says="init_on_alloc is unknown: neither the command line nor a readable "
+    "configuration of this kernel says it",
+    served_by=(),
+)
+
+
+def zeroing(kernel: Kernel) -> Zeroing:
+    """Return which of the cases this kernel is."""
+    if kernel.init_on_alloc is None:
+        return UNKNOWN
+    if not kernel.init_on_alloc:
+        return ONCE
+    return ALLOCATOR if version(kernel.release) >= ALLOCATOR_SERVES else TWICE

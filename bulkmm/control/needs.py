@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What each path needs of a kernel: hooks.toml as data."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE = Path(__file__).with_name("hooks.toml")
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What one path needs."""
+
+    name: str
+    hooks: tuple[str, ...]
+    calls: tuple[tuple[str, ...], ...]
+    with_options: tuple[str, ...]
+    without_options: tuple[str, ...]
+    only: str | None
+
+    @property
+    def symbols(self) -> list[str]:
+        """Return every symbol that is looked up."""
+        return [*self.hooks, *(name for group in self.calls for name in group)]
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the module needs, and each of its paths."""
+
+    architectures: tuple[str, ...]
+    with_options: tuple[str, ...]
+    paths: tuple[Needs, ...]
+
+
+def read(file: Path = FILE) -> Table:
+    """Return what hooks.toml says."""
+    held = tomllib.loads(file.read_text(encoding="utf-8"))
+    return Table(
+        architectures=tuple(held["module"]["architectures"]),
+        with_options=tuple(held["module"]["with"]),
+        paths=tuple(
+            Needs(
+                name=name,
+                hooks=tuple(one["hooks"]),
+                calls=tuple(map(tuple, one.get("calls", ()))),
+                with_options=tuple(one.get("with", ())),
+                without_options=tuple(one.get("without", ())),
+                only=one.get("only"),
+            )
+            for name, one in held["paths"].items()
+        ),
+    )

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm status``: what the module is doing, as text and as a document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bulkmm.control import kernel as kernels
+from bulkmm.control import module as modules
+from bulkmm.control import text
+from bulkmm.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bulkmm.control.module import Choice, Hook, KernelPath, Module
+    from bulkmm.control.root import Root
+
+SCHEMA_VERSION = 1
+NOT_LOADED = "the module is not loaded: modprobe bulkmm, or insmod module/bulkmm.ko"
+HEADINGS = ("path", "mode", "hook", "served", "bytes", "mean", "left to the kernel")
+
+
+def document(root: Root, wanted: list[str]) -> dict[str, Any]:
+    """Return the status as docs/control.schema.json describes it."""
+    kernel = kernels.Kernel(root)
+    zeroing = kernels.zeroing(kernel)
+    module = modules.read(root)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "status",
+        "loaded": module is not None,
+        "version": module.version if module else None,
+        "kernel": {
+            "release": kernel.release,
+            "init_on_alloc": zeroing.init_on_alloc,
+            "zeroing": zeroing.case,
+            "says": zeroing.says,
+        },
+        "parameters": module.parameters if module else {},
+        "paths": [path_json(path) for path in select(module, wanted)],
+    }
+
+
+def select(module: Module | None, wanted: list[str]) -> list[KernelPath]:
+    """Return the paths of these names, or all; refuse a name that is none."""
+    if module is None:
+        return []
+    held = {path.name: path for path in module.paths}
+    for name in wanted:
+        find(module, name)
+    return [held[name] for name in wanted] or module.paths
+
+
+def find(module: Module, name: str) -> KernelPath:
+    """Return the path of a name, or say which there are."""
+    for path in module.paths:
+        if path.name == name:
+            return path
+    names = ", ".join(path.name for path in module.paths) or "none"
+    raise UsageError(f"unknown path {name}: the loaded module has {names}")
+
+
+def path_json(path: KernelPath) -> dict[str, Any]:
+    """Return what is known of a path."""
+    return {
+        "name": path.name,
+        "mode": path.mode.chosen,
+        "modes": path.mode.words,
+        "hooks": [hook_json(hook) for hook in path.hooks],
+        "counters": path.counters,
+        "fallbacks": path.fallbacks,
+        "backends": {
+            name: {"serving": one.chosen, "choices": one.words}
+            for name, one in path.backends.items()
+        },
+        "settings": path.settings,
+        "tables": path.tables,
+    }
+
+
+def hook_json(hook: Hook) -> dict[str, Any]:
+    """Return what is known of a hook."""
+    return {
+        "symbol": hook.symbol,
+        "attached": hook.attached,
+        "errno": hook.errno,
+        "why": hook.why,
+    }
+
+
+def lines(root: Root, wanted: list[str]) -> list[str]:
+    """Return the status as text; of paths that were named all that is known."""
+    kernel = kernels.Kernel(root)
+    module = modules.read(root)
+    if module is None:
+        said = [f"kernel {kernel.release}: {NOT_LOADED}"]
+        return [*said, kernels.zeroing(kernel).says]
+    said = [f"bulkmm {module.version} on {kernel.release}"]
+    chosen = select(module, wanted)
+    rows = [_row(path) for path in chosen]
+    said += ["", *text.columns([HEADINGS, *rows]), ""]
+    if wanted:
+        for path in chosen:
+            said += _details(path)
+    return [*said, kernels.zeroing(kernel).says]
+
+
+def _row(path: KernelPath) -> tuple[str, ...]:
+    hits, served = path.counters.get("hits", 0), path.counters.get("bytes", 0)
+    spent = path.counters.get("ns", 0)
+    left = [f"{reason} {count}" for reason, count in path.fallbacks.items() if count]
+    return (
+        path.name,
+        path.mode.chosen or "?",
+        hook_state(path),
+        str(hits),
+        text.size(served) if hits else "",
+        text.duration(spent / hits) if hits else "",
+        ", ".join(left),
+    )
+
+
+def hook_state(path: KernelPath) -> str:
+    """Return in a word or two how the hooks of a path are."""
+    attached = [hook for hook in path.hooks if hook.attached]
+    if len(attached) == len(path.hooks):
+        return "attached"
+    if attached:
+        return f"{len(attached)} of {len(path.hooks)} attached"
+    return "not attached"
+
+
+def _details(path: KernelPath) -> list[str]:
+    rows: list[tuple[str, str]] = [
+        *((hook.symbol, hook.why) for hook in path.hooks),
+        ("mode", _marked(path.mode)),
+        *((name, _marked(one)) for name, one in path.backends.items()),
+        *((name, str(value)) for name, value in path.settings.items()),
+        *((name, str(value)) for name, value in path.counters.items()),
+        *((f"fallbacks/{name}", str(count)) for name, count in path.fallbacks.items()),
+        *((name, row) for name, held in path.tables.items() for row in _rows(held)),
+    ]
+    return [f"{path.name}:", *text.columns(rows, indent="  "), ""]
+
+
+def _marked(choice: Choice) -> str:
+    """Return a choice as sysfs shows it."""
+    return " ".join(f"[{w}]" if w == choice.chosen else w for w in choice.words)
+
+
+def _rows(held: list[dict[str, int]]) -> Iterable[str]:
+    for record in held:
+        yield ", ".join(f"{name} {value}" for name, value in record.items())

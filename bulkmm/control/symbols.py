@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the kernel knows of functions: their names, and who traces them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bulkmm.control.trace import PLACES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bulkmm.control.root import Root
+
+KALLSYMS = "/proc/kallsyms"
+FUNCTION = "tTwW"  # how kallsyms marks functions
+CLONE = re.compile(r"\.(?:isra|constprop|part)\.\d+")
+# In enabled_functions: a direct trampoline, and what changes where a function
+# goes on (live patches). Two such cannot share a function; callbacks can.
+FLAGS = re.compile(r"\S+ \(\d+\)(?P<flags>[ A-Z]*)")
+DIRECT = re.compile(r"direct-->(\S+)")
+OURS = "bmm_"
+
+
+@dataclass
+class Symbol:
+    """What is known of one function; None is "cannot be told"."""
+
+    name: str
+    count: int | None = 0  # functions of this name in the kernel itself
+    clones: list[str] = field(default_factory=list)  # the compiler's own variants
+    traceable: bool | None = None
+    taken_by: str | None = None  # who else has it
+
+    @property
+    def absent(self) -> str | None:
+        """Return why the function cannot be found, if so."""
+        if self.count is None or self.count == 1:
+            return None
+        if self.count > 1:
+            return f"the kernel has {self.count} functions of this name"
+        if self.clones:
+            return f"the compiler changed it to {', '.join(self.clones)}"
+        return "the kernel has no such function (renamed, or inlined)"
+
+    @property
+    def refused(self) -> str | None:
+        """Return why the function cannot be taken over, if so."""
+        if self.absent:
+            return self.absent
+        if self.traceable is False:
+            return "the kernel does not allow to trace it"
+        return f"{self.taken_by} has it" if self.taken_by else None
+
+    @property
+    def unknown(self) -> str | None:
+        """Return what cannot be told of it, if anything."""
+        if self.count is None:
+            return f"{KALLSYMS} cannot be read"
+        if self.traceable is None:
+            return "what can be traced only root may read (is tracefs mounted?)"
+        return None
+
+
+def look_up(root: Root, names: Iterable[str]) -> dict[str, Symbol]:
+    """Return what is known of some functions."""
+    found = {name: Symbol(name) for name in names}
+    _names(root, found)
+    _traceable(root, found)
+    _taken(root, found)
+    return found
+
+
+def _names(root: Root, found: dict[str, Symbol]) -> None:
+    seen = 0
+    for line in root.lines(KALLSYMS) or ():
+        seen += 1
+        _, kind, name, *module = line.split()
+        if module or kind not in FUNCTION:
+            continue
+        if name in found:
+            found[name].count = (found[name].count or 0) + 1
+            continue
+        base, dot, _ = name.partition(".")
+        if dot and base in found and CLONE.search(name):
+            found[base].clones.append(name)
+    if not seen:
+        for symbol in found.values():
+            symbol.count = None
+
+
+def _tracing(root: Root, file: str) -> Iterable[str] | None:
+    for place in PLACES:
+        lines = root.lines(f"{place}/{file}")
+        if lines is not None:
+            return lines
+    return None
+
+
+def _traceable(root: Root, found: dict[str, Symbol]) -> None:
+    lines = _tracing(root, "available_filter_functions")
+    if lines is None:
+        return
+    names = {line.partition(" ")[0].strip() for line in lines}
+    for symbol in found.values():
+        symbol.traceable = symbol.name in names
+
+
+def _taken(root: Root, found: dict[str, Symbol]) -> None:
+    """Read who has what: a line each, what a trampoline is on the lines after."""
+    symbol = None
+    for line in _tracing(root, "enabled_functions") or ():
+        if not line[:1].isspace():
+            symbol = found.get(line.partition(" ")[0])
+            flags = FLAGS.match(line)
+            if symbol and flags and "I" in flags["flags"]:
+                symbol.taken_by = "a live patch"
+        if symbol and (direct := DIRECT.search(line)):
+            ours = direct[1].startswith(OURS)
+            symbol.taken_by = None if ours else f"the direct trampoline {direct[1]}"

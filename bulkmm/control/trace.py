@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Times of single requests, from the module's tracepoints.
+
+They go to a trace instance of our own, which other users of tracing do not see,
+and which is gone when the watching ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from bulkmm.errors import BulkmmError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from bulkmm.control.root import Root
+
+PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
+EVENT = re.compile(r": (\w+): .*\bns=(\d+)")
+BUFFER_KIB = "1024"  # a CPU: what does not fit between two looks is lost
+CHUNK = 1 << 20
+
+
+def tracefs(root: Root) -> str | None:
+    """Return where tracefs is mounted."""
+    for place in PLACES:
+        if root.at(f"{place}/trace").exists():
+            return place
+    return None
+
+
+@dataclass(frozen=True)
+class Latency:
+    """What is known of the requests between two looks."""
+
+    n: int
+    median_ns: int
+    p99_ns: int
+    max_ns: int
+
+
+def latency(times: list[int]) -> Latency:
+    """Return the summary of some times, in ns."""
+    ordered = sorted(times)
+    n = len(ordered)
+    return Latency(
+        n, ordered[(n - 1) // 2], ordered[-(-99 * n // 100) - 1], ordered[-1]
+    )
+
+
+def by_path(lines: str) -> dict[str, list[int]]:
+    """Return the times that lines of a trace name, by path: events are named so."""
+    found: dict[str, list[int]] = {}
+    for line in lines.splitlines():
+        if event := EVENT.search(line):
+            found.setdefault(event[1], []).append(int(event[2]))
+    return found
+
+
+class Trace:
+    """A trace instance with the module's tracepoints on."""
+
+    def __init__(self, root: Root) -> None:
+        place = tracefs(root)
+        if place is None:
+            mount = f"mount -t tracefs tracefs {PLACES[0]}"
+            raise BulkmmError(f"--trace needs tracefs, as root: {mount}")
+        self.home = root.at(f"{place}/instances/bulkmm-{os.getpid()}")
+        self.pipe = -1
+        self.rest = ""
+
+    def __enter__(self) -> Self:
+        """Make the instance."""
+        try:
+            self.home.mkdir()
+            _write(self.home / "buffer_size_kb", BUFFER_KIB)
+            _write(self.home / "events/bulkmm/enable", "1")
+            self.pipe = os.open(self.home / "trace_pipe", os.O_RDONLY | os.O_NONBLOCK)
+        except OSError as error:
+            self._remove()
+            message = f"--trace: {error.filename}: {error.strerror}"
+            raise BulkmmError(message) from error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        """Take the instance away."""
+        self._remove()
+
+    def _remove(self) -> None:
+        if self.pipe >= 0:
+            os.close(self.pipe)
+            self.pipe = -1
+        if self.home.is_dir():
+            self.home.rmdir()  # of tracefs: the files in it do not count
+
+    def read(self) -> dict[str, Latency]:
+        """Return what happened since the last look, by path."""
+        text = self.rest
+        while True:
+            try:
+                part = os.read(self.pipe, CHUNK)
+            except BlockingIOError:
+                break
+            if not part:
+                break
+            text += part.decode(errors="replace")
+        whole, _, self.rest = text.rpartition("\n")
+        return {name: latency(times) for name, times in by_path(whole).items()}
+
+
+def _write(file: Path, text: str) -> None:
+    with file.open("r+", encoding="ascii") as held:
+        held.write(text)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A directory that looks like the /sys, /proc and /boot of a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bulkmm.control import needs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RELEASE = "7.3.4+deb13-cloud-amd64"
+OPTIONS = (
+    "MODULES",
+    "KPROBES",
+    "DYNAMIC_FTRACE_WITH_DIRECT_CALLS",
+    "SPARSEMEM_VMEMMAP",
+    "PREEMPT_LAZY",
+)
+ZEROING = "INIT_ON_ALLOC_DEFAULT_ON"
+PATHS = {
+    "memmap": {
+        "mode": "off [on]",
+        "backend": "generic plain [movnti]",
+        "hook": "0 memmap_init_zone_device: attached",
+        "fallbacks/off": "2",
+        "fallbacks/small": "4",
+    },
+    "clear": {
+        "mode": "[off] auto cached streaming",
+        "backend_cached": "plain [rep]",
+        "backend_streaming": "plain [movnti]",
+        "hook": "-19 folio_zero_user: not attached",
+        "fallbacks/off": "0",
+        "fallbacks/small": "7",
+        "gaps": "order 4: max_gap_ns 12 count 3\norder 9: max_gap_ns 1043210 count 512",
+        "latency_us": "1000",
+        "min_pages": "16",
+    },
+    # no path that the module has: what is not known must be shown as well
+    "later": {
+        "mode": "off pte [block]",
+        "hook": "0 first_function: attached\n-16 second_function: somebody has it",
+        "fallbacks/odd": "1",
+        "runs": "5",
+        "leaves": "9",
+    },
+}
+COUNTERS = {"hits": "4", "bytes": "8388608", "ns": "2000000", "inflight": "0"}
+SETTINGS = ("mode", "backend", "backend_cached", "backend_streaming")
+NUMBERS = ("latency_us", "min_pages")
+
+
+@dataclass
+class Fake:
+    """The root of it, and what is in it."""
+
+    root: Path
+
+    def write(self, name: str, text: str, mode: int = 0o444) -> None:
+        """Make a file, or change it."""
+        file = self.root / name.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)
+        file.write_text(f"{text}\n")
+        file.chmod(mode)
+
+    def read(self, name: str) -> str:
+        """Return what a file holds."""
+        return (self.root / name.lstrip("/")).read_text().strip()
+
+    def remove(self, name: str) -> None:
+        """Take a file away."""
+        (self.root / name.lstrip("/")).unlink()
+
+    def counters(self, path: str, **values: int) -> None:
+        """Move the counters of a path."""
+        for name, value in values.items():
+            self.write(f"/sys/kernel/bulkmm/{path}/{name}", str(value))
+
+
+def kernel(root: Path, release: str = RELEASE, *, zeroing: bool = True) -> Fake:
+    """Make a kernel on which everything would attach."""
+    fake = Fake(root)
+    fake.write("/proc/sys/kernel/osrelease", release)
+    fake.write("/proc/sys/kernel/arch", "x86_64")
+    fake.write("/proc/sys/kernel/ftrace_enabled", "1")
+    fake.write("/proc/cmdline", "root=/dev/vda quiet")
+    fake.write("/proc/cpuinfo", "flags\t\t: fpu sse2 ibt")
+    options = [*OPTIONS, *([ZEROING] if zeroing else [])]
+    lines = [f"CONFIG_{name}=y" for name in options]
+    fake.write(f"/boot/config-{release}", "\n".join(lines))
+    names = [name for path in needs.read().paths for name in path.symbols]
+    symbols = [f"0000000000000000 t {name}" for name in names]
+    fake.write("/proc/kallsyms", "\n".join([*symbols, "0 D jiffies", "0 t x\t[ext4]"]))
+    traced = [*names, "x [ext4]"]
+    fake.write("/sys/kernel/tracing/available_filter_functions", "\n".join(traced))
+    fake.write("/sys/kernel/tracing/enabled_functions", "")
+    fake.write("/sys/kernel/tracing/trace", "")
+    return fake
+
+
+def load(fake: Fake) -> Fake:
+    """Load the module."""
+    home = "/sys/kernel/bulkmm"
+    fake.write(f"{home}/version", "0.1.0")
+    for path, files in PATHS.items():
+        for name, text in {**COUNTERS, **files}.items():
+            writable = name in SETTINGS or name in NUMBERS
+            fake.write(f"{home}/{path}/{name}", text, 0o644 if writable else 0o444)
+    parameters = "/sys/module/bulkmm/parameters"
+    fake.write(f"{parameters}/memmap_min_pages", "32768", 0o644)
+    fake.write(f"{parameters}/memmap", "on")
+    return fake

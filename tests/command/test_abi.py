@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""docs/abi.md names every file, parameter, tracepoint and hook of the source."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from conftest import ROOT
+
+from bulkmm.control import needs
+
+PAGE = (ROOT / "docs" / "abi.md").read_text()
+SOURCES = {path.name: path.read_text() for path in (ROOT / "module").glob("*.[ch]")}
+PARAMETER = re.compile(r"^module_param\((\w+),", re.MULTILINE)
+FILE = re.compile(
+    r"(?:BMM_FILE|TUNABLE|__ATTR_RO)\(([a-z]\w*)|"  # attributes that are named so
+    r"\.attr = \{ \.name = \"(\w+)\"|"
+    r"\{ \"(backend\w*)\", BMM_|"
+    r"\[REASON_\w+\] = \"(\w+)\",$",
+    re.MULTILINE,
+)
+EVENT = re.compile(r"TRACE_EVENT\(\s*(\w+),.*?TP_printk\(\"([^\"]*)\"", re.DOTALL)
+
+
+def named(pattern: re.Pattern[str], but: tuple[str, ...] = ()) -> set[str]:
+    """Return what all sources but some name."""
+    return {
+        word
+        for name, text in SOURCES.items()
+        if name not in but
+        for found in pattern.finditer(text)
+        for word in found.groups()
+        if word
+    }
+
+
+def section(title: str) -> str:
+    """Return a section of the page."""
+    _, _, rest = PAGE.partition(f"\n## {title}")
+    return rest.partition("\n## ")[0]
+
+
+def test_every_file_is_there() -> None:
+    files = named(FILE)
+    assert {"mode", "hook", "version", "gaps", "latency_us", "unverified"} <= files
+    text = section("Files")
+    assert {file for file in files if not re.search(rf"[`/]{file}`", text)} == set()
+
+
+def test_every_parameter_is_there_and_no_other() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", section("Module parameters"), re.MULTILINE)
+    assert set(rows) == named(PARAMETER, but=("faults.c",))
+
+
+@pytest.mark.parametrize(
+    ("event", "fields"),
+    [
+        (name, re.findall(r"(\w+)=", said))
+        for name, said in EVENT.findall(SOURCES["trace.h"])
+    ],
+)
+def test_every_field_of_a_tracepoint_is_there(event: str, fields: list[str]) -> None:
+    (said,) = re.findall(
+        rf"^`bulkmm:{event}`, (.*)$", section("Tracepoints"), re.MULTILINE
+    )
+    assert [field for field in fields if f"`{field}`" not in said] == []
+
+
+@pytest.mark.parametrize("path", needs.read().paths, ids=lambda path: str(path.name))
+def test_the_table_of_hooks_is_the_one_that_doctor_has(path: needs.Needs) -> None:
+    groups = (
+        path.hooks,
+        [name for group in path.calls for name in group],
+        path.with_options,
+        path.without_options,
+    )
+    start = rf"^\| `{path.name}` \| (`{path.hooks[0]}`.*) \|$"
+    (row,) = re.findall(start, PAGE, re.MULTILINE)
+    cells = [re.findall(r"`(\w+)`", cell) for cell in row.split(" | ")]
+    assert cells == [list(group) for group in groups]

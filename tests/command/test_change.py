@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm on``, ``off``, ``tune``: only what was asked for is written, or nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bulkmm.control import change
+from bulkmm.errors import Exit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Command
+    from fakekernel import Fake
+
+HOME = "/sys/kernel/bulkmm"
+PARAMETERS = "/sys/module/bulkmm/parameters"
+
+
+def whole(fake: Fake) -> dict[Path, str]:
+    """Return every file of the kernel."""
+    return {p: p.read_text() for p in fake.root.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("words", "path", "writes"),
+    [
+        (("on", "clear"), "clear", "auto"),
+        (("on", "clear", "streaming"), "clear", "streaming"),
+        (("on", "memmap"), "memmap", "on"),
+        (("on", "later"), "later", "pte"),
+        (("off", "memmap"), "memmap", "off"),
+        (("off", "later"), "later", "off"),
+    ],
+)
+def test_switching(
+    loaded: Fake, bulkmm: Command, words: tuple[str, ...], path: str, writes: str
+) -> None:
+    before = whole(loaded)
+    dry = bulkmm(*words, "--dry-run", "--json")
+    assert dry.code == Exit.OK
+    assert dry.json["dry_run"] is True
+    assert whole(loaded) == before
+    file = f"{HOME}/{path}/mode"
+    assert f"would write {writes} to {file}" in bulkmm(*words, "--dry-run").out
+    assert whole(loaded) == before
+    done = bulkmm(*words, "--json")
+    assert done.code == Exit.OK
+    (made,) = done.json["changes"]
+    assert (made["file"], made["after"]) == (file, writes)
+    assert loaded.read(file) == writes
+    changed = {p for p, text in whole(loaded).items() if before[p] != text}
+    assert changed <= {loaded.root / file.lstrip("/")}
+
+
+@pytest.mark.usefixtures("loaded")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            ("on", "clear", "pte"),
+            "unknown mode pte: path clear has off, auto, cached, ",
+        ),
+        (("on", "nothing"), "unknown path nothing: the loaded module has clear, "),
+        (("off", "../../etc"), "unknown path ../../etc"),
+        (("tune", "clear.latency_us"), "bad setting clear.latency_us: give KEY=VALUE"),
+        (
+            ("tune", "clear.latency_us="),
+            "bad setting clear.latency_us=: give KEY=VALUE",
+        ),
+        (("tune", "clear.latency_us=-1"), "a number from 0 is needed"),
+        (("tune", "clear.latency_us=1e3"), "a number from 0 is needed"),
+        (("tune", f"clear.latency_us={1 << 64}"), "a number from 0 is needed"),
+        (("tune", "clear.hits=1"), "unknown setting clear.hits: there are clear."),
+        (("tune", "clear.mode=off"), "is set by: bulkmm on PATH MODE, bulkmm off PATH"),
+        (("tune", "memmap.backend=zen"), "valid are fastest, generic, plain, movnti"),
+        (("tune", "memmap=off"), "unknown setting memmap:"),
+    ],
+)
+def test_bad_words(bulkmm: Command, words: tuple[str, ...], says: str) -> None:
+    done = bulkmm(*words, "--json")
+    assert done.code == Exit.USAGE
+    assert says in done.json["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("pair", "file", "value"),
+    [
+        ("clear.latency_us=0x10", f"{HOME}/clear/latency_us", "0x10"),
+        ("memmap.backend=fastest", f"{HOME}/memmap/backend", "fastest"),
+        ("clear.backend_cached=plain", f"{HOME}/clear/backend_cached", "plain"),
+        ("memmap_min_pages=1", f"{PARAMETERS}/memmap_min_pages", "1"),
+    ],
+)
+def test_tuning(
+    loaded: Fake, bulkmm: Command, pair: str, file: str, value: str
+) -> None:
+    before = whole(loaded)
+    assert bulkmm("tune", pair, "--dry-run").code == Exit.OK
+    assert whole(loaded) == before
+    assert bulkmm("tune", pair).code == Exit.OK
+    assert loaded.read(file) == value
+
+
+def test_nothing_is_written_if_one_is_wrong(loaded: Fake, bulkmm: Command) -> None:
+    before = whole(loaded)
+    done = bulkmm("tune", "clear.latency_us=5", "clear.radius=1")
+    assert done.code == Exit.USAGE
+    assert whole(loaded) == before
+
+
+@pytest.mark.usefixtures("loaded")
+def test_all_that_can_be_tuned_is_listed(bulkmm: Command) -> None:
+    held = {one["key"]: one for one in bulkmm("tune", "--json").json["settings"]}
+    assert set(held) == {
+        "clear.backend_cached",
+        "clear.backend_streaming",
+        "clear.latency_us",
+        "clear.min_pages",
+        "memmap.backend",
+        "memmap_min_pages",
+    }
+    assert held["memmap.backend"]["choices"] == [
+        "fastest",
+        "generic",
+        "plain",
+        "movnti",
+    ]
+    said = bulkmm("tune").out
+    assert all(key in said for key in held)
+
+
+@pytest.mark.parametrize("words", [("on", "clear"), ("off", "clear"), ("tune", "a=1")])
+def test_without_the_module(bulkmm: Command, words: tuple[str, ...]) -> None:
+    done = bulkmm(*words, "--json")
+    assert done.code == Exit.ENVIRONMENT
+    assert "the module is not loaded" in done.json["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "says"),
+    [
+        (
+            errno.EACCES,
+            ("on", "clear"),
+            "clear.mode cannot be set to auto: Permission ",
+        ),
+        (errno.EBUSY, ("on", "later"), "second_function: somebody has it"),
+        (
+            errno.ERANGE,
+            ("tune", "clear.radius=9"),
+            "its log says what is valid (dmesg)",
+        ),
+        (errno.EINVAL, ("tune", "clear.min_pages=9"), "the kernel refuses it"),
+        (errno.ENOENT, ("off", "clear"), "was the module unloaded?"),
+        (errno.EIO, ("off", "memmap"), "Input/output error"),
+    ],
+)
+def test_the_kernel_refuses(
+    loaded: Fake, bulkmm: Command, code: int, words: tuple[str, ...], says: str
+) -> None:
+    loaded.write(f"{HOME}/clear/radius", "2", 0o644)
+
+    def refuse(*_words: Any) -> None:
+        raise OSError(code, os.strerror(code))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(change, "_write", refuse)
+        done = bulkmm(*words, "--json")
+    assert done.code == Exit.ENVIRONMENT
+    assert says in done.json["error"]["message"]
+
+
+def test_what_was_changed_before_a_refusal_is_said(
+    loaded: Fake, bulkmm: Command
+) -> None:
+    """A file that is a full device stands for one that the kernel refuses."""
+    pages = loaded.root / "sys/kernel/bulkmm/clear/min_pages"
+    pairs = ("clear.latency_us=5", "clear.min_pages=9")
+    real = change._write
+
+    def write(file: Path, text: str) -> None:
+        if file == pages:
+            raise OSError(errno.ERANGE, "out of range")
+        real(file, text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(change, "_write", write)
+        done = bulkmm("tune", *pairs)
+    assert done.code == Exit.ENVIRONMENT
+    assert done.err.endswith("; clear.latency_us is changed")
+    assert loaded.read(f"{HOME}/clear/latency_us") == "5"
+
+
+def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        change._write(tmp_path / "mode", "on")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every command in the blocks of docs/command.md is run as it stands."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from conftest import ROOT
+from fakekernel import Fake, kernel, load
+
+from bulkmm import cli
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = (ROOT / "docs" / "command.md").read_text()
+BLOCK = re.compile(r"^```\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+COMMANDS = [line for block in BLOCK.findall(PAGE) for line in block.splitlines()]
+CONTROL = set(cli.PARTS["bulkmm.control.command"])
+# The module is a directory here; a file of the system lies below it.
+SHELL = """
+bulkmm() { "$PYTHON" -m bulkmm.cli "$@" --root "$ROOT"; }
+"""
+
+
+def words(line: str) -> str:
+    return line.split()[1]
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Fake:
+    return load(kernel(tmp_path / "root"))
+
+
+@pytest.mark.parametrize("line", [x for x in COMMANDS if words(x) in CONTROL])
+def test_a_command_of_control(fake: Fake, line: str) -> None:
+    collector = fake.root / "var/lib/prometheus/node-exporter"
+    collector.mkdir(parents=True)
+    line = line.replace("/var/lib/", f"{fake.root}/var/lib/")
+    done = subprocess.run(
+        ["bash", "-euc", SHELL + line],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHON": sys.executable, "ROOT": str(fake.root)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout or list(collector.iterdir())
+
+
+def test_the_table_names_every_command_and_no_other() -> None:
+    rows = re.findall(r"^\| (`bulkmm .*?) \|", PAGE, re.MULTILINE)
+    named = {word for row in rows for word in re.findall(r"`bulkmm (\w+)", row)}
+    assert named == {name for names in cli.PARTS.values() for name in names}

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm doctor``: every reason for which a path would not attach."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fakekernel import RELEASE, ZEROING, load
+
+from bulkmm.errors import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Command
+    from fakekernel import Fake
+
+OLD = "6.12.107+deb13-cloud-amd64"
+CONFIG = f"/boot/config-{RELEASE}"
+TRACING = "/sys/kernel/tracing"
+FOLIO = "folio_zero_user"
+HIGHPAGES = "clear_highpages_kasan_tagged"
+
+
+def paths(held: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return verdict and reasons by path."""
+    return {p["name"]: (p["verdict"], "; ".join(p["reasons"])) for p in held["paths"]}
+
+
+def states(held: dict[str, Any]) -> dict[str, str]:
+    """Return the states of what was checked."""
+    return {check["name"]: check["state"] for check in held["checks"]}
+
+
+def replace(fake: Fake, name: str, old: str, new: str) -> None:
+    """Edit a file; what is replaced must be there."""
+    text = fake.read(name)
+    assert old in text
+    fake.write(name, text.replace(old, new))
+
+
+def test_all_would_attach(bulkmm: Command) -> None:
+    done = bulkmm("doctor", "--json")
+    assert done.code == Exit.OK
+    assert {verdict for verdict, _ in paths(done.json).values()} == {"would attach"}
+    assert set(states(done.json).values()) == {"ok", "care"}  # not installed
+    said = bulkmm("doctor").out
+    assert "memmap: would attach\n" in said
+    assert "ok    kernel " in said
+
+
+def test_all_is_attached(kernel: Fake, bulkmm: Command) -> None:
+    load(kernel)
+    kernel.write("/sys/kernel/bulkmm/clear/hook", f"0 {FOLIO}: attached")
+    line = f"{FOLIO} (1)        D  \tdirect-->bmm_clear_trampoline+0x0/0x30"
+    kernel.write(f"{TRACING}/enabled_functions", line)
+    done = bulkmm("doctor", "--json")
+    assert done.code == Exit.OK
+    found = paths(done.json)
+    assert found["memmap"] == found["clear"] == ("attached", "")
+    assert states(done.json)["module"] == "ok"
+
+
+def _gone(name: str) -> Callable[[Fake], None]:
+    def edit(fake: Fake) -> None:
+        replace(fake, "/proc/kallsyms", f"0000000000000000 t {name}", "0 t other")
+
+    return edit
+
+
+def _add(file: str, line: str) -> Callable[[Fake], None]:
+    return lambda fake: fake.write(file, f"{fake.read(file)}\n{line}")
+
+
+def _put(file: str, text: str) -> Callable[[Fake], None]:
+    return lambda fake: fake.write(file, text)
+
+
+def _inlined(fake: Fake) -> None:
+    _gone(FOLIO)(fake)
+    _add("/proc/kallsyms", f"0 t {FOLIO}.constprop.0")(fake)
+
+
+def _refused(fake: Fake) -> None:
+    load(fake)
+    fake.write("/sys/kernel/bulkmm/clear/hook", f"-22 {FOLIO}: not allowed")
+
+
+@pytest.mark.parametrize(
+    ("edit", "path", "why"),
+    [
+        (_gone("memmap_init_zone_device"), "memmap", "renamed, or inlined"),
+        (_inlined, "clear", f"the compiler changed it to {FOLIO}.constprop.0"),
+        (
+            _add("/proc/kallsyms", f"0 t {FOLIO}"),
+            "clear",
+            "has 2 functions of this name",
+        ),
+        (
+            lambda fake: replace(
+                fake, f"{TRACING}/available_filter_functions", f"{FOLIO}\n", ""
+            ),
+            "clear",
+            "the kernel does not allow to trace it",
+        ),
+        (
+            _put(f"{TRACING}/enabled_functions", f"{FOLIO} (1) R I    \ttramp: x"),
+            "clear",
+            "a live patch has it",
+        ),
+        (
+            _put(
+                f"{TRACING}/enabled_functions",
+                f"{FOLIO} (1)    D  \n\tdirect-->bpf_trampoline_1+0x0/0x9",
+            ),
+            "clear",
+            "the direct trampoline bpf_trampoline_1+0x0/0x9 has it",
+        ),
+        (_add(CONFIG, "CONFIG_KASAN=y"), "clear", "CONFIG_KASAN is set"),
+        (_add(CONFIG, "CONFIG_HIGHMEM=y"), "alloc", "CONFIG_HIGHMEM is set"),
+        (
+            lambda fake: replace(fake, CONFIG, "CONFIG_SPARSEMEM_VMEMMAP=y\n", ""),
+            "memmap",
+            "CONFIG_SPARSEMEM_VMEMMAP is not set",
+        ),
+        (_refused, "clear", f"the module says of {FOLIO}: not allowed"),
+    ],
+)
+def test_a_path_would_not_attach(
+    kernel: Fake, bulkmm: Command, edit: Callable[[Fake], None], path: str, why: str
+) -> None:
+    edit(kernel)
+    done = bulkmm("doctor", "--json")
+    assert done.code == Exit.VERDICT
+    verdict, reasons = paths(done.json)[path]
+    assert verdict == "would not attach"
+    assert why in reasons
+
+
+def test_one_of_two_names_is_enough(kernel: Fake, bulkmm: Command) -> None:
+    _gone("set_pageblock_migratetype")(kernel)
+    assert bulkmm("doctor").code == Exit.OK
+    _gone("init_pageblock_migratetype")(kernel)
+    done = bulkmm("doctor", "--json")
+    assert done.code == Exit.VERDICT
+    both = "init_pageblock_migratetype or set_pageblock_migratetype: the kernel has no"
+    assert both in paths(done.json)["memmap"][1]
+
+
+def test_others_may_trace_a_function(kernel: Fake, bulkmm: Command) -> None:
+    kernel.write(f"{TRACING}/enabled_functions", f"{FOLIO} (2) R     \ttramp: x (y)")
+    assert bulkmm("doctor").code == Exit.OK
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "name"),
+    [
+        ("/proc/sys/kernel/arch", "riscv64", "architecture"),
+        ("/proc/sys/kernel/osrelease", "5.10.0-9-amd64", "kernel"),
+        ("/proc/sys/kernel/ftrace_enabled", "0", "kernel.ftrace_enabled"),
+        ("/proc/sys/kernel/modules_disabled", "1", "kernel.modules_disabled"),
+        (CONFIG, "CONFIG_MODULES=y\nCONFIG_KPROBES=y", "CONFIG_DYNAMIC_FTRACE_WITH_"),
+    ],
+)
+def test_nothing_would_attach(
+    kernel: Fake, bulkmm: Command, file: str, text: str, name: str
+) -> None:
+    kernel.write(file, text)
+    done = bulkmm("doctor", "--json")
+    assert done.code == Exit.VERDICT
+    no = [check for check, state in states(done.json).items() if state == "no"]
+    assert [check for check in no if check.startswith(name)]
+    assert all(name in why for _, why in paths(done.json).values())
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "name"),
+    [
+        (
+            "/sys/kernel/security/lockdown",
+            "none [integrity] confidentiality",
+            "lockdown",
+        ),
+        ("/sys/module/module/parameters/sig_enforce", "Y", "module signatures"),
+        ("/proc/sys/kernel/osrelease", "7.9.1", "kernel"),
+    ],
+)
+def test_what_needs_care_is_no_failure(
+    kernel: Fake, bulkmm: Command, file: str, text: str, name: str
+) -> None:
+    kernel.write(f"/boot/config-{'7.9.1'}", kernel.read(CONFIG))
+    kernel.write(file, text)
+    done = bulkmm("doctor", "--json")
+    assert done.code == Exit.OK
+    assert states(done.json)[name] == "care"
+
+
+def test_alloc_is_not_needed_where_the_allocator_is_not_alone(
+    kernel: Fake, bulkmm: Command
+) -> None:
+    """6.12 inlines the function, and clear sees these pages there."""
+    _gone(HIGHPAGES)(kernel)
+    assert bulkmm("doctor").code == Exit.VERDICT
+    kernel.write("/proc/cmdline", "init_on_alloc=0")
+    done = bulkmm("doctor", "--json")
+    assert done.code == Exit.OK
+    assert paths(done.json)["alloc"][0] == "not needed"
+    kernel.write("/proc/cmdline", "")
+    kernel.write("/proc/sys/kernel/osrelease", OLD)
+    kernel.write(f"/boot/config-{OLD}", kernel.read(CONFIG))
+    done = bulkmm("doctor", "--json")
+    assert done.code == Exit.OK
+    assert paths(done.json)["alloc"][0] == "not needed"
+
+
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [
+        (f"{TRACING}/available_filter_functions", "only root may read"),
+        ("/proc/kallsyms", "/proc/kallsyms cannot be read"),
+        (CONFIG, "configuration cannot be read"),
+    ],
+)
+def test_what_cannot_be_told(
+    kernel: Fake, bulkmm: Command, file: str, why: str
+) -> None:
+    kernel.remove(file)
+    done = bulkmm("doctor", "--json")
+    assert done.code == Exit.ENVIRONMENT
+    verdict, reasons = paths(done.json)["memmap"]
+    assert verdict == "cannot be told"
+    assert why in reasons
+
+
+def test_configuration_of_the_kernel_itself(kernel: Fake, bulkmm: Command) -> None:
+    packed = gzip.compress(kernel.read(CONFIG).encode())
+    kernel.remove(CONFIG)
+    (kernel.root / "proc/config.gz").write_bytes(packed)
+    done = bulkmm("doctor", "--json")
+    assert done.code == Exit.OK
+    (kernel.root / "proc/config.gz").write_bytes(packed[:20])
+    assert bulkmm("doctor").code == Exit.ENVIRONMENT
+
+
+def test_what_is_installed(kernel: Fake, bulkmm: Command) -> None:
+    assert "linux-headers-" in bulkmm("doctor").out
+    kernel.write(f"/lib/modules/{RELEASE}/build/Makefile", "")
+    assert "it can be built: make module" in bulkmm("doctor").out
+    kernel.write(f"/lib/modules/{RELEASE}/updates/dkms/bulkmm.ko.xz", "")
+    assert "updates/dkms/bulkmm.ko.xz: modprobe bulkmm" in bulkmm("doctor").out
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "says"),
+    [
+        (
+            "/sys/kernel/debug/sched/preempt",
+            "none voluntary (full) lazy",
+            "full (as the s",
+        ),
+        ("/proc/cmdline", "preempt=voluntary", "voluntary (as it was booted)"),
+        (CONFIG, f"CONFIG_{ZEROING}=y\nCONFIG_PREEMPT_NONE=y", "none (as built)"),
+    ],
+)
+def test_preemption(
+    kernel: Fake, bulkmm: Command, file: str, text: str, says: str
+) -> None:
+    kernel.write(file, text)
+    (line,) = (x for x in bulkmm("doctor").out.splitlines() if " preemption " in x)
+    assert says in line
+
+
+def test_indirect_branch_tracking(kernel: Fake, bulkmm: Command) -> None:
+    def says() -> str:
+        lines = bulkmm("doctor").out.splitlines()
+        return next(x for x in lines if " indirect branch tracking " in x)
+
+    assert "not in force" in says()
+    _add(CONFIG, "CONFIG_X86_KERNEL_IBT=y")(kernel)
+    assert "on: the originals are reached by direct calls" in says()
+    kernel.write("/proc/cmdline", "ibt=off")
+    assert "not in force" in says()

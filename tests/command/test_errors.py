@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""However a command ends, it ends in a line and a code that the docs have."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+from conftest import ROOT, valid
+
+from bulkmm import cli, show
+from bulkmm.errors import BulkmmError, Exit, GuestError, UsageError
+
+if TYPE_CHECKING:
+    from fakekernel import Fake
+
+COMMAND = [sys.executable, "-m", "bulkmm.cli"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "says"),
+    [
+        (BulkmmError("no tool"), 3, "bulkmm: no tool"),
+        (UsageError("no such thing"), 2, "bulkmm: no such thing"),
+        (GuestError("panic"), 4, "bulkmm: panic"),
+        (KeyboardInterrupt(), 130, "bulkmm: interrupted"),
+        (OSError(errno.ENOSPC, "No space left", "a"), 3, "bulkmm: a: No space left"),
+        (MemoryError(), 3, "bulkmm: there is no memory for that"),
+        (
+            ZeroDivisionError("a\nb"),
+            70,
+            "bulkmm: internal error: ZeroDivisionError: a b",
+        ),
+        (RecursionError(), 70, "bulkmm: internal error: RecursionError"),
+        (SystemExit(0), 0, ""),
+    ],
+)
+def test_an_error_is_a_line(
+    error: BaseException,
+    code: int,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(_args: object) -> NoReturn:
+        raise error
+
+    monkeypatch.delenv("BULKMM_TRACEBACK", raising=False)
+    monkeypatch.setattr(show, "run_show", fail)
+    assert cli.main(["show", "x.json"]) == code
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(says)
+    assert said.err.count("\n") == (1 if says else 0)
+
+
+def test_every_code_is_documented() -> None:
+    text = (ROOT / "docs" / "command.md").read_text()
+    _, _, table = text.partition("## Exit codes")
+    for code in Exit:
+        assert f"\n| {code.value} | " in table
+
+
+def test_a_traceback_only_if_asked_for() -> None:
+    script = (
+        "import sys; from bulkmm import cli, show; "
+        "show.run_show = lambda args: 1 / 0; sys.exit(cli.main(['show', 'x']))"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == Exit.INTERNAL
+    assert "Traceback" not in done.stderr
+    assert "BULKMM_TRACEBACK=1" in done.stderr
+    asked = {**os.environ, "BULKMM_TRACEBACK": "1"}
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, env=asked
+    )
+    assert "ZeroDivisionError" in done.stderr
+    assert "Traceback" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["status"], ["lab", "list"], ["nothing"]]
+)
+def test_a_reader_that_has_gone(words: list[str]) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run(
+        [*COMMAND, *words],
+        check=False,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(theirs)
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    assert done.returncode == (2 if words == ["nothing"] else 0)
+
+
+def test_a_full_disk() -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [*COMMAND, "lab", "list"],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == Exit.ENVIRONMENT
+    assert done.stderr == "bulkmm: No space left on device\n"
+
+
+def test_a_terminal_that_knows_no_letters_but_ascii(loaded: Fake) -> None:
+    loaded.write("/proc/sys/kernel/osrelease", "7.3-\N{SNOWMAN}")
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
+    environment["PYTHONIOENCODING"] = "ascii"
+    done = subprocess.run(
+        [*COMMAND, "status", "--root", str(loaded.root)],
+        check=False,
+        capture_output=True,
+        env=environment,
+    )
+    assert done.returncode == Exit.OK
+    assert b"on 7.3-?" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "is_json"),
+    [
+        (["status", "--json", "--nothing"], True),
+        (["on", "--json"], True),
+        (["compare", "--json", "a.json"], True),
+        (["bench", "memmap", "--json", "x", "--nothing"], False),  # names a file there
+        (["status", "--nothing"], False),
+        (["nothing", "--json"], False),
+    ],
+)
+def test_bad_words(
+    words: list[str], *, is_json: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == Exit.USAGE
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1
+    assert " --help)" in said.err
+    assert bool(said.out) == is_json
+    if is_json:
+        valid(json.loads(said.out))
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == Exit.OK
+    assert capsys.readouterr().out == "bulkmm 0.1.0\n"
+
+
+def test_parts_bring_the_commands_that_they_are_known_for() -> None:
+    found = cli.parser()._subparsers
+    assert found
+    names = [name for names in cli.PARTS.values() for name in names]
+    (sub,) = (a for a in found._group_actions if isinstance(a.choices, dict))
+    assert sub.choices is not None
+    assert list(sub.choices) == names
+    for name in names:
+        (alone,) = cli.parser(name)._subparsers._group_actions  # type: ignore[union-attr]
+        assert name in (alone.choices or ())

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What doctor believes a path needs is what the module's source says."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from conftest import ROOT
+
+from bulkmm.control import needs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bulkmm.control.needs import Needs
+
+MODULE = ROOT / "module"
+DEFINE = re.compile(r"^#define\s+(\w+)\s+\"(\w+)\"", re.MULTILINE)
+SYMBOL = re.compile(r"\.symbol = (\"\w+\"|\w+)")
+CALLED = re.compile(r"bmm_symbol_entry\((\"\w+\"|[A-Z_]+)\)")
+OPTION = re.compile(r"(!?)IS_ENABLED\(CONFIG_(\w+)\)")
+STRUCT = re.compile(r"^struct bmm_path (\w+) = {(.*?)^};", re.DOTALL | re.MULTILINE)
+REGISTERED = re.compile(r"\{ &(\w+), &\w+ \}")
+TABLE = {path.name: path for path in needs.read().paths}
+
+
+def definitions() -> dict[str, set[str]]:
+    """Return every value that a name is defined to, whatever the kernel."""
+    found: dict[str, set[str]] = {}
+    for header in MODULE.rglob("*.h"):
+        for name, value in DEFINE.findall(header.read_text()):
+            found.setdefault(name, set()).add(value)
+    return found
+
+
+def values(word: str, text: str) -> set[str]:
+    """Return what a quoted symbol or the name of one stands for."""
+    if word.startswith('"'):
+        return {word.strip('"')}
+    return set(dict(DEFINE.findall(text)).get(word, "").split()) or definitions()[word]
+
+
+def sources() -> dict[str, Path]:
+    """Return the file of each path that the module registers."""
+    structs = REGISTERED.findall((MODULE / "main.c").read_text())
+    assert structs
+    found = {}
+    for file in MODULE.glob("*.c"):
+        for name, body in STRUCT.findall(file.read_text()):
+            named = re.search(r"\.name = \"(\w+)\"", body)
+            if name in structs and named:
+                found[named[1]] = file
+    assert len(found) == len(structs)
+    return found
+
+
+def test_every_path_is_there() -> None:
+    assert set(TABLE) == set(sources())
+
+
+@pytest.mark.parametrize("path", TABLE.values(), ids=lambda path: str(path.name))
+def test_symbols_and_options(path: Needs) -> None:
+    text = sources()[path.name].read_text()
+    hooks = {name for word in SYMBOL.findall(text) for name in values(word, text)}
+    assert set(path.hooks) == hooks
+    calls = [values(word, text) for word in CALLED.findall(text)]
+    assert [set(group) for group in path.calls] == calls
+    options = {(bool(mark), name) for mark, name in OPTION.findall(text)}
+    wanted = {(False, name) for name in path.without_options}
+    assert options == wanted | {(True, name) for name in path.with_options}
+
+
+def test_architectures_are_those_with_a_trampoline() -> None:
+    folders = {"x86": "x86_64", "arm64": "aarch64"}
+    built = {
+        name for at, name in folders.items() if (MODULE / at / "trampoline.S").exists()
+    }
+    assert set(needs.read().architectures) == built

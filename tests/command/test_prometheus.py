@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Metrics as the official client's parser reads them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from bulkmm.errors import Exit
+
+if TYPE_CHECKING:
+    from conftest import Command, Done
+    from fakekernel import Fake
+    from prometheus_client.metrics_core import Metric
+
+Key = tuple[str, frozenset[tuple[str, str]]]
+
+
+def metrics(done: Done) -> dict[str, Metric]:
+    """Return the metrics of a page, each there once."""
+    assert done.code == Exit.OK
+    held = list(text_string_to_metric_families(done.out))
+    assert len({one.name for one in held}) == len(held)
+    return {one.name: one for one in held}
+
+
+def value(found: dict[str, Metric], name: str, **labels: str) -> float:
+    """Return the one sample with these labels."""
+    held = [
+        sample.value
+        for metric in found.values()
+        for sample in metric.samples
+        if sample.name == name and labels == sample.labels
+    ]
+    assert len(held) == 1, f"{name} {labels}: {held}"
+    return held[0]
+
+
+@pytest.mark.usefixtures("loaded")
+def test_every_counter_is_there(bulkmm: Command) -> None:
+    found = metrics(bulkmm("status", "--format", "prometheus"))
+    assert value(found, "bulkmm_loaded") == 1
+    assert value(found, "bulkmm_info", version="0.1.0") == 1
+    assert value(found, "bulkmm_requests_total", path="memmap") == 4
+    assert value(found, "bulkmm_bytes_total", path="clear") == 8 << 20
+    assert value(found, "bulkmm_seconds_total", path="clear") == 0.002
+    assert value(found, "bulkmm_inflight", path="later") == 0
+    assert value(found, "bulkmm_fallbacks_total", path="clear", reason="small") == 7
+    assert value(found, "bulkmm_mode", path="memmap", mode="on") == 1
+    assert value(found, "bulkmm_mode", path="memmap", mode="off") == 0
+    labels = {"path": "clear", "operation": "backend_cached"}
+    assert value(found, "bulkmm_backend", **labels, backend="rep") == 1
+    assert value(found, "bulkmm_backend", **labels, backend="plain") == 0
+    hook = {"path": "clear", "symbol": "folio_zero_user"}
+    assert value(found, "bulkmm_hook_attached", **hook) == 0
+    assert value(found, "bulkmm_setting", path="clear", setting="latency_us") == 1000
+    name = "bulkmm_clear_gaps_max_gap_ns"
+    assert value(found, name, path="clear", order="9") == 1043210
+    assert value(found, "bulkmm_later_runs_total", path="later") == 5
+    assert value(found, "bulkmm_parameter", parameter="memmap_min_pages") == 32768
+
+
+@pytest.mark.usefixtures("loaded")
+def test_names_types_and_help(bulkmm: Command) -> None:
+    done = bulkmm("status", "--format", "prometheus")
+    for metric in metrics(done).values():
+        assert re.fullmatch(r"bulkmm_[a-z_]+", metric.name)
+        assert metric.documentation.endswith(".")
+        assert metric.type in ("counter", "gauge")
+        total = {sample.name.endswith("_total") for sample in metric.samples}
+        assert total == {metric.type == "counter"}
+        assert f"# HELP {metric.samples[0].name} " in done.out
+
+
+def test_without_the_module_that_is_a_metric(bulkmm: Command) -> None:
+    found = metrics(bulkmm("status", "--format", "prometheus"))
+    assert value(found, "bulkmm_loaded") == 0
+    labels = {"case": "allocator", "kernel": "7.3.4+deb13-cloud-amd64"}
+    assert value(found, "bulkmm_zeroing_info", **labels) == 1
+    assert set(found) == {"bulkmm_loaded", "bulkmm_zeroing_info"}
+
+
+def test_what_must_be_escaped(loaded: Fake, bulkmm: Command) -> None:
+    odd = 'a"b\\n\\c'
+    loaded.write("/proc/sys/kernel/osrelease", odd)
+    loaded.write("/proc/cmdline", "init_on_alloc=0")
+    found = metrics(bulkmm("status", "--format", "prometheus"))
+    assert value(found, "bulkmm_zeroing_info", case="once", kernel=odd) == 1
+
+
+@pytest.mark.usefixtures("loaded")
+def test_one_format_at_a_time(bulkmm: Command) -> None:
+    done = bulkmm("status", "--format", "prometheus", "--json")
+    assert done.code == Exit.USAGE
+    assert "two formats" in done.json["error"]["message"]

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm status``: all that sysfs has, of paths that it names itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from fakekernel import PATHS, RELEASE, ZEROING
+
+from bulkmm.errors import Exit
+
+if TYPE_CHECKING:
+    from conftest import Command
+    from fakekernel import Fake
+
+HOME = "/sys/kernel/bulkmm"
+
+
+@pytest.mark.usefixtures("loaded")
+def test_json_has_every_value_of_every_path(bulkmm: Command) -> None:
+    done = bulkmm("status", "--json")
+    assert done.code == Exit.OK
+    paths = {path["name"]: path for path in done.json["paths"]}
+    assert set(paths) == set(PATHS)
+    clear = paths["clear"]
+    assert clear["mode"] == "off"
+    assert clear["modes"] == ["off", "auto", "cached", "streaming"]
+    assert clear["counters"] == {
+        "hits": 4,
+        "bytes": 8 << 20,
+        "ns": 2000000,
+        "inflight": 0,
+    }
+    assert clear["fallbacks"] == {"off": 0, "small": 7}
+    assert clear["backends"]["backend_cached"] == {
+        "serving": "rep",
+        "choices": ["plain", "rep"],
+    }
+    assert clear["settings"] == {"latency_us": 1000, "min_pages": 16}
+    assert clear["tables"]["gaps"] == [
+        {"order": 4, "max_gap_ns": 12, "count": 3},
+        {"order": 9, "max_gap_ns": 1043210, "count": 512},
+    ]
+    assert done.json["parameters"] == {"memmap_min_pages": 32768}
+
+
+@pytest.mark.usefixtures("loaded")
+def test_a_path_that_nobody_knew_is_shown_whole(bulkmm: Command) -> None:
+    (later,) = bulkmm("status", "later", "--json").json["paths"]
+    assert later["counters"]["runs"] == 5
+    assert [hook["attached"] for hook in later["hooks"]] == [True, False]
+    said = bulkmm("status", "later").out
+    assert "1 of 2 attached" in said
+    assert "second_function  somebody has it" in said
+    assert "off pte [block]" in said
+
+
+@pytest.mark.usefixtures("loaded")
+def test_text_is_a_table(bulkmm: Command) -> None:
+    done = bulkmm("status")
+    assert done.code == Exit.OK
+    row = next(line for line in done.out.splitlines() if line.startswith("memmap"))
+    assert row.split("  ")[0] == "memmap"
+    for word in ("on", "attached", "8.00 MiB", "500 us", "off 2, small 4"):
+        assert word in row
+    assert "init_on_alloc=1 on 6.13 or later" in done.out
+
+
+def test_without_the_module(bulkmm: Command) -> None:
+    done = bulkmm("status", "--json")
+    assert done.code == Exit.VERDICT
+    assert done.json["loaded"] is False
+    assert done.json["paths"] == []
+    said = bulkmm("status")
+    assert said.code == Exit.VERDICT
+    assert "not loaded: modprobe bulkmm" in said.out
+
+
+@pytest.mark.usefixtures("loaded")
+def test_unknown_path(bulkmm: Command) -> None:
+    done = bulkmm("status", "nothing", "--json")
+    assert done.code == Exit.USAGE
+    error = done.json["error"]
+    assert error["exit_code"] == Exit.USAGE
+    assert error["message"] == (
+        "unknown path nothing: the loaded module has clear, later, memmap"
+    )
+    assert done.err == f"bulkmm: {error['message']}"
+
+
+@pytest.mark.parametrize(
+    ("release", "built", "told", "case"),
+    [
+        (RELEASE, "y", "", "allocator"),
+        (RELEASE, "y", "init_on_alloc=0", "once"),
+        (RELEASE, "n", "", "once"),
+        (RELEASE, "n", "init_on_alloc=0 init_on_alloc=on", "allocator"),
+        ("6.12.107+deb13-cloud-amd64", "y", "", "twice"),
+        ("6.12.107+deb13-cloud-amd64", "n", "init_on_alloc=1", "twice"),
+        ("6.12.107+deb13-cloud-amd64", "n", "", "once"),
+        ("6.13.0", "y", "", "allocator"),
+        (RELEASE, None, "", "unknown"),
+        (RELEASE, None, "init_on_alloc=1", "allocator"),
+    ],
+)
+def test_who_clears_huge_pages(
+    kernel: Fake,
+    bulkmm: Command,
+    release: str,
+    built: str | None,
+    told: str,
+    *,
+    case: str,
+) -> None:
+    kernel.remove(f"/boot/config-{RELEASE}")
+    kernel.write("/proc/sys/kernel/osrelease", release)
+    kernel.write("/proc/cmdline", f"quiet {told}")
+    if built is not None:
+        yes = built == "y"
+        option = f"CONFIG_{ZEROING}=y" if yes else f"# CONFIG_{ZEROING} is not set"
+        kernel.write(f"/boot/config-{release}", f"CONFIG_MMU=y\n{option}")
+    held = bulkmm("status", "--json").json["kernel"]
+    assert held["zeroing"] == case
+    assert held["says"] in bulkmm("status").out
+
+
+def test_it_goes_away_while_it_is_read(loaded: Fake, bulkmm: Command) -> None:
+    loaded.remove(f"{HOME}/clear/mode")
+    loaded.remove(f"{HOME}/memmap/hits")
+    loaded.remove(f"{HOME}/memmap/hook")
+    done = bulkmm("status", "--json")
+    assert [path["name"] for path in done.json["paths"]] == ["later", "memmap"]
+    assert bulkmm("status").code == Exit.OK
+
+
+def test_no_library_is_imported_that_takes_longer_than_the_work(loaded: Fake) -> None:
+    """Time is the machine's; what is imported is ours."""
+    script = (
+        "import sys; from bulkmm import cli; code = cli.main(sys.argv[1:]);"
+        "heavy = {'numpy', 'scipy', 'rich', 'matplotlib', 'jinja2', 'subprocess', "
+        "'bulkmm.lab', 'bulkmm.bench', 'bulkmm.results'} & set(sys.modules);"
+        "sys.exit(f'imported: {heavy}' if heavy else code)"
+    )
+    command = [sys.executable, "-c", script, "status", "--root", str(loaded.root)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_it_is_quick(loaded: Fake) -> None:
+    """A collapse is seen, not a busy machine: CPU time, and a bare Python's beside."""
+    status = ["-m", "bulkmm.cli", "status", "--root", str(loaded.root)]
+    spent = min(_cpu_seconds(status) for _ in range(3))
+    bare = min(_cpu_seconds(["-c", "pass"]) for _ in range(3))
+    assert spent < 0.15 + 2 * bare
+
+
+def _cpu_seconds(words: list[str]) -> float:
+    before = os.times()
+    subprocess.run([sys.executable, *words], check=True, capture_output=True)
+    after = os.times()
+    return sum(after[2:4]) - sum(before[2:4])
+
+
+def test_written_in_one_step(loaded: Fake, bulkmm: Command) -> None:
+    file = loaded.root / "status.json"
+    assert bulkmm("status", "--json", "--output", str(file)).out == ""
+    assert '"kind": "status"' in file.read_text()
+    assert [p.name for p in loaded.root.iterdir() if ".part" in p.name] == []
+    done = bulkmm("status", "-o", str(loaded.root / "no" / "file"))
+    assert done.code == Exit.ENVIRONMENT
+    assert "cannot be written" in done.err

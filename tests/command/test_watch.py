@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm watch``: rates of what moved between two looks."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from conftest import valid
+
+from bulkmm.control import module, trace, watch
+from bulkmm.control.root import Root
+from bulkmm.errors import Exit
+
+if TYPE_CHECKING:
+    from conftest import Command
+    from fakekernel import Fake
+
+QUICK = ("--interval", "0.05")
+
+
+def look(fake: Fake, name: str) -> module.KernelPath:
+    held = module.read(Root(fake.root))
+    assert held
+    return next(path for path in held.paths if path.name == name)
+
+
+def test_rates(loaded: Fake) -> None:
+    before = look(loaded, "clear")
+    loaded.counters("clear", hits=14, bytes=(8 << 20) + 1000, ns=2000000 + 500)
+    loaded.write("/sys/kernel/bulkmm/clear/fallbacks/small", "27")
+    seen = watch.rates(before, look(loaded, "clear"), 2.0, None)
+    assert seen.requests_per_s == 5
+    assert seen.bytes_per_s == 500
+    assert seen.mean_ns == 50
+    assert seen.fallbacks_per_s == {"off": 0, "small": 10}
+
+
+def test_loaded_anew_counters_begin_at_zero(loaded: Fake) -> None:
+    before = look(loaded, "clear")
+    loaded.counters("clear", hits=2, bytes=6, ns=8)
+    seen = watch.rates(before, look(loaded, "clear"), 1.0, None)
+    assert (seen.requests_per_s, seen.bytes_per_s, seen.mean_ns) == (2, 6, 4)
+
+
+def test_nothing_happened(loaded: Fake) -> None:
+    seen = watch.rates(look(loaded, "clear"), look(loaded, "clear"), 1.0, None)
+    assert (seen.requests_per_s, seen.mean_ns) == (0, None)
+
+
+@pytest.mark.usefixtures("loaded")
+def test_json_is_a_document_a_line(bulkmm: Command) -> None:
+    done = bulkmm("watch", "clear", "later", *QUICK, "--count", "2", "--json")
+    assert done.code == Exit.OK
+    held = [json.loads(line) for line in done.out.splitlines()]
+    assert len(held) == 2
+    for one in held:
+        valid(one)
+        assert [path["name"] for path in one["paths"]] == ["clear", "later"]
+        assert one["seconds"] >= 0.05
+
+
+@pytest.mark.usefixtures("loaded")
+def test_lines_where_there_is_no_terminal(bulkmm: Command) -> None:
+    done = bulkmm("watch", *QUICK, "--count", "2")
+    lines = done.out.splitlines()
+    assert len(lines) == 6
+    assert all(
+        re.match(r"\d\d:\d\d:\d\d \w+ mode \w+, 0.00 requests/s", x) for x in lines
+    )
+
+
+def test_a_table_on_a_terminal(loaded: Fake) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "bulkmm.cli", "watch", *QUICK, "--count", "2"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(
+        [*command, "--root", str(loaded.root)], stdout=theirs, env=environment
+    ) as running:
+        os.close(theirs)
+        said = b""
+        while part := _read(ours):
+            said += part
+    os.close(ours)
+    assert running.returncode == Exit.OK
+    assert b"requests/s" in said
+    assert b"\x1b[" in said
+    assert said.count(b"memmap") >= 2
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # the other end is closed
+        return b""
+
+
+@pytest.mark.usefixtures("loaded")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--interval", "0"), "give 0.05 to 86400 seconds"),
+        (("--interval", "nan"), "give 0.05 to 86400 seconds"),
+        (("--interval", "soon"), "invalid float value: 'soon'"),
+        (("--count", "0"), "give 1 or more"),
+        (("nothing",), "unknown path nothing"),
+    ],
+)
+def test_bad_words(bulkmm: Command, words: tuple[str, ...], says: str) -> None:
+    done = bulkmm("watch", *words, "--json")
+    assert done.code == Exit.USAGE
+    assert says in done.json["error"]["message"]
+
+
+def test_the_module_is_unloaded(loaded: Fake, bulkmm: Command) -> None:
+    def gone(_seconds: float) -> None:
+        loaded.remove("/sys/kernel/bulkmm/version")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("time.sleep", gone)
+        done = bulkmm("watch")
+    assert done.code == Exit.ENVIRONMENT
+    assert "the module was unloaded" in done.err
+
+
+@pytest.mark.parametrize(("words", "code"), [((), 0), (("--count", "99"), 130)])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it(
+    loaded: Fake, number: signal.Signals, words: tuple[str, ...], code: int
+) -> None:
+    command = [sys.executable, "-m", "bulkmm.cli", "watch", *QUICK, *words]
+    with subprocess.Popen(
+        [*command, "--root", str(loaded.root)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stdout
+        assert running.stderr
+        running.stdout.readline()
+        running.send_signal(number)
+        said = running.stderr.read()
+    assert running.returncode == code
+    assert said == ("bulkmm: interrupted\n" if code else "")
+
+
+TRACED = """\
+        bmmfault-71      [001] ...1.     9.120: clear: pfn=0x1 order=9 bytes=2 ns=30 gap=7 streaming=0 backend=rep
+        bmmfault-71      [001] ...1.     9.121: clear: pfn=0x2 order=9 bytes=2 ns=10 gap=7 streaming=0 backend=rep
+CPU:1 [LOST 17 EVENTS]
+        bmmfault-71      [001] ...1.     9.122: clear: pfn=0x3 order=9 bytes=2 ns=20 gap=9 streaming=0 backend=rep
+           ndctl-72      [000] .....     9.123: memmap: start_pfn=0x4 nr_pages=1 order=0 bytes=8 ns=5 backend=movnti
+"""  # noqa: E501
+
+
+def test_times_of_tracepoints() -> None:
+    found = trace.by_path(TRACED)
+    assert found == {"clear": [30, 10, 20], "memmap": [5]}
+    held = trace.latency(found["clear"])
+    assert (held.n, held.median_ns, held.p99_ns, held.max_ns) == (3, 20, 30, 30)
+    assert trace.latency(list(range(1, 201))).p99_ns == 198
+
+
+@pytest.mark.usefixtures("loaded")
+def test_trace_where_it_cannot_be(kernel: Fake, bulkmm: Command) -> None:
+    done = bulkmm("watch", "--trace", "--count", "1")  # no tracefs makes the instance
+    assert done.code == Exit.ENVIRONMENT
+    assert done.err.startswith("bulkmm: --trace: ")
+    assert not list((kernel.root / "sys/kernel/tracing").glob("instances/*"))
+    kernel.remove("/sys/kernel/tracing/trace")
+    done = bulkmm("watch", "--trace", "--count", "1")
+    assert done.code == Exit.ENVIRONMENT
+    assert "mount -t tracefs" in done.err
