@@ -6,12 +6,13 @@
 #	make lab	every lab scenario on both kernels
 #	make install	the module, for the running kernel
 #	make install-lib	libbulkmm, below PREFIX (docs/library.md)
+#	make install-man	man pages and completion of the command, below PREFIX
 
 RELEASE ?= $(shell uname -r)
 PREFIX ?= /usr/local
 KDIR ?= /lib/modules/$(RELEASE)/build
 
-.PHONY: build demo test check lab module install install-lib clean
+.PHONY: build demo test check lab module install install-lib install-man clean
 
 build:
 	@scripts/setup
@@ -47,6 +48,10 @@ install-lib: build
 	meson install -C build/install --no-rebuild \
 		$(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 	test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || ldconfig
+
+install-man: build
+	.venv/bin/python scripts/commandpages.py \
+		--out $(DESTDIR)$(abspath $(PREFIX))/share
 
 # Caches of the lab (root, kernels) stay: "bulkmm lab clean" removes them.
 clean:

@@ -40,8 +40,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "95 % interval of the ratio of medians lies beyond the threshold and a "
         "Mann-Whitney test, corrected for the number of arms, says so too.",
     )
-    compare.add_argument("before", type=Path, metavar="A.json")
-    compare.add_argument("after", type=Path, metavar="B.json")
+    compare.add_argument("before", type=Path, metavar="A.json", help="before")
+    compare.add_argument("after", type=Path, metavar="B.json", help="after")
     compare.add_argument(
         "--threshold",
         default=THRESHOLD,

@@ -53,7 +53,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         description="Draw kept results: throughput by size with 95 % intervals, a "
         "panel for each operation and use; raw samples of all that has no sizes.",
     )
-    plot.add_argument("results", nargs="+", type=Path, metavar="RESULT.json")
+    plot.add_argument(
+        "results", nargs="+", type=Path, metavar="RESULT.json", help="a result"
+    )
     plot.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE.svg", help="to write"
     )

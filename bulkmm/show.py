@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add ``show`` to the parser of the whole command."""
     show = sub.add_parser("show", help="print the table of kept results")
-    show.add_argument("results", nargs="+", type=Path, metavar="FILE")
+    show.add_argument("results", nargs="+", type=Path, metavar="FILE", help="a result")
     show.add_argument("--markdown", action="store_true", help="as a Markdown table")
     show.add_argument("--brief", action="store_true", help="Markdown, main rows only")
     show.add_argument(

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from bulkmm.control.root import Root
 
 OK, CARE, NO, UNKNOWN = "ok", "care", "no", "unknown"
+ARCHITECTURE = "/proc/sys/kernel/arch"
+OLDEST = (6, 12)  # that the module builds for
 FOLDERS = ("updates", "updates/dkms", "extra")
 FILE = re.compile(r"bulkmm\.ko(?:\.\w+)?")
 PREEMPTION = "/sys/kernel/debug/sched/preempt"
@@ -39,7 +41,7 @@ def all_checks(root: Root, table: Table) -> list[Check]:
     kernel = kernels.Kernel(root)
     return [
         _architecture(root, table),
-        _release(kernel),
+        _release(root, kernel),
         _module(root, kernel),
         *(_option(kernel, name) for name in table.with_options),
         _ftrace_enabled(root),
@@ -52,7 +54,7 @@ def all_checks(root: Root, table: Table) -> list[Check]:
 
 
 def _architecture(root: Root, table: Table) -> Check:
-    name = root.read("/proc/sys/kernel/arch")
+    name = root.read(ARCHITECTURE)
     if name is None:
         return Check("architecture", UNKNOWN, "the kernel does not say it")
     if name in table.architectures:
@@ -61,14 +63,22 @@ def _architecture(root: Root, table: Table) -> Check:
     return Check("architecture", NO, f"{name}: the module is for {known}")
 
 
-def _release(kernel: Kernel) -> Check:
-    from bulkmm.lab.kernels import SERIES  # noqa: PLC0415 - what the lab tests
+def _tested(root: Root) -> tuple[str, ...]:
+    """Return the kernels that the lab tests on this architecture."""
+    from bulkmm.lab import arch  # noqa: PLC0415 - not what "status" waits for
 
-    have, tested = kernels.version(kernel.release), sorted(map(kernels.version, SERIES))
+    name = root.read(ARCHITECTURE) or ""
+    known = {one.name: one.series for one in arch.ALL}
+    return known.get({"aarch64": "arm64"}.get(name, name), arch.X86_64.series)
+
+
+def _release(root: Root, kernel: Kernel) -> Check:
+    series = _tested(root)
+    have, tested = kernels.version(kernel.release), sorted(map(kernels.version, series))
     if not have:
         return Check("kernel", UNKNOWN, "the kernel does not say its release")
-    said = f"{kernel.release}; tested: {', '.join(SERIES)}"
-    if have < tested[0]:
+    said = f"{kernel.release}; tested: {', '.join(series)}"
+    if have < OLDEST:
         return Check("kernel", NO, f"{said}; older kernels lack what the module needs")
     if have in tested:
         return Check("kernel", OK, said)

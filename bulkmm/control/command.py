@@ -71,8 +71,8 @@ def _add_doctor(sub: Subparsers) -> None:
         "what would work on this kernel, and why not",
         "Say for each path whether the module can take its functions over on this "
         "kernel, loaded or not, and why not. Exit code 0: all that is needed here "
-        "would attach; 1: something would not; 3: it cannot be told, as root more "
-        "can.",
+        "would attach; 1: something would not; 3: it cannot be told (root can "
+        "read more).",
     )
     one.set_defaults(run=run_doctor)
 

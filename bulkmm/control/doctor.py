@@ -106,8 +106,9 @@ def _judge(
     found: list[Check],
 ) -> Verdict:
     mine = [known[name] for name in path.symbols]
-    if loaded and loaded.hooks and all(hook.attached for hook in loaded.hooks):
-        return Verdict(path.name, ATTACHED, [], mine)
+    if loaded and loaded.hooks and loaded.hooks[0].attached:
+        without = [f"without {h.symbol}: {h.why}" for h in loaded.hooks if h.errno]
+        return Verdict(path.name, ATTACHED, without, mine)
     case = kernels.zeroing(kernel)
     against = [*_general(found), *_refusals(path, loaded, known, kernel)]
     # Where nothing is left to be done for it, its absence is no fault.
@@ -116,7 +117,9 @@ def _judge(
     if against:
         return Verdict(path.name, WOULD_NOT, against, mine)
     unknown = [*_unknown_options(path, kernel, found), *_unknowns(path, known)]
-    return Verdict(path.name, UNKNOWN if unknown else WOULD, unknown, mine)
+    if unknown:
+        return Verdict(path.name, UNKNOWN, unknown, mine)
+    return Verdict(path.name, WOULD, list(_lacking(path, known)), mine)
 
 
 def _general(found: list[Check]) -> Iterator[str]:
@@ -129,8 +132,8 @@ def _refusals(
     path: Needs, loaded: KernelPath | None, known: dict[str, Symbol], kernel: Kernel
 ) -> Iterator[str]:
     """Say all that keeps a path from being attached."""
-    for hook in loaded.hooks if loaded else ():
-        if hook.errno not in (0, NOT_TRIED):
+    for hook in loaded.hooks[:1] if loaded else ():
+        if hook.errno != NOT_TRIED:
             yield f"the module says of {hook.symbol}: {hook.why}"
     for name in path.without_options:
         if kernel.option(name):
@@ -142,13 +145,19 @@ def _refusals(
 
 
 def _functions(path: Needs, known: dict[str, Symbol]) -> Iterator[str]:
-    for name in path.hooks:
-        if why := known[name].refused:
-            yield f"{name}: {why}"
+    if why := known[path.hooks[0]].refused:
+        yield f"{path.hooks[0]}: {why}"
     for group in path.calls:
         whys = [known[name].absent for name in group]
         if all(whys):
             yield f"{' or '.join(group)}: {whys[0]}"
+
+
+def _lacking(path: Needs, known: dict[str, Symbol]) -> Iterator[str]:
+    """Say which of its other functions it would do without."""
+    for name in path.hooks[1:]:
+        if why := known[name].refused:
+            yield f"without {name}: {why}"
 
 
 def _unknown_options(path: Needs, kernel: Kernel, found: list[Check]) -> list[str]:

@@ -22,7 +22,8 @@ HOME = "/sys/kernel/bulkmm"
 PARAMETERS = "/sys/module/bulkmm/parameters"
 OFF = "off"
 HOOK = re.compile(r"(-?\d+) (\S+): (.*)")
-PAIRS = re.compile(r"(\w+) (\d+)\b:?")
+PAIRS = re.compile(r"([a-z]\w*) (\d+)\b:?")
+TWO = re.compile(r"(\d+) (\d+)")
 
 
 @dataclass(frozen=True)
@@ -134,12 +135,15 @@ def hooks(text: str) -> list[Hook]:
 
 
 def table(text: str) -> list[dict[str, int]]:
-    """Return lines such as "order 9: max_gap_ns 3 count 1" as records."""
-    rows = [
-        {name: int(value) for name, value in PAIRS.findall(line)}
-        for line in text.splitlines()
-    ]
-    return [row for row in rows if row]
+    """Return lines such as "order 9: max_gap_ns 3 count 1", or "4096 7", as records."""
+    return [row for line in text.splitlines() if (row := record(line))]
+
+
+def record(line: str) -> dict[str, int]:
+    """Return names with their numbers; of two bare numbers, of what, and how many."""
+    if bare := TWO.fullmatch(line.strip()):
+        return {"of": int(bare[1]), "count": int(bare[2])}
+    return {name: int(value) for name, value in PAIRS.findall(line)}
 
 
 def is_writable(file: Path) -> bool:

@@ -124,7 +124,7 @@ def _row(path: KernelPath) -> tuple[str, ...]:
 def hook_state(path: KernelPath) -> str:
     """Return in a word or two how the hooks of a path are."""
     attached = [hook for hook in path.hooks if hook.attached]
-    if len(attached) == len(path.hooks):
+    if path.hooks and len(attached) == len(path.hooks):
         return "attached"
     if attached:
         return f"{len(attached)} of {len(path.hooks)} attached"

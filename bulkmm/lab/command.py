@@ -40,8 +40,16 @@ def add_parser(sub: Subparsers) -> None:
     listing.set_defaults(run=list_scenarios)
     ready = below.add_parser("prepare", help="fetch and build everything needed")
     ready.add_argument("--arch", help="prepare no other (default: all)")
-    ready.add_argument("--kernel", action="append", metavar="NAME")
-    ready.add_argument("--module-defines", nargs="+", default=[], metavar="NAME")
+    ready.add_argument(
+        "--kernel", action="append", metavar="NAME", help="prepare no other"
+    )
+    ready.add_argument(
+        "--module-defines",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="make variables of a test build",
+    )
     ready.add_argument(
         "--strict", action="store_true", help="fail on any compiler warning (W=1)"
     )
@@ -86,7 +94,12 @@ def _add_machine(group: argparse._ArgumentGroup) -> None:
         default="",
         help="6.12, 7.3 or a full release (default: 6.12; on arm64: 7.3)",
     )
-    group.add_argument("--accel", choices=accel.CHOICES, default="auto")
+    group.add_argument(
+        "--accel",
+        choices=accel.CHOICES,
+        default="auto",
+        help="KVM if a guest boots under it, else TCG (default: auto)",
+    )
     group.add_argument("--cpu", default="", help="QEMU's name of it (default: max)")
     group.add_argument(
         "--append", default="", metavar="WORDS", help="for the kernel's command line"

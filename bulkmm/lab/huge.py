@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-import re
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 

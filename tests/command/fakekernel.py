@@ -45,7 +45,7 @@ PATHS = {
         "hook": "0 first_function: attached\n-16 second_function: somebody has it",
         "fallbacks/odd": "1",
         "runs": "5",
-        "leaves": "9",
+        "leaves": "4096 9\n2097152 0",
     },
 }
 COUNTERS = {"hits": "4", "bytes": "8388608", "ns": "2000000", "inflight": "0"}

@@ -6,13 +6,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from conftest import ROOT
+from commandlib import ROOT
 
 from bulkmm.control import needs
 
 PAGE = (ROOT / "docs" / "abi.md").read_text()
 SOURCES = {path.name: path.read_text() for path in (ROOT / "module").glob("*.[ch]")}
-PARAMETER = re.compile(r"^module_param\((\w+),", re.MULTILINE)
+PARAMETER = re.compile(r"^module_param(?:_named)?\((\w+),", re.MULTILINE)
 FILE = re.compile(
     r"(?:BMM_FILE|TUNABLE|__ATTR_RO)\(([a-z]\w*)|"  # attributes that are named so
     r"\.attr = \{ \.name = \"(\w+)\"|"

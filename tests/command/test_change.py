@@ -15,7 +15,7 @@ from bulkmm.errors import Exit
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Command
+    from commandlib import Command
     from fakekernel import Fake
 
 HOME = "/sys/kernel/bulkmm"

@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import ROOT
+from commandlib import ROOT
 from fakekernel import Fake, kernel, load
 
 from bulkmm import cli

@@ -14,7 +14,7 @@ from bulkmm.errors import Exit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Command
+    from commandlib import Command
     from fakekernel import Fake
 
 OLD = "6.12.107+deb13-cloud-amd64"
@@ -147,6 +147,19 @@ def test_one_of_two_names_is_enough(kernel: Fake, bulkmm: Command) -> None:
     assert done.code == Exit.VERDICT
     both = "init_pageblock_migratetype or set_pageblock_migratetype: the kernel has no"
     assert both in paths(done.json)["memmap"][1]
+
+
+def test_a_path_does_without_what_it_does_not_need(
+    kernel: Fake, bulkmm: Command
+) -> None:
+    _gone("get_vm_area_caller")(kernel)
+    done = bulkmm("doctor", "--json")
+    assert done.code == Exit.OK
+    why = "without get_vm_area_caller: the kernel has no such function"
+    assert paths(done.json)["vmap"][0] == "would attach"
+    assert why in paths(done.json)["vmap"][1]
+    _gone("vmap_small_pages_range_noflush")(kernel)
+    assert bulkmm("doctor").code == Exit.VERDICT
 
 
 def test_others_may_trace_a_function(kernel: Fake, bulkmm: Command) -> None:

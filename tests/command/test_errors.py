@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
-from conftest import ROOT, valid
+from commandlib import ROOT, valid
 
 from bulkmm import cli, show
 from bulkmm.errors import BulkmmError, Exit, GuestError, UsageError

@@ -7,19 +7,17 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import ROOT
+from commandlib import ROOT
 
 from bulkmm.control import needs
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bulkmm.control.needs import Needs
 
 MODULE = ROOT / "module"
 DEFINE = re.compile(r"^#define\s+(\w+)\s+\"(\w+)\"", re.MULTILINE)
 SYMBOL = re.compile(r"\.symbol = (\"\w+\"|\w+)")
-CALLED = re.compile(r"bmm_symbol_entry\((\"\w+\"|[A-Z_]+)\)")
+CALLED = re.compile(r"bmm_symbol_entry\((?:\*symbol = )?(\"\w+\"|[A-Z_]+)\)")
 OPTION = re.compile(r"(!?)IS_ENABLED\(CONFIG_(\w+)\)")
 STRUCT = re.compile(r"^struct bmm_path (\w+) = {(.*?)^};", re.DOTALL | re.MULTILINE)
 REGISTERED = re.compile(r"\{ &(\w+), &\w+ \}")
@@ -42,8 +40,8 @@ def values(word: str, text: str) -> set[str]:
     return set(dict(DEFINE.findall(text)).get(word, "").split()) or definitions()[word]
 
 
-def sources() -> dict[str, Path]:
-    """Return the file of each path that the module registers."""
+def sources() -> dict[str, str]:
+    """Return the source of each path that the module registers: x.c, x_*.c."""
     structs = REGISTERED.findall((MODULE / "main.c").read_text())
     assert structs
     found = {}
@@ -51,7 +49,9 @@ def sources() -> dict[str, Path]:
         for name, body in STRUCT.findall(file.read_text()):
             named = re.search(r"\.name = \"(\w+)\"", body)
             if name in structs and named:
-                found[named[1]] = file
+                others = sorted(MODULE.glob(f"{file.stem}_*.c"))
+                texts = [one.read_text() for one in (file, *others)]
+                found[named[1]] = "\n".join(texts)
     assert len(found) == len(structs)
     return found
 
@@ -62,9 +62,9 @@ def test_every_path_is_there() -> None:
 
 @pytest.mark.parametrize("path", TABLE.values(), ids=lambda path: str(path.name))
 def test_symbols_and_options(path: Needs) -> None:
-    text = sources()[path.name].read_text()
-    hooks = {name for word in SYMBOL.findall(text) for name in values(word, text)}
-    assert set(path.hooks) == hooks
+    text = sources()[path.name]
+    hooks = [name for word in SYMBOL.findall(text) for name in values(word, text)]
+    assert list(path.hooks) == hooks  # the first is the one that it needs
     calls = [values(word, text) for word in CALLED.findall(text)]
     assert [set(group) for group in path.calls] == calls
     options = {(bool(mark), name) for mark, name in OPTION.findall(text)}

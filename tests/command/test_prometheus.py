@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from bulkmm.errors import Exit
 
 if TYPE_CHECKING:
-    from conftest import Command, Done
+    from commandlib import Command, Done
     from fakekernel import Fake
     from prometheus_client.metrics_core import Metric
 
@@ -59,6 +59,7 @@ def test_every_counter_is_there(bulkmm: Command) -> None:
     assert value(found, "bulkmm_setting", path="clear", setting="latency_us") == 1000
     name = "bulkmm_clear_gaps_max_gap_ns"
     assert value(found, name, path="clear", order="9") == 1043210
+    assert value(found, "bulkmm_later_leaves_count", path="later", of="4096") == 9
     assert value(found, "bulkmm_later_runs_total", path="later") == 5
     assert value(found, "bulkmm_parameter", parameter="memmap_min_pages") == 32768
 

@@ -14,7 +14,7 @@ from fakekernel import PATHS, RELEASE, ZEROING
 from bulkmm.errors import Exit
 
 if TYPE_CHECKING:
-    from conftest import Command
+    from commandlib import Command
     from fakekernel import Fake
 
 HOME = "/sys/kernel/bulkmm"
@@ -52,6 +52,10 @@ def test_json_has_every_value_of_every_path(bulkmm: Command) -> None:
 def test_a_path_that_nobody_knew_is_shown_whole(bulkmm: Command) -> None:
     (later,) = bulkmm("status", "later", "--json").json["paths"]
     assert later["counters"]["runs"] == 5
+    assert later["tables"]["leaves"] == [
+        {"of": 4096, "count": 9},
+        {"of": 2097152, "count": 0},
+    ]
     assert [hook["attached"] for hook in later["hooks"]] == [True, False]
     said = bulkmm("status", "later").out
     assert "1 of 2 attached" in said

@@ -13,14 +13,14 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import valid
+from commandlib import valid
 
 from bulkmm.control import module, trace, watch
 from bulkmm.control.root import Root
 from bulkmm.errors import Exit
 
 if TYPE_CHECKING:
-    from conftest import Command
+    from commandlib import Command
     from fakekernel import Fake
 
 QUICK = ("--interval", "0.05")
