@@ -25,6 +25,7 @@ PARTS = {
     "bulkmm.show": ("show",),
     "bulkmm.compare": ("compare",),
     "bulkmm.plot": ("plot",),
+    "bulkmm.report.command": ("report",),
 }
 
 

@@ -175,7 +175,7 @@ def _size(nbytes: int) -> str:
 
 def warnings(before: File, after: File) -> list[str]:
     """Return what differs of the machines, and which outputs were wrong."""
-    old, new = _facts(before.document), _facts(after.document)
+    old, new = facts(before.document), facts(after.document)
     found = []
     for what in {**old, **new}:
         a, b = old.get(what, UNKNOWN), new.get(what, UNKNOWN)
@@ -188,7 +188,7 @@ def warnings(before: File, after: File) -> list[str]:
     return found
 
 
-def _facts(document: Document) -> dict[str, str]:
+def facts(document: Document) -> dict[str, str]:
     """Return what is known and must be the same for times to compare."""
     machine, run = document.machine, document.run
     cpu, guest = machine.get("cpu", {}), machine.get("guest", {})

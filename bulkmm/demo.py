@@ -2,7 +2,8 @@
 """``make demo``: the main job shown once, natively and in a guest.
 
 Native first, because nothing else may run beside it; then the set-up of the
-lab and one scenario; then one table with the published figures beside ours.
+lab and one scenario; then one table with the published figures beside ours, and
+the same as a page.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def run_demo(_args: argparse.Namespace) -> int:
     from bulkmm import table  # noqa: PLC0415 - keeps --help fast
     from bulkmm.bench import memmap  # noqa: PLC0415
     from bulkmm.lab import pmem, run, scenario  # noqa: PLC0415
+    from bulkmm.report import command as report  # noqa: PLC0415
 
     start = time.monotonic()
     signal.signal(signal.SIGTERM, lab.interrupt)
@@ -54,6 +56,9 @@ def run_demo(_args: argparse.Namespace) -> int:
     guest = run.run_scenario(run.Request(pmem.Work(scenario.find(SCENARIO))))
     files.append(_keep(guest, "demo-guest"))
     table.print_documents([native, guest])
+    page = OUT / "demo.html"
+    report.write([native, guest], [file.stem for file in files], page)
     spent = time.monotonic() - start
     print(f"All samples: {', '.join(map(str, files))}. Took {spent:.0f} s.")
+    print(f"The report: {page}, one page that fetches nothing.")
     return max(lab.verdict(native), lab.verdict(guest))

@@ -53,9 +53,9 @@ def grids(document: Document, factor: Factor) -> list[Grid]:
     for name, scenarios in kinds(document).items():
         results = [r for r in document.results if r.scenario in scenarios]
         found.append(_rates(name, scenarios, results))
-        goals = _goals(document.ratios, results)
-        if goals:
-            found.append(_best(scenarios, goals, factor))
+        held = goals(document.ratios, results)
+        if held:
+            found.append(_best(scenarios, held, factor))
     return found
 
 
@@ -75,7 +75,7 @@ def _is_control(variant: str, variants: Iterable[str]) -> bool:
     return variant.endswith(AGAIN) and variant.removesuffix(AGAIN) in variants
 
 
-def _goals(ratios: list[Ratio], results: list[Result]) -> dict[tuple[str, str], Ratio]:
+def goals(ratios: list[Ratio], results: list[Result]) -> dict[tuple[str, str], Ratio]:
     """Return for each of ours its ratio to the fastest peer it was compared with."""
     medians = {(r.scenario, r.variant): r.median for r in results}
     found: dict[tuple[str, str], Ratio] = {}
@@ -92,12 +92,12 @@ def _against_peer(ratio: Ratio) -> bool:
 
 
 def _best(
-    scenarios: list[str], goals: dict[tuple[str, str], Ratio], factor: Factor
+    scenarios: list[str], found: dict[tuple[str, str], Ratio], factor: Factor
 ) -> Grid:
-    ours = sorted({variant for _, variant in goals})
+    ours = sorted({variant for _, variant in found})
     rows = []
     for scenario in scenarios:
-        held = [goals.get((scenario, variant)) for variant in ours]
+        held = [found.get((scenario, variant)) for variant in ours]
         rows.append([scenario, *(f"{r.base} {factor(r)}" if r else "" for r in held)])
     return Grid(["best peer / ours", *ours], rows, numeric=False)
 

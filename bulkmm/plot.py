@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from bulkmm import extras, files
 from bulkmm.errors import BulkmmError, Exit, UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -70,11 +72,11 @@ def run_plot(args: argparse.Namespace) -> int:
     if len({*args.results}) < len(args.results):
         raise UsageError("a result is given twice")
     documents = [Document.read(path) for path in args.results]
-    save(documents, args.output, _names(args.results))
+    save(documents, args.output, names_of(args.results))
     return Exit.OK
 
 
-def _names(paths: list[Path]) -> list[str]:
+def names_of(paths: list[Path]) -> list[str]:
     """Return short names of files, or their paths where those are not enough."""
     short = [path.stem for path in paths]
     return short if len({*short}) == len(short) else [str(path) for path in paths]
@@ -86,44 +88,50 @@ def check_file(file: Path | None) -> None:
         return
     if file.suffix != ".svg":
         raise UsageError(f"the figure {file} must be named .svg, the one format")
-    if file.is_dir() or not file.absolute().parent.is_dir():
-        raise BulkmmError(f"the figure {file} cannot be written: no such directory")
+    files.need_place(file, "the figure")
 
 
 def save(documents: list[Document], file: Path, names: list[str] | None = None) -> None:
     """Draw results in one figure; ``names`` tell apart those of the same arms."""
-    text = svg(documents, names)
-    part = file.with_name(file.name + ".part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(file)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        message = f"the figure {file} cannot be written: {error.strerror}"
-        raise BulkmmError(message) from error
+    files.write(file, svg(documents, names), "the figure")
 
 
 def svg(documents: list[Document], names: list[str] | None = None) -> str:
     """Return the figure: the same bytes for the same results."""
-    import matplotlib as mpl  # noqa: PLC0415 - slow to import, seldom needed
-    from matplotlib.figure import Figure  # noqa: PLC0415
-
-    from bulkmm import panels  # noqa: PLC0415
+    from bulkmm import panels  # noqa: PLC0415 - keeps --help fast
 
     found = panels.panels(documents, names)
     if not found:
         raise BulkmmError("nothing to draw: no results in what was given")
+    text = render(
+        lambda figure: _draw(figure, found, panels.footnotes(documents)),
+        panels.title(found),
+    )
+    return _describe(text, panels.description(documents, found))
+
+
+def render(
+    draw: Callable[[Figure], None],
+    title: str,
+    layout: Literal["constrained"] | None = "constrained",
+) -> str:
+    """Return a figure as SVG: the same bytes whenever the same is drawn."""
+    try:
+        import matplotlib as mpl  # noqa: PLC0415 - slow to import, seldom needed
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError as error:
+        raise BulkmmError(extras.missing("matplotlib")) from error
+
     out = io.StringIO()
     with mpl.rc_context():
         mpl.rcdefaults()  # not what a user's own matplotlibrc says
         mpl.rcParams.update(SETTINGS)
-        figure = Figure(layout="constrained")
-        _draw(figure, found, panels.footnotes(documents))
+        figure = Figure(layout=layout)
+        draw(figure)
         # A date or a program's version would change the bytes, not the figure.
         nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
-        title = panels.title(found)
         figure.savefig(out, format="svg", metadata={**nothing, "Title": title})
-    return _describe(out.getvalue(), panels.description(documents, found))
+    return out.getvalue()
 
 
 def _describe(text: str, description: str) -> str:
@@ -150,18 +158,14 @@ def _draw(figure: Figure, found: list[Panel], notes: list[str]) -> None:
     figure.set_facecolor("white")  # opaque: read on dark and on light pages
     series = [panel for panel in found if panel.by_size]
     arms = {arm.label: arm for panel in series for arm in panel.arms}
-    variants = list(dict.fromkeys(arm.variant for arm in arms.values()))
-    looks = {
-        label: _look(variants.index(arm.variant), arm.source)
-        for label, arm in arms.items()
-    }
+    looks = looks_of(series)
     grid = list(figure.subplots(rows, columns, squeeze=False).flat)
     keys: dict[str, Any] = {}
     for i, (panel, axes) in enumerate(zip(found, grid, strict=False)):
         if panel.by_size:
-            keys = {**_lines(axes, panel, looks, f"panel{i}"), **keys}
+            keys = {**draw_lines(axes, panel, looks, f"panel{i}"), **keys}
         else:
-            _strips(axes, panel, f"panel{i}")
+            draw_strips(axes, panel, f"panel{i}")
         axes.set_title(panel.title, loc="left", fontweight="bold")
     for axes in grid[len(found) :]:
         axes.set_axis_off()
@@ -185,6 +189,16 @@ def _head(figure: Figure, title: str, keys: dict[str, Any]) -> None:
     )
 
 
+def looks_of(series: list[Panel]) -> dict[str, Any]:
+    """Return how each arm looks in all panels, by its label."""
+    arms = {arm.label: arm for panel in series for arm in panel.arms}
+    variants = list(dict.fromkeys(arm.variant for arm in arms.values()))
+    return {
+        label: _look(variants.index(arm.variant), arm.source)
+        for label, arm in arms.items()
+    }
+
+
 def _look(variant: int, source: int) -> dict[str, Any]:
     """Return how an arm looks: by its variant, and dashed by where it is from."""
     hollow = (source + source // len(DASHES)) % 2  # eight sources, none alike
@@ -196,7 +210,9 @@ def _look(variant: int, source: int) -> dict[str, Any]:
     }
 
 
-def _lines(axes: Axes, panel: Panel, looks: dict[str, Any], gid: str) -> dict[str, Any]:
+def draw_lines(
+    axes: Axes, panel: Panel, looks: dict[str, Any], gid: str
+) -> dict[str, Any]:
     """Draw throughput by size; return what the legend shows of each arm."""
     keys = {}
     for i, arm in enumerate(panel.arms):
@@ -227,7 +243,7 @@ def _size_axis(axes: Axes, sizes: list[int]) -> None:
     axes.set_xlim(sizes[0] / 1.5, sizes[-1] * 1.5)
 
 
-def _strips(axes: Axes, panel: Panel, gid: str) -> None:
+def draw_strips(axes: Axes, panel: Panel, gid: str) -> None:
     """Draw each sample, downwards in the order taken, and the median's interval."""
     for i, arm in enumerate(panel.arms):
         n = len(arm.samples)

@@ -111,7 +111,8 @@ def _published_rows(scenario: str) -> list[Row]:
     ]
 
 
-def _main_base(ratios: list[Ratio]) -> str:
+def main_base(ratios: list[Ratio]) -> str:
+    """Return what a scenario's variants are compared with first."""
     bases = [ratio.base for ratio in ratios]
     return next((base for base in MAIN_BASES if base in bases), bases[0])
 
@@ -122,7 +123,7 @@ def _part(document: Document, scenario: str) -> Part:
     leading = {}
     title = scenario
     if ratios:
-        base = _main_base(ratios)
+        base = main_base(ratios)
         leading = {r.variant: r for r in ratios if r.base == base}
         title = f"{scenario}: faster = time of {base} / time of the variant"
     rows = [_row(document, r, leading.get(r.variant)) for r in results]

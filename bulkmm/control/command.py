@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bulkmm.errors import BulkmmError, Exit, UsageError
+from bulkmm.errors import Exit, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -190,13 +190,9 @@ def _hand_over(said: str, file: Path | None) -> None:
     if not file:
         print(said, end="")
         return
-    part = file.with_name(f".{file.name}.part")
-    try:
-        part.write_text(said, encoding="utf-8")
-        part.replace(file)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise BulkmmError(f"{file} cannot be written: {error.strerror}") from error
+    from bulkmm import files  # noqa: PLC0415 - keeps --help fast
+
+    files.write(file, said, "the status")
 
 
 def run_doctor(args: argparse.Namespace) -> int:

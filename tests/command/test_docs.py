@@ -9,6 +9,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import made
 import pytest
 from commandlib import ROOT
 from fakekernel import Fake, kernel, load
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 PAGE = (ROOT / "docs" / "command.md").read_text()
 BLOCK = re.compile(r"^```\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 COMMANDS = [line for block in BLOCK.findall(PAGE) for line in block.splitlines()]
+RESULTS = ("show", "compare", "plot", "report")
 CONTROL = set(cli.PARTS["bulkmm.control.command"])
 # The module is a directory here; a file of the system lies below it.
 SHELL = """
@@ -52,6 +54,31 @@ def test_a_command_of_control(fake: Fake, line: str) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert done.stdout or list(collector.iterdir())
+
+
+@pytest.mark.parametrize("line", [x for x in COMMANDS if words(x) in RESULTS])
+def test_a_command_about_results(tmp_path: Path, line: str) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    documents = {"demo-native": made.native(), "demo-guest": made.guest()}
+    documents |= {"a": made.sweep(), "b": made.sweep()}
+    for name, document in documents.items():
+        document.write(out / f"{name}.json")
+    done = subprocess.run(
+        ["bash", "-euc", f'bulkmm() {{ "$PYTHON" -m bulkmm.cli "$@"; }}; {line}'],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHON": sys.executable},
+    )
+    assert done.returncode == 0, done.stderr
+    for name in re.findall(r"-o (\S+)", line):
+        assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_every_command_is_run() -> None:
+    assert {words(line) for line in COMMANDS} <= CONTROL | {*RESULTS}
 
 
 def test_the_table_names_every_command_and_no_other() -> None:

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How the figures are made: what the page says of the method, in few words."""
+
+from __future__ import annotations
+
+from bulkmm import panels, published, stats, table
+
+BETWEEN = f"{stats.LEVEL * 100:g} %"
+
+# A title, a colon and a paragraph each.
+TEXT = f"""
+Order: All variants of a scenario are run once in each round, in random order
+within the round, so that what drifts on the machine hits all of them alike. The
+seed is among the facts. In the lab, the module absent, off and on take turns
+within one boot of one stock kernel.
+
+Median: Medians have an exact interval of {BETWEEN} from order statistics, whatever
+the distribution. Below six samples the whole range does not reach that; then the
+range is given.
+
+Ratio: Time of the base / time of the variant, so above 1 the variant is faster.
+The interval is bootstrapped from {stats.RESAMPLES} draws of each arm.
+{table.LEGEND}
+
+Control: A variant that is measured twice, or the module loaded and off beside no
+module, is the control. Its ratio should say ~.
+
+Correctness: Every output is verified outside the timing, native ones byte for
+byte; in the lab every struct page against the kernel's own, and every byte of a
+cleared page. A check that fails is named above the figures.
+
+Emulation: {table.EMULATED} An emulated ratio says how much less work there is to
+emulate. It is never to be quoted as a speed of hardware.
+
+Published figures: They are those of the cover letters of the series
+\N{LEFT DOUBLE QUOTATION MARK}mm: speed up ZONE_DEVICE memmap
+initialization\N{RIGHT DOUBLE QUOTATION MARK} on the Linux memory management list,
+2026, taken on another machine ({published.MACHINE}), as means of later rebinds.
+Compare ratios, not times.
+
+Figures: {panels.HOW_TO_READ}
+"""
+
+
+def method() -> list[tuple[str, str]]:
+    """Return titles and paragraphs."""
+    parts = (" ".join(part.split()) for part in TEXT.strip().split("\n\n"))
+    return [(title, text) for title, _, text in (p.partition(": ") for p in parts)]

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the page says, as data; page.html says it.
+
+Every number that is printed keeps its raw value beside it, so that it can be
+compared with the result that it came from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bulkmm import compare, grid, panels, plot, published, table
+from bulkmm.report import figures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bulkmm.grid import Grid
+    from bulkmm.published import Published
+    from bulkmm.report.figures import Drawn
+    from bulkmm.results import Check, Document, Ratio, Result
+
+# What each kind of figure is worth, beside every one of them.
+BADGES = {
+    "native": "measured natively on this hardware",
+    "KVM": "measured in a virtual machine (KVM)",
+    "TCG": "emulated (TCG): ratios of emulated work, no hardware figures",
+}
+LEADING = ("on", "auto", "block", "bulkmm")  # the variant that a headline is of
+FOREST_MOST = 40  # ratios in one figure
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number as it is printed, and as it was measured."""
+
+    value: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number with its 95 % interval."""
+
+    middle: Number
+    low: Number
+    high: Number
+    proven: bool = True
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One scenario before and after, with what was published of it."""
+
+    scenario: str
+    source: str
+    where: str
+    base: str
+    variant: str
+    before: Interval
+    after: Interval
+    ratio: Interval
+    published: tuple[Published, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One variant of a scenario."""
+
+    variant: str
+    time: Interval
+    n: int
+    rate: Number | None
+    ratio: Interval | None
+    samples: list[Number]
+
+
+@dataclass
+class Scenario:
+    """All of one scenario."""
+
+    name: str
+    base: str
+    lines: list[Line]
+    published: tuple[Published, ...]
+
+
+@dataclass
+class Source:
+    """One result document."""
+
+    name: str
+    anchor: str
+    where: str
+    badge: str
+    notes: list[str]
+    facts: dict[str, str]
+    failed: list[Check]
+    checks: int
+    scenarios: list[Scenario] = field(default_factory=list)
+    grids: list[Grid] = field(default_factory=list)
+    figures: list[Drawn] = field(default_factory=list)
+
+
+@dataclass
+class Page:
+    """The whole page."""
+
+    title: str
+    sources: list[Source]
+    headlines: list[Headline]
+
+    @property
+    def kinds(self) -> list[tuple[str, str]]:
+        """Return where figures were taken, each with what that is worth."""
+        seen = dict.fromkeys(source.where for source in self.sources)
+        return [(where, BADGES[where]) for where in seen]
+
+
+class Builder:
+    """Makes the page; figures are numbered through."""
+
+    def __init__(self, documents: list[Document], names: list[str]) -> None:
+        self.documents = documents
+        self.names = names
+        self.figures = 0
+
+    def page(self, title: str) -> Page:
+        """Return the page of all documents."""
+        sources = [
+            self._source(document, name, f"result-{i + 1}")
+            for i, (document, name) in enumerate(
+                zip(self.documents, self.names, strict=True)
+            )
+        ]
+        heads = [
+            head
+            for document, name in zip(self.documents, self.names, strict=True)
+            for head in headlines(document, name)
+        ]
+        # Those with a published peer first, each in the order measured.
+        return Page(title, sources, sorted(heads, key=lambda head: not head.published))
+
+    def _number(self) -> int:
+        self.figures += 1
+        return self.figures
+
+    def _source(self, document: Document, name: str, anchor: str) -> Source:
+        where = table.where(document)
+        source = Source(
+            name=name,
+            anchor=anchor,
+            where=where,
+            badge=BADGES[where],
+            notes=[*table.footnotes(document), *grid.controls(document)],
+            facts={**compare.facts(document), **_versions(document)},
+            failed=[check for check in document.checks if not check.ok],
+            checks=len(document.checks),
+        )
+        source.grids = grid.grids(document, table.factor)
+        source.scenarios = [_scenario(document, one) for one in _names(document)]
+        source.figures = list(self._figures(document, name))
+        return source
+
+    def _figures(self, document: Document, name: str) -> Iterator[Drawn]:
+        """Return sweeps, forests and strips."""
+        found = panels.panels([document])
+        looks = plot.looks_of([panel for panel in found if panel.by_size])
+        for panel in found:
+            if panel.by_size:
+                yield figures.sweep(panel, looks, self._number())
+        for title, ratios in _forests(document):
+            yield figures.forest(ratios, f"{name}: {title}", self._number())
+        for panel in found:
+            if not panel.by_size:
+                yield figures.strips(panel, self._number())
+
+
+def _scenario(document: Document, name: str) -> Scenario:
+    results = [r for r in document.results if r.scenario == name]
+    leading = _leading(document, name)
+    return Scenario(
+        name=name,
+        base=next(iter(leading.values())).base if leading else "",
+        lines=[_line(document, r, leading.get(r.variant)) for r in results],
+        published=published.for_scenario(name),
+    )
+
+
+def _names(document: Document) -> list[str]:
+    return list(dict.fromkeys(result.scenario for result in document.results))
+
+
+def _versions(document: Document) -> dict[str, str]:
+    """Return what made the figures: for whoever wants to make them again."""
+    machine = document.machine
+    names = ("revision", "bulkmm", "python", "numpy", "qemu")
+    held = {name: machine.get(name) for name in names}
+    held["seed"] = document.run.get("seed")
+    return {name: str(value) for name, value in held.items() if value is not None}
+
+
+def _leading(document: Document, scenario: str) -> dict[str, Ratio]:
+    """Return the ratio of each variant to the base that leads the scenario."""
+    ratios = [r for r in document.ratios if r.scenario == scenario]
+    if not ratios:
+        return {}
+    base = table.main_base(ratios)
+    return {r.variant: r for r in ratios if r.base == base}
+
+
+def _time(result: Result) -> Interval:
+    low, high = result.ci95
+    middle, least, most = (
+        Number(ns, table.ms(ns)) for ns in (result.median, low, high)
+    )
+    return Interval(middle, least, most, unit="ms")
+
+
+def _factor(ratio: Ratio) -> Interval:
+    middle, low, high = (
+        Number(value, f"{value:.2f}") for value in (ratio.ratio, *ratio.ci95)
+    )
+    return Interval(middle, low, high, proven=ratio.significant, unit=table.TIMES)
+
+
+def _line(document: Document, result: Result, ratio: Ratio | None) -> Line:
+    rate = None
+    if table.where(document) == "native" and result.median > 0:
+        value = result.bytes / result.median
+        rate = Number(value, f"{value:.1f}")
+    return Line(
+        variant=result.variant,
+        time=_time(result),
+        n=len(result.samples),
+        rate=rate,
+        ratio=_factor(ratio) if ratio else None,
+        samples=[Number(ns, table.ms(ns)) for ns in result.samples],
+    )
+
+
+def headlines(document: Document, name: str) -> Iterator[Headline]:
+    """Return before and after of each scenario that no grid shows."""
+    in_grids = {s for held in grid.kinds(document).values() for s in held}
+    results = {(r.scenario, r.variant): r for r in document.results}
+    for scenario in _names(document):
+        leading = _leading(document, scenario)
+        variant = next((v for v in LEADING if v in leading), None)
+        if scenario in in_grids or variant is None:
+            continue
+        ratio = leading[variant]
+        yield Headline(
+            scenario=scenario,
+            source=name,
+            where=table.where(document),
+            base=ratio.base,
+            variant=variant,
+            before=_time(results[scenario, ratio.base]),
+            after=_time(results[scenario, variant]),
+            ratio=_factor(ratio),
+            published=published.for_scenario(scenario),
+        )
+
+
+def _forests(document: Document) -> Iterator[tuple[str, list[Ratio]]]:
+    """Return the ratios of each figure: many of a kind against their best peer."""
+    many = grid.kinds(document)
+    rest = [
+        r
+        for scenario in _names(document)
+        if grid.kind(scenario) not in many
+        for r in _leading(document, scenario).values()
+    ]
+    for i in range(0, len(rest), FOREST_MOST):
+        yield "ratios", rest[i : i + FOREST_MOST]
+    for kind, scenarios in many.items():
+        results = [r for r in document.results if r.scenario in scenarios]
+        best = grid.goals(document.ratios, results)
+        if best:
+            yield (
+                f"{kind} against the best peer",
+                [
+                    best[key]
+                    for key in sorted(best, key=lambda k: scenarios.index(k[0]))
+                ],
+            )

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The page of made-up results, written once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import made
+import pytest
+
+from bulkmm import cli
+from bulkmm.results import Document
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Written:
+    """A page and the results that it is of, by name."""
+
+    file: Path
+    documents: dict[str, Document]
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """Write the page as a user does: results in files."""
+    home = tmp_path_factory.mktemp("report")
+    documents = {"native": made.native(), "guest": made.guest(), "sweep": made.sweep()}
+    for name, document in documents.items():
+        document.write(home / f"{name}.json")
+    page = home / "report.html"
+    files = [str(home / f"{name}.json") for name in documents]
+    assert cli.main(["report", *files, "-o", str(page)]) == 0
+    read = {name: Document.read(home / f"{name}.json") for name in documents}
+    return Written(page, read)

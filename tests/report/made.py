@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Results made up, in the names of the bench and of the lab."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+from bulkmm import stats
+from bulkmm.results import Check, Document, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+HOSTILE = 'x"<script>alert(1)</script>&amp;$y$'
+GIB = 1 << 30
+
+
+def machine(accelerator: str = "native") -> dict[str, Any]:
+    """Return a machine."""
+    held: dict[str, Any] = {
+        "accelerator": accelerator,
+        "architecture": "x86_64",
+        "cpu": {"model": "A & B", "family": 25, "model_number": 1, "cores": 2},
+        "kernel": "6.18.44",
+        "revision": "0123abc",
+    }
+    if accelerator != "native":
+        held["guest"] = {"kernel": "7.3.4+deb13-cloud-amd64"}
+    return held
+
+
+def arm(scenario: str, variant: str, ms: float, n: int = 9) -> Result:
+    """Return samples around a time."""
+    chance = random.Random(f"{scenario} {variant}")  # noqa: S311
+    samples = [ms * 1e6 * chance.uniform(0.97, 1.05) for _ in range(n)]
+    return stats.summarise(scenario, variant, "ns", GIB, samples)
+
+
+def document(
+    arms: Iterable[Result], pairs: Iterable[tuple[str, str]], where: str = "native"
+) -> Document:
+    """Return a document with the ratios of these pairs in each scenario."""
+    results = list(arms)
+    held = {(r.scenario, r.variant): r for r in results}
+    scenarios = list(dict.fromkeys(r.scenario for r in results))
+    ratios = [
+        stats.ratio(held[scenario, base], held[scenario, variant])
+        for scenario in scenarios
+        for base, variant in pairs
+        if (scenario, base) in held and (scenario, variant) in held
+    ]
+    checks = [Check("every byte", ok=True, detail="")]
+    run = {"scenario": "all", "seed": 7}
+    return Document(machine(where), results, ratios, checks, run)
+
+
+def native() -> Document:
+    """Return a bench of struct pages."""
+    times = {"rebuild": 120, "template-movnti": 80, "bulkmm": 79, "limit": 78}
+    arms = [arm("memmap-stamp", name, ms) for name, ms in times.items()]
+    return document(arms, [("rebuild", name) for name in times if name != "rebuild"])
+
+
+def guest() -> Document:
+    """Return a run of the lab, and a name that would break a careless page."""
+    arms = [
+        arm(scenario, variant, ms, 5)
+        for scenario in ("pmem-fsdax-100g", "pmem-devdax-100g", HOSTILE)
+        for variant, ms in (("absent", 900), ("off", 905), ("on", 500))
+    ]
+    pairs = [("off", "on"), ("absent", "off")]
+    made = document(arms, pairs, "TCG")
+    made.checks.append(Check("taint", ok=False, detail=HOSTILE))
+    return made
+
+
+def sweep() -> Document:
+    """Return a bench of clearing by size."""
+    variants = {"rep-stosb": 10, "rep-stosb-again": 10, "bulkmm-streaming": 5}
+    arms = [
+        arm(f"clear-{size}{use}", variant, ms)
+        for size in ("4k", "64k", "2m", "32m")
+        for use in ("", "-then-read")
+        for variant, ms in variants.items()
+    ]
+    pairs = [("rep-stosb", name) for name in variants if name != "rep-stosb"]
+    return document(arms, pairs)
+
+
+def many(scenarios: int) -> Document:
+    """Return a document of so many scenarios."""
+    arms = [
+        arm(f"s{i}-work", variant, ms, 15)
+        for i in range(scenarios)
+        for variant, ms in (("absent", 90), ("off", 91), ("on", 50), ("limit", 40))
+    ]
+    return document(arms, [("off", "on"), ("absent", "off")], "TCG")
