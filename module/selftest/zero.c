@@ -20,7 +20,7 @@
 #include "lab.h"
 
 #define DIRT  0x5a5a5a5a5a5a5a5aULL
-#define TRIES 64	   /* folios to find three in a row among, */
+#define TRIES 1024	   /* folios to find three in a row among, */
 #define MOST  (96UL << 20) /* and no more than so many bytes of them */
 #define CALLS 4096
 
