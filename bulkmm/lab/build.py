@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bulkmm.lab.kernels import Kernel
     from bulkmm.lab.progress import Progress
 
-PRODUCTS = ("bulkmm.ko", "selftest/bulkmm_lab.ko")
+PRODUCTS = ("bulkmm.ko", "selftest/bulkmm_lab.ko", "selftest/bulkmm_vmaptest.ko")
 SOURCE = {".c", ".h", ".S", ".mk"}
 DEFINE = re.compile(r"[A-Z][A-Z0-9_]*(=[A-Za-z0-9_]+)?")
 

@@ -37,6 +37,7 @@ ADDRESS_FILES = (
     "vmap.o",
     "vmap_map.o",
     "vmap_block.o",
+    "selftest/vmap_symbols.o",
 )
 INDIRECT = {
     "bmm_hook_attach": 1,  # hook->set_original()

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Random page arrays, mapped, compared with the model, unmapped, compared
+ * again: once for a number of arrays, or for a time.
+ */
+#include <linux/cleanup.h>
+#include <linux/ktime.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "vmap.h"
+
+/* 42 MiB: split, compound and plain blocks of many orders, single pages. */
+#define SHAPE	      "10x3 10x3p 10x2c 9x2c 9x2 8x4 4x16p 4x16s 0x256s"
+#define MOST_PAGES    4096
+#define PLANTED_PAGES 16 /* too few for a block, so that one page is wrong */
+#define BLOCK_PAGES   PFN_DOWN(PMD_SIZE)
+
+struct check {
+	struct bmm_pages pages;
+	struct page **array;
+	struct bmm_random random;
+	struct bmm_verdict verdict;
+	enum bmm_large large;
+	bool alone; /* nobody changes modes meanwhile */
+	bool planted;
+};
+
+static const char *const large_names[] = {
+	[BMM_LARGE_NEVER] = "never",
+	[BMM_LARGE_ALWAYS] = "always",
+	[BMM_LARGE_ANY] = "any",
+};
+
+static pgprot_t prot_of(struct bmm_random *random)
+{
+	switch (bmm_random_below(random, 8)) {
+	case 0:
+		return PAGE_KERNEL_RO;
+	case 1:
+		return PAGE_KERNEL_EXEC; /* vmap() takes the X away */
+	case 2:
+		return pgprot_noncached(PAGE_KERNEL);
+	case 3:
+		return pgprot_writecombine(PAGE_KERNEL);
+	default:
+		return PAGE_KERNEL;
+	}
+}
+
+/* One page that the mapping does not have: the model must say so. */
+static void plant(struct check *check, unsigned long nr)
+{
+	check->array[nr - 1] = check->array[nr - 1] == check->pages.array[0] ?
+				       check->pages.array[1] :
+				       check->pages.array[0];
+}
+
+static void judge(struct check *check, void *mapped, unsigned long nr,
+		  pgprot_t prot, enum bmm_large large)
+{
+	unsigned long addr = (unsigned long)mapped;
+
+	if (!mapped) {
+		bmm_model_wrong(&check->verdict, "refused", nr, 0, 0);
+		return;
+	}
+	if (check->planted)
+		plant(check, nr);
+	bmm_model_mapped(&check->verdict, addr, check->array, nr, prot, large);
+}
+
+static void check_vmap(struct check *check, unsigned long nr)
+{
+	pgprot_t prot = prot_of(&check->random);
+	void *mapped = vmap(check->array, nr, VM_MAP, prot);
+	unsigned long addr = (unsigned long)mapped;
+
+	if (check->large == BMM_LARGE_ALWAYS && nr >= BLOCK_PAGES &&
+	    !IS_ALIGNED(addr, PMD_SIZE))
+		bmm_model_wrong(&check->verdict, "unaligned", nr, addr, 0);
+	judge(check, mapped, nr, pgprot_nx(prot), check->large);
+	vunmap(mapped);
+	if (check->alone)
+		bmm_model_gone(&check->verdict, addr, check->array, nr);
+}
+
+/*
+ * Only what vmap() made is unmapped as a whole, so that it may have blocks
+ * where nobody asked for them.
+ */
+static enum bmm_large without_blocks(const struct check *check)
+{
+	return check->large == BMM_LARGE_ALWAYS ? BMM_LARGE_NEVER :
+						  check->large;
+}
+
+static void check_map_ram(struct check *check, unsigned long nr)
+{
+	void *mapped = vm_map_ram(check->array, nr, NUMA_NO_NODE);
+	unsigned long addr = (unsigned long)mapped;
+
+	judge(check, mapped, nr, PAGE_KERNEL, without_blocks(check));
+	if (!mapped)
+		return;
+	vm_unmap_ram(mapped, nr);
+	if (check->alone)
+		bmm_model_gone(&check->verdict, addr, check->array, nr);
+}
+
+static void check_sparse(struct check *check, unsigned long nr)
+{
+	unsigned long size = nr * PAGE_SIZE, addr;
+	struct vm_struct *area = bmm_get_vm_area(size, VM_SPARSE);
+	int err;
+
+	if (!area) {
+		bmm_model_wrong(&check->verdict, "no-area", nr, 0, 0);
+		return;
+	}
+	addr = (unsigned long)area->addr;
+	err = bmm_vm_area_map_pages(area, addr, addr + size, check->array);
+	judge(check, err ? NULL : area->addr, nr, PAGE_KERNEL,
+	      check->large == BMM_LARGE_NEVER ? BMM_LARGE_NEVER : BMM_LARGE_ANY);
+	bmm_vm_area_unmap_pages(area, addr, addr + size);
+	bmm_model_gone(&check->verdict, addr, check->array, nr);
+	free_vm_area(area);
+}
+
+static void check_one(struct check *check)
+{
+	unsigned long most = check->planted ? PLANTED_PAGES : MOST_PAGES;
+	unsigned long nr = bmm_random_array(&check->random, &check->pages,
+					    check->array, most);
+
+	switch (bmm_random_below(&check->random, 8)) {
+	case 0:
+		check_sparse(check, nr);
+		break;
+	case 1:
+	case 2:
+		check_map_ram(check, nr);
+		break;
+	default:
+		check_vmap(check, nr);
+	}
+	check->verdict.arrays++;
+	/* unloading the module waits until every task was somewhere quiet */
+	cond_resched_tasks_rcu_qs();
+}
+
+static int begin(struct check *check, u64 seed)
+{
+	int err = bmm_pages_make(&check->pages, SHAPE);
+
+	if (err)
+		return err;
+	/* xorshift stays at zero */
+	check->random.state = seed * 2 + 1;
+	check->array = kvmalloc_array(MOST_PAGES, sizeof(*check->array),
+				      GFP_KERNEL);
+	if (!check->array) {
+		bmm_pages_free(&check->pages);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int end(struct check *check, struct seq_buf *out)
+{
+	const struct bmm_verdict *v = &check->verdict;
+
+	kvfree(check->array);
+	bmm_pages_free(&check->pages);
+	seq_buf_printf(
+		out,
+		"arrays=%lu pages=%lu small=%lu large=%lu wrong=%lu first=%s\n",
+		v->arrays, v->pages, v->small, v->large, v->wrong,
+		v->wrong ? v->first : "none");
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+/* check never|always|any ARRAYS SEED [planted] */
+int bmm_vmap_check(char *words, struct seq_buf *out)
+{
+	struct check check = { .alone = true };
+	char large[8], planted[8] = "";
+	unsigned long arrays, i;
+	u64 seed;
+	int err;
+
+	if (sscanf(words, "%7s %lu %llu %7s", large, &arrays, &seed, planted) <
+	    3)
+		return -EINVAL;
+	err = match_string(large_names, ARRAY_SIZE(large_names), large);
+	if (err < 0)
+		return err;
+	check.large = err;
+	err = begin(&check, seed);
+	if (err)
+		return err;
+	for (i = 0; i < arrays && !fatal_signal_pending(current); i++) {
+		check.planted = i + 1 == arrays && !strcmp(planted, "planted");
+		check_one(&check);
+	}
+	return end(&check, out);
+}
+
+/* soak SECONDS SEED: as long as that, whatever the mode is at the moment */
+int bmm_vmap_soak(char *words, struct seq_buf *out)
+{
+	struct check check = { .large = BMM_LARGE_ANY };
+	unsigned int seconds;
+	ktime_t until;
+	u64 seed;
+	int err;
+
+	if (sscanf(words, "%u %llu", &seconds, &seed) != 2)
+		return -EINVAL;
+	err = begin(&check, seed);
+	if (err)
+		return err;
+	until = ktime_add_ms(ktime_get(), 1000ULL * seconds);
+	while (ktime_before(ktime_get(), until) &&
+	       !fatal_signal_pending(current))
+		check_one(&check);
+	return end(&check, out);
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * bulkmm_vmaptest: maps page arrays and physical ranges, times it, and judges
+ * what comes of it; independent of the module under test.
+ *
+ * debugfs bulkmm_vmap takes one command a time: written to the open file, its
+ * answer read from it. Verdicts are KTAP, everything else is NAME=VALUE.
+ */
+#include <linux/debugfs.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "vmap.h"
+
+static const struct {
+	const char *name;
+	int (*run)(char *words, struct seq_buf *out);
+} commands[] = {
+	{ "shape", bmm_vmap_shape },
+	{ "time", bmm_vmap_time },
+	{ "enter", bmm_vmap_enter },
+	{ "check", bmm_vmap_check },
+	{ "soak", bmm_vmap_soak },
+	{ "parts", bmm_vmap_parts },
+	{ "starve", bmm_vmap_starve },
+	{ "bad", bmm_vmap_bad },
+	{ "attributes", bmm_vmap_attributes },
+};
+
+static struct dentry *file;
+
+/**
+ * bmm_ktap() - one verdict
+ * @ktap: numbers them, from zero
+ * @ok:   the verdict
+ * @fmt:  its name, and behind " # " what was seen
+ */
+void bmm_ktap(struct bmm_ktap *ktap, bool ok, const char *fmt, ...)
+{
+	struct va_format text = { .fmt = fmt };
+	va_list args;
+
+	if (!ktap->nr++)
+		seq_buf_puts(ktap->out, "KTAP version 1\n");
+	va_start(args, fmt);
+	text.va = &args;
+	seq_buf_printf(ktap->out, "%sok %u %pV\n", ok ? "" : "not ", ktap->nr,
+		       &text);
+	va_end(args);
+}
+
+static int obey(char *text, struct seq_buf *out)
+{
+	char *name = strsep(&text, " \n");
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(commands[i].name, name))
+			return commands[i].run(text ?: "", out);
+	return -ENOENT;
+}
+
+static ssize_t command_write(struct file *file, const char __user *buf,
+			     size_t len, loff_t *pos)
+{
+	char *answer = simple_transaction_get(file, buf, len), *text;
+	struct seq_buf out;
+	int err;
+
+	if (IS_ERR(answer))
+		return PTR_ERR(answer);
+	text = kstrdup(answer, GFP_KERNEL);
+	if (!text)
+		return -ENOMEM;
+	seq_buf_init(&out, answer, SIMPLE_TRANSACTION_LIMIT);
+	err = obey(text, &out);
+	kfree(text);
+	if (!err && seq_buf_has_overflowed(&out))
+		err = -E2BIG;
+	if (err)
+		return err;
+	simple_transaction_set(file, seq_buf_used(&out));
+	return len;
+}
+
+static const struct file_operations command_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = command_write,
+	.read = simple_transaction_read,
+	.release = simple_transaction_release,
+};
+
+static int __init bmm_vmaptest_init(void)
+{
+	int err = bmm_vmap_symbols();
+
+	if (err)
+		return err;
+	err = bmm_vmap_starve_init();
+	if (err)
+		return err;
+	file = debugfs_create_file("bulkmm_vmap", 0600, NULL, NULL,
+				   &command_fops);
+	return 0;
+}
+
+static void __exit bmm_vmaptest_exit(void)
+{
+	debugfs_remove(file);
+	bmm_vmap_starve_exit();
+	bmm_vmap_time_exit();
+}
+
+module_init(bmm_vmaptest_init);
+module_exit(bmm_vmaptest_exit);
+
+MODULE_DESCRIPTION("bulkmm lab: mapping of page arrays, timed and judged");
+MODULE_AUTHOR("the bulkmm authors");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The judge: a mapping has to be what its page array says, whoever made it.
+ * Each entry is compared with the one that the kernel itself would write, the
+ * page behind each address is asked for by vmalloc_to_page() and by a store or
+ * a load through the mapping.
+ */
+#include "vmap.h"
+
+#define PMD_PAGES PFN_DOWN(PMD_SIZE)
+
+/* Counts a fault and keeps the first one, in words without spaces. */
+void bmm_model_wrong(struct bmm_verdict *verdict, const char *what,
+		     unsigned long index, u64 is, u64 wanted)
+{
+	if (!verdict->wrong++)
+		snprintf(verdict->first, sizeof(verdict->first),
+			 "%s:array=%lu,page=%lu,is=%llx,wanted=%llx", what,
+			 verdict->arrays, index, is, wanted);
+}
+
+/* Whether pages @i of the array onwards can be one PMD leaf at @addr. */
+static bool block_fits(unsigned long addr, struct page **array,
+		       unsigned long nr, unsigned long i)
+{
+	unsigned long pfn = page_to_pfn(array[i]), n;
+
+	if (!IS_ALIGNED(addr, PMD_SIZE) || !IS_ALIGNED(pfn, PMD_PAGES) ||
+	    nr - i < PMD_PAGES)
+		return false;
+	for (n = 1; n < PMD_PAGES; n++)
+		if (page_to_pfn(array[i + n]) != pfn + n)
+			return false;
+	return true;
+}
+
+/* A word of the page is stored on one side and read on the other. */
+static void check_data(struct bmm_verdict *verdict, unsigned long addr,
+		       struct page *page, unsigned long i, bool writable)
+{
+	unsigned long at = (i * 72) % PAGE_SIZE & ~7UL;
+	u64 *mapped = (u64 *)(addr + at), *linear = page_address(page) + at;
+	u64 word = addr ^ (i << 40) ^ verdict->arrays;
+
+	WRITE_ONCE(*(writable ? mapped : linear), word);
+	if (READ_ONCE(*(writable ? linear : mapped)) != word)
+		bmm_model_wrong(verdict, "data", i, READ_ONCE(*linear), word);
+}
+
+static void check_page(struct bmm_verdict *verdict, unsigned long addr,
+		       struct page *page, unsigned long i, bool writable)
+{
+	struct page *is = vmalloc_to_page((void *)addr);
+
+	if (is != page)
+		bmm_model_wrong(verdict, "page", i, is ? page_to_pfn(is) : 0,
+				page_to_pfn(page));
+	else
+		check_data(verdict, addr, page, i, writable);
+}
+
+/* Compares one entry; returns how many pages it maps, at least one. */
+static unsigned long check_leaf(struct bmm_verdict *verdict, unsigned long addr,
+				struct page **array, unsigned long nr,
+				unsigned long i, pgprot_t prot,
+				enum bmm_large large)
+{
+	bool fits = block_fits(addr, array, nr, i);
+	struct bmm_leaf is = bmm_leaf_at(addr), wanted;
+
+	if (is.size == PMD_SIZE && (!fits || large == BMM_LARGE_NEVER)) {
+		bmm_model_wrong(verdict, "large", i, is.size, PAGE_SIZE);
+		return 1;
+	}
+	if (is.size != PMD_SIZE && fits && large == BMM_LARGE_ALWAYS) {
+		bmm_model_wrong(verdict, "small", i, is.size, PMD_SIZE);
+		return 1;
+	}
+	wanted = bmm_leaf_wanted(page_to_pfn(array[i]),
+				 is.size == PMD_SIZE ? PMD_SIZE : PAGE_SIZE,
+				 prot);
+	if (is.size != wanted.size || is.bits != wanted.bits)
+		bmm_model_wrong(verdict, "entry", i, is.bits, wanted.bits);
+	if (is.size == PMD_SIZE) {
+		verdict->large++;
+		return PMD_PAGES;
+	}
+	verdict->small++;
+	return 1;
+}
+
+/**
+ * bmm_model_mapped() - compare a mapping with its page array
+ * @verdict: counts go here
+ * @addr:    start of the mapping
+ * @array:   pages
+ * @nr:      pages
+ * @prot:    of the entries
+ * @large:   where entries of 2 MiB are wanted
+ */
+void bmm_model_mapped(struct bmm_verdict *verdict, unsigned long addr,
+		      struct page **array, unsigned long nr, pgprot_t prot,
+		      enum bmm_large large)
+{
+	bool writable = bmm_leaf_writable(
+		bmm_leaf_wanted(page_to_pfn(array[0]), PAGE_SIZE, prot));
+	unsigned long i, next = 0;
+
+	for (i = 0; i < nr; i++) {
+		unsigned long at = addr + i * PAGE_SIZE;
+
+		if (i == next)
+			next += check_leaf(verdict, at, array, nr, i, prot,
+					   large);
+		check_page(verdict, at, array[i], i, writable);
+	}
+	verdict->pages += nr;
+}
+
+/**
+ * bmm_model_gone() - nothing of a mapping may be left
+ * @verdict: counts go here
+ * @addr:    where the mapping was
+ * @array:   what it mapped
+ * @nr:      pages
+ *
+ * Somebody else may map there by now, but not the same page.
+ */
+void bmm_model_gone(struct bmm_verdict *verdict, unsigned long addr,
+		    struct page **array, unsigned long nr)
+{
+	unsigned long i;
+
+	for (i = 0; i < nr; i++) {
+		unsigned long at = addr + i * PAGE_SIZE;
+		struct bmm_leaf is = bmm_leaf_at(at);
+
+		if (is.size && bmm_leaf_pfn(is, at) == page_to_pfn(array[i]))
+			bmm_model_wrong(verdict, "left", i, is.bits, 0);
+	}
+}
+
+/**
+ * bmm_model_prefix() - how far a mapping that failed has come
+ * @addr:  start
+ * @array: pages
+ * @nr:    pages
+ *
+ * Return: the number of pages that are mapped from the start on, or -1 if an
+ * entry is not the page's or one behind a gap is there.
+ */
+unsigned long bmm_model_prefix(unsigned long addr, struct page **array,
+			       unsigned long nr)
+{
+	unsigned long i, prefix = nr;
+
+	for (i = 0; i < nr; i++) {
+		unsigned long at = addr + i * PAGE_SIZE;
+		struct bmm_leaf is = bmm_leaf_at(at);
+
+		if (!is.size)
+			prefix = min(prefix, i);
+		else if (prefix < nr || !array[i] ||
+			 bmm_leaf_pfn(is, at) != page_to_pfn(array[i]))
+			return -1;
+	}
+	return prefix;
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Parts of a mapping: unmapped, or given other attributes, while the rest has
+ * to stay what it is.
+ */
+#include "vmap.h"
+
+#define SHAPE "10x1p" /* two blocks of 2 MiB */
+#define PAGES 1024
+#define BYTES (PAGES * PAGE_SIZE)
+#define FROM  100 /* the part: pages in the middle of the first block */
+#define PART  4
+#define RAM   64 /* pages of the largest vm_map_ram() that shares a block */
+
+static unsigned long at(unsigned long addr, unsigned long page)
+{
+	return addr + page * PAGE_SIZE;
+}
+
+/* Pages [from, to) of a mapping against the array. */
+static void rest(struct bmm_verdict *verdict, unsigned long addr,
+		 struct bmm_pages *pages, unsigned long from, unsigned long to)
+{
+	bmm_model_mapped(verdict, at(addr, from), pages->array + from,
+			 to - from, PAGE_KERNEL, BMM_LARGE_ANY);
+}
+
+static void gone(struct bmm_verdict *verdict, unsigned long addr,
+		 struct bmm_pages *pages, unsigned long from, unsigned long to)
+{
+	bmm_model_gone(verdict, at(addr, from), pages->array + from, to - from);
+}
+
+static void say(struct bmm_ktap *ktap, const char *name,
+		const struct bmm_verdict *verdict)
+{
+	bmm_ktap(ktap, !verdict->wrong && verdict->pages,
+		 "%s # pages=%lu wrong=%lu first=%s", name, verdict->pages,
+		 verdict->wrong, verdict->wrong ? verdict->first : "none");
+}
+
+/* An area that its owner fills and empties page by page, as BPF arenas do. */
+static void sparse(struct bmm_ktap *ktap, struct bmm_pages *pages)
+{
+	struct vm_struct *area = bmm_get_vm_area(BYTES + PMD_SIZE, VM_SPARSE);
+	struct bmm_verdict verdict = {};
+	unsigned long addr;
+
+	if (!area)
+		return;
+	addr = ALIGN((unsigned long)area->addr, PMD_SIZE);
+	if (bmm_vm_area_map_pages(area, addr, addr + BYTES, pages->array))
+		bmm_model_wrong(&verdict, "refused", 0, 0, 0);
+	bmm_vm_area_unmap_pages(area, at(addr, FROM), at(addr, FROM + PART));
+	rest(&verdict, addr, pages, 0, FROM);
+	gone(&verdict, addr, pages, FROM, FROM + PART);
+	rest(&verdict, addr, pages, FROM + PART, PAGES);
+	say(ktap, "part of a sparse area unmapped", &verdict);
+	if (bmm_vm_area_map_pages(area, at(addr, FROM), at(addr, FROM + PART),
+				  pages->array + FROM))
+		bmm_model_wrong(&verdict, "refused", 0, 0, 0);
+	rest(&verdict, addr, pages, 0, PAGES);
+	say(ktap, "part of a sparse area mapped again", &verdict);
+	bmm_vm_area_unmap_pages(area, addr, addr + BYTES);
+	gone(&verdict, addr, pages, 0, PAGES);
+	say(ktap, "sparse area empty", &verdict);
+	free_vm_area(area);
+}
+
+/* Two mappings share a vmap block; one goes in two parts, the other stays. */
+static void map_ram(struct bmm_ktap *ktap, struct bmm_pages *pages)
+{
+	void *mapped = vm_map_ram(pages->array, RAM, NUMA_NO_NODE);
+	void *other = vm_map_ram(pages->array, RAM / 2, NUMA_NO_NODE);
+	unsigned long addr = (unsigned long)mapped;
+	struct bmm_verdict verdict = {};
+
+	if (!mapped || !other)
+		bmm_model_wrong(&verdict, "refused", 0, 0, 0);
+	if (mapped) {
+		vm_unmap_ram((void *)at(addr, RAM / 2), RAM / 2);
+		rest(&verdict, addr, pages, 0, RAM / 2);
+		gone(&verdict, addr, pages, RAM / 2, RAM);
+		vm_unmap_ram(mapped, RAM / 2);
+		gone(&verdict, addr, pages, 0, RAM / 2);
+	}
+	if (other) {
+		rest(&verdict, (unsigned long)other, pages, 0, RAM / 2);
+		vm_unmap_ram(other, RAM / 2);
+		gone(&verdict, (unsigned long)other, pages, 0, RAM / 2);
+	}
+	say(ktap, "part of vm_map_ram() unmapped", &verdict);
+}
+
+/* parts: what is unmapped in parts */
+int bmm_vmap_parts(char *words, struct seq_buf *out)
+{
+	struct bmm_ktap ktap = { out };
+	struct bmm_pages pages;
+	int err = bmm_pages_make(&pages, SHAPE);
+
+	if (err)
+		return err;
+	sparse(&ktap, &pages);
+	map_ram(&ktap, &pages);
+	bmm_pages_free(&pages);
+	seq_buf_printf(out, "1..%u\n", ktap.nr);
+	return 0;
+}
+
+/* Every page of the mapping is the right one, and writable but for the part. */
+static void writable_but(struct bmm_verdict *verdict, unsigned long addr,
+			 struct bmm_pages *pages, unsigned long from,
+			 unsigned long to)
+{
+	unsigned long i;
+
+	for (i = 0; i < pages->nr; i++) {
+		struct bmm_leaf leaf = bmm_leaf_at(at(addr, i));
+		bool wanted = i < from || i >= to;
+
+		if (vmalloc_to_page((void *)at(addr, i)) != pages->array[i])
+			bmm_model_wrong(verdict, "page", i, leaf.bits, 0);
+		if (!leaf.size || bmm_leaf_writable(leaf) != wanted)
+			bmm_model_wrong(verdict, "writable", i, leaf.bits,
+					wanted);
+	}
+	verdict->pages += pages->nr;
+}
+
+static void change(struct bmm_ktap *ktap, struct bmm_pages *pages,
+		   unsigned long addr)
+{
+	struct bmm_verdict verdict = {};
+	unsigned long large = bmm_leaf_at(addr).size;
+	int err;
+
+	err = bmm_set_memory_ro(at(addr, FROM), PART);
+	if (err)
+		bmm_model_wrong(&verdict, "ro", 0, err, 0);
+	writable_but(&verdict, addr, pages, FROM, FROM + PART);
+	say(ktap, "set_memory_ro() on a part", &verdict);
+	bmm_ktap(ktap, bmm_leaf_at(at(addr, FROM)).size == PAGE_SIZE,
+		 "the block of the part is split");
+	bmm_ktap(ktap, bmm_leaf_at(at(addr, PAGES / 2)).size == large,
+		 "the other block is not");
+	err = bmm_set_memory_rw(at(addr, FROM), PART);
+	if (err)
+		bmm_model_wrong(&verdict, "rw", 0, err, 0);
+	writable_but(&verdict, addr, pages, 0, 0);
+	say(ktap, "set_memory_rw() on the part", &verdict);
+}
+
+/* attributes never|always: set_memory_*() on a part of what vmap() made */
+int bmm_vmap_attributes(char *words, struct seq_buf *out)
+{
+	struct bmm_ktap ktap = { out };
+	struct bmm_verdict verdict = {};
+	struct bmm_pages pages;
+	unsigned long size;
+	void *mapped;
+	int err = bmm_pages_make(&pages, SHAPE);
+
+	if (err)
+		return err;
+	mapped = vmap(pages.array, pages.nr, VM_MAP, PAGE_KERNEL);
+	if (!mapped) {
+		bmm_pages_free(&pages);
+		return -ENOMEM;
+	}
+	words[strcspn(words, " \n")] = '\0';
+	size = bmm_leaf_at((unsigned long)mapped).size;
+	bmm_ktap(&ktap, (size == PMD_SIZE) == !strcmp(words, "always"),
+		 "entries are as large as the mode has them # size=%lu", size);
+	change(&ktap, &pages, (unsigned long)mapped);
+	vunmap(mapped);
+	verdict.pages = pages.nr;
+	gone(&verdict, (unsigned long)mapped, &pages, 0, PAGES);
+	say(&ktap, "nothing left of it", &verdict);
+	bmm_pages_free(&pages);
+	seq_buf_printf(out, "1..%u\n", ktap.nr);
+	return 0;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Random page arrays, stretch by stretch: runs forwards and backwards, every
+ * other page, two blocks interleaved, one page again and again, and runs that
+ * meet an aligned mapping at the same place within 2 MiB, which is what a
+ * block leaf needs.
+ */
+#include "vmap.h"
+
+#define LARGEST 12UL
+
+enum stretch {
+	FORWARDS,
+	BACKWARDS,
+	EVERY_OTHER,
+	INTERLEAVED,
+	REPEATED,
+	IN_PHASE, /* as often as three of the others */
+	STRETCHES = IN_PHASE + 3,
+};
+
+/* xorshift64*: the same arrays for the same seed, on every kernel. */
+static u32 next(struct bmm_random *random)
+{
+	random->state ^= random->state >> 12;
+	random->state ^= random->state << 25;
+	random->state ^= random->state >> 27;
+	return (random->state * 0x2545f4914f6cdd1dULL) >> 32;
+}
+
+u32 bmm_random_below(struct bmm_random *random, u32 limit)
+{
+	return limit ? next(random) % limit : 0;
+}
+
+/* Most arrays are short, some are long enough for blocks. */
+static unsigned long length(struct bmm_random *random, unsigned long most)
+{
+	u32 dice = bmm_random_below(random, 100);
+	unsigned long limit = dice < 80 ? 64 : dice < 95 ? 700 : most;
+
+	return 1 + bmm_random_below(random, min(limit, most));
+}
+
+/* Half of them are among the first blocks, which the largest are to be. */
+static const struct bmm_block *pick(struct bmm_random *random,
+				    const struct bmm_pages *from)
+{
+	unsigned long few = min(from->nr_blocks, LARGEST);
+	bool large = bmm_random_below(random, 2);
+
+	return &from->blocks[bmm_random_below(random,
+					      large ? few : from->nr_blocks)];
+}
+
+/* Writes one stretch of at most @room pages; returns how many it wrote. */
+static unsigned long stretch(struct bmm_random *random,
+			     const struct bmm_pages *from, struct page **array,
+			     unsigned long at, unsigned long room)
+{
+	const struct bmm_block *one = pick(random, from);
+	const struct bmm_block *two = pick(random, from);
+	enum stretch how = min_t(u32, bmm_random_below(random, STRETCHES),
+				 IN_PHASE);
+	unsigned long pages = 1UL << one->order;
+	unsigned long first = how == IN_PHASE ? at % pages :
+						bmm_random_below(random, pages);
+	unsigned long other = (1UL << two->order) - 1, left = pages - first;
+	unsigned long i, nr = how == IN_PHASE ?
+				      left :
+				      1 + bmm_random_below(random, left);
+
+	nr = min(nr, room);
+	for (i = 0; i < nr; i++) {
+		unsigned long n = first + i;
+
+		if (how == BACKWARDS)
+			n = first + nr - 1 - i;
+		else if (how == EVERY_OTHER)
+			n = first + (2 * i) % left;
+		else if (how == REPEATED)
+			n = first;
+		array[at + i] = how == INTERLEAVED && i % 2 ?
+					two->page + (i & other) :
+					one->page + n;
+	}
+	return nr;
+}
+
+/**
+ * bmm_random_array() - an array of pages that are there
+ * @random: where the arrays come from
+ * @from:   the pages; the same may be taken more than once
+ * @array:  with room for @most pages
+ * @most:   pages
+ *
+ * Return: how many were written, at least one.
+ */
+unsigned long bmm_random_array(struct bmm_random *random,
+			       const struct bmm_pages *from,
+			       struct page **array, unsigned long most)
+{
+	unsigned long nr = length(random, most), at = 0;
+
+	while (at < nr)
+		at += stretch(random, from, array, at, nr - at);
+	return nr;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Page tables that cannot be had, one after the other. Debian's kernels have
+ * no fault injection: kprobes on the functions that allocate kernel page
+ * tables send the n-th call of the task under test straight back to its caller
+ * with -ENOMEM.
+ *
+ * Page tables once made stay, so each attempt takes a place of the address
+ * space where there were none: a window around the end of a P4D entry, so that
+ * tables of all levels are missing.
+ */
+#include <linux/kprobes.h>
+
+#include "vmap.h"
+#include "vmap_arch.h"
+
+#define WINDOWS 40 /* 20 TiB, in which four modes have ten each */
+#define SHAPE	"10x1p 0x300s 9x1" /* runs that cross tables, and scattered */
+#define BEFORE	700		   /* pages that lie before the boundary */
+#define STEPS	16
+
+void bmm_starve_return(void);
+
+/* clang-format off */
+asm(".pushsection .text, \"ax\", @progbits\n"
+    ".type bmm_starve_return, @function\n"
+    ".globl bmm_starve_return\n"
+    "bmm_starve_return:\n"
+    BMM_ARCH_RETURN
+    ".size bmm_starve_return, .-bmm_starve_return\n"
+    ".popsection\n");
+/* clang-format on */
+
+/* One command at a time, under the lock. */
+static DEFINE_MUTEX(lock);
+static struct task_struct *starved;
+static unsigned int fail_at, calls;
+
+static struct vm_struct *area;
+static unsigned int windows_used;
+
+static int refuse(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (current != READ_ONCE(starved) || ++calls != fail_at)
+		return 0;
+	regs_set_return_value(regs, -ENOMEM);
+	instruction_pointer_set(regs, (unsigned long)bmm_starve_return);
+	return 1;
+}
+
+/* Its presence tells the kernel that the probe changes where to return. */
+static void after(struct kprobe *probe, struct pt_regs *regs,
+		  unsigned long flags)
+{
+}
+
+#define PROBE(symbol)                  \
+	{                              \
+		.symbol_name = symbol, \
+		.pre_handler = refuse, \
+		.post_handler = after, \
+	}
+
+static struct kprobe probes[] = {
+	PROBE("__pud_alloc"),
+	PROBE("__pmd_alloc"),
+	PROBE("__pte_alloc_kernel"),
+};
+
+static struct kprobe *probe_list[] = { &probes[0], &probes[1], &probes[2] };
+
+int bmm_vmap_starve_init(void)
+{
+	return register_kprobes(probe_list, ARRAY_SIZE(probe_list));
+}
+
+void bmm_vmap_starve_exit(void)
+{
+	unregister_kprobes(probe_list, ARRAY_SIZE(probe_list));
+	if (area)
+		free_vm_area(area);
+}
+
+/* The next window that was never mapped; 0: none is left. */
+static unsigned long next_window(void)
+{
+	if (!area)
+		area = bmm_get_vm_area((WINDOWS + 1) * P4D_SIZE, VM_SPARSE);
+	if (!area || windows_used == WINDOWS)
+		return 0;
+	return ALIGN((unsigned long)area->addr + BEFORE * PAGE_SIZE, P4D_SIZE) +
+	       windows_used++ * P4D_SIZE - BEFORE * PAGE_SIZE;
+}
+
+/* Maps with the n-th allocation refused (0: none); returns how many were made. */
+static unsigned int map(unsigned long addr, struct bmm_pages *pages,
+			unsigned int n, int *err)
+{
+	calls = 0;
+	fail_at = n;
+	WRITE_ONCE(starved, current);
+	*err = bmm_vm_area_map_pages(area, addr, addr + pages->nr * PAGE_SIZE,
+				     pages->array);
+	WRITE_ONCE(starved, NULL);
+	return n && calls >= n ? n - 1 : calls;
+}
+
+/*
+ * One attempt and, at the same place, one that may succeed: together they must
+ * make as many tables as are needed, or one was lost. Returns whether there
+ * was an n-th table.
+ */
+static bool attempt(struct bmm_ktap *ktap, struct bmm_pages *pages,
+		    unsigned int n)
+{
+	unsigned long addr = next_window(), prefix;
+	struct bmm_verdict verdict = {};
+	unsigned int made, rest;
+	int err, again;
+	bool failed;
+
+	if (!addr) {
+		bmm_ktap(ktap, false, "a place without page tables");
+		return false;
+	}
+	made = map(addr, pages, n, &err);
+	failed = calls >= n;
+	prefix = bmm_model_prefix(addr, pages->array, pages->nr);
+	bmm_vm_area_unmap_pages(area, addr, addr + pages->nr * PAGE_SIZE);
+	bmm_model_gone(&verdict, addr, pages->array, pages->nr);
+	rest = map(addr, pages, 0, &again);
+	bmm_model_mapped(&verdict, addr, pages->array, pages->nr, PAGE_KERNEL,
+			 BMM_LARGE_ANY);
+	bmm_vm_area_unmap_pages(area, addr, addr + pages->nr * PAGE_SIZE);
+	bmm_model_gone(&verdict, addr, pages->array, pages->nr);
+	bmm_ktap(ktap,
+		 !again && !verdict.wrong && prefix != -1 &&
+			 (failed ? err == -ENOMEM && prefix < pages->nr :
+				   !err && prefix == pages->nr),
+		 "page table %u refused # err=%d mapped=%ld tables=%u first=%s",
+		 n, err, prefix, made + rest,
+		 verdict.wrong ? verdict.first : "none");
+	return failed;
+}
+
+/* starve: every page table of a mapping refused in turn */
+int bmm_vmap_starve(char *words, struct seq_buf *out)
+{
+	struct bmm_ktap ktap = { out };
+	struct bmm_pages pages;
+	unsigned int n;
+	int err = bmm_pages_make(&pages, SHAPE);
+
+	if (err)
+		return err;
+	mutex_lock(&lock);
+	for (n = 1; n < STEPS; n++)
+		if (!attempt(&ktap, &pages, n))
+			break;
+	mutex_unlock(&lock);
+	bmm_pages_free(&pages);
+	seq_buf_printf(out, "1..%u\n", ktap.nr);
+	return 0;
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What mapping and unmapping take, by the clock around the call: no probe sits
+ * on the function, so that nothing is added to a hook's own cost. Each sample
+ * is the mean of a number of calls.
+ */
+#include <linux/cleanup.h>
+#include <linux/io.h>
+#include <linux/ktime.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+
+#include "vmap.h"
+
+#define MOST_CALLS   4096
+#define MOST_SAMPLES 64 /* an answer is one page of text */
+
+static DEFINE_MUTEX(lock);
+static struct bmm_pages shaped;
+
+struct timing {
+	unsigned long size; /* bytes, where no page array says it */
+	phys_addr_t phys;
+	unsigned int calls;
+	void **mapped; /* one a call */
+	u64 map_ns, unmap_ns;
+};
+
+static unsigned long runs(void)
+{
+	unsigned long i, nr = 1;
+
+	for (i = 1; i < shaped.nr; i++)
+		nr += page_to_pfn(shaped.array[i]) !=
+		      page_to_pfn(shaped.array[i - 1]) + 1;
+	return nr;
+}
+
+/* shape WORD...: the page array that is mapped from now on */
+int bmm_vmap_shape(char *words, struct seq_buf *out)
+{
+	int err;
+
+	guard(mutex)(&lock);
+	bmm_pages_free(&shaped);
+	err = bmm_pages_make(&shaped, words);
+	if (!err)
+		seq_buf_printf(out, "pages=%lu runs=%lu\n", shaped.nr, runs());
+	return err;
+}
+
+void bmm_vmap_time_exit(void)
+{
+	bmm_pages_free(&shaped);
+}
+
+static void *one_vmap(const struct timing *t)
+{
+	return vmap(shaped.array, shaped.nr, VM_MAP, PAGE_KERNEL);
+}
+
+static void one_vunmap(const struct timing *t, void *mapped)
+{
+	vunmap(mapped);
+}
+
+static void *one_map_ram(const struct timing *t)
+{
+	return vm_map_ram(shaped.array, shaped.nr, NUMA_NO_NODE);
+}
+
+static void one_unmap_ram(const struct timing *t, void *mapped)
+{
+	vm_unmap_ram(mapped, shaped.nr);
+}
+
+static void *one_vmalloc(const struct timing *t)
+{
+	return vmalloc(t->size);
+}
+
+static void one_vfree(const struct timing *t, void *mapped)
+{
+	vfree(mapped);
+}
+
+static void *one_ioremap(const struct timing *t)
+{
+	return (void __force *)ioremap(t->phys, t->size);
+}
+
+static void one_iounmap(const struct timing *t, void *mapped)
+{
+	iounmap((void __iomem *)mapped);
+}
+
+/* Whole calls as their users make them: all mapped, then all unmapped. */
+struct whole {
+	const char *name;
+	void *(*map)(const struct timing *t);
+	void (*unmap)(const struct timing *t, void *mapped);
+	bool of_array;
+};
+
+static const struct whole wholes[] = {
+	{ "vmap", one_vmap, one_vunmap, true },
+	{ "vm_map_ram", one_map_ram, one_unmap_ram, true },
+	{ "vmalloc", one_vmalloc, one_vfree },
+	{ "ioremap", one_ioremap, one_iounmap },
+};
+
+static int time_whole(const struct whole *whole, struct timing *t)
+{
+	unsigned int i, nr;
+	u64 begun = ktime_get_ns(), mapped, unmapped;
+
+	for (nr = 0; nr < t->calls; nr++) {
+		t->mapped[nr] = whole->map(t);
+		if (!t->mapped[nr])
+			break;
+	}
+	mapped = ktime_get_ns();
+	for (i = 0; i < nr; i++)
+		whole->unmap(t, t->mapped[i]);
+	unmapped = ktime_get_ns();
+	t->map_ns = mapped - begun;
+	t->unmap_ns = unmapped - mapped;
+	return nr == t->calls ? 0 : -ENOMEM;
+}
+
+/* The mapping alone, at one place, whose page tables are there already. */
+static int map_alone(struct timing *t, unsigned long addr, struct page **pages,
+		     unsigned int shift)
+{
+	unsigned long end = addr + t->size;
+	u64 begun, mapped;
+	int err;
+
+	begun = ktime_get_ns();
+	if (pages)
+		err = bmm_vmap_pages_range(addr, end, PAGE_KERNEL, pages, shift);
+	else
+		err = bmm_vmap_page_range(addr, end, t->phys,
+					  pgprot_noncached(PAGE_KERNEL));
+	mapped = ktime_get_ns();
+	bmm_vunmap_range(addr, end);
+	t->map_ns += mapped - begun;
+	t->unmap_ns += ktime_get_ns() - mapped;
+	return err;
+}
+
+static int time_alone(struct timing *t, unsigned long flags,
+		      struct page **pages, unsigned int shift)
+{
+	unsigned long align = roundup_pow_of_two(t->size);
+	struct vm_struct *area = bmm_get_vm_area(t->size + align, flags);
+	unsigned long addr;
+	unsigned int i;
+	int err;
+
+	if (!area)
+		return -ENOMEM;
+	addr = ALIGN((unsigned long)area->addr, align);
+	err = map_alone(t, addr, pages, shift); /* makes the page tables */
+	t->map_ns = t->unmap_ns = 0;
+	for (i = 0; i < t->calls && !err; i++)
+		err = map_alone(t, addr, pages, shift);
+	free_vm_area(area);
+	return err;
+}
+
+/* The pages are those that vmalloc_huge() gets, and mapped as it maps them. */
+static int time_vmalloc_map(struct timing *t)
+{
+	void *memory = vmalloc_huge(t->size, GFP_KERNEL);
+	struct vm_struct *from = bmm_find_vm_area(memory);
+	int err;
+
+	if (!from)
+		return -ENOMEM;
+	err = time_alone(t, VM_MAP, from->pages, from->page_order + PAGE_SHIFT);
+	vfree(memory);
+	return err;
+}
+
+static int time_ioremap_map(struct timing *t)
+{
+	return time_alone(t, VM_IOREMAP, NULL, 0);
+}
+
+static int time_sample(const char *name, struct timing *t)
+{
+	unsigned int i;
+
+	t->map_ns = t->unmap_ns = 0;
+	if (!strcmp(name, "vmalloc-map"))
+		return time_vmalloc_map(t);
+	if (!strcmp(name, "ioremap-map"))
+		return time_ioremap_map(t);
+	for (i = 0; i < ARRAY_SIZE(wholes); i++) {
+		if (strcmp(name, wholes[i].name))
+			continue;
+		if (wholes[i].of_array && !shaped.nr)
+			return -ENODATA;
+		return time_whole(&wholes[i], t);
+	}
+	return -EINVAL;
+}
+
+static void list(struct seq_buf *out, const char *name, const u64 *ns,
+		 unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		seq_buf_printf(out, "%s%llu", i ? "," : name, ns[i]);
+	seq_buf_puts(out, " ");
+}
+
+static int time_samples(const char *name, struct timing *t, unsigned int nr,
+			struct seq_buf *out)
+{
+	u64 map[MOST_SAMPLES], unmap[MOST_SAMPLES];
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++) {
+		/* what was unmapped lazily is not to be paid by the next */
+		vm_unmap_aliases();
+		err = time_sample(name, t);
+		map[i] = t->map_ns / t->calls;
+		unmap[i] = t->unmap_ns / t->calls;
+		cond_resched();
+	}
+	if (err)
+		return err;
+	list(out, "map=", map, nr);
+	list(out, "unmap=", unmap, nr);
+	return 0;
+}
+
+/* time WHAT CALLS SAMPLES [BYTES [PHYSICAL ADDRESS]] */
+int bmm_vmap_time(char *words, struct seq_buf *out)
+{
+	struct timing t = {};
+	unsigned int samples;
+	unsigned long long phys = 0;
+	char name[16];
+	int err;
+
+	guard(mutex)(&lock);
+	if (sscanf(words, "%15s %u %u %lu %llx", name, &t.calls, &samples,
+		   &t.size, &phys) < 3)
+		return -EINVAL;
+	if (!t.calls || t.calls > MOST_CALLS || !samples ||
+	    samples > MOST_SAMPLES)
+		return -EINVAL;
+	t.phys = phys;
+	t.mapped = kvmalloc_array(t.calls, sizeof(*t.mapped), GFP_KERNEL);
+	if (!t.mapped)
+		return -ENOMEM;
+	err = time_samples(name, &t, samples, out);
+	kvfree(t.mapped);
+	return err;
+}
