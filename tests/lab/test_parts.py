@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bulkmm.errors import BulkmmError, Exit, UsageError
-from bulkmm.lab import build, child, kernels, klog, paths, root, vm
+from bulkmm.lab import build, child, kernels, klog, paths, root, upstream, vm
 from bulkmm.lab import run as lab_run
 from bulkmm.lab.arch import ARM64, X86_64
 from bulkmm.lab.root import Root
@@ -259,3 +259,16 @@ def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     assert "pmem-fsdax-100g" in said
     assert "2.30x" in said
+
+
+def test_source_package_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = "".join(
+        f" linux-source-6.12 | {version} | http://mirror trixie/main Packages\n"
+        for version in ("6.12.108-1", "6.12.107-1", "6.12.10-1")
+    )
+    monkeypatch.setattr(Root, "run", lambda *_args: index)
+    kernel = kernels.Kernel(Root(Path("/x")), "6.12.107+deb13-cloud-amd64")
+    assert upstream._package(kernel) == ("linux-source-6.12", "6.12.107-1")
+    gone = kernels.Kernel(kernel.root, "6.12.1+deb13-cloud-amd64")
+    with pytest.raises(BulkmmError, match=r"no linux-source-6\.12 6\.12\.1: "):
+        upstream._package(gone)
