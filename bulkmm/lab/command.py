@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING
 
 from bulkmm import table
 from bulkmm.errors import BulkmmError, Exit, UsageError
-from bulkmm.lab import accel, arch, build, families, huge, kernels, pmem, run, scenario
+from bulkmm.lab import (
+    accel,
+    arch,
+    build,
+    families,
+    huge,
+    kernels,
+    pmem,
+    run,
+    scenario,
+    upstream,
+    vmap,
+)
 from bulkmm.lab.arch import X86_64
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
@@ -26,9 +38,13 @@ if TYPE_CHECKING:
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001
 
-# options that only one family of scenarios has
-PMEM_ONLY = ("size", "align", "map", "backend")
-CLEAR_ONLY = ("folios", "way", "kib", "init_on_alloc", "preempt", "seconds")
+# options that not every family of scenarios has
+OPTIONS = {
+    scenario.PMEM: ("size", "align", "map", "backend"),
+    scenario.CLEAR: ("folios", "way", "kib", "init_on_alloc", "preempt", "seconds"),
+    scenario.VMAP: ("arm", "arrays", "loops", "seconds"),
+}
+COMMON = ("rounds", "seed")
 
 
 def add_parser(sub: Subparsers) -> None:
@@ -80,6 +96,7 @@ def _add_run(below: Subparsers) -> None:
     )
     _add_pmem(one.add_argument_group("persistent memory"))
     _add_clear(one.add_argument_group("huge pages"))
+    _add_vmap(one.add_argument_group("kernel mappings"))
     one.set_defaults(run=run_one)
 
 
@@ -134,7 +151,20 @@ def _add_clear(group: argparse._ArgumentGroup) -> None:
         help="model of the guest's kernel (default: its own)",
     )
     group.add_argument(
-        "--seconds", type=int, metavar="N", help="of clear-faults (default: 60)"
+        "--seconds",
+        type=int,
+        metavar="N",
+        help="of clear-faults and vmap-faults (default: 60)",
+    )
+
+
+def _add_vmap(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--arm", action="append", metavar="NAME", help="to visit (default: all)"
+    )
+    group.add_argument("--arrays", type=int, metavar="N", help="of random shape")
+    group.add_argument(
+        "--loops", type=int, metavar="N", help="of vmap-upstream (default: 1000)"
     )
 
 
@@ -179,12 +209,11 @@ def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
     """Return the scenario with the options that were given; refuse others'."""
     given = {
         name: getattr(args, name)
-        for name in (*PMEM_ONLY, *CLEAR_ONLY, "rounds", "seed")
+        for name in (*(name for names in OPTIONS.values() for name in names), *COMMON)
         if getattr(args, name) is not None
     }
-    foreign = CLEAR_ONLY if wanted.family == scenario.PMEM else PMEM_ONLY
-    for name in foreign:
-        if name in given:
+    for name in given:
+        if name not in (*OPTIONS[wanted.family], *COMMON):
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} is no option of {wanted.name}")
     given["break_one_word"] = args.break_one_word
@@ -193,6 +222,10 @@ def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
         given["kib"] = tuple(given.get("kib", ()))
         given["soak_seconds"] = given.pop("seconds", huge.SOAK_SECONDS)
         return families.huge_work(wanted, huge.Options(**given))
+    if wanted.family == scenario.VMAP:
+        given["arms"] = tuple(given.pop("arm", ()))
+        given["soak_seconds"] = given.pop("seconds", vmap.SOAK_SECONDS)
+        return vmap.Work(wanted, vmap.Options(**given))
     given["size"] = pmem.parse_size(given.get("size", wanted.size))
     return pmem.Work(wanted, pmem.Options(**given))
 
@@ -250,12 +283,15 @@ def prepare(args: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, interrupt)
     progress = Progress()
     sets = {one.modules for one in scenario.SCENARIOS}
+    tests = sorted({one.upstream for one in scenario.SCENARIOS if one.upstream})
     with locked(progress) as cache:
         for one, name in wanted:
             for modules in sets:
                 ready = run.prepare(cache, name, modules, defines, progress, arch=one)
             if args.strict:
                 build.ensure(ready.kernel, defines, progress, strict=True)
+            for test in tests:
+                upstream.ensure(ready.kernel, test, progress)
             progress.note(f"ready: {ready.kernel.release}")
     return Exit.OK
 

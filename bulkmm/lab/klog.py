@@ -13,13 +13,43 @@ BAD = re.compile(
     r"|soft lockup|hard LOCKUP|refcount_t|unchecked MSR|Bad page state"
     r"|list_(?:add|del) corruption|Out of memory|disagrees about version"
 )
+# what a warning prints, which a job may expect (lab/guest/vmap.sh)
+WARNING = re.compile(r"WARNING:|Call Trace")
+BEGIN = re.compile(r"bulkmm-lab: warnings of (\S+) in (\S+) begin")
+END = "bulkmm-lab: warnings end"
+PLACE = re.compile(r"WARNING: .*?([\w/.-]+\.[ch]:\d+)")
 # taint that loading a module built outside the tree and unsigned sets
 ALLOWED_TAINT = 1 << 12 | 1 << 13
+WARNED_TAINT = 1 << 9
 
 
 def search(log: str) -> list[str]:
     """Return the lines of a kernel log that must not be there."""
-    return [line for line in log.splitlines() if BAD.search(line)]
+    found = []
+    expected = False
+    for line in log.splitlines():
+        if BEGIN.search(line):
+            expected = True
+        elif END in line:
+            expected = False
+        elif BAD.search(WARNING.sub("", line) if expected else line):
+            found.append(line)
+    return found
+
+
+def warnings(log: str) -> list[tuple[str, str, list[str]]]:
+    """Return what was expected to warn, in which arm, and where it warned."""
+    found: list[tuple[str, str, list[str]]] = []
+    places: list[str] | None = None
+    for line in log.splitlines():
+        if begun := BEGIN.search(line):
+            places = []
+            found.append((begun[1], begun[2], places))
+        elif END in line:
+            places = None
+        elif places is not None and (place := PLACE.search(line)):
+            places.append(place[1])
+    return found
 
 
 def last_lines(log: str, count: int = 15) -> str:
@@ -27,6 +57,6 @@ def last_lines(log: str, count: int = 15) -> str:
     return "\n".join(f"  {line}" for line in log.strip().splitlines()[-count:])
 
 
-def new_taint(before: int, after: int) -> int:
+def new_taint(before: int, after: int, allowed: int = 0) -> int:
     """Return the taint bits that a run set and loading modules does not."""
-    return after & ~before & ~ALLOWED_TAINT
+    return after & ~before & ~ALLOWED_TAINT & ~allowed

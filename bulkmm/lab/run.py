@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm import machine
 from bulkmm.errors import BulkmmError, UsageError
-from bulkmm.lab import accel, build, image, kernels, klog, perftool, root, vm
+from bulkmm.lab import (
+    accel,
+    build,
+    image,
+    kernels,
+    klog,
+    perftool,
+    root,
+    upstream,
+    vm,
+)
 from bulkmm.lab.arch import X86_64
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
@@ -134,6 +144,8 @@ def _boot(
     names = [kernels.module_name(path) for path in order]
     job = work.job(names)
     ours = [ready.modules / product for product in build.PRODUCTS]
+    if scenario.upstream:
+        ours.append(upstream.ensure(kernel, scenario.upstream, progress))
     what = f"{scenario.name} on {kernel.release} under {chosen.upper()}"
     with vm.run_directory(kernel.root, keep=request.keep) as run:
         over = [perftool.ensure(kernel.root, progress)] if scenario.perf else []
@@ -176,7 +188,7 @@ def _document(request: Request, outcome: vm.Outcome) -> Document:
     work = request.work
     document = Document(machine={})
     document.results, document.ratios = work.results(outcome)
-    document.checks = [*work.checks(outcome), *_guest_checks(outcome)]
+    document.checks = [*work.checks(outcome), *_guest_checks(work, outcome)]
     document.run = {
         "scenario": work.scenario.name,
         "accel": request.accel,
@@ -188,10 +200,11 @@ def _document(request: Request, outcome: vm.Outcome) -> Document:
     return document
 
 
-def _guest_checks(outcome: vm.Outcome) -> list[Check]:
+def _guest_checks(work: Work, outcome: vm.Outcome) -> list[Check]:
     """Return what holds for every scenario (vm.boot has judged the log)."""
     start, end = outcome.of("start")[0], outcome.of("end")[-1]
-    taint = klog.new_taint(int(start["taint"]), int(end["taint"]))
+    allowed = klog.WARNED_TAINT if work.scenario.warns else 0
+    taint = klog.new_taint(int(start["taint"]), int(end["taint"]), allowed)
     rss = outcome.peak_rss
     return [
         Check("kernel log clean", ok=True, detail="nothing found"),

@@ -13,7 +13,7 @@ class Scenario:
     """What a scenario measures and what it needs."""
 
     name: str
-    family: str  # PMEM or CLEAR: what writes the job and reads the report
+    family: str  # PMEM, CLEAR or VMAP: what writes the job and reads the report
     measures: str
     check: str
     seconds: int  # for one run at full size under TCG, set-up apart
@@ -25,9 +25,11 @@ class Scenario:
     perf: bool = False  # the guest has the kernel's perf
     counted: bool = False  # time is what the guest's CPU did, not what passed
     faults: bool = False  # PMEM: runs faults.sh on a test build, measures nothing
+    upstream: str = ""  # a test of the kernel's own source, built as a module
+    warns: bool = False  # the kernel warns of what is done, between marks
 
 
-PMEM, CLEAR = "pmem", "clear"
+PMEM, CLEAR, VMAP = "pmem", "clear", "vmap"
 NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
 CHECK = (
     "every struct page and pageblock type byte for byte against the kernel's own; "
@@ -36,6 +38,10 @@ CHECK = (
 ZERO = (
     "every byte of every folio zero, by every way to fault, in every mode and with "
     "every backend forced; a planted byte must be seen; hits counted"
+)
+MAPPED = (
+    "random page arrays against a model: every entry's size and bits, the page behind "
+    "every address, data both ways, nothing left; a wrong page must be seen"
 )
 
 SCENARIOS = (
@@ -150,6 +156,103 @@ SCENARIOS = (
         check="every byte zero",
         seconds=60,
         memory=1024,
+    ),
+    Scenario(
+        name="vmap-100m-order8",
+        family=VMAP,
+        measures="vmap() of 100 MiB in blocks of order 8, as they are allocated",
+        check=MAPPED,
+        published=("RK3588: 1235 -> 149 us, 8.3x",),
+        seconds=60,
+        memory=1024,
+    ),
+    Scenario(
+        name="vmap-128m-mixed",
+        family=VMAP,
+        measures="vmap() of 128 MiB of orders 8, 4 and 0, as a dma-buf heap has them",
+        check=MAPPED,
+        published=("phone SoC: 42.5 -> 2.47 ms, 17x",),
+        seconds=60,
+        memory=1024,
+    ),
+    Scenario(
+        name="vmap-order9",
+        family=VMAP,
+        measures="vmap() of 100 MiB in compound pages of order 9",
+        check=MAPPED,
+        seconds=60,
+        memory=1024,
+    ),
+    Scenario(
+        name="vmap-order0",
+        family=VMAP,
+        measures="vmap() of 16 MiB in scattered single pages",
+        check=MAPPED,
+        seconds=60,
+        memory=1024,
+    ),
+    Scenario(
+        name="vmap-1page",
+        family=VMAP,
+        measures="vmap() of one page: the cost of the hooks",
+        check=MAPPED,
+        seconds=60,
+        memory=1024,
+    ),
+    Scenario(
+        name="vm_map_ram",
+        family=VMAP,
+        measures="vm_map_ram() of 64 KiB and of 4 MiB",
+        check=MAPPED,
+        seconds=90,
+        memory=1024,
+    ),
+    Scenario(
+        name="vmalloc-1m",
+        family=VMAP,
+        measures="mapping what vmalloc_huge() allocated (1 MiB, 4 MiB), and vmalloc() "
+        "of 1 MiB as a whole",
+        check=MAPPED,
+        published=("RK3588, huge, mapping only: 5.00 -> 3.53 us, 1.42x",),
+        seconds=120,
+        memory=1024,
+    ),
+    Scenario(
+        name="ioremap-1m",
+        family=VMAP,
+        measures="ioremap() of 1 MiB as a whole, and its mapping alone",
+        check=MAPPED,
+        published=("RK3588: 3407 -> 2526 ns, 1.35x",),
+        seconds=90,
+        memory=1024,
+    ),
+    Scenario(
+        name="vmap-check",
+        family=VMAP,
+        measures="nothing: 100000 page arrays of random shape, every public entry, "
+        "parts unmapped and given other attributes",
+        check=MAPPED,
+        seconds=240,
+        memory=1024,
+    ),
+    Scenario(
+        name="vmap-faults",
+        family=VMAP,
+        measures="nothing: each page table refused in turn, bad requests, and two "
+        "processes that map while modes and the module come and go",
+        check="the original's answer, warning and state each time; " + MAPPED,
+        seconds=60,
+        memory=1024,
+        warns=True,
+    ),
+    Scenario(
+        name="vmap-upstream",
+        family=VMAP,
+        measures="nothing: the running kernel's own lib/test_vmalloc.c",
+        check="the same verdicts without the module and in every mode",
+        seconds=240,
+        memory=2048,
+        upstream="test_vmalloc",
     ),
 )
 

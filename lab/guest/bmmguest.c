@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What the guest's busybox cannot do: time one write to a sysfs file in
- * nanoseconds, and prove that memory on a DAX file or device holds what was
- * stored to it. Every command prints what it found on one line and exits 0,
- * or says on stderr what went wrong and exits 1.
+ * nanoseconds, prove that memory on a DAX file or device holds what was stored
+ * to it, and load a module once (busybox tries again where a module refuses).
+ * Every command prints what it found on one line and exits 0, or says on stderr
+ * what went wrong and exits 1.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -165,12 +167,24 @@ static int mapped(const char *file, uint64_t bytes, uint64_t seed, int writes)
 	return say_verdict(file, 3 * PIECE, bad);
 }
 
+static int load(const char *file, const char *options)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || syscall(SYS_finit_module, fd, options, 0))
+		return fail(file);
+	puts("loaded");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 
 	if (!strcmp(what, "write") && (argc == 4 || argc == 5))
 		return timed_write(argv[2], argv[3], argv[4]);
+	if (!strcmp(what, "load") && argc == 4)
+		return load(argv[2], argv[3]);
 	if (argc == 5) {
 		uint64_t bytes = strtoull(argv[3], NULL, 0);
 		uint64_t seed = strtoull(argv[4], NULL, 0);
@@ -186,6 +200,7 @@ int main(int argc, char **argv)
 	}
 	fprintf(stderr,
 		"usage: bmmguest write FILE TEXT [NODE]\n"
+		"       bmmguest load MODULE OPTIONS\n"
 		"       bmmguest fill|check|map-write|map-check FILE BYTES SEED\n");
 	return 2;
 }

@@ -46,6 +46,9 @@ ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
         (["clear-perf", "--arch", "arm64"], "the lab has perf for x86_64 only"),
         (["clear-faults", "--seconds", "0"], "0 s: give 1 to 3600"),
         (["pmem-devdax-100g", "--align", "1G", "--size", "1G"], "at least 2G"),
+        (["vmap-order0", "--arm", "on"], "unknown arm on: there are absent, off"),
+        (["vmap-order0", "--folios", "4"], "--folios is no option of vmap-order0"),
+        (["thp-2m", "--arrays", "4"], "--arrays is no option of thp-2m"),
     ],
 )
 def test_bad_input(

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The vmap scenarios: the job written, its times taken.
+
+A visit is a number of samples of one way to map, in the state the module was
+brought to; pages and address space stay the same from state to state.
+bulkmm.lab.vmap_proof judges what the test module saw.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bulkmm import stats
+from bulkmm.errors import UsageError
+from bulkmm.lab import vmap_proof
+from bulkmm.lab.vmap_proof import ABSENT, ARMS
+from bulkmm.results import Check
+
+if TYPE_CHECKING:
+    from bulkmm.lab.scenario import Scenario
+    from bulkmm.lab.vm import Outcome
+    from bulkmm.results import Ratio, Result
+
+PAIRS = (
+    ("absent", "pte"),
+    ("absent", "block"),
+    ("off", "pte"),
+    ("off", "block"),
+    ("absent", "off"),
+)
+CHECK, FAULTS, UPSTREAM = "vmap-check", "vmap-faults", "vmap-upstream"
+PAGE = 4096
+MIB = 1 << 20
+# 16 MiB that are no memory to the kernel, for ioremap()
+PHYSICAL = 0x20000000
+RESERVED = f"memmap=16M${PHYSICAL >> 20}M"
+ARRAYS = 100_000
+FEW = 2000  # arrays that a timed scenario checks in each state
+LONGEST_SOAK = 3600
+SOAK_SECONDS = 60
+LOOPS = 1000  # of lib/test_vmalloc.c
+WHOLE = "all that was asked for was reported"
+BAD = (
+    "null-first",
+    "null-middle",
+    "null-last",
+    "zero-count",
+    "too-many",
+    "past-memory",
+    "no-memory",
+    "present",
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to map, as module/selftest/vmap_time.c knows it."""
+
+    result: str  # behind the scenario's name
+    what: str
+    calls: int  # of a sample, which is their mean
+    samples: int  # of a visit
+    shape: str = ""  # of the page array, or
+    size: int = 0  # bytes
+    pages: int = 0  # of the shape
+    served: bool = True  # long enough for the path
+
+    @property
+    def nbytes(self) -> int:
+        """Return how much one call maps."""
+        return self.size or self.pages * PAGE
+
+    @property
+    def words(self) -> str:
+        """Return what the guest is told behind the label."""
+        words = f"{self.what} {self.calls} {self.samples}"
+        return f"{words} {self.size} {PHYSICAL:#x}" if self.size else words
+
+
+CASES = {
+    "vmap-100m-order8": (Case("", "vmap", 3, 8, "8x100", pages=25600),),
+    "vmap-128m-mixed": (Case("", "vmap", 3, 8, "8x96 4x384s 0x2048s", pages=32768),),
+    "vmap-order9": (Case("", "vmap", 3, 8, "9x50c", pages=25600),),
+    "vmap-order0": (Case("", "vmap", 10, 8, "0x4096s", pages=4096),),
+    "vmap-1page": (Case("", "vmap", 1000, 10, "0x1", pages=1, served=False),),
+    "vm_map_ram": (
+        Case("", "vm_map_ram", 1000, 8, "4x1", pages=16, served=False),
+        Case("-4m", "vm_map_ram", 50, 8, "8x4", pages=1024),
+    ),
+    "vmalloc-1m": (
+        Case("", "vmalloc-map", 100, 8, size=MIB),
+        Case("-whole", "vmalloc", 20, 4, size=MIB),
+        Case("-huge-4m", "vmalloc-map", 100, 8, size=4 * MIB),
+    ),
+    "ioremap-1m": (
+        Case("", "ioremap", 100, 8, size=MIB),
+        Case("-map", "ioremap-map", 100, 8, size=MIB),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user may choose of a vmap scenario."""
+
+    rounds: int = 5
+    arms: tuple[str, ...] = ()  # none: all
+    arrays: int | None = None  # None: as many as the scenario has
+    soak_seconds: int = SOAK_SECONDS  # of vmap-faults
+    loops: int = LOOPS  # of vmap-upstream
+    break_one_word: bool = False
+    seed: int = field(default_factory=lambda: random.SystemRandom().getrandbits(32))
+
+
+@dataclass(frozen=True)
+class Work:
+    """A vmap scenario with its options (see bulkmm.lab.work)."""
+
+    scenario: Scenario
+    options: Options = field(default_factory=Options)
+    pmem = 0
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Return the states of this run."""
+        return self.options.arms or ARMS
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """Return what is timed."""
+        return CASES.get(self.scenario.name, ())
+
+    @property
+    def arrays(self) -> int:
+        """Return how many random arrays are mapped, in all or in each state."""
+        whole = ARRAYS if self.scenario.name == CHECK else FEW
+        return whole if self.options.arrays is None else self.options.arrays
+
+    @property
+    def defines(self) -> list[str]:
+        """Return the make variables: the module is the one that is shipped."""
+        return []
+
+    @property
+    def cmdline(self) -> str:
+        """Return what the kernel is told: a range that it leaves alone."""
+        return RESERVED
+
+    def check_options(self) -> None:
+        """Refuse what makes no sense."""
+        options = self.options
+        for arm in options.arms:
+            if arm not in ARMS:
+                raise UsageError(f"unknown arm {arm}: there are {', '.join(ARMS)}")
+        numbers = {
+            "rounds": options.rounds,
+            "arrays": self.arrays,
+            "loops": options.loops,
+        }
+        for name, number in numbers.items():
+            if number < 1:
+                raise UsageError(f"{number} {name} prove nothing: give 1 or more")
+        if not 1 <= options.soak_seconds <= LONGEST_SOAK:
+            raise UsageError(f"{options.soak_seconds} s: give 1 to {LONGEST_SOAK}")
+
+    def job(self, modules: list[str]) -> str:
+        """Return the guest's job: words of lab/guest/vmap.sh, one a line."""
+        lines = [f"mark {self.scenario.name} begins"]
+        lines += [f"must insmod /lib/modules/{module}.ko" for module in modules]
+        lines.append("must insmod /lib/modules/bulkmm_vmaptest.ko")
+        chance = random.Random(self.options.seed)  # noqa: S311
+        kinds = {CHECK: self._check, FAULTS: self._faults, UPSTREAM: self._upstream}
+        lines += kinds.get(self.scenario.name, self._timed)(chance)
+        lines += ["vmap_arm absent", "must rmmod bulkmm_vmaptest"]
+        return "\n".join(lines) + "\n"
+
+    def _timed(self, chance: random.Random) -> list[str]:
+        """Return the rounds of each case, then a look at what is mapped."""
+        lines = []
+        for case in self.cases:
+            lines += [f"shape {case.shape}"] if case.shape else []
+            name = self.scenario.name + case.result
+            # the host's own pages are faulted in by it
+            lines += ["vmap_arm absent", f"timed first {name} {case.words}"]
+            for _ in range(self.options.rounds):
+                for arm in chance.sample(self.arms, len(self.arms)):
+                    lines += [f"vmap_arm {arm}", f"timed round {name} {case.words}"]
+        for arm in self.arms:
+            lines += self._random(arm, self.arrays)
+        return lines
+
+    def _random(self, arm: str, arrays: int) -> list[str]:
+        """Return random arrays, and one whose model is wrong."""
+        large = "always" if arm == "block" else "never"
+        label = "broken-on-purpose" if self.options.break_one_word else "planted"
+        seed = self.options.seed
+        return [
+            f"vmap_arm {arm}",
+            f"checked random {large} {arrays} {seed}",
+            f"checked {label} {large} 1 {seed} planted",
+        ]
+
+    def _check(self, chance: random.Random) -> list[str]:
+        lines = []
+        serving = [arm for arm in self.arms if arm in vmap_proof.SERVING]
+        for arm in chance.sample(self.arms, len(self.arms)):
+            # stock code needs no 10^5 arrays to be what it is compared with
+            part = len(serving) if arm in serving else 10
+            lines += self._random(arm, max(self.arrays // part, 1))
+            if arm != ABSENT:
+                names = " ".join(vmap_proof.ENTRIES)
+                lines.append(f"entries {PHYSICAL:#x} {names}")
+            large = "always" if arm == "block" else "never"
+            lines += ["ktap parts", f"ktap attributes {large}"]
+        return lines
+
+    def _faults(self, chance: random.Random) -> list[str]:
+        lines = []
+        for arm in chance.sample(self.arms, len(self.arms)):
+            lines += [f"vmap_arm {arm}", "ktap starve"]
+            lines += [f"bad {name}" for name in BAD]
+        modes = " ".join(arm for arm in self.arms if arm != ABSENT)
+        soak = f"vmap_soak {self.options.soak_seconds} {self.options.seed} {modes}"
+        return [*lines, "vmap_arm absent", soak.rstrip()]
+
+    def _upstream(self, chance: random.Random) -> list[str]:
+        options = f"run_test_mask={0xFFFF} test_loop_count={self.options.loops}"
+        lines = []
+        for arm in chance.sample(self.arms, len(self.arms)):
+            lines += [f"vmap_arm {arm}", f"upstream {options} nr_threads=2"]
+        return lines
+
+    @property
+    def steps(self) -> int:
+        """Return how many visits there are, or states."""
+        return len(self.cases) * self.options.rounds * len(self.arms)
+
+    def is_step(self, event: dict[str, Any]) -> bool:
+        """Tell if a visit of a round is done."""
+        return (event["event"], event.get("label")) == ("visit", "round")
+
+    def limit(self) -> float:
+        """Return a generous time limit: it is there for guests that hang."""
+        part = max(self.arrays / (ARRAYS if self.scenario.name == CHECK else FEW), 0.1)
+        rounds = self.options.rounds / Options.rounds
+        soak = self.options.soak_seconds if self.scenario.name == FAULTS else 0
+        return 180 + 4 * (self.scenario.seconds * max(part, rounds) + soak)
+
+    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+        """Return the time of a call in each state, mapping and unmapping."""
+        found: list[Result] = []
+        ratios: list[Ratio] = []
+        for case in self.cases:
+            for suffix, key in (("", "map"), ("-unmap", "unmap")):
+                name = self.scenario.name + case.result
+                taken = _rounds(outcome, name, key)
+                arms = {
+                    arm: stats.summarise(
+                        name + suffix, arm, "ns", case.nbytes, taken[arm]
+                    )
+                    for arm in self.arms
+                }
+                found += arms.values()
+                ratios += [
+                    stats.ratio(arms[a], arms[b])
+                    for a, b in PAIRS
+                    if a in arms and b in arms
+                ]
+        return found, ratios
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        """Return every verdict of the run."""
+        planted = not self.options.break_one_word
+        served = {self.scenario.name + c.result: c for c in self.cases if c.served}
+        wanted = {name: case.calls * case.samples for name, case in served.items()}
+        found = [
+            *vmap_proof.random_arrays(outcome, planted=planted),
+            *vmap_proof.hits(outcome, wanted),
+            *vmap_proof.entries(outcome),
+            *vmap_proof.verdicts(outcome),
+            *vmap_proof.as_original(outcome, self.arms[0]),
+            *vmap_proof.warnings(outcome, self.arms[0]),
+            *vmap_proof.upstream(outcome, self.arms[0]),
+            *vmap_proof.soak(outcome),
+        ]
+        found.append(self._whole(outcome))
+        if set(self.arms) & set(vmap_proof.SERVING):
+            found.append(vmap_proof.attached(outcome))
+        return found
+
+    def _whole(self, outcome: Outcome) -> Check:
+        """Return if the guest reported all that it was told to do."""
+        told = Counter(line.split()[0] for line in self.job([]).splitlines())
+        wanted = {
+            "visit": told["timed"],
+            "checked": told["checked"],
+            "entry": told["entries"] * len(vmap_proof.ENTRIES),
+            "ktap-plan": told["ktap"],
+            "soak": told["vmap_soak"],
+        }
+        seen = {event: len(outcome.of(event)) for event in wanted}
+        # how many there are of these depends on the time they take
+        soaked = [e for e in outcome.of("checked") if e["arm"] == "toggled"]
+        seen["checked"] -= len(soaked)
+        bad = sum(event["of"] == "bad" for event in outcome.of("ktap"))
+        arms = {event["arm"] for event in outcome.of("upstream")}
+        ok = seen == wanted and bad == told["bad"]
+        if told["upstream"]:
+            ok = ok and arms == set(self.arms)
+        if told["vmap_soak"]:
+            ok = ok and {e["label"] for e in soaked} == {"soak-1", "soak-2"}
+        detail = ", ".join(f"{seen[e]} of {n} {e}" for e, n in wanted.items() if n)
+        return Check(WHOLE, ok, detail or f"{bad} bad requests, {len(arms)} arms")
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        """Return what was asked for and what else the run saw."""
+        return {
+            **asdict(self.options),
+            "arrays": self.arrays,
+            "shapes": outcome.of("shape"),
+            "checked": outcome.of("checked"),
+            "counters": outcome.of("vmap-counters"),
+        }
+
+
+def _rounds(outcome: Outcome, name: str, key: str) -> dict[str, list[float]]:
+    """Return the samples of a result by arm, in the order taken."""
+    taken: dict[str, list[float]] = {}
+    for visit in outcome.of("visit"):
+        if (visit["label"], visit["result"]) == ("round", name):
+            samples = [float(text) for text in str(visit[key]).split(",")]
+            taken.setdefault(visit["arm"], []).extend(samples)
+    return taken

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a vmap run has to show: right entries, counters, the original's answers."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from bulkmm.lab import klog
+from bulkmm.results import Check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bulkmm.lab.vm import Outcome
+
+ABSENT = "absent"
+MODES = ("off", "pte", "block")
+ARMS = (ABSENT, *MODES)
+SERVING = ("pte", "block")  # the modes in which the module maps
+ENTRIES = (
+    "vmap",
+    "vm_map_ram",
+    "vmalloc",
+    "vmalloc_huge",
+    "vm_area_map_pages",
+    "ioremap",
+    "percpu",
+)
+# a page that is another one: its entry and what vmalloc_to_page() says
+PLANTED = 2
+# requests that the kernel refuses without a word
+SILENT = ("zero-count", "too-many")
+LINE = re.compile(r"(not ok|ok) \d+ (?P<name>[^#]+?)(?: # (?P<detail>.*))?$")
+SUMMARY = re.compile(
+    r"Summary: (\w+) passed: (\d+) failed: (\d+)(?: xfailed: (\d+))? repeat:"
+)
+# asks for alignments that there are not; older kernels count that as failed
+MUST_FAIL = "align_shift_alloc_test"
+HOOK = re.compile(r"(-?\d+) (\w+): ")
+NOT_ATTACHED = "-19"  # a path that was never on leaves its functions alone
+
+
+def _merged(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the pieces of each process that maps for a time as one."""
+    found = [event for event in events if event["arm"] != "toggled"]
+    pieces: dict[str, list[dict[str, Any]]] = {}
+    for event in events:
+        if event["arm"] == "toggled":
+            pieces.setdefault(event["label"], []).append(event)
+    for some in pieces.values():
+        keys = ("arrays", "pages", "small", "large", "wrong")
+        sums = {key: sum(int(e[key]) for e in some) for key in keys}
+        first = next((e["first"] for e in some if int(e["wrong"])), "none")
+        found.append({**some[0], **sums, "first": first})
+    return found
+
+
+def random_arrays(outcome: Outcome, *, planted: bool) -> list[Check]:
+    """Return if every random array was mapped as the model says."""
+    found = []
+    labels = set()
+    for event in _merged(outcome.of("checked")):
+        label, arm, wrong = event["label"], event["arm"], int(event["wrong"])
+        labels.add(label)
+        detail = (
+            f"{event['arrays']} arrays, {event['pages']} pages, "
+            f"{event['small']} small and {event['large']} large entries, "
+            f"{wrong} wrong; first: {event['first']}"
+        )
+        if label == "planted":
+            name, ok = f"a wrong page is seen ({arm})", wrong == PLANTED
+        else:
+            name = f"arrays mapped as the model says ({label} {arm})"
+            ok = wrong == 0 and int(event["arrays"]) > 0
+            if label == "random" and arm != "block":
+                ok = ok and int(event["large"]) == 0
+        found.append(Check(name, ok, detail))
+    if planted and "random" in labels and "planted" not in labels:
+        found.append(Check("a wrong page is seen", ok=False, detail="none planted"))
+    return found
+
+
+def hits(outcome: Outcome, wanted: dict[str, int]) -> list[Check]:
+    """Compare the path's counter with the calls of each visit it should serve."""
+    seen: dict[str, list[tuple[int, int]]] = {}
+    for visit in outcome.of("visit"):
+        serving = visit["arm"] in SERVING
+        least = wanted.get(visit["result"], 0) if serving else 0
+        seen.setdefault(visit["arm"], []).append((int(visit["hits"]), least))
+    return [
+        Check(
+            f"hits ({arm})",
+            all(hits >= least if arm in SERVING else not hits for hits, least in pairs),
+            f"{sum(h for h, _ in pairs)} of at least {sum(n for _, n in pairs)}",
+        )
+        for arm, pairs in seen.items()
+    ]
+
+
+def entries(outcome: Outcome) -> list[Check]:
+    """Return if every public entry came to the path, and only when it was on."""
+    return [
+        Check(
+            f"{event['name']}() is seen ({event['arm']})",
+            (int(event["hits"]) > 0) is (event["arm"] in SERVING),
+            f"{event['hits']} hits, {event['seen']} requests",
+        )
+        for event in outcome.of("entry")
+    ]
+
+
+def _ktap(outcome: Outcome) -> Iterable[tuple[dict[str, Any], bool, str, str]]:
+    """Return event, verdict, name and detail of each KTAP line."""
+    for event in outcome.of("ktap"):
+        if said := LINE.fullmatch(event["line"].strip()):
+            yield event, said[1] == "ok", said["name"], said["detail"] or ""
+
+
+def verdicts(outcome: Outcome) -> list[Check]:
+    """Return the test module's own verdicts, as many as it announced."""
+    found = [
+        Check(f"{name} ({event['arm']})", ok, detail)
+        for event, ok, name, detail in _ktap(outcome)
+    ]
+    for plan in outcome.of("ktap-plan"):
+        key = (plan["of"], plan["arm"])
+        lines = [e for e, *_ in _ktap(outcome) if (e["of"], e["arm"]) == key]
+        if len(lines) != int(plan["plan"]):
+            detail = f"{len(lines)} of {plan['plan']}"
+            found.append(
+                Check("{} in {}: all lines".format(*key), ok=False, detail=detail)
+            )
+    return found
+
+
+def as_original(outcome: Outcome, base: str) -> list[Check]:
+    """Return if what fails, fails in every mode as it does without the module.
+
+    Where entries of 2 MiB are mapped there are fewer page tables, so that the
+    same one is missing elsewhere: block mode is judged by the guest alone.
+    """
+    said: dict[tuple[str, str], dict[str, str]] = {}
+    for event, _, name, detail in _ktap(outcome):
+        if event["of"] == "bad" or (
+            event["of"] == "starve" and event["arm"] != "block"
+        ):
+            said.setdefault((event["of"], name), {})[event["arm"]] = detail
+    return [
+        Check(
+            f"as the original: {name}",
+            len(set(arms.values())) == 1 and base in arms,
+            "; ".join(f"{arm}: {detail}" for arm, detail in arms.items()),
+        )
+        for (_, name), arms in said.items()
+    ]
+
+
+def warnings(outcome: Outcome, base: str) -> list[Check]:
+    """Return if the kernel warned in every mode of what it warns of without."""
+    seen: dict[str, dict[str, list[str]]] = {}
+    for what, arm, places in klog.warnings(outcome.log):
+        seen.setdefault(what, {})[arm] = places
+    found = []
+    for what, arms in seen.items():
+        same = all(places == arms.get(base) for places in arms.values())
+        warned = bool(arms.get(base)) is (what not in SILENT)
+        detail = "; ".join(f"{arm}: {', '.join(p) or '-'}" for arm, p in arms.items())
+        if what == "test_vmalloc":  # prints as many as its rate limit lets it
+            same, warned = all(p == [] for p in arms.values()), True
+        found.append(Check(f"warnings ({what})", same and warned, detail))
+    return found
+
+
+def upstream(outcome: Outcome, base: str) -> list[Check]:
+    """Return if the kernel's own tests end in every mode as they do without."""
+    said: dict[str, dict[str, list[tuple[str, ...]]]] = {}
+    for event in outcome.of("upstream"):
+        if found := SUMMARY.search(event["line"]):
+            verdict = tuple(found.groups("0")[1:])
+            arms = said.setdefault(found[1], {})
+            arms.setdefault(event["arm"], []).append(verdict)
+    checks = []
+    for name, arms in said.items():
+        same = all(some == arms.get(base) for some in arms.values())
+        failed = any(int(v[1]) for some in arms.values() for v in some)
+        detail = "; ".join(
+            f"{arm}: {' '.join('/'.join(v[:3]) for v in some)}"
+            for arm, some in arms.items()
+        )
+        checks.append(
+            Check(
+                f"{name} (upstream)", same and (not failed or name == MUST_FAIL), detail
+            )
+        )
+    return checks
+
+
+def soak(outcome: Outcome) -> list[Check]:
+    """Return if the path served anything while it was toggled and unloaded."""
+    return [
+        Check(
+            "served meanwhile",
+            event["loads"] == 0 or event["hits"] > 0,
+            f"{event['hits']} requests served, {event['turns']} turns of modes, "
+            f"module loaded {event['loads']} times",
+        )
+        for event in outcome.of("soak")
+    ]
+
+
+def attached(outcome: Outcome) -> Check:
+    """Return if all hooks were in place, and left empty, at every unload."""
+    seen = outcome.of("vmap-counters")
+    states = [{s: n for n, s in HOOK.findall(c["hook"])} for c in seen]
+    known = {state for one in states for state in one.values()} <= {"0", NOT_ATTACHED}
+    whole = any(set(one.values()) == {"0"} for one in states)
+    empty = all(int(str(c["inflight"]).strip()) == 0 for c in seen)
+    detail = "; ".join(sorted({str(c["hook"]).strip() for c in seen}))
+    return Check(
+        "hooks attached, nobody left inside", known and whole and empty, detail
+    )
