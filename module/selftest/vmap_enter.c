@@ -8,9 +8,10 @@
 
 #include "vmap.h"
 
-#define PAGES	     1024
-#define BYTES	     (PAGES * PAGE_SIZE)
-#define SHAPE	     "10x1p" /* of PAGES pages, contiguous */
+#define PAGES 1024
+#define BYTES (PAGES * PAGE_SIZE)
+#define RANGE (1UL << 20) /* too short for a block, which is the kernel's */
+#define SHAPE "10x1p"	  /* of PAGES pages, contiguous */
 #define PERCPU_BYTES 32768
 #define PERCPU_MANY  256 /* more than any chunk has room for */
 
@@ -65,7 +66,7 @@ static int enter_sparse(struct bmm_pages *pages, phys_addr_t phys)
 
 static int enter_ioremap(struct bmm_pages *pages, phys_addr_t phys)
 {
-	void __iomem *mapped = ioremap(phys, BYTES);
+	void __iomem *mapped = ioremap(phys, RANGE);
 
 	if (!mapped)
 		return -ENOMEM;
