@@ -125,7 +125,6 @@ SCENARIOS = (
         "it changed; what is spoilt on purpose must be seen",
         seconds=40,
         memory=1024,
-        counted=True,
     ),
     Scenario(
         name="clear-latency",
