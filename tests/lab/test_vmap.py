@@ -300,6 +300,13 @@ def test_hooks(hook: str, inflight: str, *, ok: bool) -> None:
     assert judged(seen)["hooks attached, nobody left inside"] is ok
 
 
+def test_a_soak_is_unloaded_with_somebody_inside() -> None:
+    hook = "0 a: attached 0 b: attached "
+    seen = {"event": "vmap-counters", "hook": hook, "inflight": "1 "}
+    soak = {"event": "soak", "loads": 1, "hits": 5, "turns": 1}
+    assert judged(seen, soak)["hooks attached, nobody left inside"]
+
+
 def test_samples_are_of_rounds_only() -> None:
     taken = [visit(arm=arm) for arm in ARMS] + [visit(label="first", map="9")]
     results, ratios = work().results(Outcome(lambda _event: None, taken))
