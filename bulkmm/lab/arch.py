@@ -19,9 +19,9 @@ class Arch:
     compiler: str
     qemu: str
     machine: str
-    machine_pmem: str  # where the guest has persistent memory
     cpu: str
     console: str
+    machine_extra: str = ""  # with this CPU, and without persistent memory
     firmware: str = ""  # that a guest with persistent memory needs
 
 
@@ -33,7 +33,6 @@ X86_64 = Arch(
     compiler="gcc-14",
     qemu="qemu-system-x86_64",
     machine="q35",
-    machine_pmem="q35,nvdimm=on",
     cpu="max",
     console="ttyS0",
 )
@@ -47,10 +46,10 @@ ARM64 = Arch(
     triplet="aarch64-linux-gnu",
     compiler="aarch64-linux-gnu-gcc-14",
     qemu="qemu-system-aarch64",
-    machine="virt,mte=on",
-    machine_pmem="virt,nvdimm=on",
+    machine="virt",
     cpu="max,pauth-impdef=on",
     console="ttyAMA0",
+    machine_extra=",mte=on",
     firmware="/usr/share/qemu-efi-aarch64/QEMU_EFI.fd",
 )
 ALL = (X86_64, ARM64)

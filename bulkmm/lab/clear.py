@@ -176,6 +176,7 @@ class Work(HugeWork):
         return [
             *proof.zero(v for v in seen if v["label"] != "planted"),
             *proof.planted(seen, wanted=not self.options.break_one_word),
+            *proof.tags(seen),
             *proof.counters(seen, taken_away=self._taken_away(outcome)),
             proof.forced(seen, len(self.ways) * len(self.kib)),
             proof.attached(outcome),

@@ -67,6 +67,17 @@ def zero(visits: Iterable[dict[str, Any]]) -> list[Check]:
     return found
 
 
+def tags(visits: Visits) -> list[Check]:
+    """Return if memory tags were zero too, but for the planted; none elsewhere."""
+    looked = [v for v in visits if v["tags"]]
+    wanted = [int(v["label"] == "planted") for v in looked]
+    wrong = [int(v["tags_wrong"]) for v in looked]
+    many = sum(int(v["tags"]) for v in looked)
+    detail = f"{many} tags in {len(looked)} visits, {sum(wrong)} not zero"
+    detail += f"; {sum(wanted)} planted"
+    return [Check("every memory tag zero", wrong == wanted, detail)] if looked else []
+
+
 def planted(visits: Visits, *, wanted: bool) -> list[Check]:
     """Return if a byte left on purpose was found where it is, and nothing else."""
     found = []

@@ -91,12 +91,13 @@ def _machine(guest: Guest) -> list[str]:
     arch, size = guest.arch, guest.pmem
     memory = f"{guest.memory}M"
     if not size:
-        return ["-M", arch.machine, "-m", memory]
+        extra = "" if guest.cpu else arch.machine_extra
+        return ["-M", arch.machine + extra, "-m", memory]
     # room above guest memory for the device and for aligning it to 1 GiB
     most = guest.memory + (size + LABEL >> 20) + 2048
     backend = f"memory-backend-ram,id=pmem,reserve=off,size={size + LABEL}"
     device = f"nvdimm,id=nvdimm,memdev=pmem,label-size={LABEL}"
-    argv = ["-M", arch.machine_pmem, "-m", f"{memory},slots=2,maxmem={most}M"]
+    argv = ["-M", f"{arch.machine},nvdimm=on", "-m", f"{memory},slots=2,maxmem={most}M"]
     argv += ["-bios", arch.firmware] if arch.firmware else []
     return [*argv, "-object", backend, "-device", device]
 

@@ -80,10 +80,13 @@ static uint64_t mapped_batch(const struct work *work, const struct way *way,
 		    huge, folios, work->bytes / 1024);
 	if (work->faults_only)
 		return huge;
-	if (work->plant)
+	if (work->plant) {
 		at[folios * work->bytes - 1] = 1;
+		tag(work, at + folios * work->bytes - GRANULE, GRANULE);
+	}
 	prove_batch(work, way, at, folios);
 	fill((uint64_t *)at, folios * work->bytes / SMALL);
+	tag(work, at, folios * work->bytes);
 	return huge;
 }
 
@@ -171,8 +174,8 @@ int main(int argc, char **argv)
 		return usage();
 	prepare();
 	run(&asked);
-	printf("folios=%lu refused=%lu ns=%lu wrong=%lu folio=%lu offset=%lu word=0x%016lx\n",
+	printf("folios=%lu refused=%lu ns=%lu wrong=%lu folio=%lu offset=%lu word=0x%016lx tags=%lu tags_wrong=%lu\n",
 	       seen->folios, seen->refused, seen->ns, seen->wrong, seen->folio,
-	       seen->offset, seen->word);
+	       seen->offset, seen->word, seen->tags, seen->tags_wrong);
 	return 0;
 }

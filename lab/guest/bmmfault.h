@@ -9,6 +9,8 @@
 #define DIRT   0xa5a5a5a5a5a5a5a5UL
 #define PARENT 0x1111111111111111UL /* what a fault stores */
 
+#define GRANULE 16UL /* bytes that share a memory tag */
+
 struct work {
 	int hugetlb;
 	uint64_t bytes;	  /* of a folio */
@@ -17,12 +19,14 @@ struct work {
 	uint64_t seconds; /* go on for so long, refusals allowed */
 	int plant;	  /* leave a byte in the last folio: it must be found */
 	int faults_only;  /* neither look at folios nor fill them */
+	int tagged;	  /* memory has tags, which are cleared like the data */
 };
 
 /* What was found; shared with a child that proves its copy. */
 struct seen {
 	uint64_t folios, refused, ns, wrong;
 	uint64_t folio, offset, word; /* the first wrong one */
+	uint64_t tags, tags_wrong;
 };
 
 enum {
@@ -83,5 +87,10 @@ void fill(uint64_t *to, uint64_t pages);
 uint64_t huge_ones(const struct work *work, const char *at, uint64_t folios);
 void prove_batch(const struct work *work, const struct way *way, char *at,
 		 uint64_t folios);
+
+/* bmmfault_tags.c */
+int tags_prot(const struct work *work);
+void tag(const struct work *work, char *at, uint64_t bytes);
+void prove_tags(const struct work *work, const char *in);
 
 #endif

@@ -123,6 +123,7 @@ static void prove(const struct work *work, const uint64_t *in, uint64_t folio,
 			if (in[i] != expected(i, marks, stored))
 				note_wrong(folio, i * 8, in[i]);
 	}
+	prove_tags(work, (const char *)in);
 	/* a page that lost its mark may look like one that never had any */
 	for (int m = 0; m < stored; m++)
 		if (!in[marks[m].at])

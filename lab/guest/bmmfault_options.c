@@ -17,11 +17,12 @@ int usage(void)
 	fprintf(stderr,
 		"usage: bmmfault dirty MIB: so much memory, again and again\n"
 		"       bmmfault [-n FOLIOS] [-b BATCH] [-t SECONDS] [-p|-f]\n"
-		"                thp|hugetlb KIB WAY...\n"
+		"                [-m] thp|hugetlb KIB WAY...\n"
 		"  -n how many folios; -b so many at once\n"
 		"  -t go on for so long; that there are no huge pages is no failure\n"
 		"  -p leave a byte in the last folio, which must be found\n"
 		"  -f fault in, and neither look at the folios nor fill them\n"
+		"  -m with memory tags, which must be zero as well\n"
 		"  WAY:");
 	for (unsigned int i = 0; i < WAYS; i++)
 		fprintf(stderr, " %s", ways[i].name);
@@ -35,7 +36,7 @@ static int options(struct asked *asked, int argc, char **argv)
 	struct work *work = &asked->work;
 	int option;
 
-	while ((option = getopt(argc, argv, "n:b:t:pf")) != -1) {
+	while ((option = getopt(argc, argv, "n:b:t:pfm")) != -1) {
 		if (option == 'n')
 			work->folios = number(optarg);
 		else if (option == 'b')
@@ -46,6 +47,8 @@ static int options(struct asked *asked, int argc, char **argv)
 			work->plant = 1;
 		else if (option == 'f')
 			work->faults_only = 1;
+		else if (option == 'm')
+			work->tagged = 1;
 		else
 			return 0;
 	}

@@ -129,6 +129,7 @@ static char *map_at(const struct work *work, const struct way *way, char *at,
 		    uint64_t bytes)
 {
 	int flags = MAP_FIXED | (way->fd ? MAP_SHARED : MAP_PRIVATE);
+	int prot = PROT_READ | PROT_WRITE | tags_prot(work);
 	int fd = -1;
 	char *got;
 
@@ -144,7 +145,7 @@ static char *map_at(const struct work *work, const struct way *way, char *at,
 	}
 	if (is_map_populate(way))
 		flags |= MAP_POPULATE;
-	got = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+	got = mmap(at, bytes, prot, flags, fd, 0);
 	if (fd >= 0)
 		close(fd);
 	return got;

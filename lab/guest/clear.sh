@@ -103,6 +103,14 @@ dirty() {
 	DIRTY=$!
 }
 
+# what is not timed is done with memory tags, where the CPU has them: LABEL
+tags() {
+	case $1 in
+	first | round) ;;
+	*) grep -qw mte /proc/cpuinfo && echo -m ;;
+	esac
+}
+
 # fault folios in by one way, and say what was found and how the counters
 # moved: LABEL WAY OPTION... (of bmmfault)
 visit() {
@@ -110,7 +118,8 @@ visit() {
 	shift 2
 	counted
 	hits=$HITS small=$SMALL fell=$FELL alloc=$ALLOCATED least=0
-	must bmmfault "$@" "$KIND" "$KIB" "$way"
+	# shellcheck disable=SC2046 # nothing, or one option
+	must bmmfault $(tags "$label") "$@" "$KIND" "$KIB" "$way"
 	counted
 	[ ! -e $CLEAR/min_pages ] || read -r least <$CLEAR/min_pages
 	# shellcheck disable=SC2086,SC2153 # "folios=... ns=...", as must() left it

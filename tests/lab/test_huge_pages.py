@@ -45,6 +45,8 @@ def visit(**changed: Any) -> dict[str, Any]:
         "folio": 0,
         "offset": 0,
         "word": "0x0",
+        "tags": 0,
+        "tags_wrong": 0,
     }
     return {**plain, **changed}
 
@@ -162,6 +164,25 @@ def test_bytes(changed: dict[str, Any], *, ok: bool) -> None:
 )
 def test_planted_byte(changed: dict[str, Any], *, ok: bool) -> None:
     assert verdict("a planted byte", visit(label="planted", **changed)) is ok
+
+
+@pytest.mark.parametrize(
+    ("label", "wrong", "ok"),
+    [
+        ("forced", 0, True),
+        ("forced", 1, False),
+        ("planted", 1, True),
+        ("planted", 0, False),
+        ("planted", 2, False),
+    ],
+)
+def test_memory_tags(label: str, wrong: int, *, ok: bool) -> None:
+    seen = visit(label=label, arm="cached", tags=100, tags_wrong=wrong)
+    assert verdict("every memory tag zero", seen) is ok
+
+
+def test_without_memory_tags_nothing_is_said_of_them() -> None:
+    assert proof.tags([visit()]) == []
 
 
 def test_no_planted_byte_fails() -> None:
