@@ -5,8 +5,9 @@
  * With init_on_alloc=1 kernels from 6.13 on clear an anonymous huge page where
  * it is allocated and skip folio_zero_user(), so that the clear path does not
  * see it. Some kernels (7.x) have a function of its own for that,
- * clear_highpages_kasan_tagged(page, numpages); where it is inlined, this path
- * does not attach and says so.
+ * clear_highpages_kasan_tagged(page, numpages); where it is inlined, as a whole
+ * (6.12) or into the one caller that counts (7.3 on arm64), this path does not
+ * attach and says so.
  *
  * The allocator may be called in any context but an NMI. So there is no chance
  * to reschedule in here, as there is none in the original; and whose memory it
@@ -37,6 +38,10 @@ DEFINE_STATIC_CALL_NULL(bmm_alloc_original, *(clear_pages_fn *)NULL);
 
 unsigned long bmm_alloc_threshold = BMM_HOOK_PASS;
 
+/* Who tries the hook out, and whether it came by here. */
+static struct task_struct *trier;
+static bool tried;
+
 static void by_the_range(struct page *page, int numpages, int mode)
 {
 	size_t bytes = (size_t)numpages << PAGE_SHIFT;
@@ -54,7 +59,10 @@ void bmm_alloc_handler(struct page *page, int numpages)
 	int mode = READ_ONCE(bmm_alloc.mode);
 
 	bmm_path_enter(&bmm_alloc);
-	if (mode == BMM_OFF) {
+	if (unlikely(READ_ONCE(trier) == current)) {
+		tried = true;
+		static_call(bmm_alloc_original)(page, numpages);
+	} else if (mode == BMM_OFF) {
 		bmm_path_fallback(&bmm_alloc, REASON_OFF);
 		static_call(bmm_alloc_original)(page, numpages);
 	} else {
@@ -78,6 +86,25 @@ static int prepare(const char **symbol)
 	return 0;
 }
 
+/* Has the allocator clear a huge page, whatever the path is switched to. */
+static int try(void)
+{
+	unsigned long threshold = bmm_alloc_threshold;
+	struct page *page;
+
+	tried = false;
+	WRITE_ONCE(trier, current);
+	WRITE_ONCE(bmm_alloc_threshold, HPAGE_PMD_NR);
+	page = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_COMP | __GFP_NOWARN,
+			   HPAGE_PMD_ORDER);
+	WRITE_ONCE(bmm_alloc_threshold, threshold);
+	WRITE_ONCE(trier, NULL);
+	if (!page)
+		return -ENOMEM;
+	__free_pages(page, HPAGE_PMD_ORDER);
+	return tried ? 0 : -ENODATA;
+}
+
 struct bmm_path bmm_alloc = {
 	.name = "alloc",
 	.modes = bmm_clear_modes,
@@ -87,6 +114,7 @@ struct bmm_path bmm_alloc = {
 		.trampoline = bmm_alloc_trampoline,
 		.threshold = &bmm_alloc_threshold,
 		.set_original = set_original,
+		.try = try,
 		.on_from = HPAGE_PMD_NR,
 		.off_from = BMM_HOOK_PASS,
 	} },

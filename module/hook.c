@@ -50,6 +50,21 @@ static long set_filter(struct bmm_hook *hook, unsigned long entry)
 	return err;
 }
 
+/* A hook that calls do not reach is given back: it would only look attached. */
+static int confirm(struct bmm_hook *hook, unsigned long site)
+{
+	int err = 0;
+
+	hook->state = 0;
+	if (!bmm_site_patched(site))
+		err = -ENXIO;
+	else if (hook->try)
+		err = hook->try();
+	if (err)
+		bmm_hook_detach(hook);
+	return err;
+}
+
 /**
  * bmm_hook_attach() - take the function over
  * @hook: the hook, not attached; its threshold decides what happens at once
@@ -79,10 +94,7 @@ int bmm_hook_attach(struct bmm_hook *hook)
 	err = register_ftrace_direct(&hook->ops, trampoline);
 	if (err)
 		goto reset;
-	if (!bmm_site_patched(site)) {
-		bmm_hook_detach(hook);
-		err = -ENXIO;
-	}
+	err = confirm(hook, site);
 	goto out;
 reset:
 	reset_ops(&hook->ops);
@@ -132,6 +144,10 @@ const char *bmm_hook_why(int state)
 		return "not attached";
 	case -EINVAL:
 		return "the kernel does not allow to trace the function";
+	case -ENODATA:
+		return "the kernel has it inlined where it matters";
+	case -ENOMEM:
+		return "no memory to try it out";
 	case -ENXIO:
 		return "the patch site did not change (is kernel.ftrace_enabled 0?)";
 	case -EOPNOTSUPP:

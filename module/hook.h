@@ -18,6 +18,8 @@
  * @off_from:     the same while off: BMM_HOOK_PASS, or 0 where requests are so
  *                rare that even those left to the original are counted
  * @set_original: points the static call to the original at an address
+ * @try:          shows that calls reach the handler, where a compiler may have
+ *                inlined some; 0 or a negative errno; NULL: no doubt
  * @ops:          the ftrace registration
  * @state:        0 while attached, else the negative errno of the last try
  *                (-ENODEV before the first)
@@ -31,6 +33,7 @@ struct bmm_hook {
 	int first_mode;
 	unsigned long off_from;
 	void (*set_original)(unsigned long address);
+	int (*try)(void);
 	struct ftrace_ops ops;
 	int state;
 	const char *about;
