@@ -135,6 +135,23 @@ case_busy() {
 	must rmmod bulkmm
 }
 
+# ftrace switched off patches nothing, and catches up later; 7.3 refuses it
+case_ftrace_off() {
+	write /proc/sys/kernel/ftrace_enabled 0 2>/dev/null || return 0
+	load
+	check "ftrace off: hook says so" grep -q '^-6 ' "$MEMMAP/hook"
+	write /proc/sys/kernel/ftrace_enabled 1
+	down
+	check "ftrace on again: device comes up" up
+	check "ftrace on again: not taken by itself" [ "$(counter hits)" = 0 ]
+	check "ftrace on again: on is taken" write "$MEMMAP/mode" on
+	down
+	check "ftrace on again: device comes up" up
+	check "ftrace on again: served by the range" [ "$(counter hits)" = 1 ]
+	check "ftrace on again: same bytes" same
+	must rmmod bulkmm
+}
+
 case_fallbacks() {
 	load
 	hits=0
@@ -285,6 +302,7 @@ faults() {
 	case_unknown_names
 	case_missing_symbol "$1"
 	case_busy
+	case_ftrace_off
 	case_fallbacks
 	case_backends
 	case_toggled
