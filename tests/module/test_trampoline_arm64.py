@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The entry on arm64 where text is guarded: Debian's kernels are not (BTI)."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bulkmm.lab import root
+from bulkmm.lab.paths import PROJECT, cache_dir
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GCC = "aarch64-linux-gnu-gcc"
+QEMU = str(root.of(cache_dir()).path / "usr/bin/qemu-aarch64")
+MODULE = PROJECT / "module"
+SOURCE = PROJECT / "tests/module/trampoline_arm64.S"
+# what the kernel's header of this name is needed for
+LINKAGE = """
+#define SYM_CODE_START(name) .balign 8; .global name; name:
+#define SYM_CODE_START_LOCAL(name) .balign 8; name:
+#define SYM_CODE_START_NOALIGN(name) .global name; name:
+#define SYM_CODE_END(name)
+"""
+SIGILL = 128 + 4
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which(GCC) and shutil.which(QEMU)),
+    reason="needs a cross compiler and QEMU for arm64: "
+    "scripts/setup tests, bulkmm lab prepare",
+)
+
+
+def run(place: Path, trampoline: str, cpu: str = "max") -> int:
+    """Build the program with this trampoline and return its exit code."""
+    (place / "linux").mkdir()
+    (place / "arm64").mkdir()
+    (place / "linux/linkage.h").write_text(LINKAGE)
+    (place / "arm64/trampoline.S").write_text(trampoline)
+    program = str(place / "program")
+    argv = [GCC, "-nostdlib", "-static", f"-I{place}", "-o", program, str(SOURCE)]
+    subprocess.run(argv, check=True, timeout=60)
+    code = subprocess.run(
+        [QEMU, "-cpu", cpu, program], check=False, timeout=60
+    ).returncode
+    return 128 - code if code < 0 else code
+
+
+@pytest.fixture
+def trampoline() -> str:
+    return (MODULE / "arm64/trampoline.S").read_text()
+
+
+@pytest.mark.parametrize("cpu", ["max", "cortex-a72"])
+def test_body_and_handler_are_reached(
+    tmp_path: Path, trampoline: str, cpu: str
+) -> None:
+    assert run(tmp_path, trampoline, cpu) == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("ret	x16", "br	x16"),  # to a body without a landing pad
+        ("hint	34", "nop"),  # the way back is called through a pointer
+    ],
+)
+def test_landing_pads_are_checked(
+    tmp_path: Path, trampoline: str, old: str, new: str
+) -> None:
+    assert old in trampoline
+    assert run(tmp_path, trampoline.replace(old, new)) == SIGILL
+
+
+@pytest.mark.parametrize("branch", ["b.hs", "b.lt"])
+def test_a_wrong_comparison_shows(tmp_path: Path, trampoline: str, branch: str) -> None:
+    assert run(tmp_path, trampoline.replace("b.lo", branch)) in {1, 2, 3}
