@@ -18,6 +18,12 @@ MODULE_PARM_DESC(
 	fault_symbol,
 	"test build: a kernel symbol to treat as missing (default: none)");
 
+static char fault_release[64];
+module_param_string(fault_release, fault_release, sizeof(fault_release), 0444);
+MODULE_PARM_DESC(
+	fault_release,
+	"test build: the kernel release to take the running one for (default: its own)");
+
 bool bmm_fault(const char *name)
 {
 	return sysfs_streq(fault, name);
@@ -26,6 +32,11 @@ bool bmm_fault(const char *name)
 bool bmm_fault_symbol(const char *symbol)
 {
 	return !strcmp(fault_symbol, symbol);
+}
+
+const char *bmm_fault_release(const char *release)
+{
+	return *fault_release ? fault_release : release;
 }
 
 /* Widens the window for an unload or a switch in the middle of the work. */

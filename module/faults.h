@@ -12,6 +12,7 @@
 #ifdef BMM_FAULTS
 bool bmm_fault(const char *fault);
 bool bmm_fault_symbol(const char *symbol);
+const char *bmm_fault_release(const char *release);
 void bmm_fault_delay(void);
 #else
 static inline bool bmm_fault(const char *fault)
@@ -22,6 +23,11 @@ static inline bool bmm_fault(const char *fault)
 static inline bool bmm_fault_symbol(const char *symbol)
 {
 	return false;
+}
+
+static inline const char *bmm_fault_release(const char *release)
+{
+	return release;
 }
 
 static inline void bmm_fault_delay(void)

@@ -6,6 +6,7 @@
 #include "clear.h"
 #include "control.h"
 #include "memmap.h"
+#include "supported.h"
 #include "vmap.h"
 
 #define BMM_VERSION "0.1.0"
@@ -70,6 +71,9 @@ static int __init bulkmm_init(void)
 	size_t i;
 	int err;
 
+	err = bmm_supported();
+	if (err)
+		return err;
 	for (i = 0; i < ARRAY_SIZE(paths); i++) {
 		modes[i] = bmm_parse_mode(paths[i].path, *paths[i].mode);
 		if (modes[i] < 0)

@@ -99,6 +99,21 @@ case_unknown_names() {
 	must rmmod bulkmm
 }
 
+case_unsupported() {
+	range='6.12 to 7.3'
+	[ "$(uname -m)" = x86_64 ] || range='7.0 to 7.3'
+	for release in 5.10.0 6.11.9 7.4.1+deb14-amd64 unknown; do
+		before=$(lines)
+		says="Linux $release is not supported here: $range only"
+		check "$release: does not load" refused \
+			insmod /lib/modules/bulkmm.ko fault_release=$release
+		# busybox tries a second way to load it
+		check "$release: one line" [ "$(dmesg | grep ' bulkmm: ' |
+			tail -n +$((before + 1)) | sed 's/^[^]]*] //' |
+			sort -u)" = "bulkmm: $says" ]
+	done
+}
+
 case_missing_symbol() {
 	for symbol in memmap_init_zone_device "$1"; do
 		before=$(lines)
@@ -300,6 +315,7 @@ faults() {
 	[ -e "$DRIVER/$DEVICE" ] || up
 	snapshot
 	case_unknown_names
+	case_unsupported
 	case_missing_symbol "$1"
 	case_busy
 	case_ftrace_off

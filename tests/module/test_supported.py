@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which kernels the module builds for: one line for any other."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from bulkmm.lab.paths import PROJECT
+
+RULES = PROJECT / "module/compat/supported.mk"
+X86_64, ARM64 = "CONFIG_X86_64=y", "CONFIG_ARM64=y"
+
+
+def build(version: str, *settings: str) -> subprocess.CompletedProcess[str]:
+    """Read the rules as the kernel's build of a version would."""
+    number, _, patchlevel = version.partition(".")
+    settings = (f"VERSION={number}", f"PATCHLEVEL={patchlevel}", *settings)
+    rules = f"include {RULES}\nall:\n\t@echo $(bmm-supported)\n"
+    return subprocess.run(
+        ["make", "-f", "-", "CONFIG_MODULES=y", *settings],
+        input=rules,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "arch"), [("6.12", X86_64), ("7.0", X86_64), ("7.3", ARM64)]
+)
+def test_supported(version: str, arch: str) -> None:
+    done = build(version, arch)
+    assert done.returncode == 0, done.stderr
+    oldest = "6012" if arch == X86_64 else "7000"
+    assert done.stdout.split() == [f"-DBMM_OLDEST={oldest}", "-DBMM_NEWEST=7003"]
+
+
+@pytest.mark.parametrize(
+    ("version", "arch", "says"),
+    [
+        ("5.10", X86_64, "Linux 5.10 here: 6.12 to 7.3 only"),
+        ("6.11", X86_64, "Linux 6.11 here: 6.12 to 7.3 only"),
+        ("7.4", X86_64, "Linux 7.4 here: 6.12 to 7.3 only"),
+        ("6.12", ARM64, "Linux 6.12 here: 7.0 to 7.3 only"),
+        ("6.12", "CONFIG_RISCV=y", "this architecture: x86-64 and arm64 only"),
+    ],
+)
+def test_refused_by_one_line(version: str, arch: str, says: str) -> None:
+    done = build(version, arch)
+    assert done.returncode
+    (line,) = done.stderr.splitlines()
+    assert f"bulkmm does not support {says}" in line
+
+
+def test_at_the_builders_own_risk() -> None:
+    done = build("7.4", X86_64, "BMM_ANY_KERNEL=1")
+    assert done.returncode == 0, done.stderr
+    assert "-DBMM_ANY_KERNEL" in done.stdout
+
+
+def test_cleaning_asks_nothing() -> None:
+    done = build("5.10", X86_64, "CONFIG_MODULES=")
+    assert done.returncode == 0, done.stderr
