@@ -7,12 +7,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from lablib import LAB, lab
 
 from bulkmm.errors import Exit, GuestError
 from bulkmm.lab import image, kernels, paths, proof, root, scenario, vm
@@ -24,13 +24,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.vm
 
 FSDAX, DEVDAX = "pmem-fsdax-100g", "pmem-devdax-100g"
-LAB = [sys.executable, "-m", "bulkmm.cli", "lab", "run"]
-
-
-def lab(*argv: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*LAB, *argv], capture_output=True, text=True, check=False, timeout=300
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The lab's command, run as its users do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from bulkmm.errors import Exit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LAB = [sys.executable, "-m", "bulkmm.cli", "lab", "run"]
+
+
+def lab(*argv: str) -> subprocess.CompletedProcess[str]:
+    """Run a scenario, whatever comes of it."""
+    return subprocess.run(
+        [*LAB, *argv], capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def passed(place: Path, *argv: str) -> dict[str, Any]:
+    """Run a scenario, all of whose checks must pass; return its document."""
+    file = place / "result.json"
+    done = lab(*argv, "--json", str(file))
+    assert done.returncode == Exit.OK, done.stderr
+    document: dict[str, Any] = json.loads(file.read_text())
+    assert document["checks"]
+    assert all(check["ok"] for check in document["checks"])
+    return document
