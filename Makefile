@@ -3,7 +3,7 @@
 # The front door:
 #	make demo	set-up, native bench, one lab scenario, one table
 #	make test	set-up and everything CI runs
-#	make lab	every lab scenario on both kernels
+#	make lab	every lab scenario on every kernel
 #	make install	the module, for the running kernel
 #	make install-lib	libbulkmm, below PREFIX (docs/library.md)
 #	make install-man	man pages and completion of the command, below PREFIX
