@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 PAIRS = (("off", "auto"), ("off", "cached"), ("off", "streaming"), ("absent", "off"))
 DEMAND = ("write-first", "write-middle", "write-last")
 POPULATE = ("madv-populate", "map-populate", "fallocate")
-ANYWHERE = (*DEMAND, "read", "madv-populate", "map-populate", "fork")
+FORK = "fork"
+ANYWHERE = (*DEMAND, "read", "madv-populate", "map-populate", FORK)
 HUGETLB = (*ANYWHERE, "memfd", "fallocate")
 # a read of memory with no huge page of 2 MiB maps a shared page of zeros
 PART = tuple(way for way in ANYWHERE if way != "read")
@@ -126,7 +127,9 @@ class Work(HugeWork):
             lines.append(f"clear_arm {name}")
             lines += [f"each_backend {name} {way} {many}" for way in self.ways]
         label = "broken-on-purpose" if self.options.break_one_word else "planted"
-        lines.append(f"visit {label} {self.ways[0]} {many} -p")
+        # by a way that looks at every folio once
+        way = next((way for way in self.ways if way != FORK), DEMAND[0])
+        lines.append(f"visit {label} {way} {many} -p")
         return lines
 
     @property

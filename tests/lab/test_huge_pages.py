@@ -111,7 +111,9 @@ def test_a_child_finds_pages_for_its_copies() -> None:
 def test_chosen_folios_and_ways() -> None:
     job = lines(folios=3, ways=("fork",), rounds=1)
     assert "visit round fork -n 3 -b 16" in job
-    assert not [li for li in job if "write-first" in li]
+    assert [li for li in job if "write-first" in li] == [
+        "visit planted write-first -n 3 -b 16 -p"  # a child looks a second time
+    ]
 
 
 def test_chosen_sizes() -> None:
