@@ -33,6 +33,7 @@ ALIGNS = {"4K": 4096, "2M": 2 * MIB, "1G": 1 << 30}
 MAPS = ("dev", "mem")
 LARGEST = "1T"  # what the guest's address space is made for
 BACKEND = re.compile(r"[a-z][a-z0-9_-]{0,30}")
+PRIVATE = "private"  # memory of a device that no CPU can access
 FIRST = "first"  # labels of binds that are no samples
 PROOF = "proof"
 FLIPPED_WORD = 5
@@ -61,8 +62,8 @@ class Work:
 
     @property
     def pmem(self) -> int:
-        """Return the bytes of the device."""
-        return self.options.size
+        """Return the bytes of the device, unless it has none that are real."""
+        return 0 if self.scenario.mode == PRIVATE else self.options.size
 
     @property
     def defines(self) -> list[str]:
@@ -72,6 +73,10 @@ class Work:
     def check_options(self) -> None:
         """Refuse what does not fit together."""
         check_options(self.options)
+        plain = Options()
+        chosen = (self.options.align, self.options.map)
+        if self.scenario.mode == PRIVATE and chosen != (plain.align, plain.map):
+            raise UsageError(f"{self.scenario.name} has no alignment and no map")
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job."""
@@ -140,13 +145,16 @@ def job(scenario: Scenario, options: Options, modules: list[str]) -> str:
     if scenario.faults:
         return _faults(scenario, modules)
     align = options.align if scenario.mode == "devdax" else "2M"
+    device = f"namespace {scenario.mode} {options.map} {align}"
+    if scenario.mode == PRIVATE:
+        device = f"private {options.size}"
     lines = [
         f"BACKEND={options.backend}",
         f"modules {' '.join(modules)}",
         "modules bulkmm_lab",
         f"mark {scenario.name} begins",
         *(["arm off", "arm absent"] if options.backend else []),
-        f"namespace {scenario.mode} {options.map} {align}",
+        device,
         "bind absent reference",
         "snapshot",
         "unbind",
@@ -161,7 +169,7 @@ def job(scenario: Scenario, options: Options, modules: list[str]) -> str:
         lines += ["unbind"]
         if arm == ARMS[-1]:
             lines += ["limit {} {}".format(*_unit(scenario, options))]
-    lines += _proof(break_it=options.break_one_word)
+    lines += _proof(scenario, break_it=options.break_one_word)
     lines += ["arm absent", "must rmmod bulkmm_lab"]
     return "\n".join(lines) + "\n"
 
@@ -193,13 +201,14 @@ def _order(options: Options) -> list[tuple[int, str]]:
     ]
 
 
-def _proof(*, break_it: bool) -> list[str]:
+def _proof(scenario: Scenario, *, break_it: bool) -> list[str]:
     """Return the last bind: compared, shown to be comparable, and used."""
     lines = [f"bind on {PROOF}"]
     if break_it:
         return [*lines, "flip", "compare broken-on-purpose", "unbind"]
     lines += ["compare last", "flip", "compare flipped", "flip", "compare restored"]
-    return [*lines, "use_device", "unbind"]
+    use = [] if scenario.mode == PRIVATE else ["use_device"]
+    return [*lines, *use, "unbind"]
 
 
 def samples(outcome: Outcome, key: str) -> dict[str, list[float]]:
@@ -266,7 +275,7 @@ def checks(scenario: Scenario, options: Options, outcome: Outcome) -> list[Check
         found = [_provoked(event) for event in outcome.of("check")]
         return found or [Check("faults", ok=False, detail="none was provoked")]
     found = [_compared(c) for c in outcome.of("compare")]
-    if not options.break_one_word:
+    if not options.break_one_word and scenario.mode != PRIVATE:
         found.append(_used(outcome))
     return [*found, _counted(options, outcome)]
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from bulkmm.lab.arch import Arch
     from bulkmm.lab.kernels import Kernel
+    from bulkmm.lab.scenario import Scenario
     from bulkmm.lab.work import Work
 
 MEMINFO = Path("/proc/meminfo")
@@ -105,11 +106,19 @@ def prepare(
     return Prepared(kernel, base, built)
 
 
+def check_series(wanted: Scenario, kernel: str) -> None:
+    """Refuse a kernel that lacks what the scenario is about."""
+    if wanted.series and not kernel.startswith(wanted.series):
+        known = " or ".join(wanted.series)
+        raise UsageError(f"{wanted.name} needs kernel {known}, not {kernel}")
+
+
 def run_scenario(request: Request, progress: Progress | None = None) -> Document:
     """Run a scenario and return its document; checks may have failed."""
     name = request.kernel or request.arch.series[0]
     kernels.check_name(name, request.arch)
     work = request.work
+    check_series(work.scenario, name)
     work.check_options()
     if work.scenario.perf and request.arch is not X86_64:
         raise UsageError(f"{work.scenario.name}: the lab has perf for x86_64 only")

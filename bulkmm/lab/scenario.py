@@ -20,11 +20,12 @@ class Scenario:
     published: tuple[str, ...] = ()
     memory: int = 4096  # MiB of the guest
     modules: tuple[str, ...] = ()  # the kernel's own that the guest needs
-    mode: str = ""  # PMEM: of the namespace, fsdax or devdax
+    mode: str = ""  # PMEM: of the namespace, fsdax or devdax; or private
     size: str = "100G"  # PMEM: of the device, if the user names none
     perf: bool = False  # the guest has the kernel's perf
     counted: bool = False  # time is what the guest's CPU did, not what passed
     faults: bool = False  # PMEM: runs faults.sh on a test build, measures nothing
+    series: tuple[str, ...] = ()  # of kernels that have what it needs; none: all
     upstream: str = ""  # a test of the kernel's own source, built as a module
     warns: bool = False  # the kernel warns of what is done, between marks
 
@@ -72,6 +73,18 @@ SCENARIOS = (
             "v5 (7.2-rc1): 273.3 -> 119.0 ms, 2.30x",
         ),
         seconds=60,
+    ),
+    Scenario(
+        name="hmm-private-64g",
+        family=PMEM,
+        mode="private",
+        measures="memmap_init_zone_device() and the whole memremap_pages() of "
+        "device-private memory",
+        check=CHECK.removesuffix("; "),
+        published=("the series: 3 % slower on a reviewer's AMD and Arrow Lake",),
+        seconds=240,
+        size="64G",
+        series=("7.3",),
     ),
     Scenario(
         name="pmem-faults",

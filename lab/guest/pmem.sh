@@ -27,6 +27,15 @@ namespace() {
 	unbind
 }
 
+# device-private memory of BYTES: the lab's module is its driver, and has no
+# node but files of its own
+private() {
+	DRIVER=$LAB DEVICE=$1 NODE=$LAB/calls
+	[ -e "$DRIVER/bind" ] || fail "the kernel has no device-private memory"
+	bind absent first
+	unbind
+}
+
 # which driver directory, device and node to bind: DRIVER, DEVICE, NODE
 find_device() {
 	if [ "$MODE" = fsdax ]; then

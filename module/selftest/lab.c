@@ -5,6 +5,7 @@
  * debugfs bulkmm_lab/calls		times of memmap_init_zone_device()
  *	   bulkmm_lab/snapshot, compare, flip	struct pages, byte for byte
  *	   bulkmm_lab/limit		time that mere stores would take
+ *	   bulkmm_lab/bind, unbind	device-private memory
  *	   bulkmm_lab/squat		takes the function before bulkmm can
  *	   bulkmm_lab/zero, zero_time	folio_zero_user(), called by hand
  */
@@ -28,12 +29,14 @@ static int __init bmm_lab_init(void)
 	bmm_limit_init(dir);
 	bmm_squat_init(dir);
 	bmm_zero_init(dir);
+	bmm_private_init(dir);
 	return 0;
 }
 
 static void __exit bmm_lab_exit(void)
 {
 	debugfs_remove(dir);
+	bmm_private_exit();
 	bmm_squat_exit();
 	bmm_snapshot_exit();
 	bmm_timer_exit();

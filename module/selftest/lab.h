@@ -13,6 +13,9 @@ void bmm_snapshot_exit(void);
 void bmm_squat_init(struct dentry *dir);
 void bmm_squat_exit(void);
 
+void bmm_private_init(struct dentry *dir);
+void bmm_private_exit(void);
+
 void bmm_limit_init(struct dentry *dir);
 
 void bmm_zero_init(struct dentry *dir);

@@ -13,6 +13,7 @@ from bulkmm.lab.vm import Outcome
 
 FSDAX = scenario.find("pmem-fsdax-100g")
 DEVDAX = scenario.find("pmem-devdax-100g")
+PRIVATE = scenario.find("hmm-private-64g")
 GIB = 1 << 30
 
 
@@ -50,6 +51,15 @@ def test_full_size_compares_first_and_last() -> None:
 def test_reduced_size_compares_every_bind() -> None:
     compared = [li for li in lines(rounds=4, size=GIB) if li.startswith("compare r")]
     assert len(compared) == 4 + 1
+
+
+def test_private_memory_is_not_the_machines() -> None:
+    work = pmem.Work(PRIVATE, pmem.Options(size=GIB, seed=1))
+    assert work.pmem == 0
+    job = work.job([]).splitlines()
+    assert f"private {GIB}" in job
+    assert "use_device" not in job
+    assert "limit 1 64" in job
 
 
 def test_what_is_bound_is_unbound() -> None:

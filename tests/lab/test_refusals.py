@@ -23,7 +23,7 @@ ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        (["no-such"], "there are pmem-fsdax-100g, pmem-devdax-100g, pmem-faults"),
+        (["no-such"], "there are pmem-fsdax-100g, pmem-devdax-100g, hmm-pri"),
         ([FSDAX, "--kernel", "5.10"], "unknown kernel 5.10: give 6.12 or 7.3"),
         ([FSDAX, "--arch", "sparc"], "unknown architecture sparc: give x86_64 or arm"),
         ([FSDAX, "--arch", "arm64", "--kernel", "6.12"], "6.12: give 7.3, or a full"),
@@ -37,6 +37,8 @@ ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
         ([FSDAX, "--module-defines", "a b"], "bad define a b"),
         ([FSDAX, "--folios", "4"], "--folios is no option of pmem-fsdax-100g"),
         ([FSDAX, "--init-on-alloc", "0"], "--init-on-alloc is no option of pmem"),
+        (["hmm-private-64g"], "hmm-private-64g needs kernel 7.3, not 6.12"),
+        (["hmm-private-64g", "--kernel", "7.3", "--map", "mem"], "has no alignment"),
         (["thp-2m", "--size", "2G"], "--size is no option of thp-2m"),
         (["thp-2m", "--rounds", "0"], "0 rounds measure nothing"),
         (["thp-2m", "--folios", "0"], "0 folios measure nothing"),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.vm
 
 FSDAX, DEVDAX = "pmem-fsdax-100g", "pmem-devdax-100g"
+PRIVATE = "hmm-private-64g"
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,7 @@ FSDAX, DEVDAX = "pmem-fsdax-100g", "pmem-devdax-100g"
         (DEVDAX, "--kernel", "7.3", "--size", "2G", "--map", "mem"),
         (DEVDAX, "--kernel", "7.3", "--size", "1040M", "--align", "4K"),
         (DEVDAX, "--kernel", "6.12", "--size", "8G", "--align", "1G"),
+        (PRIVATE, "--kernel", "7.3", "--size", "2G"),
     ],
     ids=" ".join,
 )

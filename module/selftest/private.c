@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Device-private memory, as a driver of a GPU brings it up: PFNs that no CPU
+ * can access, whose struct pages are in ordinary memory. Nothing is ever
+ * allocated from it.
+ *
+ * debugfs bulkmm_lab/bind	maps so many bytes of it: the whole call
+ *	   bulkmm_lab/unbind	gives it back
+ */
+#include <linux/cleanup.h>
+#include <linux/memremap.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+
+#include "lab.h"
+
+#ifdef CONFIG_DEVICE_PRIVATE
+
+static DEFINE_MUTEX(lock);
+static struct dev_pagemap pgmap; /* mapped while it has an owner */
+
+static vm_fault_t migrate_to_ram(struct vm_fault *vmf)
+{
+	return VM_FAULT_SIGBUS;
+}
+
+/* 6.19 made it folios. */
+#ifdef BMM_HAVE_FOLIO_FREE
+static void forget(struct folio *folio)
+{
+}
+#else
+static void forget(struct page *page)
+{
+}
+#endif
+
+static const struct dev_pagemap_ops ops = {
+#ifdef BMM_HAVE_FOLIO_FREE
+	.folio_free = forget,
+#else
+	.page_free = forget,
+#endif
+	.migrate_to_ram = migrate_to_ram,
+};
+
+static void release(void)
+{
+	release_mem_region(pgmap.range.start, range_len(&pgmap.range));
+	memset(&pgmap, 0, sizeof(pgmap));
+}
+
+static int map(unsigned long bytes)
+{
+	struct resource *free;
+	void *mapped;
+
+	free = request_free_mem_region(&iomem_resource, bytes, "bulkmm_lab");
+	if (IS_ERR(free))
+		return PTR_ERR(free);
+	pgmap.type = MEMORY_DEVICE_PRIVATE;
+	pgmap.range.start = free->start;
+	pgmap.range.end = free->end;
+	pgmap.nr_range = 1;
+	pgmap.ops = &ops;
+	pgmap.owner = &pgmap;
+	mapped = memremap_pages(&pgmap, numa_mem_id());
+	if (IS_ERR(mapped)) {
+		release();
+		return PTR_ERR(mapped);
+	}
+	return 0;
+}
+
+static void unmap(void)
+{
+	memunmap_pages(&pgmap);
+	release();
+}
+
+static ssize_t bind_write(struct file *file, const char __user *buf, size_t len,
+			  loff_t *pos)
+{
+	unsigned long bytes;
+	int err;
+
+	err = kstrtoul_from_user(buf, len, 0, &bytes);
+	if (err)
+		return err;
+	guard(mutex)(&lock);
+	if (pgmap.owner)
+		return -EBUSY;
+	err = map(bytes);
+	return err ? err : len;
+}
+
+static ssize_t unbind_write(struct file *file, const char __user *buf,
+			    size_t len, loff_t *pos)
+{
+	guard(mutex)(&lock);
+	if (!pgmap.owner)
+		return -ENODEV;
+	unmap();
+	return len;
+}
+
+static const struct file_operations bind_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = bind_write,
+};
+
+static const struct file_operations unbind_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = unbind_write,
+};
+
+void bmm_private_init(struct dentry *dir)
+{
+	debugfs_create_file("bind", 0200, dir, NULL, &bind_fops);
+	debugfs_create_file("unbind", 0200, dir, NULL, &unbind_fops);
+}
+
+void bmm_private_exit(void)
+{
+	if (pgmap.owner)
+		unmap();
+}
+
+#else
+
+void bmm_private_init(struct dentry *dir)
+{
+}
+
+void bmm_private_exit(void)
+{
+}
+
+#endif
