@@ -78,6 +78,11 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
         default=argparse.SUPPRESS,
         help="print the version",
     )
+    top.add_argument(
+        "--json-errors",
+        action="store_true",
+        help="print an error as JSON too, whatever the command",
+    )
     sub = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     known = any(command in commands for commands in PARTS.values())
     for module, commands in PARTS.items():
@@ -126,6 +131,7 @@ def _report(error: BaseException, words: list[str], asked: argparse.Namespace) -
     flag = getattr(asked, "json", None) is True
     if isinstance(error, BadUsageError) and "--json" in error.options:
         flag = "--json" in words
+    flag = flag or getattr(asked, "json_errors", False)
     try:
         sys.stderr.write(f"bulkmm: {message}\n")
         if flag:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from bulkmm.control.root import Root
 
 FASTEST = "fastest"  # gives the choice of a backend back to the module
+NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+)|[0-9]+")
 LARGEST = (1 << 64) - 1  # that the kernel can be told
 
 
@@ -98,10 +100,9 @@ def to_value(module: Module, pair: str) -> Change:
 
 
 def _is_number(text: str) -> bool:
-    try:
-        return 0 <= int(text, 0) <= LARGEST and text.strip() == text
-    except ValueError:
-        return False
+    """Tell if the kernel would read it as a number, whatever its bounds."""
+    found = NUMBER.fullmatch(text)
+    return bool(found) and int(text, 16 if found and found[1] else 10) <= LARGEST
 
 
 def apply(root: Root, changes: list[Change]) -> None:
@@ -127,17 +128,20 @@ def _refused(root: Root, change: Change, error: OSError) -> str:
     said = f"{change.key} cannot be set to {change.after}"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"{said}: {error.strerror}: run it as root"
-    if error.errno == errno.ENOENT:
+    # A mode's file is there, and says so, where a function is not.
+    if error.errno == errno.ENOENT and not root.at(change.file).exists():
         return f"{said}: {change.file} has gone: was the module unloaded?"
+    if why := _why_off(root, change):
+        return f"{said}: {why}"
     if error.errno in (errno.EINVAL, errno.ERANGE):
         return f"{said}: the kernel refuses it, and its log says what is valid (dmesg)"
-    return f"{said}: {_why_off(root, change) or error.strerror}"
+    return f"{said}: {error.strerror}"
 
 
 def _why_off(root: Root, change: Change) -> str:
     """Return why a path cannot be switched on, as its hook says."""
     home, _, file = change.file.rpartition("/")
-    if file != "mode":
+    if file != "mode" or change.after == modules.OFF:
         return ""
     held = modules.hooks(root.read(f"{home}/hook") or "")
     return "; ".join(f"{h.symbol}: {h.why}" for h in held if not h.attached)

@@ -20,8 +20,8 @@ CLONE = re.compile(r"\.(?:isra|constprop|part)\.\d+")
 # In enabled_functions: a direct trampoline, and what changes where a function
 # goes on (live patches). Two such cannot share a function; callbacks can.
 FLAGS = re.compile(r"\S+ \(\d+\)(?P<flags>[ A-Z]*)")
-DIRECT = re.compile(r"direct-->(\S+)")
-OURS = "bmm_"
+DIRECT = re.compile(r"direct-->(\S+)(?: \[(\w+)\])?")
+OURS = "bulkmm"  # the module that a trampoline lies in
 
 
 @dataclass
@@ -118,5 +118,5 @@ def _taken(root: Root, found: dict[str, Symbol]) -> None:
             if symbol and flags and "I" in flags["flags"]:
                 symbol.taken_by = "a live patch"
         if symbol and (direct := DIRECT.search(line)):
-            ours = direct[1].startswith(OURS)
+            ours = direct[2] == OURS
             symbol.taken_by = None if ours else f"the direct trampoline {direct[1]}"

@@ -42,21 +42,28 @@ def ensure(root: Root, arch: Arch, progress: Progress) -> Path:
     """Return a tree below the root that has the guest's programs."""
     if arch is X86_64:
         return root.path
-    made = root.var / "userland" / f"{arch.name}-{content_key([], *PACKAGES)}"
+    return unpacked(root, arch, PACKAGES, progress)
+
+
+def unpacked(
+    root: Root, arch: Arch, packages: tuple[str, ...], progress: Progress
+) -> Path:
+    """Return a tree below the root that has packages and all they depend on."""
+    made = root.var / "userland" / f"{arch.name}-{content_key([], *packages)}"
     if not made.is_dir():
         with (
             progress.step(f"fetching the guest's programs for {arch.name}"),
             made_whole(made) as part,
         ):
-            _fetch(root, part, arch)
+            _fetch(root, part, arch, packages)
         forget_old(made.parent)
     return made / "tree"
 
 
-def _fetch(root: Root, part: Path, arch: Arch) -> None:
+def _fetch(root: Root, part: Path, arch: Arch, packages: tuple[str, ...]) -> None:
     script = ["sh", "-ec", FETCH, "sh", root.inner(part), arch.debian]
     try:
-        root.run([*script, *PACKAGES], 600)
+        root.run([*script, *packages], 600)
     except ChildError as error:
         raise BulkmmError(
             f"the guest's programs for {arch.name} could not be fetched: {error}"

@@ -75,6 +75,8 @@ def test_switching(
         ),
         (("tune", "clear.latency_us=-1"), "a number from 0 is needed"),
         (("tune", "clear.latency_us=1e3"), "a number from 0 is needed"),
+        (("tune", "clear.latency_us=1_000"), "a number from 0 is needed"),
+        (("tune", "clear.latency_us= 1"), "a number from 0 is needed"),
         (("tune", f"clear.latency_us={1 << 64}"), "a number from 0 is needed"),
         (("tune", "clear.hits=1"), "unknown setting clear.hits: there are clear."),
         (("tune", "clear.mode=off"), "is set by: bulkmm on PATH MODE, bulkmm off PATH"),
@@ -157,7 +159,7 @@ def test_without_the_module(bulkmm: Command, words: tuple[str, ...]) -> None:
             "its log says what is valid (dmesg)",
         ),
         (errno.EINVAL, ("tune", "clear.min_pages=9"), "the kernel refuses it"),
-        (errno.ENOENT, ("off", "clear"), "was the module unloaded?"),
+        (errno.ENOENT, ("on", "later"), "second_function: somebody has it"),
         (errno.EIO, ("off", "memmap"), "Input/output error"),
     ],
 )
@@ -174,6 +176,19 @@ def test_the_kernel_refuses(
         done = bulkmm(*words, "--json")
     assert done.code == Exit.ENVIRONMENT
     assert says in done.json["error"]["message"]
+
+
+def test_it_goes_away_while_it_is_switched(loaded: Fake, bulkmm: Command) -> None:
+    def gone(file: Path, _text: str) -> None:
+        file.unlink()
+        raise FileNotFoundError(errno.ENOENT, "no such file")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(change, "_write", gone)
+        done = bulkmm("off", "clear")
+    assert done.code == Exit.ENVIRONMENT
+    assert "was the module unloaded?" in done.err
+    assert loaded.root.is_dir()
 
 
 def test_what_was_changed_before_a_refusal_is_said(

@@ -54,7 +54,7 @@ def test_all_would_attach(bulkmm: Command) -> None:
 def test_all_is_attached(kernel: Fake, bulkmm: Command) -> None:
     load(kernel)
     kernel.write("/sys/kernel/bulkmm/clear/hook", f"0 {FOLIO}: attached")
-    line = f"{FOLIO} (1)        D  \tdirect-->bmm_clear_trampoline+0x0/0x30"
+    line = f"{FOLIO} (1)        D  \tdirect-->bmm_clear_trampoline+0x0/0x30 [bulkmm]"
     kernel.write(f"{TRACING}/enabled_functions", line)
     done = bulkmm("doctor", "--json")
     assert done.code == Exit.OK

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A stock kernel with the module, Python and the command in it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from commandlib import ROOT
+
+from bulkmm.lab import accel, build, image, kernels, paths, root, userland, vm
+from bulkmm.lab.arch import X86_64
+from bulkmm.lab.progress import Progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bulkmm.lab.kernels import Kernel
+
+    Step = tuple[str, ...]
+
+PYTHON = ("python3.13",)
+STANDARD = "usr/lib/python3.13"
+LEFT_OUT = ("test", "idlelib", "ensurepip", "tkinter", "pydoc_data", "lib2to3")
+MEMORY, LIMIT = 1024, 240
+# Each step is a command's words, or a line for the shell. One Python does them
+# all: under emulation it takes longer to start than to run.
+RUNNER = """
+import contextlib, io, json, os, subprocess, sys
+sys.path.insert(0, "/command")
+from bulkmm import cli
+with open("/steps.json") as file, os.fdopen(3, "w") as home:
+    for step in json.load(file):
+        if step[0] == "sh":
+            done = subprocess.run(["sh", "-c", step[1]], capture_output=True, text=True)
+            code, out, err = done.returncode, done.stdout, done.stderr
+        else:
+            held = io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(held[0]):
+                with contextlib.redirect_stderr(held[1]):
+                    code = int(cli.main(step))
+            out, err = (part.getvalue() for part in held)
+        print(json.dumps({"event": "step", "code": code, "out": out, "err": err}),
+              file=home, flush=True)
+"""
+JOB = """
+mkdir -p /sys/kernel/tracing
+mount -t tracefs tracefs /sys/kernel/tracing
+must python3.13 /runner.py
+"""
+
+
+def run(name: str, steps: list[Step], words: str = "") -> list[dict[str, Any]]:
+    """Boot a kernel and return what became of each step."""
+    progress = Progress()
+    paths.need_sources()
+    with paths.locked(progress) as cache:
+        kernel = kernels.ensure(root.ensure(cache, progress), name, progress)
+        built = build.ensure(kernel, [], progress)
+        base = image.ensure_base(kernel, (), progress)
+        with vm.run_directory(kernel.root, keep=False) as at:
+            _pack(kernel, at / "extra", steps, progress)
+            image.pack(kernel.root, at / "extra", at / "extra.cpio")
+            both = at / "both.cpio"
+            both.write_bytes(base.read_bytes() + (at / "extra.cpio").read_bytes())
+            modules = [built / name for name in build.PRODUCTS]
+            whole = image.initramfs(kernel.root, both, at, JOB, modules)
+            chosen = accel.choose("auto", kernel, base, progress)
+            guest = vm.Guest(kernel.image, whole, MEMORY, accel=chosen, words=words)
+            outcome = vm.boot(guest, kernel.root, at, LIMIT)
+    seen = outcome.of("step")
+    assert len(seen) == len(steps), outcome.log[-2000:]
+    return seen
+
+
+def _pack(kernel: Kernel, tree: Path, steps: list[Step], progress: Progress) -> None:
+    python = userland.unpacked(kernel.root, X86_64, PYTHON, progress)
+    leave = shutil.ignore_patterns("*.pyc", "__pycache__", *LEFT_OUT)
+    shutil.copytree(python / STANDARD, tree / STANDARD, ignore=leave, symlinks=True)
+    (tree / "usr/bin").mkdir()
+    shutil.copy(python / "usr/bin/python3.13", tree / "usr/bin")
+    libraries = "usr/lib/x86_64-linux-gnu"
+    (tree / libraries).mkdir()
+    for pattern in ("libexpat.so*", "libz.so*", "libm.so*"):
+        for file in (python / libraries).glob(pattern):
+            shutil.copy(file, tree / libraries)
+    shutil.copytree(ROOT / "bulkmm", tree / "command/bulkmm", ignore=leave)
+    _config(kernel, tree)
+    (tree / "runner.py").write_text(RUNNER)
+    (tree / "steps.json").write_text(json.dumps(steps))
+
+
+def _config(kernel: Kernel, tree: Path) -> None:
+    """Put the configuration where this kernel's packages have it."""
+    for place in (
+        f"boot/config-{kernel.release}",
+        f"lib/modules/{kernel.release}/config",
+    ):
+        held = kernel.root.path / place
+        if held.is_file():
+            (tree / place).parent.mkdir(parents=True)
+            shutil.copy(held, tree / place)

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command on stock kernels, with the module that they run."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import guest
+import pytest
+from commandlib import valid
+from prometheus_client.parser import text_string_to_metric_families
+
+from bulkmm.errors import Exit
+from bulkmm.lab.kernels import SERIES
+
+if TYPE_CHECKING:
+    from guest import Step
+
+pytestmark = pytest.mark.vm
+
+SYSFS = "/sys/kernel/bulkmm"
+LAB = "/sys/kernel/debug/bulkmm_lab"
+HUGE = "/sys/kernel/mm/transparent_hugepage"
+PATHS = ("memmap", "clear", "alloc", "vmap")
+SWITCHED = {"memmap": "on", "clear": "auto", "alloc": "auto", "vmap": "pte"}
+# allocated by the kernel of a guest that is told not to clear twice
+FAULT = "bmmfault -n 8 -b 8 thp 2048 write-first"
+STEPS: dict[str, Step] = {
+    "doctor without": ("doctor", "--json"),
+    "status without": ("status", "--json"),
+    "on without": ("on", "clear", "--json"),
+    "taken": ("sh", f"insmod /lib/modules/bulkmm_lab.ko && echo 1 >{LAB}/squat"),
+    "who": ("sh", "cat /sys/kernel/tracing/enabled_functions"),
+    "doctor taken": ("doctor", "--json"),
+    "load": ("sh", "insmod /lib/modules/bulkmm.ko"),
+    "status taken": ("status", "memmap", "--json"),
+    "on taken": ("on", "memmap", "--json"),
+    "given back": ("sh", f"echo 0 >{LAB}/squat"),
+    "dry": ("on", "clear", "--dry-run", "--json"),
+    "status loaded": ("status", "--json"),
+    **{f"on {path}": ("on", path, "--json") for path in PATHS},
+    "status on": ("status", "--json"),
+    "doctor on": ("doctor", "--json"),
+    "folios": ("sh", f"echo madvise >{HUGE}/hugepages-2048kB/enabled && {FAULT}"),
+    "fault": ("sh", f"(sleep 1; {FAULT}; sleep 1; {FAULT}) >/dev/null 2>&1 &"),
+    "watch": ("watch", "--trace", "--json", "--count", "1", "--interval", "15"),
+    "instances": ("sh", "ls /sys/kernel/tracing/instances"),
+    "watch lines": ("watch", "--count", "1", "--interval", "0.1"),
+    "status used": ("status", "--json"),
+    "metrics": ("status", "--format", "prometheus"),
+    "text": ("status", "clear"),
+    "settings": ("tune", "--json"),
+    "tune": ("tune", "clear.latency_us=500", "clear.backend_cached=plain", "--json"),
+    "tuned": ("sh", f"cat {SYSFS}/clear/latency_us {SYSFS}/clear/backend_cached"),
+    "fastest": ("tune", "clear.backend_cached=fastest"),
+    "out of range": ("tune", "clear.latency_us=2000000", "--json"),
+    "no backend": ("tune", "memmap.backend=rm"),
+    "parameter": ("tune", "memmap_min_pages=65536"),
+    "stopped": ("sh", "echo 0 >/proc/sys/kernel/ftrace_enabled"),
+    "doctor stopped": ("doctor", "--json"),
+    "started": ("sh", "echo 1 >/proc/sys/kernel/ftrace_enabled"),
+    **{f"off {path}": ("off", path, "--json") for path in PATHS},
+    "unload": ("sh", "rmmod bulkmm bulkmm_lab"),
+    "status gone": ("status",),
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What became of each step on a kernel."""
+
+    kernel: str
+    steps: dict[str, dict[str, Any]]
+
+    def code(self, name: str) -> int:
+        """Return the exit code of a step."""
+        return int(self.steps[name]["code"])
+
+    def out(self, name: str) -> str:
+        """Return what a step printed; errors are one line."""
+        assert self.steps[name]["err"].count("\n") <= 1
+        return str(self.steps[name]["out"])
+
+    def json(self, name: str, code: int = 0) -> dict[str, Any]:
+        """Return the document of a step that ended with this code."""
+        assert self.code(name) == code, self.steps[name]
+        held: dict[str, Any] = json.loads(self.out(name))
+        valid(held)
+        return held
+
+    def paths(self, name: str, code: int = 0) -> dict[str, dict[str, Any]]:
+        """Return the paths of a document."""
+        return {path["name"]: path for path in self.json(name, code)["paths"]}
+
+
+@pytest.fixture(scope="module", params=SERIES)
+def seen(request: pytest.FixtureRequest) -> Seen:
+    """Do all steps on a kernel."""
+    words = "init_on_alloc=0" if request.param != SERIES[0] else "init_on_alloc=1"
+    steps = guest.run(request.param, list(STEPS.values()), words)
+    return Seen(request.param, dict(zip(STEPS, steps, strict=True)))
+
+
+def test_without_the_module(seen: Seen) -> None:
+    held = seen.json("status without", Exit.VERDICT)
+    assert not held["loaded"]
+    assert held["kernel"]["release"].startswith(seen.kernel)
+    case = "twice" if seen.kernel == SERIES[0] else "once"
+    assert held["kernel"]["zeroing"] == case
+    assert "not loaded" in seen.json("on without", Exit.ENVIRONMENT)["error"]["message"]
+    assert seen.code("status gone") == Exit.VERDICT
+
+
+def test_doctor_foresees_what_attaches(seen: Seen) -> None:
+    foreseen = seen.paths("doctor without")
+    attached = seen.paths("status on")
+    for name in PATHS:
+        verdict = foreseen[name]["verdict"]
+        if verdict == "not needed":
+            assert name == "alloc"
+            continue
+        assert verdict == "would attach"
+        assert attached[name]["hooks"][0]["attached"]
+        lacking = {why.split()[1].rstrip(":") for why in foreseen[name]["reasons"]}
+        missed = {h["symbol"] for h in attached[name]["hooks"] if not h["attached"]}
+        assert lacking == missed
+    verdicts = {name: p["verdict"] for name, p in seen.paths("doctor on").items()}
+    assert set(verdicts.values()) <= {"attached", "not needed"}
+    states = {c["state"] for c in seen.json("doctor without")["checks"]}
+    assert "unknown" not in states
+
+
+def test_a_function_that_is_taken(seen: Seen) -> None:
+    assert seen.code("taken") == 0, seen.steps["taken"]
+    found = seen.paths("doctor taken", Exit.VERDICT)
+    assert found["memmap"]["verdict"] == "would not attach", seen.out("who")
+    assert "the direct trampoline bmm_squat_trampoline" in found["memmap"]["reasons"][0]
+    assert found["clear"]["verdict"] == "would attach"
+    (hook,) = seen.paths("status taken")["memmap"]["hooks"]
+    assert not hook["attached"]
+    message = seen.json("on taken", Exit.ENVIRONMENT)["error"]["message"]
+    assert "memmap_init_zone_device" in message
+    assert hook["why"] in message
+    assert seen.paths("doctor on")["memmap"]["verdict"] == "attached"
+
+
+def test_switching(seen: Seen) -> None:
+    assert seen.paths("status loaded")["clear"]["mode"] == "off"  # the dry run's
+    found = seen.paths("status on")
+    assert set(found) == set(PATHS)
+    for path, mode in SWITCHED.items():
+        if seen.code(f"on {path}") == Exit.ENVIRONMENT:
+            assert path == "alloc"
+            assert "clear_highpages_kasan_tagged" in seen.out(f"on {path}")
+            continue
+        (change,) = seen.json(f"on {path}")["changes"]
+        assert (change["after"], found[path]["mode"]) == (mode, mode)
+        (change,) = seen.json(f"off {path}")["changes"]
+        assert change["before"] == mode
+
+
+def test_watch_sees_requests_and_leaves_nothing(seen: Seen) -> None:
+    (clear,) = (p for p in seen.json("watch")["paths"] if p["name"] == "clear")
+    assert seen.out("instances").strip() == ""
+    assert clear["requests_per_s"] > 0
+    assert clear["latency"]["n"] == round(clear["requests_per_s"] * 15)
+    assert clear["latency"]["median_ns"] <= clear["latency"]["max_ns"]
+    assert re.search(r" clear mode auto, 0.00 requests/s", seen.out("watch lines"))
+
+
+def test_counters_and_metrics(seen: Seen) -> None:
+    (clear,) = (p for n, p in seen.paths("status used").items() if n == "clear")
+    hits = clear["counters"]["hits"]
+    assert hits == 24
+    assert clear["counters"]["bytes"] == hits << 21
+    assert clear["tables"]["gaps"][0]["order"] == 9
+    metrics = list(text_string_to_metric_families(seen.out("metrics")))
+    samples = {
+        (sample.name, sample.labels.get("path")): sample.value
+        for metric in metrics
+        for sample in metric.samples
+    }
+    assert samples["bulkmm_requests_total", "clear"] == hits
+    assert samples["bulkmm_loaded", None] == 1
+    assert "order 9, max_gap_ns" in seen.out("text")
+
+
+def test_tuning(seen: Seen) -> None:
+    keys = {one["key"] for one in seen.json("settings")["settings"]}
+    assert {"clear.latency_us", "memmap.backend", "memmap_min_pages"} <= keys
+    assert len(seen.json("tune")["changes"]) == 2
+    assert seen.out("tuned").startswith("500\n")
+    assert "[plain]" in seen.out("tuned")
+    assert seen.code("fastest") == seen.code("parameter") == 0
+    message = seen.json("out of range", Exit.ENVIRONMENT)["error"]["message"]
+    assert "the kernel refuses it" in message
+    assert seen.code("no backend") == Exit.USAGE
+
+
+def test_ftrace_switched_off(seen: Seen) -> None:
+    if seen.code("stopped"):  # later kernels do not let it be switched off
+        assert seen.kernel != SERIES[0]
+        assert seen.code("doctor stopped") == Exit.OK
+        return
+    held = seen.json("doctor stopped", Exit.VERDICT)
+    no = [check["name"] for check in held["checks"] if check["state"] == "no"]
+    assert no == ["kernel.ftrace_enabled"]
