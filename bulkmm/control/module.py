@@ -112,9 +112,8 @@ def _add(path: KernelPath, file: str, text: str, *, writable: bool) -> None:
     """Sort a file by its form."""
     if re.fullmatch(r"-?\d+", text):
         (path.settings if writable else path.counters)[file] = int(text)
-    elif writable:
-        if words := choice(text):
-            path.backends[file] = words
+    elif writable and (words := choice(text)):
+        path.backends[file] = words
     else:
         path.tables[file] = table(text)
 

@@ -27,7 +27,8 @@ BADGES = {
     "KVM": "measured in a virtual machine (KVM)",
     "TCG": "emulated (TCG): ratios of emulated work, no hardware figures",
 }
-LEADING = ("on", "auto", "block", "bulkmm")  # the variant that a headline is of
+# the variant that a headline is of: the first of these that is there
+LEADING = ("on", "auto", "block", "pte", "computed", "bulkmm")
 FOREST_MOST = 40  # ratios in one figure
 
 
@@ -63,6 +64,7 @@ class Headline:
     after: Interval
     ratio: Interval
     published: tuple[Published, ...]
+    said: list[str]  # what was published, where it is known as text only
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,8 @@ class Builder:
             for head in headlines(document, name)
         ]
         # Those with a published peer first, each in the order measured.
-        return Page(title, sources, sorted(heads, key=lambda head: not head.published))
+        heads.sort(key=lambda head: not (head.published or head.said))
+        return Page(title, sources, heads)
 
     def _number(self) -> int:
         self.figures += 1
@@ -261,7 +264,16 @@ def headlines(document: Document, name: str) -> Iterator[Headline]:
             after=_time(results[scenario, variant]),
             ratio=_factor(ratio),
             published=published.for_scenario(scenario),
+            said=_said(document, scenario),
         )
+
+
+def _said(document: Document, scenario: str) -> list[str]:
+    """Return what the lab knows to be published of a scenario, as text."""
+    if document.run.get("scenario") != scenario or published.for_scenario(scenario):
+        return []
+    said = document.run.get("published")
+    return [str(line) for line in said] if isinstance(said, list) else []
 
 
 def _forests(document: Document) -> Iterator[tuple[str, list[Ratio]]]:

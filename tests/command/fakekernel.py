@@ -50,7 +50,7 @@ PATHS = {
 }
 COUNTERS = {"hits": "4", "bytes": "8388608", "ns": "2000000", "inflight": "0"}
 SETTINGS = ("mode", "backend", "backend_cached", "backend_streaming")
-NUMBERS = ("latency_us", "min_pages")
+NUMBERS = ("latency_us", "min_pages", "gaps")  # gaps: written to count anew
 
 
 @dataclass

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every command in the blocks of docs/command.md is run as it stands."""
+"""Every command in the blocks of docs/command.md is run as it stands.
+
+Those of the bench and the lab, on other pages, take minutes and have tests of
+their own: here it is made sure that there are such commands and options.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -15,6 +20,7 @@ from commandlib import ROOT
 from fakekernel import Fake, kernel, load
 
 from bulkmm import cli
+from bulkmm.lab import scenario
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,6 +81,23 @@ def test_a_command_about_results(tmp_path: Path, line: str) -> None:
     assert done.returncode == 0, done.stderr
     for name in re.findall(r"-o (\S+)", line):
         assert (tmp_path / name).stat().st_size > 1000
+
+
+def shown() -> list[str]:
+    """Return every bulkmm command in a block of any page."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    blocks = [block for page in pages for block in BLOCK.findall(page.read_text())]
+    lines = [line.removeprefix(".venv/bin/") for x in blocks for line in x.splitlines()]
+    return sorted({line for line in lines if line.startswith("bulkmm ")})
+
+
+@pytest.mark.parametrize("line", shown())
+def test_a_command_of_any_page_can_be_given(line: str) -> None:
+    _, *given = shlex.split(line, comments=True)
+    args = cli.parser().parse_args(given)
+    assert callable(args.run)
+    if getattr(args, "scenario", None):
+        scenario.find(args.scenario)
 
 
 def test_every_command_is_run() -> None:

@@ -71,6 +71,7 @@ def guest() -> Document:
     ]
     pairs = [("off", "on"), ("absent", "off")]
     made = document(arms, pairs, "TCG")
+    made.run |= {"scenario": HOSTILE, "published": ["RK3588: 8.3x, once"]}
     made.checks.append(Check("taint", ok=False, detail=HOSTILE))
     return made
 

@@ -120,8 +120,22 @@ def test_published_figures_stand_beside_ours(
             assert said in text(row)
             assert said in text(rows(section(root, "guest"), f"{scenario}: faster")[
                 f"published {figure.version} ({published.MACHINE})"])  # fmt: skip
-    assert list(heads)[-1].endswith("guest")  # what has no peer stands below
-    assert "nothing published" in text(heads[list(heads)[-1]])
+    assert "RK3588: 8.3x, once" in text(heads[f"{made.HOSTILE} guest"])
+
+
+def test_what_has_nothing_published_stands_below() -> None:
+    document = made.document(
+        [
+            made.arm(scenario, variant, 1)
+            for scenario in ("other", "memmap-stamp")
+            for variant in ("off", "on")
+        ],
+        [("off", "on")],
+    )
+    root = ET.fromstring(command.html([document], ["x"]))  # noqa: S314 - our own
+    heads = rows(root, "Median time with its 95 % interval")
+    assert list(heads) == ["memmap-stamp x", "other x"]
+    assert "nothing published" in text(heads["other x"])
 
 
 def test_grids_are_those_of_the_table(root: ET.Element, written: Written) -> None:
