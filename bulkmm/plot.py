@@ -166,6 +166,8 @@ def _draw(figure: Figure, found: list[Panel], notes: list[str]) -> None:
             keys = {**draw_lines(axes, panel, looks, f"panel{i}"), **keys}
         else:
             draw_strips(axes, panel, f"panel{i}")
+            names = [arm.label for arm in panel.arms]
+            axes.set_yticks(range(len(names)), names)
         axes.set_title(panel.title, loc="left", fontweight="bold")
     for axes in grid[len(found) :]:
         axes.set_axis_off()
@@ -252,7 +254,6 @@ def draw_strips(axes: Axes, panel: Panel, gid: str) -> None:
         dots.set_gid(f"{gid}-arm{i}")
         axes.plot([arm.low, arm.high], [i, i], color="black", linewidth=1)
         axes.plot([arm.median] * 2, [i - 0.35, i + 0.35], color="black", linewidth=1.5)
-    axes.set_yticks(range(len(panel.arms)), [arm.label for arm in panel.arms])
-    axes.invert_yaxis()
+    axes.set_ylim(len(panel.arms) - 0.5, -0.5)
     axes.set_xlim(left=0)
     axes.set_xlabel("ms, emulated" if panel.emulated else "ms")

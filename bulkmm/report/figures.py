@@ -74,7 +74,7 @@ def _axes(figure: Figure, height: float) -> Axes:
     bottom = (FOOT - 0.1) / height
     axes = figure.add_axes((LEFT, bottom, RIGHT - LEFT, 1 - bottom - HEAD / height))
     axes.patch.set_alpha(0)
-    axes.set_yticks([])
+    axes.yaxis.set_visible(False)
     for side in ("left", "right", "top"):
         axes.spines[side].set_visible(False)
     return axes
@@ -113,7 +113,6 @@ def strips(panel: Panel, number: int) -> Drawn:
     def draw(figure: Figure) -> None:
         axes = _axes(figure, HEAD + 1.4 * ROW * len(panel.arms) + FOOT)
         plot.draw_strips(axes, panel, "strip")
-        axes.set_yticks([])
         for i, arm in enumerate(panel.arms):
             _name(axes, arm.label, i - 0.22)
         axes.set_ylim(len(panel.arms) - 0.5, -0.85)

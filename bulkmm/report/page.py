@@ -174,8 +174,10 @@ class Builder:
         for panel in found:
             if panel.by_size:
                 yield figures.sweep(panel, looks, self._number())
+        emulated = f": {panels.EMULATION}" if table.where(document) == "TCG" else ""
         for title, ratios in _forests(document):
-            yield figures.forest(ratios, f"{name}: {title}", self._number())
+            said = f"{name}: {title}{emulated}"
+            yield figures.forest(ratios, said, self._number())
         for panel in found:
             if not panel.by_size:
                 yield figures.strips(panel, self._number())

@@ -158,7 +158,7 @@ def test_figures_say_in_words_what_they_show(
         text(named(figure, "figcaption")[0]) for figure in named(part, "figure")
     ]
     assert captions == [
-        "guest: ratios",
+        "guest: ratios: emulation (TCG)",
         *(
             f"{scenario}: emulation (TCG): every sample"
             for scenario in ("pmem-fsdax-100g", "pmem-devdax-100g", made.HOSTILE)
