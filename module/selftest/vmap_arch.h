@@ -10,7 +10,7 @@
 #ifdef CONFIG_ARM64
 #include <asm/sysreg.h>
 
-#define TTBR_TABLE GENMASK_ULL(47, 1)
+#define TTBR_TABLE GENMASK_ULL(47, 6)
 
 static inline pgd_t *bmm_arch_pgd(void)
 {
@@ -26,6 +26,10 @@ static inline bool bmm_arch_writable(pte_t pte)
 {
 	return pte_write(pte);
 }
+
+/* So many entries, aligned, may be marked as one. */
+#define BMM_ARCH_GROUP	    CONT_PTES
+#define BMM_ARCH_CONTIGUOUS PTE_CONT
 
 /* A landing pad and back to the caller. */
 #define BMM_ARCH_RETURN "	hint	34\n	ret\n"
@@ -47,7 +51,9 @@ static inline bool bmm_arch_writable(pte_t pte)
 	return pte_flags(pte) & _PAGE_RW;
 }
 
-#define BMM_ARCH_RETURN ASM_ENDBR ASM_RET
+#define BMM_ARCH_GROUP	    1
+#define BMM_ARCH_CONTIGUOUS 0
+#define BMM_ARCH_RETURN	    ASM_ENDBR ASM_RET
 #endif
 
 #endif

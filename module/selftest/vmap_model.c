@@ -6,8 +6,10 @@
  * a load through the mapping.
  */
 #include "vmap.h"
+#include "vmap_arch.h"
 
 #define PMD_PAGES PFN_DOWN(PMD_SIZE)
+#define SERVED	  32 /* pages, from which on the path serves a request */
 
 /* Counts a fault and keeps the first one, in words without spaces. */
 void bmm_model_wrong(struct bmm_verdict *verdict, const char *what,
@@ -19,16 +21,19 @@ void bmm_model_wrong(struct bmm_verdict *verdict, const char *what,
 			 verdict->arrays, index, is, wanted);
 }
 
-/* Whether pages @i of the array onwards can be one PMD leaf at @addr. */
-static bool block_fits(unsigned long addr, struct page **array,
-		       unsigned long nr, unsigned long i)
+/*
+ * Whether @size pages of the array from @i on can be mapped as one at @addr:
+ * a leaf, or a group of contiguous entries.
+ */
+static bool fits_as_one(unsigned long addr, struct page **array,
+			unsigned long nr, unsigned long i, unsigned long size)
 {
 	unsigned long pfn = page_to_pfn(array[i]), n;
 
-	if (!IS_ALIGNED(addr, PMD_SIZE) || !IS_ALIGNED(pfn, PMD_PAGES) ||
-	    nr - i < PMD_PAGES)
+	if (!IS_ALIGNED(addr, size * PAGE_SIZE) || !IS_ALIGNED(pfn, size) ||
+	    nr - i < size)
 		return false;
-	for (n = 1; n < PMD_PAGES; n++)
+	for (n = 1; n < size; n++)
 		if (page_to_pfn(array[i + n]) != pfn + n)
 			return false;
 	return true;
@@ -59,13 +64,46 @@ static void check_page(struct bmm_verdict *verdict, unsigned long addr,
 		check_data(verdict, addr, page, i, writable);
 }
 
+/*
+ * Compares the entries of a group, or the one of a page that is in none;
+ * returns how many pages that was.
+ */
+static unsigned long check_entries(struct bmm_verdict *verdict,
+				   unsigned long addr, struct page **array,
+				   unsigned long nr, unsigned long i,
+				   pgprot_t prot, enum bmm_large large)
+{
+	bool grouped = bmm_leaf_at(addr).bits & BMM_ARCH_CONTIGUOUS;
+	bool fits = BMM_ARCH_GROUP > 1 &&
+		    fits_as_one(addr, array, nr, i, BMM_ARCH_GROUP);
+	unsigned long n, size = grouped && fits ? BMM_ARCH_GROUP : 1;
+
+	if (grouped && (!fits || large == BMM_LARGE_NEVER))
+		bmm_model_wrong(verdict, "grouped", i, 1, 0);
+	if (!grouped && fits && large == BMM_LARGE_ALWAYS && nr >= SERVED)
+		bmm_model_wrong(verdict, "ungrouped", i, 0, 1);
+	for (n = 0; n < size; n++) {
+		struct bmm_leaf is = bmm_leaf_at(addr + n * PAGE_SIZE);
+		struct bmm_leaf wanted = bmm_leaf_wanted(page_to_pfn(
+								 array[i + n]),
+							 PAGE_SIZE, prot);
+
+		wanted.bits |= grouped ? BMM_ARCH_CONTIGUOUS : 0;
+		if (is.size != wanted.size || is.bits != wanted.bits)
+			bmm_model_wrong(verdict, "entry", i + n, is.bits,
+					wanted.bits);
+	}
+	verdict->small += size;
+	return size;
+}
+
 /* Compares one entry; returns how many pages it maps, at least one. */
 static unsigned long check_leaf(struct bmm_verdict *verdict, unsigned long addr,
 				struct page **array, unsigned long nr,
 				unsigned long i, pgprot_t prot,
 				enum bmm_large large)
 {
-	bool fits = block_fits(addr, array, nr, i);
+	bool fits = fits_as_one(addr, array, nr, i, PMD_PAGES);
 	struct bmm_leaf is = bmm_leaf_at(addr), wanted;
 
 	if (is.size == PMD_SIZE && (!fits || large == BMM_LARGE_NEVER)) {
@@ -76,17 +114,13 @@ static unsigned long check_leaf(struct bmm_verdict *verdict, unsigned long addr,
 		bmm_model_wrong(verdict, "small", i, is.size, PMD_SIZE);
 		return 1;
 	}
-	wanted = bmm_leaf_wanted(page_to_pfn(array[i]),
-				 is.size == PMD_SIZE ? PMD_SIZE : PAGE_SIZE,
-				 prot);
-	if (is.size != wanted.size || is.bits != wanted.bits)
+	if (is.size != PMD_SIZE)
+		return check_entries(verdict, addr, array, nr, i, prot, large);
+	wanted = bmm_leaf_wanted(page_to_pfn(array[i]), PMD_SIZE, prot);
+	if (is.bits != wanted.bits)
 		bmm_model_wrong(verdict, "entry", i, is.bits, wanted.bits);
-	if (is.size == PMD_SIZE) {
-		verdict->large++;
-		return PMD_PAGES;
-	}
-	verdict->small++;
-	return 1;
+	verdict->large++;
+	return PMD_PAGES;
 }
 
 /**
