@@ -221,6 +221,14 @@ def _print_grid(console: Console, held: grid.Grid) -> None:
     console.print()
 
 
+def print_lines(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    """Print a table of its own kind."""
+    shown = _empty_table(headings, ())
+    for row in rows:
+        shown.add_row(*(cell.replace("[", "\\[") for cell in row))
+    screen().print(shown)
+
+
 def _print_parts(console: Console, found: list[Part]) -> None:
     shown = _empty_table(HEADINGS, ("n", "GB/s"))
     for part in found:

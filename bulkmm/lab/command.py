@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import signal
 from pathlib import Path
@@ -17,6 +18,7 @@ from bulkmm.lab import (
     families,
     huge,
     kernels,
+    matrix,
     pmem,
     run,
     scenario,
@@ -28,7 +30,6 @@ from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
 
 if TYPE_CHECKING:
-    import argparse
     from types import FrameType
 
     from rich.console import Console
@@ -52,6 +53,7 @@ def add_parser(sub: Subparsers) -> None:
     lab = sub.add_parser("lab", help="measure on stock kernels in virtual machines")
     below = lab.add_subparsers(dest="action", required=True, metavar="ACTION")
     _add_run(below)
+    _add_matrix(below)
     listing = below.add_parser("list", help="list the scenarios")
     listing.set_defaults(run=list_scenarios)
     ready = below.add_parser("prepare", help="fetch and build everything needed")
@@ -76,6 +78,28 @@ def add_parser(sub: Subparsers) -> None:
 
 def _add_run(below: Subparsers) -> None:
     one = below.add_parser("run", help="run a scenario off and on in one boot")
+    _add_run_options(one)
+    one.set_defaults(run=run_one)
+
+
+def _add_matrix(below: Subparsers) -> None:
+    every = below.add_parser(
+        "matrix", help="run the scenarios on all kernels and architectures"
+    )
+    every.add_argument(
+        "--quick", action="store_true", help="one short run of each path only"
+    )
+    every.add_argument("--arch", help="no other (default: all)")
+    every.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="write the matrix here as a page"
+    )
+    every.add_argument(
+        "--json-dir", type=Path, metavar="DIR", help="write each result here"
+    )
+    every.set_defaults(run=run_matrix)
+
+
+def _add_run_options(one: argparse.ArgumentParser) -> None:
     one.add_argument("scenario", metavar="SCENARIO", help="see: bulkmm lab list")
     _add_machine(one.add_argument_group("machine"))
     one.add_argument("--rounds", type=int, help="visits of each arm (default: 5)")
@@ -97,7 +121,6 @@ def _add_run(below: Subparsers) -> None:
     _add_pmem(one.add_argument_group("persistent memory"))
     _add_clear(one.add_argument_group("huge pages"))
     _add_vmap(one.add_argument_group("kernel mappings"))
-    one.set_defaults(run=run_one)
 
 
 def _add_machine(group: argparse._ArgumentGroup) -> None:
@@ -181,19 +204,8 @@ def interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 def run_one(args: argparse.Namespace) -> int:
     """Run a scenario, show its table, and say by the exit code if it held."""
-    wanted = scenario.find(args.scenario)
-    work = _work(wanted, args)
+    request = _request(args)
     need_writable(args.json)
-    request = run.Request(
-        work,
-        kernel=args.kernel,
-        arch=arch.find(args.arch),
-        accel=args.accel,
-        cpu=args.cpu,
-        append=args.append,
-        keep=args.keep,
-        defines=args.module_defines,
-    )
     signal.signal(signal.SIGTERM, interrupt)
     document = run.run_scenario(request)
     if args.json:
@@ -203,6 +215,51 @@ def run_one(args: argparse.Namespace) -> int:
     else:
         print_checks(document)
     return verdict(document)
+
+
+def _request(args: argparse.Namespace) -> run.Request:
+    return run.Request(
+        _work(scenario.find(args.scenario), args),
+        kernel=args.kernel,
+        arch=arch.find(args.arch),
+        accel=args.accel,
+        cpu=args.cpu,
+        append=args.append,
+        keep=args.keep,
+        defines=args.module_defines,
+    )
+
+
+def run_matrix(args: argparse.Namespace) -> int:
+    """Run one cell of the matrix after the other; show and keep what they say."""
+    wanted = [arch.find(args.arch)] if args.arch else list(arch.ALL)
+    need_writable(args.markdown)
+    if args.json_dir:
+        args.json_dir.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, interrupt)
+    lines = matrix.run_all(
+        matrix.cells(matrix.QUICK if args.quick else matrix.FULL, wanted),
+        lambda cell: _run_cell(cell, args.json_dir),
+    )
+    table.print_lines(matrix.HEADINGS, [line.cells() for line in lines])
+    _console().print(matrix.NOTE, markup=False)
+    _console().print(matrix.summary(lines), markup=False)
+    if args.markdown:
+        page = matrix.markdown(lines, " --quick" if args.quick else "")
+        args.markdown.write_text(page, encoding="utf-8")
+    return Exit.OK if all(line.ok for line in lines) else Exit.VERDICT
+
+
+def _run_cell(cell: matrix.Cell, to: Path | None) -> matrix.Line:
+    parser = argparse.ArgumentParser()
+    _add_run_options(parser)
+    try:
+        document = run.run_scenario(_request(parser.parse_args(cell.words)))
+    except BulkmmError as error:
+        return matrix.failed(cell, str(error).splitlines()[0])
+    if to:
+        document.write(to / f"{cell.name}.json")
+    return matrix.judged(cell, document)
 
 
 def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:

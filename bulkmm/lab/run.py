@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from bulkmm.lab.scenario import Scenario
     from bulkmm.lab.work import Work
 
+# "0 folio_zero_user: attached", one or several of them
+HOOK = re.compile(r"-?\d+ \w+: .*?(?=\s+-?\d+ \w+: |\s*$)")
 MEMINFO = Path("/proc/meminfo")
 MEMORY_LIMIT = 6_000_000_000  # what a run may take of the host's memory
 
@@ -204,9 +206,16 @@ def _document(request: Request, outcome: vm.Outcome) -> Document:
         "defines": request.defines,
         "published": list(work.scenario.published),
         "peak_rss_bytes": outcome.peak_rss,
+        "hooks": hooks_seen(outcome),
         **work.facts(outcome),
     }
     return document
+
+
+def hooks_seen(outcome: vm.Outcome) -> list[str]:
+    """Return what the guest's module said of its hooks, each once."""
+    said = [str(event["hook"]) for event in outcome.events if event.get("hook")]
+    return sorted({state for text in said for state in HOOK.findall(text)})
 
 
 def _guest_checks(work: Work, outcome: vm.Outcome) -> list[Check]:

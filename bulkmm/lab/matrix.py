@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The support matrix: scenarios over kernels and architectures, in one table.
+
+A cell is one run of a scenario as ``bulkmm lab run`` does it, with options as a
+user would give them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bulkmm import table
+from bulkmm.lab import arch as archs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from bulkmm.results import Document, Ratio
+
+HEADINGS = ("path", "kernel", "scenario", "verdict", "functions taken over", "faster")
+TITLE = "# Support matrix"
+INTRO = """\
+What `bulkmm lab matrix{flags}` printed. Each line is one run of a scenario in a
+virtual machine, off and on in one boot. A verdict counts the run's checks of
+correctness, a clean kernel log among them. *Faster* is time without / time with,
+medians, with 95 % intervals; `~`: not proven."""
+NOTE = (
+    "All in virtual machines. Where it says TCG the processor is emulated: ratios are "
+    "of emulated work, no hardware figures. Clearing is not rated there: emulation "
+    "knows no cache, and string instructions byte by byte."
+)
+HOOK = re.compile(r"(?P<state>-?\d+) (?P<symbol>\w+): .*")
+# of each path, by the work saved; "absent" is a kernel without the module
+RATED = {
+    "memmap": (("off", "on"),),
+    "vmap": (("absent", "pte"), ("absent", "block")),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A scenario with options, on one kernel."""
+
+    path: str
+    arch: str
+    kernel: str
+    scenario: str
+    options: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        """Return the command line behind ``bulkmm lab run``."""
+        where = ["--arch", self.arch, "--kernel", self.kernel]
+        return [self.scenario, *where, *self.options]
+
+    @property
+    def name(self) -> str:
+        """Return a name for the cell's files."""
+        words = "".join(self.options).replace("--", "-").replace("=", "-")
+        return f"{self.scenario}-{self.kernel}-{self.arch}{words}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A cell, and what came of it."""
+
+    cell: Cell
+    verdict: str
+    ok: bool
+    hooks: str = ""
+    faster: tuple[str, ...] = ()
+    release: str = ""
+
+    def cells(self) -> list[str]:
+        """Return the line's columns in the order of the headings."""
+        options = " ".join((self.cell.scenario, *self.cell.options))
+        return [
+            self.cell.path,
+            f"{self.release or self.cell.kernel} {self.cell.arch}".strip(),
+            f"`{options}`",
+            self.verdict,
+            self.hooks,
+            "; ".join(self.faster),
+        ]
+
+
+# Scenarios of each path with their options: at full length, and as short as
+# they say something.
+FULL: dict[str, tuple[tuple[str, ...], ...]] = {
+    "memmap": (
+        ("pmem-fsdax-100g",),
+        ("pmem-devdax-100g",),
+        ("pmem-devdax-100g", "--align", "1G"),
+        ("pmem-faults",),
+    ),
+    "clear": (
+        ("thp-2m", "--init-on-alloc", "0"),
+        ("thp-2m", "--init-on-alloc", "1"),
+        ("mthp", "--init-on-alloc", "0"),
+        ("hugetlb-2m",),
+        ("clear-faults",),
+    ),
+    "vmap": (
+        ("vmap-100m-order8",),
+        ("vmap-128m-mixed",),
+        ("vmap-order9",),
+        ("vmap-order0",),
+        ("vmap-1page",),
+        ("vm_map_ram",),
+        ("vmalloc-1m",),
+        ("ioremap-1m",),
+        ("vmap-check",),
+        ("vmap-faults",),
+    ),
+}
+QUICK: dict[str, tuple[tuple[str, ...], ...]] = {
+    "memmap": (("pmem-fsdax-100g", "--size", "2G", "--rounds", "3"),),
+    "clear": (
+        ("hugetlb-2m", "--folios", "8", "--way", "write-middle", "--rounds", "1"),
+    ),
+    "vmap": (("vmap-100m-order8", "--rounds", "3", "--arrays", "50"),),
+}
+
+
+def cells(
+    scenarios: dict[str, tuple[tuple[str, ...], ...]],
+    wanted: Iterable[archs.Arch] = archs.ALL,
+) -> list[Cell]:
+    """Return the cells of all kernels of these architectures."""
+    return [
+        Cell(path, arch.name, kernel, words[0], words[1:])
+        for path, rows in scenarios.items()
+        for words in rows
+        for arch in wanted
+        for kernel in arch.series
+    ]
+
+
+def judged(cell: Cell, document: Document) -> Line:
+    """Return what a run says of a cell."""
+    passed = sum(check.ok for check in document.checks)
+    ok = passed == len(document.checks)
+    verdict = f"{'passed' if ok else 'FAILED'} {passed} of {len(document.checks)}"
+    faster = [_ratio(r, document) for r in rated(cell.path, document)]
+    return Line(
+        cell,
+        verdict,
+        ok,
+        taken_over(document.run.get("hooks", ())),
+        tuple(faster),
+        str(document.run.get("kernel", "")),
+    )
+
+
+def taken_over(states: Iterable[str]) -> str:
+    """Return how many functions a run saw attached, and which others it saw."""
+    said = [HOOK.fullmatch(state) for state in states]
+    symbols = {m["symbol"] for m in said if m}
+    attached = {m["symbol"] for m in said if m and m["state"] == "0"}
+    if not symbols:
+        return ""
+    others = ", ".join(
+        f"{m['symbol']} {m['state']}" for m in said if m and m["symbol"] not in attached
+    )
+    return f"{len(attached)} of {len(symbols)}" + (f": not {others}" if others else "")
+
+
+def rated(path: str, document: Document) -> list[Ratio]:
+    """Return the ratios that stand for a path: of its first result only."""
+    first = document.results[0].scenario if document.results else ""
+    pairs = RATED.get(path, ())
+    return [
+        ratio
+        for base, variant in pairs
+        for ratio in document.ratios
+        if (ratio.scenario, ratio.base, ratio.variant) == (first, base, variant)
+    ]
+
+
+def _ratio(ratio: Ratio, document: Document) -> str:
+    return f"{ratio.variant} {table.factor(ratio)} {table.where(document)}"
+
+
+def failed(cell: Cell, why: str) -> Line:
+    """Return the line of a run that came to no verdict."""
+    return Line(cell, f"FAILED: {why}", ok=False)
+
+
+def run_all(wanted: Iterable[Cell], run: Callable[[Cell], Line]) -> list[Line]:
+    """Run one cell after the other; none keeps the next from running."""
+    return [run(cell) for cell in wanted]
+
+
+def markdown(lines: Iterable[Line], flags: str) -> str:
+    """Return the matrix as a page."""
+    rows = [
+        f"| {' | '.join(HEADINGS)} |",
+        f"|{'---|' * len(HEADINGS)}",
+        *(f"| {' | '.join(line.cells())} |" for line in lines),
+    ]
+    intro = INTRO.format(flags=flags)
+    return "\n".join([TITLE, "", intro, "", *rows, "", NOTE, ""])
+
+
+def summary(lines: list[Line]) -> str:
+    """Return how many runs held."""
+    return f"Runs passed: {sum(line.ok for line in lines)} of {len(lines)}."

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The support matrix: what it runs, and what it says of a run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bulkmm.errors import Exit
+from bulkmm.lab import arch, matrix, scenario
+from bulkmm.results import Check, Document, Ratio, Result
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LAB = (sys.executable, "-m", "bulkmm.cli", "lab")
+CELL = matrix.Cell("memmap", "x86_64", "6.12", "pmem-fsdax-100g", ("--size", "2G"))
+
+
+def document(*, ok: bool = True, hooks: tuple[str, ...] = ()) -> Document:
+    found = Document(machine={"accelerator": "TCG"})
+    for name in ("first", "second"):
+        for variant in ("off", "on"):
+            found.results.append(Result(name, variant, "ns", 1, [1.0], 1.0, (1, 1)))
+        found.ratios.append(Ratio(name, "off", "on", 2.5, (2.0, 3.0), significant=True))
+    found.checks = [Check("a", ok, ""), Check("b", ok=True, detail="")]
+    found.run = {"kernel": "6.12.9", "hooks": list(hooks)}
+    return found
+
+
+@pytest.mark.parametrize("scenarios", [matrix.FULL, matrix.QUICK])
+def test_every_cell_names_a_scenario_and_a_kernel_of_its_architecture(
+    scenarios: dict[str, tuple[tuple[str, ...], ...]],
+) -> None:
+    cells = matrix.cells(scenarios)
+    assert {cell.path for cell in cells} == {"memmap", "clear", "vmap"}
+    for cell in cells:
+        scenario.find(cell.scenario)
+        assert cell.kernel in arch.find(cell.arch).series
+    assert len({cell.name for cell in cells}) == len(cells)
+
+
+def test_a_run_that_held() -> None:
+    line = matrix.judged(CELL, document(hooks=("0 f: attached", "-19 f: not yet")))
+    assert line.ok
+    assert line.cells() == [
+        "memmap",
+        "6.12.9 x86_64",
+        "`pmem-fsdax-100g --size 2G`",
+        "passed 2 of 2",
+        "1 of 1",
+        "on 2.50× (2.00–3.00) TCG",  # noqa: RUF001
+    ]
+
+
+def test_a_check_that_failed_fails_the_line() -> None:
+    line = matrix.judged(CELL, document(ok=False))
+    assert not line.ok
+    assert line.verdict == "FAILED 1 of 2"
+    assert matrix.summary([line, line]) == "Runs passed: 0 of 2."
+
+
+def test_a_function_that_was_not_taken_over_is_named() -> None:
+    assert matrix.taken_over(["0 a: attached", "-16 b: taken"]) == "1 of 2: not b -16"
+
+
+def test_a_run_without_verdict() -> None:
+    line = matrix.failed(CELL, "no memory")
+    assert not line.ok
+    assert "FAILED: no memory" in matrix.markdown([line], " --quick")
+
+
+@pytest.mark.vm
+def test_the_matrix_of_an_architecture(tmp_path: Path) -> None:
+    page, results = tmp_path / "page.md", tmp_path / "results"
+    done = subprocess.run(
+        [
+            *(*LAB, "matrix", "--quick", "--arch", "arm64"),
+            *("--markdown", str(page), "--json-dir", str(results)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+    )
+    assert done.returncode == Exit.OK, done.stdout + done.stderr
+    assert "Runs passed: 3 of 3." in done.stdout
+    rows = [row for row in page.read_text().splitlines() if " arm64 |" in row]
+    assert len(rows) == len(list(results.iterdir())) == len(matrix.QUICK)
+    assert all("| passed " in row for row in rows)
