@@ -141,7 +141,7 @@ upstream() {
 }
 
 # a process that maps and unmaps until it is told to stop: NUMBER SEED
-soaker() {
+mapper() {
 	piece=0
 	until [ -e /tmp/soaked ]; do
 		ask soak 1 $((2 * ($2 + piece) + $1)) >>/tmp/soaker."$1" || exit
@@ -157,7 +157,7 @@ vmap_soak() {
 	shift 2
 	least=$(($# ? 2 : 0))
 	for one in 1 2; do
-		soaker $one "$seed" &
+		mapper $one "$seed" &
 	done
 	while [ "$(date +%s)" -lt $end ] || [ $loads -lt $least ]; do
 		[ $# -gt 0 ] || { sleep 1; continue; }

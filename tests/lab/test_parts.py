@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -272,3 +273,15 @@ def test_source_package_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = kernels.Kernel(kernel.root, "6.12.1+deb13-cloud-amd64")
     with pytest.raises(BulkmmError, match=r"no linux-source-6\.12 6\.12\.1: "):
         upstream._package(gone)
+
+
+def test_no_function_of_the_guest_is_there_twice() -> None:
+    # all scripts are read into one shell: the last of a name would win
+    scripts = [*(paths.PROJECT / "lab/guest").glob("*.sh")]
+    names = [
+        name
+        for script in scripts
+        for name in re.findall(r"^(\w+)\(\)", script.read_text(), re.MULTILINE)
+    ]
+    assert len(names) > len(scripts)
+    assert sorted(names) == sorted(set(names))
