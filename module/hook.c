@@ -142,6 +142,8 @@ const char *bmm_hook_why(int state)
 		return "the kernel has several functions of this name";
 	case -ENODEV:
 		return "not attached";
+	case -ECANCELED:
+		return "the module is inert (its parameter inert, bulkmm.inert at boot)";
 	case -EINVAL:
 		return "the kernel does not allow to trace the function";
 	case -ENODATA:

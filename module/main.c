@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Loading and unloading. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/module.h>
 
 #include "alloc.h"
@@ -35,6 +37,13 @@ module_param_named(vmap, vmap_mode, charp, 0444);
 MODULE_PARM_DESC(
 	vmap,
 	"vmap: mode at load, off, pte or block (default: off); later /sys/kernel/bulkmm/vmap/mode");
+
+/* The way out of a machine that does not boot with the module. */
+static bool inert;
+module_param(inert, bool, 0444);
+MODULE_PARM_DESC(
+	inert,
+	"inert: load, but take no function over, ever (default: N); at boot: bulkmm.inert=1");
 
 static const struct {
 	struct bmm_path *path;
@@ -78,6 +87,11 @@ static int __init bulkmm_init(void)
 		modes[i] = bmm_parse_mode(paths[i].path, *paths[i].mode);
 		if (modes[i] < 0)
 			return modes[i];
+	}
+	if (inert) {
+		bmm_path_make_inert();
+		pr_notice(
+			"inert: no function is taken over until the module is loaded without it\n");
 	}
 	err = bmm_control_init();
 	if (err)

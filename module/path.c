@@ -12,6 +12,9 @@
 /* Serialises attaching and switching, of all paths. */
 static DEFINE_MUTEX(control_lock);
 
+/* Set before the first path is made, and never again. */
+static bool inert;
+
 static void set_thresholds(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
@@ -44,7 +47,7 @@ static int attach(struct bmm_path *path)
 {
 	const char *about = NULL;
 	struct bmm_hook *hook;
-	int err = path->prepare(&about);
+	int err = inert ? -ECANCELED : path->prepare(&about);
 
 	bmm_for_each_hook(hook, path)
 	{
@@ -89,9 +92,23 @@ int bmm_path_set_mode(struct bmm_path *path, int mode)
 	return 0;
 }
 
+/**
+ * bmm_path_make_inert() - have no path ever take a function over
+ *
+ * For an operator whose machine does not come up with the module: whatever
+ * else it was told, it looks for no symbol and patches nothing. To be called
+ * before the first bmm_path_init().
+ */
+void bmm_path_make_inert(void)
+{
+	inert = true;
+}
+
 /* A function is left alone until there is something to do or to count. */
 static bool wanted(const struct bmm_path *path)
 {
+	if (inert)
+		return false;
 	return path->mode || path->hooks[0].off_from != BMM_HOOK_PASS;
 }
 
@@ -115,10 +132,10 @@ int bmm_path_init(struct bmm_path *path, int mode)
 	bmm_for_each_hook(hook, path)
 	{
 		hook->about = hook->symbol;
-		hook->state = -ENODEV;
+		hook->state = inert ? -ECANCELED : -ENODEV;
 	}
 	guard(mutex)(&control_lock);
-	path->mode = mode;
+	path->mode = inert ? BMM_OFF : mode;
 	set_thresholds(path);
 	if (wanted(path) && attach(path))
 		path->mode = BMM_OFF;

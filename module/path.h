@@ -89,6 +89,7 @@ struct bmm_path {
 	for ((hook) = (path)->hooks;  \
 	     (hook) < (path)->hooks + BMM_HOOKS && (hook)->symbol; (hook)++)
 
+void bmm_path_make_inert(void);
 int bmm_path_init(struct bmm_path *path, int mode);
 void bmm_path_exit(struct bmm_path *path);
 int bmm_path_set_mode(struct bmm_path *path, int mode);

@@ -116,6 +116,7 @@ def test_modinfo_explains_every_parameter(built: tuple[Kernel, Path]) -> None:
     assert {name for name, _ in parameters} == {
         "alloc",
         "clear",
+        "inert",
         "memmap",
         "memmap_min_pages",
         "vmap",
