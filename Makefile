@@ -6,13 +6,15 @@
 #	make lab	every lab scenario on every kernel
 #	make install	the module, for the running kernel
 #	make install-lib	libbulkmm, below PREFIX (docs/library.md)
+#	make deb	Debian packages of all of it, into build/debs
+#	make wheel	Python package of the command, into build/wheel
 #	make install-man	man pages and completion of the command, below PREFIX
 
 RELEASE ?= $(shell uname -r)
 PREFIX ?= /usr/local
 KDIR ?= /lib/modules/$(RELEASE)/build
 
-.PHONY: build demo test check lab module install install-lib install-man clean
+.PHONY: build demo test check lab module install install-lib install-man deb wheel clean
 
 build:
 	@scripts/setup
@@ -52,6 +54,14 @@ install-lib: build
 install-man: build
 	.venv/bin/python scripts/commandpages.py \
 		--out $(DESTDIR)$(abspath $(PREFIX))/share
+
+deb: build
+	@.venv/bin/python scripts/debs.py --out build/debs
+
+wheel: build
+	@.venv/bin/pip wheel -q --disable-pip-version-check --no-deps \
+		--wheel-dir build/wheel .
+	@ls build/wheel/*.whl
 
 # Caches of the lab (root, kernels) stay: "bulkmm lab clean" removes them.
 clean:

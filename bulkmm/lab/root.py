@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SUITE = "trixie"
 SUITES = (SUITE, f"{SUITE}-updates", f"{SUITE}-backports")
+Source = tuple[str, Path | None]  # mirror and keyring
 SPACE = 3_000_000_000  # root, three kernels with headers, and what is built
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 # qemu-user is 465 MB of static emulators, one for each kind of CPU
@@ -82,7 +83,7 @@ def packages() -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def apt_source() -> tuple[str, Path | None]:
+def apt_source() -> Source:
     """Return the Debian mirror and the keyring of the host's apt."""
     mirror, keyring = _host_source()
     mirror = os.environ.get("BULKMM_DEBIAN_MIRROR", mirror)
@@ -97,7 +98,7 @@ def apt_source() -> tuple[str, Path | None]:
     return mirror, keyring
 
 
-def _host_source() -> tuple[str, Path | None]:
+def _host_source() -> Source:
     if not shutil.which("apt-get"):
         return "", KEYRING if KEYRING.is_file() else None
     fields = "$(LABEL)|$(REPO_URI)|$(SOURCESENTRY)"
@@ -131,14 +132,17 @@ def _apt_options() -> list[str]:
     return [li for li in said.splitlines() if li.split(" ")[0] in APT_OPTIONS]
 
 
-def _mmdebstrap(to: Path, mirror: str, keyring: Path | None) -> list[str]:
+def _mmdebstrap(
+    to: Path, names: Sequence[str], architectures: str, source: Source
+) -> list[str]:
+    mirror, keyring = source
     argv = [*child.ALONE, "--mount-proc", "mmdebstrap", "--mode=root"]
     argv += ["--variant=apt", "--skip=cleanup/apt/lists"]
-    argv += ["--architectures=amd64,arm64"]
+    argv += [f"--architectures={architectures}"]
     argv += [f"--aptopt={option}" for option in _apt_options()]
     argv += [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
     argv += [f"--keyring={keyring}"] if keyring else []
-    argv += [f"--include={','.join(packages())}", SUITE, str(to)]
+    argv += [f"--include={','.join(names)}", SUITE, str(to)]
     return argv + [f"deb {mirror} {suite} main" for suite in SUITES]
 
 
@@ -155,26 +159,32 @@ def ensure(cache: Path, progress: Progress) -> Root:
     if root.path.is_dir():
         shutil.rmtree(root.var / "runs", ignore_errors=True)
         return root
-    for tool in ("mmdebstrap", "unshare", "setpriv", "chroot"):
-        if not shutil.which(tool):
-            raise BulkmmError(f"{tool} is not installed: apt-get install {tool}")
-    need_space(SPACE, "the Debian root")
-    mirror, keyring = apt_source()
-    with progress.step(f"making the Debian root ({SUITE})"):
-        _make(root, mirror, keyring)
+    make(root, packages(), f"the Debian root ({SUITE})", progress, "amd64,arm64")
     for old in cache.glob("root-*"):  # of an older package list
         if old != root.path:
             shutil.rmtree(old)
     return root
 
 
-def _make(root: Root, mirror: str, keyring: Path | None) -> None:
-    with made_whole(root.path) as part:
+def make(
+    root: Root,
+    names: Sequence[str],
+    what: str,
+    progress: Progress,
+    architectures: str = "amd64",
+) -> None:
+    """Make a root of Debian packages, all of it or none."""
+    for tool in ("mmdebstrap", "unshare", "setpriv", "chroot"):
+        if not shutil.which(tool):
+            raise BulkmmError(f"{tool} is not installed: apt-get install {tool}")
+    need_space(SPACE, what)
+    mirror, keyring = source = apt_source()
+    with progress.step(f"making {what}"), made_whole(root.path) as part:
         try:
-            child.run(_mmdebstrap(part, mirror, keyring), 1200)
+            child.run(_mmdebstrap(part, names, architectures, source), 1200)
         except child.ChildError as error:
             raise BulkmmError(
-                f"the Debian root could not be made from {mirror} "
+                f"{what} could not be made from {mirror} "
                 f"(BULKMM_DEBIAN_MIRROR names another mirror): {_reason(error)}"
             ) from error
         if keyring:

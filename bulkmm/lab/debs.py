@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The project's Debian packages, built in a Debian root of their own.
+
+That root has what debian/control asks for and lintian; the lab's root stays
+small. The sources are staged, so that a build leaves nothing in the checkout
+and another version can be built from the same sources.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+from bulkmm.errors import BulkmmError
+from bulkmm.lab import root as roots
+from bulkmm.lab.child import ChildError
+from bulkmm.lab.paths import PROJECT, content_key, forget_old, made_whole
+from bulkmm.lab.root import SUITES, Root
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bulkmm.lab.progress import Progress
+
+CONTROL = PROJECT / "debian" / "control"
+CHANGELOG = PROJECT / "debian" / "changelog"
+TOOLS = ("build-essential", "lintian")
+# all that the packages are made of, and what makes them
+PARTS = (
+    "LICENSE", "LICENSES", "README.md", "bench", "bulkmm", "core", "debian", "docs",
+    "examples", "lib", "meson.build", "module", "pyproject.toml", "scripts",
+    "tests/core",
+)  # fmt: skip
+MADE = shutil.ignore_patterns(
+    "*.o", "*.ko", "*.mod", "*.mod.c", "*.cmd", "*.pyc", "__pycache__",
+    "Module.symvers", "modules.order",
+)  # fmt: skip
+# where a version stands; tests/packages holds them against each other
+VERSIONS = ("debian/changelog", "meson.build", "module/main.c", "pyproject.toml")
+# the project has no mail address that lintian would believe in
+BUILD = (
+    'cd "$1/bulkmm" && dpkg-buildpackage -b -us -uc && cd .. && '
+    "lintian --fail-on error,warning --allow-root "
+    "--suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog *.changes"
+)
+LIMIT = 600
+
+
+def field(name: str, control: str | None = None) -> list[str]:
+    """Return the packages that a field of debian/control names, all told."""
+    text = CONTROL.read_text(encoding="utf-8") if control is None else control
+    found = re.findall(rf"^{name}:((?:.*\n)(?:[ \t].*\n)*)", text, re.MULTILINE)
+    words = [word.strip() for part in found for word in part.split(",")]
+    plain = [re.sub(r" *[(|].*", "", word) for word in words]
+    return [word for word in plain if word and not word.startswith("$")]
+
+
+def version() -> str:
+    """Return the version that would be built."""
+    text = CHANGELOG.read_text(encoding="utf-8")
+    found = re.match(r"bulkmm \((.+?)\)", text)
+    if not found:
+        raise BulkmmError(f"{CHANGELOG}: the first line names no version")
+    return found[1]
+
+
+def ensure(cache: Path, progress: Progress, wanted: str = "") -> Path:
+    """Return a directory with the packages, of this version or of another."""
+    wanted = wanted or version()
+    builder = _builder(cache, progress)
+    made = builder.path / "srv" / f"{wanted}-{content_key(_sources())}"
+    if not made.is_dir():
+        with (
+            progress.step(f"building the packages {wanted}"),
+            made_whole(made) as part,
+        ):
+            _stage(part / "bulkmm", wanted)
+            _build(builder, part)
+            shutil.rmtree(part / "bulkmm")
+        forget_old(made.parent)
+    return made
+
+
+def packages(made: Path) -> list[Path]:
+    """Return the packages in a directory, without those of debugging symbols."""
+    return sorted(deb for deb in made.glob("*.deb") if "-dbgsym_" not in deb.name)
+
+
+def _builder(cache: Path, progress: Progress) -> Root:
+    names = [*field("Build-Depends"), *TOOLS]
+    # a virtual package that a version is asked of, which apt is not told here
+    names = ["debhelper" if n == "debhelper-compat" else n for n in names]
+    builder = Root(cache / f"packaging-{content_key([], *SUITES, *names)}")
+    if not builder.path.is_dir():
+        roots.make(builder, names, "the root that builds packages", progress)
+        for old in cache.glob("packaging-*"):
+            if old != builder.path:
+                shutil.rmtree(old)
+    return builder
+
+
+def _sources() -> list[Path]:
+    """Return every file that is staged."""
+    found = []
+    for name in PARTS:
+        top = PROJECT / name
+        found += [p for p in top.rglob("*") if p.is_file()] if top.is_dir() else [top]
+    left_out = MADE("", [file.name for file in found])
+    return [
+        file
+        for file in found
+        if file.name not in left_out and "__pycache__" not in file.parts
+    ]
+
+
+def _stage(to: Path, wanted: str) -> None:
+    """Copy the sources, as those of the version that is wanted."""
+    for file in _sources():
+        there = to / file.relative_to(PROJECT)
+        there.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, there)
+    for name in VERSIONS:
+        text = (to / name).read_text(encoding="utf-8")
+        # the first in each of them is the project's own
+        (to / name).write_text(text.replace(version(), wanted, 1), encoding="utf-8")
+
+
+def _build(builder: Root, part: Path) -> None:
+    argv = ["sh", "-ec", BUILD, "sh", builder.inner(part)]
+    try:
+        said = builder.run(argv, LIMIT)
+    except ChildError as error:
+        raise BulkmmError(f"the packages do not build:\n{error.output}") from error
+    (part / "output").write_text(said, encoding="utf-8")

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Builds the Debian packages in a Debian root, checks them by lintian."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from bulkmm.errors import BulkmmError
+from bulkmm.lab import debs
+from bulkmm.lab.paths import locked
+from bulkmm.lab.progress import Progress
+from bulkmm.lab.run import need_root
+
+
+def main() -> int:
+    """Write the packages into a directory."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    out = parser.parse_args().out
+    progress = Progress()
+    try:
+        need_root()
+        with locked(progress) as cache:
+            made = debs.packages(debs.ensure(cache, progress))
+            out.mkdir(parents=True, exist_ok=True)
+            for deb in made:
+                print(shutil.copy(deb, out))
+    except (BulkmmError, OSError) as error:
+        print(f"debs: {error}", file=sys.stderr)
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
