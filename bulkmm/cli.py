@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SCHEMA_VERSION = 1
+LIBRARIES = ("numpy", "rich", "scipy")  # which control does without
 # Which module brings which commands, in the order of --help. Only the module of
 # the command in hand is imported: "status" must not wait for the lab.
 PARTS = {
@@ -125,7 +126,7 @@ def _let_go_of_stdout() -> None:
 
 def _report(error: BaseException, words: list[str], asked: argparse.Namespace) -> int:
     """Say in one line what ended the command, as JSON too if that was asked for."""
-    message, code = _explain(error)
+    message, code = _explain(_known(error))
     if not message:  # --help and --version end like this
         return code
     flag = getattr(asked, "json", None) is True
@@ -139,6 +140,15 @@ def _report(error: BaseException, words: list[str], asked: argparse.Namespace) -
     except OSError:  # nobody is there to be told
         _let_go_of_stdout()
     return code
+
+
+def _known(error: BaseException) -> BaseException:
+    """Return an error of ours for a library that need not be installed."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else ""
+    if name not in LIBRARIES:
+        return error
+    how = f"apt install python3-{name}, or pip install {name}"
+    return BulkmmError(f"{name} is not installed: {how}")
 
 
 def _explain(error: BaseException) -> tuple[str, int]:

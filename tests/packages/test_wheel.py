@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The wheel, alone in a fresh environment: control needs no other library."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bulkmm.lab import debs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parents[2]
+PIP = ("-m", "pip", "-q", "--disable-pip-version-check")
+
+
+@pytest.fixture(scope="module")
+def command(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return what runs the command as installed, in a directory of its own."""
+    place = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        ["make", "-C", ROOT, "wheel", f"WHEELS={place}"], check=True, timeout=300
+    )
+    (wheel,) = place.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True)
+    python = place / "venv/bin/python"
+    subprocess.run([python, *PIP, "install", "--no-deps", wheel], check=True)
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        return subprocess.run(
+            [place / "venv/bin/bulkmm", *words],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=place,
+            env=environment,
+        )
+
+    return run
+
+
+def test_version(command: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    done = command("--version")
+    assert (done.returncode, done.stdout) == (0, f"bulkmm {debs.version()}\n")
+
+
+def test_doctor(
+    command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    done = command("doctor", "--json", "--root", str(tmp_path))
+    assert '"kind": "doctor"' in done.stdout, done.stderr
+
+
+def test_status(
+    command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    home = tmp_path / "sys/kernel/bulkmm/memmap"
+    home.mkdir(parents=True)
+    (home.parent / "version").write_text("0.1.0\n")
+    (home / "mode").write_text("off [on]\n")
+    (home / "hook").write_text("0 memmap_init_zone_device: attached\n")
+    done = command("status", "--root", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "memmap" in done.stdout
+
+
+def test_the_lab_wants_a_checkout(
+    command: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    done = command("lab", "run", "packages")
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+
+
+def test_a_library_that_is_not_there(
+    command: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    done = command("lab", "list")
+    assert done.returncode == 3
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("bulkmm: rich is not installed: apt install python3-rich")
