@@ -12,6 +12,7 @@
 
 RELEASE ?= $(shell uname -r)
 PREFIX ?= /usr/local
+WHEELS ?= build/wheel
 KDIR ?= /lib/modules/$(RELEASE)/build
 
 .PHONY: build demo test check lab module install install-lib install-man deb wheel clean
@@ -58,10 +59,12 @@ install-man: build
 deb: build
 	@.venv/bin/python scripts/debs.py --out build/debs
 
+# What setuptools left in build/lib would be packed again, whatever has gone since.
 wheel: build
+	@rm -rf build/lib build/bdist.*
 	@.venv/bin/pip wheel -q --disable-pip-version-check --no-deps \
-		--wheel-dir build/wheel .
-	@ls build/wheel/*.whl
+		--wheel-dir $(WHEELS) .
+	@ls $(WHEELS)/*.whl
 
 # Caches of the lab (root, kernels) stay: "bulkmm lab clean" removes them.
 clean:

@@ -19,6 +19,7 @@ from bulkmm.lab import (
     huge,
     kernels,
     matrix,
+    packages,
     pmem,
     run,
     scenario,
@@ -121,6 +122,11 @@ def _add_run_options(one: argparse.ArgumentParser) -> None:
     _add_pmem(one.add_argument_group("persistent memory"))
     _add_clear(one.add_argument_group("huge pages"))
     _add_vmap(one.add_argument_group("kernel mappings"))
+    one.add_argument_group("packages").add_argument(
+        "--no-upgrade",
+        action="store_true",
+        help="install and purge only: DKMS builds once, not twice",
+    )
 
 
 def _add_machine(group: argparse._ArgumentGroup) -> None:
@@ -269,6 +275,11 @@ def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
         for name in (*(name for names in OPTIONS.values() for name in names), *COMMON)
         if getattr(args, name) is not None
     }
+    if wanted.family == scenario.PACKAGES:
+        given |= {"break_one_word": True} if args.break_one_word else {}
+        return packages.Work(wanted, given, upgrade=not args.no_upgrade)
+    if args.no_upgrade:
+        raise UsageError(f"--no-upgrade is no option of {wanted.name}")
     for name in given:
         if name not in (*OPTIONS[wanted.family], *COMMON):
             option = f"--{name.replace('_', '-')}"

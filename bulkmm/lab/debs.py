@@ -28,9 +28,9 @@ CHANGELOG = PROJECT / "debian" / "changelog"
 TOOLS = ("build-essential", "lintian")
 # all that the packages are made of, and what makes them
 PARTS = (
-    "LICENSE", "LICENSES", "README.md", "bench", "bulkmm", "core", "debian", "docs",
-    "examples", "lib", "meson.build", "module", "pyproject.toml", "scripts",
-    "tests/core",
+    "LICENSE", "LICENSES", "README.md", "bench", "bulkmm", "core", "debian",
+    "docs/abi.md", "docs/command.md", "docs/install.md", "docs/limits.md", "examples",
+    "lib", "meson.build", "module", "pyproject.toml", "scripts", "tests/core",
 )  # fmt: skip
 MADE = shutil.ignore_patterns(
     "*.o", "*.ko", "*.mod", "*.mod.c", "*.cmd", "*.pyc", "__pycache__",

@@ -16,9 +16,11 @@ from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab import (
     accel,
     build,
+    disk,
     image,
     kernels,
     klog,
+    packages,
     perftool,
     root,
     upstream,
@@ -124,6 +126,8 @@ def run_scenario(request: Request, progress: Progress | None = None) -> Document
     work.check_options()
     if work.scenario.perf and request.arch is not X86_64:
         raise UsageError(f"{work.scenario.name}: the lab has perf for x86_64 only")
+    if isinstance(work, packages.Work) and request.arch is not X86_64:
+        raise UsageError(f"{work.scenario.name}: the packages are built for x86_64")
     defines = build.check_defines([*request.defines, *work.defines])
     need_sources()
     need_root()
@@ -160,6 +164,10 @@ def _boot(
     what = f"{scenario.name} on {kernel.release} under {chosen.upper()}"
     with vm.run_directory(kernel.root, keep=request.keep) as run:
         over = [perftool.ensure(kernel.root, progress)] if scenario.perf else []
+        debian = None
+        if isinstance(work, packages.Work):
+            over = [packages.tree(kernel.root, progress, upgrade=work.upgrade)]
+            debian = disk.ensure(kernel.root, progress)
         initramfs = image.initramfs(kernel.root, ready.base, run, job, ours, over=over)
         guest = vm.Guest(
             kernel.image,
@@ -171,6 +179,7 @@ def _boot(
             request.arch,
             request.cpu,
             counted=scenario.counted,
+            disk=debian,
         )
         if request.keep:
             progress.note(f"the run's files are kept in {run}")

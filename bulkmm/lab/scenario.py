@@ -13,7 +13,7 @@ class Scenario:
     """What a scenario measures and what it needs."""
 
     name: str
-    family: str  # PMEM, CLEAR or VMAP: what writes the job and reads the report
+    family: str  # PMEM, CLEAR, VMAP, ...: what writes the job and reads the report
     measures: str
     check: str
     seconds: int  # for one run at full size under TCG, set-up apart
@@ -30,7 +30,7 @@ class Scenario:
     warns: bool = False  # the kernel warns of what is done, between marks
 
 
-PMEM, CLEAR, VMAP = "pmem", "clear", "vmap"
+PMEM, CLEAR, VMAP, PACKAGES = "pmem", "clear", "vmap", "packages"
 NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
 CHECK = (
     "every struct page and pageblock type byte for byte against the kernel's own; "
@@ -265,6 +265,17 @@ SCENARIOS = (
         seconds=240,
         memory=2048,
         upstream="test_vmalloc",
+    ),
+    Scenario(
+        name="packages",
+        family=PACKAGES,
+        modules=("virtio_blk", "ext4"),
+        measures="nothing: the Debian packages are installed, upgraded and purged, "
+        "and the module is kept inert by its boot parameter",
+        check="DKMS builds the module for the running kernel, it loads and attaches; "
+        "inert takes no function over; purging leaves no file",
+        seconds=150,
+        memory=2048,
     ),
 )
 

@@ -49,6 +49,7 @@ class Guest:
     arch: Arch = X86_64
     cpu: str = ""  # none: the architecture's default
     counted: bool = False  # TCG: its clock counts instructions (see _accelerator)
+    disk: Path | None = None  # what is written to it is forgotten
 
 
 @dataclass
@@ -134,6 +135,9 @@ def command(guest: Guest, root: Root, run: Path) -> list[str]:
     for port in ("results", "klog"):
         argv += ["-chardev", f"file,id={port},path={inner}/{port}"]
         argv += ["-device", f"virtserialport,chardev={port},name={port}"]
+    if guest.disk:
+        drive = f"file={root.inner(guest.disk)},format=raw,if=virtio,snapshot=on"
+        argv += ["-drive", drive]
     argv += ["-kernel", root.inner(guest.image), "-initrd", root.inner(guest.initramfs)]
     words = f"console={guest.arch.console} {CMDLINE} {guest.words}"
     return [*argv, "-append", words.rstrip()]

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A disk with a Debian on it, for guests that install packages.
+
+It has what the project's packages depend on, and the headers of both kernels,
+but nothing that the packages themselves would bring. Guests write to a snapshot.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from bulkmm.lab import debs, kernels
+from bulkmm.lab import root as roots
+from bulkmm.lab.arch import X86_64
+from bulkmm.lab.paths import content_key, made_whole
+from bulkmm.lab.root import SUITES, Root
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bulkmm.lab.kernels import Kernel
+    from bulkmm.lab.progress import Progress
+
+# gcc and pahole are what the packages of the kernels' headers depend on; openssl
+# makes the key that DKMS signs with; pkgconf is how a program finds the library
+BESIDES = (
+    "dkms", "gcc-14", "gcc", "libc6-dev", "openssl", "pahole", "pkgconf", "python3",
+)  # fmt: skip
+OURS = {"bulkmm", "bulkmm-dkms", "libbulkmm0", "libbulkmm-dev"}
+MODULES = ("virtio_blk", "ext4")  # that a guest needs to get at it
+ROOM = 600 << 20  # for what a guest installs and builds
+LISTS = ("modules.order", "modules.builtin", "modules.builtin.modinfo")
+
+
+def ensure(root: Root, progress: Progress) -> Path:
+    """Return the disk's image, below the lab's root, where QEMU can see it."""
+    both = [kernels.ensure(root, name, progress) for name in X86_64.series]
+    names = sorted({*BESIDES, *debs.field("Depends")} - OURS)
+    releases = [kernel.release for kernel in both]
+    made = root.var / "disk" / content_key([], *SUITES, *names, *releases)
+    if not made.is_dir():
+        shutil.rmtree(made.parent, ignore_errors=True)  # an older one
+        tree = Root(root.var / "disk-tree")
+        shutil.rmtree(tree.path, ignore_errors=True)
+        try:
+            roots.make(tree, names, "the Debian of guests", progress)
+            for kernel in both:
+                _add_headers(kernel, tree.path)
+            with progress.step("making the guest's disk"), made_whole(made) as part:
+                _image(root, tree.path, part / "disk")
+        finally:
+            shutil.rmtree(tree.path, ignore_errors=True)
+    return made / "disk"
+
+
+def _add_headers(kernel: Kernel, tree: Path) -> None:
+    """Add what a kernel's header packages hold, as it lies in the lab's root."""
+    lab = kernel.root.path
+    version = kernel.release.removesuffix(f"-cloud-{kernel.arch.debian}")
+    wanted = [
+        f"usr/src/linux-headers-{kernel.release}",
+        f"usr/src/linux-headers-{version}-common",
+        f"usr/lib/linux-kbuild-{version}",
+        f"usr/src/linux-kbuild-{version}",
+        f"usr/lib/modules/{kernel.release}/build",
+        f"usr/lib/modules/{kernel.release}/source",
+        f"boot/config-{kernel.release}",
+    ]
+    wanted += [f"usr/lib/modules/{kernel.release}/{name}" for name in LISTS]
+    for name in wanted:
+        if (lab / name).is_symlink() or (lab / name).is_file():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(lab / name, tree / name, follow_symlinks=False)
+        elif (lab / name).is_dir():
+            shutil.copytree(lab / name, tree / name, symlinks=True)
+
+
+def _image(root: Root, tree: Path, disk: Path) -> None:
+    """Make a file system of a tree."""
+    for dull in ("usr/share/doc", "usr/share/locale", "var/lib/apt/lists"):
+        shutil.rmtree(tree / dull)
+    used = int(root.run(["du", "-sB1", root.inner(tree)]).split()[0])
+    size = f"{(used * 5 // 4 + ROOM) >> 20}M"
+    argv = ["mke2fs", "-q", "-t", "ext4", "-d", root.inner(tree)]
+    root.run([*argv, root.inner(disk), size])

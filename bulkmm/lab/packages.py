@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""packages: the Debian packages installed, upgraded and purged in a guest.
+
+The guest boots with the rescue switch on, which modprobe reads from the kernel's
+command line; what comes after the rescue is done as after a boot without it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bulkmm.errors import UsageError
+from bulkmm.lab import debs
+from bulkmm.lab.paths import made_whole
+from bulkmm.results import Check
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from bulkmm.lab.progress import Progress
+    from bulkmm.lab.root import Root
+    from bulkmm.lab.scenario import Scenario
+    from bulkmm.lab.vm import Outcome
+    from bulkmm.results import Ratio, Result
+
+NAME = "packages"
+RESCUE = "bulkmm.inert=1"
+STEPS = ("install", "rescue", "use", "upgrade", "purge")  # lab/guest/packages.sh
+DIRECTORIES = ("old", "new")  # of packages, below /debs in the guest
+
+
+def next_version() -> str:
+    """Return a version to upgrade to: the same sources under the next number."""
+    front, _, last = debs.version().rpartition(".")
+    return f"{front}.{int(last) + 1}"
+
+
+def tree(root: Root, progress: Progress, *, upgrade: bool) -> Path:
+    """Return a tree to lay over a guest's, with the packages of its versions."""
+    cache = root.path.parent
+    versions = [debs.version(), *([next_version()] if upgrade else [])]
+    built = [debs.ensure(cache, progress, version) for version in versions]
+    made = root.var / "debs"
+    shutil.rmtree(made, ignore_errors=True)
+    with made_whole(made) as part:
+        for name, there in zip(DIRECTORIES, built, strict=False):
+            to = part / "debs" / name
+            to.mkdir(parents=True)
+            for deb in debs.packages(there):
+                shutil.copy(deb, to)
+    return made
+
+
+@dataclass(frozen=True)
+class Work:
+    """The packages' life in a guest."""
+
+    scenario: Scenario
+    given: Mapping[str, Any]  # options, none of which mean anything here
+    upgrade: bool = True  # has DKMS build the module a second time
+    pmem: int = 0
+    cmdline: str = RESCUE
+
+    @property
+    def steps(self) -> int:
+        """Return how many steps are made."""
+        return len(self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the steps that are made."""
+        return tuple(name for name in STEPS if self.upgrade or name != "upgrade")
+
+    @property
+    def defines(self) -> list[str]:
+        """Return nothing: DKMS builds the module."""
+        return []
+
+    def check_options(self) -> None:
+        """Refuse what makes no sense."""
+        for name in self.given:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} is no option of {self.scenario.name}")
+
+    def job(self, modules: list[str]) -> str:
+        """Return the guest's job: words of lab/guest/packages.sh, one a line."""
+        lines = [f"must insmod /lib/modules/{name}.ko" for name in modules]
+        to = next_version() if self.upgrade else ""
+        lines.append(f"packages {debs.version()} {RESCUE} {to}".rstrip())
+        return "\n".join(lines) + "\n"
+
+    def limit(self) -> float:
+        """Return a generous time limit: it is there for guests that hang."""
+        return 6.0 * self.scenario.seconds
+
+    def is_step(self, event: dict[str, Any]) -> bool:
+        """Tell if a step has been made."""
+        return bool(event["event"] == "step")
+
+    def results(self, _outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+        """Return nothing: nothing is timed."""
+        return [], []
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        """Return every verdict of the run."""
+        done = tuple(event["name"] for event in outcome.of("step"))
+        made = Check(
+            "every step is made", done == self.names, ", ".join(done) or "none"
+        )
+        seen = outcome.of("check")
+        return [made, *(Check(e["name"], e["ok"] == "yes", e["detail"]) for e in seen)]
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        """Return how long each step took in the guest."""
+        return {"steps": outcome.of("step")}

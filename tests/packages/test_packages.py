@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The packages as built, and their life in a guest of one kernel."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bulkmm.errors import Exit
+from bulkmm.lab import debs, packages
+from bulkmm.lab.paths import locked
+from bulkmm.lab.progress import Progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.vm
+
+VERSION = debs.version()
+NAMES = {
+    f"bulkmm-dkms_{VERSION}_all.deb",
+    f"bulkmm_{VERSION}_all.deb",
+    f"libbulkmm-dev_{VERSION}_amd64.deb",
+    f"libbulkmm0_{VERSION}_amd64.deb",
+}
+
+
+@pytest.fixture(scope="module")
+def built() -> dict[str, Path]:
+    """Return the packages, which lintian has found nothing wrong with."""
+    progress = Progress()
+    with locked(progress) as cache:
+        made = debs.ensure(cache, progress)
+    return {deb.name.partition("_")[0]: deb for deb in debs.packages(made)}
+
+
+def held(deb: Path, *words: str) -> str:
+    return subprocess.run(
+        ["dpkg-deb", *words, deb], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def test_there_are_four(built: dict[str, Path]) -> None:
+    assert {deb.name for deb in built.values()} == NAMES
+
+
+def test_the_source_is_complete_and_without_the_lab(built: dict[str, Path]) -> None:
+    files = held(built["bulkmm-dkms"], "-c")
+    top = f"/usr/src/bulkmm-{VERSION}"
+    for name in ("dkms.conf", "module/Kbuild", "module/compat/probe.mk", "core/bmm.h"):
+        assert f"{top}/{name}\n" in files
+    assert "selftest" not in files
+    assert not re.search(r"\.(o|ko|cmd)$", files, re.MULTILINE)
+
+
+def test_what_the_command_needs(built: dict[str, Path]) -> None:
+    said = held(built["bulkmm"], "-f")
+    (depends,) = re.findall(r"^Depends: (.*)$", said, re.MULTILINE)
+    assert {word.split()[0] for word in depends.split(", ")} == {
+        "python3-rich",
+        "python3:any",
+    }
+    files = held(built["bulkmm"], "-c")
+    for name in (
+        "bin/bulkmm",
+        "share/bash-completion/completions/bulkmm",
+        "share/zsh/vendor-completions/_bulkmm",
+        "share/fish/vendor_completions.d/bulkmm.fish",
+        "lib/python3/dist-packages/bulkmm/control/hooks.toml",
+        "lib/python3/dist-packages/bulkmm/report/page.css",
+    ):
+        assert f"/usr/{name}\n" in files
+
+
+def test_install_rescue_use_purge(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    argv = [sys.executable, "-m", "bulkmm.cli", "lab", "run", packages.NAME]
+    done = subprocess.run(
+        [*argv, "--no-upgrade", "--kernel", "6.12", "--json", str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1100,
+    )
+    assert done.returncode == Exit.OK, done.stderr
+    document = json.loads(file.read_text())
+    assert all(check["ok"] for check in document["checks"])
+    names = " ".join(check["name"] for check in document["checks"])
+    assert "inert: no function is taken over" in names
+    assert "purged: no file is left" in names

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the packages are made of says the same thing everywhere."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bulkmm.errors import UsageError
+from bulkmm.lab import debs, packages, scenario
+from bulkmm.lab.vm import Outcome
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "install.md").read_text()
+GUEST = (ROOT / "lab" / "guest" / "packages.sh").read_text()
+MAKEFILE = (ROOT / "Makefile").read_text()
+BLOCK = re.compile(r"^```\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+COMMANDS = [
+    line.partition(" #")[0].strip()
+    for block in BLOCK.findall(PAGE)
+    for line in block.splitlines()
+]
+# the guest has no network, so that dpkg does what apt would have it do
+BY_DPKG = {
+    "apt install ./build/debs/*.deb": "dpkg -i /tmp/debs/$1/*.deb",
+    "apt purge bulkmm bulkmm-dkms libbulkmm-dev libbulkmm0": "dpkg --purge $PURGED",
+}
+# needs a machine with UEFI, and somebody at its keyboard
+NOT_RUN = {"mokutil --import /var/lib/dkms/mok.pub"}
+
+
+def version_in(name: str) -> str:
+    """Return the first version that a file names."""
+    found = re.search(r"\d+\.\d+\.\d+", (ROOT / name).read_text())
+    assert found
+    return found[0]
+
+
+@pytest.mark.parametrize("name", debs.VERSIONS)
+def test_one_version(name: str) -> None:
+    assert version_in(name) == debs.version() == metadata.version("bulkmm")
+
+
+def test_the_next_version_is_another_one() -> None:
+    assert packages.next_version() > debs.version()
+
+
+def test_symbols_are_those_of_the_library() -> None:
+    library = (ROOT / "lib" / "libbulkmm.map").read_text()
+    listed = (ROOT / "debian" / "libbulkmm0.symbols").read_text()
+    exported = re.findall(r"^\t(bmm_\w+);", library, re.MULTILINE)
+    assert re.findall(r"^ (bmm_\w+)@", listed, re.MULTILINE) == sorted(exported)
+
+
+CONTROL = """\
+Depends:
+ a (>= 1),
+ ${x:Depends},
+ b | c
+Suggests: d
+"""
+
+
+@pytest.mark.parametrize(
+    ("release", "built"),
+    [
+        ("6.11.9", False),
+        ("6.12.107+deb13-cloud-amd64", True),
+        ("6.99.1", True),
+        ("7.3.4+deb13-cloud-amd64", True),
+        ("7.4.0", False),
+        ("7.30.1", False),
+    ],
+)
+def test_dkms_builds_for_kernels_that_are_supported(
+    release: str, *, built: bool
+) -> None:
+    supported = (ROOT / "module/compat/supported.mk").read_text()
+    assert re.findall(r"^bmm-\w+ := (\d+)$", supported, re.MULTILINE)[:2] == [
+        "6012",
+        "7003",
+    ]
+    config = (ROOT / "debian/bulkmm-dkms.dkms").read_text()
+    (pattern,) = re.findall(r'^BUILD_EXCLUSIVE_KERNEL="(.*)"$', config, re.MULTILINE)
+    assert bool(re.search(pattern, release)) is built
+
+
+def test_what_packages_depend_on() -> None:
+    assert debs.field("Depends", CONTROL) == ["a", "b"]
+    assert "dh-dkms" in debs.field("Build-Depends")
+
+
+def test_the_example_sets_parameters_that_there_are() -> None:
+    text = (ROOT / "debian/examples/modprobe.d-bulkmm.conf").read_text()
+    source = (ROOT / "module" / "main.c").read_text()
+    (options,) = re.findall(r"^options bulkmm (.*)$", text, re.MULTILINE)
+    for word in options.split():
+        assert f"module_param({word.partition('=')[0]}," in source
+
+
+@pytest.mark.parametrize("line", sorted(set(COMMANDS) - NOT_RUN))
+def test_a_command_of_the_page_is_run(line: str) -> None:
+    """By the guest, as it stands there; or it is a goal of the Makefile."""
+    if line.startswith("make "):
+        assert re.search(rf"^{line.removeprefix('make ')}:", MAKEFILE, re.MULTILINE)
+    elif line.startswith(("pip install ", "cp ")):
+        name = Path(line.split()[-1 if line.startswith("pip") else 1]).name
+        held = debs.version() in name or (ROOT / "debian/examples" / name).is_file()
+        assert held, line
+    else:
+        assert BY_DPKG.get(line, line) in GUEST
+
+
+def test_the_page_purges_what_the_guest_does() -> None:
+    (purged,) = re.findall(r'^PURGED="(.*)"$', GUEST, re.MULTILINE)
+    assert f"apt purge {purged}" in COMMANDS
+
+
+def work(**chosen: Any) -> packages.Work:
+    return packages.Work(scenario.find(packages.NAME), {}, **chosen)
+
+
+def outcome(*names: str, ok: str = "yes") -> Outcome:
+    """Return what a guest would report that came as far as these steps."""
+    steps = [{"event": "step", "name": name, "seconds": 1} for name in names]
+    check = {"event": "check", "name": "attached", "ok": ok, "detail": "grep"}
+    return Outcome(lambda _event: None, [*steps, check])
+
+
+def test_verdicts() -> None:
+    assert all(check.ok for check in work().checks(outcome(*packages.STEPS)))
+    early = work().checks(outcome(*packages.STEPS[:-1]))
+    assert [check.ok for check in early] == [False, True]
+    failed = work().checks(outcome(*packages.STEPS, ok="no"))
+    assert [check.ok for check in failed] == [True, False]
+
+
+def test_the_guest_makes_every_step() -> None:
+    made = re.findall(r"^\t+step (\w+)$", GUEST, re.MULTILINE)
+    assert tuple(made) == packages.STEPS
+
+
+def test_without_upgrade() -> None:
+    some = work(upgrade=False)
+    assert packages.next_version() not in some.job([])
+    assert packages.next_version() in work().job([])
+    without = [name for name in packages.STEPS if name != "upgrade"]
+    assert all(check.ok for check in some.checks(outcome(*without)))
+    assert not all(check.ok for check in work().checks(outcome(*without)))
+
+
+def test_options_of_others() -> None:
+    given = {"init_on_alloc": "1"}
+    with pytest.raises(UsageError, match="--init-on-alloc is no option of packages"):
+        packages.Work(scenario.find(packages.NAME), given).check_options()
