@@ -96,6 +96,43 @@ class HugeWork:
         return lines + [f"must insmod /lib/modules/{one}.ko" for one in modules]
 
 
+POOLS = {2048: 16, 1 << 20: 1}  # pages of hugetlb, by their KiB
+ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class PoolWork(HugeWork):
+    """A scenario that faults pages of hugetlb's pools in, in visits of its arms."""
+
+    takes: ClassVar[set[str]] = EVERYWHERE - {"break_one_word", "init_on_alloc"} | {
+        "kib"
+    }
+
+    @property
+    def pages(self) -> str:
+        """Return the page of 1 GiB that can be had at boot only."""
+        return "hugepagesz=1G hugepages=1"
+
+    @property
+    def kib(self) -> tuple[int, ...]:
+        """Return the sizes of this run."""
+        return self.options.kib or tuple(POOLS)
+
+    @property
+    def rounds(self) -> int:
+        """Return how often each arm is visited."""
+        return self.options.rounds or ROUNDS
+
+    def check_options(self) -> None:
+        """Refuse what makes no sense."""
+        super().check_options()
+        self.refuse("folio size", self.options.kib, tuple(POOLS))
+
+    def limit(self) -> float:
+        """Return a generous time limit: it is there for guests that hang."""
+        return 180 + 4 * self.scenario.seconds * max(self.rounds / ROUNDS, 1)
+
+
 def allocator_clears(outcome: Outcome) -> bool:
     """Tell if the kernel's allocator clears all that it gives away."""
     return bool(outcome.of("zeroing")[0]["allocator"] == "on")

@@ -13,10 +13,10 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from bulkmm import stats
-from bulkmm.lab.huge import EVERYWHERE, HugeWork, events, size, warm
+from bulkmm.lab.huge import POOLS, PoolWork, events, size, warm
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ ARMS = ("off", "8m", "32m", "computed")
 UNITS = {"8m": 8192, "32m": 32768}  # KiB
 WAYS = ("write-middle", "map-populate")
 SIZES = {2048: "-n 16 -b 16", 1 << 20: ""}  # options of bmmfault
-POOLS = {2048: 16, 1 << 20: 1}
-ROUNDS = 5
 BOUND_ROUNDS = 3  # at least: one alone may be disturbed
 PREEMPTIBLE = ("full", "lazy")
 ALLOWED = 1.5  # times the wanted latency, and a page more
@@ -37,32 +35,8 @@ TRACED_UNIT = 65536
 
 
 @dataclass(frozen=True)
-class Work(HugeWork):
+class Work(PoolWork):
     """Units of several sizes, and a task that waits."""
-
-    takes: ClassVar[set[str]] = EVERYWHERE - {"break_one_word", "init_on_alloc"} | {
-        "kib"
-    }
-
-    @property
-    def pages(self) -> str:
-        """Return the page of 1 GiB that can be had at boot only."""
-        return "hugepagesz=1G hugepages=1"
-
-    @property
-    def kib(self) -> tuple[int, ...]:
-        """Return the sizes of this run."""
-        return self.options.kib or tuple(SIZES)
-
-    @property
-    def rounds(self) -> int:
-        """Return how often each arm is visited by each way."""
-        return self.options.rounds or ROUNDS
-
-    def check_options(self) -> None:
-        """Refuse what makes no sense."""
-        super().check_options()
-        self.refuse("folio size", self.options.kib, tuple(SIZES))
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/latency.sh, one a line."""
@@ -88,10 +62,6 @@ class Work(HugeWork):
     def is_step(self, event: dict[str, Any]) -> bool:
         """Tell if a visit is done."""
         return bool(event["event"] == "late")
-
-    def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
-        return 180 + 4 * self.scenario.seconds * max(self.rounds / ROUNDS, 1)
 
     def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
         """Return the longest wait of each visit."""

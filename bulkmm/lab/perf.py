@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import random
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from bulkmm import stats
-from bulkmm.lab.huge import EVERYWHERE, HugeWork, events, size, warm
+from bulkmm.lab.huge import POOLS, PoolWork, events, size, warm
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
@@ -17,37 +17,11 @@ if TYPE_CHECKING:
 
 ARMS = ("absent", "off", "auto")
 FUNCTIONS = ("demand", "populate")
-POOLS = {2048: 32, 1 << 20: 1}
-ROUNDS = 5
 
 
 @dataclass(frozen=True)
-class Work(HugeWork):
+class Work(PoolWork):
     """The mapping benchmark of the kernel's own tool."""
-
-    takes: ClassVar[set[str]] = EVERYWHERE - {"break_one_word", "init_on_alloc"} | {
-        "kib"
-    }
-
-    @property
-    def pages(self) -> str:
-        """Return the page of 1 GiB that can be had at boot only."""
-        return "hugepagesz=1G hugepages=1"
-
-    @property
-    def kib(self) -> tuple[int, ...]:
-        """Return the sizes of this run."""
-        return self.options.kib or tuple(POOLS)
-
-    @property
-    def rounds(self) -> int:
-        """Return how often each arm is visited."""
-        return self.options.rounds or ROUNDS
-
-    def check_options(self) -> None:
-        """Refuse what makes no sense."""
-        super().check_options()
-        self.refuse("folio size", self.options.kib, tuple(POOLS))
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/perf.sh, one a line."""
@@ -72,10 +46,6 @@ class Work(HugeWork):
     def is_step(self, event: dict[str, Any]) -> bool:
         """Tell if perf has said something."""
         return bool(event["event"] == "perf")
-
-    def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
-        return 180 + 4 * self.scenario.seconds * max(self.rounds / ROUNDS, 1)
 
     def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
         """Return the time of a folio by what perf says of its throughput."""

@@ -222,7 +222,7 @@ def test_time_of_a_folio_by_perf() -> None:
     seen = [
         said(arm=arm, kib=kib, function=function)
         for arm in perf.ARMS
-        for kib in perf.POOLS
+        for kib in huge.POOLS
         for function in perf.FUNCTIONS
     ]
     results, ratios = work("clear-perf").results(Outcome(lambda _event: None, seen))

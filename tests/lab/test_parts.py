@@ -148,13 +148,13 @@ def test_defines_become_make_variables() -> None:
 def test_mirror_from_the_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("BULKMM_DEBIAN_MIRROR", "http://mirror.example/debian")
+    monkeypatch.setenv("BULKMM_DEBIAN_MIRROR", "file:/a/mirror")
     monkeypatch.setenv("BULKMM_DEBIAN_KEYRING", str(tmp_path / "none.gpg"))
     with pytest.raises(BulkmmError, match="does not exist"):
         root.apt_source()
     (tmp_path / "none.gpg").touch()
     assert root.apt_source() == (
-        "http://mirror.example/debian",
+        "file:/a/mirror",
         tmp_path / "none.gpg",
     )
 
@@ -264,7 +264,7 @@ def test_list(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_source_package_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
     index = "".join(
-        f" linux-source-6.12 | {version} | http://mirror trixie/main Packages\n"
+        f" linux-source-6.12 | {version} | a-mirror trixie/main Packages\n"
         for version in ("6.12.108-1", "6.12.107-1", "6.12.10-1")
     )
     monkeypatch.setattr(Root, "run", lambda *_args: index)

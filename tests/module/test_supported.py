@@ -19,7 +19,15 @@ def build(version: str, *settings: str) -> subprocess.CompletedProcess[str]:
     settings = (f"VERSION={number}", f"PATCHLEVEL={patchlevel}", *settings)
     rules = f"include {RULES}\nall:\n\t@echo $(bmm-supported)\n"
     return subprocess.run(
-        ["make", "-f", "-", "CONFIG_MODULES=y", *settings],
+        [
+            "make",
+            "-s",
+            "--no-print-directory",
+            "-f",
+            "-",
+            "CONFIG_MODULES=y",
+            *settings,
+        ],
         input=rules,
         capture_output=True,
         text=True,
