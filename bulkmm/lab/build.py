@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PRODUCTS = ("bulkmm.ko", "selftest/bulkmm_lab.ko", "selftest/bulkmm_vmaptest.ko")
 SOURCE = {".c", ".h", ".S", ".mk"}
+SOURCE_VERSION = re.compile(rb"\0srcversion=([0-9A-F]+)\0")  # in .modinfo
 DEFINE = re.compile(r"[A-Z][A-Z0-9_]*(=[A-Za-z0-9_]+)?")
 
 
@@ -55,6 +56,12 @@ def ensure(
     if strict and "warning:" in (output := said.read_text(encoding="utf-8")):
         raise BulkmmError(f"the module builds with warnings:\n{output}")
     return built / "module"
+
+
+def source_version(module: Path) -> str:
+    """Return the mark of its sources that the kernel's build gives a module."""
+    found = SOURCE_VERSION.search(module.read_bytes())
+    return found[1].decode() if found else ""
 
 
 def _build(kernel: Kernel, built: Path, defines: list[str]) -> None:

@@ -29,6 +29,7 @@ from bulkmm.lab import (
 from bulkmm.lab.arch import X86_64
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
+from bulkmm.results import Document
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bulkmm.lab.work import Work
-    from bulkmm.results import Document
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001
 
@@ -96,6 +96,11 @@ def _add_matrix(below: Subparsers) -> None:
     )
     every.add_argument(
         "--json-dir", type=Path, metavar="DIR", help="write each result here"
+    )
+    every.add_argument(
+        "--resume",
+        action="store_true",
+        help="keep what --json-dir has of this module on these kernels, if it passed",
     )
     every.set_defaults(run=run_matrix)
 
@@ -240,12 +245,14 @@ def run_matrix(args: argparse.Namespace) -> int:
     """Run one cell of the matrix after the other; show and keep what they say."""
     wanted = [arch.find(args.arch)] if args.arch else list(arch.ALL)
     need_writable(args.markdown)
+    if args.resume and not args.json_dir:
+        raise UsageError("--resume needs --json-dir: it says where the results lie")
     if args.json_dir:
         args.json_dir.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, interrupt)
     lines = matrix.run_all(
         matrix.cells(matrix.QUICK if args.quick else matrix.FULL, wanted),
-        lambda cell: _run_cell(cell, args.json_dir),
+        lambda cell: _run_cell(cell, args.json_dir, resume=args.resume),
     )
     table.print_lines(matrix.HEADINGS, [line.cells() for line in lines])
     _console().print(matrix.NOTE, markup=False)
@@ -256,16 +263,29 @@ def run_matrix(args: argparse.Namespace) -> int:
     return Exit.OK if all(line.ok for line in lines) else Exit.VERDICT
 
 
-def _run_cell(cell: matrix.Cell, to: Path | None) -> matrix.Line:
+def _run_cell(cell: matrix.Cell, to: Path | None, *, resume: bool) -> matrix.Line:
     parser = argparse.ArgumentParser()
     _add_run_options(parser)
+    file = to / f"{cell.name}.json" if to else None
     try:
-        document = run.run_scenario(_request(parser.parse_args(cell.words)))
+        request = _request(parser.parse_args(cell.words))
+        document = _resumed(request, file) if resume and file else None
+        if document is None:
+            document = run.run_scenario(request)
+            if file:
+                document.write(file)
     except BulkmmError as error:
         return matrix.failed(cell, str(error).splitlines()[0])
-    if to:
-        document.write(to / f"{cell.name}.json")
     return matrix.judged(cell, document)
+
+
+def _resumed(request: run.Request, file: Path) -> Document | None:
+    """Return the result of an earlier run, if it passed and is of the same."""
+    if not file.is_file():
+        return None
+    document = Document.read(file)
+    same = run.would_be_of(request).items() <= document.run.items()
+    return document if same and all(check.ok for check in document.checks) else None
 
 
 def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:

@@ -117,6 +117,28 @@ def check_series(wanted: Scenario, kernel: str) -> None:
         raise UsageError(f"{wanted.name} needs kernel {known}, not {kernel}")
 
 
+def identity(ready: Prepared) -> dict[str, str]:
+    """Return what kernel and what module a run is of."""
+    return {
+        "kernel": ready.kernel.release,
+        "arch": ready.kernel.arch.name,
+        "srcversion": build.source_version(ready.modules / build.PRODUCTS[0]),
+    }
+
+
+def would_be_of(request: Request, progress: Progress | None = None) -> dict[str, str]:
+    """Return the identity of a run, without running it."""
+    need_root()
+    progress = progress or Progress()
+    name = request.kernel or request.arch.series[0]
+    defines = build.check_defines([*request.defines, *request.work.defines])
+    with locked(progress) as cache:
+        modules = request.work.scenario.modules
+        return identity(
+            prepare(cache, name, modules, defines, progress, arch=request.arch)
+        )
+
+
 def run_scenario(request: Request, progress: Progress | None = None) -> Document:
     """Run a scenario and return its document; checks may have failed."""
     name = request.kernel or request.arch.series[0]
@@ -143,8 +165,7 @@ def run_scenario(request: Request, progress: Progress | None = None) -> Document
         qemu = vm.qemu_version(ready.kernel.root, request.arch)
     document = _document(request, outcome)
     document.machine = _machine(outcome, chosen, qemu)
-    document.run["kernel"] = ready.kernel.release
-    document.run["arch"] = request.arch.name
+    document.run |= identity(ready)
     document.run["seconds"] = round(seconds, 1)
     return document
 

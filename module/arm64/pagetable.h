@@ -28,24 +28,27 @@ static inline enum bmm_level bmm_pagetable_walk(unsigned long addr,
 {
 	pgd_t *pgd = pgd_offset_pgd(bmm_pagetable_root(), addr);
 	p4d_t *p4d;
-	pud_t *pud;
-	pmd_t *pmd;
+	pud_t *pud, upper;
+	pmd_t *pmd, middle;
 
-	if (pgd_none(*pgd))
+	/* each level once: others fill the tables beside us */
+	if (pgd_none(READ_ONCE(*pgd)))
 		return BMM_NOTHING;
 	p4d = p4d_offset(pgd, addr);
-	if (p4d_none(*p4d))
+	if (p4d_none(READ_ONCE(*p4d)))
 		return BMM_NOTHING;
 	pud = pud_offset(p4d, addr);
-	if (pud_none(*pud))
+	upper = READ_ONCE(*pud);
+	if (pud_none(upper))
 		return BMM_NOTHING;
-	if (pud_leaf(*pud))
+	if (pud_leaf(upper))
 		return BMM_LARGER;
 	pmd = pmd_offset(pud, addr);
-	if (pmd_none(*pmd))
+	middle = READ_ONCE(*pmd);
+	if (pmd_none(middle))
 		return BMM_NOTHING;
 	*entry = (pte_t *)pmd;
-	if (pmd_leaf(*pmd))
+	if (pmd_leaf(middle))
 		return BMM_LEAF;
 	*entry = pte_offset_kernel(pmd, addr);
 	return BMM_ENTRIES;

@@ -116,6 +116,12 @@ def test_chosen_folios_and_ways() -> None:
     ]
 
 
+def test_a_gib_is_forked_only_when_asked_to() -> None:
+    assert not [li for li in lines("hugetlb-1g") if clear.FORK in li]
+    asked = lines("hugetlb-1g", ways=("fork",), rounds=1)
+    assert "visit round fork -n 1 -b 1" in asked
+
+
 def test_chosen_sizes() -> None:
     sizes = [li for li in lines("mthp", kib=(64,)) if li.startswith("folios")]
     assert sizes == ["folios thp 64 0"]

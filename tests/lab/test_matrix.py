@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bulkmm import cli
 from bulkmm.errors import Exit
-from bulkmm.lab import arch, matrix, scenario
+from bulkmm.lab import arch, build, command, matrix, run, scenario
 from bulkmm.results import Check, Document, Ratio, Result
 
 if TYPE_CHECKING:
@@ -71,6 +72,56 @@ def test_a_run_without_verdict() -> None:
     line = matrix.failed(CELL, "no memory")
     assert not line.ok
     assert "FAILED: no memory" in matrix.markdown([line], " --quick")
+
+
+IDENTITY = {"kernel": "6.12.9", "arch": "x86_64", "srcversion": "ABC"}
+
+
+@pytest.mark.parametrize(
+    ("kept", "ok", "runs"),
+    [
+        (IDENTITY, True, 0),
+        (IDENTITY, False, 1),
+        (IDENTITY | {"srcversion": "123"}, True, 1),
+        (IDENTITY | {"kernel": "6.12.8"}, True, 1),
+        ({}, True, 1),
+    ],
+)
+def test_only_what_passed_and_is_of_the_same_is_kept(
+    kept: dict[str, str],
+    ok: bool,  # noqa: FBT001
+    runs: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran = []
+
+    def booted(request: run.Request) -> Document:
+        ran.append(request)
+        return document()
+
+    monkeypatch.setattr(run, "would_be_of", lambda _request: IDENTITY)
+    monkeypatch.setattr(run, "run_scenario", booted)
+    earlier = document(ok=ok)
+    earlier.run |= kept
+    earlier.write(tmp_path / f"{CELL.name}.json")
+    assert command._run_cell(CELL, tmp_path, resume=True).ok
+    assert len(ran) == runs
+    command._run_cell(CELL, tmp_path, resume=False)
+    assert len(ran) == runs + 1
+
+
+def test_resume_needs_a_place(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lab", "matrix", "--resume"]) == Exit.USAGE
+    assert "--resume needs --json-dir" in capsys.readouterr().err
+
+
+def test_the_mark_of_a_module(tmp_path: Path) -> None:
+    module = tmp_path / "m.ko"
+    module.write_bytes(b"\1license=GPL\0srcversion=0AB9\0depends=\0")
+    assert build.source_version(module) == "0AB9"
+    module.write_bytes(b"srcversion")
+    assert not build.source_version(module)
 
 
 @pytest.mark.vm
