@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bulkmm import table
 from bulkmm.lab import arch as archs
+from bulkmm.lab.scenario import find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -94,12 +95,15 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("pmem-devdax-100g",),
         ("pmem-devdax-100g", "--align", "1G"),
         ("pmem-faults",),
+        ("hmm-private-64g",),
     ),
     "clear": (
         ("thp-2m", "--init-on-alloc", "0"),
         ("thp-2m", "--init-on-alloc", "1"),
         ("mthp", "--init-on-alloc", "0"),
         ("hugetlb-2m",),
+        ("hugetlb-1g", "--way", "write-middle", "--way", "map-populate"),
+        ("clear-cases",),
         ("clear-faults",),
     ),
     "vmap": (
@@ -113,6 +117,7 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("ioremap-1m",),
         ("vmap-check",),
         ("vmap-faults",),
+        ("vmap-upstream",),
     ),
 }
 QUICK: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -128,13 +133,14 @@ def cells(
     scenarios: dict[str, tuple[tuple[str, ...], ...]],
     wanted: Iterable[archs.Arch] = archs.ALL,
 ) -> list[Cell]:
-    """Return the cells of all kernels of these architectures."""
+    """Return the cells of all kernels of these architectures that have them."""
     return [
         Cell(path, arch.name, kernel, words[0], words[1:])
         for path, rows in scenarios.items()
         for words in rows
         for arch in wanted
-        for kernel in arch.series
+        for kernel in find(words[0]).series or arch.series
+        if kernel in arch.series
     ]
 
 
