@@ -31,6 +31,7 @@ PAIRS = (
     ("off", "block"),
     ("absent", "off"),
 )
+LIMIT = "limit"  # reading the page array and nothing else
 CHECK, FAULTS, UPSTREAM = "vmap-check", "vmap-faults", "vmap-upstream"
 PAGE = 4096
 MIB = 1 << 20
@@ -72,6 +73,16 @@ class Case:
     def nbytes(self) -> int:
         """Return how much one call maps."""
         return self.size or self.pages * PAGE
+
+    @property
+    def scanned(self) -> bool:
+        """Tell if an array is long enough for its reading to take a time."""
+        return bool(self.shape) and self.served
+
+    @property
+    def scan(self) -> str:
+        """Return what the guest is told to time the reading of the array alone."""
+        return f"scan {self.calls} {self.samples}"
 
     @property
     def words(self) -> str:
@@ -188,6 +199,8 @@ class Work:
             for _ in range(self.options.rounds):
                 for arm in chance.sample(self.arms, len(self.arms)):
                     lines += [f"vmap_arm {arm}", f"timed round {name} {case.words}"]
+                if case.scanned:
+                    lines += [f"timed {LIMIT} {name}-scan {case.scan}"]
         for arm in self.arms:
             lines += self._random(arm, self.arrays)
         return lines
@@ -256,7 +269,7 @@ class Work:
         for case in self.cases:
             for suffix, key in (("", "map"), ("-unmap", "unmap")):
                 name = self.scenario.name + case.result
-                taken = _rounds(outcome, name, key)
+                taken = _samples(outcome, "round", name, key)
                 arms = {
                     arm: stats.summarise(
                         name + suffix, arm, "ns", case.nbytes, taken[arm]
@@ -264,6 +277,12 @@ class Work:
                     for arm in self.arms
                 }
                 found += arms.values()
+                if case.scanned and key == "map":
+                    limit = _samples(outcome, LIMIT, f"{name}-scan", key).values()
+                    taken_all = [one for some in limit for one in some]
+                    found.append(
+                        stats.summarise(name, LIMIT, "ns", case.nbytes, taken_all)
+                    )
                 ratios += [
                     stats.ratio(arms[a], arms[b])
                     for a, b in PAIRS
@@ -326,11 +345,13 @@ class Work:
         }
 
 
-def _rounds(outcome: Outcome, name: str, key: str) -> dict[str, list[float]]:
+def _samples(
+    outcome: Outcome, label: str, name: str, key: str
+) -> dict[str, list[float]]:
     """Return the samples of a result by arm, in the order taken."""
     taken: dict[str, list[float]] = {}
     for visit in outcome.of("visit"):
-        if (visit["label"], visit["result"]) == ("round", name):
+        if (visit["label"], visit["result"]) == (label, name):
             samples = [float(text) for text in str(visit[key]).split(",")]
             taken.setdefault(visit["arm"], []).extend(samples)
     return taken

@@ -188,6 +188,20 @@ static int time_ioremap_map(struct timing *t)
 	return time_alone(t, VM_IOREMAP, NULL, 0);
 }
 
+static unsigned long scanned; /* what was read is wanted by someone */
+
+/* Reading the array alone: what is left when nothing is written any more. */
+static int time_scan(struct timing *t)
+{
+	u64 begun = ktime_get_ns();
+	unsigned int i;
+
+	for (i = 0; i < t->calls; i++)
+		WRITE_ONCE(scanned, runs());
+	t->map_ns = ktime_get_ns() - begun;
+	return shaped.nr ? 0 : -ENODATA;
+}
+
 static int time_sample(const char *name, struct timing *t)
 {
 	unsigned int i;
@@ -197,6 +211,8 @@ static int time_sample(const char *name, struct timing *t)
 		return time_vmalloc_map(t);
 	if (!strcmp(name, "ioremap-map"))
 		return time_ioremap_map(t);
+	if (!strcmp(name, "scan"))
+		return time_scan(t);
 	for (i = 0; i < ARRAY_SIZE(wholes); i++) {
 		if (strcmp(name, wholes[i].name))
 			continue;

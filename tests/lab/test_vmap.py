@@ -69,6 +69,13 @@ def test_every_round_visits_every_arm() -> None:
     assert "timed round ioremap-1m-map ioremap-map 100 8 1048576 0x20000000" in job
 
 
+def test_reading_an_array_is_timed_where_it_takes_a_time() -> None:
+    limit = "timed limit vmap-order9-scan scan 3 8"
+    assert lines("vmap-order9", rounds=3).count(limit) == 3
+    for name in ("vmap-1page", "ioremap-1m"):
+        assert not [li for li in lines(name) if "scan" in li]
+
+
 def test_order_follows_the_seed() -> None:
     assert lines() == lines()
     assert lines() != lines(seed=2)
@@ -280,7 +287,7 @@ def test_a_guest_that_says_nothing_fails() -> None:
 
 def test_a_guest_that_says_all_passes() -> None:
     chosen: dict[str, Any] = {"arms": ("absent",), "rounds": 2}
-    seen = [visit(arm="absent", hits=0)] * 3
+    seen = [visit(arm="absent", hits=0)] * 5  # the first, two rounds, two scans
     seen += [checked(arm="absent"), checked(arm="absent", label="planted", wrong=2)]
     found = work("vmap-order9", **chosen).checks(Outcome(lambda _event: None, seen))
     assert {c.name: c.ok for c in found}[vmap.WHOLE]
@@ -309,10 +316,12 @@ def test_a_soak_is_unloaded_with_somebody_inside() -> None:
 
 def test_samples_are_of_rounds_only() -> None:
     taken = [visit(arm=arm) for arm in ARMS] + [visit(label="first", map="9")]
+    taken.append(visit(label="limit", result="vmap-order9-scan", map="2"))
     results, ratios = work().results(Outcome(lambda _event: None, taken))
     arms = {(r.scenario, r.variant): r.samples for r in results}
     assert arms["vmap-order9", "block"] == [3, 4]
     assert arms["vmap-order9-unmap", "absent"] == [5]
+    assert arms["vmap-order9", "limit"] == [2]
     assert results[0].bytes == 100 << 20
     assert len(ratios) == 2 * len(vmap.PAIRS)
 
@@ -340,7 +349,8 @@ def test_timed(name: str, kernel: str, tmp_path: Path) -> None:
     document = json.loads(file.read_text())
     assert all(check["ok"] for check in document["checks"])
     measured = {(r["scenario"], r["variant"]) for r in document["results"]}
-    assert measured >= {(name, arm) for arm in arms}
+    limit = [vmap.LIMIT] if vmap.CASES[name][0].scanned else []
+    assert measured >= {(name, arm) for arm in (*arms, *limit)}
     if name == "vmap-100m-order8":
         # 8 and more when measured in peace: this only sees a collapse
         ratios = {
