@@ -3,7 +3,7 @@
 # The front door:
 #	make demo	set-up, native bench, one lab scenario, one table
 #	make test	set-up and everything CI runs
-#	make lab	every lab scenario on every kernel
+#	make lab	every lab scenario on every kernel (hours; goes on where it stopped)
 #	make install	the module, for the running kernel
 #	make install-lib	libbulkmm, below PREFIX (docs/library.md)
 #	make deb	Debian packages of all of it, into build/debs
@@ -31,7 +31,10 @@ check:
 	@scripts/check
 
 lab: build
-	@scripts/lab
+	@mkdir -p out
+	@.venv/bin/bulkmm lab matrix --resume --json-dir out/lab \
+		--markdown out/lab.md; code=$$?; \
+	.venv/bin/bulkmm report out/lab/*.json -o out/lab.html; exit $$code
 
 module:
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/module modules

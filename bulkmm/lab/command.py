@@ -250,10 +250,11 @@ def run_matrix(args: argparse.Namespace) -> int:
     if args.json_dir:
         args.json_dir.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, interrupt)
-    lines = matrix.run_all(
-        matrix.cells(matrix.QUICK if args.quick else matrix.FULL, wanted),
-        lambda cell: _run_cell(cell, args.json_dir, resume=args.resume),
-    )
+    chosen = matrix.cells(matrix.QUICK if args.quick else matrix.FULL, wanted)
+    progress, lines = Progress(), []
+    for number, cell in enumerate(chosen, 1):  # none keeps the next from running
+        progress.note(f"run {number} of {len(chosen)}: {cell.name}")
+        lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
     table.print_lines(matrix.HEADINGS, [line.cells() for line in lines])
     _console().print(matrix.NOTE, markup=False)
     _console().print(matrix.summary(lines), markup=False)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from bulkmm import table
 from bulkmm.lab import arch as archs
+from bulkmm.lab import huge
 from bulkmm.lab.scenario import find
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from bulkmm.results import Document, Ratio
 
@@ -87,6 +88,9 @@ class Line:
         ]
 
 
+PREEMPT = "--preempt"
+# A kernel takes the words for the models that it was built with, and no others.
+MODELS = {"6.12": ("none", "voluntary", "full"), "7.3": ("full", "lazy")}
 # Scenarios of each path with their options: at full length, and as short as
 # they say something.
 FULL: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -101,10 +105,13 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("thp-2m", "--init-on-alloc", "0"),
         ("thp-2m", "--init-on-alloc", "1"),
         ("mthp", "--init-on-alloc", "0"),
+        ("mthp", "--init-on-alloc", "1"),
         ("hugetlb-2m",),
         ("hugetlb-1g", "--way", "write-middle", "--way", "map-populate"),
         ("clear-cases",),
         ("clear-faults",),
+        ("clear-perf",),
+        *(("clear-latency", PREEMPT, model) for model in huge.PREEMPT),
     ),
     "vmap": (
         ("vmap-100m-order8",),
@@ -139,9 +146,19 @@ def cells(
         for path, rows in scenarios.items()
         for words in rows
         for arch in wanted
-        for kernel in find(words[0]).series or arch.series
-        if kernel in arch.series
+        for kernel in arch.series
+        if has(arch, kernel, words)
     ]
+
+
+def has(arch: archs.Arch, kernel: str, words: tuple[str, ...]) -> bool:
+    """Tell if a kernel has what a scenario with these options needs."""
+    scenario = find(words[0])
+    if scenario.perf and arch is not archs.X86_64:
+        return False
+    if PREEMPT in words and words[words.index(PREEMPT) + 1] not in MODELS[kernel]:
+        return False
+    return kernel in (scenario.series or arch.series)
 
 
 def judged(cell: Cell, document: Document) -> Line:
@@ -192,11 +209,6 @@ def _ratio(ratio: Ratio, document: Document) -> str:
 def failed(cell: Cell, why: str) -> Line:
     """Return the line of a run that came to no verdict."""
     return Line(cell, f"FAILED: {why}", ok=False)
-
-
-def run_all(wanted: Iterable[Cell], run: Callable[[Cell], Line]) -> list[Line]:
-    """Run one cell after the other; none keeps the next from running."""
-    return [run(cell) for cell in wanted]
 
 
 def markdown(lines: Iterable[Line], flags: str) -> str:

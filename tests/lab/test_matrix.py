@@ -74,6 +74,27 @@ def test_a_run_without_verdict() -> None:
     assert "FAILED: no memory" in matrix.markdown([line], " --quick")
 
 
+@pytest.mark.parametrize(
+    ("kernel", "words", "has"),
+    [
+        ("6.12", ("clear-latency", "--preempt", "none"), True),
+        ("6.12", ("clear-latency", "--preempt", "lazy"), False),
+        ("7.3", ("clear-latency", "--preempt", "none"), False),
+        ("6.12", ("hmm-private-64g",), False),
+        ("7.3", ("hmm-private-64g",), True),
+    ],
+)
+def test_a_kernel_has_what_it_was_built_with(
+    kernel: str, words: tuple[str, ...], *, has: bool
+) -> None:
+    assert matrix.has(arch.X86_64, kernel, words) is has
+
+
+def test_perf_is_of_the_hosts_architecture() -> None:
+    where = {cell.arch for cell in matrix.cells(matrix.FULL) if "perf" in cell.name}
+    assert where == {"x86_64"}
+
+
 IDENTITY = {"kernel": "6.12.9", "arch": "x86_64", "srcversion": "ABC"}
 
 
