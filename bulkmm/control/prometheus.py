@@ -148,8 +148,18 @@ def _add_settings(page: Page, path: KernelPath) -> None:
         for row in rows:
             (label, at), *values = row.items()
             for name, value in values:
+                metric, kind, scale = _column(table, name)
+                about = f"Column {name} of the table {table}."
                 page.add(
-                    f"{path.name}_{table}_{name}", GAUGE,
-                    f"Column {name} of the table {table}.",
-                    value, path=path.name, **{label: str(at)},
+                    f"{path.name}_{metric}", kind, about,
+                    value / scale, path=path.name, **{label: str(at)},
                 )  # fmt: skip
+
+
+def _column(table: str, name: str) -> tuple[str, str, float]:
+    """Return what a column is called, its kind, and how many make a base unit."""
+    if name == "count":
+        return table, COUNTER, 1
+    if name.endswith("_ns"):
+        return f"{table}_{name.removesuffix('ns')}seconds", GAUGE, NANO
+    return f"{table}_{name}", GAUGE, 1

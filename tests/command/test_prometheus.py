@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import promtool
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -57,9 +58,9 @@ def test_every_counter_is_there(bulkmm: Command) -> None:
     hook = {"path": "clear", "symbol": "folio_zero_user"}
     assert value(found, "bulkmm_hook_attached", **hook) == 0
     assert value(found, "bulkmm_setting", path="clear", setting="latency_us") == 1000
-    name = "bulkmm_clear_gaps_max_gap_ns"
-    assert value(found, name, path="clear", order="9") == 1043210
-    assert value(found, "bulkmm_later_leaves_count", path="later", of="4096") == 9
+    name = "bulkmm_clear_gaps_max_gap_seconds"
+    assert value(found, name, path="clear", order="9") == 0.00104321
+    assert value(found, "bulkmm_later_leaves_total", path="later", of="4096") == 9
     assert value(found, "bulkmm_later_runs_total", path="later") == 5
     assert value(found, "bulkmm_parameter", parameter="memmap_min_pages") == 32768
 
@@ -97,3 +98,15 @@ def test_one_format_at_a_time(bulkmm: Command) -> None:
     done = bulkmm("status", "--format", "prometheus", "--json")
     assert done.code == Exit.USAGE
     assert "two formats" in done.json["error"]["message"]
+
+
+@pytest.mark.vm
+@pytest.mark.usefixtures("loaded")
+def test_the_real_checker_has_nothing_to_say(bulkmm: Command) -> None:
+    page = bulkmm("status", "--format", "prometheus").out
+    code, said = promtool.check(page)
+    assert (code, said.splitlines()) == (0, [])
+    nameless = page.replace("# HELP bulkmm_loaded ", "# HELP bulkmm_other ")
+    code, said = promtool.check(nameless)
+    assert code
+    assert "bulkmm_loaded" in said
