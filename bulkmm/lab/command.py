@@ -389,7 +389,7 @@ def remove_cache(_args: argparse.Namespace) -> int:
     """Remove what the lab has cached (nothing of it is ever mounted)."""
     run.need_root()
     with locked(Progress()) as cache:
-        for pattern in ("root-*", "*.part"):
+        for pattern in ("root-*", "packaging-*", "*.part"):
             for path in cache.glob(pattern):
                 shutil.rmtree(path)
     return Exit.OK

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A disk with a Debian on it, for guests that install packages.
 
-It has what the project's packages depend on, and the headers of both kernels,
-but nothing that the packages themselves would bring. Guests write to a snapshot.
+It has what the project's packages depend on, headers of both kernels and a few of
+their modules, but nothing that the packages themselves would bring. Guests write
+to a snapshot.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from bulkmm.lab import root as roots
 from bulkmm.lab.arch import X86_64
 from bulkmm.lab.paths import content_key, made_whole
 from bulkmm.lab.root import SUITES, Root
+from bulkmm.lab.scenario import find
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +30,8 @@ BESIDES = (
     "dkms", "gcc-14", "gcc", "libc6-dev", "openssl", "pahole", "pkgconf", "python3",
 )  # fmt: skip
 OURS = {"bulkmm", "bulkmm-dkms", "libbulkmm0", "libbulkmm-dev"}
-MODULES = ("virtio_blk", "ext4")  # that a guest needs to get at it
+# of the kernel's own: without any it is, to DKMS, one that was removed
+MODULES = find("packages").modules
 ROOM = 600 << 20  # for what a guest installs and builds
 LISTS = ("modules.order", "modules.builtin", "modules.builtin.modinfo")
 
@@ -38,7 +41,7 @@ def ensure(root: Root, progress: Progress) -> Path:
     both = [kernels.ensure(root, name, progress) for name in X86_64.series]
     names = sorted({*BESIDES, *debs.field("Depends")} - OURS)
     releases = [kernel.release for kernel in both]
-    made = root.var / "disk" / content_key([], *SUITES, *names, *releases)
+    made = root.var / "disk" / content_key([], *SUITES, *names, *MODULES, *releases)
     if not made.is_dir():
         shutil.rmtree(made.parent, ignore_errors=True)  # an older one
         tree = Root(root.var / "disk-tree")
@@ -67,7 +70,8 @@ def _add_headers(kernel: Kernel, tree: Path) -> None:
         f"usr/lib/modules/{kernel.release}/source",
         f"boot/config-{kernel.release}",
     ]
-    wanted += [f"usr/lib/modules/{kernel.release}/{name}" for name in LISTS]
+    own = kernels.with_dependencies(kernel, MODULES)
+    wanted += [f"usr/lib/modules/{kernel.release}/{name}" for name in (*LISTS, *own)]
     for name in wanted:
         if (lab / name).is_symlink() or (lab / name).is_file():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
