@@ -107,7 +107,7 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("mthp", "--init-on-alloc", "0"),
         ("mthp", "--init-on-alloc", "1"),
         ("hugetlb-2m",),
-        ("hugetlb-1g", "--way", "write-middle", "--way", "map-populate"),
+        ("hugetlb-1g",),
         ("clear-cases",),
         ("clear-faults",),
         ("clear-perf",),
