@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""docs/api.md, the reference of libbulkmm, from the comments in its sources.
+
+What the man pages of section 3 are made of, by the same reader: nothing is said
+twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+import manpages
+from manpages import Doc, SourceError, Sources, sentence
+
+PROJECT = Path(__file__).resolve().parents[1]
+CORE = PROJECT / "core"
+PAGE = PROJECT / "docs" / "api.md"
+MADE = "<!-- Made by scripts/apipage.py from the sources: change those. -->"
+INTRO = (
+    "Made by `scripts/apipage.py` from the comments in `core/` and "
+    "`lib/environment.c`, as are the man pages of section 3. How to install, link and "
+    "use it: [library.md](library.md)."
+)
+
+
+def prose(text: str) -> str:
+    """Return a paragraph of Markdown: parameters and functions as code."""
+    text = re.sub(r"(?<![\w`])([*_<])", r"\\\1", text)
+    text = re.sub(r"@(\w+(?:->\w+)?)", r"`\1`", text)
+    text = re.sub(r"\b(\w+)\(\)", r"`\1()`", text)
+    return re.sub(r"(?<![\w`])(-?BMM_[A-Z_]+|BULKMM_[A-Z_]+)\b", r"`\1`", text)
+
+
+def items(pairs: list[tuple[str, str]]) -> list[str]:
+    """Return a list of terms and what they mean."""
+    return [f"- `{term}`: {prose(text)}" for term, text in pairs]
+
+
+def block(text: str) -> list[str]:
+    """Return code."""
+    return ["```c", text.strip("\n"), "```", ""]
+
+
+def described(doc: Doc) -> list[str]:
+    """Return all that a comment says."""
+    lines = [prose(sentence(doc.purpose)), ""]
+    if doc.parameters:
+        lines += [*items(doc.parameters), ""]
+    for text in doc.body:
+        lines += [prose(text), ""]
+    if doc.returns:
+        lines += [f"Returns {prose(doc.returns)}", ""]
+    return lines
+
+
+def group(sources: Sources, names: list[str]) -> list[str]:
+    """Return functions that stand together in the header."""
+    lines = [f"### {', '.join(f'{name}()' for name in names)}", ""]
+    lines += block("\n".join(sources.prototypes[name] for name in names))
+    for name in names:
+        if len(names) > 1:
+            lines += [f"**`{name}()`**", ""]
+        lines += described(sources.functions[name])
+    if others := sources.see_also(names):
+        lines += [f"See also {', '.join(f'`{name}()`' for name in others)}.", ""]
+    return lines
+
+
+def page(sources: Sources) -> str:
+    """Return the page."""
+    lines = ["# API of libbulkmm", "", MADE, "", INTRO, ""]
+    for text in sources.overview.body:
+        section = manpages.SECTION.fullmatch(text)
+        lines += [f"**{section[1]}.** {prose(section[2])}" if section else text, ""]
+    lines += ["| function | does |", "|---|---|"]
+    for name in sources.prototypes:
+        lines.append(f"| `{name}()` | {prose(sources.functions[name].purpose)} |")
+    lines += ["", "## Functions", ""]
+    for names in sources.groups:
+        lines += group(sources, names)
+    lines += ["## Types", ""]
+    for doc in sources.types:
+        lines += [f"### {doc.name}", "", *block(doc.code), *described(doc)]
+    lines += ["## Environment", ""]
+    for text in sources.environment.body:
+        lines += [prose(text), ""]
+    lines += ["## Threads", "", manpages.SAFETY]
+    return "\n".join(lines) + "\n"
+
+
+def made() -> str:
+    """Return the page as the sources have it now."""
+    header, environment = CORE / "bulkmm.h", PROJECT / "lib" / "environment.c"
+    return page(manpages.read(header, environment, sorted(CORE.glob("*.c"))))
+
+
+def main() -> int:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, default=PAGE, metavar="FILE")
+    out = parser.parse_args().out
+    try:
+        out.write_text(made(), encoding="utf-8")
+    except (OSError, SourceError) as error:
+        print(f"apipage: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
