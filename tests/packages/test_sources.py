@@ -17,20 +17,6 @@ from bulkmm.lab.vm import Outcome
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "install.md").read_text()
 GUEST = (ROOT / "lab" / "guest" / "packages.sh").read_text()
-MAKEFILE = (ROOT / "Makefile").read_text()
-BLOCK = re.compile(r"^```\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
-COMMANDS = [
-    line.partition(" #")[0].strip()
-    for block in BLOCK.findall(PAGE)
-    for line in block.splitlines()
-]
-# the guest has no network, so that dpkg does what apt would have it do
-BY_DPKG = {
-    "apt install ./build/debs/*.deb": "dpkg -i /tmp/debs/$1/*.deb",
-    "apt purge bulkmm bulkmm-dkms libbulkmm-dev libbulkmm0": "dpkg --purge $PURGED",
-}
-# needs a machine with UEFI, and somebody at its keyboard
-NOT_RUN = {"mokutil --import /var/lib/dkms/mok.pub"}
 
 
 def version_in(name: str) -> str:
@@ -102,22 +88,9 @@ def test_the_example_sets_parameters_that_there_are() -> None:
         assert f"module_param({word.partition('=')[0]}," in source
 
 
-@pytest.mark.parametrize("line", sorted(set(COMMANDS) - NOT_RUN))
-def test_a_command_of_the_page_is_run(line: str) -> None:
-    """By the guest, as it stands there; or it is a goal of the Makefile."""
-    if line.startswith("make "):
-        assert re.search(rf"^{line.removeprefix('make ')}:", MAKEFILE, re.MULTILINE)
-    elif line.startswith(("pip install ", "cp ")):
-        name = Path(line.split()[-1 if line.startswith("pip") else 1]).name
-        held = debs.version() in name or (ROOT / "debian/examples" / name).is_file()
-        assert held, line
-    else:
-        assert BY_DPKG.get(line, line) in GUEST
-
-
 def test_the_page_purges_what_the_guest_does() -> None:
     (purged,) = re.findall(r'^PURGED="(.*)"$', GUEST, re.MULTILINE)
-    assert f"apt purge {purged}" in COMMANDS
+    assert f"\napt purge {purged}\n" in PAGE
 
 
 def work(**chosen: Any) -> packages.Work:

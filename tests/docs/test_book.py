@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The book as a whole: its contents, its links, its version."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from docpages import BOOK, FENCED, PAGES, ROOT, name
+
+from bulkmm.lab import debs
+from bulkmm.lab.scenario import SCENARIOS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Written by "bulkmm lab matrix --markdown", which takes hours: may yet be missing.
+MATRIX = "support-matrix.md"
+CONTENTS = ROOT / "docs" / "README.md"
+LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+
+def links(page: Path) -> list[str]:
+    """Return where a page leads."""
+    return LINK.findall(FENCED.sub("", page.read_text()))
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the names that a page's headings have, as Git forges make them."""
+    titles = HEADING.findall(FENCED.sub("", page.read_text()))
+    plain = (re.sub(r"[^\w\- ]", "", title.strip().lower()) for title in titles)
+    return {title.replace(" ", "-") for title in plain}
+
+
+def test_the_contents_name_every_page() -> None:
+    held = {path.name for path in (ROOT / "docs").iterdir()} - {CONTENTS.name}
+    held |= {MATRIX}
+    assert {link for link in links(CONTENTS) if "/" not in link} == held
+
+
+def test_a_page_of_the_contents_has_a_line() -> None:
+    line = re.compile(r"^- \[(.*?)\]\((.*?)\): .+$", re.MULTILINE)
+    lines = line.findall(CONTENTS.read_text())
+    held = {page.name for page in BOOK} - {CONTENTS.name} | {MATRIX}
+    assert all(title == link for title, link in lines)
+    assert {link for _, link in lines} == held
+
+
+def test_the_readme_leads_to_the_book() -> None:
+    assert "docs/README.md" in links(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in links(page):
+        file, _, anchor = link.partition("#")
+        to = page.parent / file if file else page
+        assert "://" not in link, link
+        assert to.is_file() or to.name == MATRIX, link
+        assert not anchor or anchor in anchors(to), link
+
+
+def test_the_changes_begin_with_this_version() -> None:
+    text = (ROOT / "CHANGES.md").read_text()
+    versions = re.findall(r"^## (\S+)$", text, re.MULTILINE)
+    assert versions[0] == debs.version()
+    log = (ROOT / "debian/changelog").read_text()
+    released = re.findall(r"^bulkmm \((\S+)\)", log, re.MULTILINE)
+    assert versions == released
+
+
+@pytest.mark.parametrize("scenario", [one.name for one in SCENARIOS])
+def test_a_scenario_is_in_the_table(scenario: str) -> None:
+    page = (ROOT / "docs" / "lab.md").read_text()
+    table = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+    assert f"`{scenario}`" in " ".join(table)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_page_knows_a_machine(page: Path) -> None:
+    """Nobody else has these directories."""
+    assert not re.search(r"(?<![\w.])/(?:root|home|work|tmp)/", page.read_text())
