@@ -15,8 +15,6 @@ from bulkmm.lab.scenario import SCENARIOS
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Written by "bulkmm lab matrix --markdown", which takes hours: may yet be missing.
-MATRIX = "support-matrix.md"
 CONTENTS = ROOT / "docs" / "README.md"
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
@@ -36,14 +34,13 @@ def anchors(page: Path) -> set[str]:
 
 def test_the_contents_name_every_page() -> None:
     held = {path.name for path in (ROOT / "docs").iterdir()} - {CONTENTS.name}
-    held |= {MATRIX}
     assert {link for link in links(CONTENTS) if "/" not in link} == held
 
 
 def test_a_page_of_the_contents_has_a_line() -> None:
     line = re.compile(r"^- \[(.*?)\]\((.*?)\): .+$", re.MULTILINE)
     lines = line.findall(CONTENTS.read_text())
-    held = {page.name for page in BOOK} - {CONTENTS.name} | {MATRIX}
+    held = {page.name for page in BOOK} - {CONTENTS.name}
     assert all(title == link for title, link in lines)
     assert {link for _, link in lines} == held
 
@@ -58,7 +55,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         file, _, anchor = link.partition("#")
         to = page.parent / file if file else page
         assert "://" not in link, link
-        assert to.is_file() or to.name == MATRIX, link
+        assert to.is_file(), link
         assert not anchor or anchor in anchors(to), link
 
 
