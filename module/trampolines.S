@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The entries of all hooks: which argument of the function taken over is
- * compared with the path's threshold, or the distance of which two. Arguments
- * count from 0.
+ * The entries of all hooks: what of the arguments of the function taken over
+ * is compared with the path's threshold. Arguments count from 0.
  */
 #if defined(CONFIG_X86_64)
 #include "x86/trampoline.S"
@@ -13,28 +12,30 @@
 	.text
 
 /* memmap_init_zone_device(zone, start_pfn, nr_pages, pgmap) */
-BMM_TRAMPOLINE memmap ARG2
+BMM_TRAMPOLINE memmap, BMM_SIZE, ARG2
 
 /*
  * folio_zero_user(folio, addr_hint): no size to filter by, so the address, of
  * which none is as large as the threshold that lets everything pass.
  */
-BMM_TRAMPOLINE clear ARG1
+BMM_TRAMPOLINE clear, BMM_SIZE, ARG1
 
-/*
- * clear_highpages_kasan_tagged(page, numpages): an int, whose upper half in
- * the register is anybody's.
- */
-BMM_TRAMPOLINE alloc ARG1_INT
+/* clear_highpages_kasan_tagged(page, numpages) */
+BMM_TRAMPOLINE alloc, BMM_SIZE_INT, ARG1_INT
 
 /* vmap_small_pages_range_noflush(addr, end, prot, pages) */
-BMM_TRAMPOLINE vmap_pages ARG1 ARG0
+BMM_TRAMPOLINE vmap_pages, BMM_SPAN, ARG0, ARG1
 
-/* vmap_range_noflush(addr, end, phys_addr, prot, max_page_shift) */
-BMM_TRAMPOLINE vmap_range ARG1 ARG0
-
-/* __vmap_pages_range_noflush(addr, end, prot, pages, page_shift) */
-BMM_TRAMPOLINE vmap_huge ARG4_INT
+/*
+ * vmap_range_noflush(addr, end, phys_addr, prot, max_page_shift): the kernel
+ * takes whole blocks in large steps itself.
+ */
+BMM_TRAMPOLINE vmap_range, BMM_SPAN_PARTLY, ARG0, ARG1, ARG2
 
 /* get_vm_area_caller(size, flags, caller) */
-BMM_TRAMPOLINE vmap_area ARG0
+BMM_TRAMPOLINE vmap_area, BMM_SIZE, ARG0
+
+#ifdef CONFIG_ARM64
+/* __vmap_pages_range_noflush(addr, end, prot, pages, page_shift) */
+BMM_TRAMPOLINE vmap_huge, BMM_SPAN_GROUPS, ARG0, ARG1, ARG4_INT
+#endif

@@ -29,8 +29,8 @@ enum mode {
 enum hook {
 	HOOK_PAGES,
 	HOOK_RANGE,
-	HOOK_HUGE,
-	HOOK_AREA
+	HOOK_AREA,
+	HOOK_HUGE /* where there are groups */
 };
 
 enum reason {
@@ -39,17 +39,14 @@ enum reason {
 	REASON_PROT,   /* not present: entries would not be what they seem */
 	REASON_ALIGN,  /* not by the page, or empty */
 	REASON_WALKER, /* the range walker is somebody else's */
-	REASON_WHOLE,  /* a range of whole blocks: nothing to be filled in */
 };
 
 DEFINE_STATIC_CALL_NULL(bmm_vmap_pages, *(bmm_vmap_pages_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(bmm_vmap_range, *(bmm_vmap_range_fn *)NULL);
-DEFINE_STATIC_CALL_NULL(bmm_vmap_huge, *(bmm_vmap_huge_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(bmm_vmap_area, *(bmm_vmap_area_fn *)NULL);
 
 unsigned long bmm_vmap_pages_threshold = BMM_HOOK_PASS;
 unsigned long bmm_vmap_range_threshold = BMM_HOOK_PASS;
-unsigned long bmm_vmap_huge_threshold = BMM_HOOK_PASS;
 unsigned long bmm_vmap_area_threshold = BMM_HOOK_PASS;
 
 /* Smallest request that an entry larger than a page can serve. */
@@ -75,14 +72,10 @@ static int survey(int mode, unsigned long addr, unsigned long end, pgprot_t prot
 }
 
 /* The same for a physical range. */
-static int survey_range(unsigned long addr, unsigned long end, phys_addr_t phys,
-			unsigned int max_page_shift)
+static int survey_range(phys_addr_t phys, unsigned long size)
 {
-	if (!PAGE_ALIGNED(phys) || !bmm_pagetable_linear(phys, end - addr))
+	if (!PAGE_ALIGNED(phys) || !bmm_pagetable_linear(phys, size))
 		return REASON_ALIGN;
-	if (max_page_shift >= PMD_SHIFT &&
-	    IS_ALIGNED(addr | end | phys, PMD_SIZE))
-		return REASON_WHOLE;
 	return -1;
 }
 
@@ -161,7 +154,7 @@ int bmm_vmap_range_handler(unsigned long addr, unsigned long end,
 	bmm_path_enter(&bmm_vmap);
 	reason = survey(mode, addr, end, prot);
 	if (reason < 0)
-		reason = survey_range(addr, end, phys, max_page_shift);
+		reason = survey_range(phys, end - addr);
 	if (reason < 0) {
 		err = serve_range(addr, end, phys, prot, max_page_shift);
 	} else {
@@ -173,30 +166,26 @@ int bmm_vmap_range_handler(unsigned long addr, unsigned long end,
 	return err;
 }
 
-static int serve_huge(unsigned long addr, unsigned long end, pgprot_t prot,
-		      struct page **pages, unsigned int page_shift)
+#ifdef CONFIG_ARM64
+DEFINE_STATIC_CALL_NULL(bmm_vmap_huge, *(bmm_vmap_huge_fn *)NULL);
+
+unsigned long bmm_vmap_huge_threshold = BMM_HOOK_PASS;
+
+static int serve_groups(unsigned long addr, unsigned long end, pgprot_t prot,
+			struct page **pages)
 {
 	struct bmm_mapping map = { .prot = prot };
 	u64 begun = ktime_get_mono_fast_ns();
 	int err;
 
-	err = bmm_vmap_map_huge(&map, addr, end, pages, page_shift);
+	err = bmm_vmap_map_groups(&map, addr, end, pages);
 	account(&map, addr, end, ktime_get_mono_fast_ns() - begun);
 	return err;
 }
 
-/* Blocks of a size that this path knows, whole ones only. */
-static bool known_blocks(unsigned long addr, unsigned long end,
-			 unsigned int page_shift)
-{
-	return (page_shift == PMD_SHIFT ||
-		(BMM_GROUP > 1 && BIT(page_shift) == BMM_GROUP_SIZE)) &&
-	       IS_ALIGNED(addr | end, BIT(page_shift));
-}
-
 /*
  * Entered in place of __vmap_pages_range_noflush() for vmalloc() with huge
- * pages.
+ * pages of the size of a group.
  */
 int bmm_vmap_huge_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 			  struct page **pages, unsigned int page_shift)
@@ -208,10 +197,10 @@ int bmm_vmap_huge_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 	reason = survey(mode, addr, end, prot);
 	if (reason < 0 && !have_walker())
 		reason = REASON_WALKER;
-	if (reason < 0 && !known_blocks(addr, end, page_shift))
+	if (reason < 0 && !IS_ALIGNED(addr | end, BMM_GROUP_SIZE))
 		reason = REASON_ALIGN;
 	if (reason < 0) {
-		err = serve_huge(addr, end, prot, pages, page_shift);
+		err = serve_groups(addr, end, prot, pages);
 	} else {
 		bmm_path_fallback(&bmm_vmap, reason);
 		err = static_call(bmm_vmap_huge)(addr, end, prot, pages,
@@ -220,6 +209,12 @@ int bmm_vmap_huge_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 	bmm_path_leave(&bmm_vmap);
 	return err;
 }
+
+static void set_huge(unsigned long address)
+{
+	static_call_update(bmm_vmap_huge, (void *)address);
+}
+#endif
 
 /*
  * Entered in place of get_vm_area_caller(), which vmap() and ioremap() call.
@@ -278,11 +273,6 @@ static void set_range(unsigned long address)
 	static_call_update(bmm_vmap_range, (void *)address);
 }
 
-static void set_huge(unsigned long address)
-{
-	static_call_update(bmm_vmap_huge, (void *)address);
-}
-
 static void set_area(unsigned long address)
 {
 	static_call_update(bmm_vmap_area, (void *)address);
@@ -321,14 +311,6 @@ struct bmm_path bmm_vmap = {
 			.off_from = BMM_HOOK_PASS,
 			.set_original = set_range,
 		},
-		[HOOK_HUGE] = {
-			.symbol = "__vmap_pages_range_noflush",
-			.trampoline = bmm_vmap_huge_trampoline,
-			.threshold = &bmm_vmap_huge_threshold,
-			.on_from = PAGE_SHIFT + 1,
-			.off_from = BMM_HOOK_PASS,
-			.set_original = set_huge,
-		},
 		[HOOK_AREA] = {
 			.symbol = "get_vm_area_caller",
 			.trampoline = bmm_vmap_area_trampoline,
@@ -338,6 +320,16 @@ struct bmm_path bmm_vmap = {
 			.off_from = BMM_HOOK_PASS,
 			.set_original = set_area,
 		},
+#ifdef CONFIG_ARM64
+		[HOOK_HUGE] = {
+			.symbol = "__vmap_pages_range_noflush",
+			.trampoline = bmm_vmap_huge_trampoline,
+			.threshold = &bmm_vmap_huge_threshold,
+			.on_from = 2 * BMM_GROUP_SIZE,
+			.off_from = BMM_HOOK_PASS,
+			.set_original = set_huge,
+		},
+#endif
 	},
 	.reasons = {
 		[REASON_OFF] = "off",
@@ -345,6 +337,5 @@ struct bmm_path bmm_vmap = {
 		[REASON_PROT] = "prot",
 		[REASON_ALIGN] = "align",
 		[REASON_WALKER] = "walker",
-		[REASON_WHOLE] = "whole",
 	},
 };

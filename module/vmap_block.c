@@ -6,7 +6,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/io.h>
-#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/vmalloc.h>
@@ -20,14 +19,12 @@
 #define AT_ONCE		8
 
 typedef struct vm_struct *find_area_fn(const void *addr);
-typedef int pmd_set_huge_fn(pmd_t *pmd, phys_addr_t phys, pgprot_t prot);
 typedef struct vm_struct *
 get_area_node_fn(unsigned long size, unsigned long align, unsigned long shift,
 		 unsigned long flags, unsigned long start, unsigned long end,
 		 int node, gfp_t gfp, const void *caller);
 
 DEFINE_STATIC_CALL_NULL(find_area, *(find_area_fn *)NULL);
-DEFINE_STATIC_CALL_NULL(set_leaf, *(pmd_set_huge_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(get_area_node, *(get_area_node_fn *)NULL);
 
 /* An operator who wants no huge mappings of vmalloc() wants none of these. */
@@ -174,113 +171,6 @@ bool bmm_vmap_blocks_allowed(unsigned long addr)
 	return area && !(area->flags & (VM_ALLOC | VM_SPARSE | VM_IOREMAP));
 }
 
-/*
- * Sets the leaves that follow one just set in the same table, without a walk;
- * how many. One that is not vacant, or that may not be a leaf, ends it.
- */
-static unsigned long set_leaves(const struct bmm_mapping *map, pmd_t *pmd,
-				unsigned long addr, unsigned long end,
-				struct page **pages)
-{
-	unsigned long n = 0;
-
-	for (addr += PMD_SIZE; addr < end && addr & ~PUD_MASK;
-	     addr += PMD_SIZE) {
-		pages += PAGES_PER_BLOCK;
-		if (!pmd_none(pmdp_get(++pmd)) ||
-		    !IS_ALIGNED(page_to_pfn(*pages), PAGES_PER_BLOCK) ||
-		    !static_call(set_leaf)(pmd, page_to_phys(*pages), map->prot))
-			break;
-		n++;
-	}
-	return n;
-}
-
-/* Maps at least one block; how many pages, or a negative errno. */
-static long map_leaves(struct bmm_mapping *map, unsigned long addr,
-		       unsigned long end, struct page **pages)
-{
-	unsigned long n = 1;
-	pmd_t *pmd;
-	int err = static_call(bmm_vmap_range)(addr, addr + PMD_SIZE,
-					      page_to_phys(*pages), map->prot,
-					      PMD_SHIFT);
-
-	if (err)
-		return err;
-	pmd = bmm_pagetable_leaf(addr);
-	if (pmd) {
-		n += set_leaves(map, pmd, addr, end, pages);
-		map->leaves += n;
-	} else {
-		map->small += PAGES_PER_BLOCK;
-	}
-	map->runs += n;
-	return n * PAGES_PER_BLOCK;
-}
-
-/* Maps groups into one table; how many pages, or a negative errno. */
-static long map_groups(struct bmm_mapping *map, unsigned long addr,
-		       unsigned long end, struct page **pages)
-{
-	pte_t *pte = bmm_pagetable_pte(addr);
-	unsigned long n = 0, nr;
-	int err;
-
-	if (!pte) {
-		err = static_call(bmm_vmap_range)(addr, addr + BMM_GROUP_SIZE,
-						  page_to_phys(*pages),
-						  map->prot,
-						  ilog2(BMM_GROUP_SIZE));
-		map->runs += !err;
-		map->groups += !err;
-		return err ? err : BMM_GROUP;
-	}
-	nr = (pmd_addr_end(addr, end) - addr) >> PAGE_SHIFT;
-	while (n < nr && bmm_vmap_set_group(map, pte + n, pages[n], nr - n)) {
-		map->runs++;
-		n += BMM_GROUP;
-	}
-	bmm_pagetable_drain();
-	return n;
-}
-
-/**
- * bmm_vmap_map_huge() - map blocks that need not be contiguous
- * @map:        protection; what was done is added
- * @addr:       the first address
- * @end:        end of the range
- * @pages:      the array, as many entries for a block as it has pages; of
- *              these the first counts
- * @page_shift: of a block: PMD_SIZE, or that of a group of entries
- *
- * What cannot be served (something is mapped already) is the kernel's, block
- * by block.
- *
- * Return: 0, or the negative errno of the kernel's own function.
- */
-int bmm_vmap_map_huge(struct bmm_mapping *map, unsigned long addr,
-		      unsigned long end, struct page **pages,
-		      unsigned int page_shift)
-{
-	long n;
-
-	map->blocks = true;
-	for (; addr < end; addr += n << PAGE_SHIFT, pages += n) {
-		n = page_shift == PMD_SHIFT ?
-			    map_leaves(map, addr, end, pages) :
-			    map_groups(map, addr, end, pages);
-		if (n < 0)
-			return n;
-		if (n)
-			continue;
-		map->odd = true;
-		return static_call(bmm_vmap_huge)(addr, end, map->prot, pages,
-						  page_shift);
-	}
-	return 0;
-}
-
 /**
  * bmm_vmap_aligned_area() - an area whose first address is aligned for blocks
  * or, if it is smaller than one, for groups of entries
@@ -309,14 +199,11 @@ struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
  */
 int bmm_vmap_block_prepare(const char **symbol)
 {
-	long find, leaf, node;
+	long find, node;
 
 	find = bmm_symbol_entry(*symbol = "find_vm_area");
 	if (IS_ERR_VALUE(find))
 		return find;
-	leaf = bmm_symbol_entry(*symbol = "pmd_set_huge");
-	if (IS_ERR_VALUE(leaf))
-		return leaf;
 	node = bmm_symbol_entry(*symbol = "__get_vm_area_node");
 	if (IS_ERR_VALUE(node))
 		return node;
@@ -324,7 +211,6 @@ int bmm_vmap_block_prepare(const char **symbol)
 	if (refused)
 		pr_notice("vmap: nohugevmalloc: mode block maps as mode pte\n");
 	static_call_update(find_area, (void *)find);
-	static_call_update(set_leaf, (void *)leaf);
 	static_call_update(get_area_node, (void *)node);
 	return 0;
 }

@@ -59,9 +59,8 @@ unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
 int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long addr,
 			unsigned long nr, struct page *page);
 bool bmm_vmap_blocks_allowed(unsigned long addr);
-int bmm_vmap_map_huge(struct bmm_mapping *map, unsigned long addr,
-		      unsigned long end, struct page **pages,
-		      unsigned int page_shift);
+int bmm_vmap_map_groups(struct bmm_mapping *map, unsigned long addr,
+			unsigned long end, struct page **pages);
 int bmm_vmap_block_prepare(const char **symbol);
 struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 					const void *caller);

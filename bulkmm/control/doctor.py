@@ -81,7 +81,7 @@ class Report:
 
 def examine(root: Root) -> Report:
     """Look at the kernel below a root."""
-    table = needs.read()
+    table = needs.read(root.read(checks.ARCHITECTURE) or "")
     kernel = kernels.Kernel(root)
     module = modules.read(root)
     loaded = {path.name: path for path in module.paths} if module else {}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 FILE = Path(__file__).with_name("hooks.toml")
 
@@ -36,16 +37,16 @@ class Table:
     paths: tuple[Needs, ...]
 
 
-def read(file: Path = FILE) -> Table:
-    """Return what hooks.toml says."""
-    held = tomllib.loads(file.read_text(encoding="utf-8"))
+def read(machine: str) -> Table:
+    """Return what hooks.toml says of an architecture, by the kernel's name for it."""
+    held = tomllib.loads(FILE.read_text(encoding="utf-8"))
     return Table(
         architectures=tuple(held["module"]["architectures"]),
         with_options=tuple(held["module"]["with"]),
         paths=tuple(
             Needs(
                 name=name,
-                hooks=tuple(one["hooks"]),
+                hooks=(*one["hooks"], *_extra(one, machine)),
                 calls=tuple(map(tuple, one.get("calls", ()))),
                 with_options=tuple(one.get("with", ())),
                 without_options=tuple(one.get("without", ())),
@@ -54,3 +55,8 @@ def read(file: Path = FILE) -> Table:
             for name, one in held["paths"].items()
         ),
     )
+
+
+def _extra(path: dict[str, Any], machine: str) -> list[str]:
+    """Return the functions that are taken over on this architecture alone."""
+    return list(path.get("on", {}).get(machine, {}).get("hooks", ()))

@@ -68,7 +68,7 @@ class Work(HugeWork):
             for arm in chance.sample(TIMED, len(TIMED)):
                 lines.append(f"clear_arm {arm}")
                 if arm == "cached":
-                    lines += ["tune backend_cached plain", "tune min_pages 0"]
+                    lines += ["plain_stores", "tune min_pages 0"]
                 lines.append(f"call_times {CALLS} {ONE_PAGE} {FOUR} {EIGHT}")
         return lines
 

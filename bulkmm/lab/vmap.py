@@ -104,7 +104,7 @@ CASES = {
     "vmalloc-1m": (
         Case("", "vmalloc-map", 100, 8, size=MIB),
         Case("-whole", "vmalloc", 20, 4, size=MIB),
-        Case("-huge-4m", "vmalloc-map", 100, 8, size=4 * MIB),
+        Case("-huge-4m", "vmalloc-map", 100, 8, size=4 * MIB, served=False),
     ),
     "ioremap-1m": (
         Case("", "ioremap", 100, 8, size=MIB),

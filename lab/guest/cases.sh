@@ -40,6 +40,14 @@ tune() {
 	must_write "$CLEAR/$1" "$2"
 }
 
+# the backend that stores register by register
+plain_stores() {
+	case $(uname -m) in
+	aarch64) tune backend_cached stp ;;
+	*) tune backend_cached plain ;;
+	esac
+}
+
 # what calls take on folios of these orders: CALLS ORDER...
 call_times() {
 	many=$1

@@ -14,14 +14,59 @@
  * for its target.
  */
 #include <linux/linkage.h>
+#include <linux/pgtable.h>
 
-#define ARG0	 x,0
-#define ARG1	 x,1
-#define ARG1_INT w,1
-#define ARG2	 x,2
-#define ARG4_INT w,4
+#define ARG0	 x0
+#define ARG1	 x1
+#define ARG1_INT w1
+#define ARG2	 x2
+#define ARG4_INT w4
 
-.macro BMM_TRAMPOLINE name kind arg from_kind from
+/* A filter leaves in the flags if the request is too small: LO. */
+
+.macro BMM_THRESHOLD threshold
+	adrp	x16, \threshold
+	ldr	x16, [x16, :lo12:\threshold]
+.endm
+
+/* an argument is the size */
+.macro BMM_SIZE threshold arg
+	BMM_THRESHOLD \threshold
+	cmp	\arg, x16
+.endm
+
+/* an int is, whose upper half is anybody's */
+.macro BMM_SIZE_INT threshold arg
+	BMM_THRESHOLD \threshold
+	cmp	\arg, w16
+.endm
+
+/* the distance of two arguments is */
+.macro BMM_SPAN threshold from arg
+	BMM_THRESHOLD \threshold
+	sub	x17, \arg, \from
+	cmp	x17, x16
+.endm
+
+/* likewise, of what is not blocks of PMD_SIZE all through, in both spaces */
+.macro BMM_SPAN_PARTLY threshold from arg other
+	BMM_THRESHOLD \threshold
+	orr	x17, \arg, \from
+	orr	x17, x17, \other
+	sub	x15, \arg, \from
+	tst	x17, #(PMD_SIZE - 1)
+	ccmp	x15, x16, #0, ne
+.endm
+
+/* likewise, of groups of contiguous entries, by the page shift in a third */
+.macro BMM_SPAN_GROUPS threshold from arg shift
+	BMM_THRESHOLD \threshold
+	sub	x17, \arg, \from
+	cmp	\shift, #CONT_PTE_SHIFT
+	ccmp	x17, x16, #0, eq
+.endm
+
+.macro BMM_TRAMPOLINE name filter args:vararg
 	.pushsection .bss
 	.balign	8
 bmm_\name\()_body:
@@ -40,14 +85,7 @@ SYM_CODE_END(bmm_\name\()_back)
 	.quad	bmm_\name\()_back
 SYM_CODE_START_NOALIGN(bmm_\name\()_trampoline)
 	hint	34			/* bti c */
-	adrp	x16, bmm_\name\()_threshold
-	ldr	\kind\()16, [x16, :lo12:bmm_\name\()_threshold]
-	.ifb \from
-	cmp	\kind\arg, \kind\()16
-	.else
-	sub	x17, x\arg, x\from
-	cmp	x17, x16
-	.endif
+	\filter	bmm_\name\()_threshold, \args
 	b.lo	1f
 	mov	x30, x9
 	b	bmm_\name\()_handler

@@ -31,6 +31,9 @@ static inline bool bmm_arch_writable(pte_t pte)
 #define BMM_ARCH_GROUP	    CONT_PTES
 #define BMM_ARCH_CONTIGUOUS PTE_CONT
 
+/* set_memory_*() takes what vmalloc() made, and nothing that vmap() did */
+#define BMM_ARCH_SET_MEMORY (-EINVAL)
+
 /* A landing pad and back to the caller. */
 #define BMM_ARCH_RETURN "	hint	34\n	ret\n"
 #else
@@ -53,6 +56,7 @@ static inline bool bmm_arch_writable(pte_t pte)
 
 #define BMM_ARCH_GROUP	    1
 #define BMM_ARCH_CONTIGUOUS 0
+#define BMM_ARCH_SET_MEMORY 0
 #define BMM_ARCH_RETURN	    ASM_ENDBR ASM_RET
 #endif
 

@@ -10,7 +10,7 @@
 
 #define PAGES 1024
 #define BYTES (PAGES * PAGE_SIZE)
-#define RANGE (1UL << 20) /* too short for a block, which is the kernel's */
+#define RANGE (1UL << 20) /* too short for blocks, which are the kernel's */
 #define SHAPE "10x1p"	  /* of PAGES pages, contiguous */
 #define PERCPU_BYTES 32768
 #define PERCPU_MANY  256 /* more than any chunk has room for */
@@ -43,7 +43,7 @@ static int enter_vmalloc(struct bmm_pages *pages, phys_addr_t phys)
 
 static int enter_vmalloc_huge(struct bmm_pages *pages, phys_addr_t phys)
 {
-	void *memory = vmalloc_huge(BYTES, GFP_KERNEL);
+	void *memory = vmalloc_huge(RANGE, GFP_KERNEL);
 
 	vfree(memory);
 	return memory ? 0 : -ENOMEM;

@@ -9,30 +9,51 @@
  * the handler, which then looks to its caller as if called directly. The
  * unwinder sees a function entry at both places, hence the two hints.
  *
- * A size may be the distance of two arguments: RAX, which carries none but the
- * number of vector registers of a variadic call, is free for it. (Compilers
- * that are told to make ftrace sites assume nothing else about a callee.)
+ * A filter that computes has RAX, which carries no argument but the number of
+ * vector registers of a variadic call. (Compilers that are told to make ftrace
+ * sites assume nothing else about a callee.)
  */
 #include <linux/linkage.h>
+#include <linux/pgtable.h>
 #include <asm/unwind_hints.h>
 
 #define ARG0	 %rdi
 #define ARG1	 %rsi
 #define ARG1_INT %esi
 #define ARG2	 %rdx
-#define ARG4_INT %r8d
 
-.macro BMM_TRAMPOLINE name arg from
+/* A filter leaves in the flags if the request is too small: B. Or it jumps to 1. */
+
+/* an argument is the size */
+.macro BMM_SIZE threshold arg
+	cmp	\threshold(%rip), \arg
+.endm
+
+/* an int is, whose upper half is anybody's */
+#define BMM_SIZE_INT BMM_SIZE
+
+/* the distance of two arguments is */
+.macro BMM_SPAN threshold from arg
+	mov	\arg, %rax
+	sub	\from, %rax
+	cmp	\threshold(%rip), %rax
+.endm
+
+/* likewise, of what is not blocks of PMD_SIZE all through, in both spaces */
+.macro BMM_SPAN_PARTLY threshold from arg other
+	mov	\arg, %rax
+	or	\from, %rax
+	or	\other, %rax
+	test	$(PMD_SIZE - 1), %eax
+	jz	1f
+	BMM_SPAN \threshold, \from, \arg
+.endm
+
+.macro BMM_TRAMPOLINE name filter args:vararg
 SYM_CODE_START(bmm_\name\()_trampoline)
 	UNWIND_HINT_FUNC
 	ENDBR
-	.ifb \from
-	cmp	bmm_\name\()_threshold(%rip), \arg
-	.else
-	mov	\arg, %rax
-	sub	\from, %rax
-	cmp	bmm_\name\()_threshold(%rip), %rax
-	.endif
+	\filter	bmm_\name\()_threshold, \args
 	jb	1f
 	addq	$8, %rsp
 	UNWIND_HINT_FUNC

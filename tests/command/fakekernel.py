@@ -81,18 +81,24 @@ class Fake:
             self.write(f"/sys/kernel/bulkmm/{path}/{name}", str(value))
 
 
-def kernel(root: Path, release: str = RELEASE, *, zeroing: bool = True) -> Fake:
+def kernel(
+    root: Path,
+    release: str = RELEASE,
+    *,
+    zeroing: bool = True,
+    machine: str = "x86_64",
+) -> Fake:
     """Make a kernel on which everything would attach."""
     fake = Fake(root)
     fake.write("/proc/sys/kernel/osrelease", release)
-    fake.write("/proc/sys/kernel/arch", "x86_64")
+    fake.write("/proc/sys/kernel/arch", machine)
     fake.write("/proc/sys/kernel/ftrace_enabled", "1")
     fake.write("/proc/cmdline", "root=/dev/vda quiet")
     fake.write("/proc/cpuinfo", "flags\t\t: fpu sse2 ibt")
     options = [*OPTIONS, *([ZEROING] if zeroing else [])]
     lines = [f"CONFIG_{name}=y" for name in options]
     fake.write(f"/boot/config-{release}", "\n".join(lines))
-    names = [name for path in needs.read().paths for name in path.symbols]
+    names = [name for path in needs.read(machine).paths for name in path.symbols]
     symbols = [f"0000000000000000 t {name}" for name in names]
     fake.write("/proc/kallsyms", "\n".join([*symbols, "0 D jiffies", "0 t x\t[ext4]"]))
     traced = [*names, "x [ext4]"]

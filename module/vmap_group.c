@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * vmalloc() with huge pages, as far as these are groups of contiguous entries
+ * (arm64): one descent for all groups of a table.
+ *
+ * Blocks of PMD_SIZE are the kernel's own. It descends for each, which is
+ * little beside 2 MiB that are cleared and mapped: serving them was measured to
+ * cost more than it saved up to some 100 MiB.
+ */
+#include <linux/log2.h>
+#include <linux/mm.h>
+
+#include "pagetable.h"
+#include "vmap_map.h"
+
+/* Maps groups into one table; how many pages, or a negative errno. */
+static long map_table(struct bmm_mapping *map, unsigned long addr,
+		      unsigned long end, struct page **pages)
+{
+	pte_t *pte = bmm_pagetable_pte(addr);
+	unsigned long n = 0, nr;
+	int err;
+
+	if (!pte) {
+		err = static_call(bmm_vmap_range)(addr, addr + BMM_GROUP_SIZE,
+						  page_to_phys(*pages),
+						  map->prot,
+						  ilog2(BMM_GROUP_SIZE));
+		map->runs += !err;
+		map->groups += !err;
+		return err ? err : BMM_GROUP;
+	}
+	nr = (pmd_addr_end(addr, end) - addr) >> PAGE_SHIFT;
+	while (n < nr && bmm_vmap_set_group(map, pte + n, pages[n], nr - n)) {
+		map->runs++;
+		n += BMM_GROUP;
+	}
+	bmm_pagetable_drain();
+	return n;
+}
+
+/**
+ * bmm_vmap_map_groups() - map groups that need not be contiguous
+ * @map:   protection; what was done is added
+ * @addr:  the first address, aligned to a group
+ * @end:   end of the range, aligned too
+ * @pages: the array, as many entries for a group as it has pages; of these
+ *         the first counts
+ *
+ * What cannot be served (something is mapped already) is the kernel's, from
+ * that group on.
+ *
+ * Return: 0, or the negative errno of the kernel's own function.
+ */
+int bmm_vmap_map_groups(struct bmm_mapping *map, unsigned long addr,
+			unsigned long end, struct page **pages)
+{
+	long n;
+
+	map->blocks = true;
+	for (; addr < end; addr += n << PAGE_SHIFT, pages += n) {
+		n = map_table(map, addr, end, pages);
+		if (n < 0)
+			return n;
+		if (n)
+			continue;
+		map->odd = true;
+		return static_call(bmm_vmap_huge)(addr, end, map->prot, pages,
+						  ilog2(BMM_GROUP_SIZE));
+	}
+	return 0;
+}
