@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests of the kernel's own source, built as modules against stock headers.
 
-Debian's kernels are built without most of lib/test_*.c. The one file is taken
-out of the source package that the running kernel was built from, kept in the
-cache, and built with what it lacks from module/selftest/upstream.
+Debian's kernels are built without most of lib/test_*.c. A test is taken out of the
+source package that the running kernel was built from, kept in the cache, and
+built unchanged; what a stock kernel lacks comes from module/selftest/upstream.
 """
 
 from __future__ import annotations
@@ -23,52 +23,54 @@ if TYPE_CHECKING:
     from bulkmm.lab.kernels import Kernel
     from bulkmm.lab.progress import Progress
 
-SPACE = 500_000_000  # a source package while one file is taken out
+SPACE = 500_000_000  # a source package while a test is taken out
 VERSION = re.compile(r"(\d+\.\d+)\.\d+")
 SHIM = "module/selftest/upstream"
-# the archive is read no further than to the file
+# files of the kernel's lib/ that a test consists of, to be compiled the first
+TESTS = {
+    "test_hmm": ("test_hmm.c", "test_hmm_uapi.h"),
+    "test_vmalloc": ("test_vmalloc.c",),
+}
+# the archive is read no further than to the last of the files
 EXTRACT = (
     'cd "$1" && apt-get -q -o APT::Sandbox::User=root download "$2=$3" >&2 && '
     'dpkg-deb --fsys-tarfile ./*.deb | tar -xO "./usr/src/$2.tar.xz" | xz -dc | '
-    'tar -xO --occurrence=1 "$2/$4" >"$5"'
+    '{ shift 3; tar -xo --occurrence=1 --strip-components=2 "$@"; }'
 )
 
 
 def ensure(kernel: Kernel, name: str, progress: Progress) -> Path:
     """Return the module made of a kernel's lib/NAME.c."""
-    file = source(kernel, f"lib/{name}.c", progress)
+    files = source(kernel, name, progress)
     shims = [path for path in (PROJECT / SHIM).iterdir() if path.is_file()]
-    files = [file, *shims, *build.sources()]
-    built = kernel.root.var / "upstream" / f"{kernel.release}-{content_key(files)}"
+    key = content_key([*files, *shims, *build.sources()])
+    built = kernel.root.var / "upstream" / f"{kernel.release}-{key}"
     if not built.is_dir():
         with progress.step(f"building {name} for {kernel.release}"):
-            _build(kernel, file, built, name)
+            _build(kernel, files, built, name)
     return built / f"{SHIM}/{name}.ko"
 
 
-def source(kernel: Kernel, path: str, progress: Progress) -> Path:
-    """Return a file of the source of a kernel, fetched if need be."""
-    name = path.rpartition("/")[2]
+def source(kernel: Kernel, name: str, progress: Progress) -> list[Path]:
+    """Return the files of a test of a kernel's source, fetched if need be."""
     # all architectures are built from one source
     version = kernel.release.partition("-")[0]
-    kept = kernel.root.var / "source" / f"{version}-{name}"
-    file = kept / name
-    if file.is_file():
-        return file
+    kept = kernel.root.var / "source" / f"{version}-{name}.c"
+    files = [kept / file for file in TESTS[name]]
+    if kept.is_dir():
+        return files
     need_space(SPACE, "the kernel's source package")
     package, version = _package(kernel)
-    with progress.step(f"fetching {path} of {package}"), made_whole(kept) as part:
-        to = kernel.root.inner(part)
-        argv = [to, package, version, path, kernel.root.inner(part / file.name)]
+    with progress.step(f"fetching {name} of {package}"), made_whole(kept) as part:
+        wanted = [f"{package}/lib/{file}" for file in TESTS[name]]
+        argv = [kernel.root.inner(part), package, version, *wanted]
         try:
             kernel.root.run(["sh", "-c", EXTRACT, "sh", *argv], 900)
         except ChildError as error:
-            raise BulkmmError(f"no {path} of {package} {version}: {error}") from error
+            raise BulkmmError(f"no {name} of {package} {version}: {error}") from error
         for deb in part.glob("*.deb"):
             deb.unlink()
-        if not (part / file.name).stat().st_size:
-            raise BulkmmError(f"{package} {version} holds no {path}")
-    return file
+    return files
 
 
 def _package(kernel: Kernel) -> tuple[str, str]:
@@ -85,13 +87,16 @@ def _package(kernel: Kernel) -> tuple[str, str]:
     raise BulkmmError(f"the index has no {package} {found[0]}: it cannot be tested")
 
 
-def _build(kernel: Kernel, file: Path, built: Path, name: str) -> None:
+def _build(kernel: Kernel, files: list[Path], built: Path, name: str) -> None:
     with made_whole(built) as part:
         for ours in build.sources():
             to = part / ours.relative_to(PROJECT)
             to.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ours, to)
-        shutil.copy(file, part / SHIM / "upstream.c")
+        test, *headers = files
+        shutil.copy(test, part / SHIM / "upstream.c")
+        for header in headers:
+            shutil.copy(header, part / SHIM)
         where = kernel.root.inner(part / SHIM)
         make = ["make", "-j2", "-C", kernel.headers, f"M={where}"]
         try:

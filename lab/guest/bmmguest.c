@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "words.h"
+
 #define PIECE	    (2UL << 20) /* one huge page: at most one PMD is touched */
 #define TEN_SECONDS 10000000000UL
 
@@ -57,28 +59,6 @@ static int timed_write(const char *file, const char *text, const char *node)
 	}
 	printf("%lu\n", now() - start);
 	return 0;
-}
-
-/* A word that differs at every place of every pass. */
-static uint64_t word_at(uint64_t seed, uint64_t index)
-{
-	return (index + 1) * 0x9e3779b97f4a7c15UL ^ seed << 56;
-}
-
-static void store(uint64_t *to, uint64_t words, uint64_t seed, uint64_t first)
-{
-	for (uint64_t i = 0; i < words; i++)
-		to[i] = word_at(seed, first + i);
-}
-
-static uint64_t differing(const uint64_t *in, uint64_t words, uint64_t seed,
-			  uint64_t first)
-{
-	uint64_t bad = 0;
-
-	for (uint64_t i = 0; i < words; i++)
-		bad += in[i] != word_at(seed, first + i);
-	return bad;
 }
 
 static int say_verdict(const char *file, uint64_t bytes, uint64_t bad)
