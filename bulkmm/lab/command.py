@@ -16,6 +16,7 @@ from bulkmm.lab import (
     arch,
     build,
     families,
+    hmm,
     huge,
     kernels,
     matrix,
@@ -45,6 +46,7 @@ OPTIONS = {
     scenario.PMEM: ("size", "align", "map", "backend"),
     scenario.CLEAR: ("folios", "way", "kib", "init_on_alloc", "preempt", "seconds"),
     scenario.VMAP: ("arm", "arrays", "loops", "seconds"),
+    scenario.HMM: (),
 }
 COMMON = ("rounds", "seed")
 
@@ -315,6 +317,8 @@ def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
         given["arms"] = tuple(given.pop("arm", ()))
         given["soak_seconds"] = given.pop("seconds", vmap.SOAK_SECONDS)
         return vmap.Work(wanted, vmap.Options(**given))
+    if wanted.family == scenario.HMM:
+        return hmm.Work(wanted, hmm.Options(**given))
     given["size"] = pmem.parse_size(given.get("size", wanted.size))
     return pmem.Work(wanted, pmem.Options(**given))
 
@@ -372,7 +376,7 @@ def prepare(args: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, interrupt)
     progress = Progress()
     sets = {one.modules for one in scenario.SCENARIOS}
-    tests = sorted({one.upstream for one in scenario.SCENARIOS if one.upstream})
+    tests = [one for one in scenario.SCENARIOS if one.upstream]
     with locked(progress) as cache:
         for one, name in wanted:
             for modules in sets:
@@ -380,7 +384,8 @@ def prepare(args: argparse.Namespace) -> int:
             if args.strict:
                 build.ensure(ready.kernel, defines, progress, strict=True)
             for test in tests:
-                upstream.ensure(ready.kernel, test, progress)
+                if test.runs_on(name):
+                    upstream.ensure(ready.kernel, test.upstream, progress)
             progress.note(f"ready: {ready.kernel.release}")
     return Exit.OK
 

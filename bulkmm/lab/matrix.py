@@ -100,6 +100,7 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("pmem-devdax-100g", "--align", "1G"),
         ("pmem-faults",),
         ("hmm-private-64g",),
+        ("hmm-upstream",),
     ),
     "clear": (
         ("thp-2m", "--init-on-alloc", "0"),
@@ -158,7 +159,7 @@ def has(arch: archs.Arch, kernel: str, words: tuple[str, ...]) -> bool:
         return False
     if PREEMPT in words and words[words.index(PREEMPT) + 1] not in MODELS[kernel]:
         return False
-    return kernel in (scenario.series or arch.series)
+    return scenario.runs_on(kernel)
 
 
 def judged(cell: Cell, document: Document) -> Line:

@@ -112,7 +112,7 @@ def prepare(
 
 def check_series(wanted: Scenario, kernel: str) -> None:
     """Refuse a kernel that lacks what the scenario is about."""
-    if wanted.series and not kernel.startswith(wanted.series):
+    if not wanted.runs_on(kernel):
         known = " or ".join(wanted.series)
         raise UsageError(f"{wanted.name} needs kernel {known}, not {kernel}")
 

@@ -29,8 +29,12 @@ class Scenario:
     upstream: str = ""  # a test of the kernel's own source, built as a module
     warns: bool = False  # the kernel warns of what is done, between marks
 
+    def runs_on(self, kernel: str) -> bool:
+        """Tell if a kernel, a series or a release, has what it needs."""
+        return not self.series or kernel.startswith(self.series)
 
-PMEM, CLEAR, VMAP, PACKAGES = "pmem", "clear", "vmap", "packages"
+
+PMEM, CLEAR, VMAP, PACKAGES, HMM = "pmem", "clear", "vmap", "packages", "hmm"
 NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
 CHECK = (
     "every struct page and pageblock type byte for byte against the kernel's own; "
@@ -85,6 +89,18 @@ SCENARIOS = (
         seconds=240,
         size="64G",
         series=("7.3",),
+    ),
+    Scenario(
+        name="hmm-upstream",
+        family=HMM,
+        measures="nothing: the running kernel's own lib/test_hmm.c, a driver of "
+        "device-private memory, to which pages migrate and from which they come back",
+        check="every word, every page where it belongs, without the module and in "
+        "every mode; a planted word must be seen; hits counted",
+        seconds=60,
+        memory=1024,
+        series=("7.3",),
+        upstream="test_hmm",
     ),
     Scenario(
         name="pmem-faults",

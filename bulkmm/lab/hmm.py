@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""hmm-upstream: the kernel's own lib/test_hmm.c brings device-private memory up.
+
+It is a client that knows nothing of the module: two devices, each with chunks
+of memory that memremap_pages() maps, into which pages of a process migrate.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bulkmm.errors import UsageError
+from bulkmm.lab.pmem import ARMS, PAGE, fallback_counts
+from bulkmm.results import Check
+
+if TYPE_CHECKING:
+    from bulkmm.lab.scenario import Scenario
+    from bulkmm.lab.vm import Outcome
+    from bulkmm.results import Ratio, Result
+
+CASES = 12  # of lab/guest/bmmhmm.c
+# one chunk for each device when the driver is loaded, one for the first huge
+# page, and one after a device has given up all its memory
+CHUNKS = 4
+CHUNK = 256 << 20  # bytes
+SEEDS = 254  # of the words that are written: one byte
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user may choose."""
+
+    rounds: int = 5
+    break_one_word: bool = False
+    seed: int = field(default_factory=lambda: random.SystemRandom().getrandbits(32))
+
+
+@dataclass(frozen=True)
+class Work:
+    """The kernel's own test in every state of the module (see bulkmm.lab.work)."""
+
+    scenario: Scenario
+    options: Options = field(default_factory=Options)
+    pmem: int = 0
+    cmdline: str = ""
+
+    @property
+    def defines(self) -> list[str]:
+        """Return the make variables: the module is the one that is shipped."""
+        return []
+
+    @property
+    def steps(self) -> int:
+        """Return how many visits there are."""
+        return len(ARMS) * self.options.rounds
+
+    def check_options(self) -> None:
+        """Refuse what makes no sense."""
+        if self.options.rounds < 1:
+            raise UsageError(f"{self.options.rounds} rounds prove nothing: give 1")
+
+    def job(self, modules: list[str]) -> str:
+        """Return the guest's job: words of lab/guest/hmm.sh, one a line."""
+        chance = random.Random(self.options.seed)  # noqa: S311
+        broken = " broken" if self.options.break_one_word else ""
+        lines = [
+            "BACKEND=",
+            f"modules {' '.join([*modules, 'bulkmm_lab'])}",
+            f"mark {self.scenario.name} begins",
+        ]
+        for _ in range(self.options.rounds):
+            lines += [
+                f"hmm_visit {arm} {chance.randint(1, SEEDS)}{broken}"
+                for arm in chance.sample(ARMS, len(ARMS))
+            ]
+        return "\n".join([*lines, "arm absent", "must rmmod bulkmm_lab"]) + "\n"
+
+    def limit(self) -> float:
+        """Return a generous time limit: it is there for guests that hang."""
+        return 120 + self.scenario.seconds * max(self.options.rounds, 5)
+
+    def is_step(self, event: dict[str, Any]) -> bool:
+        """Tell if a visit is done."""
+        return bool(event["event"] == "hmm-visit")
+
+    def results(self, _outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+        """Return nothing: nothing is timed."""
+        return [], []
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        """Return every verdict of the run."""
+        return [
+            *_verdicts(outcome),
+            self._whole(outcome),
+            _brought_up(outcome),
+            _counted(outcome),
+            _attached(outcome),
+        ]
+
+    def _whole(self, outcome: Outcome) -> Check:
+        """Return if every case was reported by every visit."""
+        visits = Counter(event["arm"] for event in outcome.of("hmm-visit"))
+        said = Counter(event["arm"] for event in outcome.of("hmm-case"))
+        rounds = self.options.rounds
+        ok = visits == dict.fromkeys(ARMS, rounds) and said == dict.fromkeys(
+            ARMS, rounds * CASES
+        )
+        detail = f"{said.total()} cases in {visits.total()} visits"
+        return Check("all that was asked for was reported", ok, detail)
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        """Return what was asked for and what else the run saw."""
+        return {**asdict(self.options), "visits": outcome.of("hmm-visit")}
+
+
+def _verdicts(outcome: Outcome) -> list[Check]:
+    """Return for each case if nothing was wrong, in any state of the module."""
+    said: dict[str, dict[str, list[int]]] = {}
+    for event in outcome.of("hmm-case"):
+        arms = said.setdefault(event["name"], {})
+        # below zero it is text to the guest
+        arms.setdefault(event["arm"], []).append(int(event["wrong"]))
+    return [
+        Check(
+            f"test_hmm: {name}",
+            not any(wrong for some in arms.values() for wrong in some),
+            "; ".join(
+                f"{arm}: {' '.join(map(str, arms[arm]))}" for arm in sorted(arms)
+            ),
+        )
+        for name, arms in said.items()
+    ]
+
+
+def _brought_up(outcome: Outcome) -> Check:
+    """Return if every visit brought up the chunks it has to, and nothing else."""
+    visits = outcome.of("hmm-visit")
+    wanted = (CHUNKS, CHUNKS * CHUNK // PAGE)
+    seen = {(int(v["calls"]), int(v["pages"])) for v in visits}
+    listed = ", ".join(f"{calls} calls of {pages} pages" for calls, pages in seen)
+    return Check("device memory brought up", seen == {wanted}, listed or "none")
+
+
+def _counted(outcome: Outcome) -> Check:
+    """Compare the module's counters with the calls that there were."""
+    calls = dict.fromkeys(ARMS, 0)
+    for visit in outcome.of("hmm-visit"):
+        calls[visit["arm"]] += int(visit["calls"])
+    hits = sum(int(c["hits"]) for c in outcome.of("counters"))
+    fell = {reason: n for reason, n in fallback_counts(outcome).items() if n}
+    off = fell.pop("off", 0)
+    listed = ", ".join(f"{reason} {n}" for reason, n in fell.items()) or "none"
+    return Check(
+        "counters",
+        hits == calls["on"] > 0 and off == calls["off"] and not fell,
+        f"{hits} hits of {calls['on']}, {off} of {calls['off']} while off; "
+        f"unexpected fallbacks: {listed}",
+    )
+
+
+def _attached(outcome: Outcome) -> Check:
+    """Return if the hook was in place, and left empty, at every unload."""
+    seen = outcome.of("counters")
+    hooks = {str(c["hook"]) for c in seen}
+    ok = bool(hooks) and all(hook.startswith("0 ") for hook in hooks)
+    empty = not any(int(c["inflight"]) for c in seen)
+    return Check(
+        "hook attached, nobody left inside", ok and empty, "; ".join(sorted(hooks))
+    )

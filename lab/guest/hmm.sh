@@ -1,0 +1,23 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The kernel's own lib/test_hmm.c as a user of device-private memory.
+
+# one visit in ARM: loaded, driven (bmmhmm.c) and unloaded: ARM SEED [broken]
+hmm_visit() {
+	arm=$1
+	shift
+	arm "$arm"
+	calls_clear
+	must insmod /lib/modules/test_hmm.ko
+	bmmhmm "$@" >/tmp/hmm 2>/tmp/said || fail "bmmhmm: $(cat /tmp/said)"
+	must rmmod test_hmm
+	while read -r wrong name; do
+		report hmm-case arm="$arm" name="$name" wrong="$wrong"
+	done </tmp/hmm
+	# what the kernel brought up, by a clock that knows nothing of the module
+	calls=0 brought=0
+	while read -r _ pages _; do
+		calls=$((calls + 1)) brought=$((brought + pages))
+	done <"$LAB/calls"
+	report hmm-visit arm="$arm" calls=$calls pages=$brought
+}
