@@ -6,6 +6,8 @@
 
 #include "bmmhmm.h"
 
+#define TRIES 10
+
 struct command {
 	uint64_t addr;
 	uint64_t data;
@@ -37,9 +39,20 @@ long ask_part(int nr, enum request what, void *at, uint64_t pages, void *with)
 	return command.done == pages || what == RELEASE ? 0 : -ERANGE;
 }
 
+/*
+ * A page that somebody else holds for a moment (a CPU's batch for the LRU, say)
+ * stays where it is, and the driver then has no page there to read: it is for
+ * its user to try again.
+ */
 long ask(enum request what, void *at)
 {
-	return ask_part(0, what, at, PAGES, data);
+	long err;
+	int tries = TRIES;
+
+	do
+		err = ask_part(0, what, at, PAGES, data);
+	while (err == -ENOENT && what == TO_DEVICE && --tries);
+	return err;
 }
 
 long not_seen_as(int nr, void *at, unsigned char wanted)
