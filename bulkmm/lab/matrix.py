@@ -89,10 +89,14 @@ class Line:
 
 
 PREEMPT = "--preempt"
-# A kernel takes the words for the models that it was built with, and no others.
-MODELS = {"6.12": ("none", "voluntary", "full"), "7.3": ("full", "lazy")}
-# Scenarios of each path with their options: at full length, and as short as
-# they say something.
+# A kernel built with several models takes the words for these, and no others.
+MODELS = {
+    ("x86_64", "6.12"): ("none", "voluntary", "full"),
+    ("x86_64", "7.3"): ("full", "lazy"),
+}
+# Scenarios of each path with their options: all there are, with fewer rounds
+# than by themselves, and as short as they say something.
+TWO, THREE = ("--rounds", "2"), ("--rounds", "3")
 FULL: dict[str, tuple[tuple[str, ...], ...]] = {
     "memmap": (
         ("pmem-fsdax-100g",),
@@ -103,26 +107,27 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("hmm-upstream",),
     ),
     "clear": (
-        ("thp-2m", "--init-on-alloc", "0"),
-        ("thp-2m", "--init-on-alloc", "1"),
-        ("mthp", "--init-on-alloc", "0"),
-        ("mthp", "--init-on-alloc", "1"),
-        ("hugetlb-2m",),
+        ("thp-2m", "--init-on-alloc", "0", *TWO),
+        ("thp-2m", "--init-on-alloc", "1", *TWO),
+        ("mthp", "--init-on-alloc", "0", *TWO),
+        ("mthp", "--init-on-alloc", "1", *TWO),
+        ("hugetlb-2m", *TWO),
         ("hugetlb-1g",),
-        ("clear-cases",),
+        ("clear-cases", *TWO),
         ("clear-faults",),
-        ("clear-perf",),
-        *(("clear-latency", PREEMPT, model) for model in huge.PREEMPT),
+        ("clear-perf", *TWO),
+        *(("clear-latency", PREEMPT, model, *TWO) for model in huge.PREEMPT),
+        ("clear-latency", *TWO),
     ),
     "vmap": (
-        ("vmap-100m-order8",),
-        ("vmap-128m-mixed",),
-        ("vmap-order9",),
-        ("vmap-order0",),
-        ("vmap-1page",),
-        ("vm_map_ram",),
-        ("vmalloc-1m",),
-        ("ioremap-1m",),
+        ("vmap-100m-order8", *THREE),
+        ("vmap-128m-mixed", *THREE),
+        ("vmap-order9", *THREE),
+        ("vmap-order0", *THREE),
+        ("vmap-1page", *THREE),
+        ("vm_map_ram", *THREE),
+        ("vmalloc-1m", *THREE),
+        ("ioremap-1m", *THREE),
         ("vmap-check",),
         ("vmap-faults",),
         ("vmap-upstream",),
@@ -157,7 +162,10 @@ def has(arch: archs.Arch, kernel: str, words: tuple[str, ...]) -> bool:
     scenario = find(words[0])
     if scenario.perf and arch is not archs.X86_64:
         return False
-    if PREEMPT in words and words[words.index(PREEMPT) + 1] not in MODELS[kernel]:
+    models = MODELS.get((arch.name, kernel), ())
+    if PREEMPT in words and words[words.index(PREEMPT) + 1] not in models:
+        return False
+    if words[0] == "clear-latency" and PREEMPT not in words and models:
         return False
     return scenario.runs_on(kernel)
 

@@ -7,9 +7,15 @@ LATE_PERIOD=500 # us between two looks at the clock
 
 # the preemption model in force; MODEL, if not empty, is what it must be
 preemption() {
-	choices=$(cat /sys/kernel/debug/sched/preempt)
-	model=${choices#*(}
-	model=${model%)*}
+	if [ -e /sys/kernel/debug/sched/preempt ]; then
+		choices=$(cat /sys/kernel/debug/sched/preempt)
+		model=${choices#*(}
+		model=${model%)*}
+	else
+		choices=$(uname -v)
+		model=none
+		[ "${choices#* PREEMPT }" = "$choices" ] || model=preempt
+	fi
 	[ "${1:-$model}" = "$model" ] ||
 		fail "this kernel does not do preempt=$1: it has $choices"
 	report preemption model="$model" choices="$choices"

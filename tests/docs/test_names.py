@@ -42,13 +42,14 @@ WORD = re.compile(r"((?=\w*_)[A-Za-z_]\w{3,})")
 COMMAND = re.compile(r"(make|bulkmm) ([a-z][a-z-]*)(?: .*)?")
 MADE = ("build", "out", ".venv")  # not in git
 OURS = ("bmm_", "BMM_", "BULKMM_", "bulkmm_")
-SYSFS = {path.name for path in needs.read().paths}
+SYSFS = {path.name for path in needs.read("aarch64").paths}
 # In the kernel's source, or made at run time.
 FOREIGN_FILES = {"lib/test_vmalloc.c", "lib/test_hmm.c"}
 # Of the kernel, the C library or a firmware, and in no file of ours.
 FOREIGN = {
     "CONFIG_DEBUG_PAGE_REF",
     "FTRACE_OPS_FL_IPMODIFY",
+    "clear_pages",
     "copy_hugetlb_page_range",
     "process_madvise",
     "vmap_pages_range",
