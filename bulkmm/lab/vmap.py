@@ -293,11 +293,17 @@ class Work:
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
         planted = not self.options.break_one_word
-        served = {self.scenario.name + c.result: c for c in self.cases if c.served}
-        wanted = {name: case.calls * case.samples for name, case in served.items()}
+        served, passed = (
+            {
+                self.scenario.name + case.result: case.calls * case.samples
+                for case in self.cases
+                if case.served is yes
+            }
+            for yes in (True, False)
+        )
         found = [
             *vmap_proof.random_arrays(outcome, planted=planted),
-            *vmap_proof.hits(outcome, wanted),
+            *vmap_proof.hits(outcome, served, passed),
             *vmap_proof.entries(outcome),
             *vmap_proof.verdicts(outcome),
             *vmap_proof.as_original(outcome, self.arms[0]),
