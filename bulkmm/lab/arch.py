@@ -21,6 +21,7 @@ class Arch:
     machine: str
     cpu: str
     console: str
+    aligns: tuple[str, ...]  # of device memory that its kernels can map
     machine_extra: str = ""  # with this CPU, and without persistent memory
     firmware: str = ""  # that a guest with persistent memory needs
 
@@ -35,6 +36,7 @@ X86_64 = Arch(
     machine="q35",
     cpu="max",
     console="ttyS0",
+    aligns=("4K", "2M", "1G"),
 )
 # An NVDIMM is told by ACPI alone, and ACPI comes with UEFI. QEMU has no memory
 # tags (mte) where memory can be plugged. The architected pointer signing is a
@@ -49,6 +51,7 @@ ARM64 = Arch(
     machine="virt",
     cpu="max,pauth-impdef=on",
     console="ttyAMA0",
+    aligns=("4K", "2M"),  # no transparent huge pages of a PUD
     machine_extra=",mte=on",
     firmware="/usr/share/qemu-efi-aarch64/QEMU_EFI.fd",
 )

@@ -88,7 +88,7 @@ class Line:
         ]
 
 
-PREEMPT = "--preempt"
+ALIGN, PREEMPT = "--align", "--preempt"
 # A kernel built with several models takes the words for these, and no others.
 MODELS = {
     ("x86_64", "6.12"): ("none", "voluntary", "full"),
@@ -101,7 +101,7 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
     "memmap": (
         ("pmem-fsdax-100g",),
         ("pmem-devdax-100g",),
-        ("pmem-devdax-100g", "--align", "1G"),
+        ("pmem-devdax-100g", ALIGN, "1G"),
         ("pmem-faults",),
         ("hmm-private-64g",),
         ("hmm-upstream",),
@@ -161,6 +161,8 @@ def has(arch: archs.Arch, kernel: str, words: tuple[str, ...]) -> bool:
     """Tell if a kernel has what a scenario with these options needs."""
     scenario = find(words[0])
     if scenario.perf and arch is not archs.X86_64:
+        return False
+    if ALIGN in words and words[words.index(ALIGN) + 1] not in arch.aligns:
         return False
     models = MODELS.get((arch.name, kernel), ())
     if PREEMPT in words and words[words.index(PREEMPT) + 1] not in models:

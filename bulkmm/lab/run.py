@@ -22,6 +22,7 @@ from bulkmm.lab import (
     klog,
     packages,
     perftool,
+    pmem,
     root,
     upstream,
     vm,
@@ -139,6 +140,18 @@ def would_be_of(request: Request, progress: Progress | None = None) -> dict[str,
         )
 
 
+def check_arch(work: Work, arch: Arch) -> None:
+    """Refuse an architecture that lacks what a scenario is about."""
+    name = work.scenario.name
+    if work.scenario.perf and arch is not X86_64:
+        raise UsageError(f"{name}: the lab has perf for x86_64 only")
+    if isinstance(work, packages.Work) and arch is not X86_64:
+        raise UsageError(f"{name}: the packages are built for x86_64")
+    if isinstance(work, pmem.Work) and work.options.align not in arch.aligns:
+        known = ", ".join(arch.aligns)
+        raise UsageError(f"no alignment {work.options.align} on {arch.name}: {known}")
+
+
 def run_scenario(request: Request, progress: Progress | None = None) -> Document:
     """Run a scenario and return its document; checks may have failed."""
     name = request.kernel or request.arch.series[0]
@@ -146,10 +159,7 @@ def run_scenario(request: Request, progress: Progress | None = None) -> Document
     work = request.work
     check_series(work.scenario, name)
     work.check_options()
-    if work.scenario.perf and request.arch is not X86_64:
-        raise UsageError(f"{work.scenario.name}: the lab has perf for x86_64 only")
-    if isinstance(work, packages.Work) and request.arch is not X86_64:
-        raise UsageError(f"{work.scenario.name}: the packages are built for x86_64")
+    check_arch(work, request.arch)
     defines = build.check_defines([*request.defines, *work.defines])
     need_sources()
     need_root()

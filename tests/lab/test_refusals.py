@@ -49,6 +49,10 @@ ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
         (["mthp", "--kib", "48"], "unknown folio size 48: mthp has 16, 32, 64, 128"),
         (["clear-faults", "--way", "fork"], "clear-faults has no ways to choose"),
         (["clear-perf", "--arch", "arm64"], "the lab has perf for x86_64 only"),
+        (
+            ["pmem-devdax-100g", "--align", "1G", "--arch", "arm64"],
+            "no alignment 1G on arm64: 4K, 2M",
+        ),
         (["clear-faults", "--seconds", "0"], "0 s: give 1 to 3600"),
         (["pmem-devdax-100g", "--align", "1G", "--size", "1G"], "at least 2G"),
         (["vmap-order0", "--arm", "on"], "unknown arm on: there are absent, off"),
