@@ -146,20 +146,23 @@ def test_the_mark_of_a_module(tmp_path: Path) -> None:
 
 
 @pytest.mark.vm
-def test_the_matrix_of_an_architecture(tmp_path: Path) -> None:
+def test_the_quick_matrix(tmp_path: Path) -> None:
+    """As the README has it, and as a page."""
     page, results = tmp_path / "page.md", tmp_path / "results"
     done = subprocess.run(
         [
-            *(*LAB, "matrix", "--quick", "--arch", "arm64"),
+            *(*LAB, "matrix", "--quick"),
             *("--markdown", str(page), "--json-dir", str(results)),
         ],
         capture_output=True,
         text=True,
         check=False,
-        timeout=900,
+        timeout=1100,
     )
     assert done.returncode == Exit.OK, done.stdout + done.stderr
-    assert "Runs passed: 3 of 3." in done.stdout
-    rows = [row for row in page.read_text().splitlines() if " arm64 |" in row]
-    assert len(rows) == len(list(results.iterdir())) == len(matrix.QUICK)
+    cells = matrix.cells(matrix.QUICK)
+    assert f"Runs passed: {len(cells)} of {len(cells)}." in done.stdout
+    rows = [row for row in page.read_text().splitlines() if row.startswith("| ")][1:]
+    assert len(rows) == len(list(results.iterdir())) == len(cells)
     assert all("| passed " in row for row in rows)
+    assert {arch.name for arch in arch.ALL} == {row.split()[4] for row in rows}
