@@ -110,7 +110,6 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("thp-2m", "--init-on-alloc", "0", *TWO),
         ("thp-2m", "--init-on-alloc", "1", *TWO),
         ("mthp", "--init-on-alloc", "0", *TWO),
-        ("mthp", "--init-on-alloc", "1", *TWO),
         ("hugetlb-2m", *TWO),
         ("hugetlb-1g",),
         ("clear-cases", *TWO),
