@@ -19,12 +19,16 @@ GCC = "aarch64-linux-gnu-gcc"
 QEMU = str(root.of(cache_dir()).path / "usr/bin/qemu-aarch64")
 MODULE = PROJECT / "module"
 SOURCE = PROJECT / "tests/module/trampoline_arm64.S"
-# what the kernel's header of this name is needed for
+# what the kernel's headers of these names are needed for
 LINKAGE = """
 #define SYM_CODE_START(name) .balign 8; .global name; name:
 #define SYM_CODE_START_LOCAL(name) .balign 8; name:
 #define SYM_CODE_START_NOALIGN(name) .global name; name:
 #define SYM_CODE_END(name)
+"""
+PGTABLE = """
+#define PMD_SIZE 0x200000
+#define CONT_PTE_SHIFT 16
 """
 SIGILL = 128 + 4
 
@@ -40,6 +44,7 @@ def run(place: Path, trampoline: str, cpu: str = "max") -> int:
     (place / "linux").mkdir()
     (place / "arm64").mkdir()
     (place / "linux/linkage.h").write_text(LINKAGE)
+    (place / "linux/pgtable.h").write_text(PGTABLE)
     (place / "arm64/trampoline.S").write_text(trampoline)
     program = str(place / "program")
     argv = [GCC, "-nostdlib", "-static", f"-I{place}", "-o", program, str(SOURCE)]

@@ -6,7 +6,7 @@
 #include "arm64/trampoline.S"
 
 	.text
-BMM_TRAMPOLINE test ARG2
+BMM_TRAMPOLINE test, BMM_SIZE, ARG2
 
 /* function(a, b, size): a + b, called through a pointer */
 SYM_CODE_START_LOCAL(function)
