@@ -161,14 +161,19 @@ def has(arch: archs.Arch, kernel: str, words: tuple[str, ...]) -> bool:
     scenario = find(words[0])
     if scenario.perf and arch is not archs.X86_64:
         return False
-    if ALIGN in words and words[words.index(ALIGN) + 1] not in arch.aligns:
+    if (align := option(words, ALIGN)) and align not in arch.aligns:
         return False
     models = MODELS.get((arch.name, kernel), ())
-    if PREEMPT in words and words[words.index(PREEMPT) + 1] not in models:
-        return False
-    if words[0] == "clear-latency" and PREEMPT not in words and models:
+    model = option(words, PREEMPT)
+    # each of its models by name, or the one that it has
+    if scenario.name == "clear-latency" and model not in (models or ("",)):
         return False
     return scenario.runs_on(kernel)
+
+
+def option(words: tuple[str, ...], name: str) -> str:
+    """Return what an option is given as, "" if it is not."""
+    return words[words.index(name) + 1] if name in words else ""
 
 
 def judged(cell: Cell, document: Document) -> Line:
