@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm.errors import UsageError
 from bulkmm.lab.pmem import ARMS, PAGE, fallback_counts
+from bulkmm.lab.work import Common
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
@@ -30,12 +31,10 @@ SEEDS = 254  # of the words that are written: one byte
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Common):
     """What the user may choose."""
 
     rounds: int = 5
-    break_one_word: bool = False
-    seed: int = field(default_factory=lambda: random.SystemRandom().getrandbits(32))
 
 
 @dataclass(frozen=True)

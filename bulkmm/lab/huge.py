@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bulkmm.errors import UsageError
+from bulkmm.lab.work import Common
 
 if TYPE_CHECKING:
     from bulkmm.lab.scenario import Scenario
@@ -19,7 +19,7 @@ SOAK_SECONDS, LONGEST_SOAK = 60, 3600
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Common):
     """What the user may choose of a huge-page scenario."""
 
     rounds: int | None = None  # None: as many as the scenario has
@@ -29,8 +29,6 @@ class Options:
     init_on_alloc: str = ""  # "0" or "1"; none: as the kernel was built
     preempt: str = ""  # one of PREEMPT; none: likewise
     soak_seconds: int = SOAK_SECONDS  # of clear-faults
-    break_one_word: bool = False
-    seed: int = field(default_factory=lambda: random.SystemRandom().getrandbits(32))
 
 
 EVERYWHERE = {"rounds", "init_on_alloc", "preempt", "break_one_word", "seed"}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm import size, stats
 from bulkmm.errors import GuestError, UsageError
+from bulkmm.lab.work import Common
 from bulkmm.results import Check, Ratio, Result
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ FLIPPED_WORD = 5
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Common):
     """What the user may choose of a persistent-memory scenario."""
 
     size: int = FULL_SIZE
@@ -48,8 +49,6 @@ class Options:
     align: str = "2M"
     map: str = "dev"
     backend: str = ""
-    break_one_word: bool = False
-    seed: int = field(default_factory=lambda: random.SystemRandom().getrandbits(32))
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from bulkmm import stats
 from bulkmm.errors import UsageError
 from bulkmm.lab import vmap_proof
 from bulkmm.lab.vmap_proof import ABSENT, ARMS
+from bulkmm.lab.work import Common
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ CASES = {
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Common):
     """What the user may choose of a vmap scenario."""
 
     rounds: int = 5
@@ -122,8 +123,6 @@ class Options:
     arrays: int | None = None  # None: as many as the scenario has
     soak_seconds: int = SOAK_SECONDS  # of vmap-faults
     loops: int = LOOPS  # of vmap-upstream
-    break_one_word: bool = False
-    seed: int = field(default_factory=lambda: random.SystemRandom().getrandbits(32))
 
 
 @dataclass(frozen=True)

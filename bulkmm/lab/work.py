@@ -3,12 +3,22 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from bulkmm.lab.scenario import Scenario
     from bulkmm.lab.vm import Outcome
     from bulkmm.results import Check, Ratio, Result
+
+
+@dataclass(frozen=True)
+class Common:
+    """What the user may choose of any scenario that has rounds."""
+
+    break_one_word: bool = False
+    seed: int = field(default_factory=lambda: random.SystemRandom().getrandbits(32))
 
 
 class Work(Protocol):
