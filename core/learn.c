@@ -82,15 +82,20 @@ static bool as_predicted(const void *base, const struct bmm_geometry *g,
 	return same_record(rec, &now);
 }
 
-/* Moves an image @n records (or units) on, or back for a negative @n. */
+/*
+ * Moves an image @n records (or units) on, or back for a negative @n. Only the
+ * words that step: this is done for each image of each unit, and most have one
+ * such word or none.
+ */
 static void advance(struct bmm_image *image, uint64_t n)
 {
-	size_t w;
+	uint32_t left = image->stepping;
+	unsigned int w;
 
-	if (!image->stepping)
-		return;
-	for (w = 0; w < image->size / 8; w++)
+	for (; left; left &= left - 1) {
+		w = (unsigned int)__builtin_ctz(left);
 		image->word[w] += n * image->step[w];
+	}
 }
 
 /* Sets the step of each word of @image to what is missing to @next. */
@@ -132,7 +137,10 @@ static int find_tail(struct bmm_layout *layout, const void *base)
 	return 0;
 }
 
-/* Sets the images of the heads and of the first tail from units 0 and 1. */
+/*
+ * Sets the images of the heads and of the first tail from units 0 and 1, and
+ * with it the words of layout->tail.
+ */
 static void take_images(struct bmm_layout *layout, const void *base)
 {
 	const struct bmm_geometry *g = &layout->geometry;
@@ -144,48 +152,50 @@ static void take_images(struct bmm_layout *layout, const void *base)
 		take(&next, base, g, 1, r);
 		set_steps(&layout->image[r], &next);
 	}
+	layout->unit = 0;
+	bmm_memcpy(layout->tail.word, layout->image[layout->heads].word,
+		   g->record);
 }
 
-/* Words of record @r of unit @unit, for @r up to and including the heads. */
-static void words_of_unit(struct bmm_image *out, const struct bmm_layout *l,
-			  unsigned int r, uint64_t unit)
+/* Moves the images from the unit that they are for to another. */
+static void move_to(struct bmm_layout *layout, uint64_t unit)
 {
-	const struct bmm_image *image = &l->image[r];
-	size_t w;
+	const struct bmm_image *first = &layout->image[layout->heads];
+	unsigned int r;
 
-	for (w = 0; w < image->size / 8; w++)
-		out->word[w] = image->word[w] + unit * image->step[w];
+	for (r = 0; r <= layout->heads; r++)
+		advance(&layout->image[r], unit - layout->unit);
+	if (first->stepping)
+		bmm_memcpy(layout->tail.word, first->word, first->size);
+	layout->unit = unit;
 }
 
-/* @now comes with the steps of the tail; its words are scratch. */
-static int verify_unit(struct bmm_layout *l, struct bmm_image *now,
-		       const void *base, size_t unit)
+static int verify_unit(struct bmm_layout *l, const void *base, size_t unit)
 {
 	const struct bmm_geometry *g = &l->geometry;
+	struct bmm_image tail;
 	size_t r;
+	bool same = true;
 
-	for (r = 0; r < g->records; r++) {
-		if (r <= l->heads)
-			words_of_unit(now, l, (unsigned int)r, unit);
-		else
-			advance(now, 1);
-		if (!as_predicted(base, g, unit, r, now)) {
-			l->differs = unit * g->records + r;
-			return -BMM_EUNLIKE;
-		}
-	}
-	return 0;
+	move_to(l, unit);
+	for (r = 0; r < l->heads && same; r++)
+		same = as_predicted(base, g, unit, r, &l->image[r]);
+	for (tail = l->tail; r < g->records && same; r++, advance(&tail, 1))
+		same = as_predicted(base, g, unit, r, &tail);
+	if (same)
+		return 0;
+	l->differs = unit * g->records + r - 1;
+	return -BMM_EUNLIKE;
 }
 
 /* Unit 0 is what the images were taken from: find_tail() has read it all. */
 static int verify(struct bmm_layout *layout, const void *base, size_t units)
 {
-	struct bmm_image now = layout->tail;
 	size_t u;
 	int err = 0;
 
 	for (u = 1; u < units && !err; u++)
-		err = verify_unit(layout, &now, base, u);
+		err = verify_unit(layout, base, u);
 	return err;
 }
 
@@ -235,23 +245,15 @@ static uint64_t left_in_group(const struct bmm_groups *groups, uint64_t place)
 	return groups->records - (groups->phase + place) % groups->records;
 }
 
-/*
- * Stamps records of consecutive places from an image of the first one (as it
- * would be in the first group), group by group.
- */
-static void stamp_run(const struct bmm_layout *l,
-		      const struct bmm_backend *backend, char *p,
-		      const struct bmm_image *image, uint64_t place,
-		      size_t count)
+/* Stamps group by group, from an image as it would be in the first group. */
+static void stamp_groups(const struct bmm_groups *groups,
+			 const struct bmm_backend *backend, char *p,
+			 const struct bmm_image *image, uint64_t place,
+			 size_t count)
 {
-	const struct bmm_groups *groups = &l->geometry.groups;
 	struct bmm_image now;
 	uint64_t done, n;
 
-	if (!groups->records) {
-		backend->stamp(p, image, count);
-		return;
-	}
 	for (done = 0; done < count; done += n) {
 		n = left_in_group(groups, place + done);
 		if (n > count - done)
@@ -262,9 +264,37 @@ static void stamp_run(const struct bmm_layout *l,
 	}
 }
 
+/* Stamps @count records from @record on of the unit the images are for. */
+static void stamp_run(const struct bmm_layout *l,
+		      const struct bmm_backend *backend, char *p,
+		      const struct bmm_image *image, size_t record,
+		      size_t count)
+{
+	const struct bmm_geometry *g = &l->geometry;
+
+	if (!g->groups.records)
+		backend->stamp(p, image, count);
+	else
+		stamp_groups(&g->groups, backend, p, image,
+			     place_of(g, l->unit, record), count);
+}
+
+/* The unit that the images are for. */
+static void stamp_unit(const struct bmm_layout *l,
+		       const struct bmm_backend *backend, char *p)
+{
+	const struct bmm_geometry *g = &l->geometry;
+	unsigned int r;
+
+	for (r = 0; r < l->heads; r++, p += g->record)
+		stamp_run(l, backend, p, &l->image[r], r, 1);
+	stamp_run(l, backend, p, &l->tail, r, g->records - r);
+}
+
 /**
  * bmm_layout_stamp() - write units as learned
- * @layout:  from a bmm_learn() that returned 0
+ * @layout:  from a bmm_learn() that returned 0; its images move to the units
+ *           that are written, so it is for one caller at a time
  * @backend: which stores to use; the caller drains with the same one
  * @base:    first record of unit 0 (the array, not where to start)
  * @first:   first unit to write
@@ -274,32 +304,22 @@ static void stamp_run(const struct bmm_layout *l,
  * the records of a unit and the next unit is not touched. Ordering as
  * bmm_stamp().
  */
-void bmm_layout_stamp(const struct bmm_layout *layout,
+void bmm_layout_stamp(struct bmm_layout *layout,
 		      const struct bmm_backend *backend, void *base,
 		      uint64_t first, size_t units)
 {
 	const struct bmm_geometry *g = &layout->geometry;
 	char *p = (char *)base + first * g->stride;
-	struct bmm_image head = { .size = layout->tail.size };
-	struct bmm_image tail = layout->tail;
-	uint64_t place;
-	unsigned int r;
+	uint64_t end = first + units;
 
 	/* Units of one record without gaps are one run. */
 	if (g->records == 1 && g->stride == g->record) {
-		bmm_image_at(&tail, &layout->image[0], first);
-		stamp_run(layout, backend, p, &tail, first, units);
+		move_to(layout, first);
+		stamp_run(layout, backend, p, &layout->image[0], 0, units);
 		return;
 	}
-	for (; units; units--, first++, p += g->stride) {
-		place = place_of(g, first, 0);
-		for (r = 0; r < layout->heads; r++) {
-			words_of_unit(&head, layout, r, first);
-			stamp_run(layout, backend, p + r * g->record, &head,
-				  place + r, 1);
-		}
-		words_of_unit(&tail, layout, r, first);
-		stamp_run(layout, backend, p + r * g->record, &tail, place + r,
-			  g->records - r);
+	for (; first < end; first++, p += g->stride) {
+		move_to(layout, first);
+		stamp_unit(layout, backend, p);
 	}
 }

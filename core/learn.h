@@ -57,17 +57,19 @@ struct bmm_geometry {
  * @geometry: as given
  * @heads:    records at the start of a unit that differ from the one after
  *            them, at most BMM_LAYOUT_HEADS
+ * @unit:     the unit that the images are for
  * @image:    images of those records and, last, of the first repeating one,
  *            as they would be in the first group; their step is that from
  *            unit to unit
- * @tail:     image of the repeating record; its step is that from record to
- *            record inside a unit
+ * @tail:     that last one again; its step is that from record to record
+ *            inside a unit
  * @differs:  after -BMM_EUNLIKE: index of the first record not as predicted
  *            (unit * @geometry.records + record)
  */
 struct bmm_layout {
 	struct bmm_geometry geometry;
 	unsigned int heads;
+	uint64_t unit;
 	struct bmm_image image[BMM_LAYOUT_HEADS + 1];
 	struct bmm_image tail;
 	size_t differs;
@@ -75,7 +77,7 @@ struct bmm_layout {
 
 int bmm_learn(struct bmm_layout *layout, const void *base,
 	      const struct bmm_geometry *geometry, size_t units);
-void bmm_layout_stamp(const struct bmm_layout *layout,
+void bmm_layout_stamp(struct bmm_layout *layout,
 		      const struct bmm_backend *backend, void *base,
 		      uint64_t first, size_t units);
 

@@ -160,7 +160,7 @@ static u64 stamped_bytes(const struct bringup *b, unsigned long units)
  * the chooser names. The task may be preempted anywhere, and migrate: a context
  * switch drains the CPU it leaves.
  */
-static void stamp_units(const struct bringup *b, const struct bmm_layout *layout)
+static void stamp_units(const struct bringup *b, struct bmm_layout *layout)
 {
 	unsigned long step = max(PAGES_PER_SECTION >> b->order, 1UL);
 	size_t whole = stamped_bytes(b, b->units - b->learn);

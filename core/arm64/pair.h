@@ -152,7 +152,7 @@ static void stamp(void *dst, const struct bmm_image *image, size_t count)
 {
 	if (image->size != 64)
 		stamp_any(dst, image, count);
-	else if (image->stepping)
+	else if (image->stepping && count > 1)
 		step64(dst, image, count);
 	else
 		stamp64(dst, image->word, count);

@@ -97,7 +97,7 @@
 	{                                                                      \
 		if (image->size != 64)                                         \
 			stamp_any(dst, image, count);                          \
-		else if (image->stepping)                                      \
+		else if (image->stepping && count > 1)                         \
 			step64(dst, image, count);                             \
 		else                                                           \
 			stamp64(dst, image->word, count);                      \

@@ -67,6 +67,7 @@ ffi.cdef(
     struct bmm_layout {
         struct bmm_geometry geometry;
         unsigned int heads;
+        uint64_t unit;
         struct bmm_image image[9];
         struct bmm_image tail;
         size_t differs;
@@ -106,7 +107,7 @@ ffi.cdef(
                                  unsigned long);
     int bmm_learn(struct bmm_layout *, const void *,
                   const struct bmm_geometry *, size_t);
-    void bmm_layout_stamp(const struct bmm_layout *, const struct bmm_backend *,
+    void bmm_layout_stamp(struct bmm_layout *, const struct bmm_backend *,
                           void *, uint64_t, size_t);
 
     void *mmap(void *, size_t, int, int, int, long);
