@@ -83,19 +83,26 @@ static bool as_predicted(const void *base, const struct bmm_geometry *g,
 }
 
 /*
- * Moves an image @n records (or units) on, or back for a negative @n. Only the
- * words that step: this is done for each image of each unit, and most have one
- * such word or none.
+ * Moves an image by @n times the steps of another. Only the words that step:
+ * this is done for each image of each unit, and most have one such word or
+ * none.
  */
-static void advance(struct bmm_image *image, uint64_t n)
+static void advance_by(struct bmm_image *image, const struct bmm_image *steps,
+		       uint64_t n)
 {
-	uint32_t left = image->stepping;
+	uint32_t left = steps->stepping;
 	unsigned int w;
 
 	for (; left; left &= left - 1) {
 		w = (unsigned int)__builtin_ctz(left);
-		image->word[w] += n * image->step[w];
+		image->word[w] += n * steps->step[w];
 	}
+}
+
+/* Moves an image @n records (or units) on, or back for a negative @n. */
+static void advance(struct bmm_image *image, uint64_t n)
+{
+	advance_by(image, image, n);
 }
 
 /* Sets the step of each word of @image to what is missing to @next. */
@@ -160,13 +167,12 @@ static void take_images(struct bmm_layout *layout, const void *base)
 /* Moves the images from the unit that they are for to another. */
 static void move_to(struct bmm_layout *layout, uint64_t unit)
 {
-	const struct bmm_image *first = &layout->image[layout->heads];
-	unsigned int r;
+	struct bmm_image *last = layout->image + layout->heads, *image;
+	uint64_t n = unit - layout->unit;
 
-	for (r = 0; r <= layout->heads; r++)
-		advance(&layout->image[r], unit - layout->unit);
-	if (first->stepping)
-		bmm_memcpy(layout->tail.word, first->word, first->size);
+	for (image = layout->image; image <= last; image++)
+		advance(image, n);
+	advance_by(&layout->tail, last, n);
 	layout->unit = unit;
 }
 
