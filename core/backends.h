@@ -10,6 +10,7 @@ extern const struct bmm_backend bmm_generic;
 extern const struct bmm_backend bmm_x86_rep_q;
 extern const struct bmm_backend bmm_x86_plain;
 extern const struct bmm_backend bmm_x86_rep_b;
+extern const struct bmm_backend bmm_x86_movnti8;
 extern const struct bmm_backend bmm_x86_movnti;
 extern const struct bmm_backend bmm_x86_clzero;
 #endif

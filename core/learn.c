@@ -306,8 +306,8 @@ static void stamp_unit(const struct bmm_layout *l,
  * @first:   first unit to write
  * @units:   how many
  *
- * Each record is written once, whole, in ascending order; what lies between
- * the records of a unit and the next unit is not touched. Ordering as
+ * Each record is written once, whole, and what lies between the records of a
+ * unit and the next unit is not touched. Order of stores and ordering as
  * bmm_stamp().
  */
 void bmm_layout_stamp(struct bmm_layout *layout,

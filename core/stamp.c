@@ -81,8 +81,9 @@ static void in_turns(char *p, const struct bmm_image *image, size_t count)
 
 /**
  * bmm_stamp() - write @count records that follow from one image
- * @dst:   first record, 8-byte aligned; written in ascending order, and not
- *         one byte outside @count * image->size
+ * @dst:   first record, 8-byte aligned; written in ascending order, by some
+ *         backends up to eight records at once, and not one byte outside
+ *         @count * image->size
  * @image: what to write; held in registers where the record is 64 bytes
  * @count: number of records; 0 is a no-op
  *

@@ -40,7 +40,7 @@ def test_generic_is_first_and_has_everything() -> None:
 @needs_x86
 def test_what_this_cpu_has() -> None:
     wanted = {
-        Op.STAMP: ["generic", "plain", "movnti"],
+        Op.STAMP: ["generic", "plain", "movnti8", "movnti"],
         Op.COPY: ["generic", "rep-q", "rep-b", "movnti"],
         Op.CLEAR: ["generic", "rep-q", "plain", "rep-b"],
         Op.CLEAR_STREAMING: [

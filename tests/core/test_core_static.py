@@ -77,8 +77,9 @@ def test_no_object_uses_a_vector_register() -> None:
 
 
 @needs_x86
-def test_streaming_stamp_has_no_ordinary_store() -> None:
-    functions = instructions("core_x86_movnti.c.o")
+@pytest.mark.parametrize("name", ["movnti", "movnti8"])
+def test_streaming_stamp_has_no_ordinary_store(name: str) -> None:
+    functions = instructions(f"core_x86_{name}.c.o")
     stamps = {n: code for n, code in functions.items() if "stamp" in n or "step" in n}
     assert stamps
     assert any(line.startswith("movnti") for code in stamps.values() for line in code)
@@ -110,7 +111,7 @@ def test_streaming_copy_of_fixed_sizes_does_not_loop() -> None:
 
 @needs_x86
 def test_streaming_drain_is_a_fence_and_the_plain_one_is_none() -> None:
-    for name in ("movnti", "clzero"):
+    for name in ("movnti", "movnti8", "clzero"):
         assert "sfence" in instructions(f"core_x86_{name}.c.o")["drain"]
     assert "sfence" not in instructions("core_generic_generic.c.o")["bmm_no_drain"]
     for name in ("generic", "plain", "rep-q", "rep-b"):
@@ -126,11 +127,14 @@ def test_the_check_sees_an_ordinary_store() -> None:
 
 
 @needs_x86
-def test_image_stays_in_registers() -> None:
+@pytest.mark.parametrize(
+    ("name", "function", "stores"), [("movnti", "stamp", 32), ("movnti8", "stamp8", 64)]
+)
+def test_image_stays_in_registers(name: str, function: str, stores: int) -> None:
     """In the loop for 64-byte records nothing is loaded."""
-    code = instructions("core_x86_movnti.c.o")["stamp"]
-    runs = re.findall(r"(?:movnti [^\n]*\n){32}", "\n".join(code) + "\n")
-    assert runs, "no block of four records without a load between the stores"
+    code = instructions(f"core_x86_{name}.c.o")[function]
+    block = rf"(?:movnti [^\n]*\n){{{stores}}}"
+    assert re.search(block, "\n".join(code) + "\n"), "a load between the stores"
 
 
 def test_sanitizers_find_nothing() -> None:

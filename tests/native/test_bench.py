@@ -25,7 +25,7 @@ SCHEMA = json.loads((ROOT / "docs" / "result.schema.json").read_text())
 PEERS = {"rebuild", "rebuild-again", "template-copy", "limit"}
 X86_PEERS = {"rebuild-saferet", "template-movnti", "template-norefresh"}
 OURS = {"bulkmm", "bulkmm:generic"}
-X86_OURS = {"bulkmm:plain", "bulkmm:movnti"}
+X86_OURS = {"bulkmm:plain", "bulkmm:movnti8", "bulkmm:movnti"}
 X86 = platform.machine() == "x86_64"
 
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * MOVNTI, a word of eight records at a time: stores the same bytes as movnti,
+ * but each register eight times in a row. Memory that is written as fast as it
+ * can be sees no difference, as long as the CPU has eight write-combining
+ * buffers to spare. An emulator does: it keeps the guest's registers in memory
+ * and loads one before it is stored, so here once for eight stores. Which of
+ * the two is faster is for the chooser to find out.
+ */
+#include "../backends.h"
+#include "record.h"
+
+static bool supported(void)
+{
+	return true;
+}
+
+BMM_X86_STAMP("movnti")
+
+#define RECORDS 8U
+
+/* clang-format off: the columns of the macro are its structure */
+#define EIGHT(w, off)                             \
+	"movnti %[" w "], 0+" off "(%[p])\n\t"    \
+	"movnti %[" w "], 64+" off "(%[p])\n\t"   \
+	"movnti %[" w "], 128+" off "(%[p])\n\t"  \
+	"movnti %[" w "], 192+" off "(%[p])\n\t"  \
+	"movnti %[" w "], 256+" off "(%[p])\n\t"  \
+	"movnti %[" w "], 320+" off "(%[p])\n\t"  \
+	"movnti %[" w "], 384+" off "(%[p])\n\t"  \
+	"movnti %[" w "], 448+" off "(%[p])\n\t"
+/* clang-format on */
+
+static void stamp64_by_word(char *p, const uint64_t *w, size_t count)
+{
+	for (; count; count -= RECORDS, p += RECORDS * 64)
+		__asm__ volatile(EIGHT("w0", "0") EIGHT("w1", "8")
+				 EIGHT("w2", "16") EIGHT("w3", "24")
+				 EIGHT("w4", "32") EIGHT("w5", "40")
+				 EIGHT("w6", "48") EIGHT("w7", "56")
+				 :
+				 : [p] "r"(p), BMM_WORDS8(w)
+				 : "memory");
+}
+
+/* What is stepping, or of another size, or left over goes as with movnti. */
+static void stamp8(void *dst, const struct bmm_image *image, size_t count)
+{
+	size_t whole = count / RECORDS * RECORDS;
+
+	if (image->size != 64 || image->stepping)
+		whole = 0;
+	stamp64_by_word(dst, image->word, whole);
+	stamp((char *)dst + whole * 64, image, count - whole);
+}
+
+static void drain(void)
+{
+	__asm__ volatile("sfence" ::: "memory");
+}
+
+const struct bmm_backend bmm_x86_movnti8 = {
+	.name = "movnti8",
+	.flags = 0,
+	.supported = supported,
+	.stamp = stamp8,
+	.drain = drain,
+};
