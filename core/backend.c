@@ -16,8 +16,8 @@
 const struct bmm_backend *const bmm_backends[] = {
 	&bmm_generic,
 #ifdef __x86_64__
-	&bmm_x86_rep_q,	  &bmm_x86_plain,  &bmm_x86_rep_b,
-	&bmm_x86_movnti8, &bmm_x86_movnti, &bmm_x86_clzero,
+	&bmm_x86_rep_q,	 &bmm_x86_plain,  &bmm_x86_rep_b,   &bmm_x86_movnti8,
+	&bmm_x86_movnti, &bmm_x86_clzero,
 #endif
 #ifdef __aarch64__
 	&bmm_arm64_stp,	 &bmm_arm64_stnp, &bmm_arm64_dczva, &bmm_arm64_mops,

@@ -273,8 +273,7 @@ static void stamp_groups(const struct bmm_groups *groups,
 /* Stamps @count records from @record on of the unit the images are for. */
 static void stamp_run(const struct bmm_layout *l,
 		      const struct bmm_backend *backend, char *p,
-		      const struct bmm_image *image, size_t record,
-		      size_t count)
+		      const struct bmm_image *image, size_t record, size_t count)
 {
 	const struct bmm_geometry *g = &l->geometry;
 

@@ -19,25 +19,31 @@ BMM_X86_STAMP("movnti")
 
 #define RECORDS 8U
 
-/* clang-format off: the columns of the macro are its structure */
-#define EIGHT(w, off)                             \
-	"movnti %[" w "], 0+" off "(%[p])\n\t"    \
-	"movnti %[" w "], 64+" off "(%[p])\n\t"   \
-	"movnti %[" w "], 128+" off "(%[p])\n\t"  \
-	"movnti %[" w "], 192+" off "(%[p])\n\t"  \
-	"movnti %[" w "], 256+" off "(%[p])\n\t"  \
-	"movnti %[" w "], 320+" off "(%[p])\n\t"  \
-	"movnti %[" w "], 384+" off "(%[p])\n\t"  \
+/* clang-format off: the columns of the macros are their structure */
+#define EIGHT(w, off)                            \
+	"movnti %[" w "], 0+" off "(%[p])\n\t"   \
+	"movnti %[" w "], 64+" off "(%[p])\n\t"  \
+	"movnti %[" w "], 128+" off "(%[p])\n\t" \
+	"movnti %[" w "], 192+" off "(%[p])\n\t" \
+	"movnti %[" w "], 256+" off "(%[p])\n\t" \
+	"movnti %[" w "], 320+" off "(%[p])\n\t" \
+	"movnti %[" w "], 384+" off "(%[p])\n\t" \
 	"movnti %[" w "], 448+" off "(%[p])\n\t"
+#define BY_WORD           \
+	EIGHT("w0", "0")  \
+	EIGHT("w1", "8")  \
+	EIGHT("w2", "16") \
+	EIGHT("w3", "24") \
+	EIGHT("w4", "32") \
+	EIGHT("w5", "40") \
+	EIGHT("w6", "48") \
+	EIGHT("w7", "56")
 /* clang-format on */
 
 static void stamp64_by_word(char *p, const uint64_t *w, size_t count)
 {
 	for (; count; count -= RECORDS, p += RECORDS * 64)
-		__asm__ volatile(EIGHT("w0", "0") EIGHT("w1", "8")
-				 EIGHT("w2", "16") EIGHT("w3", "24")
-				 EIGHT("w4", "32") EIGHT("w5", "40")
-				 EIGHT("w6", "48") EIGHT("w7", "56")
+		__asm__ volatile(BY_WORD
 				 :
 				 : [p] "r"(p), BMM_WORDS8(w)
 				 : "memory");

@@ -83,8 +83,8 @@ def test_streaming_stamp_has_no_ordinary_store(name: str) -> None:
     stamps = {n: code for n, code in functions.items() if "stamp" in n or "step" in n}
     assert stamps
     assert any(line.startswith("movnti") for code in stamps.values() for line in code)
-    for name, code in stamps.items():
-        assert not ordinary_stores(code), name
+    for function, code in stamps.items():
+        assert not ordinary_stores(code), function
         assert not [line for line in code if line.startswith(("rep ", "stos"))]
         assert not [line for line in code if re.match(r"call.*mem(cpy|set)", line)]
 
