@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which requests the entries hand to the module, and what they leave alone.
+
+The module's own assembly, between functions and a caller that knows what it is
+meant to look at. Each filter is asked 20 000 times, mostly about its edges.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bulkmm.lab import root
+from bulkmm.lab.paths import PROJECT, cache_dir
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MODULE = PROJECT / "module"
+TESTS = PROJECT / "tests/module"
+QEMU = str(root.of(cache_dir()).path / "usr/bin/qemu-aarch64")
+# what the kernel's headers of these names are needed for
+HEADERS = {
+    "linux/linkage.h": """
+#define SYM_CODE_START(name) .balign 8; .global name; name:
+#define SYM_CODE_START_LOCAL(name) .balign 8; name:
+#define SYM_CODE_START_NOALIGN(name) .global name; name:
+#define SYM_CODE_END(name)
+#define ENDBR endbr64
+#define RET ret
+""",
+    "linux/pgtable.h": """
+#define PMD_SIZE 0x200000
+#define CONT_PTE_SHIFT 16
+""",
+    "asm/unwind_hints.h": "#define UNWIND_HINT_FUNC\n",
+}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How to build for it and run on it."""
+
+    folder: str
+    config: str
+    compiler: str
+    runner: tuple[str, ...]
+    hooks: int
+
+    @property
+    def missing(self) -> list[str]:
+        """Return the programs that are not here."""
+        needed = (self.compiler, *self.runner[:1])
+        return [program for program in needed if not shutil.which(program)]
+
+
+MACHINES = {
+    "x86": Machine("x86", "CONFIG_X86_64", "gcc", (), 6),
+    "arm64": Machine("arm64", "CONFIG_ARM64", "aarch64-linux-gnu-gcc", (QEMU,), 7),
+}
+
+
+@pytest.fixture(params=MACHINES)
+def machine(request: pytest.FixtureRequest) -> Machine:
+    found = MACHINES[request.param]
+    if found.folder == "x86" and platform.machine() != "x86_64":
+        pytest.skip("runs on x86-64 alone")
+    if found.missing:
+        pytest.skip(f"needs {', '.join(found.missing)}: scripts/setup tests")
+    return found
+
+
+def answer(place: Path, machine: Machine, trampoline: str) -> tuple[int, str]:
+    """Build the program with this trampoline; return its exit code and words."""
+    for name, text in HEADERS.items():
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text(text)
+    (place / machine.folder).mkdir()
+    (place / machine.folder / "trampoline.S").write_text(trampoline)
+    shutil.copy(MODULE / "trampolines.S", place)
+    program = str(place / "program")
+    sources = [str(TESTS / "filters.c"), str(TESTS / "filters.S")]
+    flags = ["-O2", "-Wall", "-Werror", "-static", f"-D{machine.config}", f"-I{place}"]
+    argv = [machine.compiler, *flags, "-o", program, *sources]
+    subprocess.run(argv, check=True, timeout=60)
+    done = subprocess.run(
+        [*machine.runner, program],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return done.returncode, done.stdout
+
+
+def source(machine: Machine) -> str:
+    return (MODULE / machine.folder / "trampoline.S").read_text()
+
+
+def test_each_request_goes_where_it_is_meant_to(
+    tmp_path: Path, machine: Machine
+) -> None:
+    code, said = answer(tmp_path, machine, source(machine))
+    assert code == 0, said
+    ways = re.findall(r"(\d+) to the body, (\d+) to the handler", said)
+    assert len(ways) == machine.hooks
+    assert all(int(count) > 100 for way in ways for count in way), said
+
+
+@pytest.mark.parametrize(
+    ("folder", "old", "new"),
+    [
+        ("x86", "jb	1f", "jl	1f"),
+        ("x86", "jb	1f", "jbe	1f"),
+        ("x86", "or	\\other, %rax", "nop"),
+        ("x86", "test	$(PMD_SIZE - 1)", "test	$(PMD_SIZE)"),
+        ("x86", "mov	\\arg, %rax", "mov	\\arg, %rcx"),
+        ("arm64", "b.lo	1f", "b.lt	1f"),
+        ("arm64", "cmp	\\arg, w16", "cmp	x1, x16"),
+        ("arm64", "orr	x17, x17, \\other", "nop"),
+        ("arm64", "#0, ne", "#0, eq"),
+        ("arm64", "#0, eq", "#2, eq"),
+        ("arm64", "sub	x17, \\arg, \\from", "sub	x3, \\arg, \\from"),
+    ],
+)
+def test_a_wrong_filter_shows(tmp_path: Path, folder: str, old: str, new: str) -> None:
+    machine = MACHINES[folder]
+    if machine.missing or (folder == "x86" and platform.machine() != "x86_64"):
+        pytest.skip("cannot be built or run here")
+    right = source(machine)
+    assert old in right
+    code, said = answer(tmp_path, machine, right.replace(old, new))
+    assert code == 1, said
+    assert " instead of " in said
