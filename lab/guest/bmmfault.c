@@ -131,13 +131,19 @@ static void run_once(const struct work *work, const struct way *way)
 	}
 }
 
-/* By all the ways named, in turn, until time is up. */
+/* Time is up, and what else is waited for has come. */
+static int over(const struct work *work, uint64_t end)
+{
+	return now() >= end && (!work->until || !access(work->until, F_OK));
+}
+
+/* By all the ways named, in turn. */
 static void run_long(const struct work *work, const struct way *const *chosen,
 		     int n)
 {
 	uint64_t end = now() + work->seconds * 1000000000UL;
 
-	for (int i = 0; now() < end; i = (i + 1) % n) {
+	for (int i = 0; !over(work, end); i = (i + 1) % n) {
 		uint64_t proved = one_batch(work, chosen[i], work->batch);
 
 		count(work->batch, proved);

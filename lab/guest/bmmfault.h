@@ -13,13 +13,14 @@
 
 struct work {
 	int hugetlb;
-	uint64_t bytes;	  /* of a folio */
-	uint64_t folios;  /* wanted in all */
-	uint64_t batch;	  /* of them at once */
-	uint64_t seconds; /* go on for so long, refusals allowed */
-	int plant;	  /* leave a byte in the last folio: it must be found */
-	int faults_only;  /* neither look at folios nor fill them */
-	int tagged;	  /* memory has tags, which are cleared like the data */
+	uint64_t bytes;	   /* of a folio */
+	uint64_t folios;   /* wanted in all */
+	uint64_t batch;	   /* of them at once */
+	uint64_t seconds;  /* go on for so long, refusals allowed */
+	const char *until; /* and until this file is there, or NULL */
+	int plant;	 /* leave a byte in the last folio: it must be found */
+	int faults_only; /* neither look at folios nor fill them */
+	int tagged;	 /* memory has tags, which are cleared like the data */
 };
 
 /* What was found; shared with a child that proves its copy. */

@@ -16,10 +16,11 @@ int usage(void)
 {
 	fprintf(stderr,
 		"usage: bmmfault dirty MIB: so much memory, again and again\n"
-		"       bmmfault [-n FOLIOS] [-b BATCH] [-t SECONDS] [-p|-f]\n"
-		"                [-m] thp|hugetlb KIB WAY...\n"
+		"       bmmfault [-n FOLIOS] [-b BATCH] [-t SECONDS] [-u FILE]\n"
+		"                [-p|-f] [-m] thp|hugetlb KIB WAY...\n"
 		"  -n how many folios; -b so many at once\n"
 		"  -t go on for so long; that there are no huge pages is no failure\n"
+		"  -u and until there is such a file\n"
 		"  -p leave a byte in the last folio, which must be found\n"
 		"  -f fault in, and neither look at the folios nor fill them\n"
 		"  -m with memory tags, which must be zero as well\n"
@@ -36,13 +37,15 @@ static int options(struct asked *asked, int argc, char **argv)
 	struct work *work = &asked->work;
 	int option;
 
-	while ((option = getopt(argc, argv, "n:b:t:pfm")) != -1) {
+	while ((option = getopt(argc, argv, "n:b:t:u:pfm")) != -1) {
 		if (option == 'n')
 			work->folios = number(optarg);
 		else if (option == 'b')
 			work->batch = number(optarg);
 		else if (option == 't')
 			work->seconds = number(optarg);
+		else if (option == 'u')
+			work->until = optarg;
 		else if (option == 'p')
 			work->plant = 1;
 		else if (option == 'f')

@@ -147,18 +147,22 @@ each_backend() {
 
 # four processes fault folios in at once: SECONDS
 soakers() {
-	soaker 1 -t "$1" -b 4 thp 2048 write-middle write-last read fork
-	soaker 2 -t "$1" -b 8 thp 2048 madv-populate write-first
-	soaker 3 -t "$1" -b 4 hugetlb 2048 write-first read madv-populate \
+	SOAK_SECONDS=$1
+	soaker 1 -b 4 thp 2048 write-middle write-last read fork
+	soaker 2 -b 8 thp 2048 madv-populate write-first
+	soaker 3 -b 4 hugetlb 2048 write-first read madv-populate \
 		map-populate memfd fallocate
-	soaker 4 -t "$1" -b 32 thp 64 write-middle madv-populate fork
+	soaker 4 -b 32 thp 64 write-middle madv-populate fork
 }
 
 # a process that leaves what it said in a file when it is done
 soaker() {
 	name=/tmp/soaker.$1
 	shift
-	(bmmfault "$@" >"$name.said" 2>&1; echo $? >"$name.code") &
+	(
+		bmmfault -t "$SOAK_SECONDS" -u /tmp/soaked "$@" >"$name.said" 2>&1
+		echo $? >"$name.code"
+	) &
 }
 
 soaking() {
@@ -195,7 +199,7 @@ must_write() {
 	echo "$2" >"$1" || fail "$2 is refused by $1"
 }
 
-# SECONDS of everything at once
+# SECONDS of everything at once, and until the module was loaded once and unloaded
 soak() {
 	folios thp 64
 	echo madvise >$HUGE/hugepages-2048kB/enabled
@@ -213,6 +217,7 @@ soak() {
 		served=$((served + HITS))
 		must rmmod bulkmm
 		loads=$((loads + 1))
+		: >/tmp/soaked
 	done
 	kill "$DIRTY"
 	wait
