@@ -6,7 +6,7 @@
  * supports, is the default for it until something is measured; so the order
  * holds per operation, not between backends that share none. REP STOSQ stands
  * before ordinary stores because a CPU without ERMS may take it word by word;
- * MOVNTI by eight records before that by one, which leaves buffers to others;
+ * MOVNTI by eight records, which is for emulators, before that by one;
  * MOPS stands last because there the CPU is told the whole length, and free in
  * how to store it.
  */
