@@ -5,7 +5,6 @@
  * either way finds the arguments as they were. Prints what went wrong.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #define BLOCK	    0x200000UL /* PMD_SIZE */
 #define GROUP_SHIFT 16	       /* CONT_PTE_SHIFT */
@@ -140,7 +139,7 @@ static unsigned long threshold(void)
 
 int main(void)
 {
-	int left = TIMES_SHOWN, seen[2] = { 0 }, n, i;
+	int left = TIMES_SHOWN, seen[2], n, i;
 	size_t which;
 	words arg;
 

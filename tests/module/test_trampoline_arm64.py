@@ -8,32 +8,19 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from kernelstub import ARM64_GCC, ARM64_QEMU, write_headers
 
-from bulkmm.lab import root
-from bulkmm.lab.paths import PROJECT, cache_dir
+from bulkmm.lab.paths import PROJECT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-GCC = "aarch64-linux-gnu-gcc"
-QEMU = str(root.of(cache_dir()).path / "usr/bin/qemu-aarch64")
 MODULE = PROJECT / "module"
 SOURCE = PROJECT / "tests/module/trampoline_arm64.S"
-# what the kernel's headers of these names are needed for
-LINKAGE = """
-#define SYM_CODE_START(name) .balign 8; .global name; name:
-#define SYM_CODE_START_LOCAL(name) .balign 8; name:
-#define SYM_CODE_START_NOALIGN(name) .global name; name:
-#define SYM_CODE_END(name)
-"""
-PGTABLE = """
-#define PMD_SIZE 0x200000
-#define CONT_PTE_SHIFT 16
-"""
 SIGILL = 128 + 4
 
 pytestmark = pytest.mark.skipif(
-    not (shutil.which(GCC) and shutil.which(QEMU)),
+    not (shutil.which(ARM64_GCC) and shutil.which(ARM64_QEMU)),
     reason="needs a cross compiler and QEMU for arm64: "
     "scripts/setup tests, bulkmm lab prepare",
 )
@@ -41,16 +28,14 @@ pytestmark = pytest.mark.skipif(
 
 def run(place: Path, trampoline: str, cpu: str = "max") -> int:
     """Build the program with this trampoline and return its exit code."""
-    (place / "linux").mkdir()
+    write_headers(place)
     (place / "arm64").mkdir()
-    (place / "linux/linkage.h").write_text(LINKAGE)
-    (place / "linux/pgtable.h").write_text(PGTABLE)
     (place / "arm64/trampoline.S").write_text(trampoline)
     program = str(place / "program")
-    argv = [GCC, "-nostdlib", "-static", f"-I{place}", "-o", program, str(SOURCE)]
+    argv = [ARM64_GCC, "-nostdlib", "-static", f"-I{place}", "-o", program, str(SOURCE)]
     subprocess.run(argv, check=True, timeout=60)
     code = subprocess.run(
-        [QEMU, "-cpu", cpu, program], check=False, timeout=60
+        [ARM64_QEMU, "-cpu", cpu, program], check=False, timeout=60
     ).returncode
     return 128 - code if code < 0 else code
 

@@ -15,32 +15,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+from kernelstub import ARM64_GCC, ARM64_QEMU, write_headers
 
-from bulkmm.lab import root
-from bulkmm.lab.paths import PROJECT, cache_dir
+from bulkmm.lab.paths import PROJECT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 MODULE = PROJECT / "module"
 TESTS = PROJECT / "tests/module"
-QEMU = str(root.of(cache_dir()).path / "usr/bin/qemu-aarch64")
-# what the kernel's headers of these names are needed for
-HEADERS = {
-    "linux/linkage.h": """
-#define SYM_CODE_START(name) .balign 8; .global name; name:
-#define SYM_CODE_START_LOCAL(name) .balign 8; name:
-#define SYM_CODE_START_NOALIGN(name) .global name; name:
-#define SYM_CODE_END(name)
-#define ENDBR endbr64
-#define RET ret
-""",
-    "linux/pgtable.h": """
-#define PMD_SIZE 0x200000
-#define CONT_PTE_SHIFT 16
-""",
-    "asm/unwind_hints.h": "#define UNWIND_HINT_FUNC\n",
-}
 
 
 @dataclass(frozen=True)
@@ -62,13 +45,13 @@ class Machine:
 
 MACHINES = {
     "x86": Machine("x86", "CONFIG_X86_64", "gcc", (), 6),
-    "arm64": Machine("arm64", "CONFIG_ARM64", "aarch64-linux-gnu-gcc", (QEMU,), 7),
+    "arm64": Machine("arm64", "CONFIG_ARM64", ARM64_GCC, (ARM64_QEMU,), 7),
 }
 
 
-@pytest.fixture(params=MACHINES)
-def machine(request: pytest.FixtureRequest) -> Machine:
-    found = MACHINES[request.param]
+def usable(folder: str) -> Machine:
+    """Return the machine; skip the test where it cannot be built for or run."""
+    found = MACHINES[folder]
     if found.folder == "x86" and platform.machine() != "x86_64":
         pytest.skip("runs on x86-64 alone")
     if found.missing:
@@ -78,9 +61,7 @@ def machine(request: pytest.FixtureRequest) -> Machine:
 
 def answer(place: Path, machine: Machine, trampoline: str) -> tuple[int, str]:
     """Build the program with this trampoline; return its exit code and words."""
-    for name, text in HEADERS.items():
-        (place / name).parent.mkdir(exist_ok=True)
-        (place / name).write_text(text)
+    write_headers(place)
     (place / machine.folder).mkdir()
     (place / machine.folder / "trampoline.S").write_text(trampoline)
     shutil.copy(MODULE / "trampolines.S", place)
@@ -103,9 +84,9 @@ def source(machine: Machine) -> str:
     return (MODULE / machine.folder / "trampoline.S").read_text()
 
 
-def test_each_request_goes_where_it_is_meant_to(
-    tmp_path: Path, machine: Machine
-) -> None:
+@pytest.mark.parametrize("folder", MACHINES)
+def test_each_request_goes_where_it_is_meant_to(tmp_path: Path, folder: str) -> None:
+    machine = usable(folder)
     code, said = answer(tmp_path, machine, source(machine))
     assert code == 0, said
     ways = re.findall(r"(\d+) to the body, (\d+) to the handler", said)
@@ -130,9 +111,7 @@ def test_each_request_goes_where_it_is_meant_to(
     ],
 )
 def test_a_wrong_filter_shows(tmp_path: Path, folder: str, old: str, new: str) -> None:
-    machine = MACHINES[folder]
-    if machine.missing or (folder == "x86" and platform.machine() != "x86_64"):
-        pytest.skip("cannot be built or run here")
+    machine = usable(folder)
     right = source(machine)
     assert old in right
     code, said = answer(tmp_path, machine, right.replace(old, new))

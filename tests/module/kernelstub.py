@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the module's assembly takes from the kernel's headers, for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bulkmm.lab import root
+from bulkmm.lab.paths import cache_dir
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ARM64_GCC = "aarch64-linux-gnu-gcc"
+ARM64_QEMU = str(root.of(cache_dir()).path / "usr/bin/qemu-aarch64")
+HEADERS = {
+    "linux/linkage.h": """
+#define SYM_CODE_START(name) .balign 8; .global name; name:
+#define SYM_CODE_START_LOCAL(name) .balign 8; name:
+#define SYM_CODE_START_NOALIGN(name) .global name; name:
+#define SYM_CODE_END(name)
+#define ENDBR endbr64
+#define RET ret
+""",
+    "linux/pgtable.h": """
+#define PMD_SIZE 0x200000
+#define CONT_PTE_SHIFT 16
+""",
+    "asm/unwind_hints.h": "#define UNWIND_HINT_FUNC\n",
+}
+
+
+def write_headers(place: Path) -> None:
+    """Leave the headers in a directory that a compiler is told to look in."""
+    for name, text in HEADERS.items():
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text(text)
