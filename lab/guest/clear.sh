@@ -188,11 +188,14 @@ turn() {
 	done
 }
 
-# hugetlb pages given and taken
+# Hugetlb pages given and taken. The pause is not for them: a task that is all
+# the time in the kernel and never sleeps holds back the grace periods (of RCU
+# tasks) that unloading waits for, for minutes.
 resize() {
 	for pages in 48 4 24; do
 		echo $pages >$POOLS/hugepages-2048kB/nr_hugepages
 	done
+	sleep 0.01
 }
 
 must_write() {
