@@ -45,15 +45,16 @@ MODULE_PARM_DESC(
 	inert,
 	"inert: load, but take no function over, ever (default: N); at boot: bulkmm.inert=1");
 
-static const struct {
-	struct bmm_path *path;
-	char **mode;
-} paths[] = {
-	{ &bmm_memmap, &memmap },
-	{ &bmm_clear_path, &clear },
-	{ &bmm_alloc, &alloc },
-	{ &bmm_vmap, &vmap_mode },
+static struct bmm_path *const paths[] = {
+	&bmm_memmap,
+	&bmm_clear_path,
+	&bmm_alloc,
+	&bmm_vmap,
 };
+
+/* of each of them, the mode at load */
+static char *const *const asked[] = { &memmap, &clear, &alloc, &vmap_mode };
+static_assert(ARRAY_SIZE(asked) == ARRAY_SIZE(paths));
 
 static int add(struct bmm_path *path, int mode)
 {
@@ -63,15 +64,22 @@ static int add(struct bmm_path *path, int mode)
 		return err;
 	err = bmm_control_add(path);
 	if (err)
-		bmm_path_exit(path);
+		bmm_path_exit(&path, 1);
 	return err;
 }
 
-/* Settings first, so that nobody switches a path on that is going away. */
-static void remove(struct bmm_path *path)
+/*
+ * Takes the first paths away: settings before all else, so that nobody switches
+ * a path on that is going.
+ */
+static void leave(size_t n)
 {
-	bmm_control_remove(path);
-	bmm_path_exit(path);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		bmm_control_remove(paths[i]);
+	bmm_path_exit(paths, n);
+	bmm_control_exit();
 }
 
 static int __init bulkmm_init(void)
@@ -84,7 +92,7 @@ static int __init bulkmm_init(void)
 	if (err)
 		return err;
 	for (i = 0; i < ARRAY_SIZE(paths); i++) {
-		modes[i] = bmm_parse_mode(paths[i].path, *paths[i].mode);
+		modes[i] = bmm_parse_mode(paths[i], *asked[i]);
 		if (modes[i] < 0)
 			return modes[i];
 	}
@@ -97,25 +105,18 @@ static int __init bulkmm_init(void)
 	if (err)
 		return err;
 	for (i = 0; i < ARRAY_SIZE(paths); i++) {
-		err = add(paths[i].path, modes[i]);
-		if (err)
-			goto undo;
+		err = add(paths[i], modes[i]);
+		if (err) {
+			leave(i);
+			return err;
+		}
 	}
 	return 0;
-undo:
-	while (i--)
-		remove(paths[i].path);
-	bmm_control_exit();
-	return err;
 }
 
 static void __exit bulkmm_exit(void)
 {
-	size_t i = ARRAY_SIZE(paths);
-
-	while (i--)
-		remove(paths[i].path);
-	bmm_control_exit();
+	leave(ARRAY_SIZE(paths));
 }
 
 module_init(bulkmm_init);

@@ -162,30 +162,40 @@ s64 bmm_path_sum(const struct bmm_path *path, unsigned int which)
 	return sum;
 }
 
-/**
- * bmm_path_exit() - give the functions back and wait until nobody is inside
- * @path: the path
- *
- * After the hooks are gone, a task may still be (1) in the trampoline or before
- * the first instruction that counts it, (2) in the handler, counted, or (3)
- * between the last instruction that counts it and its return. The three waits
- * take them in this order.
- */
-void bmm_path_exit(struct bmm_path *path)
+static void give_back(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
 
-	mutex_lock(&control_lock);
+	guard(mutex)(&control_lock);
 	bmm_for_each_hook(hook, path)
 	{
 		WRITE_ONCE(*hook->threshold, BMM_HOOK_PASS);
 		bmm_hook_detach(hook);
 	}
-	mutex_unlock(&control_lock);
+}
 
+/**
+ * bmm_path_exit() - give the functions back and wait until nobody is inside
+ * @paths: the paths, nobody can switch them any more
+ * @n:     how many
+ *
+ * After the hooks are gone, a task may still be (1) in the trampoline or before
+ * the first instruction that counts it, (2) in the handler, counted, or (3)
+ * between the last instruction that counts it and its return. The three waits
+ * take them in this order. They are for all paths at once: beside tasks that
+ * hardly ever sleep, one grace period of RCU tasks takes seconds.
+ */
+void bmm_path_exit(struct bmm_path *const paths[], size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		give_back(paths[i]);
 	synchronize_rcu_tasks();
-	while (bmm_path_sum(path, BMM_INFLIGHT))
-		msleep(1);
+	for (i = 0; i < n; i++)
+		while (bmm_path_sum(paths[i], BMM_INFLIGHT))
+			msleep(1);
 	synchronize_rcu_tasks();
-	free_percpu(path->counters);
+	for (i = 0; i < n; i++)
+		free_percpu(paths[i]->counters);
 }

@@ -91,7 +91,7 @@ struct bmm_path {
 
 void bmm_path_make_inert(void);
 int bmm_path_init(struct bmm_path *path, int mode);
-void bmm_path_exit(struct bmm_path *path);
+void bmm_path_exit(struct bmm_path *const paths[], size_t n);
 int bmm_path_set_mode(struct bmm_path *path, int mode);
 s64 bmm_path_sum(const struct bmm_path *path, unsigned int which);
 

@@ -5,6 +5,7 @@
  * it. Weakly ordered like non-temporal stores.
  */
 #include "../backends.h"
+#include "drain.h"
 #include "lines.h"
 
 static bool supported(void)
@@ -23,15 +24,10 @@ static void clear_streaming(void *dst, size_t len)
 	bmm_x86_clear(dst, len, clear_lines);
 }
 
-static void drain(void)
-{
-	__asm__ volatile("sfence" ::: "memory");
-}
-
 const struct bmm_backend bmm_x86_clzero = {
 	.name = "clzero",
 	.flags = 0,
 	.supported = supported,
 	.clear_streaming = clear_streaming,
-	.drain = drain,
+	.drain = bmm_x86_drain,
 };

@@ -5,6 +5,7 @@
  * without being read first, which is what an ordinary store costs extra.
  */
 #include "../backends.h"
+#include "drain.h"
 #include "lines.h"
 #include "record.h"
 
@@ -131,16 +132,6 @@ static void clear_streaming(void *dst, size_t len)
 	bmm_x86_clear(dst, len, clear_lines);
 }
 
-/*
- * SFENCE orders non-temporal stores before everything that follows. A CPU
- * that is left in a context switch needs no extra one: the scheduler's
- * locked instructions drain the write-combining buffers too.
- */
-static void drain(void)
-{
-	__asm__ volatile("sfence" ::: "memory");
-}
-
 const struct bmm_backend bmm_x86_movnti = {
 	.name = "movnti",
 	.flags = 0,
@@ -148,5 +139,5 @@ const struct bmm_backend bmm_x86_movnti = {
 	.stamp = stamp,
 	.copy = copy,
 	.clear_streaming = clear_streaming,
-	.drain = drain,
+	.drain = bmm_x86_drain,
 };

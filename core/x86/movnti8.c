@@ -10,6 +10,7 @@
  * stands before movnti in the table, so that nothing begins with it.
  */
 #include "../backends.h"
+#include "drain.h"
 #include "record.h"
 
 static bool supported(void)
@@ -62,15 +63,10 @@ static void stamp8(void *dst, const struct bmm_image *image, size_t count)
 	stamp((char *)dst + whole * 64, image, count - whole);
 }
 
-static void drain(void)
-{
-	__asm__ volatile("sfence" ::: "memory");
-}
-
 const struct bmm_backend bmm_x86_movnti8 = {
 	.name = "movnti8",
 	.flags = 0,
 	.supported = supported,
 	.stamp = stamp8,
-	.drain = drain,
+	.drain = bmm_x86_drain,
 };

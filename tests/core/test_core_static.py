@@ -93,7 +93,7 @@ def test_streaming_stamp_has_no_ordinary_store(name: str) -> None:
 @pytest.mark.parametrize("name", ["movnti", "clzero"])
 def test_streaming_backend_has_no_ordinary_store(name: str) -> None:
     functions = streaming_functions(f"core_x86_{name}.c.o")
-    assert {"clear_streaming", "drain"} <= set(functions)
+    assert {"clear_streaming", "bmm_x86_drain"} <= set(functions)
     for function, code in functions.items():
         assert not ordinary_stores(code), function
         assert not [line for line in code if re.match(r"rep |stos|movs[bwlq]\b", line)]
@@ -112,7 +112,7 @@ def test_streaming_copy_of_fixed_sizes_does_not_loop() -> None:
 @needs_x86
 def test_streaming_drain_is_a_fence_and_the_plain_one_is_none() -> None:
     for name in ("movnti", "movnti8", "clzero"):
-        assert "sfence" in instructions(f"core_x86_{name}.c.o")["drain"]
+        assert "sfence" in instructions(f"core_x86_{name}.c.o")["bmm_x86_drain"]
     assert "sfence" not in instructions("core_generic_generic.c.o")["bmm_no_drain"]
     for name in ("generic", "plain", "rep-q", "rep-b"):
         if name in backend_names(Op.CLEAR):
