@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LAB = [sys.executable, "-m", "bulkmm.cli", "lab", "run"]
+LONGEST = 1800  # above what any scenario allows its guest: that ends it properly
 
 
 def lab(*argv: str) -> subprocess.CompletedProcess[str]:
     """Run a scenario, whatever comes of it."""
     return subprocess.run(
-        [*LAB, *argv], capture_output=True, text=True, check=False, timeout=300
+        [*LAB, *argv], capture_output=True, text=True, check=False, timeout=LONGEST
     )
 
 

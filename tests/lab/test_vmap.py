@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from lablib import lab
 
 from bulkmm.errors import Exit, UsageError
 from bulkmm.lab import kernels, klog, scenario, vmap
@@ -18,7 +17,6 @@ from bulkmm.lab.vmap_proof import ARMS, MODES
 if TYPE_CHECKING:
     from pathlib import Path
 
-LAB = [sys.executable, "-m", "bulkmm.cli", "lab", "run"]
 OLD = "WARNING: CPU: 0 PID: 1 at mm/vmalloc.c:556 vmap_small_pages_range_noflush+0x4"
 NEW = "WARNING: mm/vmalloc.c:565 at vmap_small_pages_range_noflush+0x449/0x5e0"
 
@@ -331,12 +329,6 @@ def test_samples_are_of_rounds_only() -> None:
     assert arms["vmap-order9", "limit"] == [2]
     assert results[0].bytes == 100 << 20
     assert len(ratios) == 2 * len(vmap.PAIRS)
-
-
-def lab(*argv: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*LAB, *argv], capture_output=True, text=True, check=False, timeout=300
-    )
 
 
 WHOLE = ("vmap-100m-order8", "vmap-1page")
