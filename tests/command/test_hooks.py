@@ -20,7 +20,7 @@ SYMBOL = re.compile(r"\.symbol = (\"\w+\"|\w+)")
 CALLED = re.compile(r"bmm_symbol_entry\((?:\*symbol = )?(\"\w+\"|[A-Z_]+)\)")
 OPTION = re.compile(r"(!?)IS_ENABLED\(CONFIG_(\w+)\)")
 STRUCT = re.compile(r"^struct bmm_path (\w+) = {(.*?)^};", re.DOTALL | re.MULTILINE)
-REGISTERED = re.compile(r"\{ &(\w+), &\w+ \}")
+REGISTERED = re.compile(r"bmm_path \*const paths\[\] = {(.*?)};", re.DOTALL)
 MACHINES = ("x86_64", "aarch64")
 TABLE = {path.name: path for path in needs.read("aarch64").paths}
 ARM64 = re.compile(r"^#ifdef CONFIG_ARM64$.*?^#endif$", re.DOTALL | re.MULTILINE)
@@ -44,7 +44,8 @@ def values(word: str, text: str) -> set[str]:
 
 def sources() -> dict[str, str]:
     """Return the source of each path that the module registers: x.c, x_*.c."""
-    structs = REGISTERED.findall((MODULE / "main.c").read_text())
+    (registered,) = REGISTERED.findall((MODULE / "main.c").read_text())
+    structs = re.findall(r"&(\w+)", registered)
     assert structs
     found = {}
     for file in MODULE.glob("*.c"):
