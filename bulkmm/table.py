@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import floor, log10
 from typing import TYPE_CHECKING, Any, Literal
 
 from bulkmm import grid, published
@@ -72,8 +73,13 @@ def where(document: Document) -> str:
 
 
 def ms(ns: float) -> str:
-    """Return milliseconds to three digits, more where they are whole."""
+    """Return milliseconds to three digits, more where they are whole.
+
+    Two digits below a tenth: calls take microseconds too.
+    """
     value = ns / 1e6
+    if 0 < value < 0.1:  # noqa: PLR2004
+        return f"{value:.{1 - floor(log10(value))}f}"
     decimals = 0 if value >= 100 else 1 if value >= 10 else 2  # noqa: PLR2004
     return f"{value:.{decimals}f}"
 

@@ -72,6 +72,23 @@ def test_published_figures_stand_beside_ours(one: Document) -> None:
     assert f"2.52{TIMES}" in rows[-1]
 
 
+@pytest.mark.parametrize(
+    ("ns", "said"),
+    [
+        (0, "0.00"),
+        (49, "0.000049"),
+        (8412, "0.0084"),
+        (99_400, "0.099"),
+        (100_000, "0.10"),
+        (1_234_000, "1.23"),
+        (12_340_000, "12.3"),
+        (123_400_000, "123"),
+    ],
+)
+def test_times_of_every_size(ns: float, said: str) -> None:
+    assert table.ms(ns) == said
+
+
 @pytest.mark.parametrize("width", [40, 80, 100])
 def test_fits_without_a_terminal(width: int) -> None:
     text = shown(NATIVE, EMULATED, width=width)
