@@ -44,7 +44,7 @@ class Work(HugeWork):
 
     def limit(self) -> float:
         """Return a generous time limit: it is there for guests that hang."""
-        return 300 + 4 * self.options.soak_seconds
+        return 120 + 4 * self.options.soak_seconds
 
     def results(self, _outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
         """Return nothing: nothing is timed."""
