@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from lablib import LONGEST
 
 from bulkmm import cli
 from bulkmm.errors import Exit
@@ -157,7 +158,7 @@ def test_the_quick_matrix(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=1100,
+        timeout=LONGEST,
     )
     assert done.returncode == Exit.OK, done.stdout + done.stderr
     cells = matrix.cells(matrix.QUICK)

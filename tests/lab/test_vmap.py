@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from lablib import lab
+from lablib import lab, passed
 
 from bulkmm.errors import Exit, UsageError
 from bulkmm.lab import kernels, klog, scenario, vmap
@@ -338,15 +337,11 @@ KERNELS = {name: kernels.SERIES[i % 2] for i, name in enumerate(vmap.CASES)}
 @pytest.mark.vm
 @pytest.mark.parametrize(("name", "kernel"), KERNELS.items())
 def test_timed(name: str, kernel: str, tmp_path: Path) -> None:
-    file = tmp_path / "result.json"
     # loading and unloading take time: not in every case
     arms = ARMS if name in WHOLE else ("off", "block")
-    few = ["--rounds", "1", "--arrays", "50", "--json", str(file)]
+    few = ["--rounds", "1", "--arrays", "50"]
     few += [word for arm in arms for word in ("--arm", arm)]
-    done = lab(name, "--kernel", kernel, *few)
-    assert done.returncode == Exit.OK, done.stderr
-    document = json.loads(file.read_text())
-    assert all(check["ok"] for check in document["checks"])
+    document = passed(tmp_path, name, "--kernel", kernel, *few)
     measured = {(r["scenario"], r["variant"]) for r in document["results"]}
     limit = [vmap.LIMIT] if vmap.CASES[name][0].scanned else []
     assert measured >= {(name, arm) for arm in (*arms, *limit)}
@@ -362,11 +357,8 @@ def test_timed(name: str, kernel: str, tmp_path: Path) -> None:
 @pytest.mark.vm
 @pytest.mark.parametrize("kernel", kernels.SERIES)
 def test_check(kernel: str, tmp_path: Path) -> None:
-    file = tmp_path / "result.json"
-    few = ("--arrays", "3000", "--json", str(file))
-    done = lab("vmap-check", "--kernel", kernel, *few)
-    assert done.returncode == Exit.OK, done.stderr
-    seen = json.loads(file.read_text())["run"]["checked"]
+    document = passed(tmp_path, "vmap-check", "--kernel", kernel, "--arrays", "3000")
+    seen = document["run"]["checked"]
     large = {e["arm"]: e["large"] for e in seen if e["label"] == "random"}
     assert large["block"] > 20
     assert {large[arm] for arm in ARMS if arm != "block"} == {0}

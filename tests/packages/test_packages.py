@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from lablib import passed
 
-from bulkmm.errors import Exit
 from bulkmm.lab import debs, packages
 from bulkmm.lab.paths import locked
 from bulkmm.lab.progress import Progress
@@ -78,18 +76,7 @@ def test_what_the_command_needs(built: dict[str, Path]) -> None:
 
 
 def test_install_rescue_use_purge(tmp_path: Path) -> None:
-    file = tmp_path / "result.json"
-    argv = [sys.executable, "-m", "bulkmm.cli", "lab", "run", packages.NAME]
-    done = subprocess.run(
-        [*argv, "--no-upgrade", "--kernel", "6.12", "--json", str(file)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=1100,
-    )
-    assert done.returncode == Exit.OK, done.stderr
-    document = json.loads(file.read_text())
-    assert all(check["ok"] for check in document["checks"])
+    document = passed(tmp_path, packages.NAME, "--no-upgrade", "--kernel", "6.12")
     names = " ".join(check["name"] for check in document["checks"])
     assert "inert: no function is taken over" in names
     assert "purged: no file is left" in names
