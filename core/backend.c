@@ -1,45 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The table of backends.
- *
- * The last backend of the table that has an operation, and that the CPU
- * supports, is the default for it until something is measured; so the order
- * holds per operation, not between backends that share none. REP STOSQ stands
- * before ordinary stores because a CPU without ERMS may take it word by word;
- * MOVNTI by eight records, which is for emulators, before that by one;
- * MOPS stands last because there the CPU is told the whole length, and free in
- * how to store it.
+ * The table of backends, made of the lists that are named backends.def: a line
+ * there for each source file, which defines one backend or several variants.
  */
-#include "backends.h"
-#include "choose.h"
+#include "bmm.h"
 
-const struct bmm_backend *const bmm_backends[] = {
-	&bmm_generic,
+#define BMM_BACKENDS(file) extern const struct bmm_backend bmm_##file[];
 #ifdef __x86_64__
-	&bmm_x86_rep_q,	 &bmm_x86_plain,  &bmm_x86_rep_b,   &bmm_x86_movnti8,
-	&bmm_x86_movnti, &bmm_x86_clzero,
+#include "x86/backends.def"
+#ifndef __KERNEL__
+#include "x86/user/backends.def"
+#endif
 #endif
 #ifdef __aarch64__
-	&bmm_arm64_stp,	 &bmm_arm64_stnp, &bmm_arm64_dczva, &bmm_arm64_mops,
+#include "arm64/backends.def"
 #endif
+#undef BMM_BACKENDS
+
+#define BMM_BACKENDS(file) bmm_##file,
+static const struct bmm_backend *const files[] = {
+#ifdef __x86_64__
+#include "x86/backends.def"
+#ifndef __KERNEL__
+#include "x86/user/backends.def"
+#endif
+#endif
+#ifdef __aarch64__
+#include "arm64/backends.def"
+#endif
+	NULL,
 };
+#undef BMM_BACKENDS
 
-const size_t bmm_backends_nr = sizeof(bmm_backends) / sizeof(bmm_backends[0]);
-
-_Static_assert(sizeof(bmm_backends) / sizeof(bmm_backends[0]) <= BMM_CHOOSE_MAX,
-	       "a chooser has room for every backend");
-
-/* NULL: not looked for yet. */
-static const struct bmm_backend *fastest[BMM_OPS];
-
-static bool same_name(const char *backend, const char *name, size_t len)
+/**
+ * bmm_backend_at() - a backend by its number
+ * @i: 0 is bmm_generic
+ *
+ * Return: the backend, or NULL if there are not so many.
+ */
+const struct bmm_backend *bmm_backend_at(size_t i)
 {
-	size_t i;
+	const struct bmm_backend *const *file, *backend;
 
-	for (i = 0; i < len; i++)
-		if (!backend[i] || backend[i] != name[i])
-			return false;
-	return !backend[len];
+	if (!i)
+		return &bmm_generic;
+	for (file = files; *file; file++)
+		for (backend = *file; backend->name; backend++)
+			if (!--i)
+				return backend;
+	return NULL;
 }
 
 static bool has_op(const struct bmm_backend *backend, enum bmm_op op)
@@ -49,6 +58,8 @@ static bool has_op(const struct bmm_backend *backend, enum bmm_op op)
 		return backend->stamp;
 	case BMM_COPY:
 		return backend->copy;
+	case BMM_COPY_STREAMING:
+		return backend->copy_streaming;
 	case BMM_CLEAR:
 		return backend->clear;
 	case BMM_CLEAR_STREAMING:
@@ -60,14 +71,25 @@ static bool has_op(const struct bmm_backend *backend, enum bmm_op op)
 
 /**
  * bmm_backend_can() - whether a backend serves for an operation here
- * @backend: one of bmm_backends
+ * @backend: of bmm_backend_at()
  * @op:      the operation
  *
  * Return: whether it has the operation and this CPU supports it.
  */
 bool bmm_backend_can(const struct bmm_backend *backend, enum bmm_op op)
 {
-	return has_op(backend, op) && backend->supported();
+	return has_op(backend, op) &&
+	       (!backend->supported || backend->supported());
+}
+
+static bool same_name(const char *backend, const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (!backend[i] || backend[i] != name[i])
+			return false;
+	return !backend[len];
 }
 
 /**
@@ -82,42 +104,62 @@ bool bmm_backend_can(const struct bmm_backend *backend, enum bmm_op op)
 const struct bmm_backend *bmm_backend_find(enum bmm_op op, const char *name,
 					   size_t len)
 {
+	const struct bmm_backend *backend;
 	size_t i;
 
-	for (i = 0; i < bmm_backends_nr; i++)
-		if (same_name(bmm_backends[i]->name, name, len))
-			return bmm_backend_can(bmm_backends[i], op) ?
-				       bmm_backends[i] :
-				       NULL;
+	for (i = 0; (backend = bmm_backend_at(i)); i++)
+		if (same_name(backend->name, name, len))
+			return bmm_backend_can(backend, op) ? backend : NULL;
 	return NULL;
 }
 
-static const struct bmm_backend *last_that_can(enum bmm_op op)
+/**
+ * bmm_candidate() - who may be picked for an operation
+ * @op: the operation, below BMM_OPS
+ * @k:  which, from 0; the first one serves until something is measured
+ *
+ * All backends of the table that can, in its order. Generic C is one where the
+ * destination stays in the cache, because the host's memcpy() and memset() are
+ * behind it; it bypasses no cache, so that it streams only where nothing else
+ * does.
+ *
+ * Return: a backend, or NULL if there are not so many.
+ */
+const struct bmm_backend *bmm_candidate(enum bmm_op op, unsigned int k)
 {
-	size_t i = bmm_backends_nr;
+	const struct bmm_backend *backend;
+	size_t i = bmm_op_streams(op);
+	unsigned int n = 0;
 
-	while (--i)
-		if (bmm_backend_can(bmm_backends[i], op))
-			break;
-	return bmm_backends[i];
+	for (; (backend = bmm_backend_at(i)); i++)
+		if (bmm_backend_can(backend, op) && n++ == k)
+			return backend;
+	return n || k ? NULL : &bmm_generic;
 }
 
 /**
- * bmm_backend_default() - the fastest guess this CPU supports
- * @op: the operation, below BMM_OPS
- *
- * The CPU is asked once: threads that come together find the same.
- *
- * Return: a backend, never NULL (generic has all and is supported everywhere).
+ * bmm_job_do() - do an operation with a backend
+ * @job:     the operation
+ * @backend: one that can; not drained
  */
-const struct bmm_backend *bmm_backend_default(enum bmm_op op)
+void bmm_job_do(const struct bmm_job *job, const struct bmm_backend *backend)
 {
-	const struct bmm_backend *found = __atomic_load_n(&fastest[op],
-							  __ATOMIC_RELAXED);
-
-	if (!found) {
-		found = last_that_can(op);
-		__atomic_store_n(&fastest[op], found, __ATOMIC_RELAXED);
+	switch (job->op) {
+	case BMM_STAMP:
+		backend->stamp(job->dst, job->image,
+			       job->len / job->image->size);
+		break;
+	case BMM_COPY:
+		backend->copy(job->dst, job->src, job->len);
+		break;
+	case BMM_COPY_STREAMING:
+		backend->copy_streaming(job->dst, job->src, job->len);
+		break;
+	case BMM_CLEAR:
+		backend->clear(job->dst, job->len);
+		break;
+	default:
+		backend->clear_streaming(job->dst, job->len);
+		break;
 	}
-	return found;
 }

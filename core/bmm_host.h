@@ -11,10 +11,10 @@
 #ifdef __KERNEL__
 #include <linux/bug.h>
 #include <linux/ktime.h>
-#include <linux/numa.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/types.h>
+#include <asm/cpufeature.h>
 #define bmm_memcpy(dst, src, len)   memcpy(dst, src, len)
 #define bmm_memset(dst, value, len) memset(dst, value, len)
 #define bmm_host_broken(condition)  WARN_ON_ONCE(condition)
@@ -38,87 +38,58 @@
 #define bmm_assert(promise) ((void)(0 && (promise)))
 #endif
 
+/* Words that CPUs share without a lock: whole, and in no order. */
+#define bmm_get(p)	  __atomic_load_n(p, __ATOMIC_RELAXED)
+#define bmm_set(p, value) __atomic_store_n(p, value, __ATOMIC_RELAXED)
+
 /*
- * bmm_host_clock():    ns of a steady clock, which may be read anywhere
- * bmm_host_node():     memory node of an operation's destination; negative
- *                      if not known, or not worth asking for so few bytes
- * bmm_host_switches(): changes when the caller has been off its CPU
- * bmm_host_turn():     counts the calls of this thread
+ * bmm_host_clock():     ns of a steady clock, which may be read anywhere
+ * bmm_host_disturbed(): changes when the caller has been off its CPU, or (a
+ *                       process) has taken a page fault: what was timed
+ *                       meanwhile says little about stores
  */
 #ifdef __KERNEL__
-#define bmm_host_clock()	ktime_get_mono_fast_ns()
-#define bmm_host_node(dst, len) NUMA_NO_NODE
-#define bmm_host_switches()	(current->nvcsw + current->nivcsw)
-#define bmm_host_turn()		0U
+#define bmm_host_clock()     ktime_get_mono_fast_ns()
+#define bmm_host_disturbed() (current->nvcsw + current->nivcsw)
 #else
 uint64_t bmm_host_clock(void);
-int bmm_host_node(const void *dst, size_t len);
-#define bmm_host_switches() 0UL
-/* Initial-exec: a call for the address would cost as much as is saved. */
-extern __thread unsigned int bmm_host_turns
-	__attribute__((__tls_model__("initial-exec")));
-#define bmm_host_turn()	    (bmm_host_turns++)
+unsigned long bmm_host_disturbed(void);
+/* What the user's environment says, or NULL. */
+const char *bmm_host_setting(const char *variable);
 #endif
 
 /*
- * bmm_host_has() - whether the CPU has a feature a backend needs. The kernel
- * asks its own tests, which know of boot parameters and errata too. CPUID
- * leaves a virtual machine for its host and back: ask rarely.
+ * bmm_host_has() - whether the CPU has a feature that a backend needs
  *
- * On arm64 the ID registers are the kernel's, and say what a CPU has, not what
- * the kernel has enabled; a process is told that in its auxiliary vector, of
- * all CPUs together. MOPS enabled for processes is not yet MOPS for the kernel:
- * before Linux 6.13 it has no do_el1_mops(), and dies if an instruction is
- * continued on a CPU that keeps its state in another form.
+ * The kernel asks its own tests, which know of boot parameters and errata, and
+ * hold for every CPU: the boot CPU's capabilities are those that all have. A
+ * process is told by lib/cpu.c.
  */
 #if defined(__KERNEL__) && defined(__x86_64__)
-#include <asm/cpufeature.h>
 #define BMM_CPU_ERMS	      X86_FEATURE_ERMS
 #define BMM_CPU_CLZERO	      X86_FEATURE_CLZERO
+#define BMM_CPU_MOVDIR64B     X86_FEATURE_MOVDIR64B
+#define BMM_CPU_PREFETCHW     X86_FEATURE_3DNOWPREFETCH
 #define bmm_host_has(feature) boot_cpu_has(feature)
-#elif defined(__x86_64__)
-enum bmm_cpu {
-	BMM_CPU_ERMS,	/* REP MOVSB and STOSB are fast: leaf 7, EBX bit 9 */
-	BMM_CPU_CLZERO, /* leaf 8000_0008, EBX bit 0 */
-};
-
-/* EBX of @leaf, subleaf 0; 0 where the CPU does not know the leaf. */
-static inline uint32_t bmm_cpuid_ebx(uint32_t leaf)
-{
-	uint32_t a = leaf & 0x80000000, b, c = 0, d;
-
-	__asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	if (a < leaf)
-		return 0;
-	a = leaf;
-	c = 0;
-	__asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	return b;
-}
-
-static inline bool bmm_host_has(enum bmm_cpu feature)
-{
-	if (feature == BMM_CPU_ERMS)
-		return bmm_cpuid_ebx(7) >> 9 & 1;
-	return bmm_cpuid_ebx(0x80000008) & 1;
-}
 #elif defined(__KERNEL__) && defined(__aarch64__)
-#include <asm/cpufeature.h>
 #include <linux/version.h>
+/* Before 6.13 the kernel cannot continue MOPS of its own on another CPU. */
 #define BMM_CPU_MOPS ARM64_HAS_MOPS
 #define bmm_host_has(feature)                              \
 	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0) && \
 	 cpus_have_final_cap(feature))
-#elif defined(__aarch64__)
-#include <sys/auxv.h>
+#else
 enum bmm_cpu {
-	BMM_CPU_MOPS = 43, /* the bit of AT_HWCAP2 */
+	BMM_CPU_ERMS,	   /* REP MOVSB and STOSB are fast */
+	BMM_CPU_CLZERO,	   /* AMD */
+	BMM_CPU_MOVDIR64B, /* 64 bytes in one store */
+	BMM_CPU_PREFETCHW, /* else an invalid instruction on the oldest */
+	BMM_CPU_AVX2,	   /* and the system keeps its state */
+	BMM_CPU_AVX512,	   /* AVX512F, likewise */
+	BMM_CPU_MOPS,	   /* arm64 */
 };
 
-static inline bool bmm_host_has(enum bmm_cpu feature)
-{
-	return getauxval(AT_HWCAP2) >> feature & 1;
-}
+bool bmm_host_has(enum bmm_cpu feature);
 #endif
 
 #ifdef __aarch64__

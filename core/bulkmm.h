@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * bulkmm.h - bulk memory management: primitives for whole ranges
+ * bulkmm.h - initialise, clear and copy memory in ranges
  *
- * The public interface of libbulkmm, and of the same code in the kernel
- * module. Freestanding: no allocation, no errno, general registers only, no
+ * The public interface of libbulkmm. Freestanding: no allocation, no errno, no
  * set-up. Every function may be called by any number of threads at once.
  *
- * Ordering. Streaming operations may use non-temporal stores, which are weakly
- * ordered and do not stay in the cache. Until bmm_drain() has returned on the
- * same CPU, nothing may read or partly rewrite the destination and nothing
- * that points to it may be published. Callers drain whichever backend is in
- * force.
+ * Ordering. Streaming operations write with non-temporal stores, which bypass
+ * the cache and are weakly ordered. Until bmm_drain() has returned on the same
+ * thread, nothing may read or partly rewrite the destination and nothing that
+ * points to it may be published.
  *
- * Choice. Which stores do the work is measured on the job, per operation, size
- * and memory node: a call of 256 KiB and more may be done in parts by several
- * backends in turn, and what it writes is the same whoever writes it.
+ * Backends. Which store instructions do the work is picked by measurement, per
+ * operation and size: the first calls of 4 KiB and more are timed, the fastest
+ * backend is kept, and after that no clock is read and nothing shared is
+ * written. What a call writes is the same whichever backend serves it.
  */
 #ifndef BULKMM_H
 #define BULKMM_H
@@ -55,9 +54,10 @@ struct bmm_image {
 };
 
 /**
- * enum bmm_op - what a backend is chosen for, each on its own
- * @BMM_STAMP:           bmm_stamp()
- * @BMM_COPY:            bmm_copy_streaming()
+ * enum bmm_op - operations; each has backends of its own
+ * @BMM_STAMP:           bmm_stamp() and bmm_fill()
+ * @BMM_COPY:            bmm_copy()
+ * @BMM_COPY_STREAMING:  bmm_copy_streaming()
  * @BMM_CLEAR:           bmm_clear()
  * @BMM_CLEAR_STREAMING: bmm_clear_streaming()
  * @BMM_OPS:             how many there are
@@ -65,15 +65,13 @@ struct bmm_image {
 enum bmm_op {
 	BMM_STAMP,
 	BMM_COPY,
+	BMM_COPY_STREAMING,
 	BMM_CLEAR,
 	BMM_CLEAR_STREAMING,
 	BMM_OPS
 };
 
-/* Numbers, or pointers that are read as such, of any type. */
-typedef unsigned long __attribute__((__may_alias__)) bmm_address;
-
-/* Functions that stand together share a man page. */
+/* Functions without a blank line between them share a man page. */
 int bmm_image_init(struct bmm_image *image, const void *record,
 		   const void *next, size_t size);
 void bmm_image_at(struct bmm_image *out, const struct bmm_image *image,
@@ -81,6 +79,9 @@ void bmm_image_at(struct bmm_image *out, const struct bmm_image *image,
 
 int bmm_stamp(void *dst, const struct bmm_image *image, size_t count);
 
+int bmm_fill(void *dst, const void *pattern, size_t size, size_t len);
+
+void bmm_copy(void *dst, const void *src, size_t len);
 void bmm_copy_streaming(void *dst, const void *src, size_t len);
 
 void bmm_drain(void);
@@ -88,17 +89,11 @@ void bmm_drain(void);
 void bmm_clear(void *dst, size_t len);
 void bmm_clear_streaming(void *dst, size_t len);
 
-size_t bmm_run_length(const bmm_address *pfns, size_t n);
-size_t bmm_run_length_step(const bmm_address *item, size_t n,
-			   unsigned long step);
-size_t bmm_run_length_get(unsigned long (*get)(const void *ctx, size_t i),
-			  const void *ctx, size_t n);
-
-unsigned int bmm_block_order(unsigned long vpn, unsigned long pfn,
-			     unsigned long pages, unsigned long orders);
-
 int bmm_backend_select(enum bmm_op op, const char *name, size_t len);
 size_t bmm_backend_list(enum bmm_op op, size_t len, char *buf, size_t size);
+size_t bmm_environment_error(char *buf, size_t size);
+
+const char *bmm_version(void);
 
 #ifdef __cplusplus
 }

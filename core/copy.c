@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Streaming copy with the backend in force, and the drain of all streaming. */
-#include "backends.h"
-#include "turn.h"
+/* Copying, with the destination left in the cache or bypassing it. */
+#include "drain.h"
+#include "serve.h"
 
 static bool apart(const void *a, const void *b, size_t len)
 {
@@ -10,59 +10,67 @@ static bool apart(const void *a, const void *b, size_t len)
 	return x < y ? y - x >= len : x - y >= len;
 }
 
-static void in_turns(char *p, const char *s, size_t len)
-{
-	int node = bmm_host_node(p, len);
-	size_t left = len, n;
-	struct bmm_turn turn;
-
-	for (; left; left -= n, p += n, s += n) {
-		n = bmm_turn_begin(&turn, BMM_COPY, len, left, node);
-		turn.backend->copy(p, s, n);
-		bmm_turn_end(&turn, n);
-	}
-}
-
 /**
- * bmm_copy_streaming() - copy data that is written once and not read soon
+ * bmm_copy() - copy data that is used at once
  * @dst: destination, any alignment
  * @src: source, any alignment; must not overlap @dst: asserted in debug
  *       builds (BMM_DEBUG), undefined content otherwise
  * @len: bytes; 0 is a no-op, and the pointers may then be NULL
  *
- * Goes around the cache only if @dst and @len let the whole transfer be
- * non-temporal (@dst and @len multiples of 8, or 4 bytes at a multiple of 4),
- * in ascending order; an ordinary copy otherwise, because a line written half
- * this way and half that way costs more than either; an ordinary copy too where
- * that has been measured to be faster. Weakly ordered until bmm_drain().
- *
- * The rule is that of memcpy_flushcache() in Linux and of libpmem2's
- * PMEM2_F_MEM_NONTEMPORAL, which both go around the cache to the last byte
- * that alignment allows, made strict: all or nothing.
+ * Leaves the destination in the cache as far as it fits. Ordinary ordering.
  */
-void bmm_copy_streaming(void *dst, const void *src, size_t len)
+void bmm_copy(void *dst, const void *src, size_t len)
 {
-	const struct bmm_backend *backend = bmm_turn_quick(BMM_COPY, len);
+	const struct bmm_backend *backend = bmm_serving(BMM_COPY, len);
 
 	bmm_assert(apart(dst, src, len));
 	if (!len)
 		return;
 	if (backend)
 		backend->copy(dst, src, len);
-	else if (((uintptr_t)dst | len) % 8 && len >= BMM_TURN_MIN)
-		bmm_generic.copy(dst, src, len); /* all would: do not compare */
 	else
-		in_turns(dst, src, len);
+		bmm_serve(&(struct bmm_job){
+			.op = BMM_COPY, .dst = dst, .src = src, .len = len });
 }
 
 /**
- * bmm_drain() - wait until all streaming stores of this CPU are visible
+ * bmm_copy_streaming() - copy data that is written once and not read soon
+ * @dst: destination, any alignment; whole cache lines are the fast case
+ * @src: source, any alignment; must not overlap @dst: asserted in debug
+ *       builds (BMM_DEBUG), undefined content otherwise
+ * @len: bytes; 0 is a no-op, and the pointers may then be NULL
  *
- * Must stand between a streaming operation and the first access to, or
- * publication of, what it wrote. The strongest drain of the architecture,
- * whatever is in force now: the stores may have been another backend's.
+ * The body of the transfer bypasses the cache. Where @dst or @len is not a
+ * multiple of 8, the bytes before the first whole cache line and behind the
+ * last one are written by ordinary stores. Ascending order. Weakly ordered
+ * until bmm_drain().
+ *
+ * The contract is that of memcpy_flushcache() in Linux and of libpmem2's
+ * PMEM2_F_MEM_NONTEMPORAL.
+ */
+void bmm_copy_streaming(void *dst, const void *src, size_t len)
+{
+	const struct bmm_backend *backend = bmm_serving(BMM_COPY_STREAMING, len);
+
+	bmm_assert(apart(dst, src, len));
+	if (!len)
+		return;
+	if (backend)
+		backend->copy_streaming(dst, src, len);
+	else
+		bmm_serve(&(struct bmm_job){ .op = BMM_COPY_STREAMING,
+					     .dst = dst,
+					     .src = src,
+					     .len = len });
+}
+
+/**
+ * bmm_drain() - wait until all streaming stores of this thread are visible
+ *
+ * Has to be between a streaming operation and the first access to, or
+ * publication of, what it wrote. It serves whichever backend wrote it.
  */
 void bmm_drain(void)
 {
-	BMM_DRAINS_ALL.drain();
+	bmm_drain_stores();
 }

@@ -1,191 +1,209 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * The choosers of all operations, and the backends as their candidates.
- *
- * The candidates of an operation are the backends of the table that can, in
- * its order.
- */
+/* Picks of backends: operations as samples, and what a pick says of itself. */
+#include "drain.h"
+#include "text.h"
 #include "turn.h"
 
-#define get(p)	  __atomic_load_n(p, __ATOMIC_RELAXED)
-#define set(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+/*
+ * A loop over cache lines is as fast in a part of an operation as in all of it,
+ * so that a slow one need not do all; long enough for a second-level cache not
+ * to take it in.
+ */
+#define PART ((size_t)4 << 20)
 
-#define ASKED (1U << 31) /* in able[]: the CPU has been asked */
-
-struct bmm_quick bmm_quick[BMM_OPS];
-
-static struct bmm_chooser choosers[BMM_CHOOSE_KEYS];
-static uint32_t able[BMM_OPS]; /* bit i: backend i can */
-
-static uint32_t who_can(enum bmm_op op)
+static void start(struct bmm_pick *pick, enum bmm_op op)
 {
-	uint32_t mask = get(&able[op]);
-	size_t i;
+	unsigned int nr = 0;
 
-	if (mask)
-		return mask;
-	for (i = 0; i < bmm_backends_nr; i++)
-		if (bmm_backend_can(bmm_backends[i], op))
-			mask |= 1U << i;
-	set(&able[op], mask | ASKED);
-	return mask | ASKED;
-}
-
-/* Candidate number @k, or NULL if there are not so many. */
-static const struct bmm_backend *candidate(enum bmm_op op, unsigned int k)
-{
-	uint32_t mask = who_can(op);
-	size_t i;
-
-	for (i = 0; i < bmm_backends_nr; i++)
-		if (mask >> i & 1 && !k--)
-			return bmm_backends[i];
-	return NULL;
-}
-
-static struct bmm_chooser *chooser_of(enum bmm_op op, size_t len, int node)
-{
-	return &choosers[bmm_choose_key(op, len, node)];
-}
-
-/* From this class on (16 MiB), a cache may be too small for an operation. */
-#define LONG_CLASS 6U
-
-static void start(struct bmm_chooser *c, enum bmm_op op, unsigned int class)
-{
-	const struct bmm_backend *backend;
-	unsigned int nr, lengthy = 0;
-
-	for (nr = 0; (backend = candidate(op, nr)); nr++)
-		if (backend->flags & BMM_LENGTHY)
-			lengthy |= 1U << nr;
-	bmm_chooser_init(c, nr);
-	if (class >= LONG_CLASS)
-		bmm_choose_lengthy(c, lengthy);
-}
-
-/* Who does an operation that nobody measures. */
-static void whole_by(struct bmm_turn *turn, enum bmm_op op,
-		     const struct bmm_backend *forced)
-{
-	turn->chooser = NULL;
-	turn->backend = forced;
-	if (!forced) {
-		turn->backend = bmm_backend_default(op);
-		set(&bmm_quick[op].tiny, turn->backend);
-	}
+	while (nr < BMM_CANDIDATES && bmm_candidate(op, nr))
+		nr++;
+	bmm_pick_start(pick, nr);
 }
 
 /**
- * bmm_turn_begin() - who does the next part of an operation, and how much
- * @turn:  result
- * @op:    the operation, below BMM_OPS
- * @whole: bytes of all of it: the chooser is that of such lengths
- * @left:  bytes that are left to do, at least 1
- * @node:  memory node of the destination; negative if not known
+ * bmm_turn_begin() - who does an operation
+ * @turn: to end it with
+ * @pick: of such operations; zeroed before the first
+ * @op:   the operation, below BMM_OPS
  *
- * A clock runs until bmm_turn_end(): begin late, end early.
+ * While @pick measures a clock runs until bmm_turn_end(): begin late, end early.
  *
- * Return: bytes to do, 1 to @left. A caller may do fewer (whole records,
- * bounded latency) if it says so to bmm_turn_end(), or more.
+ * Return: a backend.
  */
-size_t bmm_turn_begin(struct bmm_turn *turn, enum bmm_op op, size_t whole,
-		      size_t left, int node)
+const struct bmm_backend *bmm_turn_begin(struct bmm_turn *turn,
+					 struct bmm_pick *pick, enum bmm_op op)
 {
-	const struct bmm_backend *forced = get(&bmm_quick[op].forced);
-	unsigned int class = bmm_choose_class(whole);
-	struct bmm_chooser *c;
-	size_t n;
-
-	if (forced || whole < BMM_TURN_MIN) {
-		whole_by(turn, op, forced);
-		return left;
-	}
-	c = chooser_of(op, whole, node);
-	if (!get(&c->nr))
-		start(c, op, class);
-	turn->chooser = c;
-	turn->candidate = bmm_choose_next(c);
-	turn->backend = candidate(op, turn->candidate);
-	turn->slot = whole < BMM_TURN_OFTEN ? &bmm_quick[op].chosen[class] :
-					      NULL;
-	n = bmm_choose_chunk(c, turn->candidate, left);
-	turn->switches = bmm_host_switches();
+	if (!bmm_get(&pick->nr))
+		start(pick, op);
+	turn->pick = NULL;
+	if (bmm_pick_decided(pick))
+		return bmm_candidate(op, bmm_pick_best(pick));
+	turn->pick = pick;
+	turn->number = bmm_pick_turn(pick);
+	turn->disturbed = bmm_host_disturbed();
 	turn->begun = bmm_host_clock();
-	return n;
-}
-
-/* What short operations take from now on, until another one is due. */
-static void note(const struct bmm_turn *turn)
-{
-	bool settled = bmm_choose_settled(turn->chooser) &&
-		       bmm_choose_best(turn->chooser) == turn->candidate;
-	const struct bmm_backend *noted = settled ? turn->backend : NULL;
-
-	/* Written when it changes: other CPUs read this line all the time. */
-	if (get(turn->slot) != noted)
-		set(turn->slot, noted);
+	return bmm_candidate(op, bmm_pick_of(turn->number));
 }
 
 /**
- * bmm_turn_end() - drain, and learn how long it took
+ * bmm_turn_end() - learn how long it took
  * @turn:  from bmm_turn_begin()
- * @bytes: how much was done
+ * @bytes: how much was done, drained; 0 ends it without a sample
  *
- * What was interrupted by another task is not counted, where the host knows.
+ * A disturbed sample is not counted, but for every eighth: a program may fault
+ * its memory in by each call.
+ *
+ * Return: true for the one call that decides.
  */
-void bmm_turn_end(struct bmm_turn *turn, size_t bytes)
+bool bmm_turn_end(struct bmm_turn *turn, size_t bytes)
 {
 	uint64_t now;
 
-	turn->backend->drain();
-	if (!turn->chooser)
-		return;
-	/* The clock first: who is interrupted after it has been on time. */
+	if (!turn->pick || !bytes)
+		return false;
+	/* The clock first: who is disturbed after it has been on time. */
 	now = bmm_host_clock();
-	if (turn->switches == bmm_host_switches())
-		bmm_choose_feed(turn->chooser, turn->candidate, bytes,
-				now - turn->begun);
-	if (turn->slot)
-		note(turn);
+	if (turn->disturbed != bmm_host_disturbed() &&
+	    __atomic_add_fetch(&turn->pick->disturbed, 1, __ATOMIC_RELAXED) % 8)
+		return false;
+	return bmm_pick_feed(turn->pick, turn->number, bytes, now - turn->begun);
 }
 
-/**
- * bmm_turn_forget() - measure again
- * @op: the operation, below BMM_OPS
- *
- * For every length and every node.
- */
-void bmm_turn_forget(enum bmm_op op)
+/* @job without its first @n bytes. */
+static void do_rest(const struct bmm_job *job, size_t n,
+		    const struct bmm_backend *backend)
 {
-	unsigned int class;
-	size_t len;
-	int node;
+	struct bmm_job rest = *job;
+	struct bmm_image image;
 
-	for (class = 0; class < BMM_CHOOSE_CLASSES; class++) {
-		len = 1UL << (13 + 2 * class); /* in the middle of it */
-		set(&bmm_quick[op].chosen[class], NULL);
-		for (node = 0; node < (int)BMM_CHOOSE_NODES; node++)
-			bmm_choose_reset(chooser_of(op, len, node));
+	if (job->op == BMM_STAMP) {
+		bmm_image_at(&image, job->image, n / job->image->size);
+		rest.image = &image;
 	}
+	rest.dst = (char *)job->dst + n;
+	rest.src = (const char *)job->src + n;
+	rest.len -= n;
+	bmm_job_do(&rest, backend);
+}
+
+/* How much of it the one whose turn it is does. */
+static size_t share_of(const struct bmm_backend *backend,
+		       const struct bmm_backend *best, const struct bmm_job *job)
+{
+	size_t part = PART;
+
+	if (backend == best || backend->whole || job->len < 2 * PART)
+		return job->len;
+	return job->op == BMM_STAMP ? part - part % job->image->size : part;
 }
 
 /**
- * bmm_backend_serving() - who would do an operation now
- * @op:   the operation, below BMM_OPS
- * @len:  its length in bytes
- * @node: memory node of its destination; negative if not known
+ * bmm_turn_job() - do an operation, and measure it if that is still wanted
+ * @pick: of such operations; zeroed before the first
+ * @job:  the operation
  *
- * Return: the forced backend, else the best by what was measured, else the
- * fastest guess; never NULL.
+ * All of it is one sample of the candidate whose turn it is; but of a loop that
+ * is not the leader only the first 4 MiB, and the leader does the rest. Drained
+ * if it streams.
+ *
+ * Return: true for the one call that decides.
  */
-const struct bmm_backend *bmm_backend_serving(enum bmm_op op, size_t len,
-					      int node)
+bool bmm_turn_job(struct bmm_pick *pick, const struct bmm_job *job)
 {
-	const struct bmm_backend *backend = get(&bmm_quick[op].forced);
-	const struct bmm_chooser *c = chooser_of(op, len, node);
+	struct bmm_turn turn;
+	const struct bmm_backend *backend = bmm_turn_begin(&turn, pick, job->op);
+	const struct bmm_backend *best = bmm_candidate(job->op,
+						       bmm_pick_best(pick));
+	size_t n = share_of(backend, best, job);
+	struct bmm_job part = *job;
+	bool decided;
 
-	if (!backend && len >= BMM_TURN_MIN && get(&c->nr))
-		backend = candidate(op, bmm_choose_best(c));
-	return backend ? backend : bmm_backend_default(op);
+	part.len = n;
+	bmm_job_do(&part, backend);
+	if (bmm_op_streams(job->op))
+		bmm_drain_stores();
+	decided = bmm_turn_end(&turn, n);
+	if (n < job->len) {
+		do_rest(job, n, best);
+		if (bmm_op_streams(job->op))
+			bmm_drain_stores();
+	}
+	return decided;
+}
+
+/**
+ * bmm_pick_backend() - who serves unless another is forced
+ * @pick: the pick
+ * @op:   the operation that it is for
+ *
+ * Return: the one decided on, else the leader so far, else the first guess.
+ */
+const struct bmm_backend *bmm_pick_backend(const struct bmm_pick *pick,
+					   enum bmm_op op)
+{
+	return bmm_candidate(op, bmm_get(&pick->nr) ? bmm_pick_best(pick) : 0);
+}
+
+/* "=12.3", GB/s. */
+static void add_rate(struct bmm_text *text, uint32_t mb)
+{
+	char digits[16], *p = digits + sizeof(digits);
+	uint32_t tenths = (mb + 50) / 100;
+
+	*--p = 0;
+	*--p = (char)('0' + tenths % 10);
+	*--p = '.';
+	do {
+		tenths /= 10;
+		*--p = (char)('0' + tenths % 10);
+	} while (tenths >= 10);
+	*--p = '=';
+	bmm_text_add(text, p);
+}
+
+static void add_backend(struct bmm_text *text, const struct bmm_backend *backend,
+			uint32_t mb, bool serves)
+{
+	if (text->len)
+		bmm_text_add(text, " ");
+	bmm_text_add(text, serves ? "[" : "");
+	bmm_text_add(text, backend->name);
+	if (mb)
+		add_rate(text, mb);
+	bmm_text_add(text, serves ? "]" : "");
+}
+
+/**
+ * bmm_pick_list() - what there is, how fast it was, and what serves
+ * @pick:   the pick
+ * @op:     the operation that it is for
+ * @forced: the backend that is forced, or NULL
+ * @buf:    result, such as "generic [movdir64b=37.8] movnti=36.1": all backends
+ *          that can be forced here, with GB/s where they were measured, the one
+ *          that serves in brackets; terminated, cut to @size - 1 bytes
+ * @size:   bytes of @buf; 0 writes nothing, and @buf may then be NULL
+ *
+ * Return: the length of the whole list, without the terminator.
+ */
+size_t bmm_pick_list(const struct bmm_pick *pick, enum bmm_op op,
+		     const struct bmm_backend *forced, char *buf, size_t size)
+{
+	const struct bmm_backend *serves = forced ? forced :
+						    bmm_pick_backend(pick, op);
+	struct bmm_text text = { .buf = buf, .size = size };
+	const struct bmm_backend *backend;
+	unsigned int k = 0;
+	uint32_t mb;
+	size_t i;
+
+	for (i = 0; (backend = bmm_backend_at(i)); i++) {
+		if (!bmm_backend_can(backend, op))
+			continue;
+		mb = 0;
+		if (backend == bmm_candidate(op, k))
+			mb = bmm_pick_rate(pick, k++);
+		add_backend(&text, backend, mb, backend == serves);
+	}
+	bmm_text_end(&text);
+	return text.len;
 }

@@ -85,7 +85,7 @@ def page(sources: Sources) -> str:
     for doc in sources.types:
         lines += [f"### {doc.name}", "", *block(doc.code), *described(doc)]
     lines += ["## Environment", ""]
-    for text in sources.environment.body:
+    for text in sources.functions[manpages.ENVIRONMENT].body:
         lines += [prose(text), ""]
     lines += ["## Threads", "", manpages.SAFETY]
     return "\n".join(lines) + "\n"
@@ -93,8 +93,7 @@ def page(sources: Sources) -> str:
 
 def made() -> str:
     """Return the page as the sources have it now."""
-    header, environment = CORE / "bulkmm.h", PROJECT / "lib" / "environment.c"
-    return page(manpages.read(header, environment, sorted(CORE.glob("*.c"))))
+    return page(manpages.read(CORE / "bulkmm.h", sorted(CORE.glob("*.c"))))
 
 
 def main() -> int:

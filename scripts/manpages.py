@@ -3,7 +3,7 @@
 
 Functions that stand together in the header, no blank line between them, share
 a page that is named after the first; the others are links to it. The overview
-is the header's first comment, with its types and the environment's comment.
+is the header's first comment, with its types and the environment's variables.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 OVERVIEW = "bulkmm"
+ENVIRONMENT = "bmm_environment_error"  # its comment names the variables
 BUILD = "cc program.c $(pkg-config --cflags --libs bulkmm)"
 SAFETY = (
     "Thread safety: MT-Safe. Memory and images that threads share are theirs to guard."
 )
 
 PROTOTYPE = re.compile(
-    r"^(?:int|void|size_t|unsigned int) (bmm_\w+)\([^;]*\);", re.MULTILINE
+    r"^(?:int |void |size_t |const char \*)(bmm_\w+)\([^;]*\);", re.MULTILINE
 )
 KERNEL_DOC = re.compile(r"^/\*\*\n(.*?)^ \*/\n", re.MULTILINE | re.DOTALL)
 FIRST_COMMENT = re.compile(r"^/\*\n( \* [\w.]+ - .*?)^ \*/\n", re.MULTILINE | re.DOTALL)
@@ -62,7 +63,6 @@ class Sources:
     functions: dict[str, Doc]
     types: list[Doc]
     overview: Doc
-    environment: Doc
 
     def see_also(self, names: list[str]) -> list[str]:
         """Return the functions that these are described with, without these."""
@@ -140,7 +140,7 @@ def documented_types(header: str) -> list[Doc]:
     return found
 
 
-def read(header: Path, environment: Path, sources: list[Path]) -> Sources:
+def read(header: Path, sources: list[Path]) -> Sources:
     """Read what the pages are made of."""
     text = header.read_text()
     groups, prototypes = declared(text)
@@ -158,7 +158,6 @@ def read(header: Path, environment: Path, sources: list[Path]) -> Sources:
         functions,
         documented_types(text),
         first_comment(header),
-        first_comment(environment),
     )
 
 
@@ -284,7 +283,7 @@ def overview_page(sources: Sources, version: str) -> str:
         lines += [code(doc.code), *items(doc.parameters, "I")]
         lines += [f".PP\n{prose(text)}" for text in doc.body]
     lines.append(".SH ENVIRONMENT")
-    lines += [f".PP\n{prose(text)}" for text in sources.environment.body]
+    lines += [f".PP\n{prose(text)}" for text in sources.functions[ENVIRONMENT].body]
     lines += [".SH ATTRIBUTES", prose(SAFETY)]
     lines += references(list(sources.prototypes))
     return "\n".join(lines) + "\n"
@@ -308,7 +307,6 @@ def arguments() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("header", type=Path)
-    parser.add_argument("environment", type=Path, nargs="?")
     parser.add_argument("sources", type=Path, nargs="*")
     parser.add_argument("--list", action="store_true", help="only name the files")
     parser.add_argument("--version", default="")
@@ -324,7 +322,7 @@ def main() -> int:
             names = [name for g in declared(args.header.read_text())[0] for name in g]
             print("\n".join(f"{name}.3" for name in [OVERVIEW, *names]))
             return 0
-        sources = read(args.header, args.environment, args.sources)
+        sources = read(args.header, args.sources)
         for name, text in pages(sources, args.version).items():
             (args.out / name).write_text(text)
     except (OSError, SourceError) as error:

@@ -8,7 +8,6 @@
  * Whether the block stays in the cache is the CPU's affair, and for long
  * extents it often does not: this is a candidate both ways.
  */
-#include "../backends.h"
 #include "lines.h"
 
 static bool supported(void)
@@ -27,11 +26,10 @@ static void clear(void *dst, size_t len)
 	bmm_arm64_clear(dst, len, bmm_host_zva_block(), clear_blocks);
 }
 
-const struct bmm_backend bmm_arm64_dczva = {
-	.name = "dczva",
-	.flags = BMM_CACHED,
-	.supported = supported,
-	.clear = clear,
-	.clear_streaming = clear,
-	.drain = bmm_arm64_drain,
+const struct bmm_backend bmm_dczva[] = {
+	{ .name = "dczva",
+	  .supported = supported,
+	  .clear = clear,
+	  .clear_streaming = clear },
+	{ 0 },
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Clearing by whole lines, or by whole blocks of DC ZVA. The parts of a line
- * at both ends of an extent are written by ordinary stores and belong to no
- * line that is written any other way.
+ * Clearing by whole lines, or by whole blocks of DC ZVA, and copying by lines.
+ * The parts of a line at both ends of an extent are written by ordinary stores
+ * and belong to no line that is written any other way.
  */
 #ifndef BMM_ARM64_LINES_H
 #define BMM_ARM64_LINES_H
@@ -12,12 +12,20 @@
 #define BMM_LINE 64U
 
 typedef void bmm_clear_lines(char *line, size_t len, size_t size);
+typedef void bmm_copy_lines(char *line, const char *src, size_t len);
 
-/* A call, so that no ordinary store stands in a streaming function. */
+/* Calls, so that no ordinary store is part of a streaming function. */
 static __attribute__((__noinline__)) void clear_edge(char *p, size_t len)
 {
 	if (len)
 		bmm_memset(p, 0, len);
+}
+
+static __attribute__((__noinline__, __unused__)) void
+copy_edge(char *p, const char *s, size_t len)
+{
+	if (len)
+		bmm_memcpy(p, s, len);
 }
 
 /* @size: bytes of a line, a power of two */
@@ -35,13 +43,19 @@ static inline void bmm_arm64_clear(char *p, size_t len, size_t size,
 	clear_edge(p + len - tail, tail);
 }
 
-/*
- * Arm orders no store before a later one by itself, ordinary ones included:
- * what is published after this is seen after what was written before it.
- */
-static inline void bmm_arm64_drain(void)
+/* @edge: for the parts of a line */
+static inline void bmm_arm64_copy(char *p, const char *s, size_t len,
+				  bmm_copy_lines *lines, bmm_copy_lines *edge)
 {
-	__asm__ volatile("dmb ishst" : : : "memory");
+	size_t head = -(uintptr_t)p % BMM_LINE;
+	size_t tail;
+
+	if (head > len)
+		head = len;
+	tail = (len - head) % BMM_LINE;
+	edge(p, s, head);
+	lines(p + head, s + head, len - head - tail);
+	edge(p + len - tail, s + len - tail, tail);
 }
 
 #endif

@@ -12,7 +12,6 @@
  * The forms with N carry the hint of STNP, that nothing of it is used again
  * soon: in CPYF..N for the source as well, as the other copies have it.
  */
-#include "../backends.h"
 #include "lines.h"
 
 static bool supported(void)
@@ -36,23 +35,35 @@ static void clear_streaming(void *dst, size_t len)
 	__asm__ volatile(SET("n") : "+r"(dst), "+r"(len) : : "memory", "cc");
 }
 
+#define COPY(hint)                            \
+	".arch_extension mops\n\t"            \
+	"cpyfp" hint " [%0]!, [%1]!, %2!\n\t" \
+	"cpyfm" hint " [%0]!, [%1]!, %2!\n\t" \
+	"cpyfe" hint " [%0]!, [%1]!, %2!"
+
 static void copy(void *dst, const void *src, size_t len)
 {
-	__asm__ volatile(".arch_extension mops\n\t"
-			 "cpyfpn [%0]!, [%1]!, %2!\n\t"
-			 "cpyfmn [%0]!, [%1]!, %2!\n\t"
-			 "cpyfen [%0]!, [%1]!, %2!"
+	__asm__ volatile(COPY("")
 			 : "+r"(dst), "+r"(src), "+r"(len)
 			 :
 			 : "memory", "cc");
 }
 
-const struct bmm_backend bmm_arm64_mops = {
-	.name = "mops",
-	.flags = BMM_CACHED,
-	.supported = supported,
-	.copy = copy,
-	.clear = clear,
-	.clear_streaming = clear_streaming,
-	.drain = bmm_arm64_drain,
+static void copy_streaming(void *dst, const void *src, size_t len)
+{
+	__asm__ volatile(COPY("n")
+			 : "+r"(dst), "+r"(src), "+r"(len)
+			 :
+			 : "memory", "cc");
+}
+
+const struct bmm_backend bmm_mops[] = {
+	{ .name = "mops",
+	  .whole = true,
+	  .supported = supported,
+	  .copy = copy,
+	  .copy_streaming = copy_streaming,
+	  .clear = clear,
+	  .clear_streaming = clear_streaming },
+	{ 0 },
 };

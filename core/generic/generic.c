@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Plain C for any architecture: the reference that the others are tested by. */
-#include "../backends.h"
-
-static bool supported(void)
-{
-	return true;
-}
+/*
+ * Plain C for any architecture: the reference that the others are tested by,
+ * and the host's memcpy() and memset(), which the cached operations must not
+ * lose to.
+ */
+#include "../bmm.h"
 
 static void stamp(void *dst, const struct bmm_image *image, size_t count)
 {
@@ -28,17 +27,12 @@ static void clear(void *dst, size_t len)
 	bmm_memset(dst, 0, len);
 }
 
-void bmm_no_drain(void)
-{
-}
-
 const struct bmm_backend bmm_generic = {
 	.name = "generic",
-	.flags = BMM_CACHED,
-	.supported = supported,
+	.whole = true,
 	.stamp = stamp,
 	.copy = copy,
+	.copy_streaming = copy,
 	.clear = clear,
 	.clear_streaming = clear,
-	.drain = bmm_no_drain,
 };

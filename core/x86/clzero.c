@@ -4,8 +4,6 @@
  * reading it, in memory and not in the cache. 64 bytes on every CPU that has
  * it. Weakly ordered like non-temporal stores.
  */
-#include "../backends.h"
-#include "drain.h"
 #include "lines.h"
 
 static bool supported(void)
@@ -24,10 +22,9 @@ static void clear_streaming(void *dst, size_t len)
 	bmm_x86_clear(dst, len, clear_lines);
 }
 
-const struct bmm_backend bmm_x86_clzero = {
-	.name = "clzero",
-	.flags = 0,
-	.supported = supported,
-	.clear_streaming = clear_streaming,
-	.drain = bmm_x86_drain,
+const struct bmm_backend bmm_clzero[] = {
+	{ .name = "clzero",
+	  .supported = supported,
+	  .clear_streaming = clear_streaming },
+	{ 0 },
 };

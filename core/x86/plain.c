@@ -1,41 +1,89 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Ordinary stores: what is left where non-temporal stores are slow, and the
- * peer that shows what going around the cache is worth.
+ * Ordinary stores, which leave the lines in the cache; and the same with the
+ * lines that are written soon fetched ahead, by one of three hints. A store to
+ * a line that is not there waits for it; fetched ahead, many are under way at
+ * once. Cold clearing on Granite Rapids, GB/s by 64 KiB: plain 8.8, T0 17.0,
+ * T1 18.3, W 14.5, REP STOSB 10.3; on Zen 5 all four 35 to 37, REP STOSB 42.
+ *
+ * The distances are those of that measurement. Nothing behind the extent is
+ * fetched: it belongs to somebody else.
  */
-#include "../backends.h"
 #include "lines.h"
-#include "record.h"
+#include "prefetch.h"
 
-static bool supported(void)
+static bool has_prefetchw(void)
 {
-	return true;
+	return bmm_host_has(BMM_CPU_PREFETCHW);
 }
 
-BMM_X86_STAMP("movq")
-
-static void clear_lines(char *line, size_t len)
+static inline void clear_line(char *p)
 {
-	const uint64_t zero[8] = { 0 };
+	bmm_word *word = (bmm_word *)p;
 
-	for (; len; len -= BMM_LINE, line += BMM_LINE)
-		__asm__ volatile(BMM_STORE8("movq", 0)
-				 :
-				 : [p] "r"(line), BMM_WORDS8(zero)
-				 : "memory");
+#pragma GCC unroll 8
+	for (size_t i = 0; i < 8; i++)
+		__asm__ volatile("movq %1, %0" : "=m"(word[i]) : "r"(0UL));
 }
 
-static void clear(void *dst, size_t len)
+static inline void copy_line(char *p, const char *s)
 {
-	bmm_x86_clear(dst, len, clear_lines);
+	const bmm_word *from = (const bmm_word *)s;
+	bmm_word *to = (bmm_word *)p;
+	uint64_t word;
+
+#pragma GCC unroll 8
+	for (size_t i = 0; i < 8; i++) {
+		word = from[i];
+		__asm__ volatile("movq %1, %0" : "=m"(to[i]) : "r"(word));
+	}
 }
 
-const struct bmm_backend bmm_x86_plain = {
-	.name = "plain",
-	.flags = BMM_CACHED,
-	.supported = supported,
-	.stamp = stamp,
-	.clear = clear,
-	.clear_streaming = clear,
-	.drain = bmm_no_drain,
+#define PLAIN(name, hint, ahead)                                          \
+	static void clear_lines##name(char *p, size_t len)                \
+	{                                                                 \
+		for (; len > (ahead); len -= 64, p += 64) {               \
+			if (ahead)                                        \
+				BMM_PREFETCH(hint, p, ahead);             \
+			clear_line(p);                                    \
+		}                                                         \
+		for (; len; len -= 64, p += 64)                           \
+			clear_line(p);                                    \
+	}                                                                 \
+                                                                          \
+	static void clear##name(void *dst, size_t len)                    \
+	{                                                                 \
+		bmm_x86_clear(dst, len, clear_lines##name);               \
+	}                                                                 \
+                                                                          \
+	static void copy_lines##name(char *p, const char *s, size_t len)  \
+	{                                                                 \
+		for (; len > (ahead); len -= 64, p += 64, s += 64) {      \
+			if (ahead)                                        \
+				BMM_PREFETCH(hint, p, ahead);             \
+			copy_line(p, s);                                  \
+		}                                                         \
+		for (; len; len -= 64, p += 64, s += 64)                  \
+			copy_line(p, s);                                  \
+	}                                                                 \
+                                                                          \
+	static void copy##name(void *dst, const void *src, size_t len)    \
+	{                                                                 \
+		bmm_x86_copy(dst, src, len, copy_lines##name, copy_edge); \
+	}
+
+PLAIN(, "t0", 0)
+PLAIN(_t0, "t0", 1024)
+PLAIN(_t1, "t1", 4096)
+PLAIN(_w, "w", 4096)
+
+const struct bmm_backend bmm_plain[] = {
+	{ .name = "plain", .clear = clear, .copy = copy },
+	{ .name = "plain-ahead-t0", .clear = clear_t0, .copy = copy_t0 },
+	{ .name = "plain-ahead-t1", .clear = clear_t1, .copy = copy_t1 },
+	{ .name = "plain-ahead-w",
+	  .supported = has_prefetchw,
+	  .clear = clear_w,
+	  .copy = copy_w },
+	{ 0 },
 };

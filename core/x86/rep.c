@@ -1,32 +1,69 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * REP MOVS and REP STOS: the CPU's microcode knows the length ahead. It writes
- * whole lines without reading them first, and some CPUs go around the cache
- * for lengths of the order of its size. With ERMS the byte forms are the fast
- * ones at any alignment; without, the quadword forms are, on an aligned
- * destination.
+ * whole lines without reading them first, and some CPUs bypass the cache for
+ * lengths of the order of its size, which is theirs to decide. With ERMS the
+ * byte forms are the fast ones; without, the quadword forms are.
  *
  * Stores of one string instruction may be seen in any order, but not later
  * than the stores that follow it: no drain is needed.
  */
-#include "../backends.h"
+#include "lines.h"
 
 static bool erms(void)
 {
 	return bmm_host_has(BMM_CPU_ERMS);
 }
 
-static bool always(void)
+static bool no_erms(void)
 {
-	return true;
+	return !erms();
+}
+
+static void move_b(char *p, const char *s, size_t len)
+{
+	__asm__ volatile("rep movsb"
+			 : "+D"(p), "+S"(s), "+c"(len)
+			 :
+			 : "memory");
+}
+
+static void move_q(char *p, const char *s, size_t len)
+{
+	len /= 8;
+	__asm__ volatile("rep movsq"
+			 : "+D"(p), "+S"(s), "+c"(len)
+			 :
+			 : "memory");
+}
+
+static void set_q(char *p, size_t len)
+{
+	len /= 8;
+	__asm__ volatile("rep stosq" : "+D"(p), "+c"(len) : "a"(0) : "memory");
+}
+
+/*
+ * Where source and destination do not lie alike in their lines, REP MOVS is up
+ * to 20 times slower (Zen 3 and later): then it is the host's memcpy().
+ */
+static inline __attribute__((__always_inline__)) void
+copy(char *p, const char *s, size_t len, bmm_copy_lines *move)
+{
+	if (((uintptr_t)p ^ (uintptr_t)s) % BMM_LINE)
+		bmm_memcpy(p, s, len);
+	else
+		bmm_x86_copy(p, s, len, move, copy_edge);
 }
 
 static void copy_b(void *dst, const void *src, size_t len)
 {
-	__asm__ volatile("rep movsb"
-			 : "+D"(dst), "+S"(src), "+c"(len)
-			 :
-			 : "memory");
+	copy(dst, src, len, move_b);
+}
+
+static void copy_q(void *dst, const void *src, size_t len)
+{
+	copy(dst, src, len, move_q);
 }
 
 static void clear_b(void *dst, size_t len)
@@ -37,57 +74,21 @@ static void clear_b(void *dst, size_t len)
 			 : "memory");
 }
 
-/* Bytes before the first aligned quadword of an extent. */
-static size_t head_of(const char *p, size_t len)
-{
-	size_t head = -(uintptr_t)p % 8;
-
-	return head < len ? head : len;
-}
-
-static void copy_q(void *dst, const void *src, size_t len)
-{
-	size_t head = head_of(dst, len), words = (len - head) / 8;
-
-	bmm_memcpy(dst, src, head);
-	dst = (char *)dst + head;
-	src = (const char *)src + head;
-	__asm__ volatile("rep movsq"
-			 : "+D"(dst), "+S"(src), "+c"(words)
-			 :
-			 : "memory");
-	bmm_memcpy(dst, src, (len - head) % 8);
-}
-
 static void clear_q(void *dst, size_t len)
 {
-	size_t head = head_of(dst, len), words = (len - head) / 8;
-
-	bmm_memset(dst, 0, head);
-	dst = (char *)dst + head;
-	__asm__ volatile("rep stosq"
-			 : "+D"(dst), "+c"(words)
-			 : "a"(0)
-			 : "memory");
-	bmm_memset(dst, 0, (len - head) % 8);
+	bmm_x86_clear(dst, len, set_q);
 }
 
-const struct bmm_backend bmm_x86_rep_b = {
-	.name = "rep-b",
-	.flags = BMM_CACHED | BMM_LENGTHY,
-	.supported = erms,
-	.copy = copy_b,
-	.clear = clear_b,
-	.clear_streaming = clear_b,
-	.drain = bmm_no_drain,
-};
-
-const struct bmm_backend bmm_x86_rep_q = {
-	.name = "rep-q",
-	.flags = BMM_CACHED | BMM_LENGTHY,
-	.supported = always,
-	.copy = copy_q,
-	.clear = clear_q,
-	.clear_streaming = clear_q,
-	.drain = bmm_no_drain,
+const struct bmm_backend bmm_rep[] = {
+	{ .name = "rep-b",
+	  .whole = true,
+	  .supported = erms,
+	  .copy = copy_b,
+	  .clear = clear_b },
+	{ .name = "rep-q",
+	  .whole = true,
+	  .supported = no_erms,
+	  .copy = copy_q,
+	  .clear = clear_q },
+	{ 0 },
 };

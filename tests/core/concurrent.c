@@ -3,7 +3,7 @@
  * All public operations from several threads while another one changes the
  * selections, to be run under ThreadSanitizer, and with the library as it is
  * installed. Each thread has memory of its own: what they share is what is
- * forced, and the choosers.
+ * forced, and the picks.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define THREADS 4
 #define ROUNDS	600
-#define BYTES	65536U /* choosers of a short class, which all threads share */
+#define BYTES	65536U /* of a class that all threads share */
 
 struct worker {
 	pthread_t thread;
@@ -50,6 +50,12 @@ static void *work(void *arg)
 		bmm_copy_streaming(w->words, w->from, BYTES);
 		bmm_drain();
 		w->wrong += differs(w->words, 0x1111111111111111);
+		bmm_copy(w->words + 1, w->from, BYTES - 8);
+		w->words[0] = 0x1111111111111111;
+		w->wrong += differs(w->words, 0x1111111111111111);
+		bmm_fill(w->words, "3", 1, BYTES);
+		bmm_drain();
+		w->wrong += differs(w->words, 0x3333333333333333);
 		bmm_clear_streaming(w->words, BYTES);
 		w->wrong += differs(w->words, 0);
 	}
@@ -63,7 +69,7 @@ static void force_each(enum bmm_op op)
 
 	bmm_backend_list(op, 0, list, sizeof(list));
 	while ((name = strtok_r(rest, " []", &rest)))
-		bmm_backend_select(op, name, strlen(name));
+		bmm_backend_select(op, name, strcspn(name, "="));
 }
 
 static void *change(void *arg)

@@ -25,7 +25,7 @@ NATIVE = ROOT / "build" / "native"
 SANITIZE = ROOT / "build" / "sanitize"
 THREADS = ROOT / "build" / "threads"
 CORPUS = ROOT / "tests" / "core" / "corpus"
-FUZZ_TARGETS = ("clear", "copy", "learn", "run", "stamp")
+FUZZ_TARGETS = ("clear", "copy", "learn", "stamp")
 
 EINVAL, EUNLIKE = -22, -61
 HEADS, UNITS = 8, 3
@@ -47,13 +47,31 @@ ffi.cdef(
     };
     struct bmm_backend {
         const char *name;
-        unsigned int flags;
+        bool whole;
         bool (*supported)(void);
         void (*stamp)(void *, const struct bmm_image *, size_t);
         void (*copy)(void *, const void *, size_t);
+        void (*copy_streaming)(void *, const void *, size_t);
         void (*clear)(void *, size_t);
         void (*clear_streaming)(void *, size_t);
-        void (*drain)(void);
+    };
+    struct bmm_pick {
+        uint32_t nr, decided, turn, disturbed, calls;
+        uint64_t bytes, ns;
+        struct {
+            uint32_t least, second;
+        } cost[16];
+    };
+    struct bmm_turn {
+        struct bmm_pick *pick;
+        uint32_t number;
+        unsigned long disturbed;
+        uint64_t begun;
+    };
+    struct bmm_cpuid {
+        uint32_t most, most_ext;
+        uint32_t c1, b7, c7, d7, c_ext1, b_ext8;
+        uint64_t xcr0;
     };
     struct bmm_groups {
         size_t records, phase;
@@ -72,39 +90,33 @@ ffi.cdef(
         struct bmm_image tail;
         size_t differs;
     };
-    extern const struct bmm_backend *bmm_backends[];
-    extern size_t bmm_backends_nr;
+    const struct bmm_backend *bmm_backend_at(size_t);
     bool bmm_backend_can(const struct bmm_backend *, int);
     const struct bmm_backend *bmm_backend_find(int, const char *, size_t);
-    const struct bmm_backend *bmm_backend_default(int);
-    const struct bmm_backend *bmm_backend_serving(int, size_t, int);
+    const struct bmm_backend *bmm_candidate(int, unsigned);
+    const struct bmm_backend *bmm_backend_serving(int, size_t);
     int bmm_backend_select(int, const char *, size_t);
     size_t bmm_backend_list(int, size_t, char *, size_t);
-    struct bmm_turn {
-        const struct bmm_backend *backend;
-        void *chooser;
-        unsigned int candidate;
-        const struct bmm_backend **slot;
-        uint64_t begun;
-        unsigned long switches;
-    };
-    size_t bmm_turn_begin(struct bmm_turn *, int, size_t, size_t, int);
-    void bmm_turn_end(struct bmm_turn *, size_t);
-    int bmm_host_node(const void *, size_t);
+    size_t bmm_environment_error(char *, size_t);
+    const char *bmm_version(void);
+    void bmm_pick_start(struct bmm_pick *, unsigned);
+    unsigned bmm_pick_best(const struct bmm_pick *);
+    bool bmm_pick_feed(struct bmm_pick *, uint32_t, uint64_t, uint64_t);
+    uint32_t bmm_pick_rate(const struct bmm_pick *, unsigned);
+    const struct bmm_backend *bmm_turn_begin(struct bmm_turn *,
+                                             struct bmm_pick *, int);
+    bool bmm_turn_end(struct bmm_turn *, size_t);
+    uint32_t bmm_cpu_features(const struct bmm_cpuid *);
     uint64_t bmm_host_clock(void);
-    size_t bmm_run_length(const unsigned long *, size_t);
     int bmm_image_init(struct bmm_image *, const void *, const void *, size_t);
     void bmm_image_at(struct bmm_image *, const struct bmm_image *, uint64_t);
     int bmm_stamp(void *, const struct bmm_image *, size_t);
+    int bmm_fill(void *, const void *, size_t, size_t);
+    void bmm_copy(void *, const void *, size_t);
     void bmm_copy_streaming(void *, const void *, size_t);
     void bmm_drain(void);
     void bmm_clear(void *, size_t);
     void bmm_clear_streaming(void *, size_t);
-    size_t bmm_run_length_step(const unsigned long *, size_t, unsigned long);
-    size_t bmm_run_length_get(unsigned long (*)(const void *, size_t),
-                              const void *, size_t);
-    unsigned int bmm_block_order(unsigned long, unsigned long, unsigned long,
-                                 unsigned long);
     int bmm_learn(struct bmm_layout *, const void *,
                   const struct bmm_geometry *, size_t);
     void bmm_layout_stamp(struct bmm_layout *, const struct bmm_backend *,
@@ -118,7 +130,13 @@ ffi.cdef(
 libc: Any = ffi.dlopen(None)
 
 
-def meson(build: Path, *options: str, compiler: str = "", target: str = "") -> None:
+def meson(
+    build: Path,
+    *options: str,
+    compiler: str = "",
+    target: str = "",
+    source: Path = ROOT,
+) -> None:
     """Set a build directory up if needed, and compile."""
     program = [sys.executable, "-m", "mesonbuild.mesonmain"]
     environment = dict(os.environ)
@@ -128,7 +146,7 @@ def meson(build: Path, *options: str, compiler: str = "", target: str = "") -> N
         environment["CC"] = compiler
     steps = [[*program, "compile", "-C", str(build), *([target] if target else [])]]
     if not (build / "build.ninja").exists():
-        steps.insert(0, [*program, "setup", str(build), str(ROOT), *options])
+        steps.insert(0, [*program, "setup", str(build), str(source), *options])
     for step in steps:
         done = subprocess.run(
             step, check=False, capture_output=True, text=True, env=environment
@@ -148,7 +166,7 @@ def kept_inputs(target: str, to: Path) -> list[Path]:
 @cache
 def core() -> Any:
     """Return the core, built if need be."""
-    meson(NATIVE)
+    meson(NATIVE, target="bmmcore:shared_library")
     return ffi.dlopen(str(NATIVE / "libbmmcore.so"))
 
 
@@ -171,28 +189,44 @@ def disassembled(objdump: str, path: Path, comment: str) -> dict[str, list[str]]
 
 
 class Op(IntEnum):
-    """What a backend is chosen for, as enum bmm_op has it."""
+    """Operations, as enum bmm_op has them."""
 
     STAMP = 0
     COPY = 1
-    CLEAR = 2
-    CLEAR_STREAMING = 3
+    COPY_STREAMING = 2
+    CLEAR = 3
+    CLEAR_STREAMING = 4
+
+
+STREAMING = (Op.STAMP, Op.COPY_STREAMING, Op.CLEAR_STREAMING)
+
+
+def name_of(found: Any) -> str:
+    """Return the name of a backend."""
+    return ffi.string(found.name).decode()
 
 
 def backend_names(op: Op | None = None) -> list[str]:
     """Return the backends of this machine: all, or those for an operation."""
-    lib = core()
-    every = [lib.bmm_backends[i] for i in range(lib.bmm_backends_nr)]
-    return [
-        ffi.string(b.name).decode()
-        for b in every
-        if (b.supported() if op is None else lib.bmm_backend_can(b, op))
-    ]
+    lib, names, i = core(), [], 0
+    while (found := lib.bmm_backend_at(i)) != ffi.NULL:
+        if any(lib.bmm_backend_can(found, o) for o in (Op if op is None else [op])):
+            names.append(name_of(found))
+        i += 1
+    return names
 
 
-def serving(op: Op, length: int = 1 << 20, node: int = -1) -> Any:
+def candidates(op: Op) -> list[str]:
+    """Return the backends that may be picked, the first guess first."""
+    lib, names = core(), []
+    while (found := lib.bmm_candidate(op, len(names))) != ffi.NULL:
+        names.append(name_of(found))
+    return names
+
+
+def serving(op: Op, length: int = 1 << 20) -> Any:
     """Return the backend that does such an operation now."""
-    return core().bmm_backend_serving(op, length, node)
+    return core().bmm_backend_serving(op, length)
 
 
 def backend(name: str, op: Op) -> Any:

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "backends.h"
+#include "bmm.h"
+#include "drain.h"
 
 #define PAGE 4096U
 #define ROOM (4 * PAGE)
@@ -71,7 +72,7 @@ static int copy(const struct bmm_backend *backend, size_t len, size_t distance,
 	size_t from = place(len, done % 3 * 4, end);
 
 	backend->copy(ours + at, source + from, len);
-	backend->drain();
+	bmm_drain_stores();
 	bmm_generic.copy(reference + at, source + from, len);
 	return compare(at, len);
 }
@@ -88,6 +89,18 @@ static int clear(const struct bmm_backend *backend, size_t len, size_t distance,
 	return wrong + compare(at, len);
 }
 
+static int copy_streaming(const struct bmm_backend *backend, size_t len,
+			  size_t distance, bool end)
+{
+	size_t at = place(len, distance, end);
+	size_t from = place(len, done % 3 * 4 + done % 2, end);
+
+	backend->copy_streaming(ours + at, source + from, len);
+	bmm_drain_stores();
+	bmm_generic.copy(reference + at, source + from, len);
+	return compare(at, len);
+}
+
 static int clear_streaming(const struct bmm_backend *backend, size_t len,
 			   size_t distance, bool end)
 {
@@ -95,7 +108,7 @@ static int clear_streaming(const struct bmm_backend *backend, size_t len,
 
 	bmm_generic.clear(reference + at, len);
 	backend->clear_streaming(ours + at, len);
-	backend->drain();
+	bmm_drain_stores();
 	return compare(at, len);
 }
 
@@ -126,7 +139,7 @@ static int stamp(const struct bmm_backend *backend, size_t size, size_t count,
 
 	bmm_image_init(&image, source, next, size);
 	backend->stamp(ours + at, &image, count);
-	backend->drain();
+	bmm_drain_stores();
 	bmm_generic.stamp(reference + at, &image, count);
 	return compare(at, len);
 }
@@ -154,6 +167,8 @@ static int exercise(const struct bmm_backend *backend)
 		wrong += stamps(backend);
 	if (backend->copy)
 		wrong += extents(backend, copy);
+	if (backend->copy_streaming)
+		wrong += extents(backend, copy_streaming);
 	if (backend->clear)
 		wrong += extents(backend, clear);
 	if (backend->clear_streaming)
@@ -179,13 +194,14 @@ static int blocks(void)
 
 int main(void)
 {
+	const struct bmm_backend *backend;
 	int wrong = blocks();
 	size_t i;
 
 	prepare();
-	for (i = 0; i < bmm_backends_nr; i++)
-		if (bmm_backends[i]->supported())
-			wrong += exercise(bmm_backends[i]);
+	for (i = 0; (backend = bmm_backend_at(i)); i++)
+		if (!backend->supported || backend->supported())
+			wrong += exercise(backend);
 	printf("%lu extents, %d wrong in all\n", done, wrong);
 	return wrong != 0;
 }

@@ -63,14 +63,15 @@ static int clear(const struct alias *to, void (*clear_it)(void *dst, size_t len)
 	return 0;
 }
 
-static int copy(const struct alias *to, const struct alias *from)
+static int copy(const struct alias *to, const struct alias *from,
+		void (*copy_it)(void *dst, const void *src, size_t len))
 {
 	size_t i;
 
 	for (i = 0; i < SPAN; i++)
 		from->once[i] = (char)(i * 37 % 251 + 1);
 	memset(to->once, 0, SPAN);
-	bmm_copy_streaming(to->base, from->base, LENGTH);
+	copy_it(to->base, from->base, LENGTH);
 	bmm_drain();
 	return memcmp(to->once, from->once, SPAN) != 0;
 }
@@ -114,7 +115,9 @@ static int exercise(const char *name, const struct alias *to,
 	if (forced(name, BMM_STAMP))
 		wrong += stamp(to);
 	if (forced(name, BMM_COPY))
-		wrong += copy(to, from);
+		wrong += copy(to, from, bmm_copy);
+	if (forced(name, BMM_COPY_STREAMING))
+		wrong += copy(to, from, bmm_copy_streaming);
 	if (forced(name, BMM_CLEAR))
 		wrong += clear(to, bmm_clear);
 	if (forced(name, BMM_CLEAR_STREAMING))
@@ -126,11 +129,12 @@ static int exercise(const char *name, const struct alias *to,
 int main(void)
 {
 	const struct alias to = alias("to"), from = alias("from");
+	const struct bmm_backend *backend;
 	int wrong = 0;
 	size_t i;
 
-	for (i = 0; i < bmm_backends_nr; i++)
-		if (bmm_backends[i]->supported())
-			wrong += exercise(bmm_backends[i]->name, &to, &from);
+	for (i = 0; (backend = bmm_backend_at(i)); i++)
+		if (!backend->supported || backend->supported())
+			wrong += exercise(backend->name, &to, &from);
 	return wrong != 0;
 }

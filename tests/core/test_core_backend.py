@@ -1,17 +1,64 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The table of backends: names, defaults, and refusing what is unknown."""
+"""The table of backends: names, candidates, and refusing what is unknown."""
 
 from __future__ import annotations
 
 import platform
+import shutil
+import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from corelib import EINVAL, Op, backend, backend_names, core, ffi, serving
+from cffi import FFI
+from corelib import (
+    EINVAL,
+    ROOT,
+    STREAMING,
+    Op,
+    backend,
+    backend_names,
+    candidates,
+    core,
+    ffi,
+    meson,
+    name_of,
+    serving,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 X86 = platform.machine() == "x86_64"
 needs_x86 = pytest.mark.skipif(not X86, reason="needs x86-64")
 UNKNOWN = ["nt", "mov", "movnt", "movntiq", "MOVNTI", " movnti", "plain\n", "x" * 500]
+# what a backend needs of /proc/cpuinfo, by the start of its name
+NEEDS = {
+    "movdir64b": "movdir64b",
+    "clzero": "clzero",
+    "rep-b": "erms",
+    "plain-ahead-w": "3dnowprefetch",
+    "avx512": "avx512f",
+}
+PLAIN = ["plain", "plain-ahead-t0", "plain-ahead-t1", "plain-ahead-w"]
+WANTED = {
+    Op.STAMP: ["movdir64b", "movnti"],
+    Op.COPY: ["generic", "rep-b", *PLAIN, "avx512"],
+    Op.COPY_STREAMING: [
+        *("movdir64b", "movdir64b-t0", "movnti", "movnti-t0", "movnti-nta"),
+        "avx512",
+    ],
+    Op.CLEAR: ["generic", "rep-b", *PLAIN, "avx512"],
+    Op.CLEAR_STREAMING: ["movdir64b", "clzero", "movnti", "avx512"],
+}
+
+
+@pytest.fixture(autouse=True)
+def again() -> Iterator[None]:
+    """Leave nothing forced and nothing measured."""
+    yield
+    for op in Op:
+        assert core().bmm_backend_select(op, b"fastest", 7) == 0
 
 
 def cpu_flags() -> set[str]:
@@ -22,49 +69,41 @@ def cpu_flags() -> set[str]:
     return set()
 
 
-def without(names: list[str]) -> list[str]:
-    """Return the names, less those of backends this CPU has not."""
-    flags = cpu_flags()
-    needs = {"rep-b": "erms", "clzero": "clzero"}
-    return [n for n in names if needs.get(n, "fpu") in flags]
-
-
-def test_generic_is_first_and_has_everything() -> None:
-    names = backend_names()
-    assert len(set(names)) == len(names)
-    for op in Op:
-        assert backend_names(op)[0] == "generic"
-        assert set(backend_names(op)) <= set(names)
+def here(names: list[str]) -> list[str]:
+    """Return the names of backends that this CPU has, or has another one for."""
+    flags, found = cpu_flags(), []
+    for name in names:
+        need = NEEDS.get(name.removesuffix("-t0"), NEEDS.get(name, "fpu"))
+        if need in flags:
+            found.append(name)
+        elif name == "avx512" and "avx2" in flags:
+            found.append("avx2")
+        elif name == "rep-b":
+            found.append("rep-q")
+    return found
 
 
 @needs_x86
-def test_what_this_cpu_has() -> None:
-    wanted = {
-        Op.STAMP: ["generic", "plain", "movnti8", "movnti"],
-        Op.COPY: ["generic", "rep-q", "rep-b", "movnti"],
-        Op.CLEAR: ["generic", "rep-q", "plain", "rep-b"],
-        Op.CLEAR_STREAMING: [
-            *("generic", "rep-q", "plain", "rep-b", "movnti", "clzero")
-        ],
-    }
-    for op, names in wanted.items():
-        assert backend_names(op) == without(names)
+@pytest.mark.parametrize("op", Op)
+def test_the_candidates_of_this_cpu(op: Op) -> None:
+    assert candidates(op) == here(WANTED[op])
 
 
 @pytest.mark.parametrize("op", Op)
-def test_the_last_one_that_can_is_the_default(op: Op) -> None:
-    lib = core()
-    assert lib.bmm_backend_default(op) == backend(backend_names(op)[-1], op)
-    assert serving(op) == lib.bmm_backend_default(op)
+def test_what_streams_never_picks_what_does_not(op: Op) -> None:
+    assert ("generic" in candidates(op)) == (op not in STREAMING)
+    assert backend_names(op)[0] == "generic"
+    assert set(candidates(op)) | {"generic"} == set(backend_names(op))
+    assert len(set(backend_names())) == len(backend_names())
 
 
-@needs_x86
-def test_the_default_keeps_a_cleared_extent_cached_where_that_is_asked() -> None:
-    lib, cached = core(), 1
-    for name in backend_names(Op.CLEAR):
-        assert backend(name, Op.CLEAR).flags & cached
-    for op in (Op.STAMP, Op.COPY, Op.CLEAR_STREAMING):
-        assert not lib.bmm_backend_default(op).flags & cached
+@pytest.mark.parametrize("length", [64, 1 << 20])
+@pytest.mark.parametrize("op", Op)
+def test_the_first_candidate_serves_before_anything_is_measured(
+    op: Op, length: int
+) -> None:
+    assert core().bmm_backend_select(op, b"", 0) == 0
+    assert name_of(serving(op, length)) == candidates(op)[0]
 
 
 @pytest.mark.parametrize("op", Op)
@@ -75,47 +114,109 @@ def test_unknown_name_is_refused_and_changes_nothing(op: Op, name: str) -> None:
     assert lib.bmm_backend_find(op, name.encode(), len(name)) == ffi.NULL
     assert lib.bmm_backend_select(op, name.encode(), len(name)) == EINVAL
     assert serving(op) == backend("generic", op)
-    assert lib.bmm_backend_select(op, b"", 0) == 0
 
 
 @needs_x86
 @pytest.mark.parametrize(
     ("name", "op"),
     [
-        ("clzero", Op.STAMP),
-        ("clzero", Op.COPY),
-        ("clzero", Op.CLEAR),
         ("movnti", Op.CLEAR),
-        ("rep-q", Op.STAMP),
+        ("movnti", Op.COPY),
+        ("movnti-t0", Op.STAMP),
+        ("plain", Op.CLEAR_STREAMING),
+        ("rep-b", Op.COPY_STREAMING),
+        ("plain", Op.STAMP),
     ],
 )
 def test_a_backend_without_the_operation_is_refused(name: str, op: Op) -> None:
     lib = core()
     assert lib.bmm_backend_find(op, name.encode(), len(name)) == ffi.NULL
     assert lib.bmm_backend_select(op, name.encode(), len(name)) == EINVAL
-    assert serving(op) == lib.bmm_backend_default(op)
+    assert name_of(serving(op)) == candidates(op)[0]
 
 
 @pytest.mark.parametrize("op", Op)
-def test_each_operation_has_a_choice_of_its_own(op: Op) -> None:
-    lib = core()
-    assert lib.bmm_backend_select(op, b"generic", 7) == 0
-    for other in Op:
-        forced = serving(other) != lib.bmm_backend_default(other)
-        assert forced == (other == op and len(backend_names(op)) > 1)
-    assert lib.bmm_backend_select(op, b"", 0) == 0
+def test_a_name_forces_its_operation_at_every_size_and_no_other(op: Op) -> None:
+    for name in backend_names(op):
+        assert core().bmm_backend_select(op, name.encode(), len(name)) == 0
+        for length in (0, 64, 4096, 1 << 20, 1 << 40):
+            assert name_of(serving(op, length)) == name
+        for other in set(Op) - {op}:
+            assert name_of(serving(other)) == candidates(other)[0]
 
 
 def test_no_such_operation() -> None:
-    lib = core()
-    generic = backend("generic", Op.COPY)
+    lib, buf = core(), ffi.new("char[]", b"#" * 20)
     for op in (len(Op), 99):
-        assert not lib.bmm_backend_can(generic, op)
+        assert not lib.bmm_backend_can(backend("generic", Op.COPY), op)
         assert lib.bmm_backend_find(op, b"generic", 7) == ffi.NULL
         assert lib.bmm_backend_select(op, b"generic", 7) == EINVAL
+        assert lib.bmm_backend_select(op, b"fastest", 7) == EINVAL
+        assert lib.bmm_backend_list(op, 1 << 20, buf, 20) == 0
+        assert ffi.string(buf) == b""
 
 
 def test_name_need_not_be_terminated() -> None:
     find = core().bmm_backend_find
     assert find(Op.COPY, b"generic\n", 7) == backend("generic", Op.COPY)
     assert find(Op.COPY, b"", 0) == ffi.NULL
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 7, 500])
+def test_the_list_is_cut_and_terminated(size: int) -> None:
+    whole = ffi.new("char[500]")
+    length = core().bmm_backend_list(Op.COPY, 1 << 20, whole, 500)
+    assert ffi.string(whole).startswith(b"[generic] ")
+    buf = ffi.new("char[]", b"#" * 600)
+    assert core().bmm_backend_list(Op.COPY, 1 << 20, buf, size) == length
+    if size:
+        assert ffi.string(buf) == ffi.string(whole)[: size - 1]
+    assert ffi.unpack(buf, 600)[size:] == b"#" * (600 - size)
+    assert core().bmm_backend_list(Op.COPY, 1 << 20, ffi.NULL, 0) == length
+
+
+def test_the_version_is_the_projects() -> None:
+    text = (ROOT / "meson.build").read_text()
+    assert f"version: '{ffi.string(core().bmm_version()).decode()}'" in text
+
+
+# A backend of its own, as contributing.md says: one file, and one line.
+NEW_FILE = """
+#include "../bmm.h"
+
+static void clear(void *dst, size_t len)
+{
+	for (char *p = dst; len; len--)
+		*(volatile char *)p++ = 0;
+}
+
+const struct bmm_backend bmm_bytewise[] = {
+	{ .name = "bytewise", .clear = clear },
+	{ 0 },
+};
+"""
+
+
+@needs_x86
+def test_adding_a_backend_takes_one_file_and_one_line(tmp_path: Path) -> None:
+    for name in ("core", "lib", "bench", "tests", "scripts"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "meson.build", tmp_path)
+    (tmp_path / "core/x86/bytewise.c").write_text(NEW_FILE)
+    with (tmp_path / "core/x86/backends.def").open("a") as listed:
+        listed.write("BMM_BACKENDS(bytewise)\n")
+    build = tmp_path / "build"
+    meson(build, target="bmmcore:shared_library", source=tmp_path)
+    lib = FFI()
+    lib.cdef("const void *bmm_backend_find(int, const char *, size_t);")
+    made = lib.dlopen(str(build / "libbmmcore.so"))
+    assert made.bmm_backend_find(Op.CLEAR, b"bytewise", 8) != lib.NULL
+    # The kernel's build reads the same list.
+    listing = subprocess.run(
+        ["make", "-pnf", "module/Kbuild", f"src={ROOT / 'module'}"],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert listing.returncode in (0, 1, 2)

@@ -17,7 +17,7 @@ def clear(name: str, op: Op, memory: Guarded, offset: int, length: int) -> None:
     chosen = backend(name, op)
     work = chosen.clear if op == Op.CLEAR else chosen.clear_streaming
     work(memory.at(offset), length)
-    chosen.drain()
+    core().bmm_drain()
     memory.check(offset, bytes(length))
     memory.view[offset : offset + length] = memory.before[offset : offset + length]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import subprocess
 
-from corelib import NATIVE, backend_names, core
+from corelib import NATIVE, backend_names, meson
 
 
 def test_no_backend_cuts_a_length() -> None:
-    core()
+    meson(NATIVE, target="bmm-large")
     done = subprocess.run(
         [str(NATIVE / "bmm-large")],
         check=False,

@@ -168,7 +168,7 @@ def stamped(layout: Layout, found: Any, name: str, first: int, units: int) -> by
     view[:] = bytes([GAP]) * len(view)
     chosen = backend(name, Op.STAMP)
     core().bmm_layout_stamp(found, chosen, memory, first, units)
-    chosen.drain()
+    core().bmm_drain()
     return view[:]
 
 
@@ -393,7 +393,7 @@ def test_units_beyond_4_gib(name: str) -> None:
     geometry = ffi.new("struct bmm_geometry *", (64, 6, layout.stride))
     assert core().bmm_learn(found, base, geometry, UNITS) == 0
     core().bmm_layout_stamp(found, backend(name, Op.STAMP), base, UNITS, 2)
-    backend(name, Op.STAMP).drain()
+    core().bmm_drain()
     for u in range(units):
         at = base + u * layout.stride
         assert ffi.buffer(at, 6 * 64)[:] == layout.unit(u)

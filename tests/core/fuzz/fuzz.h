@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "bmm.h"
+#include "drain.h"
 
 #define AREA  16384U
 #define SHIFT 64U /* offsets are below it, and so much stays free behind */
@@ -39,10 +40,13 @@ static inline uint64_t take(struct input *in, size_t bytes)
 static inline const struct bmm_backend *take_backend(struct input *in,
 						     enum bmm_op op)
 {
-	size_t i = (size_t)take(in, 1) % bmm_backends_nr;
+	const struct bmm_backend *backend;
+	size_t n = 0;
 
-	return bmm_backend_can(bmm_backends[i], op) ? bmm_backends[i] :
-						      bmm_backends[0];
+	while (bmm_backend_at(n))
+		n++;
+	backend = bmm_backend_at((size_t)take(in, 1) % n);
+	return bmm_backend_can(backend, op) ? backend : &bmm_generic;
 }
 
 /* Asserts whatever the build: a fuzzer that does not stop finds nothing. */

@@ -31,7 +31,7 @@ static void stamp_again(const uint64_t *base, size_t bytes, size_t units,
 	for (u = 0; u < units; u++)
 		memset((char *)copy + u * g->stride, 0x5a, used);
 	bmm_layout_stamp(&layout, backend, copy, 0, units);
-	backend->drain();
+	bmm_drain_stores();
 	must(!memcmp(copy, base, bytes));
 	free(copy);
 }

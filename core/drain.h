@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* drain.h - what has to follow weakly ordered stores */
+#ifndef BMM_DRAIN_H
+#define BMM_DRAIN_H
+
+/*
+ * x86-64: SFENCE orders non-temporal stores, and CLZERO, before everything that
+ * follows. A CPU that is left in a context switch needs no extra one: the
+ * scheduler's locked instructions drain the write-combining buffers too.
+ *
+ * arm64: no store is ordered before a later one by itself, ordinary ones
+ * included: what is published after this is seen after what was written before.
+ */
+static inline void bmm_drain_stores(void)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("sfence" ::: "memory");
+#elif defined(__aarch64__)
+	__asm__ volatile("dmb ishst" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Measure once, then keep it, as raid6 and xor_blocks in Linux pick their
+ * routines; but on the first real work, and with rivals that fall behind left
+ * out early, so that there is no calibration to wait for.
+ *
+ * What disturbs a sample makes it longer. The least time of a candidate is
+ * therefore what ranks it while it is measured; the decision goes by the
+ * second-least, because one time may be too good (lines that were still in the
+ * cache).
+ */
+#include "pick.h"
+
+#define UNKNOWN UINT32_MAX
+#define SLACK	5U /* the narrowest limit is 1/32 behind the leader */
+
+/**
+ * bmm_pick_start() - measure, from nothing
+ * @p:  the pick; what it held does not matter
+ * @nr: candidates, 1 to BMM_CANDIDATES; with one there is nothing to measure
+ */
+void bmm_pick_start(struct bmm_pick *p, unsigned int nr)
+{
+	unsigned int k;
+
+	for (k = 0; k < BMM_CANDIDATES; k++) {
+		bmm_set(&p->cost[k].least, UNKNOWN);
+		bmm_set(&p->cost[k].second, UNKNOWN);
+	}
+	bmm_set(&p->calls, 0);
+	bmm_set(&p->bytes, 0);
+	bmm_set(&p->ns, 0);
+	bmm_set(&p->turn, 0);
+	bmm_set(&p->decided, nr == 1);
+	bmm_set(&p->nr, nr);
+}
+
+/* Of equals the first, which is the better guess. */
+static unsigned int best_by(const struct bmm_pick *p, bool second)
+{
+	unsigned int nr = bmm_get(&p->nr), best = 0, k;
+	uint32_t least = UNKNOWN, cost;
+
+	for (k = 0; k < nr; k++) {
+		cost = bmm_get(second ? &p->cost[k].second : &p->cost[k].least);
+		if (cost < least) {
+			least = cost;
+			best = k;
+		}
+	}
+	return best;
+}
+
+/**
+ * bmm_pick_best() - the candidate to use
+ * @p: the pick
+ *
+ * Return: the one that was decided on, else the leader so far; 0 where nothing
+ * is known.
+ */
+unsigned int bmm_pick_best(const struct bmm_pick *p)
+{
+	uint32_t decided = bmm_get(&p->decided);
+
+	return decided ? decided - 1 : best_by(p, false);
+}
+
+/*
+ * After two samples 25 % behind the leader is too slow, then 12 % ... 3 %; if
+ * its two best samples agree, for else one of them was disturbed.
+ */
+static bool in_race(const struct bmm_pick *p, unsigned int k, unsigned int round)
+{
+	uint64_t leader = bmm_get(&p->cost[best_by(p, false)].least);
+	uint64_t least = bmm_get(&p->cost[k].least);
+
+	if (round < 2 || bmm_get(&p->cost[k].second) > least + (least >> 3))
+		return true;
+	return least <= leader + (leader >> (round < SLACK ? round : SLACK));
+}
+
+static bool alone(const struct bmm_pick *p, unsigned int round)
+{
+	unsigned int nr = bmm_get(&p->nr), k, n = 0;
+
+	for (k = 0; k < nr; k++)
+		n += in_race(p, k, round);
+	return n <= 1;
+}
+
+/* The turn after this one; a candidate that nobody follows ends a round. */
+static uint32_t turn_after(const struct bmm_pick *p, uint32_t turn)
+{
+	unsigned int round = turn / BMM_CANDIDATES;
+	unsigned int k = bmm_pick_of(turn) + 1, nr = bmm_get(&p->nr);
+
+	for (; k < nr; k++)
+		if (in_race(p, k, round))
+			return round * BMM_CANDIDATES + k;
+	round++;
+	for (k = 0; k < nr && !in_race(p, k, round);)
+		k++;
+	return round * BMM_CANDIDATES + k;
+}
+
+static void keep(struct bmm_pick *p, unsigned int k, uint32_t cost)
+{
+	uint32_t least = bmm_get(&p->cost[k].least);
+
+	if (cost < least) {
+		bmm_set(&p->cost[k].least, cost);
+		bmm_set(&p->cost[k].second, least);
+	} else if (cost < bmm_get(&p->cost[k].second)) {
+		bmm_set(&p->cost[k].second, cost);
+	}
+}
+
+/* Whether the operations so far are a sample: then *@bytes and *@ns are it. */
+static bool summed(struct bmm_pick *p, uint64_t *bytes, uint64_t *ns)
+{
+	if (*bytes >= BMM_PICK_SHORT)
+		return true;
+	/* GCC 12 gets the sums wrong where __atomic_add_fetch() returns them. */
+	__atomic_fetch_add(&p->bytes, *bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&p->ns, *ns, __ATOMIC_RELAXED);
+	if (__atomic_add_fetch(&p->calls, 1, __ATOMIC_RELAXED) < BMM_PICK_CALLS)
+		return false;
+	*bytes = bmm_get(&p->bytes);
+	*ns = bmm_get(&p->ns);
+	bmm_set(&p->calls, 0);
+	bmm_set(&p->bytes, 0);
+	bmm_set(&p->ns, 0);
+	return true;
+}
+
+/* ns per MiB, 1 to UNKNOWN - 1; a long time must not overflow. */
+static uint32_t cost_of(uint64_t bytes, uint64_t ns)
+{
+	uint64_t cost = (ns < 1ULL << 43 ? ns << 20 : UINT64_MAX) / bytes;
+
+	if (cost >= UNKNOWN)
+		return UNKNOWN - 1;
+	return cost ? (uint32_t)cost : 1;
+}
+
+/**
+ * bmm_pick_feed() - what an operation took
+ * @p:     the pick
+ * @turn:  bmm_pick_turn() when it began: its candidate did it
+ * @bytes: how much was done, at least 1
+ * @ns:    how long it took, drain included
+ *
+ * A sample that comes when its turn is over is ignored: another CPU's was it.
+ *
+ * Return: true for the one call that decides.
+ */
+bool bmm_pick_feed(struct bmm_pick *p, uint32_t turn, uint64_t bytes,
+		   uint64_t ns)
+{
+	unsigned int round;
+	uint32_t next;
+
+	if (bmm_pick_decided(p) || bmm_get(&p->turn) != turn ||
+	    !summed(p, &bytes, &ns))
+		return false;
+	keep(p, bmm_pick_of(turn), cost_of(bytes, ns));
+	next = turn_after(p, turn);
+	if (!__atomic_compare_exchange_n(&p->turn, &turn, next, false,
+					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return false;
+	round = next / BMM_CANDIDATES;
+	if (round < BMM_PICK_ROUNDS && !alone(p, round))
+		return false;
+	/* Who is left alone is the leader, by few samples. */
+	bmm_set(&p->decided, best_by(p, round == BMM_PICK_ROUNDS) + 1);
+	return true;
+}
+
+/**
+ * bmm_pick_rate() - how fast a candidate was
+ * @p: the pick
+ * @k: which candidate
+ *
+ * Return: MB/s by its second-least time, which decides, else by its only one;
+ * 0 if it was never measured.
+ */
+uint32_t bmm_pick_rate(const struct bmm_pick *p, unsigned int k)
+{
+	uint32_t cost = bmm_get(&p->cost[k].second);
+
+	if (cost == UNKNOWN)
+		cost = bmm_get(&p->cost[k].least);
+	if (!bmm_get(&p->nr) || cost == UNKNOWN)
+		return 0;
+	return (uint32_t)((1048576ULL * 1000) / cost);
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* What was picked for each operation and size, and what a user forces. */
+#include "serve.h"
+#include "text.h"
+#include "turn.h"
+
+#ifndef BMM_VERSION
+#define BMM_VERSION "unknown"
+#endif
+
+/* A line of its own: nothing that is written often may share it. */
+__attribute__((__aligned__(128)))
+const struct bmm_backend *bmm_served[BMM_OPS][BMM_CLASSES];
+
+static const struct bmm_backend *forced[BMM_OPS];
+static struct bmm_pick picks[BMM_OPS][BMM_CLASSES];
+
+static const char *const settings[BMM_OPS] = {
+	[BMM_STAMP] = "BULKMM_STAMP",
+	[BMM_COPY] = "BULKMM_COPY",
+	[BMM_COPY_STREAMING] = "BULKMM_COPY_STREAMING",
+	[BMM_CLEAR] = "BULKMM_CLEAR",
+	[BMM_CLEAR_STREAMING] = "BULKMM_CLEAR_STREAMING",
+};
+
+static const char fastest[] = "fastest";
+
+#define SHOWN 40 /* characters of a value that is no backend's name */
+
+static bool is_fastest(const char *name, size_t len)
+{
+	size_t i;
+
+	if (len && len != sizeof(fastest) - 1)
+		return false;
+	for (i = 0; i < len; i++)
+		if (name[i] != fastest[i])
+			return false;
+	return true;
+}
+
+/* @backend for every size, or what will be picked where it is NULL. */
+static void force(enum bmm_op op, const struct bmm_backend *backend)
+{
+	unsigned int class;
+
+	bmm_set(&forced[op], backend);
+	for (class = 0; class < BMM_CLASSES; class++) {
+		if (!backend)
+			bmm_set(&picks[op][class].nr, 0);
+		bmm_set(&bmm_served[op][class], backend);
+	}
+	if (!backend)
+		bmm_set(&bmm_served[op][0], bmm_candidate(op, 0));
+}
+
+static int select(enum bmm_op op, const char *name, size_t len)
+{
+	const struct bmm_backend *found = NULL;
+
+	if ((unsigned int)op >= BMM_OPS)
+		return -BMM_EINVAL;
+	if (!is_fastest(name, len)) {
+		found = bmm_backend_find(op, name, len);
+		if (!found)
+			return -BMM_EINVAL;
+	}
+	force(op, found);
+	return 0;
+}
+
+static size_t length_of(const char *s)
+{
+	size_t len = 0;
+
+	while (s && s[len])
+		len++;
+	return len;
+}
+
+/* Threads that come together find the same, and do it twice. */
+static void begin(void)
+{
+	static bool begun;
+	const char *name;
+	int op;
+
+	if (__atomic_load_n(&begun, __ATOMIC_ACQUIRE))
+		return;
+	for (op = 0; op < (int)BMM_OPS; op++) {
+		name = bmm_host_setting(settings[op]);
+		if (select((enum bmm_op)op, name, length_of(name)))
+			force((enum bmm_op)op, NULL);
+	}
+	__atomic_store_n(&begun, true, __ATOMIC_RELEASE);
+}
+
+/**
+ * bmm_serve() - do an operation that no backend is decided on for
+ * @job: the operation
+ */
+void bmm_serve(const struct bmm_job *job)
+{
+	unsigned int class = bmm_class(job->len);
+	const struct bmm_backend *backend;
+	struct bmm_pick *pick = &picks[job->op][class];
+
+	begin();
+	backend = bmm_get(&bmm_served[job->op][class]);
+	if (backend)
+		bmm_job_do(job, backend);
+	else if (bmm_turn_job(pick, job) && !bmm_get(&forced[job->op]))
+		bmm_set(&bmm_served[job->op][class],
+			bmm_pick_backend(pick, job->op));
+}
+
+/**
+ * bmm_backend_serving() - who would do an operation now
+ * @op:  the operation, below BMM_OPS
+ * @len: its length in bytes
+ *
+ * Return: the forced backend, else the one decided on, else the leader so far
+ * or the first guess; never NULL.
+ */
+const struct bmm_backend *bmm_backend_serving(enum bmm_op op, size_t len)
+{
+	const struct bmm_backend *backend;
+
+	begin();
+	backend = bmm_serving(op, len);
+	return backend ? backend :
+			 bmm_pick_backend(&picks[op][bmm_class(len)], op);
+}
+
+/**
+ * bmm_backend_select() - force a backend, or have the fastest picked
+ * @op:   the operation
+ * @name: one of those bmm_backend_list() lists, not necessarily terminated;
+ *        "fastest" forgets what was measured and measures again
+ * @len:  its length in bytes; 0 is as "fastest"
+ *
+ * Calls under way finish as they began.
+ *
+ * Return: 0, or -BMM_EINVAL if there is no such operation, or no such backend
+ * for it on this CPU (nothing changes).
+ */
+int bmm_backend_select(enum bmm_op op, const char *name, size_t len)
+{
+	begin();
+	return select(op, name, len);
+}
+
+/**
+ * bmm_backend_list() - the backends there are, and which one serves
+ * @op:   the operation
+ * @len:  bytes of the operations that are asked about: the fastest backend
+ *        differs by size
+ * @buf:  result, such as "generic [movdir64b=37.8] movnti=36.1": names that are
+ *        valid here for @op; GB/s of those that were measured for operations
+ *        of about @len bytes; in brackets the one that serves such an operation
+ *        now; terminated, cut to @size - 1 bytes
+ * @size: bytes of @buf; 0 writes nothing, and @buf may then be NULL
+ *
+ * Return: the length of the whole list, without the terminator; 0 if there is
+ * no such operation.
+ */
+size_t bmm_backend_list(enum bmm_op op, size_t len, char *buf, size_t size)
+{
+	if ((unsigned int)op < BMM_OPS)
+		return bmm_pick_list(&picks[op][bmm_class(len)], op,
+				     bmm_backend_serving(op, len), buf, size);
+	if (size)
+		*buf = 0;
+	return 0;
+}
+
+/* A value may be anything, a terminal's control sequences too. */
+static void add_printable(struct bmm_text *text, const char *value)
+{
+	char shown[2] = "";
+	size_t i;
+
+	for (i = 0; value[i] && i < SHOWN; i++) {
+		shown[0] = value[i] < ' ' || value[i] > '~' ? '?' : value[i];
+		bmm_text_add(text, shown);
+	}
+	bmm_text_add(text, value[i] ? "..." : "");
+}
+
+static void add_names(struct bmm_text *text, enum bmm_op op)
+{
+	const struct bmm_backend *backend;
+	size_t i;
+
+	for (i = 0; (backend = bmm_backend_at(i)); i++) {
+		if (!bmm_backend_can(backend, op))
+			continue;
+		bmm_text_add(text, " ");
+		bmm_text_add(text, backend->name);
+	}
+}
+
+/**
+ * bmm_environment_error() - what is wrong with the BULKMM_ variables
+ * @buf:  result, such as "BULKMM_COPY=movnit: no such backend: fastest generic
+ *        rep-b plain": of the first variable that names no backend of its
+ *        operation on this CPU; empty where all is well; terminated, cut to
+ *        @size - 1 bytes
+ * @size: bytes of @buf; 0 writes nothing, and @buf may then be NULL
+ *
+ * BULKMM_STAMP, BULKMM_COPY, BULKMM_COPY_STREAMING, BULKMM_CLEAR and
+ * BULKMM_CLEAR_STREAMING each force a backend on their operation, as
+ * bmm_backend_select() does. They are read once, at the first call that needs a
+ * backend, and not at all by a program that runs with more rights than its
+ * user. One that is not valid changes nothing and prints nothing: a program
+ * that wants its user to know asks here.
+ *
+ * Return: the length of the whole text, without the terminator; 0 if all is
+ * well.
+ */
+size_t bmm_environment_error(char *buf, size_t size)
+{
+	struct bmm_text text = { .buf = buf, .size = size };
+	const char *name;
+	int op;
+
+	for (op = 0; op < (int)BMM_OPS && !text.len; op++) {
+		name = bmm_host_setting(settings[op]);
+		if (is_fastest(name, length_of(name)) ||
+		    bmm_backend_find((enum bmm_op)op, name, length_of(name)))
+			continue;
+		bmm_text_add(&text, settings[op]);
+		bmm_text_add(&text, "=");
+		add_printable(&text, name);
+		bmm_text_add(&text, ": no such backend here: fastest");
+		add_names(&text, (enum bmm_op)op);
+	}
+	bmm_text_end(&text);
+	return text.len;
+}
+
+/**
+ * bmm_version() - which libbulkmm this is
+ *
+ * Return: its version, such as "0.1.0"; never changes.
+ */
+const char *bmm_version(void)
+{
+	return BMM_VERSION;
+}

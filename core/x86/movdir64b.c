@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * MOVDIR64B: a whole line from anywhere in memory to an aligned line, in one
+ * weakly ordered store that bypasses the cache and needs no write-combining
+ * buffer to fill; with general registers only. Records that step stay with
+ * MOVNTI: each would have to be written to memory first, and read back through
+ * store forwarding.
+ */
+#include "lines.h"
+#include "prefetch.h"
+#include "record.h"
+
+static bool supported(void)
+{
+	return bmm_host_has(BMM_CPU_MOVDIR64B);
+}
+
+static inline void store_line(char *line, const void *src)
+{
+	__asm__ volatile("movdir64b (%1), %0"
+			 :
+			 : "r"(line), "r"(src)
+			 : "memory");
+}
+
+static void copy_lines(char *p, const char *s, size_t len)
+{
+	for (; len; len -= 64, p += 64, s += 64)
+		store_line(p, s);
+}
+
+/* 1 KiB ahead: 3 % faster on Granite Rapids, not on Zen 5. */
+#define AHEAD 1024U
+
+static void copy_lines_t0(char *p, const char *s, size_t len)
+{
+	for (; len > AHEAD; len -= 64, p += 64, s += 64) {
+		BMM_PREFETCH("t0", s, AHEAD);
+		store_line(p, s);
+	}
+	copy_lines(p, s, len);
+}
+
+static void copy(void *dst, const void *src, size_t len, bmm_copy_lines *lines)
+{
+	if (((uintptr_t)dst | len) % 8)
+		bmm_x86_copy(dst, src, len, lines, copy_edge);
+	else
+		bmm_x86_copy(dst, src, len, lines, bmm_x86_stream_words);
+}
+
+static void copy_streaming(void *dst, const void *src, size_t len)
+{
+	copy(dst, src, len, copy_lines);
+}
+
+static void copy_streaming_t0(void *dst, const void *src, size_t len)
+{
+	copy(dst, src, len, copy_lines_t0);
+}
+
+static void clear_lines(char *line, size_t len)
+{
+	static const uint64_t zero[8] __attribute__((__aligned__(64)));
+
+	for (; len; len -= 64, line += 64)
+		store_line(line, zero);
+}
+
+static void clear_streaming(void *dst, size_t len)
+{
+	bmm_x86_clear(dst, len, clear_lines);
+}
+
+static void stamp(void *dst, const struct bmm_image *image, size_t count)
+{
+	char *p = dst;
+
+	if (image->size != 64 || image->stepping || (uintptr_t)dst % BMM_LINE) {
+		bmm_x86_stamp(dst, image, count);
+		return;
+	}
+	for (; count; count--, p += 64)
+		store_line(p, image->word);
+}
+
+const struct bmm_backend bmm_movdir64b[] = {
+	{ .name = "movdir64b",
+	  .supported = supported,
+	  .stamp = stamp,
+	  .copy_streaming = copy_streaming,
+	  .clear_streaming = clear_streaming },
+	{ .name = "movdir64b-t0",
+	  .supported = supported,
+	  .copy_streaming = copy_streaming_t0 },
+	{ 0 },
+};

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* AVX-512: a line is one register. */
+#define VECTOR_LOAD   "vmovdqu64 (%[s]), %%zmm0\n\t"
+#define VECTOR_ZERO   "vpxorq %%zmm0, %%zmm0, %%zmm0"
+#define VECTOR_STORE  "vmovdqa64 %%zmm0, (%[p])\n\t"
+#define VECTOR_STREAM "vmovntdq %%zmm0, (%[p])\n\t"
+#include "vector.h"
+
+static bool supported(void)
+{
+	return bmm_host_has(BMM_CPU_AVX512);
+}
+
+const struct bmm_backend bmm_avx512[] = {
+	{ .name = "avx512",
+	  .supported = supported,
+	  .copy = copy,
+	  .copy_streaming = copy_streaming,
+	  .clear = clear,
+	  .clear_streaming = clear_streaming },
+	{ 0 },
+};

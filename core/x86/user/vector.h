@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Copying and clearing with vector registers, line by line, for a file that has
+ * defined, as assembly:
+ *
+ *	VECTOR_LOAD         a line at %[s] into registers
+ *	VECTOR_ZERO         zero into the same
+ *	VECTOR_STORE        them to the line at %[p], ordinary stores
+ *	VECTOR_STREAM       likewise, non-temporal
+ *
+ * The source may have any alignment. The compiler knows of no vector register
+ * here; all of them are the callee's in the ABI of x86-64.
+ */
+#ifndef BMM_X86_USER_VECTOR_H
+#define BMM_X86_USER_VECTOR_H
+
+#include "../lines.h"
+#include "../record.h"
+
+#define COPY_LINES(name, store)                                            \
+	static void name(char *p, const char *s, size_t len)               \
+	{                                                                  \
+		for (; len; len -= BMM_LINE, p += BMM_LINE, s += BMM_LINE) \
+			__asm__ volatile(VECTOR_LOAD store                 \
+					 :                                 \
+					 : [p] "r"(p), [s] "r"(s)          \
+					 : "memory");                      \
+		__asm__ volatile("vzeroupper");                            \
+	}
+
+#define CLEAR_LINES(name, store)                                           \
+	static void name(char *p, size_t len)                              \
+	{                                                                  \
+		__asm__ volatile(VECTOR_ZERO ::);                          \
+		for (; len; len -= BMM_LINE, p += BMM_LINE)                \
+			__asm__ volatile(store : : [p] "r"(p) : "memory"); \
+		__asm__ volatile("vzeroupper");                            \
+	}
+
+COPY_LINES(copy_lines, VECTOR_STORE)
+COPY_LINES(stream_lines, VECTOR_STREAM)
+CLEAR_LINES(clear_lines, VECTOR_STORE)
+CLEAR_LINES(stream_zero, VECTOR_STREAM)
+
+static void copy(void *dst, const void *src, size_t len)
+{
+	bmm_x86_copy(dst, src, len, copy_lines, copy_edge);
+}
+
+static void copy_streaming(void *dst, const void *src, size_t len)
+{
+	if (((uintptr_t)dst | len) % 8)
+		bmm_x86_copy(dst, src, len, stream_lines, copy_edge);
+	else
+		bmm_x86_copy(dst, src, len, stream_lines, bmm_x86_stream_words);
+}
+
+static void clear(void *dst, size_t len)
+{
+	bmm_x86_clear(dst, len, clear_lines);
+}
+
+static void clear_streaming(void *dst, size_t len)
+{
+	bmm_x86_clear(dst, len, stream_zero);
+}
+
+#endif

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Which features a process may use on every CPU it may come to.
+ *
+ * x86-64: CPUID answers for the CPU that it runs on. Where cores of several
+ * kinds are in one machine (leaf 7, EDX bit 15), a thread may be moved to one
+ * that lacks what this one has; only ERMS and PREFETCHW are used there, which
+ * lack on a core at worst makes slow.
+ *
+ * arm64: the auxiliary vector says what the kernel has enabled, of all CPUs
+ * together.
+ */
+#include "cpu.h"
+
+#ifdef __x86_64__
+#define BIT(n) (1U << (n))
+
+#define OSXSAVE BIT(27) /* leaf 1, ECX */
+#define AVX	BIT(28)
+#define HYBRID	BIT(15) /* leaf 7, EDX */
+
+#define XCR0_AVX    0x06U /* SSE and AVX */
+#define XCR0_AVX512 0xe6U /* and mask registers and both halves of ZMM */
+
+static bool has_state(const struct bmm_cpuid *raw, uint64_t state)
+{
+	return raw->c1 & OSXSAVE && raw->c1 & AVX &&
+	       (raw->xcr0 & state) == state;
+}
+
+/* Of leaf 7. */
+static uint32_t leaf_7(const struct bmm_cpuid *raw)
+{
+	uint32_t mask = 0;
+
+	if (raw->most < 7)
+		return 0;
+	if (raw->b7 & BIT(9))
+		mask |= BIT(BMM_CPU_ERMS);
+	if (raw->d7 & HYBRID)
+		return mask;
+	if (raw->b7 & BIT(5) && has_state(raw, XCR0_AVX))
+		mask |= BIT(BMM_CPU_AVX2);
+	if (raw->b7 & BIT(16) && has_state(raw, XCR0_AVX512))
+		mask |= BIT(BMM_CPU_AVX512);
+	if (raw->c7 & BIT(28))
+		mask |= BIT(BMM_CPU_MOVDIR64B);
+	return mask;
+}
+
+/**
+ * bmm_cpu_features() - what may be used of a CPU
+ * @raw: its answers
+ *
+ * Return: bit n is set for feature n of enum bmm_cpu.
+ */
+uint32_t bmm_cpu_features(const struct bmm_cpuid *raw)
+{
+	uint32_t mask = leaf_7(raw);
+
+	if (raw->most_ext >= 0x80000001 && raw->c_ext1 & BIT(8))
+		mask |= BIT(BMM_CPU_PREFETCHW);
+	if (raw->most_ext >= 0x80000008 && raw->b_ext8 & BIT(0))
+		mask |= BIT(BMM_CPU_CLZERO);
+	return mask;
+}
+
+static void cpuid(uint32_t leaf, uint32_t out[4])
+{
+	__asm__("cpuid"
+		: "=a"(out[0]), "=b"(out[1]), "=c"(out[2]), "=d"(out[3])
+		: "a"(leaf), "c"(0));
+}
+
+static uint64_t xcr0(void)
+{
+	uint32_t low, high;
+
+	__asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+	return (uint64_t)high << 32 | low;
+}
+
+/* Each CPUID leaves a virtual machine for its host and back. */
+static uint32_t ask(void)
+{
+	struct bmm_cpuid raw = { 0 };
+	uint32_t out[4];
+
+	cpuid(0, out);
+	raw.most = out[0];
+	cpuid(0x80000000, out);
+	raw.most_ext = out[0];
+	cpuid(1, out);
+	raw.c1 = out[2];
+	cpuid(7, out);
+	raw.b7 = out[1];
+	raw.c7 = out[2];
+	raw.d7 = out[3];
+	cpuid(0x80000001, out);
+	raw.c_ext1 = out[2];
+	cpuid(0x80000008, out);
+	raw.b_ext8 = out[1];
+	if (raw.c1 & OSXSAVE)
+		raw.xcr0 = xcr0();
+	return bmm_cpu_features(&raw);
+}
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
+
+#define MOPS 43 /* the bit of AT_HWCAP2 */
+
+static uint32_t ask(void)
+{
+	return (getauxval(AT_HWCAP2) >> MOPS & 1) << BMM_CPU_MOPS;
+}
+#else
+static uint32_t ask(void)
+{
+	return 0;
+}
+#endif
+
+#define ASKED (1U << 31)
+
+/* Asked once; threads that come together ask the same. */
+bool bmm_host_has(enum bmm_cpu feature)
+{
+	static uint32_t known;
+	uint32_t mask = bmm_get(&known);
+
+	if (!mask) {
+		mask = ask() | ASKED;
+		bmm_set(&known, mask);
+	}
+	return mask >> feature & 1;
+}

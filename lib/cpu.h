@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* cpu.h - what a CPU says of itself, and what may be used of it */
+#ifndef BMM_CPU_H
+#define BMM_CPU_H
+
+#include "bmm_host.h"
+
+/**
+ * struct bmm_cpuid - raw answers of an x86-64 CPU
+ * @most:     highest leaf it knows
+ * @most_ext: highest extended leaf, from 0x80000000 on
+ * @c1:       leaf 1, ECX
+ * @b7:       leaf 7 subleaf 0, EBX; likewise @c7 and @d7
+ * @c_ext1:   leaf 0x80000001, ECX
+ * @b_ext8:   leaf 0x80000008, EBX
+ * @xcr0:     XCR0 if OSXSAVE is set: the states that the system keeps
+ *
+ * What a CPU does not know it may answer with anything.
+ */
+struct bmm_cpuid {
+	uint32_t most, most_ext;
+	uint32_t c1, b7, c7, d7, c_ext1, b_ext8;
+	uint64_t xcr0;
+};
+
+uint32_t bmm_cpu_features(const struct bmm_cpuid *raw);
+
+#endif

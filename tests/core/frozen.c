@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * What is decided costs nothing more: no clock, no system call, no shared
+ * write. Every operation is done until a backend is decided on; then all data
+ * of the program is made read-only, the time-stamp counter faults, and any
+ * system call but exit kills; and it is done again.
+ *
+ *	frozen [break]   "break" forgets one pick, so that the last part dies
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/seccomp.h>
+
+#include "serve.h"
+
+#define ROOM  ((size_t)1 << 20)
+#define TRIES 100000
+
+static const size_t lengths[] = { 64, 4096, 65536, 300001, ROOM };
+
+#define LENGTHS (sizeof(lengths) / sizeof(lengths[0]))
+
+static void work(enum bmm_op op, char *to, const char *from, size_t len,
+		 const struct bmm_image *image)
+{
+	switch (op) {
+	case BMM_STAMP:
+		bmm_stamp(to, image, len / 64);
+		break;
+	case BMM_COPY:
+		bmm_copy(to, from, len);
+		break;
+	case BMM_COPY_STREAMING:
+		bmm_copy_streaming(to, from, len);
+		break;
+	case BMM_CLEAR:
+		bmm_clear(to, len);
+		break;
+	default:
+		bmm_clear_streaming(to, len);
+		break;
+	}
+	bmm_drain();
+}
+
+static void decide(enum bmm_op op, char *to, const char *from, size_t len,
+		   const struct bmm_image *image)
+{
+	int tries = TRIES;
+
+	do
+		work(op, to, from, len, image);
+	while (!bmm_serving(op, len) && --tries);
+	if (tries)
+		return;
+	printf("operation %d, %zu bytes: never decided\n", op, len);
+	exit(1);
+}
+
+/* From the first page of its own data to the last. */
+static void freeze(void)
+{
+	extern char __data_start, end;
+	uintptr_t from = ((uintptr_t)&__data_start + 4095) & -4096UL;
+	uintptr_t to = (uintptr_t)&end & -4096UL;
+
+	if (mprotect((void *)from, to - from, PROT_READ) ||
+#ifdef __x86_64__
+	    prctl(PR_SET_TSC, PR_TSC_SIGSEGV) ||
+#endif
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+		_exit(3);
+}
+
+int main(int argc, char **argv)
+{
+	char *to = aligned_alloc(4096, ROOM), *from = aligned_alloc(4096, ROOM);
+	const uint64_t record[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	struct bmm_image image;
+	int op, pass;
+	size_t i;
+
+	if (!to || !from)
+		return 3;
+	memset(to, 1, ROOM);
+	memset(from, 1, ROOM);
+	bmm_image_init(&image, record, NULL, 64);
+	for (pass = 0; pass < 2; pass++) {
+		for (op = 0; op < BMM_OPS; op++)
+			for (i = 0; i < LENGTHS; i++)
+				(pass ? work : decide)((enum bmm_op)op, to,
+						       from, lengths[i], &image);
+		if (!pass && argc > 1 && !strcmp(argv[1], "break"))
+			bmm_backend_select(BMM_COPY, "fastest", 7);
+		if (!pass)
+			freeze();
+	}
+	syscall(SYS_exit, 0);
+}
