@@ -11,10 +11,13 @@
 #ifdef __KERNEL__
 #include <linux/bug.h>
 #include <linux/ktime.h>
+#include <linux/limits.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/types.h>
 #include <asm/cpufeature.h>
+#define UINT32_MAX		    U32_MAX
+#define UINT64_MAX		    U64_MAX
 #define bmm_memcpy(dst, src, len)   memcpy(dst, src, len)
 #define bmm_memset(dst, value, len) memset(dst, value, len)
 #define bmm_host_broken(condition)  WARN_ON_ONCE(condition)

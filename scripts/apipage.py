@@ -20,9 +20,8 @@ CORE = PROJECT / "core"
 PAGE = PROJECT / "docs" / "api.md"
 MADE = "<!-- Made by scripts/apipage.py from the sources: change those. -->"
 INTRO = (
-    "Made by `scripts/apipage.py` from the comments in `core/` and "
-    "`lib/environment.c`, as are the man pages of section 3. How to install, link and "
-    "use it: [library.md](library.md)."
+    "Made by `scripts/apipage.py` from the comments in `core/`, as are the man pages "
+    "of section 3. How to install, link and use it: [library.md](library.md)."
 )
 
 

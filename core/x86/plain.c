@@ -28,13 +28,12 @@ static inline void clear_line(char *p)
 
 static inline void copy_line(char *p, const char *s)
 {
-	const bmm_word *from = (const bmm_word *)s;
 	bmm_word *to = (bmm_word *)p;
 	uint64_t word;
 
 #pragma GCC unroll 8
 	for (size_t i = 0; i < 8; i++) {
-		word = from[i];
+		bmm_memcpy(&word, s + 8 * i, 8);
 		__asm__ volatile("movq %1, %0" : "=m"(to[i]) : "r"(word));
 	}
 }

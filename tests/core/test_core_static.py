@@ -97,7 +97,7 @@ def test_streaming_backend_has_no_ordinary_store(name: str) -> None:
 
 @needs_x86
 def test_the_source_of_a_streaming_copy_never_passes_the_stack() -> None:
-    code = "\n".join(instructions("core_x86_movnti.c.o")["copy_lines"]) + "\n"
+    code = "\n".join(instructions("core_x86_movnti.c.o")["copy"]) + "\n"
     assert re.search(r"(?:mov +[^\n]*\nmovnti [^\n]*\n){8}", code)
 
 

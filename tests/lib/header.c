@@ -5,5 +5,5 @@
 
 int main(void)
 {
-	return bmm_run_length(0, 0) || bmm_block_order(0, 0, 0, 0);
+	return !*bmm_version() || bmm_fill(0, "x", 1, 0);
 }

@@ -33,6 +33,8 @@ int bmm_one(const char *a,
 void bmm_two(void);
 
 void bmm_three(void);
+
+int bmm_environment_error(void);
 """
 SOURCE = r"""
 /**
@@ -53,9 +55,8 @@ SOURCE = r"""
  *
  * Return: never.
  */
-"""
-ENVIRONMENT = """/*
- * environment.c - variables
+/**
+ * bmm_environment_error() - variables
  *
  * TINY is read.
  */
@@ -76,7 +77,7 @@ def groff(page: Path) -> tuple[str, str]:
 
 def generate(at: Path, header: str, source: str) -> subprocess.CompletedProcess[str]:
     """Make pages of these texts."""
-    files = {"tiny.h": header, "environment.c": ENVIRONMENT, "core.c": source}
+    files = {"tiny.h": header, "core.c": source}
     for name, text in files.items():
         (at / name).write_text(text)
     script = ROOT / "scripts" / "manpages.py"

@@ -73,6 +73,16 @@ def test_cpp_can_use_it(installed: Installed, tmp_path: Path, link: list[str]) -
     assert installed.run(program) == "1111\n"
 
 
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_the_cpp_header_can_be_used(
+    installed: Installed, tmp_path: Path, compiler: str
+) -> None:
+    strict = ["-std=c++20", "-pedantic"]
+    program = tmp_path / "spans"
+    installed.build(HERE / "spans.cpp", program, *strict, compiler=compiler)
+    assert installed.run(program) == "111\n"
+
+
 def test_threads_use_it_while_another_one_selects(
     installed: Installed, tmp_path: Path
 ) -> None:

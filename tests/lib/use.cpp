@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -33,8 +32,9 @@ static bool copies_and_clears()
 {
 	std::vector<char> from(1 << 20, 'x'), to(1 << 20);
 
-	bmm_copy_streaming(to.data(), from.data(), to.size());
+	bmm_copy_streaming(to.data(), from.data(), to.size() / 2);
 	bmm_drain();
+	bmm_copy(to.data() + to.size() / 2, from.data(), to.size() / 2);
 	if (to != from)
 		return false;
 	bmm_clear(to.data(), to.size() / 2);
@@ -42,17 +42,18 @@ static bool copies_and_clears()
 	return std::all_of(to.begin(), to.end(), [](char c) { return !c; });
 }
 
-static bool finds_runs()
+static bool fills()
 {
-	const unsigned long pfns[] = { 512, 513, 514, 9 };
-	auto get = [](const void *ctx, size_t i) {
-		return static_cast<const unsigned long *>(ctx)[i];
-	};
+	std::vector<char> to(100001);
 
-	return bmm_run_length(pfns, 4) == 3 &&
-	       bmm_run_length_step(pfns, 4, 2) == 1 &&
-	       bmm_run_length_get(get, pfns, 4) == 3 &&
-	       bmm_block_order(0, 512, 512, 1UL << 9) == 9;
+	if (bmm_fill(to.data(), "abc", 3, to.size()) ||
+	    bmm_fill(to.data(), "abc", 17, to.size()) != -BMM_EINVAL)
+		return false;
+	bmm_drain();
+	for (size_t i = 0; i < to.size(); i++)
+		if (to[i] != "abc"[i % 3])
+			return false;
+	return true;
 }
 
 static bool selects()
@@ -69,6 +70,6 @@ static bool selects()
 
 int main()
 {
-	std::printf("%d%d%d%d\n", stamps(), copies_and_clears(), finds_runs(),
+	std::printf("%d%d%d%d\n", stamps(), copies_and_clears(), fills(),
 		    selects());
 }
