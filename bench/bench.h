@@ -3,9 +3,10 @@
  * bench.h - what the parts of the bench program share
  *
  * A subject is what is measured: "memmap" writes the struct pages of a device
- * of --size bytes; "clear" zeroes, and "copy" copies, extent by extent within
- * --size bytes. A scenario is one job of a subject, and stands for a program
- * that does nothing else; each of its variants is one way to do that job.
+ * of --size bytes; "clear" zeroes and "copy" copies memory, extent by extent;
+ * "first-use" shows what picking a backend costs. A scenario is one job of a
+ * subject, and stands for a program that does nothing else; each of its
+ * variants is one way to do that job.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -18,22 +19,34 @@
 
 #define DEVICE_PAGE  4096ULL
 #define SECTION_SIZE (128ULL << 20)
-/* Struct pages of one section: how far the kernel goes without a breath. */
+/* Struct pages of one section: the kernel reschedules after so many. */
 #define SECTION_PAGES ((size_t)(SECTION_SIZE / DEVICE_PAGE))
 #define HUGE_SIZE     ((size_t)2 << 20)
+#define LINE	      ((size_t)64)
 
 #define EXTENTS_MAX 16
 #define EXTENT_MIN  4096ULL
 
 /*
- * What one sample of "clear" and "copy" goes through, unless the extent is
- * larger: long enough for the clock, short enough for many scenarios.
+ * Bytes of one sample of "clear" and "copy", unless the extent is larger: long
+ * enough for the clock, short enough for many scenarios.
  */
 #define SAMPLE ((size_t)64 << 20)
+
+/* More than that fits no cache that is common. */
+#define HOT_MAX ((size_t)16 << 20)
 
 /* Bytes on each side of what is written that have to stay as they are. */
 #define GUARD  ((size_t)4096)
 #define POISON 0xff
+
+/*
+ * Misaligned: where in its extent the destination begins, where the source
+ * does, and how much shorter than the extent both are.
+ */
+#define SHIFT_TO   24U
+#define SHIFT_FROM 15U
+#define SHIFT_CUT  35U
 
 struct options {
 	const char *subject;
@@ -43,7 +56,7 @@ struct options {
 	uint64_t used_max; /* extents above are cleared and left alone */
 	unsigned int rounds;
 	uint64_t seed;
-	const char *backend; /* what "bulkmm" uses; NULL: the core decides */
+	const char *backend; /* what "bulkmm" uses; NULL: the core picks */
 	bool list;
 };
 
@@ -56,40 +69,57 @@ enum use {
 	USES
 };
 
+/* Writes one extent and drains. @src is of use to copies only. */
+typedef void method_fn(void *dst, const void *src, size_t len);
+
 /**
  * struct variant - one way to do the job of a scenario
  * @scenario: as in the results; variants of one scenario compare
  * @name:     as in the results
- * @run:      writes @count units of the subject from @base on, and drains
- * @units:    of the subject in one sample
- * @times:    how often a sample writes the same units; above 1 they are to be
- *            in the cache, else each sample takes the next ones of the buffer
- * @chooses:  leaves it to the core which backend to use
- * @backend:  of the core, for those variants that name one, else NULL
- * @word:     writes one constant word all over, no struct pages
- * @clear:    zeroes one extent; of the subject "clear"
- * @copy:     copies one extent; of the subject "copy"
- * @source:   what @copy reads lies so many bytes beyond what it writes
- * @extent:   bytes to write at a time
+ * @op:       what it does, whoever does it
+ * @method:   of a peer
+ * @limit:    kind of stores, of a limit
+ * @backend:  of the core, where the variant names one; else it is picked
+ * @fresh:    the core forgets what it has measured before each sample
+ * @threads:  that share each sample
+ * @bytes:    that one sample walks through
+ * @times:    how often a sample writes the same; above 1 it is to be in the
+ *            cache, else each sample takes the next part of the buffer
+ * @extent:   bytes to work on at a time
+ * @len:      bytes of one call of the core
+ * @source:   what a copy reads lies so many bytes beyond what it writes
+ * @shifted:  destination and source are misaligned within their extents
  * @use:      what is done with each extent at once
  */
 struct variant {
 	const char *scenario;
 	const char *name;
-	void (*run)(const struct variant *self, void *base, size_t count);
-	size_t units;
-	size_t times;
-	bool chooses;
+	enum bmm_op op;
+	method_fn *method;
+	const struct limit *limit;
 	const struct bmm_backend *backend;
-	bool word;
-	void (*clear)(void *dst, size_t len);
-	void (*copy)(void *dst, const void *src, size_t len);
-	size_t source;
+	bool fresh;
+	unsigned int threads;
+	size_t bytes;
+	size_t times;
 	size_t extent;
+	size_t len;
+	size_t source;
+	bool shifted;
 	enum use use;
 };
 
-#define VARIANTS_MAX (EXTENTS_MAX * USES * 8)
+/* Whether the core picks the backend. */
+static inline bool variant_picks(const struct variant *v)
+{
+	return !v->method && !v->limit && !v->backend;
+}
+
+/* A list of variants that grows; those of one scenario are neighbours. */
+struct variants {
+	struct variant *at;
+	size_t nr;
+};
 
 /**
  * struct buffer - the memory that is worked on
@@ -105,17 +135,14 @@ struct buffer {
 
 /**
  * struct subject - what is measured
- * @name:     as on the command line
- * @per_unit: bytes of --size to a unit
- * @unit:     bytes of memory to a unit
+ * @name:      as on the command line
+ * @per_unit:  bytes of --size to a unit
+ * @unit:      bytes of memory to a unit
  * @by_extent: works on the extents of the command line
- * @sourced:  needs a source beside what it writes
- * @ops:      of the core that it uses, a bit each
- * @init:     fills the table of variants, scenario by scenario, and returns
- *            how many there are
- * @describe: prints what else the start line says, as JSON members
- * @right:    whether @count units from @base on are what a variant has to
- *            leave there
+ * @sourced:   needs a source beside what it writes
+ * @ops:       of the core that it uses, a bit each
+ * @init:      lists the variants, scenario by scenario
+ * @describe:  prints what else the start line says, as JSON members
  */
 struct subject {
 	const char *name;
@@ -124,59 +151,80 @@ struct subject {
 	bool by_extent;
 	bool sourced;
 	unsigned int ops;
-	size_t (*init)(struct variant *variants, const struct options *options,
-		       const struct buffer *buffer);
-	void (*describe)(const struct options *options, size_t count);
-	bool (*right)(const struct variant *variant, const void *base,
-		      size_t count);
+	void (*init)(struct variants *list, const struct options *options,
+		     const struct buffer *buffer);
+	void (*describe)(const struct options *options);
 };
 
-extern const struct subject memmap_subject, clear_subject, copy_subject;
+extern const struct subject memmap_subject, clear_subject, copy_subject,
+	first_use_subject;
+
+/* variants.c */
+void variants_add(struct variants *list, const struct variant *job,
+		  const char *name);
+void variants_add_peers(struct variants *list, const struct variant *job,
+			const struct variant *peers, size_t nr);
+void variants_add_pick(struct variants *list, const struct variant *job,
+		       enum bmm_op op, const char *name);
+void variants_add_ours(struct variants *list, const struct variant *job,
+		       enum bmm_op op, const char *name);
+void variants_add_limits(struct variants *list, const struct variant *job);
+void variants_add_threads(struct variants *list, const struct variant *job,
+			  enum bmm_op op, const char *name);
+char *extent_name(const char *subject, uint64_t extent, const char *suffix);
+size_t extent_sample(size_t extent, const struct options *options);
+size_t extent_times(size_t extent);
+
+/* walk.c */
+void walk_range(const struct variant *v, char *base, size_t bytes);
+void walk(const struct variant *v, char *base);
+
+/* threads.c */
+unsigned int threads_init(void);
+unsigned int threads_nr(void);
+size_t threads_share(const struct variant *v);
+void threads_gather(unsigned int nr);
+void threads_run(const struct variant *v, char *base);
+
+/* ours.c */
+void ours_write(const struct variant *v, void *dst, const void *src, size_t len);
+
+/* limit.c */
+const struct limit *limit_at(enum bmm_op op, size_t i);
+const char *limit_name(const struct limit *limit);
+void limit_write(const struct variant *v, void *dst, const void *src,
+		 size_t len);
 
 /* rebuild.c */
-void rebuild_run(const struct variant *self, void *base, size_t count);
-void rebuild_saferet_run(const struct variant *self, void *base, size_t count);
+method_fn rebuild_run, rebuild_saferet_run;
 void rebuild_page(void *page, uint64_t pfn);
 
 /* template.c */
-void template_copy_run(const struct variant *self, void *base, size_t count);
-void template_movnti_run(const struct variant *self, void *base, size_t count);
-void template_still_run(const struct variant *self, void *base, size_t count);
-
-/* stamp.c */
-void stamp_run(const struct variant *self, void *base, size_t count);
-
-/* limit.c */
-#define LIMIT_WORD 0x5a0f1e2d3c4b6978ULL
-void limit_run(const struct variant *self, void *base, size_t count);
+method_fn template_copy_run, template_movnti_run, template_still_run;
 
 /* use.c */
 void use_extent(enum use use, void *base, size_t len);
 
-/* extent.c */
-void extent_name(char *name, size_t room, const char *subject, uint64_t extent,
-		 const char *suffix);
-size_t extent_sample(size_t extent, const struct buffer *buffer);
-
 /* peers.c */
-void plain_clear(void *dst, size_t len);
-void plain_copy(void *dst, const void *src, size_t len);
+method_fn plain_clear, plain_copy;
 
 /* pmem.c */
 bool pmem_init(const struct buffer *buffer);
-void pmem_clear(void *dst, size_t len);
-void pmem_copy(void *dst, const void *src, size_t len);
+method_fn pmem_clear, pmem_copy;
 
 /* buffer.c */
+size_t buffer_cache_bytes(void);
 int buffer_get(struct buffer *buffer, size_t bytes, bool sourced);
+void buffer_fill_source(const struct buffer *buffer);
+bool buffer_source_right(const struct buffer *buffer, size_t bytes);
 uint64_t buffer_huge_bytes(void);
 
 /* pages.c */
-bool pages_right(const struct variant *variant, const void *base, size_t count);
+const struct bmm_image *pages_image(void);
+bool pages_right(const void *base, size_t bytes);
 
 /* verify.c */
-bool verify(const struct subject *subject, const struct variant *variant,
-	    const struct buffer *buffer);
+bool verify(const struct variant *v, const struct buffer *buffer);
 
 /* order.c */
 void order_shuffle(size_t *order, size_t n, uint64_t *state);
@@ -184,5 +232,6 @@ void order_shuffle(size_t *order, size_t n, uint64_t *state);
 /* options.c */
 int options_parse(struct options *options, int argc, char **argv);
 const char *options_backend(const struct options *options, enum bmm_op op);
+size_t options_largest(const struct options *options);
 
 #endif

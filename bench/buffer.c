@@ -10,6 +10,46 @@
 
 #include "bench.h"
 
+#define CACHES	      "/sys/devices/system/cpu/cpu0/cache/index%u/%s"
+#define CACHE_UNKNOWN ((size_t)32 << 20)
+
+/* KiB of a size, or a plain number; 0 if it cannot be read. */
+static unsigned long cache_number(unsigned int index, const char *file)
+{
+	unsigned long value = 0;
+	char path[96];
+	FILE *f;
+
+	snprintf(path, sizeof(path), CACHES, index, file);
+	f = fopen(path, "r");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%lu", &value) != 1)
+		value = 0;
+	fclose(f);
+	return value;
+}
+
+/**
+ * buffer_cache_bytes() - how large the last-level cache is
+ *
+ * Return: bytes; a guess if the system does not say.
+ */
+size_t buffer_cache_bytes(void)
+{
+	unsigned long level, highest = 0;
+	size_t bytes = 0;
+	unsigned int i;
+
+	for (i = 0; (level = cache_number(i, "level")); i++) {
+		if (level < highest)
+			continue;
+		highest = level;
+		bytes = (size_t)cache_number(i, "size") << 10;
+	}
+	return bytes ? bytes : CACHE_UNKNOWN;
+}
+
 /**
  * buffer_get() - memory for a subject
  * @buffer:  set to present memory, aligned to a huge page, that lives as long
@@ -36,7 +76,54 @@ int buffer_get(struct buffer *buffer, size_t bytes, bool sourced)
 	*buffer = (struct buffer){ .base = p + HUGE_SIZE,
 				   .bytes = bytes,
 				   .source = sourced ? area : 0 };
+	buffer_fill_source(buffer);
 	return 0;
+}
+
+/*
+ * No two words of a source are alike, and none is like what lies beside it or
+ * in the destination: nothing can stand in for anything else. The pattern is
+ * known, so that a variant that writes to its source is found as well.
+ */
+#define PATTERN 0x9e3779b97f4a7c15ULL
+
+/* Fill what copies read, if there is any. */
+void buffer_fill_source(const struct buffer *buffer)
+{
+	bmm_word *word = (bmm_word *)(buffer->base + buffer->source);
+	size_t i;
+
+	if (!buffer->source)
+		return;
+	memset((char *)word - GUARD, POISON, GUARD);
+	for (i = 0; i < buffer->bytes / 8; i++)
+		word[i] = (i + 1) * PATTERN;
+}
+
+/**
+ * buffer_source_right() - whether nobody has written to the source
+ * @buffer: with one or without
+ * @bytes:  of it, from its first on
+ *
+ * Return: whether it is what buffer_fill_source() left there, and the GUARD
+ * bytes before it what buffer_get() did.
+ */
+bool buffer_source_right(const struct buffer *buffer, size_t bytes)
+{
+	const bmm_word *word = (bmm_word *)(buffer->base + buffer->source);
+	size_t i;
+
+	if (!buffer->source)
+		return true;
+	if (bytes < buffer->bytes)
+		bytes += GUARD;
+	for (i = 0; i < GUARD / 8; i++)
+		if (~*(word - i - 1))
+			return false;
+	for (i = 0; i < bytes / 8; i++)
+		if (word[i] != (i + 1) * PATTERN)
+			return false;
+	return true;
 }
 
 /* How much of this process lies in huge pages; 0 if the kernel hides it. */

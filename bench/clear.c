@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The subject "clear": ways to zero memory extent by extent, each extent used
- * at once or not. The two of the core stand beside what the kernel does (REP
- * STOSB, over the extent or page by page) and what programs do (memset, a loop,
- * libpmem2).
+ * The subject "clear": ways to zero memory extent by extent, cold, over and
+ * over ("again") as far as a cache can hold it, and with each extent used at
+ * once ("then"). Peers are what the kernel does (REP STOSB, over the extent or
+ * page by page) and what programs do (memset, a loop, libpmem2).
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,13 +12,13 @@
 
 #define BASE_PAGE ((size_t)4096)
 
-static void glibc(void *dst, size_t len)
+static void glibc(void *dst, const void *src, size_t len)
 {
 	memset(dst, 0, len);
 }
 
 #ifdef __x86_64__
-static void rep_stosb(void *dst, size_t len)
+static void rep_stosb(void *dst, const void *src, size_t len)
 {
 	__asm__ volatile("rep stosb"
 			 : "+D"(dst), "+c"(len)
@@ -26,38 +26,32 @@ static void rep_stosb(void *dst, size_t len)
 			 : "memory");
 }
 
-static void rep_stosb_4k(void *dst, size_t len)
+static void rep_stosb_4k(void *dst, const void *src, size_t len)
 {
 	char *page = dst, *end = page + len;
 
 	for (; page < end; page += BASE_PAGE)
-		rep_stosb(page, BASE_PAGE);
+		rep_stosb(page, src, BASE_PAGE);
 }
 #endif
 
-/* The base stands twice: what differs between the two is chance. */
-static const struct variant methods[] = {
+/* The base is there twice: what differs between the two is chance. */
+static struct variant peers[] = {
 #ifdef __x86_64__
-	{ .name = "rep-stosb", .clear = rep_stosb },
-	{ .name = "rep-stosb-again", .clear = rep_stosb },
-	{ .name = "rep-stosb-4k", .clear = rep_stosb_4k },
-	{ .name = "glibc", .clear = glibc },
+	{ .name = "rep-stosb", .method = rep_stosb },
+	{ .name = "rep-stosb-again", .method = rep_stosb },
+	{ .name = "rep-stosb-4k", .method = rep_stosb_4k },
+	{ .name = "glibc", .method = glibc },
 #else
-	{ .name = "glibc", .clear = glibc },
-	{ .name = "glibc-again", .clear = glibc },
+	{ .name = "glibc", .method = glibc },
+	{ .name = "glibc-again", .method = glibc },
 #endif
-	{ .name = "libpmem2", .clear = pmem_clear },
-	{ .name = "plain", .clear = plain_clear },
-	{ .name = "bulkmm-cached", .clear = bmm_clear, .chooses = true },
-	{ .name = "bulkmm-streaming",
-	  .clear = bmm_clear_streaming,
-	  .chooses = true },
+	{ .name = "plain", .method = plain_clear },
+	{ .name = "libpmem2", .method = pmem_clear },
 };
 
-#define METHODS_NR (sizeof(methods) / sizeof(methods[0]))
-
-_Static_assert(EXTENTS_MAX * USES * METHODS_NR <= VARIANTS_MAX,
-	       "every method for every extent and use");
+#define PEERS_NR (sizeof(peers) / sizeof(*peers))
+#define PMEM	 (PEERS_NR - 1)
 
 static const char *const then[USES] = {
 	[USE_NONE] = "",
@@ -66,81 +60,75 @@ static const char *const then[USES] = {
 	[USE_RANDOM] = "-then-random",
 };
 
-static bool have_pmem;
-
-static void run(const struct variant *self, void *base, size_t count)
+static void add_scenario(struct variants *list, struct variant *job,
+			 const char *suffix)
 {
-	char *extent = base, *end = extent + count;
+	void (*add)(struct variants *, const struct variant *, enum bmm_op,
+		    const char *) = variants_add_ours;
 
-	for (; extent < end; extent += self->extent) {
-		self->clear(extent, self->extent);
-		use_extent(self->use, extent, self->extent);
-	}
+	/* Longer extents leave no cache as it was: no row per backend. */
+	if (job->use != USE_NONE && job->extent > SAMPLE)
+		add = variants_add_pick;
+	job->scenario = extent_name("clear", job->extent, suffix);
+	variants_add_peers(list, job, peers, PEERS_NR);
+	add(list, job, BMM_CLEAR, "bulkmm-cached");
+	add(list, job, BMM_CLEAR_STREAMING, "bulkmm-streaming");
+	if (job->use == USE_NONE)
+		variants_add_limits(list, job);
 }
 
-static size_t add_scenario(struct variant *variants, const struct variant *job)
+static void add_again(struct variants *list, const struct variant *job)
 {
-	size_t n = 0, i;
+	struct variant again = *job;
 
-	for (i = 0; i < METHODS_NR; i++) {
-		if (methods[i].clear == pmem_clear && !have_pmem)
-			continue;
-		variants[n] = *job;
-		variants[n].name = methods[i].name;
-		variants[n].clear = methods[i].clear;
-		variants[n].chooses = methods[i].chooses;
-		n++;
-	}
-	return n;
+	if (job->extent > HOT_MAX)
+		return;
+	again.bytes = job->extent;
+	again.times = extent_times(job->extent);
+	add_scenario(list, &again, "-again");
 }
 
-static int uses_of(const struct options *options, uint64_t extent)
+static void add_extent(struct variants *list, const struct options *options,
+		       size_t extent, bool largest)
 {
-	return extent > options->used_max ? USE_NONE + 1 : USES;
-}
-
-static size_t init(struct variant *variants, const struct options *options,
-		   const struct buffer *buffer)
-{
-	static char names[EXTENTS_MAX][USES][40];
-	struct variant job = { .run = run, .times = 1 };
-	size_t n = 0, i;
+	struct variant job = { .op = BMM_CLEAR,
+			       .bytes = extent_sample(extent, options),
+			       .times = 1,
+			       .extent = extent,
+			       .len = extent };
 	int use;
 
-	have_pmem = pmem_init(buffer);
-	for (i = 0; i < options->extents_nr; i++)
-		for (use = 0; use < uses_of(options, options->extents[i]);
-		     use++) {
-			char *name = names[i][use];
-
-			job.scenario = name;
-			job.extent = (size_t)options->extents[i];
-			job.units = extent_sample(job.extent, buffer);
-			job.use = (enum use)use;
-			extent_name(name, sizeof(names[i][use]), "clear",
-				    job.extent, then[use]);
-			n += add_scenario(&variants[n], &job);
-		}
-	return n;
+	add_scenario(list, &job, "");
+	if (largest)
+		variants_add_threads(list, &job, BMM_CLEAR_STREAMING,
+				     "bulkmm-streaming");
+	add_again(list, &job);
+	if (extent > options->used_max)
+		return;
+	for (use = USE_NONE + 1; use < USES; use++) {
+		job.use = (enum use)use;
+		add_scenario(list, &job, then[use]);
+	}
 }
 
-static void describe(const struct options *options, size_t count)
+static void init(struct variants *list, const struct options *options,
+		 const struct buffer *buffer)
 {
-	(void)count;
+	size_t i;
+
+	if (!pmem_init(buffer))
+		peers[PMEM].method = NULL;
+	for (i = 0; i < options->extents_nr; i++)
+		add_extent(list, options, (size_t)options->extents[i],
+			   options->extents[i] == options_largest(options));
+}
+
+static void describe(const struct options *options)
+{
 	printf("\"cached\": \"%s\", \"streaming\": \"%s\", \"libpmem2\": %s",
 	       options_backend(options, BMM_CLEAR),
 	       options_backend(options, BMM_CLEAR_STREAMING),
-	       have_pmem ? "true" : "false");
-}
-
-/* All bytes are zero if the first is and each equals the one before it. */
-static bool cleared(const struct variant *variant, const void *base,
-		    size_t count)
-{
-	const char *byte = base;
-
-	(void)variant;
-	return !*byte && !memcmp(byte, byte + 1, count - 1);
+	       peers[PMEM].method ? "true" : "false");
 }
 
 const struct subject clear_subject = {
@@ -151,5 +139,4 @@ const struct subject clear_subject = {
 	.ops = 1U << BMM_CLEAR | 1U << BMM_CLEAR_STREAMING,
 	.init = init,
 	.describe = describe,
-	.right = cleared,
 };

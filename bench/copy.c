@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The subject "copy": ways to copy memory extent by extent, as one walks
- * through a source and a destination that are in no cache, and, as far as a
- * cache can hold both, over and over between the same two extents ("again").
+ * through a source and a destination that are in no cache; over and over
+ * between the same two extents, as far as a cache can hold both ("again"); and
+ * with both misaligned.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "bench.h"
 
-/* Source and destination of more than that fit no cache that is common. */
-#define HOT_MAX ((size_t)16 << 20)
-/* Hot copies are fast: more of them fill the time of a sample. */
-#define HOT_SAMPLE (2 * SAMPLE)
-#define TIMES_MIN  ((size_t)16)
+/* Misalignment costs no more in longer extents. */
+#define MISALIGNED_MAX ((size_t)64 << 20)
 
 static void glibc(void *dst, const void *src, size_t len)
 {
@@ -30,102 +28,83 @@ static void rep_movsb(void *dst, const void *src, size_t len)
 }
 #endif
 
-static void streaming(void *dst, const void *src, size_t len)
-{
-	bmm_copy_streaming(dst, src, len);
-	bmm_drain();
-}
-
-/* The base stands twice: what differs between the two is chance. */
-static const struct variant methods[] = {
-	{ .name = "glibc", .copy = glibc },
-	{ .name = "glibc-again", .copy = glibc },
-	{ .name = "libpmem2", .copy = pmem_copy },
-	{ .name = "plain", .copy = plain_copy },
+/* The base is there twice: what differs between the two is chance. */
+static struct variant peers[] = {
+	{ .name = "glibc", .method = glibc },
+	{ .name = "glibc-again", .method = glibc },
 #ifdef __x86_64__
-	{ .name = "rep-movsb", .copy = rep_movsb },
+	{ .name = "rep-movsb", .method = rep_movsb },
 #endif
-	{ .name = "bulkmm", .copy = streaming, .chooses = true },
+	{ .name = "libpmem2", .method = pmem_copy },
+	{ .name = "plain", .method = plain_copy },
 };
 
-#define METHODS_NR (sizeof(methods) / sizeof(methods[0]))
+#define PEERS_NR (sizeof(peers) / sizeof(*peers))
+#define PMEM	 (PEERS_NR - 2)
 
-_Static_assert(EXTENTS_MAX * 2 * METHODS_NR <= VARIANTS_MAX,
-	       "every method for every extent, cold and hot");
-
-static bool have_pmem;
-
-static void run(const struct variant *self, void *base, size_t count)
+/* The last peer, a loop over whole words, and the limits want alignment. */
+static void add_scenario(struct variants *list, struct variant *job,
+			 const char *suffix)
 {
-	char *extent, *end = (char *)base + count;
+	job->scenario = extent_name("copy", job->extent, suffix);
+	variants_add_peers(list, job, peers, PEERS_NR - job->shifted);
+	variants_add_ours(list, job, BMM_COPY, "bulkmm-cached");
+	variants_add_ours(list, job, BMM_COPY_STREAMING, "bulkmm-streaming");
+	if (!job->shifted)
+		variants_add_limits(list, job);
+}
+
+static void add_again(struct variants *list, const struct variant *job)
+{
+	struct variant again = *job;
+
+	if (job->extent > HOT_MAX)
+		return;
+	again.bytes = job->extent;
+	again.times = extent_times(job->extent);
+	add_scenario(list, &again, "-again");
+}
+
+static void add_misaligned(struct variants *list, const struct variant *job)
+{
+	struct variant misaligned = *job;
+
+	if (job->extent > MISALIGNED_MAX)
+		return;
+	misaligned.shifted = true;
+	misaligned.len -= SHIFT_CUT;
+	add_scenario(list, &misaligned, "-misaligned");
+}
+
+static void init(struct variants *list, const struct options *options,
+		 const struct buffer *buffer)
+{
+	struct variant job = { .op = BMM_COPY,
+			       .times = 1,
+			       .source = buffer->source };
 	size_t i;
 
-	for (i = 0; i < self->times; i++)
-		for (extent = base; extent < end; extent += self->extent)
-			self->copy(extent, extent + self->source, self->extent);
-}
-
-static size_t add_scenario(struct variant *variants, const struct variant *job)
-{
-	size_t n = 0, i;
-
-	for (i = 0; i < METHODS_NR; i++) {
-		if (methods[i].copy == pmem_copy && !have_pmem)
-			continue;
-		variants[n] = *job;
-		variants[n].name = methods[i].name;
-		variants[n].copy = methods[i].copy;
-		variants[n].chooses = methods[i].chooses;
-		n++;
-	}
-	return n;
-}
-
-static size_t hot_times(size_t extent)
-{
-	size_t times = HOT_SAMPLE / extent;
-
-	return times > TIMES_MIN ? times : TIMES_MIN;
-}
-
-static size_t init(struct variant *variants, const struct options *options,
-		   const struct buffer *buffer)
-{
-	static char names[EXTENTS_MAX][2][40];
-	struct variant job = { .run = run, .source = buffer->source };
-	size_t n = 0, i;
-
-	have_pmem = pmem_init(buffer);
+	if (!pmem_init(buffer))
+		peers[PMEM].method = NULL;
 	for (i = 0; i < options->extents_nr; i++) {
 		job.extent = (size_t)options->extents[i];
-		job.scenario = names[i][0];
-		job.units = extent_sample(job.extent, buffer);
-		job.times = 1;
-		extent_name(names[i][0], sizeof(names[i][0]), "copy",
-			    job.extent, "");
-		n += add_scenario(&variants[n], &job);
-		if (job.extent > HOT_MAX)
-			continue;
-		job.scenario = names[i][1];
-		job.units = job.extent;
-		job.times = hot_times(job.extent);
-		extent_name(names[i][1], sizeof(names[i][1]), "copy",
-			    job.extent, "-again");
-		n += add_scenario(&variants[n], &job);
+		job.len = job.extent;
+		job.bytes = extent_sample(job.extent, options);
+		add_scenario(list, &job, "");
+		if (job.extent == options_largest(options))
+			variants_add_threads(list, &job, BMM_COPY_STREAMING,
+					     "bulkmm-streaming");
+		add_again(list, &job);
+		add_misaligned(list, &job);
 	}
-	return n;
 }
 
-static void describe(const struct options *options, size_t count)
+static void describe(const struct options *options)
 {
-	(void)count;
-	printf("\"backend\": \"%s\", \"libpmem2\": %s",
-	       options_backend(options, BMM_COPY), have_pmem ? "true" : "false");
-}
-
-static bool copied(const struct variant *variant, const void *base, size_t count)
-{
-	return !memcmp(base, (const char *)base + variant->source, count);
+	printf("\"cached\": \"%s\", \"streaming\": \"%s\", \"libpmem2\": %s",
+	       options_backend(options, BMM_COPY),
+	       options_backend(options, BMM_COPY_STREAMING),
+	       peers[PMEM].method ? "true" : "false");
 }
 
 const struct subject copy_subject = {
@@ -134,8 +113,7 @@ const struct subject copy_subject = {
 	.unit = 1,
 	.by_extent = true,
 	.sourced = true,
-	.ops = 1U << BMM_COPY,
+	.ops = 1U << BMM_COPY | 1U << BMM_COPY_STREAMING,
 	.init = init,
 	.describe = describe,
-	.right = copied,
 };

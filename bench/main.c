@@ -2,44 +2,49 @@
 /*
  * bmm-bench - time the ways to write bulk memory
  *
- * Scenario by scenario, as if each were a program of its own: the core goes
- * back to its defaults, every variant runs to warm up, then come rounds in
- * each of which every variant runs once, in random order, so that what drifts
- * on the machine hits all of them alike. Last their output is verified.
+ * Scenario by scenario, as if each were a program of its own: the core forgets
+ * what it has measured, every variant runs to warm up, then come rounds in each
+ * of which every variant runs once, in random order, so that what drifts on the
+ * machine hits all of them alike. Last their output is verified.
  *
  * Writes JSON lines: one that describes the run, one per sample, one per
- * operation of a scenario that says which backend served at its end, one per
+ * variant that picks its backend or its kind of stores that says which, one per
  * verified variant. Exit code 0, 1 (a variant wrote something wrong), 2
  * (usage), 3 (no memory).
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "bench.h"
-#include "turn.h"
+#include "serve.h"
 
 /*
- * The core tries its backends on the first work it gets, and goes on with the
- * best: what a variant that leaves it the choice writes before it is timed.
+ * Samples, all that were needed since the core forgot, after which a backend
+ * that is not decided on is timed all the same.
  */
-#define WARM_UP ((size_t)512 << 20)
+#define SETTLE_MAX 96U
+
+/* Of the last-level cache: what is walked through is cold each time. */
+#define COLD 4U
 
 struct bench {
 	struct options options;
 	const struct subject *subject;
 	struct buffer buffer;
-	struct variant variants[VARIANTS_MAX];
-	size_t nr;
-	size_t count;  /* units of the subject */
-	size_t cursor; /* the unit that the next cold sample starts at */
+	struct variants variants;
+	size_t cursor; /* the byte that the next cold sample starts at */
+	unsigned int settling; /* samples, since the core forgot */
 	uint64_t random;
+	unsigned int cpu;
 };
 
 static const struct subject *const subjects[] = {
 	&memmap_subject,
 	&clear_subject,
 	&copy_subject,
+	&first_use_subject,
 };
 
 #define SUBJECTS_NR (sizeof(subjects) / sizeof(subjects[0]))
@@ -52,13 +57,16 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
-static size_t sample_bytes(const struct bench *b, const struct variant *v)
+/* Without what misaligned operations leave out of their extents. */
+static size_t sample_bytes(const struct variant *v)
 {
-	return v->units * v->times * b->subject->unit;
+	size_t cut = v->shifted ? v->bytes / v->extent * SHIFT_CUT : 0;
+
+	return (v->bytes - cut) * v->times;
 }
 
 /*
- * Cold: the units that were written longest ago. Hot: always the same, which
+ * Cold: the memory that was written longest ago. Hot: always the same, which
  * one pass brings back into the cache after another variant's turn.
  */
 static char *place_sample(struct bench *b, const struct variant *v)
@@ -68,94 +76,19 @@ static char *place_sample(struct bench *b, const struct variant *v)
 
 	if (v->times > 1) {
 		pass.times = 1;
-		pass.run(&pass, base, v->units);
+		walk(&pass, base);
 		return base;
 	}
-	if (b->cursor + v->units > b->count)
+	if (b->cursor + v->bytes > b->buffer.bytes)
 		b->cursor = 0;
-	base += b->cursor * b->subject->unit;
-	b->cursor += v->units;
+	base += b->cursor;
+	b->cursor += v->bytes;
 	return base;
 }
 
-static uint64_t timed(struct bench *b, const struct variant *v)
-{
-	char *base = place_sample(b, v);
-	uint64_t start = now_ns();
-
-	v->run(v, base, v->units);
-	return now_ns() - start;
-}
-
-static void print_start(const struct bench *b)
-{
-	size_t bytes = b->count * b->subject->unit;
-
-	printf("{\"event\": \"start\", \"size\": %llu, \"bytes\": %zu, "
-	       "\"rounds\": %u, \"seed\": %llu, \"huge_bytes\": %llu, ",
-	       (unsigned long long)b->options.size,
-	       b->subject->sourced ? 2 * bytes : bytes, b->options.rounds,
-	       (unsigned long long)b->options.seed,
-	       (unsigned long long)buffer_huge_bytes());
-	b->subject->describe(&b->options, b->count);
-	puts("}");
-}
-
-/* The members that say which variant an event is about. */
-static void print_event(const char *event, const struct variant *v)
-{
-	printf("{\"event\": \"%s\", \"scenario\": \"%s\", "
-	       "\"variant\": \"%s\", ",
-	       event, v->scenario, v->name);
-}
-
-static void warm_up(struct bench *b, const struct variant *v)
-{
-	size_t bytes = 0;
-
-	do {
-		timed(b, v);
-		bytes += sample_bytes(b, v);
-	} while (v->chooses && bytes < WARM_UP);
-}
-
-static void run_round(struct bench *b, const struct variant *variants,
-		      const size_t *order, size_t nr, unsigned int round)
-{
-	for (size_t i = 0; i < nr; i++) {
-		const struct variant *v = &variants[order[i]];
-		uint64_t ns = timed(b, v);
-
-		print_event("sample", v);
-		printf("\"round\": %u, \"bytes\": %zu, \"ns\": %llu}\n", round,
-		       sample_bytes(b, v), (unsigned long long)ns);
-	}
-	fflush(stdout);
-}
-
-/* What is written before a use is verified where nothing follows it. */
-static int verify_all(const struct bench *b, const struct variant *variants,
-		      size_t nr)
-{
-	int wrong = 0;
-
-	for (size_t i = 0; i < nr; i++) {
-		bool ok;
-
-		if (variants[i].use != USE_NONE)
-			continue;
-		ok = verify(b->subject, &variants[i], &b->buffer);
-		print_event("verified", &variants[i]);
-		printf("\"ok\": %s}\n", ok ? "true" : "false");
-		fflush(stdout);
-		wrong |= !ok;
-	}
-	return wrong;
-}
-
 /*
- * Force a backend for all operations of the subject that it has; NULL leaves
- * the choice to the core again. Returns for how many it was done.
+ * Force a backend for all operations of the subject that it has; NULL has the
+ * core measure again. Returns for how many it was done.
  */
 static unsigned int select_backend(const struct subject *subject,
 				   const char *name)
@@ -169,36 +102,164 @@ static unsigned int select_backend(const struct subject *subject,
 	return done;
 }
 
+static void forget(struct bench *b)
+{
+	b->settling = 0;
+	select_backend(b->subject, NULL);
+	if (b->options.backend)
+		select_backend(b->subject, b->options.backend);
+}
+
+/*
+ * Work until the backend is decided on, so that what is timed is the pick. How
+ * an extent is used matters to it as far as a cache holds the extent.
+ */
+static void settle(struct bench *b, const struct variant *v)
+{
+	struct variant work = *v;
+
+	if (v->extent > SAMPLE)
+		work.use = USE_NONE;
+	for (; !bmm_serving(v->op, v->len) && b->settling < SETTLE_MAX;
+	     b->settling++)
+		walk(&work, place_sample(b, v));
+}
+
+static uint64_t timed(struct bench *b, const struct variant *v)
+{
+	uint64_t start;
+	char *base;
+
+	if (v->fresh)
+		forget(b);
+	else if (variant_picks(v))
+		settle(b, v);
+	base = place_sample(b, v);
+	if (v->threads > 1)
+		threads_gather(v->threads);
+	start = now_ns();
+	walk(v, base);
+	return now_ns() - start;
+}
+
+static void print_start(const struct bench *b)
+{
+	size_t bytes = b->buffer.bytes;
+
+	printf("{\"event\": \"start\", \"size\": %llu, \"bytes\": %zu, "
+	       "\"llc\": %zu, \"cpus\": %u, \"cpu\": %u, \"rounds\": %u, "
+	       "\"seed\": %llu, \"huge_bytes\": %llu, ",
+	       (unsigned long long)b->options.size,
+	       b->subject->sourced ? 2 * bytes : bytes, buffer_cache_bytes(),
+	       threads_nr(), b->cpu, b->options.rounds,
+	       (unsigned long long)b->options.seed,
+	       (unsigned long long)buffer_huge_bytes());
+	b->subject->describe(&b->options);
+	puts("}");
+}
+
+/* The members that say which variant an event is about. */
+static void print_event(const char *event, const struct variant *v)
+{
+	printf("{\"event\": \"%s\", \"scenario\": \"%s\", "
+	       "\"variant\": \"%s\", ",
+	       event, v->scenario, v->name);
+}
+
+/* By several threads another kind of stores may be the fastest than by one. */
+static void choose_limit(struct bench *b, struct variant *v)
+{
+	const struct limit *best = v->limit;
+	uint64_t least = UINT64_MAX, ns;
+	unsigned int i, k;
+
+	for (i = 0; i < 2; i++)
+		for (k = 0; (v->limit = limit_at(v->op, k)); k++) {
+			ns = timed(b, v);
+			if (ns >= least)
+				continue;
+			least = ns;
+			best = v->limit;
+		}
+	v->limit = best;
+}
+
+static void warm_up(struct bench *b, struct variant *v)
+{
+	if (v->limit && v->threads > 1)
+		choose_limit(b, v);
+	/* Longer samples are a warm-up of their own. */
+	if (v->bytes <= SAMPLE)
+		timed(b, v);
+}
+
+static void run_round(struct bench *b, const struct variant *variants,
+		      const size_t *order, size_t nr, unsigned int round)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct variant *v = &variants[order[i]];
+		uint64_t ns = timed(b, v);
+
+		print_event("sample", v);
+		printf("\"round\": %u, \"bytes\": %zu, \"ns\": %llu}\n", round,
+		       sample_bytes(v), (unsigned long long)ns);
+	}
+	fflush(stdout);
+}
+
+/* What is written before a use is verified where nothing follows it. */
+static int verify_all(struct bench *b, const struct variant *variants, size_t nr)
+{
+	int wrong = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		bool ok;
+
+		if (variants[i].use != USE_NONE)
+			continue;
+		if (variants[i].fresh)
+			forget(b);
+		ok = verify(&variants[i], &b->buffer);
+		print_event("verified", &variants[i]);
+		printf("\"ok\": %s}\n", ok ? "true" : "false");
+		fflush(stdout);
+		wrong |= !ok;
+	}
+	return wrong;
+}
+
 static const char *const op_names[BMM_OPS] = {
 	[BMM_STAMP] = "stamp",
-	[BMM_COPY] = "copy",
+	[BMM_COPY] = "cached",
+	[BMM_COPY_STREAMING] = "streaming",
 	[BMM_CLEAR] = "cached",
 	[BMM_CLEAR_STREAMING] = "streaming",
 };
 
-/* What the core had come to choose, which is what was measured. */
-static void print_served(const struct subject *subject, const struct variant *v)
+/* What was picked, which is what was measured. */
+static void print_served(const struct variant *v)
 {
-	enum bmm_op op;
+	const char *op = v->limit ? "limit" : op_names[v->op];
 
-	for (op = 0; op < BMM_OPS; op++) {
-		if (!(subject->ops & 1U << op))
-			continue;
-		print_event("served", v);
-		printf("\"op\": \"%s\", \"backend\": \"%s\"}\n", op_names[op],
-		       bmm_backend_serving(op, v->extent, -1)->name);
-	}
+	if (v->fresh || (!variant_picks(v) && !(v->limit && v->threads > 1)))
+		return;
+	print_event("served", v);
+	printf("\"op\": \"%s", op);
+	if (v->threads > 1)
+		printf("-%ut", v->threads);
+	printf("\", \"backend\": \"%s\"}\n",
+	       v->limit ? limit_name(v->limit) :
+			  bmm_backend_serving(v->op, v->len)->name);
 }
 
-static int run_scenario(struct bench *b, const struct variant *variants,
-			size_t nr)
+static int run_scenario(struct bench *b, struct variant *variants, size_t nr)
 {
-	size_t order[VARIANTS_MAX], i;
+	size_t *order = calloc(nr, sizeof(*order)), i;
 	unsigned int round;
 
-	select_backend(b->subject, NULL);
-	if (b->options.backend)
-		select_backend(b->subject, b->options.backend);
+	if (!order)
+		return -1;
+	forget(b);
 	for (i = 0; i < nr; i++) {
 		order[i] = i;
 		warm_up(b, &variants[i]);
@@ -207,13 +268,15 @@ static int run_scenario(struct bench *b, const struct variant *variants,
 		order_shuffle(order, nr, &b->random);
 		run_round(b, variants, order, nr, round);
 	}
-	print_served(b->subject, variants);
+	free(order);
+	for (i = 0; i < nr; i++)
+		print_served(&variants[i]);
 	return verify_all(b, variants, nr);
 }
 
 static int run_all(struct bench *b)
 {
-	const struct variant *v = b->variants, *end = v + b->nr, *next;
+	struct variant *v = b->variants.at, *end = v + b->variants.nr, *next;
 	int wrong = 0;
 
 	for (; v < end; v = next) {
@@ -221,7 +284,7 @@ static int run_all(struct bench *b)
 			next++;
 		wrong |= run_scenario(b, v, (size_t)(next - v));
 	}
-	return wrong;
+	return !!wrong;
 }
 
 static bool serves(const struct bmm_backend *backend,
@@ -236,9 +299,11 @@ static bool serves(const struct bmm_backend *backend,
 
 static int list_backends(const struct subject *subject)
 {
-	for (size_t i = 0; i < bmm_backends_nr; i++)
-		if (serves(bmm_backends[i], subject))
-			puts(bmm_backends[i]->name);
+	const struct bmm_backend *backend;
+
+	for (size_t i = 0; (backend = bmm_backend_at(i)); i++)
+		if (serves(backend, subject))
+			puts(backend->name);
 	return 0;
 }
 
@@ -265,15 +330,22 @@ static const struct subject *find_subject(const char *name)
 	for (size_t i = 0; i < SUBJECTS_NR; i++)
 		if (!strcmp(name, subjects[i]->name))
 			return subjects[i];
-	fprintf(stderr, "bmm-bench: %s: not memmap, clear or copy\n", name);
+	fprintf(stderr, "bmm-bench: %s: not memmap, clear, copy or first-use\n",
+		name);
 	return NULL;
 }
 
 static int get_memory(struct bench *b)
 {
-	b->count = (size_t)(b->options.size / b->subject->per_unit);
-	if (!buffer_get(&b->buffer, b->count * b->subject->unit,
-			b->subject->sourced))
+	const struct subject *subject = b->subject;
+	size_t bytes = (size_t)(b->options.size / subject->per_unit) *
+		       subject->unit;
+	size_t step = subject->by_extent ? options_largest(&b->options) : bytes;
+	size_t cold = COLD * buffer_cache_bytes();
+
+	if (bytes < cold)
+		bytes = (cold + step - 1) / step * step;
+	if (!buffer_get(&b->buffer, bytes, subject->sourced))
 		return 0;
 	fprintf(stderr, "bmm-bench: not enough memory\n");
 	return -1;
@@ -293,10 +365,11 @@ int main(int argc, char **argv)
 	if (check_backend(b.subject, b.options.backend) ||
 	    check_extents(b.subject, &b.options))
 		return 2;
+	b.cpu = threads_init(); /* before memory is touched */
 	if (get_memory(&b))
 		return 3;
 	b.random = b.options.seed;
-	b.nr = b.subject->init(b.variants, &b.options, &b.buffer);
+	b.subject->init(&b.variants, &b.options, &b.buffer);
 	print_start(&b);
 	return run_all(&b);
 }

@@ -122,7 +122,7 @@ int options_parse(struct options *options, int argc, char **argv)
  * @options: from options_parse()
  * @op:      for which operation
  *
- * Return: the name of the forced backend, or "fastest": the core chooses.
+ * Return: the name of the forced backend, or "fastest": the core picks.
  */
 const char *options_backend(const struct options *options, enum bmm_op op)
 {
@@ -130,4 +130,21 @@ const char *options_backend(const struct options *options, enum bmm_op op)
 
 	return name && bmm_backend_find(op, name, strlen(name)) ? name :
 								  "fastest";
+}
+
+/**
+ * options_largest() - the largest extent
+ * @options: from options_parse()
+ *
+ * Return: bytes; 0 where none is given.
+ */
+size_t options_largest(const struct options *options)
+{
+	uint64_t largest = 0;
+	size_t i;
+
+	for (i = 0; i < options->extents_nr; i++)
+		if (options->extents[i] > largest)
+			largest = options->extents[i];
+	return (size_t)largest;
 }

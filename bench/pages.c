@@ -10,40 +10,40 @@
 
 #define BLOCK_PAGES 64U
 
-static void reference(const struct variant *variant, struct model_page *block)
+/**
+ * pages_image() - the struct page of any page of the device
+ *
+ * Return: its image.
+ */
+const struct bmm_image *pages_image(void)
 {
-	struct model_page one;
-	struct bmm_image image;
+	static struct bmm_image image;
+	struct model_page page;
 
-	if (variant->word) {
-		for (size_t w = 0; w < sizeof(one) / 8; w++)
-			((bmm_word *)&one)[w] = LIMIT_WORD;
-	} else {
-		rebuild_page(&one, FIRST_PFN);
-	}
-	bmm_image_init(&image, &one, NULL, sizeof(one));
-	bmm_backend_find(BMM_STAMP, "generic", 7)
-		->stamp(block, &image, BLOCK_PAGES);
+	if (image.size)
+		return &image;
+	rebuild_page(&page, FIRST_PFN);
+	bmm_image_init(&image, &page, NULL, sizeof(page));
+	return &image;
 }
 
 /**
  * pages_right() - compare struct pages
- * @variant: that wrote them
- * @base:    the first
- * @count:   how many
+ * @base:  the first
+ * @bytes: of all
  *
  * Return: whether every byte is as the reference has it.
  */
-bool pages_right(const struct variant *variant, const void *base, size_t count)
+bool pages_right(const void *base, size_t bytes)
 {
 	struct model_page block[BLOCK_PAGES];
-	const struct model_page *page = base;
+	const char *p = base;
 	size_t now;
 
-	reference(variant, block);
-	for (; count; count -= now, page += now) {
-		now = count < BLOCK_PAGES ? count : BLOCK_PAGES;
-		if (memcmp(page, block, now * sizeof(*page)))
+	bmm_generic.stamp(block, pages_image(), BLOCK_PAGES);
+	for (; bytes; bytes -= now, p += now) {
+		now = bytes < sizeof(block) ? bytes : sizeof(block);
+		if (memcmp(p, block, now))
 			return false;
 	}
 	return true;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The loops a user would write. A compiler that recognises them would call
- * memset() and memcpy(), which are peers of their own: it is kept from knowing
- * what is stored.
+ * The loops a user would write, for whole words. A compiler that recognises
+ * them would call memset() and memcpy(), which are peers of their own: it is
+ * kept from knowing what is stored.
  */
 #include "bench.h"
 
-void plain_clear(void *dst, size_t len)
+void plain_clear(void *dst, const void *src, size_t len)
 {
 	bmm_word *to = dst, *end = to + len / 8;
 	uint64_t zero = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The peer libpmem2: its copy and its fill around the cache, drained once at
- * the end as an application would.
+ * The peer libpmem2: its copy and its fill that bypass the cache, drained once
+ * an extent, as ours are.
  *
  * The library decides by the granularity of a mapping what it has to do. Page
  * granularity, which it finds for ordinary memory, means memcpy() and msync();
@@ -40,7 +40,7 @@ bool pmem_init(const struct buffer *buffer)
 	return true;
 }
 
-void pmem_clear(void *dst, size_t len)
+void pmem_clear(void *dst, const void *src, size_t len)
 {
 	fill(dst, 0, len, FLAGS);
 	drain();
@@ -54,20 +54,14 @@ void pmem_copy(void *dst, const void *src, size_t len)
 #else
 bool pmem_init(const struct buffer *buffer)
 {
-	(void)buffer;
 	return false;
 }
 
-void pmem_clear(void *dst, size_t len)
+void pmem_clear(void *dst, const void *src, size_t len)
 {
-	(void)dst;
-	(void)len;
 }
 
 void pmem_copy(void *dst, const void *src, size_t len)
 {
-	(void)dst;
-	(void)src;
-	(void)len;
 }
 #endif

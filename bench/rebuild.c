@@ -105,10 +105,9 @@ build_all(struct model_page *page, size_t count, init_fn init)
 	}
 }
 
-void rebuild_run(const struct variant *self, void *base, size_t count)
+void rebuild_run(void *base, const void *src, size_t len)
 {
-	(void)self;
-	build_all(base, count, init_plain);
+	build_all(base, len / sizeof(struct model_page), init_plain);
 }
 
 #ifdef __x86_64__
@@ -129,9 +128,8 @@ init_saferet(struct model_page *page, uint64_t node, struct pagemap *pgmap)
 	init_device_page(page, ZONE_DEVICE_NR, node, pgmap);
 }
 
-void rebuild_saferet_run(const struct variant *self, void *base, size_t count)
+void rebuild_saferet_run(void *base, const void *src, size_t len)
 {
-	(void)self;
-	build_all(base, count, init_saferet);
+	build_all(base, len / sizeof(struct model_page), init_saferet);
 }
 #endif

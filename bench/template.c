@@ -47,12 +47,12 @@ static inline void copy_words(struct model_page *page,
 	barrier();
 }
 
-void template_copy_run(const struct variant *self, void *base, size_t count)
+void template_copy_run(void *base, const void *src, size_t len)
 {
 	uint64_t mask = section_mask, pfn = FIRST_PFN;
-	struct model_page template, *page = base, *end = page + count;
+	struct model_page template, *page = base;
+	struct model_page *end = page + len / sizeof(*page);
 
-	(void)self;
 	rebuild_page(&template, pfn);
 	for (; page < end; page++, pfn++) {
 		refresh(&template, pfn, mask);
@@ -92,12 +92,12 @@ static inline void stream_page(struct model_page *page,
 		copy_words(page, template);
 }
 
-void template_movnti_run(const struct variant *self, void *base, size_t count)
+void template_movnti_run(void *base, const void *src, size_t len)
 {
 	uint64_t mask = section_mask, pfn = FIRST_PFN;
-	struct model_page template, *page = base, *end = page + count;
+	struct model_page template, *page = base;
+	struct model_page *end = page + len / sizeof(*page);
 
-	(void)self;
 	rebuild_page(&template, pfn);
 	for (; page < end; page++, pfn++) {
 		refresh(&template, pfn, mask);
@@ -110,12 +110,12 @@ void template_movnti_run(const struct variant *self, void *base, size_t count)
  * The same without a store to the template: what the compiler may leave of
  * the method on kernels where no bit depends on the PFN.
  */
-void template_still_run(const struct variant *self, void *base, size_t count)
+void template_still_run(void *base, const void *src, size_t len)
 {
 	uint64_t pfn = FIRST_PFN;
-	struct model_page template, *page = base, *end = page + count;
+	struct model_page template, *page = base;
+	struct model_page *end = page + len / sizeof(*page);
 
-	(void)self;
 	rebuild_page(&template, pfn);
 	for (; page < end; page++, pfn++)
 		stream_page(page, &template, pfn);

@@ -5,8 +5,8 @@
  */
 #include "bench.h"
 
-#define LINE	   64U
 #define LINE_WORDS (LINE / 8)
+#define WRITTEN	   0x5a0f1e2d3c4b6978ULL
 
 static void read_lines(const bmm_word *word, size_t lines)
 {
@@ -17,7 +17,7 @@ static void read_lines(const bmm_word *word, size_t lines)
 static void write_words(bmm_word *word, size_t words)
 {
 	for (; words; words--)
-		*(volatile bmm_word *)word++ = LIMIT_WORD;
+		*(volatile bmm_word *)word++ = WRITTEN;
 }
 
 /*

@@ -7,60 +7,66 @@
 
 #include "bench.h"
 
-static bool poisoned(const char *byte)
+static bool all(const char *byte, size_t len, int value)
 {
-	return (unsigned char)*byte == POISON &&
-	       !memcmp(byte, byte + 1, GUARD - 1);
+	return !len || ((unsigned char)*byte == value &&
+			!memcmp(byte, byte + 1, len - 1));
 }
 
-/*
- * No two words of a source are alike, and none is like what lies beside it or
- * beside the destination: nothing can stand in for anything else. The pattern
- * is known, so one that writes to its source is found as well.
- */
-#define PATTERN 0x9e3779b97f4a7c15ULL
-#define BESIDE	0x55
-
-static void fill_source(char *source, size_t bytes)
+static bool right(const struct variant *v, const char *dst, const char *src,
+		  size_t len)
 {
-	bmm_word *word = (bmm_word *)source;
-
-	memset(source - GUARD, BESIDE, bytes + 2 * GUARD);
-	for (size_t i = 0; i < bytes / 8; i++)
-		word[i] = (i + 1) * PATTERN;
+	switch (v->op) {
+	case BMM_STAMP:
+		return pages_right(dst, len);
+	case BMM_COPY:
+	case BMM_COPY_STREAMING:
+		return !memcmp(dst, src, len);
+	default:
+		return all(dst, len, 0);
+	}
 }
 
-static bool source_is_whole(const char *source, size_t bytes)
+/* What is misaligned leaves both ends of its extent as they were. */
+static bool extent_right(const struct variant *v, const char *p)
 {
-	const bmm_word *word = (const bmm_word *)source;
+	const char *dst = p + SHIFT_TO, *src = p + v->source + SHIFT_FROM;
+	size_t len = v->extent - SHIFT_CUT;
 
-	for (size_t i = 0; i < bytes / 8; i++)
-		if (word[i] != (i + 1) * PATTERN)
+	if (!v->shifted)
+		return right(v, p, p + v->source, v->extent);
+	return all(p, SHIFT_TO, POISON) && right(v, dst, src, len) &&
+	       all(dst + len, SHIFT_CUT - SHIFT_TO, POISON);
+}
+
+static bool extents_right(const struct variant *v, const char *base)
+{
+	const char *p, *end = base + v->bytes;
+
+	for (p = base; p < end; p += v->extent)
+		if (!extent_right(v, p))
 			return false;
 	return true;
 }
 
 /**
  * verify() - run a variant once over poisoned memory and look at it
- * @subject: whose variant
- * @variant: which
- * @buffer:  where
+ * @v:      which
+ * @buffer: where
  *
  * Return: whether all that one sample writes is right, the source, if there
  * is one, is what it was, and the GUARD bytes on each side too.
  */
-bool verify(const struct subject *subject, const struct variant *variant,
-	    const struct buffer *buffer)
+bool verify(const struct variant *v, const struct buffer *buffer)
 {
-	size_t bytes = variant->units * subject->unit;
 	char *base = buffer->base;
+	bool intact;
 
-	memset(base - GUARD, POISON, bytes + 2 * GUARD);
-	if (subject->sourced)
-		fill_source(base + buffer->source, bytes);
-	variant->run(variant, base, variant->units);
-	return poisoned(base - GUARD) && poisoned(base + bytes) &&
-	       subject->right(variant, base, variant->units) &&
-	       (!subject->sourced ||
-		source_is_whole(base + buffer->source, bytes));
+	memset(base - GUARD, POISON, v->bytes + 2 * GUARD);
+	walk(v, base);
+	intact = buffer_source_right(buffer, v->bytes);
+	if (!intact)
+		buffer_fill_source(buffer);
+	return intact && all(base - GUARD, GUARD, POISON) &&
+	       all(base + v->bytes, GUARD, POISON) && extents_right(v, base);
 }

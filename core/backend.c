@@ -101,6 +101,28 @@ const struct bmm_backend *bmm_backend_find(enum bmm_op op, const char *name,
 	return NULL;
 }
 
+static const struct bmm_backend *candidates[BMM_OPS][BMM_CANDIDATES];
+static bool listed[BMM_OPS];
+
+/* CPUs that come together list the same. */
+static void list_candidates(enum bmm_op op)
+{
+	const struct bmm_backend *backend;
+	size_t i = bmm_op_streams(op);
+	unsigned int n = 0;
+
+	for (; (backend = bmm_backend_at(i)); i++) {
+		if (!bmm_backend_can(backend, op))
+			continue;
+		bmm_assert(n < BMM_CANDIDATES);
+		if (n < BMM_CANDIDATES)
+			bmm_set(&candidates[op][n++], backend);
+	}
+	if (!n)
+		bmm_set(&candidates[op][0], &bmm_generic);
+	__atomic_store_n(&listed[op], true, __ATOMIC_RELEASE);
+}
+
 /**
  * bmm_candidate() - who may be picked for an operation
  * @op: the operation, below BMM_OPS
@@ -115,14 +137,9 @@ const struct bmm_backend *bmm_backend_find(enum bmm_op op, const char *name,
  */
 const struct bmm_backend *bmm_candidate(enum bmm_op op, unsigned int k)
 {
-	const struct bmm_backend *backend;
-	size_t i = bmm_op_streams(op);
-	unsigned int n = 0;
-
-	for (; (backend = bmm_backend_at(i)); i++)
-		if (bmm_backend_can(backend, op) && n++ == k)
-			return backend;
-	return n || k ? NULL : &bmm_generic;
+	if (!__atomic_load_n(&listed[op], __ATOMIC_ACQUIRE))
+		list_candidates(op);
+	return k < BMM_CANDIDATES ? bmm_get(&candidates[op][k]) : NULL;
 }
 
 /**

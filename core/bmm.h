@@ -33,6 +33,8 @@ struct bmm_backend {
 	void (*clear_streaming)(void *dst, size_t len);
 };
 
+#define BMM_CANDIDATES 16U /* of one operation, at most */
+
 /* Plain C: the reference of the tests. */
 extern const struct bmm_backend bmm_generic;
 

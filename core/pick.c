@@ -15,6 +15,26 @@
 #define SLACK	5U /* the narrowest limit is 1/32 behind the leader */
 
 /**
+ * bmm_pick_drop() - forget the short operations that were summed so far
+ * @p: the pick
+ */
+void bmm_pick_drop(struct bmm_pick *p)
+{
+	bmm_set(&p->bytes, 0);
+	bmm_set(&p->ns, 0);
+}
+
+/**
+ * bmm_pick_completes() - whether an operation will complete a sample
+ * @p:     the pick
+ * @bytes: of the operation
+ */
+bool bmm_pick_completes(const struct bmm_pick *p, uint64_t bytes)
+{
+	return bmm_get(&p->bytes) + bytes >= BMM_PICK_SAMPLE;
+}
+
+/**
  * bmm_pick_start() - measure, from nothing
  * @p:  the pick; what it held does not matter
  * @nr: candidates, 1 to BMM_CANDIDATES; with one there is nothing to measure
@@ -27,9 +47,7 @@ void bmm_pick_start(struct bmm_pick *p, unsigned int nr)
 		bmm_set(&p->cost[k].least, UNKNOWN);
 		bmm_set(&p->cost[k].second, UNKNOWN);
 	}
-	bmm_set(&p->calls, 0);
-	bmm_set(&p->bytes, 0);
-	bmm_set(&p->ns, 0);
+	bmm_pick_drop(p);
 	bmm_set(&p->turn, 0);
 	bmm_set(&p->decided, nr == 1);
 	bmm_set(&p->nr, nr);
@@ -118,19 +136,17 @@ static void keep(struct bmm_pick *p, unsigned int k, uint32_t cost)
 /* Whether the operations so far are a sample: then *@bytes and *@ns are it. */
 static bool summed(struct bmm_pick *p, uint64_t *bytes, uint64_t *ns)
 {
-	if (*bytes >= BMM_PICK_SHORT)
-		return true;
+	bool completes = bmm_pick_completes(p, *bytes);
+
 	/* GCC 12 gets the sums wrong where __atomic_add_fetch() returns them. */
 	__atomic_fetch_add(&p->bytes, *bytes, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&p->ns, *ns, __ATOMIC_RELAXED);
-	if (__atomic_add_fetch(&p->calls, 1, __ATOMIC_RELAXED) < BMM_PICK_CALLS)
+	if (!completes)
 		return false;
 	*bytes = bmm_get(&p->bytes);
 	*ns = bmm_get(&p->ns);
-	bmm_set(&p->calls, 0);
-	bmm_set(&p->bytes, 0);
-	bmm_set(&p->ns, 0);
-	return true;
+	bmm_pick_drop(p);
+	return *bytes;
 }
 
 /* ns per MiB, 1 to UNKNOWN - 1; a long time must not overflow. */

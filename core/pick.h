@@ -15,22 +15,25 @@
 #ifndef BMM_PICK_H
 #define BMM_PICK_H
 
-#include "bmm_host.h"
+#include "bmm.h"
 
-#define BMM_CANDIDATES	16U /* of one pick, at most */
 #define BMM_PICK_ROUNDS 9U
 
-#define BMM_PICK_SHORT 65536U /* bytes: below, a sample is the sum of */
-#define BMM_PICK_CALLS 64U    /* so many operations */
+/*
+ * Bytes of a sample: shorter operations are summed. What one candidate leaves
+ * dirty in the second-level cache (1 MiB on Zen 5, 2 MiB on Granite Rapids) the
+ * next one has to evict: a sample is not shorter than that.
+ */
+#define BMM_PICK_SAMPLE (2U << 20)
 
 /**
  * struct bmm_pick - private to pick.c but for @nr; zero is a valid start
  * @nr:      candidates; 0 before bmm_pick_start()
  * @decided: candidate + 1; 0 while it measures
  * @turn:    round * BMM_CANDIDATES + the candidate that is to be measured
- * @disturbed: samples that came to grief; its user counts them
- * @calls:   short operations summed so far,
- * @bytes:   what they wrote,
+ * @disturbed: disturbed samples; counted, like @before, by the user of the pick
+ * @before:  bmm_host_disturbed() when the sample in the making began
+ * @bytes:   what short operations have written in this turn
  * @ns:      and what they took
  * @cost:    least and second-least ns per MiB of each candidate
  */
@@ -39,7 +42,7 @@ struct bmm_pick {
 	uint32_t decided;
 	uint32_t turn;
 	uint32_t disturbed;
-	uint32_t calls;
+	unsigned long before;
 	uint64_t bytes;
 	uint64_t ns;
 	struct {
@@ -49,6 +52,8 @@ struct bmm_pick {
 
 void bmm_pick_start(struct bmm_pick *p, unsigned int nr);
 unsigned int bmm_pick_best(const struct bmm_pick *p);
+void bmm_pick_drop(struct bmm_pick *p);
+bool bmm_pick_completes(const struct bmm_pick *p, uint64_t bytes);
 bool bmm_pick_feed(struct bmm_pick *p, uint32_t turn, uint64_t bytes,
 		   uint64_t ns);
 uint32_t bmm_pick_rate(const struct bmm_pick *p, unsigned int k);

@@ -56,7 +56,8 @@ ffi.cdef(
         void (*clear_streaming)(void *, size_t);
     };
     struct bmm_pick {
-        uint32_t nr, decided, turn, disturbed, calls;
+        uint32_t nr, decided, turn, disturbed;
+        unsigned long before;
         uint64_t bytes, ns;
         struct {
             uint32_t least, second;
@@ -65,7 +66,6 @@ ffi.cdef(
     struct bmm_turn {
         struct bmm_pick *pick;
         uint32_t number;
-        unsigned long disturbed;
         uint64_t begun;
     };
     struct bmm_cpuid {

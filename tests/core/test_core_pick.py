@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-CANDIDATES, ROUNDS, CALLS = 16, 9, 64
+CANDIDATES, ROUNDS = 16, 9
 KIB, MIB = 1 << 10, 1 << 20
+SAMPLE = 2 * MIB
+CALLS = SAMPLE // (4 * KIB)
 WORD = st.integers(0, 2**32 - 1)
 
 
@@ -28,7 +30,7 @@ class Pick:
         ffi.buffer(self.at)[:] = b"\xa5" * ffi.sizeof(self.at[0])
         core().bmm_pick_start(self.at, candidates)
 
-    def feed(self, ns: int, size: int = MIB) -> bool:
+    def feed(self, ns: int, size: int = SAMPLE) -> bool:
         """Bring the sample that is wanted; return if it decided."""
         return bool(core().bmm_pick_feed(self.at, self.at.turn, size, ns))
 
@@ -113,8 +115,8 @@ def test_short_operations_are_summed() -> None:
         pick.feed(1000 + call, 4 * KIB)
     assert pick.at.turn == 1
     took = sum(1000 + call for call in range(1, CALLS + 1))
-    assert pick.at.cost[0].least == took * MIB // (CALLS * 4 * KIB)
-    assert (pick.at.calls, pick.at.bytes, pick.at.ns) == (0, 0, 0)
+    assert pick.at.cost[0].least == took * MIB // SAMPLE
+    assert (pick.at.bytes, pick.at.ns) == (0, 0)
 
 
 def test_a_sample_of_another_turn_is_ignored() -> None:
@@ -122,7 +124,7 @@ def test_a_sample_of_another_turn_is_ignored() -> None:
     pick.feed(1000)
     before = bytes(ffi.buffer(pick.at))
     for turn in (0, 2, CANDIDATES, 2**32 - 1):
-        assert not lib.bmm_pick_feed(pick.at, turn, MIB, 1)
+        assert not lib.bmm_pick_feed(pick.at, turn, SAMPLE, 1)
     assert bytes(ffi.buffer(pick.at)) == before
 
 
@@ -142,14 +144,13 @@ def test_exactly_one_call_decides() -> None:
 
 @pytest.mark.parametrize(
     ("size", "ns", "mb"),
-    [(MIB, 26214, 40000), (GB := 10**9, 10**9, 1000), (4 << 30, 2**63, 0), (MIB, 0, 0)],
+    [(SAMPLE, 52429, 40000), (10**9, 10**9, 1000), (4 << 30, 2**63, 0)],
 )
 def test_rates(size: int, ns: int, mb: int) -> None:
     pick = Pick(2)
     assert core().bmm_pick_rate(pick.at, 0) == 0
     pick.feed(ns, size)
-    found = core().bmm_pick_rate(pick.at, 0)
-    assert found == pytest.approx(mb, rel=0.001) or not ns
+    assert core().bmm_pick_rate(pick.at, 0) == pytest.approx(mb, rel=0.001)
 
 
 @settings(max_examples=200)
@@ -159,11 +160,11 @@ def test_any_times_end_and_stay_in_range(
 ) -> None:
     pick = Pick(candidates)
     for size, ns in samples:
-        pick.feed(ns * ns, max(size, 1))
+        pick.feed(ns * ns, max(size, 1))  # often a part of a sample
         assert pick.wanted < candidates
         assert pick.best < candidates
-    for _ in range(ROUNDS * candidates * CALLS):
-        pick.feed(1000, 4 * KIB)
+    for _ in range(ROUNDS * candidates):
+        pick.feed(1000)
     assert pick.at.decided
 
 
@@ -183,6 +184,10 @@ def test_it_is_right_on_a_noisy_machine(candidates: int, behind: float) -> None:
         pick, _ = decide(costs, lambda: noisy(r))
         wrong += costs[pick.best] > 1.02
     assert wrong < runs / 200
+
+
+def test_a_time_of_nothing_is_a_time() -> None:
+    assert decide([0.0, 1.0])[0].best == 0
 
 
 def test_the_cost_of_measuring() -> None:

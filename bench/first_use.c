@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The subject "first-use": what it costs that the first calls of an operation
+ * measure the backends. The same work, of --size bytes, as the first that a
+ * program does ("first"), and when the backend is decided on ("settled").
+ */
+#include <stdio.h>
+
+#include "bench.h"
+
+static const char *const names[BMM_OPS] = {
+	[BMM_STAMP] = "first-use-stamp",
+	[BMM_COPY] = "first-use-copy",
+	[BMM_COPY_STREAMING] = "first-use-copy-streaming",
+	[BMM_CLEAR] = "first-use-clear",
+	[BMM_CLEAR_STREAMING] = "first-use-clear-streaming",
+};
+
+static void init(struct variants *list, const struct options *options,
+		 const struct buffer *buffer)
+{
+	struct variant job = { .bytes = (size_t)options->size,
+			       .times = 1,
+			       .source = buffer->source };
+	unsigned int op;
+	size_t i;
+
+	for (op = 0; op < BMM_OPS; op++)
+		for (i = 0; i < options->extents_nr; i++) {
+			job.op = (enum bmm_op)op;
+			job.extent = (size_t)options->extents[i];
+			job.len = job.extent;
+			job.scenario = extent_name(names[op], job.extent, "");
+			job.fresh = true;
+			variants_add(list, &job, "first");
+			job.fresh = false;
+			variants_add(list, &job, "settled");
+		}
+}
+
+static void describe(const struct options *options)
+{
+	printf("\"backend\": \"%s\"",
+	       options->backend ? options->backend : "fastest");
+}
+
+const struct subject first_use_subject = {
+	.name = "first-use",
+	.per_unit = 1,
+	.unit = 1,
+	.by_extent = true,
+	.sourced = true,
+	.ops = (1U << BMM_OPS) - 1,
+	.init = init,
+	.describe = describe,
+};

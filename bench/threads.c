@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Threads that share a sample, each on a CPU of its own. They are made once
+ * and sleep while others are measured; before a sample those that take part are
+ * woken, and wait awake for it to begin, so that no wake-up is timed.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench.h"
+
+struct worker {
+	sem_t wanted;
+	unsigned int number;
+};
+
+static cpu_set_t allowed;
+static unsigned int gathered; /* threads, this one included */
+
+/* Of the sample that is to begin. */
+static const struct variant *work;
+static char *work_base;
+static unsigned int begun; /* samples so far */
+static unsigned int ready, done;
+
+static inline void relax(void)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("pause");
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+static unsigned int get(unsigned int *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static void add(unsigned int *p)
+{
+	__atomic_add_fetch(p, 1, __ATOMIC_RELEASE);
+}
+
+/* Thread @number stays on its own CPU of those that are allowed. */
+static void pin(unsigned int number)
+{
+	cpu_set_t one;
+	int cpu = -1;
+
+	do
+		while (!CPU_ISSET(++cpu, &allowed))
+			;
+	while (number--);
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+}
+
+/**
+ * threads_init() - keep this thread on one CPU from now on
+ *
+ * Return: the CPU.
+ */
+unsigned int threads_init(void)
+{
+	if (sched_getaffinity(0, sizeof(allowed), &allowed)) {
+		CPU_ZERO(&allowed);
+		CPU_SET(0, &allowed);
+	}
+	pin(0);
+	return (unsigned int)sched_getcpu();
+}
+
+/**
+ * threads_nr() - how many threads can be measured
+ *
+ * Return: CPUs that this process may use.
+ */
+unsigned int threads_nr(void)
+{
+	return (unsigned int)CPU_COUNT(&allowed);
+}
+
+/**
+ * threads_share() - how much of a sample each thread does
+ * @v: the variant
+ *
+ * Return: bytes, whole pages; the last thread does what is left, too.
+ */
+size_t threads_share(const struct variant *v)
+{
+	return v->bytes / v->threads & ~(size_t)4095;
+}
+
+static void do_share(unsigned int number)
+{
+	size_t share = threads_share(work), from = number * share;
+
+	if (number + 1 == work->threads)
+		share = work->bytes - from;
+	walk_range(work, work_base + from, share);
+}
+
+static void *worker_main(void *data)
+{
+	struct worker *self = data;
+	unsigned int before;
+
+	pin(self->number);
+	for (;;) {
+		while (sem_wait(&self->wanted))
+			;
+		before = get(&begun);
+		add(&ready);
+		while (get(&begun) == before)
+			relax();
+		do_share(self->number);
+		add(&done);
+	}
+	return NULL;
+}
+
+/* As many as there may ever be. */
+static struct worker *make_workers(void)
+{
+	unsigned int n = threads_nr(), i;
+	struct worker *made = calloc(n, sizeof(*made));
+	pthread_t thread;
+
+	for (i = 1; made && i < n; i++) {
+		made[i].number = i;
+		sem_init(&made[i].wanted, 0, 0);
+		if (pthread_create(&thread, NULL, worker_main, &made[i]))
+			made = NULL;
+	}
+	if (made)
+		return made;
+	fprintf(stderr, "bmm-bench: no threads\n");
+	exit(3);
+}
+
+/**
+ * threads_gather() - have threads wait for a sample to begin
+ * @nr: how many, this one included, at most threads_nr()
+ */
+void threads_gather(unsigned int nr)
+{
+	static struct worker *workers;
+
+	if (!workers)
+		workers = make_workers();
+	ready = 0;
+	for (gathered = 1; gathered < nr; gathered++)
+		sem_post(&workers[gathered].wanted);
+	while (get(&ready) != nr - 1)
+		relax();
+}
+
+/**
+ * threads_run() - do the job of a variant on all of its threads
+ * @v:    the variant
+ * @base: the first of v->bytes
+ */
+void threads_run(const struct variant *v, char *base)
+{
+	if (gathered != v->threads)
+		threads_gather(v->threads);
+	work = v;
+	work_base = base;
+	done = 0;
+	add(&begun);
+	do_share(0);
+	while (get(&done) != v->threads - 1)
+		relax();
+	gathered = 0;
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* The list of variants, and the rows that several subjects have alike. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+/* What is listed lives as long as the process. */
+static void *or_exit(void *memory)
+{
+	if (memory)
+		return memory;
+	fprintf(stderr, "bmm-bench: not enough memory\n");
+	exit(3);
+}
+
+static char *joined(const char *a, const char *b, const char *c)
+{
+	char *name = NULL;
+
+	if (asprintf(&name, "%s%s%s", a, b, c) < 0)
+		name = NULL;
+	return or_exit(name);
+}
+
+/**
+ * variants_add() - list one more
+ * @list: at its end
+ * @job:  all but the name
+ * @name: that it gets; kept
+ */
+void variants_add(struct variants *list, const struct variant *job,
+		  const char *name)
+{
+	list->at = or_exit(
+		realloc(list->at, (list->nr + 1) * sizeof(*list->at)));
+	list->at[list->nr] = *job;
+	list->at[list->nr++].name = name;
+}
+
+/**
+ * variants_add_peers() - list what others do
+ * @list:  at its end
+ * @job:   scenario
+ * @peers: name and method of each; without a method it is left out
+ * @nr:    how many
+ */
+void variants_add_peers(struct variants *list, const struct variant *job,
+			const struct variant *peers, size_t nr)
+{
+	struct variant peer = *job;
+
+	for (; nr; nr--, peers++) {
+		peer.method = peers->method;
+		if (peer.method)
+			variants_add(list, &peer, peers->name);
+	}
+}
+
+/**
+ * variants_add_pick() - list an operation of the core as a program calls it
+ * @list: at its end
+ * @job:  scenario
+ * @op:   the operation
+ * @name: of the variant
+ */
+void variants_add_pick(struct variants *list, const struct variant *job,
+		       enum bmm_op op, const char *name)
+{
+	struct variant pick = *job;
+
+	pick.op = op;
+	variants_add(list, &pick, name);
+}
+
+/**
+ * variants_add_ours() - list an operation of the core, and it by each backend
+ * @list: at its end
+ * @job:  scenario
+ * @op:   the operation
+ * @name: of the variant that picks its backend; those that name one append it
+ *
+ * Generic C bypasses no cache, so that it does not do what streams.
+ */
+void variants_add_ours(struct variants *list, const struct variant *job,
+		       enum bmm_op op, const char *name)
+{
+	const struct bmm_backend *backend;
+	struct variant ours = *job;
+	size_t i = bmm_op_streams(op);
+
+	variants_add_pick(list, job, op, name);
+	ours.op = op;
+	for (; (backend = bmm_backend_at(i)); i++) {
+		ours.backend = backend;
+		if (bmm_backend_can(backend, op))
+			variants_add(list, &ours,
+				     joined(name, ":", backend->name));
+	}
+}
+
+/**
+ * variants_add_limits() - list each kind of stores
+ * @list: at its end
+ * @job:  scenario, and what is done
+ */
+void variants_add_limits(struct variants *list, const struct variant *job)
+{
+	struct variant limit = *job;
+	size_t i;
+
+	for (i = 0; (limit.limit = limit_at(job->op, i)); i++)
+		variants_add(list, &limit,
+			     joined("limit:", limit_name(limit.limit), ""));
+}
+
+static unsigned int next_threads(unsigned int n)
+{
+	unsigned int nr = threads_nr();
+
+	return n < nr && 2 * n > nr ? nr : 2 * n;
+}
+
+/**
+ * variants_add_threads() - list the limit, and ours, by several threads
+ * @list: at its end
+ * @job:  scenario
+ * @op:   ours
+ * @name: of ours by one thread
+ *
+ * By 2, 4, 8 ... threads, and by as many as there are CPUs. Which kind of
+ * stores is the limit is found before it is timed.
+ */
+void variants_add_threads(struct variants *list, const struct variant *job,
+			  enum bmm_op op, const char *name)
+{
+	struct variant ours = *job;
+	char suffix[16];
+	unsigned int n;
+
+	ours.op = op;
+	for (n = 2; n <= threads_nr() && job->bytes / n >= EXTENT_MIN;
+	     n = next_threads(n)) {
+		ours.threads = n;
+		ours.limit = NULL;
+		if (threads_share(&ours) < ours.len)
+			ours.len = threads_share(&ours);
+		snprintf(suffix, sizeof(suffix), "-%ut", n);
+		variants_add(list, &ours, joined(name, suffix, ""));
+		ours.limit = limit_at(op, 0);
+		variants_add(list, &ours, joined("limit", suffix, ""));
+	}
+}
+
+/**
+ * extent_name() - name of a scenario, such as "clear-2m-then-read"
+ * @subject: first part
+ * @extent:  second part, a power of two
+ * @suffix:  the rest, or ""
+ *
+ * Return: the name, for good.
+ */
+char *extent_name(const char *subject, uint64_t extent, const char *suffix)
+{
+	unsigned int power = (unsigned int)__builtin_ctzll(extent) / 10;
+	char size[32];
+
+	snprintf(size, sizeof(size), "-%llu%c",
+		 (unsigned long long)(extent >> (10 * power)), "bkmgt"[power]);
+	return joined(subject, size, suffix);
+}
+
+/**
+ * extent_sample() - how much one sample walks through
+ * @extent:  bytes at a time
+ * @options: what is wanted
+ *
+ * Return: bytes, a multiple of @extent.
+ */
+size_t extent_sample(size_t extent, const struct options *options)
+{
+	size_t bytes = extent > SAMPLE ? extent : SAMPLE;
+
+	return bytes < options->size ? bytes : (size_t)options->size;
+}
+
+/**
+ * extent_times() - how often one extent is written in a sample of hot memory
+ * @extent: its bytes
+ *
+ * Return: times; hot memory is fast, and more of it fills a sample's time.
+ */
+size_t extent_times(size_t extent)
+{
+	size_t times = 2 * SAMPLE / extent;
+
+	return times > 16 ? times : 16;
+}
