@@ -3,6 +3,7 @@
 # The front door:
 #	make demo	set-up, native bench, one lab scenario, one table
 #	make test	set-up and everything CI runs
+#	make figures	native figures of this CPU, into results/, docs and README
 #	make lab	every lab scenario on every kernel (hours; goes on where it stopped)
 #	make install	the module, for the running kernel
 #	make install-lib	libbulkmm, below PREFIX (docs/library.md)
@@ -15,7 +16,7 @@ PREFIX ?= /usr/local
 WHEELS ?= build/wheel
 KDIR ?= /lib/modules/$(RELEASE)/build
 
-.PHONY: build demo test check lab module install install-lib install-man deb wheel clean
+.PHONY: build demo test check figures lab module install install-lib install-man deb wheel clean
 
 build:
 	@scripts/setup
@@ -29,6 +30,14 @@ test:
 check:
 	@scripts/setup tests
 	@scripts/check
+
+# For a quiet machine: it takes a while, and what else runs is in the figures.
+figures: build
+	@folder=$$(.venv/bin/python scripts/figures.py --folder) && \
+		mkdir -p $$folder && \
+		.venv/bin/bulkmm bench all --json $$folder/bench.part && \
+		mv $$folder/bench.part $$folder/bench.json
+	@.venv/bin/python scripts/figures.py
 
 lab: build
 	@mkdir -p out

@@ -25,7 +25,7 @@ THRESHOLD = "5%"
 SCHEMA_VERSION = 1
 UNKNOWN = "unknown"
 PROOF = (
-    "the whole interval is beyond it, and so says Mann-Whitney at 5 %, "
+    "the whole interval or range is beyond it, and so says Mann-Whitney at 5 %, "
     "corrected for the number of cells by Holm's method"
 )
 UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
@@ -292,10 +292,10 @@ def print_comparison(compared: Comparison) -> None:
         shown.add_column(name, overflow="fold")
     for name in ("A ms", "B ms", "n"):
         shown.add_column(name, justify="right", no_wrap=True)
-    shown.add_column("faster (95 %)", no_wrap=True)
+    shown.add_column("faster", no_wrap=True)
     shown.add_column("", no_wrap=True)
     for cell in compared.cells:
-        shown.add_row(*_row(cell))
+        shown.add_row(*map(table.plain, _row(cell)))
     console.print(shown)
     for line in _under(compared):
         console.print(line, markup=False, highlight=False)
@@ -338,6 +338,7 @@ def _under(compared: Comparison) -> list[str]:
         "faster = time of A / time of B: below 1, B is slower",
         f"slower, faster: proven by more than {compared.percent}: {PROOF}",
         "~ neither is proven",
+        table.BRACKETS,
     ]
     lines += _too_few(compared)
     for letter, file in (("A", compared.before), ("B", compared.after)):

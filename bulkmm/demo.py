@@ -43,7 +43,7 @@ def _keep(document: Document, name: str) -> Path:
 def run_demo(_args: argparse.Namespace) -> int:
     """Measure natively and in a guest; print one table."""
     from bulkmm import table  # noqa: PLC0415 - keeps --help fast
-    from bulkmm.bench import memmap  # noqa: PLC0415
+    from bulkmm.bench import subjects  # noqa: PLC0415
     from bulkmm.lab import pmem, run, scenario  # noqa: PLC0415
     from bulkmm.report import command as report  # noqa: PLC0415
 
@@ -51,7 +51,7 @@ def run_demo(_args: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, lab.interrupt)
     run.need_root()
     sys.stderr.write("native bench, about half a minute ...\n")
-    native = bench.measure(memmap.Request())
+    native = bench.measure([subjects.plan(subjects.MEMMAP, rounds=2)])
     files = [_keep(native, "demo-native")]
     guest = run.run_scenario(run.Request(pmem.Work(scenario.find(SCENARIO))))
     files.append(_keep(guest, "demo-guest"))

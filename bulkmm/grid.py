@@ -7,6 +7,7 @@ stated in: time of the best peer / time of ours, with its interval.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 MANY = 4  # scenarios of one kind: from here on a grid is shorter than their rows
 OURS = "bulkmm"
 AGAIN = "-again"  # a variant measured twice: the A/A control
-BOUNDS = ("limit",)  # what nobody can beat is no peer
+LIMIT = "limit"  # what nobody can beat is no peer
+FIRST_USE = "first-use"
+THREADS = re.compile(r"(.+)-(\d+)t")
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,8 @@ class Grid:
 
 
 def kind(scenario: str) -> str:
-    """Return what a scenario is about: its first word."""
-    return scenario.partition("-")[0]
+    """Return what a scenario is about: its first word, or FIRST_USE."""
+    return FIRST_USE if scenario.startswith(FIRST_USE) else scenario.partition("-")[0]
 
 
 def kinds(document: Document) -> dict[str, list[str]]:
@@ -47,16 +50,53 @@ def kinds(document: Document) -> dict[str, list[str]]:
     return {name: held for name, held in found.items() if len(held) >= MANY}
 
 
-def grids(document: Document, factor: Factor) -> list[Grid]:
+def shown(document: Document, *, all_rows: bool = False) -> list[Result]:
+    """Return the results but for backends and kinds of limit, or with them."""
+    return [r for r in document.results if all_rows or not _is_one_of_many(r.variant)]
+
+
+def _is_one_of_many(variant: str) -> bool:
+    return ":" in variant and variant.startswith((OURS, LIMIT))
+
+
+def of_one_thread(results: Iterable[Result]) -> list[Result]:
+    """Return the results that no threads share: those have a single size."""
+    return [r for r in results if not THREADS.fullmatch(r.variant)]
+
+
+def picked(document: Document, scenario: str, variant: str) -> str:
+    """Return the backend that served a variant, or which kind the limit is."""
+    picks = document.run.get("picks", {})
+    return str(picks.get(scenario, {}).get(variant, ""))
+
+
+def grids(document: Document, factor: Factor, *, all_rows: bool = False) -> list[Grid]:
     """Return the grids of all kinds that are many; ``factor`` writes a ratio."""
     found = []
+    every = [
+        r for r in shown(document, all_rows=all_rows) if not THREADS.match(r.variant)
+    ]
     for name, scenarios in kinds(document).items():
-        results = [r for r in document.results if r.scenario in scenarios]
+        results = [r for r in every if r.scenario in scenarios]
         found.append(_rates(name, scenarios, results))
         held = goals(document.ratios, results)
         if held:
-            found.append(_best(scenarios, held, factor))
+            found.append(_best(document, scenarios, held, factor))
     return found
+
+
+def threads(document: Document) -> list[str]:
+    """Return a line for each arm that several threads share."""
+    held = {(r.scenario, r.variant): r for r in document.results}
+    lines = []
+    for (scenario, variant), arm in held.items():
+        found = THREADS.fullmatch(variant)
+        alone = held.get((scenario, found[1])) if found else None
+        if found and alone and arm.median:
+            rate, gain = arm.bytes / arm.median, alone.median / arm.median
+            said = f"{rate:.1f} GB/s by {found[2]} threads, {gain:.2f} of one"
+            lines.append(f"{scenario}, {found[1]}: {said}.")
+    return lines
 
 
 def _rates(name: str, scenarios: list[str], results: list[Result]) -> Grid:
@@ -87,19 +127,29 @@ def goals(ratios: list[Ratio], results: list[Result]) -> dict[tuple[str, str], R
 
 
 def _against_peer(ratio: Ratio) -> bool:
-    ours = ratio.variant.startswith(OURS)
-    return ours and not ratio.base.startswith((OURS, *BOUNDS))
+    ours = ratio.variant.startswith(OURS) and not THREADS.fullmatch(ratio.variant)
+    return (
+        ours and not ratio.base.startswith((OURS, LIMIT)) and ":" not in ratio.variant
+    )
 
 
 def _best(
-    scenarios: list[str], found: dict[tuple[str, str], Ratio], factor: Factor
+    document: Document,
+    scenarios: list[str],
+    found: dict[tuple[str, str], Ratio],
+    factor: Factor,
 ) -> Grid:
     ours = sorted({variant for _, variant in found})
-    rows = []
-    for scenario in scenarios:
-        held = [found.get((scenario, variant)) for variant in ours]
-        rows.append([scenario, *(f"{r.base} {factor(r)}" if r else "" for r in held)])
-    return Grid(["best peer / ours", *ours], rows, numeric=False)
+
+    def cell(scenario: str, variant: str) -> str:
+        ratio = found.get((scenario, variant))
+        pick = picked(document, scenario, variant)
+        said = f"{ratio.base} {factor(ratio)}" if ratio else ""
+        return f"{pick}; {said}" if pick and said else said
+
+    rows = [[s, *(cell(s, variant) for variant in ours)] for s in scenarios]
+    picks = "pick; " if document.run.get("picks") else ""
+    return Grid([f"{picks}best peer / ours", *ours], rows, numeric=False)
 
 
 def controls(document: Document) -> list[str]:

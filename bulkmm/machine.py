@@ -44,6 +44,12 @@ def _caches() -> dict[str, str]:
     return found
 
 
+def last_level_cache() -> int:
+    """Return the bytes of the largest cache of CPU 0, 0 if it is not known."""
+    sizes = [_number(text.removesuffix("K")) or 0 for text in _caches().values()]
+    return max(sizes, default=0) << 10
+
+
 def memory_kib(field: str) -> int | None:
     """Return a field of /proc/meminfo, in KiB."""
     text = _read(Path("/proc/meminfo")) or ""
@@ -89,19 +95,46 @@ def _version(package: str) -> str | None:
         return None
 
 
+def _nodes() -> int:
+    """Return how many nodes of memory there are."""
+    return len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or 1
+
+
+def state() -> dict[str, float]:
+    """Return what may disturb a measurement: load, and CPU time so far, in ticks."""
+    first = (_read(Path("/proc/stat")) or "cpu").partition("\n")[0]
+    ticks = [int(text) for text in first.split()[1:9]]  # guest time is in user time
+    stolen = ticks[-1] if len(ticks) == 8 else 0  # noqa: PLR2004
+    return {"load": os.getloadavg()[0], "ticks": sum(ticks), "stolen": stolen}
+
+
+def disturbed(before: dict[str, float]) -> dict[str, Any]:
+    """Return load before and after, and the share of CPU time stolen since."""
+    after = state()
+    spent = after["ticks"] - before["ticks"]
+    stolen = (after["stolen"] - before["stolen"]) / spent if spent else 0
+    return {
+        "load": [round(one["load"], 2) for one in (before, after)],
+        "steal": round(stolen, 4),
+    }
+
+
 def _cpu() -> dict[str, Any]:
     info = _cpuinfo()
-    governor = CPU / "cpu0" / "cpufreq" / "scaling_governor"
+    frequency = CPU / "cpu0" / "cpufreq"
     return {
         "model": info.get("model name") or platform.machine(),
         "vendor": info.get("vendor_id") or info.get("CPU implementer"),
         "family": _number(info.get("cpu family")),
         "model_number": _number(info.get("model")),
         "stepping": _number(info.get("stepping")),
+        "part": info.get("CPU part"),  # what arm64 has instead of these
         "cores": os.cpu_count(),
+        "affinity": sorted(os.sched_getaffinity(0)),
         "caches": _caches(),
         "hypervisor": _hypervisor(info.get("flags", "")),
-        "governor": _read(governor),
+        "governor": _read(frequency / "scaling_governor"),
+        "frequency_khz": _number(_read(frequency / "scaling_cur_freq")),
         "mitigations": {
             name: _read(CPU / "vulnerabilities" / name) for name in VULNERABILITIES
         },
@@ -115,6 +148,7 @@ def describe() -> dict[str, Any]:
         "cpu": _cpu(),
         "architecture": platform.machine(),
         "memory_bytes": total * 1024 if total else None,
+        "numa_nodes": _nodes(),
         "kernel": platform.release(),
         "thp": _chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
         "python": platform.python_version(),

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bulkmm import table
+from bulkmm import grid, table
 
 if TYPE_CHECKING:
     from bulkmm.results import Document, Result
@@ -20,19 +20,22 @@ TITLES = {
     ("clear", "then-read"): "clear, then read in order",
     ("clear", "then-write"): "clear, then write in order",
     ("clear", "then-random"): "clear, then read at random",
+    ("clear", "again"): "clear again, hot",
     ("copy", ""): "copy, cold",
+    ("copy", "misaligned"): "copy, misaligned",
     ("copy", "again"): "copy again, hot",
 }
 HOW_TO_READ = (
     "GB/s: bytes written, in the time of writing and of the use that follows. "
-    "Bars: 95 % interval of the median. Strips: samples, downwards in the order taken."
+    "Bars: 95 % interval of the median, below six samples the range. Strips: samples, "
+    "downwards in the order taken."
 )
 EMULATION = "emulation (TCG)"
 
 
 @dataclass(frozen=True)
 class Point:
-    """Throughput of one size, in GB/s (bytes per ns), with the 95 % interval."""
+    """Throughput of one size, in GB/s (bytes per ns), with its interval or range."""
 
     size: int
     rate: float
@@ -75,14 +78,13 @@ class Panel:
 def panels(documents: list[Document], names: list[str] | None = None) -> list[Panel]:
     """Return what to draw, series first, each in the order of the results."""
     names = names or [f"result {i + 1}" for i in range(len(documents))]
-    seen = Counter(
-        (r.scenario, r.variant) for document in documents for r in document.results
-    )
+    drawn = [grid.of_one_thread(grid.shown(document)) for document in documents]
+    seen = Counter((r.scenario, r.variant) for results in drawn for r in results)
     twice = any(count > 1 for count in seen.values())
     found: dict[tuple[str, bool], Panel] = {}
     for i, document in enumerate(documents):
         emulated = table.where(document) == "TCG"
-        for result in document.results:
+        for result in drawn[i]:
             variant = result.variant
             label = f"{variant} ({names[i]})" if twice else variant
             _add(found, result, Arm(label, variant, i), emulated=emulated)

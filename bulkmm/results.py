@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The result document: what a lab or bench run leaves behind as JSON.
 
-Schema version 1. ``results`` holds every raw sample; ``ratios`` are always
-time of the base / time of the variant, so above 1 is faster than the base.
+Schema version 1. ``samples`` are independent of each other: one of each boot in
+the lab, the median of each process in a bench, whose single times are ``raw``.
+``ratios`` are always time of the base / time of the variant, so above 1 is
+faster than the base. ``ci95`` of either is a 95 % interval only where n can
+carry one: see ``spread_of``.
 """
 
 from __future__ import annotations
@@ -18,7 +21,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SCHEMA_VERSION = 1
+INTERVAL, RANGE = "95 %", "range"
+INTERVAL_LEAST = 6  # samples: fewer do not reach 95 %, whatever is taken of them
 ACCELERATORS = ("native", "KVM", "TCG")
+
+
+def spread_of(n: int) -> str:
+    """Return what ``ci95`` is of n samples; nothing of one, which has no spread."""
+    if n == 1:
+        return ""
+    # 0: a ratio that was written before it said its n
+    return INTERVAL if n == 0 or n >= INTERVAL_LEAST else RANGE
 
 
 def _is_number(value: object) -> bool:
@@ -30,7 +43,7 @@ def _is_number(value: object) -> bool:
 
 @dataclass
 class Result:
-    """One arm of one scenario, with every raw sample in order taken."""
+    """One arm of one scenario, with every sample in the order taken."""
 
     scenario: str
     variant: str
@@ -38,7 +51,14 @@ class Result:
     bytes: int  # bytes written by one operation
     samples: list[float]
     median: float
-    ci95: tuple[float, float]
+    ci95: tuple[float, float]  # see spread_of()
+    raw: list[list[int]] = field(default_factory=list)  # by process, by round
+    cv: float | None = None  # of the samples: standard deviation / mean
+
+    @property
+    def spread(self) -> str:
+        """What ``ci95`` is."""
+        return spread_of(len(self.samples))
 
     def check(self) -> None:
         """Raise ValueError if a name, a size or a time is none."""
@@ -53,6 +73,8 @@ class Result:
             raise ValueError(f"{name}: ci95 is no pair")
         if not all(_is_number(t) for t in (*self.samples, self.median, *self.ci95)):
             raise ValueError(f"{name}: a time is no number of at least 0")
+        if self.raw and len(self.raw) != len(self.samples):
+            raise ValueError(f"{name}: raw has not a list for each sample")
 
 
 @dataclass
@@ -63,8 +85,15 @@ class Ratio:
     base: str
     variant: str
     ratio: float
-    ci95: tuple[float, float]
+    ci95: tuple[float, float]  # see spread_of()
     significant: bool
+    n: int = 0  # independent samples, or pairs of them; 0: not known
+    unstable: bool = False  # the A/A control moved by more
+
+    @property
+    def spread(self) -> str:
+        """What ``ci95`` is."""
+        return spread_of(self.n)
 
 
 @dataclass
@@ -74,6 +103,14 @@ class Check:
     name: str
     ok: bool
     detail: str
+
+
+def _lines(held: Any) -> str:  # noqa: ANN401 - whatever JSON can say
+    """Return a member of a document: its rows without what was left empty."""
+    if not isinstance(held, list):
+        return json.dumps(held, separators=(",", ":"))
+    full = [{k: v for k, v in row.items() if v not in ([], None)} for row in held]
+    return "[\n" + ",\n".join(json.dumps(r, separators=(",", ":")) for r in full) + "]"
 
 
 @dataclass
@@ -88,9 +125,10 @@ class Document:
     schema_version: int = SCHEMA_VERSION
 
     def to_json(self) -> str:
-        """Return the document as indented JSON, keys in a stable order."""
+        """Return the document as JSON, one line a row, keys in a stable order."""
         ordered = {"schema_version": self.schema_version, **asdict(self)}
-        return json.dumps(ordered, indent=1) + "\n"
+        members = (f'"{name}":{_lines(held)}' for name, held in ordered.items())
+        return "{" + ",\n".join(members) + "}\n"
 
     @classmethod
     def read(cls, path: Path) -> Document:

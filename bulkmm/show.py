@@ -22,6 +22,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     show.add_argument(
         "--full", action="store_true", help="a row for every median and its interval"
     )
+    show.add_argument(
+        "--all-rows", action="store_true", help="show every backend and limit too"
+    )
     show.set_defaults(run=run_show)
 
 
@@ -30,8 +33,9 @@ def run_show(args: argparse.Namespace) -> int:
     from bulkmm import table  # noqa: PLC0415 - keeps --help fast
 
     documents = [Document.read(path) for path in args.results]
+    wanted = table.Show(full=args.full, all_rows=args.all_rows)
     if args.markdown or args.brief:
-        print(table.markdown(*documents, brief=args.brief, full=args.full), end="")
+        print(table.markdown(*documents, brief=args.brief, show=wanted), end="")
     else:
-        table.print_documents(documents, full=args.full)
+        table.print_documents(documents, show=wanted)
     return Exit.OK

@@ -5,19 +5,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import floor, log10
-from typing import TYPE_CHECKING, Any, Literal
+from statistics import median
+from typing import TYPE_CHECKING, Literal
 
 from bulkmm import grid, published
+from bulkmm.results import INTERVAL, RANGE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from rich.console import Console
     from rich.table import Table
 
     from bulkmm.results import Document, Ratio, Result
 
-HEADINGS = ("variant", "median ms (95 %)", "n", "GB/s", "faster (95 %)", "where")
+SPREADS = {INTERVAL: "({})", RANGE: "[{}]"}  # how each is told from the other
 MAIN_BASES = ("rebuild", "off", "absent")  # the first there is leads its scenario
 BRIEF = (
     "rebuild",
@@ -29,7 +31,7 @@ BRIEF = (
     "off",
     "on",
 )
-WIDTH, GRID_WIDTH = 80, 96  # where the output is no terminal
+WIDTH = 100  # where the output is no terminal
 TIMES, DASH = "\N{MULTIPLICATION SIGN}", "\N{EN DASH}"
 SAFE_RET = (
     "rebuild-saferet: the same loop, returning as kernels do that mitigate "
@@ -40,6 +42,17 @@ EMULATED = (
     "TCG: ratios are of emulated work, no hardware figures; caches and memory "
     "bandwidth are not emulated."
 )
+
+
+@dataclass(frozen=True)
+class Show:
+    """How much a table shows."""
+
+    full: bool = False  # a row for every median, and no grids
+    all_rows: bool = False  # the backends and kinds of limit too
+
+
+DEFAULT = Show()
 
 
 @dataclass(frozen=True)
@@ -84,20 +97,42 @@ def ms(ns: float) -> str:
     return f"{value:.{decimals}f}"
 
 
+def _spread(held: Ratio | Result, write: Callable[[float], str]) -> str:
+    """Return an interval in round brackets, a range in square ones, or nothing."""
+    low, high = map(write, held.ci95)
+    return f" {SPREADS[held.spread].format(low + DASH + high)}" if held.spread else ""
+
+
+def span(ratio: Ratio, digits: int = 2) -> str:
+    """Return the ratio with its spread."""
+
+    def write(value: float) -> str:
+        return f"{value:.{digits}f}"
+
+    return f"{write(ratio.ratio)}{TIMES}{_spread(ratio, write)}"
+
+
 def factor(ratio: Ratio) -> str:
-    """Return the ratio with its interval, marked if it is not proven."""
-    low, high = ratio.ci95
+    """Return the ratio with its spread, marked if it is not proven or unstable."""
     mark = "" if ratio.significant else " ~"
-    return f"{ratio.ratio:.2f}{TIMES} ({low:.2f}{DASH}{high:.2f}){mark}"
+    return span(ratio) + mark + (" !" if ratio.unstable else "")
+
+
+def headings(documents: Iterable[Document]) -> tuple[str, ...]:
+    """Return the headings of the rows; those of figures say what their spread is."""
+    results = [r for document in documents for r in document.results]
+    spreads = dict.fromkeys(r.spread for r in results if r.spread)
+    said = "".join(f" {SPREADS[spread].format(spread)}" for spread in spreads)
+    return ("variant", f"median ms{said}", "n", "GB/s", f"faster{said}", "where")
 
 
 def _row(document: Document, result: Result, ratio: Ratio | None) -> Row:
-    low, high = result.ci95
     native = where(document) == "native"
     known = native and result.unit == "ns" and result.median > 0
+    pick = grid.picked(document, result.scenario, result.variant)
     return Row(
-        variant=result.variant,
-        time=f"{ms(result.median)} ({ms(low)}{DASH}{ms(high)})",
+        variant=f"{result.variant} ({pick})" if pick else result.variant,
+        time=f"{ms(result.median)}{_spread(result, ms)}",
         n=str(len(result.samples)),
         rate=f"{result.bytes / result.median:.1f}" if known else "",
         ratio=factor(ratio) if ratio else "",
@@ -123,9 +158,12 @@ def main_base(ratios: list[Ratio]) -> str:
     return next((base for base in MAIN_BASES if base in bases), bases[0])
 
 
-def _part(document: Document, scenario: str) -> Part:
-    results = [r for r in document.results if r.scenario == scenario]
-    ratios = [r for r in document.ratios if r.scenario == scenario]
+def _part(document: Document, scenario: str, *, all_rows: bool) -> Part:
+    every = grid.shown(document, all_rows=all_rows)
+    results = [r for r in every if r.scenario == scenario]
+    names = {r.variant for r in results}
+    here = [r for r in document.ratios if r.scenario == scenario]
+    ratios = [r for r in here if {r.base, r.variant} <= names]
     leading = {}
     title = scenario
     if ratios:
@@ -146,14 +184,18 @@ def _notes(ratios: Iterable[Ratio]) -> list[str]:
     return [f"{r.scenario}: {r.base} / {r.variant}: {factor(r)}" for r in ratios]
 
 
-def parts(document: Document, *, full: bool = True) -> list[Part]:
+def parts(document: Document, show: Show = DEFAULT) -> list[Part]:
     """Return the parts of a document's table, one per scenario, in order.
 
-    Without ``full`` those are left out that a grid shows.
+    Unless ``show`` is full those are left out that a grid shows.
     """
     scenarios = dict.fromkeys(result.scenario for result in document.results)
-    in_grids = {} if full else grid.kinds(document)
-    return [_part(document, s) for s in scenarios if grid.kind(s) not in in_grids]
+    in_grids = {} if show.full else grid.kinds(document)
+    return [
+        _part(document, scenario, all_rows=show.all_rows)
+        for scenario in scenarios
+        if grid.kind(scenario) not in in_grids
+    ]
 
 
 def footnotes(document: Document) -> list[str]:
@@ -167,8 +209,10 @@ def footnotes(document: Document) -> list[str]:
     counts = sorted({len(result.samples) for result in document.results})
     said = DASH.join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
     kernel = guest.get("kernel") or machine.get("kernel", "unknown")
-    lines = [f"{where(document)}: {name}; kernel {kernel}; n = {said}."]
-    lines += _bench_lines(document.run)
+    processes = " processes" if "processes" in document.run else ""
+    lines = [f"{where(document)}: {name}; kernel {kernel}; n = {said}{processes}."]
+    lines += _bench_lines(document)
+    lines += grid.threads(document)
     if document.checks:
         passed = sum(check.ok for check in document.checks)
         lines.append(f"Checks passed: {passed} of {len(document.checks)}.")
@@ -181,18 +225,30 @@ def footnotes(document: Document) -> list[str]:
     return lines
 
 
-def _bench_lines(run: dict[str, Any]) -> list[str]:
-    """Return what a native run says of its memory and its peers."""
-    lines = []
+def _bench_lines(document: Document) -> list[str]:
+    """Return what a native run says of its memory, its peers and its quiet."""
+    run, lines = document.run, []
     if "huge_bytes" in run and run.get("bytes"):
         share = min(1, run["huge_bytes"] / run["bytes"])
         lines.append(f"Memory in huge pages: {share:.0%}.")
     if any(name.endswith("libpmem2") and not run[name] for name in run):
         lines.append(NO_PMEM)
+    if varied := [r for r in document.results if r.cv is not None]:
+        worst = max(varied, key=lambda r: r.cv or 0)
+        middle = median(r.cv or 0 for r in varied)
+        lines.append(
+            f"Coefficient of variation between processes: median {middle:.1%}, most "
+            f"{worst.cv or 0:.0%} ({worst.scenario} {worst.variant})."
+        )
+    if "load" in run:
+        before, after = run["load"]
+        stolen = f"{run.get('steal', 0):.1%} of the CPU time stolen"
+        lines.append(f"Load {before} before, {after} after; {stolen}.")
     return lines
 
 
-LEGEND = "~ not proven: Mann-Whitney above 5 %, or the interval contains 1."
+BRACKETS = f"(a{DASH}b): 95 % interval. [a{DASH}b]: range of fewer than six samples."
+LEGEND = f"{BRACKETS} ~ not proven. ! unstable: the A/A control moved by more."
 
 
 def _empty_table(headings: Iterable[str], numeric: Iterable[str]) -> Table:
@@ -203,8 +259,13 @@ def _empty_table(headings: Iterable[str], numeric: Iterable[str]) -> Table:
     numeric = set(numeric)
     for i, heading in enumerate(headings):
         justify: Literal["left", "right"] = "right" if heading in numeric else "left"
-        shown.add_column(heading, justify=justify, no_wrap=not i)
+        shown.add_column(plain(heading), justify=justify, no_wrap=not i)
     return shown
+
+
+def plain(text: str) -> str:
+    """Return text in which no bracket is a style."""
+    return text.replace("[", "\\[")
 
 
 def screen(console: Console | None = None) -> Console:
@@ -222,7 +283,7 @@ def _print_grid(console: Console, held: grid.Grid) -> None:
     names = [held.headings[0], *(h.replace("-", "-\n") for h in held.headings[1:])]
     shown = _empty_table(names, names[1:] if held.numeric else ())
     for row in held.rows:
-        shown.add_row(*row)
+        shown.add_row(*map(plain, row))
     console.print(shown)
     console.print()
 
@@ -231,46 +292,57 @@ def print_lines(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     """Print a table of its own kind."""
     shown = _empty_table(headings, ())
     for row in rows:
-        shown.add_row(*(cell.replace("[", "\\[") for cell in row))
+        shown.add_row(*map(plain, row))
     screen().print(shown)
 
 
-def _print_parts(console: Console, found: list[Part]) -> None:
-    shown = _empty_table(HEADINGS, ("n", "GB/s"))
+def _print_parts(
+    console: Console, documents: list[Document], found: list[Part]
+) -> None:
+    shown = _empty_table(headings(documents), ("n", "GB/s"))
     for part in found:
         shown.add_row(f"[bold]{part.title.partition(':')[0]}[/bold]")
         for row in part.rows:
-            shown.add_row(*row.cells(), end_section=row is part.rows[-1])
+            cells = map(plain, row.cells())
+            shown.add_row(*cells, end_section=row is part.rows[-1])
     console.print(shown)
 
 
 def print_documents(
-    documents: list[Document], console: Console | None = None, *, full: bool = False
+    documents: list[Document], console: Console | None = None, show: Show = DEFAULT
 ) -> None:
     """Print one table of several documents.
 
     Many scenarios of one kind are printed as grids, unless all is asked for.
     """
     console = screen(console)
-    found = [part for document in documents for part in parts(document, full=full)]
-    compact = [] if full else [g for one in documents for g in grid.grids(one, factor)]
-    if compact and not console.is_terminal:
-        console.width = max(console.width, GRID_WIDTH)
+    found = [part for document in documents for part in parts(document, show)]
+    compact = _grids(documents, show)
     if found or not compact:
-        _print_parts(console, found)
+        _print_parts(console, documents, found)
     for held in compact:
         _print_grid(console, held)
-    for line in _lines_under(documents, found, full=full):
+    for line in _lines_under(documents, found, show):
         console.print(line, markup=False, highlight=False)
 
 
+def _grids(documents: Iterable[Document], show: Show) -> list[grid.Grid]:
+    if show.full:
+        return []
+    return [
+        held
+        for one in documents
+        for held in grid.grids(one, factor, all_rows=show.all_rows)
+    ]
+
+
 def _lines_under(
-    documents: list[Document], found: list[Part], *, full: bool
+    documents: Iterable[Document], found: list[Part], show: Show
 ) -> list[str]:
     lines = [part.title for part in found if ":" in part.title]
     lines += [note for part in found for note in part.notes]
     for document in documents:
-        lines += [] if full else grid.controls(document)
+        lines += [] if show.full else grid.controls(document)
         lines += footnotes(document)
     return list(dict.fromkeys([*lines, LEGEND]))
 
@@ -285,7 +357,7 @@ def _brief(part: Part) -> Part | None:
     if part.title.endswith("-first"):
         return None
     newest = [row for row in part.rows if row.variant.startswith("published")][-1:]
-    rows = [row for row in part.rows if row.variant in BRIEF] + newest
+    rows = [r for r in part.rows if r.variant.partition(" ")[0] in BRIEF] + newest
     return Part(part.title, rows, [])
 
 
@@ -296,9 +368,9 @@ def _markdown_grid(held: grid.Grid) -> list[str]:
     return [*lines, *(f"| {' | '.join(row)} |" for row in held.rows), ""]
 
 
-def _markdown_parts(found: list[Part]) -> list[str]:
+def _markdown_parts(documents: Iterable[Document], found: list[Part]) -> list[str]:
     lines = [
-        "| scenario | " + " | ".join(HEADINGS) + " |",
+        "| scenario | " + " | ".join(headings(documents)) + " |",
         "|---|---|---|--:|--:|---|---|",
     ]
     for part in found:
@@ -307,13 +379,26 @@ def _markdown_parts(found: list[Part]) -> list[str]:
     return [*lines, ""]
 
 
-def markdown(*documents: Document, brief: bool = False, full: bool = False) -> str:
+def markdown_tables(
+    *documents: Document, brief: bool = False, show: Show = DEFAULT
+) -> list[str]:
+    """Return the tables as lines of Markdown."""
+    found = _shown_parts(documents, brief=brief, show=show)
+    compact = _grids(documents, show)
+    lines = _markdown_parts(documents, found) if found or not compact else []
+    return lines + [line for held in compact for line in _markdown_grid(held)]
+
+
+def _shown_parts(
+    documents: Iterable[Document], *, brief: bool, show: Show
+) -> list[Part]:
+    found = [part for document in documents for part in parts(document, show)]
+    return [part for whole in found if (part := _brief(whole))] if brief else found
+
+
+def markdown(*documents: Document, brief: bool = False, show: Show = DEFAULT) -> str:
     """Return the same rows and lines as Markdown; ``brief``: the main ones."""
-    found = [part for document in documents for part in parts(document, full=full)]
-    if brief:
-        found = [part for whole in found if (part := _brief(whole))]
-    compact = [] if full else [g for one in documents for g in grid.grids(one, factor)]
-    lines = _markdown_parts(found) if found or not compact else []
-    lines += [line for held in compact for line in _markdown_grid(held)]
-    lines += [f"{line}  " for line in _lines_under(list(documents), found, full=full)]
+    lines = markdown_tables(*documents, brief=brief, show=show)
+    found = _shown_parts(documents, brief=brief, show=show)
+    lines += [f"{line}  " for line in _lines_under(documents, found, show)]
     return "\n".join(lines).rstrip() + "\n"

@@ -79,17 +79,6 @@ def p_longer(times: Sequence[float], than: Sequence[float], threshold: float) ->
     return max(float(p), least)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return the p-values corrected by Holm's step-down method, in their order."""
-    corrected = [1.0] * len(p_values)
-    so_far = 0.0
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    for rank, i in enumerate(order):
-        so_far = max(so_far, (len(p_values) - rank) * p_values[i])
-        corrected[i] = min(1.0, so_far)
-    return corrected
-
-
 def _smallest_p(pair: tuple[Result, Result]) -> float:
     before, after = pair
     return smallest_p(len(before.samples), len(after.samples))
@@ -103,7 +92,7 @@ def _corrected(
         p_longer(pairs[i][1].samples, pairs[i][0].samples, threshold) for i in tested
     ]
     every = [1.0] * len(pairs)
-    for i, p in zip(tested, holm(found), strict=True):
+    for i, p in zip(tested, stats.holm(found), strict=True):
         every[i] = p
     return every
 

@@ -39,11 +39,17 @@ def backends(subject: str) -> list[str]:
     return done.stdout.split()
 
 
-def events(arguments: list[str]) -> Iterator[dict[str, Any]]:
-    """Run the program and yield its JSON lines as they come."""
+def events(arguments: list[str], padding: str = "") -> Iterator[dict[str, Any]]:
+    """Run the program and yield its JSON lines as they come.
+
+    Padding in the environment shifts its stack.
+    """
     command = [str(find()), *arguments]
+    environment = {**os.environ, "BULKMM_BENCH_PADDING": padding}
     try:
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        child = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env=environment
+        )
     except OSError as error:
         raise BulkmmError(f"the bench program does not run: {error}") from error
     with child:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What all native measurements share: limits, samples, arms, checks."""
+"""Running the program process by process, and what its events say."""
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from bulkmm import machine, stats
@@ -11,34 +13,37 @@ from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from bulkmm.bench.subjects import Request, Subject
     from bulkmm.results import Result
 
     Event = dict[str, Any]
     Seen = Callable[[Event], None]
+    Key = tuple[str, str]  # scenario, variant
 
 SPARE_KIB = 64 << 10  # what the program and the rest of the system keep
+PADDING = 4096  # bytes by which the environment, and so the stack, may be longer
 
 
-def check_rounds(rounds: int) -> None:
-    """Refuse a number of rounds that the program does not take."""
-    if not 1 <= rounds <= 10000:  # noqa: PLR2004 - the program's range
-        raise UsageError(f"{rounds} rounds: give 1 to 10000")
+def check(request: Request) -> None:
+    """Refuse what cannot be measured, before anything is started."""
+    for what, number in (("rounds", request.rounds), ("processes", request.processes)):
+        if not 1 <= number <= 10000:  # noqa: PLR2004 - the program's range
+            raise UsageError(f"{number} {what}: give 1 to 10000")
+    if request.backend is not None:
+        _check_backend(request.subject.name, request.backend)
+    _check_memory(request.memory)
 
 
-def check_backend(subject: str, name: str | None) -> None:
-    """Refuse a backend that does not serve for a subject here."""
-    if name is None:
-        return
+def _check_backend(subject: str, name: str) -> None:
     names = program.backends(subject)
     if name not in names:
         listed = ", ".join(names)
         raise UsageError(f"no backend {name!r} here: there are {listed}")
 
 
-def check_memory(nbytes: int) -> None:
-    """Refuse what does not fit into memory, before anything is started."""
+def _check_memory(nbytes: int) -> None:
     need = nbytes // 1024 + SPARE_KIB
     have = machine.memory_kib("MemAvailable")
     if have is not None and have < need:
@@ -47,51 +52,90 @@ def check_memory(nbytes: int) -> None:
         )
 
 
-def events(arguments: list[str], seen: Seen | None) -> list[Event]:
-    """Run the program to its end; ``seen`` is told each event."""
+def processes(request: Request, seen: Seen | None = None) -> list[list[Event]]:
+    """Run the program so often as asked; ``seen`` is told each event.
+
+    Each process has fresh mappings, an order and a stack of its own.
+    """
+    chance = random.Random(request.seed)  # noqa: S311 - to vary, not to hide
     taken = []
-    for event in program.events(arguments):
-        taken.append(event)
-        if seen:
-            seen(event)
+    for number in range(request.processes):
+        events = []
+        padding = "." * chance.randrange(PADDING)
+        for event in program.events(_arguments(request, number), padding):
+            events.append(event)
+            if seen:
+                seen({**event, "process": number})
+        taken.append(events)
     return taken
 
 
-def start(taken: list[Event]) -> Event:
-    """Return what the program said of the run, and which backends served."""
-    found = next(event for event in taken if event["event"] == "start")
-    said = {key: value for key, value in found.items() if key != "event"}
-    served: dict[str, dict[str, str]] = {}
-    for event in taken:
-        if event["event"] == "served":
-            served.setdefault(event["scenario"], {})[event["op"]] = event["backend"]
-    return {**said, "served": served}
+def _arguments(request: Request, number: int) -> list[str]:
+    subject, amount = request.subject, request.amount
+    arguments = [subject.name, f"--size={amount.size}"]
+    arguments += [f"--rounds={request.rounds}", f"--seed={request.seed + number}"]
+    arguments += [f"--extent={extent}" for extent in amount.extents]
+    if request.backend:
+        arguments.append(f"--backend={request.backend}")
+    if subject.used_max is not None:
+        arguments.append(f"--used-max={subject.used_max}")
+    return arguments
 
 
-def arms(taken: list[Event]) -> dict[tuple[str, str], Result]:
+def start(taken: list[list[Event]]) -> Event:
+    """Return what the first process said of the run."""
+    found = next(event for event in taken[0] if event["event"] == "start")
+    return {key: value for key, value in found.items() if key != "event"}
+
+
+def arms(taken: list[list[Event]]) -> dict[Key, Result]:
     """Return each arm by scenario and variant, in the order first seen."""
-    samples: dict[tuple[str, str], list[float]] = {}
+    raw: dict[Key, list[list[int]]] = {}
     nbytes = {}
-    for event in taken:
-        if event["event"] == "sample":
-            key = event["scenario"], event["variant"]
-            samples.setdefault(key, []).append(event["ns"])
-            nbytes[key] = event["bytes"]
+    for number, event in _each(taken, "sample"):
+        key = event["scenario"], event["variant"]
+        times = raw.setdefault(key, [[] for _ in taken])
+        times[number].append(event["ns"])
+        nbytes[key] = event["bytes"]
+    for (scenario, variant), times in raw.items():
+        if not all(times):
+            raise BulkmmError(f"{scenario}, {variant}: not measured by every process")
     return {
-        key: stats.summarise(*key, "ns", nbytes[key], values)
-        for key, values in samples.items()
+        key: stats.of_processes(*key, nbytes[key], times) for key, times in raw.items()
     }
 
 
-def checks(taken: list[Event], right: str, wrong: str) -> list[Check]:
-    """Return the verdict on each verified variant."""
-    found = [event for event in taken if event["event"] == "verified"]
-    several = len({event["scenario"] for event in found}) > 1
+def _each(taken: list[list[Event]], kind: str) -> Iterator[tuple[int, Event]]:
+    """Return the events of a kind, with the number of the process of each."""
+    for number, events in enumerate(taken):
+        yield from ((number, event) for event in events if event["event"] == kind)
+
+
+def picks(taken: list[list[Event]]) -> dict[str, dict[str, str]]:
+    """Return by scenario which backends served each variant, the usual one first."""
+    counted: dict[Key, Counter[str]] = {}
+    for _, event in _each(taken, "served"):
+        key = event["scenario"], event["variant"]
+        counted.setdefault(key, Counter())[event["backend"]] += 1
+    found: dict[str, dict[str, str]] = {}
+    for (scenario, variant), count in counted.items():
+        said = "/".join(backend for backend, _ in count.most_common())
+        found.setdefault(scenario, {})[variant] = said
+    return found
+
+
+def checks(taken: list[list[Event]], subject: Subject) -> list[Check]:
+    """Return the verdict on each verified variant, of all processes together."""
+    verified: dict[Key, bool] = {}
+    for _, event in _each(taken, "verified"):
+        key = event["scenario"], event["variant"]
+        verified[key] = verified.get(key, True) and event["ok"]
+    several = len({scenario for scenario, _ in verified}) > 1
     return [
         Check(
-            f"output of {event['scenario'] + ' ' if several else ''}{event['variant']}",
-            event["ok"],
-            right if event["ok"] else wrong,
+            f"output of {scenario + ' ' if several else ''}{variant}",
+            ok,
+            subject.right if ok else subject.wrong,
         )
-        for event in found
+        for (scenario, variant), ok in verified.items()
     ]

@@ -13,6 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from bulkmm import plot
+from bulkmm.results import spread_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +62,7 @@ def forest(ratios: list[Ratio], title: str, number: int) -> Drawn:
 
     about = "; ".join(
         f"{r.scenario}, {r.base} / {r.variant}: {r.ratio:.2f}, "
-        f"95 % from {r.ci95[0]:.2f} to {r.ci95[1]:.2f}"
+        f"{r.spread} from {r.ci95[0]:.2f} to {r.ci95[1]:.2f}"
         for r in ratios
     )
     return _within(plot.render(draw, title, None), title, about, number)
@@ -118,8 +119,8 @@ def strips(panel: Panel, number: int) -> Drawn:
         axes.set_ylim(len(panel.arms) - 0.5, -0.85)
 
     about = "; ".join(
-        f"{arm.label}: median {arm.median:.4g} ms, 95 % from {arm.low:.4g} to "
-        f"{arm.high:.4g}, {len(arm.samples)} samples"
+        f"{arm.label}: median {arm.median:.4g} ms, {spread_of(len(arm.samples))} from "
+        f"{arm.low:.4g} to {arm.high:.4g}, {len(arm.samples)} samples"
         for arm in panel.arms
     )
     title = f"{panel.title}: every sample"

@@ -4,23 +4,29 @@
 from __future__ import annotations
 
 from bulkmm import panels, published, stats, table
+from bulkmm.results import INTERVAL_LEAST
 
 BETWEEN = f"{stats.LEVEL * 100:g} %"
 
 # A title, a colon and a paragraph each.
 TEXT = f"""
 Order: All variants of a scenario are run once in each round, in random order
-within the round, so that what drifts on the machine hits all of them alike. The
-seed is among the facts. In the lab, the module absent, off and on take turns
-within one boot of one stock kernel.
+within the round, so that what drifts on the machine hits all of them alike. A
+native bench does so in several processes, each with fresh memory, a seed and a
+stack of its own. In the lab, the module absent, off and on take turns within one
+boot of one stock kernel.
 
-Median: Medians have an exact interval of {BETWEEN} from order statistics, whatever
-the distribution. Below six samples the whole range does not reach that; then the
-range is given.
+Median: A sample is a process, by the median of its rounds, or a visit in the lab.
+Medians have an exact interval of {BETWEEN} from order statistics, whatever the
+distribution. Below {INTERVAL_LEAST} samples the whole range does not reach that;
+then the range is given, in square brackets.
 
 Ratio: Time of the base / time of the variant, so above 1 the variant is faster.
-The interval is bootstrapped from {stats.RESAMPLES} draws of each arm.
-{table.LEGEND}
+Of a native bench it is paired: the median of the log-ratios of the rounds, and of
+these over the processes; proven by an exact Wilcoxon test, corrected by Holm's
+method, or below {INTERVAL_LEAST} processes if all agree and stay beyond all that
+the control does. In the lab it is bootstrapped from {stats.RESAMPLES} draws of
+each arm, and proven by a Mann-Whitney test. {table.LEGEND}
 
 Control: A variant that is measured twice, or the module loaded and off beside no
 module, is the control. Its ratio should say ~.

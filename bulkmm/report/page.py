@@ -42,11 +42,12 @@ class Number:
 
 @dataclass(frozen=True)
 class Interval:
-    """A number with its 95 % interval."""
+    """A number with its 95 % interval or its range."""
 
     middle: Number
     low: Number
     high: Number
+    spread: str  # which of the two, or "" for one sample
     proven: bool = True
     unit: str = ""
 
@@ -221,14 +222,15 @@ def _time(result: Result) -> Interval:
     middle, least, most = (
         Number(ns, table.ms(ns)) for ns in (result.median, low, high)
     )
-    return Interval(middle, least, most, unit="ms")
+    return Interval(middle, least, most, result.spread, unit="ms")
 
 
 def _factor(ratio: Ratio) -> Interval:
     middle, low, high = (
         Number(value, f"{value:.2f}") for value in (ratio.ratio, *ratio.ci95)
     )
-    return Interval(middle, low, high, proven=ratio.significant, unit=table.TIMES)
+    proven = ratio.significant
+    return Interval(middle, low, high, ratio.spread, proven=proven, unit=table.TIMES)
 
 
 def _line(document: Document, result: Result, ratio: Ratio | None) -> Line:

@@ -213,7 +213,7 @@ def test_what_a_page_names_is_there(page: Path) -> None:
     [
         "module/hook.c: bmm_hook_attach(), bmm_hook_why()",
         "module/trampolines.S: memmap",
-        "core/backend.c: bmm_backends",
+        "core/backend.c: bmm_backend_at()",
         "bulkmm/lab/scenario.py: SCENARIOS, Scenario",
         "lab/guest/report.sh: report()",
         "hook.c",

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bulkmm.bench import sweep
+from bulkmm.bench import measure, subjects
 
 if TYPE_CHECKING:
     from bulkmm.results import Document
 
 Bench = Callable[..., subprocess.CompletedProcess[str]]
 Fake = Callable[[list[dict[str, Any]], int], str]
-FailedWith = Callable[[str, sweep.Request], set[str]]
+FailedWith = Callable[[str, subjects.Request], set[str]]
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,7 +63,7 @@ def bench() -> Bench:
 @pytest.fixture(scope="module")
 def small(request: pytest.FixtureRequest) -> Document:
     """Measure what the module of the test calls SMALL."""
-    return sweep.run_bench(request.module.SMALL)
+    return measure.run_bench(request.module.SMALL)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def fake(tmp_path: Path) -> Fake:
 def failed_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FailedWith:
     """Run with a line of the subject's file replaced; return the checks that fail."""
 
-    def run(edit: str, request: sweep.Request) -> set[str]:
+    def run(edit: str, request: subjects.Request) -> set[str]:
         old, new = edit.split(" => ")
         source = tmp_path / "bench"
         shutil.copytree(ROOT / "bench", source)
@@ -98,13 +98,14 @@ def failed_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FailedWith:
         file.write_text(text.replace(old, new))
         program = tmp_path / "bmm-bench"
         core = sorted((ROOT / "build" / "native").glob("libbmm*.a"))
-        command = ["cc", "-O2", "-D_GNU_SOURCE", "-I", ROOT / "core", "-o", program]
+        command = ["cc", "-O2", "-D_GNU_SOURCE", "-pthread", "-I", ROOT / "core"]
+        command += ["-o", program]
         if platform.machine() in ("x86_64", "aarch64"):
             command.append("-mgeneral-regs-only")
         command += [*sorted(source.glob("*.c")), *core]
         subprocess.run(command, check=True, capture_output=True)
         monkeypatch.setenv("BULKMM_BENCH", str(program))
-        document = sweep.run_bench(request)
+        document = measure.run_bench([request])
         assert not document.run["libpmem2"]  # the library is not linked here
         return {check.name for check in document.checks if not check.ok}
 

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm bench memmap``: its result, its names, and its errors."""
+"""``bulkmm bench``: short runs of the program, its names, and its errors."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import platform
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,157 +15,277 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
+from eventlib import events, process, steady
 
-from bulkmm import machine
-from bulkmm.bench import memmap
+from bulkmm import cli, machine
+from bulkmm.bench import measure, program, subjects, take
+from bulkmm.bench.subjects import MIB, Amount, Request
 from bulkmm.errors import BulkmmError
+from bulkmm.results import Document
 
 if TYPE_CHECKING:
-    from conftest import Bench, Fake
+    from collections.abc import Iterator
+
+    from conftest import Bench, FailedWith, Fake
 
 ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "build" / "native" / "bmm-bench"
 SCHEMA = json.loads((ROOT / "docs" / "result.schema.json").read_text())
-PEERS = {"rebuild", "rebuild-again", "template-copy", "limit"}
-X86_PEERS = {"rebuild-saferet", "template-movnti", "template-norefresh"}
-OURS = {"bulkmm", "bulkmm:generic"}
-X86_OURS = {"bulkmm:plain", "bulkmm:movnti8", "bulkmm:movnti"}
 X86 = platform.machine() == "x86_64"
+SUBJECTS = subjects.SUBJECTS
+USED = dataclasses.replace(subjects.CLEAR, used_max=2 * MIB)
+TWICE = {"rounds": 1, "processes": 2}
+LITTLE = Amount(8 * MIB, (2 * MIB, 8 * MIB))
+SMALL = [
+    Request(subjects.MEMMAP, Amount(1 << 30), **TWICE),
+    Request(USED, LITTLE, **TWICE),
+    Request(subjects.COPY, Amount(32 * MIB, (2 * MIB, 32 * MIB)), **TWICE),
+    Request(subjects.FIRST_USE, Amount(8 * MIB, (8 * MIB,)), **TWICE),
+]
+CLEAR_BASE = "rep-stosb" if X86 else "glibc"
+PEERS = {
+    "memmap": {"rebuild", "rebuild-again", "template-copy"}
+    | ({"rebuild-saferet", "template-movnti", "template-norefresh"} if X86 else set()),
+    "clear": {"glibc", "plain", f"{CLEAR_BASE}-again"}
+    | ({"rep-stosb", "rep-stosb-4k"} if X86 else set()),
+    "copy": {"glibc", "glibc-again", "plain"} | ({"rep-movsb"} if X86 else set()),
+}
+THEN = ("-then-read", "-then-write", "-then-random")
+SCENARIOS = [
+    "memmap-stamp",
+    *(f"clear-2m{use}" for use in ("", "-again", *THEN)),
+    *(f"clear-8m{use}" for use in ("", "-again")),
+    *(f"copy-2m{use}" for use in ("", "-again", "-misaligned")),
+    *(f"copy-32m{use}" for use in ("", "-misaligned")),
+    *(
+        f"first-use-{op}-8m"
+        for op in ("stamp", "copy", "copy-streaming", "clear", "clear-streaming")
+    ),
+]
 
 
-@pytest.fixture(scope="module")
-def quick(
-    tmp_path_factory: pytest.TempPathFactory, bench: Bench
-) -> tuple[dict[str, Any], str]:
-    file = tmp_path_factory.mktemp("bench") / "result.json"
-    done = bench("memmap", "--quick", "--json", str(file))
-    assert done.returncode == 0, done.stderr
-    return json.loads(file.read_text()), done.stdout
+def variants(document: Document, scenario: str) -> set[str]:
+    return {r.variant for r in document.results if r.scenario == scenario}
 
 
-def test_result_follows_the_schema(quick: tuple[dict[str, Any], str]) -> None:
+def test_result_follows_the_schema(small: Document) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    jsonschema.validate(quick[0], SCHEMA)
+    jsonschema.validate(json.loads(small.to_json()), SCHEMA)
 
 
-def test_names(quick: tuple[dict[str, Any], str]) -> None:
-    document, _ = quick
-    assert {r["scenario"] for r in document["results"]} == {"memmap-stamp"}
-    wanted = PEERS | OURS | (X86_PEERS | X86_OURS if X86 else set())
-    assert {r["variant"] for r in document["results"]} == wanted
-    assert {len(r["samples"]) for r in document["results"]} == {9}
-    pairs = {(r["base"], r["variant"]) for r in document["ratios"]}
-    ours = {v for v in wanted if v.startswith("bulkmm")}
-    bases = ("rebuild", "template-movnti") if X86 else ("rebuild",)
-    assert {(base, name) for base in bases for name in ours} <= pairs
-    assert {("limit", "bulkmm"), ("rebuild", "rebuild-again")} <= pairs
-    assert document["machine"]["accelerator"] == "native"
+def test_scenarios_in_their_order(small: Document) -> None:
+    assert list(dict.fromkeys(r.scenario for r in small.results)) == SCENARIOS
 
 
-def test_every_output_was_verified(quick: tuple[dict[str, Any], str]) -> None:
-    document, _ = quick
-    assert len(document["checks"]) == len(document["results"])
-    assert all(check["ok"] for check in document["checks"])
+def test_peers_ours_backends_and_limits(small: Document) -> None:
+    optional = {"libpmem2"} if small.run["clear.libpmem2"] else set()
+    for scenario in SCENARIOS:
+        name = scenario.partition("-")[0]
+        found = variants(small, scenario)
+        if name == "first":
+            assert found == {"first", "settled"}
+            continue
+        peers = PEERS[name] | (set() if name == "memmap" else optional)
+        if scenario.endswith("-misaligned"):
+            peers -= {"plain"}  # over whole words only
+        assert found >= peers | {*SUBJECTS[name].ours}
+        for ours in SUBJECTS[name].ours:
+            assert any(variant.startswith(f"{ours}:") for variant in found)
+        cold = bool(re.fullmatch(SUBJECTS[name].cold, scenario))
+        assert ("limit" in found) == cold
 
 
-def test_table_shows_every_variant(quick: tuple[dict[str, Any], str]) -> None:
-    document, table = quick
-    for result in document["results"]:
-        assert f"\n{result['variant']} " in table
-    assert "published (Ice Lake VM)" in table
+def test_a_reader_finds_peers_first_and_the_limit_last(small: Document) -> None:
+    found = [r.variant for r in small.results if r.scenario == "clear-2m"]
+    assert found[0] == CLEAR_BASE
+    assert found[-1].startswith("limit:")
+    assert found.index("bulkmm-cached") < found.index("bulkmm-streaming")
 
 
-@pytest.mark.skipif(not X86, reason="streaming stores are there on x86-64 only")
-def test_no_collapse(quick: tuple[dict[str, Any], str]) -> None:
-    """A wide margin: whoever shares the machine may not fail this."""
-    ratios = {(r["base"], r["variant"]): r["ratio"] for r in quick[0]["ratios"]}
-    assert ratios["rebuild", "bulkmm"] > 0.8  # 1.6 where nothing disturbs
-    assert ratios["limit", "bulkmm"] > 0.4  # 1.0
+def test_a_sample_is_a_process_and_a_raw_time_a_round(small: Document) -> None:
+    for result in small.results:
+        assert [len(times) for times in result.raw] == [1, 1]
+        assert result.samples == [times[0] for times in result.raw]
+        assert result.spread == "range"
+    assert {ratio.n for ratio in small.ratios} == {2}
+    assert small.run["processes"] == 2
+    assert small.run["clear.rounds"] == 1
 
 
-@pytest.mark.parametrize("name", ["generic", *(["plain"] if X86 else [])])
-def test_forced_backend(name: str) -> None:
-    request = memmap.Request(size=1 << 30, rounds=2, backend=name)
-    document = memmap.run_bench(request)
-    assert document.run["backend"] == name
+def test_ours_stand_against_bases_peers_limit_and_their_own(small: Document) -> None:
+    pairs = {(r.base, r.variant) for r in small.ratios if r.scenario == "copy-32m"}
+    assert {("glibc", name) for name in PEERS["copy"] - {"glibc"}} <= pairs
+    assert ("limit", "bulkmm-streaming") in pairs
+    for ours in SUBJECTS["copy"].ours:
+        assert any(v == ours and b.startswith(f"{ours}:") for b, v in pairs)
+    assert not [variant for _, variant in pairs if ":" in variant]
+
+
+def test_every_output_was_verified(small: Document) -> None:
+    named = {check.name for check in small.checks}
+    assert len(named) == len(small.checks)
+    assert all(check.ok for check in small.checks)
+    assert {f"output of copy-32m {name}" for name in PEERS["copy"]} <= named
+    assert {"output of bulkmm", "output of clear-8m bulkmm-cached"} <= named
+
+
+def test_what_disturbs_is_recorded(small: Document) -> None:
+    assert len(small.run["load"]) == 2
+    assert 0 <= small.run["steal"] <= 1
+    assert small.machine["cpu"]["affinity"]
+    assert small.machine["numa_nodes"] >= 1
+    assert all(r.cv is not None for r in small.results)
+
+
+def test_picks_are_named(small: Document) -> None:
+    for scenario in SCENARIOS[:-5]:
+        name = scenario.partition("-")[0]
+        assert {*SUBJECTS[name].ours} <= {*small.run["picks"][scenario]}
+    assert small.run["picks"]["memmap-stamp"]["limit"]
+
+
+def test_a_document_is_read_as_it_was_written(small: Document, tmp_path: Path) -> None:
+    small.write(tmp_path / "r.json")
+    assert Document.read(tmp_path / "r.json").to_json() == small.to_json()
+    lines = (tmp_path / "r.json").read_text().splitlines()
+    assert len(lines) > len(small.results) + len(small.ratios)  # a line each
+
+
+@pytest.mark.parametrize("request_", SMALL[:3], ids=lambda one: one.subject.name)
+def test_forced_backend(request_: Request) -> None:
+    once = dataclasses.replace(request_, processes=1, backend="generic")
+    document = measure.run_bench([once])
+    names = {"memmap": "backend"}.get(request_.subject.name, "cached")
+    assert document.run[names] == "generic"
+
+
+def test_processes_differ_in_seed_and_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[tuple[list[str], str]] = []
+
+    def ran(arguments: list[str], padding: str) -> Iterator[dict[str, Any]]:
+        seen.append((arguments, padding))
+        yield from process({"memmap-stamp": {"bulkmm": steady(100, 1)}})
+
+    monkeypatch.setattr(program, "events", ran)
+    taken = take.processes(Request(subjects.MEMMAP, Amount(1 << 30), processes=4))
+    assert len(taken) == 4
+    assert len({arguments[3] for arguments, _ in seen}) == 4
+    assert len({len(padding) for _, padding in seen}) == 4
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--backend", "avx9"], "there are generic"),
-        (["--backend", ""], "there are generic"),
-        (["--size", "127M"], "below a section"),
-        (["--size", "0G"], "below a section"),
-        (["--size", "100"], "bad size"),
-        (["--size", "many"], "bad size"),
-        (["--size", "-5G"], "bad size"),
-        (["--size", "65T"], "above the 64T"),
-        (["--rounds", "0"], "rounds"),
-        (["--rounds", "-1"], "rounds"),
+        (["memmap", "--backend=avx9"], "there are generic"),
+        (["memmap", "--backend="], "there are generic"),
+        (["clear", "--backend=avx9"], "there are generic"),
+        (["copy", "--backend=clzero"], "there are generic"),  # which copies nothing
+        (["memmap", "--size=127M"], "below a section"),
+        (["memmap", "--size=100"], "bad size"),
+        (["memmap", "--size=-5G"], "bad size"),
+        (["memmap", "--size=65T"], "above the 64T"),
+        (["memmap", "--rounds=0"], "0 rounds: give 1 to 10000"),
+        (["clear", "--rounds=-1"], "rounds"),
+        (["copy", "--processes=0"], "0 processes: give 1 to 10000"),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(
-    words: list[str], said: str, bench: Bench
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = bench("memmap", *[f"{words[0]}={words[1]}"])
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert not done.stdout
+    assert cli.main(["bench", *words]) == 2
+    shown = capsys.readouterr()
+    assert said in shown.err
+    assert len(shown.err.splitlines()) == 1
+    assert not shown.out
 
 
-def test_not_enough_memory(bench: Bench) -> None:
-    have = machine.memory_kib("MemAvailable")
-    assert have
-    size = f"{have // (1 << 20) * 64 + 1024}G"  # a struct page is a 64th
-    done = bench("memmap", "--size", size)
-    assert done.returncode == 3
-    assert "not enough memory" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+def test_not_enough_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Source and destination count, and that no cache may hold them."""
+    monkeypatch.setattr(machine, "memory_kib", lambda _: 1 << 20)
+    half = Request(subjects.COPY, Amount(512 * MIB, (MIB,)))
+    with pytest.raises(BulkmmError, match="not enough memory: 1088 MiB needed"):
+        take.check(half)
+    monkeypatch.setattr(machine, "last_level_cache", lambda: 256 * MIB)
+    with pytest.raises(BulkmmError, match="not enough memory: 2112 MiB needed"):
+        take.check(half)
 
 
-def test_not_built(tmp_path: Path, bench: Bench) -> None:
-    done = bench("memmap", "--quick", BULKMM_BENCH=str(tmp_path / "none"))
-    assert done.returncode == 3
-    assert "bench program is not there" in done.stderr
+@pytest.mark.parametrize("what", ["memmap", "clear", "copy", "first-use", "all"])
+def test_what_cannot_be_begun(
+    what: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    none = tmp_path / "none"
+    assert cli.main(["bench", what, "--json", str(none / "result.json")]) == 3
+    assert "cannot be written" in capsys.readouterr().err
+    monkeypatch.setenv("BULKMM_BENCH", str(none))
+    assert cli.main(["bench", what, "--quick"]) == 3
+    assert "bench program is not there" in capsys.readouterr().err
 
 
-def test_result_file_cannot_be_written(tmp_path: Path, bench: Bench) -> None:
-    done = bench("memmap", "--quick", "--json", str(tmp_path / "none" / "result.json"))
-    assert done.returncode == 3
-    assert "cannot be written" in done.stderr
-
-
-def events(*, ok: bool) -> list[dict[str, Any]]:
-    start = {"event": "start", "bytes": 64, "backend": "generic"}
-    lines: list[dict[str, Any]] = [start]
-    for variant in ("rebuild", "bulkmm", "bulkmm:generic"):
-        named = {"scenario": "memmap-stamp", "variant": variant}
-        sample = {"event": "sample", **named, "bytes": 64, "ns": 1000}
-        lines += [{**sample, "round": n} for n in range(3)]
-        lines.append({"event": "verified", **named, "ok": ok})
-    return lines
-
-
-def test_wrong_output_is_code_1(fake: Fake, bench: Bench) -> None:
-    program = fake(events(ok=False), 1)
-    done = bench("memmap", "--quick", BULKMM_BENCH=program)
-    assert done.returncode == 1
-    assert "output of bulkmm differs" in done.stderr
+@pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])
+def test_wrong_output_is_code_1(
+    tmp_path: Path, fake: Fake, bench: Bench, *, ok: bool, code: int
+) -> None:
+    file = tmp_path / "result.json"
+    scenarios = ("clear-4k", "clear-1g-then-write")
+    times = {name: steady(1000, 1) for name in ("rep-stosb", "glibc", "bulkmm-cached")}
+    lines = process(dict.fromkeys(scenarios, times), ok=ok)
+    done = bench(
+        "clear", "--quick", "--json", str(file), BULKMM_BENCH=fake(lines, code)
+    )
+    assert done.returncode == code, done.stderr
+    assert ("output of clear-4k glibc leaves bytes" in done.stderr) is not ok
+    jsonschema.validate(json.loads(file.read_text()), SCHEMA)
 
 
 def test_crash_of_the_program(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = fake(events(ok=True), 9)
-    monkeypatch.setenv("BULKMM_BENCH", program)
+    lines = process({"memmap-stamp": {"bulkmm": steady(100, 1)}})
+    monkeypatch.setenv("BULKMM_BENCH", fake(lines, 9))
     with pytest.raises(BulkmmError, match="ended with 9"):
-        memmap.run_bench(memmap.Request(size=1 << 30))
+        measure.run_bench([Request(subjects.MEMMAP, Amount(1 << 30))])
+
+
+def test_a_process_that_left_something_out() -> None:
+    taken = events({"copy-4k": {"glibc": steady(100, 2), "plain": steady(90, 2)}})
+    taken[1] = [event for event in taken[1] if event.get("variant") != "plain"]
+    with pytest.raises(BulkmmError, match="copy-4k, plain: not measured by every"):
+        take.arms(taken)
+
+
+def test_without_libpmem2_the_table_says_so(bench: Bench, fake: Fake) -> None:
+    lines = process({"copy-64k": {"glibc": steady(100, 1), "plain": steady(90, 1)}})
+    lines[0]["libpmem2"] = False
+    done = bench("copy", "--quick", BULKMM_BENCH=fake(lines, 0))
+    assert done.returncode == 0, done.stderr
+    assert "libpmem2 is left out" in done.stdout
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("100G", 100 << 30), ("128M", 128 << 20), ("1TiB", 1 << 40)]
-)
-def test_sizes(text: str, size: int) -> None:
-    assert memmap.parse_size(text) == size
+    ("words", "quick", "rounds", "processes"),
+    [([], False, 5, 5), (["--quick"], True, 3, 3), (["--rounds=2"], False, 2, 5),
+     (["--quick", "--processes=8"], True, 3, 8)],
+)  # fmt: skip
+def test_the_command_measures_what_the_subjects_say(
+    words: list[str],
+    quick: bool,  # noqa: FBT001
+    rounds: int,
+    processes: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Request] = []
+    monkeypatch.setattr(
+        measure, "run_bench", lambda all_, _: asked.extend(all_) or Document({})
+    )
+    assert cli.main(["bench", "all", *words]) == 0
+    assert [one.subject.name for one in asked] == [*SUBJECTS]
+    for one in asked:
+        amount = one.subject.quick if quick else one.subject.full
+        assert (one.rounds, one.processes, one.amount) == (rounds, processes, amount)
 
 
 def test_help_is_quick_because_it_imports_no_statistics() -> None:
@@ -171,3 +294,78 @@ def test_help_is_quick_because_it_imports_no_statistics() -> None:
         "sys.exit(any(m in sys.modules for m in ('numpy', 'scipy', 'rich')))"
     )
     assert not subprocess.run([sys.executable, "-c", code], check=False).returncode
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["clear", "--extent=100"],
+        ["clear", "--extent=12288"],
+        ["clear", "--size=134217728", "--extent=268435456"],
+        ["clear", *["--extent=4096"] * 17],
+        ["clear", "--size=134217728"],
+        ["clear", "--extent=4096", "--used-max=many"],
+        ["clear", "--extent=4096", "--backend=avx9"],
+        ["clear", "--extent=4096", "--backend="],
+        ["clean"],
+    ],
+)
+def test_the_program_refuses_nonsense(words: list[str]) -> None:
+    done = subprocess.run([PROGRAM, *words], check=False, capture_output=True)
+    assert done.returncode == 2
+
+
+CLEAR_ONE = Request(subjects.CLEAR, Amount(2 * MIB, (2 * MIB,)), 1, 1)
+COPY_ONE = Request(subjects.COPY, Amount(2 * MIB, (2 * MIB,)), 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "request_"),
+    [
+        ("memset(dst, 0, len - 1);", CLEAR_ONE),
+        ("memset(dst, 0, len); ((char *)dst)[len] = 0;", CLEAR_ONE),
+        ("memset((char *)dst - 1, 0, len + 1);", CLEAR_ONE),
+        ("memset(dst, 0, len); ((char *)dst)[len / 2] = 1;", CLEAR_ONE),
+        ("memcpy(dst, src, len - 1);", COPY_ONE),
+        ("memcpy(dst, src, len + 1);", COPY_ONE),
+        ("memcpy(dst, src, len); ((char *)dst)[-1] = 0;", COPY_ONE),
+        ("memcpy(dst, src, len); ((char *)dst)[len / 2]++;", COPY_ONE),
+        # one that writes to its source
+        ("memset(dst, 0, len); memset((void *)src, 0, len);", COPY_ONE),
+        # one that shifts
+        ("memcpy(dst, (char *)src + 8, len);", COPY_ONE),
+    ],
+)
+def test_a_method_that_is_wrong_is_found(
+    wrong: str, request_: Request, failed_with: FailedWith
+) -> None:
+    right = "memset(dst, 0, len);"
+    if request_ is COPY_ONE:
+        right = "memcpy(dst, src, len);"
+    failed = failed_with(f"{right} => {wrong}", request_)
+    assert {name.split()[-1] for name in failed} == {"glibc"} | (
+        {"glibc-again"} if request_ is COPY_ONE or not X86 else set()
+    )
+
+
+@pytest.mark.skipif(not shutil.which("objdump"), reason="needs objdump")
+@pytest.mark.parametrize("name", ["plain_copy", "plain_clear"])
+def test_the_plain_loop_is_a_loop(name: str) -> None:
+    """A compiler that sees what it is makes a call of it."""
+    done = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={name}", PROGRAM],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    code = re.findall(r"^ +[0-9a-f]+:\t(\S+)", done.stdout, re.MULTILINE)
+    assert 4 <= len(code) <= 30
+    assert not [word for word in code if word.startswith(("call", "rep", "bl"))]
+    assert not re.search(r"mem(cpy|move|set)", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("100G", 100 << 30), ("128M", 128 << 20), ("1TiB", 1 << 40)]
+)
+def test_sizes(text: str, size: int) -> None:
+    assert subjects.parse_device(text) == size

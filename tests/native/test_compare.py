@@ -122,10 +122,10 @@ def test_equal_samples_prove_nothing() -> None:
 
 def test_holm_has_the_values_of_the_method() -> None:
     # 4 * 0.005, 3 * 0.01, 2 * 0.03, and never below the one before
-    corrected = verdict.holm([0.01, 0.04, 0.03, 0.005])
+    corrected = stats.holm([0.01, 0.04, 0.03, 0.005])
     assert corrected == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert verdict.holm([0.6, 0.7]) == [1, 1]
-    assert verdict.holm([]) == []
+    assert stats.holm([0.6, 0.7]) == [1, 1]
+    assert stats.holm([]) == []
 
 
 def test_many_cells_without_a_change_raise_few_alarms() -> None:
@@ -137,7 +137,7 @@ def test_many_cells_without_a_change_raise_few_alarms() -> None:
             both = [[chance.gauss(100, 1) for _ in range(9)] for _ in range(2)]
             found.append(verdict.p_longer(both[0], both[1], 0))
         single += min(found) <= verdict.ALPHA
-        together += min(verdict.holm(found)) <= verdict.ALPHA
+        together += min(stats.holm(found)) <= verdict.ALPHA
     assert single > 40  # what is corrected is there
     assert together <= 11  # 5 expected; 12 or more have a chance below 0.5 %
 

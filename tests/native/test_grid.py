@@ -38,7 +38,8 @@ def factor(ratio: object) -> str:
 
 def shown(width: int = 80, *, full: bool = False) -> str:
     out = io.StringIO()
-    table.print_documents([document()], Console(file=out, width=width), full=full)
+    console = Console(file=out, width=width)
+    table.print_documents([document()], console, table.Show(full=full))
     return out.getvalue()
 
 
@@ -78,7 +79,7 @@ def test_each_cell_stands_once() -> None:
     assert "median ms" not in text
     assert "2.00" in text
     assert "A/A control" in text
-    assert max(len(line.rstrip()) for line in text.splitlines()) <= table.GRID_WIDTH
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= table.WIDTH
 
 
 def test_full_has_every_median_and_its_interval() -> None:
@@ -86,7 +87,7 @@ def test_full_has_every_median_and_its_interval() -> None:
     assert text.count("\nglibc-again ") == len(SIZES)
     assert "GB/s " in text
     assert "best peer" not in text
-    rows = table.markdown(document(), full=True)
+    rows = table.markdown(document(), show=table.Show(full=True))
     assert rows.count("| glibc-again | ") == len(SIZES)
 
 
@@ -97,3 +98,19 @@ def test_markdown_has_the_same_grids() -> None:
     assert "| copy-1g | 5.0 | 10.0 | 20.0 | 25.0 |" in lines
     assert "| best peer / ours | bulkmm |" in lines
     assert not [line for line in lines if "median ms" in line]
+
+
+def test_one_backend_is_no_column_and_threads_have_a_line() -> None:
+    found = document()
+    found.results += [
+        arm("copy-1g", "bulkmm:movnti", 50),
+        arm("copy-1g", "limit:rep", 40),
+        arm("copy-1g", "bulkmm-2t", 25),
+    ]
+    found.run["picks"] = {"copy-4k": {"bulkmm": "movnti"}}
+    rates, best = grid.grids(found, factor)
+    assert rates.headings == ["copy, GB/s", "glibc", "plain", "bulkmm", "limit"]
+    assert best.rows[0] == ["copy-4k", "movnti; plain 2.0"]
+    assert "bulkmm:movnti" in grid.grids(found, factor, all_rows=True)[0].headings
+    (line,) = grid.threads(found)
+    assert line == "copy-1g, bulkmm: 39.9 GB/s by 2 threads, 2.00 of one."

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -89,13 +90,49 @@ def test_times_of_every_size(ns: float, said: str) -> None:
     assert table.ms(ns) == said
 
 
-@pytest.mark.parametrize("width", [40, 80, 100])
+@pytest.mark.parametrize("width", [40, 100, 120])
 def test_fits_without_a_terminal(width: int) -> None:
     text = shown(NATIVE, EMULATED, width=width)
-    assert max(len(found.rstrip()) for found in text.splitlines()) <= max(width, 80)
+    longest = max(len(found.rstrip()) for found in text.splitlines())
+    assert longest <= max(width, table.WIDTH)
     rows = [found for found in text.splitlines() if found.startswith("bulkmm ")]
     assert len(rows) == 1  # not wrapped
     assert rows[0].rstrip().endswith("native")
+
+
+def test_fewer_than_six_have_a_range_and_one_has_none() -> None:
+    arms = [
+        stats.summarise("memmap-stamp", variant, "ns", 64, samples)
+        for variant, samples in (("rebuild", [3e6, 1e6, 2e6]), ("bulkmm", [5e5]))
+    ]
+    few = Document(machine={}, results=arms, ratios=[stats.ratio(*arms)])
+    text = shown(few)
+    assert "median ms [range]" in text
+    assert "2.00 [1.00\N{EN DASH}3.00]" in text
+    assert "| 0.50 | 1 |" in table.markdown(few)
+    both = shown(few, NATIVE)
+    assert "median ms [range] (95 %)" in both
+
+
+def test_an_unstable_ratio_is_marked() -> None:
+    found = replace(NATIVE.ratios[0], unstable=True)
+    assert table.factor(found).endswith(" !")
+
+
+def test_backends_are_shown_if_asked_for() -> None:
+    arms = [
+        stats.summarise("memmap-stamp", name, "ns", 64, [1e6] * 6)
+        for name in ("bulkmm", "bulkmm:movnti", "limit", "limit:rep")
+    ]
+    picks = {"memmap-stamp": {"bulkmm": "movnti", "limit": "rep"}}
+    held = Document(machine={}, results=arms, run={"picks": picks})
+    few, every = (
+        table.markdown(held, show=table.Show(all_rows=rows)) for rows in (False, True)
+    )
+    assert "| bulkmm (movnti) |" in few
+    assert "| limit (rep) |" in few
+    assert "bulkmm:movnti" not in few
+    assert {"bulkmm:movnti", "limit:rep"} <= {*every.split()}
 
 
 def test_one_table_of_several_documents() -> None:

@@ -99,7 +99,7 @@ def test_what_is_printed_is_the_number_beside_it(root: ET.Element) -> None:
 def test_published_figures_stand_beside_ours(
     root: ET.Element, written: Written
 ) -> None:
-    heads = rows(root, "Median time with its 95 % interval")
+    heads = rows(root, "Median time (95 % interval)")
     ours = written.documents["guest"]
     for scenario in ("pmem-fsdax-100g", "pmem-devdax-100g"):
         row = heads[f"{scenario} guest"]
@@ -133,7 +133,7 @@ def test_what_has_nothing_published_stands_below() -> None:
         [("off", "on")],
     )
     root = ET.fromstring(command.html([document], ["x"]))  # noqa: S314 - our own
-    heads = rows(root, "Median time with its 95 % interval")
+    heads = rows(root, "Median time (95 % interval)")
     assert list(heads) == ["memmap-stamp x", "other x"]
     assert "nothing published" in text(heads["other x"])
 
@@ -168,7 +168,7 @@ def test_figures_say_in_words_what_they_show(
     for ratio in written.documents["guest"].ratios:
         if ratio.base == "off":
             low, high = ratio.ci95
-            assert f"{ratio.ratio:.2f}, 95 % from {low:.2f} to {high:.2f}" in said
+            assert f"{ratio.ratio:.2f}, range from {low:.2f} to {high:.2f}" in said
     sweeps = [text(f) for f in named(section(root, "sweep"), "figcaption")]
     assert "clear: throughput by size, GB/s" in sweeps
     assert "sweep: clear against the best peer" in sweeps

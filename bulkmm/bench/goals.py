@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the core is meant to reach, as data, and whether a result does.
+
+A goal is a ratio: time of the fastest base / time of ours, paired as all ratios
+of a bench are, in every scenario that its pattern fits. Two or three percent
+are what two runs of the same code may differ by.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bulkmm import stats
+from bulkmm.bench.judge import by_scenario
+from bulkmm.bench.subjects import SIZE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bulkmm.bench.judge import Arms
+    from bulkmm.results import Document, Ratio
+
+SAME = 0.98
+LIMIT = 0.97
+FROM_64K = f"(?!4k){SIZE}"  # below, the drain of each extent is what is measured
+FIRST = 1 / 1.05  # the first use of a gigabyte takes at most 5 % longer
+PICK = "pick of"
+HEADINGS = ("goal", "at least", "met", "the least of them")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One of them."""
+
+    what: str
+    scenario: str  # a pattern of the whole name
+    ours: str
+    bases: tuple[str, ...]  # the fastest that is there; "NAME:" is each backend of it
+    least: float = SAME
+
+
+def _pick(what: str, scenario: str, ours: str) -> Goal:
+    return Goal(f"{PICK} {what}", scenario, ours, (f"{ours}:",))
+
+
+GOALS = (
+    Goal("stamping against the limit", "memmap-stamp", "bulkmm", ("limit",), LIMIT),
+    Goal(
+        "streaming clear against libpmem2",
+        f"clear-{FROM_64K}",
+        "bulkmm-streaming",
+        ("libpmem2",),
+    ),
+    Goal(
+        "streaming clear against the limit",
+        f"clear-{FROM_64K}",
+        "bulkmm-streaming",
+        ("limit",),
+        LIMIT,
+    ),
+    Goal(
+        "cached clear, then use, against rep-stosb, glibc, plain",
+        f"clear-{SIZE}-then-.*",
+        "bulkmm-cached",
+        ("rep-stosb", "glibc", "plain"),
+    ),
+    Goal(
+        "cold streaming copy against glibc, libpmem2",
+        f"copy-{FROM_64K}",
+        "bulkmm-streaming",
+        ("glibc", "libpmem2"),
+        1.0,
+    ),
+    Goal(
+        "hot cached copy against glibc",
+        f"copy-{SIZE}-again",
+        "bulkmm-cached",
+        ("glibc",),
+    ),
+    Goal("first use against settled", "first-use-.*", "first", ("settled",), FIRST),
+    _pick("stamping", "memmap-stamp", "bulkmm"),
+    _pick("cached clear", "clear-.*", "bulkmm-cached"),
+    _pick("streaming clear", f"clear-{SIZE}(-then-.*)?", "bulkmm-streaming"),
+    _pick("cached copy", "copy-.*", "bulkmm-cached"),
+    _pick("streaming copy", f"copy-{SIZE}(-misaligned)?", "bulkmm-streaming"),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A goal and its ratio in each scenario, the worst first."""
+
+    goal: Goal
+    ratios: list[Ratio]
+
+    @property
+    def missed(self) -> list[Ratio]:
+        """Where it was not reached."""
+        return [one for one in self.ratios if one.ratio < self.goal.least]
+
+    @property
+    def verdict(self) -> str:
+        """Met or not met, and in how many scenarios."""
+        met = len(self.ratios) - len(self.missed)
+        said = "not met" if self.missed else "met"
+        return f"{said}: {met} of {len(self.ratios)}"
+
+
+def outcomes(document: Document) -> list[Outcome]:
+    """Return what became of each goal that the document has something to say of."""
+    held = by_scenario(one for one in document.results if one.raw)
+    found = [Outcome(goal, sorted(_ratios(goal, held), key=_ratio)) for goal in GOALS]
+    return [one for one in found if one.ratios]
+
+
+def _ratio(one: Ratio) -> float:
+    return one.ratio
+
+
+def _ratios(goal: Goal, held: dict[str, Arms]) -> Iterator[Ratio]:
+    for scenario, arms in held.items():
+        bases = [name for name in arms if _is_base(goal, name)]
+        if bases and goal.ours in arms and re.fullmatch(goal.scenario, scenario):
+            base = min(bases, key=lambda name: arms[name].median)
+            yield from stats.paired(arms, [(base, goal.ours)])
+
+
+def _is_base(goal: Goal, name: str) -> bool:
+    backends = tuple(base for base in goal.bases if base.endswith(":"))
+    return name in goal.bases or name.startswith(backends)
+
+
+def rows(document: Document) -> list[tuple[str, ...]]:
+    """Return each goal, what became of it, and the worst scenario of it."""
+    return [
+        (one.goal.what, f"{one.goal.least:.3f}", one.verdict, _said(one.ratios[0]))
+        for one in outcomes(document)
+    ]
+
+
+def missed(document: Document, begin: str = "") -> list[str]:
+    """Return a line for each scenario in which a goal was not reached.
+
+    Marked if some of its spread reaches it.
+    """
+    return [
+        f"not met: {one.goal.what}: {_said(ratio)}"
+        + (" ~" if ratio.ci95[1] >= one.goal.least else "")
+        for one in outcomes(document)
+        for ratio in one.missed
+        if one.goal.what.startswith(begin)
+    ]
+
+
+def _said(one: Ratio) -> str:
+    from bulkmm import table  # noqa: PLC0415 - keeps --help fast
+
+    return f"{one.scenario}, {one.base} {table.span(one, digits=3)}"

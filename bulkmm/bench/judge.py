@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What is made of the arms of one subject: the limit, ratios, checks.
+
+The limit of a scenario is the fastest of the loops of stores that the program
+has for it (``limit:KIND``). It is a result of its own, ``limit``, and the winner
+is among the picks of the scenario.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bulkmm import stats
+from bulkmm.bench.subjects import split
+from bulkmm.results import Check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from bulkmm.bench.subjects import Subject
+    from bulkmm.bench.take import Key
+    from bulkmm.results import Ratio, Result
+
+    Arms = dict[str, Result]  # of one scenario, by variant
+
+LIMIT = "limit"
+# Times as fast as the limit, in every process, is a mistake of the bench; more is
+# needed where the A/A control moves by more.
+BEATEN = 1.02
+
+
+def by_scenario(results: Iterable[Result]) -> dict[str, Arms]:
+    """Return the arms of each scenario by variant."""
+    found: dict[str, Arms] = {}
+    for result in results:
+        found.setdefault(result.scenario, {})[result.variant] = result
+    return found
+
+
+def limits(arms: dict[Key, Result], subject: Subject) -> dict[str, Result]:
+    """Return the fastest kind of each cold and unused scenario."""
+    best: dict[str, Result] = {}
+    for (scenario, variant), arm in arms.items():
+        if not (_is_kind(variant) and re.fullmatch(subject.cold, scenario)):
+            continue
+        if scenario not in best or arm.median < best[scenario].median:
+            best[scenario] = arm
+    return best
+
+
+def _is_kind(variant: str) -> bool:
+    return variant.startswith(f"{LIMIT}:")
+
+
+def with_limits(
+    arms: dict[Key, Result], subject: Subject
+) -> tuple[list[Result], dict[str, dict[str, str]]]:
+    """Return all results in order, limits among them, and the winners' kinds."""
+    found = limits(arms, subject)
+    every = [*arms.values(), *(replace(a, variant=LIMIT) for a in found.values())]
+    results = [
+        one
+        for held in by_scenario(every).values()
+        for one in sorted(held.values(), key=lambda arm: subject.rank(arm.variant))
+    ]
+    return results, {s: {LIMIT: split(a.variant)[2]} for s, a in found.items()}
+
+
+def ratios(subject: Subject, results: Iterable[Result]) -> list[Ratio]:
+    """Return the ratios of every scenario."""
+    found = []
+    for held in by_scenario(results).values():
+        pairs = dict.fromkeys(_pairs(subject, held))
+        found += stats.paired(held, pairs, _control(subject, held))
+    return found
+
+
+def _control(subject: Subject, held: Arms) -> tuple[str, str] | None:
+    """Return the base that is measured twice, and its second time."""
+    pairs = ((base, f"{base}-again") for base in subject.bases)
+    return next((pair for pair in pairs if held.keys() >= {*pair}), None)
+
+
+def _pairs(subject: Subject, held: Arms) -> Iterator[tuple[str, str]]:
+    """Return base and variant of each ratio.
+
+    The first base stands against all but single backends and kinds; every other
+    base, the fastest peer, the limit and the fastest of its own backends against
+    each of ours.
+    """
+    bases = [base for base in subject.bases if base in held]
+    for name in held:
+        if bases and name != bases[0] and not split(name)[2]:
+            yield bases[0], name
+    for name in held:
+        call, threads, backend = split(name)
+        if call not in subject.ours or backend:
+            continue
+        if not threads:
+            yield from ((base, name) for base in bases)
+            yield from _best(held, subject.peers.get(call, ()), name)
+        backends = [arm for arm in held if arm.startswith(f"{name}:")]
+        yield from _best(held, (LIMIT + threads,), name)
+        yield from _best(held, backends, name)
+
+
+def _best(
+    held: Arms, candidates: Iterable[str], name: str
+) -> Iterator[tuple[str, str]]:
+    """Return the fastest of the candidates that are there as the base of one."""
+    if there := [one for one in candidates if one in held]:
+        yield min(there, key=lambda one: held[one].median), name
+
+
+def limit_checks(subject: Subject, results: Iterable[Result]) -> list[Check]:
+    """Return the check that nothing beats the limit, where there is one.
+
+    Two processes are too few to say what happens in every one.
+    """
+    held = [arms for arms in by_scenario(results).values() if LIMIT in arms]
+    if not held or len(held[0][LIMIT].samples) < stats.CONTROLLED_LEAST:
+        return []
+    beaten = [line for arms in held for line in _beaten(subject, arms)]
+    said = ", ".join(beaten) or f"of {len(held)} scenarios, in every process"
+    name = f"nothing of {subject.name} is faster than its limit"
+    return [Check(name, not beaten, said)]
+
+
+def _beaten(subject: Subject, held: Arms) -> Iterator[str]:
+    """Return what one thread is too fast with in every process."""
+    kinds = [arm.samples for variant, arm in held.items() if _is_kind(variant)]
+    fastest = [min(times) for times in zip(*kinds, strict=True)]
+    control = _control(subject, held)
+    noise = stats.most_noise(held, control) if control else 0
+    least = max(BEATEN, math.exp(noise))
+    for variant, arm in held.items():
+        name, threads, _ = split(variant)
+        if name == LIMIT or threads or name in subject.cached:
+            continue
+        pairs = zip(arm.samples, fastest, strict=True)
+        if all(ns * least < limit for ns, limit in pairs):
+            yield f"{arm.scenario} {variant}"

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Measuring subjects natively: events become a result document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bulkmm import machine
+from bulkmm.bench import judge, take
+from bulkmm.results import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bulkmm.bench.subjects import Request
+    from bulkmm.bench.take import Event, Seen
+
+
+def run_bench(requests: Sequence[Request], seen: Seen | None = None) -> Document:
+    """Measure and verify one subject after the other; ``seen`` is told each event."""
+    for request in requests:
+        take.check(request)
+    before = machine.state()
+    documents = [_run(request, seen) for request in requests]
+    found = documents[0] if len(documents) == 1 else join(documents)
+    found.run |= machine.disturbed(before)
+    return found
+
+
+def _run(request: Request, seen: Seen | None) -> Document:
+    return document(take.processes(request, seen), request)
+
+
+def document(taken: list[list[Event]], request: Request) -> Document:
+    """Return what the events of all processes say."""
+    subject, start = request.subject, take.start(taken)
+    results, kinds = judge.with_limits(take.arms(taken), subject)
+    picks = take.picks(taken)
+    scenarios = dict.fromkeys([*picks, *kinds])
+    run = {
+        "scenario": subject.name,
+        "processes": request.processes,
+        **start,
+        "picks": {s: {**picks.get(s, {}), **kinds.get(s, {})} for s in scenarios},
+    }
+    return Document(
+        machine={**machine.describe(), "accelerator": "native"},
+        results=results,
+        ratios=judge.ratios(subject, results),
+        checks=[
+            *take.checks(taken, subject),
+            *judge.limit_checks(subject, results),
+        ],
+        run=run,
+    )
+
+
+def join(documents: Sequence[Document]) -> Document:
+    """Return one document of those of one machine."""
+    return Document(
+        machine=documents[0].machine,
+        results=[result for one in documents for result in one.results],
+        ratios=[ratio for one in documents for ratio in one.ratios],
+        checks=[check for one in documents for check in one.checks],
+        run={"scenario": "all", **_sums(documents), **_named(documents)},
+    )
+
+
+def _sums(documents: Sequence[Document]) -> dict[str, Any]:
+    runs = [one.run for one in documents]
+    return {
+        "processes": runs[0]["processes"],
+        **{
+            name: sum(run.get(name, 0) for run in runs)
+            for name in ("bytes", "huge_bytes")
+        },
+        "picks": {k: picked for run in runs for k, picked in run["picks"].items()},
+    }
+
+
+def _named(documents: Sequence[Document]) -> dict[str, Any]:
+    """Return what each subject said, as in "clear.rounds"."""
+    return {
+        f"{one.run['scenario']}.{name}": value
+        for one in documents
+        for name, value in one.run.items()
+        if name not in ("scenario", "processes", "picks")
+    }

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Native figures: the pages are in step with results/, and claim no more."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import figures
+import jsonschema
+import made
+import pytest
+from docpages import PAGES, ROOT, name
+
+from bulkmm import machine
+from bulkmm.bench import goals
+from bulkmm.errors import BulkmmError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# What a row of any CPU may contradict, and no page says of this project.
+CLAIMS = re.compile(
+    r"nothing (?:can|could) be faster|never (?:be )?slower|never loses"
+    r"|always (?:the )?fast|the fastest (?:way )?there is|cannot be beaten",
+    re.IGNORECASE,
+)
+BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->\n"
+SAID = "is not what results/ says now: run scripts/figures.py"
+LARGEST = 1 << 20  # bytes of a CPU's result, in a repository that is cloned
+
+
+def test_the_pages_are_in_step_with_the_results() -> None:
+    held = figures.results()
+    for file, make in ((figures.PAGE, figures.page), (figures.README, figures.readme)):
+        text = file.read_text()
+        assert text == make(text, held), f"{name(file)} {SAID}"
+
+
+@pytest.mark.parametrize("file", sorted(figures.RESULTS.glob("*/*")), ids=name)
+def test_a_result_is_of_the_cpu_of_its_folder(file: Path) -> None:
+    schema = json.loads((ROOT / "docs" / "result.schema.json").read_text())
+    held = json.loads(file.read_text())
+    jsonschema.validate(held, schema)
+    assert figures.folder(held["machine"]) == file.parent.name
+    assert file.stat().st_size < LARGEST
+    assert all(check["ok"] for check in held["checks"])
+
+
+def test_this_machine_has_a_folder() -> None:
+    assert re.fullmatch(r"[\w.-]+", figures.folder(machine.describe()))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_page_claims_what_a_row_may_contradict(page: Path) -> None:
+    assert CLAIMS.findall(page.read_text()) == []
+
+
+def test_such_a_claim_would_be_found() -> None:
+    for text in ("Nothing can be faster", "it is never slower", "always the fastest"):
+        assert CLAIMS.search(text)
+
+
+def test_lines_are_no_wider_than_a_page() -> None:
+    lines = figures.PAGE.read_text().splitlines()
+    assert [x for x in lines if len(x) > figures.WIDTH and not x.startswith("|")] == []
+
+
+def test_a_section_for_each_cpu() -> None:
+    document = made.bench()
+    text = figures.page(
+        f"a\n{BEGIN}made before\n{END}b\n", {"one": document, "two": document}
+    )
+    assert "made before" not in text
+    assert text.startswith(f"a\n{BEGIN}")
+    assert text.endswith(f"{END}b\n")
+    for cpu in ("one", "two"):
+        assert f"### A & B ({cpu})" in text
+    assert text.count("#### Clearing") == 2
+    for outcome in goals.outcomes(document):
+        assert f"| {outcome.goal.what} | " in text
+        assert f"| {outcome.verdict} |" in text
+    again = figures.page(text, {"one": document, "two": document})
+    assert again == text
+
+
+def test_without_results_the_page_says_so() -> None:
+    assert "make figures" in figures.page(f"{BEGIN}{END}", {})
+
+
+def test_the_readme_has_the_rows_of_the_cpu_that_it_names() -> None:
+    begin, end = "<!-- figures: begin one -->\n", "<!-- figures: end -->\n"
+    text = figures.readme(f"a\n{begin}9.99\n{end}b\n", {"one": made.bench()})
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert 1 < len(rows) <= 7
+    assert "9.99" not in text
+    assert "bulkmm-" not in rows[1]
+    assert "rebuild 8.9" in text
+    with pytest.raises(BulkmmError, match="names two, which is not in results"):
+        figures.readme(text.replace("begin one", "begin two"), {"one": made.bench()})

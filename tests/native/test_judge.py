@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The limit, the picks and the goals, from events that were made up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from eventlib import document, steady
+
+from bulkmm import cli
+from bulkmm.bench import goals, subjects
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from eventlib import Times
+
+    from bulkmm.results import Document
+
+LIMIT_CHECK = "nothing of clear is faster than its limit"
+
+
+def arms(**times: int) -> Times:
+    """Return steady times; in a name "__" is a colon, "_" a hyphen."""
+    return {
+        name.replace("__", ":").replace("_", "-"): steady(ns)
+        for name, ns in times.items()
+    }
+
+
+def cleared(scenario: str = "clear-2m", **times: int) -> Document:
+    held = arms(rep_stosb=1000, rep_stosb_again=1001, libpmem2=450, **times)
+    picks = [(scenario, "bulkmm-streaming", "clzero")]
+    found: Document = document(subjects.CLEAR, {scenario: held}, picks)
+    return found
+
+
+def limits(**times: int) -> dict[str, int]:
+    return {"limit__rep": 600, "limit__clzero": 400, **times}
+
+
+def check(found: Document) -> bool:
+    (judged,) = (c for c in found.checks if c.name == LIMIT_CHECK)
+    return judged.ok
+
+
+def ratio(found: Document, base: str, variant: str) -> Any:
+    (held,) = (r for r in found.ratios if (r.base, r.variant) == (base, variant))
+    return held
+
+
+def test_the_limit_is_the_fastest_kind() -> None:
+    found = cleared(bulkmm_streaming=420, **limits())
+    held = {r.variant: r for r in found.results}
+    assert held["limit"].samples == held["limit:clzero"].samples
+    picks = {"bulkmm-streaming": "clzero", "limit": "clzero"}
+    assert found.run["picks"] == {"clear-2m": picks}
+    assert ratio(found, "limit", "bulkmm-streaming").ratio == pytest.approx(0.95, 0.02)
+
+
+@pytest.mark.parametrize("scenario", ["clear-2m-again", "clear-2m-then-read"])
+def test_only_cold_and_unused_memory_has_a_limit(scenario: str) -> None:
+    found = cleared(scenario, bulkmm_streaming=100, **limits())
+    assert "limit" not in {r.variant for r in found.results}
+    assert LIMIT_CHECK not in {c.name for c in found.checks}
+
+
+@pytest.mark.parametrize(
+    ("fast", "ok"),
+    [
+        ({"bulkmm_streaming": 300}, False),
+        ({"bulkmm_streaming__clzero": 300}, False),
+        ({"glibc": 300}, False),
+        ({"bulkmm_streaming": 396}, True),  # within two percent
+        ({"bulkmm_cached": 300, "bulkmm_cached__plain": 300}, True),  # stays in a cache
+        ({"bulkmm_streaming_2t": 200, "limit_2t": 200}, True),
+    ],
+)
+def test_what_beats_the_limit_is_found(fast: dict[str, int], *, ok: bool) -> None:
+    assert check(cleared(**fast, **limits())) is ok
+
+
+def test_one_process_below_the_limit_is_no_mistake() -> None:
+    held = dict(arms(rep_stosb=1000, **limits()))
+    held["glibc"] = [[390], [300], [300], [300], [405]]
+    assert check(document(subjects.CLEAR, {"clear-2m": held}))
+
+
+def test_a_control_that_moves_by_more_excuses_it() -> None:
+    held = dict(arms(rep_stosb=1000, rep_stosb_again=1500, glibc=300, **limits()))
+    assert check(document(subjects.CLEAR, {"clear-2m": held}))
+
+
+def test_beating_the_limit_is_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = cleared(bulkmm_streaming=300, **limits())
+    monkeypatch.setattr("bulkmm.bench.measure.run_bench", lambda *_: found)
+    assert cli.main(["bench", "clear"]) == 1
+    assert f"{LIMIT_CHECK} clear-2m bulkmm-streaming" in capsys.readouterr().err
+
+
+def test_a_pick_stands_against_the_best_backend() -> None:
+    found = cleared(
+        bulkmm_streaming=500, bulkmm_streaming__movnti=480, bulkmm_streaming__clzero=400
+    )
+    held = ratio(found, "bulkmm-streaming:clzero", "bulkmm-streaming")
+    assert held.ratio == pytest.approx(0.8, 0.02)
+    (line,) = goals.missed(found, goals.PICK)
+    assert line.startswith("not met: pick of streaming clear: clear-2m, ")
+    assert "bulkmm-streaming:clzero 0." in line
+
+
+def outcome(found: Document, what: str) -> goals.Outcome:
+    (held,) = (one for one in goals.outcomes(found) if one.goal.what == what)
+    return held
+
+
+def test_a_goal_is_against_the_fastest_of_its_bases() -> None:
+    found = document(
+        subjects.COPY,
+        {
+            "copy-64k": arms(glibc=1000, libpmem2=600, bulkmm_streaming=500),
+            "copy-1g": arms(glibc=500, libpmem2=600, bulkmm_streaming=550),
+            "copy-64k-again": arms(glibc=100, bulkmm_streaming=500, bulkmm_cached=90),
+        },
+    )
+    held = outcome(found, "cold streaming copy against glibc, libpmem2")
+    assert [(r.scenario, r.base) for r in held.ratios] == [
+        ("copy-1g", "glibc"),
+        ("copy-64k", "libpmem2"),
+    ]
+    assert held.verdict == "not met: 1 of 2"
+    assert [r.scenario for r in held.missed] == ["copy-1g"]
+    assert outcome(found, "hot cached copy against glibc").verdict == "met: 1 of 1"
+
+
+@pytest.mark.parametrize(("first", "verdict"), [(1040, "met"), (1070, "not met")])
+def test_first_use_may_cost_five_percent(first: int, verdict: str) -> None:
+    held = {"first-use-copy-64k": {"first": [[first]] * 5, "settled": [[1000]] * 5}}
+    found = document(subjects.FIRST_USE, held)
+    assert outcome(found, "first use against settled").verdict.startswith(verdict)
+
+
+def test_goals_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.json"
+    cleared(bulkmm_streaming=500, **limits()).write(file)
+    assert cli.main(["bench", "goals", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "streaming clear against the limit" in said
+    assert "not met: 0 of 1" in said
+    assert "not met: streaming clear against libpmem2: clear-2m, libpmem2 0.9" in said
+
+
+def test_every_goal_can_be_met_or_missed() -> None:
+    """A pattern that fits no scenario would be a goal that nobody notices."""
+    every = [
+        document(subjects.MEMMAP, {"memmap-stamp": arms(
+            rebuild=9, bulkmm=5, bulkmm__movnti=5, limit__rep=5)}),
+        document(subjects.CLEAR, {f"clear-64k{use}": arms(
+            glibc=9, libpmem2=6, limit__rep=5, bulkmm_cached=7, bulkmm_cached__plain=7,
+            bulkmm_streaming=5, bulkmm_streaming__clzero=5)
+            for use in ("", "-then-read")}),
+        document(subjects.COPY, {f"copy-64k{use}": arms(
+            glibc=9, libpmem2=6, bulkmm_cached=7, bulkmm_cached__plain=7,
+            bulkmm_streaming=5, bulkmm_streaming__movnti=5) for use in ("", "-again")}),
+        document(subjects.FIRST_USE, {"first-use-stamp-64k": arms(first=5, settled=5)}),
+    ]  # fmt: skip
+    seen = {one.goal for found in every for one in goals.outcomes(found)}
+    assert seen == {*goals.GOALS}
