@@ -15,6 +15,7 @@ static const struct option known[] = {
 	{ "rounds", required_argument, NULL, 'r' },
 	{ "seed", required_argument, NULL, 'S' },
 	{ "backend", required_argument, NULL, 'b' },
+	{ "unverified", no_argument, NULL, 'U' },
 	{ "list", no_argument, NULL, 'l' },
 	{ 0 },
 };
@@ -69,6 +70,9 @@ static int take(struct options *options, int c)
 		return number(optarg, 1, UINT64_MAX, &options->seed);
 	case 'b':
 		options->backend = optarg;
+		return 0;
+	case 'U':
+		options->unverified = true;
 		return 0;
 	case 'l':
 		options->list = true;
