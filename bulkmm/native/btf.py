@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Types of a kernel, from its BTF: offsets, sizes, enumerators.
+
+A reader of its own because no library on PyPI reads BTF, and pahole would have
+to be run as root in the lab's root.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from bulkmm.errors import BulkmmError
+
+MAGIC = 0xEB9F
+INT, ARRAY, STRUCT, UNION, ENUM, ENUM64 = 1, 3, 4, 5, 6, 19
+POINTER, MODIFIERS = 2, {8, 9, 10, 11, 18}
+# bytes behind the common 12: once, and for each of the entries
+ONCE = {INT: 4, ARRAY: 12, 14: 4, 17: 4}
+EACH = {STRUCT: 12, UNION: 12, ENUM: 8, 13: 8, 15: 12, ENUM64: 12}
+KINDS = 19
+
+
+class Types:
+    """All types of an image."""
+
+    def __init__(self, data: bytes) -> None:
+        """Index them by name."""
+        try:
+            self._index(data)
+        except (struct.error, IndexError, ValueError) as error:
+            raise BulkmmError(f"the kernel's BTF cannot be read: {error}") from error
+
+    def _index(self, data: bytes) -> None:
+        magic, _, _, header, types, size, strings, _ = struct.unpack_from(
+            "<HBBIIIII", data
+        )
+        if magic != MAGIC:
+            raise BulkmmError("the kernel's BTF cannot be read: not BTF")
+        self._data = data
+        self._strings = header + strings
+        self._at = [0]  # of each type by number; 0 is void
+        self._named: dict[str, int] = {}
+        self.enumerators: dict[str, int] = {}
+        at, end = header + types, header + types + size
+        while at < end:
+            kind, entries = self._head(at)
+            if kind > KINDS:
+                raise ValueError(f"unknown kind {kind}")
+            if kind in (STRUCT, UNION) and (name := self._name(at)):
+                self._named.setdefault(name, len(self._at))
+            elif kind in (ENUM, ENUM64):
+                self._enumerate(at, kind, entries)
+            self._at.append(at)
+            at += 12 + ONCE.get(kind, 0) + EACH.get(kind, 0) * entries
+
+    def _head(self, at: int) -> tuple[int, int]:
+        (info,) = struct.unpack_from("<I", self._data, at + 4)
+        return info >> 24 & 31, info & 0xFFFF
+
+    def _name(self, at: int) -> str:
+        start = self._strings + int(struct.unpack_from("<I", self._data, at)[0])
+        return self._data[start : self._data.index(b"\0", start)].decode()
+
+    def _enumerate(self, at: int, kind: int, entries: int) -> None:
+        step, form = EACH[kind], "<i" if kind == ENUM else "<q"
+        for cell in range(at + 12, at + 12 + step * entries, step):
+            (value,) = struct.unpack_from(form, self._data, cell + 4)
+            self.enumerators.setdefault(self._name(cell), value)
+
+    def _member(self, at: int, name: str) -> tuple[int, int] | None:
+        """Return offset and type; what has no name is looked into."""
+        _, entries = self._head(at)
+        (info,) = struct.unpack_from("<I", self._data, at + 4)
+        for cell in range(at + 12, at + 12 + 12 * entries, 12):
+            kind, bits = struct.unpack_from("<II", self._data, cell + 4)
+            offset = (bits & 0xFFFFFF if info >> 31 else bits) // 8
+            if (own := self._name(cell)) == name:
+                return offset, kind
+            inner = self._at[kind]
+            if not own and self._head(inner)[0] in (STRUCT, UNION):
+                found = self._member(inner, name)
+                if found:
+                    return offset + found[0], found[1]
+        return None
+
+    def offset(self, path: str) -> int:
+        """Return the offset of struct.member, in bytes."""
+        return self._find(path)[0]
+
+    def _find(self, path: str) -> tuple[int, int]:
+        struct_name, _, member = path.partition(".")
+        found = None
+        if struct_name in self._named:
+            found = self._member(self._at[self._named[struct_name]], member)
+        if not found:
+            raise BulkmmError(f"the kernel's BTF has no {path}")
+        return found
+
+    def size(self, path: str) -> int:
+        """Return the bytes of a struct or of a member of one."""
+        if "." in path:
+            return self._size(self._find(path)[1])
+        if path not in self._named:
+            raise BulkmmError(f"the kernel's BTF has no struct {path}")
+        return self._size(self._named[path])
+
+    def _size(self, number: int) -> int:
+        at = self._at[number]
+        kind, _ = self._head(at)
+        if kind == POINTER:
+            return 8
+        if kind == ARRAY:
+            element, _, count = struct.unpack_from("<III", self._data, at + 12)
+            return self._size(element) * int(count)
+        (value,) = struct.unpack_from("<I", self._data, at + 8)
+        return self._size(value) if kind in MODIFIERS else int(value)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What this CPU has and which mitigations its kernel uses, in a kernel's terms."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bulkmm.errors import BulkmmError, UsageError
+
+if TYPE_CHECKING:
+    from bulkmm.native.vmlinux import Image
+
+# What a process must not do (CLAC), or what its page tables are not (5 levels),
+# and what no stock kernel finds on hardware.
+REFUSED = {"smap", "la57", "xenpv"}
+SRSO = Path("/sys/devices/system/cpu/vulnerabilities/spec_rstack_overflow")
+MITIGATIONS = ("host", "on", "off")
+ZEN3 = 0x19  # the first family whose returns are trained under an alias
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """The CPU at hand."""
+
+    family: int
+    flags: frozenset[str]
+    safe_ret: bool  # its kernel mitigates speculative return stack overflow
+
+
+def here() -> Cpu:
+    """Return what /proc/cpuinfo and sysfs say of this one."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
+    except OSError as error:
+        raise BulkmmError(f"/proc/cpuinfo: {error.strerror}") from error
+    flags = re.search(r"^flags\s*: (.*)$", text, re.MULTILINE)
+    family = re.search(r"^cpu family\s*: (\d+)$", text, re.MULTILINE)
+    if not (flags and family):
+        raise BulkmmError("native kernels: an x86-64 machine is needed")
+    said = SRSO.read_text(encoding="ascii") if SRSO.is_file() else ""
+    return Cpu(
+        int(family[1]), frozenset(flags[1].split()) - REFUSED, "Safe RET" in said
+    )
+
+
+def features(image: Image, names: int, words: int, cpu: Cpu) -> set[int]:
+    """Return the kernel's numbers of what the CPU has, by the kernel's names.
+
+    ``names`` is the address of x86_cap_flags, of ``words`` times 32 strings.
+    """
+    found = set()
+    for number in range(words * 32):
+        name = image.word(names + 8 * number, "<Q")
+        if name and image.text(name) in cpu.flags:
+            found.add(number)
+    return found
+
+
+def return_thunk(mitigations: str, cpu: Cpu) -> str | None:
+    """Return the symbol that returns go to, or None for a plain RET."""
+    if mitigations not in MITIGATIONS:
+        raise UsageError(f"mitigations {mitigations}: give {', '.join(MITIGATIONS)}")
+    if mitigations == "off" or (mitigations == "host" and not cpu.safe_ret):
+        return None
+    return "srso_alias_return_thunk" if cpu.family >= ZEN3 else "srso_return_thunk"

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The built module: laid out and relocated against a kernel in the process."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
+from elftools.elf.sections import SymbolTableSection
+
+from bulkmm.errors import BulkmmError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from elftools.elf.sections import Symbol
+
+    from bulkmm.native.vmlinux import Bytes
+
+ALLOCATED = 2  # SHF_ALLOC
+# type of relocation: form of what is written, and whether it is a distance
+FORMS = {
+    "R_X86_64_64": ("<Q", False),
+    "R_X86_64_PC64": ("<Q", True),
+    "R_X86_64_32": ("<I", False),
+    "R_X86_64_32S": ("<I", False),
+    "R_X86_64_PC32": ("<I", True),
+    "R_X86_64_PLT32": ("<I", True),
+}
+
+
+@dataclass
+class Module:
+    """A module as it lies in memory."""
+
+    base: int
+    data: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
+    sections: dict[str, tuple[int, int]] = field(default_factory=dict)
+    symbols: dict[str, int] = field(default_factory=dict)
+
+    def at(self, address: int, size: int) -> Bytes:
+        """Return bytes of the module, which may be written."""
+        start = address - self.base
+        if not 0 <= start <= start + size <= len(self.data):
+            raise BulkmmError(f"the module has nothing at {address:#x}")
+        return self.data[start : start + size]
+
+    def words(self, section: str) -> list[int]:
+        """Return the addresses that a section lists."""
+        address, size = self.sections.get(section, (self.base, 0))
+        listed = np.frombuffer(self.at(address, size).tobytes(), "<u8")
+        return [int(one) for one in listed]
+
+
+def load(path: Path, release: str, base: int, known: dict[str, int]) -> Module:
+    """Return the module at ``base``; ``known`` is what it may call and use."""
+    try:
+        with path.open("rb") as file:
+            elf = ELFFile(file)
+            if elf["e_machine"] != "EM_X86_64" or elf["e_type"] != "ET_REL":
+                raise BulkmmError(f"{path}: not a module for x86-64")
+            _check_release(path, elf, release)
+            return _linked(path, elf, base, known)
+    except OSError as error:
+        raise BulkmmError(f"{path}: {error.strerror}") from error
+    except (ELFError, struct.error, KeyError, AttributeError) as error:
+        raise BulkmmError(f"{path}: not a module: {error}") from error
+
+
+def _check_release(path: Path, elf: ELFFile, release: str) -> None:
+    info = elf.get_section_by_name(".modinfo")
+    found = re.search(rb"(?:^|\0)vermagic=(\S+)", info.data() if info else b"")
+    if not found:
+        raise BulkmmError(f"{path}: not a module: it names no kernel")
+    if (built := found[1].decode()) != release:
+        raise BulkmmError(f"{path}: built for {built}, the kernel is {release}")
+
+
+def _linked(path: Path, elf: ELFFile, base: int, known: dict[str, int]) -> Module:
+    module = Module(base)
+    placed: dict[int, int] = {}
+    end = base
+    for index, section in enumerate(elf.iter_sections()):
+        if not section["sh_flags"] & ALLOCATED:
+            continue
+        align = max(section["sh_addralign"], 1)
+        placed[index] = end = -(-end // align) * align
+        module.sections[section.name] = end, section["sh_size"]
+        end += section["sh_size"]
+    module.data = np.zeros(end - base, np.uint8)
+    for index, address in placed.items():
+        section = elf.get_section(index)
+        if section["sh_type"] != "SHT_NOBITS":
+            module.at(address, section["sh_size"])[:] = np.frombuffer(
+                section.data(), np.uint8
+            )
+    symbols = symbols_of(elf)
+    values = _resolve(path, symbols, placed, known)
+    for symbol, value in zip(symbols, values, strict=True):
+        if symbol.name and symbol["st_shndx"] in placed:
+            module.symbols.setdefault(symbol.name, value)
+    for section in elf.iter_sections():
+        if isinstance(section, RelocationSection) and section["sh_info"] in placed:
+            _relocate(path, module, placed[section["sh_info"]], section, values)
+    return module
+
+
+def symbols_of(elf: ELFFile) -> list[Symbol]:
+    """Return the symbols of a file in their order; none if it has none."""
+    table = elf.get_section_by_name(".symtab")
+    return list(table.iter_symbols()) if isinstance(table, SymbolTableSection) else []
+
+
+def _resolve(
+    path: Path, symbols: list[Symbol], placed: dict[int, int], known: dict[str, int]
+) -> list[int]:
+    values, missing = [], []
+    for symbol in symbols:
+        section = symbol["st_shndx"]
+        value = symbol["st_value"]
+        if section == "SHN_UNDEF" and symbol.name:
+            if symbol.name not in known and symbol["st_info"]["bind"] != "STB_WEAK":
+                missing.append(symbol.name)
+            value = known.get(symbol.name, 0)
+        elif section != "SHN_ABS":
+            value += placed.get(section, 0)
+        values.append(value)
+    if missing:
+        raise BulkmmError(f"{path}: the kernel has no {', '.join(missing)}")
+    return values
+
+
+def _relocate(
+    path: Path,
+    module: Module,
+    start: int,
+    section: RelocationSection,
+    values: list[int],
+) -> None:
+    kinds = {number: name for name, number in _types().items()}
+    for one in section.iter_relocations():
+        kind = kinds.get(one["r_info_type"])
+        if kind not in FORMS:
+            raise BulkmmError(f"{path}: relocation {one['r_info_type']} is not known")
+        form, distance = FORMS[kind]
+        at = start + one["r_offset"]
+        value = values[one["r_info_sym"]] + one["r_addend"] - (at if distance else 0)
+        code = struct.pack(form, value % 2 ** (8 * struct.calcsize(form)))
+        module.at(at, len(code))[:] = np.frombuffer(code, np.uint8)
+
+
+def _types() -> dict[str, int]:
+    from elftools.elf.enums import ENUM_RELOC_TYPE_x64  # noqa: PLC0415 - untyped
+
+    return {name: ENUM_RELOC_TYPE_x64[name] for name in FORMS}

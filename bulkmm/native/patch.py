@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a kernel does to its own text at boot, and to a module's at load.
+
+Alternatives for the CPU, returns, indirect calls, the NOPs at function entries.
+Jump labels and static calls stay as they were built.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from bulkmm.errors import BulkmmError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bulkmm.native.vmlinux import Bytes
+
+ALT = struct.Struct("<iiHHBB")  # struct alt_instr
+ALT_NOT, ALT_DIRECT = 1, 2  # its flags
+CALL, JUMP, RET, INT3 = 0xE8, 0xE9, 0xC3, 0xCC
+NEAR = 5  # bytes of a call or jump with a distance of 32 bits
+INDIRECT_CALL = b"\xff\x15"  # call *distance(%rip)
+CS_PREFIX = 0x2E
+NOPS = [
+    b"",
+    b"\x90",
+    b"\x66\x90",
+    b"\x0f\x1f\x00",
+    b"\x0f\x1f\x40\x00",
+    b"\x0f\x1f\x44\x00\x00",
+    b"\x66\x0f\x1f\x44\x00\x00",
+    b"\x0f\x1f\x80\x00\x00\x00\x00",
+    b"\x0f\x1f\x84\x00\x00\x00\x00\x00",
+]
+THUNK = 32  # bytes of each in __x86_indirect_thunk_array, one a register
+
+
+class Text(Protocol):
+    """A kernel or a module, at the addresses it has in the process."""
+
+    sections: dict[str, tuple[int, int]]
+
+    def at(self, address: int, size: int) -> Bytes:
+        """Return bytes, which may be written."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the patching depends on beside the text."""
+
+    features: set[int]
+    thunks: int  # address of __x86_indirect_thunk_array
+    pointer: Text  # where pointers to functions are read: the kernel
+    returns: int | None  # where returns jump to; None: they return
+
+
+def nops(count: int) -> bytes:
+    """Return so many bytes of the longest NOPs."""
+    whole, rest = divmod(count, 8)
+    return NOPS[8] * whole + NOPS[rest]
+
+
+def apply(text: Text, plan: Plan) -> dict[str, int]:
+    """Patch all of it, in the kernel's order; return how much of each."""
+    return {
+        "retpolines": sum(
+            _retpoline(text, at, plan) for at in _sites(text, "retpoline")
+        ),
+        "returns": sum(_return(text, at, plan) for at in _sites(text, "return")),
+        "alternatives": sum(
+            _alternative(text, plan, one) for one in _alternatives(text)
+        ),
+    }
+
+
+def _sites(text: Text, kind: str) -> Iterator[int]:
+    """Return the addresses that a list of distances to itself names."""
+    address, size = text.sections.get(f".{kind}_sites", (0, 0))
+    distances = np.frombuffer(text.at(address, size).tobytes() if size else b"", "<i4")
+    for index, distance in enumerate(distances.tolist()):
+        yield address + 4 * index + distance
+
+
+def _distance(text: Text, site: int, at: int = 1) -> int:
+    """Return where a near call or jump leads; its distance begins at ``at``."""
+    (distance,) = struct.unpack("<i", text.at(site + at, 4).tobytes())
+    return site + at + 4 + int(distance)
+
+
+def _write(text: Text, at: int, code: bytes) -> None:
+    text.at(at, len(code))[:] = np.frombuffer(code, np.uint8)
+
+
+def _return(text: Text, site: int, plan: Plan) -> int:
+    if text.at(site, 1)[0] != JUMP:
+        return 0
+    if plan.returns is None:
+        code = bytes([RET, *[INT3] * (NEAR - 1)])
+    else:
+        code = struct.pack("<Bi", JUMP, plan.returns - site - NEAR)
+    _write(text, site, code)
+    return 1
+
+
+def _retpoline(text: Text, site: int, plan: Plan) -> int:
+    """Have a thunk's work done in place: call or jump by the register itself."""
+    prefixed = int(text.at(site, 1)[0] == CS_PREFIX)
+    opcode = int(text.at(site + prefixed, 1)[0])
+    if opcode not in (CALL, JUMP):
+        return 0  # a conditional jump keeps its thunk
+    register, rest = divmod(_distance(text, site, prefixed + 1) - plan.thunks, THUNK)
+    if rest or register not in range(16):
+        return 0
+    code = b"\x41" if register > 7 else b""  # noqa: PLR2004 - REX.B
+    code += bytes([0xFF, (0xD0 if opcode == CALL else 0xE0) + register % 8])
+    _write(text, site, code + nops(prefixed + NEAR - len(code)))
+    return 1
+
+
+def _alternatives(text: Text) -> Iterator[tuple[int, ...]]:
+    """Return address, that of the replacement, feature, flags, both lengths."""
+    address, size = text.sections.get(".altinstructions", (0, 0))
+    table = text.at(address, size).tobytes() if size else b""
+    for index, one in enumerate(ALT.iter_unpack(table)):
+        at = address + index * ALT.size
+        yield at + one[0], at + 4 + one[1], *one[2:]
+
+
+def _alternative(text: Text, plan: Plan, one: tuple[int, ...]) -> int:
+    site, source, feature, flags, length, new = one
+    wanted = (feature in plan.features) != bool(flags & ALT_NOT)
+    if not wanted or new > length:
+        return 0
+    if flags & ALT_DIRECT:
+        code = _direct(text, site, plan)
+    else:
+        code = text.at(source, new).tobytes()
+        if new >= NEAR and code[0] in (CALL, JUMP):
+            code = _near(code[0], site, _distance(text, source)) + code[NEAR:]
+    if not code:
+        return 0
+    _write(text, site, code + nops(length - len(code)))
+    return 1
+
+
+def _near(opcode: int, site: int, target: int) -> bytes:
+    return struct.pack("<Bi", opcode, target - site - NEAR)
+
+
+def _direct(text: Text, site: int, plan: Plan) -> bytes:
+    """Return a call of what an indirect one would have called."""
+    if text.at(site, 2).tobytes() != INDIRECT_CALL:
+        return b""
+    (target,) = struct.unpack(
+        "<Q", plan.pointer.at(_distance(text, site, 2), 8).tobytes()
+    )
+    return _near(CALL, site, target) if target else b""
+
+
+def entries(text: Text, sites: list[int]) -> int:
+    """Turn the calls at function entries into NOPs, as ftrace does."""
+    done = 0
+    for site in sites:
+        if text.at(site, 1)[0] == CALL:
+            _write(text, site, nops(NEAR))
+            done += 1
+    return done
+
+
+def always(text: Text) -> int:
+    """Return the feature that every CPU has: direct calls depend on it."""
+    for _, _, feature, flags, _, _ in _alternatives(text):
+        if flags & ALT_DIRECT and not flags & ALT_NOT:
+            return feature
+    raise BulkmmError("the kernel's alternatives are not of the known form")

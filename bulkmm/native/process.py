@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the harness is given: images, addresses, types; and what it says.
+
+A directory holds the kernel's and the module's image and two lists: ``facts``
+(numbers by name) and ``symbols``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from elftools.elf.elffile import ELFFile
+
+from bulkmm.errors import BulkmmError
+from bulkmm.native import cpu, module, patch, symbols, vmlinux
+from bulkmm.native.btf import Types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bulkmm.lab.progress import Progress
+    from bulkmm.native.vmlinux import Image
+
+BUILT = Path(__file__).parents[2] / "build" / "native" / "bmm-native"
+STUB = "stub_"  # what the harness has instead of a function of the kernel
+ALIGN = 2 << 20
+
+OFFSETS = (
+    *("zone.zone_pgdat", "pglist_data.node_zones"),
+    *("dev_pagemap.type", "dev_pagemap.vmemmap_shift", "dev_pagemap.flags"),
+    *("dev_pagemap.altmap", "dev_pagemap.nr_range"),
+    *("vmem_altmap.base_pfn", "vmem_altmap.reserve", "vmem_altmap.free"),
+    *("mem_section.section_mem_map", "mem_section.usage"),
+    "mem_section_usage.subsection_map",
+    *("mm_struct.pgd", "vm_struct.flags"),
+    *("kprobe.symbol_name", "kprobe.addr"),
+    *("static_call_key.func", "work_struct.func"),
+    *("task_struct.flags", "task_struct.stack", "pt_regs.orig_ax"),
+)
+SIZES = (
+    *("page", "zone", "pglist_data", "dev_pagemap"),
+    *("mem_section", "mem_section_usage", "pt_regs", "vm_struct"),
+)
+ENUMERATORS = (
+    *("ZONE_DEVICE", "MEMORY_DEVICE_FS_DAX", "MEMORY_DEVICE_GENERIC"),
+    *("SECTION_MARKED_PRESENT_BIT", "SECTION_HAS_MEM_MAP_BIT"),
+    *("SECTION_IS_ONLINE_BIT", "SECTION_IS_EARLY_BIT"),
+)
+# how a kernel preempts that was built to decide at boot: the first that it has
+PREEMPTION = ("preempt_dynamic_voluntary", "preempt_dynamic_lazy")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A directory that the harness can be started with."""
+
+    path: Path
+    release: str
+    patched: dict[str, int]
+    mitigations: str
+
+
+def harness() -> Path:
+    """Return the program."""
+    if not BUILT.is_file():
+        raise BulkmmError("the native harness is not there: run make build")
+    return BUILT
+
+
+@contextmanager
+def prepared(
+    kernel: Path, built: Path | None, mitigations: str, progress: Progress
+) -> Iterator[Prepared]:
+    """Make ready a kernel and, if there is one, the module built for it."""
+    image = vmlinux.read(kernel)
+    if not image.sections.get(".BTF", (0, 0))[1]:
+        raise BulkmmError(f"{kernel}: the kernel has no BTF")
+    types = Types(image.at(*image.sections[".BTF"]).tobytes())
+    known = symbols.find(kernel, image, progress)
+    processor = cpu.here()
+    thunk = cpu.return_thunk(mitigations, processor)
+    plan = _plan(image, types, known, processor, thunk)
+    linked = _module(built, image, known) if built else None
+    done = _patch(image, known, plan, linked)
+    where = Path(tempfile.mkdtemp(prefix="bulkmm-native-"))
+    try:
+        _write(where, image, linked, known, types)
+        yield Prepared(where, image.release, done, thunk or "plain returns")
+    finally:
+        shutil.rmtree(where)
+
+
+def _plan(
+    image: Image,
+    types: Types,
+    known: symbols.Symbols,
+    processor: cpu.Cpu,
+    thunk: str | None,
+) -> patch.Plan:
+    if types.size("alt_instr") != patch.ALT.size:
+        raise BulkmmError("the kernel's alternatives are not of the known form")
+    words = known.size("x86_cap_flags") // 8 // 32
+    features = cpu.features(image, known["x86_cap_flags"], words, processor)
+    features.add(patch.always(image))
+    has = image.at(
+        known["boot_cpu_data"] + types.offset("cpuinfo_x86.x86_capability"), 4 * words
+    )
+    flags = np.zeros(32 * words, np.uint8)
+    flags[sorted(features)] = 1
+    has[:] = np.packbits(flags, bitorder="little")
+    returns = known[thunk] if thunk else None
+    return patch.Plan(features, known["__x86_indirect_thunk_array"], image, returns)
+
+
+def _module(built: Path, image: Image, known: symbols.Symbols) -> module.Module:
+    base = -(-(image.base + len(image.data)) // ALIGN) * ALIGN
+    return module.load(built, image.release, base, known.all | _stubs())
+
+
+def _stubs() -> dict[str, int]:
+    with harness().open("rb") as file:
+        return {
+            symbol.name.removeprefix(STUB): symbol["st_value"]
+            for symbol in module.symbols_of(ELFFile(file))
+            if symbol.name.startswith(STUB)
+        }
+
+
+def _patch(
+    image: Image,
+    known: symbols.Symbols,
+    plan: patch.Plan,
+    linked: module.Module | None,
+) -> dict[str, int]:
+    done = patch.apply(image, plan)
+    start, stop = known["__start_mcount_loc"], known["__stop_mcount_loc"]
+    listed = np.frombuffer(image.at(start, stop - start).tobytes(), "<u8")
+    end = image.base + len(image.data)
+    within = [int(one) for one in listed if image.base <= one < end]
+    done["entries"] = patch.entries(image, within)
+    if linked:
+        patch.apply(linked, plan)
+        patch.entries(linked, linked.words("__mcount_loc"))
+    return done
+
+
+def _write(
+    where: Path,
+    image: Image,
+    linked: module.Module | None,
+    known: symbols.Symbols,
+    types: Types,
+) -> None:
+    image.data.tofile(where / "kernel")
+    facts = {
+        "kernel": image.base,
+        "kernel size": len(image.data),
+        "gs": image.gs,
+        "module": 0,
+        "module size": 0,
+        **{f"offset {one}": types.offset(one) for one in OFFSETS},
+        **{f"size {one}": types.size(one) for one in SIZES},
+        **{f"enum {one}": _enumerator(types, one) for one in ENUMERATORS},
+        "preemption": next(
+            types.enumerators[one] for one in PREEMPTION if one in types.enumerators
+        ),
+    }
+    listed = [f"{address:x} k {name}" for name, address in known.all.items()]
+    if linked:
+        linked.data.tofile(where / "module")
+        facts |= {"module": linked.base, "module size": len(linked.data)}
+        listed += [f"{address:x} m {name}" for name, address in linked.symbols.items()]
+    text = "".join(f"{value:x} {name}\n" for name, value in facts.items())
+    (where / "facts").write_text(text, encoding="ascii")
+    (where / "symbols").write_text("\n".join(listed) + "\n", encoding="ascii")
+
+
+def _enumerator(types: Types, name: str) -> int:
+    if name not in types.enumerators:
+        raise BulkmmError(f"the kernel's BTF has no {name}")
+    return types.enumerators[name]

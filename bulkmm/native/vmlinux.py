@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A kernel image: out of its boot file, laid out and relocated below 2 GB.
+
+What is relocated, and by how much, is what the kernel's own loader does when it
+randomises the kernel's address: the tables behind the payload say where, and
+every place gets the same distance added.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import re
+import struct
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import zstandard
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
+from bulkmm.errors import BulkmmError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
+    Places = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+KERNEL_MAP = 0xFFFFFFFF80000000  # where x86-64 links a kernel, physical 0
+MAPPED = 0x20000000  # where that is in the process: 0x1000000 to 2 GB are free
+DELTA = (MAPPED - KERNEL_MAP) % 2**64
+HEADER = 0x268  # bytes of the boot header that are read
+SETUP_SECTS, SIGNATURE, VERSION, XLOADFLAGS, PAYLOAD = 0x1F1, 0x202, 0x20E, 0x236, 0x248
+KERNEL_64 = 1  # of XLOADFLAGS
+LZMA_START = b"\x5d\x00\x00"
+
+
+@dataclass
+class Image:
+    """A kernel as it lies in memory, at the addresses it has in the process."""
+
+    release: str
+    base: int
+    data: Bytes
+    sections: dict[str, tuple[int, int]]  # address and size
+    gs: int  # what per-CPU addresses count from
+    payload: bytes = field(repr=False)  # the kernel as it was linked
+
+    def place(self, linked: int) -> int:
+        """Return where an address is that the kernel was linked for."""
+        return (linked + DELTA) % 2**64 if linked >= KERNEL_MAP else linked
+
+    def at(self, address: int, size: int) -> Bytes:
+        """Return bytes of the image, which may be written."""
+        start = address - self.base
+        if not 0 <= start <= start + size <= len(self.data):
+            raise BulkmmError(f"the kernel {self.release} has nothing at {address:#x}")
+        return self.data[start : start + size]
+
+    def word(self, address: int, form: str) -> int:
+        """Return one number, in a form of the struct module."""
+        found = struct.unpack(form, self.at(address, struct.calcsize(form)).tobytes())
+        return int(found[0])
+
+    def text(self, address: int) -> str:
+        """Return a string."""
+        start = address - self.base
+        return self.data[start : start + 256].tobytes().partition(b"\0")[0].decode()
+
+
+def read(path: Path) -> Image:
+    """Return the kernel in a boot file; one clear line for anything else."""
+    try:
+        boot = path.read_bytes()
+    except OSError as error:
+        raise BulkmmError(f"{path}: {error.strerror}") from error
+    release, payload = _payload(path, boot)
+    try:
+        return _laid_out(path, release, _decompressed(path, payload))
+    except (ELFError, struct.error, IndexError, ValueError) as error:
+        raise BulkmmError(f"{path}: a kernel that cannot be read: {error}") from error
+
+
+def _payload(path: Path, boot: bytes) -> tuple[str, bytes]:
+    if boot[0x38:0x3C] == b"ARM\x64" or boot[4:8] == b"zimg":
+        raise BulkmmError(f"{path}: a kernel of another architecture, not x86-64")
+    if boot[SIGNATURE : SIGNATURE + 4] != b"HdrS":
+        raise BulkmmError(f"{path}: not a kernel image")
+    if len(boot) < HEADER:
+        raise BulkmmError(f"{path}: truncated")
+    if not struct.unpack_from("<H", boot, XLOADFLAGS)[0] & KERNEL_64:
+        raise BulkmmError(f"{path}: a kernel of another architecture, not x86-64")
+    (version,) = struct.unpack_from("<H", boot, VERSION)
+    offset, length = struct.unpack_from("<II", boot, PAYLOAD)
+    start = ((boot[SETUP_SECTS] or 4) + 1) * 512 + offset
+    if len(boot) < start + length:
+        lacking = start + length - len(boot)
+        raise BulkmmError(f"{path}: truncated: {lacking} bytes are missing")
+    release = re.match(rb"[\w.+~-]+", boot[version + 0x200 :][:256])
+    name = release[0].decode() if release else "unknown"
+    return name, boot[start : start + length]
+
+
+def _zstd(data: bytes) -> bytes:
+    return zstandard.ZstdDecompressor().decompressobj().decompress(data)
+
+
+def _gzip(data: bytes) -> bytes:
+    return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data)
+
+
+def _lzma(data: bytes) -> bytes:
+    return lzma.LZMADecompressor().decompress(data)
+
+
+def _bzip2(data: bytes) -> bytes:
+    return bz2.BZ2Decompressor().decompress(data)
+
+
+FORMATS: dict[bytes, Callable[[bytes], bytes]] = {
+    b"\x28\xb5\x2f\xfd": _zstd,
+    b"\x1f\x8b": _gzip,
+    b"\xfd7zXZ\0": _lzma,
+    LZMA_START: _lzma,
+    b"BZh": _bzip2,
+}
+
+
+def _decompressed(path: Path, payload: bytes) -> bytes:
+    found = [how for magic, how in FORMATS.items() if payload.startswith(magic)]
+    if not found:
+        raise BulkmmError(f"{path}: unknown compression ({payload[:4].hex()})")
+    try:
+        return found[0](payload)
+    except (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError) as error:
+        raise BulkmmError(f"{path}: damaged: {error}") from error
+
+
+def _laid_out(path: Path, release: str, payload: bytes) -> Image:
+    elf = ELFFile(io.BytesIO(payload))
+    if elf["e_machine"] != "EM_X86_64":
+        raise BulkmmError(f"{path}: a kernel of another architecture, not x86-64")
+    loads = [one for one in elf.iter_segments() if one["p_type"] == "PT_LOAD"]
+    # Per-CPU data may be linked to 0: it lies where it is loaded.
+    low = min(KERNEL_MAP + one["p_paddr"] for one in loads)
+    end = max(KERNEL_MAP + one["p_paddr"] + one["p_memsz"] for one in loads)
+    image = Image(
+        release,
+        base=low + DELTA - 2**64,
+        data=np.zeros(end - low, np.uint8),
+        sections={},
+        gs=0,
+        payload=payload,
+    )
+    for one in loads:
+        start = KERNEL_MAP + one["p_paddr"] - low
+        image.data[start : start + one["p_filesz"]] = np.frombuffer(
+            one.data(), np.uint8
+        )
+        if not one["p_vaddr"]:
+            image.gs = start + image.base
+    for section in elf.iter_sections():
+        address = image.place(section["sh_addr"])
+        image.sections[section.name] = address, section["sh_size"]
+    _relocate(path, image, payload[elf["e_shoff"] + elf.num_sections() * 64 :])
+    return image
+
+
+def _relocate(path: Path, image: Image, tables: bytes) -> None:
+    """Apply the tables, last first, each up to a 0: 64, (32 less,) 32 bits."""
+    words = np.frombuffer(tables[len(tables) % 4 :], "<u4")[::-1]
+    ends = np.flatnonzero(words == 0)
+    blocks = [part[part != 0] for part in np.split(words, ends)[:-1]]
+    known = {
+        2: ((4, DELTA), (8, DELTA)),
+        3: ((4, DELTA), (4, -DELTA), (8, DELTA)),
+    }
+    if len(blocks) not in known:
+        raise BulkmmError(f"{path}: a kernel that cannot be relocated")
+    for block, (width, by) in zip(blocks, known[len(blocks)], strict=True):
+        linked = block.astype(np.int64) + (KERNEL_MAP >> 32 << 32) % 2**32
+        places = linked + MAPPED - (KERNEL_MAP % 2**32) - image.base
+        _add(image.data, places, width, by)
+
+
+def _add(data: Bytes, places: Places, width: int, by: int) -> None:
+    """Add a number to many words, wherever they lie."""
+    cells = places[:, None] + np.arange(width)
+    words = data[cells].view(f"<u{width}")
+    words += words.dtype.type(by % 2 ** (8 * width))
+    data[cells] = words.view(np.uint8)

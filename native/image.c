@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The images, where they belong; names of what is in them; faults inside. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "native.h"
+
+struct entry {
+	uint64_t address;
+	const char *name;
+	char from; /* k: the kernel, m: the module */
+};
+
+struct list {
+	struct entry *at;
+	size_t nr;
+};
+
+static struct list facts, symbols;
+
+static char *read_whole(const char *directory, const char *name)
+{
+	char path[4096];
+	size_t size = 0, got, room = 0;
+	char *text = NULL;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "re");
+	if (!file)
+		die("%s: %s", path, strerror(errno));
+	do {
+		room += (size_t)4 << 20;
+		text = realloc(text, room + 1);
+		if (!text)
+			die("no memory for %s", path);
+		got = fread(text + size, 1, room - size, file);
+		size += got;
+	} while (got);
+	fclose(file);
+	text[size] = '\0';
+	return text;
+}
+
+/* "ADDRESS NAME" a line, or "ADDRESS FROM NAME". */
+static struct list parse(char *text, bool from)
+{
+	struct list list = { NULL, 0 };
+	char *line, *name, *rest = text;
+
+	for (line = text; *line; line++)
+		list.nr += *line == '\n';
+	list.at = need(list.nr * sizeof(*list.at) + 1);
+	for (list.nr = 0; (line = strsep(&rest, "\n")) && *line; list.nr++) {
+		struct entry *e = &list.at[list.nr];
+
+		e->address = strtoull(line, &name, 16);
+		e->from = from ? name[1] : 0;
+		e->name = name + (from ? 3 : 1);
+	}
+	return list;
+}
+
+static const struct entry *find(const struct list *list, const char *name,
+				char from)
+{
+	size_t i;
+
+	for (i = 0; i < list->nr; i++)
+		if (list->at[i].from == from && !strcmp(list->at[i].name, name))
+			return &list->at[i];
+	return NULL;
+}
+
+/**
+ * fact() - a number that the loader found out
+ * @name: "offset STRUCT.MEMBER" and the like
+ *
+ * Return: the number; there is no return without.
+ */
+uint64_t fact(const char *name)
+{
+	const struct entry *e = find(&facts, name, 0);
+
+	if (!e)
+		die("nothing is known of %s", name);
+	return e->address;
+}
+
+/* An address in the kernel or the module; NULL if it has no such symbol. */
+char *symbol_or_null(const char *name, char from)
+{
+	const struct entry *e = find(&symbols, name, from);
+
+	return e ? (char *)e->address : NULL;
+}
+
+/* The same in the kernel; there is no return without. */
+char *symbol(const char *name)
+{
+	char *at = symbol_or_null(name, 'k');
+
+	if (!at)
+		die("the kernel has no symbol %s", name);
+	return at;
+}
+
+static bool within(uint64_t address, const char *what, const char *size)
+{
+	uint64_t start = fact(what);
+
+	return address >= start && address - start < fact(size);
+}
+
+/**
+ * symbol_describe() - an address as symbol+offset
+ * @address: the address
+ * @buf:     for the text
+ * @size:    bytes of it
+ */
+void symbol_describe(uint64_t address, char *buf, size_t size)
+{
+	const struct entry *best = NULL;
+	size_t i;
+
+	if (!within(address, "kernel", "kernel size") &&
+	    !within(address, "module", "module size")) {
+		snprintf(buf, size, "the harness at 0x%llx",
+			 (unsigned long long)address);
+		return;
+	}
+	for (i = 0; i < symbols.nr; i++) {
+		const struct entry *e = &symbols.at[i];
+
+		if (e->address <= address &&
+		    (!best || e->address > best->address))
+			best = e;
+	}
+	snprintf(buf, size, "%s%s+0x%llx", best->from == 'm' ? "bulkmm:" : "",
+		 best->name, (unsigned long long)(address - best->address));
+}
+
+/* Code and data in one, as large pages as there are. */
+static void map_image(const char *directory, const char *name)
+{
+	char path[4096], size_name[32];
+	uint64_t base = fact(name), size;
+	size_t done, bytes;
+	ssize_t got;
+	char *at;
+	int fd;
+
+	snprintf(size_name, sizeof(size_name), "%s size", name);
+	size = fact(size_name);
+	if (!base)
+		return;
+	bytes = (size + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1);
+	at = mmap((void *)base, bytes, PROT_READ | PROT_WRITE | PROT_EXEC,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (at != (char *)base)
+		die("the %s cannot be mapped at 0x%llx: %s", name,
+		    (unsigned long long)base,
+		    errno == EEXIST ? "the range is taken" : strerror(errno));
+	madvise(at, bytes, MADV_HUGEPAGE);
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	for (done = 0; done < size; done += (size_t)got) {
+		got = read(fd, at + done, size - done);
+		if (got <= 0)
+			die("%s: cannot be read", path);
+	}
+	close(fd);
+}
+
+/**
+ * image_load() - map the images of a directory and learn their names
+ * @directory: as the loader left it
+ */
+void image_load(const char *directory)
+{
+	facts = parse(read_whole(directory, "facts"), false);
+	symbols = parse(read_whole(directory, "symbols"), true);
+	map_image(directory, "kernel");
+	map_image(directory, "module");
+}
+
+static const char *signal_words(int number)
+{
+	switch (number) {
+	case SIGSEGV:
+		return "SIGSEGV";
+	case SIGBUS:
+		return "SIGBUS";
+	case SIGILL:
+		return "SIGILL (a BUG or WARN, or an instruction that this CPU does not have)";
+	case SIGTRAP:
+		return "SIGTRAP";
+	default:
+		return "a signal";
+	}
+}
+
+/* What runs is nobody's memory to mend: say where, and end. */
+static void fault(int number, siginfo_t *info, void *context)
+{
+	const ucontext_t *c = context;
+	char where[256];
+
+	symbol_describe((uint64_t)c->uc_mcontext.gregs[REG_RIP], where,
+			sizeof(where));
+	dprintf(STDERR_FILENO, "%s in %s, address %p\n", signal_words(number),
+		where, info->si_addr);
+	_exit(ENVIRONMENT);
+}
+
+/* Have faults reported, on a stack of their own. */
+void faults_catch(void)
+{
+	static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGTRAP };
+	stack_t stack = { .ss_sp = need(65536), .ss_size = 65536 };
+	struct sigaction action = {
+		.sa_sigaction = fault,
+		.sa_flags = SA_SIGINFO | SA_ONSTACK,
+	};
+	size_t i;
+
+	sigaltstack(&stack, NULL);
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sigaction(numbers[i], &action, NULL);
+}

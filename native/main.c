@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * bmm-native - a kernel's own code against the module's, in this process
+ *
+ *	bmm-native DIRECTORY SUBJECT --size=BYTES --rounds=N --seed=N
+ * [--only=NAME]
+ *
+ * Scenario by scenario: the kernel's function runs once and its result is kept;
+ * every arm runs to warm up; then come rounds in each of which every arm runs
+ * once, in random order, and what it wrote is compared with what was kept.
+ *
+ * Writes JSON lines as bmm-bench does. Exit code 0, 1 (something differs), 2
+ * (usage), 3 (what was asked for cannot be had, or a fault in the code).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "native.h"
+
+static const struct family *const families[] = { &memmap_family };
+
+#define FAMILIES_NR (sizeof(families) / sizeof(families[0]))
+
+struct run {
+	const struct family *family;
+	uint64_t size;
+	unsigned int rounds;
+	uint64_t seed;
+	const char *only;
+	bool module;
+	bool failed;
+	struct arm arms[ARMS_MAX];
+	size_t nr;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+static struct arm *add(struct run *run, const char *name, const char *suffix)
+{
+	struct arm *arm = &run->arms[run->nr++];
+
+	if (run->nr > ARMS_MAX)
+		die("too many variants");
+	*arm = (struct arm){ .mode = NULL };
+	snprintf(arm->name, sizeof(arm->name), "%s%s", name, suffix);
+	return arm;
+}
+
+/* The module in a mode: as it picks, and with each backend. */
+static void add_mode(struct run *run, const char *mode, const char *name)
+{
+	const struct family *family = run->family;
+	const struct bmm_backend *backend;
+	struct arm *arm = add(run, name, "");
+	char suffix[32];
+	size_t i;
+
+	arm->mode = mode;
+	if (!module_arm(arm, family))
+		die("the module does not attach %s in mode %s", family->name,
+		    mode);
+	for (i = 0; family->ops_nr && (backend = bmm_backend_at(i)); i++) {
+		snprintf(suffix, sizeof(suffix), ":%s", backend->name);
+		arm = add(run, name, suffix);
+		arm->mode = mode;
+		arm->backend = backend->name;
+		if (!module_arm(arm, family))
+			run->nr--;
+	}
+}
+
+static void add_all(struct run *run, const struct scenario *s)
+{
+	const struct limit *limit;
+	const char *const *mode;
+	char name[32];
+	size_t i;
+
+	run->nr = 0;
+	add(run, "stock", "");
+	for (mode = s->modes; run->module && *mode; mode++) {
+		snprintf(name, sizeof(name), "bulkmm-%s", *mode);
+		add_mode(run, *mode, strcmp(*mode, "on") ? name : "bulkmm");
+	}
+	for (i = 0; (limit = limit_at(run->family->ops[0], i)); i++) {
+		snprintf(name, sizeof(name), "limit:%s", limit_name(limit));
+		add(run, name, "")->limit = limit;
+	}
+}
+
+/* Runs an arm once; returns how long it took. */
+static uint64_t once(const struct run *run, const struct scenario *s,
+		     const struct arm *arm)
+{
+	uint64_t took = 0, begun;
+	unsigned int i;
+
+	module_swap(arm);
+	for (i = 0; i < s->repeat; i++) {
+		run->family->reset(s);
+		begun = now_ns();
+		if (arm->limit || arm->loop)
+			run->family->limit(s, arm);
+		else
+			run->family->call(s);
+		took += now_ns() - begun;
+	}
+	return took / s->repeat;
+}
+
+static bool right(struct run *run, const struct scenario *s,
+		  const struct arm *arm)
+{
+	bool same = arm->limit || run->family->right(s);
+
+	if (!same)
+		fprintf(stderr, "%s: %s differs\n", s->name, arm->name);
+	return same;
+}
+
+static void say_verdicts(const struct run *run, const struct scenario *s,
+			 const bool *same)
+{
+	char served[128];
+	size_t i;
+
+	for (i = 0; i < run->nr; i++) {
+		const struct arm *arm = &run->arms[i];
+
+		if (arm->limit)
+			continue;
+		printf("{\"event\":\"verified\",\"scenario\":\"%s\",\"variant\":\"%s\",\"ok\":%s}\n",
+		       s->name, arm->name, same[i] ? "true" : "false");
+		if (!arm->mode || arm->backend)
+			continue;
+		module_swap(arm);
+		module_served(run->family, served, sizeof(served));
+		if (served[0])
+			printf("{\"event\":\"served\",\"scenario\":\"%s\",\"variant\":\"%s\",\"backend\":\"%s\"}\n",
+			       s->name, arm->name, served);
+	}
+	fflush(stdout);
+}
+
+static void run_scenario(struct run *run, const struct scenario *s)
+{
+	size_t order[ARMS_MAX], i;
+	bool same[ARMS_MAX];
+	unsigned int round;
+
+	add_all(run, s);
+	if (run->family->enter)
+		run->family->enter(s);
+	once(run, s, &run->arms[0]);
+	run->family->keep(s);
+	for (i = 0; i < run->nr; i++) {
+		order[i] = i;
+		once(run, s, &run->arms[i]);
+		same[i] = right(run, s, &run->arms[i]);
+	}
+	for (round = 0; round < run->rounds; round++) {
+		order_shuffle(order, run->nr, &run->seed);
+		for (i = 0; i < run->nr; i++) {
+			const struct arm *arm = &run->arms[order[i]];
+			uint64_t ns = once(run, s, arm);
+
+			same[order[i]] &= right(run, s, arm);
+			printf("{\"event\":\"sample\",\"scenario\":\"%s\",\"variant\":\"%s\",\"ns\":%llu,\"bytes\":%llu}\n",
+			       s->name, arm->name, (unsigned long long)ns,
+			       (unsigned long long)s->bytes);
+		}
+	}
+	say_verdicts(run, s, same);
+	module_swap(&run->arms[0]);
+	for (i = 0; i < run->nr; i++) {
+		run->failed |= !same[i];
+		free(run->arms[i].state);
+	}
+}
+
+static bool parse(struct run *run, int argc, char **argv)
+{
+	size_t f;
+	int i;
+
+	if (argc < 3)
+		return false;
+	for (f = 0; f < FAMILIES_NR; f++)
+		if (!strcmp(argv[2], families[f]->name))
+			run->family = families[f];
+	for (i = 3; i < argc; i++) {
+		char *value = strchr(argv[i], '=');
+
+		if (!value++)
+			return false;
+		if (!strncmp(argv[i], "--size=", 7))
+			run->size = strtoull(value, NULL, 10);
+		else if (!strncmp(argv[i], "--rounds=", 9))
+			run->rounds = (unsigned int)strtoul(value, NULL, 10);
+		else if (!strncmp(argv[i], "--seed=", 7))
+			run->seed = strtoull(value, NULL, 10);
+		else if (!strncmp(argv[i], "--only=", 7))
+			run->only = value;
+		else
+			return false;
+	}
+	return run->family && run->size && run->rounds && run->seed;
+}
+
+int main(int argc, char **argv)
+{
+	static struct run run;
+	static struct scenario list[SCENARIOS_MAX];
+	unsigned int i, nr;
+
+	if (!parse(&run, argc, argv)) {
+		fprintf(stderr,
+			"usage: bmm-native DIRECTORY SUBJECT --size=BYTES --rounds=N --seed=N [--only=SCENARIO]\n");
+		return 2;
+	}
+	random_seed(run.seed);
+	image_load(argv[1]);
+	faults_catch();
+	state_init();
+	run.module = module_init();
+	nr = run.family->setup(list, run.size);
+	printf("{\"event\":\"start\",\"rounds\":%u,\"bytes\":%llu,\"hooks\":%zu}\n",
+	       run.rounds, (unsigned long long)run.size, sites_nr());
+	for (i = 0; i < nr; i++)
+		if (!run.only || !strcmp(run.only, list[i].name))
+			run_scenario(&run, &list[i]);
+	return run.failed;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The module: loaded by its own init function, switched by its own means. */
+#include <stdio.h>
+#include <string.h>
+
+#include "native.h"
+
+static char *base;
+static size_t bytes;
+
+static char *module_symbol(const char *name)
+{
+	char *at = symbol_or_null(name, 'm');
+
+	if (!at)
+		die("the module has no symbol %s", name);
+	return at;
+}
+
+/**
+ * module_init() - load the module
+ *
+ * Return: false if there is none.
+ */
+bool module_init(void)
+{
+	int (*init)(void);
+	int err;
+
+	base = (char *)fact("module");
+	bytes = fact("module size");
+	if (!base)
+		return false;
+	init = (void *)module_symbol("init_module");
+	err = init();
+	if (err)
+		die("the module refuses to load: error %d", err);
+	return true;
+}
+
+static bool module_force(void *path, const struct family *family,
+			 const char *backend)
+{
+	long (*store)(void *, unsigned int, const char *,
+		      size_t) = (void *)module_symbol("bmm_picks_store");
+	unsigned int i;
+	bool forced = false;
+
+	services_quiet(true);
+	for (i = 0; i < family->ops_nr; i++)
+		forced |= store(path, i, backend, strlen(backend)) > 0;
+	services_quiet(false);
+	return forced;
+}
+
+/**
+ * module_arm() - switch the module as an arm wants it, and keep it so
+ * @arm:    the arm, with a mode
+ * @family: its path
+ *
+ * Return: false if the module has no such mode or backend.
+ */
+bool module_arm(struct arm *arm, const struct family *family)
+{
+	int (*parse)(void *,
+		     const char *) = (void *)module_symbol("bmm_parse_mode");
+	int (*set)(void *, int) = (void *)module_symbol("bmm_path_set_mode");
+	void *path = module_symbol(family->path);
+	char *fresh = need(bytes);
+	int mode = parse(path, arm->mode);
+	bool armed;
+
+	memcpy(fresh, base, bytes);
+	armed = mode > 0 && !set(path, mode) &&
+		(!arm->backend || module_force(path, family, arm->backend));
+	if (armed) {
+		arm->state = need(bytes);
+		memcpy(arm->state, base, bytes);
+	}
+	memcpy(base, fresh, bytes);
+	return armed;
+}
+
+/**
+ * module_swap() - have the module as an arm left it, and its hooks attached
+ * @to: the arm; one without a mode has the kernel as it was built
+ */
+void module_swap(const struct arm *to)
+{
+	static const struct arm *in;
+
+	if (in && in->state)
+		memcpy(in->state, base, bytes);
+	if (to->state)
+		memcpy(base, to->state, bytes);
+	sites_write(!!to->state);
+	in = to;
+}
+
+/**
+ * module_served() - which backends the module picked
+ * @family: the path
+ * @buf:    for their names; empty if there are none to pick
+ * @size:   bytes of it
+ */
+void module_served(const struct family *family, char *buf, size_t size)
+{
+	static char text[4096] __attribute__((__aligned__(4096)));
+	long (*show)(void *, unsigned int, char *);
+	unsigned int i;
+	size_t at = 0;
+	char *name;
+
+	buf[0] = '\0';
+	if (!family->ops_nr)
+		return;
+	show = (void *)module_symbol("bmm_picks_show");
+	for (i = 0; i < family->ops_nr; i++) {
+		text[show(module_symbol(family->path), i, text)] = '\0';
+		for (name = text; (name = strchr(name, '[')); name++) {
+			int len = (int)strcspn(name + 1, "=]");
+
+			at += (size_t)snprintf(buf + at, size - at, "%s%.*s",
+					       at ? "/" : "", len, name + 1);
+		}
+	}
+}

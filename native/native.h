@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * native.h - what the parts of the native harness share
+ *
+ * A kernel image and, if there is one, the module lie below 2 GB at the
+ * addresses they were relocated for. What is known of them comes by name:
+ * facts (addresses, offsets, sizes) and symbols.
+ */
+#ifndef NATIVE_H
+#define NATIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench.h"
+
+#define PAGE	       ((size_t)4096)
+#define PAGES_SECTION  ((uint64_t)1 << 15) /* x86-64: 128 MiB */
+#define NEAR	       5		   /* bytes of a call or jump */
+#define ENVIRONMENT    3		   /* exit code */
+#define ARMS_MAX       40
+#define SCENARIOS_MAX  24
+#define NAME_MAX_BYTES 64
+
+/* A member of a structure of the kernel's, at an offset found at run time. */
+#define AT(type, base, offset) (*(type *)((char *)(base) + (offset)))
+#define OFFSET(path)	       fact("offset " path)
+#define SIZE(name)	       fact("size " name)
+#define ENUM(name)	       fact("enum " name)
+
+/**
+ * struct arm - one way to do the job of a scenario
+ * @name:    as in the results
+ * @mode:    of the module's path; NULL: the kernel's own code, or a limit
+ * @backend: that is forced, or NULL
+ * @limit:   kind of stores, or NULL
+ * @loop:    the job as a loop of the harness, as a limit
+ * @state:   the module as this arm left it: each has one of its own
+ */
+struct arm {
+	char name[NAME_MAX_BYTES];
+	const char *mode;
+	const char *backend;
+	const struct limit *limit;
+	bool loop;
+	char *state;
+};
+
+/**
+ * struct scenario - one job of a subject
+ * @name:   as in the results
+ * @bytes:  that one operation writes
+ * @repeat: operations of a sample, each after a reset
+ * @order:  of folios or runs
+ * @from, @pages: the PFNs that it is about
+ * @kind:   what else tells it from others; its subject knows
+ * @modes:  of the module's path that are arms, up to the first NULL
+ */
+struct scenario {
+	char name[NAME_MAX_BYTES];
+	uint64_t bytes;
+	unsigned int repeat;
+	unsigned int order;
+	uint64_t from;
+	uint64_t pages;
+	unsigned int kind;
+	const char *const *modes;
+};
+
+/**
+ * struct family - a subject: a function of the kernel and its path in the module
+ * @name:   as on the command line
+ * @path:   symbol of the path in the module
+ * @ops:    of the path's picks, in their order; 0 to 2 of them
+ * @prefix: what the arms of modes are called by, after "bulkmm"
+ * @setup:  makes the state and lists the scenarios; returns how many
+ * @enter:  what else a scenario needs, once
+ * @reset:  before each operation, not timed
+ * @call:   enters the kernel's function
+ * @limit:  the same amount of stores, or the loop
+ * @keep:   remembers the kernel's result
+ * @right:  whether the result is the kernel's; of all of it
+ */
+struct family {
+	const char *name;
+	const char *path;
+	enum bmm_op ops[2];
+	unsigned int ops_nr;
+	unsigned int (*setup)(struct scenario *list, uint64_t size);
+	void (*enter)(const struct scenario *s);
+	void (*reset)(const struct scenario *s);
+	void (*call)(const struct scenario *s);
+	void (*limit)(const struct scenario *s, const struct arm *arm);
+	void (*keep)(const struct scenario *s);
+	bool (*right)(const struct scenario *s);
+};
+
+extern const struct family memmap_family, clear_family, vmap_family;
+
+/* image.c */
+void image_load(const char *directory);
+uint64_t fact(const char *name);
+char *symbol(const char *name);
+char *symbol_or_null(const char *name, char from);
+void symbol_describe(uint64_t address, char *buf, size_t size);
+void faults_catch(void);
+
+/* state.c */
+__attribute__((__noreturn__, __format__(__printf__, 1, 2))) void
+die(const char *format, ...);
+void *need(size_t bytes);
+char *memory(size_t bytes);
+void state_init(void);
+void state_sections(uint64_t from, uint64_t pages, bool early);
+char *state_pages(uint64_t from, uint64_t pages);
+void state_syscall(long number);
+uint64_t random_next(void);
+void random_seed(uint64_t seed);
+
+/* services.c */
+void divert(const char *name, void *to);
+void sites_write(bool on);
+size_t sites_nr(void);
+void services_quiet(bool quiet);
+
+/* module.c */
+bool module_init(void);
+bool module_arm(struct arm *arm, const struct family *family);
+void module_swap(const struct arm *to);
+void module_served(const struct family *family, char *buf, size_t size);
+
+#endif

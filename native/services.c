@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the module asks of a running kernel, for a process: memory, clocks,
+ * printk, locks and waiting, work, kprobes, ftrace, sysfs. A function stub_NAME
+ * stands for the kernel's NAME wherever the module calls it; all else that the
+ * module calls is the kernel's own code.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "native.h"
+
+#define STUB(type, name, ...)          \
+	type stub_##name(__VA_ARGS__); \
+	type stub_##name(__VA_ARGS__)
+
+#define SITES_MAX 16
+#define CALL	  0xe8
+#define JUMP	  0xe9
+
+/* A function entry that ftrace was told to have call a trampoline. */
+struct site {
+	void *ops;
+	char *at;
+	char *target; /* NULL: not attached */
+};
+
+static struct site sites[SITES_MAX];
+static size_t sites_count;
+static bool quiet;
+
+static const char nop[NEAR] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+static const unsigned char endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+
+static void near_write(char *at, unsigned char opcode, const char *to)
+{
+	int32_t distance = (int32_t)(to - (at + NEAR));
+
+	*(unsigned char *)at = opcode;
+	memcpy(at + 1, &distance, sizeof(distance));
+}
+
+static char *behind_endbr(char *at)
+{
+	return memcmp(at, endbr, sizeof(endbr)) ? at : at + sizeof(endbr);
+}
+
+/**
+ * divert() - have the kernel's own calls of a function arrive elsewhere
+ * @name: the function
+ * @to:   a function of the harness
+ */
+void divert(const char *name, void *to)
+{
+	near_write(behind_endbr(symbol(name)), JUMP, to);
+}
+
+/**
+ * sites_write() - attach or detach all hooks that the module has attached
+ * @on: whether the sites call the trampolines
+ */
+void sites_write(bool on)
+{
+	size_t i;
+
+	for (i = 0; i < sites_count; i++) {
+		if (on && sites[i].target)
+			near_write(sites[i].at, CALL, sites[i].target);
+		else
+			memcpy(sites[i].at, nop, NEAR);
+	}
+}
+
+/* How many are attached. */
+size_t sites_nr(void)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < sites_count; i++)
+		nr += !!sites[i].target;
+	return nr;
+}
+
+/* Whether to keep to oneself what is logged. */
+void services_quiet(bool on)
+{
+	quiet = on;
+}
+
+/* Clocks */
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+STUB(uint64_t, ktime_get, void)
+{
+	return now();
+}
+
+STUB(uint64_t, ktime_get_mono_fast_ns, void)
+{
+	return now();
+}
+
+/* Memory */
+
+STUB(void *, __kmalloc_cache_noprof, void *cache, unsigned int gfp, size_t size)
+{
+	return calloc(1, size);
+}
+
+STUB(void, kfree, void *at)
+{
+	free(at);
+}
+
+/* Per-CPU memory, of one CPU, is addressed from GS on. */
+STUB(uint64_t, pcpu_alloc_noprof, size_t size, size_t align, bool reserved,
+     unsigned int gfp)
+{
+	return (uint64_t)need(size) - fact("gs");
+}
+
+STUB(void, free_percpu, void *at)
+{
+}
+
+/* Log */
+
+/* The kernel formats: its formats are more than C's. */
+STUB(int, _printk, const char *format, ...)
+{
+	int (*vsnprintf_of_kernel)(char *, size_t, const char *,
+				   va_list) = (void *)symbol("vsnprintf");
+	char line[512];
+	va_list args;
+
+	if (quiet)
+		return 0;
+	va_start(args, format);
+	vsnprintf_of_kernel(line, sizeof(line), format, args);
+	va_end(args);
+	/* behind the level */
+	fprintf(stderr, "log: %s", line[0] == 1 ? line + 2 : line);
+	return 0;
+}
+
+/* Locks, waiting, work: there is one task. */
+
+STUB(void, mutex_lock, void *lock)
+{
+}
+
+STUB(void, mutex_unlock, void *lock)
+{
+}
+
+STUB(void, msleep, unsigned int ms)
+{
+}
+
+STUB(void, synchronize_rcu_tasks, void)
+{
+}
+
+STUB(bool, cancel_work_sync, void *work)
+{
+	return false;
+}
+
+STUB(bool, queue_work_on, int cpu, void *queue, void *work)
+{
+	void (*run)(void *) = AT(void *, work, OFFSET("work_struct.func"));
+
+	run(work);
+	return true;
+}
+
+/* Text */
+
+STUB(void, __static_call_update, void *key, void *trampoline, void *function)
+{
+	AT(void *, key, OFFSET("static_call_key.func")) = function;
+	near_write(trampoline, JUMP, function);
+}
+
+/* No address of the kernel's is where the kernel would look for it. */
+STUB(long, copy_from_kernel_nofault, void *to, const void *from, size_t size)
+{
+	memcpy(to, from, size);
+	return 0;
+}
+
+STUB(int, register_kprobe, void *probe)
+{
+	const char *name = AT(char *, probe, OFFSET("kprobe.symbol_name"));
+	char *at = symbol_or_null(name, 'k');
+
+	if (!at)
+		return -ENOENT;
+	AT(char *, probe, OFFSET("kprobe.addr")) = behind_endbr(at);
+	return 0;
+}
+
+STUB(void, unregister_kprobe, void *probe)
+{
+}
+
+STUB(int, ftrace_set_filter_ip, void *ops, char *at, int remove, int reset)
+{
+	if (memcmp(at, nop, NEAR))
+		return -EINVAL;
+	if (sites_count == SITES_MAX)
+		return -ENOMEM;
+	sites[sites_count++] = (struct site){ .ops = ops, .at = at };
+	return 0;
+}
+
+STUB(void, ftrace_free_filter, void *ops)
+{
+}
+
+static int sites_point(const void *ops, char *target)
+{
+	size_t i;
+
+	for (i = 0; i < sites_count; i++)
+		if (sites[i].ops == ops)
+			sites[i].target = target;
+	sites_write(true);
+	return 0;
+}
+
+STUB(int, register_ftrace_direct, void *ops, char *target)
+{
+	return sites_point(ops, target);
+}
+
+STUB(int, unregister_ftrace_direct, void *ops, char *target, bool free_filter)
+{
+	return sites_point(ops, NULL);
+}
+
+/* Files */
+
+STUB(void *, kobject_create_and_add, const char *name, void *parent)
+{
+	return need(PAGE);
+}
+
+STUB(int, kobject_init_and_add, void *object, void *type, void *parent, ...)
+{
+	return 0;
+}
+
+STUB(void, kobject_put, void *object)
+{
+}
+
+STUB(int, sysfs_create_file_ns, void *object, const void *attr, const void *ns)
+{
+	return 0;
+}
+
+STUB(int, sysfs_create_group, void *object, const void *group)
+{
+	return 0;
+}
+
+STUB(void, sysfs_remove_group, void *object, const void *group)
+{
+}
+
+/* The kernel's command line: there is none. */
+STUB(void *, filp_open, const char *name, int flags, unsigned short mode)
+{
+	return (void *)(intptr_t)-ENOENT;
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a booted kernel has around the functions that are entered: a CPU,
+ * sections, struct pages, a task inside a system call.
+ */
+#include <asm/prctl.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "native.h"
+
+static uint64_t random_state = 1;
+
+/* One line, and the end. */
+void die(const char *format, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	_exit(ENVIRONMENT);
+}
+
+/* Zeroed memory for what the kernel finds by pointers. */
+void *need(size_t bytes)
+{
+	void *at = calloc(1, bytes);
+
+	if (!at)
+		die("no memory: %zu bytes", bytes);
+	return at;
+}
+
+/* Memory that is measured: in huge pages if the machine has them. */
+char *memory(size_t bytes)
+{
+	char *at = mmap(NULL, bytes + HUGE_SIZE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (at == MAP_FAILED)
+		die("no memory: %zu bytes: %s", bytes, strerror(errno));
+	at = (char *)(((uintptr_t)at + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1));
+	madvise(at, bytes, MADV_HUGEPAGE);
+	return at;
+}
+
+/* Same as the order of rounds: repeated by the seed. */
+uint64_t random_next(void)
+{
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return random_state * 0x2545f4914f6cdd1dULL;
+}
+
+void random_seed(uint64_t seed)
+{
+	random_state = seed * 0x9e3779b97f4a7c15ULL | 1;
+}
+
+/* The first CPU, online, on a kernel that decided how it preempts. */
+void state_init(void)
+{
+	char *mode = symbol_or_null("preempt_dynamic_mode", 'k');
+
+	if (syscall(SYS_arch_prctl, ARCH_SET_GS, fact("gs")))
+		die("GS cannot be set: %s", strerror(errno));
+	AT(uint64_t, symbol("__cpu_possible_mask"), 0) = 1;
+	AT(uint64_t, symbol("__cpu_online_mask"), 0) = 1;
+	if (mode)
+		AT(int, mode, 0) = (int)fact("preemption");
+}
+
+/**
+ * state_sections() - say that PFNs have struct pages
+ * @from:  the first, at the begin of a section
+ * @pages: how many
+ * @early: whether they were there at boot; memory that is hotplugged is not
+ */
+void state_sections(uint64_t from, uint64_t pages, bool early)
+{
+	uint64_t size = SIZE("mem_section"), per_root = PAGE / size, nr;
+	uint64_t last = (from + pages - 1) / PAGES_SECTION;
+	uint64_t flags = 1ULL << ENUM("SECTION_MARKED_PRESENT_BIT") |
+			 1ULL << ENUM("SECTION_HAS_MEM_MAP_BIT");
+	size_t usage = SIZE("mem_section_usage");
+	char **roots = need((last / per_root + 1) * sizeof(*roots));
+
+	if (early)
+		flags |= 1ULL << ENUM("SECTION_IS_ONLINE_BIT") |
+			 1ULL << ENUM("SECTION_IS_EARLY_BIT");
+	for (nr = from / PAGES_SECTION; nr <= last; nr++) {
+		char **root = &roots[nr / per_root], *section, *use;
+
+		if (!*root)
+			*root = need(PAGE);
+		section = *root + nr % per_root * size;
+		/* behind it are the pageblocks' flags */
+		use = need(usage + PAGE);
+		memset(use + OFFSET("mem_section_usage.subsection_map"), 0xff,
+		       sizeof(uint64_t));
+		AT(uint64_t, section,
+		   OFFSET("mem_section.section_mem_map")) = flags;
+		AT(char *, section, OFFSET("mem_section.usage")) = use;
+	}
+	AT(char **, symbol("mem_section"), 0) = roots;
+}
+
+/* Struct pages of PFNs, of whatever content; the kernel finds them here. */
+char *state_pages(uint64_t from, uint64_t pages)
+{
+	uint64_t size = SIZE("page");
+	char *at = memory(pages * size);
+
+	AT(uint64_t, symbol("vmemmap_base"), 0) = (uint64_t)at - from * size;
+	return at;
+}
+
+/* The task is inside a system call, or (-1) in an exception. */
+void state_syscall(long number)
+{
+	char *task = symbol("init_task");
+	char *top = symbol("__end_init_stack");
+	char *stack = AT(char *, task, OFFSET("task_struct.stack"));
+
+	if (stack != symbol("__start_init_stack"))
+		die("the first task's stack is not where it should be");
+	AT(uint32_t, task, OFFSET("task_struct.flags")) = 0; /* no kthread */
+	AT(long, top - SIZE("pt_regs"), OFFSET("pt_regs.orig_ax")) = number;
+}
