@@ -86,6 +86,7 @@ static void add_all(struct run *run, const struct scenario *s)
 
 	run->nr = 0;
 	add(run, "stock", "");
+	add(run, "stock", "-again");
 	for (mode = s->modes; run->module && *mode; mode++) {
 		snprintf(name, sizeof(name), "bulkmm-%s", *mode);
 		add_mode(run, *mode, strcmp(*mode, "on") ? name : "bulkmm");

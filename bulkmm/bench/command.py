@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError, Exit
+from bulkmm.native import command as native
 
 if TYPE_CHECKING:
     import argparse
@@ -70,6 +71,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         if name != "all":
             parser.add_argument("--backend", metavar="NAME", help="what bulkmm uses")
         _add_common(parser)
+    native.add_parser(what)
+    _add_common(what.choices["kernel"])
     goals = what.add_parser("goals", help="tell which goals kept results reach")
     goals.add_argument("results", nargs="+", type=Path, metavar="FILE", help="a result")
     goals.set_defaults(run=run_goals)
@@ -93,6 +96,17 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_bench)
 
 
+def repeats(args: argparse.Namespace) -> tuple[int, int]:
+    """Return how many rounds and processes are asked for."""
+    rounds, processes = QUICK_ROUNDS, QUICK_PROCESSES
+    if not args.quick:
+        rounds, processes = FULL_ROUNDS, FULL_PROCESSES
+    return (
+        rounds if args.rounds is None else args.rounds,
+        processes if args.processes is None else args.processes,
+    )
+
+
 def requests(args: argparse.Namespace) -> list[Request]:
     """Return what the command line asks for."""
     from dataclasses import replace  # noqa: PLC0415 - keeps --help fast
@@ -100,15 +114,13 @@ def requests(args: argparse.Namespace) -> list[Request]:
     from bulkmm.bench import subjects  # noqa: PLC0415
 
     every = subjects.SUBJECTS
-    rounds, processes = QUICK_ROUNDS, QUICK_PROCESSES
-    if not args.quick:
-        rounds, processes = FULL_ROUNDS, FULL_PROCESSES
+    rounds, processes = repeats(args)
     asked = [
         subjects.plan(
             subject,
             quick=args.quick,
-            rounds=rounds if args.rounds is None else args.rounds,
-            processes=processes if args.processes is None else args.processes,
+            rounds=rounds,
+            processes=processes,
             backend=getattr(args, "backend", None),
         )
         for subject in (every.values() if args.bench == "all" else [every[args.bench]])
@@ -123,6 +135,8 @@ def run_bench(args: argparse.Namespace) -> int:
     """Measure; see ``finish``."""
     from bulkmm import plot, table  # noqa: PLC0415 - keeps --help fast
 
+    if args.bench == "kernel":
+        return native.run_kernel(args, *repeats(args))
     check_file(args.json)
     plot.check_file(args.plot)
     document = measure(requests(args))

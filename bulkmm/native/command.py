@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm bench kernel``: a kernel's own code against the module's, natively."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bulkmm.errors import BulkmmError, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bulkmm.bench.take import Event
+    from bulkmm.lab.progress import Progress
+
+SUBJECTS = ("memmap",)
+NEEDS = ("elftools", "vmlinux_to_elf", "zstandard")
+ABOUT = (
+    "Run a stock kernel's own machine code, and the built module's, in a process on "
+    "this CPU: no privilege, nothing loaded, no virtual machine. The module attaches "
+    "to the kernel's functions as it would there, and all that it writes is compared "
+    "with what the kernel's own code writes, in every round. Example: bulkmm bench "
+    "kernel memmap --kernel 7.3 --quick"
+)
+
+
+def add_parser(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add ``kernel`` to the parser of ``bench``."""
+    parser = what.add_parser(
+        "kernel",
+        help="time a stock kernel's own code against the module's",
+        description=ABOUT,
+    )
+    parser.add_argument(
+        "subject",
+        nargs="?",
+        default="all",
+        choices=(*SUBJECTS, "all"),
+        help="which functions to run; default all",
+    )
+    parser.add_argument(
+        "--kernel",
+        default="6.12",
+        metavar="6.12|7.3|FILE",
+        help="kernel of the lab, or a vmlinuz; default 6.12",
+    )
+    parser.add_argument(
+        "--module",
+        metavar="FILE",
+        help="bulkmm.ko built for that kernel, or none; default: as the lab builds it",
+    )
+    parser.add_argument(
+        "--mitigations",
+        default="host",
+        choices=("host", "on", "off"),
+        help="what returns do: as this machine's kernel has them, or on, or off",
+    )
+    parser.add_argument("--size", help="size of the device, or of what is cleared")
+    parser.add_argument("--scenario", metavar="NAME", help="run one scenario only")
+
+
+def run_kernel(args: argparse.Namespace, rounds: int, processes: int) -> int:
+    """Measure, show and keep."""
+    from bulkmm import table  # noqa: PLC0415 - keeps --help fast
+    from bulkmm.bench import command  # noqa: PLC0415
+    from bulkmm.lab.progress import Progress  # noqa: PLC0415
+
+    missing = [name for name in NEEDS if not importlib.util.find_spec(name)]
+    if missing:
+        raise BulkmmError(
+            "bench kernel needs more packages: pip install bulkmm[native]"
+        )
+    from bulkmm.native import measure  # noqa: PLC0415 - needs the packages
+
+    command.check_file(args.json)
+    progress = Progress()
+    kernel, module = _files(args, progress)
+    job = measure.Job(
+        kernel=kernel,
+        module=module,
+        mitigations=args.mitigations,
+        rounds=rounds,
+        processes=processes,
+        size=measure.parse_size(args.size) if args.size else None,
+        quick=args.quick,
+        only=args.scenario,
+    )
+    names = SUBJECTS if args.subject == "all" else (args.subject,)
+
+    def seen(event: Event) -> None:
+        if event["event"] == "sample":
+            where = f"process {event['process'] + 1}, {event['scenario']}"
+            progress.detail(f"bench kernel: {where}")
+
+    with progress.console.status("bench kernel: starting") as progress.status:
+        document = measure.run(job, names, progress, seen)
+    return command.finish(args.json, document, table.Show(all_rows=args.all_rows))
+
+
+def _files(args: argparse.Namespace, progress: Progress) -> tuple[Path, Path | None]:
+    """Return the kernel's image and the module; the lab has both."""
+    named = None if args.module in (None, "none") else Path(args.module)
+    if Path(args.kernel).is_file() and "/" in args.kernel:
+        if args.module is None:
+            raise UsageError("a kernel of your own: name its --module, or none")
+        return Path(args.kernel), named
+    from bulkmm.lab import build, kernels, root  # noqa: PLC0415 - keeps --help fast
+    from bulkmm.lab.paths import locked  # noqa: PLC0415
+
+    if "/" in args.kernel:
+        raise BulkmmError(f"{args.kernel}: no such file")
+    kernels.check_name(args.kernel)
+    with locked(progress) as cache:
+        kernel = kernels.ensure(root.ensure(cache, progress), args.kernel, progress)
+        if args.module is None:
+            named = build.ensure(kernel, [], progress) / "bulkmm.ko"
+    return kernel.image, named

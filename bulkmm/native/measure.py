@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Running the harness process by process; its events become a result document."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bulkmm import machine
+from bulkmm.bench import measure as bench
+from bulkmm.bench import take
+from bulkmm.bench.subjects import GIB, MIB, Amount, Request, Subject
+from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.native import process
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bulkmm.bench.take import Event, Seen
+    from bulkmm.lab.progress import Progress
+    from bulkmm.results import Document
+
+WRONG_OUTPUT = 1  # exit code of the harness when something differs
+LIMIT = 600  # seconds of a process
+STOCK = ("stock", "stock-again")
+SPARE_KIB = 512 << 10  # images, tables, what the rest of the system needs
+
+
+def _subject(name: str, ours: tuple[str, ...], **more: Amount | float | str) -> Subject:
+    fields = {
+        "variants": (*STOCK, *ours, "limit"),
+        "bases": ("stock",),
+        "cold": ".*",
+        "cached": ours,  # the limit is written without what else a request takes
+        "right": "as the kernel's own code leaves it, in every round",
+        "wrong": "differs from what the kernel's own code leaves",
+    }
+    return Subject(name=name, ours=ours, **{**fields, **more})  # type: ignore[arg-type]
+
+
+SUBJECTS = {
+    one.name: one
+    for one in (
+        _subject(
+            "memmap",
+            ("bulkmm",),
+            full=Amount(100 * GIB),
+            quick=Amount(16 * GIB),
+            memory=72 / 4096,  # a struct page and its sum for a page
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run."""
+
+    kernel: Path
+    module: Path | None
+    mitigations: str = "host"
+    rounds: int = 5
+    processes: int = 5
+    seed: int = 1
+    size: int | None = None
+    quick: bool = False
+    only: str | None = None
+
+
+def run(
+    job: Job, names: Sequence[str], progress: Progress, seen: Seen | None = None
+) -> Document:
+    """Measure and compare these subjects; ``seen`` is told each event."""
+    requests = [_request(job, SUBJECTS[name]) for name in names]
+    before = machine.state()
+    with process.prepared(job.kernel, job.module, job.mitigations, progress) as ready:
+        documents = []
+        for one in requests:
+            taken = _processes(ready, one, job, seen)
+            documents.append(bench.document(taken, one))
+    found = documents[0] if len(documents) == 1 else bench.join(documents)
+    found.machine["kernel"] = ready.release  # whose code it is
+    found.run |= machine.disturbed(before) | {"returns": ready.mitigations}
+    return found
+
+
+def _request(job: Job, subject: Subject) -> Request:
+    amount = subject.quick if job.quick else subject.full
+    request = Request(
+        subject,
+        replace(amount, size=job.size) if job.size else amount,
+        rounds=job.rounds,
+        processes=job.processes,
+        seed=job.seed,
+    )
+    for what, number in (("rounds", job.rounds), ("processes", job.processes)):
+        if not 1 <= number <= 1000:  # noqa: PLR2004 - beyond that is a mistake
+            raise UsageError(f"{number} {what}: give 1 to 1000")
+    need = int(request.amount.size * subject.memory) // 1024 + SPARE_KIB
+    have = machine.memory_kib("MemAvailable")
+    if have is not None and have < need:
+        raise BulkmmError(
+            f"not enough memory: {need >> 10} MiB needed, {have >> 10} MiB available"
+        )
+    return request
+
+
+def _processes(
+    ready: process.Prepared, request: Request, job: Job, seen: Seen | None
+) -> list[list[Event]]:
+    chance = random.Random(request.seed)  # noqa: S311 - to vary, not to hide
+    taken = []
+    for number in range(request.processes):
+        words = [request.subject.name, f"--size={request.amount.size}"]
+        words += [f"--rounds={request.rounds}", f"--seed={request.seed + number}"]
+        words += [f"--only={job.only}"] if job.only else []
+        events = []
+        for event in _events(ready, words, "." * chance.randrange(take.PADDING)):
+            events.append(event)
+            if seen:
+                seen({**event, "process": number})
+        taken.append(events)
+    return taken
+
+
+def _events(ready: process.Prepared, words: list[str], padding: str) -> list[Event]:
+    """Run one process; padding in its environment shifts its stack."""
+    try:
+        done = subprocess.run(
+            [process.harness(), ready.path, *words],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+            env={"BULKMM_BENCH_PADDING": padding},
+        )
+    except OSError as error:
+        raise BulkmmError(f"the native harness does not run: {error}") from error
+    except subprocess.TimeoutExpired as error:
+        message = f"{words[0]} of {ready.release}: not done in {LIMIT} s"
+        raise BulkmmError(message) from error
+    if done.returncode not in (0, WRONG_OUTPUT):
+        said = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
+        raise BulkmmError(f"{words[0]} of {ready.release}: {said[-1]}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of a size; of memmap it is that of the device."""
+    from bulkmm import size  # noqa: PLC0415 - keeps the import list short
+
+    parsed = size.parse(text, "1T")
+    if parsed < 64 * MIB:
+        raise UsageError(f"size {text}: give 64M or more")
+    return parsed
