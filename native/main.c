@@ -19,7 +19,8 @@
 
 #include "native.h"
 
-static const struct family *const families[] = { &memmap_family };
+static const struct family *const families[] = { &memmap_family, &clear_family,
+						 &vmap_family };
 
 #define FAMILIES_NR (sizeof(families) / sizeof(families[0]))
 
@@ -77,6 +78,20 @@ static void add_mode(struct run *run, const char *mode, const char *name)
 	}
 }
 
+/*
+ * What the module in a mode is called: memmap has one mode and no other name,
+ * and the modes of vmap are known by theirs.
+ */
+static void name_mode(const struct family *family, const char *mode, char *buf,
+		      size_t size)
+{
+	if (!strcmp(mode, "on") || !strcmp(mode, "auto"))
+		snprintf(buf, size, "bulkmm");
+	else
+		snprintf(buf, size, "%s%s", family->ops_nr ? "bulkmm-" : "",
+			 mode);
+}
+
 static void add_all(struct run *run, const struct scenario *s)
 {
 	const struct limit *limit;
@@ -88,10 +103,14 @@ static void add_all(struct run *run, const struct scenario *s)
 	add(run, "stock", "");
 	add(run, "stock", "-again");
 	for (mode = s->modes; run->module && *mode; mode++) {
-		snprintf(name, sizeof(name), "bulkmm-%s", *mode);
-		add_mode(run, *mode, strcmp(*mode, "on") ? name : "bulkmm");
+		name_mode(run->family, *mode, name, sizeof(name));
+		add_mode(run, *mode, name);
 	}
-	for (i = 0; (limit = limit_at(run->family->ops[0], i)); i++) {
+	if (!run->family->ops_nr)
+		add(run, "limit", ":loop")->loop = true;
+	for (i = 0;
+	     run->family->ops_nr && (limit = limit_at(run->family->ops[0], i));
+	     i++) {
 		snprintf(name, sizeof(name), "limit:%s", limit_name(limit));
 		add(run, name, "")->limit = limit;
 	}
@@ -120,7 +139,7 @@ static uint64_t once(const struct run *run, const struct scenario *s,
 static bool right(struct run *run, const struct scenario *s,
 		  const struct arm *arm)
 {
-	bool same = arm->limit || run->family->right(s);
+	bool same = arm->limit || arm->loop || run->family->right(s);
 
 	if (!same)
 		fprintf(stderr, "%s: %s differs\n", s->name, arm->name);
@@ -136,7 +155,7 @@ static void say_verdicts(const struct run *run, const struct scenario *s,
 	for (i = 0; i < run->nr; i++) {
 		const struct arm *arm = &run->arms[i];
 
-		if (arm->limit)
+		if (arm->limit || arm->loop)
 			continue;
 		printf("{\"event\":\"verified\",\"scenario\":\"%s\",\"variant\":\"%s\",\"ok\":%s}\n",
 		       s->name, arm->name, same[i] ? "true" : "false");
@@ -231,6 +250,7 @@ int main(int argc, char **argv)
 	image_load(argv[1]);
 	faults_catch();
 	state_init();
+	services_init();
 	run.module = module_init();
 	nr = run.family->setup(list, run.size);
 	printf("{\"event\":\"start\",\"rounds\":%u,\"bytes\":%llu,\"hooks\":%zu}\n",

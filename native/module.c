@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The module: loaded by its own init function, switched by its own means. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "native.h"
@@ -71,6 +72,7 @@ bool module_arm(struct arm *arm, const struct family *family)
 	bool armed;
 
 	memcpy(fresh, base, bytes);
+	sites_write(false);
 	armed = mode > 0 && !set(path, mode) &&
 		(!arm->backend || module_force(path, family, arm->backend));
 	if (armed) {
@@ -78,6 +80,7 @@ bool module_arm(struct arm *arm, const struct family *family)
 		memcpy(arm->state, base, bytes);
 	}
 	memcpy(base, fresh, bytes);
+	free(fresh);
 	return armed;
 }
 

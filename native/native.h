@@ -119,6 +119,7 @@ uint64_t random_next(void);
 void random_seed(uint64_t seed);
 
 /* services.c */
+void services_init(void);
 void divert(const char *name, void *to);
 void sites_write(bool on);
 size_t sites_nr(void);

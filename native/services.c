@@ -149,9 +149,15 @@ STUB(int, _printk, const char *format, ...)
 	va_start(args, format);
 	vsnprintf_of_kernel(line, sizeof(line), format, args);
 	va_end(args);
-	/* behind the level */
-	fprintf(stderr, "log: %s", line[0] == 1 ? line + 2 : line);
+	fprintf(stderr, "log: %s", line[0] == 1 ? line + 2 : line); /* level */
 	return 0;
+}
+
+/* What the kernel's own code has to say goes the same way. */
+void services_init(void)
+{
+	divert("_printk", stub__printk);
+	divert("__warn_printk", stub__printk);
 }
 
 /* Locks, waiting, work: there is one task. */
@@ -217,6 +223,11 @@ STUB(void, unregister_kprobe, void *probe)
 
 STUB(int, ftrace_set_filter_ip, void *ops, char *at, int remove, int reset)
 {
+	size_t i;
+
+	for (i = 0; i < sites_count; i++)
+		if (sites[i].at == at) /* of an earlier state of the module */
+			return 0;
 	if (memcmp(at, nop, NEAR))
 		return -EINVAL;
 	if (sites_count == SITES_MAX)

@@ -128,12 +128,9 @@ char *state_pages(uint64_t from, uint64_t pages)
 /* The task is inside a system call, or (-1) in an exception. */
 void state_syscall(long number)
 {
-	char *task = symbol("init_task");
-	char *top = symbol("__end_init_stack");
-	char *stack = AT(char *, task, OFFSET("task_struct.stack"));
+	char *registers = symbol("__top_init_kernel_stack");
 
-	if (stack != symbol("__start_init_stack"))
-		die("the first task's stack is not where it should be");
-	AT(uint32_t, task, OFFSET("task_struct.flags")) = 0; /* no kthread */
-	AT(long, top - SIZE("pt_regs"), OFFSET("pt_regs.orig_ax")) = number;
+	/* no kernel thread */
+	AT(uint32_t, symbol("init_task"), OFFSET("task_struct.flags")) = 0;
+	AT(long, registers, OFFSET("pt_regs.orig_ax")) = number;
 }

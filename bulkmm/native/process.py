@@ -41,11 +41,11 @@ OFFSETS = (
     *("mm_struct.pgd", "vm_struct.flags"),
     *("kprobe.symbol_name", "kprobe.addr"),
     *("static_call_key.func", "work_struct.func"),
-    *("task_struct.flags", "task_struct.stack", "pt_regs.orig_ax"),
+    *("task_struct.flags", "pt_regs.orig_ax"),
 )
 SIZES = (
     *("page", "zone", "pglist_data", "dev_pagemap"),
-    *("mem_section", "mem_section_usage", "pt_regs", "vm_struct"),
+    *("mem_section", "mem_section_usage", "vm_struct"),
 )
 ENUMERATORS = (
     *("ZONE_DEVICE", "MEMORY_DEVICE_FS_DAX", "MEMORY_DEVICE_GENERIC"),
