@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * alloc: what the page allocator itself clears, by the range.
+ * alloc: what the page allocator itself clears, in one extent.
  *
  * With init_on_alloc=1 kernels from 6.13 on clear an anonymous huge page where
  * it is allocated and skip folio_zero_user(), so that the clear path does not
@@ -21,11 +21,10 @@
 #include <linux/preempt.h>
 #include <linux/static_call.h>
 
-#include "../core/turn.h"
 #include "alloc.h"
-#include "clear_decide.h"
 #include "populate.h"
 #include "symbols.h"
+#include "zero.h"
 
 #define SYMBOL "clear_highpages_kasan_tagged"
 
@@ -42,14 +41,13 @@ unsigned long bmm_alloc_threshold = BMM_HOOK_PASS;
 static struct task_struct *trier;
 static bool tried;
 
-static void by_the_range(struct page *page, int numpages, int mode)
+static void alloc_zero(struct page *page, int numpages, int mode)
 {
 	size_t bytes = (size_t)numpages << PAGE_SHIFT;
 	u64 begun = ktime_get_mono_fast_ns();
-	enum bmm_op op = bmm_clear_decide(bytes, mode,
-					  in_task() && bmm_populating());
+	enum bmm_op op = bmm_zero_op(bytes, mode, in_task() && bmm_populating());
 
-	bmm_turn_clear(page_address(page), bytes, op, page_to_nid(page));
+	bmm_zero(op, page_address(page), bytes);
 	bmm_path_served(&bmm_alloc, bytes, ktime_get_mono_fast_ns() - begun);
 }
 
@@ -66,28 +64,27 @@ void bmm_alloc_handler(struct page *page, int numpages)
 		bmm_path_fallback(&bmm_alloc, REASON_OFF);
 		static_call(bmm_alloc_original)(page, numpages);
 	} else {
-		by_the_range(page, numpages, mode);
+		alloc_zero(page, numpages, mode);
 	}
 	bmm_path_leave(&bmm_alloc);
 }
 
-static void set_original(unsigned long address)
+static void alloc_set_original(unsigned long address)
 {
 	static_call_update(bmm_alloc_original, (void *)address);
 }
 
 /* What else the original does, it does for these. */
-static int prepare(const char **symbol)
+static int alloc_prepare(const char **symbol)
 {
-	if (IS_ENABLED(CONFIG_HIGHMEM) || IS_ENABLED(CONFIG_KMSAN) ||
-	    IS_ENABLED(CONFIG_KASAN))
-		return -EOPNOTSUPP;
-	bmm_clear_decide_init();
-	return 0;
+	return IS_ENABLED(CONFIG_HIGHMEM) || IS_ENABLED(CONFIG_KMSAN) ||
+			       IS_ENABLED(CONFIG_KASAN) ?
+		       -EOPNOTSUPP :
+		       0;
 }
 
 /* Has the allocator clear a huge page, whatever the path is switched to. */
-static int try(void)
+static int alloc_probe(void)
 {
 	unsigned long threshold = bmm_alloc_threshold;
 	struct page *page;
@@ -107,14 +104,14 @@ static int try(void)
 
 struct bmm_path bmm_alloc = {
 	.name = "alloc",
-	.modes = bmm_clear_modes,
-	.prepare = prepare,
+	.modes = bmm_zero_modes,
+	.prepare = alloc_prepare,
 	.hooks = { {
 		.symbol = SYMBOL,
 		.trampoline = bmm_alloc_trampoline,
 		.threshold = &bmm_alloc_threshold,
-		.set_original = set_original,
-		.try = try,
+		.set_original = alloc_set_original,
+		.try = alloc_probe,
 		.on_from = HPAGE_PMD_NR,
 		.off_from = BMM_HOOK_PASS,
 	} },

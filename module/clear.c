@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * clear: huge pages zeroed by the range.
+ * clear: huge pages zeroed in extents.
  *
  * folio_zero_user() clears a huge page before a process sees it: 4 KiB at a
  * time up to 6.19, by REP STOSB over ranges from 7.0 on. Here it is cleared by
  * the backends of the core: left in the cache for a page that is touched at
- * once, around the cache for memory that is prepared ahead of use. Either way
+ * once, bypassing it for memory that is prepared ahead of use. Either way
  * the neighbourhood of a touch comes last and stays in the cache, and a kernel
  * that does not preempt gets its chances to reschedule by time, not by pages.
  */
@@ -17,12 +17,11 @@
 #include <linux/static_call.h>
 
 #include "clear.h"
-#include "clear_decide.h"
 #include "clear_gap.h"
-#include "clear_unit.h"
 #include "populate.h"
 #include "symbols.h"
 #include "trace.h"
+#include "zero.h"
 
 enum reason {
 	REASON_OFF,   /* switched off since the trampoline looked */
@@ -43,7 +42,6 @@ unsigned long bmm_clear_threshold = BMM_HOOK_PASS;
  * struct job - one folio
  * @base:    its first byte; the kernel maps all of it in one piece
  * @bytes:   its size
- * @node:    its memory node
  * @op:      how all but the neighbourhood is cleared
  * @latency: wanted between two chances to reschedule, ns
  * @largest: bytes of the largest unit so far
@@ -52,7 +50,6 @@ unsigned long bmm_clear_threshold = BMM_HOOK_PASS;
 struct job {
 	char *base;
 	size_t bytes;
-	int node;
 	enum bmm_op op;
 	u64 latency;
 	size_t largest;
@@ -60,10 +57,10 @@ struct job {
 };
 
 /*
- * Bytes of a unit, 0: by the clock. Where the scheduler takes the CPU whenever
- * it wants there is no reason to stop.
+ * Bytes of a unit, 0: by time. Where the scheduler takes the CPU whenever it
+ * wants there is no reason to stop.
  */
-static size_t unit_of(bool preemptible)
+static size_t clear_unit_bytes(bool preemptible)
 {
 	unsigned long bytes = READ_ONCE(unit_bytes);
 
@@ -76,21 +73,25 @@ static size_t unit_of(bool preemptible)
 static void clear_range(struct job *job, enum bmm_op op, size_t from, size_t to)
 {
 	bool preemptible = preempt_model_preemptible();
-	struct bmm_unit unit = {
-		.op = op,
-		.node = job->node,
-		.whole = job->bytes,
-		.ns = job->latency,
-		.bytes = unit_of(preemptible),
-	};
-	size_t n;
+	size_t unit = clear_unit_bytes(preemptible), extent = to - from, n;
+	u64 begun = 0;
+	char *at;
 
 	for (; from < to; from += n) {
 		cond_resched();
-		n = bmm_unit_clear(&unit, job->base + from, to - from);
+		if (!preemptible)
+			begun = ktime_get_mono_fast_ns();
+		at = job->base + from;
+		n = min(unit, to - from);
+		if (unit)
+			bmm_zero(op, at, n);
+		else
+			n = bmm_zero_unit(op, extent, at, to - from,
+					  job->latency);
 		job->largest = max(job->largest, n);
 		if (!preemptible)
-			bmm_gap_note(&job->gaps, unit.took,
+			bmm_gap_note(&job->gaps,
+				     ktime_get_mono_fast_ns() - begun,
 				     job->latency + job->latency / 2);
 	}
 }
@@ -107,37 +108,37 @@ static void clear_around(struct job *job, size_t hint)
 	clear_range(job, BMM_CLEAR, from, to);
 }
 
-static void account(struct folio *folio, const struct job *job, u64 ns)
+static void clear_account(struct folio *folio, const struct job *job, u64 ns)
 {
 	bmm_path_served(&bmm_clear_path, job->bytes, ns);
 	bmm_gap_account(folio_order(folio), &job->gaps);
-	trace_clear(folio_pfn(folio), folio_order(folio), job->bytes, ns,
-		    job->largest, job->gaps.longest,
-		    job->op == BMM_CLEAR_STREAMING,
-		    bmm_backend_serving(job->op, job->bytes, job->node)->name);
+	if (trace_clear_enabled())
+		trace_clear(folio_pfn(folio), folio_order(folio), job->bytes,
+			    ns, job->largest, job->gaps.longest,
+			    job->op == BMM_CLEAR_STREAMING,
+			    bmm_zero_serving(job->op, job->bytes));
 }
 
-static void by_the_range(struct folio *folio, unsigned long addr_hint, int mode)
+static void clear_folio(struct folio *folio, unsigned long addr_hint, int mode)
 {
 	bool populating = bmm_populating();
 	struct job job = {
 		.base = folio_address(folio),
 		.bytes = folio_size(folio),
-		.node = folio_nid(folio),
 		.latency = (u64)READ_ONCE(latency_us) * NSEC_PER_USEC,
 	};
 	u64 begun = ktime_get_mono_fast_ns();
 
-	job.op = bmm_clear_decide(job.bytes, mode, populating);
+	job.op = bmm_zero_op(job.bytes, mode, populating);
 	if (populating)
 		clear_range(&job, job.op, 0, job.bytes);
 	else
 		clear_around(&job, PAGE_ALIGN_DOWN(addr_hint) & (job.bytes - 1));
-	account(folio, &job, ktime_get_mono_fast_ns() - begun);
+	clear_account(folio, &job, ktime_get_mono_fast_ns() - begun);
 }
 
-/* Returns a reason to leave the request to the original, or -1. */
-static int serve(struct folio *folio, unsigned long addr_hint)
+/* Returns a reason to fall back to the original, or -1. */
+static int clear_serve(struct folio *folio, unsigned long addr_hint)
 {
 	int mode = READ_ONCE(bmm_clear_path.mode);
 
@@ -145,7 +146,7 @@ static int serve(struct folio *folio, unsigned long addr_hint)
 		return REASON_OFF;
 	if (folio_nr_pages(folio) < max(READ_ONCE(min_pages), 2UL))
 		return REASON_SMALL;
-	by_the_range(folio, addr_hint, mode);
+	clear_folio(folio, addr_hint, mode);
 	return -1;
 }
 
@@ -156,7 +157,7 @@ void bmm_clear_handler(struct folio *folio, unsigned long addr_hint)
 
 	might_sleep();
 	bmm_path_enter(&bmm_clear_path);
-	reason = serve(folio, addr_hint);
+	reason = clear_serve(folio, addr_hint);
 	if (reason >= 0) {
 		bmm_path_fallback(&bmm_clear_path, reason);
 		static_call(bmm_clear_original)(folio, addr_hint);
@@ -164,7 +165,7 @@ void bmm_clear_handler(struct folio *folio, unsigned long addr_hint)
 	bmm_path_leave(&bmm_clear_path);
 }
 
-static void set_original(unsigned long address)
+static void clear_set_original(unsigned long address)
 {
 	static_call_update(bmm_clear_original, (void *)address);
 }
@@ -182,31 +183,29 @@ static void set_original(unsigned long address)
  * Their original does it. Memory tags of arm64 are none of its business: they
  * are cleared where the page is allocated, or mapped.
  */
-static bool config_rules_out(void)
+static bool clear_config_rules_out(void)
 {
 	return ARCH_DOES_MORE || IS_ENABLED(CONFIG_HIGHMEM) ||
 	       IS_ENABLED(CONFIG_KMSAN) || IS_ENABLED(CONFIG_KASAN) ||
 	       IS_ENABLED(CONFIG_ARCH_HAS_CPU_CACHE_ALIASING);
 }
 
-static int prepare(const char **symbol)
+static int clear_prepare(const char **symbol)
 {
-	if (config_rules_out())
-		return -EOPNOTSUPP;
-	bmm_clear_decide_init();
-	return 0;
+	return clear_config_rules_out() ? -EOPNOTSUPP : 0;
 }
 
 static unsigned long *const tunables[] = { &latency_us, &min_pages, &radius,
-					   &bmm_clear_cached_max, &unit_bytes };
+					   &bmm_zero_cached_max, &unit_bytes };
 
-static ssize_t tunable_show(struct bmm_path *path, unsigned int index, char *buf)
+static ssize_t clear_tunable_show(struct bmm_path *path, unsigned int index,
+				  char *buf)
 {
 	return sysfs_emit(buf, "%lu\n", READ_ONCE(*tunables[index]));
 }
 
-static ssize_t tunable_store(struct bmm_path *path, unsigned int index,
-			     const char *buf, size_t len)
+static ssize_t clear_tunable_store(struct bmm_path *path, unsigned int index,
+				   const char *buf, size_t len)
 {
 	static const unsigned long most[] = { USEC_PER_SEC, 1UL << 20, 512,
 					      ULONG_MAX, ULONG_MAX };
@@ -222,15 +221,15 @@ static ssize_t tunable_store(struct bmm_path *path, unsigned int index,
 	}
 	WRITE_ONCE(*tunables[index], value);
 	if (tunables[index] == &latency_us)
-		bmm_unit_forget();
+		bmm_zero_forget_units();
 	return len;
 }
 
 #define TUNABLE(_name, _index)                            \
 	static struct bmm_attribute _name##_attr = {      \
 		.attr = { .name = #_name, .mode = 0644 }, \
-		.show = tunable_show,                     \
-		.store = tunable_store,                   \
+		.show = clear_tunable_show,               \
+		.store = clear_tunable_store,             \
 		.index = (_index),                        \
 	}
 
@@ -248,17 +247,16 @@ static struct bmm_attribute gaps_attr = {
 
 struct bmm_path bmm_clear_path = {
 	.name = "clear",
-	.modes = bmm_clear_modes,
-	.prepare = prepare,
-	.backends = { { "backend_cached", BMM_CLEAR },
-		      { "backend_streaming", BMM_CLEAR_STREAMING } },
+	.modes = bmm_zero_modes,
+	.prepare = clear_prepare,
+	.picks = { &bmm_zero_picks[0], &bmm_zero_picks[1] },
 	.extras = { &gaps_attr, &latency_us_attr, &min_pages_attr, &radius_attr,
 		    &cached_max_attr, &unit_bytes_attr },
 	.hooks = { {
 		.symbol = "folio_zero_user",
 		.trampoline = bmm_clear_trampoline,
 		.threshold = &bmm_clear_threshold,
-		.set_original = set_original,
+		.set_original = clear_set_original,
 		.off_from = BMM_HOOK_PASS,
 	} },
 	.reasons = {

@@ -11,7 +11,7 @@
 
 #include "cmdline.h"
 
-static ssize_t read_cmdline(char *text, size_t size)
+static ssize_t cmdline_read(char *text, size_t size)
 {
 	struct file *file = filp_open("/proc/cmdline", O_RDONLY, 0);
 	loff_t at = 0;
@@ -39,7 +39,7 @@ bool bmm_cmdline_has(const char *word)
 
 	if (!text)
 		return false;
-	got = read_cmdline(text, PAGE_SIZE - 1);
+	got = cmdline_read(text, PAGE_SIZE - 1);
 	if (got < 0)
 		return false;
 	text[got] = '\0';

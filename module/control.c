@@ -14,22 +14,22 @@
 #include "control.h"
 
 /* Appends a choice to a list in a page-sized or smaller buffer. */
-static size_t add_choice(char *buf, size_t size, size_t at, const char *name,
-			 bool chosen)
+static size_t control_add_choice(char *buf, size_t size, size_t at,
+				 const char *name, bool chosen)
 {
 	return at + scnprintf(buf + at, size - at, chosen ? "%s[%s]" : "%s%s",
 			      at ? " " : "", name);
 }
 
-static size_t list_modes(const struct bmm_path *path, bool mark, char *buf,
-			 size_t size)
+static size_t control_list_modes(const struct bmm_path *path, bool mark,
+				 char *buf, size_t size)
 {
 	size_t at = 0;
 	int m;
 
 	for (m = 0; path->modes[m]; m++)
-		at = add_choice(buf, size, at, path->modes[m],
-				mark && m == READ_ONCE(path->mode));
+		at = control_add_choice(buf, size, at, path->modes[m],
+					mark && m == READ_ONCE(path->mode));
 	return at;
 }
 
@@ -49,7 +49,7 @@ int bmm_parse_mode(const struct bmm_path *path, const char *text)
 	for (m = 0; path->modes[m]; m++)
 		if (sysfs_streq(text, path->modes[m]))
 			return m;
-	list_modes(path, false, valid, sizeof(valid));
+	control_list_modes(path, false, valid, sizeof(valid));
 	pr_err("%s: unknown mode '%.*s': valid are %s\n", path->name,
 	       min((int)strcspn(text, "\n"), 16), text, valid);
 	return -EINVAL;
@@ -57,7 +57,7 @@ int bmm_parse_mode(const struct bmm_path *path, const char *text)
 
 static ssize_t mode_show(struct bmm_path *path, unsigned int index, char *buf)
 {
-	size_t at = list_modes(path, true, buf, PAGE_SIZE);
+	size_t at = control_list_modes(path, true, buf, PAGE_SIZE);
 
 	return sysfs_emit_at(buf, at, "\n") + at;
 }
@@ -70,32 +70,6 @@ static ssize_t mode_store(struct bmm_path *path, unsigned int index,
 	if (mode >= 0)
 		mode = bmm_path_set_mode(path, mode);
 	return mode < 0 ? mode : len;
-}
-
-/* In brackets: the one that serves the longest requests. */
-static ssize_t backend_show(struct bmm_path *path, unsigned int index, char *buf)
-{
-	size_t at = bmm_backend_list(path->backends[index].op, SIZE_MAX, buf,
-				     PAGE_SIZE);
-
-	return sysfs_emit_at(buf, at, "\n") + at;
-}
-
-/* "fastest" gives the choice back to bulkmm, which measures anew. */
-static ssize_t backend_store(struct bmm_path *path, unsigned int index,
-			     const char *buf, size_t len)
-{
-	enum bmm_op op = path->backends[index].op;
-	int name = strcspn(buf, "\n");
-	char valid[96];
-
-	if (!name || bmm_backend_select(op, buf, name)) {
-		bmm_backend_list(op, SIZE_MAX, valid, sizeof(valid));
-		pr_err("%s: unknown backend '%.*s': valid are fastest %s\n",
-		       path->name, min(name, 16), buf, valid);
-		return -EINVAL;
-	}
-	return len;
 }
 
 /* A line for each function. */
@@ -199,7 +173,7 @@ static ssize_t version_show(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct kobj_attribute version_attr = __ATTR_RO(version);
 
-static void fill_reasons(struct bmm_path *path)
+static void control_fill_reasons(struct bmm_path *path)
 {
 	unsigned int i;
 
@@ -217,18 +191,18 @@ static void fill_reasons(struct bmm_path *path)
 	path->reason_group.attrs = path->reason_attrs;
 }
 
-static void fill_own(struct bmm_path *path)
+static void control_fill_own(struct bmm_path *path)
 {
 	unsigned int i, n = 0;
 
-	for (i = 0; i < BMM_BACKENDS && path->backends[i].name; i++) {
-		struct bmm_attribute *file = &path->backend_attr[i];
+	for (i = 0; i < BMM_PICKS && path->picks[i]; i++) {
+		struct bmm_attribute *file = &path->picks_attr[i];
 
 		sysfs_attr_init(&file->attr);
-		file->attr.name = path->backends[i].name;
+		file->attr.name = path->picks[i]->name;
 		file->attr.mode = 0644;
-		file->show = backend_show;
-		file->store = backend_store;
+		file->show = bmm_picks_show;
+		file->store = bmm_picks_store;
 		file->index = i;
 		path->own_attrs[n++] = &file->attr;
 	}
@@ -251,11 +225,11 @@ int bmm_control_add(struct bmm_path *path)
 				   path->name);
 	if (err)
 		goto put;
-	fill_reasons(path);
+	control_fill_reasons(path);
 	err = sysfs_create_group(&path->kobj, &path->reason_group);
 	if (err)
 		goto put;
-	fill_own(path);
+	control_fill_own(path);
 	err = sysfs_create_group(&path->kobj, &path->own_group);
 	if (err)
 		goto reasons;

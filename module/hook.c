@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Taking a function over, and giving it back.
+ * Attaching and detaching hooks.
  *
  * The kernel's ftrace site at the function's entry is turned into a direct
  * call of a trampoline of ours (register_ftrace_direct()). The trampoline
@@ -27,7 +27,7 @@
  * again must start from nothing, or the next filter is copied from freed
  * memory.
  */
-static void reset_ops(struct ftrace_ops *ops)
+static void hook_reset_ops(struct ftrace_ops *ops)
 {
 	ftrace_free_filter(ops);
 	memset(ops, 0, sizeof(*ops));
@@ -37,7 +37,7 @@ static void reset_ops(struct ftrace_ops *ops)
  * Where from the function's entry on ftrace has its site: it knows, and takes
  * no other address. Returns the site or a negative errno.
  */
-static long set_filter(struct bmm_hook *hook, unsigned long entry)
+static long hook_set_filter(struct bmm_hook *hook, unsigned long entry)
 {
 	unsigned long at;
 	int err = -EINVAL;
@@ -50,8 +50,8 @@ static long set_filter(struct bmm_hook *hook, unsigned long entry)
 	return err;
 }
 
-/* A hook that calls do not reach is given back: it would only look attached. */
-static int confirm(struct bmm_hook *hook, unsigned long site)
+/* A hook that calls do not reach is detached: it would only look attached. */
+static int hook_confirm(struct bmm_hook *hook, unsigned long site)
 {
 	int err = 0;
 
@@ -66,7 +66,7 @@ static int confirm(struct bmm_hook *hook, unsigned long site)
 }
 
 /**
- * bmm_hook_attach() - take the function over
+ * bmm_hook_attach() - attach the hook
  * @hook: the hook, not attached; its threshold decides what happens at once
  *
  * Context: process; callers serialise.
@@ -83,7 +83,7 @@ int bmm_hook_attach(struct bmm_hook *hook)
 		err = entry;
 		goto out;
 	}
-	site = set_filter(hook, entry);
+	site = hook_set_filter(hook, entry);
 	if (IS_ERR_VALUE(site)) {
 		err = site;
 		goto reset;
@@ -94,17 +94,17 @@ int bmm_hook_attach(struct bmm_hook *hook)
 	err = register_ftrace_direct(&hook->ops, trampoline);
 	if (err)
 		goto reset;
-	err = confirm(hook, site);
+	err = hook_confirm(hook, site);
 	goto out;
 reset:
-	reset_ops(&hook->ops);
+	hook_reset_ops(&hook->ops);
 out:
 	hook->state = err;
 	return err;
 }
 
 /**
- * bmm_hook_detach() - give the function back
+ * bmm_hook_detach() - detach the hook
  * @hook: the hook; a no-op if it is not attached
  *
  * Calls that are under way go on: the caller waits for them (bmm_path_exit())
@@ -117,9 +117,9 @@ void bmm_hook_detach(struct bmm_hook *hook)
 	if (hook->state)
 		return;
 	if (unregister_ftrace_direct(&hook->ops, trampoline, false))
-		pr_crit("%s cannot be given back: ftrace has shut down\n",
+		pr_crit("%s cannot be unhooked: ftrace has shut down\n",
 			hook->symbol);
-	reset_ops(&hook->ops);
+	hook_reset_ops(&hook->ops);
 	hook->state = -ENODEV;
 }
 

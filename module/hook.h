@@ -7,7 +7,7 @@
 #define BMM_HOOK_PASS ULONG_MAX /* no request is this large */
 
 /**
- * struct bmm_hook - one kernel function taken over
+ * struct bmm_hook - one hooked kernel function
  * @symbol:       its name
  * @trampoline:   assembly entry (trampolines.S)
  * @threshold:    requests of this size and above go to the handler, smaller
@@ -16,7 +16,7 @@
  * @on_from:      the threshold while the path is on
  * @first_mode:   first mode of the path that has a use for the hook
  * @off_from:     the same while off: BMM_HOOK_PASS, or 0 where requests are so
- *                rare that even those left to the original are counted
+ *                rare that even fallbacks are counted
  * @set_original: points the static call to the original at an address
  * @try:          shows that calls reach the handler, where a compiler may have
  *                inlined some; 0 or a negative errno; NULL: no doubt

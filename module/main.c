@@ -10,6 +10,7 @@
 #include "memmap.h"
 #include "supported.h"
 #include "vmap.h"
+#include "zero.h"
 
 #define BMM_VERSION "0.1.0"
 
@@ -43,7 +44,7 @@ static bool inert;
 module_param(inert, bool, 0444);
 MODULE_PARM_DESC(
 	inert,
-	"inert: load, but take no function over, ever (default: N); at boot: bulkmm.inert=1");
+	"inert: load, but hook no function, ever (default: N); at boot: bulkmm.inert=1");
 
 static struct bmm_path *const paths[] = {
 	&bmm_memmap,
@@ -56,7 +57,7 @@ static struct bmm_path *const paths[] = {
 static char *const *const asked[] = { &memmap, &clear, &alloc, &vmap_mode };
 static_assert(ARRAY_SIZE(asked) == ARRAY_SIZE(paths));
 
-static int add(struct bmm_path *path, int mode)
+static int bulkmm_add(struct bmm_path *path, int mode)
 {
 	int err = bmm_path_init(path, mode);
 
@@ -72,13 +73,14 @@ static int add(struct bmm_path *path, int mode)
  * Takes the first paths away: settings before all else, so that nobody switches
  * a path on that is going.
  */
-static void leave(size_t n)
+static void bulkmm_leave(size_t n)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++)
 		bmm_control_remove(paths[i]);
 	bmm_path_exit(paths, n);
+	bmm_zero_exit();
 	bmm_control_exit();
 }
 
@@ -104,10 +106,11 @@ static int __init bulkmm_init(void)
 	err = bmm_control_init();
 	if (err)
 		return err;
+	bmm_zero_init();
 	for (i = 0; i < ARRAY_SIZE(paths); i++) {
-		err = add(paths[i], modes[i]);
+		err = bulkmm_add(paths[i], modes[i]);
 		if (err) {
-			leave(i);
+			bulkmm_leave(i);
 			return err;
 		}
 	}
@@ -116,13 +119,14 @@ static int __init bulkmm_init(void)
 
 static void __exit bulkmm_exit(void)
 {
-	leave(ARRAY_SIZE(paths));
+	bulkmm_leave(ARRAY_SIZE(paths));
 }
 
 module_init(bulkmm_init);
 module_exit(bulkmm_exit);
 
-MODULE_DESCRIPTION("Bulk memory management by the range instead of by the page");
+MODULE_DESCRIPTION(
+	"Initialise, clear and map memory in ranges instead of page by page");
 MODULE_AUTHOR("the bulkmm authors");
 MODULE_VERSION(BMM_VERSION);
 MODULE_LICENSE("GPL");

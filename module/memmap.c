@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * memmap: struct pages of device memory, by the range.
+ * memmap: struct pages of device memory, initialised in ranges.
  *
  * memmap_init_zone_device() builds every struct page of a device from nothing.
  * Here the kernel's own function builds the first few units, bmm_learn() takes
@@ -19,11 +19,12 @@
 #include <linux/slab.h>
 #include <linux/static_call.h>
 
+#include "../core/drain.h"
 #include "../core/learn.h"
-#include "../core/turn.h"
 #include "compat/compat.h"
 #include "faults.h"
 #include "memmap.h"
+#include "picks.h"
 #include "symbols.h"
 #include "trace.h"
 
@@ -70,7 +71,7 @@ struct bringup {
 	struct bmm_geometry geometry;
 };
 
-static bool early(unsigned long pfn)
+static bool memmap_early(unsigned long pfn)
 {
 	return early_section(__pfn_to_section(pfn));
 }
@@ -80,29 +81,30 @@ static bool early(unsigned long pfn)
  * tails beyond the reserved ones share pages and are not written; an early
  * section keeps its full boot memmap (see section_activate()).
  */
-static unsigned long unit_records(const struct bringup *b, unsigned long pfn)
+static unsigned long memmap_unit_records(const struct bringup *b,
+					 unsigned long pfn)
 {
 	struct vmem_altmap *altmap = pgmap_altmap(b->pgmap);
 
-	if (early(pfn) || !vmemmap_can_optimize(altmap, b->pgmap))
+	if (memmap_early(pfn) || !vmemmap_can_optimize(altmap, b->pgmap))
 		return 1UL << b->order;
 	return VMEMMAP_RESERVE_NR * (PAGE_SIZE / sizeof(struct page));
 }
 
 /* One geometry serves only if the sections agree on what a unit is. */
-static bool sections_agree(const struct bringup *b)
+static bool memmap_sections_agree(const struct bringup *b)
 {
 	unsigned long pfn;
 
 	for (pfn = ALIGN(b->pfn + 1, PAGES_PER_SECTION); pfn < b->end;
 	     pfn += PAGES_PER_SECTION)
-		if (early(pfn) != early(b->pfn))
+		if (memmap_early(pfn) != memmap_early(b->pfn))
 			return false;
 	return true;
 }
 
 /* Returns a reason to leave the request to the original, or -1. */
-static int survey(struct bringup *b, unsigned long nr_pages)
+static int memmap_survey(struct bringup *b, unsigned long nr_pages)
 {
 	struct vmem_altmap *altmap;
 
@@ -124,66 +126,102 @@ static int survey(struct bringup *b, unsigned long nr_pages)
 	b->learn = b->order ? BMM_LEARN_UNITS : pageblock_nr_pages;
 	if (b->units <= b->learn)
 		return REASON_SMALL;
-	if (((b->end - b->pfn) & ((1UL << b->order) - 1)) || !sections_agree(b))
+	if (((b->end - b->pfn) & ((1UL << b->order) - 1)) ||
+	    !memmap_sections_agree(b))
 		return REASON_LAYOUT;
 
 	b->geometry.record = sizeof(struct page);
-	b->geometry.records = unit_records(b, b->pfn);
+	b->geometry.records = memmap_unit_records(b, b->pfn);
 	b->geometry.stride = sizeof(struct page) << b->order;
 	return -1;
 }
 
-static void *first_page(const struct bringup *b)
+static void *memmap_first_page(const struct bringup *b)
 {
 	return pfn_to_page(b->pfn);
 }
 
 /* Runs the kernel's own function from the start of the range up to @end. */
-static void original(const struct bringup *b, unsigned long end)
+static void memmap_original(const struct bringup *b, unsigned long end)
 {
 	static_call(bmm_memmap_original)(b->zone, b->start_pfn,
 					 end - b->start_pfn, b->pgmap);
 }
 
-static unsigned long learned_end(const struct bringup *b)
+static unsigned long memmap_learned_end(const struct bringup *b)
 {
 	return b->pfn + (b->learn << b->order);
 }
 
-static u64 stamped_bytes(const struct bringup *b, unsigned long units)
+static u64 memmap_bytes(const struct bringup *b, unsigned long units)
 {
 	return (u64)units * b->geometry.records * b->geometry.record;
 }
 
 /*
- * Units are written at most a section at a time, each part by the backend that
- * the chooser names. The task may be preempted anywhere, and migrate: a context
- * switch drains the CPU it leaves.
+ * Device memory stores at another rate than ordinary memory of its node: the
+ * struct pages of one that holds its own (altmap) are measured apart.
  */
-static void stamp_units(const struct bringup *b, struct bmm_layout *layout)
+#define NODES 8 /* others share a pick with the node of the same remainder */
+
+static struct bmm_pick memmap_picks[2 * NODES];
+
+static void memmap_label(unsigned int which, char *buf, size_t size)
+{
+	scnprintf(buf, size, "node %u %s", which / 2,
+		  which % 2 ? "own" : "ordinary");
+}
+
+static struct bmm_picks memmap_backend = {
+	.name = "backend",
+	.op = BMM_STAMP,
+	.nr = ARRAY_SIZE(memmap_picks),
+	.pick = memmap_picks,
+	.label = memmap_label,
+};
+
+static unsigned int memmap_which(const struct bringup *b)
+{
+	unsigned int node = max(zone_to_nid(b->zone), 0);
+
+	return 2 * (node % NODES) + !!pgmap_altmap(b->pgmap);
+}
+
+/*
+ * A section at a time, each a sample while the pick measures. The task may be
+ * preempted anywhere, and migrate: a context switch drains the CPU it leaves.
+ * Returns the backend that wrote the last one.
+ */
+static const struct bmm_backend *memmap_stamp(const struct bringup *b,
+					      struct bmm_layout *layout)
 {
 	unsigned long step = max(PAGES_PER_SECTION >> b->order, 1UL);
-	size_t whole = stamped_bytes(b, b->units - b->learn);
-	size_t per_unit = stamped_bytes(b, 1), bytes;
-	int node = zone_to_nid(b->zone);
+	unsigned int which = memmap_which(b);
+	const struct bmm_backend *backend = NULL;
 	struct bmm_turn turn;
 	unsigned long unit, n;
 
 	for (unit = b->learn; unit < b->units; unit += n) {
-		bytes = bmm_turn_begin(&turn, BMM_STAMP, whole,
-				       (b->units - unit) * per_unit, node);
-		n = clamp(bytes / per_unit, 1UL, min(step, b->units - unit));
-		bmm_layout_stamp(layout, turn.backend, first_page(b), unit, n);
-		bmm_turn_end(&turn, n * per_unit);
+		n = min(step, b->units - unit);
+		turn.pick = NULL;
+		backend = READ_ONCE(memmap_backend.forced);
+		if (!backend)
+			backend = bmm_turn_begin(&turn, &memmap_picks[which],
+						 BMM_STAMP);
+		bmm_layout_stamp(layout, backend, memmap_first_page(b), unit, n);
+		bmm_drain_stores();
+		if (bmm_turn_end(&turn, memmap_bytes(b, n)))
+			bmm_picks_log(&bmm_memmap, &memmap_backend, which);
 		bmm_fault_delay();
 		cond_resched();
 	}
+	return backend;
 }
 
 /* The drained struct pages may be read now; the kernel's function does. */
-static void set_pageblocks(const struct bringup *b)
+static void memmap_set_pageblocks(const struct bringup *b)
 {
-	unsigned long pfn = pageblock_align(learned_end(b));
+	unsigned long pfn = pageblock_align(memmap_learned_end(b));
 
 	for (; pfn < b->end; pfn += pageblock_nr_pages) {
 		static_call(bmm_pageblock)(
@@ -194,17 +232,16 @@ static void set_pageblocks(const struct bringup *b)
 }
 
 /* A test build spoils what was learned, so that verification must refuse. */
-static void spoil(const struct bringup *b)
+static void memmap_spoil(const struct bringup *b)
 {
 	if (bmm_fault("unverified"))
-		((u8 *)pfn_to_page(learned_end(b) - 1))[8] ^= 0x10;
+		((u8 *)pfn_to_page(memmap_learned_end(b) - 1))[8] ^= 0x10;
 }
 
-static void account(const struct bringup *b, u64 ns)
+static void memmap_account(const struct bringup *b,
+			   const struct bmm_backend *backend, u64 ns)
 {
-	u64 bytes = stamped_bytes(b, b->units - b->learn);
-	const struct bmm_backend *backend = bmm_backend_serving(
-		BMM_STAMP, bytes, zone_to_nid(b->zone));
+	u64 bytes = memmap_bytes(b, b->units - b->learn);
 
 	bmm_path_served(&bmm_memmap, bytes, ns);
 	trace_memmap(b->pfn, b->end - b->pfn, b->order, bytes, ns,
@@ -212,9 +249,10 @@ static void account(const struct bringup *b, u64 ns)
 }
 
 /* Serves the whole request, or nothing and returns the reason. */
-static int by_the_range(const struct bringup *b)
+static int memmap_range(const struct bringup *b)
 {
 	struct bmm_layout *layout __free(kfree) = NULL;
+	const struct bmm_backend *backend;
 	u64 begin = ktime_get_ns();
 
 	if (!bmm_fault("nomem"))
@@ -222,21 +260,21 @@ static int by_the_range(const struct bringup *b)
 	if (!layout)
 		return REASON_NOMEM;
 
-	original(b, learned_end(b));
-	spoil(b);
-	if (bmm_learn(layout, first_page(b), &b->geometry, b->learn)) {
+	memmap_original(b, memmap_learned_end(b));
+	memmap_spoil(b);
+	if (bmm_learn(layout, memmap_first_page(b), &b->geometry, b->learn)) {
 		pr_warn("memmap: PFN 0x%lx: struct pages do not follow one layout (record %zu), original used\n",
 			b->pfn, layout->differs);
 		return REASON_UNVERIFIED;
 	}
-	stamp_units(b, layout);
-	set_pageblocks(b);
-	account(b, ktime_get_ns() - begin);
+	backend = memmap_stamp(b, layout);
+	memmap_set_pageblocks(b);
+	memmap_account(b, backend, ktime_get_ns() - begin);
 	return -1;
 }
 
 /* One line for what an operator should know; off and small are ordinary. */
-static void say(const struct bringup *b, int reason)
+static void memmap_log(const struct bringup *b, int reason)
 {
 	static const char *const why[] = {
 		[REASON_TRACEPOINT] = "page_ref_set is being traced",
@@ -250,23 +288,23 @@ static void say(const struct bringup *b, int reason)
 			  b->start_pfn, why[reason]);
 }
 
-static bool page_refs_traced(void)
+static bool memmap_refs_traced(void)
 {
 	return page_ref_tracepoint_active(page_ref_set) ||
 	       bmm_fault("tracepoint");
 }
 
-static int serve(struct bringup *b, unsigned long nr_pages)
+static int memmap_serve(struct bringup *b, unsigned long nr_pages)
 {
 	int reason;
 
 	if (READ_ONCE(bmm_memmap.mode) == BMM_OFF)
 		return REASON_OFF;
-	reason = survey(b, nr_pages);
-	if (reason < 0 && page_refs_traced())
+	reason = memmap_survey(b, nr_pages);
+	if (reason < 0 && memmap_refs_traced())
 		reason = REASON_TRACEPOINT;
 	if (reason < 0)
-		reason = by_the_range(b);
+		reason = memmap_range(b);
 	return reason;
 }
 
@@ -282,17 +320,17 @@ void bmm_memmap_handler(struct zone *zone, unsigned long start_pfn,
 	int reason;
 
 	bmm_path_enter(&bmm_memmap);
-	reason = serve(&b, nr_pages);
+	reason = memmap_serve(&b, nr_pages);
 	if (reason >= 0) {
 		bmm_path_fallback(&bmm_memmap, reason);
-		say(&b, reason);
+		memmap_log(&b, reason);
 		static_call(bmm_memmap_original)(zone, start_pfn, nr_pages,
 						 pgmap);
 	}
 	bmm_path_leave(&bmm_memmap);
 }
 
-static void set_original(unsigned long address)
+static void memmap_set_original(unsigned long address)
 {
 	static_call_update(bmm_memmap_original, (void *)address);
 }
@@ -302,7 +340,7 @@ static void set_original(unsigned long address)
  * memory that follows each page, page words that change from section to
  * section, and pageblocks whose type is not MIGRATE_MOVABLE throughout.
  */
-static bool config_rules_out(void)
+static bool memmap_config_rules_out(void)
 {
 	return IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KMSAN) ||
 	       !IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) ||
@@ -311,11 +349,11 @@ static bool config_rules_out(void)
 	       sizeof(struct page) > BMM_RECORD_MAX;
 }
 
-static int prepare(const char **symbol)
+static int memmap_prepare(const char **symbol)
 {
 	long pageblock;
 
-	if (config_rules_out())
+	if (memmap_config_rules_out())
 		return -EOPNOTSUPP;
 	pageblock = bmm_symbol_entry(BMM_PAGEBLOCK_SYMBOL);
 	if (IS_ERR_VALUE(pageblock)) {
@@ -331,13 +369,13 @@ static const char *const modes[] = { "off", "on", NULL };
 struct bmm_path bmm_memmap = {
 	.name = "memmap",
 	.modes = modes,
-	.prepare = prepare,
-	.backends = { { "backend", BMM_STAMP } },
+	.prepare = memmap_prepare,
+	.picks = { &memmap_backend },
 	.hooks = { {
 		.symbol = "memmap_init_zone_device",
 		.trampoline = bmm_memmap_trampoline,
 		.threshold = &bmm_memmap_threshold,
-		.set_original = set_original,
+		.set_original = memmap_set_original,
 	} },
 	.reasons = {
 		[REASON_OFF] = "off",

@@ -15,7 +15,7 @@ static DEFINE_MUTEX(control_lock);
 /* Set before the first path is made, and never again. */
 static bool inert;
 
-static void set_thresholds(struct bmm_path *path)
+static void path_set_thresholds(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
 	bool on;
@@ -29,8 +29,8 @@ static void set_thresholds(struct bmm_path *path)
 }
 
 /* Attaches one hook, or says in one line why not. */
-static void attach_hook(struct bmm_path *path, struct bmm_hook *hook, int err,
-			const char *about)
+static void path_attach_hook(struct bmm_path *path, struct bmm_hook *hook,
+			     int err, const char *about)
 {
 	if (!hook->state)
 		return;
@@ -43,7 +43,7 @@ static void attach_hook(struct bmm_path *path, struct bmm_hook *hook, int err,
 }
 
 /* The path's state is that of its first hook. */
-static int attach(struct bmm_path *path)
+static int path_attach(struct bmm_path *path)
 {
 	const char *about = NULL;
 	struct bmm_hook *hook;
@@ -51,14 +51,14 @@ static int attach(struct bmm_path *path)
 
 	bmm_for_each_hook(hook, path)
 	{
-		attach_hook(path, hook, err, about ? about : hook->symbol);
+		path_attach_hook(path, hook, err, about ? about : hook->symbol);
 		if (path->hooks[0].state)
 			break;
 	}
 	return path->hooks[0].state;
 }
 
-static bool all_attached(const struct bmm_path *path)
+static bool path_all_attached(const struct bmm_path *path)
 {
 	const struct bmm_hook *hook;
 
@@ -82,18 +82,18 @@ int bmm_path_set_mode(struct bmm_path *path, int mode)
 	int err;
 
 	guard(mutex)(&control_lock);
-	if (mode && !all_attached(path)) {
-		err = attach(path);
+	if (mode && !path_all_attached(path)) {
+		err = path_attach(path);
 		if (err)
 			return err;
 	}
 	WRITE_ONCE(path->mode, mode);
-	set_thresholds(path);
+	path_set_thresholds(path);
 	return 0;
 }
 
 /**
- * bmm_path_make_inert() - have no path ever take a function over
+ * bmm_path_make_inert() - have no path ever hook a function
  *
  * For an operator whose machine does not come up with the module: whatever
  * else it was told, it looks for no symbol and patches nothing. To be called
@@ -105,7 +105,7 @@ void bmm_path_make_inert(void)
 }
 
 /* A function is left alone until there is something to do or to count. */
-static bool wanted(const struct bmm_path *path)
+static bool path_wanted(const struct bmm_path *path)
 {
 	if (inert)
 		return false;
@@ -136,8 +136,8 @@ int bmm_path_init(struct bmm_path *path, int mode)
 	}
 	guard(mutex)(&control_lock);
 	path->mode = inert ? BMM_OFF : mode;
-	set_thresholds(path);
-	if (wanted(path) && attach(path))
+	path_set_thresholds(path);
+	if (path_wanted(path) && path_attach(path))
 		path->mode = BMM_OFF;
 	return 0;
 }
@@ -162,7 +162,7 @@ s64 bmm_path_sum(const struct bmm_path *path, unsigned int which)
 	return sum;
 }
 
-static void give_back(struct bmm_path *path)
+static void path_detach(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
 
@@ -175,7 +175,7 @@ static void give_back(struct bmm_path *path)
 }
 
 /**
- * bmm_path_exit() - give the functions back and wait until nobody is inside
+ * bmm_path_exit() - detach all hooks and wait until nobody is inside
  * @paths: the paths, nobody can switch them any more
  * @n:     how many
  *
@@ -190,7 +190,7 @@ void bmm_path_exit(struct bmm_path *const paths[], size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		give_back(paths[i]);
+		path_detach(paths[i]);
 	synchronize_rcu_tasks();
 	for (i = 0; i < n; i++)
 		while (bmm_path_sum(paths[i], BMM_INFLIGHT))

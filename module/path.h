@@ -6,22 +6,22 @@
 #include <linux/kobject.h>
 #include <linux/percpu.h>
 
-#include "../core/bmm.h"
 #include "hook.h"
+#include "picks.h"
 
 #define BMM_OFF 0 /* the first mode of every path */
 
-#define BMM_HOOKS    4 /* most functions a path takes over */
-#define BMM_REASONS  8 /* most reasons a path has for a fallback */
-#define BMM_BACKENDS 2 /* most operations a path has backends for */
-#define BMM_EXTRAS   8 /* most files that one path alone has */
+#define BMM_HOOKS   4 /* most functions a path hooks */
+#define BMM_REASONS 8 /* most reasons a path has for a fallback */
+#define BMM_PICKS   2 /* most operations whose backend a path picks */
+#define BMM_EXTRAS  8 /* most files that one path alone has */
 
 struct bmm_path;
 
 /* What is counted by CPU, so that counting costs no shared cache line. */
 enum bmm_counter {
 	BMM_INFLIGHT, /* calls inside the handler */
-	BMM_HITS,     /* requests served by the range */
+	BMM_HITS,     /* requests served in ranges */
 	BMM_BYTES,    /* bytes those requests wrote, or mapped */
 	BMM_NS,	      /* time they took, the kernel's own part included */
 	BMM_OWN,      /* the first that one path alone has */
@@ -41,26 +41,20 @@ struct bmm_attribute {
 	unsigned int index;
 };
 
-/* A sysfs file with the backends of an operation. */
-struct bmm_backend_file {
-	const char *name;
-	enum bmm_op op;
-};
-
 /**
- * struct bmm_path - one family of kernel functions served by the range
+ * struct bmm_path - one family of kernel functions
  * @name:        directory in /sys/kernel/bulkmm
  * @prepare:     finds what else the path needs before its hooks are attached;
  *               0, or a negative errno and the symbol it is about
- * @hooks:       the functions taken over, up to the first without a symbol;
- *               the path needs the first of them, and does with those of the
+ * @hooks:       the functions hooked, up to the first without a symbol;
+ *               the path needs the first of them, and makes do with those
  *               others that attach
  * @modes:       names of the modes, the first is "off", up to the first NULL
  * @mode:        index of the one in force; read once per call
- * @backends:    operations whose backend a user may force
+ * @picks:       of its operations that have backends, up to the first NULL
  * @extras:      files that this path alone has
  * @reasons:     names of the fallback counters, up to the first NULL
- * @fallbacks:   requests left to the original, by reason
+ * @fallbacks:   requests that fell back to the original, by reason
  * @counters:    enum bmm_counter and the path's own, by CPU
  */
 struct bmm_path {
@@ -69,7 +63,7 @@ struct bmm_path {
 	struct bmm_hook hooks[BMM_HOOKS];
 	const char *const *modes;
 	int mode;
-	struct bmm_backend_file backends[BMM_BACKENDS];
+	struct bmm_picks *picks[BMM_PICKS];
 	struct bmm_attribute *extras[BMM_EXTRAS];
 	const char *reasons[BMM_REASONS];
 	atomic64_t fallbacks[BMM_REASONS];
@@ -79,8 +73,8 @@ struct bmm_path {
 	struct bmm_attribute reason_attr[BMM_REASONS];
 	struct attribute *reason_attrs[BMM_REASONS + 1];
 	struct attribute_group reason_group;
-	struct bmm_attribute backend_attr[BMM_BACKENDS];
-	struct attribute *own_attrs[BMM_BACKENDS + BMM_EXTRAS + 1];
+	struct bmm_attribute picks_attr[BMM_PICKS];
+	struct attribute *own_attrs[BMM_PICKS + BMM_EXTRAS + 1];
 	struct attribute_group own_group;
 };
 

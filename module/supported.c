@@ -13,7 +13,7 @@
 #include "supported.h"
 
 /* As compat/supported.mk has them: 6012 for 6.12. */
-static unsigned int number(const char *release)
+static unsigned int supported_number(const char *release)
 {
 	unsigned int version, patchlevel;
 
@@ -30,7 +30,7 @@ static unsigned int number(const char *release)
 int bmm_supported(void)
 {
 	const char *release = bmm_fault_release(init_utsname()->release);
-	unsigned int running = number(release);
+	unsigned int running = supported_number(release);
 
 	if (IS_ENABLED(BMM_ANY_KERNEL) ||
 	    (running >= BMM_OLDEST && running <= BMM_NEWEST))

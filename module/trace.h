@@ -15,7 +15,7 @@
 #include "vmap_map.h"
 
 /*
- * One memmap_init_zone_device() served by the range: nr_pages PFNs from
+ * One memmap_init_zone_device() served: nr_pages PFNs from
  * start_pfn, bytes stamped (the learned units are not in it), time of the
  * whole call.
  */
@@ -38,9 +38,9 @@ TRACE_EVENT(
 		  __entry->bytes, __entry->ns, __get_str(backend)));
 
 /*
- * One folio_zero_user() served by the range: unit is the most bytes cleared
+ * One folio_zero_user() served: unit is the most bytes cleared
  * between two chances to reschedule, gap the longest time (0 on a kernel that
- * preempts); streaming says whether it went around the cache.
+ * preempts); streaming says whether it bypassed the cache.
  */
 TRACE_EVENT(
 	clear,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The entries of all hooks: what of the arguments of the function taken over
+ * The entries of all hooks: what of the arguments of the hooked function
  * is compared with the path's threshold. Arguments count from 0.
  */
 #if defined(CONFIG_X86_64)

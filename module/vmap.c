@@ -60,7 +60,8 @@ enum counter {
 };
 
 /* Returns a reason to leave a request to the original, or -1. */
-static int survey(int mode, unsigned long addr, unsigned long end, pgprot_t prot)
+static int vmap_survey(int mode, unsigned long addr, unsigned long end,
+		       pgprot_t prot)
 {
 	if (mode == BMM_OFF)
 		return REASON_OFF;
@@ -72,7 +73,7 @@ static int survey(int mode, unsigned long addr, unsigned long end, pgprot_t prot
 }
 
 /* The same for a physical range. */
-static int survey_range(phys_addr_t phys, unsigned long size)
+static int vmap_survey_range(phys_addr_t phys, unsigned long size)
 {
 	if (!PAGE_ALIGNED(phys) || !bmm_pagetable_linear(phys, size))
 		return REASON_ALIGN;
@@ -80,13 +81,13 @@ static int survey_range(phys_addr_t phys, unsigned long size)
 }
 
 /* The range walker, which writes the leaves, is reached by its hook only. */
-static bool have_walker(void)
+static bool vmap_have_walker(void)
 {
 	return !READ_ONCE(bmm_vmap.hooks[HOOK_RANGE].state);
 }
 
-static void account(const struct bmm_mapping *map, unsigned long addr,
-		    unsigned long end, u64 ns)
+static void vmap_account(const struct bmm_mapping *map, unsigned long addr,
+			 unsigned long end, u64 ns)
 {
 	if (map->odd)
 		bmm_path_fallback(&bmm_vmap, REASON_ODD);
@@ -98,17 +99,17 @@ static void account(const struct bmm_mapping *map, unsigned long addr,
 	trace_vmap(map, addr, (end - addr) >> PAGE_SHIFT, ns);
 }
 
-static int serve_pages(unsigned long addr, unsigned long end, pgprot_t prot,
-		       struct page **pages, bool blocks)
+static int vmap_serve_pages(unsigned long addr, unsigned long end,
+			    pgprot_t prot, struct page **pages, bool blocks)
 {
 	struct bmm_mapping map = { .prot = prot };
 	u64 begun = ktime_get_mono_fast_ns();
 	int err;
 
-	map.blocks = blocks && end - addr >= BLOCKS_FROM && have_walker() &&
-		     bmm_vmap_blocks_allowed(addr);
+	map.blocks = blocks && end - addr >= BLOCKS_FROM &&
+		     vmap_have_walker() && bmm_vmap_blocks_allowed(addr);
 	err = bmm_vmap_map_pages(&map, addr, end, pages);
-	account(&map, addr, end, ktime_get_mono_fast_ns() - begun);
+	vmap_account(&map, addr, end, ktime_get_mono_fast_ns() - begun);
 	return err;
 }
 
@@ -120,9 +121,10 @@ int bmm_vmap_pages_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 	int reason, err;
 
 	bmm_path_enter(&bmm_vmap);
-	reason = survey(mode, addr, end, prot);
+	reason = vmap_survey(mode, addr, end, prot);
 	if (reason < 0) {
-		err = serve_pages(addr, end, prot, pages, mode == MODE_BLOCK);
+		err = vmap_serve_pages(addr, end, prot, pages,
+				       mode == MODE_BLOCK);
 	} else {
 		bmm_path_fallback(&bmm_vmap, reason);
 		err = static_call(bmm_vmap_pages)(addr, end, prot, pages);
@@ -131,15 +133,16 @@ int bmm_vmap_pages_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 	return err;
 }
 
-static int serve_range(unsigned long addr, unsigned long end, phys_addr_t phys,
-		       pgprot_t prot, unsigned int max_page_shift)
+static int vmap_serve_range(unsigned long addr, unsigned long end,
+			    phys_addr_t phys, pgprot_t prot,
+			    unsigned int max_page_shift)
 {
 	struct bmm_mapping map = { .prot = prot };
 	u64 begun = ktime_get_mono_fast_ns();
 	int err;
 
 	err = bmm_vmap_map_range(&map, addr, end, phys, max_page_shift);
-	account(&map, addr, end, ktime_get_mono_fast_ns() - begun);
+	vmap_account(&map, addr, end, ktime_get_mono_fast_ns() - begun);
 	return err;
 }
 
@@ -152,11 +155,11 @@ int bmm_vmap_range_handler(unsigned long addr, unsigned long end,
 	int reason, err;
 
 	bmm_path_enter(&bmm_vmap);
-	reason = survey(mode, addr, end, prot);
+	reason = vmap_survey(mode, addr, end, prot);
 	if (reason < 0)
-		reason = survey_range(phys, end - addr);
+		reason = vmap_survey_range(phys, end - addr);
 	if (reason < 0) {
-		err = serve_range(addr, end, phys, prot, max_page_shift);
+		err = vmap_serve_range(addr, end, phys, prot, max_page_shift);
 	} else {
 		bmm_path_fallback(&bmm_vmap, reason);
 		err = static_call(bmm_vmap_range)(addr, end, phys, prot,
@@ -171,15 +174,15 @@ DEFINE_STATIC_CALL_NULL(bmm_vmap_huge, *(bmm_vmap_huge_fn *)NULL);
 
 unsigned long bmm_vmap_huge_threshold = BMM_HOOK_PASS;
 
-static int serve_groups(unsigned long addr, unsigned long end, pgprot_t prot,
-			struct page **pages)
+static int vmap_serve_groups(unsigned long addr, unsigned long end,
+			     pgprot_t prot, struct page **pages)
 {
 	struct bmm_mapping map = { .prot = prot };
 	u64 begun = ktime_get_mono_fast_ns();
 	int err;
 
 	err = bmm_vmap_map_groups(&map, addr, end, pages);
-	account(&map, addr, end, ktime_get_mono_fast_ns() - begun);
+	vmap_account(&map, addr, end, ktime_get_mono_fast_ns() - begun);
 	return err;
 }
 
@@ -194,13 +197,13 @@ int bmm_vmap_huge_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 	int reason, err;
 
 	bmm_path_enter(&bmm_vmap);
-	reason = survey(mode, addr, end, prot);
-	if (reason < 0 && !have_walker())
+	reason = vmap_survey(mode, addr, end, prot);
+	if (reason < 0 && !vmap_have_walker())
 		reason = REASON_WALKER;
 	if (reason < 0 && !IS_ALIGNED(addr | end, BMM_GROUP_SIZE))
 		reason = REASON_ALIGN;
 	if (reason < 0) {
-		err = serve_groups(addr, end, prot, pages);
+		err = vmap_serve_groups(addr, end, prot, pages);
 	} else {
 		bmm_path_fallback(&bmm_vmap, reason);
 		err = static_call(bmm_vmap_huge)(addr, end, prot, pages,
@@ -210,7 +213,7 @@ int bmm_vmap_huge_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 	return err;
 }
 
-static void set_huge(unsigned long address)
+static void vmap_set_huge(unsigned long address)
 {
 	static_call_update(bmm_vmap_huge, (void *)address);
 }
@@ -234,13 +237,15 @@ struct vm_struct *bmm_vmap_area_handler(unsigned long size, unsigned long flags,
 	return area;
 }
 
-static ssize_t runs_show(struct bmm_path *path, unsigned int index, char *buf)
+static ssize_t vmap_runs_show(struct bmm_path *path, unsigned int index,
+			      char *buf)
 {
 	return sysfs_emit(buf, "%lld\n", bmm_path_sum(path, RUNS));
 }
 
 /* A line for each size of entry that the architecture has. */
-static ssize_t leaves_show(struct bmm_path *path, unsigned int index, char *buf)
+static ssize_t vmap_leaves_show(struct bmm_path *path, unsigned int index,
+				char *buf)
 {
 	ssize_t at = sysfs_emit(buf, "%lu %lld\n", PAGE_SIZE,
 				bmm_path_sum(path, SMALL));
@@ -255,30 +260,30 @@ static ssize_t leaves_show(struct bmm_path *path, unsigned int index, char *buf)
 
 static struct bmm_attribute runs_attr = {
 	.attr = { .name = "runs", .mode = 0444 },
-	.show = runs_show,
+	.show = vmap_runs_show,
 };
 
 static struct bmm_attribute leaves_attr = {
 	.attr = { .name = "leaves", .mode = 0444 },
-	.show = leaves_show,
+	.show = vmap_leaves_show,
 };
 
-static void set_pages(unsigned long address)
+static void vmap_set_pages(unsigned long address)
 {
 	static_call_update(bmm_vmap_pages, (void *)address);
 }
 
-static void set_range(unsigned long address)
+static void vmap_set_range(unsigned long address)
 {
 	static_call_update(bmm_vmap_range, (void *)address);
 }
 
-static void set_area(unsigned long address)
+static void vmap_set_area(unsigned long address)
 {
 	static_call_update(bmm_vmap_area, (void *)address);
 }
 
-static int prepare(const char **symbol)
+static int vmap_prepare(const char **symbol)
 {
 	if (IS_ENABLED(CONFIG_KMSAN) || IS_ENABLED(CONFIG_PAGE_TABLE_CHECK) ||
 	    !bmm_pagetable_writable())
@@ -292,7 +297,7 @@ static const char *const modes[] = { "off", [MODE_PTE] = "pte",
 struct bmm_path bmm_vmap = {
 	.name = "vmap",
 	.modes = modes,
-	.prepare = prepare,
+	.prepare = vmap_prepare,
 	.extras = { &runs_attr, &leaves_attr },
 	.hooks = {
 		[HOOK_PAGES] = {
@@ -301,7 +306,7 @@ struct bmm_path bmm_vmap = {
 			.threshold = &bmm_vmap_pages_threshold,
 			.on_from = 32 * PAGE_SIZE,
 			.off_from = BMM_HOOK_PASS,
-			.set_original = set_pages,
+			.set_original = vmap_set_pages,
 		},
 		[HOOK_RANGE] = {
 			.symbol = "vmap_range_noflush",
@@ -309,7 +314,7 @@ struct bmm_path bmm_vmap = {
 			.threshold = &bmm_vmap_range_threshold,
 			.on_from = 32 * PAGE_SIZE,
 			.off_from = BMM_HOOK_PASS,
-			.set_original = set_range,
+			.set_original = vmap_set_range,
 		},
 		[HOOK_AREA] = {
 			.symbol = "get_vm_area_caller",
@@ -318,7 +323,7 @@ struct bmm_path bmm_vmap = {
 			.on_from = BLOCKS_FROM,
 			.first_mode = MODE_BLOCK,
 			.off_from = BMM_HOOK_PASS,
-			.set_original = set_area,
+			.set_original = vmap_set_area,
 		},
 #ifdef CONFIG_ARM64
 		[HOOK_HUGE] = {
@@ -327,7 +332,7 @@ struct bmm_path bmm_vmap = {
 			.threshold = &bmm_vmap_huge_threshold,
 			.on_from = 2 * BMM_GROUP_SIZE,
 			.off_from = BMM_HOOK_PASS,
-			.set_original = set_huge,
+			.set_original = vmap_set_huge,
 		},
 #endif
 	},

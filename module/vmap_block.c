@@ -56,7 +56,7 @@ bool bmm_vmap_contiguous(struct page **pages, unsigned long nr)
  * Nothing is mapped in the block at @addr. The kernel's range walker would
  * drop a table with entries in it where its page-wise one warns.
  */
-static bool vacant(unsigned long addr)
+static bool vmap_vacant(unsigned long addr)
 {
 	unsigned long i;
 	pte_t *pte;
@@ -75,11 +75,12 @@ static bool vacant(unsigned long addr)
 	return true;
 }
 
-static bool is_block(unsigned long addr, unsigned long end, struct page **pages)
+static bool vmap_is_block(unsigned long addr, unsigned long end,
+			  struct page **pages)
 {
 	return end - addr >= PMD_SIZE &&
 	       pages[PAGES_PER_BLOCK - 1] == pages[0] + PAGES_PER_BLOCK - 1 &&
-	       bmm_vmap_contiguous(pages, PAGES_PER_BLOCK) && vacant(addr);
+	       bmm_vmap_contiguous(pages, PAGES_PER_BLOCK) && vmap_vacant(addr);
 }
 
 /**
@@ -104,7 +105,7 @@ unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
 	if (!IS_ALIGNED(addr, PMD_SIZE) || !page ||
 	    !IS_ALIGNED(page_to_pfn(page), PAGES_PER_BLOCK))
 		return 0;
-	while (pfn_valid(page_to_pfn(page)) && is_block(addr, end, pages)) {
+	while (pfn_valid(page_to_pfn(page)) && vmap_is_block(addr, end, pages)) {
 		nr++;
 		addr += PMD_SIZE;
 		pages += PAGES_PER_BLOCK;
@@ -116,8 +117,8 @@ unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
 }
 
 /* The walker may have taken small entries: page attributes that differ. */
-static void count_leaves(struct bmm_mapping *map, unsigned long addr,
-			 unsigned long nr)
+static void vmap_count_leaves(struct bmm_mapping *map, unsigned long addr,
+			      unsigned long nr)
 {
 	for (; nr; nr--, addr += PMD_SIZE) {
 		if (bmm_pagetable_leaf(addr))
@@ -145,7 +146,7 @@ int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long addr,
 
 	map->runs++;
 	if (!err)
-		count_leaves(map, addr, nr);
+		vmap_count_leaves(map, addr, nr);
 	return err;
 }
 

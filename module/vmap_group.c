@@ -14,8 +14,8 @@
 #include "vmap_map.h"
 
 /* Maps groups into one table; how many pages, or a negative errno. */
-static long map_table(struct bmm_mapping *map, unsigned long addr,
-		      unsigned long end, struct page **pages)
+static long vmap_map_group_table(struct bmm_mapping *map, unsigned long addr,
+				 unsigned long end, struct page **pages)
 {
 	pte_t *pte = bmm_pagetable_pte(addr);
 	unsigned long n = 0, nr;
@@ -59,7 +59,7 @@ int bmm_vmap_map_groups(struct bmm_mapping *map, unsigned long addr,
 
 	map->blocks = true;
 	for (; addr < end; addr += n << PAGE_SHIFT, pages += n) {
-		n = map_table(map, addr, end, pages);
+		n = vmap_map_group_table(map, addr, end, pages);
 		if (n < 0)
 			return n;
 		if (n)

@@ -21,7 +21,7 @@
  * Whether a PFN has a struct page is decided by the subsection: all pages of a
  * run inside of one are what the first is.
  */
-static unsigned long valid_ahead(struct page *page)
+static unsigned long vmap_valid_ahead(struct page *page)
 {
 	unsigned long pfn;
 
@@ -34,11 +34,11 @@ static unsigned long valid_ahead(struct page *page)
 }
 
 /* The array begins with a group, and the place for it is aligned too. */
-static bool group_first(const struct bmm_mapping *map, unsigned long addr,
-			unsigned long end, struct page **pages)
+static bool vmap_group_first(const struct bmm_mapping *map, unsigned long addr,
+			     unsigned long end, struct page **pages)
 {
 	return BMM_GROUP > 1 && map->blocks && end - addr >= BMM_GROUP_SIZE &&
-	       IS_ALIGNED(addr, BMM_GROUP_SIZE) && valid_ahead(*pages) &&
+	       IS_ALIGNED(addr, BMM_GROUP_SIZE) && vmap_valid_ahead(*pages) &&
 	       IS_ALIGNED(page_to_pfn(*pages), BMM_GROUP) &&
 	       bmm_vmap_contiguous(pages, BMM_GROUP);
 }
@@ -47,15 +47,15 @@ static bool group_first(const struct bmm_mapping *map, unsigned long addr,
  * A group may begin here: as many entries, aligned in the table as the page is
  * in memory.
  */
-static bool group_fits(const struct bmm_mapping *map, const pte_t *pte,
-		       unsigned long pfn, unsigned long nr)
+static bool vmap_group_fits(const struct bmm_mapping *map, const pte_t *pte,
+			    unsigned long pfn, unsigned long nr)
 {
 	return BMM_GROUP > 1 && map->blocks && nr >= BMM_GROUP &&
 	       IS_ALIGNED((unsigned long)pte, BMM_GROUP * sizeof(*pte)) &&
 	       IS_ALIGNED(pfn, BMM_GROUP);
 }
 
-static void set_group(struct bmm_mapping *map, pte_t *pte, pteval_t value)
+static void vmap_set_group(struct bmm_mapping *map, pte_t *pte, pteval_t value)
 {
 	unsigned long i;
 
@@ -78,14 +78,14 @@ static void set_group(struct bmm_mapping *map, pte_t *pte, pteval_t value)
 bool bmm_vmap_set_group(struct bmm_mapping *map, pte_t *pte, struct page *page,
 			unsigned long nr)
 {
-	if (!group_fits(map, pte, page_to_pfn(page), nr) ||
+	if (!vmap_group_fits(map, pte, page_to_pfn(page), nr) ||
 	    !bmm_pagetable_none(pte))
 		return false;
-	set_group(map, pte, bmm_pagetable_value(mk_pte(page, map->prot)));
+	vmap_set_group(map, pte, bmm_pagetable_value(mk_pte(page, map->prot)));
 	return true;
 }
 
-static bool all_none(const pte_t *pte, unsigned long nr)
+static bool vmap_all_none(const pte_t *pte, unsigned long nr)
 {
 	while (nr--)
 		if (!bmm_pagetable_none(pte + nr))
@@ -94,18 +94,18 @@ static bool all_none(const pte_t *pte, unsigned long nr)
 }
 
 /* The pages of an array from here on are a group, and have room for one. */
-static bool is_group(const struct bmm_mapping *map, const pte_t *pte,
-		     struct page **pages, unsigned long nr)
+static bool vmap_is_group(const struct bmm_mapping *map, const pte_t *pte,
+			  struct page **pages, unsigned long nr)
 {
 	return BMM_GROUP > 1 && map->blocks &&
-	       group_fits(map, pte, page_to_pfn(*pages), nr) &&
+	       vmap_group_fits(map, pte, page_to_pfn(*pages), nr) &&
 	       bmm_vmap_contiguous(pages, BMM_GROUP) &&
-	       all_none(pte, BMM_GROUP);
+	       vmap_all_none(pte, BMM_GROUP);
 }
 
 /* Fills @nr entries of one table; fewer if something is unusual. */
-static unsigned long fill_pages(struct bmm_mapping *map, pte_t *pte,
-				struct page **pages, unsigned long nr)
+static unsigned long vmap_fill_pages(struct bmm_mapping *map, pte_t *pte,
+				     struct page **pages, unsigned long nr)
 {
 	unsigned long i, n, valid = 0, grouped = 0;
 	struct page *expected = NULL;
@@ -115,14 +115,14 @@ static unsigned long fill_pages(struct bmm_mapping *map, pte_t *pte,
 		struct page *page = pages[i];
 
 		if (page != expected || !valid) {
-			valid = valid_ahead(page);
+			valid = vmap_valid_ahead(page);
 			if (!valid)
 				break;
 			map->runs += page != expected;
 			value = bmm_pagetable_value(mk_pte(page, map->prot));
 		}
-		if (is_group(map, pte + i, pages + i, nr - i)) {
-			set_group(map, pte + i, value);
+		if (vmap_is_group(map, pte + i, pages + i, nr - i)) {
+			vmap_set_group(map, pte + i, value);
 			n = BMM_GROUP;
 			grouped += n;
 		} else {
@@ -144,12 +144,12 @@ static unsigned long fill_pages(struct bmm_mapping *map, pte_t *pte,
  * Has the kernel make the table for @addr, by mapping the first page or, so
  * that no group is cut, the first group. Returns how many pages, or an errno.
  */
-static long begin_table(struct bmm_mapping *map, unsigned long addr,
-			unsigned long end, struct page **pages)
+static long vmap_begin_table(struct bmm_mapping *map, unsigned long addr,
+			     unsigned long end, struct page **pages)
 {
 	int err;
 
-	if (group_first(map, addr, end, pages)) {
+	if (vmap_group_first(map, addr, end, pages)) {
 		err = static_call(bmm_vmap_range)(addr, addr + BMM_GROUP_SIZE,
 						  page_to_phys(*pages),
 						  map->prot,
@@ -164,21 +164,22 @@ static long begin_table(struct bmm_mapping *map, unsigned long addr,
 }
 
 /* Maps pages into at most one table. */
-static int map_table(struct bmm_mapping *map, unsigned long addr,
-		     unsigned long end, struct page **pages)
+static int vmap_map_table(struct bmm_mapping *map, unsigned long addr,
+			  unsigned long end, struct page **pages)
 {
 	unsigned long nr = (end - addr) >> PAGE_SHIFT;
 	pte_t *pte = bmm_pagetable_pte(addr);
 	long done = 0;
 
 	if (!pte) {
-		done = begin_table(map, addr, end, pages);
+		done = vmap_begin_table(map, addr, end, pages);
 		if (done < 0 || done == nr)
 			return min(done, 0L);
 		pte = bmm_pagetable_pte(addr);
 	}
 	if (pte)
-		done += fill_pages(map, pte + done, pages + done, nr - done);
+		done += vmap_fill_pages(map, pte + done, pages + done,
+					nr - done);
 	if (done == nr)
 		return 0;
 	map->odd = true;
@@ -211,7 +212,7 @@ int bmm_vmap_map_pages(struct bmm_mapping *map, unsigned long addr,
 			err = bmm_vmap_map_blocks(map, addr, nr, *pages);
 		} else {
 			next = pmd_addr_end(addr, end);
-			err = map_table(map, addr, next, pages);
+			err = vmap_map_table(map, addr, next, pages);
 		}
 		if (err)
 			return err;
@@ -221,8 +222,8 @@ int bmm_vmap_map_pages(struct bmm_mapping *map, unsigned long addr,
 }
 
 /* Entries that are none get one physical range; how many did. */
-static unsigned long fill_range(struct bmm_mapping *map, pte_t *pte,
-				unsigned long nr, unsigned long pfn)
+static unsigned long vmap_fill_range(struct bmm_mapping *map, pte_t *pte,
+				     unsigned long nr, unsigned long pfn)
 {
 	pteval_t value = bmm_pagetable_value(pfn_pte(pfn, map->prot));
 	unsigned long i, n, grouped = 0;
@@ -230,8 +231,8 @@ static unsigned long fill_range(struct bmm_mapping *map, pte_t *pte,
 	for (i = 0; i < nr; i += n, value += n * PAGE_SIZE) {
 		if (!bmm_pagetable_none(pte + i))
 			break;
-		if (group_fits(map, pte + i, pfn + i, nr - i)) {
-			set_group(map, pte + i, value);
+		if (vmap_group_fits(map, pte + i, pfn + i, nr - i)) {
+			vmap_set_group(map, pte + i, value);
 			n = BMM_GROUP;
 			grouped += n;
 		} else {
@@ -245,9 +246,9 @@ static unsigned long fill_range(struct bmm_mapping *map, pte_t *pte,
 }
 
 /* The same for a physical range. */
-static long begin_range_table(struct bmm_mapping *map, unsigned long addr,
-			      unsigned long end, phys_addr_t phys,
-			      unsigned int max_page_shift)
+static long vmap_begin_range_table(struct bmm_mapping *map, unsigned long addr,
+				   unsigned long end, phys_addr_t phys,
+				   unsigned int max_page_shift)
 {
 	bool group = map->blocks && end - addr >= BMM_GROUP_SIZE &&
 		     IS_ALIGNED(addr | phys, BMM_GROUP_SIZE);
@@ -265,23 +266,24 @@ static long begin_range_table(struct bmm_mapping *map, unsigned long addr,
 }
 
 /* Maps a physical range into at most one table. */
-static int map_range_table(struct bmm_mapping *map, unsigned long addr,
-			   unsigned long end, phys_addr_t phys,
-			   unsigned int max_page_shift)
+static int vmap_map_range_table(struct bmm_mapping *map, unsigned long addr,
+				unsigned long end, phys_addr_t phys,
+				unsigned int max_page_shift)
 {
 	unsigned long nr = (end - addr) >> PAGE_SHIFT;
 	pte_t *pte = bmm_pagetable_pte(addr);
 	long done = 0;
 
 	if (!pte) {
-		done = begin_range_table(map, addr, end, phys, max_page_shift);
+		done = vmap_begin_range_table(map, addr, end, phys,
+					      max_page_shift);
 		if (done < 0 || done == nr)
 			return min(done, 0L);
 		pte = bmm_pagetable_pte(addr);
 	}
 	if (pte)
-		done += fill_range(map, pte + done, nr - done,
-				   PHYS_PFN(phys) + done);
+		done += vmap_fill_range(map, pte + done, nr - done,
+					PHYS_PFN(phys) + done);
 	if (done == nr)
 		return 0;
 	map->odd = true;
@@ -322,8 +324,8 @@ int bmm_vmap_map_range(struct bmm_mapping *map, unsigned long addr,
 							  max_page_shift);
 		} else {
 			next = pmd_addr_end(addr, end);
-			err = map_range_table(map, addr, next, phys,
-					      max_page_shift);
+			err = vmap_map_range_table(map, addr, next, phys,
+						   max_page_shift);
 		}
 		if (err)
 			return err;

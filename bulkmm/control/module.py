@@ -24,6 +24,7 @@ OFF = "off"
 HOOK = re.compile(r"(-?\d+) (\S+): (.*)")
 PAIRS = re.compile(r"([a-z]\w*) (\d+)\b:?")
 TWO = re.compile(r"(\d+) (\d+)")
+RATE = re.compile(r"=(\d+(?:\.\d+)?)(?=\]?(?:\s|$))")
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,30 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Pick:
+    """Which backend serves one kind of memory or extent, and what was measured."""
+
+    label: str
+    choice: Choice
+    gb_per_s: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Backends:
+    """The backends of an operation, and its picks."""
+
+    words: list[str]
+    picks: list[Pick]
+
+    @property
+    def serving(self) -> list[str]:
+        """Return the backends that serve, mostly one."""
+        return list(dict.fromkeys(pick.choice.chosen or "?" for pick in self.picks))
+
+
+@dataclass(frozen=True)
 class Hook:
-    """A kernel function and whether it is taken over: 0, or a negative errno."""
+    """A kernel function and whether it is hooked: 0, or a negative errno."""
 
     symbol: str
     errno: int
@@ -57,7 +80,7 @@ class KernelPath:
     hooks: list[Hook] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     fallbacks: dict[str, int] = field(default_factory=dict)
-    backends: dict[str, Choice] = field(default_factory=dict)
+    backends: dict[str, Backends] = field(default_factory=dict)
     settings: dict[str, int] = field(default_factory=dict)
     tables: dict[str, list[dict[str, int]]] = field(default_factory=dict)
 
@@ -112,8 +135,8 @@ def _add(path: KernelPath, file: str, text: str, *, writable: bool) -> None:
     """Sort a file by its form."""
     if re.fullmatch(r"-?\d+", text):
         (path.settings if writable else path.counters)[file] = int(text)
-    elif writable and (words := choice(text)):
-        path.backends[file] = words
+    elif writable and (found := backends(text)):
+        path.backends[file] = found
     else:
         path.tables[file] = table(text)
 
@@ -125,6 +148,24 @@ def choice(text: str) -> Choice | None:
     if len(chosen) != 1:
         return None
     return Choice([word.strip("[]") for word in words], chosen[0])
+
+
+def backends(text: str) -> Backends | None:
+    """Return lines such as "node 0: generic [movnti=9.8]"; None if one is not such."""
+    picks = [_pick(line) for line in text.splitlines()]
+    found = [pick for pick in picks if pick]
+    if not found or len(found) < len(picks):
+        return None
+    return Backends(found[0].choice.words, found)
+
+
+def _pick(line: str) -> Pick | None:
+    label, colon, said = line.partition(": ")
+    words = choice(RATE.sub("", said))
+    if not colon or not words:
+        return None
+    rated = [word.strip("[]").partition("=") for word in said.split()]
+    return Pick(label, words, {name: float(rate) for name, _, rate in rated if rate})
 
 
 def hooks(text: str) -> list[Hook]:

@@ -28,7 +28,7 @@ KNOWN = {
     "ns": ("seconds", COUNTER, "Time spent in requests served by the range."),
     "inflight": ("inflight", GAUGE, "Calls inside the handler now."),
 }
-NANO = 1e9
+NANO = GIGA = 1e9
 
 
 @dataclass
@@ -132,13 +132,21 @@ def _add_path(page: Page, path: KernelPath) -> None:
 
 
 def _add_settings(page: Page, path: KernelPath) -> None:
-    for file, choice in path.backends.items():
-        for backend in choice.words:
-            page.add(
-                "backend", GAUGE, "Store backends: 1 for the one that serves.",
-                int(backend == choice.chosen),
-                path=path.name, operation=file, backend=backend,
-            )  # fmt: skip
+    for file, backends in path.backends.items():
+        for pick in backends.picks:
+            for backend in pick.choice.words:
+                page.add(
+                    "backend", GAUGE, "Store backends: 1 for the one that serves.",
+                    int(backend == pick.choice.chosen), path=path.name,
+                    operation=file, pick=pick.label, backend=backend,
+                )  # fmt: skip
+            for backend, rate in pick.gb_per_s.items():
+                page.add(
+                    "backend_bytes_per_second", GAUGE,
+                    "Rate of a backend when it was measured.",
+                    rate * GIGA, path=path.name,
+                    operation=file, pick=pick.label, backend=backend,
+                )  # fmt: skip
     for setting, value in path.settings.items():
         page.add(
             "setting", GAUGE, "Settings of a path, in units of their own.",

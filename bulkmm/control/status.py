@@ -13,7 +13,7 @@ from bulkmm.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bulkmm.control.module import Choice, Hook, KernelPath, Module
+    from bulkmm.control.module import Backends, Choice, Hook, KernelPath, Module
     from bulkmm.control.root import Root
 
 SCHEMA_VERSION = 1
@@ -70,12 +70,26 @@ def path_json(path: KernelPath) -> dict[str, Any]:
         "hooks": [hook_json(hook) for hook in path.hooks],
         "counters": path.counters,
         "fallbacks": path.fallbacks,
-        "backends": {
-            name: {"serving": one.chosen, "choices": one.words}
-            for name, one in path.backends.items()
-        },
+        "backends": {name: backends_json(one) for name, one in path.backends.items()},
         "settings": path.settings,
         "tables": path.tables,
+    }
+
+
+def backends_json(backends: Backends) -> dict[str, Any]:
+    """Return what is known of the backends of an operation."""
+    serving = backends.serving
+    return {
+        "serving": serving[0] if len(serving) == 1 else None,
+        "choices": backends.words,
+        "picks": [
+            {
+                "label": pick.label,
+                "serving": pick.choice.chosen,
+                "gb_per_s": pick.gb_per_s,
+            }
+            for pick in backends.picks
+        ],
     }
 
 
@@ -134,8 +148,12 @@ def hook_state(path: KernelPath) -> str:
 def _details(path: KernelPath) -> list[str]:
     rows: list[tuple[str, str]] = [
         *((hook.symbol, hook.why) for hook in path.hooks),
-        ("mode", _marked(path.mode)),
-        *((name, _marked(one)) for name, one in path.backends.items()),
+        ("mode", _marked(path.mode, {})),
+        *(
+            (f"{name}, {pick.label}", _marked(pick.choice, pick.gb_per_s))
+            for name, one in path.backends.items()
+            for pick in one.picks
+        ),
         *((name, str(value)) for name, value in path.settings.items()),
         *((name, str(value)) for name, value in path.counters.items()),
         *((f"fallbacks/{name}", str(count)) for name, count in path.fallbacks.items()),
@@ -144,9 +162,10 @@ def _details(path: KernelPath) -> list[str]:
     return [f"{path.name}:", *text.columns(rows, indent="  "), ""]
 
 
-def _marked(choice: Choice) -> str:
-    """Return a choice as sysfs shows it."""
-    return " ".join(f"[{w}]" if w == choice.chosen else w for w in choice.words)
+def _marked(choice: Choice, rates: dict[str, float]) -> str:
+    """Return a choice as sysfs shows it, with what was measured."""
+    said = {w: f"{w}={rates[w]}" if w in rates else w for w in choice.words}
+    return " ".join(f"[{t}]" if w == choice.chosen else t for w, t in said.items())
 
 
 def _rows(held: list[dict[str, int]]) -> Iterable[str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bulkmm.lab.progress import Progress
 
 PRODUCTS = ("bulkmm.ko", "selftest/bulkmm_lab.ko", "selftest/bulkmm_vmaptest.ko")
-SOURCE = {".c", ".h", ".S", ".mk"}
+SOURCE = {".c", ".h", ".S", ".mk", ".def"}
 SOURCE_VERSION = re.compile(rb"\0srcversion=([0-9A-F]+)\0")  # in .modinfo
 DEFINE = re.compile(r"[A-Z][A-Z0-9_]*(=[A-Za-z0-9_]+)?")
 

@@ -27,7 +27,7 @@ cases() {
 # likewise with each backend of the mode in turn: ORDER...
 cases_by_backend() {
 	list="$CLEAR/backend_"$ARM
-	for FORCED in $(tr -d '[]' <"$list"); do
+	for FORCED in $(backend_names "$list"); do
 		must_write "$list" "$FORCED"
 		cases forced 0 "$@"
 	done

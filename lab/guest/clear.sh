@@ -136,7 +136,7 @@ each_backend() {
 	shift
 	read -r pages <$CLEAR/min_pages
 	echo 0 >$CLEAR/min_pages
-	for FORCED in $(tr -d '[]' <"$list"); do
+	for FORCED in $(backend_names "$list"); do
 		must_write "$list" "$FORCED"
 		visit forced "$@"
 	done
@@ -174,8 +174,8 @@ soaking() {
 
 # every mode and every backend
 turn() {
-	cached=$(tr -d '[]' <$CLEAR/backend_cached)
-	streaming=$(tr -d '[]' <$CLEAR/backend_streaming)
+	cached=$(backend_names $CLEAR/backend_cached)
+	streaming=$(backend_names $CLEAR/backend_streaming)
 	for mode in off auto cached streaming; do
 		must_write $CLEAR/mode $mode
 		[ "$ALLOCATOR" = off ] || alloc_arm $mode

@@ -78,7 +78,7 @@ during_bringup() {
 }
 
 toggle() {
-	names=$(tr -d '[]' <"$MEMMAP/backend")
+	names=$(backend_names "$MEMMAP/backend")
 	while [ "$(counter inflight)" -gt 0 ]; do
 		for mode in off on; do write "$MEMMAP/mode" $mode; done
 		for name in $names fastest; do
@@ -186,7 +186,7 @@ case_fallbacks() {
 case_backends() {
 	load
 	forced=0
-	for name in $(tr -d '[]' <"$MEMMAP/backend") fastest; do
+	for name in $(backend_names "$MEMMAP/backend") fastest; do
 		check "$name is taken" write "$MEMMAP/backend" "$name"
 		forced=$((forced + 1))
 		down

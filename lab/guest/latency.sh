@@ -69,7 +69,7 @@ bounds() {
 		clear_unload
 		clear_arm $list
 		file="$CLEAR/backend_"$list
-		for name in fastest $(tr -d '[]' <"$file") fastest; do
+		for name in fastest $(backend_names "$file") fastest; do
 			must_write "$file" "$name"
 			bound "$@"
 		done

@@ -84,7 +84,7 @@ arm() {
 
 # choose the backend the user named; the kernel knows which there are
 backend() {
-	read -r known <"$MEMMAP/backend"
+	known=$(backend_names "$MEMMAP/backend")
 	if ! echo "$BACKEND" 2>/dev/null >"$MEMMAP/backend"; then
 		report unknown-backend known="$known"
 		finish 1

@@ -36,6 +36,12 @@ must() {
 	SAID=$("$@" 2>&1) || fail "$*: $SAID"
 }
 
+# names of the backends in a FILE that lists them: "LABEL: generic [movnti=9.8]",
+# a line for each pick, the same names in all
+backend_names() {
+	sed -n '1{s/.*: //;s/=[0-9.]*//g;s/[][]//g;p;}' "$1"
+}
+
 # a line in the kernel log, so that what follows can be told from what was
 mark() {
 	echo "<5>bulkmm-lab: $*" >/dev/kmsg

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Entered from the ftrace site of the function taken over, by BL or by way of
+ * Entered from the ftrace site of the hooked function, by BL or by way of
  * ftrace_caller, with the function's caller in x9 and the return into the
  * original body in x30. Argument registers are live, x10 to x17 are free.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Entered by a direct call from the ftrace site of the function taken over.
+ * Entered by a direct call from the ftrace site of the hooked function.
  * On the stack: the return address into the original body, above it the
  * caller's. All argument registers are live; only flags may change.
  *

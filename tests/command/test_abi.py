@@ -16,7 +16,7 @@ PARAMETER = re.compile(r"^module_param(?:_named)?\((\w+),", re.MULTILINE)
 FILE = re.compile(
     r"(?:BMM_FILE|TUNABLE|__ATTR_RO)\(([a-z]\w*)|"  # attributes that are named so
     r"\.attr = \{ \.name = \"(\w+)\"|"
-    r"\{ \"(backend\w*)\", BMM_|"
+    r"(?:\.name = |PICKS\()\"(backend\w*)\",|"
     r"\[REASON_\w+\] = \"(\w+)\",$",
     re.MULTILINE,
 )
@@ -43,7 +43,8 @@ def section(title: str) -> str:
 
 def test_every_file_is_there() -> None:
     files = named(FILE)
-    assert {"mode", "hook", "version", "gaps", "latency_us", "unverified"} <= files
+    assert {"mode", "hook", "version", "gaps", "backend", "unverified"} <= files
+    assert {"backend_cached", "backend_streaming", "latency_us"} <= files
     text = section("Files")
     assert {file for file in files if not re.search(rf"[`/]{file}`", text)} == set()
 

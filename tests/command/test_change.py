@@ -80,7 +80,7 @@ def test_switching(
         (("tune", f"clear.latency_us={1 << 64}"), "a number from 0 is needed"),
         (("tune", "clear.hits=1"), "unknown setting clear.hits: there are clear."),
         (("tune", "clear.mode=off"), "is set by: bulkmm on PATH MODE, bulkmm off PATH"),
-        (("tune", "memmap.backend=zen"), "valid are fastest, generic, plain, movnti"),
+        (("tune", "memmap.backend=zen"), "valid are fastest, generic, movdir64b, "),
         (("tune", "memmap=off"), "unknown setting memmap:"),
     ],
 )
@@ -130,9 +130,10 @@ def test_all_that_can_be_tuned_is_listed(bulkmm: Command) -> None:
     assert held["memmap.backend"]["choices"] == [
         "fastest",
         "generic",
-        "plain",
+        "movdir64b",
         "movnti",
     ]
+    assert held["memmap.backend"]["value"] == "movdir64b, movnti"
     said = bulkmm("tune").out
     assert all(key in said for key in held)
 

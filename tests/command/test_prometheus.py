@@ -52,9 +52,13 @@ def test_every_counter_is_there(bulkmm: Command) -> None:
     assert value(found, "bulkmm_fallbacks_total", path="clear", reason="small") == 7
     assert value(found, "bulkmm_mode", path="memmap", mode="on") == 1
     assert value(found, "bulkmm_mode", path="memmap", mode="off") == 0
-    labels = {"path": "clear", "operation": "backend_cached"}
-    assert value(found, "bulkmm_backend", **labels, backend="rep") == 1
+    labels = {"path": "clear", "operation": "backend_cached", "pick": "up to 8388608"}
+    assert value(found, "bulkmm_backend", **labels, backend="rep-b") == 1
     assert value(found, "bulkmm_backend", **labels, backend="plain") == 0
+    labels = {"path": "memmap", "operation": "backend", "pick": "node 0 ordinary"}
+    name = "bulkmm_backend_bytes_per_second"
+    assert value(found, name, **labels, backend="movdir64b") == 37.8e9
+    assert value(found, "bulkmm_backend", **labels, backend="movnti") == 0
     hook = {"path": "clear", "symbol": "folio_zero_user"}
     assert value(found, "bulkmm_hook_attached", **hook) == 0
     assert value(found, "bulkmm_setting", path="clear", setting="latency_us") == 1000

@@ -37,9 +37,20 @@ def test_json_has_every_value_of_every_path(bulkmm: Command) -> None:
     }
     assert clear["fallbacks"] == {"off": 0, "small": 7}
     assert clear["backends"]["backend_cached"] == {
-        "serving": "rep",
-        "choices": ["plain", "rep"],
+        "serving": "rep-b",
+        "choices": ["generic", "plain", "rep-b"],
+        "picks": [
+            {
+                "label": "up to 8388608",
+                "serving": "rep-b",
+                "gb_per_s": {"generic": 9.1, "plain": 8.9, "rep-b": 12.0},
+            }
+        ],
     }
+    backend = paths["memmap"]["backends"]["backend"]
+    assert backend["serving"] is None
+    assert backend["choices"] == ["generic", "movdir64b", "movnti"]
+    assert [pick["serving"] for pick in backend["picks"]] == ["movdir64b", "movnti"]
     assert clear["settings"] == {"latency_us": 1000, "min_pages": 16}
     assert clear["tables"]["gaps"] == [
         {"order": 4, "max_gap_ns": 12, "count": 3},

@@ -157,10 +157,10 @@ def test_unknown_backend_lists_those_there_are() -> None:
 
 def test_a_named_backend_is_used(tmp_path: Path) -> None:
     file = tmp_path / "result.json"
-    argv = ("--size", "512M", "--rounds", "1", "--backend", "plain")
+    argv = ("--size", "512M", "--rounds", "1", "--backend", "generic")
     done = lab(DEVDAX, *argv, "--json", str(file))
     assert done.returncode == Exit.OK, done.stderr
-    assert "[plain]" in json.loads(file.read_text())["run"]["backends"]
+    assert "[generic]" in json.loads(file.read_text())["run"]["backends"]
 
 
 def _stop_when(says: str, argv: list[str], environment: dict[str, str]) -> int:

@@ -26,14 +26,14 @@ pytestmark = pytest.mark.vm
 
 # Calls through pointers, to functions of ours: all that any file may have but
 # these, which never see an address of a function of the kernel's (the core
-# calls backends, sysfs its files, a tracepoint who listens).
-CALLS_OWN = ("control.o", "trace.o")
+# calls backends, sysfs its files and picks, a tracepoint who listens).
+CALLS_OWN = ("control.o", "picks.o", "trace.o")
 # of the modules for tests, what handles such addresses
 TESTS_TOO = ("selftest/vmap_symbols.o",)
 INDIRECT = {
-    "attach": 1,  # path->prepare()
+    "path_attach": 1,  # path->prepare()
     "bmm_hook_attach": 2,  # hook->set_original() and hook->try()
-    "bmm_unit_clear": 3,  # backend->clear() and clear_streaming(), in two places
+    "zero_settle": 1,  # frozen[].point()
 }
 THUNK = re.compile(r"__x86_indirect_thunk|\b(?:call|jmp)\s+\*")
 # Of the kernel's headers: plain moves once the module is loaded.
@@ -91,7 +91,7 @@ def test_kernel_functions_are_never_called_through_a_pointer(
 
 def test_no_file_is_left_out(built: tuple[Kernel, Path]) -> None:
     names = {file.name for file in address_files(built[1])}
-    assert names >= {"hook.o", "symbols.o", "memmap.o", "clear.o", "alloc.o", "vmap.o"}
+    assert names >= {"hook.o", "memmap.o", "clear.o", "alloc.o", "vmap.o", "zero.o"}
 
 
 def test_originals_are_static_calls(built: tuple[Kernel, Path]) -> None:
@@ -99,6 +99,13 @@ def test_originals_are_static_calls(built: tuple[Kernel, Path]) -> None:
     called = " ".join(lines)
     assert "__SCT__bmm_memmap_original" in called
     assert "__SCT__bmm_pageblock" in called
+
+
+def test_what_was_picked_is_a_static_call(built: tuple[Kernel, Path]) -> None:
+    lines = disassembly(built[1] / "zero.o")["bmm_zero"]
+    called = set(re.findall(r"__SCT__bmm_zero_\d", " ".join(lines)))
+    assert len(called) == 4
+    assert through_pointers(lines) == 0
 
 
 @pytest.mark.parametrize("product", build.PRODUCTS)

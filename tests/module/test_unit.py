@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [
-    *sorted((ROOT / "core").glob("choose*.c")),
+    ROOT / "core/image.c",
+    ROOT / "core/pick.c",
     ROOT / "core/turn.c",
     ROOT / "module/clear_unit.c",
     ROOT / "tests/module/unitsim.c",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * module/clear_unit.c and the choosers, for real, on a machine that is made up:
+ * module/clear_unit.c and a pick, for real, on a machine that is made up:
  * backends that store nothing and move a clock. Prints what a run came to.
  *
  *	unitsim SEED LATENCY_US WORST CACHE RATE... (bytes per us of each  backend)
@@ -12,6 +12,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../module/clear_unit.h"
 
@@ -22,7 +23,6 @@
 static uint64_t clock_ns = 1, looks, chance;
 static double rates[MOST], worst, cache, slowest;
 static int nr;
-__thread unsigned int bmm_host_turns;
 
 static double random_to_1(void)
 {
@@ -37,9 +37,8 @@ uint64_t bmm_host_clock(void)
 	return clock_ns;
 }
 
-int bmm_host_node(const void *dst, size_t len)
+unsigned long bmm_host_disturbed(void)
 {
-	(void)dst, (void)len;
 	return 0;
 }
 
@@ -52,96 +51,114 @@ static void spend(int k, size_t len)
 	clock_ns += (uint64_t)((double)len * 1000 / rates[k] * slower);
 }
 
-#define BACKEND(k)                                      \
-	static void clear_##k(void *dst, size_t len)    \
-	{                                               \
-		(void)dst;                              \
-		spend(k, len);                          \
-	}                                               \
-	static const struct bmm_backend backend_##k = { \
-		.name = "backend" #k,                   \
-		.clear = clear_##k,                     \
-		.clear_streaming = clear_##k,           \
-		.drain = drain,                         \
+#define BACKEND(k)                                   \
+	static void clear_##k(void *dst, size_t len) \
+	{                                            \
+		(void)dst;                           \
+		spend(k, len);                       \
 	}
 
-static void drain(void)
+BACKEND(0)
+BACKEND(1)
+BACKEND(2)
+BACKEND(3)
+BACKEND(4)
+
+#define ENTRY(k)                \
+	{ .name = "backend" #k, \
+	  .clear = clear_##k,   \
+	  .clear_streaming = clear_##k }
+
+static const struct bmm_backend backends[MOST] = { ENTRY(0), ENTRY(1), ENTRY(2),
+						   ENTRY(3), ENTRY(4) };
+
+const struct bmm_backend *bmm_backend_at(size_t i)
 {
+	return i < (size_t)nr ? &backends[i] : NULL;
 }
-
-BACKEND(0);
-BACKEND(1);
-BACKEND(2);
-BACKEND(3);
-BACKEND(4);
-
-const struct bmm_backend *const bmm_backends[] = {
-	&backend_0, &backend_1, &backend_2, &backend_3, &backend_4,
-};
-const size_t bmm_backends_nr = MOST;
 
 bool bmm_backend_can(const struct bmm_backend *backend, enum bmm_op op)
 {
-	(void)op;
-	for (int k = 0; k < nr; k++)
-		if (bmm_backends[k] == backend)
-			return true;
-	return false;
+	(void)backend, (void)op;
+	return true;
 }
 
-const struct bmm_backend *bmm_backend_default(enum bmm_op op)
+const struct bmm_backend *bmm_candidate(enum bmm_op op, unsigned int k)
 {
 	(void)op;
-	return bmm_backends[nr - 1];
+	return bmm_backend_at(k);
 }
+
+void bmm_job_do(const struct bmm_job *job, const struct bmm_backend *backend)
+{
+	backend->clear(job->dst, job->len);
+}
+
+static struct bmm_pick picks[2];
+static struct bmm_zero zeroes[2] = {
+	{ .op = BMM_CLEAR, .pick = &picks[0] },
+	{ .op = BMM_CLEAR_STREAMING, .pick = &picks[1] },
+};
 
 /* What the run came to. */
 static struct {
 	uint64_t units, bytes, longest, ns;
 } all;
 
-static void one_folio(struct bmm_unit *unit, size_t bytes)
+static void one_folio(struct bmm_zero *zero, size_t bytes, uint64_t ns)
 {
-	uint64_t begun = clock_ns;
+	uint64_t begun = clock_ns, then;
 	size_t left = bytes, n;
 
-	unit->whole = bytes;
 	for (; left; left -= n) {
-		n = bmm_unit_clear(unit, NULL, left);
+		then = clock_ns;
+		n = bmm_unit_clear(zero, NULL, left, ns);
 		if (!n || n > left || n % 4096)
 			exit(3);
 		all.units++;
-		if (unit->took > all.longest)
-			all.longest = unit->took;
+		if (clock_ns - then > all.longest)
+			all.longest = clock_ns - then;
 	}
 	all.bytes += bytes;
 	all.ns += clock_ns - begun;
 }
 
-/* Any folio; some calls are forced, as a user may at any moment. */
-static void some_folio(struct bmm_unit *unit, int i)
+/* As the module does: at times a backend is forced, or all are measured again. */
+static void settle(struct bmm_zero *zero)
+{
+	double what = random_to_1();
+
+	if (what < 0.05) {
+		zero->serves = &zero->by[(int)(random_to_1() * nr)];
+		bmm_unit_forget(zero);
+	} else if (what < 0.1) {
+		memset(zero->pick, 0, sizeof(*zero->pick));
+		zero->serves = NULL;
+		bmm_unit_forget(zero);
+	} else if (!zero->serves && bmm_pick_decided(zero->pick)) {
+		zero->serves = &zero->by[bmm_pick_best(zero->pick)];
+	}
+}
+
+static void some_folio(int i, uint64_t ns)
 {
 	size_t bytes = 4096UL << (int)(random_to_1() * 14);
+	struct bmm_zero *zero = &zeroes[random_to_1() < 0.5];
 
-	unit->op = random_to_1() < 0.5 ? BMM_CLEAR : BMM_CLEAR_STREAMING;
-	bmm_quick[unit->op]
-		.forced = random_to_1() < 0.1 ?
-				  bmm_backends[(int)(random_to_1() * nr)] :
-				  NULL;
-	one_folio(unit, i % 1000 == 999 ? 1UL << 30 : bytes);
+	settle(zero);
+	one_folio(zero, i % 1000 == 999 ? 1UL << 30 : bytes, ns);
 }
 
 /* Who notices is too late, and not counted. */
-static void slow_down(struct bmm_unit *unit)
+static void slow_down(uint64_t ns)
 {
 	uint64_t longest = all.longest;
 
 	for (int k = 0; k < nr; k++) {
 		rates[k] /= 10;
-		for (unit->op = BMM_CLEAR; unit->op <= BMM_CLEAR_STREAMING;
-		     unit->op++) {
-			bmm_quick[unit->op].forced = bmm_backends[k];
-			one_folio(unit, SMALL);
+		for (int i = 0; i < 2; i++) {
+			zeroes[i].serves = &zeroes[i].by[k];
+			one_folio(&zeroes[i], SMALL, ns);
 		}
 	}
 	all.longest = longest;
@@ -149,18 +166,21 @@ static void slow_down(struct bmm_unit *unit)
 
 int main(int argc, char **argv)
 {
-	struct bmm_unit unit = { 0 };
+	uint64_t ns;
 
 	chance = strtoul(argv[1], NULL, 0);
-	unit.ns = strtoul(argv[2], NULL, 0) * 1000;
+	ns = strtoul(argv[2], NULL, 0) * 1000;
 	worst = strtod(argv[3], NULL);
 	cache = strtod(argv[4], NULL);
-	for (int i = 5; i < argc && nr < MOST; i++)
-		rates[nr++] = strtod(argv[i], NULL);
+	for (int i = 5; i < argc && nr < MOST; i++, nr++) {
+		rates[nr] = strtod(argv[i], NULL);
+		zeroes[0].by[nr].backend = &backends[nr];
+		zeroes[1].by[nr].backend = &backends[nr];
+	}
 	for (int i = 0; i < FOLIOS; i++) {
 		if (i == FOLIOS / 2)
-			slow_down(&unit);
-		some_folio(&unit, i);
+			slow_down(ns);
+		some_folio(i, ns);
 	}
 	slowest = rates[0];
 	for (int k = 1; k < nr; k++)

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Backends in sysfs and in the log: what was picked, and forcing another. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cleanup.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+
+#include "path.h"
+#include "picks.h"
+
+#define LINE 224 /* bytes of a line, at most */
+
+/* Serialises forcing with what follows from a decision. */
+DEFINE_MUTEX(bmm_picks_lock);
+
+/* "LABEL: generic [movdir64b=37.8] movnti=36.1", cut to the buffer. */
+static void picks_line(const struct bmm_picks *picks, unsigned int which,
+		       char *buf, size_t size)
+{
+	size_t at;
+
+	picks->label(which, buf, size);
+	at = strlen(buf);
+	at += scnprintf(buf + at, size - at, ": ");
+	bmm_pick_list(&picks->pick[which], picks->op, READ_ONCE(picks->forced),
+		      buf + at, size - at);
+}
+
+/**
+ * bmm_picks_log() - say what was picked, from which figures
+ * @path:  whose pick it is
+ * @picks: of the operation
+ * @which: the one that was decided
+ */
+void bmm_picks_log(const struct bmm_path *path, const struct bmm_picks *picks,
+		   unsigned int which)
+{
+	char line[LINE];
+
+	picks_line(picks, which, line, sizeof(line));
+	pr_info("%s: %s: %s\n", path->name, picks->name, line);
+}
+
+static ssize_t picks_emit(const struct bmm_picks *picks, unsigned int which,
+			  char *buf, ssize_t at)
+{
+	char line[LINE];
+
+	picks_line(picks, which, line, sizeof(line));
+	return at + sysfs_emit_at(buf, at, "%s\n", line);
+}
+
+/* A line for each pick that was used; one at least, which has the names. */
+ssize_t bmm_picks_show(struct bmm_path *path, unsigned int index, char *buf)
+{
+	const struct bmm_picks *picks = path->picks[index];
+	unsigned int which;
+	ssize_t at = 0;
+
+	for (which = 0; which < picks->nr; which++)
+		if (bmm_get(&picks->pick[which].nr))
+			at = picks_emit(picks, which, buf, at);
+	return at ? at : picks_emit(picks, 0, buf, at);
+}
+
+/* The one log line of a name that is refused. */
+static void picks_refuse(const struct bmm_path *path, enum bmm_op op,
+			 const char *name, int len)
+{
+	static const struct bmm_pick unused;
+	char valid[LINE];
+
+	bmm_pick_list(&unused, op, NULL, valid, sizeof(valid));
+	pr_err("%s: unknown backend '%.*s': valid are fastest %s\n", path->name,
+	       min(len, 16), name, valid);
+}
+
+/*
+ * A name forces that backend; "fastest" forgets it and what was measured:
+ * bmm_turn_begin() starts a pick that is zero.
+ */
+ssize_t bmm_picks_store(struct bmm_path *path, unsigned int index,
+			const char *buf, size_t len)
+{
+	struct bmm_picks *picks = path->picks[index];
+	bool fastest = sysfs_streq(buf, "fastest");
+	const struct bmm_backend *forced = NULL;
+	int name = strcspn(buf, "\n");
+
+	if (!fastest)
+		forced = bmm_backend_find(picks->op, buf, name);
+	if (!fastest && !forced) {
+		picks_refuse(path, picks->op, buf, name);
+		return -EINVAL;
+	}
+	guard(mutex)(&bmm_picks_lock);
+	if (fastest)
+		memset(picks->pick, 0, picks->nr * sizeof(*picks->pick));
+	WRITE_ONCE(picks->forced, forced);
+	if (picks->changed)
+		picks->changed(picks);
+	return len;
+}

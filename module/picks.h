@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * picks.h - the picks of an operation, and the sysfs file that lists them and
+ * forces a backend
+ */
+#ifndef BMM_PICKS_H
+#define BMM_PICKS_H
+
+#include <linux/mutex.h>
+#include <linux/types.h>
+
+#include "../core/turn.h"
+
+struct bmm_path;
+
+/**
+ * struct bmm_picks - all picks of one operation of a path
+ * @name:    of the file
+ * @op:      the operation
+ * @nr:      how many picks
+ * @pick:    one for each kind of memory or extent that is measured apart
+ * @forced:  the backend that serves instead of all of them, or NULL; written
+ *           under bmm_picks_lock
+ * @label:   writes what a pick is for
+ * @changed: told after a write to the file, under bmm_picks_lock; or NULL
+ */
+struct bmm_picks {
+	const char *name;
+	enum bmm_op op;
+	unsigned int nr;
+	struct bmm_pick *pick;
+	const struct bmm_backend *forced;
+	void (*label)(unsigned int which, char *buf, size_t size);
+	void (*changed)(const struct bmm_picks *picks);
+};
+
+extern struct mutex bmm_picks_lock;
+
+void bmm_picks_log(const struct bmm_path *path, const struct bmm_picks *picks,
+		   unsigned int which);
+ssize_t bmm_picks_show(struct bmm_path *path, unsigned int index, char *buf);
+ssize_t bmm_picks_store(struct bmm_path *path, unsigned int index,
+			const char *buf, size_t len);
+
+#endif
