@@ -23,8 +23,10 @@ static size_t whole; /* bytes of all folios; GUARD more on each side */
 
 static unsigned int clear_setup(struct scenario *list, uint64_t size)
 {
-	static const char *const modes[] = { "auto", "cached", "streaming",
-					     NULL };
+	static const struct mode modes[] = { { "auto", -1 },
+					     { "cached", 0 },
+					     { "streaming", 1 },
+					     { NULL, -1 } };
 	static const unsigned int orders[] = { 4, 6, 9 };
 	unsigned int i, nr = 0;
 
@@ -108,11 +110,16 @@ static bool clear_right(const struct scenario *s)
 	       all(folios + whole, GUARD, DIRTY);
 }
 
+static char *clear_output(const struct scenario *s)
+{
+	return folios + whole / 2;
+}
+
 const struct family clear_family = {
 	.name = "clear",
 	.path = "bmm_clear_path",
-	.ops = { BMM_CLEAR, BMM_CLEAR_STREAMING },
-	.ops_nr = 2,
+	.op = BMM_CLEAR_STREAMING,
+	.picks = 2,
 	.setup = clear_setup,
 	.enter = clear_enter,
 	.reset = clear_reset,
@@ -120,4 +127,5 @@ const struct family clear_family = {
 	.limit = clear_limit,
 	.keep = clear_keep,
 	.right = clear_right,
+	.output = clear_output,
 };

@@ -36,7 +36,7 @@ const struct bmm_image *pages_image(void)
 static void add(struct scenario *s, const char *name, const char *size,
 		const char *suffix, unsigned int order, unsigned int kind)
 {
-	static const char *const on[] = { "on", NULL };
+	static const struct mode on[] = { { "on", 0 }, { NULL, -1 } };
 	uint64_t unit = 1ULL << order;
 	uint64_t own = HEADER + device_pages * record / PAGE;
 
@@ -154,11 +154,16 @@ static bool memmap_right(const struct scenario *s)
 	return true;
 }
 
+static char *memmap_output(const struct scenario *s)
+{
+	return first(s) + s->bytes / 2;
+}
+
 const struct family memmap_family = {
 	.name = "memmap",
 	.path = "bmm_memmap",
-	.ops = { BMM_STAMP },
-	.ops_nr = 1,
+	.op = BMM_STAMP,
+	.picks = 1,
 	.setup = memmap_setup,
 	.enter = memmap_enter,
 	.reset = memmap_reset,
@@ -166,4 +171,5 @@ const struct family memmap_family = {
 	.limit = memmap_limit,
 	.keep = memmap_keep,
 	.right = memmap_right,
+	.output = memmap_output,
 };

@@ -39,17 +39,15 @@ bool module_init(void)
 	return true;
 }
 
-static bool module_force(void *path, const struct family *family,
-			 const char *backend)
+static bool module_force(void *path, const struct arm *arm)
 {
 	long (*store)(void *, unsigned int, const char *,
 		      size_t) = (void *)module_symbol("bmm_picks_store");
-	unsigned int i;
-	bool forced = false;
+	bool forced;
 
-	services_quiet(true);
-	for (i = 0; i < family->ops_nr; i++)
-		forced |= store(path, i, backend, strlen(backend)) > 0;
+	services_quiet(true); /* about a name that it does not know */
+	forced = store(path, (unsigned int)arm->mode->pick, arm->backend,
+		       strlen(arm->backend)) > 0;
 	services_quiet(false);
 	return forced;
 }
@@ -68,13 +66,13 @@ bool module_arm(struct arm *arm, const struct family *family)
 	int (*set)(void *, int) = (void *)module_symbol("bmm_path_set_mode");
 	void *path = module_symbol(family->path);
 	char *fresh = need(bytes);
-	int mode = parse(path, arm->mode);
+	int mode = parse(path, arm->mode->name);
 	bool armed;
 
 	memcpy(fresh, base, bytes);
 	sites_write(false);
 	armed = mode > 0 && !set(path, mode) &&
-		(!arm->backend || module_force(path, family, arm->backend));
+		(!arm->backend || module_force(path, arm));
 	if (armed) {
 		arm->state = need(bytes);
 		memcpy(arm->state, base, bytes);
@@ -103,10 +101,12 @@ void module_swap(const struct arm *to)
 /**
  * module_served() - which backends the module picked
  * @family: the path
+ * @mode:   in force; has a pick of its own, or all
  * @buf:    for their names; empty if there are none to pick
  * @size:   bytes of it
  */
-void module_served(const struct family *family, char *buf, size_t size)
+void module_served(const struct family *family, const struct mode *mode,
+		   char *buf, size_t size)
 {
 	static char text[4096] __attribute__((__aligned__(4096)));
 	long (*show)(void *, unsigned int, char *);
@@ -115,10 +115,12 @@ void module_served(const struct family *family, char *buf, size_t size)
 	char *name;
 
 	buf[0] = '\0';
-	if (!family->ops_nr)
+	if (!family->picks)
 		return;
 	show = (void *)module_symbol("bmm_picks_show");
-	for (i = 0; i < family->ops_nr; i++) {
+	for (i = 0; i < family->picks; i++) {
+		if (mode->pick >= 0 && mode->pick != (int)i)
+			continue;
 		text[show(module_symbol(family->path), i, text)] = '\0';
 		for (name = text; (name = strchr(name, '[')); name++) {
 			int len = (int)strcspn(name + 1, "=]");

@@ -30,9 +30,19 @@
 #define ENUM(name)	       fact("enum " name)
 
 /**
+ * struct mode - a mode of the module's path
+ * @name: as the module has it; NULL: the end of a list
+ * @pick: which of the path's picks has the backends to force; -1: none
+ */
+struct mode {
+	const char *name;
+	int pick;
+};
+
+/**
  * struct arm - one way to do the job of a scenario
  * @name:    as in the results
- * @mode:    of the module's path; NULL: the kernel's own code, or a limit
+ * @mode:    of the module; NULL: the kernel's own code, or a limit
  * @backend: that is forced, or NULL
  * @limit:   kind of stores, or NULL
  * @loop:    the job as a loop of the harness, as a limit
@@ -40,7 +50,7 @@
  */
 struct arm {
 	char name[NAME_MAX_BYTES];
-	const char *mode;
+	const struct mode *mode;
 	const char *backend;
 	const struct limit *limit;
 	bool loop;
@@ -54,8 +64,9 @@ struct arm {
  * @repeat: operations of a sample, each after a reset
  * @order:  of folios or runs
  * @from, @pages: the PFNs that it is about
+ * @each:   pages of a call, where not all are one call
  * @kind:   what else tells it from others; its subject knows
- * @modes:  of the module's path that are arms, up to the first NULL
+ * @modes:  that are arms
  */
 struct scenario {
 	char name[NAME_MAX_BYTES];
@@ -64,16 +75,17 @@ struct scenario {
 	unsigned int order;
 	uint64_t from;
 	uint64_t pages;
+	uint64_t each;
 	unsigned int kind;
-	const char *const *modes;
+	const struct mode *modes;
 };
 
 /**
  * struct family - a subject: a function of the kernel and its path in the module
  * @name:   as on the command line
  * @path:   symbol of the path in the module
- * @ops:    of the path's picks, in their order; 0 to 2 of them
- * @prefix: what the arms of modes are called by, after "bulkmm"
+ * @op:     what a kind of stores is to do as its limit
+ * @picks:  how many picks the path has
  * @setup:  makes the state and lists the scenarios; returns how many
  * @enter:  what else a scenario needs, once
  * @reset:  before each operation, not timed
@@ -81,12 +93,13 @@ struct scenario {
  * @limit:  the same amount of stores, or the loop
  * @keep:   remembers the kernel's result
  * @right:  whether the result is the kernel's; of all of it
+ * @output: some byte of the result
  */
 struct family {
 	const char *name;
 	const char *path;
-	enum bmm_op ops[2];
-	unsigned int ops_nr;
+	enum bmm_op op;
+	unsigned int picks;
 	unsigned int (*setup)(struct scenario *list, uint64_t size);
 	void (*enter)(const struct scenario *s);
 	void (*reset)(const struct scenario *s);
@@ -94,6 +107,7 @@ struct family {
 	void (*limit)(const struct scenario *s, const struct arm *arm);
 	void (*keep)(const struct scenario *s);
 	bool (*right)(const struct scenario *s);
+	char *(*output)(const struct scenario *s);
 };
 
 extern const struct family memmap_family, clear_family, vmap_family;
@@ -129,6 +143,7 @@ void services_quiet(bool quiet);
 bool module_init(void);
 bool module_arm(struct arm *arm, const struct family *family);
 void module_swap(const struct arm *to);
-void module_served(const struct family *family, char *buf, size_t size);
+void module_served(const struct family *family, const struct mode *mode,
+		   char *buf, size_t size);
 
 #endif

@@ -23,7 +23,6 @@
 #define VM_MAP	4UL
 #define PRESENT 0
 #define EMPTY	1 /* tables are missing */
-#define SINGLE	2 /* a call for each page */
 
 typedef int map_fn(uint64_t from, uint64_t to, uint64_t prot, void **pages);
 
@@ -51,18 +50,20 @@ static void *area_find(const void *address)
 }
 
 static void add(struct scenario *s, const char *name, unsigned int order,
-		uint64_t pages, unsigned int kind)
+		uint64_t each, unsigned int kind)
 {
-	static const char *const pte[] = { "pte", NULL };
-	static const char *const both[] = { "pte", "block", NULL };
+	static const struct mode both[] = { { "block", -1 },
+					    { "pte", -1 },
+					    { NULL, -1 } };
 
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	s->order = order;
-	s->pages = pages;
+	s->pages = MAPPED;
+	s->each = each;
 	s->kind = kind;
-	s->bytes = pages * sizeof(*tables);
-	s->repeat = pages < MAPPED ? 500 : 20;
-	s->modes = kind == EMPTY ? both : pte;
+	s->bytes = MAPPED * sizeof(*tables);
+	s->repeat = 20;
+	s->modes = both + (kind == PRESENT);
 }
 
 /* MTRRs are known and off: the kernel asks before it maps 2 MiB. */
@@ -97,7 +98,7 @@ static unsigned int vmap_setup(struct scenario *list, uint64_t size)
 	add(&list[nr++], "vmap-100m-order9", 9, MAPPED, PRESENT);
 	add(&list[nr++], "vmap-100m-order9-empty", 9, MAPPED, EMPTY);
 	add(&list[nr++], "vmap-256k-order0", 0, 64, PRESENT);
-	add(&list[nr++], "vmap-100m-1page", 0, MAPPED, SINGLE);
+	add(&list[nr++], "vmap-4k", 0, 1, PRESENT);
 	record = SIZE("page");
 	map = (map_fn *)symbol("vmap_small_pages_range_noflush");
 	divert("__pte_alloc_kernel", table_alloc);
@@ -141,18 +142,16 @@ static void vmap_reset(const struct scenario *s)
 				    (uint64_t)&tables[ENTRIES * i] | TABLE;
 }
 
+/* One array after the other, each of its own call. */
 static void vmap_call(const struct scenario *s)
 {
-	uint64_t i;
+	uint64_t i, at;
 
-	if (s->kind != SINGLE) {
-		if (map(ADDRESS, ADDRESS + s->pages * PAGE, PROT, array))
+	for (i = 0; i < s->pages; i += s->each) {
+		at = ADDRESS + i * PAGE;
+		if (map(at, at + s->each * PAGE, PROT, array + i))
 			die("%s: the kernel's function fails", s->name);
-		return;
 	}
-	for (i = 0; i < s->pages; i++)
-		map(ADDRESS + i * PAGE, ADDRESS + (i + 1) * PAGE, PROT,
-		    array + i);
 }
 
 static uint64_t value(const void *page)
@@ -210,6 +209,15 @@ static bool vmap_right(const struct scenario *s)
 	return true;
 }
 
+static char *vmap_output(const struct scenario *s)
+{
+	uint64_t *entry = middle + MAPPED / ENTRIES / 2;
+
+	if (!(*entry & LEAF))
+		entry = (uint64_t *)(*entry & NUMBER);
+	return (char *)entry + 2;
+}
+
 const struct family vmap_family = {
 	.name = "vmap",
 	.path = "bmm_vmap",
@@ -220,4 +228,5 @@ const struct family vmap_family = {
 	.limit = vmap_limit,
 	.keep = vmap_keep,
 	.right = vmap_right,
+	.output = vmap_output,
 };

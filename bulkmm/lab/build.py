@@ -42,13 +42,18 @@ def sources() -> list[Path]:
     return found
 
 
+def place(kernel: Kernel, defines: list[str]) -> Path:
+    """Return where a build of these sources is kept; it need not exist."""
+    kinds = [f"{file.relative_to(PROJECT)}" for file in sources()]
+    key = content_key(sources(), kernel.release, *sorted(kinds), *defines)
+    return kernel.root.var / "build" / f"{kernel.release}-{key}"
+
+
 def ensure(
     kernel: Kernel, defines: list[str], progress: Progress, *, strict: bool = False
 ) -> Path:
     """Return the directory with the built modules; strict refuses warnings."""
-    kinds = [f"{file.relative_to(PROJECT)}" for file in sources()]
-    key = content_key(sources(), kernel.release, *sorted(kinds), *defines)
-    built = kernel.root.var / "build" / f"{kernel.release}-{key}"
+    built = place(kernel, defines)
     said = built / "output"
     if not built.is_dir():
         with progress.step(f"building the module for {kernel.release}"):

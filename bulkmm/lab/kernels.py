@@ -74,11 +74,22 @@ def check_name(name: str, arch: Arch = X86_64) -> None:
         )
 
 
+def _remembered(root: Root, name: str, arch: Arch) -> Path:
+    return root.var / "kernels" / f"{name}-{arch.name}.json"
+
+
+def cached(root: Root, name: str, arch: Arch = X86_64) -> Kernel | None:
+    """Return the kernel if an earlier run has fetched it."""
+    remembered = _remembered(root, name, arch)
+    if not remembered.is_file():
+        return None
+    return Kernel(root, json.loads(remembered.read_text())["release"])
+
+
 def ensure(root: Root, name: str, progress: Progress, arch: Arch = X86_64) -> Kernel:
     """Return the kernel that a series or release names, fetched if need be."""
-    remembered = root.var / "kernels" / f"{name}-{arch.name}.json"
-    if remembered.is_file():
-        return Kernel(root, json.loads(remembered.read_text())["release"])
+    if known := cached(root, name, arch):
+        return known
     try:
         kernel = _fetched(root, name, arch, progress)
     except ChildError:
@@ -86,6 +97,7 @@ def ensure(root: Root, name: str, progress: Progress, arch: Arch = X86_64) -> Ke
         with progress.step("refreshing the package index"):
             _update(root)
         kernel = _fetched(root, name, arch, progress)
+    remembered = _remembered(root, name, arch)
     remembered.parent.mkdir(exist_ok=True)
     remembered.write_text(json.dumps({"release": kernel.release}))
     return kernel

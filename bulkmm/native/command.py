@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bulkmm.bench.take import Event
     from bulkmm.lab.progress import Progress
 
-SUBJECTS = ("memmap",)
+SUBJECTS = ("memmap", "clear", "vmap")
 NEEDS = ("elftools", "vmlinux_to_elf", "zstandard")
 ABOUT = (
     "Run a stock kernel's own machine code, and the built module's, in a process on "
@@ -59,6 +59,11 @@ def add_parser(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("--size", help="size of the device, or of what is cleared")
     parser.add_argument("--scenario", metavar="NAME", help="run one scenario only")
+    parser.add_argument(
+        "--break-one-word",
+        action="store_true",
+        help="break one word of what the module wrote: the run must fail",
+    )
 
 
 def run_kernel(args: argparse.Namespace, rounds: int, processes: int) -> int:
@@ -86,6 +91,8 @@ def run_kernel(args: argparse.Namespace, rounds: int, processes: int) -> int:
         size=measure.parse_size(args.size) if args.size else None,
         quick=args.quick,
         only=args.scenario,
+        backends=args.all_rows,
+        spoil=args.break_one_word,
     )
     names = SUBJECTS if args.subject == "all" else (args.subject,)
 
@@ -106,14 +113,24 @@ def _files(args: argparse.Namespace, progress: Progress) -> tuple[Path, Path | N
         if args.module is None:
             raise UsageError("a kernel of your own: name its --module, or none")
         return Path(args.kernel), named
-    from bulkmm.lab import build, kernels, root  # noqa: PLC0415 - keeps --help fast
-    from bulkmm.lab.paths import locked  # noqa: PLC0415
-
     if "/" in args.kernel:
         raise BulkmmError(f"{args.kernel}: no such file")
-    kernels.check_name(args.kernel)
-    with locked(progress) as cache:
-        kernel = kernels.ensure(root.ensure(cache, progress), args.kernel, progress)
-        if args.module is None:
-            named = build.ensure(kernel, [], progress) / "bulkmm.ko"
+    return of_lab(args.kernel, named, progress, build_module=args.module is None)
+
+
+def of_lab(
+    name: str, named: Path | None, progress: Progress, *, build_module: bool
+) -> tuple[Path, Path | None]:
+    """Return a kernel of the lab and its module; what is cached needs no lock."""
+    from bulkmm.lab import build, kernels, paths, root  # noqa: PLC0415
+
+    kernels.check_name(name)
+    kernel = kernels.cached(root.of(paths.cache_dir()), name)
+    if not kernel or (build_module and not build.place(kernel, []).is_dir()):
+        with paths.locked(progress) as cache:
+            kernel = kernels.ensure(root.ensure(cache, progress), name, progress)
+            if build_module:
+                build.ensure(kernel, [], progress)
+    if build_module:
+        named = build.place(kernel, []) / "module" / "bulkmm.ko"
     return kernel.image, named

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bulkmm import machine
 from bulkmm.bench import measure as bench
 from bulkmm.bench import take
-from bulkmm.bench.subjects import GIB, MIB, Amount, Request, Subject
+from bulkmm.bench.subjects import COLD, GIB, MIB, Amount, Request, Subject
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.native import process
 
@@ -30,28 +30,33 @@ STOCK = ("stock", "stock-again")
 SPARE_KIB = 512 << 10  # images, tables, what the rest of the system needs
 
 
-def _subject(name: str, ours: tuple[str, ...], **more: Amount | float | str) -> Subject:
-    fields = {
-        "variants": (*STOCK, *ours, "limit"),
-        "bases": ("stock",),
-        "cold": ".*",
-        "cached": ours,  # the limit is written without what else a request takes
-        "right": "as the kernel's own code leaves it, in every round",
-        "wrong": "differs from what the kernel's own code leaves",
-    }
-    return Subject(name=name, ours=ours, **{**fields, **more})  # type: ignore[arg-type]
+def _subject(
+    name: str, ours: tuple[str, ...], full: int, quick: int, memory: float
+) -> Subject:
+    return Subject(
+        name=name,
+        full=Amount(full),
+        quick=Amount(quick),
+        memory=memory,
+        variants=(*STOCK, *ours, "limit"),
+        ours=ours,
+        bases=STOCK[:1],
+        cold=".*",
+        cached=ours,  # what is in the cache, or in 2 MiB entries, knows no such limit
+        right="as the kernel's own code leaves it, in every round",
+        wrong="differs from what the kernel's own code leaves",
+    )
 
 
+CLEARING = ("bulkmm", "bulkmm-cached", "bulkmm-streaming")
 SUBJECTS = {
     one.name: one
     for one in (
-        _subject(
-            "memmap",
-            ("bulkmm",),
-            full=Amount(100 * GIB),
-            quick=Amount(16 * GIB),
-            memory=72 / 4096,  # a struct page and its sum for a page
-        ),
+        # a struct page and its sum for each page of the device
+        _subject("memmap", ("bulkmm",), 100 * GIB, 16 * GIB, 72 / 4096),
+        _subject("clear", CLEARING, 512 * MIB, 128 * MIB, 1.02),
+        # the size of the arrays is a part of the scenarios' names
+        _subject("vmap", ("pte", "block"), 100 * MIB, 100 * MIB, 1),
     )
 }
 
@@ -69,6 +74,8 @@ class Job:
     size: int | None = None
     quick: bool = False
     only: str | None = None
+    backends: bool = False  # each of them, too
+    spoil: bool = False  # break one word of what the module wrote
 
 
 def run(
@@ -90,9 +97,10 @@ def run(
 
 def _request(job: Job, subject: Subject) -> Request:
     amount = subject.quick if job.quick else subject.full
+    cold = COLD * machine.last_level_cache() if subject.name == "clear" else 0
     request = Request(
         subject,
-        replace(amount, size=job.size) if job.size else amount,
+        replace(amount, size=job.size or max(amount.size, cold)),
         rounds=job.rounds,
         processes=job.processes,
         seed=job.seed,
@@ -118,6 +126,8 @@ def _processes(
         words = [request.subject.name, f"--size={request.amount.size}"]
         words += [f"--rounds={request.rounds}", f"--seed={request.seed + number}"]
         words += [f"--only={job.only}"] if job.only else []
+        words += ["--backends"] if job.backends else []
+        words += ["--break-one-word"] if job.spoil else []
         events = []
         for event in _events(ready, words, "." * chance.randrange(take.PADDING)):
             events.append(event)

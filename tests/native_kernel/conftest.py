@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Kernels and modules of the lab, made ready for the harness."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from nativelib import Pair, pair_of
+
+from bulkmm.lab.progress import Progress
+from bulkmm.native import process
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session", params=["6.12", "7.3"])
+def pair(request: pytest.FixtureRequest) -> Pair:
+    """One kernel after the other."""
+    return pair_of(request.param)
+
+
+@pytest.fixture(scope="session")
+def older() -> Pair:
+    """Return the kernel whose per-CPU addresses count from GS."""
+    return pair_of("6.12")
+
+
+@pytest.fixture
+def ready(older: Pair) -> Iterator[Path]:
+    """Return a directory of the harness, to be tampered with."""
+    with process.prepared(older.kernel, older.module, "off", Progress()) as one:
+        yield one.path

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Kernels of the lab, and the harness run by itself."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bulkmm.lab.progress import Progress
+from bulkmm.native import command, process
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A kernel and its module."""
+
+    series: str
+    kernel: Path
+    module: Path
+
+
+def pair_of(series: str) -> Pair:
+    """Return what the lab has cached, or makes now."""
+    kernel, module = command.of_lab(series, None, Progress(), build_module=True)
+    assert module
+    return Pair(series, kernel, module)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the harness ended."""
+
+    code: int
+    said: str  # its last line
+
+
+def harness(ready: Path, *words: str, memory: int = -1) -> Ended:
+    """Run the harness on a directory, with so much address space."""
+    done = subprocess.run(
+        [process.harness(), ready, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)),
+    )
+    return Ended(done.returncode, (done.stderr.strip().splitlines() or [""])[-1])
+
+
+def tamper(ready: Path, name: str, value: int) -> None:
+    """Change one of the facts."""
+    file = ready / "facts"
+    lines = file.read_text().splitlines()
+    kept = [line for line in lines if line.partition(" ")[2] != name]
+    assert len(kept) == len(lines) - 1
+    file.write_text("\n".join([*kept, f"{value:x} {name}"]) + "\n")

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Reading kernels and modules: what is none is refused in one clear line."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from bulkmm.errors import BulkmmError
+from bulkmm.native import btf, patch, vmlinux
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def boot_file(payload: bytes, *, length: int | None = None, flags: int = 1) -> bytes:
+    """Return the least that is a boot file, with this payload."""
+    header = bytearray(0x400)
+    header[vmlinux.SETUP_SECTS] = 1
+    header[vmlinux.SIGNATURE : vmlinux.SIGNATURE + 4] = b"HdrS"
+    struct.pack_into("<H", header, vmlinux.VERSION, 0x100)
+    header[0x300:0x310] = b"6.12.1-made-up x"
+    struct.pack_into("<H", header, vmlinux.XLOADFLAGS, flags)
+    size = len(payload) if length is None else length
+    struct.pack_into("<II", header, vmlinux.PAYLOAD, 0, size)
+    return bytes(header) + payload
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "not a kernel image"),
+        (b"#!/bin/sh\n" * 100, "not a kernel image"),
+        (b"\x7fELF" + bytes(1000), "not a kernel image"),
+        (bytes(0x38) + b"ARM\x64" + bytes(1000), "another architecture"),
+        (b"MZ\0\0zimg" + bytes(1000), "another architecture"),
+        (boot_file(b"\x1f\x8b" + bytes(64), flags=0), "another architecture"),
+        (boot_file(b"\x1f\x8b", length=1000), "truncated: 998 bytes are missing"),
+        (boot_file(b"LZIP" + bytes(64)), "unknown compression (4c5a4950)"),
+        (boot_file(b"\x1f\x8b" + bytes(64)), "damaged"),
+        (boot_file(b"\x28\xb5\x2f\xfd" + b"\xff" * 64), "damaged"),
+        (boot_file(b"\xfd7zXZ\0" + bytes(64)), "damaged"),
+    ],
+)
+def test_what_is_no_kernel_is_refused(
+    content: bytes, said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "vmlinuz"
+    file.write_bytes(content)
+    with pytest.raises(BulkmmError) as caught:
+        vmlinux.read(file)
+    assert said in str(caught.value)
+    assert str(file) in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BulkmmError, match="No such file"):
+        vmlinux.read(tmp_path / "vmlinuz")
+
+
+def test_btf_that_is_none() -> None:
+    for content in (b"", bytes(64)):
+        with pytest.raises(BulkmmError, match="BTF cannot be read"):
+            btf.Types(content)
+
+
+@dataclass
+class Made:
+    """Text of a few bytes."""
+
+    data: Any
+    sections: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def at(self, address: int, size: int) -> Any:
+        """Return bytes, which may be written."""
+        return self.data[address : address + size]
+
+
+def made(code: bytes, **sections: tuple[int, int]) -> Made:
+    named = {name.replace("_", ".", 1): where for name, where in sections.items()}
+    return Made(np.frombuffer(code, np.uint8).copy(), named)
+
+
+def applied(text: Made, *features: int, returns: int | None = None) -> bytes:
+    patch.apply(text, patch.Plan({*features}, 0x1000, text, returns))
+    return bytes(text.data)
+
+
+def test_returns_return() -> None:
+    text = made(b"\xe9\0\0\0\0" + struct.pack("<i", -5), _return_sites=(5, 4))
+    assert applied(text)[:5] == b"\xc3\xcc\xcc\xcc\xcc"
+    text = made(b"\xe9\0\0\0\0" + struct.pack("<i", -5), _return_sites=(5, 4))
+    assert applied(text, returns=0x105)[:5] == b"\xe9\x00\x01\0\0"
+
+
+@pytest.mark.parametrize(
+    ("code", "thunk", "expected"),
+    [
+        (b"\xe8", 0, b"\xff\xd0\x0f\x1f\x00"),  # call *%rax
+        (b"\xe9", 9, b"\x41\xff\xe1\x66\x90"),  # jmp *%r9
+        (b"\x2e\xe8", 11, b"\x41\xff\xd3\x0f\x1f\x00"),  # call *%r11
+    ],
+)
+def test_retpolines_go_by_the_register(
+    code: bytes, thunk: int, expected: bytes
+) -> None:
+    end = len(code) + 4
+    distance = struct.pack("<i", 0x1000 + 32 * thunk - end)
+    listed = struct.pack("<i", -end)
+    text = made(code + distance + listed, _retpoline_sites=(end, 4))
+    assert applied(text)[:end] == expected
+
+
+def alternative(feature: int, flags: int, new: bytes) -> Made:
+    """Return eight bytes, what may stand there instead, and the entry."""
+    entry = patch.ALT.pack(-32, 8 - 36, feature, flags, 8, len(new))
+    code = b"\xaa" * 8 + new.ljust(24, b"\0") + entry
+    return made(code, _altinstructions=(32, patch.ALT.size))
+
+
+def test_alternatives_follow_the_features() -> None:
+    new = b"\xf3\xaa"
+    kept, taken = b"\xaa" * 8, new + patch.nops(6)
+    assert applied(alternative(7, 0, new))[:8] == kept
+    assert applied(alternative(7, 0, new), 7)[:8] == taken
+    assert applied(alternative(7, patch.ALT_NOT, new))[:8] == taken
+    assert applied(alternative(7, patch.ALT_NOT, new), 7)[:8] == kept
+
+
+def test_a_call_keeps_its_target() -> None:
+    new = b"\xe8" + struct.pack("<i", 0x100)  # at 8: calls 0x10d
+    code = applied(alternative(7, 0, new), 7)[:8]
+    assert code == b"\xe8" + struct.pack("<i", 0x10D - 5) + patch.nops(3)

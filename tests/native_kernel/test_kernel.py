@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Each path on each kernel of the lab, reduced: the module's result is the kernel's.
+
+Nothing is booted: the code runs in a process.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from nativelib import harness, pair_of, tamper
+
+from bulkmm import cli
+from bulkmm.errors import BulkmmError, Exit
+from bulkmm.lab.progress import Progress
+from bulkmm.native import measure, process, symbols, vmlinux
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nativelib import Pair
+
+    from bulkmm.results import Document
+
+pytestmark = pytest.mark.lab
+
+SIZES = {"memmap": 3 << 30, "clear": 64 << 20, "vmap": 100 << 20}
+SCENARIOS = {
+    "memmap": {"pmem-fsdax-3g", "pmem-devdax-3g", "pmem-devdax-3g-align-1g"},
+    "clear": {
+        f"thp-{size}{how}"
+        for size in ("64k", "256k", "2m")
+        for how in ("", "-populate")
+    },
+    "vmap": {
+        *(f"vmap-100m-order{order}" for order in (0, 4, 8, 9)),
+        *("vmap-100m-order9-empty", "vmap-256k-order0", "vmap-4k"),
+    },
+}
+WORDS = ("--rounds=1", "--seed=1")
+
+
+def small(pair: Pair, subject: str) -> measure.Job:
+    return measure.Job(
+        pair.kernel, pair.module, rounds=1, processes=1, size=SIZES[subject]
+    )
+
+
+def measured(job: measure.Job, subject: str) -> Document:
+    return measure.run(job, [subject], Progress())
+
+
+def wrong(document: Document) -> list[str]:
+    return [check.name for check in document.checks if not check.ok]
+
+
+@pytest.mark.parametrize("subject", measure.SUBJECTS)
+def test_the_module_leaves_what_the_kernel_leaves(pair: Pair, subject: str) -> None:
+    document = measured(replace(small(pair, subject), backends=True), subject)
+    assert not wrong(document)
+    held = {(one.scenario, one.variant) for one in document.results}
+    assert {scenario for scenario, _ in held} == SCENARIOS[subject]
+    for scenario in SCENARIOS[subject]:
+        assert {(scenario, "stock"), (scenario, "limit")} <= held
+        assert {v for s, v in held if s == scenario} & {*measure.SUBJECTS[subject].ours}
+    backends = {variant for _, variant in held if variant.startswith("bulkmm")}
+    assert subject == "vmap" or any(variant.endswith(":movnti") for variant in backends)
+    assert document.machine["kernel"].startswith(pair.series)
+
+
+@pytest.mark.parametrize("subject", measure.SUBJECTS)
+def test_a_broken_word_is_found(older: Pair, subject: str) -> None:
+    document = measured(replace(small(older, subject), spoil=True), subject)
+    ours = {one.variant for one in document.results} & {*measure.SUBJECTS[subject].ours}
+    broken = wrong(document)
+    assert broken
+    assert all(any(name.endswith(f" {one}") for one in ours) for name in broken)
+    assert len(broken) >= len(SCENARIOS[subject])
+
+
+@pytest.mark.parametrize("mitigations", ["on", "off"])
+def test_mitigations(older: Pair, mitigations: str) -> None:
+    document = measured(
+        replace(small(older, "memmap"), mitigations=mitigations), "memmap"
+    )
+    assert not wrong(document)
+    assert ("plain" in document.run["returns"]) == (mitigations == "off")
+
+
+def test_the_kernel_alone(pair: Pair) -> None:
+    document = measured(replace(small(pair, "memmap"), module=None), "memmap")
+    assert {one.variant.partition(":")[0] for one in document.results} == {
+        *("stock", "stock-again", "limit")
+    }
+
+
+def test_the_module_of_another_kernel(older: Pair) -> None:
+    other = pair_of("7.3")
+    job = replace(small(older, "memmap"), module=other.module)
+    with pytest.raises(BulkmmError, match=r"built for 7\.3.*the kernel is 6\.12"):
+        measured(job, "memmap")
+
+
+def test_a_module_that_is_none(older: Pair, tmp_path: Path) -> None:
+    file = tmp_path / "bulkmm.ko"
+    file.write_text("nothing")
+    with pytest.raises(BulkmmError, match="not a module"):
+        measured(replace(small(older, "memmap"), module=file), "memmap")
+
+
+def test_a_truncated_kernel(older: Pair, tmp_path: Path) -> None:
+    file = tmp_path / "vmlinuz"
+    file.write_bytes(older.kernel.read_bytes()[: 8 << 20])
+    with pytest.raises(BulkmmError, match="truncated"):
+        measured(replace(small(older, "memmap"), kernel=file), "memmap")
+
+
+def test_a_kernel_without_btf(older: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = vmlinux.read(older.kernel)
+    del image.sections[".BTF"]
+    monkeypatch.setattr(vmlinux, "read", lambda _: image)
+    with pytest.raises(BulkmmError, match="the kernel has no BTF"):
+        measured(small(older, "memmap"), "memmap")
+
+
+def test_a_kernel_without_kallsyms(
+    older: Pair, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("BULKMM_CACHE", str(tmp_path))
+    image = replace(vmlinux.read(older.kernel), payload=bytes(1 << 16))
+    with pytest.raises(BulkmmError, match="has no kallsyms"):
+        symbols.find(older.kernel, image, Progress())
+    assert not list(tmp_path.rglob("*.symbols"))
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "said"),
+    [
+        ("offset zone.zone_pgdat", 1 << 40, "SIGSEGV in the harness at 0x"),
+        ("gs", 0, "SIGSEGV in "),
+        ("offset zone.zone_pgdat", 0, "SIGILL (a BUG or WARN"),
+    ],
+)
+def test_a_fault_names_the_symbol(
+    ready: Path, fact: str, value: int, said: str
+) -> None:
+    tamper(ready, fact, value)
+    ended = harness(ready, "memmap", f"--size={1 << 30}", *WORDS)
+    assert ended.code == Exit.ENVIRONMENT
+    assert ended.said.startswith(said)
+    assert "harness" in said or re.search(r" in \w+\+0x[0-9a-f]+, address", ended.said)
+
+
+def test_a_range_that_is_taken(ready: Path) -> None:
+    tamper(ready, "kernel", 0x70000000)  # where the harness is
+    ended = harness(ready, "memmap", f"--size={1 << 30}", *WORDS)
+    assert ended.code == Exit.ENVIRONMENT
+    assert ended.said == "the kernel cannot be mapped at 0x70000000: the range is taken"
+
+
+def test_no_memory(ready: Path) -> None:
+    words = ("memmap", f"--size={64 << 30}", *WORDS)
+    ended = harness(ready, *words, memory=512 << 20)
+    assert ended.code == Exit.ENVIRONMENT
+    assert ended.said.startswith("no memory: ")
+
+
+def test_a_scenario_that_is_none(older: Pair) -> None:
+    with pytest.raises(BulkmmError, match="no such scenario"):
+        measured(replace(small(older, "vmap"), only="vmap-1t"), "vmap")
+
+
+def test_the_command(older: Pair, tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    words = ["bench", "kernel", "memmap", "--size", "1G", "--rounds", "1"]
+    words += ["--processes", "2", "--scenario", "pmem-fsdax-1g"]
+    words += ["--kernel", str(older.kernel), "--module", str(older.module)]
+    assert cli.main([*words, "--json", str(file)]) == Exit.OK
+    document = json.loads(file.read_text())
+    assert {row["scenario"] for row in document["results"]} == {"pmem-fsdax-1g"}
+    assert cli.main([*words, "--break-one-word"]) == Exit.VERDICT
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--kernel", "5.10"], Exit.USAGE),
+        (["--kernel", "./nothing/vmlinuz"], Exit.ENVIRONMENT),
+        (["--size", "1"], Exit.USAGE),
+        (["--rounds", "0"], Exit.USAGE),
+    ],
+)
+def test_what_is_refused(
+    words: list[str], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["bench", "kernel", "memmap", *words]) == code
+    assert capsys.readouterr().err.count("bulkmm: ") == 1
+
+
+def test_the_harness_is_built() -> None:
+    assert process.harness().is_file()
