@@ -98,7 +98,7 @@ static unsigned int vmap_setup(struct scenario *list, uint64_t size)
 	add(&list[nr++], "vmap-100m-order9", 9, MAPPED, PRESENT);
 	add(&list[nr++], "vmap-100m-order9-empty", 9, MAPPED, EMPTY);
 	add(&list[nr++], "vmap-256k-order0", 0, 64, PRESENT);
-	add(&list[nr++], "vmap-4k", 0, 1, PRESENT);
+	add(&list[nr++], "vmap-1page", 0, 1, PRESENT);
 	record = SIZE("page");
 	map = (map_fn *)symbol("vmap_small_pages_range_noflush");
 	divert("__pte_alloc_kernel", table_alloc);

@@ -27,6 +27,8 @@ from bulkmm.bench import measure
 from bulkmm.errors import Exit
 from bulkmm.lab import command as lab_command
 from bulkmm.lab import run
+from bulkmm.native import command as kernel_command
+from bulkmm.native import measure as kernel_measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -238,6 +240,8 @@ def test_a_bench_that_was_run_before(
 ) -> None:
     """All but the time that it takes: options, table, files."""
     monkeypatch.setattr(measure, "run_bench", lambda *_: made.sweep())
+    monkeypatch.setattr(kernel_measure, "run", lambda *_: made.sweep())
+    monkeypatch.setattr(kernel_command, "_files", lambda *_: (tmp_path, None))
     monkeypatch.chdir(tmp_path)
     made.sweep().write(tmp_path / "a.json")
     assert cli.main(words(command)) == Exit.OK
