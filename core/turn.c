@@ -15,13 +15,30 @@ static uint64_t settled_clock(void)
 	return bmm_host_clock();
 }
 
-static void start(struct bmm_pick *pick, enum bmm_op op)
+/*
+ * What does not fit the last-level cache cannot be left in it. Ordinary stores
+ * read every line of it nevertheless; in the part that is measured of a long
+ * operation the cache still takes them in, so that they seemed the fastest.
+ * String instructions and memcpy() change their ways at such lengths.
+ */
+static bool outgrown(const struct bmm_backend *backend, enum bmm_op op,
+		     size_t len)
 {
-	unsigned int nr = 0;
+	size_t cache = bmm_host_llc();
 
-	while (nr < BMM_CANDIDATES && bmm_candidate(op, nr))
-		nr++;
-	bmm_pick_start(pick, nr);
+	return !bmm_op_streams(op) && !backend->whole && cache && len > cache;
+}
+
+static void start(struct bmm_pick *pick, enum bmm_op op, size_t len)
+{
+	const struct bmm_backend *backend;
+	unsigned int nr = 0;
+	uint32_t skip = 0;
+
+	for (; (backend = bmm_candidate(op, nr)); nr++)
+		if (outgrown(backend, op, len))
+			skip |= 1U << nr;
+	bmm_pick_start(pick, nr, skip);
 }
 
 /**
@@ -38,7 +55,7 @@ const struct bmm_backend *bmm_turn_begin(struct bmm_turn *turn,
 					 struct bmm_pick *pick, enum bmm_op op)
 {
 	if (!bmm_get(&pick->nr))
-		start(pick, op);
+		start(pick, op, 0);
 	turn->pick = NULL;
 	if (bmm_pick_decided(pick))
 		return bmm_candidate(op, bmm_pick_best(pick));
@@ -134,11 +151,14 @@ static size_t share_of(const struct bmm_pick *pick, const struct bmm_job *job,
  */
 bool bmm_turn_job(struct bmm_pick *pick, const struct bmm_job *job)
 {
-	struct bmm_turn turn;
-	const struct bmm_backend *backend = bmm_turn_begin(&turn, pick, job->op);
+	const struct bmm_backend *backend;
 	struct bmm_job part = *job;
+	struct bmm_turn turn;
 	bool decided;
 
+	if (!bmm_get(&pick->nr))
+		start(pick, job->op, job->len);
+	backend = bmm_turn_begin(&turn, pick, job->op);
 	part.len = share_of(pick, job, backend);
 	do_drained(&part, backend);
 	decided = bmm_turn_end(&turn, part.len);
