@@ -55,6 +55,7 @@
 #ifdef __KERNEL__
 #define bmm_host_clock()     ktime_get_mono_fast_ns()
 #define bmm_host_disturbed() (current->nvcsw + current->nivcsw)
+#define BMM_DISTURBED_CHEAP  1
 #ifdef CONFIG_X86_64
 #include "x86/llc.h"
 #define bmm_host_llc() bmm_x86_llc()
@@ -63,7 +64,8 @@
 #endif
 #else
 uint64_t bmm_host_clock(void);
-unsigned long bmm_host_disturbed(void);
+unsigned long bmm_host_disturbed(void); /* a system call */
+#define BMM_DISTURBED_CHEAP 0
 size_t bmm_host_llc(void);
 /* What the user's environment says, or NULL. */
 const char *bmm_host_setting(const char *variable);

@@ -66,6 +66,7 @@ ffi.cdef(
     struct bmm_turn {
         struct bmm_pick *pick;
         uint32_t number;
+        unsigned long disturbed;
         uint64_t begun;
     };
     struct bmm_cpuid {
