@@ -50,13 +50,23 @@
  * bmm_host_disturbed(): changes when the caller has been off its CPU, or (a
  *                       process) has taken a page fault: what was timed
  *                       meanwhile says little about stores
+ * bmm_host_llc():       bytes of the last-level cache, 0 if not known
  */
 #ifdef __KERNEL__
 #define bmm_host_clock()     ktime_get_mono_fast_ns()
 #define bmm_host_disturbed() (current->nvcsw + current->nivcsw)
+#define BMM_DISTURBED_CHEAP  1
+#ifdef CONFIG_X86_64
+#include "x86/llc.h"
+#define bmm_host_llc() bmm_x86_llc()
+#else
+#define bmm_host_llc() 0UL /* arm64 does not tell modules */
+#endif
 #else
 uint64_t bmm_host_clock(void);
-unsigned long bmm_host_disturbed(void);
+unsigned long bmm_host_disturbed(void); /* a system call */
+#define BMM_DISTURBED_CHEAP 0
+size_t bmm_host_llc(void);
 /* What the user's environment says, or NULL. */
 const char *bmm_host_setting(const char *variable);
 #endif

@@ -36,10 +36,12 @@ bool bmm_pick_completes(const struct bmm_pick *p, uint64_t bytes)
 
 /**
  * bmm_pick_start() - measure, from nothing
- * @p:  the pick; what it held does not matter
- * @nr: candidates, 1 to BMM_CANDIDATES; with one there is nothing to measure
+ * @p:    the pick; what it held does not matter
+ * @nr:   candidates, 1 to BMM_CANDIDATES; with one there is nothing to measure
+ * @skip: bit k is set for each that is not to be measured; never that of the
+ *        first, which serves until something is known
  */
-void bmm_pick_start(struct bmm_pick *p, unsigned int nr)
+void bmm_pick_start(struct bmm_pick *p, unsigned int nr, uint32_t skip)
 {
 	unsigned int k;
 
@@ -49,6 +51,7 @@ void bmm_pick_start(struct bmm_pick *p, unsigned int nr)
 	}
 	bmm_pick_drop(p);
 	bmm_set(&p->turn, 0);
+	bmm_set(&p->skip, skip);
 	bmm_set(&p->decided, nr == 1);
 	bmm_set(&p->nr, nr);
 }
@@ -92,6 +95,8 @@ static bool in_race(const struct bmm_pick *p, unsigned int k, unsigned int round
 	uint64_t leader = bmm_get(&p->cost[best_by(p, false)].least);
 	uint64_t least = bmm_get(&p->cost[k].least);
 
+	if (bmm_get(&p->skip) >> k & 1)
+		return false;
 	if (round < 2 || bmm_get(&p->cost[k].second) > least + (least >> 3))
 		return true;
 	return least <= leader + (leader >> (round < SLACK ? round : SLACK));

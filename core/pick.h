@@ -29,6 +29,7 @@
 /**
  * struct bmm_pick - private to pick.c but for @nr; zero is a valid start
  * @nr:      candidates; 0 before bmm_pick_start()
+ * @skip:    bit k: candidate k is left out, for a reason of the caller's
  * @decided: candidate + 1; 0 while it measures
  * @turn:    round * BMM_CANDIDATES + the candidate that is to be measured
  * @disturbed: disturbed samples; counted, like @before, by the user of the pick
@@ -39,6 +40,7 @@
  */
 struct bmm_pick {
 	uint32_t nr;
+	uint32_t skip;
 	uint32_t decided;
 	uint32_t turn;
 	uint32_t disturbed;
@@ -50,7 +52,7 @@ struct bmm_pick {
 	} cost[BMM_CANDIDATES];
 };
 
-void bmm_pick_start(struct bmm_pick *p, unsigned int nr);
+void bmm_pick_start(struct bmm_pick *p, unsigned int nr, uint32_t skip);
 unsigned int bmm_pick_best(const struct bmm_pick *p);
 void bmm_pick_drop(struct bmm_pick *p);
 bool bmm_pick_completes(const struct bmm_pick *p, uint64_t bytes);

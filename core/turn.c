@@ -15,13 +15,30 @@ static uint64_t settled_clock(void)
 	return bmm_host_clock();
 }
 
-static void start(struct bmm_pick *pick, enum bmm_op op)
+/*
+ * What does not fit the last-level cache cannot be left in it. Ordinary stores
+ * read every line of it nevertheless; in the part that is measured of a long
+ * operation the cache still takes them in, so that they seemed the fastest.
+ * String instructions and memcpy() change their ways at such lengths.
+ */
+static bool outgrown(const struct bmm_backend *backend, enum bmm_op op,
+		     size_t len)
 {
-	unsigned int nr = 0;
+	size_t cache = bmm_host_llc();
 
-	while (nr < BMM_CANDIDATES && bmm_candidate(op, nr))
-		nr++;
-	bmm_pick_start(pick, nr);
+	return !bmm_op_streams(op) && !backend->whole && cache && len > cache;
+}
+
+static void start(struct bmm_pick *pick, enum bmm_op op, size_t len)
+{
+	const struct bmm_backend *backend;
+	unsigned int nr = 0;
+	uint32_t skip = 0;
+
+	for (; (backend = bmm_candidate(op, nr)); nr++)
+		if (outgrown(backend, op, len))
+			skip |= 1U << nr;
+	bmm_pick_start(pick, nr, skip);
 }
 
 /**
@@ -38,15 +55,18 @@ const struct bmm_backend *bmm_turn_begin(struct bmm_turn *turn,
 					 struct bmm_pick *pick, enum bmm_op op)
 {
 	if (!bmm_get(&pick->nr))
-		start(pick, op);
+		start(pick, op, 0);
 	turn->pick = NULL;
 	if (bmm_pick_decided(pick))
 		return bmm_candidate(op, bmm_pick_best(pick));
 	turn->pick = pick;
 	turn->number = bmm_pick_turn(pick);
 	/* A system call in front of each short operation would slow it down. */
-	if (!bmm_get(&pick->bytes))
-		bmm_set(&pick->before, bmm_host_disturbed());
+	turn->disturbed = bmm_get(&pick->before);
+	if (BMM_DISTURBED_CHEAP || !bmm_get(&pick->bytes)) {
+		turn->disturbed = bmm_host_disturbed();
+		bmm_set(&pick->before, turn->disturbed);
+	}
 	turn->begun = settled_clock();
 	return bmm_candidate(op, bmm_pick_of(turn->number));
 }
@@ -70,10 +90,11 @@ bool bmm_turn_end(struct bmm_turn *turn, size_t bytes)
 		return false;
 	/* The clock first: who is disturbed after it has been on time. */
 	now = settled_clock();
-	if (bmm_pick_completes(pick, bytes) &&
-	    bmm_get(&pick->before) != bmm_host_disturbed() &&
+	if ((BMM_DISTURBED_CHEAP || bmm_pick_completes(pick, bytes)) &&
+	    turn->disturbed != bmm_host_disturbed() &&
 	    __atomic_add_fetch(&pick->disturbed, 1, __ATOMIC_RELAXED) % 8) {
-		bmm_pick_drop(pick);
+		if (!BMM_DISTURBED_CHEAP)
+			bmm_pick_drop(pick);
 		return false;
 	}
 	return bmm_pick_feed(pick, turn->number, bytes, now - turn->begun);
@@ -134,11 +155,14 @@ static size_t share_of(const struct bmm_pick *pick, const struct bmm_job *job,
  */
 bool bmm_turn_job(struct bmm_pick *pick, const struct bmm_job *job)
 {
-	struct bmm_turn turn;
-	const struct bmm_backend *backend = bmm_turn_begin(&turn, pick, job->op);
+	const struct bmm_backend *backend;
 	struct bmm_job part = *job;
+	struct bmm_turn turn;
 	bool decided;
 
+	if (!bmm_get(&pick->nr))
+		start(pick, job->op, job->len);
+	backend = bmm_turn_begin(&turn, pick, job->op);
 	part.len = share_of(pick, job, backend);
 	do_drained(&part, backend);
 	decided = bmm_turn_end(&turn, part.len);

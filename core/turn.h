@@ -17,13 +17,15 @@
 
 /**
  * struct bmm_turn - a sample in the making
- * @pick:   that learns how long it takes; NULL if nobody does
- * @number: bmm_pick_turn() at its begin
- * @begun:  bmm_host_clock() then
+ * @pick:      that learns how long it takes; NULL if nobody does
+ * @number:    bmm_pick_turn() at its begin
+ * @disturbed: bmm_host_disturbed() then, or when the sample began
+ * @begun:     bmm_host_clock() then
  */
 struct bmm_turn {
 	struct bmm_pick *pick;
 	uint32_t number;
+	unsigned long disturbed;
 	uint64_t begun;
 };
 

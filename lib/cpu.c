@@ -13,6 +13,8 @@
 #include "cpu.h"
 
 #ifdef __x86_64__
+#include "x86/llc.h"
+
 #define BIT(n) (1U << (n))
 
 #define OSXSAVE BIT(27) /* leaf 1, ECX */
@@ -65,13 +67,6 @@ uint32_t bmm_cpu_features(const struct bmm_cpuid *raw)
 	return mask;
 }
 
-static void cpuid(uint32_t leaf, uint32_t out[4])
-{
-	__asm__("cpuid"
-		: "=a"(out[0]), "=b"(out[1]), "=c"(out[2]), "=d"(out[3])
-		: "a"(leaf), "c"(0));
-}
-
 static uint64_t xcr0(void)
 {
 	uint32_t low, high;
@@ -86,25 +81,38 @@ static uint32_t ask(void)
 	struct bmm_cpuid raw = { 0 };
 	uint32_t out[4];
 
-	cpuid(0, out);
+	bmm_x86_cpuid(0, 0, out);
 	raw.most = out[0];
-	cpuid(0x80000000, out);
+	bmm_x86_cpuid(0x80000000, 0, out);
 	raw.most_ext = out[0];
-	cpuid(1, out);
+	bmm_x86_cpuid(1, 0, out);
 	raw.c1 = out[2];
-	cpuid(7, out);
+	bmm_x86_cpuid(7, 0, out);
 	raw.b7 = out[1];
 	raw.c7 = out[2];
 	raw.d7 = out[3];
-	cpuid(0x80000001, out);
+	bmm_x86_cpuid(0x80000001, 0, out);
 	raw.c_ext1 = out[2];
-	cpuid(0x80000008, out);
+	bmm_x86_cpuid(0x80000008, 0, out);
 	raw.b_ext8 = out[1];
 	if (raw.c1 & OSXSAVE)
 		raw.xcr0 = xcr0();
 	return bmm_cpu_features(&raw);
 }
-#elif defined(__aarch64__)
+
+/* Only asked when a pick starts. */
+size_t bmm_host_llc(void)
+{
+	return bmm_x86_llc();
+}
+#else
+size_t bmm_host_llc(void)
+{
+	return 0;
+}
+#endif
+
+#if defined(__aarch64__)
 #include <sys/auxv.h>
 
 #define MOPS 43 /* the bit of AT_HWCAP2 */
@@ -113,7 +121,7 @@ static uint32_t ask(void)
 {
 	return (getauxval(AT_HWCAP2) >> MOPS & 1) << BMM_CPU_MOPS;
 }
-#else
+#elif !defined(__x86_64__)
 static uint32_t ask(void)
 {
 	return 0;

@@ -125,8 +125,7 @@ static void __exit bulkmm_exit(void)
 module_init(bulkmm_init);
 module_exit(bulkmm_exit);
 
-MODULE_DESCRIPTION(
-	"Initialise, clear and map memory in ranges instead of page by page");
+MODULE_DESCRIPTION("Initialise, clear and map memory in ranges");
 MODULE_AUTHOR("the bulkmm authors");
 MODULE_VERSION(BMM_VERSION);
 MODULE_LICENSE("GPL");

@@ -82,7 +82,7 @@ GOALS = (
     Goal("first use against settled", "first-use-.*", "first", ("settled",), FIRST),
     _pick("stamping", "memmap-stamp", "bulkmm"),
     _pick("cached clear", "clear-.*", "bulkmm-cached"),
-    _pick("streaming clear", f"clear-{SIZE}(-then-.*)?", "bulkmm-streaming"),
+    _pick("streaming clear", f"clear-{SIZE}", "bulkmm-streaming"),
     _pick("cached copy", "copy-.*", "bulkmm-cached"),
     _pick("streaming copy", f"copy-{SIZE}(-misaligned)?", "bulkmm-streaming"),
 )

@@ -56,7 +56,7 @@ ffi.cdef(
         void (*clear_streaming)(void *, size_t);
     };
     struct bmm_pick {
-        uint32_t nr, decided, turn, disturbed;
+        uint32_t nr, skip, decided, turn, disturbed;
         unsigned long before;
         uint64_t bytes, ns;
         struct {
@@ -66,6 +66,7 @@ ffi.cdef(
     struct bmm_turn {
         struct bmm_pick *pick;
         uint32_t number;
+        unsigned long disturbed;
         uint64_t begun;
     };
     struct bmm_cpuid {
@@ -99,7 +100,8 @@ ffi.cdef(
     size_t bmm_backend_list(int, size_t, char *, size_t);
     size_t bmm_environment_error(char *, size_t);
     const char *bmm_version(void);
-    void bmm_pick_start(struct bmm_pick *, unsigned);
+    void bmm_pick_start(struct bmm_pick *, unsigned, uint32_t);
+    size_t bmm_host_llc(void);
     unsigned bmm_pick_best(const struct bmm_pick *);
     bool bmm_pick_feed(struct bmm_pick *, uint32_t, uint64_t, uint64_t);
     uint32_t bmm_pick_rate(const struct bmm_pick *, unsigned);

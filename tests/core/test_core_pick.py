@@ -24,11 +24,11 @@ WORD = st.integers(0, 2**32 - 1)
 class Pick:
     """A pick among so many, in memory that held something else."""
 
-    def __init__(self, candidates: int) -> None:
+    def __init__(self, candidates: int, skip: int = 0) -> None:
         """Start it."""
         self.at = ffi.new("struct bmm_pick *")
         ffi.buffer(self.at)[:] = b"\xa5" * ffi.sizeof(self.at[0])
-        core().bmm_pick_start(self.at, candidates)
+        core().bmm_pick_start(self.at, candidates, skip)
 
     def feed(self, ns: int, size: int = SAMPLE) -> bool:
         """Bring the sample that is wanted; return if it decided."""
@@ -82,6 +82,16 @@ def test_the_limit_narrows_round_by_round() -> None:
     """25 % behind the leader after two samples, then 12, 6, 3 % and no less."""
     _, asked = decide([1.0, 1.24, 1.12, 1.06, 1.03])
     assert [asked.count(k) for k in range(5)] == [ROUNDS, 3, 4, 5, ROUNDS]
+
+
+@pytest.mark.parametrize("skip", [0b10, 0b1010, 0b1110, 0b1000])
+def test_who_is_skipped_is_never_asked(skip: int) -> None:
+    pick, asked = Pick(4, skip), set()
+    while not pick.at.decided:
+        asked.add(pick.wanted)
+        pick.feed(1000000 - 10 * pick.wanted)
+    assert asked == {k for k in range(4) if not skip >> k & 1}
+    assert pick.best == max(asked)
 
 
 def test_who_is_alone_is_decided_on_at_once() -> None:

@@ -137,6 +137,23 @@ def test_the_list_shows_what_was_measured_and_what_serves(op: Op, length: int) -
     assert listed(op, length).count("=") == 0
 
 
+def test_what_fits_no_cache_is_left_to_what_knows_the_length() -> None:
+    """Of an operation longer than the last-level cache no plain loop is measured."""
+    length = core().bmm_host_llc() + PAGE
+    if length == PAGE:
+        pytest.skip("the size of the last-level cache is not known")
+    memory = Guarded(length // PAGE)
+    for _ in range(9 * len(candidates(Op.CLEAR))):
+        core().bmm_clear(memory.at(0), length)
+    memory.close()
+    words = listed(Op.CLEAR, length).split()
+    measured = {word.strip("[]").partition("=")[0] for word in words if "=" in word}
+    assert measured == {
+        "generic",
+        *(n for n in candidates(Op.CLEAR) if n[:4] == "rep-"),
+    }
+
+
 @pytest.mark.parametrize("name", [b"fastes", b"fastest ", b"fastesT", b"fastestt"])
 def test_only_fastest_measures_again(name: bytes) -> None:
     assert core().bmm_backend_select(Op.COPY, b"generic", 7) == 0
