@@ -7,6 +7,7 @@ A directory holds the kernel's and the module's image and two lists: ``facts``
 
 from __future__ import annotations
 
+import platform
 import shutil
 import tempfile
 from contextlib import contextmanager
@@ -68,6 +69,8 @@ class Prepared:
 
 def harness() -> Path:
     """Return the program."""
+    if platform.machine() != "x86_64":
+        raise BulkmmError("a kernel's own code runs on x86-64 only, so far")
     if not BUILT.is_file():
         raise BulkmmError("the native harness is not there: run make build")
     return BUILT
