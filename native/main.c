@@ -254,6 +254,7 @@ int main(int argc, char **argv)
 {
 	static struct run run;
 	static struct scenario list[SCENARIOS_MAX];
+	uint64_t written = 0;
 	unsigned int i, nr;
 
 	if (!parse(&run, argc, argv)) {
@@ -268,12 +269,18 @@ int main(int argc, char **argv)
 	services_init();
 	run.module = module_init();
 	nr = run.family->setup(list, run.size);
-	printf("{\"event\":\"start\",\"rounds\":%u,\"bytes\":%llu,\"hooks\":%zu}\n",
-	       run.rounds, (unsigned long long)run.size, sites_nr());
-	for (i = 0; i < nr; i++)
-		if (!run.only || !strcmp(run.only, list[i].name))
-			run_scenario(&run, &list[i]);
+	for (i = 0; i < nr; i++) {
+		if (run.only && strcmp(run.only, list[i].name))
+			continue;
+		run_scenario(&run, &list[i]);
+		if (written < list[i].bytes)
+			written = list[i].bytes;
+	}
 	if (!run.arms[0].name[0])
 		die("no such scenario of this size");
+	/* when all memory is there */
+	printf("{\"event\":\"start\",\"rounds\":%u,\"bytes\":%llu,\"huge_bytes\":%llu,\"hooks\":%zu}\n",
+	       run.rounds, (unsigned long long)written,
+	       (unsigned long long)buffer_huge_bytes(), sites_nr());
 	return run.failed;
 }

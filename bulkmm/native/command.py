@@ -109,7 +109,7 @@ def run_kernel(args: argparse.Namespace, rounds: int, processes: int) -> int:
 def _files(args: argparse.Namespace, progress: Progress) -> tuple[Path, Path | None]:
     """Return the kernel's image and the module; the lab has both."""
     named = None if args.module in (None, "none") else Path(args.module)
-    if Path(args.kernel).is_file() and "/" in args.kernel:
+    if Path(args.kernel).is_file():
         if args.module is None:
             raise UsageError("a kernel of your own: name its --module, or none")
         return Path(args.kernel), named

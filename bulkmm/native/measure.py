@@ -90,8 +90,9 @@ def run(
             taken = _processes(ready, one, job, seen)
             documents.append(bench.document(taken, one))
     found = documents[0] if len(documents) == 1 else bench.join(documents)
+    found.run |= {"host_kernel": found.machine["kernel"], "returns": ready.mitigations}
+    found.run |= machine.disturbed(before)
     found.machine["kernel"] = ready.release  # whose code it is
-    found.run |= machine.disturbed(before) | {"returns": ready.mitigations}
     return found
 
 

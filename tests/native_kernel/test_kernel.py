@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import jsonschema
 import pytest
 from nativelib import harness, pair_of, tamper
 
@@ -20,14 +22,13 @@ from bulkmm.lab.progress import Progress
 from bulkmm.native import measure, process, symbols, vmlinux
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from nativelib import Pair
 
     from bulkmm.results import Document
 
 pytestmark = pytest.mark.lab
 
+SCHEMA = Path(__file__).parents[2] / "docs" / "result.schema.json"
 SIZES = {"memmap": 3 << 30, "clear": 64 << 20, "vmap": 100 << 20}
 SCENARIOS = {
     "memmap": {"pmem-fsdax-3g", "pmem-devdax-3g", "pmem-devdax-3g-align-1g"},
@@ -183,6 +184,7 @@ def test_the_command(older: Pair, tmp_path: Path) -> None:
     words += ["--kernel", str(older.kernel), "--module", str(older.module)]
     assert cli.main([*words, "--json", str(file)]) == Exit.OK
     document = json.loads(file.read_text())
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
     assert {row["scenario"] for row in document["results"]} == {"pmem-fsdax-1g"}
     assert cli.main([*words, "--break-one-word"]) == Exit.VERDICT
 
