@@ -80,6 +80,10 @@ def _found(image: Image) -> str:
         except FileNotFoundError as error:
             message = "vmlinux-to-elf is not installed: pip install bulkmm[native]"
             raise BulkmmError(message) from error
+        except OSError as error:
+            raise BulkmmError(
+                f"{finder.name} does not run: {error.strerror}"
+            ) from error
         except subprocess.TimeoutExpired as error:
             message = f"the kernel's symbols were not found in {LIMIT} s"
             raise BulkmmError(message) from error
