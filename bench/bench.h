@@ -57,7 +57,7 @@ struct options {
 	unsigned int rounds;
 	uint64_t seed;
 	const char *backend; /* what "bulkmm" uses; NULL: the core picks */
-	bool unverified; /* another process has looked at the output */
+	bool unverified;     /* another process has looked at the output */
 	bool list;
 };
 

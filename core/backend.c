@@ -7,15 +7,7 @@
 
 #define BMM_BACKENDS(file) bmm_##file,
 static const struct bmm_backend *const files[] = {
-#ifdef __x86_64__
-#include "x86/backends.def"
-#ifndef __KERNEL__
-#include "x86/user/backends.def"
-#endif
-#endif
-#ifdef __aarch64__
-#include "arm64/backends.def"
-#endif
+#include "backends.def"
 	NULL,
 };
 #undef BMM_BACKENDS

@@ -40,15 +40,7 @@ extern const struct bmm_backend bmm_generic;
 
 /* What the lists name; each ends with a backend that has no name. */
 #define BMM_BACKENDS(file) extern const struct bmm_backend bmm_##file[];
-#ifdef __x86_64__
-#include "x86/backends.def"
-#ifndef __KERNEL__
-#include "x86/user/backends.def"
-#endif
-#endif
-#ifdef __aarch64__
-#include "arm64/backends.def"
-#endif
+#include "backends.def"
 #undef BMM_BACKENDS
 
 const struct bmm_backend *bmm_backend_at(size_t i);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * STNP: stores of two general registers with the hint that they are not used
- * again soon. What a CPU makes of the hint is its own affair: some write
- * around the cache, some do the same as for STP. To DMB they are stores like
+ * again soon. What a CPU makes of the hint is its own affair: some bypass
+ * the cache, some do the same as for STP. To DMB they are stores like
  * any other.
  */
 
