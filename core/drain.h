@@ -22,4 +22,16 @@ static inline void bmm_drain_stores(void)
 #endif
 }
 
+/* Until every store before it is done, ordinary ones included. */
+static inline void bmm_finish_stores(void)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("mfence" ::: "memory");
+#elif defined(__aarch64__)
+	__asm__ volatile("dsb ish" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
 #endif

@@ -11,7 +11,7 @@
  */
 static uint64_t settled_clock(void)
 {
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	bmm_finish_stores();
 	return bmm_host_clock();
 }
 

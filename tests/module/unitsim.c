@@ -37,6 +37,11 @@ uint64_t bmm_host_clock(void)
 	return clock_ns;
 }
 
+size_t bmm_host_llc(void)
+{
+	return 0;
+}
+
 unsigned long bmm_host_disturbed(void)
 {
 	return 0;
