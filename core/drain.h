@@ -22,11 +22,15 @@ static inline void bmm_drain_stores(void)
 #endif
 }
 
-/* Until every store before it is done, ordinary ones included. */
+/*
+ * Until every store before it is done, ordinary ones included. A locked
+ * instruction, not MFENCE: with that the pick of cached clearing of 4 KiB was
+ * wrong in every process (Zen 5), half as fast as the best.
+ */
 static inline void bmm_finish_stores(void)
 {
 #if defined(__x86_64__)
-	__asm__ volatile("mfence" ::: "memory");
+	__asm__ volatile("lock orq $0, (%%rsp)" ::: "memory", "cc");
 #elif defined(__aarch64__)
 	__asm__ volatile("dsb ish" ::: "memory");
 #else
