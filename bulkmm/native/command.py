@@ -58,7 +58,13 @@ def add_parser(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="what returns do: as this machine's kernel has them, or on, or off",
     )
     parser.add_argument("--size", help="size of the device, or of what is cleared")
-    parser.add_argument("--scenario", metavar="NAME", help="run one scenario only")
+    parser.add_argument(
+        "--scenario",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="run this scenario only; may be given again",
+    )
     parser.add_argument(
         "--break-one-word",
         action="store_true",

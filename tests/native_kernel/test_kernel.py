@@ -51,8 +51,8 @@ def small(pair: Pair, subject: str) -> measure.Job:
     )
 
 
-def measured(job: measure.Job, subject: str) -> Document:
-    return measure.run(job, [subject], Progress())
+def measured(job: measure.Job, *subjects: str) -> Document:
+    return measure.run(job, subjects, Progress())
 
 
 def wrong(document: Document) -> list[str]:
@@ -173,8 +173,15 @@ def test_no_memory(ready: Path) -> None:
 
 
 def test_a_scenario_that_is_none(older: Pair) -> None:
-    with pytest.raises(BulkmmError, match="no such scenario"):
-        measured(replace(small(older, "vmap"), only="vmap-1t"), "vmap")
+    with pytest.raises(BulkmmError, match="no scenario vmap-1t of this size"):
+        measured(replace(small(older, "vmap"), only=("vmap-1t",)), "vmap")
+
+
+def test_only_what_is_named_is_run(older: Pair) -> None:
+    names = {"vmap-1page", "thp-64k"}
+    job = replace(small(older, "clear"), only=tuple(names))
+    found = measured(job, "clear", "vmap", "memmap")
+    assert {row.scenario for row in found.results} == names
 
 
 def test_the_command(older: Pair, tmp_path: Path) -> None:
