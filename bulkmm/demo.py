@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``make demo``: the main job shown once, natively and in a guest.
 
-Native first, because nothing else may run beside it; then the set-up of the
-lab and one scenario; then one table with the published figures beside ours, and
-the same as a page.
+Natively first: the stock kernel's own machine code, and the module's, in a
+process on this CPU. Then the module at work in a guest. The same as a page.
 """
 
 from __future__ import annotations
@@ -14,15 +13,24 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bulkmm.bench import command as bench
 from bulkmm.lab import command as lab
 
 if TYPE_CHECKING:
     import argparse
 
+    from bulkmm.lab.progress import Progress
     from bulkmm.results import Document
 
-SCENARIO = "pmem-fsdax-100g"
+KERNEL = "6.12"
+SHOWN = (  # natively: those of summary.HEADLINES, of small devices
+    "pmem-fsdax-16g",
+    "pmem-devdax-16g",
+    "thp-2m-populate",
+    "thp-2m",
+    "vmap-100m-order8",
+    "vmap-100m-order0",
+)
+SCENARIO = "pmem-fsdax-100g"  # in the guest
 OUT = Path("out")
 
 
@@ -41,24 +49,38 @@ def _keep(document: Document, name: str) -> Path:
 
 
 def run_demo(_args: argparse.Namespace) -> int:
-    """Measure natively and in a guest; print one table."""
+    """Measure natively and in a guest; print a table of each."""
     from bulkmm import table  # noqa: PLC0415 - keeps --help fast
-    from bulkmm.bench import subjects  # noqa: PLC0415
     from bulkmm.lab import pmem, run, scenario  # noqa: PLC0415
+    from bulkmm.lab.progress import Progress  # noqa: PLC0415
+    from bulkmm.native import summary  # noqa: PLC0415
     from bulkmm.report import command as report  # noqa: PLC0415
 
     start = time.monotonic()
     signal.signal(signal.SIGTERM, lab.interrupt)
     run.need_root()
-    sys.stderr.write("native bench, about half a minute ...\n")
-    native = bench.measure([subjects.plan(subjects.MEMMAP, rounds=2)])
+    native = _native(Progress())
     files = [_keep(native, "demo-native")]
+    print("The stock kernel's own code and the module's, natively:\n")
+    table.print_lines(*summary.headlines([native]))
+    for line in summary.notes(native):
+        print(line)
+    print("\nThe module in a guest, switched on and off:\n")
     guest = run.run_scenario(run.Request(pmem.Work(scenario.find(SCENARIO))))
     files.append(_keep(guest, "demo-guest"))
-    table.print_documents([native, guest])
+    table.print_documents([guest])
     page = OUT / "demo.html"
     report.write([native, guest], [file.stem for file in files], page)
     spent = time.monotonic() - start
     print(f"All samples: {', '.join(map(str, files))}. Took {spent:.0f} s.")
     print(f"The report: {page}, one page that fetches nothing.")
     return max(lab.verdict(native), lab.verdict(guest))
+
+
+def _native(progress: Progress) -> Document:
+    """Run what leads in a process, at the small sizes."""
+    from bulkmm.native import command, measure  # noqa: PLC0415 - keeps --help fast
+
+    kernel, module = command.of_lab(KERNEL, None, progress, build_module=True)
+    job = measure.Job(kernel, module, rounds=3, quick=True, only=SHOWN)
+    return command.shown(job, command.SUBJECTS, progress)

@@ -173,15 +173,25 @@ def finish(file: Path | None, document: Document, show: table.Show) -> int:
     from bulkmm import table  # noqa: PLC0415 - keeps --help fast
     from bulkmm.bench import goals  # noqa: PLC0415
 
+    write(file, document)
+    table.print_documents([document], show=show)
+    for line in goals.missed(document, goals.PICK):
+        print(line)
+    return verdict(document)
+
+
+def write(file: Path | None, document: Document) -> None:
+    """Write the result to the file that was asked for."""
     if file:
         try:
             document.write(file)
         except OSError as error:
             message = f"the result file {file} cannot be written: {error.strerror}"
             raise BulkmmError(message) from error
-    table.print_documents([document], show=show)
-    for line in goals.missed(document, goals.PICK):
-        print(line)
+
+
+def verdict(document: Document) -> int:
+    """Tell what failed, and return the exit code that says so."""
     failed = [check for check in document.checks if not check.ok]
     for check in failed:
         sys.stderr.write(f"bulkmm: {check.name} {check.detail}\n")

@@ -11,9 +11,12 @@ from bulkmm.errors import BulkmmError, UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from bulkmm.bench.take import Event
     from bulkmm.lab.progress import Progress
+    from bulkmm.native.measure import Job
+    from bulkmm.results import Document
 
 SUBJECTS = ("memmap", "clear", "vmap")
 NEEDS = ("elftools", "vmlinux_to_elf", "zstandard")
@@ -74,8 +77,7 @@ def add_parser(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run_kernel(args: argparse.Namespace, rounds: int, processes: int) -> int:
     """Measure, show and keep."""
-    from bulkmm import table  # noqa: PLC0415 - keeps --help fast
-    from bulkmm.bench import command  # noqa: PLC0415
+    from bulkmm.bench import command  # noqa: PLC0415 - keeps --help fast
     from bulkmm.lab.progress import Progress  # noqa: PLC0415
 
     missing = [name for name in NEEDS if not importlib.util.find_spec(name)]
@@ -83,7 +85,7 @@ def run_kernel(args: argparse.Namespace, rounds: int, processes: int) -> int:
         raise BulkmmError(
             "bench kernel needs more packages: pip install bulkmm[native]"
         )
-    from bulkmm.native import measure  # noqa: PLC0415 - needs the packages
+    from bulkmm.native import measure, summary  # noqa: PLC0415 - needs the packages
 
     command.check_file(args.json)
     progress = Progress()
@@ -101,6 +103,15 @@ def run_kernel(args: argparse.Namespace, rounds: int, processes: int) -> int:
         spoil=args.break_one_word,
     )
     names = SUBJECTS if args.subject == "all" else (args.subject,)
+    document = shown(job, names, progress)
+    command.write(args.json, document)
+    summary.show(document, all_rows=args.all_rows)
+    return command.verdict(document)
+
+
+def shown(job: Job, names: Sequence[str], progress: Progress) -> Document:
+    """Measure, and show how far it is."""
+    from bulkmm.native import measure  # noqa: PLC0415 - needs the packages
 
     def seen(event: Event) -> None:
         if event["event"] == "sample":
@@ -108,8 +119,7 @@ def run_kernel(args: argparse.Namespace, rounds: int, processes: int) -> int:
             progress.detail(f"bench kernel: {where}")
 
     with progress.console.status("bench kernel: starting") as progress.status:
-        document = measure.run(job, names, progress, seen)
-    return command.finish(args.json, document, table.Show(all_rows=args.all_rows))
+        return measure.run(job, names, progress, seen)
 
 
 def _files(args: argparse.Namespace, progress: Progress) -> tuple[Path, Path | None]:

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a bench of a kernel's own code says: every row, or the few that lead."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bulkmm import grid, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from bulkmm.results import Document, Ratio, Result
+
+STOCK, AGAIN = "stock", "stock-again"
+HEADINGS = ("scenario", "variant", "stock", "bulkmm", "limit", "faster", "of limit")
+MICRO, MILLI = 1e3, 1e6  # ns
+DIGITS = 3  # of a time
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A row that leads: what is done, and which arm of which scenario shows it."""
+
+    what: str  # "{}" is the size in the scenario's name
+    scenario: re.Pattern[str]
+    ours: str
+    rate: bool = False  # GB/s, where no size is what one does at a time
+
+
+HEADLINES = (
+    Headline("{} device, fsdax", re.compile(r"pmem-fsdax-(\d+g)"), "bulkmm"),
+    Headline("{} device, devdax 2 MiB", re.compile(r"pmem-devdax-(\d+g)"), "bulkmm"),
+    Headline(
+        "populate huge pages", re.compile(r"thp-(2m)-populate"), "bulkmm", rate=True
+    ),
+    Headline("touch huge pages", re.compile(r"thp-(2m)"), "bulkmm", rate=True),
+    Headline("vmap() {} in blocks of 1 MiB", re.compile(r"vmap-(\d+m)-order8"), "pte"),
+    Headline("vmap() {} of single pages", re.compile(r"vmap-(\d+m)-order0"), "pte"),
+)
+
+
+def duration(ns: float) -> str:
+    """Return a time in the largest unit that leaves something before the point."""
+    if ns < MICRO:
+        return f"{ns:.0f} ns"
+    scale, unit = (MICRO, "µs") if ns < MILLI else (MILLI, "ms")
+    value = ns / scale
+    decimals = max(0, DIGITS - len(str(int(value))))
+    return f"{value:.{decimals}f} {unit}"
+
+
+def rows(document: Document, *, all_rows: bool = False) -> Iterator[list[str]]:
+    """Return a row for each arm of the module's."""
+    arms = {(one.scenario, one.variant): one for one in document.results}
+    ratios = {(r.scenario, r.base, r.variant): r for r in document.ratios}
+    for one in grid.shown(document, all_rows=all_rows):
+        ratio = ratios.get((one.scenario, STOCK, one.variant))
+        if ratio and one.variant != AGAIN and not one.variant.startswith(grid.LIMIT):
+            stock = arms[one.scenario, STOCK]
+            limit = arms.get((one.scenario, grid.LIMIT))
+            pick = grid.picked(document, one.scenario, one.variant)
+            yield [
+                one.scenario,
+                f"{one.variant} ({pick})" if pick else one.variant,
+                duration(stock.median),
+                duration(one.median),
+                duration(limit.median) if limit else "",
+                table.factor(ratio),
+                f"{limit.median / one.median:.2f}" if limit else "",
+            ]
+
+
+def headlines(documents: Iterable[Document]) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows of what leads, a kernel beside the other."""
+    held = list(documents)
+    headings = ["on this CPU"]
+    for document in held:
+        series = ".".join(str(document.machine["kernel"]).split(".")[:2])
+        headings += [f"Linux {series}: stock → bulkmm", "faster"]
+    found = []
+    for line in HEADLINES:
+        cells = [_cells(line, document) for document in held]
+        if name := next((name for name, _ in cells if name), None):
+            found.append([name, *(cell for _, pair in cells for cell in pair)])
+    return headings, found
+
+
+def _cells(line: Headline, document: Document) -> tuple[str, list[str]]:
+    """Return what a row is called and a document's part of it."""
+    for ratio in document.ratios:
+        named = line.scenario.fullmatch(ratio.scenario)
+        if named and (ratio.base, ratio.variant) == (STOCK, line.ours):
+            return line.what.format(_size(named[1])), _pair(line, ratio, document)
+    return "", ["", ""]
+
+
+def _size(text: str) -> str:
+    """Return a size as text has it: "100g" is 100 GiB."""
+    return f"{text[:-1]} {text[-1].upper()}iB"
+
+
+def _pair(line: Headline, ratio: Ratio, document: Document) -> list[str]:
+    arms = {(one.scenario, one.variant): one for one in document.results}
+    stock = arms[ratio.scenario, ratio.base]
+    ours = arms[ratio.scenario, ratio.variant]
+    if line.rate:
+        said = f"{_rate(stock)} → {_rate(ours)} GB/s"
+    else:
+        said = f"{duration(stock.median)} → {duration(ours.median)}"
+    return [said, table.factor(ratio)]
+
+
+def _rate(arm: Result) -> str:
+    return f"{arm.bytes / arm.median:.1f}"
+
+
+def notes(document: Document) -> list[str]:
+    """Return what must stand under the rows: control, CPU, kernel, n, checks."""
+    control = [r for r in document.ratios if (r.base, r.variant) == (STOCK, AGAIN)]
+    lines = []
+    if control:
+        low, high = (pick(r.ratio for r in control) for pick in (min, max))
+        equal = sum(not r.significant for r in control)
+        lines.append(
+            f"A/A control {STOCK} / {AGAIN}: {equal} of {len(control)} ~, from "
+            f"{low:.2f} to {high:.2f}."
+        )
+    return [*lines, *table.footnotes(document), table.LEGEND]
+
+
+def show(document: Document, *, all_rows: bool = False) -> None:
+    """Print every row and what stands under them."""
+    table.print_lines(HEADINGS, rows(document, all_rows=all_rows))
+    console = table.screen()
+    for line in notes(document):
+        console.print(line, markup=False, highlight=False)
