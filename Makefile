@@ -35,8 +35,12 @@ check:
 figures: build
 	@folder=$$(.venv/bin/python scripts/figures.py --folder) && \
 		mkdir -p $$folder && \
-		.venv/bin/bulkmm bench all --json $$folder/bench.part && \
-		mv $$folder/bench.part $$folder/bench.json
+		for one in 6.12 7.3; do \
+			.venv/bin/bulkmm bench kernel --kernel $$one --json build/part && \
+			mv build/part $$folder/kernel-$$one.json || exit; \
+		done && \
+		.venv/bin/bulkmm bench all --json build/part && \
+		mv build/part $$folder/bench.json
 	@.venv/bin/python scripts/figures.py
 
 lab: build

@@ -7,19 +7,18 @@ import argparse
 import re
 import sys
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bulkmm import grid, machine, table
 from bulkmm.bench import goals
 from bulkmm.errors import BulkmmError
+from bulkmm.native import summary
 from bulkmm.results import Document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bulkmm.results import Ratio, Result
+    from collections.abc import Iterable, Iterator, Sequence
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -39,30 +38,16 @@ TITLES = {
     "first-use": "First use",
 }
 WIDTH = 100
+KERNEL = "Linux"
 NONE = "No CPU has been measured with this code yet: `make figures`.\n"
 
 
 @dataclass(frozen=True)
-class Headline:
-    """A row of the README: a scenario, what is usual, and ours."""
+class Measured:
+    """What has been measured on a CPU."""
 
-    what: str
-    scenario: str
-    usual: str
-    ours: str
-
-
-HEADLINES = (
-    Headline("struct pages, a 100 GiB device", "memmap-stamp", "rebuild", "bulkmm"),
-    Headline(
-        "clear 2 MiB, bypassing the cache", "clear-2m", "rep-stosb", "bulkmm-streaming"
-    ),
-    Headline("clear 64 KiB, cached", "clear-64k", "rep-stosb", "bulkmm-cached"),
-    Headline(
-        "copy 64 MiB, bypassing the cache", "copy-64m", "glibc", "bulkmm-streaming"
-    ),
-    Headline("copy 64 KiB, cached, hot", "copy-64k-again", "glibc", "bulkmm-cached"),
-)
+    bench: Document
+    kernels: list[Document] = field(default_factory=list)  # each one's own code
 
 
 def folder(described: dict[str, object]) -> str:
@@ -74,36 +59,54 @@ def folder(described: dict[str, object]) -> str:
     return "-".join(str(cpu[name]) for name in names if cpu.get(name) is not None)
 
 
-def results(place: Path = RESULTS) -> dict[str, Document]:
-    """Return the result of each CPU by the name of its folder."""
-    files = sorted(place.glob("*/bench.json"))
-    return {file.parent.name: Document.read(file) for file in files}
+def results(place: Path = RESULTS) -> dict[str, Measured]:
+    """Return the results of each CPU by the name of its folder."""
+    return {
+        file.parent.name: Measured(
+            Document.read(file),
+            [Document.read(one) for one in sorted(file.parent.glob("kernel-*.json"))],
+        )
+        for file in sorted(place.glob("*/bench.json"))
+    }
 
 
-def page(text: str, held: dict[str, Document]) -> str:
+def page(text: str, held: dict[str, Measured]) -> str:
     """Return docs/figures.md with the figures of these CPUs."""
-    lines = [line for name, document in held.items() for line in cpu(name, document)]
+    lines = [line for name, measured in held.items() for line in cpu(name, measured)]
     made = "\n".join(["", *lines]) if lines else NONE
     return GENERATED.sub(lambda _: made, text)
 
 
-def cpu(name: str, document: Document) -> Iterator[str]:
+def cpu(name: str, measured: Measured) -> Iterator[str]:
     """Return the section of a CPU."""
+    document = measured.bench
     yield from (f"### {document.machine['cpu']['model']} ({name})", "")
+    for one in measured.kernels:
+        yield from (f"#### {KERNEL} {series(one)}: its own code and the module's", "")
+        yield from grid_of(summary.HEADINGS, summary.rows(one))
+        yield from bullets(summary.notes(one))
+    yield from ("#### The core", "")
     yield from bullets([*facts(document), *table.footnotes(document)])
     for kind, title in TITLES.items():
         if (of := part(document, kind)).results:
             yield from (f"#### {title}", "", *table.markdown_tables(of))
             yield from bullets(notes(of))
-    yield from (
-        "#### Goals",
-        "",
-        f"| {' | '.join(goals.HEADINGS)} |",
-        "|---|--:|---|---|",
-    )
-    yield from (f"| {' | '.join(row)} |" for row in goals.rows(document))
-    yield ""
+    yield from ("#### Goals", "")
+    yield from grid_of(goals.HEADINGS, goals.rows(document))
     yield from bullets(goals.missed(document))
+
+
+def series(document: Document) -> str:
+    """Return "6.12" of a kernel's release."""
+    return ".".join(str(document.machine["kernel"]).split(".")[:2])
+
+
+def grid_of(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Return a table."""
+    yield f"| {' | '.join(headings)} |"
+    yield "|---" * len(headings) + "|"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+    yield ""
 
 
 def bullets(lines: list[str]) -> Iterator[str]:
@@ -143,58 +146,32 @@ def notes(document: Document) -> list[str]:
     return found
 
 
-def readme(text: str, held: dict[str, Document]) -> str:
+def readme(text: str, held: dict[str, Measured]) -> str:
     """Return README.md with the figures of the CPU that it names."""
 
     def made(found: re.Match[str]) -> str:
-        if found["cpu"] not in held:
+        kernels = held[found["cpu"]].kernels if found["cpu"] in held else []
+        if not kernels:
             raise BulkmmError(
                 f"README.md names {found['cpu']}, which is not in results"
             )
-        return found["begin"] + "\n".join(headlines(held[found["cpu"]])) + "\n"
+        return found["begin"] + "\n".join(headlines(kernels)) + "\n"
 
     return FIGURES.sub(made, text)
 
 
-def headlines(document: Document) -> Iterator[str]:
-    """Return the table of the README and the line below it."""
-    yield "| GB/s | usual | bulkmm | limit | faster |"
-    yield "|---|---|---|--:|---|"
-    arms = {(r.scenario, r.variant): r for r in document.results}
-    ratios = {(r.scenario, r.base, r.variant): r for r in document.ratios}
-    for one in HEADLINES:
-        ratio = ratios.get((one.scenario, one.usual, one.ours))
-        if ratio:
-            yield f"| {' | '.join(headline(one, arms, ratio, document))} |"
-    described = document.machine
-    held = described["cpu"]
+def headlines(kernels: list[Document]) -> Iterator[str]:
+    """Return the table of the README and the lines below it."""
+    yield from grid_of(*summary.headlines(kernels))
+    held = kernels[0].machine["cpu"]
     named = f"{held['model']} (family {held['family']}, model {held['model_number']})"
-    count = document.run["processes"]
-    yield from ("", f"{named}, kernel {described['kernel']}, {count} processes;")
-    yield "[range], ~ not proven, ! unstable. [Every figure](docs/figures.md)."
-
-
-def headline(
-    one: Headline, arms: dict[tuple[str, str], Result], ratio: Ratio, document: Document
-) -> list[str]:
-    """Return the cells of one row."""
-    usual, ours = arms[one.scenario, one.usual], arms[one.scenario, one.ours]
-    limit = None  # what stays in a cache has none
-    if not one.ours.endswith("-cached"):
-        limit = arms.get((one.scenario, grid.LIMIT))
-    pick = grid.picked(document, one.scenario, one.ours)
-    return [
-        one.what,
-        f"{one.usual} {rate(usual)}",
-        f"{rate(ours)} ({pick})" if pick else rate(ours),
-        rate(limit) if limit else "",
-        table.factor(ratio),
-    ]
-
-
-def rate(arm: Result) -> str:
-    """Return throughput in GB/s."""
-    return f"{arm.bytes / arm.median:.1f}"
+    releases = " and ".join(str(one.machine["kernel"]) for one in kernels)
+    count = kernels[0].run["processes"]
+    said = (
+        f"{named}; {releases}; {count} processes; [range], ~ not proven, ! unstable. "
+        "[Every figure](docs/figures.md)."
+    )
+    yield from textwrap.wrap(said, WIDTH, break_on_hyphens=False)
 
 
 def main() -> int:

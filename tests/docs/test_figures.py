@@ -69,9 +69,9 @@ def test_lines_are_no_wider_than_a_page() -> None:
 
 def test_a_section_for_each_cpu() -> None:
     document = made.bench()
-    text = figures.page(
-        f"a\n{BEGIN}made before\n{END}b\n", {"one": document, "two": document}
-    )
+    held = figures.Measured(document, [made.kernel("6.12.1"), made.kernel("7.3.4")])
+    both = {"one": held, "two": held}
+    text = figures.page(f"a\n{BEGIN}made before\n{END}b\n", both)
     assert "made before" not in text
     assert text.startswith(f"a\n{BEGIN}")
     assert text.endswith(f"{END}b\n")
@@ -81,8 +81,10 @@ def test_a_section_for_each_cpu() -> None:
     for outcome in goals.outcomes(document):
         assert f"| {outcome.goal.what} | " in text
         assert f"| {outcome.verdict} |" in text
-    again = figures.page(text, {"one": document, "two": document})
-    assert again == text
+    for series in ("6.12", "7.3"):
+        assert text.count(f"#### Linux {series}: its own code") == 2
+    assert "| thp-2m-populate | bulkmm (clzero) | 100 ms | 40" in text
+    assert figures.page(text, both) == text
 
 
 def test_without_results_the_page_says_so() -> None:
@@ -91,11 +93,18 @@ def test_without_results_the_page_says_so() -> None:
 
 def test_the_readme_has_the_rows_of_the_cpu_that_it_names() -> None:
     begin, end = "<!-- figures: begin one -->\n", "<!-- figures: end -->\n"
-    text = figures.readme(f"a\n{begin}9.99\n{end}b\n", {"one": made.bench()})
+    kernels = [made.kernel("6.12.1"), made.kernel("7.3.4", ours=80)]
+    held = {"one": figures.Measured(made.bench(), kernels)}
+    text = figures.readme(f"a\n{begin}9.99\n{end}b\n", held)
     rows = [line for line in text.splitlines() if line.startswith("| ")]
-    assert 1 < len(rows) <= 7
+    assert len(rows) == 3
     assert "9.99" not in text
-    assert "bulkmm-" not in rows[1]
-    assert "rebuild 8.9" in text
+    assert "| Linux 6.12: stock → bulkmm | faster | Linux 7.3: " in rows[0]
+    assert rows[1].startswith("| 100 GiB device, fsdax | ")
+    older, newer = (float(x) for x in re.findall(r"→ ([\d.]+) ms", rows[1]))
+    assert older < 45 < 75 < newer
+    assert "GB/s | 2." in rows[2]
     with pytest.raises(BulkmmError, match="names two, which is not in results"):
-        figures.readme(text.replace("begin one", "begin two"), {"one": made.bench()})
+        figures.readme(text.replace("begin one", "begin two"), held)
+    with pytest.raises(BulkmmError, match="names one, which is not in results"):
+        figures.readme(text, {"one": figures.Measured(made.bench())})

@@ -131,3 +131,18 @@ def many(scenarios: int) -> Document:
         for variant, ms in (("absent", 90), ("off", 91), ("on", 50), ("limit", 40))
     ]
     return document(arms, [("off", "on"), ("absent", "off")], "TCG")
+
+
+def kernel(release: str, ours: float = 40) -> Document:
+    """Return a bench of a kernel's own code."""
+    arms = []
+    for scenario in ("pmem-fsdax-100g", "thp-2m-populate"):
+        times = {"stock": 100, "stock-again": 100, "bulkmm": ours, "limit": 39}
+        arms += [arm(scenario, name, ms) for name, ms in times.items()]
+        arms[-4].median = 100e6
+    pairs = [("stock", name) for name in ("stock-again", "bulkmm", "limit")]
+    found = document(arms, pairs)
+    found.machine["kernel"] = release
+    picks = {"thp-2m-populate": {"bulkmm": "clzero"}}
+    found.run |= {"processes": 9, "picks": picks}
+    return found
