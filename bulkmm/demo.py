@@ -8,7 +8,6 @@ process on this CPU. Then the module at work in a guest. The same as a page.
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING

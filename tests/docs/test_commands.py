@@ -228,7 +228,7 @@ def test_about_results(
 
 
 def test_a_small_bench(tmp_path: Path) -> None:
-    assert "bulkmm bench memmap" in shown()
+    assert "bulkmm bench all --quick --json a.json" in shown()
     line = "bulkmm bench memmap --size 1G --rounds 1 --processes 2 --json a.json"
     assert "Checks passed" in bash(line, tmp_path)
     assert (tmp_path / "a.json").is_file()
