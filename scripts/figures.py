@@ -84,7 +84,7 @@ def cpu(name: str, measured: Measured) -> Iterator[str]:
     for one in measured.kernels:
         yield from (f"#### {KERNEL} {series(one)}: its own code and the module's", "")
         yield from grid_of(summary.HEADINGS, summary.rows(one))
-        yield from bullets(summary.notes(one))
+        yield from bullets([*summary.notes(one), *goals.missed(one)])
     yield from ("#### The core", "")
     yield from bullets([*facts(document), *table.footnotes(document)])
     for kind, title in TITLES.items():

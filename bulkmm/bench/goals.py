@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the core is meant to reach, as data, and whether a result does.
+"""What core and module are meant to reach, as data, and whether a result does.
 
 A goal is a ratio: time of the fastest base / time of ours, paired as all ratios
 of a bench are, in every scenario that its pattern fits. Two or three percent
@@ -45,6 +45,24 @@ def _pick(what: str, scenario: str, ours: str) -> Goal:
     return Goal(f"{PICK} {what}", scenario, ours, (f"{ours}:",))
 
 
+def _stock(what: str, scenario: str, ours: str, least: float) -> Goal:
+    return Goal(f"{what} against stock", scenario, ours, ("stock",), least)
+
+
+# Of a stock kernel's own code: "bench kernel".
+KERNEL_GOALS = (
+    _stock("memmap", "(pmem|hmm)-.*", "bulkmm", 1.5),
+    Goal("memmap against the limit", "(pmem|hmm)-.*", "bulkmm", ("limit",), 0.95),
+    _stock("populating 2 MiB", "(thp|hugetlb)-2m-populate", "bulkmm", 2),
+    _stock("cached clear", "(thp|hugetlb)-.*", "bulkmm-cached", 1),
+    _stock("clear", "(thp|hugetlb)-.*", "bulkmm", 1),
+    _stock("vmap, order 8", "vmap-100m-order8", "pte", 6),
+    _stock("vmap in blocks", "vmap-.*", "block", 20),
+    _stock("vmap, single pages", "vmap-100m-order0", "pte", 2.5),
+    _stock("vmap of any shape", "(vmap(?!-1page)|ioremap|vmalloc)-.*", "pte", 1),
+    _stock("one page", "vmap-1page", "pte", 0.97),
+)
+
 GOALS = (
     Goal("stamping against the limit", "memmap-stamp", "bulkmm", ("limit",), LIMIT),
     Goal(
@@ -85,6 +103,7 @@ GOALS = (
     _pick("streaming clear", f"clear-{SIZE}", "bulkmm-streaming"),
     _pick("cached copy", "copy-.*", "bulkmm-cached"),
     _pick("streaming copy", f"copy-{SIZE}(-misaligned)?", "bulkmm-streaming"),
+    *KERNEL_GOALS,
 )
 
 
