@@ -9,7 +9,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from bulkmm.errors import BulkmmError, Exit, UsageError
+from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,15 +41,39 @@ class BadUsageError(UsageError):
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are errors like all others: one line, and JSON."""
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401
+        """Name the word that was meant, if one is close."""
+        if action.choices is not None and value not in action.choices:
+            what = "command" if action.dest == "command" else _spoken(action)
+            error = unknown(what, str(value), map(str, action.choices))
+            raise BadUsageError(f"{error} (see: {self.prog} --help)", self._flags())
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401
+        """Refuse an unknown option here, where the known ones are."""
+        found, rest = super().parse_known_args(args, namespace)
+        known = [word for one in self._actions for word in one.option_strings]
+        for word in rest:
+            if word.startswith("--"):
+                error = unknown("option", word.partition("=")[0], known)
+                raise BadUsageError(f"{error} (see: {self.prog} --help)", self._flags())
+        return found, rest
+
     def error(self, message: str) -> NoReturn:
         """Raise what the command says of bad words."""
-        flags = {
+        raise BadUsageError(f"{message} (see: {self.prog} --help)", self._flags())
+
+    def _flags(self) -> set[str]:
+        return {
             word
             for action in self._actions
             if action.nargs == 0
             for word in action.option_strings
         }
-        raise BadUsageError(f"{message} (see: {self.prog} --help)", flags)
+
+
+def _spoken(action: argparse.Action) -> str:
+    """Return how an option or a word is spoken of."""
+    return (action.option_strings or [str(action.metavar or action.dest)])[-1]
 
 
 class Version(argparse.Action):
@@ -112,6 +136,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(words: list[str], asked: argparse.Namespace) -> int:
+    if not words:
+        parser().print_help()
+        return Exit.OK
     command = next((word for word in words if not word.startswith("-")), None)
     parser(command).parse_args(words, asked)
     code: int = asked.run(asked)

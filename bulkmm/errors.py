@@ -4,6 +4,10 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Exit(IntEnum):
@@ -28,6 +32,17 @@ class UsageError(BulkmmError):
     """What the user asked for does not exist or makes no sense."""
 
     exit = Exit.USAGE
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
+    """Return the error of a word that does not exist, with the closest that does."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only where it is needed
+
+    names = list(known)
+    close = get_close_matches(name, names, n=1)
+    listed = f"there are {', '.join(names) or 'none'}"
+    told = f"did you mean {close[0]}?" if close else listed
+    return UsageError(f"unknown {what} {name}: {told}")
 
 
 class GuestError(BulkmmError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm import machine, stats
 from bulkmm.bench import program
-from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.errors import BulkmmError, UsageError, unknown
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ def check(request: Request) -> None:
 def _check_backend(subject: str, name: str) -> None:
     names = program.backends(subject)
     if name not in names:
-        listed = ", ".join(names)
-        raise UsageError(f"no backend {name!r} here: there are {listed}")
+        raise unknown("backend", name, names)
 
 
 def _check_memory(nbytes: int) -> None:

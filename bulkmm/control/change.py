@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm.control import module as modules
 from bulkmm.control.status import NOT_LOADED, SCHEMA_VERSION, find
-from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.errors import BulkmmError, UsageError, unknown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,8 +89,7 @@ def to_value(module: Module, pair: str) -> Change:
     if key not in known:
         if key.endswith(".mode"):
             raise UsageError(f"{key} is set by: bulkmm on PATH MODE, bulkmm off PATH")
-        keys = ", ".join(known) or "none"
-        raise UsageError(f"unknown setting {key}: there are {keys}")
+        raise unknown("setting", key, known)
     file, before, words = known[key]
     if words and value not in words:
         raise UsageError(f"bad value {value} of {key}: valid are {', '.join(words)}")

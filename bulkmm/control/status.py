@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
 from bulkmm.control import text
-from bulkmm.errors import UsageError
+from bulkmm.errors import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,8 +57,7 @@ def find(module: Module, name: str) -> KernelPath:
     for path in module.paths:
         if path.name == name:
             return path
-    names = ", ".join(path.name for path in module.paths) or "none"
-    raise UsageError(f"unknown path {name}: the loaded module has {names}")
+    raise unknown("path", name, (path.name for path in module.paths))
 
 
 def path_json(path: KernelPath) -> dict[str, Any]:

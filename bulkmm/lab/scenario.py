@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bulkmm.errors import UsageError
+from bulkmm.errors import unknown
 
 
 @dataclass(frozen=True)
@@ -301,5 +301,4 @@ def find(name: str) -> Scenario:
     for scenario in SCENARIOS:
         if scenario.name == name:
             return scenario
-    names = ", ".join(s.name for s in SCENARIOS)
-    raise UsageError(f"unknown scenario {name}: there are {names}")
+    raise unknown("scenario", name, (s.name for s in SCENARIOS))

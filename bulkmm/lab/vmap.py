@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bulkmm import stats
-from bulkmm.errors import UsageError
+from bulkmm.errors import UsageError, unknown
 from bulkmm.lab import vmap_proof
 from bulkmm.lab.vmap_proof import ABSENT, ARMS
 from bulkmm.lab.work import Common
@@ -164,7 +164,7 @@ class Work:
         options = self.options
         for arm in options.arms:
             if arm not in ARMS:
-                raise UsageError(f"unknown arm {arm}: there are {', '.join(ARMS)}")
+                raise unknown("arm", arm, ARMS)
         numbers = {
             "rounds": options.rounds,
             "arrays": self.arrays,

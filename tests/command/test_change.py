@@ -66,7 +66,7 @@ def test_switching(
             ("on", "clear", "pte"),
             "unknown mode pte: path clear has off, auto, cached, ",
         ),
-        (("on", "nothing"), "unknown path nothing: the loaded module has clear, "),
+        (("on", "nothing"), "unknown path nothing: there are clear, "),
         (("off", "../../etc"), "unknown path ../../etc"),
         (("tune", "clear.latency_us"), "bad setting clear.latency_us: give KEY=VALUE"),
         (
@@ -78,7 +78,7 @@ def test_switching(
         (("tune", "clear.latency_us=1_000"), "a number from 0 is needed"),
         (("tune", "clear.latency_us= 1"), "a number from 0 is needed"),
         (("tune", f"clear.latency_us={1 << 64}"), "a number from 0 is needed"),
-        (("tune", "clear.hits=1"), "unknown setting clear.hits: there are clear."),
+        (("tune", "clear.hits=1"), "unknown setting clear.hits: did you mean clear."),
         (("tune", "clear.mode=off"), "is set by: bulkmm on PATH MODE, bulkmm off PATH"),
         (("tune", "memmap.backend=zen"), "valid are fastest, generic, movdir64b, "),
         (("tune", "memmap=off"), "unknown setting memmap:"),

@@ -171,3 +171,25 @@ def test_parts_bring_the_commands_that_they_are_known_for() -> None:
     for name in names:
         (alone,) = cli.parser(name)._subparsers._group_actions  # type: ignore[union-attr]
         assert name in (alone.choices or ())
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["stat"], "unknown command stat: did you mean status?"),
+        (["status", "--jsn"], "unknown option --jsn: did you mean --json?"),
+        (["lab", "rum"], "unknown ACTION rum: did you mean run?"),
+        (["lab", "run", "thp-2n"], "unknown scenario thp-2n: did you mean thp-2m?"),
+        (["status", "--format", "q"], "unknown --format q: there are text, json, "),
+    ],
+)
+def test_a_word_that_is_nearly_right(
+    words: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == Exit.USAGE
+    assert capsys.readouterr().err.startswith(f"bulkmm: {meant}")
+
+
+def test_without_a_word_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == Exit.OK
+    assert "COMMAND" in capsys.readouterr().out

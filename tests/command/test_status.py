@@ -101,9 +101,7 @@ def test_unknown_path(bulkmm: Command) -> None:
     assert done.code == Exit.USAGE
     error = done.json["error"]
     assert error["exit_code"] == Exit.USAGE
-    assert error["message"] == (
-        "unknown path nothing: the loaded module has clear, later, memmap"
-    )
+    assert error["message"] == ("unknown path nothing: there are clear, later, memmap")
     assert done.err == f"bulkmm: {error['message']}"
 
 
