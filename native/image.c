@@ -25,6 +25,9 @@ struct list {
 
 static struct list facts, symbols;
 
+/* What is under way, for the report of a fault. */
+char doing[DOING];
+
 static char *read_whole(const char *directory, const char *name)
 {
 	char path[4096];
@@ -215,8 +218,9 @@ static void fault(int number, siginfo_t *info, void *context)
 
 	symbol_describe((uint64_t)c->uc_mcontext.gregs[REG_RIP], where,
 			sizeof(where));
-	dprintf(STDERR_FILENO, "%s in %s, address %p\n", signal_words(number),
-		where, info->si_addr);
+	dprintf(STDERR_FILENO, "%s in %s, address %p%s%s\n",
+		signal_words(number), where, info->si_addr,
+		doing[0] ? ", case: " : "", doing);
 	_exit(ENVIRONMENT);
 }
 

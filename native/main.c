@@ -3,7 +3,8 @@
  * bmm-native - a kernel's own code against the module's, in this process
  *
  *	bmm-native DIRECTORY SUBJECT --size=BYTES --rounds=N --seed=N
- *		[--only=NAME,...]
+ *		[--only=NAME,...] [--backends] [--break-one-word]
+ *		[--fuzz=SECONDS [--corpus=FILE] [--case="FIELD=N ..."]]
  *
  * Scenario by scenario: the kernel's function runs once and its result is kept;
  * every arm runs to warm up; then come rounds in each of which every arm runs
@@ -23,20 +24,6 @@ static const struct family *const families[] = { &memmap_family, &clear_family,
 						 &vmap_family };
 
 #define FAMILIES_NR (sizeof(families) / sizeof(families[0]))
-
-struct run {
-	const struct family *family;
-	uint64_t size;
-	unsigned int rounds;
-	uint64_t seed;
-	const char *only;
-	bool backends; /* each of them, too */
-	bool spoil;    /* break one word of what the module wrote */
-	bool module;
-	bool failed;
-	struct arm arms[ARMS_MAX];
-	size_t nr;
-};
 
 static uint64_t now_ns(void)
 {
@@ -99,7 +86,8 @@ static void add_mode(struct run *run, const struct mode *mode)
 	}
 }
 
-static void add_all(struct run *run, const struct scenario *s)
+/* The ways to do the job. */
+void run_arms(struct run *run, const struct scenario *s)
 {
 	const struct limit *limit;
 	const struct mode *mode;
@@ -119,8 +107,8 @@ static void add_all(struct run *run, const struct scenario *s)
 }
 
 /* Runs an arm once; returns how long it took. */
-static uint64_t once(const struct run *run, const struct scenario *s,
-		     const struct arm *arm)
+uint64_t run_once(const struct run *run, const struct scenario *s,
+		  const struct arm *arm)
 {
 	uint64_t took = 0, begun;
 	unsigned int i;
@@ -138,8 +126,9 @@ static uint64_t once(const struct run *run, const struct scenario *s,
 	return took / s->repeat;
 }
 
-static bool right(struct run *run, const struct scenario *s,
-		  const struct arm *arm)
+/* Whether an arm left what the kernel had left. */
+bool run_right(struct run *run, const struct scenario *s,
+	       const struct arm *arm)
 {
 	bool same;
 
@@ -183,23 +172,23 @@ static void run_scenario(struct run *run, const struct scenario *s)
 	bool same[ARMS_MAX];
 	unsigned int round;
 
-	add_all(run, s);
+	run_arms(run, s);
 	if (run->family->enter)
 		run->family->enter(s);
-	once(run, s, &run->arms[0]);
+	run_once(run, s, &run->arms[0]);
 	run->family->keep(s);
 	for (i = 0; i < run->nr; i++) {
 		order[i] = i;
-		once(run, s, &run->arms[i]);
-		same[i] = right(run, s, &run->arms[i]);
+		run_once(run, s, &run->arms[i]);
+		same[i] = run_right(run, s, &run->arms[i]);
 	}
 	for (round = 0; round < run->rounds; round++) {
 		order_shuffle(order, run->nr, &run->seed);
 		for (i = 0; i < run->nr; i++) {
 			const struct arm *arm = &run->arms[order[i]];
-			uint64_t ns = once(run, s, arm);
+			uint64_t ns = run_once(run, s, arm);
 
-			same[order[i]] &= right(run, s, arm);
+			same[order[i]] &= run_right(run, s, arm);
 			printf("{\"event\":\"sample\",\"scenario\":\"%s\",\"variant\":\"%s\",\"ns\":%llu,\"bytes\":%llu}\n",
 			       s->name, arm->name, (unsigned long long)ns,
 			       (unsigned long long)s->bytes);
@@ -259,6 +248,14 @@ static bool parse(struct run *run, int argc, char **argv)
 			run->seed = strtoull(value, NULL, 10);
 		else if (!strncmp(argv[i], "--only=", 7))
 			run->only = value;
+		else if (!strncmp(argv[i], "--corpus=", 9))
+			run->corpus = value;
+		else if (!strncmp(argv[i], "--case=", 7))
+			run->one_case = value;
+		else if (!strncmp(argv[i], "--fuzz=", 7)) {
+			run->fuzz = true;
+			run->seconds = (unsigned int)strtoul(value, NULL, 10);
+		}
 		else
 			return false;
 	}
@@ -284,8 +281,13 @@ int main(int argc, char **argv)
 	services_init();
 	run.module = module_init();
 	nr = run.family->setup(list, run.size);
+	if (run.fuzz) {
+		fuzz(&run);
+		return run.failed;
+	}
 	for (i = 0; i < nr; i++) {
-		if (!listed(run.only, list[i].name))
+		if (run.only ? !listed(run.only, list[i].name) :
+			       list[i].extra && !run.backends)
 			continue;
 		run_scenario(&run, &list[i]);
 		if (written < list[i].bytes)

@@ -98,6 +98,16 @@ void module_swap(const struct arm *to)
 	in = to;
 }
 
+/* How many requests the module has served, so far. */
+uint64_t module_hits(const struct family *family)
+{
+	enum { HITS = 1 }; /* BMM_HITS of module/path.h */
+	int64_t (*sum)(void *, unsigned int);
+
+	sum = (void *)module_symbol("bmm_path_sum");
+	return (uint64_t)sum(module_symbol(family->path), HITS);
+}
+
 /**
  * module_served() - which backends the module picked
  * @family: the path

@@ -22,6 +22,8 @@
 #define ARMS_MAX       40
 #define SCENARIOS_MAX  24
 #define NAME_MAX_BYTES 64
+#define FIELDS_MAX     16
+#define DOING	       512
 
 /* A member of a structure of the kernel's, at an offset found at run time. */
 #define AT(type, base, offset) (*(type *)((char *)(base) + (offset)))
@@ -67,6 +69,8 @@ struct arm {
  * @each:   pages of a call, where not all are one call
  * @kind:   what else tells it from others; its subject knows
  * @modes:  that are arms
+ * @extra:  runs if it is named, or with all rows
+ * @value:  numbers that its subject knows; all that a case of the fuzzer is
  */
 struct scenario {
 	char name[NAME_MAX_BYTES];
@@ -78,6 +82,8 @@ struct scenario {
 	uint64_t each;
 	unsigned int kind;
 	const struct mode *modes;
+	bool extra;
+	uint64_t value[FIELDS_MAX];
 };
 
 /**
@@ -94,6 +100,9 @@ struct scenario {
  * @keep:   remembers the kernel's result
  * @right:  whether the result is the kernel's; of all of it
  * @output: some byte of the result
+ * @fields: names of a case's numbers, up to the first NULL; none: no fuzzer
+ * @draw:   makes up such numbers
+ * @build:  makes the scenario that they say; false: out of range
  */
 struct family {
 	const char *name;
@@ -108,11 +117,51 @@ struct family {
 	void (*keep)(const struct scenario *s);
 	bool (*right)(const struct scenario *s);
 	char *(*output)(const struct scenario *s);
+	const char *const *fields;
+	void (*draw)(uint64_t *value);
+	bool (*build)(struct scenario *s, const uint64_t *value);
+};
+
+/**
+ * struct run - what was asked for, and the arms of the scenario at hand
+ * @backends: each of them, too
+ * @spoil:    break one word of what the module wrote
+ * @seconds:  to make up cases for; with @fuzz only
+ * @corpus:   file of cases that are run first, or NULL
+ * @one_case: the only case to run, or NULL
+ */
+struct run {
+	const struct family *family;
+	uint64_t size;
+	unsigned int rounds;
+	uint64_t seed;
+	const char *only;
+	bool backends;
+	bool spoil;
+	bool module;
+	bool failed;
+	bool fuzz;
+	unsigned int seconds;
+	const char *corpus;
+	const char *one_case;
+	struct arm arms[ARMS_MAX];
+	size_t nr;
 };
 
 extern const struct family memmap_family, clear_family, vmap_family;
 
+/* main.c */
+void run_arms(struct run *run, const struct scenario *s);
+uint64_t run_once(const struct run *run, const struct scenario *s,
+		  const struct arm *arm);
+bool run_right(struct run *run, const struct scenario *s,
+	       const struct arm *arm);
+
+/* fuzz.c */
+void fuzz(struct run *run);
+
 /* image.c */
+extern char doing[];
 void image_load(const char *directory);
 uint64_t fact(const char *name);
 char *symbol(const char *name);
@@ -143,6 +192,7 @@ void services_quiet(bool quiet);
 bool module_init(void);
 bool module_arm(struct arm *arm, const struct family *family);
 void module_swap(const struct arm *to);
+uint64_t module_hits(const struct family *family);
 void module_served(const struct family *family, const struct mode *mode,
 		   char *buf, size_t size);
 

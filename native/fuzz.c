@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The fuzzer: made-up cases of a subject, each run by the kernel's own code and
+ * by the module in a mode, with a backend; all of the result is compared.
+ *
+ * A case is one line, "ARM FIELD=N FIELD=N ...": the corpus is a file of them,
+ * and so is what reproduces a failure. Nothing but these words decides what a
+ * case does.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "native.h"
+
+struct tally {
+	uint64_t cases, served, kept; /* kept: of the corpus */
+};
+
+static bool is_ours(const struct arm *arm)
+{
+	return arm->mode;
+}
+
+static const struct arm *arm_named(const struct run *run, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < run->nr; i++)
+		if (is_ours(&run->arms[i]) && !strcmp(run->arms[i].name, name))
+			return &run->arms[i];
+	return NULL;
+}
+
+static const struct arm *arm_drawn(const struct run *run)
+{
+	const struct arm *arm;
+
+	do
+		arm = &run->arms[random_next() % run->nr];
+	while (!is_ours(arm));
+	return arm;
+}
+
+static void write_case(const struct run *run, const struct arm *arm,
+		       const uint64_t *value)
+{
+	const char *const *field = run->family->fields;
+	int at = snprintf(doing, DOING, "%s", arm->name);
+
+	for (; *field; field++, value++)
+		at += snprintf(doing + at, DOING - (size_t)at, " %s=%llu",
+			       *field, (unsigned long long)*value);
+}
+
+/* The numbers of a line, which is cut up; what it does not name is 0. */
+static void read_case(const struct run *run, char *line, uint64_t *value)
+{
+	const char *const *fields = run->family->fields;
+	char *word, *number;
+	size_t f;
+
+	while ((word = strsep(&line, " \n"))) {
+		if (!*word)
+			continue;
+		number = strchr(word, '=');
+		if (number)
+			*number++ = '\0';
+		for (f = 0; fields[f] && strcmp(fields[f], word); f++)
+			;
+		if (!number || !fields[f])
+			die("a case has no %s; it has %s, ... each with =N",
+			    word, fields[0]);
+		value[f] = strtoull(number, NULL, 10);
+	}
+}
+
+/* The kernel, the module, and whether they agree. */
+static void run_case(struct run *run, struct tally *tally,
+		     const struct arm *arm, const uint64_t *value)
+{
+	static struct scenario s;
+	uint64_t before;
+
+	write_case(run, arm, value);
+	s = (struct scenario){ .name = "fuzz", .repeat = 1 };
+	if (!run->family->build(&s, value))
+		die("out of range: %s", doing);
+	if (run->family->enter)
+		run->family->enter(&s);
+	run_once(run, &s, &run->arms[0]);
+	run->family->keep(&s);
+	before = module_hits(run->family);
+	run_once(run, &s, arm);
+	tally->served += module_hits(run->family) != before;
+	tally->cases++;
+	if (!run_right(run, &s, arm)) {
+		run->failed = true;
+		printf("{\"event\":\"differs\",\"case\":\"%s\"}\n", doing);
+	}
+	doing[0] = '\0';
+}
+
+/* A backend that this CPU does not have is no failure. */
+static void run_line(struct run *run, struct tally *tally, char *line)
+{
+	uint64_t value[FIELDS_MAX] = { 0 };
+	const struct arm *arm;
+	char *name = strsep(&line, " \n");
+
+	if (!*name || *name == '#')
+		return;
+	arm = arm_named(run, name);
+	if (line)
+		read_case(run, line, value);
+	if (arm)
+		run_case(run, tally, arm, value);
+	else if (!strchr(name, ':'))
+		die("a case begins with a variant, not with %s", name);
+}
+
+static void run_corpus(struct run *run, struct tally *tally)
+{
+	FILE *file = fopen(run->corpus, "re");
+	char line[DOING];
+
+	if (!file)
+		die("%s: %s", run->corpus, strerror(errno));
+	while (!run->failed && fgets(line, sizeof(line), file))
+		run_line(run, tally, line);
+	fclose(file);
+	tally->kept = tally->cases;
+}
+
+static void run_made_up(struct run *run, struct tally *tally)
+{
+	uint64_t value[FIELDS_MAX];
+	time_t end = time(NULL) + (time_t)run->seconds;
+
+	while (!run->failed && time(NULL) < end) {
+		memset(value, 0, sizeof(value));
+		run->family->draw(value);
+		run_case(run, tally, arm_drawn(run), value);
+	}
+}
+
+/**
+ * fuzz() - the corpus, then cases made up, up to the first that differs
+ * @run: what to do; @run->failed says how it went
+ */
+void fuzz(struct run *run)
+{
+	uint64_t value[FIELDS_MAX] = { 0 };
+	struct tally tally = { 0 };
+	struct scenario any = { .repeat = 1 };
+
+	if (!run->family->fields)
+		die("there is no fuzzer for %s", run->family->name);
+	if (!run->module)
+		die("a fuzzer needs a module");
+	run->family->draw(value);
+	run->family->build(&any, value);
+	run->backends = true;
+	run_arms(run, &any);
+	random_seed(run->seed);
+	if (run->one_case) {
+		char *line = strdup(run->one_case);
+
+		run_line(run, &tally, line);
+		free(line);
+	} else {
+		if (run->corpus)
+			run_corpus(run, &tally);
+		run_made_up(run, &tally);
+	}
+	printf("{\"event\":\"fuzz\",\"cases\":%llu,\"kept\":%llu,\"served\":%llu}\n",
+	       (unsigned long long)tally.cases, (unsigned long long)tally.kept,
+	       (unsigned long long)tally.served);
+}
