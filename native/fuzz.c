@@ -165,6 +165,7 @@ void fuzz(struct run *run)
 	run->backends = true;
 	run_arms(run, &any);
 	random_seed(run->seed);
+	services_quiet(true); /* about what it leaves to the kernel */
 	if (run->one_case) {
 		char *line = strdup(run->one_case);
 

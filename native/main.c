@@ -127,8 +127,7 @@ uint64_t run_once(const struct run *run, const struct scenario *s,
 }
 
 /* Whether an arm left what the kernel had left. */
-bool run_right(struct run *run, const struct scenario *s,
-	       const struct arm *arm)
+bool run_right(struct run *run, const struct scenario *s, const struct arm *arm)
 {
 	bool same;
 
@@ -255,8 +254,7 @@ static bool parse(struct run *run, int argc, char **argv)
 		else if (!strncmp(argv[i], "--fuzz=", 7)) {
 			run->fuzz = true;
 			run->seconds = (unsigned int)strtoul(value, NULL, 10);
-		}
-		else
+		} else
 			return false;
 	}
 	return run->family && run->size && run->rounds && run->seed;

@@ -101,11 +101,17 @@ void module_swap(const struct arm *to)
 /* How many requests the module has served, so far. */
 uint64_t module_hits(const struct family *family)
 {
-	enum { HITS = 1 }; /* BMM_HITS of module/path.h */
-	int64_t (*sum)(void *, unsigned int);
+	enum {
+		HITS = 1
+	}; /* BMM_HITS of module/path.h */
+	static int64_t (*sum)(void *, unsigned int);
+	static void *path;
 
-	sum = (void *)module_symbol("bmm_path_sum");
-	return (uint64_t)sum(module_symbol(family->path), HITS);
+	if (!sum) {
+		sum = (void *)module_symbol("bmm_path_sum");
+		path = module_symbol(family->path);
+	}
+	return (uint64_t)sum(path, HITS);
 }
 
 /**

@@ -17,6 +17,7 @@
 
 #define PAGE	       ((size_t)4096)
 #define PAGES_SECTION  ((uint64_t)1 << 15) /* x86-64: 128 MiB */
+#define STATE_FLAGS    ((size_t)128)	   /* bytes of a section's pageblocks */
 #define NEAR	       5		   /* bytes of a call or jump */
 #define ENVIRONMENT    3		   /* exit code */
 #define ARMS_MAX       40
@@ -154,8 +155,7 @@ extern const struct family memmap_family, clear_family, vmap_family;
 void run_arms(struct run *run, const struct scenario *s);
 uint64_t run_once(const struct run *run, const struct scenario *s,
 		  const struct arm *arm);
-bool run_right(struct run *run, const struct scenario *s,
-	       const struct arm *arm);
+bool run_right(struct run *run, const struct scenario *s, const struct arm *arm);
 
 /* fuzz.c */
 void fuzz(struct run *run);
@@ -176,6 +176,8 @@ void *need(size_t bytes);
 char *memory(size_t bytes);
 void state_init(void);
 void state_sections(uint64_t from, uint64_t pages, bool early);
+void state_early(uint64_t pfn, bool early);
+char *state_flags(uint64_t pfn);
 char *state_pages(uint64_t from, uint64_t pages);
 void state_syscall(long number);
 uint64_t random_next(void);

@@ -16,6 +16,7 @@
 #include "native.h"
 
 static uint64_t random_state = 1;
+static char **roots; /* of sections */
 
 /* One line, and the end. */
 void die(const char *format, ...)
@@ -80,6 +81,35 @@ void state_init(void)
 		AT(int, mode, 0) = (int)fact("preemption");
 }
 
+static uint64_t early_bits(void)
+{
+	return 1ULL << ENUM("SECTION_IS_ONLINE_BIT") |
+	       1ULL << ENUM("SECTION_IS_EARLY_BIT");
+}
+
+static char *section_of(uint64_t pfn)
+{
+	uint64_t size = SIZE("mem_section"), nr = pfn / PAGES_SECTION;
+
+	return roots[nr / (PAGE / size)] + nr % (PAGE / size) * size;
+}
+
+/* Whether the section of a PFN was there at boot. */
+void state_early(uint64_t pfn, bool early)
+{
+	uint64_t *map = &AT(uint64_t, section_of(pfn),
+			    OFFSET("mem_section.section_mem_map"));
+
+	*map = early ? *map | early_bits() : *map & ~early_bits();
+}
+
+/* The flags of its pageblocks: STATE_FLAGS bytes, as it has 64 of them. */
+char *state_flags(uint64_t pfn)
+{
+	return AT(char *, section_of(pfn), OFFSET("mem_section.usage")) +
+	       SIZE("mem_section_usage");
+}
+
 /**
  * state_sections() - say that PFNs have struct pages
  * @from:  the first, at the begin of a section
@@ -93,11 +123,10 @@ void state_sections(uint64_t from, uint64_t pages, bool early)
 	uint64_t flags = 1ULL << ENUM("SECTION_MARKED_PRESENT_BIT") |
 			 1ULL << ENUM("SECTION_HAS_MEM_MAP_BIT");
 	size_t usage = SIZE("mem_section_usage");
-	char **roots = need((last / per_root + 1) * sizeof(*roots));
 
+	roots = need((last / per_root + 1) * sizeof(*roots));
 	if (early)
-		flags |= 1ULL << ENUM("SECTION_IS_ONLINE_BIT") |
-			 1ULL << ENUM("SECTION_IS_EARLY_BIT");
+		flags |= early_bits();
 	for (nr = from / PAGES_SECTION; nr <= last; nr++) {
 		char **root = &roots[nr / per_root], *section, *use;
 
@@ -105,7 +134,7 @@ void state_sections(uint64_t from, uint64_t pages, bool early)
 			*root = need(PAGE);
 		section = *root + nr % per_root * size;
 		/* behind it are the pageblocks' flags */
-		use = need(usage + PAGE);
+		use = need(usage + STATE_FLAGS);
 		memset(use + OFFSET("mem_section_usage.subsection_map"), 0xff,
 		       sizeof(uint64_t));
 		AT(uint64_t, section,
@@ -115,11 +144,16 @@ void state_sections(uint64_t from, uint64_t pages, bool early)
 	AT(char **, symbol("mem_section"), 0) = roots;
 }
 
-/* Struct pages of PFNs, of whatever content; the kernel finds them here. */
+/*
+ * Struct pages of PFNs, of whatever content; the kernel finds them here. Those
+ * of a compound page of 1 GiB are aligned to their size, as in a kernel.
+ */
 char *state_pages(uint64_t from, uint64_t pages)
 {
-	uint64_t size = SIZE("page");
-	char *at = memory(pages * size);
+	uint64_t size = SIZE("page"), align = size << 18;
+	char *at = memory(pages * size + align);
+
+	at += (from * size - (uint64_t)at) % align;
 
 	AT(uint64_t, symbol("vmemmap_base"), 0) = (uint64_t)at - from * size;
 	return at;

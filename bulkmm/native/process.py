@@ -33,7 +33,8 @@ STUB = "stub_"  # what the harness has instead of a function of the kernel
 ALIGN = 2 << 20
 
 OFFSETS = (
-    *("zone.zone_pgdat", "pglist_data.node_zones"),
+    *("zone.zone_pgdat", "zone.node"),
+    *("pglist_data.node_zones", "pglist_data.node_id"),
     *("dev_pagemap.type", "dev_pagemap.vmemmap_shift", "dev_pagemap.flags"),
     *("dev_pagemap.altmap", "dev_pagemap.nr_range"),
     *("vmem_altmap.base_pfn", "vmem_altmap.reserve", "vmem_altmap.free"),
@@ -50,6 +51,8 @@ SIZES = (
 )
 ENUMERATORS = (
     *("ZONE_DEVICE", "MEMORY_DEVICE_FS_DAX", "MEMORY_DEVICE_GENERIC"),
+    *("MEMORY_DEVICE_PRIVATE", "MEMORY_DEVICE_COHERENT"),
+    "MEMORY_DEVICE_PCI_P2PDMA",
     *("SECTION_MARKED_PRESENT_BIT", "SECTION_HAS_MEM_MAP_BIT"),
     *("SECTION_IS_ONLINE_BIT", "SECTION_IS_EARLY_BIT"),
 )
