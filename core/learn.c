@@ -114,30 +114,42 @@ static void set_steps(struct bmm_image *image, const struct bmm_image *next)
 	bmm_image_init(image, word, next->word, image->size);
 }
 
-/* Sets layout->tail (but for its words) and layout->heads from unit 0. */
-static int find_tail(struct bmm_layout *layout, const void *base)
+/*
+ * Where the records of a unit begin that, up to its end, are as predicted;
+ * @last is the image of the last one. Backwards: what the kernel wrote last is
+ * what the cache still has, and units of 1 GiB are longer than that.
+ */
+static size_t run_begin(const void *base, const struct bmm_geometry *g,
+			size_t unit, const struct bmm_image *last)
+{
+	struct bmm_image now = *last;
+	size_t r = g->records;
+
+	for (; r && as_predicted(base, g, unit, r - 1, &now); r--)
+		advance(&now, -1ULL);
+	return r;
+}
+
+/* Sets layout->tail (but for its words) and layout->heads from one unit. */
+static int find_tail(struct bmm_layout *layout, const void *base, size_t unit)
 {
 	const struct bmm_geometry *g = &layout->geometry;
-	size_t first = g->records - 1;
 	struct bmm_image now, last;
+	size_t first;
 
 	/* The step inside a unit; two records alone would fit any line. */
-	take(&now, base, g, 0, first);
+	take(&now, base, g, unit, g->records - 1);
 	if (g->records >= 3) {
 		last = now;
-		take(&now, base, g, 0, first - 1);
+		take(&now, base, g, unit, g->records - 2);
 		set_steps(&now, &last);
 		advance(&now, 1);
 	}
 	layout->tail = now;
-
-	for (; first; first--) {
-		advance(&now, -1ULL);
-		if (!as_predicted(base, g, 0, first - 1, &now))
-			break;
-	}
+	/* the last one is its own image */
+	first = run_begin(base, g, unit, &now);
 	if (first > BMM_LAYOUT_HEADS) {
-		layout->differs = first - 1;
+		layout->differs = unit * g->records + first - 1;
 		return -BMM_EUNLIKE;
 	}
 	layout->heads = (unsigned int)first;
@@ -176,33 +188,64 @@ static void move_to(struct bmm_layout *layout, uint64_t unit)
 	layout->unit = unit;
 }
 
-static int verify_unit(struct bmm_layout *l, const void *base, size_t unit)
+/*
+ * Whether a unit is as predicted; of one whose tail is known to repeat, only
+ * up to the first tail.
+ */
+static int verify_unit(struct bmm_layout *l, const void *base, size_t unit,
+		       bool repeats)
 {
 	const struct bmm_geometry *g = &l->geometry;
-	struct bmm_image tail;
+	struct bmm_image last;
 	size_t r;
-	bool same = true;
 
 	move_to(l, unit);
-	for (r = 0; r < l->heads && same; r++)
-		same = as_predicted(base, g, unit, r, &l->image[r]);
-	for (tail = l->tail; r < g->records && same; r++, advance(&tail, 1))
-		same = as_predicted(base, g, unit, r, &tail);
-	if (same)
+	if (!repeats) {
+		bmm_image_at(&last, &l->tail, g->records - 1 - l->heads);
+		r = run_begin(base, g, unit, &last);
+	} else {
+		r = l->heads;
+		r += !as_predicted(base, g, unit, r, &l->tail);
+	}
+	if (r <= l->heads)
+		for (r = l->heads;
+		     r && as_predicted(base, g, unit, r - 1, &l->image[r - 1]);
+		     r--)
+			;
+	if (!r)
 		return 0;
 	l->differs = unit * g->records + r - 1;
 	return -BMM_EUNLIKE;
 }
 
-/* Unit 0 is what the images were taken from: find_tail() has read it all. */
+/* The tail was found in the last unit. */
 static int verify(struct bmm_layout *layout, const void *base, size_t units)
 {
-	size_t u;
-	int err = 0;
+	size_t u = units - 1;
+	int err = verify_unit(layout, base, u, true);
 
-	for (u = 1; u < units && !err; u++)
-		err = verify_unit(layout, base, u);
+	while (!err && u--)
+		err = verify_unit(layout, base, u, false);
 	return err;
+}
+
+/*
+ * Two units cannot contradict a step. Theirs are believed where they are none,
+ * or the distance of the units: pointers into the unit itself.
+ */
+static int explained(struct bmm_layout *l)
+{
+	unsigned int r;
+	size_t w;
+
+	for (r = 0; r <= l->heads; r++)
+		for (w = 0; w < l->geometry.record / 8; w++)
+			if (l->image[r].step[w] &&
+			    l->image[r].step[w] != l->geometry.stride) {
+				l->differs = l->geometry.records + r;
+				return -BMM_EUNLIKE;
+			}
+	return 0;
 }
 
 static bool valid(const struct bmm_geometry *g)
@@ -223,7 +266,10 @@ static bool valid(const struct bmm_geometry *g)
  * @layout:   result; about 3 KB, so not for a kernel stack
  * @base:     first record of unit 0, 8-byte aligned
  * @geometry: how units lie in memory
- * @units:    units that are there to learn from, at least BMM_LEARN_UNITS
+ * @units:    units that are there to learn from, at least 2; fewer than
+ *            BMM_LEARN_UNITS are enough only for words that are the same in
+ *            all units or step by their distance, and prove as much only if
+ *            they are long
  *
  * Only reads @base. Every byte of all @units is compared with its prediction.
  *
@@ -235,14 +281,30 @@ int bmm_learn(struct bmm_layout *layout, const void *base,
 {
 	int err;
 
-	if (units < BMM_LEARN_UNITS || (uintptr_t)base % 8 || !valid(geometry))
+	if (units < 2 || (uintptr_t)base % 8 || !valid(geometry))
 		return -BMM_EINVAL;
 	layout->geometry = *geometry;
-	err = find_tail(layout, base);
+	err = find_tail(layout, base, units - 1);
 	if (err)
 		return err;
 	take_images(layout, base);
-	return verify(layout, base, units);
+	err = verify(layout, base, units);
+	if (!err && units < BMM_LEARN_UNITS)
+		err = explained(layout);
+	return err;
+}
+
+/**
+ * bmm_layout_verify() - whether another unit is as predicted
+ * @layout: from a bmm_learn() that returned 0
+ * @base:   first record of unit 0
+ * @unit:   which one
+ *
+ * Return: 0, or -BMM_EUNLIKE, and @layout->differs says where.
+ */
+int bmm_layout_verify(struct bmm_layout *layout, const void *base, size_t unit)
+{
+	return verify_unit(layout, base, unit, false);
 }
 
 /* Records that are left in the group of a place, itself included. */

@@ -63,8 +63,8 @@ struct bmm_geometry {
  *            unit to unit
  * @tail:     that last one again; its step is that from record to record
  *            inside a unit
- * @differs:  after -BMM_EUNLIKE: index of the first record not as predicted
- *            (unit * @geometry.records + record)
+ * @differs:  after -BMM_EUNLIKE: index of a record not as predicted, the last
+ *            of its unit (unit * @geometry.records + record)
  */
 struct bmm_layout {
 	struct bmm_geometry geometry;
@@ -77,6 +77,7 @@ struct bmm_layout {
 
 int bmm_learn(struct bmm_layout *layout, const void *base,
 	      const struct bmm_geometry *geometry, size_t units);
+int bmm_layout_verify(struct bmm_layout *layout, const void *base, size_t unit);
 void bmm_layout_stamp(struct bmm_layout *layout,
 		      const struct bmm_backend *backend, void *base,
 		      uint64_t first, size_t units);

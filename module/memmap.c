@@ -56,7 +56,8 @@ unsigned long bmm_memmap_threshold = BMM_HOOK_PASS;
  * @end:   one past the last
  * @order: compound order; a unit is 1 << order PFNs
  * @units: units in the range
- * @learn: units the original builds
+ * @learn: units at its start that the original builds
+ * @last:  units at its end that the original builds, too
  * @geometry: how the units lie in the memmap
  */
 struct bringup {
@@ -68,6 +69,7 @@ struct bringup {
 	unsigned int order;
 	unsigned long units;
 	unsigned long learn;
+	unsigned long last;
 	struct bmm_geometry geometry;
 };
 
@@ -91,16 +93,37 @@ static unsigned long memmap_unit_records(const struct bringup *b,
 	return VMEMMAP_RESERVE_NR * (PAGE_SIZE / sizeof(struct page));
 }
 
-/* One geometry serves only if the sections agree on what a unit is. */
+/*
+ * One geometry serves only if the sections agree on what a unit is: all are
+ * whole where the vmemmap is not optimised.
+ */
 static bool memmap_sections_agree(const struct bringup *b)
 {
 	unsigned long pfn;
 
+	if (!vmemmap_can_optimize(pgmap_altmap(b->pgmap), b->pgmap))
+		return true;
 	for (pfn = ALIGN(b->pfn + 1, PAGES_PER_SECTION); pfn < b->end;
 	     pfn += PAGES_PER_SECTION)
 		if (memmap_early(pfn) != memmap_early(b->pfn))
 			return false;
 	return true;
+}
+
+/*
+ * What the original is to build. Order 0: a pageblock to learn from costs
+ * nothing. Of units as long as sections two are many struct pages, and each
+ * one more is one less to stamp. The last one proves what lies between; with
+ * an altmap the original begins where that says, and cannot build it alone.
+ */
+static void memmap_divide(struct bringup *b)
+{
+	b->last = !pgmap_altmap(b->pgmap);
+	b->learn = BMM_LEARN_UNITS;
+	if (!b->order)
+		b->learn = pageblock_nr_pages;
+	else if (1UL << b->order >= PAGES_PER_SECTION)
+		b->learn = 2;
 }
 
 /* Returns a reason to leave the request to the original, or -1. */
@@ -120,11 +143,10 @@ static int memmap_survey(struct bringup *b, unsigned long nr_pages)
 	if (b->end - b->pfn < READ_ONCE(memmap_min_pages))
 		return REASON_SMALL;
 
-	/* Order 0: a pageblock to learn from costs nothing. */
 	b->order = b->pgmap->vmemmap_shift;
 	b->units = (b->end - b->pfn) >> b->order;
-	b->learn = b->order ? BMM_LEARN_UNITS : pageblock_nr_pages;
-	if (b->units <= b->learn)
+	memmap_divide(b);
+	if (b->units <= b->learn + b->last)
 		return REASON_SMALL;
 	if (((b->end - b->pfn) & ((1UL << b->order) - 1)) ||
 	    !memmap_sections_agree(b))
@@ -146,6 +168,15 @@ static void memmap_original(const struct bringup *b, unsigned long end)
 {
 	static_call(bmm_memmap_original)(b->zone, b->start_pfn,
 					 end - b->start_pfn, b->pgmap);
+}
+
+static void memmap_original_last(const struct bringup *b)
+{
+	unsigned long nr = b->last << b->order;
+
+	if (nr)
+		static_call(bmm_memmap_original)(b->zone, b->end - nr, nr,
+						 b->pgmap);
 }
 
 static unsigned long memmap_learned_end(const struct bringup *b)
@@ -199,10 +230,10 @@ static const struct bmm_backend *memmap_stamp(const struct bringup *b,
 	unsigned int which = memmap_which(b);
 	const struct bmm_backend *backend = NULL;
 	struct bmm_turn turn;
-	unsigned long unit, n;
+	unsigned long unit, end = b->units - b->last, n;
 
-	for (unit = b->learn; unit < b->units; unit += n) {
-		n = min(step, b->units - unit);
+	for (unit = b->learn; unit < end; unit += n) {
+		n = min(step, end - unit);
 		turn.pick = NULL;
 		backend = READ_ONCE(memmap_backend.forced);
 		if (!backend)
@@ -241,11 +272,23 @@ static void memmap_spoil(const struct bringup *b)
 static void memmap_account(const struct bringup *b,
 			   const struct bmm_backend *backend, u64 ns)
 {
-	u64 bytes = memmap_bytes(b, b->units - b->learn);
+	u64 bytes = memmap_bytes(b, b->units - b->learn - b->last);
 
 	bmm_path_served(&bmm_memmap, bytes, ns);
 	trace_memmap(b->pfn, b->end - b->pfn, b->order, bytes, ns,
 		     backend->name);
+}
+
+/* Learns the layout from what the original built, and proves it on all that. */
+static int memmap_learn(const struct bringup *b, struct bmm_layout *layout)
+{
+	void *first = memmap_first_page(b);
+	int err;
+
+	err = bmm_learn(layout, first, &b->geometry, b->learn);
+	if (!err && b->last)
+		err = bmm_layout_verify(layout, first, b->units - 1);
+	return err;
 }
 
 /* Serves the whole request, or nothing and returns the reason. */
@@ -260,9 +303,10 @@ static int memmap_range(const struct bringup *b)
 	if (!layout)
 		return REASON_NOMEM;
 
+	memmap_original_last(b);
 	memmap_original(b, memmap_learned_end(b));
 	memmap_spoil(b);
-	if (bmm_learn(layout, memmap_first_page(b), &b->geometry, b->learn)) {
+	if (memmap_learn(b, layout)) {
 		pr_warn("memmap: PFN 0x%lx: struct pages do not follow one layout (record %zu), original used\n",
 			b->pfn, layout->differs);
 		return REASON_UNVERIFIED;

@@ -121,6 +121,7 @@ ffi.cdef(
     void bmm_clear_streaming(void *, size_t);
     int bmm_learn(struct bmm_layout *, const void *,
                   const struct bmm_geometry *, size_t);
+    int bmm_layout_verify(struct bmm_layout *, const void *, size_t);
     void bmm_layout_stamp(struct bmm_layout *, const struct bmm_backend *,
                           void *, uint64_t, size_t);
 

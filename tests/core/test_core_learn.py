@@ -230,7 +230,7 @@ def test_a_flipped_bit_is_refused_or_reproduced(
         return
     assert code == EUNLIKE
     assert found.differs < units * layout.records
-    if unit >= UNITS - 1:
+    if UNITS - 1 <= unit < units - 1:  # not that which shows the tail's step
         hit = unit * layout.records + inside // (layout.words * 8)
         assert found.differs == hit
 
@@ -267,7 +267,7 @@ def test_more_heads_than_there_is_room_for_are_refused() -> None:
         code, found, _ = learn(layout, layout.array(UNITS), UNITS)
         assert code == (0 if heads <= HEADS else EUNLIKE)
         if code:
-            assert found.differs == heads - 1
+            assert found.differs == (UNITS - 1) * layout.records + heads - 1
         else:
             assert found.heads == heads
 
@@ -275,7 +275,7 @@ def test_more_heads_than_there_is_room_for_are_refused() -> None:
 @pytest.mark.parametrize(
     ("record", "records", "stride", "units"),
     [
-        (64, 4, 256, 2),  # too few units to prove anything
+        (64, 4, 256, 1),  # one unit shows no step
         (64, 0, 256, 3),
         (64, 4, 255, 3),
         (64, 4, 252, 3),
@@ -367,7 +367,42 @@ def test_a_wrong_group_step_is_refused_where_the_units_show_it() -> None:
     code, found, _ = learn(wrong, layout.array(UNITS), UNITS)
     # seen as a step from unit to unit, which the third unit contradicts
     assert code == EUNLIKE
-    assert found.differs == 2 * 512
+    assert found.differs == 2 * 512 + 2  # the heads are two
+
+
+@pytest.mark.parametrize(
+    ("step", "code"), [(0, 0), (16 * 64, 0), (1, EUNLIKE), (2**64 - 16 * 64, EUNLIKE)]
+)
+@pytest.mark.parametrize("record", [0, 1, 2])
+def test_two_units_are_enough_for_pointers_only(
+    record: int, step: int, code: int
+) -> None:
+    plain = plain_layout(heads=2, tails=14)
+    steps = [list(one) for one in plain.unit_step]
+    steps[record][5] = step
+    layout = replace(plain, unit_step=tuple(tuple(one) for one in steps))
+    said, found, _ = learn(layout, layout.array(2), 2)
+    assert said == code
+    if not code:
+        assert stamped(layout, found, "generic", 0, 9) == layout.array(9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(layouts(st.integers(3, 20)), st.integers(0, 9), st.data())
+def test_any_other_unit_is_verified(
+    layout: Layout, unit: int, data: st.DataObject
+) -> None:
+    assume(layout.clear)
+    array = bytearray(layout.array(10))
+    code, found, memory = learn(layout, bytes(array), UNITS)
+    assert code == 0
+    assert core().bmm_layout_verify(found, memory, unit) == 0
+    inside = data.draw(st.integers(0, layout.records * layout.words * 8 - 1))
+    at = unit * layout.stride + inside
+    array[at] ^= data.draw(st.integers(1, 255))
+    ffi.buffer(memory)[: len(array)] = array
+    assert core().bmm_layout_verify(found, memory, unit) == EUNLIKE
+    assert found.differs == unit * layout.records + inside // (layout.words * 8)
 
 
 def test_misaligned_base() -> None:
