@@ -30,6 +30,12 @@ static uint64_t place_of(const struct bmm_geometry *g, uint64_t unit,
 	return unit * (g->stride / g->record) + record;
 }
 
+/* Whether there is nothing between the records, and no tail. */
+static bool is_run(const struct bmm_geometry *g)
+{
+	return g->records == 1 && g->stride == g->record;
+}
+
 /* What the group of a place adds to the word that follows groups. */
 static uint64_t group_adds(const struct bmm_groups *groups, uint64_t place)
 {
@@ -55,12 +61,6 @@ static bool same_record(const bmm_word *rec, const struct bmm_image *image)
 	uint64_t differ = 0;
 	size_t w;
 
-	/* Whole gigabyte units are read here: no loop for the hot size. */
-	if (image->size == 64)
-		return !((rec[0] ^ word[0]) | (rec[1] ^ word[1]) |
-			 (rec[2] ^ word[2]) | (rec[3] ^ word[3]) |
-			 (rec[4] ^ word[4]) | (rec[5] ^ word[5]) |
-			 (rec[6] ^ word[6]) | (rec[7] ^ word[7]));
 	for (w = 0; w < image->size / 8; w++)
 		differ |= rec[w] ^ word[w];
 	return !differ;
@@ -115,6 +115,28 @@ static void set_steps(struct bmm_image *image, const struct bmm_image *next)
 }
 
 /*
+ * How many of @n records before @end are @image: one loop without a call, as
+ * long as the memory is what limits it.
+ */
+static size_t count_same(const bmm_word *end, const struct bmm_image *image,
+			 size_t n)
+{
+	const uint64_t a = image->word[0], b = image->word[1],
+		       c = image->word[2], d = image->word[3],
+		       e = image->word[4], f = image->word[5],
+		       g = image->word[6], h = image->word[7];
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		end -= 8;
+		if (((end[0] ^ a) | (end[1] ^ b) | (end[2] ^ c) | (end[3] ^ d) |
+		     (end[4] ^ e) | (end[5] ^ f) | (end[6] ^ g) | (end[7] ^ h)))
+			break;
+	}
+	return i;
+}
+
+/*
  * Where the records of a unit begin that, up to its end, are as predicted;
  * @last is the image of the last one. Backwards: what the kernel wrote last is
  * what the cache still has, and units of 1 GiB are longer than that.
@@ -125,6 +147,8 @@ static size_t run_begin(const void *base, const struct bmm_geometry *g,
 	struct bmm_image now = *last;
 	size_t r = g->records;
 
+	if (last->size == 64 && !last->stepping && !g->groups.records)
+		return r - count_same(record_at(base, g, unit, r), last, r);
 	for (; r && as_predicted(base, g, unit, r - 1, &now); r--)
 		advance(&now, -1ULL);
 	return r;
@@ -218,12 +242,32 @@ static int verify_unit(struct bmm_layout *l, const void *base, size_t unit,
 	return -BMM_EUNLIKE;
 }
 
+/* Units of one record without gaps: one run. */
+static int verify_run(struct bmm_layout *layout, const void *base, size_t units)
+{
+	struct bmm_geometry run = layout->geometry;
+	struct bmm_image last;
+	size_t r;
+
+	run.records = units;
+	bmm_image_at(&last, &layout->image[0], units - 1);
+	r = run_begin(base, &run, 0, &last);
+	if (!r)
+		return 0;
+	layout->differs = r - 1;
+	return -BMM_EUNLIKE;
+}
+
 /* The tail was found in the last unit. */
 static int verify(struct bmm_layout *layout, const void *base, size_t units)
 {
+	const struct bmm_geometry *g = &layout->geometry;
 	size_t u = units - 1;
-	int err = verify_unit(layout, base, u, true);
+	int err;
 
+	if (is_run(g))
+		return verify_run(layout, base, units);
+	err = verify_unit(layout, base, u, true);
 	while (!err && u--)
 		err = verify_unit(layout, base, u, false);
 	return err;
@@ -379,8 +423,7 @@ void bmm_layout_stamp(struct bmm_layout *layout,
 	char *p = (char *)base + first * g->stride;
 	uint64_t end = first + units;
 
-	/* Units of one record without gaps are one run. */
-	if (g->records == 1 && g->stride == g->record) {
+	if (is_run(g)) {
 		move_to(layout, first);
 		stamp_run(layout, backend, p, &layout->image[0], 0, units);
 		return;

@@ -15,6 +15,8 @@
 
 #include "native.h"
 
+#define SAMPLE_BYTES ((uint64_t)4 << 20) /* of a case that is measured */
+
 struct tally {
 	uint64_t cases, served, kept; /* kept: of the corpus */
 };
@@ -77,6 +79,36 @@ static void read_case(const struct run *run, char *line, uint64_t *value)
 	}
 }
 
+static void build(const struct run *run, struct scenario *s,
+		  const uint64_t *value)
+{
+	*s = (struct scenario){ .name = "case", .repeat = 1 };
+	if (!run->family->build(s, value))
+		die("a number of the case is out of range: %s",
+		    doing[0] ? doing : run->one_case);
+}
+
+/**
+ * fuzz_scenario() - a case as a scenario, to be measured
+ * @run: has the case
+ * @s:   for the scenario
+ */
+void fuzz_scenario(const struct run *run, struct scenario *s)
+{
+	uint64_t value[FIELDS_MAX] = { 0 };
+	char *line = strdup(run->one_case), *rest = line;
+
+	strsep(&rest, " "); /* the variant; all are measured */
+	if (!run->family->fields)
+		die("there is no fuzzer for %s", run->family->name);
+	if (rest)
+		read_case(run, rest, value);
+	free(line);
+	build(run, s, value);
+	if (s->bytes)
+		s->repeat = (unsigned int)(1 + SAMPLE_BYTES / s->bytes);
+}
+
 /* The kernel, the module, and whether they agree. */
 static void run_case(struct run *run, struct tally *tally,
 		     const struct arm *arm, const uint64_t *value)
@@ -85,9 +117,7 @@ static void run_case(struct run *run, struct tally *tally,
 	uint64_t before;
 
 	write_case(run, arm, value);
-	s = (struct scenario){ .name = "fuzz", .repeat = 1 };
-	if (!run->family->build(&s, value))
-		die("out of range: %s", doing);
+	build(run, &s, value);
 	if (run->family->enter)
 		run->family->enter(&s);
 	run_once(run, &s, &run->arms[0]);

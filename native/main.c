@@ -158,6 +158,8 @@ static void say_verdicts(const struct run *run, const struct scenario *s,
 			continue;
 		module_swap(arm);
 		module_served(run->family, arm->mode, served, sizeof(served));
+		if (module_hits(run->family) == run->hits)
+			snprintf(served, sizeof(served), "kernel");
 		if (served[0])
 			printf("{\"event\":\"served\",\"scenario\":\"%s\",\"variant\":\"%s\",\"backend\":\"%s\"}\n",
 			       s->name, arm->name, served);
@@ -172,6 +174,7 @@ static void run_scenario(struct run *run, const struct scenario *s)
 	unsigned int round;
 
 	run_arms(run, s);
+	run->hits = run->module ? module_hits(run->family) : 0;
 	if (run->family->enter)
 		run->family->enter(s);
 	run_once(run, s, &run->arms[0]);
@@ -279,6 +282,10 @@ int main(int argc, char **argv)
 	services_init();
 	run.module = module_init();
 	nr = run.family->setup(list, run.size);
+	if (run.one_case && !run.fuzz) {
+		fuzz_scenario(&run, &list[0]);
+		nr = 1;
+	}
 	if (run.fuzz) {
 		fuzz(&run);
 		return run.failed;

@@ -33,12 +33,13 @@ enum field {
 	EARLY,	    /* first section that was there at boot, from START's on */
 	EARLY_NR,   /* how many are */
 	SMALL,	    /* memmap_min_pages; 0: as the module has it */
+	COLD,	    /* whether no cache has the struct pages */
 	FIELDS,
 };
 
 static const char *const fields[FIELDS + 1] = {
-	"type", "order", "from",  "pages",    "altmap", "reserve",
-	"free", "node",	 "early", "early_nr", "min",	NULL,
+	"type", "order", "from",     "pages", "altmap", "reserve", "free",
+	"node", "early", "early_nr", "min",   "cold",	NULL,
 };
 
 static const char *const types[] = {
@@ -224,6 +225,7 @@ static bool list_device(struct scenario *s, const struct device *d,
 	v[FROM] += d->altmap ? 0 : own;
 	v[PAGES] -= d->altmap ? 0 : own;
 	v[EARLY_NR] = d->early;
+	v[COLD] = d->altmap; /* the others were zeroed just now */
 	*s = (struct scenario){ .repeat = 1, .extra = d->extra };
 	snprintf(s->name, sizeof(s->name), "%s-%s%s", d->name, size, d->suffix);
 	return memmap_build(s, v);
@@ -313,6 +315,9 @@ static void memmap_reset(const struct scenario *s)
 	char *page = window(s, &nr);
 
 	memset(page, POISON, nr * record);
+	if (s->value[COLD] && nr * record < 4 * buffer_cache_bytes())
+		for (i = 0; i < nr * record; i += LINE)
+			__builtin_ia32_clflush(page + i);
 	for (i = 0; i < sections(s); i++)
 		memset(flags_of(s, i), 0x22, STATE_FLAGS);
 }

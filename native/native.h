@@ -130,6 +130,7 @@ struct family {
  * @seconds:  to make up cases for; with @fuzz only
  * @corpus:   file of cases that are run first, or NULL
  * @one_case: the only case to run, or NULL
+ * @hits:     of the module, before this scenario
  */
 struct run {
 	const struct family *family;
@@ -147,6 +148,7 @@ struct run {
 	const char *one_case;
 	struct arm arms[ARMS_MAX];
 	size_t nr;
+	uint64_t hits;
 };
 
 extern const struct family memmap_family, clear_family, vmap_family;
@@ -159,6 +161,7 @@ bool run_right(struct run *run, const struct scenario *s, const struct arm *arm)
 
 /* fuzz.c */
 void fuzz(struct run *run);
+void fuzz_scenario(const struct run *run, struct scenario *s);
 
 /* image.c */
 extern char doing[];
