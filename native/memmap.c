@@ -34,18 +34,24 @@ enum field {
 	EARLY_NR,   /* how many are */
 	SMALL,	    /* memmap_min_pages; 0: as the module has it */
 	COLD,	    /* whether no cache has the struct pages */
+	ODD, /* 1: the kernel makes the last struct page unlike the others */
 	FIELDS,
 };
 
 static const char *const fields[FIELDS + 1] = {
 	"type", "order", "from",     "pages", "altmap", "reserve", "free",
-	"node", "early", "early_nr", "min",   "cold",	NULL,
+	"node", "early", "early_nr", "min",   "cold",	"odd",	   NULL,
 };
 
 static const char *const types[] = {
 	"enum MEMORY_DEVICE_FS_DAX",	 "enum MEMORY_DEVICE_GENERIC",
 	"enum MEMORY_DEVICE_PRIVATE",	 "enum MEMORY_DEVICE_COHERENT",
 	"enum MEMORY_DEVICE_PCI_P2PDMA",
+};
+
+enum kind {
+	PLAIN,
+	PACKED
 };
 
 enum type {
@@ -66,6 +72,8 @@ static uint64_t device_pages;
 static uint64_t *min_pages, min_pages_own;
 static init_fn *init_pages;
 static struct bmm_image image;
+static char *odd_page; /* that the kernel makes unlike the others, or NULL */
+static void (*pageblock_init)(char *page, int type, bool isolate);
 
 /* What a kind of stores writes as the limit: a struct page of the kernel's. */
 const struct bmm_image *pages_image(void)
@@ -88,6 +96,16 @@ static uint64_t unit_pages(const uint64_t *v, uint64_t pfn)
 	return kept;
 }
 
+/*
+ * The last unit can be odd where the kernel can build it alone, and begins a
+ * pageblock.
+ */
+static bool may_be_odd(const uint64_t *v)
+{
+	return !v[HAS_ALTMAP] && v[ORDER] >= ORDER_2M && v[PAGES] &&
+	       !(v[FROM] % PAGES_2M);
+}
+
 /* Whether all of it, and what it may write behind its end, has struct pages. */
 static bool memmap_build(struct scenario *s, const uint64_t *v)
 {
@@ -98,7 +116,8 @@ static bool memmap_build(struct scenario *s, const uint64_t *v)
 	if (v[TYPE] >= TYPES || v[ORDER] > ORDER_1G || v[NODE] >= NODES ||
 	    v[FROM] > device_pages || v[PAGES] > device_pages - v[FROM] ||
 	    v[RESERVE] > device_pages || v[FREE] > device_pages ||
-	    v[EARLY] > device_pages || v[EARLY_NR] > device_pages)
+	    v[EARLY] > device_pages || v[EARLY_NR] > device_pages ||
+	    (v[ODD] && !may_be_odd(v)))
 		return false;
 	memcpy(s->value, v, sizeof(s->value));
 	s->modes = on;
@@ -156,6 +175,7 @@ static void memmap_draw(uint64_t *v)
 		v[EARLY_NR] = draw_size(device_pages / PAGES_SECTION);
 	}
 	v[SMALL] = one_in(2);
+	v[ODD] = may_be_odd(v) && one_in(8);
 }
 
 /*
@@ -264,12 +284,45 @@ static uint64_t sections(const struct scenario *s)
 	       s->value[FROM] / PAGES_SECTION + 1;
 }
 
+static char *first(const struct scenario *s)
+{
+	return pages_at + (s->from - START) * record;
+}
+
+/*
+ * A kernel whose last unit is not like the others: its function for pageblocks,
+ * which comes last, goes on to change a word, unless the module calls it.
+ */
+static void pageblock_odd(char *page, int type, bool isolate)
+{
+	uint64_t caller = (uint64_t)__builtin_return_address(0);
+
+	pageblock_init(page, type, isolate);
+	if (odd_page && page <= odd_page &&
+	    odd_page < page + PAGES_2M * record &&
+	    caller - fact("module") >= fact("module size"))
+		AT(uint64_t, odd_page, record - sizeof(uint64_t)) = SEED;
+}
+
+static void pageblock_divert(void)
+{
+	static const char *const names[] = { "init_pageblock_migratetype",
+					     "set_pageblock_migratetype" };
+	const char *name = names[!symbol_or_null(names[0], 'k')];
+
+	if (pageblock_init)
+		return;
+	pageblock_init = (void *)divert_keep(name, pageblock_odd);
+}
+
 static void memmap_enter(const struct scenario *s)
 {
 	char *altmap = pgmap + OFFSET("dev_pagemap.altmap");
 	const uint64_t *v = s->value;
 	uint64_t nr, pfn;
 
+	if (v[ODD])
+		pageblock_divert();
 	AT(uint32_t, pgmap,
 	   OFFSET("dev_pagemap.type")) = (uint32_t)fact(types[v[TYPE]]);
 	AT(uint32_t, pgmap,
@@ -298,9 +351,13 @@ static char *window(const struct scenario *s, uint64_t *nr)
 	return pages_at + (from - START) * record - GUARD_NR * record;
 }
 
-static char *first(const struct scenario *s)
+/* The last struct page that exists. */
+static char *last(const struct scenario *s)
 {
-	return pages_at + (s->from - START) * record;
+	uint64_t unit = (s->pages - 1) >> s->value[ORDER] << s->value[ORDER];
+
+	return first(s) +
+	       (unit + unit_pages(s->value, s->from + unit) - 1) * record;
 }
 
 /* The flags of all pageblocks of a section. */
@@ -309,17 +366,26 @@ static char *flags_of(const struct scenario *s, uint64_t nr)
 	return state_flags(START + s->value[FROM] + nr * PAGES_SECTION);
 }
 
+/* Of what no cache can hold, none has to be told to forget it. */
+static void poison(char *page, uint64_t bytes, bool cold)
+{
+	uint64_t i;
+
+	memset(page, POISON, bytes);
+	if (cold && bytes < 4 * buffer_cache_bytes())
+		for (i = 0; i < bytes; i += LINE)
+			__builtin_ia32_clflush(page + i);
+}
+
 static void memmap_reset(const struct scenario *s)
 {
 	uint64_t nr, i;
 	char *page = window(s, &nr);
 
-	memset(page, POISON, nr * record);
-	if (s->value[COLD] && nr * record < 4 * buffer_cache_bytes())
-		for (i = 0; i < nr * record; i += LINE)
-			__builtin_ia32_clflush(page + i);
+	poison(page, nr * record, s->value[COLD]);
 	for (i = 0; i < sections(s); i++)
 		memset(flags_of(s, i), 0x22, STATE_FLAGS);
+	odd_page = s->value[ODD] ? last(s) : NULL;
 }
 
 static void memmap_call(const struct scenario *s)

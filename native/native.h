@@ -189,6 +189,7 @@ void random_seed(uint64_t seed);
 /* services.c */
 void services_init(void);
 void divert(const char *name, void *to);
+char *divert_keep(const char *name, void *to);
 void sites_write(bool on);
 size_t sites_nr(void);
 void services_quiet(bool quiet);

@@ -60,6 +60,23 @@ void divert(const char *name, void *to)
 }
 
 /**
+ * divert_keep() - the same with a function that calls the kernel's own
+ * @name: the function
+ * @to:   a function of the harness
+ *
+ * Return: where it goes on behind its patch site.
+ */
+char *divert_keep(const char *name, void *to)
+{
+	char *at = behind_endbr(symbol(name));
+
+	if (memcmp(at, nop, NEAR))
+		die("%s has no patch site", name);
+	near_write(at, JUMP, to);
+	return at + NEAR;
+}
+
+/**
  * sites_write() - attach or detach all hooks that the module has attached
  * @on: whether the sites call the trampolines
  */
