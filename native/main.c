@@ -209,8 +209,6 @@ static bool listed(const char *list, const char *name)
 {
 	size_t length = strlen(name), part;
 
-	if (!list)
-		return true;
 	for (; *list; list += part + (list[part] == ',')) {
 		part = strcspn(list, ",");
 		if (part == length && !memcmp(list, name, length))

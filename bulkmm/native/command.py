@@ -7,7 +7,7 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.errors import BulkmmError, Exit, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -69,6 +69,20 @@ def add_parser(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="run this scenario only; may be given again",
     )
     parser.add_argument(
+        "--fuzz",
+        type=int,
+        metavar="SECONDS",
+        help="make up cases for so long, after those kept; 0: only those (memmap)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of made-up cases; default 1"
+    )
+    parser.add_argument(
+        "--case",
+        metavar="LINE",
+        help="this case only, measured or, with --fuzz, compared",
+    )
+    parser.add_argument(
         "--break-one-word",
         action="store_true",
         help="break one word of what the module wrote: the run must fail",
@@ -101,7 +115,11 @@ def run_kernel(args: argparse.Namespace, rounds: int, processes: int) -> int:
         only=args.scenario,
         backends=args.all_rows,
         spoil=args.break_one_word,
+        seed=args.seed,
+        case=args.case,
     )
+    if args.fuzz is not None:
+        return _fuzz(args, job, progress)
     names = SUBJECTS if args.subject == "all" else (args.subject,)
     document = shown(job, names, progress)
     command.write(args.json, document)
@@ -120,6 +138,26 @@ def shown(job: Job, names: Sequence[str], progress: Progress) -> Document:
 
     with progress.console.status("bench kernel: starting") as progress.status:
         return measure.run(job, names, progress, seen)
+
+
+def _fuzz(args: argparse.Namespace, job: Job, progress: Progress) -> int:
+    """Compare cases; the first that differs ends it."""
+    from bulkmm.native import fuzz  # noqa: PLC0415 - needs the packages
+
+    if args.json or not 0 <= args.fuzz <= fuzz.LONGEST:
+        raise UsageError(f"--fuzz: 0 to {fuzz.LONGEST} seconds, and no --json")
+    subjects = fuzz.SIZES if args.subject == "all" else (args.subject,)
+    code = Exit.OK
+    for subject in subjects:
+        with progress.console.status(f"fuzzing {subject}"):
+            found = fuzz.run(job, subject, args.fuzz, progress)
+        print(found)
+        if found.differs:
+            words = f"{subject} --kernel {args.kernel} --fuzz 0"
+            words += f" --module {args.module}" if args.module else ""
+            print(f"again: bulkmm bench kernel {words} --case '{found.differs}'")
+            code = Exit.VERDICT
+    return code
 
 
 def _files(args: argparse.Namespace, progress: Progress) -> tuple[Path, Path | None]:

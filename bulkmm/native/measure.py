@@ -76,6 +76,7 @@ class Job:
     only: Sequence[str] = ()  # names of scenarios; none: all of them
     backends: bool = False  # each of them, too
     spoil: bool = False  # break one word of what the module wrote
+    case: str | None = None  # measured instead of the scenarios
 
 
 def run(
@@ -133,16 +134,17 @@ def _processes(
         words += [f"--only={','.join(job.only)}"] if job.only else []
         words += ["--backends"] if job.backends else []
         words += ["--break-one-word"] if job.spoil else []
-        events = []
-        for event in _events(ready, words, "." * chance.randrange(take.PADDING)):
-            events.append(event)
+        words += [f"--case={job.case}"] if job.case else []
+        said = []
+        for event in events(ready, words, "." * chance.randrange(take.PADDING)):
+            said.append(event)
             if seen:
                 seen({**event, "process": number})
-        taken.append(events)
+        taken.append(said)
     return taken
 
 
-def _events(ready: process.Prepared, words: list[str], padding: str) -> list[Event]:
+def events(ready: process.Prepared, words: list[str], padding: str) -> list[Event]:
     """Run one process; padding in its environment shifts its stack."""
     try:
         done = subprocess.run(

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Made-up cases: the module's result against that of the kernel's own code.
+
+The cases that were kept (``native/corpus``) run first. A case is one line, which
+is all that is needed to run it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bulkmm.bench.subjects import GIB
+from bulkmm.errors import UsageError
+from bulkmm.native import measure, process
+
+if TYPE_CHECKING:
+    from bulkmm.lab.progress import Progress
+
+CORPUS = Path(__file__).parents[2] / "native" / "corpus"
+LONGEST = measure.LIMIT - 60  # seconds
+SIZES = {"memmap": 16 * GIB}  # that cases are made up in
+
+
+@dataclass(frozen=True)
+class Found:
+    """What became of the cases."""
+
+    subject: str
+    kernel: str
+    cases: int
+    kept: int  # of the corpus
+    served: int  # by the module; the others it left to the kernel
+    differs: str = ""  # the case, if there is one
+
+    def __str__(self) -> str:
+        """Return one line."""
+        how = "one differs" if self.differs else "none differs"
+        return (
+            f"{self.subject}, {self.kernel}: {self.cases} cases ({self.kept} kept), "
+            f"{self.served} of them served by the module: {how}"
+        )
+
+
+def run(job: measure.Job, subject: str, seconds: int, progress: Progress) -> Found:
+    """Compare the kept cases and made-up ones for so long, or the one given."""
+    if subject not in SIZES:
+        raise UsageError(
+            f"no fuzzer for {subject}; there is one for {', '.join(SIZES)}"
+        )
+    words = [subject, f"--size={job.size or SIZES[subject]}", "--rounds=1"]
+    words += [f"--seed={job.seed}", f"--fuzz={seconds}"]
+    words += ["--break-one-word"] if job.spoil else []
+    if job.case:
+        words.append(f"--case={job.case}")
+    elif (CORPUS / subject).is_file():
+        words.append(f"--corpus={CORPUS / subject}")
+    with process.prepared(job.kernel, job.module, job.mitigations, progress) as ready:
+        said = measure.events(ready, words, "")
+    done = next(one for one in said if one["event"] == "fuzz")
+    differs = next((one["case"] for one in said if one["event"] == "differs"), "")
+    counts = {name: done[name] for name in ("cases", "kept", "served")}
+    return Found(subject, ready.release, **counts, differs=differs)
