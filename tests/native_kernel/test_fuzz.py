@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Cases kept and made up, of each kernel of the lab: none differs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from nativelib import harness, tamper
+
+from bulkmm import cli
+from bulkmm.errors import BulkmmError, Exit
+from bulkmm.lab.progress import Progress
+from bulkmm.native import fuzz, measure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nativelib import Pair
+
+pytestmark = pytest.mark.lab
+
+SECONDS = 3
+
+
+def found(
+    pair: Pair, subject: str, seconds: int, case: str | None = None
+) -> fuzz.Found:
+    job = measure.Job(pair.kernel, pair.module, case=case)
+    return fuzz.run(job, subject, seconds, Progress())
+
+
+@pytest.mark.parametrize("subject", fuzz.SIZES)
+def test_no_case_differs(pair: Pair, subject: str) -> None:
+    done = found(pair, subject, SECONDS)
+    assert not done.differs
+    kept = (fuzz.CORPUS / subject).read_text(encoding="utf-8").splitlines()
+    assert done.cases > len([line for line in kept if line[:1] != "#"])
+    # the module has its part, and so has the kernel
+    assert done.cases // 10 < done.served < done.cases
+
+
+@pytest.mark.parametrize(
+    ("case", "served"),
+    [
+        # early sections do not matter where each struct page exists
+        ("bulkmm type=0 pages=524288 early=7 early_nr=1", True),
+        ("bulkmm type=1 order=9 pages=524800 altmap=1 reserve=512 early_nr=1", True),
+        ("bulkmm type=1 order=9 pages=524288 early=7 early_nr=1", False),
+        ("bulkmm type=1 order=9 pages=524288 early_nr=99", True),
+        # the last unit is compared before anything is stamped
+        ("bulkmm type=1 order=9 pages=524288", True),
+        ("bulkmm type=1 order=9 pages=524288 odd=1", False),
+        ("bulkmm type=1 order=18 pages=3145728", True),
+        ("bulkmm type=1 order=18 pages=3145728 odd=1", False),
+        # units that do not pay for those that are learned
+        ("bulkmm type=1 order=18 pages=2097152 altmap=1", True),
+        ("bulkmm type=1 order=18 pages=1835008 altmap=1", False),
+        ("bulkmm pages=131072", True),
+        ("bulkmm pages=131071", False),
+    ],
+)
+def test_what_the_module_serves(pair: Pair, case: str, served: bool) -> None:  # noqa: FBT001
+    done = found(pair, "memmap", 0, case)
+    assert (done.cases, done.served, done.differs) == (1, int(served), "")
+
+
+def test_a_broken_word_is_found_and_found_again(
+    older: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["bench", "kernel", "memmap", "--kernel", str(older.kernel)]
+    words += ["--module", str(older.module), "--break-one-word", "--fuzz", "0"]
+    assert cli.main(words) == Exit.VERDICT
+    said = capsys.readouterr().out
+    assert "one differs" in said
+    case = said.partition("--case '")[2].partition("'")[0]
+    assert cli.main([*words, "--case", case]) == Exit.VERDICT
+    assert case in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("bulkmm ordr=9", "a case has no ordr; it has type, ..."),
+        ("bulkmm order=19", "out of range: bulkmm type=0 order=19"),
+        ("bulkmm pages", "a case has no pages; it has type, ... each with =N"),
+        ("nobody pages=1", "a case begins with a variant, not with nobody"),
+    ],
+)
+def test_a_case_that_is_none(older: Pair, case: str, said: str) -> None:
+    with pytest.raises(BulkmmError, match=said.replace("...", r"\.\.\.")):
+        found(older, "memmap", 0, case)
+
+
+def test_a_fault_names_the_case(ready: Path) -> None:
+    tamper(ready, "enum ZONE_DEVICE", 0)  # of which the kernel warns
+    words = ("memmap", f"--size={1 << 30}", "--rounds=1", "--seed=1", "--fuzz=0")
+    ended = harness(ready, *words, "--case=bulkmm pages=5")
+    assert ended.code == Exit.ENVIRONMENT
+    assert ended.said.startswith("SIGILL (a BUG or WARN")
+    assert ", case: bulkmm type=0 order=0 from=0 pages=5 " in ended.said
+
+
+@pytest.mark.parametrize(
+    "words", [["clear", "--fuzz", "1"], ["memmap", "--fuzz", "-1"]]
+)
+def test_what_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "kernel", *words]) == Exit.USAGE
+    assert capsys.readouterr().err.count("bulkmm: ") == 1
