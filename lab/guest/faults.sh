@@ -175,7 +175,7 @@ case_fallbacks() {
 	fallback tracepoint tracepoint 1
 	echo 1000000000 >"$PARAMETERS/memmap_min_pages"
 	fallback none small 0
-	echo 32768 >"$PARAMETERS/memmap_min_pages"
+	echo 131072 >"$PARAMETERS/memmap_min_pages"
 	down
 	check "no fault: device comes up" up
 	check "no fault: served by the range" [ "$(counter hits)" = 1 ]
