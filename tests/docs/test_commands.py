@@ -28,6 +28,7 @@ from bulkmm.errors import Exit
 from bulkmm.lab import command as lab_command
 from bulkmm.lab import run
 from bulkmm.native import command as kernel_command
+from bulkmm.native import fuzz as kernel_fuzz
 from bulkmm.native import measure as kernel_measure
 
 if TYPE_CHECKING:
@@ -241,6 +242,8 @@ def test_a_bench_that_was_run_before(
     """All but the time that it takes: options, table, files."""
     monkeypatch.setattr(measure, "run_bench", lambda *_: made.sweep())
     monkeypatch.setattr(kernel_measure, "run", lambda *_: made.sweep())
+    none = kernel_fuzz.Found("memmap", "6.12", cases=9, kept=9, served=3)
+    monkeypatch.setattr(kernel_fuzz, "run", lambda *_: none)
     monkeypatch.setattr(kernel_command, "_files", lambda *_: (tmp_path, None))
     monkeypatch.chdir(tmp_path)
     made.sweep().write(tmp_path / "a.json")
