@@ -16,7 +16,6 @@
 #include "vmap_map.h"
 
 #define PAGES_PER_BLOCK (PMD_SIZE / PAGE_SIZE)
-#define AT_ONCE		8
 
 typedef struct vm_struct *find_area_fn(const void *addr);
 typedef struct vm_struct *
@@ -29,28 +28,6 @@ DEFINE_STATIC_CALL_NULL(get_area_node, *(get_area_node_fn *)NULL);
 
 /* An operator who wants no huge mappings of vmalloc() wants none of these. */
 static bool refused __read_mostly;
-
-/**
- * bmm_vmap_contiguous() - are pages one run
- * @pages: the pages, none after the first is looked at but for its address
- * @nr:    how many, a multiple of 8
- *
- * The struct pages of a run lie side by side: differences are gathered, and
- * asked for now and then.
- *
- * Return: true if they are.
- */
-bool bmm_vmap_contiguous(struct page **pages, unsigned long nr)
-{
-	uintptr_t differs = 0;
-	struct page *page = pages[0];
-	unsigned long i, k;
-
-	for (i = 0; i < nr && !differs; i += AT_ONCE)
-		for (k = i; k < i + AT_ONCE; k++)
-			differs |= (uintptr_t)pages[k] ^ (uintptr_t)(page + k);
-	return !differs;
-}
 
 /*
  * Nothing is mapped in the block at @addr. The kernel's range walker would
@@ -116,12 +93,21 @@ unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
 	return nr;
 }
 
-/* The walker may have taken small entries: page attributes that differ. */
+/*
+ * The walker may have taken small entries: page attributes that differ. Those
+ * of blocks lie side by side up to the end of their table.
+ */
 static void vmap_count_leaves(struct bmm_mapping *map, unsigned long addr,
 			      unsigned long nr)
 {
+	const pmd_t *pmd = NULL;
+
 	for (; nr; nr--, addr += PMD_SIZE) {
-		if (bmm_pagetable_leaf(addr))
+		if (pmd && !IS_ALIGNED(addr, PUD_SIZE) && pmd_leaf(pmd[1]))
+			pmd++;
+		else
+			pmd = bmm_pagetable_leaf(addr);
+		if (pmd)
 			map->leaves++;
 		else
 			map->small += PAGES_PER_BLOCK;
