@@ -307,10 +307,16 @@ static void vmap_set_area(unsigned long address)
 	static_call_update(bmm_vmap_area, (void *)address);
 }
 
+/*
+ * With pages of 16 or 64 KiB (arm64) a block is larger than a subsection, and
+ * its PFNs need not all be what its first one is: not taken into account here.
+ */
+#define BLOCK_IS_SUBSECTION (PMD_SIZE == PAGES_PER_SUBSECTION * PAGE_SIZE)
+
 static int vmap_prepare(const char **symbol)
 {
-	if (IS_ENABLED(CONFIG_KMSAN) || IS_ENABLED(CONFIG_PAGE_TABLE_CHECK) ||
-	    !bmm_pagetable_writable())
+	if (!BLOCK_IS_SUBSECTION || IS_ENABLED(CONFIG_KMSAN) ||
+	    IS_ENABLED(CONFIG_PAGE_TABLE_CHECK) || !bmm_pagetable_writable())
 		return -EOPNOTSUPP;
 	return bmm_vmap_block_prepare(symbol);
 }

@@ -13,6 +13,7 @@
 #include "cmdline.h"
 #include "pagetable.h"
 #include "symbols.h"
+#include "vmap.h"
 #include "vmap_map.h"
 
 #define PAGES_PER_BLOCK (PMD_SIZE / PAGE_SIZE)
@@ -26,8 +27,11 @@ get_area_node_fn(unsigned long size, unsigned long align, unsigned long shift,
 DEFINE_STATIC_CALL_NULL(find_area, *(find_area_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(get_area_node, *(get_area_node_fn *)NULL);
 
-/* An operator who wants no huge mappings of vmalloc() wants none of these. */
-static bool refused __read_mostly;
+/*
+ * An operator who wants no huge mappings of vmalloc() wants none of these: has
+ * the command line the word? If nobody can tell (< 0), it may have.
+ */
+static int refused __ro_after_init;
 
 /*
  * Nothing is mapped in the block at @addr. The kernel's range walker would
@@ -78,7 +82,6 @@ unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
 	struct page *page = pages[0];
 	unsigned long nr = 0;
 
-	BUILD_BUG_ON(PAGES_PER_SUBSECTION != PAGES_PER_BLOCK);
 	if (!IS_ALIGNED(addr, PMD_SIZE) || !page ||
 	    !IS_ALIGNED(page_to_pfn(page), PAGES_PER_BLOCK))
 		return 0;
@@ -141,7 +144,7 @@ int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long addr,
  * @addr: an address in it
  *
  * Only what vmap() made, which is unmapped as a whole, and none at all on a
- * kernel booted with nohugevmalloc. Not: the page-wise part
+ * kernel that may have been booted with nohugevmalloc. Not: the page-wise part
  * of vmalloc() (its caller did not ask for huge pages) and per-CPU memory, both
  * VM_ALLOC; sparse areas, of which single pages are unmapped; vm_map_ram(),
  * which has no vm_struct.
@@ -179,6 +182,17 @@ struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 }
 
 /**
+ * bmm_vmap_init() - learn what the operator wants
+ *
+ * Once, of whoever loads the module: who switches the path on later may see
+ * another /proc, or none.
+ */
+void __init bmm_vmap_init(void)
+{
+	refused = bmm_cmdline_has("nohugevmalloc");
+}
+
+/**
  * bmm_vmap_block_prepare() - find the kernel's functions
  * @symbol: names the one that is missing
  *
@@ -194,9 +208,11 @@ int bmm_vmap_block_prepare(const char **symbol)
 	node = bmm_symbol_entry(*symbol = "__get_vm_area_node");
 	if (IS_ERR_VALUE(node))
 		return node;
-	refused = bmm_cmdline_has("nohugevmalloc");
-	if (refused)
+	if (refused > 0)
 		pr_notice("vmap: nohugevmalloc: mode block maps as mode pte\n");
+	if (refused < 0)
+		pr_notice("vmap: /proc/cmdline could not be read at load (%d): mode block maps as mode pte\n",
+			  refused);
 	static_call_update(find_area, (void *)find);
 	static_call_update(get_area_node, (void *)node);
 	return 0;
