@@ -211,8 +211,9 @@ int bmm_vmap_block_prepare(const char **symbol)
 	if (refused > 0)
 		pr_notice("vmap: nohugevmalloc: mode block maps as mode pte\n");
 	if (refused < 0)
-		pr_notice("vmap: /proc/cmdline could not be read at load (%d): mode block maps as mode pte\n",
-			  refused);
+		pr_notice(
+			"vmap: /proc/cmdline could not be read at load (%d): mode block maps as mode pte\n",
+			refused);
 	static_call_update(find_area, (void *)find);
 	static_call_update(get_area_node, (void *)node);
 	return 0;

@@ -23,7 +23,7 @@
  * The struct pages of a section lie side by side and, as all of them do,
  * begin at a multiple of their size: its number, by the address of one.
  */
-#define MEMMAP_BYTES	    (PAGES_PER_SECTION * sizeof(struct page))
+#define MEMMAP_BYTES	  (PAGES_PER_SECTION * sizeof(struct page))
 #define vmap_number(page) ((uintptr_t)(page) / MEMMAP_BYTES)
 
 /* In each place a number that belongs into another. */
@@ -61,8 +61,8 @@ static noinline bool vmap_learn_late(struct bmm_mapping *map,
 	valid = pfn_section_valid(section, page_to_pfn(page));
 	usage = READ_ONCE(section->usage);
 #ifdef CONFIG_SPARSEMEM_VMEMMAP
-	whole = usage && bitmap_full(usage->subsection_map,
-				     SUBSECTIONS_PER_SECTION);
+	whole = usage &&
+		bitmap_full(usage->subsection_map, SUBSECTIONS_PER_SECTION);
 #endif
 	rcu_read_unlock_sched();
 	if (valid && whole && map->remembers)
@@ -71,8 +71,8 @@ static noinline bool vmap_learn_late(struct bmm_mapping *map,
 }
 
 /* The section of a page, if it has one of the numbers below @end. */
-static __always_inline struct mem_section *
-vmap_section(const struct page *page, unsigned long end)
+static __always_inline struct mem_section *vmap_section(const struct page *page,
+							unsigned long end)
 {
 	unsigned long nr = pfn_to_section_nr(page_to_pfn(page));
 	struct mem_section *root;
@@ -84,8 +84,7 @@ vmap_section(const struct page *page, unsigned long end)
 }
 
 /* pfn_valid(), for all pages of a section if that can be. */
-static noinline bool vmap_learn(struct bmm_mapping *map,
-				const struct page *page)
+static noinline bool vmap_learn(struct bmm_mapping *map, const struct page *page)
 {
 	struct mem_section *section = vmap_section(page, NR_MEM_SECTIONS);
 
@@ -318,8 +317,7 @@ static unsigned long vmap_fill_some(struct bmm_mapping *map, pte_t *pte,
 	return vmap_fill_scattered(map, pte, pages) ? AT_ONCE : 0;
 }
 
-static bool vmap_fill_one(struct bmm_mapping *map, pte_t *pte,
-			  struct page *page)
+static bool vmap_fill_one(struct bmm_mapping *map, pte_t *pte, struct page *page)
 {
 	unsigned long pfn = page_to_pfn(page);
 
@@ -364,8 +362,10 @@ static unsigned long vmap_fill_pages(struct bmm_mapping *map, pte_t *pte,
 		if (vmap_is_group(map, pte + i, pages + i, nr - i)) {
 			n = BMM_GROUP;
 			grouped += n;
-			vmap_set_group(map, pte + i, bmm_pagetable_entry(
-				       map->base, page_to_pfn(pages[i])));
+			vmap_set_group(map, pte + i,
+				       bmm_pagetable_entry(map->base,
+							   page_to_pfn(
+								   pages[i])));
 			vmap_follow(map, page_to_pfn(pages[i]), n);
 			continue;
 		}

@@ -12,36 +12,36 @@
 #include "vmap.h"
 
 #define ADDRESS 0xffffc90000000000ULL /* where vmalloc() begins, unrandomised */
-#define TABLE	0x63ULL		      /* _KERNPG_TABLE */
-#define LEAF	0x80ULL		      /* _PAGE_PSE; of a small entry: its PAT */
+#define TABLE	 0x63ULL	      /* _KERNPG_TABLE */
+#define LEAF	 0x80ULL	      /* _PAGE_PSE; of a small entry: its PAT */
 #define LEAF_PAT 0x1000ULL
-#define NUMBER	0x000ffffffffff000ULL /* the PFN's place in an entry */
-#define MAPPED	25600ULL	      /* pages: 100 MiB */
-#define GIB	262144ULL	      /* pages */
-#define ENTRIES 512ULL
-#define TABLES	52ULL /* what is mapped begins inside of one */
-#define VM_MAP	4UL
+#define NUMBER	 0x000ffffffffff000ULL /* the PFN's place in an entry */
+#define MAPPED	 25600ULL	       /* pages: 100 MiB */
+#define GIB	 262144ULL	       /* pages */
+#define ENTRIES	 512ULL
+#define TABLES	 52ULL /* what is mapped begins inside of one */
+#define VM_MAP	 4UL
 #define ANY_SIZE 63 /* as ioremap() has it: any size of entry */
 
 /* What a scenario is; a case of the fuzzer names all of it. */
 enum field {
-	ENTRY,	 /* enum entry */
-	SEED,	 /* of the array, of the tables that are missing */
-	AT_PAGE, /* first address, in pages */
-	PAGES,	 /* of a call */
-	ORDER,	 /* of the longest run */
-	MISSING, /* enum missing */
-	ODD,	 /* enum odd */
-	ODD_AT,	 /* which page that is */
-	PROT,	 /* index of prots[] */
-	SHIFT,	 /* of the largest entry that is allowed */
+	ENTRY,	  /* enum entry */
+	SEED,	  /* of the array, of the tables that are missing */
+	AT_PAGE,  /* first address, in pages */
+	PAGES,	  /* of a call */
+	ORDER,	  /* of the longest run */
+	MISSING,  /* enum missing */
+	ODD,	  /* enum odd */
+	ODD_AT,	  /* which page that is */
+	PROT,	  /* index of prots[] */
+	SHIFT,	  /* of the largest entry that is allowed */
 	PHYSICAL, /* page that a range begins with */
 	FIELDS,
 };
 
 static const char *const fields[FIELDS + 1] = {
-	"entry",   "seed", "at",     "pages", "order", "missing",
-	"odd", "odd_at", "prot", "shift", "physical", NULL,
+	"entry", "seed",   "at",   "pages", "order",	"missing",
+	"odd",	 "odd_at", "prot", "shift", "physical", NULL,
 };
 
 enum entry {
@@ -170,8 +170,8 @@ static const struct {
 	  .value[ENTRY] = VMALLOC, .value[SHIFT] = 21 },
 	{ "ioremap-256k", RUNS, .pages = MAPPED, EACH(64),
 	  .value[ENTRY] = RANGE, .value[SHIFT] = ANY_SIZE },
-	{ "ioremap-1m", RUNS, .pages = MAPPED, EACH(256),
-	  .value[ENTRY] = RANGE, .value[SHIFT] = ANY_SIZE },
+	{ "ioremap-1m", RUNS, .pages = MAPPED, EACH(256), .value[ENTRY] = RANGE,
+	  .value[SHIFT] = ANY_SIZE },
 	/* neither begins nor ends at a block */
 	{ "ioremap-100m", RUNS, WHOLE, EMPTY, .value[ENTRY] = RANGE,
 	  .value[SHIFT] = ANY_SIZE, .value[AT_PAGE] = 256,
@@ -270,7 +270,8 @@ static void vmap_reset(const struct scenario *s)
 	else if (v[MISSING] == ALL_MISSING)
 		missing = ~0ULL;
 	taken = missing == ~0ULL ? 0 : used;
-	memset(tables, 0, (taken + used < TABLES ? taken + used : TABLES) * PAGE);
+	memset(tables, 0,
+	       (taken + used < TABLES ? taken + used : TABLES) * PAGE);
 	for (i = 0; i < used; i++)
 		middle[i] = missing >> i % 64 & 1 ?
 				    0 :
@@ -293,8 +294,7 @@ static int call(const struct scenario *s, uint64_t at, void **pages)
 	if (v[ENTRY] == PAGE_ARRAY)
 		return map_pages(at, end, prot, pages);
 	if (v[ENTRY] == VMALLOC)
-		return map_vmalloc(at, end, prot, pages,
-				   (unsigned int)v[SHIFT]);
+		return map_vmalloc(at, end, prot, pages, (unsigned int)v[SHIFT]);
 	return map_range(at, end, (VMAP_START + v[PHYSICAL]) * PAGE, prot,
 			 (unsigned int)v[SHIFT]);
 }
@@ -362,8 +362,9 @@ static void limit_blocks(const struct scenario *s)
 		const char *page = pages[0];
 		uint64_t record = (uint64_t)((char *)pages[1] - page);
 
-		for (k = 0; k < ENTRIES; k++, page += record)
-			if (pages[k] != page)
+#pragma GCC unroll 8
+		for (k = 0; k < ENTRIES; k++)
+			if (pages[k] != page + k * record)
 				return;
 		*to++ = value(s, i) | LEAF;
 	}

@@ -5,10 +5,10 @@
 
 #include "native.h"
 
-#define VMAP_START 0x100000ULL /* PFN of the first page that is mapped */
+#define VMAP_START 0x100000ULL	/* PFN of the first page that is mapped */
 #define VMAP_SPAN  (1ULL << 24) /* pages to choose from: 64 GiB */
-#define VMAP_NEAR  (1ULL << 18) /* of a scenario whose pages are not far apart */
-#define VMAP_BLOCK 512ULL       /* pages of an entry of 2 MiB */
+#define VMAP_NEAR (1ULL << 18) /* of a scenario whose pages are not far apart */
+#define VMAP_BLOCK 512ULL      /* pages of an entry of 2 MiB */
 
 /* What of an array only the kernel's own function may deal with. */
 enum odd {

@@ -34,10 +34,10 @@ static void make_late(uint64_t number, uint64_t subsections)
 	char *section = section_of(number), *usage;
 
 	usage = AT(char *, section, OFFSET("mem_section.usage"));
-	AT(uint64_t, section, OFFSET("mem_section.section_mem_map")) &=
-		~(1ULL << ENUM("SECTION_IS_EARLY_BIT"));
-	AT(uint64_t, usage, OFFSET("mem_section_usage.subsection_map")) =
-		subsections;
+	AT(uint64_t, section, OFFSET("mem_section.section_mem_map")) &= ~(
+		1ULL << ENUM("SECTION_IS_EARLY_BIT"));
+	AT(uint64_t, usage,
+	   OFFSET("mem_section_usage.subsection_map")) = subsections;
 }
 
 /* Makes the memory that is mapped. */
