@@ -50,9 +50,9 @@ static void vmap_remember(struct bmm_mapping *map, const struct page *page)
 }
 
 /* Memory that came after boot may fill only some subsections, and may go. */
-static noinline bool vmap_learn_late(struct bmm_mapping *map,
-				     const struct page *page,
-				     struct mem_section *section)
+static noinline bool vmap_ask_late(struct bmm_mapping *map,
+				   const struct page *page,
+				   struct mem_section *section)
 {
 	struct mem_section_usage *usage;
 	bool valid, whole = false;
@@ -84,14 +84,14 @@ static __always_inline struct mem_section *vmap_section(const struct page *page,
 }
 
 /* pfn_valid(), for all pages of a section if that can be. */
-static noinline bool vmap_learn(struct bmm_mapping *map, const struct page *page)
+static noinline bool vmap_ask(struct bmm_mapping *map, const struct page *page)
 {
 	struct mem_section *section = vmap_section(page, NR_MEM_SECTIONS);
 
 	if (!valid_section(section))
 		return false;
 	if (!early_section(section))
-		return vmap_learn_late(map, page, section);
+		return vmap_ask_late(map, page, section);
 	if (map->remembers)
 		vmap_remember(map, page);
 	return true;
@@ -101,7 +101,7 @@ static inline bool vmap_valid(struct bmm_mapping *map, const struct page *page)
 {
 	unsigned long nr = vmap_number(page);
 
-	return map->known[nr % BMM_VMAP_KNOWN] == nr || vmap_learn(map, page);
+	return map->known[nr % BMM_VMAP_KNOWN] == nr || vmap_ask(map, page);
 }
 
 /*
@@ -120,7 +120,7 @@ static inline bool vmap_all_early(struct bmm_mapping *map, struct page **pages)
 		section = vmap_section(pages[k], end);
 		if (!section)
 			return false;
-		all &= section->section_mem_map;
+		all &= READ_ONCE(section->section_mem_map);
 	}
 	if (all != flags)
 		return false;
@@ -317,7 +317,7 @@ static unsigned long vmap_fill_some(struct bmm_mapping *map, pte_t *pte,
 	return vmap_fill_scattered(map, pte, pages) ? AT_ONCE : 0;
 }
 
-static bool vmap_fill_one(struct bmm_mapping *map, pte_t *pte, struct page *page)
+static bool vmap_set_one(struct bmm_mapping *map, pte_t *pte, struct page *page)
 {
 	unsigned long pfn = page_to_pfn(page);
 
@@ -336,7 +336,7 @@ static unsigned long vmap_fill_stretch(struct bmm_mapping *map, pte_t *pte,
 
 	for (; n && i + AT_ONCE <= nr; i += n)
 		n = vmap_fill_some(map, pte + i, pages + i, nr - i);
-	while (i < nr && vmap_fill_one(map, pte + i, pages[i]))
+	while (i < nr && vmap_set_one(map, pte + i, pages[i]))
 		i++;
 	return i;
 }
