@@ -351,30 +351,47 @@ static void limit_entries(const struct scenario *s)
 	}
 }
 
+/* Fast where the size is known to the compiler. */
+static inline bool is_run(void *const *pages, uint64_t record)
+{
+	const char *page = pages[0];
+	uint64_t k;
+
+#pragma GCC unroll 8
+	for (k = 0; k < ENTRIES; k++)
+		if (pages[k] != page + k * record)
+			return false;
+	return true;
+}
+
 /* The entries of blocks, and the array compared: nothing maps it unread. */
 static void limit_blocks(const struct scenario *s)
 {
+	uint64_t i, record = 1ULL << vmap_record_bits;
 	volatile uint64_t *to = middle;
-	uint64_t i, k;
 
-	for (i = 0; i < s->pages; i += ENTRIES) {
-		void *const *pages = array + i;
-		const char *page = pages[0];
-		uint64_t record = (uint64_t)((char *)pages[1] - page);
+	for (i = 0; i < s->pages; i += ENTRIES)
+		if (record == 64 ? is_run(array + i, 64) :
+				   is_run(array + i, record))
+			*to++ = value(s, i) | LEAF;
+}
 
-#pragma GCC unroll 8
-		for (k = 0; k < ENTRIES; k++)
-			if (pages[k] != page + k * record)
-				return;
+static void limit_leaves(const struct scenario *s)
+{
+	volatile uint64_t *to = middle;
+	uint64_t i;
+
+	for (i = 0; i < s->pages; i += ENTRIES)
 		*to++ = value(s, i) | LEAF;
-	}
 }
 
 static void vmap_limit(const struct scenario *s, const struct arm *arm)
 {
-	if (s->modes == modes || s->value[SHIFT] == 21)
+	if (s->modes == modes)
 		limit_blocks(s);
-	else if (s->pages < GIB)
+	else if (s->value[MISSING] && s->value[SHIFT])
+		limit_leaves(s);
+	else
 		limit_entries(s);
 }
 
