@@ -50,10 +50,10 @@ unsigned long bmm_vmap_range_threshold = BMM_HOOK_PASS;
 unsigned long bmm_vmap_area_threshold = BMM_HOOK_PASS;
 
 /*
- * What entering costs is saved by some 30 pages, the worst arrays' too: pages
- * each of another section, into tables that are missing or end in between.
- * A range saves less on each page, as the kernel asks less about it. Measured
- * on AMD Zen 5 (family 26 model 2) with the code of 6.12 and 7.3, rounded up.
+ * From here on no array was measured to lose: not pages each of another
+ * section, nor into tables that are missing or end in between. Half as many
+ * lost there. Measured on AMD Zen 5 (family 26 model 2) with the kernels' own
+ * code of 6.12 and 7.3; docs/design.md has the figures.
  */
 #define SERVED_FROM (64 * PAGE_SIZE)
 
