@@ -24,27 +24,37 @@ static ssize_t cmdline_read(char *text, size_t size)
 	return got;
 }
 
+/* A word as the kernel's parser takes it: with a value, too. */
+static bool cmdline_is(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	return !strncmp(text, word, len) && (!text[len] || text[len] == '=');
+}
+
 /**
  * bmm_cmdline_has() - a word on the kernel's command line
- * @word: a parameter without a value
+ * @word: a parameter, with or without a value
+ *
+ * It is read by the task that calls, with its view of /proc.
  *
  * Context: process, may sleep.
- * Return: true if it is there; false if not, or if nobody can tell.
+ * Return: 1 if it is there, 0 if not, or a negative errno: nobody can tell.
  */
-bool bmm_cmdline_has(const char *word)
+int bmm_cmdline_has(const char *word)
 {
 	char *text __free(kfree) = kmalloc(PAGE_SIZE, GFP_KERNEL);
 	char *rest = text, *next;
 	ssize_t got;
 
 	if (!text)
-		return false;
+		return -ENOMEM;
 	got = cmdline_read(text, PAGE_SIZE - 1);
-	if (got < 0)
-		return false;
+	if (got <= 0)
+		return got ? got : -ENODATA;
 	text[got] = '\0';
 	while ((next = strsep(&rest, " \n")))
-		if (!strcmp(next, word))
-			return true;
-	return false;
+		if (cmdline_is(next, word))
+			return 1;
+	return got < PAGE_SIZE - 1 ? 0 : -E2BIG;
 }

@@ -2,6 +2,6 @@
 #ifndef BMM_CMDLINE_H
 #define BMM_CMDLINE_H
 
-bool bmm_cmdline_has(const char *word);
+int bmm_cmdline_has(const char *word);
 
 #endif

@@ -107,6 +107,7 @@ static int __init bulkmm_init(void)
 	if (err)
 		return err;
 	bmm_zero_init();
+	bmm_vmap_init();
 	for (i = 0; i < ARRAY_SIZE(paths); i++) {
 		err = bulkmm_add(paths[i], modes[i]);
 		if (err) {

@@ -8,7 +8,9 @@
  * bmm_pagetable_present()    a protection that maps
  * bmm_pagetable_linear()     entries of a physical range differ by its pages
  * bmm_pagetable_value()      an entry as a number
- * bmm_pagetable_none()       an entry that maps nothing
+ * bmm_pagetable_base()       an entry of a protection, for
+ * bmm_pagetable_entry()      that of a PFN with a struct page
+ * bmm_pagetable_get()        what is there
  * bmm_pagetable_set()        writes one that mapped nothing
  * bmm_pagetable_drain()      makes those written visible to the walker
  * BMM_GROUP		      entries that may be marked as contiguous
@@ -33,6 +35,11 @@ enum bmm_level {
 #endif
 
 #define BMM_GROUP_SIZE (BMM_GROUP * PAGE_SIZE)
+
+static inline bool bmm_pagetable_none(const pte_t *pte)
+{
+	return !bmm_pagetable_get(pte);
+}
 
 /* The entry of PAGE_SIZE for @addr, NULL if there is no table of such. */
 static inline pte_t *bmm_pagetable_pte(unsigned long addr)

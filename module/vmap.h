@@ -8,6 +8,8 @@ struct vm_struct;
 
 extern struct bmm_path bmm_vmap;
 
+void bmm_vmap_init(void);
+
 /* Thresholds and entries of the four hooks (trampolines.S). */
 extern unsigned long bmm_vmap_pages_threshold;
 extern unsigned long bmm_vmap_range_threshold;

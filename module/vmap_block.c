@@ -13,10 +13,10 @@
 #include "cmdline.h"
 #include "pagetable.h"
 #include "symbols.h"
+#include "vmap.h"
 #include "vmap_map.h"
 
 #define PAGES_PER_BLOCK (PMD_SIZE / PAGE_SIZE)
-#define AT_ONCE		8
 
 typedef struct vm_struct *find_area_fn(const void *addr);
 typedef struct vm_struct *
@@ -27,30 +27,11 @@ get_area_node_fn(unsigned long size, unsigned long align, unsigned long shift,
 DEFINE_STATIC_CALL_NULL(find_area, *(find_area_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(get_area_node, *(get_area_node_fn *)NULL);
 
-/* An operator who wants no huge mappings of vmalloc() wants none of these. */
-static bool refused __read_mostly;
-
-/**
- * bmm_vmap_contiguous() - are pages one run
- * @pages: the pages, none after the first is looked at but for its address
- * @nr:    how many, a multiple of 8
- *
- * The struct pages of a run lie side by side: differences are gathered, and
- * asked for now and then.
- *
- * Return: true if they are.
+/*
+ * An operator who wants no huge mappings of vmalloc() wants none of these: has
+ * the command line the word? If nobody can tell (< 0), it may have.
  */
-bool bmm_vmap_contiguous(struct page **pages, unsigned long nr)
-{
-	uintptr_t differs = 0;
-	struct page *page = pages[0];
-	unsigned long i, k;
-
-	for (i = 0; i < nr && !differs; i += AT_ONCE)
-		for (k = i; k < i + AT_ONCE; k++)
-			differs |= (uintptr_t)pages[k] ^ (uintptr_t)(page + k);
-	return !differs;
-}
+static int refused __ro_after_init;
 
 /*
  * Nothing is mapped in the block at @addr. The kernel's range walker would
@@ -101,7 +82,6 @@ unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
 	struct page *page = pages[0];
 	unsigned long nr = 0;
 
-	BUILD_BUG_ON(PAGES_PER_SUBSECTION != PAGES_PER_BLOCK);
 	if (!IS_ALIGNED(addr, PMD_SIZE) || !page ||
 	    !IS_ALIGNED(page_to_pfn(page), PAGES_PER_BLOCK))
 		return 0;
@@ -116,12 +96,21 @@ unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
 	return nr;
 }
 
-/* The walker may have taken small entries: page attributes that differ. */
+/*
+ * The walker may have taken small entries: page attributes that differ. Those
+ * of blocks lie side by side up to the end of their table.
+ */
 static void vmap_count_leaves(struct bmm_mapping *map, unsigned long addr,
 			      unsigned long nr)
 {
+	const pmd_t *pmd = NULL;
+
 	for (; nr; nr--, addr += PMD_SIZE) {
-		if (bmm_pagetable_leaf(addr))
+		if (pmd && !IS_ALIGNED(addr, PUD_SIZE) && pmd_leaf(pmd[1]))
+			pmd++;
+		else
+			pmd = bmm_pagetable_leaf(addr);
+		if (pmd)
 			map->leaves++;
 		else
 			map->small += PAGES_PER_BLOCK;
@@ -155,7 +144,7 @@ int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long addr,
  * @addr: an address in it
  *
  * Only what vmap() made, which is unmapped as a whole, and none at all on a
- * kernel booted with nohugevmalloc. Not: the page-wise part
+ * kernel that may have been booted with nohugevmalloc. Not: the page-wise part
  * of vmalloc() (its caller did not ask for huge pages) and per-CPU memory, both
  * VM_ALLOC; sparse areas, of which single pages are unmapped; vm_map_ram(),
  * which has no vm_struct.
@@ -193,6 +182,17 @@ struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 }
 
 /**
+ * bmm_vmap_init() - learn what the operator wants
+ *
+ * Once, of whoever loads the module: who switches the path on later may see
+ * another /proc, or none.
+ */
+void __init bmm_vmap_init(void)
+{
+	refused = bmm_cmdline_has("nohugevmalloc");
+}
+
+/**
  * bmm_vmap_block_prepare() - find the kernel's functions
  * @symbol: names the one that is missing
  *
@@ -208,9 +208,12 @@ int bmm_vmap_block_prepare(const char **symbol)
 	node = bmm_symbol_entry(*symbol = "__get_vm_area_node");
 	if (IS_ERR_VALUE(node))
 		return node;
-	refused = bmm_cmdline_has("nohugevmalloc");
-	if (refused)
+	if (refused > 0)
 		pr_notice("vmap: nohugevmalloc: mode block maps as mode pte\n");
+	if (refused < 0)
+		pr_notice(
+			"vmap: /proc/cmdline could not be read at load (%d): mode block maps as mode pte\n",
+			refused);
 	static_call_update(find_area, (void *)find);
 	static_call_update(get_area_node, (void *)node);
 	return 0;

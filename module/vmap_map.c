@@ -17,20 +17,148 @@
 #include "pagetable.h"
 #include "vmap_map.h"
 
-/*
- * Whether a PFN has a struct page is decided by the subsection: all pages of a
- * run inside of one are what the first is.
- */
-static unsigned long vmap_valid_ahead(struct page *page)
-{
-	unsigned long pfn;
+#define AT_ONCE BMM_VMAP_AT_ONCE
 
-	if (!page)
-		return 0;
-	pfn = page_to_pfn(page);
-	if (!pfn_valid(pfn))
-		return 0;
-	return PAGES_PER_SUBSECTION - pfn % PAGES_PER_SUBSECTION;
+/*
+ * The struct pages of a section lie side by side and, as all of them do,
+ * begin at a multiple of their size: its number, by the address of one.
+ */
+#define MEMMAP_BYTES	  (PAGES_PER_SECTION * sizeof(struct page))
+#define vmap_number(page) ((uintptr_t)(page) / MEMMAP_BYTES)
+
+/* In each place a number that belongs into another. */
+static __always_inline void vmap_know_nothing(struct bmm_mapping *map,
+					      unsigned long *known)
+{
+	unsigned int k;
+
+#pragma GCC unroll 16
+	for (k = 0; k < BMM_VMAP_KNOWN; k++)
+		known[k] = k + 1;
+	map->known = known;
+	map->remembers = IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) &&
+			 !((uintptr_t)pfn_to_page(0) % MEMMAP_BYTES);
+}
+
+/* Every PFN of the page's section has a struct page. NULL's is never known. */
+static void vmap_remember(struct bmm_mapping *map, const struct page *page)
+{
+	unsigned long nr = vmap_number(page);
+
+	if (nr)
+		map->known[nr % BMM_VMAP_KNOWN] = nr;
+}
+
+/* Memory that came after boot may fill only some subsections, and may go. */
+static noinline bool vmap_ask_late(struct bmm_mapping *map,
+				   const struct page *page,
+				   struct mem_section *section)
+{
+	struct mem_section_usage *usage;
+	bool valid, whole = false;
+
+	rcu_read_lock_sched();
+	valid = pfn_section_valid(section, page_to_pfn(page));
+	usage = READ_ONCE(section->usage);
+#ifdef CONFIG_SPARSEMEM_VMEMMAP
+	whole = usage &&
+		bitmap_full(usage->subsection_map, SUBSECTIONS_PER_SECTION);
+#endif
+	rcu_read_unlock_sched();
+	if (valid && whole && map->remembers)
+		vmap_remember(map, page);
+	return valid;
+}
+
+/* The section of a page, if it has one of the numbers below @end. */
+static __always_inline struct mem_section *vmap_section(const struct page *page,
+							unsigned long end)
+{
+	unsigned long nr = pfn_to_section_nr(page_to_pfn(page));
+	struct mem_section *root;
+
+	if (!page || nr >= end)
+		return NULL;
+	root = mem_section[SECTION_NR_TO_ROOT(nr)];
+	return root ? root + (nr & SECTION_ROOT_MASK) : NULL;
+}
+
+/* pfn_valid(), for all pages of a section if that can be. */
+static noinline bool vmap_ask(struct bmm_mapping *map, const struct page *page)
+{
+	struct mem_section *section = vmap_section(page, NR_MEM_SECTIONS);
+
+	if (!valid_section(section))
+		return false;
+	if (!early_section(section))
+		return vmap_ask_late(map, page, section);
+	if (map->remembers)
+		vmap_remember(map, page);
+	return true;
+}
+
+static inline bool vmap_valid(struct bmm_mapping *map, const struct page *page)
+{
+	unsigned long nr = vmap_number(page);
+
+	return map->known[nr % BMM_VMAP_KNOWN] == nr || vmap_ask(map, page);
+}
+
+/*
+ * AT_ONCE pages of sections that were there at boot: what is asked of each is
+ * gathered, so that no branch depends on how they are mixed.
+ */
+static inline bool vmap_all_early(struct bmm_mapping *map, struct page **pages)
+{
+	unsigned long flags = SECTION_HAS_MEM_MAP | SECTION_IS_EARLY;
+	unsigned long end = NR_MEM_SECTIONS, all = flags;
+	struct mem_section *section;
+	unsigned int k;
+
+#pragma GCC unroll 8
+	for (k = 0; k < AT_ONCE; k++) {
+		section = vmap_section(pages[k], end);
+		if (!section)
+			return false;
+		all &= READ_ONCE(section->section_mem_map);
+	}
+	if (all != flags)
+		return false;
+#pragma GCC unroll 8
+	for (k = 0; map->remembers && k < AT_ONCE; k++)
+		vmap_remember(map, pages[k]);
+	return true;
+}
+
+static noinline bool vmap_each_valid(struct bmm_mapping *map,
+				     struct page **pages)
+{
+	unsigned int k;
+
+	for (k = 0; k < AT_ONCE; k++)
+		if (!vmap_valid(map, pages[k]))
+			return false;
+	return true;
+}
+
+static inline bool vmap_all_known(const struct bmm_mapping *map,
+				  struct page **pages)
+{
+	unsigned long differs = 0, nr;
+	unsigned int k;
+
+#pragma GCC unroll 8
+	for (k = 0; k < AT_ONCE; k++) {
+		nr = vmap_number(pages[k]);
+		differs |= map->known[nr % BMM_VMAP_KNOWN] ^ nr;
+	}
+	return !differs;
+}
+
+static inline bool vmap_all_valid(struct bmm_mapping *map, struct page **pages)
+{
+	return vmap_all_known(map, pages) || vmap_all_early(map, pages) ||
+	       vmap_each_valid(map, pages);
 }
 
 /* The array begins with a group, and the place for it is aligned too. */
@@ -38,7 +166,8 @@ static bool vmap_group_first(const struct bmm_mapping *map, unsigned long addr,
 			     unsigned long end, struct page **pages)
 {
 	return BMM_GROUP > 1 && map->blocks && end - addr >= BMM_GROUP_SIZE &&
-	       IS_ALIGNED(addr, BMM_GROUP_SIZE) && vmap_valid_ahead(*pages) &&
+	       IS_ALIGNED(addr, BMM_GROUP_SIZE) && *pages &&
+	       pfn_valid(page_to_pfn(*pages)) &&
 	       IS_ALIGNED(page_to_pfn(*pages), BMM_GROUP) &&
 	       bmm_vmap_contiguous(pages, BMM_GROUP);
 }
@@ -85,55 +214,167 @@ bool bmm_vmap_set_group(struct bmm_mapping *map, pte_t *pte, struct page *page,
 	return true;
 }
 
-static bool vmap_all_none(const pte_t *pte, unsigned long nr)
+static bool vmap_all_none(const pte_t *pte)
 {
-	while (nr--)
-		if (!bmm_pagetable_none(pte + nr))
+	pteval_t used = 0;
+	unsigned int k;
+
+#pragma GCC unroll 8
+	for (k = 0; k < AT_ONCE; k++)
+		used |= bmm_pagetable_get(pte + k);
+	return !used;
+}
+
+static bool vmap_group_none(const pte_t *pte)
+{
+	unsigned long i;
+
+	for (i = 0; i < BMM_GROUP; i++)
+		if (!bmm_pagetable_none(pte + i))
 			return false;
 	return true;
 }
 
 /* The pages of an array from here on are a group, and have room for one. */
-static bool vmap_is_group(const struct bmm_mapping *map, const pte_t *pte,
+static bool vmap_is_group(struct bmm_mapping *map, const pte_t *pte,
 			  struct page **pages, unsigned long nr)
 {
 	return BMM_GROUP > 1 && map->blocks &&
 	       vmap_group_fits(map, pte, page_to_pfn(*pages), nr) &&
 	       bmm_vmap_contiguous(pages, BMM_GROUP) &&
-	       vmap_all_none(pte, BMM_GROUP);
+	       vmap_valid(map, *pages) && vmap_group_none(pte);
+}
+
+/* Counts runs: @nr pages follow the last one, or begin another run. */
+static void vmap_follow(struct bmm_mapping *map, unsigned long pfn,
+			unsigned long nr)
+{
+	map->runs += pfn != map->next;
+	map->next = pfn + nr;
+}
+
+/* One run of at most a subsection: it is valid if its ends are. */
+static unsigned long vmap_fill_run(struct bmm_mapping *map, pte_t *pte,
+				   struct page *page, unsigned long nr)
+{
+	unsigned long pfn = page_to_pfn(page), i;
+	pteval_t base = map->base;
+	unsigned int k;
+
+	if (!vmap_valid(map, page) || !vmap_valid(map, page + nr - 1))
+		return 0;
+	for (i = 0; i < nr && vmap_all_none(pte + i); i += AT_ONCE) {
+		base = bmm_pagetable_entry(map->base, pfn + i);
+#pragma GCC unroll 8
+		for (k = 0; k < AT_ONCE; k++)
+			bmm_pagetable_set(pte + i + k, base + k * PAGE_SIZE);
+	}
+	vmap_follow(map, pfn, i);
+	return i;
+}
+
+static bool vmap_fill_scattered(struct bmm_mapping *map, pte_t *pte,
+				struct page **pages)
+{
+	unsigned long next = map->next, runs = 0, pfn;
+	pteval_t base = map->base;
+	unsigned int k;
+
+	if (!vmap_all_none(pte) || !vmap_all_valid(map, pages))
+		return false;
+#pragma GCC unroll 8
+	for (k = 0; k < AT_ONCE; k++) {
+		pfn = page_to_pfn(pages[k]);
+		bmm_pagetable_set(pte + k, bmm_pagetable_entry(base, pfn));
+		runs += pfn != next;
+		next = pfn + 1;
+	}
+	map->runs += runs;
+	map->next = next;
+	return true;
+}
+
+/* How many pages are one run, in steps of AT_ONCE. */
+static unsigned long vmap_run(struct page **pages, unsigned long nr)
+{
+	struct page *page = pages[0];
+	unsigned long n = 0;
+
+	nr = min(nr, (unsigned long)PAGES_PER_SUBSECTION);
+	while (n + AT_ONCE <= nr && bmm_vmap_follow(pages + n, page + n))
+		n += AT_ONCE;
+	return n;
+}
+
+/* Fills AT_ONCE entries or, of a run, more; 0 if something is unusual. */
+static unsigned long vmap_fill_some(struct bmm_mapping *map, pte_t *pte,
+				    struct page **pages, unsigned long nr)
+{
+	unsigned long n = vmap_run(pages, nr);
+
+	if (n)
+		return vmap_fill_run(map, pte, pages[0], n);
+	return vmap_fill_scattered(map, pte, pages) ? AT_ONCE : 0;
+}
+
+static bool vmap_set_one(struct bmm_mapping *map, pte_t *pte, struct page *page)
+{
+	unsigned long pfn = page_to_pfn(page);
+
+	if (!bmm_pagetable_none(pte) || !vmap_valid(map, page))
+		return false;
+	bmm_pagetable_set(pte, bmm_pagetable_entry(map->base, pfn));
+	vmap_follow(map, pfn, 1);
+	return true;
+}
+
+/* Fills @nr entries of one page; fewer if something is unusual. */
+static unsigned long vmap_fill_stretch(struct bmm_mapping *map, pte_t *pte,
+				       struct page **pages, unsigned long nr)
+{
+	unsigned long i = 0, n = 1;
+
+	for (; n && i + AT_ONCE <= nr; i += n)
+		n = vmap_fill_some(map, pte + i, pages + i, nr - i);
+	while (i < nr && vmap_set_one(map, pte + i, pages[i]))
+		i++;
+	return i;
+}
+
+/* How many of @nr entries there are before a group could begin. */
+static unsigned long vmap_stretch(const struct bmm_mapping *map,
+				  const pte_t *pte, unsigned long nr)
+{
+	unsigned long at = (unsigned long)pte / sizeof(*pte);
+
+	if (BMM_GROUP == 1 || !map->blocks)
+		return nr;
+	return min(nr, BMM_GROUP - at % BMM_GROUP);
 }
 
 /* Fills @nr entries of one table; fewer if something is unusual. */
 static unsigned long vmap_fill_pages(struct bmm_mapping *map, pte_t *pte,
 				     struct page **pages, unsigned long nr)
 {
-	unsigned long i, n, valid = 0, grouped = 0;
-	struct page *expected = NULL;
-	pteval_t value = 0;
+	unsigned long i, n, wanted, grouped = 0;
 
 	for (i = 0; i < nr; i += n) {
-		struct page *page = pages[i];
-
-		if (page != expected || !valid) {
-			valid = vmap_valid_ahead(page);
-			if (!valid)
-				break;
-			map->runs += page != expected;
-			value = bmm_pagetable_value(mk_pte(page, map->prot));
-		}
 		if (vmap_is_group(map, pte + i, pages + i, nr - i)) {
-			vmap_set_group(map, pte + i, value);
 			n = BMM_GROUP;
 			grouped += n;
-		} else {
-			if (!bmm_pagetable_none(pte + i))
-				break;
-			bmm_pagetable_set(pte + i, value);
-			n = 1;
+			vmap_set_group(map, pte + i,
+				       bmm_pagetable_entry(map->base,
+							   page_to_pfn(
+								   pages[i])));
+			vmap_follow(map, page_to_pfn(pages[i]), n);
+			continue;
 		}
-		value += n * PAGE_SIZE;
-		valid -= n;
-		expected = page + n;
+		wanted = vmap_stretch(map, pte + i, nr - i);
+		n = vmap_fill_stretch(map, pte + i, pages + i, wanted);
+		if (n < wanted) {
+			i += n;
+			break;
+		}
 	}
 	map->small += i - grouped;
 	bmm_pagetable_drain();
@@ -202,9 +443,12 @@ static int vmap_map_table(struct bmm_mapping *map, unsigned long addr,
 int bmm_vmap_map_pages(struct bmm_mapping *map, unsigned long addr,
 		       unsigned long end, struct page **pages)
 {
+	unsigned long known[BMM_VMAP_KNOWN] __uninitialized;
 	unsigned long next, nr;
 	int err;
 
+	vmap_know_nothing(map, known);
+	map->base = bmm_pagetable_base(map->prot);
 	for (; addr < end; addr = next) {
 		nr = map->blocks ? bmm_vmap_blocks(addr, end, pages) : 0;
 		if (nr) {

@@ -24,6 +24,8 @@ DECLARE_STATIC_CALL(bmm_vmap_range, *(bmm_vmap_range_fn *)NULL);
 DECLARE_STATIC_CALL(bmm_vmap_huge, *(bmm_vmap_huge_fn *)NULL);
 DECLARE_STATIC_CALL(bmm_vmap_area, *(bmm_vmap_area_fn *)NULL);
 
+#define BMM_VMAP_KNOWN 16 /* sections: two cache lines to fill for a call */
+
 /**
  * struct bmm_mapping - one request, and what it came to
  * @prot:   of every page
@@ -33,6 +35,11 @@ DECLARE_STATIC_CALL(bmm_vmap_area, *(bmm_vmap_area_fn *)NULL);
  * @groups: of contiguous entries (arm64)
  * @leaves: entries of PMD_SIZE
  * @odd:    something that only the kernel's own function may deal with
+ * @base:   an entry less its PFN
+ * @next:   the PFN that would go on the last run
+ * @remembers: sections, in
+ * @known:  some sections of which every PFN has a struct page, by their
+ *          number's end
  */
 struct bmm_mapping {
 	pgprot_t prot;
@@ -42,7 +49,45 @@ struct bmm_mapping {
 	unsigned long small;
 	unsigned long groups;
 	unsigned long leaves;
+	pteval_t base;
+	unsigned long next;
+	bool remembers;
+	unsigned long *known;
 };
+
+#define BMM_VMAP_AT_ONCE 8 /* entries of a cache line, on most CPUs */
+
+/*
+ * Pages that lie side by side from @page on; their struct pages do, too. A
+ * branch for each: that is one instruction where to gather takes two.
+ */
+static inline bool bmm_vmap_follow(struct page **pages, struct page *page)
+{
+	unsigned int k;
+
+#pragma GCC unroll 8
+	for (k = 0; k < BMM_VMAP_AT_ONCE; k++)
+		if (pages[k] != page + k)
+			return false;
+	return true;
+}
+
+/**
+ * bmm_vmap_contiguous() - are pages one run
+ * @pages: the pages, none after the first is looked at but for its address
+ * @nr:    how many, a multiple of BMM_VMAP_AT_ONCE
+ *
+ * Return: true if they are.
+ */
+static inline bool bmm_vmap_contiguous(struct page **pages, unsigned long nr)
+{
+	struct page *page = pages[0];
+	unsigned long i = 0;
+
+	while (i < nr && bmm_vmap_follow(pages + i, page + i))
+		i += BMM_VMAP_AT_ONCE;
+	return i == nr;
+}
 
 int bmm_vmap_map_pages(struct bmm_mapping *map, unsigned long addr,
 		       unsigned long end, struct page **pages);
@@ -53,7 +98,6 @@ int bmm_vmap_map_range(struct bmm_mapping *map, unsigned long addr,
 bool bmm_vmap_set_group(struct bmm_mapping *map, pte_t *pte, struct page *page,
 			unsigned long nr);
 
-bool bmm_vmap_contiguous(struct page **pages, unsigned long nr);
 unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
 			      struct page **pages);
 int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long addr,

@@ -71,15 +71,41 @@ static struct list parse(char *text, bool from)
 	return list;
 }
 
+/* By name; of one name the first that was listed comes first. */
+static int before(const void *one, const void *other)
+{
+	const struct entry *a = one, *b = other;
+	int by = strcmp(a->name, b->name);
+
+	if (!by)
+		by = a->from - b->from;
+	return by ? by : (a->name > b->name) - (a->name < b->name);
+}
+
+static void sort(struct list *list)
+{
+	qsort(list->at, list->nr, sizeof(*list->at), before);
+}
+
+/* The list is sorted. */
 static const struct entry *find(const struct list *list, const char *name,
 				char from)
 {
-	size_t i;
+	size_t low = 0, high = list->nr, middle;
 
-	for (i = 0; i < list->nr; i++)
-		if (list->at[i].from == from && !strcmp(list->at[i].name, name))
-			return &list->at[i];
-	return NULL;
+	while (low < high) {
+		const struct entry *e = &list->at[middle = (low + high) / 2];
+		int by = strcmp(e->name, name);
+
+		if (by ? by < 0 : e->from < from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == list->nr || list->at[low].from != from ||
+	    strcmp(list->at[low].name, name))
+		return NULL;
+	return &list->at[low];
 }
 
 /**
@@ -190,6 +216,8 @@ void image_load(const char *directory)
 {
 	facts = parse(read_whole(directory, "facts"), false);
 	symbols = parse(read_whole(directory, "symbols"), true);
+	sort(&facts);
+	sort(&symbols);
 	map_image(directory, "kernel");
 	map_image(directory, "module");
 }
@@ -210,14 +238,54 @@ static const char *signal_words(int number)
 	}
 }
 
+#define BUGFLAG_WARNING 1
+#define UD2		2 /* bytes of it */
+
+/* A WARN is an instruction that no CPU has, which the kernel lists. */
+static bool is_warning(uint64_t address)
+{
+	const size_t size = SIZE("bug_entry");
+	char *entry = symbol("__start___bug_table");
+	char *end = symbol("__stop___bug_table");
+
+	for (; entry < end; entry += size)
+		if ((uint64_t)(entry + AT(int32_t, entry, 0)) == address)
+			return AT(uint16_t, entry, OFFSET("bug_entry.flags")) &
+			       BUGFLAG_WARNING;
+	return false;
+}
+
+static unsigned int warnings;
+static bool goes_on;
+
+/* From now on what runs goes on behind a WARN, as the kernel does. */
+void faults_count_warnings(void)
+{
+	goes_on = true;
+}
+
+/* How many there were since this was last asked for. */
+unsigned int faults_warnings(void)
+{
+	unsigned int nr = warnings;
+
+	warnings = 0;
+	return nr;
+}
+
 /* What runs is nobody's memory to mend: say where, and end. */
 static void fault(int number, siginfo_t *info, void *context)
 {
-	const ucontext_t *c = context;
+	ucontext_t *c = context;
+	greg_t *at = &c->uc_mcontext.gregs[REG_RIP];
 	char where[256];
 
-	symbol_describe((uint64_t)c->uc_mcontext.gregs[REG_RIP], where,
-			sizeof(where));
+	if (goes_on && number == SIGILL && is_warning((uint64_t)*at)) {
+		warnings++;
+		*at += UD2;
+		return;
+	}
+	symbol_describe((uint64_t)*at, where, sizeof(where));
 	dprintf(STDERR_FILENO, "%s in %s, address %p%s%s\n",
 		signal_words(number), where, info->si_addr,
 		doing[0] ? ", case: " : "", doing);

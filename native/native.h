@@ -171,6 +171,8 @@ char *symbol(const char *name);
 char *symbol_or_null(const char *name, char from);
 void symbol_describe(uint64_t address, char *buf, size_t size);
 void faults_catch(void);
+void faults_count_warnings(void);
+unsigned int faults_warnings(void);
 
 /* state.c */
 __attribute__((__noreturn__, __format__(__printf__, 1, 2))) void

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * vmap: vmap_small_pages_range_noflush() on arrays of pages.
+ * vmap: the functions that map arrays of pages and physical ranges.
  *
  * Physical addresses are those of the process, so that the kernel walks tables
  * made here below its own top level. They are there beforehand, or (empty) are
@@ -9,61 +9,109 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "native.h"
+#include "vmap.h"
 
-#define START 0x100000ULL	      /* PFN of the first page that is mapped */
-#define SPAN  (1ULL << 18)	      /* pages to choose from */
 #define ADDRESS 0xffffc90000000000ULL /* where vmalloc() begins, unrandomised */
-#define PROT	0x8000000000000163ULL /* PAGE_KERNEL */
-#define TABLE	0x63ULL		      /* _KERNPG_TABLE */
-#define LEAF	0x80ULL		      /* _PAGE_PSE */
-#define NUMBER	0x000ffffffffff000ULL /* the PFN's place in an entry */
-#define MAPPED	25600ULL	      /* pages: 100 MiB */
-#define ENTRIES 512
-#define VM_MAP	4UL
-#define PRESENT 0
-#define EMPTY	1 /* tables are missing */
+#define TABLE	 0x63ULL	      /* _KERNPG_TABLE */
+#define LEAF	 0x80ULL	      /* _PAGE_PSE; of a small entry: its PAT */
+#define LEAF_PAT 0x1000ULL
+#define NUMBER	 0x000ffffffffff000ULL /* the PFN's place in an entry */
+#define MAPPED	 25600ULL	       /* pages: 100 MiB */
+#define GIB	 262144ULL	       /* pages */
+#define ENTRIES	 512ULL
+#define TABLES	 52ULL /* what is mapped begins inside of one */
+#define VM_MAP	 4UL
+#define ANY_SIZE 63 /* as ioremap() has it: any size of entry */
 
-typedef int map_fn(uint64_t from, uint64_t to, uint64_t prot, void **pages);
+/* What a scenario is; a case of the fuzzer names all of it. */
+enum field {
+	ENTRY,	  /* enum entry */
+	SEED,	  /* of the array, of the tables that are missing */
+	AT_PAGE,  /* first address, in pages */
+	PAGES,	  /* of a call */
+	ORDER,	  /* of the longest run */
+	MISSING,  /* enum missing */
+	ODD,	  /* enum odd */
+	ODD_AT,	  /* which page that is */
+	PROT,	  /* index of prots[] */
+	SHIFT,	  /* of the largest entry that is allowed */
+	PHYSICAL, /* page that a range begins with */
+	FIELDS,
+};
 
-static map_fn *map;
+static const char *const fields[FIELDS + 1] = {
+	"entry", "seed",   "at",   "pages", "order",	"missing",
+	"odd",	 "odd_at", "prot", "shift", "physical", NULL,
+};
+
+enum entry {
+	PAGE_ARRAY, /* vmap_small_pages_range_noflush() */
+	RANGE,	    /* vmap_range_noflush(), of ioremap() */
+	VMALLOC,    /* __vmap_pages_range_noflush() */
+	ENTRIES_NR
+};
+
+enum missing {
+	NONE_MISSING,
+	ALL_MISSING,
+	SOME_MISSING,
+	MISSING_NR
+};
+
+/* How the array of a scenario is made. */
+enum shape {
+	RUNS, /* of one order, in random order */
+	FAR,  /* as far apart as memory is large */
+	MIXED,
+	ADJACENT, /* blocks of an order that happen to follow each other */
+	ANY,	  /* a case of the fuzzer */
+};
+
+/* PAGE_KERNEL, read-only, executable, write-combining, write-through, none. */
+static const uint64_t prots[] = {
+	0x8000000000000163, 0x8000000000000121, 0x163, 0x800000000000016b,
+	0x80000000000001fb, 0x8000000000000162, 0,
+};
+
+#define PROTS (sizeof(prots) / sizeof(prots[0]))
+
+typedef int pages_fn(uint64_t from, uint64_t to, uint64_t prot, void **pages);
+typedef int range_fn(uint64_t from, uint64_t to, uint64_t physical,
+		     uint64_t prot, unsigned int shift);
+typedef int vmalloc_fn(uint64_t from, uint64_t to, uint64_t prot, void **pages,
+		       unsigned int shift);
+
+static pages_fn *map_pages;
+static range_fn *map_range;
+static vmalloc_fn *map_vmalloc;
 static void **array;
-static char *pages_at, *area;
+static char *area;
 static uint64_t *middle, *tables; /* page table entries: of 2 MiB, of 4 KiB */
-static size_t tables_nr, taken;
+static size_t taken;
 static uint64_t *kept;
-static uint64_t record; /* bytes of a struct page */
+static int result, kept_result;
+static unsigned int kept_warnings;
 
 /* In place of __pte_alloc_kernel(): tables are cleared beforehand. */
 static int table_alloc(uint64_t *entry)
 {
-	if (taken == tables_nr)
+	if (taken == TABLES)
 		return -12;
 	*entry = (uint64_t)&tables[ENTRIES * taken++] | TABLE;
 	return 0;
+}
+
+/* In place of pmd_free_pte_page(), which would flush the TLBs. */
+static int table_free(uint64_t *entry, uint64_t address)
+{
+	*entry = 0;
+	return 1;
 }
 
 /* In place of find_vm_area(): what vmap() made. */
 static void *area_find(const void *address)
 {
 	return area;
-}
-
-static void add(struct scenario *s, const char *name, unsigned int order,
-		uint64_t each, unsigned int kind)
-{
-	static const struct mode both[] = { { "block", -1 },
-					    { "pte", -1 },
-					    { NULL, -1 } };
-
-	snprintf(s->name, sizeof(s->name), "%s", name);
-	s->order = order;
-	s->pages = MAPPED;
-	s->each = each;
-	s->kind = kind;
-	s->bytes = MAPPED * sizeof(*tables);
-	s->repeat = 20;
-	s->modes = both + (kind == PRESENT);
 }
 
 /* MTRRs are known and off: the kernel asks before it maps 2 MiB. */
@@ -82,128 +130,314 @@ static void tables_make(void)
 	uint64_t *upper = (uint64_t *)memory(PAGE);
 
 	middle = (uint64_t *)memory(PAGE);
-	tables_nr = MAPPED / ENTRIES;
-	tables = (uint64_t *)memory(tables_nr * PAGE);
+	tables = (uint64_t *)memory(TABLES * PAGE);
 	top[ADDRESS >> 39 & (ENTRIES - 1)] = (uint64_t)upper | TABLE;
 	upper[ADDRESS >> 30 & (ENTRIES - 1)] = (uint64_t)middle | TABLE;
 }
 
+/* The scenarios: pages in all, of a call, from one call's to the next's. */
+static const struct {
+	const char *name;
+	enum shape shape;
+	bool block; /* there is room for blocks */
+	bool extra;
+	uint64_t pages, step;
+	uint64_t value[FIELDS];
+} jobs[] = {
+#define EACH(nr) .value[PAGES] = (nr)
+#define WHOLE	 .pages = MAPPED, EACH(MAPPED)
+#define EMPTY	 .value[MISSING] = ALL_MISSING
+	{ "vmap-100m-order0", RUNS, WHOLE },
+	{ "vmap-100m-order0-far", FAR, WHOLE },
+	{ "vmap-100m-order4", RUNS, WHOLE, .value[ORDER] = 4 },
+	{ "vmap-100m-order8", RUNS, WHOLE, .value[ORDER] = 8 },
+	{ "vmap-100m-order9", RUNS, WHOLE, .value[ORDER] = 9 },
+	{ "vmap-100m-mixed", MIXED, WHOLE },
+	{ "vmap-100m-order8-adjacent", ADJACENT, true, WHOLE, EMPTY },
+	{ "vmap-100m-order9-empty", RUNS, true, WHOLE, EMPTY,
+	  .value[ORDER] = 9 },
+	{ "vmap-256k-order0", RUNS, .pages = MAPPED, EACH(64) },
+	{ "vmap-256k-order0-far", FAR, .pages = MAPPED, EACH(64) },
+	/* a call at the end of each table, on into the next */
+	{ "vmap-256k-order0-split", FAR, .pages = 3200, .step = ENTRIES,
+	  EACH(64), .value[AT_PAGE] = ENTRIES - 32 },
+	{ "vmap-256k-order0-empty", FAR, .pages = 3200, .step = ENTRIES,
+	  EACH(64), EMPTY },
+	{ "vmap-1page", RUNS, .pages = MAPPED, EACH(1) },
+	{ "vmalloc-1m", RUNS, .pages = MAPPED, EACH(256),
+	  .value[ENTRY] = VMALLOC, .value[SHIFT] = 12 },
+	{ "vmalloc-100m-huge", RUNS, WHOLE, EMPTY, .value[ORDER] = 9,
+	  .value[ENTRY] = VMALLOC, .value[SHIFT] = 21 },
+	{ "ioremap-256k", RUNS, .pages = MAPPED, EACH(64),
+	  .value[ENTRY] = RANGE, .value[SHIFT] = ANY_SIZE },
+	{ "ioremap-1m", RUNS, .pages = MAPPED, EACH(256), .value[ENTRY] = RANGE,
+	  .value[SHIFT] = ANY_SIZE },
+	/* neither begins nor ends at a block */
+	{ "ioremap-100m", RUNS, WHOLE, EMPTY, .value[ENTRY] = RANGE,
+	  .value[SHIFT] = ANY_SIZE, .value[AT_PAGE] = 256,
+	  .value[PHYSICAL] = 256 },
+	{ "ioremap-1g", RUNS, .pages = GIB, EACH(GIB), EMPTY,
+	  .value[ENTRY] = RANGE, .value[SHIFT] = ANY_SIZE,
+	  .value[PHYSICAL] = ENTRIES },
+};
+
+#define JOBS (sizeof(jobs) / sizeof(jobs[0]))
+
+static const struct mode modes[] = { { "block", -1 },
+				     { "pte", -1 },
+				     { NULL, -1 } };
+
+static void add(struct scenario *s, size_t nr)
+{
+	snprintf(s->name, sizeof(s->name), "%s", jobs[nr].name);
+	memcpy(s->value, jobs[nr].value, sizeof(jobs[nr].value));
+	s->extra = jobs[nr].extra;
+	s->pages = jobs[nr].pages;
+	s->each = s->value[PAGES];
+	s->from = jobs[nr].step ? jobs[nr].step : s->each;
+	s->kind = jobs[nr].shape;
+	s->bytes = s->pages * sizeof(*tables);
+	s->repeat = 20;
+	s->modes = modes + !jobs[nr].block;
+}
+
 static unsigned int vmap_setup(struct scenario *list, uint64_t size)
 {
-	unsigned int nr = 0;
+	unsigned int nr;
 
-	add(&list[nr++], "vmap-100m-order0", 0, MAPPED, PRESENT);
-	add(&list[nr++], "vmap-100m-order4", 4, MAPPED, PRESENT);
-	add(&list[nr++], "vmap-100m-order8", 8, MAPPED, PRESENT);
-	add(&list[nr++], "vmap-100m-order9", 9, MAPPED, PRESENT);
-	add(&list[nr++], "vmap-100m-order9-empty", 9, MAPPED, EMPTY);
-	add(&list[nr++], "vmap-256k-order0", 0, 64, PRESENT);
-	add(&list[nr++], "vmap-1page", 0, 1, PRESENT);
-	record = SIZE("page");
-	map = (map_fn *)symbol("vmap_small_pages_range_noflush");
+	for (nr = 0; nr < JOBS; nr++)
+		add(&list[nr], nr);
+	map_pages = (pages_fn *)symbol("vmap_small_pages_range_noflush");
+	map_range = (range_fn *)symbol("vmap_range_noflush");
+	map_vmalloc = (vmalloc_fn *)symbol("__vmap_pages_range_noflush");
 	divert("__pte_alloc_kernel", table_alloc);
+	divert("pmd_free_pte_page", table_free);
 	divert("find_vm_area", area_find);
 	area = need(SIZE("vm_struct"));
 	AT(uint64_t, area, OFFSET("vm_struct.flags")) = VM_MAP;
-	state_sections(START, SPAN, true);
-	pages_at = state_pages(START, SPAN);
+	vmap_pages_make();
 	AT(uint64_t, symbol("page_offset_base"), 0) = 0;
 	tables_make();
 	memory_types_make();
+	faults_count_warnings();
 	array = need(MAPPED * sizeof(*array));
-	kept = need(MAPPED * sizeof(*kept));
+	kept = need(GIB * sizeof(*kept));
 	return nr;
 }
 
-/* Runs of pages of an order, in random order; single ones never side by side. */
 static void vmap_enter(const struct scenario *s)
 {
-	uint64_t run = 1ULL << s->order, step = run == 1 ? 2 : 1;
-	uint64_t nr = SPAN / step / run, i, from = 0;
-	/* a power of two, so that an odd stride meets each run once */
-	uint64_t first = random_next() % nr, stride = nr / 2 + 1;
+	const uint64_t *v = s->value;
 
-	for (i = 0; i < s->pages; i++) {
-		if (i % run == 0)
-			from = (first + i / run * stride) % nr * run;
-		array[i] = pages_at + (from + i % run) * step * record;
+	if (v[ENTRY] == RANGE)
+		return;
+	switch ((enum shape)s->kind) {
+	case MIXED:
+		vmap_mixed(array, s->pages);
+		break;
+	case ADJACENT:
+		vmap_adjacent(array, s->pages);
+		break;
+	case ANY:
+		random_seed(v[SEED]);
+		vmap_any(array, s->pages, (unsigned int)v[ORDER], v[AT_PAGE]);
+		if (v[ODD] && v[ODD] != ODD_TAKEN)
+			array[v[ODD_AT]] = vmap_odd((enum odd)v[ODD]);
+		break;
+	default:
+		vmap_runs(array, s->pages, (unsigned int)v[ORDER],
+			  s->kind == FAR ? VMAP_SPAN : VMAP_NEAR);
 	}
 }
 
+/* Entries that a call may touch, and those beside them. */
+static uint64_t reach(const struct scenario *s)
+{
+	uint64_t calls = s->pages / s->each;
+	uint64_t end = s->value[AT_PAGE] + (calls - 1) * s->from + s->each;
+
+	return (end + ENTRIES - 1) & ~(ENTRIES - 1);
+}
+
+/* Tables that are there are not those that are handed out. */
 static void vmap_reset(const struct scenario *s)
 {
-	size_t used = (s->pages + ENTRIES - 1) / ENTRIES, i;
+	const uint64_t *v = s->value;
+	uint64_t used = reach(s) / ENTRIES, i, missing = 0;
 
-	memset(tables, 0, used * PAGE);
-	taken = 0;
+	if (v[MISSING] == SOME_MISSING)
+		missing = v[SEED];
+	else if (v[MISSING] == ALL_MISSING)
+		missing = ~0ULL;
+	taken = missing == ~0ULL ? 0 : used;
+	memset(tables, 0,
+	       (taken + used < TABLES ? taken + used : TABLES) * PAGE);
 	for (i = 0; i < used; i++)
-		middle[i] = s->kind == EMPTY ?
+		middle[i] = missing >> i % 64 & 1 ?
 				    0 :
 				    (uint64_t)&tables[ENTRIES * i] | TABLE;
+	if (s->kind != ANY || v[MISSING])
+		return;
+	/* neighbours, and what may stand in the way */
+	for (i = 0; i < used * ENTRIES; i++)
+		if (i < v[AT_PAGE] || i >= v[AT_PAGE] + v[PAGES])
+			tables[i] = i * PAGE | TABLE;
+	if (v[ODD] == ODD_TAKEN)
+		tables[v[AT_PAGE] + v[ODD_AT]] = TABLE;
+}
+
+static int call(const struct scenario *s, uint64_t at, void **pages)
+{
+	const uint64_t *v = s->value;
+	uint64_t end = at + s->each * PAGE, prot = prots[v[PROT]];
+
+	if (v[ENTRY] == PAGE_ARRAY)
+		return map_pages(at, end, prot, pages);
+	if (v[ENTRY] == VMALLOC)
+		return map_vmalloc(at, end, prot, pages, (unsigned int)v[SHIFT]);
+	return map_range(at, end, (VMAP_START + v[PHYSICAL]) * PAGE, prot,
+			 (unsigned int)v[SHIFT]);
 }
 
 /* One array after the other, each of its own call. */
 static void vmap_call(const struct scenario *s)
 {
-	uint64_t i, at;
+	uint64_t at = ADDRESS + s->value[AT_PAGE] * PAGE, i;
 
-	for (i = 0; i < s->pages; i += s->each) {
-		at = ADDRESS + i * PAGE;
-		if (map(at, at + s->each * PAGE, PROT, array + i))
-			die("%s: the kernel's function fails", s->name);
-	}
+	result = 0;
+	for (i = 0; i < s->pages; i += s->each, at += s->from * PAGE)
+		result |= call(s, at, array + i);
 }
 
-static uint64_t value(const void *page)
+static uint64_t value(const struct scenario *s, uint64_t i)
 {
-	uint64_t number = (uint64_t)((const char *)page - pages_at);
-
-	return (START + number / record) * PAGE | PROT;
+	if (s->value[ENTRY] == RANGE)
+		return (VMAP_START + s->value[PHYSICAL] + i % s->each) * PAGE |
+		       prots[0];
+	return vmap_pfn(array[i]) * PAGE | prots[0];
 }
 
 /* The same entries, by nothing but a loop. */
-static void vmap_limit(const struct scenario *s, const struct arm *arm)
+static void limit_pages(volatile uint64_t *to, void *const *pages, uint64_t nr)
 {
-	volatile uint64_t *to = tables;
-	const void *expected = NULL;
-	uint64_t i, entry = 0;
+	const char *expected = NULL;
+	uint64_t record = 1ULL << vmap_record_bits, entry = 0, i;
 
-	for (i = 0; i < s->pages; i++, entry += PAGE) {
-		if (array[i] != expected)
-			entry = value(array[i]);
-		expected = (char *)array[i] + record;
+	for (i = 0; i < nr; i++, entry += PAGE) {
+		if (pages[i] != expected)
+			entry = vmap_pfn(pages[i]) * PAGE | prots[0];
+		expected = (char *)pages[i] + record;
 		to[i] = entry;
 	}
+}
+
+static void limit_range(volatile uint64_t *to, uint64_t entry, uint64_t nr)
+{
+	for (; nr--; entry += PAGE)
+		*to++ = entry;
+}
+
+static void limit_entries(const struct scenario *s)
+{
+	uint64_t at = s->value[AT_PAGE], i;
+
+	for (i = 0; i < s->pages; i += s->each, at += s->from) {
+		uint64_t *to = tables + at % (TABLES * ENTRIES);
+
+		if (s->value[ENTRY] == RANGE)
+			limit_range(to, value(s, i), s->each);
+		else
+			limit_pages(to, array + i, s->each);
+	}
+}
+
+/* Fast where the size is known to the compiler. */
+static inline bool is_run(void *const *pages, uint64_t record)
+{
+	const char *page = pages[0];
+	uint64_t k;
+
+#pragma GCC unroll 8
+	for (k = 0; k < ENTRIES; k++)
+		if (pages[k] != page + k * record)
+			return false;
+	return true;
+}
+
+/* The entries of blocks, and the array compared: nothing maps it unread. */
+static void limit_blocks(const struct scenario *s)
+{
+	uint64_t i, record = 1ULL << vmap_record_bits;
+	volatile uint64_t *to = middle;
+
+	for (i = 0; i < s->pages; i += ENTRIES)
+		if (record == 64 ? is_run(array + i, 64) :
+				   is_run(array + i, record))
+			*to++ = value(s, i) | LEAF;
+}
+
+static void limit_leaves(const struct scenario *s)
+{
+	volatile uint64_t *to = middle;
+	uint64_t i;
+
+	for (i = 0; i < s->pages; i += ENTRIES)
+		*to++ = value(s, i) | LEAF;
+}
+
+static void vmap_limit(const struct scenario *s, const struct arm *arm)
+{
+	if (s->modes == modes)
+		limit_blocks(s);
+	else if (s->value[MISSING] && s->value[SHIFT])
+		limit_leaves(s);
+	else
+		limit_entries(s);
 }
 
 /* What is mapped at a page: PFN and protection, whatever the size of entry. */
 static uint64_t translated(uint64_t i)
 {
-	uint64_t entry = middle[i / ENTRIES];
+	uint64_t entry = middle[i / ENTRIES], pat;
 
-	if (entry & LEAF)
-		return (entry & ~LEAF) + i % ENTRIES * PAGE;
+	if (entry & LEAF) {
+		pat = entry & LEAF_PAT ? LEAF : 0;
+		entry = (entry & ~(LEAF | LEAF_PAT)) | pat;
+		return entry + i % ENTRIES * PAGE;
+	}
 	entry &= NUMBER;
 	return entry ? ((uint64_t *)entry)[i % ENTRIES] : 0;
 }
 
 static void vmap_keep(const struct scenario *s)
 {
-	uint64_t i;
+	uint64_t nr = reach(s), at, i;
 
-	for (i = 0; i < s->pages; i++) {
+	kept_result = result;
+	kept_warnings = faults_warnings();
+	for (i = 0; i < nr; i++)
 		kept[i] = translated(i);
-		if (kept[i] != value(array[i]))
+	if (s->kind == ANY)
+		return;
+	if (result)
+		die("%s: the kernel's function fails", s->name);
+	for (i = 0; i < s->pages; i++) {
+		at = s->value[AT_PAGE] + i / s->each * s->from + i % s->each;
+		if (kept[at] != value(s, i))
 			die("%s: the kernel's entry %llu is 0x%llx", s->name,
-			    (unsigned long long)i, (unsigned long long)kept[i]);
+			    (unsigned long long)at,
+			    (unsigned long long)kept[at]);
 	}
 }
 
+/* The same return, warnings, translations; the neighbours' too. */
 static bool vmap_right(const struct scenario *s)
 {
-	uint64_t i;
+	uint64_t nr = reach(s), i;
 
-	for (i = 0; i < s->pages; i++)
+	if (result != kept_result || faults_warnings() != kept_warnings)
+		return false;
+	for (i = 0; i < nr; i++)
 		if (translated(i) != kept[i])
 			return false;
 	return true;
@@ -211,11 +445,48 @@ static bool vmap_right(const struct scenario *s)
 
 static char *vmap_output(const struct scenario *s)
 {
-	uint64_t *entry = middle + MAPPED / ENTRIES / 2;
+	uint64_t at = s->value[AT_PAGE] + s->each / 2;
+	uint64_t *entry = middle + at / ENTRIES;
 
 	if (!(*entry & LEAF))
-		entry = (uint64_t *)(*entry & NUMBER);
+		entry = (uint64_t *)(*entry & NUMBER) + at % ENTRIES;
 	return (char *)entry + 2;
+}
+
+static void vmap_draw(uint64_t *v)
+{
+	uint64_t any = random_next();
+
+	v[ENTRY] = any % ENTRIES_NR;
+	v[SEED] = random_next() % (1ULL << 32);
+	v[AT_PAGE] = any >> 8 & 1 ? any % (2 * ENTRIES) : 0;
+	v[PAGES] = 1 + random_next() % (1ULL << random_next() % 12);
+	v[ORDER] = random_next() % 12;
+	v[MISSING] = (any >> 16) % MISSING_NR;
+	v[PROT] = any >> 24 & 3 ? 0 : (any >> 26) % PROTS;
+	v[SHIFT] = v[ENTRY] == RANGE ? ANY_SIZE : 12;
+	v[PHYSICAL] = v[AT_PAGE] + (any >> 32 & 1 ? any >> 33 & 1023 : 0);
+	if (v[ENTRY] == RANGE || any >> 48 & 1)
+		return;
+	v[ODD] = (any >> 49) % ODDS;
+	v[ODD_AT] = random_next() % v[PAGES];
+}
+
+static bool vmap_build(struct scenario *s, const uint64_t *v)
+{
+	bool huge = v[ENTRY] == VMALLOC && v[SHIFT] != 12;
+
+	if (v[ENTRY] >= ENTRIES_NR || v[MISSING] >= MISSING_NR ||
+	    v[PROT] >= PROTS || v[ODD] >= ODDS || v[ORDER] > 16 || huge ||
+	    !v[PAGES] || v[AT_PAGE] + v[PAGES] > TABLES / 2 * ENTRIES ||
+	    v[ODD_AT] >= v[PAGES] || v[PHYSICAL] > VMAP_SPAN ||
+	    (v[ENTRY] == RANGE && v[ODD]))
+		return false;
+	memcpy(s->value, v, FIELDS * sizeof(*v));
+	s->kind = ANY;
+	s->pages = s->each = s->from = v[PAGES];
+	s->modes = modes;
+	return true;
 }
 
 const struct family vmap_family = {
@@ -229,4 +500,7 @@ const struct family vmap_family = {
 	.keep = vmap_keep,
 	.right = vmap_right,
 	.output = vmap_output,
+	.fields = fields,
+	.draw = vmap_draw,
+	.build = vmap_build,
 };

@@ -49,6 +49,9 @@ def _stock(what: str, scenario: str, ours: str, least: float) -> Goal:
     return Goal(f"{what} against stock", scenario, ours, ("stock",), least)
 
 
+# huge vmalloc() and whole blocks of ioremap() are left to the kernel
+SERVED_SHAPES = "(vmap(?!-1page)|ioremap(?!-1g)|vmalloc(?!.*-huge))-.*"
+
 # Of a stock kernel's own code: "bench kernel".
 KERNEL_GOALS = (
     _stock("memmap", "(pmem|hmm)-.*", "bulkmm", 1.5),
@@ -59,7 +62,7 @@ KERNEL_GOALS = (
     _stock("vmap, order 8", "vmap-100m-order8", "pte", 6),
     _stock("vmap in blocks", "vmap-.*", "block", 20),
     _stock("vmap, single pages", "vmap-100m-order0", "pte", 2.5),
-    _stock("vmap of any shape", "(vmap(?!-1page)|ioremap|vmalloc)-.*", "pte", 1),
+    _stock("vmap of any shape", SERVED_SHAPES, "pte", 1),
     _stock("one page", "vmap-1page", "pte", 0.97),
 )
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CORPUS = Path(__file__).parents[2] / "native" / "corpus"
 LONGEST = measure.LIMIT - 60  # seconds
-SIZES = {"memmap": 16 * GIB}  # that cases are made up in
+SIZES = {"memmap": 16 * GIB, "vmap": GIB}  # that cases are made up in
 
 
 @dataclass(frozen=True)

@@ -42,12 +42,13 @@ OFFSETS = (
     "mem_section_usage.subsection_map",
     *("mm_struct.pgd", "vm_struct.flags"),
     *("kprobe.symbol_name", "kprobe.addr"),
+    "bug_entry.flags",
     *("static_call_key.func", "work_struct.func"),
     *("task_struct.flags", "pt_regs.orig_ax"),
 )
 SIZES = (
     *("page", "zone", "pglist_data", "dev_pagemap"),
-    *("mem_section", "mem_section_usage", "vm_struct"),
+    *("mem_section", "mem_section_usage", "vm_struct", "bug_entry"),
 )
 ENUMERATORS = (
     *("ZONE_DEVICE", "MEMORY_DEVICE_FS_DAX", "MEMORY_DEVICE_GENERIC"),

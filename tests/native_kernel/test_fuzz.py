@@ -65,6 +65,29 @@ def test_what_the_module_serves(pair: Pair, case: str, served: bool) -> None:  #
     assert (done.cases, done.served, done.differs) == (1, int(served), "")
 
 
+@pytest.mark.parametrize(
+    ("case", "served"),
+    [
+        ("pte pages=64", True),
+        ("pte pages=63", False),
+        ("block pages=512 order=9 missing=1", True),
+        ("pte pages=64 entry=1 shift=63", True),
+        # blocks from end to end are the kernel's
+        ("pte pages=1024 entry=1 shift=63 missing=1", False),
+        ("pte pages=64 prot=5", False),  # entries that are not present
+    ],
+)
+def test_what_of_vmap_the_module_serves(pair: Pair, case: str, served: bool) -> None:  # noqa: FBT001
+    done = found(pair, "vmap", 0, case)
+    assert (done.cases, done.served, done.differs) == (1, int(served), "")
+
+
+def test_a_broken_entry_is_found(older: Pair) -> None:
+    job = measure.Job(older.kernel, older.module, spoil=True)
+    done = fuzz.run(job, "vmap", 0, Progress())
+    assert done.differs.startswith("pte entry=0 seed=1 at=0 pages=2048 order=9 ")
+
+
 def test_a_broken_word_is_found_and_found_again(
     older: Pair, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,7 +42,11 @@ SCENARIOS = {
     },
     "vmap": {
         *(f"vmap-100m-order{order}" for order in (0, 4, 8, 9)),
-        *("vmap-100m-order9-empty", "vmap-256k-order0", "vmap-1page"),
+        *("vmap-100m-order0-far", "vmap-100m-mixed", "vmap-1page"),
+        *("vmap-100m-order8-adjacent", "vmap-100m-order9-empty"),
+        *(f"vmap-256k-order0{how}" for how in ("", "-far", "-split", "-empty")),
+        *("vmalloc-1m", "vmalloc-100m-huge"),
+        *("ioremap-256k", "ioremap-1m", "ioremap-100m", "ioremap-1g"),
     },
 }
 # with all rows

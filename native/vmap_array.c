@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Struct pages, which nobody reads, and arrays of them. */
+#include <string.h>
+
+#include "vmap.h"
+
+/*
+ * Behind the sections that were there at boot: one that came later, one of
+ * which every other subsection came, one that is not there.
+ */
+enum late {
+	LATE = VMAP_SPAN,
+	PARTIAL = LATE + PAGES_SECTION,
+	ABSENT = PARTIAL + PAGES_SECTION,
+	END = ABSENT + PAGES_SECTION
+};
+
+#define EVERY_OTHER 0x5555555555555555ULL
+
+char *vmap_pages;
+unsigned int vmap_record_bits;
+
+static char *section_of(uint64_t number)
+{
+	uint64_t size = SIZE("mem_section"), per_root = PAGE / size;
+	uint64_t nr = (VMAP_START + number) / PAGES_SECTION;
+	char **roots = AT(char **, symbol("mem_section"), 0);
+
+	return roots[nr / per_root] + nr % per_root * size;
+}
+
+static void make_late(uint64_t number, uint64_t subsections)
+{
+	char *section = section_of(number), *usage;
+
+	usage = AT(char *, section, OFFSET("mem_section.usage"));
+	AT(uint64_t, section, OFFSET("mem_section.section_mem_map")) &= ~(
+		1ULL << ENUM("SECTION_IS_EARLY_BIT"));
+	AT(uint64_t, usage,
+	   OFFSET("mem_section_usage.subsection_map")) = subsections;
+}
+
+/* Makes the memory that is mapped. */
+void vmap_pages_make(void)
+{
+	vmap_record_bits = (unsigned int)__builtin_ctzll(SIZE("page"));
+	state_sections(VMAP_START, END, true);
+	vmap_pages = state_pages(VMAP_START, END);
+	make_late(LATE, ~0ULL);
+	make_late(PARTIAL, EVERY_OTHER);
+	AT(uint64_t, section_of(ABSENT),
+	   OFFSET("mem_section.section_mem_map")) = 0;
+}
+
+/* Struct page of a page of it. */
+void *vmap_page(uint64_t number)
+{
+	return vmap_pages + (number << vmap_record_bits);
+}
+
+/* Numbers below a power of two, each once, in an order without a pattern. */
+static uint64_t next_of(uint64_t last, uint64_t nr)
+{
+	return (last * 0x5851f42d4c957f2dULL + 0x14057b7ef767814fULL) % nr;
+}
+
+/* Runs of pages of an order in random order; single ones not side by side. */
+void vmap_runs(void **array, uint64_t nr, unsigned int order, uint64_t span)
+{
+	uint64_t run = 1ULL << order, step = run == 1 ? 2 : 1;
+	uint64_t places = span / step / run, i;
+	uint64_t place = random_next() % places;
+
+	for (i = 0; i < nr; i++) {
+		if (i % run == 0)
+			place = next_of(place, places);
+		array[i] = vmap_page((place * run + i % run) * step);
+	}
+}
+
+/* As dma-buf's system heap allocates: by bytes 75 %, 19 % and 6 %. */
+void vmap_mixed(void **array, uint64_t nr)
+{
+	uint64_t large = nr / 4 * 3 & ~255ULL, middle = nr / 16 * 3 & ~15ULL;
+	uint64_t span = VMAP_NEAR;
+
+	vmap_runs(array, large, 8, span);
+	vmap_runs(array + large, middle, 4, span);
+	vmap_runs(array + large + middle, nr - large - middle, 0, span);
+}
+
+/* Blocks of the buddy allocator that follow each other. */
+void vmap_adjacent(void **array, uint64_t nr)
+{
+	uint64_t first = random_next() % (VMAP_NEAR - nr) & ~(VMAP_BLOCK - 1);
+	uint64_t i;
+
+	for (i = 0; i < nr; i++)
+		array[i] = vmap_page(first + i);
+}
+
+static uint64_t any_place(uint64_t run)
+{
+	switch (random_next() % 8) {
+	case 0: /* across the end of a section */
+		return (random_next() % 500 + 1) * PAGES_SECTION - run / 2;
+	case 1:
+		return LATE + random_next() % (PAGES_SECTION - run);
+	case 2: /* within one that is there */
+		return PARTIAL + random_next() % 32 * 1024 +
+		       random_next() % (VMAP_BLOCK - run % VMAP_BLOCK);
+	default:
+		return random_next() % (VMAP_SPAN - run);
+	}
+}
+
+/**
+ * vmap_any() - runs of any length, from anywhere
+ * @array: to fill
+ * @nr:    pages
+ * @order: of the longest run
+ * @at:    where the array is mapped, in pages: some runs are aligned as it is
+ */
+void vmap_any(void **array, uint64_t nr, unsigned int order, uint64_t at)
+{
+	uint64_t i = 0, run, place, k;
+
+	while (i < nr) {
+		run = 1ULL << random_next() % (order + 1);
+		run = random_next() % 4 ? run : 1 + random_next() % run;
+		place = any_place(run);
+		if (random_next() % 2 && place < VMAP_SPAN - 2 * VMAP_BLOCK)
+			place = (place & ~(VMAP_BLOCK - 1)) +
+				(at + i) % VMAP_BLOCK;
+		for (k = 0; k < run && i < nr; k++)
+			array[i++] = vmap_page(place + k);
+	}
+}
+
+/* What stands for a page and is none, or not as it should be. */
+void *vmap_odd(enum odd odd)
+{
+	switch (odd) {
+	case ODD_NULL:
+		return NULL;
+	case ODD_ABSENT:
+		return vmap_page(ABSENT + random_next() % PAGES_SECTION);
+	case ODD_PARTIAL:
+		return vmap_page(PARTIAL + VMAP_BLOCK +
+				 random_next() % VMAP_BLOCK);
+	case ODD_WILD:
+		return (void *)random_next();
+	default:
+		return (char *)vmap_page(random_next() % VMAP_SPAN) + 8;
+	}
+}
