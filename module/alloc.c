@@ -9,14 +9,15 @@
  * (6.12) or into the one caller that counts (7.3 on arm64), this path does not
  * attach and says so.
  *
- * The allocator may be called in any context but an NMI. So there is no chance
- * to reschedule in here, as there is none in the original; and whose memory it
- * is, and where it is going to be touched, nobody says: a task that is inside a
- * system call that prepares memory is taken to prepare this.
+ * The allocator may be called in any context, by BPF programs even in an NMI.
+ * So there is no chance to reschedule in here, as there is none in the
+ * original; and whose memory it is, and where it is going to be touched, nobody
+ * says: a task that is inside a system call that prepares memory is taken to
+ * prepare this. Nobody says either if memory is cleared as it is freed
+ * (init_on_free=1): it is cleared in the same way.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/preempt.h>
 #include <linux/static_call.h>
@@ -43,28 +44,46 @@ static bool tried;
 
 static void alloc_zero(struct page *page, int numpages, int mode)
 {
+	static const struct bmm_unit_want whole = { .bytes = SIZE_MAX };
 	size_t bytes = (size_t)numpages << PAGE_SHIFT;
-	u64 begun = ktime_get_mono_fast_ns();
 	enum bmm_op op = bmm_zero_op(bytes, mode, in_task() && bmm_populating());
+	u64 ns;
 
-	bmm_zero(op, page_address(page), bytes);
-	bmm_path_served(&bmm_alloc, bytes, ktime_get_mono_fast_ns() - begun);
+	bmm_zero(&bmm_alloc, op, &whole, bytes, page_address(page), bytes, &ns);
+	bmm_path_count(&bmm_alloc, BMM_HITS, 1);
+	bmm_path_count(&bmm_alloc, BMM_BYTES, bytes);
 }
 
-/* Entered from the trampoline for requests of a huge page and more. */
-void bmm_alloc_handler(struct page *page, int numpages)
+/* Returns a reason to fall back to the original, or -1. */
+static int alloc_serve(struct page *page, int numpages)
 {
 	int mode = READ_ONCE(bmm_alloc.mode);
 
+	if (mode == BMM_OFF)
+		return REASON_OFF;
+	alloc_zero(page, numpages, mode);
+	return -1;
+}
+
+/*
+ * Entered from the trampoline for requests of a huge page and more; for all,
+ * whoever makes them, while the hook is tried out.
+ */
+void bmm_alloc_handler(struct page *page, int numpages)
+{
+	int reason = -1;
+
 	bmm_path_enter(&bmm_alloc);
-	if (unlikely(READ_ONCE(trier) == current)) {
-		tried = true;
-		static_call(bmm_alloc_original)(page, numpages);
-	} else if (mode == BMM_OFF) {
-		bmm_path_fallback(&bmm_alloc, REASON_OFF);
+	if (unlikely(numpages < HPAGE_PMD_NR)) {
+		if (READ_ONCE(trier) == current && in_task())
+			WRITE_ONCE(tried, true);
 		static_call(bmm_alloc_original)(page, numpages);
 	} else {
-		alloc_zero(page, numpages, mode);
+		reason = alloc_serve(page, numpages);
+	}
+	if (reason >= 0) {
+		bmm_path_fallback(&bmm_alloc, reason);
+		static_call(bmm_alloc_original)(page, numpages);
 	}
 	bmm_path_leave(&bmm_alloc);
 }
@@ -83,23 +102,27 @@ static int alloc_prepare(const char **symbol)
 		       0;
 }
 
-/* Has the allocator clear a huge page, whatever the path is switched to. */
+/*
+ * Has the allocator clear a page, whatever the path is switched to: as it is
+ * allocated or, with init_on_free=1, as it is freed. One page is enough, and
+ * there is one on a host without a free huge page.
+ */
 static int alloc_probe(void)
 {
 	unsigned long threshold = bmm_alloc_threshold;
 	struct page *page;
 
-	tried = false;
+	WRITE_ONCE(tried, false);
 	WRITE_ONCE(trier, current);
-	WRITE_ONCE(bmm_alloc_threshold, HPAGE_PMD_NR);
-	page = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_COMP | __GFP_NOWARN,
-			   HPAGE_PMD_ORDER);
+	WRITE_ONCE(bmm_alloc_threshold, 1);
+	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (page)
+		__free_page(page);
 	WRITE_ONCE(bmm_alloc_threshold, threshold);
 	WRITE_ONCE(trier, NULL);
 	if (!page)
 		return -ENOMEM;
-	__free_pages(page, HPAGE_PMD_ORDER);
-	return tried ? 0 : -ENODATA;
+	return READ_ONCE(tried) ? 0 : -ENODATA;
 }
 
 struct bmm_path bmm_alloc = {

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A unit is cleared in slices, and the clock is read after each: when another
- * slice like the last one would not fit any more, the unit is over. A slice is
- * what its backend has lately cleared in an eighth of the wanted time. So a
- * forecast may be wrong, by a factor of four even, and the unit still ends
- * within one and a half of the wanted time: at worst an eighth becomes a half.
+ * A unit is what its backend has lately cleared, on this CPU, in an eighth of
+ * the wanted time: a chance to reschedule costs a few instructions, a look at
+ * the clock far more. So a forecast may be wrong by a factor of twelve, and the
+ * unit still ends within one and a half of the wanted time; and no clock is
+ * read but for one unit in 61. (At 10 GB/s, and 1 ms, a unit has 1.25 MB.)
  *
- * Forecasts belong to backends: while a pick measures they take turns, slice
- * by slice, and one may be a hundred times slower than the last under
- * emulation. A backend of which nothing is known begins with a page, and no
- * slice is more than twice as long as what was measured last.
+ * Forecasts belong to backends: while a pick measures they take turns, unit by
+ * unit, and one may be a hundred times slower than the last under emulation. A
+ * backend of which nothing is known begins with a page, and no unit is more
+ * than twice as long as what was measured last; while they grow, or a pick
+ * measures, each unit is timed.
  */
 #include "../core/drain.h"
 #include "clear_unit.h"
 
-#define SMALLEST 4096UL /* bytes of a slice: a page */
-#define SLICES	 8	/* that fit into a unit */
+#define SMALLEST 4096UL /* bytes of a unit: a page */
+#define SHARE	 8	/* of the wanted time, one in so many */
+#define EVERY                                                    \
+	61 /* units to one that is timed; a prime, so that it is \
+	    * not the same part of each folio */
 
-/* CPUs that race lose each other's samples: whichever is kept was measured. */
-static size_t unit_slice(const struct bmm_zero_by *by)
+/* A task that migrates may write to the CPU it left: both are forecasts. */
+static size_t unit_fit(const size_t *fit)
 {
-	size_t bytes = bmm_get(&by->slice);
+	size_t bytes = bmm_get(fit);
 
 	return bytes ? bytes : SMALLEST;
 }
@@ -28,87 +32,106 @@ static size_t unit_slice(const struct bmm_zero_by *by)
 /*
  * @n bytes took @ns, @wanted would be right. Slower counts at once; faster only
  * if all that was allowed was done, since a short rest proves little.
+ *
+ * Return: true if more than now might be right.
  */
-static void unit_learn(struct bmm_zero_by *by, size_t n, uint64_t ns,
-		       uint64_t wanted)
+static bool unit_learn(size_t *fit, size_t n, uint64_t ns, uint64_t wanted)
 {
-	size_t now = unit_slice(by), fit = n * wanted / (ns ? ns : 1);
+	size_t now = unit_fit(fit), next = n * wanted / (ns ? ns : 1);
+	bool grows = next > 2 * now && n >= now;
 
-	if (fit > now && n < now)
-		return;
-	if (fit > 2 * now)
-		fit = 2 * now;
-	fit -= fit % SMALLEST;
-	bmm_set(&by->slice, fit ? fit : SMALLEST);
+	if (next > now && n < now)
+		return false;
+	if (next > 2 * now)
+		next = 2 * now;
+	next -= next % SMALLEST;
+	bmm_set(fit, next ? next : SMALLEST);
+	return grows;
 }
 
-/* Who clears the next slice: a sample, if there is nobody to serve yet. */
-static struct bmm_zero_by *unit_next(struct bmm_zero *zero,
-				     struct bmm_turn *turn)
+/* Who clears the next unit: a sample, if there is nobody to serve yet. */
+static unsigned int unit_next(struct bmm_zero *zero, struct bmm_turn *turn)
 {
-	struct bmm_zero_by *by = bmm_get(&zero->serves);
+	int serves = bmm_get(&zero->serves);
 
 	turn->pick = NULL;
-	if (by)
-		return by;
+	if (serves >= 0)
+		return (unsigned int)serves;
 	bmm_turn_begin(turn, zero->pick, zero->op);
-	return &zero->by[turn->pick ? bmm_pick_of(turn->number) :
-				      bmm_pick_best(zero->pick)];
+	return turn->pick ? bmm_pick_of(turn->number) :
+			    bmm_pick_best(zero->pick);
 }
 
-static void unit_slice_clear(const struct bmm_zero *zero,
-			     const struct bmm_zero_by *by, char *at, size_t n)
+static void unit_zero(const struct bmm_zero *zero, unsigned int by, char *at,
+		      size_t n)
 {
 	struct bmm_job job = { .op = zero->op, .dst = at, .len = n };
 
-	bmm_job_do(&job, by->backend);
+	bmm_job_do(&job, zero->by[by]);
+}
+
+/* What a unit may have by a backend. */
+static size_t unit_bytes(const struct bmm_unit_want *want, const size_t *fit,
+			 size_t left)
+{
+	size_t n = want->bytes < left ? want->bytes : left;
+
+	return want->by_ns && n > unit_fit(fit) ? unit_fit(fit) : n;
+}
+
+/* A unit that is timed, or a sample of a pick. */
+static size_t unit_timed(struct bmm_zero *zero, struct bmm_units *mine,
+			 const struct bmm_unit_want *want, char *at,
+			 size_t left, uint64_t *ns)
+{
+	struct bmm_turn turn;
+	unsigned int by = unit_next(zero, &turn);
+	size_t *fit = &mine->fit[zero->kind][by];
+	size_t n = unit_bytes(want, fit, left);
+	uint64_t begun = bmm_host_clock();
+	bool grows = false;
+
+	unit_zero(zero, by, at, n);
 	if (bmm_op_streams(zero->op))
 		bmm_drain_stores();
+	if (turn.pick)
+		bmm_turn_end(&turn, n);
+	*ns = bmm_host_clock() - begun;
+	if (want->by_ns)
+		grows = unit_learn(fit, n, *ns, want->ns / SHARE);
+	bmm_set(&mine->until, grows ? 0 : EVERY - 1);
+	return n;
 }
 
 /**
  * bmm_unit_clear() - clear a unit
  * @zero: extents of this kind
+ * @mine: of this CPU
+ * @want: what units are to be like
  * @at:   where
  * @left: bytes that are left to clear, at least 1
- * @ns:   how long it may take; 0: a page
+ * @ns:   result: how long it took; 0 if it was not timed
  *
- * Return: bytes that were cleared, drained, 1 to @left; whole pages if @at and
- * @left are.
- */
-size_t bmm_unit_clear(struct bmm_zero *zero, char *at, size_t left, uint64_t ns)
-{
-	uint64_t begun = bmm_host_clock(), then, now = begun;
-	struct bmm_zero_by *by;
-	struct bmm_turn turn;
-	size_t done = 0, n;
-
-	do {
-		then = now;
-		by = unit_next(zero, &turn);
-		n = unit_slice(by);
-		if (n > left - done)
-			n = left - done;
-		unit_slice_clear(zero, by, at + done, n);
-		bmm_turn_end(&turn, n);
-		now = bmm_host_clock();
-		unit_learn(by, n, now - then, ns / SLICES);
-		done += n;
-	} while (done < left && now - begun + (now - then) <= ns);
-	return done;
-}
-
-/**
- * bmm_unit_forget() - begin again with slices of a page
- * @zero: whose slices
+ * Once @zero is settled nothing is written but @at and @mine.
  *
- * For when another time is wanted, or another backend: a slice that was right
- * for a second, or an hour ago, must not be the first.
+ * Return: bytes that were cleared, drained, 1 to @left; whole pages if @at,
+ * @left and @want are.
  */
-void bmm_unit_forget(struct bmm_zero *zero)
+size_t bmm_unit_clear(struct bmm_zero *zero, struct bmm_units *mine,
+		      const struct bmm_unit_want *want, char *at, size_t left,
+		      uint64_t *ns)
 {
-	size_t i;
+	unsigned int until = bmm_get(&mine->until);
+	int by = bmm_get(&zero->serves);
+	size_t n;
 
-	for (i = 0; i <= BMM_CANDIDATES; i++)
-		bmm_set(&zero->by[i].slice, 0);
+	if (by < 0 || !bmm_get(&zero->settled) || !until || want->timed)
+		return unit_timed(zero, mine, want, at, left, ns);
+	*ns = 0;
+	bmm_set(&mine->until, until - 1);
+	n = unit_bytes(want, &mine->fit[zero->kind][by], left);
+	bmm_zero_settled(zero, at, n);
+	if (bmm_op_streams(zero->op))
+		bmm_drain_stores();
+	return n;
 }

@@ -95,7 +95,7 @@ static ssize_t counter_show(struct bmm_path *path, unsigned int index, char *buf
 
 static ssize_t reason_show(struct bmm_path *path, unsigned int index, char *buf)
 {
-	return sysfs_emit(buf, "%lld\n", atomic64_read(&path->fallbacks[index]));
+	return counter_show(path, BMM_FALLBACKS + index, buf);
 }
 
 #define BMM_FILE(_name, _mode, _show, _store, _index)        \

@@ -106,7 +106,11 @@ static int __init bulkmm_init(void)
 	err = bmm_control_init();
 	if (err)
 		return err;
-	bmm_zero_init();
+	err = bmm_zero_init();
+	if (err) {
+		bmm_control_exit();
+		return err;
+	}
 	bmm_vmap_init();
 	for (i = 0; i < ARRAY_SIZE(paths); i++) {
 		err = bulkmm_add(paths[i], modes[i]);

@@ -2,7 +2,6 @@
 #ifndef BMM_PATH_H
 #define BMM_PATH_H
 
-#include <linux/atomic.h>
 #include <linux/kobject.h>
 #include <linux/percpu.h>
 
@@ -25,7 +24,8 @@ enum bmm_counter {
 	BMM_BYTES,    /* bytes those requests wrote, or mapped */
 	BMM_NS,	      /* time they took, the kernel's own part included */
 	BMM_OWN,      /* the first that one path alone has */
-	BMM_COUNTERS = BMM_OWN + 4
+	BMM_FALLBACKS = BMM_OWN + 4, /* the first reason's */
+	BMM_COUNTERS = BMM_FALLBACKS + BMM_REASONS
 };
 
 struct bmm_counters {
@@ -54,8 +54,7 @@ struct bmm_attribute {
  * @picks:       of its operations that have backends, up to the first NULL
  * @extras:      files that this path alone has
  * @reasons:     names of the fallback counters, up to the first NULL
- * @fallbacks:   requests that fell back to the original, by reason
- * @counters:    enum bmm_counter and the path's own, by CPU
+ * @counters:    enum bmm_counter: the path's own, and its fallbacks, too
  */
 struct bmm_path {
 	const char *name;
@@ -66,7 +65,6 @@ struct bmm_path {
 	struct bmm_picks *picks[BMM_PICKS];
 	struct bmm_attribute *extras[BMM_EXTRAS];
 	const char *reasons[BMM_REASONS];
-	atomic64_t fallbacks[BMM_REASONS];
 	struct bmm_counters __percpu *counters;
 
 	struct kobject kobj;
@@ -118,7 +116,7 @@ static inline void bmm_path_served(struct bmm_path *path, u64 bytes, u64 ns)
 
 static inline void bmm_path_fallback(struct bmm_path *path, unsigned int reason)
 {
-	atomic64_inc(&path->fallbacks[reason]);
+	bmm_path_count(path, BMM_FALLBACKS + reason, 1);
 }
 
 #endif

@@ -13,17 +13,15 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cleanup.h>
+#include <linux/math64.h>
 #include <linux/pgtable.h>
 #include <linux/smp.h>
 #include <linux/static_call.h>
 #include <linux/workqueue.h>
 #include <asm/processor.h>
 
-#include "../core/drain.h"
 #include "clear.h"
 #include "zero.h"
-
-#define KINDS 4
 
 enum mode {
 	MODE_OFF = BMM_OFF,
@@ -43,10 +41,12 @@ const char *const bmm_zero_modes[] = {
 /* The largest page that "auto" leaves in the cache, in bytes. */
 unsigned long bmm_zero_cached_max;
 
+struct bmm_zero_cpu __percpu *bmm_zero_cpus;
+
 typedef void bmm_zero_fn(void *at, size_t len);
 
-static struct bmm_pick picks[KINDS];
-static struct bmm_zero zeroes[KINDS]; /* in the order of zero_kind() */
+static struct bmm_pick picks[BMM_ZERO_KINDS];
+static struct bmm_zero zeroes[BMM_ZERO_KINDS]; /* in the order of zero_kind() */
 
 static unsigned int zero_kind(enum bmm_op op, size_t len)
 {
@@ -57,11 +57,15 @@ static unsigned int zero_kind(enum bmm_op op, size_t len)
 static void zero_settle(struct work_struct *work);
 static DECLARE_WORK(zero_work, zero_settle);
 
-/* Whoever meets a pick that is decided and not settled yet has it settled. */
+/*
+ * Whoever meets a pick that is decided and not settled yet has it settled; but
+ * for the allocator's callers that hold a lock of the scheduler's or of the
+ * work queues', or are in an NMI.
+ */
 static void zero_check(const struct bmm_zero *zero)
 {
-	if (!READ_ONCE(zero->serves) && bmm_pick_decided(zero->pick) &&
-	    !in_nmi())
+	if (unlikely(READ_ONCE(zero->serves) < 0) &&
+	    bmm_pick_decided(zero->pick) && in_task() && !irqs_disabled())
 		schedule_work(&zero_work);
 }
 
@@ -83,68 +87,85 @@ ZERO(1)
 ZERO(2)
 ZERO(3)
 
-/* A backend that was decided on; what is @settled is served by its @point. */
+/* Where the static call of each kind leads, and how to change that. */
 static struct {
 	void (*point)(bmm_zero_fn *to);
 	const struct bmm_backend *pointed;
-	bool settled;
-} frozen[KINDS] = {
+} calls[BMM_ZERO_KINDS] = {
 	{ .point = zero_point_0 },
 	{ .point = zero_point_1 },
 	{ .point = zero_point_2 },
 	{ .point = zero_point_3 },
 };
 
-/* Of those that can be forced only one is no candidate: generic, streaming. */
-static struct bmm_zero_by *zero_by(struct bmm_zero *zero,
-				   const struct bmm_backend *backend)
+/* For clear_unit.c. */
+void bmm_zero_settled(const struct bmm_zero *zero, void *at, size_t len)
 {
-	struct bmm_zero_by *by = zero->by;
-
-	while (by < zero->by + BMM_CANDIDATES && by->backend != backend)
-		by++;
-	by->backend = backend;
-	return by;
+	switch (zero->kind) {
+	case 0:
+		return static_call(bmm_zero_0)(at, len);
+	case 1:
+		return static_call(bmm_zero_1)(at, len);
+	case 2:
+		return static_call(bmm_zero_2)(at, len);
+	default:
+		return static_call(bmm_zero_3)(at, len);
+	}
 }
 
-static void zero_freeze(unsigned int kind)
+/* Of those that can be forced only one is no candidate: generic, streaming. */
+static int zero_number(struct bmm_zero *zero, const struct bmm_backend *backend)
+{
+	int k = 0;
+
+	while (k < BMM_CANDIDATES && zero->by[k] != backend)
+		k++;
+	zero->by[k] = backend;
+	return k;
+}
+
+static void zero_freeze(unsigned int kind, const struct bmm_backend *backend)
 {
 	struct bmm_zero *zero = &zeroes[kind];
-	const struct bmm_backend *backend = bmm_pick_backend(zero->pick,
-							     zero->op);
 
-	if (frozen[kind].pointed != backend)
-		frozen[kind].point(zero->op == BMM_CLEAR ?
-					   backend->clear :
-					   backend->clear_streaming);
-	frozen[kind].pointed = backend;
-	WRITE_ONCE(zero->serves, zero_by(zero, backend));
-	WRITE_ONCE(frozen[kind].settled, true);
-	bmm_picks_log(&bmm_clear_path, &bmm_zero_picks[kind / 2], kind % 2);
+	if (calls[kind].pointed != backend)
+		calls[kind].point(zero->op == BMM_CLEAR ?
+					  backend->clear :
+					  backend->clear_streaming);
+	calls[kind].pointed = backend;
+	WRITE_ONCE(zero->serves, zero_number(zero, backend));
+	WRITE_ONCE(zero->settled, true);
 }
 
 static void zero_settle(struct work_struct *work)
 {
+	struct bmm_zero *zero;
 	unsigned int kind;
 
 	guard(mutex)(&bmm_picks_lock);
-	for (kind = 0; kind < KINDS; kind++)
-		if (!zeroes[kind].serves && bmm_pick_decided(zeroes[kind].pick))
-			zero_freeze(kind);
+	for (kind = 0; kind < BMM_ZERO_KINDS; kind++) {
+		zero = &zeroes[kind];
+		if (zero->serves >= 0 || !bmm_pick_decided(zero->pick))
+			continue;
+		zero_freeze(kind, bmm_pick_backend(zero->pick, zero->op));
+		bmm_picks_log(&bmm_clear_path, &bmm_zero_picks[kind / 2],
+			      kind % 2);
+	}
 }
 
-/* A backend is forced from now on, or all are measured again. */
+/*
+ * A backend is forced from now on, or all are measured again. Who has just seen
+ * that a kind is settled is served by either.
+ */
 static void zero_changed(const struct bmm_picks *changed)
 {
 	unsigned int kind = 2 * (changed - bmm_zero_picks), end = kind + 2;
-	struct bmm_zero *zero;
 
 	for (; kind < end; kind++) {
-		zero = &zeroes[kind];
-		WRITE_ONCE(frozen[kind].settled, false);
-		WRITE_ONCE(zero->serves,
-			   changed->forced ? zero_by(zero, changed->forced) :
-					     NULL);
+		WRITE_ONCE(zeroes[kind].settled, false);
+		WRITE_ONCE(zeroes[kind].serves, -1);
+		if (changed->forced)
+			zero_freeze(kind, changed->forced);
 	}
 	bmm_zero_forget_units();
 }
@@ -174,41 +195,51 @@ struct bmm_picks bmm_zero_picks[2] = {
  */
 static unsigned long zero_cache_share(void)
 {
+	unsigned int sharing = 0;
 #ifdef CONFIG_X86_64
-	unsigned int me = raw_smp_processor_id(), sharing = 0, cpu;
+	unsigned int me = raw_smp_processor_id(), cpu;
 
 	for_each_online_cpu(cpu)
 	{
 		if (cpu_data(cpu).topo.llc_id == cpu_data(me).topo.llc_id)
 			sharing++;
 	}
-	return boot_cpu_data.x86_cache_size * 1024UL / max(sharing, 1U);
-#else
-	return 0;
 #endif
+	return bmm_host_llc() / max(sharing, 1U);
 }
 
-/** bmm_zero_init() - before any path may zero; what users tune comes later */
-void bmm_zero_init(void)
+/**
+ * bmm_zero_init() - before any path may zero; what users tune comes later
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int bmm_zero_init(void)
 {
 	struct bmm_zero *zero;
 	unsigned int kind, k;
 
+	bmm_zero_cpus = alloc_percpu(struct bmm_zero_cpu);
+	if (!bmm_zero_cpus)
+		return -ENOMEM;
 	/* What a fault brings in is always worth a place in the cache. */
 	bmm_zero_cached_max = max(zero_cache_share(), PMD_SIZE);
-	for (kind = 0; kind < KINDS; kind++) {
+	for (kind = 0; kind < BMM_ZERO_KINDS; kind++) {
 		zero = &zeroes[kind];
 		zero->op = bmm_zero_picks[kind / 2].op;
+		zero->kind = kind;
+		zero->serves = -1;
 		zero->pick = &picks[kind];
 		for (k = 0; k < BMM_CANDIDATES; k++)
-			zero->by[k].backend = bmm_candidate(zero->op, k);
+			zero->by[k] = bmm_candidate(zero->op, k);
 	}
+	return 0;
 }
 
 /** bmm_zero_exit() - when nobody zeroes, or writes to sysfs, any more */
 void bmm_zero_exit(void)
 {
 	cancel_work_sync(&zero_work);
+	free_percpu(bmm_zero_cpus);
 }
 
 /**
@@ -229,63 +260,44 @@ enum bmm_op bmm_zero_op(size_t bytes, int mode, bool populating)
 							BMM_CLEAR;
 }
 
-/* By what is forced, or as a sample. */
-static void zero_unsettled(struct bmm_zero *zero, void *at, size_t len)
-{
-	struct bmm_job job = { .op = zero->op, .dst = at, .len = len };
-	const struct bmm_zero_by *by = READ_ONCE(zero->serves);
-
-	if (by) {
-		bmm_job_do(&job, by->backend);
-	} else {
-		bmm_turn_job(zero->pick, &job);
-		zero_check(zero);
-	}
-}
-
-/**
- * bmm_zero() - zero an extent
- * @op:  BMM_CLEAR or BMM_CLEAR_STREAMING
- * @at:  where
- * @len: bytes
- *
- * Drained.
+/*
+ * A unit that was timed stands for all that this CPU has cleared since the one
+ * before.
  */
-void bmm_zero(enum bmm_op op, void *at, size_t len)
+static void zero_account(struct bmm_path *path, size_t n, u64 ns)
 {
-	unsigned int kind = zero_kind(op, len);
+	s64 bytes = this_cpu_read(path->counters->n[BMM_BYTES]);
+	s64 before = this_cpu_xchg(path->counters->n[BMM_ZERO_TIMED], bytes);
 
-	if (unlikely(!READ_ONCE(frozen[kind].settled)))
-		zero_unsettled(&zeroes[kind], at, len);
-	else if (kind == 0)
-		static_call(bmm_zero_0)(at, len);
-	else if (kind == 1)
-		static_call(bmm_zero_1)(at, len);
-	else if (kind == 2)
-		static_call(bmm_zero_2)(at, len);
-	else
-		static_call(bmm_zero_3)(at, len);
-	if (bmm_op_streams(op))
-		bmm_drain_stores();
+	bytes = max_t(s64, bytes - before, n);
+	bmm_path_count(path, BMM_NS, mul_u64_u64_div_u64(ns, bytes, n));
 }
 
 /**
- * bmm_zero_unit() - zero as much of an extent as a time allows
+ * bmm_zero() - zero as much of an extent as a unit has
+ * @path:   whose time it is; what it clears the path counts itself
  * @op:     BMM_CLEAR or BMM_CLEAR_STREAMING
- * @extent: bytes of all of it
+ * @want:   what units are to be like
+ * @extent: bytes of all of the extent
  * @at:     where to go on
  * @left:   bytes from there on
- * @ns:     the time
+ * @ns:     result: how long it took; 0 if it was not timed
  *
+ * Context: any, an NMI included.
  * Return: bytes that were zeroed, drained (bmm_unit_clear()).
  */
-size_t bmm_zero_unit(enum bmm_op op, size_t extent, char *at, size_t left,
-		     u64 ns)
+size_t bmm_zero(struct bmm_path *path, enum bmm_op op,
+		const struct bmm_unit_want *want, size_t extent, char *at,
+		size_t left, u64 *ns)
 {
 	struct bmm_zero *zero = &zeroes[zero_kind(op, extent)];
-	size_t n = bmm_unit_clear(zero, at, left, ns);
+	struct bmm_units *mine = raw_cpu_ptr(&bmm_zero_cpus->units);
+	size_t n = bmm_unit_clear(zero, mine, want, at, left, ns);
 
-	zero_check(zero);
+	if (unlikely(*ns)) {
+		zero_account(path, n, *ns);
+		zero_check(zero);
+	}
 	return n;
 }
 
@@ -299,16 +311,18 @@ size_t bmm_zero_unit(enum bmm_op op, size_t extent, char *at, size_t left,
 const char *bmm_zero_serving(enum bmm_op op, size_t len)
 {
 	const struct bmm_zero *zero = &zeroes[zero_kind(op, len)];
-	const struct bmm_zero_by *by = READ_ONCE(zero->serves);
+	int serves = READ_ONCE(zero->serves);
 
-	return by ? by->backend->name : bmm_pick_backend(zero->pick, op)->name;
+	return (serves < 0 ? bmm_pick_backend(zero->pick, op) : zero->by[serves])
+		->name;
 }
 
 /** bmm_zero_forget_units() - what was known of units may not hold any more */
 void bmm_zero_forget_units(void)
 {
-	unsigned int kind;
+	int cpu;
 
-	for (kind = 0; kind < KINDS; kind++)
-		bmm_unit_forget(&zeroes[kind]);
+	for_each_possible_cpu(cpu)
+		memset(&per_cpu_ptr(bmm_zero_cpus, cpu)->units, 0,
+		       sizeof(struct bmm_units));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * clear: folio_zero_user() on huge pages that a fault touches (demand), or that
- * a system call prepares (populate).
+ * clear: folio_zero_user() on huge pages that a fault touches, or that a system
+ * call prepares; cold, or just cleared before; and then used at once.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,48 +9,97 @@
 
 #include "native.h"
 
-#define START	 0x100000ULL /* the first folio's PFN */
-#define DIRTY	 0x5a
-#define DEMAND	 0
-#define POPULATE 1
+#define START  0x100000ULL /* the first folio's PFN */
+#define DIRTY  0x5a
+#define TOUCH  (-1L) /* instead of a system call: an exception */
+#define TIMES  8     /* that a folio is cleared in a row, if it is again */
+#define RADIUS 2 /* pages on each side of a touch that the series has last */
+#define BATCH  ((size_t)8 << 20) /* that it clears between two reschedules */
 
 typedef void zero_fn(void *folio, uint64_t hint);
 typedef void compound_fn(void *page, unsigned int order);
 
+/**
+ * struct work - what a scenario is about
+ * @name:   of it
+ * @order:  of the folios
+ * @number: of the system call that the task is in, or TOUCH
+ * @times:  that each folio is cleared before the next one is
+ * @use:    what becomes of each folio at once; in the time
+ * @extra:  runs only if it is named, or all rows are wanted
+ */
+static const struct work {
+	const char *name;
+	unsigned int order;
+	long number;
+	unsigned int times;
+	enum use use;
+	bool extra;
+} works[] = {
+	{ "thp-16k", 2, TOUCH, 1, USE_NONE, true },
+	{ "thp-16k-again", 2, TOUCH, TIMES, USE_NONE, true },
+	{ "thp-32k", 3, TOUCH, 1, USE_NONE, true },
+	{ "thp-64k", 4, TOUCH, 1, USE_NONE, false },
+	{ "thp-64k-populate", 4, SYS_madvise, 1, USE_NONE, false },
+	{ "thp-64k-again", 4, TOUCH, TIMES, USE_NONE, true },
+	{ "thp-64k-then-read", 4, TOUCH, 1, USE_READ, true },
+	{ "thp-64k-then-write", 4, TOUCH, 1, USE_WRITE, true },
+	{ "thp-64k-then-random", 4, TOUCH, 1, USE_RANDOM, true },
+	{ "thp-256k", 6, TOUCH, 1, USE_NONE, false },
+	{ "thp-256k-populate", 6, SYS_madvise, 1, USE_NONE, false },
+	{ "thp-2m", 9, TOUCH, 1, USE_NONE, false },
+	{ "thp-2m-populate", 9, SYS_madvise, 1, USE_NONE, false },
+	{ "thp-2m-again", 9, TOUCH, TIMES, USE_NONE, false },
+	{ "thp-2m-then-read", 9, TOUCH, 1, USE_READ, false },
+	{ "thp-2m-then-write", 9, TOUCH, 1, USE_WRITE, false },
+	{ "thp-2m-then-random", 9, TOUCH, 1, USE_RANDOM, false },
+	{ "hugetlb-2m", 9, TOUCH, 1, USE_NONE, true },
+	{ "hugetlb-2m-populate", 9, SYS_fallocate, 1, USE_NONE, true },
+	{ "hugetlb-1g", 18, TOUCH, 1, USE_NONE, true },
+	{ "hugetlb-1g-populate", 18, SYS_fallocate, 1, USE_NONE, true },
+};
+
+#define WORKS_NR (sizeof(works) / sizeof(works[0]))
+
 static char *folios, *pages_at;
 static zero_fn *zero;
-static size_t whole; /* bytes of all folios; GUARD more on each side */
+static size_t page_size; /* of a struct page */
 
-static unsigned int clear_setup(struct scenario *list, uint64_t size)
+static void clear_list(struct scenario *s, unsigned int kind, size_t bytes)
 {
 	static const struct mode modes[] = { { "auto", -1 },
 					     { "cached", 0 },
 					     { "streaming", 1 },
 					     { NULL, -1 } };
-	static const unsigned int orders[] = { 4, 6, 9 };
-	unsigned int i, nr = 0;
+	const struct work *work = &works[kind];
 
-	whole = size / HUGE_SIZE * HUGE_SIZE;
-	for (i = 0; i < 6; i++) {
-		struct scenario *s = &list[nr++];
+	snprintf(s->name, sizeof(s->name), "%s", work->name);
+	s->kind = kind;
+	s->order = work->order;
+	s->from = START;
+	s->pages = bytes / PAGE;
+	s->bytes = bytes * work->times;
+	s->repeat = 1;
+	s->modes = modes;
+	s->extra = work->extra;
+	s->unlimited = work->times > 1 || work->use;
+}
 
-		s->order = orders[i / 2];
-		s->kind = i % 2;
-		snprintf(s->name, sizeof(s->name), "thp-%s%s",
-			 s->order == 9 ? "2m" :
-			 s->order == 6 ? "256k" :
-					 "64k",
-			 s->kind == POPULATE ? "-populate" : "");
-		s->from = START;
-		s->pages = whole / PAGE;
-		s->bytes = whole;
-		s->repeat = 1;
-		s->modes = modes;
+static unsigned int clear_setup(struct scenario *list, uint64_t size)
+{
+	unsigned int kind, nr = 0;
+	size_t whole = size / HUGE_SIZE * HUGE_SIZE, bytes;
+
+	for (kind = 0; kind < WORKS_NR; kind++) {
+		bytes = size & -(PAGE << works[kind].order);
+		if (bytes)
+			clear_list(&list[nr++], kind, bytes);
 	}
+	page_size = SIZE("page");
 	zero = (zero_fn *)symbol("folio_zero_user");
 	state_sections(START, whole / PAGE, true);
 	pages_at = state_pages(START, whole / PAGE);
-	folios = memory(whole + HUGE_SIZE) + GUARD;
+	folios = memory(whole + 2 * HUGE_SIZE) + GUARD;
 	folios = (char *)(((uintptr_t)folios + HUGE_SIZE - 1) &
 			  ~(HUGE_SIZE - 1));
 	AT(uint64_t, symbol("page_offset_base"), 0) = (uint64_t)folios -
@@ -58,61 +107,154 @@ static unsigned int clear_setup(struct scenario *list, uint64_t size)
 	return nr;
 }
 
+static size_t clear_bytes(const struct scenario *s)
+{
+	return s->pages * PAGE;
+}
+
 /* The kernel's own function makes compound pages of the struct pages. */
 static void clear_enter(const struct scenario *s)
 {
 	compound_fn *compound = (compound_fn *)symbol("prep_compound_page");
-	uint64_t size = SIZE("page"), at;
+	uint64_t at;
 
-	memset(pages_at, 0, s->pages * size);
+	memset(pages_at, 0, s->pages * page_size);
 	for (at = 0; at < s->pages; at += 1ULL << s->order)
-		compound(pages_at + at * size, s->order);
-	state_syscall(s->kind == POPULATE ? SYS_madvise : -1);
+		compound(pages_at + at * page_size, s->order);
+	state_syscall(works[s->kind].number);
 }
 
 static void clear_reset(const struct scenario *s)
 {
-	memset(folios - GUARD, DIRTY, whole + 2 * GUARD);
+	memset(folios - GUARD, DIRTY, clear_bytes(s) + 2 * GUARD);
 }
 
-/* Each folio is touched somewhere else. */
+/*
+ * Where a folio is touched, in pages: each somewhere else. Who prepares memory
+ * walks through it and comes to the first page first.
+ */
+static uint64_t clear_hint(const struct scenario *s, uint64_t at)
+{
+	uint64_t unit = 1ULL << s->order;
+
+	if (works[s->kind].number != TOUCH)
+		return at;
+	return at + (at / unit * 7 + 5) % unit;
+}
+
+static void peer_rep(char *at, size_t bytes)
+{
+	__asm__ volatile("rep stosb"
+			 : "+D"(at), "+c"(bytes)
+			 : "a"(0)
+			 : "memory");
+}
+
+static void peer_extent(char *at, size_t bytes)
+{
+	size_t n;
+
+	for (; bytes; at += n, bytes -= n) {
+		n = bytes < BATCH ? bytes : BATCH;
+		peer_rep(at, n);
+	}
+}
+
+/* The published series: the extents on both sides, then where it is touched. */
+static void peer_extents(char *folio, size_t bytes, size_t hint)
+{
+	size_t from = hint > RADIUS * PAGE ? hint - RADIUS * PAGE : 0;
+	size_t to = hint + (RADIUS + 1) * PAGE;
+
+	if (to > bytes)
+		to = bytes;
+	peer_extent(folio + to, bytes - to);
+	peer_extent(folio, from);
+	peer_extent(folio + from, to - from);
+}
+
+/* What it replaced, on CPUs with ERMS. */
+static void peer_pages(char *folio, size_t bytes, size_t hint)
+{
+	size_t at;
+
+	for (at = 0; at < bytes; at += PAGE)
+		if (at != hint)
+			peer_rep(folio + at, PAGE);
+	peer_rep(folio + hint, PAGE);
+}
+
+static void clear_stores(const struct limit *limit, char *folio, size_t bytes)
+{
+	struct variant v = { .op = BMM_CLEAR_STREAMING, .limit = limit };
+
+	limit_write(&v, folio, NULL, bytes);
+}
+
+static const char *const peers[] = { "rep-stosb", "rep-stosb-4k", NULL };
+
+/* By whom: NULL is the kernel, or the module if it is attached. */
+static void clear_folio(const struct scenario *s, const struct arm *arm,
+			uint64_t at)
+{
+	size_t bytes = PAGE << s->order, hint = clear_hint(s, at) * PAGE;
+	char *folio = folios + at * PAGE;
+
+	if (!arm)
+		zero(pages_at + at * page_size, hint);
+	else if (arm->limit)
+		clear_stores(arm->limit, folio, bytes);
+	else if (arm->peer == 1)
+		peer_extents(folio, bytes, hint - at * PAGE);
+	else
+		peer_pages(folio, bytes, hint - at * PAGE);
+}
+
+static void clear_all(const struct scenario *s, const struct arm *arm)
+{
+	const struct work *work = &works[s->kind];
+	unsigned int i;
+	uint64_t at;
+
+	for (at = 0; at < s->pages; at += 1ULL << s->order) {
+		for (i = 0; i < work->times; i++)
+			clear_folio(s, arm, at);
+		use_extent(work->use, folios + at * PAGE, PAGE << s->order);
+	}
+}
+
 static void clear_call(const struct scenario *s)
 {
-	uint64_t size = SIZE("page"), unit = 1ULL << s->order, at;
-
-	for (at = 0; at < s->pages; at += unit)
-		zero(pages_at + at * size,
-		     (at + (at / unit * 7 + 5) % unit) * PAGE);
-}
-
-static void clear_limit(const struct scenario *s, const struct arm *arm)
-{
-	struct variant v = { .op = BMM_CLEAR_STREAMING, .limit = arm->limit };
-	size_t unit = PAGE << s->order, at;
-
-	for (at = 0; at < whole; at += unit)
-		limit_write(&v, folios + at, NULL, unit);
+	clear_all(s, NULL);
 }
 
 static void clear_keep(const struct scenario *s)
 {
 }
 
-static bool all(const char *at, size_t bytes, char value)
+/* All of it has the value of its first word. */
+static bool all(const char *at, size_t bytes)
 {
-	return at[0] == value && !memcmp(at, at + 1, bytes - 1);
+	return !memcmp(at, at + 8, bytes - 8);
 }
 
-/* Every byte is zero, and none beside the folios was touched. */
+/*
+ * Every byte is zero, or what was written over it, and none beside the folios
+ * was touched.
+ */
 static bool clear_right(const struct scenario *s)
 {
-	return all(folios, whole, 0) && all(folios - GUARD, GUARD, DIRTY) &&
-	       all(folios + whole, GUARD, DIRTY);
+	bool written = works[s->kind].use == USE_WRITE;
+	char *behind = folios + clear_bytes(s), *ahead = folios - GUARD;
+
+	return (written ? folios[0] != DIRTY : !AT(uint64_t, folios, 0)) &&
+	       all(folios, clear_bytes(s)) && *ahead == DIRTY &&
+	       all(ahead, GUARD) && *behind == DIRTY && all(behind, GUARD);
 }
 
 static char *clear_output(const struct scenario *s)
 {
-	return folios + whole / 2;
+	return folios + clear_bytes(s) / 2;
 }
 
 const struct family clear_family = {
@@ -120,11 +262,12 @@ const struct family clear_family = {
 	.path = "bmm_clear_path",
 	.op = BMM_CLEAR_STREAMING,
 	.picks = 2,
+	.peers = peers,
 	.setup = clear_setup,
 	.enter = clear_enter,
 	.reset = clear_reset,
 	.call = clear_call,
-	.limit = clear_limit,
+	.limit = clear_all,
 	.keep = clear_keep,
 	.right = clear_right,
 	.output = clear_output,

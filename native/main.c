@@ -10,6 +10,9 @@
  * every arm runs to warm up; then come rounds in each of which every arm runs
  * once, in random order, and what it wrote is compared with what was kept.
  *
+ * With --settled no arm is timed: rounds are to settle the module, and then one
+ * more must write nothing that CPUs share.
+ *
  * Writes JSON lines as bmm-bench does. Exit code 0, 1 (something differs), 2
  * (usage), 3 (what was asked for cannot be had, or a fault in the code).
  */
@@ -98,6 +101,10 @@ void run_arms(struct run *run, const struct scenario *s)
 	add(run, "stock", "-again");
 	for (mode = s->modes; run->module && mode->name; mode++)
 		add_mode(run, mode);
+	for (i = 0; run->family->peers && run->family->peers[i]; i++)
+		add(run, run->family->peers[i], "")->peer = i + 1;
+	if (s->unlimited)
+		return;
 	if (!run->family->picks) {
 		add(run, "limit:", "loop")->loop = true;
 		return;
@@ -117,7 +124,7 @@ uint64_t run_once(const struct run *run, const struct scenario *s,
 	for (i = 0; i < s->repeat; i++) {
 		run->family->reset(s);
 		begun = now_ns();
-		if (arm->limit || arm->loop)
+		if (arm->limit || arm->loop || arm->peer)
 			run->family->limit(s, arm);
 		else
 			run->family->call(s);
@@ -217,6 +224,46 @@ static bool listed(const char *list, const char *name)
 	return false;
 }
 
+/*
+ * Once the module is settled, nothing but the CPU's own memory may be written,
+ * and the clock be read now and then. A store to anything else is a fault.
+ */
+static void settle(const struct run *run, const struct scenario *s,
+		   const struct arm *arm)
+{
+	uint64_t clocks;
+	unsigned int i;
+
+	module_swap(arm);
+	for (i = 0; i < run->rounds; i++) {
+		run->family->reset(s);
+		run->family->call(s);
+	}
+	clocks = services_clocks();
+	module_protect(true);
+	run->family->call(s);
+	module_protect(false);
+	printf("{\"event\":\"settled\",\"scenario\":\"%s\",\"variant\":\"%s\",\"calls\":%llu,\"clocks\":%llu}\n",
+	       s->name, arm->name,
+	       (unsigned long long)s->bytes / (PAGE << s->order),
+	       (unsigned long long)(services_clocks() - clocks));
+}
+
+static void settle_scenario(struct run *run, const struct scenario *s)
+{
+	size_t i;
+
+	run_arms(run, s);
+	if (run->family->enter)
+		run->family->enter(s);
+	for (i = 0; i < run->nr; i++)
+		if (run->arms[i].mode)
+			settle(run, s, &run->arms[i]);
+	module_swap(&run->arms[0]);
+	for (i = 0; i < run->nr; i++)
+		free(run->arms[i].state);
+}
+
 static bool parse(struct run *run, int argc, char **argv)
 {
 	size_t f;
@@ -232,6 +279,10 @@ static bool parse(struct run *run, int argc, char **argv)
 
 		if (!strcmp(argv[i], "--backends")) {
 			run->backends = true;
+			continue;
+		}
+		if (!strcmp(argv[i], "--settled")) {
+			run->settled = true;
 			continue;
 		}
 		if (!strcmp(argv[i], "--break-one-word")) {
@@ -258,7 +309,8 @@ static bool parse(struct run *run, int argc, char **argv)
 		} else
 			return false;
 	}
-	return run->family && run->size && run->rounds && run->seed;
+	return run->family && run->size && (run->rounds || run->settled) &&
+	       run->seed;
 }
 
 int main(int argc, char **argv)
@@ -292,6 +344,10 @@ int main(int argc, char **argv)
 		if (run.only ? !listed(run.only, list[i].name) :
 			       list[i].extra && !run.backends)
 			continue;
+		if (run.settled) {
+			settle_scenario(&run, &list[i]);
+			continue;
+		}
 		run_scenario(&run, &list[i]);
 		if (written < list[i].bytes)
 			written = list[i].bytes;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The module: loaded by its own init function, switched by its own means. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "native.h"
 
@@ -52,6 +54,36 @@ static bool module_force(void *path, const struct arm *arm)
 	return forced;
 }
 
+/* Its own memory, and behind that what it has of its CPU. */
+static void module_keep(char *state)
+{
+	size_t own;
+	const char *percpu = services_percpu(&own);
+
+	memcpy(state, base, bytes);
+	memcpy(state + bytes, percpu, own);
+}
+
+static void module_put(const char *state)
+{
+	size_t own;
+	char *percpu = services_percpu(&own);
+
+	memcpy(base, state, bytes);
+	memcpy(percpu, state + bytes, own);
+}
+
+static char *module_copy(void)
+{
+	size_t own;
+	char *state;
+
+	services_percpu(&own);
+	state = need(bytes + own);
+	module_keep(state);
+	return state;
+}
+
 /**
  * module_arm() - switch the module as an arm wants it, and keep it so
  * @arm:    the arm, with a mode
@@ -65,19 +97,16 @@ bool module_arm(struct arm *arm, const struct family *family)
 		     const char *) = (void *)module_symbol("bmm_parse_mode");
 	int (*set)(void *, int) = (void *)module_symbol("bmm_path_set_mode");
 	void *path = module_symbol(family->path);
-	char *fresh = need(bytes);
+	char *fresh = module_copy();
 	int mode = parse(path, arm->mode->name);
 	bool armed;
 
-	memcpy(fresh, base, bytes);
 	sites_write(false);
 	armed = mode > 0 && !set(path, mode) &&
 		(!arm->backend || module_force(path, arm));
-	if (armed) {
-		arm->state = need(bytes);
-		memcpy(arm->state, base, bytes);
-	}
-	memcpy(base, fresh, bytes);
+	if (armed)
+		arm->state = module_copy();
+	module_put(fresh);
 	free(fresh);
 	return armed;
 }
@@ -91,9 +120,9 @@ void module_swap(const struct arm *to)
 	static const struct arm *in;
 
 	if (in && in->state)
-		memcpy(in->state, base, bytes);
+		module_keep(in->state);
 	if (to->state)
-		memcpy(base, to->state, bytes);
+		module_put(to->state);
 	sites_write(!!to->state);
 	in = to;
 }
@@ -112,6 +141,38 @@ uint64_t module_hits(const struct family *family)
 		path = module_symbol(family->path);
 	}
 	return (uint64_t)sum(path, HITS);
+}
+
+static void protect(char *from, const char *to, int how)
+{
+	char *first = (char *)((uintptr_t)from & ~(PAGE - 1));
+
+	if (mprotect(first, (size_t)(to - first), how))
+		die("memory cannot be protected: %s", strerror(errno));
+}
+
+/**
+ * module_protect() - forbid stores to what CPUs share, or allow them again
+ * @on: forbid
+ *
+ * That is all memory of the module and the kernel but what belongs to a CPU.
+ * A store is then a fault of the instruction that is to blame.
+ */
+void module_protect(bool on)
+{
+	int how = PROT_READ | PROT_EXEC | (on ? 0 : PROT_WRITE);
+	char *kernel = (char *)fact("kernel");
+	char *first = symbol_or_null("__per_cpu_load", 'k'); /* counts from 0 */
+	char *from = symbol_or_null("__per_cpu_start", 'k');
+	char *last = symbol("__per_cpu_end");
+
+	if (first)
+		last += first - from;
+	else
+		first = from;
+	protect(base, base + bytes, how);
+	protect(kernel, first, how);
+	protect(last + PAGE - 1, kernel + fact("kernel size"), how);
 }
 
 /**

@@ -49,6 +49,7 @@ struct mode {
  * @backend: that is forced, or NULL
  * @limit:   kind of stores, or NULL
  * @loop:    the job as a loop of the harness, as a limit
+ * @peer:    number of a published method, from 1 on
  * @state:   the module as this arm left it: each has one of its own
  */
 struct arm {
@@ -57,6 +58,7 @@ struct arm {
 	const char *backend;
 	const struct limit *limit;
 	bool loop;
+	unsigned int peer;
 	char *state;
 };
 
@@ -85,6 +87,7 @@ struct scenario {
 	const struct mode *modes;
 	bool extra;
 	uint64_t value[FIELDS_MAX];
+	bool unlimited;
 };
 
 /**
@@ -93,11 +96,12 @@ struct scenario {
  * @path:   symbol of the path in the module
  * @op:     what a kind of stores is to do as its limit
  * @picks:  how many picks the path has
+ * @peers:  names of published methods, up to a NULL; or NULL
  * @setup:  makes the state and lists the scenarios; returns how many
  * @enter:  what else a scenario needs, once
  * @reset:  before each operation, not timed
  * @call:   enters the kernel's function
- * @limit:  the same amount of stores, or the loop
+ * @limit:  the same amount of stores, or the loop; or as a peer does it
  * @keep:   remembers the kernel's result
  * @right:  whether the result is the kernel's; of all of it
  * @output: some byte of the result
@@ -110,6 +114,7 @@ struct family {
 	const char *path;
 	enum bmm_op op;
 	unsigned int picks;
+	const char *const *peers;
 	unsigned int (*setup)(struct scenario *list, uint64_t size);
 	void (*enter)(const struct scenario *s);
 	void (*reset)(const struct scenario *s);
@@ -127,6 +132,7 @@ struct family {
  * struct run - what was asked for, and the arms of the scenario at hand
  * @backends: each of them, too
  * @spoil:    break one word of what the module wrote
+ * @settled: after so many rounds, see who writes what is shared
  * @seconds:  to make up cases for; with @fuzz only
  * @corpus:   file of cases that are run first, or NULL
  * @one_case: the only case to run, or NULL
@@ -140,6 +146,7 @@ struct run {
 	const char *only;
 	bool backends;
 	bool spoil;
+	bool settled;
 	bool module;
 	bool failed;
 	bool fuzz;
@@ -195,12 +202,15 @@ char *divert_keep(const char *name, void *to);
 void sites_write(bool on);
 size_t sites_nr(void);
 void services_quiet(bool quiet);
+uint64_t services_clocks(void);
+char *services_percpu(size_t *bytes);
 
 /* module.c */
 bool module_init(void);
 bool module_arm(struct arm *arm, const struct family *family);
 void module_swap(const struct arm *to);
 uint64_t module_hits(const struct family *family);
+void module_protect(bool on);
 void module_served(const struct family *family, const struct mode *mode,
 		   char *buf, size_t size);
 

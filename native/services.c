@@ -19,6 +19,7 @@
 	type stub_##name(__VA_ARGS__)
 
 #define SITES_MAX 16
+#define PERCPU	  ((size_t)1 << 16) /* bytes, of all that the module has */
 #define CALL	  0xe8
 #define JUMP	  0xe9
 
@@ -110,10 +111,19 @@ void services_quiet(bool on)
 
 /* Clocks */
 
+static uint64_t clocks;
+
+/* How often the module has looked at one. */
+uint64_t services_clocks(void)
+{
+	return clocks;
+}
+
 static uint64_t now(void)
 {
 	struct timespec t;
 
+	clocks++;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
@@ -140,11 +150,27 @@ STUB(void, kfree, void *at)
 	free(at);
 }
 
-/* Per-CPU memory, of one CPU, is addressed from GS on. */
+/* Per-CPU memory of one CPU, in the order in which it was asked for. */
+static char percpu[PERCPU] __attribute__((__aligned__(4096)));
+static size_t percpu_used;
+
+/* All of it, for who keeps a copy. */
+char *services_percpu(size_t *bytes)
+{
+	*bytes = percpu_used;
+	return percpu;
+}
+
+/* It is addressed from GS on. */
 STUB(uint64_t, pcpu_alloc_noprof, size_t size, size_t align, bool reserved,
      unsigned int gfp)
 {
-	return (uint64_t)need(size) - fact("gs");
+	size_t at = (percpu_used + align - 1) & ~(align - 1);
+
+	if (at + size > PERCPU)
+		return 0;
+	percpu_used = at + size;
+	return (uint64_t)percpu + at - fact("gs");
 }
 
 STUB(void, free_percpu, void *at)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bulkmm import stats
-from bulkmm.lab.huge import EVERYWHERE, HugeWork, events
+from bulkmm.lab.huge import EVERYWHERE, ZEROING, HugeWork, events
 from bulkmm.lab.proof import ARMS, LISTS, SERVING
 from bulkmm.results import Check
 
@@ -36,7 +36,7 @@ ONE_PAGE, FOUR, EIGHT = 0, 2, 3  # orders that are timed
 class Work(HugeWork):
     """Calls with every hint, on folios of every order."""
 
-    takes: ClassVar[set[str]] = EVERYWHERE - {"init_on_alloc"}
+    takes: ClassVar[set[str]] = EVERYWHERE - ZEROING
 
     @property
     def rounds(self) -> int:

@@ -44,7 +44,10 @@ if TYPE_CHECKING:
 # options that not every family of scenarios has
 OPTIONS = {
     scenario.PMEM: ("size", "align", "map", "backend"),
-    scenario.CLEAR: ("folios", "way", "kib", "init_on_alloc", "preempt", "seconds"),
+    scenario.CLEAR: (
+        *("folios", "way", "kib", "preempt", "seconds"),
+        *sorted(huge.ZEROING),
+    ),
     scenario.VMAP: ("arm", "arrays", "loops", "seconds"),
     scenario.HMM: (),
 }
@@ -180,6 +183,11 @@ def _add_clear(group: argparse._ArgumentGroup) -> None:
         "--init-on-alloc",
         choices=huge.INIT_ON_ALLOC,
         help="whether the allocator clears as well (default: the kernel's own)",
+    )
+    group.add_argument(
+        "--init-on-free",
+        choices=huge.INIT_ON_ALLOC,
+        help="whether it clears what is freed instead (default: the kernel's own)",
     )
     group.add_argument(
         "--preempt",

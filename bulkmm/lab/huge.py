@@ -27,11 +27,13 @@ class Options(Common):
     ways: tuple[str, ...] = ()  # none: all
     kib: tuple[int, ...] = ()  # sizes of folios; none: all
     init_on_alloc: str = ""  # "0" or "1"; none: as the kernel was built
+    init_on_free: str = ""  # likewise
     preempt: str = ""  # one of PREEMPT; none: likewise
     soak_seconds: int = SOAK_SECONDS  # of clear-faults
 
 
-EVERYWHERE = {"rounds", "init_on_alloc", "preempt", "break_one_word", "seed"}
+ZEROING = {"init_on_alloc", "init_on_free"}  # by the allocator
+EVERYWHERE = {"rounds", *ZEROING, "preempt", "break_one_word", "seed"}
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,8 @@ class HugeWork:
     @property
     def cmdline(self) -> str:
         """Return what the kernel is told besides vm.CMDLINE."""
-        said = {
-            name: getattr(self.options, name) for name in ("init_on_alloc", "preempt")
-        }
+        names = (*sorted(ZEROING), "preempt")
+        said = {name: getattr(self.options, name) for name in names}
         words = [
             self.pages,
             *(f"{name}={value}" for name, value in said.items() if value),
@@ -102,9 +103,7 @@ ROUNDS = 5
 class PoolWork(HugeWork):
     """A scenario that faults pages of hugetlb's pools in, in visits of its arms."""
 
-    takes: ClassVar[set[str]] = EVERYWHERE - {"break_one_word", "init_on_alloc"} | {
-        "kib"
-    }
+    takes: ClassVar[set[str]] = EVERYWHERE - {"break_one_word", *ZEROING} | {"kib"}
 
     @property
     def pages(self) -> str:

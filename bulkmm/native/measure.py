@@ -27,21 +27,29 @@ if TYPE_CHECKING:
 WRONG_OUTPUT = 1  # exit code of the harness when something differs
 LIMIT = 600  # seconds of a process
 STOCK = ("stock", "stock-again")
+GIGANTIC = "hugetlb-1g"  # in names of scenarios that need so much
 SPARE_KIB = 512 << 10  # images, tables, what the rest of the system needs
 
 
 def _subject(
-    name: str, ours: tuple[str, ...], full: int, quick: int, memory: float
+    name: str,
+    ours: tuple[str, ...],
+    full: int,
+    quick: int,
+    memory: float,
+    *,
+    published: tuple[str, ...] = (),
+    cold: str = ".*",
 ) -> Subject:
     return Subject(
         name=name,
         full=Amount(full),
         quick=Amount(quick),
         memory=memory,
-        variants=(*STOCK, *ours, "limit"),
+        variants=(*STOCK, *published, *ours, "limit"),
         ours=ours,
         bases=STOCK[:1],
-        cold=".*",
+        cold=cold,
         cached=ours,  # what is in the cache, or in 2 MiB entries, knows no such limit
         right="as the kernel's own code leaves it, in every round",
         wrong="differs from what the kernel's own code leaves",
@@ -54,7 +62,15 @@ SUBJECTS = {
     for one in (
         # a struct page and its sum for each page of the device
         _subject("memmap", ("bulkmm",), 100 * GIB, 16 * GIB, 72 / 4096),
-        _subject("clear", CLEARING, 512 * MIB, 128 * MIB, 1.02),
+        _subject(
+            "clear",
+            CLEARING,
+            512 * MIB,
+            128 * MIB,
+            1.02,
+            published=("rep-stosb-4k", "rep-stosb"),
+            cold=r"\w+-\d+[kmg](-populate)?",
+        ),
         # the size of the arrays is a part of the scenarios' names
         _subject("vmap", ("pte", "block"), 100 * MIB, 100 * MIB, 1),
     )
@@ -103,10 +119,12 @@ def run(
 
 def _request(job: Job, subject: Subject) -> Request:
     amount = subject.quick if job.quick else subject.full
-    cold = COLD * machine.last_level_cache() if subject.name == "clear" else 0
+    least = COLD * machine.last_level_cache() if subject.name == "clear" else 0
+    if any(GIGANTIC in name for name in job.only):
+        least = max(least, GIB)
     request = Request(
         subject,
-        replace(amount, size=job.size or max(amount.size, cold)),
+        replace(amount, size=job.size or max(amount.size, least)),
         rounds=job.rounds,
         processes=job.processes,
         seed=job.seed,

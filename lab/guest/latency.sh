@@ -62,17 +62,21 @@ late() {
 		units="$UNITS" over="$OVER" $SAID
 }
 
-# each backend after another one, and a module that has measured nothing: WAY
-# OPTION...
+TRACED=/sys/kernel/debug/tracing/events/bulkmm/clear/enable
+
+# each backend after another one, and a module that has measured nothing; while
+# the tracepoint shows them all units are timed: WAY OPTION...
 bounds() {
 	for list in cached streaming; do
 		clear_unload
 		clear_arm $list
+		must_write $TRACED 1
 		file="$CLEAR/backend_"$list
 		for name in fastest $(backend_names "$file") fastest; do
 			must_write "$file" "$name"
 			bound "$@"
 		done
+		must_write $TRACED 0
 	done
 }
 
@@ -94,13 +98,14 @@ bound() {
 
 # what the tracepoint says of a page that is populated by units of BYTES
 traced() {
-	tracing=/sys/kernel/debug/tracing
+	trace=/sys/kernel/debug/tracing/trace
 	clear_arm auto
 	must_write "$CLEAR/unit_bytes" "$1"
-	must_write $tracing/events/bulkmm/clear/enable 1
+	must_write $TRACED 1
+	must_write $trace ""
 	must bmmfault -f "$KIND" "$KIB" map-populate
-	must_write $tracing/events/bulkmm/clear/enable 0
-	line=$(grep -m 1 -o ' clear: .*' $tracing/trace) || fail "no trace"
+	must_write $TRACED 0
+	line=$(grep -m 1 -o ' clear: .*' $trace) || fail "no trace"
 	# shellcheck disable=SC2086 # "pfn=... order=..."
 	report traced ${line# clear: }
 }

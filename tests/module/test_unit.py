@@ -27,6 +27,8 @@ FAR = (100, 10000, 40, 2500)
 ALONE = (8000,)
 SLOW = (1500, 1400, 1300, 1200, 1100)
 FOLIOS = 3000  # of a run
+MOST = 5  # backends
+SHARE = 8  # a unit is to take one part in so many of the latency
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Run:
     ns: int
     looks: int  # at the clock
     page: int  # ns of a page by the slowest backend at its slowest
+    noticed: int  # longest until it was noticed that all got ten times slower, ns
 
 
 @pytest.fixture(scope="module")
@@ -90,12 +93,22 @@ def test_no_time_is_wanted(program: Path, rates: tuple[int, ...]) -> None:
 
 def test_units_are_as_long_as_they_may_be(program: Path) -> None:
     run = simulate(program, ALONE, 1000)
-    assert run.units < FOLIOS + run.bytes / (0.8 * 100 * ALONE[0])
+    slow = ALONE[0] / 10
+    assert run.units < 2 * FOLIOS + run.bytes / (0.8 * slow * 1000 / SHARE)
 
 
 @pytest.mark.parametrize("rates", [SERVER, EMULATED, ALONE])
+def test_a_tenth_of_the_rate_is_no_surprise(
+    program: Path, rates: tuple[int, ...]
+) -> None:
+    runs = [simulate(program, rates, 1000, seed=seed) for seed in range(1, 6)]
+    assert all(run.noticed <= 1.5 * 1000 * 1000 + run.page for run in runs)
+    assert any(run.noticed > 1000 * 1000 for run in runs)
+
+
+@pytest.mark.parametrize("rates", [SERVER, ALONE])
 def test_the_clock_is_looked_at_rarely(program: Path, rates: tuple[int, ...]) -> None:
-    # twice by the chooser's turn and twice by the unit, and once for each eighth
-    # of the wanted time, and then some while slices grow
+    # twice for one unit in 61; all are timed only while a pick measures (4 times)
+    # or a forecast grows, which begins again 60 times in a run
     run = simulate(program, rates, 1000)
-    assert run.looks < 6 * run.units + 2 * run.ns / 125_000
+    assert run.looks < 2 * run.units / 61 + 60 * (4 * 9 * MOST + 2 * 2 * 14)

@@ -37,6 +37,7 @@ class Ended:
 
     code: int
     said: str  # its last line
+    out: str
 
 
 def harness(ready: Path, *words: str, memory: int = -1) -> Ended:
@@ -49,7 +50,9 @@ def harness(ready: Path, *words: str, memory: int = -1) -> Ended:
         timeout=60,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)),
     )
-    return Ended(done.returncode, (done.stderr.strip().splitlines() or [""])[-1])
+    return Ended(
+        done.returncode, (done.stderr.strip().splitlines() or [""])[-1], done.stdout
+    )
 
 
 def tamper(ready: Path, name: str, value: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,15 +30,17 @@ pytestmark = pytest.mark.lab
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "result.schema.json"
 SIZES = {"memmap": 3 << 30, "clear": 64 << 20, "vmap": 100 << 20}
+SMALL = ("64k", "256k")
+USED = ("-again", "-then-read", "-then-write", "-then-random")
 SCENARIOS = {
     "memmap": {
         *("pmem-fsdax-3g", "pmem-devdax-3g"),
         *("pmem-devdax-3g-align-1g", "pmem-devdax-3g-map-mem"),
     },
     "clear": {
-        f"thp-{size}{how}"
-        for size in ("64k", "256k", "2m")
-        for how in ("", "-populate")
+        *(f"thp-{size}{how}" for size in SMALL for how in ("", "-populate")),
+        *(f"thp-2m{how}" for how in ("-populate", *USED)),
+        "thp-2m",
     },
     "vmap": {
         *(f"vmap-100m-order{order}" for order in (0, 4, 8, 9)),
@@ -49,13 +51,17 @@ SCENARIOS = {
         *("ioremap-256k", "ioremap-1m", "ioremap-100m", "ioremap-1g"),
     },
 }
-# with all rows
-MORE = {
+MORE = {  # with all rows
     "memmap": {
         *("pmem-fsdax-3g-map-mem", "pmem-fsdax-3g-odd", "pmem-fsdax-3g-early"),
         *("pmem-devdax-3g-align-4k", "pmem-devdax-3g-align-1g-map-mem"),
         *("pmem-devdax-3g-odd", "pmem-devdax-3g-early-map-mem", "hmm-private-3g"),
     },
+    "clear": {
+        *("thp-16k", "thp-16k-again", "thp-32k", "hugetlb-2m", "hugetlb-2m-populate"),
+        *(f"thp-64k{how}" for how in USED),
+    },
+    "vmap": set[str](),
 }
 WORDS = ("--rounds=1", "--seed=1")
 
@@ -79,10 +85,11 @@ def test_the_module_leaves_what_the_kernel_leaves(pair: Pair, subject: str) -> N
     document = measured(replace(small(pair, subject), backends=True), subject)
     assert not wrong(document)
     held = {(one.scenario, one.variant) for one in document.results}
-    scenarios = SCENARIOS[subject] | MORE.get(subject, set())
-    assert {scenario for scenario, _ in held} == scenarios
-    for scenario in scenarios:
-        assert {(scenario, "stock"), (scenario, "limit")} <= held
+    every = SCENARIOS[subject] | MORE[subject]
+    assert {scenario for scenario, _ in held} == every
+    for scenario in every:
+        assert (scenario, "stock") in held
+        assert ((scenario, "limit") in held) != scenario.endswith(USED)
         assert {v for s, v in held if s == scenario} & {*measure.SUBJECTS[subject].ours}
     backends = {variant for _, variant in held if variant.startswith("bulkmm")}
     assert subject == "vmap" or any(variant.endswith(":movnti") for variant in backends)
@@ -97,6 +104,45 @@ def test_a_broken_word_is_found(older: Pair, subject: str) -> None:
     assert broken
     assert all(any(name.endswith(f" {one}") for one in ours) for name in broken)
     assert len(broken) >= len(SCENARIOS[subject])
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What a mode of the module did once it was settled, in one scenario."""
+
+    folios: int
+    clocks: int  # how often it looked at one
+
+
+def settled(pair: Pair, rounds: int, only: str = "") -> tuple[int, str, list[Settled]]:
+    """Return code, last words, and what was seen while shared memory was read-only."""
+    words = ["clear", f"--size={128 << 20}", "--seed=1", "--settled"]
+    words += [f"--rounds={rounds}", *([f"--only={only}"] if only else [])]
+    with process.prepared(pair.kernel, pair.module, "host", Progress()) as ready:
+        ended = harness(ready.path, *words)
+    events = [json.loads(line) for line in ended.out.splitlines()]
+    seen = [Settled(e["calls"], e["clocks"]) for e in events if e["event"] == "settled"]
+    return ended.code, ended.said, seen
+
+
+def test_settled_clearing_shares_nothing(pair: Pair) -> None:
+    code, said, seen = settled(pair, rounds=12)
+    assert code == 0, said
+    assert len(seen) == 3 * len(SCENARIOS["clear"])
+    # twice for one unit in 61; a folio has three, or more if they are slow
+    assert all(one.clocks <= 2 + one.folios / 4 for one in seen)
+
+
+def test_small_folios_share_nothing(pair: Pair) -> None:
+    code, said, seen = settled(pair, rounds=1, only="thp-16k")
+    assert code == 0, said
+    assert [one.clocks for one in seen] == [0, 0, 0]
+
+
+def test_a_shared_store_is_found(pair: Pair) -> None:
+    code, said, _ = settled(pair, rounds=0)  # the pick still measures
+    assert code == Exit.ENVIRONMENT
+    assert said.startswith("SIGSEGV in bulkmm:bmm_pick_")
 
 
 @pytest.mark.parametrize("mitigations", ["on", "off"])
