@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mark.h"
 #include "words.h"
 
 #define PIECE	    (2UL << 20) /* one huge page: at most one PMD is touched */
@@ -51,12 +52,16 @@ static int timed_write(const char *file, const char *text, const char *node)
 	if (fd < 0)
 		return fail(file);
 	start = now();
+	if (node)
+		bmm_mark(BMM_MARK_BEGIN(1));
 	if (write(fd, text, strlen(text)) < 0)
 		return fail(file);
 	while (node && stat(node, &st)) {
 		if (now() - start > TEN_SECONDS)
 			return fail(node);
 	}
+	if (node)
+		bmm_mark(BMM_MARK_END(1));
 	printf("%lu\n", now() - start);
 	return 0;
 }
