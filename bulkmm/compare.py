@@ -270,6 +270,7 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
         "scenario": cell.before.scenario,
         "variant": cell.before.variant,
         "verdict": cell.verdict,
+        "unit": cell.before.unit,
         "ratio": cell.ratio.ratio,
         "ci95": list(cell.ratio.ci95),
         "median_before": cell.before.median,

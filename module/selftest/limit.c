@@ -81,6 +81,7 @@ static int measure(unsigned long bytes)
 	buffer = vmalloc(BUFFER_BYTES);
 	if (!buffer)
 		return -ENOMEM;
+	migrate_disable();
 	bmm_mark(BMM_MARK_RECORD);
 	begin = ktime_get_ns();
 	bmm_mark(BMM_MARK_BEGIN(0));
@@ -90,6 +91,7 @@ static int measure(unsigned long bytes)
 	}
 	bmm_mark(BMM_MARK_END(0));
 	last_ns = ktime_get_ns() - begin;
+	migrate_enable();
 	vfree(buffer);
 	return 0;
 }

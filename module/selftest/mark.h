@@ -5,6 +5,7 @@
  * it translates a guest's code, which may be the kernel's or a process's. A
  * record has two slots, so that one operation may be marked within another; in
  * each the work of all that was marked until the next record adds up.
+ * Who marks stays on its CPU meanwhile, for the work is counted there.
  */
 #ifndef BMM_MARK_H
 #define BMM_MARK_H

@@ -255,8 +255,10 @@ static int time_samples(const char *name, struct timing *t, unsigned int nr,
 	for (i = 0; i < nr && !err; i++) {
 		/* what was unmapped lazily is not to be paid by the next */
 		vm_unmap_aliases();
+		migrate_disable();
 		bmm_mark(BMM_MARK_RECORD);
 		err = time_sample(name, t);
+		migrate_enable();
 		map[i] = t->map_ns / t->calls;
 		unmap[i] = t->unmap_ns / t->calls;
 		cond_resched();

@@ -188,6 +188,7 @@ static void time_calls(struct row *row, int calls)
 
 	taken.order = folio_order(row->folio[1]);
 	taken.calls = calls;
+	migrate_disable();
 	bmm_mark(BMM_MARK_RECORD);
 	for (i = 0; i < calls; i++) {
 		cond_resched();
@@ -197,6 +198,7 @@ static void time_calls(struct row *row, int calls)
 		bmm_mark(BMM_MARK_END(0));
 		taken.ns[i] = ktime_get_ns() - begun;
 	}
+	migrate_enable();
 }
 
 static int by_time(const void *a, const void *b)
