@@ -9,11 +9,13 @@ a record, in the order of the records.
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
 from bulkmm import stats
-from bulkmm.errors import BulkmmError, GuestError
+from bulkmm.errors import GuestError
+from bulkmm.lab.child import ChildError
 from bulkmm.lab.paths import MARKS, PLUGIN, content_key, forget_old, made_whole
 from bulkmm.results import INSTRUCTIONS, STORES
 
@@ -44,10 +46,17 @@ def ensure(root: Root, arch: Arch, progress: Progress) -> Path | None:
         if not made.is_dir():
             with progress.step("building QEMU's plugin that counts work"):
                 _build(root, arch, made, sources)
-    except BulkmmError as error:
-        progress.note(f"work is not counted, QEMU's plugin is not usable: {error}")
+    except ChildError as error:
+        why = _reason(error)
+        progress.note(f"work is not counted, QEMU's plugin is not usable: {why}")
         return None
     return made / "work.so"
+
+
+def _reason(error: ChildError) -> str:
+    """Return the compiler's first error, or what QEMU has against the plugin."""
+    said = re.findall(r"error: (.+)|work\.so: (.+)", error.output)
+    return "".join(said[0]) if said else str(error)
 
 
 def _build(root: Root, arch: Arch, made: Path, sources: Iterable[Path]) -> None:
