@@ -135,13 +135,13 @@ def broken(
 def test_without_the_plugin_a_scenario_runs_without_counts(
     broken: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = pmem.Options(size=512 * MIB, rounds=1)
+    options = pmem.Options(size=2048 * MIB, rounds=1)
     work = pmem.Work(scenario.find(FSDAX), options)
     document = run.run_scenario(run.Request(work, accel="tcg", arch=X86_64))
     notes = [line for line in capsys.readouterr().err.splitlines() if broken in line]
     assert len(notes) == 1
     assert {result.unit for result in document.results} == {NS}
-    assert all(check.ok for check in document.checks)
+    assert [check for check in document.checks if not check.ok] == []
     text = table.markdown(document)
     assert table.EMULATED in text
     assert table.TIMES not in text
