@@ -97,7 +97,8 @@ class File:
 
     def arms(self) -> dict[Key, Result]:
         """Return the arms by what they are called."""
-        return {(r.scenario, r.variant): r for r in self.document.results}
+        arms = (r for r in self.document.printed().results if r.unit != "stores")
+        return {(r.scenario, r.variant): r for r in arms}
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,10 @@ def _refuse_emulation(before: File, after: File) -> None:
     if (kinds[0] == "TCG") != (kinds[1] == "TCG"):
         said = f"{before.name} is {kinds[0]}, {after.name} is {kinds[1]}"
         raise UsageError(f"{said}: emulated time does not compare with real time")
+    for file in (before, after):
+        if file.document.emulated and not file.document.counted:
+            said = "emulated times do not compare, and no work was counted"
+            raise UsageError(f"{file.name}: {said}")
 
 
 def _unlike(old: Result, new: Result) -> str | None:
@@ -265,6 +270,7 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
         "scenario": cell.before.scenario,
         "variant": cell.before.variant,
         "verdict": cell.verdict,
+        "unit": cell.before.unit,
         "ratio": cell.ratio.ratio,
         "ci95": list(cell.ratio.ci95),
         "median_before": cell.before.median,
@@ -290,9 +296,11 @@ def print_comparison(compared: Comparison) -> None:
     shown = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
     for name in ("scenario", "variant"):
         shown.add_column(name, overflow="fold")
-    for name in ("A ms", "B ms", "n"):
+    work = compared.before.document.counted
+    unit, gain = ("instructions", "fewer") if work else ("ms", "faster")
+    for name in (f"A {unit}", f"B {unit}", "n"):
         shown.add_column(name, justify="right", no_wrap=True)
-    shown.add_column("faster", no_wrap=True)
+    shown.add_column(gain, no_wrap=True)
     shown.add_column("", no_wrap=True)
     for cell in compared.cells:
         shown.add_row(*map(table.plain, _row(cell)))
@@ -319,12 +327,13 @@ def _warned(found: list[str]) -> list[str]:
 def _row(cell: Cell) -> tuple[str, ...]:
     from bulkmm import table, verdict  # noqa: PLC0415 - keeps --help fast
 
+    write = table.ms if cell.before.unit == "ns" else table.count
     n = list(dict.fromkeys(str(len(arm.samples)) for arm in (cell.before, cell.after)))
     return (
         cell.before.scenario,
         cell.before.variant,
-        table.ms(cell.before.median),
-        table.ms(cell.after.median),
+        write(cell.before.median),
+        write(cell.after.median),
         "/".join(n),
         table.factor(cell.ratio) + (" few" if _is_short(cell) else ""),
         "" if cell.verdict == verdict.UNPROVEN else cell.verdict,
@@ -335,7 +344,7 @@ def _under(compared: Comparison) -> list[str]:
     from bulkmm import table  # noqa: PLC0415 - keeps --help fast
 
     lines = [
-        "faster = time of A / time of B: below 1, B is slower",
+        _meaning(compared),
         f"slower, faster: proven by more than {compared.percent}: {PROOF}",
         "~ neither is proven",
         table.BRACKETS,
@@ -347,8 +356,17 @@ def _under(compared: Comparison) -> list[str]:
     for key, why in compared.unlike.items():
         lines.append(f"not compared: {', '.join(key)}: {why}")
     if table.where(compared.before.document) == "TCG":
-        lines.append(table.EMULATED)
+        lines.append(table.COUNTED)
     return lines
+
+
+def _meaning(compared: Comparison) -> str:
+    if compared.before.document.counted:
+        return (
+            "fewer = share of the instructions of A that is gone in B: below 0, B does "
+            "more, which counts as slower"
+        )
+    return "faster = time of A / time of B: below 1, B is slower"
 
 
 def _too_few(compared: Comparison) -> list[str]:

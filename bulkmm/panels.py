@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bulkmm import grid, table
+from bulkmm.results import NS, STORES
 
 if TYPE_CHECKING:
     from bulkmm.results import Document, Result
@@ -31,6 +32,7 @@ HOW_TO_READ = (
     "downwards in the order taken."
 )
 EMULATION = "emulation (TCG)"
+MS, WORK = "ms", "million instructions"  # units of samples
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Point:
 
 @dataclass
 class Arm:
-    """One variant in one panel: points by size, or raw samples, in ms."""
+    """One variant in one panel: points by size, or raw samples."""
 
     label: str
     variant: str
@@ -64,6 +66,7 @@ class Panel:
     title: str
     by_size: bool
     emulated: bool
+    unit: str = "GB/s"
     arms: list[Arm] = field(default_factory=list)
 
     def arm(self, wanted: Arm) -> Arm:
@@ -78,7 +81,11 @@ class Panel:
 def panels(documents: list[Document], names: list[str] | None = None) -> list[Panel]:
     """Return what to draw, series first, each in the order of the results."""
     names = names or [f"result {i + 1}" for i in range(len(documents))]
-    drawn = [grid.of_one_thread(grid.shown(document)) for document in documents]
+    documents = [document.printed() for document in documents]
+    drawn = [
+        [r for r in grid.of_one_thread(grid.shown(document)) if r.unit != STORES]
+        for document in documents
+    ]
     seen = Counter((r.scenario, r.variant) for results in drawn for r in results)
     twice = any(count > 1 for count in seen.values())
     found: dict[tuple[str, bool], Panel] = {}
@@ -108,17 +115,18 @@ def _add(
         title = TITLES.get((operation, use), said)
     if emulated:
         title = f"{title}: {EMULATION}"
+    unit = "GB/s" if series else MS if result.unit == NS else WORK
     panel = found.setdefault(
-        (title, bool(series)), Panel(title, bool(series), emulated)
+        (title, bool(series)), Panel(title, bool(series), emulated, unit)
     )
     arm = panel.arm(arm)
     if series:
         size = int(series[2]) << 10 * "bkmgt".index(series[3])
         arm.points.append(_point(size, result))
         return
-    arm.samples = [ns / 1e6 for ns in result.samples]
+    arm.samples = [value / 1e6 for value in result.samples]  # whatever the unit
     arm.median = result.median / 1e6
-    arm.low, arm.high = (ns / 1e6 for ns in result.ci95)
+    arm.low, arm.high = (value / 1e6 for value in result.ci95)
 
 
 def _point(size: int, result: Result) -> Point:
@@ -141,8 +149,12 @@ def title(found: list[Panel]) -> str:
     """Return what the figure is of."""
     kinds = [
         what
-        for what, by_size in (("throughput by size", True), ("time of each run", False))
-        if any(panel.by_size == by_size for panel in found)
+        for what, unit in (
+            ("throughput by size", "GB/s"),
+            ("time of each run", MS),
+            ("work of each run", WORK),
+        )
+        if any(panel.unit == unit for panel in found)
     ]
     emulated = f"; {EMULATION}" if any(panel.emulated for panel in found) else ""
     return f"bulkmm: {', '.join(kinds)}{emulated}"
@@ -158,6 +170,6 @@ def description(documents: list[Document], found: list[Panel]) -> str:
     """Return the figure in words."""
     said = []
     for panel in found:
-        what = "GB/s by size" if panel.by_size else "samples in ms"
+        what = "GB/s by size" if panel.by_size else f"samples in {panel.unit}"
         said.append(f"{panel.title}, {what}: {', '.join(a.label for a in panel.arms)}.")
     return " ".join([*said, *footnotes(documents)])

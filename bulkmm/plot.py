@@ -256,4 +256,4 @@ def draw_strips(axes: Axes, panel: Panel, gid: str) -> None:
         axes.plot([arm.median] * 2, [i - 0.35, i + 0.35], color="black", linewidth=1.5)
     axes.set_ylim(len(panel.arms) - 0.5, -0.5)
     axes.set_xlim(left=0)
-    axes.set_xlabel("ms, emulated" if panel.emulated else "ms")
+    axes.set_xlabel(f"{panel.unit}, emulated" if panel.emulated else panel.unit)

@@ -4,7 +4,8 @@
 Schema version 1. ``samples`` are independent of each other: one of each boot in
 the lab, the median of each process in a bench, whose single times are ``raw``.
 ``ratios`` are always time of the base / time of the variant, so above 1 is
-faster than the base. ``ci95`` of either is a 95 % interval only where n can
+faster than the base; with a unit of work, work of the base / work of the variant.
+``ci95`` of either is a 95 % interval only where n can
 carry one: see ``spread_of``.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from bulkmm.errors import BulkmmError
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 INTERVAL, RANGE = "95 %", "range"
 INTERVAL_LEAST = 6  # samples: fewer do not reach 95 %, whatever is taken of them
+# what a sample is: a time, or work that an emulated guest did
+NS, INSTRUCTIONS, STORES = UNITS = ("ns", "instructions", "stores")
 ACCELERATORS = ("native", "KVM", "TCG")
 
 
@@ -47,7 +50,7 @@ class Result:
 
     scenario: str
     variant: str
-    unit: str  # "ns"
+    unit: str  # of UNITS
     bytes: int  # bytes written by one operation
     samples: list[float]
     median: float
@@ -65,21 +68,22 @@ class Result:
         name = f"{self.scenario}, {self.variant}"
         if not (isinstance(self.scenario, str) and isinstance(self.variant, str)):
             raise ValueError(f"{name}: a name is no text")  # noqa: TRY004
-        if self.unit != "ns" or not _is_number(self.bytes):
-            raise ValueError(f"{name}: unit is not ns, or bytes is no number")
+        if self.unit not in UNITS or not _is_number(self.bytes):
+            units = ", ".join(UNITS)
+            raise ValueError(f"{name}: unit is none of {units}, or bytes is no number")
         if not isinstance(self.samples, list) or not self.samples:
             raise ValueError(f"{name}: no samples")
         if not isinstance(self.ci95, list | tuple) or len(self.ci95) != 2:  # noqa: PLR2004
             raise ValueError(f"{name}: ci95 is no pair")
         if not all(_is_number(t) for t in (*self.samples, self.median, *self.ci95)):
-            raise ValueError(f"{name}: a time is no number of at least 0")
+            raise ValueError(f"{name}: a sample is no number of at least 0")
         if self.raw and len(self.raw) != len(self.samples):
             raise ValueError(f"{name}: raw has not a list for each sample")
 
 
 @dataclass
 class Ratio:
-    """Time of the base divided by time of the variant."""
+    """Time, or work, of the base divided by that of the variant."""
 
     scenario: str
     base: str
@@ -89,6 +93,7 @@ class Ratio:
     significant: bool
     n: int = 0  # independent samples, or pairs of them; 0: not known
     unstable: bool = False  # the A/A control moved by more
+    unit: str = NS
 
     @property
     def spread(self) -> str:
@@ -123,6 +128,29 @@ class Document:
     checks: list[Check] = field(default_factory=list)
     run: dict[str, Any] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
+
+    @property
+    def emulated(self) -> bool:
+        """Tell if its times are no times of any hardware."""
+        return self.machine.get("accelerator") == "TCG"
+
+    @property
+    def counted(self) -> bool:
+        """Tell if it has work to print, and not times."""
+        return self.emulated and any(r.unit == INSTRUCTIONS for r in self.results)
+
+    def printed(self) -> Document:
+        """Return what is printed of it: work if emulated, else times.
+
+        Where no work was counted emulated times are left, but not their ratios.
+        """
+        units = (INSTRUCTIONS, STORES) if self.counted else (NS,)
+        rated = units if self.counted or not self.emulated else ()
+        return replace(
+            self,
+            results=[r for r in self.results if r.unit in units],
+            ratios=[r for r in self.ratios if r.unit in rated],
+        )
 
     def to_json(self) -> str:
         """Return the document as JSON, one line a row, keys in a stable order."""
@@ -168,9 +196,9 @@ class Document:
         seen = set()
         for result in self.results:
             result.check()
-            key = result.scenario, result.variant
+            key = result.scenario, result.variant, result.unit
             if key in seen:
-                raise ValueError(f"{', '.join(key)} is there twice")
+                raise ValueError(f"{', '.join(key[:2])} is there twice")
             seen.add(key)
 
     def write(self, path: Path) -> None:

@@ -223,4 +223,5 @@ def ratio(base: Result, variant: Result, seed: int = 0) -> Ratio:
         ci95=(low, high),
         significant=not low <= 1 <= high and _differ(a, b),
         n=n,
+        unit=base.unit,
     )

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, log10
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
 from bulkmm import grid, published
-from bulkmm.results import INTERVAL, RANGE
+from bulkmm.results import INTERVAL, NS, RANGE, STORES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -39,8 +39,12 @@ SAFE_RET = (
 )
 NO_PMEM = "libpmem2 is left out: it was not there when the bench program was built."
 EMULATED = (
-    "TCG: ratios are of emulated work, no hardware figures; caches and memory "
-    "bandwidth are not emulated."
+    "TCG: the processor is emulated; its times are no hardware figures, and nothing "
+    "is rated by them."
+)
+COUNTED = (
+    "TCG: instructions that the emulated guest's kernel retired, and its stores: work, "
+    "no times and no hardware figures."
 )
 
 
@@ -97,6 +101,34 @@ def ms(ns: float) -> str:
     return f"{value:.{decimals}f}"
 
 
+def count(value: float, median: float = 0) -> str:
+    """Return a number of instructions or stores to four digits.
+
+    With a median, in its thousands, millions or billions, which it names.
+    """
+    for unit, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if (median or value) >= unit:
+            decimals = 3 - floor(log10((median or value) / unit))
+            return f"{value / unit:.{decimals}f}{'' if median else letter}"
+    return f"{value:.0f}"
+
+
+def counted(result: Result) -> str:
+    """Return a count with its spread."""
+    spread = _spread(result, lambda value: count(value, result.median))
+    return f"{count(result.median)}{spread}"
+
+
+def removed(ratio: float) -> float:
+    """Return the percentage of the base's work that the variant does not do."""
+    return 100 * (1 - 1 / ratio)
+
+
+def _removed(ratio: Ratio) -> str:
+    spread = _spread(ratio, lambda value: f"{removed(value):.1f}")
+    return f"{removed(ratio.ratio):.1f} %{spread}"
+
+
 def _spread(held: Ratio | Result, write: Callable[[float], str]) -> str:
     """Return an interval in round brackets, a range in square ones, or nothing."""
     low, high = map(write, held.ci95)
@@ -115,18 +147,56 @@ def span(ratio: Ratio, digits: int = 2) -> str:
 def factor(ratio: Ratio) -> str:
     """Return the ratio with its spread, marked if it is not proven or unstable."""
     mark = "" if ratio.significant else " ~"
-    return span(ratio) + mark + (" !" if ratio.unstable else "")
+    said = span(ratio) if ratio.unit == NS else _removed(ratio)
+    return said + mark + (" !" if ratio.unstable else "")
 
 
 def headings(documents: Iterable[Document]) -> tuple[str, ...]:
     """Return the headings of the rows; those of figures say what their spread is."""
-    results = [r for document in documents for r in document.results]
+    results = [r for document in documents for r in document.printed().results]
     spreads = dict.fromkeys(r.spread for r in results if r.spread)
     said = "".join(f" {SPREADS[spread].format(spread)}" for spread in spreads)
+    if results and results[0].unit != NS:
+        work = f"fewer instructions{said}, stores"
+        return ("variant", f"instructions{said}", "n", "stores", work, "where")
     return ("variant", f"median ms{said}", "n", "GB/s", f"faster{said}", "where")
 
 
+def stores_of(document: Document, result: Result) -> Result:
+    """Return the stores that were counted with some instructions."""
+    key = (result.scenario, result.variant, STORES)
+    return next(r for r in document.results if (r.scenario, r.variant, r.unit) == key)
+
+
+def _same(one: Ratio, other: Ratio) -> bool:
+    """Return if two ratios are of the same two arms, by the same unit."""
+    first, second = ((r.scenario, r.base, r.variant, r.unit) for r in (one, other))
+    return first == second
+
+
+def _work_row(document: Document, result: Result, ratio: Ratio | None) -> Row:
+    """Return the row of instructions and the stores among them."""
+    stored = stores_of(document, result)
+    fewer = ""
+    if ratio:
+        alike = replace(ratio, unit=STORES)
+        fewer = ", ".join(
+            [factor(ratio)]
+            + [f"{removed(r.ratio):.1f} %" for r in document.ratios if _same(r, alike)]
+        )
+    return Row(
+        variant=result.variant,
+        time=counted(result),
+        n=str(len(result.samples)),
+        rate=count(stored.median),
+        ratio=fewer,
+        where=where(document),
+    )
+
+
 def _row(document: Document, result: Result, ratio: Ratio | None) -> Row:
+    if result.unit != NS:
+        return _work_row(document, result, ratio)
     native = where(document) == "native"
     known = native and result.unit == "ns" and result.median > 0
     pick = grid.picked(document, result.scenario, result.variant)
@@ -140,7 +210,9 @@ def _row(document: Document, result: Result, ratio: Ratio | None) -> Row:
     )
 
 
-def _published_rows(scenario: str) -> list[Row]:
+def _published_rows(document: Document, scenario: str) -> list[Row]:
+    """Return what was published of a scenario: times, which work stands not beside."""
+    known = () if document.emulated else published.for_scenario(scenario)
     return [
         Row(
             variant=f"published ({published.MACHINE})",
@@ -148,7 +220,7 @@ def _published_rows(scenario: str) -> list[Row]:
             ratio=f"{p.ratio:.2f}{TIMES}",
             where="VM",
         )
-        for p in published.for_scenario(scenario)
+        for p in known
     ]
 
 
@@ -159,29 +231,44 @@ def main_base(ratios: list[Ratio]) -> str:
 
 
 def _part(document: Document, scenario: str, *, all_rows: bool) -> Part:
-    every = grid.shown(document, all_rows=all_rows)
+    every = [r for r in grid.shown(document, all_rows=all_rows) if r.unit != STORES]
     results = [r for r in every if r.scenario == scenario]
     names = {r.variant for r in results}
     here = [r for r in document.ratios if r.scenario == scenario]
-    ratios = [r for r in here if {r.base, r.variant} <= names]
+    ratios = [r for r in here if {r.base, r.variant} <= names and r.unit != STORES]
     leading = {}
     title = scenario
     if ratios:
         base = main_base(ratios)
         leading = {r.variant: r for r in ratios if r.base == base}
-        title = f"{scenario}: faster = time of {base} / time of the variant"
+        title = f"{scenario}: {_means(document, base)}"
     rows = [_row(document, r, leading.get(r.variant)) for r in results]
     shown = {id(r) for r in leading.values()}
     return Part(
         title=title,
-        rows=rows + _published_rows(scenario),
+        rows=rows + _published_rows(document, scenario),
         notes=_notes([r for r in ratios if id(r) not in shown]),
     )
 
 
+def _means(document: Document, base: str) -> str:
+    """Return what the ratios of a scenario are."""
+    if document.counted:
+        return (
+            f"fewer = share of the work of {base} that is gone; below 0: there is more"
+        )
+    return f"faster = time of {base} / time of the variant"
+
+
 def _notes(ratios: Iterable[Ratio]) -> list[str]:
     """Return a line for each ratio that the table has no room for."""
-    return [f"{r.scenario}: {r.base} / {r.variant}: {factor(r)}" for r in ratios]
+    return [f"{r.scenario}: {_said(r)}" for r in ratios]
+
+
+def _said(ratio: Ratio) -> str:
+    if ratio.unit == NS:
+        return f"{ratio.base} / {ratio.variant}: {factor(ratio)}"
+    return f"{ratio.variant} against {ratio.base}: {factor(ratio)} fewer {ratio.unit}"
 
 
 def parts(document: Document, show: Show = DEFAULT) -> list[Part]:
@@ -189,6 +276,7 @@ def parts(document: Document, show: Show = DEFAULT) -> list[Part]:
 
     Unless ``show`` is full those are left out that a grid shows.
     """
+    document = document.printed()
     scenarios = dict.fromkeys(result.scenario for result in document.results)
     in_grids = {} if show.full else grid.kinds(document)
     return [
@@ -206,7 +294,7 @@ def footnotes(document: Document) -> list[str]:
     name = cpu.get("model", "unknown CPU")
     if cpu.get("family") is not None:
         name += f" (family {cpu['family']}, model {cpu.get('model_number')})"
-    counts = sorted({len(result.samples) for result in document.results})
+    counts = sorted({len(result.samples) for result in document.printed().results})
     said = DASH.join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
     kernel = guest.get("kernel") or machine.get("kernel", "unknown")
     processes = " processes" if "processes" in document.run else ""
@@ -216,8 +304,8 @@ def footnotes(document: Document) -> list[str]:
     if document.checks:
         passed = sum(check.ok for check in document.checks)
         lines.append(f"Checks passed: {passed} of {len(document.checks)}.")
-    if where(document) == "TCG":
-        lines.append(EMULATED)
+    if document.emulated:
+        lines.append(COUNTED if document.counted else EMULATED)
     if any(result.variant == "rebuild-saferet" for result in document.results):
         said = str(cpu.get("mitigations", {}).get("spec_rstack_overflow"))
         does = "does" if "Safe RET" in said or "Safe Ret" in said else "does not"
@@ -296,11 +384,16 @@ def print_lines(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     screen().print(shown)
 
 
-def _print_parts(
-    console: Console, documents: list[Document], found: list[Part]
-) -> None:
-    shown = _empty_table(headings(documents), ("n", "GB/s"))
-    for part in found:
+def _kinds(documents: Iterable[Document]) -> list[list[Document]]:
+    """Return the documents of times and those of work: no table has both."""
+    held = list(documents)
+    kinds = ([d for d in held if d.counted is counted] for counted in (False, True))
+    return [kind for kind in kinds if kind]
+
+
+def _print_parts(console: Console, documents: list[Document], show: Show) -> None:
+    shown = _empty_table(headings(documents), ("n", "GB/s", "stores"))
+    for part in _shown_parts(documents, show=show):
         shown.add_row(f"[bold]{part.title.partition(':')[0]}[/bold]")
         for row in part.rows:
             cells = map(plain, row.cells())
@@ -316,10 +409,10 @@ def print_documents(
     Many scenarios of one kind are printed as grids, unless all is asked for.
     """
     console = screen(console)
-    found = [part for document in documents for part in parts(document, show)]
+    found = _shown_parts(documents, show=show)
     compact = _grids(documents, show)
-    if found or not compact:
-        _print_parts(console, documents, found)
+    for kind in _kinds(documents) if found or not compact else ():
+        _print_parts(console, kind, show)
     for held in compact:
         _print_grid(console, held)
     for line in _lines_under(documents, found, show):
@@ -368,7 +461,7 @@ def _markdown_grid(held: grid.Grid) -> list[str]:
     return [*lines, *(f"| {' | '.join(row)} |" for row in held.rows), ""]
 
 
-def _markdown_parts(documents: Iterable[Document], found: list[Part]) -> list[str]:
+def _markdown_parts(documents: list[Document], found: list[Part]) -> list[str]:
     lines = [
         "| scenario | " + " | ".join(headings(documents)) + " |",
         "|---|---|---|--:|--:|---|---|",
@@ -383,14 +476,17 @@ def markdown_tables(
     *documents: Document, brief: bool = False, show: Show = DEFAULT
 ) -> list[str]:
     """Return the tables as lines of Markdown."""
-    found = _shown_parts(documents, brief=brief, show=show)
     compact = _grids(documents, show)
-    lines = _markdown_parts(documents, found) if found or not compact else []
+    lines = []
+    for kind in _kinds(documents) or [[]]:
+        found = _shown_parts(kind, brief=brief, show=show)
+        if found or not compact:
+            lines += _markdown_parts(kind, found)
     return lines + [line for held in compact for line in _markdown_grid(held)]
 
 
 def _shown_parts(
-    documents: Iterable[Document], *, brief: bool, show: Show
+    documents: Iterable[Document], *, show: Show, brief: bool = False
 ) -> list[Part]:
     found = [part for document in documents for part in parts(document, show)]
     return [part for whole in found if (part := _brief(whole))] if brief else found

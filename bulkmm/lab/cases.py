@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bulkmm import stats
+from bulkmm.lab import counting
 from bulkmm.lab.huge import EVERYWHERE, ZEROING, HugeWork, events
 from bulkmm.lab.proof import ARMS, LISTS, SERVING
 from bulkmm.results import Check
@@ -29,6 +30,7 @@ EXTREMES = (
 )
 CALLS = 1000
 TIMED = ("absent", "off", "cached")
+PAIRS = (("off", "cached"), ("absent", "off"))
 ONE_PAGE, FOUR, EIGHT = 0, 2, 3  # orders that are timed
 
 
@@ -85,7 +87,7 @@ class Work(HugeWork):
     def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
         """Return what a call takes on one page, and what it takes at any size.
 
-        Two sizes give the part of the time that does not grow with the folio:
+        Two sizes give the part of time and work that does not grow with the folio:
         what is decided, looked at and counted.
         """
         taken = {
@@ -96,6 +98,7 @@ class Work(HugeWork):
             for arm in TIMED
             for order in (ONE_PAGE, FOUR, EIGHT)
         }
+        counted = _counted_calls(outcome)
         found: list[Result] = []
         ratios: list[Ratio] = []
         for name, nbytes, what in (
@@ -106,12 +109,19 @@ class Work(HugeWork):
                 arm: stats.summarise(name, arm, "ns", nbytes, what(taken, arm))
                 for arm in TIMED
             }
+            work = counting.results(
+                name,
+                nbytes,
+                {
+                    arm: [*zip(*(what(one, arm) for one in counted), strict=True)]
+                    for arm in TIMED
+                },
+            )
             found += arms.values()
+            found += [one for some in work.values() for one in some.values()]
             if what is _one_page:
-                ratios += [
-                    stats.ratio(arms[a], arms[b])
-                    for a, b in (("off", "cached"), ("absent", "off"))
-                ]
+                ratios += [stats.ratio(arms[a], arms[b]) for a, b in PAIRS]
+                ratios += counting.ratios(work, PAIRS)
         return found, ratios
 
     def checks(self, outcome: Outcome) -> list[Check]:
@@ -143,6 +153,20 @@ class Work(HugeWork):
 
 
 Taken = dict[tuple[str, int], list[float]]
+
+
+def _counted_calls(outcome: Outcome) -> tuple[Taken, Taken]:
+    """Return the instructions and the stores of a call."""
+    found: tuple[Taken, Taken] = defaultdict(list), defaultdict(list)
+    for calls, (record,) in counting.of_events(outcome, _records):
+        work = counting.slot(record, 0, int(calls["calls"]))
+        for taken, one in zip(found, work, strict=True):
+            taken[calls["arm"], int(calls["order"])].append(one)
+    return found
+
+
+def _records(event: dict[str, Any]) -> int:
+    return int(event["event"] == "calls")
 
 
 def _one_page(taken: Taken, arm: str) -> list[float]:

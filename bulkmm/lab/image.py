@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from bulkmm.lab import userland
 from bulkmm.lab.kernels import module_name, with_dependencies
-from bulkmm.lab.paths import GUEST, content_key, forget_old, made_whole
+from bulkmm.lab.paths import GUEST, MARKS, content_key, forget_old, made_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ def ensure_base(kernel: Kernel, modules: tuple[str, ...], progress: Progress) ->
     """Return the base initramfs of a kernel with these modules in it."""
     root = kernel.root
     scripts = [path for path in GUEST.iterdir() if path.is_file()]
-    key = content_key(scripts, kernel.release, *modules)
+    key = content_key([*scripts, MARKS], kernel.release, *modules)
     made = root.var / "image" / f"{kernel.release}-{key}"
     if not made.is_dir():
         programs = userland.ensure(root, kernel.arch, progress)
@@ -54,7 +54,7 @@ def _fill(kernel: Kernel, programs: Path, tree: Path, modules: tuple[str, ...]) 
         (tree / name).mkdir(parents=True)
     sources = tree / "sources"
     sources.mkdir()
-    for file in GUEST.glob("*.[ch]"):
+    for file in (*GUEST.glob("*.[ch]"), MARKS):
         shutil.copy(file, sources)
     for name in HELPERS:
         files = [root.inner(file) for file in sorted(sources.glob(f"{name}*.c"))]

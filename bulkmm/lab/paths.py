@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).resolve().parents[2]
 GUEST = PROJECT / "lab" / "guest"
+PLUGIN = PROJECT / "lab" / "qemu"
+MARKS = PROJECT / "module" / "selftest" / "mark.h"  # of guest, module and plugin
 PACKAGES = PROJECT / "lab" / "root-packages.txt"
 
 
@@ -34,7 +36,7 @@ def cache_dir() -> Path:
 
 def need_sources() -> None:
     """Refuse to go on outside a checkout: the lab builds from its sources."""
-    for part in (GUEST, PACKAGES, PROJECT / "module", PROJECT / "core"):
+    for part in (GUEST, PLUGIN, PACKAGES, PROJECT / "module", PROJECT / "core"):
         if not part.exists():
             raise BulkmmError(f"the lab runs from a source checkout: no {part}")
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm import size, stats
 from bulkmm.errors import GuestError, UsageError
+from bulkmm.lab import counting
 from bulkmm.lab.work import Common
 from bulkmm.results import Check, Ratio, Result
 
@@ -30,6 +31,7 @@ STRUCT_PAGE = 64
 PAGE = 4096
 ARMS = ("absent", "off", "on")
 PAIRS = (("off", "on"), ("absent", "on"), ("absent", "off"))
+LIMIT = "limit"  # storing as many bytes and nothing else
 ALIGNS = {"4K": 4096, "2M": 2 * MIB, "1G": 1 << 30}
 MAPS = ("dev", "mem")
 LARGEST = "1T"  # what the guest's address space is made for
@@ -261,11 +263,31 @@ def results(
         }
         found += arms.values()
         ratios += [stats.ratio(arms[a], arms[b]) for a, b in PAIRS]
-    limit = stats.summarise(name, "limit", "ns", nbytes, limits(outcome))
+    limit = stats.summarise(name, LIMIT, "ns", nbytes, limits(outcome))
     on = next(r for r in found if (r.scenario, r.variant) == (name, "on"))
     first = [first_bind(outcome)]
     alone = stats.summarise(f"{name}-first", "absent", "ns", nbytes, first)
-    return [*found, limit, alone], [*ratios, stats.ratio(limit, on)]
+    found += [limit, alone]
+    ratios.append(stats.ratio(limit, on))
+    for slot, suffix in enumerate(("", "-bind")):
+        work = counting.results(name + suffix, nbytes, _work(outcome, slot))
+        found += [result for arms in work.values() for result in arms.values()]
+        ratios += counting.ratios(work, (*PAIRS, (LIMIT, "on")))
+    return found, ratios
+
+
+def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
+    """Return the work of each arm's samples: of the function or the whole bind."""
+    found: dict[str, list[counting.Work]] = {arm: [] for arm in ARMS}
+    for event, (record,) in counting.of_events(outcome, _records):
+        arm = LIMIT if event["event"] == LIMIT else event["arm"]
+        if event.get("label", "round") == "round" and not (arm == LIMIT and slot):
+            found.setdefault(arm, []).append(counting.slot(record, slot))
+    return found
+
+
+def _records(event: dict[str, Any]) -> int:
+    return int(event["event"] in ("bind", LIMIT))
 
 
 def checks(scenario: Scenario, options: Options, outcome: Outcome) -> list[Check]:

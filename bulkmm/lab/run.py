@@ -16,6 +16,7 @@ from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab import (
     accel,
     build,
+    counting,
     disk,
     image,
     kernels,
@@ -199,6 +200,9 @@ def _boot(
         if isinstance(work, packages.Work):
             over = [packages.tree(kernel.root, progress, upgrade=work.upgrade)]
             debian = disk.ensure(kernel.root, progress)
+        plugin = None
+        if scenario.marked and chosen == "tcg":
+            plugin = counting.ensure(kernel.root, request.arch, progress)
         initramfs = image.initramfs(kernel.root, ready.base, run, job, ours, over=over)
         guest = vm.Guest(
             kernel.image,
@@ -211,6 +215,7 @@ def _boot(
             request.cpu,
             counted=scenario.counted,
             disk=debian,
+            plugin=plugin,
         )
         if request.keep:
             progress.note(f"the run's files are kept in {run}")

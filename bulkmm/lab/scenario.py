@@ -24,6 +24,7 @@ class Scenario:
     size: str = "100G"  # PMEM: of the device, if the user names none
     perf: bool = False  # the guest has the kernel's perf
     counted: bool = False  # time is what the guest's CPU did, not what passed
+    marked: bool = False  # TCG: the work of its operations is counted
     faults: bool = False  # PMEM: runs faults.sh on a test build, measures nothing
     series: tuple[str, ...] = ()  # of kernels that have what it needs; none: all
     upstream: str = ""  # a test of the kernel's own source, built as a module
@@ -53,6 +54,7 @@ SCENARIOS = (
     Scenario(
         name="pmem-fsdax-100g",
         family=PMEM,
+        marked=True,
         mode="fsdax",
         modules=NVDIMM,
         measures="memmap_init_zone_device() and the whole bind of nd_pmem",
@@ -67,6 +69,7 @@ SCENARIOS = (
     Scenario(
         name="pmem-devdax-100g",
         family=PMEM,
+        marked=True,
         mode="devdax",
         modules=NVDIMM,
         measures="memmap_init_zone_device() and the whole bind of device_dax",
@@ -81,6 +84,7 @@ SCENARIOS = (
     Scenario(
         name="hmm-private-64g",
         family=PMEM,
+        marked=True,
         mode="private",
         measures="memmap_init_zone_device() and the whole memremap_pages() of "
         "device-private memory",
@@ -148,6 +152,7 @@ SCENARIOS = (
     Scenario(
         name="clear-cases",
         family=CLEAR,
+        marked=True,
         measures="what a call of folio_zero_user() costs besides the stores",
         check="called on folios of 1 to 512 pages with hints at both ends and outside, "
         "in every mode and with every backend forced: all of it zero, nothing beside "
@@ -188,6 +193,7 @@ SCENARIOS = (
     Scenario(
         name="vmap-100m-order8",
         family=VMAP,
+        marked=True,
         measures="vmap() of 100 MiB in blocks of order 8, as they are allocated",
         check=MAPPED,
         published=("RK3588: 1235 -> 149 us, 8.3x",),
@@ -197,6 +203,7 @@ SCENARIOS = (
     Scenario(
         name="vmap-128m-mixed",
         family=VMAP,
+        marked=True,
         measures="vmap() of 128 MiB of orders 8, 4 and 0, as a dma-buf heap has them",
         check=MAPPED,
         published=("phone SoC: 42.5 -> 2.47 ms, 17x",),
@@ -206,6 +213,7 @@ SCENARIOS = (
     Scenario(
         name="vmap-order9",
         family=VMAP,
+        marked=True,
         measures="vmap() of 100 MiB in compound pages of order 9",
         check=MAPPED,
         seconds=60,
@@ -214,6 +222,7 @@ SCENARIOS = (
     Scenario(
         name="vmap-order0",
         family=VMAP,
+        marked=True,
         measures="vmap() of 16 MiB in scattered single pages",
         check=MAPPED,
         seconds=60,
@@ -222,6 +231,7 @@ SCENARIOS = (
     Scenario(
         name="vmap-1page",
         family=VMAP,
+        marked=True,
         measures="vmap() of one page: the cost of the hooks",
         check=MAPPED,
         seconds=60,
@@ -230,6 +240,7 @@ SCENARIOS = (
     Scenario(
         name="vm_map_ram",
         family=VMAP,
+        marked=True,
         measures="vm_map_ram() of 64 KiB and of 4 MiB",
         check=MAPPED,
         seconds=90,
@@ -238,6 +249,7 @@ SCENARIOS = (
     Scenario(
         name="vmalloc-1m",
         family=VMAP,
+        marked=True,
         measures="mapping what vmalloc_huge() allocated (1 MiB, 4 MiB), and vmalloc() "
         "of 1 MiB as a whole",
         check=MAPPED,
@@ -248,6 +260,7 @@ SCENARIOS = (
     Scenario(
         name="ioremap-1m",
         family=VMAP,
+        marked=True,
         measures="ioremap() of 1 MiB as a whole, and its mapping alone",
         check=MAPPED,
         published=("RK3588: 3407 -> 2526 ns, 1.35x",),

@@ -50,6 +50,7 @@ class Guest:
     cpu: str = ""  # none: the architecture's default
     counted: bool = False  # TCG: its clock counts instructions (see _accelerator)
     disk: Path | None = None  # what is written to it is forgotten
+    plugin: Path | None = None  # TCG: counts the work of what the guest marks
 
 
 @dataclass
@@ -60,6 +61,7 @@ class Outcome:
     events: list[dict[str, Any]] = field(default_factory=list)
     console: str = ""
     log: str = ""
+    work: list[list[int]] = field(default_factory=list)  # by record
     peak_rss: int = 0
     seconds: float = 0.0
 
@@ -135,6 +137,8 @@ def command(guest: Guest, root: Root, run: Path) -> list[str]:
     for port in ("results", "klog"):
         argv += ["-chardev", f"file,id={port},path={inner}/{port}"]
         argv += ["-device", f"virtserialport,chardev={port},name={port}"]
+    if guest.plugin:
+        argv += ["-plugin", f"{root.inner(guest.plugin)},out={inner}/work"]
     if guest.disk:
         drive = f"file={root.inner(guest.disk)},format=raw,if=virtio,snapshot=on"
         argv += ["-drive", drive]
@@ -159,6 +163,8 @@ def boot(
     outcome.seconds = time.monotonic() - start
     outcome.console = _text(run / "console")
     outcome.log = _text(run / "klog")
+    lines = _text(run / "work").splitlines()
+    outcome.work = [[int(word) for word in line.split()] for line in lines]
     _judge(outcome, _text(run / "qemu.log"), in_time=in_time)
     return outcome
 

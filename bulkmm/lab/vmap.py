@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm import stats
 from bulkmm.errors import UsageError, unknown
-from bulkmm.lab import vmap_proof
+from bulkmm.lab import counting, vmap_proof
 from bulkmm.lab.vmap_proof import ABSENT, ARMS
 from bulkmm.lab.work import Common
 from bulkmm.results import Check
@@ -44,6 +44,7 @@ FEW = 2000  # arrays that a timed scenario checks in each state
 LONGEST_SOAK = 3600
 SOAK_SECONDS = 60
 LOOPS = 1000  # of lib/test_vmalloc.c
+SLOTS = ("map", "unmap")  # of a record of work, as vmap_time.c marks them
 WHOLE = "all that was asked for was reported"
 BAD = (
     "null-first",
@@ -287,7 +288,28 @@ class Work:
                     for a, b in PAIRS
                     if a in arms and b in arms
                 ]
+                work = counting.results(
+                    name + suffix, case.nbytes, self._work(outcome, case, key)
+                )
+                found += [one for some in work.values() for one in some.values()]
+                ratios += counting.ratios(work, PAIRS)
         return found, ratios
+
+    def _work(
+        self, outcome: Outcome, case: Case, key: str
+    ) -> dict[str, list[counting.Work]]:
+        """Return the work of a call in each state, and of reading the array."""
+        name = self.scenario.name + case.result
+        found: dict[str, list[counting.Work]] = {arm: [] for arm in self.arms}
+        for visit, records in counting.of_events(outcome, _records):
+            arm = {"round": visit["arm"], LIMIT: LIMIT}.get(visit["label"])
+            wanted = (f"{name}-scan", "map") if arm == LIMIT else (name, key)
+            if arm and wanted == (visit["result"], key):
+                found.setdefault(arm, []).extend(
+                    counting.slot(record, SLOTS.index(key), case.calls)
+                    for record in records
+                )
+        return found
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
@@ -348,6 +370,10 @@ class Work:
             "checked": outcome.of("checked"),
             "counters": outcome.of("vmap-counters"),
         }
+
+
+def _records(event: dict[str, Any]) -> int:
+    return len(str(event["map"]).split(",")) if event["event"] == "visit" else 0
 
 
 def _samples(

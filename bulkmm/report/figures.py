@@ -119,8 +119,9 @@ def strips(panel: Panel, number: int) -> Drawn:
         axes.set_ylim(len(panel.arms) - 0.5, -0.85)
 
     about = "; ".join(
-        f"{arm.label}: median {arm.median:.4g} ms, {spread_of(len(arm.samples))} from "
-        f"{arm.low:.4g} to {arm.high:.4g}, {len(arm.samples)} samples"
+        f"{arm.label}: median {arm.median:.4g} {panel.unit}, "
+        f"{spread_of(len(arm.samples))} from {arm.low:.4g} to {arm.high:.4g}, "
+        f"{len(arm.samples)} samples"
         for arm in panel.arms
     )
     title = f"{panel.title}: every sample"

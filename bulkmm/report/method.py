@@ -35,8 +35,8 @@ Correctness: Every output is verified outside the timing, native ones byte for
 byte; in the lab every struct page against the kernel's own, and every byte of a
 cleared page. A check that fails is named above the figures.
 
-Emulation: {table.EMULATED} An emulated ratio says how much less work there is to
-emulate. It is never to be quoted as a speed of hardware.
+Emulation: {table.COUNTED} Where none was counted: {table.EMULATED} Less work is
+never to be quoted as a speed of hardware.
 
 Published figures: They are those of the cover letters of the series
 \N{LEFT DOUBLE QUOTATION MARK}mm: speed up ZONE_DEVICE memmap

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from bulkmm import compare, grid, panels, plot, published, table
 from bulkmm.report import figures
+from bulkmm.results import NS, STORES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 BADGES = {
     "native": "measured natively on this hardware",
     "KVM": "measured in a virtual machine (KVM)",
-    "TCG": "emulated (TCG): ratios of emulated work, no hardware figures",
+    "TCG": "emulated (TCG): work where it was counted, no hardware figures",
 }
 # the variant that a headline is of: the first of these that is there
 LEADING = ("on", "auto", "block", "pte", "computed", "bulkmm")
@@ -75,7 +76,7 @@ class Line:
     variant: str
     time: Interval
     n: int
-    rate: Number | None
+    rate: Number | None  # GB/s, or the stores among instructions
     ratio: Interval | None
     samples: list[Number]
 
@@ -88,6 +89,7 @@ class Scenario:
     base: str
     lines: list[Line]
     published: tuple[Published, ...]
+    counted: bool  # work and not times
 
 
 @dataclass
@@ -126,7 +128,7 @@ class Builder:
     """Makes the page; figures are numbered through."""
 
     def __init__(self, documents: list[Document], names: list[str]) -> None:
-        self.documents = documents
+        self.documents = [document.printed() for document in documents]
         self.names = names
         self.figures = 0
 
@@ -175,24 +177,29 @@ class Builder:
         for panel in found:
             if panel.by_size:
                 yield figures.sweep(panel, looks, self._number())
-        emulated = f": {panels.EMULATION}" if table.where(document) == "TCG" else ""
         for title, ratios in _forests(document):
-            said = f"{name}: {title}{emulated}"
-            yield figures.forest(ratios, said, self._number())
+            yield figures.forest(ratios, f"{name}: {title}", self._number())
         for panel in found:
             if not panel.by_size:
                 yield figures.strips(panel, self._number())
 
 
 def _scenario(document: Document, name: str) -> Scenario:
-    results = [r for r in document.results if r.scenario == name]
+    results = _results(document, name)
     leading = _leading(document, name)
     return Scenario(
         name=name,
         base=next(iter(leading.values())).base if leading else "",
         lines=[_line(document, r, leading.get(r.variant)) for r in results],
-        published=published.for_scenario(name),
+        published=() if document.emulated else published.for_scenario(name),
+        counted=document.counted,
     )
+
+
+def _results(document: Document, scenario: str) -> list[Result]:
+    """Return the results that have a line of their own."""
+    every = (r for r in document.results if r.unit != STORES)
+    return [r for r in every if r.scenario == scenario]
 
 
 def _names(document: Document) -> list[str]:
@@ -210,7 +217,8 @@ def _versions(document: Document) -> dict[str, str]:
 
 def _leading(document: Document, scenario: str) -> dict[str, Ratio]:
     """Return the ratio of each variant to the base that leads the scenario."""
-    ratios = [r for r in document.ratios if r.scenario == scenario]
+    every = (r for r in document.ratios if r.unit != STORES)
+    ratios = [r for r in every if r.scenario == scenario]
     if not ratios:
         return {}
     base = table.main_base(ratios)
@@ -218,19 +226,27 @@ def _leading(document: Document, scenario: str) -> dict[str, Ratio]:
 
 
 def _time(result: Result) -> Interval:
-    low, high = result.ci95
-    middle, least, most = (
-        Number(ns, table.ms(ns)) for ns in (result.median, low, high)
+    middle, low, high = (
+        _number(result, value) for value in (result.median, *result.ci95)
     )
-    return Interval(middle, least, most, result.spread, unit="ms")
+    unit = " ms" if result.unit == NS else f" {result.unit}"
+    return Interval(middle, low, high, result.spread, unit=unit)
+
+
+def _number(result: Result, value: float) -> Number:
+    write = table.ms if result.unit == NS else table.count
+    return Number(value, write(value))
 
 
 def _factor(ratio: Ratio) -> Interval:
-    middle, low, high = (
-        Number(value, f"{value:.2f}") for value in (ratio.ratio, *ratio.ci95)
-    )
+    """Return how many times faster, or how much of the work is gone."""
+    held, decimals, unit = (ratio.ratio, *ratio.ci95), 2, table.TIMES
+    if ratio.unit != NS:
+        low, high = map(table.removed, ratio.ci95)
+        held, decimals, unit = (table.removed(ratio.ratio), low, high), 1, " %"
+    middle, least, most = (Number(value, f"{value:.{decimals}f}") for value in held)
     proven = ratio.significant
-    return Interval(middle, low, high, ratio.spread, proven=proven, unit=table.TIMES)
+    return Interval(middle, least, most, ratio.spread, proven=proven, unit=unit)
 
 
 def _line(document: Document, result: Result, ratio: Ratio | None) -> Line:
@@ -238,20 +254,23 @@ def _line(document: Document, result: Result, ratio: Ratio | None) -> Line:
     if table.where(document) == "native" and result.median > 0:
         value = result.bytes / result.median
         rate = Number(value, f"{value:.1f}")
+    if result.unit != NS:
+        stores = table.stores_of(document, result).median
+        rate = Number(stores, table.count(stores))
     return Line(
         variant=result.variant,
         time=_time(result),
         n=len(result.samples),
         rate=rate,
         ratio=_factor(ratio) if ratio else None,
-        samples=[Number(ns, table.ms(ns)) for ns in result.samples],
+        samples=[_number(result, value) for value in result.samples],
     )
 
 
 def headlines(document: Document, name: str) -> Iterator[Headline]:
     """Return before and after of each scenario that no grid shows."""
     in_grids = {s for held in grid.kinds(document).values() for s in held}
-    results = {(r.scenario, r.variant): r for r in document.results}
+    results = {(r.scenario, r.variant): r for r in document.results if r.unit != STORES}
     for scenario in _names(document):
         leading = _leading(document, scenario)
         variant = next((v for v in LEADING if v in leading), None)
@@ -282,6 +301,8 @@ def _said(document: Document, scenario: str) -> list[str]:
 
 def _forests(document: Document) -> Iterator[tuple[str, list[Ratio]]]:
     """Return the ratios of each figure: many of a kind against their best peer."""
+    if document.emulated:
+        return  # work is no ratio of times
     many = grid.kinds(document)
     rest = [
         r

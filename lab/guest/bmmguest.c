@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mark.h"
 #include "words.h"
 
 #define PIECE	    (2UL << 20) /* one huge page: at most one PMD is touched */
@@ -39,6 +41,19 @@ static uint64_t now(void)
 }
 
 /*
+ * Stay on this CPU: the work of an operation is counted there, and what it did
+ * on another one, if it came back from there, would be missing.
+ */
+static void stay(void)
+{
+	cpu_set_t here;
+
+	CPU_ZERO(&here);
+	CPU_SET(sched_getcpu(), &here);
+	sched_setaffinity(0, sizeof(here), &here);
+}
+
+/*
  * Write @text to @file and wait until @node exists, if one is named. The
  * driver core probes within the write, so the loop seldom turns.
  */
@@ -50,13 +65,18 @@ static int timed_write(const char *file, const char *text, const char *node)
 
 	if (fd < 0)
 		return fail(file);
+	stay();
 	start = now();
+	if (node)
+		bmm_mark(BMM_MARK_BEGIN(1));
 	if (write(fd, text, strlen(text)) < 0)
 		return fail(file);
 	while (node && stat(node, &st)) {
 		if (now() - start > TEN_SECONDS)
 			return fail(node);
 	}
+	if (node)
+		bmm_mark(BMM_MARK_END(1));
 	printf("%lu\n", now() - start);
 	return 0;
 }

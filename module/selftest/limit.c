@@ -13,6 +13,7 @@
 #include <linux/vmalloc.h>
 
 #include "lab.h"
+#include "mark.h"
 
 #define BUFFER_BYTES (64UL << 20)
 
@@ -80,12 +81,17 @@ static int measure(unsigned long bytes)
 	buffer = vmalloc(BUFFER_BYTES);
 	if (!buffer)
 		return -ENOMEM;
+	migrate_disable();
+	bmm_mark(BMM_MARK_RECORD);
 	begin = ktime_get_ns();
+	bmm_mark(BMM_MARK_BEGIN(0));
 	for (done = 0; done < bytes; done += BUFFER_BYTES) {
 		store_all(buffer, min(BUFFER_BYTES, bytes - done));
 		cond_resched();
 	}
+	bmm_mark(BMM_MARK_END(0));
 	last_ns = ktime_get_ns() - begin;
+	migrate_enable();
 	vfree(buffer);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <linux/spinlock.h>
 
 #include "lab.h"
+#include "mark.h"
 
 #define CALLS_MAX 1024
 
@@ -30,6 +31,7 @@ static int entry(struct kretprobe_instance *instance, struct pt_regs *regs)
 	call->start_pfn = regs_get_kernel_argument(regs, 1);
 	call->nr_pages = regs_get_kernel_argument(regs, 2);
 	call->ns = ktime_get_ns();
+	bmm_mark(BMM_MARK_BEGIN(0));
 	return 0;
 }
 
@@ -38,6 +40,7 @@ static int leave(struct kretprobe_instance *instance, struct pt_regs *regs)
 	struct call *call = (struct call *)instance->data;
 	unsigned long flags;
 
+	bmm_mark(BMM_MARK_END(0));
 	call->ns = ktime_get_ns() - call->ns;
 	raw_spin_lock_irqsave(&calls_lock, flags);
 	if (calls_nr < CALLS_MAX)
@@ -68,6 +71,7 @@ static ssize_t calls_write(struct file *file, const char __user *buf,
 			   size_t len, loff_t *pos)
 {
 	WRITE_ONCE(calls_nr, 0);
+	bmm_mark(BMM_MARK_RECORD);
 	return len;
 }
 

@@ -10,6 +10,7 @@
 #include <linux/mutex.h>
 #include <linux/slab.h>
 
+#include "mark.h"
 #include "vmap.h"
 
 #define MOST_CALLS   4096
@@ -114,14 +115,18 @@ static int time_whole(const struct whole *whole, struct timing *t)
 	unsigned int i, nr;
 	u64 begun = ktime_get_ns(), mapped, unmapped;
 
+	bmm_mark(BMM_MARK_BEGIN(0));
 	for (nr = 0; nr < t->calls; nr++) {
 		t->mapped[nr] = whole->map(t);
 		if (!t->mapped[nr])
 			break;
 	}
+	bmm_mark(BMM_MARK_END(0));
 	mapped = ktime_get_ns();
+	bmm_mark(BMM_MARK_BEGIN(1));
 	for (i = 0; i < nr; i++)
 		whole->unmap(t, t->mapped[i]);
+	bmm_mark(BMM_MARK_END(1));
 	unmapped = ktime_get_ns();
 	t->map_ns = mapped - begun;
 	t->unmap_ns = unmapped - mapped;
@@ -137,13 +142,17 @@ static int map_alone(struct timing *t, unsigned long addr, struct page **pages,
 	int err;
 
 	begun = ktime_get_ns();
+	bmm_mark(BMM_MARK_BEGIN(0));
 	if (pages)
 		err = bmm_vmap_pages_range(addr, end, PAGE_KERNEL, pages, shift);
 	else
 		err = bmm_vmap_page_range(addr, end, t->phys,
 					  pgprot_noncached(PAGE_KERNEL));
+	bmm_mark(BMM_MARK_END(0));
 	mapped = ktime_get_ns();
+	bmm_mark(BMM_MARK_BEGIN(1));
 	bmm_vunmap_range(addr, end);
+	bmm_mark(BMM_MARK_END(1));
 	t->map_ns += mapped - begun;
 	t->unmap_ns += ktime_get_ns() - mapped;
 	return err;
@@ -163,6 +172,7 @@ static int time_alone(struct timing *t, unsigned long flags,
 	addr = ALIGN((unsigned long)area->addr, align);
 	err = map_alone(t, addr, pages, shift); /* makes the page tables */
 	t->map_ns = t->unmap_ns = 0;
+	bmm_mark(BMM_MARK_CLEAR);
 	for (i = 0; i < t->calls && !err; i++)
 		err = map_alone(t, addr, pages, shift);
 	free_vm_area(area);
@@ -196,8 +206,10 @@ static int time_scan(struct timing *t)
 	u64 begun = ktime_get_ns();
 	unsigned int i;
 
+	bmm_mark(BMM_MARK_BEGIN(0));
 	for (i = 0; i < t->calls; i++)
 		WRITE_ONCE(scanned, runs());
+	bmm_mark(BMM_MARK_END(0));
 	t->map_ns = ktime_get_ns() - begun;
 	return shaped.nr ? 0 : -ENODATA;
 }
@@ -243,7 +255,10 @@ static int time_samples(const char *name, struct timing *t, unsigned int nr,
 	for (i = 0; i < nr && !err; i++) {
 		/* what was unmapped lazily is not to be paid by the next */
 		vm_unmap_aliases();
+		migrate_disable();
+		bmm_mark(BMM_MARK_RECORD);
 		err = time_sample(name, t);
+		migrate_enable();
 		map[i] = t->map_ns / t->calls;
 		unmap[i] = t->unmap_ns / t->calls;
 		cond_resched();

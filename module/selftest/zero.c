@@ -18,6 +18,7 @@
 #include <linux/static_call.h>
 
 #include "lab.h"
+#include "mark.h"
 
 #define DIRT  0x5a5a5a5a5a5a5a5aULL
 #define TRIES 1024	   /* folios to find three in a row among, */
@@ -187,12 +188,17 @@ static void time_calls(struct row *row, int calls)
 
 	taken.order = folio_order(row->folio[1]);
 	taken.calls = calls;
+	migrate_disable();
+	bmm_mark(BMM_MARK_RECORD);
 	for (i = 0; i < calls; i++) {
 		cond_resched();
 		begun = ktime_get_ns();
+		bmm_mark(BMM_MARK_BEGIN(0));
 		static_call(bmm_lab_zero)(row->folio[1], PAGE_SIZE);
+		bmm_mark(BMM_MARK_END(0));
 		taken.ns[i] = ktime_get_ns() - begun;
 	}
+	migrate_enable();
 }
 
 static int by_time(const void *a, const void *b)

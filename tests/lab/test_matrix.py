@@ -25,9 +25,13 @@ CELL = matrix.Cell("memmap", "x86_64", "6.12", "pmem-fsdax-100g", ("--size", "2G
 def document(*, ok: bool = True, hooks: tuple[str, ...] = ()) -> Document:
     found = Document(machine={"accelerator": "TCG"})
     for name in ("first", "second"):
-        for variant in ("off", "on"):
-            found.results.append(Result(name, variant, "ns", 1, [1.0], 1.0, (1, 1)))
-        found.ratios.append(Ratio(name, "off", "on", 2.5, (2.0, 3.0), significant=True))
+        for unit in ("ns", "instructions", "stores"):
+            for variant in ("off", "on"):
+                arm = Result(name, variant, unit, 1, [1.0], 1.0, (1, 1))
+                found.results.append(arm)
+            span = (2.0, 4.0)
+            ratio = Ratio(name, "off", "on", 2.5, span, significant=True, unit=unit)
+            found.ratios.append(ratio)
     found.checks = [Check("a", ok, ""), Check("b", ok=True, detail="")]
     found.run = {"kernel": "6.12.9", "hooks": list(hooks)}
     return found
@@ -54,8 +58,17 @@ def test_a_run_that_held() -> None:
         "`pmem-fsdax-100g --size 2G`",
         "passed 2 of 2",
         "1 of 1",
-        "on 2.50× (2.00–3.00) TCG",  # noqa: RUF001
+        "on 60.0 % (50.0–75.0) TCG",  # noqa: RUF001
     ]
+
+
+def test_times_are_rated_where_they_are_times() -> None:
+    held = document()
+    held.machine["accelerator"] = "KVM"
+    assert matrix.judged(CELL, held).faster == ("on 2.50× (2.00–4.00) KVM",)  # noqa: RUF001
+    held.machine["accelerator"] = "TCG"
+    held.results = [r for r in held.results if r.unit == "ns"]
+    assert matrix.judged(CELL, held).faster == ()
 
 
 def test_a_check_that_failed_fails_the_line() -> None:

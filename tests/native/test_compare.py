@@ -282,8 +282,31 @@ def test_emulated_time_compares_only_with_its_like(
         code, out, err = run(*pair)
         assert (code, out) == (2, "")
         assert "emulated time does not compare with real time" in err
-    code, out, _ = run(emulated, emulated)
-    assert (code, "no hardware figures" in out) == (0, True)
+    code, out, err = run(emulated, emulated)
+    assert (code, out) == (2, "")
+    assert "emulated times do not compare, and no work was counted" in err
+
+
+def test_emulated_work_compares_as_work(
+    run: Callable[..., tuple[int, str, str]],
+) -> None:
+    less, more = (document(a=times(100)) for _ in range(2))
+    for held, instructions in ((less, 4_000_000), (more, 5_000_000)):
+        held.machine["accelerator"] = "TCG"
+        held.results += [
+            stats.summarise(
+                "a", "bulkmm", unit, 1, [instructions + i for i in range(9)]
+            )
+            for unit in ("instructions", "stores")
+        ]
+    code, out, _ = run(less, more)
+    assert code == 1
+    row = next(line for line in out.splitlines() if "bulkmm" in line and " M " in line)
+    assert row.split()[2:6] == ["4.000", "M", "5.000", "M"]
+    assert "-25.0 % (-25.0" in out
+    assert "\N{MULTIPLICATION SIGN}" not in out
+    assert run(less, less)[0] == 0
+    assert run(more, less)[0] == 0
 
 
 def broken(**change: Any) -> str:
@@ -301,12 +324,12 @@ def broken(**change: Any) -> str:
         ('{"schema_version": 1}', "'machine' is missing"),
         ('{"schema_version": 2}', "schema version 2 is not known"),
         (broken(samples=[]), "a, bulkmm: no samples"),
-        (broken(samples=["1"]), "a time is no number"),
-        (broken(samples=[float("nan")]), "a time is no number"),
-        (broken(samples=[-1]), "a time is no number"),
+        (broken(samples=["1"]), "a sample is no number"),
+        (broken(samples=[float("nan")]), "a sample is no number"),
+        (broken(samples=[-1]), "a sample is no number"),
         (broken(ci95=[1]), "ci95 is no pair"),
-        (broken(median=None), "a time is no number"),
-        (broken(unit="s"), "unit is not ns"),
+        (broken(median=None), "a sample is no number"),
+        (broken(unit="s"), "unit is none of ns, instructions, stores"),
         (broken(scenario=1), "a name is no text"),
         (broken(more=1), "more"),
         (broken().replace('"native"', '"magic"'), "accelerator 'magic' is not known"),

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -205,6 +206,12 @@ def test_emulation_is_labelled_everywhere() -> None:
     assert "bulkmm: time of each run; emulation (TCG)" in seen
     assert "ms, emulated" in seen
     assert any("no hardware figures" in text for text in seen)
+    counted = emulated()
+    counted.results += [replace(r, unit="instructions") for r in counted.results]
+    seen = texts(ET.fromstring(plot.svg([counted])))  # noqa: S314 - our own
+    assert "bulkmm: work of each run; emulation (TCG)" in seen
+    assert "million instructions, emulated" in seen
+    assert "ms, emulated" not in seen
     other = copied()
     other.machine["accelerator"] = "TCG"
     assert "GB/s, emulated" in texts(ET.fromstring(plot.svg([other])))  # noqa: S314

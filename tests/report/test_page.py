@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from conftest import Written
 
-    from bulkmm.results import Document, Result
+    from bulkmm.results import Document, Ratio, Result
 
 Table = dict[str, ET.Element]
 
@@ -67,14 +67,24 @@ def test_every_number_is_that_of_the_result(root: ET.Element, written: Written) 
     seen = 0
     for name, document in written.documents.items():
         part = section(root, name)
+        rated, unit = (
+            ("fewer", "instructions") if document.counted else ("faster", "ms")
+        )
         for scenario in {r.scenario for r in document.results}:
-            held = rows(part, f"{scenario}: faster")
-            samples = rows(part, f"Samples of {scenario}, ms")
-            for result in (r for r in document.results if r.scenario == scenario):
+            held = rows(part, f"{scenario}: {rated}")
+            samples = rows(part, f"Samples of {scenario}, {unit}")
+            for result in leading(document, scenario):
                 assert values(held[result.variant]) == expected(document, result)
                 assert values(samples[result.variant]) == result.samples
                 seen += 1
-    assert seen == sum(len(d.results) for d in written.documents.values())
+    assert seen == 4 + 9 + 24
+
+
+def leading(document: Document, scenario: str) -> list[Result]:
+    """Return the results of a scenario that have a row."""
+    unit = "instructions" if document.counted else "ns"
+    every = (r for r in document.results if r.unit == unit)
+    return [r for r in every if r.scenario == scenario]
 
 
 def expected(document: Document, result: Result) -> list[float]:
@@ -82,44 +92,54 @@ def expected(document: Document, result: Result) -> list[float]:
     numbers = [result.median, *result.ci95]
     if table.where(document) == "native":
         numbers.append(result.bytes / result.median)
-    bases = [r for r in document.ratios if r.scenario == result.scenario]
+    if document.counted:
+        numbers.append(table.stores_of(document, result).median)
+    every = (r for r in document.ratios if r.unit == result.unit)
+    bases = [r for r in every if r.scenario == result.scenario]
     first = table.main_base(bases)
     for ratio in bases:
         if (ratio.base, ratio.variant) == (first, result.variant):
-            numbers += [ratio.ratio, *ratio.ci95]
+            numbers += said_of(ratio)
     return numbers
+
+
+def said_of(ratio: Ratio) -> list[float]:
+    """Return the numbers that are printed of a ratio: of work, what is gone."""
+    held = [ratio.ratio, *ratio.ci95]
+    return held if ratio.unit == "ns" else [table.removed(one) for one in held]
 
 
 def test_what_is_printed_is_the_number_beside_it(root: ET.Element) -> None:
     for element in named(root, "data"):
         value, said = float(str(element.get("value"))), text(element)
-        assert said in (table.ms(value), f"{value:.2f}", f"{value:.1f}")
+        forms = (table.ms(value), table.count(value), f"{value:.2f}", f"{value:.1f}")
+        assert said in forms
 
 
 def test_published_figures_stand_beside_ours(
     root: ET.Element, written: Written
 ) -> None:
-    heads = rows(root, "Median time (95 % interval)")
+    heads = rows(root, "Median time, or work")
     ours = written.documents["guest"]
     for scenario in ("pmem-fsdax-100g", "pmem-devdax-100g"):
         row = heads[f"{scenario} guest"]
         (ratio,) = (
-            r for r in ours.ratios if (r.scenario, r.variant) == (scenario, "on")
+            r
+            for r in ours.ratios
+            if (r.scenario, r.variant, r.unit) == (scenario, "on", "instructions")
         )
-        arms = {r.variant: r for r in ours.results if r.scenario == scenario}
+        arms = {r.variant: r for r in leading(ours, scenario)}
         old = [p.ratio for p in published.for_scenario(scenario)]
         assert len(old) == 3
         assert values(row) == [
             *(arms["off"].median, *arms["off"].ci95),
             *(arms["on"].median, *arms["on"].ci95),
-            *(ratio.ratio, *ratio.ci95),
+            *said_of(ratio),
             *old,
         ]
         for figure in published.for_scenario(scenario):
             said = f"{figure.before_ms} → {figure.after_ms} ms"
             assert said in text(row)
-            assert said in text(rows(section(root, "guest"), f"{scenario}: faster")[
-                f"published {figure.version} ({published.MACHINE})"])  # fmt: skip
     assert "RK3588: 8.3x, once" in text(heads[f"{made.HOSTILE} guest"])
 
 
@@ -133,7 +153,7 @@ def test_what_has_nothing_published_stands_below() -> None:
         [("off", "on")],
     )
     root = ET.fromstring(command.html([document], ["x"]))  # noqa: S314 - our own
-    heads = rows(root, "Median time (95 % interval)")
+    heads = rows(root, "Median time, or work")
     assert list(heads) == ["memmap-stamp x", "other x"]
     assert "nothing published" in text(heads["other x"])
 
@@ -157,18 +177,17 @@ def test_figures_say_in_words_what_they_show(
     captions = [
         text(named(figure, "figcaption")[0]) for figure in named(part, "figure")
     ]
-    assert captions == [
-        "guest: ratios: emulation (TCG)",
-        *(
-            f"{scenario}: emulation (TCG): every sample"
-            for scenario in ("pmem-fsdax-100g", "pmem-devdax-100g", made.HOSTILE)
-        ),
+    assert captions == [  # and no ratios
+        f"{scenario}: emulation (TCG): every sample"
+        for scenario in ("pmem-fsdax-100g", "pmem-devdax-100g", made.HOSTILE)
     ]
     said = text(named(named(part, "figure")[0], "desc")[0])
-    for ratio in written.documents["guest"].ratios:
-        if ratio.base == "off":
-            low, high = ratio.ci95
-            assert f"{ratio.ratio:.2f}, range from {low:.2f} to {high:.2f}" in said
+    assert "off: median 3 million instructions" in said
+    native = section(root, "native")
+    said = text(named(named(native, "figure")[0], "desc")[0])
+    for ratio in written.documents["native"].ratios:
+        low, high = ratio.ci95
+        assert f"{ratio.ratio:.2f}, 95 % from {low:.2f} to {high:.2f}" in said
     sweeps = [text(f) for f in named(section(root, "sweep"), "figcaption")]
     assert "clear: throughput by size, GB/s" in sweeps
     assert "sweep: clear against the best peer" in sweeps
@@ -183,6 +202,16 @@ def test_every_sample_is_a_point(root: ET.Element, written: Written) -> None:
     places = [float(str(e.get("x"))) for e in marks]
     order = sorted(range(len(places)), key=places.__getitem__)
     assert order == sorted(range(len(places)), key=drawn.samples.__getitem__)
+
+
+def test_no_ratio_of_emulated_times(root: ET.Element, written: Written) -> None:
+    guest = written.documents["guest"]
+    assert any(ratio.unit == "ns" for ratio in guest.ratios)
+    assert table.TIMES not in text(section(root, "guest"))
+    for row in (r for r in rows(root, "Median time, or").values() if "TCG" in text(r)):
+        cells = {e.get("data-title"): text(e) for e in row}
+        assert table.TIMES not in cells["Fewer:"]
+        assert "%" in cells["Fewer:"]
 
 
 @pytest.mark.parametrize(("name", "where"), [("native", "native"), ("guest", "TCG")])

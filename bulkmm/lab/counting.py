@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Counting the work of emulated guests: QEMU's plugin, and what it found.
+
+Under emulation time says little; how many instructions the guest's kernel
+retires for an operation, and how many stores, does not depend on the host. The
+guest marks its operations (module/selftest/mark.h), and the plugin writes a line
+a record, in the order of the records.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from bulkmm import stats
+from bulkmm.errors import GuestError
+from bulkmm.lab.child import ChildError
+from bulkmm.lab.paths import MARKS, PLUGIN, content_key, forget_old, made_whole
+from bulkmm.results import INSTRUCTIONS, STORES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from bulkmm.lab.arch import Arch
+    from bulkmm.lab.progress import Progress
+    from bulkmm.lab.root import Root
+    from bulkmm.lab.vm import Outcome
+    from bulkmm.results import Ratio, Result
+
+COMPILER = "gcc-14"  # of the root, for the host: QEMU loads what it makes
+COMPILE = ("-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror")
+# a machine without anything, which ends as soon as its monitor is told to
+TRY = 'echo quit | "$1" -M none -accel tcg -display none -monitor stdio -plugin "$2"'
+UNITS = (INSTRUCTIONS, STORES)
+Event = dict[str, Any]  # of a guest
+Work = tuple[float, float]  # instructions and stores of one operation
+
+
+def ensure(root: Root, arch: Arch, progress: Progress) -> Path | None:
+    """Return the plugin, or None and a note where this QEMU takes none."""
+    sources = [*PLUGIN.glob("*.[ch]"), MARKS]
+    made = root.var / "plugin" / f"{arch.name}-{content_key(sources)}"
+    try:
+        if not made.is_dir():
+            with progress.step("building QEMU's plugin that counts work"):
+                _build(root, arch, made, sources)
+    except ChildError as error:
+        why = _reason(error)
+        progress.note(f"work is not counted, QEMU's plugin is not usable: {why}")
+        return None
+    return made / "work.so"
+
+
+def _reason(error: ChildError) -> str:
+    """Return the compiler's first error, or what QEMU has against the plugin."""
+    said = re.findall(r"error: (.+)|work\.so: (.+)", error.output)
+    return "".join(said[0]) if said else str(error)
+
+
+def _build(root: Root, arch: Arch, made: Path, sources: Iterable[Path]) -> None:
+    with made_whole(made) as part:
+        for file in sources:
+            shutil.copy(file, part)
+        plugin, source = (root.inner(part / name) for name in ("work.so", "work.c"))
+        root.run([COMPILER, *COMPILE, "-o", plugin, source])
+        root.run(["sh", "-c", TRY, "sh", arch.qemu, f"{plugin},out=/dev/null"], 30)
+    forget_old(made.parent)
+
+
+def of_events(
+    outcome: Outcome, records: Callable[[Event], int]
+) -> list[tuple[Event, list[list[int]]]]:
+    """Return the records of each event that has some; nothing if none were taken."""
+    found, taken = [], 0
+    for event in outcome.events if outcome.work else ():
+        if number := records(event):
+            found.append((event, outcome.work[taken : taken + number]))
+            taken += number
+    if taken != len(outcome.work):
+        said = f"work of {len(outcome.work)} operations was counted"
+        raise GuestError(f"{said}, but the guest reported {taken}")
+    return found
+
+
+def slot(record: Sequence[int], number: int, calls: int = 1) -> Work:
+    """Return the work of one call in a slot of a record."""
+    instructions, stores = record[2 * number : 2 * number + 2]
+    return instructions / calls, stores / calls
+
+
+def results(
+    name: str, nbytes: int, arms: Mapping[str, Sequence[Work]]
+) -> dict[str, dict[str, Result]]:
+    """Return the work of a scenario's arms, by unit; nothing where none is known."""
+    if not all(arms.values()):
+        return {}
+    return {
+        unit: {
+            arm: stats.summarise(name, arm, unit, nbytes, [r[i] for r in counted])
+            for arm, counted in arms.items()
+        }
+        for i, unit in enumerate(UNITS)
+    }
+
+
+def ratios(
+    found: Mapping[str, Mapping[str, Result]], pairs: Iterable[tuple[str, str]]
+) -> list[Ratio]:
+    """Return work of the base / work of the variant, of each unit."""
+    return [
+        stats.ratio(arms[a], arms[b])
+        for arms in found.values()
+        for a, b in pairs
+        if a in arms and b in arms and min(arms[b].samples)
+    ]

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The work of emulated guests: counted right, or left out and said so."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from lablib import passed
+
+from bulkmm import stats, table
+from bulkmm.errors import GuestError
+from bulkmm.lab import counting, image, paths, pmem, run, scenario, vm
+from bulkmm.lab.arch import ALL, X86_64, Arch
+from bulkmm.lab.progress import Progress
+from bulkmm.results import INSTRUCTIONS, NS, STORES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FSDAX = "pmem-fsdax-100g"
+MIB = 1 << 20
+LAB = "/sys/kernel/debug/bulkmm_lab"
+# bytes of a store of module/selftest/limit.c: MOVNTI, or STP
+STORE = {"x86_64": 8, "arm64": 16}
+
+
+def outcome(work: list[list[int]], *events: str) -> vm.Outcome:
+    found = vm.Outcome(lambda _event: None, work=work)
+    found.events = [{"event": event} for event in events]
+    return found
+
+
+def test_records_belong_to_events_in_order() -> None:
+    held = outcome([[1, 2, 3, 4], [5, 6, 7, 8], [9, 9, 9, 9]], "a", "no", "b", "a")
+    found = counting.of_events(held, lambda event: int(event["event"] != "no"))
+    assert [(event["event"], records) for event, records in found] == [
+        ("a", [[1, 2, 3, 4]]),
+        ("b", [[5, 6, 7, 8]]),
+        ("a", [[9, 9, 9, 9]]),
+    ]
+    assert counting.slot(found[0][1][0], 1, calls=2) == (1.5, 2)
+    assert counting.of_events(outcome([], "a"), lambda _event: 1) == []
+
+
+@pytest.mark.parametrize("events", [("a",), ("a", "a", "a")])
+def test_records_that_do_not_fit_are_no_result(events: tuple[str, ...]) -> None:
+    with pytest.raises(GuestError, match="2 operations was counted, but the guest"):
+        counting.of_events(outcome([[1, 2, 3, 4]] * 2, *events), lambda _event: 1)
+
+
+def test_work_has_ratios_of_its_own() -> None:
+    arms = {"off": [(100, 10), (100, 10)], "on": [(25, 0), (25, 0)]}
+    found = counting.results("a", 1, arms)
+    (ratio,) = counting.ratios(found, [("off", "on"), ("off", "absent")])
+    assert (ratio.unit, ratio.ratio) == (INSTRUCTIONS, 4)  # no stores: no ratio
+    assert counting.results("a", 1, {"off": [], "on": []}) == {}
+
+
+def limits(arch: Arch, sizes: tuple[int, ...], seconds: float = 60) -> vm.Outcome:
+    """Return a guest that stored so many bytes by loops that are known."""
+    progress = Progress()
+    job = ["must insmod /lib/modules/bulkmm_lab.ko"]
+    job += [f"echo {size} >{LAB}/limit; report limit" for size in sizes]
+    with paths.locked(progress) as cache:
+        ready = run.prepare(cache, arch.series[-1], (), [], progress, arch=arch)
+        root = ready.kernel.root
+        plugin = counting.ensure(root, arch, progress)
+        assert plugin
+        with vm.run_directory(root, keep=False) as place:
+            module = ready.modules / "selftest/bulkmm_lab.ko"
+            text = "\n".join([*job, "must rmmod bulkmm_lab", ""])
+            initramfs = image.initramfs(root, ready.base, place, text, [module])
+            files = (ready.kernel.image, initramfs, 512)
+            guest = vm.Guest(*files, arch=arch, plugin=plugin)
+            return vm.boot(guest, root, place, seconds)
+
+
+@pytest.mark.vm
+@pytest.mark.parametrize("arch", ALL, ids=lambda arch: arch.name)
+def test_a_loop_that_is_known(arch: Arch) -> None:
+    sizes = (64 * MIB, 128 * MIB)
+    seen = limits(arch, sizes)
+    found = counting.of_events(seen, lambda event: int(event["event"] == "limit"))
+    assert len(found) == len(sizes)
+    for size, (_, ((instructions, stores, *second),)) in zip(sizes, found, strict=True):
+        expected = size / STORE[arch.name]
+        # interrupts, and the loop around each 256 bytes
+        assert expected <= stores < 1.01 * expected
+        assert 1.1 * expected < instructions < 1.5 * expected
+        assert second == [0, 0]
+
+
+@pytest.mark.vm
+def test_off_does_the_work_of_absent_and_on_less(tmp_path: Path) -> None:
+    few = (FSDAX, "--size", "2G", "--rounds", "2", "--accel", "tcg")
+    held = passed(tmp_path, *few)["results"]
+    arms = {(r["scenario"], r["variant"], r["unit"]): r for r in held}
+    for unit in (INSTRUCTIONS, STORES):
+        absent, off, on, limit = (
+            arms[FSDAX, arm, unit]["median"] for arm in ("absent", "off", "on", "limit")
+        )
+        assert off == pytest.approx(absent, rel=0.01)
+        assert 0.9 * limit < on < 0.7 * off
+        for arm in ("absent", "off", "on"):
+            whole = arms[f"{FSDAX}-bind", arm, unit]["median"]
+            assert whole > arms[FSDAX, arm, unit]["median"]
+    assert arms[FSDAX, "off", NS]["median"] > 0  # times are kept
+
+
+BROKEN = {
+    "no C": ("work.c", "int broken(", "work is not counted, QEMU's plugin is not"),
+    "newer": ("plugin.h", "#define PLUGIN_VERSION 99\n", "requires API version 99"),
+}
+
+
+@pytest.fixture
+def broken(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """Break the plugin, and return what must be said of it."""
+    file, text, said = BROKEN[request.param]
+    sources = tmp_path / "qemu"
+    shutil.copytree(counting.PLUGIN, sources)
+    source = (sources / file).read_text()
+    source = source.replace("#define PLUGIN_VERSION 3\n", "") + text
+    (sources / file).write_text(source)
+    monkeypatch.setattr(counting, "PLUGIN", sources)
+    return said
+
+
+@pytest.mark.vm
+@pytest.mark.parametrize("broken", BROKEN, indirect=True)
+def test_without_the_plugin_a_scenario_runs_without_counts(
+    broken: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = pmem.Options(size=2048 * MIB, rounds=1)
+    work = pmem.Work(scenario.find(FSDAX), options)
+    document = run.run_scenario(run.Request(work, accel="tcg", arch=X86_64))
+    notes = [line for line in capsys.readouterr().err.splitlines() if broken in line]
+    assert len(notes) == 1
+    assert {result.unit for result in document.results} == {NS}
+    assert [check for check in document.checks if not check.ok] == []
+    text = table.markdown(document)
+    assert table.EMULATED in text
+    assert table.TIMES not in text
+
+
+def test_a_unit_is_kept_in_the_ratio() -> None:
+    arms = [
+        stats.summarise("a", arm, STORES, 1, [count])
+        for arm, count in (("off", 4), ("on", 2))
+    ]
+    assert stats.ratio(*arms).unit == STORES
