@@ -143,21 +143,21 @@ def test_one_byte_left_fails_the_run() -> None:
 
 
 def test_one_broken_word_fails_the_run() -> None:
-    done = lab(FSDAX, "--size", "512M", "--rounds", "1", "--break-one-word")
+    done = lab(FSDAX, "--size", "1G", "--rounds", "1", "--break-one-word")
     assert done.returncode == Exit.VERDICT
     assert "struct pages identical (broken-on-purpose)" in done.stderr
     assert "1 words and 0 pageblocks differ" in done.stderr
 
 
 def test_unknown_backend_lists_those_there_are() -> None:
-    done = lab(FSDAX, "--size", "512M", "--backend", "avx9000")
+    done = lab(FSDAX, "--size", "1G", "--backend", "avx9000")
     assert done.returncode == Exit.USAGE
     assert "unknown backend avx9000: the module has generic" in done.stderr
 
 
 def test_a_named_backend_is_used(tmp_path: Path) -> None:
     file = tmp_path / "result.json"
-    argv = ("--size", "512M", "--rounds", "1", "--backend", "generic")
+    argv = ("--size", "1G", "--rounds", "1", "--backend", "generic")
     done = lab(DEVDAX, *argv, "--json", str(file))
     assert done.returncode == Exit.OK, done.stderr
     assert "[generic]" in json.loads(file.read_text())["run"]["backends"]

@@ -33,7 +33,7 @@ TESTS_TOO = ("selftest/vmap_symbols.o",)
 INDIRECT = {
     "path_attach": 1,  # path->prepare()
     "bmm_hook_attach": 2,  # hook->set_original() and hook->try()
-    "zero_settle": 1,  # frozen[].point()
+    "zero_freeze": 1,  # frozen[].point()
 }
 THUNK = re.compile(r"__x86_indirect_thunk|\b(?:call|jmp)\s+\*")
 # Of the kernel's headers: plain moves once the module is loaded.
