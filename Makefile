@@ -5,6 +5,7 @@
 #	make test	set-up and everything CI runs
 #	make figures	native figures of this CPU, into results/, docs and README
 #	make lab	every lab scenario on every kernel (hours; goes on where it stopped)
+#	make kernels	every kernel of Debian's archive, natively (hours; goes on too)
 #	make install	the module, for the running kernel
 #	make install-lib	libbulkmm, below PREFIX (docs/library.md)
 #	make deb	Debian packages of all of it, into build/debs
@@ -16,7 +17,7 @@ PREFIX ?= /usr/local
 WHEELS ?= build/wheel
 KDIR ?= /lib/modules/$(RELEASE)/build
 
-.PHONY: build demo test check figures lab module install install-lib install-man deb wheel clean
+.PHONY: build demo test check figures lab kernels module install install-lib install-man deb wheel clean
 
 build:
 	@scripts/setup
@@ -48,6 +49,11 @@ lab: build
 	@.venv/bin/bulkmm lab matrix --resume --json-dir out/lab \
 		--markdown out/lab.md; code=$$?; \
 	.venv/bin/bulkmm report out/lab/*.json -o out/lab.html; exit $$code
+
+kernels: build
+	@mkdir -p out
+	@.venv/bin/bulkmm lab kernels --resume --json-dir out/kernels \
+		--markdown docs/kernels.md
 
 module:
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/module modules

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -119,6 +120,7 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """Run the command; every error is one line and a documented exit code."""
     words = sys.argv[1:] if argv is None else argv
+    _heed_signals()
     asked = argparse.Namespace()  # what was parsed, as far as it came
     try:
         # A name that the terminal cannot show is no reason to fail.
@@ -133,6 +135,13 @@ def main(argv: list[str] | None = None) -> int:
     except BaseException as error:  # noqa: BLE001 - the last resort
         return _report(error, words, asked)
     return code
+
+
+def _heed_signals() -> None:
+    """Let what would kill end the command as Ctrl-C does: nothing stays behind."""
+    for one in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(one) is signal.SIG_DFL:
+            signal.signal(one, signal.default_int_handler)
 
 
 def _run(words: list[str], asked: argparse.Namespace) -> int:

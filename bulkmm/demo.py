@@ -7,7 +7,6 @@ process on this CPU. Then the module at work in a guest. The same as a page.
 
 from __future__ import annotations
 
-import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,7 +55,6 @@ def run_demo(_args: argparse.Namespace) -> int:
     from bulkmm.report import command as report  # noqa: PLC0415
 
     start = time.monotonic()
-    signal.signal(signal.SIGTERM, lab.interrupt)
     run.need_root()
     native = _native(Progress())
     files = [_keep(native, "demo-native")]
@@ -78,8 +76,8 @@ def run_demo(_args: argparse.Namespace) -> int:
 
 def _native(progress: Progress) -> Document:
     """Run what leads in a process, at the small sizes."""
-    from bulkmm.native import command, measure  # noqa: PLC0415 - keeps --help fast
+    from bulkmm.native import command, find, measure  # noqa: PLC0415 - keeps --help fast
 
-    kernel, module = command.of_lab(KERNEL, None, progress, build_module=True)
+    kernel, module = find.of_lab(KERNEL, None, progress, build_module=True)
     job = measure.Job(kernel, module, rounds=3, quick=True, only=SHOWN)
     return command.shown(job, command.SUBJECTS, progress)

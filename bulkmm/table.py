@@ -286,14 +286,21 @@ def parts(document: Document, show: Show = DEFAULT) -> list[Part]:
     ]
 
 
+def cpu_name(document: Document) -> str:
+    """Return the CPU by its name, family and model."""
+    cpu = document.machine.get("cpu", {})
+    name = str(cpu.get("model", "unknown CPU"))
+    if cpu.get("family") is None:
+        return name
+    return f"{name} (family {cpu['family']}, model {cpu.get('model_number')})"
+
+
 def footnotes(document: Document) -> list[str]:
     """Return what must stand under a table of this document's figures."""
     machine = document.machine
     cpu = machine.get("cpu", {})
     guest = machine.get("guest", {})
-    name = cpu.get("model", "unknown CPU")
-    if cpu.get("family") is not None:
-        name += f" (family {cpu['family']}, model {cpu.get('model_number')})"
+    name = cpu_name(document)
     counts = sorted({len(result.samples) for result in document.printed().results})
     said = DASH.join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
     kernel = guest.get("kernel") or machine.get("kernel", "unknown")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
+from bulkmm.control import needs
 from bulkmm.control.trace import tracefs
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 OK, CARE, NO, UNKNOWN = "ok", "care", "no", "unknown"
 ARCHITECTURE = "/proc/sys/kernel/arch"
-OLDEST = (6, 12)  # that the module builds for
 FOLDERS = ("updates", "updates/dkms", "extra")
 FILE = re.compile(r"bulkmm\.ko(?:\.\w+)?")
 PREEMPTION = "/sys/kernel/debug/sched/preempt"
@@ -41,7 +41,7 @@ def all_checks(root: Root, table: Table) -> list[Check]:
     kernel = kernels.Kernel(root)
     return [
         _architecture(root, table),
-        _release(root, kernel),
+        _release(root, kernel, table),
         _module(root, kernel),
         *(_option(kernel, name) for name in table.with_options),
         _ftrace_enabled(root),
@@ -72,17 +72,17 @@ def _tested(root: Root) -> tuple[str, ...]:
     return known.get({"aarch64": "arm64"}.get(name, name), arch.X86_64.series)
 
 
-def _release(root: Root, kernel: Kernel) -> Check:
-    series = _tested(root)
-    have, tested = kernels.version(kernel.release), sorted(map(kernels.version, series))
-    if not have:
+def _release(root: Root, kernel: Kernel, table: Table) -> Check:
+    oldest, newest = table.kernels
+    if not needs.version(kernel.release):
         return Check("kernel", UNKNOWN, "the kernel does not say its release")
-    said = f"{kernel.release}; tested: {', '.join(series)}"
-    if have < OLDEST:
-        return Check("kernel", NO, f"{said}; older kernels lack what the module needs")
-    if have in tested:
-        return Check("kernel", OK, said)
-    return Check("kernel", CARE, f"{said}; others may work")
+    said = f"{kernel.release}; the module is for {oldest} to {newest}"
+    if not table.supports(kernel.release):
+        return Check("kernel", NO, f"{said} and loads into no other")
+    series = _tested(root)
+    tested = f"{said}, booted with {' and '.join(series)}"
+    is_tested = needs.version(kernel.release) in map(needs.version, series)
+    return Check("kernel", OK if is_tested else CARE, tested)
 
 
 def _module(root: Root, kernel: Kernel) -> Check:

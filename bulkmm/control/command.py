@@ -74,6 +74,23 @@ def _add_doctor(sub: Subparsers) -> None:
         "would attach; 1: something would not; 3: it cannot be told (root can "
         "read more).",
     )
+    one.add_argument(
+        "--measure",
+        action="store_true",
+        help="measure instead what each path would gain: this kernel's own code "
+        "against the module's in a process, without root, with nothing loaded",
+    )
+    one.add_argument(
+        "--kernel",
+        metavar="RELEASE|FILE",
+        help="measure this kernel (default: the image of the one that runs)",
+    )
+    one.add_argument(
+        "--module",
+        metavar="FILE",
+        help="bulkmm.ko for it, or none (default: installed, or built against its "
+        "headers)",
+    )
     one.set_defaults(run=run_doctor)
 
 
@@ -199,12 +216,34 @@ def run_doctor(args: argparse.Namespace) -> int:
     """Print what would attach on this kernel."""
     from bulkmm.control import doctor  # noqa: PLC0415 - keeps --help fast
 
+    if args.measure:
+        return _measure(args)
+    if args.kernel or args.module:
+        raise UsageError("--kernel and --module say what to --measure")
     found = doctor.examine(_root(args))
     print(
         _json(found.document()) if args.json else "\n".join(found.lines()) + "\n",
         end="",
     )
     return found.exit_code()
+
+
+def _measure(args: argparse.Namespace) -> int:
+    """Print what the module would be worth."""
+    from bulkmm.control.kernel import Kernel  # noqa: PLC0415 - keeps --help fast
+    from bulkmm.lab.progress import Progress  # noqa: PLC0415
+    from bulkmm.native import command  # noqa: PLC0415
+
+    command.need_packages("doctor --measure")
+    from bulkmm.native import worth  # noqa: PLC0415 - needs the packages
+
+    release = Kernel(_root(args)).release
+    document = worth.examine(release, args.kernel, args.module, Progress())
+    if args.json:
+        print(document.to_json(), end="")
+    else:
+        print("\n".join(worth.lines(document)))
+    return Exit.OK if all(check.ok for check in document.checks) else Exit.VERDICT
 
 
 def run_switch(args: argparse.Namespace) -> int:

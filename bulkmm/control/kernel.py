@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from bulkmm.control import needs
+
 if TYPE_CHECKING:
     from bulkmm.control.root import Root
 
@@ -18,11 +20,6 @@ OPTION = re.compile(r"^CONFIG_(\w+)=(.*)$", re.MULTILINE)
 # of folio_zero_user() for anonymous memory.
 ALLOCATOR_SERVES = (6, 13)
 TRUE = ("1", "y", "Y", "on", "true")
-
-
-def version(release: str) -> tuple[int, ...]:
-    """Return (6, 12) for 6.12.107+deb13-cloud-amd64."""
-    return tuple(int(n) for n in re.findall(r"\d+", release)[:2])
 
 
 class Kernel:
@@ -125,4 +122,4 @@ def zeroing(kernel: Kernel) -> Zeroing:
         return UNKNOWN
     if not kernel.init_on_alloc:
         return ONCE
-    return ALLOCATOR if version(kernel.release) >= ALLOCATOR_SERVES else TWICE
+    return ALLOCATOR if needs.version(kernel.release) >= ALLOCATOR_SERVES else TWICE

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,18 @@ class Table:
     architectures: tuple[str, ...]
     with_options: tuple[str, ...]
     paths: tuple[Needs, ...]
+    kernels: tuple[str, str]  # oldest and newest
+    prototypes: dict[str, str]
+
+    def supports(self, release: str) -> bool:
+        """Tell if a kernel is one of those that the module is for."""
+        oldest, newest = map(version, self.kernels)
+        return oldest <= version(release) <= newest
+
+
+def version(release: str) -> tuple[int, ...]:
+    """Return (6, 12) for 6.12.107+deb13-cloud-amd64."""
+    return tuple(int(n) for n in re.findall(r"\d+", release)[:2])
 
 
 def read(machine: str) -> Table:
@@ -54,6 +67,8 @@ def read(machine: str) -> Table:
             )
             for name, one in held["paths"].items()
         ),
+        kernels=tuple(held["kernels"].get(machine, held["kernels"]["x86_64"])),
+        prototypes=held["prototypes"],
     )
 
 

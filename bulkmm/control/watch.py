@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 import time
 from contextlib import ExitStack
@@ -19,7 +18,6 @@ from bulkmm.errors import BulkmmError, Exit
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
-    from types import FrameType
 
     from rich.table import Table
 
@@ -120,7 +118,6 @@ def _look(root: Root, wanted: list[str]) -> dict[str, KernelPath]:
 
 def run(root: Root, args: argparse.Namespace) -> int:
     """Show samples until there are enough, or until told to stop."""
-    signal.signal(signal.SIGTERM, _stop)
     with ExitStack() as held:
         trace = None
         if args.trace:
@@ -135,10 +132,6 @@ def run(root: Root, args: argparse.Namespace) -> int:
             if args.count is not None:  # less was seen than was asked for
                 raise
     return Exit.OK
-
-
-def _stop(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _shower(args: argparse.Namespace, held: ExitStack) -> Callable[[Sample], None]:

@@ -57,7 +57,8 @@ def ensure(
     said = built / "output"
     if not built.is_dir():
         with progress.step(f"building the module for {kernel.release}"):
-            _build(kernel, built, defines)
+            make(kernel, built, defines)
+            forget_old(built.parent)
     if strict and "warning:" in (output := said.read_text(encoding="utf-8")):
         raise BulkmmError(f"the module builds with warnings:\n{output}")
     return built / "module"
@@ -69,16 +70,19 @@ def source_version(module: Path) -> str:
     return found[1].decode() if found else ""
 
 
-def _build(kernel: Kernel, built: Path, defines: list[str]) -> None:
+def make(kernel: Kernel, built: Path, defines: list[str]) -> None:
+    """Build into a directory of the root that is not there yet."""
     with made_whole(built) as part:
         for file in sources():
             to = part / file.relative_to(PROJECT)
             to.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, to)
         where = kernel.root.inner(part / "module")
-        make = ["make", "-j2", "-C", kernel.headers, f"M={where}", "W=1", "C=1"]
+        argv = ["make", "-j2", "-C", kernel.headers, f"M={where}", "W=1", "C=1"]
+        # the root's compiler, whichever one this kernel was built with
+        argv += [f"CC={kernel.arch.compiler}"]
         try:
-            said = kernel.root.run([*make, *defines, "modules"], 300)
+            said = kernel.root.run([*argv, *defines, "modules"], 300)
         except ChildError as error:
             raise BulkmmError(
                 f"the module does not build for {kernel.release}:\n{error.output}"
@@ -87,4 +91,3 @@ def _build(kernel: Kernel, built: Path, defines: list[str]) -> None:
             if not (part / "module" / product).is_file():
                 raise BulkmmError(f"the build made no {product}:\n{said}")
         (part / "output").write_text(said, encoding="utf-8")
-    forget_old(built.parent)

@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bulkmm import stats
-from bulkmm.control.kernel import ALLOCATOR_SERVES, version
+from bulkmm.control.kernel import ALLOCATOR_SERVES
+from bulkmm.control.needs import version
 from bulkmm.lab import proof
 from bulkmm.lab.huge import EVERYWHERE, HugeWork, allocator_clears, size
 from bulkmm.lab.proof import ARMS, LISTS

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bulkmm import table
+from bulkmm import files, table
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.lab import (
     accel,
@@ -22,6 +22,7 @@ from bulkmm.lab import (
     matrix,
     packages,
     pmem,
+    root,
     run,
     scenario,
     upstream,
@@ -33,8 +34,6 @@ from bulkmm.lab.progress import Progress
 from bulkmm.results import Document
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from rich.console import Console
 
     from bulkmm.lab.work import Work
@@ -60,6 +59,7 @@ def add_parser(sub: Subparsers) -> None:
     below = lab.add_subparsers(dest="action", required=True, metavar="ACTION")
     _add_run(below)
     _add_matrix(below)
+    _add_kernels(below)
     listing = below.add_parser("list", help="list the scenarios")
     listing.set_defaults(run=list_scenarios)
     ready = below.add_parser("prepare", help="fetch and build everything needed")
@@ -108,6 +108,34 @@ def _add_matrix(below: Subparsers) -> None:
         help="keep what --json-dir has of this module on these kernels, if it passed",
     )
     every.set_defaults(run=run_matrix)
+
+
+def _add_kernels(below: Subparsers) -> None:
+    every = below.add_parser(
+        "kernels",
+        help="run the module natively on every kernel image of Debian's archive",
+        description="Fetch each kernel of the supported range that Debian's archive "
+        "offers for x86-64, build the module for it, and run both natively: attached, "
+        "prototypes, every result against the kernel's own, ratios. The newest of "
+        "each series comes first.",
+    )
+    every.add_argument(
+        "--only", metavar="REGEX", help="only releases that this is found in"
+    )
+    every.add_argument("--count", type=int, metavar="N", help="only the first N")
+    every.add_argument("--list", action="store_true", help="only say which there are")
+    every.add_argument(
+        "--json-dir", type=Path, metavar="DIR", help="write each kernel's row here"
+    )
+    every.add_argument(
+        "--resume",
+        action="store_true",
+        help="keep what --json-dir has of these sources, if it held",
+    )
+    every.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="write the table here as a page"
+    )
+    every.set_defaults(run=run_kernels)
 
 
 def _add_run_options(one: argparse.ArgumentParser) -> None:
@@ -218,16 +246,10 @@ def _console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, soft_wrap=True)
 
 
-def interrupt(_signal: int, _frame: FrameType | None) -> None:
-    """Let a signal end the lab as Ctrl-C does: nothing is left behind."""
-    raise KeyboardInterrupt
-
-
 def run_one(args: argparse.Namespace) -> int:
     """Run a scenario, show its table, and say by the exit code if it held."""
     request = _request(args)
     need_writable(args.json)
-    signal.signal(signal.SIGTERM, interrupt)
     document = run.run_scenario(request)
     if args.json:
         document.write(args.json)
@@ -259,7 +281,6 @@ def run_matrix(args: argparse.Namespace) -> int:
         raise UsageError("--resume needs --json-dir: it says where the results lie")
     if args.json_dir:
         args.json_dir.mkdir(parents=True, exist_ok=True)
-    signal.signal(signal.SIGTERM, interrupt)
     chosen = matrix.cells(matrix.QUICK if args.quick else matrix.FULL, wanted)
     progress, lines = Progress(), []
     for number, cell in enumerate(chosen, 1):  # none keeps the next from running
@@ -297,6 +318,43 @@ def _resumed(request: run.Request, file: Path) -> Document | None:
     document = Document.read(file)
     same = run.would_be_of(request).items() <= document.run.items()
     return document if same and all(check.ok for check in document.checks) else None
+
+
+def run_kernels(args: argparse.Namespace) -> int:
+    """Look at one kernel of the archive after the other."""
+    from bulkmm.lab import archive, breadth  # noqa: PLC0415 - needs bulkmm[native]
+
+    need_writable(args.markdown)
+    if args.resume and not args.json_dir:
+        raise UsageError("--resume needs --json-dir: it says where the rows lie")
+    try:
+        chosen = re.compile(args.only or "")
+    except re.error as error:
+        raise UsageError(f"--only {args.only}: {error}") from error
+    need_sources()
+    run.need_root()
+    progress = Progress()
+    with locked(progress) as cache:
+        held = archive.Archive(root.ensure(cache, progress))
+        held.update(progress)
+        found = [one for one in held.offers() if chosen.search(one.release)]
+    if args.list:
+        for one in found[: args.count]:
+            print(one.release, "" if one.headers else "(no headers)")
+        return Exit.OK
+    with breadth.place(args.json_dir) as to:
+        rows = []
+        for number, one in enumerate(found[: args.count], 1):
+            progress.note(f"kernel {number} of {len(found)}: {one.release}")
+            row = breadth.kept(one, to) if args.resume else None
+            rows.append(row or breadth.look_at(held, one, to, progress))
+            if args.markdown:  # what there is stays, if this is interrupted
+                files.write(
+                    args.markdown, breadth.markdown(rows, len(found)), "the page"
+                )
+    table.print_lines(breadth.HEADINGS, [row.cells() for row in rows])
+    _console().print(breadth.summary(rows, len(found)), markup=False)
+    return Exit.OK if all(row.ok for row in rows) else Exit.VERDICT
 
 
 def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
@@ -381,7 +439,6 @@ def prepare(args: argparse.Namespace) -> int:
         kernels.check_name(name, one)
     need_sources()
     run.need_root()
-    signal.signal(signal.SIGTERM, interrupt)
     progress = Progress()
     sets = {one.modules for one in scenario.SCENARIOS}
     tests = [one for one in scenario.SCENARIOS if one.upstream]

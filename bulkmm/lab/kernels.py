@@ -167,7 +167,7 @@ def _unpack(root: Root, names: list[str], kernel: Kernel) -> None:
         root.run(["sh", "-c", script, "sh", root.inner(debs), *names], 600)
         for deb in sorted(debs.glob("*.deb")):
             # --keep-directory-symlink: /lib is a link in a merged /usr
-            root.run(["sh", "-c", _UNPACK, "sh", root.inner(deb)], 300)
+            root.run(["sh", "-c", UNPACK, "sh", root.inner(deb)], 300)
         root.run(["depmod", kernel.release])
     finally:
         shutil.rmtree(debs)
@@ -175,7 +175,7 @@ def _unpack(root: Root, names: list[str], kernel: Kernel) -> None:
         raise BulkmmError(f"the packages of {kernel.release} hold no kernel image")
 
 
-_UNPACK = 'dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C /'
+UNPACK = 'dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C /'
 
 
 def with_dependencies(kernel: Kernel, names: tuple[str, ...]) -> list[str]:

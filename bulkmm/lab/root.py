@@ -99,24 +99,28 @@ def apt_source() -> Source:
 
 
 def _host_source() -> Source:
-    if not shutil.which("apt-get"):
-        return "", KEYRING if KEYRING.is_file() else None
-    fields = "$(LABEL)|$(REPO_URI)|$(SOURCESENTRY)"
-    said = child.run(
-        ["apt-get", "indextargets", "--format", fields, "Created-By: Packages"], 30
-    )
-    rows = sorted(
-        (
-            line.split("|")
-            for line in said.splitlines()
-            if line.count("|") == fields.count("|")
-        ),
-        key=lambda row: row[0] != "Debian",
-    )
+    rows = sorted(_host_rows(), key=lambda row: row[0] != "Debian")
     if not rows:
         return "", KEYRING if KEYRING.is_file() else None
     _, mirror, entry = rows[0]
     return mirror, _signed_by(Path(entry.rsplit(":", 1)[0]))
+
+
+def host_mirror(label: str) -> str | None:
+    """Return from where the host's apt has an archive with this label."""
+    return next((row[1] for row in _host_rows() if row[0] == label), None)
+
+
+def _host_rows() -> list[list[str]]:
+    """Return label, mirror and place in its configuration of all apt has."""
+    if not shutil.which("apt-get"):
+        return []
+    fields = "$(LABEL)|$(REPO_URI)|$(SOURCESENTRY)"
+    said = child.run(
+        ["apt-get", "indextargets", "--format", fields, "Created-By: Packages"], 30
+    )
+    rows = [line.split("|") for line in said.splitlines()]
+    return [row for row in rows if len(row) == fields.count("|") + 1]
 
 
 def _signed_by(entry: Path) -> Path | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Types of a kernel, from its BTF: offsets, sizes, enumerators.
+"""Types of a kernel, from its BTF: offsets, sizes, enumerators, prototypes.
 
 A reader of its own because no library on PyPI reads BTF, and pahole would have
 to be run as root in the lab's root.
@@ -14,6 +14,11 @@ from bulkmm.errors import BulkmmError
 MAGIC = 0xEB9F
 INT, ARRAY, STRUCT, UNION, ENUM, ENUM64 = 1, 3, 4, 5, 6, 19
 POINTER, MODIFIERS = 2, {8, 9, 10, 11, 18}
+FORWARD, FUNCTION, PROTOTYPE = 7, 12, 13
+# how C writes what a type is of, or what it is with
+WORDS = {STRUCT: "struct ", UNION: "union ", ENUM: "enum ", ENUM64: "enum "}
+WORDS |= {FORWARD: "struct ", 9: "volatile ", 10: "const ", 11: "restrict "}
+TRANSPARENT = {9, 10, 11, 18}  # MODIFIERS without a name of their own
 # bytes behind the common 12: once, and for each of the entries
 ONCE = {INT: 4, ARRAY: 12, 14: 4, 17: 4}
 EACH = {STRUCT: 12, UNION: 12, ENUM: 8, 13: 8, 15: 12, ENUM64: 12}
@@ -41,6 +46,7 @@ class Types:
         self._at = [0]  # of each type by number; 0 is void
         self._named: dict[str, int] = {}
         self.enumerators: dict[str, int] = {}
+        self._functions: dict[str, set[int]] = {}  # their prototypes
         at, end = header + types, header + types + size
         while at < end:
             kind, entries = self._head(at)
@@ -50,6 +56,8 @@ class Types:
                 self._named.setdefault(name, len(self._at))
             elif kind in (ENUM, ENUM64):
                 self._enumerate(at, kind, entries)
+            elif kind == FUNCTION:
+                self._functions.setdefault(self._name(at), set()).add(self._to(at))
             self._at.append(at)
             at += 12 + ONCE.get(kind, 0) + EACH.get(kind, 0) * entries
 
@@ -60,6 +68,10 @@ class Types:
     def _name(self, at: int) -> str:
         start = self._strings + int(struct.unpack_from("<I", self._data, at)[0])
         return self._data[start : self._data.index(b"\0", start)].decode()
+
+    def _to(self, at: int) -> int:
+        """Return the number of the type that this one leads to."""
+        return int(struct.unpack_from("<I", self._data, at + 8)[0])
 
     def _enumerate(self, at: int, kind: int, entries: int) -> None:
         step, form = EACH[kind], "<i" if kind == ENUM else "<q"
@@ -112,5 +124,26 @@ class Types:
         if kind == ARRAY:
             element, _, count = struct.unpack_from("<III", self._data, at + 12)
             return self._size(element) * int(count)
-        (value,) = struct.unpack_from("<I", self._data, at + 8)
-        return self._size(value) if kind in MODIFIERS else int(value)
+        value = self._to(at)
+        return self._size(value) if kind in MODIFIERS else value
+
+    def prototypes(self, function: str) -> list[str]:
+        """Return the prototypes of the functions of this name, in C's words."""
+        return sorted(map(self._written, self._functions.get(function, ())))
+
+    def _written(self, number: int) -> str:
+        at = self._at[number]
+        if not number:
+            return "void"
+        kind, entries = self._head(at)
+        if kind == PROTOTYPE:
+            cells = range(at + 12, at + 12 + 8 * entries, 8)
+            numbers = (struct.unpack_from("<I", self._data, at + 4)[0] for at in cells)
+            said = ", ".join(map(self._written, numbers))
+            return f"{self._written(self._to(at))} ({said})"
+        if kind == POINTER:
+            to = self._written(self._to(at))
+            return f"{to}*" if to.endswith("*") else f"{to} *"
+        if kind in TRANSPARENT:
+            return WORDS.get(kind, "") + self._written(self._to(at))
+        return WORDS.get(kind, "") + self._name(at)

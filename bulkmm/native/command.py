@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import importlib.util
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError, Exit, UsageError
@@ -46,13 +45,14 @@ def add_parser(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--kernel",
         default="6.12",
-        metavar="6.12|7.3|FILE",
-        help="kernel of the lab, or a vmlinuz; default 6.12",
+        metavar="6.12|7.3|RELEASE|FILE",
+        help="kernel of the lab or below /boot, a vmlinuz, or a .deb; default 6.12",
     )
     parser.add_argument(
         "--module",
         metavar="FILE",
-        help="bulkmm.ko built for that kernel, or none; default: as the lab builds it",
+        help="bulkmm.ko for that kernel, or none; default: the lab's, or installed, or "
+        "built against installed headers",
     )
     parser.add_argument(
         "--mitigations",
@@ -94,37 +94,40 @@ def run_kernel(args: argparse.Namespace, rounds: int, processes: int) -> int:
     from bulkmm.bench import command  # noqa: PLC0415 - keeps --help fast
     from bulkmm.lab.progress import Progress  # noqa: PLC0415
 
-    missing = [name for name in NEEDS if not importlib.util.find_spec(name)]
-    if missing:
-        raise BulkmmError(
-            "bench kernel needs more packages: pip install bulkmm[native]"
-        )
-    from bulkmm.native import measure, summary  # noqa: PLC0415 - needs the packages
+    need_packages("bench kernel")
+    from bulkmm.native import find, measure, summary  # noqa: PLC0415
 
     command.check_file(args.json)
     progress = Progress()
-    kernel, module = _files(args, progress)
-    job = measure.Job(
-        kernel=kernel,
-        module=module,
-        mitigations=args.mitigations,
-        rounds=rounds,
-        processes=processes,
-        size=measure.parse_size(args.size) if args.size else None,
-        quick=args.quick,
-        only=args.scenario,
-        backends=args.all_rows,
-        spoil=args.break_one_word,
-        seed=args.seed,
-        case=args.case,
-    )
-    if args.fuzz is not None:
-        return _fuzz(args, job, progress)
-    names = SUBJECTS if args.subject == "all" else (args.subject,)
-    document = shown(job, names, progress)
+    size = measure.parse_size(args.size) if args.size else None
+    with find.files(args.kernel, args.module, progress) as (kernel, module):
+        job = measure.Job(
+            kernel=kernel,
+            module=module,
+            mitigations=args.mitigations,
+            rounds=rounds,
+            processes=processes,
+            size=size,
+            quick=args.quick,
+            only=args.scenario,
+            backends=args.all_rows,
+            spoil=args.break_one_word,
+            seed=args.seed,
+            case=args.case,
+        )
+        if args.fuzz is not None:
+            return _fuzz(args, job, progress)
+        names = SUBJECTS if args.subject == "all" else (args.subject,)
+        document = shown(job, names, progress)
     command.write(args.json, document)
     summary.show(document, all_rows=args.all_rows)
     return command.verdict(document)
+
+
+def need_packages(what: str) -> None:
+    """Refuse to go on without the libraries that read kernels."""
+    if not all(map(importlib.util.find_spec, NEEDS)):
+        raise BulkmmError(f"{what} needs more packages: pip install bulkmm[native]")
 
 
 def shown(job: Job, names: Sequence[str], progress: Progress) -> Document:
@@ -158,33 +161,3 @@ def _fuzz(args: argparse.Namespace, job: Job, progress: Progress) -> int:
             print(f"again: bulkmm bench kernel {words} --case '{found.differs}'")
             code = Exit.VERDICT
     return code
-
-
-def _files(args: argparse.Namespace, progress: Progress) -> tuple[Path, Path | None]:
-    """Return the kernel's image and the module; the lab has both."""
-    named = None if args.module in (None, "none") else Path(args.module)
-    if Path(args.kernel).is_file():
-        if args.module is None:
-            raise UsageError("a kernel of your own: name its --module, or none")
-        return Path(args.kernel), named
-    if "/" in args.kernel:
-        raise BulkmmError(f"{args.kernel}: no such file")
-    return of_lab(args.kernel, named, progress, build_module=args.module is None)
-
-
-def of_lab(
-    name: str, named: Path | None, progress: Progress, *, build_module: bool
-) -> tuple[Path, Path | None]:
-    """Return a kernel of the lab and its module; what is cached needs no lock."""
-    from bulkmm.lab import build, kernels, paths, root  # noqa: PLC0415
-
-    kernels.check_name(name)
-    kernel = kernels.cached(root.of(paths.cache_dir()), name)
-    if not kernel or (build_module and not build.place(kernel, []).is_dir()):
-        with paths.locked(progress) as cache:
-            kernel = kernels.ensure(root.ensure(cache, progress), name, progress)
-            if build_module:
-                build.ensure(kernel, [], progress)
-    if build_module:
-        named = build.place(kernel, []) / "module" / "bulkmm.ko"
-    return kernel.image, named

@@ -56,6 +56,8 @@ def _subject(
     )
 
 
+# what a path comes to as it picks by itself
+PICKED = {"memmap": ("bulkmm",), "clear": ("bulkmm",), "vmap": ("pte", "block")}
 CLEARING = ("bulkmm", "bulkmm-cached", "bulkmm-streaming")
 SUBJECTS = {
     one.name: one
@@ -99,14 +101,22 @@ def run(
     job: Job, names: Sequence[str], progress: Progress, seen: Seen | None = None
 ) -> Document:
     """Measure and compare these subjects; ``seen`` is told each event."""
-    requests = [_request(job, SUBJECTS[name]) for name in names]
-    before = machine.state()
+    for name in names:
+        _request(job, SUBJECTS[name])  # what is refused is refused at once
     with process.prepared(job.kernel, job.module, job.mitigations, progress) as ready:
-        documents = []
-        for one in requests:
-            taken = _processes(ready, one, job, seen)
-            if any(event["event"] == "sample" for event in taken[0]):
-                documents.append(bench.document(taken, one))
+        return measured(ready, job, names, seen)
+
+
+def measured(
+    ready: process.Prepared, job: Job, names: Sequence[str], seen: Seen | None = None
+) -> Document:
+    """Return what is measured of a kernel that is ready."""
+    before = machine.state()
+    documents = []
+    for one in (_request(job, SUBJECTS[name]) for name in names):
+        taken = _processes(ready, one, job, seen)
+        if any(event["event"] == "sample" for event in taken[0]):
+            documents.append(bench.document(taken, one))
     if not documents:
         named = ", ".join(job.only)
         raise UsageError(f"no scenario {named} of this size: see docs/native.md")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import struct
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
 from bulkmm.errors import BulkmmError
+from bulkmm.native import vmlinux
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,14 +61,17 @@ class Module:
 
 
 def load(path: Path, release: str, base: int, known: dict[str, int]) -> Module:
-    """Return the module at ``base``; ``known`` is what it may call and use."""
+    """Return the module at ``base``, from a file that may be compressed.
+
+    ``known`` is what it may call and use.
+    """
     try:
-        with path.open("rb") as file:
-            elf = ELFFile(file)
-            if elf["e_machine"] != "EM_X86_64" or elf["e_type"] != "ET_REL":
-                raise BulkmmError(f"{path}: not a module for x86-64")
-            _check_release(path, elf, release)
-            return _linked(path, elf, base, known)
+        held = path.read_bytes()
+        elf = ELFFile(io.BytesIO(vmlinux.unpacked(path, held) or held))
+        if elf["e_machine"] != "EM_X86_64" or elf["e_type"] != "ET_REL":
+            raise BulkmmError(f"{path}: not a module for x86-64")
+        _check_release(path, elf, release)
+        return _linked(path, elf, base, known)
     except OSError as error:
         raise BulkmmError(f"{path}: {error.strerror}") from error
     except (ELFError, struct.error, KeyError, AttributeError) as error:

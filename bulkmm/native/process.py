@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from elftools.elf.elffile import ELFFile
 
+from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
 from bulkmm.native import cpu, module, patch, symbols, vmlinux
 from bulkmm.native.btf import Types
@@ -86,10 +87,16 @@ def prepared(
 ) -> Iterator[Prepared]:
     """Make ready a kernel and, if there is one, the module built for it."""
     image = vmlinux.read(kernel)
+    if not (table := needs.read("x86_64")).supports(image.release):
+        oldest, newest = table.kernels
+        raise BulkmmError(
+            f"{kernel}: Linux {image.release} is outside of what bulkmm is for, "
+            f"{oldest} to {newest}"
+        )
     if not image.sections.get(".BTF", (0, 0))[1]:
         raise BulkmmError(f"{kernel}: the kernel has no BTF")
     types = Types(image.at(*image.sections[".BTF"]).tobytes())
-    known = symbols.find(kernel, image, progress)
+    known = symbols.find(image, progress)
     processor = cpu.here()
     thunk = cpu.return_thunk(mitigations, processor)
     plan = _plan(image, types, known, processor, thunk)

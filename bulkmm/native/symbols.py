@@ -1,32 +1,36 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Symbols of a kernel image, from its kallsyms, cached by the image.
+"""Symbols of a kernel image, from its kallsyms.
 
 vmlinux-to-elf finds the tables; it is run as a program of its own (its licence
-is GPL-3.0).
+is GPL-3.0). It is given the section that they lie in alone: it looks at every
+byte of a file, many times, and takes a minute for a whole kernel. What the
+tables say is relative to the first segment, so the header stays.
 """
 
 from __future__ import annotations
 
 import bisect
-import hashlib
+import io
+import struct
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from elftools.elf.elffile import ELFFile
+
 from bulkmm.errors import BulkmmError
-from bulkmm.lab.paths import cache_dir
 
 if TYPE_CHECKING:
     from bulkmm.lab.progress import Progress
     from bulkmm.native.vmlinux import Image
 
-FINDER = "kallsyms-finder"
-LIMIT = 300  # seconds
+FINDER = "vmlinux_to_elf.scripts.kallsyms_finder"
+LIMIT = 120  # seconds
 FIELDS = 3  # of its lines: address, type, name
-KEEP = 16  # kernels in the cache
 LEAST = 1000  # fewer symbols are no kernel's
+PAGE = 4096  # holds the header; what is aligned in the section stays so
+SECTIONS_AT, SECTIONS_NR = 0x28, 0x3C  # of an ELF header: where, how many
 
 
 class Symbols:
@@ -53,37 +57,37 @@ class Symbols:
         return self._sorted[bisect.bisect_right(self._sorted, start)] - start
 
 
-def find(file: Path, image: Image, progress: Progress) -> Symbols:
-    """Return the symbols of an image that was just read from a file."""
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
-    cached = cache_dir() / "native" / f"{image.release}-{digest}.symbols"
-    if not cached.is_file():
-        with progress.step(f"reading the symbols of {image.release}"):
-            _write(cached, _found(image))
-    return Symbols(image, cached.read_text(encoding="ascii"))
+def find(image: Image, progress: Progress) -> Symbols:
+    """Return the symbols of an image."""
+    with progress.step(f"reading the symbols of {image.release}"):
+        return Symbols(image, _found(image))
+
+
+def _tables(image: Image) -> bytes:
+    """Return an ELF file of the header and what kallsyms lies in."""
+    header = bytearray(image.payload[:PAGE])
+    struct.pack_into("<Q", header, SECTIONS_AT, 0)
+    struct.pack_into("<HH", header, SECTIONS_NR, 0, 0)
+    section = ELFFile(io.BytesIO(image.payload)).get_section_by_name(".rodata")
+    return bytes(header) + (section.data() if section else b"")
 
 
 def _found(image: Image) -> str:
-    """Have the finder look through the image, as it is before relocation."""
+    """Have the finder look through the tables, as they are before relocation."""
     with tempfile.NamedTemporaryFile(prefix="bulkmm-kernel-") as raw:
-        raw.write(image.payload)
+        raw.write(_tables(image))
         raw.flush()
-        finder = Path(sys.executable).with_name(FINDER)
         try:
             done = subprocess.run(
-                [finder, raw.name],
+                [sys.executable, "-m", FINDER, "--bit-size", "64", raw.name],
                 capture_output=True,
                 text=True,
                 timeout=LIMIT,
                 check=False,
             )
-        except FileNotFoundError as error:
-            message = "vmlinux-to-elf is not installed: pip install bulkmm[native]"
-            raise BulkmmError(message) from error
         except OSError as error:
-            raise BulkmmError(
-                f"{finder.name} does not run: {error.strerror}"
-            ) from error
+            message = f"{sys.executable} does not run: {error.strerror}"
+            raise BulkmmError(message) from error
         except subprocess.TimeoutExpired as error:
             message = f"the kernel's symbols were not found in {LIMIT} s"
             raise BulkmmError(message) from error
@@ -92,16 +96,3 @@ def _found(image: Image) -> str:
             f"the kernel {image.release} has no kallsyms that can be read"
         )
     return done.stdout
-
-
-def _write(cached: Path, text: str) -> None:
-    try:
-        cached.parent.mkdir(parents=True, exist_ok=True)
-        part = cached.with_suffix(".part")
-        part.write_text(text, encoding="ascii")
-        part.replace(cached)
-    except OSError as error:
-        raise BulkmmError(f"{cached} cannot be written: {error.strerror}") from error
-    kept = sorted(cached.parent.iterdir(), key=lambda one: one.stat().st_mtime)
-    for old in kept[:-KEEP]:
-        old.unlink()

@@ -23,6 +23,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
 from bulkmm.errors import BulkmmError
+from bulkmm.native import package
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,16 +75,29 @@ class Image:
 
 
 def read(path: Path) -> Image:
-    """Return the kernel in a boot file; one clear line for anything else."""
+    """Return the kernel in a boot file or a package of one."""
+    name, payload = _payload(path, boot_file(path))
     try:
-        boot = path.read_bytes()
-    except OSError as error:
-        raise BulkmmError(f"{path}: {error.strerror}") from error
-    release, payload = _payload(path, boot)
-    try:
-        return _laid_out(path, release, _decompressed(path, payload))
+        return _laid_out(path, name, _decompressed(path, payload))
     except (ELFError, struct.error, IndexError, ValueError) as error:
         raise BulkmmError(f"{path}: a kernel that cannot be read: {error}") from error
+
+
+def release(path: Path) -> str:
+    """Return the release of the kernel in a file."""
+    return _payload(path, boot_file(path))[0]
+
+
+def boot_file(path: Path) -> bytes:
+    """Return what a file holds, or the kernel image in it if it is a package."""
+    try:
+        held = path.read_bytes()
+    except PermissionError as error:
+        how = "have root make a copy that you can read, and name that"
+        raise BulkmmError(f"{path}: {error.strerror}: {how}") from error
+    except OSError as error:
+        raise BulkmmError(f"{path}: {error.strerror}") from error
+    return package.image(path, held) if held.startswith(package.MAGIC) else held
 
 
 def _payload(path: Path, boot: bytes) -> tuple[str, bytes]:
@@ -101,8 +115,8 @@ def _payload(path: Path, boot: bytes) -> tuple[str, bytes]:
     if len(boot) < start + length:
         lacking = start + length - len(boot)
         raise BulkmmError(f"{path}: truncated: {lacking} bytes are missing")
-    release = re.match(rb"[\w.+~-]+", boot[version + 0x200 :][:256])
-    name = release[0].decode() if release else "unknown"
+    named = re.match(rb"[\w.+~-]+", boot[version + 0x200 :][:256])
+    name = named[0].decode() if named else "unknown"
     return name, boot[start : start + length]
 
 
@@ -131,14 +145,20 @@ FORMATS: dict[bytes, Callable[[bytes], bytes]] = {
 }
 
 
-def _decompressed(path: Path, payload: bytes) -> bytes:
-    found = [how for magic, how in FORMATS.items() if payload.startswith(magic)]
-    if not found:
-        raise BulkmmError(f"{path}: unknown compression ({payload[:4].hex()})")
+def unpacked(path: Path, packed: bytes) -> bytes | None:
+    """Return what was compressed; None if it was not by any known way."""
+    found = [how for magic, how in FORMATS.items() if packed.startswith(magic)]
     try:
-        return found[0](payload)
+        return found[0](packed) if found else None
     except (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError) as error:
         raise BulkmmError(f"{path}: damaged: {error}") from error
+
+
+def _decompressed(path: Path, payload: bytes) -> bytes:
+    found = unpacked(path, payload)
+    if found is None:
+        raise BulkmmError(f"{path}: unknown compression ({payload[:4].hex()})")
+    return found
 
 
 def _laid_out(path: Path, release: str, payload: bytes) -> Image:

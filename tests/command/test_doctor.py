@@ -172,6 +172,8 @@ def test_others_may_trace_a_function(kernel: Fake, bulkmm: Command) -> None:
     [
         ("/proc/sys/kernel/arch", "riscv64", "architecture"),
         ("/proc/sys/kernel/osrelease", "5.10.0-9-amd64", "kernel"),
+        ("/proc/sys/kernel/osrelease", "6.11.9-amd64", "kernel"),
+        ("/proc/sys/kernel/osrelease", "7.4.1-amd64", "kernel"),
         ("/proc/sys/kernel/ftrace_enabled", "0", "kernel.ftrace_enabled"),
         ("/proc/sys/kernel/modules_disabled", "1", "kernel.modules_disabled"),
         (CONFIG, "CONFIG_MODULES=y\nCONFIG_KPROBES=y", "CONFIG_DYNAMIC_FTRACE_WITH_"),
@@ -197,13 +199,13 @@ def test_nothing_would_attach(
             "lockdown",
         ),
         ("/sys/module/module/parameters/sig_enforce", "Y", "module signatures"),
-        ("/proc/sys/kernel/osrelease", "7.9.1", "kernel"),
+        ("/proc/sys/kernel/osrelease", "7.1.1", "kernel"),
     ],
 )
 def test_what_needs_care_is_no_failure(
     kernel: Fake, bulkmm: Command, file: str, text: str, name: str
 ) -> None:
-    kernel.write(f"/boot/config-{'7.9.1'}", kernel.read(CONFIG))
+    kernel.write(f"/boot/config-{'7.1.1'}", kernel.read(CONFIG))
     kernel.write(file, text)
     done = bulkmm("doctor", "--json")
     assert done.code == Exit.OK

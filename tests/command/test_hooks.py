@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +24,24 @@ STRUCT = re.compile(r"^struct bmm_path (\w+) = {(.*?)^};", re.DOTALL | re.MULTIL
 REGISTERED = re.compile(r"bmm_path \*const paths\[\] = {(.*?)};", re.DOTALL)
 MACHINES = ("x86_64", "aarch64")
 TABLE = {path.name: path for path in needs.read("aarch64").paths}
+# the declaration in the module that a handler or a call is compiled with
+DECLARED = {
+    "memmap_init_zone_device": "bmm_memmap_handler",
+    "init_pageblock_migratetype": "bmm_pageblock_fn",
+    "set_pageblock_migratetype": "bmm_pageblock_fn",
+    "folio_zero_user": "bmm_clear_handler",
+    "clear_highpages_kasan_tagged": "bmm_alloc_handler",
+    "vmap_small_pages_range_noflush": "bmm_vmap_pages_handler",
+    "vmap_range_noflush": "bmm_vmap_range_handler",
+    "__vmap_pages_range_noflush": "bmm_vmap_huge_handler",
+    "get_vm_area_caller": "bmm_vmap_area_handler",
+    "find_vm_area": "find_area_fn",
+    "__get_vm_area_node": "get_area_node_fn",
+}
+DECLARATION = re.compile(
+    r"^(?:typedef )?(?P<returns>\w[\w ]*?[ *\n]+)(?P<name>\w+)\((?P<takes>[^()]*)\);",
+    re.MULTILINE,
+)
 ARM64 = re.compile(r"^#ifdef CONFIG_ARM64$.*?^#endif$", re.DOTALL | re.MULTILINE)
 
 
@@ -87,3 +106,58 @@ def test_architectures_are_those_with_a_trampoline() -> None:
         name for at, name in folders.items() if (MODULE / at / "trampoline.S").exists()
     }
     assert set(needs.read("").architectures) == built == set(MACHINES)
+
+
+def written(words: str) -> str:
+    """Return a type of C as BTF has it."""
+    said = " ".join(words.replace("*", " * ").split()).replace("* *", "**")
+    return said.replace("unsigned long", "long unsigned int")
+
+
+def declared() -> dict[str, set[str]]:
+    """Return the prototypes of everything that the module declares."""
+    found: dict[str, set[str]] = {}
+    for file in MODULE.rglob("*.[ch]"):
+        for one in DECLARATION.finditer(file.read_text()):
+            takes = [re.sub(r"\w+$", "", word) for word in one["takes"].split(",")]
+            said = f"{written(one['returns'])} ({', '.join(map(written, takes))})"
+            found.setdefault(one["name"], set()).add(said)
+    return found
+
+
+def test_prototypes_are_what_the_module_is_compiled_for() -> None:
+    wanted = {name for m in MACHINES for p in needs.read(m).paths for name in p.symbols}
+    prototypes = needs.read("").prototypes
+    assert set(prototypes) == set(DECLARED) == wanted
+    found = declared()
+    for name, prototype in prototypes.items():
+        assert prototype in found[DECLARED[name]], name
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_kernels_are_those_that_it_builds_for(machine: str) -> None:
+    config = {"x86_64": "CONFIG_X86_64=y", "aarch64": "CONFIG_ARM64=y"}[machine]
+    rules = f"include {MODULE}/compat/supported.mk\nall:\n\t@echo $(bmm-supported)\n"
+    said = subprocess.run(
+        ["make", "-sf", "-", "CONFIG_MODULES=y", config, "VERSION=7", "PATCHLEVEL=0"],
+        input=rules,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    numbers = [int(number) for number in re.findall(r"=(\d+)", said)]
+    kernels = needs.read(machine).kernels
+    assert kernels == tuple(f"{n // 1000}.{n % 1000}" for n in numbers)
+
+
+def test_the_docs_name_the_same_kernels() -> None:
+    oldest, newest = needs.read("x86_64").kernels
+    older_arm64 = needs.read("aarch64").kernels[0]
+    assert needs.read("aarch64").kernels[1] == newest
+    install = (ROOT / "docs/install.md").read_text()
+    assert f"kernels other than {oldest} to {newest}," in install
+    limits = " ".join((ROOT / "docs/limits.md").read_text().split())
+    assert f"before {oldest} (arm64: {older_arm64}) or after {newest}." in limits
+    guest = (ROOT / "lab/guest/faults.sh").read_text()
+    assert f"range='{oldest} to {newest}'" in guest
+    assert f"range='{older_arm64} to {newest}'" in guest

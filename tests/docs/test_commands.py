@@ -13,6 +13,7 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ from bulkmm.bench import measure
 from bulkmm.errors import Exit
 from bulkmm.lab import command as lab_command
 from bulkmm.lab import run
-from bulkmm.native import command as kernel_command
+from bulkmm.native import find
 from bulkmm.native import fuzz as kernel_fuzz
 from bulkmm.native import measure as kernel_measure
 
@@ -244,7 +245,7 @@ def test_a_bench_that_was_run_before(
     monkeypatch.setattr(kernel_measure, "run", lambda *_: made.sweep())
     none = kernel_fuzz.Found("memmap", "6.12", cases=9, kept=9, served=3)
     monkeypatch.setattr(kernel_fuzz, "run", lambda *_: none)
-    monkeypatch.setattr(kernel_command, "_files", lambda *_: (tmp_path, None))
+    monkeypatch.setattr(find, "files", lambda *_: nullcontext((tmp_path, None)))
     monkeypatch.chdir(tmp_path)
     made.sweep().write(tmp_path / "a.json")
     assert cli.main(words(command)) == Exit.OK

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import io
+import lzma
 import resource
 import subprocess
+import tarfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bulkmm.lab.progress import Progress
-from bulkmm.native import command, process
+from bulkmm.native import find, package, process
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +29,7 @@ class Pair:
 
 def pair_of(series: str) -> Pair:
     """Return what the lab has cached, or makes now."""
-    kernel, module = command.of_lab(series, None, Progress(), build_module=True)
+    kernel, module = find.of_lab(series, None, Progress(), build_module=True)
     assert module
     return Pair(series, kernel, module)
 
@@ -62,3 +65,20 @@ def tamper(ready: Path, name: str, value: int) -> None:
     kept = [line for line in lines if line.partition(" ")[2] != name]
     assert len(kept) == len(lines) - 1
     file.write_text("\n".join([*kept, f"{value:x} {name}"]) + "\n")
+
+
+def deb(files: dict[str, bytes], tar: str = "data.tar.xz") -> bytes:
+    """Return a Debian package of these files."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as out:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            out.addfile(info, io.BytesIO(content))
+    members = {"debian-binary": b"2.0\n", "control.tar.xz": b"odd"}
+    members[tar] = lzma.compress(packed.getvalue())
+    said = package.MAGIC
+    for name, content in members.items():
+        head = f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n"
+        said += head.encode() + content + b"\n" * (len(content) % 2)
+    return said

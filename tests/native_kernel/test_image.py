@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from nativelib import deb
 
 from bulkmm.errors import BulkmmError
-from bulkmm.native import btf, patch, vmlinux
+from bulkmm.lab import archive
+from bulkmm.native import btf, package, patch, vmlinux
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,6 +57,71 @@ def test_what_is_no_kernel_is_refused(
         vmlinux.read(file)
     assert said in str(caught.value)
     assert str(file) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["./boot/vmlinuz-6.12.1-x", "./usr/lib/modules/7.3.1-x/vmlinuz"]
+)
+def test_the_image_in_a_package(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "linux-image.deb"
+    image = boot_file(b"\x1f\x8b" + bytes(64))
+    file.write_bytes(deb({"./boot/config": b"no", name: image, "./more": b"no"}))
+    assert vmlinux.boot_file(file) == image
+    assert vmlinux.release(file) == "6.12.1-made-up"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (deb({"./boot/config": b"no"}), "a package without a kernel image"),
+        (deb({"./boot/vmlinuz-1": b"no"}, "data.tar.odd"), "without files that can be"),
+        (deb({"./boot/vmlinuz-1": b"no"})[:-40], "a truncated package"),
+        (
+            deb({"./boot/vmlinuz-1": b"no"}).replace(b"\xfd7zXZ", b"\xfd7zXY"),
+            "a damaged package",
+        ),
+        (package.MAGIC + b"odd" * 40, "a truncated package"),
+        (deb({"./boot/vmlinuz-1": b"no"}), "not a kernel image"),
+    ],
+)
+def test_what_is_no_package_of_a_kernel(
+    content: bytes, said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "linux-image.deb"
+    file.write_bytes(content)
+    with pytest.raises(BulkmmError) as caught:
+        vmlinux.read(file)
+    assert said in str(caught.value)
+    assert str(file) in str(caught.value)
+
+
+OFFERED = {
+    *("linux-image-6.1.0-47-amd64", "linux-image-6.12-amd64", "linux-image-amd64"),
+    *("linux-image-6.12.9+deb13-amd64", "linux-image-6.12.9+deb13-amd64-dbg"),
+    *("linux-image-6.12.9+deb13-amd64-unsigned", "linux-image-6.12.10+deb13-amd64"),
+    *("linux-headers-6.12.9+deb13-amd64", "linux-headers-6.12.9+deb13-common"),
+    *("linux-kbuild-6.12.9+deb13", "linux-image-6.12.8+deb13-cloud-amd64"),
+    *("linux-binary-7.3-rt-amd64", "linux-image-7.3-rt-amd64"),
+    *("linux-headers-7.3-rt-amd64", "linux-headers-7.3-common-rt"),
+    *("linux-headers-7.3-common", "linux-kbuild-7.3"),
+    *("linux-binary-7.4.1+deb14-amd64", "linux-image-7.3.1+deb13-arm64"),
+}
+
+
+def test_what_the_archive_offers() -> None:
+    found = archive.offers(OFFERED)
+    assert [one.release for one in found] == [
+        *("7.3-rt-amd64", "6.12.9+deb13-amd64"),  # the newest that can be built for
+        *("6.12.10+deb13-amd64", "6.12.8+deb13-cloud-amd64"),
+    ]
+    assert found[0].image == "linux-binary-7.3-rt-amd64"
+    assert found[0].headers[1] == "linux-headers-7.3-common-rt"
+    assert found[1].headers[1] == "linux-headers-6.12.9+deb13-common"
+    assert not found[2].headers
+
+
+def test_an_archive_without_kernels() -> None:
+    assert not archive.offers({"linux-doc", "linux-image-6.1.0-47-amd64"})
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

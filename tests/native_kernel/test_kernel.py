@@ -6,22 +6,34 @@ Nothing is booted: the code runs in a process.
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
-from nativelib import harness, pair_of, tamper
+from elftools.elf.elffile import ELFFile
+from nativelib import deb, harness, pair_of, tamper
 
 from bulkmm import cli
+from bulkmm.control import needs
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab.progress import Progress
-from bulkmm.native import measure, process, symbols, vmlinux
+from bulkmm.native import btf, measure, process, prototypes, symbols, vmlinux
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nativelib import Pair
 
     from bulkmm.results import Document
@@ -190,14 +202,68 @@ def test_a_kernel_without_btf(older: Pair, monkeypatch: pytest.MonkeyPatch) -> N
         measured(small(older, "memmap"), "memmap")
 
 
-def test_a_kernel_without_kallsyms(
-    older: Pair, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("BULKMM_CACHE", str(tmp_path))
-    image = replace(vmlinux.read(older.kernel), payload=bytes(1 << 16))
+def test_a_kernel_without_kallsyms(older: Pair) -> None:
+    image = vmlinux.read(older.kernel)
+    section = ELFFile(io.BytesIO(image.payload)).get_section_by_name(".rodata")
+    start, size = section["sh_offset"], section["sh_size"]
+    blank = image.payload[:start] + bytes(size) + image.payload[start + size :]
     with pytest.raises(BulkmmError, match="has no kallsyms"):
-        symbols.find(older.kernel, image, Progress())
-    assert not list(tmp_path.rglob("*.symbols"))
+        symbols.find(replace(image, payload=blank), Progress())
+
+
+def test_a_kernel_outside_the_range(
+    older: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = replace(vmlinux.read(older.kernel), release="7.4.1-made-up")
+    monkeypatch.setattr(vmlinux, "read", lambda _: image)
+    with pytest.raises(BulkmmError, match=r"Linux 7\.4\.1-made-up is outside .* 7\.3$"):
+        measured(small(older, "memmap"), "memmap")
+
+
+def test_prototypes(pair: Pair) -> None:
+    image = vmlinux.read(pair.kernel)
+    types = btf.Types(image.at(*image.sections[".BTF"]).tobytes())
+    table = needs.read("x86_64")
+    for path in table.paths:
+        # 6.12 has alloc's function inlined everywhere
+        if path.name != "alloc" or pair.series != "6.12":
+            assert not prototypes.against(path, types, table.prototypes)
+    memmap = table.paths[0]
+    odd = table.prototypes | {memmap.hooks[0]: "int (void)"}
+    (said,) = prototypes.against(memmap, types, odd)
+    assert said.startswith("memmap_init_zone_device: void (struct zone *, ")
+    (said,) = prototypes.against(replace(memmap, hooks=("odd",)), types, odd)
+    assert said == "odd: none"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_leaves_nothing_behind(
+    older: Pair, tmp_path: Path, number: signal.Signals
+) -> None:
+    words = ["bench", "kernel", "clear", "--kernel", str(older.kernel)]
+    command = subprocess.Popen(
+        [sys.executable, "-m", "bulkmm.cli", *words, "--module", str(older.module)],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    end = time.monotonic() + 60
+    while not list(tmp_path.glob("bulkmm-native-*/symbols")):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    time.sleep(0.5)
+    harnesses = children(command.pid)
+    command.send_signal(number)
+    assert command.communicate(timeout=60)[1].endswith("bulkmm: interrupted\n")
+    assert command.returncode == Exit.INTERRUPTED
+    assert not list(tmp_path.iterdir())
+    assert harnesses
+    assert not any(Path(f"/proc/{pid}").exists() for pid in harnesses)
+
+
+def children(pid: int) -> list[int]:
+    said = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in said.split()]
 
 
 @pytest.mark.parametrize(
@@ -244,6 +310,105 @@ def test_only_what_is_named_is_run(older: Pair) -> None:
     job = replace(small(older, "clear"), only=tuple(names))
     found = measured(job, "clear", "vmap", "memmap")
     assert {row.scenario for row in found.results} == names
+
+
+def test_a_package(older: Pair, tmp_path: Path) -> None:
+    """The image as it comes out of a package runs."""
+    file = tmp_path / "linux-image.deb"
+    file.write_bytes(deb({"./boot/vmlinuz-1": older.kernel.read_bytes()}))
+    document = measured(replace(small(older, "memmap"), kernel=file), "memmap")
+    assert not wrong(document)
+    assert document.machine["kernel"].startswith("6.12.")
+
+
+@pytest.fixture
+def open_to_all(older: Pair) -> Iterator[Pair]:
+    """Kernel and module where every user can read them."""
+    place = Path(tempfile.mkdtemp(prefix="bulkmm-test-"))
+    try:
+        place.chmod(0o755)
+        for file in (older.kernel, older.module):
+            shutil.copy(file, place)
+            (place / file.name).chmod(0o644)
+        kernel, module = place / older.kernel.name, place / older.module.name
+        yield replace(older, kernel=kernel, module=module)
+    finally:
+        shutil.rmtree(place)
+
+
+def as_nobody(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command as a user who owns nothing.
+
+    The one capability is to reach the interpreter, wherever root has it.
+    """
+    reach = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *reach]
+    return subprocess.run(
+        [*nobody, sys.executable, "-m", "bulkmm.cli", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"},
+    )
+
+
+def test_doctor_measures_without_root(open_to_all: Pair) -> None:
+    words = ("doctor", "--measure", "--kernel", str(open_to_all.kernel))
+    done = as_nobody(*words, "--module", str(open_to_all.module), "--json")
+    assert done.returncode == Exit.OK, done.stderr
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    assert {row["variant"] for row in document["results"]} >= {"stock", "bulkmm", "pte"}
+
+
+def test_doctor_measures_the_kernel_alone(open_to_all: Pair) -> None:
+    words = ("doctor", "--measure", "--kernel", str(open_to_all.kernel))
+    done = as_nobody(*words, "--module", "none")
+    assert done.returncode == Exit.OK, done.stderr
+    first, *lines = done.stdout.splitlines()
+    assert "kernel 6.12." in first
+    for path in measure.SUBJECTS:
+        assert any(re.match(rf"{path}: .* at most \d+\.\d\d", line) for line in lines)
+    assert any(line.startswith("No bulkmm.ko") for line in lines)
+
+
+def test_an_image_that_root_alone_can_read(open_to_all: Pair) -> None:
+    open_to_all.kernel.chmod(0o600)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(BulkmmError, match="Permission denied: have root make a"):
+            vmlinux.read(open_to_all.kernel)
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--kernel", "x"], Exit.USAGE, "say what to --measure"),
+        (["--measure", "--kernel", "./none"], Exit.ENVIRONMENT, "no such file"),
+        (["--measure", "--kernel", "5.10"], Exit.USAGE, "unknown kernel 5.10"),
+        (["--measure", "--kernel", __file__], Exit.ENVIRONMENT, "not a kernel image"),
+    ],
+)
+def test_what_doctor_refuses(
+    words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["doctor", *words]) == code
+    assert said in capsys.readouterr().err
+
+
+def test_the_running_kernel_without_an_image(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    release = tmp_path / "proc/sys/kernel/osrelease"
+    release.parent.mkdir(parents=True)
+    release.write_text("7.3.99-odd")
+    assert cli.main(["doctor", "--measure", "--root", str(tmp_path)]) == (
+        Exit.ENVIRONMENT
+    )
+    assert "/boot/vmlinuz-7.3.99-odd" in capsys.readouterr().err
 
 
 def test_the_command(older: Pair, tmp_path: Path) -> None:

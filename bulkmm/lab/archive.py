@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every kernel image for x86-64 that Debian's archive offers, and its headers.
+
+The lab's root has a second apt for it, with suites that the root itself must
+not install from. Packages are fetched kernel by kernel and go again, so that
+the disk holds one at a time.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bulkmm.control import needs
+from bulkmm.errors import BulkmmError
+from bulkmm.lab import kernels
+from bulkmm.lab import root as roots
+from bulkmm.lab.arch import X86_64
+from bulkmm.lab.child import ChildError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from bulkmm.lab.progress import Progress
+    from bulkmm.lab.root import Root
+
+OLDER = "bookworm"  # its backports and security have kernels that are new enough
+SUITES = (
+    *(*roots.SUITES, f"{OLDER}-backports"),
+    *("testing", "unstable", "experimental"),
+)
+SECURITY = (f"{roots.SUITE}-security", f"{OLDER}-security")
+FLAVOURS = ("cloud-", "", "rt-")
+IMAGE = re.compile(
+    r"linux-(?:image|binary)-"
+    rf"(?P<version>\d+\.\d+[\w.+~]*)-(?P<flavour>cloud-|rt-|){X86_64.debian}"
+)
+MISSING = re.compile(r"^E: The repository '\S+ (\S+) ", re.MULTILINE)
+FETCH = 'cd "$1" && shift && apt-get -q -o APT::Sandbox::User=root "$@"'
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A kernel that can be had."""
+
+    version: str
+    flavour: str
+    image: str  # package
+    headers: tuple[str, ...]  # packages; none if the archive has not kept them
+
+    @property
+    def release(self) -> str:
+        """Return what "uname -r" would say."""
+        return f"{self.version}-{self.flavour}{X86_64.debian}"
+
+    @property
+    def series(self) -> tuple[int, ...]:
+        """Return (6, 12) for 6.12.107+deb13."""
+        return needs.version(self.version)
+
+
+class Archive:
+    """Debian's archive, as the lab's root reaches it."""
+
+    def __init__(self, root: Root) -> None:
+        self.root = root
+        self.home = root.var / "archive"
+
+    def _apt(self) -> list[str]:
+        home = self.root.inner(self.home)
+        options = {
+            "Dir::Etc::SourceList": f"{home}/sources.list",
+            "Dir::Etc::SourceParts": "-",
+            "Dir::State::Lists": f"{home}/lists",
+            "Dir::Cache": f"{home}/cache",
+            "Acquire::Languages": "none",
+            "APT::Architectures": X86_64.debian,
+        }
+        return [f"-o{name}={value}" for name, value in options.items()]
+
+    def update(self, progress: Progress) -> None:
+        """Fetch the lists of packages; a suite that is not there is said."""
+        for name in ("lists/partial", "cache/archives/partial"):
+            (self.home / name).mkdir(parents=True, exist_ok=True)
+        (self.home / "sources.list").write_text(_sources(), encoding="ascii")
+        with progress.step("fetching the archive's lists of packages"):
+            try:
+                self.root.run(["apt-get", "-q", *self._apt(), "update"], 600)
+            except ChildError as error:
+                missing = MISSING.findall(error.output)
+                if not missing:
+                    raise BulkmmError(f"the archive's lists: {error}") from error
+                progress.note(f"not in the archive: {', '.join(missing)}")
+
+    def offers(self) -> list[Offer]:
+        """Return what is within the supported range, the most telling first.
+
+        That is the newest of each series, those with headers before others.
+        """
+        said = self.root.run(["apt-cache", *self._apt(), "pkgnames", "linux-"])
+        found = offers(set(said.split()))
+        if not found:
+            raise BulkmmError("the archive offers no kernel of the supported range")
+        return found
+
+    @contextmanager
+    def fetched(self, names: tuple[str, ...]) -> Iterator[list[Path]]:
+        """Fetch packages, which go again when the block is left."""
+        to = self.home / "debs"
+        shutil.rmtree(to, ignore_errors=True)
+        to.mkdir()
+        inner = self.root.inner(to)
+        try:
+            apt = [*self._apt(), "download", *names]
+            try:
+                self.root.run(["sh", "-c", FETCH, "sh", inner, *apt], 900)
+            except ChildError as error:
+                raise BulkmmError(f"not fetched: {error}") from error
+            yield sorted(to.glob("*.deb"))
+        finally:
+            shutil.rmtree(to)
+
+    @contextmanager
+    def installed(self, offer: Offer) -> Iterator[None]:
+        """Unpack a kernel's headers in the root, for as long as the block lasts."""
+        kept = [place for place in self._places(offer) if not place.exists()]
+        try:
+            with self.fetched(offer.headers) as debs:
+                for deb in debs:
+                    inner = self.root.inner(deb)
+                    self.root.run(["sh", "-c", kernels.UNPACK, "sh", inner], 300)
+            yield
+        finally:
+            for place in kept:
+                shutil.rmtree(place, ignore_errors=True)
+
+    def _places(self, offer: Offer) -> list[Path]:
+        usr = self.root.path / "usr"
+        return [
+            usr / "src" / f"linux-headers-{offer.release}",
+            usr / "src" / f"linux-headers-{offer.version}-common",
+            usr / "src" / f"linux-headers-{offer.version}-common-rt",
+            usr / "lib" / f"linux-kbuild-{offer.version}",
+            usr / "lib" / "modules" / offer.release,
+            usr / "share" / "doc" / f"linux-headers-{offer.release}",
+        ]
+
+
+def _sources() -> str:
+    """Return the suites for apt; security is where the host's apt has it."""
+    mirror, _ = roots.apt_source()
+    lines = [f"deb {mirror} {suite} main" for suite in SUITES]
+    if security := roots.host_mirror("Debian-Security"):
+        lines += [f"deb {security} {suite} main" for suite in SECURITY]
+    return "\n".join(lines) + "\n"
+
+
+def offers(known: set[str]) -> list[Offer]:
+    """Return the kernels among the names of all packages (Archive.offers())."""
+    table = needs.read(X86_64.name)
+    found: dict[tuple[str, str], Offer] = {}
+    for name in sorted(known):
+        named = IMAGE.fullmatch(name)
+        if not named or not table.supports(named["version"]):
+            continue
+        version, flavour = named["version"], named["flavour"]
+        release = f"{version}-{flavour}{X86_64.debian}"
+        image = f"linux-binary-{release}"
+        if image not in known:
+            image = f"linux-image-{release}"
+        # 6.12-amd64 is no kernel, 7.3-amd64 of experimental is one: it is split
+        if version.count(".") > 1 or image.startswith("linux-binary-"):
+            headers = _headers(known, release, version)
+            found[version, flavour] = Offer(version, flavour, image, headers)
+    return _ranked(list(found.values()))
+
+
+def _ranked(found: list[Offer]) -> list[Offer]:
+    """Return the newest of each series, then the rest, those with headers first."""
+    versions: dict[tuple[int, ...], list[str]] = {}
+    for one in sorted(found, key=_age, reverse=True):
+        of_series = versions.setdefault(one.series, [])
+        if one.version not in of_series:
+            of_series.append(one.version)
+
+    def rank(one: Offer) -> tuple[bool, int, tuple[int, ...], int]:
+        series = tuple(-number for number in one.series)
+        place = versions[one.series].index(one.version)
+        later = place > 0 and not one.headers
+        return later, place, series, FLAVOURS.index(one.flavour)
+
+    return sorted(found, key=rank)
+
+
+def _age(one: Offer) -> tuple[bool, list[int]]:
+    numbers = [int(number) for number in re.findall(r"\d+", one.version)]
+    return bool(one.headers), numbers
+
+
+def _headers(known: set[str], release: str, version: str) -> tuple[str, ...]:
+    """Return what has to be there to build for a kernel, nothing if part is not."""
+    own, tools = f"linux-headers-{release}", f"linux-kbuild-{version}"
+    common = f"linux-headers-{version}-common"
+    rt = f"{common}-rt" if f"{common}-rt" in known and "-rt-" in release else common
+    names = (own, rt, tools)
+    return names if all(name in known for name in names) else ()

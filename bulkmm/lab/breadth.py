@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Each kernel of the archive: if the module attaches, and if its results are right.
+
+Nothing is booted: see bulkmm.native. A kernel that fails is a row that says so.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bulkmm import files, table
+from bulkmm.control import needs
+from bulkmm.errors import BulkmmError
+from bulkmm.lab import build
+from bulkmm.lab.arch import X86_64
+from bulkmm.lab.kernels import Kernel
+from bulkmm.lab.paths import PROJECT, content_key, locked
+from bulkmm.native import measure, process, prototypes, vmlinux
+from bulkmm.native.btf import Types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from bulkmm.lab.archive import Archive, Offer
+    from bulkmm.lab.progress import Progress
+    from bulkmm.results import Document
+
+SIZES = {"memmap": 3 << 30, "clear": 128 << 20, "vmap": 100 << 20}
+BASE = "stock"
+HEADINGS = ("kernel", "module", "prototypes", *SIZES)
+INTRO = """\
+# Kernels
+
+What `make kernels` found: the kernel images for x86-64 that Debian's archive
+offers in the supported range, the newest of each series first. The kernel's own
+code and the module built for it run natively, in a process
+([how](native.md)), {how}.
+
+- *prototypes*: functions taken over or called whose prototype in the kernel's
+  BTF is the one that the module was written for.
+- *memmap*, *clear*, *vmap*: `=`: attached, and every byte, struct page and
+  translation is what the kernel's own code leaves; then the lowest and the
+  highest of the scenarios' ratios stock / bulkmm, of two processes. No ratio:
+  more ran on the machine than it has CPUs.
+- *no headers*: the archive has the image, but nothing to build the module with:
+  prototypes alone are looked at, and the kernel's code runs by itself."""
+
+
+@dataclass
+class Row:
+    """What is known of one kernel."""
+
+    release: str
+    key: str  # of what it was made with
+    module: str = "built"
+    prototypes: str = ""
+    paths: dict[str, str] = field(default_factory=dict)
+    ok: bool = True
+    cpu: str = ""
+
+    def cells(self) -> list[str]:
+        """Return the row in the order of the headings."""
+        paths = (self.paths.get(name, "") for name in SIZES)
+        return [f"`{self.release}`", self.module, self.prototypes, *paths]
+
+
+def key() -> str:
+    """Return what stands for the sources of module and harness."""
+    native = (PROJECT / "native").glob("*.[ch]")
+    python = (PROJECT / "bulkmm" / "native").glob("*.py")
+    return content_key([*build.sources(), *native, *python])
+
+
+@contextmanager
+def place(named: Path | None) -> Iterator[Path]:
+    """Give rows a directory: one that was named, or one that goes again."""
+    if named:
+        named.mkdir(parents=True, exist_ok=True)
+        yield named
+    else:
+        with tempfile.TemporaryDirectory(prefix="bulkmm-kernels-") as made:
+            yield Path(made)
+
+
+def kept(offer: Offer, to: Path) -> Row | None:
+    """Return the row of an earlier run, if the sources are the same."""
+    file = to / f"{offer.release}.json"
+    if not file.is_file():
+        return None
+    row = Row(**json.loads(file.read_text(encoding="utf-8")))
+    return row if row.key == key() and row.ok else None
+
+
+def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row:
+    """Fetch, build, run, write the row; nothing but the row stays."""
+    row = Row(offer.release, key())
+    work = archive.home / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    try:
+        image = work / "vmlinuz"
+        with locked(progress), archive.fetched((offer.image,)) as debs:
+            image.write_bytes(vmlinux.boot_file(debs[0]))
+        _prototypes(row, image)
+        module = _module(archive, offer, row, work, progress)
+        _run(row, image, module, progress)
+    except BulkmmError as error:
+        row.ok = False
+        row.prototypes = row.prototypes or f"FAILED: {_line(error)}"
+    finally:
+        shutil.rmtree(work)
+    text = json.dumps(asdict(row), indent=1) + "\n"
+    files.write(to / f"{offer.release}.json", text, "the row")
+    return row
+
+
+def _line(error: BulkmmError) -> str:
+    """Return the first line of an error; of a compiler's output the complaint."""
+    first, *more = str(error).splitlines()
+    complaints = [line.strip() for line in more if "error:" in line or "***" in line]
+    return " ".join([first, *complaints[:1]])
+
+
+def _prototypes(row: Row, image: Path) -> None:
+    kernel = vmlinux.read(image)
+    if not kernel.sections.get(".BTF", (0, 0))[1]:
+        raise BulkmmError("the kernel has no BTF")
+    types = Types(kernel.at(*kernel.sections[".BTF"]).tobytes())
+    known = needs.read(X86_64.name)
+    said, names = [], 0
+    for path in known.paths:
+        against = prototypes.against(path, types, known.prototypes)
+        without, _ = prototypes.lacking(path, types, known.prototypes)
+        names += len(path.hooks) + len(path.calls)
+        # what has a use on some kernels alone may be missing
+        if against and not path.only:
+            row.ok = False
+            said += against
+        elif against:
+            said.append(f"without {path.name}")
+        said += [f"without {name}" for name in without]
+    row.prototypes = "; ".join(said) or f"all {names}"
+
+
+def _module(
+    archive: Archive, offer: Offer, row: Row, work: Path, progress: Progress
+) -> Path | None:
+    if not offer.headers:
+        row.module = "no headers"
+        return None
+    try:
+        with locked(progress), archive.installed(offer):
+            build.make(Kernel(archive.root, offer.release), work / "built", [])
+    except BulkmmError as error:
+        row.ok = False
+        row.module = f"FAILED: {_line(error)}"
+        return None
+    return work / "built" / "module" / "bulkmm.ko"
+
+
+def _run(row: Row, image: Path, module: Path | None, progress: Progress) -> None:
+    with process.prepared(image, module, "host", progress) as ready:
+        for name, size in SIZES.items():
+            job = measure.Job(image, module, rounds=1, processes=2, size=size)
+            try:
+                document = measure.measured(ready, job, [name])
+            except BulkmmError as error:
+                row.ok = False
+                row.paths[name] = f"FAILED: {_line(error)}"
+                continue
+            row.cpu = table.cpu_name(document)
+            row.paths[name] = _said(name, document)
+            row.ok &= all(check.ok for check in document.checks)
+
+
+def _said(name: str, document: Document) -> str:
+    wrong = [check.name for check in document.checks if not check.ok]
+    if wrong:
+        return f"FAILED: differs: {', '.join(wrong)}"
+    if not any(one.variant in measure.PICKED[name] for one in document.results):
+        return "stock alone runs"
+    if document.run["load"][0] > document.machine["cpu"]["cores"]:
+        return "="
+    ratios = [
+        one.ratio
+        for one in document.ratios
+        if one.base == BASE and one.variant in measure.PICKED[name]
+    ]
+    low, high = min(ratios), max(ratios)
+    return f"= {low:.2f}{table.DASH}{high:.2f}{table.TIMES}"
+
+
+def markdown(rows: Iterable[Row], offered: int) -> str:
+    """Return the page; it may be of a run that is not at its end."""
+    rows = sorted(rows, key=lambda row: row.release)
+    cpus = sorted({row.cpu for row in rows if row.cpu})
+    how = f"reduced, on {' and '.join(cpus) or 'no CPU yet'}"
+    lines = [f"| {' | '.join(row.cells())} |" for row in rows]
+    head = [f"| {' | '.join(HEADINGS)} |", f"|{'---|' * len(HEADINGS)}"]
+    return "\n".join(
+        [INTRO.format(how=how), "", summary(rows, offered), "", *head, *lines, ""]
+    )
+
+
+def summary(rows: Iterable[Row], offered: int) -> str:
+    """Return how many held."""
+    rows = list(rows)
+    built = sum(row.module == "built" for row in rows)
+    return (
+        f"Kernels: {len(rows)} of {offered} that are offered; with the module: "
+        f"{built}; without a finding: {sum(row.ok for row in rows)}."
+    )

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which kernel image is meant by a name, and where the module for it is."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bulkmm.control.checks import FILE, FOLDERS
+from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.lab.paths import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bulkmm.lab.progress import Progress
+
+IMAGES = ("/boot/vmlinuz-{}", "/lib/modules/{}/vmlinuz")
+MODULES = "/lib/modules/{}"
+DKMS = Path("/usr/src")  # where the package of the sources puts them
+NONE = "none"  # instead of a module
+
+
+def image(name: str) -> Path | None:
+    """Return the image of a file or of an installed release; None: ask the lab."""
+    if Path(name).is_file():
+        return Path(name)
+    if "/" in name:
+        raise BulkmmError(f"{name}: no such file")
+    return next((file for file in _images(name) if file.is_file()), None)
+
+
+def running(release: str) -> Path:
+    """Return the image of the kernel that runs."""
+    if not (found := next((one for one in _images(release) if one.is_file()), None)):
+        looked = " nor ".join(map(str, _images(release)))
+        raise BulkmmError(
+            f"the image of the running kernel is neither {looked}: name it by --kernel"
+        )
+    return found
+
+
+def _images(release: str) -> list[Path]:
+    return [Path(form.format(release)) for form in IMAGES]
+
+
+@contextmanager
+def module(release: str, progress: Progress) -> Iterator[Path | None]:
+    """Give the module for a kernel: installed, or built against its headers."""
+    home = Path(MODULES.format(release))
+    folders = [folder for name in FOLDERS if (folder := home / name).is_dir()]
+    for folder in folders:
+        for file in folder.iterdir():
+            if FILE.fullmatch(file.name):
+                yield file
+                return
+    sources = _sources()
+    if not sources or not (home / "build" / "Makefile").is_file():
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="bulkmm-module-") as made:
+        yield _built(release, home / "build", sources, Path(made), progress)
+
+
+def _sources() -> Path | None:
+    """Return where the module's sources are: a checkout, or those of DKMS."""
+    places = [PROJECT, *sorted(DKMS.glob("bulkmm-*"), reverse=True)]
+    return next((p for p in places if (p / "module" / "Kbuild").is_file()), None)
+
+
+def _built(
+    release: str, headers: Path, sources: Path, to: Path, progress: Progress
+) -> Path:
+    from bulkmm.lab import child  # noqa: PLC0415 - seldom needed
+
+    for part in ("module", "core"):
+        shutil.copytree(sources / part, to / part)
+    argv = [*child.TIED, "make", "-C", str(headers), f"M={to}/module", "modules"]
+    with progress.step(f"building the module for {release}"):
+        try:
+            child.run(argv, 300)
+        except child.ChildError as error:
+            how = "name one by --module, or none"
+            message = f"the module does not build for {release} ({how}): {error}"
+            raise BulkmmError(message) from error
+    return to / "module" / "bulkmm.ko"
+
+
+def of_lab(
+    name: str, named: Path | None, progress: Progress, *, build_module: bool
+) -> tuple[Path, Path | None]:
+    """Return a kernel of the lab and its module; what is cached needs no lock."""
+    from bulkmm.lab import build, kernels, paths, root  # noqa: PLC0415
+
+    kernels.check_name(name)
+    kernel = kernels.cached(root.of(paths.cache_dir()), name)
+    if not kernel or (build_module and not build.place(kernel, []).is_dir()):
+        with paths.locked(progress) as cache:
+            kernel = kernels.ensure(root.ensure(cache, progress), name, progress)
+            if build_module:
+                build.ensure(kernel, [], progress)
+    if build_module:
+        named = build.place(kernel, []) / "module" / "bulkmm.ko"
+    return kernel.image, named
+
+
+@contextmanager
+def files(
+    kernel: str, wanted: str | None, progress: Progress
+) -> Iterator[tuple[Path, Path | None]]:
+    """Give image and module for what the command line says of both."""
+    named = None if wanted in (None, NONE) else Path(wanted)
+    found = image(kernel)
+    if not found:
+        yield of_lab(kernel, named, progress, build_module=wanted is None)
+    elif wanted is not None:
+        yield found, named
+    else:
+        from bulkmm.native import vmlinux  # noqa: PLC0415 - needs the packages
+
+        release = vmlinux.release(found)
+        with module(release, progress) as made:
+            if not made:
+                raise UsageError(
+                    f"no bulkmm.ko for {release}, nor its headers here: "
+                    f"name a --module, or {NONE}"
+                )
+            yield found, made

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a kernel says of the functions that a path takes over and calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bulkmm.control.needs import Needs
+    from bulkmm.native.btf import Types
+
+
+def against(path: Needs, types: Types, wanted: dict[str, str]) -> list[str]:
+    """Return what keeps a path from this kernel; see hooks.toml: prototypes."""
+    said = []
+    for group in [(path.hooks[0],), *path.calls]:
+        there = {name: types.prototypes(name) for name in group}
+        if not any(there.values()):
+            said.append(f"{' or '.join(group)}: none")
+        said += _others(there, wanted)
+    return said + lacking(path, types, wanted)[1]
+
+
+def lacking(
+    path: Needs, types: Types, wanted: dict[str, str]
+) -> tuple[list[str], list[str]]:
+    """Return which of its other functions are not there, and which are others."""
+    there = {name: types.prototypes(name) for name in path.hooks[1:]}
+    return [name for name, found in there.items() if not found], _others(there, wanted)
+
+
+def _others(there: dict[str, list[str]], wanted: dict[str, str]) -> list[str]:
+    return [
+        f"{name}: {found}"
+        for name, prototypes in there.items()
+        for found in prototypes
+        if found != wanted[name]
+    ]

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm doctor --measure``: what the module is worth here, and nothing loaded."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bulkmm import table
+from bulkmm.native import find, measure, vmlinux
+from bulkmm.native.command import SUBJECTS, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bulkmm.lab.progress import Progress
+    from bulkmm.results import Document, Ratio
+
+# The scenarios that stand for a path.
+SHOWN = {
+    "memmap": re.compile(r"pmem-fsdax-\w+"),
+    "clear": re.compile(r"thp-2m(-populate)?"),
+    "vmap": re.compile(r"vmap-\d+m-order[08]"),
+}
+BASE, LIMIT = "stock", "limit"
+
+
+def examine(
+    release: str, kernel: str | None, module: str | None, progress: Progress
+) -> Document:
+    """Measure the kernel that runs, or another; reduced, and without privilege."""
+    with _files(release, kernel, module, progress) as (image, built):
+        job = measure.Job(image, built, rounds=3, processes=3, quick=True)
+        return shown(job, SUBJECTS, progress)
+
+
+@contextmanager
+def _files(
+    release: str, kernel: str | None, module: str | None, progress: Progress
+) -> Iterator[tuple[Path, Path | None]]:
+    if kernel and not find.image(kernel):  # of the lab
+        with find.files(kernel, module, progress) as both:
+            yield both
+        return
+    image = (find.image(kernel) if kernel else None) or find.running(release)
+    if module is not None:
+        yield image, None if module == find.NONE else Path(module)
+        return
+    with find.module(vmlinux.release(image), progress) as built:
+        yield image, built
+
+
+def lines(document: Document) -> list[str]:
+    """Return it as text: a line for each scenario that stands for a path."""
+    kernel, n = document.machine["kernel"], document.run["processes"]
+    said = [f"{table.cpu_name(document)}, kernel {kernel}, natively, n = {n}:"]
+    alone = not any(one.variant == "bulkmm" for one in document.results)
+    for path, pattern in SHOWN.items():
+        for ratio in document.ratios:
+            ours = ratio.variant in measure.PICKED[path]
+            wanted = ratio.variant.startswith(LIMIT) if alone else ours
+            if ratio.base == BASE and wanted and pattern.fullmatch(ratio.scenario):
+                said.append(_line(path, ratio, alone=alone))
+    if alone:
+        said.append(
+            "No bulkmm.ko for this kernel, nor its headers: these are the most that "
+            "stores alone would allow. --module names one."
+        )
+    wrong = [check.name for check in document.checks if not check.ok]
+    said.append(table.LEGEND)
+    return said + [f"NOT as the kernel's own code: {name}" for name in wrong]
+
+
+def _line(path: str, ratio: Ratio, *, alone: bool) -> str:
+    least = "at most " if alone else ""
+    return f"{path}: {ratio.scenario} {ratio.variant} {least}{table.factor(ratio)}"
