@@ -36,7 +36,7 @@ static __always_inline void vmap_know_nothing(struct bmm_mapping *map,
 	for (k = 0; k < BMM_VMAP_KNOWN; k++)
 		known[k] = k + 1;
 	map->known = known;
-	map->remembers = IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) &&
+	map->remembers = IS_BUILTIN(CONFIG_SPARSEMEM_VMEMMAP) &&
 			 !((uintptr_t)pfn_to_page(0) % MEMMAP_BYTES);
 }
 
