@@ -18,6 +18,12 @@ MODULE_PARM_DESC(
 	fault_symbol,
 	"test build: a kernel symbol to treat as missing (default: none)");
 
+static char fault_other[64];
+module_param_string(fault_other, fault_other, sizeof(fault_other), 0444);
+MODULE_PARM_DESC(
+	fault_other,
+	"test build: the symbol to take in place of fault_symbol (default: none)");
+
 static char fault_release[64];
 module_param_string(fault_release, fault_release, sizeof(fault_release), 0444);
 MODULE_PARM_DESC(
@@ -29,9 +35,12 @@ bool bmm_fault(const char *name)
 	return sysfs_streq(fault, name);
 }
 
-bool bmm_fault_symbol(const char *symbol)
+/* What is looked for in place of a symbol; NULL: it is missing. */
+const char *bmm_fault_symbol(const char *symbol)
 {
-	return !strcmp(fault_symbol, symbol);
+	if (strcmp(fault_symbol, symbol))
+		return symbol;
+	return *fault_other ? fault_other : NULL;
 }
 
 const char *bmm_fault_release(const char *release)

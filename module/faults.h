@@ -11,7 +11,7 @@
 
 #ifdef BMM_FAULTS
 bool bmm_fault(const char *fault);
-bool bmm_fault_symbol(const char *symbol);
+const char *bmm_fault_symbol(const char *symbol);
 const char *bmm_fault_release(const char *release);
 void bmm_fault_delay(void);
 #else
@@ -20,9 +20,9 @@ static inline bool bmm_fault(const char *fault)
 	return false;
 }
 
-static inline bool bmm_fault_symbol(const char *symbol)
+static inline const char *bmm_fault_symbol(const char *symbol)
 {
-	return false;
+	return symbol;
 }
 
 static inline const char *bmm_fault_release(const char *release)

@@ -34,18 +34,22 @@ static void hook_reset_ops(struct ftrace_ops *ops)
 }
 
 /*
- * Where from the function's entry on ftrace has its site: it knows, and takes
- * no other address. Returns the site or a negative errno.
+ * Where from the function's entry on ftrace has its site: it knows. It takes
+ * any address inside of one, and the entry for whatever follows; the last byte
+ * tells the candidates apart. Returns the site or a negative errno.
  */
 static long hook_set_filter(struct bmm_hook *hook, unsigned long entry)
 {
-	unsigned long at;
+	unsigned long site;
 	int err = -EINVAL;
+	size_t i;
 
-	for (at = BMM_SITE_FIRST; at <= BMM_SITE_LAST; at += MCOUNT_INSN_SIZE) {
-		err = ftrace_set_filter_ip(&hook->ops, entry + at, 0, 0);
+	for (i = 0; i < ARRAY_SIZE(bmm_sites); i++) {
+		site = entry + bmm_sites[i];
+		err = ftrace_set_filter_ip(&hook->ops,
+					   site + MCOUNT_INSN_SIZE - 1, 0, 0);
 		if (!err)
-			return entry + at;
+			return site;
 	}
 	return err;
 }
@@ -144,6 +148,8 @@ const char *bmm_hook_why(int state)
 		return "not attached";
 	case -ECANCELED:
 		return "the module is inert (its parameter inert, bulkmm.inert at boot)";
+	case -EFAULT:
+		return "the kernel's symbol of this name is no function";
 	case -EINVAL:
 		return "the kernel does not allow to trace the function";
 	case -ENODATA:

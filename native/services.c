@@ -249,14 +249,23 @@ STUB(long, copy_from_kernel_nofault, void *to, const void *from, size_t size)
 	return 0;
 }
 
+/* The kernel's kallsyms_on_each_match_symbol(); the image has each name once. */
+static int match_symbol(int (*found)(void *, unsigned long), const char *name,
+			void *data)
+{
+	char *at = symbol_or_null(name, 'k');
+
+	return at ? found(data, (unsigned long)at) : 0;
+}
+
+/* The one name that the module asks for by a kprobe. */
 STUB(int, register_kprobe, void *probe)
 {
 	const char *name = AT(char *, probe, OFFSET("kprobe.symbol_name"));
-	char *at = symbol_or_null(name, 'k');
 
-	if (!at)
+	if (strcmp(name, "kallsyms_on_each_match_symbol"))
 		return -ENOENT;
-	AT(char *, probe, OFFSET("kprobe.addr")) = behind_endbr(at);
+	AT(void *, probe, OFFSET("kprobe.addr")) = match_symbol;
 	return 0;
 }
 
@@ -264,8 +273,10 @@ STUB(void, unregister_kprobe, void *probe)
 {
 }
 
-STUB(int, ftrace_set_filter_ip, void *ops, char *at, int remove, int reset)
+/* Sites are asked for by their last byte. */
+STUB(int, ftrace_set_filter_ip, void *ops, char *last, int remove, int reset)
 {
+	char *at = last - (NEAR - 1);
 	size_t i;
 
 	for (i = 0; i < sites_count; i++)
