@@ -136,7 +136,6 @@ struct bmm_path bmm_alloc = {
 		.set_original = alloc_set_original,
 		.try = alloc_probe,
 		.on_from = HPAGE_PMD_NR,
-		.off_from = BMM_HOOK_PASS,
 	} },
 	.reasons = {
 		[REASON_OFF] = "off",

@@ -330,7 +330,6 @@ struct bmm_path bmm_clear_path = {
 		.trampoline = bmm_clear_trampoline,
 		.threshold = &bmm_clear_threshold,
 		.set_original = clear_set_original,
-		.off_from = BMM_HOOK_PASS,
 	} },
 	.reasons = {
 		[REASON_OFF] = "off",

@@ -10,7 +10,7 @@ static char fault[32];
 module_param_string(fault, fault, sizeof(fault), 0644);
 MODULE_PARM_DESC(
 	fault,
-	"test build: the fault to provoke, one of unverified, nomem, tracepoint, slow (default: none)");
+	"test build: the fault to provoke, one of unverified, nomem, tracepoint, slow, stuck (default: none)");
 
 static char fault_symbol[64];
 module_param_string(fault_symbol, fault_symbol, sizeof(fault_symbol), 0444);
@@ -48,9 +48,14 @@ const char *bmm_fault_release(const char *release)
 	return *fault_release ? fault_release : release;
 }
 
-/* Widens the window for an unload or a switch in the middle of the work. */
+/*
+ * Widens the window for an unload or a switch in the middle of the work; or
+ * stays inside, as a call does that a BUG() has ended.
+ */
 void bmm_fault_delay(void)
 {
+	while (bmm_fault("stuck"))
+		msleep(20);
 	if (bmm_fault("slow"))
 		msleep(20);
 }

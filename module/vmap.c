@@ -91,7 +91,7 @@ static int vmap_survey_range(phys_addr_t phys, unsigned long size)
 /* The range walker, which writes the leaves, is reached by its hook only. */
 static bool vmap_have_walker(void)
 {
-	return !READ_ONCE(bmm_vmap.hooks[HOOK_RANGE].state);
+	return bmm_hook_attached(&bmm_vmap.hooks[HOOK_RANGE]);
 }
 
 static void vmap_account(const struct bmm_mapping *map, unsigned long addr,
@@ -335,7 +335,6 @@ struct bmm_path bmm_vmap = {
 			.trampoline = bmm_vmap_pages_trampoline,
 			.threshold = &bmm_vmap_pages_threshold,
 			.on_from = SERVED_FROM,
-			.off_from = BMM_HOOK_PASS,
 			.set_original = vmap_set_pages,
 		},
 		[HOOK_RANGE] = {
@@ -343,7 +342,6 @@ struct bmm_path bmm_vmap = {
 			.trampoline = bmm_vmap_range_trampoline,
 			.threshold = &bmm_vmap_range_threshold,
 			.on_from = SERVED_FROM,
-			.off_from = BMM_HOOK_PASS,
 			.set_original = vmap_set_range,
 		},
 		[HOOK_AREA] = {
@@ -352,7 +350,6 @@ struct bmm_path bmm_vmap = {
 			.threshold = &bmm_vmap_area_threshold,
 			.on_from = BLOCKS_FROM,
 			.first_mode = MODE_BLOCK,
-			.off_from = BMM_HOOK_PASS,
 			.set_original = vmap_set_area,
 		},
 #ifdef CONFIG_ARM64
@@ -361,7 +358,6 @@ struct bmm_path bmm_vmap = {
 			.trampoline = bmm_vmap_huge_trampoline,
 			.threshold = &bmm_vmap_huge_threshold,
 			.on_from = 2 * BMM_GROUP_SIZE,
-			.off_from = BMM_HOOK_PASS,
 			.set_original = vmap_set_huge,
 		},
 #endif

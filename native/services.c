@@ -209,6 +209,16 @@ STUB(void, mutex_lock, void *lock)
 {
 }
 
+STUB(int, mutex_lock_interruptible, void *lock)
+{
+	return 0;
+}
+
+STUB(bool, try_module_get, void *module)
+{
+	return true;
+}
+
 STUB(void, mutex_unlock, void *lock)
 {
 }
@@ -322,16 +332,15 @@ STUB(void *, kobject_create_and_add, const char *name, void *parent)
 	return need(PAGE);
 }
 
-STUB(int, kobject_init_and_add, void *object, void *type, void *parent, ...)
+STUB(void, kobject_del, void *object)
 {
-	return 0;
 }
 
 STUB(void, kobject_put, void *object)
 {
 }
 
-STUB(int, sysfs_create_file_ns, void *object, const void *attr, const void *ns)
+STUB(int, sysfs_create_groups, void *object, const void *groups)
 {
 	return 0;
 }
@@ -339,10 +348,6 @@ STUB(int, sysfs_create_file_ns, void *object, const void *attr, const void *ns)
 STUB(int, sysfs_create_group, void *object, const void *group)
 {
 	return 0;
-}
-
-STUB(void, sysfs_remove_group, void *object, const void *group)
-{
 }
 
 /* The only file that is read is the kernel's command line. */

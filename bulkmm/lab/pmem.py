@@ -190,7 +190,8 @@ def _faults(scenario: Scenario, modules: list[str]) -> str:
         "symbol=init_pageblock_migratetype",
         'grep -q " $symbol$" /proc/kallsyms || symbol=set_pageblock_migratetype',
         "hook_faults" if hooks else 'faults "$symbol"',
-        "must rmmod bulkmm_lab",
+        # ftrace is dead by then, and the module there for good
+        *([] if hooks else ["must rmmod bulkmm_lab"]),
     ]
     return "\n".join(lines) + "\n"
 
