@@ -15,9 +15,8 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 
-#include "faults.h"
 #include "hook.h"
-#include "symbols.h"
+#include "prototype.h"
 #ifdef CONFIG_ARM64
 #include "arm64/site.h"
 #else
@@ -141,7 +140,7 @@ reset:
  */
 int bmm_hook_attach(struct bmm_hook *hook)
 {
-	long entry = bmm_symbol_entry(hook->symbol);
+	long entry = bmm_function_entry(hook->symbol, hook->prototype);
 	int err = IS_ERR_VALUE(entry) ? entry : hook_register(hook, entry);
 
 	if (err) {
@@ -273,6 +272,10 @@ const char *bmm_hook_why(int state)
 		return "the kernel does not allow to trace the function";
 	case -ENODATA:
 		return "the kernel has it inlined where it matters";
+	case -EPROTOTYPE:
+		return "the kernel's function has another prototype";
+	case -EPROTO:
+		return "the kernel has no BTF to hold the prototype against";
 	case -ENOMEM:
 		return "no memory to try it out";
 	case -ENXIO:

@@ -20,6 +20,7 @@ enum bmm_hook_life {
 /**
  * struct bmm_hook - one hooked kernel function
  * @symbol:       its name
+ * @prototype:    what its handler is compiled for (BMM_FUNCTION())
  * @trampoline:   assembly entry (trampolines.S)
  * @threshold:    requests of this size and above go to the handler, smaller
  *                ones straight into the original body; BMM_HOOK_PASS sends
@@ -38,6 +39,7 @@ enum bmm_hook_life {
  */
 struct bmm_hook {
 	const char *symbol;
+	const char *prototype;
 	void (*trampoline)(void);
 	unsigned long *threshold;
 	unsigned long on_from;

@@ -17,6 +17,7 @@
 #include <linux/wait.h>
 
 #include "path.h"
+#include "prototype.h"
 
 /* Longest time that one who switches a path waits for its last calls. */
 #define PATIENCE_S 30
@@ -228,6 +229,7 @@ int bmm_path_set_mode(struct bmm_path *path, int mode)
 	if (err)
 		return err;
 	err = path_switch(path, mode);
+	bmm_prototype_done();
 	mutex_unlock(&control_lock);
 	return err || mode ? err : path_wait_settled(path);
 }
@@ -331,6 +333,7 @@ void bmm_path_start(struct bmm_path *const paths[], const int modes[], size_t n)
 	for (i = 0; !inert && i < n; i++)
 		if (modes[i])
 			path_switch(paths[i], modes[i]);
+	bmm_prototype_done();
 	WRITE_ONCE(started, true);
 }
 

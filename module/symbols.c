@@ -15,7 +15,6 @@
 #include <linux/module.h>
 #include <linux/static_call.h>
 
-#include "faults.h"
 #include "symbols.h"
 
 DEFINE_STATIC_CALL_NULL(bmm_symbol_match, kallsyms_on_each_match_symbol);
@@ -98,6 +97,18 @@ static bool symbol_in_text(unsigned long address)
 }
 
 /**
+ * bmm_symbol_data() - where the kernel has something that is no function
+ * @symbol: its name
+ *
+ * Context: process; callers serialise.
+ * Return: the address, or a negative errno.
+ */
+long bmm_symbol_data(const char *symbol)
+{
+	return symbol_prepare() ?: symbol_unique(symbol);
+}
+
+/**
  * bmm_symbol_entry() - where a function of the kernel starts
  * @symbol: its name
  *
@@ -112,9 +123,6 @@ long bmm_symbol_entry(const char *symbol)
 
 	if (entry)
 		return entry;
-	symbol = bmm_fault_symbol(symbol);
-	if (!symbol)
-		return -ENOENT;
 	entry = symbol_unique(symbol);
 	if (!IS_ERR_VALUE(entry) && !symbol_in_text(entry))
 		return -EFAULT;

@@ -45,6 +45,11 @@ DEFINE_STATIC_CALL_NULL(bmm_vmap_pages, *(bmm_vmap_pages_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(bmm_vmap_range, *(bmm_vmap_range_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(bmm_vmap_area, *(bmm_vmap_area_fn *)NULL);
 
+static_assert(__same_type(bmm_vmap_pages_handler, bmm_vmap_pages_fn));
+static_assert(__same_type(bmm_vmap_range_handler, bmm_vmap_range_fn));
+static_assert(__same_type(bmm_vmap_huge_handler, bmm_vmap_huge_fn));
+static_assert(__same_type(bmm_vmap_area_handler, bmm_vmap_area_fn));
+
 unsigned long bmm_vmap_pages_threshold = BMM_HOOK_PASS;
 unsigned long bmm_vmap_range_threshold = BMM_HOOK_PASS;
 unsigned long bmm_vmap_area_threshold = BMM_HOOK_PASS;
@@ -332,6 +337,7 @@ struct bmm_path bmm_vmap = {
 	.hooks = {
 		[HOOK_PAGES] = {
 			.symbol = "vmap_small_pages_range_noflush",
+			.prototype = bmm_vmap_pages_prototype,
 			.trampoline = bmm_vmap_pages_trampoline,
 			.threshold = &bmm_vmap_pages_threshold,
 			.on_from = SERVED_FROM,
@@ -339,6 +345,7 @@ struct bmm_path bmm_vmap = {
 		},
 		[HOOK_RANGE] = {
 			.symbol = "vmap_range_noflush",
+			.prototype = bmm_vmap_range_prototype,
 			.trampoline = bmm_vmap_range_trampoline,
 			.threshold = &bmm_vmap_range_threshold,
 			.on_from = SERVED_FROM,
@@ -346,6 +353,7 @@ struct bmm_path bmm_vmap = {
 		},
 		[HOOK_AREA] = {
 			.symbol = "get_vm_area_caller",
+			.prototype = bmm_vmap_area_prototype,
 			.trampoline = bmm_vmap_area_trampoline,
 			.threshold = &bmm_vmap_area_threshold,
 			.on_from = BLOCKS_FROM,
@@ -355,6 +363,7 @@ struct bmm_path bmm_vmap = {
 #ifdef CONFIG_ARM64
 		[HOOK_HUGE] = {
 			.symbol = "__vmap_pages_range_noflush",
+			.prototype = bmm_vmap_huge_prototype,
 			.trampoline = bmm_vmap_huge_trampoline,
 			.threshold = &bmm_vmap_huge_threshold,
 			.on_from = 2 * BMM_GROUP_SIZE,

@@ -150,6 +150,16 @@ STUB(void, kfree, void *at)
 	free(at);
 }
 
+STUB(void *, vmalloc_noprof, unsigned long size)
+{
+	return malloc(size);
+}
+
+STUB(void, vfree, void *at)
+{
+	free(at);
+}
+
 /* Per-CPU memory of one CPU, in the order in which it was asked for. */
 static char percpu[PERCPU] __attribute__((__aligned__(4096)));
 static size_t percpu_used;

@@ -120,6 +120,7 @@ class Work:
             **asdict(self.options),
             "backends": next((c["backend"] for c in outcome.of("counters")), ""),
             "fallbacks": fallback_counts(outcome),
+            "took": outcome.of("took"),
         }
 
 

@@ -61,7 +61,8 @@ case_ambiguous() {
 	twice=$(awk '$2 == "t" && NF == 3 && seen[$3]++ { print $3; exit }' \
 		/proc/kallsyms)
 	check "ambiguous: the kernel has such a name" [ "$twice" ]
-	for other in "$twice=-99" jiffies_64=-14 no_such_function=-2; do
+	for other in "$twice=-99" jiffies_64=-14 no_such_function=-2 \
+		vmap_range_noflush=-91 get_vm_area_caller=-91; do
 		load fault_symbol=memmap_init_zone_device "fault_other=${other%=*}"
 		check "${other%=*}: hook says ${other#*=}" \
 			says_of memmap "${other#*=}" memmap_init_zone_device
@@ -184,6 +185,27 @@ case_held() {
 	done
 }
 
+# how long what an operator waits for takes, on a machine that does nothing else
+hook_time() {
+	name=$1
+	shift
+	read -r begun _ </proc/uptime
+	"$@" || fail "$*"
+	read -r ended _ </proc/uptime
+	report took name="$name" seconds="$(echo "$ended $begun" |
+		awk '{ printf "%.2f", $1 - $2 }')"
+}
+
+case_times() {
+	for _ in 1 2 3; do
+		hook_time "load, all on" insmod /lib/modules/bulkmm.ko \
+			memmap=on clear=auto alloc=auto vmap=block
+		hook_time "one path off" write "$MEMMAP/mode" off
+		hook_time "one path on" write "$MEMMAP/mode" on
+		hook_time "all off and unload" remove
+	done
+}
+
 # the last case: ftrace stays as it is from here on
 case_ftrace_dead() {
 	function=memmap_init_zone_device
@@ -223,5 +245,6 @@ hook_faults() {
 	case_two_writers
 	case_held
 	case_stuck_call
+	case_times
 	case_ftrace_dead
 }
