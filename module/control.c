@@ -12,6 +12,7 @@
 #include <linux/sysfs.h>
 
 #include "control.h"
+#include "faults.h"
 
 /* Appends a choice to a list in a page-sized or smaller buffer. */
 static size_t control_add_choice(char *buf, size_t size, size_t at,
@@ -260,13 +261,15 @@ static void control_drop(struct kobject *kobj)
  */
 int bmm_control_add(struct bmm_path *path)
 {
-	struct kobject *kobj = kobject_create_and_add(path->name, root);
+	struct kobject *kobj = NULL;
 	int err;
 
+	if (!bmm_fault_alloc())
+		kobj = kobject_create_and_add(path->name, root);
 	if (!kobj)
 		return -ENOMEM;
 	WRITE_ONCE(path->kobj, kobj);
-	err = control_add_files(path);
+	err = bmm_fault_alloc() ? -ENOMEM : control_add_files(path);
 	if (err)
 		control_drop(kobj);
 	return err;
@@ -290,10 +293,12 @@ int bmm_control_init(void)
 {
 	int err;
 
-	root = kobject_create_and_add("bulkmm", kernel_kobj);
+	if (!bmm_fault_alloc())
+		root = kobject_create_and_add("bulkmm", kernel_kobj);
 	if (!root)
 		return -ENOMEM;
-	err = sysfs_create_group(root, &root_group);
+	err = bmm_fault_alloc() ? -ENOMEM :
+				  sysfs_create_group(root, &root_group);
 	if (err)
 		control_drop(root);
 	return err;

@@ -24,6 +24,12 @@ MODULE_PARM_DESC(
 	fault_other,
 	"test build: the symbol to take in place of fault_symbol (default: none)");
 
+static unsigned int fault_alloc;
+module_param(fault_alloc, uint, 0444);
+MODULE_PARM_DESC(
+	fault_alloc,
+	"test build: the step of loading that finds no memory, from 1 on (default: 0, none)");
+
 static char fault_release[64];
 module_param_string(fault_release, fault_release, sizeof(fault_release), 0444);
 MODULE_PARM_DESC(
@@ -41,6 +47,12 @@ const char *bmm_fault_symbol(const char *symbol)
 	if (strcmp(fault_symbol, symbol))
 		return symbol;
 	return *fault_other ? fault_other : NULL;
+}
+
+/* To be asked once before each step of loading that may find no memory. */
+bool bmm_fault_alloc(void)
+{
+	return fault_alloc && !--fault_alloc;
 }
 
 const char *bmm_fault_release(const char *release)

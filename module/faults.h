@@ -12,6 +12,7 @@
 #ifdef BMM_FAULTS
 bool bmm_fault(const char *fault);
 const char *bmm_fault_symbol(const char *symbol);
+bool bmm_fault_alloc(void);
 const char *bmm_fault_release(const char *release);
 void bmm_fault_delay(void);
 #else
@@ -23,6 +24,11 @@ static inline bool bmm_fault(const char *fault)
 static inline const char *bmm_fault_symbol(const char *symbol)
 {
 	return symbol;
+}
+
+static inline bool bmm_fault_alloc(void)
+{
+	return false;
 }
 
 static inline const char *bmm_fault_release(const char *release)

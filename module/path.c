@@ -16,6 +16,7 @@
 #include <linux/rcupdate.h>
 #include <linux/wait.h>
 
+#include "faults.h"
 #include "path.h"
 #include "prototype.h"
 
@@ -301,7 +302,8 @@ int bmm_path_init(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
 
-	path->counters = alloc_percpu(struct bmm_counters);
+	if (!bmm_fault_alloc())
+		path->counters = alloc_percpu(struct bmm_counters);
 	if (!path->counters)
 		return -ENOMEM;
 	bmm_for_each_hook(hook, path)

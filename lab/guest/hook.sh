@@ -185,6 +185,32 @@ case_held() {
 	done
 }
 
+# no memory at each step of loading in turn; parameters that are none
+case_load_fails() {
+	step=0
+	while step=$((step + 1)); do
+		insmod /lib/modules/bulkmm.ko memmap=on fault_alloc=$step \
+			2>/dev/null && break
+		[ ! -e /sys/kernel/bulkmm ] && [ ! -e /sys/module/bulkmm ] &&
+			! grep -q "$DIRECT" "$HOOKED" || break
+	done
+	check "load fails: at each of 14 steps, with nothing left" [ $step = 15 ]
+	check "load fails: and then it loads" says_of memmap 0 \
+		memmap_init_zone_device
+	must remove
+	for bad in memmap=2 clear= vmap=blocks alloc=on,off inert=2 \
+		memmap_min_pages=-1 memmap_min_pages=1e9 unknown; do
+		if insmod /lib/modules/bulkmm.ko $bad 2>/dev/null; then
+			# what the kernel takes for a number is clamped by use
+			check "$bad: loaded whole" [ -e "$MEMMAP/hook" ]
+			must remove
+		else
+			check "$bad: refused, nothing left" \
+				[ ! -e /sys/kernel/bulkmm ]
+		fi
+	done
+}
+
 # how long what an operator waits for takes, on a machine that does nothing else
 hook_time() {
 	name=$1
@@ -245,6 +271,7 @@ hook_faults() {
 	case_two_writers
 	case_held
 	case_stuck_call
+	case_load_fails
 	case_times
 	case_ftrace_dead
 }
