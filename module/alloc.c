@@ -24,7 +24,7 @@
 
 #include "alloc.h"
 #include "populate.h"
-#include "symbols.h"
+#include "prototype.h"
 #include "zero.h"
 
 #define SYMBOL "clear_highpages_kasan_tagged"
@@ -33,8 +33,9 @@ enum reason {
 	REASON_OFF, /* switched off since the trampoline looked */
 };
 
-typedef void clear_pages_fn(struct page *page, int numpages);
-DEFINE_STATIC_CALL_NULL(bmm_alloc_original, *(clear_pages_fn *)NULL);
+BMM_FUNCTION(bmm_alloc, void, struct page *, int);
+static_assert(__same_type(bmm_alloc_handler, bmm_alloc_fn));
+DEFINE_STATIC_CALL_NULL(bmm_alloc_original, *(bmm_alloc_fn *)NULL);
 
 unsigned long bmm_alloc_threshold = BMM_HOOK_PASS;
 
@@ -131,12 +132,12 @@ struct bmm_path bmm_alloc = {
 	.prepare = alloc_prepare,
 	.hooks = { {
 		.symbol = SYMBOL,
+		.prototype = bmm_alloc_prototype,
 		.trampoline = bmm_alloc_trampoline,
 		.threshold = &bmm_alloc_threshold,
 		.set_original = alloc_set_original,
 		.try = alloc_probe,
 		.on_from = HPAGE_PMD_NR,
-		.off_from = BMM_HOOK_PASS,
 	} },
 	.reasons = {
 		[REASON_OFF] = "off",

@@ -19,7 +19,7 @@
 
 #include "clear.h"
 #include "populate.h"
-#include "symbols.h"
+#include "prototype.h"
 #include "trace.h"
 #include "zero.h"
 
@@ -39,7 +39,9 @@ static unsigned long min_pages = 8;
 static unsigned long radius = 2;
 static unsigned long unit_bytes;
 
-DEFINE_STATIC_CALL_NULL(bmm_clear_original, folio_zero_user);
+BMM_FUNCTION(bmm_clear, void, struct folio *, unsigned long);
+static_assert(__same_type(bmm_clear_handler, bmm_clear_fn));
+DEFINE_STATIC_CALL_NULL(bmm_clear_original, *(bmm_clear_fn *)NULL);
 
 unsigned long bmm_clear_threshold = BMM_HOOK_PASS;
 
@@ -327,10 +329,10 @@ struct bmm_path bmm_clear_path = {
 		    &cached_max_attr, &unit_bytes_attr },
 	.hooks = { {
 		.symbol = "folio_zero_user",
+		.prototype = bmm_clear_prototype,
 		.trampoline = bmm_clear_trampoline,
 		.threshold = &bmm_clear_threshold,
 		.set_original = clear_set_original,
-		.off_from = BMM_HOOK_PASS,
 	} },
 	.reasons = {
 		[REASON_OFF] = "off",

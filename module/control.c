@@ -12,6 +12,7 @@
 #include <linux/sysfs.h>
 
 #include "control.h"
+#include "faults.h"
 
 /* Appends a choice to a list in a page-sized or smaller buffer. */
 static size_t control_add_choice(char *buf, size_t size, size_t at,
@@ -80,10 +81,9 @@ static ssize_t hook_show(struct bmm_path *path, unsigned int index, char *buf)
 
 	bmm_for_each_hook(hook, path)
 	{
-		int state = READ_ONCE(hook->state);
-
-		at += sysfs_emit_at(buf, at, "%d %s: %s\n", state, hook->about,
-				    bmm_hook_why(state));
+		at += sysfs_emit_at(buf, at, "%d %s: %s\n",
+				    bmm_hook_state(hook), hook->about,
+				    bmm_hook_says(hook));
 	}
 	return at;
 }
@@ -122,46 +122,41 @@ static struct attribute *path_attrs[] = {
 	&inflight_attr.attr,
 	NULL,
 };
-ATTRIBUTE_GROUPS(path);
 
-static struct bmm_attribute *to_bmm(struct attribute *attr)
+static const struct attribute_group path_group = { .attrs = path_attrs };
+
+static ssize_t control_show(struct kobject *kobj, struct kobj_attribute *attr,
+			    char *buf)
 {
-	return container_of(attr, struct bmm_attribute, attr);
+	struct bmm_attribute *file =
+		container_of(attr, struct bmm_attribute, kobj_attr);
+
+	return file->show(bmm_path_of(kobj), file->index, buf);
 }
 
-static struct bmm_path *to_path(struct kobject *kobj)
+static ssize_t control_store(struct kobject *kobj, struct kobj_attribute *attr,
+			     const char *buf, size_t len)
 {
-	return container_of(kobj, struct bmm_path, kobj);
-}
+	struct bmm_attribute *file =
+		container_of(attr, struct bmm_attribute, kobj_attr);
 
-static ssize_t path_show(struct kobject *kobj, struct attribute *attr, char *buf)
-{
-	return to_bmm(attr)->show(to_path(kobj), to_bmm(attr)->index, buf);
-}
-
-static ssize_t path_store(struct kobject *kobj, struct attribute *attr,
-			  const char *buf, size_t len)
-{
-	if (!to_bmm(attr)->store)
+	if (!file->store)
 		return -EIO;
-	return to_bmm(attr)->store(to_path(kobj), to_bmm(attr)->index, buf, len);
+	return file->store(bmm_path_of(kobj), file->index, buf, len);
 }
 
-static const struct sysfs_ops path_sysfs_ops = {
-	.show = path_show,
-	.store = path_store,
-};
-
-/* The paths are static: nothing to free, but the kobject core insists. */
-static void path_release(struct kobject *kobj)
+/* Files of a path: its own functions, by way of those of any kobject. */
+static void control_fill(struct attribute **attrs)
 {
-}
+	struct bmm_attribute *file;
 
-static const struct kobj_type path_ktype = {
-	.release = path_release,
-	.sysfs_ops = &path_sysfs_ops,
-	.default_groups = path_groups,
-};
+	for (; *attrs; attrs++) {
+		file = container_of(*attrs, struct bmm_attribute, attr);
+		sysfs_attr_init(&file->attr);
+		file->kobj_attr.show = control_show;
+		file->kobj_attr.store = control_store;
+	}
+}
 
 static struct kobject *root;
 
@@ -173,6 +168,31 @@ static ssize_t version_show(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct kobj_attribute version_attr = __ATTR_RO(version);
 
+/* Any true value: paths that are switched off together wait together. */
+static ssize_t off_store(struct kobject *kobj, struct kobj_attribute *attr,
+			 const char *buf, size_t len)
+{
+	bool off;
+	int err = kstrtobool(buf, &off);
+
+	if (err || !off) {
+		pr_err("off: write 1, which switches all paths off\n");
+		return -EINVAL;
+	}
+	err = bmm_path_all_off();
+	return err ? err : len;
+}
+
+static struct kobj_attribute off_attr = __ATTR(off, 0200, NULL, off_store);
+
+static struct attribute *root_attrs[] = {
+	&version_attr.attr,
+	&off_attr.attr,
+	NULL,
+};
+
+static const struct attribute_group root_group = { .attrs = root_attrs };
+
 static void control_fill_reasons(struct bmm_path *path)
 {
 	unsigned int i;
@@ -180,7 +200,6 @@ static void control_fill_reasons(struct bmm_path *path)
 	for (i = 0; i < BMM_REASONS && path->reasons[i]; i++) {
 		struct bmm_attribute *file = &path->reason_attr[i];
 
-		sysfs_attr_init(&file->attr);
 		file->attr.name = path->reasons[i];
 		file->attr.mode = 0444;
 		file->show = reason_show;
@@ -189,6 +208,7 @@ static void control_fill_reasons(struct bmm_path *path)
 	}
 	path->reason_group.name = "fallbacks";
 	path->reason_group.attrs = path->reason_attrs;
+	control_fill(path->reason_attrs);
 }
 
 static void control_fill_own(struct bmm_path *path)
@@ -198,7 +218,6 @@ static void control_fill_own(struct bmm_path *path)
 	for (i = 0; i < BMM_PICKS && path->picks[i]; i++) {
 		struct bmm_attribute *file = &path->picks_attr[i];
 
-		sysfs_attr_init(&file->attr);
 		file->attr.name = path->picks[i]->name;
 		file->attr.mode = 0644;
 		file->show = bmm_picks_show;
@@ -209,6 +228,29 @@ static void control_fill_own(struct bmm_path *path)
 	for (i = 0; i < BMM_EXTRAS && path->extras[i]; i++)
 		path->own_attrs[n++] = &path->extras[i]->attr;
 	path->own_group.attrs = path->own_attrs;
+	control_fill(path->own_attrs);
+}
+
+static int control_add_files(struct bmm_path *path)
+{
+	const struct attribute_group *groups[] = {
+		&path_group,
+		&path->reason_group,
+		&path->own_group,
+		NULL,
+	};
+
+	control_fill(path_attrs);
+	control_fill_reasons(path);
+	control_fill_own(path);
+	return sysfs_create_groups(path->kobj, groups);
+}
+
+/* Whoever holds it may go on doing so: its name and its files are gone. */
+static void control_drop(struct kobject *kobj)
+{
+	kobject_del(kobj);
+	kobject_put(kobj);
 }
 
 /**
@@ -219,25 +261,17 @@ static void control_fill_own(struct bmm_path *path)
  */
 int bmm_control_add(struct bmm_path *path)
 {
+	struct kobject *kobj = NULL;
 	int err;
 
-	err = kobject_init_and_add(&path->kobj, &path_ktype, root, "%s",
-				   path->name);
+	if (!bmm_fault_alloc())
+		kobj = kobject_create_and_add(path->name, root);
+	if (!kobj)
+		return -ENOMEM;
+	WRITE_ONCE(path->kobj, kobj);
+	err = bmm_fault_alloc() ? -ENOMEM : control_add_files(path);
 	if (err)
-		goto put;
-	control_fill_reasons(path);
-	err = sysfs_create_group(&path->kobj, &path->reason_group);
-	if (err)
-		goto put;
-	control_fill_own(path);
-	err = sysfs_create_group(&path->kobj, &path->own_group);
-	if (err)
-		goto reasons;
-	return 0;
-reasons:
-	sysfs_remove_group(&path->kobj, &path->reason_group);
-put:
-	kobject_put(&path->kobj);
+		control_drop(kobj);
 	return err;
 }
 
@@ -247,9 +281,7 @@ put:
  */
 void bmm_control_remove(struct bmm_path *path)
 {
-	sysfs_remove_group(&path->kobj, &path->own_group);
-	sysfs_remove_group(&path->kobj, &path->reason_group);
-	kobject_put(&path->kobj);
+	control_drop(path->kobj);
 }
 
 /**
@@ -261,17 +293,19 @@ int bmm_control_init(void)
 {
 	int err;
 
-	root = kobject_create_and_add("bulkmm", kernel_kobj);
+	if (!bmm_fault_alloc())
+		root = kobject_create_and_add("bulkmm", kernel_kobj);
 	if (!root)
 		return -ENOMEM;
-	err = sysfs_create_file(root, &version_attr.attr);
+	err = bmm_fault_alloc() ? -ENOMEM :
+				  sysfs_create_group(root, &root_group);
 	if (err)
-		kobject_put(root);
+		control_drop(root);
 	return err;
 }
 
 /** bmm_control_exit() - remove /sys/kernel/bulkmm */
 void bmm_control_exit(void)
 {
-	kobject_put(root);
+	control_drop(root);
 }

@@ -10,13 +10,25 @@ static char fault[32];
 module_param_string(fault, fault, sizeof(fault), 0644);
 MODULE_PARM_DESC(
 	fault,
-	"test build: the fault to provoke, one of unverified, nomem, tracepoint, slow (default: none)");
+	"test build: the fault to provoke, one of unverified, nomem, tracepoint, slow, stuck (default: none)");
 
 static char fault_symbol[64];
 module_param_string(fault_symbol, fault_symbol, sizeof(fault_symbol), 0444);
 MODULE_PARM_DESC(
 	fault_symbol,
 	"test build: a kernel symbol to treat as missing (default: none)");
+
+static char fault_other[64];
+module_param_string(fault_other, fault_other, sizeof(fault_other), 0444);
+MODULE_PARM_DESC(
+	fault_other,
+	"test build: the symbol to take in place of fault_symbol (default: none)");
+
+static unsigned int fault_alloc;
+module_param(fault_alloc, uint, 0444);
+MODULE_PARM_DESC(
+	fault_alloc,
+	"test build: the step of loading that finds no memory, from 1 on (default: 0, none)");
 
 static char fault_release[64];
 module_param_string(fault_release, fault_release, sizeof(fault_release), 0444);
@@ -29,9 +41,18 @@ bool bmm_fault(const char *name)
 	return sysfs_streq(fault, name);
 }
 
-bool bmm_fault_symbol(const char *symbol)
+/* What is looked for in place of a symbol; NULL: it is missing. */
+const char *bmm_fault_symbol(const char *symbol)
 {
-	return !strcmp(fault_symbol, symbol);
+	if (strcmp(fault_symbol, symbol))
+		return symbol;
+	return *fault_other ? fault_other : NULL;
+}
+
+/* To be asked once before each step of loading that may find no memory. */
+bool bmm_fault_alloc(void)
+{
+	return fault_alloc && !--fault_alloc;
 }
 
 const char *bmm_fault_release(const char *release)
@@ -39,9 +60,14 @@ const char *bmm_fault_release(const char *release)
 	return *fault_release ? fault_release : release;
 }
 
-/* Widens the window for an unload or a switch in the middle of the work. */
+/*
+ * Widens the window for an unload or a switch in the middle of the work; or
+ * stays inside, as a call does that a BUG() has ended.
+ */
 void bmm_fault_delay(void)
 {
+	while (bmm_fault("stuck"))
+		msleep(20);
 	if (bmm_fault("slow"))
 		msleep(20);
 }

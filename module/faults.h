@@ -11,7 +11,8 @@
 
 #ifdef BMM_FAULTS
 bool bmm_fault(const char *fault);
-bool bmm_fault_symbol(const char *symbol);
+const char *bmm_fault_symbol(const char *symbol);
+bool bmm_fault_alloc(void);
 const char *bmm_fault_release(const char *release);
 void bmm_fault_delay(void);
 #else
@@ -20,7 +21,12 @@ static inline bool bmm_fault(const char *fault)
 	return false;
 }
 
-static inline bool bmm_fault_symbol(const char *symbol)
+static inline const char *bmm_fault_symbol(const char *symbol)
+{
+	return symbol;
+}
+
+static inline bool bmm_fault_alloc(void)
 {
 	return false;
 }

@@ -13,9 +13,10 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/kernel.h>
+#include <linux/module.h>
 
 #include "hook.h"
-#include "symbols.h"
+#include "prototype.h"
 #ifdef CONFIG_ARM64
 #include "arm64/site.h"
 #else
@@ -34,106 +35,227 @@ static void hook_reset_ops(struct ftrace_ops *ops)
 }
 
 /*
- * Where from the function's entry on ftrace has its site: it knows, and takes
- * no other address. Returns the site or a negative errno.
+ * Where from the function's entry on ftrace has its site: it knows. It takes
+ * any address inside of one, and the entry for whatever follows; the last byte
+ * tells the candidates apart. Returns the site or a negative errno.
  */
 static long hook_set_filter(struct bmm_hook *hook, unsigned long entry)
 {
-	unsigned long at;
+	unsigned long site;
 	int err = -EINVAL;
+	size_t i;
 
-	for (at = BMM_SITE_FIRST; at <= BMM_SITE_LAST; at += MCOUNT_INSN_SIZE) {
-		err = ftrace_set_filter_ip(&hook->ops, entry + at, 0, 0);
+	for (i = 0; i < ARRAY_SIZE(bmm_sites); i++) {
+		site = entry + bmm_sites[i];
+		err = ftrace_set_filter_ip(&hook->ops,
+					   site + MCOUNT_INSN_SIZE - 1, 0, 0);
 		if (!err)
-			return entry + at;
+			return site;
 	}
 	return err;
 }
 
-/* A hook that calls do not reach is detached: it would only look attached. */
-static int hook_confirm(struct bmm_hook *hook, unsigned long site)
+/*
+ * Whether ftrace still does what it is told. It shuts down for good when it
+ * finds something wrong, and then the calls stay as they are. As everything
+ * here that changes a filter, this waits for whoever else changes ftrace.
+ */
+static int hook_ask_ftrace(unsigned long site)
 {
-	int err = 0;
+	static struct ftrace_ops ops;
+	int err = ftrace_set_filter_ip(&ops, site + MCOUNT_INSN_SIZE - 1, 0, 0);
 
-	hook->state = 0;
-	if (!bmm_site_patched(site))
-		err = -ENXIO;
-	else if (hook->try)
-		err = hook->try();
-	if (err)
-		bmm_hook_detach(hook);
+	hook_reset_ops(&ops);
 	return err;
 }
 
-/**
- * bmm_hook_attach() - attach the hook
- * @hook: the hook, not attached; its threshold decides what happens at once
+/*
+ * Flags that registering would not take.
  *
- * Context: process; callers serialise.
- * Return: 0, or a negative errno, also left in @hook->state, which
- * bmm_hook_why() explains. Nothing is changed on failure.
+ * PERMANENT has kernel.ftrace_enabled = 0 refused while calls come to us, as
+ * with a live patch: it would take our calls away behind our back (6.12, which
+ * overwrites the flags when an ops is registered; later kernels refuse it
+ * anyway).
+ *
+ * DYNAMIC, which ftrace sets for what lies in a module, makes unregistering
+ * wait, with ftrace locked, until nobody can be using the ops: two grace
+ * periods for each hook. bmm_hook_detached() is not called before the same
+ * two have passed, which hooks that are detached together share.
  */
-int bmm_hook_attach(struct bmm_hook *hook)
+static void hook_own_flags(struct ftrace_ops *ops)
+{
+	ops->flags |= FTRACE_OPS_FL_PERMANENT;
+	ops->flags &= ~FTRACE_OPS_FL_DYNAMIC;
+}
+
+/* A hook that calls do not reach would only look attached. */
+static int hook_confirm(struct bmm_hook *hook)
+{
+	int err = hook_ask_ftrace(hook->site);
+
+	if (!err && !bmm_site_patched(hook->site))
+		err = -ENXIO;
+	if (!err && hook->try)
+		err = hook->try();
+	return err;
+}
+
+static int hook_register(struct bmm_hook *hook, unsigned long entry)
 {
 	unsigned long trampoline = (unsigned long)hook->trampoline;
-	long entry = bmm_symbol_entry(hook->symbol), site;
+	long site = hook_set_filter(hook, entry);
 	int err;
 
-	if (IS_ERR_VALUE(entry)) {
-		err = entry;
-		goto out;
-	}
-	site = hook_set_filter(hook, entry);
 	if (IS_ERR_VALUE(site)) {
 		err = site;
 		goto reset;
 	}
-
 	/* The original must be reachable before the first call arrives. */
+	hook->site = site;
 	hook->set_original(bmm_site_way_back(site, hook->trampoline));
+	if (!try_module_get(THIS_MODULE)) {
+		err = -ECANCELED;
+		goto reset;
+	}
 	err = register_ftrace_direct(&hook->ops, trampoline);
 	if (err)
-		goto reset;
-	err = hook_confirm(hook, site);
-	goto out;
+		goto put;
+	hook_own_flags(&hook->ops);
+	return 0;
+put:
+	module_put(THIS_MODULE);
 reset:
 	hook_reset_ops(&hook->ops);
-out:
-	hook->state = err;
+	return err == -ENODEV ? -ESHUTDOWN : err;
+}
+
+/**
+ * bmm_hook_attach() - attach the hook
+ * @hook: the hook, detached; its threshold decides what happens at once
+ *
+ * A hook that was attached, but that calls do not reach, is left detaching.
+ *
+ * Context: process; callers serialise.
+ * Return: 0, or the negative errno that bmm_hook_says() explains.
+ */
+int bmm_hook_attach(struct bmm_hook *hook)
+{
+	long entry = bmm_function_entry(hook->symbol, hook->prototype);
+	int err = IS_ERR_VALUE(entry) ? entry : hook_register(hook, entry);
+
+	if (err) {
+		WRITE_ONCE(hook->why, err);
+		return err;
+	}
+	WRITE_ONCE(hook->life, BMM_ATTACHED);
+	err = hook_confirm(hook);
+	if (err) {
+		bmm_hook_detach(hook);
+		WRITE_ONCE(hook->why, err);
+	}
 	return err;
 }
 
-/**
- * bmm_hook_detach() - detach the hook
- * @hook: the hook; a no-op if it is not attached
- *
- * Calls that are under way go on: the caller waits for them (bmm_path_exit())
- * before the module's text may go.
+/*
+ * What ftrace has not let go it may still use: nothing of it is cleared, and
+ * the hook keeps its reference to the module.
  */
-void bmm_hook_detach(struct bmm_hook *hook)
+static int hook_keep(struct bmm_hook *hook)
 {
-	unsigned long trampoline = (unsigned long)hook->trampoline;
+	static bool said;
 
-	if (hook->state)
-		return;
-	if (unregister_ftrace_direct(&hook->ops, trampoline, false))
-		pr_crit("%s cannot be unhooked: ftrace has shut down\n",
+	WRITE_ONCE(hook->life, BMM_FOR_GOOD);
+	if (!said)
+		pr_crit("%s cannot be unhooked, for ftrace has shut down: the module stays for good, calls go to the kernel's function while the path is off\n",
 			hook->symbol);
-	hook_reset_ops(&hook->ops);
-	hook->state = -ENODEV;
+	said = true;
+	return -EBUSY;
 }
 
 /**
- * bmm_hook_why() - the state of a hook in words
- * @state: as struct bmm_hook has it
+ * bmm_hook_detach() - have ftrace detach the hook
+ * @hook: the hook; a no-op if it is detached or detaching
  *
- * Return: a phrase for the log and for sysfs.
+ * Calls that are under way go on. The caller waits for them, and for all that
+ * a grace period of RCU tasks waits for, and then says bmm_hook_detached().
+ *
+ * Context: process; callers serialise.
+ * Return: 0, or -EBUSY if it stays attached for good.
+ */
+int bmm_hook_detach(struct bmm_hook *hook)
+{
+	unsigned long trampoline = (unsigned long)hook->trampoline;
+
+	if (!bmm_hook_attached(hook))
+		return 0;
+	if (hook->life == BMM_FOR_GOOD)
+		return -EBUSY;
+	/* Unregistering would spoil the ops before it fails. */
+	if (hook_ask_ftrace(hook->site) ||
+	    unregister_ftrace_direct(&hook->ops, trampoline, false))
+		return hook_keep(hook);
+	WRITE_ONCE(hook->why, -ENODEV);
+	WRITE_ONCE(hook->life, BMM_DETACHING);
+	return 0;
+}
+
+/**
+ * bmm_hook_detached() - end the life of a hook that nobody can be inside of
+ * @hook: the hook; a no-op if it is not detaching
+ *
+ * May drop the last reference to the module: its exit waits for the caller.
+ */
+void bmm_hook_detached(struct bmm_hook *hook)
+{
+	if (hook->life != BMM_DETACHING)
+		return;
+	hook_reset_ops(&hook->ops);
+	WRITE_ONCE(hook->life, BMM_DETACHED);
+	module_put(THIS_MODULE);
+}
+
+/**
+ * bmm_hook_state() - the state of a hook as a number
+ * @hook: the hook
+ *
+ * Return: 0 while calls come to it, else a negative errno.
+ */
+int bmm_hook_state(const struct bmm_hook *hook)
+{
+	if (bmm_hook_attached(hook))
+		return 0;
+	return READ_ONCE(hook->life) == BMM_DETACHING ? -EINPROGRESS :
+							READ_ONCE(hook->why);
+}
+
+/**
+ * bmm_hook_says() - the state of a hook in words
+ * @hook: the hook
+ *
+ * Return: a phrase for sysfs.
+ */
+const char *bmm_hook_says(const struct bmm_hook *hook)
+{
+	if (READ_ONCE(hook->life) == BMM_FOR_GOOD)
+		return "attached for good: ftrace has shut down";
+	return bmm_hook_why(bmm_hook_state(hook));
+}
+
+/**
+ * bmm_hook_why() - a state in words
+ * @state: as bmm_hook_state() has it
+ *
+ * Return: a phrase for the log.
  */
 const char *bmm_hook_why(int state)
 {
 	switch (state) {
 	case 0:
 		return "attached";
+	case -EINPROGRESS:
+		return "detaching: the last calls have not left";
+	case -ESHUTDOWN:
+		return "ftrace has shut down";
 	case -EBUSY:
 		return "another live patch or direct trampoline has the function";
 	case -ENOENT:
@@ -144,10 +266,16 @@ const char *bmm_hook_why(int state)
 		return "not attached";
 	case -ECANCELED:
 		return "the module is inert (its parameter inert, bulkmm.inert at boot)";
+	case -EFAULT:
+		return "the kernel's symbol of this name is no function";
 	case -EINVAL:
 		return "the kernel does not allow to trace the function";
 	case -ENODATA:
 		return "the kernel has it inlined where it matters";
+	case -EPROTOTYPE:
+		return "the kernel's function has another prototype";
+	case -EPROTO:
+		return "the kernel has no BTF to hold the prototype against";
 	case -ENOMEM:
 		return "no memory to try it out";
 	case -ENXIO:

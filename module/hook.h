@@ -6,41 +6,65 @@
 
 #define BMM_HOOK_PASS ULONG_MAX /* no request is this large */
 
+/*
+ * The life of a hook. Whatever is not detached holds a reference to the module:
+ * calls may be on their way into its text.
+ */
+enum bmm_hook_life {
+	BMM_DETACHED,
+	BMM_ATTACHED,
+	BMM_DETACHING, /* ftrace has let go, the last calls have not left */
+	BMM_FOR_GOOD,  /* attached, and ftrace cannot detach it any more */
+};
+
 /**
  * struct bmm_hook - one hooked kernel function
  * @symbol:       its name
+ * @prototype:    what its handler is compiled for (BMM_FUNCTION())
  * @trampoline:   assembly entry (trampolines.S)
  * @threshold:    requests of this size and above go to the handler, smaller
  *                ones straight into the original body; BMM_HOOK_PASS sends
  *                all to the original. The trampoline reads it.
  * @on_from:      the threshold while the path is on
  * @first_mode:   first mode of the path that has a use for the hook
- * @off_from:     the same while off: BMM_HOOK_PASS, or 0 where requests are so
- *                rare that even fallbacks are counted
  * @set_original: points the static call to the original at an address
  * @try:          shows that calls reach the handler, where a compiler may have
  *                inlined some; 0 or a negative errno; NULL: no doubt
  * @ops:          the ftrace registration
- * @state:        0 while attached, else the negative errno of the last try
- *                (-ENODEV before the first)
- * @about:        the symbol that the state is about
+ * @site:         the address that ftrace patches
+ * @life:         enum bmm_hook_life
+ * @why:          why it is detached: the negative errno of the last try
+ *                (-ENODEV: nobody has tried since it was detached)
+ * @about:        the symbol that @why is about
  */
 struct bmm_hook {
 	const char *symbol;
+	const char *prototype;
 	void (*trampoline)(void);
 	unsigned long *threshold;
 	unsigned long on_from;
 	int first_mode;
-	unsigned long off_from;
 	void (*set_original)(unsigned long address);
 	int (*try)(void);
 	struct ftrace_ops ops;
-	int state;
+	unsigned long site;
+	int life;
+	int why;
 	const char *about;
 };
 
+static inline bool bmm_hook_attached(const struct bmm_hook *hook)
+{
+	int life = READ_ONCE(hook->life);
+
+	return life == BMM_ATTACHED || life == BMM_FOR_GOOD;
+}
+
 int bmm_hook_attach(struct bmm_hook *hook);
-void bmm_hook_detach(struct bmm_hook *hook);
+int bmm_hook_detach(struct bmm_hook *hook);
+void bmm_hook_detached(struct bmm_hook *hook);
+int bmm_hook_state(const struct bmm_hook *hook);
 const char *bmm_hook_why(int state);
+const char *bmm_hook_says(const struct bmm_hook *hook);
 
 #endif

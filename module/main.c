@@ -57,15 +57,15 @@ static struct bmm_path *const paths[] = {
 static char *const *const asked[] = { &memmap, &clear, &alloc, &vmap_mode };
 static_assert(ARRAY_SIZE(asked) == ARRAY_SIZE(paths));
 
-static int bulkmm_add(struct bmm_path *path, int mode)
+static int bulkmm_add(struct bmm_path *path)
 {
-	int err = bmm_path_init(path, mode);
+	int err = bmm_path_init(path);
 
 	if (err)
 		return err;
 	err = bmm_control_add(path);
 	if (err)
-		bmm_path_exit(&path, 1);
+		bmm_path_exit(path);
 	return err;
 }
 
@@ -79,25 +79,50 @@ static void bulkmm_leave(size_t n)
 
 	for (i = 0; i < n; i++)
 		bmm_control_remove(paths[i]);
-	bmm_path_exit(paths, n);
-	bmm_zero_exit();
 	bmm_control_exit();
+	for (i = 0; i < n; i++)
+		bmm_path_exit(paths[i]);
+	bmm_zero_exit();
 }
 
-static int __init bulkmm_init(void)
+static int __init bulkmm_add_all(void)
 {
-	int modes[ARRAY_SIZE(paths)];
 	size_t i;
 	int err;
 
-	err = bmm_supported();
-	if (err)
-		return err;
+	for (i = 0; i < ARRAY_SIZE(paths); i++) {
+		err = bulkmm_add(paths[i]);
+		if (err) {
+			bulkmm_leave(i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+static int __init bulkmm_parse(int modes[])
+{
+	size_t i;
+
 	for (i = 0; i < ARRAY_SIZE(paths); i++) {
 		modes[i] = bmm_parse_mode(paths[i], *asked[i]);
 		if (modes[i] < 0)
 			return modes[i];
 	}
+	return 0;
+}
+
+static int __init bulkmm_init(void)
+{
+	int modes[ARRAY_SIZE(paths)];
+	int err;
+
+	err = bmm_supported();
+	if (err)
+		return err;
+	err = bulkmm_parse(modes);
+	if (err)
+		return err;
 	if (inert) {
 		bmm_path_make_inert();
 		pr_notice(
@@ -112,16 +137,14 @@ static int __init bulkmm_init(void)
 		return err;
 	}
 	bmm_vmap_init();
-	for (i = 0; i < ARRAY_SIZE(paths); i++) {
-		err = bulkmm_add(paths[i], modes[i]);
-		if (err) {
-			bulkmm_leave(i);
-			return err;
-		}
-	}
+	err = bulkmm_add_all();
+	if (err)
+		return err;
+	bmm_path_start(paths, modes, ARRAY_SIZE(paths));
 	return 0;
 }
 
+/* No path is on: one that is holds the module. */
 static void __exit bulkmm_exit(void)
 {
 	bulkmm_leave(ARRAY_SIZE(paths));

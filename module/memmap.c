@@ -25,7 +25,7 @@
 #include "faults.h"
 #include "memmap.h"
 #include "picks.h"
-#include "symbols.h"
+#include "prototype.h"
 #include "trace.h"
 
 enum reason {
@@ -55,7 +55,10 @@ MODULE_PARM_DESC(
  */
 #define MEMMAP_WORTH 4
 
-DEFINE_STATIC_CALL_NULL(bmm_memmap_original, memmap_init_zone_device);
+BMM_FUNCTION(bmm_memmap, void, struct zone *, unsigned long, unsigned long,
+	     struct dev_pagemap *);
+static_assert(__same_type(bmm_memmap_handler, bmm_memmap_fn));
+DEFINE_STATIC_CALL_NULL(bmm_memmap_original, *(bmm_memmap_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(bmm_pageblock, *(bmm_pageblock_fn *)NULL);
 
 unsigned long bmm_memmap_threshold = BMM_HOOK_PASS;
@@ -410,7 +413,7 @@ static int memmap_prepare(const char **symbol)
 
 	if (memmap_config_rules_out())
 		return -EOPNOTSUPP;
-	pageblock = bmm_symbol_entry(BMM_PAGEBLOCK_SYMBOL);
+	pageblock = bmm_function_entry(BMM_PAGEBLOCK_SYMBOL, bmm_pageblock_prototype);
 	if (IS_ERR_VALUE(pageblock)) {
 		*symbol = BMM_PAGEBLOCK_SYMBOL;
 		return pageblock;
@@ -428,6 +431,7 @@ struct bmm_path bmm_memmap = {
 	.picks = { &memmap_backend },
 	.hooks = { {
 		.symbol = "memmap_init_zone_device",
+		.prototype = bmm_memmap_prototype,
 		.trampoline = bmm_memmap_trampoline,
 		.threshold = &bmm_memmap_threshold,
 		.set_original = memmap_set_original,

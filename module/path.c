@@ -1,19 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What all paths share: attach, switch, account, and leave without a trace. */
+/*
+ * What all paths share: attach, switch, account, and leave without a trace.
+ *
+ * A path that is off has no hook: its functions are as the kernel built them.
+ * Switching it off takes until the last call has left the module's text, and
+ * whoever switches waits for that, but not without bounds and not deaf to
+ * signals. The waiting itself is done by a work item, which nothing interrupts.
+ */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cleanup.h>
 #include <linux/delay.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
+#include <linux/wait.h>
 
+#include "faults.h"
 #include "path.h"
+#include "prototype.h"
 
-/* Serialises attaching and switching, of all paths. */
+/* Longest time that one who switches a path waits for its last calls. */
+#define PATIENCE_S 30
+
+/* Serialises attaching and detaching, of all paths; never held for long. */
 static DEFINE_MUTEX(control_lock);
+static DECLARE_WAIT_QUEUE_HEAD(settled);
+static LIST_HEAD(all_paths);
 
 /* Set before the first path is made, and never again. */
 static bool inert;
+
+/* Nobody can switch a path before all of them are there. */
+static bool started;
 
 static void path_set_thresholds(struct bmm_path *path)
 {
@@ -24,25 +43,119 @@ static void path_set_thresholds(struct bmm_path *path)
 	{
 		on = path->mode && path->mode >= hook->first_mode;
 		WRITE_ONCE(*hook->threshold,
-			   on ? hook->on_from : hook->off_from);
+			   on ? hook->on_from : BMM_HOOK_PASS);
+	}
+}
+
+static bool path_any(const struct bmm_path *path, enum bmm_hook_life life)
+{
+	const struct bmm_hook *hook;
+
+	bmm_for_each_hook(hook, path)
+	{
+		if (READ_ONCE(hook->life) == life)
+			return true;
+	}
+	return false;
+}
+
+static bool path_settled(const struct bmm_path *path)
+{
+	return !path_any(path, BMM_DETACHING);
+}
+
+static void path_wait_empty(struct bmm_path *path)
+{
+	while (bmm_path_sum(path, BMM_INFLIGHT))
+		msleep(1);
+}
+
+/*
+ * After the hooks are gone, a task may still be (1) in the trampoline or before
+ * the first instruction that counts it, (2) in the handler, counted, or (3)
+ * between the last instruction that counts it and its return. The three waits
+ * take them in this order. The first also makes sure that ftrace does not use
+ * what was registered, for which a grace period of RCU tasks does not do where
+ * RCU is not watching, hence the rude one. Paths that are switched off together
+ * share the grace periods.
+ */
+static void path_detached(struct work_struct *work)
+{
+	struct bmm_path *path = container_of(work, struct bmm_path, detached);
+	struct bmm_hook *hook;
+
+	WRITE_ONCE(path->waits_for, "every task to sleep once");
+	synchronize_rcu_tasks_rude();
+	synchronize_rcu_tasks();
+	WRITE_ONCE(path->waits_for, "calls that are inside");
+	path_wait_empty(path);
+	WRITE_ONCE(path->waits_for, "every task to sleep once more");
+	synchronize_rcu_tasks();
+
+	scoped_guard(mutex, &control_lock) {
+		bmm_for_each_hook(hook, path)
+			bmm_hook_detached(hook);
+	}
+	wake_up_all(&settled);
+}
+
+static void path_start_waiting(struct bmm_path *path)
+{
+	if (!path_settled(path))
+		queue_work(system_unbound_wq, &path->detached);
+}
+
+/* Returns 0 when no hook of the path is detaching any more. */
+static int path_wait_settled(struct bmm_path *path)
+{
+	long left = wait_event_interruptible_timeout(
+		settled, path_settled(path), PATIENCE_S * HZ);
+
+	if (left < 0)
+		return left;
+	if (left)
+		return 0;
+	pr_notice("%s: still detaching after %d s, waits for %s: it goes on by itself\n",
+		  path->name, PATIENCE_S, READ_ONCE(path->waits_for));
+	return -EINPROGRESS;
+}
+
+/* Takes the lock when no hook of the path is detaching. */
+static int path_lock(struct bmm_path *path)
+{
+	int err;
+
+	for (;;) {
+		err = mutex_lock_interruptible(&control_lock);
+		if (err)
+			return err;
+		if (path_settled(path))
+			return 0;
+		mutex_unlock(&control_lock);
+		err = path_wait_settled(path);
+		if (err)
+			return err;
 	}
 }
 
 /* Attaches one hook, or says in one line why not. */
-static void path_attach_hook(struct bmm_path *path, struct bmm_hook *hook,
-			     int err, const char *about)
+static int path_attach_hook(struct bmm_path *path, struct bmm_hook *hook,
+			    int err, const char *about)
 {
-	if (!hook->state)
-		return;
+	if (bmm_hook_attached(hook))
+		return 0;
 	hook->about = err ? about : hook->symbol;
-	hook->state = err ? err : bmm_hook_attach(hook);
-	if (hook->state)
+	WRITE_ONCE(hook->why, err);
+	if (!err)
+		err = bmm_hook_attach(hook);
+	if (err)
 		pr_warn("%s: %s: %s: %s (%d)\n", path->name,
 			hook == path->hooks ? "off" : "in part", hook->about,
-			bmm_hook_why(hook->state), hook->state);
+			bmm_hook_why(err), err);
+	return err;
 }
 
-/* The path's state is that of its first hook. */
+/* The path needs its first hook. */
 static int path_attach(struct bmm_path *path)
 {
 	const char *about = NULL;
@@ -52,18 +165,45 @@ static int path_attach(struct bmm_path *path)
 	bmm_for_each_hook(hook, path)
 	{
 		path_attach_hook(path, hook, err, about ? about : hook->symbol);
-		if (path->hooks[0].state)
+		if (!bmm_hook_attached(path->hooks))
 			break;
 	}
-	return path->hooks[0].state;
+	path_start_waiting(path);
+	return bmm_hook_attached(path->hooks) ? 0 : path->hooks->why;
+}
+
+/* What stays attached for good passes every call on to the original. */
+static int path_detach(struct bmm_path *path)
+{
+	struct bmm_hook *hook;
+	int err = 0;
+
+	WRITE_ONCE(path->mode, BMM_OFF);
+	path_set_thresholds(path);
+	bmm_for_each_hook(hook, path)
+		err = bmm_hook_detach(hook) ?: err;
+	path_start_waiting(path);
+	return err;
 }
 
 static bool path_all_attached(const struct bmm_path *path)
 {
-	const struct bmm_hook *hook;
+	return !path_any(path, BMM_DETACHED);
+}
 
-	bmm_for_each_hook(hook, path) if (hook->state) return false;
-	return true;
+static int path_switch(struct bmm_path *path, int mode)
+{
+	int err = 0;
+
+	if (mode == BMM_OFF)
+		return path_detach(path);
+	if (!path_all_attached(path))
+		err = path_attach(path);
+	if (err)
+		return err;
+	WRITE_ONCE(path->mode, mode);
+	path_set_thresholds(path);
+	return 0;
 }
 
 /**
@@ -73,23 +213,71 @@ static bool path_all_attached(const struct bmm_path *path)
  *        the mode they began in
  *
  * A hook that could not be attached earlier (-EBUSY, for one) is tried again
- * when the path is switched on.
+ * when the path is switched on. When a path has been switched off, no call is
+ * inside any more.
  *
- * Return: 0, or the negative errno of attaching the first hook.
+ * Return: 0; the negative errno of attaching the first hook; -EBUSY if a hook
+ * cannot be detached; or -EINPROGRESS or -ERESTARTSYS if detaching has not
+ * ended when patience or a signal did. The mode is in force all the same.
  */
 int bmm_path_set_mode(struct bmm_path *path, int mode)
 {
 	int err;
 
-	guard(mutex)(&control_lock);
-	if (mode && !path_all_attached(path)) {
-		err = path_attach(path);
+	if (!READ_ONCE(started))
+		return -EAGAIN;
+	err = path_lock(path);
+	if (err)
+		return err;
+	err = path_switch(path, mode);
+	bmm_prototype_done();
+	mutex_unlock(&control_lock);
+	return err || mode ? err : path_wait_settled(path);
+}
+
+/**
+ * bmm_path_all_off() - switch all paths off, and wait for all of them at once
+ *
+ * Return: 0, or the first negative errno as bmm_path_set_mode() has them.
+ */
+int bmm_path_all_off(void)
+{
+	struct bmm_path *path;
+	int err, failed = 0;
+
+	if (!READ_ONCE(started))
+		return -EAGAIN;
+	err = mutex_lock_interruptible(&control_lock);
+	if (err)
+		return err;
+	list_for_each_entry(path, &all_paths, list)
+		failed = failed ?: path_detach(path);
+	mutex_unlock(&control_lock);
+	list_for_each_entry(path, &all_paths, list)
+	{
+		err = path_wait_settled(path);
 		if (err)
 			return err;
 	}
-	WRITE_ONCE(path->mode, mode);
-	path_set_thresholds(path);
-	return 0;
+	return failed;
+}
+
+/**
+ * bmm_path_of() - the path that a directory in sysfs is of
+ * @kobj: the directory
+ *
+ * Return: the path, or NULL.
+ */
+struct bmm_path *bmm_path_of(const struct kobject *kobj)
+{
+	struct bmm_path *path;
+
+	list_for_each_entry(path, &all_paths, list)
+	{
+		if (READ_ONCE(path->kobj) == kobj)
+			return path;
+	}
+	return NULL;
 }
 
 /**
@@ -104,42 +292,51 @@ void bmm_path_make_inert(void)
 	inert = true;
 }
 
-/* A function is left alone until there is something to do or to count. */
-static bool path_wanted(const struct bmm_path *path)
-{
-	if (inert)
-		return false;
-	return path->mode || path->hooks[0].off_from != BMM_HOOK_PASS;
-}
-
 /**
- * bmm_path_init() - allocate what a path needs and attach its hooks
- * @path: the path
- * @mode: mode to start in
- *
- * A hook that does not attach is no error: the path is off, or does without
- * it, the log and sysfs say why, and other paths go on.
+ * bmm_path_init() - allocate what a path needs
+ * @path: the path, off
  *
  * Return: 0 or -ENOMEM.
  */
-int bmm_path_init(struct bmm_path *path, int mode)
+int bmm_path_init(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
 
-	path->counters = alloc_percpu(struct bmm_counters);
+	if (!bmm_fault_alloc())
+		path->counters = alloc_percpu(struct bmm_counters);
 	if (!path->counters)
 		return -ENOMEM;
 	bmm_for_each_hook(hook, path)
 	{
 		hook->about = hook->symbol;
-		hook->state = inert ? -ECANCELED : -ENODEV;
+		hook->why = inert ? -ECANCELED : -ENODEV;
 	}
-	guard(mutex)(&control_lock);
-	path->mode = inert ? BMM_OFF : mode;
 	path_set_thresholds(path);
-	if (path_wanted(path) && path_attach(path))
-		path->mode = BMM_OFF;
+	INIT_WORK(&path->detached, path_detached);
+	list_add_tail(&path->list, &all_paths);
 	return 0;
+}
+
+/**
+ * bmm_path_start() - switch paths as the module was told to when it was loaded
+ * @paths: the paths
+ * @modes: of each, the mode to start in
+ * @n:     how many
+ *
+ * The last step of loading, which nothing can fail after: a function that has
+ * been hooked cannot be unhooked for certain. A hook that does not attach is no
+ * error: the path is off, or does without it, and the log and sysfs say why.
+ */
+void bmm_path_start(struct bmm_path *const paths[], const int modes[], size_t n)
+{
+	size_t i;
+
+	guard(mutex)(&control_lock);
+	for (i = 0; !inert && i < n; i++)
+		if (modes[i])
+			path_switch(paths[i], modes[i]);
+	bmm_prototype_done();
+	WRITE_ONCE(started, true);
 }
 
 /**
@@ -162,40 +359,27 @@ s64 bmm_path_sum(const struct bmm_path *path, unsigned int which)
 	return sum;
 }
 
-static void path_detach(struct bmm_path *path)
+/*
+ * Hooks hold references, so that all of them are detached when the module goes;
+ * but rmmod --force does not ask. Better a task that never ends than calls into
+ * text that is gone.
+ */
+static void path_force_off(struct bmm_path *path)
 {
-	struct bmm_hook *hook;
-
-	guard(mutex)(&control_lock);
-	bmm_for_each_hook(hook, path)
-	{
-		WRITE_ONCE(*hook->threshold, BMM_HOOK_PASS);
-		bmm_hook_detach(hook);
-	}
+	scoped_guard(mutex, &control_lock)
+		path_detach(path);
+	flush_work(&path->detached);
+	while (path_any(path, BMM_FOR_GOOD))
+		ssleep(60);
 }
 
 /**
- * bmm_path_exit() - detach all hooks and wait until nobody is inside
- * @paths: the paths, nobody can switch them any more
- * @n:     how many
- *
- * After the hooks are gone, a task may still be (1) in the trampoline or before
- * the first instruction that counts it, (2) in the handler, counted, or (3)
- * between the last instruction that counts it and its return. The three waits
- * take them in this order. They are for all paths at once: beside tasks that
- * hardly ever sleep, one grace period of RCU tasks takes seconds.
+ * bmm_path_exit() - free what a path has
+ * @path: the path; nobody can switch it any more
  */
-void bmm_path_exit(struct bmm_path *const paths[], size_t n)
+void bmm_path_exit(struct bmm_path *path)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		path_detach(paths[i]);
-	synchronize_rcu_tasks();
-	for (i = 0; i < n; i++)
-		while (bmm_path_sum(paths[i], BMM_INFLIGHT))
-			msleep(1);
-	synchronize_rcu_tasks();
-	for (i = 0; i < n; i++)
-		free_percpu(paths[i]->counters);
+	path_force_off(path);
+	list_del(&path->list);
+	free_percpu(path->counters);
 }

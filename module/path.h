@@ -3,7 +3,10 @@
 #define BMM_PATH_H
 
 #include <linux/kobject.h>
+#include <linux/list.h>
 #include <linux/percpu.h>
+#include <linux/sysfs.h>
+#include <linux/workqueue.h>
 
 #include "hook.h"
 #include "picks.h"
@@ -34,7 +37,10 @@ struct bmm_counters {
 
 /* A sysfs file of a path; @index tells apart those of one kind. */
 struct bmm_attribute {
-	struct attribute attr;
+	union {
+		struct attribute attr;
+		struct kobj_attribute kobj_attr;
+	};
 	ssize_t (*show)(struct bmm_path *path, unsigned int index, char *buf);
 	ssize_t (*store)(struct bmm_path *path, unsigned int index,
 			 const char *buf, size_t len);
@@ -55,6 +61,11 @@ struct bmm_attribute {
  * @extras:      files that this path alone has
  * @reasons:     names of the fallback counters, up to the first NULL
  * @counters:    enum bmm_counter: the path's own, and its fallbacks, too
+ * @list:        of all paths
+ * @detached:    waits for the last calls of hooks that are detaching
+ * @waits_for:   what it waits for
+ * @kobj:        its directory, of which the kobject core has all that it needs
+ *               to free it: others may hold it for longer than we are there
  */
 struct bmm_path {
 	const char *name;
@@ -67,7 +78,11 @@ struct bmm_path {
 	const char *reasons[BMM_REASONS];
 	struct bmm_counters __percpu *counters;
 
-	struct kobject kobj;
+	struct list_head list;
+	struct work_struct detached;
+	const char *waits_for;
+
+	struct kobject *kobj;
 	struct bmm_attribute reason_attr[BMM_REASONS];
 	struct attribute *reason_attrs[BMM_REASONS + 1];
 	struct attribute_group reason_group;
@@ -82,9 +97,12 @@ struct bmm_path {
 	     (hook) < (path)->hooks + BMM_HOOKS && (hook)->symbol; (hook)++)
 
 void bmm_path_make_inert(void);
-int bmm_path_init(struct bmm_path *path, int mode);
-void bmm_path_exit(struct bmm_path *const paths[], size_t n);
+int bmm_path_init(struct bmm_path *path);
+void bmm_path_exit(struct bmm_path *path);
+void bmm_path_start(struct bmm_path *const paths[], const int modes[], size_t n);
 int bmm_path_set_mode(struct bmm_path *path, int mode);
+int bmm_path_all_off(void);
+struct bmm_path *bmm_path_of(const struct kobject *kobj);
 s64 bmm_path_sum(const struct bmm_path *path, unsigned int which);
 
 static inline void bmm_path_count(struct bmm_path *path, unsigned int which,

@@ -1,31 +1,130 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Addresses of functions that the kernel does not export. */
-#include <linux/kprobes.h>
+/*
+ * Addresses of functions that the kernel does not export.
+ *
+ * The kernel's own table of its symbols is asked, which modules are not in: a
+ * function of a module is never found, whatever its name. The table has a
+ * function to search it that is not exported either. That one's address is
+ * told by a kprobe, which is registered disabled: nothing is patched for it,
+ * and so nothing can fail when it is taken away.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include "faults.h"
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/static_call.h>
+
 #include "symbols.h"
 
+DEFINE_STATIC_CALL_NULL(bmm_symbol_match, kallsyms_on_each_match_symbol);
+
+#define MATCH "kallsyms_on_each_match_symbol"
+
+/* Not on the stack: the kernel links it. */
+static struct kprobe match_probe;
+static bool match_known;
+
+static long symbol_by_kprobe(const char *symbol)
+{
+	int err;
+
+	match_probe = (struct kprobe){
+		.symbol_name = symbol,
+		.flags = KPROBE_FLAG_DISABLED,
+	};
+	err = register_kprobe(&match_probe);
+	if (err)
+		return err;
+	unregister_kprobe(&match_probe);
+	if (match_probe.addr)
+		return (long)match_probe.addr;
+	/* It says so by clearing the address: the kprobe is still linked. */
+	__module_get(THIS_MODULE);
+	pr_crit("a kprobe cannot be taken away: the module stays for good\n");
+	return -EBUSY;
+}
+
+struct matches {
+	unsigned long first;
+	unsigned int nr;
+};
+
+static int symbol_count(void *data, unsigned long address)
+{
+	struct matches *matches = data;
+
+	if (!matches->nr++)
+		matches->first = address;
+	return 0;
+}
+
+static long symbol_unique(const char *symbol)
+{
+	struct matches matches = {};
+
+	static_call(bmm_symbol_match)(symbol_count, symbol, &matches);
+	if (!matches.nr)
+		return -ENOENT;
+	return matches.nr == 1 ? (long)matches.first : -EADDRNOTAVAIL;
+}
+
+/* A kprobe takes the first of a name, so that even this one is asked for. */
+static int symbol_prepare(void)
+{
+	long address;
+
+	if (match_known)
+		return 0;
+	address = symbol_by_kprobe(MATCH);
+	if (IS_ERR_VALUE(address))
+		return address;
+	static_call_update(bmm_symbol_match, (void *)address);
+	address = symbol_unique(MATCH);
+	if (IS_ERR_VALUE(address))
+		return address;
+	match_known = true;
+	return 0;
+}
+
+static bool symbol_in_text(unsigned long address)
+{
+	long begin = symbol_unique("_stext");
+	long end = symbol_unique("_etext");
+
+	return !IS_ERR_VALUE(begin) && !IS_ERR_VALUE(end) &&
+	       address >= (unsigned long)begin && address < (unsigned long)end;
+}
+
 /**
- * bmm_symbol_entry() - where a function starts, behind its landing pad
- * @symbol: name of a function, unique in the kernel
+ * bmm_symbol_data() - where the kernel has something that is no function
+ * @symbol: its name
  *
- * A kprobe is placed and taken away again. Its address is that of the first
- * instruction behind an ENDBR, if there is one: on x86 that is the ftrace
- * patch site, and just as good a target for a direct call.
+ * Context: process; callers serialise.
+ * Return: the address, or a negative errno.
+ */
+long bmm_symbol_data(const char *symbol)
+{
+	return symbol_prepare() ?: symbol_unique(symbol);
+}
+
+/**
+ * bmm_symbol_entry() - where a function of the kernel starts
+ * @symbol: its name
  *
- * Return: the address, or a negative errno (-ENOENT: no such function;
- * -EADDRNOTAVAIL: more than one; -EINVAL: kprobes may not touch it).
+ * Context: process; callers serialise.
+ * Return: the address of its first instruction, which may be a landing pad; or
+ * a negative errno (-ENOENT: no such symbol; -EADDRNOTAVAIL: more than one;
+ * -EFAULT: it is no function).
  */
 long bmm_symbol_entry(const char *symbol)
 {
-	struct kprobe probe = { .symbol_name = symbol };
-	int err;
+	long entry = symbol_prepare();
 
-	if (bmm_fault_symbol(symbol))
-		return -ENOENT;
-	err = register_kprobe(&probe);
-	if (err)
-		return err;
-	unregister_kprobe(&probe);
-	return (long)probe.addr;
+	if (entry)
+		return entry;
+	entry = symbol_unique(symbol);
+	if (!IS_ERR_VALUE(entry) && !symbol_in_text(entry))
+		return -EFAULT;
+	return entry;
 }

@@ -45,6 +45,11 @@ DEFINE_STATIC_CALL_NULL(bmm_vmap_pages, *(bmm_vmap_pages_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(bmm_vmap_range, *(bmm_vmap_range_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(bmm_vmap_area, *(bmm_vmap_area_fn *)NULL);
 
+static_assert(__same_type(bmm_vmap_pages_handler, bmm_vmap_pages_fn));
+static_assert(__same_type(bmm_vmap_range_handler, bmm_vmap_range_fn));
+static_assert(__same_type(bmm_vmap_huge_handler, bmm_vmap_huge_fn));
+static_assert(__same_type(bmm_vmap_area_handler, bmm_vmap_area_fn));
+
 unsigned long bmm_vmap_pages_threshold = BMM_HOOK_PASS;
 unsigned long bmm_vmap_range_threshold = BMM_HOOK_PASS;
 unsigned long bmm_vmap_area_threshold = BMM_HOOK_PASS;
@@ -91,7 +96,7 @@ static int vmap_survey_range(phys_addr_t phys, unsigned long size)
 /* The range walker, which writes the leaves, is reached by its hook only. */
 static bool vmap_have_walker(void)
 {
-	return !READ_ONCE(bmm_vmap.hooks[HOOK_RANGE].state);
+	return bmm_hook_attached(&bmm_vmap.hooks[HOOK_RANGE]);
 }
 
 static void vmap_account(const struct bmm_mapping *map, unsigned long addr,
@@ -332,36 +337,36 @@ struct bmm_path bmm_vmap = {
 	.hooks = {
 		[HOOK_PAGES] = {
 			.symbol = "vmap_small_pages_range_noflush",
+			.prototype = bmm_vmap_pages_prototype,
 			.trampoline = bmm_vmap_pages_trampoline,
 			.threshold = &bmm_vmap_pages_threshold,
 			.on_from = SERVED_FROM,
-			.off_from = BMM_HOOK_PASS,
 			.set_original = vmap_set_pages,
 		},
 		[HOOK_RANGE] = {
 			.symbol = "vmap_range_noflush",
+			.prototype = bmm_vmap_range_prototype,
 			.trampoline = bmm_vmap_range_trampoline,
 			.threshold = &bmm_vmap_range_threshold,
 			.on_from = SERVED_FROM,
-			.off_from = BMM_HOOK_PASS,
 			.set_original = vmap_set_range,
 		},
 		[HOOK_AREA] = {
 			.symbol = "get_vm_area_caller",
+			.prototype = bmm_vmap_area_prototype,
 			.trampoline = bmm_vmap_area_trampoline,
 			.threshold = &bmm_vmap_area_threshold,
 			.on_from = BLOCKS_FROM,
 			.first_mode = MODE_BLOCK,
-			.off_from = BMM_HOOK_PASS,
 			.set_original = vmap_set_area,
 		},
 #ifdef CONFIG_ARM64
 		[HOOK_HUGE] = {
 			.symbol = "__vmap_pages_range_noflush",
+			.prototype = bmm_vmap_huge_prototype,
 			.trampoline = bmm_vmap_huge_trampoline,
 			.threshold = &bmm_vmap_huge_threshold,
 			.on_from = 2 * BMM_GROUP_SIZE,
-			.off_from = BMM_HOOK_PASS,
 			.set_original = vmap_set_huge,
 		},
 #endif

@@ -12,17 +12,17 @@
 
 #include "cmdline.h"
 #include "pagetable.h"
-#include "symbols.h"
+#include "prototype.h"
 #include "vmap.h"
 #include "vmap_map.h"
 
 #define PAGES_PER_BLOCK (PMD_SIZE / PAGE_SIZE)
 
-typedef struct vm_struct *find_area_fn(const void *addr);
-typedef struct vm_struct *
-get_area_node_fn(unsigned long size, unsigned long align, unsigned long shift,
-		 unsigned long flags, unsigned long start, unsigned long end,
-		 int node, gfp_t gfp, const void *caller);
+BMM_FUNCTION(find_area, struct vm_struct *, const void *);
+/* size, align, shift, flags, start, end, node, gfp, caller */
+BMM_FUNCTION(get_area_node, struct vm_struct *, unsigned long, unsigned long,
+	     unsigned long, unsigned long, unsigned long, unsigned long, int,
+	     gfp_t, const void *);
 
 DEFINE_STATIC_CALL_NULL(find_area, *(find_area_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(get_area_node, *(get_area_node_fn *)NULL);
@@ -196,16 +196,18 @@ void __init bmm_vmap_init(void)
  * bmm_vmap_block_prepare() - find the kernel's functions
  * @symbol: names the one that is missing
  *
- * Return: 0 or a negative errno (bmm_symbol_entry()).
+ * Return: 0 or a negative errno (bmm_function_entry()).
  */
 int bmm_vmap_block_prepare(const char **symbol)
 {
 	long find, node;
 
-	find = bmm_symbol_entry(*symbol = "find_vm_area");
+	*symbol = "find_vm_area";
+	find = bmm_function_entry(*symbol, find_area_prototype);
 	if (IS_ERR_VALUE(find))
 		return find;
-	node = bmm_symbol_entry(*symbol = "__get_vm_area_node");
+	*symbol = "__get_vm_area_node";
+	node = bmm_function_entry(*symbol, get_area_node_prototype);
 	if (IS_ERR_VALUE(node))
 		return node;
 	if (refused > 0)

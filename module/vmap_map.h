@@ -7,16 +7,20 @@
 #include <linux/static_call.h>
 #include <linux/vmalloc.h>
 
-typedef int bmm_vmap_pages_fn(unsigned long addr, unsigned long end,
-			      pgprot_t prot, struct page **pages);
-typedef int bmm_vmap_range_fn(unsigned long addr, unsigned long end,
-			      phys_addr_t phys, pgprot_t prot,
-			      unsigned int max_page_shift);
-typedef int bmm_vmap_huge_fn(unsigned long addr, unsigned long end,
-			     pgprot_t prot, struct page **pages,
-			     unsigned int page_shift);
-typedef struct vm_struct *
-bmm_vmap_area_fn(unsigned long size, unsigned long flags, const void *caller);
+#include "prototype.h"
+
+/* addr, end, prot, pages */
+BMM_FUNCTION(bmm_vmap_pages, int, unsigned long, unsigned long, pgprot_t,
+	     struct page **);
+/* addr, end, phys, prot, max_page_shift */
+BMM_FUNCTION(bmm_vmap_range, int, unsigned long, unsigned long, phys_addr_t,
+	     pgprot_t, unsigned int);
+/* addr, end, prot, pages, page_shift */
+BMM_FUNCTION(bmm_vmap_huge, int, unsigned long, unsigned long, pgprot_t,
+	     struct page **, unsigned int);
+/* size, flags, caller */
+BMM_FUNCTION(bmm_vmap_area, struct vm_struct *, unsigned long, unsigned long,
+	     const void *);
 
 /* vmap_small_pages_range_noflush(), vmap_range_noflush() and so on. */
 DECLARE_STATIC_CALL(bmm_vmap_pages, *(bmm_vmap_pages_fn *)NULL);

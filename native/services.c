@@ -150,6 +150,16 @@ STUB(void, kfree, void *at)
 	free(at);
 }
 
+STUB(void *, vmalloc_noprof, unsigned long size)
+{
+	return malloc(size);
+}
+
+STUB(void, vfree, void *at)
+{
+	free(at);
+}
+
 /* Per-CPU memory of one CPU, in the order in which it was asked for. */
 static char percpu[PERCPU] __attribute__((__aligned__(4096)));
 static size_t percpu_used;
@@ -209,6 +219,16 @@ STUB(void, mutex_lock, void *lock)
 {
 }
 
+STUB(int, mutex_lock_interruptible, void *lock)
+{
+	return 0;
+}
+
+STUB(bool, try_module_get, void *module)
+{
+	return true;
+}
+
 STUB(void, mutex_unlock, void *lock)
 {
 }
@@ -249,14 +269,23 @@ STUB(long, copy_from_kernel_nofault, void *to, const void *from, size_t size)
 	return 0;
 }
 
+/* The kernel's kallsyms_on_each_match_symbol(); the image has each name once. */
+static int match_symbol(int (*found)(void *, unsigned long), const char *name,
+			void *data)
+{
+	char *at = symbol_or_null(name, 'k');
+
+	return at ? found(data, (unsigned long)at) : 0;
+}
+
+/* The one name that the module asks for by a kprobe. */
 STUB(int, register_kprobe, void *probe)
 {
 	const char *name = AT(char *, probe, OFFSET("kprobe.symbol_name"));
-	char *at = symbol_or_null(name, 'k');
 
-	if (!at)
+	if (strcmp(name, "kallsyms_on_each_match_symbol"))
 		return -ENOENT;
-	AT(char *, probe, OFFSET("kprobe.addr")) = behind_endbr(at);
+	AT(void *, probe, OFFSET("kprobe.addr")) = match_symbol;
 	return 0;
 }
 
@@ -264,8 +293,10 @@ STUB(void, unregister_kprobe, void *probe)
 {
 }
 
-STUB(int, ftrace_set_filter_ip, void *ops, char *at, int remove, int reset)
+/* Sites are asked for by their last byte. */
+STUB(int, ftrace_set_filter_ip, void *ops, char *last, int remove, int reset)
 {
+	char *at = last - (NEAR - 1);
 	size_t i;
 
 	for (i = 0; i < sites_count; i++)
@@ -311,16 +342,15 @@ STUB(void *, kobject_create_and_add, const char *name, void *parent)
 	return need(PAGE);
 }
 
-STUB(int, kobject_init_and_add, void *object, void *type, void *parent, ...)
+STUB(void, kobject_del, void *object)
 {
-	return 0;
 }
 
 STUB(void, kobject_put, void *object)
 {
 }
 
-STUB(int, sysfs_create_file_ns, void *object, const void *attr, const void *ns)
+STUB(int, sysfs_create_groups, void *object, const void *groups)
 {
 	return 0;
 }
@@ -328,10 +358,6 @@ STUB(int, sysfs_create_file_ns, void *object, const void *attr, const void *ns)
 STUB(int, sysfs_create_group, void *object, const void *group)
 {
 	return 0;
-}
-
-STUB(void, sysfs_remove_group, void *object, const void *group)
-{
 }
 
 /* The only file that is read is the kernel's command line. */

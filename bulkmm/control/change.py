@@ -65,6 +65,14 @@ def to_mode(module: Module, name: str, mode: str | None) -> Change:
     return Change(f"{name}.mode", file, path.mode.chosen or "unknown", wanted)
 
 
+def all_off(root: Root, module: Module, *, dry: bool) -> list[Change]:
+    """Switch every path off at once, so that their waits are one wait."""
+    changes = [to_mode(module, path.name, modules.OFF) for path in module.paths]
+    if not dry:
+        apply(root, [Change("every mode", f"{modules.HOME}/off", "", "1")])
+    return changes
+
+
 def settings(module: Module) -> dict[str, tuple[str, str, list[str]]]:
     """Return each key that can be tuned: its file, value, and valid words if few."""
     found: dict[str, tuple[str, str, list[str]]] = {}
@@ -125,25 +133,34 @@ def _write(file: Path, text: str) -> None:
 
 def _refused(root: Root, change: Change, error: OSError) -> str:
     said = f"{change.key} cannot be set to {change.after}"
+    if change.file == f"{modules.HOME}/off":
+        said = "not every path is unhooked"
+    if error.errno == errno.EINPROGRESS:
+        return f"{said}: off, but still detaching: it goes on by itself (dmesg)"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"{said}: {error.strerror}: run it as root"
     # A mode's file is there, and says so, where a function is not.
     if error.errno == errno.ENOENT and not root.at(change.file).exists():
         return f"{said}: {change.file} has gone: was the module unloaded?"
-    if why := _why_off(root, change):
+    if why := _why_not(root, change, error):
         return f"{said}: {why}"
     if error.errno in (errno.EINVAL, errno.ERANGE):
         return f"{said}: the kernel refuses it, and its log says what is valid (dmesg)"
     return f"{said}: {error.strerror}"
 
 
-def _why_off(root: Root, change: Change) -> str:
-    """Return why a path cannot be switched on, as its hook says."""
+def _why_not(root: Root, change: Change, error: OSError) -> str:
+    """Return why a path cannot be switched on or off, as its hooks say."""
     home, _, file = change.file.rpartition("/")
-    if file != "mode" or change.after == modules.OFF:
+    on = file == "mode" and change.after != modules.OFF
+    if file not in ("mode", "off") or not (on or error.errno == errno.EBUSY):
         return ""
-    held = modules.hooks(root.read(f"{home}/hook") or "")
-    return "; ".join(f"{h.symbol}: {h.why}" for h in held if not h.attached)
+    if file == "mode":
+        held = modules.hooks(root.read(f"{home}/hook") or "")
+    else:
+        found = modules.read(root)
+        held = [hook for path in found.paths for hook in path.hooks] if found else []
+    return "; ".join(f"{h.symbol}: {h.why}" for h in held if h.attached is not on)
 
 
 def document(changes: list[Change], *, dry: bool) -> dict[str, Any]:

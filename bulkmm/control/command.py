@@ -107,9 +107,12 @@ def _add_switches(sub: Subparsers) -> None:
         sub,
         "off",
         "leave a path to the kernel again",
-        "Switch a path off: from now on the kernel's own code does the work.",
+        "Switch a path off, or all of them: their functions are unhooked, the "
+        "kernel's own code does the work, and the module can be unloaded.",
     )
-    off.add_argument("path", metavar="PATH", help="see: bulkmm status")
+    off.add_argument(
+        "path", nargs="?", metavar="PATH", help="see: bulkmm status (default: all)"
+    )
     off.set_defaults(mode="off")
     for one in (on, off):
         _add_dry_run(one)
@@ -251,7 +254,10 @@ def run_switch(args: argparse.Namespace) -> int:
     from bulkmm.control import change  # noqa: PLC0415 - keeps --help fast
 
     root = _root(args)
-    return _make(args, root, [change.to_mode(change.need(root), args.path, args.mode)])
+    module = change.need(root)
+    if args.path:
+        return _make(args, root, [change.to_mode(module, args.path, args.mode)])
+    return _show(args, change.all_off(root, module, dry=args.dry_run))
 
 
 def run_tune(args: argparse.Namespace) -> int:
@@ -275,6 +281,12 @@ def _make(args: argparse.Namespace, root: Root, changes: list[Change]) -> int:
 
     if not args.dry_run:
         change.apply(root, changes)
+    return _show(args, changes)
+
+
+def _show(args: argparse.Namespace, changes: list[Change]) -> int:
+    from bulkmm.control import change  # noqa: PLC0415 - keeps --help fast
+
     if args.json:
         print(_json(change.document(changes, dry=args.dry_run)), end="")
     else:

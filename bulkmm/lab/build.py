@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from bulkmm.lab.kernels import Kernel
     from bulkmm.lab.progress import Progress
 
-PRODUCTS = ("bulkmm.ko", "selftest/bulkmm_lab.ko", "selftest/bulkmm_vmaptest.ko")
+PRODUCTS = (
+    "bulkmm.ko",
+    "selftest/bulkmm_lab.ko",
+    "selftest/bulkmm_vmaptest.ko",
+    "selftest/bulkmm_namesake.ko",
+)
 SOURCE = {".c", ".h", ".S", ".mk", ".def"}
 SOURCE_VERSION = re.compile(rb"\0srcversion=([0-9A-F]+)\0")  # in .modinfo
 DEFINE = re.compile(r"[A-Z][A-Z0-9_]*(=[A-Za-z0-9_]+)?")

@@ -15,6 +15,8 @@ BAD = re.compile(
 )
 # what a warning prints, which a job may expect (lab/guest/vmap.sh)
 WARNING = re.compile(r"WARNING:|Call Trace")
+# the kernel repeats what it was told at boot: words, not messages
+TOLD = re.compile(r"[Cc]ommand line(?:: | parameters )")
 BEGIN = re.compile(r"bulkmm-lab: warnings of (\S+) in (\S+) begin")
 END = "bulkmm-lab: warnings end"
 PLACE = re.compile(r"WARNING: .*?([\w/.-]+\.[ch]:\d+)")
@@ -32,6 +34,8 @@ def search(log: str) -> list[str]:
             expected = True
         elif END in line:
             expected = False
+        elif TOLD.search(line):
+            continue
         elif BAD.search(WARNING.sub("", line) if expected else line):
             found.append(line)
     return found

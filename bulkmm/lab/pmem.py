@@ -37,6 +37,7 @@ MAPS = ("dev", "mem")
 LARGEST = "1T"  # what the guest's address space is made for
 BACKEND = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 PRIVATE = "private"  # memory of a device that no CPU can access
+HOOKS = "hook-faults"  # the scenario of lab/guest/hook.sh
 FIRST = "first"  # labels of binds that are no samples
 PROOF = "proof"
 FLIPPED_WORD = 5
@@ -119,6 +120,7 @@ class Work:
             **asdict(self.options),
             "backends": next((c["backend"] for c in outcome.of("counters")), ""),
             "fallbacks": fallback_counts(outcome),
+            "took": outcome.of("took"),
         }
 
 
@@ -177,8 +179,10 @@ def job(scenario: Scenario, options: Options, modules: list[str]) -> str:
 
 def _faults(scenario: Scenario, modules: list[str]) -> str:
     """Return the job that provokes every fault (lab/guest/faults.sh)."""
+    hooks = ["hook_faults_alone"] if scenario.name == HOOKS else []
     lines = [
         "BACKEND=",
+        *hooks,
         f"modules {' '.join(modules)}",
         "modules bulkmm_lab",
         f"mark {scenario.name} begins",
@@ -186,8 +190,9 @@ def _faults(scenario: Scenario, modules: list[str]) -> str:
         # 7.x kernels have another pageblock function than 6.12
         "symbol=init_pageblock_migratetype",
         'grep -q " $symbol$" /proc/kallsyms || symbol=set_pageblock_migratetype',
-        'faults "$symbol"',
-        "must rmmod bulkmm_lab",
+        "hook_faults" if hooks else 'faults "$symbol"',
+        # ftrace is dead by then, and the module there for good
+        *([] if hooks else ["must rmmod bulkmm_lab"]),
     ]
     return "\n".join(lines) + "\n"
 

@@ -118,6 +118,19 @@ SCENARIOS = (
         faults=True,
     ),
     Scenario(
+        name="hook-faults",
+        family=PMEM,
+        mode="fsdax",
+        modules=NVDIMM,
+        measures="nothing: what ftrace, symbols and a signal can do to a hook, on a "
+        "test build",
+        check="no warning; hook, mode and log say what is so; the machine works on, "
+        "and the device comes up as the kernel would have it",
+        seconds=40,
+        size="2G",
+        faults=True,
+    ),
+    Scenario(
         name="thp-2m",
         family=CLEAR,
         measures="faulting in transparent huge pages of 2 MiB",

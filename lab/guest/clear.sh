@@ -76,7 +76,7 @@ clear_unload() {
 		cached="$(cat $CLEAR/backend_cached)" \
 		streaming="$(cat $CLEAR/backend_streaming)" \
 		gaps="$(cat $CLEAR/gaps)"
-	must rmmod bulkmm
+	must remove
 	SERVED=no
 }
 
@@ -218,7 +218,7 @@ soak() {
 		done
 		counted
 		served=$((served + HITS))
-		must rmmod bulkmm
+		must remove
 		loads=$((loads + 1))
 		: >/tmp/soaked
 	done

@@ -54,6 +54,11 @@ write() {
 	echo "$2" >"$1"
 }
 
+# what detaches has detached
+settle() {
+	while grep -q '^-115 ' /sys/kernel/bulkmm/*/hook; do sleep 0.1; done
+}
+
 # a fallback, provoked: FAULT COUNTER LINES-IN-THE-LOG
 fallback() {
 	before=$(lines)
@@ -96,7 +101,7 @@ case_unknown_names() {
 	check "unknown backend is refused" refused write "$MEMMAP/backend" bad
 	check "one line each" [ $(($(lines) - before)) = 2 ]
 	check "mode stays" [ "$(cat "$MEMMAP/mode")" = "off [on]" ]
-	must rmmod bulkmm
+	must remove
 }
 
 case_unsupported() {
@@ -128,7 +133,7 @@ case_missing_symbol() {
 		down
 		check "$symbol missing: device comes up" up
 		check "$symbol missing: same bytes" same
-		must rmmod bulkmm
+		must remove
 	done
 }
 
@@ -147,13 +152,14 @@ case_busy() {
 	check "free again: served by the range" [ "$(counter hits)" = 1 ]
 	check "free again: the function cannot be taken" \
 		refused write "$LAB/squat" 1
-	must rmmod bulkmm
+	must remove
 }
 
 # ftrace switched off patches nothing, and catches up later; 7.3 refuses it
 case_ftrace_off() {
 	write /proc/sys/kernel/ftrace_enabled 0 2>/dev/null || return 0
 	load
+	settle
 	check "ftrace off: hook says so" grep -q '^-6 ' "$MEMMAP/hook"
 	write /proc/sys/kernel/ftrace_enabled 1
 	down
@@ -164,7 +170,7 @@ case_ftrace_off() {
 	check "ftrace on again: device comes up" up
 	check "ftrace on again: served by the range" [ "$(counter hits)" = 1 ]
 	check "ftrace on again: same bytes" same
-	must rmmod bulkmm
+	must remove
 }
 
 case_fallbacks() {
@@ -180,7 +186,7 @@ case_fallbacks() {
 	check "no fault: device comes up" up
 	check "no fault: served by the range" [ "$(counter hits)" = 1 ]
 	check "no fault: same bytes" same
-	must rmmod bulkmm
+	must remove
 }
 
 case_backends() {
@@ -195,7 +201,7 @@ case_backends() {
 	done
 	check "backends: more than one" [ $forced -gt 2 ]
 	check "backends: all served by the range" [ "$(counter hits)" = $forced ]
-	must rmmod bulkmm
+	must remove
 }
 
 case_toggled() {
@@ -203,12 +209,12 @@ case_toggled() {
 	during_bringup toggle
 	check "toggled: same bytes" same
 	check "toggled: nobody inside" [ "$(counter inflight)" = 0 ]
-	must rmmod bulkmm
+	must remove
 }
 
 case_unloaded() {
 	load
-	during_bringup rmmod bulkmm
+	during_bringup remove
 	check "unloaded: gone" [ ! -d /sys/kernel/bulkmm ]
 	check "unloaded: same bytes" same
 }
@@ -218,7 +224,7 @@ case_reloaded() {
 	(i=0; while [ $i -lt 6 ]; do down; up; i=$((i + 1)); done; echo >/tmp/up) &
 	until [ -e /tmp/up ]; do
 		load
-		must rmmod bulkmm
+		must remove
 	done
 	wait
 	check "reloaded: same bytes" same
@@ -245,7 +251,7 @@ case_traced() {
 	write $tracing/events/enable 0
 	write $tracing/kprobe_events ""
 	write $tracing/current_tracer nop
-	must rmmod bulkmm
+	must remove
 }
 
 # the PFN in the middle of a pfn device
@@ -308,7 +314,7 @@ case_two_devices() {
 		write "$DRIVER/unbind" "$2"
 	done
 	check "two devices: all served by the range" [ "$(counter hits)" = 8 ]
-	must rmmod bulkmm
+	must remove
 }
 
 faults() {

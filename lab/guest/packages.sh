@@ -103,11 +103,12 @@ rescue() {
 		eval "says bulkmm doctor | grep -q 'clear: .*the module is inert'"
 	check "inert: the parameter" \
 		[ "$(cat /sys/module/bulkmm/parameters/inert)" = Y ]
-	inside_must rmmod bulkmm
+	inside_must rmmod bulkmm # no path is on
 	inside_must modprobe bulkmm inert=0
 	check "inert=0 by hand: attached" has "^0 " $BULKMM/memmap/hook
 	taken_over >/tmp/said
 	check "inert=0 by hand: taken over" has memmap_init_zone_device /tmp/said
+	inside_must bulkmm off
 	inside_must rmmod bulkmm
 }
 
@@ -153,6 +154,7 @@ upgrade() {
 	install_debs new
 	check_built "$2"
 	check "$1 stays loaded" has "^$1$" $BULKMM/version
+	inside_must bulkmm off
 	inside_must rmmod bulkmm
 	inside_must modprobe bulkmm
 	check "$2 is loaded" has "^$2$" $BULKMM/version

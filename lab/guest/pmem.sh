@@ -101,7 +101,7 @@ unload() {
 		set -- "$@" "fallback_${at##*/}=$(cat "$at")"
 	done
 	report counters "$@"
-	must rmmod bulkmm
+	must remove
 }
 
 # bring the device up in an arm and time it

@@ -36,6 +36,11 @@ must() {
 	SAID=$("$@" 2>&1) || fail "$*: $SAID"
 }
 
+# bulkmm.ko goes: a path that is on holds it
+remove() {
+	echo 1 >/sys/kernel/bulkmm/off && rmmod bulkmm
+}
+
 # names of the backends in a FILE that lists them: "LABEL: generic [movnti=9.8]",
 # a line for each pick, the same names in all
 backend_names() {

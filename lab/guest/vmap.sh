@@ -41,7 +41,7 @@ vmap_unload() {
 		set -- "$@" "$(echo "$at" | tr / _)=$(tr '\n' ' ' <"$VMAP/$at")"
 	done
 	report vmap-counters "$@"
-	must rmmod bulkmm
+	must remove
 }
 
 # requests that the path has seen: HITS served by the range, SEEN in all

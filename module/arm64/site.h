@@ -10,9 +10,12 @@
 #include <linux/uaccess.h>
 #include <asm/insn.h>
 
-/* Without and with a landing pad; any word may be hidden by a kprobe's BRK. */
-#define BMM_SITE_FIRST (1 * AARCH64_INSN_SIZE)
-#define BMM_SITE_LAST  (2 * AARCH64_INSN_SIZE)
+/*
+ * Where it may be from the entry on, without and with a landing pad; any word
+ * may be hidden by a kprobe's BRK.
+ */
+static const unsigned long bmm_sites[] = { 1 * AARCH64_INSN_SIZE,
+					   2 * AARCH64_INSN_SIZE };
 
 static inline bool bmm_site_patched(unsigned long site)
 {

@@ -10,18 +10,19 @@
 #include <linux/mm.h>
 #include <linux/page-isolation.h>
 
+#include "../prototype.h"
+
 /*
  * 6.18 ("mm/page_isolation: make page isolation a standalone bit") renamed
  * the initialising variant and gave it a flag to isolate the pageblock.
  */
 #ifdef BMM_HAVE_INIT_PAGEBLOCK
 #define BMM_PAGEBLOCK_SYMBOL "init_pageblock_migratetype"
-typedef void bmm_pageblock_fn(struct page *page, enum migratetype type,
-			      bool isolate);
+BMM_FUNCTION(bmm_pageblock, void, struct page *, enum migratetype, bool);
 #define bmm_pageblock_args(page, type) page, type, false
 #else
 #define BMM_PAGEBLOCK_SYMBOL	       "set_pageblock_migratetype"
-typedef void bmm_pageblock_fn(struct page *page, int type);
+BMM_FUNCTION(bmm_pageblock, void, struct page *, int);
 #define bmm_pageblock_args(page, type) page, type
 #endif
 

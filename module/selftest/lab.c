@@ -7,6 +7,7 @@
  *	   bulkmm_lab/limit		time that mere stores would take
  *	   bulkmm_lab/bind, unbind	device-private memory
  *	   bulkmm_lab/squat		takes the function before bulkmm can
+ *	   bulkmm_lab/kill_ftrace, hold	a machine in trouble
  *	   bulkmm_lab/zero, zero_time	folio_zero_user(), called by hand
  */
 #include <linux/module.h>
@@ -30,6 +31,7 @@ static int __init bmm_lab_init(void)
 	bmm_squat_init(dir);
 	bmm_zero_init(dir);
 	bmm_private_init(dir);
+	bmm_ruin_init(dir);
 	return 0;
 }
 
@@ -37,6 +39,7 @@ static void __exit bmm_lab_exit(void)
 {
 	debugfs_remove(dir);
 	bmm_private_exit();
+	bmm_ruin_exit();
 	bmm_squat_exit();
 	bmm_snapshot_exit();
 	bmm_timer_exit();

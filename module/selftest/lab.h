@@ -20,4 +20,7 @@ void bmm_limit_init(struct dentry *dir);
 
 void bmm_zero_init(struct dentry *dir);
 
+void bmm_ruin_init(struct dentry *dir);
+void bmm_ruin_exit(void);
+
 #endif

@@ -8,12 +8,15 @@
 
 #include <linux/ftrace.h>
 #include <linux/uaccess.h>
+#include <asm/ibt.h>
 
 #define CALL_OPCODE 0xe8
 
-/* The entry that a kprobe tells lies behind the landing pad already. */
-#define BMM_SITE_FIRST 0
-#define BMM_SITE_LAST  0
+/*
+ * Where it may be from the entry on: behind a landing pad, or without one. In
+ * this order: the last byte of the second lies in the first as well.
+ */
+static const unsigned long bmm_sites[] = { ENDBR_INSN_SIZE, 0 };
 
 static inline bool bmm_site_patched(unsigned long site)
 {

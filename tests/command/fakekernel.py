@@ -113,6 +113,7 @@ def load(fake: Fake) -> Fake:
     """Load the module."""
     home = "/sys/kernel/bulkmm"
     fake.write(f"{home}/version", "0.1.0")
+    fake.write(f"{home}/off", "", 0o200)
     for path, files in PATHS.items():
         for name, text in {**COUNTERS, **files}.items():
             writable = name in SETTINGS or name in NUMBERS

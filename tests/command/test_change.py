@@ -58,6 +58,20 @@ def test_switching(
     assert changed <= {loaded.root / file.lstrip("/")}
 
 
+def test_all_off_is_one_write(loaded: Fake, bulkmm: Command) -> None:
+    before = whole(loaded)
+    dry = bulkmm("off", "--dry-run", "--json")
+    assert dry.code == Exit.OK
+    assert whole(loaded) == before
+    done = bulkmm("off", "--json")
+    assert done.code == Exit.OK
+    assert {made["after"] for made in done.json["changes"]} == {"off"}
+    assert len(done.json["changes"]) == len(dry.json["changes"]) > 2
+    changed = {p for p, text in whole(loaded).items() if before[p] != text}
+    assert changed == {loaded.root / "sys/kernel/bulkmm/off"}
+    assert loaded.read(f"{HOME}/off") == "1"
+
+
 @pytest.mark.usefixtures("loaded")
 @pytest.mark.parametrize(
     ("words", "says"),
@@ -162,6 +176,10 @@ def test_without_the_module(bulkmm: Command, words: tuple[str, ...]) -> None:
         (errno.EINVAL, ("tune", "clear.min_pages=9"), "the kernel refuses it"),
         (errno.ENOENT, ("on", "later"), "second_function: somebody has it"),
         (errno.EIO, ("off", "memmap"), "Input/output error"),
+        (errno.EBUSY, ("off", "memmap"), "memmap_init_zone_device: attached"),
+        (errno.EBUSY, ("off",), "not every path is unhooked: "),
+        (errno.EINPROGRESS, ("off", "memmap"), "off, but still detaching"),
+        (errno.EINPROGRESS, ("off",), "off, but still detaching"),
     ],
 )
 def test_the_kernel_refuses(

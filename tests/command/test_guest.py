@@ -59,10 +59,14 @@ STEPS: dict[str, Step] = {
     "out of range": ("tune", "clear.latency_us=2000000", "--json"),
     "no backend": ("tune", "memmap.backend=rm"),
     "parameter": ("tune", "memmap_min_pages=65536"),
+    "stopped while on": ("sh", "echo 0 >/proc/sys/kernel/ftrace_enabled"),
+    "in use": ("sh", "rmmod bulkmm"),
+    **{f"off {path}": ("off", path, "--json") for path in PATHS},
     "stopped": ("sh", "echo 0 >/proc/sys/kernel/ftrace_enabled"),
     "doctor stopped": ("doctor", "--json"),
     "started": ("sh", "echo 1 >/proc/sys/kernel/ftrace_enabled"),
-    **{f"off {path}": ("off", path, "--json") for path in PATHS},
+    "on once more": ("on", "memmap"),
+    "off all": ("off", "--json"),
     "unload": ("sh", "rmmod bulkmm bulkmm_lab"),
     "status gone": ("status",),
 }
@@ -199,6 +203,13 @@ def test_tuning(seen: Seen) -> None:
     message = seen.json("out of range", Exit.ENVIRONMENT)["error"]["message"]
     assert "the kernel refuses it" in message
     assert seen.code("no backend") == Exit.USAGE
+
+
+def test_a_path_that_is_on_holds_the_module(seen: Seen) -> None:
+    assert seen.code("stopped while on")
+    assert seen.code("in use")
+    assert len(seen.json("off all")["changes"]) == len(PATHS)
+    assert seen.code("unload") == 0
 
 
 def test_ftrace_switched_off(seen: Seen) -> None:

@@ -114,6 +114,9 @@ def test_bad_kernel_log(line: str) -> None:
 def test_good_kernel_log() -> None:
     log = "mtrr: your CPUs had inconsistent fixed MTRR settings\nx86/mm: passed"
     assert klog.search(log) == []
+    told = "rcupdate.rcu_cpu_stall_timeout=60 panic_on_oops=1"
+    log = f"Command line: {told}\nKernel command line: {told} BUG:"
+    assert klog.search(log) == []
 
 
 def test_only_our_taint_is_allowed() -> None:

@@ -66,6 +66,12 @@ def test_faults(kernel: str) -> None:
     assert done.returncode == Exit.OK, done.stderr
 
 
+@pytest.mark.parametrize("kernel", kernels.SERIES)
+def test_hook_faults(kernel: str) -> None:
+    done = lab("hook-faults", "--kernel", kernel)
+    assert done.returncode == Exit.OK, done.stderr
+
+
 FEW = ("--way", "write-middle", "--way", "madv-populate", "--way", "fork")
 SIZES = ("--kib", "64", "--kib", "16")
 

@@ -1,0 +1,277 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# What can go wrong between the module and ftrace, provoked on a test build
+# (BMM_FAULTS=1): each case ends in checks, as in faults.sh.
+
+FTRACE=/proc/sys/kernel/ftrace_enabled
+HOOKED=/sys/kernel/debug/tracing/enabled_functions
+DIRECT="direct-->bmm_memmap_trampoline"
+
+# what the module says of a path: SYMBOL's line of its hook begins with ERRNO
+says_of() {
+	grep -q "^$2 $3: " "/sys/kernel/bulkmm/$1/hook"
+}
+
+# kernel.ftrace_enabled at 0 while the module comes and goes; nothing else may
+# use a kprobe meanwhile. 7.3 refuses the 0.
+case_toggled_around_loads() {
+	write $FTRACE 0 2>/dev/null || return 0
+	load memmap=on
+	settle
+	check "loaded with ftrace off: hook says so" \
+		says_of memmap -6 memmap_init_zone_device
+	must remove
+	write $FTRACE 1
+	load memmap=on
+	check "loaded with ftrace on again: attached" \
+		says_of memmap 0 memmap_init_zone_device
+	must remove
+}
+
+# before bulkmm_lab, which has a kprobe of its own, is loaded
+hook_faults_alone() {
+	case_toggled_around_loads
+}
+
+# modules may have functions of any name: those are never hooked
+case_namesake() {
+	must insmod /lib/modules/bulkmm_namesake.ko
+	load memmap=off alloc=auto
+	name=clear_highpages_kasan_tagged
+	if grep -q " $name\$" /proc/kallsyms; then
+		check "namesake: the kernel's own is hooked" says_of alloc 0 $name
+	else
+		check "namesake: a module's is none" says_of alloc -2 $name
+	fi
+	check "namesake: no function of the module is hooked" \
+		refused grep -q bulkmm_namesake "$HOOKED"
+	must remove
+	load fault_symbol=memmap_init_zone_device \
+		fault_other=bulkmm_namesake_only
+	check "namesake: a module's alone is none" \
+		says_of memmap -2 memmap_init_zone_device
+	check "namesake: that one is not hooked either" \
+		refused grep -q bulkmm_namesake "$HOOKED"
+	must remove
+	must rmmod bulkmm_namesake
+}
+
+# a name must stand for one function: what else there is, kallsyms tells
+case_ambiguous() {
+	twice=$(awk '$2 == "t" && NF == 3 && seen[$3]++ { print $3; exit }' \
+		/proc/kallsyms)
+	check "ambiguous: the kernel has such a name" [ "$twice" ]
+	for other in "$twice=-99" jiffies_64=-14 no_such_function=-2 \
+		vmap_range_noflush=-91 get_vm_area_caller=-91; do
+		load fault_symbol=memmap_init_zone_device "fault_other=${other%=*}"
+		check "${other%=*}: hook says ${other#*=}" \
+			says_of memmap "${other#*=}" memmap_init_zone_device
+		check "${other%=*}: mode is off" \
+			[ "$(cat "$MEMMAP/mode")" = "[off] on" ]
+		must remove
+	done
+}
+
+# a path that is off has no hook: whoever wants the function can have it
+case_off_detaches() {
+	function=memmap_init_zone_device
+	load memmap=on
+	check "on: hooked" grep -q "$DIRECT" "$HOOKED"
+	check "on: others are refused" refused write "$LAB/squat" 1
+	check "on: the module is in use" refused rmmod bulkmm
+	check "on: still served" [ -d "$MEMMAP" ]
+	check "off is taken" write "$MEMMAP/mode" off
+	check "off: not hooked" refused grep -q "$DIRECT" "$HOOKED"
+	check "off: hook says so" says_of memmap -19 $function
+	check "off: others can have it" write "$LAB/squat" 1
+	check "off: and on is refused then" refused write "$MEMMAP/mode" on
+	check "off: hook says who has it" says_of memmap -16 $function
+	write "$LAB/squat" 0
+	check "on again is taken" write "$MEMMAP/mode" on
+	down
+	check "on again: device comes up" up
+	check "on again: served by the range" [ "$(counter hits)" = 1 ]
+	check "on again: same bytes" same
+	check "all off" write /sys/kernel/bulkmm/off 1
+	check "all off: bad word is refused" refused write /sys/kernel/bulkmm/off x
+	check "off: the module can go" rmmod bulkmm
+}
+
+# the knob would take hooks away that say they are attached
+case_ftrace_knob() {
+	load memmap=on
+	check "knob: 0 is refused while a path is on" refused write $FTRACE 0
+	check "knob: hook says attached" says_of memmap 0 memmap_init_zone_device
+	down
+	check "knob: device comes up" up
+	check "knob: served by the range" [ "$(counter hits)" = 1 ]
+	must remove
+}
+
+# in words how COMMAND ended within SECONDS: its own code, or interrupted
+interrupted() {
+	seconds=$1
+	shift
+	timeout -s INT "$seconds" "$@" 2>/dev/null
+	[ $? -gt 123 ]
+}
+
+# a call that never ends, as after a BUG() in the handler, holds nobody up
+# that does not want to wait, and the module stays
+case_stuck_call() {
+	function=memmap_init_zone_device
+	load memmap=on
+	before=$(lines)
+	down
+	echo stuck >"$PARAMETERS/fault"
+	up &
+	until [ "$(counter inflight)" -gt 0 ]; do :; done
+	check "stuck: off can be interrupted" interrupted 3 \
+		sh -c "echo off >$MEMMAP/mode"
+	check "stuck: mode is off" [ "$(cat "$MEMMAP/mode")" = "[off] on" ]
+	check "stuck: hook says detaching" says_of memmap -115 $function
+	check "stuck: not hooked" refused grep -q "$DIRECT" "$HOOKED"
+	check "stuck: the module is in use" refused rmmod bulkmm
+	check "stuck: on waits, and can be interrupted" interrupted 3 \
+		sh -c "echo on >$MEMMAP/mode"
+	check "stuck: another path is switched on" \
+		write /sys/kernel/bulkmm/vmap/mode pte
+	check "stuck: and off" write /sys/kernel/bulkmm/vmap/mode off
+	check "stuck: no line so far" [ "$(lines)" = "$before" ]
+	check "stuck: off ends by itself" refused write "$MEMMAP/mode" off
+	check "stuck: one line says what it waits for" eval \
+		"[ $(($(lines) - before)) = 1 ] && dmesg | grep -q \
+		'still detaching after 30 s, waits for calls that are inside'"
+	echo none >"$PARAMETERS/fault"
+	wait
+	settle
+	check "no longer stuck: hook says off" says_of memmap -19 $function
+	check "no longer stuck: same bytes" same
+	check "no longer stuck: the module can go" rmmod bulkmm
+}
+
+# two write, at once, to one setting and to all of them
+case_two_writers() {
+	load memmap=on
+	for way in 1 2 3; do
+		(for mode in off on off on off; do
+			write "$MEMMAP/mode" $mode || echo "$mode" >>/tmp/refused
+		done) &
+	done
+	(for _ in 1 2 3; do write /sys/kernel/bulkmm/off 1; done) &
+	wait
+	check "two writers: none is refused" [ ! -e /tmp/refused ]
+	write "$MEMMAP/mode" on
+	down
+	check "two writers: device comes up" up
+	check "two writers: served by the range" [ "$(counter hits)" = 1 ]
+	check "two writers: nobody inside" [ "$(counter inflight)" = 0 ]
+	must remove
+}
+
+# somebody holds what was in sysfs: names are free all the same
+case_held() {
+	for at in /sys/kernel/bulkmm /sys/kernel/bulkmm/memmap; do
+		load memmap=on
+		check "held ${at##*/}: is held" write "$LAB/hold" $at
+		must remove
+		check "held ${at##*/}: gone" [ ! -e /sys/kernel/bulkmm ]
+		check "held ${at##*/}: loads again" \
+			insmod /lib/modules/bulkmm.ko memmap=on
+		write "$LAB/hold" " "
+		check "held ${at##*/}: files work" says_of memmap 0 \
+			memmap_init_zone_device
+		must remove
+	done
+}
+
+# no memory at each step of loading in turn; parameters that are none
+case_load_fails() {
+	step=0
+	while step=$((step + 1)); do
+		insmod /lib/modules/bulkmm.ko memmap=on fault_alloc=$step \
+			2>/dev/null && break
+		[ ! -e /sys/kernel/bulkmm ] && [ ! -e /sys/module/bulkmm ] &&
+			! grep -q "$DIRECT" "$HOOKED" || break
+	done
+	check "load fails: at each of 14 steps, with nothing left" [ $step = 15 ]
+	check "load fails: and then it loads" says_of memmap 0 \
+		memmap_init_zone_device
+	must remove
+	for bad in memmap=2 clear= vmap=blocks alloc=on,off inert=2 \
+		memmap_min_pages=-1 memmap_min_pages=1e9 unknown; do
+		if insmod /lib/modules/bulkmm.ko $bad 2>/dev/null; then
+			# what the kernel takes for a number is clamped by use
+			check "$bad: loaded whole" [ -e "$MEMMAP/hook" ]
+			must remove
+		else
+			check "$bad: refused, nothing left" \
+				[ ! -e /sys/kernel/bulkmm ]
+		fi
+	done
+}
+
+# how long what an operator waits for takes, on a machine that does nothing else
+hook_time() {
+	name=$1
+	shift
+	read -r begun _ </proc/uptime
+	"$@" || fail "$*"
+	read -r ended _ </proc/uptime
+	report took name="$name" seconds="$(echo "$ended $begun" |
+		awk '{ printf "%.2f", $1 - $2 }')"
+}
+
+case_times() {
+	for _ in 1 2 3; do
+		hook_time "load, all on" insmod /lib/modules/bulkmm.ko \
+			memmap=on clear=auto alloc=auto vmap=block
+		hook_time "one path off" write "$MEMMAP/mode" off
+		hook_time "one path on" write "$MEMMAP/mode" on
+		hook_time "all off and unload" remove
+	done
+}
+
+# the last case: ftrace stays as it is from here on
+case_ftrace_dead() {
+	function=memmap_init_zone_device
+	load memmap=on
+	before=$(lines)
+	write "$LAB/kill_ftrace" 1
+	check "dead: hook says attached" says_of memmap 0 $function
+	check "dead: off is refused" refused write "$MEMMAP/mode" off
+	check "dead: mode is off" [ "$(cat "$MEMMAP/mode")" = "[off] on" ]
+	check "dead: hook says for good" grep -q \
+		"^0 $function: attached for good: ftrace has shut down" "$MEMMAP/hook"
+	check "dead: off again is refused" refused write "$MEMMAP/mode" off
+	check "dead: all off is refused" refused write /sys/kernel/bulkmm/off 1
+	check "dead: one line says so" [ $(($(lines) - before)) = 1 ]
+	check "dead: the module stays" refused rmmod bulkmm
+	down
+	check "dead: device comes up" up
+	check "dead: by the original" [ "$(counter hits)" = 0 ]
+	check "dead: same bytes" same
+	check "dead: on serves" write "$MEMMAP/mode" on
+	down
+	check "dead: device comes up again" up
+	check "dead: by the range" [ "$(counter hits)" = 1 ]
+	check "dead: same bytes again" same
+	check "dead: another path says why" refused \
+		write /sys/kernel/bulkmm/clear/mode auto
+	check "dead: it has" says_of clear -108 folio_zero_user
+}
+
+hook_faults() {
+	[ -e "$DRIVER/$DEVICE" ] || up
+	snapshot
+	case_namesake
+	case_ambiguous
+	case_off_detaches
+	case_ftrace_knob
+	case_two_writers
+	case_held
+	case_stuck_call
+	case_load_fails
+	case_times
+	case_ftrace_dead
+}

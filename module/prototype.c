@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Whether a function of the kernel is what handlers and calls of it were
+ * compiled for, by the types that the kernel carries of itself (BTF).
+ *
+ * A prototype is rendered as C has it and compared as text. What cannot be
+ * rendered in the few forms known here equals nothing. Every offset is checked
+ * against the section's end.
+ */
+#include <linux/btf.h>
+#include <linux/errno.h>
+#include <linux/overflow.h>
+#include <linux/string.h>
+#include <linux/vmalloc.h>
+
+#include "faults.h"
+#include "prototype.h"
+#include "symbols.h"
+
+/* The types of the kernel, each found by its number. */
+static struct {
+	const char *types;
+	const char *strings;
+	u32 *offset;
+	u32 nr;
+	u32 types_len;
+	u32 strings_len;
+} btf;
+
+struct text {
+	char buf[256];
+	size_t len;
+	bool unknown;
+};
+
+/* Bytes that follow a type of a kind, or -1. */
+static int btf_extra(const struct btf_type *type)
+{
+	u32 vlen = btf_type_vlen(type);
+
+	switch (BTF_INFO_KIND(type->info)) {
+	case BTF_KIND_INT:
+	case BTF_KIND_VAR:
+	case BTF_KIND_DECL_TAG:
+		return sizeof(u32);
+	case BTF_KIND_ARRAY:
+		return sizeof(struct btf_array);
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+		return vlen * sizeof(struct btf_member);
+	case BTF_KIND_ENUM:
+		return vlen * sizeof(struct btf_enum);
+	case BTF_KIND_ENUM64:
+		return vlen * sizeof(struct btf_enum64);
+	case BTF_KIND_FUNC_PROTO:
+		return vlen * sizeof(struct btf_param);
+	case BTF_KIND_DATASEC:
+		return vlen * sizeof(struct btf_var_secinfo);
+	case BTF_KIND_PTR:
+	case BTF_KIND_FWD:
+	case BTF_KIND_TYPEDEF:
+	case BTF_KIND_VOLATILE:
+	case BTF_KIND_CONST:
+	case BTF_KIND_RESTRICT:
+	case BTF_KIND_FUNC:
+	case BTF_KIND_FLOAT:
+	case BTF_KIND_TYPE_TAG:
+		return 0;
+	default:
+		return -1;
+	}
+}
+
+/* Numbers the types, from 1 on; with @offset, keeps where they are. */
+static int btf_walk(u32 *offset)
+{
+	const struct btf_type *type;
+	u32 at = 0, nr = 1;
+	int extra;
+
+	while (at + sizeof(*type) <= btf.types_len) {
+		type = (const void *)(btf.types + at);
+		extra = btf_extra(type);
+		if (extra < 0)
+			return -EPROTO;
+		if (offset)
+			offset[nr] = at;
+		at += sizeof(*type) + extra;
+		nr++;
+	}
+	btf.nr = nr;
+	return at == btf.types_len ? 0 : -EPROTO;
+}
+
+static int btf_locate(void)
+{
+	long start = bmm_symbol_data("__start_BTF");
+	long stop = bmm_symbol_data("__stop_BTF");
+	const struct btf_header *header = (const void *)start;
+	unsigned long size;
+
+	if (IS_ERR_VALUE(start) || IS_ERR_VALUE(stop) || stop <= start)
+		return -EPROTO;
+	size = stop - start;
+	if (size < sizeof(*header) || header->magic != BTF_MAGIC ||
+	    header->hdr_len > size)
+		return -EPROTO;
+	size -= header->hdr_len;
+	if ((u64)header->type_off + header->type_len > size ||
+	    (u64)header->str_off + header->str_len > size ||
+	    header->type_off % sizeof(u32) || !header->str_len)
+		return -EPROTO;
+	btf.types = (const char *)start + header->hdr_len + header->type_off;
+	btf.types_len = header->type_len;
+	btf.strings = (const char *)start + header->hdr_len + header->str_off;
+	btf.strings_len = header->str_len;
+	return btf.strings[btf.strings_len - 1] ? -EPROTO : 0;
+}
+
+static int btf_open(void)
+{
+	u32 *offset;
+	int err;
+
+	if (btf.offset)
+		return 0;
+	err = btf_locate() ?: btf_walk(NULL);
+	if (err)
+		return err;
+	offset = vmalloc(array_size(btf.nr, sizeof(*offset)));
+	if (!offset)
+		return -ENOMEM;
+	btf_walk(offset);
+	btf.offset = offset;
+	return 0;
+}
+
+static const struct btf_type *btf_type(u32 number)
+{
+	if (!number || number >= btf.nr)
+		return NULL;
+	return (const void *)(btf.types + btf.offset[number]);
+}
+
+static const char *btf_name(const struct btf_type *type)
+{
+	return type->name_off < btf.strings_len ?
+		       btf.strings + type->name_off :
+		       "";
+}
+
+static void text_add(struct text *text, const char *word)
+{
+	ssize_t len = strscpy(text->buf + text->len, word,
+			      sizeof(text->buf) - text->len);
+
+	if (len < 0)
+		text->unknown = true;
+	else
+		text->len += len;
+}
+
+/* The compiler's names of integers are not the usual ones. */
+static const char *btf_int_name(const char *name)
+{
+	if (!strcmp(name, "long unsigned int"))
+		return "unsigned long";
+	if (!strcmp(name, "long int"))
+		return "long";
+	return name;
+}
+
+static const char *btf_keyword(u32 kind)
+{
+	switch (kind) {
+	case BTF_KIND_STRUCT:
+		return "struct ";
+	case BTF_KIND_UNION:
+		return "union ";
+	case BTF_KIND_ENUM:
+	case BTF_KIND_ENUM64:
+		return "enum ";
+	default:
+		return "";
+	}
+}
+
+/*
+ * A type's own word comes before the stars and const of what points to it:
+ * pointers are counted on the way.
+ */
+static void btf_add_type(struct text *text, u32 number)
+{
+	const struct btf_type *type;
+	unsigned int stars = 0, depth;
+	bool is_const = false;
+	u32 kind = 0;
+
+	for (depth = 0; (type = btf_type(number)) && depth < 16; depth++) {
+		kind = BTF_INFO_KIND(type->info);
+		if (kind == BTF_KIND_PTR)
+			stars++;
+		else if (kind == BTF_KIND_CONST)
+			is_const = true;
+		else if (kind != BTF_KIND_TYPE_TAG)
+			break;
+		number = type->type;
+	}
+	if (is_const)
+		text_add(text, "const ");
+	if (!type) {
+		text_add(text, number ? "?" : "void");
+	} else {
+		/* forward declarations have the keyword by a flag: a struct's */
+		text_add(text, kind == BTF_KIND_FWD ? "struct " :
+						      btf_keyword(kind));
+		text_add(text, btf_int_name(btf_name(type)));
+	}
+	if (stars)
+		text_add(text, " ");
+	while (stars--)
+		text_add(text, "*");
+}
+
+static void btf_render(struct text *text, const struct btf_type *proto)
+{
+	const struct btf_param *param = (const void *)(proto + 1);
+	u32 i;
+
+	text->len = 0;
+	btf_add_type(text, proto->type);
+	text_add(text, "(");
+	for (i = 0; i < btf_type_vlen(proto); i++) {
+		if (i)
+			text_add(text, ", ");
+		btf_add_type(text, param[i].type);
+	}
+	text_add(text, i ? ")" : "void)");
+}
+
+static bool btf_equals(const struct btf_type *function, const char *prototype)
+{
+	const struct btf_type *proto = btf_type(function->type);
+	struct text text = {};
+
+	if (!proto || BTF_INFO_KIND(proto->info) != BTF_KIND_FUNC_PROTO)
+		return false;
+	btf_render(&text, proto);
+	return !text.unknown && !strcmp(text.buf, prototype);
+}
+
+/* A symbol that is in the kernel's text need not be in its types. */
+static int btf_check(const char *symbol, const char *prototype)
+{
+	const struct btf_type *type;
+	int err = btf_open();
+	u32 i;
+
+	if (err)
+		return err;
+	for (i = 1; i < btf.nr; i++) {
+		type = btf_type(i);
+		if (BTF_INFO_KIND(type->info) == BTF_KIND_FUNC &&
+		    !strcmp(btf_name(type), symbol))
+			return btf_equals(type, prototype) ? 0 : -EPROTOTYPE;
+	}
+	return -EPROTOTYPE;
+}
+
+/**
+ * bmm_function_entry() - where a function starts that is what we know it as
+ * @symbol:    its name
+ * @prototype: as BMM_FUNCTION() has it
+ *
+ * What it needs to look types up stays until bmm_prototype_done().
+ *
+ * Context: process; callers serialise.
+ * Return: as bmm_symbol_entry(); -EPROTOTYPE if it is another function now, or
+ * one whose type the kernel does not know; -EPROTO if the kernel has no types
+ * that can be read; -ENOMEM.
+ */
+long bmm_function_entry(const char *symbol, const char *prototype)
+{
+	long entry;
+	int err;
+
+	symbol = bmm_fault_symbol(symbol);
+	if (!symbol)
+		return -ENOENT;
+	entry = bmm_symbol_entry(symbol);
+	if (IS_ERR_VALUE(entry))
+		return entry;
+	err = btf_check(symbol, prototype);
+	return err ? err : entry;
+}
+
+/** bmm_prototype_done() - give back what the look-up took */
+void bmm_prototype_done(void)
+{
+	vfree(btf.offset);
+	btf.offset = NULL;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * bulkmm_namesake: a module with functions of names that bulkmm looks for, as
+ * any vendor's module may have. None of them may ever be hooked.
+ */
+#include <linux/mm.h>
+#include <linux/module.h>
+
+/* 6.12 has it inlined: no function of the kernel has the name there. */
+static noinline void clear_highpages_kasan_tagged(struct page *page, int nr)
+{
+	barrier();
+}
+
+/* Every kernel has this one. */
+static noinline int vmap_range_noflush(unsigned long addr, unsigned long end)
+{
+	barrier();
+	return 0;
+}
+
+/* No kernel has this one. */
+static noinline void bulkmm_namesake_only(void)
+{
+	barrier();
+}
+
+static int __init namesake_init(void)
+{
+	clear_highpages_kasan_tagged(NULL, 0);
+	bulkmm_namesake_only();
+	return vmap_range_noflush(0, 0);
+}
+
+static void __exit namesake_exit(void)
+{
+	clear_highpages_kasan_tagged(NULL, 1);
+	bulkmm_namesake_only();
+	vmap_range_noflush(0, 1);
+}
+
+module_init(namesake_init);
+module_exit(namesake_exit);
+
+MODULE_DESCRIPTION("bulkmm lab: functions by names that bulkmm looks for");
+MODULE_AUTHOR("the bulkmm authors");
+MODULE_LICENSE("GPL");
