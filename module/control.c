@@ -81,9 +81,8 @@ static ssize_t hook_show(struct bmm_path *path, unsigned int index, char *buf)
 
 	bmm_for_each_hook(hook, path)
 	{
-		at += sysfs_emit_at(buf, at, "%d %s: %s\n",
-				    bmm_hook_state(hook), hook->about,
-				    bmm_hook_says(hook));
+		at += sysfs_emit_at(buf, at, "%d %s: %s\n", bmm_hook_state(hook),
+				    hook->about, bmm_hook_says(hook));
 	}
 	return at;
 }
@@ -128,8 +127,8 @@ static const struct attribute_group path_group = { .attrs = path_attrs };
 static ssize_t control_show(struct kobject *kobj, struct kobj_attribute *attr,
 			    char *buf)
 {
-	struct bmm_attribute *file =
-		container_of(attr, struct bmm_attribute, kobj_attr);
+	struct bmm_attribute *file = container_of(attr, struct bmm_attribute,
+						  kobj_attr);
 
 	return file->show(bmm_path_of(kobj), file->index, buf);
 }
@@ -137,8 +136,8 @@ static ssize_t control_show(struct kobject *kobj, struct kobj_attribute *attr,
 static ssize_t control_store(struct kobject *kobj, struct kobj_attribute *attr,
 			     const char *buf, size_t len)
 {
-	struct bmm_attribute *file =
-		container_of(attr, struct bmm_attribute, kobj_attr);
+	struct bmm_attribute *file = container_of(attr, struct bmm_attribute,
+						  kobj_attr);
 
 	if (!file->store)
 		return -EIO;

@@ -413,7 +413,8 @@ static int memmap_prepare(const char **symbol)
 
 	if (memmap_config_rules_out())
 		return -EOPNOTSUPP;
-	pageblock = bmm_function_entry(BMM_PAGEBLOCK_SYMBOL, bmm_pageblock_prototype);
+	pageblock = bmm_function_entry(BMM_PAGEBLOCK_SYMBOL,
+				       bmm_pageblock_prototype);
 	if (IS_ERR_VALUE(pageblock)) {
 		*symbol = BMM_PAGEBLOCK_SYMBOL;
 		return pageblock;

@@ -42,8 +42,7 @@ static void path_set_thresholds(struct bmm_path *path)
 	bmm_for_each_hook(hook, path)
 	{
 		on = path->mode && path->mode >= hook->first_mode;
-		WRITE_ONCE(*hook->threshold,
-			   on ? hook->on_from : BMM_HOOK_PASS);
+		WRITE_ONCE(*hook->threshold, on ? hook->on_from : BMM_HOOK_PASS);
 	}
 }
 
@@ -92,9 +91,9 @@ static void path_detached(struct work_struct *work)
 	WRITE_ONCE(path->waits_for, "every task to sleep once more");
 	synchronize_rcu_tasks();
 
-	scoped_guard(mutex, &control_lock) {
-		bmm_for_each_hook(hook, path)
-			bmm_hook_detached(hook);
+	scoped_guard(mutex, &control_lock)
+	{
+		bmm_for_each_hook(hook, path) bmm_hook_detached(hook);
 	}
 	wake_up_all(&settled);
 }
@@ -108,15 +107,16 @@ static void path_start_waiting(struct bmm_path *path)
 /* Returns 0 when no hook of the path is detaching any more. */
 static int path_wait_settled(struct bmm_path *path)
 {
-	long left = wait_event_interruptible_timeout(
-		settled, path_settled(path), PATIENCE_S * HZ);
+	long left = wait_event_interruptible_timeout(settled, path_settled(path),
+						     PATIENCE_S * HZ);
 
 	if (left < 0)
 		return left;
 	if (left)
 		return 0;
-	pr_notice("%s: still detaching after %d s, waits for %s: it goes on by itself\n",
-		  path->name, PATIENCE_S, READ_ONCE(path->waits_for));
+	pr_notice(
+		"%s: still detaching after %d s, waits for %s: it goes on by itself\n",
+		path->name, PATIENCE_S, READ_ONCE(path->waits_for));
 	return -EINPROGRESS;
 }
 
@@ -180,8 +180,7 @@ static int path_detach(struct bmm_path *path)
 
 	WRITE_ONCE(path->mode, BMM_OFF);
 	path_set_thresholds(path);
-	bmm_for_each_hook(hook, path)
-		err = bmm_hook_detach(hook) ?: err;
+	bmm_for_each_hook(hook, path) err = bmm_hook_detach(hook) ?: err;
 	path_start_waiting(path);
 	return err;
 }
@@ -366,8 +365,7 @@ s64 bmm_path_sum(const struct bmm_path *path, unsigned int which)
  */
 static void path_force_off(struct bmm_path *path)
 {
-	scoped_guard(mutex, &control_lock)
-		path_detach(path);
+	scoped_guard(mutex, &control_lock) path_detach(path);
 	flush_work(&path->detached);
 	while (path_any(path, BMM_FOR_GOOD))
 		ssleep(60);

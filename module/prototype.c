@@ -144,9 +144,8 @@ static const struct btf_type *btf_type(u32 number)
 
 static const char *btf_name(const struct btf_type *type)
 {
-	return type->name_off < btf.strings_len ?
-		       btf.strings + type->name_off :
-		       "";
+	return type->name_off < btf.strings_len ? btf.strings + type->name_off :
+						  "";
 }
 
 static void text_add(struct text *text, const char *word)
@@ -212,8 +211,8 @@ static void btf_add_type(struct text *text, u32 number)
 		text_add(text, number ? "?" : "void");
 	} else {
 		/* forward declarations have the keyword by a flag: a struct's */
-		text_add(text, kind == BTF_KIND_FWD ? "struct " :
-						      btf_keyword(kind));
+		text_add(text,
+			 kind == BTF_KIND_FWD ? "struct " : btf_keyword(kind));
 		text_add(text, btf_int_name(btf_name(type)));
 	}
 	if (stars)

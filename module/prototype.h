@@ -9,10 +9,10 @@
  * with, and the same as text, NAME_prototype, which is held against what the
  * running kernel says of it. Parameters without names.
  */
-#define BMM_FUNCTION(name, ret, ...)       \
-	typedef ret name##_fn(__VA_ARGS__); \
-	static const char name##_prototype[] __maybe_unused = \
-		#ret "(" #__VA_ARGS__ ")"
+#define BMM_FUNCTION(name, ret, ...)                               \
+	typedef ret name##_fn(__VA_ARGS__);                        \
+	static const char name##_prototype[] __maybe_unused = #ret \
+		"(" #__VA_ARGS__ ")"
 
 long bmm_function_entry(const char *symbol, const char *prototype);
 void bmm_prototype_done(void);

@@ -2,11 +2,11 @@
 /*
  * What a machine in trouble does to the module.
  *
- * debugfs bulkmm_lab/kill_ftrace	has ftrace shut down, as it does by itself
- *					when it finds something wrong; for good
- *	   bulkmm_lab/hold		keeps a reference to the object behind a
- *					directory of sysfs, by its path; an
- *					empty line drops it
+ * debugfs bulkmm_lab/kill_ftrace: has ftrace shut down, as it does by itself
+ * when it finds something wrong; for good.
+ *
+ * debugfs bulkmm_lab/hold: keeps a reference to the object behind a directory
+ * of sysfs, by its path; an empty line drops it.
  */
 #include <linux/cleanup.h>
 #include <linux/ftrace.h>
