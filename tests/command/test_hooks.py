@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 MODULE = ROOT / "module"
 DEFINE = re.compile(r"^#define\s+(\w+)\s+\"(\w+)\"", re.MULTILINE)
 SYMBOL = re.compile(r"\.symbol = (\"\w+\"|\w+)")
-CALLED = re.compile(r"bmm_symbol_entry\((?:\*symbol = )?(\"\w+\"|[A-Z_]+)\)")
+CALLED = re.compile(r"(?:\*symbol = (?=\")|bmm_function_entry\()(\"\w+\"|[A-Z_]+)[,;]")
 OPTION = re.compile(r"(!?)IS_ENABLED\(CONFIG_(\w+)\)")
 STRUCT = re.compile(r"^struct bmm_path (\w+) = {(.*?)^};", re.DOTALL | re.MULTILINE)
 REGISTERED = re.compile(r"bmm_path \*const paths\[\] = {(.*?)};", re.DOTALL)
 MACHINES = ("x86_64", "aarch64")
 TABLE = {path.name: path for path in needs.read("aarch64").paths}
-# the declaration in the module that a handler or a call is compiled with
+# the declaration in the module that handlers and calls are compiled with
 DECLARED = {
-    "memmap_init_zone_device": "bmm_memmap_handler",
-    "init_pageblock_migratetype": "bmm_pageblock_fn",
-    "set_pageblock_migratetype": "bmm_pageblock_fn",
-    "folio_zero_user": "bmm_clear_handler",
-    "clear_highpages_kasan_tagged": "bmm_alloc_handler",
-    "vmap_small_pages_range_noflush": "bmm_vmap_pages_handler",
-    "vmap_range_noflush": "bmm_vmap_range_handler",
-    "__vmap_pages_range_noflush": "bmm_vmap_huge_handler",
-    "get_vm_area_caller": "bmm_vmap_area_handler",
-    "find_vm_area": "find_area_fn",
-    "__get_vm_area_node": "get_area_node_fn",
+    "memmap_init_zone_device": "bmm_memmap",
+    "init_pageblock_migratetype": "bmm_pageblock",
+    "set_pageblock_migratetype": "bmm_pageblock",
+    "folio_zero_user": "bmm_clear",
+    "clear_highpages_kasan_tagged": "bmm_alloc",
+    "vmap_small_pages_range_noflush": "bmm_vmap_pages",
+    "vmap_range_noflush": "bmm_vmap_range",
+    "__vmap_pages_range_noflush": "bmm_vmap_huge",
+    "get_vm_area_caller": "bmm_vmap_area",
+    "find_vm_area": "find_area",
+    "__get_vm_area_node": "get_area_node",
 }
 DECLARATION = re.compile(
-    r"^(?:typedef )?(?P<returns>\w[\w ]*?[ *\n]+)(?P<name>\w+)\((?P<takes>[^()]*)\);",
+    r"^BMM_FUNCTION\((?P<name>\w+), (?P<returns>[^,]+), (?P<takes>[^()]*)\);",
     re.MULTILINE,
 )
 ARM64 = re.compile(r"^#ifdef CONFIG_ARM64$.*?^#endif$", re.DOTALL | re.MULTILINE)
@@ -119,7 +119,7 @@ def declared() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for file in MODULE.rglob("*.[ch]"):
         for one in DECLARATION.finditer(file.read_text()):
-            takes = [re.sub(r"\w+$", "", word) for word in one["takes"].split(",")]
+            takes = one["takes"].split(",")
             said = f"{written(one['returns'])} ({', '.join(map(written, takes))})"
             found.setdefault(one["name"], set()).add(said)
     return found
