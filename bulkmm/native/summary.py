@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bulkmm import grid, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from bulkmm.results import Document, Ratio, Result
 
@@ -52,17 +52,28 @@ def duration(ns: float) -> str:
     return f"{value:.{decimals}f} {unit}"
 
 
-def rows(document: Document, *, all_rows: bool = False) -> Iterator[list[str]]:
-    """Return a row for each arm of the module's."""
-    arms = {(one.scenario, one.variant): one for one in document.results}
-    ratios = {(r.scenario, r.base, r.variant): r for r in document.ratios}
-    for one in grid.shown(document, all_rows=all_rows):
-        ratio = ratios.get((one.scenario, STOCK, one.variant))
-        if ratio and one.variant != AGAIN and not one.variant.startswith(grid.LIMIT):
-            stock = arms[one.scenario, STOCK]
-            limit = arms.get((one.scenario, grid.LIMIT))
-            pick = grid.picked(document, one.scenario, one.variant)
-            yield [
+def rows(document: Document, *, all_rows: bool = False) -> list[list[str]]:
+    """Return a row for each arm of the module's; without it, of what it could be."""
+    shown = [
+        one
+        for one in grid.shown(document, all_rows=all_rows)
+        if one.variant not in (STOCK, AGAIN)
+    ]
+    ours = [one for one in shown if not one.variant.startswith(grid.LIMIT)]
+    return [row for one in ours or shown if (row := _row(document, one))]
+
+
+def _row(document: Document, one: Result) -> list[str]:
+    """Return the cells of an arm; none if it was not compared with the kernel's."""
+    arms = {
+        arm.variant: arm for arm in document.results if arm.scenario == one.scenario
+    }
+    stock, limit = arms[STOCK], arms.get(grid.LIMIT)
+    pick = grid.picked(document, one.scenario, one.variant)
+    for ratio in document.ratios:
+        named = (ratio.scenario, ratio.base, ratio.variant)
+        if named == (one.scenario, STOCK, one.variant):
+            return [
                 one.scenario,
                 f"{one.variant} ({pick})" if pick else one.variant,
                 duration(stock.median),
@@ -71,6 +82,7 @@ def rows(document: Document, *, all_rows: bool = False) -> Iterator[list[str]]:
                 table.factor(ratio),
                 f"{limit.median / one.median:.2f}" if limit else "",
             ]
+    return []
 
 
 def headlines(documents: Iterable[Document]) -> tuple[list[str], list[list[str]]]:
