@@ -35,7 +35,7 @@ PRIVATE = "hmm-private-64g"
         (DEVDAX, "--kernel", "6.12", "--size", "2G"),
         (DEVDAX, "--kernel", "7.3", "--size", "2G", "--map", "mem"),
         (DEVDAX, "--kernel", "7.3", "--size", "1040M", "--align", "4K"),
-        (DEVDAX, "--kernel", "6.12", "--size", "8G", "--align", "1G"),
+        (DEVDAX, "--kernel", "6.12", "--size", "12G", "--align", "1G"),
         (PRIVATE, "--kernel", "7.3", "--size", "2G"),
     ],
     ids=" ".join,
