@@ -14,6 +14,7 @@ import shlex
 import subprocess
 import sys
 from contextlib import nullcontext
+import tempfile
 from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,7 @@ HERE = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
 KINDS = {
     "status": r"bulkmm (status|doctor|on|off|tune|watch)\b",
     "result": r"bulkmm (show|compare|plot|report)\b",
+    "populate": r"bulkmm populate\b",
     "bench": r"bulkmm bench\b",
     "list": r"bulkmm lab list$",
     "lab": r"bulkmm lab (run|matrix|prepare)\b",
@@ -54,6 +56,9 @@ KINDS = {
     "generator": r"python scripts/\w+\.py$",
     "pytest": r"pytest tests/",
 }
+
+
+SHM = "/dev/shm"  # noqa: S108 - a file system of memory
 
 
 @dataclass(frozen=True)
@@ -227,6 +232,16 @@ def test_about_results(
     assert cli.main(words(command)) == Exit.OK
     for file in re.findall(r"-o (\S+)", command):
         assert (tmp_path / file).stat().st_size > 1000
+
+
+@pytest.mark.parametrize("command", shown("populate"))
+def test_memory_is_filled(tmp_path: Path, command: str) -> None:
+    """In a directory of the test's own, on the same file system of memory."""
+    with tempfile.TemporaryDirectory(dir=SHM) as place:
+        first = f"bulkmm populate {SHM}/guest --size 4M"
+        for line in (first, command):
+            said = bash(line.replace(SHM, place), tmp_path)
+            assert said
 
 
 def test_a_small_bench(tmp_path: Path) -> None:

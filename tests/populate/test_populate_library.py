@@ -7,8 +7,8 @@ import json
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-import conftest
 import pytest
+import rootlib
 from corelib import NATIVE, SANITIZE, THREADS, meson
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def test_a_case(build: str, case: str) -> None:
 
 
 def test_a_pool_that_is_too_small_says_how_far_it_came() -> None:
-    with conftest.huge_pages(40):
+    with rootlib.huge_pages(40):
         said = outside("hugetlb", 128 * MIB)
     assert (said["error"], said["cause"]) == (EFAULT, POOL)
     assert said["done"] == 80 * MIB
@@ -76,14 +76,14 @@ def test_a_pool_that_is_too_small_says_how_far_it_came() -> None:
 
 
 def test_a_pool_that_suffices() -> None:
-    with conftest.huge_pages(40):
+    with rootlib.huge_pages(40):
         said = outside("hugetlb", 80 * MIB)
     assert (said["error"], said["done"]) == (0, 80 * MIB)
 
 
 @pytest.mark.parametrize("huge", ["", ",huge=always"])
 def test_a_file_system_that_is_full(tmp_path: Path, huge: str) -> None:
-    with conftest.mounted("tmpfs", f"size=80m{huge}", tmp_path / "m") as place:
+    with rootlib.mounted("tmpfs", f"size=80m{huge}", tmp_path / "m") as place:
         said = outside(f"{place}/file", 128 * MIB)
     assert (said["error"], said["cause"]) == (EFAULT, BACKING)
     assert 80 * MIB - 2 * MIB <= said["done"] <= 80 * MIB
@@ -93,7 +93,7 @@ def test_a_file_system_that_is_full(tmp_path: Path, huge: str) -> None:
 def test_a_cgroup_that_is_full() -> None:
     """Where the kernel may not kill for it; else it does, whoever populates."""
     limits = {"limit_in_bytes": str(80 * MIB), "oom_control": "1"}
-    with conftest.cgroup("memory", **limits) as inside:
+    with rootlib.cgroup("memory", **limits) as inside:
         said = outside("private", 128 * MIB, inside)
     assert (said["error"], said["cause"]) == (ENOMEM, MEMORY)
     assert 60 * MIB < said["done"] < 80 * MIB
@@ -103,7 +103,7 @@ def test_a_cgroup_that_is_full() -> None:
 
 def test_a_quota_of_cpus_bounds_the_threads() -> None:
     both = outside("private", 512 * MIB)
-    with conftest.cgroup("cpu", cfs_period_us="100000", cfs_quota_us="90000") as inside:
+    with rootlib.cgroup("cpu", cfs_period_us="100000", cfs_quota_us="90000") as inside:
         said = outside("private", 512 * MIB, inside)
     assert both["error"] == said["error"] == 0
     assert said["threads"] == 1
