@@ -28,6 +28,12 @@
 #define EXCLUSIVE (1ULL << 56)
 #define ENTRIES	  512U
 
+/* Not madvise(), which a preload may stand in for: ours does. */
+static long kernel_madvise(uintptr_t from, size_t len, int advice)
+{
+	return syscall(SYS_madvise, from, len, advice);
+}
+
 static size_t base_page(void)
 {
 	return (size_t)sysconf(_SC_PAGESIZE);
@@ -44,7 +50,7 @@ static size_t base_page(void)
 int pages_open(struct pages *how, bool read, bool look)
 {
 	how->advice = read ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
-	how->touch = madvise(NULL, 0, how->advice) != 0;
+	how->touch = kernel_madvise(0, 0, how->advice) != 0;
 	how->pagemap = -1;
 	if (how->touch && read)
 		return -EOPNOTSUPP;
@@ -107,15 +113,15 @@ static bool advise(int advice, uintptr_t from, uintptr_t end, size_t page,
 {
 	uintptr_t to, middle;
 
-	for (; madvise((void *)from, end - from, advice); from = to) {
+	for (; kernel_madvise(from, end - from, advice); from = to) {
 		for (to = end; to - from > page;) {
 			middle = halfway(from, to, page);
-			if (madvise((void *)from, middle - from, advice))
+			if (kernel_madvise(from, middle - from, advice))
 				to = middle;
 			else
 				from = middle;
 		}
-		if (!madvise((void *)from, to - from, advice))
+		if (!kernel_madvise(from, to - from, advice))
 			continue; /* there was a page after all */
 		fail(outcome, from, to - from, errno);
 		return false;

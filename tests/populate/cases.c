@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -59,8 +60,8 @@ int __real_pthread_create(pthread_t *, const pthread_attr_t *,
 			  void *(*)(void *), void *);
 int __wrap_pthread_create(pthread_t *, const pthread_attr_t *,
 			  void *(*)(void *), void *);
-int __real_madvise(void *, size_t, int);
-int __wrap_madvise(void *, size_t, int);
+long __real_syscall(long, ...);
+long __wrap_syscall(long, ...);
 int __real_sched_getaffinity(pid_t, size_t, cpu_set_t *);
 int __wrap_sched_getaffinity(pid_t, size_t, cpu_set_t *);
 
@@ -73,22 +74,34 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	return __real_pthread_create(thread, attr, start, arg);
 }
 
-int __wrap_madvise(void *addr, size_t len, int advice)
+static long sleep_instead(uintptr_t addr, size_t len)
 {
-	if (advice == POPULATE && len && sleep_us) {
-		long us = sleep_us * (long)(len / MIB + 1);
+	long us = sleep_us * (long)(len / MIB + 1);
 
-		if ((uintptr_t)addr <= stall_at &&
-		    stall_at < (uintptr_t)addr + len)
-			us = 200000;
-		if (in_turn)
-			pthread_mutex_lock(&turn);
-		usleep((useconds_t)us);
-		if (in_turn)
-			pthread_mutex_unlock(&turn);
-		return 0;
-	}
-	return __real_madvise(addr, len, advice);
+	if (addr <= stall_at && stall_at < addr + len)
+		us = 200000;
+	if (in_turn)
+		pthread_mutex_lock(&turn);
+	usleep((useconds_t)us);
+	if (in_turn)
+		pthread_mutex_unlock(&turn);
+	return 0;
+}
+
+long __wrap_syscall(long nr, ...)
+{
+	long arg[6];
+	va_list args;
+	int i;
+
+	va_start(args, nr);
+	for (i = 0; i < 6; i++)
+		arg[i] = va_arg(args, long);
+	va_end(args);
+	if (nr == SYS_madvise && (int)arg[2] == POPULATE && arg[1] && sleep_us)
+		return sleep_instead((uintptr_t)arg[0], (size_t)arg[1]);
+	return __real_syscall(nr, arg[0], arg[1], arg[2], arg[3], arg[4],
+			      arg[5]);
 }
 
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
@@ -189,7 +202,7 @@ static char *anonymous(size_t len)
 {
 	char *p = map(len, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
-	__real_madvise(p, len, MADV_NOHUGEPAGE);
+	madvise(p, len, MADV_NOHUGEPAGE);
 	return p;
 }
 
@@ -239,7 +252,7 @@ static void kinds(void)
 		fill_one(p, len);
 		munmap(p, len);
 		p = map(len, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-		__real_madvise(p, len, MADV_HUGEPAGE);
+		madvise(p, len, MADV_HUGEPAGE);
 		fill_one(p, len);
 		munmap(p, len);
 		p = map(len, MAP_SHARED | MAP_ANONYMOUS, -1);
@@ -259,7 +272,7 @@ static void kinds(void)
 /* What the kernel says to the whole range, which must be what we say. */
 static int native(char *p, size_t len)
 {
-	return syscall(SYS_madvise, p, len, POPULATE) ? -errno : 0;
+	return madvise(p, len, POPULATE) ? -errno : 0;
 }
 
 static void expect(char *p, size_t len, size_t good, enum bmm_cause cause,
@@ -476,7 +489,7 @@ static void progress(void)
 	cpus_made = 4;
 	check(!bmm_populate(p, len, &options, &report));
 	check(seen.calls >= 1 && seen.last == len);
-	__real_madvise(p, len, MADV_DONTNEED);
+	madvise(p, len, MADV_DONTNEED);
 	sleep_us = 4000;
 	seen = (struct seen){ .len = len,
 			      .thread = pthread_self(),
@@ -567,7 +580,7 @@ static void signals(void)
 	setitimer(ITIMER_REAL, &often, NULL);
 	for (i = 0; i < 20; i++) {
 		check(!bmm_populate(p, len, NULL, NULL));
-		__real_madvise(p, len, MADV_DONTNEED);
+		madvise(p, len, MADV_DONTNEED);
 	}
 	setitimer(ITIMER_REAL, &never, NULL);
 	sigprocmask(SIG_SETMASK, NULL, &after);
@@ -648,7 +661,7 @@ static void nothing_left(void)
 	munmap(p + len, PAGE);
 	for (i = 0; i < 50; i++) {
 		check(!bmm_populate(p, len, NULL, NULL));
-		__real_madvise(p, len, MADV_DONTNEED);
+		madvise(p, len, MADV_DONTNEED);
 		check(bmm_populate(p + PAGE, len, NULL, NULL));
 		check(!bmm_populate(p, len, &alone, NULL));
 		check(!bmm_clear_parallel(p, len, NULL, NULL));
@@ -863,7 +876,7 @@ static void poisoned(void)
 	char *p = anonymous(len);
 
 	p[MIB] = 1;
-	if (__real_madvise(p + MIB, PAGE, MADV_HWPOISON))
+	if (madvise(p + MIB, PAGE, MADV_HWPOISON))
 		exit(77); /* not root, or the kernel cannot */
 	check(bmm_populate(p, len, NULL, &report) == -EHWPOISON);
 	check(report.cause == BMM_CAUSE_POISONED && report.failed == p + MIB);
@@ -887,7 +900,7 @@ static void outside(const char *kind, size_t len)
 		p = map(len, MAP_PRIVATE | MAP_ANONYMOUS | huge, -1);
 	}
 	if (!huge && *kind != '/')
-		__real_madvise(p, len, MADV_NOHUGEPAGE);
+		madvise(p, len, MADV_NOHUGEPAGE);
 	bmm_populate(p, len, NULL, &report);
 	printf("{\"error\": %d, \"cause\": %d, \"done\": %zu, \"reached\": %zu, "
 	       "\"failed\": %zu, \"failed_len\": %zu, \"threads\": %u}\n",
