@@ -13,8 +13,8 @@ import re
 import shlex
 import subprocess
 import sys
-from contextlib import nullcontext
 import tempfile
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from docpages import PAGES, ROOT, commands, name
 from fakekernel import Fake, kernel, load
 
 from bulkmm import cli
-from bulkmm.bench import measure
+from bulkmm.bench import measure, populate
 from bulkmm.errors import Exit
 from bulkmm.lab import command as lab_command
 from bulkmm.lab import run
@@ -261,6 +261,8 @@ def test_a_bench_that_was_run_before(
     none = kernel_fuzz.Found("memmap", "6.12", cases=9, kept=9, served=3)
     monkeypatch.setattr(kernel_fuzz, "run", lambda *_: none)
     monkeypatch.setattr(find, "files", lambda *_: nullcontext((tmp_path, None)))
+    monkeypatch.setattr(populate, "run", lambda *_: made.sweep())
+    monkeypatch.setattr(populate, "reserved", lambda _: nullcontext())
     monkeypatch.chdir(tmp_path)
     made.sweep().write(tmp_path / "a.json")
     assert cli.main(words(command)) == Exit.OK

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,17 +25,26 @@ def needs_root() -> None:
 
 
 @contextmanager
+def alone_with_the_pool() -> Iterator[None]:
+    """Wait for other processes of these tests: the machine has one pool."""
+    with (Path(tempfile.gettempdir()) / "bulkmm-test-pool.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
 def huge_pages(count: int) -> Iterator[None]:
     """Have so many huge pages of 2 MiB free in the pool."""
     needs_root()
-    before = POOL.read_text()
-    try:
-        POOL.write_text(str(count))
-        if int(POOL.read_text()) != count:
-            pytest.skip(f"the machine has no {count} huge pages to spare")
-        yield
-    finally:
-        POOL.write_text(before)
+    with alone_with_the_pool():
+        before = POOL.read_text()
+        try:
+            POOL.write_text(str(count))
+            if int(POOL.read_text()) != count:
+                pytest.skip(f"the machine has no {count} huge pages to spare")
+            yield
+        finally:
+            POOL.write_text(before)
 
 
 @contextmanager
