@@ -151,6 +151,12 @@ static void forbid_query(void)
 	forbid(SYS_ioctl, 1, 0xc0686611, ENOTTY);
 }
 
+/* Before Linux 6.7, likewise. */
+static void forbid_scan(void)
+{
+	forbid(SYS_ioctl, 1, 0xc0606610, ENOTTY);
+}
+
 static long faults(void)
 {
 	struct rusage usage;
@@ -397,13 +403,16 @@ static void arguments(void)
 }
 
 /* A fork's pages and the page of zeroes are present, and yet not there. */
-static void present(void)
+static void present_pages(bool huge)
 {
 	size_t len = 96 * MIB, i;
-	char *p = anonymous(len);
+	char *p = anonymous(len + 2 * MIB);
 	int status;
 	pid_t child;
 
+	p += -(uintptr_t)p & (2 * MIB - 1);
+	if (huge)
+		madvise(p, len, MADV_HUGEPAGE);
 	for (i = 0; i < len; i += PAGE)
 		check(!((volatile char *)p)[i]);
 	check(!bmm_populate(p, len, NULL, NULL));
@@ -425,6 +434,16 @@ static void present(void)
 	check(is_there(p, len));
 	for (i = 0; i < len; i += 2 * PAGE)
 		check(p[i] == 1 && !p[i + PAGE]);
+}
+
+static void present(void)
+{
+	present_pages(false);
+}
+
+static void present_huge(void)
+{
+	present_pages(true);
 }
 
 static void on_node(void)
@@ -925,6 +944,10 @@ static const struct {
 	{ "arguments", NULL, arguments },
 	{ "present", NULL, present },
 	{ "present-touched", forbid_advice, present },
+	{ "present-entries", forbid_scan, present },
+	{ "present-huge", NULL, present_huge },
+	{ "present-huge-touched", forbid_advice, present_huge },
+	{ "kinds-entries", forbid_scan, kinds },
 	{ "on-node", NULL, on_node },
 	{ "no-policies", NULL, no_policies },
 	{ "progress", NULL, progress },
