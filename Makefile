@@ -41,7 +41,9 @@ figures: build
 			mv build/part $$folder/kernel-$$one.json || exit; \
 		done && \
 		.venv/bin/bulkmm bench all --json build/part && \
-		mv build/part $$folder/bench.json
+		mv build/part $$folder/bench.json && \
+		.venv/bin/bulkmm bench populate --reserve --json build/part && \
+		mv build/part $$folder/populate.json
 	@.venv/bin/python scripts/figures.py
 
 lab: build

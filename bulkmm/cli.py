@@ -21,6 +21,7 @@ LIBRARIES = ("numpy", "rich", "scipy")  # which control does without
 # the command in hand is imported: "status" must not wait for the lab.
 PARTS = {
     "bulkmm.control.command": ("status", "doctor", "on", "off", "tune", "watch"),
+    "bulkmm.populate.command": ("populate",),
     "bulkmm.bench.command": ("bench",),
     "bulkmm.lab.command": ("lab",),
     "bulkmm.demo": ("demo",),

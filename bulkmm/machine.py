@@ -57,6 +57,13 @@ def memory_kib(field: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def memory_number(field: str) -> int | None:
+    """Return a field of /proc/meminfo that is a count, as of huge pages."""
+    text = _read(Path("/proc/meminfo")) or ""
+    match = re.search(rf"^{field}:\s+(\d+)$", text, re.MULTILINE)
+    return int(match[1]) if match else None
+
+
 def _hypervisor(flags: str) -> str | None:
     """Return the hypervisor's name, "unknown" if it does not say, or None."""
     if "hypervisor" not in flags.split():

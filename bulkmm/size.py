@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Sizes of memory devices as users write them."""
+"""Sizes of memory as users write them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,15 @@ SECTION = 128 << 20  # of the memory map on x86-64: no device has less
 
 def parse(text: str, largest: str) -> int:
     """Return the bytes of a size such as 100G, from a section to ``largest``."""
-    size = _bytes(text)
+    size = parse_bytes(text, largest)
     if size < SECTION:
         raise UsageError(f"size {text} is below a section: at least 128M")
+    return size
+
+
+def parse_bytes(text: str, largest: str) -> int:
+    """Return the bytes of a size such as 4K, up to ``largest``."""
+    size = _bytes(text)
     if size > _bytes(largest):
         raise UsageError(f"size {text} is above the {largest} that is possible")
     return size

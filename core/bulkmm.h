@@ -2,8 +2,12 @@
 /*
  * bulkmm.h - initialise, clear and copy memory in ranges
  *
- * The public interface of libbulkmm. Freestanding: no allocation, no errno, no
- * set-up. Every function may be called by any number of threads at once.
+ * The public interface of libbulkmm: no errno, no set-up, and but for those
+ * that start threads no allocation and no system call once a backend is picked.
+ * Every function may be called by any number of threads at once.
+ *
+ * Pools. bmm_populate() makes a mapping resident at the rate of the machine, by
+ * as many threads as pay; bmm_clear_parallel() zeroes what is resident.
  *
  * Ordering. Streaming operations write with non-temporal stores, which bypass
  * the cache and are weakly ordered. Until bmm_drain() has returned on the same
@@ -94,6 +98,117 @@ size_t bmm_backend_list(enum bmm_op op, size_t len, char *buf, size_t size);
 size_t bmm_environment_error(char *buf, size_t size);
 
 const char *bmm_version(void);
+
+#ifndef __KERNEL__
+
+/* Flags of struct bmm_options. */
+#define BMM_ON_NODE 1U /* node counts: new pages come from it alone */
+#define BMM_READ    2U /* populate for reading: shared files stay clean */
+
+/**
+ * struct bmm_options - how threads share a range
+ * @size:     sizeof(struct bmm_options) of the program that calls
+ * @flags:    BMM_ON_NODE, BMM_READ, or 0
+ * @threads:  no more than these, the caller included; 0: as many as pay
+ * @node:     memory node, with BMM_ON_NODE; a policy that the range has of its
+ *            own (mbind) comes first
+ * @progress: called on the calling thread, some milliseconds apart, with the
+ *            bytes that are done; anything but 0 cancels. May be NULL
+ * @context:  handed to @progress
+ *
+ * All zero but @size is the usual way.
+ */
+struct bmm_options {
+	size_t size;
+	uint32_t flags;
+	uint32_t threads;
+	uint32_t node;
+	int (*progress)(void *context, size_t done, size_t len);
+	void *context;
+};
+
+/**
+ * enum bmm_cause - why a range could not be populated, or took its time
+ * @BMM_CAUSE_NONE:       nothing of the kind
+ * @BMM_CAUSE_UNKNOWN:    the system does not tell
+ * @BMM_CAUSE_ARGUMENT:   an argument is wrong; nothing was done
+ * @BMM_CAUSE_NODE:       the node is not there, or policies are forbidden here;
+ *                        nothing was done
+ * @BMM_CAUSE_HOLE:       nothing is mapped there
+ * @BMM_CAUSE_PROTECTED:  the mapping does not allow it
+ * @BMM_CAUSE_SPECIAL:    a mapping that cannot be populated, as of a device
+ * @BMM_CAUSE_POOL:       no huge page is left in the pool
+ * @BMM_CAUSE_BACKING:    the file ends before, or its file system is full
+ * @BMM_CAUSE_POISONED:   a page whose memory is broken
+ * @BMM_CAUSE_MEMORY:     no memory: of the cgroup, of the node, of the machine
+ * @BMM_CAUSE_CANCELLED:  the program said so
+ * @BMM_CAUSE_FORKED:     this is the child of a fork() in @progress
+ * @BMM_CAUSE_COMPACTION: the kernel moved pages to make huge ones
+ * @BMM_CAUSE_RECLAIM:    the kernel had to free memory first
+ */
+enum bmm_cause {
+	BMM_CAUSE_NONE,
+	BMM_CAUSE_UNKNOWN,
+	BMM_CAUSE_ARGUMENT,
+	BMM_CAUSE_NODE,
+	BMM_CAUSE_HOLE,
+	BMM_CAUSE_PROTECTED,
+	BMM_CAUSE_SPECIAL,
+	BMM_CAUSE_POOL,
+	BMM_CAUSE_BACKING,
+	BMM_CAUSE_POISONED,
+	BMM_CAUSE_MEMORY,
+	BMM_CAUSE_CANCELLED,
+	BMM_CAUSE_FORKED,
+	BMM_CAUSE_COMPACTION,
+	BMM_CAUSE_RECLAIM
+};
+
+/**
+ * struct bmm_report - what became of a range
+ * @size:       sizeof(struct bmm_report) of the program that calls, set by it
+ * @done:       bytes that are done
+ * @reached:    everything before this address is done
+ * @failed:     the page that could not be done, the lowest if there are several
+ * @failed_len: its bytes; 0 if nothing failed
+ * @ns:         time it took
+ * @slow:       a piece that took more than eight times as long as the others
+ * @slow_len:   its bytes; 0 if there was none
+ * @slow_ns:    time it took
+ * @usual_ns:   time that so many bytes took elsewhere
+ * @error:      0, or the negative error number that was returned
+ * @cause:      why it failed
+ * @slow_cause: why the piece was slow
+ * @threads:    most that worked at once, the caller included
+ * @touched:    1 if pages were touched one by one: the kernel is older than
+ *              MADV_POPULATE_WRITE (5.14), or forbids it
+ */
+struct bmm_report {
+	size_t size;
+	size_t done;
+	void *reached;
+	void *failed;
+	size_t failed_len;
+	uint64_t ns;
+	void *slow;
+	size_t slow_len;
+	uint64_t slow_ns;
+	uint64_t usual_ns;
+	int error;
+	enum bmm_cause cause;
+	enum bmm_cause slow_cause;
+	uint32_t threads;
+	uint32_t touched;
+};
+
+int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
+		 struct bmm_report *report);
+size_t bmm_report_text(const struct bmm_report *report, char *buf, size_t size);
+
+int bmm_clear_parallel(void *dst, size_t len, const struct bmm_options *options,
+		       struct bmm_report *report);
+
+#endif
 
 #ifdef __cplusplus
 }

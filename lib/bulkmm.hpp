@@ -5,15 +5,18 @@
  * Thin: each function is the one of the same name in bulkmm.h, which says what
  * it guarantees. Elements are trivially copyable, since their bytes are all that
  * is written. What the C functions refuse is thrown as std::invalid_argument,
- * with nothing written.
+ * with nothing written; what becomes of a range that threads share, as
+ * bulkmm::range_error.
  */
 #ifndef BULKMM_HPP
 #define BULKMM_HPP
 
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 
 #include "bulkmm.h"
@@ -109,6 +112,83 @@ inline std::string list(bmm_op op, std::size_t len)
 
 	bmm_backend_list(op, len, text.data(), text.size() + 1);
 	return text;
+}
+
+/* Its what() is the line of bmm_report_text(), its code() the errno. */
+class range_error : public std::system_error {
+    public:
+	explicit range_error(const bmm_report &report)
+		: std::system_error(-report.error, std::generic_category(),
+				    text(report)),
+		  report(report)
+	{
+	}
+
+	const bmm_report report;
+
+    private:
+	static std::string text(const bmm_report &report)
+	{
+		std::string said(bmm_report_text(&report, nullptr, 0), '\0');
+
+		bmm_report_text(&report, said.data(), said.size() + 1);
+		return said;
+	}
+};
+
+/* How threads share a range; as struct bmm_options. */
+struct sharing {
+	uint32_t flags = 0;
+	uint32_t threads = 0;
+	uint32_t node = 0;
+	/* returns true to cancel; must not throw */
+	std::function<bool(std::size_t done, std::size_t len)> progress;
+};
+
+template <class F>
+bmm_report share(F work, const sharing &how)
+{
+	bmm_options options{};
+	bmm_report report{};
+
+	options.size = sizeof(options);
+	report.size = sizeof(report);
+	options.flags = how.flags;
+	options.threads = how.threads;
+	options.node = how.node;
+	if (how.progress) {
+		options.context = const_cast<sharing *>(&how);
+		options.progress = [](void *context, size_t done, size_t len) {
+			auto *sharing_ = static_cast<sharing *>(context);
+
+			return static_cast<int>(sharing_->progress(done, len));
+		};
+	}
+	if (work(&options, &report))
+		throw range_error(report);
+	return report;
+}
+
+/* The bytes of a mapping, from the start of a page on. */
+inline bmm_report populate(std::span<std::byte> range, const sharing &how = {})
+{
+	return share(
+		[&](auto *options, auto *report) {
+			return bmm_populate(range.data(), range.size(), options,
+					    report);
+		},
+		how);
+}
+
+template <bytes_only T>
+bmm_report clear_parallel(std::span<T> dst, const sharing &how = {})
+{
+	return share(
+		[&](auto *options, auto *report) {
+			return bmm_clear_parallel(dst.data(), dst.size_bytes(),
+						  options, report);
+		},
+		how);
 }
 
 inline std::string_view version() noexcept

@@ -17,11 +17,12 @@ from manpages import Doc, SourceError, Sources, sentence
 
 PROJECT = Path(__file__).resolve().parents[1]
 CORE = PROJECT / "core"
+POPULATE = PROJECT / "lib" / "populate"
 PAGE = PROJECT / "docs" / "api.md"
 MADE = "<!-- Made by scripts/apipage.py from the sources: change those. -->"
 INTRO = (
-    "Made by `scripts/apipage.py` from the comments in `core/`, as are the man pages "
-    "of section 3. How to install, link and use it: [library.md](library.md)."
+    "Made by `scripts/apipage.py` from the comments in the sources, as are the man "
+    "pages of section 3. How to install, link and use it: [library.md](library.md)."
 )
 
 
@@ -92,7 +93,8 @@ def page(sources: Sources) -> str:
 
 def made() -> str:
     """Return the page as the sources have it now."""
-    return page(manpages.read(CORE / "bulkmm.h", sorted(CORE.glob("*.c"))))
+    sources = [*sorted(CORE.glob("*.c")), *sorted(POPULATE.glob("*.c"))]
+    return page(manpages.read(CORE / "bulkmm.h", sources))
 
 
 def main() -> int:

@@ -39,6 +39,7 @@ TITLES = {
 }
 WIDTH = 100
 KERNEL = "Linux"
+POPULATE = "populate.json"
 NONE = "No CPU has been measured with this code yet: `make figures`.\n"
 
 
@@ -48,6 +49,7 @@ class Measured:
 
     bench: Document
     kernels: list[Document] = field(default_factory=list)  # each one's own code
+    populate: Document | None = None
 
 
 def folder(described: dict[str, object]) -> str:
@@ -65,6 +67,9 @@ def results(place: Path = RESULTS) -> dict[str, Measured]:
         file.parent.name: Measured(
             Document.read(file),
             [Document.read(one) for one in sorted(file.parent.glob("kernel-*.json"))],
+            Document.read(pools)
+            if (pools := file.with_name(POPULATE)).exists()
+            else None,
         )
         for file in sorted(place.glob("*/bench.json"))
     }
@@ -85,6 +90,13 @@ def cpu(name: str, measured: Measured) -> Iterator[str]:
         yield from (f"#### {KERNEL} {series(one)}: its own code and the module's", "")
         yield from grid_of(summary.HEADINGS, summary.rows(one))
         yield from bullets([*summary.notes(one), *goals.missed(one)])
+    if measured.populate:
+        yield from ("#### Populate", "")
+        show = table.Show(full=True)
+        yield from table.markdown_tables(measured.populate, show=show)
+        yield from bullets(
+            [*notes(measured.populate), *table.footnotes(measured.populate)]
+        )
     yield from ("#### The core", "")
     yield from bullets([*facts(document), *table.footnotes(document)])
     for kind, title in TITLES.items():
@@ -141,7 +153,9 @@ def part(document: Document, kind: str) -> Document:
 def notes(document: Document) -> list[str]:
     """Return what stands under the tables of one subject."""
     found = [*grid.controls(document)]
-    for one in table.parts(document):
+    for one in table.parts(
+        document, table.Show(full=document.run["scenario"] == "populate")
+    ):
         found += [one.title, *one.notes] if ":" in one.title else one.notes
     return found
 

@@ -22,6 +22,15 @@ FULL_ROUNDS, FULL_PROCESSES = 5, 5
 QUICK_ROUNDS, QUICK_PROCESSES = 3, 3
 FULL_SIZE, QUICK_SIZE = "100G", "16G"
 
+POPULATE_PROCESSES = 7  # six of them carry an interval
+
+POPULATE = (
+    "Time the ways to make memory resident, by kind of page: memset, MAP_POPULATE, "
+    "MADV_POPULATE_WRITE by one thread and by plain shares of several, bulkmm by at "
+    "most so many threads, QEMU's prealloc and Java's AlwaysPreTouch where these are; "
+    "memory that is there already; and the limit of the stores. Each sample is a "
+    "process of its own. Example: bulkmm bench populate --quick --kind thp"
+)
 HOW = (
     "In several processes, each with fresh memory and an order of its own; in each "
     "round of a process every variant runs once, in random order. Every output is "
@@ -71,11 +80,75 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         if name != "all":
             parser.add_argument("--backend", metavar="NAME", help="what bulkmm uses")
         _add_common(parser)
+    _add_populate(what)
     native.add_parser(what)
     _add_common(what.choices["kernel"])
     goals = what.add_parser("goals", help="tell which goals kept results reach")
     goals.add_argument("results", nargs="+", type=Path, metavar="FILE", help="a result")
     goals.set_defaults(run=run_goals)
+
+
+def _add_populate(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    said = "time the ways to make memory resident, those of QEMU and Java among them"
+    parser = what.add_parser("populate", help=said, description=POPULATE)
+    parser.add_argument("--size", help="bytes to populate; default 1G, --quick 256M")
+    parser.add_argument(
+        "--kind",
+        action="append",
+        choices=("4k", "thp", "memfd", "hugetlb"),
+        help="measure this kind of pages only; may be given again",
+    )
+    parser.add_argument(
+        "--reserve",
+        action="store_true",
+        help="reserve huge pages for hugetlb while it runs (root)",
+    )
+    parser.add_argument("--processes", type=int, metavar="N", help="samples of an arm")
+    parser.add_argument("--quick", action="store_true", help="measure less of each")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE.svg", help="draw the samples"
+    )
+    parser.set_defaults(run=run_populate)
+
+
+def run_populate(args: argparse.Namespace) -> int:
+    """Measure the ways to populate."""
+    from contextlib import nullcontext  # noqa: PLC0415 - keeps --help fast
+
+    from rich.console import Console  # noqa: PLC0415
+
+    from bulkmm import plot, size, table  # noqa: PLC0415
+    from bulkmm.bench import populate  # noqa: PLC0415
+
+    check_file(args.json)
+    plot.check_file(args.plot)
+    asked = args.size or ("256M" if args.quick else "1G")
+    usual = QUICK_PROCESSES if args.quick else POPULATE_PROCESSES
+    processes = usual if args.processes is None else args.processes
+    job = populate.Job(
+        size=size.parse_bytes(asked, "1T"),
+        kinds=args.kind or populate.KINDS,
+        processes=processes,
+        quick=args.quick,
+    )
+    populate.check(job)
+    with Console(stderr=True).status("bench: populate") as status:
+
+        def seen(event: Event) -> None:
+            what = f"{event['scenario']} {event['variant']}"
+            status.update(f"bench: process {event['process'] + 1}, {what}")
+
+        room = populate.reserved(job.size) if args.reserve else nullcontext()
+        with room:
+            document = populate.run(job, seen)
+    write(args.json, document)
+    table.print_documents([document], show=table.Show(full=True))
+    for why in document.run.get("skipped", {}).values():
+        print(f"left out: {why}")
+    if args.plot:
+        plot.save([document], args.plot)
+    return verdict(document)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:

@@ -126,6 +126,11 @@ def picks(taken: list[list[Event]]) -> dict[str, dict[str, str]]:
 
 
 def checks(taken: list[list[Event]], subject: Subject) -> list[Check]:
+    """Return the verdict on each verified variant of a subject."""
+    return verdicts(taken, subject.right, subject.wrong)
+
+
+def verdicts(taken: list[list[Event]], right: str, wrong: str) -> list[Check]:
     """Return the verdict on each verified variant."""
     verified: dict[Key, bool] = {}
     for _, event in _each(taken, "verified"):
@@ -136,7 +141,7 @@ def checks(taken: list[list[Event]], subject: Subject) -> list[Check]:
         Check(
             f"output of {scenario + ' ' if several else ''}{variant}",
             ok,
-            subject.right if ok else subject.wrong,
+            right if ok else wrong,
         )
         for (scenario, variant), ok in verified.items()
     ]

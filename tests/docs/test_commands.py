@@ -13,6 +13,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -24,7 +25,7 @@ from docpages import PAGES, ROOT, commands, name
 from fakekernel import Fake, kernel, load
 
 from bulkmm import cli
-from bulkmm.bench import measure
+from bulkmm.bench import measure, populate
 from bulkmm.errors import Exit
 from bulkmm.lab import command as lab_command
 from bulkmm.lab import run
@@ -44,6 +45,7 @@ HERE = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
 KINDS = {
     "status": r"bulkmm (status|doctor|on|off|tune|watch)\b",
     "result": r"bulkmm (show|compare|plot|report)\b",
+    "populate": r"bulkmm populate\b",
     "bench": r"bulkmm bench\b",
     "list": r"bulkmm lab list$",
     "lab": r"bulkmm lab (run|matrix|prepare)\b",
@@ -54,6 +56,9 @@ KINDS = {
     "generator": r"python scripts/\w+\.py$",
     "pytest": r"pytest tests/",
 }
+
+
+SHM = "/dev/shm"  # noqa: S108 - a file system of memory
 
 
 @dataclass(frozen=True)
@@ -229,6 +234,16 @@ def test_about_results(
         assert (tmp_path / file).stat().st_size > 1000
 
 
+@pytest.mark.parametrize("command", shown("populate"))
+def test_memory_is_filled(tmp_path: Path, command: str) -> None:
+    """In a directory of the test's own, on the same file system of memory."""
+    with tempfile.TemporaryDirectory(dir=SHM) as place:
+        first = f"bulkmm populate {SHM}/guest --size 4M"
+        for line in (first, command):
+            said = bash(line.replace(SHM, place), tmp_path)
+            assert said
+
+
 def test_a_small_bench(tmp_path: Path) -> None:
     assert "bulkmm bench all --quick --json a.json" in shown()
     line = "bulkmm bench memmap --size 1G --rounds 1 --processes 2 --json a.json"
@@ -246,6 +261,8 @@ def test_a_bench_that_was_run_before(
     none = kernel_fuzz.Found("memmap", "6.12", cases=9, kept=9, served=3)
     monkeypatch.setattr(kernel_fuzz, "run", lambda *_: none)
     monkeypatch.setattr(find, "files", lambda *_: nullcontext((tmp_path, None)))
+    monkeypatch.setattr(populate, "run", lambda *_: made.sweep())
+    monkeypatch.setattr(populate, "reserved", lambda _: nullcontext())
     monkeypatch.chdir(tmp_path)
     made.sweep().write(tmp_path / "a.json")
     assert cli.main(words(command)) == Exit.OK

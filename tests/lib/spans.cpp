@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <vector>
 
+#include <sys/mman.h>
+
 using Record = std::array<uint64_t, 8>;
 
 template <class F>
@@ -73,8 +75,36 @@ static bool selects()
 	       bulkmm::version() == bmm_version();
 }
 
+static bool populates()
+{
+	constexpr std::size_t len = 96UL << 20;
+	auto *p = static_cast<std::byte *>(
+		mmap(nullptr, len, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	std::span range(p, len);
+	std::size_t told = 0;
+	bulkmm::sharing how{ .threads = 2, .progress = [&](auto done, auto) {
+				    told = done;
+				    return false;
+			    } };
+	bool good = bulkmm::populate(range, how).done == len && told == len;
+
+	p[len - 1] = std::byte{ 1 };
+	good &= bulkmm::clear_parallel(range).done == len && p[len - 1] == std::byte{};
+	mprotect(p, 4096, PROT_READ);
+	try {
+		bulkmm::populate(range);
+	} catch (const bulkmm::range_error &e) {
+		return good && e.report.cause == BMM_CAUSE_PROTECTED &&
+		       e.code().value() == EINVAL &&
+		       std::string_view(e.what()).find("does not allow") !=
+			       std::string_view::npos;
+	}
+	return false;
+}
+
 int main()
 {
-	std::printf("%d%d%d\n", copies_and_clears(), fills_and_stamps(),
-		    selects());
+	std::printf("%d%d%d%d\n", copies_and_clears(), fills_and_stamps(),
+		    selects(), populates());
 }

@@ -19,6 +19,7 @@ HERE = ROOT / "tests" / "lib"
 SAYS = {
     "backends": "clear-streaming ",
     "descriptors": "descriptors published: 65536, wrong: 0\n",
+    "populate": "all 268435456 bytes are there\n",
     "pool": "zeroed ahead of use: 32, at once: 4, not zero: 0\n",
 }
 
@@ -80,7 +81,7 @@ def test_the_cpp_header_can_be_used(
     strict = ["-std=c++20", "-pedantic"]
     program = tmp_path / "spans"
     installed.build(HERE / "spans.cpp", program, *strict, compiler=compiler)
-    assert installed.run(program) == "111\n"
+    assert installed.run(program) == "1111\n"
 
 
 def test_threads_use_it_while_another_one_selects(

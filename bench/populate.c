@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * bmm-populate: one way to make memory resident, once, in a process of its own.
+ *
+ *	bmm-populate SCENARIO KIND SIZE WAY[-THREADS]
+ *
+ * prints the events of the bench: a sample and a verdict. The verdict is of a
+ * look at every page: it is zero, and looking takes no page fault.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define SMALL_PAGE 4096U
+#define WORKERS	   512U
+#define ALIGN	   ((size_t)1 << 30) /* no huge page is cut, whoever maps */
+
+struct memory {
+	const char *kind;
+	size_t len;
+	char *base;
+	int file;
+};
+
+/* What limit.c asks for where it stamps, which nobody does here. */
+const struct bmm_image *pages_image(void)
+{
+	return NULL;
+}
+
+static int map_flags(const struct memory *m)
+{
+	int flags = m->file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+
+	return strcmp(m->kind, "hugetlb") ? flags : flags | MAP_HUGETLB;
+}
+
+/* At an aligned place; of the kind. MAP_POPULATE has it filled at once. */
+static int map(struct memory *m, int more)
+{
+	char *room = mmap(NULL, m->len + ALIGN, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (room == MAP_FAILED)
+		return -1;
+	m->base = room + (-(uintptr_t)room & (ALIGN - 1));
+	m->base = mmap(m->base, m->len, PROT_READ | PROT_WRITE,
+		       map_flags(m) | MAP_FIXED | more, m->file, 0);
+	return m->base == MAP_FAILED ? -1 : 0;
+}
+
+/* Small pages wherever the kernel would choose, or huge ones where it can. */
+static int prepare(struct memory *m)
+{
+	bool thp = !strcmp(m->kind, "thp");
+
+	if (!thp && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
+		return -1;
+	if (!strcmp(m->kind, "memfd")) {
+		m->file = memfd_create("bmm-populate", MFD_CLOEXEC);
+		if (m->file < 0 || ftruncate(m->file, (off_t)m->len))
+			return -1;
+	}
+	return 0;
+}
+
+struct share {
+	pthread_t thread;
+	const struct variant *variant;
+	char *from;
+	size_t len;
+};
+
+/* Without a variant: the kernel's own way, which must not fail. */
+static void *do_share(void *arg)
+{
+	struct share *share = arg;
+
+	if (share->variant)
+		limit_write(share->variant, share->from, NULL, share->len);
+	else if (madvise(share->from, share->len, MADV_POPULATE_WRITE))
+		exit(2);
+	return NULL;
+}
+
+/* Plain threads over plain shares: the limit needs no cleverness. */
+static void share_out(const struct variant *v, const struct memory *m,
+		      unsigned int threads)
+{
+	struct share shares[WORKERS];
+	size_t each = m->len / threads & ~(size_t)(SMALL_PAGE - 1);
+	unsigned int i;
+
+	for (i = 0; i < threads; i++) {
+		shares[i] = (struct share){ .variant = v,
+					    .from = m->base + i * each,
+					    .len = each };
+		if (i + 1 == threads)
+			shares[i].len = m->len - i * each;
+		else if (pthread_create(&shares[i].thread, NULL, do_share,
+					&shares[i]))
+			exit(2);
+	}
+	do_share(&shares[threads - 1]);
+	for (i = 0; i + 1 < threads; i++)
+		pthread_join(shares[i].thread, NULL);
+}
+
+/* The fastest kind of stores over memory that is there. */
+static uint64_t limit(const struct memory *m, unsigned int threads,
+		      const char **name)
+{
+	struct variant v = { .op = BMM_CLEAR_STREAMING };
+	uint64_t best = UINT64_MAX, ns;
+	size_t i;
+
+	memset(m->base, 0, m->len);
+	for (i = 0; (v.limit = limit_at(v.op, i)); i++) {
+		ns = bmm_host_clock();
+		share_out(&v, m, threads);
+		ns = bmm_host_clock() - ns;
+		if (ns < best) {
+			best = ns;
+			*name = limit_name(v.limit);
+		}
+	}
+	return best;
+}
+
+static int ours(const struct memory *m, unsigned int threads)
+{
+	struct bmm_options options = { .size = sizeof(options),
+				       .threads = threads };
+
+	return bmm_populate(m->base, m->len, &options, NULL);
+}
+
+/* ns, or 0 where the way is not known or fails. */
+static uint64_t time_way(struct memory *m, const char *way,
+			 unsigned int threads, const char **served)
+{
+	bool at_once = !strcmp(way, "map-populate");
+	int error = 0;
+	uint64_t ns;
+
+	if (!at_once && map(m, 0))
+		return 0;
+	if (!strcmp(m->kind, "thp")) {
+		if (at_once) /* the system's own setting decides */
+			return 0;
+		madvise(m->base, m->len, MADV_HUGEPAGE);
+	}
+	if (!strcmp(way, "limit"))
+		return limit(m, threads, served);
+	if (!strcmp(way, "resident") && ours(m, threads))
+		return 0;
+	ns = bmm_host_clock();
+	if (at_once)
+		error = map(m, MAP_POPULATE);
+	else if (!strcmp(way, "memset"))
+		memset(m->base, 0, m->len);
+	else if (!strcmp(way, "madvise"))
+		share_out(NULL, m, threads);
+	else if (!strcmp(way, "bulkmm") || !strcmp(way, "resident"))
+		error = ours(m, threads);
+	else
+		error = -1;
+	ns = bmm_host_clock() - ns;
+	return error ? 0 : ns;
+}
+
+static long faults(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
+/* Faults of a write to each page, which must all be zero. */
+static bool all_there(const struct memory *m)
+{
+	long before = faults();
+	size_t i;
+
+	for (i = 0; i < m->len; i += SMALL_PAGE)
+		if (__atomic_fetch_add(m->base + i, 0, __ATOMIC_RELAXED))
+			return false;
+	return faults() - before <= 8; /* of the program's own */
+}
+
+int main(int argc, char **argv)
+{
+	struct memory m = { .file = -1 };
+	const char *served = NULL;
+	unsigned int threads = 1;
+	char way[32], *number;
+	uint64_t ns;
+
+	if (argc != 5 || strlen(argv[4]) >= sizeof(way)) {
+		fputs("bmm-populate: SCENARIO KIND SIZE WAY[-THREADS]\n",
+		      stderr);
+		return 2;
+	}
+	m.kind = argv[2];
+	m.len = strtoull(argv[3], NULL, 10);
+	strcpy(way, argv[4]);
+	number = strrchr(way, '-');
+	if (number && number[1] >= '1' && number[1] <= '9') {
+		threads = (unsigned int)atoi(number + 1);
+		*number = 0;
+	}
+	if (!m.len || !threads || threads > WORKERS || prepare(&m)) {
+		fputs("bmm-populate: no such memory\n", stderr);
+		return 2;
+	}
+	ns = time_way(&m, way, threads, &served);
+	if (!ns) {
+		fprintf(stderr, "bmm-populate: %s cannot be done here\n",
+			argv[4]);
+		return 2;
+	}
+	printf("{\"event\": \"sample\", \"scenario\": \"%s\", "
+	       "\"variant\": \"%s\", \"bytes\": %zu, \"ns\": %llu}\n",
+	       argv[1], argv[4], m.len, (unsigned long long)ns);
+	if (served)
+		printf("{\"event\": \"served\", \"scenario\": \"%s\", "
+		       "\"variant\": \"%s\", \"op\": \"clear\", "
+		       "\"backend\": \"%s\"}\n",
+		       argv[1], argv[4], served);
+	printf("{\"event\": \"verified\", \"scenario\": \"%s\", "
+	       "\"variant\": \"%s\", \"ok\": %s}\n",
+	       argv[1], argv[4], all_there(&m) ? "true" : "false");
+	return 0;
+}

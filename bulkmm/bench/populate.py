@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm bench populate``: ways to make memory resident, by kind of page.
+
+A sample is a process of its own, with memory of its own. What QEMU and a JVM need
+is the time until they answer with memory preallocated, less the time without, one
+after the other; their threads are as many as ours.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import random
+import shutil
+import subprocess
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bulkmm import machine, stats
+from bulkmm.bench import program, take
+from bulkmm.bench.subjects import GIB, MIB
+from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.results import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from bulkmm.bench.take import Event, Seen
+    from bulkmm.results import Result
+
+KINDS = ("4k", "thp", "memfd", "hugetlb")
+BASE, AGAIN = "madvise", "madvise-again"
+PROGRAM = "bmm-populate"
+POOL = Path("/proc/sys/vm/nr_hugepages")
+HUGE = 2 * MIB
+SPARE = GIB  # bytes that stay free beside what is populated
+PR_SET_THP_DISABLE = 41
+LIMIT = 120  # seconds of a sample
+RIGHT = "every page is there and zero"
+WRONG = "leaves pages to fault, or not zero"
+NONE = 1  # ns: two runs that differ by less than nothing
+QEMU_MEMORY = {
+    "4k": "memory-backend-ram",
+    "thp": "memory-backend-ram",
+    "memfd": "memory-backend-memfd",
+    "hugetlb": "memory-backend-memfd,hugetlb=on,hugetlbsize=2M",
+}
+# With UseLargePages a JVM (17) reserves pages of the pool, and touches none.
+JVM_PAGES = {"4k": [], "thp": ["-XX:+UseTransparentHugePages"]}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to measure."""
+
+    size: int
+    kinds: Sequence[str]
+    processes: int
+    quick: bool = False
+    seed: int = 1
+
+
+def threads(*, quick: bool) -> list[int]:
+    """Return the numbers of threads: 1, 2, 4 … and all CPUs; quick: the ends."""
+    most = len(os.sched_getaffinity(0))
+    steps = [1 << i for i in range(most.bit_length()) if 1 << i < most]
+    return [*(steps[:1] if quick else steps), most]
+
+
+def run(job: Job, seen: Seen | None = None) -> Document:
+    """Measure every kind; ``seen`` is told each event."""
+    check(job)
+    before = machine.state()
+    kinds, skipped = [], {}
+    for kind in job.kinds:
+        if why := _missing(kind, job.size):
+            skipped[kind] = why
+        else:
+            kinds.append(kind)
+    if not kinds:
+        raise BulkmmError("; ".join(skipped.values()))
+    taken: list[list[Event]] = [[] for _ in range(job.processes)]
+    for kind in kinds:
+        _measure(kind, job, taken, seen)
+    found = document(taken, job)
+    found.run |= {"skipped": skipped, "threads": threads(quick=job.quick)}
+    found.run |= machine.disturbed(before)
+    return found
+
+
+def check(job: Job) -> None:
+    """Refuse what cannot be measured."""
+    if not 1 <= job.processes <= 1000:  # noqa: PLR2004 - beyond that is a mistake
+        raise UsageError(f"{job.processes} processes: give 1 to 1000")
+    if job.size % HUGE or job.size < 64 * MIB:
+        raise UsageError(f"{job.size} bytes: give whole 2 MiB, 64M or more")
+    have = machine.memory_kib("MemAvailable")
+    if have is not None and have << 10 < job.size + SPARE:
+        need = job.size + SPARE >> 20
+        raise BulkmmError(
+            f"not enough memory: {need} MiB needed, {have >> 10} MiB available"
+        )
+
+
+def _missing(kind: str, size: int) -> str:
+    free = machine.memory_number("HugePages_Free") or 0
+    if kind == "hugetlb" and free * HUGE < size:
+        return (
+            f"hugetlb: {size // HUGE} free pages of 2 MiB needed: --reserve, or {POOL}"
+        )
+    return ""
+
+
+@contextmanager
+def reserved(size: int) -> Iterator[None]:
+    """Have the pool of huge pages hold so much, as long as the block runs."""
+    before = POOL.read_text()
+    missing = size // HUGE - (machine.memory_number("HugePages_Free") or 0)
+    try:
+        POOL.write_text(str(int(before) + max(0, missing)))
+    except OSError as error:
+        raise BulkmmError(f"{POOL}: {error.strerror}: --reserve needs root") from error
+    try:
+        yield
+    finally:
+        POOL.write_text(before)
+
+
+def _measure(kind: str, job: Job, taken: list[list[Event]], seen: Seen | None) -> None:
+    """Each process of the result is one sample of each arm, in random order."""
+    chance = random.Random(f"{kind} {job.seed}")  # noqa: S311 - to vary
+    scenario = f"populate-{_name(job.size)}-{kind}"
+    ways = arms(kind, job)
+    list(
+        _own(scenario, kind=kind, size=job.size, way="bulkmm-1")
+    )  # the host's first use of it
+    for number, events in enumerate(taken):
+        chance.shuffle(ways)
+        for name, way in ways:
+            for event in way(scenario):
+                events.append({**event, "variant": name})
+                if seen:
+                    seen({**event, "variant": name, "process": number})
+
+
+Way = tuple[str, "Callable[[str], Iterator[Event]]"]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program with its memory preallocated, and without; what it says then."""
+
+    on: list[str]
+    off: list[str]
+    ready: bytes
+
+
+def arms(kind: str, job: Job) -> list[Way]:
+    """Return the ways that there are here, by name."""
+    counts = threads(quick=job.quick)
+    names = ["memset", BASE, AGAIN, "limit", "resident-1"]
+    names += ["map-populate"] if kind != "thp" else []
+    names += [f"bulkmm-{n}" for n in counts]
+    names += [f"{way}-{n}" for way in (BASE, "limit") for n in counts if n > 1]
+    found: list[Way] = [
+        (name, partial(_own, kind=kind, size=job.size, way=name.removesuffix("-again")))
+        for name in names
+    ]
+    if qemu := _qemu():
+        words = [qemu_words(qemu, kind, job.size, n) for n in counts]
+        found += _programs("qemu", counts, words, kind, job.size)
+    if shutil.which("java") and kind in JVM_PAGES:
+        words = [jvm_words(kind, job.size, n) for n in counts]
+        found += _programs("jvm", counts, words, kind, job.size)
+    return found
+
+
+def _programs(
+    name: str, counts: list[int], programs: list[Program], kind: str, size: int
+) -> list[Way]:
+    return [
+        (f"{name}-{n}", partial(_foreign, size=size, small=kind != "thp", program=one))
+        for n, one in zip(counts, programs, strict=True)
+    ]
+
+
+def _own(scenario: str, *, kind: str, size: int, way: str) -> Iterator[Event]:
+    command = [str(program.find().with_name(PROGRAM)), scenario, kind, str(size), way]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=LIMIT, check=False
+        )
+    except OSError as error:
+        raise BulkmmError(f"the bench program does not run: {error}") from error
+    if done.returncode:
+        raise BulkmmError(f"{scenario}, {way}: {done.stderr.strip() or 'failed'}")
+    yield from map(json.loads, done.stdout.splitlines())
+
+
+def _qemu() -> list[str]:
+    """Return what starts QEMU: the lab's, else the system's, if there is one."""
+    from bulkmm.lab import paths, root  # noqa: PLC0415 - keeps --help fast
+
+    held = root.of(paths.cache_dir())
+    name = "qemu-system-x86_64"
+    if os.geteuid() == 0 and (held.path / "usr/bin" / name).exists():
+        return ["chroot", str(held.path), name]
+    return [name] if shutil.which(name) else []
+
+
+def qemu_words(start: list[str], kind: str, size: int, count: int) -> Program:
+    """Return QEMU with so much memory, preallocated by so many threads."""
+    words = [*start, "-machine", "none", "-nodefaults", "-display", "none"]
+    words += ["-monitor", "stdio", "-object"]
+    memory = f"{QEMU_MEMORY[kind]},id=m,size={size}"
+    on = f"{memory},prealloc=on,prealloc-threads={count}"
+    return Program([*words, on], [*words, memory], b"(qemu)")
+
+
+def jvm_words(kind: str, size: int, count: int) -> Program:
+    """Return a JVM with such a heap, touched first by so many threads."""
+    words = ["java", f"-Xms{size}", f"-Xmx{size}", "-XX:+UseParallelGC"]
+    words += [f"-XX:ParallelGCThreads={count}", *JVM_PAGES[kind]]
+    on = [*words, "-XX:+AlwaysPreTouch", "-version"]
+    return Program(on, [*words, "-version"], b"Server VM")
+
+
+def _foreign(
+    scenario: str, *, size: int, small: bool, program: Program
+) -> Iterator[Event]:
+    without = _until_ready(program.off, program.ready, small=small)
+    ns = _until_ready(program.on, program.ready, small=small) - without
+    yield {
+        "event": "sample",
+        "scenario": scenario,
+        "bytes": size,
+        "ns": max(NONE, ns),
+    }
+
+
+def _until_ready(command: list[str], ready: bytes, *, small: bool) -> int:
+    """Return the ns until a program answers; what it does then is not counted."""
+    begun = time.monotonic_ns()
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=_small_pages if small else None,  # noqa: PLW1509 - no threads here
+    ) as child:
+        said = b""
+        while ready not in said:
+            more = os.read(child.stdout.fileno(), 4096) if child.stdout else b""
+            if not more:
+                text = said.decode(errors="replace").strip().splitlines() or [
+                    "(nothing)"
+                ]
+                raise BulkmmError(f"{command[0]} ended and said: {text[-1]}")
+            said += more
+        ns = time.monotonic_ns() - begun
+        child.kill()
+    return ns
+
+
+def _small_pages() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
+
+
+def _name(size: int) -> str:
+    return f"{size >> 30}g" if size % GIB == 0 else f"{size >> 20}m"
+
+
+def _rank(variant: str) -> tuple[int, int]:
+    order = ("memset", "map-populate", BASE, AGAIN, "bulkmm", "qemu", "jvm")
+    name, _, count = variant.rpartition("-")
+    if not count.isdecimal():
+        name, count = variant, "0"
+    return order.index(name) if name in order else len(order), int(count)
+
+
+def document(taken: list[list[Event]], job: Job) -> Document:
+    """Return what the events say."""
+    found = take.arms([[{"round": 0, **event} for event in one] for one in taken])
+    scenarios = dict.fromkeys(scenario for scenario, _ in found)
+    results, ratios = [], []
+    for scenario in scenarios:
+        held = {v: arm for (s, v), arm in found.items() if s == scenario}
+        held = dict(sorted(held.items(), key=lambda pair: _rank(pair[0])))
+        results += list(held.values())
+        pairs = dict.fromkeys(_pairs(held))
+        ratios += stats.paired(held, pairs, (BASE, AGAIN))
+    return Document(
+        machine={**machine.describe(), "accelerator": "native"},
+        results=results,
+        ratios=ratios,
+        checks=take.verdicts(taken, RIGHT, WRONG),
+        run={
+            "scenario": "populate",
+            "processes": job.processes,
+            "bytes": job.size,
+            "picks": take.picks(taken),
+        },
+    )
+
+
+def _pairs(held: dict[str, Result]) -> Iterator[tuple[str, str]]:
+    """Return bases and variants: one thread's madvise, then each peer of ours."""
+    yield from ((BASE, name) for name in held if name != BASE)
+    for name in held:
+        way, _, count = name.rpartition("-")
+        if way != "bulkmm":
+            continue
+        for peer in (BASE, "qemu", "jvm", "limit"):
+            other = f"{peer}-{count}" if f"{peer}-{count}" in held else peer
+            if other in held and (other != peer or count == "1"):
+                yield other, name
+        if count != "1":
+            yield "bulkmm-1", name

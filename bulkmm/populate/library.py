@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""bmm_populate() of libbulkmm, called from Python."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bulkmm.errors import BulkmmError
+
+if TYPE_CHECKING:
+    import mmap
+    from collections.abc import Callable
+
+BUILT = Path(__file__).parents[2] / "build" / "native" / "lib" / "libbulkmm.so"
+SONAME = "libbulkmm.so.0"
+ON_NODE = 1
+LINE = 512  # bytes of an error
+
+_Progress = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t
+)
+
+
+class _Options(ctypes.Structure):
+    _fields_ = (
+        ("size", ctypes.c_size_t),
+        ("flags", ctypes.c_uint32),
+        ("threads", ctypes.c_uint32),
+        ("node", ctypes.c_uint32),
+        ("progress", _Progress),
+        ("context", ctypes.c_void_p),
+    )
+
+
+class _Report(ctypes.Structure):
+    _fields_ = (
+        ("size", ctypes.c_size_t),
+        ("done", ctypes.c_size_t),
+        ("reached", ctypes.c_void_p),
+        ("failed", ctypes.c_void_p),
+        ("failed_len", ctypes.c_size_t),
+        ("ns", ctypes.c_uint64),
+        ("slow", ctypes.c_void_p),
+        ("slow_len", ctypes.c_size_t),
+        ("slow_ns", ctypes.c_uint64),
+        ("usual_ns", ctypes.c_uint64),
+        ("error", ctypes.c_int),
+        ("cause", ctypes.c_int),
+        ("slow_cause", ctypes.c_int),
+        ("threads", ctypes.c_uint32),
+        ("touched", ctypes.c_uint32),
+    )
+
+
+@dataclass(frozen=True)
+class Populated:
+    """What became of a mapping; addresses are offsets in it."""
+
+    error: int  # errno, 0 if all is there
+    done: int  # bytes
+    reached: int
+    threads: int
+    ns: int
+    said: str  # what failed, or which piece was slow
+
+
+def _load() -> ctypes.CDLL:
+    named = os.environ.get("BULKMM_LIBRARY")
+    path = named or (str(BUILT) if BUILT.exists() else SONAME)
+    try:
+        library = ctypes.CDLL(path)
+        library.bmm_populate.argtypes = (
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.POINTER(_Options),
+            ctypes.POINTER(_Report),
+        )
+        library.bmm_report_text.argtypes = (
+            ctypes.POINTER(_Report),
+            ctypes.c_char_p,
+            ctypes.c_size_t,
+        )
+    except (OSError, AttributeError) as error:
+        hint = "BULKMM_LIBRARY names none" if named else "make build, or libbulkmm0"
+        raise BulkmmError(f"libbulkmm is not there ({hint}): {error}") from error
+    return library
+
+
+def populate(
+    mapping: mmap.mmap,
+    progress: Callable[[int], None],
+    *,
+    threads: int = 0,
+    node: int | None = None,
+) -> Populated:
+    """Make a mapping resident; what ``progress`` raises ends it, and is raised.
+
+    To be called on the main thread: Ctrl-C ends it too.
+    """
+    library = _load()
+    raised: list[BaseException] = []
+
+    def interrupted(*_: object) -> None:
+        raised.append(KeyboardInterrupt())
+
+    def told(_context: object, done: int, _length: int) -> int:
+        try:
+            progress(done)
+        except BaseException as error:  # noqa: BLE001 - not through C
+            raised.append(error)
+        return len(raised)
+
+    options = _Options(
+        size=ctypes.sizeof(_Options),
+        flags=0 if node is None else ON_NODE,
+        threads=threads,
+        node=node or 0,
+        progress=_Progress(told),
+    )
+    report = _Report(size=ctypes.sizeof(_Report))
+    view = ctypes.c_char.from_buffer(mapping)
+    start = ctypes.addressof(view)
+    before = signal.signal(signal.SIGINT, interrupted)  # which C could not raise
+    try:
+        library.bmm_populate(start, len(mapping), options, report)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    del view  # else the mapping could not be closed
+    if raised:
+        raise raised[0]
+    line = ctypes.create_string_buffer(LINE)
+    library.bmm_report_text(report, line, LINE)
+    return Populated(
+        error=-report.error,
+        done=report.done,
+        reached=(report.reached or start) - start,
+        threads=report.threads,
+        ns=report.ns,
+        said=line.value.decode(),
+    )

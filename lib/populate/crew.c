@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Threads that share a range. The caller is one of them: it starts the others
+ * as they pay (grow.c), tells the program how far it is, and is alone where a
+ * range is small or no thread can be had. Each takes a slice at a time, in
+ * ascending order, of its own node's memory first.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "populate.h"
+
+#define SLICE_MAX  (16 * MIB) /* ms: what is between two looks at @stop */
+#define STACK	   (256 * KIB)
+#define TELL_NS	   10000000ULL /* between two calls of the program's progress */
+#define SLOW_TIMES 8U /* as documented: more than caches and nodes do */
+#define SLOW_NS	   10000000ULL /* and long enough for somebody to see */
+
+uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+/* NULL: no memory. Not malloc(): the caller may be a hook of mmap(). */
+struct crew *crew_make(uintptr_t start, uintptr_t end,
+		       const struct bmm_options *options)
+{
+	struct crew *crew = mmap(NULL, sizeof(*crew), PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_condattr_t steady;
+
+	if (crew == MAP_FAILED)
+		return NULL;
+	crew->start = start;
+	crew->end = end;
+	crew->options = *options;
+	crew->pages.pagemap = -1;
+	crew->huge = LEAST;
+	crew->report.threads = 1;
+	crew->pid = getpid();
+	crew->segments[0] = (struct segment){ .next = start, .end = end };
+	crew->segments[0].map.page = (size_t)sysconf(_SC_PAGESIZE);
+	crew->segments_nr = 1;
+	pthread_mutex_init(&crew->lock, NULL);
+	pthread_condattr_init(&steady);
+	pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+	pthread_cond_init(&crew->changed, &steady);
+	pthread_condattr_destroy(&steady);
+	grow_start(&crew->grow, 1);
+	return crew;
+}
+
+void crew_free(struct crew *crew)
+{
+	pages_close(&crew->pages);
+	if (!crew->forked) { /* else they may be held, by nobody who is here */
+		pthread_cond_destroy(&crew->changed);
+		pthread_mutex_destroy(&crew->lock);
+	}
+	munmap(crew, sizeof(*crew));
+}
+
+static bool alike(const struct segment *a, const struct segment *b)
+{
+	return a->map.page == b->map.page && a->map.shared == b->map.shared &&
+	       a->map.readable == b->map.readable &&
+	       a->map.writable == b->map.writable &&
+	       !memcmp(&a->nodes, &b->nodes, sizeof(a->nodes));
+}
+
+/* One that differs from the last; with no room left, that one goes on. */
+static void add_segment(struct crew *crew, const struct segment *one)
+{
+	unsigned int nr = crew->segments_nr;
+	struct segment *last = &crew->segments[nr ? nr - 1 : 0];
+
+	if (nr && alike(last, one))
+		return;
+	if (nr < SEGMENTS_MAX) {
+		crew->segments[crew->segments_nr++] = *one;
+		return;
+	}
+	if (one->map.page > last->map.page)
+		last->map.page = one->map.page;
+	last->map.shared = last->map.shared && one->map.shared;
+	last->map.writable = last->map.writable && one->map.writable;
+	last->map.readable = last->map.readable && one->map.readable;
+}
+
+/**
+ * crew_segments() - find the mappings of the range
+ * @crew: the crew
+ * @maps: of maps_open()
+ *
+ * A hole belongs to what is before it: the kernel will say so.
+ */
+void crew_segments(struct crew *crew, int maps)
+{
+	bool cheap = crew->end - crew->start < SMALL;
+	struct segment one = { 0 };
+	uintptr_t at = crew->start;
+	unsigned int i;
+
+	crew->segments_nr = 0;
+	while (at < crew->end && map_find(maps, at, cheap, &one.map) &&
+	       one.map.start < crew->end) {
+		one.next = one.map.start > at ? one.map.start : at;
+		if (crew->bound)
+			nodes_of((void *)one.next, &one.nodes);
+		add_segment(crew, &one);
+		at = one.map.end;
+	}
+	if (!crew->segments_nr) { /* not told, or nothing is there */
+		crew->segments[0].next = crew->start;
+		crew->segments_nr = 1;
+	}
+	crew->segments[0].next = crew->start;
+	for (i = 0; i + 1 < crew->segments_nr; i++)
+		crew->segments[i].end = crew->segments[i + 1].next;
+	crew->segments[i].end = crew->end;
+}
+
+static bool is_home(const struct crew *crew, const struct segment *segment,
+		    unsigned int id)
+{
+	unsigned int node = crew->home[id];
+
+	return !crew->bound ||
+	       segment->nodes.bits[node / WORD_BITS] >> node % WORD_BITS & 1;
+}
+
+static struct segment *next_segment(struct crew *crew, unsigned int id)
+{
+	struct segment *segment, *other = NULL, *end;
+
+	end = crew->segments + crew->segments_nr;
+	for (segment = crew->segments; segment < end; segment++) {
+		if (segment->next >= segment->end)
+			continue;
+		if (is_home(crew, segment, id))
+			return segment;
+		if (!other)
+			other = segment;
+	}
+	return other;
+}
+
+/* Short while the number of threads is looked for, and towards the end. */
+static size_t slice_len(const struct crew *crew)
+{
+	const struct grow *grow = &crew->grow;
+	size_t left = crew->end - crew->start - crew->report.done;
+	size_t len = left / (4 * grow->now);
+
+	if (len > SLICE_MAX)
+		len = SLICE_MAX;
+	if (len < crew->huge ||
+	    (grow->most > 1 && crew->report.done >= grow->again))
+		len = crew->huge;
+	return len;
+}
+
+static bool take(struct crew *crew, unsigned int id, struct slice *slice)
+{
+	struct segment *segment;
+	size_t grain;
+
+	if (crew->stop || id >= crew->grow.now)
+		return false;
+	segment = next_segment(crew, id);
+	if (!segment)
+		return false;
+	grain = segment->map.page > crew->huge ? segment->map.page : crew->huge;
+	slice->segment = segment;
+	slice->from = segment->next;
+	slice->to = (slice->from + slice_len(crew) + grain - 1) & ~(grain - 1);
+	if (slice->to > segment->end || slice->to <= slice->from)
+		slice->to = segment->end;
+	segment->next = slice->to;
+	return true;
+}
+
+static void fail(struct crew *crew, const struct slice *slice,
+		 const struct outcome *outcome)
+{
+	crew->stop = true;
+	crew->report.done += outcome->failed - slice->from;
+	if (!crew->failure.error || outcome->failed < crew->failure.failed)
+		crew->failure = *outcome;
+}
+
+static void account(struct crew *crew, const struct slice *slice,
+		    unsigned int id, unsigned int step, uint64_t ns)
+{
+	size_t len = slice->to - slice->from;
+
+	crew->timed += len;
+	crew->ns += ns;
+	grow_feed(&crew->grow, id, step, len, ns);
+	/* the slowest by its rate, compared without a division */
+	if (!crew->slow_len || (double)ns * (double)crew->slow_len >
+				       (double)crew->slow_ns * (double)len) {
+		crew->slow = slice->from;
+		crew->slow_len = len;
+		crew->slow_ns = ns;
+	}
+}
+
+/* One slice; returns false if there is none to take. */
+static bool work_once(struct crew *crew, unsigned int id)
+{
+	struct outcome outcome = { 0 };
+	struct slice slice;
+	unsigned int step;
+	uint64_t begun;
+	bool taken;
+
+	pthread_mutex_lock(&crew->lock);
+	taken = take(crew, id, &slice);
+	step = crew->grow.step;
+	pthread_mutex_unlock(&crew->lock);
+	if (!taken)
+		return false;
+	begun = now_ns();
+	crew->work(crew, &slice, &outcome);
+	begun = now_ns() - begun;
+	pthread_mutex_lock(&crew->lock);
+	if (outcome.error)
+		fail(crew, &slice, &outcome);
+	else
+		crew->report.done += slice.to - slice.from;
+	if (!outcome.error && !outcome.there)
+		account(crew, &slice, id, step, begun);
+	pthread_mutex_unlock(&crew->lock);
+	return true;
+}
+
+/* Where a thread runs, and where its pages come from. */
+static void settle(const struct crew *crew, unsigned int id)
+{
+	struct nodes home = { { 0 } };
+	struct cpus cpus;
+
+	if (crew->on_node)
+		policy_bind(crew->options.node, NULL);
+	if (!crew->bound || !cpus_allowed(&cpus))
+		return;
+	home.bits[crew->home[id] / WORD_BITS] |= 1UL
+						 << crew->home[id] % WORD_BITS;
+	cpus_of_nodes(&home, &cpus);
+	cpus_bind(&cpus);
+}
+
+static void *thread(void *arg)
+{
+	struct start *start = arg;
+	struct crew *crew = start->crew;
+
+	settle(crew, start->id);
+	while (work_once(crew, start->id))
+		;
+	pthread_mutex_lock(&crew->lock);
+	crew->alive--;
+	pthread_cond_signal(&crew->changed);
+	pthread_mutex_unlock(&crew->lock);
+	return NULL;
+}
+
+/* A program's handlers run on its own threads; faults stay where they are. */
+static void block_signals(sigset_t *before)
+{
+	static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGSYS };
+	sigset_t set;
+	size_t i;
+
+	sigfillset(&set);
+	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&set, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &set, before);
+}
+
+static bool start_one(struct crew *crew, unsigned int id)
+{
+	struct start *start = &crew->starts[id];
+	pthread_attr_t small;
+	sigset_t before;
+	int error;
+
+	*start = (struct start){ crew, id };
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, STACK);
+	block_signals(&before);
+	error = pthread_create(&crew->threads[id], &small, thread, start);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&small);
+	return !error;
+}
+
+/* Those that ended because they did not pay. */
+static void join_above(struct crew *crew, unsigned int id)
+{
+	while (crew->created >= id && crew->created)
+		pthread_join(crew->threads[crew->created--], NULL);
+}
+
+/* As many as should work; where the system has no more, those that there are. */
+static void start_more(struct crew *crew)
+{
+	unsigned int now, was;
+
+	pthread_mutex_lock(&crew->lock);
+	was = crew->grow.now;
+	grow_next(&crew->grow, crew->report.done);
+	now = crew->grow.now;
+	pthread_mutex_unlock(&crew->lock);
+	if (now < was)
+		join_above(crew, now);
+	while (crew->created + 1 < now) {
+		pthread_mutex_lock(&crew->lock);
+		crew->alive++;
+		pthread_mutex_unlock(&crew->lock);
+		if (start_one(crew, crew->created + 1)) {
+			crew->created++;
+			continue;
+		}
+		pthread_mutex_lock(&crew->lock);
+		crew->alive--;
+		crew->grow.most = now = crew->created + 1;
+		grow_next(&crew->grow, crew->report.done);
+		pthread_mutex_unlock(&crew->lock);
+	}
+	if (crew->report.threads < crew->created + 1)
+		crew->report.threads = crew->created + 1;
+}
+
+/* Tells the program; @last: whether it has waited long enough or not. */
+static void tell(struct crew *crew, bool last)
+{
+	uint64_t now = now_ns();
+	size_t done;
+
+	if (!crew->options.progress || (!last && now - crew->told < TELL_NS))
+		return;
+	crew->told = now;
+	pthread_mutex_lock(&crew->lock);
+	done = crew->report.done;
+	pthread_mutex_unlock(&crew->lock);
+	if (crew->options.progress(crew->options.context, done,
+				   crew->end - crew->start) &&
+	    !last) {
+		pthread_mutex_lock(&crew->lock);
+		crew->stop = true;
+		crew->report.error = -ECANCELED;
+		pthread_mutex_unlock(&crew->lock);
+	}
+	crew->forked = getpid() != crew->pid;
+}
+
+/* Returns whether others are still at work, after some time at most. */
+static bool wait_for_others(struct crew *crew)
+{
+	struct timespec until;
+	bool busy;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += (long)TELL_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&crew->lock);
+	if (crew->alive)
+		pthread_cond_timedwait(&crew->changed, &crew->lock, &until);
+	busy = crew->alive;
+	pthread_mutex_unlock(&crew->lock);
+	return busy;
+}
+
+/* What is certain of the range: all before it is done. */
+static uintptr_t reached(const struct crew *crew)
+{
+	uintptr_t least = crew->end;
+	unsigned int i;
+
+	if (crew->failure.error)
+		least = crew->failure.failed;
+	for (i = 0; i < crew->segments_nr; i++)
+		if (crew->segments[i].next < crew->segments[i].end &&
+		    crew->segments[i].next < least)
+			least = crew->segments[i].next;
+	return least;
+}
+
+static void note_slowest(struct crew *crew)
+{
+	struct bmm_report *report = &crew->report;
+	size_t others = crew->timed - crew->slow_len;
+	double usual;
+
+	if (!others || crew->slow_ns < SLOW_NS)
+		return;
+	usual = (double)(crew->ns - crew->slow_ns) / (double)others *
+		(double)crew->slow_len;
+	if ((double)crew->slow_ns < SLOW_TIMES * usual)
+		return;
+	report->slow = (void *)crew->slow;
+	report->slow_len = crew->slow_len;
+	report->slow_ns = crew->slow_ns;
+	report->usual_ns = (uint64_t)usual;
+}
+
+static void work_all(struct crew *crew)
+{
+	do {
+		while (!crew->forked && work_once(crew, 0)) {
+			start_more(crew);
+			tell(crew, false);
+		}
+		if (!crew->forked)
+			tell(crew, false);
+	} while (!crew->forked && wait_for_others(crew));
+	if (!crew->forked)
+		join_above(crew, 1);
+}
+
+/**
+ * crew_run() - do the whole range
+ * @crew: made, with its work and its segments
+ *
+ * Return: 0, or a negative error number; the report has all but its causes.
+ */
+int crew_run(struct crew *crew)
+{
+	struct bmm_report *report = &crew->report;
+	uint64_t begun = now_ns();
+
+	crew->told = begun;
+	work_all(crew);
+	report->ns = now_ns() - begun;
+	report->reached = (void *)reached(crew);
+	if (crew->forked) {
+		report->error = -ECHILD;
+		return report->error;
+	}
+	if (crew->failure.error)
+		report->error = crew->failure.error;
+	note_slowest(crew);
+	tell(crew, true);
+	return report->error;
+}

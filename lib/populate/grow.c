@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * How many threads pay. They are doubled for as long as the rate of all grows
+ * by more than 5 %. The rate is that of the slices which began under the
+ * present number: bytes by the time in them, times the threads; so no slice
+ * counts that is cut by a step; and of each thread at least one, as those that
+ * wait for others are heard of last. What is under way is left out, which
+ * flatters short windows: a step that gains little is measured four times as
+ * long, then kept or undone; one that loses is undone at once. It is tried
+ * again when four times as much is done: the machine may be quieter then.
+ */
+#include <string.h>
+
+#include "populate.h"
+
+#define WINDOW (8 * MIB) /* of each thread: a millisecond where it is fast */
+#define GAIN   20U	 /* a twentieth: the 5 % */
+#define CLEAR  4U	 /* a quarter: more than a short window flatters */
+#define LONGER 4U
+
+static void step(struct grow *grow, unsigned int threads)
+{
+	grow->now = threads;
+	grow->step++;
+	grow->heard = 0;
+	grow->bytes = grow->ns = 0;
+}
+
+void grow_start(struct grow *grow, unsigned int most)
+{
+	memset(grow, 0, sizeof(*grow));
+	grow->most = most;
+	step(grow, 1);
+}
+
+/* One slice of thread @id that began in @step. */
+void grow_feed(struct grow *grow, unsigned int id, unsigned int step,
+	       size_t bytes, uint64_t ns)
+{
+	if (step != grow->step)
+		return;
+	grow->heard += grow->last[id] != step;
+	grow->last[id] = step;
+	grow->bytes += bytes;
+	grow->ns += ns;
+}
+
+static void undo(struct grow *grow, size_t done)
+{
+	grow->again = 4 * done;
+	grow->rate = 0;
+	grow->doubted = false;
+	step(grow, grow->best);
+}
+
+static void keep(struct grow *grow, uint64_t rate)
+{
+	unsigned int twice = 2 * grow->now;
+
+	grow->best = grow->now;
+	grow->rate = rate;
+	grow->doubted = false;
+	if (grow->now == grow->most)
+		grow->again = SIZE_MAX;
+	else
+		step(grow, twice < grow->most ? twice : grow->most);
+}
+
+/**
+ * grow_next() - decide on the next step
+ * @grow: what was fed; @now in it is how many should work from now on
+ * @done: bytes that are done
+ */
+void grow_next(struct grow *grow, size_t done)
+{
+	uint64_t rate, need;
+
+	if (done < grow->again || grow->now > grow->most) {
+		if (grow->now > grow->most) /* no more could be started */
+			step(grow, grow->most);
+		return;
+	}
+	need = grow->now * WINDOW * (grow->doubted ? LONGER : 1);
+	if (grow->heard < grow->now || grow->bytes < need)
+		return;
+	rate = grow->now * grow->bytes * 1000 / (grow->ns / 1000 + 1);
+	if (rate < grow->rate)
+		undo(grow, done);
+	else if (rate >= grow->rate + grow->rate / CLEAR)
+		keep(grow, rate);
+	else if (!grow->doubted)
+		grow->doubted = true;
+	else if (rate > grow->rate + grow->rate / GAIN)
+		keep(grow, rate);
+	else
+		undo(grow, done);
+}

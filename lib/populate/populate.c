@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* bmm_populate() and bmm_clear_parallel(): what is asked, and what went wrong. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "populate.h"
+
+#define HUGE_SIZE "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
+
+/* What the kernel had to do for memory so far, of /proc/vmstat. */
+struct pressure {
+	unsigned long stalls, compactions;
+};
+
+static void read_pressure(struct pressure *pressure)
+{
+	int fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+	char text[16384];
+	const char *at;
+	ssize_t got = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[got < 0 ? 0 : got] = 0;
+	*pressure = (struct pressure){ 0 };
+	for (at = text; (at = strstr(at, "\nallocstall_")); at++)
+		pressure->stalls += strtoul(at + strcspn(at, " "), NULL, 10);
+	at = strstr(text, "\ncompact_stall ");
+	if (at)
+		pressure->compactions = strtoul(at + strcspn(at, " "), NULL, 10);
+}
+
+static enum bmm_cause why_slow(const struct pressure *before)
+{
+	struct pressure now;
+
+	read_pressure(&now);
+	if (now.compactions > before->compactions)
+		return BMM_CAUSE_COMPACTION;
+	return now.stalls > before->stalls ? BMM_CAUSE_RECLAIM :
+					     BMM_CAUSE_UNKNOWN;
+}
+
+/* Needs no file: where a cgroup is full, none can be opened. */
+static bool is_hole(uintptr_t page)
+{
+	unsigned char there;
+
+	return mincore((void *)page, 1, &there) && errno == ENOMEM;
+}
+
+/* Says why, and gives the error that MADV_POPULATE_WRITE has for that. */
+static enum bmm_cause why_failed(const struct crew *crew, int *error)
+{
+	bool read = crew->options.flags & BMM_READ, known;
+	const struct outcome *failure = &crew->failure;
+	struct map map = { 0 };
+	int maps;
+
+	if (is_hole(failure->failed)) {
+		*error = -ENOMEM;
+		return BMM_CAUSE_HOLE;
+	}
+	maps = maps_open();
+	known = map_find(maps, failure->failed, false, &map);
+	if (maps >= 0)
+		close(maps);
+	if (known && !(read ? map.readable : map.writable)) {
+		*error = -EINVAL;
+		return BMM_CAUSE_PROTECTED;
+	}
+	switch (-failure->error) {
+	case EINVAL:
+		return BMM_CAUSE_SPECIAL;
+	case EHWPOISON:
+		return BMM_CAUSE_POISONED;
+	case ENOMEM:
+		return BMM_CAUSE_MEMORY;
+	case EFAULT:
+		if (!known)
+			return BMM_CAUSE_UNKNOWN;
+		return map.page > (size_t)sysconf(_SC_PAGESIZE) ?
+			       BMM_CAUSE_POOL :
+			       BMM_CAUSE_BACKING;
+	default:
+		return BMM_CAUSE_UNKNOWN;
+	}
+}
+
+static enum bmm_cause why(struct crew *crew)
+{
+	switch (crew->report.error) {
+	case 0:
+		return BMM_CAUSE_NONE;
+	case -ECANCELED:
+		return BMM_CAUSE_CANCELLED;
+	case -ECHILD:
+		return BMM_CAUSE_FORKED;
+	default:
+		crew->report.failed = (void *)crew->failure.failed;
+		crew->report.failed_len = crew->failure.len;
+		return why_failed(crew, &crew->report.error);
+	}
+}
+
+static int refuse(struct bmm_report *to, void *addr, int error,
+		  enum bmm_cause cause)
+{
+	struct bmm_report report = { .reached = addr,
+				     .error = error,
+				     .cause = cause };
+
+	report_give(to, &report);
+	return error;
+}
+
+/* Threads take turns over the nodes; returns how many threads there may be. */
+static unsigned int spread(struct crew *crew)
+{
+	unsigned int node, i, nr = 0;
+	struct cpus cpus;
+
+	if (crew->bound) {
+		for (i = 0; i < crew->segments_nr; i++)
+			for (node = 0; node < WORDS(NODES_MAX); node++)
+				crew->nodes.bits[node] |=
+					crew->segments[i].nodes.bits[node];
+		for (node = 0; node < NODES_MAX && nr < THREADS_MAX; node++)
+			if (crew->nodes.bits[node / WORD_BITS] >>
+				    node % WORD_BITS &
+			    1)
+				crew->home[nr++] = node;
+		for (i = nr; nr && i < THREADS_MAX; i++)
+			crew->home[i] = crew->home[i % nr];
+	}
+	nr = cpus_allowed(&cpus);
+	if (crew->bound)
+		nr = cpus_of_nodes(&crew->nodes, &cpus);
+	return nr;
+}
+
+static unsigned int least(unsigned int a, unsigned int b)
+{
+	return b && b < a ? b : a;
+}
+
+static size_t huge_page(void)
+{
+	char text[32] = "";
+	int fd = open(HUGE_SIZE, O_RDONLY | O_CLOEXEC);
+	size_t size;
+
+	if (fd < 0)
+		return LEAST;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = 0;
+	close(fd);
+	size = strtoul(text, NULL, 10);
+	return size && !(size & (size - 1)) ? size : LEAST;
+}
+
+/* Threads, if the range is large enough to pay for looking how many. */
+static void allow_threads(struct crew *crew)
+{
+	unsigned int most;
+
+	if (crew->end - crew->start < SMALL || crew->options.threads == 1)
+		return;
+	crew->huge = huge_page();
+	most = least(spread(crew), cpus_quota());
+	most = least(most, crew->options.threads);
+	grow_start(&crew->grow, least(THREADS_MAX, most));
+}
+
+static void populate_slice(struct crew *crew, const struct slice *slice,
+			   struct outcome *outcome)
+{
+	pages_populate(&crew->pages, slice->from, slice->to,
+		       &slice->segment->map, outcome);
+}
+
+static void clear_slice(struct crew *crew, const struct slice *slice,
+			struct outcome *outcome)
+{
+	(void)crew;
+	(void)outcome;
+	bmm_clear_streaming((void *)slice->from, slice->to - slice->from);
+}
+
+static void look_around(struct crew *crew)
+{
+	int maps;
+
+	if (crew->end - crew->start < LEAST)
+		return;
+	crew->bound = !crew->on_node && crew->end - crew->start >= SMALL &&
+		      nodes_several();
+	maps = maps_open();
+	if (maps < 0) {
+		crew->bound = false;
+		return;
+	}
+	crew_segments(crew, maps);
+	close(maps);
+	if (crew->on_node && nodes_several() &&
+	    crew->end - crew->start >= SMALL) {
+		unsigned int i, node = crew->options.node;
+
+		crew->bound = true;
+		for (i = 0; i < crew->segments_nr; i++)
+			crew->segments[i].nodes.bits[node / WORD_BITS] |=
+				1UL << node % WORD_BITS;
+	}
+}
+
+/* The caller works too: where its threads do, and as they were before. */
+static int run_there(struct crew *crew)
+{
+	struct policy policy;
+	struct cpus before;
+	struct nodes home = { { 0 } };
+	struct cpus cpus;
+	int error;
+
+	if (crew->on_node) {
+		error = policy_bind(crew->options.node, &policy);
+		if (error)
+			return error;
+	}
+	if (crew->bound && cpus_allowed(&before)) {
+		cpus = before;
+		home.bits[crew->home[0] / WORD_BITS] = 1UL << crew->home[0] %
+								      WORD_BITS;
+		cpus_of_nodes(&home, &cpus);
+		cpus_bind(&cpus);
+	}
+	crew_run(crew);
+	if (crew->bound)
+		cpus_bind(&before);
+	if (crew->on_node)
+		policy_restore(&policy);
+	return 0;
+}
+
+static int populate(struct crew *crew, struct bmm_report *report)
+{
+	size_t len = crew->end - crew->start;
+	struct pressure before = { 0 };
+	int error;
+
+	error = pages_open(&crew->pages, crew->options.flags & BMM_READ,
+			   len >= LEAST);
+	if (error)
+		return refuse(report, (void *)crew->start, error,
+			      BMM_CAUSE_UNKNOWN);
+	crew->report.touched = crew->pages.touch;
+	crew->work = populate_slice;
+	look_around(crew);
+	allow_threads(crew);
+	if (len >= SMALL)
+		read_pressure(&before);
+	error = run_there(crew);
+	if (error)
+		return refuse(report, (void *)crew->start, error,
+			      BMM_CAUSE_NODE);
+	crew->report.cause = why(crew);
+	if (crew->report.slow_len && len >= SMALL)
+		crew->report.slow_cause = why_slow(&before);
+	report_give(report, &crew->report);
+	return crew->report.error;
+}
+
+static int clear(struct crew *crew, struct bmm_report *report)
+{
+	crew->work = clear_slice;
+	allow_threads(crew);
+	crew_run(crew);
+	crew->report.cause = why(crew);
+	report_give(report, &crew->report);
+	return crew->report.error;
+}
+
+/* Not a point at which a thread can be cancelled: others work for it. */
+static int run(uintptr_t start, uintptr_t end,
+	       const struct bmm_options *options, struct bmm_report *report,
+	       int (*what)(struct crew *, struct bmm_report *))
+{
+	struct crew *crew;
+	int error, cancel;
+
+	if (start == end)
+		return refuse(report, (void *)start, 0, BMM_CAUSE_NONE);
+	crew = crew_make(start, end, options);
+	if (!crew)
+		return refuse(report, (void *)start, -ENOMEM, BMM_CAUSE_MEMORY);
+	crew->on_node = options->flags & BMM_ON_NODE;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	error = what(crew, report);
+	crew_free(crew);
+	pthread_setcancelstate(cancel, NULL);
+	return error;
+}
+
+/**
+ * bmm_populate() - make a mapping resident ahead of use
+ * @addr:    first byte: the start of a page
+ * @len:     bytes, up to the end of a page; 0 is a no-op
+ * @options: or NULL, which is as usual
+ * @report:  how far it came, and what went wrong; or NULL
+ *
+ * Every page is there and writable when it returns, zeroed once, by the kernel;
+ * what pages hold already is not changed, and those that are there cost next to
+ * nothing. Private and shared memory, memfd and tmpfs, hugetlbfs, transparent
+ * huge pages, DAX.
+ *
+ * Ranges of 64 MiB and more are shared by threads, as many as pay: their number
+ * grows while all together get faster, within the CPUs that affinity and cgroup
+ * allow. They run on the nodes that the memory comes from (mbind(2),
+ * set_mempolicy(2), else the caller's node), have all signals blocked that are
+ * no faults, and have ended when it returns. With BMM_ON_NODE a page comes from
+ * that node or from none: as with any such policy, the kernel may end a process
+ * for which the node has no memory.
+ *
+ * After an error everything before the report's @reached is done and usable.
+ *
+ * Return: 0, or a negative error number of errno.h. EINVAL: @addr is not the
+ * start of a page, the range wraps around, or an option is wrong; E2BIG: an
+ * option of a newer version; nothing was done. Else what MADV_POPULATE_WRITE
+ * says, which the report's cause tells apart: ENOMEM, EFAULT, EINVAL,
+ * EHWPOISON. ECANCELED: @progress said so. EPERM, EINVAL with the cause
+ * BMM_CAUSE_NODE: the node cannot be chosen. EOPNOTSUPP: BMM_READ before
+ * Linux 5.14. ECHILD: this is the child of a fork() in @progress.
+ */
+int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
+		 struct bmm_report *report)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)addr;
+	struct bmm_options taken;
+	int error;
+
+	if (!report_known(report))
+		return -EINVAL;
+	error = options_take(&taken, options);
+	if (!error && (start % page || start + len < start ||
+		       start + len + page - 1 < start))
+		error = -EINVAL;
+	if (error)
+		return refuse(report, addr, error, BMM_CAUSE_ARGUMENT);
+	if (taken.flags & BMM_ON_NODE && !nodes_online(taken.node))
+		return refuse(report, addr, -EINVAL, BMM_CAUSE_NODE);
+	return run(start, (start + len + page - 1) & ~(page - 1), &taken,
+		   report, populate);
+}
+
+/**
+ * bmm_clear_parallel() - zero a large range that is resident, by several threads
+ * @dst:     any alignment
+ * @len:     bytes; 0 is a no-op
+ * @options: or NULL, which is as usual; no flags
+ * @report:  how long it took, and by how many threads; or NULL
+ *
+ * As bmm_clear_streaming() does, and for large ranges at the rate of the memory.
+ * Threads as for bmm_populate(), on all CPUs that the caller may use. Memory that
+ * is not resident is better populated: the kernel zeroes it already.
+ *
+ * Return: 0, or a negative error number of errno.h. EINVAL: the range wraps
+ * around, or an option is wrong; E2BIG: an option of a newer version; ENOMEM: no
+ * memory for the threads; nothing was done. ECANCELED, ECHILD: as for
+ * bmm_populate().
+ */
+int bmm_clear_parallel(void *dst, size_t len, const struct bmm_options *options,
+		       struct bmm_report *report)
+{
+	uintptr_t start = (uintptr_t)dst;
+	struct bmm_options taken;
+	int error;
+
+	if (!report_known(report))
+		return -EINVAL;
+	error = options_take(&taken, options);
+	if (!error && (taken.flags || start + len < start))
+		error = -EINVAL;
+	if (error)
+		return refuse(report, dst, error, BMM_CAUSE_ARGUMENT);
+	return run(start, start + len, &taken, report, clear);
+}

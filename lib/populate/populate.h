@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* populate.h - what the parts of bmm_populate() know of each other */
+#ifndef POPULATE_H
+#define POPULATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bulkmm.h"
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+#define SMALL	     (64 * MIB) /* no threads below: promised to callers */
+#define LEAST	     (2 * MIB)	/* nothing is looked up below */
+#define THREADS_MAX  512U
+#define SEGMENTS_MAX 64U
+#define NODES_MAX    1024U /* the kernel's own limit */
+#define CPUS_MAX     8192U
+
+#define WORD_BITS   (8 * sizeof(unsigned long))
+#define WORDS(bits) ((bits) / WORD_BITS)
+
+/* maps.c: what is mapped where */
+struct map {
+	uintptr_t start, end;
+	size_t page; /* bytes of its pages, 2 MiB and more of hugetlb */
+	bool readable, writable, shared;
+};
+
+int maps_open(void);
+bool map_find(int maps, uintptr_t addr, bool cheap, struct map *map);
+
+/* cpus.c: where threads may run, where memory comes from */
+struct cpus {
+	unsigned long bits[WORDS(CPUS_MAX)];
+};
+
+struct nodes {
+	unsigned long bits[WORDS(NODES_MAX)];
+};
+
+unsigned int cpus_allowed(struct cpus *cpus);
+unsigned int cpus_quota(void);
+unsigned int cpus_of_nodes(const struct nodes *nodes, struct cpus *cpus);
+void cpus_bind(const struct cpus *cpus);
+
+bool nodes_several(void);
+bool nodes_online(unsigned int node);
+void nodes_of(const void *addr, struct nodes *nodes);
+
+struct policy {
+	struct nodes nodes;
+	int mode;
+};
+
+int policy_bind(unsigned int node, struct policy *before);
+void policy_restore(const struct policy *before);
+
+/* grow.c: how many threads pay */
+struct grow {
+	unsigned int now, most; /* threads that should work; never more */
+	unsigned int best;	/* and their rate, in bytes a millisecond */
+	uint64_t rate;
+	unsigned int step;  /* changes with now: older slices do not count */
+	unsigned int heard; /* threads of which a slice counts */
+	uint64_t bytes, ns; /* of the slices that count */
+	unsigned int last[THREADS_MAX]; /* step of a thread's last one */
+	size_t again; /* bytes done before a step is tried again */
+	bool doubted; /* this step has been measured once */
+};
+
+void grow_start(struct grow *grow, unsigned int most);
+void grow_feed(struct grow *grow, unsigned int id, unsigned int step,
+	       size_t bytes, uint64_t ns);
+void grow_next(struct grow *grow, size_t done);
+
+/* pages.c: making a piece resident */
+struct pages {
+	int pagemap; /* -1: not looked at */
+	int advice;
+	bool touch;
+};
+
+struct outcome {
+	uintptr_t failed; /* the page that could not be made, if error */
+	size_t len;
+	int error;
+	bool there; /* all of it was; of huge pages: the first was */
+};
+
+int pages_open(struct pages *how, bool read, bool look);
+void pages_close(struct pages *how);
+void pages_populate(const struct pages *how, uintptr_t from, uintptr_t to,
+		    const struct map *map, struct outcome *outcome);
+
+/* crew.c: threads that share a range */
+struct segment {
+	uintptr_t next, end; /* what nobody has taken yet */
+	struct map map;
+	struct nodes nodes;
+};
+
+struct slice {
+	uintptr_t from, to;
+	const struct segment *segment;
+};
+
+struct crew;
+typedef void crew_fn(struct crew *crew, const struct slice *slice,
+		     struct outcome *outcome);
+
+struct crew {
+	struct bmm_options options;
+	struct bmm_report report;
+	crew_fn *work;
+	struct pages pages;
+	uintptr_t start, end;
+	size_t huge; /* bytes of a transparent huge page */
+	struct segment segments[SEGMENTS_MAX];
+	unsigned int segments_nr;
+
+	/* where they run */
+	struct nodes nodes;
+	unsigned int home[THREADS_MAX]; /* node of each, if there are several */
+	bool bound, on_node;
+
+	/* all below is the lock's */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct grow grow;
+	struct outcome failure;
+	unsigned int alive; /* without the caller */
+	bool stop;
+	uint64_t ns; /* of all slices together, and of the slowest */
+	size_t timed, slow_len;
+	uint64_t slow_ns;
+	uintptr_t slow;
+
+	/* the caller's */
+	unsigned int created;
+	uint64_t told;
+	int pid;
+	bool forked;
+	pthread_t threads[THREADS_MAX];
+	struct start {
+		struct crew *crew;
+		unsigned int id;
+	} starts[THREADS_MAX];
+};
+
+struct crew *crew_make(uintptr_t start, uintptr_t end,
+		       const struct bmm_options *options);
+void crew_segments(struct crew *crew, int maps);
+int crew_run(struct crew *crew);
+void crew_free(struct crew *crew);
+
+/* report.c */
+uint64_t now_ns(void);
+int options_take(struct bmm_options *to, const struct bmm_options *from);
+bool report_known(const struct bmm_report *report);
+void report_give(struct bmm_report *to, const struct bmm_report *from);
+
+#endif

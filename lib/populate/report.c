@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Options in, reports out: both may be of an older or newer program. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "populate.h"
+
+/* What the first version had, which every program has. */
+#define OPTIONS_LEAST (offsetof(struct bmm_options, context) + sizeof(void *))
+#define REPORT_LEAST  (offsetof(struct bmm_report, touched) + sizeof(uint32_t))
+
+/**
+ * options_take() - read what a program wants
+ * @to:   result, of this version
+ * @from: of the program's version, or NULL
+ *
+ * Return: 0; -EINVAL for a wrong size or flag; -E2BIG for an option that this
+ * version does not know.
+ */
+int options_take(struct bmm_options *to, const struct bmm_options *from)
+{
+	const char *bytes = (const char *)from;
+	size_t i;
+
+	memset(to, 0, sizeof(*to));
+	if (!from)
+		return 0;
+	if (from->size < OPTIONS_LEAST || from->size > 4096)
+		return -EINVAL;
+	for (i = sizeof(*to); i < from->size; i++)
+		if (bytes[i])
+			return -E2BIG;
+	memcpy(to, from, from->size < sizeof(*to) ? from->size : sizeof(*to));
+	return to->flags & ~(BMM_ON_NODE | BMM_READ) ? -EINVAL : 0;
+}
+
+bool report_known(const struct bmm_report *report)
+{
+	return !report ||
+	       (report->size >= REPORT_LEAST && report->size <= 4096);
+}
+
+void report_give(struct bmm_report *to, const struct bmm_report *from)
+{
+	size_t size;
+
+	if (!to)
+		return;
+	size = to->size;
+	memset(to, 0, size);
+	memcpy(to, from, size < sizeof(*from) ? size : sizeof(*from));
+	to->size = size;
+}
+
+static const char *const causes[] = {
+	[BMM_CAUSE_NONE] = "",
+	[BMM_CAUSE_UNKNOWN] = "the system does not tell why",
+	[BMM_CAUSE_ARGUMENT] = "an argument is wrong",
+	[BMM_CAUSE_NODE] =
+		"the memory node is not there, or may not be chosen here",
+	[BMM_CAUSE_HOLE] = "nothing is mapped there",
+	[BMM_CAUSE_PROTECTED] = "the mapping does not allow it",
+	[BMM_CAUSE_SPECIAL] = "a mapping that cannot be populated",
+	[BMM_CAUSE_POOL] = "no huge page is left in the pool",
+	[BMM_CAUSE_BACKING] = "the file ends before, or its file system is full",
+	[BMM_CAUSE_POISONED] = "its memory is broken",
+	[BMM_CAUSE_MEMORY] = "no memory: of the cgroup, the node or the machine",
+	[BMM_CAUSE_CANCELLED] = "cancelled",
+	[BMM_CAUSE_FORKED] = "the child of a fork in the progress callback",
+	[BMM_CAUSE_COMPACTION] = "pages were moved to make huge ones",
+	[BMM_CAUSE_RECLAIM] = "memory had to be freed first",
+};
+
+static const char *said(enum bmm_cause cause)
+{
+	if ((size_t)cause >= sizeof(causes) / sizeof(causes[0]))
+		cause = BMM_CAUSE_UNKNOWN;
+	return causes[cause];
+}
+
+/**
+ * bmm_report_text() - say in one line what became of a range
+ * @report: of bmm_populate() or bmm_clear_parallel()
+ * @buf:    result: what failed, where, why, and how far it came; else which
+ *          piece was slow; empty where there is nothing to say; terminated, cut
+ *          to @size - 1 bytes
+ * @size:   bytes of @buf; 0 writes nothing, and @buf may then be NULL
+ *
+ * Return: the length of the whole text, without the terminator.
+ */
+size_t bmm_report_text(const struct bmm_report *report, char *buf, size_t size)
+{
+	int len = 0;
+
+	if (size)
+		*buf = 0;
+	if (report->failed_len)
+		len = snprintf(buf, size,
+			       "%zu bytes at %p: %s (%s); %zu bytes are done",
+			       report->failed_len, report->failed,
+			       said(report->cause),
+			       strerrordesc_np(-report->error), report->done);
+	else if (report->error)
+		len = snprintf(buf, size, "%s (%s); %zu bytes are done",
+			       said(report->cause),
+			       strerrordesc_np(-report->error), report->done);
+	else if (report->slow_len)
+		len = snprintf(buf, size,
+			       "%zu bytes at %p took %" PRIu64
+			       " ms, elsewhere %" PRIu64 ": %s",
+			       report->slow_len, report->slow,
+			       report->slow_ns / 1000000,
+			       report->usual_ns / 1000000,
+			       said(report->slow_cause));
+	return len < 0 ? 0 : (size_t)len;
+}

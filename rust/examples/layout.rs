@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//! Where each field of the structures is: to be compared with what C says.
+use bulkmm::sys::{bmm_options, bmm_report};
+use std::mem::{offset_of, size_of};
+
+macro_rules! print_fields {
+    ($kind:ident: $($field:ident)*) => {
+        println!("{} {}", stringify!($kind), size_of::<$kind>());
+        $(println!("{}.{} {}", stringify!($kind), stringify!($field),
+                   offset_of!($kind, $field));)*
+    };
+}
+
+fn main() {
+    print_fields!(bmm_options: size flags threads node progress context);
+    print_fields!(bmm_report: size done reached failed failed_len ns slow slow_len slow_ns
+                  usual_ns error cause slow_cause threads touched);
+}

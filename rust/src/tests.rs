@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//! Against the library itself; mapped by declarations of our own, as there are no
+//! dependencies.
+use super::*;
+
+const PAGE: usize = 4096;
+const LEN: usize = 96 << 20;
+
+extern "C" {
+    fn mmap(a: *mut c_void, l: usize, p: c_int, f: c_int, fd: c_int, o: i64) -> *mut c_void;
+    fn munmap(a: *mut c_void, l: usize) -> c_int;
+    fn mprotect(a: *mut c_void, l: usize, p: c_int) -> c_int;
+    fn mincore(a: *mut c_void, l: usize, there: *mut u8) -> c_int;
+}
+
+struct Mapping(*mut u8, usize);
+
+impl Mapping {
+    fn new(len: usize) -> Self {
+        // SAFETY: private anonymous memory at a place of the kernel's choice.
+        let at = unsafe { mmap(std::ptr::null_mut(), len, 3, 0x22, -1, 0) };
+        assert_ne!(at as isize, -1);
+        Self(at.cast(), len)
+    }
+
+    fn there(&self) -> usize {
+        let mut pages = vec![0u8; self.1 / PAGE];
+        // SAFETY: a byte for each page.
+        unsafe { mincore(self.0.cast(), self.1, pages.as_mut_ptr()) };
+        pages.iter().filter(|page| **page & 1 == 1).count() * PAGE
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: nobody has it any more.
+        unsafe { munmap(self.0.cast(), self.1) };
+    }
+}
+
+#[test]
+fn all_of_a_mapping_is_there() {
+    let memory = Mapping::new(LEN);
+    assert_eq!(memory.there(), 0);
+    let report = Options::new().populate(memory.0, LEN).unwrap();
+    assert_eq!(report.done, LEN);
+    assert_eq!(report.reached, memory.0 as usize + LEN);
+    assert!(report.threads >= 1 && !report.took.is_zero());
+    assert_eq!(memory.there(), LEN);
+}
+
+#[test]
+fn options_reach_the_library() {
+    let memory = Mapping::new(LEN);
+    let one = Options::new().threads(1).node(0).populate(memory.0, LEN);
+    assert_eq!(one.unwrap().threads, 1);
+    let none = Options::new().node(999).populate(memory.0, LEN);
+    assert_eq!(none.unwrap_err().cause, Cause::Node);
+    let read = Options::new().reading().populate(memory.0, LEN);
+    assert_eq!(read.unwrap().done, LEN);
+}
+
+#[test]
+fn an_error_says_which_page_and_why() {
+    let memory = Mapping::new(LEN);
+    // SAFETY: a page of its own mapping, which it does not write to.
+    unsafe { mprotect(memory.0.add(LEN / 2).cast(), PAGE, 1) };
+    let error = Options::new().populate(memory.0, LEN).unwrap_err();
+    let page = memory.0 as usize + LEN / 2;
+    assert_eq!(error.cause, Cause::Protected);
+    assert_eq!(error.errno, 22);
+    assert_eq!(error.failed, Some(page..page + PAGE));
+    assert_eq!(error.report.reached, page);
+    assert!(error.to_string().contains("does not allow"));
+    let error = Options::new().populate(memory.0.wrapping_add(1), 1);
+    assert_eq!(error.unwrap_err().cause, Cause::Argument);
+}
+
+#[test]
+fn progress_is_told_and_can_cancel() {
+    let memory = Mapping::new(LEN);
+    let mut last = 0;
+    let mut options = Options::new().progress(|done, len| {
+        assert!(done >= last && done <= len && len == LEN);
+        last = done;
+        ControlFlow::Continue(())
+    });
+    options.populate(memory.0, LEN).unwrap();
+    drop(options);
+    assert_eq!(last, LEN);
+}
+
+#[test]
+fn a_panic_in_progress_comes_out() {
+    let memory = Mapping::new(LEN);
+    let panic = catch_unwind(AssertUnwindSafe(|| {
+        let mut options = Options::new().progress(|_, _| panic!("told"));
+        let _ = options.populate(memory.0, LEN);
+    }));
+    assert_eq!(panic.unwrap_err().downcast_ref(), Some(&"told"));
+}
+
+#[test]
+fn a_slice_is_cleared() {
+    let mut memory = vec![7u8; (65 << 20) + 3];
+    let report = Options::new().clear(&mut memory[1..]).unwrap();
+    assert_eq!(report.done, memory.len() - 1);
+    assert_eq!(memory[0], 7);
+    assert!(memory[1..].iter().all(|byte| *byte == 0));
+    let error = Options::new().node(0).clear(&mut memory).unwrap_err();
+    assert_eq!(error.cause, Cause::Argument);
+}
+
+#[test]
+fn causes_are_those_of_the_header() {
+    assert_eq!(Cause::of(1), Cause::Unknown);
+    assert_eq!(Cause::of(14), Cause::Reclaim);
+    assert_eq!(Cause::of(99), Cause::Unknown);
+    assert_eq!(Cause::of(-1), Cause::Unknown);
+}

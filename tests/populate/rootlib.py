@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What root can make of this machine for a test, and puts back after it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+POOL = Path("/proc/sys/vm/nr_hugepages")
+
+
+def needs_root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+
+
+@contextmanager
+def alone_with_the_pool() -> Iterator[None]:
+    """Wait for other processes of these tests: the machine has one pool."""
+    with (Path(tempfile.gettempdir()) / "bulkmm-test-pool.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def huge_pages(count: int) -> Iterator[None]:
+    """Have so many huge pages of 2 MiB free in the pool."""
+    needs_root()
+    with alone_with_the_pool():
+        before = POOL.read_text()
+        try:
+            POOL.write_text(str(count))
+            if int(POOL.read_text()) != count:
+                pytest.skip(f"the machine has no {count} huge pages to spare")
+            yield
+        finally:
+            POOL.write_text(before)
+
+
+@contextmanager
+def cgroup(controller: str, **values: str) -> Iterator[list[str]]:
+    """Make a cgroup, and give what starts a command in it."""
+    needs_root()
+    root = Path("/sys/fs/cgroup") / controller
+    if not root.is_dir():  # version 2
+        pytest.skip(f"no cgroup of version 1 for {controller}")
+    group = root / f"bulkmm-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        for name, value in values.items():
+            (group / f"{controller}.{name}").write_text(value)
+    except OSError as error:
+        pytest.skip(f"no cgroup can be made here: {error}")
+    try:
+        tasks = group / "cgroup.procs"
+        yield ["sh", "-c", f'echo $$ > {tasks} && exec "$@"', "sh"]
+    finally:
+        group.rmdir()
+
+
+@contextmanager
+def mounted(kind: str, options: str, at: Path) -> Iterator[Path]:
+    """Mount a file system of memory."""
+    needs_root()
+    at.mkdir()
+    command = ["mount", "-t", kind, "-o", options, "none", str(at)]
+    if subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip(f"{kind} cannot be mounted here")
+    try:
+        yield at
+    finally:
+        subprocess.run(["umount", str(at)], check=True)

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm bench populate``: a short run, its names, its errors, its verdict."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+import rootlib
+from corelib import NATIVE, ROOT
+
+from bulkmm import machine
+from bulkmm.bench import populate
+from bulkmm.bench.subjects import MIB
+from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.results import Document
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMAND = [sys.executable, "-m", "bulkmm.cli", "bench", "populate"]
+
+
+def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **more},
+    )
+
+
+def test_a_short_run(tmp_path: Path) -> None:
+    file, plot = tmp_path / "r.json", tmp_path / "r.svg"
+    words = ["--quick", "--size", "64M", "--kind", "4k", "--processes", "3"]
+    done = run(*words, "--json", str(file), "--plot", str(plot))
+    assert done.returncode == 0, done.stderr
+    schema = json.loads((ROOT / "docs" / "result.schema.json").read_text())
+    jsonschema.validate(json.loads(file.read_text()), schema)
+    found = Document.read(file)
+    assert {r.scenario for r in found.results} == {"populate-64m-4k"}
+    count = len(os.sched_getaffinity(0))
+    names = {r.variant for r in found.results}
+    ours = {"bulkmm-1", f"bulkmm-{count}", "resident-1", "limit"}
+    assert {"memset", "map-populate", "madvise", "madvise-again", *ours} <= names
+    assert all(len(r.samples) == 3 for r in found.results)
+    pairs = {(r.base, r.variant) for r in found.ratios}
+    assert ("madvise", "bulkmm-1") in pairs
+    assert ("bulkmm-1", "bulkmm-1") not in pairs
+    assert "faster = time of madvise" in done.stdout
+    assert plot.stat().st_size > 1000
+
+
+def test_what_does_not_verify_fails(tmp_path: Path) -> None:
+    for name in ("bmm-bench", "bmm-populate"):
+        program = tmp_path / name
+        program.write_text(
+            "#!/bin/sh\n"
+            'named="\\"scenario\\": \\"$1\\", \\"variant\\": \\"$4\\""\n'
+            'echo "{\\"event\\": \\"sample\\", $named, \\"bytes\\": $3, \\"ns\\": 9}"\n'
+            'echo "{\\"event\\": \\"verified\\", $named, \\"ok\\": false}"\n'
+        )
+        program.chmod(0o755)
+    words = ("--quick", "--size", "64M", "--kind", "memfd", "--processes", "1")
+    done = run(*words, BULKMM_BENCH=str(tmp_path / "bmm-bench"))
+    assert done.returncode == 1
+    assert "output of bulkmm-1 leaves pages to fault" in done.stderr
+
+
+def test_an_unpopulated_mapping_is_seen(tmp_path: Path) -> None:
+    """The program with its own call left out: its look at the pages must say so."""
+    source = (ROOT / "bench" / "populate.c").read_text()
+    call = "return bmm_populate(m->base, m->len, &options, NULL);"
+    assert source.count(call) == 1
+    broken = tmp_path / "populate.c"
+    broken.write_text(source.replace(call, "(void)m; (void)options; return 0;"))
+    libraries = [NATIVE / f"libbmm{part}.a" for part in ("populate", "core", "host")]
+    command = ["cc", "-O2", "-D_GNU_SOURCE", "-pthread", "-mgeneral-regs-only"]
+    command += ["-I", str(ROOT / "core"), "-I", str(ROOT / "bench"), str(broken)]
+    command += [str(ROOT / "bench" / "limit.c"), *map(str, libraries)]
+    command += ["-o", str(tmp_path / "broken")]
+    subprocess.run(command, check=True)
+    done = subprocess.run(
+        [tmp_path / "broken", "s", "4k", str(64 * MIB), "bulkmm-1"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert '"ok": false' in done.stdout
+
+
+def test_huge_pages_are_reserved_and_given_back() -> None:
+    rootlib.needs_root()
+    with rootlib.alone_with_the_pool():
+        before = populate.POOL.read_text()
+        with populate.reserved(64 * MIB):
+            assert (machine.memory_number("HugePages_Free") or 0) >= 32
+        assert populate.POOL.read_text() == before
+
+
+def test_without_huge_pages_hugetlb_is_left_out() -> None:
+    if machine.memory_number("HugePages_Free"):
+        pytest.skip("the machine has free huge pages")
+    words = ("--quick", "--size", "64M", "--processes", "1")
+    done = run(*words, "--kind", "hugetlb")
+    assert done.returncode == 3
+    assert re.search(r"32 free pages of 2 MiB needed: --reserve, or /proc", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("size", "processes", "error", "says"),
+    [
+        (3 * MIB, 1, UsageError, "64M or more"),
+        (65 * MIB, 1, UsageError, "whole 2 MiB"),
+        (64 * MIB, 0, UsageError, "give 1 to 1000"),
+        (1 << 50, 1, BulkmmError, "not enough memory"),
+    ],
+)
+def test_what_is_refused(
+    size: int, processes: int, error: type[BulkmmError], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        populate.check(populate.Job(size, ("4k",), processes))
+
+
+@pytest.mark.parametrize(
+    ("cpus", "quick", "counts"),
+    [(1, False, [1]), (2, False, [1, 2]), (6, False, [1, 2, 4, 6]), (6, True, [1, 6])],
+)
+def test_how_many_threads(
+    monkeypatch: pytest.MonkeyPatch,
+    cpus: int,
+    quick: bool,  # noqa: FBT001 - a value of the table above
+    counts: list[int],
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
+    assert populate.threads(quick=quick) == counts
+
+
+def test_a_program_that_ends_is_one_line() -> None:
+    with pytest.raises(BulkmmError, match=r"sh ended and said: no such thing"):
+        populate._until_ready(["sh", "-c", "echo no such thing"], b"ready", small=False)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A guest on memory that was filled before takes no page from the pool any more."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+import rootlib
+
+from bulkmm import machine
+from bulkmm.lab import kernels, paths, root
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MIB = 1 << 20
+PAGES = 128  # of 2 MiB
+LIMIT = 120  # seconds, for an emulator on a busy machine
+# Prints its memory, finds no root, and ends: a reboot is the end of QEMU here.
+CMDLINE = "console=ttyS0 panic=-1 root=/dev/none"
+
+pytestmark = pytest.mark.vm
+
+
+def free() -> int:
+    return machine.memory_number("HugePages_Free") or 0
+
+
+@pytest.fixture
+def qemu() -> list[str]:
+    """Return what starts the lab's QEMU where it sees this machine's files."""
+    rootlib.needs_root()
+    held = root.of(paths.cache_dir())
+    kernel = kernels.cached(held, "6.12") if held.path.is_dir() else None
+    if not kernel:
+        pytest.skip("needs the lab: bulkmm lab prepare")
+    usr = held.path / "usr"
+    libraries = usr / "lib" / "x86_64-linux-gnu"
+    loader = libraries / "ld-linux-x86-64.so.2"
+    words = [loader, "--library-path", f"{libraries}:{libraries}/pulseaudio"]
+    words += [usr / "bin" / "qemu-system-x86_64"]
+    for place in ("qemu", "seabios", "ipxe"):
+        words += ["-L", usr / "share" / place]
+    words += ["-accel", "tcg", "-display", "none", "-monitor", "none", "-no-reboot"]
+    words += ["-nic", "none", "-serial", "stdio", "-kernel", kernel.image]
+    return [*map(str, words), "-append", CMDLINE]
+
+
+def fewest_free(qemu: list[str], file: Path) -> tuple[int, str]:
+    """Boot a guest on the file; return the fewest free pages, and what it said."""
+    memory = f"memory-backend-file,id=m,mem-path={file},size={PAGES * 2}M,share=on"
+    words = [*qemu, "-object", memory, "-machine", "pc,memory-backend=m"]
+    words += ["-m", f"{PAGES * 2}M"]
+    log = file.parent.parent / f"{file.name}.log"
+    fewest, end = free(), time.monotonic() + LIMIT
+    with (
+        log.open("w") as out,
+        subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+        ) as child,
+    ):
+        try:
+            while child.poll() is None and time.monotonic() < end:
+                fewest = min(fewest, free())
+                time.sleep(0.05)
+        finally:
+            child.kill()
+    return fewest, log.read_text()
+
+
+def test_a_guest_on_a_file_that_was_filled(tmp_path: Path, qemu: list[str]) -> None:
+    """And one on a file that was not, which takes what it touches."""
+    with (
+        rootlib.huge_pages(2 * PAGES),
+        rootlib.mounted("hugetlbfs", "pagesize=2M", tmp_path / "huge") as place,
+    ):
+        filled, empty = place / "filled", place / "empty"
+        populate = [sys.executable, "-m", "bulkmm.cli", "populate"]
+        size = ["--size", f"{PAGES * 2}M"]
+        subprocess.run([*populate, str(filled), *size], check=True)
+        before = free()
+        assert before == PAGES
+        fewest, said = fewest_free(qemu, filled)
+        assert "Kernel panic" in said, said[-2000:]
+        assert fewest == before
+        fewest, said = fewest_free(qemu, empty)
+        assert "Kernel panic" in said, said[-2000:]
+        assert fewest < before - 20

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""bmm_populate() by its cases, as it is and under sanitizers, and its errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import rootlib
+from corelib import NATIVE, SANITIZE, THREADS, meson
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MIB = 1 << 20
+PAGE = 4096
+SKIP = 77
+BUILDS = {
+    "native": (NATIVE, []),
+    "address": (SANITIZE, ["-Db_sanitize=address,undefined", "-Db_lundef=false"]),
+    "thread": (THREADS, ["-Db_sanitize=thread", "-Db_lundef=false"]),
+}
+# No thread can be had, so the leak checker has none either.
+QUIET = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "halt_on_error=1"}
+ENOMEM, EFAULT = 12, 14
+POOL, BACKING, MEMORY = 7, 8, 10  # of enum bmm_cause
+
+
+def names() -> list[str]:
+    meson(NATIVE, target="bmm-cases")
+    done = subprocess.run(
+        [NATIVE / "bmm-cases"], check=True, capture_output=True, text=True
+    )
+    return done.stdout.split()
+
+
+def outside(kind: str, size: int, before: list[str] | None = None) -> dict[str, Any]:
+    """Populate what the test has prepared; return the report."""
+    command = [*(before or []), str(NATIVE / "bmm-cases"), kind, str(size)]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("case", names())
+def test_a_case(build: str, case: str) -> None:
+    place, options = BUILDS[build]
+    meson(place, *options, target="bmm-cases")
+    done = subprocess.run(
+        ["setarch", "-R", str(place / "bmm-cases"), case],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=QUIET,
+    )
+    if done.returncode == SKIP:
+        pytest.skip(f"this machine cannot: {done.stdout.strip() or case}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout == ""
+
+
+def test_a_pool_that_is_too_small_says_how_far_it_came() -> None:
+    with rootlib.huge_pages(40):
+        said = outside("hugetlb", 128 * MIB)
+    assert (said["error"], said["cause"]) == (EFAULT, POOL)
+    assert said["done"] == 80 * MIB
+    assert said["failed_len"] == 2 * MIB
+    assert said["reached"] == said["failed"] <= 80 * MIB
+
+
+def test_a_pool_that_suffices() -> None:
+    with rootlib.huge_pages(40):
+        said = outside("hugetlb", 80 * MIB)
+    assert (said["error"], said["done"]) == (0, 80 * MIB)
+
+
+@pytest.mark.parametrize("huge", ["", ",huge=always"])
+def test_a_file_system_that_is_full(tmp_path: Path, huge: str) -> None:
+    with rootlib.mounted("tmpfs", f"size=80m{huge}", tmp_path / "m") as place:
+        said = outside(f"{place}/file", 128 * MIB)
+    assert (said["error"], said["cause"]) == (EFAULT, BACKING)
+    assert 80 * MIB - 2 * MIB <= said["done"] <= 80 * MIB
+    assert said["reached"] == said["failed"]
+
+
+def test_a_cgroup_that_is_full() -> None:
+    """Where the kernel may not kill for it; else it does, whoever populates."""
+    limits = {"limit_in_bytes": str(80 * MIB), "oom_control": "1"}
+    with rootlib.cgroup("memory", **limits) as inside:
+        said = outside("private", 128 * MIB, inside)
+    assert (said["error"], said["cause"]) == (ENOMEM, MEMORY)
+    assert 60 * MIB < said["done"] < 80 * MIB
+    assert said["reached"] == said["failed"]
+    assert said["failed_len"] == PAGE
+
+
+def test_a_quota_of_cpus_bounds_the_threads() -> None:
+    both = outside("private", 512 * MIB)
+    with rootlib.cgroup("cpu", cfs_period_us="100000", cfs_quota_us="90000") as inside:
+        said = outside("private", 512 * MIB, inside)
+    assert both["error"] == said["error"] == 0
+    assert said["threads"] == 1
+
+
+def test_affinity_bounds_the_threads() -> None:
+    assert outside("private", 512 * MIB, ["taskset", "-c", "0"])["threads"] == 1
