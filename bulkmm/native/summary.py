@@ -68,7 +68,7 @@ def _row(document: Document, one: Result) -> list[str]:
     arms = {
         arm.variant: arm for arm in document.results if arm.scenario == one.scenario
     }
-    stock, limit = arms[STOCK], arms.get(grid.LIMIT)
+    limit = arms.get(grid.LIMIT)
     pick = grid.picked(document, one.scenario, one.variant)
     for ratio in document.ratios:
         named = (ratio.scenario, ratio.base, ratio.variant)
@@ -76,7 +76,7 @@ def _row(document: Document, one: Result) -> list[str]:
             return [
                 one.scenario,
                 f"{one.variant} ({pick})" if pick else one.variant,
-                duration(stock.median),
+                duration(arms[STOCK].median),
                 duration(one.median),
                 duration(limit.median) if limit else "",
                 table.factor(ratio),
