@@ -186,9 +186,12 @@ hot_own_memmap() {
 	must_write "/sys/bus/dax/devices/$FIRST/memmap_on_memory" 0
 }
 
-# the kernel decides which zone a block joins
+# the kernel decides which zone a block joins: all ZONE_MOVABLE, for what the
+# kernel puts on a block of another zone would keep it from going again
 hot_auto_movable() {
 	policy=/sys/module/memory_hotplug/parameters/online_policy
+	must_write ${policy%/*}/auto_movable_ratio 100000
+	must_write ${policy%/*}/auto_movable_numa_aware N
 	must_write $policy auto-movable
 	hot_policy online
 	must hot_bind "$FIRST"
