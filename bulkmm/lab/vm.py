@@ -108,7 +108,8 @@ def _machine(guest: Guest) -> list[str]:
         extra = "" if guest.cpu else arch.machine_extra
         return ["-M", arch.machine + extra, "-m", memory]
     # room above guest memory for the devices and for aligning each to 1 GiB
-    most = guest.memory + (size + LABEL + hot.plug >> 20) + 4096
+    devices = bool(size) + bool(hot.plug)
+    most = guest.memory + (size + LABEL + hot.plug >> 20) + 2048 * devices
     argv = ["-M", f"{arch.machine},nvdimm=on", "-m", f"{memory},slots=2,maxmem={most}M"]
     argv += ["-bios", arch.firmware] if arch.firmware else []
     if hot.nodes > 1:

@@ -10,6 +10,7 @@ from lablib import lab, passed
 
 from bulkmm.errors import Exit, UsageError
 from bulkmm.lab import hotplug, scenario, vm
+from bulkmm.lab.root import Root
 from bulkmm.lab.vm import Outcome
 
 if TYPE_CHECKING:
@@ -88,6 +89,23 @@ def test_what_the_guest_is_made_of() -> None:
     assert work().hot == vm.Hot(nodes=2)
     assert work(VIRTIO).hot == vm.Hot(plug=4 << 30, node=1, nodes=2)
     assert (work().pmem, work(VIRTIO).pmem) == (4 << 30, 0)
+
+
+def test_the_machine_has_a_node_for_the_device_and_a_monitor(tmp_path: Path) -> None:
+    def argv(one: scenario.Scenario) -> str:
+        made = work(one)
+        files = tmp_path / "vmlinuz", tmp_path / "initrd"
+        guest = vm.Guest(*files, 4096, pmem=made.pmem, hot=made.hot)
+        return " ".join(vm.command(guest, Root(tmp_path), tmp_path / "run"))
+
+    for one in (KMEM, VIRTIO):
+        assert "-numa node,nodeid=0,cpus=0-1,memdev=ram -numa node,nodeid=1" in argv(
+            one
+        )
+    assert "nvdimm,id=nvdimm,memdev=pmem,label-size=2097152,node=1" in argv(KMEM)
+    assert "virtio-mem" not in argv(KMEM)
+    assert "memdev=hot,node=1,block-size=134217728" in argv(VIRTIO)
+    assert "-mon chardev=monitor" in argv(VIRTIO)
 
 
 @pytest.mark.parametrize(
