@@ -144,7 +144,7 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "hotplug": (
         ("hotplug-kmem-32g",),
-        ("hotplug-virtio-mem-32g",),
+        ("hotplug-virtio-mem-32g", *TWO),
         ("hotplug-faults",),
     ),
 }

@@ -336,7 +336,7 @@ SCENARIOS = (
         "and by function",
         check=ZONES,
         published=("a series of 2026, 512 GB: plug 36 -> 7 s, unplug 36 -> 9 s",),
-        seconds=200,
+        seconds=900,
     ),
     Scenario(
         name="hotplug-faults",
