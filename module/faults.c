@@ -10,7 +10,7 @@ static char fault[32];
 module_param_string(fault, fault, sizeof(fault), 0644);
 MODULE_PARM_DESC(
 	fault,
-	"test build: the fault to provoke, one of unverified, nomem, tracepoint, slow, stuck (default: none)");
+	"test build: the fault to provoke, one of unverified, nomem, tracepoint, slow, stuck, check, wrong (default: none)");
 
 static char fault_symbol[64];
 module_param_string(fault_symbol, fault_symbol, sizeof(fault_symbol), 0444);
@@ -35,6 +35,13 @@ module_param_string(fault_release, fault_release, sizeof(fault_release), 0444);
 MODULE_PARM_DESC(
 	fault_release,
 	"test build: the kernel release to take the running one for (default: its own)");
+
+static ulong fault_answers[2];
+static int fault_answers_nr;
+module_param_array(fault_answers, ulong, &fault_answers_nr, 0444);
+MODULE_PARM_DESC(
+	fault_answers,
+	"test build: with fault=check, answers that were the kernel's own, and others");
 
 bool bmm_fault(const char *name)
 {
@@ -70,4 +77,11 @@ void bmm_fault_delay(void)
 		msleep(20);
 	if (bmm_fault("slow"))
 		msleep(20);
+}
+
+/* Counts an answer of ours that was compared with the kernel's own. */
+void bmm_fault_checked(bool equal)
+{
+	fault_answers_nr = ARRAY_SIZE(fault_answers);
+	fault_answers[!equal]++;
 }

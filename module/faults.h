@@ -15,6 +15,7 @@ const char *bmm_fault_symbol(const char *symbol);
 bool bmm_fault_alloc(void);
 const char *bmm_fault_release(const char *release);
 void bmm_fault_delay(void);
+void bmm_fault_checked(bool equal);
 #else
 static inline bool bmm_fault(const char *fault)
 {
@@ -37,6 +38,10 @@ static inline const char *bmm_fault_release(const char *release)
 }
 
 static inline void bmm_fault_delay(void)
+{
+}
+
+static inline void bmm_fault_checked(bool equal)
 {
 }
 #endif

@@ -7,6 +7,7 @@
 #include "alloc.h"
 #include "clear.h"
 #include "control.h"
+#include "hotplug.h"
 #include "memmap.h"
 #include "supported.h"
 #include "vmap.h"
@@ -39,6 +40,12 @@ MODULE_PARM_DESC(
 	vmap,
 	"vmap: mode at load, off, pte or block (default: off); later /sys/kernel/bulkmm/vmap/mode");
 
+static char *hotplug = "off";
+module_param(hotplug, charp, 0444);
+MODULE_PARM_DESC(
+	hotplug,
+	"hotplug: mode at load, off or on (default: off); later /sys/kernel/bulkmm/hotplug/mode");
+
 /* The way out of a machine that does not boot with the module. */
 static bool inert;
 module_param(inert, bool, 0444);
@@ -47,14 +54,12 @@ MODULE_PARM_DESC(
 	"inert: load, but hook no function, ever (default: N); at boot: bulkmm.inert=1");
 
 static struct bmm_path *const paths[] = {
-	&bmm_memmap,
-	&bmm_clear_path,
-	&bmm_alloc,
-	&bmm_vmap,
+	&bmm_memmap, &bmm_clear_path, &bmm_alloc, &bmm_vmap, &bmm_hotplug,
 };
 
 /* of each of them, the mode at load */
-static char *const *const asked[] = { &memmap, &clear, &alloc, &vmap_mode };
+static char *const *const asked[] = { &memmap, &clear, &alloc, &vmap_mode,
+				      &hotplug };
 static_assert(ARRAY_SIZE(asked) == ARRAY_SIZE(paths));
 
 static int bulkmm_add(struct bmm_path *path)

@@ -35,6 +35,15 @@ BMM_TRAMPOLINE vmap_range, BMM_SPAN_PARTLY, ARG0, ARG1, ARG2
 /* get_vm_area_caller(size, flags, caller) */
 BMM_TRAMPOLINE vmap_area, BMM_SIZE, ARG0
 
+/*
+ * set_zone_contiguous(zone), move_pfn_range_to_zone(zone, start_pfn, nr_pages,
+ * ...), remove_pfn_range_from_zone(zone, start_pfn, nr_pages): rare, whatever
+ * their size.
+ */
+BMM_TRAMPOLINE hotplug, BMM_SIZE, ARG0
+BMM_TRAMPOLINE hotplug_grow, BMM_SIZE, ARG0
+BMM_TRAMPOLINE hotplug_shrink, BMM_SIZE, ARG0
+
 #ifdef CONFIG_ARM64
 /* __vmap_pages_range_noflush(addr, end, prot, pages, page_shift) */
 BMM_TRAMPOLINE vmap_huge, BMM_SPAN_GROUPS, ARG0, ARG1, ARG4_INT

@@ -24,7 +24,7 @@
 #include "native.h"
 
 static const struct family *const families[] = { &memmap_family, &clear_family,
-						 &vmap_family };
+						 &vmap_family, &hotplug_family };
 
 #define FAMILIES_NR (sizeof(families) / sizeof(families[0]))
 

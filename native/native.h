@@ -158,7 +158,8 @@ struct run {
 	uint64_t hits;
 };
 
-extern const struct family memmap_family, clear_family, vmap_family;
+extern const struct family memmap_family, clear_family, vmap_family,
+	hotplug_family;
 
 /* main.c */
 void run_arms(struct run *run, const struct scenario *s);

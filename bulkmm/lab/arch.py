@@ -24,6 +24,7 @@ class Arch:
     aligns: tuple[str, ...]  # of device memory that its kernels can map
     machine_extra: str = ""  # with this CPU, and without persistent memory
     firmware: str = ""  # that a guest with persistent memory needs
+    lacks: tuple[str, ...] = ()  # modules of scenarios, which do without
 
 
 X86_64 = Arch(
@@ -54,6 +55,7 @@ ARM64 = Arch(
     aligns=("4K", "2M"),  # no transparent huge pages of a PUD
     machine_extra=",mte=on",
     firmware="/usr/share/qemu-efi-aarch64/QEMU_EFI.fd",
+    lacks=("nd_e820",),  # of persistent memory that the command line makes
 )
 ALL = (X86_64, ARM64)
 NAMES = tuple(arch.name for arch in ALL)

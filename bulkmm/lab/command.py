@@ -17,6 +17,7 @@ from bulkmm.lab import (
     build,
     families,
     hmm,
+    hotplug,
     huge,
     kernels,
     matrix,
@@ -49,6 +50,7 @@ OPTIONS = {
     ),
     scenario.VMAP: ("arm", "arrays", "loops", "seconds"),
     scenario.HMM: (),
+    scenario.HOTPLUG: ("size",),
 }
 COMMON = ("rounds", "seed")
 
@@ -385,6 +387,9 @@ def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
         return vmap.Work(wanted, vmap.Options(**given))
     if wanted.family == scenario.HMM:
         return hmm.Work(wanted, hmm.Options(**given))
+    if wanted.family == scenario.HOTPLUG:
+        given["size"] = pmem.parse_size(given.get("size", wanted.size))
+        return hotplug.Work(wanted, hotplug.Options(**given))
     given["size"] = pmem.parse_size(given.get("size", wanted.size))
     return pmem.Work(wanted, pmem.Options(**given))
 

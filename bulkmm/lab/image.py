@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from bulkmm.lab.progress import Progress
     from bulkmm.lab.root import Root
 
-HELPERS = ("bmmguest", "bmmfault", "bmmlate", "bmmhmm")  # of NAME*.c in lab/guest
+HELPERS = (
+    "bmmguest",
+    "bmmfault",
+    "bmmlate",
+    "bmmhmm",
+    "bmmplug",
+)  # of NAME*.c in lab/guest
 COMPILE = ("-static", "-O2", "-Wall", "-Wextra", "-Werror")
 # the order of names inside an archive is fixed, and so is its content
 PACK = 'cd "$1" && find . | LC_ALL=C sort | cpio -o -H newc --quiet -F "$2"'

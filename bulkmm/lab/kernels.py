@@ -181,7 +181,8 @@ UNPACK = 'dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C /'
 def with_dependencies(kernel: Kernel, names: tuple[str, ...]) -> list[str]:
     """Return the modules to load for these, in load order, as paths.
 
-    Names that are built in need nothing; unknown ones are an error.
+    Names that are built in need nothing, nor do those that the architecture has
+    not; unknown ones are an error.
     """
     needs: dict[str, list[str]] = {}
     for line in (kernel.modules / "modules.dep").read_text().splitlines():
@@ -191,6 +192,7 @@ def with_dependencies(kernel: Kernel, names: tuple[str, ...]) -> list[str]:
     built_in = (kernel.modules / "modules.builtin").read_text().split()
     there = {module_name(path) for path in built_in}
     order: dict[str, None] = {}
+    there |= set(kernel.arch.lacks)
     for name in names:
         if name not in needs and name not in there:
             raise BulkmmError(f"kernel {kernel.release} has no module {name}")

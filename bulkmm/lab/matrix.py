@@ -48,6 +48,7 @@ HOOK = re.compile(r"(?P<state>-?\d+) (?P<symbol>\w+): .*")
 RATED = {
     "memmap": (("off", "on"),),
     "vmap": (("absent", "pte"), ("absent", "block")),
+    "hotplug": (("absent", "on"),),
 }
 
 
@@ -141,6 +142,11 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("vmap-faults",),
         ("vmap-upstream",),
     ),
+    "hotplug": (
+        ("hotplug-kmem-32g",),
+        ("hotplug-virtio-mem-32g", *TWO),
+        ("hotplug-faults",),
+    ),
 }
 QUICK: dict[str, tuple[tuple[str, ...], ...]] = {
     "memmap": (("pmem-fsdax-100g", "--size", "2G", "--rounds", "3"),),
@@ -148,6 +154,7 @@ QUICK: dict[str, tuple[tuple[str, ...], ...]] = {
         ("hugetlb-2m", "--folios", "8", "--way", "write-middle", "--rounds", "1"),
     ),
     "vmap": (("vmap-100m-order8", "--rounds", "3", "--arrays", "50"),),
+    "hotplug": (("hotplug-kmem-32g", "--size", "4G", "--rounds", "1"),),
 }
 
 

@@ -18,6 +18,7 @@ from bulkmm.lab import (
     build,
     counting,
     disk,
+    hotplug,
     image,
     kernels,
     klog,
@@ -216,6 +217,7 @@ def _boot(
             counted=scenario.counted,
             disk=debian,
             plugin=plugin,
+            hot=work.hot if isinstance(work, hotplug.Work) else vm.Hot(),
         )
         if request.keep:
             progress.note(f"the run's files are kept in {run}")

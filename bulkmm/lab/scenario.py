@@ -36,6 +36,7 @@ class Scenario:
 
 
 PMEM, CLEAR, VMAP, PACKAGES, HMM = "pmem", "clear", "vmap", "packages", "hmm"
+HOTPLUG = "hotplug"
 NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
 CHECK = (
     "every struct page and pageblock type byte for byte against the kernel's own; "
@@ -44,6 +45,11 @@ CHECK = (
 ZERO = (
     "every byte of every folio zero, by every way to fault, in every mode and with "
     "every backend forced; a planted byte must be seen; hits counted"
+)
+ZONES = (
+    "after every step the node's zones, free lists and page types as without the "
+    "module, and if the kernel takes them for contiguous; memory filled, moved away "
+    "with its blocks, and read back"
 )
 MAPPED = (
     "random page arrays against a model: every entry's size and bits, the page behind "
@@ -307,6 +313,43 @@ SCENARIOS = (
         seconds=240,
         memory=2048,
         upstream="test_vmalloc",
+    ),
+    Scenario(
+        name="hotplug-kmem-32g",
+        family=HOTPLUG,
+        mode="kmem",
+        size="32G",
+        modules=(*NVDIMM, "kmem"),
+        measures="a DAX device of 32 GiB that becomes ordinary memory and ceases to "
+        "be, by kmem: the whole operation, and by function",
+        check=ZONES,
+        seconds=150,
+        marked=True,
+    ),
+    Scenario(
+        name="hotplug-virtio-mem-32g",
+        family=HOTPLUG,
+        mode="virtio",
+        size="32G",
+        modules=("virtio_mem",),
+        measures="32 GiB of virtio-mem plugged and unplugged: the whole operation, "
+        "and by function",
+        check=ZONES,
+        published=("a series of 2026, 512 GB: plug 36 -> 7 s, unplug 36 -> 9 s",),
+        seconds=900,
+    ),
+    Scenario(
+        name="hotplug-faults",
+        family=HOTPLUG,
+        mode="faults",
+        size="4G",
+        modules=(*NVDIMM, "nd_e820", "kmem", "virtio_mem"),
+        measures="nothing: every fault of the hotplug path is provoked in a test build",
+        check="each answer against the walk of the kernel's own function; the zones as "
+        "without the module",
+        seconds=120,
+        faults=True,
+        warns=True,
     ),
     Scenario(
         name="packages",

@@ -31,9 +31,19 @@ if TYPE_CHECKING:
     from bulkmm.lab.root import Root
 
 LABEL = 2 << 20  # label area; the rest of the module stays 2 MiB aligned
+HOT_BLOCK = 128 << 20  # that is plugged and unplugged: a memory block, not a part
 ENTER = 'mount --rbind /dev "$1/dev" && root=$1 && shift && exec chroot "$root" "$@"'
 CMDLINE = "loglevel=5 panic=-1 log_buf_len=1M"
 POLL = 0.05
+
+
+@dataclass(frozen=True)
+class Hot:
+    """Memory that a guest can be given while it runs, and its memory nodes."""
+
+    plug: int = 0  # bytes of a virtio-mem device, none of them plugged at first
+    node: int = 0  # of that device
+    nodes: int = 1  # persistent memory is the last one's
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,7 @@ class Guest:
     counted: bool = False  # TCG: its clock counts instructions (see _accelerator)
     disk: Path | None = None  # what is written to it is forgotten
     plugin: Path | None = None  # TCG: counts the work of what the guest marks
+    hot: Hot = field(default_factory=Hot)
 
 
 @dataclass
@@ -90,19 +101,47 @@ def qemu_version(root: Root, arch: Arch) -> str:
 
 
 def _machine(guest: Guest) -> list[str]:
-    """Return the machine, with persistent memory if the guest has some."""
-    arch, size = guest.arch, guest.pmem
+    """Return the machine, with the memory devices that the guest has."""
+    arch, size, hot = guest.arch, guest.pmem, guest.hot
     memory = f"{guest.memory}M"
-    if not size:
+    if not size and not hot.plug:
         extra = "" if guest.cpu else arch.machine_extra
         return ["-M", arch.machine + extra, "-m", memory]
-    # room above guest memory for the device and for aligning it to 1 GiB
-    most = guest.memory + (size + LABEL >> 20) + 2048
-    backend = f"memory-backend-ram,id=pmem,reserve=off,size={size + LABEL}"
-    device = f"nvdimm,id=nvdimm,memdev=pmem,label-size={LABEL}"
+    # room above guest memory for the devices and for aligning each to 1 GiB
+    devices = bool(size) + bool(hot.plug)
+    most = guest.memory + (size + LABEL + hot.plug >> 20) + 2048 * devices
     argv = ["-M", f"{arch.machine},nvdimm=on", "-m", f"{memory},slots=2,maxmem={most}M"]
     argv += ["-bios", arch.firmware] if arch.firmware else []
-    return [*argv, "-object", backend, "-device", device]
+    if hot.nodes > 1:
+        argv += ["-object", f"memory-backend-ram,id=ram,size={memory}"]
+        argv += ["-numa", "node,nodeid=0,cpus=0-1,memdev=ram"]
+        for node in range(1, hot.nodes):
+            argv += ["-numa", f"node,nodeid={node}"]
+    if size:
+        backend = f"memory-backend-ram,id=pmem,reserve=off,size={size + LABEL}"
+        device = f"nvdimm,id=nvdimm,memdev=pmem,label-size={LABEL}"
+        argv += ["-object", backend, "-device", f"{device},node={hot.nodes - 1}"]
+    return argv
+
+
+def _plugged(guest: Guest, inner: str) -> list[str]:
+    """Return the device that memory is plugged into, and who does it.
+
+    The guest asks for memory itself, as an administrator would: QEMU's monitor
+    is what it finds behind a port. A port and a monitor are joined by a socket
+    of which QEMU is both ends.
+    """
+    size, node = guest.hot.plug, guest.hot.node
+    if not size:
+        return []
+    socket = f"{inner}/monitor"
+    argv = ["-object", f"memory-backend-ram,id=hot,reserve=off,size={size}"]
+    device = f"virtio-mem-pci,id=hot0,memdev=hot,node={node},block-size={HOT_BLOCK}"
+    argv += ["-device", device]
+    argv += ["-chardev", f"socket,id=monitor,path={socket},server=on,wait=off"]
+    argv += ["-mon", "chardev=monitor,mode=readline"]
+    argv += ["-chardev", f"socket,id=asks,path={socket}"]
+    return [*argv, "-device", "virtserialport,chardev=asks,name=monitor"]
 
 
 def _accelerator(guest: Guest) -> list[str]:
@@ -139,6 +178,7 @@ def command(guest: Guest, root: Root, run: Path) -> list[str]:
         argv += ["-device", f"virtserialport,chardev={port},name={port}"]
     if guest.plugin:
         argv += ["-plugin", f"{root.inner(guest.plugin)},out={inner}/work"]
+    argv += _plugged(guest, inner)
     if guest.disk:
         drive = f"file={root.inner(guest.disk)},format=raw,if=virtio,snapshot=on"
         argv += ["-drive", drive]

@@ -75,6 +75,8 @@ SUBJECTS = {
         ),
         # the size of the arrays is a part of the scenarios' names
         _subject("vmap", ("pte", "block"), 100 * MIB, 100 * MIB, 1),
+        # of blocks of memory, whose struct pages are more than caches hold
+        _subject("hotplug", (), 16 * GIB, 16 * GIB, 72 / 4096),
     )
 }
 

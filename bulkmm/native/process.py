@@ -46,6 +46,7 @@ OFFSETS = (
     "bug_entry.flags",
     *("static_call_key.func", "work_struct.func"),
     *("task_struct.flags", "pt_regs.orig_ax"),
+    "page._refcount",
 )
 SIZES = (
     *("page", "zone", "pglist_data", "dev_pagemap"),
@@ -53,6 +54,7 @@ SIZES = (
 )
 ENUMERATORS = (
     *("ZONE_DEVICE", "MEMORY_DEVICE_FS_DAX", "MEMORY_DEVICE_GENERIC"),
+    "ZONE_MOVABLE",
     *("MEMORY_DEVICE_PRIVATE", "MEMORY_DEVICE_COHERENT"),
     "MEMORY_DEVICE_PCI_P2PDMA",
     *("SECTION_MARKED_PRESENT_BIT", "SECTION_HAS_MEM_MAP_BIT"),

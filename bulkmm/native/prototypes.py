@@ -34,5 +34,5 @@ def _others(there: dict[str, list[str]], wanted: dict[str, str]) -> list[str]:
         f"{name}: {found}"
         for name, prototypes in there.items()
         for found in prototypes
-        if found != wanted[name]
+        if found not in wanted[name].split(" | ")
     ]

@@ -36,4 +36,17 @@ static inline struct dev_pagemap *bmm_get_dev_pagemap(unsigned long pfn)
 #endif
 }
 
+/* 6.18, the same change: memory that joins a zone may be isolated at once. */
+#ifdef BMM_HAVE_MOVE_ISOLATE
+BMM_FUNCTION(bmm_grow, void, struct zone *, unsigned long, unsigned long,
+	     struct vmem_altmap *, int, bool);
+#define BMM_GROW_ISOLATE     , bool isolate
+#define BMM_GROW_ISOLATE_ARG , isolate
+#else
+BMM_FUNCTION(bmm_grow, void, struct zone *, unsigned long, unsigned long,
+	     struct vmem_altmap *, int);
+#define BMM_GROW_ISOLATE
+#define BMM_GROW_ISOLATE_ARG
+#endif
+
 #endif

@@ -8,6 +8,8 @@
  *	   bulkmm_lab/bind, unbind	device-private memory
  *	   bulkmm_lab/squat		takes the function before bulkmm can
  *	   bulkmm_lab/kill_ftrace, hold	a machine in trouble
+ *	   bulkmm_lab/refuse		memory that cannot be plugged
+ *	   bulkmm_lab/zones		zones, and if they are contiguous
  *	   bulkmm_lab/zero, zero_time	folio_zero_user(), called by hand
  */
 #include <linux/module.h>
@@ -30,6 +32,8 @@ static int __init bmm_lab_init(void)
 	bmm_limit_init(dir);
 	bmm_squat_init(dir);
 	bmm_zero_init(dir);
+	bmm_zones_init(dir);
+	bmm_refuse_init(dir);
 	bmm_private_init(dir);
 	bmm_ruin_init(dir);
 	return 0;
@@ -38,6 +42,7 @@ static int __init bmm_lab_init(void)
 static void __exit bmm_lab_exit(void)
 {
 	debugfs_remove(dir);
+	bmm_refuse_exit();
 	bmm_private_exit();
 	bmm_ruin_exit();
 	bmm_squat_exit();

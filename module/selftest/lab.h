@@ -22,5 +22,9 @@ void bmm_zero_init(struct dentry *dir);
 
 void bmm_ruin_init(struct dentry *dir);
 void bmm_ruin_exit(void);
+void bmm_zones_init(struct dentry *dir);
+
+void bmm_refuse_init(struct dentry *dir);
+void bmm_refuse_exit(void);
 
 #endif

@@ -24,8 +24,14 @@ pytestmark = pytest.mark.vm
 SYSFS = "/sys/kernel/bulkmm"
 LAB = "/sys/kernel/debug/bulkmm_lab"
 HUGE = "/sys/kernel/mm/transparent_hugepage"
-PATHS = ("memmap", "clear", "alloc", "vmap")
-SWITCHED = {"memmap": "on", "clear": "auto", "alloc": "auto", "vmap": "pte"}
+PATHS = ("memmap", "clear", "alloc", "vmap", "hotplug")
+SWITCHED = {
+    "memmap": "on",
+    "clear": "auto",
+    "alloc": "auto",
+    "vmap": "pte",
+    "hotplug": "on",
+}
 # allocated by the kernel of a guest that is told not to clear twice
 FAULT = "bmmfault -n 8 -b 8 thp 2048 write-first"
 STEPS: dict[str, Step] = {

@@ -37,6 +37,10 @@ DECLARED = {
     "get_vm_area_caller": "bmm_vmap_area",
     "find_vm_area": "find_area",
     "__get_vm_area_node": "get_area_node",
+    "set_zone_contiguous": "bmm_walk",
+    "move_pfn_range_to_zone": "bmm_grow",
+    "remove_pfn_range_from_zone": "bmm_shrink",
+    "__pageblock_pfn_to_page": "bmm_whole",
 }
 DECLARATION = re.compile(
     r"^BMM_FUNCTION\((?P<name>\w+), (?P<returns>[^,]+), (?P<takes>[^()]*)\);",
@@ -131,7 +135,7 @@ def test_prototypes_are_what_the_module_is_compiled_for() -> None:
     assert set(prototypes) == set(DECLARED) == wanted
     found = declared()
     for name, prototype in prototypes.items():
-        assert prototype in found[DECLARED[name]], name
+        assert set(prototype.split(" | ")) <= found[DECLARED[name]], name
 
 
 @pytest.mark.parametrize("machine", MACHINES)

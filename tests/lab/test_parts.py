@@ -232,6 +232,7 @@ def test_qemu_command(tmp_path: Path) -> None:
     argv = vm.command(guest, here, tmp_path / "run")
     assert "memory-backend-ram,id=pmem,reserve=off,size=107376279552" in argv
     assert "4096M,slots=2,maxmem=108546M" in argv
+    assert not [word for word in argv if "monitor" in word and word != "-monitor"]
     assert argv[argv.index("-kernel") + 1] == "/vmlinuz"
     assert "-bios" not in argv
 

@@ -123,6 +123,7 @@ def test_modinfo_explains_every_parameter(built: tuple[Kernel, Path]) -> None:
     assert {name for name, _ in parameters} == {
         "alloc",
         "clear",
+        "hotplug",
         "inert",
         "memmap",
         "memmap_min_pages",

@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The hotplug scenarios: memory that becomes ordinary RAM and ceases to be.
+
+What is compared between the states of the module is what the guest's kernel says
+of a node that holds this memory alone (lab/guest/hotplug.sh).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bulkmm import stats
+from bulkmm.errors import UsageError
+from bulkmm.lab import counting, vm
+from bulkmm.lab.pmem import ARMS, FULL_SIZE, MIB, PAIRS
+from bulkmm.lab.work import Common
+from bulkmm.results import Check
+
+if TYPE_CHECKING:
+    from bulkmm.lab.scenario import Scenario
+    from bulkmm.lab.vm import Outcome
+    from bulkmm.results import Ratio, Result
+
+KMEM, VIRTIO, FAULTS = "kmem", "virtio", "faults"  # modes of the scenarios
+BLOCK = 128 * MIB
+STEPS = 12  # of the proof: single blocks that go and come back
+MOST = 96 << 30  # what guest memory holds the struct pages of
+LEAST = 1 << 30
+USED = 192  # MiB that are filled and moved
+ROUND, PROOF, GRAPH = "round", "proof", "graph"
+HOOKS = 3  # of the path
+
+
+@dataclass(frozen=True)
+class Options(Common):
+    """What the user may choose."""
+
+    size: int = 32 << 30
+    rounds: int = 5
+
+
+@dataclass(frozen=True)
+class Work:
+    """A hotplug scenario with its options (see bulkmm.lab.work)."""
+
+    scenario: Scenario
+    options: Options = field(default_factory=Options)
+
+    @property
+    def faults(self) -> bool:
+        """Tell if faults are provoked and nothing is measured."""
+        return self.scenario.mode == FAULTS
+
+    @property
+    def pmem(self) -> int:
+        """Return the bytes of the DAX device."""
+        return 0 if self.scenario.mode == VIRTIO else self.options.size
+
+    @property
+    def hot(self) -> vm.Hot:
+        """Return what else the guest's memory is."""
+        if self.scenario.mode == KMEM:
+            return vm.Hot(nodes=2)
+        # where faults are provoked, one that shares a node with what was there
+        node = 0 if self.faults else 1
+        return vm.Hot(plug=self.options.size, node=node, nodes=2)
+
+    @property
+    def cmdline(self) -> str:
+        """Return what else the guest's kernel is told."""
+        # persistent memory inside of a section, and struct pages on hot memory
+        words = "memmap=96M!5152M memory_hotplug.memmap_on_memory=1"
+        return words if self.faults else ""
+
+    @property
+    def defines(self) -> list[str]:
+        """Return make variables: provoking faults needs a test build."""
+        return ["BMM_FAULTS=1"] if self.faults else []
+
+    @property
+    def steps(self) -> int:
+        """Return how many visits a run has."""
+        return len(ARMS) * (self.options.rounds + 2)
+
+    def check_options(self) -> None:
+        """Refuse what makes no sense."""
+        if self.options.rounds < 1:
+            raise UsageError(
+                f"{self.options.rounds} rounds measure nothing: give 1 or more"
+            )
+        if not LEAST <= self.options.size <= MOST or self.options.size % BLOCK:
+            raise UsageError(
+                f"size {self.options.size >> 20}M does not fit: give 1G to "
+                f"{MOST >> 30}G, a multiple of {BLOCK >> 20}M"
+            )
+
+    def job(self, modules: list[str]) -> str:
+        """Return the guest's job: words of lab/guest/hotplug.sh, one a line."""
+        chance = random.Random(self.options.seed)  # noqa: S311
+        mode = self.scenario.mode
+        lines = [
+            f"KIND={mode} SIZE={self.options.size >> 10} ONLINE=online_movable",
+            f"modules {' '.join(modules)}",
+            f"mark {self.scenario.name} begins",
+        ]
+        if self.faults:
+            lines += ["modules bulkmm_lab", "hot_faults", "must rmmod bulkmm_lab"]
+            return "\n".join(lines) + "\n"
+        lines += ["hot_policy $ONLINE"]
+        lines += ["hot_device"] if mode == KMEM else ["hot_virtio 1"]
+        # it marks the work of device memory: not of the device just made
+        lines += ["modules bulkmm_lab"]
+        # the host's pages are faulted in by the first visit
+        lines += ["hot_visit absent first '' ''", *self._middle(chance)]
+        for label, trace, middle in (
+            *((ROUND, "", "") for _ in range(self.options.rounds)),
+            (PROOF, "", "middle"),
+            (GRAPH, "1", ""),
+        ):
+            lines += [
+                f"hot_visit {arm} {label} '{trace}' '{middle}'"
+                for arm in chance.sample(ARMS, len(ARMS))
+            ]
+        return "\n".join([*lines, "hot_unload", "must rmmod bulkmm_lab"]) + "\n"
+
+    def _middle(self, chance: random.Random) -> list[str]:
+        """Return what the proof does with plugged memory, in every arm alike."""
+        blocks = self.options.size // BLOCK
+        places = chance.sample(range(1, blocks), min(STEPS, blocks - 1))
+        lines = ["middle() {"]
+        # several blocks are gone at a time, and come back in another order
+        for some in (places[0::3], places[1::3], places[2::3]):
+            lines += [f"hot_block offline {place}" for place in some]
+            lines += [
+                f"hot_block online_movable {place}"
+                for place in chance.sample(some, len(some))
+            ]
+        # both ends of the zone, then all that is left, from the end
+        for place in (0, blocks - 1, blocks - 2):
+            lines += [f"hot_block offline {place}"]
+        for place in (blocks - 1, 0, blocks - 2):
+            lines += [f"hot_block online_movable {place}"]
+        if self.options.break_one_word:
+            lines += ['[ "$ARM" != on ] || hot_block offline 3']
+        use = " ".join(map(str, places[:4]))
+        return [*lines, f"hot_use {USED} {use}", "}"]
+
+    def limit(self) -> float:
+        """Return a generous time limit: it is there for guests that hang."""
+        part = max(self.options.size / FULL_SIZE, 0.1)
+        return 300 + 4 * self.scenario.seconds + 120 * part * self.steps
+
+    def is_step(self, event: dict[str, Any]) -> bool:
+        """Tell if a visit is done."""
+        return bool(event["event"] == "hot-visit")
+
+    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+        """Return what was timed: the whole of plugging and of unplugging."""
+        found: list[Result] = []
+        ratios: list[Ratio] = []
+        if self.faults:
+            return found, ratios
+        for suffix, key in (("", "plug_ns"), ("-unplug", "unplug_ns")):
+            name = self.scenario.name + suffix
+            arms = {
+                arm: stats.summarise(
+                    name, arm, "ns", self.options.size, _taken(outcome, arm, key)
+                )
+                for arm in ARMS
+            }
+            found += arms.values()
+            ratios += [stats.ratio(arms[a], arms[b]) for a, b in PAIRS]
+        if self.scenario.marked:
+            for slot, suffix in enumerate(("", "-unplug")):
+                name = self.scenario.name + suffix
+                work = counting.results(name, self.options.size, _work(outcome, slot))
+                found += [one for arms in work.values() for one in arms.values()]
+                ratios += counting.ratios(work, PAIRS)
+        return found, ratios
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        """Return every verdict of the run."""
+        if self.faults:
+            found = [
+                Check(event["name"], event["ok"] == "yes", event["detail"])
+                for event in outcome.of("check")
+            ]
+            return found or [Check("faults", ok=False, detail="none was provoked")]
+        return [
+            *_same(outcome),
+            _contiguous(outcome),
+            _used(outcome),
+            _counted(outcome),
+            _attached(outcome),
+        ]
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        """Return what was asked for and what else the run saw."""
+        return {
+            **asdict(self.options),
+            "breakdown": breakdown(outcome),
+            "visits": outcome.of("hot-visit"),
+        }
+
+
+def _taken(outcome: Outcome, arm: str, key: str) -> list[float]:
+    return [
+        float(visit[key])
+        for visit in outcome.of("hot-visit")
+        if (visit["arm"], visit["label"]) == (arm, ROUND)
+    ]
+
+
+def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
+    """Return the work of each arm's rounds: of plugging, or of unplugging."""
+    found: dict[str, list[counting.Work]] = {arm: [] for arm in ARMS}
+    for event, (record,) in counting.of_events(outcome, _records):
+        if event["label"] == ROUND:
+            found[event["arm"]].append(counting.slot(record, slot))
+    return found
+
+
+def _records(event: dict[str, Any]) -> int:
+    return int(event["event"] == "hot-visit")
+
+
+def breakdown(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return calls and nanoseconds by function of each operation and arm.
+
+    Times are those of function_graph: what a function calls is part of it.
+    """
+    return [
+        {
+            "operation": event["operation"],
+            "variant": event["arm"],
+            "ns": int(event["ns"]),
+            "functions": dict(map(_function, str(event["functions"]).split())),
+        }
+        for event in outcome.of("hot-graph")
+    ]
+
+
+def _function(text: str) -> tuple[str, dict[str, int]]:
+    name, _, both = text.partition("=")
+    calls, _, ns = both.partition(":")
+    return name, {"calls": int(calls), "ns": int(ns)}
+
+
+def _states(outcome: Outcome) -> dict[str, dict[str, set[tuple[str, ...]]]]:
+    """Return what was seen at each step, by arm."""
+    seen: dict[str, dict[str, set[tuple[str, ...]]]] = defaultdict(
+        lambda: defaultdict(set)
+    )
+    for event in outcome.of("hot-state"):
+        what = tuple(str(event[key]) for key in ("zones", "buddy", "types", "info"))
+        # the same step comes again where blocks come and go
+        seen[f"{event['label']}: {event['step']}"][event["arm"]].add(what)
+    return seen
+
+
+def _same(outcome: Outcome) -> list[Check]:
+    """Return for each kind of visit if every step left what it leaves without."""
+    found = []
+    states = _states(outcome)
+    for label in (ROUND, PROOF, GRAPH):
+        steps = {k: v for k, v in states.items() if k.startswith(f"{label}: ")}
+        wrong = [
+            step
+            for step, arms in steps.items()
+            if set(arms) != set(ARMS) or any(arms[a] != arms["absent"] for a in ARMS)
+        ]
+        detail = f"{len(steps)} steps in {len(ARMS)} arms"
+        if wrong:
+            detail += f"; differing: {', '.join(wrong)}"
+        ok = bool(steps) and not wrong
+        found.append(Check(f"zones and free lists as without ({label})", ok, detail))
+    return found
+
+
+def _contiguous(outcome: Outcome) -> Check:
+    """Return if the kernel took the hot node's zones for both in the run."""
+    said = {
+        line.split()[5]
+        for event in outcome.of("hot-state")
+        for line in _zones(event["zones"])
+        if line.startswith("1 ")
+    }
+    return Check(
+        "zones contiguous and not", said == {"0", "1"}, f"seen: {sorted(said)}"
+    )
+
+
+def _zones(text: str) -> list[str]:
+    """Return six words a zone, of the guest's one line."""
+    words = str(text).split()
+    return [" ".join(words[at : at + 6]) for at in range(0, len(words), 6)]
+
+
+def _used(outcome: Outcome) -> Check:
+    """Return if memory was used in each arm, and moved away from its blocks."""
+    used = outcome.of("hot-used")
+    arms = {event["arm"] for event in used if int(event["moved"]) > 0}
+    proved = sum(int(event["bytes"]) for event in used)
+    detail = f"{proved} bytes read back, {sum(int(e['moved']) for e in used)} blocks"
+    return Check("memory used, moved and read back", arms == set(ARMS), detail)
+
+
+def _counted(outcome: Outcome) -> Check:
+    """Return if walks were saved in every visit of `on`, and in no other."""
+    visits = outcome.of("hot-visit")
+    saved = {arm: [v["saved"] for v in visits if v["arm"] == arm] for arm in ARMS}
+    walks = sum(int(v["walks"]) for v in visits)
+    ok = all(map(int, saved["on"])) and not any(
+        int(v) for arm in ("absent", "off") for v in saved[arm]
+    )
+    detail = f"{sum(map(int, saved['on']))} walks saved, {walks} made"
+    return Check("counters", ok and bool(saved["on"]), detail)
+
+
+def _attached(outcome: Outcome) -> Check:
+    """Return if all hooks were in place, and left empty, at every unload."""
+    seen = outcome.of("hot-counters")
+    on = [str(v["hook"]) for v in outcome.of("hot-visit") if v["arm"] == "on"]
+    ok = (
+        bool(on)
+        and bool(seen)
+        and all(text.count(": attached") == HOOKS for text in on)
+    )
+    empty = not any(int(c["inflight"]) for c in seen)
+    detail = "; ".join(sorted(set(on)))
+    return Check("hooks attached, nobody left inside", ok and empty, detail)

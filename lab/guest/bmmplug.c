@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Uses memory of a node while it may be taken away:
+ *
+ *	bmmplug use NODE MIB SEED FILLED GO
+ *
+ * allocates so much of the node's memory, fills it with words that differ,
+ * makes the file FILLED, waits for the file GO and looks for each word. Says
+ * how many bytes were there, and how many of the pages were the node's at
+ * first; exits 1 if one was not, or a word has changed.
+ *
+ *	bmmplug offline NODE
+ *
+ * has every block of the node go offline, in the order in which the directory
+ * lists them, as daxctl does; says how many nanoseconds that took.
+ *
+ *	bmmplug plug|unplug FILE DEVICE
+ *
+ * writes a device to a file of its driver, and says how long that took.
+ *
+ *	bmmplug record
+ *
+ * begins a record of work; "plug" is counted in its first slot, "offline" and
+ * "unplug" in its second.
+ *
+ *	bmmplug wait FILE TEXT KIB NODE BLOCKS
+ *
+ * writes a text to a file and waits until there are so much memory in all and
+ * (0: however much) and so many blocks of a node; says how many nanoseconds
+ * that took.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mark.h"
+#include "words.h"
+
+#define MPOL_BIND 2
+#define PAGE	  4096UL
+#define PATIENCE  120000000000UL /* two minutes */
+
+static int fail(const char *what)
+{
+	fprintf(stderr, "bmmplug: %s: %s\n", what, strerror(errno));
+	return 1;
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000UL + t.tv_nsec;
+}
+
+static int wait_for(const char *file)
+{
+	uint64_t start = now();
+	struct stat st;
+
+	while (stat(file, &st)) {
+		if (now() - start > PATIENCE)
+			return fail(file);
+		usleep(10000);
+	}
+	return 0;
+}
+
+/* Pages of the mapping that lie on the node. */
+static uint64_t pages_on(char *base, uint64_t bytes, int node)
+{
+	uint64_t on = 0;
+
+	for (uint64_t at = 0; at < bytes; at += PAGE) {
+		void *page = base + at;
+		int status = -1;
+
+		syscall(SYS_move_pages, 0, 1UL, &page, NULL, &status, 0);
+		on += status == node;
+	}
+	return on;
+}
+
+static int use(int node, uint64_t bytes, uint64_t seed, const char *filled,
+	       const char *go)
+{
+	unsigned long nodes = 1UL << node;
+	uint64_t on, bad;
+	char *base;
+	int fd;
+
+	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (base == MAP_FAILED)
+		return fail("mmap");
+	if (syscall(SYS_mbind, base, bytes, MPOL_BIND, &nodes, 64UL, 0UL))
+		return fail("mbind");
+	store((uint64_t *)base, bytes / 8, seed, 0);
+	on = pages_on(base, bytes, node);
+	/* from here on it may go anywhere */
+	if (syscall(SYS_mbind, base, bytes, 0, NULL, 0UL, 0UL))
+		return fail("mbind");
+	fd = open(filled, O_WRONLY | O_CREAT, 0600);
+	if (fd < 0)
+		return fail(filled);
+	close(fd);
+	if (wait_for(go))
+		return 1;
+	bad = differing((uint64_t *)base, bytes / 8, seed, 0);
+	if (bad || on != bytes / PAGE) {
+		fprintf(stderr, "bmmplug: %lu words differ, %lu of %lu pages\n",
+			bad, on, bytes / PAGE);
+		return 1;
+	}
+	printf("%lu\n", bytes);
+	return 0;
+}
+
+static int is_block(const char *name)
+{
+	return !strncmp(name, "memory", 6) && name[6] &&
+	       !name[6 + strspn(name + 6, "0123456789")];
+}
+
+/* The directory of a node, gone into; a node without memory has none. */
+static DIR *node_blocks(const char *node)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%s", node);
+	return chdir(path) ? NULL : opendir(".");
+}
+
+static int write_offline(const char *block)
+{
+	char path[272];
+	int fd, tries = 500;
+
+	snprintf(path, sizeof(path), "%s/state", block);
+	errno = 0;
+	fd = open(path, O_WRONLY);
+	if (fd < 0)
+		return fail(path);
+	/* a page may be somebody's at the moment */
+	while (write(fd, "offline", 7) < 0 && errno == EBUSY && tries--)
+		usleep(10000);
+	/* one that is offline already is refused */
+	if (tries < 0 || (errno && errno != EINVAL && errno != EBUSY))
+		return fail(path);
+	close(fd);
+	return 0;
+}
+
+/* The work of an operation is counted on one CPU. */
+static void stay(void)
+{
+	cpu_set_t here;
+
+	CPU_ZERO(&here);
+	CPU_SET(sched_getcpu(), &here);
+	sched_setaffinity(0, sizeof(here), &here);
+}
+
+/* Write to a file of a driver, and count the work in one of a record's slots. */
+static int driver(const char *file, const char *device, int taken)
+{
+	uint64_t start = now();
+	int fd = open(file, O_WRONLY);
+	ssize_t done;
+
+	if (fd < 0)
+		return fail(file);
+	stay();
+	if (taken)
+		bmm_mark(BMM_MARK_BEGIN(1));
+	else
+		bmm_mark(BMM_MARK_BEGIN(0));
+	done = write(fd, device, strlen(device));
+	if (taken)
+		bmm_mark(BMM_MARK_END(1));
+	else
+		bmm_mark(BMM_MARK_END(0));
+	if (done < 0)
+		return fail(file);
+	printf("%lu\n", now() - start);
+	return 0;
+}
+
+static int offline(const char *node)
+{
+	uint64_t start = now();
+	DIR *all = node_blocks(node);
+	struct dirent *entry;
+
+	if (!all)
+		return fail(node);
+	stay();
+	bmm_mark(BMM_MARK_BEGIN(1));
+	while ((entry = readdir(all)))
+		if (is_block(entry->d_name) && write_offline(entry->d_name))
+			return 1;
+	bmm_mark(BMM_MARK_END(1));
+	closedir(all);
+	printf("%lu\n", now() - start);
+	return 0;
+}
+
+static int count_blocks(const char *node)
+{
+	DIR *all = node_blocks(node);
+	struct dirent *entry;
+	int n = 0;
+
+	while (all && (entry = readdir(all)))
+		n += is_block(entry->d_name);
+	if (all)
+		closedir(all);
+	return n;
+}
+
+/* KiB of memory */
+static uint64_t memory_total(void)
+{
+	FILE *file = fopen("/proc/meminfo", "r");
+	uint64_t kib = 0;
+
+	if (file && fscanf(file, "MemTotal: %lu", &kib) != 1)
+		kib = 0;
+	if (file)
+		fclose(file);
+	return kib;
+}
+
+static int timed_wait(const char *file, const char *text, uint64_t kib,
+		      const char *node, int blocks)
+{
+	int fd = open(file, O_WRONLY);
+	uint64_t start = now();
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0 ||
+	    write(fd, "\n", 1) < 0)
+		return fail(file);
+	while ((kib && memory_total() != kib) || count_blocks(node) != blocks) {
+		if (now() - start > PATIENCE) {
+			fprintf(stderr,
+				"bmmplug: %lu kB in all and %d blocks, not %lu and %d\n",
+				memory_total(), count_blocks(node), kib, blocks);
+			return 1;
+		}
+		usleep(1000);
+	}
+	printf("%lu\n", now() - start);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 7 && !strcmp(argv[1], "use"))
+		return use(atoi(argv[2]), strtoull(argv[3], NULL, 0) << 20,
+			   strtoull(argv[4], NULL, 0), argv[5], argv[6]);
+	if (argc == 2 && !strcmp(argv[1], "record")) {
+		bmm_mark(BMM_MARK_RECORD);
+		return 0;
+	}
+	if (argc == 4 && !strcmp(argv[1], "plug"))
+		return driver(argv[2], argv[3], 0);
+	if (argc == 4 && !strcmp(argv[1], "unplug"))
+		return driver(argv[2], argv[3], 1);
+	if (argc == 3 && !strcmp(argv[1], "offline"))
+		return offline(argv[2]);
+	if (argc == 7 && !strcmp(argv[1], "wait"))
+		return timed_wait(argv[2], argv[3], strtoull(argv[4], NULL, 0),
+				  argv[5], atoi(argv[6]));
+	fprintf(stderr, "usage: bmmplug use NODE MIB SEED FILLED GO\n"
+			"       bmmplug plug|unplug FILE DEVICE\n"
+			"       bmmplug record\n"
+			"       bmmplug offline NODE\n"
+			"       bmmplug wait FILE TEXT KIB NODE BLOCKS\n");
+	return 2;
+}

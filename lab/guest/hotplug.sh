@@ -1,0 +1,235 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Memory that becomes ordinary RAM, and ceases to be: a DAX device by kmem, or
+# a virtio-mem device. It is all of a node of its own, HOT, so that what its
+# zones hold does not depend on what else the guest does.
+
+HOTPLUG=/sys/kernel/bulkmm/hotplug
+HOT=1
+BLOCKS=/sys/devices/system/memory
+KMEM=/sys/bus/dax/drivers/kmem
+TRACING=/sys/kernel/tracing
+GRAPHED="online_pages offline_pages move_pfn_range_to_zone
+	remove_pfn_range_from_zone set_zone_contiguous memmap_init_range
+	vmemmap_populate __free_pages_core create_memory_block_devices
+	start_isolate_page_range undo_isolate_page_range"
+
+# bring bulkmm.ko into the state that an arm wants: absent, off or on
+hot_arm() {
+	ARM=$1
+	if [ "$1" = absent ]; then
+		hot_unload
+		return
+	fi
+	[ -d "$HOTPLUG" ] ||
+		must insmod /lib/modules/bulkmm.ko memmap=off hotplug="$1"
+	echo "$1" >"$HOTPLUG/mode" || fail "mode $1 is refused"
+}
+
+# counters live as long as the module, so they are sent before each unload
+hot_unload() {
+	[ -d "$HOTPLUG" ] || return 0
+	report hot-counters hits="$(cat "$HOTPLUG/hits")" \
+		inflight="$(cat "$HOTPLUG/inflight")"
+	must remove
+}
+
+# answers given and walks made by the module: SAVED, WALKS
+hot_counted() {
+	SAVED=0 WALKS=0
+	[ -d "$HOTPLUG" ] || return 0
+	read -r SAVED <"$HOTPLUG/hits"
+	read -r WALKS <"$HOTPLUG/fallbacks/walk"
+}
+
+# what new blocks become: online, online_movable, online_kernel or offline
+hot_policy() {
+	must_write $BLOCKS/auto_online_blocks "$1"
+}
+
+# kmem may have the DAX devices there are, and nobody has them: DAX. Whatever is
+# free when kmem learns of another device is bound at once.
+hot_dax() {
+	DAX=
+	for at in /sys/bus/dax/drivers/device_dax/dax*; do
+		device=${at##*/}
+		[ ! -e "$at" ] || DAX="$DAX$device "
+	done
+	[ -n "$DAX" ] || fail "no DAX device came up"
+	for device in $DAX; do must_write $KMEM/new_id "$device"; done
+	for device in $DAX; do
+		must_write /sys/bus/dax/drivers/device_dax/unbind "$device"
+	done
+}
+
+# a DAX device of all the persistent memory
+hot_device() {
+	ndctl destroy-namespace -f all >/dev/null 2>&1
+	must ndctl create-namespace -m devdax -M mem -a 2M
+	hot_dax
+}
+
+# the node of the port behind which QEMU's monitor is, and what a virtio-mem
+# device of NODE starts from
+hot_virtio() {
+	MONITOR=$(port monitor) NODE=$1
+	BASE=$(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo)
+	set -- /sys/devices/system/node/node"$NODE"/memory[0-9]*
+	FEWEST=0
+	[ ! -e "$1" ] || FEWEST=$#
+	read -r size <$BLOCKS/block_size_bytes
+	BLOCK_KIB=$((0x$size >> 10))
+}
+
+# have so much of the virtio-mem device plugged: KIB; its time in NS. Where other
+# devices come and go meanwhile, only its node is looked at: KIB beside
+hot_request() {
+	total=$((BASE + $1))
+	[ $# = 1 ] || total=0
+	must bmmplug wait "$MONITOR" \
+		"qom-set /machine/peripheral/hot0 requested-size $1K" \
+		$total "$NODE" $((FEWEST + $1 / BLOCK_KIB))
+	NS=$SAID
+}
+
+# every block of the node, in the order of addresses: numbers in LIST
+hot_list() {
+	LIST=
+	for at in /sys/devices/system/node/node"$HOT"/memory*; do
+		[ -d "$at" ] && LIST="$LIST${at##*/memory}
+"
+	done
+	LIST=$(echo "$LIST" | sort -n)
+}
+
+# the block with this place in the list: NUMBER
+hot_nth() {
+	# shellcheck disable=SC2086 # numbers
+	set -- "$1" $LIST
+	shift $(($1 % ($# - 1) + 1))
+	NUMBER=$1
+}
+
+# zones, free lists and types of the node, under the name of a step
+hot_state() {
+	# shellcheck disable=SC2016 # awk's own
+	report hot-state arm="$ARM" label="$LABEL" step="$1" \
+		zones="$(cat "$LAB/zones")" \
+		buddy="$(grep "^Node $HOT," /proc/buddyinfo)" \
+		types="$(grep "^Node *$HOT," /proc/pagetypeinfo)" \
+		info="$(awk -v hot="$HOT," '
+			/^Node/ { on = $2 == hot }
+			on && /^Node|spanned|present|managed|start_pfn/ {
+				print
+			}' /proc/zoneinfo)"
+}
+
+# STATE of the PLACE-th block: offline, online_movable, online_kernel; may fail
+hot_block() {
+	hot_nth "$2"
+	echo "$1" 2>/dev/null >"$BLOCKS/memory$NUMBER/state" || :
+	hot_state "$1 $2"
+}
+
+# fill some MiB of the node, take away the blocks at these PLACES meanwhile,
+# and find all of it where it has gone: MIB PLACE...
+hot_use() {
+	rm -f /tmp/filled /tmp/go
+	bmmplug use $HOT "$1" 7 /tmp/filled /tmp/go >/tmp/used 2>/tmp/said &
+	user=$!
+	until [ -e /tmp/filled ] || ! kill -0 $user 2>/dev/null; do
+		usleep 10000
+	done
+	shift
+	gone=0
+	for place in "$@"; do
+		hot_nth "$place"
+		if echo offline 2>/dev/null >"$BLOCKS/memory$NUMBER/state"; then
+			gone=$((gone + 1))
+			echo "$ONLINE" >"$BLOCKS/memory$NUMBER/state" ||
+				fail "block $NUMBER does not come back"
+		fi
+	done
+	echo >/tmp/go
+	wait $user || fail "memory of node $HOT: $(cat /tmp/said)"
+	read -r used </tmp/used
+	report hot-used arm="$ARM" bytes="$used" moved=$gone
+}
+
+# what is timed, of each kind; TRACE=1: instead of that, by function
+hot_plug() {
+	if [ "$KIND" = virtio ]; then
+		# shellcheck disable=SC2153 # by the job
+		hot_request "$SIZE"
+	else
+		NS=0
+		for device in $DAX; do
+			must bmmplug plug $KMEM/bind "$device"
+			NS=$((NS + SAID))
+		done
+	fi
+	PLUG=$NS
+	hot_list
+}
+
+hot_unplug() {
+	if [ "$KIND" = virtio ]; then
+		hot_request 0
+		UNPLUG=$NS
+		return
+	fi
+	must bmmplug offline $HOT
+	UNPLUG=$SAID
+	hot_state offline
+	for device in $DAX; do
+		must bmmplug unplug $KMEM/unbind "$device"
+		UNPLUG=$((UNPLUG + SAID))
+	done
+}
+
+hot_trace_begin() {
+	[ -n "$TRACE" ] || return 0
+	[ -e $TRACING/trace ] || must mount -t tracefs tracefs $TRACING
+	echo 16384 >$TRACING/buffer_size_kb
+	echo "$GRAPHED" | tr -s ' \t\n' '\n' >$TRACING/set_ftrace_filter
+	echo function_graph >$TRACING/current_tracer
+	echo 1 >$TRACING/options/funcgraph-tail
+	echo >$TRACING/trace
+	echo 1 >$TRACING/tracing_on
+}
+
+# calls and time of each function, a line each: OPERATION NS-OF-ALL
+hot_trace_end() {
+	[ -n "$TRACE" ] || return 0
+	echo 0 >$TRACING/tracing_on
+	report hot-graph arm="$ARM" operation="$1" ns="$2" functions="$(
+		sed -n 's/^ *[0-9]*) *[^0-9]\{0,2\} *\([0-9.]*\) us *| *\(}\{0,1\}\)[ /*]*\([a-z_]*\).*/\3 \1/p' \
+			$TRACING/trace | awk '{ n[$1]++; us[$1] += $2 }
+			END { for (f in n) printf "%s=%d:%.0f ", f, n[f], us[f] * 1000 }'
+	)"
+	echo nop >$TRACING/current_tracer
+}
+
+# one visit of an ARM: plugged, what is asked for in the middle, unplugged
+hot_visit() {
+	hot_arm "$1"
+	hook=
+	[ ! -d "$HOTPLUG" ] || hook=$(cat "$HOTPLUG/hook")
+	LABEL=$2 TRACE=$3 middle=$4
+	hot_counted
+	saved=$SAVED walks=$WALKS
+	bmmplug record
+	hot_trace_begin
+	hot_plug
+	hot_trace_end plug "$PLUG"
+	hot_state plugged
+	[ -z "$middle" ] || $middle
+	hot_trace_begin
+	hot_unplug
+	hot_trace_end unplug "$UNPLUG"
+	hot_state unplugged
+	hot_counted
+	report hot-visit arm="$ARM" label="$LABEL" plug_ns="$PLUG" \
+		unplug_ns="$UNPLUG" hook="$hook" saved=$((SAVED - saved)) \
+		walks=$((WALKS - walks))
+}

@@ -1,0 +1,379 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Everything that can go wrong around the hotplug path, provoked one by one.
+# What a case does is done three times: without the module, with it, and with
+# the kernel's own walk made after each answer (fault=check of a test build).
+
+ANSWERS=/sys/module/bulkmm/parameters/fault_answers
+
+# note how the zones are now
+hot_look() {
+	SEEN="$SEEN$(cat "$LAB/zones")
+"
+}
+
+# a case in all three ways: NAME COMMAND...
+hot_case() {
+	what=$1
+	shift
+	SEEN=
+	"$@"
+	without=$SEEN SEEN=
+	load memmap=off hotplug=on
+	"$@"
+	check "$what: zones as without" [ "$SEEN" = "$without" ]
+	check "$what: walks were saved" [ "$(cat "$HOTPLUG/hits")" -gt 0 ]
+	must remove
+	SEEN=
+	load memmap=off hotplug=on fault=check
+	"$@"
+	equal=0 other=0
+	IFS=, read -r equal other <"$ANSWERS"
+	check "$what: zones as without, checked" [ "$SEEN" = "$without" ]
+	check "$what: $equal answers are the kernel's, $other others" \
+		[ "$equal" -gt 0 -a "$other" = 0 ]
+	must remove
+}
+
+hot_bind() {
+	bmmguest write "$KMEM/bind" "$1" >/dev/null
+}
+
+hot_unbind() {
+	bmmguest write "$KMEM/unbind" "$1" >/dev/null
+}
+
+# take all of the node's memory offline, and its devices' away
+hot_gone() {
+	must bmmplug offline "$HOT"
+	hot_look
+	for device in "$@"; do must hot_unbind "$device"; done
+	hot_look
+}
+
+# STATE of the PLACE-th block of the node
+hot_set() {
+	hot_nth "$2"
+	if ! echo "$1" 2>/dev/null >"$BLOCKS/memory$NUMBER/state"; then
+		SEEN="$SEEN$2 is not $1
+"
+	fi
+	hot_look
+}
+
+# ask for memory, and do not wait for it: KIB
+hot_ask() {
+	echo "qom-set /machine/peripheral/hot0 requested-size $1K" >"$MONITOR"
+}
+
+# wait until nothing is left to be refused
+hot_refused() {
+	left=1 tries=0
+	while [ "$left" != 0 ] && [ $tries -lt 1000 ]; do
+		usleep 20000
+		read -r left <"$LAB/refuse"
+		tries=$((tries + 1))
+	done
+	check "$1: was provoked" [ "$left" = 0 ]
+}
+
+hot_plain() {
+	must hot_bind "$FIRST"
+	hot_look
+	hot_gone "$FIRST"
+}
+
+# a block that a driver does not want online: it stays offline
+hot_not_online() {
+	must_write "$LAB/refuse" "online 5"
+	must hot_bind "$FIRST"
+	hot_refused "block refused"
+	hot_look
+	hot_gone "$FIRST"
+}
+
+# no memory for struct pages: first of a device, then in the middle of one
+hot_no_memory() {
+	warnings "of vmemmap in hotplug begin"
+	must_write "$LAB/refuse" "vmemmap 1"
+	check "no struct pages: device is refused" refused hot_bind "$FIRST"
+	hot_look
+	must hot_bind "$FIRST"
+	hot_look
+	hot_gone "$FIRST"
+	must_write "$LAB/refuse" "vmemmap 3"
+	hot_ask 1048576
+	hot_refused "no struct pages"
+	sleep 1
+	hot_look
+	hot_ask 0
+	sleep 1
+	warnings end
+	hot_request 1048576
+	hot_look
+	hot_request 0
+	hot_look
+}
+
+# off and on again, of blocks at these places, one after the other
+hot_flip() {
+	for place in "$@"; do
+		hot_nth "$place"
+		echo offline >"$BLOCKS/memory$NUMBER/state"
+		echo online_movable >"$BLOCKS/memory$NUMBER/state"
+	done 2>/dev/null
+}
+
+# blocks go offline while others go online
+hot_beside() {
+	must hot_bind "$FIRST"
+	hot_list
+	hot_flip 1 3 5 7 9 11 13 1 3 5 &
+	one=$!
+	hot_flip 2 4 6 8 10 12 14 2 4 6 &
+	wait $one $!
+	hot_set offline 14
+	hot_set offline 0
+	hot_gone "$FIRST"
+}
+
+# three devices of two kinds and two nodes come and go at once
+hot_at_once() {
+	hot_bind "$FIRST" &
+	one=$!
+	hot_bind "$SECOND" &
+	two=$!
+	hot_request 1048576 beside
+	wait $one $two
+	while grep -q offline "$BLOCKS"/memory*/state; do usleep 20000; done
+	hot_look
+	must bmmplug offline "$HOT"
+	hot_unbind "$FIRST" &
+	one=$!
+	hot_unbind "$SECOND" &
+	two=$!
+	hot_request 0 beside
+	wait $one $two
+	hot_look
+}
+
+# the second device below which the first is a hole that is filled again
+hot_filled() {
+	must hot_bind "$SECOND"
+	hot_look
+	must hot_bind "$FIRST"
+	hot_look
+	hot_list
+	for place in 2 4 3 16 14 15 0 1; do hot_set offline $place; done
+	for place in 15 3 1 14 4 0 16 2; do
+		hot_set online_movable $place
+	done
+	hot_gone "$SECOND" "$FIRST"
+}
+
+# struct pages on the memory itself
+hot_own_memmap() {
+	must_write "/sys/bus/dax/devices/$FIRST/memmap_on_memory" 1
+	must hot_bind "$FIRST"
+	check "own struct pages: MemTotal tells" [ "$(sed -n \
+		's/^Node 1 MemTotal: *\([0-9]*\) kB/\1/p' \
+		/sys/devices/system/node/node1/meminfo)" -lt "$WHOLE" ]
+	hot_look
+	hot_list
+	for place in 3 0 5 4; do hot_set offline $place; done
+	for place in 4 5 0 3; do hot_set online_movable $place; done
+	hot_gone "$FIRST"
+	must_write "/sys/bus/dax/devices/$FIRST/memmap_on_memory" 0
+}
+
+# the kernel decides which zone a block joins: all ZONE_MOVABLE, for what the
+# kernel puts on a block of another zone would keep it from going again
+hot_auto_movable() {
+	policy=/sys/module/memory_hotplug/parameters/online_policy
+	must_write ${policy%/*}/auto_movable_ratio 100000
+	must_write ${policy%/*}/auto_movable_numa_aware N
+	must_write $policy auto-movable
+	hot_policy online
+	must hot_bind "$FIRST"
+	hot_look
+	hot_gone "$FIRST"
+	hot_policy "$ONLINE"
+	must_write $policy contig-zones
+}
+
+# two zones that lie in each other, with holes
+hot_mixed() {
+	hot_policy offline
+	must hot_bind "$FIRST"
+	hot_list
+	for place in 8 2 5 11; do hot_set online_movable $place; done
+	for place in 3 9 4 6; do hot_set online_kernel $place; done
+	for place in 7 10 1 12; do hot_set online_movable $place; done
+	for place in 3 12 6 1 9 5 4; do hot_set offline $place; done
+	for place in 12 4 9 1; do hot_set online_movable $place; done
+	hot_gone "$FIRST"
+	hot_policy "$ONLINE"
+}
+
+# memory joins the zone of a section that it shares with a device
+hot_neighbour() {
+	hot_policy offline
+	hot_ask 524288
+	tries=0
+	while [ $tries -lt 500 ]; do
+		tries=$((tries + 1))
+		LIST=$(grep -l offline "$BLOCKS"/memory*/state |
+			sed 's/.*memory\([0-9]*\).*/\1/' | sort -n)
+		# shellcheck disable=SC2086 # numbers
+		set -- $LIST
+		[ $# -lt 4 ] || break
+		usleep 20000
+	done
+	check "neighbour: four blocks came" [ $# = 4 ]
+	for place in 1 3; do
+		hot_set online_kernel $place
+		hot_set offline $place
+	done
+	must_write "$NEIGHBOUR/unbind" "$NEIGHBOURS"
+	hot_set online_kernel 2
+	must_write "$NEIGHBOUR/bind" "$NEIGHBOURS"
+	hot_set offline 2
+	hot_ask 0
+	while grep -q offline "$BLOCKS"/memory*/state; do usleep 20000; done
+	hot_look
+	hot_policy "$ONLINE"
+}
+
+# the path is switched, or the module comes and goes, in the middle
+hot_in_the_middle() {
+	SEEN=
+	hot_plain
+	without=$SEEN SEEN=
+	load memmap=off hotplug=on fault=slow
+	hot_bind "$FIRST" &
+	until [ "$(cat "$HOTPLUG/inflight")" -gt 0 ]; do :; done
+	while [ "$(cat "$HOTPLUG/inflight")" -gt 0 ]; do
+		for mode in off on; do write "$HOTPLUG/mode" $mode; done
+	done
+	wait
+	hot_look
+	hot_gone "$FIRST"
+	check "switched: zones as without" [ "$SEEN" = "$without" ]
+	check "switched: nobody inside" [ "$(cat "$HOTPLUG/inflight")" = 0 ]
+	SEEN=
+	hot_bind "$FIRST" &
+	until [ "$(cat "$HOTPLUG/inflight")" -gt 0 ]; do :; done
+	must remove
+	wait
+	check "unloaded: gone" [ ! -d /sys/kernel/bulkmm ]
+	hot_look
+	hot_gone "$FIRST"
+	check "unloaded: zones as without" [ "$SEEN" = "$without" ]
+	rm -f /tmp/done
+	(
+		for _ in 1 2 3 4; do
+			must hot_bind "$FIRST"
+			must bmmplug offline "$HOT"
+			hot_unbind "$FIRST"
+		done
+		echo >/tmp/done
+	) &
+	until [ -e /tmp/done ]; do
+		load memmap=off hotplug=on
+		must remove
+	done
+	wait
+	SEEN=
+	hot_plain
+	check "reloaded: zones as without" [ "$SEEN" = "$without" ]
+}
+
+hot_hooks() {
+	for symbol in set_zone_contiguous __pageblock_pfn_to_page; do
+		load memmap=off hotplug=on fault_symbol=$symbol
+		check "$symbol missing: off" \
+			[ "$(cat "$HOTPLUG/mode")" = "[off] on" ]
+		check "$symbol missing: said" \
+			grep -q "^-2 $symbol: " "$HOTPLUG/hook"
+		check "$symbol missing: on is refused" \
+			refused write "$HOTPLUG/mode" on
+		must remove
+	done
+	SEEN=
+	hot_plain
+	without=$SEEN
+	for symbol in move_pfn_range_to_zone remove_pfn_range_from_zone; do
+		load memmap=off hotplug=on fault_symbol=$symbol
+		check "$symbol missing: in part" \
+			[ "$(cat "$HOTPLUG/mode")" = "off [on]" ]
+		SEEN=
+		hot_plain
+		check "$symbol missing: zones as without" \
+			[ "$SEEN" = "$without" ]
+		check "$symbol missing: walks are saved" \
+			[ "$(cat "$HOTPLUG/hits")" -gt 0 ]
+		must remove
+	done
+	check "bad mode is refused" \
+		refused insmod /lib/modules/bulkmm.ko hotplug=bad
+	# the check itself can fail
+	load memmap=off hotplug=on fault=wrong
+	hot_plain
+	IFS=, read -r equal other <"$ANSWERS"
+	check "wrong answers are seen" [ "$equal" = 0 -a "$other" -gt 0 ]
+	must remove
+}
+
+# where the architecture can be told so, a device inside of a section of RAM
+hot_neighbours() {
+	NEIGHBOUR=
+	[ "$(uname -m)" = x86_64 ] || return 0
+	for at in /sys/bus/nd/devices/ndbus*; do
+		[ "$(cat "$at/provider")" != e820 ] || break
+	done
+	# it has struct pages without being told
+	for at in "$at"/region*/namespace[0-9]*; do NEIGHBOURS=${at##*/}; done
+	NEIGHBOUR=/sys/bus/nd/drivers/nd_pmem
+	[ -e "$NEIGHBOUR/$NEIGHBOURS" ] || fail "no device inside of a section"
+}
+
+hot_two_devices() {
+	must ndctl disable-region -b ACPI.NFIT all
+	must ndctl init-labels -f all
+	must ndctl enable-region -b ACPI.NFIT all
+	# shellcheck disable=SC2153 # by the job
+	size=$((SIZE * 1024 / 2 - (64 << 20)))
+	for _ in 1 2; do
+		must ndctl create-namespace -b ACPI.NFIT -m devdax -M mem \
+			-a 2M -s $size
+	done
+	hot_dax
+	# shellcheck disable=SC2086 # names
+	set -- $DAX
+	FIRST=$1 SECOND=$2
+}
+
+hot_faults() {
+	hot_policy "$ONLINE"
+	hot_neighbours
+	hot_two_devices
+	hot_virtio 0
+	must hot_bind "$FIRST"
+	WHOLE=$(sed -n 's/^Node 1 MemTotal: *\([0-9]*\) kB/\1/p' \
+		/sys/devices/system/node/node1/meminfo)
+	hot_gone "$FIRST"
+	hot_hooks
+	hot_in_the_middle
+	hot_case "block refused" hot_not_online
+	hot_case "no struct pages" hot_no_memory
+	hot_case "off beside on" hot_beside
+	hot_case "at once" hot_at_once
+	hot_case "hole filled" hot_filled
+	# arm64 refuses to take such blocks offline one by one, for they share
+	# an entry of the memory map's page table
+	[ "$(uname -m)" != x86_64 ] ||
+		hot_case "own struct pages" hot_own_memmap
+	hot_case "auto-movable" hot_auto_movable
+	hot_case "mixed zones" hot_mixed
+	[ -z "$NEIGHBOUR" ] || hot_case "device neighbour" hot_neighbour
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A walk answers yes if every pageblock of the zone is whole: a conjunction,
+ * which may be evaluated in any order. The likeliest "no" comes first:
+ *
+ * - the range that has just changed. One that joins the zone is not online
+ *   yet, one that left it is not online any more; unless the zone's span
+ *   shrank with it, its pageblocks are part of the walk.
+ * - the last pageblock, where memory that nothing is known of is most often
+ *   added.
+ *
+ * A "yes" can be known without a walk only if it was the answer before: what
+ * left lies outside the span now, and so the pageblocks that are left are some
+ * of those that were whole. None has changed since, because whoever changes
+ * one asks for a new walk, and the kernel lets one in at a time.
+ */
+#include "hotplug_walk.h"
+
+/* The pageblock that holds @pfn, as the walk asks for it: cut to the span. */
+static bool walk_whole_at(const struct bmm_walk *walk, unsigned long pfn)
+{
+	unsigned long start = pfn & ~(walk->pageblock - 1);
+	unsigned long end = start + walk->pageblock;
+
+	if (start < walk->start)
+		start = walk->start;
+	if (end > walk->end)
+		end = walk->end;
+	return walk->whole(walk->zone, start, end);
+}
+
+static bool walk_holds(const struct bmm_walk *walk, unsigned long pfn)
+{
+	return walk->start <= pfn && pfn < walk->end;
+}
+
+/**
+ * bmm_walk_shortcut() - the answer of a walk, if few pageblocks tell
+ * @walk:   the walk
+ * @change: what has changed; it is only where to look first, but for @stays
+ *
+ * Return: what the whole walk would come to, or that it has to be made.
+ */
+enum bmm_walk_answer bmm_walk_shortcut(const struct bmm_walk *walk,
+				       const struct bmm_walk_change *change)
+{
+	unsigned long first = change->start, last = change->end - 1;
+	bool changed = change->start < change->end;
+
+	if (changed && walk_holds(walk, first) && !walk_whole_at(walk, first))
+		return BMM_WALK_NO;
+	if (changed && walk_holds(walk, last) && !walk_whole_at(walk, last))
+		return BMM_WALK_NO;
+	if (change->stays && (last < walk->start || first >= walk->end))
+		return BMM_WALK_YES;
+	if (walk->start < walk->end && !walk_whole_at(walk, walk->end - 1))
+		return BMM_WALK_NO;
+	return BMM_WALK_UNKNOWN;
+}

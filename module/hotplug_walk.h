@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * hotplug_walk.h - what the walk over a zone's pageblocks comes to, without it
+ *
+ * Nothing of the kernel is needed here: the tests run it against zones of
+ * their own.
+ */
+#ifndef BMM_HOTPLUG_WALK_H
+#define BMM_HOTPLUG_WALK_H
+
+#ifdef __KERNEL__
+#include <linux/types.h>
+#else
+#include <stdbool.h>
+#endif
+
+/**
+ * struct bmm_walk - a walk: is every pageblock of a zone whole?
+ * @start:     first PFN that the zone spans
+ * @end:       one past the last
+ * @pageblock: PFNs of a pageblock, a power of two
+ * @whole:     the kernel's answer for one pageblock, cut to the span
+ * @zone:      whose
+ */
+struct bmm_walk {
+	unsigned long start;
+	unsigned long end;
+	unsigned long pageblock;
+	bool (*whole)(void *zone, unsigned long start, unsigned long end);
+	void *zone;
+};
+
+/**
+ * struct bmm_walk_change - what has changed since the last walk
+ * @start: first PFN of the range that joined the zone or left it
+ * @end:   one past the last; @start if nothing is known
+ * @stays: the range left the zone, and until then the answer was yes
+ */
+struct bmm_walk_change {
+	unsigned long start;
+	unsigned long end;
+	bool stays;
+};
+
+enum bmm_walk_answer {
+	BMM_WALK_NO,
+	BMM_WALK_YES,
+	BMM_WALK_UNKNOWN, /* walk */
+};
+
+enum bmm_walk_answer bmm_walk_shortcut(const struct bmm_walk *walk,
+				       const struct bmm_walk_change *change);
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * hotplug: memmap_init_range() on the blocks of memory that is plugged, one
+ * after the other. What writes struct pages is not all: the kernel reads them
+ * again at once, to free the pages, so "-then-free" ends with a store to each.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "native.h"
+
+#define START	0x100000ULL /* the first PFN, at 4 GiB */
+#define BLOCK	PAGES_SECTION
+#define BLOCKS	16 /* of a sample */
+#define SEED	0x9e3779b97f4a7c15ULL
+#define ALONE	0
+#define FREED	1
+#define PLUGGED 1 /* MEMINIT_HOTPLUG */
+
+/* Before 6.18 there is no last argument: it is not looked at. */
+typedef void init_fn(uint64_t pages, int nid, uint64_t zone, uint64_t from,
+		     uint64_t zone_end, int context, void *altmap, int type,
+		     bool isolate);
+
+static char *pages_at;
+static uint64_t record, count, movable, blocks, at, *sums;
+static init_fn *init_range;
+
+static void add(struct scenario *s, const char *name, unsigned int kind)
+{
+	static const struct mode none[] = { { NULL, -1 } };
+
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	s->kind = kind;
+	s->pages = BLOCK;
+	s->bytes = BLOCK * record;
+	s->repeat = BLOCKS;
+	s->modes = none;
+}
+
+static unsigned int hotplug_setup(struct scenario *list, uint64_t size)
+{
+	record = SIZE("page");
+	count = OFFSET("page._refcount");
+	movable = ENUM("ZONE_MOVABLE");
+	blocks = size / PAGE / BLOCK;
+	if (blocks < BLOCKS)
+		die("too small: give %llu GiB or more",
+		    (unsigned long long)(BLOCKS * BLOCK * PAGE >> 30));
+	add(&list[0], "hotplug-block-128m", ALONE);
+	add(&list[1], "hotplug-block-128m-then-free", FREED);
+	init_range = (init_fn *)symbol("memmap_init_range");
+	state_sections(START, blocks * BLOCK, false);
+	pages_at = state_pages(START, blocks * BLOCK);
+	sums = (uint64_t *)memory(blocks * sizeof(*sums));
+	return 2;
+}
+
+/* The next block: the one that has been out of the cache for longest. */
+static void hotplug_reset(const struct scenario *s)
+{
+	at = (at + 1) % blocks;
+}
+
+static char *block(uint64_t nr)
+{
+	return pages_at + nr * BLOCK * record;
+}
+
+/* As __free_pages_core() does: a flag and a count of each. */
+static void free_pages(const struct scenario *s)
+{
+	char *page = block(at), *end = page + s->bytes;
+
+	for (; s->kind == FREED && page < end; page += record) {
+		AT(volatile uint64_t, page, 0) &= ~(uint64_t)1;
+		AT(volatile uint32_t, page, count) = 0;
+	}
+}
+
+static void hotplug_call(const struct scenario *s)
+{
+	init_range(s->pages, 0, movable, START + at * BLOCK, 0, PLUGGED, NULL,
+		   1, true);
+	free_pages(s);
+}
+
+static void hotplug_limit(const struct scenario *s, const struct arm *arm)
+{
+	struct variant v = { .op = BMM_STAMP, .limit = arm->limit };
+
+	limit_write(&v, block(at), NULL, s->bytes);
+	free_pages(s);
+}
+
+/* No two struct pages that differ in one word have the same. */
+static uint64_t sum(uint64_t nr)
+{
+	const uint64_t *word = (const uint64_t *)block(nr);
+	uint64_t n = BLOCK * record / sizeof(*word), made = SEED;
+
+	while (n--) {
+		made = (made ^ *word++) * SEED;
+		made ^= made >> 32;
+	}
+	return made;
+}
+
+/*
+ * Each block as the kernel makes it: its struct pages hold their addresses.
+ * What a limit stores is no struct page, but as long.
+ */
+static void hotplug_keep(const struct scenario *s)
+{
+	uint64_t i;
+
+	for (i = 0; i < blocks; i++) {
+		hotplug_reset(s);
+		hotplug_call(s);
+		sums[at] = sum(at);
+	}
+}
+
+/* The last block of the sample. */
+static bool hotplug_right(const struct scenario *s)
+{
+	return sum(at) == sums[at];
+}
+
+static char *hotplug_output(const struct scenario *s)
+{
+	return block(at) + s->bytes / 2;
+}
+
+const struct family hotplug_family = {
+	.name = "hotplug",
+	.path = "bmm_hotplug",
+	.op = BMM_STAMP,
+	.picks = 1,
+	.setup = hotplug_setup,
+	.reset = hotplug_reset,
+	.call = hotplug_call,
+	.limit = hotplug_limit,
+	.keep = hotplug_keep,
+	.right = hotplug_right,
+	.output = hotplug_output,
+};

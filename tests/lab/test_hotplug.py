@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Memory that is plugged and unplugged: the job, how a run is judged, short runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lablib import lab, passed
+
+from bulkmm.errors import Exit, UsageError
+from bulkmm.lab import hotplug, scenario, vm
+from bulkmm.lab.root import Root
+from bulkmm.lab.vm import Outcome
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KMEM = scenario.find("hotplug-kmem-32g")
+VIRTIO = scenario.find("hotplug-virtio-mem-32g")
+ATTACHED = " ".join(f"0 {name}: attached" for name in ("a", "b", "c"))
+STATE = {"buddy": "b", "types": "t", "info": "i"}
+
+
+def work(one: scenario.Scenario = KMEM, **chosen: Any) -> hotplug.Work:
+    options = {"seed": 1, "rounds": 1, "size": 4 << 30, **chosen}
+    return hotplug.Work(one, hotplug.Options(**options))
+
+
+def state(arm: str, label: str, step: str, contiguous: int = 0) -> dict[str, Any]:
+    zones = f"0 Normal 1 2 3 1 1 Movable 4 5 5 {contiguous}"
+    event = {"event": "hot-state", "arm": arm, "label": label, "step": step}
+    return {**event, **STATE, "zones": zones}
+
+
+def visit(arm: str, label: str, ns: int = 100) -> dict[str, Any]:
+    saved = 9 if arm == "on" else 0
+    event = {"event": "hot-visit", "arm": arm, "label": label, "walks": 1}
+    hook = ATTACHED if arm == "on" else ""
+    times = {"plug_ns": ns, "unplug_ns": ns}
+    return {**event, **times, "saved": saved, "hook": hook}
+
+
+def good() -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = []
+    for arm in hotplug.ARMS:
+        for label in (hotplug.ROUND, hotplug.PROOF, hotplug.GRAPH):
+            events += [state(arm, label, "plugged"), state(arm, label, "offline", 1)]
+            events.append(visit(arm, label, 50 if arm == "on" else 100))
+        graph = {"event": "hot-graph", "arm": arm, "operation": "plug", "ns": 200}
+        events.append({**graph, "functions": "set_zone_contiguous=3:100 b=1:50 "})
+        events.append({"event": "hot-used", "arm": arm, "bytes": 4096, "moved": 2})
+    events.append({"event": "hot-counters", "hits": 27, "inflight": 0})
+    return events
+
+
+def outcome(events: list[dict[str, Any]]) -> Outcome:
+    return Outcome(lambda _event: None, events)
+
+
+def failing(events: list[dict[str, Any]]) -> set[str]:
+    return {check.name for check in work().checks(outcome(events)) if not check.ok}
+
+
+def test_every_kind_of_visit_sees_every_arm() -> None:
+    job = work(rounds=3).job(["a"]).splitlines()
+    visits = [line.split() for line in job if line.startswith("hot_visit ")]
+    assert visits[0][1:3] == ["absent", "first"]
+    assert len(visits) == 1 + work(rounds=3).steps
+    for label, times in ((hotplug.ROUND, 3), (hotplug.PROOF, 1), (hotplug.GRAPH, 1)):
+        arms = sorted(words[1] for words in visits if words[2] == label)
+        assert arms == sorted(hotplug.ARMS * times)
+    assert work(rounds=3, seed=2).job(["a"]).splitlines() != job
+
+
+def test_blocks_that_go_come_back() -> None:
+    job = work(seed=5).job([])
+    gone = [line.split()[2] for line in job.splitlines() if "hot_block offline" in line]
+    back = [
+        line.split()[2]
+        for line in job.splitlines()
+        if "hot_block online_movable" in line
+    ]
+    assert sorted(gone) == sorted(back)
+    assert len(set(gone)) > hotplug.STEPS
+
+
+def test_what_the_guest_is_made_of() -> None:
+    assert work().hot == vm.Hot(nodes=2)
+    assert work(VIRTIO).hot == vm.Hot(plug=4 << 30, node=1, nodes=2)
+    assert (work().pmem, work(VIRTIO).pmem) == (4 << 30, 0)
+
+
+def test_the_machine_has_a_node_for_the_device_and_a_monitor(tmp_path: Path) -> None:
+    def argv(one: scenario.Scenario) -> str:
+        made = work(one)
+        files = tmp_path / "vmlinuz", tmp_path / "initrd"
+        guest = vm.Guest(*files, 4096, pmem=made.pmem, hot=made.hot)
+        return " ".join(vm.command(guest, Root(tmp_path), tmp_path / "run"))
+
+    for one in (KMEM, VIRTIO):
+        assert "-numa node,nodeid=0,cpus=0-1,memdev=ram -numa node,nodeid=1" in argv(
+            one
+        )
+    assert "nvdimm,id=nvdimm,memdev=pmem,label-size=2097152,node=1" in argv(KMEM)
+    assert "virtio-mem" not in argv(KMEM)
+    assert "memdev=hot,node=1,block-size=134217728" in argv(VIRTIO)
+    assert "-mon chardev=monitor" in argv(VIRTIO)
+
+
+@pytest.mark.parametrize(
+    "chosen", [{"rounds": 0}, {"size": 64 << 20}, {"size": 1 << 40}, {"size": 3 << 25}]
+)
+def test_options_that_make_no_sense(chosen: dict[str, int]) -> None:
+    with pytest.raises(UsageError):
+        work(**chosen).check_options()
+
+
+def test_a_run_that_held() -> None:
+    assert not failing(good())
+    found, ratios = work().results(outcome(good()))
+    assert {one.scenario for one in found} == {KMEM.name, f"{KMEM.name}-unplug"}
+    assert {one.ratio for one in ratios if one.variant == "on"} == {2.0}
+
+
+def test_a_guest_that_says_nothing_fails() -> None:
+    assert len(failing([])) == len(work().checks(outcome([])))
+
+
+@pytest.mark.parametrize("key", ["zones", "buddy", "types", "info"])
+@pytest.mark.parametrize("label", [hotplug.ROUND, hotplug.PROOF, hotplug.GRAPH])
+def test_another_state_after_a_step_fails(key: str, label: str) -> None:
+    events = good()
+    spoilt = next(
+        e for e in events if e.get("label") == label and (e["arm"], e["event"]) == ON
+    )
+    spoilt[key] = "1 Movable 4 5 5 1" if key == "zones" else "x"
+    assert f"zones and free lists as without ({label})" in failing(events)
+
+
+ON = ("on", "hot-state")
+
+
+def test_a_step_that_is_missing_fails() -> None:
+    events = good()
+    events.remove(state("off", hotplug.PROOF, "plugged"))
+    assert failing(events) == {"zones and free lists as without (proof)"}
+
+
+def test_a_zone_that_is_never_contiguous_proves_nothing() -> None:
+    events = [
+        {**e, "zones": e["zones"][:-1] + "0"} if e["event"] == "hot-state" else e
+        for e in good()
+    ]
+    assert failing(events) == {"zones contiguous and not"}
+
+
+@pytest.mark.parametrize(("arm", "saved"), [("on", 0), ("off", 1), ("absent", 1)])
+def test_counters(arm: str, saved: int) -> None:
+    events = good()
+    next(e for e in events if e["event"] == "hot-visit" and e["arm"] == arm)[
+        "saved"
+    ] = saved
+    assert failing(events) == {"counters"}
+
+
+@pytest.mark.parametrize(
+    ("event", "more"),
+    [
+        ("hot-visit", {"hook": "0 a: attached"}),
+        ("hot-counters", {"inflight": 1}),
+    ],
+)
+def test_hooks(event: str, more: dict[str, Any]) -> None:
+    events = [{**e, **more} if e["event"] == event else e for e in good()]
+    assert failing(events) == {"hooks attached, nobody left inside"}
+
+
+def test_memory_that_was_not_moved_proves_nothing() -> None:
+    events = [{**e, "moved": 0} if e["event"] == "hot-used" else e for e in good()]
+    assert failing(events) == {"memory used, moved and read back"}
+
+
+def test_breakdown() -> None:
+    (first, *_rest) = hotplug.breakdown(outcome(good()))
+    assert first["functions"]["set_zone_contiguous"] == {"calls": 3, "ns": 100}
+    assert (first["operation"], first["variant"], first["ns"]) == (
+        "plug",
+        "absent",
+        200,
+    )
+
+
+SMALL = ("--size", "4G", "--rounds", "1")
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel"),
+    [(KMEM.name, "6.12"), (KMEM.name, "7.3"), (VIRTIO.name, "7.3")],
+)
+def test_short_run(tmp_path: Path, name: str, kernel: str) -> None:
+    document = passed(tmp_path, name, "--kernel", kernel, *SMALL)
+    graphs = document["run"]["breakdown"]
+    assert {(g["operation"], g["variant"]) for g in graphs} == {
+        (operation, arm) for operation in ("plug", "unplug") for arm in hotplug.ARMS
+    }
+    calls = {g["functions"]["online_pages"]["calls"] for g in graphs[::2]}
+    assert len(calls) == 1
+
+
+def test_short_run_that_is_broken_on_purpose() -> None:
+    done = lab(KMEM.name, "--kernel", "7.3", *SMALL, "--break-one-word")
+    assert done.returncode == Exit.VERDICT
+    assert "zones and free lists as without (proof)" in done.stderr
+
+
+def test_faults(tmp_path: Path) -> None:
+    passed(tmp_path, "hotplug-faults", "--kernel", "7.3")
