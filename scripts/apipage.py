@@ -10,11 +10,17 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import textwrap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import manpages
 from manpages import Doc, SourceError, Sources, sentence
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WIDTH = 100
 PROJECT = Path(__file__).resolve().parents[1]
 CORE = PROJECT / "core"
 POPULATE = PROJECT / "lib" / "populate"
@@ -88,7 +94,21 @@ def page(sources: Sources) -> str:
     for text in sources.functions[manpages.ENVIRONMENT].body:
         lines += [prose(text), ""]
     lines += ["## Threads", "", manpages.SAFETY]
-    return "\n".join(lines) + "\n"
+    return "\n".join(narrow(lines)) + "\n"
+
+
+def narrow(lines: list[str]) -> Iterator[str]:
+    """Return lines no wider than a page, but for tables and code."""
+    code = False
+    for line in lines:
+        code ^= line.startswith("```")
+        if code or not line or line.startswith(("|", "```", "#")) or "\n" in line:
+            yield line
+        else:
+            more = "  " if line.startswith("- ") else ""
+            yield from textwrap.wrap(
+                line, WIDTH, subsequent_indent=more, break_on_hyphens=False
+            )
 
 
 def made() -> str:

@@ -63,7 +63,9 @@ def test_every_parameter_is_there_and_no_other() -> None:
 )
 def test_every_field_of_a_tracepoint_is_there(event: str, fields: list[str]) -> None:
     (said,) = re.findall(
-        rf"^`bulkmm:{event}`, (.*)$", section("Tracepoints"), re.MULTILINE
+        rf"^`bulkmm:{event}`, (.*?)(?:\n\n|\Z)",
+        section("Tracepoints"),
+        re.MULTILINE | re.DOTALL,
     )
     assert [field for field in fields if f"`{field}`" not in said] == []
 
