@@ -3,12 +3,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+
+# They boot guests or build for them, one at a time: one queue.
+LAB = ("tests/lab", "tests/packages", "tests/module", "tests/command")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Guests stand in one queue; a folder shares its fixtures and what they build."""
-    for item in items:
-        group = "vm" if item.get_closest_marker("vm") else str(item.path.parent)
-        item.add_marker(pytest.mark.xdist_group(group))
+class Folders(LoadScopeScheduling):
+    """A folder at a time: it shares its fixtures, and what they build."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        folder = nodeid.partition("::")[0].rpartition("/")[0]
+        return "lab" if folder in LAB else folder
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(
+    config: pytest.Config, log: Producer
+) -> LoadScopeScheduling:
+    """Return who hands out the tests."""
+    return Folders(config, log)
