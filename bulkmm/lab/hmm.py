@@ -71,11 +71,12 @@ class Work:
             f"mark {self.scenario.name} begins",
         ]
         for _ in range(self.options.rounds):
-            lines += [
-                f"hmm_visit {arm} {chance.randint(1, SEEDS)}{broken}"
-                for arm in chance.sample(ARMS, len(ARMS))
-            ]
-        return "\n".join([*lines, "arm absent", "must rmmod bulkmm_lab"]) + "\n"
+            for arm in chance.sample(ARMS, len(ARMS)):
+                # what is off is detached: its hook has nothing to say at the unload
+                lines += ["arm on"] if arm == "absent" else []
+                lines.append(f"hmm_visit {arm} {chance.randint(1, SEEDS)}{broken}")
+        lines += ["arm on", "arm absent", "must rmmod bulkmm_lab"]
+        return "\n".join(lines) + "\n"
 
     def limit(self) -> float:
         """Return a generous time limit: it is there for guests that hang."""
@@ -150,13 +151,11 @@ def _counted(outcome: Outcome) -> Check:
         calls[visit["arm"]] += int(visit["calls"])
     hits = sum(int(c["hits"]) for c in outcome.of("counters"))
     fell = {reason: n for reason, n in fallback_counts(outcome).items() if n}
-    off = fell.pop("off", 0)
     listed = ", ".join(f"{reason} {n}" for reason, n in fell.items()) or "none"
     return Check(
         "counters",
-        hits == calls["on"] > 0 and off == calls["off"] and not fell,
-        f"{hits} hits of {calls['on']}, {off} of {calls['off']} while off; "
-        f"unexpected fallbacks: {listed}",
+        hits == calls["on"] > 0 and not fell,
+        f"{hits} hits of {calls['on']}; unexpected fallbacks: {listed}",
     )
 
 

@@ -7,6 +7,9 @@ hmm_visit() {
 	arm=$1
 	shift
 	arm "$arm"
+	# its chunks of 256 MiB are below what memmap serves by itself
+	least=/sys/module/bulkmm/parameters/memmap_min_pages
+	[ ! -e $least ] || echo 32768 >$least
 	calls_clear
 	must insmod /lib/modules/test_hmm.ko
 	bmmhmm "$@" >/tmp/hmm 2>/tmp/said || fail "bmmhmm: $(cat /tmp/said)"

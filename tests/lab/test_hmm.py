@@ -32,15 +32,15 @@ def visit(arm: str, calls: int = hmm.CHUNKS, pages: int | None = None) -> Any:
     return {"event": "hmm-visit", "arm": arm, "calls": calls, "pages": seen}
 
 
-def counters(hits: int, off: int, **more: Any) -> dict[str, Any]:
-    seen = {"hits": hits, "fallback_off": off, "fallback_nomem": 0}
+def counters(hits: int, **more: Any) -> dict[str, Any]:
+    seen = {"hits": hits, "fallback_off": 0, "fallback_nomem": 0}
     return {"event": "counters", "hook": ATTACHED, "inflight": 0, **seen, **more}
 
 
 def good() -> list[dict[str, Any]]:
     cases = [case(arm, f"{n}") for arm in hmm.ARMS for n in range(hmm.CASES)]
     visits = [visit(arm) for arm in hmm.ARMS]
-    return [*cases, *visits, counters(hmm.CHUNKS, hmm.CHUNKS)]
+    return [*cases, *visits, counters(hmm.CHUNKS)]
 
 
 def judged(events: list[dict[str, Any]]) -> dict[str, bool]:
@@ -102,9 +102,9 @@ def test_other_device_memory_than_expected_fails(seen: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "seen",
     [
-        counters(hmm.CHUNKS - 1, hmm.CHUNKS),
-        counters(hmm.CHUNKS, hmm.CHUNKS + 1),
-        counters(hmm.CHUNKS, hmm.CHUNKS, fallback_nomem=1),
+        counters(hmm.CHUNKS - 1),
+        counters(hmm.CHUNKS, fallback_off=1),
+        counters(hmm.CHUNKS, fallback_nomem=1),
     ],
 )
 def test_counters(seen: dict[str, Any]) -> None:
@@ -113,7 +113,7 @@ def test_counters(seen: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("more", [{"hook": "-16 f: taken"}, {"inflight": 1}])
 def test_hook(more: dict[str, Any]) -> None:
-    seen = counters(hmm.CHUNKS, hmm.CHUNKS, **more)
+    seen = counters(hmm.CHUNKS, **more)
     assert failing([*good()[:-1], seen]) == {"hook attached, nobody left inside"}
 
 

@@ -196,7 +196,7 @@ SMALL = ("--size", "4G", "--rounds", "1")
 
 @pytest.mark.parametrize(
     ("name", "kernel"),
-    [(KMEM.name, "6.12"), (KMEM.name, "7.3"), (VIRTIO.name, "7.3")],
+    [(KMEM.name, "6.12"), (KMEM.name, "7.3")],
 )
 def test_short_run(tmp_path: Path, name: str, kernel: str) -> None:
     document = passed(tmp_path, name, "--kernel", kernel, *SMALL)

@@ -29,7 +29,7 @@ from bulkmm import cli
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab.progress import Progress
-from bulkmm.native import btf, measure, process, prototypes, symbols, vmlinux
+from bulkmm.native import btf, command, measure, process, prototypes, symbols, vmlinux
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +92,7 @@ def wrong(document: Document) -> list[str]:
     return [check.name for check in document.checks if not check.ok]
 
 
-@pytest.mark.parametrize("subject", measure.SUBJECTS)
+@pytest.mark.parametrize("subject", command.SUBJECTS)
 def test_the_module_leaves_what_the_kernel_leaves(pair: Pair, subject: str) -> None:
     document = measured(replace(small(pair, subject), backends=True), subject)
     assert not wrong(document)
@@ -108,7 +108,14 @@ def test_the_module_leaves_what_the_kernel_leaves(pair: Pair, subject: str) -> N
     assert document.machine["kernel"].startswith(pair.series)
 
 
-@pytest.mark.parametrize("subject", measure.SUBJECTS)
+def test_what_the_kernel_does_alone(pair: Pair) -> None:
+    job = measure.Job(pair.kernel, None, rounds=1, processes=1, size=2 << 30)
+    document = measured(job, *command.ALONE)
+    assert not wrong(document)
+    assert {one.variant for one in document.results} >= {"stock", "limit"}
+
+
+@pytest.mark.parametrize("subject", command.SUBJECTS)
 def test_a_broken_word_is_found(older: Pair, subject: str) -> None:
     document = measured(replace(small(older, subject), spoil=True), subject)
     ours = {one.variant for one in document.results} & {*measure.SUBJECTS[subject].ours}
@@ -377,7 +384,7 @@ def test_doctor_measures_the_kernel_alone(open_to_all: Pair) -> None:
     assert done.returncode == Exit.OK, done.stderr
     first, *lines = done.stdout.splitlines()
     assert "kernel 6.12." in first
-    for path in measure.SUBJECTS:
+    for path in command.SUBJECTS:
         assert any(re.match(rf"{path}: .* at most \d+\.\d\d", line) for line in lines)
     assert any(line.startswith("No bulkmm.ko") for line in lines)
 
