@@ -9,7 +9,7 @@
 #include "vmap_arch.h"
 
 #define PMD_PAGES PFN_DOWN(PMD_SIZE)
-#define SERVED	  32 /* pages, from which on the path serves a request */
+#define SERVED	  64 /* pages, from which on the path serves a request */
 
 /* Counts a fault and keeps the first one, in words without spaces. */
 void bmm_model_wrong(struct bmm_verdict *verdict, const char *what,
