@@ -31,6 +31,7 @@ PARTS = (
     "LICENSE", "LICENSES", "README.md", "bench", "bulkmm", "core", "debian",
     "docs/abi.md", "docs/command.md", "docs/install.md", "docs/limits.md", "examples",
     "lib", "meson.build", "module", "pyproject.toml", "scripts", "tests/core",
+    "tests/populate",
 )  # fmt: skip
 MADE = shutil.ignore_patterns(
     "*.o", "*.ko", "*.mod", "*.mod.c", "*.cmd", "*.pyc", "__pycache__",
