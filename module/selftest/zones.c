@@ -11,7 +11,7 @@
 #include "lab.h"
 
 /* "NODE ZONE START SPANNED PRESENT CONTIGUOUS", a line for each with a span */
-static void show_zone(struct seq_file *m, const struct zone *zone)
+static void show_zone(struct seq_file *m, struct zone *zone)
 {
 	if (zone->spanned_pages)
 		seq_printf(m, "%d %s %lu %lu %lu %d\n", zone_to_nid(zone),
