@@ -20,6 +20,9 @@ site_\name:
 	TAKEN_OVER vmap_pages
 	TAKEN_OVER vmap_range
 	TAKEN_OVER vmap_area
+	TAKEN_OVER hotplug
+	TAKEN_OVER hotplug_grow
+	TAKEN_OVER hotplug_shrink
 #ifdef __aarch64__
 	TAKEN_OVER vmap_huge
 #endif

@@ -64,6 +64,9 @@ TAKEN_OVER(vmap_pages, arg[1] - arg[0] >= least)
 TAKEN_OVER(vmap_range,
 	   (arg[0] | arg[1] | arg[2]) % BLOCK && arg[1] - arg[0] >= least)
 TAKEN_OVER(vmap_area, arg[0] >= least)
+TAKEN_OVER(hotplug, arg[0] >= least)
+TAKEN_OVER(hotplug_grow, arg[0] >= least)
+TAKEN_OVER(hotplug_shrink, arg[0] >= least)
 #ifdef __aarch64__
 TAKEN_OVER(vmap_huge,
 	   (unsigned int)arg[4] == GROUP_SHIFT && arg[1] - arg[0] >= least)
@@ -77,8 +80,9 @@ static const struct {
 	int (*wants)(const unsigned long *arg);
 	unsigned long *threshold;
 } table[] = {
-	ROW(memmap),	 ROW(clear),	  ROW(alloc),
-	ROW(vmap_pages), ROW(vmap_range), ROW(vmap_area),
+	ROW(memmap),	 ROW(clear),	    ROW(alloc),
+	ROW(vmap_pages), ROW(vmap_range),   ROW(vmap_area),
+	ROW(hotplug),	 ROW(hotplug_grow), ROW(hotplug_shrink),
 #ifdef __aarch64__
 	ROW(vmap_huge),
 #endif
