@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from bulkmm import files, table
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
-from bulkmm.lab import build
-from bulkmm.lab.arch import X86_64
-from bulkmm.lab.kernels import Kernel
+from bulkmm.lab.machine import build
+from bulkmm.lab.machine.arch import X86_64
+from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import PROJECT, content_key, locked
 from bulkmm.native import measure, process, prototypes, vmlinux
 from bulkmm.native.btf import Types
@@ -27,7 +27,7 @@ from bulkmm.native.btf import Types
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from bulkmm.lab.archive import Archive, Offer
+    from bulkmm.lab.machine.archive import Archive, Offer
     from bulkmm.lab.progress import Progress
     from bulkmm.results import Document
 

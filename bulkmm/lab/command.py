@@ -11,25 +11,10 @@ from typing import TYPE_CHECKING
 
 from bulkmm import files, table
 from bulkmm.errors import BulkmmError, Exit, UsageError
-from bulkmm.lab import (
-    accel,
-    arch,
-    build,
-    families,
-    hmm,
-    hotplug,
-    huge,
-    kernels,
-    matrix,
-    packages,
-    pmem,
-    root,
-    run,
-    scenario,
-    upstream,
-    vmap,
-)
-from bulkmm.lab.arch import X86_64
+from bulkmm.lab import matrix, run, scenario
+from bulkmm.lab.families import clear, hmm, hotplug, huge, packages, pmem, vmap
+from bulkmm.lab.machine import accel, arch, build, kernels, root, upstream
+from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
 from bulkmm.results import Document
@@ -324,7 +309,8 @@ def _resumed(request: run.Request, file: Path) -> Document | None:
 
 def run_kernels(args: argparse.Namespace) -> int:
     """Look at one kernel of the archive after the other."""
-    from bulkmm.lab import archive, breadth  # noqa: PLC0415 - needs bulkmm[native]
+    from bulkmm.lab import breadth# noqa: PLC0415 - needs bulkmm[native]
+    from bulkmm.lab.machine import archive# noqa: PLC0415 - needs bulkmm[native]
 
     need_writable(args.markdown)
     if args.resume and not args.json_dir:
@@ -380,7 +366,7 @@ def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
         given["ways"] = tuple(given.pop("way", ()))
         given["kib"] = tuple(given.get("kib", ()))
         given["soak_seconds"] = given.pop("seconds", huge.SOAK_SECONDS)
-        return families.huge_work(wanted, huge.Options(**given))
+        return clear.huge_work(wanted, huge.Options(**given))
     if wanted.family == scenario.VMAP:
         given["arms"] = tuple(given.pop("arm", ()))
         given["soak_seconds"] = given.pop("seconds", vmap.SOAK_SECONDS)

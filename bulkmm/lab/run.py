@@ -13,23 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm import machine
 from bulkmm.errors import BulkmmError, UsageError
-from bulkmm.lab import (
-    accel,
-    build,
-    counting,
-    disk,
-    hotplug,
-    image,
-    kernels,
-    klog,
-    packages,
-    perftool,
-    pmem,
-    root,
-    upstream,
-    vm,
-)
-from bulkmm.lab.arch import X86_64
+from bulkmm.lab.families import hotplug, packages, pmem
+from bulkmm.lab.machine import accel, build, counting, disk, image, kernels, klog, perftool, root, upstream, vm
+from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
 from bulkmm.results import Check, Document
@@ -37,8 +23,8 @@ from bulkmm.results import Check, Document
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bulkmm.lab.arch import Arch
-    from bulkmm.lab.kernels import Kernel
+    from bulkmm.lab.machine.arch import Arch
+    from bulkmm.lab.machine.kernels import Kernel
     from bulkmm.lab.scenario import Scenario
     from bulkmm.lab.work import Work
 

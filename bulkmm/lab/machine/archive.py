@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
-from bulkmm.lab import kernels
-from bulkmm.lab import root as roots
-from bulkmm.lab.arch import X86_64
+from bulkmm.lab.machine import kernels
+from bulkmm.lab.machine import root as roots
+from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.child import ChildError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bulkmm.lab.progress import Progress
-    from bulkmm.lab.root import Root
+    from bulkmm.lab.machine.root import Root
 
 OLDER = "bookworm"  # its backports and security have kernels that are new enough
 SUITES = (

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from bulkmm import stats
-from bulkmm.lab.huge import POOLS, PoolWork, events, size, warm
+from bulkmm.lab.families.huge import POOLS, PoolWork, events, size, warm
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
-    from bulkmm.lab.vm import Outcome
+    from bulkmm.lab.machine.vm import Outcome
     from bulkmm.results import Ratio, Result
 
 ARMS = ("absent", "off", "auto")

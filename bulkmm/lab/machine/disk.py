@@ -11,17 +11,17 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from bulkmm.lab import debs, kernels
-from bulkmm.lab import root as roots
-from bulkmm.lab.arch import X86_64
+from bulkmm.lab.machine import debs, kernels
+from bulkmm.lab.machine import root as roots
+from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.paths import content_key, made_whole
-from bulkmm.lab.root import SUITES, Root
+from bulkmm.lab.machine.root import SUITES, Root
 from bulkmm.lab.scenario import find
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bulkmm.lab.kernels import Kernel
+    from bulkmm.lab.machine.kernels import Kernel
     from bulkmm.lab.progress import Progress
 
 # gcc and pahole are what the packages of the kernels' headers depend on; openssl

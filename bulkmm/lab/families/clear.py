@@ -3,7 +3,7 @@
 
 A visit is one run of the guest's program (lab/guest/bmmfault.c): so many
 folios, by one way, in the state the module was brought to. It says what it
-found in the folios; bulkmm.lab.proof judges that.
+found in the folios; bulkmm.lab.families.proof judges that.
 """
 
 from __future__ import annotations
@@ -15,12 +15,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bulkmm import stats
 from bulkmm.control.kernel import ALLOCATOR_SERVES
 from bulkmm.control.needs import version
-from bulkmm.lab import proof
-from bulkmm.lab.huge import EVERYWHERE, HugeWork, allocator_clears, size
-from bulkmm.lab.proof import ARMS, LISTS
+from bulkmm.lab.families import cases, latency, perf, proof, soak
+from bulkmm.lab.families.huge import EVERYWHERE, HugeWork, allocator_clears, size
+from bulkmm.lab.families.proof import ARMS, LISTS
 
 if TYPE_CHECKING:
-    from bulkmm.lab.vm import Outcome
+    from collections.abc import Callable
+
+    from bulkmm.lab import work
+    from bulkmm.lab.families.huge import Options
+    from bulkmm.lab.scenario import Scenario
+    from bulkmm.lab.machine.vm import Outcome
     from bulkmm.results import Check, Ratio, Result
 
 PAIRS = (("off", "auto"), ("off", "cached"), ("off", "streaming"), ("absent", "off"))
@@ -217,3 +222,16 @@ def _rounds(
             times = taken.setdefault(visit["arm"], [])
             times.append(visit["ns"] / visit["folios"])
     return {arm: taken[arm] for arm in ARMS if arm in taken}
+
+
+OWN: dict[str, Callable[[Scenario, Options], work.Work]] = {
+    "clear-faults": soak.Work,
+    "clear-latency": latency.Work,
+    "clear-cases": cases.Work,
+    "clear-perf": perf.Work,
+}
+
+
+def huge_work(wanted: Scenario, options: Options) -> work.Work:
+    """Return a huge-page scenario with its options, by who does it."""
+    return OWN.get(wanted.name, Work)(wanted, options)

@@ -7,13 +7,13 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from bulkmm.lab import klog
+from bulkmm.lab.machine import klog
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bulkmm.lab.vm import Outcome
+    from bulkmm.lab.machine.vm import Outcome
 
 ABSENT = "absent"
 MODES = ("off", "pte", "block")

@@ -14,7 +14,7 @@ from bulkmm.lab.paths import PROJECT, content_key, forget_old, made_whole
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bulkmm.lab.kernels import Kernel
+    from bulkmm.lab.machine.kernels import Kernel
     from bulkmm.lab.progress import Progress
 
 PRODUCTS = (

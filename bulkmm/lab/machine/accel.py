@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError
-from bulkmm.lab import image, vm
-from bulkmm.lab.arch import X86_64
+from bulkmm.lab.machine import image, vm
+from bulkmm.lab.machine.arch import X86_64
 
 if TYPE_CHECKING:
-    from bulkmm.lab.kernels import Kernel
+    from bulkmm.lab.machine.kernels import Kernel
     from bulkmm.lab.progress import Progress
 
 CHOICES = ("auto", "kvm", "tcg")

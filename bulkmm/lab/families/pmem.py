@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm import size, stats
 from bulkmm.errors import GuestError, UsageError
-from bulkmm.lab import counting
+from bulkmm.lab.machine import counting
 from bulkmm.lab.work import Common
 from bulkmm.results import Check, Ratio, Result
 
 if TYPE_CHECKING:
     from bulkmm.lab.scenario import Scenario
-    from bulkmm.lab.vm import Outcome
+    from bulkmm.lab.machine.vm import Outcome
 
 MIB = 1 << 20
 REGION_ALIGN = 16 * MIB  # of libnvdimm on x86: other sizes make no namespace

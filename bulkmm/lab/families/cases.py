@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bulkmm import stats
-from bulkmm.lab import counting
-from bulkmm.lab.huge import EVERYWHERE, ZEROING, HugeWork, events
-from bulkmm.lab.proof import ARMS, LISTS, SERVING
+from bulkmm.lab.machine import counting
+from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork, events
+from bulkmm.lab.families.proof import ARMS, LISTS, SERVING
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
-    from bulkmm.lab.vm import Outcome
+    from bulkmm.lab.machine.vm import Outcome
     from bulkmm.results import Ratio, Result
 
 ORDERS = " ".join(str(order) for order in range(10))  # one page to 2 MiB

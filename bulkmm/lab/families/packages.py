@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bulkmm.errors import UsageError
-from bulkmm.lab import debs
+from bulkmm.lab.machine import debs
 from bulkmm.lab.paths import made_whole
 from bulkmm.results import Check
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bulkmm.lab.progress import Progress
-    from bulkmm.lab.root import Root
+    from bulkmm.lab.machine.root import Root
     from bulkmm.lab.scenario import Scenario
-    from bulkmm.lab.vm import Outcome
+    from bulkmm.lab.machine.vm import Outcome
     from bulkmm.results import Ratio, Result
 
 NAME = "packages"

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from bulkmm.lab.arch import Arch
+    from bulkmm.lab.machine.arch import Arch
     from bulkmm.lab.progress import Progress
-    from bulkmm.lab.root import Root
-    from bulkmm.lab.vm import Outcome
+    from bulkmm.lab.machine.root import Root
+    from bulkmm.lab.machine.vm import Outcome
     from bulkmm.results import Ratio, Result
 
 COMPILER = "gcc-14"  # of the root, for the host: QEMU loads what it makes

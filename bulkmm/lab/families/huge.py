@@ -11,7 +11,7 @@ from bulkmm.lab.work import Common
 
 if TYPE_CHECKING:
     from bulkmm.lab.scenario import Scenario
-    from bulkmm.lab.vm import Outcome
+    from bulkmm.lab.machine.vm import Outcome
 
 INIT_ON_ALLOC = ("0", "1")
 PREEMPT = ("none", "voluntary", "full", "lazy")

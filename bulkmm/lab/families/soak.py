@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bulkmm.errors import UsageError
-from bulkmm.lab.huge import EVERYWHERE, LONGEST_SOAK, HugeWork, allocator_clears
-from bulkmm.lab.proof import place
+from bulkmm.lab.families.huge import EVERYWHERE, LONGEST_SOAK, HugeWork, allocator_clears
+from bulkmm.lab.families.proof import place
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
-    from bulkmm.lab.vm import Outcome
+    from bulkmm.lab.machine.vm import Outcome
     from bulkmm.results import Ratio, Result
 
 DIRTY_MIB = 256  # that one more process dirties all the time

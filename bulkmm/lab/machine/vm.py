@@ -20,15 +20,16 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from bulkmm.errors import BulkmmError, GuestError
-from bulkmm.lab import child, klog
-from bulkmm.lab.arch import X86_64
+from bulkmm.lab import child
+from bulkmm.lab.machine import klog
+from bulkmm.lab.machine.arch import X86_64
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-    from bulkmm.lab.arch import Arch
-    from bulkmm.lab.root import Root
+    from bulkmm.lab.machine.arch import Arch
+    from bulkmm.lab.machine.root import Root
 
 LABEL = 2 << 20  # label area; the rest of the module stays 2 MiB aligned
 HOT_BLOCK = 128 << 20  # that is plugged and unplugged: a memory block, not a part

@@ -13,14 +13,14 @@ import shutil
 from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError
-from bulkmm.lab import build
+from bulkmm.lab.machine import build
 from bulkmm.lab.child import ChildError
 from bulkmm.lab.paths import PROJECT, content_key, forget_old, made_whole, need_space
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bulkmm.lab.kernels import Kernel
+    from bulkmm.lab.machine.kernels import Kernel
     from bulkmm.lab.progress import Progress
 
 SPACE = 500_000_000  # a source package while a test is taken out

@@ -3,7 +3,7 @@
 
 A visit is a number of samples of one way to map, in the state the module was
 brought to; pages and address space stay the same from state to state.
-bulkmm.lab.vmap_proof judges what the test module saw.
+bulkmm.lab.families.vmap_proof judges what the test module saw.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm import stats
 from bulkmm.errors import UsageError, unknown
-from bulkmm.lab import counting, vmap_proof
-from bulkmm.lab.vmap_proof import ABSENT, ARMS
+from bulkmm.lab.families import vmap_proof
+from bulkmm.lab.machine import counting
+from bulkmm.lab.families.vmap_proof import ABSENT, ARMS
 from bulkmm.lab.work import Common
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
     from bulkmm.lab.scenario import Scenario
-    from bulkmm.lab.vm import Outcome
+    from bulkmm.lab.machine.vm import Outcome
     from bulkmm.results import Ratio, Result
 
 PAIRS = (

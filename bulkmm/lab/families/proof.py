@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from bulkmm.lab.huge import size
+from bulkmm.lab.families.huge import size
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bulkmm.lab.vm import Outcome
+    from bulkmm.lab.machine.vm import Outcome
 
     Visits = list[dict[str, Any]]
 

@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bulkmm.errors import UsageError
-from bulkmm.lab.pmem import ARMS, PAGE, fallback_counts
+from bulkmm.lab.families.pmem import ARMS, PAGE, fallback_counts
 from bulkmm.lab.work import Common
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
     from bulkmm.lab.scenario import Scenario
-    from bulkmm.lab.vm import Outcome
+    from bulkmm.lab.machine.vm import Outcome
     from bulkmm.results import Ratio, Result
 
 CASES = 12  # of lab/guest/bmmhmm.c
