@@ -49,8 +49,8 @@ def _keep(document: Document, name: str) -> Path:
 def run_demo(_args: argparse.Namespace) -> int:
     """Measure natively and in a guest; print a table of each."""
     from bulkmm import table  # noqa: PLC0415 - keeps --help fast
-    from bulkmm.lab import run, scenario# noqa: PLC0415
-    from bulkmm.lab.families import pmem# noqa: PLC0415
+    from bulkmm.lab import run, scenario  # noqa: PLC0415
+    from bulkmm.lab.families import pmem  # noqa: PLC0415
     from bulkmm.lab.progress import Progress  # noqa: PLC0415
     from bulkmm.native import summary  # noqa: PLC0415
     from bulkmm.report import command as report  # noqa: PLC0415

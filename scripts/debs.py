@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from bulkmm.errors import BulkmmError
-from bulkmm.lab import debs
+from bulkmm.lab.machine import debs
 from bulkmm.lab.paths import locked
 from bulkmm.lab.progress import Progress
 from bulkmm.lab.run import need_root

@@ -65,7 +65,7 @@ def _architecture(root: Root, table: Table) -> Check:
 
 def _tested(root: Root) -> tuple[str, ...]:
     """Return the kernels that the lab tests on this architecture."""
-    from bulkmm.lab.machine import arch# noqa: PLC0415 - not what "status" waits for
+    from bulkmm.lab.machine import arch  # noqa: PLC0415 - not what "status" waits for
 
     name = root.read(ARCHITECTURE) or ""
     known = {one.name: one.series for one in arch.ALL}

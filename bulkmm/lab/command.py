@@ -309,8 +309,8 @@ def _resumed(request: run.Request, file: Path) -> Document | None:
 
 def run_kernels(args: argparse.Namespace) -> int:
     """Look at one kernel of the archive after the other."""
-    from bulkmm.lab import breadth# noqa: PLC0415 - needs bulkmm[native]
-    from bulkmm.lab.machine import archive# noqa: PLC0415 - needs bulkmm[native]
+    from bulkmm.lab import breadth  # noqa: PLC0415 - needs bulkmm[native]
+    from bulkmm.lab.machine import archive  # noqa: PLC0415 - needs bulkmm[native]
 
     need_writable(args.markdown)
     if args.resume and not args.json_dir:

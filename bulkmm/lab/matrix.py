@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bulkmm import table
-from bulkmm.lab.machine import arch as archs
 from bulkmm.lab.families import huge
+from bulkmm.lab.machine import arch as archs
 from bulkmm.lab.scenario import find
 from bulkmm.results import STORES
 

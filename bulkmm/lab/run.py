@@ -14,7 +14,19 @@ from typing import TYPE_CHECKING, Any
 from bulkmm import machine
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.families import hotplug, packages, pmem
-from bulkmm.lab.machine import accel, build, counting, disk, image, kernels, klog, perftool, root, upstream, vm
+from bulkmm.lab.machine import (
+    accel,
+    build,
+    counting,
+    disk,
+    image,
+    kernels,
+    klog,
+    perftool,
+    root,
+    upstream,
+    vm,
+)
 from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from bulkmm.lab.scenario import Scenario
     from bulkmm.lab.machine.vm import Outcome
+    from bulkmm.lab.scenario import Scenario
     from bulkmm.results import Check, Ratio, Result
 
 

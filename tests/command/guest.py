@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from commandlib import ROOT
 
-from bulkmm.lab import accel, build, image, kernels, paths, root, userland, vm
-from bulkmm.lab.arch import X86_64
+from bulkmm.lab import paths
+from bulkmm.lab.machine import accel, build, image, kernels, root, userland, vm
+from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.progress import Progress
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bulkmm.lab.kernels import Kernel
+    from bulkmm.lab.machine.kernels import Kernel
 
     Step = tuple[str, ...]
 

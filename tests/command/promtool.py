@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
-from bulkmm.lab import root
+from bulkmm.lab.machine import root
 from bulkmm.lab.paths import locked, made_whole
 from bulkmm.lab.progress import Progress
 

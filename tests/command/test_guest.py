@@ -14,7 +14,7 @@ from commandlib import valid
 from prometheus_client.parser import text_string_to_metric_families
 
 from bulkmm.errors import Exit
-from bulkmm.lab.kernels import SERIES
+from bulkmm.lab.machine.kernels import SERIES
 
 if TYPE_CHECKING:
     from guest import Step

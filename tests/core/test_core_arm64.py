@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from corelib import FUZZ_TARGETS, ROOT, disassembled, kept_inputs, meson
 
-from bulkmm.lab import root
+from bulkmm.lab.machine import root
 from bulkmm.lab.paths import cache_dir
 
 if TYPE_CHECKING:

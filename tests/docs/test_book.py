@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from docpages import BOOK, FENCED, PAGES, ROOT, name
 
-from bulkmm.lab import debs
+from bulkmm.lab.machine import debs
 from bulkmm.lab.scenario import SCENARIOS
 
 if TYPE_CHECKING:

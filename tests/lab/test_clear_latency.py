@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bulkmm.errors import UsageError
-from bulkmm.lab import cases, families, huge, latency, perf, scenario
-from bulkmm.lab.vm import Outcome
+from bulkmm.lab import scenario
+from bulkmm.lab.families import cases, clear, huge, latency, perf
+from bulkmm.lab.machine.vm import Outcome
 
 if TYPE_CHECKING:
     from bulkmm.lab.work import Work
@@ -20,7 +21,7 @@ Event = dict[str, Any]
 
 def work(name: str, **chosen: Any) -> Work:
     options = huge.Options(**{"seed": 1, **chosen})
-    return families.huge_work(scenario.find(name), options)
+    return clear.huge_work(scenario.find(name), options)
 
 
 def judged(name: str, events: list[Event], begins: str) -> list[Check]:

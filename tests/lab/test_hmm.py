@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lablib import passed
 
-from bulkmm.lab import hmm, scenario, upstream
-from bulkmm.lab.vm import Outcome
+from bulkmm.lab import scenario
+from bulkmm.lab.families import hmm
+from bulkmm.lab.machine import upstream
+from bulkmm.lab.machine.vm import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path

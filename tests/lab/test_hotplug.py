@@ -9,9 +9,11 @@ import pytest
 from lablib import lab, passed
 
 from bulkmm.errors import Exit, UsageError
-from bulkmm.lab import hotplug, scenario, vm
-from bulkmm.lab.root import Root
-from bulkmm.lab.vm import Outcome
+from bulkmm.lab import scenario
+from bulkmm.lab.families import hotplug
+from bulkmm.lab.machine import vm
+from bulkmm.lab.machine.root import Root
+from bulkmm.lab.machine.vm import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from bulkmm.errors import UsageError
-from bulkmm.lab import clear, huge, proof, scenario, soak
-from bulkmm.lab.vm import Outcome
+from bulkmm.lab import scenario
+from bulkmm.lab.families import clear, huge, proof, soak
+from bulkmm.lab.machine.vm import Outcome
 
 START = {"event": "start", "release": "6.12.107+deb13-cloud-amd64"}
 NEWER = {"event": "start", "release": "7.3.4+deb13-cloud-amd64"}

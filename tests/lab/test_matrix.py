@@ -12,7 +12,8 @@ from lablib import LONGEST
 
 from bulkmm import cli
 from bulkmm.errors import Exit
-from bulkmm.lab import arch, build, command, matrix, run, scenario
+from bulkmm.lab import command, matrix, run, scenario
+from bulkmm.lab.machine import arch, build
 from bulkmm.results import Check, Document, Ratio, Result
 
 if TYPE_CHECKING:

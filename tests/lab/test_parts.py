@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bulkmm.errors import BulkmmError, Exit, UsageError
-from bulkmm.lab import build, child, kernels, klog, paths, root, upstream, vm
+from bulkmm.lab import child, paths
 from bulkmm.lab import run as lab_run
-from bulkmm.lab.arch import ARM64, X86_64
-from bulkmm.lab.root import Root
+from bulkmm.lab.machine import build, kernels, klog, root, upstream, vm
+from bulkmm.lab.machine.arch import ARM64, X86_64
+from bulkmm.lab.machine.root import Root
 from bulkmm.results import Check, Document
 
 if TYPE_CHECKING:
-    from bulkmm.lab.arch import Arch
+    from bulkmm.lab.machine.arch import Arch
 
 INDEX = {
     f"linux-headers-{release}"

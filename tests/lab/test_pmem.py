@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from bulkmm.errors import GuestError
-from bulkmm.lab import pmem, scenario
-from bulkmm.lab.vm import Outcome
+from bulkmm.lab import scenario
+from bulkmm.lab.families import pmem
+from bulkmm.lab.machine.vm import Outcome
 
 FSDAX = scenario.find("pmem-fsdax-100g")
 DEVDAX = scenario.find("pmem-devdax-100g")

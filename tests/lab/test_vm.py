@@ -15,7 +15,9 @@ import pytest
 from lablib import LAB, lab
 
 from bulkmm.errors import Exit, GuestError
-from bulkmm.lab import image, kernels, paths, proof, root, scenario, vm
+from bulkmm.lab import paths, scenario
+from bulkmm.lab.families import proof
+from bulkmm.lab.machine import image, kernels, root, vm
 from bulkmm.lab.progress import Progress
 
 if TYPE_CHECKING:

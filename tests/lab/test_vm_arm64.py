@@ -9,7 +9,7 @@ import pytest
 from lablib import lab, passed
 
 from bulkmm.errors import Exit
-from bulkmm.lab import proof
+from bulkmm.lab.families import proof
 
 if TYPE_CHECKING:
     from pathlib import Path

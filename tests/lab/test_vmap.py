@@ -9,9 +9,11 @@ import pytest
 from lablib import lab, passed
 
 from bulkmm.errors import Exit, UsageError
-from bulkmm.lab import kernels, klog, scenario, vmap
-from bulkmm.lab.vm import Outcome
-from bulkmm.lab.vmap_proof import ARMS, MODES
+from bulkmm.lab import scenario
+from bulkmm.lab.families import vmap
+from bulkmm.lab.families.vmap_proof import ARMS, MODES
+from bulkmm.lab.machine import kernels, klog
+from bulkmm.lab.machine.vm import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path

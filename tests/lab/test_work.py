@@ -11,8 +11,10 @@ from lablib import passed
 
 from bulkmm import stats, table
 from bulkmm.errors import GuestError
-from bulkmm.lab import counting, image, paths, pmem, run, scenario, vm
-from bulkmm.lab.arch import ALL, X86_64, Arch
+from bulkmm.lab import paths, run, scenario
+from bulkmm.lab.families import pmem
+from bulkmm.lab.machine import counting, image, vm
+from bulkmm.lab.machine.arch import ALL, X86_64, Arch
 from bulkmm.lab.progress import Progress
 from bulkmm.results import INSTRUCTIONS, NS, STORES
 

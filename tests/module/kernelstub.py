@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bulkmm.lab import root
+from bulkmm.lab.machine import root
 from bulkmm.lab.paths import cache_dir
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bulkmm.lab import build, kernels, root
+from bulkmm.lab.machine import build, kernels, root
 from bulkmm.lab.paths import locked
 from bulkmm.lab.progress import Progress
 
 if TYPE_CHECKING:
-    from bulkmm.lab.kernels import Kernel
+    from bulkmm.lab.machine.kernels import Kernel
 
 pytestmark = pytest.mark.vm
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bulkmm.lab import arch, build, kernels, paths, root
+from bulkmm.lab import paths
+from bulkmm.lab.machine import arch, build, kernels, root
 from bulkmm.lab.progress import Progress
 
 # What CONFIG_ARM64_16K_PAGES changes, over the configuration of 4 KiB.

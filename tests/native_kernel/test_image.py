@@ -12,7 +12,7 @@ import pytest
 from nativelib import deb
 
 from bulkmm.errors import BulkmmError
-from bulkmm.lab import archive
+from bulkmm.lab.machine import archive
 from bulkmm.native import btf, package, patch, vmlinux
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from lablib import passed
 
-from bulkmm.lab import debs, packages
+from bulkmm.lab.families import packages
+from bulkmm.lab.machine import debs
 from bulkmm.lab.paths import locked
 from bulkmm.lab.progress import Progress
 

@@ -12,8 +12,10 @@ import pytest
 
 from bulkmm.control import needs
 from bulkmm.errors import UsageError
-from bulkmm.lab import debs, packages, scenario
-from bulkmm.lab.vm import Outcome
+from bulkmm.lab import scenario
+from bulkmm.lab.families import packages
+from bulkmm.lab.machine import debs
+from bulkmm.lab.machine.vm import Outcome
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "install.md").read_text()

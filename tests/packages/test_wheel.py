@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bulkmm.lab import debs
+from bulkmm.lab.machine import debs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

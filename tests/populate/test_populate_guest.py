@@ -12,7 +12,8 @@ import pytest
 import rootlib
 
 from bulkmm import machine
-from bulkmm.lab import kernels, paths, root
+from bulkmm.lab import paths
+from bulkmm.lab.machine import kernels, root
 
 if TYPE_CHECKING:
     from pathlib import Path

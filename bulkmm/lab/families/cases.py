@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bulkmm import stats
-from bulkmm.lab.machine import counting
 from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork, events
 from bulkmm.lab.families.proof import ARMS, LISTS, SERVING
+from bulkmm.lab.machine import counting
 from bulkmm.results import Check
 
 if TYPE_CHECKING:

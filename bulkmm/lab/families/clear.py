@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from bulkmm.lab import work
     from bulkmm.lab.families.huge import Options
-    from bulkmm.lab.scenario import Scenario
     from bulkmm.lab.machine.vm import Outcome
+    from bulkmm.lab.scenario import Scenario
     from bulkmm.results import Check, Ratio, Result
 
 PAIRS = (("off", "auto"), ("off", "cached"), ("off", "streaming"), ("absent", "off"))

@@ -18,8 +18,8 @@ from bulkmm.lab.work import Common
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
-    from bulkmm.lab.scenario import Scenario
     from bulkmm.lab.machine.vm import Outcome
+    from bulkmm.lab.scenario import Scenario
     from bulkmm.results import Ratio, Result
 
 CASES = 12  # of lab/guest/bmmhmm.c

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm import stats
 from bulkmm.errors import UsageError
-from bulkmm.lab.machine import counting, vm
 from bulkmm.lab.families.pmem import ARMS, FULL_SIZE, MIB, PAIRS
+from bulkmm.lab.machine import counting, vm
 from bulkmm.lab.work import Common
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
-    from bulkmm.lab.scenario import Scenario
     from bulkmm.lab.machine.vm import Outcome
+    from bulkmm.lab.scenario import Scenario
     from bulkmm.results import Ratio, Result
 
 KMEM, VIRTIO, FAULTS = "kmem", "virtio", "faults"  # modes of the scenarios

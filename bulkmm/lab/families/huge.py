@@ -10,8 +10,8 @@ from bulkmm.errors import UsageError
 from bulkmm.lab.work import Common
 
 if TYPE_CHECKING:
-    from bulkmm.lab.scenario import Scenario
     from bulkmm.lab.machine.vm import Outcome
+    from bulkmm.lab.scenario import Scenario
 
 INIT_ON_ALLOC = ("0", "1")
 PREEMPT = ("none", "voluntary", "full", "lazy")

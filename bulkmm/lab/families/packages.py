@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from bulkmm.lab.progress import Progress
     from bulkmm.lab.machine.root import Root
-    from bulkmm.lab.scenario import Scenario
     from bulkmm.lab.machine.vm import Outcome
+    from bulkmm.lab.progress import Progress
+    from bulkmm.lab.scenario import Scenario
     from bulkmm.results import Ratio, Result
 
 NAME = "packages"

@@ -20,8 +20,8 @@ from bulkmm.lab.work import Common
 from bulkmm.results import Check, Ratio, Result
 
 if TYPE_CHECKING:
-    from bulkmm.lab.scenario import Scenario
     from bulkmm.lab.machine.vm import Outcome
+    from bulkmm.lab.scenario import Scenario
 
 MIB = 1 << 20
 REGION_ALIGN = 16 * MIB  # of libnvdimm on x86: other sizes make no namespace

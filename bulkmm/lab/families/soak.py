@@ -7,7 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bulkmm.errors import UsageError
-from bulkmm.lab.families.huge import EVERYWHERE, LONGEST_SOAK, HugeWork, allocator_clears
+from bulkmm.lab.families.huge import (
+    EVERYWHERE,
+    LONGEST_SOAK,
+    HugeWork,
+    allocator_clears,
+)
 from bulkmm.lab.families.proof import place
 from bulkmm.results import Check
 

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from bulkmm import stats
 from bulkmm.errors import UsageError, unknown
 from bulkmm.lab.families import vmap_proof
-from bulkmm.lab.machine import counting
 from bulkmm.lab.families.vmap_proof import ABSENT, ARMS
+from bulkmm.lab.machine import counting
 from bulkmm.lab.work import Common
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
-    from bulkmm.lab.scenario import Scenario
     from bulkmm.lab.machine.vm import Outcome
+    from bulkmm.lab.scenario import Scenario
     from bulkmm.results import Ratio, Result
 
 PAIRS = (

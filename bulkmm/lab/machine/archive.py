@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
+from bulkmm.lab.child import ChildError
 from bulkmm.lab.machine import kernels
 from bulkmm.lab.machine import root as roots
 from bulkmm.lab.machine.arch import X86_64
-from bulkmm.lab.child import ChildError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from bulkmm.lab.progress import Progress
     from bulkmm.lab.machine.root import Root
+    from bulkmm.lab.progress import Progress
 
 OLDER = "bookworm"  # its backports and security have kernels that are new enough
 SUITES = (

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bulkmm.lab.machine.arch import Arch
-    from bulkmm.lab.progress import Progress
     from bulkmm.lab.machine.root import Root
     from bulkmm.lab.machine.vm import Outcome
+    from bulkmm.lab.progress import Progress
     from bulkmm.results import Ratio, Result
 
 COMPILER = "gcc-14"  # of the root, for the host: QEMU loads what it makes

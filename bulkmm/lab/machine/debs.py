@@ -13,10 +13,10 @@ import shutil
 from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError
-from bulkmm.lab.machine import root as roots
 from bulkmm.lab.child import ChildError
-from bulkmm.lab.paths import PROJECT, content_key, forget_old, made_whole
+from bulkmm.lab.machine import root as roots
 from bulkmm.lab.machine.root import SUITES, Root
+from bulkmm.lab.paths import PROJECT, content_key, forget_old, made_whole
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from bulkmm.lab.machine import debs, kernels
 from bulkmm.lab.machine import root as roots
 from bulkmm.lab.machine.arch import X86_64
-from bulkmm.lab.paths import content_key, made_whole
 from bulkmm.lab.machine.root import SUITES, Root
+from bulkmm.lab.paths import content_key, made_whole
 from bulkmm.lab.scenario import find
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bulkmm.lab.machine.kernels import Kernel
-    from bulkmm.lab.progress import Progress
     from bulkmm.lab.machine.root import Root
+    from bulkmm.lab.progress import Progress
 
 HELPERS = (
     "bmmguest",

@@ -16,16 +16,16 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.lab.child import ChildError
 from bulkmm.lab.machine import arch as archs
 from bulkmm.lab.machine.arch import X86_64
-from bulkmm.lab.child import ChildError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bulkmm.lab.machine.arch import Arch
-    from bulkmm.lab.progress import Progress
     from bulkmm.lab.machine.root import Root
+    from bulkmm.lab.progress import Progress
 
 SERIES = X86_64.series
 RELEASE = re.compile(r"\d+\.\d+\.\d+\+deb13(?:\.\d+)?-cloud-(?:amd64|arm64)")

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError
 from bulkmm.lab.child import ChildError
-from bulkmm.lab.paths import made_whole
 from bulkmm.lab.machine.root import SUITES
+from bulkmm.lab.paths import made_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bulkmm.lab.progress import Progress
     from bulkmm.lab.machine.root import Root
+    from bulkmm.lab.progress import Progress
 
 # the one of the newest kernel: "bench mem mmap" came after 6.12
 PACKAGE = f"linux-perf/{SUITES[-1]}"

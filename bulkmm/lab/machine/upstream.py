@@ -13,8 +13,8 @@ import shutil
 from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError
-from bulkmm.lab.machine import build
 from bulkmm.lab.child import ChildError
+from bulkmm.lab.machine import build
 from bulkmm.lab.paths import PROJECT, content_key, forget_old, made_whole, need_space
 
 if TYPE_CHECKING:

@@ -12,16 +12,16 @@ import shutil
 from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError
-from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.child import ChildError
+from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.paths import content_key, forget_old, made_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bulkmm.lab.machine.arch import Arch
-    from bulkmm.lab.progress import Progress
     from bulkmm.lab.machine.root import Root
+    from bulkmm.lab.progress import Progress
 
 PACKAGES = ("busybox-static", "e2fsprogs", "ndctl")
 BUSYBOX = "usr/bin/busybox"
