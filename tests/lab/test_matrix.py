@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from lablib import LONGEST
@@ -13,6 +14,8 @@ from lablib import LONGEST
 from bulkmm import cli
 from bulkmm.errors import Exit
 from bulkmm.lab import command, matrix, run, scenario
+from bulkmm.lab.families import vmap
+from bulkmm.lab.families.vmap_proof import ARMS
 from bulkmm.lab.machine import arch, build
 from bulkmm.results import Check, Document, Ratio, Result
 
@@ -181,3 +184,27 @@ def test_the_quick_matrix(tmp_path: Path) -> None:
     assert len(rows) == len(list(results.iterdir())) == len(cells)
     assert all("| passed " in row for row in rows)
     assert {arch.name for arch in arch.ALL} == {row.split()[4] for row in rows}
+    documents = [json.loads(file.read_text()) for file in results.iterdir()]
+    for made in documents:
+        assert made["schema_version"] == 1
+        assert all(check["ok"] for check in made["checks"])
+        assert made["machine"]["guest"]["accelerator"] in {"KVM", "TCG"}
+        assert 0 < made["run"]["peak_rss_bytes"] < 6_000_000_000
+        name = made["run"]["scenario"]
+        if name == "pmem-fsdax-100g":
+            _all_of_memmap(made)
+        if name == "vmap-100m-order8":
+            found = {(r["scenario"], r["variant"]) for r in made["results"]}
+            assert found >= {(name, arm) for arm in (*ARMS, vmap.LIMIT)}
+
+
+def _all_of_memmap(document: dict[str, Any]) -> None:
+    """Both operations in each arm, as often as there were rounds."""
+    arms = {(r["scenario"], r["variant"]): r for r in document["results"]}
+    for name in ("pmem-fsdax-100g", "pmem-fsdax-100g-bind"):
+        for arm in ("absent", "off", "on"):
+            assert len(arms[name, arm]["samples"]) == 3
+            assert min(arms[name, arm]["samples"]) > 0
+    assert len(arms["pmem-fsdax-100g-first", "absent"]["samples"]) == 1
+    pairs = {(r["base"], r["variant"]) for r in document["ratios"]}
+    assert pairs >= {("off", "on"), ("absent", "on"), ("absent", "off")}

@@ -32,8 +32,6 @@ PRIVATE = "hmm-private-64g"
 @pytest.mark.parametrize(
     "argv",
     [
-        (FSDAX, "--kernel", "6.12", "--size", "2G"),
-        (FSDAX, "--kernel", "7.3", "--size", "2G"),
         (DEVDAX, "--kernel", "6.12", "--size", "2G"),
         (DEVDAX, "--kernel", "7.3", "--size", "2G", "--map", "mem"),
         (DEVDAX, "--kernel", "7.3", "--size", "1040M", "--align", "4K"),
@@ -43,6 +41,7 @@ PRIVATE = "hmm-private-64g"
     ids=" ".join,
 )
 def test_scenario(argv: tuple[str, ...], tmp_path: Path) -> None:
+    """Those that the quick matrix has not."""
     file = tmp_path / "result.json"
     done = lab(*argv, "--rounds", "2", "--json", str(file))
     assert done.returncode == Exit.OK, done.stderr

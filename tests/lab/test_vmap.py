@@ -332,8 +332,10 @@ def test_samples_are_of_rounds_only() -> None:
     assert len(ratios) == 2 * len(vmap.PAIRS)
 
 
-WHOLE = ("vmap-100m-order8", "vmap-1page")
+WHOLE = ("vmap-1page",)
+QUICK = "vmap-100m-order8"  # which is in the quick matrix
 KERNELS = {name: kernels.SERIES[i % 2] for i, name in enumerate(vmap.CASES)}
+del KERNELS[QUICK]
 
 
 @pytest.mark.vm
@@ -347,13 +349,6 @@ def test_timed(name: str, kernel: str, tmp_path: Path) -> None:
     measured = {(r["scenario"], r["variant"]) for r in document["results"]}
     limit = [vmap.LIMIT] if vmap.CASES[name][0].scanned else []
     assert measured >= {(name, arm) for arm in (*arms, *limit)}
-    if name == "vmap-100m-order8":
-        # 8 and more when measured in peace: this only sees a collapse
-        ratios = {
-            (r["scenario"], r["base"], r["variant"]): r["ratio"]
-            for r in document["ratios"]
-        }
-        assert ratios[name, "absent", "block"] > 2
 
 
 @pytest.mark.vm

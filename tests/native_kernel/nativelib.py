@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bulkmm.lab.progress import Progress
-from bulkmm.native import find, package, process
+from bulkmm.native import find, measure, package, process
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from bulkmm.results import Document
 
 
 @dataclass(frozen=True)
@@ -82,3 +84,20 @@ def deb(files: dict[str, bytes], tar: str = "data.tar.xz") -> bytes:
         head = f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n"
         said += head.encode() + content + b"\n" * (len(content) % 2)
     return said
+
+
+SIZES = {"memmap": 3 << 30, "clear": 64 << 20, "vmap": 100 << 20}
+
+
+def small(pair: Pair, subject: str) -> measure.Job:
+    return measure.Job(
+        pair.kernel, pair.module, rounds=1, processes=1, size=SIZES[subject]
+    )
+
+
+def measured(job: measure.Job, *subjects: str) -> Document:
+    return measure.run(job, subjects, Progress())
+
+
+def wrong(document: Document) -> list[str]:
+    return [check.name for check in document.checks if not check.ok]

@@ -6,42 +6,26 @@ Nothing is booted: the code runs in a process.
 
 from __future__ import annotations
 
-import io
 import json
-import os
-import re
-import shutil
-import signal
-import subprocess
-import sys
-import tempfile
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
-from elftools.elf.elffile import ELFFile
-from nativelib import deb, harness, pair_of, tamper
+from nativelib import deb, harness, measured, small, wrong
 
 from bulkmm import cli
-from bulkmm.control import needs
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab.progress import Progress
-from bulkmm.native import btf, command, measure, process, prototypes, symbols, vmlinux
+from bulkmm.native import command, measure, process
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from nativelib import Pair
-
-    from bulkmm.results import Document
 
 pytestmark = pytest.mark.lab
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "result.schema.json"
-SIZES = {"memmap": 3 << 30, "clear": 64 << 20, "vmap": 100 << 20}
 SMALL = ("64k", "256k")
 USED = ("-again", "-then-read", "-then-write", "-then-random")
 SCENARIOS = {
@@ -75,21 +59,6 @@ MORE = {  # with all rows
     },
     "vmap": set[str](),
 }
-WORDS = ("--rounds=1", "--seed=1")
-
-
-def small(pair: Pair, subject: str) -> measure.Job:
-    return measure.Job(
-        pair.kernel, pair.module, rounds=1, processes=1, size=SIZES[subject]
-    )
-
-
-def measured(job: measure.Job, *subjects: str) -> Document:
-    return measure.run(job, subjects, Progress())
-
-
-def wrong(document: Document) -> list[str]:
-    return [check.name for check in document.checks if not check.ok]
 
 
 @pytest.mark.parametrize("subject", command.SUBJECTS)
@@ -180,144 +149,6 @@ def test_the_kernel_alone(pair: Pair) -> None:
     }
 
 
-def test_the_module_of_another_kernel(older: Pair) -> None:
-    other = pair_of("7.3")
-    job = replace(small(older, "memmap"), module=other.module)
-    with pytest.raises(BulkmmError, match=r"built for 7\.3.*the kernel is 6\.12"):
-        measured(job, "memmap")
-
-
-def test_a_module_that_is_none(older: Pair, tmp_path: Path) -> None:
-    file = tmp_path / "bulkmm.ko"
-    file.write_text("nothing")
-    with pytest.raises(BulkmmError, match="not a module"):
-        measured(replace(small(older, "memmap"), module=file), "memmap")
-
-
-def test_a_truncated_kernel(older: Pair, tmp_path: Path) -> None:
-    file = tmp_path / "vmlinuz"
-    file.write_bytes(older.kernel.read_bytes()[: 8 << 20])
-    with pytest.raises(BulkmmError, match="truncated"):
-        measured(replace(small(older, "memmap"), kernel=file), "memmap")
-
-
-def test_a_kernel_without_btf(older: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    image = vmlinux.read(older.kernel)
-    del image.sections[".BTF"]
-    monkeypatch.setattr(vmlinux, "read", lambda _: image)
-    with pytest.raises(BulkmmError, match="the kernel has no BTF"):
-        measured(small(older, "memmap"), "memmap")
-
-
-def test_a_kernel_without_kallsyms(older: Pair) -> None:
-    image = vmlinux.read(older.kernel)
-    section = ELFFile(io.BytesIO(image.payload)).get_section_by_name(".rodata")
-    start, size = section["sh_offset"], section["sh_size"]
-    blank = image.payload[:start] + bytes(size) + image.payload[start + size :]
-    with pytest.raises(BulkmmError, match="has no kallsyms"):
-        symbols.find(replace(image, payload=blank), Progress())
-
-
-def test_a_kernel_outside_the_range(
-    older: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    image = replace(vmlinux.read(older.kernel), release="7.4.1-made-up")
-    monkeypatch.setattr(vmlinux, "read", lambda _: image)
-    with pytest.raises(BulkmmError, match=r"Linux 7\.4\.1-made-up is outside .* 7\.3$"):
-        measured(small(older, "memmap"), "memmap")
-
-
-def test_prototypes(pair: Pair) -> None:
-    image = vmlinux.read(pair.kernel)
-    types = btf.Types(image.at(*image.sections[".BTF"]).tobytes())
-    table = needs.read("x86_64")
-    for path in table.paths:
-        # 6.12 has alloc's function inlined everywhere
-        if path.name != "alloc" or pair.series != "6.12":
-            assert not prototypes.against(path, types, table.prototypes)
-    memmap = table.paths[0]
-    odd = table.prototypes | {memmap.hooks[0]: "int (void)"}
-    (said,) = prototypes.against(memmap, types, odd)
-    assert said.startswith("memmap_init_zone_device: void (struct zone *, ")
-    (said,) = prototypes.against(replace(memmap, hooks=("odd",)), types, odd)
-    assert said == "odd: none"
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_leaves_nothing_behind(
-    older: Pair, tmp_path: Path, number: signal.Signals
-) -> None:
-    words = ["bench", "kernel", "clear", "--kernel", str(older.kernel)]
-    # as a job in the background CI may have been born with them ignored
-    sane = ["env", "--default-signal=INT,HUP", sys.executable, "-m", "bulkmm.cli"]
-    command = subprocess.Popen(
-        [*sane, *words, "--module", str(older.module)],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    end = time.monotonic() + 60
-    while not list(tmp_path.glob("bulkmm-native-*/symbols")):
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    time.sleep(0.5)
-    harnesses = children(command.pid)
-    command.send_signal(number)
-    assert command.communicate(timeout=60)[1].endswith("bulkmm: interrupted\n")
-    assert command.returncode == Exit.INTERRUPTED
-    assert not list(tmp_path.iterdir())
-    assert harnesses
-    assert not any(map(running, harnesses))
-
-
-def running(pid: int) -> bool:
-    """Return if a process lives; one that nobody has waited for does not."""
-    try:
-        said = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return said.rpartition(")")[2].split()[0] not in "ZX"
-
-
-def children(pid: int) -> list[int]:
-    said = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    return [int(word) for word in said.split()]
-
-
-@pytest.mark.parametrize(
-    ("fact", "value", "said"),
-    [
-        ("offset zone.zone_pgdat", 1 << 40, "SIGSEGV in the harness at 0x"),
-        ("gs", 0, "SIGSEGV in "),
-        ("offset zone.zone_pgdat", 0, "SIGILL (a BUG or WARN"),
-    ],
-)
-def test_a_fault_names_the_symbol(
-    ready: Path, fact: str, value: int, said: str
-) -> None:
-    tamper(ready, fact, value)
-    ended = harness(ready, "memmap", f"--size={1 << 30}", *WORDS)
-    assert ended.code == Exit.ENVIRONMENT
-    assert ended.said.startswith(said)
-    assert "harness" in said or re.search(
-        r" in [\w:]+\+0x[0-9a-f]+, address", ended.said
-    )
-
-
-def test_a_range_that_is_taken(ready: Path) -> None:
-    tamper(ready, "kernel", 0x70000000)  # where the harness is
-    ended = harness(ready, "memmap", f"--size={1 << 30}", *WORDS)
-    assert ended.code == Exit.ENVIRONMENT
-    assert ended.said == "the kernel cannot be mapped at 0x70000000: the range is taken"
-
-
-def test_no_memory(ready: Path) -> None:
-    words = ("memmap", f"--size={64 << 30}", *WORDS)
-    ended = harness(ready, *words, memory=512 << 20)
-    assert ended.code == Exit.ENVIRONMENT
-    assert ended.said.startswith("no memory: ")
-
-
 def test_a_scenario_that_is_none(older: Pair) -> None:
     with pytest.raises(BulkmmError, match="no scenario vmap-1t of this size"):
         measured(replace(small(older, "vmap"), only=("vmap-1t",)), "vmap")
@@ -339,96 +170,6 @@ def test_a_package(older: Pair, tmp_path: Path) -> None:
     assert document.machine["kernel"].startswith("6.12.")
 
 
-@pytest.fixture
-def open_to_all(older: Pair) -> Iterator[Pair]:
-    """Kernel and module where every user can read them."""
-    place = Path(tempfile.mkdtemp(prefix="bulkmm-test-"))
-    try:
-        place.chmod(0o755)
-        for file in (older.kernel, older.module):
-            shutil.copy(file, place)
-            (place / file.name).chmod(0o644)
-        kernel, module = place / older.kernel.name, place / older.module.name
-        yield replace(older, kernel=kernel, module=module)
-    finally:
-        shutil.rmtree(place)
-
-
-def as_nobody(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run the command as a user who owns nothing.
-
-    The one capability is to reach the interpreter, wherever root has it.
-    """
-    reach = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
-    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *reach]
-    return subprocess.run(
-        [*nobody, sys.executable, "-m", "bulkmm.cli", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"},
-    )
-
-
-def test_doctor_measures_without_root(open_to_all: Pair) -> None:
-    words = ("doctor", "--measure", "--kernel", str(open_to_all.kernel))
-    done = as_nobody(*words, "--module", str(open_to_all.module), "--json")
-    assert done.returncode == Exit.OK, done.stderr
-    document = json.loads(done.stdout)
-    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
-    assert {row["variant"] for row in document["results"]} >= {"stock", "bulkmm", "pte"}
-
-
-def test_doctor_measures_the_kernel_alone(open_to_all: Pair) -> None:
-    words = ("doctor", "--measure", "--kernel", str(open_to_all.kernel))
-    done = as_nobody(*words, "--module", "none")
-    assert done.returncode == Exit.OK, done.stderr
-    first, *lines = done.stdout.splitlines()
-    assert "kernel 6.12." in first
-    for path in command.SUBJECTS:
-        assert any(re.match(rf"{path}: .* at most \d+\.\d\d", line) for line in lines)
-    assert any(line.startswith("No bulkmm.ko") for line in lines)
-
-
-def test_an_image_that_root_alone_can_read(open_to_all: Pair) -> None:
-    open_to_all.kernel.chmod(0o600)
-    os.seteuid(65534)
-    try:
-        with pytest.raises(BulkmmError, match="Permission denied: have root make a"):
-            vmlinux.read(open_to_all.kernel)
-    finally:
-        os.seteuid(0)
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (["--kernel", "x"], Exit.USAGE, "say what to --measure"),
-        (["--measure", "--kernel", "./none"], Exit.ENVIRONMENT, "no such file"),
-        (["--measure", "--kernel", "5.10"], Exit.USAGE, "unknown kernel 5.10"),
-        (["--measure", "--kernel", __file__], Exit.ENVIRONMENT, "not a kernel image"),
-    ],
-)
-def test_what_doctor_refuses(
-    words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["doctor", *words]) == code
-    assert said in capsys.readouterr().err
-
-
-def test_the_running_kernel_without_an_image(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    release = tmp_path / "proc/sys/kernel/osrelease"
-    release.parent.mkdir(parents=True)
-    release.write_text("7.3.99-odd")
-    assert cli.main(["doctor", "--measure", "--root", str(tmp_path)]) == (
-        Exit.ENVIRONMENT
-    )
-    assert "/boot/vmlinuz-7.3.99-odd" in capsys.readouterr().err
-
-
 def test_the_command(older: Pair, tmp_path: Path) -> None:
     file = tmp_path / "result.json"
     words = ["bench", "kernel", "memmap", "--size", "1G", "--rounds", "1"]
@@ -439,23 +180,3 @@ def test_the_command(older: Pair, tmp_path: Path) -> None:
     jsonschema.validate(document, json.loads(SCHEMA.read_text()))
     assert {row["scenario"] for row in document["results"]} == {"pmem-fsdax-1g"}
     assert cli.main([*words, "--break-one-word"]) == Exit.VERDICT
-
-
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["--kernel", "5.10"], Exit.USAGE),
-        (["--kernel", "./nothing/vmlinuz"], Exit.ENVIRONMENT),
-        (["--size", "1"], Exit.USAGE),
-        (["--rounds", "0"], Exit.USAGE),
-    ],
-)
-def test_what_is_refused(
-    words: list[str], code: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["bench", "kernel", "memmap", *words]) == code
-    assert capsys.readouterr().err.count("bulkmm: ") == 1
-
-
-def test_the_harness_is_built() -> None:
-    assert process.harness().is_file()
