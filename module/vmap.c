@@ -58,7 +58,7 @@ unsigned long bmm_vmap_area_threshold = BMM_HOOK_PASS;
  * From here on no array was measured to lose: not pages each of another
  * section, nor into tables that are missing or end in between. Half as many
  * lost there. Measured on AMD Zen 5 (family 26 model 2) with the kernels' own
- * code of 6.12 and 7.3; docs/design.md has the figures.
+ * code of 6.12 and 7.3; docs/vmap.md has the figures.
  */
 #define SERVED_FROM (64 * PAGE_SIZE)
 

@@ -188,12 +188,23 @@ def test_what_is_not_run_is_shown() -> None:
     assert {*shown()} >= {*NOT_RUN}
 
 
+def documented_modes() -> dict[str, str]:
+    """Return the modes of every path, as docs/abi.md has its parameter."""
+    page = (ROOT / "docs" / "abi.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (`off`[^|]*) \|", page, re.MULTILINE)
+    return {name: re.sub(r"[`,]", "", modes) for name, modes in rows}
+
+
 @pytest.mark.parametrize("command", shown("status"))
 def test_on_a_kernel_with_the_module(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     """The module is a directory here; a file of the system lies below it."""
     fake: Fake = load(kernel(tmp_path / "root"))
+    for path, modes in documented_modes().items():
+        file = f"/sys/kernel/bulkmm/{path}/mode"
+        if not (fake.root / file[1:]).exists():
+            fake.write(file, f"[off] {modes.removeprefix('off ')}", 0o644)
     collector = fake.root / "var/lib/prometheus/node-exporter"
     collector.mkdir(parents=True)
     line = command.replace("/var/lib/", f"{fake.root}/var/lib/")
