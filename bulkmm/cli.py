@@ -110,7 +110,9 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
         action="store_true",
         help="print an error as JSON too, whatever the command",
     )
-    sub = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    sub = top.add_subparsers(
+        dest="command", required=True, metavar="COMMAND", title="commands"
+    )
     known = any(command in commands for commands in PARTS.values())
     for module, commands in PARTS.items():
         if not known or command in commands:

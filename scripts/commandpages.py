@@ -1,54 +1,172 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Man pages and completion of the command: bulkmm.1, bulkmm.4, bash, zsh, fish."""
+"""Man pages and completion of the command: bulkmm.1, bulkmm.4, bash, zsh, fish.
+
+Made of the parser by argparse-manpage and shtab, of docs/command.md and of
+docs/abi.md: nothing is said here that is not said there.
+"""
 
 from __future__ import annotations
 
 import argparse
+import re
+import shlex
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import commandman
-import completion
-from commandtree import tree
+import roff
+import shtab
+from argparse_manpage.manpage import Manpage
+from manpages import code
 
 from bulkmm import cli
 from bulkmm.lab.scenario import SCENARIOS
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 PROJECT = Path(__file__).resolve().parents[1]
-DOCS = PROJECT / "docs"
-# where each is installed, below PREFIX/share
-PAGES = ("man/man1/bulkmm.1", "man/man4/bulkmm.4")
-SHELLS = {
-    "bash-completion/completions/bulkmm": completion.bash,
-    "zsh/site-functions/_bulkmm": completion.zsh,
-    "fish/vendor_completions.d/bulkmm.fish": completion.fish,
+MANUAL = "Bulk memory management"
+LICENCE = "SPDX-License-Identifier: GPL-2.0-only"
+DESCRIPTION = re.compile(r'MODULE_DESCRIPTION\("([^"]*)"\)')
+PLACES = {  # below PREFIX/share
+    "bash": "bash-completion/completions/bulkmm",
+    "zsh": "zsh/site-functions/_bulkmm",
+    "fish": "fish/vendor_completions.d/bulkmm.fish",
 }
+# What the loaded module has, looked up when a key is pressed. Run by sh -c with
+# the words of the command line behind it.
+HOME = 'cd "${BULKMM_SYSFS:-/sys/kernel/bulkmm}" 2>/dev/null || exit; '
+LOOK_UP = {
+    "PATH": 'for f in */mode; do echo "${f%/mode}"; done',
+    "MODE": 'for w; do cat "./$w/mode" 2>/dev/null; done | tr -d "[]" | tr " " "\\n"',
+    "KEY=VALUE": "find . -mindepth 2 -maxdepth 2 -type f -perm -200 "
+    '! -name mode -printf "%P=\\n" | tr / .',
+}
+FILES = re.compile(r"FILE\b.*|RESULT\.json|[AB]\.json")
+# A setting wants its value next: no space behind it.
+NO_SPACE = """
+_bulkmm() {
+	_shtab_bulkmm "$@"
+	[[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null
+}
+complete -o bashdefault -F _bulkmm bulkmm
+"""
 
 
-def pages() -> dict[str, str]:
+def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Return all actions of a parser and of those below it."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for one in action.choices.values():
+                yield from actions(one)
+
+
+def looked_up(metavar: str) -> dict[str, Any]:
+    """Return how each shell completes what only the loaded module knows."""
+    run = f"sh -c {shlex.quote(HOME + LOOK_UP[metavar])} sh"
+    name = f"_bulkmm_{metavar.partition('=')[0].lower()}"
+    words = '"${COMP_WORDS[@]:1}"'
+    suffix = "-S '' " if "=" in metavar else ""
+    return {
+        "bash": name,
+        "zsh": name,
+        "fish": f"({name})",
+        "preamble": {
+            "bash": f'{name}() {{ compgen -W "$({run} {words})" -- "$1"; }}',
+            "zsh": f'{name}() {{ compadd {suffix}-- ${{(f)"$({run} $words)"}} }}',
+            "fish": f"function {name}\n  {run} (commandline -opc)\nend",
+        },
+    }
+
+
+def completion(shell: str) -> str:
+    """Return the completion of a shell."""
+    parser = cli.parser()
+    for action in actions(parser):
+        metavar = str(action.metavar)
+        if metavar in LOOK_UP:
+            action.complete = looked_up(metavar)  # type: ignore[attr-defined]
+        elif metavar == "SCENARIO":
+            action.choices = [one.name for one in SCENARIOS]
+        elif FILES.fullmatch(metavar):
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+        elif metavar == "DIR":
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+    text = shtab.complete(parser, shell)
+    first, rest = text.split("\n", 1)  # zsh's must stay the first
+    return f"{first}\n# {LICENCE}\n{rest}{NO_SPACE if shell == 'bash' else ''}"
+
+
+def page(
+    parser: argparse.ArgumentParser,
+    number: int,
+    about: str,
+    version: str,
+    extra: dict[str, str],
+) -> str:
+    """Return a man page: what the parser says, and sections of our own."""
+    made = Manpage(parser, format="single-commands-section")
+    made.manual, made.section, made.description = MANUAL, number, lower(about)
+    made.source, made.date = f"bulkmm {version}", " "  # the same bytes any day
+    for name, text in extra.items():
+        made.add_section(name, ">", text)
+    return f'.\\" {LICENCE}\n{roff.ascii_only(str(made))}'
+
+
+def command_page(version: str) -> str:
+    """Return bulkmm.1."""
+    docs = (PROJECT / "docs" / "command.md").read_text("utf-8")
+    parts = roff.sections(docs)
+    blocks = re.findall(r"^```\n(.*?)^```\n", docs, re.DOTALL | re.MULTILINE)
+    extra = {
+        "Exit status": parts["Exit codes"],
+        "Environment": parts["Environment"],
+        "Examples": "\n.PP\n".join(roff.ascii_only(code(one)) for one in blocks),
+        "See also": ".BR bulkmm (3),\n.BR bulkmm (4)",
+    }
+    parser = cli.parser()
+    return page(parser, 1, parser.description or "", version, extra)
+
+
+def module_page(version: str) -> str:
+    """Return bulkmm.4."""
+    found = DESCRIPTION.search((PROJECT / "module" / "main.c").read_text("utf-8"))
+    if not found:
+        raise ValueError("the module's source has no description")
+    parts = roff.sections((PROJECT / "docs" / "abi.md").read_text("utf-8"))
+    extra = {"Description": parts.pop(""), **parts}
+    extra["Synopsis"] = code("modprobe bulkmm [PARAMETER=VALUE]...")
+    extra["See also"] = ".BR bulkmm (1),\n.BR bulkmm (3)"
+    parser = argparse.ArgumentParser("bulkmm", add_help=False)
+    return page(parser, 4, found[1], version, extra)
+
+
+def lower(text: str) -> str:
+    """Return a sentence as the phrase behind a name."""
+    return text[:1].lower() + text[1:].rstrip(".")
+
+
+def pages(version: str) -> dict[str, str]:
     """Return every file by its place."""
-    top = tree(cli.parser())
-    version = metadata.version("bulkmm")
-    scenarios = [one.name for one in SCENARIOS]
-    text = {name: (DOCS / name).read_text("utf-8") for name in ("command.md", "abi.md")}
-    source = (PROJECT / "module" / "main.c").read_text("utf-8")
-    made = (
-        commandman.command_page(top, text["command.md"], version),
-        commandman.module_page(text["abi.md"], source, version),
-    )
-    shells = {name: write(top, scenarios) for name, write in SHELLS.items()}
-    return {**dict(zip(PAGES, made, strict=True)), **shells}
+    return {
+        "man/man1/bulkmm.1": command_page(version),
+        "man/man4/bulkmm.4": module_page(version),
+        **{place: completion(shell) for shell, place in PLACES.items()},
+    }
 
 
 def main() -> int:
     """Write the files below a directory."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    out = parser.parse_args().out
+    parser.add_argument("--version", default=metadata.version("bulkmm"))
+    args = parser.parse_args()
     try:
-        for name, text in pages().items():
-            file = out / name
+        for name, text in pages(args.version).items():
+            file = args.out / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,3 +39,23 @@ def valid(held: dict[str, Any]) -> None:
 
 
 Command = Callable[..., Done]
+
+
+def walk(
+    parser: argparse.ArgumentParser,
+) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
+    """Return every command, those that have others below them too."""
+    yield tuple(parser.prog.split()), parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for one in action.choices.values():
+                yield from walk(one)
+
+
+def leaves(
+    parser: argparse.ArgumentParser,
+) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
+    """Return every command that can be run."""
+    for words, one in walk(parser):
+        if one._subparsers is None:
+            yield words, one

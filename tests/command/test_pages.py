@@ -8,17 +8,15 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from commandlib import ROOT
-from commandtree import Command, tree
+from commandlib import ROOT, leaves, walk
 from fakekernel import Fake, kernel, load
 
 from bulkmm import cli
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-TREE = list(tree(cli.parser()).walk())
-LEAVES = [command for command in TREE if not command.below]
 PLACES = (
     "man/man1/bulkmm.1",
     "man/man4/bulkmm.4",
@@ -26,6 +24,28 @@ PLACES = (
     "zsh/site-functions/_bulkmm",
     "fish/vendor_completions.d/bulkmm.fish",
 )
+COMMANDS = list(walk(cli.parser()))
+WORDS = (
+    ("on ", {"clear", "later", "memmap"}),
+    ("on cl", {"clear"}),
+    ("off ", {"clear", "later", "memmap"}),
+    ("status l", {"later"}),
+    ("on later pt", {"pte"}),
+    ("on later --dry-run pt", {"pte"}),
+    ("tune clear.l", {"clear.latency_us="}),
+    ("tune memmap.", {"memmap.backend="}),
+    ("status --format ", {"text", "json", "prometheus"}),
+    ("lab run pmem-f", {"pmem-fsdax-100g", "pmem-faults"}),
+    ("lab run --map ", {"dev", "mem"}),
+    ("lab run pmem-faults pm", set()),
+    ("on --dry-run cl", {"clear"}),
+    (f"compare {ROOT}/Makef", {"Makefile"}),
+)
+LINES = [
+    *(f"{' '.join(words)} --" for words, _ in COMMANDS),
+    *(f"{' '.join(words)} " for words, _ in COMMANDS),
+    *(f"bulkmm {line}" for line, _ in WORDS),
+]
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +57,6 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()}
     assert made == {f"usr/share/{place}" for place in PLACES}
     return root / "usr" / "share"
-
-
-@pytest.fixture(scope="module")
-def sysfs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return what stands for /sys/kernel/bulkmm."""
-    fake: Fake = load(kernel(tmp_path_factory.mktemp("kernel")))
-    return fake.root / "sys/kernel/bulkmm"
 
 
 def output(*command: object, **more: str) -> str:
@@ -67,30 +80,18 @@ def text_of(page: Path) -> str:
 def test_the_page_of_the_command(share: Path) -> None:
     text = text_of(share / PLACES[0])
     titles = re.findall(r"^[A-Z][A-Z ]+$", text, re.MULTILINE)
-    assert titles == ["NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "EXIT STATUS",
-                      "ENVIRONMENT", "EXAMPLES", "SEE ALSO"]  # fmt: skip
-    parts = re.split(
-        r"^   (?=[a-z])", text.partition("\nEXIT STATUS")[0], flags=re.MULTILINE
-    )
+    assert titles == ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS",
+                      "EXIT STATUS", "ENVIRONMENT", "EXAMPLES", "SEE ALSO"]  # fmt: skip
+    parts = re.split(r"^   (?=bulkmm )", text, flags=re.MULTILINE)
     said = {part.partition("\n")[0]: part for part in parts}
-    for command in LEAVES:
-        part = said[" ".join(command.words[1:])]
-        for argument in command.arguments:
-            names = [
-                flag for flag in argument.flags if "help" not in flag and flag != "-h"
-            ]
-            assert all(name in part for name in names)
-            assert argument.value in part
-    assert "internal" not in titles
+    for words, parser in leaves(cli.parser()):
+        part = said[" ".join(words)]
+        for action in parser._actions:
+            names = [flag for flag in action.option_strings if "help" not in flag]
+            assert all(name in part for name in names if name != "-h")
+            assert str(action.metavar or "") in part
     assert "BULKMM_CACHE" in text
     assert "bulkmm on clear --dry-run" in text
-
-
-def test_every_argument_is_explained() -> None:
-    bare = [
-        (c.words, a.flags or a.value) for c in TREE for a in c.arguments if not a.about
-    ]
-    assert bare == []
 
 
 def test_the_page_of_the_module(share: Path) -> None:
@@ -102,91 +103,104 @@ def test_the_page_of_the_module(share: Path) -> None:
     assert "`" not in text
 
 
-def wanted(command: Command) -> set[str]:
-    return {flag for option in command.options for flag in option.flags}
+BASH = """
+source "$1"; shift
+for asked; do
+    read -ra COMP_WORDS <<< "$asked"
+    [[ $asked != *' ' ]] || COMP_WORDS+=('')
+    COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+    _bulkmm bulkmm "${COMP_WORDS[-1]}"
+    printf '%s\\n' "= $asked" "${COMPREPLY[@]##*/}"
+done
+"""
+# A terminal of its own, in which somebody types; what is offered is written down.
+ZSH = r"""
+zmodload zsh/zpty
+said=$1 home=$2; shift 2
+await() {
+    until grep -qx = $said 2>/dev/null; do zpty -r -t typist >/dev/null; sleep .02; done
+}
+zpty typist zsh -f -i
+zpty -w typist "PROMPT= fpath=($home \$fpath); autoload -Uz compinit; compinit -u -D
+compadd() {
+    [[ \${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]] || {
+        local -a hits; builtin compadd -A hits \"\$@\"; print -rl -- \$hits >> $said
+    }
+    builtin compadd \"\$@\"
+}
+over() { print = >> $said; comppostfuncs=(over) }
+wipe() { BUFFER= }
+zle -N wipe; bindkey '^U' wipe; bindkey '^I' list-choices
+LISTMAX=9999; over"
+await
+for line; do
+    : > $said
+    zpty -w -n typist $'\C-U'"$line"$'\t'
+    await
+    print -r -- "= $line"
+    grep -vx = $said
+done
+zpty -d typist
+"""
+FISH = """
+source $argv[1]
+for line in $argv[2..]
+    echo "= $line"; complete -C "$line"
+end
+"""
 
 
-def bash(share: Path, sysfs: Path, *words: str) -> set[str]:
-    script = (
-        f"source {share / PLACES[2]}; _bulkmm_home={sysfs}; "
-        'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _bulkmm; '
-        'printf "%s\\n" "${COMPREPLY[@]}"'
-    )
-    return set(output("bash", "-c", script, "bash", *words).split())
+def bash(place: Path, sysfs: Path) -> str:
+    return output("bash", "-c", BASH, "bash", place, *LINES, BULKMM_SYSFS=str(sysfs))
 
 
-def zsh(share: Path, sysfs: Path, *words: str) -> set[str]:
-    """Call the function with what completion calls it with; offers are printed."""
-    script = f"""
-        fpath=({(share / PLACES[3]).parent})
-        _describe() {{ print -l -- ${{${{(P)@[-1]}}%%:*}} }}
-        compadd() {{
-            while [[ $1 != -- ]]; do shift; done; shift
-            print -l -- "$@"
-        }}
-        _files() {{ print -l -- *(N) }}
-        _bulkmm_home={sysfs}
-        words=("$@") CURRENT=$# PREFIX=${{@[-1]}}
-        autoload -Uz _bulkmm
-        _bulkmm
-    """
-    offers = output("zsh", "-f", "-c", script, "zsh", *words).split()
-    return {word for word in offers if word.startswith(words[-1])}  # as zsh does
+def zsh(place: Path, sysfs: Path) -> str:
+    said = place.parent / "said"
+    words = ("zsh", "-f", "-c", ZSH, "zsh", said, place.parent, *LINES)
+    return output(*words, BULKMM_SYSFS=str(sysfs))
 
 
-def fish(share: Path, sysfs: Path, *words: str) -> set[str]:
-    script = (
-        f"set -g _bulkmm_home {sysfs}; source {share / PLACES[4]}; "
-        f"complete -C '{' '.join(words)}'"
-    )
-    environment = {"XDG_CONFIG_HOME": str(share), "XDG_DATA_HOME": str(share)}
-    offers = output("fish", "--private", "-N", "-c", script, **environment)
-    return {line.partition("\t")[0] for line in offers.splitlines()}
+def fish(place: Path, sysfs: Path) -> str:
+    home = {"XDG_CONFIG_HOME": str(place.parent), "XDG_DATA_HOME": str(place.parent)}
+    words = ("fish", "--private", "-N", "-c", FISH, place, *LINES)
+    return output(*words, BULKMM_SYSFS=str(sysfs), **home)
 
 
-SHELLS = pytest.mark.parametrize("shell", [bash, zsh, fish])
-
-
-@SHELLS
-def test_commands_and_options(shell: object, share: Path, sysfs: Path) -> None:
-    assert callable(shell)
-    for command in TREE:
-        assert shell(share, sysfs, *command.words, "--") == {
-            flag for flag in wanted(command) if flag.startswith("--")
-        }
-        if command.below:
-            names = {one.words[-1] for one in command.below}
-            assert names <= shell(share, sysfs, *command.words, "")
-
-
-@SHELLS
-@pytest.mark.parametrize(
-    ("words", "offers"),
-    [
-        (("on", ""), {"clear", "later", "memmap"}),
-        (("on", "cl"), {"clear"}),
-        (("off", ""), {"clear", "later", "memmap"}),
-        (("status", "l"), {"later"}),
-        (("on", "later", "pt"), {"pte"}),
-        (("tune", "clear.l"), {"clear.latency_us="}),
-        (("tune", "memmap."), {"memmap.backend="}),
-        (("status", "--format", ""), {"text", "json", "prometheus"}),
-        (("lab", "run", "pmem-f"), {"pmem-fsdax-100g", "pmem-faults"}),
-        (("lab", "run", "--map", ""), {"dev", "mem"}),
-        (("lab", "run", "pmem-faults", "pm"), set()),
-        (("on", "--dry-run", "cl"), {"clear"}),
-    ],
+@pytest.fixture(
+    scope="module",
+    params=zip((bash, zsh, fish), PLACES[2:], strict=True),
+    ids=("bash", "zsh", "fish"),
 )
+def offers(
+    request: pytest.FixtureRequest,
+    share: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, set[str]]:
+    """Return what a shell offers for each line, all asked of one shell."""
+    ask: Callable[[Path, Path], str]
+    ask, place = request.param
+    fake: Fake = load(kernel(tmp_path_factory.mktemp("kernel")))
+    text = ask(share / place, fake.root / "sys/kernel/bulkmm")
+    found = {}
+    for part in re.split(r"^= ", text, flags=re.MULTILINE)[1:]:
+        line, *words = part.split("\n")
+        names = (word.partition("\t")[0].rpartition("/")[2] for word in words)
+        found[line] = {name for name in names if name}
+    assert found.keys() == {*LINES}
+    return found
+
+
+def test_commands_and_options(offers: dict[str, set[str]]) -> None:
+    for words, parser in COMMANDS:
+        line = " ".join(words)
+        flags = {flag for one in parser._actions for flag in one.option_strings}
+        assert offers[f"{line} --"] == {f for f in flags if f.startswith("--")}
+        below = {one[-1] for one, _ in COMMANDS if one[:-1] == words}
+        assert below <= offers[f"{line} "]
+
+
+@pytest.mark.parametrize(("line", "wanted"), WORDS, ids=[line for line, _ in WORDS])
 def test_words_of_a_command(
-    shell: object, share: Path, sysfs: Path, words: tuple[str, ...], offers: set[str]
+    offers: dict[str, set[str]], line: str, wanted: set[str]
 ) -> None:
-    assert callable(shell)
-    assert shell(share, sysfs, "bulkmm", *words) == offers
-
-
-@SHELLS
-def test_files(shell: object, share: Path, sysfs: Path) -> None:
-    assert callable(shell)
-    home = str(ROOT)
-    offers = shell(share, sysfs, "bulkmm", "compare", f"{home}/Makef")
-    assert offers == {f"{home}/Makefile"} or shell is zsh
+    assert offers[f"bulkmm {line}"] == wanted

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError
@@ -125,6 +127,9 @@ def _stage(to: Path, wanted: str) -> None:
         text = (to / name).read_text(encoding="utf-8")
         # the first in each of them is the project's own
         (to / name).write_text(text.replace(version(), wanted, 1), encoding="utf-8")
+    script = str(PROJECT / "scripts" / "commandpages.py")
+    made = ["--version", wanted, "--out", str(to / "share")]
+    subprocess.run([sys.executable, script, *made], check=True)
 
 
 def _build(builder: Root, part: Path) -> None:
