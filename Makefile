@@ -37,25 +37,25 @@ figures: build
 	@folder=$$(.venv/bin/python scripts/figures.py --folder) && \
 		mkdir -p $$folder && \
 		for one in 6.12 7.3; do \
-			.venv/bin/bulkmm bench kernel --kernel $$one --json build/part && \
+			.venv/bin/bulkmm bench kernel --kernel $$one -o build/part && \
 			mv build/part $$folder/kernel-$$one.json || exit; \
 		done && \
-		.venv/bin/bulkmm bench all --json build/part && \
+		.venv/bin/bulkmm bench all -o build/part && \
 		mv build/part $$folder/bench.json && \
-		.venv/bin/bulkmm bench populate --reserve --json build/part && \
+		.venv/bin/bulkmm bench populate --reserve -o build/part && \
 		mv build/part $$folder/populate.json
 	@.venv/bin/python scripts/figures.py
 
 lab: build
 	@mkdir -p out
 	@.venv/bin/bulkmm lab matrix --resume --json-dir out/lab \
-		--markdown out/lab.md; code=$$?; \
+		-o out/lab.md; code=$$?; \
 	.venv/bin/bulkmm report out/lab/*.json -o out/lab.html; exit $$code
 
 kernels: build
 	@mkdir -p out
 	@.venv/bin/bulkmm lab kernels --resume --json-dir out/kernels \
-		--markdown docs/kernels.md
+		-o docs/kernels.md
 
 module:
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/module modules

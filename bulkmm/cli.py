@@ -86,7 +86,7 @@ class Version(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         """Print it and end."""
-        from importlib import metadata  # noqa: PLC0415 - slow to import
+        from importlib import metadata
 
         print(f"bulkmm {metadata.version('bulkmm')}")
         parser.exit()
@@ -153,7 +153,8 @@ def _run(words: list[str], asked: argparse.Namespace) -> int:
         return Exit.OK
     command = next((word for word in words if not word.startswith("-")), None)
     parser(command).parse_args(words, asked)
-    code: int = asked.run(asked)
+    module, _, name = asked.run.partition(":")
+    code: int = getattr(import_module(module), name)(asked)
     return code
 
 
@@ -215,7 +216,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
 
 
 def _print_json(message: str, code: int) -> None:
-    import json  # noqa: PLC0415 - keeps --help fast
+    import json
 
     error = {"message": message, "exit_code": int(code)}
     print(json.dumps({"schema_version": SCHEMA_VERSION, "error": error}))

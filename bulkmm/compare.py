@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bulkmm import options
 from bulkmm.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -31,25 +32,27 @@ PROOF = (
 UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(sub: options.Subparsers[Any]) -> None:
     """Add ``compare`` to the parser of the whole command."""
-    compare = sub.add_parser(
+    compare = options.add(
+        sub,
         "compare",
-        help="tell if one result is slower than another",
-        description="Compare two results arm by arm. An arm is slower if the whole "
-        "95 % interval of the ratio of medians lies beyond the threshold and a "
-        "Mann-Whitney test, corrected for the number of arms, says so too.",
+        "tell if one result is slower than another",
+        "Compare two results arm by arm. An arm is slower if the whole 95 % interval "
+        "of the ratio of medians lies beyond the threshold and a Mann-Whitney test, "
+        "corrected for the number of arms, says so too.",
+        run="bulkmm.compare:run_compare",
+        example="bulkmm compare a.json b.json --threshold 5%",
     )
-    compare.add_argument("before", type=Path, metavar="A.json", help="before")
-    compare.add_argument("after", type=Path, metavar="B.json", help="after")
+    compare.add_argument("before", type=Path, metavar="A.json", help="read before")
+    compare.add_argument("after", type=Path, metavar="B.json", help="read after")
     compare.add_argument(
         "--threshold",
         default=THRESHOLD,
         metavar="T",
-        help="what more time is allowed, as 5%% or 0.05; default 5%%",
+        help="allow so much more time, as 5%% or 0.05 (default: 5%%)",
     )
-    compare.add_argument("--json", action="store_true", help="print JSON, no table")
-    compare.set_defaults(run=run_compare)
+    options.add_json(compare, "the comparison")
 
 
 def run_compare(args: argparse.Namespace) -> int:

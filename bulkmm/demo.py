@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bulkmm.lab import command as lab
+from bulkmm import options, outcome
 
 if TYPE_CHECKING:
     import argparse
@@ -32,10 +32,17 @@ SCENARIO = "pmem-fsdax-100g"  # in the guest
 OUT = Path("out")
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(sub: options.Subparsers[Any]) -> None:
     """Add ``demo`` to the parser of the whole command."""
-    demo = sub.add_parser("demo", help="before and after, natively and in a guest")
-    demo.set_defaults(run=run_demo)
+    options.add(
+        sub,
+        "demo",
+        "show before and after, natively and in a guest",
+        "Run the stock kernel's own code beside the module's, natively, then one "
+        "scenario in a virtual machine; print a table of each and write a page.",
+        run="bulkmm.demo:run_demo",
+        example="bulkmm demo",
+    )
 
 
 def _keep(document: Document, name: str) -> Path:
@@ -48,12 +55,12 @@ def _keep(document: Document, name: str) -> Path:
 
 def run_demo(_args: argparse.Namespace) -> int:
     """Measure natively and in a guest; print a table of each."""
-    from bulkmm import table  # noqa: PLC0415 - keeps --help fast
-    from bulkmm.lab import run, scenario  # noqa: PLC0415
-    from bulkmm.lab.families import pmem  # noqa: PLC0415
-    from bulkmm.lab.progress import Progress  # noqa: PLC0415
-    from bulkmm.native import summary  # noqa: PLC0415
-    from bulkmm.report import command as report  # noqa: PLC0415
+    from bulkmm import table
+    from bulkmm.lab import run, scenario
+    from bulkmm.lab.families import pmem
+    from bulkmm.lab.progress import Progress
+    from bulkmm.native import summary
+    from bulkmm.report import command as report
 
     start = time.monotonic()
     run.need_root()
@@ -72,13 +79,13 @@ def run_demo(_args: argparse.Namespace) -> int:
     spent = time.monotonic() - start
     print(f"All samples: {', '.join(map(str, files))}. Took {spent:.0f} s.")
     print(f"The report: {page}, one page that fetches nothing.")
-    return max(lab.verdict(native), lab.verdict(guest))
+    return max(outcome.verdict(native), outcome.verdict(guest))
 
 
 def _native(progress: Progress) -> Document:
     """Run what leads in a process, at the small sizes."""
-    from bulkmm.native import command, find, measure  # noqa: PLC0415 - keeps --help fast
+    from bulkmm.native import command, find, measure, run
 
     kernel, module = find.of_lab(KERNEL, None, progress, build_module=True)
     job = measure.Job(kernel, module, rounds=3, quick=True, only=SHOWN)
-    return command.shown(job, command.SUBJECTS, progress)
+    return run.shown(job, command.SUBJECTS, progress)

@@ -36,7 +36,7 @@ class UsageError(BulkmmError):
 
 def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     """Return the error of a word that does not exist, with the closest that does."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only where it is needed
+    from difflib import get_close_matches
 
     names = list(known)
     close = get_close_matches(name, names, n=1)

@@ -94,7 +94,7 @@ def _revision() -> str | None:
 
 
 def _version(package: str) -> str | None:
-    from importlib import metadata  # noqa: PLC0415 - keeps --help fast
+    from importlib import metadata
 
     try:
         return metadata.version(package)

@@ -9,15 +9,15 @@ raw samples. What is drawn is decided in ``bulkmm.panels``; here it is drawn.
 from __future__ import annotations
 
 import io
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bulkmm import extras, files
+from bulkmm import extras, files, options
 from bulkmm.errors import BulkmmError, Exit, UsageError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
+    from pathlib import Path
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -47,21 +47,19 @@ SETTINGS: Any = {
 }
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(sub: options.Subparsers[Any]) -> None:
     """Add ``plot`` to the parser of the whole command."""
-    plot = sub.add_parser(
+    plot = options.add(
+        sub,
         "plot",
-        help="draw kept results as SVG",
-        description="Draw kept results: throughput by size with 95 % intervals, a "
-        "panel for each operation and use; raw samples of all that has no sizes.",
+        "draw kept results as SVG",
+        "Draw kept results: throughput by size with 95 % intervals, a panel for each "
+        "operation and use; raw samples of all that has no sizes.",
+        run="bulkmm.plot:run_plot",
+        example="bulkmm plot out/a.json -o out/a.svg",
     )
-    plot.add_argument(
-        "results", nargs="+", type=Path, metavar="RESULT.json", help="a result"
-    )
-    plot.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE.svg", help="to write"
-    )
-    plot.set_defaults(run=run_plot)
+    options.add_results(plot)
+    options.add_output(plot, "the figure", metavar="FILE.svg", required=True)
 
 
 def run_plot(args: argparse.Namespace) -> int:

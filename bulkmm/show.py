@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from bulkmm import options
 from bulkmm.errors import Exit
 from bulkmm.results import Document
 
@@ -13,19 +13,27 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(sub: options.Subparsers[Any]) -> None:
     """Add ``show`` to the parser of the whole command."""
-    show = sub.add_parser("show", help="print the table of kept results")
-    show.add_argument("results", nargs="+", type=Path, metavar="FILE", help="a result")
-    show.add_argument("--markdown", action="store_true", help="as a Markdown table")
-    show.add_argument("--brief", action="store_true", help="Markdown, main rows only")
+    show = options.add(
+        sub,
+        "show",
+        "print the table of kept results",
+        "Print one table of kept results; those of one machine share its lines.",
+        run="bulkmm.show:run_show",
+        example="bulkmm show out/demo-native.json --markdown",
+    )
+    options.add_results(show)
+    options.add_markdown(show)
     show.add_argument(
-        "--full", action="store_true", help="a row for every median and its interval"
+        "--brief", action="store_true", help="print Markdown, main rows only"
+    )
+    show.add_argument(
+        "--full", action="store_true", help="print a row for every median and interval"
     )
     show.add_argument(
         "--all-rows", action="store_true", help="show every backend and limit too"
     )
-    show.set_defaults(run=run_show)
 
 
 def run_show(args: argparse.Namespace) -> int:

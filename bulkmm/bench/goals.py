@@ -177,6 +177,6 @@ def missed(document: Document, begin: str = "") -> list[str]:
 
 
 def _said(one: Ratio) -> str:
-    from bulkmm import table  # noqa: PLC0415 - keeps --help fast
+    from bulkmm import table
 
     return f"{one.scenario}, {one.base} {table.span(one, digits=3)}"

@@ -204,8 +204,8 @@ def _own(scenario: str, *, kind: str, size: int, way: str) -> Iterator[Event]:
 
 def _qemu() -> list[str]:
     """Return what starts QEMU: the lab's, else the system's, if there is one."""
-    from bulkmm.lab import paths  # noqa: PLC0415 - keeps --help fast
-    from bulkmm.lab.machine import root  # noqa: PLC0415 - keeps --help fast
+    from bulkmm.lab import paths
+    from bulkmm.lab.machine import root
 
     held = root.of(paths.cache_dir())
     name = "qemu-system-x86_64"

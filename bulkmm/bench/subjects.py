@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bulkmm import machine, size
+from bulkmm import machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -165,8 +165,3 @@ def plan(
     """Return what is measured of a subject, in full or quickly."""
     amount = subject.quick if quick else subject.full
     return Request(subject, amount, rounds, processes, backend=backend)
-
-
-def parse_device(text: str) -> int:
-    """Return the bytes of a device size such as 100G."""
-    return size.parse(text, LARGEST_DEVICE)

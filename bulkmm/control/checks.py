@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 OK, CARE, NO, UNKNOWN = "ok", "care", "no", "unknown"
 ARCHITECTURE = "/proc/sys/kernel/arch"
+PROC = "mount /proc, or name another root by --root"
+CONFIG = "make /boot/config-RELEASE readable: it comes with the kernel's package"
+SIGN = "sign the module and enrol the key: docs/install.md, Secure Boot"
 FOLDERS = ("updates", "updates/dkms", "extra")
 FILE = re.compile(r"bulkmm\.ko(?:\.\w+)?")
 PREEMPTION = "/sys/kernel/debug/sched/preempt"
@@ -34,6 +37,7 @@ class Check:
     name: str
     state: str
     says: str
+    remedy: str = ""  # what to do about it, where it is not ok
 
 
 def all_checks(root: Root, table: Table) -> list[Check]:
@@ -43,6 +47,7 @@ def all_checks(root: Root, table: Table) -> list[Check]:
         _architecture(root, table),
         _release(root, kernel, table),
         _module(root, kernel),
+        *_inert(root, kernel),
         *(_option(kernel, name) for name in table.with_options),
         _ftrace_enabled(root),
         _tracefs(root),
@@ -56,16 +61,17 @@ def all_checks(root: Root, table: Table) -> list[Check]:
 def _architecture(root: Root, table: Table) -> Check:
     name = root.read(ARCHITECTURE)
     if name is None:
-        return Check("architecture", UNKNOWN, "the kernel does not say it")
+        return Check("architecture", UNKNOWN, "the kernel does not say it", PROC)
     if name in table.architectures:
         return Check("architecture", OK, name)
     known = ", ".join(table.architectures)
-    return Check("architecture", NO, f"{name}: the module is for {known}")
+    said = f"{name}: the module is for {known}"
+    return Check("architecture", NO, said, "use a machine of one of these")
 
 
 def _tested(root: Root) -> tuple[str, ...]:
     """Return the kernels that the lab tests on this architecture."""
-    from bulkmm.lab.machine import arch  # noqa: PLC0415 - not what "status" waits for
+    from bulkmm.lab.machine import arch
 
     name = root.read(ARCHITECTURE) or ""
     known = {one.name: one.series for one in arch.ALL}
@@ -75,10 +81,11 @@ def _tested(root: Root) -> tuple[str, ...]:
 def _release(root: Root, kernel: Kernel, table: Table) -> Check:
     oldest, newest = table.kernels
     if not needs.version(kernel.release):
-        return Check("kernel", UNKNOWN, "the kernel does not say its release")
+        return Check("kernel", UNKNOWN, "the kernel does not say its release", PROC)
     said = f"{kernel.release}; the module is for {oldest} to {newest}"
     if not table.supports(kernel.release):
-        return Check("kernel", NO, f"{said} and loads into no other")
+        remedy = f"boot a kernel from {oldest} to {newest}"
+        return Check("kernel", NO, f"{said} and loads into no other", remedy)
     series = _tested(root)
     tested = f"{said}, booted with {' and '.join(series)}"
     is_tested = needs.version(kernel.release) in map(needs.version, series)
@@ -95,25 +102,39 @@ def _module(root: Root, kernel: Kernel) -> Check:
             if FILE.fullmatch(name):
                 return Check("module", OK, f"{home}/{folder}/{name}: modprobe bulkmm")
     if root.is_dir(f"{home}/build"):
-        return Check("module", CARE, "not installed; it can be built: make module")
+        said = "not installed; it can be built: make module"
+        return Check("module", CARE, said, "make module && make install")
     said = f"not installed, nor are the headers: linux-headers-{kernel.release}"
-    return Check("module", CARE, said)
+    remedy = f"apt install linux-headers-{kernel.release}, then make module"
+    return Check("module", CARE, said, remedy)
+
+
+def _inert(root: Root, kernel: Kernel) -> Iterator[Check]:
+    """Say if a module that is loaded now would hook nothing; one that is says it."""
+    if kernel.told("bulkmm.inert") in kernels.TRUE and not modules.loaded(root):
+        said = "1 on the command line: modprobe loads a module that hooks nothing"
+        yield Check("bulkmm.inert", NO, said, "modprobe bulkmm inert=0")
 
 
 def _option(kernel: Kernel, name: str) -> Check:
     has = kernel.option(name)
     if has is None:
-        return Check(f"CONFIG_{name}", UNKNOWN, "the configuration cannot be read")
-    return Check(f"CONFIG_{name}", OK if has else NO, "set" if has else "not set")
+        said = "the configuration cannot be read"
+        return Check(f"CONFIG_{name}", UNKNOWN, said, CONFIG)
+    if has:
+        return Check(f"CONFIG_{name}", OK, "set")
+    remedy = f"boot a kernel that has CONFIG_{name}, as Debian's have"
+    return Check(f"CONFIG_{name}", NO, "not set", remedy)
 
 
 def _ftrace_enabled(root: Root) -> Check:
     name, value = "kernel.ftrace_enabled", root.read("/proc/sys/kernel/ftrace_enabled")
     if value is None:
-        return Check(name, NO, "no such sysctl: this kernel has no ftrace")
+        said = "no such sysctl: this kernel has no ftrace"
+        return Check(name, NO, said, "boot a kernel that has ftrace, as Debian's have")
     if value == "0":
-        said = "0: every hook is without effect; sysctl kernel.ftrace_enabled=1"
-        return Check(name, NO, said)
+        said = "0: every hook is without effect"
+        return Check(name, NO, said, "sysctl kernel.ftrace_enabled=1")
     return Check(name, OK, value)
 
 
@@ -121,8 +142,9 @@ def _tracefs(root: Root) -> Check:
     place = tracefs(root)
     if place:
         return Check("tracefs", OK, place)
-    said = "not mounted, or not root: mount -t tracefs tracefs /sys/kernel/tracing"
-    return Check("tracefs", UNKNOWN, said)
+    said = "not mounted, or not root"
+    remedy = "run it as root; mount -t tracefs tracefs /sys/kernel/tracing"
+    return Check("tracefs", UNKNOWN, said, remedy)
 
 
 def _loading(root: Root, kernel: Kernel) -> Iterator[Check]:
@@ -130,7 +152,8 @@ def _loading(root: Root, kernel: Kernel) -> Iterator[Check]:
     loaded = modules.loaded(root)
     if root.read("/proc/sys/kernel/modules_disabled") == "1":
         said = "1: nothing can be loaded until the next boot"
-        yield Check("kernel.modules_disabled", OK if loaded else NO, said)
+        state = OK if loaded else NO
+        yield Check("kernel.modules_disabled", state, said, "boot again")
     lockdown = modules.choice(root.read("/sys/kernel/security/lockdown") or "")
     level = lockdown.chosen if lockdown else "none"
     signed = "only modules signed by a key that the kernel trusts are loaded"
@@ -138,10 +161,10 @@ def _loading(root: Root, kernel: Kernel) -> Iterator[Check]:
     if level in (None, "none"):
         yield Check("lockdown", OK, "none")
     else:
-        yield Check("lockdown", care, f"{level}: {signed}")
+        yield Check("lockdown", care, f"{level}: {signed}", SIGN)
     enforced = root.read("/sys/module/module/parameters/sig_enforce")
     if enforced == "Y" or kernel.option("MODULE_SIG_FORCE"):
-        yield Check("module signatures", care, f"enforced: {signed}")
+        yield Check("module signatures", care, f"enforced: {signed}", SIGN)
     else:
         yield Check("module signatures", OK, "not enforced")
 
@@ -168,10 +191,11 @@ def _preemption(root: Root, kernel: Kernel) -> Check:
             return Check(
                 name, OK, f"{model.removeprefix('PREEMPT_').lower()} (as built)"
             )
-    return Check(name, UNKNOWN, "neither the scheduler nor the configuration says it")
+    said = "neither the scheduler nor the configuration says it"
+    return Check(name, UNKNOWN, said, CONFIG)
 
 
 def _zeroing(kernel: Kernel) -> Check:
     case = kernels.zeroing(kernel)
     state = UNKNOWN if case is kernels.UNKNOWN else OK
-    return Check("clearing of huge pages", state, case.says)
+    return Check("clearing of huge pages", state, case.says, CONFIG)

@@ -14,7 +14,9 @@ from bulkmm.control import checks, needs, symbols, text
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
 from bulkmm.control.status import SCHEMA_VERSION
-from bulkmm.errors import Exit
+from bulkmm.errors import BulkmmError, Exit
+from bulkmm.native import prototypes
+from bulkmm.native.btf import Types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +32,7 @@ ATTACHED, WOULD, WOULD_NOT = "attached", "would attach", "would not attach"
 NOT_NEEDED, UNKNOWN = "not needed", "cannot be told"
 NOT_TRIED = -19  # -ENODEV: what a hook says before it is switched on
 BLOCKING = ("architecture", "kernel", "kernel.ftrace_enabled")
+BTF = "/sys/kernel/btf/vmlinux"
 MARKS = {checks.OK: "ok", checks.CARE: "care", checks.NO: "NO", checks.UNKNOWN: "?"}
 
 
@@ -58,6 +61,42 @@ class Report:
             return Exit.VERDICT
         return Exit.ENVIRONMENT if UNKNOWN in verdicts else Exit.OK
 
+    def verdict(self) -> str:
+        """Return the answer in one sentence."""
+        kinds: dict[str, list[str]] = {}
+        for path in self.paths:
+            kinds.setdefault(path.verdict, []).append(path.name)
+        if {*kinds} <= {ATTACHED, WOULD, NOT_NEEDED}:
+            said = "; ".join(f"{', '.join(n)} {kind}" for kind, n in kinds.items())
+            return f"all is well on {self.release}: {said}"
+        order = (WOULD_NOT, UNKNOWN, ATTACHED, WOULD, NOT_NEEDED)
+        said = "; ".join(f"{', '.join(kinds[k])} {k}" for k in order if k in kinds)
+        what = "nothing attaches" if {*kinds} == {WOULD_NOT} else "not all attach"
+        return f"{what} on {self.release}: {said}"
+
+    def blockers(self) -> list[str]:
+        """Return what is in the way, what holds for all paths first."""
+        found = [f"{c.name}: {c.says}" for c in self.checks if c.state == checks.NO]
+        for path in self.paths:
+            if path.verdict in (WOULD_NOT, UNKNOWN):
+                own = [why for why in path.reasons if why not in found]
+                found += [f"{path.name}: {why}" for why in own]
+        return found
+
+    def remedies(self) -> list[str]:
+        """Return what to do about it; what needs care once nothing is in the way."""
+        verdicts = {path.verdict for path in self.paths}
+        states = [checks.NO]
+        if UNKNOWN in verdicts:
+            states.append(checks.UNKNOWN)
+        if WOULD_NOT not in verdicts:
+            states.append(checks.CARE)
+        found = [c.remedy for s in states for c in self.checks if c.state == s]
+        for path in self.paths:
+            if path.verdict in (WOULD_NOT, UNKNOWN):
+                found += [symbol.remedy for symbol in path.symbols]
+        return list(dict.fromkeys(filter(None, found)))
+
     def document(self) -> dict[str, Any]:
         """Return it as docs/control.schema.json describes it."""
         return {
@@ -65,18 +104,39 @@ class Report:
             "kind": "doctor",
             "release": self.release,
             "exit_code": int(self.exit_code()),
+            "verdict": self.verdict(),
+            "blockers": self.blockers(),
+            "remedies": self.remedies(),
             "checks": [asdict(check) for check in self.checks],
             "paths": [asdict(path) for path in self.paths],
         }
 
     def lines(self) -> list[str]:
         """Return it as text."""
-        rows = [(MARKS[one.state], one.name, one.says) for one in self.checks]
-        said = [*text.columns(rows), ""]
+        said = [self.verdict()]
+        for title, lines in (
+            ("in the way", self.blockers()),
+            ("what to do", self.remedies()),
+        ):
+            if lines:
+                said += ["", f"{title}:", *(f"  {line}" for line in lines)]
+        said.append("")
         for path in self.paths:
             why = f": {'; '.join(path.reasons)}" if path.reasons else ""
             said.append(f"{path.name}: {path.verdict}{why}")
-        return said
+        rows = [(MARKS[one.state], one.name, one.says) for one in self.checks]
+        return [*said, "", *text.columns(rows)]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was found out about the kernel."""
+
+    kernel: Kernel
+    checks: list[Check]
+    symbols: dict[str, Symbol]
+    types: Types | None
+    prototypes: dict[str, str]
 
 
 def examine(root: Root) -> Report:
@@ -87,39 +147,41 @@ def examine(root: Root) -> Report:
     loaded = {path.name: path for path in module.paths} if module else {}
     found = checks.all_checks(root, table)
     wanted = [name for path in table.paths for name in path.symbols]
-    known = symbols.look_up(root, wanted)
-    return Report(
-        release=kernel.release,
+    seen = Seen(
+        kernel=kernel,
         checks=found,
-        paths=[
-            _judge(path, loaded.get(path.name), known, kernel, found)
-            for path in table.paths
-        ],
+        symbols=symbols.look_up(root, wanted),
+        types=_types(root),
+        prototypes=table.prototypes,
     )
+    verdicts = [_judge(path, loaded.get(path.name), seen) for path in table.paths]
+    return Report(release=kernel.release, checks=found, paths=verdicts)
 
 
-def _judge(
-    path: Needs,
-    loaded: KernelPath | None,
-    known: dict[str, Symbol],
-    kernel: Kernel,
-    found: list[Check],
-) -> Verdict:
-    mine = [known[name] for name in path.symbols]
+def _types(root: Root) -> Types | None:
+    """Return the types of the kernel, by which the module compares prototypes."""
+    try:
+        return Types(root.at(BTF).read_bytes())
+    except (OSError, BulkmmError):
+        return None
+
+
+def _judge(path: Needs, loaded: KernelPath | None, seen: Seen) -> Verdict:
+    mine = [seen.symbols[name] for name in path.symbols]
     if loaded and loaded.hooks and loaded.hooks[0].attached:
         without = [f"without {h.symbol}: {h.why}" for h in loaded.hooks if h.errno]
         return Verdict(path.name, ATTACHED, without, mine)
-    case = kernels.zeroing(kernel)
-    against = [*_general(found), *_refusals(path, loaded, known, kernel)]
+    case = kernels.zeroing(seen.kernel)
+    against = [*_general(seen.checks), *_refusals(path, loaded, seen)]
     # Where nothing is left to be done for it, its absence is no fault.
     if against and path.only and case is not kernels.UNKNOWN and case.case != path.only:
         return Verdict(path.name, NOT_NEEDED, against, mine)
     if against:
         return Verdict(path.name, WOULD_NOT, against, mine)
-    unknown = [*_unknown_options(path, kernel, found), *_unknowns(path, known)]
+    unknown = [*_unknown_options(path, seen), *_unknowns(path, seen.symbols)]
     if unknown:
         return Verdict(path.name, UNKNOWN, unknown, mine)
-    return Verdict(path.name, WOULD, list(_lacking(path, known)), mine)
+    return Verdict(path.name, WOULD, list(_lacking(path, seen)), mine)
 
 
 def _general(found: list[Check]) -> Iterator[str]:
@@ -128,20 +190,24 @@ def _general(found: list[Check]) -> Iterator[str]:
             yield f"{check.name}: {check.says}"
 
 
-def _refusals(
-    path: Needs, loaded: KernelPath | None, known: dict[str, Symbol], kernel: Kernel
-) -> Iterator[str]:
+def _refusals(path: Needs, loaded: KernelPath | None, seen: Seen) -> Iterator[str]:
     """Say all that keeps a path from being attached."""
     for hook in loaded.hooks[:1] if loaded else ():
         if hook.errno != NOT_TRIED:
             yield f"the module says of {hook.symbol}: {hook.why}"
     for name in path.without_options:
-        if kernel.option(name):
+        if seen.kernel.option(name):
             yield f"CONFIG_{name} is set"
     for name in path.with_options:
-        if kernel.option(name) is False:
+        if seen.kernel.option(name) is False:
             yield f"CONFIG_{name} is not set"
-    yield from _functions(path, known)
+    there = list(_functions(path, seen.symbols))
+    yield from there
+    if seen.types and not there:
+        _, others = prototypes.lacking(path, seen.types, seen.prototypes)
+        for one in prototypes.against(path, seen.types, seen.prototypes):
+            if one not in others:
+                yield f"prototype in the kernel's BTF: {one}"
 
 
 def _functions(path: Needs, known: dict[str, Symbol]) -> Iterator[str]:
@@ -153,17 +219,20 @@ def _functions(path: Needs, known: dict[str, Symbol]) -> Iterator[str]:
             yield f"{' or '.join(group)}: {whys[0]}"
 
 
-def _lacking(path: Needs, known: dict[str, Symbol]) -> Iterator[str]:
+def _lacking(path: Needs, seen: Seen) -> Iterator[str]:
     """Say which of its other functions it would do without."""
     for name in path.hooks[1:]:
-        if why := known[name].refused:
+        if why := seen.symbols[name].refused:
             yield f"without {name}: {why}"
+    if seen.types:
+        _, others = prototypes.lacking(path, seen.types, seen.prototypes)
+        yield from (f"without {one}" for one in others)
 
 
-def _unknown_options(path: Needs, kernel: Kernel, found: list[Check]) -> list[str]:
-    if kernel.config is None and (path.with_options or path.without_options):
+def _unknown_options(path: Needs, seen: Seen) -> list[str]:
+    if seen.kernel.config is None and (path.with_options or path.without_options):
         return ["the kernel's configuration cannot be read"]
-    return [f"{c.name}: {c.says}" for c in found if _matters(c)]
+    return [f"{c.name}: {c.says}" for c in seen.checks if _matters(c)]
 
 
 def _matters(check: Check) -> bool:

@@ -47,7 +47,7 @@ class Kernel:
         packed = self.root.at(PACKED_CONFIG)
         if not packed.exists():
             return None
-        import gzip  # noqa: PLC0415 - seldom needed
+        import gzip
 
         try:
             text = gzip.decompress(packed.read_bytes()).decode()

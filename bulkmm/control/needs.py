@@ -17,6 +17,7 @@ class Needs:
     """What one path needs."""
 
     name: str
+    modes: tuple[str, ...]
     hooks: tuple[str, ...]
     calls: tuple[tuple[str, ...], ...]
     with_options: tuple[str, ...]
@@ -59,6 +60,7 @@ def read(machine: str) -> Table:
         paths=tuple(
             Needs(
                 name=name,
+                modes=tuple(one["modes"]),
                 hooks=(*one["hooks"], *_extra(one, machine)),
                 calls=tuple(map(tuple, one.get("calls", ()))),
                 with_options=tuple(one.get("with", ())),
@@ -73,5 +75,5 @@ def read(machine: str) -> Table:
 
 
 def _extra(path: dict[str, Any], machine: str) -> list[str]:
-    """Return the functions that are taken over on this architecture alone."""
+    """Return the functions that are hooked on this architecture alone."""
     return list(path.get("on", {}).get(machine, {}).get("hooks", ()))

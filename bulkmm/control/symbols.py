@@ -47,12 +47,19 @@ class Symbol:
 
     @property
     def refused(self) -> str | None:
-        """Return why the function cannot be taken over, if so."""
+        """Return why the function cannot be hooked, if so."""
         if self.absent:
             return self.absent
         if self.traceable is False:
             return "the kernel does not allow to trace it"
         return f"{self.taken_by} has it" if self.taken_by else None
+
+    @property
+    def remedy(self) -> str:
+        """Return what to do about it, if anything can be done."""
+        if self.absent is None and self.taken_by:
+            return f"end what has {self.name} ({self.taken_by}), then: bulkmm on PATH"
+        return ""
 
     @property
     def unknown(self) -> str | None:

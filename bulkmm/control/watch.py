@@ -121,7 +121,7 @@ def run(root: Root, args: argparse.Namespace) -> int:
     with ExitStack() as held:
         trace = None
         if args.trace:
-            from bulkmm.control.trace import Trace  # noqa: PLC0415 - root only
+            from bulkmm.control.trace import Trace
 
             trace = held.enter_context(Trace(root))
         show = _shower(args, held)
@@ -140,7 +140,7 @@ def _shower(args: argparse.Namespace, held: ExitStack) -> Callable[[Sample], Non
         return lambda sample: print(sample.json(), flush=True)
     if not sys.stdout.isatty():
         return lambda sample: print("\n".join(lines(sample)), flush=True)
-    from rich.live import Live  # noqa: PLC0415 - keeps --help fast
+    from rich.live import Live
 
     live = held.enter_context(Live(auto_refresh=False))
     return lambda sample: live.update(table(sample, traced=args.trace), refresh=True)
@@ -185,8 +185,8 @@ def _left(path: Rates) -> str:
 
 def table(sample: Sample, *, traced: bool) -> Table:
     """Return a table for the terminal."""
-    from rich import box  # noqa: PLC0415 - keeps --help fast
-    from rich.table import Table  # noqa: PLC0415
+    from rich import box
+    from rich.table import Table
 
     shown = Table(box=box.SIMPLE_HEAD, show_edge=False)
     shown.caption = time.strftime("%H:%M:%S", time.localtime(sample.when))

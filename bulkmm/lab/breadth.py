@@ -22,7 +22,6 @@ from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import PROJECT, content_key, locked
 from bulkmm.native import measure, process, prototypes, vmlinux
-from bulkmm.native.btf import Types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -128,10 +127,7 @@ def _line(error: BulkmmError) -> str:
 
 
 def _prototypes(row: Row, image: Path) -> None:
-    kernel = vmlinux.read(image)
-    if not kernel.sections.get(".BTF", (0, 0))[1]:
-        raise BulkmmError("the kernel has no BTF")
-    types = Types(kernel.at(*kernel.sections[".BTF"]).tobytes())
+    _, types = process.read(image)
     known = needs.read(X86_64.name)
     said, names = [], 0
     for path in known.paths:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bulkmm import table
-from bulkmm.lab.families import huge
+from bulkmm.lab import choices
 from bulkmm.lab.machine import arch as archs
 from bulkmm.lab.scenario import find
 from bulkmm.results import STORES
@@ -126,7 +126,7 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("clear-cases", *TWO),
         ("clear-faults",),
         ("clear-perf", *TWO),
-        *(("clear-latency", PREEMPT, model, *TWO) for model in huge.PREEMPT),
+        *(("clear-latency", PREEMPT, model, *TWO) for model in choices.PREEMPT),
         ("clear-latency", *TWO),
     ),
     "vmap": (

@@ -19,7 +19,7 @@ class Progress:
     """Says what is being done, and what it took."""
 
     def __init__(self) -> None:
-        from rich.console import Console  # noqa: PLC0415 - keeps --help fast
+        from rich.console import Console
 
         self.console = Console(stderr=True, highlight=False, soft_wrap=True)
         self.status: Status | None = None

@@ -30,6 +30,11 @@ class Scenario:
     upstream: str = ""  # a test of the kernel's own source, built as a module
     warns: bool = False  # the kernel warns of what is done, between marks
 
+    @property
+    def x86_64_only(self) -> bool:
+        """Tell if what it runs is there for x86-64 alone."""
+        return self.perf or self.family == PACKAGES
+
     def runs_on(self, kernel: str) -> bool:
         """Tell if a kernel, a series or a release, has what it needs."""
         return not self.series or kernel.startswith(self.series)
@@ -37,6 +42,7 @@ class Scenario:
 
 PMEM, CLEAR, VMAP, PACKAGES, HMM = "pmem", "clear", "vmap", "packages", "hmm"
 HOTPLUG = "hotplug"
+FAMILIES = (PMEM, HMM, CLEAR, VMAP, HOTPLUG, PACKAGES)
 NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
 CHECK = (
     "every struct page and pageblock type byte for byte against the kernel's own; "

@@ -74,7 +74,7 @@ def _sources() -> Path | None:
 def _built(
     release: str, headers: Path, sources: Path, to: Path, progress: Progress
 ) -> Path:
-    from bulkmm.lab import child  # noqa: PLC0415 - seldom needed
+    from bulkmm.lab import child
 
     for part in ("module", "core"):
         shutil.copytree(sources / part, to / part)
@@ -93,8 +93,8 @@ def of_lab(
     name: str, named: Path | None, progress: Progress, *, build_module: bool
 ) -> tuple[Path, Path | None]:
     """Return a kernel of the lab and its module; what is cached needs no lock."""
-    from bulkmm.lab import paths  # noqa: PLC0415
-    from bulkmm.lab.machine import build, kernels, root  # noqa: PLC0415
+    from bulkmm.lab import paths
+    from bulkmm.lab.machine import build, kernels, root
 
     kernels.check_name(name)
     kernel = kernels.cached(root.of(paths.cache_dir()), name)
@@ -120,7 +120,7 @@ def files(
     elif wanted is not None:
         yield found, named
     else:
-        from bulkmm.native import vmlinux  # noqa: PLC0415 - needs the packages
+        from bulkmm.native import vmlinux
 
         release = vmlinux.release(found)
         with module(release, progress) as made:

@@ -194,13 +194,3 @@ def events(ready: process.Prepared, words: list[str], padding: str) -> list[Even
         said = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
         raise BulkmmError(f"{words[0]} of {ready.release}: {said[-1]}")
     return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def parse_size(text: str) -> int:
-    """Return the bytes of a size; of memmap it is that of the device."""
-    from bulkmm import size  # noqa: PLC0415 - keeps the import list short
-
-    parsed = size.parse(text, "1T")
-    if parsed < 64 * MIB:
-        raise UsageError(f"size {text}: give 64M or more")
-    return parsed

@@ -161,6 +161,6 @@ def _relocate(
 
 
 def _types() -> dict[str, int]:
-    from elftools.elf.enums import ENUM_RELOC_TYPE_x64  # noqa: PLC0415 - untyped
+    from elftools.elf.enums import ENUM_RELOC_TYPE_x64
 
     return {name: ENUM_RELOC_TYPE_x64[name] for name in FORMS}

@@ -83,21 +83,27 @@ def harness() -> Path:
     return BUILT
 
 
+def read(kernel: Path) -> tuple[Image, Types]:
+    """Return a kernel's image and its types."""
+    image = vmlinux.read(kernel)
+    start, length = image.sections.get(".BTF", (0, 0))
+    if not length:
+        raise BulkmmError(f"{kernel}: the kernel has no BTF")
+    return image, Types(image.at(start, length).tobytes())
+
+
 @contextmanager
 def prepared(
     kernel: Path, built: Path | None, mitigations: str, progress: Progress
 ) -> Iterator[Prepared]:
     """Make ready a kernel and, if there is one, the module built for it."""
-    image = vmlinux.read(kernel)
+    image, types = read(kernel)
     if not (table := needs.read("x86_64")).supports(image.release):
         oldest, newest = table.kernels
         raise BulkmmError(
             f"{kernel}: Linux {image.release} is outside of what bulkmm is for, "
             f"{oldest} to {newest}"
         )
-    if not image.sections.get(".BTF", (0, 0))[1]:
-        raise BulkmmError(f"{kernel}: the kernel has no BTF")
-    types = Types(image.at(*image.sections[".BTF"]).tobytes())
     known = symbols.find(image, progress)
     processor = cpu.here()
     thunk = cpu.return_thunk(mitigations, processor)

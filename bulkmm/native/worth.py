@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from bulkmm import table
 from bulkmm.native import find, measure, vmlinux
-from bulkmm.native.command import SUBJECTS, shown
+from bulkmm.native.command import SUBJECTS
+from bulkmm.native.run import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

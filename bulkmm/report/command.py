@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from bulkmm import options
 from bulkmm.errors import BulkmmError, Exit, UsageError
 
 if TYPE_CHECKING:
@@ -17,25 +18,23 @@ TITLE = "bulkmm: before and after"
 HERE = Path(__file__).parent
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(sub: options.Subparsers[Any]) -> None:
     """Add ``report`` to the parser of the whole command."""
-    report = sub.add_parser(
+    report = options.add(
+        sub,
         "report",
-        help="results as one page (HTML)",
-        description="Write results as one self-contained page: published figures "
-        "beside ours, ratios with intervals, every sample, machine and method. It "
-        "fetches nothing, and is for paper, telephone, dark screen and screen reader.",
+        "write kept results as one page (HTML)",
+        "Write results as one self-contained page: published figures beside ours, "
+        "ratios with intervals, every sample, machine and method. It fetches nothing, "
+        "and reads on paper, a phone, a dark screen and a screen reader.",
+        run="bulkmm.report.command:run_report",
+        example="bulkmm report out/demo-native.json -o out/demo.html",
     )
+    options.add_results(report)
+    options.add_output(report, "the page", metavar="FILE.html", required=True)
     report.add_argument(
-        "results", nargs="+", type=Path, metavar="RESULT.json", help="a result"
+        "--title", default=TITLE, help=f"title the page (default: {TITLE})"
     )
-    report.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE.html", help="to write"
-    )
-    report.add_argument(
-        "--title", default=TITLE, help=f"of the page (default: {TITLE})"
-    )
-    report.set_defaults(run=run_report)
 
 
 def run_report(args: argparse.Namespace) -> int:

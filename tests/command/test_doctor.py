@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -297,3 +298,57 @@ def test_indirect_branch_tracking(kernel: Fake, bulkmm: Command) -> None:
     assert "on: the originals are reached by direct calls" in says()
     kernel.write("/proc/cmdline", "ibt=off")
     assert "not in force" in says()
+
+
+def test_the_verdict_leads(kernel: Fake, bulkmm: Command) -> None:
+    first, *rest = bulkmm("doctor").out.splitlines()
+    assert first.startswith(f"all is well on {RELEASE}: memmap, ")
+    assert "in the way:" not in rest
+    kernel.write("/proc/sys/kernel/ftrace_enabled", "0")
+    done = bulkmm("doctor", "--json")
+    assert done.json["verdict"].startswith(f"nothing attaches on {RELEASE}: memmap, ")
+    assert done.json["blockers"] == [
+        "kernel.ftrace_enabled: 0: every hook is without effect"
+    ]
+    assert done.json["remedies"] == ["sysctl kernel.ftrace_enabled=1"]
+    said = bulkmm("doctor").out
+    order = [said.index(word) for word in ("nothing ", "in the way", "what to do")]
+    assert order == sorted(order)
+    assert said.index("what to do") < said.index("memmap: would not attach")
+
+
+def test_who_has_a_function_is_told(kernel: Fake, bulkmm: Command) -> None:
+    kernel.write(f"{TRACING}/enabled_functions", f"{FOLIO} (1) R I    \ttramp: x")
+    held = bulkmm("doctor", "--json").json
+    assert held["verdict"].startswith(f"not all attach on {RELEASE}: clear would not")
+    assert held["blockers"] == [f"clear: {FOLIO}: a live patch has it"]
+    (remedy,) = held["remedies"]
+    assert FOLIO in remedy
+
+
+def test_a_module_that_would_be_inert(kernel: Fake, bulkmm: Command) -> None:
+    kernel.write("/proc/cmdline", "quiet bulkmm.inert=1")
+    done = bulkmm("doctor", "--json")
+    assert done.code == Exit.VERDICT
+    assert "modprobe bulkmm inert=0" in done.json["remedies"]
+    load(kernel)  # with inert=0: its hooks say what is so
+    assert "bulkmm.inert" not in states(bulkmm("doctor", "--json").json)
+
+
+def test_another_prototype_is_refused_as_the_module_does(
+    kernel: Fake, bulkmm: Command
+) -> None:
+    names = b"\0int\0set_zone_contiguous\0"
+    types = struct.pack("<IIII", 1, 1 << 24, 4, 0x1000020)  # int
+    types += struct.pack("<III II", 0, 13 << 24 | 1, 0, 0, 1)  # void (int)
+    types += struct.pack("<III", 5, 12 << 24, 2)
+    head = struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(types), len(types), 25)
+    kernel.write("/sys/kernel/btf/vmlinux", "")
+    (kernel.root / "sys/kernel/btf/vmlinux").chmod(0o644)
+    (kernel.root / "sys/kernel/btf/vmlinux").write_bytes(head + types + names)
+    done = bulkmm("doctor", "--json")
+    assert done.code == Exit.VERDICT
+    verdict, why = paths(done.json)["hotplug"]
+    assert verdict == "would not attach"
+    assert "set_zone_contiguous: void (int)" in why
+    assert "folio_zero_user: none" in paths(done.json)["clear"][1]

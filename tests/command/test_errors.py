@@ -136,13 +136,13 @@ def test_a_terminal_that_knows_no_letters_but_ascii(loaded: Fake) -> None:
         (["status", "--json", "--nothing"], True),
         (["on", "--json"], True),
         (["compare", "--json", "a.json"], True),
-        (["bench", "memmap", "--json", "x", "--nothing"], False),  # names a file there
+        (["bench", "memmap", "-o", "x", "--nothing"], False),
         (["status", "--nothing"], False),
         (["nothing", "--json"], False),
         (["--json-errors", "nothing"], True),
         (["--json-errors", "lab", "run"], True),
         (["--json-errors", "lab", "run", "no-such-scenario"], True),
-        (["--json-errors", "bench", "memmap", "--size", "x", "--json", "f"], True),
+        (["--json-errors", "bench", "memmap", "--size", "x", "-o", "f"], True),
     ],
 )
 def test_bad_words(

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from importlib import metadata
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 import made
@@ -27,8 +27,8 @@ from fakekernel import Fake, kernel, load
 from bulkmm import cli
 from bulkmm.bench import measure, populate
 from bulkmm.errors import Exit
-from bulkmm.lab import command as lab_command
 from bulkmm.lab import run
+from bulkmm.lab.commands import prepare
 from bulkmm.native import find
 from bulkmm.native import fuzz as kernel_fuzz
 from bulkmm.native import measure as kernel_measure
@@ -256,8 +256,8 @@ def test_memory_is_filled(tmp_path: Path, command: str) -> None:
 
 
 def test_a_small_bench(tmp_path: Path) -> None:
-    assert "bulkmm bench all --quick --json a.json" in shown()
-    line = "bulkmm bench memmap --size 1G --rounds 1 --processes 2 --json a.json"
+    assert "bulkmm bench all --quick -o a.json" in shown()
+    line = "bulkmm bench memmap --size 1G --rounds 1 --processes 2 -o a.json"
     assert "Checks passed" in bash(line, tmp_path)
     assert (tmp_path / "a.json").is_file()
 
@@ -277,7 +277,7 @@ def test_a_bench_that_was_run_before(
     monkeypatch.chdir(tmp_path)
     made.sweep().write(tmp_path / "a.json")
     assert cli.main(words(command)) == Exit.OK
-    for file in re.findall(r"--(?:json|plot) (\S+)", command):
+    for file in re.findall(r"(?:-o|--plot) (\S+)", command):
         assert (tmp_path / file).stat().st_size > 1000
 
 
@@ -299,9 +299,10 @@ def far(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
     def give(command: str) -> None:
         args = cli.parser("lab").parse_args(words(command))
-        args.run(args)
+        module, _, name = args.run.partition(":")
+        getattr(import_module(module), name)(args)
 
-    for part in (run, lab_command):
+    for part in (run, prepare):
         monkeypatch.setattr(part, "need_sources", stop)
     return give
 

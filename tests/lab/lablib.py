@@ -28,7 +28,7 @@ def lab(*argv: str) -> subprocess.CompletedProcess[str]:
 def passed(place: Path, *argv: str) -> dict[str, Any]:
     """Run a scenario, all of whose checks must pass; return its document."""
     file = place / "result.json"
-    done = lab(*argv, "--json", str(file))
+    done = lab(*argv, "-o", str(file))
     assert done.returncode == Exit.OK, done.stderr
     document: dict[str, Any] = json.loads(file.read_text())
     assert document["checks"]

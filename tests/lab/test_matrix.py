@@ -13,7 +13,8 @@ from lablib import LONGEST
 
 from bulkmm import cli
 from bulkmm.errors import Exit
-from bulkmm.lab import command, matrix, run, scenario
+from bulkmm.lab import matrix, run, scenario
+from bulkmm.lab.commands import matrix as command
 from bulkmm.lab.families import vmap
 from bulkmm.lab.families.vmap_proof import ARMS
 from bulkmm.lab.machine import arch, build

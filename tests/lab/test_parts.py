@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bulkmm import outcome
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.lab import child, paths
 from bulkmm.lab import run as lab_run
@@ -218,12 +219,10 @@ def _gone(pid: int) -> bool:
 def test_failed_checks_decide_the_exit_code(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from bulkmm.lab import command  # noqa: PLC0415
-
     document = Document(machine={}, checks=[Check("a", ok=True, detail="")])
-    assert command.verdict(document) == Exit.OK
+    assert outcome.verdict(document) == Exit.OK
     document.checks.append(Check("taint", ok=False, detail="0 -> 512"))
-    assert command.verdict(document) == Exit.VERDICT
+    assert outcome.verdict(document) == Exit.VERDICT
     assert "check failed: taint: 0 -> 512" in capsys.readouterr().err
 
 
@@ -259,7 +258,7 @@ def test_available_memory_is_plausible() -> None:
 
 
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
-    from bulkmm import cli  # noqa: PLC0415
+    from bulkmm import cli
 
     assert cli.main(["lab", "list"]) == Exit.OK
     said = capsys.readouterr().out

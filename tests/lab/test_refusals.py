@@ -71,7 +71,7 @@ def test_bad_input(
 def test_result_file_is_checked_before_the_run(
     refused: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
-    code, line = refused("run", FSDAX, "--json", str(tmp_path / "no" / "file"))
+    code, line = refused("run", FSDAX, "-o", str(tmp_path / "no" / "file"))
     assert code == Exit.ENVIRONMENT
     assert "cannot be written" in line
 

@@ -43,7 +43,7 @@ PRIVATE = "hmm-private-64g"
 def test_scenario(argv: tuple[str, ...], tmp_path: Path) -> None:
     """Those that the quick matrix has not."""
     file = tmp_path / "result.json"
-    done = lab(*argv, "--rounds", "2", "--json", str(file))
+    done = lab(*argv, "--rounds", "2", "-o", str(file))
     assert done.returncode == Exit.OK, done.stderr
     document = json.loads(file.read_text())
     assert document["schema_version"] == 1
@@ -94,7 +94,7 @@ SIZES = ("--kib", "64", "--kib", "16")
 def test_huge_pages(argv: tuple[str, ...], tmp_path: Path) -> None:
     file = tmp_path / "result.json"
     few = ("--rounds", "1", "--folios", "1" if argv[0] == "hugetlb-1g" else "3")
-    done = lab(*argv, *few, "--json", str(file))
+    done = lab(*argv, *few, "-o", str(file))
     assert done.returncode == Exit.OK, done.stderr
     document = json.loads(file.read_text())
     assert all(check["ok"] for check in document["checks"])
@@ -127,7 +127,7 @@ def test_clear_faults(kernel: str) -> None:
 )
 def test_clear(argv: tuple[str, ...], tmp_path: Path) -> None:
     file = tmp_path / "result.json"
-    done = lab(*argv, "--rounds", "1", "--json", str(file))
+    done = lab(*argv, "--rounds", "1", "-o", str(file))
     assert done.returncode == Exit.OK, done.stderr
     document = json.loads(file.read_text())
     assert document["checks"]
@@ -165,7 +165,7 @@ def test_unknown_backend_lists_those_there_are() -> None:
 def test_a_named_backend_is_used(tmp_path: Path) -> None:
     file = tmp_path / "result.json"
     argv = ("--size", "1G", "--rounds", "1", "--backend", "generic")
-    done = lab(DEVDAX, *argv, "--json", str(file))
+    done = lab(DEVDAX, *argv, "-o", str(file))
     assert done.returncode == Exit.OK, done.stderr
     assert "[generic]" in json.loads(file.read_text())["run"]["backends"]
 

@@ -220,7 +220,7 @@ def test_what_cannot_be_begun(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     none = tmp_path / "none"
-    assert cli.main(["bench", what, "--json", str(none / "result.json")]) == 3
+    assert cli.main(["bench", what, "-o", str(none / "result.json")]) == 3
     assert "cannot be written" in capsys.readouterr().err
     monkeypatch.setenv("BULKMM_BENCH", str(none))
     assert cli.main(["bench", what, "--quick"]) == 3
@@ -235,9 +235,7 @@ def test_wrong_output_is_code_1(
     scenarios = ("clear-4k", "clear-1g-then-write")
     times = {name: steady(1000, 1) for name in ("rep-stosb", "glibc", "bulkmm-cached")}
     lines = process(dict.fromkeys(scenarios, times), ok=ok)
-    done = bench(
-        "clear", "--quick", "--json", str(file), BULKMM_BENCH=fake(lines, code)
-    )
+    done = bench("clear", "--quick", "-o", str(file), BULKMM_BENCH=fake(lines, code))
     assert done.returncode == code, done.stderr
     assert ("output of clear-4k glibc leaves bytes" in done.stderr) is not ok
     jsonschema.validate(json.loads(file.read_text()), SCHEMA)

@@ -175,7 +175,7 @@ def test_the_command(older: Pair, tmp_path: Path) -> None:
     words = ["bench", "kernel", "memmap", "--size", "1G", "--rounds", "1"]
     words += ["--processes", "2", "--scenario", "pmem-fsdax-1g"]
     words += ["--kernel", str(older.kernel), "--module", str(older.module)]
-    assert cli.main([*words, "--json", str(file)]) == Exit.OK
+    assert cli.main([*words, "-o", str(file)]) == Exit.OK
     document = json.loads(file.read_text())
     jsonschema.validate(document, json.loads(SCHEMA.read_text()))
     assert {row["scenario"] for row in document["results"]} == {"pmem-fsdax-1g"}

@@ -41,7 +41,7 @@ def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
 def test_a_short_run(tmp_path: Path) -> None:
     file, plot = tmp_path / "r.json", tmp_path / "r.svg"
     words = ["--quick", "--size", "64M", "--kind", "4k", "--processes", "3"]
-    done = run(*words, "--json", str(file), "--plot", str(plot))
+    done = run(*words, "-o", str(file), "--plot", str(plot))
     assert done.returncode == 0, done.stderr
     schema = json.loads((ROOT / "docs" / "result.schema.json").read_text())
     jsonschema.validate(json.loads(file.read_text()), schema)

@@ -350,7 +350,7 @@ def test_without_its_libraries(
 
 def test_time_grows_with_the_results_and_not_faster() -> None:
     """Ten times the scenarios: a wide margin, since other work is on the machine."""
-    import time  # noqa: PLC0415
+    import time
 
     def spent(scenarios: int) -> float:
         document = made.many(scenarios)

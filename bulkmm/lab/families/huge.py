@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from bulkmm.lab.machine.vm import Outcome
     from bulkmm.lab.scenario import Scenario
 
-INIT_ON_ALLOC = ("0", "1")
-PREEMPT = ("none", "voluntary", "full", "lazy")
 SOAK_SECONDS, LONGEST_SOAK = 60, 3600
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm import size, stats
 from bulkmm.errors import GuestError, UsageError
+from bulkmm.lab.choices import ALIGNS
 from bulkmm.lab.machine import counting
 from bulkmm.lab.work import Common
 from bulkmm.results import Check, Ratio, Result
@@ -32,8 +33,6 @@ PAGE = 4096
 ARMS = ("absent", "off", "on")
 PAIRS = (("off", "on"), ("absent", "on"), ("absent", "off"))
 LIMIT = "limit"  # storing as many bytes and nothing else
-ALIGNS = {"4K": 4096, "2M": 2 * MIB, "1G": 1 << 30}
-MAPS = ("dev", "mem")
 LARGEST = "1T"  # what the guest's address space is made for
 BACKEND = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 PRIVATE = "private"  # memory of a device that no CPU can access

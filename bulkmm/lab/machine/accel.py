@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from bulkmm.lab.machine.kernels import Kernel
     from bulkmm.lab.progress import Progress
 
-CHOICES = ("auto", "kvm", "tcg")
 PROBE_SECONDS = 6
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 

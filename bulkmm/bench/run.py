@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm bench``: measure the core natively on this machine."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from bulkmm import outcome, size, table
+from bulkmm.bench import amount, measure, subjects
+from bulkmm.bench import goals as reached
+from bulkmm.bench import populate as residency
+from bulkmm.errors import Exit
+from bulkmm.results import Document
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bulkmm.bench.subjects import Request
+    from bulkmm.bench.take import Event
+
+
+def bench(args: argparse.Namespace) -> int:
+    """Measure, show and keep."""
+    outcome.need_place(args)
+    asked = requests(args)
+    with Console(stderr=True).status("bench: making the memory present") as status:
+
+        def seen(event: Event) -> None:
+            if event["event"] in ("sample", "verified"):
+                what = f"{event['scenario']} {event['variant']}"
+                status.update(f"bench: process {event['process'] + 1}, {what}")
+
+        document = measure.run_bench(asked, seen)
+
+    def show() -> None:
+        table.print_documents([document], show=table.Show(all_rows=args.all_rows))
+        for line in reached.missed(document, reached.PICK):
+            print(line)
+
+    return outcome.finish(args, document, show)
+
+
+def requests(args: argparse.Namespace) -> list[Request]:
+    """Return what the command line asks for."""
+    every = subjects.SUBJECTS
+    rounds, processes = amount.repeats(args)
+    asked = [
+        subjects.plan(
+            subject,
+            quick=args.quick,
+            rounds=rounds,
+            processes=processes,
+            backend=getattr(args, "backend", None),
+        )
+        for subject in (every.values() if args.bench == "all" else [every[args.bench]])
+    ]
+    if device := getattr(args, "size", None):
+        given = subjects.Amount(size.parse(device, subjects.LARGEST_DEVICE))
+        asked = [replace(one, amount=given) for one in asked]
+    return asked
+
+
+def populate(args: argparse.Namespace) -> int:
+    """Measure the ways to populate."""
+    outcome.need_place(args)
+    asked = args.size or ("256M" if args.quick else "1G")
+    usual = amount.QUICK_PROCESSES if args.quick else amount.POPULATE_PROCESSES
+    job = residency.Job(
+        size=size.parse_bytes(asked, "1T"),
+        kinds=args.kind or residency.KINDS,
+        processes=usual if args.processes is None else args.processes,
+        quick=args.quick,
+    )
+    residency.check(job)
+    with Console(stderr=True).status("bench: populate") as status:
+
+        def seen(event: Event) -> None:
+            what = f"{event['scenario']} {event['variant']}"
+            status.update(f"bench: process {event['process'] + 1}, {what}")
+
+        with residency.reserved(job.size) if args.reserve else nullcontext():
+            document = residency.run(job, seen)
+
+    def show() -> None:
+        table.print_documents([document], show=table.Show(full=True))
+        for why in document.run.get("skipped", {}).values():
+            print(f"left out: {why}")
+
+    return outcome.finish(args, document, show)
+
+
+def goals(args: argparse.Namespace) -> int:
+    """Print what became of each goal."""
+    for path in args.results:
+        document = Document.read(path)
+        if len(args.results) > 1:
+            print(f"{path}:")
+        table.print_lines(reached.HEADINGS, reached.rows(document))
+        for line in reached.missed(document):
+            print(line)
+    return Exit.OK

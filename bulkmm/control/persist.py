@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``on --persist``, ``off --persist``: the mode that the module is loaded with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bulkmm import files
+from bulkmm.control import change, checks, needs
+from bulkmm.errors import UsageError, unknown
+
+if TYPE_CHECKING:
+    from bulkmm.control.module import Module
+    from bulkmm.control.root import Root
+
+FILE = "/etc/modprobe.d/bulkmm.conf"
+HEAD = ["options", "bulkmm"]
+DEFAULT = "the module's default"
+NEW = """\
+# What the module is loaded with; written by bulkmm on|off --persist.
+"""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The file as it is to be, and what changes in it."""
+
+    text: str
+    changes: list[change.Change]
+
+
+def plan(root: Root, module: Module | None, path: str | None, mode: str | None) -> Kept:
+    """Return the file with the modes of a path, or of all, changed in it."""
+    if module:
+        modes = {one.name: one.mode.words for one in module.paths}
+    else:
+        table = needs.read(root.read(checks.ARCHITECTURE) or "")
+        modes = {one.name: list(one.modes) for one in table.paths}
+    if path and path not in modes:
+        raise unknown("path", path, modes)
+    text = _read(root)
+    changes = []
+    for name in [path] if path else modes:
+        wanted = mode or next(one for one in modes[name] if one != "off")
+        if wanted not in modes[name]:
+            valid = ", ".join(modes[name])
+            raise UsageError(f"unknown mode {wanted}: path {name} has {valid}")
+        text, before = _edited(text, name, wanted)
+        changes.append(change.Change(f"{name} at load", FILE, before, wanted))
+    return Kept(text, changes)
+
+
+def _read(root: Root) -> str:
+    """Return the file; one that is there and cannot be read is not replaced."""
+    file = root.at(FILE)
+    return file.read_text(encoding="utf-8") if file.exists() else NEW
+
+
+def _edited(text: str, name: str, mode: str) -> tuple[str, str]:
+    """Set one parameter, leave the rest as it is; the last one given counts."""
+    lines: list[str] = []
+    before, last = DEFAULT, None
+    for line in text.splitlines():
+        words = line.split()
+        if words[:2] == HEAD:
+            given = [word for word in words if word.startswith(f"{name}=")]
+            before = given[-1].partition("=")[2] if given else before
+            words = [word for word in words if word not in given]
+            if words == HEAD:
+                continue
+            last = len(lines)
+            lines.append(" ".join(words) if given else line)
+        else:
+            lines.append(line)
+    word = f"{name}={mode}"
+    if last is None:
+        lines.append(" ".join([*HEAD, word]))
+    else:
+        lines[last] += f" {word}"
+    return "\n".join(lines) + "\n", before
+
+
+def write(root: Root, kept: Kept) -> None:
+    """Write the file in one step."""
+    file = root.at(FILE)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    files.write(file, kept.text, "what the module is loaded with")

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The commands that look at the module and switch it: what they do."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from bulkmm import files
+from bulkmm.control import change, module, persist, text
+from bulkmm.control import status as shown
+from bulkmm.control.root import Root
+from bulkmm.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bulkmm.control.change import Change
+
+SHORTEST, LONGEST = 0.05, 86_400.0  # seconds between two reads
+
+
+def _root(args: argparse.Namespace) -> Root:
+    if not args.root.is_dir():
+        raise UsageError(f"{args.root} is no directory")
+    return Root(args.root)
+
+
+def _json(held: dict[str, Any]) -> str:
+    return json.dumps(held, indent=1)
+
+
+def status(args: argparse.Namespace) -> int:
+    """Print or write the status."""
+    root = _root(args)
+    if args.json and args.format not in (None, "json"):
+        raise UsageError(f"--json and --format {args.format} are two formats: give one")
+    form = "json" if args.json else args.format or "text"
+    if form == "prometheus":
+        from bulkmm.control import prometheus
+
+        said = prometheus.text(root, args.path)
+    elif form == "json":
+        said = _json(shown.document(root, args.path)) + "\n"
+    else:
+        said = "\n".join(shown.lines(root, args.path)) + "\n"
+    if args.output:
+        files.write(args.output, said, "the status")
+    else:
+        print(said, end="")
+    # A collector is to get the metric that says so, not to be failed by cron.
+    if form == "prometheus" or module.loaded(root):
+        return Exit.OK
+    return Exit.VERDICT
+
+
+def doctor(args: argparse.Namespace) -> int:
+    """Print what would attach on this kernel."""
+    from bulkmm.control import doctor as examiner
+
+    if args.measure:
+        return _measure(args)
+    if args.kernel or args.module:
+        raise UsageError("--kernel and --module say what to --measure")
+    found = examiner.examine(_root(args))
+    print(_json(found.document()) if args.json else "\n".join(found.lines()))
+    return found.exit_code()
+
+
+def _measure(args: argparse.Namespace) -> int:
+    """Print what the module would be worth."""
+    from bulkmm.control.kernel import Kernel
+    from bulkmm.lab.progress import Progress
+    from bulkmm.native import run
+
+    run.need_packages("doctor --measure")
+    from bulkmm.native import worth
+
+    release = Kernel(_root(args)).release
+    document = worth.examine(release, args.kernel, args.module, Progress())
+    if args.json:
+        print(document.to_json(), end="")
+    else:
+        print("\n".join(worth.lines(document)))
+    return Exit.OK if all(check.ok for check in document.checks) else Exit.VERDICT
+
+
+def on(args: argparse.Namespace) -> int:
+    """Switch a path on or off, now and, if asked for, at every load."""
+    root = _root(args)
+    held = module.read(root) if args.persist else change.need(root)
+    changes = []
+    if held and args.path:
+        changes = [change.to_mode(held, args.path, args.mode)]
+    kept = persist.plan(root, held, args.path, args.mode) if args.persist else None
+    if held and not args.path:
+        changes = change.all_off(root, held, dry=args.dry_run)
+    elif not args.dry_run:
+        change.apply(root, changes)
+    if kept and not args.dry_run:
+        persist.write(root, kept)
+    return _show(args, [*changes, *(kept.changes if kept else [])])
+
+
+off = on
+
+
+def tune(args: argparse.Namespace) -> int:
+    """Change settings, or list them."""
+    root = _root(args)
+    held = change.need(root)
+    if args.settings:
+        changes = [change.to_value(held, pair) for pair in args.settings]
+        if not args.dry_run:
+            change.apply(root, changes)
+        return _show(args, changes)
+    if args.json:
+        print(_json(change.listed(held)))
+        return Exit.OK
+    rows = [(k, v, " ".join(w)) for k, (_, v, w) in change.settings(held).items()]
+    print("\n".join(text.columns([("key", "value", "choices"), *rows])))
+    return Exit.OK
+
+
+def _show(args: argparse.Namespace, changes: list[Change]) -> int:
+    if args.json:
+        print(_json(change.document(changes, dry=args.dry_run)))
+    else:
+        print("\n".join(one.says(dry=args.dry_run) for one in changes))
+    return Exit.OK
+
+
+def watch(args: argparse.Namespace) -> int:
+    """Show what happens until told to stop."""
+    from bulkmm.control import watch as watcher
+
+    if not SHORTEST <= args.interval <= LONGEST:
+        raise UsageError(f"--interval {args.interval:g}: give 0.05 to 86400 seconds")
+    if args.count is not None and args.count < 1:
+        raise UsageError(f"--count {args.count}: give 1 or more")
+    root = _root(args)
+    shown.select(change.need(root), args.path)
+    return watcher.run(root, args)

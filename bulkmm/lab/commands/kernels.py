@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm lab kernels``: every kernel image of the archive, natively."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bulkmm import files, table
+from bulkmm.errors import Exit, UsageError
+from bulkmm.lab import breadth, run
+from bulkmm.lab.commands.matrix import need_places
+from bulkmm.lab.machine import archive, root
+from bulkmm.lab.paths import locked, need_sources
+from bulkmm.lab.progress import Progress
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def every(args: argparse.Namespace) -> int:
+    """Look at one kernel of the archive after the other."""
+    need_places(args)
+    try:
+        chosen = re.compile(args.only or "")
+    except re.error as error:
+        raise UsageError(f"--only {args.only}: {error}") from error
+    need_sources()
+    run.need_root()
+    progress = Progress()
+    with locked(progress) as cache:
+        held = archive.Archive(root.ensure(cache, progress))
+        held.update(progress)
+        found = [one for one in held.offers() if chosen.search(one.release)]
+    if args.list:
+        for one in found[: args.count]:
+            print(one.release, "" if one.headers else "(no headers)")
+        return Exit.OK
+    rows, page = [], ""
+    with breadth.place(args.json_dir) as to:
+        for number, one in enumerate(found[: args.count], 1):
+            progress.note(f"kernel {number} of {len(found)}: {one.release}")
+            row = breadth.kept(one, to) if args.resume else None
+            rows.append(row or breadth.look_at(held, one, to, progress))
+            page = breadth.markdown(rows, len(found))
+            if args.output:  # what there is stays, if this is interrupted
+                files.write(args.output, page, "the page")
+    if args.markdown:
+        print(page, end="")
+    else:
+        table.print_lines(breadth.HEADINGS, [row.cells() for row in rows])
+        print(breadth.summary(rows, len(found)))
+    return Exit.OK if all(row.ok for row in rows) else Exit.VERDICT

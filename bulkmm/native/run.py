@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm bench kernel``: a kernel's own code against the module's, natively."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+from bulkmm import outcome, size
+from bulkmm.bench import amount
+from bulkmm.errors import BulkmmError, Exit, UsageError
+from bulkmm.lab.progress import Progress
+from bulkmm.native.command import SUBJECTS
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from bulkmm.bench.take import Event
+    from bulkmm.native.measure import Job
+    from bulkmm.results import Document
+
+NEEDS = ("elftools", "vmlinux_to_elf", "zstandard")
+
+
+def kernel(args: argparse.Namespace) -> int:
+    """Measure, show and keep."""
+    need_packages("bench kernel")
+    from bulkmm.native import find, measure, summary
+
+    outcome.need_place(args)
+    progress = Progress()
+    rounds, processes = amount.repeats(args)
+    with find.files(args.kernel, args.module, progress) as (image, module):
+        job = measure.Job(
+            kernel=image,
+            module=module,
+            mitigations=args.mitigations,
+            rounds=rounds,
+            processes=processes,
+            size=size.parse(args.size, "1T") if args.size else None,
+            quick=args.quick,
+            only=args.scenario,
+            backends=args.all_rows,
+            spoil=args.break_one_word,
+            seed=args.seed,
+            case=args.case,
+        )
+        if args.fuzz is not None:
+            return _fuzz(args, job, progress)
+        names = SUBJECTS if args.subject == "all" else (args.subject,)
+        document = shown(job, names, progress)
+    return outcome.finish(
+        args, document, lambda: summary.show(document, all_rows=args.all_rows)
+    )
+
+
+def need_packages(what: str) -> None:
+    """Refuse to go on without the libraries that read kernels."""
+    if not all(map(importlib.util.find_spec, NEEDS)):
+        raise BulkmmError(f"{what} needs more packages: pip install bulkmm[native]")
+
+
+def shown(job: Job, names: Sequence[str], progress: Progress) -> Document:
+    """Measure, and show how far it is."""
+    from bulkmm.native import measure
+
+    def seen(event: Event) -> None:
+        if event["event"] == "sample":
+            where = f"process {event['process'] + 1}, {event['scenario']}"
+            progress.detail(f"bench kernel: {where}")
+
+    with progress.console.status("bench kernel: starting") as progress.status:
+        return measure.run(job, names, progress, seen)
+
+
+def _fuzz(args: argparse.Namespace, job: Job, progress: Progress) -> int:
+    """Compare cases; the first that differs ends it."""
+    from bulkmm.native import fuzz
+
+    if args.json or args.output or not 0 <= args.fuzz <= fuzz.LONGEST:
+        raise UsageError(f"--fuzz: 0 to {fuzz.LONGEST} seconds, no --json and no -o")
+    subjects = fuzz.SIZES if args.subject == "all" else (args.subject,)
+    code = Exit.OK
+    for subject in subjects:
+        with progress.console.status(f"fuzzing {subject}"):
+            found = fuzz.run(job, subject, args.fuzz, progress)
+        print(found)
+        if found.differs:
+            words = f"{subject} --kernel {args.kernel} --fuzz 0"
+            words += f" --module {args.module}" if args.module else ""
+            print(f"again: bulkmm bench kernel {words} --case '{found.differs}'")
+            code = Exit.VERDICT
+    return code

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How a command that measured ends: what it prints, writes and returns."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from bulkmm import files
+from bulkmm.errors import Exit
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from bulkmm.results import Document
+
+WHAT = "the result file"
+
+
+def need_place(args: argparse.Namespace) -> None:
+    """Refuse files that cannot be written, before all the work."""
+    from bulkmm import plot
+
+    if args.output:
+        files.need_place(args.output, WHAT)
+    plot.check_file(getattr(args, "plot", None))
+
+
+def finish(
+    args: argparse.Namespace, document: Document, show: Callable[[], None]
+) -> int:
+    """Write the result, print it as JSON or as ``show`` does, judge it."""
+    if args.output:
+        files.write(args.output, document.to_json(), WHAT)
+    if args.json:
+        print(document.to_json(), end="")
+    else:
+        show()
+    if getattr(args, "plot", None):
+        from bulkmm import plot
+
+        plot.save([document], args.plot)
+    return verdict(document)
+
+
+def verdict(document: Document) -> int:
+    """Return the exit code, naming on stderr the checks that failed."""
+    failed = [check for check in document.checks if not check.ok]
+    for check in failed:
+        sys.stderr.write(f"bulkmm: check failed: {check.name}: {check.detail}\n")
+    return Exit.VERDICT if failed else Exit.OK

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm populate``: fill a file of memory before its user starts."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich import progress as bars
+from rich.console import Console
+
+from bulkmm import size
+from bulkmm.errors import BulkmmError, Exit, UsageError
+from bulkmm.populate import target
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+
+    from bulkmm.populate.library import Populated
+    from bulkmm.populate.target import Target
+
+LARGEST = "64T"
+
+
+def populate(args: argparse.Namespace) -> int:
+    """Fill what is asked for; with a memfd, become the command."""
+    _check(args)
+    wanted = size.parse_bytes(args.size, LARGEST) if args.size else None
+    if not args.memfd:
+        with target.file(Path(args.words[0]), wanted) as held:
+            _fill(held, args)
+        return Exit.OK
+    if not wanted:
+        raise UsageError("--memfd: --size says how much to fill")
+    huge = size.parse_bytes(args.huge, "16G") if args.huge else 0
+    if huge & (huge - 1):
+        raise UsageError(f"--huge {args.huge}: no size of a page")
+    with target.memfd(wanted, huge) as held:
+        _fill(held, args)
+        _become(args.words, held.fd)
+    return Exit.OK
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.memfd and not args.words:
+        raise UsageError(
+            "--memfd: a memfd ends with its user: name a command behind --"
+        )
+    if not args.memfd and len(args.words) != 1:
+        raise UsageError("populate: give one FILE, or --memfd and a command")
+    if args.huge and not args.memfd:
+        raise UsageError("--huge is of --memfd: a file has its file system's pages")
+    if args.node is not None and args.node < 0:
+        raise UsageError(f"--node {args.node}: nodes are counted from 0")
+    _threads(args.threads)
+
+
+def _threads(text: str) -> int:
+    if text == "auto":
+        return 0
+    if not text.isdecimal() or not 1 <= int(text) <= 1 << 16:
+        raise UsageError(f"--threads {text}: give a number, or auto")
+    return int(text)
+
+
+def _fill(held: Target, args: argparse.Namespace) -> None:
+    from bulkmm.populate import library  # loads libbulkmm
+
+    with held.mapped() as mapping:
+        threads = _threads(args.threads)
+
+        def fill(progress: Callable[[int], None]) -> Populated:
+            return library.populate(mapping, progress, threads=threads, node=args.node)
+
+        done = _shown(fill, held)
+    if done.error:
+        raise BulkmmError(f"{held.name}: {done.said}")
+    _say(held, done, as_json=args.json)
+
+
+def _shown(
+    fill: Callable[[Callable[[int], None]], Populated], held: Target
+) -> Populated:
+    """Fill it; on a terminal with a bar."""
+    columns = (
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.DownloadColumn(binary_units=True),
+        bars.TransferSpeedColumn(),
+        bars.TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with bars.Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(held.name.replace("[", "\\["), total=held.size)
+        return fill(lambda done: bar.update(task, completed=done))
+
+
+def _say(held: Target, done: Populated, *, as_json: bool) -> None:
+    if as_json:
+        said = {
+            "file": held.name,
+            "bytes": done.done,
+            "page_bytes": held.page,
+            "threads": done.threads,
+            "ns": done.ns,
+            "slow": done.said or None,
+        }
+        print(json.dumps({"schema_version": 1, "populate": said}), flush=True)
+        return
+    rate = done.done / done.ns
+    print(
+        f"{held.name}: {done.done >> 20} MiB in {done.ns / 1e9:.3f} s, "
+        f"{rate:.1f} GB/s, {done.threads} threads",
+        flush=True,
+    )
+    if done.said:
+        print(f"slow: {done.said}", flush=True)
+
+
+def _become(words: Sequence[str], fd: int) -> None:
+    """Run the command in place of this one, with the memfd open."""
+    os.set_inheritable(fd, True)  # noqa: FBT003 - its only argument
+    place = f"/proc/self/fd/{fd}"
+    command = [word.replace("{}", place) for word in words]
+    try:
+        os.execvp(command[0], command)  # noqa: S606 - what was asked for
+    except OSError as error:
+        raise BulkmmError(f"{command[0]}: {error.strerror}") from error

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The conventions of docs/command.md, held by every command."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+from commandlib import ROOT, leaves, walk
+
+from bulkmm import cli
+from bulkmm.errors import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PARSER = cli.parser()
+LEAVES = [pytest.param(one, id=" ".join(words)) for words, one in leaves(PARSER)]
+PAGE = (ROOT / "docs" / "command.md").read_text()
+# What a phrase may begin with; an adverb may stand before it.
+VERBS = {
+    "add", "align", "allow", "boot", "break", "build", "change", "compare",
+    "draw", "emulate", "end", "fail", "fault", "fetch", "fill", "force",
+    "generate", "install", "keep", "let", "list", "loop", "make", "map",
+    "measure", "name", "patch", "populate", "prepare", "print", "put", "read",
+    "remove", "repeat", "reserve", "run", "say", "set", "show", "start",
+    "switch", "take", "tell", "time", "title", "use", "visit", "wait", "write",
+}  # fmt: skip
+ADVERBS = {"only"}
+FLAGS = {  # one meaning everywhere: how many values, and what they are called
+    "--json": (0, ""),
+    "--markdown": (0, ""),
+    "--quick": (0, ""),
+    "--dry-run": (0, ""),
+    "--all-rows": (0, ""),
+    "--resume": (0, ""),
+    "--output": (None, "FILE"),
+    "--plot": (None, "FILE"),
+    "--root": (None, "DIR"),
+    "--json-dir": (None, "DIR"),
+    "--size": (None, "SIZE"),
+    "--rounds": (None, "N"),
+    "--processes": (None, "N"),
+    "--seed": (None, "N"),
+    "--threads": (None, "N"),
+}
+
+
+def arguments(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Return what a command takes, --help apart."""
+    for action in parser._actions:
+        helps = isinstance(action, argparse._HelpAction)
+        if not helps and not isinstance(action, argparse._SubParsersAction):
+            yield action
+
+
+def has_verb(phrase: str | None) -> bool:
+    words = [w for w in re.findall(r"[a-z]+", phrase or "") if w not in ADVERBS]
+    return bool(words) and words[0] in VERBS
+
+
+def helps(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str | None]]:
+    """Return each command below a parser, with its phrase."""
+    for _, one in walk(parser):
+        for action in one._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for choice in action._choices_actions:
+                    yield f"{one.prog} {choice.dest}", choice.help
+
+
+@pytest.mark.parametrize(("command", "phrase"), [*helps(PARSER)])
+def test_a_command_is_a_phrase_with_a_verb(command: str, phrase: str | None) -> None:
+    assert has_verb(phrase), command
+    assert not (phrase or "").endswith(".")
+
+
+@pytest.mark.parametrize("parser", LEAVES)
+def test_an_argument_is_a_phrase_with_a_verb(parser: argparse.ArgumentParser) -> None:
+    bare = [
+        (action.option_strings or action.dest, action.help)
+        for action in arguments(parser)
+        if not has_verb(action.help)
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize("parser", LEAVES)
+def test_an_example_is_shown_and_is_valid(
+    parser: argparse.ArgumentParser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--help"])
+    shown = re.findall(r"^example: (bulkmm .*)$", capsys.readouterr().out, re.MULTILINE)
+    assert shown
+    for line in shown:
+        assert line.startswith(parser.prog)
+        args = PARSER.parse_args(shlex.split(line)[1:])
+        module, _, name = args.run.partition(":")
+        assert callable(getattr(__import__(module, fromlist=[name]), name))
+
+
+@pytest.mark.parametrize("parser", LEAVES)
+def test_an_option_means_the_same_everywhere(parser: argparse.ArgumentParser) -> None:
+    for action in arguments(parser):
+        for flag in action.option_strings:
+            if flag in FLAGS:
+                nargs, what = FLAGS[flag]
+                assert action.nargs == nargs, flag
+                assert str(action.metavar or "").startswith(what), flag
+        short = {flag for flag in action.option_strings if len(flag) == 2}
+        assert short <= {"-o"}
+        assert ("-o" in short) == ("--output" in action.option_strings)
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_the_page_states_the_convention(flag: str) -> None:
+    _, _, rest = PAGE.partition("\n## Conventions\n")
+    assert f"`{flag}" in rest.partition("\n## ")[0]
+
+
+def test_an_exit_code_has_one_meaning() -> None:
+    _, _, rest = PAGE.partition("\n## Exit codes\n")
+    rows = re.findall(
+        r"^\| (\d+) \| (.*) \|$", rest.partition("\n## ")[0], re.MULTILINE
+    )
+    assert [int(code) for code, _ in rows] == [code.value for code in Exit]
+    assert not [meaning for _, meaning in rows if ";" in meaning]
+
+
+@pytest.mark.parametrize(
+    "phrase", ["the figure", "of each visit", "only 3", "", None, "JSON is printed"]
+)
+def test_what_has_no_verb_is_found(phrase: str | None) -> None:
+    assert not has_verb(phrase)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm on|off --persist``: what the module is loaded with."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from commandlib import ROOT
+
+from bulkmm.control import needs, persist
+from bulkmm.errors import Exit
+
+if TYPE_CHECKING:
+    from commandlib import Command
+    from fakekernel import Fake
+
+FILE = persist.FILE
+MODE = "/sys/kernel/bulkmm/clear/mode"
+
+
+def test_now_and_at_every_load(loaded: Fake, bulkmm: Command) -> None:
+    done = bulkmm("on", "clear", "streaming", "--persist", "--json")
+    assert done.code == Exit.OK
+    assert loaded.read(MODE) == "streaming"
+    assert loaded.read(FILE).splitlines()[-1] == "options bulkmm clear=streaming"
+    now, kept = done.json["changes"]
+    assert (now["key"], kept["key"]) == ("clear.mode", "clear at load")
+    assert (kept["file"], kept["before"]) == (FILE, persist.DEFAULT)
+    loaded.write(MODE, "off auto cached [streaming]", 0o644)
+    assert bulkmm("on", "clear", "--persist").code == Exit.OK  # the first but off
+    assert loaded.read(FILE).splitlines()[-1] == "options bulkmm clear=auto"
+
+
+def test_what_else_the_file_says_stays(loaded: Fake, bulkmm: Command) -> None:
+    before = (
+        "# ours\noptions bulkmm clear=auto memmap_min_pages=9\n"
+        "options bulkmm  memmap=on\noptions other clear=x\nblacklist y"
+    )
+    loaded.write(FILE, before, 0o644)
+    assert "(was auto)" in bulkmm("off", "clear", "--persist").out
+    assert loaded.read(FILE) == (
+        "# ours\noptions bulkmm memmap_min_pages=9\n"
+        "options bulkmm  memmap=on clear=off\noptions other clear=x\nblacklist y"
+    )
+    bulkmm("on", "memmap", "--persist")
+    assert loaded.read(FILE).splitlines()[2] == "options bulkmm clear=off memmap=on"
+
+
+def test_without_a_loaded_module(kernel: Fake, bulkmm: Command) -> None:
+    assert bulkmm("on", "vmap", "block").code == Exit.ENVIRONMENT
+    assert bulkmm("on", "vmap", "block", "--persist").code == Exit.OK
+    assert kernel.read(FILE).splitlines()[-1] == "options bulkmm vmap=block"
+    assert bulkmm("off", "--persist").code == Exit.OK
+    said = kernel.read(FILE).splitlines()[-1].split()
+    paths = needs.read("x86_64").paths
+    assert said == ["options", "bulkmm", *(f"{one.name}=off" for one in paths)]
+
+
+def test_a_dry_run_writes_nothing(loaded: Fake, bulkmm: Command) -> None:
+    done = bulkmm("on", "clear", "--persist", "--dry-run")
+    assert f"would write auto to {FILE}" in done.out
+    assert not (loaded.root / FILE[1:]).exists()
+    assert loaded.read(MODE).startswith("[off]")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("on", "clear", "pte"), "unknown mode pte: path clear has off, auto"),
+        (("on", "clearr"), "unknown path clearr: did you mean clear?"),
+    ],
+)
+def test_nothing_is_kept_of_what_makes_no_sense(
+    kernel: Fake, bulkmm: Command, words: tuple[str, ...], says: str
+) -> None:
+    done = bulkmm(*words, "--persist")
+    assert done.code == Exit.USAGE
+    assert says in done.err
+    assert not (kernel.root / FILE[1:]).exists()
+
+
+def test_a_path_that_cannot_be_switched_is_not_kept(
+    loaded: Fake, bulkmm: Command
+) -> None:
+    loaded.remove(MODE)
+    (loaded.root / MODE[1:]).mkdir()
+    assert bulkmm("on", "clear", "--persist").code != Exit.OK
+    assert not (loaded.root / FILE[1:]).exists()
+
+
+def test_a_folder_that_cannot_be_written(kernel: Fake, bulkmm: Command) -> None:
+    kernel.write("/etc/modprobe.d", "a file")
+    done = bulkmm("on", "clear", "--persist")
+    assert done.code == Exit.ENVIRONMENT
+    assert "modprobe.d" in done.err
+
+
+def test_modes_are_those_of_the_parameters() -> None:
+    page = (ROOT / "docs" / "abi.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (`off`[^|]*|`on`[^|]*) \|", page, re.MULTILINE)
+    documented = {name: set(re.findall(r"`(\w+)`", modes)) for name, modes in rows}
+    paths = needs.read("x86_64").paths
+    assert documented == {one.name: set(one.modes) for one in paths}
+    assert {one.modes[0] for one in paths} == {"off"}

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm lab list``: the scenarios that fit, and no other."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from commandlib import valid
+
+from bulkmm import cli
+from bulkmm.errors import Exit
+from bulkmm.lab.scenario import SCENARIOS
+
+
+def listed(capsys: pytest.CaptureFixture[str], *words: str) -> set[str]:
+    """Return the names, which text and JSON must agree on."""
+    assert cli.main(["lab", "list", *words]) == Exit.OK
+    text = capsys.readouterr().out
+    assert cli.main(["lab", "list", *words, "--json"]) == Exit.OK
+    held = json.loads(capsys.readouterr().out)
+    valid(held)
+    names = {one["name"] for one in held["scenarios"]}
+    assert names == {line for line in text.splitlines() if line[:1].strip()}
+    return names
+
+
+def test_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert listed(capsys) == {one.name for one in SCENARIOS}
+
+
+@pytest.mark.parametrize(
+    ("words", "has", "lacks"),
+    [
+        (("--family", "clear"), "thp-2m", "vmap-check"),
+        (("--family", "hmm"), "hmm-upstream", "hmm-private-64g"),
+        (("--kernel", "6.12"), "thp-2m", "hmm-private-64g"),
+        (("--kernel", "7.3"), "hmm-private-64g", None),
+        (("--arch", "arm64"), "thp-2m", "packages"),
+        (("--arch", "arm64"), "thp-2m", "clear-perf"),
+        (("real-time",), "clear-latency", "clear-cases"),
+        (("REAL-time", "--family", "clear"), "clear-latency", "thp-2m"),
+        (("--arch", "arm64", "--kernel", "6.12"), None, "thp-2m"),
+    ],
+)
+def test_filters(
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    has: str | None,
+    lacks: str | None,
+) -> None:
+    found = listed(capsys, *words)
+    assert has is None or has in found
+    assert lacks not in found
