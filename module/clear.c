@@ -265,45 +265,66 @@ TUNABLE(radius, 2);
 TUNABLE(cached_max, 3);
 TUNABLE(unit_bytes, 4);
 
-/* All CPUs' folios of an order. */
-static struct bmm_zero_gap clear_gap_sum(unsigned int order)
-{
-	struct bmm_zero_gap sum = {}, *gap;
-	int cpu;
+enum column {
+	COLUMN_FOLIOS,
+	COLUMN_UNITS,
+	COLUMN_OVER,
+	COLUMN_LONGEST,
+};
 
-	for_each_possible_cpu(cpu) {
-		gap = &per_cpu_ptr(bmm_zero_cpus, cpu)->gaps[order];
-		sum.folios += READ_ONCE(gap->folios);
-		sum.units += READ_ONCE(gap->units);
-		sum.over += READ_ONCE(gap->over);
-		sum.longest = max(sum.longest, READ_ONCE(gap->longest));
+static u64 clear_gap_of(const struct bmm_zero_gap *gap, unsigned int column)
+{
+	switch (column) {
+	case COLUMN_FOLIOS:
+		return READ_ONCE(gap->folios);
+	case COLUMN_UNITS:
+		return READ_ONCE(gap->units);
+	case COLUMN_OVER:
+		return READ_ONCE(gap->over);
+	default:
+		return READ_ONCE(gap->longest);
 	}
-	return sum;
 }
 
-/* A line for each order that was seen. */
+/* Of all CPUs the sum; of the longest the longest. */
 static ssize_t clear_gap_show(struct bmm_path *path, unsigned int index,
 			      char *buf)
 {
-	struct bmm_zero_gap sum;
-	unsigned int order;
-	ssize_t at = 0;
+	unsigned int order = index / BMM_COLUMNS, column = index % BMM_COLUMNS;
+	u64 value, all = 0;
+	int cpu;
 
-	for (order = 0; order < BMM_ZERO_ORDERS; order++) {
-		sum = clear_gap_sum(order);
-		if (sum.folios)
-			at += sysfs_emit_at(
-				buf, at,
-				"order %u: max_gap_ns %llu count %lld units %lld over %lld\n",
-				order, sum.longest, sum.folios, sum.units,
-				sum.over);
+	for_each_possible_cpu(cpu) {
+		value = clear_gap_of(&per_cpu_ptr(bmm_zero_cpus, cpu)->gaps[order],
+				     column);
+		all = column == COLUMN_LONGEST ? max(all, value) : all + value;
 	}
-	return at;
+	return sysfs_emit(buf, "%llu\n", all);
 }
 
+#define COLUMN(_name, _index)             \
+	{ .attr = { .name = (_name) },    \
+	  .show = clear_gap_show,         \
+	  .index = (_index) }
+
+static const struct bmm_attribute gap_files[] = {
+	COLUMN("folios", COLUMN_FOLIOS),
+	COLUMN("units", COLUMN_UNITS),
+	COLUMN("over", COLUMN_OVER),
+	COLUMN("longest_ns", COLUMN_LONGEST),
+	{},
+};
+
+static const struct bmm_numbered gaps = {
+	.name = "order",
+	.first = 1,
+	.last = BMM_ZERO_ORDERS - 1,
+	.files = gap_files,
+};
+
 /* Whatever is written: count from here, and time each CPU's next unit. */
-static ssize_t clear_gap_store(struct bmm_path *path, unsigned int index,
-			       const char *buf, size_t len)
+static ssize_t clear_reset_store(struct bmm_path *path, unsigned int index,
+				 const char *buf, size_t len)
 {
 	int cpu;
 
@@ -314,10 +335,9 @@ static ssize_t clear_gap_store(struct bmm_path *path, unsigned int index,
 	return len;
 }
 
-static struct bmm_attribute gaps_attr = {
-	.attr = { .name = "gaps", .mode = 0644 },
-	.show = clear_gap_show,
-	.store = clear_gap_store,
+static struct bmm_attribute reset_attr = {
+	.attr = { .name = "reset_orders", .mode = 0200 },
+	.store = clear_reset_store,
 };
 
 struct bmm_path bmm_clear_path = {
@@ -325,7 +345,8 @@ struct bmm_path bmm_clear_path = {
 	.modes = bmm_zero_modes,
 	.prepare = clear_prepare,
 	.picks = { &bmm_zero_picks[0], &bmm_zero_picks[1] },
-	.extras = { &gaps_attr, &latency_us_attr, &min_pages_attr, &radius_attr,
+	.numbered = &gaps,
+	.extras = { &reset_attr, &latency_us_attr, &min_pages_attr, &radius_attr,
 		    &cached_max_attr, &unit_bytes_attr },
 	.hooks = { {
 		.symbol = "folio_zero_user",

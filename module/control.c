@@ -7,12 +7,17 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cleanup.h>
+#include <linux/list.h>
 #include <linux/module.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
 #include "control.h"
 #include "faults.h"
+
+#define DIR_FILES 32 /* most files of a directory in a path's */
 
 /* Appends a choice to a list in a page-sized or smaller buffer. */
 static size_t control_add_choice(char *buf, size_t size, size_t at,
@@ -192,22 +197,129 @@ static struct attribute *root_attrs[] = {
 
 static const struct attribute_group root_group = { .attrs = root_attrs };
 
-static void control_fill_reasons(struct bmm_path *path)
+/* A directory in a path's; its files must stay as long as the path's. */
+struct control_dir {
+	struct list_head list;
+	unsigned int nr;
+	struct bmm_attribute file[] __counted_by(nr);
+};
+
+static struct control_dir *control_new_dir(struct bmm_path *path,
+					   unsigned int nr)
 {
+	struct control_dir *dir = NULL;
+
+	if (!bmm_fault_alloc())
+		dir = kzalloc(struct_size(dir, file, nr), GFP_KERNEL);
+	if (!dir)
+		return NULL;
+	dir->nr = nr;
+	list_add(&dir->list, &path->dirs);
+	return dir;
+}
+
+static void control_free_dirs(struct bmm_path *path)
+{
+	struct control_dir *dir, *next;
+
+	list_for_each_entry_safe(dir, next, &path->dirs, list)
+		kfree(dir);
+}
+
+static int control_add_dir(struct bmm_path *path, const char *name,
+			   struct control_dir *dir)
+{
+	struct attribute *attrs[DIR_FILES + 1] = {};
+	const struct attribute_group group = { .name = name, .attrs = attrs };
 	unsigned int i;
 
-	for (i = 0; i < BMM_REASONS && path->reasons[i]; i++) {
-		struct bmm_attribute *file = &path->reason_attr[i];
+	for (i = 0; i < dir->nr; i++)
+		attrs[i] = &dir->file[i].attr;
+	control_fill(attrs);
+	return sysfs_create_group(path->kobj, &group);
+}
 
-		file->attr.name = path->reasons[i];
-		file->attr.mode = 0444;
-		file->show = reason_show;
-		file->index = i;
-		path->reason_attrs[i] = &file->attr;
-	}
-	path->reason_group.name = "fallbacks";
-	path->reason_group.attrs = path->reason_attrs;
-	control_fill(path->reason_attrs);
+static void control_set_file(struct control_dir *dir, unsigned int i,
+			     const char *name, unsigned int index,
+			     ssize_t (*show)(struct bmm_path *, unsigned int,
+					     char *))
+{
+	dir->file[i].attr.name = name;
+	dir->file[i].attr.mode = 0444;
+	dir->file[i].show = show;
+	dir->file[i].index = index;
+}
+
+static int control_add_reasons(struct bmm_path *path)
+{
+	struct control_dir *dir;
+	unsigned int i, nr = 0;
+
+	while (nr < BMM_REASONS && path->reasons[nr])
+		nr++;
+	dir = control_new_dir(path, nr);
+	if (!dir)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++)
+		control_set_file(dir, i, path->reasons[i], i, reason_show);
+	return control_add_dir(path, "fallbacks", dir);
+}
+
+/* "backend_node0": who serves and, by their names, how fast each was. */
+static int control_add_pick(struct bmm_path *path, unsigned int index,
+			    unsigned int which)
+{
+	const struct bmm_picks *picks = path->picks[index];
+	unsigned int k, nr = 0, at = bmm_picks_index(index, which, 0);
+	struct control_dir *dir;
+	char name[32];
+
+	while (nr < BMM_CANDIDATES && bmm_candidate(picks->op, nr))
+		nr++;
+	dir = control_new_dir(path, nr + 1);
+	if (!dir)
+		return -ENOMEM;
+	for (k = 0; k < nr; k++)
+		control_set_file(dir, k, bmm_candidate(picks->op, k)->name,
+				 at + k, bmm_picks_rate_show);
+	control_set_file(dir, nr, "serving", at, bmm_picks_serving_show);
+	bmm_picks_name(picks, which, name, sizeof(name));
+	return control_add_dir(path, name, dir);
+}
+
+static int control_add_numbered(struct bmm_path *path, unsigned int number)
+{
+	const struct bmm_attribute *file = path->numbered->files;
+	struct control_dir *dir;
+	unsigned int i, nr = 0;
+	char name[32];
+
+	while (file[nr].attr.name)
+		nr++;
+	dir = control_new_dir(path, nr);
+	if (!dir)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++)
+		control_set_file(dir, i, file[i].attr.name,
+				 number * BMM_COLUMNS + file[i].index,
+				 file[i].show);
+	scnprintf(name, sizeof(name), "%s%u", path->numbered->name, number);
+	return control_add_dir(path, name, dir);
+}
+
+static int control_add_dirs(struct bmm_path *path)
+{
+	const struct bmm_numbered *numbered = path->numbered;
+	int err = control_add_reasons(path);
+	unsigned int i, n;
+
+	for (i = 0; i < BMM_PICKS && path->picks[i]; i++)
+		for (n = 0; !err && n < path->picks[i]->nr; n++)
+			err = control_add_pick(path, i, n);
+	for (n = numbered ? numbered->first : 0;
+	     !err && numbered && n <= numbered->last; n++)
+		err = control_add_numbered(path, n);
+	return err;
 }
 
 static void control_fill_own(struct bmm_path *path)
@@ -234,15 +346,14 @@ static int control_add_files(struct bmm_path *path)
 {
 	const struct attribute_group *groups[] = {
 		&path_group,
-		&path->reason_group,
 		&path->own_group,
 		NULL,
 	};
 
 	control_fill(path_attrs);
-	control_fill_reasons(path);
 	control_fill_own(path);
-	return sysfs_create_groups(path->kobj, groups);
+	return sysfs_create_groups(path->kobj, groups) ?:
+	       control_add_dirs(path);
 }
 
 /* Whoever holds it may go on doing so: its name and its files are gone. */
@@ -263,6 +374,7 @@ int bmm_control_add(struct bmm_path *path)
 	struct kobject *kobj = NULL;
 	int err;
 
+	INIT_LIST_HEAD(&path->dirs);
 	if (!bmm_fault_alloc())
 		kobj = kobject_create_and_add(path->name, root);
 	if (!kobj)
@@ -270,7 +382,7 @@ int bmm_control_add(struct bmm_path *path)
 	WRITE_ONCE(path->kobj, kobj);
 	err = bmm_fault_alloc() ? -ENOMEM : control_add_files(path);
 	if (err)
-		control_drop(kobj);
+		bmm_control_remove(path);
 	return err;
 }
 
@@ -281,6 +393,7 @@ int bmm_control_add(struct bmm_path *path)
 void bmm_control_remove(struct bmm_path *path)
 {
 	control_drop(path->kobj);
+	control_free_dirs(path);
 }
 
 /**

@@ -141,6 +141,7 @@ static int __init bulkmm_init(void)
 		bmm_control_exit();
 		return err;
 	}
+	bmm_memmap_init();
 	bmm_vmap_init();
 	err = bulkmm_add_all();
 	if (err)

@@ -213,17 +213,21 @@ static struct bmm_pick memmap_picks[2 * NODES];
 
 static void memmap_label(unsigned int which, char *buf, size_t size)
 {
-	scnprintf(buf, size, "node %u %s", which / 2,
-		  which % 2 ? "own" : "ordinary");
+	scnprintf(buf, size, "node%u%s", which / 2, which % 2 ? "_own" : "");
 }
 
 static struct bmm_picks memmap_backend = {
 	.name = "backend",
 	.op = BMM_STAMP,
-	.nr = ARRAY_SIZE(memmap_picks),
 	.pick = memmap_picks,
 	.label = memmap_label,
 };
+
+/** bmm_memmap_init() - before the path is shown: picks of the nodes there are */
+void __init bmm_memmap_init(void)
+{
+	memmap_backend.nr = 2 * min(nr_node_ids, (unsigned int)NODES);
+}
 
 static unsigned int memmap_which(const struct bringup *b)
 {

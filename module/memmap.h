@@ -9,6 +9,8 @@ struct zone;
 
 extern struct bmm_path bmm_memmap;
 
+void bmm_memmap_init(void);
+
 /* Shared with the trampoline (x86/trampoline.S). */
 extern unsigned long bmm_memmap_threshold;
 void bmm_memmap_trampoline(void);

@@ -47,6 +47,20 @@ struct bmm_attribute {
 	unsigned int index;
 };
 
+/* Directories that hold the same files: "order1", "order2", ... */
+struct bmm_numbered {
+	const char *name;
+	unsigned int first;
+	unsigned int last;
+	/*
+	 * Files of each, up to one without a name; @index of the file shown is
+	 * that of its directory times BMM_COLUMNS, plus its own.
+	 */
+	const struct bmm_attribute *files;
+};
+
+#define BMM_COLUMNS 8
+
 /**
  * struct bmm_path - one family of kernel functions
  * @name:        directory in /sys/kernel/bulkmm
@@ -59,6 +73,7 @@ struct bmm_attribute {
  * @mode:        index of the one in force; read once per call
  * @picks:       of its operations that have backends, up to the first NULL
  * @extras:      files that this path alone has
+ * @numbered:    directories that this path alone has, or NULL
  * @reasons:     names of the fallback counters, up to the first NULL
  * @counters:    enum bmm_counter: the path's own, and its fallbacks, too
  * @list:        of all paths
@@ -66,6 +81,7 @@ struct bmm_attribute {
  * @waits_for:   what it waits for
  * @kobj:        its directory, of which the kobject core has all that it needs
  *               to free it: others may hold it for longer than we are there
+ * @dirs:        the directories in it
  */
 struct bmm_path {
 	const char *name;
@@ -75,6 +91,7 @@ struct bmm_path {
 	int mode;
 	struct bmm_picks *picks[BMM_PICKS];
 	struct bmm_attribute *extras[BMM_EXTRAS];
+	const struct bmm_numbered *numbered;
 	const char *reasons[BMM_REASONS];
 	struct bmm_counters __percpu *counters;
 
@@ -83,9 +100,7 @@ struct bmm_path {
 	const char *waits_for;
 
 	struct kobject *kobj;
-	struct bmm_attribute reason_attr[BMM_REASONS];
-	struct attribute *reason_attrs[BMM_REASONS + 1];
-	struct attribute_group reason_group;
+	struct list_head dirs;
 	struct bmm_attribute picks_attr[BMM_PICKS];
 	struct attribute *own_attrs[BMM_PICKS + BMM_EXTRAS + 1];
 	struct attribute_group own_group;

@@ -43,26 +43,67 @@ void bmm_picks_log(const struct bmm_path *path, const struct bmm_picks *picks,
 	pr_info("%s: %s: %s\n", path->name, picks->name, line);
 }
 
-static ssize_t picks_emit(const struct bmm_picks *picks, unsigned int which,
-			  char *buf, ssize_t at)
+static const struct bmm_pick *picks_at(const struct bmm_path *path,
+				       unsigned int index,
+				       const struct bmm_picks **picks)
 {
-	char line[LINE];
+	unsigned int at = index / BMM_CANDIDATES;
 
-	picks_line(picks, which, line, sizeof(line));
-	return at + sysfs_emit_at(buf, at, "%s\n", line);
+	*picks = path->picks[at >> 8];
+	return &(*picks)->pick[at & 255];
 }
 
-/* A line for each pick that was used; one at least, which has the names. */
+/**
+ * bmm_picks_name() - what the directory of a pick is called
+ * @picks: of the operation
+ * @which: the pick
+ * @buf:   result
+ * @size:  bytes of @buf
+ */
+void bmm_picks_name(const struct bmm_picks *picks, unsigned int which, char *buf,
+		    size_t size)
+{
+	size_t at = scnprintf(buf, size, "%s_", picks->name);
+
+	picks->label(which, buf + at, size - at);
+}
+
+/* Who serves; before anything was measured, who would be the first. */
+ssize_t bmm_picks_serving_show(struct bmm_path *path, unsigned int index,
+			       char *buf)
+{
+	const struct bmm_picks *picks;
+	const struct bmm_pick *pick = picks_at(path, index, &picks);
+	const struct bmm_backend *forced = READ_ONCE(picks->forced);
+
+	forced = forced ?: bmm_pick_backend(pick, picks->op);
+	return sysfs_emit(buf, "%s\n", forced->name);
+}
+
+/* MB/s of a candidate; 0: not measured. */
+ssize_t bmm_picks_rate_show(struct bmm_path *path, unsigned int index, char *buf)
+{
+	const struct bmm_picks *picks;
+	const struct bmm_pick *pick = picks_at(path, index, &picks);
+
+	return sysfs_emit(buf, "%u\n",
+			  bmm_pick_rate(pick, index % BMM_CANDIDATES));
+}
+
+/* All names that can be written, that of what is in force in brackets. */
 ssize_t bmm_picks_show(struct bmm_path *path, unsigned int index, char *buf)
 {
 	const struct bmm_picks *picks = path->picks[index];
-	unsigned int which;
-	ssize_t at = 0;
+	const struct bmm_backend *forced = READ_ONCE(picks->forced), *backend;
+	ssize_t at = sysfs_emit(buf, forced ? "fastest" : "[fastest]");
+	size_t i;
 
-	for (which = 0; which < picks->nr; which++)
-		if (bmm_get(&picks->pick[which].nr))
-			at = picks_emit(picks, which, buf, at);
-	return at ? at : picks_emit(picks, 0, buf, at);
+	for (i = 0; (backend = bmm_backend_at(i)); i++)
+		if (bmm_backend_can(backend, picks->op))
+			at += sysfs_emit_at(buf, at,
+					    backend == forced ? " [%s]" : " %s",
+					    backend->name);
+	return at + sysfs_emit_at(buf, at, "\n");
 }
 
 /* The one log line of a name that is refused. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * picks.h - the picks of an operation, and the sysfs file that lists them and
- * forces a backend
+ * picks.h - the picks of an operation, and the sysfs files that show them and
+ * force a backend
  */
 #ifndef BMM_PICKS_H
 #define BMM_PICKS_H
@@ -21,7 +21,7 @@ struct bmm_path;
  * @pick:    one for each kind of memory or extent that is measured apart
  * @forced:  the backend that serves instead of all of them, or NULL; written
  *           under bmm_picks_lock
- * @label:   writes what a pick is for
+ * @label:   writes what a pick is for, in a word
  * @changed: told after a write to the file, under bmm_picks_lock; or NULL
  */
 struct bmm_picks {
@@ -36,8 +36,21 @@ struct bmm_picks {
 
 extern struct mutex bmm_picks_lock;
 
+/* Of a path's operation @index its pick @which, and of that a candidate. */
+static inline unsigned int bmm_picks_index(unsigned int index,
+					   unsigned int which,
+					   unsigned int candidate)
+{
+	return (index << 8 | which) * BMM_CANDIDATES + candidate;
+}
+
 void bmm_picks_log(const struct bmm_path *path, const struct bmm_picks *picks,
 		   unsigned int which);
+void bmm_picks_name(const struct bmm_picks *picks, unsigned int which, char *buf,
+		    size_t size);
+ssize_t bmm_picks_serving_show(struct bmm_path *path, unsigned int index,
+			       char *buf);
+ssize_t bmm_picks_rate_show(struct bmm_path *path, unsigned int index, char *buf);
 ssize_t bmm_picks_show(struct bmm_path *path, unsigned int index, char *buf);
 ssize_t bmm_picks_store(struct bmm_path *path, unsigned int index,
 			const char *buf, size_t len);

@@ -266,36 +266,23 @@ struct vm_struct *bmm_vmap_area_handler(unsigned long size, unsigned long flags,
 	return area;
 }
 
-static ssize_t vmap_runs_show(struct bmm_path *path, unsigned int index,
-			      char *buf)
+static ssize_t vmap_counter_show(struct bmm_path *path, unsigned int index,
+				 char *buf)
 {
-	return sysfs_emit(buf, "%lld\n", bmm_path_sum(path, RUNS));
+	return sysfs_emit(buf, "%lld\n", bmm_path_sum(path, index));
 }
 
-/* A line for each size of entry that the architecture has. */
-static ssize_t vmap_leaves_show(struct bmm_path *path, unsigned int index,
-				char *buf)
-{
-	ssize_t at = sysfs_emit(buf, "%lu %lld\n", PAGE_SIZE,
-				bmm_path_sum(path, SMALL));
+#define COUNTER(_name, _index)                            \
+	static struct bmm_attribute _name##_attr = {      \
+		.attr = { .name = #_name, .mode = 0444 }, \
+		.show = vmap_counter_show,                \
+		.index = (_index),                        \
+	}
 
-	if (BMM_GROUP > 1)
-		at += sysfs_emit_at(buf, at, "%lu %lld\n", BMM_GROUP_SIZE,
-				    bmm_path_sum(path, GROUPS));
-	at += sysfs_emit_at(buf, at, "%lu %lld\n", PMD_SIZE,
-			    bmm_path_sum(path, LEAVES));
-	return at;
-}
-
-static struct bmm_attribute runs_attr = {
-	.attr = { .name = "runs", .mode = 0444 },
-	.show = vmap_runs_show,
-};
-
-static struct bmm_attribute leaves_attr = {
-	.attr = { .name = "leaves", .mode = 0444 },
-	.show = vmap_leaves_show,
-};
+COUNTER(runs, RUNS);
+COUNTER(leaves_pte, SMALL);
+COUNTER(leaves_contpte, GROUPS);
+COUNTER(leaves_pmd, LEAVES);
 
 static void vmap_set_pages(unsigned long address)
 {
@@ -333,7 +320,8 @@ struct bmm_path bmm_vmap = {
 	.name = "vmap",
 	.modes = modes,
 	.prepare = vmap_prepare,
-	.extras = { &runs_attr, &leaves_attr },
+	.extras = { &runs_attr, &leaves_pte_attr, &leaves_pmd_attr,
+		    BMM_GROUP > 1 ? &leaves_contpte_attr : NULL },
 	.hooks = {
 		[HOOK_PAGES] = {
 			.symbol = "vmap_small_pages_range_noflush",

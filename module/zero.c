@@ -172,8 +172,7 @@ static void zero_changed(const struct bmm_picks *changed)
 
 static void zero_label(unsigned int which, char *buf, size_t size)
 {
-	scnprintf(buf, size, "%s %lu", which ? "above" : "up to",
-		  READ_ONCE(bmm_zero_cached_max));
+	scnprintf(buf, size, "%s", which ? "large" : "small");
 }
 
 #define PICKS(_name, _op, _first) \

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from bulkmm.control.module import Module
     from bulkmm.control.root import Root
 
-FASTEST = "fastest"  # has the module measure again
 NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+)|[0-9]+")
 LARGEST = (1 << 64) - 1  # that the kernel can be told
 
@@ -79,8 +78,8 @@ def settings(module: Module) -> dict[str, tuple[str, str, list[str]]]:
     for path in module.paths:
         home = f"{modules.HOME}/{path.name}"
         for name, one in path.backends.items():
-            words, now = [FASTEST, *one.words], ", ".join(one.serving)
-            found[f"{path.name}.{name}"] = f"{home}/{name}", now, words
+            now = one.choice.chosen or "unknown"
+            found[f"{path.name}.{name}"] = f"{home}/{name}", now, one.choice.words
         for name, value in path.settings.items():
             found[f"{path.name}.{name}"] = f"{home}/{name}", str(value), []
     for name, value in module.parameters.items():

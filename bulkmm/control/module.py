@@ -22,9 +22,10 @@ HOME = "/sys/kernel/bulkmm"
 PARAMETERS = "/sys/module/bulkmm/parameters"
 OFF = "off"
 HOOK = re.compile(r"(-?\d+) (\S+): (.*)")
-PAIRS = re.compile(r"([a-z]\w*) (\d+)\b:?")
-TWO = re.compile(r"(\d+) (\d+)")
-RATE = re.compile(r"=(\d+(?:\.\d+)?)(?=\]?(?:\s|$))")
+NUMBERED = re.compile(r"([a-z]\w*?)(\d+)")
+FASTEST = "fastest"  # the choice that has the module measure again
+SERVING = "serving"  # makes a directory a pick
+MB_PER_GB = 1000
 
 
 @dataclass(frozen=True)
@@ -40,21 +41,26 @@ class Pick:
     """Which backend serves one kind of memory or extent, and what was measured."""
 
     label: str
-    choice: Choice
+    serving: str
     gb_per_s: dict[str, float]
 
 
 @dataclass(frozen=True)
 class Backends:
-    """The backends of an operation, and its picks."""
+    """The backends of an operation, what is in force, and its picks."""
 
-    words: list[str]
-    picks: list[Pick]
+    choice: Choice
+    picks: list[Pick] = field(default_factory=list)
+
+    @property
+    def names(self) -> list[str]:
+        """Return the backends that can be forced."""
+        return [word for word in self.choice.words if word != FASTEST]
 
     @property
     def serving(self) -> list[str]:
         """Return the backends that serve, mostly one."""
-        return list(dict.fromkeys(pick.choice.chosen or "?" for pick in self.picks))
+        return list(dict.fromkeys(pick.serving for pick in self.picks))
 
 
 @dataclass(frozen=True)
@@ -124,10 +130,12 @@ def _path(root: Root, name: str) -> KernelPath | None:
         text = root.read(f"{home}/{file}")
         if text is not None and file not in ("mode", "hook"):
             _add(path, file, text, writable=is_writable(root.at(f"{home}/{file}")))
-    for reason in root.names(f"{home}/fallbacks"):
-        count = root.read(f"{home}/fallbacks/{reason}") or ""
-        if count.isdecimal():
-            path.fallbacks[reason] = int(count)
+    path.fallbacks = _numbers(root, f"{home}/fallbacks")
+    for name in root.names(home):
+        if root.is_dir(f"{home}/{name}") and name != "fallbacks":
+            _add_directory(root, path, name)
+    for table in path.tables.values():
+        table.sort(key=lambda row: next(iter(row.values())))
     return path
 
 
@@ -135,10 +143,30 @@ def _add(path: KernelPath, file: str, text: str, *, writable: bool) -> None:
     """Sort a file by its form."""
     if re.fullmatch(r"-?\d+", text):
         (path.settings if writable else path.counters)[file] = int(text)
-    elif writable and (found := backends(text)):
-        path.backends[file] = found
-    else:
-        path.tables[file] = table(text)
+    elif writable and (found := choice(text)):
+        path.backends[file] = Backends(found)
+
+
+def _add_directory(root: Root, path: KernelPath, name: str) -> None:
+    """Sort a directory: a pick, or a row of a table."""
+    home = f"{HOME}/{path.name}/{name}"
+    numbers = _numbers(root, home)
+    serving = root.read(f"{home}/{SERVING}")
+    if serving is not None:
+        for setting, backends in path.backends.items():
+            if name.startswith(f"{setting}_"):
+                rates = {key: mb / MB_PER_GB for key, mb in numbers.items() if mb}
+                label = name.removeprefix(f"{setting}_")
+                backends.picks.append(Pick(label, serving, rates))
+    elif numbers and (found := NUMBERED.fullmatch(name)):
+        row = {found[1]: int(found[2]), **numbers}
+        path.tables.setdefault(found[1], []).append(row)
+
+
+def _numbers(root: Root, home: str) -> dict[str, int]:
+    """Return the numbers in a directory, by the names of their files."""
+    texts = {name: root.read(f"{home}/{name}") or "" for name in root.names(home)}
+    return {name: int(text) for name, text in texts.items() if text.isdecimal()}
 
 
 def choice(text: str) -> Choice | None:
@@ -150,40 +178,10 @@ def choice(text: str) -> Choice | None:
     return Choice([word.strip("[]") for word in words], chosen[0])
 
 
-def backends(text: str) -> Backends | None:
-    """Return lines such as "node 0: generic [movnti=9.8]"; None if one is not such."""
-    picks = [_pick(line) for line in text.splitlines()]
-    found = [pick for pick in picks if pick]
-    if not found or len(found) < len(picks):
-        return None
-    return Backends(found[0].choice.words, found)
-
-
-def _pick(line: str) -> Pick | None:
-    label, colon, said = line.partition(": ")
-    words = choice(RATE.sub("", said))
-    if not colon or not words:
-        return None
-    rated = [word.strip("[]").partition("=") for word in said.split()]
-    return Pick(label, words, {name: float(rate) for name, _, rate in rated if rate})
-
-
 def hooks(text: str) -> list[Hook]:
     """Return the hooks of a path, a line each."""
     found = (HOOK.fullmatch(line.strip()) for line in text.splitlines())
     return [Hook(hook[2], int(hook[1]), hook[3]) for hook in found if hook]
-
-
-def table(text: str) -> list[dict[str, int]]:
-    """Return lines such as "order 9: max_gap_ns 3 count 1", or "4096 7", as records."""
-    return [row for line in text.splitlines() if (row := record(line))]
-
-
-def record(line: str) -> dict[str, int]:
-    """Return names with their numbers; of two bare numbers, of what, and how many."""
-    if bare := TWO.fullmatch(line.strip()):
-        return {"of": int(bare[1]), "count": int(bare[2])}
-    return {name: int(value) for name, value in PAIRS.findall(line)}
 
 
 def is_writable(file: Path) -> bool:

@@ -134,10 +134,10 @@ def _add_path(page: Page, path: KernelPath) -> None:
 def _add_settings(page: Page, path: KernelPath) -> None:
     for file, backends in path.backends.items():
         for pick in backends.picks:
-            for backend in pick.choice.words:
+            for backend in backends.names:
                 page.add(
                     "backend", GAUGE, "Store backends: 1 for the one that serves.",
-                    int(backend == pick.choice.chosen), path=path.name,
+                    int(backend == pick.serving), path=path.name,
                     operation=file, pick=pick.label, backend=backend,
                 )  # fmt: skip
             for backend, rate in pick.gb_per_s.items():
@@ -157,7 +157,7 @@ def _add_settings(page: Page, path: KernelPath) -> None:
             (label, at), *values = row.items()
             for name, value in values:
                 metric, kind, scale = _column(table, name)
-                about = f"Column {name} of the table {table}."
+                about = f"Numbers {name} by {table}."
                 page.add(
                     f"{path.name}_{metric}", kind, about,
                     value / scale, path=path.name, **{label: str(at)},
@@ -166,8 +166,6 @@ def _add_settings(page: Page, path: KernelPath) -> None:
 
 def _column(table: str, name: str) -> tuple[str, str, float]:
     """Return what a column is called, its kind, and how many make a base unit."""
-    if name == "count":
-        return table, COUNTER, 1
     if name.endswith("_ns"):
         return f"{table}_{name.removesuffix('ns')}seconds", GAUGE, NANO
-    return f"{table}_{name}", GAUGE, 1
+    return f"{table}_{name}", COUNTER, 1

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from bulkmm.control import kernel as kernels
@@ -79,16 +80,10 @@ def backends_json(backends: Backends) -> dict[str, Any]:
     """Return what is known of the backends of an operation."""
     serving = backends.serving
     return {
+        "chosen": backends.choice.chosen,
+        "choices": backends.choice.words,
         "serving": serving[0] if len(serving) == 1 else None,
-        "choices": backends.words,
-        "picks": [
-            {
-                "label": pick.label,
-                "serving": pick.choice.chosen,
-                "gb_per_s": pick.gb_per_s,
-            }
-            for pick in backends.picks
-        ],
+        "picks": [asdict(pick) for pick in backends.picks],
     }
 
 
@@ -147,12 +142,8 @@ def hook_state(path: KernelPath) -> str:
 def _details(path: KernelPath) -> list[str]:
     rows: list[tuple[str, str]] = [
         *((hook.symbol, hook.why) for hook in path.hooks),
-        ("mode", _marked(path.mode, {})),
-        *(
-            (f"{name}, {pick.label}", _marked(pick.choice, pick.gb_per_s))
-            for name, one in path.backends.items()
-            for pick in one.picks
-        ),
+        ("mode", _marked(path.mode)),
+        *(row for name, one in path.backends.items() for row in _picks(name, one)),
         *((name, str(value)) for name, value in path.settings.items()),
         *((name, str(value)) for name, value in path.counters.items()),
         *((f"fallbacks/{name}", str(count)) for name, count in path.fallbacks.items()),
@@ -161,12 +152,24 @@ def _details(path: KernelPath) -> list[str]:
     return [f"{path.name}:", *text.columns(rows, indent="  "), ""]
 
 
-def _marked(choice: Choice, rates: dict[str, float]) -> str:
-    """Return a choice as sysfs shows it, with what was measured."""
-    said = {w: f"{w}={rates[w]}" if w in rates else w for w in choice.words}
-    return " ".join(f"[{t}]" if w == choice.chosen else t for w, t in said.items())
+def _marked(choice: Choice) -> str:
+    """Return a choice as sysfs shows it."""
+    return " ".join(f"[{w}]" if w == choice.chosen else w for w in choice.words)
+
+
+def _picks(name: str, backends: Backends) -> Iterable[tuple[str, str]]:
+    """Return the setting, and a row for each pick that was measured or forced."""
+    yield name, _marked(backends.choice)
+    for pick in backends.picks:
+        rates = [f"{word} {rate} GB/s" for word, rate in pick.gb_per_s.items()]
+        if rates:
+            yield f"{name}, {pick.label}", ", ".join([f"[{pick.serving}]", *rates])
 
 
 def _rows(held: list[dict[str, int]]) -> Iterable[str]:
+    """Return the records of a table, but those of which nothing was seen."""
     for record in held:
-        yield ", ".join(f"{name} {value}" for name, value in record.items())
+        (label, at), *values = record.items()
+        if any(value for _, value in values):
+            said = ", ".join(f"{name} {value}" for name, value in values)
+            yield f"{label} {at}: {said}"

@@ -73,9 +73,8 @@ clear_unload() {
 	read -r hook <$CLEAR/hook
 	read -r inflight <$CLEAR/inflight
 	report clear-counters served=$SERVED hook="$hook" inflight="$inflight" \
-		cached="$(cat $CLEAR/backend_cached)" \
-		streaming="$(cat $CLEAR/backend_streaming)" \
-		gaps="$(cat $CLEAR/gaps)"
+		cached="$(backend_picks $CLEAR/backend_cached)" \
+		streaming="$(backend_picks $CLEAR/backend_streaming)"
 	must remove
 	SERVED=no
 }

@@ -41,12 +41,16 @@ unit_arm() {
 	ARM=$1
 }
 
-# what units came to since gaps was written to: GAP UNITS OVER
+# what units came to since reset_orders was written to: GAP UNITS OVER
 gaps() {
-	# shellcheck disable=SC2046 # three numbers
-	set -- $(awk '$4 > most { most = $4 } { units += $8; over += $10 }
-		END { print most + 0, units + 0, over + 0 }' "$CLEAR/gaps")
-	GAP=$1 UNITS=$2 OVER=$3
+	GAP=0 UNITS=0 OVER=0
+	for at in "$CLEAR"/order*; do
+		read -r longest <"$at/longest_ns"
+		read -r units <"$at/units"
+		read -r over <"$at/over"
+		[ "$longest" -le $GAP ] || GAP=$longest
+		UNITS=$((UNITS + units)) OVER=$((OVER + over))
+	done
 }
 
 # a task that wants the CPU while folios are faulted in: WAY OPTION... (of
@@ -54,7 +58,7 @@ gaps() {
 late() {
 	way=$1
 	shift
-	must_write "$CLEAR/gaps" 0
+	must_write "$CLEAR/reset_orders" 0
 	must bmmlate $LATE_PERIOD bmmfault -f "$@" "$KIND" "$KIB" "$way"
 	gaps
 	# shellcheck disable=SC2086 # "folios=... late_ns=...", as must() left it
@@ -83,7 +87,7 @@ bounds() {
 bound() {
 	way=$1
 	shift
-	must_write "$CLEAR/gaps" 0
+	must_write "$CLEAR/reset_orders" 0
 	read -r ns0 <"$CLEAR/ns"
 	read -r bytes0 <"$CLEAR/bytes"
 	must bmmfault "$@" "$KIND" "$KIB" "$way"

@@ -95,6 +95,7 @@ backend() {
 unload() {
 	[ -d "$MEMMAP" ] || return
 	set -- hits="$(cat $MEMMAP/hits)" backend="$(cat $MEMMAP/backend)"
+	set -- "$@" picks="$(backend_picks $MEMMAP/backend)"
 	set -- "$@" hook="$(cat $MEMMAP/hook)" inflight="$(cat $MEMMAP/inflight)"
 	set -- "$@" version="$(cat /sys/kernel/bulkmm/version)"
 	for at in "$MEMMAP"/fallbacks/*; do

@@ -41,10 +41,23 @@ remove() {
 	echo 1 >/sys/kernel/bulkmm/off && rmmod bulkmm
 }
 
-# names of the backends in a FILE that lists them: "LABEL: generic [movnti=9.8]",
-# a line for each pick, the same names in all
+# names of the backends in a FILE that lists them: "[fastest] generic movnti"
 backend_names() {
-	sed -n '1{s/.*: //;s/=[0-9.]*//g;s/[][]//g;p;}' "$1"
+	sed 's/[][]//g;s/^fastest //' "$1"
+}
+
+# what serves where FILE is what that forces a backend, and the MB/s of those
+# that were measured: "node0 movnti generic=9800 movnti=36100; ..."
+backend_picks() {
+	for at in "$1"_*/serving; do
+		[ -e "$at" ] || continue
+		printf '%s %s' "${at%/serving}" "$(cat "$at")"
+		for rate in "${at%/serving}"/*; do
+			[ "$rate" = "$at" ] || [ "$(cat "$rate")" = 0 ] ||
+				printf ' %s=%s' "${rate##*/}" "$(cat "$rate")"
+		done
+		printf '; '
+	done | sed "s,$1_,,g;s/; \$//"
 }
 
 # a line in the kernel log, so that what follows can be told from what was

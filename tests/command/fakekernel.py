@@ -22,23 +22,39 @@ OPTIONS = (
     "PREEMPT_LAZY",
 )
 ZEROING = "INIT_ON_ALLOC_DEFAULT_ON"
+
+
+def pick(name: str, serving: str, **mbps: int) -> dict[str, str]:
+    """Return the files of a pick."""
+    rates = {f"{name}/{backend}": str(rate) for backend, rate in mbps.items()}
+    return {f"{name}/serving": serving, **rates}
+
+
 PATHS = {
     "memmap": {
         "mode": "off [on]",
-        "backend": "node 0 ordinary: generic [movdir64b=37.8] movnti=36.1\n"
-        "node 1 own: generic movdir64b=4.0 [movnti=4.1]",
+        "backend": "[fastest] generic movdir64b movnti",
+        **pick("backend_node0", "movdir64b", movdir64b=37800, movnti=36100),
+        **pick("backend_node1_own", "movnti", movdir64b=4000, movnti=4100),
         "hook": "0 memmap_init_zone_device: attached",
         "fallbacks/off": "2",
         "fallbacks/small": "4",
     },
     "clear": {
         "mode": "[off] auto cached streaming",
-        "backend_cached": "up to 8388608: generic=9.1 plain=8.9 [rep-b=12]",
-        "backend_streaming": "up to 8388608: generic [movnti]",
+        "backend_cached": "[fastest] generic plain rep-b",
+        **pick("backend_cached_small", "rep-b", generic=9100, plain=8900),
+        "backend_cached_small/rep-b": "12000",
+        "backend_streaming": "fastest generic [movnti]",
+        **pick("backend_streaming_large", "movnti", movnti=0),
         "hook": "-19 folio_zero_user: not attached",
         "fallbacks/off": "0",
         "fallbacks/small": "7",
-        "gaps": "order 4: max_gap_ns 12 count 3\norder 9: max_gap_ns 1043210 count 512",
+        "order10/longest_ns": "0",
+        "order10/folios": "0",
+        "order9/longest_ns": "1043210",
+        "order9/folios": "512",
+        "reset_orders": "",
         "latency_us": "1000",
         "min_pages": "16",
     },
@@ -48,12 +64,14 @@ PATHS = {
         "hook": "0 first_function: attached\n-16 second_function: somebody has it",
         "fallbacks/odd": "1",
         "runs": "5",
-        "leaves": "4096 9\n2097152 0",
+        "leaves_pte": "9",
+        "strange": "neither a number nor a choice",
+        "strange1/text": "nor this",
     },
 }
 COUNTERS = {"hits": "4", "bytes": "8388608", "ns": "2000000", "inflight": "0"}
 SETTINGS = ("mode", "backend", "backend_cached", "backend_streaming")
-NUMBERS = ("latency_us", "min_pages", "gaps")  # gaps: written to count anew
+NUMBERS = ("latency_us", "min_pages", "reset_orders")
 
 
 @dataclass

@@ -14,8 +14,8 @@ PAGE = (ROOT / "docs" / "abi.md").read_text()
 SOURCES = {path.name: path.read_text() for path in (ROOT / "module").glob("*.[ch]")}
 PARAMETER = re.compile(r"^module_param(?:_named)?\((\w+),", re.MULTILINE)
 FILE = re.compile(
-    r"(?:BMM_FILE|TUNABLE|__ATTR_RO)\(([a-z]\w*)|"  # attributes that are named so
-    r"\.attr = \{ \.name = \"(\w+)\"|"
+    r"(?:\b(?:BMM_FILE|TUNABLE|COUNTER)|__ATTR_RO)\(([a-z]\w*)|"  # attributes that are named so
+    r"\.attr = \{ \.name = \"(\w+)\"|\tCOLUMN\(\"(\w+)\"|"
     r"(?:\.name = |PICKS\()\"(backend\w*)\",|"
     r"\[REASON_\w+\] = \"(\w+)\",$",
     re.MULTILINE,
@@ -43,8 +43,9 @@ def section(title: str) -> str:
 
 def test_every_file_is_there() -> None:
     files = named(FILE)
-    assert {"mode", "hook", "version", "gaps", "backend", "unverified"} <= files
+    assert {"mode", "hook", "version", "backend", "unverified"} <= files
     assert {"backend_cached", "backend_streaming", "latency_us"} <= files
+    assert {"longest_ns", "reset_orders", "leaves_pmd"} <= files
     text = section("Files")
     assert {file for file in files if not re.search(rf"[`/]{file}`", text)} == set()
 

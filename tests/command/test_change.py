@@ -147,7 +147,8 @@ def test_all_that_can_be_tuned_is_listed(bulkmm: Command) -> None:
         "movdir64b",
         "movnti",
     ]
-    assert held["memmap.backend"]["value"] == "movdir64b, movnti"
+    assert held["memmap.backend"]["value"] == "fastest"
+    assert held["clear.backend_streaming"]["value"] == "movnti"
     said = bulkmm("tune").out
     assert all(key in said for key in held)
 

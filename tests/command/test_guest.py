@@ -187,7 +187,8 @@ def test_counters_and_metrics(seen: Seen) -> None:
     hits = clear["counters"]["hits"]
     assert hits == 24
     assert clear["counters"]["bytes"] == hits << 21
-    assert clear["tables"]["gaps"][0]["order"] == 9
+    seen_orders = [row for row in clear["tables"]["order"] if row["folios"]]
+    assert [row["order"] for row in seen_orders] == [9]
     metrics = list(text_string_to_metric_families(seen.out("metrics")))
     samples = {
         (sample.name, sample.labels.get("path")): sample.value
@@ -196,7 +197,7 @@ def test_counters_and_metrics(seen: Seen) -> None:
     }
     assert samples["bulkmm_requests_total", "clear"] == hits
     assert samples["bulkmm_loaded", None] == 1
-    assert "order 9, max_gap_ns" in seen.out("text")
+    assert re.search(r"order 9: .*longest_ns \d", seen.out("text"))
 
 
 def test_tuning(seen: Seen) -> None:
@@ -204,7 +205,7 @@ def test_tuning(seen: Seen) -> None:
     assert {"clear.latency_us", "memmap.backend", "memmap_min_pages"} <= keys
     assert len(seen.json("tune")["changes"]) == 2
     assert seen.out("tuned").startswith("500\n")
-    assert re.search(r"\[plain[]=]", seen.out("tuned"))
+    assert "[plain]" in seen.out("tuned")
     assert seen.code("fastest") == seen.code("parameter") == 0
     message = seen.json("out of range", Exit.ENVIRONMENT)["error"]["message"]
     assert "the kernel refuses it" in message

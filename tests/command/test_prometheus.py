@@ -52,19 +52,20 @@ def test_every_counter_is_there(bulkmm: Command) -> None:
     assert value(found, "bulkmm_fallbacks_total", path="clear", reason="small") == 7
     assert value(found, "bulkmm_mode", path="memmap", mode="on") == 1
     assert value(found, "bulkmm_mode", path="memmap", mode="off") == 0
-    labels = {"path": "clear", "operation": "backend_cached", "pick": "up to 8388608"}
+    labels = {"path": "clear", "operation": "backend_cached", "pick": "small"}
     assert value(found, "bulkmm_backend", **labels, backend="rep-b") == 1
     assert value(found, "bulkmm_backend", **labels, backend="plain") == 0
-    labels = {"path": "memmap", "operation": "backend", "pick": "node 0 ordinary"}
+    labels = {"path": "memmap", "operation": "backend", "pick": "node0"}
     name = "bulkmm_backend_bytes_per_second"
     assert value(found, name, **labels, backend="movdir64b") == 37.8e9
-    assert value(found, "bulkmm_backend", **labels, backend="movnti") == 0
     hook = {"path": "clear", "symbol": "folio_zero_user"}
     assert value(found, "bulkmm_hook_attached", **hook) == 0
     assert value(found, "bulkmm_setting", path="clear", setting="latency_us") == 1000
-    name = "bulkmm_clear_gaps_max_gap_seconds"
+    name = "bulkmm_clear_order_longest_seconds"
     assert value(found, name, path="clear", order="9") == 0.00104321
-    assert value(found, "bulkmm_later_leaves_total", path="later", of="4096") == 9
+    name = "bulkmm_clear_order_folios_total"
+    assert value(found, name, path="clear", order="9") == 512
+    assert value(found, "bulkmm_later_leaves_pte_total", path="later") == 9
     assert value(found, "bulkmm_later_runs_total", path="later") == 5
     assert value(found, "bulkmm_parameter", parameter="memmap_min_pages") == 32768
 

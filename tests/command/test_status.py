@@ -37,11 +37,12 @@ def test_json_has_every_value_of_every_path(bulkmm: Command) -> None:
     }
     assert clear["fallbacks"] == {"off": 0, "small": 7}
     assert clear["backends"]["backend_cached"] == {
+        "chosen": "fastest",
+        "choices": ["fastest", "generic", "plain", "rep-b"],
         "serving": "rep-b",
-        "choices": ["generic", "plain", "rep-b"],
         "picks": [
             {
-                "label": "up to 8388608",
+                "label": "small",
                 "serving": "rep-b",
                 "gb_per_s": {"generic": 9.1, "plain": 8.9, "rep-b": 12.0},
             }
@@ -49,12 +50,14 @@ def test_json_has_every_value_of_every_path(bulkmm: Command) -> None:
     }
     backend = paths["memmap"]["backends"]["backend"]
     assert backend["serving"] is None
-    assert backend["choices"] == ["generic", "movdir64b", "movnti"]
+    assert backend["choices"] == ["fastest", "generic", "movdir64b", "movnti"]
     assert [pick["serving"] for pick in backend["picks"]] == ["movdir64b", "movnti"]
+    assert [pick["label"] for pick in backend["picks"]] == ["node0", "node1_own"]
+    assert clear["backends"]["backend_streaming"]["chosen"] == "movnti"
     assert clear["settings"] == {"latency_us": 1000, "min_pages": 16}
-    assert clear["tables"]["gaps"] == [
-        {"order": 4, "max_gap_ns": 12, "count": 3},
-        {"order": 9, "max_gap_ns": 1043210, "count": 512},
+    assert clear["tables"]["order"] == [
+        {"order": 9, "folios": 512, "longest_ns": 1043210},
+        {"order": 10, "folios": 0, "longest_ns": 0},
     ]
     assert done.json["parameters"] == {"memmap_min_pages": 32768}
 
@@ -63,10 +66,8 @@ def test_json_has_every_value_of_every_path(bulkmm: Command) -> None:
 def test_a_path_that_nobody_knew_is_shown_whole(bulkmm: Command) -> None:
     (later,) = bulkmm("status", "later", "--json").json["paths"]
     assert later["counters"]["runs"] == 5
-    assert later["tables"]["leaves"] == [
-        {"of": 4096, "count": 9},
-        {"of": 2097152, "count": 0},
-    ]
+    assert later["counters"]["leaves_pte"] == 9
+    assert later["tables"] == {}
     assert [hook["attached"] for hook in later["hooks"]] == [True, False]
     said = bulkmm("status", "later").out
     assert "1 of 2 attached" in said
