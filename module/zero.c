@@ -21,6 +21,7 @@
 #include <asm/processor.h>
 
 #include "clear.h"
+#include "faults.h"
 #include "zero.h"
 
 enum mode {
@@ -120,7 +121,7 @@ static int zero_number(struct bmm_zero *zero, const struct bmm_backend *backend)
 
 	while (k < BMM_CANDIDATES && zero->by[k] != backend)
 		k++;
-	zero->by[k] = backend;
+	WRITE_ONCE(zero->by[k], backend);
 	return k;
 }
 
@@ -217,7 +218,8 @@ int bmm_zero_init(void)
 	struct bmm_zero *zero;
 	unsigned int kind, k;
 
-	bmm_zero_cpus = alloc_percpu(struct bmm_zero_cpu);
+	if (!bmm_fault_alloc())
+		bmm_zero_cpus = alloc_percpu(struct bmm_zero_cpu);
 	if (!bmm_zero_cpus)
 		return -ENOMEM;
 	/* What a fault brings in is always worth a place in the cache. */

@@ -12,7 +12,6 @@
 #define START	0x100000ULL /* the first PFN, at 4 GiB */
 #define BLOCK	PAGES_SECTION
 #define BLOCKS	16 /* of a sample */
-#define SEED	0x9e3779b97f4a7c15ULL
 #define ALONE	0
 #define FREED	1
 #define PLUGGED 1 /* MEMINIT_HOTPLUG */
@@ -93,17 +92,9 @@ static void hotplug_limit(const struct scenario *s, const struct arm *arm)
 	free_pages(s);
 }
 
-/* No two struct pages that differ in one word have the same. */
 static uint64_t sum(uint64_t nr)
 {
-	const uint64_t *word = (const uint64_t *)block(nr);
-	uint64_t n = BLOCK * record / sizeof(*word), made = SEED;
-
-	while (n--) {
-		made = (made ^ *word++) * SEED;
-		made ^= made >> 32;
-	}
-	return made;
+	return state_sum(block(nr), BLOCK * record);
 }
 
 /*

@@ -15,7 +15,6 @@
 #define NODES	 64ULL
 #define GUARD_NR 64ULL /* struct pages on both sides */
 #define ALTMAP	 1     /* PGMAP_ALTMAP_VALID */
-#define SEED	 0x9e3779b97f4a7c15ULL
 #define ORDER_2M 9
 #define ORDER_1G 18
 #define PAGES_2M (1ULL << ORDER_2M)
@@ -47,11 +46,6 @@ static const char *const types[] = {
 	"enum MEMORY_DEVICE_FS_DAX",	 "enum MEMORY_DEVICE_GENERIC",
 	"enum MEMORY_DEVICE_PRIVATE",	 "enum MEMORY_DEVICE_COHERENT",
 	"enum MEMORY_DEVICE_PCI_P2PDMA",
-};
-
-enum kind {
-	PLAIN,
-	PACKED
 };
 
 enum type {
@@ -301,7 +295,7 @@ static void pageblock_odd(char *page, int type, bool isolate)
 	if (odd_page && page <= odd_page &&
 	    odd_page < page + PAGES_2M * record &&
 	    caller - fact("module") >= fact("module size"))
-		AT(uint64_t, odd_page, record - sizeof(uint64_t)) = SEED;
+		AT(uint64_t, odd_page, record - sizeof(uint64_t)) = ~0ULL;
 }
 
 static void pageblock_divert(void)
@@ -404,19 +398,6 @@ static void memmap_limit(const struct scenario *s, const struct arm *arm)
 	limit_write(&v, first(s), NULL, s->bytes);
 }
 
-/* No two struct pages that differ in one word have the same. */
-static uint64_t sum(const uint64_t *page)
-{
-	uint64_t made = SEED;
-	size_t i;
-
-	for (i = 0; i < record / sizeof(*page); i++) {
-		made = (made ^ page[i]) * SEED;
-		made ^= made >> 32;
-	}
-	return made;
-}
-
 static void memmap_keep(const struct scenario *s)
 {
 	uint64_t nr, i;
@@ -424,7 +405,7 @@ static void memmap_keep(const struct scenario *s)
 
 	bmm_image_init(&image, one, one + record, record);
 	for (i = 0; i < nr; i++, page += record)
-		sums[i] = sum((const uint64_t *)page);
+		sums[i] = state_sum(page, record);
 	for (i = 0; i < sections(s); i++)
 		memcpy(flags + i * STATE_FLAGS, flags_of(s, i), STATE_FLAGS);
 }
@@ -435,7 +416,7 @@ static bool memmap_right(const struct scenario *s)
 	const char *page = window(s, &nr);
 
 	for (i = 0; i < nr; i++, page += record)
-		if (sum((const uint64_t *)page) != sums[i]) {
+		if (state_sum(page, record) != sums[i]) {
 			fprintf(stderr,
 				"%s: struct page %lld is not the kernel's\n",
 				s->name,

@@ -74,6 +74,7 @@ struct arm {
  * @modes:  that are arms
  * @extra:  runs if it is named, or with all rows
  * @value:  numbers that its subject knows; all that a case of the fuzzer is
+ * @unlimited: more happens than its stores, which no limit says anything of
  */
 struct scenario {
 	char name[NAME_MAX_BYTES];
@@ -189,6 +190,8 @@ void *need(size_t bytes);
 char *memory(size_t bytes);
 void state_init(void);
 void state_sections(uint64_t from, uint64_t pages, bool early);
+char *state_section(uint64_t pfn);
+uint64_t state_sum(const void *at, uint64_t bytes);
 void state_early(uint64_t pfn, bool early);
 char *state_flags(uint64_t pfn);
 char *state_pages(uint64_t from, uint64_t pages);

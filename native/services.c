@@ -145,6 +145,11 @@ STUB(void *, __kmalloc_cache_noprof, void *cache, unsigned int gfp, size_t size)
 	return calloc(1, size);
 }
 
+STUB(void *, __kmalloc_noprof, size_t size, unsigned int gfp)
+{
+	return calloc(1, size);
+}
+
 STUB(void, kfree, void *at)
 {
 	free(at);

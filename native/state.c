@@ -87,17 +87,31 @@ static uint64_t early_bits(void)
 	       1ULL << ENUM("SECTION_IS_EARLY_BIT");
 }
 
-static char *section_of(uint64_t pfn)
+/* What the kernel has of the section of a PFN. */
+char *state_section(uint64_t pfn)
 {
 	uint64_t size = SIZE("mem_section"), nr = pfn / PAGES_SECTION;
 
 	return roots[nr / (PAGE / size)] + nr % (PAGE / size) * size;
 }
 
+/* No two that differ in one word have the same; @bytes: a multiple of 8. */
+uint64_t state_sum(const void *at, uint64_t bytes)
+{
+	const uint64_t odd = 0x9e3779b97f4a7c15ULL, *word = at;
+	uint64_t made = odd;
+
+	for (; bytes; bytes -= sizeof(*word)) {
+		made = (made ^ *word++) * odd;
+		made ^= made >> 32;
+	}
+	return made;
+}
+
 /* Whether the section of a PFN was there at boot. */
 void state_early(uint64_t pfn, bool early)
 {
-	uint64_t *map = &AT(uint64_t, section_of(pfn),
+	uint64_t *map = &AT(uint64_t, state_section(pfn),
 			    OFFSET("mem_section.section_mem_map"));
 
 	*map = early ? *map | early_bits() : *map & ~early_bits();
@@ -106,7 +120,7 @@ void state_early(uint64_t pfn, bool early)
 /* The flags of its pageblocks: STATE_FLAGS bytes, as it has 64 of them. */
 char *state_flags(uint64_t pfn)
 {
-	return AT(char *, section_of(pfn), OFFSET("mem_section.usage")) +
+	return AT(char *, state_section(pfn), OFFSET("mem_section.usage")) +
 	       SIZE("mem_section_usage");
 }
 

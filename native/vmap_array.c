@@ -22,11 +22,7 @@ unsigned int vmap_record_bits;
 
 static char *section_of(uint64_t number)
 {
-	uint64_t size = SIZE("mem_section"), per_root = PAGE / size;
-	uint64_t nr = (VMAP_START + number) / PAGES_SECTION;
-	char **roots = AT(char **, symbol("mem_section"), 0);
-
-	return roots[nr / per_root] + nr % per_root * size;
+	return state_section(VMAP_START + number);
 }
 
 static void make_late(uint64_t number, uint64_t subsections)

@@ -126,6 +126,8 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("clear-cases", *TWO),
         ("clear-faults",),
         ("clear-perf", *TWO),
+        ("clear-populate",),
+        ("mthp-pair",),
         *(("clear-latency", PREEMPT, model, *TWO) for model in choices.PREEMPT),
         ("clear-latency", *TWO),
     ),

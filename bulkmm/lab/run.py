@@ -216,6 +216,7 @@ def _boot(
             disk=debian,
             plugin=plugin,
             hot=work.hot if isinstance(work, hotplug.Work) else vm.Hot(),
+            devices=scenario.devices if request.arch is X86_64 else (),
         )
         if request.keep:
             progress.note(f"the run's files are kept in {run}")

@@ -20,6 +20,7 @@ class Scenario:
     published: tuple[str, ...] = ()
     memory: int = 4096  # MiB of the guest
     modules: tuple[str, ...] = ()  # the kernel's own that the guest needs
+    devices: tuple[str, ...] = ()  # of QEMU, on x86-64
     mode: str = ""  # PMEM: of the namespace, fsdax or devdax; or private
     size: str = "100G"  # PMEM: of the device, if the user names none
     perf: bool = False  # the guest has the kernel's perf
@@ -183,6 +184,27 @@ SCENARIOS = (
         "in every mode and with every backend forced: all of it zero, nothing beside "
         "it changed; what is spoilt on purpose must be seen",
         seconds=40,
+        memory=1024,
+    ),
+    Scenario(
+        name="clear-populate",
+        family=CLEAR,
+        measures="nothing: which ways to bring a huge page in count as populating, "
+        "those of devices and guests among them",
+        check="each page bypasses the cache if it was populated, and is left in it if "
+        "it was touched; with cached_max 0 all bypass it",
+        seconds=60,
+        memory=1024,
+        modules=("kvm_amd", "vfio_pci", "vfio_iommu_type1"),
+        devices=("intel-iommu,intremap=off", "edu"),
+    ),
+    Scenario(
+        name="mthp-pair",
+        family=CLEAR,
+        marked=True,
+        measures="faulting in pages of 64 KiB on two CPUs at once",
+        check="both at once, hits counted",
+        seconds=60,
         memory=1024,
     ),
     Scenario(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bulkmm import stats
 from bulkmm.control.kernel import ALLOCATOR_SERVES
 from bulkmm.control.needs import version
-from bulkmm.lab.families import cases, latency, perf, proof, soak
+from bulkmm.lab.families import cases, latency, perf, proof, soak, use
 from bulkmm.lab.families.huge import EVERYWHERE, HugeWork, allocator_clears, size
 from bulkmm.lab.families.proof import ARMS, LISTS
 
@@ -229,6 +229,8 @@ OWN: dict[str, Callable[[Scenario, Options], work.Work]] = {
     "clear-latency": latency.Work,
     "clear-cases": cases.Work,
     "clear-perf": perf.Work,
+    "clear-populate": use.PopulateWork,
+    "mthp-pair": use.PairWork,
 }
 
 

@@ -55,7 +55,8 @@ ARM64 = Arch(
     aligns=("4K", "2M"),  # no transparent huge pages of a PUD
     machine_extra=",mte=on",
     firmware="/usr/share/qemu-efi-aarch64/QEMU_EFI.fd",
-    lacks=("nd_e820",),  # of persistent memory that the command line makes
+    # of persistent memory that the command line makes, of PCs' guests and devices
+    lacks=("nd_e820", "kvm_amd", "vfio_pci", "vfio_iommu_type1"),
 )
 ALL = (X86_64, ARM64)
 NAMES = tuple(arch.name for arch in ALL)

@@ -30,6 +30,8 @@ HELPERS = (
     "bmmlate",
     "bmmhmm",
     "bmmplug",
+    "bmmpin",
+    "bmmpair",
 )  # of NAME*.c in lab/guest
 COMPILE = ("-static", "-O2", "-Wall", "-Wextra", "-Werror")
 # the order of names inside an archive is fixed, and so is its content

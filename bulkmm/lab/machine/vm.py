@@ -63,6 +63,7 @@ class Guest:
     disk: Path | None = None  # what is written to it is forgotten
     plugin: Path | None = None  # TCG: counts the work of what the guest marks
     hot: Hot = field(default_factory=Hot)
+    devices: tuple[str, ...] = ()
 
 
 @dataclass
@@ -173,6 +174,8 @@ def command(guest: Guest, root: Root, run: Path) -> list[str]:
         "-no-reboot",
     ]
     argv += ["-nic", "none", "-monitor", "none"]
+    for device in guest.devices:
+        argv += ["-device", device]
     argv += ["-serial", f"file:{inner}/console", "-device", "virtio-serial-pci"]
     for port in ("results", "klog"):
         argv += ["-chardev", f"file,id={port},path={inner}/{port}"]

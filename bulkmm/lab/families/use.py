@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""clear-populate and mthp-pair: who is going to use a page, and on which CPUs."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bulkmm import stats
+from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork, events
+from bulkmm.lab.machine import counting
+from bulkmm.lab.machine.arch import X86_64, of_release
+from bulkmm.results import Check
+
+if TYPE_CHECKING:
+    from bulkmm.lab.machine.vm import Outcome
+    from bulkmm.results import Ratio, Result
+
+TOUCHING = ("touch", "read-call")
+POPULATING = ("mlock", "io-uring", "af-xdp")
+BY_ALL = ("brk-locked", "mprotect-locked")
+GUESTS = ("kvm-prefault", "kvm-run")  # of x86-64
+TOUCHED = (*TOUCHING, "kvm-run")
+# 6.12 splits the huge page of zeros as it is written to
+SERIES_WITH_ZERO_PAGE = "7.3"
+LEAST = 2 << 20  # of cached_max, unless it is set
+
+
+@dataclass(frozen=True)
+class PopulateWork(HugeWork):
+    """Pages of 2 MiB brought in by every way, while the tracepoint looks."""
+
+    takes: ClassVar[set[str]] = EVERYWHERE - ZEROING - {"rounds", "break_one_word"}
+    steps = len((*TOUCHING, *POPULATING, *BY_ALL))
+
+    @property
+    def cmdline(self) -> str:
+        """Return what the kernel is told: pages are cleared where they are used."""
+        words = "init_on_alloc=0 intel_iommu=on iommu=nopt"
+        return f"{super().cmdline} {words}".strip()
+
+    def job(self, modules: list[str]) -> str:
+        """Return the guest's job: words of lab/guest/use.sh, one a line."""
+        lines = self.begin([name for name in modules if name != "vfio_iommu_type1"])
+        pc = "vfio_iommu_type1" in modules
+        if pc:
+            unsafe = "allow_unsafe_interrupts=1"  # no guest's interrupts are at stake
+            lines.append(f"must insmod /lib/modules/vfio_iommu_type1.ko {unsafe}")
+        lines += ["folios thp 2048", "echo 1 >$HUGE/use_zero_page", "clear_arm auto"]
+        lines.append("cache_share")
+        lines += [f"brought {way}" for way in (*TOUCHING, *POPULATING)]
+        lines += [f"brought_by_all {way}" for way in BY_ALL]
+        if pc:
+            lines += [f"brought {way}" for way in GUESTS]
+            lines.append("brought_by_device")
+        lines += ["must_write $CLEAR/cached_max 0", "brought touch", "clear_arm absent"]
+        return "\n".join(lines) + "\n"
+
+    def is_step(self, event: dict[str, Any]) -> bool:
+        """Tell if a way is done."""
+        return bool(event["event"] == "brought")
+
+    def limit(self) -> float:
+        """Return a generous time limit: it is there for guests that hang."""
+        return 180 + 4 * self.scenario.seconds
+
+    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+        """Return nothing: nothing is timed."""
+        del outcome
+        return [], []
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        """Return every verdict of the run."""
+        release = outcome.of("start")[0]["release"]
+        seen = outcome.of("brought")
+        wanted = {*TOUCHING, *POPULATING, *BY_ALL}
+        if of_release(release) is X86_64:
+            wanted |= {*GUESTS, "vfio"}
+        ways = {one["way"] for one in seen}
+        return [
+            Check("every way", ways == wanted, ", ".join(sorted(ways))),
+            *(_brought(one, release) for one in seen),
+            _share(outcome.of("share")[0]),
+        ]
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        """Return what was asked for and what else the run saw."""
+        return {**asdict(self.options), "ways": outcome.of("brought")}
+
+
+def _brought(one: dict[str, Any], release: str) -> Check:
+    """Return if pages were cleared as their use wants it."""
+    way, streaming, cached = one["way"], int(one["streaming"]), int(one["cached"])
+    touched = way in TOUCHED and one["cached_max"] > 0
+    right, wrong = (cached, streaming) if touched else (streaming, cached)
+    none = way == "mprotect-locked" and not release.startswith(SERIES_WITH_ZERO_PAGE)
+    name = f"{way} {'is a touch' if touched else 'bypasses the cache'}"
+    if not one["cached_max"]:
+        name += " with cached_max 0"
+    detail = f"{streaming} bypassed the cache, {cached} did not"
+    return Check(name, not wrong and (right > 0 or none), detail)
+
+
+def _share(one: dict[str, Any]) -> Check:
+    """Return if the default of cached_max is a CPU's share of the cache."""
+    wanted = max(int(one["bytes"]), LEAST)
+    detail = f"{one['cached_max']}, the share is {one['bytes']}"
+    return Check("cached_max", int(one["cached_max"]) == wanted, detail)
+
+
+KIB, FOLIOS, ROUNDS = 64, 400, 8
+ARMS = ("off", "cached", "streaming")
+PAIRS = (("off", "cached"), ("off", "streaming"))
+
+
+@dataclass(frozen=True)
+class PairWork(HugeWork):
+    """Two CPUs that fault pages of 64 KiB in at once."""
+
+    takes: ClassVar[set[str]] = EVERYWHERE - ZEROING - {"break_one_word"}
+    steps = 3 * len(ARMS)
+
+    @property
+    def rounds(self) -> int:
+        """Return how often each visit of an arm is repeated."""
+        return self.options.rounds or ROUNDS
+
+    @property
+    def cmdline(self) -> str:
+        """Return what the kernel is told: pages are cleared where they are used."""
+        return f"{super().cmdline} init_on_alloc=0".strip()
+
+    def job(self, modules: list[str]) -> str:
+        """Return the guest's job: words of lab/guest/use.sh, one a line."""
+        lines = [*self.begin(modules), f"folios thp {KIB}"]
+        chance = random.Random(self.options.seed)  # noqa: S311
+        # what a pick measures is done once, by the first visit of each arm
+        for arm in ARMS:
+            lines += [f"clear_arm {arm}", f"pair 1 {FOLIOS}"]
+        for _ in range(2):
+            for arm in chance.sample(ARMS, len(ARMS)):
+                lines += [f"clear_arm {arm}", f"pair {self.rounds} {FOLIOS}"]
+        return "\n".join([*lines, "clear_arm absent"]) + "\n"
+
+    def is_step(self, event: dict[str, Any]) -> bool:
+        """Tell if a visit is done."""
+        return bool(event["event"] == "paired")
+
+    def limit(self) -> float:
+        """Return a generous time limit: it is there for guests that hang."""
+        return 180 + 4 * self.scenario.seconds * max(self.rounds / ROUNDS, 1)
+
+    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+        """Return time and work of a folio, each CPU's apart."""
+        name, nbytes = self.scenario.name, KIB << 10
+        arms = {}
+        for arm in ARMS:
+            seen = _settled(events(outcome, "pair", arm=arm))
+            ns = [one[f"ns{cpu}"] / FOLIOS for one in seen for cpu in (0, 1)]
+            arms[arm] = stats.summarise(name, arm, "ns", nbytes, ns)
+        work = counting.results(name, nbytes, _counted(outcome))
+        found = [*arms.values(), *(one for s in work.values() for one in s.values())]
+        ratios = [stats.ratio(arms[a], arms[b]) for a, b in PAIRS]
+        return found, [*ratios, *counting.ratios(work, PAIRS)]
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        """Return every verdict of the run."""
+        together = [
+            one["together_ns"] / max(one["ns0"], one["ns1"])
+            for one in outcome.of("pair")
+        ]
+        least = min(together)
+        return [
+            *(_served(arm, events(outcome, "paired", arm=arm)) for arm in ARMS),
+            Check("both at once", least > 0, f"at least {least:.0%} of the time"),
+        ]
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        """Return what was asked for and what else the run saw."""
+        return {
+            **asdict(self.options),
+            "rounds": self.rounds,
+            "visits": outcome.of("pair"),
+        }
+
+
+def _settled(seen: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rounds of an arm but its first, in which a pick may measure."""
+    return seen[1:]
+
+
+def _counted(outcome: Outcome) -> dict[str, list[tuple[float, ...]]]:
+    """Return instructions and stores of a folio by arm, each CPU's apart."""
+    found: dict[str, list[tuple[float, ...]]] = {}
+    pairs = counting.of_events(outcome, lambda one: int(one["event"] == "pair"))
+    first = set()
+    for event, (record,) in pairs:
+        work = [counting.slot(record, cpu, FOLIOS) for cpu in (0, 1)]
+        if event["arm"] in first:
+            found.setdefault(event["arm"], []).extend(work)
+        first.add(event["arm"])
+    return {arm: found[arm] for arm in ARMS if arm in found}
+
+
+def _served(arm: str, seen: list[dict[str, Any]]) -> Check:
+    """Return if the module had all folios of an arm, or none."""
+    hits = sum(int(one["hits"]) for one in seen)
+    wanted = sum(2 * int(one["folios"]) * int(one["rounds"]) for one in seen)
+    wanted = 0 if arm == "off" else wanted
+    return Check(f"hits ({arm})", hits == wanted, f"{hits}, expected {wanted}")

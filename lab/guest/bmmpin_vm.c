@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Memory of a guest: given to a device, faulted in ahead, and touched by it. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kvm.h>
+#include <linux/vfio.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+
+#include "bmmpin.h"
+
+static int opened(const char *file)
+{
+	int fd = open(file, O_RDWR);
+
+	if (fd < 0)
+		die(file);
+	return fd;
+}
+
+/* @device: its name on the PCI bus; @group: of the IOMMU */
+void vfio(const char *device, const char *group)
+{
+	struct vfio_iommu_type1_dma_map map = {
+		.argsz = sizeof(map),
+		.flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
+		.vaddr = (uintptr_t)fresh(PROT_READ | PROT_WRITE),
+		.iova = 0,
+		.size = BYTES,
+	};
+	int container = opened("/dev/vfio/vfio"), fd = opened(group);
+
+	if (ioctl(fd, VFIO_GROUP_SET_CONTAINER, &container))
+		die("VFIO_GROUP_SET_CONTAINER");
+	if (ioctl(container, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU))
+		die("VFIO_SET_IOMMU");
+	if (ioctl(fd, VFIO_GROUP_GET_DEVICE_FD, device) < 0)
+		die("VFIO_GROUP_GET_DEVICE_FD");
+	if (ioctl(container, VFIO_IOMMU_MAP_DMA, &map))
+		die("VFIO_IOMMU_MAP_DMA");
+}
+
+#ifdef __x86_64__
+/* A guest's CPU, and memory from address 0 on that nobody has touched. */
+static int kvm_vcpu(void)
+{
+	struct kvm_userspace_memory_region memory = {
+		.memory_size = BYTES,
+		.userspace_addr = (uintptr_t)fresh(PROT_READ | PROT_WRITE),
+	};
+	int vm = ioctl(opened("/dev/kvm"), KVM_CREATE_VM, 0), vcpu;
+
+	if (vm < 0)
+		die("KVM_CREATE_VM");
+	if (ioctl(vm, KVM_SET_USER_MEMORY_REGION, &memory))
+		die("KVM_SET_USER_MEMORY_REGION");
+	vcpu = ioctl(vm, KVM_CREATE_VCPU, 0);
+	if (vcpu < 0)
+		die("KVM_CREATE_VCPU");
+	return vcpu;
+}
+
+void kvm_prefault(void)
+{
+	struct kvm_pre_fault_memory memory = { .size = BYTES };
+	int vcpu = kvm_vcpu();
+
+	while (memory.size)
+		if (ioctl(vcpu, KVM_PRE_FAULT_MEMORY, &memory) &&
+		    errno != EINTR && errno != EAGAIN)
+			die("KVM_PRE_FAULT_MEMORY");
+}
+
+static void ignore(int signal)
+{
+	(void)signal;
+}
+
+/*
+ * The guest executes zeros, each two of which add to memory: it begins with a
+ * touch of the first folio, and goes on until a signal comes.
+ */
+void kvm_run(void)
+{
+	struct itimerval soon = { .it_value.tv_usec = 500000 };
+	struct sigaction action = { .sa_handler = ignore };
+	struct kvm_regs regs = { .rflags = 2 };
+	struct kvm_sregs sregs;
+	int vcpu = kvm_vcpu();
+
+	if (ioctl(vcpu, KVM_GET_SREGS, &sregs))
+		die("KVM_GET_SREGS");
+	sregs.cs.base = 0;
+	sregs.cs.selector = 0;
+	if (ioctl(vcpu, KVM_SET_SREGS, &sregs) ||
+	    ioctl(vcpu, KVM_SET_REGS, &regs))
+		die("KVM_SET_REGS");
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	if (ioctl(vcpu, KVM_RUN, 0) && errno != EINTR)
+		die("KVM_RUN");
+}
+#else
+void kvm_prefault(void)
+{
+	errno = ENOSYS;
+	die("KVM_PRE_FAULT_MEMORY");
+}
+
+void kvm_run(void)
+{
+	errno = ENOSYS;
+	die("KVM_RUN");
+}
+#endif

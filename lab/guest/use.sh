@@ -1,0 +1,68 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Who is going to use a folio: which ways to bring it in count as populating, and
+# what two CPUs that fault at once cost each other.
+
+EVENT=/sys/kernel/debug/tracing/events/bulkmm/clear/enable
+TRACE=/sys/kernel/debug/tracing/trace
+
+# an arm's folios of 2 MiB, as the tracepoint has them: WAY [ARGUMENT...] of
+# bmmpin
+brought() {
+	must_write $TRACE ""
+	must_write $EVENT 1
+	must bmmpin "$@"
+	must_write $EVENT 0
+	grep ' order=9 ' $TRACE | grep '^ *bmmpin-' >/tmp/brought
+	report brought way="$1" cached_max="$(cat "$CLEAR/cached_max")" \
+		streaming="$(grep -c ' streaming=1 ' /tmp/brought)" \
+		cached="$(grep -c ' streaming=0 ' /tmp/brought)"
+}
+
+# the same where nobody can give advice for the memory
+brought_by_all() {
+	must_write $HUGE/hugepages-2048kB/enabled always
+	brought "$@"
+	must_write $HUGE/hugepages-2048kB/enabled madvise
+}
+
+# by a device that a guest is given: its IOMMU maps the memory, which is pinned
+brought_by_device() {
+	for device in /sys/bus/pci/devices/*; do
+		[ "$(cat "$device/vendor" "$device/device")" != "0x1234
+0x11e8" ] || break
+	done
+	[ -e "$device/iommu_group" ] || fail "no device behind an IOMMU"
+	must_write "$device/driver_override" vfio-pci
+	must_write /sys/bus/pci/drivers_probe "${device##*/}"
+	group=$(readlink "$device/iommu_group")
+	brought vfio "${device##*/}" "/dev/vfio/${group##*/}"
+}
+
+# what a CPU's share of its last-level cache is, as the kernel tells users
+cache_share() {
+	share=0
+	for at in /sys/devices/system/cpu/cpu0/cache/index*; do
+		[ -e "$at/size" ] && [ "$(cat "$at/type")" != Instruction ] || continue
+		size=$(cat "$at/size") sharing=0
+		for bits in $(cat "$at/shared_cpu_list" | tr ',' ' '); do
+			sharing=$((sharing + ${bits#*-} - ${bits%-*} + 1))
+		done
+		share=$((${size%K} * 1024 / sharing))
+	done
+	report share bytes=$share cached_max="$(cat "$CLEAR/cached_max")"
+}
+
+# two processes on two CPUs: ROUNDS FOLIOS
+pair() {
+	counted
+	# shellcheck disable=SC2153 # set by counted
+	hits=$HITS
+	bmmpair "$1" "$2" "$KIB" >/tmp/pair || fail "bmmpair: $(cat /tmp/pair)"
+	counted
+	report paired arm="$ARM" rounds="$1" folios="$2" hits=$((HITS - hits))
+	while read -r line; do
+		# shellcheck disable=SC2086 # "round=0 ns0=..."
+		report pair arm="$ARM" folios="$2" $line
+	done </tmp/pair
+}
