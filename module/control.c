@@ -87,7 +87,8 @@ static ssize_t hook_show(struct bmm_path *path, unsigned int index, char *buf)
 	bmm_for_each_hook(hook, path)
 	{
 		at += sysfs_emit_at(buf, at, "%d %s: %s\n", bmm_hook_state(hook),
-				    hook->about, bmm_hook_says(hook));
+				    READ_ONCE(hook->about),
+				    bmm_hook_says(hook));
 	}
 	return at;
 }

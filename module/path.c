@@ -13,9 +13,11 @@
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/wait.h>
 
+#include "compat/compat.h"
 #include "faults.h"
 #include "path.h"
 #include "prototype.h"
@@ -101,7 +103,7 @@ static void path_detached(struct work_struct *work)
 static void path_start_waiting(struct bmm_path *path)
 {
 	if (!path_settled(path))
-		queue_work(system_unbound_wq, &path->detached);
+		queue_work(system_dfl_wq, &path->detached);
 }
 
 /* Returns 0 when no hook of the path is detaching any more. */
@@ -144,7 +146,7 @@ static int path_attach_hook(struct bmm_path *path, struct bmm_hook *hook,
 {
 	if (bmm_hook_attached(hook))
 		return 0;
-	hook->about = err ? about : hook->symbol;
+	WRITE_ONCE(hook->about, err ? about : hook->symbol);
 	WRITE_ONCE(hook->why, err);
 	if (!err)
 		err = bmm_hook_attach(hook);
@@ -271,7 +273,8 @@ struct bmm_path *bmm_path_of(const struct kobject *kobj)
 {
 	struct bmm_path *path;
 
-	list_for_each_entry(path, &all_paths, list)
+	/* others may be added meanwhile; none goes while it has files */
+	list_for_each_entry_rcu(path, &all_paths, list, true)
 	{
 		if (READ_ONCE(path->kobj) == kobj)
 			return path;
@@ -312,7 +315,7 @@ int bmm_path_init(struct bmm_path *path)
 	}
 	path_set_thresholds(path);
 	INIT_WORK(&path->detached, path_detached);
-	list_add_tail(&path->list, &all_paths);
+	list_add_tail_rcu(&path->list, &all_paths);
 	return 0;
 }
 

@@ -126,14 +126,15 @@ def _path(root: Root, name: str) -> KernelPath | None:
     if not mode:
         return None
     path = KernelPath(name, mode, hooks=hooks(root.read(f"{home}/hook") or ""))
-    for file in root.names(home):
+    files = root.names(home)
+    for file in files:
         text = root.read(f"{home}/{file}")
         if text is not None and file not in ("mode", "hook"):
             _add(path, file, text, writable=is_writable(root.at(f"{home}/{file}")))
     path.fallbacks = _numbers(root, f"{home}/fallbacks")
-    for name in root.names(home):
-        if root.is_dir(f"{home}/{name}") and name != "fallbacks":
-            _add_directory(root, path, name)
+    for file in files:
+        if root.is_dir(f"{home}/{file}") and file != "fallbacks":
+            _add_directory(root, path, file)
     for table in path.tables.values():
         table.sort(key=lambda row: next(iter(row.values())))
     return path

@@ -211,7 +211,7 @@ def _boot(
             chosen,
             f"{work.cmdline} {request.append}".strip(),
             request.arch,
-            request.cpu,
+            request.cpu or (scenario.cpu if request.arch is X86_64 else ""),
             counted=scenario.counted,
             disk=debian,
             plugin=plugin,

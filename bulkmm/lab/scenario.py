@@ -21,6 +21,7 @@ class Scenario:
     memory: int = 4096  # MiB of the guest
     modules: tuple[str, ...] = ()  # the kernel's own that the guest needs
     devices: tuple[str, ...] = ()  # of QEMU, on x86-64
+    cpu: str = ""  # likewise; none: the architecture's default
     mode: str = ""  # PMEM: of the namespace, fsdax or devdax; or private
     size: str = "100G"  # PMEM: of the device, if the user names none
     perf: bool = False  # the guest has the kernel's perf
@@ -197,6 +198,7 @@ SCENARIOS = (
         memory=1024,
         modules=("kvm_amd", "vfio_pci", "vfio_iommu_type1"),
         devices=("intel-iommu,intremap=off", "edu"),
+        cpu="max,+topoext",  # which tells how large its caches are
     ),
     Scenario(
         name="mthp-pair",

@@ -88,7 +88,7 @@ static void ignore(int signal)
  */
 void kvm_run(void)
 {
-	struct itimerval soon = { .it_value.tv_usec = 500000 };
+	struct itimerval soon = { .it_value.tv_usec = 100000 };
 	struct sigaction action = { .sa_handler = ignore };
 	struct kvm_regs regs = { .rflags = 2 };
 	struct kvm_sregs sregs;

@@ -201,7 +201,7 @@ case_load_fails() {
 	check "load fails at each of its steps, nothing is left" [ -z "$left" ]
 	# a path takes two: its object and its files
 	check "load fails: all of it was tried" \
-		[ $step -gt $((2 * $(ls -d /sys/kernel/bulkmm/*/ | wc -l))) ]
+		[ $step -gt $((2 * $(find /sys/kernel/bulkmm -name mode | wc -l))) ]
 	check "load fails: and then it loads" says_of memmap 0 \
 		memmap_init_zone_device
 	must remove
@@ -216,6 +216,65 @@ case_load_fails() {
 				[ ! -e /sys/kernel/bulkmm ]
 		fi
 	done
+}
+
+# what says whether blocks are wanted is read once, by whoever loads the module;
+# where it cannot be read they are not
+case_no_blocks() {
+	said='mode block maps as mode pte'
+	load memmap=off vmap=block
+	check "blocks: nothing against them is said" \
+		[ "$(dmesg | grep -c "$said")" = 0 ]
+	must remove
+	echo "quiet nohugevmalloc" >/tmp/cmdline
+	# zeros without an end are no command line
+	for at in /tmp/cmdline /dev/full; do
+		before=$(dmesg | grep -c "$said")
+		must mount -o bind $at /proc/cmdline
+		load memmap=off vmap=off
+		must umount /proc/cmdline
+		must_write /sys/kernel/bulkmm/vmap/mode block
+		check "no blocks ($at): switched on later, it says so" \
+			[ "$(dmesg | grep -c "$said")" = $((before + 1)) ]
+		must remove
+	done
+}
+
+# a file has a number, a word or a choice; but for hook, a line a function
+case_one_value() {
+	load memmap=on clear=auto vmap=pte
+	find /sys/kernel/bulkmm -type f ! -name hook ! -name off \
+		! -name reset_orders >/tmp/files
+	odd='' word='[0-9a-z.+_-]+'
+	while read -r at; do
+		grep -Eqx "$word|($word )*\[$word\]( $word)*" "$at" ||
+			odd="$odd $at"
+		[ "$(wc -l <"$at")" = 1 ] || odd="$odd $at"
+	done </tmp/files
+	check "one value a file:$odd" [ -z "$odd" ]
+	check "one value a file: all were looked at" [ "$(wc -l </tmp/files)" -gt 100 ]
+	nodes=0
+	for at in "$MEMMAP"/backend_node*; do nodes=$((nodes + 1)); done
+	check "backends: two picks a node" [ $nodes = $((2 * \
+		$(find /sys/devices/system/node -maxdepth 1 -name 'node[0-9]*' |
+			wc -l))) ]
+	must remove
+}
+
+# the allocator may be called where nobody may sleep
+case_interrupt() {
+	load memmap=off alloc=auto
+	read -r before </sys/kernel/bulkmm/alloc/hits
+	write "$LAB/zero_irq" 50
+	check "interrupt: 50 huge pages, all zero" \
+		[ "$(cat "$LAB/zero_irq")" = "irq=1 got=50 wrong=0" ]
+	read -r after </sys/kernel/bulkmm/alloc/hits
+	if says_of alloc 0 clear_highpages_kasan_tagged; then
+		check "interrupt: served by the range" [ $((after - before)) = 50 ]
+	else
+		check "interrupt: no path" [ "$after" = 0 ]
+	fi
+	must remove
 }
 
 # how long what an operator waits for takes, on a machine that does nothing else
@@ -279,6 +338,9 @@ hook_faults() {
 	case_held
 	case_stuck_call
 	case_load_fails
+	case_no_blocks
+	case_one_value
+	case_interrupt
 	case_times
 	case_ftrace_dead
 }

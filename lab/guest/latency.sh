@@ -48,7 +48,7 @@ gaps() {
 		read -r longest <"$at/longest_ns"
 		read -r units <"$at/units"
 		read -r over <"$at/over"
-		[ "$longest" -le $GAP ] || GAP=$longest
+		[ "$longest" -le "$GAP" ] || GAP=$longest
 		UNITS=$((UNITS + units)) OVER=$((OVER + over))
 	done
 }

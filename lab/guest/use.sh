@@ -21,9 +21,16 @@ brought() {
 
 # the same where nobody can give advice for the memory
 brought_by_all() {
-	must_write $HUGE/hugepages-2048kB/enabled always
+	must_write "$HUGE/hugepages-2048kB/enabled" always
 	brought "$@"
-	must_write $HUGE/hugepages-2048kB/enabled madvise
+	must_write "$HUGE/hugepages-2048kB/enabled" madvise
+}
+
+# the same where the shared huge page of zeros is there already
+brought_over_zeros() {
+	must_write "$HUGE/use_zero_page" 1
+	brought "$@"
+	must_write "$HUGE/use_zero_page" 0
 }
 
 # by a device that a guest is given: its IOMMU maps the memory, which is pinned
@@ -43,9 +50,9 @@ brought_by_device() {
 cache_share() {
 	share=0
 	for at in /sys/devices/system/cpu/cpu0/cache/index*; do
-		[ -e "$at/size" ] && [ "$(cat "$at/type")" != Instruction ] || continue
+		[ -e "$at/size" ] || continue
 		size=$(cat "$at/size") sharing=0
-		for bits in $(cat "$at/shared_cpu_list" | tr ',' ' '); do
+		for bits in $(tr ',' ' ' <"$at/shared_cpu_list"); do
 			sharing=$((sharing + ${bits#*-} - ${bits%-*} + 1))
 		done
 		share=$((${size%K} * 1024 / sharing))

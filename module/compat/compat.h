@@ -9,6 +9,7 @@
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/page-isolation.h>
+#include <linux/workqueue.h>
 
 #include "../prototype.h"
 
@@ -24,6 +25,11 @@ BMM_FUNCTION(bmm_pageblock, void, struct page *, enum migratetype, bool);
 #define BMM_PAGEBLOCK_SYMBOL	       "set_pageblock_migratetype"
 BMM_FUNCTION(bmm_pageblock, void, struct page *, int);
 #define bmm_pageblock_args(page, type) page, type
+#endif
+
+/* 6.17 renamed it, and later kernels warn of the old name. */
+#ifndef BMM_HAVE_SYSTEM_DFL_WQ
+#define system_dfl_wq system_unbound_wq
 #endif
 
 /* 6.18 dropped the second argument, a pgmap to start searching from. */

@@ -11,6 +11,7 @@
  *	   bulkmm_lab/refuse		memory that cannot be plugged
  *	   bulkmm_lab/zones		zones, and if they are contiguous
  *	   bulkmm_lab/zero, zero_time	folio_zero_user(), called by hand
+ *	   bulkmm_lab/zero_irq		zeroed pages allocated in an interrupt
  */
 #include <linux/module.h>
 
@@ -32,6 +33,7 @@ static int __init bmm_lab_init(void)
 	bmm_limit_init(dir);
 	bmm_squat_init(dir);
 	bmm_zero_init(dir);
+	bmm_irq_init(dir);
 	bmm_zones_init(dir);
 	bmm_refuse_init(dir);
 	bmm_private_init(dir);

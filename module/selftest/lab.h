@@ -19,6 +19,7 @@ void bmm_private_exit(void);
 void bmm_limit_init(struct dentry *dir);
 
 void bmm_zero_init(struct dentry *dir);
+void bmm_irq_init(struct dentry *dir);
 
 void bmm_ruin_init(struct dentry *dir);
 void bmm_ruin_exit(void);

@@ -14,7 +14,8 @@ PAGE = (ROOT / "docs" / "abi.md").read_text()
 SOURCES = {path.name: path.read_text() for path in (ROOT / "module").glob("*.[ch]")}
 PARAMETER = re.compile(r"^module_param(?:_named)?\((\w+),", re.MULTILINE)
 FILE = re.compile(
-    r"(?:\b(?:BMM_FILE|TUNABLE|COUNTER)|__ATTR_RO)\(([a-z]\w*)|"  # attributes that are named so
+    # attributes that are named so
+    r"(?:\b(?:BMM_FILE|TUNABLE|COUNTER)|__ATTR_RO)\(([a-z]\w*)|"
     r"\.attr = \{ \.name = \"(\w+)\"|\tCOLUMN\(\"(\w+)\"|"
     r"(?:\.name = |PICKS\()\"(backend\w*)\",|"
     r"\[REASON_\w+\] = \"(\w+)\",$",

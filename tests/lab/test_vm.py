@@ -135,6 +135,11 @@ def test_clear(argv: tuple[str, ...], tmp_path: Path) -> None:
     assert all(check["ok"] for check in document["checks"])
 
 
+def test_who_populates() -> None:
+    done = lab("clear-populate", "--kernel", "7.3")
+    assert done.returncode == Exit.OK, done.stderr
+
+
 def test_a_preemption_model_that_the_kernel_has_not() -> None:
     done = lab("clear-latency", "--kernel", "7.3", "--preempt", "none")
     assert done.returncode == Exit.GUEST

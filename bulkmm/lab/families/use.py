@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TOUCHING = ("touch", "read-call")
 POPULATING = ("mlock", "io-uring", "af-xdp")
-BY_ALL = ("brk-locked", "mprotect-locked")
+LOCKED = ("brk-locked", "mprotect-locked")
 GUESTS = ("kvm-prefault", "kvm-run")  # of x86-64
 TOUCHED = (*TOUCHING, "kvm-run")
 # 6.12 splits the huge page of zeros as it is written to
@@ -32,7 +32,7 @@ class PopulateWork(HugeWork):
     """Pages of 2 MiB brought in by every way, while the tracepoint looks."""
 
     takes: ClassVar[set[str]] = EVERYWHERE - ZEROING - {"rounds", "break_one_word"}
-    steps = len((*TOUCHING, *POPULATING, *BY_ALL))
+    steps = len((*TOUCHING, *POPULATING, *LOCKED))
 
     @property
     def cmdline(self) -> str:
@@ -47,10 +47,10 @@ class PopulateWork(HugeWork):
         if pc:
             unsafe = "allow_unsafe_interrupts=1"  # no guest's interrupts are at stake
             lines.append(f"must insmod /lib/modules/vfio_iommu_type1.ko {unsafe}")
-        lines += ["folios thp 2048", "echo 1 >$HUGE/use_zero_page", "clear_arm auto"]
+        lines += ["folios thp 2048", "clear_arm auto"]
         lines.append("cache_share")
         lines += [f"brought {way}" for way in (*TOUCHING, *POPULATING)]
-        lines += [f"brought_by_all {way}" for way in BY_ALL]
+        lines += ["brought_by_all brk-locked", "brought_over_zeros mprotect-locked"]
         if pc:
             lines += [f"brought {way}" for way in GUESTS]
             lines.append("brought_by_device")
@@ -74,7 +74,7 @@ class PopulateWork(HugeWork):
         """Return every verdict of the run."""
         release = outcome.of("start")[0]["release"]
         seen = outcome.of("brought")
-        wanted = {*TOUCHING, *POPULATING, *BY_ALL}
+        wanted = {*TOUCHING, *POPULATING, *LOCKED}
         if of_release(release) is X86_64:
             wanted |= {*GUESTS, "vfio"}
         ways = {one["way"] for one in seen}
@@ -86,7 +86,7 @@ class PopulateWork(HugeWork):
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return what was asked for and what else the run saw."""
-        return {**asdict(self.options), "ways": outcome.of("brought")}
+        return {**asdict(self.options), "brought": outcome.of("brought")}
 
 
 def _brought(one: dict[str, Any], release: str) -> Check:
@@ -190,9 +190,9 @@ def _settled(seen: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return seen[1:]
 
 
-def _counted(outcome: Outcome) -> dict[str, list[tuple[float, ...]]]:
+def _counted(outcome: Outcome) -> dict[str, list[counting.Work]]:
     """Return instructions and stores of a folio by arm, each CPU's apart."""
-    found: dict[str, list[tuple[float, ...]]] = {}
+    found: dict[str, list[counting.Work]] = {}
     pairs = counting.of_events(outcome, lambda one: int(one["event"] == "pair"))
     first = set()
     for event, (record,) in pairs:
