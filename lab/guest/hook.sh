@@ -277,7 +277,7 @@ case_interrupt() {
 	must remove
 }
 
-# how long what an operator waits for takes, on a machine that does nothing else
+# how long what an operator waits for takes
 hook_time() {
 	name=$1
 	shift
@@ -288,14 +288,29 @@ hook_time() {
 		awk '{ printf "%.2f", $1 - $2 }')"
 }
 
-case_times() {
+# AMONG what else the machine does
+times() {
 	for _ in 1 2 3; do
-		hook_time "load, all on" insmod /lib/modules/bulkmm.ko \
-			memmap=on clear=auto alloc=auto vmap=block
-		hook_time "one path off" write "$MEMMAP/mode" off
-		hook_time "one path on" write "$MEMMAP/mode" on
-		hook_time "all off and unload" remove
+		hook_time "load, all on$1" insmod /lib/modules/bulkmm.ko \
+			memmap=on clear=auto alloc=auto vmap=block hotplug=on
+		hook_time "one path off$1" write "$MEMMAP/mode" off
+		hook_time "one path on$1" write "$MEMMAP/mode" on
+		hook_time "all off and unload$1" remove
 	done
+}
+
+# beside four processes that want the two CPUs: nothing waits for more than off
+# does at most
+case_times() {
+	times ""
+	busy=''
+	for _ in 1 2 3 4; do
+		while :; do :; done &
+		busy="$busy $!"
+	done
+	times ", four busy processes"
+	# shellcheck disable=SC2086 # four numbers
+	kill $busy
 }
 
 # the last case: ftrace stays as it is from here on
