@@ -295,16 +295,16 @@ static ssize_t clear_gap_show(struct bmm_path *path, unsigned int index,
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		value = clear_gap_of(&per_cpu_ptr(bmm_zero_cpus, cpu)->gaps[order],
-				     column);
+		value = clear_gap_of(
+			&per_cpu_ptr(bmm_zero_cpus, cpu)->gaps[order], column);
 		all = column == COLUMN_LONGEST ? max(all, value) : all + value;
 	}
 	return sysfs_emit(buf, "%llu\n", all);
 }
 
-#define COLUMN(_name, _index)             \
-	{ .attr = { .name = (_name) },    \
-	  .show = clear_gap_show,         \
+#define COLUMN(_name, _index)          \
+	{ .attr = { .name = (_name) }, \
+	  .show = clear_gap_show,      \
 	  .index = (_index) }
 
 static const struct bmm_attribute gap_files[] = {

@@ -87,8 +87,7 @@ static ssize_t hook_show(struct bmm_path *path, unsigned int index, char *buf)
 	bmm_for_each_hook(hook, path)
 	{
 		at += sysfs_emit_at(buf, at, "%d %s: %s\n", bmm_hook_state(hook),
-				    READ_ONCE(hook->about),
-				    bmm_hook_says(hook));
+				    READ_ONCE(hook->about), bmm_hook_says(hook));
 	}
 	return at;
 }
@@ -223,8 +222,7 @@ static void control_free_dirs(struct bmm_path *path)
 {
 	struct control_dir *dir, *next;
 
-	list_for_each_entry_safe(dir, next, &path->dirs, list)
-		kfree(dir);
+	list_for_each_entry_safe(dir, next, &path->dirs, list) kfree(dir);
 }
 
 static int control_add_dir(struct bmm_path *path, const char *name,
@@ -350,11 +348,12 @@ static int control_add_files(struct bmm_path *path)
 		&path->own_group,
 		NULL,
 	};
+	int err;
 
 	control_fill(path_attrs);
 	control_fill_own(path);
-	return sysfs_create_groups(path->kobj, groups) ?:
-	       control_add_dirs(path);
+	err = sysfs_create_groups(path->kobj, groups);
+	return err ? err : control_add_dirs(path);
 }
 
 /* Whoever holds it may go on doing so: its name and its files are gone. */

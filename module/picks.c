@@ -60,8 +60,8 @@ static const struct bmm_pick *picks_at(const struct bmm_path *path,
  * @buf:   result
  * @size:  bytes of @buf
  */
-void bmm_picks_name(const struct bmm_picks *picks, unsigned int which, char *buf,
-		    size_t size)
+void bmm_picks_name(const struct bmm_picks *picks, unsigned int which,
+		    char *buf, size_t size)
 {
 	size_t at = scnprintf(buf, size, "%s_", picks->name);
 

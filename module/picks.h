@@ -37,20 +37,20 @@ struct bmm_picks {
 extern struct mutex bmm_picks_lock;
 
 /* Of a path's operation @index its pick @which, and of that a candidate. */
-static inline unsigned int bmm_picks_index(unsigned int index,
-					   unsigned int which,
-					   unsigned int candidate)
+static inline unsigned int
+bmm_picks_index(unsigned int index, unsigned int which, unsigned int candidate)
 {
 	return (index << 8 | which) * BMM_CANDIDATES + candidate;
 }
 
 void bmm_picks_log(const struct bmm_path *path, const struct bmm_picks *picks,
 		   unsigned int which);
-void bmm_picks_name(const struct bmm_picks *picks, unsigned int which, char *buf,
-		    size_t size);
+void bmm_picks_name(const struct bmm_picks *picks, unsigned int which,
+		    char *buf, size_t size);
 ssize_t bmm_picks_serving_show(struct bmm_path *path, unsigned int index,
 			       char *buf);
-ssize_t bmm_picks_rate_show(struct bmm_path *path, unsigned int index, char *buf);
+ssize_t bmm_picks_rate_show(struct bmm_path *path, unsigned int index,
+			    char *buf);
 ssize_t bmm_picks_show(struct bmm_path *path, unsigned int index, char *buf);
 ssize_t bmm_picks_store(struct bmm_path *path, unsigned int index,
 			const char *buf, size_t len);

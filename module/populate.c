@@ -10,11 +10,11 @@
  *
  * - The task pins memory for long (FOLL_LONGTERM): the kernel marks it, for its
  *   allocator. Devices that are given to guests (VFIO, iommufd, vDPA), RDMA,
- *   fixed buffers of io_uring, AF_XDP and udmabuf all pin so, whichever way they
- *   were asked to.
+ *   fixed buffers of io_uring, AF_XDP and udmabuf all pin so, whichever way
+ * they were asked to.
  * - It is inside a system call that populates, of which there are few. Where
- *   one does so only for memory that is locked (brk(), mprotect()), it faults in
- *   nothing else.
+ *   one does so only for memory that is locked (brk(), mprotect()), it faults
+ * in nothing else.
  *
  * Whatever is neither counts as a touch, which costs time if it is wrong (2 to
  * 3 times that of the clearing) and not, as the other mistake does, time of the
@@ -54,7 +54,7 @@ static bool populate_is_call(void)
 	case __NR_mlock:
 	case __NR_mlock2:
 	case __NR_mlockall:
-	case __NR_brk: /* locked by mlockall(MCL_FUTURE) */
+	case __NR_brk:	    /* locked by mlockall(MCL_FUTURE) */
 	case __NR_mprotect: /* locked, and may be written from now on */
 	case __NR_pkey_mprotect:
 		return true;

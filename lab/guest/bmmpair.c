@@ -107,7 +107,8 @@ int main(int argc, char **argv)
 	cpu_set_t cpus;
 
 	if (argc != 4 || sysconf(_SC_NPROCESSORS_ONLN) < PAIR) {
-		fprintf(stderr, "usage, with two CPUs: bmmpair ROUNDS FOLIOS KIB\n");
+		fprintf(stderr,
+			"usage, with two CPUs: bmmpair ROUNDS FOLIOS KIB\n");
 		return 2;
 	}
 	rounds = strtoul(argv[1], NULL, 0);
