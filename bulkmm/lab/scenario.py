@@ -140,7 +140,7 @@ SCENARIOS = (
         "test build",
         check="no warning; hook, mode and log say what is so; the machine works on, "
         "and the device comes up as the kernel would have it",
-        seconds=40,
+        seconds=90,
         size="2G",
         faults=True,
     ),
