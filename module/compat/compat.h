@@ -55,4 +55,9 @@ BMM_FUNCTION(bmm_grow, void, struct zone *, unsigned long, unsigned long,
 #define BMM_GROW_ISOLATE_ARG
 #endif
 
+/* 6.17 renamed this work queue; 7.3 complains about the old name. */
+#ifndef BMM_HAVE_DFL_WQ
+#define system_dfl_wq system_unbound_wq
+#endif
+
 #endif
