@@ -308,7 +308,7 @@ static void vmap_set_area(unsigned long address)
 static int vmap_prepare(const char **symbol)
 {
 	if (!BLOCK_IS_SUBSECTION || IS_ENABLED(CONFIG_KMSAN) ||
-	    IS_ENABLED(CONFIG_PAGE_TABLE_CHECK) || !bmm_pagetable_writable())
+	    !bmm_pagetable_writable())
 		return -EOPNOTSUPP;
 	return bmm_vmap_block_prepare(symbol);
 }
