@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING
 from bulkmm.errors import BulkmmError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -28,6 +28,7 @@ ENVIRONMENT = {
     "HOME": "/root",
     "DEBIAN_FRONTEND": "noninteractive",
 }
+OUT_OF_TIME = -1
 TIED = ("setpriv", "--pdeathsig", "SIGKILL")
 ALONE = (*TIED, "unshare", "--mount", "--pid", "--fork", "--kill-child")
 
@@ -61,11 +62,16 @@ def run(
     argv: Sequence[str],
     limit: float,
     env: Mapping[str, str] | None = None,
+    *,
+    poll: Callable[[], None] = lambda: None,
 ) -> str:
-    """Run a child to its end and return its output; raise if it fails."""
+    """Run a child to its end and return its output; raise if it fails.
+
+    ``poll`` is called again and again until then.
+    """
     with TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         with started(argv, output, env) as child:
-            code = _waited(child, limit)
+            code = _waited(child, limit, poll)
         output.seek(0)
         said = output.read()
     if code:
@@ -73,12 +79,15 @@ def run(
     return said
 
 
-def _waited(child: subprocess.Popen[str], limit: float) -> int | None:
+def _waited(
+    child: subprocess.Popen[str], limit: float, poll: Callable[[], None]
+) -> int:
     end = time.monotonic() + limit
     while time.monotonic() < end:
         with suppress(subprocess.TimeoutExpired):
             return child.wait(0.5)
-    return -1
+        poll()
+    return OUT_OF_TIME
 
 
 class ChildError(BulkmmError):
@@ -86,7 +95,8 @@ class ChildError(BulkmmError):
 
     def __init__(self, argv: Sequence[str], code: int | None, output: str) -> None:
         lines = output.strip().splitlines() or ["(it said nothing)"]
-        how = "ran out of time" if code == -1 else f"failed with code {code}"
+        self.timed_out = code == OUT_OF_TIME
+        how = "ran out of time" if self.timed_out else f"failed with code {code}"
         name = next((a for a in argv[len(ALONE) :] if "/" not in a), argv[0])
         super().__init__(f"{name} {how}: {lines[-1]}")
         self.output = output

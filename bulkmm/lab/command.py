@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm import options
 from bulkmm.lab import choices, scenario
-from bulkmm.lab.machine import arch
+from bulkmm.lab.machine import arch, kinds
 
 if TYPE_CHECKING:
     import argparse
@@ -90,6 +90,14 @@ def _add_matrix(below: options.Subparsers[Any]) -> None:
     )
     every.add_argument(
         "--arch", metavar="NAME", help="run on no other architecture (default: all)"
+    )
+    every.add_argument(
+        "--debug",
+        action="store_true",
+        help="run on the kernels that the lab builds, with their own checks on",
+    )
+    every.add_argument(
+        "--only", metavar="REGEX", help="keep only runs in whose name this is found"
     )
     _add_many(every, "of this module on these kernels, if it passed")
 
@@ -199,7 +207,8 @@ def _add_machine(group: argparse._ArgumentGroup) -> None:
         "--kernel",
         default="",
         metavar="NAME",
-        help="boot 6.12, 7.3 or a full release (default: 6.12; on arm64: 7.3)",
+        help="boot 6.12, 7.3, a full release, or one that the lab builds: "
+        f"{', '.join(kinds.NAMES)} (default: 6.12; on arm64: 7.3)",
     )
     group.add_argument(
         "--accel",

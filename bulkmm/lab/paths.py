@@ -23,6 +23,7 @@ GUEST = PROJECT / "lab" / "guest"
 PLUGIN = PROJECT / "lab" / "qemu"
 MARKS = PROJECT / "module" / "selftest" / "mark.h"  # of guest, module and plugin
 PACKAGES = PROJECT / "lab" / "root-packages.txt"
+FRAGMENTS = PROJECT / "lab" / "kernels"  # of configurations
 
 
 def cache_dir() -> Path:
@@ -36,7 +37,8 @@ def cache_dir() -> Path:
 
 def need_sources() -> None:
     """Refuse to go on outside a checkout: the lab builds from its sources."""
-    for part in (GUEST, PLUGIN, PACKAGES, PROJECT / "module", PROJECT / "core"):
+    ours = (GUEST, PLUGIN, PACKAGES, FRAGMENTS)
+    for part in (*ours, PROJECT / "module", PROJECT / "core"):
         if not part.exists():
             raise BulkmmError(f"the lab runs from a source checkout: no {part}")
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 SLOW = 1.0  # seconds; what was quicker than this is not worth a line
+OFTEN = 60.0  # seconds between lines of a long step where there is no terminal
 
 
 class Progress:
@@ -23,6 +24,7 @@ class Progress:
 
         self.console = Console(stderr=True, highlight=False, soft_wrap=True)
         self.status: Status | None = None
+        self.due = 0.0
 
     def note(self, text: str) -> None:
         """Show a line that stays."""
@@ -32,6 +34,14 @@ class Progress:
         """Show how far the running step is (on a terminal only)."""
         if self.status:
             self.status.update(text)
+
+    def pulse(self, text: str) -> None:
+        """Show how far a step is that takes minutes, without a terminal too."""
+        if self.console.is_terminal:
+            self.detail(text)
+        elif time.monotonic() >= self.due:
+            self.due = time.monotonic() + OFTEN
+            self.note(text)
 
     @contextmanager
     def step(self, text: str) -> Iterator[None]:

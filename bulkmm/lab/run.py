@@ -18,9 +18,11 @@ from bulkmm.lab.machine import (
     accel,
     build,
     counting,
+    debugkernel,
     disk,
     image,
     kernels,
+    kinds,
     klog,
     perftool,
     root,
@@ -105,7 +107,10 @@ def prepare(
 ) -> Prepared:
     """Return root, kernel, guest and module, from the cache where possible."""
     made = root.ensure(cache, progress)
-    kernel = kernels.ensure(made, name, progress, arch)
+    if kind := kinds.find(name):
+        kernel = debugkernel.ensure(made, kind, progress)
+    else:
+        kernel = kernels.ensure(made, name, progress, arch)
     built = build.ensure(kernel, defines, progress)
     base = image.ensure_base(kernel, modules, progress)
     return Prepared(kernel, base, built)
@@ -140,9 +145,20 @@ def would_be_of(request: Request, progress: Progress | None = None) -> dict[str,
         )
 
 
-def check_arch(work: Work, arch: Arch) -> None:
-    """Refuse an architecture that lacks what a scenario is about."""
+def check_kernel(name: str, arch: Arch = X86_64) -> None:
+    """Refuse a name that no kernel of this architecture has."""
+    kind = kinds.find(name)
+    if not kind:
+        kernels.check_name(name, arch, kinds.of(arch))
+    elif kind.arch is not arch:
+        raise UsageError(f"kernel {name} is built for {kind.arch.name} only")
+
+
+def check_machine(work: Work, arch: Arch, kernel: str) -> None:
+    """Refuse an architecture or a kernel that lacks what a scenario is about."""
     name = work.scenario.name
+    if isinstance(work, packages.Work) and kinds.find(kernel):
+        raise UsageError(f"{name}: Debian has no packages of the kernel {kernel}")
     if work.scenario.perf and arch is not X86_64:
         raise UsageError(f"{name}: the lab has perf for x86_64 only")
     if isinstance(work, packages.Work) and arch is not X86_64:
@@ -155,11 +171,11 @@ def check_arch(work: Work, arch: Arch) -> None:
 def run_scenario(request: Request, progress: Progress | None = None) -> Document:
     """Run a scenario and return its document; checks may have failed."""
     name = request.kernel or request.arch.series[0]
-    kernels.check_name(name, request.arch)
+    check_kernel(name, request.arch)
     work = request.work
     check_series(work.scenario, name)
     work.check_options()
-    check_arch(work, request.arch)
+    check_machine(work, request.arch, name)
     defines = build.check_defines([*request.defines, *work.defines])
     need_sources()
     need_root()
@@ -193,6 +209,8 @@ def _boot(
     if scenario.upstream:
         ours.append(upstream.ensure(kernel, scenario.upstream, progress))
     what = f"{scenario.name} on {kernel.release} under {chosen.upper()}"
+    kind = kinds.find(request.kernel)
+    told = f"{work.cmdline} {request.append}".strip()
     with vm.run_directory(kernel.root, keep=request.keep) as run:
         over = [perftool.ensure(kernel.root, progress)] if scenario.perf else []
         debian = None
@@ -209,7 +227,7 @@ def _boot(
             scenario.memory,
             work.pmem,
             chosen,
-            f"{work.cmdline} {request.append}".strip(),
+            kind.command_line(told) if kind else told,
             request.arch,
             request.cpu or (scenario.cpu if request.arch is X86_64 else ""),
             counted=scenario.counted,
@@ -222,7 +240,8 @@ def _boot(
             progress.note(f"the run's files are kept in {run}")
         with progress.step(what):
             seen = _teller(what, work, progress)
-            return vm.boot(guest, kernel.root, run, work.limit(), seen)
+            limit = work.limit() * (kind.slow if kind else 1)
+            return vm.boot(guest, kernel.root, run, limit, seen)
 
 
 def _teller(
@@ -245,7 +264,7 @@ def _document(request: Request, outcome: vm.Outcome) -> Document:
     work = request.work
     document = Document(machine={})
     document.results, document.ratios = work.results(outcome)
-    document.checks = [*work.checks(outcome), *_guest_checks(work, outcome)]
+    document.checks = [*work.checks(outcome), *_guest_checks(request, outcome)]
     document.run = {
         "scenario": work.scenario.name,
         "accel": request.accel,
@@ -264,17 +283,30 @@ def hooks_seen(outcome: vm.Outcome) -> list[str]:
     return sorted({state for text in said for state in HOOK.findall(text)})
 
 
-def _guest_checks(work: Work, outcome: vm.Outcome) -> list[Check]:
+def _guest_checks(request: Request, outcome: vm.Outcome) -> list[Check]:
     """Return what holds for every scenario (vm.boot has judged the log)."""
     start, end = outcome.of("start")[0], outcome.of("end")[-1]
-    allowed = klog.WARNED_TAINT if work.scenario.warns else 0
+    allowed = klog.WARNED_TAINT if request.work.scenario.warns else 0
     taint = klog.new_taint(int(start["taint"]), int(end["taint"]), allowed)
     rss = outcome.peak_rss
     return [
         Check("kernel log clean", ok=True, detail="nothing found"),
         Check("taint", not taint, f"{start['taint']} -> {end['taint']}"),
         Check("host memory", rss < MEMORY_LIMIT, f"{rss / 1e9:.2f} GB at its peak"),
+        *_lock_checks(request.kernel, end),
     ]
+
+
+def _lock_checks(kernel: str, end: dict[str, Any]) -> list[Check]:
+    """Return if a kernel that proves its locking has done so to the end.
+
+    It stops, for good, after what it finds, and when its tables are full.
+    """
+    kind = kinds.find(kernel)
+    if not kind or not kind.proves_locking:
+        return []
+    said = end.get("debug_locks")
+    return [Check("locking proven to the end", said == 1, f"debug_locks: {said}")]
 
 
 def _machine(outcome: vm.Outcome, chosen: str, qemu: str) -> dict[str, Any]:

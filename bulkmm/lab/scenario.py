@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bulkmm.errors import unknown
+from bulkmm.lab.machine import kinds
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Scenario:
 
     def runs_on(self, kernel: str) -> bool:
         """Tell if a kernel, a series or a release, has what it needs."""
-        return not self.series or kernel.startswith(self.series)
+        return not self.series or kinds.series(kernel).startswith(self.series)
 
 
 PMEM, CLEAR, VMAP, PACKAGES, HMM = "pmem", "clear", "vmap", "packages", "hmm"

@@ -71,7 +71,9 @@ finish() {
 	trap '' EXIT
 	mark "end"
 	dmesg >"$(port klog)"
-	report end code="$1" taint="$(cat /proc/sys/kernel/tainted)"
+	report end code="$1" taint="$(cat /proc/sys/kernel/tainted)" \
+		debug_locks="$(sed -n 's/^ debug_locks: *//p' \
+			/proc/lockdep_stats 2>/dev/null)"
 	sync
 	poweroff -f
 	sleep 60

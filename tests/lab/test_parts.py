@@ -273,10 +273,10 @@ def test_source_package_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(Root, "run", lambda *_args: index)
     kernel = kernels.Kernel(Root(Path("/x")), "6.12.107+deb13-cloud-amd64")
-    assert upstream._package(kernel) == ("linux-source-6.12", "6.12.107-1")
+    assert upstream.source_package(kernel) == ("linux-source-6.12", "6.12.107-1")
     gone = kernels.Kernel(kernel.root, "6.12.1+deb13-cloud-amd64")
     with pytest.raises(BulkmmError, match=r"no linux-source-6\.12 6\.12\.1: "):
-        upstream._package(gone)
+        upstream.source_package(gone)
 
 
 def test_no_function_of_the_guest_is_there_twice() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bulkmm.errors import Exit
 from bulkmm.lab import run, scenario
-from bulkmm.lab.machine import arch, build, kernels, upstream
+from bulkmm.lab.machine import arch, build, upstream
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
 
@@ -25,7 +25,7 @@ def prepare(args: argparse.Namespace) -> int:
         for name in args.kernel or one.series
     ]
     for one, name in wanted:
-        kernels.check_name(name, one)
+        run.check_kernel(name, one)
     need_sources()
     run.need_root()
     progress = Progress()

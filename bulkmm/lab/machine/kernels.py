@@ -21,6 +21,7 @@ from bulkmm.lab.machine import arch as archs
 from bulkmm.lab.machine.arch import X86_64
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from bulkmm.lab.machine.arch import Arch
@@ -61,8 +62,11 @@ class Kernel:
         return boot if boot.is_file() else self.modules / "vmlinuz.unsigned"
 
 
-def check_name(name: str, arch: Arch = X86_64) -> None:
-    """Refuse what is neither a supported series nor a full release."""
+def check_name(name: str, arch: Arch = X86_64, others: Sequence[str] = ()) -> None:
+    """Refuse what is neither a supported series nor a full release.
+
+    What else the caller knows, the refusal tells.
+    """
     known = " or ".join(arch.series)
     if RELEASE.fullmatch(name):
         if archs.of_release(name) is not arch:
@@ -71,6 +75,7 @@ def check_name(name: str, arch: Arch = X86_64) -> None:
         raise UsageError(
             f"unknown kernel {name}: give {known}, or a full release "
             f"such as {arch.series[0]}.4+deb13-cloud-{arch.debian}"
+            + (f", or the lab's own: {', '.join(others)}" if others else "")
         )
 
 

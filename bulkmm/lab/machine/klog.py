@@ -12,6 +12,9 @@ BAD = re.compile(
     r"|INFO: task .* blocked|hung_task|rcu.*(?:stall|self-detected)"
     r"|soft lockup|hard LOCKUP|refcount_t|unchecked MSR|Bad page state"
     r"|list_(?:add|del) corruption|Out of memory|disagrees about version"
+    # of the debug kernels: slab, page poisoning, lockdep
+    r"|BUG \S+ \(|pagealloc: (?:memory corruption|single bit)|non-static key"
+    r"|turning off the locking"
 )
 # what a warning prints, which a job may expect (lab/guest/vmap.sh)
 WARNING = re.compile(r"WARNING:|Call Trace")

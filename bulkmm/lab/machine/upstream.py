@@ -60,7 +60,7 @@ def source(kernel: Kernel, name: str, progress: Progress) -> list[Path]:
     if kept.is_dir():
         return files
     need_space(SPACE, "the kernel's source package")
-    package, version = _package(kernel)
+    package, version = source_package(kernel)
     with progress.step(f"fetching {name} of {package}"), made_whole(kept) as part:
         wanted = [f"{package}/lib/{file}" for file in TESTS[name]]
         argv = [kernel.root.inner(part), package, version, *wanted]
@@ -73,7 +73,7 @@ def source(kernel: Kernel, name: str, progress: Progress) -> list[Path]:
     return files
 
 
-def _package(kernel: Kernel) -> tuple[str, str]:
+def source_package(kernel: Kernel) -> tuple[str, str]:
     """Return name and version of the source package of a release."""
     found = VERSION.match(kernel.release)
     if not found:
@@ -99,6 +99,7 @@ def _build(kernel: Kernel, files: list[Path], built: Path, name: str) -> None:
             shutil.copy(header, part / SHIM)
         where = kernel.root.inner(part / SHIM)
         make = ["make", "-j2", "-C", kernel.headers, f"M={where}"]
+        make += [f"CC={kernel.arch.compiler}"]
         try:
             kernel.root.run([*make, f"BMM_UPSTREAM={name}", "modules"], 300)
         except ChildError as error:

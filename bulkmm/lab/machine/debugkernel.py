@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Building a kernel of the lab's own configuration from Debian's source.
+
+That takes minutes, once. What was interrupted, or ran out of time, goes on
+where it stopped: source and objects stay until the kernel is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+from bulkmm.errors import BulkmmError
+from bulkmm.lab import child
+from bulkmm.lab.machine import kernels, upstream
+from bulkmm.lab.machine.kernels import Kernel
+from bulkmm.lab.machine.kinds import SERIES, lacking
+from bulkmm.lab.paths import made_whole, need_space
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from bulkmm.lab.machine.kinds import Kind
+    from bulkmm.lab.machine.root import Root
+    from bulkmm.lab.progress import Progress
+
+SPACE = 7_000_000_000  # source, objects with debug information, what is kept
+LIMIT = 7200  # seconds for one step
+COMPILED = re.compile(r"^  (?:CC|AS)\b.* (\S+)$", re.MULTILINE)
+COMPLAINT = re.compile(r"error:|\*\*\*|undefined reference|FAILED", re.IGNORECASE)
+INSTALLED = "config"  # of the installed files the last
+# documentation is a third of all files; Kconfig includes one of them
+UNPACK = (
+    'cd "$1" && apt-get -q -o APT::Sandbox::User=root download "$2=$3" >&2 && '
+    'dpkg-deb --fsys-tarfile ./*.deb | tar -xO "./usr/src/$2.tar.xz" | xz -dc | '
+    'tar -xo --strip-components=1 --exclude="$2/Documentation/*/*" && rm ./*.deb'
+)
+EXTMOD = "$(srctree)/scripts/package/install-extmod-build"
+
+
+def ensure(root: Root, kind: Kind, progress: Progress) -> Kernel:
+    """Return the kernel of a kind, built if the root has none of its content."""
+    stock = kernels.ensure(root, SERIES, progress, kind.arch)
+    version = stock.release.partition("-")[0]
+    kernel = Kernel(root, kind.release(version))
+    if not (kernel.modules / INSTALLED).is_file():
+        Build(kind, stock, kernel, progress).run()
+        for old in kernel.modules.parent.glob(f"*-{kind.name}.*"):
+            if old != kernel.modules:  # of other fragments, or another version
+                _remove(Kernel(root, old.name))
+    return kernel
+
+
+def _remove(kernel: Kernel) -> None:
+    shutil.rmtree(kernel.modules, ignore_errors=True)
+    shutil.rmtree(_headers(kernel), ignore_errors=True)
+    _image(kernel).unlink(missing_ok=True)
+
+
+def _headers(kernel: Kernel) -> Path:
+    return kernel.root.path / kernel.headers.lstrip("/")
+
+
+def _image(kernel: Kernel) -> Path:
+    return kernel.root.path / f"boot/vmlinuz-{kernel.release}"
+
+
+class Build:
+    """The building of one kernel, from the source of a stock one."""
+
+    def __init__(
+        self, kind: Kind, stock: Kernel, kernel: Kernel, progress: Progress
+    ) -> None:
+        self.kind, self.stock, self.kernel = kind, stock, kernel
+        self.root, self.progress = kernel.root, progress
+        work = self.root.var / "kernel"
+        self.source = work / f"source-{stock.release}"
+        self.objects = work / kernel.release
+        self.log = self.objects / "make.log"
+
+    def run(self) -> None:
+        """Build and install, then remove what only building needed."""
+        need_space(SPACE, f"building kernel {self.kernel.release}")
+        self._unpack()
+        self.objects.mkdir(exist_ok=True)
+        self._configure()
+        with self.progress.step(f"building kernel {self.kernel.release}"):
+            self._make("bzImage", "modules", poll=self._show)
+        with self.progress.step(f"installing kernel {self.kernel.release}"):
+            _remove(self.kernel)  # of a run that was interrupted here
+            self._install()
+        shutil.rmtree(self.objects)
+        shutil.rmtree(self.source)
+
+    def _unpack(self) -> None:
+        if self.source.is_dir():
+            return
+        package, version = upstream.source_package(self.stock)
+        with (
+            self.progress.step(f"fetching {package} {version}"),
+            made_whole(self.source) as part,
+        ):
+            argv = [self.root.inner(part), package, version]
+            try:
+                self.root.run(["sh", "-c", UNPACK, "sh", *argv], 900)
+            except child.ChildError as error:
+                raise BulkmmError(f"no {package} {version}: {error}") from error
+
+    def _configure(self) -> None:
+        """Write the configuration, and see that it is what was asked for."""
+        written = self.objects / ".config"
+        asked = self.objects / "asked.config"
+        suffix = self.kernel.release.partition("+")[2]
+        text = f'{self.kind.text}CONFIG_LOCALVERSION="+{suffix}"\n'
+        asked.write_text(text, encoding="ascii")
+        if not written.is_file():
+            self._make(f"KCONFIG_ALLCONFIG={self.root.inner(asked)}", "allnoconfig")
+        if found := lacking(text, written.read_text(encoding="ascii")):
+            written.unlink()
+            raise BulkmmError(
+                f"kernel {self.kernel.release} cannot be what lab/kernels asks for: "
+                f"{'; '.join(found)}: add the option that each depends on"
+            )
+
+    def _make(self, *goals: str, poll: Callable[[], None] = lambda: None) -> None:
+        compiler = self.kind.arch.compiler
+        argv = ["make", f"-j{os.cpu_count()}", "-C", self.root.inner(self.source)]
+        argv += [f"O={self.root.inner(self.objects)}"]
+        argv += [f"CC={compiler}", f"HOSTCC={compiler}", *goals]
+        # into a file, which can be looked at while it grows
+        logged = ["sh", "-c", 'log=$1; shift; exec "$@" >"$log" 2>&1', "sh"]
+        logged += [self.root.inner(self.log), *argv]
+        try:
+            child.run(self.root.enter(logged), LIMIT, poll=poll)
+        except child.ChildError as error:
+            raise BulkmmError(self._why(goals[-1], error)) from error
+
+    def _why(self, goal: str, error: child.ChildError) -> str:
+        what = f"kernel {self.kernel.release}: make {goal}"
+        if error.timed_out:
+            return (
+                f"{what} took more than {LIMIT // 60} minutes: run the same command "
+                "again, it goes on where this one stopped"
+            )
+        lines = self._said().splitlines()
+        wrong = [line.strip() for line in lines if COMPLAINT.search(line)]
+        first = (wrong or lines[-1:] or ["it said nothing"])[0]
+        return f"{what} failed: {first} (all that it said: {self.log})"
+
+    def _said(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def _show(self) -> None:
+        """Show how far make is."""
+        compiled = COMPILED.findall(self._said())
+        at = f", now {compiled[-1]}" if compiled else ""
+        self.progress.pulse(
+            f"building kernel {self.kernel.release}: {len(compiled)} files compiled{at}"
+        )
+
+    def _install(self) -> None:
+        """Put headers, image and modules where those of a package would be."""
+        kernel = self.kernel
+        self._make(f"KBUILD_RUN_COMMAND={EXTMOD} {kernel.headers}", "run-command")
+        shutil.copy(self.objects / "arch/x86/boot/bzImage", _image(kernel))
+        self._make("INSTALL_MOD_STRIP=1", "modules_install")
+        link = kernel.modules / "build"
+        link.unlink(missing_ok=True)
+        link.symlink_to(kernel.headers)
+        config = self.objects / ".config"
+        shutil.copy(config, _headers(kernel))
+        shutil.copy(config, kernel.modules / INSTALLED)

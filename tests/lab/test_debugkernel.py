@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Kernels that the lab builds: what they ask for, and a build that stops."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bulkmm.control import needs
+from bulkmm.errors import BulkmmError
+from bulkmm.lab import run, scenario
+from bulkmm.lab.machine import debugkernel, kinds
+from bulkmm.lab.machine.arch import ARM64
+from bulkmm.lab.machine.kernels import Kernel
+from bulkmm.lab.machine.root import Root
+from bulkmm.lab.progress import Progress
+
+if TYPE_CHECKING:
+    from bulkmm.lab.machine.kinds import Kind
+
+DEBUG = kinds.KINDS[0]
+# what the issue of a debug kernel is about: it must not go by and by
+CHECKS = [
+    "PREEMPT",
+    "PROVE_LOCKING",
+    "PROVE_RCU_LIST",
+    "DEBUG_ATOMIC_SLEEP",
+    "DEBUG_VM",
+    "DEBUG_VM_PGTABLE",
+    "PAGE_TABLE_CHECK_ENFORCED",
+    "PAGE_POISONING",
+    "DEBUG_PAGEALLOC",
+    "DEBUG_OBJECTS",
+    "DEBUG_LIST",
+    "UBSAN",
+    "RCU_EQS_DEBUG",
+]
+
+
+@pytest.mark.parametrize("kind", kinds.KINDS, ids=kinds.NAMES)
+def test_fragments_set_each_option_once(kind: Kind) -> None:
+    lines = [line for line in kind.text.splitlines() if not line.startswith("#")]
+    names = [line.partition("=")[0] for line in lines if line]
+    assert sorted(set(names)) == sorted(names)
+    assert len(kinds.options(kind.text)) == len(names)  # and every line is one
+
+
+@pytest.mark.parametrize("kind", kinds.KINDS, ids=kinds.NAMES)
+def test_they_ask_for_what_the_paths_need(kind: Kind) -> None:
+    asked = {name.removeprefix("CONFIG_") for name in kinds.options(kind.text)}
+    table = needs.read(kind.arch.name)
+    for path in table.paths:
+        if kind.name == "kasan" and "KASAN" in path.without_options:
+            continue
+        assert set(path.with_options) <= asked
+        assert not set(path.without_options) & asked
+
+
+def test_the_debug_kernel_asks_for_the_checks() -> None:
+    asked = kinds.options(DEBUG.text)
+    assert [name for name in CHECKS if asked.get(f"CONFIG_{name}") != "y"] == []
+
+
+def test_what_a_configuration_lacks_is_said() -> None:
+    asked = "# why\nCONFIG_A=y\nCONFIG_B=m\nCONFIG_N=8\nCONFIG_C=y\n"
+    has = "CONFIG_A=y\nCONFIG_B=y\n# CONFIG_C is not set\nCONFIG_N=8\n"
+    assert kinds.lacking(asked, has) == [
+        "CONFIG_B is y, not m",
+        "CONFIG_C is n, not y",
+    ]
+    assert kinds.lacking(asked, asked) == []
+
+
+def test_a_release_is_of_its_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = DEBUG.release("7.3.4+deb13")
+    assert before.startswith("7.3.4+deb13-debug.")
+    assert Kernel(Root(tmp_path), before).arch is DEBUG.arch
+    for file in DEBUG.files:
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    monkeypatch.setattr(kinds, "FRAGMENTS", tmp_path)
+    assert DEBUG.release("7.3.4+deb13") == before
+    with DEBUG.files[-1].open("a") as fragment:
+        fragment.write("# another word\n")
+    assert DEBUG.release("7.3.4+deb13") != before
+
+
+def test_freed_memory_is_poisoned_unless_the_allocator_zeroes() -> None:
+    assert DEBUG.command_line("preempt=full") == "page_poison=1 preempt=full"
+    assert DEBUG.command_line("init_on_alloc=0") == "page_poison=1 init_on_alloc=0"
+    assert DEBUG.command_line("init_on_alloc=1") == "init_on_alloc=1"
+
+
+def test_they_are_of_the_series_that_they_are_built_from() -> None:
+    assert scenario.find("hmm-upstream").runs_on("debug")
+    with pytest.raises(BulkmmError, match="debug is built for x86_64 only"):
+        run.check_kernel("debug", ARM64)
+
+
+@pytest.mark.parametrize(
+    ("end", "ok"),
+    [({"debug_locks": 1}, True), ({"debug_locks": 0}, False), ({}, False)],
+)
+def test_locking_must_be_proven_to_the_end(end: dict[str, int], *, ok: bool) -> None:
+    assert [check.ok for check in run._lock_checks("debug", end)] == [ok]
+    assert run._lock_checks("kasan", end) == run._lock_checks("7.3", end) == []
+
+
+class Sources(debugkernel.Build):
+    """A build of a source that is a Makefile of the test's own."""
+
+    def __init__(self, place: Path, makefile: str) -> None:
+        root = Root(Path("/"))
+        kernel = Kernel(root, "7.3.4+deb13-debug.000000-amd64")
+        super().__init__(DEBUG, kernel, kernel, Progress())
+        self.source, self.objects = place / "source", place / "objects"
+        self.log = self.objects / "make.log"
+        self.source.mkdir()
+        self.objects.mkdir()
+        (self.source / "Makefile").write_text(makefile)
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="enters a root")
+SLOW = """\
+first:
+	@echo '  CC      mm/first.o'
+	touch $(O)/first
+second: ; sleep 60
+bzImage modules: first second
+"""
+
+
+@needs_root
+def test_a_build_out_of_time_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(debugkernel, "LIMIT", 2)
+    build = Sources(tmp_path, SLOW)
+    with pytest.raises(BulkmmError, match=r"make modules took more than .* goes on"):
+        build._make("bzImage", "modules", poll=build._show)
+    assert (build.objects / "first").is_file()
+    assert "1 files compiled, now mm/first.o" in capsys.readouterr().err
+
+
+@needs_root
+def test_a_build_that_fails_says_why(tmp_path: Path) -> None:
+    build = Sources(tmp_path, "modules:\n\t@echo 'a.c:1: error: no'; exit 1\n")
+    with pytest.raises(BulkmmError, match=r"make modules failed: a\.c:1: error: no"):
+        build._make("modules")
+
+
+@needs_root
+def test_an_option_that_does_not_take_is_no_kernel(tmp_path: Path) -> None:
+    recipe = "sed s/CONFIG_DEBUG_LIST=y// $(KCONFIG_ALLCONFIG) >$(O)/.config"
+    build = Sources(tmp_path, f"allnoconfig:\n\t{recipe}\n")
+    with pytest.raises(BulkmmError, match="CONFIG_DEBUG_LIST is n, not y: add"):
+        build._configure()
+    (build.source / "Makefile").write_text(
+        "allnoconfig:\n\tcp $(KCONFIG_ALLCONFIG) $(O)/.config\n"
+    )
+    build._configure()
