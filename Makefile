@@ -5,6 +5,7 @@
 #	make test	set-up and everything CI runs
 #	make figures	native figures of this CPU, into results/, docs and README
 #	make lab	every lab scenario on every kernel (hours; goes on where it stopped)
+#	make lab-debug	the scenarios on kernels with their own checks on (part of it)
 #	make kernels	every kernel of Debian's archive, natively (hours; goes on too)
 #	make install	the module, for the running kernel
 #	make install-lib	libbulkmm, below PREFIX (docs/library.md)
@@ -17,7 +18,7 @@ PREFIX ?= /usr/local
 WHEELS ?= build/wheel
 KDIR ?= /lib/modules/$(RELEASE)/build
 
-.PHONY: build demo test check figures lab kernels module install install-lib install-man deb wheel clean
+.PHONY: build demo test check figures lab lab-debug kernels module install install-lib install-man deb wheel clean
 
 build:
 	@scripts/setup
@@ -50,7 +51,14 @@ lab: build
 	@mkdir -p out
 	@.venv/bin/bulkmm lab matrix --resume --json-dir out/lab \
 		-o out/lab.md; code=$$?; \
-	.venv/bin/bulkmm report out/lab/*.json -o out/lab.html; exit $$code
+	.venv/bin/bulkmm report out/lab/*.json -o out/lab.html; \
+	$(MAKE) lab-debug || code=$$?; exit $$code
+
+# The first run builds these kernels: ten minutes of a CPU each.
+lab-debug: build
+	@mkdir -p out
+	@.venv/bin/bulkmm lab matrix --debug --resume --json-dir out/lab-debug \
+		-o docs/debug-kernels.md
 
 kernels: build
 	@mkdir -p out

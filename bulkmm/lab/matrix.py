@@ -30,7 +30,6 @@ HEADINGS = (
     "functions taken over",
     "fewer instructions, or faster",
 )
-TITLE = "# Support matrix"
 INTRO = """\
 What `bulkmm lab matrix{flags}` printed. Each line is one run of a scenario in a
 virtual machine, off and on in one boot. A verdict counts the run's checks of
@@ -43,6 +42,14 @@ NOTE = (
     "of clearing are not counted: it does the same stores in another way, and one "
     "string instruction clears a page."
 )
+DEBUG_INTRO = """\
+What `bulkmm lab matrix{flags}` printed: the scenarios, with less to do, on kernels
+that the lab [builds](lab.md#kernels-with-their-checks-on) with the kernel's own checks
+switched on. `debug` proves locking, RCU and atomic sections, checks page tables, free
+pages, objects and lists, and is preempted anywhere; `debug-kobject` delays the release
+of every kobject besides; `kasan` looks every access up. A run passed if the kernel log
+has no warning of any kind, and, where locking is proven, that was so to the end."""
+DEBUG_NOTE = "All in virtual machines, emulated. Nothing is measured on these kernels."
 HOOK = re.compile(r"(?P<state>-?\d+) (?P<symbol>\w+): .*")
 # of each path, by the work saved; "absent" is a kernel without the module
 RATED = {
@@ -50,6 +57,20 @@ RATED = {
     "vmap": (("absent", "pte"), ("absent", "block")),
     "hotplug": (("absent", "on"),),
 }
+
+
+@dataclass(frozen=True)
+class Page:
+    """A table of runs: what is said around it, and which columns it has."""
+
+    title: str
+    intro: str
+    note: str
+    columns: int = len(HEADINGS)
+
+
+STOCK = Page("# Support matrix", INTRO, NOTE)
+DEBUG = Page("# Debug kernels", DEBUG_INTRO, DEBUG_NOTE, HEADINGS.index("verdict") + 2)
 
 
 @dataclass(frozen=True)
@@ -159,6 +180,84 @@ QUICK: dict[str, tuple[tuple[str, ...], ...]] = {
     "hotplug": (("hotplug-kmem-32g", "--size", "4G", "--rounds", "1"),),
 }
 
+# The kernels that the lab builds, and what is run on each: all scenarios, with
+# as little to do as proves the same; what loads, unloads and switches on and off
+# where kobjects live on; what attaches where memory has a shadow.
+ONE = ("--rounds", "1")
+FEW = (*ONE, "--arrays", "50")
+CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
+    "debug": {
+        "memmap": (
+            ("pmem-fsdax-100g", "--size", "4G", *ONE),
+            ("pmem-devdax-100g", "--size", "4G", *ONE),
+            ("pmem-devdax-100g", "--size", "16G", ALIGN, "1G", *ONE),
+            ("pmem-faults",),
+            ("hook-faults",),
+            ("hmm-private-64g", "--size", "4G", *ONE),
+            ("hmm-upstream", *ONE),
+        ),
+        "clear": (
+            ("thp-2m", "--init-on-alloc", "0", "--folios", "4", *ONE),
+            ("thp-2m", "--init-on-alloc", "1", "--folios", "4", *ONE),
+            ("mthp", "--init-on-alloc", "0", "--folios", "2", *ONE),
+            ("hugetlb-2m", "--folios", "4", *ONE),
+            ("hugetlb-1g", *ONE),
+            ("clear-cases", *ONE),
+            ("clear-faults", "--seconds", "30"),
+            ("clear-perf", *ONE),
+            ("clear-latency", PREEMPT, "full", *ONE),
+            ("clear-latency", PREEMPT, "lazy", *ONE),
+        ),
+        "vmap": (
+            ("vmap-100m-order8", *FEW),
+            ("vmap-128m-mixed", *FEW),
+            ("vmap-order9", *FEW),
+            ("vmap-order0", *FEW),
+            ("vmap-1page", *FEW),
+            ("vm_map_ram", *FEW),
+            ("vmalloc-1m", *FEW),
+            ("ioremap-1m", *FEW),
+            ("vmap-check", "--arrays", "1000"),
+            ("vmap-faults", "--seconds", "30"),
+            ("vmap-upstream", "--loops", "20"),
+        ),
+        "hotplug": (
+            ("hotplug-kmem-32g", "--size", "4G", *ONE),
+            ("hotplug-virtio-mem-32g", "--size", "4G", *ONE),
+            ("hotplug-faults",),
+        ),
+    },
+    "debug-kobject": {
+        "memmap": (("hook-faults",),),
+        "clear": (("clear-faults", "--seconds", "30"),),
+        "hotplug": (("hotplug-kmem-32g", "--size", "4G", *ONE),),
+    },
+    "kasan": {
+        "vmap": (
+            ("vmap-100m-order8", *FEW),
+            ("vm_map_ram", *FEW),
+            ("ioremap-1m", *FEW),
+            ("vmap-check", "--arrays", "1000"),
+            ("vmap-faults", "--seconds", "30"),
+            ("vmap-upstream", "--loops", "20"),
+        ),
+        "hotplug": (
+            ("hotplug-kmem-32g", "--size", "4G", *ONE),
+            ("hotplug-faults",),
+        ),
+    },
+}
+
+
+def checked() -> list[Cell]:
+    """Return the cells of the kernels that the lab builds."""
+    return [
+        Cell(path, archs.X86_64.name, kernel, words[0], words[1:])
+        for kernel, paths in CHECKED.items()
+        for path, rows in paths.items()
+        for words in rows
+    ]
+
 
 def cells(
     scenarios: dict[str, tuple[tuple[str, ...], ...]],
@@ -246,15 +345,16 @@ def failed(cell: Cell, why: str) -> Line:
     return Line(cell, f"FAILED: {why}", ok=False)
 
 
-def markdown(lines: Iterable[Line], flags: str) -> str:
+def markdown(lines: Iterable[Line], flags: str, page: Page = STOCK) -> str:
     """Return the matrix as a page."""
+    width = page.columns
     rows = [
-        f"| {' | '.join(HEADINGS)} |",
-        f"|{'---|' * len(HEADINGS)}",
-        *(f"| {' | '.join(line.cells())} |" for line in lines),
+        f"| {' | '.join(HEADINGS[:width])} |",
+        f"|{'---|' * width}",
+        *(f"| {' | '.join(line.cells()[:width])} |" for line in lines),
     ]
-    intro = INTRO.format(flags=flags)
-    return "\n".join([TITLE, "", intro, "", *rows, "", NOTE, ""])
+    intro = page.intro.format(flags=flags)
+    return "\n".join([page.title, "", intro, "", *rows, "", page.note, ""])
 
 
 def summary(lines: list[Line]) -> str:

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from bulkmm import files, table
-from bulkmm.errors import Exit, UsageError
+from bulkmm.errors import Exit
 from bulkmm.lab import breadth, run
-from bulkmm.lab.commands.matrix import need_places
+from bulkmm.lab.commands.matrix import need_places, pattern
 from bulkmm.lab.machine import archive, root
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
@@ -21,10 +20,7 @@ if TYPE_CHECKING:
 def every(args: argparse.Namespace) -> int:
     """Look at one kernel of the archive after the other."""
     need_places(args)
-    try:
-        chosen = re.compile(args.only or "")
-    except re.error as error:
-        raise UsageError(f"--only {args.only}: {error}") from error
+    chosen = pattern(args.only)
     need_sources()
     run.need_root()
     progress = Progress()

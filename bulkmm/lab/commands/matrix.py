@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING
 
 from bulkmm import files, table
@@ -21,23 +22,50 @@ if TYPE_CHECKING:
 
 def every(args: argparse.Namespace) -> int:
     """Run one cell of the matrix after the other; show and keep what they say."""
-    wanted = [arch.find(args.arch)] if args.arch else list(arch.ALL)
+    chosen = _chosen(args)
     need_places(args)
-    chosen = matrix.cells(matrix.QUICK if args.quick else matrix.FULL, wanted)
     progress, lines = Progress(), []
     for number, cell in enumerate(chosen, 1):  # none keeps the next from running
         progress.note(f"run {number} of {len(chosen)}: {cell.name}")
         lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
-    page = matrix.markdown(lines, " --quick" if args.quick else "")
+    about = matrix.DEBUG if args.debug else matrix.STOCK
+    page = matrix.markdown(lines, _flags(args), about)
     if args.output:
         files.write(args.output, page, "the page")
     if args.markdown:
         print(page, end="")
     else:
-        table.print_lines(matrix.HEADINGS, [line.cells() for line in lines])
-        print(matrix.NOTE)
+        rows = [line.cells()[: about.columns] for line in lines]
+        table.print_lines(matrix.HEADINGS[: about.columns], rows)
+        print(about.note)
         print(matrix.summary(lines))
     return Exit.OK if all(line.ok for line in lines) else Exit.VERDICT
+
+
+def _chosen(args: argparse.Namespace) -> list[matrix.Cell]:
+    """Return the runs that are asked for."""
+    if args.debug and (args.quick or args.arch):
+        raise UsageError("--debug has runs of its own: without --quick and --arch")
+    wanted = [arch.find(args.arch)] if args.arch else list(arch.ALL)
+    stock = matrix.QUICK if args.quick else matrix.FULL
+    cells = matrix.checked() if args.debug else matrix.cells(stock, wanted)
+    found = [cell for cell in cells if pattern(args.only).search(cell.name)]
+    if not found:
+        raise UsageError(f"--only {args.only}: in no name, as {cells[0].name} is one")
+    return found
+
+
+def _flags(args: argparse.Namespace) -> str:
+    given = [name for name in ("quick", "debug") if getattr(args, name)]
+    return "".join(f" --{name}" for name in given)
+
+
+def pattern(given: str | None) -> re.Pattern[str]:
+    """Return what must be found in a name; without --only that is nothing."""
+    try:
+        return re.compile(given or "")
+    except re.error as error:
+        raise UsageError(f"--only {given}: {error}") from error
 
 
 def need_places(args: argparse.Namespace) -> None:
