@@ -97,10 +97,10 @@ static void alloc_set_original(unsigned long address)
 /* What else the original does, it does for these. */
 static int alloc_prepare(const char **symbol)
 {
-	return IS_ENABLED(CONFIG_HIGHMEM) || IS_ENABLED(CONFIG_KMSAN) ||
-			       IS_ENABLED(CONFIG_KASAN) ?
-		       -EOPNOTSUPP :
-		       0;
+	*symbol = BMM_NAME_IF_SET(CONFIG_HIGHMEM)	?:
+			  BMM_NAME_IF_SET(CONFIG_KMSAN) ?:
+			  BMM_NAME_IF_SET(CONFIG_KASAN);
+	return *symbol ? -EOPNOTSUPP : 0;
 }
 
 /*

@@ -209,16 +209,18 @@ static void clear_set_original(unsigned long address)
  * Their original does it. Memory tags of arm64 are none of its business: they
  * are cleared where the page is allocated, or mapped.
  */
-static bool clear_config_rules_out(void)
+static const char *clear_ruled_out_by(void)
 {
-	return ARCH_DOES_MORE || IS_ENABLED(CONFIG_HIGHMEM) ||
-	       IS_ENABLED(CONFIG_KMSAN) || IS_ENABLED(CONFIG_KASAN) ||
-	       IS_ENABLED(CONFIG_ARCH_HAS_CPU_CACHE_ALIASING);
+	return BMM_NAME_IF_SET(CONFIG_HIGHMEM)	     ?:
+		       BMM_NAME_IF_SET(CONFIG_KMSAN) ?:
+		       BMM_NAME_IF_SET(CONFIG_KASAN) ?:
+		       BMM_NAME_IF_SET(CONFIG_ARCH_HAS_CPU_CACHE_ALIASING);
 }
 
 static int clear_prepare(const char **symbol)
 {
-	return clear_config_rules_out() ? -EOPNOTSUPP : 0;
+	*symbol = clear_ruled_out_by();
+	return *symbol || ARCH_DOES_MORE ? -EOPNOTSUPP : 0;
 }
 
 static unsigned long *const tunables[] = { &latency_us, &min_pages, &radius,

@@ -402,20 +402,28 @@ static void memmap_set_original(unsigned long address)
  * memory that follows each page, page words that change from section to
  * section, and pageblocks whose type is not MIGRATE_MOVABLE throughout.
  */
-static bool memmap_config_rules_out(void)
+static const char *memmap_ruled_out_by(void)
 {
-	return IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KMSAN) ||
-	       !IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) ||
-	       IS_ENABLED(CONFIG_KEXEC_HANDOVER) || sizeof(struct page) % 8 ||
-	       sizeof(struct page) < BMM_RECORD_MIN ||
-	       sizeof(struct page) > BMM_RECORD_MAX;
+	return BMM_NAME_IF_SET(CONFIG_KASAN)	     ?:
+		       BMM_NAME_IF_SET(CONFIG_KMSAN) ?:
+		       BMM_NAME_IF_SET(CONFIG_KEXEC_HANDOVER);
+}
+
+/* A struct page that can be stamped, at an address that follows from its PFN. */
+static bool memmap_fits(void)
+{
+	return IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) &&
+	       sizeof(struct page) % 8 == 0 &&
+	       sizeof(struct page) >= BMM_RECORD_MIN &&
+	       sizeof(struct page) <= BMM_RECORD_MAX;
 }
 
 static int memmap_prepare(const char **symbol)
 {
 	long pageblock;
 
-	if (memmap_config_rules_out())
+	*symbol = memmap_ruled_out_by();
+	if (*symbol || !memmap_fits())
 		return -EOPNOTSUPP;
 	pageblock = bmm_function_entry(BMM_PAGEBLOCK_SYMBOL,
 				       bmm_pageblock_prototype);

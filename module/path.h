@@ -65,7 +65,8 @@ struct bmm_numbered {
  * struct bmm_path - one family of kernel functions
  * @name:        directory in /sys/kernel/bulkmm
  * @prepare:     finds what else the path needs before its hooks are attached;
- *               0, or a negative errno and the symbol it is about
+ *               0, or a negative errno and the symbol or the option of the
+ *               kernel's configuration that it is about
  * @hooks:       the functions hooked, up to the first without a symbol;
  *               the path needs the first of them, and makes do with those
  *               others that attach
@@ -105,6 +106,9 @@ struct bmm_path {
 	struct attribute *own_attrs[BMM_PICKS + BMM_EXTRAS + 1];
 	struct attribute_group own_group;
 };
+
+/* An option's name if it is set: what rules a path out is named, not hinted at. */
+#define BMM_NAME_IF_SET(option) (IS_BUILTIN(option) ? #option : NULL)
 
 /* All the hooks of a path, in their order. */
 #define bmm_for_each_hook(hook, path) \

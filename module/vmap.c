@@ -307,8 +307,8 @@ static void vmap_set_area(unsigned long address)
 
 static int vmap_prepare(const char **symbol)
 {
-	if (!BLOCK_IS_SUBSECTION || IS_ENABLED(CONFIG_KMSAN) ||
-	    !bmm_pagetable_writable())
+	*symbol = BMM_NAME_IF_SET(CONFIG_KMSAN);
+	if (*symbol || !BLOCK_IS_SUBSECTION || !bmm_pagetable_writable())
 		return -EOPNOTSUPP;
 	return bmm_vmap_block_prepare(symbol);
 }
