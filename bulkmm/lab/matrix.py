@@ -233,6 +233,7 @@ CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
         "hotplug": (("hotplug-kmem-32g", "--size", "4G", *ONE),),
     },
     "kasan": {
+        "memmap": (("hook-kasan",),),
         "vmap": (
             ("vmap-100m-order8", *FEW),
             ("vm_map_ram", *FEW),

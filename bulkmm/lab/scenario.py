@@ -40,7 +40,8 @@ class Scenario:
 
     def runs_on(self, kernel: str) -> bool:
         """Tell if a kernel, a series or a release, has what it needs."""
-        return not self.series or kinds.series(kernel).startswith(self.series)
+        names = (kernel, kinds.series(kernel))
+        return not self.series or any(n.startswith(self.series) for n in names)
 
 
 PMEM, CLEAR, VMAP, PACKAGES, HMM = "pmem", "clear", "vmap", "packages", "hmm"
@@ -144,6 +145,18 @@ SCENARIOS = (
         seconds=90,
         size="2G",
         faults=True,
+    ),
+    Scenario(
+        name="hook-kasan",
+        family=PMEM,
+        mode="fsdax",
+        measures="nothing: which paths attach on a kernel with KASAN",
+        check="those that do not name the option, once in the log, and stay off; the "
+        "others attach, and the module goes",
+        seconds=20,
+        size="2G",
+        faults=True,
+        series=("kasan",),
     ),
     Scenario(
         name="thp-2m",

@@ -359,3 +359,24 @@ hook_faults() {
 	case_times
 	case_ftrace_dead
 }
+
+# a path that a kernel with KASAN rules out: PATH MODE
+case_ruled_out() {
+	at=/sys/kernel/bulkmm/$1
+	check "$1: hook names the option" says_of "$1" -95 CONFIG_KASAN
+	check "$1: one line in the log does" \
+		[ "$(dmesg | grep -c " bulkmm: $1: off: CONFIG_KASAN: ")" = 1 ]
+	check "$1: mode is off" grep -q '^\[off\] ' "$at/mode"
+	check "$1: switching on is refused" refused write "$at/mode" "$2"
+	check "$1: mode is off still" grep -q '^\[off\] ' "$at/mode"
+}
+
+hook_kasan() {
+	load memmap=on clear=auto alloc=auto vmap=block hotplug=on
+	case_ruled_out memmap on
+	case_ruled_out clear auto
+	case_ruled_out alloc auto
+	check "vmap: attached" says_of vmap 0 vmap_small_pages_range_noflush
+	check "hotplug: attached" says_of hotplug 0 set_zone_contiguous
+	check "the module can go" remove
+}

@@ -17,7 +17,7 @@ from bulkmm.lab import matrix, run, scenario
 from bulkmm.lab.commands import matrix as command
 from bulkmm.lab.families import vmap
 from bulkmm.lab.families.vmap_proof import ARMS
-from bulkmm.lab.machine import arch, build
+from bulkmm.lab.machine import arch, build, kinds
 from bulkmm.results import Check, Document, Ratio, Result
 
 if TYPE_CHECKING:
@@ -52,6 +52,23 @@ def test_every_cell_names_a_scenario_and_a_kernel_of_its_architecture(
         assert scenario.find(cell.scenario).runs_on(cell.kernel)
         assert cell.kernel in arch.find(cell.arch).series
     assert len({cell.name for cell in cells}) == len(cells)
+
+
+def test_every_scenario_runs_on_the_debug_kernel() -> None:
+    cells = matrix.checked()
+    assert {cell.kernel for cell in cells} == set(kinds.NAMES)
+    assert all(scenario.find(cell.scenario).runs_on(cell.kernel) for cell in cells)
+    assert len({cell.name for cell in cells}) == len(cells)
+    there = {cell.scenario for cell in cells if cell.kernel == "debug"}
+    names = {one.name for one in scenario.SCENARIOS if one.runs_on("debug")}
+    assert names - there == {"packages"}  # Debian has none of this kernel
+
+
+def test_the_page_of_debug_kernels_has_no_figures() -> None:
+    line = matrix.judged(CELL, document(hooks=("0 f: attached",)))
+    page = matrix.markdown([line], " --debug", matrix.DEBUG)
+    assert "`bulkmm lab matrix --debug`" in page
+    assert page.splitlines()[-3].endswith("2G` | passed 2 of 2 | 1 of 1 |")
 
 
 def test_a_run_that_held() -> None:

@@ -37,6 +37,7 @@ LARGEST = "1T"  # what the guest's address space is made for
 BACKEND = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 PRIVATE = "private"  # memory of a device that no CPU can access
 HOOKS = "hook-faults"  # the scenario of lab/guest/hook.sh
+KASAN = "hook-kasan"  # likewise
 FIRST = "first"  # labels of binds that are no samples
 PROOF = "proof"
 FLIPPED_WORD = 5
@@ -180,6 +181,8 @@ def job(scenario: Scenario, options: Options, modules: list[str]) -> str:
 
 def _faults(scenario: Scenario, modules: list[str]) -> str:
     """Return the job that provokes every fault (lab/guest/faults.sh)."""
+    if scenario.name == KASAN:
+        return f"mark {scenario.name} begins\nhook_kasan\n"
     hooks = ["hook_faults_alone"] if scenario.name == HOOKS else []
     lines = [
         "BACKEND=",
