@@ -27,11 +27,6 @@ BMM_FUNCTION(bmm_pageblock, void, struct page *, int);
 #define bmm_pageblock_args(page, type) page, type
 #endif
 
-/* 6.17 renamed it, and later kernels warn of the old name. */
-#ifndef BMM_HAVE_SYSTEM_DFL_WQ
-#define system_dfl_wq system_unbound_wq
-#endif
-
 /* 6.18 dropped the second argument, a pgmap to start searching from. */
 static inline struct dev_pagemap *bmm_get_dev_pagemap(unsigned long pfn)
 {

@@ -23,10 +23,10 @@
 
 static DEFINE_MUTEX(lock);
 static unsigned long got, wrong;
-static bool in_interrupt_seen;
+static bool irq_seen;
 
 /* What was freed last is what is given next. */
-static void dirty(void)
+static void irq_dirty(void)
 {
 	struct page *page = alloc_pages(GFP, ORDER);
 
@@ -36,14 +36,14 @@ static void dirty(void)
 	__free_pages(page, ORDER);
 }
 
-static void take(struct irq_work *work)
+static void irq_take(struct irq_work *work)
 {
 	struct page *page;
 	const u64 *word;
 	size_t i;
 
-	in_interrupt_seen = in_hardirq();
-	dirty();
+	irq_seen = in_hardirq();
+	irq_dirty();
 	page = alloc_pages(GFP | __GFP_ZERO, ORDER);
 	if (!page)
 		return;
@@ -54,7 +54,7 @@ static void take(struct irq_work *work)
 	__free_pages(page, ORDER);
 }
 
-static struct irq_work work = IRQ_WORK_INIT_HARD(take);
+static struct irq_work work = IRQ_WORK_INIT_HARD(irq_take);
 
 static ssize_t zero_irq_write(struct file *file, const char __user *buf,
 			      size_t len, loff_t *pos)
@@ -67,7 +67,7 @@ static ssize_t zero_irq_write(struct file *file, const char __user *buf,
 	guard(mutex)(&lock);
 	got = 0;
 	wrong = 0;
-	in_interrupt_seen = false;
+	irq_seen = false;
 	while (many--) {
 		irq_work_queue(&work);
 		irq_work_sync(&work);
@@ -80,7 +80,7 @@ static ssize_t zero_irq_read(struct file *file, char __user *buf, size_t len,
 {
 	char said[64];
 	int n = scnprintf(said, sizeof(said), "irq=%d got=%lu wrong=%lu\n",
-			  in_interrupt_seen, got, wrong);
+			  irq_seen, got, wrong);
 
 	return simple_read_from_buffer(buf, len, pos, said, n);
 }
