@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Bulk memory management by the range: lab, bench and control."""
+"""Memory initialised, cleared and mapped in ranges: control, bench and lab."""

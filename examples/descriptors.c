@@ -2,8 +2,8 @@
 /*
  * A ring of descriptors, such as a device reads by DMA: each is 64 bytes and
  * names a buffer; from one to the next only the buffer's address changes. The
- * ring is stamped around the cache, drained, and published by one atomic store
- * to a thread that stands for the device.
+ * ring is stamped bypassing the cache, drained, and published by one atomic
+ * store to a thread that plays the device.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -195,7 +195,7 @@ void fuzz(struct run *run)
 	run->backends = true;
 	run_arms(run, &any);
 	random_seed(run->seed);
-	services_quiet(true); /* about what it leaves to the kernel */
+	services_quiet(true); /* about fallbacks */
 	if (run->one_case) {
 		char *line = strdup(run->one_case);
 

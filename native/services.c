@@ -169,7 +169,7 @@ STUB(void, vfree, void *at)
 static char percpu[PERCPU] __attribute__((__aligned__(4096)));
 static size_t percpu_used;
 
-/* All of it, for who keeps a copy. */
+/* All of it, for callers that keep a copy. */
 char *services_percpu(size_t *bytes)
 {
 	*bytes = percpu_used;

@@ -49,7 +49,7 @@ def _stock(what: str, scenario: str, ours: str, least: float) -> Goal:
     return Goal(f"{what} against stock", scenario, ours, ("stock",), least)
 
 
-# huge vmalloc() and whole blocks of ioremap() are left to the kernel
+# huge vmalloc() and whole blocks of ioremap() are the kernel's own
 SERVED_SHAPES = "(vmap(?!-1page)|ioremap(?!-1g)|vmalloc(?!.*-huge))-.*"
 
 # Of a stock kernel's own code: "bench kernel".

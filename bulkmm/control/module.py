@@ -79,7 +79,7 @@ class Hook:
 
 @dataclass
 class KernelPath:
-    """One family of kernel functions served by the range."""
+    """One family of kernel functions, hooked together."""
 
     name: str
     mode: Choice

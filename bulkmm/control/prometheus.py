@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 COUNTER, GAUGE = "counter", "gauge"
 # Names and units of the counters that every path has.
 KNOWN = {
-    "hits": ("requests", COUNTER, "Requests served by the range."),
-    "bytes": ("bytes", COUNTER, "Bytes written by requests served by the range."),
-    "ns": ("seconds", COUNTER, "Time spent in requests served by the range."),
+    "hits": ("requests", COUNTER, "Requests served."),
+    "bytes": ("bytes", COUNTER, "Bytes written by requests served."),
+    "ns": ("seconds", COUNTER, "Time spent in requests served."),
     "inflight": ("inflight", GAUGE, "Calls inside the handler now."),
 }
 NANO = GIGA = 1e9
@@ -115,7 +115,7 @@ def _add_path(page: Page, path: KernelPath) -> None:
         )  # fmt: skip
     for hook in path.hooks:
         page.add(
-            "hook_attached", GAUGE, "Whether a kernel function is taken over.",
+            "hook_attached", GAUGE, "Whether a kernel function is hooked.",
             int(hook.attached), path=path.name, symbol=hook.symbol,
         )  # fmt: skip
     for name, count in path.counters.items():
@@ -125,7 +125,7 @@ def _add_path(page: Page, path: KernelPath) -> None:
         page.add(metric, kind, about, value, path=path.name)
     for reason, count in path.fallbacks.items():
         page.add(
-            "fallbacks", COUNTER, "Requests left to the kernel's own code.",
+            "fallbacks", COUNTER, "Requests that fell back to the kernel's own code.",
             count, path=path.name, reason=reason,
         )  # fmt: skip
     _add_settings(page, path)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 NOT_LOADED = "the module is not loaded: modprobe bulkmm, or insmod module/bulkmm.ko"
-HEADINGS = ("path", "mode", "hook", "served", "bytes", "mean", "left to the kernel")
+HEADINGS = ("path", "mode", "hook", "served", "bytes", "mean", "fallbacks")
 
 
 def document(root: Root, wanted: list[str]) -> dict[str, Any]:

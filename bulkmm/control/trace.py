@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 EVENT = re.compile(r": (\w+): .*\bns=(\d+)")
-BUFFER_KIB = "1024"  # a CPU: what does not fit between two looks is lost
+BUFFER_KIB = "1024"  # per CPU: what does not fit between two reads is lost
 CHUNK = 1 << 20
 
 
@@ -36,7 +36,7 @@ def tracefs(root: Root) -> str | None:
 
 @dataclass(frozen=True)
 class Latency:
-    """What is known of the requests between two looks."""
+    """What is known of the requests between two reads."""
 
     n: int
     median_ns: int

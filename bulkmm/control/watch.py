@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm watch``: what happens between two looks at the counters."""
+"""``bulkmm watch``: what happens between two reads of the counters."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from bulkmm.control.root import Root
     from bulkmm.control.trace import Latency, Trace
 
-HEADINGS = ("path", "mode", "requests/s", "GB/s", "mean", "left to the kernel /s")
+HEADINGS = ("path", "mode", "requests/s", "GB/s", "mean", "fallbacks/s")
 TRACED = ("median", "p99", "worst")
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What a path did between two looks, by the second."""
+    """What a path did between two reads, per second."""
 
     name: str
     mode: str | None
@@ -45,7 +45,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Sample:
-    """What all paths did between two looks."""
+    """What all paths did between two reads."""
 
     when: float  # seconds since 1970
     seconds: float
@@ -66,7 +66,7 @@ class Sample:
 def rates(
     before: KernelPath, now: KernelPath, seconds: float, latency: Latency | None
 ) -> Rates:
-    """Return what a path did between two looks."""
+    """Return what a path did between two reads."""
     hits = _moved(before.counters, now.counters, "hits")
     spent = _moved(before.counters, now.counters, "ns")
     return Rates(
@@ -85,7 +85,7 @@ def rates(
 
 
 def _moved(before: dict[str, int], now: dict[str, int], name: str) -> int:
-    """Return by how much a counter moved; one that fell began anew at zero."""
+    """Return by how much a counter moved; one that fell was reset."""
     value, old = now.get(name, 0), before.get(name, 0)
     return value - old if value >= old else value
 
@@ -164,7 +164,7 @@ def _line(path: Rates) -> str:
         words = zip(TRACED, _latency(path), strict=True)
         said += [f"{name} {value}" for name, value in words]
     if left := _left(path):
-        said.append(f"left to the kernel {left}")
+        said.append(f"fallbacks {left}")
     return ", ".join(said)
 
 

@@ -41,7 +41,7 @@ offers in the supported range, the newest of each series first. The kernel's own
 code and the module built for it run natively, in a process
 ([how](native.md)), {how}.
 
-- *prototypes*: functions taken over or called whose prototype in the kernel's
+- *prototypes*: functions hooked or called whose prototype in the kernel's
   BTF is the one that the module was written for.
 - *memmap*, *clear*, *vmap*: `=`: attached, and every byte, struct page and
   translation is what the kernel's own code leaves; then the lowest and the

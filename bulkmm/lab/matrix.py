@@ -27,7 +27,7 @@ HEADINGS = (
     "kernel",
     "scenario",
     "verdict",
-    "functions taken over",
+    "functions hooked",
     "fewer instructions, or faster",
 )
 INTRO = """\

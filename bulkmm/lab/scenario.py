@@ -402,7 +402,7 @@ SCENARIOS = (
         measures="nothing: the Debian packages are installed, upgraded and purged, "
         "and the module is kept inert by its boot parameter",
         check="DKMS builds the module for the running kernel, it loads and attaches; "
-        "inert takes no function over; purging leaves no file",
+        "inert hooks no function; purging leaves no file",
         seconds=150,
         memory=2048,
     ),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import argparse
 
 SUBJECTS = ("memmap", "clear", "vmap")  # that the module serves
-ALONE = ("hotplug",)  # that it leaves to the kernel, for what is seen here
+ALONE = ("hotplug",)  # that it does not hook, for what is seen here
 ABOUT = (
     "Run a stock kernel's own machine code, and the built module's, in a process on "
     "this CPU: no privilege, nothing loaded, no virtual machine. The module attaches "

@@ -31,7 +31,7 @@ class Found:
     kernel: str
     cases: int
     kept: int  # of the corpus
-    served: int  # by the module; the others it left to the kernel
+    served: int  # by the module; in the others it fell back
     differs: str = ""  # the case, if there is one
 
     def __str__(self) -> str:

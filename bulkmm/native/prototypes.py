@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a kernel says of the functions that a path takes over and calls."""
+"""What a kernel says of the functions that a path hooks and calls."""
 
 from __future__ import annotations
 

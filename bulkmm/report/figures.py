@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bulkmm.panels import Panel
     from bulkmm.results import Ratio
 
-WIDTH = 3.7  # inches: letters stay readable on a telephone
+WIDTH = 3.7  # inches: letters stay readable on a phone
 ROW, HEAD, FOOT = 0.34, 0.15, 0.55  # of a forest and of strips
 SWEEP = 3.0
 LEFT, RIGHT = 0.03, 0.97

@@ -5,7 +5,7 @@
  *	bmmlate PERIOD_US COMMAND ARGUMENT...
  *
  * The command runs on one CPU. On the same one a real-time task wakes up at
- * the end of each period and looks at the clock: the scheduler prefers it to
+ * the end of each period and reads the clock: the scheduler prefers it to
  * any other, so that what it comes late is what it had to wait for somebody
  * who could not be interrupted.
  */

@@ -9,7 +9,7 @@ HUGE=/sys/kernel/mm/transparent_hugepage
 POOLS=/sys/kernel/mm/hugepages
 SERVED=no
 
-# folios of this kind, and of no other size, for who asks for them: KIND
+# folios of this kind, and of no other size, for whoever asks: KIND
 # (thp or hugetlb) KIB POOL (hugetlb pages to have)
 folios() {
 	KIND=$1 KIB=$2

@@ -3,7 +3,7 @@
 # How long clearing keeps the CPU from others. What may be expected the host
 # decides.
 
-LATE_PERIOD=500 # us between two looks at the clock
+LATE_PERIOD=500 # us between two reads of the clock
 
 # the preemption model in force; MODEL, if not empty, is what it must be
 preemption() {

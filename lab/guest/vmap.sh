@@ -44,7 +44,7 @@ vmap_unload() {
 	must remove
 }
 
-# requests that the path has seen: HITS served by the range, SEEN in all
+# requests that the path has seen: HITS served, SEEN in all
 vmap_counted() {
 	HITS=0 SEEN=0
 	[ -d $VMAP ] || return 0

@@ -16,7 +16,7 @@
 
 #include "populate.h"
 
-#define SLICE_MAX  (16 * MIB) /* ms: what is between two looks at @stop */
+#define SLICE_MAX  (16 * MIB) /* ms: between two reads of @stop */
 #define STACK	   (256 * KIB)
 #define TELL_NS	   10000000ULL /* between two calls of the program's progress */
 #define SLOW_TIMES 8U /* as documented: more than caches and nodes do */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm watch``: rates of what moved between two looks."""
+"""``bulkmm watch``: rates of what moved between two reads."""
 
 from __future__ import annotations
 

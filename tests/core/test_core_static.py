@@ -49,7 +49,7 @@ def objects() -> list[str]:
 
 
 def streaming_functions(obj: str) -> dict[str, list[str]]:
-    """Return what writes around the cache: all but the edges of an extent."""
+    """Return what bypasses the cache: all but the edges of an extent."""
     found = instructions(obj)
     edges = {"clear_edge", "copy_edge"}
     assert edges & set(found)  # not inlined: their stores are ordinary

@@ -44,7 +44,7 @@ static enum way arrived(enum way way, const unsigned long *got)
 
 ENDS_IN(body, BODY)
 
-/* A function that is taken over, and by which requests. */
+/* A function that is hooked, and by which requests. */
 #define TAKEN_OVER(name, condition)                           \
 	extern unsigned long bmm_##name##_threshold;          \
 	unsigned long bmm_##name##_threshold;                 \

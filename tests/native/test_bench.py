@@ -237,7 +237,7 @@ def test_wrong_output_is_code_1(
     lines = process(dict.fromkeys(scenarios, times), ok=ok)
     done = bench("clear", "--quick", "-o", str(file), BULKMM_BENCH=fake(lines, code))
     assert done.returncode == code, done.stderr
-    assert ("output of clear-4k glibc leaves bytes" in done.stderr) is not ok
+    assert ("output of clear-4k glibc: leaves bytes" in done.stderr) is not ok
     jsonschema.validate(json.loads(file.read_text()), SCHEMA)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The page in a real browser: on a desk, on a telephone, in the dark."""
+"""The page in a real browser: on a desk, on a phone, in the dark."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_numbers_in_the_browser_are_those_of_the_results(
             left.remove(number)
 
 
-def test_a_telephone_shows_rows_as_cards_that_are_still_a_table(
+def test_a_phone_shows_rows_as_cards_that_are_still_a_table(
     opened: Callable[..., Opened],
 ) -> None:
     page = opened(PHONE).page
