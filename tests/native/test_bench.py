@@ -17,7 +17,7 @@ import jsonschema
 import pytest
 from eventlib import events, process, steady
 
-from bulkmm import cli, machine
+from bulkmm import cli, machine, size
 from bulkmm.bench import measure, program, subjects, take
 from bulkmm.bench.subjects import MIB, Amount, Request
 from bulkmm.errors import BulkmmError
@@ -363,7 +363,7 @@ def test_the_plain_loop_is_a_loop(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("100G", 100 << 30), ("128M", 128 << 20), ("1TiB", 1 << 40)]
+    ("text", "nbytes"), [("100G", 100 << 30), ("128M", 128 << 20), ("1TiB", 1 << 40)]
 )
-def test_sizes(text: str, size: int) -> None:
-    assert subjects.parse_device(text) == size
+def test_sizes(text: str, nbytes: int) -> None:
+    assert size.parse(text, subjects.LARGEST_DEVICE) == nbytes

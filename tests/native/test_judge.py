@@ -97,7 +97,7 @@ def test_beating_the_limit_is_exit_code_1(
     found = cleared(bulkmm_streaming=300, **limits())
     monkeypatch.setattr("bulkmm.bench.measure.run_bench", lambda *_: found)
     assert cli.main(["bench", "clear"]) == 1
-    assert f"{LIMIT_CHECK} clear-2m bulkmm-streaming" in capsys.readouterr().err
+    assert f"{LIMIT_CHECK}: clear-2m bulkmm-streaming" in capsys.readouterr().err
 
 
 def test_a_pick_stands_against_the_best_backend() -> None:
