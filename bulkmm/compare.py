@@ -7,7 +7,6 @@ import json
 import re
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bulkmm import options
@@ -16,6 +15,7 @@ from bulkmm.errors import Exit, UsageError
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
+    from pathlib import Path
 
     from bulkmm.results import Document, Result
     from bulkmm.verdict import Cell
@@ -38,21 +38,19 @@ def add_parser(sub: options.Subparsers[Any]) -> None:
         sub,
         "compare",
         "tell if one result is slower than another",
-        "Compare two results arm by arm. An arm is slower if the whole 95 % interval "
-        "of the ratio of medians lies beyond the threshold and a Mann-Whitney test, "
-        "corrected for the number of arms, says so too.",
+        """Compare two results arm by arm. An arm is slower if the whole 95 % interval
+        of the ratio of medians lies beyond the threshold and a Mann-Whitney test,
+        corrected for the number of arms, says so too.""",
         run="bulkmm.compare:run_compare",
         example="bulkmm compare a.json b.json --threshold 5%",
     )
-    compare.add_argument("before", type=Path, metavar="A.json", help="read before")
-    compare.add_argument("after", type=Path, metavar="B.json", help="read after")
-    compare.add_argument(
-        "--threshold",
-        default=THRESHOLD,
-        metavar="T",
-        help="allow so much more time, as 5%% or 0.05 (default: 5%%)",
-    )
-    options.add_json(compare, "the comparison")
+    table = """
+        before:A.json  read before
+        after:B.json  read after
+        --threshold T  allow so much more time, as 5%% or 0.05 (default: 5%%)
+        --json  print the comparison as JSON, and errors too
+        """
+    options.take(compare, table, threshold=THRESHOLD)
 
 
 def run_compare(args: argparse.Namespace) -> int:

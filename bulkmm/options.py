@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the parsers of all commands share: one meaning for each option.
+"""The options of all commands, as tables: one meaning for each.
 
 docs/command.md states the conventions; tests/command/test_conventions.py walks
 every command for them.
@@ -8,10 +8,23 @@ every command for them.
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 Subparsers = argparse._SubParsersAction  # noqa: SLF001 - argparse has no other name
+TYPES = {"N": int, "SECONDS": int}  # by what a value is called
+PATHS = {"--output", "--plot", "--root", "--json-dir"}
+FLAG = re.compile(r"(?<!\S)--?\w[\w-]*")
+
+# What several commands have.
+JSON = "--json  print the result as JSON, and errors too"
+MARKDOWN = "--markdown  print it in Markdown"
+SAMPLES = "-o, --output FILE  write the result, all samples as JSON, to this file"
+RESULTS = "results:RESULT.json+  read this kept result; several make one"
+DRY_RUN = "--dry-run  say what would be written, and write nothing"
+ALL_ROWS = "--all-rows  show every backend and limit too"
 
 
 class Help(argparse.HelpFormatter):
@@ -38,71 +51,49 @@ def add(
     one: argparse.ArgumentParser = sub.add_parser(
         name,
         help=does,
-        description=f"{more}\n\nexample: {example}",
+        description=f"{' '.join(more.split())}\n\nexample: {example}",
         formatter_class=Help,
     )
     one.set_defaults(run=run)
     return one
 
 
-def add_json(parser: argparse.ArgumentParser, what: str = "the result") -> None:
-    """Add --json: on stdout, errors too."""
-    parser.add_argument(
-        "--json", action="store_true", help=f"print {what} as JSON, and errors too"
-    )
-
-
-def add_output(
-    parser: argparse.ArgumentParser,
-    what: str,
-    *,
-    metavar: str = "FILE",
-    required: bool = False,
+def take(
+    parser: argparse.ArgumentParser | argparse._ArgumentGroup,
+    table: str,
+    **defaults: object,
 ) -> None:
-    """Add -o: a file, written in one step."""
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar=metavar,
-        required=required,
-        help=f"write {what} to this file",
-    )
+    """Add what a command takes: an entry a line, two spaces before its help.
 
-
-def add_markdown(parser: argparse.ArgumentParser, what: str = "a table") -> None:
-    """Add --markdown: on stdout, or where -o says."""
-    parser.add_argument(
-        "--markdown", action="store_true", help=f"print {what} in Markdown"
-    )
-
-
-def add_results(parser: argparse.ArgumentParser, metavar: str = "RESULT.json") -> None:
-    """Add the kept results that a command reads."""
-    parser.add_argument(
-        "results",
-        nargs="+",
-        type=Path,
-        metavar=metavar,
-        help="read this kept result; may be given again",
-    )
-
-
-def add_root(parser: argparse.ArgumentParser) -> None:
-    """Add --root: another system's files."""
-    parser.add_argument(
-        "--root",
-        type=Path,
-        default=Path("/"),
-        metavar="DIR",
-        help="read /sys, /proc and /boot (--persist: /etc) below DIR (default: /)",
-    )
-
-
-def add_dry_run(parser: argparse.ArgumentParser) -> None:
-    """Add --dry-run."""
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="say what would be written, and write nothing",
-    )
+    ``--flag``; ``--option VALUE``, ``{one,of,these}``; ``WORD``, ``[WORD]`` if it
+    may be left out, ``-o!`` if it may not; ``...``: any number of times, ``+``: at
+    least once.
+    ``name:WORD`` names what is kept otherwise than the word.
+    """
+    for entry in re.split(r"\n(?! )", dedent(table).strip("\n")):
+        spec, text = re.split(r"  +", entry, maxsplit=1)
+        how: dict[str, Any] = {"help": " ".join(text.split())}
+        if "!" in spec:
+            how["required"] = True
+        flags = FLAG.findall(spec := spec.replace("!", ""))
+        value = FLAG.sub("", spec).strip(" ,")
+        optional, value = value.startswith("["), value.strip("[]")
+        many, value = value[-3:] == "...", value.removesuffix("...")
+        some, value = value[-1:] == "+", value.removesuffix("+")
+        name, _, value = value.rpartition(":")
+        if value.startswith("{"):
+            how["choices"] = value.strip("{}").split(",")
+        elif value:
+            how["metavar"] = value
+        if value in TYPES:
+            how["type"] = TYPES[value]
+        if PATHS & {*flags} or (not flags and value.endswith(".json")):
+            how["type"] = Path
+        if flags and not value:
+            how["action"] = "store_true"
+        elif flags and many:
+            how["action"] = "append"
+        elif many or some or optional:
+            how["nargs"] = "*" if many else "+" if some else "?"
+        parser.add_argument(*(flags or [name or value.lower()]), **how)
+    parser.set_defaults(**defaults)

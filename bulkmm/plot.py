@@ -53,13 +53,13 @@ def add_parser(sub: options.Subparsers[Any]) -> None:
         sub,
         "plot",
         "draw kept results as SVG",
-        "Draw kept results: throughput by size with 95 % intervals, a panel for each "
-        "operation and use; raw samples of all that has no sizes.",
+        """Draw kept results: throughput by size with 95 % intervals, a panel for each
+        operation and use; raw samples of all that has no sizes.""",
         run="bulkmm.plot:run_plot",
         example="bulkmm plot out/a.json -o out/a.svg",
     )
-    options.add_results(plot)
-    options.add_output(plot, "the figure", metavar="FILE.svg", required=True)
+    options.take(plot, options.RESULTS)
+    options.take(plot, "-o!, --output FILE.svg  write the figure to this file")
 
 
 def run_plot(args: argparse.Namespace) -> int:

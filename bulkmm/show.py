@@ -23,17 +23,12 @@ def add_parser(sub: options.Subparsers[Any]) -> None:
         run="bulkmm.show:run_show",
         example="bulkmm show out/demo-native.json --markdown",
     )
-    options.add_results(show)
-    options.add_markdown(show)
-    show.add_argument(
-        "--brief", action="store_true", help="print Markdown, main rows only"
-    )
-    show.add_argument(
-        "--full", action="store_true", help="print a row for every median and interval"
-    )
-    show.add_argument(
-        "--all-rows", action="store_true", help="show every backend and limit too"
-    )
+    table = """
+        --brief  print Markdown, main rows only
+        --full  print a row for every median and its interval
+        """
+    for one in (options.RESULTS, options.MARKDOWN, table, options.ALL_ROWS):
+        options.take(show, one)
 
 
 def run_show(args: argparse.Namespace) -> int:

@@ -7,12 +7,19 @@ from typing import Any
 
 from bulkmm import options
 
-ABOUT = (
-    "Fill a file of tmpfs or hugetlbfs, or a DAX device, by as many threads as pay: "
-    "its pages are in memory, zeroed, before the program that maps it starts. What the "
-    "file holds already stays. With --memfd the memory has no name: the command that "
-    "follows -- is run and finds it where its words say {}."
-)
+ABOUT = """Fill a file of tmpfs or hugetlbfs, or a DAX device, by as many threads as
+pay: its pages are in memory, zeroed, before the program that maps it starts. What the
+file holds already stays. With --memfd the memory has no name: the command that follows
+-- is run and finds it where its words say {}."""
+TABLE = """
+words:FILE...  fill this file; with --memfd run this command, behind --
+--memfd  fill a memfd, and run a command with it
+--huge 2M|1G  take huge pages of this size for the memfd
+--size SIZE  fill so many bytes, as in 4G; a file is made or grows (default: all)
+--node N  take pages of this memory node alone
+--threads N|auto  start no more than N threads (default: as many as pay)
+--json  print what was done as JSON, and errors too
+"""
 
 
 def add_parser(sub: options.Subparsers[Any]) -> None:
@@ -25,30 +32,4 @@ def add_parser(sub: options.Subparsers[Any]) -> None:
         run="bulkmm.populate.run:populate",
         example="bulkmm populate /dev/shm/guest --size 4G",
     )
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="FILE",
-        help="fill this file; with --memfd run this command, behind --",
-    )
-    parser.add_argument(
-        "--memfd", action="store_true", help="fill a memfd, and run a command with it"
-    )
-    parser.add_argument(
-        "--huge", metavar="2M|1G", help="take huge pages of this size for the memfd"
-    )
-    parser.add_argument(
-        "--size",
-        metavar="SIZE",
-        help="fill so many bytes, as in 4G; a file is made or grows (default: all)",
-    )
-    parser.add_argument(
-        "--node", type=int, metavar="N", help="take pages of this memory node alone"
-    )
-    parser.add_argument(
-        "--threads",
-        default="auto",
-        metavar="N|auto",
-        help="start no more than N threads (default: as many as pay)",
-    )
-    options.add_json(parser, "what was done")
+    options.take(parser, TABLE, threads="auto")

@@ -24,17 +24,16 @@ def add_parser(sub: options.Subparsers[Any]) -> None:
         sub,
         "report",
         "write kept results as one page (HTML)",
-        "Write results as one self-contained page: published figures beside ours, "
-        "ratios with intervals, every sample, machine and method. It fetches nothing, "
-        "and reads on paper, a phone, a dark screen and a screen reader.",
+        """Write results as one self-contained page: published figures beside ours,
+        ratios with intervals, every sample, machine and method. It fetches nothing,
+        and reads on paper, a phone, a dark screen and a screen reader.""",
         run="bulkmm.report.command:run_report",
         example="bulkmm report out/demo-native.json -o out/demo.html",
     )
-    options.add_results(report)
-    options.add_output(report, "the page", metavar="FILE.html", required=True)
-    report.add_argument(
-        "--title", default=TITLE, help=f"title the page (default: {TITLE})"
-    )
+    options.take(report, options.RESULTS)
+    options.take(report, "-o!, --output FILE.html  write the page to this file")
+    table = f"--title TEXT  title the page (default: {TITLE})"
+    options.take(report, table, title=TITLE)
 
 
 def run_report(args: argparse.Namespace) -> int:
