@@ -5,8 +5,8 @@ Functions that stand together in the header, no blank line between them, share
 a page that is named after the first; the others are links to it. The overview
 is the header's first comment, with its types and the environment's variables.
 
-Own code, because the library builds with a compiler, Meson and Python alone:
-the man pages of linuxdoc and hawkmoth take Sphinx.
+Own code: linuxdoc and hawkmoth bring all of Sphinx, and the library builds with a
+compiler, Meson and Python alone.
 """
 
 from __future__ import annotations
