@@ -96,8 +96,8 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
     """Return the parser of the whole command, or of what one command needs."""
     top = Parser(
         prog="bulkmm",
-        description="Initialise, clear and map memory in ranges instead of page by page: "
-        "control the module, measure before and after, show the results.",
+        description="Initialise, clear and map memory in ranges instead of page by "
+        "page: control the module, measure before and after, show the results.",
     )
     top.add_argument(
         "--version",

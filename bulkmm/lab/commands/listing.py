@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bulkmm.control.status import SCHEMA_VERSION
 from bulkmm.errors import Exit
 from bulkmm.lab import scenario
-from bulkmm.lab.machine import arch
+from bulkmm.lab.machine import arch, kinds
 
 if TYPE_CHECKING:
     import argparse
@@ -56,7 +56,8 @@ def _series(one: Scenario, name: str) -> list[str]:
     """Return the kernels of an architecture that a scenario runs on."""
     if one.x86_64_only and name != arch.X86_64.name:
         return []
-    return [each for each in arch.find(name).series if one.runs_on(each)]
+    on = arch.find(name)
+    return [each for each in (*on.series, *kinds.of(on)) if one.runs_on(each)]
 
 
 def _json(one: Scenario) -> dict[str, Any]:
