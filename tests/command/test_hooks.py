@@ -19,7 +19,7 @@ MODULE = ROOT / "module"
 DEFINE = re.compile(r"^#define\s+(\w+)\s+\"(\w+)\"", re.MULTILINE)
 SYMBOL = re.compile(r"\.symbol = (\"\w+\"|\w+)")
 CALLED = re.compile(r"(?:\*symbol = (?=\")|bmm_function_entry\()(\"\w+\"|[A-Z_]+)[,;]")
-OPTION = re.compile(r"(!?)IS_ENABLED\(CONFIG_(\w+)\)")
+OPTION = re.compile(r"(IS_ENABLED|BMM_NAME_IF_SET)\(CONFIG_(\w+)\)")
 STRUCT = re.compile(r"^struct bmm_path (\w+) = {(.*?)^};", re.DOTALL | re.MULTILINE)
 REGISTERED = re.compile(r"bmm_path \*const paths\[\] = {(.*?)};", re.DOTALL)
 MACHINES = ("x86_64", "aarch64")
@@ -99,7 +99,7 @@ def test_symbols_and_options(machine: str, path: Needs) -> None:
     assert list(path.hooks) == hooks  # the first is the one that it needs
     calls = [values(word, text) for word in CALLED.findall(text)]
     assert [set(group) for group in path.calls] == calls
-    options = {(bool(mark), name) for mark, name in OPTION.findall(text)}
+    options = {(how == "IS_ENABLED", name) for how, name in OPTION.findall(text)}
     wanted = {(False, name) for name in path.without_options}
     assert options == wanted | {(True, name) for name in path.with_options}
 
