@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bulkmm.lab.machine.root import Root
     from bulkmm.lab.progress import Progress
 
-SPACE = 7_000_000_000  # source, objects with debug information, what is kept
+SPACE = 4_000_000_000  # source and objects with debug information
 LIMIT = 7200  # seconds for one step
 COMPILED = re.compile(r"^  (?:CC|AS)\b.* (\S+)$", re.MULTILINE)
 COMPLAINT = re.compile(r"error:|\*\*\*|undefined reference|FAILED", re.IGNORECASE)
