@@ -37,15 +37,20 @@ static bool search(FILE *smaps, uintptr_t addr, struct map *map)
 {
 	char line[512], mode[5];
 	bool found = false;
+	unsigned int major;
+	uint64_t inode;
 	size_t kib;
 
 	while (fgets(line, sizeof(line), smaps)) {
-		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s ", &map->start,
-			   &map->end, mode) == 3) {
+		if (sscanf(line,
+			   "%" SCNxPTR "-%" SCNxPTR " %4s %*s %x:%*s %" SCNu64,
+			   &map->start, &map->end, mode, &major, &inode) == 5) {
 			found = addr < map->end;
 			map->readable = mode[0] == 'r';
 			map->writable = mode[1] == 'w';
 			map->shared = mode[3] == 's';
+			map->anonymous = !inode && !major;
+			map->on_disk = major;
 		} else if (found &&
 			   sscanf(line, "KernelPageSize: %zu", &kib) == 1) {
 			map->page = kib * KIB;
@@ -90,5 +95,7 @@ bool map_find(int maps, uintptr_t addr, bool cheap, struct map *map)
 	map->readable = query.vma_flags & VMA_READABLE;
 	map->writable = query.vma_flags & VMA_WRITABLE;
 	map->shared = query.vma_flags & VMA_SHARED;
+	map->anonymous = !query.inode && !query.major && !query.minor;
+	map->on_disk = query.major;
 	return true;
 }

@@ -9,8 +9,9 @@
  * making it. So where a piece begins with a page that is there, the rest is
  * looked at in /proc/self/pagemap: at once where all is alike (PAGEMAP_SCAN,
  * Linux 6.7, some ns a page), else by entries, up to a tenth of making the
- * page; and only what is missing is asked for. Private pages of 4 KiB are
- * always looked at by entries: nothing else tells those that a fork shares.
+ * page; and only what is missing is asked for. Where a write to a page that is
+ * there may take a fault (private memory after a fork: forks.c; files on DAX)
+ * the kernel does all of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +32,7 @@
 #define OF_FILE	  (1ULL << 61)
 #define EXCLUSIVE (1ULL << 56)
 #define ENTRIES	  512U
+#define UNKNOWN	  (-1)
 
 /* As in <linux/fs.h>, which may be older than the kernel. */
 struct region {
@@ -71,6 +73,7 @@ int pages_open(struct pages *how, bool read, bool look)
 	how->advice = read ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
 	how->touch = kernel_madvise(0, 0, how->advice) != 0;
 	how->pagemap = -1;
+	how->alone = UNKNOWN;
 	if (how->touch && read)
 		return -EOPNOTSUPP;
 	if (look)
@@ -231,23 +234,35 @@ static uint64_t alike(const struct pages *how, uintptr_t from, uintptr_t to)
 	return region.categories;
 }
 
+/* Whether a write to a page that is there may take a fault all the same. */
+static bool may_fault(struct pages *how, const struct map *map)
+{
+	int alone;
+
+	if (how->advice == MADV_POPULATE_READ)
+		return false;
+	if (map->shared)
+		return map->on_disk;
+	alone = __atomic_load_n(&how->alone, __ATOMIC_RELAXED);
+	if (alone == UNKNOWN) {
+		alone = forks_none();
+		__atomic_store_n(&how->alone, alone, __ATOMIC_RELAXED);
+	}
+	return !alone;
+}
+
 /* Of a piece that begins with a page that is there. */
-static void fill_rest(const struct pages *how, uintptr_t from, uintptr_t to,
+static void fill_rest(struct pages *how, uintptr_t from, uintptr_t to,
 		      const struct map *map, struct outcome *outcome)
 {
-	bool any_will_do = map->shared || how->advice == MADV_POPULATE_READ;
-	uint64_t all = 0;
+	bool copies = how->advice != MADV_POPULATE_READ && !map->shared &&
+		      !map->anonymous; /* a page of the file is not enough */
 
 	outcome->there = true;
-	if (map->page == base_page())
-		all = alike(how, from, to);
-	if ((all & ~SCAN_HUGE) == SCAN_PRESENT && any_will_do)
-		return;
-	/* the kernel itself is quick with huge pages, and knows a fork's */
-	if (map->page > base_page() ||
-	    (all == (SCAN_PRESENT | SCAN_HUGE) && !how->touch))
+	/* the kernel itself is quick with huge pages */
+	if (map->page > base_page() || may_fault(how, map))
 		fill(how, from, to, map->page, outcome);
-	else
+	else if (copies || (alike(how, from, to) & ~SCAN_HUGE) != SCAN_PRESENT)
 		fill_holes(how, from, to, map, outcome);
 }
 
@@ -259,7 +274,7 @@ static void fill_rest(const struct pages *how, uintptr_t from, uintptr_t to,
  * @map:     what is known of the mapping
  * @outcome: result: which page could not be made, if any; all before it is there
  */
-void pages_populate(const struct pages *how, uintptr_t from, uintptr_t to,
+void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
 		    const struct map *map, struct outcome *outcome)
 {
 	uint64_t first;

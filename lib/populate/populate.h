@@ -27,7 +27,8 @@
 struct map {
 	uintptr_t start, end;
 	size_t page; /* bytes of its pages, 2 MiB and more of hugetlb */
-	bool readable, writable, shared;
+	bool readable, writable, shared, anonymous;
+	bool on_disk; /* its file system wants to know of writes: DAX */
 };
 
 int maps_open(void);
@@ -81,6 +82,7 @@ void grow_next(struct grow *grow, size_t done);
 struct pages {
 	int pagemap; /* -1: not looked at */
 	int advice;
+	int alone; /* there never was a fork; UNKNOWN at first */
 	bool touch;
 };
 
@@ -93,8 +95,11 @@ struct outcome {
 
 int pages_open(struct pages *how, bool read, bool look);
 void pages_close(struct pages *how);
-void pages_populate(const struct pages *how, uintptr_t from, uintptr_t to,
+void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
 		    const struct map *map, struct outcome *outcome);
+
+/* forks.c: whether a write to a private page may take a fault */
+bool forks_none(void);
 
 /* crew.c: threads that share a range */
 struct segment {

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Whether a write to a private page that is there may take a fault. After a
+ * fork it does, of each page, even when the child is gone, and so does one to a
+ * page that KSM has merged. The kernel tells of no page whether that is so. But
+ * it is known of all of them where there never was a fork: a page of our own is
+ * there from a time before the first, and a write to it takes none.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "populate.h"
+
+#define FORKED 0x40U /* PF_FORKNOEXEC of the kernel: this is a fork's child */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static volatile char *canary; /* NULL: there may have been a fork */
+static bool busy; /* somebody looks; for ever in a child of a fork */
+
+/* Returns whether a file of the kernel's could be read. */
+static bool read_file(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	if (fd < 0)
+		return false;
+	got = read(fd, text, size - 1);
+	close(fd);
+	text[got < 0 ? 0 : got] = 0;
+	return got > 0;
+}
+
+/* Children that nobody has to wait for leave no trace. */
+static bool children_are_seen(void)
+{
+	struct sigaction action;
+
+	return !sigaction(SIGCHLD, NULL, &action) &&
+	       action.sa_handler != SIG_IGN &&
+	       !(action.sa_flags & SA_NOCLDWAIT);
+}
+
+static bool has_children(void)
+{
+	siginfo_t info;
+
+	return !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) ||
+	       errno != ECHILD;
+}
+
+/* A child that was waited for has left its page faults. */
+static bool had_children(void)
+{
+	unsigned long minor, major;
+	unsigned int flags;
+	char text[1024];
+	const char *at;
+
+	if (!read_file("/proc/self/stat", text, sizeof(text)))
+		return true;
+	at = strrchr(text, ')'); /* of the name, which may have some */
+	if (!at || sscanf(at, ") %*c %*d %*d %*d %*d %*d %u %*u %lu %*u %lu",
+			  &flags, &minor, &major) != 3)
+		return true;
+	return flags & FORKED || minor || major;
+}
+
+/* No huge page, which may be made of pages that are shared and is not. */
+static void settle(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *p = mmap(NULL, page, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return;
+	madvise(p, page, MADV_NOHUGEPAGE);
+	*p = 1;
+	if (children_are_seen() && !has_children() && !had_children())
+		canary = p;
+	else
+		munmap(p, page);
+}
+
+static bool has_merged_pages(void)
+{
+	char text[32];
+
+	return read_file("/proc/self/ksm_merging_pages", text, sizeof(text)) &&
+	       strcmp(text, "0\n") != 0;
+}
+
+static long faults(void)
+{
+	struct rusage usage = { 0 }; /* there, before the kernel writes to it */
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
+/* One look tells, and the next one would not. */
+static bool look(void)
+{
+	long before = faults();
+
+	if (!canary)
+		return false;
+	*canary = 1;
+	if (faults() != before)
+		canary = NULL;
+	return canary;
+}
+
+/**
+ * forks_none() - whether a write to any private page takes no fault
+ *
+ * Of anonymous memory that is there and may be written; the page of zeroes is
+ * another matter.
+ *
+ * Return: whether it is certain.
+ */
+bool forks_none(void)
+{
+	int kept = errno;
+	bool none;
+
+	pthread_once(&once, settle);
+	if (__atomic_exchange_n(&busy, true, __ATOMIC_ACQUIRE))
+		return false;
+	none = look() && !has_merged_pages();
+	__atomic_store_n(&busy, false, __ATOMIC_RELEASE);
+	errno = kept;
+	return none;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* cases.h - what the cases share: a verdict, memory, a machine that is made up */
+#ifndef CASES_H
+#define CASES_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "../../../lib/populate/populate.h"
+
+#define PAGE	     ((size_t)4096)
+#define POPULATE     23		 /* MADV_POPULATE_WRITE */
+#define SCAN	     0xc0606610U /* PAGEMAP_SCAN, of <linux/fs.h> since 6.7 */
+#define SKIPPED	     77		 /* how a case ends that this machine has not */
+#define OPTIONS(...) { .size = sizeof(struct bmm_options), __VA_ARGS__ }
+#define REPORT	     { .size = sizeof(struct bmm_report) }
+
+extern const char *current; /* the case */
+extern int wrong;
+
+#define check(what)                                                            \
+	do {                                                                   \
+		if (!(what)) {                                                 \
+			printf("%s: line %d: %s\n", current, __LINE__, #what); \
+			wrong = 1;                                             \
+		}                                                              \
+	} while (0)
+
+/* machine.c: what the linker wraps */
+extern unsigned int cpus_made; /* pretended, 0: as they are */
+extern int creations;	       /* of threads, before they fail */
+extern unsigned int created;
+extern long sleep_us; /* of each call that populates, instead of it */
+extern bool in_turn;  /* and one at a time */
+extern uintptr_t stall_at;
+extern unsigned int advised; /* calls that populate */
+extern unsigned int looked;  /* entries of pagemap that were read */
+
+int __real_pthread_create(pthread_t *, const pthread_attr_t *,
+			  void *(*)(void *), void *);
+int __wrap_pthread_create(pthread_t *, const pthread_attr_t *,
+			  void *(*)(void *), void *);
+long __real_syscall(long, ...);
+long __wrap_syscall(long, ...);
+int __real_sched_getaffinity(pid_t, size_t, cpu_set_t *);
+int __wrap_sched_getaffinity(pid_t, size_t, cpu_set_t *);
+ssize_t __real_pread64(int, void *, size_t, off_t);
+ssize_t __wrap_pread64(int, void *, size_t, off_t);
+
+/* From now on this system call fails if argument @which is @value. */
+void forbid(unsigned int nr, unsigned int which, uint32_t value, int error);
+void forbid_advice(void);
+void forbid_query(void);
+void forbid_scan(void);
+
+/* memory.c */
+long faults_of(char *p, size_t len);
+bool is_there(char *p, size_t len);
+bool is_zero(const char *p, size_t len);
+char *map(size_t len, int flags, int fd);
+char *anonymous(size_t len);
+int memfd(size_t len);
+
+/* kinds.c */
+void kinds(void);
+void many_mappings(void);
+void on_node(void);
+void reading(void);
+void clears(void);
+
+/* present.c */
+void present(void);
+void present_huge(void);
+void holes(void);
+void alone(void);
+void alone_no_more(void);
+void forked_before(void);
+void child_before(void);
+void forked_unseen(void);
+void read_of_a_file(void);
+
+/* errors.c */
+void bad_ranges(void);
+void bisection(void);
+void kernels_own_errors(void);
+void arguments(void);
+void no_policies(void);
+void poisoned(void);
+void outside(const char *kind, size_t len);
+
+/* threads.c */
+void grows(void);
+void finds_how_many(void);
+void does_not_grow(void);
+void no_threads(void);
+void limit_of_processes(void);
+void stall(void);
+void set_up(void);
+
+/* process.c */
+void progress(void);
+void fork_in_progress(void);
+void fork_elsewhere(void);
+void signals(void);
+void cancelled_thread(void);
+void nothing_left(void);
+void no_files(void);
+
+#endif

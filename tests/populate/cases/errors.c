@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* What cannot be done: which error, where, why, and what is done then. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cases.h"
+
+/* What the kernel says to the whole range, which must be what we say. */
+static int native(char *p, size_t len)
+{
+	return madvise(p, len, POPULATE) ? -errno : 0;
+}
+
+static void expect(char *p, size_t len, size_t good, enum bmm_cause cause,
+		   int error)
+{
+	struct bmm_report report = REPORT;
+	char text[256];
+
+	check(bmm_populate(p, len, NULL, &report) == error);
+	check(report.error == error && report.cause == cause);
+	check(report.failed == p + good);
+	check(report.failed_len == PAGE);
+	check(report.reached == p + good);
+	check(report.done >= good);
+	check(good == 0 || is_there(p, good));
+	check(bmm_report_text(&report, text, sizeof(text)) == strlen(text));
+	check(strstr(text, "bytes at 0x") && strstr(text, "are done"));
+}
+
+void bad_ranges(void)
+{
+	static const size_t lens[] = { 3 * PAGE, 5 * MIB, 96 * MIB };
+	size_t i, len, at;
+	char *p;
+	int fd;
+
+	for (i = 0; i < 3; i++) {
+		len = lens[i];
+		at = len / 3 * 2 / PAGE * PAGE;
+		p = anonymous(len);
+		munmap(p + at, PAGE);
+		expect(p, len, at, BMM_CAUSE_HOLE, -ENOMEM);
+		munmap(p, len);
+		p = anonymous(len);
+		mprotect(p + at, PAGE, PROT_READ);
+		expect(p, len, at, BMM_CAUSE_PROTECTED, -EINVAL);
+		munmap(p, len);
+		p = anonymous(len);
+		mprotect(p, PAGE, PROT_NONE);
+		expect(p, len, 0, BMM_CAUSE_PROTECTED, -EINVAL);
+		munmap(p, len);
+		p = anonymous(len);
+		check(!bmm_populate(p, len, NULL, NULL));
+		mprotect(p + at, PAGE, PROT_READ); /* there, and forbidden */
+		expect(p, len, at, BMM_CAUSE_PROTECTED, -EINVAL);
+		munmap(p, len);
+		fd = memfd(at);
+		p = map(len, MAP_SHARED, fd);
+		expect(p, len, at, BMM_CAUSE_BACKING, -EFAULT);
+		munmap(p, len);
+		close(fd);
+	}
+}
+
+/*
+ * The page that fails is found by halves: a call that fails, one for each half,
+ * and one of the page alone.
+ */
+void bisection(void)
+{
+	static const size_t bad[] = { 0, 1, 255, 256, 300, 510, 511 };
+	size_t len = 512 * PAGE, i;
+	struct map map = { .page = PAGE, .readable = true, .writable = true };
+	struct outcome outcome;
+	struct pages how;
+	char *p;
+
+	check(!pages_open(&how, false, false));
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		p = anonymous(len);
+		mprotect(p + bad[i] * PAGE, PAGE, PROT_READ);
+		outcome = (struct outcome){ 0 };
+		advised = 0;
+		pages_populate(&how, (uintptr_t)p, (uintptr_t)p + len, &map,
+			       &outcome);
+		check(advised == 1 + 9 + 1);
+		check(outcome.error == -EINVAL && outcome.len == PAGE);
+		check(outcome.failed == (uintptr_t)p + bad[i] * PAGE);
+		munmap(p, len);
+	}
+	pages_close(&how);
+}
+
+void kernels_own_errors(void)
+{
+	char *p = anonymous(8 * PAGE);
+	int fd = memfd(PAGE);
+
+	munmap(p + PAGE, PAGE);
+	check(native(p, 8 * PAGE) == -ENOMEM);
+	mprotect(p + 2 * PAGE, PAGE, PROT_READ);
+	check(native(p + 2 * PAGE, PAGE) == -EINVAL);
+	p = map(2 * PAGE, MAP_SHARED, fd);
+	check(native(p, 2 * PAGE) == -EFAULT);
+}
+
+static void refused(int said, int error, const struct bmm_report *report,
+		    enum bmm_cause cause)
+{
+	check(said == error && report->error == error);
+	check(report->cause == cause && !report->done && !report->failed_len);
+}
+
+void arguments(void)
+{
+	struct {
+		struct bmm_options options;
+		uint64_t more;
+	} newer = { OPTIONS(.flags = 0), 0 };
+	struct bmm_options options = OPTIONS(.flags = 0);
+	struct bmm_report report = REPORT;
+	char *p = anonymous(4 * PAGE);
+
+	refused(bmm_populate(p, 0, NULL, &report), 0, &report, BMM_CAUSE_NONE);
+	check(report.reached == p);
+	check(!bmm_populate(NULL, 0, NULL, NULL));
+	refused(bmm_populate(p + 8, PAGE, NULL, &report), -EINVAL, &report,
+		BMM_CAUSE_ARGUMENT);
+	refused(bmm_populate(p, -PAGE, NULL, &report), -EINVAL, &report,
+		BMM_CAUSE_ARGUMENT);
+	refused(bmm_populate(p, SIZE_MAX - (uintptr_t)p, NULL, &report),
+		-EINVAL, &report, BMM_CAUSE_ARGUMENT);
+	options.flags = 0x80;
+	refused(bmm_populate(p, PAGE, &options, &report), -EINVAL, &report,
+		BMM_CAUSE_ARGUMENT);
+	options.flags = 0;
+	options.size = 8;
+	refused(bmm_populate(p, PAGE, &options, &report), -EINVAL, &report,
+		BMM_CAUSE_ARGUMENT);
+	newer.options.size = sizeof(newer);
+	check(faults_of(p, 4 * PAGE) >= 4); /* nothing was done so far */
+	check(!bmm_populate(p, PAGE, &newer.options, &report));
+	newer.more = 1;
+	refused(bmm_populate(p, PAGE, &newer.options, &report), -E2BIG, &report,
+		BMM_CAUSE_ARGUMENT);
+	report.size = 4;
+	check(bmm_populate(p, PAGE, NULL, &report) == -EINVAL);
+	report.size = sizeof(report);
+	check(!bmm_populate(p, PAGE + 1, NULL,
+			    &report)); /* to the page's end */
+	check(report.done == 2 * PAGE);
+	options = (struct bmm_options)OPTIONS(.flags = BMM_ON_NODE, .node = 999);
+	refused(bmm_populate(p, PAGE, &options, &report), -EINVAL, &report,
+		BMM_CAUSE_NODE);
+	options.node = UINT32_MAX;
+	refused(bmm_populate(p, PAGE, &options, &report), -EINVAL, &report,
+		BMM_CAUSE_NODE);
+	refused(bmm_clear_parallel(p, PAGE, &options, &report), -EINVAL,
+		&report, BMM_CAUSE_ARGUMENT);
+	check(!bmm_clear_parallel(NULL, 0, NULL, NULL));
+}
+
+void no_policies(void)
+{
+	struct bmm_options options = OPTIONS(.flags = BMM_ON_NODE, .node = 0);
+	struct bmm_report report = REPORT;
+	char *p = anonymous(96 * MIB);
+
+	forbid(SYS_set_mempolicy, 0, 2, EPERM);
+	refused(bmm_populate(p, 96 * MIB, &options, &report), -EPERM, &report,
+		BMM_CAUSE_NODE);
+	check(faults_of(p, MIB) > 200);
+	check(!bmm_populate(p, 96 * MIB, NULL, NULL));
+	check(is_there(p, 96 * MIB));
+}
+
+void poisoned(void)
+{
+	struct bmm_report report = REPORT;
+	size_t len = 4 * MIB;
+	char *p = anonymous(len);
+
+	p[MIB] = 1;
+	if (madvise(p + MIB, PAGE, MADV_HWPOISON))
+		exit(SKIPPED); /* not root, or the kernel cannot */
+	check(bmm_populate(p, len, NULL, &report) == -EHWPOISON);
+	check(report.cause == BMM_CAUSE_POISONED && report.failed == p + MIB);
+	check(report.reached == p + MIB && report.failed_len == PAGE);
+}
+
+/* Of what the test that runs this has prepared; prints what the test judges. */
+void outside(const char *kind, size_t len)
+{
+	int huge = strcmp(kind, "hugetlb") ? 0 : MAP_HUGETLB | MAP_NORESERVE;
+	struct bmm_report report = REPORT;
+	char *p;
+
+	if (*kind ==
+	    '/') { /* a file, longer than its file system has room for */
+		int fd = open(kind, O_RDWR | O_CREAT, 0600);
+
+		check(fd >= 0 && !ftruncate(fd, (off_t)len));
+		p = map(len, MAP_SHARED, fd);
+	} else {
+		p = map(len, MAP_PRIVATE | MAP_ANONYMOUS | huge, -1);
+	}
+	if (!huge && *kind != '/')
+		madvise(p, len, MADV_NOHUGEPAGE);
+	bmm_populate(p, len, NULL, &report);
+	printf("{\"error\": %d, \"cause\": %d, \"done\": %zu, \"reached\": %zu, "
+	       "\"failed\": %zu, \"failed_len\": %zu, \"threads\": %u}\n",
+	       -report.error, report.cause, report.done,
+	       (size_t)((char *)report.reached - p),
+	       report.failed ? (size_t)((char *)report.failed - p) : 0,
+	       report.failed_len, report.threads);
+}

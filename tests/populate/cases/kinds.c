@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Memory of every kind, as it is, and as others left it. */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cases.h"
+
+static const size_t sizes[] = {
+	PAGE,	  5 * PAGE,	      MIB, 7 * MIB + PAGE, 63 * MIB,
+	64 * MIB, 97 * MIB + 3 * PAGE
+};
+
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+static void fill_one(char *p, size_t len)
+{
+	struct bmm_report report = REPORT;
+
+	p[0] = 1;
+	p[len - 1] = 2;
+	p[len / 2] = 3;
+	check(!bmm_populate(p, len, NULL, &report));
+	check(report.done == len && report.reached == p + len);
+	check(!report.error && !report.cause && !report.failed_len);
+	check(report.threads >= 1 && report.size == sizeof(report));
+	check(len >= 64 * MIB || report.threads == 1);
+	check(is_there(p, len));
+	check(p[len - 1] == 2 && p[len / 2] == 3 && (p[0] == 1 || len == PAGE));
+	p[0] = p[len - 1] = p[len / 2] = 0;
+	check(is_zero(p, len));
+	check(!bmm_populate(p, len, NULL, NULL)); /* all of it there already */
+}
+
+void kinds(void)
+{
+	size_t i, len;
+	char *p;
+	int fd;
+
+	for (i = 0; i < SIZES; i++) {
+		len = sizes[i];
+		p = anonymous(len);
+		fill_one(p, len);
+		munmap(p, len);
+		p = map(len, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+		madvise(p, len, MADV_HUGEPAGE);
+		fill_one(p, len);
+		munmap(p, len);
+		p = map(len, MAP_SHARED | MAP_ANONYMOUS, -1);
+		fill_one(p, len);
+		munmap(p, len);
+		fd = memfd(len);
+		p = map(len, MAP_PRIVATE, fd);
+		fill_one(p, len);
+		munmap(p, len);
+		p = map(len, MAP_SHARED, fd);
+		fill_one(p, len);
+		munmap(p, len);
+		close(fd);
+	}
+}
+
+void on_node(void)
+{
+	struct bmm_options options = OPTIONS(.flags = BMM_ON_NODE, .node = 0);
+	int before = -1, after = -1;
+	size_t i;
+	char *p;
+
+	for (i = 0; i < SIZES; i++) {
+		p = anonymous(sizes[i]);
+		check(!bmm_populate(p, sizes[i], &options, NULL));
+		check(is_there(p, sizes[i]));
+		munmap(p, sizes[i]);
+	}
+	syscall(SYS_get_mempolicy, &after, NULL, 0, NULL, 0);
+	check(after == 0 && before == -1); /* as at the start of a program */
+}
+
+/* A range of many mappings, of more kinds than the library tells apart. */
+void many_mappings(void)
+{
+	size_t len = 96 * MIB, i;
+	char *p = anonymous(len);
+
+	for (i = 0; i < 90; i++)
+		check(mmap(p + i * MIB, MIB / 2, PROT_READ | PROT_WRITE,
+			   MAP_FIXED | MAP_SHARED | MAP_ANONYMOUS, -1,
+			   0) != MAP_FAILED);
+	check(!bmm_populate(p, len, NULL, NULL));
+	check(is_there(p, len));
+	check(!bmm_populate(p, len, NULL, NULL));
+}
+
+void reading(void)
+{
+	struct bmm_options options = OPTIONS(.flags = BMM_READ);
+	struct bmm_report report = REPORT;
+	size_t len = 96 * MIB;
+	char *p = map(len, MAP_SHARED, memfd(len));
+
+	mprotect(p, len, PROT_READ);
+	check(!bmm_populate(p, len, &options, &report));
+	check(report.done == len && !report.touched);
+	forbid(SYS_madvise, 2, 22, EINVAL);
+	check(bmm_populate(p, len, &options, &report) == -EOPNOTSUPP);
+}
+
+void clears(void)
+{
+	static const size_t lens[] = { 1, 100, 5 * MIB + 3, 97 * MIB + 5 };
+	struct bmm_report report = REPORT;
+	size_t i, len;
+	char *p;
+
+	cpus_made = 4;
+	for (i = 0; i < 4; i++) {
+		len = lens[i];
+		p = anonymous(len + 2 * PAGE);
+		memset(p, 0xa5, len + 2 * PAGE);
+		check(!bmm_clear_parallel(p + 77, len, NULL, &report));
+		check(report.done == len && report.reached == p + 77 + len);
+		check(is_zero(p + 77, len));
+		check((p[76] & 255) == 0xa5 && (p[77 + len] & 255) == 0xa5);
+		munmap(p, len + 2 * PAGE);
+	}
+	check(bmm_clear_parallel((char *)8, SIZE_MAX, NULL, NULL) == -EINVAL);
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * A machine of another kind: functions of the C library that the linker wraps,
+ * and filters of system calls.
+ */
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cases.h"
+
+unsigned int cpus_made;
+int creations = 1 << 30;
+unsigned int created;
+long sleep_us;
+bool in_turn;
+uintptr_t stall_at;
+unsigned int advised, looked;
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*start)(void *), void *arg)
+{
+	if (creations-- <= 0)
+		return EAGAIN;
+	created++;
+	return __real_pthread_create(thread, attr, start, arg);
+}
+
+static long sleep_instead(uintptr_t addr, size_t len)
+{
+	long us = sleep_us * (long)(len / MIB + 1);
+
+	if (addr <= stall_at && stall_at < addr + len)
+		us = 200000;
+	if (in_turn)
+		pthread_mutex_lock(&turn);
+	usleep((useconds_t)us);
+	if (in_turn)
+		pthread_mutex_unlock(&turn);
+	return 0;
+}
+
+long __wrap_syscall(long nr, ...)
+{
+	long arg[6];
+	va_list args;
+	int i;
+
+	va_start(args, nr);
+	for (i = 0; i < 6; i++)
+		arg[i] = va_arg(args, long);
+	va_end(args);
+	if (nr == SYS_madvise && (int)arg[2] == POPULATE && arg[1])
+		__atomic_add_fetch(&advised, 1, __ATOMIC_RELAXED);
+	if (nr == SYS_madvise && (int)arg[2] == POPULATE && arg[1] && sleep_us)
+		return sleep_instead((uintptr_t)arg[0], (size_t)arg[1]);
+	return __real_syscall(nr, arg[0], arg[1], arg[2], arg[3], arg[4],
+			      arg[5]);
+}
+
+ssize_t __wrap_pread64(int fd, void *to, size_t len, off_t at)
+{
+	__atomic_add_fetch(&looked, len / sizeof(uint64_t), __ATOMIC_RELAXED);
+	return __real_pread64(fd, to, len, at);
+}
+
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	unsigned int i;
+
+	if (!cpus_made)
+		return __real_sched_getaffinity(pid, size, set);
+	memset(set, 0, size);
+	for (i = 0; i < cpus_made; i++)
+		CPU_SET_S(i, size, set);
+	return 0;
+}
+
+void forbid(unsigned int nr, unsigned int which, uint32_t value, int error)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, args[which])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K,
+			 SECCOMP_RET_ERRNO | (unsigned int)error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	if (error == 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
+		puts("no filter of system calls");
+		exit(SKIPPED);
+	}
+}
+
+void forbid_advice(void)
+{
+	forbid(SYS_madvise, 2, POPULATE, EINVAL);
+}
+
+/* Before Linux 6.11; the number is in <linux/fs.h> of later headers only. */
+void forbid_query(void)
+{
+	forbid(SYS_ioctl, 1, 0xc0686611, ENOTTY);
+}
+
+/* Before Linux 6.7, likewise. */
+void forbid_scan(void)
+{
+	forbid(SYS_ioctl, 1, SCAN, ENOTTY);
+}

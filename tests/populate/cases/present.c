@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Pages that are there already, all of them or some, and whose they are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cases.h"
+
+#define LEN   (96 * MIB)
+#define PAGES (LEN / PAGE)
+
+/* A fork's pages and the page of zeroes are present, and yet not there. */
+static void present_pages(bool huge)
+{
+	size_t len = 96 * MIB, i;
+	char *p = anonymous(len + 2 * MIB);
+	int status;
+	pid_t child;
+
+	p += -(uintptr_t)p & (2 * MIB - 1);
+	if (huge)
+		madvise(p, len, MADV_HUGEPAGE);
+	for (i = 0; i < len; i += PAGE)
+		check(!((volatile char *)p)[i]);
+	check(!bmm_populate(p, len, NULL, NULL));
+	check(is_there(p, len));
+	child = fork();
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	check(!bmm_populate(p, len, NULL, NULL));
+	check(is_there(p, len));
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	munmap(p, len);
+	p = anonymous(len); /* every second page is there */
+	for (i = 0; i < len; i += 2 * PAGE)
+		p[i] = 1;
+	check(!bmm_populate(p, len, NULL, NULL));
+	check(is_there(p, len));
+	for (i = 0; i < len; i += 2 * PAGE)
+		check(p[i] == 1 && !p[i + PAGE]);
+}
+
+void present(void)
+{
+	present_pages(false);
+}
+
+void present_huge(void)
+{
+	present_pages(true);
+}
+
+/*
+ * Single pages and runs of them, between holes of every length, across the ends
+ * of the reads of pagemap. A page that is missed takes a fault.
+ */
+static bool was_there(size_t i)
+{
+	return i % 61 == 0 || i % 8 < 3 || (i > 2000 && i < 2100);
+}
+
+void holes(void)
+{
+	char *p = anonymous(LEN);
+	size_t i;
+
+	for (i = 0; i < PAGES; i++)
+		if (was_there(i))
+			p[i * PAGE] = 1;
+	check(!bmm_populate(p, LEN, NULL, NULL));
+	check(!faults_of(p, LEN));
+	for (i = 0; i < PAGES; i++)
+		check(p[i * PAGE] == was_there(i));
+}
+
+/* Of a kernel that has none there is nothing to be tested. */
+static void needs_scan(void)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+
+	if (ioctl(fd, SCAN, NULL) && errno == ENOTTY)
+		exit(SKIPPED);
+	close(fd);
+}
+
+static pid_t child_that_waits(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	check(child > 0);
+	return child;
+}
+
+/* Some pages are as all should be: among them the first of each slice. */
+static void write_some(char *p)
+{
+	size_t i;
+
+	for (i = 0; i < LEN; i += 64 * PAGE)
+		p[i] = 1;
+}
+
+static void end(pid_t child)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+/* All of it is there and none of it shared: few entries are read to know it. */
+void alone(void)
+{
+	char *p = anonymous(LEN);
+
+	needs_scan();
+	memset(p, 1, LEN);
+	looked = 0;
+	check(!bmm_populate(p, LEN, NULL, NULL));
+	check(looked > 0 && looked < PAGES / 100);
+	check(is_there(p, LEN) && p[0] == 1 && p[LEN - 1] == 1);
+}
+
+/* A fork after that is seen by both sides, for good. */
+void alone_no_more(void)
+{
+	char *p = anonymous(LEN);
+	int status = -1;
+	pid_t child;
+
+	memset(p, 1, LEN);
+	check(!bmm_populate(p, LEN, NULL, NULL));
+	child = child_that_waits();
+	write_some(p);
+	check(!bmm_populate(p, LEN, NULL, NULL));
+	check(is_there(p, LEN));
+	end(child);
+	child = fork();
+	if (!child)
+		_exit(bmm_populate(p, LEN, NULL, NULL) || !is_there(p, LEN));
+	check(waitpid(child, &status, 0) == child && !status);
+	check(!bmm_populate(p, LEN, NULL, NULL));
+	check(is_there(p, LEN));
+}
+
+/* Neither is one overlooked that was before the first call. */
+void forked_before(void)
+{
+	char *p = anonymous(LEN);
+	int status = -1;
+	pid_t child;
+
+	memset(p, 1, LEN);
+	child = fork();
+	if (!child)
+		_exit(bmm_populate(p, LEN, NULL, NULL) || !is_there(p, LEN));
+	check(waitpid(child, &status, 0) == child && !status);
+	check(!bmm_populate(p, LEN, NULL, NULL));
+	check(is_there(p, LEN));
+}
+
+void child_before(void)
+{
+	char *p = anonymous(LEN);
+	pid_t child;
+
+	memset(p, 1, LEN);
+	child = child_that_waits();
+	write_some(p);
+	check(!bmm_populate(p, LEN, NULL, NULL));
+	check(is_there(p, LEN));
+	end(child);
+}
+
+/* Nor where children leave no trace. */
+void forked_unseen(void)
+{
+	char *p = anonymous(LEN);
+	pid_t child;
+
+	signal(SIGCHLD, SIG_IGN);
+	memset(p, 1, LEN);
+	child = fork();
+	if (!child)
+		_exit(0);
+	while (!kill(child, 0))
+		usleep(1000);
+	check(!bmm_populate(p, LEN, NULL, NULL));
+	check(is_there(p, LEN));
+}
+
+/* A file's pages that were read are there, and a write would copy them. */
+void read_of_a_file(void)
+{
+	char *p = map(LEN, MAP_PRIVATE, memfd(LEN));
+	size_t i;
+
+	for (i = 0; i < LEN; i += PAGE)
+		check(!((volatile char *)p)[i]);
+	write_some(p);
+	check(!bmm_populate(p, LEN, NULL, NULL));
+	check(is_there(p, LEN));
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* What the rest of a process does meanwhile, and what is left of it all. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cases.h"
+
+struct seen {
+	size_t last, len, calls, stop_at;
+	pthread_t thread;
+	bool fork;
+	pid_t child;
+};
+
+static int see(void *context, size_t done, size_t len)
+{
+	struct seen *seen = context;
+
+	check(pthread_equal(seen->thread, pthread_self()));
+	check(done >= seen->last && done <= len && len == seen->len);
+	seen->last = done;
+	seen->calls++;
+	if (seen->fork && !seen->child)
+		seen->child = fork() ?: -1;
+	return seen->stop_at && done >= seen->stop_at;
+}
+
+void progress(void)
+{
+	size_t len = 96 * MIB;
+	struct seen seen = { .len = len, .thread = pthread_self() };
+	struct bmm_options options = OPTIONS(.progress = see, .context = &seen);
+	struct bmm_report report = REPORT;
+	char *p = anonymous(len);
+
+	cpus_made = 4;
+	check(!bmm_populate(p, len, &options, &report));
+	check(seen.calls >= 1 && seen.last == len);
+	madvise(p, len, MADV_DONTNEED);
+	sleep_us = 4000;
+	seen = (struct seen){ .len = len,
+			      .thread = pthread_self(),
+			      .stop_at = 16 * MIB };
+	check(bmm_populate(p, len, &options, &report) == -ECANCELED);
+	check(report.cause == BMM_CAUSE_CANCELLED && !report.failed_len);
+	check(report.done >= 16 * MIB && report.done < len);
+	check((size_t)((char *)report.reached - p) == report.done);
+}
+
+void fork_in_progress(void)
+{
+	size_t len = 96 * MIB;
+	struct seen seen = { .len = len,
+			     .thread = pthread_self(),
+			     .fork = true };
+	struct bmm_options options = OPTIONS(.progress = see, .context = &seen);
+	struct bmm_report report = REPORT;
+	char *p = anonymous(len);
+	int said, status = -1;
+
+	cpus_made = 4;
+	sleep_us = 500;
+	alarm(20);
+	said = bmm_populate(p, len, &options, &report);
+	if (seen.child == -1) /* here is the child */
+		_exit(said == -ECHILD && report.cause == BMM_CAUSE_FORKED ? 7 :
+									    8);
+	check(!said && seen.child > 0);
+	check(waitpid(seen.child, &status, 0) == seen.child);
+	check(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+static int over; /* atomic */
+
+static void *forks(void *arg)
+{
+	int status, count = 0;
+	char *p = arg;
+	pid_t child;
+
+	while (!__atomic_load_n(&over, __ATOMIC_SEQ_CST) || count < 3) {
+		child = fork();
+		if (!child) /* what is populated so far can be used */
+			_exit(*(volatile char *)p);
+		check(waitpid(child, &status, 0) == child && !status);
+		count++;
+	}
+	return NULL;
+}
+
+void fork_elsewhere(void)
+{
+	size_t len = 256 * MIB;
+	char *p = anonymous(len);
+	pthread_t thread;
+
+	check(!__real_pthread_create(&thread, NULL, forks, p));
+	check(!bmm_populate(p, len, NULL, NULL));
+	__atomic_store_n(&over, 1, __ATOMIC_SEQ_CST);
+	pthread_join(thread, NULL);
+	check(is_zero(p, len));
+}
+
+static pthread_t main_thread;
+static volatile sig_atomic_t alarms, elsewhere;
+
+static void on_alarm(int number)
+{
+	(void)number;
+	alarms++;
+	elsewhere += !pthread_equal(pthread_self(), main_thread);
+}
+
+void signals(void)
+{
+	struct sigaction action = { .sa_handler = on_alarm };
+	struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { 0 };
+	size_t len = 96 * MIB;
+	sigset_t before, after;
+	char *p = anonymous(len);
+	int i;
+
+	main_thread = pthread_self();
+	cpus_made = 8;
+	sigprocmask(SIG_SETMASK, NULL, &before);
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (i = 0; i < 20; i++) {
+		check(!bmm_populate(p, len, NULL, NULL));
+		madvise(p, len, MADV_DONTNEED);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	sigprocmask(SIG_SETMASK, NULL, &after);
+	check(alarms > 10 && !elsewhere);
+	check(!memcmp(&before, &after, sizeof(before)));
+}
+
+static void *populates(void *arg)
+{
+	size_t len = 96 * MIB;
+
+	bmm_populate(arg, len, NULL, NULL);
+	__atomic_store_n(&over, 1, __ATOMIC_SEQ_CST);
+	pthread_testcancel();
+	return NULL;
+}
+
+void cancelled_thread(void)
+{
+	char *p = anonymous(96 * MIB);
+	pthread_t thread;
+	void *result;
+
+	cpus_made = 4;
+	sleep_us = 300;
+	check(!__real_pthread_create(&thread, NULL, populates, p));
+	usleep(2000);
+	pthread_cancel(thread);
+	pthread_join(thread, &result);
+	check(over && result == PTHREAD_CANCELED);
+}
+
+static unsigned int lines(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	unsigned int sum = 0;
+	int c;
+
+	while (f && (c = fgetc(f)) != EOF)
+		sum += c == '\n';
+	if (f)
+		fclose(f);
+	return sum;
+}
+
+static unsigned int open_files(void)
+{
+	unsigned int sum = 0;
+	int fd;
+
+	for (fd = 0; fd < 1024; fd++)
+		sum += fcntl(fd, F_GETFD) >= 0;
+	return sum;
+}
+
+static unsigned int threads_here(void)
+{
+	unsigned int sum = 0;
+	char line[128];
+	FILE *f = fopen("/proc/self/status", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "Threads: %u", &sum);
+	if (f)
+		fclose(f);
+	return sum;
+}
+
+/* The C library keeps some stacks of threads for the next ones. */
+void nothing_left(void)
+{
+	size_t len = 96 * MIB;
+	unsigned int maps = 0, files = open_files(), threads = 0, i;
+	char *p = anonymous(len + PAGE);
+	struct bmm_options alone = OPTIONS(.threads = 1);
+
+	cpus_made = 4;
+	munmap(p + len, PAGE);
+	for (i = 0; i < 50; i++) {
+		check(!bmm_populate(p, len, NULL, NULL));
+		madvise(p, len, MADV_DONTNEED);
+		check(bmm_populate(p + PAGE, len, NULL, NULL));
+		check(!bmm_populate(p, len, &alone, NULL));
+		check(!bmm_clear_parallel(p, len, NULL, NULL));
+		if (i == 10) {
+			maps = lines("/proc/self/maps");
+			threads = threads_here(); /* a sanitizer has its own */
+		}
+	}
+	check(lines("/proc/self/maps") <= maps + 4);
+	check(open_files() == files);
+	check(threads_here() == threads);
+}
+
+void no_files(void)
+{
+	struct rlimit none = { 0, 0 };
+	char *p = anonymous(96 * MIB);
+
+	setrlimit(RLIMIT_NOFILE, &none);
+	check(!bmm_populate(p, 96 * MIB, NULL, NULL));
+	check(is_there(p, 96 * MIB));
+}

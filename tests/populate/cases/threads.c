@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* How many threads there are, and which piece was slow. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cases.h"
+
+/* Threads that sleep: each of them adds as much as the first. */
+void grows(void)
+{
+	struct bmm_options capped = OPTIONS(.threads = 5);
+	struct bmm_report report = REPORT;
+	size_t len = 1024 * MIB;
+	char *p = anonymous(len);
+
+	cpus_made = 48;
+	sleep_us = 100;
+	check(!bmm_populate(p, len, NULL, &report));
+	check(report.threads >= 8 && report.threads <= 48);
+	check(report.done == len);
+	check(!bmm_populate(p, len, &capped, &report));
+	check(report.threads == 5);
+	cpus_made = 3;
+	check(!bmm_populate(p, len, NULL, &report));
+	check(report.threads == 3);
+	created = 0;
+	check(!bmm_populate(p, 64 * MIB - PAGE, NULL, &report));
+	check(!created && report.threads == 1);
+}
+
+/*
+ * Bytes that were done by more than @best threads, of @total, with a made-up
+ * machine on which all together never get faster than @best of them.
+ */
+static size_t wasted(unsigned int best, size_t total, unsigned int *last)
+{
+	size_t done, above = 0, slice = 2 * MIB;
+	struct grow grow;
+	unsigned int id;
+
+	grow_start(&grow, 64);
+	for (done = 0; done < total; grow_next(&grow, done))
+		for (id = 0; id < grow.now; id++) {
+			uint64_t ns = 200000;
+
+			if (grow.now > best)
+				ns = ns * grow.now / best;
+			grow_feed(&grow, id, grow.step, slice, ns + done % 977);
+			done += slice;
+			above += grow.now > best ? slice : 0;
+		}
+	*last = grow.best;
+	return above;
+}
+
+void finds_how_many(void)
+{
+	static const unsigned int bests[] = { 1, 2, 4, 8, 16, 32, 64 };
+	unsigned int last, i;
+	size_t above;
+
+	for (i = 0; i < 7; i++) {
+		above = wasted(bests[i], 64UL << 30, &last);
+		check(last == bests[i]);
+		check(above < (64UL << 30) / 5);
+		check(bests[i] < 64 || !above);
+	}
+	wasted(24, 64UL << 30, &last); /* between two steps: no step is half */
+	check(last == 32);
+}
+
+/* Threads that wait for each other: it takes few to see that more do not pay. */
+void does_not_grow(void)
+{
+	struct bmm_report report = REPORT;
+	size_t len = 512 * MIB;
+	char *p = anonymous(len);
+
+	cpus_made = 48;
+	sleep_us = 1000;
+	in_turn = true;
+	check(!bmm_populate(p, len, NULL, &report));
+	check(report.threads >= 2 && report.threads <= 8);
+	check(report.done == len);
+}
+
+void no_threads(void)
+{
+	struct bmm_report report = REPORT;
+	size_t len = 512 * MIB;
+	char *p = anonymous(len);
+	unsigned int most;
+
+	cpus_made = 48;
+	sleep_us = 1000; /* so that a busy machine gains too */
+	for (most = 0; most < 18; most++) {
+		creations = (int)most;
+		check(!bmm_populate(p, len, NULL, &report));
+		check(report.threads <= most + 1);
+		check(report.threads == most + 1 || most > 2);
+		check(report.done == len && !report.error);
+	}
+}
+
+void limit_of_processes(void)
+{
+	struct rlimit one = { 1, 1 };
+	struct bmm_report report = REPORT;
+	char *p = anonymous(96 * MIB);
+
+	if (getuid() == 0 && (setgid(65534) || setuid(65534)))
+		exit(SKIPPED);
+	check(!setrlimit(RLIMIT_NPROC, &one));
+	check(!bmm_populate(p, 96 * MIB, NULL, &report));
+	check(report.threads == 1);
+	check(is_there(p, 96 * MIB));
+}
+
+void stall(void)
+{
+	struct bmm_report report = REPORT;
+	size_t len = 256 * MIB;
+	char *p = anonymous(len);
+	char text[256];
+
+	sleep_us = 50;
+	stall_at = (uintptr_t)p + 100 * MIB;
+	check(!bmm_populate(p, len, NULL, &report));
+	check((uintptr_t)report.slow <= stall_at);
+	check(stall_at < (uintptr_t)report.slow + report.slow_len);
+	check(report.slow_ns >= 200000000 &&
+	      report.slow_ns > 8 * report.usual_ns);
+	check(report.slow_cause >= BMM_CAUSE_UNKNOWN);
+	bmm_report_text(&report, text, sizeof(text));
+	check(strstr(text, " took 2") && strstr(text, "elsewhere"));
+	stall_at = 0;
+	check(!bmm_populate(p, len, NULL, &report));
+	check(!report.slow_len);
+	check(!bmm_report_text(&report, text, sizeof(text)));
+}
+
+/* Below 64 MiB: all but the pages themselves, which are there. */
+void set_up(void)
+{
+	struct bmm_report report = REPORT;
+	size_t len = 62 * MIB, i;
+	char *p = map(len, MAP_SHARED, memfd(len));
+	uint64_t ns, best = UINT64_MAX;
+
+	check(!bmm_populate(p, len, NULL, NULL));
+	created = 0;
+	for (i = 0; i < 50; i++) {
+		ns = now_ns();
+		check(!bmm_populate(p, len, NULL, &report));
+		ns = now_ns() - ns;
+		best = ns < best ? ns : best;
+	}
+	check(best < 1000000);
+	check(!created && report.threads == 1);
+}
