@@ -3,13 +3,14 @@
 
 A goal is a ratio: time of the fastest base / time of ours, paired as all ratios
 of a bench are, in every scenario that its pattern fits. Two or three percent
-are what two runs of the same code may differ by.
+are what two runs of the same code may differ by. Names that end in ``-N`` are of
+any number of threads that there is, the same in ours and in the base.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bulkmm import stats
@@ -26,6 +27,8 @@ SAME = 0.98
 LIMIT = 0.97
 FROM_64K = f"(?!4k){SIZE}"  # below, the drain of each extent is what is measured
 FIRST = 1 / 1.05  # the first use of a gigabyte takes at most 5 % longer
+NEAR = 0.9
+ANY = "N"
 PICK = "pick of"
 HEADINGS = ("goal", "at least", "met", "the least of them")
 
@@ -39,6 +42,8 @@ class Goal:
     ours: str
     bases: tuple[str, ...]  # the fastest that is there; "NAME:" is each backend of it
     least: float = SAME
+    each: bool = False  # the ratio is one of each thread
+    until: str = ""  # an arm: where ours has NEAR of its speed nothing is asked
 
 
 def _pick(what: str, scenario: str, ours: str) -> Goal:
@@ -64,6 +69,34 @@ KERNEL_GOALS = (
     _stock("vmap, single pages", "vmap-100m-order0", "pte", 2.5),
     _stock("vmap of any shape", SERVED_SHAPES, "pte", 1),
     _stock("one page", "vmap-1page", "pte", 0.97),
+)
+
+# Of ways to make memory resident: "bench populate".
+POPULATE_GOALS = (
+    Goal(
+        "populating, one thread, against the kernel's call",
+        "populate-.*",
+        "bulkmm-1",
+        ("madvise",),
+    ),
+    Goal(
+        "populating, each of several threads, against one",
+        "populate-.*",
+        f"bulkmm-{ANY}",
+        ("bulkmm-1",),
+        0.95,
+        each=True,
+        until=f"limit-{ANY}",
+    ),
+    Goal("populating against QEMU", "populate-.*", f"bulkmm-{ANY}", (f"qemu-{ANY}",)),
+    Goal("populating against Java", "populate-.*", f"bulkmm-{ANY}", (f"jvm-{ANY}",)),
+    Goal(
+        "what is there already against populating it",
+        "populate-.*",
+        "resident-1",
+        ("madvise",),
+        50,
+    ),
 )
 
 GOALS = (
@@ -107,6 +140,7 @@ GOALS = (
     _pick("cached copy", "copy-.*", "bulkmm-cached"),
     _pick("streaming copy", f"copy-{SIZE}(-misaligned)?", "bulkmm-streaming"),
     *KERNEL_GOALS,
+    *POPULATE_GOALS,
 )
 
 
@@ -143,10 +177,44 @@ def _ratio(one: Ratio) -> float:
 
 def _ratios(goal: Goal, held: dict[str, Arms]) -> Iterator[Ratio]:
     for scenario, arms in held.items():
-        bases = [name for name in arms if _is_base(goal, name)]
-        if bases and goal.ours in arms and re.fullmatch(goal.scenario, scenario):
-            base = min(bases, key=lambda name: arms[name].median)
-            yield from stats.paired(arms, [(base, goal.ours)])
+        if not re.fullmatch(goal.scenario, scenario):
+            continue
+        for count in _counts(goal, arms):
+            one = _with(goal, count)
+            bases = [name for name in arms if _is_base(one, name)]
+            if bases and one.ours in arms and not _reached(one, arms):
+                base = min(bases, key=lambda name: arms[name].median)
+                (ratio,) = stats.paired(arms, [(base, one.ours)])
+                yield _by_thread(ratio, count) if goal.each else ratio
+
+
+def _counts(goal: Goal, arms: Arms) -> list[int]:
+    """Return the numbers of threads that a goal is asked of; [1] if of none."""
+    way, _, count = goal.ours.rpartition("-")
+    if count != ANY:
+        return [1]
+    found = (name.removeprefix(f"{way}-") for name in arms)
+    return sorted(int(n) for n in found if n.isdecimal() and int(n) > goal.each)
+
+
+def _with(goal: Goal, count: int) -> Goal:
+    """Return a goal with its names for so many threads."""
+
+    def named(name: str) -> str:
+        return re.sub(f"-{ANY}$", f"-{count}", name)
+
+    bases = tuple(map(named, goal.bases))
+    return replace(goal, ours=named(goal.ours), bases=bases, until=named(goal.until))
+
+
+def _reached(goal: Goal, arms: Arms) -> bool:
+    limit = arms.get(goal.until)
+    return bool(limit and limit.median >= NEAR * arms[goal.ours].median)
+
+
+def _by_thread(ratio: Ratio, count: int) -> Ratio:
+    low, high = ratio.ci95
+    return replace(ratio, ratio=ratio.ratio / count, ci95=(low / count, high / count))
 
 
 def _is_base(goal: Goal, name: str) -> bool:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bulkmm import machine, stats
-from bulkmm.bench import program, take
+from bulkmm.bench import limits, program, take
 from bulkmm.bench.subjects import GIB, MIB
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.results import Document
@@ -95,16 +95,10 @@ def run(job: Job, seen: Seen | None = None) -> Document:
 
 def check(job: Job) -> None:
     """Refuse what cannot be measured."""
-    if not 1 <= job.processes <= 1000:  # noqa: PLR2004 - beyond that is a mistake
-        raise UsageError(f"{job.processes} processes: give 1 to 1000")
+    limits.check_counts(processes=job.processes)
     if job.size % HUGE or job.size < 64 * MIB:
         raise UsageError(f"{job.size} bytes: give whole 2 MiB, 64M or more")
-    have = machine.memory_kib("MemAvailable")
-    if have is not None and have << 10 < job.size + SPARE:
-        need = job.size + SPARE >> 20
-        raise BulkmmError(
-            f"not enough memory: {need} MiB needed, {have >> 10} MiB available"
-        )
+    limits.check_memory(job.size, SPARE)
 
 
 def _missing(kind: str, size: int) -> str:

@@ -7,9 +7,9 @@ import random
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from bulkmm import machine, stats
-from bulkmm.bench import program
-from bulkmm.errors import BulkmmError, UsageError, unknown
+from bulkmm import stats
+from bulkmm.bench import limits, program
+from bulkmm.errors import BulkmmError, unknown
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
@@ -22,33 +22,21 @@ if TYPE_CHECKING:
     Seen = Callable[[Event], None]
     Key = tuple[str, str]  # scenario, variant
 
-SPARE_KIB = 64 << 10  # what the program and the rest of the system keep
 PADDING = 4096  # bytes by which the environment, and so the stack, may be longer
 
 
 def check(request: Request) -> None:
     """Refuse what cannot be measured, before anything is started."""
-    for what, number in (("rounds", request.rounds), ("processes", request.processes)):
-        if not 1 <= number <= 10000:  # noqa: PLR2004 - the program's range
-            raise UsageError(f"{number} {what}: give 1 to 10000")
+    limits.check_counts(rounds=request.rounds, processes=request.processes)
     if request.backend is not None:
         _check_backend(request.subject.name, request.backend)
-    _check_memory(request.memory)
+    limits.check_memory(request.memory)
 
 
 def _check_backend(subject: str, name: str) -> None:
     names = program.backends(subject)
     if name not in names:
         raise unknown("backend", name, names)
-
-
-def _check_memory(nbytes: int) -> None:
-    need = nbytes // 1024 + SPARE_KIB
-    have = machine.memory_kib("MemAvailable")
-    if have is not None and have < need:
-        raise BulkmmError(
-            f"not enough memory: {need >> 10} MiB needed, {have >> 10} MiB available"
-        )
 
 
 def processes(request: Request, seen: Seen | None = None) -> list[list[Event]]:

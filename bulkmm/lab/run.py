@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm import machine
 from bulkmm.errors import BulkmmError, UsageError
-from bulkmm.lab.families import hotplug, packages, pmem
+from bulkmm.lab.families import hotplug, packages, pmem, populate
 from bulkmm.lab.machine import (
     accel,
     build,
@@ -24,6 +24,7 @@ from bulkmm.lab.machine import (
     kernels,
     kinds,
     klog,
+    library,
     perftool,
     root,
     upstream,
@@ -161,6 +162,8 @@ def check_machine(work: Work, arch: Arch, kernel: str) -> None:
         raise UsageError(f"{name}: Debian has no packages of the kernel {kernel}")
     if work.scenario.perf and arch is not X86_64:
         raise UsageError(f"{name}: the lab has perf for x86_64 only")
+    if isinstance(work, populate.Work) and arch is not X86_64:
+        raise UsageError(f"{name}: the lab has its machine for x86_64 only")
     if isinstance(work, packages.Work) and arch is not X86_64:
         raise UsageError(f"{name}: the packages are built for x86_64")
     if isinstance(work, pmem.Work) and work.options.align not in arch.aligns:
@@ -213,6 +216,8 @@ def _boot(
     told = f"{work.cmdline} {request.append}".strip()
     with vm.run_directory(kernel.root, keep=request.keep) as run:
         over = [perftool.ensure(kernel.root, progress)] if scenario.perf else []
+        if isinstance(work, populate.Work):
+            over = [library.ensure(kernel.root, request.arch, progress)]
         debian = None
         if isinstance(work, packages.Work):
             over = [packages.tree(kernel.root, progress, upgrade=work.upgrade)]
@@ -233,7 +238,7 @@ def _boot(
             counted=scenario.counted,
             disk=debian,
             plugin=plugin,
-            hot=work.hot if isinstance(work, hotplug.Work) else vm.Hot(),
+            hot=_hot(work),
             devices=scenario.devices if request.arch is X86_64 else (),
         )
         if request.keep:
@@ -242,6 +247,13 @@ def _boot(
             seen = _teller(what, work, progress)
             limit = work.limit() * (kind.slow if kind else 1)
             return vm.boot(guest, kernel.root, run, limit, seen)
+
+
+def _hot(work: Work) -> vm.Hot:
+    """Return the memory nodes of a family that has some."""
+    if isinstance(work, hotplug.Work | populate.Work):
+        return work.hot
+    return vm.Hot()
 
 
 def _teller(

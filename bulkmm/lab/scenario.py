@@ -45,8 +45,8 @@ class Scenario:
 
 
 PMEM, CLEAR, VMAP, PACKAGES, HMM = "pmem", "clear", "vmap", "packages", "hmm"
-HOTPLUG = "hotplug"
-FAMILIES = (PMEM, HMM, CLEAR, VMAP, HOTPLUG, PACKAGES)
+HOTPLUG, POPULATE = "hotplug", "populate"
+FAMILIES = (PMEM, HMM, CLEAR, VMAP, HOTPLUG, POPULATE, PACKAGES)
 NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
 CHECK = (
     "every struct page and pageblock type byte for byte against the kernel's own; "
@@ -393,6 +393,20 @@ SCENARIOS = (
         "without the module",
         seconds=120,
         faults=True,
+        warns=True,
+    ),
+    Scenario(
+        name="populate-guest",
+        family=POPULATE,
+        marked=True,
+        modules=(*NVDIMM, "vfio_pci", "vfio_iommu_type1"),
+        measures="memory made resident by the kernel's ways and by libbulkmm, with "
+        "the module and without",
+        check="every byte zero; the module knows what is populated and what is "
+        "touched; nodes, DAX, pages of 1 GiB, cgroups and a broken page, as the "
+        "library reports them",
+        seconds=150,
+        memory=4096,  # an aligned GiB is left whole at boot
         warns=True,
     ),
     Scenario(

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bulkmm import machine
+from bulkmm.bench import limits, take
 from bulkmm.bench import measure as bench
-from bulkmm.bench import take
 from bulkmm.bench.subjects import COLD, GIB, MIB, Amount, Request, Subject
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.native import process
@@ -28,7 +28,7 @@ WRONG_OUTPUT = 1  # exit code of the harness when something differs
 LIMIT = 600  # seconds of a process
 STOCK = ("stock", "stock-again")
 GIGANTIC = "hugetlb-1g"  # in names of scenarios that need so much
-SPARE_KIB = 512 << 10  # images, tables, what the rest of the system needs
+SPARE = 512 << 20  # images, tables, what the rest of the system needs
 
 
 def _subject(
@@ -141,15 +141,8 @@ def _request(job: Job, subject: Subject) -> Request:
         processes=job.processes,
         seed=job.seed,
     )
-    for what, number in (("rounds", job.rounds), ("processes", job.processes)):
-        if not 1 <= number <= 1000:  # noqa: PLR2004 - beyond that is a mistake
-            raise UsageError(f"{number} {what}: give 1 to 1000")
-    need = int(request.amount.size * subject.memory) // 1024 + SPARE_KIB
-    have = machine.memory_kib("MemAvailable")
-    if have is not None and have < need:
-        raise BulkmmError(
-            f"not enough memory: {need >> 10} MiB needed, {have >> 10} MiB available"
-        )
+    limits.check_counts(rounds=job.rounds, processes=job.processes)
+    limits.check_memory(int(request.amount.size * subject.memory), SPARE)
     return request
 
 

@@ -2,21 +2,18 @@
 /*
  * Threads that share a range. The caller is one of them: it starts the others
  * as they pay (grow.c), tells the program how far it is, and is alone where a
- * range is small or no thread can be had. Each takes a slice at a time, in
- * ascending order, of its own node's memory first.
+ * range is small or no thread can be had.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "populate.h"
 
-#define SLICE_MAX  (16 * MIB) /* ms: between two reads of @stop */
 #define STACK	   (256 * KIB)
 #define TELL_NS	   10000000ULL /* between two calls of the program's progress */
 #define SLOW_TIMES 8U /* as documented: more than caches and nodes do */
@@ -69,130 +66,6 @@ void crew_free(struct crew *crew)
 	munmap(crew, sizeof(*crew));
 }
 
-static bool alike(const struct segment *a, const struct segment *b)
-{
-	return a->map.page == b->map.page && a->map.shared == b->map.shared &&
-	       a->map.readable == b->map.readable &&
-	       a->map.writable == b->map.writable &&
-	       a->map.anonymous == b->map.anonymous &&
-	       a->map.on_disk == b->map.on_disk &&
-	       !memcmp(&a->nodes, &b->nodes, sizeof(a->nodes));
-}
-
-/* One that differs from the last; with no room left, that one goes on. */
-static void add_segment(struct crew *crew, const struct segment *one)
-{
-	unsigned int nr = crew->segments_nr;
-	struct segment *last = &crew->segments[nr ? nr - 1 : 0];
-
-	if (nr && alike(last, one))
-		return;
-	if (nr < SEGMENTS_MAX) {
-		crew->segments[crew->segments_nr++] = *one;
-		return;
-	}
-	if (one->map.page > last->map.page)
-		last->map.page = one->map.page;
-	last->map.shared = last->map.shared && one->map.shared;
-	last->map.anonymous = last->map.anonymous && one->map.anonymous;
-	last->map.on_disk = last->map.on_disk || one->map.on_disk;
-	last->map.writable = last->map.writable && one->map.writable;
-	last->map.readable = last->map.readable && one->map.readable;
-}
-
-/**
- * crew_segments() - find the mappings of the range
- * @crew: the crew
- * @maps: of maps_open()
- *
- * A hole belongs to what is before it: the kernel will say so.
- */
-void crew_segments(struct crew *crew, int maps)
-{
-	bool cheap = crew->end - crew->start < SMALL;
-	struct segment one = { 0 };
-	uintptr_t at = crew->start;
-	unsigned int i;
-
-	crew->segments_nr = 0;
-	while (at < crew->end && map_find(maps, at, cheap, &one.map) &&
-	       one.map.start < crew->end) {
-		one.next = one.map.start > at ? one.map.start : at;
-		if (crew->bound)
-			nodes_of((void *)one.next, &one.nodes);
-		add_segment(crew, &one);
-		at = one.map.end;
-	}
-	if (!crew->segments_nr) { /* not told, or nothing is there */
-		crew->segments[0].next = crew->start;
-		crew->segments_nr = 1;
-	}
-	crew->segments[0].next = crew->start;
-	for (i = 0; i + 1 < crew->segments_nr; i++)
-		crew->segments[i].end = crew->segments[i + 1].next;
-	crew->segments[i].end = crew->end;
-}
-
-static bool is_home(const struct crew *crew, const struct segment *segment,
-		    unsigned int id)
-{
-	unsigned int node = crew->home[id];
-
-	return !crew->bound ||
-	       segment->nodes.bits[node / WORD_BITS] >> node % WORD_BITS & 1;
-}
-
-static struct segment *next_segment(struct crew *crew, unsigned int id)
-{
-	struct segment *segment, *other = NULL, *end;
-
-	end = crew->segments + crew->segments_nr;
-	for (segment = crew->segments; segment < end; segment++) {
-		if (segment->next >= segment->end)
-			continue;
-		if (is_home(crew, segment, id))
-			return segment;
-		if (!other)
-			other = segment;
-	}
-	return other;
-}
-
-/* Short while the number of threads is looked for, and towards the end. */
-static size_t slice_len(const struct crew *crew)
-{
-	const struct grow *grow = &crew->grow;
-	size_t left = crew->end - crew->start - crew->report.done;
-	size_t len = left / (4 * grow->now);
-
-	if (len > SLICE_MAX)
-		len = SLICE_MAX;
-	if (len < crew->huge ||
-	    (grow->most > 1 && crew->report.done >= grow->again))
-		len = crew->huge;
-	return len;
-}
-
-static bool take(struct crew *crew, unsigned int id, struct slice *slice)
-{
-	struct segment *segment;
-	size_t grain;
-
-	if (crew->stop || id >= crew->grow.now)
-		return false;
-	segment = next_segment(crew, id);
-	if (!segment)
-		return false;
-	grain = segment->map.page > crew->huge ? segment->map.page : crew->huge;
-	slice->segment = segment;
-	slice->from = segment->next;
-	slice->to = (slice->from + slice_len(crew) + grain - 1) & ~(grain - 1);
-	if (slice->to > segment->end || slice->to <= slice->from)
-		slice->to = segment->end;
-	segment->next = slice->to;
-	return true;
-}
-
 static void fail(struct crew *crew, const struct slice *slice,
 		 const struct outcome *outcome)
 {
@@ -229,7 +102,7 @@ static bool work_once(struct crew *crew, unsigned int id)
 	bool taken;
 
 	pthread_mutex_lock(&crew->lock);
-	taken = take(crew, id, &slice);
+	taken = share_take(crew, id, &slice);
 	step = crew->grow.step;
 	pthread_mutex_unlock(&crew->lock);
 	if (!taken)
@@ -387,21 +260,6 @@ static bool wait_for_others(struct crew *crew)
 	return busy;
 }
 
-/* What is certain of the range: all before it is done. */
-static uintptr_t reached(const struct crew *crew)
-{
-	uintptr_t least = crew->end;
-	unsigned int i;
-
-	if (crew->failure.error)
-		least = crew->failure.failed;
-	for (i = 0; i < crew->segments_nr; i++)
-		if (crew->segments[i].next < crew->segments[i].end &&
-		    crew->segments[i].next < least)
-			least = crew->segments[i].next;
-	return least;
-}
-
 static void note_slowest(struct crew *crew)
 {
 	struct bmm_report *report = &crew->report;
@@ -448,7 +306,7 @@ int crew_run(struct crew *crew)
 	crew->told = begun;
 	work_all(crew);
 	report->ns = now_ns() - begun;
-	report->reached = (void *)reached(crew);
+	report->reached = (void *)share_reached(crew);
 	if (crew->forked) {
 		report->error = -ECHILD;
 		return report->error;

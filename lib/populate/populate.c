@@ -204,7 +204,7 @@ static void look_around(struct crew *crew)
 		crew->bound = false;
 		return;
 	}
-	crew_segments(crew, maps);
+	share_segments(crew, maps);
 	close(maps);
 	if (crew->on_node && nodes_several() &&
 	    crew->end - crew->start >= SMALL) {

@@ -158,9 +158,13 @@ struct crew {
 
 struct crew *crew_make(uintptr_t start, uintptr_t end,
 		       const struct bmm_options *options);
-void crew_segments(struct crew *crew, int maps);
 int crew_run(struct crew *crew);
 void crew_free(struct crew *crew);
+
+/* share.c: whose turn which part is */
+void share_segments(struct crew *crew, int maps);
+bool share_take(struct crew *crew, unsigned int id, struct slice *slice);
+uintptr_t share_reached(const struct crew *crew);
 
 /* report.c */
 uint64_t now_ns(void);

@@ -120,7 +120,7 @@ def test_without_huge_pages_hugetlb_is_left_out() -> None:
     [
         (3 * MIB, 1, UsageError, "64M or more"),
         (65 * MIB, 1, UsageError, "whole 2 MiB"),
-        (64 * MIB, 0, UsageError, "give 1 to 1000"),
+        (64 * MIB, 0, UsageError, "give 1 to 10000"),
         (1 << 50, 1, BulkmmError, "not enough memory"),
     ],
 )

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bulkmm import outcome, table
 from bulkmm.errors import UsageError
 from bulkmm.lab import run, scenario
-from bulkmm.lab.families import clear, hmm, hotplug, huge, packages, pmem, vmap
+from bulkmm.lab.families import clear, hmm, hotplug, huge, packages, pmem, populate, vmap
 from bulkmm.lab.machine import arch
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from bulkmm.lab.work import Work
     from bulkmm.results import Document
@@ -27,8 +28,14 @@ OPTIONS = {
     scenario.VMAP: ("arm", "arrays", "loops", "seconds"),
     scenario.HMM: (),
     scenario.HOTPLUG: ("size",),
+    scenario.POPULATE: (),
 }
 COMMON = ("rounds", "seed")
+# families that have no others
+PLAIN: dict[str, Callable[[scenario.Scenario, dict[str, Any]], Work]] = {
+    scenario.HMM: lambda one, given: hmm.Work(one, hmm.Options(**given)),
+    scenario.POPULATE: lambda one, given: populate.Work(one, populate.Options(**given)),
+}
 
 
 def one(args: argparse.Namespace) -> int:
@@ -86,12 +93,11 @@ def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
         given["arms"] = tuple(given.pop("arm", ()))
         given["soak_seconds"] = given.pop("seconds", vmap.SOAK_SECONDS)
         return vmap.Work(wanted, vmap.Options(**given))
-    if wanted.family == scenario.HMM:
-        return hmm.Work(wanted, hmm.Options(**given))
-    if wanted.family == scenario.HOTPLUG:
-        given["size"] = pmem.parse_size(given.get("size", wanted.size))
-        return hotplug.Work(wanted, hotplug.Options(**given))
+    if wanted.family in PLAIN:
+        return PLAIN[wanted.family](wanted, given)
     given["size"] = pmem.parse_size(given.get("size", wanted.size))
+    if wanted.family == scenario.HOTPLUG:
+        return hotplug.Work(wanted, hotplug.Options(**given))
     return pmem.Work(wanted, pmem.Options(**given))
 
 

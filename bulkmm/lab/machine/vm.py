@@ -45,6 +45,7 @@ class Hot:
     plug: int = 0  # bytes of a virtio-mem device, none of them plugged at first
     node: int = 0  # of that device
     nodes: int = 1  # persistent memory is the last one's
+    shared_out: bool = False  # memory and CPUs over the nodes; else the first's
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,14 @@ def _machine(guest: Guest) -> list[str]:
     most = guest.memory + (size + LABEL + hot.plug >> 20) + 2048 * devices
     argv = ["-M", f"{arch.machine},nvdimm=on", "-m", f"{memory},slots=2,maxmem={most}M"]
     argv += ["-bios", arch.firmware] if arch.firmware else []
-    if hot.nodes > 1:
+    if hot.shared_out:
+        for node in range(hot.nodes):
+            backend = (
+                f"memory-backend-ram,id=ram{node},size={guest.memory // hot.nodes}M"
+            )
+            argv += ["-object", backend]
+            argv += ["-numa", f"node,nodeid={node},cpus={node},memdev=ram{node}"]
+    elif hot.nodes > 1:
         argv += ["-object", f"memory-backend-ram,id=ram,size={memory}"]
         argv += ["-numa", "node,nodeid=0,cpus=0-1,memdev=ram"]
         for node in range(1, hot.nodes):
@@ -159,15 +167,22 @@ def _accelerator(guest: Guest) -> list[str]:
     return ["-accel", "tcg,thread=multi"]
 
 
+def _cpus(guest: Guest) -> str:
+    """Return how many CPUs there are; of several nodes each has its own socket."""
+    if guest.hot.shared_out:
+        return f"{guest.hot.nodes},sockets={guest.hot.nodes}"
+    # what one of two would count while the other waits is no time of either
+    return "1" if guest.counted else "2"
+
+
 def command(guest: Guest, root: Root, run: Path) -> list[str]:
     """Return QEMU's command line, its paths as seen in the root."""
     inner = root.inner(run)
     argv = [guest.arch.qemu, *_accelerator(guest)]
     argv += ["-cpu", guest.cpu or guest.arch.cpu]
-    # what one of two would count while the other waits is no time of either
     argv += [
         "-smp",
-        "1" if guest.counted else "2",
+        _cpus(guest),
         *_machine(guest),
         "-display",
         "none",

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""populate-guest: libbulkmm and the module together, and machines of its own.
+
+In every state of the module memory is made resident by the kernel's ways and by
+the library (lab/guest/bmmpool.c): every byte of it is zero, and the module knew
+that it was populated and not touched. Then the library alone: several nodes, DAX,
+pages of 1 GiB, cgroups of version 2, a broken page.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bulkmm.control.kernel import ALLOCATOR_SERVES
+from bulkmm.control.needs import version
+from bulkmm.errors import UsageError
+from bulkmm.lab.families import proof
+from bulkmm.lab.families.huge import allocator_clears
+from bulkmm.lab.machine import counting, vm
+from bulkmm.lab.work import Common
+from bulkmm.results import Check
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bulkmm.lab.machine.vm import Outcome
+    from bulkmm.lab.scenario import Scenario
+    from bulkmm.results import Ratio, Result
+
+MIB = 1 << 20
+SIZE = 64  # MiB of a visit: as much as several threads want
+FOLIO = 2 * MIB
+ARMS = ("absent", "off", "auto", "streaming")
+SERVING = ARMS[2:]
+TOLD = "auto"  # the mode in which it matters what a way is taken for
+TOUCH, BASE, SPOILT = "touch", "madvise", "spoilt"
+LIBRARY = ("bulkmm-1", "bulkmm-2")
+COMPARED = (BASE, *LIBRARY)  # in every state of the module, by their work
+# by kind of page; vfio and pin have the kernel pin it, fallocate maps nothing
+WAYS = {
+    "thp": (TOUCH, BASE, *LIBRARY, "pin", "vfio"),
+    "2m": (TOUCH, BASE, *LIBRARY, "pin", "vfio", "map-populate", "fallocate"),
+}
+COUNTED, TRACED = "counted", "traced"
+NO_FAULTS = 8  # a program has some of its own
+PMEM = 512 * MIB
+NODES = 2
+# the ioctl of VFIO needs what keeps a device from the rest of the memory
+DEVICES = ("intel-iommu,intremap=off", "pci-testdev")
+WORDS = "intel_iommu=on iommu=nopt hugepagesz=1G hugepages=1"
+ENOMEM, EFAULT, EHWPOISON = 12, 14, 133
+POOL, POISONED = 7, 9  # of enum bmm_cause
+KILLED = 128 + 9
+GIB = 1 << 30
+FILE = "/tmp/pool"  # noqa: S108 - in the guest
+
+
+@dataclass(frozen=True)
+class Options(Common):
+    """What the user may choose."""
+
+    rounds: int = 3
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call of the library, and what it must say."""
+
+    name: str
+    words: str  # of the job
+    says: Mapping[str, object]
+    alone: bool = True  # done by pool_case; else the words say by what
+
+
+def _good(mib: int, **more: object) -> dict[str, object]:
+    return {"error": 0, "done": mib * MIB, "wrong": 0, "same": 1, **more}
+
+
+def _node(node: int, mib: int) -> dict[str, object]:
+    return _good(mib, nodes=f"{node}" * 8 + ".", cpus=f"{1 << node}.")
+
+
+CASES = (
+    Case("node 1 asked for", "4k 96 node=1", _node(1, 96)),
+    Case("node 0 asked for, huge pages", "thp 96 node=0", _node(0, 96)),
+    Case("bound to node 1", "4k 96 bind=1", _node(1, 96)),
+    Case("halves bound to a node each", "4k 96 halves", _good(96, nodes="00001111.")),
+    Case("interleaved", "4k 96 interleave", _good(96, nodes="xxxxxxxx.")),
+    Case("hugetlb of node 1", "2m 32 node=1", _node(1, 32) | {"cpus": None}),
+    Case(
+        "hugetlb of a node without",
+        "2m 32 node=0",
+        {"error": EFAULT, "cause": POOL, "done": 0, "failed_len": FOLIO},
+    ),
+    Case(
+        "two pages of 1 GiB of a pool of one",
+        "1g 2048",
+        {
+            "error": EFAULT,
+            "cause": POOL,
+            "done": GIB,
+            "reached": GIB,
+            "failed_len": GIB,
+            "wrong": 0,
+        },
+    ),
+    Case(
+        "a broken page",
+        "4k 4 poison",
+        {
+            "error": EHWPOISON,
+            "cause": POISONED,
+            "reached": 2 * MIB,
+            "failed_len": 4096,
+            "wrong": 0,
+        },
+    ),
+    Case("a DAX device", "$DAX 32", _good(32)),
+    Case("a file on DAX", "$DAX 32", _good(32)),
+    Case("a file on DAX that was read", "$DAX.read 32 read", _good(32)),
+)
+GROUPED = (
+    Case(
+        "cgroup 2, huge pages",
+        "pool_grouped huge hugetlb.2MB.max 16M 2m 32",
+        {"code": 0, "error": EFAULT, "cause": POOL, "done": 16 * MIB},
+    ),
+    Case(
+        "cgroup 2, less than a CPU",
+        "pool_grouped quota cpu.max '90000 100000' 4k 128 interleave",
+        _good(128, code=0, threads=1),
+    ),
+    Case(
+        "cgroup 2, two CPUs",
+        "pool_grouped cpus cpu.max '200000 100000' 4k 128 interleave",
+        _good(128, code=0, threads=2),
+    ),
+    Case(
+        "cgroup 2, memory",
+        "pool_killed memory memory.max 32M 4k 96",
+        {"code": KILLED, "killed": 1, "left": 0},
+    ),
+    Case(
+        "cgroup 2, memory of a file",
+        f"pool_killed file memory.max 32M {FILE} 96",
+        {"code": KILLED, "killed": 1, "left": 0},
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Work:
+    """The scenario with its options (see bulkmm.lab.work)."""
+
+    scenario: Scenario
+    options: Options = field(default_factory=Options)
+    pmem = PMEM
+    cmdline = WORDS
+    hot = vm.Hot(nodes=NODES, shared_out=True)
+    devices = DEVICES
+
+    @property
+    def defines(self) -> list[str]:
+        """Return the make variables: the module is the one that is shipped."""
+        return []
+
+    @property
+    def steps(self) -> int:
+        """Return how many visits there are."""
+        counted = len(WAYS) * len(COMPARED) * len(ARMS) * self.options.rounds
+        return counted + sum(map(len, WAYS.values()))
+
+    def check_options(self) -> None:
+        """Refuse what makes no sense."""
+        if self.options.rounds < 1:
+            raise UsageError(f"{self.options.rounds} rounds prove nothing: give 1")
+
+    def job(self, modules: list[str]) -> str:
+        """Return the guest's job: words of lab/guest/populate.sh, one a line."""
+        chance = random.Random(self.options.seed)  # noqa: S311
+        lines = [f"mark {self.scenario.name} begins", "zeroing"]
+        lines += [f"must insmod /lib/modules/{one}.ko" for one in modules]
+        lines += ["pool_vfio", *self._visits(chance), *self._cases()]
+        return "\n".join(lines) + "\n"
+
+    def _visits(self, chance: random.Random) -> list[str]:
+        lines = []
+        for kind, ways in WAYS.items():
+            pages = SIZE * MIB // FOLIO if kind == "2m" else 0
+            lines.append(f"folios {'hugetlb' if pages else kind} 2048 {pages}")
+            for _ in range(self.options.rounds):
+                for arm in chance.sample(ARMS, len(ARMS)):
+                    lines.append(f"clear_arm {arm}")
+                    lines += ["pool_backends"] if arm in SERVING else []
+                    order = chance.sample(COMPARED, len(COMPARED))
+                    lines += _each(COUNTED, kind, order)
+            lines += [f"clear_arm {TOLD}", "pool_trace 1"]
+            lines += _each(TRACED, kind, ways)
+            if self.options.break_one_word:
+                lines += _each(TRACED, kind, [SPOILT])
+            lines += ["pool_trace 0", "clear_arm absent"]
+        return lines
+
+    def _cases(self) -> list[str]:
+        lines = []
+        before = {
+            "hugetlb of node 1": ["pool_on_node 2048 1 24"],
+            "a DAX device": ["pool_dax devdax"],
+            "a file on DAX": ["pool_dax fsdax", "pool_dax_file"],
+        }
+        for case in CASES:
+            lines += before.get(case.name, [])
+            lines.append(f"pool_case '{case.name}' {case.words}")
+        lines += ["must umount /mnt", "groups"]
+        for case in GROUPED:
+            lines.append(case.words)
+        lines += [f"pool_held {FILE}", f"pool_case 'the rest of the file' {FILE} 96"]
+        return lines
+
+    def limit(self) -> float:
+        """Return a generous time limit: it is there for guests that hang."""
+        return 240 + self.scenario.seconds * max(self.options.rounds, 3)
+
+    def is_step(self, event: dict[str, Any]) -> bool:
+        """Tell if a visit is done."""
+        return bool(event["event"] == "visit")
+
+    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+        """Return the work of each way in each state of the module."""
+        taken: dict[str, dict[str, list[counting.Work]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        for visit, (record,) in counting.of_events(outcome, _records):
+            if visit["label"] == COUNTED:
+                name = f"{visit['way']}+{visit['arm']}"
+                taken[visit["kind"]][name].append(counting.slot(record, 0))
+        found: list[Result] = []
+        ratios: list[Ratio] = []
+        for kind, arms in taken.items():
+            held = dict(sorted(arms.items()))
+            work = counting.results(f"populate-{SIZE}m-{kind}", SIZE * MIB, held)
+            found += [one for some in work.values() for one in some.values()]
+            ratios += counting.ratios(work, _pairs())
+        return found, ratios
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        """Return every verdict of the run."""
+        visits = outcome.of("visit")
+        away = _taken_away(outcome)
+        found = [
+            check
+            for kind, ways in WAYS.items()
+            for way in (*ways, SPOILT)
+            if way != SPOILT or self.options.break_one_word
+            for check in _of_way(kind, way, visits, away=away and kind == "thp")
+        ]
+        said = {event["name"]: event for event in outcome.of("pool-case")}
+        found += [_of_case(case, said.get(case.name)) for case in CASES]
+        found += [_of_case(case, said.get(case.words.split()[1])) for case in GROUPED]
+        return [*found, _continued(outcome, said), proof.attached(outcome)]
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        """Return what was asked for and what else the run saw."""
+        return {
+            **asdict(self.options),
+            "visits": outcome.of("visit"),
+            "cases": outcome.of("pool-case"),
+        }
+
+
+def _each(label: str, kind: str, ways: list[str] | tuple[str, ...]) -> list[str]:
+    return [f"pool_visit {label} {kind} {SIZE} {way}" for way in ways]
+
+
+def _pairs() -> list[tuple[str, str]]:
+    """Return the library beside the kernel's own way, and the module beside none."""
+    return [
+        *((f"{BASE}+{arm}", f"{way}+{arm}") for way in LIBRARY for arm in ARMS),
+        *((f"{way}+off", f"{way}+streaming") for way in COMPARED),
+        *((f"{BASE}+absent", f"{way}+streaming") for way in LIBRARY),
+    ]
+
+
+def _records(event: dict[str, Any]) -> int:
+    return int(event["event"] == "visit")
+
+
+def _taken_away(outcome: Outcome) -> bool:
+    """Tell if the allocator clears transparent huge pages, and nobody else."""
+    release = version(outcome.of("start")[0]["release"])
+    return allocator_clears(outcome) and release >= ALLOCATOR_SERVES
+
+
+def _of_way(
+    kind: str, way: str, visits: list[dict[str, Any]], *, away: bool
+) -> list[Check]:
+    some = [v for v in visits if (v["kind"], v["way"]) == (kind, way)]
+    return [
+        _zero(f"{kind} {way}", way, some),
+        _counted(f"{kind} {way}", some, away=away),
+        *([] if away else [_recognised(f"{kind} {way}", way, some)]),
+    ]
+
+
+def _zero(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
+    """Return if every byte was zero, and all of it was there."""
+    wrong = sum(int(v["wrong"]) for v in visits)
+    most = max((int(v["faults"]) for v in visits), default=0)
+    allowed = NO_FAULTS + (SIZE * MIB // FOLIO if way == "fallocate" else 0)
+    detail = f"{len(visits)} visits, {wrong} words wrong, {most} faults at most"
+    ok = bool(visits) and not wrong and most <= allowed
+    return Check(f"every byte zero, and there ({name})", ok, detail)
+
+
+def _counted(name: str, visits: list[dict[str, Any]], *, away: bool) -> Check:
+    """Return if the module served each folio where it is on, and none elsewhere."""
+    folios = SIZE * MIB // FOLIO
+    wrong = []
+    for visit in visits:
+        served = folios if visit["arm"] in SERVING else 0
+        wanted = (0, served if visit["alloc_on"] == "yes" else 0)
+        if not away:
+            wanted = (served, 0)
+        if (int(visit["hits"]), int(visit["alloc"])) != wanted or int(visit["fell"]):
+            wrong.append(visit)
+    detail = f"{sum(int(v['hits']) + int(v['alloc']) for v in visits)} folios served"
+    if wrong:
+        one = wrong[0]
+        detail += f"; {one['arm']}: {one['hits']} hits, {one['alloc']} alloc, "
+        detail += f"{one['fell']} fallbacks"
+    return Check(f"counters ({name})", bool(visits) and not wrong, detail)
+
+
+def _recognised(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
+    """Return if the module took it for what it is: populated, or touched."""
+    folios = SIZE * MIB // FOLIO
+    seen = [
+        (int(v["streaming"]), int(v["cached"])) for v in visits if v["label"] == TRACED
+    ]
+    what, wanted = "populated", (folios, 0)
+    if way == TOUCH:
+        what, wanted = "touched", (0, folios)
+    detail = "; ".join(
+        f"{around} streaming, {cached} cached" for around, cached in seen
+    )
+    return Check(f"taken for {what} ({name})", seen == [wanted], detail)
+
+
+def _of_case(case: Case, said: dict[str, Any] | None) -> Check:
+    """Return if the library said what it must."""
+    name = f"library: {case.name}"
+    if said is None:
+        return Check(name, ok=False, detail="not reported")
+    wanted = {key: value for key, value in case.says.items() if value is not None}
+    if wanted.get("error") == 0:
+        wanted["faults"] = said["faults"] if int(said["faults"]) <= NO_FAULTS else 0
+    wrong = {key: said.get(key) for key, value in wanted.items() if said[key] != value}
+    detail = ", ".join(f"{key} {said.get(key)}" for key in wanted)
+    return Check(name, not wrong, detail + (f"; wrong: {wrong}" if wrong else ""))
+
+
+def _continued(outcome: Outcome, said: dict[str, dict[str, Any]]) -> Check:
+    """Return if what a process left that was ended is kept, and can be gone on with."""
+    held = int(outcome.of("pool-held")[0]["bytes"])
+    rest = said["the rest of the file"]
+    ok = 0 < held <= 32 * MIB and (rest["error"], rest["wrong"]) == (0, 0)
+    detail = f"{held} bytes were left, then error {rest['error']}"
+    return Check("library: what was populated is kept", ok, detail)

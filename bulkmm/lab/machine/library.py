@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""libbulkmm in a guest: its sources, built in the root with a program that uses it."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from bulkmm.errors import BulkmmError
+from bulkmm.lab.child import ChildError
+from bulkmm.lab.paths import (
+    GUEST,
+    MARKS,
+    PROJECT,
+    content_key,
+    forget_old,
+    made_whole,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bulkmm.lab.machine.arch import Arch
+    from bulkmm.lab.machine.root import Root
+    from bulkmm.lab.progress import Progress
+
+PROGRAM = "bmmpool"  # of NAME*.c in lab/guest
+FOLDERS = {"x86_64": "x86", "arm64": "arm64"}  # of the core, by architecture
+# as meson.build has it: the core without a libc, the rest with one
+COMMON = ("-O2", "-Wall", "-Wextra", "-Werror", "-Icore")
+CORE = ("-std=c11", "-ffreestanding", "-mgeneral-regs-only", "-c")
+HOSTED = ("-std=gnu11", "-D_GNU_SOURCE", "-pthread", "-static", "-Imodule/selftest")
+IN = 'cd "$1" && shift && exec "$@"'
+
+
+def ensure(root: Root, arch: Arch, progress: Progress) -> Path:
+    """Return a tree to lay over a guest's, with the program in it."""
+    core, hosted = _sources(arch)
+    headers = [file for top in ("core", "lib") for file in (PROJECT / top).rglob("*.h")]
+    headers += [*GUEST.glob(f"{PROGRAM}*.h"), MARKS]
+    lists = list((PROJECT / "core").rglob("backends.def"))
+    files = [*core, *hosted, *headers, *lists]
+    made = root.var / "library" / f"{arch.name}-{content_key(files)}"
+    if not made.is_dir():
+        with progress.step("building libbulkmm for guests"), made_whole(made) as part:
+            _build(root, arch, part, files)
+        forget_old(made.parent)
+    return made / "tree"
+
+
+def _sources(arch: Arch) -> tuple[list[Path], list[Path]]:
+    """Return the sources of the core and of what has a libc."""
+    top = PROJECT / "core"
+    core = [
+        *top.glob("*.c"),
+        *(top / "generic").glob("*.c"),
+        *(top / FOLDERS[arch.name]).rglob("*.c"),
+    ]
+    lib = PROJECT / "lib"
+    hosted = [*lib.glob("*.c"), *(lib / "populate").glob("*.c")]
+    return sorted(core), sorted([*hosted, *GUEST.glob(f"{PROGRAM}*.c")])
+
+
+def _build(root: Root, arch: Arch, part: Path, files: list[Path]) -> None:
+    for file in files:
+        to = part / file.relative_to(PROJECT)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, to)
+    core, hosted = (
+        [str(file.relative_to(PROJECT)) for file in some] for some in _sources(arch)
+    )
+    (part / "tree/bin").mkdir(parents=True)
+    start = ["sh", "-c", IN, "sh", root.inner(part), arch.compiler, *COMMON]
+    objects = [file.rpartition("/")[2].removesuffix(".c") + ".o" for file in core]
+    try:
+        root.run([*start, *CORE, *core])
+        program = f"tree/bin/{PROGRAM}"
+        root.run([*start, *HOSTED, "-o", program, *hosted, *objects])
+    except ChildError as error:
+        raise BulkmmError(
+            f"libbulkmm does not build for {arch.name}:\n{error.output}"
+        ) from error

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A guest's use of bmm_populate(), built with the library itself: the ways to
+ * populate side by side, each counted (visit), and what the library reports of
+ * memory that only such a guest has (report).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bmmpool.h"
+
+void die(const char *what)
+{
+	fprintf(stderr, "bmmpool: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	size_t len = argc > 3 ? strtoull(argv[3], NULL, 0) << 20 : 0;
+
+	if (argc == 5 && len && !strcmp(argv[1], "visit"))
+		return visit(argv[2], len, argv[4]);
+	if (argc >= 4 && len && !strcmp(argv[1], "report"))
+		return report(argv[2], len, argv + 4);
+	fprintf(stderr, "usage: bmmpool visit KIND MIB WAY\n"
+			"       bmmpool report KIND MIB [OPTION...]\n");
+	return 2;
+}

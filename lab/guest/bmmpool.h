@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the files of bmmpool share: memory of a kind, and what is found in it. */
+#ifndef BMMPOOL_H
+#define BMMPOOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SMALL 4096UL
+#define DIRT  0xa5
+
+struct memory {
+	char *at;
+	size_t len;
+	size_t page; /* of its own: what is touched, or faulted in, at once */
+	int fd;	     /* of what is behind it, -1: nothing */
+};
+
+void die(const char *what) __attribute__((noreturn));
+
+/* bmmpool_memory.c */
+void memory_map(struct memory *m, const char *kind, size_t len, int more);
+void memory_file(struct memory *m, const char *kind, size_t len);
+unsigned long memory_wrong(const struct memory *m);
+long memory_faults(const struct memory *m, size_t len);
+void memory_nodes(const struct memory *m, char *text, int parts);
+
+/* bmmpool_ways.c */
+int visit(const char *kind, size_t len, const char *way);
+
+/* bmmpool_report.c */
+int report(const char *kind, size_t len, char **options);
+
+#endif

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A visit: memory made resident by one way, while the work of the guest's
+ * kernel is counted, and every byte of it looked at. What is given back is
+ * dirty, so that memory that is not cleared shows.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/io_uring.h>
+#include <linux/vfio.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bulkmm.h"
+#include "bmmpool.h"
+#include "mark.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define INTERLEAVE 3 /* as in <linux/mempolicy.h> */
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000UL + (uint64_t)t.tv_nsec;
+}
+
+/* -1: on any. */
+static void run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (cpu < 0 || cpu == i)
+			CPU_SET(i, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Ends on another CPU than it begins on: then the work of all is counted. */
+static void begin(void)
+{
+	run_on(0);
+	bmm_mark(BMM_MARK_RECORD);
+	bmm_mark(BMM_MARK_BEGIN(0));
+	run_on(-1);
+}
+
+static void end(void)
+{
+	run_on(1);
+	bmm_mark(BMM_MARK_END(0));
+	run_on(-1);
+}
+
+static void touch(const struct memory *m)
+{
+	for (size_t i = 0; i < m->len; i += m->page)
+		*(volatile char *)(m->at + i) = 0;
+}
+
+/* As who has the kernel pin its buffers once: by pieces of at most a GiB. */
+static void pin(const struct memory *m)
+{
+	struct io_uring_params params = { 0 };
+	struct iovec piece = { m->at, m->len };
+	int ring = (int)syscall(SYS_io_uring_setup, 1, &params);
+
+	if (ring < 0)
+		die("io_uring_setup");
+	if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS,
+		    &piece, 1))
+		die("IORING_REGISTER_BUFFERS");
+	close(ring);
+}
+
+/* As who gives a device to a guest, whose memory the device may then reach. */
+static void pin_for_device(const struct memory *m)
+{
+	struct vfio_iommu_type1_dma_map map = {
+		.argsz = sizeof(map),
+		.flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
+		.vaddr = (uintptr_t)m->at,
+		.iova = 1UL << 30,
+		.size = m->len,
+	};
+	int container = open("/dev/vfio/vfio", O_RDWR);
+	int group = open(getenv("VFIO_GROUP") ?: "", O_RDWR);
+
+	if (container < 0 || group < 0 ||
+	    ioctl(group, VFIO_GROUP_SET_CONTAINER, &container) ||
+	    ioctl(container, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU))
+		die("vfio");
+	if (ioctl(container, VFIO_IOMMU_MAP_DMA, &map))
+		die("VFIO_IOMMU_MAP_DMA");
+	close(group);
+	close(container);
+}
+
+static unsigned int library(const struct memory *m, unsigned int threads)
+{
+	struct bmm_options options = { .size = sizeof(options),
+				       .threads = threads };
+	struct bmm_report report = { .size = sizeof(report) };
+	unsigned long both = 3;
+	char text[256];
+
+	/* each node has a CPU, and its memory wants no other */
+	if (threads > 1 &&
+	    syscall(SYS_mbind, m->at, m->len, INTERLEAVE, &both, 64UL, 0))
+		die("mbind");
+	if (bmm_populate(m->at, m->len, &options, &report)) {
+		bmm_report_text(&report, text, sizeof(text));
+		fprintf(stderr, "bmmpool: %s\n", text);
+		exit(1);
+	}
+	return report.threads;
+}
+
+/* Returns how many threads there were; 0: no such way. */
+static unsigned int populate(struct memory *m, const char *kind, const char *way)
+{
+	if (!strncmp(way, "bulkmm-", 7))
+		return library(m, (unsigned int)atoi(way + 7));
+	if (!strcmp(way, "touch"))
+		touch(m);
+	else if (!strcmp(way, "pin"))
+		pin(m);
+	else if (!strcmp(way, "vfio"))
+		pin_for_device(m);
+	else if (!strcmp(way, "map-populate"))
+		memory_map(m, kind, m->len, MAP_POPULATE);
+	else if (!strcmp(way, "fallocate") &&
+		 fallocate(m->fd, 0, 0, (off_t)m->len))
+		die("fallocate");
+	else if ((!strcmp(way, "madvise") || !strcmp(way, "spoilt")) &&
+		 madvise(m->at, m->len, MADV_POPULATE_WRITE))
+		die("MADV_POPULATE_WRITE");
+	return 1;
+}
+
+int visit(const char *kind, size_t len, const char *way)
+{
+	struct memory m = { .fd = -1 };
+	unsigned int threads;
+	unsigned long wrong;
+	uint64_t ns;
+	long taken;
+
+	if (!strcmp(way, "fallocate"))
+		memory_file(&m, kind, len);
+	memory_map(&m, kind, len, 0);
+	begin();
+	ns = now();
+	threads = populate(&m, kind, way);
+	ns = now() - ns;
+	end();
+	taken = memory_faults(&m, len);
+	if (!strcmp(way, "spoilt")) /* on purpose: it must be seen */
+		m.at[len / 2] = 1;
+	wrong = memory_wrong(&m);
+	memset(m.at, DIRT, len);
+	printf("bytes=%zu ns=%lu wrong=%lu faults=%ld threads=%u\n", len, ns,
+	       wrong, taken, threads);
+	return 0;
+}

@@ -1,0 +1,130 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The words a job of the populate family is written in: what bmmpool does in
+# every state of the module, and what the library reports of memory that only
+# such a guest has. What is expected the host decides.
+
+TRACING=/sys/kernel/tracing
+GROUPS=/tmp/cgroup
+
+# one store an element, whatever this CPU is fastest with
+pool_backends() {
+	tune backend_streaming movnti
+	tune backend_cached plain
+}
+
+# what the module says of each folio, from now on: ON (1 or 0)
+pool_trace() {
+	[ -e $TRACING/trace ] || must mount -t tracefs tracefs $TRACING
+	[ ! -d $TRACING/events/bulkmm ] ||
+		echo "$1" >$TRACING/events/bulkmm/clear/enable
+}
+
+# populate by a WAY, and say how the counters moved: LABEL KIND MIB WAY
+pool_visit() {
+	label=$1 kind=$2 way=$4
+	shift
+	counted
+	hits=$HITS alloc=$ALLOCATED small=$SMALL fell=$FELL
+	[ "$label" = counted ] || echo >$TRACING/trace
+	must bmmpool visit "$@"
+	counted
+	around=0 cached=0
+	if [ "$label" != counted ]; then
+		around=$(grep -c streaming=1 $TRACING/trace)
+		cached=$(grep -c streaming=0 $TRACING/trace)
+	fi
+	# shellcheck disable=SC2086,SC2153 # "bytes=... ns=...", as must() left it
+	report visit label="$label" arm="$ARM" kind="$kind" way="$way" \
+		hits=$((HITS - hits)) alloc=$((ALLOCATED - alloc)) \
+		small=$((SMALL - small)) fell=$((FELL - fell)) \
+		alloc_on=$ALLOC_ON streaming="$around" cached="$cached" $SAID
+}
+
+# what the library reports: NAME KIND MIB OPTION... (of bmmpool)
+pool_case() {
+	name=$1
+	shift
+	must bmmpool report "$@"
+	# shellcheck disable=SC2086 # "error=... cause=..."
+	report pool-case name="$name" $SAID
+}
+
+# hugetlb pages on a node, and on no other: KIB NODE COUNT
+pool_on_node() {
+	for at in /sys/devices/system/node/node*; do
+		echo 0 >"$at/hugepages/hugepages-$1kB/nr_hugepages"
+	done
+	must_write "/sys/devices/system/node/node$2/hugepages/hugepages-$1kB/nr_hugepages" \
+		"$3"
+}
+
+# the namespace that there is, made anew: MODE (fsdax or devdax); DAX is its node
+pool_dax() {
+	ndctl destroy-namespace -f all >/dev/null 2>&1
+	must ndctl create-namespace -m "$1" -M mem -a 2M
+	DAX=
+	for at in /dev/pmem* /dev/dax*; do
+		[ ! -e "$at" ] || DAX=$at
+	done
+	[ -n "$DAX" ] || fail "no $1 device came up"
+}
+
+# a file system on it: DAX becomes a file there
+pool_dax_file() {
+	must /usr/sbin/mke2fs -q -F -t ext4 -b 4096 -N 1024 -J size=8 \
+		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard "$DAX"
+	must mount -t ext4 -o dax,noinit_itable "$DAX" /mnt
+	DAX=/mnt/pool
+}
+
+# a device that processes may have: GROUP is its number
+pool_vfio() {
+	at=
+	for one in /sys/bus/pci/devices/*; do
+		read -r id <"$one/device"
+		[ "$id" != 0x0005 ] || at=$one
+	done
+	[ -n "$at" ] || fail "no device for vfio"
+	# the device interrupts nobody here
+	must_write /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts 1
+	must_write "$at/driver_override" vfio-pci
+	must_write /sys/bus/pci/drivers/vfio-pci/bind "${at##*/}"
+	group=$(readlink "$at/iommu_group")
+	export VFIO_GROUP="/dev/vfio/${group##*/}"
+}
+
+groups() {
+	mkdir $GROUPS && must mount -t cgroup2 cgroup2 $GROUPS
+	must_write $GROUPS/cgroup.subtree_control "+cpu +memory +hugetlb"
+}
+
+# the same in a cgroup, which may end it: NAME FILE VALUE KIND MIB OPTION...
+pool_grouped() {
+	name=$1 file=$2 value=$3
+	shift 3
+	mkdir $GROUPS/pool
+	[ "$file" = - ] || must_write "$GROUPS/pool/$file" "$value"
+	SAID=$(
+		echo 0 >$GROUPS/pool/cgroup.procs
+		exec bmmpool report "$@" 2>/dev/null
+	)
+	code=$?
+	# shellcheck disable=SC2086 # "error=... cause=...", or nothing
+	report pool-case name="$name" code=$code \
+		killed="$(sed -n 's/^oom_kill //p' $GROUPS/pool/memory.events)" \
+		left="$(grep -c . $GROUPS/pool/cgroup.procs)" $SAID
+	rmdir $GROUPS/pool || fail "the cgroup is not empty"
+}
+
+# the same where the kernel's log will tell how it ends a process
+pool_killed() {
+	mark "warnings of cgroup in $1 begin"
+	pool_grouped "$@"
+	mark "warnings end"
+}
+
+# what a file has in memory: FILE
+pool_held() {
+	report pool-held bytes=$(($(stat -c %b "$1") * 512))
+}
