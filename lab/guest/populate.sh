@@ -5,7 +5,7 @@
 # such a guest has. What is expected the host decides.
 
 TRACING=/sys/kernel/tracing
-GROUPS=/tmp/cgroup
+GROUPS=/sys/fs/cgroup # where the library looks for them
 
 # one store an element, whatever this CPU is fastest with
 pool_backends() {
@@ -95,7 +95,7 @@ pool_vfio() {
 }
 
 groups() {
-	mkdir $GROUPS && must mount -t cgroup2 cgroup2 $GROUPS
+	must mount -t cgroup2 cgroup2 $GROUPS
 	must_write $GROUPS/cgroup.subtree_control "+cpu +memory +hugetlb"
 }
 
@@ -119,9 +119,9 @@ pool_grouped() {
 
 # the same where the kernel's log will tell how it ends a process
 pool_killed() {
-	mark "warnings of cgroup in $1 begin"
+	warnings "of cgroup in $1 begin"
 	pool_grouped "$@"
-	mark "warnings end"
+	warnings end
 }
 
 # what a file has in memory: FILE

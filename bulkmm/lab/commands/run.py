@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 from bulkmm import outcome, table
 from bulkmm.errors import UsageError
 from bulkmm.lab import run, scenario
-from bulkmm.lab.families import clear, hmm, hotplug, huge, packages, pmem, populate, vmap
+from bulkmm.lab.families import (
+    clear,
+    hmm,
+    hotplug,
+    huge,
+    packages,
+    pmem,
+    populate,
+    vmap,
+)
 from bulkmm.lab.machine import arch
 
 if TYPE_CHECKING:
