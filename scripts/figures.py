@@ -97,6 +97,8 @@ def cpu(name: str, measured: Measured) -> Iterator[str]:
         yield from bullets(
             [*notes(measured.populate), *table.footnotes(measured.populate)]
         )
+        yield from grid_of(goals.HEADINGS, goals.rows(measured.populate))
+        yield from bullets(goals.missed(measured.populate))
     yield from ("#### The core", "")
     yield from bullets([*facts(document), *table.footnotes(document)])
     for kind, title in TITLES.items():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bulkmm import table
 from bulkmm.lab import choices
 from bulkmm.lab.machine import arch as archs
-from bulkmm.lab.scenario import find
+from bulkmm.lab.scenario import POPULATE, find
 from bulkmm.results import STORES
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("mthp-pair",),
         *(("clear-latency", PREEMPT, model, *TWO) for model in choices.PREEMPT),
         ("clear-latency", *TWO),
+        ("populate-guest", *TWO),
     ),
     "vmap": (
         ("vmap-100m-order8", *THREE),
@@ -278,7 +279,8 @@ def cells(
 def has(arch: archs.Arch, kernel: str, words: tuple[str, ...]) -> bool:
     """Tell if a kernel has what a scenario with these options needs."""
     scenario = find(words[0])
-    if scenario.perf and arch is not archs.X86_64:
+    alone = scenario.perf or scenario.family == POPULATE
+    if alone and arch is not archs.X86_64:
         return False
     if (align := option(words, ALIGN)) and align not in arch.aligns:
         return False

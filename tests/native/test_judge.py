@@ -166,7 +166,8 @@ def test_every_goal_can_be_met_or_missed() -> None:
             bulkmm_streaming=5, bulkmm_streaming__movnti=5) for use in ("", "-again")}),
         document(subjects.FIRST_USE, {"first-use-stamp-64k": arms(first=5, settled=5)}),
     ]  # fmt: skip
-    kernels = (Path(__file__).parents[2] / "results").glob("*/kernel-*.json")
-    every += map(Document.read, kernels)
+    kept = Path(__file__).parents[2] / "results"
+    for name in ("kernel-*.json", "populate.json"):
+        every += map(Document.read, kept.glob(f"*/{name}"))
     seen = {one.goal for found in every for one in goals.outcomes(found)}
     assert seen == {*goals.GOALS}

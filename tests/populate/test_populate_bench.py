@@ -16,7 +16,7 @@ import rootlib
 from corelib import NATIVE, ROOT
 
 from bulkmm import machine
-from bulkmm.bench import populate
+from bulkmm.bench import goals, populate
 from bulkmm.bench.subjects import MIB
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.results import Document
@@ -148,3 +148,50 @@ def test_how_many_threads(
 def test_a_program_that_ends_is_one_line() -> None:
     with pytest.raises(BulkmmError, match=r"sh ended and said: no such thing"):
         populate._until_ready(["sh", "-c", "echo no such thing"], b"ready", small=False)
+
+
+def measured(**times: int) -> Document:
+    """Return a result with these times of its arms, in every process."""
+    named = {name.replace("_", "-"): ns for name, ns in times.items()}
+    events = [
+        {"event": "sample", "scenario": "populate-1g-4k", "variant": name}
+        | {"bytes": 1 << 30, "ns": ns}
+        for name, ns in named.items()
+    ]
+    control = {**events[0], "variant": populate.AGAIN}
+    events.append(control | {"ns": named[populate.BASE]})
+    verified = [{**one, "event": "verified", "ok": True} for one in events]
+    job = populate.Job(1 << 30, ("4k",), 6)
+    return populate.document([[*events, *verified]] * 6, job)
+
+
+ONE = {"madvise": 1000, "bulkmm_1": 1000, "resident_1": 20}
+
+
+@pytest.mark.parametrize(
+    ("more", "missed"),
+    [
+        ({}, []),
+        ({"bulkmm_1": 1030}, ["one thread, against the kernel's call"]),
+        ({"resident_1": 21}, ["already against"]),
+        ({"bulkmm_2": 520, "limit_2": 100}, []),
+        ({"bulkmm_2": 540, "limit_2": 100}, ["each of several threads"]),
+        ({"bulkmm_2": 540, "limit_2": 490}, []),  # the limit is reached
+        ({"bulkmm_2": 520, "bulkmm_4": 300}, ["each of several threads"]),
+        ({"qemu_1": 900}, ["against QEMU"]),
+        ({"bulkmm_2": 520, "qemu_2": 500, "jvm_2": 500}, ["QEMU", "Java"]),
+        ({"bulkmm_2": 520, "qemu_2": 515, "qemu_4": 100}, []),  # as many threads
+    ],
+)
+def test_goals(more: dict[str, int], missed: list[str]) -> None:
+    found = goals.missed(measured(**{**ONE, **more}))
+    assert len(found) == len(missed)
+    for line, says in zip(found, missed, strict=True):
+        assert line.startswith("not met: ")
+        assert says in line
+
+
+def test_a_thread_of_several_is_said_by_itself() -> None:
+    found = measured(**ONE, bulkmm_4=500, limit_4=100)
+    (line,) = goals.missed(found)
+    assert "populate-1g-4k, bulkmm-1 0.500" in line
