@@ -50,7 +50,8 @@ PMEM = 512 * MIB
 NODES = 2
 # the ioctl of VFIO needs what keeps a device from the rest of the memory
 DEVICES = ("intel-iommu,intremap=off", "pci-testdev")
-WORDS = "intel_iommu=on iommu=nopt hugepagesz=1G hugepages=1"
+# hint faults of NUMA balancing are no faults of pages that are missing
+WORDS = "intel_iommu=on iommu=nopt numa_balancing=disable hugepagesz=1G hugepages=1"
 ENOMEM, EFAULT, EHWPOISON = 12, 14, 133
 POOL, POISONED = 7, 9  # of enum bmm_cause
 KILLED = 128 + 9
