@@ -399,7 +399,7 @@ SCENARIOS = (
         name="populate-guest",
         family=POPULATE,
         marked=True,
-        modules=(*NVDIMM, "vfio_pci", "vfio_iommu_type1"),
+        modules=NVDIMM,
         measures="memory made resident by the kernel's ways and by libbulkmm, with "
         "the module and without",
         check="every byte zero; the module knows what is populated and what is "

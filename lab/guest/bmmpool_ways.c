@@ -4,18 +4,13 @@
  * kernel is counted, and every byte of it looked at. What is given back is
  * dirty, so that memory that is not cleared shows.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <linux/io_uring.h>
-#include <linux/vfio.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -71,44 +66,6 @@ static void touch(const struct memory *m)
 		*(volatile char *)(m->at + i) = 0;
 }
 
-/* As who has the kernel pin its buffers once: by pieces of at most a GiB. */
-static void pin(const struct memory *m)
-{
-	struct io_uring_params params = { 0 };
-	struct iovec piece = { m->at, m->len };
-	int ring = (int)syscall(SYS_io_uring_setup, 1, &params);
-
-	if (ring < 0)
-		die("io_uring_setup");
-	if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS,
-		    &piece, 1))
-		die("IORING_REGISTER_BUFFERS");
-	close(ring);
-}
-
-/* As who gives a device to a guest, whose memory the device may then reach. */
-static void pin_for_device(const struct memory *m)
-{
-	struct vfio_iommu_type1_dma_map map = {
-		.argsz = sizeof(map),
-		.flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
-		.vaddr = (uintptr_t)m->at,
-		.iova = 1UL << 30,
-		.size = m->len,
-	};
-	int container = open("/dev/vfio/vfio", O_RDWR);
-	int group = open(getenv("VFIO_GROUP") ?: "", O_RDWR);
-
-	if (container < 0 || group < 0 ||
-	    ioctl(group, VFIO_GROUP_SET_CONTAINER, &container) ||
-	    ioctl(container, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU))
-		die("vfio");
-	if (ioctl(container, VFIO_IOMMU_MAP_DMA, &map))
-		die("VFIO_IOMMU_MAP_DMA");
-	close(group);
-	close(container);
-}
-
 static unsigned int library(const struct memory *m, unsigned int threads)
 {
 	struct bmm_options options = { .size = sizeof(options),
@@ -136,10 +93,6 @@ static unsigned int populate(struct memory *m, const char *kind, const char *way
 		return library(m, (unsigned int)atoi(way + 7));
 	if (!strcmp(way, "touch"))
 		touch(m);
-	else if (!strcmp(way, "pin"))
-		pin(m);
-	else if (!strcmp(way, "vfio"))
-		pin_for_device(m);
 	else if (!strcmp(way, "map-populate"))
 		memory_map(m, kind, m->len, MAP_POPULATE);
 	else if (!strcmp(way, "fallocate") &&

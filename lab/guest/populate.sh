@@ -78,22 +78,6 @@ pool_dax_file() {
 	DAX=/mnt/pool
 }
 
-# a device that processes may have: GROUP is its number
-pool_vfio() {
-	at=
-	for one in /sys/bus/pci/devices/*; do
-		read -r id <"$one/device"
-		[ "$id" != 0x0005 ] || at=$one
-	done
-	[ -n "$at" ] || fail "no device for vfio"
-	# the device interrupts nobody here
-	must_write /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts 1
-	must_write "$at/driver_override" vfio-pci
-	must_write /sys/bus/pci/drivers/vfio-pci/bind "${at##*/}"
-	group=$(readlink "$at/iommu_group")
-	export VFIO_GROUP="/dev/vfio/${group##*/}"
-}
-
 groups() {
 	must mount -t cgroup2 cgroup2 $GROUPS
 	must_write $GROUPS/cgroup.subtree_control "+cpu +memory +hugetlb"

@@ -86,8 +86,8 @@ def test_a_good_run_passes() -> None:
     [
         ("madvise", {"wrong": 1}, "every byte zero, and there (2m madvise)"),
         ("bulkmm-2", {"faults": 9}, "every byte zero, and there (2m bulkmm-2)"),
-        ("pin", {"hits": FOLIOS - 1}, "counters (2m pin)"),
-        ("vfio", {"alloc": 1}, "counters (2m vfio)"),
+        ("map-populate", {"hits": FOLIOS - 1}, "counters (2m map-populate)"),
+        ("bulkmm-1", {"alloc": 1}, "counters (2m bulkmm-1)"),
         ("madvise", {"fell": 1}, "counters (2m madvise)"),
         ("madvise", {"arm": "off"}, "counters (2m madvise)"),
         (
@@ -106,7 +106,7 @@ def test_a_visit_that_is_wrong(way: str, changed: dict[str, Any], says: str) -> 
 
 
 def test_a_way_that_was_not_visited_fails() -> None:
-    visits = [v for v in all_visits() if v["way"] != "pin"]
+    visits = [v for v in all_visits() if v["way"] != "bulkmm-1"]
     assert len(judged(visits)) == 6
 
 

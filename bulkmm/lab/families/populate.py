@@ -39,19 +39,17 @@ TOLD = "auto"  # the mode in which it matters what a way is taken for
 TOUCH, BASE, SPOILT = "touch", "madvise", "spoilt"
 LIBRARY = ("bulkmm-1", "bulkmm-2")
 COMPARED = (BASE, *LIBRARY)  # in every state of the module, by their work
-# by kind of page; vfio and pin have the kernel pin it, fallocate maps nothing
+# by kind of page; other ways, those of devices among them: clear-populate
 WAYS = {
-    "thp": (TOUCH, BASE, *LIBRARY, "pin", "vfio"),
-    "2m": (TOUCH, BASE, *LIBRARY, "pin", "vfio", "map-populate", "fallocate"),
+    "thp": (TOUCH, BASE, *LIBRARY),
+    "2m": (TOUCH, BASE, *LIBRARY, "map-populate", "fallocate"),
 }
 COUNTED, TRACED = "counted", "traced"
 NO_FAULTS = 8  # a program has some of its own
 PMEM = 512 * MIB
 NODES = 2
-# the ioctl of VFIO needs what keeps a device from the rest of the memory
-DEVICES = ("intel-iommu,intremap=off", "pci-testdev")
 # hint faults of NUMA balancing are no faults of pages that are missing
-WORDS = "intel_iommu=on iommu=nopt numa_balancing=disable hugepagesz=1G hugepages=1"
+WORDS = "numa_balancing=disable hugepagesz=1G hugepages=1"
 ENOMEM, EFAULT, EHWPOISON = 12, 14, 133
 POOL, POISONED = 7, 9  # of enum bmm_cause
 KILLED = 128 + 9
@@ -161,7 +159,6 @@ class Work:
     pmem = PMEM
     cmdline = WORDS
     hot = vm.Hot(nodes=NODES, shared_out=True)
-    devices = DEVICES
 
     @property
     def defines(self) -> list[str]:
@@ -184,7 +181,7 @@ class Work:
         chance = random.Random(self.options.seed)  # noqa: S311
         lines = [f"mark {self.scenario.name} begins", "zeroing"]
         lines += [f"must insmod /lib/modules/{one}.ko" for one in modules]
-        lines += ["pool_vfio", *self._visits(chance), *self._cases()]
+        lines += [*self._visits(chance), *self._cases()]
         return "\n".join(lines) + "\n"
 
     def _visits(self, chance: random.Random) -> list[str]:
