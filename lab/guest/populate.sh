@@ -5,7 +5,7 @@
 # such a guest has. What is expected the host decides.
 
 TRACING=/sys/kernel/tracing
-GROUPS=/sys/fs/cgroup # where the library looks for them
+POOLED=/sys/fs/cgroup # where the library looks for them
 
 # one store an element, whatever this CPU is fastest with
 pool_backends() {
@@ -25,6 +25,7 @@ pool_visit() {
 	label=$1 kind=$2 way=$4
 	shift
 	counted
+	# shellcheck disable=SC2153 # set by counted
 	hits=$HITS alloc=$ALLOCATED small=$SMALL fell=$FELL
 	[ "$label" = counted ] || echo >$TRACING/trace
 	must bmmpool visit "$@"
@@ -78,27 +79,27 @@ pool_dax_file() {
 	DAX=/mnt/pool
 }
 
-groups() {
-	must mount -t cgroup2 cgroup2 $GROUPS
-	must_write $GROUPS/cgroup.subtree_control "+cpu +memory +hugetlb"
+pool_groups() {
+	must mount -t cgroup2 cgroup2 $POOLED
+	must_write $POOLED/cgroup.subtree_control "+cpu +memory +hugetlb"
 }
 
 # the same in a cgroup, which may end it: NAME FILE VALUE KIND MIB OPTION...
 pool_grouped() {
 	name=$1 file=$2 value=$3
 	shift 3
-	mkdir $GROUPS/pool
-	[ "$file" = - ] || must_write "$GROUPS/pool/$file" "$value"
+	mkdir $POOLED/pool
+	[ "$file" = - ] || must_write "$POOLED/pool/$file" "$value"
 	SAID=$(
-		echo 0 >$GROUPS/pool/cgroup.procs
+		echo 0 >$POOLED/pool/cgroup.procs
 		exec bmmpool report "$@" 2>/dev/null
 	)
 	code=$?
 	# shellcheck disable=SC2086 # "error=... cause=...", or nothing
 	report pool-case name="$name" code=$code \
-		killed="$(sed -n 's/^oom_kill //p' $GROUPS/pool/memory.events)" \
-		left="$(grep -c . $GROUPS/pool/cgroup.procs)" $SAID
-	rmdir $GROUPS/pool || fail "the cgroup is not empty"
+		killed="$(sed -n 's/^oom_kill //p' $POOLED/pool/memory.events)" \
+		left="$(grep -c . $POOLED/pool/cgroup.procs)" $SAID
+	rmdir $POOLED/pool || fail "the cgroup is not empty"
 }
 
 # the same where the kernel's log will tell how it ends a process

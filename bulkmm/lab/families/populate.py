@@ -212,7 +212,7 @@ class Work:
         for case in CASES:
             lines += before.get(case.name, [])
             lines.append(f"pool_case '{case.name}' {case.words}")
-        lines += ["must umount /mnt", "groups"]
+        lines += ["must umount /mnt", "pool_groups"]
         for case in GROUPED:
             lines.append(case.words)
         lines += [f"pool_held {FILE}", f"pool_case 'the rest of the file' {FILE} 96"]
