@@ -2,10 +2,10 @@
 /*
  * A pool of buffers that are zero when they are handed out.
  *
- * A returned buffer is zeroed ahead of use, bypassing the cache: nobody reads it
- * soon, and what the program works on stays cached. If buffers are taken faster
- * than that, one is zeroed as it is handed out, and left in the cache for its
- * next user.
+ * A returned buffer is zeroed ahead of use, bypassing the cache: nobody reads
+ * it soon, and what the program works on stays cached. If buffers are taken
+ * faster than that, one is zeroed as it is handed out, and left in the cache
+ * for its next user.
  */
 #include <stdio.h>
 #include <stdlib.h>

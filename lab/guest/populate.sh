@@ -60,7 +60,7 @@ pool_on_node() {
 		"$3"
 }
 
-# the namespace that there is, made anew: MODE (fsdax or devdax); DAX is its node
+# the namespace that there is, made again: MODE (fsdax or devdax); DAX is its node
 pool_dax() {
 	ndctl destroy-namespace -f all >/dev/null 2>&1
 	must ndctl create-namespace -m "$1" -M mem -a 2M
