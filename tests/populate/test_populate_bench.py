@@ -72,7 +72,7 @@ def test_what_does_not_verify_fails(tmp_path: Path) -> None:
     words = ("--quick", "--size", "64M", "--kind", "memfd", "--processes", "1")
     done = run(*words, BULKMM_BENCH=str(tmp_path / "bmm-bench"))
     assert done.returncode == 1
-    assert "output of bulkmm-1 leaves pages to fault" in done.stderr
+    assert "output of bulkmm-1: leaves pages to fault" in done.stderr
 
 
 def test_an_unpopulated_mapping_is_seen(tmp_path: Path) -> None:
