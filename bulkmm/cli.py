@@ -52,6 +52,9 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401
         """Refuse an unknown option here, where the known ones are."""
+        if self.get_default("keeps_dashes") and "--" in args:
+            at = args.index("--")  # argparse takes the first one for its own
+            args = [*args[:at], "--", *args[at:]]
         found, rest = super().parse_known_args(args, namespace)
         known = [word for one in self._actions for word in one.option_strings]
         for word in rest:

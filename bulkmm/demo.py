@@ -61,15 +61,15 @@ def run_demo(_args: argparse.Namespace) -> int:
     from bulkmm.lab.progress import Progress
     from bulkmm.native import summary
     from bulkmm.report import command as report
+    from bulkmm.sheet import Sheet, print_lines
 
     start = time.monotonic()
     run.need_root()
     native = _native(Progress())
     files = [_keep(native, "demo-native")]
     print("The stock kernel's own code and the module's, natively:\n")
-    table.print_lines(*summary.headlines([native]))
-    for line in summary.notes(native):
-        print(line)
+    Sheet(*summary.headlines([native])).print()
+    print_lines(summary.notes(native))
     print("\nThe module in a guest, switched on and off:\n")
     guest = run.run_scenario(run.Request(pmem.Work(scenario.find(SCENARIO))))
     files.append(_keep(guest, "demo-guest"))

@@ -23,7 +23,9 @@ def write(file: Path, text: str, what: str) -> None:
         raise BulkmmError(message) from error
 
 
-def need_place(file: Path, what: str) -> None:
+def need_place(file: Path | None, what: str) -> None:
     """Refuse a file that cannot be written, before all the work."""
+    if file is None:
+        return
     if file.is_dir() or not file.absolute().parent.is_dir():
         raise BulkmmError(f"{what} {file} cannot be written: no such directory")

@@ -8,8 +8,9 @@ stated in: time of the best peer / time of ours, with its interval.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from bulkmm.sheet import Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,15 +27,6 @@ FIRST_USE = "first-use"
 THREADS = re.compile(r"(.+)-(\d+)t")
 
 
-@dataclass(frozen=True)
-class Grid:
-    """A table of cells; the first heading stands above the scenarios."""
-
-    headings: list[str]
-    rows: list[list[str]]
-    numeric: bool
-
-
 def kind(scenario: str) -> str:
     """Return what a scenario is about: its first word, or FIRST_USE."""
     return FIRST_USE if scenario.startswith(FIRST_USE) else scenario.partition("-")[0]
@@ -45,7 +37,7 @@ def kinds(document: Document) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     if document.machine.get("accelerator", "native") != "native":
         return found
-    for scenario in dict.fromkeys(result.scenario for result in document.results):
+    for scenario in document.scenarios:
         found.setdefault(kind(scenario), []).append(scenario)
     return {name: held for name, held in found.items() if len(held) >= MANY}
 
@@ -70,7 +62,7 @@ def picked(document: Document, scenario: str, variant: str) -> str:
     return str(picks.get(scenario, {}).get(variant, ""))
 
 
-def grids(document: Document, factor: Factor, *, all_rows: bool = False) -> list[Grid]:
+def grids(document: Document, factor: Factor, *, all_rows: bool = False) -> list[Sheet]:
     """Return the grids of all kinds that are many; ``factor`` writes a ratio."""
     found = []
     every = [
@@ -99,7 +91,7 @@ def threads(document: Document) -> list[str]:
     return lines
 
 
-def _rates(name: str, scenarios: list[str], results: list[Result]) -> Grid:
+def _rates(name: str, scenarios: list[str], results: list[Result]) -> Sheet:
     variants = list(dict.fromkeys(r.variant for r in results))
     shown = [v for v in variants if not _is_control(v, variants)]
     cells = {
@@ -108,7 +100,7 @@ def _rates(name: str, scenarios: list[str], results: list[Result]) -> Grid:
         if r.median > 0
     }
     rows = [[s, *(cells.get((s, v), "") for v in shown)] for s in scenarios]
-    return Grid([f"{name}, GB/s", *shown], rows, numeric=True)
+    return Sheet([f"{name}, GB/s", *shown], rows, shown)
 
 
 def _is_control(variant: str, variants: Iterable[str]) -> bool:
@@ -138,7 +130,7 @@ def _best(
     scenarios: list[str],
     found: dict[tuple[str, str], Ratio],
     factor: Factor,
-) -> Grid:
+) -> Sheet:
     ours = sorted({variant for _, variant in found})
 
     def cell(scenario: str, variant: str) -> str:
@@ -149,7 +141,7 @@ def _best(
 
     rows = [[s, *(cell(s, variant) for variant in ours)] for s in scenarios]
     picks = "pick; " if document.run.get("picks") else ""
-    return Grid([f"{picks}best peer / ours", *ours], rows, numeric=False)
+    return Sheet([f"{picks}best peer / ours", *ours], rows)
 
 
 def controls(document: Document) -> list[str]:

@@ -22,8 +22,7 @@ def need_place(args: argparse.Namespace) -> None:
     """Refuse files that cannot be written, before all the work."""
     from bulkmm import plot
 
-    if args.output:
-        files.need_place(args.output, WHAT)
+    files.need_place(args.output, WHAT)
     plot.check_file(getattr(args, "plot", None))
 
 

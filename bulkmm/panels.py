@@ -8,14 +8,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bulkmm import grid, table
+from bulkmm import facts, grid
 from bulkmm.results import NS, STORES
 
 if TYPE_CHECKING:
     from bulkmm.results import Document, Result
 
 SERIES = re.compile(r"(clear|copy)-([0-9]+)([bkmgt])(?:-(.+))?")
-UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 TITLES = {
     ("clear", ""): "clear",
     ("clear", "then-read"): "clear, then read in order",
@@ -90,7 +89,7 @@ def panels(documents: list[Document], names: list[str] | None = None) -> list[Pa
     twice = any(count > 1 for count in seen.values())
     found: dict[tuple[str, bool], Panel] = {}
     for i, document in enumerate(documents):
-        emulated = table.where(document) == "TCG"
+        emulated = facts.where(document) == "TCG"
         for result in drawn[i]:
             variant = result.variant
             label = f"{variant} ({names[i]})" if twice else variant
@@ -139,12 +138,6 @@ def _point(size: int, result: Result) -> Point:
     )
 
 
-def size_name(nbytes: int) -> str:
-    """Return a power of two as it is spoken of, such as 64 KiB."""
-    power = min((nbytes.bit_length() - 1) // 10, len(UNITS) - 1)
-    return f"{nbytes >> 10 * power} {UNITS[power]}"
-
-
 def title(found: list[Panel]) -> str:
     """Return what the figure is of."""
     kinds = [
@@ -162,7 +155,7 @@ def title(found: list[Panel]) -> str:
 
 def footnotes(documents: list[Document]) -> list[str]:
     """Return what stands under the figure: the machine, n, how to read it."""
-    lines = [line for document in documents for line in table.footnotes(document)]
+    lines = [line for document in documents for line in facts.footnotes(document)]
     return list(dict.fromkeys([*lines, HOW_TO_READ]))
 
 

@@ -234,11 +234,11 @@ def draw_lines(
 
 def _size_axis(axes: Axes, sizes: list[int]) -> None:
     """Name the measured sizes, or every second of many."""
-    from bulkmm import panels  # noqa: PLC0415 - keeps --help fast
+    from bulkmm.control import text  # noqa: PLC0415 - keeps --help fast
 
     axes.set_xscale("log", base=2)
     named = sizes[:: -(-len(sizes) // 10)]
-    axes.set_xticks(named, [panels.size_name(size) for size in named], rotation=30)
+    axes.set_xticks(named, [text.size(size) for size in named], rotation=30)
     axes.set_xticks([], minor=True)
     axes.set_xlim(sizes[0] / 1.5, sizes[-1] * 1.5)
 

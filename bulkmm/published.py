@@ -26,6 +26,11 @@ class Published:
     first_after_ms: float | None = None
 
     @property
+    def said(self) -> str:
+        """Return it as a table has it."""
+        return f"{self.version}: {self.before_ms} → {self.after_ms} ms"
+
+    @property
     def ratio(self) -> float:
         """Return how many times faster it was."""
         return self.before_ms / self.after_ms

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from bulkmm import files
 from bulkmm.errors import BulkmmError
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 INTERVAL, RANGE = "95 %", "range"
 INTERVAL_LEAST = 6  # samples: fewer do not reach 95 %, whatever is taken of them
+CONTROLLED_LEAST = 3  # processes that prove something beside a control
+HANDFUL = 5  # ratios that are read side by side without a correction
+ALPHA = 0.05  # chance that any of what is called proven is none
 # what a sample is: a time, or work that an emulated guest did
 NS, INSTRUCTIONS, STORES = UNITS = ("ns", "instructions", "stores")
 ACCELERATORS = ("native", "KVM", "TCG")
@@ -35,6 +40,11 @@ def spread_of(n: int) -> str:
         return ""
     # 0: a ratio that was written before it said its n
     return INTERVAL if n == 0 or n >= INTERVAL_LEAST else RANGE
+
+
+def _chance(n: int) -> float:
+    """Return how likely so few processes prove a ratio by mistake (see stats)."""
+    return 2.0 ** (1 - n) / math.comb(2 * n, n)
 
 
 def _is_number(value: object) -> bool:
@@ -110,6 +120,23 @@ class Check:
     detail: str
 
 
+def _corrected(ratios: list[Ratio]) -> list[Ratio]:
+    """Return ratios with those no longer proven that too many stand beside.
+
+    Scenarios of one kind share a table, with a cell for each variant. From
+    INTERVAL_LEAST processes on ratios were judged together as they were measured.
+    """
+    cells = {(r.scenario, r.variant) for r in ratios if ":" not in r.base + r.variant}
+    beside = Counter(scenario.partition("-")[0] for scenario, _ in cells)
+
+    def too_many(ratio: Ratio) -> bool:
+        many = beside[ratio.scenario.partition("-")[0]]
+        few = 0 < ratio.n < INTERVAL_LEAST
+        return few and many > HANDFUL and _chance(ratio.n) * many > ALPHA
+
+    return [replace(r, significant=False) if too_many(r) else r for r in ratios]
+
+
 def _lines(held: Any) -> str:  # noqa: ANN401 - whatever JSON can say
     """Return a member of a document: its rows without what was left empty."""
     if not isinstance(held, list):
@@ -139,6 +166,11 @@ class Document:
         """Tell if it has work to print, and not times."""
         return self.emulated and any(r.unit == INSTRUCTIONS for r in self.results)
 
+    @property
+    def scenarios(self) -> list[str]:
+        """Its scenarios, in the order measured."""
+        return list(dict.fromkeys(result.scenario for result in self.results))
+
     def printed(self) -> Document:
         """Return what is printed of it: work if emulated, else times.
 
@@ -146,10 +178,11 @@ class Document:
         """
         units = (INSTRUCTIONS, STORES) if self.counted else (NS,)
         rated = units if self.counted or not self.emulated else ()
+        ratios = [r for r in self.ratios if r.unit in rated]
         return replace(
             self,
             results=[r for r in self.results if r.unit in units],
-            ratios=[r for r in self.ratios if r.unit in rated],
+            ratios=_corrected(ratios),
         )
 
     def to_json(self) -> str:
@@ -203,6 +236,4 @@ class Document:
 
     def write(self, path: Path) -> None:
         """Write the document in one step, so that no half file is left."""
-        part = path.with_name(path.name + ".part")
-        part.write_text(self.to_json(), encoding="utf-8")
-        part.replace(path)
+        files.write(path, self.to_json(), "the result")

@@ -1,34 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Median, ratio and what is proven of them.
+"""Median, ratio, and what is proven of them.
 
-The unit is what is independent: a process of the bench, a boot of the lab. The
-rounds within a process share its mappings and its luck, so they count as one
-sample, their median.
+The unit is what is independent: a process of the bench, a boot of the lab, a
+file of ``compare``. What is taken within one shares its mappings and its luck:
+it counts as one sample, its median.
 
-Intervals of a median come from order statistics: for n independent samples of
-one distribution, whatever its shape, the chance that the median lies between
-two of the sorted samples is a sum of binomial terms. With few samples that is
-exact (at least 95 %), where a bootstrap of the median is not: it draws from few
-distinct values and comes out too narrow. Below six samples not even the whole
-range reaches 95 %; then the range is given, and is called that.
+Intervals of a median come from order statistics (scipy's quantile test): exact
+whatever the distribution, where a bootstrap of so few values is too narrow. Below
+six samples not even the whole range reaches 95 %; then the range is given, and is
+called that. One sample stands alone.
 
 Ratios of a bench are **paired** (``paired``): in each round every variant runs
 once, so the log-ratio of a round is free of what drifts between rounds. The
 median of these is the ratio of a process; its median over processes is the
 ratio, and the spread is that of the processes. Proven means:
 
-- from six processes on: an exact Wilcoxon signed-rank test of the processes'
-  log-ratios at 5 %, corrected by Holm's method for all ratios of the scenario
-  if they are more than a handful, and an interval without 1. The least p of n
-  processes is 2^(1-n): among 20 ratios it takes ten of them;
+- from six processes on: the interval lacks 1, and the change is beyond what
+  chance does to the largest of all ratios of the run (``p_of_signs``): one of
+  them named by mistake in 5 % of runs, however many there are;
 - from three to five: all processes agree in sign, and the least of their
   effects is above all that the A/A control (a variant against itself) shows in
   any process. If the effect were noise of the control's kind, the chance of that
   is 2^(1-n) / C(2n, n): 1.3 % with three processes, 0.02 % with five. That other
-  pairs are no noisier than the control's is assumed, not tested;
+  pairs are no noisier than the control's is assumed, not tested. Where more than
+  a handful are shown side by side that chance, times their number, must be below
+  5 % (``Document.printed``);
 - below three, or without a control: nothing.
 
-Ratios of arms that were not run in rounds (``ratio``: boots, two files) have no
+Ratios of arms that were not run in rounds (``ratio``: two sets of files) have no
 pairs: bootstrapped, each arm on its own, and proven if a Mann-Whitney test at
 5 % and the interval agree; below six samples the range of all pairs is given.
 """
@@ -38,33 +37,34 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bulkmm.results import INTERVAL_LEAST, Ratio, Result
+from bulkmm.results import ALPHA, CONTROLLED_LEAST, INTERVAL_LEAST, Ratio, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-LEVEL = 0.95
-RESAMPLES = 10_000
-HANDFUL = 5  # ratios that are read side by side without a correction
-CONTROLLED_LEAST = 3  # processes that prove something beside a control
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+    Effect = tuple[Ratio, list[float]]  # and the log-ratio of each process
+
+LEVEL = 1 - ALPHA
+RESAMPLES = 9999  # the exact distribution, where it has no more members
+DRAWS = 1999  # of a bootstrap
+BATCH = 100  # resamples at a time: each is as large as all arms together
+FLOOR = 1e-3  # 0.1 %: no clock tells less, and equal samples have no spread
 NOTICED = math.log(1.02)  # no smaller movement of a control makes a row unstable
 
 
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:
-    """Return the narrowest symmetric pair of samples that covers 95 %."""
-    ordered = sorted(samples)
-    n = len(ordered)
-    drop = 0  # how many samples are left out at each end
-    outside = 0.0
-    for k in range(n // 2):
-        outside += 2 * math.comb(n, k) / 2**n
-        if outside > 1 - LEVEL:
-            break
-        drop = k
-    return ordered[drop], ordered[n - 1 - drop]
+    """Return the narrowest pair of samples that covers 95 %, or the range."""
+    if len(samples) < INTERVAL_LEAST:
+        return min(samples), max(samples)
+    from scipy import stats  # noqa: PLC0415 - slow to import, seldom needed
+
+    low, high = stats.quantile_test(samples).confidence_interval(LEVEL)
+    return float(low), float(high)
 
 
 def summarise(
@@ -122,13 +122,19 @@ def paired(
     control: tuple[str, str] | None = None,
 ) -> list[Ratio]:
     """Return the ratios of one scenario: base and variant of each pair."""
-    found = {(a, b): effects(arms[a], arms[b]) for a, b in pairs}
+    return proven(compared(arms, pairs, control))
+
+
+def compared(
+    arms: Mapping[str, Result],
+    pairs: Iterable[tuple[str, str]],
+    control: tuple[str, str] | None = None,
+) -> list[Effect]:
+    """Return the ratios of one scenario, for ``proven`` to judge with others."""
     noise = most_noise(arms, control) if control else None
-    p_values = holm_if_many([_signed_rank(logs) for logs in found.values()])
-    scenario = next(iter(arms.values())).scenario
     return [
-        _paired(Ratio(scenario, *pair, 0, (0, 0), significant=False), logs, p, noise)
-        for (pair, logs), p in zip(found.items(), p_values, strict=True)
+        (_paired(arms[a], arms[b], logs := effects(arms[a], arms[b]), noise), logs)
+        for a, b in pairs
     ]
 
 
@@ -138,71 +144,137 @@ def most_noise(arms: Mapping[str, Result], control: tuple[str, str]) -> float:
 
 
 def _paired(
-    ratio: Ratio, logs: Sequence[float], p: float, noise: float | None
+    base: Result, variant: Result, logs: Sequence[float], noise: float | None
 ) -> Ratio:
     middle, (low, high) = statistics.median(logs), median_interval(logs)
-    if len(logs) >= INTERVAL_LEAST:
-        proven = p <= 1 - LEVEL and not low <= 0 <= high
-    else:
-        least = min(map(abs, logs)) if low * high > 0 else 0
-        proven = len(logs) >= CONTROLLED_LEAST and noise is not None and least > noise
-    return replace(
-        ratio,
+    agree = low * high > 0
+    if len(logs) < INTERVAL_LEAST:
+        controlled = noise is not None and len(logs) >= CONTROLLED_LEAST
+        agree = agree and controlled and min(map(abs, logs)) > (noise or 0)
+    return Ratio(
+        scenario=base.scenario,
+        base=base.variant,
+        variant=variant.variant,
         ratio=round(math.exp(middle), 4),
         ci95=(round(math.exp(low), 4), round(math.exp(high), 4)),
-        significant=proven,
+        significant=agree,
         n=len(logs),
         unstable=noise is not None and noise > max(abs(middle), NOTICED),
     )
 
 
-def _signed_rank(logs: Sequence[float]) -> float:
-    if len(logs) < INTERVAL_LEAST or not any(logs):
-        return 1.0
-    from scipy import stats  # noqa: PLC0415 - slow to import, seldom needed
-
-    return float(stats.wilcoxon(logs).pvalue)  # exact as long as no two are equal
-
-
-def holm_if_many(p_values: Sequence[float]) -> list[float]:
-    """Return the p-values, corrected if they are more than a handful."""
-    return holm(p_values) if len(p_values) > HANDFUL else list(p_values)
+def proven(found: Sequence[Effect]) -> list[Ratio]:
+    """Return all ratios of a run; from six processes on judged together."""
+    if not found or min(len(logs) for _, logs in found) < INTERVAL_LEAST:
+        return [ratio for ratio, _ in found]
+    p_values = p_of_signs([logs for _, logs in found])
+    return [
+        replace(ratio, significant=ratio.significant and p <= ALPHA)
+        for (ratio, _), p in zip(found, p_values, strict=True)
+    ]
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return the p-values corrected by Holm's step-down method, in their order."""
-    corrected = [1.0] * len(p_values)
-    so_far = 0.0
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    for rank, i in enumerate(order):
-        so_far = max(so_far, (len(p_values) - rank) * p_values[i])
-        corrected[i] = min(1.0, so_far)
-    return corrected
+def p_of_signs(logs: Sequence[Sequence[float]]) -> list[float]:
+    """Return p of each row of paired log-ratios, corrected for all the rows.
 
-
-def _ratio_interval(
-    base: Sequence[float], variant: Sequence[float], seed: int
-) -> tuple[float, float]:
+    Without an effect the sign of a process is chance, for all rows at once. So p
+    is the share of signs under which any row is as far from 0 as this one (max-T
+    of Westfall and Young): it holds however the rows depend on each other.
+    """
     import numpy as np  # noqa: PLC0415 - slow to import, seldom needed
 
-    rng = np.random.default_rng(seed)
+    held = np.asarray(logs, float)
+    scaled = held / np.linalg.norm(held, axis=1, keepdims=True).clip(FLOOR)
 
-    def medians(samples: Sequence[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
-        drawn = rng.choice(np.asarray(samples, float), (RESAMPLES, len(samples)))
-        return np.asarray(np.median(drawn, axis=1))
+    def largest(signs: Array, _: Array, axis: int = -1) -> Array:
+        sums = np.moveaxis(signs, axis, -1) @ scaled.T
+        return np.asarray(np.abs(sums).max(axis=-1))
 
-    ratios = medians(base) / medians(variant)
-    low, high = np.quantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+    ones = np.ones(held.shape[1])
+    null = _null((ones, -ones), largest, "samples")
+    return _shares(null, np.abs(scaled.sum(axis=1)))
+
+
+def p_of_sides(before: Array, after: Array) -> list[float]:
+    """Return p of each arm's change between two sides, corrected for all the arms.
+
+    Each side has a row an arm and a column a file, of logarithms. Without a change
+    it is chance which files are on which side, for all arms at once.
+    """
+    import numpy as np  # noqa: PLC0415 - slow to import, seldom needed
+
+    held = np.concatenate([before, after], axis=1)
+    held = held - held.mean(axis=1, keepdims=True)
+    scaled = held / np.linalg.norm(held, axis=1, keepdims=True).clip(FLOOR)
+
+    def change(one: Array, other: Array) -> Array:
+        sides = (scaled[:, np.asarray(side, int)] for side in (one, other))
+        first, second = (side.mean(axis=-1) for side in sides)
+        return np.asarray(np.abs(first - second))
+
+    def largest(one: Array, other: Array, axis: int = -1) -> Array:
+        sides = (np.moveaxis(side, axis, -1) for side in (one, other))
+        return np.asarray(change(*sides).max(axis=0))
+
+    files = np.arange(held.shape[1])
+    split = files[: before.shape[1]], files[before.shape[1] :]
+    return _shares(_null(split, largest, "independent"), change(*split))
+
+
+def _null(data: tuple[Array, Array], largest: Callable[..., Array], kind: str) -> Array:
+    """Return the largest change of any row as chance has it."""
+    import numpy as np  # noqa: PLC0415 - slow to import, seldom needed
+    from scipy import stats  # noqa: PLC0415
+
+    test = stats.permutation_test(
+        data,
+        largest,
+        permutation_type=kind,
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        batch=BATCH,
+        alternative="greater",
+        rng=np.random.default_rng(0),
+    )
+    return np.asarray(test.null_distribution)
+
+
+def _shares(null: Array, seen: Array) -> list[float]:
+    """Return the share of a distribution that reaches each value seen."""
+    rounding = 1e-9
+    return [max((null >= one - rounding).mean(), 1 / null.size) for one in seen]
 
 
 def _differ(base: Sequence[float], variant: Sequence[float]) -> bool:
     from scipy import stats  # noqa: PLC0415 - slow to import, seldom needed
 
     # So few samples cannot differ at this level, whatever an approximation says.
-    if 2 / math.comb(len(base) + len(variant), len(base)) >= 1 - LEVEL:
+    if 2 / math.comb(len(base) + len(variant), len(base)) >= ALPHA:
         return False
-    return bool(stats.mannwhitneyu(base, variant).pvalue < 1 - LEVEL)
+    return bool(stats.mannwhitneyu(base, variant).pvalue < ALPHA)
+
+
+def _ratio_interval(
+    base: Sequence[float], variant: Sequence[float], seed: int
+) -> tuple[float, float]:
+    """Return the bootstrapped interval of the ratio of medians, in scipy's way."""
+    import numpy as np  # noqa: PLC0415 - slow to import, seldom needed
+    from scipy import stats  # noqa: PLC0415
+
+    def of_medians(a: Array, b: Array, axis: int = -1) -> Array:
+        return np.asarray(np.median(a, axis=axis) / np.median(b, axis=axis))
+
+    # Not bias-corrected: of a median of few values that covers too little.
+    found = stats.bootstrap(
+        (base, variant),
+        of_medians,
+        n_resamples=DRAWS,
+        confidence_level=LEVEL,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    )
+    low, high = found.confidence_interval
+    return float(low), float(high)
 
 
 def ratio(base: Result, variant: Result, seed: int = 0) -> Ratio:

@@ -11,14 +11,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bulkmm import facts as known
 from bulkmm import grid, machine, table
 from bulkmm.bench import goals
+from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
 from bulkmm.native import summary
 from bulkmm.results import Document
+from bulkmm.sheet import Sheet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -87,40 +90,28 @@ def cpu(name: str, measured: Measured) -> Iterator[str]:
     document = measured.bench
     yield from (f"### {document.machine['cpu']['model']} ({name})", "")
     for one in measured.kernels:
-        yield from (f"#### {KERNEL} {series(one)}: its own code and the module's", "")
-        yield from grid_of(summary.HEADINGS, summary.rows(one))
+        release = needs.series(one.machine["kernel"])
+        yield from (f"#### {KERNEL} {release}: its own code and the module's", "")
+        yield from Sheet(summary.HEADINGS, summary.rows(one)).markdown()
         yield from bullets([*summary.notes(one), *goals.missed(one)])
     if measured.populate:
         yield from ("#### Populate", "")
         show = table.Show(full=True)
         yield from table.markdown_tables(measured.populate, show=show)
         yield from bullets(
-            [*notes(measured.populate), *table.footnotes(measured.populate)]
+            [*notes(measured.populate), *known.footnotes(measured.populate)]
         )
-        yield from grid_of(goals.HEADINGS, goals.rows(measured.populate))
+        yield from Sheet(goals.HEADINGS, goals.rows(measured.populate)).markdown()
         yield from bullets(goals.missed(measured.populate))
     yield from ("#### The core", "")
-    yield from bullets([*facts(document), *table.footnotes(document)])
+    yield from bullets([*facts(document), *known.footnotes(document)])
     for kind, title in TITLES.items():
         if (of := part(document, kind)).results:
             yield from (f"#### {title}", "", *table.markdown_tables(of))
             yield from bullets(notes(of))
     yield from ("#### Goals", "")
-    yield from grid_of(goals.HEADINGS, goals.rows(document))
+    yield from Sheet(goals.HEADINGS, goals.rows(document)).markdown()
     yield from bullets(goals.missed(document))
-
-
-def series(document: Document) -> str:
-    """Return "6.12" of a kernel's release."""
-    return ".".join(str(document.machine["kernel"]).split(".")[:2])
-
-
-def grid_of(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Return a table."""
-    yield f"| {' | '.join(headings)} |"
-    yield "|---" * len(headings) + "|"
-    yield from (f"| {' | '.join(row)} |" for row in rows)
-    yield ""
 
 
 def bullets(lines: list[str]) -> Iterator[str]:
@@ -178,7 +169,7 @@ def readme(text: str, held: dict[str, Measured]) -> str:
 
 def headlines(kernels: list[Document]) -> Iterator[str]:
     """Return the table of the README and the lines below it."""
-    yield from grid_of(*summary.headlines(kernels))
+    yield from Sheet(*summary.headlines(kernels)).markdown()
     held = kernels[0].machine["cpu"]
     named = f"{held['model']} (family {held['family']}, model {held['model_number']})"
     releases = " and ".join(str(one.machine["kernel"]) for one in kernels)

@@ -184,7 +184,7 @@ def _ratios(goal: Goal, held: dict[str, Arms]) -> Iterator[Ratio]:
             bases = [name for name in arms if _is_base(one, name)]
             if bases and one.ours in arms and not _reached(one, arms):
                 base = min(bases, key=lambda name: arms[name].median)
-                (ratio,) = stats.paired(arms, [(base, one.ours)])
+                ((ratio, _),) = stats.compared(arms, [(base, one.ours)])
                 yield _by_thread(ratio, count) if goal.each else ratio
 
 

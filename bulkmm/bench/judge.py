@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from bulkmm import stats
 from bulkmm.bench.subjects import split
-from bulkmm.results import Check
+from bulkmm.results import CONTROLLED_LEAST, Check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -74,8 +74,8 @@ def ratios(subject: Subject, results: Iterable[Result]) -> list[Ratio]:
     found = []
     for held in by_scenario(results).values():
         pairs = dict.fromkeys(_pairs(subject, held))
-        found += stats.paired(held, pairs, _control(subject, held))
-    return found
+        found += stats.compared(held, pairs, _control(subject, held))
+    return stats.proven(found)
 
 
 def _control(subject: Subject, held: Arms) -> tuple[str, str] | None:
@@ -121,7 +121,7 @@ def limit_checks(subject: Subject, results: Iterable[Result]) -> list[Check]:
     Two processes are too few to say what happens in every one.
     """
     held = [arms for arms in by_scenario(results).values() if LIMIT in arms]
-    if not held or len(held[0][LIMIT].samples) < stats.CONTROLLED_LEAST:
+    if not held or len(held[0][LIMIT].samples) < CONTROLLED_LEAST:
         return []
     beaten = [line for arms in held for line in _beaten(subject, arms)]
     said = ", ".join(beaten) or f"of {len(held)} scenarios, in every process"

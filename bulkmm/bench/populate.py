@@ -282,17 +282,17 @@ def document(taken: list[list[Event]], job: Job) -> Document:
     """Return what the events say."""
     found = take.arms([[{"round": 0, **event} for event in one] for one in taken])
     scenarios = dict.fromkeys(scenario for scenario, _ in found)
-    results, ratios = [], []
+    results, effects = [], []
     for scenario in scenarios:
         held = {v: arm for (s, v), arm in found.items() if s == scenario}
         held = dict(sorted(held.items(), key=lambda pair: _rank(pair[0])))
         results += list(held.values())
         pairs = dict.fromkeys(_pairs(held))
-        ratios += stats.paired(held, pairs, (BASE, AGAIN))
+        effects += stats.compared(held, pairs, (BASE, AGAIN))
     return Document(
         machine={**machine.describe(), "accelerator": "native"},
         results=results,
-        ratios=ratios,
+        ratios=stats.proven(effects),
         checks=take.verdicts(taken, RIGHT, WRONG),
         run={
             "scenario": "populate",

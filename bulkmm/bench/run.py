@@ -15,6 +15,7 @@ from bulkmm.bench import goals as reached
 from bulkmm.bench import populate as residency
 from bulkmm.errors import Exit
 from bulkmm.results import Document
+from bulkmm.sheet import Sheet, print_lines
 
 if TYPE_CHECKING:
     import argparse
@@ -99,7 +100,6 @@ def goals(args: argparse.Namespace) -> int:
         document = Document.read(path)
         if len(args.results) > 1:
             print(f"{path}:")
-        table.print_lines(reached.HEADINGS, reached.rows(document))
-        for line in reached.missed(document):
-            print(line)
+        Sheet(reached.HEADINGS, reached.rows(document)).print()
+        print_lines(reached.missed(document))
     return Exit.OK

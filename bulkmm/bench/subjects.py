@@ -143,7 +143,7 @@ class Request:
     subject: Subject
     amount: Amount
     rounds: int = 5  # of a process
-    processes: int = 5
+    processes: int = 6
     seed: int = 1  # of the first process; each has its own
     backend: str | None = None  # what bulkmm uses; None: the core decides
 
@@ -159,7 +159,7 @@ def plan(
     *,
     quick: bool = False,
     rounds: int = 5,
-    processes: int = 5,
+    processes: int = 6,
     backend: str | None = None,
 ) -> Request:
     """Return what is measured of a subject, in full or quickly."""

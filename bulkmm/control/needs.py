@@ -51,6 +51,11 @@ def version(release: str) -> tuple[int, ...]:
     return tuple(int(n) for n in re.findall(r"\d+", release)[:2])
 
 
+def series(release: str) -> str:
+    """Return "6.12" for 6.12.107+deb13-cloud-amd64."""
+    return ".".join(map(str, version(release)))
+
+
 def read(machine: str) -> Table:
     """Return what hooks.toml says of an architecture, by the kernel's name for it."""
     held = tomllib.loads(FILE.read_text(encoding="utf-8"))

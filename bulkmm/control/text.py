@@ -23,12 +23,13 @@ def columns(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
 
 
 def size(nbytes: float) -> str:
-    """Return bytes to three digits, such as 1.50 GiB."""
+    """Return bytes to three digits, such as 1.50 GiB; 64 KiB is whole."""
     unit = 0
     while nbytes >= 1000 and unit < len(BINARY) - 1:  # noqa: PLR2004
         nbytes /= 1024
         unit += 1
-    return f"{number(nbytes) if unit else int(nbytes)} {BINARY[unit]}"
+    whole = nbytes == int(nbytes)
+    return f"{int(nbytes) if whole else number(nbytes)} {BINARY[unit]}"
 
 
 def number(value: float) -> str:
@@ -37,9 +38,13 @@ def number(value: float) -> str:
     return f"{value:.{decimals}f}"
 
 
+def scale(ns: float) -> tuple[float, str]:
+    """Return the largest unit that leaves something before a time's point."""
+    units = ((1e9, "s"), (1e6, "ms"), (1e3, "\N{MICRO SIGN}s"))
+    return next((one for one in units if ns >= one[0]), (1, "ns"))
+
+
 def duration(ns: float) -> str:
-    """Return a time to three digits, such as 43.1 us."""
-    for limit, unit, scale in ((1e3, "ns", 1), (1e6, "us", 1e3), (1e9, "ms", 1e6)):
-        if ns < limit:
-            return f"{number(ns / scale) if scale > 1 else round(ns)} {unit}"
-    return f"{number(ns / 1e9)} s"
+    """Return a time to three digits, such as 43.1 \N{MICRO SIGN}s."""
+    divisor, unit = scale(ns)
+    return f"{number(ns / divisor) if divisor > 1 else round(ns)} {unit}"

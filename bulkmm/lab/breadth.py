@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bulkmm import files, table
+from bulkmm import facts, files, table
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
 from bulkmm.lab.machine import build
@@ -22,6 +22,7 @@ from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import PROJECT, content_key, locked
 from bulkmm.native import measure, process, prototypes, vmlinux
+from bulkmm.sheet import Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -170,7 +171,7 @@ def _run(row: Row, image: Path, module: Path | None, progress: Progress) -> None
                 row.ok = False
                 row.paths[name] = f"FAILED: {_line(error)}"
                 continue
-            row.cpu = table.cpu_name(document)
+            row.cpu = facts.cpu_name(document)
             row.paths[name] = _said(name, document)
             row.ok &= all(check.ok for check in document.checks)
 
@@ -189,7 +190,7 @@ def _said(name: str, document: Document) -> str:
         if one.base == BASE and one.variant in measure.PICKED[name]
     ]
     low, high = min(ratios), max(ratios)
-    return f"= {low:.2f}{table.DASH}{high:.2f}{table.TIMES}"
+    return f"= {low:.2f}{facts.DASH}{high:.2f}{table.TIMES}"
 
 
 def markdown(rows: Iterable[Row], offered: int) -> str:
@@ -197,11 +198,8 @@ def markdown(rows: Iterable[Row], offered: int) -> str:
     rows = sorted(rows, key=lambda row: row.release)
     cpus = sorted({row.cpu for row in rows if row.cpu})
     how = f"reduced, on {' and '.join(cpus) or 'no CPU yet'}"
-    lines = [f"| {' | '.join(row.cells())} |" for row in rows]
-    head = [f"| {' | '.join(HEADINGS)} |", f"|{'---|' * len(HEADINGS)}"]
-    return "\n".join(
-        [INTRO.format(how=how), "", summary(rows, offered), "", *head, *lines, ""]
-    )
+    lines = Sheet(HEADINGS, [row.cells() for row in rows]).markdown()
+    return "\n".join([INTRO.format(how=how), "", summary(rows, offered), "", *lines])
 
 
 def summary(rows: Iterable[Row], offered: int) -> str:

@@ -11,11 +11,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bulkmm import table
+from bulkmm import facts, table
 from bulkmm.lab import choices
 from bulkmm.lab.machine import arch as archs
 from bulkmm.lab.scenario import POPULATE, find
 from bulkmm.results import STORES
+from bulkmm.sheet import Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -341,7 +342,7 @@ def rated(path: str, document: Document) -> list[Ratio]:
 
 
 def _ratio(ratio: Ratio, document: Document) -> str:
-    return f"{ratio.variant} {table.factor(ratio)} {table.where(document)}"
+    return f"{ratio.variant} {table.factor(ratio)} {facts.where(document)}"
 
 
 def failed(cell: Cell, why: str) -> Line:
@@ -351,14 +352,10 @@ def failed(cell: Cell, why: str) -> Line:
 
 def markdown(lines: Iterable[Line], flags: str, page: Page = STOCK) -> str:
     """Return the matrix as a page."""
-    width = page.columns
-    rows = [
-        f"| {' | '.join(HEADINGS[:width])} |",
-        f"|{'---|' * width}",
-        *(f"| {' | '.join(line.cells()[:width])} |" for line in lines),
-    ]
-    intro = page.intro.format(flags=flags)
-    return "\n".join([page.title, "", intro, "", *rows, "", page.note, ""])
+    width, intro = page.columns, page.intro.format(flags=flags)
+    rows = [line.cells()[:width] for line in lines]
+    shown = Sheet(HEADINGS[:width], rows).markdown()
+    return "\n".join([page.title, "", intro, "", *shown, page.note, ""])
 
 
 def summary(lines: list[Line]) -> str:

@@ -89,7 +89,7 @@ class Job:
     module: Path | None
     mitigations: str = "host"
     rounds: int = 5
-    processes: int = 5
+    processes: int = 6
     seed: int = 1
     size: int | None = None
     quick: bool = False

@@ -7,7 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bulkmm import grid, table
+from bulkmm import facts, grid, table
+from bulkmm.control import needs, text
+from bulkmm.sheet import Sheet, print_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
 
 STOCK, AGAIN = "stock", "stock-again"
 HEADINGS = ("scenario", "variant", "stock", "bulkmm", "limit", "faster", "of limit")
-MICRO, MILLI = 1e3, 1e6  # ns
-DIGITS = 3  # of a time
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,13 @@ class Headline:
     scenario: re.Pattern[str]
     ours: str
     rate: bool = False  # GB/s, where no size is what one does at a time
+
+    def leads(self, ratio: Ratio) -> str:
+        """Return what a ratio's row is called; nothing if it is not this one's."""
+        named = self.scenario.fullmatch(ratio.scenario)
+        if not named or (ratio.base, ratio.variant) != (STOCK, self.ours):
+            return ""
+        return self.what.format(_size(named[1]))
 
 
 HEADLINES = (
@@ -40,16 +47,6 @@ HEADLINES = (
     Headline("vmap() {} in blocks of 1 MiB", re.compile(r"vmap-(\d+m)-order8"), "pte"),
     Headline("vmap() {} of single pages", re.compile(r"vmap-(\d+m)-order0"), "pte"),
 )
-
-
-def duration(ns: float) -> str:
-    """Return a time in the largest unit that leaves something before the point."""
-    if ns < MICRO:
-        return f"{ns:.0f} ns"
-    scale, unit = (MICRO, "µs") if ns < MILLI else (MILLI, "ms")
-    value = ns / scale
-    decimals = max(0, DIGITS - len(str(int(value))))
-    return f"{value:.{decimals}f} {unit}"
 
 
 def rows(document: Document, *, all_rows: bool = False) -> list[list[str]]:
@@ -76,9 +73,9 @@ def _row(document: Document, one: Result) -> list[str]:
             return [
                 one.scenario,
                 f"{one.variant} ({pick})" if pick else one.variant,
-                duration(arms[STOCK].median),
-                duration(one.median),
-                duration(limit.median) if limit else "",
+                text.duration(arms[STOCK].median),
+                text.duration(one.median),
+                text.duration(limit.median) if limit else "",
                 table.factor(ratio),
                 f"{limit.median / one.median:.2f}" if limit else "",
             ]
@@ -90,8 +87,8 @@ def headlines(documents: Iterable[Document]) -> tuple[list[str], list[list[str]]
     held = list(documents)
     headings = ["on this CPU"]
     for document in held:
-        series = ".".join(str(document.machine["kernel"]).split(".")[:2])
-        headings += [f"Linux {series}: stock → bulkmm", "faster"]
+        release = needs.series(str(document.machine["kernel"]))
+        headings += [f"Linux {release}: stock → bulkmm", "faster"]
     found = []
     for line in HEADLINES:
         cells = [_cells(line, document) for document in held]
@@ -103,9 +100,8 @@ def headlines(documents: Iterable[Document]) -> tuple[list[str], list[list[str]]
 def _cells(line: Headline, document: Document) -> tuple[str, list[str]]:
     """Return what a row is called and a document's part of it."""
     for ratio in document.ratios:
-        named = line.scenario.fullmatch(ratio.scenario)
-        if named and (ratio.base, ratio.variant) == (STOCK, line.ours):
-            return line.what.format(_size(named[1])), _pair(line, ratio, document)
+        if name := line.leads(ratio):
+            return name, _pair(line, ratio, document)
     return "", ["", ""]
 
 
@@ -121,7 +117,7 @@ def _pair(line: Headline, ratio: Ratio, document: Document) -> list[str]:
     if line.rate:
         said = f"{_rate(stock)} → {_rate(ours)} GB/s"
     else:
-        said = f"{duration(stock.median)} → {duration(ours.median)}"
+        said = f"{text.duration(stock.median)} → {text.duration(ours.median)}"
     return [said, table.factor(ratio)]
 
 
@@ -140,12 +136,10 @@ def notes(document: Document) -> list[str]:
             f"A/A control {STOCK} / {AGAIN}: {equal} of {len(control)} ~, from "
             f"{low:.2f} to {high:.2f}."
         )
-    return [*lines, *table.footnotes(document), table.LEGEND]
+    return [*lines, *facts.footnotes(document), table.LEGEND]
 
 
 def show(document: Document, *, all_rows: bool = False) -> None:
     """Print every row and what stands under them."""
-    table.print_lines(HEADINGS, rows(document, all_rows=all_rows))
-    console = table.screen()
-    for line in notes(document):
-        console.print(line, markup=False, highlight=False)
+    Sheet(HEADINGS, rows(document, all_rows=all_rows)).print()
+    print_lines(notes(document))

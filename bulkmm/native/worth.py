@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bulkmm import table
+from bulkmm import facts, table
 from bulkmm.native import find, measure, vmlinux
 from bulkmm.native.command import SUBJECTS
 from bulkmm.native.run import shown
@@ -56,7 +56,7 @@ def _files(
 def lines(document: Document) -> list[str]:
     """Return it as text: a line for each scenario that stands for a path."""
     kernel, n = document.machine["kernel"], document.run["processes"]
-    said = [f"{table.cpu_name(document)}, kernel {kernel}, natively, n = {n}:"]
+    said = [f"{facts.cpu_name(document)}, kernel {kernel}, natively, n = {n}:"]
     alone = not any(one.variant == "bulkmm" for one in document.results)
     for path, pattern in SHOWN.items():
         for ratio in document.ratios:

@@ -24,9 +24,9 @@ def add_parser(sub: options.Subparsers[Any]) -> None:
         sub,
         "report",
         "write kept results as one page (HTML)",
-        """Write results as one self-contained page: published figures beside ours,
-        ratios with intervals, every sample, machine and method. It fetches nothing,
-        and reads on paper, a phone, a dark screen and a screen reader.""",
+        "Write results as one page that fetches nothing: a conclusion, before and "
+        "after beside published figures, ratios with intervals, every sample, machine, "
+        "method, glossary, and the results themselves to download.",
         run="bulkmm.report.command:run_report",
         example="bulkmm report out/demo-native.json -o out/demo.html",
     )
@@ -62,6 +62,7 @@ def write(
 def html(documents: list[Document], names: list[str], title: str = TITLE) -> str:
     """Return the page: the same bytes for the same results."""
     from bulkmm import extras, published  # noqa: PLC0415 - keeps --help fast
+    from bulkmm.report.glossary import TERMS  # noqa: PLC0415
     from bulkmm.report.method import method  # noqa: PLC0415
     from bulkmm.report.page import Builder  # noqa: PLC0415
 
@@ -81,5 +82,6 @@ def html(documents: list[Document], names: list[str], title: str = TITLE) -> str
         page=Builder(documents, names).page(title),
         style=(HERE / "page.css").read_text(encoding="utf-8"),
         method=method(),
+        glossary=TERMS,
         published_machine=published.MACHINE,
     )

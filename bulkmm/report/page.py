@@ -7,20 +7,23 @@ compared with the result that it came from.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bulkmm import compare, grid, panels, plot, published, table
-from bulkmm.report import figures
-from bulkmm.results import NS, STORES
+from bulkmm import facts, grid, panels, plot, published, table
+from bulkmm.native import summary
+from bulkmm.report import conclusion, figures, lines
+from bulkmm.report.lines import Forest, Interval, Mark, Number
+from bulkmm.results import ACCELERATORS, NS, STORES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bulkmm.grid import Grid
     from bulkmm.published import Published
     from bulkmm.report.figures import Drawn
     from bulkmm.results import Check, Document, Ratio, Result
+    from bulkmm.sheet import Sheet
 
 # What each kind of figure is worth, beside every one of them.
 BADGES = {
@@ -28,29 +31,8 @@ BADGES = {
     "KVM": "measured in a virtual machine (KVM)",
     "TCG": "emulated (TCG): work where it was counted, no hardware figures",
 }
-# the variant that a headline is of: the first of these that is there
-LEADING = ("on", "auto", "block", "pte", "computed", "bulkmm")
-FOREST_MOST = 40  # ratios in one figure
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number as it is printed, and as it was measured."""
-
-    value: float
-    text: str
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A number with its 95 % interval or its range."""
-
-    middle: Number
-    low: Number
-    high: Number
-    spread: str  # which of the two, or "" for one sample
-    proven: bool = True
-    unit: str = ""
+FOREST_MOST = 60  # ratios in one figure
+OPEN_MOST = 8  # scenarios whose tables are shown without being asked for
 
 
 @dataclass(frozen=True)
@@ -79,9 +61,10 @@ class Line:
     rate: Number | None  # GB/s, or the stores among instructions
     ratio: Interval | None
     samples: list[Number]
+    mark: Mark
 
 
-@dataclass
+@dataclass(frozen=True)
 class Scenario:
     """All of one scenario."""
 
@@ -100,16 +83,25 @@ class Source:
     anchor: str
     where: str
     badge: str
+    conclusion: str
     notes: list[str]
     facts: dict[str, str]
+    commands: list[str]
+    json: str  # the whole result, for a link
     failed: list[Check]
     checks: int
-    scenarios: list[Scenario] = field(default_factory=list)
-    grids: list[Grid] = field(default_factory=list)
+    forests: list[Forest] = field(default_factory=list)
+    grids: list[Sheet] = field(default_factory=list)
     figures: list[Drawn] = field(default_factory=list)
+    scenarios: list[Scenario] = field(default_factory=list)
+
+    @property
+    def many(self) -> bool:
+        """Tell if its scenarios' tables are too many to be read one by one."""
+        return len(self.scenarios) > OPEN_MOST
 
 
-@dataclass
+@dataclass(frozen=True)
 class Page:
     """The whole page."""
 
@@ -117,93 +109,95 @@ class Page:
     sources: list[Source]
     headlines: list[Headline]
 
-    @property
-    def kinds(self) -> list[tuple[str, str]]:
-        """Return where figures were taken, each with what that is worth."""
-        seen = dict.fromkeys(source.where for source in self.sources)
-        return [(where, BADGES[where]) for where in seen]
-
 
 class Builder:
     """Makes the page; figures are numbered through."""
 
     def __init__(self, documents: list[Document], names: list[str]) -> None:
-        self.documents = [document.printed() for document in documents]
-        self.names = names
+        held = list(zip(names, documents, strict=True))
+        held.sort(key=lambda pair: ACCELERATORS.index(facts.where(pair[1])))
+        self.held = held  # native first
         self.figures = 0
 
     def page(self, title: str) -> Page:
         """Return the page of all documents."""
         sources = [
-            self._source(document, name, f"result-{i + 1}")
-            for i, (document, name) in enumerate(
-                zip(self.documents, self.names, strict=True)
-            )
+            self._source(document, name, f"result-{number + 1}")
+            for number, (name, document) in enumerate(self.held)
         ]
         heads = [
             head
-            for document, name in zip(self.documents, self.names, strict=True)
-            for head in headlines(document, name)
+            for name, document in self.held
+            for head in headlines(document.printed(), name)
         ]
-        # Those with a published peer first, each in the order measured.
-        heads.sort(key=lambda head: not (head.published or head.said))
+        # Native first, then those with something published beside them.
+        heads.sort(key=lambda one: not (one.published or one.said))
+        heads.sort(key=lambda one: ACCELERATORS.index(one.where))
         return Page(title, sources, heads)
 
-    def _number(self) -> int:
-        self.figures += 1
-        return self.figures
-
-    def _source(self, document: Document, name: str, anchor: str) -> Source:
-        where = table.where(document)
+    def _source(self, whole: Document, name: str, anchor: str) -> Source:
+        document, where = whole.printed(), facts.where(whole)
         source = Source(
             name=name,
             anchor=anchor,
             where=where,
             badge=BADGES[where],
-            notes=[*table.footnotes(document), *grid.controls(document)],
-            facts={**compare.facts(document), **_versions(document)},
+            conclusion=conclusion.conclude(document),
+            notes=[*facts.footnotes(document), *grid.controls(document)],
+            facts={**facts.facts(document), **_versions(document)},
+            commands=conclusion.commands(document),
+            json=b64encode(whole.to_json().encode()).decode(),
             failed=[check for check in document.checks if not check.ok],
             checks=len(document.checks),
         )
+        source.forests = list(_forests(document))
         source.grids = grid.grids(document, table.factor)
-        source.scenarios = [_scenario(document, one) for one in _names(document)]
-        source.figures = list(self._figures(document, name))
+        source.figures = list(self._sweeps(document))
+        source.scenarios = [_scenario(document, one) for one in document.scenarios]
         return source
 
-    def _figures(self, document: Document, name: str) -> Iterator[Drawn]:
-        """Return sweeps, forests and strips."""
-        found = panels.panels([document])
-        looks = plot.looks_of([panel for panel in found if panel.by_size])
+    def _sweeps(self, document: Document) -> Iterator[Drawn]:
+        """Return the figures of what was measured by size."""
+        found = [panel for panel in panels.panels([document]) if panel.by_size]
+        looks = plot.looks_of(found)
         for panel in found:
-            if panel.by_size:
-                yield figures.sweep(panel, looks, self._number())
-        for title, ratios in _forests(document):
-            yield figures.forest(ratios, f"{name}: {title}", self._number())
-        for panel in found:
-            if not panel.by_size:
-                yield figures.strips(panel, self._number())
+            self.figures += 1
+            yield figures.sweep(panel, looks, self.figures)
 
 
 def _scenario(document: Document, name: str) -> Scenario:
-    results = _results(document, name)
-    leading = _leading(document, name)
+    every = (r for r in document.results if r.unit != STORES)
+    results = [r for r in every if r.scenario == name]
+    leading = table.leading(document, name)
     return Scenario(
         name=name,
         base=next(iter(leading.values())).base if leading else "",
-        lines=[_line(document, r, leading.get(r.variant)) for r in results],
-        published=() if document.emulated else published.for_scenario(name),
+        lines=[
+            _line(document, result, leading.get(result.variant), mark)
+            for result, mark in zip(results, lines.strips(results), strict=True)
+        ],
+        published=_published(document, name),
         counted=document.counted,
     )
 
 
-def _results(document: Document, scenario: str) -> list[Result]:
-    """Return the results that have a line of their own."""
-    every = (r for r in document.results if r.unit != STORES)
-    return [r for r in every if r.scenario == scenario]
-
-
-def _names(document: Document) -> list[str]:
-    return list(dict.fromkeys(result.scenario for result in document.results))
+def _line(document: Document, result: Result, ratio: Ratio | None, mark: Mark) -> Line:
+    rate = None
+    if result.unit != NS:
+        stores = table.stores_of(document, result).median
+        rate = Number(stores, table.count(stores))
+    elif facts.where(document) == "native" and result.median > 0:
+        value = result.bytes / result.median
+        rate = Number(value, f"{value:.1f}")
+    return Line(
+        variant=result.variant,
+        time=lines.time(result),
+        n=len(result.samples),
+        rate=rate,
+        ratio=lines.factor(ratio) if ratio else None,
+        samples=[lines.number(result, value) for value in result.samples],
+        mark=mark,
+    )
 
 
 def _versions(document: Document) -> dict[str, str]:
@@ -215,80 +209,31 @@ def _versions(document: Document) -> dict[str, str]:
     return {name: str(value) for name, value in held.items() if value is not None}
 
 
-def _leading(document: Document, scenario: str) -> dict[str, Ratio]:
-    """Return the ratio of each variant to the base that leads the scenario."""
-    every = (r for r in document.ratios if r.unit != STORES)
-    ratios = [r for r in every if r.scenario == scenario]
-    if not ratios:
-        return {}
-    base = table.main_base(ratios)
-    return {r.variant: r for r in ratios if r.base == base}
-
-
-def _time(result: Result) -> Interval:
-    middle, low, high = (
-        _number(result, value) for value in (result.median, *result.ci95)
-    )
-    unit = " ms" if result.unit == NS else f" {result.unit}"
-    return Interval(middle, low, high, result.spread, unit=unit)
-
-
-def _number(result: Result, value: float) -> Number:
-    write = table.ms if result.unit == NS else table.count
-    return Number(value, write(value))
-
-
-def _factor(ratio: Ratio) -> Interval:
-    """Return how many times faster, or how much of the work is gone."""
-    held, decimals, unit = (ratio.ratio, *ratio.ci95), 2, table.TIMES
-    if ratio.unit != NS:
-        low, high = map(table.removed, ratio.ci95)
-        held, decimals, unit = (table.removed(ratio.ratio), low, high), 1, " %"
-    middle, least, most = (Number(value, f"{value:.{decimals}f}") for value in held)
-    proven = ratio.significant
-    return Interval(middle, least, most, ratio.spread, proven=proven, unit=unit)
-
-
-def _line(document: Document, result: Result, ratio: Ratio | None) -> Line:
-    rate = None
-    if table.where(document) == "native" and result.median > 0:
-        value = result.bytes / result.median
-        rate = Number(value, f"{value:.1f}")
-    if result.unit != NS:
-        stores = table.stores_of(document, result).median
-        rate = Number(stores, table.count(stores))
-    return Line(
-        variant=result.variant,
-        time=_time(result),
-        n=len(result.samples),
-        rate=rate,
-        ratio=_factor(ratio) if ratio else None,
-        samples=[_number(result, value) for value in result.samples],
-    )
-
-
 def headlines(document: Document, name: str) -> Iterator[Headline]:
-    """Return before and after of each scenario that no grid shows."""
-    in_grids = {s for held in grid.kinds(document).values() for s in held}
+    """Return before and after of what leads: few scenarios, or those chosen."""
     results = {(r.scenario, r.variant): r for r in document.results if r.unit != STORES}
-    for scenario in _names(document):
-        leading = _leading(document, scenario)
-        variant = next((v for v in LEADING if v in leading), None)
-        if scenario in in_grids or variant is None:
+    in_grids = {s for held in grid.kinds(document).values() for s in held}
+    for ratio in conclusion.ours(document):
+        chosen = any(line.leads(ratio) for line in summary.HEADLINES)
+        if ratio.scenario in in_grids and not chosen:
             continue
-        ratio = leading[variant]
         yield Headline(
-            scenario=scenario,
+            scenario=ratio.scenario,
             source=name,
-            where=table.where(document),
+            where=facts.where(document),
             base=ratio.base,
-            variant=variant,
-            before=_time(results[scenario, ratio.base]),
-            after=_time(results[scenario, variant]),
-            ratio=_factor(ratio),
-            published=published.for_scenario(scenario),
-            said=_said(document, scenario),
+            variant=ratio.variant,
+            before=lines.time(results[ratio.scenario, ratio.base]),
+            after=lines.time(results[ratio.scenario, ratio.variant]),
+            ratio=lines.factor(ratio),
+            # no figures of hardware beside work
+            published=_published(document, ratio.scenario),
+            said=[] if document.emulated else _said(document, ratio.scenario),
         )
+
+
+def _published(document: Document, scenario: str) -> tuple[Published, ...]:
+    return () if document.emulated else published.for_scenario(scenario)
 
 
 def _said(document: Document, scenario: str) -> list[str]:
@@ -299,27 +244,15 @@ def _said(document: Document, scenario: str) -> list[str]:
     return [str(line) for line in said] if isinstance(said, list) else []
 
 
-def _forests(document: Document) -> Iterator[tuple[str, list[Ratio]]]:
-    """Return the ratios of each figure: many of a kind against their best peer."""
+def _forests(document: Document) -> Iterator[Forest]:
+    """Return the module's ratios, and of a bench ours against the best peer."""
     if document.emulated:
         return  # work is no ratio of times
-    many = grid.kinds(document)
-    rest = [
-        r
-        for scenario in _names(document)
-        if grid.kind(scenario) not in many
-        for r in _leading(document, scenario).values()
-    ]
+    peers = conclusion.best_peers(document)
+    rest = [r for r in conclusion.ours(document) if grid.kind(r.scenario) not in peers]
     for i in range(0, len(rest), FOREST_MOST):
-        yield "ratios", rest[i : i + FOREST_MOST]
-    for kind, scenarios in many.items():
-        results = [r for r in document.results if r.scenario in scenarios]
-        best = grid.goals(document.ratios, results)
-        if best:
-            yield (
-                f"{kind} against the best peer",
-                [
-                    best[key]
-                    for key in sorted(best, key=lambda k: scenarios.index(k[0]))
-                ],
-            )
+        part = rest[i : i + FOREST_MOST]
+        yield lines.forest(f"How many times faster than {conclusion.base(part)}", part)
+    for kind, ratios in peers.items():
+        title = f"{kind}: how many times faster than {conclusion.PEER}"
+        yield lines.forest(title, ratios)

@@ -81,7 +81,7 @@ def test_text_is_a_table(bulkmm: Command) -> None:
     assert done.code == Exit.OK
     row = next(line for line in done.out.splitlines() if line.startswith("memmap"))
     assert row.split("  ")[0] == "memmap"
-    for word in ("on", "attached", "8.00 MiB", "500 us", "off 2, small 4"):
+    for word in ("on", "attached", "8 MiB", "500 µs", "off 2, small 4"):
         assert word in row
     assert "init_on_alloc=1 on 6.13 or later" in done.out
 

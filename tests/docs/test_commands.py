@@ -17,6 +17,7 @@ import tempfile
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module, metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import made
@@ -35,7 +36,6 @@ from bulkmm.native import measure as kernel_measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 # The command is the one of this tree, whatever directory it is given in.
 SHELL = 'bulkmm() { "$PYTHON" -m bulkmm.cli "$@"; }\n'
@@ -234,13 +234,17 @@ def test_about_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     documents = {"demo-native": made.native(), "demo-guest": made.guest()}
-    documents |= {"a": made.sweep(), "b": made.sweep()}
+    documents |= {"a": made.sweep()}
+    for title in ("a-1", "a-2", "b-1", "b-2"):
+        documents[title] = made.sweep()
+        documents[title].results[0].samples[0] += int(title[-1])  # no copy
     (tmp_path / "out").mkdir()
     for place in (tmp_path, tmp_path / "out"):
         for title, document in documents.items():
             document.write(place / f"{title}.json")
     monkeypatch.chdir(tmp_path)
-    assert cli.main(words(command)) == Exit.OK
+    given = (Path().glob(word) if "*" in word else [word] for word in words(command))
+    assert cli.main([str(word) for some in given for word in some]) == Exit.OK
     for file in re.findall(r"-o (\S+)", command):
         assert (tmp_path / file).stat().st_size > 1000
 

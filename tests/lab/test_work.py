@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from lablib import passed
 
-from bulkmm import stats, table
+from bulkmm import facts, stats, table
 from bulkmm.errors import GuestError
 from bulkmm.lab import paths, run, scenario
 from bulkmm.lab.families import pmem
@@ -145,7 +145,7 @@ def test_without_the_plugin_a_scenario_runs_without_counts(
     assert {result.unit for result in document.results} == {NS}
     assert [check for check in document.checks if not check.ok] == []
     text = table.markdown(document)
-    assert table.EMULATED in text
+    assert facts.EMULATED in text
     assert table.TIMES not in text
 
 

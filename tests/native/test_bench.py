@@ -265,7 +265,7 @@ def test_without_libpmem2_the_table_says_so(bench: Bench, fake: Fake) -> None:
 
 @pytest.mark.parametrize(
     ("words", "quick", "rounds", "processes"),
-    [([], False, 5, 5), (["--quick"], True, 3, 3), (["--rounds=2"], False, 2, 5),
+    [([], False, 5, 6), (["--quick"], True, 3, 3), (["--rounds=2"], False, 2, 6),
      (["--quick", "--processes=8"], True, 3, 8)],
 )  # fmt: skip
 def test_the_command_measures_what_the_subjects_say(

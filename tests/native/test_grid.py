@@ -7,7 +7,7 @@ import io
 
 from rich.console import Console
 
-from bulkmm import grid, stats, table
+from bulkmm import grid, sheet, stats, table
 from bulkmm.results import Document, Result
 
 SIZES = ("4k", "64k", "2m", "1g")
@@ -79,7 +79,7 @@ def test_each_cell_stands_once() -> None:
     assert "median ms" not in text
     assert "2.00" in text
     assert "A/A control" in text
-    assert max(len(line.rstrip()) for line in text.splitlines()) <= table.WIDTH
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= sheet.WIDTH
 
 
 def test_full_has_every_median_and_its_interval() -> None:

@@ -19,6 +19,7 @@ import pytest
 
 from bulkmm import cli, grid, panels, plot, stats
 from bulkmm.bench import subjects
+from bulkmm.control import text
 from bulkmm.results import Document
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -235,8 +236,8 @@ def test_the_same_arms_of_two_files_are_told_apart() -> None:
 
 
 def test_sizes_are_spoken_of_in_binary_units() -> None:
-    named = [panels.size_name(1 << power) for power in (9, 12, 16, 21, 30, 41)]
-    assert named == ["512 bytes", "4 KiB", "64 KiB", "2 MiB", "1 GiB", "2 TiB"]
+    named = [text.size(1 << power) for power in (9, 12, 16, 21, 30, 41)]
+    assert named == ["512 B", "4 KiB", "64 KiB", "2 MiB", "1 GiB", "2 TiB"]
 
 
 def test_odd_names_are_drawn_as_they_are() -> None:

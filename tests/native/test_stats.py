@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 from typing import TYPE_CHECKING
@@ -12,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bulkmm import stats
+from bulkmm.results import ALPHA, Document, Ratio
 
 if TYPE_CHECKING:
-    from bulkmm.results import Ratio, Result
+    from bulkmm.results import Result
 
 SAMPLES = st.lists(st.floats(1, 1e9), min_size=1, max_size=60)
 
@@ -192,15 +194,102 @@ def test_from_six_processes_on_an_exact_test_and_an_interval() -> None:
     assert found.ci95[0] < 1 < found.ci95[1]
 
 
-def test_many_ratios_are_corrected() -> None:
-    arms = {"a": of_processes("a", [[1000 + i] for i in range(6)])}
-    arms |= {
-        f"{k}": of_processes(f"{k}", [[900 + i * k] for i in range(6)])
-        for k in range(1, 7)
+def test_a_clear_effect_is_proven_among_many() -> None:
+    """However many ratios stand beside it: they are judged together."""
+    arms = {
+        f"{k}": of_processes(f"{k}", [[round(ns)] for ns in around(1e6, 6, k)])
+        for k in range(100)
     }
-    pairs = [("a", f"{k}") for k in range(1, 7)]
-    assert all(r.significant for r in stats.paired(arms, pairs[:5]))
-    assert not any(r.significant for r in stats.paired(arms, pairs))
+    arms |= {
+        name: of_processes(name, [[middle + i] for i in range(6)])
+        for name, middle in (("base", 1_000_000), ("faster", 500_000))
+    }
+    found = stats.paired(arms, [("base", name) for name in arms if name != "base"])
+    assert found[-1].significant
+    assert sum(ratio.significant for ratio in found) == 1
+
+
+@pytest.mark.parametrize("n", [6, 9])
+def test_noise_in_many_ratios_is_seldom_proven(n: int) -> None:
+    """In 5 % of runs one of 20; without a correction it would be in most."""
+    chance = random.Random(n)  # noqa: S311
+
+    def noise() -> list[list[float]]:
+        return [[chance.gauss(0, 1) for _ in range(n)] for _ in range(20)]
+
+    together = sum(min(stats.p_of_signs(noise())) <= ALPHA for _ in range(100))
+    assert together <= 11  # 5 expected; 12 or more have a chance below 0.5 %
+    alone = [min(stats.p_of_signs([row])[0] for row in noise()) for _ in range(20)]
+    assert sum(p <= ALPHA for p in alone) > 4
+
+
+def test_more_processes_than_signs_can_be_listed() -> None:
+    noise = [x - 100 for x in around(100, 20, 1)]
+    p_noise, p_effect = stats.p_of_signs([noise, [x + 5 for x in noise]])
+    assert p_effect < ALPHA / 50
+    assert p_noise > ALPHA
+
+
+@pytest.mark.parametrize(("n", "most"), [(3, 5), (4, 28), (5, 201)])
+def test_few_processes_prove_nothing_among_very_many(n: int, most: int) -> None:
+    """2^(1-n) / C(2n, n), times their number, is at most 5 % (or a handful)."""
+    for many, proven in ((most, True), (most + 1, False)):
+        ratios = [Ratio("s", "a", f"{i}", 2, (2, 2), True, n) for i in range(many)]  # noqa: FBT003
+        shown = Document({}, ratios=ratios).printed().ratios
+        assert {ratio.significant for ratio in shown} == {proven}
+
+
+class Clusters:
+    """Samples of several processes, each of which has its own luck."""
+
+    CALLS, LUCK, JITTER = 8, 0.05, 0.01
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)  # noqa: S311
+
+    def arm(self, name: str, processes: int, middle: float = 1e6) -> Result:
+        """Return an arm of some processes."""
+        return of_processes(name, [self.process(middle) for _ in range(processes)])
+
+    def process(self, middle: float) -> list[int]:
+        """Return the calls of a process."""
+        luck = self.chance.gauss(0, self.LUCK)
+        return [
+            round(middle * math.exp(luck + self.chance.gauss(0, self.JITTER)))
+            for _ in range(self.CALLS)
+        ]
+
+
+@pytest.mark.parametrize("n", [6, 9])
+def test_an_interval_covers_what_clustered_samples_are_of(n: int) -> None:
+    """Nominally 95 %; with the call as the unit it would be two thirds."""
+    runs, hits, calls = 300, 0, 0
+    for seed in range(runs):
+        result = Clusters(seed).arm("a", n)
+        hits += result.ci95[0] <= 1e6 <= result.ci95[1]
+        low, high = stats.median_interval([ns for one in result.raw for ns in one])
+        calls += low <= 1e6 <= high
+    assert hits >= 0.93 * runs
+    assert calls < 0.80 * runs
+
+
+@pytest.mark.parametrize("n", [6, 9])
+@pytest.mark.parametrize("way", ["paired", "apart"])
+def test_a_ratio_covers_what_clustered_samples_are_of(n: int, way: str) -> None:
+    compared = {"paired": one_of, "apart": stats.ratio}[way]
+    runs = 200
+    hits = 0
+    for seed in range(runs):
+        made = Clusters(seed)
+        found = compared(made.arm("a", n), made.arm("b", n, 5e5))
+        assert found.spread == "95 %"
+        hits += found.ci95[0] <= 2 <= found.ci95[1]
+    assert hits >= 0.93 * runs
+
+
+def one_of(base: Result, variant: Result) -> Ratio:
+    """Return the paired ratio."""
+    return stats.paired({"a": base, "b": variant}, [("a", "b")])[0]
 
 
 def test_chance_is_seldom_proven() -> None:

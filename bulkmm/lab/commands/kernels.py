@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bulkmm import files, table
+from bulkmm import files
 from bulkmm.errors import Exit
 from bulkmm.lab import breadth, run
 from bulkmm.lab.commands.matrix import need_places, pattern
 from bulkmm.lab.machine import archive, root
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
+from bulkmm.sheet import Sheet
 
 if TYPE_CHECKING:
     import argparse
@@ -44,6 +45,6 @@ def every(args: argparse.Namespace) -> int:
     if args.markdown:
         print(page, end="")
     else:
-        table.print_lines(breadth.HEADINGS, [row.cells() for row in rows])
+        Sheet(breadth.HEADINGS, [row.cells() for row in rows]).print()
         print(breadth.summary(rows, len(found)))
     return Exit.OK if all(row.ok for row in rows) else Exit.VERDICT

@@ -7,7 +7,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
-from bulkmm import files, table
+from bulkmm import files
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.lab import matrix, run
 from bulkmm.lab.command import add_run_options
@@ -15,6 +15,7 @@ from bulkmm.lab.commands.run import request
 from bulkmm.lab.machine import arch
 from bulkmm.lab.progress import Progress
 from bulkmm.results import Document
+from bulkmm.sheet import Sheet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +37,7 @@ def every(args: argparse.Namespace) -> int:
         print(page, end="")
     else:
         rows = [line.cells()[: about.columns] for line in lines]
-        table.print_lines(matrix.HEADINGS[: about.columns], rows)
+        Sheet(matrix.HEADINGS[: about.columns], rows).print()
         print(about.note)
         print(matrix.summary(lines))
     return Exit.OK if all(line.ok for line in lines) else Exit.VERDICT

@@ -55,7 +55,7 @@ def one(args: argparse.Namespace) -> int:
 
     def show() -> None:
         if document.results:
-            table.print_document(document)
+            table.print_documents([document])
         else:
             print_checks(document)
 

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a result says of where it was taken: CPU, kernel, noise, checks."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bulkmm.results import Document
+
+DASH = "\N{EN DASH}"
+SAFE_RET = (
+    "rebuild-saferet: the same loop, returning as kernels do that mitigate "
+    "speculative return stack overflow; this machine's kernel"
+)
+NO_PMEM = "libpmem2 is left out: it was not there when the bench program was built."
+EMULATED = (
+    "TCG: the processor is emulated; its times are no hardware figures, and nothing "
+    "is rated by them."
+)
+COUNTED = (
+    "TCG: instructions that the emulated guest's kernel retired, and its stores: work, "
+    "no times and no hardware figures."
+)
+
+
+def where(document: Document) -> str:
+    """Return native, KVM or TCG."""
+    return str(document.machine.get("accelerator", "native"))
+
+
+def kernel(document: Document) -> str:
+    """Return the release whose code was measured: the guest's, if there is one."""
+    machine = document.machine
+    known = machine.get("guest", {}).get("kernel") or machine.get("kernel")
+    return str(known or "unknown")
+
+
+def cpu_name(document: Document) -> str:
+    """Return the CPU by its name, family and model."""
+    cpu = document.machine.get("cpu", {})
+    name = str(cpu.get("model", "unknown CPU"))
+    if cpu.get("family") is None:
+        return name
+    return f"{name} (family {cpu['family']}, model {cpu.get('model_number')})"
+
+
+def n_of(document: Document) -> str:
+    """Return of how many samples its medians are."""
+    counts = sorted({len(result.samples) for result in document.printed().results})
+    return DASH.join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
+
+
+def footnotes(document: Document) -> list[str]:
+    """Return what must stand under a table of this document's figures."""
+    processes = " processes" if "processes" in document.run else ""
+    machine = f"{where(document)}: {cpu_name(document)}; kernel {kernel(document)}"
+    lines = [f"{machine}; n = {n_of(document)}{processes}.", *quiet(document)]
+    if document.checks:
+        passed = sum(check.ok for check in document.checks)
+        lines.append(f"Checks passed: {passed} of {len(document.checks)}.")
+    if document.emulated:
+        lines.append(COUNTED if document.counted else EMULATED)
+    if any(result.variant == "rebuild-saferet" for result in document.results):
+        mitigations = document.machine.get("cpu", {}).get("mitigations", {})
+        said = str(mitigations.get("spec_rstack_overflow")).lower()
+        lines.append(f"{SAFE_RET} {'does' if 'safe ret' in said else 'does not'}.")
+    return lines
+
+
+def quiet(document: Document) -> list[str]:
+    """Return what a run says of its memory, its peers and its noise."""
+    run, lines = document.run, []
+    if "huge_bytes" in run and run.get("bytes"):
+        share = min(1, run["huge_bytes"] / run["bytes"])
+        lines.append(f"Memory in huge pages: {share:.0%}.")
+    if any(name.endswith("libpmem2") and not run[name] for name in run):
+        lines.append(NO_PMEM)
+    if varied := [r for r in document.results if r.cv is not None]:
+        worst = max(varied, key=lambda r: r.cv or 0)
+        middle = median(r.cv or 0 for r in varied)
+        lines.append(
+            f"Coefficient of variation between processes: median {middle:.1%}, most "
+            f"{worst.cv or 0:.0%} ({worst.scenario} {worst.variant})."
+        )
+    if "load" in run:
+        before, after = run["load"]
+        stolen = f"{run.get('steal', 0):.1%} of the CPU time stolen"
+        lines.append(f"Load {before} before, {after} after; {stolen}.")
+    if shaky := sum(ratio.unstable for ratio in document.printed().ratios):
+        many = len(document.printed().ratios)
+        lines.append(f"Unstable: {shaky} of {many} ratios (!).")
+    return lines
+
+
+def facts(document: Document) -> dict[str, str]:
+    """Return what is known and must be the same for times to compare."""
+    machine, run = document.machine, document.run
+    cpu, guest = machine.get("cpu", {}), machine.get("guest", {})
+    names = ("model", "vendor", "family", "model_number", "stepping")
+    facts = {
+        "CPU": " ".join(str(cpu[name]) for name in names if cpu.get(name) is not None),
+        "number of CPUs": cpu.get("cores"),
+        "affinity": ",".join(map(str, cpu.get("affinity", ()))),
+        "memory nodes": machine.get("numa_nodes"),
+        "hypervisor": cpu.get("hypervisor"),
+        "frequency governor": cpu.get("governor"),
+        **_entries("cache", cpu.get("caches")),
+        **_entries("mitigation", cpu.get("mitigations")),
+        "memory": _gibibytes(machine.get("memory_bytes")),
+        "kernel": machine.get("kernel"),
+        "guest kernel": guest.get("kernel"),
+        "accelerator": machine.get("accelerator"),
+        "transparent huge page setting": machine.get("thp"),
+        "share of huge pages": _share(run.get("huge_bytes"), run.get("bytes")),
+        # what was asked for or chosen, such as a backend
+        **_entries("run:", {k: v for k, v in run.items() if isinstance(v, str)}),
+    }
+    return {what: str(fact) for what, fact in facts.items() if fact not in (None, "")}
+
+
+def _entries(what: str, held: object) -> dict[str, Any]:
+    """Return the entries of an object, each named by what they are."""
+    items = held.items() if isinstance(held, dict) else ()
+    return {f"{what} {name}": value for name, value in items}
+
+
+def _gibibytes(nbytes: object) -> str:
+    """Return memory coarsely: kernels keep a little more or less of it."""
+    return f"{nbytes / (1 << 30):.0f} GiB" if isinstance(nbytes, int) else ""
+
+
+def _share(part: object, whole: object) -> str:
+    """Return a share in whole percent: a page more or less is no difference."""
+    if isinstance(part, int) and isinstance(whole, int) and whole > 0:
+        return f"{100 * part / whole:.0f} %"
+    return ""

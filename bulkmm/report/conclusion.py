@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a result comes to, in a sentence; and how to take it again."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+from bulkmm import facts, grid, table
+from bulkmm.control import needs
+from bulkmm.results import NS
+
+if TYPE_CHECKING:
+    from bulkmm.results import Document, Ratio
+
+# the variant that stands for the module: the first of these that is there
+LEADING = ("on", "auto", "pte", "block", "computed", "bulkmm")
+PEER = "the fastest peer"
+STOCK = "stock"
+CALLED = {
+    STOCK: "the stock kernel's own code",
+    "rebuild": "the kernel's loop",
+    "off": "the module off",
+    "absent": "no module",
+}
+
+
+def ours(document: Document) -> list[Ratio]:
+    """Return the ratio that stands for each scenario."""
+    peers = best_peers(document)
+    found = [
+        next((held[name] for name in LEADING if name in held), None)
+        for scenario in document.scenarios
+        if (held := table.leading(document, scenario))
+        and grid.kind(scenario) not in peers
+    ]
+    return [r for r in found if r] + [r for held in peers.values() for r in held]
+
+
+def best_peers(document: Document) -> dict[str, list[Ratio]]:
+    """Return by kind of many scenarios ours against the fastest peer of each.
+
+    A bench of the core has peers; that of a kernel's code has that code alone.
+    """
+    if any(ratio.base == STOCK for ratio in document.ratios):
+        return {}
+    found = {}
+    for kind, scenarios in grid.kinds(document).items():
+        results = [r for r in document.results if r.scenario in scenarios]
+        if best := grid.goals(document.ratios, results):
+            found[kind] = list(best.values())
+    return found
+
+
+def conclude(document: Document) -> str:
+    """Return in a sentence what was found, and if it may be used."""
+    place, checks = _place(document), document.checks
+    if failed := sum(not check.ok for check in checks):
+        said = f"{failed} of {len(checks)} checks failed: no figure here is valid."
+        return f"{place}: {said}"
+    passed = f" {len(checks)} of {len(checks)} checks passed." if checks else ""
+    ratios = ours(document)
+    if ratios:
+        return f"{place}: {_counted(ratios)}{passed}"
+    if document.emulated:
+        return f"{place}: no work was counted, and its times say nothing.{passed}"
+    return f"{place}: nothing to compare with.{passed}"
+
+
+def _place(document: Document) -> str:
+    kernel = f"kernel {facts.kernel(document)}"
+    if document.emulated:
+        return f"Emulated (TCG), {kernel}"
+    where = facts.where(document)
+    within = "" if where == "native" else f" in a virtual machine ({where})"
+    return f"On {facts.cpu_name(document)}, {kernel}{within}"
+
+
+def _counted(ratios: list[Ratio]) -> str:
+    """Return how many are faster, slower and neither, and by how much."""
+    proven = [r for r in ratios if r.significant and not r.unstable]
+    better = [r for r in proven if r.ratio > 1]
+    worse = [r for r in proven if r.ratio < 1]
+    time = ratios[0].unit == NS
+    words = ("faster", "slower") if time else ("less work", "more work")
+    be = "is" if len(better) == 1 else "are"
+    said = [f"{len(better)} {be} {words[0]} than {base(ratios)}{_range(better)}"]
+    said += [f"{len(worse)} {words[1]}{_range(worse)}"] if worse else []
+    left = len(ratios) - len(proven)
+    said += [f"{left} not proven or unstable"] if left else []
+    end = "" if time else " Work is no time."
+    many = f"{len(ratios)} comparison" + "s" * (len(ratios) > 1)
+    return f"of {many} {', '.join(said)}.{end}"
+
+
+def base(ratios: list[Ratio]) -> str:
+    """Return what is compared with."""
+    bases = {r.base for r in ratios}
+    return PEER if len(bases) > 1 else CALLED.get(ratios[0].base, ratios[0].base)
+
+
+def _range(ratios: list[Ratio]) -> str:
+    """Return the ratio of one, the median and the ends of many."""
+    held = sorted(r.ratio for r in ratios)
+    if not held:
+        return ""
+
+    def write(value: float) -> str:
+        if ratios[0].unit == NS:
+            return f"{value:.2f}{table.TIMES}"
+        return f"{table.removed(value):.0f} %"
+
+    if len(held) == 1:
+        return f" ({write(held[0])})"
+    ends = f"{write(held[0])} to {write(held[-1])}"
+    return f" (median {write(median(held))}, {ends})"
+
+
+def commands(document: Document) -> list[str]:
+    """Return how to take this result again, as far as the result says."""
+    run, machine = document.run, document.machine
+    known = {name.rpartition(".")[2]: value for name, value in run.items()}
+    words = [str(run.get("scenario", "all"))]
+    if "srcversion" in run:  # of the lab
+        words = ["lab", "run", *words, "--arch", str(run.get("arch"))]
+    else:
+        words = ["bench", *(["kernel"] if "host_kernel" in run else []), *words]
+    if "srcversion" in run or "host_kernel" in run:
+        words += ["--kernel", needs.series(facts.kernel(document))]
+    for name in ("rounds", "processes"):
+        words += [f"--{name}", str(known[name])] if known.get(name) else []
+    revision, changed, _ = str(machine.get("revision") or "").partition("+")
+    begin = [f"git checkout {revision} && make build"] if revision else []
+    begin += ["# and changes that were not committed"] if changed else []
+    return [*begin, f".venv/bin/bulkmm {' '.join(words)}"]

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A table of text: on the screen, or as Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console
+
+WIDTH = 100  # where the output is no terminal
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Headings and rows; a row of one cell heads those below it."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: Sequence[str] = ()  # headings of what is set to the right
+
+    def markdown(self) -> list[str]:
+        """Return it as lines of Markdown, an empty one below it."""
+        rule = ("--:" if name in self.numbers else "---" for name in self.headings)
+        rows = (f"| {' | '.join(row)} |" for row in (self.headings, *self.rows))
+        first, *others = rows
+        return [first, f"|{'|'.join(rule)}|", *others, ""]
+
+    def print(self, console: Console | None = None) -> None:
+        """Print it, as wide as the terminal or as a page."""
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        shown = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
+        for i, name in enumerate(self.headings):
+            # Hyphens are where a long name of a variant may be broken.
+            right = name in self.numbers
+            said = Text(name.replace("-", "-\n") if right and i else name)
+            at: Literal["left", "right"] = "right" if right else "left"
+            shown.add_column(said, justify=at, no_wrap=not i)
+        for row in self.rows:
+            if len(row) == 1 and shown.rows:
+                shown.rows[-1].end_section = True
+            style = "bold" if len(row) == 1 else ""
+            shown.add_row(*(Text(cell, style) for cell in row))
+        screen(console).print(shown)
+
+
+def screen(console: Console | None = None) -> Console:
+    """Return where tables go: as wide as the terminal, or as a page."""
+    from rich.console import Console
+
+    console = console or Console()
+    if not console.is_terminal and console.width < WIDTH:
+        console.width = WIDTH
+    return console
+
+
+def print_lines(lines: Iterable[str], console: Console | None = None) -> None:
+    """Print what stands above or below a table."""
+    console = screen(console)
+    for line in lines:
+        console.print(line, markup=False, highlight=False)
