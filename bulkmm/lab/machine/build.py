@@ -87,7 +87,7 @@ def make(kernel: Kernel, built: Path, defines: list[str]) -> None:
         # the root's compiler, whichever one this kernel was built with
         argv += [f"CC={kernel.arch.compiler}"]
         try:
-            said = kernel.root.run([*argv, *defines, "modules"], 300)
+            said = kernel.root.run([*argv, *defines, "modules"], 900)
         except ChildError as error:
             raise BulkmmError(
                 f"the module does not build for {kernel.release}:\n{error.output}"
