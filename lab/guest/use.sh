@@ -46,20 +46,6 @@ brought_by_device() {
 	brought vfio "${device##*/}" "/dev/vfio/${group##*/}"
 }
 
-# what a CPU's share of its last-level cache is, as the kernel tells users
-cache_share() {
-	share=0
-	for at in /sys/devices/system/cpu/cpu0/cache/index*; do
-		[ -e "$at/size" ] || continue
-		size=$(cat "$at/size") sharing=0
-		for bits in $(tr ',' ' ' <"$at/shared_cpu_list"); do
-			sharing=$((sharing + ${bits#*-} - ${bits%-*} + 1))
-		done
-		share=$((${size%K} * 1024 / sharing))
-	done
-	report share bytes=$share cached_max="$(cat "$CLEAR/cached_max")"
-}
-
 # two processes on two CPUs: ROUNDS FOLIOS
 pair() {
 	counted

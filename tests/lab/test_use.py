@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from bulkmm.lab import scenario
 from bulkmm.lab.families import clear, huge, use
 from bulkmm.lab.machine.vm import Outcome
@@ -78,23 +76,12 @@ def paired(arm: str, hits: int, together_ns: int = 90) -> list[Event]:
 
 
 SERVED = [*paired("off", 0), *paired("cached", 40), *paired("streaming", 40)]
-SHARE = {"event": "share", "bytes": 8 << 20, "cached_max": 8 << 20}
 
 
 def test_both_cpus_at_once_and_served() -> None:
-    served = [*SERVED, SHARE]
+    served = SERVED
     assert failed("mthp-pair", served) == []
     apart = [*served, *paired("off", 0, together_ns=0)]
     assert failed("mthp-pair", apart) == ["both at once"]
     lost = [*served, *paired("cached", 39)]
     assert failed("mthp-pair", lost) == ["hits (cached)"]
-
-
-@pytest.mark.parametrize(
-    ("share", "cached_max", "right"),
-    [(8 << 20, 8 << 20, True), (1 << 20, 2 << 20, True), (8 << 20, 2 << 20, False)],
-)
-def test_default_of_cached_max(share: int, cached_max: int, *, right: bool) -> None:
-    told = {"event": "share", "bytes": share, "cached_max": cached_max}
-    said = failed("mthp-pair", [*SERVED, told])
-    assert (said == []) is right

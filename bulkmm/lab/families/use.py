@@ -24,7 +24,6 @@ GUESTS = ("kvm-prefault", "kvm-run")  # of x86-64
 TOUCHED = (*TOUCHING, "kvm-run")
 # 6.12 splits the huge page of zeros as it is written to
 SERIES_WITH_ZERO_PAGE = "7.3"
-LEAST = 2 << 20  # of cached_max, unless it is set
 
 
 @dataclass(frozen=True)
@@ -100,16 +99,6 @@ def _brought(one: dict[str, Any], release: str) -> Check:
     return Check(name, not wrong and (right > 0 or none), detail)
 
 
-def _share(outcome: Outcome) -> list[Check]:
-    """Return if the default of cached_max is a CPU's share of the cache."""
-    if of_release(outcome.of("start")[0]["release"]) is not X86_64:
-        return []  # modules are not told
-    (one,) = outcome.of("share")
-    wanted = max(int(one["bytes"]), LEAST)
-    detail = f"{one['cached_max']}, the share is {one['bytes']}"
-    return [Check("cached_max", int(one["cached_max"]) == wanted, detail)]
-
-
 KIB, FOLIOS, ROUNDS = 64, 400, 8
 ARMS = ("off", "cached", "streaming")
 PAIRS = (("off", "cached"), ("off", "streaming"))
@@ -142,7 +131,7 @@ class PairWork(HugeWork):
         for _ in range(2):
             for arm in chance.sample(ARMS, len(ARMS)):
                 lines += [f"clear_arm {arm}", f"pair {self.rounds} {FOLIOS}"]
-        return "\n".join([*lines, "cache_share", "clear_arm absent"]) + "\n"
+        return "\n".join([*lines, "clear_arm absent"]) + "\n"
 
     def is_step(self, event: dict[str, Any]) -> bool:
         """Tell if a visit is done."""
@@ -175,7 +164,6 @@ class PairWork(HugeWork):
         return [
             *(_served(arm, events(outcome, "paired", arm=arm)) for arm in ARMS),
             Check("both at once", least > 0, f"at least {least:.0%} of the time"),
-            *_share(outcome),
         ]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
