@@ -22,6 +22,7 @@
 #include "../core/drain.h"
 #include "../core/learn.h"
 #include "compat/compat.h"
+#include "crew.h"
 #include "faults.h"
 #include "memmap.h"
 #include "picks.h"
@@ -36,6 +37,10 @@ enum reason {
 	REASON_UNVERIFIED, /* the learned units contradict each other */
 	REASON_NOMEM,	   /* no memory for the images */
 	REASON_INVALID,	   /* the original refuses or ignores it */
+};
+
+enum {
+	MEMMAP_SHARED_BYTES = BMM_OWN, /* stamped by others than the caller */
 };
 
 /*
@@ -237,34 +242,154 @@ static unsigned int memmap_which(const struct bringup *b)
 }
 
 /*
- * A section at a time, each a sample while the pick measures. The task may be
- * preempted anywhere, and migrate: a context switch drains the CPU it leaves.
- * Returns the backend that wrote the last one.
+ * Who else stamps: above 16 GiB a second CPU may pay for the time that it takes
+ * to be there. A number that the operator asks for is for all ranges.
+ */
+static unsigned long memmap_workers;
+static struct bmm_crew_size memmap_crews[2 * NODES];
+
+#define MEMMAP_SHARED ((16UL << 30) / PAGE_SIZE)
+
+static unsigned int memmap_most(const struct bringup *b)
+{
+	unsigned long wanted = READ_ONCE(memmap_workers);
+
+	if (!wanted && b->end - b->pfn < MEMMAP_SHARED)
+		return 1;
+	return bmm_crew_most(max(zone_to_nid(b->zone), 0), wanted);
+}
+
+/*
+ * struct stamping - what is stamped, by sections or single units longer than
+ * those; the first and the last may be parts of one
+ */
+struct stamping {
+	const struct bringup *b;
+	const struct bmm_backend *backend;
+	unsigned long step;  /* units of a section */
+	unsigned long base;  /* what the first section counts from */
+	unsigned long first; /* unit that is stamped */
+	unsigned long end;
+};
+
+static void memmap_stamping(struct stamping *s, const struct bringup *b)
+{
+	s->b = b;
+	s->step = max(PAGES_PER_SECTION >> b->order, 1UL);
+	s->first = b->learn;
+	s->end = b->units - b->last;
+	/* modulo 2^64 it may lie before the first unit */
+	s->base = s->first - ((b->pfn >> b->order) + s->first) % s->step;
+}
+
+static unsigned long memmap_sections(const struct stamping *s)
+{
+	return DIV_ROUND_UP(s->end - s->base, s->step);
+}
+
+/* Returns how many of its units are stamped, and the first of them. */
+static unsigned long memmap_section(const struct stamping *s, unsigned long nr,
+				    unsigned long *first)
+{
+	unsigned long end = min(s->base + (nr + 1) * s->step, s->end);
+
+	*first = nr ? s->base + nr * s->step : s->first;
+	return end - *first;
+}
+
+/*
+ * The task may be preempted anywhere, and migrate: a context switch drains the
+ * CPU it leaves.
+ */
+static unsigned long memmap_stamp_section(const struct stamping *s,
+					  struct bmm_layout *layout,
+					  unsigned long nr)
+{
+	unsigned long first, n = memmap_section(s, nr, &first);
+
+	bmm_layout_stamp(layout, s->backend, memmap_first_page(s->b), first, n);
+	bmm_drain_stores();
+	return n;
+}
+
+static void memmap_pause(void)
+{
+	bmm_fault_delay();
+	cond_resched();
+}
+
+static void memmap_part(const void *job, void *layout, unsigned long nr)
+{
+	memmap_stamp_section(job, layout, nr);
+	memmap_pause();
+}
+
+static void memmap_log_crew(unsigned int which)
+{
+	const struct bmm_crew_size *size = &memmap_crews[which];
+	char label[24];
+
+	memmap_label(which, label, sizeof(label));
+	pr_info("memmap: workers: %s: %u, at %u MB/s; %u at %u MB/s\n", label,
+		size->members, size->best, size->other, size->rate);
+}
+
+/* The sections from one on, by several CPUs. */
+static void memmap_share(const struct stamping *s, struct bmm_layout *layout,
+			 unsigned long from, unsigned int most)
+{
+	unsigned int which = memmap_which(s->b);
+	struct bmm_crew crew = {
+		.part = memmap_part,
+		.job = s,
+		.own = layout,
+		.own_size = sizeof(*layout),
+		.bytes = memmap_bytes(s->b, s->step),
+		.end = memmap_sections(s),
+		.node = max(zone_to_nid(s->b->zone), 0),
+		.most = most,
+	};
+	bool settled;
+
+	if (!READ_ONCE(memmap_workers))
+		crew.size = &memmap_crews[which];
+	settled = crew.size && crew.size->settled;
+	bmm_crew_run(&crew, from);
+	if (crew.size && crew.size->settled && !settled)
+		memmap_log_crew(which);
+	bmm_path_count(&bmm_memmap, MEMMAP_SHARED_BYTES,
+		       crew.shared * crew.bytes);
+}
+
+/*
+ * A section at a time, each a sample while the pick measures; then the crew
+ * has the rest. Returns the backend that wrote the last one.
  */
 static const struct bmm_backend *memmap_stamp(const struct bringup *b,
 					      struct bmm_layout *layout)
 {
-	unsigned long step = max(PAGES_PER_SECTION >> b->order, 1UL);
-	unsigned int which = memmap_which(b);
-	const struct bmm_backend *backend = NULL;
+	unsigned int which = memmap_which(b), most = memmap_most(b);
+	struct stamping s = {};
 	struct bmm_turn turn;
-	unsigned long unit, end = b->units - b->last, n;
+	unsigned long nr, n;
 
-	for (unit = b->learn; unit < end; unit += n) {
-		n = min(step, end - unit);
+	memmap_stamping(&s, b);
+	for (nr = 0; nr < memmap_sections(&s); nr++) {
 		turn.pick = NULL;
-		backend = READ_ONCE(memmap_backend.forced);
-		if (!backend)
-			backend = bmm_turn_begin(&turn, &memmap_picks[which],
-						 BMM_STAMP);
-		bmm_layout_stamp(layout, backend, memmap_first_page(b), unit, n);
-		bmm_drain_stores();
+		s.backend = READ_ONCE(memmap_backend.forced);
+		if (!s.backend)
+			s.backend = bmm_turn_begin(&turn, &memmap_picks[which],
+						   BMM_STAMP);
+		if (!turn.pick && most > 1) {
+			memmap_share(&s, layout, nr, most);
+			break;
+		}
+		n = memmap_stamp_section(&s, layout, nr);
 		if (bmm_turn_end(&turn, memmap_bytes(b, n)))
 			bmm_picks_log(&bmm_memmap, &memmap_backend, which);
-		bmm_fault_delay();
-		cond_resched();
+		memmap_pause();
 	}
-	return backend;
+	return s.backend;
 }
 
 /* The drained struct pages may be read now; the kernel's function does. */
@@ -435,6 +560,49 @@ static int memmap_prepare(const char **symbol)
 	return 0;
 }
 
+static ssize_t memmap_workers_show(struct bmm_path *path, unsigned int index,
+				   char *buf)
+{
+	return sysfs_emit(buf, "%lu\n", READ_ONCE(memmap_workers));
+}
+
+/* Whatever is asked for, what was measured is forgotten. */
+static ssize_t memmap_workers_store(struct bmm_path *path, unsigned int index,
+				    const char *buf, size_t len)
+{
+	unsigned long value;
+	int err = kstrtoul(buf, 0, &value);
+
+	if (!err && value > BMM_CREW_MOST)
+		err = -ERANGE;
+	if (err) {
+		pr_err("memmap: bad value '%.*s': a number from 0 to %u\n",
+		       min((int)strcspn(buf, "\n"), 24), buf, BMM_CREW_MOST);
+		return err;
+	}
+	WRITE_ONCE(memmap_workers, value);
+	memset(memmap_crews, 0, sizeof(memmap_crews));
+	return len;
+}
+
+static struct bmm_attribute workers_attr = {
+	.attr = { .name = "workers", .mode = 0644 },
+	.show = memmap_workers_show,
+	.store = memmap_workers_store,
+};
+
+static ssize_t memmap_shared_show(struct bmm_path *path, unsigned int index,
+				  char *buf)
+{
+	return sysfs_emit(buf, "%lld\n",
+			  bmm_path_sum(path, MEMMAP_SHARED_BYTES));
+}
+
+static struct bmm_attribute shared_attr = {
+	.attr = { .name = "shared_bytes", .mode = 0444 },
+	.show = memmap_shared_show,
+};
+
 static const char *const modes[] = { "off", "on", NULL };
 
 struct bmm_path bmm_memmap = {
@@ -442,6 +610,7 @@ struct bmm_path bmm_memmap = {
 	.modes = modes,
 	.prepare = memmap_prepare,
 	.picks = { &memmap_backend },
+	.extras = { &workers_attr, &shared_attr },
 	.hooks = { {
 		.symbol = "memmap_init_zone_device",
 		.prototype = bmm_memmap_prototype,

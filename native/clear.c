@@ -67,10 +67,10 @@ static size_t page_size; /* of a struct page */
 
 static void clear_list(struct scenario *s, unsigned int kind, size_t bytes)
 {
-	static const struct mode modes[] = { { "auto", -1 },
-					     { "cached", 0 },
-					     { "streaming", 1 },
-					     { NULL, -1 } };
+	static const struct mode modes[] = { { "auto", -1, NULL },
+					     { "cached", 0, NULL },
+					     { "streaming", 1, NULL },
+					     { NULL, -1, NULL } };
 	const struct work *work = &works[kind];
 
 	snprintf(s->name, sizeof(s->name), "%s", work->name);

@@ -27,7 +27,7 @@ static init_fn *init_range;
 
 static void add(struct scenario *s, const char *name, unsigned int kind)
 {
-	static const struct mode none[] = { { NULL, -1 } };
+	static const struct mode none[] = { { NULL, -1, NULL } };
 
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	s->kind = kind;

@@ -66,17 +66,23 @@ static void add_mode(struct run *run, const struct mode *mode)
 {
 	const struct family *family = run->family;
 	const struct bmm_backend *backend;
-	char name[24], suffix[32];
+	const char *alone = mode->workers;
+	char name[24], suffix[32] = "";
 	struct arm *arm;
 	size_t i;
 
+	if (alone && strcmp(alone, "1")) {
+		if (!run->backends)
+			return;
+		snprintf(suffix, sizeof(suffix), "-%s", alone);
+	}
 	name_mode(family, mode->name, name, sizeof(name));
-	arm = add(run, name, "");
+	arm = add(run, name, suffix);
 	arm->mode = mode;
 	if (!module_arm(arm, family))
 		die("the module does not attach %s in mode %s", family->name,
 		    mode->name);
-	for (i = 0; run->backends && mode->pick >= 0; i++) {
+	for (i = 0; run->backends && mode->pick >= 0 && !suffix[0]; i++) {
 		backend = bmm_backend_at(i);
 		if (!backend)
 			break;

@@ -103,7 +103,10 @@ static bool may_be_odd(const uint64_t *v)
 /* Whether all of it, and what it may write behind its end, has struct pages. */
 static bool memmap_build(struct scenario *s, const uint64_t *v)
 {
-	static const struct mode on[] = { { "on", 0 }, { NULL, -1 } };
+	static const struct mode on[] = { { "on", 0, "1" },
+					  { "on", 0, "2t" },
+					  { "on", 0, "auto" },
+					  { NULL, -1, NULL } };
 	uint64_t own = v[HAS_ALTMAP] ? v[RESERVE] + v[FREE] : 0;
 	uint64_t pfn;
 
@@ -263,6 +266,7 @@ static unsigned int memmap_setup(struct scenario *list, uint64_t size)
 	sums = (uint64_t *)memory((device_pages + 2 * ROOM) * sizeof(*sums));
 	flags = memory((device_pages + ROOM) / PAGES_SECTION * STATE_FLAGS);
 	pgdat = need(SIZE("pglist_data"));
+	state_nodes(NODES);
 	zone = pgdat + OFFSET("pglist_data.node_zones") +
 	       ENUM("ZONE_DEVICE") * SIZE("zone");
 	AT(char *, zone, OFFSET("zone.zone_pgdat")) = pgdat;

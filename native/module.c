@@ -41,6 +41,16 @@ bool module_init(void)
 	return true;
 }
 
+/* "auto" is 0 to the module: as many as it finds to pay. */
+static void module_workers(const char *workers)
+{
+	unsigned long *setting = (unsigned long *)
+		symbol_or_null("memmap_workers", 'm');
+
+	if (setting && workers)
+		*setting = strtoul(workers, NULL, 10);
+}
+
 static bool module_force(void *path, const struct arm *arm)
 {
 	long (*store)(void *, unsigned int, const char *,
@@ -102,6 +112,7 @@ bool module_arm(struct arm *arm, const struct family *family)
 	bool armed;
 
 	sites_write(false);
+	module_workers(arm->mode->workers);
 	armed = mode > 0 && !set(path, mode) &&
 		(!arm->backend || module_force(path, arm));
 	if (armed)

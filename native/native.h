@@ -36,10 +36,13 @@
  * struct mode - a mode of the module's path
  * @name: as the module has it; NULL: the end of a list
  * @pick: which of the path's picks has the backends to force; -1: none
+ * @workers: NULL, or what the setting of that name is: "1", or another one,
+ *           which is in the arm's name and only there if all arms are wanted
  */
 struct mode {
 	const char *name;
 	int pick;
+	const char *workers;
 };
 
 /**
@@ -189,6 +192,7 @@ die(const char *format, ...);
 void *need(size_t bytes);
 char *memory(size_t bytes);
 void state_init(void);
+void state_nodes(uint64_t nodes);
 void state_sections(uint64_t from, uint64_t pages, bool early);
 char *state_section(uint64_t pfn);
 uint64_t state_sum(const void *at, uint64_t bytes);

@@ -5,12 +5,17 @@
  * stands for the kernel's NAME wherever the module calls it; all else that the
  * module calls is the kernel's own code.
  */
+#include <asm/prctl.h>
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "native.h"
 
@@ -18,10 +23,11 @@
 	type stub_##name(__VA_ARGS__); \
 	type stub_##name(__VA_ARGS__)
 
-#define SITES_MAX 16
-#define PERCPU	  ((size_t)1 << 16) /* bytes, of all that the module has */
-#define CALL	  0xe8
-#define JUMP	  0xe9
+#define SITES_MAX  16
+#define OTHERS_MAX 32
+#define PERCPU	   ((size_t)1 << 16) /* bytes, of all that the module has */
+#define CALL	   0xe8
+#define JUMP	   0xe9
 
 /* A function entry that ftrace was told to have call a trampoline. */
 struct site {
@@ -218,7 +224,7 @@ void services_init(void)
 	divert("__warn_printk", stub__printk);
 }
 
-/* Locks, waiting, work: there is one task. */
+/* Locks, waiting, work: there is one task, and those that its work is done by. */
 
 STUB(void, mutex_lock, void *lock)
 {
@@ -246,16 +252,77 @@ STUB(void, synchronize_rcu_tasks, void)
 {
 }
 
+/* Work that others do meanwhile: a thread each, with the CPU's own memory. */
+static struct other {
+	pthread_t thread;
+	void *work; /* NULL: free */
+	int caller; /* CPU */
+} others[OTHERS_MAX];
+
+static struct other *other_of(const void *work)
+{
+	size_t i;
+
+	for (i = 0; i < OTHERS_MAX; i++)
+		if (others[i].work == work)
+			return &others[i];
+	return NULL;
+}
+
+static void work_run(void *work)
+{
+	void (*run)(void *) = AT(void *, work, OFFSET("work_struct.func"));
+
+	run(work);
+}
+
+/* As a scheduler does that has an idle CPU: not on the one of who asks. */
+static void other_place(const struct other *other)
+{
+	cpu_set_t may;
+
+	if (sched_getaffinity(0, sizeof(may), &may) || CPU_COUNT(&may) < 2)
+		return;
+	CPU_CLR(other->caller, &may);
+	sched_setaffinity(0, sizeof(may), &may);
+}
+
+static void *other_main(void *other)
+{
+	other_place(other);
+	if (syscall(SYS_arch_prctl, ARCH_SET_GS, fact("gs")))
+		die("GS cannot be set: %s", strerror(errno));
+	work_run(((struct other *)other)->work);
+	return NULL;
+}
+
+STUB(bool, queue_work_node, int node, void *queue, void *work)
+{
+	struct other *other = other_of(NULL);
+
+	if (!other)
+		return false;
+	*other = (struct other){ .work = work, .caller = sched_getcpu() };
+	if (!pthread_create(&other->thread, NULL, other_main, other))
+		return true;
+	other->work = NULL;
+	return false;
+}
+
 STUB(bool, cancel_work_sync, void *work)
 {
+	struct other *other = other_of(work);
+
+	if (!other)
+		return false;
+	pthread_join(other->thread, NULL);
+	other->work = NULL;
 	return false;
 }
 
 STUB(bool, queue_work_on, int cpu, void *queue, void *work)
 {
-	void (*run)(void *) = AT(void *, work, OFFSET("work_struct.func"));
-
-	run(work);
+	work_run(work);
 	return true;
 }
 

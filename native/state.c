@@ -81,6 +81,23 @@ void state_init(void)
 		AT(int, mode, 0) = (int)fact("preemption");
 }
 
+/*
+ * Nodes of so many CPUs that a module which takes a quarter of them takes two,
+ * whatever this machine has. Masks are found by pointers (CPUMASK_OFFSTACK).
+ */
+void state_nodes(uint64_t nodes)
+{
+	char *masks = symbol("node_to_cpumask_map");
+	uint64_t i;
+
+	for (i = 0; i < nodes; i++) {
+		uint64_t *mask = need(PAGE);
+
+		*mask = 0xff;
+		AT(uint64_t *, masks, i * sizeof(mask)) = mask;
+	}
+}
+
 static uint64_t early_bits(void)
 {
 	return 1ULL << ENUM("SECTION_IS_ONLINE_BIT") |

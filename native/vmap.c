@@ -183,9 +183,9 @@ static const struct {
 
 #define JOBS (sizeof(jobs) / sizeof(jobs[0]))
 
-static const struct mode modes[] = { { "block", -1 },
-				     { "pte", -1 },
-				     { NULL, -1 } };
+static const struct mode modes[] = { { "block", -1, NULL },
+				     { "pte", -1, NULL },
+				     { NULL, -1, NULL } };
 
 static void add(struct scenario *s, size_t nr)
 {

@@ -16,7 +16,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 LARGEST_DEVICE = "64T"
 COLD = 4  # times the last-level cache is the least that the program works in
 SIZE = r"\d+[bkmgt]"
-VARIANT = re.compile(r"(?P<name>[^:]+?)(?P<threads>-\d+t)?(?::(?P<kind>.+))?")
+VARIANT = re.compile(r"(?P<name>[^:]+?)(?P<threads>-(?:\d+t|auto))?(?::(?P<kind>.+))?")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Subject:
 
 
 def split(variant: str) -> tuple[str, str, str]:
-    """Return name, number of threads ("-2t") and backend or kind of a variant."""
+    """Return name, number of threads ("-2t", "-auto"), backend or kind of a variant."""
     found = VARIANT.fullmatch(variant)
     if not found:
         raise ValueError(f"{variant!r} is no name of a variant")
