@@ -40,11 +40,11 @@ MODULE_PARM_DESC(
 	vmap,
 	"vmap: mode at load, off, pte or block (default: off); later /sys/kernel/bulkmm/vmap/mode");
 
-static char *hotplug = "off";
+static char *hotplug = "on";
 module_param(hotplug, charp, 0444);
 MODULE_PARM_DESC(
 	hotplug,
-	"hotplug: mode at load, off or on (default: off); later /sys/kernel/bulkmm/hotplug/mode");
+	"hotplug: mode at load, off or on (default: on); later /sys/kernel/bulkmm/hotplug/mode");
 
 /* The way out of a machine that does not boot with the module. */
 static bool inert;

@@ -49,7 +49,8 @@ clear_arm() {
 		clear_unload
 		return
 	fi
-	[ -d "$CLEAR" ] || must insmod /lib/modules/bulkmm.ko "clear=$1"
+	[ -d "$CLEAR" ] || must insmod /lib/modules/bulkmm.ko hotplug=off \
+		"clear=$1"
 	[ -d "$CLEAR" ] || fail "the module has no clear path"
 	must_write $CLEAR/mode "$1"
 	read -r mode <$CLEAR/mode
@@ -209,7 +210,7 @@ soak() {
 	soakers "$1"
 	(while soaking; do resize; done) &
 	while soaking; do
-		must insmod /lib/modules/bulkmm.ko clear=auto
+		must insmod /lib/modules/bulkmm.ko hotplug=off clear=auto
 		# loading takes seconds beside them, turning does not
 		for _ in 1 2 3 4 5 6 7 8 9 10; do
 			turn

@@ -205,7 +205,7 @@ case_load_fails() {
 	check "load fails: and then it loads" says_of memmap 0 \
 		memmap_init_zone_device
 	must remove
-	for bad in memmap=2 clear= vmap=blocks alloc=on,off inert=2 \
+	for bad in memmap=2 hotplug=yes clear= vmap=blocks alloc=on,off inert=2 \
 		memmap_min_pages=-1 memmap_min_pages=1e9 unknown; do
 		if insmod /lib/modules/bulkmm.ko $bad 2>/dev/null; then
 			# what the kernel takes for a number is clamped by use

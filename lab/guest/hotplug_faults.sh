@@ -201,6 +201,52 @@ hot_auto_movable() {
 	must_write $policy contig-zones
 }
 
+# four blocks of virtio-mem, while all others are online: LIST
+hot_four() {
+	hot_ask 524288
+	tries=0
+	while [ $tries -lt 500 ]; do
+		tries=$((tries + 1))
+		LIST=$(grep -l offline "$BLOCKS"/memory*/state |
+			sed 's/.*memory\([0-9]*\).*/\1/' | sort -n)
+		# shellcheck disable=SC2086 # numbers
+		set -- $LIST
+		[ $# -lt 4 ] || break
+		usleep 20000
+	done
+	check "four blocks came" [ $# = 4 ]
+}
+
+# does a zone of node 0 span memory of node 1?
+hot_spans() {
+	awk '$1 == 0 && $3 + $4 > end { end = $3 + $4 }
+		$1 == 1 { other = $3 }
+		END { exit !(other && other < end) }' "$LAB/zones"
+}
+
+# a zone of node 0 that lies around all of node 1, whose blocks come and go
+hot_nodes() {
+	must hot_bind "$FIRST"
+	hot_policy offline
+	hot_four
+	hot_set online_kernel 1
+	check "nodes are mixed" hot_spans
+	must bmmplug offline "$HOT"
+	hot_look
+	hot_set online_kernel 3
+	hot_set offline 1
+	other=$LIST
+	hot_list
+	for place in 4 0 7; do hot_set online_movable $place; done
+	hot_gone "$FIRST"
+	LIST=$other
+	hot_set offline 3
+	hot_ask 0
+	while grep -q offline "$BLOCKS"/memory*/state; do usleep 20000; done
+	hot_look
+	hot_policy "$ONLINE"
+}
+
 # two zones that lie in each other, with holes
 hot_mixed() {
 	hot_policy offline
@@ -218,18 +264,7 @@ hot_mixed() {
 # memory joins the zone of a section that it shares with a device
 hot_neighbour() {
 	hot_policy offline
-	hot_ask 524288
-	tries=0
-	while [ $tries -lt 500 ]; do
-		tries=$((tries + 1))
-		LIST=$(grep -l offline "$BLOCKS"/memory*/state |
-			sed 's/.*memory\([0-9]*\).*/\1/' | sort -n)
-		# shellcheck disable=SC2086 # numbers
-		set -- $LIST
-		[ $# -lt 4 ] || break
-		usleep 20000
-	done
-	check "neighbour: four blocks came" [ $# = 4 ]
+	hot_four
 	for place in 1 3; do
 		hot_set online_kernel $place
 		hot_set offline $place
@@ -375,5 +410,6 @@ hot_faults() {
 		hot_case "own struct pages" hot_own_memmap
 	hot_case "auto-movable" hot_auto_movable
 	hot_case "mixed zones" hot_mixed
+	hot_case "mixed nodes" hot_nodes
 	[ -z "$NEIGHBOUR" ] || hot_case "device neighbour" hot_neighbour
 }

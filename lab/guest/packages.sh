@@ -84,7 +84,8 @@ check_built() {
 # as the boot parameter has it: modprobe reads the kernel's command line
 rescue() {
 	before=$(taken_over)
-	inside_must modprobe bulkmm memmap=on clear=auto alloc=auto vmap=block
+	inside_must modprobe bulkmm memmap=on clear=auto alloc=auto \
+		vmap=block hotplug=on
 	check "inert: every path is off" [ "$(modes)" = off ]
 	check "inert: no function is taken over" [ "$(taken_over)" = "$before" ]
 	# what the kernel itself says of the module is that it taints
@@ -93,7 +94,7 @@ rescue() {
 	check "inert: it is the line" has "inert: no function is taken over" /tmp/said
 	check "inert: every hook says so" \
 		[ "$(cat $BULKMM/*/hook | grep -vc '^-125 .*the module is inert')" = 0 ]
-	for path in memmap clear alloc vmap; do
+	for path in memmap clear alloc vmap hotplug; do
 		check "inert: bulkmm on $path is refused" \
 			[ "$(says sh -c "bulkmm on $path; echo \$?")" = 3 ]
 	done
@@ -137,6 +138,9 @@ examples() {
 use() {
 	examples
 	check "attached" has "^0 memmap_init_zone_device: attached" $BULKMM/memmap/hook
+	check "hotplug attached" has "^0 set_zone_contiguous: attached" \
+		$BULKMM/hotplug/hook
+	check "hotplug is on by itself" has "\[on\]" $BULKMM/hotplug/mode
 	check "status" says bulkmm status
 	check "off" says bulkmm off clear
 	check "off was heard" has "\[off\]" $BULKMM/clear/mode

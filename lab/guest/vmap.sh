@@ -21,7 +21,8 @@ vmap_arm() {
 		vmap_unload
 		return
 	fi
-	[ -d $VMAP ] || must insmod /lib/modules/bulkmm.ko memmap=off "vmap=$1"
+	[ -d $VMAP ] || must insmod /lib/modules/bulkmm.ko memmap=off hotplug=off \
+		"vmap=$1"
 	[ -d $VMAP ] || fail "the module has no vmap path"
 	must_write $VMAP/mode "$1"
 	read -r mode <$VMAP/mode
