@@ -19,15 +19,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from bulkmm.panels import Panel
+    from bulkmm.report.breakdown import Operation
 
 WIDTH = 3.7  # inches: letters stay readable on a phone
 SWEEP = 3.0
+BAR = 0.44  # of a function's bars, its name above them
+GREY = "#777777"
 # what the colours become; black is a variant's as well as the letters'
 VARIABLES = {
     **{colour.lower(): f"var(--c{i})" for i, colour in enumerate(plot.COLOURS)},
     "#000000": "var(--ink)",
     "#ffffff": "var(--paper)",
     "#dddddd": "var(--rule)",
+    GREY: "var(--faint)",
 }
 
 
@@ -67,6 +71,41 @@ def _sweep_axes(figure: Figure, panel: Panel) -> Axes:
     bottom = (legend + 0.5) / height
     axes = figure.add_axes((0.11, bottom, 0.86, 0.97 - bottom))
     axes.patch.set_alpha(0)
+    return axes
+
+
+def shares(operation: Operation, title: str, number: int) -> Drawn:
+    """Draw where the time of an operation goes, without the module and with it."""
+    lines = operation.lines
+
+    def draw(figure: Figure) -> None:
+        axes = _bar_axes(figure, len(lines))
+        for i, line in enumerate(lines):
+            axes.barh(i + 0.08, line.before, height=0.2, color=GREY)
+            axes.barh(i + 0.3, line.after, height=0.2, color=plot.COLOURS[0])
+            axes.text(
+                0, i - 0.2, line.label, transform=axes.get_yaxis_transform(), fontsize=8
+            )
+        axes.set_ylim(len(lines) - 0.4, -0.75)
+        axes.set_xlim(left=0)
+        axes.set_xlabel("% of the time without the module (grey); with it (colour)")
+
+    about = "; ".join(
+        f"{line.label}: {line.before:.1f} %, then {line.after:.1f} %" for line in lines
+    )
+    return _within(plot.render(draw, title, None), title, about, number)
+
+
+def _bar_axes(figure: Figure, rows: int) -> Axes:
+    """Return axes that fill the figure: names stand above the bars, not beside."""
+    height = BAR * rows + 0.7
+    figure.set_size_inches(WIDTH, height)
+    figure.patch.set_alpha(0)
+    axes = figure.add_axes((0.03, 0.45 / height, 0.94, 1 - 0.6 / height))
+    axes.patch.set_alpha(0)
+    axes.yaxis.set_visible(False)
+    for side in ("left", "right", "top"):
+        axes.spines[side].set_visible(False)
     return axes
 
 

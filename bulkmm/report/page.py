@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bulkmm import facts, grid, panels, plot, published, table
 from bulkmm.native import summary
-from bulkmm.report import conclusion, figures, lines
+from bulkmm.report import breakdown, conclusion, figures, lines
 from bulkmm.report.lines import Forest, Interval, Mark, Number
 from bulkmm.results import ACCELERATORS, NS, STORES
 
@@ -153,6 +153,7 @@ class Builder:
         source.forests = list(_forests(document))
         source.grids = grid.grids(document, table.factor)
         source.figures = list(self._sweeps(document))
+        source.figures += self._shares(document, name)
         source.scenarios = [_scenario(document, one) for one in document.scenarios]
         return source
 
@@ -163,6 +164,14 @@ class Builder:
         for panel in found:
             self.figures += 1
             yield figures.sweep(panel, looks, self.figures)
+
+    def _shares(self, document: Document, name: str) -> Iterator[Drawn]:
+        """Return where the time of whole operations goes, if that was traced."""
+        for one in breakdown.operations(document):
+            self.figures += 1
+            title = f"{name}, {one.name} by function, tracing included"
+            title += ", emulated" if document.emulated else ""
+            yield figures.shares(one, title, self.figures)
 
 
 def _scenario(document: Document, name: str) -> Scenario:
