@@ -32,6 +32,7 @@ GROUPS = {
 --accel {{{",".join(choices.ACCEL)}}}  use KVM if a guest boots under it, else TCG
     (default: auto)
 --cpu NAME  emulate this CPU of QEMU's (default: max)
+--cpus N  give the guest N CPUs (default: {choices.CPUS})
 --append WORDS  add these to the kernel's command line
 """,
     "persistent memory, hotplug": f"""\
@@ -39,6 +40,7 @@ GROUPS = {
 --align {{{",".join(choices.ALIGNS)}}}  align devdax to this (default: 2M)
 --map {{{",".join(choices.MAPS)}}}  put struct pages there (default: dev)
 --backend NAME  force this store backend
+--workers N  stamp by N CPUs (default: 0, as many as pay)
 """,
     "huge pages": f"""\
 --folios N  fault in N folios a visit
@@ -59,7 +61,14 @@ GROUPS = {
 --no-upgrade  install and purge only: DKMS builds once, not twice
 """,
 }
-DEFAULTS = {"arch": USUAL, "kernel": "", "accel": "auto", "cpu": "", "append": ""}
+DEFAULTS = {
+    "arch": USUAL,
+    "kernel": "",
+    "accel": "auto",
+    "cpu": "",
+    "append": "",
+    "cpus": choices.CPUS,
+}
 PAGE = """\
 --json-dir DIR  write each result below DIR
 --resume  keep what --json-dir has of the same sources, if it passed

@@ -169,6 +169,8 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "hotplug": (
         ("hotplug-kmem-32g",),
+        ("hotplug-kmem-4g", *TWO),
+        ("hotplug-virtio-mem-4g", *TWO),
         ("hotplug-virtio-mem-32g", *TWO),
         ("hotplug-faults",),
     ),
@@ -179,7 +181,7 @@ QUICK: dict[str, tuple[tuple[str, ...], ...]] = {
         ("hugetlb-2m", "--folios", "8", "--way", "write-middle", "--rounds", "1"),
     ),
     "vmap": (("vmap-100m-order8", "--rounds", "3", "--arrays", "50"),),
-    "hotplug": (("hotplug-kmem-32g", "--size", "4G", "--rounds", "1"),),
+    "hotplug": (("hotplug-kmem-4g", "--rounds", "1"),),
 }
 
 # The kernels that the lab builds, and what is run on each: all scenarios, with

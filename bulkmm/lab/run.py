@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm import machine
 from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.lab.choices import CPUS
 from bulkmm.lab.families import hotplug, packages, pmem, populate
 from bulkmm.lab.machine import (
     accel,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 # "0 folio_zero_user: attached", one or several of them
 HOOK = re.compile(r"-?\d+ \w+: .*?(?=\s+-?\d+ \w+: |\s*$)")
 MEMINFO = Path("/proc/meminfo")
+MOST_CPUS = 64
 MEMORY_LIMIT = 6_000_000_000  # what a run may take of the host's memory
 
 
@@ -58,6 +60,7 @@ class Request:
     arch: Arch = X86_64
     accel: str = "auto"
     cpu: str = ""  # none: the architecture's default
+    cpus: int = CPUS
     append: str = ""  # for the kernel's command line
     keep: bool = False
     defines: list[str] = field(default_factory=list)
@@ -171,6 +174,13 @@ def check_machine(work: Work, arch: Arch, kernel: str) -> None:
         raise UsageError(f"no alignment {work.options.align} on {arch.name}: {known}")
 
 
+def check_cpus(request: Request) -> None:
+    """Refuse what QEMU does not have, or a clock that counts one's instructions."""
+    least, most = 1, 1 if request.work.scenario.counted else MOST_CPUS
+    if request.cpus != CPUS and not least <= request.cpus <= most:
+        raise UsageError(f"{request.cpus} CPUs: give {least} to {most}")
+
+
 def run_scenario(request: Request, progress: Progress | None = None) -> Document:
     """Run a scenario and return its document; checks may have failed."""
     name = request.kernel or request.arch.series[0]
@@ -178,6 +188,7 @@ def run_scenario(request: Request, progress: Progress | None = None) -> Document
     work = request.work
     check_series(work.scenario, name)
     work.check_options()
+    check_cpus(request)
     check_machine(work, request.arch, name)
     defines = build.check_defines([*request.defines, *work.defines])
     need_sources()
@@ -235,6 +246,7 @@ def _boot(
             kind.command_line(told) if kind else told,
             request.arch,
             request.cpu or (scenario.cpu if request.arch is X86_64 else ""),
+            request.cpus,
             counted=scenario.counted,
             disk=debian,
             plugin=plugin,

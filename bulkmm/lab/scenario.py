@@ -357,29 +357,35 @@ SCENARIOS = (
         memory=2048,
         upstream="test_vmalloc",
     ),
-    Scenario(
-        name="hotplug-kmem-32g",
-        family=HOTPLUG,
-        mode="kmem",
-        size="32G",
-        modules=(*NVDIMM, "kmem"),
-        measures="a DAX device of 32 GiB that becomes ordinary memory and ceases to "
-        "be, by kmem: the whole operation, and by function",
-        check=ZONES,
-        seconds=150,
-        marked=True,
+    *(
+        Scenario(
+            name=f"hotplug-kmem-{size}g",
+            family=HOTPLUG,
+            mode="kmem",
+            size=f"{size}G",
+            modules=(*NVDIMM, "kmem"),
+            measures=f"a DAX device of {size} GiB that becomes ordinary memory and "
+            "ceases to be, by kmem: the whole operation, and by function",
+            check=ZONES,
+            seconds=seconds,
+            marked=True,
+        )
+        for size, seconds in ((32, 150), (4, 40))
     ),
-    Scenario(
-        name="hotplug-virtio-mem-32g",
-        family=HOTPLUG,
-        mode="virtio",
-        size="32G",
-        modules=("virtio_mem",),
-        measures="32 GiB of virtio-mem plugged and unplugged: the whole operation, "
-        "and by function",
-        check=ZONES,
-        published=("a series of 2026, 512 GB: plug 36 -> 7 s, unplug 36 -> 9 s",),
-        seconds=900,
+    *(
+        Scenario(
+            name=f"hotplug-virtio-mem-{size}g",
+            family=HOTPLUG,
+            mode="virtio",
+            size=f"{size}G",
+            modules=("virtio_mem",),
+            measures=f"{size} GiB of virtio-mem plugged and unplugged: the whole "
+            "operation, and by function",
+            check=ZONES,
+            published=("a series of 2026, 512 GB: plug 36 -> 7 s, unplug 36 -> 9 s",),
+            seconds=seconds,
+        )
+        for size, seconds in ((32, 900), (4, 120))
     ),
     Scenario(
         name="hotplug-faults",

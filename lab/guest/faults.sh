@@ -42,8 +42,9 @@ down() {
 	bmmguest write "$DRIVER/unbind" "$DEVICE" >/dev/null
 }
 
+# of what is on by itself, hotplug is none of the other paths' business
 load() {
-	must insmod /lib/modules/bulkmm.ko "$@"
+	must insmod /lib/modules/bulkmm.ko hotplug=off "$@"
 }
 
 refused() {
@@ -204,6 +205,42 @@ case_backends() {
 	must remove
 }
 
+share() {
+	names=$(backend_names "$MEMMAP/backend")
+	while [ "$(counter inflight)" -gt 0 ]; do
+		for workers in 1 4 0 3; do write "$MEMMAP/workers" $workers; done
+		for name in $names; do write "$MEMMAP/backend" "$name"; done
+	done
+}
+
+# several CPUs stamp, and the module goes in the middle
+case_workers() {
+	load
+	for bad in 33 -1 many 99999999999999999999; do
+		check "workers: $bad is refused" \
+			refused write "$MEMMAP/workers" $bad
+	done
+	check "workers: as it was" [ "$(counter workers)" = 0 ]
+	# while it measures nobody shares
+	write "$MEMMAP/backend" generic
+	for workers in 2 3 32; do
+		write "$MEMMAP/workers" $workers
+		before=$(counter shared_bytes)
+		down
+		check "workers $workers: device comes up" up
+		check "workers $workers: same bytes" same
+		check "workers $workers: others stamp" \
+			[ "$(counter shared_bytes)" -gt "$before" ]
+	done
+	during_bringup share
+	check "workers change: same bytes" same
+	check "workers change: nobody inside" [ "$(counter inflight)" = 0 ]
+	write "$MEMMAP/workers" 3
+	during_bringup remove
+	check "workers: unloaded: gone" [ ! -d /sys/kernel/bulkmm ]
+	check "workers: unloaded: same bytes" same
+}
+
 case_toggled() {
 	load
 	during_bringup toggle
@@ -327,6 +364,7 @@ faults() {
 	case_ftrace_off
 	case_fallbacks
 	case_backends
+	case_workers
 	case_toggled
 	case_unloaded
 	case_reloaded

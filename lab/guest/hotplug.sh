@@ -8,11 +8,12 @@ HOTPLUG=/sys/kernel/bulkmm/hotplug
 HOT=1
 BLOCKS=/sys/devices/system/memory
 KMEM=/sys/bus/dax/drivers/kmem
-TRACING=/sys/kernel/tracing
-GRAPHED="online_pages offline_pages move_pfn_range_to_zone
+PLUGGED="online_pages offline_pages move_pfn_range_to_zone
 	remove_pfn_range_from_zone set_zone_contiguous memmap_init_range
-	vmemmap_populate __free_pages_core create_memory_block_devices
-	start_isolate_page_range undo_isolate_page_range"
+	vmemmap_populate clear_highpages_kasan_tagged __free_pages_core
+	create_memory_block_devices start_isolate_page_range
+	undo_isolate_page_range arch_add_memory arch_remove_memory vmemmap_free
+	remove_memory_block_devices"
 
 # bring bulkmm.ko into the state that an arm wants: absent, off or on
 hot_arm() {
@@ -95,7 +96,7 @@ hot_request() {
 # every block of the node, in the order of addresses: numbers in LIST
 hot_list() {
 	LIST=
-	for at in /sys/devices/system/node/node"$HOT"/memory*; do
+	for at in /sys/devices/system/node/node"$HOT"/memory[0-9]*; do
 		[ -d "$at" ] && LIST="$LIST${at##*/memory}
 "
 	done
@@ -173,14 +174,17 @@ hot_plug() {
 }
 
 hot_unplug() {
+	UNPLUG=0
+	if [ -n "$OFFLINE" ]; then
+		must bmmplug offline $HOT
+		UNPLUG=$SAID
+		hot_state offline
+	fi
 	if [ "$KIND" = virtio ]; then
 		hot_request 0
-		UNPLUG=$NS
+		UNPLUG=$((UNPLUG + NS))
 		return
 	fi
-	must bmmplug offline $HOT
-	UNPLUG=$SAID
-	hot_state offline
 	for device in $DAX; do
 		must bmmplug unplug $KMEM/unbind "$device"
 		UNPLUG=$((UNPLUG + SAID))
@@ -188,26 +192,12 @@ hot_unplug() {
 }
 
 hot_trace_begin() {
-	[ -n "$TRACE" ] || return 0
-	[ -e $TRACING/trace ] || must mount -t tracefs tracefs $TRACING
-	echo 16384 >$TRACING/buffer_size_kb
-	echo "$GRAPHED" | tr -s ' \t\n' '\n' >$TRACING/set_ftrace_filter
-	echo function_graph >$TRACING/current_tracer
-	echo 1 >$TRACING/options/funcgraph-tail
-	echo >$TRACING/trace
-	echo 1 >$TRACING/tracing_on
+	# shellcheck disable=SC2086 # names
+	[ -z "$TRACE" ] || graph_begin $PLUGGED
 }
 
-# calls and time of each function, a line each: OPERATION NS-OF-ALL
 hot_trace_end() {
-	[ -n "$TRACE" ] || return 0
-	echo 0 >$TRACING/tracing_on
-	report hot-graph arm="$ARM" operation="$1" ns="$2" functions="$(
-		sed -n 's/^ *[0-9]*) *[^0-9]\{0,2\} *\([0-9.]*\) us *| *\(}\{0,1\}\)[ /*]*\([a-z_]*\).*/\3 \1/p' \
-			$TRACING/trace | awk '{ n[$1]++; us[$1] += $2 }
-			END { for (f in n) printf "%s=%d:%.0f ", f, n[f], us[f] * 1000 }'
-	)"
-	echo nop >$TRACING/current_tracer
+	[ -z "$TRACE" ] || graph_end "$ARM" "$1" "$2"
 }
 
 # one visit of an ARM: plugged, what is asked for in the middle, unplugged

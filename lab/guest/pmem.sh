@@ -71,8 +71,9 @@ arm() {
 		return
 	fi
 	if [ ! -d "$MEMMAP" ]; then
-		must insmod /lib/modules/bulkmm.ko "memmap=$1"
+		must insmod /lib/modules/bulkmm.ko hotplug=off "memmap=$1"
 		[ -z "$BACKEND" ] || backend
+		[ "$WORKERS" = 0 ] || must_write "$MEMMAP/workers" "$WORKERS"
 	fi
 	echo "$1" >"$MEMMAP/mode" || fail "mode $1 is refused"
 	read -r mode <"$MEMMAP/mode"
@@ -98,6 +99,7 @@ unload() {
 	set -- "$@" picks="$(backend_picks $MEMMAP/backend)"
 	set -- "$@" hook="$(cat $MEMMAP/hook)" inflight="$(cat $MEMMAP/inflight)"
 	set -- "$@" version="$(cat /sys/kernel/bulkmm/version)"
+	set -- "$@" shared_bytes="$(cat $MEMMAP/shared_bytes)"
 	for at in "$MEMMAP"/fallbacks/*; do
 		set -- "$@" "fallback_${at##*/}=$(cat "$at")"
 	done
@@ -107,6 +109,7 @@ unload() {
 
 # bring the device up in an arm and time it
 bind() {
+	ARM=$1 LABEL=$2
 	arm "$1"
 	calls_clear
 	bind_ns=$(bmmguest write "$DRIVER/bind" "$DEVICE" "$NODE" 2>&1) ||
@@ -118,6 +121,26 @@ bind() {
 
 unbind() {
 	must bmmguest write "$DRIVER/unbind" "$DEVICE"
+	report unbind arm="${ARM-absent}" label="${LABEL-first}" ns="$SAID"
+}
+
+BROUGHT_UP="memremap_pages memmap_init_zone_device vmemmap_populate
+	clear_highpages_kasan_tagged set_zone_contiguous move_pfn_range_to_zone
+	memunmap_pages remove_pfn_range_from_zone arch_add_memory
+	arch_remove_memory vmemmap_free device_add_disk del_gendisk
+	nvdimm_setup_pfn dax_region_add dev_dax_probe"
+
+# a bind and an unbind by function, which are no samples
+graphed() {
+	arm "$1"
+	# shellcheck disable=SC2086 # names
+	graph_begin $BROUGHT_UP
+	bind "$1" graph
+	graph_end "$1" bind "$bind_ns"
+	# shellcheck disable=SC2086 # names
+	graph_begin $BROUGHT_UP
+	unbind
+	graph_end "$1" unbind "$SAID"
 }
 
 # what merely storing the same bytes takes: UNIT-PAGES BYTES-PER-UNIT

@@ -10,7 +10,7 @@ from lablib import lab, passed
 
 from bulkmm.errors import Exit, UsageError
 from bulkmm.lab import scenario
-from bulkmm.lab.families import hotplug
+from bulkmm.lab.families import breakdown, hotplug
 from bulkmm.lab.machine import vm
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.machine.vm import Outcome
@@ -43,14 +43,18 @@ def visit(arm: str, label: str, ns: int = 100) -> dict[str, Any]:
     return {**event, **times, "saved": saved, "hook": hook}
 
 
+def graph(arm: str, operation: str) -> dict[str, Any]:
+    event = {"event": "graph", "arm": arm, "operation": operation, "ns": 200}
+    return {**event, "lost": 0, "functions": "set_zone_contiguous=3:100:90 b=1:50:5 "}
+
+
 def good() -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
     for arm in hotplug.ARMS:
         for label in (hotplug.ROUND, hotplug.PROOF, hotplug.GRAPH):
             events += [state(arm, label, "plugged"), state(arm, label, "offline", 1)]
             events.append(visit(arm, label, 50 if arm == "on" else 100))
-        graph = {"event": "hot-graph", "arm": arm, "operation": "plug", "ns": 200}
-        events.append({**graph, "functions": "set_zone_contiguous=3:100 b=1:50 "})
+        events += [graph(arm, operation) for operation in ("plug", "unplug")]
         events.append({"event": "hot-used", "arm": arm, "bytes": 4096, "moved": 2})
     events.append({"event": "hot-counters", "hits": 27, "inflight": 0})
     return events
@@ -184,8 +188,9 @@ def test_memory_that_was_not_moved_proves_nothing() -> None:
 
 
 def test_breakdown() -> None:
-    (first, *_rest) = hotplug.breakdown(outcome(good()))
-    assert first["functions"]["set_zone_contiguous"] == {"calls": 3, "ns": 100}
+    (first, *_rest) = breakdown.of(outcome(good()))
+    counted = {"calls": 3, "ns": 100, "own_ns": 90}
+    assert first["functions"]["set_zone_contiguous"] == counted
     assert (first["operation"], first["variant"], first["ns"]) == (
         "plug",
         "absent",
@@ -193,12 +198,25 @@ def test_breakdown() -> None:
     )
 
 
-SMALL = ("--size", "4G", "--rounds", "1")
+@pytest.mark.parametrize("change", [{"lost": 1}, {"functions": ""}, {"event": "x"}])
+def test_a_breakdown_that_is_not_whole_fails(change: dict[str, Any]) -> None:
+    events = [
+        {**e, **change} if e["event"] == "graph" and e["arm"] == "on" else e
+        for e in good()
+    ]
+    assert failing(events) == {"time by function"}
+
+
+SMALL = ("--rounds", "1")
 
 
 @pytest.mark.parametrize(
     ("name", "kernel"),
-    [(KMEM.name, "6.12"), (KMEM.name, "7.3")],
+    [
+        ("hotplug-kmem-4g", "6.12"),
+        ("hotplug-kmem-4g", "7.3"),
+        ("hotplug-virtio-mem-4g", "7.3"),
+    ],
 )
 def test_short_run(tmp_path: Path, name: str, kernel: str) -> None:
     document = passed(tmp_path, name, "--kernel", kernel, *SMALL)
@@ -211,7 +229,7 @@ def test_short_run(tmp_path: Path, name: str, kernel: str) -> None:
 
 
 def test_short_run_that_is_broken_on_purpose() -> None:
-    done = lab(KMEM.name, "--kernel", "7.3", *SMALL, "--break-one-word")
+    done = lab("hotplug-kmem-4g", "--kernel", "7.3", *SMALL, "--break-one-word")
     assert done.returncode == Exit.VERDICT
     assert "zones and free lists as without (proof)" in done.stderr
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bulkmm.errors import GuestError
+from bulkmm.errors import GuestError, UsageError
 from bulkmm.lab import scenario
 from bulkmm.lab.families import pmem
 from bulkmm.lab.machine.vm import Outcome
@@ -25,6 +25,11 @@ def lines(one: scenario.Scenario = FSDAX, **chosen: Any) -> list[str]:
 
 def outcome(*events: dict[str, Any]) -> Outcome:
     return Outcome(lambda _event: None, list(events))
+
+
+def test_every_arm_is_traced_once() -> None:
+    traced = [li.split()[1] for li in lines(rounds=2) if li.startswith("graphed ")]
+    assert traced == list(pmem.ARMS)
 
 
 def test_every_round_binds_every_arm_once() -> None:
@@ -145,9 +150,9 @@ def counters(hits: int, **fallbacks: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("hits", "fallbacks", "ok"),
     [
-        ((2, 2), {"off": 5}, True),
-        ((2, 1), {"off": 5}, False),
-        ((2, 2), {"unverified": 1}, False),
+        ((2, 3), {"off": 5}, True),
+        ((2, 2), {"off": 5}, False),
+        ((2, 3), {"unverified": 1}, False),
     ],
 )
 def test_counters_are_added_up_over_loads(
@@ -155,6 +160,22 @@ def test_counters_are_added_up_over_loads(
 ) -> None:
     report = outcome(counters(hits[0], **fallbacks), counters(hits[1]))
     assert pmem._counted(pmem.Options(rounds=3), report).ok is ok
+
+
+@pytest.mark.parametrize(
+    ("workers", "shared", "ok"),
+    [(1, 0, True), (1, 9, False), (2, 0, False), (2, 9, True)],
+)
+def test_who_else_stamped(workers: int, shared: int, *, ok: bool) -> None:
+    report = outcome({"event": "counters", "shared_bytes": shared})
+    assert pmem._shared(pmem.Options(workers=workers), report).ok is ok
+
+
+def test_workers_are_asked_for() -> None:
+    assert "BACKEND= WORKERS=3" in lines(workers=3)
+    for bad in (-1, 33):
+        with pytest.raises(UsageError, match="workers"):
+            pmem.check_options(pmem.Options(workers=bad))
 
 
 def test_samples_leave_out_what_is_no_round() -> None:

@@ -27,13 +27,15 @@ pytestmark = pytest.mark.vm
 
 FSDAX, DEVDAX = "pmem-fsdax-100g", "pmem-devdax-100g"
 PRIVATE = "hmm-private-64g"
+# several CPUs stamp once a backend is chosen
+SHARED = ("--cpus", "4", "--workers", "3", "--backend", "movnti")
 
 
 @pytest.mark.parametrize(
     "argv",
     [
         (DEVDAX, "--kernel", "6.12", "--size", "2G"),
-        (DEVDAX, "--kernel", "7.3", "--size", "2G", "--map", "mem"),
+        (DEVDAX, "--kernel", "7.3", "--size", "2G", "--map", "mem", *SHARED),
         (DEVDAX, "--kernel", "7.3", "--size", "1040M", "--align", "4K"),
         (DEVDAX, "--kernel", "6.12", "--size", "12G", "--align", "1G"),
         (PRIVATE, "--kernel", "7.3", "--size", "2G"),

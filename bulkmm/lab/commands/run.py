@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # options that not every family of scenarios has
 OPTIONS = {
-    scenario.PMEM: ("size", "align", "map", "backend"),
+    scenario.PMEM: ("size", "align", "map", "backend", "workers"),
     scenario.CLEAR: (
         *("folios", "way", "kib", "preempt", "seconds"),
         *sorted(huge.ZEROING),
@@ -70,6 +70,7 @@ def request(args: argparse.Namespace) -> run.Request:
         arch=arch.find(args.arch),
         accel=args.accel,
         cpu=args.cpu,
+        cpus=args.cpus,
         append=args.append,
         keep=args.keep,
         defines=args.module_defines,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm import stats
 from bulkmm.errors import UsageError
+from bulkmm.lab.families import breakdown
 from bulkmm.lab.families.pmem import ARMS, FULL_SIZE, MIB, PAIRS
 from bulkmm.lab.machine import counting, vm
 from bulkmm.lab.work import Common
@@ -29,6 +30,7 @@ BLOCK = 128 * MIB
 STEPS = 12  # of the proof: single blocks that go and come back
 MOST = 96 << 30  # what guest memory holds the struct pages of
 LEAST = 1 << 30
+REDUCED = 4 << 30  # bytes, up to which a run is for CI
 USED = 192  # MiB that are filled and moved
 ROUND, PROOF, GRAPH = "round", "proof", "graph"
 HOOKS = 3  # of the path
@@ -69,6 +71,15 @@ class Work:
         return vm.Hot(plug=self.options.size, node=node, nodes=2)
 
     @property
+    def _offline_first(self) -> bool:
+        """Tell if the guest takes memory offline before it gives it back.
+
+        virtio-mem does so in parts of a block, with so many waits for all CPUs
+        that emulation needs a second for each block: too long for reduced runs.
+        """
+        return self.scenario.mode != VIRTIO or self.options.size <= REDUCED
+
+    @property
     def cmdline(self) -> str:
         """Return what else the guest's kernel is told."""
         # persistent memory inside of a section, and struct pages on hot memory
@@ -103,6 +114,7 @@ class Work:
         mode = self.scenario.mode
         lines = [
             f"KIND={mode} SIZE={self.options.size >> 10} ONLINE=online_movable",
+            f"OFFLINE={'1' if self._offline_first else ''}",
             f"modules {' '.join(modules)}",
             f"mark {self.scenario.name} begins",
         ]
@@ -195,13 +207,14 @@ class Work:
             _used(outcome),
             _counted(outcome),
             _attached(outcome),
+            breakdown.check(outcome, ("plug", "unplug"), ARMS),
         ]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return what was asked for and what else the run saw."""
         return {
             **asdict(self.options),
-            "breakdown": breakdown(outcome),
+            "breakdown": breakdown.of(outcome),
             "visits": outcome.of("hot-visit"),
         }
 
@@ -225,28 +238,6 @@ def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
 
 def _records(event: dict[str, Any]) -> int:
     return int(event["event"] == "hot-visit")
-
-
-def breakdown(outcome: Outcome) -> list[dict[str, Any]]:
-    """Return calls and nanoseconds by function of each operation and arm.
-
-    Times are those of function_graph: what a function calls is part of it.
-    """
-    return [
-        {
-            "operation": event["operation"],
-            "variant": event["arm"],
-            "ns": int(event["ns"]),
-            "functions": dict(map(_function, str(event["functions"]).split())),
-        }
-        for event in outcome.of("hot-graph")
-    ]
-
-
-def _function(text: str) -> tuple[str, dict[str, int]]:
-    name, _, both = text.partition("=")
-    calls, _, ns = both.partition(":")
-    return name, {"calls": int(calls), "ns": int(ns)}
 
 
 def _states(outcome: Outcome) -> dict[str, dict[str, set[tuple[str, ...]]]]:

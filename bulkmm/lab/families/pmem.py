@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bulkmm import size, stats
 from bulkmm.errors import GuestError, UsageError
 from bulkmm.lab.choices import ALIGNS
+from bulkmm.lab.families import breakdown
 from bulkmm.lab.machine import counting
 from bulkmm.lab.work import Common
 from bulkmm.results import Check, Ratio, Result
@@ -38,9 +39,13 @@ BACKEND = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 PRIVATE = "private"  # memory of a device that no CPU can access
 HOOKS = "hook-faults"  # the scenario of lab/guest/hook.sh
 KASAN = "hook-kasan"  # likewise
+# results by the suffix of their names: events and what they have. An unbind
+# sleeps, and what others do on its CPU meanwhile is no work of its own.
+TIMED = (("", "ns", "bind"), ("-bind", "bind_ns", "bind"), ("-unbind", "ns", "unbind"))
 FIRST = "first"  # labels of binds that are no samples
 PROOF = "proof"
 FLIPPED_WORD = 5
+WORKERS = 32  # BMM_CREW_MOST of module/crew_size.h
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,7 @@ class Options(Common):
     align: str = "2M"
     map: str = "dev"
     backend: str = ""
+    workers: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ class Work:
     @property
     def steps(self) -> int:
         """Return how many binds a run has."""
-        return 3 + len(ARMS) * self.options.rounds
+        return 3 + len(ARMS) * (self.options.rounds + 1)
 
     def is_step(self, event: dict[str, Any]) -> bool:
         """Tell if a bind is done; a backend that does not exist ends the run."""
@@ -123,6 +129,7 @@ class Work:
             "picks": next((c["picks"] for c in outcome.of("counters")), ""),
             "fallbacks": fallback_counts(outcome),
             "took": outcome.of("took"),
+            "breakdown": breakdown.of(outcome),
         }
 
 
@@ -138,6 +145,8 @@ def check_options(options: Options) -> None:
     """Refuse what does not fit together."""
     if options.rounds < 1:
         raise UsageError(f"{options.rounds} rounds measure nothing: give 1 or more")
+    if not 0 <= options.workers <= WORKERS:
+        raise UsageError(f"{options.workers} workers: give 0 to {WORKERS}")
     if options.backend and not BACKEND.fullmatch(options.backend):
         raise UsageError(f"bad backend name {options.backend}")
     least = 2 * ALIGNS[options.align]
@@ -154,7 +163,7 @@ def job(scenario: Scenario, options: Options, modules: list[str]) -> str:
     if scenario.mode == PRIVATE:
         device = f"private {options.size}"
     lines = [
-        f"BACKEND={options.backend}",
+        f"BACKEND={options.backend} WORKERS={options.workers}",
         f"modules {' '.join(modules)}",
         "modules bulkmm_lab",
         f"mark {scenario.name} begins",
@@ -174,6 +183,7 @@ def job(scenario: Scenario, options: Options, modules: list[str]) -> str:
         lines += ["unbind"]
         if arm == ARMS[-1]:
             lines += ["limit {} {}".format(*_unit(scenario, options))]
+    lines += [f"graphed {arm}" for arm in ARMS]
     lines += _proof(scenario, break_it=options.break_one_word)
     lines += ["arm absent", "must rmmod bulkmm_lab"]
     return "\n".join(lines) + "\n"
@@ -185,7 +195,7 @@ def _faults(scenario: Scenario, modules: list[str]) -> str:
         return f"mark {scenario.name} begins\nhook_kasan\n"
     hooks = ["hook_faults_alone"] if scenario.name == HOOKS else []
     lines = [
-        "BACKEND=",
+        "BACKEND= WORKERS=0",
         *hooks,
         f"modules {' '.join(modules)}",
         "modules bulkmm_lab",
@@ -221,10 +231,10 @@ def _proof(scenario: Scenario, *, break_it: bool) -> list[str]:
     return [*lines, *use, "unbind"]
 
 
-def samples(outcome: Outcome, key: str) -> dict[str, list[float]]:
+def samples(outcome: Outcome, key: str, of: str = "bind") -> dict[str, list[float]]:
     """Return the samples of each arm, in the order taken."""
     taken: dict[str, list[float]] = {arm: [] for arm in ARMS}
-    for bind in outcome.of("bind"):
+    for bind in outcome.of(of):
         if bind["label"] == "round":
             taken[bind["arm"]].append(float(bind[key]))
     return taken
@@ -260,15 +270,15 @@ def written(scenario: Scenario, options: Options, outcome: Outcome) -> int:
 def results(
     scenario: Scenario, options: Options, outcome: Outcome
 ) -> tuple[list[Result], list[Ratio]]:
-    """Return what was timed: the function, the whole bind, the first bring-up."""
+    """Return what was timed: the function, bind and unbind, the first bring-up."""
     name = scenario.name
     nbytes = written(scenario, options, outcome)
     found: list[Result] = []
     ratios: list[Ratio] = []
-    for suffix, key in (("", "ns"), ("-bind", "bind_ns")):
+    for suffix, key, event in TIMED:
         arms = {
             arm: stats.summarise(name + suffix, arm, "ns", nbytes, taken)
-            for arm, taken in samples(outcome, key).items()
+            for arm, taken in samples(outcome, key, event).items()
         }
         found += arms.values()
         ratios += [stats.ratio(arms[a], arms[b]) for a, b in PAIRS]
@@ -307,6 +317,9 @@ def checks(scenario: Scenario, options: Options, outcome: Outcome) -> list[Check
     found = [_compared(c) for c in outcome.of("compare")]
     if not options.break_one_word and scenario.mode != PRIVATE:
         found.append(_used(outcome))
+    if options.workers:
+        found.append(_shared(options, outcome))
+    found.append(breakdown.check(outcome, ("bind", "unbind"), ARMS))
     return [*found, _counted(options, outcome)]
 
 
@@ -347,7 +360,7 @@ def _used(outcome: Outcome) -> Check:
 def _counted(options: Options, outcome: Outcome) -> Check:
     """Compare the module's counters with the binds it was asked for."""
     hits = sum(int(c["hits"]) for c in outcome.of("counters"))
-    wanted = options.rounds + 1
+    wanted = options.rounds + 2  # the one that is traced, the proof
     fallbacks = fallback_counts(outcome)
     wrong = {k: v for k, v in fallbacks.items() if v and k != "off"}
     listed = ", ".join(f"{k} {v}" for k, v in wrong.items()) or "none"
@@ -356,6 +369,14 @@ def _counted(options: Options, outcome: Outcome) -> Check:
         hits == wanted and not wrong,
         f"{hits} hits of {wanted}, unexpected fallbacks: {listed}",
     )
+
+
+def _shared(options: Options, outcome: Outcome) -> Check:
+    """Return if more than one CPU stamped where that was asked for."""
+    shared = sum(int(c["shared_bytes"]) for c in outcome.of("counters"))
+    detail = f"{shared} bytes by others than the caller"
+    ok = bool(shared) == (options.workers > 1)
+    return Check(f"stamped by {options.workers} CPUs", ok, detail)
 
 
 def fallback_counts(outcome: Outcome) -> dict[str, int]:

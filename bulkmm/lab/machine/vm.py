@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from bulkmm.errors import BulkmmError, GuestError
 from bulkmm.lab import child
+from bulkmm.lab.choices import CPUS
 from bulkmm.lab.machine import klog
 from bulkmm.lab.machine.arch import X86_64
 
@@ -60,6 +61,7 @@ class Guest:
     words: str = ""  # for the kernel besides CMDLINE
     arch: Arch = X86_64
     cpu: str = ""  # none: the architecture's default
+    cpus: int = CPUS
     counted: bool = False  # TCG: its clock counts instructions (see _accelerator)
     disk: Path | None = None  # what is written to it is forgotten
     plugin: Path | None = None  # TCG: counts the work of what the guest marks
@@ -124,7 +126,7 @@ def _machine(guest: Guest) -> list[str]:
             argv += ["-numa", f"node,nodeid={node},cpus={node},memdev=ram{node}"]
     elif hot.nodes > 1:
         argv += ["-object", f"memory-backend-ram,id=ram,size={memory}"]
-        argv += ["-numa", "node,nodeid=0,cpus=0-1,memdev=ram"]
+        argv += ["-numa", f"node,nodeid=0,cpus=0-{guest.cpus - 1},memdev=ram"]
         for node in range(1, hot.nodes):
             argv += ["-numa", f"node,nodeid={node}"]
     if size:
@@ -172,7 +174,7 @@ def _cpus(guest: Guest) -> str:
     if guest.hot.shared_out:
         return f"{guest.hot.nodes},sockets={guest.hot.nodes}"
     # what one of two would count while the other waits is no time of either
-    return "1" if guest.counted else "2"
+    return "1" if guest.counted else str(guest.cpus)
 
 
 def command(guest: Guest, root: Root, run: Path) -> list[str]:

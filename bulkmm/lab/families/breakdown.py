@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Where the time of a whole operation goes, as lab/guest/trace.sh reports it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bulkmm.results import Check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bulkmm.lab.machine.vm import Outcome
+
+
+def of(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return calls and nanoseconds by function of each operation and arm.
+
+    Times are those of function_graph, tracing itself among them: ``ns`` with all
+    that a function calls, ``own_ns`` without the other functions that are listed.
+    """
+    return [
+        {
+            "operation": event["operation"],
+            "variant": event["arm"],
+            "ns": int(event["ns"]),
+            "functions": dict(map(_function, str(event["functions"]).split())),
+        }
+        for event in outcome.of("graph")
+    ]
+
+
+def _function(text: str) -> tuple[str, dict[str, int]]:
+    name, _, counted = text.partition("=")
+    keys = ("calls", "ns", "own_ns")
+    return name, dict(zip(keys, map(int, counted.split(":")), strict=True))
+
+
+def check(outcome: Outcome, operations: Iterable[str], arms: Iterable[str]) -> Check:
+    """Return if each operation was traced in each arm, whole."""
+    wanted = {(operation, arm) for operation in operations for arm in arms}
+    graphs = outcome.of("graph")
+    seen = {(event["operation"], event["arm"]) for event in graphs if of_any(event)}
+    lost = sum(int(event["lost"]) for event in graphs)
+    detail = f"{len(seen)} of {len(wanted)} operations, {lost} events lost"
+    return Check("time by function", seen == wanted and not lost, detail)
+
+
+def of_any(event: dict[str, Any]) -> bool:
+    """Tell if an event of the guest has functions."""
+    return bool(str(event["functions"]).split())

@@ -1,0 +1,59 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The kernel's function_graph tracer: where the time of an operation goes.
+
+TRACING=/sys/kernel/tracing
+
+# trace these functions, as far as the kernel has them: FUNCTION...
+graph_begin() {
+	[ -e $TRACING/trace ] || must mount -t tracefs tracefs $TRACING
+	echo 16384 >$TRACING/buffer_size_kb
+	: >$TRACING/set_ftrace_filter
+	for function in "$@"; do
+		echo "$function" >>$TRACING/set_ftrace_filter
+	done 2>/dev/null
+	echo function_graph >$TRACING/current_tracer
+	echo 1 >$TRACING/options/funcgraph-tail
+	echo 1 >$TRACING/options/funcgraph-proc
+	: >$TRACING/trace
+	echo 1 >$TRACING/tracing_on
+}
+
+# "FUNCTION=CALLS:NS:OWN ", where OWN is without the other functions that it
+# calls, of a trace: "CPU) TASK-PID | 1.5 us | func() {"
+graph_sums() {
+	awk -F '|' '
+	/^#/ || NF < 3 { next }
+	{
+		who = $1
+		sub(/^ *[0-9]+\)/, "", who)
+		us = match($2, /[0-9.]+ us/) ? substr($2, RSTART) + 0 : 0
+	}
+	$3 ~ /[)] [{]/ { inner[who, ++depth[who]] = 0; next }
+	{
+		name = $3
+		gsub(/[^A-Za-z0-9_.]/, "", name)
+		own = us
+		if ($3 ~ /[}]/) {
+			if (!depth[who]) next
+			own -= inner[who, depth[who]--]
+		}
+		inner[who, depth[who]] += us
+		n[name]++; all[name] += us; self[name] += own < 0 ? 0 : own
+	}
+	END {
+		for (f in n)
+			printf "%s=%d:%.0f:%.0f ", f, n[f], all[f] * 1000,
+				self[f] * 1000
+	}' $TRACING/trace
+}
+
+# report what was traced of an operation of so many NS: ARM OPERATION NS
+graph_end() {
+	echo 0 >$TRACING/tracing_on
+	report graph arm="$1" operation="$2" ns="$3" functions="$(graph_sums)" \
+		lost="$(cat $TRACING/per_cpu/cpu*/stats |
+			awk '/^overrun/ { n += $2 } END { print n + 0 }')"
+	echo nop >$TRACING/current_tracer
+	: >$TRACING/set_ftrace_filter
+}
