@@ -227,15 +227,15 @@ CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
             ("vmap-upstream", "--loops", "20"),
         ),
         "hotplug": (
-            ("hotplug-kmem-32g", "--size", "4G", *ONE),
-            ("hotplug-virtio-mem-32g", "--size", "4G", *ONE),
+            ("hotplug-kmem-4g", *ONE),
+            ("hotplug-virtio-mem-4g", *ONE),
             ("hotplug-faults",),
         ),
     },
     "debug-kobject": {
         "memmap": (("hook-faults",),),
         "clear": (("clear-faults", "--seconds", "30"),),
-        "hotplug": (("hotplug-kmem-32g", "--size", "4G", *ONE),),
+        "hotplug": (("hotplug-kmem-4g", *ONE),),
     },
     "kasan": {
         "memmap": (("hook-kasan",),),
@@ -248,7 +248,7 @@ CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
             ("vmap-upstream", "--loops", "20"),
         ),
         "hotplug": (
-            ("hotplug-kmem-32g", "--size", "4G", *ONE),
+            ("hotplug-kmem-4g", *ONE),
             ("hotplug-faults",),
         ),
     },
