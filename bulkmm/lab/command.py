@@ -50,12 +50,16 @@ GROUPS = {
 --init-on-free {{0,1}}  let it clear what is freed, or not (default: the kernel's)
 --preempt {{{",".join(choices.PREEMPT)}}}  boot with this preemption model (default: the
     kernel's)
---seconds N  run clear-faults and vmap-faults so long (default: 60)
+--seconds N  run clear-faults, vmap-faults, stress, or each test of upstream-mm, so
+    long (default: 60)
 """,
     "kernel mappings": """\
 --arm NAME...  visit this arm; may be given again (default: all)
 --arrays N  map N arrays of random shape
---loops N  loop vmap-upstream N times (default: 1000)
+--loops N  loop upstream-vmalloc N times (default: 1000)
+""",
+    "suites": """\
+--part NAME...  run this part; may be given again (default: all)
 """,
     "packages": """\
 --no-upgrade  install and purge only: DKMS builds once, not twice

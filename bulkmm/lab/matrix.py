@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bulkmm import facts, table
 from bulkmm.lab import choices
 from bulkmm.lab.machine import arch as archs
-from bulkmm.lab.scenario import POPULATE, find
+from bulkmm.lab.scenario import POPULATE, SUITES, find
 from bulkmm.results import STORES
 from bulkmm.sheet import Sheet
 
@@ -137,7 +137,7 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("pmem-devdax-100g", ALIGN, "1G"),
         ("pmem-faults",),
         ("hmm-private-64g",),
-        ("hmm-upstream",),
+        ("upstream-hmm",),
     ),
     "clear": (
         ("thp-2m", "--init-on-alloc", "0", *TWO),
@@ -165,7 +165,7 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("ioremap-1m", *THREE),
         ("vmap-check",),
         ("vmap-faults",),
-        ("vmap-upstream",),
+        ("upstream-vmalloc",),
     ),
     "hotplug": (
         ("hotplug-kmem-32g",),
@@ -173,6 +173,12 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("hotplug-virtio-mem-4g", *TWO),
         ("hotplug-virtio-mem-32g", *TWO),
         ("hotplug-faults",),
+    ),
+    "suites": (
+        ("coexist",),
+        ("ndctl-odd",),
+        ("stress",),
+        ("upstream-mm", "--seconds", "20"),
     ),
 }
 QUICK: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -198,7 +204,7 @@ CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
             ("pmem-faults",),
             ("hook-faults",),
             ("hmm-private-64g", "--size", "4G", *ONE),
-            ("hmm-upstream", *ONE),
+            ("upstream-hmm", *ONE),
         ),
         "clear": (
             ("thp-2m", "--init-on-alloc", "0", "--folios", "4", *ONE),
@@ -224,7 +230,7 @@ CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
             ("ioremap-1m", *FEW),
             ("vmap-check", "--arrays", "1000"),
             ("vmap-faults", "--seconds", "30"),
-            ("vmap-upstream", "--loops", "20"),
+            ("upstream-vmalloc", "--loops", "20"),
         ),
         "hotplug": (
             ("hotplug-kmem-4g", *ONE),
@@ -245,7 +251,7 @@ CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
             ("ioremap-1m", *FEW),
             ("vmap-check", "--arrays", "1000"),
             ("vmap-faults", "--seconds", "30"),
-            ("vmap-upstream", "--loops", "20"),
+            ("upstream-vmalloc", "--loops", "20"),
         ),
         "hotplug": (
             ("hotplug-kmem-4g", *ONE),
@@ -283,7 +289,7 @@ def cells(
 def has(arch: archs.Arch, kernel: str, words: tuple[str, ...]) -> bool:
     """Tell if a kernel has what a scenario with these options needs."""
     scenario = find(words[0])
-    alone = scenario.perf or scenario.family == POPULATE
+    alone = scenario.perf or scenario.family in (POPULATE, SUITES)
     if alone and arch is not archs.X86_64:
         return False
     if (align := option(words, ALIGN)) and align not in arch.aligns:

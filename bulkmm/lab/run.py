@@ -15,6 +15,7 @@ from bulkmm import machine
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.choices import CPUS
 from bulkmm.lab.families import hotplug, packages, pmem, populate
+from bulkmm.lab.families import suites as suite
 from bulkmm.lab.machine import (
     accel,
     build,
@@ -28,6 +29,7 @@ from bulkmm.lab.machine import (
     library,
     perftool,
     root,
+    suites,
     upstream,
     vm,
 )
@@ -167,6 +169,10 @@ def check_machine(work: Work, arch: Arch, kernel: str) -> None:
         raise UsageError(f"{name}: the lab has perf for x86_64 only")
     if isinstance(work, populate.Work) and arch is not X86_64:
         raise UsageError(f"{name}: the lab has its machine for x86_64 only")
+    if work.scenario.suite in (suites.MM, suites.COEXIST) and kinds.find(kernel):
+        raise UsageError(f"{name}: the kernel {kernel} lacks what Debian's own has")
+    if isinstance(work, suite.Work) and arch is not X86_64:
+        raise UsageError(f"{name}: the suites are built for x86_64")
     if isinstance(work, packages.Work) and arch is not X86_64:
         raise UsageError(f"{name}: the packages are built for x86_64")
     if isinstance(work, pmem.Work) and work.options.align not in arch.aligns:
@@ -229,6 +235,8 @@ def _boot(
         over = [perftool.ensure(kernel.root, progress)] if scenario.perf else []
         if isinstance(work, populate.Work):
             over = [library.ensure(kernel.root, request.arch, progress)]
+        if scenario.suite:
+            over.append(suites.tree(kernel, scenario.suite, progress))
         debian = None
         if isinstance(work, packages.Work):
             over = [packages.tree(kernel.root, progress, upgrade=work.upgrade)]
@@ -310,7 +318,8 @@ def hooks_seen(outcome: vm.Outcome) -> list[str]:
 def _guest_checks(request: Request, outcome: vm.Outcome) -> list[Check]:
     """Return what holds for every scenario (vm.boot has judged the log)."""
     start, end = outcome.of("start")[0], outcome.of("end")[-1]
-    allowed = klog.WARNED_TAINT if request.work.scenario.warns else 0
+    allowed = request.work.scenario.taint
+    allowed |= klog.WARNED_TAINT if request.work.scenario.warns else 0
     taint = klog.new_taint(int(start["taint"]), int(end["taint"]), allowed)
     rss = outcome.peak_rss
     return [

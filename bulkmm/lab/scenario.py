@@ -31,12 +31,14 @@ class Scenario:
     faults: bool = False  # PMEM: runs faults.sh on a test build, measures nothing
     series: tuple[str, ...] = ()  # of kernels that have what it needs; none: all
     upstream: str = ""  # a test of the kernel's own source, built as a module
+    suite: str = ""  # programs of others that the guest has (machine/suites.py)
+    taint: int = 0  # that what is done sets, besides that of loading modules
     warns: bool = False  # the kernel warns of what is done, between marks
 
     @property
     def x86_64_only(self) -> bool:
         """Tell if what it runs is there for x86-64 alone."""
-        return self.perf or self.family == PACKAGES
+        return self.perf or self.family in (PACKAGES, SUITES)
 
     def runs_on(self, kernel: str) -> bool:
         """Tell if a kernel, a series or a release, has what it needs."""
@@ -45,8 +47,9 @@ class Scenario:
 
 
 PMEM, CLEAR, VMAP, PACKAGES, HMM = "pmem", "clear", "vmap", "packages", "hmm"
-HOTPLUG, POPULATE = "hotplug", "populate"
-FAMILIES = (PMEM, HMM, CLEAR, VMAP, HOTPLUG, POPULATE, PACKAGES)
+HOTPLUG, POPULATE, SUITES = "hotplug", "populate", "suites"
+FAMILIES = (PMEM, HMM, CLEAR, VMAP, HOTPLUG, POPULATE, SUITES, PACKAGES)
+LIVE_PATCH = 1 << 15  # the taint of one
 NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
 CHECK = (
     "every struct page and pageblock type byte for byte against the kernel's own; "
@@ -111,7 +114,7 @@ SCENARIOS = (
         series=("7.3",),
     ),
     Scenario(
-        name="hmm-upstream",
+        name="upstream-hmm",
         family=HMM,
         measures="nothing: the running kernel's own lib/test_hmm.c, a driver of "
         "device-private memory, to which pages migrate and from which they come back",
@@ -349,7 +352,7 @@ SCENARIOS = (
         warns=True,
     ),
     Scenario(
-        name="vmap-upstream",
+        name="upstream-vmalloc",
         family=VMAP,
         measures="nothing: the running kernel's own lib/test_vmalloc.c",
         check="the same verdicts without the module and in every mode",
@@ -413,6 +416,53 @@ SCENARIOS = (
         seconds=150,
         memory=4096,  # an aligned GiB is left whole at boot
         warns=True,
+    ),
+    Scenario(
+        name="coexist",
+        family=SUITES,
+        measures="nothing: other users of the functions that the module hooks, before "
+        "and after it, with a path on and off: tracers, probes, BPF, a live patch; "
+        "ftrace switched off; kexec into the same kernel",
+        check="who shares sees every call, who does not is refused or refuses, and "
+        "the module says so; every byte zero whoever clears",
+        seconds=120,
+        memory=1024,
+        suite="coexist",
+        taint=LIVE_PATCH,
+    ),
+    Scenario(
+        name="ndctl-odd",
+        family=SUITES,
+        modules=NVDIMM,
+        measures="nothing: namespaces of odd sizes, several on one device, come up at "
+        "once in memory that was filled before",
+        check=CHECK.removesuffix("; "),
+        seconds=150,
+        memory=4096,
+    ),
+    Scenario(
+        name="upstream-mm",
+        family=SUITES,
+        measures="nothing: the running kernel's own tests of memory management "
+        "(tools/testing/selftests/mm)",
+        check="each test's verdict, and how many of its own passed, as without the "
+        "module: with every path on, and with huge pages cleared past the caches",
+        seconds=2400,
+        memory=4096,
+        counted=True,  # tests have time limits
+        suite="mm",
+    ),
+    Scenario(
+        name="stress",
+        family=SUITES,
+        modules=NVDIMM,
+        measures="nothing: stress-ng with --verify, huge pages and a device that comes "
+        "and goes, while paths, backends and the module do",
+        check="all that was stored is read back, every byte of huge pages zero, every "
+        "struct page as the kernel's own",
+        seconds=60,
+        memory=2048,
+        suite="stress",
     ),
     Scenario(
         name="packages",

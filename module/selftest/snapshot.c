@@ -108,6 +108,18 @@ static struct range *range_of(struct dev_pagemap *pgmap, unsigned long pfn)
 	return NULL;
 }
 
+/*
+ * The first PFN of @range whose struct page the kernel writes: in front of
+ * struct pages that lie on the device it leaves those of a superblock alone.
+ */
+static unsigned long first_pfn(struct dev_pagemap *pgmap, struct range *range)
+{
+	unsigned long pfn = PHYS_PFN(range->start);
+	struct vmem_altmap *altmap = pgmap_altmap(pgmap);
+
+	return altmap && altmap->base_pfn == pfn ? pfn + altmap->reserve : pfn;
+}
+
 static int keep(unsigned long pfn, struct dev_pagemap *pgmap)
 {
 	struct range *range = range_of(pgmap, pfn);
@@ -117,7 +129,7 @@ static int keep(unsigned long pfn, struct dev_pagemap *pgmap)
 	forget();
 	if (!range)
 		return -ENXIO;
-	kept.start = PHYS_PFN(range->start);
+	kept.start = first_pfn(pgmap, range);
 	kept.end = PHYS_PFN(range->end) + 1;
 	kept.pgmap = (u64)(uintptr_t)pgmap;
 	kept.chunks = kvcalloc(sections(), sizeof(*kept.chunks), GFP_KERNEL);
@@ -182,7 +194,7 @@ static int compare(unsigned long pfn, struct dev_pagemap *pgmap)
 	memset(&verdict, 0, sizeof(verdict));
 	if (!kept.chunks)
 		return -ENODATA;
-	if (!range || PHYS_PFN(range->start) != kept.start ||
+	if (!range || first_pfn(pgmap, range) != kept.start ||
 	    PHYS_PFN(range->end) + 1 != kept.end)
 		return -ERANGE;
 	for (i = 0; i < sections(); i++) {

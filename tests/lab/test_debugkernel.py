@@ -96,7 +96,7 @@ def test_freed_memory_is_poisoned_unless_the_allocator_zeroes() -> None:
 
 
 def test_they_are_of_the_series_that_they_are_built_from() -> None:
-    assert scenario.find("hmm-upstream").runs_on("debug")
+    assert scenario.find("upstream-hmm").runs_on("debug")
     with pytest.raises(BulkmmError, match="debug is built for x86_64 only"):
         run.check_kernel("debug", ARM64)
 

@@ -16,7 +16,7 @@ from bulkmm.lab.machine.vm import Outcome
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCENARIO = scenario.find("hmm-upstream")
+SCENARIO = scenario.find("upstream-hmm")
 ATTACHED = "0 memmap_init_zone_device: attached"
 
 
@@ -128,7 +128,7 @@ def test_the_sources_of_every_test_are_known() -> None:
 
 @pytest.mark.vm
 def test_kernels_own_test(tmp_path: Path) -> None:
-    seen = passed(tmp_path, "hmm-upstream", "--kernel", "7.3", "--rounds", "1")
+    seen = passed(tmp_path, "upstream-hmm", "--kernel", "7.3", "--rounds", "1")
     visits = {v["arm"]: v["calls"] for v in seen["run"]["visits"]}
     assert visits == dict.fromkeys(hmm.ARMS, hmm.CHUNKS)
     assert seen["run"]["hooks"] == [ATTACHED]

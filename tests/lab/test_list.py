@@ -33,7 +33,7 @@ def test_all(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "has", "lacks"),
     [
         (("--family", "clear"), "thp-2m", "vmap-check"),
-        (("--family", "hmm"), "hmm-upstream", "hmm-private-64g"),
+        (("--family", "hmm"), "upstream-hmm", "hmm-private-64g"),
         (("--kernel", "6.12"), "thp-2m", "hmm-private-64g"),
         (("--kernel", "7.3"), "hmm-private-64g", None),
         (("--arch", "arm64"), "thp-2m", "packages"),

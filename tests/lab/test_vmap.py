@@ -374,7 +374,7 @@ def test_faults(kernel: str) -> None:
 )
 def test_kernels_own_test(kernel: str, mode: str) -> None:
     arms = ("--arm", "absent", "--arm", mode)
-    done = lab("vmap-upstream", "--kernel", kernel, "--loops", "5", *arms)
+    done = lab("upstream-vmalloc", "--kernel", kernel, "--loops", "5", *arms)
     assert done.returncode == Exit.OK, done.stderr
 
 

@@ -16,6 +16,7 @@ from bulkmm.lab.families import (
     packages,
     pmem,
     populate,
+    suites,
     vmap,
 )
 from bulkmm.lab.machine import arch
@@ -38,12 +39,21 @@ OPTIONS = {
     scenario.HMM: (),
     scenario.HOTPLUG: ("size",),
     scenario.POPULATE: (),
+    scenario.SUITES: ("part", "seconds"),
 }
 COMMON = ("rounds", "seed")
+
+
+def _suite(wanted: scenario.Scenario, given: dict[str, Any]) -> Work:
+    given["parts"] = tuple(given.pop("part", ()))
+    return suites.Work(wanted, suites.Options(**given))
+
+
 # families that have no others
 PLAIN: dict[str, Callable[[scenario.Scenario, dict[str, Any]], Work]] = {
     scenario.HMM: lambda one, given: hmm.Work(one, hmm.Options(**given)),
     scenario.POPULATE: lambda one, given: populate.Work(one, populate.Options(**given)),
+    scenario.SUITES: _suite,
 }
 
 

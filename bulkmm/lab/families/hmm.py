@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""hmm-upstream: the kernel's own lib/test_hmm.c brings device-private memory up.
+"""upstream-hmm: the kernel's own lib/test_hmm.c brings device-private memory up.
 
 It is a client that knows nothing of the module: two devices, each with chunks
 of memory that memremap_pages() maps, into which pages of a process migrate.

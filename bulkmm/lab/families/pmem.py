@@ -314,7 +314,7 @@ def checks(scenario: Scenario, options: Options, outcome: Outcome) -> list[Check
     if scenario.faults:
         found = [_provoked(event) for event in outcome.of("check")]
         return found or [Check("faults", ok=False, detail="none was provoked")]
-    found = [_compared(c) for c in outcome.of("compare")]
+    found = [compared(c) for c in outcome.of("compare")]
     if not options.break_one_word and scenario.mode != PRIVATE:
         found.append(_used(outcome))
     if options.workers:
@@ -327,7 +327,7 @@ def _provoked(event: dict[str, Any]) -> Check:
     return Check(event["name"], event["ok"] == "yes", event["detail"])
 
 
-def _compared(event: dict[str, Any]) -> Check:
+def compared(event: dict[str, Any]) -> Check:
     """Return the verdict of one comparison; "flipped" must find one word."""
     label, verdict = event["label"], event["verdict"]
     said = dict(re.findall(r"(\w+)=(\w+)", verdict))

@@ -34,7 +34,7 @@ PAIRS = (
     ("absent", "off"),
 )
 LIMIT = "limit"  # reading the page array and nothing else
-CHECK, FAULTS, UPSTREAM = "vmap-check", "vmap-faults", "vmap-upstream"
+CHECK, FAULTS, UPSTREAM = "vmap-check", "vmap-faults", "upstream-vmalloc"
 PAGE = 4096
 MIB = 1 << 20
 # 16 MiB that are no memory to the kernel, for ioremap()
@@ -124,7 +124,7 @@ class Options(Common):
     arms: tuple[str, ...] = ()  # none: all
     arrays: int | None = None  # None: as many as the scenario has
     soak_seconds: int = SOAK_SECONDS  # of vmap-faults
-    loops: int = LOOPS  # of vmap-upstream
+    loops: int = LOOPS  # of upstream-vmalloc
 
 
 @dataclass(frozen=True)

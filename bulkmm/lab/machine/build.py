@@ -22,6 +22,7 @@ PRODUCTS = (
     "selftest/bulkmm_lab.ko",
     "selftest/bulkmm_vmaptest.ko",
     "selftest/bulkmm_namesake.ko",
+    "selftest/bulkmm_livepatch.ko",
 )
 SOURCE = {".c", ".h", ".S", ".mk", ".def"}
 SOURCE_VERSION = re.compile(rb"\0srcversion=([0-9A-F]+)\0")  # in .modinfo

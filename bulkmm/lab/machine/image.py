@@ -32,6 +32,9 @@ HELPERS = (
     "bmmplug",
     "bmmpin",
     "bmmpair",
+    "bmmbpf",
+    "bmmkexec",
+    "bmmpoison",
 )  # of NAME*.c in lab/guest
 COMPILE = ("-static", "-O2", "-Wall", "-Wextra", "-Werror")
 # the order of names inside an archive is fixed, and so is its content

@@ -18,6 +18,7 @@ from bulkmm.lab.machine import build
 from bulkmm.lab.paths import PROJECT, content_key, forget_old, made_whole, need_space
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from bulkmm.lab.machine.kernels import Kernel
@@ -31,12 +32,13 @@ TESTS = {
     "test_hmm": ("test_hmm.c", "test_hmm_uapi.h"),
     "test_vmalloc": ("test_vmalloc.c",),
 }
-# the archive is read no further than to the last of the files
 EXTRACT = (
     'cd "$1" && apt-get -q -o APT::Sandbox::User=root download "$2=$3" >&2 && '
     'dpkg-deb --fsys-tarfile ./*.deb | tar -xO "./usr/src/$2.tar.xz" | xz -dc | '
-    '{ shift 3; tar -xo --occurrence=1 --strip-components=2 "$@"; }'
+    '{ shift 3; tar -xo "$@"; }'
 )
+# the archive is read no further than to the last of the files
+FILES = ("--occurrence=1", "--strip-components=2")
 
 
 def ensure(kernel: Kernel, name: str, progress: Progress) -> Path:
@@ -59,18 +61,28 @@ def source(kernel: Kernel, name: str, progress: Progress) -> list[Path]:
     files = [kept / file for file in TESTS[name]]
     if kept.is_dir():
         return files
+    with (
+        progress.step(f"fetching {name} of {kernel.release}"),
+        made_whole(kept) as part,
+    ):
+        extract(kernel, part, FILES, [f"lib/{file}" for file in TESTS[name]])
+    return files
+
+
+def extract(
+    kernel: Kernel, to: Path, options: Sequence[str], members: Sequence[str]
+) -> None:
+    """Unpack a part of the source that a kernel was built from."""
     need_space(SPACE, "the kernel's source package")
     package, version = source_package(kernel)
-    with progress.step(f"fetching {name} of {package}"), made_whole(kept) as part:
-        wanted = [f"{package}/lib/{file}" for file in TESTS[name]]
-        argv = [kernel.root.inner(part), package, version, *wanted]
-        try:
-            kernel.root.run(["sh", "-c", EXTRACT, "sh", *argv], 900)
-        except ChildError as error:
-            raise BulkmmError(f"no {name} of {package} {version}: {error}") from error
-        for deb in part.glob("*.deb"):
-            deb.unlink()
-    return files
+    wanted = [f"{package}/{member}" for member in members]
+    argv = [kernel.root.inner(to), package, version, *options, *wanted]
+    try:
+        kernel.root.run(["sh", "-c", EXTRACT, "sh", *argv], 900)
+    except ChildError as error:
+        raise BulkmmError(f"no {members[0]} of {package} {version}: {error}") from error
+    for deb in to.glob("*.deb"):
+        deb.unlink()
 
 
 def source_package(kernel: Kernel) -> tuple[str, str]:

@@ -76,21 +76,28 @@ def copy_programs(root: Root, arch: Arch, programs: Path, tree: Path) -> None:
     (tree / "bin").mkdir(exist_ok=True)
     shutil.copy(programs / BUSYBOX, tree / "bin/busybox")
     (tree / "bin/sh").symlink_to("busybox")
-    for tool in TOOLS:
+    copy_tools(root, arch, programs, TOOLS, tree)
+
+
+def copy_tools(
+    root: Root, arch: Arch, programs: Path, tools: tuple[str, ...], tree: Path
+) -> None:
+    """Copy programs and the libraries that they need."""
+    for tool in tools:
         (tree / tool).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(programs / tool, tree / tool)
-    for name in _needed(root, programs, arch):
+    for name in _needed(root, [programs / tool for tool in tools], programs, arch):
         to = tree / name
         to.parent.mkdir(parents=True, exist_ok=True)
         # the loader is asked for below /lib or /lib64, links in a merged /usr
         shutil.copy(programs / "usr" / name, to)
 
 
-def _needed(root: Root, programs: Path, arch: Arch) -> list[str]:
-    """Return the loader and the libraries of the tools, as the loader finds them."""
+def _needed(root: Root, tools: list[Path], programs: Path, arch: Arch) -> list[str]:
+    """Return the loader and the libraries of tools, as the loader finds them."""
     there = programs / "usr/lib" / arch.triplet
     found: dict[str, None] = {}
-    todo = [programs / tool for tool in TOOLS]
+    todo = tools
     while todo:
         said = root.run(["readelf", "-dlW", *map(root.inner, todo)], 30)
         loader = re.findall(r"program interpreter: /(.+?)\]", said)

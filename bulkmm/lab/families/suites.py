@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The suites: what others test and use, in each state of the module.
+
+Each is made of parts that can be run alone: categories of the kernel's tests,
+users of a function, layouts of a device. Nothing is timed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from bulkmm.errors import UsageError, unknown
+from bulkmm.lab.families import pmem
+from bulkmm.lab.work import Common
+from bulkmm.results import Check
+
+if TYPE_CHECKING:
+    from bulkmm.lab.machine.vm import Outcome
+    from bulkmm.lab.scenario import Scenario
+    from bulkmm.results import Ratio, Result
+
+COEXIST, ODD, STRESS, MM = "coexist", "ndctl-odd", "stress", "upstream-mm"
+LONGEST = 3600  # s of stress, or of a test
+SECONDS = 60
+LATE = "late"  # a test whose time was up
+# users of a function by their kinds (lab/guest/coexist.sh); kexec has to be last
+USERS = ("function", "function_graph", "kprobe", "kretprobe", "fentry", "livepatch")
+KEXEC = "kexec"
+# categories of the kernel's tests (run_vmtests.sh); others want modules or a
+# configuration that stock kernels have not
+CATEGORIES = (
+    *("hugetlb", "mmap", "gup_test", "userfaultfd", "compaction", "mlock"),
+    *("process_mrelease", "mremap", "hugevm", "madv_guard", "madv_populate"),
+    *("process_madv", "vma_merge", "memfd_secret", "ksm", "pkey", "soft_dirty"),
+    *("pagemap", "pfnmap", "cow", "thp", "migration", "mkdirty", "mdwe", "rmap"),
+)
+PARTS = {COEXIST: (*USERS, "everywhere", "knob", KEXEC), MM: CATEGORIES}
+STATES = ("absent", "on", "streaming")
+# options that mean something, besides the seed
+TAKES = {
+    COEXIST: {"parts"},
+    ODD: {"rounds", "break_one_word"},
+    STRESS: {"seconds"},
+    MM: {"parts", "seconds"},
+}
+LIVE_PATCH_TAINT = 1 << 15
+# of ndctl-odd
+STEP = 16 * pmem.MIB  # what namespaces are a multiple of
+SMALLEST, LARGEST = 4, 80  # steps
+MOST = 6  # namespaces of a layout
+ROUNDS = 4
+KINDS = (
+    ("fsdax", "dev", "2M"),
+    ("fsdax", "mem", "2M"),
+    ("devdax", "dev", "2M"),
+    ("devdax", "mem", "2M"),
+    ("devdax", "dev", "4K"),
+)
+
+
+@dataclass(frozen=True)
+class Options(Common):
+    """What the user may choose."""
+
+    rounds: int | None = None  # layouts of ndctl-odd
+    parts: tuple[str, ...] = ()  # none: all
+    seconds: int = SECONDS  # of stress, or that a test of the kernel may take
+
+
+@dataclass(frozen=True)
+class Work:
+    """A suite with its options (see bulkmm.lab.work)."""
+
+    scenario: Scenario
+    options: Options = field(default_factory=Options)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Return the parts of this run, in the order that they have."""
+        known = PARTS.get(self.scenario.name, ())
+        chosen = self.options.parts
+        return tuple(one for one in known if not chosen or one in chosen)
+
+    @property
+    def rounds(self) -> int:
+        """Return how many layouts there are."""
+        return ROUNDS if self.options.rounds is None else self.options.rounds
+
+    @property
+    def pmem(self) -> int:
+        """Return the bytes of the guest's persistent memory."""
+        if self.scenario.name == ODD:
+            return MOST * LARGEST * STEP + STEP
+        return 2 << 30 if self.scenario.name == STRESS else 0
+
+    @property
+    def cmdline(self) -> str:
+        """Return what the kernel is told: what it allocates is left as it was.
+
+        A device that nobody has may be written by its physical address.
+        """
+        if self.scenario.name == ODD:
+            return "init_on_alloc=0 iomem=relaxed"
+        return "init_on_alloc=0" if self.scenario.name == STRESS else ""
+
+    @property
+    def defines(self) -> list[str]:
+        """Return the make variables: the module is the one that is shipped."""
+        return []
+
+    @property
+    def steps(self) -> int:
+        """Return how many parts there are."""
+        if self.scenario.name == MM:
+            return len(self.parts) * len(STATES)
+        return self.rounds if self.scenario.name == ODD else len(self.parts)
+
+    def check_options(self) -> None:
+        """Refuse what makes no sense."""
+        for one in fields(self.options):
+            given = getattr(self.options, one.name) != one.default
+            if given and one.name not in {*TAKES[self.scenario.name], "seed"}:
+                name = one.name.replace("_", "-")
+                raise UsageError(f"{self.scenario.name} has no {name} to choose")
+        known = PARTS.get(self.scenario.name, ())
+        for part in self.options.parts:
+            if part not in known:
+                raise unknown("part", part, known)
+        if self.rounds < 1:
+            raise UsageError(f"{self.rounds} rounds prove nothing: give 1 or more")
+        if not 1 <= self.options.seconds <= LONGEST:
+            raise UsageError(f"{self.options.seconds} s: give 1 to {LONGEST}")
+
+    def job(self, modules: list[str]) -> str:
+        """Return the guest's job: words of lab/guest/*.sh, one a line."""
+        lines = ["BACKEND=", f"mark {self.scenario.name} begins"]
+        if self.scenario.name == COEXIST:
+            lines.append(f"coexist {' '.join(self.parts)}")
+        elif self.scenario.name == MM:
+            categories = " ".join(self.parts)
+            lines += ["mm_begin", f"mm {self.options.seconds} {categories}"]
+        else:
+            lines.append(f"modules {' '.join([*modules, 'bulkmm_lab'])}")
+        if self.scenario.name == ODD:
+            broken = "1" if self.options.break_one_word else ""
+            lines += [f"BROKEN={broken}", "odd_begin"]
+            lines += [f"odd {label} {' '.join(words)}" for label, words in self.layouts]
+        if self.scenario.name == STRESS:
+            lines += ["namespace fsdax dev 2M", f"stress {self.options.seconds}"]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def layouts(self) -> list[tuple[str, list[str]]]:
+        """Return what namespaces a layout of each round has."""
+        chance = random.Random(self.options.seed)  # noqa: S311
+        found = []
+        for number in range(self.rounds):
+            words = []
+            for _ in range(chance.randint(3, MOST)):
+                kind = chance.choice(KINDS)
+                nbytes = chance.randint(SMALLEST, LARGEST) * STEP
+                words.append(",".join((*kind, f"{nbytes}")))
+            found.append((f"layout-{number}", words))
+        return found
+
+    def limit(self) -> float:
+        """Return a generous time limit: it is there for guests that hang."""
+        part = len(self.parts) / len(PARTS.get(self.scenario.name, self.parts) or " ")
+        return (
+            180 + 4 * self.scenario.seconds * max(part, 0.1) + 4 * self.options.seconds
+        )
+
+    def is_step(self, event: dict[str, Any]) -> bool:
+        """Tell if a part is done."""
+        return event["event"] in ("step", "odd", "mm-ran")
+
+    def results(self, _outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+        """Return nothing: nothing is timed."""
+        return [], []
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        """Return every verdict of the run."""
+        told = [
+            Check(e["name"], e["ok"] == "yes", e["detail"]) for e in outcome.of("check")
+        ]
+        judges = {
+            COEXIST: self._coexist,
+            ODD: self._odd,
+            STRESS: self._stress,
+            MM: self._mm,
+        }
+        return [*told, *judges[self.scenario.name](outcome)]
+
+    def _coexist(self, outcome: Outcome) -> list[Check]:
+        """Return if every part came to its end."""
+        done = [str(event["name"]) for event in outcome.of("step")]
+        if KEXEC in self.parts and len(outcome.of("start")) > 1:
+            done.append(KEXEC)  # the kernel that it was begun in is gone
+        return [Check("every part was run", tuple(done) == self.parts, ", ".join(done))]
+
+    def _mm(self, outcome: Outcome) -> list[Check]:
+        """Return if tests went as without the module, and which paths they used."""
+        attempts = verdicts(outcome.of("mm"))
+        ran = {(e["arm"], e["category"]) for e in outcome.of("mm-ran")}
+        wanted = {(arm, part) for arm in STATES for part in self.parts}
+        judged = sum(
+            any(one.startswith("pass") for one in arms[STATES[0]])
+            for arms in attempts.values()
+            if STATES[0] in arms
+        )
+        return [
+            *(same(name, arms) for name, arms in attempts.items()),
+            Check("every category was run", ran == wanted, f"{len(ran)} runs"),
+            Check("tests passed", judged > 0, f"{judged} of {len(attempts)}"),
+            *_served(outcome),
+        ]
+
+    def _odd(self, outcome: Outcome) -> list[Check]:
+        """Return the verdicts of namespaces, and if they were served."""
+        found = [pmem.compared(event) for event in outcome.of("compare")]
+        wanted = sum(len(words) for _, words in self.layouts)
+        whole = Check(
+            "every namespace was compared",
+            len(found) == wanted,
+            f"{len(found)} of {wanted}",
+        )
+        binds = sum(len(words) ** 2 for _, words in self.layouts)
+        hits = sum(int(event["hits"]) for event in outcome.of("counters"))
+        fell = {k: n for k, n in pmem.fallback_counts(outcome).items() if n}
+        listed = ", ".join(f"{reason} {n}" for reason, n in fell.items()) or "none"
+        served = Check(
+            "served by the range", hits == binds, f"{hits} of {binds}; fell: {listed}"
+        )
+        return [*found, whole, served]
+
+    def _stress(self, outcome: Outcome) -> list[Check]:
+        """Return if each path was in use while it was switched."""
+        hits: dict[str, int] = defaultdict(int)
+        inside = 0
+        for event in outcome.of("suite-hits"):
+            hits[event["path"]] += int(event["hits"])
+            inside += int(event["inflight"])
+        listed = ", ".join(f"{path} {many}" for path, many in hits.items())
+        used = all(hits[path] for path in ("memmap", "clear", "vmap"))
+        said = outcome.of("stress")
+        detail = ", ".join(f"{k} {said[0][k]}" for k in ("loads", "turns", "binds"))
+        loads = int(said[0]["loads"])
+        return [
+            Check("paths were used meanwhile", used, listed),
+            Check("nobody left inside", not inside, f"{inside}"),
+            Check("loaded more than once", loads > 1, detail),
+        ]
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        """Return what was asked for and what else the run saw."""
+        return {
+            **asdict(self.options),
+            "parts": self.parts,
+            "hits": outcome.of("suite-hits"),
+            "ops": outcome.of("stress-ops"),
+            "tests": {
+                f"{category}: {name}": arms
+                for (category, name), arms in verdicts(outcome.of("mm")).items()
+            },
+            "took": outcome.of("mm-ran"),
+        }
+
+
+Attempts = dict[str, list[str]]  # what a test came to in each state
+
+
+def verdicts(events: list[dict[str, Any]]) -> dict[tuple[str, str], Attempts]:
+    """Return what each test of the kernel came to, by category and name."""
+    found: dict[tuple[str, str], Attempts] = {}
+    for event in events:
+        said = str(event["verdict"])
+        numbers = [f"{event[key]} {key}" for key in ("passed", "failed", "skipped")]
+        if said != LATE:  # then the numbers depend on the host
+            said = ", ".join([said, *(n for n in numbers if not n.startswith("0 "))])
+        arms = found.setdefault((event["category"], str(event["name"])), {})
+        arms.setdefault(event["arm"], []).append(said)
+    return found
+
+
+def same(test: tuple[str, str], arms: Attempts) -> Check:
+    """Return if a test went in every state as it goes without the module.
+
+    One that goes in several ways without it may go in any of these with it.
+    """
+    base = arms.get(STATES[0], [])
+    first = {arms[arm][0] if arms.get(arm) else "none" for arm in STATES}
+    ways = {one for arm in STATES for one in arms.get(arm, ["none"])}
+    flaky = len(set(base)) > 1 and ways <= set(base)
+    listed = "; ".join(f"{arm}: {' | '.join(arms.get(arm, ()))}" for arm in STATES)
+    if len(first) == 1:
+        listed = first.pop()
+        return Check(": ".join(test), ok=listed != "none", detail=listed)
+    if flaky:
+        listed += "; flaky by itself"
+    return Check(": ".join(test), flaky, listed)
+
+
+def _served(outcome: Outcome) -> list[Check]:
+    """Return if the tests came to the paths."""
+    hits: dict[str, int] = defaultdict(int)
+    for event in outcome.of("suite-hits"):
+        hits[f"{event['path']}, {event['arm']}"] += int(event["hits"])
+    listed = ", ".join(f"{path}: {many}" for path, many in hits.items())
+    used = all(hits[f"clear, {arm}"] for arm in STATES[1:])
+    return [Check("huge pages were served meanwhile", used, listed)]

@@ -1,0 +1,237 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Other users of the functions that the module hooks, before it and after it,
+# with a path on and off: those that share a function with it go on seeing every
+# call; those that want it to themselves are refused while it is hooked, and
+# refuse it while they have it. Every folio must be zero whoever clears it.
+
+FUNCTION=folio_zero_user
+FOLIOS=4 # of each look at who is called
+PIN=/sys/fs/bpf/bmm
+TRACING=/sys/kernel/tracing
+PATCHED=/sys/kernel/livepatch/bulkmm_livepatch
+AGAIN=bulkmm_again # on the command line of the kernel that kexec starts
+
+coexist_begin() {
+	mount -t tracefs tracefs $TRACING 2>/dev/null
+	mount -t bpf bpf /sys/fs/bpf
+	folios hugetlb 2048 $FOLIOS
+}
+
+# KIND FUNCTION
+user_begin() {
+	case $1 in
+	function | function_graph)
+		write $TRACING/set_ftrace_filter "$2" &&
+			write $TRACING/current_tracer "$1"
+		;;
+	kprobe | kretprobe)
+		letter=${1%%probe}
+		[ "$letter" = k ] && letter=p || letter=r
+		write $TRACING/kprobe_events "$letter:bmm $2" &&
+			write $TRACING/events/kprobes/bmm/enable 1
+		;;
+	fentry) bmmbpf attach "$2" $PIN ;;
+	livepatch) insmod /lib/modules/bulkmm_livepatch.ko && transition ;;
+	esac
+}
+
+user_end() {
+	case $1 in
+	function | function_graph) write $TRACING/current_tracer nop ;;
+	kprobe | kretprobe)
+		write $TRACING/events/kprobes/bmm/enable 0
+		write $TRACING/kprobe_events ""
+		;;
+	fentry)
+		rm $PIN $PIN-calls
+		until ! grep -q "^$2 " $TRACING/enabled_functions; do
+			usleep 10000
+		done
+		;;
+	livepatch)
+		write $PATCHED/enabled 0
+		while [ -e $PATCHED ]; do usleep 10000; done
+		must rmmod bulkmm_livepatch
+		;;
+	esac
+}
+
+# every task has come to the patch
+transition() {
+	while [ "$(cat $PATCHED/transition)" = 1 ]; do usleep 10000; done
+}
+
+# calls of FUNCTION that a user has seen: KIND
+user_calls() {
+	case $1 in
+	function) grep -c " $FUNCTION <-" $TRACING/trace ;;
+	function_graph) grep -c "$FUNCTION()\|$FUNCTION();" $TRACING/trace ;;
+	kprobe | kretprobe)
+		awk '$1 == "bmm" { print $2 }' $TRACING/kprobe_profile
+		;;
+	fentry) bmmbpf calls $PIN ;;
+	livepatch) cat /sys/module/bulkmm_livepatch/parameters/calls ;;
+	none) echo 0 ;;
+	esac
+}
+
+# folios are faulted in; a user of KIND and the module must have seen so many:
+# NAME KIND CALLS HITS
+used() {
+	counted
+	# shellcheck disable=SC2153 # as counted() left it
+	hits=$HITS calls=$(user_calls "$2")
+	must bmmfault -n $FOLIOS -b $FOLIOS hugetlb 2048 write-middle
+	# shellcheck disable=SC2153 # as must() left it
+	case " $SAID " in
+	*" folios=$FOLIOS "*" wrong=0 "*) ok=yes ;;
+	*) ok=no ;;
+	esac
+	report check name="$1: every byte zero" ok=$ok detail="$SAID"
+	counted
+	calls=$(($(user_calls "$2") - calls))
+	[ "$2" = none ] ||
+		check "$1: $2 sees $3 of $FOLIOS calls" [ $calls = "$3" ]
+	check "$1: the module serves $4" [ $((HITS - hits)) = "$4" ]
+}
+
+# an attempt is refused as the kernel refuses it when a function is taken (BPF
+# says of 7.3 that the argument is invalid): COMMAND...
+says_busy() {
+	if said=$("$@" 2>&1); then return 1; fi
+	case $said in
+	*"Device or resource busy"* | *"attach: Invalid argument"*) return 0 ;;
+	esac
+	return 1
+}
+
+# KIND: a user that shares the function comes first, then after the module
+coexist_shared() {
+	load clear=off
+	check "$1 first, path off: attaches" user_begin "$1" $FUNCTION
+	used "$1 first, path off" "$1" $FOLIOS 0
+	check "$1 first: on is taken" write "$CLEAR/mode" auto
+	used "$1 first, path on" "$1" $FOLIOS $FOLIOS
+	check "$1 first: off is taken" write "$CLEAR/mode" off
+	used "$1 first, path off again" "$1" $FOLIOS 0
+	user_end "$1" $FUNCTION
+	check "$1 gone: on is taken" write "$CLEAR/mode" auto
+	check "$1 last, path on: attaches" user_begin "$1" $FUNCTION
+	used "$1 last, path on" "$1" $FOLIOS $FOLIOS
+	must remove
+	used "$1 stays, the module goes" "$1" $FOLIOS 0
+	load clear=auto
+	used "$1 stays, the module is back" "$1" $FOLIOS $FOLIOS
+	user_end "$1" $FUNCTION
+	used "$1 gone, path on" none 0 $FOLIOS
+	must remove
+}
+
+# KIND: a user that wants the function to itself
+coexist_exclusive() {
+	load clear=off
+	check "$1 first, path off: attaches" user_begin "$1" $FUNCTION
+	used "$1 first, path off" "$1" $FOLIOS 0
+	check "$1 first: on is refused" says_busy write "$CLEAR/mode" auto
+	check "$1 first: hook says who has it" says_of clear -16 $FUNCTION
+	check "$1 first: mode is off" eval "grep -q '^\[off\]' $CLEAR/mode"
+	used "$1 first, on refused" "$1" $FOLIOS 0
+	must remove
+	load clear=auto
+	check "$1 first: the module loads without the path" \
+		says_of clear -16 $FUNCTION
+	used "$1 first, module loaded with on" "$1" $FOLIOS 0
+	user_end "$1" $FUNCTION
+	check "$1 gone: on is taken" write "$CLEAR/mode" auto
+	used "$1 gone, path on" none 0 $FOLIOS
+	check "$1 last, path on: is refused" says_busy user_begin "$1" $FUNCTION
+	used "$1 last, refused" none 0 $FOLIOS
+	check "$1 last: off is taken" write "$CLEAR/mode" off
+	check "$1 last, path off: attaches" user_begin "$1" $FUNCTION
+	used "$1 last, path off" "$1" $FOLIOS 0
+	must remove
+	used "$1 stays, the module goes" "$1" $FOLIOS 0
+	user_end "$1" $FUNCTION
+}
+
+# every function that the module hooks here, not that of clear alone
+coexist_everywhere() {
+	suite_arm on
+	hooked=$(cat "$BULKMM"/*/hook |
+		awk '$1 == 0 { sub(":", "", $2); print $2 }')
+	check "every function: more than $FUNCTION" \
+		[ "$(echo "$hooked" | wc -l)" -gt 4 ]
+	for function in $hooked; do
+		check "$function hooked: fentry is refused" \
+			says_busy bmmbpf attach "$function" $PIN
+		check "$function hooked: kprobe attaches" \
+			user_begin kprobe "$function"
+		user_end kprobe
+	done
+	write $TRACING/current_tracer nop
+	check "every function hooked: function_graph attaches" \
+		user_begin function_graph "$hooked"
+	used "every function traced, all on" none 0 $FOLIOS
+	user_end function_graph
+	check "every function: all off" write "$BULKMM/off" 1
+	for function in $hooked; do
+		check "$function, path off: fentry attaches" \
+			user_begin fentry "$function"
+		user_end fentry "$function"
+	done
+	must remove
+}
+
+# ftrace's own switch: 7.3 refuses it while it would hurt, 6.12 does not
+coexist_knob() {
+	load clear=off
+	if write "$FTRACE" 0 2>/dev/null; then
+		check "ftrace off: on is refused" refused write "$CLEAR/mode" auto
+		check "ftrace off: hook says so" says_of clear -6 $FUNCTION
+		used "ftrace off" none 0 0
+		write "$FTRACE" 1
+	fi
+	check "ftrace on: on is taken" write "$CLEAR/mode" auto
+	used "ftrace on" none 0 $FOLIOS
+	check "path on: ftrace off is refused" refused write "$FTRACE" 0
+	used "path on, ftrace stays" none 0 $FOLIOS
+	must remove
+}
+
+# all paths on, and the machine jumps into the same kernel without a reset; what
+# runs there is this job again (coexist_again)
+coexist_kexec() {
+	suite_arm on
+	used "before kexec" none 0 $FOLIOS
+	(cd / && find . -xdev | cpio -o -H newc >/tmp/again.cpio 2>/dev/null)
+	mark "kexec"
+	dmesg >"$(port klog)"
+	read -r words </proc/cmdline
+	must bmmkexec /suite/vmlinuz /tmp/again.cpio "$words $AGAIN"
+}
+
+coexist_again() {
+	check "after kexec: the module is not there" [ ! -e "$BULKMM" ]
+	used "after kexec" none 0 0
+	suite_arm on
+	used "after kexec, all on" none 0 $FOLIOS
+	must remove
+}
+
+# CASE...: users by their kinds, everywhere, knob; kexec can only be the last
+coexist() {
+	coexist_begin
+	if grep -qw $AGAIN /proc/cmdline; then
+		coexist_again
+		return
+	fi
+	for one in "$@"; do
+		case $one in
+		fentry | livepatch) coexist_exclusive "$one" ;;
+		everywhere | knob | kexec) "coexist_$one" ;;
+		*) coexist_shared "$one" ;;
+		esac
+		report step name="$one"
+	done
+}

@@ -1,0 +1,123 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Namespaces of odd sizes, several on one device, which share sections: all of
+# them come up at once, with the module off and with it on, and each in turn is
+# compared. What their struct pages are made of was filled before, with another
+# pattern each time.
+
+NVDIMMS=/sys/bus/nd/devices
+ODD_FREE=192 # MiB of free memory that is filled
+
+# only a region with labels can be divided
+odd_begin() {
+	must ndctl destroy-namespace -f all
+	must ndctl disable-region all
+	must ndctl init-labels -f all
+	must ndctl enable-region all
+}
+
+# "MODE,MAP,ALIGN,SIZE"...: make these namespaces; sets ODD to "DRIVER DEVICE
+# FROM BYTES PFN" of each, with a comma between: what to bind where, which part
+# of it holds struct pages, and the PFN in its middle
+odd_layout() {
+	ODD=
+	for words in "$@"; do
+		# shellcheck disable=SC2046 # four words
+		set -- $(echo "$words" | tr , ' ')
+		must ndctl create-namespace -m "$1" -M "$2" -a "$3" -s "$4"
+		odd_place "$1" "$2" "$(json dev)" "$(json chardev)"
+	done
+}
+
+# a field of what that ndctl left in SAID
+json() {
+	echo "$SAID" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" | tail -n 1
+}
+
+# MODE MAP NAMESPACE CHARDEV
+odd_place() {
+	number=${3#namespace}
+	if [ "$1" = fsdax ]; then
+		driver=/sys/bus/nd/drivers/nd_pmem device=
+		for at in "$driver"/pfn"${number%.*}".*; do
+			[ "$(cat "$at/namespace")" = "$3" ] || continue
+			device=${at##*/} data=$at
+		done
+	else
+		driver=/sys/bus/dax/drivers/device_dax device=$4
+		data=/sys/bus/dax/devices/$4
+	fi
+	[ -n "$device" ] || fail "no $1 device of $3 came up"
+	read -r from <"$NVDIMMS/$3/resource"
+	read -r start <"$data/resource"
+	read -r size <"$data/size"
+	bytes=0
+	# behind the superblock of the namespace
+	[ "$2" = mem ] || bytes=$((start - from - 8192))
+	ODD="$ODD$driver $device $((from + 8192)) $bytes $((start / 4096 +
+		size / 8192)),"
+}
+
+# for each namespace: COMMAND DRIVER DEVICE FROM BYTES PFN
+odd_each() {
+	rest=$ODD
+	while [ -n "$rest" ]; do
+		# shellcheck disable=SC2086 # five words
+		"$1" ${rest%%,*}
+		rest=${rest#*,}
+	done
+}
+
+odd_bind() {
+	(write "$1/bind" "$2" || : >/tmp/odd.failed) &
+}
+
+odd_unbind() {
+	write "$1/unbind" "$2"
+}
+
+odd_fill() {
+	[ "$4" = 0 ] || must bmmpoison device "$3" "$4" "$PATTERN"
+}
+
+# all come up in MODE, what their struct pages are made of filled before
+odd_up() {
+	must_write "$MEMMAP/mode" "$1"
+	must bmmpoison memory $ODD_FREE "$PATTERN"
+	odd_each odd_fill
+	odd_each odd_bind
+	wait
+	[ ! -e /tmp/odd.failed ] || fail "a namespace does not come up, path $1"
+}
+
+# one namespace of a layout, all of which come up: DRIVER DEVICE FROM BYTES PFN
+odd_compare() {
+	# shellcheck disable=SC2034 # for snapshot and compare
+	MIDDLE=$5
+	all=$rest
+	PATTERN=0x5a5a5a5a5a5a5a5a
+	odd_up off
+	snapshot
+	odd_each odd_unbind
+	PATTERN=0xa5a5a5a5a5a5a5a5
+	odd_up on
+	[ -z "$BROKEN" ] || flip
+	compare "$LABEL-$2"
+	[ -z "$BROKEN" ] || flip
+	odd_each odd_unbind
+	rest=$all
+}
+
+# LABEL WORDS...: a layout from its making to its end
+odd() {
+	LABEL=$1
+	shift
+	must ndctl destroy-namespace -f all
+	odd_layout "$@"
+	odd_each odd_unbind
+	load memmap=off
+	echo 1 >"$PARAMETERS/memmap_min_pages"
+	odd_each odd_compare
+	report odd label="$LABEL" namespaces=$#
+	unload
+}

@@ -1,0 +1,37 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# What the suites share: all paths of bulkmm.ko at once, and its counters.
+
+BULKMM=/sys/kernel/bulkmm
+
+# bring bulkmm.ko into the state that an arm wants: absent, on (every path that
+# the kernel has) or streaming (huge pages cleared past the caches, all sizes)
+suite_arm() {
+	suite_unload
+	ARM=$1
+	case $1 in
+	absent) ;;
+	on)
+		must insmod /lib/modules/bulkmm.ko memmap=on clear=auto \
+			alloc=auto vmap=block hotplug=on
+		;;
+	streaming)
+		must insmod /lib/modules/bulkmm.ko memmap=off clear=streaming \
+			alloc=streaming
+		must_write $BULKMM/clear/min_pages 2
+		;;
+	*) fail "no arm $1" ;;
+	esac
+}
+
+# counters live as long as the module, so they are sent before each unload
+suite_unload() {
+	[ -d $BULKMM ] || return 0
+	for at in "$BULKMM"/*/hits; do
+		path=${at%/hits}
+		report suite-hits arm="$ARM" path="${path##*/}" \
+			hits="$(cat "$at")" inflight="$(cat "$path/inflight")" \
+			hook="$(cat "$path/hook")"
+	done
+	must remove
+}

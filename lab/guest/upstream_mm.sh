@@ -1,0 +1,95 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The kernel's own tests of memory management (tools/testing/selftests/mm), a
+# category at a time by their own runner, in each state of the module. What is
+# not the same in all of them is run again, in all of them, with more time.
+
+MM=/suite/mm
+MM_ARMS="absent on streaming"
+MM_AGAIN="2 3" # attempts after the first
+
+mm_begin() {
+	mkdir -p /dev/shm /tmp/mm
+	mount -t tmpfs tmpfs /dev/shm
+	for script in "$MM"/*.sh; do chmod 755 "$script"; done
+}
+
+# what the runner says of each test, as "VERDICT PASSED FAILED SKIPPED NAME": the
+# numbers are of the lines that the test itself writes
+mm_parse() {
+	awk '
+	/^# (not )?ok [0-9]/ {
+		if (/# SKIP/) skipped++
+		else if (/^# not/) failed++
+		else passed++
+	}
+	/^(not )?ok [0-9]/ {
+		verdict = /# SKIP/ ? "skip" : (/^not/ ? "fail" : "pass")
+		if (/# exit=124$/) verdict = "late"
+		sub(/^(not )?ok [0-9]+ /, "")
+		sub(/ # (SKIP|exit=[0-9]+)$/, "")
+		print verdict, passed + 0, failed + 0, skipped + 0, $0
+		passed = failed = skipped = 0
+	}'
+}
+
+# run a category in the state that the module is in: CATEGORY ATTEMPT
+mm_category() {
+	mark "mm $1 in $ARM begins"
+	read -r begun _ </proc/uptime
+	# tests of a category that go on for ever are stopped one by one
+	(cd $MM && exec bash ./run_vmtests.sh -t "$1") >/tmp/mm.out 2>&1 \
+		</dev/null
+	code=$?
+	read -r ended _ </proc/uptime
+	mm_parse </tmp/mm.out >"/tmp/mm/$ARM.$1"
+	while read -r verdict passed failed skipped name; do
+		report mm arm="$ARM" category="$1" attempt="$2" name="$name" \
+			verdict="$verdict" passed="$passed" failed="$failed" \
+			skipped="$skipped"
+	done <"/tmp/mm/$ARM.$1"
+	report mm-ran arm="$ARM" category="$1" attempt="$2" code=$code \
+		seconds="$(echo "$ended $begun" | awk '{ printf "%d", $1 - $2 }')"
+	mm_clean
+}
+
+# what one category leaves is not there for the next
+mm_clean() {
+	for at in /proc/[0-9]*/exe; do
+		case $(readlink "$at") in
+		$MM/*) kill -9 "$(echo "$at" | cut -d / -f 3)" 2>/dev/null ;;
+		esac
+	done
+	for at in "$POOLS"/*/nr_hugepages; do echo 0 >"$at"; done
+	echo 3 >/proc/sys/vm/drop_caches
+	echo 1 >/proc/sys/vm/compact_memory
+}
+
+# a category went as without the module: CATEGORY
+mm_same() {
+	for arm in $MM_ARMS; do
+		cmp -s "/tmp/mm/absent.$1" "/tmp/mm/$arm.$1" || return 1
+	done
+}
+
+# SECONDS (that a test may take) CATEGORY...
+mm() {
+	export MM_LIMIT="$1"
+	shift
+	for arm in $MM_ARMS; do
+		suite_arm "$arm"
+		for category in "$@"; do mm_category "$category" 1; done
+	done
+	for category in "$@"; do
+		mm_same "$category" && continue
+		for attempt in $MM_AGAIN; do
+			MM_LIMIT=$((MM_LIMIT * 2))
+			for arm in $MM_ARMS; do
+				suite_arm "$arm"
+				mm_category "$category" "$attempt"
+			done
+			MM_LIMIT=$((MM_LIMIT / 2))
+		done
+	done
+	suite_arm absent
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * bulkmm_livepatch: a live patch of folio_zero_user(), a function that bulkmm
+ * hooks: the new one clears page by page as well, and counts its calls.
+ */
+#include <linux/highmem.h>
+#include <linux/livepatch.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+
+#ifdef CONFIG_LIVEPATCH
+
+static atomic_long_t livepatch_calls;
+
+static int livepatch_get_calls(char *buf, const struct kernel_param *kp)
+{
+	return sysfs_emit(buf, "%ld\n", atomic_long_read(&livepatch_calls));
+}
+
+static const struct kernel_param_ops livepatch_calls_ops = {
+	.get = livepatch_get_calls,
+};
+
+module_param_cb(calls, &livepatch_calls_ops, NULL, 0444);
+
+static void livepatch_folio_zero_user(struct folio *folio, unsigned long hint)
+{
+	unsigned long i;
+
+	for (i = 0; i < folio_nr_pages(folio); i++) {
+		clear_highpage(folio_page(folio, i));
+		cond_resched();
+	}
+	atomic_long_inc(&livepatch_calls);
+}
+
+static struct klp_func livepatch_functions[] = {
+	{
+		.old_name = "folio_zero_user",
+		.new_func = livepatch_folio_zero_user,
+	},
+	{}
+};
+
+static struct klp_object livepatch_objects[] = {
+	{ .funcs = livepatch_functions }, /* of vmlinux */
+	{}
+};
+
+static struct klp_patch livepatch = {
+	.mod = THIS_MODULE,
+	.objs = livepatch_objects,
+};
+
+static int __init livepatch_init(void)
+{
+	return klp_enable_patch(&livepatch);
+}
+
+MODULE_INFO(livepatch, "Y");
+
+#else
+
+static int __init livepatch_init(void)
+{
+	return -EOPNOTSUPP;
+}
+
+#endif
+
+/* The kernel lets it go once the patch is disabled. */
+static void __exit livepatch_exit(void)
+{
+}
+
+module_init(livepatch_init);
+module_exit(livepatch_exit);
+
+MODULE_DESCRIPTION("bulkmm lab: a live patch of a function that bulkmm hooks");
+MODULE_AUTHOR("the bulkmm authors");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Write docs/suites.md from the results of the suites' runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bulkmm import files
+from bulkmm.errors import BulkmmError
+from bulkmm.lab import scenario
+from bulkmm.lab.families import suites
+from bulkmm.results import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PAGE = Path(__file__).parents[1] / "docs" / "suites.md"
+NAMES = (
+    *(suites.MM, "upstream-vmalloc", "upstream-hmm"),
+    *(suites.COEXIST, suites.ODD, suites.STRESS),
+)
+INTRO = """\
+# Suites
+
+What others test and use, on stock kernels, with the module absent and present:
+[how](lab.md#a-run-suites). Written by `scripts/suites.py RESULT...`
+from the results that `bulkmm lab run --json` or `make lab` left. A verdict counts the
+run's checks; a clean kernel log and no new taint are among them."""
+TESTS = """\
+## The kernel's tests of memory management
+
+Each line is a test of `run_vmtests.sh`, with how many of its own tests passed, failed
+and were skipped. One verdict stands for all three states: module absent, every path on,
+huge pages cleared past the caches. `late`: its time was up, in all states, under
+emulation: no verdict."""
+HOW = "how it was run"
+
+
+def page(documents: Sequence[Document]) -> str:
+    """Return the page of these results; those of other scenarios are left out."""
+    held = [one for one in documents if one.run.get("scenario") in NAMES]
+    if not held:
+        raise BulkmmError(f"no result is of a suite: {', '.join(NAMES)}")
+    held.sort(key=_place)
+    lines = [INTRO, "", *_table([_head(), *map(_row, held)]), ""]
+    tests = [one for one in held if one.run["scenario"] == suites.MM]
+    if tests:
+        lines += [TESTS, "", *_table(_tests(tests)), ""]
+    return "\n".join(lines)
+
+
+def _place(document: Document) -> tuple[int, str]:
+    return NAMES.index(document.run["scenario"]), str(document.run["kernel"])
+
+
+def _head() -> list[str]:
+    return ["suite", "what", "kernel", HOW, "verdict"]
+
+
+def _row(document: Document) -> list[str]:
+    run = document.run
+    passed = sum(check.ok for check in document.checks)
+    many = len(document.checks)
+    accelerator = document.machine["accelerator"]
+    return [
+        f"`{run['scenario']}`",
+        scenario.find(run["scenario"]).measures.removeprefix("nothing: "),
+        str(run["kernel"]),
+        f"{accelerator}, {run['seconds']:.0f} s",
+        f"{'passed' if passed == many else 'FAILED'} {passed} of {many}",
+    ]
+
+
+def _tests(documents: Sequence[Document]) -> list[list[str]]:
+    """Return the tests of each kernel, whose parts may have been run one by one."""
+    kernels: dict[str, dict[str, suites.Attempts]] = {}
+    for one in documents:
+        kernels.setdefault(str(one.run["kernel"]), {}).update(one.run["tests"])
+    names = dict.fromkeys(name for tests in kernels.values() for name in tests)
+    return [
+        ["test", *kernels],
+        *(
+            [f"`{name}`", *(_said(tests.get(name)) for tests in kernels.values())]
+            for name in sorted(names)
+        ),
+    ]
+
+
+def _said(arms: suites.Attempts | None) -> str:
+    """Return what a test came to in all states, or in each."""
+    if arms is None:
+        return "has none"
+    check = suites.same(("", ""), arms)
+    detail = check.detail.replace("|", "then")
+    return detail if check.ok else f"**differs**: {detail}"
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return [lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]]
+
+
+def main() -> int:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("results", type=Path, nargs="+", metavar="RESULT")
+    parser.add_argument(
+        "--out", type=Path, default=PAGE, help="default: docs/suites.md"
+    )
+    args = parser.parse_args()
+    try:
+        files.write(
+            args.out, page([Document.read(one) for one in args.results]), "the page"
+        )
+    except BulkmmError as error:
+        print(f"suites.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
