@@ -195,6 +195,7 @@ QUICK: dict[str, tuple[tuple[str, ...], ...]] = {
 # where kobjects live on; what attaches where memory has a shadow.
 ONE = ("--rounds", "1")
 FEW = (*ONE, "--arrays", "50")
+SMALL = ("--kib", "64", "--kib", "1024")
 CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
     "debug": {
         "memmap": (
@@ -209,13 +210,12 @@ CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
         "clear": (
             ("thp-2m", "--init-on-alloc", "0", "--folios", "4", *ONE),
             ("thp-2m", "--init-on-alloc", "1", "--folios", "4", *ONE),
-            ("mthp", "--init-on-alloc", "0", "--folios", "2", *ONE),
+            ("mthp", *SMALL, "--init-on-alloc", "0", "--folios", "2", *ONE),
             ("mthp-pair", *ONE),
             ("hugetlb-2m", "--folios", "4", *ONE),
             ("hugetlb-1g", *ONE),
             ("clear-cases", *ONE),
             ("clear-faults", "--seconds", "30"),
-            ("clear-populate",),
             ("clear-perf", *ONE),
             ("clear-latency", PREEMPT, "full", *ONE),
             ("clear-latency", PREEMPT, "lazy", *ONE),
