@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from bulkmm.lab.machine.arch import Arch
 
 SERIES = "7.3"  # of the source they are built from
+# With checks on, emulated, on a host with other work: no CPU is stuck before that.
+PATIENT = "watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=150"
 SETS = re.compile(r"(CONFIG_\w+)=(.+)")
 
 
@@ -53,9 +55,8 @@ class Kind:
         A kernel that poisons what is freed does not zero what it allocates.
         """
         zeroes = re.search(r"\binit_on_(?:alloc|free)=1", words)
-        if self.poisons and not zeroes:
-            return f"page_poison=1 {words}".strip()
-        return words
+        poison = "page_poison=1 " if self.poisons and not zeroes else ""
+        return f"{PATIENT} {poison}{words}".strip()
 
     def release(self, version: str) -> str:
         """Return the release of a build from the source of a version.
