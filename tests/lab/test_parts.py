@@ -118,6 +118,7 @@ def test_good_kernel_log() -> None:
     assert klog.search(log) == []
     told = "rcupdate.rcu_cpu_stall_timeout=60 panic_on_oops=1"
     log = f"Command line: {told}\nKernel command line: {told} BUG:"
+    log += "\nRCU CPU stall warnings timeout set to 60 (rcu_cpu_stall_timeout)."
     assert klog.search(log) == []
 
 

@@ -19,7 +19,7 @@ BAD = re.compile(
 # what a warning prints, which a job may expect (lab/guest/vmap.sh)
 WARNING = re.compile(r"WARNING:|Call Trace")
 # the kernel repeats what it was told at boot: words, not messages
-TOLD = re.compile(r"[Cc]ommand line(?:: | parameters )")
+TOLD = re.compile(r"[Cc]ommand line(?:: | parameters )|stall warnings timeout set")
 BEGIN = re.compile(r"bulkmm-lab: warnings of (\S+) in (\S+) begin")
 END = "bulkmm-lab: warnings end"
 PLACE = re.compile(r"WARNING: .*?([\w/.-]+\.[ch]:\d+)")
