@@ -33,7 +33,7 @@ PROOFS = {
     "C programmers": LIBRARY,
     "Status:": "tests/docs/test_readme.py::test_the_status",
     "It is a kernel module that hooks": "hook-faults",
-    "memmap is on once": "tests/docs/test_readme.py::test_the_paths",
+    "memmap and hotplug are on once": "tests/docs/test_readme.py::test_the_paths",
     "It taints the kernel": "pmem-fsdax-100g",
     "This is the stock kernel's own machine code": f"{NATIVE}::test_the_command",
     "How much there is to gain": (
@@ -111,7 +111,7 @@ def test_the_paths() -> None:
     """As the table has them, and the sentence in the box."""
     rows = re.findall(r"^\| `(\w+)` \| [^|]* \| (on|off) \|", README, re.MULTILINE)
     assert dict(rows) == modes_at_load()
-    box = next(text for text in sentences() if text.startswith("memmap is on once"))
+    box = next(text for text in sentences() if text.startswith("memmap and hotplug"))
     on, _, off = box.partition(";")
     for path, mode in rows:
         assert path in (on if mode == "on" else off)

@@ -232,7 +232,7 @@ class Work:
         fell = {k: n for k, n in pmem.fallback_counts(outcome).items() if n}
         listed = ", ".join(f"{reason} {n}" for reason, n in fell.items()) or "none"
         served = Check(
-            "served by the range", hits == binds, f"{hits} of {binds}; fell: {listed}"
+            "served in ranges", hits == binds, f"{hits} of {binds}; fell: {listed}"
         )
         return [*found, whole, served]
 
