@@ -16,8 +16,11 @@
 unsigned int bmm_crew_members(const struct bmm_crew_size *size,
 			      unsigned int most)
 {
-	unsigned int members = size->members ? size->members : 1;
+	/* read once: it may be forgotten meanwhile */
+	u32 members = *(const volatile u32 *)&size->members;
 
+	if (!members)
+		members = 1;
 	return members < most ? members : most;
 }
 
