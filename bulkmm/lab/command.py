@@ -32,7 +32,7 @@ GROUPS = {
 --accel {{{",".join(choices.ACCEL)}}}  use KVM if a guest boots under it, else TCG
     (default: auto)
 --cpu NAME  emulate this CPU of QEMU's (default: max)
---cpus N  give the guest N CPUs (default: {choices.CPUS})
+--cpus N  boot with N CPUs (default: {choices.CPUS})
 --append WORDS  add these to the kernel's command line
 """,
     "persistent memory, hotplug": f"""\
@@ -40,7 +40,7 @@ GROUPS = {
 --align {{{",".join(choices.ALIGNS)}}}  align devdax to this (default: 2M)
 --map {{{",".join(choices.MAPS)}}}  put struct pages there (default: dev)
 --backend NAME  force this store backend
---workers N  stamp by N CPUs (default: 0, as many as pay)
+--workers N  use N CPUs for stamping (default: 0, as many as pay)
 """,
     "huge pages": f"""\
 --folios N  fault in N folios a visit

@@ -200,7 +200,7 @@ def _processes_below(cache: Path) -> list[str]:
             argv = file.read_bytes().decode(errors="replace")
         except OSError:
             continue
-        if str(cache) in argv and "pytest" not in argv:
+        if f"{cache}/" in argv and "pytest" not in argv:
             found.append(argv)
     return found
 
@@ -208,7 +208,7 @@ def _processes_below(cache: Path) -> list[str]:
 def _nothing_left(cache: Path) -> None:
     assert not list(cache.glob("*.part"))
     assert not list(cache.glob("root-*/var/lib/bulkmm/runs/*"))
-    assert str(cache) not in Path("/proc/self/mountinfo").read_text()
+    assert f"{cache}/" not in Path("/proc/self/mountinfo").read_text()
     assert not _processes_below(cache)
 
 
