@@ -73,7 +73,7 @@ arm() {
 	if [ ! -d "$MEMMAP" ]; then
 		must insmod /lib/modules/bulkmm.ko hotplug=off "memmap=$1"
 		[ -z "$BACKEND" ] || backend
-		[ "$WORKERS" = 0 ] || must_write "$MEMMAP/workers" "$WORKERS"
+		[ "${WORKERS:-0}" = 0 ] || must_write "$MEMMAP/workers" "$WORKERS"
 	fi
 	echo "$1" >"$MEMMAP/mode" || fail "mode $1 is refused"
 	read -r mode <"$MEMMAP/mode"
