@@ -66,23 +66,23 @@ static void add_mode(struct run *run, const struct mode *mode)
 {
 	const struct family *family = run->family;
 	const struct bmm_backend *backend;
-	const char *alone = mode->workers;
+	const char *workers = mode->workers;
+	bool shared = workers && strcmp(workers, "1");
 	char name[24], suffix[32] = "";
 	struct arm *arm;
 	size_t i;
 
-	if (alone && strcmp(alone, "1")) {
-		if (!run->backends)
-			return;
-		snprintf(suffix, sizeof(suffix), "-%s", alone);
-	}
+	if (shared && !run->backends)
+		return;
+	if (shared)
+		snprintf(suffix, sizeof(suffix), "-%s", workers);
 	name_mode(family, mode->name, name, sizeof(name));
 	arm = add(run, name, suffix);
 	arm->mode = mode;
 	if (!module_arm(arm, family))
 		die("the module does not attach %s in mode %s", family->name,
 		    mode->name);
-	for (i = 0; run->backends && mode->pick >= 0 && !suffix[0]; i++) {
+	for (i = 0; run->backends && mode->pick >= 0 && !shared; i++) {
 		backend = bmm_backend_at(i);
 		if (!backend)
 			break;

@@ -81,7 +81,7 @@ SERVED = [*paired("off", 0), *paired("cached", 40), *paired("streaming", 40)]
 def test_both_cpus_at_once_and_served() -> None:
     served = SERVED
     assert failed("mthp-pair", served) == []
-    apart = [*served, *paired("off", 0, together_ns=0)]
+    apart = [one | {"together_ns": 0} for one in served]
     assert failed("mthp-pair", apart) == ["both at once"]
     lost = [*served, *paired("cached", 39)]
     assert failed("mthp-pair", lost) == ["hits (cached)"]
