@@ -186,6 +186,38 @@ void module_protect(bool on)
 	protect(last + PAGE - 1, kernel + fact("kernel size"), how);
 }
 
+enum {
+	KINDS = 2 /* picks of an operation on one node */
+};
+
+/* What a file of the module says. */
+static char *file_says(const char *show, const struct family *family,
+		       unsigned int index)
+{
+	static char text[4096] __attribute__((__aligned__(4096)));
+	long (*shows)(void *, unsigned int, char *);
+
+	shows = (void *)module_symbol(show);
+	text[shows(module_symbol(family->path), index, text)] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+/* Who serves by a pick; NULL: nothing was measured, it is not in use. */
+static char *pick_name(const struct family *family, unsigned int operation,
+		       unsigned int kind)
+{
+	/* bmm_picks_index() of module/picks.h */
+	unsigned int i, index = (operation << 8 | kind) * BMM_CANDIDATES;
+
+	for (i = 0; i < BMM_CANDIDATES; i++)
+		if (strcmp(file_says("bmm_picks_rate_show", family, index + i),
+			   "0"))
+			return file_says("bmm_picks_serving_show", family,
+					 index);
+	return NULL;
+}
+
 /**
  * module_served() - which backends the module picked
  * @family: the path
@@ -196,25 +228,20 @@ void module_protect(bool on)
 void module_served(const struct family *family, const struct mode *mode,
 		   char *buf, size_t size)
 {
-	static char text[4096] __attribute__((__aligned__(4096)));
-	long (*show)(void *, unsigned int, char *);
-	unsigned int i;
+	unsigned int i, which;
 	size_t at = 0;
 	char *name;
 
 	buf[0] = '\0';
-	if (!family->picks)
-		return;
-	show = (void *)module_symbol("bmm_picks_show");
 	for (i = 0; i < family->picks; i++) {
 		if (mode->pick >= 0 && mode->pick != (int)i)
 			continue;
-		text[show(module_symbol(family->path), i, text)] = '\0';
-		for (name = text; (name = strchr(name, '[')); name++) {
-			int len = (int)strcspn(name + 1, "=]");
-
-			at += (size_t)snprintf(buf + at, size - at, "%s%.*s",
-					       at ? "/" : "", len, name + 1);
+		for (which = 0; which < KINDS; which++) {
+			name = pick_name(family, i, which);
+			if (name)
+				at += (size_t)snprintf(buf + at, size - at,
+						       "%s%s", at ? "/" : "",
+						       name);
 		}
 	}
 }

@@ -23,6 +23,8 @@ from bulkmm.native import command, measure, process
 if TYPE_CHECKING:
     from nativelib import Pair
 
+    from bulkmm.results import Document
+
 pytestmark = pytest.mark.lab
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "result.schema.json"
@@ -74,7 +76,14 @@ def test_the_module_leaves_what_the_kernel_leaves(pair: Pair, subject: str) -> N
         assert {v for s, v in held if s == scenario} & {*measure.SUBJECTS[subject].ours}
     backends = {variant for _, variant in held if variant.startswith("bulkmm")}
     assert subject == "vmap" or any(variant.endswith(":movnti") for variant in backends)
+    assert picked(document) <= {"kernel", *(v.partition(":")[2] for v in backends)}
     assert document.machine["kernel"].startswith(pair.series)
+
+
+def picked(document: Document) -> set[str]:
+    """Return the names of what the module's own picks came to."""
+    of = [one for one in document.run["picks"].values() if "bulkmm" in one]
+    return {name for one in of for name in one["bulkmm"].split("/")}
 
 
 def test_what_the_kernel_does_alone(pair: Pair) -> None:
