@@ -109,7 +109,7 @@ def verdict(label: str, words: int, blocks: int = 0, word: int = 5) -> Any:
         f"first_pfn=7 first_word={word} was=0000000000000000 is=0000000000000001"
     )
     event = {"event": "compare", "label": label, "verdict": said}
-    return pmem._compared(event)
+    return pmem.compared(event)
 
 
 @pytest.mark.parametrize(
@@ -134,12 +134,12 @@ def test_comparison(
 def test_a_comparison_of_nothing_fails() -> None:
     said = "pages=0 words_differ=0 pageblocks_differ=0"
     event = {"event": "compare", "label": "last", "verdict": said}
-    assert not pmem._compared(event).ok
+    assert not pmem.compared(event).ok
 
 
 def test_a_garbled_comparison_is_an_error() -> None:
     with pytest.raises(GuestError, match="the comparison said"):
-        pmem._compared({"event": "compare", "label": "last", "verdict": "?"})
+        pmem.compared({"event": "compare", "label": "last", "verdict": "?"})
 
 
 def counters(hits: int, **fallbacks: int) -> dict[str, Any]:
