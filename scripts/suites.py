@@ -27,7 +27,7 @@ INTRO = """\
 
 What others test and use, on stock kernels, with the module absent and present:
 [how](lab.md#a-run-suites). Written by `scripts/suites.py RESULT...`
-from the results that `bulkmm lab run --json` or `make lab` left. A verdict counts the
+from the results that `bulkmm lab run -o FILE` or `make lab` left. A verdict counts the
 run's checks; a clean kernel log and no new taint are among them."""
 TESTS = """\
 ## The kernel's tests of memory management
