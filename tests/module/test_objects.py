@@ -33,6 +33,8 @@ TESTS_TOO = ("selftest/vmap_symbols.o",)
 INDIRECT = {
     "path_attach": 1,  # path->prepare()
     "bmm_hook_attach": 2,  # hook->set_original() and hook->try()
+    "bmm_crew_run": 1,  # crew->part()
+    "member_work": 1,  # likewise
     "zero_freeze": 1,  # frozen[].point()
     "bmm_walk_shortcut": 3,  # walk->whole(): a static call behind
 }
@@ -112,7 +114,7 @@ def test_what_was_picked_is_a_static_call(built: tuple[Kernel, Path]) -> None:
 @pytest.mark.parametrize("product", build.PRODUCTS)
 def test_general_registers_only(built: tuple[Kernel, Path], product: str) -> None:
     functions = disassembly(built[1] / product)
-    assert len(functions) > 10
+    assert len(functions) > 5
     found = [n for n, ls in functions.items() if any(SIMD.search(x) for x in ls)]
     assert found == []
 

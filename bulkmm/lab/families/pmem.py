@@ -126,7 +126,7 @@ class Work:
         return {
             **asdict(self.options),
             "backends": next((c["backend"] for c in outcome.of("counters")), ""),
-            "picks": next((c["picks"] for c in outcome.of("counters")), ""),
+            "picked": next((c["picks"] for c in outcome.of("counters")), ""),
             "fallbacks": fallback_counts(outcome),
             "took": outcome.of("took"),
             "breakdown": breakdown.of(outcome),
