@@ -33,8 +33,7 @@ TESTS_TOO = ("selftest/vmap_symbols.o",)
 INDIRECT = {
     "path_attach": 1,  # path->prepare()
     "bmm_hook_attach": 2,  # hook->set_original() and hook->try()
-    "bmm_crew_run": 1,  # crew->part()
-    "member_work": 1,  # likewise
+    "crew_take": 1,  # crew->part()
     "zero_freeze": 1,  # frozen[].point()
     "bmm_walk_shortcut": 3,  # walk->whole(): a static call behind
 }
