@@ -155,12 +155,17 @@ def _paired(
         scenario=base.scenario,
         base=base.variant,
         variant=variant.variant,
-        ratio=round(math.exp(middle), 4),
-        ci95=(round(math.exp(low), 4), round(math.exp(high), 4)),
+        ratio=_digits(math.exp(middle)),
+        ci95=(_digits(math.exp(low)), _digits(math.exp(high))),
         significant=agree,
         n=len(logs),
         unstable=noise is not None and noise > max(abs(middle), NOTICED),
     )
+
+
+def _digits(ratio: float) -> float:
+    """Return a ratio to five digits, of which a tiny one has some, too."""
+    return float(f"{ratio:.5g}")
 
 
 def proven(found: Sequence[Effect]) -> list[Ratio]:
