@@ -213,7 +213,6 @@ SMALL = ("--rounds", "1")
 @pytest.mark.parametrize(
     ("name", "kernel"),
     [
-        ("hotplug-kmem-4g", "6.12"),
         ("hotplug-kmem-4g", "7.3"),
         ("hotplug-virtio-mem-4g", "7.3"),
     ],
