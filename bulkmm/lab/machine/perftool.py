@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # the one of the newest kernel: "bench mem mmap" came after 6.12
 PACKAGE = f"linux-perf/{SUITES[-1]}"
 DIRECTORY = "lib/perf"  # in the guest
+OFFERED = 'apt-cache show "$1" | sed -n "s/^Version: //p"'
 NEEDED = 'apt-get -q -s install --no-install-recommends "$1"'
 FETCH = (
     'cd "$1" && shift && apt-get -q -o APT::Sandbox::User=root download "$@" && '
@@ -59,11 +60,14 @@ def version(tree: Path) -> str:
 def _fill(root: Root, part: Path) -> None:
     fetched = part / "fetched"
     fetched.mkdir()
-    needed = root.run(["sh", "-c", NEEDED, "sh", PACKAGE], 60)
+    # by its version: by its suite, libraries that the root has would change too
+    offered = root.run(["sh", "-c", OFFERED, "sh", PACKAGE], 60).split()
+    package = f"{PACKAGE.partition('/')[0]}={offered[0]}"
+    needed = root.run(["sh", "-c", NEEDED, "sh", package], 60)
     found = dict(re.findall(r"^Inst (\S+) .*?\((\S+)", needed, re.MULTILINE))
     # of the rest, scripts want the most: perf itself runs without
     names = [name for name in found if name.startswith("lib")]
-    root.run(["sh", "-c", FETCH, "sh", root.inner(fetched), PACKAGE, *names], 300)
+    root.run(["sh", "-c", FETCH, "sh", root.inner(fetched), package, *names], 300)
     tree = fetched / "tree"
     said = root.run(["sh", "-c", LIBRARIES, "sh", root.inner(tree)])
     if missing := re.search(r"(\S+) => not found", said):
