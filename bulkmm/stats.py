@@ -174,7 +174,7 @@ def proven(found: Sequence[Effect]) -> list[Ratio]:
         return [ratio for ratio, _ in found]
     p_values = p_of_signs([logs for _, logs in found])
     return [
-        replace(ratio, significant=ratio.significant and p <= ALPHA)
+        replace(ratio, significant=bool(ratio.significant and p <= ALPHA))
         for (ratio, _), p in zip(found, p_values, strict=True)
     ]
 
