@@ -196,6 +196,11 @@ QUICK: dict[str, tuple[tuple[str, ...], ...]] = {
 ONE = ("--rounds", "1")
 FEW = (*ONE, "--arrays", "50")
 SMALL = ("--kib", "64", "--kib", "1024")
+MAPPED = (
+    ("vmap-check", "--arrays", "1000"),
+    ("vmap-faults", "--seconds", "30"),
+    ("upstream-vmalloc", "--loops", "20"),
+)
 CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
     "debug": {
         "memmap": (
@@ -230,9 +235,7 @@ CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
             ("vm_map_ram", *FEW),
             ("vmalloc-1m", *FEW),
             ("ioremap-1m", *FEW),
-            ("vmap-check", "--arrays", "1000"),
-            ("vmap-faults", "--seconds", "30"),
-            ("upstream-vmalloc", "--loops", "20"),
+            *MAPPED,
         ),
         "hotplug": (
             ("hotplug-kmem-4g", *ONE),
@@ -251,9 +254,7 @@ CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
             ("vmap-100m-order8", *FEW),
             ("vm_map_ram", *FEW),
             ("ioremap-1m", *FEW),
-            ("vmap-check", "--arrays", "1000"),
-            ("vmap-faults", "--seconds", "30"),
-            ("upstream-vmalloc", "--loops", "20"),
+            *MAPPED,
         ),
         "hotplug": (
             ("hotplug-kmem-4g", *ONE),

@@ -132,11 +132,23 @@ void alone(void)
 	check(is_there(p, LEN) && p[0] == 1 && p[LEN - 1] == 1);
 }
 
+/* A child and then its parent, each of its own copy. */
+static void populates_after_fork(char *p)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(bmm_populate(p, LEN, NULL, NULL) || !is_there(p, LEN));
+	check(waitpid(child, &status, 0) == child && !status);
+	check(!bmm_populate(p, LEN, NULL, NULL));
+	check(is_there(p, LEN));
+}
+
 /* A fork after that is seen by both sides, for good. */
 void alone_no_more(void)
 {
 	char *p = anonymous(LEN);
-	int status = -1;
 	pid_t child;
 
 	memset(p, 1, LEN);
@@ -146,28 +158,16 @@ void alone_no_more(void)
 	check(!bmm_populate(p, LEN, NULL, NULL));
 	check(is_there(p, LEN));
 	end(child);
-	child = fork();
-	if (!child)
-		_exit(bmm_populate(p, LEN, NULL, NULL) || !is_there(p, LEN));
-	check(waitpid(child, &status, 0) == child && !status);
-	check(!bmm_populate(p, LEN, NULL, NULL));
-	check(is_there(p, LEN));
+	populates_after_fork(p);
 }
 
 /* Neither is one overlooked that was before the first call. */
 void forked_before(void)
 {
 	char *p = anonymous(LEN);
-	int status = -1;
-	pid_t child;
 
 	memset(p, 1, LEN);
-	child = fork();
-	if (!child)
-		_exit(bmm_populate(p, LEN, NULL, NULL) || !is_there(p, LEN));
-	check(waitpid(child, &status, 0) == child && !status);
-	check(!bmm_populate(p, LEN, NULL, NULL));
-	check(is_there(p, LEN));
+	populates_after_fork(p);
 }
 
 void child_before(void)
