@@ -141,14 +141,7 @@ def _lines(held: Any) -> str:  # noqa: ANN401 - whatever JSON can say
     """Return a member of a document: its rows without what was left empty."""
     if not isinstance(held, list):
         return json.dumps(held, separators=(",", ":"))
-    full = [
-        {
-            k: v
-            for k, v in row.items()
-            if v is not None and not (isinstance(v, list) and not v)
-        }
-        for row in held
-    ]
+    full = [{k: v for k, v in row.items() if v not in ([], None)} for row in held]
     return "[\n" + ",\n".join(json.dumps(r, separators=(",", ":")) for r in full) + "]"
 
 

@@ -174,7 +174,7 @@ def proven(found: Sequence[Effect]) -> list[Ratio]:
         return [ratio for ratio, _ in found]
     p_values = p_of_signs([logs for _, logs in found])
     return [
-        replace(ratio, significant=bool(ratio.significant and p <= ALPHA))
+        replace(ratio, significant=ratio.significant and p <= ALPHA)
         for (ratio, _), p in zip(found, p_values, strict=True)
     ]
 
@@ -247,7 +247,7 @@ def _null(data: tuple[Array, Array], largest: Callable[..., Array], kind: str) -
 def _shares(null: Array, seen: Array) -> list[float]:
     """Return the share of a distribution that reaches each value seen."""
     rounding = 1e-9
-    return [max((null >= one - rounding).mean(), 1 / null.size) for one in seen]
+    return [float(max((null >= one - rounding).mean(), 1 / null.size)) for one in seen]
 
 
 def _differ(base: Sequence[float], variant: Sequence[float]) -> bool:

@@ -16,6 +16,8 @@ from bulkmm import stats
 from bulkmm.results import ALPHA, Document, Ratio
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bulkmm.results import Result
 
 SAMPLES = st.lists(st.floats(1, 1e9), min_size=1, max_size=60)
@@ -192,6 +194,18 @@ def test_from_six_processes_on_an_exact_test_and_an_interval() -> None:
     found = one(slow, mixed)
     assert (found.significant, found.spread) == (False, "95 %")
     assert found.ci95[0] < 1 < found.ci95[1]
+
+
+@pytest.mark.parametrize("n", [5, 6, 20])
+def test_what_is_found_can_be_written_and_read(tmp_path: Path, n: int) -> None:
+    """Whatever library decided it, and whatever types of its own that has."""
+    arms = {name: of_processes(name, [[ns]] * n) for name, ns in (("a", 9), ("b", 5))}
+    ratios = stats.paired(arms, [("a", "b")], ("a", "a"))
+    ratios.append(stats.ratio(arms["a"], arms["b"]))
+    machine = {"accelerator": "native"}
+    made = Document(machine, list(arms.values()), ratios)
+    made.write(tmp_path / "r.json")
+    assert Document.read(tmp_path / "r.json").to_json() == made.to_json()
 
 
 def test_a_clear_effect_is_proven_among_many() -> None:
