@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A unit is what its backend has lately cleared, on this CPU, in an eighth of
- * the wanted time: a chance to reschedule costs a few instructions, a look at
- * the clock far more. So a forecast may be wrong by a factor of twelve, and the
+ * the wanted time: a chance to reschedule costs a few instructions, to read the
+ * clock far more. So a forecast may be wrong by a factor of twelve, and the
  * unit still ends within one and a half of the wanted time; and no clock is
  * read but for one unit in 61. (At 10 GB/s, and 1 ms, a unit has 1.25 MB.)
  *

@@ -39,8 +39,7 @@ struct bmm_zero {
 
 /**
  * struct bmm_units - what one CPU knows of units; zero is a valid start
- * @until: units that are cleared without a look at the clock before the next
- *         that is timed
+ * @until: units that are cleared before the next that is timed
  * @fit:   bytes that a unit may have, by kind and backend; 0: not known
  */
 struct bmm_units {

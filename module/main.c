@@ -131,7 +131,7 @@ static int __init bulkmm_init(void)
 	if (inert) {
 		bmm_path_make_inert();
 		pr_notice(
-			"inert: no function is taken over until the module is loaded without it\n");
+			"inert: no function is hooked until the module is loaded without it\n");
 	}
 	err = bmm_control_init();
 	if (err)

@@ -19,13 +19,11 @@
 #include <linux/slab.h>
 #include <linux/static_call.h>
 
-#include "../core/drain.h"
 #include "../core/learn.h"
 #include "compat/compat.h"
-#include "crew.h"
 #include "faults.h"
 #include "memmap.h"
-#include "picks.h"
+#include "memmap_stamp.h"
 #include "prototype.h"
 #include "trace.h"
 
@@ -37,10 +35,6 @@ enum reason {
 	REASON_UNVERIFIED, /* the learned units contradict each other */
 	REASON_NOMEM,	   /* no memory for the images */
 	REASON_INVALID,	   /* the original refuses or ignores it */
-};
-
-enum {
-	MEMMAP_SHARED_BYTES = BMM_OWN, /* stamped by others than the caller */
 };
 
 /*
@@ -67,30 +61,6 @@ DEFINE_STATIC_CALL_NULL(bmm_memmap_original, *(bmm_memmap_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(bmm_pageblock, *(bmm_pageblock_fn *)NULL);
 
 unsigned long bmm_memmap_threshold = BMM_HOOK_PASS;
-
-/*
- * struct bringup - one request, as the original would see it
- * @zone, @start_pfn, @pgmap: its arguments
- * @pfn:   first PFN whose struct page is built (behind an altmap, if any)
- * @end:   one past the last
- * @order: compound order; a unit is 1 << order PFNs
- * @units: units in the range
- * @learn: units at its start that the original builds
- * @last:  units at its end that the original builds, too
- * @geometry: how the units lie in the memmap
- */
-struct bringup {
-	struct zone *zone;
-	struct dev_pagemap *pgmap;
-	unsigned long start_pfn;
-	unsigned long pfn;
-	unsigned long end;
-	unsigned int order;
-	unsigned long units;
-	unsigned long learn;
-	unsigned long last;
-	struct bmm_geometry geometry;
-};
 
 static bool memmap_early(unsigned long pfn)
 {
@@ -177,11 +147,6 @@ static int memmap_survey(struct bringup *b, unsigned long nr_pages)
 	return -1;
 }
 
-static void *memmap_first_page(const struct bringup *b)
-{
-	return pfn_to_page(b->pfn);
-}
-
 /* Runs the kernel's own function from the start of the range up to @end. */
 static void memmap_original(const struct bringup *b, unsigned long end)
 {
@@ -201,195 +166,6 @@ static void memmap_original_last(const struct bringup *b)
 static unsigned long memmap_learned_end(const struct bringup *b)
 {
 	return b->pfn + (b->learn << b->order);
-}
-
-static u64 memmap_bytes(const struct bringup *b, unsigned long units)
-{
-	return (u64)units * b->geometry.records * b->geometry.record;
-}
-
-/*
- * Device memory stores at another rate than ordinary memory of its node: the
- * struct pages of one that holds its own (altmap) are measured apart.
- */
-#define NODES 8 /* others share a pick with the node of the same remainder */
-
-static struct bmm_pick memmap_picks[2 * NODES];
-
-static void memmap_label(unsigned int which, char *buf, size_t size)
-{
-	scnprintf(buf, size, "node%u%s", which / 2, which % 2 ? "_own" : "");
-}
-
-static struct bmm_picks memmap_backend = {
-	.name = "backend",
-	.op = BMM_STAMP,
-	.pick = memmap_picks,
-	.label = memmap_label,
-};
-
-/** bmm_memmap_init() - before the path is shown: picks of the nodes there are */
-void __init bmm_memmap_init(void)
-{
-	memmap_backend.nr = 2 * min(nr_node_ids, (unsigned int)NODES);
-}
-
-static unsigned int memmap_which(const struct bringup *b)
-{
-	unsigned int node = max(zone_to_nid(b->zone), 0);
-
-	return 2 * (node % NODES) + !!pgmap_altmap(b->pgmap);
-}
-
-/*
- * Who else stamps: above 16 GiB a second CPU may pay for the time that it takes
- * to be there. A number that the operator asks for is for all ranges.
- */
-static unsigned long memmap_workers;
-static struct bmm_crew_size memmap_crews[2 * NODES];
-
-#define MEMMAP_SHARED ((16UL << 30) / PAGE_SIZE)
-
-static unsigned int memmap_most(const struct bringup *b)
-{
-	unsigned long wanted = READ_ONCE(memmap_workers);
-
-	if (!wanted && b->end - b->pfn < MEMMAP_SHARED)
-		return 1;
-	return bmm_crew_most(max(zone_to_nid(b->zone), 0), wanted);
-}
-
-/*
- * struct stamping - what is stamped, by sections or single units longer than
- * those; the first and the last may be parts of one
- */
-struct stamping {
-	const struct bringup *b;
-	const struct bmm_backend *backend;
-	unsigned long step;  /* units of a section */
-	unsigned long base;  /* what the first section counts from */
-	unsigned long first; /* unit that is stamped */
-	unsigned long end;
-};
-
-static void memmap_stamping(struct stamping *s, const struct bringup *b)
-{
-	s->b = b;
-	s->step = max(PAGES_PER_SECTION >> b->order, 1UL);
-	s->first = b->learn;
-	s->end = b->units - b->last;
-	/* modulo 2^64 it may lie before the first unit */
-	s->base = s->first - ((b->pfn >> b->order) + s->first) % s->step;
-}
-
-static unsigned long memmap_sections(const struct stamping *s)
-{
-	return DIV_ROUND_UP(s->end - s->base, s->step);
-}
-
-/* Returns how many of its units are stamped, and the first of them. */
-static unsigned long memmap_section(const struct stamping *s, unsigned long nr,
-				    unsigned long *first)
-{
-	unsigned long end = min(s->base + (nr + 1) * s->step, s->end);
-
-	*first = nr ? s->base + nr * s->step : s->first;
-	return end - *first;
-}
-
-/*
- * The task may be preempted anywhere, and migrate: a context switch drains the
- * CPU it leaves.
- */
-static unsigned long memmap_stamp_section(const struct stamping *s,
-					  struct bmm_layout *layout,
-					  unsigned long nr)
-{
-	unsigned long first, n = memmap_section(s, nr, &first);
-
-	bmm_layout_stamp(layout, s->backend, memmap_first_page(s->b), first, n);
-	bmm_drain_stores();
-	return n;
-}
-
-static void memmap_pause(void)
-{
-	bmm_fault_delay();
-	cond_resched();
-}
-
-static void memmap_part(const void *job, void *layout, unsigned long nr)
-{
-	memmap_stamp_section(job, layout, nr);
-	memmap_pause();
-}
-
-static void memmap_log_crew(unsigned int which)
-{
-	const struct bmm_crew_size *size = &memmap_crews[which];
-	char label[24];
-
-	memmap_label(which, label, sizeof(label));
-	pr_info("memmap: workers: %s: %u, at %u MB/s; %u at %u MB/s\n", label,
-		size->members, size->best, size->other, size->rate);
-}
-
-/* The sections from one on, by several CPUs. */
-static void memmap_share(const struct stamping *s, struct bmm_layout *layout,
-			 unsigned long from, unsigned int most)
-{
-	unsigned int which = memmap_which(s->b);
-	struct bmm_crew crew = {
-		.part = memmap_part,
-		.job = s,
-		.own = layout,
-		.own_size = sizeof(*layout),
-		.bytes = memmap_bytes(s->b, s->step),
-		.end = memmap_sections(s),
-		.node = max(zone_to_nid(s->b->zone), 0),
-		.most = most,
-	};
-	bool settled;
-
-	if (!READ_ONCE(memmap_workers))
-		crew.size = &memmap_crews[which];
-	settled = crew.size && crew.size->settled;
-	bmm_crew_run(&crew, from);
-	if (crew.size && crew.size->settled && !settled)
-		memmap_log_crew(which);
-	bmm_path_count(&bmm_memmap, MEMMAP_SHARED_BYTES,
-		       crew.shared * crew.bytes);
-}
-
-/*
- * A section at a time, each a sample while the pick measures; then the crew
- * has the rest. Returns the backend that wrote the last one.
- */
-static const struct bmm_backend *memmap_stamp(const struct bringup *b,
-					      struct bmm_layout *layout)
-{
-	unsigned int which = memmap_which(b), most = memmap_most(b);
-	struct stamping s = {};
-	struct bmm_turn turn;
-	unsigned long nr, n;
-
-	memmap_stamping(&s, b);
-	for (nr = 0; nr < memmap_sections(&s); nr++) {
-		turn.pick = NULL;
-		s.backend = READ_ONCE(memmap_backend.forced);
-		if (!s.backend)
-			s.backend = bmm_turn_begin(&turn, &memmap_picks[which],
-						   BMM_STAMP);
-		if (!turn.pick && most > 1) {
-			memmap_share(&s, layout, nr, most);
-			break;
-		}
-		n = memmap_stamp_section(&s, layout, nr);
-		if (bmm_turn_end(&turn, memmap_bytes(b, n)))
-			bmm_picks_log(&bmm_memmap, &memmap_backend, which);
-		memmap_pause();
-	}
-	return s.backend;
 }
 
 /* The drained struct pages may be read now; the kernel's function does. */
@@ -415,7 +191,7 @@ static void memmap_spoil(const struct bringup *b)
 static void memmap_account(const struct bringup *b,
 			   const struct bmm_backend *backend, u64 ns)
 {
-	u64 bytes = memmap_bytes(b, b->units - b->learn - b->last);
+	u64 bytes = bmm_memmap_bytes(b, b->units - b->learn - b->last);
 
 	bmm_path_served(&bmm_memmap, bytes, ns);
 	trace_memmap(b->pfn, b->end - b->pfn, b->order, bytes, ns,
@@ -454,7 +230,7 @@ static int memmap_range(const struct bringup *b)
 			b->pfn, layout->differs);
 		return REASON_UNVERIFIED;
 	}
-	backend = memmap_stamp(b, layout);
+	backend = bmm_memmap_stamp(b, layout);
 	memmap_set_pageblocks(b);
 	memmap_account(b, backend, ktime_get_ns() - begin);
 	return -1;
@@ -560,57 +336,14 @@ static int memmap_prepare(const char **symbol)
 	return 0;
 }
 
-static ssize_t memmap_workers_show(struct bmm_path *path, unsigned int index,
-				   char *buf)
-{
-	return sysfs_emit(buf, "%lu\n", READ_ONCE(memmap_workers));
-}
-
-/* Whatever is asked for, what was measured is forgotten. */
-static ssize_t memmap_workers_store(struct bmm_path *path, unsigned int index,
-				    const char *buf, size_t len)
-{
-	unsigned long value;
-	int err = kstrtoul(buf, 0, &value);
-
-	if (!err && value > BMM_CREW_MOST)
-		err = -ERANGE;
-	if (err) {
-		pr_err("memmap: bad value '%.*s': a number from 0 to %u\n",
-		       min((int)strcspn(buf, "\n"), 24), buf, BMM_CREW_MOST);
-		return err;
-	}
-	WRITE_ONCE(memmap_workers, value);
-	memset(memmap_crews, 0, sizeof(memmap_crews));
-	return len;
-}
-
-static struct bmm_attribute workers_attr = {
-	.attr = { .name = "workers", .mode = 0644 },
-	.show = memmap_workers_show,
-	.store = memmap_workers_store,
-};
-
-static ssize_t memmap_shared_show(struct bmm_path *path, unsigned int index,
-				  char *buf)
-{
-	return sysfs_emit(buf, "%lld\n",
-			  bmm_path_sum(path, MEMMAP_SHARED_BYTES));
-}
-
-static struct bmm_attribute shared_attr = {
-	.attr = { .name = "shared_bytes", .mode = 0444 },
-	.show = memmap_shared_show,
-};
-
 static const char *const modes[] = { "off", "on", NULL };
 
 struct bmm_path bmm_memmap = {
 	.name = "memmap",
 	.modes = modes,
 	.prepare = memmap_prepare,
-	.picks = { &memmap_backend },
-	.extras = { &workers_attr, &shared_attr },
+	.picks = { &bmm_memmap_backend },
+	.extras = { &bmm_memmap_workers_attr, &bmm_memmap_shared_attr },
 	.hooks = { {
 		.symbol = "memmap_init_zone_device",
 		.prototype = bmm_memmap_prototype,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * vmap: arrays of pages and physical ranges mapped into kernel space, by the
- * range.
+ * vmap: arrays of pages and physical ranges mapped into kernel space, a range
+ * at a time.
  *
  * All that maps arrays of pages ends in one of two functions of the kernel,
  * whoever was called (vmap(), vm_map_ram(), vmalloc(), vm_area_map_pages(),
@@ -113,8 +113,8 @@ static void vmap_account(const struct bmm_mapping *map, unsigned long addr,
 }
 
 /*
- * Two looks at the clock cost as much as some ten pages: of short requests one
- * in 16 is timed, for as many. Returns for how many requests this one counts.
+ * To read the clock twice costs as much as some ten pages: of short requests
+ * one in 16 is timed, for as many. Returns for how many requests this one counts.
  */
 static u64 vmap_timed(unsigned long addr, unsigned long end)
 {

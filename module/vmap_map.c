@@ -6,8 +6,8 @@
  * Tables are the kernel's: where one is missing, its own function maps the
  * first page and allocates whatever that takes, and the rest is filled in
  * here. What is unusual (an entry is there already, a page is NULL or has no
- * struct page) is left to the kernel's function from that entry on, so that
- * its return, its warning and what it leaves behind are its own.
+ * struct page) goes to the kernel's function from that entry on, so that its
+ * return, its warning and what it leaves behind are its own.
  */
 #include <linux/align.h>
 #include <linux/io.h>

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CONTENTS = ROOT / "docs" / "README.md"
+SOURCE = r"[\w./-]+\.(?:c|h|S|py|sh|mk|def)"
+NAMED = re.compile(rf"`({SOURCE}): ([^`]+)`")
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
@@ -47,6 +49,16 @@ def test_a_page_of_the_contents_has_a_line() -> None:
 
 def test_the_readme_leads_to_the_book() -> None:
     assert "docs/README.md" in links(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("page", BOOK, ids=name)
+def test_functions_are_where_a_page_says(page: Path) -> None:
+    for file, names in NAMED.findall(" ".join(page.read_text().split())):
+        text = (ROOT / file).read_text()
+        missing = {
+            n for n in re.findall(r"\w+", names) if not re.search(rf"\b{n}\b", text)
+        }
+        assert not missing, file
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * memmap_stamp.h - the struct pages of a request that need not be built
+ *
+ * Between memmap.c, which decides what the kernel builds and what is learned of
+ * it, and memmap_stamp.c, which writes the rest.
+ */
+#ifndef BMM_MEMMAP_STAMP_H
+#define BMM_MEMMAP_STAMP_H
+
+#include <linux/mm.h>
+
+#include "../core/learn.h"
+#include "picks.h"
+
+/*
+ * struct bringup - one request, as the original would see it
+ * @zone, @start_pfn, @pgmap: its arguments
+ * @pfn:   first PFN whose struct page is built (behind an altmap, if any)
+ * @end:   one past the last
+ * @order: compound order; a unit is 1 << order PFNs
+ * @units: units in the range
+ * @learn: units at its start that the original builds
+ * @last:  units at its end that the original builds, too
+ * @geometry: how the units lie in the memmap
+ */
+struct bringup {
+	struct zone *zone;
+	struct dev_pagemap *pgmap;
+	unsigned long start_pfn;
+	unsigned long pfn;
+	unsigned long end;
+	unsigned int order;
+	unsigned long units;
+	unsigned long learn;
+	unsigned long last;
+	struct bmm_geometry geometry;
+};
+
+static inline void *memmap_first_page(const struct bringup *b)
+{
+	return pfn_to_page(b->pfn);
+}
+
+extern struct bmm_picks bmm_memmap_backend;
+extern struct bmm_attribute bmm_memmap_workers_attr;
+extern struct bmm_attribute bmm_memmap_shared_attr;
+
+u64 bmm_memmap_bytes(const struct bringup *b, unsigned long units);
+const struct bmm_backend *bmm_memmap_stamp(const struct bringup *b,
+					   struct bmm_layout *layout);
+
+#endif
