@@ -54,9 +54,10 @@ def n_of(document: Document) -> str:
 
 def footnotes(document: Document) -> list[str]:
     """Return what must stand under a table of this document's figures."""
-    processes = " processes" if "processes" in document.run else ""
+    guest = " visits of one boot" if "guest" in document.machine else ""
+    unit = " processes" if "processes" in document.run else guest
     machine = f"{where(document)}: {cpu_name(document)}; kernel {kernel(document)}"
-    lines = [f"{machine}; n = {n_of(document)}{processes}.", *quiet(document)]
+    lines = [f"{machine}; n = {n_of(document)}{unit}.", *quiet(document)]
     if document.checks:
         passed = sum(check.ok for check in document.checks)
         lines.append(f"Checks passed: {passed} of {len(document.checks)}.")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Median, ratio, and what is proven of them.
 
-The unit is what is independent: a process of the bench, a boot of the lab, a
-file of ``compare``. What is taken within one shares its mappings and its luck:
-it counts as one sample, its median.
+The unit is what is independent: a process of the bench, a file of ``compare``.
+What is taken within one shares its mappings and its luck: it counts as one
+sample, its median. A run of the lab is one boot: its samples are visits of that,
+what they prove is proven of that boot, and several boots are several files.
 
 Intervals of a median come from order statistics (scipy's quantile test): exact
 whatever the distribution, where a bootstrap of so few values is too narrow. Below

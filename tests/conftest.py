@@ -11,16 +11,17 @@ from xdist.scheduler import LoadScopeScheduling
 if TYPE_CHECKING:
     from xdist.remote import Producer
 
-# They boot guests or build for them, one at a time: one queue.
-LAB = ("tests/lab", "tests/packages", "tests/module", "tests/command")
-
 
 class Folders(LoadScopeScheduling):
-    """A folder at a time: it shares its fixtures, and what they build."""
+    """A folder at a time: it shares its fixtures, and what they build.
+
+    Those of tests/lab share nothing but the lab, whose preparation is locked:
+    whoever has nothing to do takes the next, so the folders go first.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         folder = nodeid.partition("::")[0].rpartition("/")[0]
-        return "lab" if folder in LAB else folder
+        return nodeid if folder == "tests/lab" else folder
 
 
 @pytest.hookimpl(optionalhook=True)

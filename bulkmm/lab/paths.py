@@ -7,11 +7,12 @@ import fcntl
 import hashlib
 import os
 import shutil
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bulkmm.errors import BulkmmError
+from bulkmm.errors import BulkmmError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,6 +24,8 @@ GUEST = PROJECT / "lab" / "guest"
 PLUGIN = PROJECT / "lab" / "qemu"
 MARKS = PROJECT / "module" / "selftest" / "mark.h"  # of guest, module and plugin
 PACKAGES = PROJECT / "lab" / "root-packages.txt"
+TURN = 0.2  # seconds from one try to the next
+MOST_GUESTS = 64
 FRAGMENTS = PROJECT / "lab" / "kernels"  # of configurations
 
 
@@ -66,7 +69,7 @@ def content_key(files: Iterable[Path], *extra: str) -> str:
 
 @contextmanager
 def locked(progress: Progress) -> Iterator[Path]:
-    """Hold the cache: two runs would disturb each other's timings anyway."""
+    """Hold the cache: what is made in it, and what is forgotten."""
     cache = cache_dir()
     try:
         cache.mkdir(parents=True, exist_ok=True)
@@ -77,9 +80,51 @@ def locked(progress: Progress) -> Iterator[Path]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            progress.note("waiting for another lab run to finish")
+            progress.note("waiting for another command to prepare the lab")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield cache
+
+
+@contextmanager
+def turn(progress: Progress) -> Iterator[None]:
+    """Wait until a guest may run: beside another one it would be slower."""
+    places = [cache_dir() / f"guest.{n}" for n in range(guests_at_once())]
+    for place in places:
+        place.touch()
+    said = False
+    while True:
+        for place in places:
+            with claimed(place) as mine:
+                if mine:
+                    yield
+                    return
+        if not said:
+            progress.note("waiting for another guest to end")
+            said = True
+        time.sleep(TURN)
+
+
+def guests_at_once() -> int:
+    """Return how many guests may run beside each other: where nobody measures."""
+    said = os.environ.get("BULKMM_GUESTS", "1")
+    if not (said.isdecimal() and 1 <= int(said) <= MOST_GUESTS):
+        raise UsageError(f"BULKMM_GUESTS={said}: give 1 to {MOST_GUESTS}")
+    return int(said)
+
+
+@contextmanager
+def claimed(path: Path) -> Iterator[bool]:
+    """Have a file or a directory to oneself, and tell if that is so."""
+    handle = os.open(path, os.O_RDONLY)
+    mine = True
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            mine = False
+        yield mine
+    finally:
+        os.close(handle)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ from bulkmm.lab.machine import (
     vm,
 )
 from bulkmm.lab.machine.arch import X86_64
-from bulkmm.lab.paths import locked, need_sources
+from bulkmm.lab.paths import locked, need_sources, turn
 from bulkmm.lab.progress import Progress
 from bulkmm.results import Check, Document
 
@@ -201,14 +202,21 @@ def run_scenario(request: Request, progress: Progress | None = None) -> Document
     need_root()
     need_memory()
     progress = progress or Progress()
-    with locked(progress) as cache:
-        modules = work.scenario.modules
-        ready = prepare(cache, name, modules, defines, progress, arch=request.arch)
-        chosen = accel.choose(request.accel, ready.kernel, ready.base, progress)
-        start = time.monotonic()
-        outcome = _boot(request, ready, chosen, progress)
-        seconds = time.monotonic() - start
-        qemu = vm.qemu_version(ready.kernel.root, request.arch)
+    with ExitStack() as stack:
+        with locked(progress) as cache:
+            modules = work.scenario.modules
+            ready = prepare(cache, name, modules, defines, progress, arch=request.arch)
+            chosen = accel.choose(request.accel, ready.kernel, ready.base, progress)
+            directory = vm.run_directory(ready.kernel.root, keep=request.keep)
+            run = stack.enter_context(directory)
+            guest = _guest(request, ready, chosen, run, progress)
+            qemu = vm.qemu_version(ready.kernel.root, request.arch)
+        if request.keep:
+            progress.note(f"the run's files are kept in {run}")
+        with turn(progress):
+            start = time.monotonic()
+            outcome = _boot(request, ready.kernel, guest, run, progress)
+            seconds = time.monotonic() - start
     document = _document(request, outcome)
     document.machine = _machine(outcome, chosen, qemu)
     document.run |= identity(ready)
@@ -216,10 +224,10 @@ def run_scenario(request: Request, progress: Progress | None = None) -> Document
     return document
 
 
-def _boot(
-    request: Request, ready: Prepared, chosen: str, progress: Progress
-) -> vm.Outcome:
-    """Boot the guest, with its job and our modules in a second archive."""
+def _guest(
+    request: Request, ready: Prepared, chosen: str, run: Path, progress: Progress
+) -> vm.Guest:
+    """Return the guest, with its job and our modules in a second archive."""
     kernel, work = ready.kernel, request.work
     scenario = work.scenario
     order = kernels.with_dependencies(kernel, scenario.modules)
@@ -228,45 +236,49 @@ def _boot(
     ours = [ready.modules / product for product in build.PRODUCTS]
     if scenario.upstream:
         ours.append(upstream.ensure(kernel, scenario.upstream, progress))
-    what = f"{scenario.name} on {kernel.release} under {chosen.upper()}"
     kind = kinds.find(request.kernel)
     told = f"{work.cmdline} {request.append}".strip()
-    with vm.run_directory(kernel.root, keep=request.keep) as run:
-        over = [perftool.ensure(kernel.root, progress)] if scenario.perf else []
-        if isinstance(work, populate.Work):
-            over = [library.ensure(kernel.root, request.arch, progress)]
-        if scenario.suite:
-            over.append(suites.tree(kernel, scenario.suite, progress))
-        debian = None
-        if isinstance(work, packages.Work):
-            over = [packages.tree(kernel.root, progress, upgrade=work.upgrade)]
-            debian = disk.ensure(kernel.root, progress)
-        plugin = None
-        if scenario.marked and chosen == "tcg":
-            plugin = counting.ensure(kernel.root, request.arch, progress)
-        initramfs = image.initramfs(kernel.root, ready.base, run, job, ours, over=over)
-        guest = vm.Guest(
-            kernel.image,
-            initramfs,
-            scenario.memory,
-            work.pmem,
-            chosen,
-            kind.command_line(told) if kind else told,
-            request.arch,
-            request.cpu or (scenario.cpu if request.arch is X86_64 else ""),
-            request.cpus,
-            counted=scenario.counted,
-            disk=debian,
-            plugin=plugin,
-            hot=_hot(work),
-            devices=scenario.devices if request.arch is X86_64 else (),
-        )
-        if request.keep:
-            progress.note(f"the run's files are kept in {run}")
-        with progress.step(what):
-            seen = _teller(what, work, progress)
-            limit = work.limit() * (kind.slow if kind else 1)
-            return vm.boot(guest, kernel.root, run, limit, seen)
+    over = [perftool.ensure(kernel.root, progress)] if scenario.perf else []
+    if isinstance(work, populate.Work):
+        over = [library.ensure(kernel.root, request.arch, progress)]
+    if scenario.suite:
+        over.append(suites.tree(kernel, scenario.suite, progress))
+    debian = None
+    if isinstance(work, packages.Work):
+        over = [packages.tree(kernel.root, progress, upgrade=work.upgrade)]
+        debian = disk.ensure(kernel.root, progress)
+    plugin = None
+    if scenario.marked and chosen == "tcg":
+        plugin = counting.ensure(kernel.root, request.arch, progress)
+    initramfs = image.initramfs(kernel.root, ready.base, run, job, ours, over=over)
+    return vm.Guest(
+        kernel.image,
+        initramfs,
+        scenario.memory,
+        work.pmem,
+        chosen,
+        kind.command_line(told) if kind else told,
+        request.arch,
+        request.cpu or (scenario.cpu if request.arch is X86_64 else ""),
+        request.cpus,
+        counted=scenario.counted,
+        disk=debian,
+        plugin=plugin,
+        hot=_hot(work),
+        devices=scenario.devices if request.arch is X86_64 else (),
+    )
+
+
+def _boot(
+    request: Request, kernel: Kernel, guest: vm.Guest, run: Path, progress: Progress
+) -> vm.Outcome:
+    """Boot the guest and follow it to its end."""
+    work = request.work
+    what = f"{work.scenario.name} on {kernel.release} under {guest.accel.upper()}"
+    kind = kinds.find(request.kernel)
+    limit = work.limit() * (kind.slow if kind else 1)
+    with progress.step(what):
+        return vm.boot(guest, kernel.root, run, limit, _teller(what, work, progress))
 
 
 def _hot(work: Work) -> vm.Hot:

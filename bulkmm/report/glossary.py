@@ -21,7 +21,8 @@ TERMS = {
     ),
     "faster": "Time of the base / time of the variant: at 2 it takes half the time.",
     "fewer": "Share of the base's instructions that the variant does not execute.",
-    "n": "Independent samples: processes, or boots. Each is the median of its rounds.",
+    "n": "Independent samples: processes, each the median of its rounds. In a virtual "
+    "machine: visits of one boot, and what they prove is proven of that boot.",
     "(a\N{EN DASH}b)": "95 % interval.",
     "[a\N{EN DASH}b]": f"Lowest and highest, of fewer than {INTERVAL_LEAST} samples.",
     "~": "Not proven: chance alone may look like this.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from commandlib import ROOT
@@ -56,11 +57,12 @@ def run(name: str, steps: list[Step], words: str = "") -> list[dict[str, Any]]:
     """Boot a kernel and return what became of each step."""
     progress = Progress()
     paths.need_sources()
-    with paths.locked(progress) as cache:
-        kernel = kernels.ensure(root.ensure(cache, progress), name, progress)
-        built = build.ensure(kernel, [], progress)
-        base = image.ensure_base(kernel, (), progress)
-        with vm.run_directory(kernel.root, keep=False) as at:
+    with ExitStack() as stack:
+        with paths.locked(progress) as cache:
+            kernel = kernels.ensure(root.ensure(cache, progress), name, progress)
+            built = build.ensure(kernel, [], progress)
+            base = image.ensure_base(kernel, (), progress)
+            at = stack.enter_context(vm.run_directory(kernel.root, keep=False))
             _pack(kernel, at / "extra", steps, progress)
             image.pack(kernel.root, at / "extra", at / "extra.cpio")
             both = at / "both.cpio"
@@ -69,7 +71,8 @@ def run(name: str, steps: list[Step], words: str = "") -> list[dict[str, Any]]:
             whole = image.initramfs(kernel.root, both, at, JOB, modules)
             chosen = accel.choose("auto", kernel, base, progress)
             guest = vm.Guest(kernel.image, whole, MEMORY, accel=chosen, words=words)
-            outcome = vm.boot(guest, kernel.root, at, LIMIT)
+        stack.enter_context(paths.turn(progress))
+        outcome = vm.boot(guest, kernel.root, at, LIMIT)
     seen = outcome.of("step")
     assert len(seen) == len(steps), outcome.log[-2000:]
     return seen

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from bulkmm.lab.machine import image, kernels, root, vm
 from bulkmm.lab.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 pytestmark = pytest.mark.vm
 
@@ -192,22 +193,44 @@ def _stop_when(says: str, argv: list[str], environment: dict[str, str]) -> int:
         return running.wait(30)
 
 
+def _line_of_descent(pid: int) -> set[int]:
+    """Return a process and those that it descends from."""
+    found = set()
+    while pid and pid not in found:
+        found.add(pid)
+        status = Path(f"/proc/{pid}/status").read_text()
+        pid = int(status.partition("PPid:")[2].split()[0])
+    return found
+
+
 def _processes_below(cache: Path) -> list[str]:
-    """Return the command lines that name the cache."""
+    """Return the command lines that name the cache, but those of other workers."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             argv = file.read_bytes().decode(errors="replace")
+            line = _line_of_descent(int(file.parent.name))
         except OSError:
             continue
-        if f"{cache}/" in argv and "pytest" not in argv:
+        others = os.getppid() in line and os.getpid() not in line
+        if f"{cache}/" in argv and "pytest" not in argv and not others:
             found.append(argv)
+    return found
+
+
+def _nobodys(directories: Iterable[Path]) -> list[Path]:
+    """Return those that no run has: others may run at once, but none begins now."""
+    found = []
+    with paths.locked(Progress()):
+        for directory in directories:
+            with suppress(FileNotFoundError), paths.claimed(directory) as free:
+                found += [directory] if free else []
     return found
 
 
 def _nothing_left(cache: Path) -> None:
     assert not list(cache.glob("*.part"))
-    assert not list(cache.glob("root-*/var/lib/bulkmm/runs/*"))
+    assert not _nobodys(cache.glob("root-*/var/lib/bulkmm/runs/*"))
     assert f"{cache}/" not in Path("/proc/self/mountinfo").read_text()
     assert not _processes_below(cache)
 
@@ -233,15 +256,15 @@ def guest() -> Iterator[Callable[[str, float], vm.Outcome]]:
     modules = scenario.find(FSDAX).modules
 
     def run(job: str, limit: float) -> vm.Outcome:
-        with paths.locked(progress) as cache:
-            made = root.ensure(cache, progress)
-            kernel = kernels.ensure(made, "6.12", progress)
-            base = image.ensure_base(kernel, modules, progress)
-            with vm.run_directory(made, keep=False) as place:
+        with ExitStack() as stack:
+            with paths.locked(progress) as cache:
+                made = root.ensure(cache, progress)
+                kernel = kernels.ensure(made, "6.12", progress)
+                base = image.ensure_base(kernel, modules, progress)
+                place = stack.enter_context(vm.run_directory(made, keep=False))
                 initramfs = image.initramfs(made, base, place, job, [])
-                return vm.boot(
-                    vm.Guest(kernel.image, initramfs, 512), made, place, limit
-                )
+            stack.enter_context(paths.turn(progress))
+            return vm.boot(vm.Guest(kernel.image, initramfs, 512), made, place, limit)
 
     yield run
     _nothing_left(paths.cache_dir())

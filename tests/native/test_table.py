@@ -196,7 +196,7 @@ def test_one_table_of_several_documents() -> None:
     assert text.count("median ") == 1
     assert text.index("memmap-stamp") < text.index("pmem-fsdax-100g")
     assert "native: A CPU; kernel 6.18; n = 15." in text
-    assert "TCG: A CPU; kernel 6.12.107; n = 15." in text
+    assert "TCG: A CPU; kernel 6.12.107; n = 15 visits of one boot." in text
     assert "Checks passed: 1 of 1." in text
 
 

@@ -161,7 +161,6 @@ def ensure(cache: Path, progress: Progress) -> Root:
     for left in cache.glob("*.part"):  # of a run that was killed
         shutil.rmtree(left)
     if root.path.is_dir():
-        shutil.rmtree(root.var / "runs", ignore_errors=True)
         return root
     make(root, packages(), f"the Debian root ({SUITE})", progress, "amd64,arm64")
     for old in cache.glob("root-*"):  # of an older package list

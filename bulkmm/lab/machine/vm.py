@@ -24,6 +24,7 @@ from bulkmm.lab import child
 from bulkmm.lab.choices import CPUS
 from bulkmm.lab.machine import klog
 from bulkmm.lab.machine.arch import X86_64
+from bulkmm.lab.paths import claimed
 
 if TYPE_CHECKING:
     import subprocess
@@ -88,15 +89,29 @@ class Outcome:
 
 @contextmanager
 def run_directory(root: Root, *, keep: bool) -> Iterator[Path]:
-    """Return a directory for a run's files, removed afterwards unless kept."""
+    """Return a directory for a run's files, removed afterwards unless kept.
+
+    To be entered by who holds the cache: what nobody uses is removed.
+    """
     runs = root.var / ("kept" if keep else "runs")
     runs.mkdir(exist_ok=True)
+    if not keep:
+        _remove_left(runs)
     run = Path(tempfile.mkdtemp(dir=runs))
-    try:
-        yield run
-    finally:
-        if not keep:
-            shutil.rmtree(run)
+    with claimed(run):
+        try:
+            yield run
+        finally:
+            if not keep:
+                shutil.rmtree(run)
+
+
+def _remove_left(runs: Path) -> None:
+    """Remove what runs that were killed have left."""
+    for run in runs.iterdir():
+        with claimed(run) as left:
+            if left:
+                shutil.rmtree(run)
 
 
 def qemu_version(root: Root, arch: Arch) -> str:
