@@ -66,7 +66,7 @@ modes() {
 	sed 's/.*\[\(.*\)\].*/\1/' $BULKMM/*/mode | sort -u | xargs
 }
 
-taken_over() {
+hooked() {
 	cat /sys/kernel/debug/tracing/enabled_functions
 }
 
@@ -83,22 +83,22 @@ check_built() {
 
 # as the boot parameter has it: modprobe reads the kernel's command line
 rescue() {
-	before=$(taken_over)
+	before=$(hooked)
 	inside_must modprobe bulkmm memmap=on clear=auto alloc=auto \
 		vmap=block hotplug=on
 	check "inert: every path is off" [ "$(modes)" = off ]
-	check "inert: no function is taken over" [ "$(taken_over)" = "$before" ]
+	check "inert: no function is hooked" [ "$(hooked)" = "$before" ]
 	# what the kernel itself says of the module is that it taints
 	dmesg | grep ' bulkmm: ' | grep -v taint >/tmp/said
 	check "inert: one line says so" [ "$(wc -l </tmp/said)" = 1 ]
-	check "inert: it is the line" has "inert: no function is taken over" /tmp/said
+	check "inert: it is the line" has "inert: no function is hooked" /tmp/said
 	check "inert: every hook says so" \
 		[ "$(cat $BULKMM/*/hook | grep -vc '^-125 .*the module is inert')" = 0 ]
 	for path in memmap clear alloc vmap hotplug; do
 		check "inert: bulkmm on $path is refused" \
 			[ "$(says sh -c "bulkmm on $path; echo \$?")" = 3 ]
 	done
-	check "inert: still no function is taken over" [ "$(taken_over)" = "$before" ]
+	check "inert: still no function is hooked" [ "$(hooked)" = "$before" ]
 	check "inert: status works" says bulkmm status
 	check "inert: doctor says why" \
 		eval "says bulkmm doctor | grep -q 'clear: .*the module is inert'"
@@ -107,8 +107,8 @@ rescue() {
 	inside_must rmmod bulkmm # no path is on
 	inside_must modprobe bulkmm inert=0
 	check "inert=0 by hand: attached" has "^0 " $BULKMM/memmap/hook
-	taken_over >/tmp/said
-	check "inert=0 by hand: taken over" has memmap_init_zone_device /tmp/said
+	hooked >/tmp/said
+	check "inert=0 by hand: hooked" has memmap_init_zone_device /tmp/said
 	inside_must bulkmm off
 	inside_must rmmod bulkmm
 }

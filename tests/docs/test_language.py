@@ -12,11 +12,7 @@ from docpages import ROOT
 TABLE = ROOT / "docs" / "contributing.md"
 # Pages, help, messages, comments.
 SUFFIXES = {".md", ".py", ".c", ".h", ".S", ".sh", ".toml", ".json", ".hpp", ".rs"}
-LEFT_OUT = (
-    *("docs/contributing.md", "tests/docs/test_language.py", "docs/api.md"),
-    # they quote what the module logs
-    *("lab/guest/packages.sh", "tests/packages/test_packages.py"),
-)
+LEFT_OUT = ("docs/contributing.md", "tests/docs/test_language.py", "docs/api.md")
 FORMS = (
     r"\btaken over\b|\btakes? (?:a|no|the|its|that) \w+(?: \w+)? over\b",
     r"\bleft to the kernel\b|\bleaves (?:it|them|this) to the kernel\b",

@@ -79,5 +79,5 @@ def test_what_the_command_needs(built: dict[str, Path]) -> None:
 def test_install_rescue_use_purge(tmp_path: Path) -> None:
     document = passed(tmp_path, packages.NAME, "--no-upgrade", "--kernel", "6.12")
     names = " ".join(check["name"] for check in document["checks"])
-    assert "inert: no function is taken over" in names
+    assert "inert: no function is hooked" in names
     assert "purged: no file is left" in names
