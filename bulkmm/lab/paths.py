@@ -86,6 +86,17 @@ def locked(progress: Progress) -> Iterator[Path]:
 
 
 @contextmanager
+def used(cache: Path) -> Iterator[None]:
+    """Keep what is in the cache from being removed; to be entered while it is held."""
+    handle = os.open(cache, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
 def turn(progress: Progress) -> Iterator[None]:
     """Wait until a guest may run: beside another one it would be slower."""
     places = [cache_dir() / f"guest.{n}" for n in range(guests_at_once())]
@@ -114,7 +125,10 @@ def guests_at_once() -> int:
 
 @contextmanager
 def claimed(path: Path) -> Iterator[bool]:
-    """Have a file or a directory to oneself, and tell if that is so."""
+    """Have a file or a directory to oneself, and tell if that is so.
+
+    A cache that is claimed has no runs: nobody uses what is removed from it.
+    """
     handle = os.open(path, os.O_RDONLY)
     mine = True
     try:
@@ -140,7 +154,7 @@ def made_whole(path: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def forget_old(directory: Path, keep: int = 8) -> None:
+def forget_old(directory: Path, keep: int = 16) -> None:
     """Keep only the latest of what a directory caches."""
     made = sorted(directory.iterdir(), key=lambda path: path.stat().st_mtime)
     for old in made[:-keep]:

@@ -35,7 +35,7 @@ from bulkmm.lab.machine import (
     vm,
 )
 from bulkmm.lab.machine.arch import X86_64
-from bulkmm.lab.paths import locked, need_sources, turn
+from bulkmm.lab.paths import locked, need_sources, turn, used
 from bulkmm.lab.progress import Progress
 from bulkmm.results import Check, Document
 
@@ -210,6 +210,7 @@ def run_scenario(request: Request, progress: Progress | None = None) -> Document
             directory = vm.run_directory(ready.kernel.root, keep=request.keep)
             run = stack.enter_context(directory)
             guest = _guest(request, ready, chosen, run, progress)
+            stack.enter_context(used(cache))
             qemu = vm.qemu_version(ready.kernel.root, request.arch)
         if request.keep:
             progress.note(f"the run's files are kept in {run}")

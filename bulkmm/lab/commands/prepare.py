@@ -6,10 +6,10 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from bulkmm.errors import Exit
+from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab import run, scenario
 from bulkmm.lab.machine import arch, build, upstream
-from bulkmm.lab.paths import locked, need_sources
+from bulkmm.lab.paths import claimed, locked, need_sources
 from bulkmm.lab.progress import Progress
 
 if TYPE_CHECKING:
@@ -47,7 +47,11 @@ def prepare(args: argparse.Namespace) -> int:
 def clean(_args: argparse.Namespace) -> int:
     """Remove what the lab has cached (nothing of it is ever mounted)."""
     run.need_root()
-    with locked(Progress()) as cache:
+    with locked(Progress()) as cache, claimed(cache) as unused:
+        if not unused:
+            raise BulkmmError(
+                f"a guest of the cache {cache} is running: nothing removed"
+            )
         for pattern in ("root-*", "packaging-*", "*.part"):
             for path in cache.glob(pattern):
                 shutil.rmtree(path)

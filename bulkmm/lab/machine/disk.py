@@ -15,7 +15,7 @@ from bulkmm.lab.machine import debs, kernels
 from bulkmm.lab.machine import root as roots
 from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.root import SUITES, Root
-from bulkmm.lab.paths import content_key, made_whole
+from bulkmm.lab.paths import content_key, forget_old, made_whole
 from bulkmm.lab.scenario import find
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ def ensure(root: Root, progress: Progress) -> Path:
     releases = [kernel.release for kernel in both]
     made = root.var / "disk" / content_key([], *SUITES, *names, *MODULES, *releases)
     if not made.is_dir():
-        shutil.rmtree(made.parent, ignore_errors=True)  # an older one
         tree = Root(root.var / "disk-tree")
         shutil.rmtree(tree.path, ignore_errors=True)
         try:
@@ -54,6 +53,7 @@ def ensure(root: Root, progress: Progress) -> Path:
                 _image(root, tree.path, part / "disk")
         finally:
             shutil.rmtree(tree.path, ignore_errors=True)
+        forget_old(made.parent, 2)  # a guest may be about to start on the older one
     return made / "disk"
 
 

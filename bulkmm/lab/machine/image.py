@@ -37,6 +37,7 @@ HELPERS = (
     "bmmpoison",
 )  # of NAME*.c in lab/guest
 COMPILE = ("-static", "-O2", "-Wall", "-Wextra", "-Werror")
+KEEP = 32  # of 20 MB: seven sets of modules for each of three kernels, and more
 # the order of names inside an archive is fixed, and so is its content
 PACK = 'cd "$1" && find . | LC_ALL=C sort | cpio -o -H newc --quiet -F "$2"'
 
@@ -54,7 +55,7 @@ def ensure_base(kernel: Kernel, modules: tuple[str, ...], progress: Progress) ->
             _fill(kernel, programs, tree, modules)
             pack(root, tree, part / "base.cpio")
             shutil.rmtree(tree)
-        forget_old(made.parent)
+        forget_old(made.parent, KEEP)
     return made / "base.cpio"
 
 

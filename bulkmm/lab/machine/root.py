@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError
 from bulkmm.lab import child
-from bulkmm.lab.paths import PACKAGES, content_key, made_whole, need_space
+from bulkmm.lab.paths import PACKAGES, claimed, content_key, made_whole, need_space
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -163,9 +163,11 @@ def ensure(cache: Path, progress: Progress) -> Root:
     if root.path.is_dir():
         return root
     make(root, packages(), f"the Debian root ({SUITE})", progress, "amd64,arm64")
-    for old in cache.glob("root-*"):  # of an older package list
-        if old != root.path:
-            shutil.rmtree(old)
+    with claimed(cache) as unused:
+        older = cache.glob("root-*") if unused else ()
+        for old in older:  # of an older package list
+            if old != root.path:
+                shutil.rmtree(old)
     return root
 
 
