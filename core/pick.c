@@ -172,6 +172,7 @@ static uint32_t cost_of(uint64_t bytes, uint64_t ns)
  * @ns:    how long it took, drain included
  *
  * A sample that comes when its turn is over is ignored: another CPU's was it.
+ * So is one of a pick that was forgotten meanwhile (@p->nr is 0).
  *
  * Return: true for the one call that decides.
  */
@@ -181,8 +182,8 @@ bool bmm_pick_feed(struct bmm_pick *p, uint32_t turn, uint64_t bytes,
 	unsigned int round;
 	uint32_t next;
 
-	if (bmm_pick_decided(p) || bmm_get(&p->turn) != turn ||
-	    !summed(p, &bytes, &ns))
+	if (!bmm_get(&p->nr) || bmm_pick_decided(p) ||
+	    bmm_get(&p->turn) != turn || !summed(p, &bytes, &ns))
 		return false;
 	keep(p, bmm_pick_of(turn), cost_of(bytes, ns));
 	next = turn_after(p, turn);
@@ -211,7 +212,8 @@ uint32_t bmm_pick_rate(const struct bmm_pick *p, unsigned int k)
 
 	if (cost == UNKNOWN)
 		cost = bmm_get(&p->cost[k].least);
-	if (!bmm_get(&p->nr) || cost == UNKNOWN)
+	/* another CPU may be just starting it */
+	if (!bmm_get(&p->nr) || !cost || cost == UNKNOWN)
 		return 0;
 	return (uint32_t)((1048576ULL * 1000) / cost);
 }

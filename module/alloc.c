@@ -29,6 +29,9 @@
 
 #define SYMBOL "clear_highpages_kasan_tagged"
 
+/* Pages of a huge page, whether the kernel has any or not. */
+#define ON_FROM (1 << (PMD_SHIFT - PAGE_SHIFT))
+
 enum reason {
 	REASON_OFF, /* switched off since the trampoline looked */
 };
@@ -75,7 +78,7 @@ void bmm_alloc_handler(struct page *page, int numpages)
 	int reason = -1;
 
 	bmm_path_enter(&bmm_alloc);
-	if (unlikely(numpages < HPAGE_PMD_NR)) {
+	if (unlikely(numpages < ON_FROM)) {
 		if (READ_ONCE(trier) == current && in_task())
 			WRITE_ONCE(tried, true);
 		static_call(bmm_alloc_original)(page, numpages);
@@ -137,7 +140,7 @@ struct bmm_path bmm_alloc = {
 		.threshold = &bmm_alloc_threshold,
 		.set_original = alloc_set_original,
 		.try = alloc_probe,
-		.on_from = HPAGE_PMD_NR,
+		.on_from = ON_FROM,
 	} },
 	.reasons = {
 		[REASON_OFF] = "off",

@@ -98,7 +98,7 @@ static unsigned long crew_rounds(struct bmm_crew *crew, unsigned long first,
 	ns = max(ktime_get_ns() - begun, 1ULL);
 	/* one that was cut short says nothing */
 	if (measure && parts == (others + 1UL) * ROUND)
-		bmm_crew_learn(crew->size, crew->most,
+		bmm_crew_learn(crew->size, crew->most, others + 1,
 			       crew->bytes * parts * 1000 / ns);
 	return first + parts;
 }

@@ -49,16 +49,19 @@ static void go_on(struct bmm_crew_size *size, u32 members, unsigned int most)
 }
 
 /**
- * bmm_crew_learn() - a round was done by as many as bmm_crew_members() said
+ * bmm_crew_learn() - a round was done
  * @size: what is known
- * @most: as there
+ * @most: as for bmm_crew_members()
+ * @by:   how many did it, as that said when it began; if it says another number
+ *        by now, the round is of no use
  * @rate: MB/s of the round
  */
-void bmm_crew_learn(struct bmm_crew_size *size, unsigned int most, u32 rate)
+void bmm_crew_learn(struct bmm_crew_size *size, unsigned int most,
+		    unsigned int by, u32 rate)
 {
 	u32 members = bmm_crew_members(size, most);
 
-	if (size->settled)
+	if (size->settled || by != members)
 		return;
 	if (rate > size->best)
 		size->best = rate;

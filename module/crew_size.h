@@ -40,6 +40,7 @@ struct bmm_crew_size {
 
 unsigned int bmm_crew_members(const struct bmm_crew_size *size,
 			      unsigned int most);
-void bmm_crew_learn(struct bmm_crew_size *size, unsigned int most, u32 rate);
+void bmm_crew_learn(struct bmm_crew_size *size, unsigned int most,
+		    unsigned int by, u32 rate);
 
 #endif

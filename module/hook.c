@@ -14,7 +14,9 @@
 
 #include <linux/kernel.h>
 #include <linux/module.h>
+#include <linux/rcupdate.h>
 
+#include "faults.h"
 #include "hook.h"
 #include "prototype.h"
 #ifdef CONFIG_ARM64
@@ -63,29 +65,24 @@ static long hook_set_filter(struct bmm_hook *hook, unsigned long entry)
 static int hook_ask_ftrace(unsigned long site)
 {
 	static struct ftrace_ops ops;
-	int err = ftrace_set_filter_ip(&ops, site + MCOUNT_INSN_SIZE - 1, 0, 0);
+	int err;
 
+	if (bmm_fault("ask"))
+		return -ENOMEM;
+	err = ftrace_set_filter_ip(&ops, site + MCOUNT_INSN_SIZE - 1, 0, 0);
 	hook_reset_ops(&ops);
 	return err;
 }
 
 /*
- * Flags that registering would not take.
- *
  * PERMANENT has kernel.ftrace_enabled = 0 refused while calls come to us, as
  * with a live patch: it would take our calls away behind our back (6.12, which
  * overwrites the flags when an ops is registered; later kernels refuse it
- * anyway).
- *
- * DYNAMIC, which ftrace sets for what lies in a module, makes unregistering
- * wait, with ftrace locked, until nobody can be using the ops: two grace
- * periods for each hook. bmm_hook_detached() is not called before the same
- * two have passed, which hooks that are detached together share.
+ * anyway). Registering would not take it.
  */
 static void hook_own_flags(struct ftrace_ops *ops)
 {
 	ops->flags |= FTRACE_OPS_FL_PERMANENT;
-	ops->flags &= ~FTRACE_OPS_FL_DYNAMIC;
 }
 
 /* A hook that calls do not reach would only look attached. */
@@ -114,7 +111,7 @@ static int hook_register(struct bmm_hook *hook, unsigned long entry)
 	hook->site = site;
 	hook->set_original(bmm_site_way_back(site, hook->trampoline));
 	if (!try_module_get(THIS_MODULE)) {
-		err = -ECANCELED;
+		err = -ESTALE;
 		goto reset;
 	}
 	err = register_ftrace_direct(&hook->ops, trampoline);
@@ -123,6 +120,8 @@ static int hook_register(struct bmm_hook *hook, unsigned long entry)
 	hook_own_flags(&hook->ops);
 	return 0;
 put:
+	/* It may have been in ftrace's list, and somebody at it there. */
+	synchronize_rcu_tasks_rude();
 	module_put(THIS_MODULE);
 reset:
 	hook_reset_ops(&hook->ops);
@@ -150,6 +149,8 @@ int bmm_hook_attach(struct bmm_hook *hook)
 	WRITE_ONCE(hook->life, BMM_ATTACHED);
 	err = hook_confirm(hook);
 	if (err) {
+		if (bmm_hook_hide(hook))
+			synchronize_rcu_tasks_rude();
 		bmm_hook_detach(hook);
 		WRITE_ONCE(hook->why, err);
 	}
@@ -173,41 +174,92 @@ static int hook_keep(struct bmm_hook *hook)
 }
 
 /**
+ * bmm_hook_hide() - have whoever walks ftrace's list pass the hook over
+ * @hook: the hook; its threshold is BMM_HOOK_PASS by now
+ *
+ * For a function that others trace as well, ftrace calls each of its list. What
+ * is unregistered must not be called, nor looked at, any more: a rude grace
+ * period of RCU tasks after this, nobody does. Hooks that are detached together
+ * share it. (ftrace itself waits, with its lock held, after each, and too late:
+ * unregistering a direct trampoline spoils the ops at once.)
+ *
+ * Return: whether it is attached, so that there is somebody to wait for.
+ */
+bool bmm_hook_hide(struct bmm_hook *hook)
+{
+	if (READ_ONCE(hook->life) != BMM_ATTACHED)
+		return false;
+	hook->ops.flags |= FTRACE_OPS_FL_STUB;
+	return true;
+}
+
+static int hook_unregister(struct bmm_hook *hook)
+{
+	/* ftrace need not wait for what bmm_hook_detached() comes after */
+	hook->ops.flags &= ~FTRACE_OPS_FL_DYNAMIC;
+	return unregister_ftrace_direct(&hook->ops,
+					(unsigned long)hook->trampoline, false);
+}
+
+/**
  * bmm_hook_detach() - have ftrace detach the hook
- * @hook: the hook; a no-op if it is detached or detaching
+ * @hook: the hook, hidden; a no-op if it is detached or detaching
  *
  * Calls that are under way go on. The caller waits for them, and for all that
  * a grace period of RCU tasks waits for, and then says bmm_hook_detached().
  *
  * Context: process; callers serialise.
- * Return: 0, or -EBUSY if it stays attached for good.
+ * Return: 0; -EBUSY if it stays attached for good; or another negative errno,
+ * and it is attached as before.
  */
 int bmm_hook_detach(struct bmm_hook *hook)
 {
-	unsigned long trampoline = (unsigned long)hook->trampoline;
+	int err;
 
 	if (!bmm_hook_attached(hook))
 		return 0;
 	if (hook->life == BMM_FOR_GOOD)
 		return -EBUSY;
 	/* Unregistering would spoil the ops before it fails. */
-	if (hook_ask_ftrace(hook->site) ||
-	    unregister_ftrace_direct(&hook->ops, trampoline, false))
+	err = hook_ask_ftrace(hook->site);
+	if (!err && hook_unregister(hook))
+		err = -ENODEV;
+	if (err)
+		hook->ops.flags &= ~FTRACE_OPS_FL_STUB;
+	if (err == -ENODEV)
 		return hook_keep(hook);
+	if (err)
+		return err;
 	WRITE_ONCE(hook->why, -ENODEV);
 	WRITE_ONCE(hook->life, BMM_DETACHING);
 	return 0;
 }
 
 /**
+ * bmm_hook_leaving() - begin to wait for the last calls of a hook
+ * @hook: the hook
+ *
+ * Return: whether there is anything to wait for. Who waits and then says
+ * bmm_hook_detached() has waited for this hook, and for none that is detached
+ * meanwhile.
+ */
+bool bmm_hook_leaving(struct bmm_hook *hook)
+{
+	if (hook->life != BMM_DETACHING)
+		return false;
+	WRITE_ONCE(hook->life, BMM_LEAVING);
+	return true;
+}
+
+/**
  * bmm_hook_detached() - end the life of a hook that nobody can be inside of
- * @hook: the hook; a no-op if it is not detaching
+ * @hook: the hook; a no-op if it is not leaving
  *
  * May drop the last reference to the module: its exit waits for the caller.
  */
 void bmm_hook_detached(struct bmm_hook *hook)
 {
-	if (hook->life != BMM_DETACHING)
+	if (hook->life != BMM_LEAVING)
 		return;
 	hook_reset_ops(&hook->ops);
 	WRITE_ONCE(hook->life, BMM_DETACHED);
@@ -222,10 +274,15 @@ void bmm_hook_detached(struct bmm_hook *hook)
  */
 int bmm_hook_state(const struct bmm_hook *hook)
 {
-	if (bmm_hook_attached(hook))
+	switch (READ_ONCE(hook->life)) {
+	case BMM_DETACHED:
+		return READ_ONCE(hook->why);
+	case BMM_DETACHING:
+	case BMM_LEAVING:
+		return -EINPROGRESS;
+	default:
 		return 0;
-	return READ_ONCE(hook->life) == BMM_DETACHING ? -EINPROGRESS :
-							READ_ONCE(hook->why);
+	}
 }
 
 /**
@@ -266,6 +323,8 @@ const char *bmm_hook_why(int state)
 		return "not attached";
 	case -ECANCELED:
 		return "the module is inert (its parameter inert, bulkmm.inert at boot)";
+	case -ESTALE:
+		return "the module is being unloaded";
 	case -EFAULT:
 		return "the kernel's symbol of this name is no function";
 	case -EINVAL:

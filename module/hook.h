@@ -14,6 +14,7 @@ enum bmm_hook_life {
 	BMM_DETACHED,
 	BMM_ATTACHED,
 	BMM_DETACHING, /* ftrace has let go, the last calls have not left */
+	BMM_LEAVING,   /* likewise, and somebody waits for them to have left */
 	BMM_FOR_GOOD,  /* attached, and ftrace cannot detach it any more */
 };
 
@@ -61,7 +62,9 @@ static inline bool bmm_hook_attached(const struct bmm_hook *hook)
 }
 
 int bmm_hook_attach(struct bmm_hook *hook);
+bool bmm_hook_hide(struct bmm_hook *hook);
 int bmm_hook_detach(struct bmm_hook *hook);
+bool bmm_hook_leaving(struct bmm_hook *hook);
 void bmm_hook_detached(struct bmm_hook *hook);
 int bmm_hook_state(const struct bmm_hook *hook);
 const char *bmm_hook_why(int state);

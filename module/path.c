@@ -25,7 +25,10 @@
 /* Longest time that one who switches a path waits for its last calls. */
 #define PATIENCE_S 30
 
-/* Serialises attaching and detaching, of all paths; never held for long. */
+/*
+ * Serialises attaching and detaching, of all paths; held for a rude grace
+ * period at most, never for calls to end.
+ */
 static DEFINE_MUTEX(control_lock);
 static DECLARE_WAIT_QUEUE_HEAD(settled);
 static LIST_HEAD(all_paths);
@@ -62,7 +65,7 @@ static bool path_any(const struct bmm_path *path, enum bmm_hook_life life)
 
 static bool path_settled(const struct bmm_path *path)
 {
-	return !path_any(path, BMM_DETACHING);
+	return !path_any(path, BMM_DETACHING) && !path_any(path, BMM_LEAVING);
 }
 
 static void path_wait_empty(struct bmm_path *path)
@@ -79,12 +82,22 @@ static void path_wait_empty(struct bmm_path *path)
  * what was registered, for which a grace period of RCU tasks does not do where
  * RCU is not watching, hence the rude one. Paths that are switched off together
  * share the grace periods.
+ *
+ * What is detached while this waits has not been waited for: it is queued once
+ * more.
  */
 static void path_detached(struct work_struct *work)
 {
 	struct bmm_path *path = container_of(work, struct bmm_path, detached);
 	struct bmm_hook *hook;
+	bool any = false;
 
+	scoped_guard(mutex, &control_lock)
+	{
+		bmm_for_each_hook(hook, path) any |= bmm_hook_leaving(hook);
+	}
+	if (!any)
+		return;
 	WRITE_ONCE(path->waits_for, "every task to sleep once");
 	synchronize_rcu_tasks_rude();
 	synchronize_rcu_tasks();
@@ -102,7 +115,7 @@ static void path_detached(struct work_struct *work)
 
 static void path_start_waiting(struct bmm_path *path)
 {
-	if (!path_settled(path))
+	if (path_any(path, BMM_DETACHING))
 		queue_work(system_dfl_wq, &path->detached);
 }
 
@@ -174,17 +187,38 @@ static int path_attach(struct bmm_path *path)
 	return bmm_hook_attached(path->hooks) ? 0 : path->hooks->why;
 }
 
-/* What stays attached for good passes every call on to the original. */
-static int path_detach(struct bmm_path *path)
+/* From here on the original serves. Returns if there is a hook to detach. */
+static bool path_close(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
-	int err = 0;
+	bool any = false;
 
 	WRITE_ONCE(path->mode, BMM_OFF);
 	path_set_thresholds(path);
-	bmm_for_each_hook(hook, path) err = bmm_hook_detach(hook) ?: err;
+	bmm_for_each_hook(hook, path) any |= bmm_hook_hide(hook);
+	return any;
+}
+
+/* What stays attached passes every call on to the original. */
+static int path_detach(struct bmm_path *path)
+{
+	struct bmm_hook *hook;
+	int err, failed = 0;
+
+	bmm_for_each_hook(hook, path)
+	{
+		err = bmm_hook_detach(hook);
+		failed = failed ?: err;
+	}
 	path_start_waiting(path);
-	return err;
+	return failed;
+}
+
+static int path_off(struct bmm_path *path)
+{
+	if (path_close(path))
+		synchronize_rcu_tasks_rude();
+	return path_detach(path);
 }
 
 static bool path_all_attached(const struct bmm_path *path)
@@ -197,7 +231,7 @@ static int path_switch(struct bmm_path *path, int mode)
 	int err = 0;
 
 	if (mode == BMM_OFF)
-		return path_detach(path);
+		return path_off(path);
 	if (!path_all_attached(path))
 		err = path_attach(path);
 	if (err)
@@ -218,8 +252,9 @@ static int path_switch(struct bmm_path *path, int mode)
  * inside any more.
  *
  * Return: 0; the negative errno of attaching the first hook; -EBUSY if a hook
- * cannot be detached; or -EINPROGRESS or -ERESTARTSYS if detaching has not
- * ended when patience or a signal did. The mode is in force all the same.
+ * cannot be detached ever; -ENOMEM if not now; or -EINPROGRESS or -ERESTARTSYS
+ * if detaching has not ended when patience or a signal did. The mode is in
+ * force all the same.
  */
 int bmm_path_set_mode(struct bmm_path *path, int mode)
 {
@@ -245,14 +280,22 @@ int bmm_path_all_off(void)
 {
 	struct bmm_path *path;
 	int err, failed = 0;
+	bool any = false;
 
 	if (!READ_ONCE(started))
 		return -EAGAIN;
 	err = mutex_lock_interruptible(&control_lock);
 	if (err)
 		return err;
+	list_for_each_entry(path, &all_paths, list) any |= path_close(path);
+	if (any)
+		synchronize_rcu_tasks_rude();
+	/* one that fails keeps no other from being switched off */
 	list_for_each_entry(path, &all_paths, list)
-		failed = failed ?: path_detach(path);
+	{
+		err = path_detach(path);
+		failed = failed ?: err;
+	}
 	mutex_unlock(&control_lock);
 	list_for_each_entry(path, &all_paths, list)
 	{
@@ -368,10 +411,14 @@ s64 bmm_path_sum(const struct bmm_path *path, unsigned int which)
  */
 static void path_force_off(struct bmm_path *path)
 {
-	scoped_guard(mutex, &control_lock) path_detach(path);
-	flush_work(&path->detached);
-	while (path_any(path, BMM_FOR_GOOD))
-		ssleep(60);
+	for (;;) {
+		scoped_guard(mutex, &control_lock) path_off(path);
+		flush_work(&path->detached);
+		if (!path_any(path, BMM_ATTACHED) &&
+		    !path_any(path, BMM_FOR_GOOD))
+			break;
+		ssleep(1);
+	}
 }
 
 /**

@@ -119,9 +119,20 @@ static void picks_refuse(const struct bmm_path *path, enum bmm_op op,
 }
 
 /*
- * A name forces that backend; "fastest" forgets it and what was measured:
- * bmm_turn_begin() starts a pick that is zero.
+ * A name forces that backend; "fastest" forgets it and what was measured.
+ * Others may be at the pick: bmm_turn_begin() starts one without candidates
+ * from nothing, whatever else it holds.
  */
+static void picks_forget(struct bmm_picks *picks)
+{
+	unsigned int i;
+
+	for (i = 0; i < picks->nr; i++) {
+		bmm_set(&picks->pick[i].decided, 0);
+		bmm_set(&picks->pick[i].nr, 0);
+	}
+}
+
 ssize_t bmm_picks_store(struct bmm_path *path, unsigned int index,
 			const char *buf, size_t len)
 {
@@ -138,7 +149,7 @@ ssize_t bmm_picks_store(struct bmm_path *path, unsigned int index,
 	}
 	guard(mutex)(&bmm_picks_lock);
 	if (fastest)
-		memset(picks->pick, 0, picks->nr * sizeof(*picks->pick));
+		picks_forget(picks);
 	WRITE_ONCE(picks->forced, forced);
 	if (picks->changed)
 		picks->changed(picks);

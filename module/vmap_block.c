@@ -168,13 +168,16 @@ bool bmm_vmap_blocks_allowed(unsigned long addr)
  * @flags:  VM_* as vmap() was told
  * @caller: whom to name in /proc/vmallocinfo
  *
- * Return: the area, or NULL if the address space has none left.
+ * Return: the area, or NULL if the address space has none left, or no block is
+ * to be mapped.
  */
 struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 					const void *caller)
 {
 	unsigned long align = size >= PMD_SIZE ? PMD_SIZE : BMM_GROUP_SIZE;
 
+	if (refused)
+		return NULL;
 	return static_call(get_area_node)(size, align, PAGE_SHIFT, flags,
 					  VMALLOC_START, VMALLOC_END,
 					  NUMA_NO_NODE,

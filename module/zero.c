@@ -263,13 +263,17 @@ enum bmm_op bmm_zero_op(size_t bytes, int mode, bool populating)
 
 /*
  * A unit that was timed stands for all that this CPU has cleared since the one
- * before.
+ * before. Both figures are to be of one CPU: what it has in all would count
+ * otherwise.
  */
 static void zero_account(struct bmm_path *path, size_t n, u64 ns)
 {
-	s64 bytes = this_cpu_read(path->counters->n[BMM_BYTES]);
-	s64 before = this_cpu_xchg(path->counters->n[BMM_ZERO_TIMED], bytes);
+	s64 bytes, before;
 
+	preempt_disable();
+	bytes = this_cpu_read(path->counters->n[BMM_BYTES]);
+	before = this_cpu_xchg(path->counters->n[BMM_ZERO_TIMED], bytes);
+	preempt_enable();
 	bytes = max_t(s64, bytes - before, n);
 	bmm_path_count(path, BMM_NS, mul_u64_u64_div_u64(ns, bytes, n));
 }

@@ -150,6 +150,30 @@ case_stuck_call() {
 	check "no longer stuck: the module can go" rmmod bulkmm
 }
 
+# no memory to ask ftrace for: whoever tries again later can switch off
+case_off_fails() {
+	function=memmap_init_zone_device
+	load memmap=on vmap=pte
+	echo ask >"$PARAMETERS/fault"
+	check "no memory: off is refused" refused write "$MEMMAP/mode" off
+	check "no memory: mode is off" [ "$(cat "$MEMMAP/mode")" = "[off] on" ]
+	check "no memory: hook says attached" says_of memmap 0 $function
+	check "no memory: all off is refused" refused \
+		write /sys/kernel/bulkmm/off 1
+	check "no memory: the module is in use" refused rmmod bulkmm
+	down
+	check "no memory: device comes up" up
+	check "no memory: by the original" [ "$(counter hits)" = 0 ]
+	echo none >"$PARAMETERS/fault"
+	check "memory again: on" write "$MEMMAP/mode" on
+	down
+	check "memory again: device comes up" up
+	check "memory again: served" [ "$(counter hits)" = 1 ]
+	check "memory again: off" write "$MEMMAP/mode" off
+	check "memory again: hook says off" says_of memmap -19 $function
+	check "memory again: the module can go" remove
+}
+
 # two write, at once, to one setting and to all of them
 case_two_writers() {
 	load memmap=on
@@ -319,16 +343,18 @@ case_times() {
 # the last case: ftrace stays as it is from here on
 case_ftrace_dead() {
 	function=memmap_init_zone_device
-	load memmap=on
+	load memmap=on vmap=pte
 	before=$(lines)
 	write "$LAB/kill_ftrace" 1
 	check "dead: hook says attached" says_of memmap 0 $function
+	check "dead: all off is refused" refused write /sys/kernel/bulkmm/off 1
+	check "dead: every path is off" \
+		refused grep -v '^\[off\] ' /sys/kernel/bulkmm/*/mode
 	check "dead: off is refused" refused write "$MEMMAP/mode" off
 	check "dead: mode is off" [ "$(cat "$MEMMAP/mode")" = "[off] on" ]
 	check "dead: hook says for good" grep -q \
 		"^0 $function: attached for good: ftrace has shut down" "$MEMMAP/hook"
 	check "dead: off again is refused" refused write "$MEMMAP/mode" off
-	check "dead: all off is refused" refused write /sys/kernel/bulkmm/off 1
 	check "dead: one line says so" [ $(($(lines) - before)) = 1 ]
 	check "dead: the module stays" refused rmmod bulkmm
 	down
@@ -352,6 +378,7 @@ hook_faults() {
 	case_ambiguous
 	case_off_detaches
 	case_ftrace_knob
+	case_off_fails
 	case_two_writers
 	case_held
 	case_stuck_call

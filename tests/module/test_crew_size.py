@@ -54,7 +54,7 @@ def settled(
         assert 1 <= members <= most
         if size.settled:
             return size
-        code.bmm_crew_learn(ctypes.byref(size), most, int(rate(members)))
+        code.bmm_crew_learn(ctypes.byref(size), most, members, int(rate(members)))
     raise AssertionError("never settled")
 
 
@@ -63,6 +63,14 @@ def test_one_that_is_at_the_limit_stays_alone(code: ctypes.CDLL, most: int) -> N
     assert settled(code, most, lambda _n: 37800).members == 1
     assert settled(code, most, lambda n: 37800 * (1 + 0.1 * (n > 1))).members == 1
     assert settled(code, most, lambda n: 37800 / n).members == 1
+
+
+def test_a_round_of_another_number_says_nothing(code: ctypes.CDLL) -> None:
+    """It was forgotten meanwhile, or another job of the node was first."""
+    size = Size()
+    for _ in range(10 * ROUNDS):
+        code.bmm_crew_learn(ctypes.byref(size), MOST, 8, 90000)
+    assert (size.members, size.best, size.rounds, size.settled) == (0, 0, 0, False)
 
 
 @pytest.mark.parametrize("most", [2, 3, 8, MOST])
