@@ -39,6 +39,16 @@ static bool is_fastest(const char *name, size_t len)
 	return true;
 }
 
+/* Unless another thread was first: what it wrote is newer, or the same. */
+static void settle(const struct bmm_backend **to,
+		   const struct bmm_backend *backend)
+{
+	const struct bmm_backend *none = NULL;
+
+	__atomic_compare_exchange_n(to, &none, backend, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+}
+
 /* @backend for every size, or what will be picked where it is NULL. */
 static void force(enum bmm_op op, const struct bmm_backend *backend)
 {
@@ -54,21 +64,6 @@ static void force(enum bmm_op op, const struct bmm_backend *backend)
 		bmm_set(&bmm_served[op][0], bmm_candidate(op, 0));
 }
 
-static int select(enum bmm_op op, const char *name, size_t len)
-{
-	const struct bmm_backend *found = NULL;
-
-	if ((unsigned int)op >= BMM_OPS)
-		return -BMM_EINVAL;
-	if (!is_fastest(name, len)) {
-		found = bmm_backend_find(op, name, len);
-		if (!found)
-			return -BMM_EINVAL;
-	}
-	force(op, found);
-	return 0;
-}
-
 static size_t length_of(const char *s)
 {
 	size_t len = 0;
@@ -78,20 +73,34 @@ static size_t length_of(const char *s)
 	return len;
 }
 
-/* Threads that come together find the same, and do it twice. */
+static void begin_op(enum bmm_op op)
+{
+	const char *name = bmm_host_setting(settings[op]);
+	size_t len = length_of(name);
+	const struct bmm_backend *found = NULL;
+	unsigned int class;
+
+	if (!is_fastest(name, len))
+		found = bmm_backend_find(op, name, len);
+	if (!found) {
+		settle(&bmm_served[op][0], bmm_candidate(op, 0));
+		return;
+	}
+	settle(&forced[op], found);
+	for (class = 0; class < BMM_CLASSES; class++)
+		settle(&bmm_served[op][class], found);
+}
+
+/* Threads that come together find the same; what one has selected stays. */
 static void begin(void)
 {
 	static bool begun;
-	const char *name;
 	int op;
 
 	if (__atomic_load_n(&begun, __ATOMIC_ACQUIRE))
 		return;
-	for (op = 0; op < (int)BMM_OPS; op++) {
-		name = bmm_host_setting(settings[op]);
-		if (select((enum bmm_op)op, name, length_of(name)))
-			force((enum bmm_op)op, NULL);
-	}
+	for (op = 0; op < (int)BMM_OPS; op++)
+		begin_op((enum bmm_op)op);
 	__atomic_store_n(&begun, true, __ATOMIC_RELEASE);
 }
 
@@ -110,8 +119,8 @@ void bmm_serve(const struct bmm_job *job)
 	if (backend)
 		bmm_job_do(job, backend);
 	else if (bmm_turn_job(pick, job) && !bmm_get(&forced[job->op]))
-		bmm_set(&bmm_served[job->op][class],
-			bmm_pick_backend(pick, job->op));
+		settle(&bmm_served[job->op][class],
+		       bmm_pick_backend(pick, job->op));
 }
 
 /**
@@ -146,8 +155,18 @@ const struct bmm_backend *bmm_backend_serving(enum bmm_op op, size_t len)
  */
 int bmm_backend_select(enum bmm_op op, const char *name, size_t len)
 {
+	const struct bmm_backend *found = NULL;
+
 	begin();
-	return select(op, name, len);
+	if ((unsigned int)op >= BMM_OPS)
+		return -BMM_EINVAL;
+	if (!is_fastest(name, len)) {
+		found = bmm_backend_find(op, name, len);
+		if (!found)
+			return -BMM_EINVAL;
+	}
+	force(op, found);
+	return 0;
 }
 
 /**

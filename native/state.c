@@ -83,14 +83,15 @@ void state_init(void)
 
 /*
  * Nodes of so many CPUs that a module which takes a quarter of them takes two,
- * whatever this machine has. Masks are found by pointers (CPUMASK_OFFSTACK).
+ * whatever this machine has. Masks are found by pointers (CPUMASK_OFFSTACK);
+ * a kernel without NUMA has none.
  */
 void state_nodes(uint64_t nodes)
 {
-	char *masks = symbol("node_to_cpumask_map");
+	char *masks = symbol_or_null("node_to_cpumask_map", 'k');
 	uint64_t i;
 
-	for (i = 0; i < nodes; i++) {
+	for (i = 0; masks && i < nodes; i++) {
 		uint64_t *mask = need(PAGE);
 
 		*mask = 0xff;

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import faulthandler
+import fcntl
 import json
 import os
 import re
@@ -140,7 +141,7 @@ def meson(
     target: str = "",
     source: Path = ROOT,
 ) -> None:
-    """Set a build directory up if needed, and compile."""
+    """Set a build directory up if needed, and compile; one process at a time."""
     program = [sys.executable, "-m", "mesonbuild.mesonmain"]
     environment = dict(os.environ)
     scripts = str(Path(sys.executable).parent)  # ninja lives there
@@ -148,13 +149,16 @@ def meson(
     if compiler:
         environment["CC"] = compiler
     steps = [[*program, "compile", "-C", str(build), *([target] if target else [])]]
-    if not (build / "build.ninja").exists():
-        steps.insert(0, [*program, "setup", str(build), str(source), *options])
-    for step in steps:
-        done = subprocess.run(
-            step, check=False, capture_output=True, text=True, env=environment
-        )
-        assert not done.returncode, done.stdout + done.stderr
+    build.parent.mkdir(parents=True, exist_ok=True)
+    with build.with_name(f"{build.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (build / "build.ninja").exists():
+            steps.insert(0, [*program, "setup", str(build), str(source), *options])
+        for step in steps:
+            done = subprocess.run(
+                step, check=False, capture_output=True, text=True, env=environment
+            )
+            assert not done.returncode, done.stdout + done.stderr
 
 
 def kept_inputs(target: str, to: Path) -> list[Path]:

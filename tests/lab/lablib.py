@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from bulkmm.errors import Exit
+from bulkmm.lab.families import hotplug
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,3 +35,13 @@ def passed(place: Path, *argv: str) -> dict[str, Any]:
     assert document["checks"]
     assert all(check["ok"] for check in document["checks"])
     return document
+
+
+def whole_operations(document: dict[str, Any]) -> None:
+    """Both operations by function in each arm, which online as much."""
+    graphs = document["run"]["breakdown"]
+    assert {(g["operation"], g["variant"]) for g in graphs} == {
+        (operation, arm) for operation in ("plug", "unplug") for arm in hotplug.ARMS
+    }
+    calls = {g["functions"]["online_pages"]["calls"] for g in graphs[::2]}
+    assert len(calls) == 1

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from lablib import LONGEST
+from lablib import LONGEST, whole_operations
 
 from bulkmm import cli
 from bulkmm.errors import Exit
@@ -216,6 +216,8 @@ def test_the_quick_matrix(tmp_path: Path) -> None:
         name = made["run"]["scenario"]
         if name == "pmem-fsdax-100g":
             _all_of_memmap(made)
+        if name == "hotplug-kmem-4g" and made["run"]["arch"] == arch.X86_64.name:
+            whole_operations(made)
         if name == "vmap-100m-order8":
             found = {(r["scenario"], r["variant"]) for r in made["results"]}
             assert found >= {(name, arm) for arm in (*ARMS, vmap.LIMIT)}
