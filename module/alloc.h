@@ -8,7 +8,7 @@ struct page;
 
 extern struct bmm_path bmm_alloc;
 
-/* Shared with the trampoline (x86/trampoline.S). */
+/* Shared with the trampoline (trampolines.S). */
 extern unsigned long bmm_alloc_threshold;
 void bmm_alloc_trampoline(void);
 void bmm_alloc_handler(struct page *page, int numpages);

@@ -18,6 +18,7 @@
 #include <linux/static_call.h>
 
 #include "clear.h"
+#include "control.h"
 #include "populate.h"
 #include "prototype.h"
 #include "trace.h"
@@ -238,15 +239,10 @@ static ssize_t clear_tunable_store(struct bmm_path *path, unsigned int index,
 	static const unsigned long most[] = { USEC_PER_SEC, 1UL << 20, 512,
 					      ULONG_MAX, ULONG_MAX };
 	unsigned long value;
-	int err = kstrtoul(buf, 0, &value);
+	int err = bmm_parse_number(path, buf, most[index], &value);
 
-	if (!err && value > most[index])
-		err = -ERANGE;
-	if (err) {
-		pr_err("clear: bad value '%.*s': a number from 0 to %lu\n",
-		       min((int)strcspn(buf, "\n"), 24), buf, most[index]);
+	if (err)
 		return err;
-	}
 	WRITE_ONCE(*tunables[index], value);
 	if (tunables[index] == &latency_us)
 		bmm_zero_forget_units();

@@ -8,7 +8,7 @@ struct folio;
 
 extern struct bmm_path bmm_clear_path;
 
-/* Shared with the trampoline (x86/trampoline.S). */
+/* Shared with the trampoline (trampolines.S). */
 extern unsigned long bmm_clear_threshold;
 void bmm_clear_trampoline(void);
 void bmm_clear_handler(struct folio *folio, unsigned long addr_hint);

@@ -92,14 +92,38 @@ static ssize_t hook_show(struct bmm_path *path, unsigned int index, char *buf)
 	return at;
 }
 
-static ssize_t counter_show(struct bmm_path *path, unsigned int index, char *buf)
+/* The sum of a counter over all CPUs; @index is the counter. */
+ssize_t bmm_counter_show(struct bmm_path *path, unsigned int index, char *buf)
 {
 	return sysfs_emit(buf, "%lld\n", bmm_path_sum(path, index));
 }
 
+/**
+ * bmm_parse_number() - a number that was written to a setting
+ * @path:  whose setting
+ * @text:  what was written, as kstrtoul() takes it
+ * @most:  the largest valid one
+ * @value: result
+ *
+ * Return: 0, or a negative errno after one line in the log.
+ */
+int bmm_parse_number(const struct bmm_path *path, const char *text,
+		     unsigned long most, unsigned long *value)
+{
+	int err = kstrtoul(text, 0, value);
+
+	if (!err && *value > most)
+		err = -ERANGE;
+	if (err)
+		pr_err("%s: bad value '%.*s': a number from 0 to %lu\n",
+		       path->name, min((int)strcspn(text, "\n"), 24), text,
+		       most);
+	return err;
+}
+
 static ssize_t reason_show(struct bmm_path *path, unsigned int index, char *buf)
 {
-	return counter_show(path, BMM_FALLBACKS + index, buf);
+	return bmm_counter_show(path, BMM_FALLBACKS + index, buf);
 }
 
 #define BMM_FILE(_name, _mode, _show, _store, _index)        \
@@ -112,10 +136,10 @@ static ssize_t reason_show(struct bmm_path *path, unsigned int index, char *buf)
 
 BMM_FILE(mode, 0644, mode_show, mode_store, 0);
 BMM_FILE(hook, 0444, hook_show, NULL, 0);
-BMM_FILE(hits, 0444, counter_show, NULL, BMM_HITS);
-BMM_FILE(bytes, 0444, counter_show, NULL, BMM_BYTES);
-BMM_FILE(ns, 0444, counter_show, NULL, BMM_NS);
-BMM_FILE(inflight, 0444, counter_show, NULL, BMM_INFLIGHT);
+BMM_FILE(hits, 0444, bmm_counter_show, NULL, BMM_HITS);
+BMM_FILE(bytes, 0444, bmm_counter_show, NULL, BMM_BYTES);
+BMM_FILE(ns, 0444, bmm_counter_show, NULL, BMM_NS);
+BMM_FILE(inflight, 0444, bmm_counter_show, NULL, BMM_INFLIGHT);
 
 static struct attribute *path_attrs[] = {
 	&mode_attr.attr,
@@ -269,7 +293,7 @@ static int control_add_pick(struct bmm_path *path, unsigned int index,
 			    unsigned int which)
 {
 	const struct bmm_picks *picks = path->picks[index];
-	unsigned int k, nr = 0, at = bmm_picks_index(index, which, 0);
+	unsigned int k, nr = 0, at = bmm_picks_index(index, which);
 	struct control_dir *dir;
 	char name[32];
 

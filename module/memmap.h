@@ -11,7 +11,7 @@ extern struct bmm_path bmm_memmap;
 
 void bmm_memmap_init(void);
 
-/* Shared with the trampoline (x86/trampoline.S). */
+/* Shared with the trampoline (trampolines.S). */
 extern unsigned long bmm_memmap_threshold;
 void bmm_memmap_trampoline(void);
 void bmm_memmap_handler(struct zone *zone, unsigned long start_pfn,

@@ -12,6 +12,7 @@
 
 #include "../core/drain.h"
 #include "../core/learn.h"
+#include "control.h"
 #include "crew.h"
 #include "faults.h"
 #include "memmap.h"
@@ -53,11 +54,14 @@ void __init bmm_memmap_init(void)
 	bmm_memmap_backend.nr = 2 * min(nr_node_ids, (unsigned int)NODES);
 }
 
+static int memmap_node(const struct bringup *b)
+{
+	return max(zone_to_nid(b->zone), 0);
+}
+
 static unsigned int memmap_which(const struct bringup *b)
 {
-	unsigned int node = max(zone_to_nid(b->zone), 0);
-
-	return 2 * (node % NODES) + !!pgmap_altmap(b->pgmap);
+	return 2 * (memmap_node(b) % NODES) + !!pgmap_altmap(b->pgmap);
 }
 
 /*
@@ -75,7 +79,7 @@ static unsigned int memmap_most(const struct bringup *b)
 
 	if (!wanted && b->end - b->pfn < MEMMAP_SHARED)
 		return 1;
-	return bmm_crew_most(max(zone_to_nid(b->zone), 0), wanted);
+	return bmm_crew_most(memmap_node(b), wanted);
 }
 
 /*
@@ -165,7 +169,7 @@ static void memmap_share(const struct stamping *s, struct bmm_layout *layout,
 		.own_size = sizeof(*layout),
 		.bytes = bmm_memmap_bytes(s->b, s->step),
 		.end = memmap_sections(s),
-		.node = max(zone_to_nid(s->b->zone), 0),
+		.node = memmap_node(s->b),
 		.most = most,
 	};
 	bool settled;
@@ -228,15 +232,10 @@ static ssize_t memmap_workers_store(struct bmm_path *path, unsigned int index,
 				    const char *buf, size_t len)
 {
 	unsigned long value;
-	int err = kstrtoul(buf, 0, &value);
+	int err = bmm_parse_number(path, buf, BMM_CREW_MOST, &value);
 
-	if (!err && value > BMM_CREW_MOST)
-		err = -ERANGE;
-	if (err) {
-		pr_err("memmap: bad value '%.*s': a number from 0 to %u\n",
-		       min((int)strcspn(buf, "\n"), 24), buf, BMM_CREW_MOST);
+	if (err)
 		return err;
-	}
 	WRITE_ONCE(memmap_workers, value);
 	memset(memmap_crews, 0, sizeof(memmap_crews));
 	return len;
@@ -248,14 +247,8 @@ struct bmm_attribute bmm_memmap_workers_attr = {
 	.store = memmap_workers_store,
 };
 
-static ssize_t memmap_shared_show(struct bmm_path *path, unsigned int index,
-				  char *buf)
-{
-	return sysfs_emit(buf, "%lld\n",
-			  bmm_path_sum(path, MEMMAP_SHARED_BYTES));
-}
-
 struct bmm_attribute bmm_memmap_shared_attr = {
 	.attr = { .name = "shared_bytes", .mode = 0444 },
-	.show = memmap_shared_show,
+	.show = bmm_counter_show,
+	.index = MEMMAP_SHARED_BYTES,
 };

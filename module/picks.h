@@ -36,11 +36,11 @@ struct bmm_picks {
 
 extern struct mutex bmm_picks_lock;
 
-/* Of a path's operation @index its pick @which, and of that a candidate. */
-static inline unsigned int
-bmm_picks_index(unsigned int index, unsigned int which, unsigned int candidate)
+/* Of a path's operation @index its pick @which; plus a candidate of that. */
+static inline unsigned int bmm_picks_index(unsigned int index,
+					   unsigned int which)
 {
-	return (index << 8 | which) * BMM_CANDIDATES + candidate;
+	return (index << 8 | which) * BMM_CANDIDATES;
 }
 
 void bmm_picks_log(const struct bmm_path *path, const struct bmm_picks *picks,

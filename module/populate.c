@@ -11,10 +11,10 @@
  * - The task pins memory for long (FOLL_LONGTERM): the kernel marks it, for its
  *   allocator. Devices that are given to guests (VFIO, iommufd, vDPA), RDMA,
  *   fixed buffers of io_uring, AF_XDP and udmabuf all pin so, whichever way
- * they were asked to.
+ *   they were asked to.
  * - It is inside a system call that populates, of which there are few. Where
  *   one does so only for memory that is locked (brk(), mprotect()), it faults
- * in nothing else.
+ *   in nothing else.
  *
  * Whatever is neither counts as a touch, which costs time if it is wrong (2 to
  * 3 times that of the clearing) and not, as the other mistake does, time of the

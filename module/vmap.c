@@ -16,6 +16,7 @@
 #include <linux/static_call.h>
 #include <linux/vmalloc.h>
 
+#include "control.h"
 #include "pagetable.h"
 #include "trace.h"
 #include "vmap.h"
@@ -266,16 +267,10 @@ struct vm_struct *bmm_vmap_area_handler(unsigned long size, unsigned long flags,
 	return area;
 }
 
-static ssize_t vmap_counter_show(struct bmm_path *path, unsigned int index,
-				 char *buf)
-{
-	return sysfs_emit(buf, "%lld\n", bmm_path_sum(path, index));
-}
-
 #define COUNTER(_name, _index)                            \
 	static struct bmm_attribute _name##_attr = {      \
 		.attr = { .name = #_name, .mode = 0444 }, \
-		.show = vmap_counter_show,                \
+		.show = bmm_counter_show,                 \
 		.index = (_index),                        \
 	}
 
