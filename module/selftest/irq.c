@@ -54,7 +54,8 @@ static void irq_take(struct irq_work *work)
 	__free_pages(page, ORDER);
 }
 
-static struct irq_work work = IRQ_WORK_INIT_HARD(irq_take);
+/* Of the kind that a thread does on PREEMPT_RT: others may not allocate. */
+static struct irq_work work = IRQ_WORK_INIT(irq_take);
 
 static ssize_t zero_irq_write(struct file *file, const char __user *buf,
 			      size_t len, loff_t *pos)
