@@ -30,7 +30,7 @@ static bool has(const unsigned long *bits, unsigned long i)
 }
 
 /* Returns the bytes read, of a file of the kernel's; 0 if there is no such. */
-static size_t read_text(const char *path, char *text, size_t size)
+size_t kernel_text(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t got;
@@ -68,12 +68,12 @@ static unsigned int count(const struct cpus *cpus)
 	return sum;
 }
 
-/* Those that the calling thread may use; returns how many. */
+/* Those that the calling thread may use; returns how many, 0: not told. */
 unsigned int cpus_allowed(struct cpus *cpus)
 {
 	memset(cpus, 0, sizeof(*cpus));
 	if (sched_getaffinity(0, sizeof(*cpus), (cpu_set_t *)cpus))
-		return 1;
+		return 0;
 	return count(cpus);
 }
 
@@ -94,7 +94,7 @@ unsigned int cpus_of_nodes(const struct nodes *nodes, struct cpus *cpus)
 			continue;
 		snprintf(path, sizeof(path),
 			 "/sys/devices/system/node/node%u/cpulist", i);
-		if (read_text(path, text, sizeof(text)))
+		if (kernel_text(path, text, sizeof(text)))
 			add_list(text, near.bits, CPUS_MAX);
 	}
 	for (i = 0; i < WORDS(CPUS_MAX); i++)
@@ -111,14 +111,14 @@ static unsigned long quota_at(const char *directory)
 	long quota = 0, period = 0;
 
 	snprintf(path, sizeof(path), "%s/cpu.max", directory);
-	if (read_text(path, text, sizeof(text))) {
+	if (kernel_text(path, text, sizeof(text))) {
 		sscanf(text, "%ld %ld", &quota, &period); /* or "max" */
 	} else {
 		snprintf(path, sizeof(path), "%s/cpu.cfs_quota_us", directory);
-		if (read_text(path, text, sizeof(text)))
+		if (kernel_text(path, text, sizeof(text)))
 			quota = atol(text); /* or -1 */
 		snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", directory);
-		if (read_text(path, text, sizeof(text)))
+		if (kernel_text(path, text, sizeof(text)))
 			period = atol(text);
 	}
 	if (quota <= 0 || period <= 0)
@@ -165,7 +165,7 @@ unsigned int cpus_quota(void)
 	char *line, *save, *group;
 	size_t i;
 
-	if (!read_text("/proc/self/cgroup", text, sizeof(text)))
+	if (!kernel_text("/proc/self/cgroup", text, sizeof(text)))
 		return 0;
 	for (line = strtok_r(text, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save)) {
@@ -189,7 +189,7 @@ static void online(struct nodes *nodes)
 	char text[4096];
 
 	memset(nodes, 0, sizeof(*nodes));
-	if (read_text("/sys/devices/system/node/online", text, sizeof(text)))
+	if (kernel_text("/sys/devices/system/node/online", text, sizeof(text)))
 		add_list(text, nodes->bits, NODES_MAX);
 	else
 		set(nodes->bits, 0);

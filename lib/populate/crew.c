@@ -5,27 +5,20 @@
  * range is small or no thread can be had.
  */
 #include <errno.h>
-#include <fcntl.h>
+#include <link.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "bmm_host.h"
 #include "populate.h"
 
-#define STACK	   (256 * KIB)
-#define TELL_NS	   10000000ULL /* between two calls of the program's progress */
-#define SLOW_TIMES 8U /* as documented: more than caches and nodes do */
+#define STACK	(256 * KIB) /* beside what the program's libraries put on it */
+#define TELL_NS 10000000ULL /* between two calls of the program's progress */
+#define SLOW_TIMES 8U	    /* as documented: more than caches and nodes do */
 #define SLOW_NS	   10000000ULL /* and long enough for somebody to see */
-
-uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
 
 /* NULL: no memory. Not malloc(): the caller may be a hook of mmap(). */
 struct crew *crew_make(uintptr_t start, uintptr_t end,
@@ -107,9 +100,9 @@ static bool work_once(struct crew *crew, unsigned int id)
 	pthread_mutex_unlock(&crew->lock);
 	if (!taken)
 		return false;
-	begun = now_ns();
+	begun = bmm_host_clock();
 	crew->work(crew, &slice, &outcome);
-	begun = now_ns() - begun;
+	begun = bmm_host_clock() - begun;
 	pthread_mutex_lock(&crew->lock);
 	if (outcome.error)
 		fail(crew, &slice, &outcome);
@@ -121,28 +114,44 @@ static bool work_once(struct crew *crew, unsigned int id)
 	return true;
 }
 
-/* Where a thread runs, and where its pages come from. */
-static void settle(const struct crew *crew, unsigned int id)
+/* Binds a thread to its node; returns whether it was not bound so @before. */
+bool crew_settle(const struct crew *crew, unsigned int id, struct cpus *before)
 {
+	unsigned int node = crew->home[id];
 	struct nodes home = { { 0 } };
 	struct cpus cpus;
 
-	if (crew->on_node)
-		policy_bind(crew->options.node, NULL);
-	if (!crew->bound || !cpus_allowed(&cpus))
-		return;
-	home.bits[crew->home[id] / WORD_BITS] |= 1UL
-						 << crew->home[id] % WORD_BITS;
+	if (!crew->bound || !cpus_allowed(before))
+		return false;
+	cpus = *before;
+	home.bits[node / WORD_BITS] = 1UL << node % WORD_BITS;
 	cpus_of_nodes(&home, &cpus);
+	if (!memcmp(&cpus, before, sizeof(cpus)))
+		return false;
 	cpus_bind(&cpus);
+	return true;
+}
+
+/* Where a cgroup is full there is no page for a stack either: it comes first. */
+__attribute__((noinline)) static void touch_stack(void)
+{
+	volatile char room[16 * KIB];
+	size_t i;
+
+	for (i = 0; i < sizeof(room); i += 4 * KIB)
+		room[i] = 0;
 }
 
 static void *thread(void *arg)
 {
 	struct start *start = arg;
 	struct crew *crew = start->crew;
+	struct cpus before;
 
-	settle(crew, start->id);
+	touch_stack();
+	if (crew->on_node)
+		policy_bind(crew->options.node, NULL);
+	crew_settle(crew, start->id, &before);
 	while (work_once(crew, start->id))
 		;
 	pthread_mutex_lock(&crew->lock);
@@ -165,6 +174,21 @@ static void block_signals(sigset_t *before)
 	pthread_sigmask(SIG_SETMASK, &set, before);
 }
 
+/* The C library takes it off a stack, and says EINVAL where little is left. */
+static int add_tls(struct dl_phdr_info *object, size_t size, void *sum)
+{
+	const ElfW(Phdr) * header;
+	size_t i;
+
+	(void)size;
+	for (i = 0; i < object->dlpi_phnum; i++) {
+		header = &object->dlpi_phdr[i];
+		if (header->p_type == PT_TLS)
+			*(size_t *)sum += header->p_memsz + header->p_align;
+	}
+	return 0;
+}
+
 static bool start_one(struct crew *crew, unsigned int id)
 {
 	struct start *start = &crew->starts[id];
@@ -173,8 +197,12 @@ static bool start_one(struct crew *crew, unsigned int id)
 	int error;
 
 	*start = (struct start){ crew, id };
+	if (!crew->stack) {
+		crew->stack = STACK;
+		dl_iterate_phdr(add_tls, &crew->stack);
+	}
 	pthread_attr_init(&small);
-	pthread_attr_setstacksize(&small, STACK);
+	pthread_attr_setstacksize(&small, crew->stack);
 	block_signals(&before);
 	error = pthread_create(&crew->threads[id], &small, thread, start);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -222,8 +250,9 @@ static void start_more(struct crew *crew)
 /* Tells the program; @last: whether it has waited long enough or not. */
 static void tell(struct crew *crew, bool last)
 {
-	uint64_t now = now_ns();
+	uint64_t now = bmm_host_clock();
 	size_t done;
+	bool stop;
 
 	if (!crew->options.progress || (!last && now - crew->told < TELL_NS))
 		return;
@@ -231,15 +260,16 @@ static void tell(struct crew *crew, bool last)
 	pthread_mutex_lock(&crew->lock);
 	done = crew->report.done;
 	pthread_mutex_unlock(&crew->lock);
-	if (crew->options.progress(crew->options.context, done,
-				   crew->end - crew->start) &&
-	    !last) {
+	stop = crew->options.progress(crew->options.context, done,
+				      crew->end - crew->start);
+	/* a child has none of the threads that may hold the lock */
+	crew->forked = getpid() != crew->pid;
+	if (stop && !last && !crew->forked) {
 		pthread_mutex_lock(&crew->lock);
 		crew->stop = true;
 		crew->report.error = -ECANCELED;
 		pthread_mutex_unlock(&crew->lock);
 	}
-	crew->forked = getpid() != crew->pid;
 }
 
 /* Returns whether others are still at work, after some time at most. */
@@ -301,16 +331,17 @@ static void work_all(struct crew *crew)
 int crew_run(struct crew *crew)
 {
 	struct bmm_report *report = &crew->report;
-	uint64_t begun = now_ns();
+	uint64_t begun = bmm_host_clock();
 
 	crew->told = begun;
 	work_all(crew);
-	report->ns = now_ns() - begun;
-	report->reached = (void *)share_reached(crew);
-	if (crew->forked) {
+	report->ns = bmm_host_clock() - begun;
+	if (crew->forked) { /* of what was under way nobody knows */
+		report->reached = (void *)crew->start;
 		report->error = -ECHILD;
 		return report->error;
 	}
+	report->reached = (void *)share_reached(crew);
 	if (crew->failure.error)
 		report->error = crew->failure.error;
 	note_slowest(crew);

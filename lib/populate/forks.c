@@ -7,7 +7,6 @@
  * there from a time before the first, and a write to it takes none.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,20 +22,18 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static volatile char *canary; /* NULL: there may have been a fork */
-static bool busy; /* somebody looks; for ever in a child of a fork */
+static bool busy;	      /* somebody looks */
+static bool forked;	      /* since this library is there */
 
-/* Returns whether a file of the kernel's could be read. */
-static bool read_file(const char *path, char *text, size_t size)
+static void before_fork(void)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got;
+	__atomic_store_n(&forked, true, __ATOMIC_RELAXED);
+}
 
-	if (fd < 0)
-		return false;
-	got = read(fd, text, size - 1);
-	close(fd);
-	text[got < 0 ? 0 : got] = 0;
-	return got > 0;
+/* Of the C library's forks; it says nothing of a clone() that is a fork too. */
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(before_fork, NULL, NULL);
 }
 
 /* Children that nobody has to wait for leave no trace. */
@@ -65,7 +62,7 @@ static bool had_children(void)
 	char text[1024];
 	const char *at;
 
-	if (!read_file("/proc/self/stat", text, sizeof(text)))
+	if (!kernel_text("/proc/self/stat", text, sizeof(text)))
 		return true;
 	at = strrchr(text, ')'); /* of the name, which may have some */
 	if (!at || sscanf(at, ") %*c %*d %*d %*d %*d %*d %u %*u %lu %*u %lu",
@@ -95,7 +92,7 @@ static bool has_merged_pages(void)
 {
 	char text[32];
 
-	return read_file("/proc/self/ksm_merging_pages", text, sizeof(text)) &&
+	return kernel_text("/proc/self/ksm_merging_pages", text, sizeof(text)) &&
 	       strcmp(text, "0\n") != 0;
 }
 
@@ -126,16 +123,18 @@ static bool look(void)
  * Of anonymous memory that is there and may be written; the page of zeroes is
  * another matter.
  *
- * Return: whether it is certain.
+ * Return: true if it is certain, else false; UNKNOWN: another thread looks.
  */
-bool forks_none(void)
+int forks_none(void)
 {
 	int kept = errno;
 	bool none;
 
+	if (__atomic_load_n(&forked, __ATOMIC_RELAXED))
+		return false;
 	pthread_once(&once, settle);
 	if (__atomic_exchange_n(&busy, true, __ATOMIC_ACQUIRE))
-		return false;
+		return UNKNOWN;
 	none = look() && !has_merged_pages();
 	__atomic_store_n(&busy, false, __ATOMIC_RELEASE);
 	errno = kept;

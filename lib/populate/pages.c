@@ -10,8 +10,8 @@
  * looked at in /proc/self/pagemap: at once where all is alike (PAGEMAP_SCAN,
  * Linux 6.7, some ns a page), else by entries, up to a tenth of making the
  * page; and only what is missing is asked for. Where a write to a page that is
- * there may take a fault (private memory after a fork: forks.c; files on DAX)
- * the kernel does all of it.
+ * there may take a fault (private memory after a fork: forks.c; files that are
+ * not of tmpfs) the kernel does all of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,16 +23,10 @@
 
 #include "populate.h"
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ  22
-#define MADV_POPULATE_WRITE 23
-#endif
-
 #define PRESENT	  (1ULL << 63) /* bits of an entry of pagemap */
 #define OF_FILE	  (1ULL << 61)
 #define EXCLUSIVE (1ULL << 56)
 #define ENTRIES 2048U /* 16 KiB of the stack; fewer cost up to twice as much */
-#define UNKNOWN (-1)
 
 /* As in <linux/fs.h>, which may be older than the kernel. */
 struct region {
@@ -242,27 +236,35 @@ static bool may_fault(struct pages *how, const struct map *map)
 	if (how->advice == MADV_POPULATE_READ)
 		return false;
 	if (map->shared)
-		return map->on_disk;
+		return map->watched;
 	alone = __atomic_load_n(&how->alone, __ATOMIC_RELAXED);
 	if (alone == UNKNOWN) {
 		alone = forks_none();
-		__atomic_store_n(&how->alone, alone, __ATOMIC_RELAXED);
+		if (alone != UNKNOWN) /* else the next slice may be told */
+			__atomic_store_n(&how->alone, alone, __ATOMIC_RELAXED);
 	}
-	return !alone;
+	return alone != true;
 }
 
 /* Of a piece that begins with a page that is there. */
 static void fill_rest(struct pages *how, uintptr_t from, uintptr_t to,
 		      const struct map *map, struct outcome *outcome)
 {
-	bool copies = how->advice != MADV_POPULATE_READ && !map->shared &&
-		      !map->anonymous; /* a page of the file is not enough */
+	bool private = how->advice != MADV_POPULATE_READ && !map->shared;
+	bool huge = map->page > base_page(), ask = huge || may_fault(how, map);
+	uint64_t all = 0;
 
-	outcome->there = true;
-	/* the kernel itself is quick with huge pages */
-	if (map->page > base_page() || may_fault(how, map))
+	/* base pages that were not looked at count as made */
+	outcome->there = huge || !ask;
+	/* a file's page is not enough where a write makes a copy of it */
+	if (!ask && !(private && !map->anonymous))
+		all = alike(how, from, to);
+	/* until 2025 the huge page of zeroes was not told from others */
+	if (private && all == (SCAN_PRESENT | SCAN_HUGE))
+		ask = true;
+	if (ask) /* the kernel itself is quick with huge pages */
 		fill(how, from, to, map->page, outcome);
-	else if (copies || (alike(how, from, to) & ~SCAN_HUGE) != SCAN_PRESENT)
+	else if ((all & ~SCAN_HUGE) != SCAN_PRESENT)
 		fill_holes(how, from, to, map, outcome);
 }
 

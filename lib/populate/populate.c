@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* bmm_populate() and bmm_clear_parallel(): what is asked, and what went wrong. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,17 +15,15 @@ struct pressure {
 	unsigned long stalls, compactions;
 };
 
-static void read_pressure(struct pressure *pressure)
+/* Not inline: its text is not to be on the stack while there is work. */
+__attribute__((noinline)) static void read_pressure(struct pressure *pressure)
 {
-	int fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
 	char text[16384];
 	const char *at;
-	ssize_t got = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 
-	if (fd >= 0)
-		close(fd);
-	text[got < 0 ? 0 : got] = 0;
 	*pressure = (struct pressure){ 0 };
+	if (!kernel_text("/proc/vmstat", text, sizeof(text)))
+		return;
 	for (at = text; (at = strstr(at, "\nallocstall_")); at++)
 		pressure->stalls += strtoul(at + strcspn(at, " "), NULL, 10);
 	at = strstr(text, "\ncompact_stall ");
@@ -59,16 +56,15 @@ static enum bmm_cause why_failed(const struct crew *crew, int *error)
 	bool read = crew->options.flags & BMM_READ, known;
 	const struct outcome *failure = &crew->failure;
 	struct map map = { 0 };
-	int maps;
+	struct maps maps;
 
 	if (is_hole(failure->failed)) {
 		*error = -ENOMEM;
 		return BMM_CAUSE_HOLE;
 	}
-	maps = maps_open();
-	known = map_find(maps, failure->failed, false, &map);
-	if (maps >= 0)
-		close(maps);
+	known = maps_open(&maps) &&
+		map_find(&maps, failure->failed, false, &map);
+	maps_close(&maps);
 	if (known && !(read ? map.readable : map.writable)) {
 		*error = -EINVAL;
 		return BMM_CAUSE_PROTECTED;
@@ -118,7 +114,7 @@ static int refuse(struct bmm_report *to, void *addr, int error,
 	return error;
 }
 
-/* Threads take turns over the nodes; returns how many threads there may be. */
+/* Threads take turns over the nodes; returns how many CPUs there are for them. */
 static unsigned int spread(struct crew *crew)
 {
 	unsigned int node, i, nr = 0;
@@ -136,6 +132,7 @@ static unsigned int spread(struct crew *crew)
 				crew->home[nr++] = node;
 		for (i = nr; nr && i < THREADS_MAX; i++)
 			crew->home[i] = crew->home[i % nr];
+		crew->bound = nr;
 	}
 	nr = cpus_allowed(&cpus);
 	if (crew->bound)
@@ -150,15 +147,11 @@ static unsigned int least(unsigned int a, unsigned int b)
 
 static size_t huge_page(void)
 {
-	char text[32] = "";
-	int fd = open(HUGE_SIZE, O_RDONLY | O_CLOEXEC);
+	char text[32];
 	size_t size;
 
-	if (fd < 0)
+	if (!kernel_text(HUGE_SIZE, text, sizeof(text)))
 		return LEAST;
-	if (read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = 0;
-	close(fd);
 	size = strtoul(text, NULL, 10);
 	return size && !(size & (size - 1)) ? size : LEAST;
 }
@@ -168,10 +161,13 @@ static void allow_threads(struct crew *crew)
 {
 	unsigned int most;
 
-	if (crew->end - crew->start < SMALL || crew->options.threads == 1)
+	if (crew->end - crew->start < SMALL)
+		return;
+	most = spread(crew); /* one thread has its node, too */
+	if (!most || crew->options.threads == 1)
 		return;
 	crew->huge = huge_page();
-	most = least(spread(crew), cpus_quota());
+	most = least(most, cpus_quota());
 	most = least(most, crew->options.threads);
 	grow_start(&crew->grow, least(THREADS_MAX, most));
 }
@@ -193,19 +189,18 @@ static void clear_slice(struct crew *crew, const struct slice *slice,
 
 static void look_around(struct crew *crew)
 {
-	int maps;
+	struct maps maps;
 
 	if (crew->end - crew->start < LEAST)
 		return;
 	crew->bound = !crew->on_node && crew->end - crew->start >= SMALL &&
 		      nodes_several();
-	maps = maps_open();
-	if (maps < 0) {
+	if (!maps_open(&maps)) {
 		crew->bound = false;
 		return;
 	}
-	share_segments(crew, maps);
-	close(maps);
+	share_segments(crew, &maps);
+	maps_close(&maps);
 	if (crew->on_node && nodes_several() &&
 	    crew->end - crew->start >= SMALL) {
 		unsigned int i, node = crew->options.node;
@@ -222,8 +217,7 @@ static int run_there(struct crew *crew)
 {
 	struct policy policy;
 	struct cpus before;
-	struct nodes home = { { 0 } };
-	struct cpus cpus;
+	bool bound;
 	int error;
 
 	if (crew->on_node) {
@@ -231,15 +225,9 @@ static int run_there(struct crew *crew)
 		if (error)
 			return error;
 	}
-	if (crew->bound && cpus_allowed(&before)) {
-		cpus = before;
-		home.bits[crew->home[0] / WORD_BITS] = 1UL << crew->home[0] %
-								      WORD_BITS;
-		cpus_of_nodes(&home, &cpus);
-		cpus_bind(&cpus);
-	}
+	bound = crew_settle(crew, 0, &before);
 	crew_run(crew);
-	if (crew->bound)
+	if (bound)
 		cpus_bind(&before);
 	if (crew->on_node)
 		policy_restore(&policy);
@@ -321,11 +309,17 @@ static int run(uintptr_t start, uintptr_t end,
  * grows while all together get faster, within the CPUs that affinity and cgroup
  * allow. They run on the nodes that the memory comes from (mbind(2),
  * set_mempolicy(2), else the caller's node), have all signals blocked that are
- * no faults, and have ended when it returns. With BMM_ON_NODE a page comes from
- * that node or from none: as with any such policy, the kernel may end a process
- * for which the node has no memory.
+ * no faults, and have ended when it returns. The caller works too, bound to
+ * such a node if it was not; then it may use the same CPUs as before, and the
+ * system keeps that set as one that was asked for. With BMM_ON_NODE a page
+ * comes from that node or from none: as with any such policy, the kernel may
+ * end a process for which the node has no memory.
  *
- * After an error everything before the report's @reached is done and usable.
+ * After an error everything before the report's @reached is done and usable. In
+ * the child of a fork() in @progress that is nothing for certain, unless it was
+ * the last call, after which all is done.
+ *
+ * It does not call malloc() itself; the C library may, for a thread's start.
  *
  * Return: 0, or a negative error number of errno.h. EINVAL: @addr is not the
  * start of a page, the range wraps around, or an option is wrong; E2BIG: an

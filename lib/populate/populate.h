@@ -7,8 +7,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 
 #include "bulkmm.h"
+
+#ifndef MADV_POPULATE_READ /* of <sys/mman.h> */
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
@@ -20,6 +26,8 @@
 #define NODES_MAX    1024U /* the kernel's own limit */
 #define CPUS_MAX     8192U
 
+#define UNKNOWN (-1) /* neither true nor false */
+
 #define WORD_BITS   (8 * sizeof(unsigned long))
 #define WORDS(bits) ((bits) / WORD_BITS)
 
@@ -28,11 +36,18 @@ struct map {
 	uintptr_t start, end;
 	size_t page; /* bytes of its pages, 2 MiB and more of hugetlb */
 	bool readable, writable, shared, anonymous;
-	bool on_disk; /* its file system wants to know of writes: DAX */
+	bool watched; /* its file system may want to know of writes */
 };
 
-int maps_open(void);
-bool map_find(int maps, uintptr_t addr, bool cheap, struct map *map);
+struct maps {
+	int fd, smaps;	/* -1: cannot be had; not needed so far */
+	size_t at, got; /* of what was read of smaps */
+	char text[4096];
+};
+
+bool maps_open(struct maps *maps);
+void maps_close(const struct maps *maps);
+bool map_find(struct maps *maps, uintptr_t addr, bool cheap, struct map *map);
 
 /* cpus.c: where threads may run, where memory comes from */
 struct cpus {
@@ -47,6 +62,7 @@ unsigned int cpus_allowed(struct cpus *cpus);
 unsigned int cpus_quota(void);
 unsigned int cpus_of_nodes(const struct nodes *nodes, struct cpus *cpus);
 void cpus_bind(const struct cpus *cpus);
+size_t kernel_text(const char *path, char *text, size_t size);
 
 bool nodes_several(void);
 bool nodes_online(unsigned int node);
@@ -99,7 +115,7 @@ void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
 		    const struct map *map, struct outcome *outcome);
 
 /* forks.c: whether a write to a private page may take a fault */
-bool forks_none(void);
+int forks_none(void);
 
 /* crew.c: threads that share a range */
 struct segment {
@@ -131,6 +147,7 @@ struct crew {
 	struct nodes nodes;
 	unsigned int home[THREADS_MAX]; /* node of each, if there are several */
 	bool bound, on_node;
+	size_t stack; /* bytes of a thread's */
 
 	/* all below is the lock's */
 	pthread_mutex_t lock;
@@ -160,14 +177,14 @@ struct crew *crew_make(uintptr_t start, uintptr_t end,
 		       const struct bmm_options *options);
 int crew_run(struct crew *crew);
 void crew_free(struct crew *crew);
+bool crew_settle(const struct crew *crew, unsigned int id, struct cpus *before);
 
 /* share.c: whose turn which part is */
-void share_segments(struct crew *crew, int maps);
+void share_segments(struct crew *crew, struct maps *maps);
 bool share_take(struct crew *crew, unsigned int id, struct slice *slice);
 uintptr_t share_reached(const struct crew *crew);
 
 /* report.c */
-uint64_t now_ns(void);
 int options_take(struct bmm_options *to, const struct bmm_options *from);
 bool report_known(const struct bmm_report *report);
 void report_give(struct bmm_report *to, const struct bmm_report *from);

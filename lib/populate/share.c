@@ -16,7 +16,7 @@ static bool alike(const struct segment *a, const struct segment *b)
 	       a->map.readable == b->map.readable &&
 	       a->map.writable == b->map.writable &&
 	       a->map.anonymous == b->map.anonymous &&
-	       a->map.on_disk == b->map.on_disk &&
+	       a->map.watched == b->map.watched &&
 	       !memcmp(&a->nodes, &b->nodes, sizeof(a->nodes));
 }
 
@@ -36,7 +36,7 @@ static void add_segment(struct crew *crew, const struct segment *one)
 		last->map.page = one->map.page;
 	last->map.shared = last->map.shared && one->map.shared;
 	last->map.anonymous = last->map.anonymous && one->map.anonymous;
-	last->map.on_disk = last->map.on_disk || one->map.on_disk;
+	last->map.watched = last->map.watched || one->map.watched;
 	last->map.writable = last->map.writable && one->map.writable;
 	last->map.readable = last->map.readable && one->map.readable;
 }
@@ -48,7 +48,7 @@ static void add_segment(struct crew *crew, const struct segment *one)
  *
  * A hole belongs to what is before it: the kernel will say so.
  */
-void share_segments(struct crew *crew, int maps)
+void share_segments(struct crew *crew, struct maps *maps)
 {
 	bool cheap = crew->end - crew->start < SMALL;
 	struct segment one = { 0 };

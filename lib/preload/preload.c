@@ -20,29 +20,25 @@
 
 #include "../populate/populate.h"
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ  22
-#define MADV_POPULATE_WRITE 23
-#endif
 #ifndef MLOCK_ONFAULT
 #define MLOCK_ONFAULT 1
 #endif
 
-#define UNKNOWN (~0U)
+#define NOT_READ (~0U)
 
 static __thread __attribute__((__tls_model__("initial-exec"))) bool inside;
 
 /* BULKMM_POPULATE_THREADS: at most so many; 0: as if this were not here. */
 static unsigned int threads(void)
 {
-	static unsigned int known = UNKNOWN;
+	static unsigned int known = NOT_READ;
 	unsigned int now = __atomic_load_n(&known, __ATOMIC_RELAXED);
 	const char *said;
 
-	if (now == UNKNOWN) {
+	if (now == NOT_READ) {
 		said = secure_getenv("BULKMM_POPULATE_THREADS");
 		now = said && *said ? (unsigned int)strtoul(said, NULL, 10) :
-				      UNKNOWN - 1;
+				      NOT_READ - 1;
 		__atomic_store_n(&known, now, __ATOMIC_RELAXED);
 	}
 	return now;
@@ -72,22 +68,28 @@ static bool serves(size_t len)
 }
 
 /*
- * MAP_POPULATE writes to what is private and writable, reads what else may be
- * read, and says nothing when it fails. MAP_NONBLOCK makes it do nothing, and
- * locked memory is the kernel's to populate.
+ * MAP_POPULATE writes to what is private and writable, reads what else there
+ * is, and says nothing when it fails. MAP_NONBLOCK makes it do nothing. Locked
+ * memory, and what may not be read, is the kernel's to populate.
  */
 static void *map(void *addr, size_t len, int prot, int flags, int fd, off_t at)
 {
-	bool ours = flags & MAP_POPULATE && !(flags & MAP_NONBLOCK) &&
-		    !(flags & MAP_LOCKED) && serves(len);
 	bool write = prot & PROT_WRITE && !(flags & MAP_SHARED);
+	bool ours = flags & MAP_POPULATE && !(flags & MAP_NONBLOCK) &&
+		    !(flags & MAP_LOCKED) && (write || prot & PROT_READ) &&
+		    serves(len);
+	int kept;
 	void *p;
 
 	/* as a system call: this function stands where the library's would */
 	p = (void *)syscall(SYS_mmap, addr, len, prot,
 			    ours ? flags & ~MAP_POPULATE : flags, fd, at);
-	if (p != MAP_FAILED && ours && prot & (PROT_READ | PROT_WRITE))
-		populate(p, len, write ? 0 : BMM_READ);
+	if (p == MAP_FAILED || !ours || populate(p, len, write ? 0 : BMM_READ))
+		return p;
+	kept = errno; /* of the kernel, as far as it comes */
+	syscall(SYS_madvise, p, len,
+		write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	errno = kept;
 	return p;
 }
 
@@ -119,12 +121,11 @@ int madvise(void *addr, size_t len, int advice)
  */
 static void prepare_lock(uintptr_t from, uintptr_t to)
 {
-	int maps = maps_open();
+	struct maps maps;
 	struct map map;
-	bool known = map_find(maps, from, true, &map);
+	bool known = maps_open(&maps) && map_find(&maps, from, true, &map);
 
-	if (maps >= 0)
-		close(maps);
+	maps_close(&maps);
 	if (!known || from < map.start || to > map.end)
 		return;
 	if (syscall(SYS_mlock2, from, to - from, MLOCK_ONFAULT))

@@ -147,6 +147,40 @@ static void advises(size_t len)
 	munmap(p, len);
 }
 
+/* What may not be read, or written, is made as well. */
+static void one_way(size_t len, int prot, int flags, int fd)
+{
+	char *p = map(len, prot, flags | MAP_POPULATE, fd);
+
+	if (p == MAP_FAILED || mprotect(p, len, PROT_READ))
+		printf("not mapped\n");
+	printf("populated, allowed %d: %zu %%\n", prot, there(p, len, 0));
+	munmap(p, len);
+}
+
+/* Nothing else can be mapped any more. */
+static void no_room(size_t len)
+{
+	struct rlimit before, limit;
+	FILE *f = fopen("/proc/self/statm", "r");
+	unsigned long pages;
+	char *p;
+
+	if (!f || fscanf(f, "%lu", &pages) != 1)
+		return;
+	fclose(f);
+	getrlimit(RLIMIT_AS, &before);
+	limit = before;
+	limit.rlim_cur = pages * PAGE + len;
+	setrlimit(RLIMIT_AS, &limit);
+	p = map(len, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1);
+	setrlimit(RLIMIT_AS, &before);
+	printf("no room: %d\n", p == MAP_FAILED);
+	printf("populated: %zu %%\n", there(p, len, 1));
+	munmap(p, len);
+}
+
 static void maps(size_t len)
 {
 	int fd = memfd(len / 2);
@@ -169,6 +203,11 @@ static void maps(size_t len)
 	p = anonymous(len, MAP_POPULATE | MAP_NONBLOCK);
 	printf("not now: %d\n", there(p, len, 1) < 10);
 	munmap(p, len);
+	one_way(len, PROT_WRITE, MAP_SHARED, memfd(len));
+	one_way(len, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	one_way(len, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	one_way(len, PROT_READ, MAP_SHARED, memfd(len));
+	no_room(len);
 	errno = 77;
 	p = anonymous(len, MAP_POPULATE);
 	printf("errno: %d\n", errno);

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 PAGE = 4096
+FEW = 2  # faults of a program's own
 SKIP = 77
 BUILDS = {
     "native": (NATIVE, []),
@@ -36,9 +37,12 @@ def names() -> list[str]:
     return done.stdout.split()
 
 
-def outside(kind: str, size: int, before: list[str] | None = None) -> dict[str, Any]:
-    """Populate what the test has prepared; return the report."""
+def outside(
+    kind: str, size: int, before: list[str] | None = None, after: str = ""
+) -> dict[str, Any]:
+    """Populate what the test has prepared, after it was read; return the report."""
     command = [*(before or []), str(NATIVE / "bmm-cases"), kind, str(size)]
+    command += [after] * bool(after)
     done = subprocess.run(
         command, check=False, capture_output=True, text=True, timeout=60
     )
@@ -66,6 +70,18 @@ def test_a_case(build: str, case: str) -> None:
     assert done.stdout == ""
 
 
+def test_threads_with_much_data_of_their_own() -> None:
+    """Which the C library puts on their stacks."""
+    done = subprocess.run(
+        [NATIVE / "bmm-cases-data", "grows"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+
+
 def test_a_pool_that_is_too_small_says_how_far_it_came() -> None:
     with rootlib.huge_pages(40):
         said = outside("hugetlb", 128 * MIB)
@@ -88,6 +104,25 @@ def test_a_file_system_that_is_full(tmp_path: Path, huge: str) -> None:
     assert (said["error"], said["cause"]) == (EFAULT, BACKING)
     assert 80 * MIB - 2 * MIB <= said["done"] <= 80 * MIB
     assert said["reached"] == said["failed"]
+
+
+def test_a_file_system_of_memory_is_not_asked_again(tmp_path: Path) -> None:
+    with rootlib.mounted("tmpfs", "size=80m", tmp_path / "m") as place:
+        said = outside(f"{place}/file", 64 * MIB, after="read")
+    assert (said["error"], said["advised"]) == (0, 0)
+    assert said["faults"] <= FEW
+
+
+def test_a_file_system_without_a_disk_of_its_own(tmp_path: Path) -> None:
+    """It still wants to know of the first write to a page that was read."""
+    for name in ("lower", "upper", "work"):
+        (tmp_path / name).mkdir()
+    options = f"lowerdir={tmp_path}/lower,upperdir={tmp_path}/upper"
+    options += f",workdir={tmp_path}/work"
+    with rootlib.mounted("overlay", options, tmp_path / "m") as place:
+        said = outside(f"{place}/file", 8 * MIB, after="read")
+    assert (said["error"], said["done"]) == (0, 8 * MIB)
+    assert said["faults"] <= FEW
 
 
 def test_a_cgroup_that_is_full() -> None:

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "../../../lib/populate/populate.h"
 
@@ -39,6 +40,11 @@ extern bool in_turn;  /* and one at a time */
 extern uintptr_t stall_at;
 extern unsigned int advised; /* calls that populate */
 extern unsigned int looked;  /* entries of pagemap that were read */
+extern bool nodes_made;	     /* several nodes; there are none but the real */
+extern unsigned int bound;   /* calls that bind a thread to CPUs */
+extern bool zero_unseen;     /* a page of zeroes is taken for any other */
+extern pid_t locker;	     /* who may lock, if it is not 0 */
+extern __thread void (*meanwhile)(void); /* called once, in a look for forks */
 
 int __real_pthread_create(pthread_t *, const pthread_attr_t *,
 			  void *(*)(void *), void *);
@@ -48,6 +54,16 @@ long __real_syscall(long, ...);
 long __wrap_syscall(long, ...);
 int __real_sched_getaffinity(pid_t, size_t, cpu_set_t *);
 int __wrap_sched_getaffinity(pid_t, size_t, cpu_set_t *);
+int __real_sched_setaffinity(pid_t, size_t, const cpu_set_t *);
+int __wrap_sched_setaffinity(pid_t, size_t, const cpu_set_t *);
+int __real_ioctl(int, unsigned long, void *);
+int __wrap_ioctl(int, unsigned long, void *);
+int __real_getrusage(int, struct rusage *);
+int __wrap_getrusage(int, struct rusage *);
+int __real_pthread_mutex_lock(pthread_mutex_t *);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *);
+bool __real_nodes_several(void);
+bool __wrap_nodes_several(void);
 ssize_t __real_pread64(int, void *, size_t, off_t);
 ssize_t __wrap_pread64(int, void *, size_t, off_t);
 
@@ -56,6 +72,7 @@ void forbid(unsigned int nr, unsigned int which, uint32_t value, int error);
 void forbid_advice(void);
 void forbid_query(void);
 void forbid_scan(void);
+void forbid_affinity(void);
 
 /* memory.c */
 long faults_of(char *p, size_t len);
@@ -68,19 +85,24 @@ int memfd(size_t len);
 /* kinds.c */
 void kinds(void);
 void many_mappings(void);
+void many_mappings_smaps(void);
 void on_node(void);
 void reading(void);
+void memory_alone(void);
 void clears(void);
 
 /* present.c */
 void present(void);
 void present_huge(void);
+void zeroes_huge(void);
 void holes(void);
 void alone(void);
 void alone_no_more(void);
 void forked_before(void);
 void child_before(void);
 void forked_unseen(void);
+void forked_unseen_then(void);
+void looked_at_once(void);
 void read_of_a_file(void);
 
 /* errors.c */
@@ -90,7 +112,7 @@ void kernels_own_errors(void);
 void arguments(void);
 void no_policies(void);
 void poisoned(void);
-void outside(const char *kind, size_t len);
+void outside(const char *kind, size_t len, bool read);
 
 /* threads.c */
 void grows(void);
@@ -98,12 +120,16 @@ void finds_how_many(void);
 void does_not_grow(void);
 void no_threads(void);
 void limit_of_processes(void);
+void grows_after_fork(void);
+void unknown_cpus(void);
+void bound_as_before(void);
 void stall(void);
 void set_up(void);
 
 /* process.c */
 void progress(void);
 void fork_in_progress(void);
+void fork_that_cancels(void);
 void fork_elsewhere(void);
 void signals(void);
 void cancelled_thread(void);

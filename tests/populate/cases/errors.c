@@ -202,8 +202,16 @@ void poisoned(void)
 	check(report.reached == p + MIB && report.failed_len == PAGE);
 }
 
+static void read_all(const char *p, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i += PAGE)
+		(void)((const volatile char *)p)[i];
+}
+
 /* Of what the test that runs this has prepared; prints what the test judges. */
-void outside(const char *kind, size_t len)
+void outside(const char *kind, size_t len, bool read)
 {
 	int huge = strcmp(kind, "hugetlb") ? 0 : MAP_HUGETLB | MAP_NORESERVE;
 	struct bmm_report report = REPORT;
@@ -220,11 +228,16 @@ void outside(const char *kind, size_t len)
 	}
 	if (!huge && *kind != '/')
 		madvise(p, len, MADV_NOHUGEPAGE);
+	if (read)
+		read_all(p, len);
+	advised = 0;
 	bmm_populate(p, len, NULL, &report);
 	printf("{\"error\": %d, \"cause\": %d, \"done\": %zu, \"reached\": %zu, "
-	       "\"failed\": %zu, \"failed_len\": %zu, \"threads\": %u}\n",
+	       "\"failed\": %zu, \"failed_len\": %zu, \"threads\": %u, "
+	       "\"advised\": %u, \"faults\": %ld}\n",
 	       -report.error, report.cause, report.done,
 	       (size_t)((char *)report.reached - p),
 	       report.failed ? (size_t)((char *)report.failed - p) : 0,
-	       report.failed_len, report.threads);
+	       report.failed_len, report.threads, advised,
+	       report.error ? -1 : faults_of(p, len));
 }

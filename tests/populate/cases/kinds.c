@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Memory of every kind, as it is, and as others left it. */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "cases.h"
@@ -93,6 +99,80 @@ void many_mappings(void)
 	check(!bmm_populate(p, len, NULL, NULL));
 	check(is_there(p, len));
 	check(!bmm_populate(p, len, NULL, NULL));
+}
+
+/* Bytes that this process has read of files; 0: not told. */
+static size_t bytes_read(void)
+{
+	char text[64] = "";
+	int fd = open("/proc/self/io", O_RDONLY);
+
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		exit(SKIPPED);
+	close(fd);
+	return strtoul(text + strcspn(text, " "), NULL, 10);
+}
+
+static size_t length_of(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+	char text[4096];
+	size_t sum = 0;
+	ssize_t got;
+
+	while ((got = read(fd, text, sizeof(text))) > 0)
+		sum += (size_t)got;
+	close(fd);
+	return sum;
+}
+
+/* All of smaps is read, and that once. */
+void many_mappings_smaps(void)
+{
+	size_t before;
+
+	many_mappings();
+	before = bytes_read();
+	many_mappings();
+	before = bytes_read() - before;
+	check(before < 3 * length_of("/proc/self/smaps"));
+}
+
+/* A file of tmpfs that has no name any more; on another system it is a memfd. */
+static int removed(size_t len)
+{
+	char name[] = "/dev/shm/bulkmm-XXXXXX";
+	struct statfs fs;
+	int fd;
+
+	if (statfs("/dev/shm", &fs) || fs.f_type != TMPFS_MAGIC)
+		return memfd(len);
+	fd = mkstemp(name);
+	check(fd >= 0 && !unlink(name) && !ftruncate(fd, (off_t)len));
+	return fd;
+}
+
+/* Of memory that has no file system, or tmpfs, the kernel is not asked again. */
+void memory_alone(void)
+{
+	size_t len = 96 * MIB, i;
+	int key = shmget(IPC_PRIVATE, len, 0600);
+	char *maps[] = { map(len, MAP_SHARED | MAP_ANONYMOUS, -1),
+			 map(len, MAP_SHARED, memfd(len)),
+			 map(len, MAP_SHARED, removed(len)),
+			 key < 0 ? NULL : shmat(key, NULL, 0) };
+
+	shmctl(key, IPC_RMID, NULL);
+	for (i = 0; i < 4; i++) {
+		if (!maps[i])
+			continue;
+		check(!bmm_populate(maps[i], len, NULL, NULL));
+		advised = 0;
+		check(!bmm_populate(maps[i], len, NULL, NULL));
+		check(!advised);
+		check(is_there(maps[i], len));
+		munmap(maps[i], len);
+	}
 }
 
 void reading(void)

@@ -19,13 +19,18 @@
 
 #include "cases.h"
 
+#define ZERO 32ULL /* PAGE_IS_PFNZERO */
+
 unsigned int cpus_made;
 int creations = 1 << 30;
 unsigned int created;
 long sleep_us;
 bool in_turn;
 uintptr_t stall_at;
-unsigned int advised, looked;
+unsigned int advised, looked, bound;
+bool nodes_made, zero_unseen;
+pid_t locker;
+__thread void (*meanwhile)(void);
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
@@ -75,6 +80,45 @@ ssize_t __wrap_pread64(int fd, void *to, size_t len, off_t at)
 	return __real_pread64(fd, to, len, at);
 }
 
+bool __wrap_nodes_several(void)
+{
+	return nodes_made || __real_nodes_several();
+}
+
+int __wrap_sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set)
+{
+	__atomic_add_fetch(&bound, 1, __ATOMIC_RELAXED);
+	return __real_sched_setaffinity(pid, size, set);
+}
+
+/* What to answer with is the last word of what PAGEMAP_SCAN is asked. */
+int __wrap_ioctl(int fd, unsigned long nr, void *arg)
+{
+	uint64_t *wanted = (uint64_t *)arg + 11;
+
+	if (nr == SCAN && arg && zero_unseen)
+		*wanted &= ~ZERO;
+	return __real_ioctl(fd, nr, arg);
+}
+
+int __wrap_getrusage(int who, struct rusage *usage)
+{
+	void (*now)(void) = meanwhile;
+
+	meanwhile = NULL;
+	if (now)
+		now();
+	return __real_getrusage(who, usage);
+}
+
+/* It would wait for ever where a thread held it that is not here any more. */
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	if (locker && locker != getpid())
+		_exit(9);
+	return __real_pthread_mutex_lock(mutex);
+}
+
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 {
 	unsigned int i;
@@ -118,6 +162,12 @@ void forbid_advice(void)
 void forbid_query(void)
 {
 	forbid(SYS_ioctl, 1, 0xc0686611, ENOTTY);
+}
+
+/* Of the calling thread, as a container's filter may. */
+void forbid_affinity(void)
+{
+	forbid(SYS_sched_getaffinity, 0, 0, EPERM);
 }
 
 /* Before Linux 6.7, likewise. */

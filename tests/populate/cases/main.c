@@ -32,6 +32,7 @@ static const struct {
 	{ "present-touched", forbid_advice, present },
 	{ "present-entries", forbid_scan, present },
 	{ "present-huge", NULL, present_huge },
+	{ "zeroes-huge", NULL, zeroes_huge },
 	{ "present-huge-touched", forbid_advice, present_huge },
 	{ "holes", NULL, holes },
 	{ "holes-touched", forbid_advice, holes },
@@ -40,12 +41,15 @@ static const struct {
 	{ "forked-before", NULL, forked_before },
 	{ "child-before", NULL, child_before },
 	{ "forked-unseen", NULL, forked_unseen },
+	{ "forked-unseen-then", NULL, forked_unseen_then },
+	{ "looked-at-once", NULL, looked_at_once },
 	{ "read-of-a-file", NULL, read_of_a_file },
 	{ "kinds-entries", forbid_scan, kinds },
 	{ "on-node", NULL, on_node },
 	{ "no-policies", NULL, no_policies },
 	{ "progress", NULL, progress },
 	{ "fork-in-progress", NULL, fork_in_progress },
+	{ "fork-that-cancels", NULL, fork_that_cancels },
 	{ "fork-elsewhere", NULL, fork_elsewhere },
 	{ "signals", NULL, signals },
 	{ "cancelled-thread", NULL, cancelled_thread },
@@ -56,10 +60,16 @@ static const struct {
 	{ "does-not-grow", NULL, does_not_grow },
 	{ "no-threads", NULL, no_threads },
 	{ "limit-of-processes", NULL, limit_of_processes },
+	{ "grows-after-fork", NULL, grows_after_fork },
+	{ "unknown-cpus", forbid_affinity, unknown_cpus },
+	{ "bound-as-before", NULL, bound_as_before },
 	{ "set-up", NULL, set_up },
 	{ "stall", NULL, stall },
 	{ "clears", NULL, clears },
 	{ "many-mappings", NULL, many_mappings },
+	{ "many-mappings-smaps", forbid_query, many_mappings_smaps },
+	{ "memory-alone", NULL, memory_alone },
+	{ "memory-alone-smaps", forbid_query, memory_alone },
 	{ "reading", NULL, reading },
 	{ "poisoned", NULL, poisoned },
 };
@@ -70,8 +80,8 @@ int main(int argc, char **argv)
 {
 	size_t i;
 
-	if (argc == 3)
-		outside(argv[1], strtoull(argv[2], NULL, 10));
+	if (argc >= 3)
+		outside(argv[1], strtoull(argv[2], NULL, 10), argc > 3);
 	for (i = 0; i < CASES; i++) {
 		if (argc == 1)
 			puts(cases[i].name);

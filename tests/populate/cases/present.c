@@ -59,6 +59,41 @@ void present_huge(void)
 	present_pages(true);
 }
 
+/* Of a kernel that has none there is nothing to be tested. */
+static void needs_scan(void)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+
+	if (ioctl(fd, SCAN, NULL) && errno == ENOTTY)
+		exit(SKIPPED);
+	close(fd);
+}
+
+/*
+ * As on kernels of which PAGEMAP_SCAN takes the huge page of zeroes for any
+ * other: pieces that begin with a page that is there, and go on with that one.
+ */
+void zeroes_huge(void)
+{
+	char *p = map(LEN + 2 * MIB, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	size_t i;
+
+	needs_scan();
+	zero_unseen = true;
+	cpus_made = 1;
+	p += -(uintptr_t)p & (2 * MIB - 1);
+	madvise(p, LEN, MADV_HUGEPAGE);
+	for (i = 0; i < LEN; i += 4 * MIB) {
+		p[i] = 1;
+		(void)((volatile char *)p)[i + 2 * MIB];
+	}
+	check(!bmm_populate(p, LEN, NULL, NULL));
+	check(is_there(p, LEN));
+	advised = 0;
+	check(!bmm_populate(p, LEN, NULL, NULL));
+	check(advised <= LEN / MIB);
+}
+
 /*
  * Single pages and runs of them, between holes of every length, across the ends
  * of the reads of pagemap. A page that is missed takes a fault.
@@ -80,16 +115,6 @@ void holes(void)
 	check(!faults_of(p, LEN));
 	for (i = 0; i < PAGES; i++)
 		check(p[i * PAGE] == was_there(i));
-}
-
-/* Of a kernel that has none there is nothing to be tested. */
-static void needs_scan(void)
-{
-	int fd = open("/proc/self/pagemap", O_RDONLY);
-
-	if (ioctl(fd, SCAN, NULL) && errno == ENOTTY)
-		exit(SKIPPED);
-	close(fd);
 }
 
 static pid_t child_that_waits(void)
@@ -184,9 +209,8 @@ void child_before(void)
 }
 
 /* Nor where children leave no trace. */
-void forked_unseen(void)
+static void fork_unseen(char *p)
 {
-	char *p = anonymous(LEN);
 	pid_t child;
 
 	signal(SIGCHLD, SIG_IGN);
@@ -196,8 +220,58 @@ void forked_unseen(void)
 		_exit(0);
 	while (!kill(child, 0))
 		usleep(1000);
+}
+
+void forked_unseen(void)
+{
+	char *p = anonymous(LEN);
+
+	fork_unseen(p);
 	check(!bmm_populate(p, LEN, NULL, NULL));
 	check(is_there(p, LEN));
+}
+
+/* And where nothing is left of why not. */
+void forked_unseen_then(void)
+{
+	char *p = anonymous(LEN);
+
+	fork_unseen(p);
+	signal(SIGCHLD, SIG_DFL);
+	check(!bmm_populate(p, LEN, NULL, NULL));
+	check(is_there(p, LEN));
+}
+
+static char *page;
+static struct pages how;
+
+static void look_again(void)
+{
+	struct map map = { .page = PAGE,
+			   .readable = true,
+			   .writable = true,
+			   .anonymous = true };
+	struct outcome outcome = { 0 };
+
+	pages_populate(&how, (uintptr_t)page, (uintptr_t)page + PAGE, &map,
+		       &outcome);
+	check(!outcome.error && outcome.there == (how.alone == true));
+}
+
+/* What meets another's look for forks waits for no answer, and keeps none. */
+void looked_at_once(void)
+{
+	page = anonymous(PAGE);
+	*page = 1;
+	needs_scan();
+	check(!pages_open(&how, false, true));
+	check(forks_none() == true);
+	meanwhile = look_again;
+	check(forks_none() == true);
+	check(!meanwhile && how.alone == UNKNOWN);
+	look_again();
+	check(how.alone == true);
+	pages_close(&how);
 }
 
 /* A file's pages that were read are there, and a write would copy them. */

@@ -16,7 +16,7 @@
 struct seen {
 	size_t last, len, calls, stop_at;
 	pthread_t thread;
-	bool fork;
+	bool fork, cancel; /* the child does */
 	pid_t child;
 };
 
@@ -30,6 +30,8 @@ static int see(void *context, size_t done, size_t len)
 	seen->calls++;
 	if (seen->fork && !seen->child)
 		seen->child = fork() ?: -1;
+	if (seen->child == -1 && seen->cancel)
+		return 1;
 	return seen->stop_at && done >= seen->stop_at;
 }
 
@@ -55,12 +57,13 @@ void progress(void)
 	check((size_t)((char *)report.reached - p) == report.done);
 }
 
-void fork_in_progress(void)
+static void fork_within(bool cancel)
 {
 	size_t len = 96 * MIB;
 	struct seen seen = { .len = len,
 			     .thread = pthread_self(),
-			     .fork = true };
+			     .fork = true,
+			     .cancel = cancel };
 	struct bmm_options options = OPTIONS(.progress = see, .context = &seen);
 	struct bmm_report report = REPORT;
 	char *p = anonymous(len);
@@ -68,14 +71,27 @@ void fork_in_progress(void)
 
 	cpus_made = 4;
 	sleep_us = 500;
+	locker = getpid();
 	alarm(20);
 	said = bmm_populate(p, len, &options, &report);
 	if (seen.child == -1) /* here is the child */
-		_exit(said == -ECHILD && report.cause == BMM_CAUSE_FORKED ? 7 :
-									    8);
+		_exit(said == -ECHILD && report.cause == BMM_CAUSE_FORKED &&
+				      report.reached == p ?
+			      7 :
+			      8);
 	check(!said && seen.child > 0);
 	check(waitpid(seen.child, &status, 0) == seen.child);
 	check(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+void fork_in_progress(void)
+{
+	fork_within(false);
+}
+
+void fork_that_cancels(void)
+{
+	fork_within(true);
 }
 
 static int over; /* atomic */

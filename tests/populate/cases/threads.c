@@ -4,8 +4,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "bmm_host.h"
 #include "cases.h"
 
 /* Threads that sleep: each of them adds as much as the first. */
@@ -142,6 +144,52 @@ void stall(void)
 	check(!bmm_report_text(&report, text, sizeof(text)));
 }
 
+/* The kernel does all of it then, and that is work for several. */
+void grows_after_fork(void)
+{
+	struct bmm_report report = REPORT;
+	size_t len = 512 * MIB, i;
+	char *p = anonymous(len);
+	pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	check(waitpid(child, NULL, 0) == child);
+	p += -(uintptr_t)p & (2 * MIB - 1);
+	len -= 2 * MIB;
+	for (i = 0; i < len; i += 2 * MIB)
+		p[i] = 1;
+	cpus_made = 8;
+	sleep_us = 500;
+	check(!bmm_populate(p, len, NULL, &report));
+	check(report.threads > 1);
+}
+
+/* Not told which CPUs, nor how many: then the caller is enough. */
+void unknown_cpus(void)
+{
+	struct bmm_report report = REPORT;
+	size_t len = 512 * MIB;
+	char *p = anonymous(len);
+
+	nodes_made = true;
+	sleep_us = 500;
+	check(!bmm_populate(p, len, NULL, &report));
+	check(report.threads == 1);
+	check(report.done == len);
+}
+
+/* Where all its CPUs are of the node, a thread is not bound, nor unbound. */
+void bound_as_before(void)
+{
+	struct bmm_options alone = OPTIONS(.threads = 1);
+	char *p = anonymous(96 * MIB);
+
+	nodes_made = true;
+	check(!bmm_populate(p, 96 * MIB, &alone, NULL));
+	check(!bound);
+}
+
 /* Below 64 MiB: all but the pages themselves, which are there. */
 void set_up(void)
 {
@@ -153,9 +201,9 @@ void set_up(void)
 	check(!bmm_populate(p, len, NULL, NULL));
 	created = 0;
 	for (i = 0; i < 50; i++) {
-		ns = now_ns();
+		ns = bmm_host_clock();
 		check(!bmm_populate(p, len, NULL, &report));
-		ns = now_ns() - ns;
+		ns = bmm_host_clock() - ns;
 		best = ns < best ? ns : best;
 	}
 	check(best < 1000000);
