@@ -4,6 +4,7 @@
  *
  *	threads=N node=N        of bmm_options
  *	bind=N                  mbind() the range to a node
+ *	cpu=N                   begin on a CPU, free to leave it
  *	halves                  its first half to node 0, the other to node 1
  *	interleave              its pages to both in turn
  *	read                    read every page first
@@ -60,6 +61,16 @@ static void bind_to(const struct memory *m, size_t from, size_t len, int mode,
 		die("mbind");
 }
 
+static void begin_on(int cpu)
+{
+	uint64_t before = 0, set = 1UL << cpu;
+
+	if (syscall(SYS_sched_getaffinity, 0, sizeof(before), &before) < 0 ||
+	    syscall(SYS_sched_setaffinity, 0, sizeof(set), &set) ||
+	    syscall(SYS_sched_setaffinity, 0, sizeof(before), &before))
+		die("CPU");
+}
+
 static void on_broken(int number)
 {
 	(void)number; /* the page is broken on purpose: nothing is to be done */
@@ -90,6 +101,8 @@ static void prepare(const struct memory *m, const char *word,
 		options->flags |= BMM_ON_NODE;
 	else if (!strncmp(word, "bind=", 5))
 		bind_to(m, 0, m->len, BIND, 1UL << atoi(word + 5));
+	else if (!strncmp(word, "cpu=", 4))
+		begin_on(atoi(word + 4));
 	else if (!strcmp(word, "interleave"))
 		bind_to(m, 0, m->len, INTERLEAVE, 3);
 	else if (!strcmp(word, "halves")) {

@@ -84,6 +84,9 @@ def _node(node: int, mib: int) -> dict[str, object]:
 
 CASES = (
     Case("node 1 asked for", "4k 96 node=1", _node(1, 96)),
+    Case("node 1 asked for, one thread", "4k 96 node=1 threads=1", _node(1, 96)),
+    Case("bound to node 1, one thread", "4k 96 bind=1 threads=1", _node(1, 96)),
+    Case("started on node 1, one thread", "4k 96 cpu=1 threads=1", _node(1, 96)),
     Case("node 0 asked for, huge pages", "thp 96 node=0", _node(0, 96)),
     Case("bound to node 1", "4k 96 bind=1", _node(1, 96)),
     Case("halves bound to a node each", "4k 96 halves", _good(96, nodes="00001111.")),
