@@ -294,7 +294,7 @@ case_interrupt() {
 		[ "$(cat "$LAB/zero_irq")" = "irq=1 got=50 wrong=0" ]
 	read -r after </sys/kernel/bulkmm/alloc/hits
 	if says_of alloc 0 clear_highpages_kasan_tagged; then
-		# the page that is dirtied was allocated, and cleared, too
+		# the page that is dirtied was cleared, too
 		check "interrupt: served" [ $((after - before)) = 100 ]
 	else
 		check "interrupt: no path" [ "$after" = 0 ]

@@ -19,7 +19,7 @@
 
 #define ORDER (PMD_SHIFT - PAGE_SHIFT)
 #define DIRT  0xa5
-#define GFP   (GFP_ATOMIC | __GFP_NOWARN | __GFP_NORETRY)
+#define GFP   (GFP_ATOMIC | __GFP_NOWARN | __GFP_NORETRY | __GFP_ZERO)
 
 static DEFINE_MUTEX(lock);
 static unsigned long got, wrong;
@@ -44,7 +44,7 @@ static void irq_take(struct irq_work *work)
 
 	irq_seen = in_hardirq();
 	irq_dirty();
-	page = alloc_pages(GFP | __GFP_ZERO, ORDER);
+	page = alloc_pages(GFP, ORDER);
 	if (!page)
 		return;
 	got++;
