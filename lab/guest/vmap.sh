@@ -30,6 +30,7 @@ vmap_arm() {
 	*" [$1] "*) ;;
 	*) fail "mode reads '$mode' after writing $1" ;;
 	esac
+	report vmap-hooks arm="$1" hook="$(tr '\n' ' ' <$VMAP/hook)"
 }
 
 # all counters live as long as the module, so they are sent before each unload

@@ -299,25 +299,41 @@ def test_a_guest_that_says_all_passes() -> None:
     assert {c.name: c.ok for c in found}[vmap.WHOLE]
 
 
+ATTACHED = "0 a: attached 0 b: attached "
+DETACHED = "-19 a: not attached -19 b: not attached "
+
+
+def switched(arm: str, hook: str) -> dict[str, Any]:
+    return {"event": "vmap-hooks", "arm": arm, "hook": hook}
+
+
 @pytest.mark.parametrize(
-    ("hook", "inflight", "ok"),
+    ("on", "off", "inflight", "ok"),
     [
-        ("0 a: attached 0 b: attached ", "0 ", True),
-        ("0 a: attached -16 b: taken ", "0 ", False),
-        ("-19 a: not attached -19 b: not attached ", "0 ", False),
-        ("0 a: attached 0 b: attached ", "1 ", False),
+        (ATTACHED, DETACHED, "0 ", True),
+        ("0 a: attached -16 b: taken ", DETACHED, "0 ", False),
+        (DETACHED, DETACHED, "0 ", False),
+        (ATTACHED, ATTACHED, "0 ", False),
+        (ATTACHED, DETACHED, "1 ", False),
     ],
 )
-def test_hooks(hook: str, inflight: str, *, ok: bool) -> None:
-    seen = {"event": "vmap-counters", "hook": hook, "inflight": inflight}
-    assert judged(seen)["hooks attached, nobody left inside"] is ok
+def test_hooks(on: str, off: str, inflight: str, *, ok: bool) -> None:
+    seen = {"event": "vmap-counters", "hook": off, "inflight": inflight}
+    events = [switched("off", off), switched("pte", on), switched("block", on), seen]
+    assert judged(*events)["hooks attached, nobody left inside"] is ok
+
+
+def test_hooks_of_each_mode_count() -> None:
+    seen = {"event": "vmap-counters", "hook": DETACHED, "inflight": "0 "}
+    events = [switched("pte", ATTACHED), switched("block", DETACHED), seen]
+    assert not judged(*events)["hooks attached, nobody left inside"]
 
 
 def test_a_soak_is_unloaded_with_somebody_inside() -> None:
-    hook = "0 a: attached 0 b: attached "
-    seen = {"event": "vmap-counters", "hook": hook, "inflight": "1 "}
+    seen = {"event": "vmap-counters", "hook": ATTACHED, "inflight": "1 "}
     soak = {"event": "soak", "loads": 1, "hits": 5, "turns": 1}
-    assert judged(seen, soak)["hooks attached, nobody left inside"]
+    found = judged(switched("pte", ATTACHED), seen, soak)
+    assert found["hooks attached, nobody left inside"]
 
 
 def test_samples_are_of_rounds_only() -> None:

@@ -219,18 +219,18 @@ def soak(outcome: Outcome) -> list[Check]:
 
 
 def attached(outcome: Outcome) -> Check:
-    """Return if all hooks were in place, and left empty, at every unload.
+    """Return if all hooks were in place in every mode, and left empty at the end.
 
     While others map, somebody may be inside: there the unloading itself, which
     waits for them, is the proof.
     """
     seen = outcome.of("vmap-counters")
     busy = bool(outcome.of("soak"))
-    states = [{s: n for n, s in HOOK.findall(c["hook"])} for c in seen]
-    known = {state for one in states for state in one.values()} <= {"0", NOT_ATTACHED}
-    whole = any(set(one.values()) == {"0"} for one in states)
+    switched = outcome.of("vmap-hooks")
+    states = {e["arm"]: {n for n, _ in HOOK.findall(e["hook"])} for e in switched}
+    on = [state for arm, state in states.items() if arm != "off"]
+    whole = bool(on) and all(state == {"0"} for state in on)
+    gone = states.get("off", {NOT_ATTACHED}) == {NOT_ATTACHED}
     empty = busy or all(int(str(c["inflight"]).strip()) == 0 for c in seen)
-    detail = "; ".join(sorted({str(c["hook"]).strip() for c in seen}))
-    return Check(
-        "hooks attached, nobody left inside", known and whole and empty, detail
-    )
+    detail = "; ".join(sorted({str(e["hook"]).strip() for e in switched}))
+    return Check("hooks attached, nobody left inside", whole and gone and empty, detail)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 BAD = re.compile(
-    r"BUG:|BUG at|WARNING:|Oops|Call Trace|Kernel panic|KASAN|KCSAN|UBSAN"
+    r"BUG:|BUG at|WARNING:|Oops|Call Trace|Kernel panic|(?<!CONFIG_)KASAN|KCSAN|UBSAN"
     r"|general protection|unable to handle|double fault|invalid opcode"
     r"|possible (?:recursive|circular) locking|suspicious RCU|lock held when"
     r"|INFO: task .* blocked|hung_task|rcu.*(?:stall|self-detected)"
