@@ -127,6 +127,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command; every error is one line and a documented exit code."""
     words = sys.argv[1:] if argv is None else argv
     _heed_signals()
+    _open_closed_streams()
     asked = argparse.Namespace()  # what was parsed, as far as it came
     try:
         # A name that the terminal cannot show is no reason to fail.
@@ -148,6 +149,13 @@ def _heed_signals() -> None:
     for one in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(one) is signal.SIG_DFL:
             signal.signal(one, signal.default_int_handler)
+
+
+def _open_closed_streams() -> None:
+    """Let what is said go nowhere where the caller closed a standard stream."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - as long as the process
 
 
 def _run(words: list[str], asked: argparse.Namespace) -> int:

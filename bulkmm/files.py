@@ -3,29 +3,56 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
 
 from bulkmm.errors import BulkmmError
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 def write(file: Path, text: str, what: str) -> None:
-    """Write a file in one step; ``what`` is how an error speaks of it."""
+    """Write a file in one step; ``what`` is how an error speaks of it.
+
+    A link stays: what it names is replaced. A pipe or a device is written to.
+    """
+    try:
+        if _is_special(file):
+            file.write_text(text, encoding="utf-8")
+        else:
+            _replace(_real(file), text)
+    except OSError as error:
+        raise _refusal(file, what, error.strerror) from error
+
+
+def _replace(file: Path, text: str) -> None:
     part = file.with_name(f".{file.name}.part")
     try:
         part.write_text(text, encoding="utf-8")
         part.replace(file)
-    except OSError as error:
+    finally:
         part.unlink(missing_ok=True)
-        message = f"{what} {file} cannot be written: {error.strerror}"
-        raise BulkmmError(message) from error
 
 
 def need_place(file: Path | None, what: str) -> None:
     """Refuse a file that cannot be written, before all the work."""
     if file is None:
         return
-    if file.is_dir() or not file.absolute().parent.is_dir():
-        raise BulkmmError(f"{what} {file} cannot be written: no such directory")
+    special = _is_special(file)
+    place = file if special else _real(file).parent
+    if file.is_dir() or not (special or place.is_dir()):
+        raise _refusal(file, what, "no such directory")
+    rights = os.W_OK if special else os.W_OK | os.X_OK
+    if not os.access(place, rights, effective_ids=True):
+        raise _refusal(file, what, f"no permission to write to {place}")
+
+
+def _is_special(file: Path) -> bool:
+    """Tell if a name is of something that no file may take the place of."""
+    return file.exists() and not file.is_file()
+
+
+def _real(file: Path) -> Path:
+    return Path(os.path.realpath(file))
+
+
+def _refusal(file: Path, what: str, why: str) -> BulkmmError:
+    return BulkmmError(f"{what} {file} cannot be written: {why}")

@@ -29,13 +29,18 @@ def need_place(args: argparse.Namespace) -> None:
 def finish(
     args: argparse.Namespace, document: Document, show: Callable[[], None]
 ) -> int:
-    """Write the result, print it as JSON or as ``show`` does, judge it."""
-    if args.output:
-        files.write(args.output, document.to_json(), WHAT)
-    if args.json:
-        print(document.to_json(), end="")
-    else:
-        show()
+    """Print the result as JSON or as ``show`` does, write it, judge it.
+
+    Neither is lost where the other fails: it was measured for hours, perhaps.
+    """
+    try:
+        if args.json:
+            print(document.to_json(), end="")
+        else:
+            show()
+    finally:
+        if args.output:
+            files.write(args.output, document.to_json(), WHAT)
     if getattr(args, "plot", None):
         from bulkmm import plot
 

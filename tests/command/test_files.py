@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What ``-o`` names is written, whatever it is; a result is not lost by it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bulkmm import cli, files, outcome
+from bulkmm.errors import BulkmmError, Exit
+from bulkmm.results import Check, Document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOBODY = 65534
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+    reader.start()
+    files.need_place(pipe, "it")
+    files.write(pipe, "text", "it")
+    assert pipe.is_fifo()
+    reader.join(10)
+    assert read == ["text"]
+
+
+def test_a_device_stays() -> None:
+    """Another node of the null device, so that a failure costs nothing."""
+    device = f"/dev/shm/bulkmm-test-{os.getpid()}"  # noqa: S108
+    try:
+        os.mknod(device, 0o600 | 0o020000, os.stat("/dev/null").st_rdev)  # noqa: PTH116
+    except PermissionError:
+        pytest.skip("no permission to make a device")
+    try:
+        assert cli.main(["status", "-o", device]) in (Exit.OK, Exit.VERDICT)
+        assert not os.path.isfile(device)  # noqa: PTH113
+    finally:
+        os.unlink(device)  # noqa: PTH108
+
+
+def test_standard_output_by_its_name() -> None:
+    command = [sys.executable, "-m", "bulkmm.cli", "status", "-o", "/proc/self/fd/1"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode in (Exit.OK, Exit.VERDICT), done.stderr
+    assert "bulkmm" in done.stdout
+
+
+def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
+    there, file, link = (tmp_path / name for name in ("there", "there/a", "link"))
+    there.mkdir()
+    file.write_text("old")
+    link.symlink_to(file)
+    files.write(link, "new", "it")
+    assert link.is_symlink()
+    assert file.read_text() == "new"
+    assert [one.name for one in there.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("name", [".", "/", "..", "no/file"])
+def test_no_file_can_be_there(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["status", "-o", name]) == Exit.ENVIRONMENT
+    assert "cannot be written" in capsys.readouterr().err
+    with pytest.raises(BulkmmError, match="cannot be written"):
+        files.need_place(Path(name), "it")
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """Give a directory that everybody can reach."""
+    with tempfile.TemporaryDirectory(prefix="bulkmm-test-") as made:
+        yield Path(made)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives up its rights")
+def test_a_directory_without_permission_is_refused_before_the_work(
+    public: Path,
+) -> None:
+    public.chmod(0o555)
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+            files.need_place(public / "a", "it")
+        except BulkmmError as error:
+            code = 0 if "no permission" in str(error) else 2
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def finished(file: Path, shown: list[str], *, fails: bool = False) -> int:
+    document = Document(machine={}, checks=[Check("a", ok=True, detail="")])
+
+    def show() -> None:
+        shown.append("table")
+        if fails:
+            raise BrokenPipeError
+
+    return outcome.finish(argparse.Namespace(output=file, json=False), document, show)
+
+
+def test_a_result_that_cannot_be_written_is_shown(tmp_path: Path) -> None:
+    shown: list[str] = []
+    with pytest.raises(BulkmmError, match="cannot be written"):
+        finished(tmp_path / "no" / "file", shown)
+    assert shown == ["table"]
+
+
+def test_a_result_that_cannot_be_shown_is_written(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPipeError):
+        finished(tmp_path / "file", [], fails=True)
+    assert (tmp_path / "file").read_text().startswith('{"schema_version"')
+
+
+@pytest.mark.parametrize(
+    ("words", "closed", "code"),
+    [
+        ("lab list", ">&-", Exit.OK),
+        ("nosuch", "2>&-", Exit.USAGE),
+        ("--json-errors nosuch", ">&- 2>&-", Exit.USAGE),
+    ],
+)
+def test_a_stream_that_the_caller_closed(words: str, closed: str, code: Exit) -> None:
+    script = f'"$0" -m bulkmm.cli {words} {closed}'
+    done = subprocess.run(
+        ["sh", "-c", script, sys.executable],
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert done.returncode == code, done.stderr
