@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 from bulkmm.errors import BulkmmError
 
@@ -32,6 +34,15 @@ def _replace(file: Path, text: str) -> None:
         part.unlink(missing_ok=True)
 
 
+def read_json(file: Path) -> dict[str, Any]:
+    """Return what was kept in a file; nothing if it is not there, or spoilt."""
+    try:
+        held = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return held if isinstance(held, dict) else {}
+
+
 def need_place(file: Path | None, what: str) -> None:
     """Refuse a file that cannot be written, before all the work."""
     if file is None:
@@ -54,5 +65,5 @@ def _real(file: Path) -> Path:
     return Path(os.path.realpath(file))
 
 
-def _refusal(file: Path, what: str, why: str) -> BulkmmError:
+def _refusal(file: Path, what: str, why: str | None) -> BulkmmError:
     return BulkmmError(f"{what} {file} cannot be written: {why}")

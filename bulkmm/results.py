@@ -15,7 +15,7 @@ import json
 import math
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bulkmm import files
 from bulkmm.errors import BulkmmError
@@ -54,6 +54,54 @@ def _is_number(value: object) -> bool:
     return math.isfinite(value) and value >= 0
 
 
+def _check_spread(name: str, value: object, ci95: object) -> None:
+    """Raise ValueError unless this is a number, and that a pair of them."""
+    if not isinstance(ci95, list | tuple) or len(ci95) != 2:  # noqa: PLR2004
+        raise ValueError(f"{name}: ci95 is no pair")
+    if not all(map(_is_number, (value, *ci95))):
+        raise ValueError(f"{name}: a median, ratio or end is no number of at least 0")
+
+
+# What is read of a document's machine and run, where it is there: a type, a list
+# of one shape, the shapes of a list's elements, or those of members by name.
+MACHINE: dict[str, Any] = {
+    "cpu": {"affinity": [int], "mitigations": {}},
+    "guest": {},
+}
+RUN: dict[str, Any] = {
+    "load": (float, float),
+    "steal": float,
+    "bytes": float,
+    "huge_bytes": float,
+    "picks": {"*": {"*": str}},
+    "breakdown": [{"operation": str, "variant": str, "ns": float}],
+}
+
+
+def _fits(held: object, shape: Any) -> bool:  # noqa: ANN401 - see MACHINE
+    """Tell if what a file held has a shape; members without one are not read."""
+    if isinstance(shape, dict):
+        return isinstance(held, dict) and all(
+            _fits(value, shape.get(name, shape.get("*", object)))
+            for name, value in held.items()
+        )
+    if isinstance(shape, list):
+        return isinstance(held, list) and all(_fits(one, shape[0]) for one in held)
+    if isinstance(shape, tuple):
+        many = isinstance(held, list) and len(held) == len(shape)
+        return many and all(map(_fits, cast("list[Any]", held), shape))
+    return _is_number(held) if shape is float else isinstance(held, shape)
+
+
+def _check_members(what: str, held: dict[str, Any], shapes: dict[str, Any]) -> None:
+    """Raise ValueError if a member that is there has not its shape."""
+    for name in held.keys() & shapes:
+        if not isinstance(held[name], dict) and isinstance(shapes[name], dict):
+            raise ValueError(f"{what}: {name} is no object")  # noqa: TRY004
+        if not _fits(held[name], shapes[name]):
+            raise ValueError(f"{what}: {name} is not as bulkmm writes it")
+
+
 @dataclass
 class Result:
     """One arm of one scenario, with every sample in the order taken."""
@@ -83,12 +131,16 @@ class Result:
             raise ValueError(f"{name}: unit is none of {units}, or bytes is no number")
         if not isinstance(self.samples, list) or not self.samples:
             raise ValueError(f"{name}: no samples")
-        if not isinstance(self.ci95, list | tuple) or len(self.ci95) != 2:  # noqa: PLR2004
-            raise ValueError(f"{name}: ci95 is no pair")
-        if not all(_is_number(t) for t in (*self.samples, self.median, *self.ci95)):
+        if not all(map(_is_number, self.samples)):
             raise ValueError(f"{name}: a sample is no number of at least 0")
-        if self.raw and len(self.raw) != len(self.samples):
-            raise ValueError(f"{name}: raw has not a list for each sample")
+        _check_spread(name, self.median, self.ci95)
+        if not _fits(self.raw, [[float]]) or len(self.raw) not in (
+            0,
+            len(self.samples),
+        ):
+            raise ValueError(f"{name}: raw has not a list of times for each sample")
+        if self.cv is not None and not _is_number(self.cv):
+            raise ValueError(f"{name}: cv is no number of at least 0")
 
 
 @dataclass
@@ -110,6 +162,18 @@ class Ratio:
         """What ``ci95`` is."""
         return spread_of(self.n)
 
+    def check(self) -> None:
+        """Raise ValueError if a name is no text, or a number none."""
+        name = f"{self.scenario}, {self.base} / {self.variant}"
+        names = [self.scenario, self.base, self.variant, self.unit]
+        if not _fits(names, [str]) or self.unit not in UNITS:
+            raise ValueError(f"{name}: a name is no text, or the unit not known")
+        _check_spread(name, self.ratio, self.ci95)
+        if not (isinstance(self.n, int) and self.n >= 0):
+            raise ValueError(f"{name}: n is no number of at least 0")
+        if not _fits([self.significant, self.unstable], [bool]):
+            raise ValueError(f"{name}: significant or unstable is not true or false")
+
 
 @dataclass
 class Check:
@@ -118,6 +182,11 @@ class Check:
     name: str
     ok: bool
     detail: str
+
+    def check(self) -> None:
+        """Raise ValueError if a member is of another type."""
+        if not _fits([self.name, self.ok, self.detail], (str, bool, str)):
+            raise ValueError(f"check {self.name}: not two texts and true or false")
 
 
 def _corrected(ratios: list[Ratio]) -> list[Ratio]:
@@ -223,9 +292,12 @@ class Document:
         known = self.machine.get("accelerator")
         if known not in ACCELERATORS:
             raise ValueError(f"accelerator {known!r} is not known")
-        for name in ("cpu", "guest"):
-            if not isinstance(self.machine.get(name, {}), dict):
-                raise ValueError(f"machine: {name} is no object")  # noqa: TRY004
+        _check_members("machine", self.machine, MACHINE)
+        _check_members("run", self.run, RUN)
+        for ratio in self.ratios:
+            ratio.check()
+        for check in self.checks:
+            check.check()
         seen = set()
         for result in self.results:
             result.check()

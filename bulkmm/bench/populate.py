@@ -9,9 +9,9 @@ after the other; their threads are as many as ours.
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import random
+import select
 import shutil
 import subprocess
 import time
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from bulkmm import machine, stats
 from bulkmm.bench import limits, program, take
@@ -73,8 +73,7 @@ def threads(*, quick: bool) -> list[int]:
 
 
 def run(job: Job, seen: Seen | None = None) -> Document:
-    """Measure every kind; ``seen`` is told each event."""
-    check(job)
+    """Measure every kind that was checked; ``seen`` is told each event."""
     before = machine.state()
     kinds, skipped = [], {}
     for kind in job.kinds:
@@ -191,9 +190,12 @@ def _own(scenario: str, *, kind: str, size: int, way: str) -> Iterator[Event]:
         )
     except OSError as error:
         raise BulkmmError(f"the bench program does not run: {error}") from error
+    except subprocess.TimeoutExpired as error:
+        message = f"{scenario}, {way}: ran out of time ({LIMIT} s)"
+        raise BulkmmError(message) from error
     if done.returncode:
         raise BulkmmError(f"{scenario}, {way}: {done.stderr.strip() or 'failed'}")
-    yield from map(json.loads, done.stdout.splitlines())
+    yield from map(program.event, done.stdout.splitlines())
 
 
 def _qemu() -> list[str]:
@@ -248,18 +250,25 @@ def _until_ready(command: list[str], ready: bytes, *, small: bool) -> int:
         stderr=subprocess.STDOUT,
         preexec_fn=_small_pages if small else None,  # noqa: PLW1509 - no threads here
     ) as child:
-        said = b""
-        while ready not in said:
-            more = os.read(child.stdout.fileno(), 4096) if child.stdout else b""
-            if not more:
-                text = said.decode(errors="replace").strip().splitlines() or [
-                    "(nothing)"
-                ]
-                raise BulkmmError(f"{command[0]} ended and said: {text[-1]}")
-            said += more
-        ns = time.monotonic_ns() - begun
-        child.kill()
-    return ns
+        try:
+            _await(child, ready, command[0])
+            return time.monotonic_ns() - begun
+        finally:  # whatever ended the wait, an interrupt too
+            child.kill()
+
+
+def _await(child: subprocess.Popen[bytes], ready: bytes, name: str) -> None:
+    """Read what a program says until it is ready; refuse to wait for ever."""
+    out = cast("IO[bytes]", child.stdout).fileno()
+    end, said = time.monotonic() + LIMIT, b""
+    while ready not in said:
+        readable, _, _ = select.select([out], [], [], max(0, end - time.monotonic()))
+        more = os.read(out, 4096) if readable else b""
+        if not more:
+            how = "ended" if readable else f"ran out of time ({LIMIT} s)"
+            text = said.decode(errors="replace").strip().splitlines() or ["(nothing)"]
+            raise BulkmmError(f"{name} {how} and said: {text[-1]}")
+        said += more
 
 
 def _small_pages() -> None:

@@ -39,6 +39,17 @@ def backends(subject: str) -> list[str]:
     return done.stdout.split()
 
 
+def event(line: str) -> dict[str, Any]:
+    """Return what a line of the program says."""
+    try:
+        said = json.loads(line)
+    except json.JSONDecodeError:
+        said = None
+    if not isinstance(said, dict):
+        raise BulkmmError(f"the bench program said no event: {line.strip()[:80]}")
+    return said
+
+
 def events(arguments: list[str], padding: str = "") -> Iterator[dict[str, Any]]:
     """Run the program and yield its JSON lines as they come.
 
@@ -54,8 +65,7 @@ def events(arguments: list[str], padding: str = "") -> Iterator[dict[str, Any]]:
         raise BulkmmError(f"the bench program does not run: {error}") from error
     with child:
         try:
-            for line in child.stdout or ():
-                yield json.loads(line)
+            yield from map(event, child.stdout or ())
         except BaseException:
             child.kill()
             raise

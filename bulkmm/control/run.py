@@ -69,6 +69,7 @@ def doctor(args: argparse.Namespace) -> int:
 
 def _measure(args: argparse.Namespace) -> int:
     """Print what the module would be worth."""
+    from bulkmm import outcome
     from bulkmm.control.kernel import Kernel
     from bulkmm.lab.progress import Progress
     from bulkmm.native import run
@@ -82,7 +83,7 @@ def _measure(args: argparse.Namespace) -> int:
         print(document.to_json(), end="")
     else:
         print("\n".join(worth.lines(document)))
-    return Exit.OK if all(check.ok for check in document.checks) else Exit.VERDICT
+    return outcome.verdict(document)
 
 
 def on(args: argparse.Namespace) -> int:

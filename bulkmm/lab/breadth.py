@@ -7,7 +7,6 @@ Nothing is booted: see bulkmm.native. A kernel that fails is a row that says so.
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -90,31 +89,29 @@ def place(named: Path | None) -> Iterator[Path]:
 
 def kept(offer: Offer, to: Path) -> Row | None:
     """Return the row of an earlier run, if the sources are the same."""
-    file = to / f"{offer.release}.json"
-    if not file.is_file():
+    held = files.read_json(to / f"{offer.release}.json")
+    if held.get("key") != key():
         return None
-    row = Row(**json.loads(file.read_text(encoding="utf-8")))
-    return row if row.key == key() and row.ok else None
+    row = Row(**held)
+    return row if row.ok else None
 
 
 def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row:
     """Fetch, build, run, write the row; nothing but the row stays."""
     row = Row(offer.release, key())
-    work = archive.home / "work"
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir()
-    try:
-        image = work / "vmlinuz"
-        with locked(progress), archive.fetched((offer.image,)) as debs:
-            image.write_bytes(vmlinux.boot_file(debs[0]))
-        _prototypes(row, image)
-        module = _module(archive, offer, row, work, progress)
-        _run(row, image, module, progress)
-    except BulkmmError as error:
-        row.ok = False
-        row.prototypes = row.prototypes or f"FAILED: {_line(error)}"
-    finally:
-        shutil.rmtree(work)
+    # a place of its own: another command may look at kernels beside this one
+    with tempfile.TemporaryDirectory(prefix="work-", dir=archive.home) as made:
+        work = Path(made)
+        try:
+            image = work / "vmlinuz"
+            with locked(progress), archive.fetched((offer.image,)) as debs:
+                image.write_bytes(vmlinux.boot_file(debs[0]))
+            _prototypes(row, image)
+            module = _module(archive, offer, row, work, progress)
+            _run(row, image, module, progress)
+        except BulkmmError as error:
+            row.ok = False
+            row.prototypes = row.prototypes or f"FAILED: {_line(error)}"
     text = json.dumps(asdict(row), indent=1) + "\n"
     files.write(to / f"{offer.release}.json", text, "the row")
     return row

@@ -44,15 +44,31 @@ class Progress:
             self.note(text)
 
     @contextmanager
+    def shown(self, text: str) -> Iterator[None]:
+        """Have a spinner with this text; inside of another one, that one has it."""
+        if not self.console.is_terminal:
+            yield
+        elif self.status:
+            before = self.status.status
+            self.status.update(text)
+            try:
+                yield
+            finally:
+                self.status.update(before)
+        else:
+            try:
+                with self.console.status(text) as self.status:
+                    yield
+            finally:
+                self.status = None
+
+    @contextmanager
     def step(self, text: str) -> Iterator[None]:
         """Show a step while it runs, and its duration if it took any."""
         start = time.monotonic()
-        if self.console.is_terminal:
-            with self.console.status(text) as self.status:
-                yield
-            self.status = None
-        else:
-            self.note(f"{text} ...")
+        with self.shown(text):
+            if not self.console.is_terminal:
+                self.note(f"{text} ...")
             yield
         spent = time.monotonic() - start
         if spent > SLOW:

@@ -93,12 +93,13 @@ def of_lab(
     name: str, named: Path | None, progress: Progress, *, build_module: bool
 ) -> tuple[Path, Path | None]:
     """Return a kernel of the lab and its module; what is cached needs no lock."""
-    from bulkmm.lab import paths
+    from bulkmm.lab import paths, run
     from bulkmm.lab.machine import build, kernels, root
 
     kernels.check_name(name)
     kernel = kernels.cached(root.of(paths.cache_dir()), name)
     if not kernel or (build_module and not build.place(kernel, []).is_dir()):
+        run.need_root()
         with paths.locked(progress) as cache:
             kernel = kernels.ensure(root.ensure(cache, progress), name, progress)
             if build_module:

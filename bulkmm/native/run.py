@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from bulkmm.native.measure import Job
     from bulkmm.results import Document
 
+# options that mean nothing where cases are compared and nothing is timed
+UNFUZZED = (
+    *("json", "output", "plot", "all_rows"),
+    *("quick", "rounds", "processes", "scenario"),
+)
 NEEDS = ("elftools", "vmlinux_to_elf", "zstandard")
 
 
@@ -29,6 +34,8 @@ def kernel(args: argparse.Namespace) -> int:
     from bulkmm.native import find, measure, summary
 
     outcome.need_place(args)
+    if args.fuzz is not None:
+        _check_fuzz(args)
     progress = Progress()
     rounds, processes = amount.repeats(args)
     with find.files(args.kernel, args.module, progress) as (image, module):
@@ -70,20 +77,29 @@ def shown(job: Job, names: Sequence[str], progress: Progress) -> Document:
             where = f"process {event['process'] + 1}, {event['scenario']}"
             progress.detail(f"bench kernel: {where}")
 
-    with progress.console.status("bench kernel: starting") as progress.status:
+    with progress.shown("bench kernel: starting"):
         return measure.run(job, names, progress, seen)
+
+
+def _check_fuzz(args: argparse.Namespace) -> None:
+    """Refuse what makes no sense where cases are compared."""
+    from bulkmm.native import fuzz
+
+    if not 0 <= args.fuzz <= fuzz.LONGEST:
+        raise UsageError(f"--fuzz {args.fuzz}: give 0 to {fuzz.LONGEST} seconds")
+    for name in UNFUZZED:
+        if getattr(args, name):
+            raise UsageError(f"--{name.replace('_', '-')} means nothing with --fuzz")
 
 
 def _fuzz(args: argparse.Namespace, job: Job, progress: Progress) -> int:
     """Compare cases; the first that differs ends it."""
     from bulkmm.native import fuzz
 
-    if args.json or args.output or not 0 <= args.fuzz <= fuzz.LONGEST:
-        raise UsageError(f"--fuzz: 0 to {fuzz.LONGEST} seconds, no --json and no -o")
     subjects = fuzz.SIZES if args.subject == "all" else (args.subject,)
     code = Exit.OK
     for subject in subjects:
-        with progress.console.status(f"fuzzing {subject}"):
+        with progress.shown(f"fuzzing {subject}"):
             found = fuzz.run(job, subject, args.fuzz, progress)
         print(found)
         if found.differs:

@@ -140,8 +140,7 @@ def test_a_stream_that_the_caller_closed(words: str, closed: str, code: Exit) ->
     done = subprocess.run(
         ["sh", "-c", script, sys.executable],
         check=False,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
     )
     assert done.returncode == code, done.stderr

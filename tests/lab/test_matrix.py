@@ -173,6 +173,25 @@ def test_only_what_passed_and_is_of_the_same_is_kept(
     assert len(ran) == runs + 1
 
 
+def test_a_run_that_cannot_be_does_not_end_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what was run stands in the page, whatever comes after."""
+    page, ran = tmp_path / "page.md", []
+
+    def booted(request: run.Request) -> Document:
+        ran.append(request)
+        if len(ran) == 1:
+            raise OSError(28, "No space left on device", "/a")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run_scenario", booted)
+    words = ["lab", "matrix", "--quick", "--arch", "x86_64", "-o", str(page)]
+    assert cli.main(words) == Exit.INTERRUPTED
+    assert len(ran) == 2
+    assert "FAILED: [Errno 28] No space left on device" in page.read_text()
+
+
 def test_resume_needs_a_place(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["lab", "matrix", "--resume"]) == Exit.USAGE
     assert "--resume needs --json-dir" in capsys.readouterr().err

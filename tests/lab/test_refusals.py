@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bulkmm import cli
 from bulkmm.errors import Exit
 from bulkmm.lab import run as lab_run
 
@@ -93,6 +94,15 @@ def test_without_root(
     code, line = refused("run", FSDAX)
     assert code == Exit.ENVIRONMENT
     assert "needs root" in line
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_a_kernel_of_the_lab_without_root(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert cli.main(["bench", "kernel", "memmap"]) == Exit.ENVIRONMENT
+    assert "needs root" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -248,6 +248,18 @@ def test_crash_of_the_program(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> No
         measure.run_bench([Request(subjects.MEMMAP, Amount(1 << 30))])
 
 
+@pytest.mark.parametrize("line", ["no JSON", '["sample"]'])
+def test_a_line_that_is_no_event(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bench"
+    path.write_text(f"#!/bin/sh\necho '{line}'\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("BULKMM_BENCH", str(path))
+    with pytest.raises(BulkmmError, match="said no event: "):
+        list(program.events([]))
+
+
 def test_a_process_that_left_something_out() -> None:
     taken = events({"copy-4k": {"glibc": steady(100, 2), "plain": steady(90, 2)}})
     taken[1] = [event for event in taken[1] if event.get("variant") != "plain"]

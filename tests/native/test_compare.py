@@ -376,6 +376,16 @@ def broken(**change: Any) -> str:
     return json.dumps(held)
 
 
+def bad_member(name: str, value: object) -> str:
+    return json.dumps(json.loads(broken()) | {name: value})
+
+
+def bad_ratio(**change: object) -> str:
+    one: dict[str, object] = {"scenario": "a", "base": "b", "variant": "bulkmm"}
+    one |= {"ratio": 2, "ci95": [1, 3], "significant": True, "n": 6}
+    return bad_member("ratios", [one | change])
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -389,7 +399,25 @@ def broken(**change: Any) -> str:
         (broken(samples=[float("nan")]), "a sample is no number"),
         (broken(samples=[-1]), "a sample is no number"),
         (broken(ci95=[1]), "ci95 is no pair"),
-        (broken(median=None), "a sample is no number"),
+        (broken(median=None), "a median, ratio or end is no number"),
+        (broken(cv="x"), "a, bulkmm: cv is no number"),
+        (broken(raw=[["x"]]), "raw has not a list of times"),
+        (bad_ratio(ratio="x"), "a, b / bulkmm: a median, ratio or end is no number"),
+        (bad_ratio(ratio=float("inf")), "a median, ratio or end is no number"),
+        (bad_ratio(ci95=None), "a, b / bulkmm: ci95 is no pair"),
+        (bad_ratio(ci95=[1]), "a, b / bulkmm: ci95 is no pair"),
+        (bad_ratio(n="a"), "n is no number"),
+        (bad_ratio(base=1), "a name is no text"),
+        (bad_ratio(unit="s"), "the unit not known"),
+        (bad_ratio(significant=None), "significant or unstable is not true or false"),
+        (bad_member("checks", [{"name": "a", "ok": "no", "detail": ""}]), "check a: "),
+        (bad_member("run", {"load": "x"}), "run: load is not as bulkmm writes it"),
+        (bad_member("run", {"load": [1]}), "run: load is not as bulkmm writes it"),
+        (bad_member("run", {"steal": "x"}), "run: steal is not as bulkmm writes it"),
+        (bad_member("run", {"picks": [1]}), "run: picks is no object"),
+        (bad_member("run", {"picks": {"a": 1}}), "run: picks is not as bulkmm writes"),
+        (bad_member("run", {"huge_bytes": "1"}), "run: huge_bytes is not as"),
+        (bad_member("run", {"breakdown": [1]}), "run: breakdown is not as"),
         (broken(unit="s"), "unit is none of ns, instructions, stores"),
         (broken(scenario=1), "a name is no text"),
         (broken(more=1), "more"),

@@ -125,8 +125,23 @@ def test_a_fault_names_the_case(ready: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["clear", "--fuzz", "1"], ["memmap", "--fuzz", "-1"]]
+    ("words", "said"),
+    [
+        (["clear", "--fuzz", "1"], "no fuzzer for clear"),
+        (["memmap", "--fuzz", "-1"], "--fuzz -1: give 0 to"),
+        *(
+            (["memmap", "--fuzz", "0", *option], f"{option[0]} means nothing with")
+            for option in (
+                *(["--plot", "a.svg"], ["--rounds", "2"], ["--processes", "3"]),
+                *(["--scenario", "a"], ["--json"], ["--all-rows"], ["--quick"]),
+            )
+        ),
+    ],
 )
-def test_what_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_refused(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["bench", "kernel", *words]) == Exit.USAGE
-    assert capsys.readouterr().err.count("bulkmm: ") == 1
+    err = capsys.readouterr().err
+    assert err.count("bulkmm: ") == 1
+    assert said in err

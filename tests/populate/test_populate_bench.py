@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import jsonschema
@@ -116,6 +117,15 @@ def test_without_huge_pages_hugetlb_is_left_out() -> None:
     assert re.search(r"32 free pages of 2 MiB needed: --reserve, or /proc", done.stderr)
 
 
+def test_memory_that_was_reserved_is_not_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is in the pool is not available: the check stands before it."""
+    monkeypatch.setattr(machine, "memory_kib", lambda _field: 0)
+    with pytest.raises(BulkmmError, match="free pages of 2 MiB needed"):
+        populate.run(populate.Job(1 << 50, ("hugetlb",), 1))
+
+
 @pytest.mark.parametrize(
     ("size", "processes", "error", "says"),
     [
@@ -149,6 +159,46 @@ def test_how_many_threads(
 def test_a_program_that_ends_is_one_line() -> None:
     with pytest.raises(BulkmmError, match=r"sh ended and said: no such thing"):
         populate._until_ready(["sh", "-c", "echo no such thing"], b"ready", small=False)
+
+
+def test_a_program_that_is_never_ready_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(populate, "LIMIT", 0.2)
+    words = ["sh", "-c", "echo starting; exec sleep 60"]
+    with pytest.raises(BulkmmError, match=r"sh ran out of time .* said: starting"):
+        populate._until_ready(words, b"ready", small=False)
+
+
+def test_a_sample_has_a_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bench = tmp_path / "bmm-bench"
+    for name, said in (("bmm-bench", ""), (populate.PROGRAM, "exec sleep 60")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{said}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("BULKMM_BENCH", str(bench))
+    monkeypatch.setattr(populate, "LIMIT", 0.2)
+    with pytest.raises(BulkmmError, match=r"s, memset: ran out of time"):
+        list(populate._own("s", kind="4k", size=64 * MIB, way="memset"))
+
+
+def test_a_program_does_not_outlive_an_interrupt(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    script = f"echo $$ >{file}; exec sleep 60"
+    code = (
+        "from bulkmm import cli; from bulkmm.bench import populate; "
+        "cli._heed_signals(); "
+        f"populate._until_ready(['sh', '-c', {script!r}], b'ready', small=False)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as run:
+        for _ in range(200):
+            if file.is_file() and file.read_text():
+                break
+            time.sleep(0.05)
+        child = int(file.read_text())
+        run.terminate()
+        run.communicate(timeout=10)
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
 
 
 def measured(**times: int) -> Document:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bulkmm import files
-from bulkmm.errors import Exit
+from bulkmm.errors import Exit, UsageError
 from bulkmm.lab import breadth, run
 from bulkmm.lab.commands.matrix import need_places, pattern
 from bulkmm.lab.machine import archive, root
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 def every(args: argparse.Namespace) -> int:
     """Look at one kernel of the archive after the other."""
     need_places(args)
+    if args.count is not None and args.count < 1:
+        raise UsageError(f"--count {args.count}: give 1 or more")
     chosen = pattern(args.only)
     need_sources()
     run.need_root()
@@ -29,14 +31,15 @@ def every(args: argparse.Namespace) -> int:
         held = archive.Archive(root.ensure(cache, progress))
         held.update(progress)
         found = [one for one in held.offers() if chosen.search(one.release)]
+    looked_at = found[: args.count]
     if args.list:
-        for one in found[: args.count]:
+        for one in looked_at:
             print(one.release, "" if one.headers else "(no headers)")
         return Exit.OK
     rows, page = [], ""
     with breadth.place(args.json_dir) as to:
-        for number, one in enumerate(found[: args.count], 1):
-            progress.note(f"kernel {number} of {len(found)}: {one.release}")
+        for number, one in enumerate(looked_at, 1):
+            progress.note(f"kernel {number} of {len(looked_at)}: {one.release}")
             row = breadth.kept(one, to) if args.resume else None
             rows.append(row or breadth.look_at(held, one, to, progress))
             page = breadth.markdown(rows, len(found))

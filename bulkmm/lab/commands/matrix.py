@@ -25,14 +25,15 @@ def every(args: argparse.Namespace) -> int:
     """Run one cell of the matrix after the other; show and keep what they say."""
     chosen = _chosen(args)
     need_places(args)
-    progress, lines = Progress(), []
+    about = matrix.DEBUG if args.debug else matrix.STOCK
+    progress, page = Progress(), ""
+    lines: list[matrix.Line] = []
     for number, cell in enumerate(chosen, 1):  # none keeps the next from running
         progress.note(f"run {number} of {len(chosen)}: {cell.name}")
         lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
-    about = matrix.DEBUG if args.debug else matrix.STOCK
-    page = matrix.markdown(lines, _flags(args), about)
-    if args.output:
-        files.write(args.output, page, "the page")
+        page = matrix.markdown(lines, _flags(args), about)
+        if args.output:  # what there is stays, if this is interrupted
+            files.write(args.output, page, "the page")
     if args.markdown:
         print(page, end="")
     else:
@@ -92,6 +93,8 @@ def _run_cell(cell: matrix.Cell, to: Path | None, *, resume: bool) -> matrix.Lin
                 document.write(file)
     except BulkmmError as error:
         return matrix.failed(cell, str(error).splitlines()[0])
+    except OSError as error:
+        return matrix.failed(cell, str(error))
     return matrix.judged(cell, document)
 
 

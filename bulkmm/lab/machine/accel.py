@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bulkmm import files
 from bulkmm.errors import BulkmmError
 from bulkmm.lab.machine import image, vm
 from bulkmm.lab.machine.arch import X86_64
@@ -44,13 +45,13 @@ def _remembered(kernel: Kernel, base: Path, progress: Progress) -> str:
         return "no /dev/kvm"
     memory = kernel.root.var / "kvm.json"
     boot = BOOT_ID.read_text(encoding="ascii").strip()
-    if memory.is_file():
-        known = json.loads(memory.read_text())
-        if known["boot"] == boot:
-            return str(known["problem"])
+    known = files.read_json(memory)
+    if known.get("boot") == boot:
+        return str(known["problem"])
     with progress.step("trying a guest under KVM"):
         problem = _probe(kernel, base)
-    memory.write_text(json.dumps({"boot": boot, "problem": problem}))
+    text = json.dumps({"boot": boot, "problem": problem})
+    files.write(memory, text, "what the cache knows")
     return problem
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from bulkmm import files
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.child import ChildError
 from bulkmm.lab.machine import arch as archs
@@ -86,9 +87,8 @@ def _remembered(root: Root, name: str, arch: Arch) -> Path:
 def cached(root: Root, name: str, arch: Arch = X86_64) -> Kernel | None:
     """Return the kernel if an earlier run has fetched it."""
     remembered = _remembered(root, name, arch)
-    if not remembered.is_file():
-        return None
-    return Kernel(root, json.loads(remembered.read_text())["release"])
+    known = files.read_json(remembered)
+    return Kernel(root, known["release"]) if "release" in known else None
 
 
 def ensure(root: Root, name: str, progress: Progress, arch: Arch = X86_64) -> Kernel:
@@ -104,7 +104,8 @@ def ensure(root: Root, name: str, progress: Progress, arch: Arch = X86_64) -> Ke
         kernel = _fetched(root, name, arch, progress)
     remembered = _remembered(root, name, arch)
     remembered.parent.mkdir(exist_ok=True)
-    remembered.write_text(json.dumps({"release": kernel.release}))
+    text = json.dumps({"release": kernel.release})
+    files.write(remembered, text, "what the cache knows")
     return kernel
 
 

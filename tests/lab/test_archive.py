@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm lab kernels``: how many are looked at, where, and what is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bulkmm import cli
+from bulkmm.errors import BulkmmError, Exit
+from bulkmm.lab import breadth, run
+from bulkmm.lab.machine import archive, root
+from bulkmm.lab.machine.archive import Archive, Offer
+from bulkmm.lab.machine.root import Root
+from bulkmm.lab.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+OFFERS = [Offer(f"7.3.{n}+deb14", "cloud-", f"linux-image-{n}", ()) for n in range(3)]
+
+
+@pytest.fixture
+def held(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Archive]:
+    """Return an archive that offers three kernels, none of which can be fetched."""
+
+    def unreachable(*_: object) -> Iterator[list[Path]]:
+        raise BulkmmError("not fetched")
+
+    made = Archive(Root(empty_cache / "root"))
+    made.home.mkdir(parents=True)
+    monkeypatch.setattr(run, "need_root", lambda: None)
+    monkeypatch.setattr(root, "ensure", lambda *_: made.root)
+    monkeypatch.setattr(Archive, "update", lambda *_: None)
+    monkeypatch.setattr(Archive, "offers", lambda _: OFFERS)
+    monkeypatch.setattr(Archive, "fetched", unreachable)
+    yield made
+    assert not list(made.home.iterdir())
+
+
+@pytest.mark.parametrize("count", ["0", "-1"])
+def test_a_count_that_looks_at_nothing(
+    count: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["lab", "kernels", "--count", count]) == Exit.USAGE
+    assert f"--count {count}: give 1 or more" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("held")
+def test_it_says_how_many_are_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lab", "kernels", "--count", "2"]) == Exit.VERDICT
+    said = capsys.readouterr()
+    assert "kernel 2 of 2: 7.3.1+deb14-cloud-amd64" in said.err
+    assert "2 of 3 that are offered" in said.out
+
+
+def test_kernels_are_looked_at_beside_another_command(
+    held: Archive, tmp_path: Path
+) -> None:
+    """What the other one works with stays."""
+    others = held.home / "work"
+    others.mkdir()
+    (others / "vmlinuz").touch()
+    row = breadth.look_at(held, OFFERS[0], tmp_path, Progress())
+    assert row.prototypes == "FAILED: not fetched"
+    assert [path.name for path in held.home.iterdir()] == ["work"]
+    (others / "vmlinuz").unlink()
+    others.rmdir()
+
+
+def test_a_row_that_is_spoilt_is_none(tmp_path: Path) -> None:
+    (tmp_path / f"{OFFERS[0].release}.json").write_text('{"release": "7.')
+    assert breadth.kept(OFFERS[0], tmp_path) is None
+
+
+def test_a_memory_of_kernels_that_is_spoilt_is_none(tmp_path: Path) -> None:
+    from bulkmm.lab.machine import kernels
+
+    place = kernels._remembered(Root(tmp_path), "7.3", archive.X86_64)
+    place.parent.mkdir(parents=True)
+    for text in ("", '{"release": "7.3', "[]", "{}"):
+        place.write_text(text)
+        assert kernels.cached(Root(tmp_path), "7.3") is None
+    place.write_text('{"release": "7.3.4"}')
+    found = kernels.cached(Root(tmp_path), "7.3")
+    assert found
+    assert found.release == "7.3.4"
