@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bulkmm import facts, table
 from bulkmm.lab import choices
 from bulkmm.lab.machine import arch as archs
-from bulkmm.lab.scenario import POPULATE, SUITES, find
+from bulkmm.lab.scenario import find
 from bulkmm.results import STORES
 from bulkmm.sheet import Sheet
 
@@ -292,9 +292,6 @@ def cells(
 def has(arch: archs.Arch, kernel: str, words: tuple[str, ...]) -> bool:
     """Tell if a kernel has what a scenario with these options needs."""
     scenario = find(words[0])
-    alone = scenario.perf or scenario.family in (POPULATE, SUITES)
-    if alone and arch is not archs.X86_64:
-        return False
     if (align := option(words, ALIGN)) and align not in arch.aligns:
         return False
     models = MODELS.get((arch.name, kernel), ())
@@ -302,7 +299,7 @@ def has(arch: archs.Arch, kernel: str, words: tuple[str, ...]) -> bool:
     # each of its models by name, or the one that it has
     if scenario.name == "clear-latency" and model not in (models or ("",)):
         return False
-    return scenario.runs_on(kernel)
+    return scenario.runs_on(kernel, arch)
 
 
 def option(words: tuple[str, ...], name: str) -> str:

@@ -9,14 +9,12 @@ import re
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bulkmm import machine
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.choices import CPUS
-from bulkmm.lab.families import hotplug, packages, pmem, populate
-from bulkmm.lab.families import suites as suite
+from bulkmm.lab.families import packages, pmem, populate
 from bulkmm.lab.machine import (
     accel,
     build,
@@ -41,15 +39,14 @@ from bulkmm.results import Check, Document
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from bulkmm.lab.machine.arch import Arch
     from bulkmm.lab.machine.kernels import Kernel
-    from bulkmm.lab.scenario import Scenario
     from bulkmm.lab.work import Work
 
 # "0 folio_zero_user: attached", one or several of them
 HOOK = re.compile(r"-?\d+ \w+: .*?(?=\s+-?\d+ \w+: |\s*$)")
-MEMINFO = Path("/proc/meminfo")
 MOST_CPUS = 64
 MEMORY_LIMIT = 6_000_000_000  # what a run may take of the host's memory
 
@@ -78,6 +75,16 @@ class Prepared:
     modules: Path
 
 
+@dataclass
+class Parts:
+    """What the guest of one scenario has besides."""
+
+    modules: list[Path] = field(default_factory=list)
+    over: list[Path] = field(default_factory=list)  # trees laid over its own
+    disk: Path | None = None
+    plugin: Path | None = None
+
+
 def need_root() -> None:
     """Refuse early: the root, name spaces and QEMU all need it."""
     if os.geteuid():
@@ -86,16 +93,9 @@ def need_root() -> None:
         raise BulkmmError(f"the lab runs on x86_64 only, not on {platform.machine()}")
 
 
-def available_memory() -> int:
-    """Return how much memory the host can give without swapping."""
-    text = MEMINFO.read_text(encoding="ascii")
-    found = re.search(r"^MemAvailable: +(\d+) kB$", text, re.MULTILINE)
-    return int(found[1]) * 1024 if found else 0
-
-
 def need_memory() -> None:
     """Refuse what would drive the host out of memory."""
-    have = available_memory()
+    have = (machine.memory_kib("MemAvailable") or 0) * 1024
     if have < MEMORY_LIMIT:
         raise BulkmmError(
             f"no memory for the guest: {MEMORY_LIMIT / 1e9:.0f} GB are needed, "
@@ -123,13 +123,6 @@ def prepare(
     return Prepared(kernel, base, built)
 
 
-def check_series(wanted: Scenario, kernel: str) -> None:
-    """Refuse a kernel that lacks what the scenario is about."""
-    if not wanted.runs_on(kernel):
-        known = " or ".join(wanted.series)
-        raise UsageError(f"{wanted.name} needs kernel {known}, not {kernel}")
-
-
 def identity(ready: Prepared) -> dict[str, str]:
     """Return what kernel and what module a run is of."""
     return {
@@ -139,43 +132,26 @@ def identity(ready: Prepared) -> dict[str, str]:
     }
 
 
-def would_be_of(request: Request, progress: Progress | None = None) -> dict[str, str]:
+def would_be_of(request: Request) -> dict[str, str]:
     """Return the identity of a run, without running it."""
     need_root()
-    progress = progress or Progress()
-    name = request.kernel or request.arch.series[0]
-    defines = build.check_defines([*request.defines, *request.work.defines])
+    progress = Progress()
     with locked(progress) as cache:
-        modules = request.work.scenario.modules
-        return identity(
-            prepare(cache, name, modules, defines, progress, arch=request.arch)
-        )
+        return identity(prepared(cache, request, progress))
 
 
-def check_kernel(name: str, arch: Arch = X86_64) -> None:
-    """Refuse a name that no kernel of this architecture has."""
-    kind = kinds.find(name)
-    if not kind:
-        kernels.check_name(name, arch, kinds.of(arch))
-    elif kind.arch is not arch:
-        raise UsageError(f"kernel {name} is built for {kind.arch.name} only")
+def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
+    """Return what a run has of kernel, base and module."""
+    defines = build.check_defines([*request.defines, *request.work.defines])
+    modules = request.work.scenario.modules
+    name = request.kernel or request.arch.series[0]
+    return prepare(cache, name, modules, defines, progress, arch=request.arch)
 
 
 def check_machine(work: Work, arch: Arch, kernel: str) -> None:
     """Refuse an architecture or a kernel that lacks what a scenario is about."""
-    name = work.scenario.name
-    if isinstance(work, packages.Work) and kinds.find(kernel):
-        raise UsageError(f"{name}: Debian has no packages of the kernel {kernel}")
-    if work.scenario.perf and arch is not X86_64:
-        raise UsageError(f"{name}: the lab has perf for x86_64 only")
-    if isinstance(work, populate.Work) and arch is not X86_64:
-        raise UsageError(f"{name}: the lab has its machine for x86_64 only")
-    if work.scenario.suite in (suites.MM, suites.COEXIST) and kinds.find(kernel):
-        raise UsageError(f"{name}: the kernel {kernel} lacks what Debian's own has")
-    if isinstance(work, suite.Work) and arch is not X86_64:
-        raise UsageError(f"{name}: the suites are built for x86_64")
-    if isinstance(work, packages.Work) and arch is not X86_64:
-        raise UsageError(f"{name}: the packages are built for x86_64")
+    if lack := work.scenario.lacking(kernel, arch):
+        raise UsageError(lack)
     if isinstance(work, pmem.Work) and work.options.align not in arch.aligns:
         known = ", ".join(arch.aligns)
         raise UsageError(f"no alignment {work.options.align} on {arch.name}: {known}")
@@ -183,29 +159,34 @@ def check_machine(work: Work, arch: Arch, kernel: str) -> None:
 
 def check_cpus(request: Request) -> None:
     """Refuse what QEMU does not have, or a clock that counts one's instructions."""
+    name = request.work.scenario.name
+    if request.cpus != CPUS and request.work.hot.shared_out:
+        raise UsageError(f"{name} has no cpus to choose: one a memory node")
     least, most = 1, 1 if request.work.scenario.counted else MOST_CPUS
     if request.cpus != CPUS and not least <= request.cpus <= most:
         raise UsageError(f"{request.cpus} CPUs: give {least} to {most}")
 
 
-def run_scenario(request: Request, progress: Progress | None = None) -> Document:
-    """Run a scenario and return its document; checks may have failed."""
+def check(request: Request) -> None:
+    """Refuse what does not exist, or makes no sense together."""
     name = request.kernel or request.arch.series[0]
-    check_kernel(name, request.arch)
-    work = request.work
-    check_series(work.scenario, name)
-    work.check_options()
+    kernels.check(name, request.arch)
+    check_machine(request.work, request.arch, name)
+    request.work.check_options()
     check_cpus(request)
-    check_machine(work, request.arch, name)
-    defines = build.check_defines([*request.defines, *work.defines])
+    build.check_defines(request.defines)
+
+
+def run_scenario(request: Request) -> Document:
+    """Run a scenario and return its document; checks may have failed."""
+    check(request)
     need_sources()
     need_root()
     need_memory()
-    progress = progress or Progress()
+    progress = Progress()
     with ExitStack() as stack:
         with locked(progress) as cache:
-            modules = work.scenario.modules
-            ready = prepare(cache, name, modules, defines, progress, arch=request.arch)
+            ready = prepared(cache, request, progress)
             chosen = accel.choose(request.accel, ready.kernel, ready.base, progress)
             directory = vm.run_directory(ready.kernel.root, keep=request.keep)
             run = stack.enter_context(directory)
@@ -225,6 +206,29 @@ def run_scenario(request: Request, progress: Progress | None = None) -> Document
     return document
 
 
+def parts(
+    request: Request, kernel: Kernel, progress: Progress, *, counts: bool
+) -> Parts:
+    """Return what the scenario's guest has besides, from the cache where possible."""
+    work, root = request.work, kernel.root
+    scenario = work.scenario
+    found = Parts()
+    if scenario.upstream:
+        found.modules.append(upstream.ensure(kernel, scenario.upstream, progress))
+    if scenario.perf:
+        found.over.append(perftool.ensure(root, progress))
+    if isinstance(work, populate.Work):
+        found.over.append(library.ensure(root, request.arch, progress))
+    if scenario.suite:
+        found.over.append(suites.tree(kernel, scenario.suite, progress))
+    if isinstance(work, packages.Work):
+        found.over.append(packages.tree(root, progress, upgrade=work.upgrade))
+        found.disk = disk.ensure(root, progress)
+    if scenario.marked and counts:
+        found.plugin = counting.ensure(root, request.arch, progress)
+    return found
+
+
 def _guest(
     request: Request, ready: Prepared, chosen: str, run: Path, progress: Progress
 ) -> vm.Guest:
@@ -234,24 +238,11 @@ def _guest(
     order = kernels.with_dependencies(kernel, scenario.modules)
     names = [kernels.module_name(path) for path in order]
     job = work.job(names)
-    ours = [ready.modules / product for product in build.PRODUCTS]
-    if scenario.upstream:
-        ours.append(upstream.ensure(kernel, scenario.upstream, progress))
     kind = kinds.find(request.kernel)
     told = f"{work.cmdline} {request.append}".strip()
-    over = [perftool.ensure(kernel.root, progress)] if scenario.perf else []
-    if isinstance(work, populate.Work):
-        over = [library.ensure(kernel.root, request.arch, progress)]
-    if scenario.suite:
-        over.append(suites.tree(kernel, scenario.suite, progress))
-    debian = None
-    if isinstance(work, packages.Work):
-        over = [packages.tree(kernel.root, progress, upgrade=work.upgrade)]
-        debian = disk.ensure(kernel.root, progress)
-    plugin = None
-    if scenario.marked and chosen == "tcg":
-        plugin = counting.ensure(kernel.root, request.arch, progress)
-    initramfs = image.initramfs(kernel.root, ready.base, run, job, ours, over=over)
+    more = parts(request, kernel, progress, counts=chosen == "tcg")
+    ours = [*(ready.modules / product for product in build.PRODUCTS), *more.modules]
+    initramfs = image.initramfs(kernel.root, ready.base, run, job, ours, over=more.over)
     return vm.Guest(
         kernel.image,
         initramfs,
@@ -263,9 +254,9 @@ def _guest(
         request.cpu or (scenario.cpu if request.arch is X86_64 else ""),
         request.cpus,
         counted=scenario.counted,
-        disk=debian,
-        plugin=plugin,
-        hot=_hot(work),
+        disk=more.disk,
+        plugin=more.plugin,
+        hot=work.hot,
         devices=scenario.devices if request.arch is X86_64 else (),
     )
 
@@ -280,13 +271,6 @@ def _boot(
     limit = work.limit() * (kind.slow if kind else 1)
     with progress.step(what):
         return vm.boot(guest, kernel.root, run, limit, _teller(what, work, progress))
-
-
-def _hot(work: Work) -> vm.Hot:
-    """Return the memory nodes of a family that has some."""
-    if isinstance(work, hotplug.Work | populate.Work):
-        return work.hot
-    return vm.Hot()
 
 
 def _teller(

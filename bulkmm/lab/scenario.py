@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bulkmm.errors import unknown
 from bulkmm.lab.machine import kinds
+from bulkmm.lab.machine.arch import X86_64, Arch
 
 
 @dataclass(frozen=True)
@@ -30,25 +31,40 @@ class Scenario:
     marked: bool = False  # TCG: the work of its operations is counted
     faults: bool = False  # PMEM: runs faults.sh on a test build, measures nothing
     series: tuple[str, ...] = ()  # of kernels that have what it needs; none: all
+    stock: bool = False  # the kernels that the lab builds lack what it needs
     upstream: str = ""  # a test of the kernel's own source, built as a module
     suite: str = ""  # programs of others that the guest has (machine/suites.py)
     taint: int = 0  # that what is done sets, besides that of loading modules
     warns: bool = False  # the kernel warns of what is done, between marks
 
-    @property
-    def x86_64_only(self) -> bool:
-        """Tell if what it runs is there for x86-64 alone."""
-        return self.perf or self.family in (PACKAGES, SUITES)
-
-    def runs_on(self, kernel: str) -> bool:
-        """Tell if a kernel, a series or a release, has what it needs."""
+    def lacking(self, kernel: str, arch: Arch) -> str:
+        """Return why it does not run on a kernel of an architecture; "" if it does."""
+        own = "the lab has perf" if self.perf else X86_64_ONLY.get(self.family)
+        if own and arch is not X86_64:
+            return f"{self.name}: {own} for x86_64 only"
+        if self.stock and kinds.find(kernel):
+            lack = f"the kernel {kernel} lacks what Debian's own has"
+            if self.family == PACKAGES:
+                lack = f"Debian has no packages of the kernel {kernel}"
+            return f"{self.name}: {lack}"
         names = (kernel, kinds.series(kernel))
-        return not self.series or any(n.startswith(self.series) for n in names)
+        if self.series and not any(n.startswith(self.series) for n in names):
+            return f"{self.name} needs kernel {' or '.join(self.series)}, not {kernel}"
+        return ""
+
+    def runs_on(self, kernel: str, arch: Arch = X86_64) -> bool:
+        """Tell if a kernel, a series or a release, has what it needs."""
+        return not self.lacking(kernel, arch)
 
 
 PMEM, CLEAR, VMAP, PACKAGES, HMM = "pmem", "clear", "vmap", "packages", "hmm"
 HOTPLUG, POPULATE, SUITES = "hotplug", "populate", "suites"
 FAMILIES = (PMEM, HMM, CLEAR, VMAP, HOTPLUG, POPULATE, SUITES, PACKAGES)
+X86_64_ONLY = {  # families, and what of theirs is
+    POPULATE: "the lab has its machine",
+    SUITES: "the suites are built",
+    PACKAGES: "the packages are built",
+}
 LIVE_PATCH = 1 << 15  # the taint of one
 NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
 CHECK = (
@@ -214,6 +230,7 @@ SCENARIOS = (
         seconds=60,
         memory=1024,
         modules=("kvm_amd", "vfio_pci", "vfio_iommu_type1"),
+        stock=True,
         devices=("intel-iommu,intremap=off", "edu"),
     ),
     Scenario(
@@ -428,6 +445,7 @@ SCENARIOS = (
         seconds=120,
         memory=1024,
         suite="coexist",
+        stock=True,
         taint=LIVE_PATCH,
     ),
     Scenario(
@@ -451,6 +469,7 @@ SCENARIOS = (
         memory=4096,
         counted=True,  # tests have time limits
         suite="mm",
+        stock=True,
     ),
     Scenario(
         name="stress",
@@ -468,6 +487,7 @@ SCENARIOS = (
         name="packages",
         family=PACKAGES,
         modules=("virtio_blk", "ext4"),
+        stock=True,
         measures="nothing: the Debian packages are installed, upgraded and purged, "
         "and the module is kept inert by its boot parameter",
         check="DKMS builds the module for the running kernel, it loads and attaches; "

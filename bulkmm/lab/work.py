@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from bulkmm.errors import UsageError
+from bulkmm.lab.machine.vm import Hot
 
 if TYPE_CHECKING:
     from bulkmm.lab.machine.vm import Outcome
@@ -20,47 +24,77 @@ class Common:
     break_one_word: bool = False
     seed: int = field(default_factory=lambda: random.SystemRandom().getrandbits(32))
 
+    @property
+    def chance(self) -> random.Random:
+        """Return what decides by chance, from its beginning."""
+        return random.Random(self.seed)  # noqa: S311 - to vary, not to hide
 
-class Work(Protocol):
+
+@dataclass(frozen=True)
+class Work(ABC):
     """A scenario with its options."""
 
+    scenario: Scenario
+    options: Common = field(default_factory=Common)
+
     @property
-    def scenario(self) -> Scenario:
-        """Return what is run."""
+    def takes(self) -> frozenset[str]:
+        """Return the options, besides the seed, that mean something."""
+        return frozenset()
 
     @property
     def pmem(self) -> int:
         """Return the bytes of persistent memory that the guest has."""
+        return 0
+
+    @property
+    def hot(self) -> Hot:
+        """Return what other memory the guest has, and its nodes."""
+        return Hot()
 
     @property
     def cmdline(self) -> str:
         """Return what the guest's kernel is told besides vm.CMDLINE."""
+        return ""
 
     @property
     def defines(self) -> list[str]:
-        """Return the make variables of the module's build."""
+        """Return make variables; without any the module is as it is shipped."""
+        return []
 
     @property
     def steps(self) -> int:
         """Return how many events of a run are steps."""
+        return 0
 
     def check_options(self) -> None:
-        """Refuse options that do not fit together."""
+        """Refuse options that mean nothing here, or do not fit together."""
+        for one in fields(self.options):
+            known = one.name in {*self.takes, "seed"}
+            if not known and getattr(self.options, one.name) != one.default:
+                name = one.name.replace("_", "-")
+                raise UsageError(f"{self.scenario.name} has no {name} to choose")
 
+    @abstractmethod
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/*.sh, one a line."""
 
+    @abstractmethod
     def limit(self) -> float:
-        """Return the seconds after which a guest counts as hung."""
+        """Return a generous time limit: it is there for guests that hang."""
 
-    def is_step(self, event: dict[str, Any]) -> bool:
+    def is_step(self, _event: dict[str, Any]) -> bool:
         """Tell if an event is progress; raise if the run cannot go on."""
+        return False
 
-    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
-        """Return what was timed."""
+    def results(self, _outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+        """Return what was timed: nothing, if a family does not say."""
+        return [], []
 
+    @abstractmethod
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
 
+    @abstractmethod
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return what was asked for and what else the run saw."""

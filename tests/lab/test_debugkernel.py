@@ -12,7 +12,7 @@ import pytest
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
 from bulkmm.lab import run, scenario
-from bulkmm.lab.machine import debugkernel, kinds
+from bulkmm.lab.machine import debugkernel, kernels, kinds
 from bulkmm.lab.machine.arch import ARM64
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.root import Root
@@ -99,7 +99,7 @@ def test_freed_memory_is_poisoned_unless_the_allocator_zeroes() -> None:
 def test_they_are_of_the_series_that_they_are_built_from() -> None:
     assert scenario.find("upstream-hmm").runs_on("debug")
     with pytest.raises(BulkmmError, match="debug is built for x86_64 only"):
-        run.check_kernel("debug", ARM64)
+        kernels.check("debug", ARM64)
 
 
 @pytest.mark.parametrize(

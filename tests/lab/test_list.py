@@ -9,7 +9,10 @@ import pytest
 from commandlib import valid
 
 from bulkmm import cli
-from bulkmm.errors import Exit
+from bulkmm.errors import Exit, UsageError
+from bulkmm.lab import run
+from bulkmm.lab.commands.run import asked
+from bulkmm.lab.machine import arch, kinds
 from bulkmm.lab.scenario import SCENARIOS
 
 
@@ -38,6 +41,13 @@ def test_all(capsys: pytest.CaptureFixture[str]) -> None:
         (("--kernel", "7.3"), "hmm-private-64g", None),
         (("--arch", "arm64"), "thp-2m", "packages"),
         (("--arch", "arm64"), "thp-2m", "clear-perf"),
+        (("--arch", "arm64"), "thp-2m", "populate-guest"),
+        (("--kernel", "debug"), "thp-2m", "packages"),
+        (("--kernel", "kasan"), "stress", "coexist"),
+        (("--kernel", "debug"), "stress", "upstream-mm"),
+        (("--kernel", "debug-kobject"), "thp-2m", "clear-populate"),
+        (("--kernel", "kasan"), "hook-kasan", "packages"),
+        (("--kernel", "6.12.107+deb13-cloud-amd64"), "packages", "hmm-private-64g"),
         (("real-time",), "clear-latency", "clear-cases"),
         (("REAL-time", "--family", "clear"), "clear-latency", "thp-2m"),
         (("--arch", "arm64", "--kernel", "6.12"), None, "thp-2m"),
@@ -52,3 +62,26 @@ def test_filters(
     found = listed(capsys, *words)
     assert has is None or has in found
     assert lacks not in found
+
+
+def test_a_kernel_that_nobody_has(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ((), ("--arch", "arm64")):
+        assert cli.main(["lab", "list", "--kernel", "nonsense", *words]) == Exit.USAGE
+        assert "unknown kernel nonsense: give" in capsys.readouterr().err
+
+
+def test_what_is_listed_is_what_lab_run_takes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """On every kernel of every architecture, and nothing else is."""
+    for on in arch.ALL:
+        for kernel in (*on.series, *kinds.of(on)):
+            where = ("--kernel", kernel, "--arch", on.name)
+            found = listed(capsys, *where)
+            for one in SCENARIOS:
+                request = asked([one.name, *where])
+                if one.name in found:
+                    run.check(request)
+                else:
+                    with pytest.raises(UsageError):
+                        run.check(request)

@@ -15,6 +15,7 @@ from bulkmm import cli
 from bulkmm.errors import Exit
 from bulkmm.lab import matrix, run, scenario
 from bulkmm.lab.commands import matrix as command
+from bulkmm.lab.commands.run import asked
 from bulkmm.lab.families import vmap
 from bulkmm.lab.families.vmap_proof import ARMS
 from bulkmm.lab.machine import arch, build, kinds
@@ -23,6 +24,7 @@ from bulkmm.results import Check, Document, Ratio, Result
 if TYPE_CHECKING:
     from pathlib import Path
 
+KINDS_32G = ("kmem", "virtio-mem")
 LAB = (sys.executable, "-m", "bulkmm.cli", "lab")
 CELL = matrix.Cell("memmap", "x86_64", "6.12", "pmem-fsdax-100g", ("--size", "2G"))
 
@@ -62,11 +64,19 @@ def test_every_scenario_runs_on_the_debug_kernel() -> None:
     assert len({cell.name for cell in cells}) == len(cells)
     there = {cell.scenario for cell in cells if cell.kernel == "debug"}
     names = {one.name for one in scenario.SCENARIOS if one.runs_on("debug")}
-    names -= {f"hotplug-{kind}-32g" for kind in ("kmem", "virtio-mem")}  # -4g are
+    names -= {f"hotplug-{kind}-32g" for kind in KINDS_32G}  # -4g are
+    assert names - there == {"ndctl-odd", "stress"}
+    stock = {one.name for one in scenario.SCENARIOS} - names
     # Debian has no packages of this kernel, which is built without KVM and VFIO
-    # and without what only the suites want
-    suites = {x.name for x in scenario.SCENARIOS if x.family == scenario.SUITES}
-    assert names - there == {"packages", "clear-populate", *suites}
+    # and without what only the suites want; one scenario is of another kernel
+    of_stock = {"packages", "clear-populate", "coexist", "upstream-mm"}
+    assert stock == {*of_stock, "hook-kasan", *(f"hotplug-{k}-32g" for k in KINDS_32G)}
+
+
+def test_every_cell_is_what_lab_run_takes() -> None:
+    cells = [*matrix.cells(matrix.FULL), *matrix.cells(matrix.QUICK)]
+    for cell in [*cells, *matrix.checked()]:
+        run.check(asked(cell.words))
 
 
 def test_the_page_of_debug_kernels_has_no_figures() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bulkmm import cli
+from bulkmm import cli, machine
 from bulkmm.errors import Exit
 from bulkmm.lab import run as lab_run
 
@@ -42,7 +42,7 @@ ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
         ([FSDAX, "--folios", "4"], "--folios is no option of pmem-fsdax-100g"),
         ([FSDAX, "--init-on-alloc", "0"], "--init-on-alloc is no option of pmem"),
         (["hmm-private-64g"], "hmm-private-64g needs kernel 7.3, not 6.12"),
-        (["hmm-private-64g", "--kernel", "7.3", "--map", "mem"], "has no alignment"),
+        (["hmm-private-64g", "--kernel", "7.3", "--map", "mem"], "has no map to c"),
         (["upstream-hmm"], "upstream-hmm needs kernel 7.3, not 6.12"),
         (["upstream-hmm", "--size", "2G"], "--size is no option of upstream-hmm"),
         (["upstream-hmm", "--kernel", "7.3", "--rounds", "0"], "0 rounds prove"),
@@ -77,6 +77,56 @@ def test_bad_input(
     code, line = refused("run", *argv)
     assert code == Exit.USAGE
     assert says in line
+
+
+FAULTS = ("--break-one-word", "--rounds 2", "--backend plain", "--align 4K")
+
+
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [
+        (("pmem-faults", "hook-faults"), (*FAULTS, "--map mem", "--workers 2")),
+        (("hook-kasan --kernel kasan",), (*FAULTS, "--map mem", "--workers 2")),
+        (("hotplug-faults",), ("--break-one-word", "--rounds 2")),
+        (
+            ("vmap-faults", "upstream-vmalloc"),
+            ("--break-one-word", "--rounds 2", "--arrays 9"),
+        ),
+        (("vmap-check",), ("--rounds 2", "--loops 9", "--seconds 9")),
+        (("vmap-order0",), ("--loops 9", "--seconds 9")),
+        (("populate-guest",), ("--cpus 8",)),
+        ((FSDAX, "hmm-private-64g --kernel 7.3"), ("--align 4K",)),
+    ],
+)
+def test_an_option_without_effect(
+    refused: Callable[..., tuple[int, str]],
+    names: tuple[str, ...],
+    options: tuple[str, ...],
+) -> None:
+    for name in names:
+        for option in options:
+            code, line = refused("run", *name.split(), *option.split())
+            assert code == Exit.USAGE
+            what = option.split()[0].removeprefix("--")
+            what = "soak-seconds" if what == "seconds" else what
+            assert line == f"bulkmm: {name.split()[0]} has no {what} to choose" or (
+                line.startswith("bulkmm: populate-guest has no cpus to choose: ")
+            )
+
+
+def test_options_of_other_families_are_none_of_packages(
+    refused: Callable[..., tuple[int, str]],
+) -> None:
+    for option in ("--rounds 2", "--seed 1", "--break-one-word", "--size 2G"):
+        code, line = refused("run", "packages", *option.split())
+        assert code == Exit.USAGE
+        assert f"{option.split()[0]} is no option of packages" in line
+
+
+def test_zero_is_an_option_too(refused: Callable[..., tuple[int, str]]) -> None:
+    code, line = refused("run", "thp-2m", "--workers", "0")
+    assert code == Exit.USAGE
+    assert "--workers is no option of thp-2m" in line
 
 
 def test_result_file_is_checked_before_the_run(
@@ -140,7 +190,7 @@ def test_no_memory(
     refused: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lab_run, "need_root", lambda: None)
-    monkeypatch.setattr(lab_run, "available_memory", lambda: 1_000_000_000)
+    monkeypatch.setattr(machine, "memory_kib", lambda _field: 1_000_000_000 >> 10)
     code, line = refused("run", FSDAX)
     assert code == Exit.ENVIRONMENT
     assert "6 GB are needed, 1.0 GB are available" in line

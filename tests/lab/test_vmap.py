@@ -111,18 +111,25 @@ def test_chosen_arms() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "says"),
+    ("name", "chosen", "says"),
     [
-        ({"arms": ("on",)}, "unknown arm on: there are absent, off, pte, block"),
-        ({"rounds": 0}, "0 rounds prove nothing"),
-        ({"arrays": 0}, "0 arrays prove nothing"),
-        ({"loops": -1}, "-1 loops prove nothing"),
-        ({"soak_seconds": 3601}, "3601 s: give 1 to 3600"),
+        (
+            "vmap-order9",
+            {"arms": ("on",)},
+            "unknown arm on: there are absent, off, pte",
+        ),
+        ("vmap-order9", {"rounds": 0}, "0 rounds prove nothing"),
+        ("vmap-order9", {"arrays": 0}, "0 arrays prove nothing"),
+        ("vmap-order9", {"loops": 9}, "vmap-order9 has no loops to choose"),
+        ("upstream-vmalloc", {"loops": -1}, "-1 loops prove nothing"),
+        ("vmap-faults", {"soak_seconds": 3601}, "3601 s: give 1 to 3600"),
     ],
 )
-def test_options_that_make_no_sense(chosen: dict[str, Any], says: str) -> None:
+def test_options_that_make_no_sense(
+    name: str, chosen: dict[str, Any], says: str
+) -> None:
     with pytest.raises(UsageError, match=says):
-        work(**chosen).check_options()
+        work(name, **chosen).check_options()
 
 
 @pytest.mark.parametrize(

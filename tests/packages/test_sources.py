@@ -13,6 +13,7 @@ import pytest
 from bulkmm.control import needs
 from bulkmm.errors import UsageError
 from bulkmm.lab import scenario
+from bulkmm.lab.commands.run import asked
 from bulkmm.lab.families import packages
 from bulkmm.lab.machine import debs
 from bulkmm.lab.machine.vm import Outcome
@@ -94,7 +95,7 @@ def test_the_page_purges_what_the_guest_does() -> None:
 
 
 def work(**chosen: Any) -> packages.Work:
-    return packages.Work(scenario.find(packages.NAME), {}, **chosen)
+    return packages.Work(scenario.find(packages.NAME), **chosen)
 
 
 def outcome(*names: str, ok: str = "yes") -> Outcome:
@@ -127,6 +128,5 @@ def test_without_upgrade() -> None:
 
 
 def test_options_of_others() -> None:
-    given = {"init_on_alloc": "1"}
     with pytest.raises(UsageError, match="--init-on-alloc is no option of packages"):
-        packages.Work(scenario.find(packages.NAME), given).check_options()
+        asked([packages.NAME, "--init-on-alloc", "1"])

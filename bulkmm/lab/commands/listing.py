@@ -7,9 +7,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from bulkmm.control.status import SCHEMA_VERSION
-from bulkmm.errors import Exit
+from bulkmm.errors import Exit, UsageError
 from bulkmm.lab import scenario
-from bulkmm.lab.machine import arch, kinds
+from bulkmm.lab.machine import arch, kernels, kinds
 
 if TYPE_CHECKING:
     import argparse
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 def show(args: argparse.Namespace) -> int:
     """Print what each scenario is."""
+    _check(args)
     found = [one for one in scenario.SCENARIOS if _fits(one, args)]
     if args.json:
         said = {"schema_version": SCHEMA_VERSION, "kind": "scenarios"}
@@ -38,12 +39,10 @@ def show(args: argparse.Namespace) -> int:
 
 def _fits(one: Scenario, args: argparse.Namespace) -> bool:
     names = [args.arch] if args.arch else _on(one)
-    series = [each for name in names for each in _series(one, name)]
     text = f"{one.name} {one.family} {one.measures} {one.check}".lower()
     return (
         (not args.family or one.family == args.family)
-        and (not args.kernel or any(map(args.kernel.startswith, series)))
-        and (not args.arch or bool(series))
+        and any(_series(one, name, args.kernel) for name in names)
         and (args.text or "").lower() in text
     )
 
@@ -52,12 +51,28 @@ def _on(one: Scenario) -> list[str]:
     return [name for name in arch.NAMES if _series(one, name)]
 
 
-def _series(one: Scenario, name: str) -> list[str]:
-    """Return the kernels of an architecture that a scenario runs on."""
-    if one.x86_64_only and name != arch.X86_64.name:
-        return []
+def _series(one: Scenario, name: str, kernel: str | None = None) -> list[str]:
+    """Return the kernels of an architecture, or the one, that a scenario runs on."""
     on = arch.find(name)
-    return [each for each in (*on.series, *kinds.of(on)) if one.runs_on(each)]
+    if kernel:
+        known = [kernel] if _knows(on, kernel) else []
+    else:
+        known = [*on.series, *kinds.of(on)]
+    return [each for each in known if one.runs_on(each, on)]
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse a kernel that no architecture has."""
+    if args.kernel and not any(_knows(one, args.kernel) for one in arch.ALL):
+        kernels.check(args.kernel, arch.find(args.arch or arch.X86_64.name))
+
+
+def _knows(on: arch.Arch, kernel: str) -> bool:
+    try:
+        kernels.check(kernel, on)
+    except UsageError:
+        return False
+    return True
 
 
 def _json(one: Scenario) -> dict[str, Any]:

@@ -3,21 +3,20 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from typing import TYPE_CHECKING
 
 from bulkmm import files
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.lab import matrix, run
-from bulkmm.lab.command import add_run_options
-from bulkmm.lab.commands.run import request
+from bulkmm.lab.commands.run import asked
 from bulkmm.lab.machine import arch
 from bulkmm.lab.progress import Progress
 from bulkmm.results import Document
 from bulkmm.sheet import Sheet
 
 if TYPE_CHECKING:
+    import argparse
     from pathlib import Path
 
 
@@ -81,14 +80,12 @@ def need_places(args: argparse.Namespace) -> None:
 
 
 def _run_cell(cell: matrix.Cell, to: Path | None, *, resume: bool) -> matrix.Line:
-    parser = argparse.ArgumentParser()
-    add_run_options(parser)
     file = to / f"{cell.name}.json" if to else None
     try:
-        asked = request(parser.parse_args(cell.words))
-        document = _resumed(asked, file) if resume and file else None
+        wanted = asked(cell.words)
+        document = _resumed(wanted, file) if resume and file else None
         if document is None:
-            document = run.run_scenario(asked)
+            document = run.run_scenario(wanted)
             if file:
                 document.write(file)
     except BulkmmError as error:

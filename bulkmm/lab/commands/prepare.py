@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab import run, scenario
-from bulkmm.lab.machine import arch, build, upstream
+from bulkmm.lab.commands.run import asked
+from bulkmm.lab.machine import arch, build, kernels
 from bulkmm.lab.paths import claimed, locked, need_sources
 from bulkmm.lab.progress import Progress
 
 if TYPE_CHECKING:
     import argparse
+
+    from bulkmm.lab.machine.arch import Arch
 
 
 def prepare(args: argparse.Namespace) -> int:
@@ -25,23 +29,29 @@ def prepare(args: argparse.Namespace) -> int:
         for name in args.kernel or one.series
     ]
     for one, name in wanted:
-        run.check_kernel(name, one)
+        kernels.check(name, one)
     need_sources()
     run.need_root()
     progress = Progress()
-    sets = {one.modules for one in scenario.SCENARIOS}
-    tests = [one for one in scenario.SCENARIOS if one.upstream]
     with locked(progress) as cache:
         for one, name in wanted:
-            for modules in sets:
-                ready = run.prepare(cache, name, modules, defines, progress, arch=one)
+            for request in requests(name, one, args.module_defines):
+                ready = run.prepared(cache, request, progress)
+                run.parts(request, ready.kernel, progress, counts=True)
             if args.strict:
                 build.ensure(ready.kernel, defines, progress, strict=True)
-            for test in tests:
-                if test.runs_on(name):
-                    upstream.ensure(ready.kernel, test.upstream, progress)
             progress.note(f"ready: {ready.kernel.release}")
     return Exit.OK
+
+
+def requests(kernel: str, on: Arch, defines: list[str]) -> list[run.Request]:
+    """Return a run of each scenario that runs on a kernel, as a user would ask."""
+    where = ["--kernel", kernel, "--arch", on.name]
+    return [
+        replace(asked([one.name, *where]), defines=defines)
+        for one in scenario.SCENARIOS
+        if one.runs_on(kernel, on)
+    ]
 
 
 def clean(_args: argparse.Namespace) -> int:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING, Any
 
 from bulkmm import outcome, table
 from bulkmm.errors import UsageError
 from bulkmm.lab import run, scenario
+from bulkmm.lab.command import add_run_options
 from bulkmm.lab.families import (
     clear,
     hmm,
@@ -22,46 +24,45 @@ from bulkmm.lab.families import (
 from bulkmm.lab.machine import arch
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
 
-    from bulkmm.lab.work import Work
+    from bulkmm.lab.work import Common, Work
     from bulkmm.results import Document
 
 # options that not every family of scenarios has
+COMMON = ("rounds", "seed", "break_one_word")
 OPTIONS = {
-    scenario.PMEM: ("size", "align", "map", "backend", "workers"),
+    scenario.PMEM: (*COMMON, "size", "align", "map", "backend", "workers"),
     scenario.CLEAR: (
+        *COMMON,
         *("folios", "way", "kib", "preempt", "seconds"),
         *sorted(huge.ZEROING),
     ),
-    scenario.VMAP: ("arm", "arrays", "loops", "seconds"),
-    scenario.HMM: (),
-    scenario.HOTPLUG: ("size",),
-    scenario.POPULATE: (),
-    scenario.SUITES: ("part", "seconds"),
+    scenario.VMAP: (*COMMON, "arm", "arrays", "loops", "seconds"),
+    scenario.HMM: COMMON,
+    scenario.HOTPLUG: (*COMMON, "size"),
+    scenario.POPULATE: COMMON,
+    scenario.SUITES: (*COMMON, "part", "seconds"),
+    scenario.PACKAGES: ("no_upgrade",),
 }
-COMMON = ("rounds", "seed")
-
-
-def _suite(wanted: scenario.Scenario, given: dict[str, Any]) -> Work:
-    given["parts"] = tuple(given.pop("part", ()))
-    return suites.Work(wanted, suites.Options(**given))
-
-
-# families that have no others
-PLAIN: dict[str, Callable[[scenario.Scenario, dict[str, Any]], Work]] = {
-    scenario.HMM: lambda one, given: hmm.Work(one, hmm.Options(**given)),
-    scenario.POPULATE: lambda one, given: populate.Work(one, populate.Options(**given)),
-    scenario.SUITES: _suite,
+FIELDS = {"way": "ways", "arm": "arms", "part": "parts"}  # otherwise called
+# of each family: what makes its work, and of what
+WORKS: dict[str, tuple[Callable[..., Work], Callable[..., Common]]] = {
+    scenario.PMEM: (pmem.Work, pmem.Options),
+    scenario.CLEAR: (clear.huge_work, huge.Options),
+    scenario.VMAP: (vmap.Work, vmap.Options),
+    scenario.HMM: (hmm.Work, hmm.Options),
+    scenario.HOTPLUG: (hotplug.Work, hotplug.Options),
+    scenario.POPULATE: (populate.Work, populate.Options),
+    scenario.SUITES: (suites.Work, suites.Options),
 }
 
 
 def one(args: argparse.Namespace) -> int:
     """Run a scenario, show its table, and say by the exit code if it held."""
-    asked = request(args)
+    wanted = request(args)
     outcome.need_place(args)
-    document = run.run_scenario(asked)
+    document = run.run_scenario(wanted)
 
     def show() -> None:
         if document.results:
@@ -70,6 +71,13 @@ def one(args: argparse.Namespace) -> int:
             print_checks(document)
 
     return outcome.finish(args, document, show)
+
+
+def asked(words: list[str]) -> run.Request:
+    """Return what the words behind ``bulkmm lab run`` ask for."""
+    parser = argparse.ArgumentParser()
+    add_run_options(parser)
+    return request(parser.parse_args(words))
 
 
 def request(args: argparse.Namespace) -> run.Request:
@@ -91,34 +99,30 @@ def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
     """Return the scenario with the options that were given; refuse others'."""
     given = {
         name: getattr(args, name)
-        for name in (*(name for names in OPTIONS.values() for name in names), *COMMON)
-        if getattr(args, name) is not None
+        for name in dict.fromkeys(name for names in OPTIONS.values() for name in names)
+        if getattr(args, name) is not None and getattr(args, name) is not False
     }
-    if wanted.family == scenario.PACKAGES:
-        given |= {"break_one_word": True} if args.break_one_word else {}
-        return packages.Work(wanted, given, upgrade=not args.no_upgrade)
-    if args.no_upgrade:
-        raise UsageError(f"--no-upgrade is no option of {wanted.name}")
     for name in given:
-        if name not in (*OPTIONS[wanted.family], *COMMON):
+        if name not in OPTIONS[wanted.family]:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} is no option of {wanted.name}")
-    given["break_one_word"] = args.break_one_word
-    if wanted.family == scenario.CLEAR:
-        given["ways"] = tuple(given.pop("way", ()))
-        given["kib"] = tuple(given.get("kib", ()))
-        given["soak_seconds"] = given.pop("seconds", huge.SOAK_SECONDS)
-        return clear.huge_work(wanted, huge.Options(**given))
-    if wanted.family == scenario.VMAP:
-        given["arms"] = tuple(given.pop("arm", ()))
-        given["soak_seconds"] = given.pop("seconds", vmap.SOAK_SECONDS)
-        return vmap.Work(wanted, vmap.Options(**given))
-    if wanted.family in PLAIN:
-        return PLAIN[wanted.family](wanted, given)
-    given["size"] = pmem.parse_size(given.get("size", wanted.size))
-    if wanted.family == scenario.HOTPLUG:
-        return hotplug.Work(wanted, hotplug.Options(**given))
-    return pmem.Work(wanted, pmem.Options(**given))
+    if wanted.family == scenario.PACKAGES:
+        return packages.Work(wanted, upgrade="no_upgrade" not in given)
+    make, options = WORKS[wanted.family]
+    return make(wanted, options(**_fields(wanted, given)))
+
+
+def _fields(wanted: scenario.Scenario, given: dict[str, Any]) -> dict[str, Any]:
+    """Return options as the families name them, sizes in bytes."""
+    found = {
+        FIELDS.get(name, name): tuple(value) if isinstance(value, list) else value
+        for name, value in given.items()
+    }
+    if "size" in OPTIONS[wanted.family]:
+        found["size"] = pmem.parse_size(str(given.get("size", wanted.size)))
+    if wanted.family != scenario.SUITES and "seconds" in found:
+        found["soak_seconds"] = found.pop("seconds")
+    return found
 
 
 def print_checks(document: Document) -> None:

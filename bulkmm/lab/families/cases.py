@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from bulkmm import stats
 from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork, events
@@ -38,7 +37,10 @@ ONE_PAGE, FOUR, EIGHT = 0, 2, 3  # orders that are timed
 class Work(HugeWork):
     """Calls with every hint, on folios of every order."""
 
-    takes: ClassVar[set[str]] = EVERYWHERE - ZEROING
+    @property
+    def takes(self) -> frozenset[str]:
+        """Return the options that mean something."""
+        return EVERYWHERE - ZEROING
 
     @property
     def rounds(self) -> int:
@@ -64,7 +66,7 @@ class Work(HugeWork):
 
     def _times(self) -> list[str]:
         """Return what is timed: stores that cost the same whoever makes them."""
-        chance = random.Random(self.options.seed)  # noqa: S311
+        chance = self.options.chance
         lines = []
         for _ in range(self.rounds):
             for arm in chance.sample(TIMED, len(TIMED)):

@@ -8,9 +8,8 @@ found in the folios; bulkmm.lab.families.proof judges that.
 
 from __future__ import annotations
 
-import random
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from bulkmm import stats
 from bulkmm.control.kernel import ALLOCATOR_SERVES
@@ -20,6 +19,7 @@ from bulkmm.lab.families.huge import EVERYWHERE, HugeWork, allocator_clears, siz
 from bulkmm.lab.families.proof import ARMS, LISTS
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable
 
     from bulkmm.lab import work
@@ -80,7 +80,10 @@ SHAPES = {
 class Work(HugeWork):
     """Folios faulted in by every way, in every state of the module."""
 
-    takes: ClassVar[set[str]] = EVERYWHERE | {"folios", "ways", "kib"}
+    @property
+    def takes(self) -> frozenset[str]:
+        """Return the options that mean something."""
+        return EVERYWHERE | {"folios", "ways", "kib"}
 
     @property
     def shape(self) -> Shape:
@@ -118,7 +121,7 @@ class Work(HugeWork):
         """Return the guest's job: words of lab/guest/clear.sh, one a line."""
         lines = self.begin(modules)
         lines.append(f"dirty {DIRTY_MIB}")
-        chance = random.Random(self.options.seed)  # noqa: S311
+        chance = self.options.chance
         for kib in self.kib:
             lines += self._size(kib, chance)
         return "\n".join([*lines, "clear_arm absent"]) + "\n"

@@ -7,20 +7,17 @@ of memory that memremap_pages() maps, into which pages of a process migrate.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bulkmm.errors import UsageError
+from bulkmm.lab import work
 from bulkmm.lab.families.pmem import ARMS, PAGE, fallback_counts
-from bulkmm.lab.work import Common
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
     from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.lab.scenario import Scenario
-    from bulkmm.results import Ratio, Result
 
 CASES = 12  # of lab/guest/bmmhmm.c
 # one chunk for each device when the driver is loaded, one for the first huge
@@ -31,25 +28,22 @@ SEEDS = 254  # of the words that are written: one byte
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(work.Common):
     """What the user may choose."""
 
     rounds: int = 5
 
 
 @dataclass(frozen=True)
-class Work:
+class Work(work.Work):
     """The kernel's own test in every state of the module (see bulkmm.lab.work)."""
 
-    scenario: Scenario
     options: Options = field(default_factory=Options)
-    pmem: int = 0
-    cmdline: str = ""
 
     @property
-    def defines(self) -> list[str]:
-        """Return the make variables: the module is the one that is shipped."""
-        return []
+    def takes(self) -> frozenset[str]:
+        """Return the options that mean something."""
+        return frozenset({"rounds", "break_one_word"})
 
     @property
     def steps(self) -> int:
@@ -58,12 +52,13 @@ class Work:
 
     def check_options(self) -> None:
         """Refuse what makes no sense."""
+        super().check_options()
         if self.options.rounds < 1:
             raise UsageError(f"{self.options.rounds} rounds prove nothing: give 1")
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/hmm.sh, one a line."""
-        chance = random.Random(self.options.seed)  # noqa: S311
+        chance = self.options.chance
         broken = " broken" if self.options.break_one_word else ""
         lines = [
             "BACKEND=",
@@ -85,10 +80,6 @@ class Work:
     def is_step(self, event: dict[str, Any]) -> bool:
         """Tell if a visit is done."""
         return bool(event["event"] == "hmm-visit")
-
-    def results(self, _outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
-        """Return nothing: nothing is timed."""
-        return [], []
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""

@@ -7,22 +7,22 @@ of a node that holds this memory alone (lab/guest/hotplug.sh).
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bulkmm import stats
 from bulkmm.errors import UsageError
+from bulkmm.lab import work
 from bulkmm.lab.families import breakdown
 from bulkmm.lab.families.pmem import ARMS, FULL_SIZE, MIB, PAIRS
 from bulkmm.lab.machine import counting, vm
-from bulkmm.lab.work import Common
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
+    import random
+
     from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.lab.scenario import Scenario
     from bulkmm.results import Ratio, Result
 
 KMEM, VIRTIO, FAULTS = "kmem", "virtio", "faults"  # modes of the scenarios
@@ -37,7 +37,7 @@ HOOKS = 3  # of the path
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(work.Common):
     """What the user may choose."""
 
     size: int = 32 << 30
@@ -45,11 +45,17 @@ class Options(Common):
 
 
 @dataclass(frozen=True)
-class Work:
+class Work(work.Work):
     """A hotplug scenario with its options (see bulkmm.lab.work)."""
 
-    scenario: Scenario
     options: Options = field(default_factory=Options)
+
+    @property
+    def takes(self) -> frozenset[str]:
+        """Return the options that mean something."""
+        return frozenset(
+            {"size"} if self.faults else {"size", "rounds", "break_one_word"}
+        )
 
     @property
     def faults(self) -> bool:
@@ -98,6 +104,7 @@ class Work:
 
     def check_options(self) -> None:
         """Refuse what makes no sense."""
+        super().check_options()
         if self.options.rounds < 1:
             raise UsageError(
                 f"{self.options.rounds} rounds measure nothing: give 1 or more"
@@ -110,7 +117,7 @@ class Work:
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/hotplug.sh, one a line."""
-        chance = random.Random(self.options.seed)  # noqa: S311
+        chance = self.options.chance
         mode = self.scenario.mode
         lines = [
             f"KIND={mode} SIZE={self.options.size >> 10} ONLINE=online_movable",

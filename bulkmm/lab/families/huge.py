@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from bulkmm.errors import UsageError
-from bulkmm.lab.work import Common
+from bulkmm.lab.work import Common, Work
 
 if TYPE_CHECKING:
     from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.lab.scenario import Scenario
 
 SOAK_SECONDS, LONGEST_SOAK = 60, 3600
 
@@ -30,23 +29,20 @@ class Options(Common):
     soak_seconds: int = SOAK_SECONDS  # of clear-faults
 
 
-ZEROING = {"init_on_alloc", "init_on_free"}  # by the allocator
-EVERYWHERE = {"rounds", *ZEROING, "preempt", "break_one_word", "seed"}
+ZEROING = frozenset({"init_on_alloc", "init_on_free"})  # by the allocator
+EVERYWHERE = ZEROING | {"rounds", "preempt", "break_one_word"}
 
 
 @dataclass(frozen=True)
-class HugeWork:
+class HugeWork(Work):
     """A huge-page scenario with its options (see bulkmm.lab.work)."""
 
-    scenario: Scenario
     options: Options = field(default_factory=Options)
-    pmem = 0
-    takes: ClassVar[set[str]] = EVERYWHERE  # options that mean something
 
     @property
-    def defines(self) -> list[str]:
-        """Return the make variables: the module is the one that is shipped."""
-        return []
+    def takes(self) -> frozenset[str]:
+        """Return the options that mean something."""
+        return EVERYWHERE
 
     @property
     def pages(self) -> str:
@@ -66,12 +62,8 @@ class HugeWork:
 
     def check_options(self) -> None:
         """Refuse what makes no sense."""
+        super().check_options()
         options = self.options
-        for one in fields(options):
-            given = getattr(options, one.name) != one.default
-            if given and one.name not in self.takes:
-                name = one.name.replace("_", "-")
-                raise UsageError(f"{self.scenario.name} has no {name} to choose")
         for name, number in (("rounds", options.rounds), ("folios", options.folios)):
             if number is not None and number < 1:
                 raise UsageError(f"{number} {name} measure nothing: give 1 or more")
@@ -101,7 +93,10 @@ ROUNDS = 5
 class PoolWork(HugeWork):
     """A scenario that faults pages of hugetlb's pools in, in visits of its arms."""
 
-    takes: ClassVar[set[str]] = EVERYWHERE - {"break_one_word", *ZEROING} | {"kib"}
+    @property
+    def takes(self) -> frozenset[str]:
+        """Return the options that mean something."""
+        return EVERYWHERE - ZEROING - {"break_one_word"} | {"kib"}
 
     @property
     def pages(self) -> str:

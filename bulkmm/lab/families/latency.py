@@ -10,7 +10,6 @@ so that the least of several visits is held against it.
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -42,7 +41,7 @@ class Work(PoolWork):
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/latency.sh, one a line."""
         lines = [*self.begin(modules), f"preemption {self.options.preempt}"]
-        chance = random.Random(self.options.seed)  # noqa: S311
+        chance = self.options.chance
         for kib in self.kib:
             lines += warm(kib, POOLS[kib])
             for _ in range(self.rounds):

@@ -11,20 +11,17 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bulkmm.errors import UsageError
+from bulkmm.lab import work
 from bulkmm.lab.machine import debs
 from bulkmm.lab.paths import made_whole
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from bulkmm.lab.machine.root import Root
     from bulkmm.lab.machine.vm import Outcome
     from bulkmm.lab.progress import Progress
-    from bulkmm.lab.scenario import Scenario
-    from bulkmm.results import Ratio, Result
 
 NAME = "packages"
 RESCUE = "bulkmm.inert=1"
@@ -55,14 +52,11 @@ def tree(root: Root, progress: Progress, *, upgrade: bool) -> Path:
 
 
 @dataclass(frozen=True)
-class Work:
+class Work(work.Work):
     """The packages' life in a guest."""
 
-    scenario: Scenario
-    given: Mapping[str, Any]  # options, none of which mean anything here
     upgrade: bool = True  # has DKMS build the module a second time
-    pmem: int = 0
-    cmdline: str = RESCUE
+    cmdline = RESCUE
 
     @property
     def steps(self) -> int:
@@ -73,17 +67,6 @@ class Work:
     def names(self) -> tuple[str, ...]:
         """Return the steps that are made."""
         return tuple(name for name in STEPS if self.upgrade or name != "upgrade")
-
-    @property
-    def defines(self) -> list[str]:
-        """Return nothing: DKMS builds the module."""
-        return []
-
-    def check_options(self) -> None:
-        """Refuse what makes no sense."""
-        for name in self.given:
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} is no option of {self.scenario.name}")
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/packages.sh, one a line."""
@@ -99,10 +82,6 @@ class Work:
     def is_step(self, event: dict[str, Any]) -> bool:
         """Tell if a step has been made."""
         return bool(event["event"] == "step")
-
-    def results(self, _outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
-        """Return nothing: nothing is timed."""
-        return [], []
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""

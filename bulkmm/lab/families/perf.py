@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ class Work(PoolWork):
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/perf.sh, one a line."""
         lines = [*self.begin(modules), "perf_version"]
-        chance = random.Random(self.options.seed)  # noqa: S311
+        chance = self.options.chance
         for kib in self.kib:
             lines += warm(kib, POOLS[kib])
             for _ in range(self.rounds):

@@ -8,17 +8,16 @@ the result is enough to repeat a run.
 
 from __future__ import annotations
 
-import random
 import re
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bulkmm import size, stats
 from bulkmm.errors import GuestError, UsageError
+from bulkmm.lab import work
 from bulkmm.lab.choices import ALIGNS
 from bulkmm.lab.families import breakdown
 from bulkmm.lab.machine import counting
-from bulkmm.lab.work import Common
 from bulkmm.results import Check, Ratio, Result
 
 if TYPE_CHECKING:
@@ -48,8 +47,13 @@ FLIPPED_WORD = 5
 WORKERS = 32  # BMM_CREW_MOST of module/crew_size.h
 
 
+# options of what is stamped, and by the mode of the device those of where that is
+STAMPED = frozenset({"size", "rounds", "backend", "workers", "break_one_word"})
+PLACED = {"fsdax": {"map"}, "devdax": {"map", "align"}, PRIVATE: frozenset()}
+
+
 @dataclass(frozen=True)
-class Options(Common):
+class Options(work.Common):
     """What the user may choose of a persistent-memory scenario."""
 
     size: int = FULL_SIZE
@@ -61,12 +65,17 @@ class Options(Common):
 
 
 @dataclass(frozen=True)
-class Work:
+class Work(work.Work):
     """A persistent-memory scenario with its options (see bulkmm.lab.work)."""
 
-    scenario: Scenario
     options: Options = field(default_factory=Options)
-    cmdline = ""
+
+    @property
+    def takes(self) -> frozenset[str]:
+        """Return the options that mean something."""
+        if self.scenario.faults:
+            return frozenset({"size"})
+        return STAMPED | PLACED[self.scenario.mode]
 
     @property
     def pmem(self) -> int:
@@ -80,11 +89,8 @@ class Work:
 
     def check_options(self) -> None:
         """Refuse what does not fit together."""
+        super().check_options()
         check_options(self.options)
-        plain = Options()
-        chosen = (self.options.align, self.options.map)
-        if self.scenario.mode == PRIVATE and chosen != (plain.align, plain.map):
-            raise UsageError(f"{self.scenario.name} has no alignment and no map")
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job."""
@@ -213,7 +219,7 @@ def _faults(scenario: Scenario, modules: list[str]) -> str:
 
 def _order(options: Options) -> list[tuple[int, str]]:
     """Return (round, arm) in the random order of this seed."""
-    chance = random.Random(options.seed)  # noqa: S311
+    chance = options.chance
     return [
         (number, arm)
         for number in range(options.rounds)

@@ -9,7 +9,6 @@ pages of 1 GiB, cgroups of version 2, a broken page.
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 from bulkmm.control.kernel import ALLOCATOR_SERVES
 from bulkmm.control.needs import version
 from bulkmm.errors import UsageError
+from bulkmm.lab import work
 from bulkmm.lab.families import proof
 from bulkmm.lab.families.huge import allocator_clears
 from bulkmm.lab.machine import counting, vm
-from bulkmm.lab.work import Common
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Mapping
 
     from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.lab.scenario import Scenario
     from bulkmm.results import Ratio, Result
 
 MIB = 1 << 20
@@ -50,7 +49,7 @@ PMEM = 512 * MIB
 NODES = 2
 # hint faults of NUMA balancing are no faults of pages that are missing
 WORDS = "numa_balancing=disable hugepagesz=1G hugepages=1"
-ENOMEM, EFAULT, EHWPOISON = 12, 14, 133
+EFAULT, EHWPOISON = 14, 133
 POOL, POISONED = 7, 9  # of enum bmm_cause
 KILLED = 128 + 9
 GIB = 1 << 30
@@ -58,7 +57,7 @@ FILE = "/tmp/pool"  # noqa: S108 - in the guest
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(work.Common):
     """What the user may choose."""
 
     rounds: int = 3
@@ -154,19 +153,14 @@ GROUPED = (
 
 
 @dataclass(frozen=True)
-class Work:
+class Work(work.Work):
     """The scenario with its options (see bulkmm.lab.work)."""
 
-    scenario: Scenario
     options: Options = field(default_factory=Options)
+    takes = frozenset({"rounds", "break_one_word"})
     pmem = PMEM
     cmdline = WORDS
     hot = vm.Hot(nodes=NODES, shared_out=True)
-
-    @property
-    def defines(self) -> list[str]:
-        """Return the make variables: the module is the one that is shipped."""
-        return []
 
     @property
     def steps(self) -> int:
@@ -176,12 +170,13 @@ class Work:
 
     def check_options(self) -> None:
         """Refuse what makes no sense."""
+        super().check_options()
         if self.options.rounds < 1:
             raise UsageError(f"{self.options.rounds} rounds prove nothing: give 1")
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/populate.sh, one a line."""
-        chance = random.Random(self.options.seed)  # noqa: S311
+        chance = self.options.chance
         lines = [f"mark {self.scenario.name} begins", "zeroing"]
         lines += [f"must insmod /lib/modules/{one}.ko" for one in modules]
         lines += [*self._visits(chance), *self._cases()]

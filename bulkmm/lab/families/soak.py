@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from bulkmm.errors import UsageError
 from bulkmm.lab.families.huge import (
@@ -18,7 +18,6 @@ from bulkmm.results import Check
 
 if TYPE_CHECKING:
     from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.results import Ratio, Result
 
 DIRTY_MIB = 256  # that one more process dirties all the time
 
@@ -27,10 +26,10 @@ DIRTY_MIB = 256  # that one more process dirties all the time
 class Work(HugeWork):
     """A soak."""
 
-    takes: ClassVar[set[str]] = EVERYWHERE - {"rounds", "break_one_word"} | {
-        "soak_seconds"
-    }
-    steps = 0
+    @property
+    def takes(self) -> frozenset[str]:
+        """Return the options that mean something."""
+        return EVERYWHERE - {"rounds", "break_one_word"} | {"soak_seconds"}
 
     def check_options(self) -> None:
         """Refuse what makes no sense."""
@@ -43,17 +42,9 @@ class Work(HugeWork):
         lines = [f"dirty {DIRTY_MIB}", f"soak {self.options.soak_seconds}"]
         return "\n".join([*self.begin(modules), *lines]) + "\n"
 
-    def is_step(self, _event: dict[str, Any]) -> bool:
-        """Tell that there are no steps."""
-        return False
-
     def limit(self) -> float:
         """Return a generous time limit: it is there for guests that hang."""
         return 120 + 4 * self.options.soak_seconds
-
-    def results(self, _outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
-        """Return nothing: nothing is timed."""
-        return [], []
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""

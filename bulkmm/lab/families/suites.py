@@ -7,20 +7,17 @@ users of a function, layouts of a device. Nothing is timed.
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bulkmm.errors import UsageError, unknown
+from bulkmm.lab import work
 from bulkmm.lab.families import pmem
-from bulkmm.lab.work import Common
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
     from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.lab.scenario import Scenario
-    from bulkmm.results import Ratio, Result
 
 COEXIST, ODD, STRESS, MM = "coexist", "ndctl-odd", "stress", "upstream-mm"
 LONGEST = 3600  # s of stress, or of a test
@@ -41,12 +38,11 @@ PARTS = {COEXIST: (*USERS, "everywhere", "knob", KEXEC), MM: CATEGORIES}
 STATES = ("absent", "on", "streaming")
 # options that mean something, besides the seed
 TAKES = {
-    COEXIST: {"parts"},
-    ODD: {"rounds", "break_one_word"},
-    STRESS: {"seconds"},
-    MM: {"parts", "seconds"},
+    COEXIST: frozenset({"parts"}),
+    ODD: frozenset({"rounds", "break_one_word"}),
+    STRESS: frozenset({"seconds"}),
+    MM: frozenset({"parts", "seconds"}),
 }
-LIVE_PATCH_TAINT = 1 << 15
 # of ndctl-odd
 STEP = 16 * pmem.MIB  # what namespaces are a multiple of
 SMALLEST, LARGEST = 4, 80  # steps
@@ -62,7 +58,7 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(work.Common):
     """What the user may choose."""
 
     rounds: int | None = None  # layouts of ndctl-odd
@@ -71,11 +67,15 @@ class Options(Common):
 
 
 @dataclass(frozen=True)
-class Work:
+class Work(work.Work):
     """A suite with its options (see bulkmm.lab.work)."""
 
-    scenario: Scenario
     options: Options = field(default_factory=Options)
+
+    @property
+    def takes(self) -> frozenset[str]:
+        """Return the options that mean something."""
+        return TAKES[self.scenario.name]
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -107,11 +107,6 @@ class Work:
         return "init_on_alloc=0" if self.scenario.name == STRESS else ""
 
     @property
-    def defines(self) -> list[str]:
-        """Return the make variables: the module is the one that is shipped."""
-        return []
-
-    @property
     def steps(self) -> int:
         """Return how many parts there are."""
         if self.scenario.name == MM:
@@ -120,11 +115,7 @@ class Work:
 
     def check_options(self) -> None:
         """Refuse what makes no sense."""
-        for one in fields(self.options):
-            given = getattr(self.options, one.name) != one.default
-            if given and one.name not in {*TAKES[self.scenario.name], "seed"}:
-                name = one.name.replace("_", "-")
-                raise UsageError(f"{self.scenario.name} has no {name} to choose")
+        super().check_options()
         known = PARTS.get(self.scenario.name, ())
         for part in self.options.parts:
             if part not in known:
@@ -155,7 +146,7 @@ class Work:
     @property
     def layouts(self) -> list[tuple[str, list[str]]]:
         """Return what namespaces a layout of each round has."""
-        chance = random.Random(self.options.seed)  # noqa: S311
+        chance = self.options.chance
         found = []
         for number in range(self.rounds):
             words = []
@@ -176,10 +167,6 @@ class Work:
     def is_step(self, event: dict[str, Any]) -> bool:
         """Tell if a part is done."""
         return event["event"] in ("step", "odd", "mm-ran")
-
-    def results(self, _outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
-        """Return nothing: nothing is timed."""
-        return [], []
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""

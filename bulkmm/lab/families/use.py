@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import random
 import statistics
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from bulkmm import stats
 from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork, events
@@ -31,7 +30,11 @@ SERIES_WITH_ZERO_PAGE = "7.3"
 class PopulateWork(HugeWork):
     """Pages of 2 MiB brought in by every way, while the tracepoint looks."""
 
-    takes: ClassVar[set[str]] = EVERYWHERE - ZEROING - {"rounds", "break_one_word"}
+    @property
+    def takes(self) -> frozenset[str]:
+        """Return the options that mean something."""
+        return EVERYWHERE - ZEROING - {"rounds", "break_one_word"}
+
     steps = len((*TOUCHING, *POPULATING, *LOCKED))
 
     @property
@@ -63,11 +66,6 @@ class PopulateWork(HugeWork):
     def limit(self) -> float:
         """Return a generous time limit: it is there for guests that hang."""
         return 180 + 4 * self.scenario.seconds
-
-    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
-        """Return nothing: nothing is timed."""
-        del outcome
-        return [], []
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
@@ -109,7 +107,11 @@ PAIRS = (("off", "cached"), ("off", "streaming"))
 class PairWork(HugeWork):
     """Two CPUs that fault pages of 64 KiB in at once."""
 
-    takes: ClassVar[set[str]] = EVERYWHERE - ZEROING - {"break_one_word"}
+    @property
+    def takes(self) -> frozenset[str]:
+        """Return the options that mean something."""
+        return EVERYWHERE - ZEROING - {"break_one_word"}
+
     steps = 3 * len(ARMS)
 
     @property
@@ -125,7 +127,7 @@ class PairWork(HugeWork):
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/use.sh, one a line."""
         lines = [*self.begin(modules), f"folios thp {KIB}"]
-        chance = random.Random(self.options.seed)  # noqa: S311
+        chance = self.options.chance
         # what a pick measures is done once, by the first visit of each arm
         for arm in ARMS:
             lines += [f"clear_arm {arm}", f"pair 1 {FOLIOS}"]

@@ -8,22 +8,22 @@ bulkmm.lab.families.vmap_proof judges what the test module saw.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bulkmm import stats
 from bulkmm.errors import UsageError, unknown
+from bulkmm.lab import work
 from bulkmm.lab.families import vmap_proof
 from bulkmm.lab.families.vmap_proof import ABSENT, ARMS
 from bulkmm.lab.machine import counting
-from bulkmm.lab.work import Common
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
+    import random
+
     from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.lab.scenario import Scenario
     from bulkmm.results import Ratio, Result
 
 PAIRS = (
@@ -35,6 +35,12 @@ PAIRS = (
 )
 LIMIT = "limit"  # reading the page array and nothing else
 CHECK, FAULTS, UPSTREAM = "vmap-check", "vmap-faults", "upstream-vmalloc"
+# options of those that time nothing
+TAKES = {
+    CHECK: frozenset({"arms", "arrays", "break_one_word"}),
+    FAULTS: frozenset({"arms", "soak_seconds"}),
+    UPSTREAM: frozenset({"arms", "loops"}),
+}
 PAGE = 4096
 MIB = 1 << 20
 # 16 MiB that are no memory to the kernel, for ioremap()
@@ -117,7 +123,7 @@ CASES = {
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(work.Common):
     """What the user may choose of a vmap scenario."""
 
     rounds: int = 5
@@ -128,12 +134,16 @@ class Options(Common):
 
 
 @dataclass(frozen=True)
-class Work:
+class Work(work.Work):
     """A vmap scenario with its options (see bulkmm.lab.work)."""
 
-    scenario: Scenario
     options: Options = field(default_factory=Options)
-    pmem = 0
+
+    @property
+    def takes(self) -> frozenset[str]:
+        """Return the options that mean something."""
+        timed = frozenset({"rounds", "arms", "arrays", "break_one_word"})
+        return TAKES.get(self.scenario.name, timed)
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -152,17 +162,13 @@ class Work:
         return whole if self.options.arrays is None else self.options.arrays
 
     @property
-    def defines(self) -> list[str]:
-        """Return the make variables: the module is the one that is shipped."""
-        return []
-
-    @property
     def cmdline(self) -> str:
         """Return what the kernel is told: a range that it leaves alone."""
         return RESERVED
 
     def check_options(self) -> None:
         """Refuse what makes no sense."""
+        super().check_options()
         options = self.options
         for arm in options.arms:
             if arm not in ARMS:
@@ -183,7 +189,7 @@ class Work:
         lines = [f"mark {self.scenario.name} begins"]
         lines += [f"must insmod /lib/modules/{module}.ko" for module in modules]
         lines.append("must insmod /lib/modules/bulkmm_vmaptest.ko")
-        chance = random.Random(self.options.seed)  # noqa: S311
+        chance = self.options.chance
         kinds = {CHECK: self._check, FAULTS: self._faults, UPSTREAM: self._upstream}
         lines += kinds.get(self.scenario.name, self._timed)(chance)
         lines += ["vmap_arm absent", "must rmmod bulkmm_vmaptest"]

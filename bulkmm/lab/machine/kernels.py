@@ -19,6 +19,7 @@ from bulkmm import files
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.child import ChildError
 from bulkmm.lab.machine import arch as archs
+from bulkmm.lab.machine import kinds
 from bulkmm.lab.machine.arch import X86_64
 
 if TYPE_CHECKING:
@@ -78,6 +79,15 @@ def check_name(name: str, arch: Arch = X86_64, others: Sequence[str] = ()) -> No
             f"such as {arch.series[0]}.4+deb13-cloud-{arch.debian}"
             + (f", or the lab's own: {', '.join(others)}" if others else "")
         )
+
+
+def check(name: str, arch: Arch = X86_64) -> None:
+    """Refuse what is no kernel of this architecture, the lab's own among them."""
+    kind = kinds.find(name)
+    if not kind:
+        check_name(name, arch, kinds.of(arch))
+    elif kind.arch is not arch:
+        raise UsageError(f"kernel {name} is built for {kind.arch.name} only")
 
 
 def _remembered(root: Root, name: str, arch: Arch) -> Path:

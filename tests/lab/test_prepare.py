@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm lab prepare``: a run after it makes nothing any more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+from bulkmm import cli
+from bulkmm.errors import Exit
+from bulkmm.lab import paths, run, scenario
+from bulkmm.lab.commands import prepare
+from bulkmm.lab.machine.arch import ALL, ARM64, Arch
+from bulkmm.lab.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SERIES = [(on, kernel) for on in ALL for kernel in on.series]
+
+
+class Idle(Progress):
+    """Fails at what takes a step to make."""
+
+    def step(self, text: str) -> Iterator[None]:  # type: ignore[override]
+        """Say what was not prepared."""
+        return self._made(text)
+
+    def _made(self, text: str) -> NoReturn:
+        pytest.fail(f"a run would have to do this: {text}")
+
+
+@pytest.mark.parametrize(("on", "kernel"), SERIES)
+def test_a_request_for_each_scenario_that_runs_there(on: Arch, kernel: str) -> None:
+    found = prepare.requests(kernel, on, ["A=1"])
+    assert {(one.kernel, one.arch.name) for one in found} == {(kernel, on.name)}
+    assert all(one.defines == ["A=1"] for one in found)
+    names = {one.work.scenario.name for one in found}
+    assert names == {one.name for one in scenario.SCENARIOS if one.runs_on(kernel, on)}
+    assert ("packages" in names) is (on is not ARM64)
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize(("on", "kernel"), SERIES)
+def test_a_run_finds_everything_made(on: Arch, kernel: str) -> None:
+    words = ["lab", "prepare", "--kernel", kernel, "--arch", on.name]
+    assert cli.main(words) == Exit.OK
+    with paths.locked(Progress()) as cache:
+        for request in prepare.requests(kernel, on, []):
+            ready = run.prepared(cache, request, Idle())
+            made = run.parts(request, ready.kernel, Idle(), counts=True)
+            wanted = request.work.scenario
+            assert bool(made.plugin) is wanted.marked
+            assert bool(made.disk) is (wanted.family == scenario.PACKAGES)
+            assert bool(made.modules) is bool(wanted.upstream)
+            library = wanted.family in (scenario.POPULATE, scenario.PACKAGES)
+            has = library or wanted.perf or bool(wanted.suite)
+            assert bool(made.over) is has
+            assert all(path.is_dir() for path in made.over)
