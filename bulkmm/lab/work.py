@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from bulkmm.errors import UsageError
 from bulkmm.lab.machine.vm import Hot
+from bulkmm.results import Check
 
 if TYPE_CHECKING:
     from bulkmm.lab.machine.vm import Outcome
     from bulkmm.lab.scenario import Scenario
-    from bulkmm.results import Check, Ratio, Result
+    from bulkmm.results import Ratio, Result
 
 
 @dataclass(frozen=True)
@@ -98,3 +99,11 @@ class Work(ABC):
     @abstractmethod
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return what was asked for and what else the run saw."""
+
+
+def told(outcome: Outcome) -> list[Check]:
+    """Return the verdicts that the guest reached itself."""
+    return [
+        Check(event["name"], event["ok"] == "yes", event["detail"])
+        for event in outcome.of("check")
+    ]

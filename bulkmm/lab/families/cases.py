@@ -111,19 +111,15 @@ class Work(HugeWork):
                 arm: stats.summarise(name, arm, "ns", nbytes, what(taken, arm))
                 for arm in TIMED
             }
-            work = counting.results(
-                name,
-                nbytes,
-                {
-                    arm: [*zip(*(what(one, arm) for one in counted), strict=True)]
-                    for arm in TIMED
-                },
-            )
-            found += arms.values()
-            found += [one for some in work.values() for one in some.values()]
-            if what is _one_page:
-                ratios += [stats.ratio(arms[a], arms[b]) for a, b in PAIRS]
-                ratios += counting.ratios(work, PAIRS)
+            work = {
+                arm: [*zip(*(what(one, arm) for one in counted), strict=True)]
+                for arm in TIMED
+            }
+            pairs = PAIRS if what is _one_page else ()
+            done, rated = counting.rated(name, nbytes, work, pairs)
+            found += [*arms.values(), *done]
+            ratios += [stats.ratio(arms[a], arms[b]) for a, b in pairs]
+            ratios += rated
         return found, ratios
 
     def checks(self, outcome: Outcome) -> list[Check]:
@@ -160,15 +156,11 @@ Taken = dict[tuple[str, int], list[float]]
 def _counted_calls(outcome: Outcome) -> tuple[Taken, Taken]:
     """Return the instructions and the stores of a call."""
     found: tuple[Taken, Taken] = defaultdict(list), defaultdict(list)
-    for calls, (record,) in counting.of_events(outcome, _records):
+    for calls, (record,) in counting.of(outcome, "calls"):
         work = counting.slot(record, 0, int(calls["calls"]))
         for taken, one in zip(found, work, strict=True):
             taken[calls["arm"], int(calls["order"])].append(one)
     return found
-
-
-def _records(event: dict[str, Any]) -> int:
-    return int(event["event"] == "calls")
 
 
 def _one_page(taken: Taken, arm: str) -> list[float]:

@@ -195,18 +195,16 @@ class Work(work.Work):
         if self.scenario.marked:
             for slot, suffix in enumerate(("", "-unplug")):
                 name = self.scenario.name + suffix
-                work = counting.results(name, self.options.size, _work(outcome, slot))
-                found += [one for arms in work.values() for one in arms.values()]
-                ratios += counting.ratios(work, PAIRS)
+                counted = _work(outcome, slot)
+                done, rated = counting.rated(name, self.options.size, counted, PAIRS)
+                found += done
+                ratios += rated
         return found, ratios
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
         if self.faults:
-            found = [
-                Check(event["name"], event["ok"] == "yes", event["detail"])
-                for event in outcome.of("check")
-            ]
+            found = work.told(outcome)
             return found or [Check("faults", ok=False, detail="none was provoked")]
         return [
             *_same(outcome),
@@ -237,14 +235,10 @@ def _taken(outcome: Outcome, arm: str, key: str) -> list[float]:
 def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
     """Return the work of each arm's rounds: of plugging, or of unplugging."""
     found: dict[str, list[counting.Work]] = {arm: [] for arm in ARMS}
-    for event, (record,) in counting.of_events(outcome, _records):
+    for event, (record,) in counting.of(outcome, "hot-visit"):
         if event["label"] == ROUND:
             found[event["arm"]].append(counting.slot(record, slot))
     return found
-
-
-def _records(event: dict[str, Any]) -> int:
-    return int(event["event"] == "hot-visit")
 
 
 def _states(outcome: Outcome) -> dict[str, dict[str, set[tuple[str, ...]]]]:

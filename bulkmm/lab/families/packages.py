@@ -89,8 +89,7 @@ class Work(work.Work):
         made = Check(
             "every step is made", done == self.names, ", ".join(done) or "none"
         )
-        seen = outcome.of("check")
-        return [made, *(Check(e["name"], e["ok"] == "yes", e["detail"]) for e in seen)]
+        return [made, *work.told(outcome)]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return how long each step took in the guest."""

@@ -295,30 +295,28 @@ def results(
     found += [limit, alone]
     ratios.append(stats.ratio(limit, on))
     for slot, suffix in enumerate(("", "-bind")):
-        work = counting.results(name + suffix, nbytes, _work(outcome, slot))
-        found += [result for arms in work.values() for result in arms.values()]
-        ratios += counting.ratios(work, (*PAIRS, (LIMIT, "on")))
+        pairs = (*PAIRS, (LIMIT, "on"))
+        counted = _work(outcome, slot)
+        done, rated = counting.rated(name + suffix, nbytes, counted, pairs)
+        found += done
+        ratios += rated
     return found, ratios
 
 
 def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
     """Return the work of each arm's samples: of the function or the whole bind."""
     found: dict[str, list[counting.Work]] = {arm: [] for arm in ARMS}
-    for event, (record,) in counting.of_events(outcome, _records):
+    for event, (record,) in counting.of(outcome, "bind", LIMIT):
         arm = LIMIT if event["event"] == LIMIT else event["arm"]
         if event.get("label", "round") == "round" and not (arm == LIMIT and slot):
             found.setdefault(arm, []).append(counting.slot(record, slot))
     return found
 
 
-def _records(event: dict[str, Any]) -> int:
-    return int(event["event"] in ("bind", LIMIT))
-
-
 def checks(scenario: Scenario, options: Options, outcome: Outcome) -> list[Check]:
     """Return every verdict of a run."""
     if scenario.faults:
-        found = [_provoked(event) for event in outcome.of("check")]
+        found = work.told(outcome)
         return found or [Check("faults", ok=False, detail="none was provoked")]
     found = [compared(c) for c in outcome.of("compare")]
     if not options.break_one_word and scenario.mode != PRIVATE:
@@ -327,10 +325,6 @@ def checks(scenario: Scenario, options: Options, outcome: Outcome) -> list[Check
         found.append(_shared(options, outcome))
     found.append(breakdown.check(outcome, ("bind", "unbind"), ARMS))
     return [*found, _counted(options, outcome)]
-
-
-def _provoked(event: dict[str, Any]) -> Check:
-    return Check(event["name"], event["ok"] == "yes", event["detail"])
 
 
 def compared(event: dict[str, Any]) -> Check:

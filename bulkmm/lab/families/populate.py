@@ -229,7 +229,7 @@ class Work(work.Work):
         taken: dict[str, dict[str, list[counting.Work]]] = defaultdict(
             lambda: defaultdict(list)
         )
-        for visit, (record,) in counting.of_events(outcome, _records):
+        for visit, (record,) in counting.of(outcome, "visit"):
             if visit["label"] == COUNTED:
                 name = f"{visit['way']}+{visit['arm']}"
                 taken[visit["kind"]][name].append(counting.slot(record, 0))
@@ -237,9 +237,10 @@ class Work(work.Work):
         ratios: list[Ratio] = []
         for kind, arms in taken.items():
             held = dict(sorted(arms.items()))
-            work = counting.results(f"populate-{SIZE}m-{kind}", SIZE * MIB, held)
-            found += [one for some in work.values() for one in some.values()]
-            ratios += counting.ratios(work, _pairs())
+            name = f"populate-{SIZE}m-{kind}"
+            done, rated = counting.rated(name, SIZE * MIB, held, _pairs())
+            found += done
+            ratios += rated
         return found, ratios
 
     def checks(self, outcome: Outcome) -> list[Check]:
@@ -278,10 +279,6 @@ def _pairs() -> list[tuple[str, str]]:
         *((f"{way}+off", f"{way}+streaming") for way in COMPARED),
         *((f"{BASE}+absent", f"{way}+streaming") for way in LIBRARY),
     ]
-
-
-def _records(event: dict[str, Any]) -> int:
-    return int(event["event"] == "visit")
 
 
 def _taken_away(outcome: Outcome) -> bool:

@@ -170,16 +170,13 @@ class Work(work.Work):
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
-        told = [
-            Check(e["name"], e["ok"] == "yes", e["detail"]) for e in outcome.of("check")
-        ]
         judges = {
             COEXIST: self._coexist,
             ODD: self._odd,
             STRESS: self._stress,
             MM: self._mm,
         }
-        return [*told, *judges[self.scenario.name](outcome)]
+        return [*work.told(outcome), *judges[self.scenario.name](outcome)]
 
     def _coexist(self, outcome: Outcome) -> list[Check]:
         """Return if every part came to its end."""

@@ -152,10 +152,10 @@ class PairWork(HugeWork):
             seen = _settled(events(outcome, "pair", arm=arm))
             ns = [one[f"ns{cpu}"] / FOLIOS for one in seen for cpu in (0, 1)]
             arms[arm] = stats.summarise(name, arm, "ns", nbytes, ns)
-        work = counting.results(name, nbytes, _counted(outcome))
-        found = [*arms.values(), *(one for s in work.values() for one in s.values())]
+        # a string instruction counts as one: no ratio of work
+        done, _ = counting.rated(name, nbytes, _counted(outcome), ())
         ratios = [stats.ratio(arms[a], arms[b]) for a, b in PAIRS]
-        return found, ratios  # a string instruction counts as one: no ratio of work
+        return [*arms.values(), *done], ratios
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
@@ -187,9 +187,8 @@ def _settled(seen: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _counted(outcome: Outcome) -> dict[str, list[counting.Work]]:
     """Return instructions and stores of a folio by arm, each CPU's apart."""
     found: dict[str, list[counting.Work]] = {}
-    pairs = counting.of_events(outcome, lambda one: int(one["event"] == "pair"))
     first = set()
-    for event, (record,) in pairs:
+    for event, (record,) in counting.of(outcome, "pair"):
         work = [counting.slot(record, cpu, FOLIOS) for cpu in (0, 1)]
         if event["arm"] in first:
             found.setdefault(event["arm"], []).extend(work)

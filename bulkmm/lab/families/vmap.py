@@ -295,11 +295,10 @@ class Work(work.Work):
                     for a, b in PAIRS
                     if a in arms and b in arms
                 ]
-                work = counting.results(
-                    name + suffix, case.nbytes, self._work(outcome, case, key)
-                )
-                found += [one for some in work.values() for one in some.values()]
-                ratios += counting.ratios(work, PAIRS)
+                counted = self._work(outcome, case, key)
+                done, rated = counting.rated(name + suffix, case.nbytes, counted, PAIRS)
+                found += done
+                ratios += rated
         return found, ratios
 
     def _work(

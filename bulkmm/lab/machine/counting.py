@@ -84,10 +84,28 @@ def of_events(
     return found
 
 
+def of(outcome: Outcome, *names: str) -> list[tuple[Event, list[list[int]]]]:
+    """Return the one record of each event with one of these names."""
+    return of_events(outcome, lambda event: int(event["event"] in names))
+
+
 def slot(record: Sequence[int], number: int, calls: int = 1) -> Work:
     """Return the work of one call in a slot of a record."""
     instructions, stores = record[2 * number : 2 * number + 2]
     return instructions / calls, stores / calls
+
+
+def rated(
+    name: str,
+    nbytes: int,
+    arms: Mapping[str, Sequence[Work]],
+    pairs: Iterable[tuple[str, str]],
+) -> tuple[list[Result], list[Ratio]]:
+    """Return the work of a scenario's arms, and their ratios."""
+    found = results(name, nbytes, arms)
+    return [one for some in found.values() for one in some.values()], [
+        *ratios(found, pairs)
+    ]
 
 
 def results(
