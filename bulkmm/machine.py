@@ -52,15 +52,13 @@ def last_level_cache() -> int:
 
 def memory_kib(field: str) -> int | None:
     """Return a field of /proc/meminfo, in KiB."""
-    text = _read(Path("/proc/meminfo")) or ""
-    match = re.search(rf"^{field}:\s+(\d+) kB$", text, re.MULTILINE)
-    return int(match[1]) if match else None
+    return memory_number(field, " kB")
 
 
-def memory_number(field: str) -> int | None:
-    """Return a field of /proc/meminfo that is a count, as of huge pages."""
+def memory_number(field: str, unit: str = "") -> int | None:
+    """Return a field of /proc/meminfo: without a unit a count, as of huge pages."""
     text = _read(Path("/proc/meminfo")) or ""
-    match = re.search(rf"^{field}:\s+(\d+)$", text, re.MULTILINE)
+    match = re.search(rf"^{field}:\s+(\d+){unit}$", text, re.MULTILINE)
     return int(match[1]) if match else None
 
 

@@ -64,7 +64,7 @@ def add_parser(sub: options.Subparsers[Any]) -> None:
 
 def run_plot(args: argparse.Namespace) -> int:
     """Draw all the files in one figure."""
-    from bulkmm.results import Document  # noqa: PLC0415 - keeps --help fast
+    from bulkmm.results import Document
 
     check_file(args.output)
     if len({*args.results}) < len(args.results):
@@ -96,7 +96,7 @@ def save(documents: list[Document], file: Path, names: list[str] | None = None) 
 
 def svg(documents: list[Document], names: list[str] | None = None) -> str:
     """Return the figure: the same bytes for the same results."""
-    from bulkmm import panels  # noqa: PLC0415 - keeps --help fast
+    from bulkmm import panels
 
     found = panels.panels(documents, names)
     if not found:
@@ -115,8 +115,8 @@ def render(
 ) -> str:
     """Return a figure as SVG: the same bytes whenever the same is drawn."""
     try:
-        import matplotlib as mpl  # noqa: PLC0415 - slow to import, seldom needed
-        from matplotlib.figure import Figure  # noqa: PLC0415
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
     except ImportError as error:
         raise BulkmmError(extras.missing("matplotlib")) from error
 
@@ -134,7 +134,7 @@ def render(
 
 def _describe(text: str, description: str) -> str:
     """Name the figure to programs that read it aloud."""
-    from html import escape  # noqa: PLC0415 - keeps --help fast
+    from html import escape
 
     head, opened, rest = text.partition("<svg ")
     body = rest.replace(
@@ -144,9 +144,9 @@ def _describe(text: str, description: str) -> str:
 
 
 def _draw(figure: Figure, found: list[Panel], notes: list[str]) -> None:
-    import textwrap  # noqa: PLC0415 - keeps --help fast
+    import textwrap
 
-    from bulkmm import panels  # noqa: PLC0415
+    from bulkmm import panels
 
     columns = min(COLUMNS, len(found))
     rows = -(-len(found) // columns)
@@ -234,7 +234,7 @@ def draw_lines(
 
 def _size_axis(axes: Axes, sizes: list[int]) -> None:
     """Name the measured sizes, or every second of many."""
-    from bulkmm.control import text  # noqa: PLC0415 - keeps --help fast
+    from bulkmm.control import text
 
     axes.set_xscale("log", base=2)
     named = sizes[:: -(-len(sizes) // 10)]

@@ -33,7 +33,7 @@ def add_parser(sub: options.Subparsers[Any]) -> None:
 
 def run_show(args: argparse.Namespace) -> int:
     """Print one table of all the files."""
-    from bulkmm import table  # noqa: PLC0415 - keeps --help fast
+    from bulkmm import table
 
     documents = [Document.read(path) for path in args.results]
     wanted = table.Show(full=args.full, all_rows=args.all_rows)

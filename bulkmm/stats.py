@@ -62,7 +62,7 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     """Return the narrowest pair of samples that covers 95 %, or the range."""
     if len(samples) < INTERVAL_LEAST:
         return min(samples), max(samples)
-    from scipy import stats  # noqa: PLC0415 - slow to import, seldom needed
+    from scipy import stats
 
     low, high = stats.quantile_test(samples).confidence_interval(LEVEL)
     return float(low), float(high)
@@ -187,7 +187,7 @@ def p_of_signs(logs: Sequence[Sequence[float]]) -> list[float]:
     is the share of signs under which any row is as far from 0 as this one (max-T
     of Westfall and Young): it holds however the rows depend on each other.
     """
-    import numpy as np  # noqa: PLC0415 - slow to import, seldom needed
+    import numpy as np
 
     held = np.asarray(logs, float)
     scaled = held / np.linalg.norm(held, axis=1, keepdims=True).clip(FLOOR)
@@ -207,7 +207,7 @@ def p_of_sides(before: Array, after: Array) -> list[float]:
     Each side has a row an arm and a column a file, of logarithms. Without a change
     it is chance which files are on which side, for all arms at once.
     """
-    import numpy as np  # noqa: PLC0415 - slow to import, seldom needed
+    import numpy as np
 
     held = np.concatenate([before, after], axis=1)
     held = held - held.mean(axis=1, keepdims=True)
@@ -229,8 +229,8 @@ def p_of_sides(before: Array, after: Array) -> list[float]:
 
 def _null(data: tuple[Array, Array], largest: Callable[..., Array], kind: str) -> Array:
     """Return the largest change of any row as chance has it."""
-    import numpy as np  # noqa: PLC0415 - slow to import, seldom needed
-    from scipy import stats  # noqa: PLC0415
+    import numpy as np
+    from scipy import stats
 
     test = stats.permutation_test(
         data,
@@ -252,7 +252,7 @@ def _shares(null: Array, seen: Array) -> list[float]:
 
 
 def _differ(base: Sequence[float], variant: Sequence[float]) -> bool:
-    from scipy import stats  # noqa: PLC0415 - slow to import, seldom needed
+    from scipy import stats
 
     # So few samples cannot differ at this level, whatever an approximation says.
     if 2 / math.comb(len(base) + len(variant), len(base)) >= ALPHA:
@@ -264,8 +264,8 @@ def _ratio_interval(
     base: Sequence[float], variant: Sequence[float], seed: int
 ) -> tuple[float, float]:
     """Return the bootstrapped interval of the ratio of medians, in scipy's way."""
-    import numpy as np  # noqa: PLC0415 - slow to import, seldom needed
-    from scipy import stats  # noqa: PLC0415
+    import numpy as np
+    from scipy import stats
 
     def of_medians(a: Array, b: Array, axis: int = -1) -> Array:
         return np.asarray(np.median(a, axis=axis) / np.median(b, axis=axis))

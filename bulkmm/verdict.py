@@ -63,7 +63,7 @@ def files_needed() -> int:
 
 def judge(pairs: Sequence[tuple[Result, Result]], threshold: float) -> list[Cell]:
     """Return the verdict on each pair (before, after), the worst first."""
-    import numpy as np  # noqa: PLC0415 - slow to import, seldom needed
+    import numpy as np
 
     if smallest_p(*(len(side.samples) for side in pairs[0])) > ALPHA:
         found = [1.0] * len(pairs)

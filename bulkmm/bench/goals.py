@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from bulkmm import stats
@@ -167,12 +168,11 @@ class Outcome:
 def outcomes(document: Document) -> list[Outcome]:
     """Return what became of each goal that the document has something to say of."""
     held = by_scenario(one for one in document.results if one.raw)
-    found = [Outcome(goal, sorted(_ratios(goal, held), key=_ratio)) for goal in GOALS]
+    found = [
+        Outcome(goal, sorted(_ratios(goal, held), key=attrgetter("ratio")))
+        for goal in GOALS
+    ]
     return [one for one in found if one.ratios]
-
-
-def _ratio(one: Ratio) -> float:
-    return one.ratio
 
 
 def _ratios(goal: Goal, held: dict[str, Arms]) -> Iterator[Ratio]:

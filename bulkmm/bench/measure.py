@@ -48,7 +48,7 @@ def document(taken: list[list[Event]], request: Request) -> Document:
         results=results,
         ratios=judge.ratios(subject, results),
         checks=[
-            *take.checks(taken, subject),
+            *take.verdicts(taken, subject.right, subject.wrong),
             *judge.limit_checks(subject, results),
         ],
         run=run,

@@ -15,7 +15,7 @@ from bulkmm.results import Check
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from bulkmm.bench.subjects import Request, Subject
+    from bulkmm.bench.subjects import Request
     from bulkmm.results import Result
 
     Event = dict[str, Any]
@@ -111,11 +111,6 @@ def picks(taken: list[list[Event]]) -> dict[str, dict[str, str]]:
         said = "/".join(backend for backend, _ in count.most_common())
         found.setdefault(scenario, {})[variant] = said
     return found
-
-
-def checks(taken: list[list[Event]], subject: Subject) -> list[Check]:
-    """Return the verdict on each verified variant of a subject."""
-    return verdicts(taken, subject.right, subject.wrong)
 
 
 def verdicts(taken: list[list[Event]], right: str, wrong: str) -> list[Check]:

@@ -47,10 +47,7 @@ def select(module: Module | None, wanted: list[str]) -> list[KernelPath]:
     """Return the paths of these names, or all; refuse a name that is none."""
     if module is None:
         return []
-    held = {path.name: path for path in module.paths}
-    for name in wanted:
-        find(module, name)
-    return [held[name] for name in wanted] or module.paths
+    return [find(module, name) for name in wanted] or module.paths
 
 
 def find(module: Module, name: str) -> KernelPath:

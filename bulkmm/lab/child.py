@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING
 from bulkmm.errors import BulkmmError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -34,9 +34,7 @@ ALONE = (*TIED, "unshare", "--mount", "--pid", "--fork", "--kill-child")
 
 
 @contextmanager
-def started(
-    argv: Sequence[str], output: IO[str], env: Mapping[str, str] | None = None
-) -> Iterator[subprocess.Popen[str]]:
+def started(argv: Sequence[str], output: IO[str]) -> Iterator[subprocess.Popen[str]]:
     """Start a child whose whole group is killed when the block is left."""
     try:
         child = subprocess.Popen(
@@ -44,7 +42,7 @@ def started(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env={**ENVIRONMENT, **(env or {})},
+            env=ENVIRONMENT,
             start_new_session=True,
             text=True,
         )
@@ -61,7 +59,6 @@ def started(
 def run(
     argv: Sequence[str],
     limit: float,
-    env: Mapping[str, str] | None = None,
     *,
     poll: Callable[[], None] = lambda: None,
 ) -> str:
@@ -70,7 +67,7 @@ def run(
     ``poll`` is called again and again until then.
     """
     with TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
-        with started(argv, output, env) as child:
+        with started(argv, output) as child:
             code = _waited(child, limit, poll)
         output.seek(0)
         said = output.read()

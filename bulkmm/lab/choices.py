@@ -3,7 +3,6 @@
 
 ACCEL = ("auto", "kvm", "tcg")
 ALIGNS = {"4K": 4 << 10, "2M": 2 << 20, "1G": 1 << 30}
-INIT_ON_ALLOC = ("0", "1")
 MAPS = ("dev", "mem")
 PREEMPT = ("none", "voluntary", "full", "lazy")
 CPUS = 2  # of a guest

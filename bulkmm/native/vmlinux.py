@@ -120,28 +120,14 @@ def _payload(path: Path, boot: bytes) -> tuple[str, bytes]:
     return name, boot[start : start + length]
 
 
-def _zstd(data: bytes) -> bytes:
-    return zstandard.ZstdDecompressor().decompressobj().decompress(data)
-
-
-def _gzip(data: bytes) -> bytes:
-    return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data)
-
-
-def _lzma(data: bytes) -> bytes:
-    return lzma.LZMADecompressor().decompress(data)
-
-
-def _bzip2(data: bytes) -> bytes:
-    return bz2.BZ2Decompressor().decompress(data)
-
-
 FORMATS: dict[bytes, Callable[[bytes], bytes]] = {
-    b"\x28\xb5\x2f\xfd": _zstd,
-    b"\x1f\x8b": _gzip,
-    b"\xfd7zXZ\0": _lzma,
-    LZMA_START: _lzma,
-    b"BZh": _bzip2,
+    b"\x28\xb5\x2f\xfd": lambda data: (
+        zstandard.ZstdDecompressor().decompressobj().decompress(data)
+    ),
+    b"\x1f\x8b": lambda data: zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data),
+    b"\xfd7zXZ\0": lambda data: lzma.LZMADecompressor().decompress(data),
+    LZMA_START: lambda data: lzma.LZMADecompressor().decompress(data),
+    b"BZh": lambda data: bz2.BZ2Decompressor().decompress(data),
 }
 
 

@@ -38,8 +38,8 @@ def add_parser(sub: options.Subparsers[Any]) -> None:
 
 def run_report(args: argparse.Namespace) -> int:
     """Write the page and say where it is."""
-    from bulkmm import files, plot  # noqa: PLC0415 - keeps --help fast
-    from bulkmm.results import Document  # noqa: PLC0415
+    from bulkmm import files, plot
+    from bulkmm.results import Document
 
     files.need_place(args.output, "the report")
     if len({*args.results}) < len(args.results):
@@ -54,20 +54,20 @@ def write(
     documents: list[Document], names: list[str], file: Path, title: str = TITLE
 ) -> None:
     """Write the page of some results."""
-    from bulkmm import files  # noqa: PLC0415 - keeps --help fast
+    from bulkmm import files
 
     files.write(file, html(documents, names, title), "the report")
 
 
 def html(documents: list[Document], names: list[str], title: str = TITLE) -> str:
     """Return the page: the same bytes for the same results."""
-    from bulkmm import extras, published  # noqa: PLC0415 - keeps --help fast
-    from bulkmm.report.glossary import TERMS  # noqa: PLC0415
-    from bulkmm.report.method import method  # noqa: PLC0415
-    from bulkmm.report.page import Builder  # noqa: PLC0415
+    from bulkmm import extras, published
+    from bulkmm.report.glossary import TERMS
+    from bulkmm.report.method import method
+    from bulkmm.report.page import Builder
 
     try:
-        import jinja2  # noqa: PLC0415 - seldom needed
+        import jinja2
     except ImportError as error:
         raise BulkmmError(extras.missing("jinja2")) from error
     environment = jinja2.Environment(

@@ -40,7 +40,6 @@ IMAGE = re.compile(
     rf"(?P<version>\d+\.\d+[\w.+~]*)-(?P<flavour>cloud-|rt-|){X86_64.debian}"
 )
 MISSING = re.compile(r"^E: The repository '\S+ (\S+) ", re.MULTILINE)
-FETCH = 'cd "$1" && shift && apt-get -q -o APT::Sandbox::User=root "$@"'
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class Archive:
         try:
             apt = [*self._apt(), "download", *names]
             try:
-                self.root.run(["sh", "-c", FETCH, "sh", inner, *apt], 900)
+                self.root.run(["sh", "-c", kernels.FETCH, "sh", inner, *apt], 900)
             except ChildError as error:
                 raise BulkmmError(f"not fetched: {error}") from error
             yield sorted(to.glob("*.deb"))

@@ -178,9 +178,8 @@ def _unpack(root: Root, names: list[str], kernel: Kernel) -> None:
     debs = root.var / "debs"
     shutil.rmtree(debs, ignore_errors=True)
     debs.mkdir()
-    script = 'cd "$1" && shift && apt-get -q -o APT::Sandbox::User=root download "$@"'
     try:
-        root.run(["sh", "-c", script, "sh", root.inner(debs), *names], 600)
+        root.run(["sh", "-c", FETCH, "sh", root.inner(debs), "download", *names], 600)
         for deb in sorted(debs.glob("*.deb")):
             # --keep-directory-symlink: /lib is a link in a merged /usr
             root.run(["sh", "-c", UNPACK, "sh", root.inner(deb)], 300)
@@ -191,6 +190,7 @@ def _unpack(root: Root, names: list[str], kernel: Kernel) -> None:
         raise BulkmmError(f"the packages of {kernel.release} hold no kernel image")
 
 
+FETCH = 'cd "$1" && shift && apt-get -q -o APT::Sandbox::User=root "$@"'
 UNPACK = 'dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C /'
 
 

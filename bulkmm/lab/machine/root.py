@@ -20,7 +20,7 @@ from bulkmm.lab import child
 from bulkmm.lab.paths import PACKAGES, claimed, content_key, made_whole, need_space
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from bulkmm.lab.progress import Progress
 
@@ -71,10 +71,9 @@ class Root:
         self,
         argv: Sequence[str],
         limit: float = 300,
-        env: Mapping[str, str] | None = None,
     ) -> str:
         """Run a command in the root and return what it said."""
-        return child.run(self.enter(argv), limit, env)
+        return child.run(self.enter(argv), limit)
 
 
 def packages() -> list[str]:
