@@ -76,7 +76,7 @@ class Report:
 
     def blockers(self) -> list[str]:
         """Return what is in the way, what holds for all paths first."""
-        found = [f"{c.name}: {c.says}" for c in self.checks if c.state == checks.NO]
+        found = [*_general(self.checks)]
         for path in self.paths:
             if path.verdict in (WOULD_NOT, UNKNOWN):
                 own = [why for why in path.reasons if why not in found]

@@ -86,12 +86,7 @@ def backends_json(backends: Backends) -> dict[str, Any]:
 
 def hook_json(hook: Hook) -> dict[str, Any]:
     """Return what is known of a hook."""
-    return {
-        "symbol": hook.symbol,
-        "attached": hook.attached,
-        "errno": hook.errno,
-        "why": hook.why,
-    }
+    return {**asdict(hook), "attached": hook.attached}
 
 
 def lines(root: Root, wanted: list[str]) -> list[str]:
