@@ -153,12 +153,16 @@ def controls(document: Document) -> list[str]:
             for r in document.ratios
             if r.scenario in scenarios and r.variant == r.base + AGAIN
         ]
-        if not held:
-            continue
-        low, high = (pick(r.ratio for r in held) for pick in (min, max))
-        equal = sum(not r.significant for r in held)
-        lines.append(
-            f"{name}: A/A control {held[0].base} / {held[0].variant}: "
-            f"{equal} of {len(held)} ~, from {low:.2f} to {high:.2f}."
-        )
+        if held:
+            lines.append(f"{name}: {moved(held)}.")
     return lines
+
+
+def moved(held: list[Ratio]) -> str:
+    """Return how far a control moved by itself."""
+    low, high = (pick(r.ratio for r in held) for pick in (min, max))
+    equal = sum(not r.significant for r in held)
+    return (
+        f"A/A control {held[0].base} / {held[0].variant}: "
+        f"{equal} of {len(held)} ~, from {low:.2f} to {high:.2f}"
+    )

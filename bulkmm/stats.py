@@ -11,7 +11,7 @@ whatever the distribution, where a bootstrap of so few values is too narrow. Bel
 six samples not even the whole range reaches 95 %; then the range is given, and is
 called that. One sample stands alone.
 
-Ratios of a bench are **paired** (``paired``): in each round every variant runs
+Ratios of a bench are **paired** (``compared``): in each round every variant runs
 once, so the log-ratio of a round is free of what drifts between rounds. The
 median of these is the ratio of a process; its median over processes is the
 ratio, and the spread is that of the processes. Proven means:
@@ -115,15 +115,6 @@ def _effect(base: Sequence[int], variant: Sequence[int]) -> float:
     return statistics.median(
         math.log(max(1, a) / max(1, b)) for a, b in zip(base, variant, strict=True)
     )
-
-
-def paired(
-    arms: Mapping[str, Result],
-    pairs: Iterable[tuple[str, str]],
-    control: tuple[str, str] | None = None,
-) -> list[Ratio]:
-    """Return the ratios of one scenario: base and variant of each pair."""
-    return proven(compared(arms, pairs, control))
 
 
 def compared(

@@ -148,7 +148,9 @@ def _relocate(
     section: RelocationSection,
     values: list[int],
 ) -> None:
-    kinds = {number: name for name, number in _types().items()}
+    from elftools.elf.enums import ENUM_RELOC_TYPE_x64 as known
+
+    kinds = {known[name]: name for name in FORMS}
     for one in section.iter_relocations():
         kind = kinds.get(one["r_info_type"])
         if kind not in FORMS:
@@ -158,9 +160,3 @@ def _relocate(
         value = values[one["r_info_sym"]] + one["r_addend"] - (at if distance else 0)
         code = struct.pack(form, value % 2 ** (8 * struct.calcsize(form)))
         module.at(at, len(code))[:] = np.frombuffer(code, np.uint8)
-
-
-def _types() -> dict[str, int]:
-    from elftools.elf.enums import ENUM_RELOC_TYPE_x64
-
-    return {name: ENUM_RELOC_TYPE_x64[name] for name in FORMS}

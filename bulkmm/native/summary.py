@@ -128,14 +128,7 @@ def _rate(arm: Result) -> str:
 def notes(document: Document) -> list[str]:
     """Return what must stand under the rows: control, CPU, kernel, n, checks."""
     control = [r for r in document.ratios if (r.base, r.variant) == (STOCK, AGAIN)]
-    lines = []
-    if control:
-        low, high = (pick(r.ratio for r in control) for pick in (min, max))
-        equal = sum(not r.significant for r in control)
-        lines.append(
-            f"A/A control {STOCK} / {AGAIN}: {equal} of {len(control)} ~, from "
-            f"{low:.2f} to {high:.2f}."
-        )
+    lines = [f"{grid.moved(control)}."] if control else []
     return [*lines, *facts.footnotes(document), table.LEGEND]
 
 

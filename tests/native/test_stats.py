@@ -133,7 +133,7 @@ def one(base: list[list[int]], variant: list[list[int]], noise: int = 1) -> Rati
     arms = {"a": of_processes("a", base), "b": of_processes("b", variant)}
     again = [[ns * (100 + noise) // 100 for ns in times] for times in base]
     arms["a-again"] = of_processes("a-again", again)
-    (found,) = stats.paired(arms, [("a", "b")], ("a", "a-again"))
+    (found,) = stats.proven(stats.compared(arms, [("a", "b")], ("a", "a-again")))
     return found
 
 
@@ -178,7 +178,7 @@ def test_below_six_processes_all_must_agree_beyond_the_control(
 
 def test_without_a_control_few_processes_prove_nothing() -> None:
     arms = {"a": of_processes("a", [[100]] * 5), "b": of_processes("b", [[50]] * 5)}
-    assert not stats.paired(arms, [("a", "b")])[0].significant
+    assert not stats.proven(stats.compared(arms, [("a", "b")]))[0].significant
 
 
 def test_a_control_that_moves_by_more_is_said() -> None:
@@ -200,7 +200,7 @@ def test_from_six_processes_on_an_exact_test_and_an_interval() -> None:
 def test_what_is_found_can_be_written_and_read(tmp_path: Path, n: int) -> None:
     """Whatever library decided it, and whatever types of its own that has."""
     arms = {name: of_processes(name, [[ns]] * n) for name, ns in (("a", 9), ("b", 5))}
-    ratios = stats.paired(arms, [("a", "b")], ("a", "a"))
+    ratios = stats.proven(stats.compared(arms, [("a", "b")], ("a", "a")))
     ratios.append(stats.ratio(arms["a"], arms["b"]))
     machine = {"accelerator": "native"}
     made = Document(machine, list(arms.values()), ratios)
@@ -218,7 +218,9 @@ def test_a_clear_effect_is_proven_among_many() -> None:
         name: of_processes(name, [[middle + i] for i in range(6)])
         for name, middle in (("base", 1_000_000), ("faster", 500_000))
     }
-    found = stats.paired(arms, [("base", name) for name in arms if name != "base"])
+    found = stats.proven(
+        stats.compared(arms, [("base", name) for name in arms if name != "base"])
+    )
     assert found[-1].significant
     assert sum(ratio.significant for ratio in found) == 1
 
@@ -303,7 +305,7 @@ def test_a_ratio_covers_what_clustered_samples_are_of(n: int, way: str) -> None:
 
 def one_of(base: Result, variant: Result) -> Ratio:
     """Return the paired ratio."""
-    return stats.paired({"a": base, "b": variant}, [("a", "b")])[0]
+    return stats.proven(stats.compared({"a": base, "b": variant}, [("a", "b")]))[0]
 
 
 def test_chance_is_seldom_proven() -> None:
@@ -317,6 +319,6 @@ def test_chance_is_seldom_proven() -> None:
             )
             for name in ("a", "a-again", "b")
         }
-        (ratio,) = stats.paired(arms, [("a", "b")], ("a", "a-again"))
+        (ratio,) = stats.proven(stats.compared(arms, [("a", "b")], ("a", "a-again")))
         found += ratio.significant
     assert found <= 3

@@ -134,7 +134,9 @@ def bench() -> Document:
     for scenario in times:
         arms = {r.variant: r for r in results if r.scenario == scenario}
         base, *others = arms
-        held.ratios += stats.paired(arms, [(base, name) for name in others])
+        held.ratios += stats.proven(
+            stats.compared(arms, [(base, name) for name in others])
+        )
     held.machine["cpu"]["caches"] = {"L2": "512K"}
     held.run |= {"processes": 5, "picks": {"memmap-stamp": {"limit": "rep"}}}
     return held
