@@ -23,17 +23,11 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static volatile char *canary; /* NULL: there may have been a fork */
 static bool busy;	      /* somebody looks */
-static bool forked;	      /* since this library is there */
+static bool forked;	      /* since the first call */
 
 static void before_fork(void)
 {
 	__atomic_store_n(&forked, true, __ATOMIC_RELAXED);
-}
-
-/* Of the C library's forks; it says nothing of a clone() that is a fork too. */
-__attribute__((constructor)) static void watch_forks(void)
-{
-	pthread_atfork(before_fork, NULL, NULL);
 }
 
 /* Children that nobody has to wait for leave no trace. */
@@ -80,6 +74,8 @@ static void settle(void)
 
 	if (p == MAP_FAILED)
 		return;
+	/* The C library's forks; a clone() that is a fork is not told. */
+	pthread_atfork(before_fork, NULL, NULL);
 	madvise(p, page, MADV_NOHUGEPAGE);
 	*p = 1;
 	if (children_are_seen() && !has_children() && !had_children())
@@ -130,9 +126,9 @@ int forks_none(void)
 	int kept = errno;
 	bool none;
 
+	pthread_once(&once, settle);
 	if (__atomic_load_n(&forked, __ATOMIC_RELAXED))
 		return false;
-	pthread_once(&once, settle);
 	if (__atomic_exchange_n(&busy, true, __ATOMIC_ACQUIRE))
 		return UNKNOWN;
 	none = look() && !has_merged_pages();

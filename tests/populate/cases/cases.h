@@ -101,7 +101,6 @@ void alone_no_more(void);
 void forked_before(void);
 void child_before(void);
 void forked_unseen(void);
-void forked_unseen_then(void);
 void looked_at_once(void);
 void read_of_a_file(void);
 

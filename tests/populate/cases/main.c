@@ -41,7 +41,6 @@ static const struct {
 	{ "forked-before", NULL, forked_before },
 	{ "child-before", NULL, child_before },
 	{ "forked-unseen", NULL, forked_unseen },
-	{ "forked-unseen-then", NULL, forked_unseen_then },
 	{ "looked-at-once", NULL, looked_at_once },
 	{ "read-of-a-file", NULL, read_of_a_file },
 	{ "kinds-entries", forbid_scan, kinds },

@@ -209,8 +209,9 @@ void child_before(void)
 }
 
 /* Nor where children leave no trace. */
-static void fork_unseen(char *p)
+void forked_unseen(void)
 {
+	char *p = anonymous(LEN);
 	pid_t child;
 
 	signal(SIGCHLD, SIG_IGN);
@@ -220,24 +221,6 @@ static void fork_unseen(char *p)
 		_exit(0);
 	while (!kill(child, 0))
 		usleep(1000);
-}
-
-void forked_unseen(void)
-{
-	char *p = anonymous(LEN);
-
-	fork_unseen(p);
-	check(!bmm_populate(p, LEN, NULL, NULL));
-	check(is_there(p, LEN));
-}
-
-/* And where nothing is left of why not. */
-void forked_unseen_then(void)
-{
-	char *p = anonymous(LEN);
-
-	fork_unseen(p);
-	signal(SIGCHLD, SIG_DFL);
 	check(!bmm_populate(p, LEN, NULL, NULL));
 	check(is_there(p, LEN));
 }
