@@ -155,7 +155,7 @@ def _open_closed_streams() -> None:
     """Let what is said go nowhere where the caller closed a standard stream."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - as long as the process
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
 
 
 def _run(words: list[str], asked: argparse.Namespace) -> int:
