@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What runs of the lab share: who makes, who waits, and what is removed."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.lab import paths, run
+from bulkmm.lab.commands import prepare
+from bulkmm.lab.machine import vm
+from bulkmm.lab.machine.root import Root
+from bulkmm.lab.progress import Progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("BULKMM_CACHE", str(tmp_path))
+    monkeypatch.delenv("BULKMM_GUESTS", raising=False)
+    return tmp_path
+
+
+class Said(Progress):
+    """Keeps what it would show."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self.first = threading.Event()
+
+    def note(self, text: str) -> None:
+        """Keep a line."""
+        self.lines.append(text)
+        self.first.set()
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_second_guest_waits_for_its_turn_and_says_so() -> None:
+    said, had = Said(), threading.Event()
+
+    def second() -> None:
+        with paths.turn(said):
+            had.set()
+
+    with paths.turn(Said()):
+        waiting = threading.Thread(target=second)
+        waiting.start()
+        assert said.first.wait(10)
+        assert not had.is_set()
+    waiting.join(10)
+    assert had.is_set()
+    assert said.lines == ["waiting for another guest to end"]
+
+
+@pytest.mark.usefixtures("cache")
+def test_as_many_guests_as_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BULKMM_GUESTS", "2")
+    said = Said()
+    with paths.turn(said), paths.turn(said):
+        assert said.lines == []
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize("many", ["0", "-1", "65", "two", ""])
+def test_other_numbers_of_guests_are_refused(
+    monkeypatch: pytest.MonkeyPatch, many: str
+) -> None:
+    monkeypatch.setenv("BULKMM_GUESTS", many)
+    with pytest.raises(UsageError, match=r"BULKMM_GUESTS=.*: give 1 to 64"):
+        paths.guests_at_once()
+
+
+def test_a_run_removes_what_nobody_has(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    left = root.var / "runs" / "left"
+    left.mkdir(parents=True)
+    (left / "console").touch()
+    with ExitStack() as stack:
+        first = stack.enter_context(vm.run_directory(root, keep=False))
+        assert not left.exists()
+        second = stack.enter_context(vm.run_directory(root, keep=False))
+        assert first.is_dir()
+        assert second.is_dir()
+    assert list((root.var / "runs").iterdir()) == []
+
+
+def test_what_a_guest_uses_is_not_cleaned(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "need_root", lambda: None)
+    (cache / "root-1").mkdir()
+    with paths.used(cache), pytest.raises(BulkmmError, match=r"a guest .* is running"):
+        prepare.clean(argparse.Namespace())
+    assert (cache / "root-1").is_dir()
+    prepare.clean(argparse.Namespace())
+    assert not (cache / "root-1").exists()
