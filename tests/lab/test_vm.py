@@ -10,7 +10,7 @@ import subprocess
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from lablib import LAB, lab
@@ -250,12 +250,12 @@ def test_interrupted_setup_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def guest() -> Iterator[Callable[[str, float], vm.Outcome]]:
+def guest() -> Iterator[Callable[..., vm.Outcome]]:
     """Return what boots a guest with a job of the test's own."""
     progress = Progress()
     modules = scenario.find(FSDAX).modules
 
-    def run(job: str, limit: float) -> vm.Outcome:
+    def run(job: str, limit: float, words: str = "") -> vm.Outcome:
         with ExitStack() as stack:
             with paths.locked(progress) as cache:
                 made = root.ensure(cache, progress)
@@ -264,7 +264,8 @@ def guest() -> Iterator[Callable[[str, float], vm.Outcome]]:
                 place = stack.enter_context(vm.run_directory(made, keep=False))
                 initramfs = image.initramfs(made, base, place, job, [])
             stack.enter_context(paths.turn(progress))
-            return vm.boot(vm.Guest(kernel.image, initramfs, 512), made, place, limit)
+            booted = vm.Guest(kernel.image, initramfs, 512, words=words)
+            return vm.boot(booted, made, place, limit)
 
     yield run
     _nothing_left(paths.cache_dir())
@@ -274,6 +275,24 @@ def test_panic(guest: Callable[[str, float], vm.Outcome]) -> None:
     with pytest.raises(GuestError, match="sysrq triggered crash") as error:
         guest("echo c >/proc/sysrq-trigger\nsleep 60\n", 60)
     assert "Kernel panic" in str(error.value)
+
+
+def test_guest_that_never_says_anything(
+    guest: Callable[..., vm.Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is booted once more, and then given up."""
+    boots: list[float] = []
+    once = vm._once
+
+    def counted(*more: Any) -> tuple[vm.Outcome, bool]:
+        boots.append(time.monotonic())
+        return once(*more)
+
+    monkeypatch.setattr(vm, "_once", counted)
+    monkeypatch.setattr(vm, "SILENT", 8.0)
+    with pytest.raises(GuestError, match="the guest ran out of time"):
+        guest("", 20, "rdinit=/bin/busybox -- sleep 600")
+    assert len(boots) == 2
 
 
 def test_guest_that_hangs(guest: Callable[[str, float], vm.Outcome]) -> None:
