@@ -14,7 +14,7 @@ import os
 import shutil
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -108,9 +108,9 @@ def run_directory(root: Root, *, keep: bool) -> Iterator[Path]:
 
 
 def _remove_left(runs: Path) -> None:
-    """Remove what runs that were killed have left."""
+    """Remove what runs that were killed have left; one may be ending right now."""
     for run in runs.iterdir():
-        with claimed(run) as left:
+        with suppress(FileNotFoundError), claimed(run) as left:
             if left:
                 shutil.rmtree(run)
 
