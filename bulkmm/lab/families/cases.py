@@ -37,10 +37,7 @@ ONE_PAGE, FOUR, EIGHT = 0, 2, 3  # orders that are timed
 class Work(HugeWork):
     """Calls with every hint, on folios of every order."""
 
-    @property
-    def takes(self) -> frozenset[str]:
-        """Return the options that mean something."""
-        return EVERYWHERE - ZEROING
+    takes = EVERYWHERE - ZEROING
 
     @property
     def rounds(self) -> int:

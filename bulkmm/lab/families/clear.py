@@ -80,10 +80,7 @@ SHAPES = {
 class Work(HugeWork):
     """Folios faulted in by every way, in every state of the module."""
 
-    @property
-    def takes(self) -> frozenset[str]:
-        """Return the options that mean something."""
-        return EVERYWHERE | {"folios", "ways", "kib"}
+    takes = EVERYWHERE | {"folios", "ways", "kib"}
 
     @property
     def shape(self) -> Shape:

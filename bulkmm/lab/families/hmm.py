@@ -40,10 +40,7 @@ class Work(work.Work):
 
     options: Options = field(default_factory=Options)
 
-    @property
-    def takes(self) -> frozenset[str]:
-        """Return the options that mean something."""
-        return frozenset({"rounds", "break_one_word"})
+    takes = frozenset({"rounds", "break_one_word"})
 
     @property
     def steps(self) -> int:

@@ -39,10 +39,7 @@ class HugeWork(Work):
 
     options: Options = field(default_factory=Options)
 
-    @property
-    def takes(self) -> frozenset[str]:
-        """Return the options that mean something."""
-        return EVERYWHERE
+    takes = EVERYWHERE
 
     @property
     def pages(self) -> str:
@@ -93,10 +90,7 @@ ROUNDS = 5
 class PoolWork(HugeWork):
     """A scenario that faults pages of hugetlb's pools in, in visits of its arms."""
 
-    @property
-    def takes(self) -> frozenset[str]:
-        """Return the options that mean something."""
-        return EVERYWHERE - ZEROING - {"break_one_word"} | {"kib"}
+    takes = EVERYWHERE - ZEROING - {"break_one_word"} | {"kib"}
 
     @property
     def pages(self) -> str:

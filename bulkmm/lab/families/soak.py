@@ -26,10 +26,7 @@ DIRTY_MIB = 256  # that one more process dirties all the time
 class Work(HugeWork):
     """A soak."""
 
-    @property
-    def takes(self) -> frozenset[str]:
-        """Return the options that mean something."""
-        return EVERYWHERE - {"rounds", "break_one_word"} | {"soak_seconds"}
+    takes = EVERYWHERE - {"rounds", "break_one_word"} | {"soak_seconds"}
 
     def check_options(self) -> None:
         """Refuse what makes no sense."""

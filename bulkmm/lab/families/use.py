@@ -30,10 +30,7 @@ SERIES_WITH_ZERO_PAGE = "7.3"
 class PopulateWork(HugeWork):
     """Pages of 2 MiB brought in by every way, while the tracepoint looks."""
 
-    @property
-    def takes(self) -> frozenset[str]:
-        """Return the options that mean something."""
-        return EVERYWHERE - ZEROING - {"rounds", "break_one_word"}
+    takes = EVERYWHERE - ZEROING - {"rounds", "break_one_word"}
 
     steps = len((*TOUCHING, *POPULATING, *LOCKED))
 
@@ -107,10 +104,7 @@ PAIRS = (("off", "cached"), ("off", "streaming"))
 class PairWork(HugeWork):
     """Two CPUs that fault pages of 64 KiB in at once."""
 
-    @property
-    def takes(self) -> frozenset[str]:
-        """Return the options that mean something."""
-        return EVERYWHERE - ZEROING - {"break_one_word"}
+    takes = EVERYWHERE - ZEROING - {"break_one_word"}
 
     steps = 3 * len(ARMS)
 
