@@ -15,11 +15,17 @@
  * says: a task that is inside a system call that prepares memory is taken to
  * prepare this. Nobody says either if memory is cleared as it is freed
  * (init_on_free=1): it is cleared in the same way.
+ *
+ * One use is known beforehand: __add_pages() has the struct pages of memory that
+ * is plugged in allocated, a section's at a time, and they are written once all
+ * of them are there. So it is hooked as well: the size of them all decides
+ * whether they are left in the cache.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/mm.h>
 #include <linux/preempt.h>
+#include <linux/sched.h>
 #include <linux/static_call.h>
 
 #include "alloc.h"
@@ -37,20 +43,42 @@ enum reason {
 };
 
 BMM_FUNCTION(bmm_alloc, void, struct page *, int);
+BMM_FUNCTION(bmm_add, int, int, unsigned long, unsigned long,
+	     struct mhp_params *);
 static_assert(__same_type(bmm_alloc_handler, bmm_alloc_fn));
+static_assert(__same_type(bmm_alloc_add_handler, bmm_add_fn));
 DEFINE_STATIC_CALL_NULL(bmm_alloc_original, *(bmm_alloc_fn *)NULL);
+DEFINE_STATIC_CALL_NULL(bmm_alloc_add, *(bmm_add_fn *)NULL);
 
 unsigned long bmm_alloc_threshold = BMM_HOOK_PASS;
+unsigned long bmm_alloc_add_threshold = BMM_HOOK_PASS;
 
 /* Who tries the hook out, and whether it came by here. */
 static struct task_struct *trier;
 static bool tried;
 
+/*
+ * Who adds memory, and the bytes of its struct pages. Memory is added under the
+ * kernel's mem_hotplug_lock, by one at a time; should there ever be two, the
+ * second's is cleared as anybody's.
+ */
+static struct task_struct *adder;
+static size_t memmap_bytes;
+
+static enum bmm_op alloc_op(size_t bytes, int mode)
+{
+	if (!in_task())
+		return bmm_zero_op(bytes, mode, false);
+	if (READ_ONCE(adder) == current)
+		return bmm_zero_op(memmap_bytes, mode, false);
+	return bmm_zero_op(bytes, mode, bmm_populating());
+}
+
 static void alloc_zero(struct page *page, int numpages, int mode)
 {
 	static const struct bmm_unit_want whole = { .bytes = SIZE_MAX };
 	size_t bytes = (size_t)numpages << PAGE_SHIFT;
-	enum bmm_op op = bmm_zero_op(bytes, mode, in_task() && bmm_populating());
+	enum bmm_op op = alloc_op(bytes, mode);
 	u64 ns;
 
 	bmm_zero(&bmm_alloc, op, &whole, bytes, page_address(page), bytes, &ns);
@@ -90,6 +118,29 @@ void bmm_alloc_handler(struct page *page, int numpages)
 		static_call(bmm_alloc_original)(page, numpages);
 	}
 	bmm_path_leave(&bmm_alloc);
+}
+
+/* Entered in place of __add_pages(): memory is going to be used. */
+int bmm_alloc_add_handler(int nid, unsigned long pfn, unsigned long nr_pages,
+			  struct mhp_params *params)
+{
+	bool began;
+	int err;
+
+	bmm_path_enter(&bmm_alloc);
+	began = !cmpxchg(&adder, NULL, current);
+	if (began)
+		memmap_bytes = nr_pages * sizeof(struct page);
+	err = static_call(bmm_alloc_add)(nid, pfn, nr_pages, params);
+	if (began)
+		smp_store_release(&adder, NULL);
+	bmm_path_leave(&bmm_alloc);
+	return err;
+}
+
+static void alloc_set_add(unsigned long address)
+{
+	static_call_update(bmm_alloc_add, (void *)address);
 }
 
 static void alloc_set_original(unsigned long address)
@@ -133,15 +184,25 @@ struct bmm_path bmm_alloc = {
 	.name = "alloc",
 	.modes = bmm_zero_modes,
 	.prepare = alloc_prepare,
-	.hooks = { {
-		.symbol = SYMBOL,
-		.prototype = bmm_alloc_prototype,
-		.trampoline = bmm_alloc_trampoline,
-		.threshold = &bmm_alloc_threshold,
-		.set_original = alloc_set_original,
-		.try = alloc_probe,
-		.on_from = ON_FROM,
-	} },
+	.hooks = {
+		{
+			.symbol = SYMBOL,
+			.prototype = bmm_alloc_prototype,
+			.trampoline = bmm_alloc_trampoline,
+			.threshold = &bmm_alloc_threshold,
+			.set_original = alloc_set_original,
+			.try = alloc_probe,
+			.on_from = ON_FROM,
+		},
+		{
+			.symbol = "__add_pages",
+			.prototype = bmm_add_prototype,
+			.trampoline = bmm_alloc_add_trampoline,
+			.threshold = &bmm_alloc_add_threshold,
+			.set_original = alloc_set_add,
+		},
+	},
+	.extras = { &bmm_zero_streamed_attr },
 	.reasons = {
 		[REASON_OFF] = "off",
 	},

@@ -345,7 +345,8 @@ struct bmm_path bmm_clear_path = {
 	.picks = { &bmm_zero_picks[0], &bmm_zero_picks[1] },
 	.numbered = &gaps,
 	.extras = { &reset_attr, &latency_us_attr, &min_pages_attr, &radius_attr,
-		    &cached_max_attr, &unit_bytes_attr },
+		    &cached_max_attr, &unit_bytes_attr,
+		    &bmm_zero_streamed_attr },
 	.hooks = { {
 		.symbol = "folio_zero_user",
 		.prototype = bmm_clear_prototype,

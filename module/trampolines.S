@@ -23,6 +23,9 @@ BMM_TRAMPOLINE clear, BMM_SIZE, ARG1
 /* clear_highpages_kasan_tagged(page, numpages) */
 BMM_TRAMPOLINE alloc, BMM_SIZE_INT, ARG1_INT
 
+/* __add_pages(nid, pfn, nr_pages, params) */
+BMM_TRAMPOLINE alloc_add, BMM_SIZE, ARG2
+
 /* vmap_small_pages_range_noflush(addr, end, prot, pages) */
 BMM_TRAMPOLINE vmap_pages, BMM_SPAN, ARG0, ARG1
 

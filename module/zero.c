@@ -21,6 +21,7 @@
 #include <asm/processor.h>
 
 #include "clear.h"
+#include "control.h"
 #include "faults.h"
 #include "zero.h"
 
@@ -189,6 +190,12 @@ struct bmm_picks bmm_zero_picks[2] = {
 	PICKS("backend_streaming", BMM_CLEAR_STREAMING, 2),
 };
 
+struct bmm_attribute bmm_zero_streamed_attr = {
+	.attr = { .name = "streamed", .mode = 0444 },
+	.show = bmm_counter_show,
+	.index = BMM_ZERO_STREAMED,
+};
+
 /*
  * This CPU's share of the last-level cache in bytes, or 0: not known under some
  * hypervisors, and arm64 does not tell modules.
@@ -299,6 +306,8 @@ size_t bmm_zero(struct bmm_path *path, enum bmm_op op,
 	struct bmm_units *mine = raw_cpu_ptr(&bmm_zero_cpus->units);
 	size_t n = bmm_unit_clear(zero, mine, want, at, left, ns);
 
+	if (op == BMM_CLEAR_STREAMING)
+		bmm_path_count(path, BMM_ZERO_STREAMED, n);
 	if (unlikely(*ns)) {
 		zero_account(path, n, *ns);
 		zero_check(zero);

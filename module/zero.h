@@ -13,6 +13,9 @@
 /* Of the counters of a path that zeroes: BMM_BYTES when a unit was last timed. */
 #define BMM_ZERO_TIMED BMM_OWN
 
+/* Likewise: of BMM_BYTES, those that bypassed the cache. */
+#define BMM_ZERO_STREAMED (BMM_OWN + 1)
+
 /**
  * struct bmm_zero_gap - folios of one order, on a kernel that does not preempt
  * @folios:  how many
@@ -36,6 +39,7 @@ struct bmm_zero_cpu {
 extern const char *const bmm_zero_modes[];
 extern unsigned long bmm_zero_cached_max;
 extern struct bmm_picks bmm_zero_picks[2];
+extern struct bmm_attribute bmm_zero_streamed_attr;
 extern struct bmm_zero_cpu __percpu *bmm_zero_cpus;
 
 int bmm_zero_init(void);

@@ -5,6 +5,7 @@
 # zones hold does not depend on what else the guest does.
 
 HOTPLUG=/sys/kernel/bulkmm/hotplug
+ALLOC=/sys/kernel/bulkmm/alloc
 HOT=1
 BLOCKS=/sys/devices/system/memory
 KMEM=/sys/bus/dax/drivers/kmem
@@ -15,16 +16,21 @@ PLUGGED="online_pages offline_pages move_pfn_range_to_zone
 	undo_isolate_page_range arch_add_memory arch_remove_memory vmemmap_free
 	remove_memory_block_devices"
 
-# bring bulkmm.ko into the state that an arm wants: absent, off or on
+# bring bulkmm.ko into the state that an arm wants: absent, off, on, or both, on
+# with path alloc, where there is what that attaches to
 hot_arm() {
 	ARM=$1
 	if [ "$1" = absent ]; then
 		hot_unload
 		return
 	fi
+	mode=$1 alloc=off
+	[ "$1" != both ] || mode=on alloc=auto
 	[ -d "$HOTPLUG" ] ||
-		must insmod /lib/modules/bulkmm.ko memmap=off hotplug="$1"
-	echo "$1" >"$HOTPLUG/mode" || fail "mode $1 is refused"
+		must insmod /lib/modules/bulkmm.ko memmap=off hotplug="$mode"
+	echo "$mode" >"$HOTPLUG/mode" || fail "mode $mode is refused"
+	echo $alloc 2>/dev/null >"$ALLOC/mode" || [ $alloc = auto ] ||
+		fail "alloc: mode $alloc is refused"
 }
 
 # counters live as long as the module, so they are sent before each unload
@@ -35,12 +41,15 @@ hot_unload() {
 	must remove
 }
 
-# answers given and walks made by the module: SAVED, WALKS
+# answers given and walks made by the module, bytes that the allocator cleared by
+# it, and those of them that bypassed the cache: SAVED, WALKS, CLEARED, STREAMED
 hot_counted() {
-	SAVED=0 WALKS=0
+	SAVED=0 WALKS=0 CLEARED=0 STREAMED=0
 	[ -d "$HOTPLUG" ] || return 0
 	read -r SAVED <"$HOTPLUG/hits"
 	read -r WALKS <"$HOTPLUG/fallbacks/walk"
+	read -r CLEARED <"$ALLOC/bytes"
+	read -r STREAMED <"$ALLOC/streamed"
 }
 
 # what new blocks become: online, online_movable, online_kernel or offline
@@ -203,11 +212,14 @@ hot_trace_end() {
 # one visit of an ARM: plugged, what is asked for in the middle, unplugged
 hot_visit() {
 	hot_arm "$1"
-	hook=
-	[ ! -d "$HOTPLUG" ] || hook=$(cat "$HOTPLUG/hook")
+	hook='' clears='' cached_max=0
+	if [ -d "$HOTPLUG" ]; then
+		hook=$(cat "$HOTPLUG/hook") clears=$(cat "$ALLOC/hook")
+		read -r cached_max </sys/kernel/bulkmm/clear/cached_max
+	fi
 	LABEL=$2 TRACE=$3 middle=$4
 	hot_counted
-	saved=$SAVED walks=$WALKS
+	saved=$SAVED walks=$WALKS cleared=$CLEARED streamed=$STREAMED
 	bmmplug record
 	hot_trace_begin
 	hot_plug
@@ -221,5 +233,7 @@ hot_visit() {
 	hot_counted
 	report hot-visit arm="$ARM" label="$LABEL" plug_ns="$PLUG" \
 		unplug_ns="$UNPLUG" hook="$hook" saved=$((SAVED - saved)) \
-		walks=$((WALKS - walks))
+		walks=$((WALKS - walks)) cleared=$((CLEARED - cleared)) \
+		streamed=$((STREAMED - streamed)) clears="$clears" \
+		cached_max="$cached_max"
 }

@@ -31,6 +31,7 @@ DECLARED = {
     "set_pageblock_migratetype": "bmm_pageblock",
     "folio_zero_user": "bmm_clear",
     "clear_highpages_kasan_tagged": "bmm_alloc",
+    "__add_pages": "bmm_add",
     "vmap_small_pages_range_noflush": "bmm_vmap_pages",
     "vmap_range_noflush": "bmm_vmap_range",
     "__vmap_pages_range_noflush": "bmm_vmap_huge",

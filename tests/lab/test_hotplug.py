@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 KMEM = scenario.find("hotplug-kmem-32g")
 VIRTIO = scenario.find("hotplug-virtio-mem-32g")
 ATTACHED = " ".join(f"0 {name}: attached" for name in ("a", "b", "c"))
+MEMMAP = 64 << 20  # bytes of the struct pages of 4 GiB
 STATE = {"buddy": "b", "types": "t", "info": "i"}
 
 
@@ -36,11 +37,15 @@ def state(arm: str, label: str, step: str, contiguous: int = 0) -> dict[str, Any
 
 
 def visit(arm: str, label: str, ns: int = 100) -> dict[str, Any]:
-    saved = 9 if arm == "on" else 0
+    on, both = arm in {"on", "both"}, arm == "both"
     event = {"event": "hot-visit", "arm": arm, "label": label, "walks": 1}
-    hook = ATTACHED if arm == "on" else ""
-    times = {"plug_ns": ns, "unplug_ns": ns}
-    return {**event, **times, "saved": saved, "hook": hook}
+    event |= {"plug_ns": ns, "unplug_ns": ns}
+    event |= {"saved": 9 if on else 0, "hook": ATTACHED if on else ""}
+    event |= {"clears": "0 c: attached 0 d: attached" if both else ""}
+    event |= {"cleared": MEMMAP if both else 0, "streamed": 0}
+    if both and label == hotplug.KEPT:
+        return {**event, "cached_max": hotplug.MOST}
+    return {**event, "streamed": event["cleared"], "cached_max": 2 << 20}
 
 
 def graph(arm: str, operation: str) -> dict[str, Any]:
@@ -48,14 +53,18 @@ def graph(arm: str, operation: str) -> dict[str, Any]:
     return {**event, "lost": 0, "functions": "set_zone_contiguous=3:100:90 b=1:50:5 "}
 
 
-def good() -> list[dict[str, Any]]:
+def good(one: hotplug.Work | None = None) -> list[dict[str, Any]]:
+    one = one or work()
     events: list[dict[str, Any]] = []
-    for arm in hotplug.ARMS:
-        for label in (hotplug.ROUND, hotplug.PROOF, hotplug.GRAPH):
+    for label, arms in one.plan:
+        for arm in arms:
             events += [state(arm, label, "plugged"), state(arm, label, "offline", 1)]
             events.append(visit(arm, label, 50 if arm == "on" else 100))
+    for arm in one.arms:
         events += [graph(arm, operation) for operation in ("plug", "unplug")]
-        events.append({"event": "hot-used", "arm": arm, "bytes": 4096, "moved": 2})
+    used = {"event": "hot-used", "bytes": 4096, "moved": 2}
+    events += [{**used, "arm": arm} for arm in (*hotplug.ARMS, hotplug.BOTH)]
+    events.append(visit(hotplug.BOTH, hotplug.KEPT))
     events.append({"event": "hot-counters", "hits": 27, "inflight": 0})
     return events
 
@@ -72,11 +81,27 @@ def test_every_kind_of_visit_sees_every_arm() -> None:
     job = work(rounds=3).job(["a"]).splitlines()
     visits = [line.split() for line in job if line.startswith("hot_visit ")]
     assert visits[0][1:3] == ["absent", "first"]
+    assert visits[-1][1:3] == ["both", "kept"]
     assert len(visits) == 1 + work(rounds=3).steps
-    for label, times in ((hotplug.ROUND, 3), (hotplug.PROOF, 1), (hotplug.GRAPH, 1)):
-        arms = sorted(words[1] for words in visits if words[2] == label)
-        assert arms == sorted(hotplug.ARMS * times)
+    every = (*hotplug.ARMS, hotplug.BOTH)
+    for label, arms in (
+        (hotplug.ROUND, hotplug.ARMS * 3),
+        (hotplug.PROOF, every),
+        (hotplug.GRAPH, hotplug.ARMS),
+    ):
+        seen = sorted(words[1] for words in visits if words[2] == label)
+        assert seen == sorted(arms)
     assert work(rounds=3, seed=2).job(["a"]).splitlines() != job
+
+
+def test_a_whole_run_measures_both_paths_together() -> None:
+    one = work(size=32 << 30)
+    assert one.arms == (*hotplug.ARMS, hotplug.BOTH)
+    found, ratios = one.results(outcome(good(one)))
+    assert len(found) == 2 * len(one.arms)
+    pairs = {(ratio.base, ratio.variant) for ratio in ratios}
+    assert ("absent", hotplug.BOTH) in pairs
+    assert not {c.name for c in one.checks(outcome(good(one))) if not c.ok} - CLEARED
 
 
 def test_blocks_that_go_come_back() -> None:
@@ -168,6 +193,46 @@ def test_counters(arm: str, saved: int) -> None:
         "saved"
     ] = saved
     assert failing(events) == {"counters"}
+
+
+CLEARED = {"struct pages cleared as their size wants it"}
+
+
+@pytest.mark.parametrize(
+    ("label", "more"),
+    [
+        (hotplug.PROOF, {"streamed": 0}),
+        (hotplug.PROOF, {"cleared": 0, "streamed": 0}),
+        (hotplug.PROOF, {"clears": ATTACHED.split(" 0 ")[0]}),
+        (hotplug.PROOF, {"label": "x"}),
+        (hotplug.KEPT, {"streamed": 4096}),
+        (hotplug.KEPT, {"label": "x"}),
+    ],
+)
+def test_struct_pages_cleared_another_way(label: str, more: dict[str, Any]) -> None:
+    events = [
+        {**e, **more}
+        if (e["event"], e.get("arm"), e.get("label"))
+        == ("hot-visit", hotplug.BOTH, label)
+        else e
+        for e in good()
+    ]
+    assert failing(events) == CLEARED
+
+
+def test_what_virtio_mem_adds_fits_the_cache() -> None:
+    """A block's struct pages are 2 MiB: nothing bypasses it."""
+    events = [{**e, "streamed": 0} if e["event"] == "hot-visit" else e for e in good()]
+    one = work(VIRTIO)
+    assert CLEARED.isdisjoint(
+        check.name for check in one.checks(outcome(events)) if not check.ok
+    )
+
+
+def test_a_kernel_where_alloc_does_not_attach() -> None:
+    none = {"clears": "-2 c: -2", "cleared": 0, "streamed": 0}
+    events = [{**e, **none} if e["event"] == "hot-visit" else e for e in good()]
+    assert not failing(events)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ site_\name:
 	TAKEN_OVER vmap_range
 	TAKEN_OVER vmap_area
 	TAKEN_OVER hotplug
+	TAKEN_OVER alloc_add
 	TAKEN_OVER hotplug_grow
 	TAKEN_OVER hotplug_shrink
 #ifdef __aarch64__

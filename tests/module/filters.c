@@ -60,6 +60,7 @@ ENDS_IN(body, BODY)
 TAKEN_OVER(memmap, arg[2] >= least)
 TAKEN_OVER(clear, arg[1] >= least)
 TAKEN_OVER(alloc, (unsigned int)arg[1] >= (unsigned int)least)
+TAKEN_OVER(alloc_add, arg[2] >= least)
 TAKEN_OVER(vmap_pages, arg[1] - arg[0] >= least)
 TAKEN_OVER(vmap_range,
 	   (arg[0] | arg[1] | arg[2]) % BLOCK && arg[1] - arg[0] >= least)
@@ -83,6 +84,7 @@ static const struct {
 	ROW(memmap),	 ROW(clear),	    ROW(alloc),
 	ROW(vmap_pages), ROW(vmap_range),   ROW(vmap_area),
 	ROW(hotplug),	 ROW(hotplug_grow), ROW(hotplug_shrink),
+	ROW(alloc_add),
 #ifdef __aarch64__
 	ROW(vmap_huge),
 #endif

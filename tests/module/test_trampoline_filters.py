@@ -44,8 +44,8 @@ class Machine:
 
 
 MACHINES = {
-    "x86": Machine("x86", "CONFIG_X86_64", "gcc", (), 9),
-    "arm64": Machine("arm64", "CONFIG_ARM64", ARM64_GCC, (ARM64_QEMU,), 10),
+    "x86": Machine("x86", "CONFIG_X86_64", "gcc", (), 10),
+    "arm64": Machine("arm64", "CONFIG_ARM64", ARM64_GCC, (ARM64_QEMU,), 11),
 }
 
 

@@ -15,7 +15,7 @@ from bulkmm import stats
 from bulkmm.errors import UsageError
 from bulkmm.lab import work
 from bulkmm.lab.families import breakdown
-from bulkmm.lab.families.pmem import ARMS, FULL_SIZE, MIB, PAIRS
+from bulkmm.lab.families.pmem import ARMS, FULL_SIZE, MIB, PAGE, PAIRS, STRUCT_PAGE
 from bulkmm.lab.machine import counting, vm
 from bulkmm.results import Check
 
@@ -33,7 +33,9 @@ LEAST = 1 << 30
 REDUCED = 4 << 30  # bytes, up to which a run is for CI
 USED = 192  # MiB that are filled and moved
 ROUND, PROOF, GRAPH = "round", "proof", "graph"
-HOOKS = 3  # of the path
+BOTH = "both"  # an arm: `on`, and path alloc in mode auto
+KEPT = "kept"  # a visit of it, in which nothing is too large for the cache
+HOOKS, ALLOC_HOOKS = 3, 2  # of the paths
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class Work(work.Work):
         virtio-mem does so in parts of a block, with so many waits for all CPUs
         that emulation needs a second for each block: too long for reduced runs.
         """
-        return self.scenario.mode != VIRTIO or self.options.size <= REDUCED
+        return self.scenario.mode != VIRTIO or self.reduced
 
     @property
     def cmdline(self) -> str:
@@ -98,9 +100,31 @@ class Work(work.Work):
         return ["BMM_FAULTS=1"] if self.faults else []
 
     @property
+    def reduced(self) -> bool:
+        """Tell if the run is for CI."""
+        return self.options.size <= REDUCED
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Return the states of the module that are measured."""
+        return ARMS if self.reduced else (*ARMS, BOTH)
+
+    @property
+    def plan(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Return what is visited, each time by these arms in random order."""
+        rounds = [(ROUND, self.arms)] * self.options.rounds
+        return [*rounds, (PROOF, (*ARMS, BOTH)), (GRAPH, self.arms)]
+
+    @property
+    def memmap(self) -> int:
+        """Return the bytes of struct pages of what is added at a time."""
+        added = BLOCK if self.scenario.mode == VIRTIO else self.options.size
+        return added // PAGE * STRUCT_PAGE
+
+    @property
     def steps(self) -> int:
         """Return how many visits a run has."""
-        return len(ARMS) * (self.options.rounds + 2)
+        return sum(len(arms) for _label, arms in self.plan) + 1
 
     def check_options(self) -> None:
         """Refuse what makes no sense."""
@@ -134,15 +158,17 @@ class Work(work.Work):
         lines += ["modules bulkmm_lab"]
         # the host's pages are faulted in by the first visit
         lines += ["hot_visit absent first '' ''", *self._middle(chance)]
-        for label, trace, middle in (
-            *((ROUND, "", "") for _ in range(self.options.rounds)),
-            (PROOF, "", "middle"),
-            (GRAPH, "1", ""),
-        ):
+        more = {ROUND: "'' ''", PROOF: "'' middle", GRAPH: "1 ''"}
+        for label, arms in self.plan:
             lines += [
-                f"hot_visit {arm} {label} '{trace}' '{middle}'"
-                for arm in chance.sample(ARMS, len(ARMS))
+                f"hot_visit {arm} {label} {more[label]}"
+                for arm in chance.sample(arms, len(arms))
             ]
+        lines += [
+            f"hot_arm {BOTH}",
+            f"must_write /sys/kernel/bulkmm/clear/cached_max {MOST}",
+            f"hot_visit {BOTH} {KEPT} '' ''",
+        ]
         return "\n".join([*lines, "hot_unload", "must rmmod bulkmm_lab"]) + "\n"
 
     def _middle(self, chance: random.Random) -> list[str]:
@@ -188,10 +214,10 @@ class Work(work.Work):
                 arm: stats.summarise(
                     name, arm, "ns", self.options.size, _taken(outcome, arm, key)
                 )
-                for arm in ARMS
+                for arm in self.arms
             }
             found += arms.values()
-            ratios += [stats.ratio(arms[a], arms[b]) for a, b in PAIRS]
+            ratios += [stats.ratio(arms[a], arms[b]) for a, b in self._pairs]
         if self.scenario.marked:
             for slot, suffix in enumerate(("", "-unplug")):
                 name = self.scenario.name + suffix
@@ -201,19 +227,54 @@ class Work(work.Work):
                 ratios += rated
         return found, ratios
 
+    @property
+    def _pairs(self) -> tuple[tuple[str, str], ...]:
+        return PAIRS if self.reduced else (*PAIRS, ("absent", BOTH))
+
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
         if self.faults:
             found = work.told(outcome)
             return found or [Check("faults", ok=False, detail="none was provoked")]
         return [
-            *_same(outcome),
+            *_same(outcome, dict(self.plan)),
             _contiguous(outcome),
             _used(outcome),
             _counted(outcome),
             _attached(outcome),
-            breakdown.check(outcome, ("plug", "unplug"), ARMS),
+            self._cleared(outcome),
+            breakdown.check(outcome, ("plug", "unplug"), self.arms),
         ]
+
+    def _cleared(self, outcome: Outcome) -> Check:
+        """Return if struct pages bypassed the cache where it has no place for them.
+
+        They are the most of what the allocator clears meanwhile, all but those
+        of the first section on some devices.
+        """
+        name = "struct pages cleared as their size wants it"
+        visits = [v for v in outcome.of("hot-visit") if v["arm"] == BOTH]
+        if any(str(v["clears"]).count(": attached") != ALLOC_HOOKS for v in visits):
+            cleared = sum(int(v["cleared"]) for v in visits)
+            return Check(name, not cleared, "alloc does not attach on this kernel")
+        wrong = [v for v in visits if not self._cleared_right(v)]
+        most, least = (
+            f(int(v["streamed"]) for v in visits) if visits else 0 for f in (max, min)
+        )
+        detail = f"{least >> 20} to {most >> 20} MiB bypassed the cache"
+        return Check(
+            name, not wrong and {v["label"] for v in visits} >= {PROOF, KEPT}, detail
+        )
+
+    def _cleared_right(self, visit: dict[str, Any]) -> bool:
+        """Tell if a visit's struct pages were cleared, and as they should be."""
+        most = self.options.size // PAGE * STRUCT_PAGE
+        if int(visit["cleared"]) < most // 2:
+            return False
+        streamed = self.memmap > int(visit["cached_max"])
+        return (
+            int(visit["streamed"]) >= most // 2 if streamed else not visit["streamed"]
+        )
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return what was asked for and what else the run saw."""
@@ -233,10 +294,13 @@ def _taken(outcome: Outcome, arm: str, key: str) -> list[float]:
 
 
 def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
-    """Return the work of each arm's rounds: of plugging, or of unplugging."""
+    """Return the work of each arm's rounds: of plugging, or of unplugging.
+
+    Without `both`: the kernel clears by string instructions, which count once.
+    """
     found: dict[str, list[counting.Work]] = {arm: [] for arm in ARMS}
     for event, (record,) in counting.of(outcome, "hot-visit"):
-        if event["label"] == ROUND:
+        if event["label"] == ROUND and event["arm"] in ARMS:
             found[event["arm"]].append(counting.slot(record, slot))
     return found
 
@@ -253,18 +317,19 @@ def _states(outcome: Outcome) -> dict[str, dict[str, set[tuple[str, ...]]]]:
     return seen
 
 
-def _same(outcome: Outcome) -> list[Check]:
+def _same(outcome: Outcome, plan: dict[str, tuple[str, ...]]) -> list[Check]:
     """Return for each kind of visit if every step left what it leaves without."""
     found = []
     states = _states(outcome)
-    for label in (ROUND, PROOF, GRAPH):
+    for label, wanted in plan.items():
         steps = {k: v for k, v in states.items() if k.startswith(f"{label}: ")}
         wrong = [
             step
             for step, arms in steps.items()
-            if set(arms) != set(ARMS) or any(arms[a] != arms["absent"] for a in ARMS)
+            if set(arms) != set(wanted)
+            or any(arms[a] != arms["absent"] for a in wanted)
         ]
-        detail = f"{len(steps)} steps in {len(ARMS)} arms"
+        detail = f"{len(steps)} steps in {len(wanted)} arms"
         if wrong:
             detail += f"; differing: {', '.join(wrong)}"
         ok = bool(steps) and not wrong
@@ -297,25 +362,23 @@ def _used(outcome: Outcome) -> Check:
     arms = {event["arm"] for event in used if int(event["moved"]) > 0}
     proved = sum(int(event["bytes"]) for event in used)
     detail = f"{proved} bytes read back, {sum(int(e['moved']) for e in used)} blocks"
-    return Check("memory used, moved and read back", arms == set(ARMS), detail)
+    return Check("memory used, moved and read back", arms == {*ARMS, BOTH}, detail)
 
 
 def _counted(outcome: Outcome) -> Check:
-    """Return if walks were saved in every visit of `on`, and in no other."""
+    """Return if walks were saved in every visit of the path on, and in no other."""
     visits = outcome.of("hot-visit")
-    saved = {arm: [v["saved"] for v in visits if v["arm"] == arm] for arm in ARMS}
     walks = sum(int(v["walks"]) for v in visits)
-    ok = all(map(int, saved["on"])) and not any(
-        int(v) for arm in ("absent", "off") for v in saved[arm]
-    )
-    detail = f"{sum(map(int, saved['on']))} walks saved, {walks} made"
-    return Check("counters", ok and bool(saved["on"]), detail)
+    saved = sum(int(v["saved"]) for v in visits)
+    ok = all((int(v["saved"]) > 0) == (v["arm"] in {"on", BOTH}) for v in visits)
+    seen = {"on", BOTH} <= {v["arm"] for v in visits}
+    return Check("counters", ok and seen, f"{saved} walks saved, {walks} made")
 
 
 def _attached(outcome: Outcome) -> Check:
     """Return if all hooks were in place, and left empty, at every unload."""
     seen = outcome.of("hot-counters")
-    on = [str(v["hook"]) for v in outcome.of("hot-visit") if v["arm"] == "on"]
+    on = [str(v["hook"]) for v in outcome.of("hot-visit") if v["arm"] in {"on", BOTH}]
     ok = (
         bool(on)
         and bool(seen)
