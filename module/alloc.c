@@ -16,10 +16,10 @@
  * prepare this. Nobody says either if memory is cleared as it is freed
  * (init_on_free=1): it is cleared in the same way.
  *
- * One use is known beforehand: __add_pages() has the struct pages of memory that
- * is plugged in allocated, a section's at a time, and they are written once all
- * of them are there. So it is hooked as well: the size of them all decides
- * whether they are left in the cache.
+ * One use is known beforehand: __add_pages() has the struct pages of memory
+ * that is plugged in allocated, a section's at a time, and they are written
+ * once all of them are there. So it is hooked as well: the size of them all
+ * decides whether they are left in the cache.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -81,10 +81,9 @@ static const struct {
 	int (*wants)(const unsigned long *arg);
 	unsigned long *threshold;
 } table[] = {
-	ROW(memmap),	 ROW(clear),	    ROW(alloc),
-	ROW(vmap_pages), ROW(vmap_range),   ROW(vmap_area),
-	ROW(hotplug),	 ROW(hotplug_grow), ROW(hotplug_shrink),
-	ROW(alloc_add),
+	ROW(memmap),	     ROW(clear),     ROW(alloc),   ROW(vmap_pages),
+	ROW(vmap_range),     ROW(vmap_area), ROW(hotplug), ROW(hotplug_grow),
+	ROW(hotplug_shrink), ROW(alloc_add),
 #ifdef __aarch64__
 	ROW(vmap_huge),
 #endif
