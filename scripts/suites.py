@@ -25,17 +25,17 @@ NAMES = (
 INTRO = """\
 # Suites
 
-What others test and use, on stock kernels, with the module absent and present:
+Tests and tools of others, on stock kernels, with the module absent and present:
 [how](lab.md#a-run-suites). Written by `scripts/suites.py RESULT...`
-from the results that `bulkmm lab run -o FILE` or `make lab` left. A verdict counts the
+from the results of `bulkmm lab run -o FILE` or `make lab`. A verdict counts the
 run's checks; a clean kernel log and no new taint are among them."""
 TESTS = """\
 ## The kernel's tests of memory management
 
 Each line is a test of `run_vmtests.sh`, with how many of its own tests passed, failed
-and were skipped. One verdict stands for all three states: module absent, every path on,
-huge pages cleared past the caches. `late`: its time was up, in all states, under
-emulation: no verdict."""
+and were skipped. A single verdict holds for all three states: module absent, every path
+on, huge pages cleared past the caches. `late`: stopped at its time limit in all states,
+under emulation: no verdict."""
 HOW = "how it was run"
 
 

@@ -36,19 +36,18 @@ HEADINGS = ("kernel", "module", "prototypes", *SIZES)
 INTRO = """\
 # Kernels
 
-What `make kernels` found: the kernel images for x86-64 that Debian's archive
-offers in the supported range, the newest of each series first. The kernel's own
-code and the module built for it run natively, in a process
-([how](native.md)), {how}.
+What `make kernels` found: kernel images for x86-64 in Debian's archive, within the
+supported range; the newest of each series run first. The kernel's own code and the
+module built for it run natively, in a process ([how](native.md)), {how}.
 
-- *prototypes*: functions hooked or called whose prototype in the kernel's
-  BTF is the one that the module was written for.
+- *prototypes*: how many of the functions hooked or called have the prototype in the
+  kernel's BTF that the module was written for; `without`: what this kernel lacks.
 - *memmap*, *clear*, *vmap*: `=`: attached, and every byte, struct page and
   translation is what the kernel's own code leaves; then the lowest and the
   highest of the scenarios' ratios stock / bulkmm, of two processes. No ratio:
-  more ran on the machine than it has CPUs.
-- *no headers*: the archive has the image, but nothing to build the module with:
-  prototypes alone are looked at, and the kernel's code runs by itself."""
+  the machine was overloaded.
+- *no headers*: the archive has the image but nothing to build the module with: only
+  prototypes are checked, and the kernel's code runs by itself (`stock only`)."""
 
 
 @dataclass
@@ -178,7 +177,7 @@ def _said(name: str, document: Document) -> str:
     if wrong:
         return f"FAILED: differs: {', '.join(wrong)}"
     if not any(one.variant in measure.PICKED[name] for one in document.results):
-        return "stock alone runs"
+        return "stock only"
     if document.run["load"][0] > document.machine["cpu"]["cores"]:
         return "="
     ratios = [
@@ -194,7 +193,7 @@ def markdown(rows: Iterable[Row], offered: int) -> str:
     """Return the page; it may be of a run that is not at its end."""
     rows = sorted(rows, key=lambda row: row.release)
     cpus = sorted({row.cpu for row in rows if row.cpu})
-    how = f"reduced, on {' and '.join(cpus) or 'no CPU yet'}"
+    how = f"at reduced sizes, on {' and '.join(cpus) or 'no CPU yet'}"
     lines = Sheet(HEADINGS, [row.cells() for row in rows]).markdown()
     return "\n".join([INTRO.format(how=how), "", summary(rows, offered), "", *lines])
 
@@ -204,6 +203,6 @@ def summary(rows: Iterable[Row], offered: int) -> str:
     rows = list(rows)
     built = sum(row.module == "built" for row in rows)
     return (
-        f"Kernels: {len(rows)} of {offered} that are offered; with the module: "
+        f"Kernels: {len(rows)} of {offered} offered; with the module: "
         f"{built}; without a finding: {sum(row.ok for row in rows)}."
     )

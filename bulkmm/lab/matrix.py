@@ -34,22 +34,23 @@ HEADINGS = (
 INTRO = """\
 What `bulkmm lab matrix{flags}` printed. Each line is one run of a scenario in a
 virtual machine, off and on in one boot. A verdict counts the run's checks of
-correctness, a clean kernel log among them. Where it says TCG the processor is
-emulated: the share of the kernel's instructions that is gone, counted. Elsewhere
-time without / time with. Medians, in round brackets with 95 % intervals, in square
-ones with the range of fewer than six samples; `~`: not proven."""
+correctness, a clean kernel log among them. TCG means that the CPU is emulated: the
+last column is the share of the kernel's instructions saved, by count. Elsewhere it is
+time without / time with. Medians, with 95 % intervals in round brackets, or in square
+ones the range of fewer than six samples; `~`: not proven."""
 NOTE = (
-    "All in virtual machines. Instructions are no times and no hardware figures. Those "
-    "of clearing are not counted: it does the same stores in another way, and one "
-    "string instruction clears a page."
+    "All in virtual machines. Instruction counts are neither times nor hardware "
+    "figures. Those of clearing are not counted: it makes the same stores in another "
+    "way, and one string instruction clears a page."
 )
 DEBUG_INTRO = """\
-What `bulkmm lab matrix{flags}` printed: the scenarios, with less to do, on kernels
-that the lab [builds](lab.md#kernels-with-their-checks-on) with the kernel's own checks
-switched on. `debug` proves locking, RCU and atomic sections, checks page tables, free
-pages, objects and lists, and is preempted anywhere; `debug-kobject` delays the release
-of every kobject besides; `kasan` looks every access up. A run passed if the kernel log
-has no warning of any kind, and, where locking is proven, that was so to the end."""
+What `bulkmm lab matrix{flags}` printed: reduced scenarios, on kernels that the lab
+[builds](lab.md#kernels-with-their-checks-on) with the kernel's own checks switched on.
+`debug` proves locking, RCU and atomic sections, checks page tables, free pages,
+objects and lists, and preempts anywhere; `debug-kobject` also delays the release of
+every kobject; `kasan` checks every access against its shadow. A run passed if the
+kernel log has no warning of any kind and, on kernels that prove locking, lockdep was
+still active at the end."""
 DEBUG_NOTE = "All in virtual machines, emulated. Nothing is measured on these kernels."
 HOOK = re.compile(r"(?P<state>-?\d+) (?P<symbol>\w+): .*")
 # of each path, by the work saved; "absent" is a kernel without the module

@@ -476,7 +476,7 @@ SCENARIOS = (
         family=SUITES,
         modules=NVDIMM,
         measures="nothing: stress-ng with --verify, huge pages and a device that comes "
-        "and goes, while paths, backends and the module do",
+        "and goes, while paths, backends and the module change",
         check="all that was stored is read back, every byte of huge pages zero, every "
         "struct page as the kernel's own",
         seconds=60,
