@@ -38,7 +38,8 @@ INTRO = """\
 
 What `make kernels` found: kernel images for x86-64 in Debian's archive, within the
 supported range; the newest of each series run first. The kernel's own code and the
-module built for it run natively, in a process ([how](native.md)), {how}.
+module built for it run natively, in a process
+([how](native.md)), {how}.
 
 - *prototypes*: how many of the functions hooked or called have the prototype in the
   kernel's BTF that the module was written for; `without`: what this kernel lacks.
