@@ -23,7 +23,7 @@ PROOFS = {
     "Initialise, clear and map memory in ranges": (
         f"{NATIVE}::test_the_module_leaves_what_the_kernel_leaves"
     ),
-    "Linux does these jobs one 4 KiB page": "pmem-fsdax-100g",
+    "Linux does most of these jobs": "pmem-fsdax-100g",
     "bulkmm is one module": "pmem-faults",
     "Operators of persistent memory": "pmem-fsdax-100g",
     "bulkmm doctor says what would attach": (
@@ -35,26 +35,27 @@ PROOFS = {
     "It is a kernel module that hooks": "hook-faults",
     "memmap and hotplug are on once": "tests/docs/test_readme.py::test_the_paths",
     "It taints the kernel": "pmem-fsdax-100g",
-    "This is the stock kernel's own machine code": f"{NATIVE}::test_the_command",
-    "How much there is to gain": (
+    "The table compares the stock kernel's own": f"{NATIVE}::test_the_command",
+    "The gain differs from CPU to CPU": (
         "tests/docs/test_figures.py::test_a_section_for_each_cpu"
     ),
-    "There are Debian packages": (
+    "There are also Debian packages": (
         "tests/packages/test_packages.py::test_install_rescue_use_purge"
     ),
     "bulkmm on clear": "tests/command/test_guest.py::test_switching",
-    "On Debian 12": "tests/lab/test_matrix.py::test_the_quick_matrix",
-    "Every run on every kernel": "tests/lab/test_matrix.py::test_the_quick_matrix",
-    "libbulkmm: ranges cleared": LIBRARY,
-    "Populate: big pools": LIBRARY,
+    "Run these as root on Debian 12": "tests/lab/test_matrix.py::test_the_quick_matrix",
+    "All runs are in the support matrix": "tests/lab/test_matrix.py::test_the_quick_matrix",
+    "libbulkmm clears, copies": LIBRARY,
+    "Populate makes big pools": LIBRARY,
     "A hook is an ftrace direct trampoline": "hook-faults",
     "memmap: the kernel initialises": f"{NATIVE}::test_a_broken_word_is_found",
-    "bulkmm learns their image": "pmem-faults",
+    "bulkmm learns their layout": "pmem-faults",
     "Nothing about struct page": "tests/native_kernel/test_fuzz.py",
     "clear zeroes a folio": "clear-populate",
     "vmap finds physically": "vmap-check",
-    "hotplug asks first": "hotplug-kmem-32g",
-    "Which store instructions": f"{NATIVE}::test_settled_clearing_shares_nothing",
+    "hotplug first asks": "hotplug-kmem-32g",
+    "That settles a question": "hotplug-kmem-32g",
+    "The store instructions are chosen": f"{NATIVE}::test_settled_clearing_shares_nothing",
 }
 
 
