@@ -44,7 +44,7 @@ PROOFS = {
     ),
     "bulkmm on clear": "tests/command/test_guest.py::test_switching",
     "Run these as root on Debian 12": "tests/lab/test_matrix.py::test_the_quick_matrix",
-    "All runs are in the support matrix": "tests/lab/test_matrix.py::test_the_quick_matrix",
+    "All runs are in": "tests/lab/test_matrix.py::test_the_quick_matrix",
     "libbulkmm clears, copies": LIBRARY,
     "Populate makes big pools": LIBRARY,
     "A hook is an ftrace direct trampoline": "hook-faults",
