@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The table of backends, made of the lists that are named backends.def: a line
- * there for each source file, which defines one backend or several variants.
+ * The table of backends, built from the lists in backends.def: one line there
+ * for each source file, which defines one backend or several variants.
  */
 #include "bmm.h"
 
@@ -16,7 +16,7 @@ static const struct bmm_backend *const files[] = {
  * bmm_backend_at() - a backend by its number
  * @i: 0 is bmm_generic
  *
- * Return: the backend, or NULL if there are not so many.
+ * Return: the backend, or NULL if @i is past the last one.
  */
 const struct bmm_backend *bmm_backend_at(size_t i)
 {
@@ -50,11 +50,11 @@ static bool has_op(const struct bmm_backend *backend, enum bmm_op op)
 }
 
 /**
- * bmm_backend_can() - whether a backend serves for an operation here
- * @backend: of bmm_backend_at()
+ * bmm_backend_can() - whether a backend can do an operation here
+ * @backend: from bmm_backend_at()
  * @op:      the operation
  *
- * Return: whether it has the operation and this CPU supports it.
+ * Return: true if it has the operation and this CPU supports the backend.
  */
 bool bmm_backend_can(const struct bmm_backend *backend, enum bmm_op op)
 {
@@ -74,12 +74,12 @@ static bool same_name(const char *backend, const char *name, size_t len)
 
 /**
  * bmm_backend_find() - look a backend up by name
- * @op:   what it is wanted for
+ * @op:   operation to do with it
  * @name: name, not necessarily terminated
  * @len:  its length in bytes
  *
- * Return: the backend, or NULL if no backend of this name is built in, it
- * does not have the operation, or this CPU does not support it.
+ * Return: the backend, or NULL if none of this name is built in, it lacks the
+ * operation, or this CPU does not support it.
  */
 const struct bmm_backend *bmm_backend_find(enum bmm_op op, const char *name,
 					   size_t len)
@@ -96,7 +96,7 @@ const struct bmm_backend *bmm_backend_find(enum bmm_op op, const char *name,
 static const struct bmm_backend *candidates[BMM_OPS][BMM_CANDIDATES];
 static bool listed[BMM_OPS];
 
-/* CPUs that come together list the same. */
+/* CPUs that race here write the same list. */
 static void list_candidates(enum bmm_op op)
 {
 	const struct bmm_backend *backend;
@@ -116,16 +116,16 @@ static void list_candidates(enum bmm_op op)
 }
 
 /**
- * bmm_candidate() - who may be picked for an operation
+ * bmm_candidate() - the backends to pick from for an operation
  * @op: the operation, below BMM_OPS
- * @k:  which, from 0; the first one serves until something is measured
+ * @k:  index, from 0; the first one serves until something is measured
  *
- * All backends of the table that can, in its order. Generic C is one where the
- * destination stays in the cache, because the host's memcpy() and memset() are
- * behind it; it bypasses no cache, so that it streams only where nothing else
- * does.
+ * All backends that can do it, in table order. Generic C is a candidate where
+ * the destination stays in the cache, because it is the host's memcpy() and
+ * memset(); it does not bypass the cache, so it streams only where no other
+ * backend does.
  *
- * Return: a backend, or NULL if there are not so many.
+ * Return: a backend, or NULL if @k is past the last one.
  */
 const struct bmm_backend *bmm_candidate(enum bmm_op op, unsigned int k)
 {
@@ -137,7 +137,7 @@ const struct bmm_backend *bmm_candidate(enum bmm_op op, unsigned int k)
 /**
  * bmm_job_do() - do an operation with a backend
  * @job:     the operation
- * @backend: one that can; not drained
+ * @backend: one that can do it; stores are not drained
  */
 void bmm_job_do(const struct bmm_job *job, const struct bmm_backend *backend)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* bmm.h - what is behind bulkmm.h: backends, and operations as values */
+/* bmm.h - internals of bulkmm.h: backends, and operations as values */
 #ifndef BMM_H
 #define BMM_H
 
@@ -10,17 +10,17 @@
  * struct bmm_backend - one way to issue the stores
  * @name:            what a user types to force it
  * @whole:           its speed depends on the length of the call (string
- *                   instructions, memcpy()): never measured on a part of one
+ *                   instructions, memcpy()), so a call is timed whole
  * @supported:       whether this CPU has it; NULL: always. May be slow (CPUID)
  * @stamp:           as bmm_stamp(), arguments already checked
  * @copy:            as bmm_copy()
  * @copy_streaming:  as bmm_copy_streaming()
  * @clear:           as bmm_clear()
- * @clear_streaming: as bmm_clear_streaming(), but for the drain
+ * @clear_streaming: as bmm_clear_streaming(), without the drain
  *
- * An operation that a backend does not have is NULL. One that it has keeps the
- * operation's contract: what streams bypasses the cache, what does not leaves
- * the destination in it.
+ * An operation that a backend lacks is NULL. One that it has keeps the
+ * operation's contract: streaming bypasses the cache, anything else leaves the
+ * destination in it.
  */
 struct bmm_backend {
 	const char *name;
@@ -33,12 +33,12 @@ struct bmm_backend {
 	void (*clear_streaming)(void *dst, size_t len);
 };
 
-#define BMM_CANDIDATES 16U /* of one operation, at most */
+#define BMM_CANDIDATES 16U /* at most, of one operation */
 
-/* Plain C: the reference of the tests. */
+/* Plain C: the reference for tests. */
 extern const struct bmm_backend bmm_generic;
 
-/* What the lists name; each ends with a backend that has no name. */
+/* The arrays that backends.def lists; a backend without a name ends each. */
 #define BMM_BACKENDS(file) extern const struct bmm_backend bmm_##file[];
 #include "backends.def"
 #undef BMM_BACKENDS
@@ -49,7 +49,7 @@ const struct bmm_backend *bmm_backend_find(enum bmm_op op, const char *name,
 					   size_t len);
 const struct bmm_backend *bmm_candidate(enum bmm_op op, unsigned int k);
 
-/* Which operations may leave stores that only bmm_drain() orders. */
+/* Whether an operation may leave stores that only bmm_drain() orders. */
 static inline bool bmm_op_streams(enum bmm_op op)
 {
 	return op != BMM_COPY && op != BMM_CLEAR;
@@ -58,7 +58,7 @@ static inline bool bmm_op_streams(enum bmm_op op)
 /**
  * struct bmm_job - one operation
  * @op:    which
- * @dst:   as the public function has it
+ * @dst:   as for the public function
  * @src:   source of a copy
  * @image: of a stamp
  * @len:   bytes; whole records of a stamp

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * All that the core needs of its host: fixed-width types, an ordinary memory
- * copy and fill, a clock, what the CPU has, and what to do about a broken
- * promise in a debug build. Nothing else in core/ but the public bulkmm.h
- * includes a header from outside core/.
+ * Everything the core needs from its host: fixed-width types, memory copy and
+ * fill, a clock, CPU features, and what a failed assertion does in a debug
+ * build. Apart from the public bulkmm.h, nothing else in core/ includes a
+ * header from outside core/.
  */
 #ifndef BMM_HOST_H
 #define BMM_HOST_H
@@ -34,23 +34,23 @@
 	} while (0)
 #endif
 
-/* What a caller has promised: believed, but for debug builds. */
+/* What callers promise: checked in debug builds, assumed otherwise. */
 #ifdef BMM_DEBUG
 #define bmm_assert(promise) bmm_host_broken(!(promise))
 #else
 #define bmm_assert(promise) ((void)(0 && (promise)))
 #endif
 
-/* Words that CPUs share without a lock: whole, and in no order. */
+/* Words shared between CPUs without a lock: no tearing, no ordering. */
 #define bmm_get(p)	  __atomic_load_n(p, __ATOMIC_RELAXED)
 #define bmm_set(p, value) __atomic_store_n(p, value, __ATOMIC_RELAXED)
 
 /*
- * bmm_host_clock():     ns of a steady clock, which may be read anywhere
- * bmm_host_disturbed(): changes when the caller has been off its CPU, or (a
- *                       process) has taken a page fault: what was timed
- *                       meanwhile says little about stores
- * bmm_host_llc():       bytes of the last-level cache, 0 if not known
+ * bmm_host_clock():     ns of a monotonic clock, readable in any context
+ * bmm_host_disturbed(): changes when the caller has been scheduled out or (in a
+ *                       process) has taken a page fault: times taken across
+ *                       that say little about the stores
+ * bmm_host_llc():       bytes of the last-level cache, 0 if unknown
  */
 #ifdef __KERNEL__
 #define bmm_host_clock()     ktime_get_mono_fast_ns()
@@ -60,23 +60,23 @@
 #include "x86/llc.h"
 #define bmm_host_llc() bmm_x86_llc()
 #else
-#define bmm_host_llc() 0UL /* arm64 does not tell modules */
+#define bmm_host_llc() 0UL /* not available to modules on arm64 */
 #endif
 #else
 uint64_t bmm_host_clock(void);
 unsigned long bmm_host_disturbed(void); /* a system call */
 #define BMM_DISTURBED_CHEAP 0
 size_t bmm_host_llc(void);
-/* What the user's environment says, or NULL. */
+/* The value of an environment variable, or NULL. */
 const char *bmm_host_setting(const char *variable);
 #endif
 
 /*
  * bmm_host_has() - whether the CPU has a feature that a backend needs
  *
- * The kernel asks its own tests, which know of boot parameters and errata, and
- * hold for every CPU: the boot CPU's capabilities are those that all have. A
- * process is told by lib/cpu.c.
+ * The kernel has its own tests, which respect boot parameters and errata and
+ * hold for every CPU: the boot CPU's capabilities are those common to all. In a
+ * process, lib/cpu.c answers.
  */
 #if defined(__KERNEL__) && defined(__x86_64__)
 #define BMM_CPU_ERMS	      X86_FEATURE_ERMS
@@ -86,7 +86,7 @@ const char *bmm_host_setting(const char *variable);
 #define bmm_host_has(feature) boot_cpu_has(feature)
 #elif defined(__KERNEL__) && defined(__aarch64__)
 #include <linux/version.h>
-/* Before 6.13 the kernel cannot continue MOPS of its own on another CPU. */
+/* Before 6.13 the kernel cannot resume its own MOPS on another CPU. */
 #define BMM_CPU_MOPS ARM64_HAS_MOPS
 #define bmm_host_has(feature)                              \
 	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0) && \
@@ -96,9 +96,9 @@ enum bmm_cpu {
 	BMM_CPU_ERMS,	   /* REP MOVSB and STOSB are fast */
 	BMM_CPU_CLZERO,	   /* AMD */
 	BMM_CPU_MOVDIR64B, /* 64 bytes in one store */
-	BMM_CPU_PREFETCHW, /* else an invalid instruction on the oldest */
-	BMM_CPU_AVX2,	   /* and the system keeps its state */
-	BMM_CPU_AVX512,	   /* AVX512F, likewise */
+	BMM_CPU_PREFETCHW, /* #UD on the oldest CPUs without it */
+	BMM_CPU_AVX2,	   /* and the OS saves its state */
+	BMM_CPU_AVX512,	   /* AVX512F, and the OS saves its state */
 	BMM_CPU_MOPS,	   /* arm64 */
 };
 
@@ -107,16 +107,15 @@ bool bmm_host_has(enum bmm_cpu feature);
 
 #ifdef __aarch64__
 /*
- * Bytes of a block of DC ZVA for a value of DCZID_EL0, whose bits 3 to 0 are
- * the logarithm of its 4-byte words; 0 where DZP, bit 4, says that a kernel or
- * a hypervisor prohibits it.
+ * Bytes of a DC ZVA block, from DCZID_EL0: bits 3 to 0 are log2 of its 4-byte
+ * words; 0 if DZP, bit 4, says that the kernel or a hypervisor prohibits it.
  */
 static inline size_t bmm_zva_block(uint64_t dczid)
 {
 	return dczid & 16 ? 0 : (size_t)4 << (dczid & 15);
 }
 
-/* The register can be read at every exception level. */
+/* Readable at every exception level. */
 static inline size_t bmm_host_zva_block(void)
 {
 	uint64_t dczid;
@@ -126,7 +125,7 @@ static inline size_t bmm_host_zva_block(void)
 }
 #endif
 
-/* Records are foreign objects (struct page): words of them may alias. */
+/* Records are objects of other types (struct page): their words may alias. */
 typedef uint64_t __attribute__((__may_alias__)) bmm_word;
 
 #endif

@@ -2,22 +2,22 @@
 /*
  * bulkmm.h - initialise, clear and copy memory in ranges
  *
- * The public interface of libbulkmm: no errno, no set-up, and but for those
- * that start threads no allocation and no system call once a backend is picked.
- * Every function may be called by any number of threads at once.
+ * The public interface of libbulkmm: no errno and no set-up; apart from the
+ * functions that start threads, no allocation, and no system call once a
+ * backend is picked. Any number of threads may call any function concurrently.
  *
- * Pools. bmm_populate() makes a mapping resident at the rate of the machine, by
- * as many threads as pay; bmm_clear_parallel() zeroes what is resident.
+ * Pools. bmm_populate() makes a mapping resident as fast as the machine allows,
+ * with as many threads as help; bmm_clear_parallel() zeroes what is resident.
  *
  * Ordering. Streaming operations write with non-temporal stores, which bypass
  * the cache and are weakly ordered. Until bmm_drain() has returned on the same
- * thread, nothing may read or partly rewrite the destination and nothing that
- * points to it may be published.
+ * thread, nothing may read or partly rewrite the destination, and no pointer to
+ * it may be published.
  *
- * Backends. Which store instructions do the work is picked by measurement, per
- * operation and size: the first calls of 4 KiB and more are timed, the fastest
- * backend is kept, and after that no clock is read and nothing shared is
- * written. What a call writes is the same whichever backend serves it.
+ * Backends. The store instructions are picked by measurement, per operation and
+ * size: the first calls of 4 KiB and more are timed and the fastest backend is
+ * kept; from then on, calls read no clock and write nothing shared. Every
+ * backend writes the same bytes.
  */
 #ifndef BULKMM_H
 #define BULKMM_H
@@ -33,7 +33,7 @@
 extern "C" {
 #endif
 
-#define BMM_EINVAL 22 /* EINVAL: a value out of its documented range */
+#define BMM_EINVAL 22 /* EINVAL: value outside its documented range */
 
 #define BMM_RECORD_MIN	 32U  /* bytes */
 #define BMM_RECORD_MAX	 128U /* bytes */
@@ -45,8 +45,8 @@ extern "C" {
  *            BMM_RECORD_MAX; 64 (struct page) is the hot case
  * @stepping: bit w is set when word w changes from record to record
  * @word:     the first record, as 64-bit words in memory order
- * @step:     what is added to each word from one record to the next, modulo
- *            2^64; zero where the word does not step
+ * @step:     added to each word from one record to the next, modulo 2^64; zero
+ *            where the word does not step
  *
  * Made by bmm_image_init(); record n holds word + n * step.
  */
@@ -58,13 +58,13 @@ struct bmm_image {
 };
 
 /**
- * enum bmm_op - operations; each has backends of its own
+ * enum bmm_op - operations; backends are picked for each separately
  * @BMM_STAMP:           bmm_stamp() and bmm_fill()
  * @BMM_COPY:            bmm_copy()
  * @BMM_COPY_STREAMING:  bmm_copy_streaming()
  * @BMM_CLEAR:           bmm_clear()
  * @BMM_CLEAR_STREAMING: bmm_clear_streaming()
- * @BMM_OPS:             how many there are
+ * @BMM_OPS:             number of operations
  */
 enum bmm_op {
 	BMM_STAMP,
@@ -102,21 +102,21 @@ const char *bmm_version(void);
 #ifndef __KERNEL__
 
 /* Flags of struct bmm_options. */
-#define BMM_ON_NODE 1U /* node counts: new pages come from it alone */
+#define BMM_ON_NODE 1U /* node is set: take new pages only from there */
 #define BMM_READ    2U /* populate for reading: shared files stay clean */
 
 /**
  * struct bmm_options - how threads share a range
- * @size:     sizeof(struct bmm_options) of the program that calls
+ * @size:     sizeof(struct bmm_options) in the calling program
  * @flags:    BMM_ON_NODE, BMM_READ, or 0
- * @threads:  no more than these, the caller included; 0: as many as pay
- * @node:     memory node, with BMM_ON_NODE; a policy that the range has of its
- *            own (mbind) comes first
- * @progress: called on the calling thread, some milliseconds apart, with the
- *            bytes that are done; anything but 0 cancels. May be NULL
- * @context:  handed to @progress
+ * @threads:  most threads to use, the caller included; 0: as many as help
+ * @node:     memory node, with BMM_ON_NODE; a policy set on the range itself
+ *            (mbind) takes precedence
+ * @progress: called on the calling thread every few milliseconds with the bytes
+ *            done so far; any return value but 0 cancels. May be NULL
+ * @context:  passed to @progress
  *
- * All zero but @size is the usual way.
+ * Usually all fields but @size are zero.
  */
 struct bmm_options {
 	size_t size;
@@ -128,20 +128,20 @@ struct bmm_options {
 };
 
 /**
- * enum bmm_cause - why a range could not be populated, or took its time
- * @BMM_CAUSE_NONE:       nothing of the kind
- * @BMM_CAUSE_UNKNOWN:    the system does not tell
+ * enum bmm_cause - why a range could not be populated, or was slow
+ * @BMM_CAUSE_NONE:       no failure, or nothing was slow
+ * @BMM_CAUSE_UNKNOWN:    the system does not say
  * @BMM_CAUSE_ARGUMENT:   an argument is wrong; nothing was done
- * @BMM_CAUSE_NODE:       the node is not there, or policies are forbidden here;
- *                        nothing was done
+ * @BMM_CAUSE_NODE:       the node does not exist, or policies are forbidden
+ *                        here; nothing was done
  * @BMM_CAUSE_HOLE:       nothing is mapped there
  * @BMM_CAUSE_PROTECTED:  the mapping does not allow it
- * @BMM_CAUSE_SPECIAL:    a mapping that cannot be populated, as of a device
+ * @BMM_CAUSE_SPECIAL:    a mapping that cannot be populated, such as a device's
  * @BMM_CAUSE_POOL:       no huge page is left in the pool
- * @BMM_CAUSE_BACKING:    the file ends before, or its file system is full
- * @BMM_CAUSE_POISONED:   a page whose memory is broken
- * @BMM_CAUSE_MEMORY:     no memory: of the cgroup, of the node, of the machine
- * @BMM_CAUSE_CANCELLED:  the program said so
+ * @BMM_CAUSE_BACKING:    the file is too short, or its file system is full
+ * @BMM_CAUSE_POISONED:   a page of it has failed (hardware memory error)
+ * @BMM_CAUSE_MEMORY:     out of memory: the cgroup, the node or the machine
+ * @BMM_CAUSE_CANCELLED:  @progress cancelled
  * @BMM_CAUSE_FORKED:     this is the child of a fork() in @progress
  * @BMM_CAUSE_COMPACTION: the kernel moved pages to make huge ones
  * @BMM_CAUSE_RECLAIM:    the kernel had to free memory first
@@ -166,20 +166,20 @@ enum bmm_cause {
 
 /**
  * struct bmm_report - what became of a range
- * @size:       sizeof(struct bmm_report) of the program that calls, set by it
- * @done:       bytes that are done
+ * @size:       sizeof(struct bmm_report) in the calling program, set by it
+ * @done:       bytes done
  * @reached:    everything before this address is done
- * @failed:     the page that could not be done, the lowest if there are several
+ * @failed:     the page that failed, the lowest if there are several
  * @failed_len: its bytes; 0 if nothing failed
  * @ns:         time it took
  * @slow:       a piece that took more than eight times as long as the others
  * @slow_len:   its bytes; 0 if there was none
  * @slow_ns:    time it took
- * @usual_ns:   time that so many bytes took elsewhere
+ * @usual_ns:   time that as many bytes took elsewhere
  * @error:      0, or the negative error number that was returned
  * @cause:      why it failed
  * @slow_cause: why the piece was slow
- * @threads:    most that worked at once, the caller included
+ * @threads:    most threads that worked at once, the caller included
  * @touched:    1 if pages were touched one by one: the kernel is older than
  *              MADV_POPULATE_WRITE (5.14), or forbids it
  */

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Zeroing an extent, two ways. Which is right is the caller's knowledge:
- * bypassing the cache takes less than half the time if nobody looks at the
- * memory soon, and costs up to three times as much if it is used at random at
- * once.
+ * Zero an extent, in one of two ways. Only the caller knows which is right:
+ * bypassing the cache takes less than half the time if nobody reads the memory
+ * soon, and costs up to three times as much if random accesses follow at once.
  */
 #include "drain.h"
 #include "serve.h"
 
 /**
- * bmm_clear() - zero memory that is used at once
+ * bmm_clear() - zero memory that is used right away
  * @dst: any alignment
  * @len: bytes; 0 is a no-op, and @dst may then be NULL
  *
@@ -33,8 +32,8 @@ void bmm_clear(void *dst, size_t len)
  * @dst: any alignment; whole cache lines are the fast case
  * @len: bytes; 0 is a no-op, and @dst may then be NULL
  *
- * Bypasses the cache, and drains before it returns. A line that belongs to the
- * extent in part is written by ordinary stores.
+ * Bypasses the cache, and drains before it returns. A line that is only partly
+ * inside the extent is written by ordinary stores.
  */
 void bmm_clear_streaming(void *dst, size_t len)
 {

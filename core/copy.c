@@ -11,7 +11,7 @@ static bool apart(const void *a, const void *b, size_t len)
 }
 
 /**
- * bmm_copy() - copy data that is used at once
+ * bmm_copy() - copy data that is used right away
  * @dst: destination, any alignment
  * @src: source, any alignment; must not overlap @dst: asserted in debug
  *       builds (BMM_DEBUG), undefined content otherwise
@@ -41,12 +41,12 @@ void bmm_copy(void *dst, const void *src, size_t len)
  * @len: bytes; 0 is a no-op, and the pointers may then be NULL
  *
  * The body of the transfer bypasses the cache. Where @dst or @len is not a
- * multiple of 8, the bytes before the first whole cache line and behind the
+ * multiple of 8, the bytes before the first whole cache line and after the
  * last one are written by ordinary stores. Ascending order. Weakly ordered
  * until bmm_drain().
  *
- * The contract is that of memcpy_flushcache() in Linux and of libpmem2's
- * PMEM2_F_MEM_NONTEMPORAL.
+ * Same contract as memcpy_flushcache() in Linux and PMEM2_F_MEM_NONTEMPORAL in
+ * libpmem2.
  */
 void bmm_copy_streaming(void *dst, const void *src, size_t len)
 {
@@ -67,8 +67,8 @@ void bmm_copy_streaming(void *dst, const void *src, size_t len)
 /**
  * bmm_drain() - wait until all streaming stores of this thread are visible
  *
- * Has to be between a streaming operation and the first access to, or
- * publication of, what it wrote. It serves whichever backend wrote it.
+ * Call it between a streaming operation and the first access to, or
+ * publication of, what it wrote. It works for every backend.
  */
 void bmm_drain(void)
 {

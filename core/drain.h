@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* drain.h - what has to follow weakly ordered stores */
+/* drain.h - the fence that must follow weakly ordered stores */
 #ifndef BMM_DRAIN_H
 #define BMM_DRAIN_H
 
 /*
  * x86-64: SFENCE orders non-temporal stores, and CLZERO, before everything that
- * follows. A CPU that is left in a context switch needs no extra one: the
- * scheduler's locked instructions drain the write-combining buffers too.
+ * follows. A task that migrates needs no extra one: the scheduler's locked
+ * instructions drain the write-combining buffers of the CPU it leaves.
  *
- * arm64: no store is ordered before a later one by itself, ordinary ones
- * included: what is published after this is seen after what was written before.
+ * arm64: stores are not ordered among each other, ordinary ones included: what
+ * is published after this fence is seen after what was written before it.
  */
 static inline void bmm_drain_stores(void)
 {
@@ -23,8 +23,8 @@ static inline void bmm_drain_stores(void)
 }
 
 /*
- * Until every store before it is done, ordinary ones included. A locked
- * instruction, not MFENCE: with that the pick of cached clearing of 4 KiB was
+ * Waits until every earlier store is done, ordinary ones included. A locked
+ * instruction, not MFENCE: with that the pick for cached clearing of 4 KiB was
  * wrong in every process (Zen 5), half as fast as the best.
  */
 static inline void bmm_finish_stores(void)

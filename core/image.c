@@ -3,12 +3,11 @@
 #include "bmm.h"
 
 /**
- * bmm_image_init() - make an image from one record, or from two that follow
- *                    each other
+ * bmm_image_init() - make an image from one record or two consecutive ones
  * @image:  result
  * @record: the first record
- * @next:   the record after it, from which the step of each word is taken;
- *          NULL when all records are equal to @record
+ * @next:   the record after it, which gives the step of each word; NULL if all
+ *          records equal @record
  * @size:   bytes of a record: a multiple of 8, BMM_RECORD_MIN to
  *          BMM_RECORD_MAX
  *
@@ -37,7 +36,7 @@ int bmm_image_init(struct bmm_image *image, const void *record,
  * bmm_image_at() - the image of a run that starts @n records later
  * @out:   result; may be @image itself
  * @image: image of record 0
- * @n:     how many records (or units, if that is what the step counts) later
+ * @n:     number of records (or of units, if the step is per unit)
  */
 void bmm_image_at(struct bmm_image *out, const struct bmm_image *image,
 		  uint64_t n)

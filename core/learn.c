@@ -8,11 +8,11 @@
  *	image(r)[w] + u * unit_step(r)[w] + group(u, r) * group_step[w]
  *
  * where the records from the first repeating one on share one image that may
- * also step by a constant inside the unit (the page->virtual of some 32-bit
- * layouts; zero on every kernel with a virtual memmap), and group_step is what
- * the caller says, mostly nothing (the section number in page->flags, where
- * there is no virtual memmap). The first two units give images and steps; all
- * learned units must match what they predict.
+ * also step by a constant inside the unit (page->virtual in some 32-bit
+ * layouts; zero on every kernel with a virtual memmap), and the caller supplies
+ * group_step, usually zero (the section number in page->flags, without a
+ * virtual memmap). The first two units give images and steps; all learned
+ * units must match the prediction.
  */
 #include "learn.h"
 
@@ -23,26 +23,26 @@ static const bmm_word *record_at(const void *base, const struct bmm_geometry *g,
 				  record * g->record);
 }
 
-/* Place of a record in the array, as if there were no gaps. */
+/* Index of a record in the array, as if there were no gaps. */
 static uint64_t place_of(const struct bmm_geometry *g, uint64_t unit,
 			 size_t record)
 {
 	return unit * (g->stride / g->record) + record;
 }
 
-/* Whether there is nothing between the records, and no tail. */
+/* Whether there are no gaps between the records, and no tails. */
 static bool is_run(const struct bmm_geometry *g)
 {
 	return g->records == 1 && g->stride == g->record;
 }
 
-/* What the group of a place adds to the word that follows groups. */
+/* What the group of a place adds to the group word. */
 static uint64_t group_adds(const struct bmm_groups *groups, uint64_t place)
 {
 	return (groups->phase + place) / groups->records * groups->step;
 }
 
-/* An image of what stands there, without what its group has added. */
+/* An image of the record found there, less what its group adds. */
 static void take(struct bmm_image *image, const void *base,
 		 const struct bmm_geometry *g, size_t unit, size_t record)
 {
@@ -66,7 +66,7 @@ static bool same_record(const bmm_word *rec, const struct bmm_image *image)
 	return !differ;
 }
 
-/* Whether the record of that place is @image, plus what its group adds. */
+/* Whether the record at that place is @image plus what its group adds. */
 static bool as_predicted(const void *base, const struct bmm_geometry *g,
 			 size_t unit, size_t record,
 			 const struct bmm_image *image)
@@ -83,9 +83,9 @@ static bool as_predicted(const void *base, const struct bmm_geometry *g,
 }
 
 /*
- * Moves an image by @n times the steps of another. Only the words that step:
- * this is done for each image of each unit, and most have one such word or
- * none.
+ * Advances an image by @n times the steps of another. Touches only the words
+ * that step: this runs for each image of each unit, and most images have one
+ * such word or none.
  */
 static void advance_by(struct bmm_image *image, const struct bmm_image *steps,
 		       uint64_t n)
@@ -99,13 +99,13 @@ static void advance_by(struct bmm_image *image, const struct bmm_image *steps,
 	}
 }
 
-/* Moves an image @n records (or units) on, or back for a negative @n. */
+/* Advances an image by @n records (or units); @n may be negative. */
 static void advance(struct bmm_image *image, uint64_t n)
 {
 	advance_by(image, image, n);
 }
 
-/* Sets the step of each word of @image to what is missing to @next. */
+/* Sets the step of each word of @image to the difference from @next. */
 static void set_steps(struct bmm_image *image, const struct bmm_image *next)
 {
 	uint64_t word[BMM_RECORD_WORDS];
@@ -115,8 +115,8 @@ static void set_steps(struct bmm_image *image, const struct bmm_image *next)
 }
 
 /*
- * How many of @n records before @end are @image: one loop without a call, as
- * long as the memory is what limits it.
+ * How many of the @n records before @end equal @image. One loop without calls,
+ * so that memory is the limit.
  */
 static size_t count_same(const bmm_word *end, const struct bmm_image *image,
 			 size_t n)
@@ -137,9 +137,9 @@ static size_t count_same(const bmm_word *end, const struct bmm_image *image,
 }
 
 /*
- * Where the records of a unit begin that, up to its end, are as predicted;
- * @last is the image of the last one. Backwards: what the kernel wrote last is
- * what the cache still has, and units of 1 GiB are longer than that.
+ * The first record of a unit from which all, to the unit's end, are as
+ * predicted; @last is the image of the last one. Goes backwards: the cache
+ * still holds what the kernel wrote last, but not a whole 1 GiB unit.
  */
 static size_t run_begin(const void *base, const struct bmm_geometry *g,
 			size_t unit, const struct bmm_image *last)
@@ -154,14 +154,14 @@ static size_t run_begin(const void *base, const struct bmm_geometry *g,
 	return r;
 }
 
-/* Sets layout->tail (but for its words) and layout->heads from one unit. */
+/* Sets layout->tail (except its words) and layout->heads from one unit. */
 static int find_tail(struct bmm_layout *layout, const void *base, size_t unit)
 {
 	const struct bmm_geometry *g = &layout->geometry;
 	struct bmm_image now, last;
 	size_t first;
 
-	/* The step inside a unit; two records alone would fit any line. */
+	/* The step inside a unit; with two records, any step would fit. */
 	take(&now, base, g, unit, g->records - 1);
 	if (g->records >= 3) {
 		last = now;
@@ -170,7 +170,7 @@ static int find_tail(struct bmm_layout *layout, const void *base, size_t unit)
 		advance(&now, 1);
 	}
 	layout->tail = now;
-	/* the last one is its own image */
+	/* the last one matches its own image */
 	first = run_begin(base, g, unit, &now);
 	if (first > BMM_LAYOUT_HEADS) {
 		layout->differs = unit * g->records + first - 1;
@@ -182,7 +182,7 @@ static int find_tail(struct bmm_layout *layout, const void *base, size_t unit)
 
 /*
  * Sets the images of the heads and of the first tail from units 0 and 1, and
- * with it the words of layout->tail.
+ * the words of layout->tail.
  */
 static void take_images(struct bmm_layout *layout, const void *base)
 {
@@ -200,7 +200,7 @@ static void take_images(struct bmm_layout *layout, const void *base)
 		   g->record);
 }
 
-/* Moves the images from the unit that they are for to another. */
+/* Advances the images from their current unit to another. */
 static void move_to(struct bmm_layout *layout, uint64_t unit)
 {
 	struct bmm_image *last = layout->image + layout->heads, *image;
@@ -213,7 +213,7 @@ static void move_to(struct bmm_layout *layout, uint64_t unit)
 }
 
 /*
- * Whether a unit is as predicted; of one whose tail is known to repeat, only
+ * Whether a unit is as predicted. If its tail is known to repeat, checks only
  * up to the first tail.
  */
 static int verify_unit(struct bmm_layout *l, const void *base, size_t unit,
@@ -242,7 +242,7 @@ static int verify_unit(struct bmm_layout *l, const void *base, size_t unit,
 	return -BMM_EUNLIKE;
 }
 
-/* Units of one record without gaps: one run. */
+/* Units of one record without gaps form one run. */
 static int verify_run(struct bmm_layout *layout, const void *base, size_t units)
 {
 	struct bmm_geometry run = layout->geometry;
@@ -258,7 +258,7 @@ static int verify_run(struct bmm_layout *layout, const void *base, size_t units)
 	return -BMM_EUNLIKE;
 }
 
-/* The tail was found in the last unit. */
+/* The last unit's tail is known to repeat: it was found there. */
 static int verify(struct bmm_layout *layout, const void *base, size_t units)
 {
 	const struct bmm_geometry *g = &layout->geometry;
@@ -274,8 +274,8 @@ static int verify(struct bmm_layout *layout, const void *base, size_t units)
 }
 
 /*
- * Two units cannot contradict a step. Theirs are believed where they are none,
- * or the distance of the units: pointers into the unit itself.
+ * Two units cannot disprove a step. Accept only steps that are zero or equal to
+ * the distance of the units: pointers into the unit itself.
  */
 static int explained(struct bmm_layout *l)
 {
@@ -307,15 +307,14 @@ static bool valid(const struct bmm_geometry *g)
 
 /**
  * bmm_learn() - learn the layout of an array from its first units, and verify
- * @layout:   result; about 3 KB, so not for a kernel stack
+ * @layout:   result; about 3 KB, too much for a kernel stack
  * @base:     first record of unit 0, 8-byte aligned
  * @geometry: how units lie in memory
- * @units:    units that are there to learn from, at least 2; fewer than
- *            BMM_LEARN_UNITS are enough only for words that are the same in
- *            all units or step by their distance, and prove as much only if
- *            they are long
+ * @units:    number of units to learn from, at least 2; with fewer than
+ *            BMM_LEARN_UNITS, a word must be the same in all units or step by
+ *            their distance, and the proof is as strong only for long units
  *
- * Only reads @base. Every byte of all @units is compared with its prediction.
+ * Only reads @base. Compares every byte of all @units with its prediction.
  *
  * Return: 0; -BMM_EINVAL for a geometry out of range; -BMM_EUNLIKE if the
  * units do not follow one layout (@layout->differs says where).
@@ -342,7 +341,7 @@ int bmm_learn(struct bmm_layout *layout, const void *base,
  * bmm_layout_verify() - whether another unit is as predicted
  * @layout: from a bmm_learn() that returned 0
  * @base:   first record of unit 0
- * @unit:   which one
+ * @unit:   index of the unit
  *
  * Return: 0, or -BMM_EUNLIKE, and @layout->differs says where.
  */
@@ -351,13 +350,13 @@ int bmm_layout_verify(struct bmm_layout *layout, const void *base, size_t unit)
 	return verify_unit(layout, base, unit, false);
 }
 
-/* Records that are left in the group of a place, itself included. */
+/* Records from a place to the end of its group, itself included. */
 static uint64_t left_in_group(const struct bmm_groups *groups, uint64_t place)
 {
 	return groups->records - (groups->phase + place) % groups->records;
 }
 
-/* Stamps group by group, from an image as it would be in the first group. */
+/* Stamps group by group; @image is for the first group. */
 static void stamp_groups(const struct bmm_groups *groups,
 			 const struct bmm_backend *backend, char *p,
 			 const struct bmm_image *image, uint64_t place,
@@ -376,7 +375,7 @@ static void stamp_groups(const struct bmm_groups *groups,
 	}
 }
 
-/* Stamps @count records from @record on of the unit the images are for. */
+/* Stamps @count records from @record on, in the unit of the images. */
 static void stamp_run(const struct bmm_layout *l,
 		      const struct bmm_backend *backend, char *p,
 		      const struct bmm_image *image, size_t record, size_t count)
@@ -390,7 +389,7 @@ static void stamp_run(const struct bmm_layout *l,
 			     place_of(g, l->unit, record), count);
 }
 
-/* The unit that the images are for. */
+/* Stamps the unit that the images are for. */
 static void stamp_unit(const struct bmm_layout *l,
 		       const struct bmm_backend *backend, char *p)
 {
@@ -404,16 +403,15 @@ static void stamp_unit(const struct bmm_layout *l,
 
 /**
  * bmm_layout_stamp() - write units as learned
- * @layout:  from a bmm_learn() that returned 0; its images move to the units
- *           that are written, so it is for one caller at a time
- * @backend: which stores to use; the caller drains with the same one
+ * @layout:  from a bmm_learn() that returned 0; its images advance to the units
+ *           written, so only one caller at a time
+ * @backend: which stores to use; the caller drains
  * @base:    first record of unit 0 (the array, not where to start)
  * @first:   first unit to write
- * @units:   how many
+ * @units:   number of units
  *
- * Each record is written once, whole, and what lies between the records of a
- * unit and the next unit is not touched. Order of stores and ordering as
- * bmm_stamp().
+ * Each record is written once and whole; gaps between units are not touched.
+ * Order of stores and memory ordering as for bmm_stamp().
  */
 void bmm_layout_stamp(struct bmm_layout *layout,
 		      const struct bmm_backend *backend, void *base,

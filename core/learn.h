@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * learn.h - take the layout of an array of records from its first units
+ * learn.h - learn the layout of an array of records from its first units
  *
  * An array of struct pages is a sequence of equal units: one page each, or
  * one compound page each (a head, a few tails that carry compound data, and
@@ -12,23 +12,22 @@
 
 #include "bmm.h"
 
-#define BMM_EUNLIKE 61 /* learned records do not follow one layout */
+#define BMM_EUNLIKE 61 /* the records do not follow one layout */
 
-#define BMM_LAYOUT_HEADS 8U /* records before the repeating one */
+#define BMM_LAYOUT_HEADS 8U /* records before the first repeating one */
 #define BMM_LEARN_UNITS	 3U /* two give the steps, the third proves them */
 
 /**
  * struct bmm_groups - a word that changes by a constant at group boundaries
- * @records: places for records in a group, counted through the gaps of units
- *           too (a section has as many as it has page frames); 0 if there are
- *           no groups
- * @phase:   place of the array's first record in its group, below @records
+ * @records: record slots in a group, gaps between units included (a section has
+ *           as many as page frames); 0 if there are no groups
+ * @phase:   slot of the array's first record in its group, below @records
  * @word:    index of the word
- * @step:    what is added to it from group to group, modulo 2^64
+ * @step:    added to it from group to group, modulo 2^64
  *
- * What else steps in the same word is found by learning. The step from group
- * to group cannot be, because the units learned from may lie in one group:
- * the caller gives it, and it is verified as far as they reach.
+ * Any other step of the same word is learned. The step from group to group
+ * cannot be, because all units learned from may lie in one group: the caller
+ * supplies it, and it is verified as far as those units reach.
  */
 struct bmm_groups {
 	size_t records;
@@ -43,7 +42,7 @@ struct bmm_groups {
  * @records: records that exist in a unit, at least 1
  * @stride:  bytes from unit to unit, a multiple of 8, at least
  *           @record * @records; with groups, a multiple of @record
- * @groups:  all zero where no word depends on its group
+ * @groups:  all zero if no word depends on the group
  */
 struct bmm_geometry {
 	size_t record;
@@ -55,16 +54,15 @@ struct bmm_geometry {
 /**
  * struct bmm_layout - what bmm_learn() found
  * @geometry: as given
- * @heads:    records at the start of a unit that differ from the one after
- *            them, at most BMM_LAYOUT_HEADS
+ * @heads:    records at the start of a unit that differ from the repeating one,
+ *            at most BMM_LAYOUT_HEADS
  * @unit:     the unit that the images are for
- * @image:    images of those records and, last, of the first repeating one,
- *            as they would be in the first group; their step is that from
- *            unit to unit
- * @tail:     that last one again; its step is that from record to record
+ * @image:    images of the heads and, last, of the first repeating record, as
+ *            in the first group; they step from unit to unit
+ * @tail:     the first repeating record again, stepping from record to record
  *            inside a unit
- * @differs:  after -BMM_EUNLIKE: index of a record not as predicted, the last
- *            of its unit (unit * @geometry.records + record)
+ * @differs:  after -BMM_EUNLIKE: index (unit * @geometry.records + record) of a
+ *            record that is not as predicted, the last such in its unit
  */
 struct bmm_layout {
 	struct bmm_geometry geometry;

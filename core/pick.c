@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Measure once, then keep it, as raid6 and xor_blocks in Linux pick their
- * routines; but on the first real work, and with rivals that fall behind left
- * out early, so that there is no calibration to wait for.
+ * Measure once, then keep the winner, as raid6 and xor_blocks in Linux do; but
+ * measure on the first real work, and drop slow candidates early, so that there
+ * is no calibration to wait for.
  *
- * What disturbs a sample makes it longer. The least time of a candidate is
- * therefore what ranks it while it is measured; the decision goes by the
- * second-least, because one time may be too good (lines that were still in the
- * cache).
+ * Disturbances only make a sample longer. Candidates are therefore ranked by
+ * their least time while measuring; the decision uses the second-least, because
+ * one time may be too good (lines that were still in the cache).
  */
 #include "pick.h"
 
 #define UNKNOWN UINT32_MAX
-#define SLACK	5U /* the narrowest limit is 1/32 behind the leader */
+#define SLACK	5U /* the narrowest margin is 1/32 of the leader */
 
 /**
- * bmm_pick_drop() - forget the short operations that were summed so far
+ * bmm_pick_drop() - discard the sample being summed
  * @p: the pick
  */
 void bmm_pick_drop(struct bmm_pick *p)
@@ -27,7 +26,7 @@ void bmm_pick_drop(struct bmm_pick *p)
 /**
  * bmm_pick_completes() - whether an operation will complete a sample
  * @p:     the pick
- * @bytes: of the operation
+ * @bytes: length of the operation
  */
 bool bmm_pick_completes(const struct bmm_pick *p, uint64_t bytes)
 {
@@ -35,11 +34,11 @@ bool bmm_pick_completes(const struct bmm_pick *p, uint64_t bytes)
 }
 
 /**
- * bmm_pick_start() - measure, from nothing
- * @p:    the pick; what it held does not matter
- * @nr:   candidates, 1 to BMM_CANDIDATES; with one there is nothing to measure
- * @skip: bit k is set for each that is not to be measured; never that of the
- *        first, which serves until something is known
+ * bmm_pick_start() - start measuring from scratch
+ * @p:    the pick; its old content does not matter
+ * @nr:   candidates, 1 to BMM_CANDIDATES; a single one is not measured
+ * @skip: bit k is set for each candidate not to be measured; never the first,
+ *        which serves until something is known
  */
 void bmm_pick_start(struct bmm_pick *p, unsigned int nr, uint32_t skip)
 {
@@ -56,7 +55,7 @@ void bmm_pick_start(struct bmm_pick *p, unsigned int nr, uint32_t skip)
 	bmm_set(&p->nr, nr);
 }
 
-/* Of equals the first, which is the better guess. */
+/* On a tie the first one, which is the better guess. */
 static unsigned int best_by(const struct bmm_pick *p, bool second)
 {
 	unsigned int nr = bmm_get(&p->nr), best = 0, k;
@@ -76,8 +75,7 @@ static unsigned int best_by(const struct bmm_pick *p, bool second)
  * bmm_pick_best() - the candidate to use
  * @p: the pick
  *
- * Return: the one that was decided on, else the leader so far; 0 where nothing
- * is known.
+ * Return: the one decided on, else the leader so far; 0 if nothing is known.
  */
 unsigned int bmm_pick_best(const struct bmm_pick *p)
 {
@@ -87,8 +85,8 @@ unsigned int bmm_pick_best(const struct bmm_pick *p)
 }
 
 /*
- * After two samples 25 % behind the leader is too slow, then 12 % ... 3 %; if
- * its two best samples agree, for else one of them was disturbed.
+ * After two samples a candidate drops out if it is 25 % behind the leader, then
+ * 12 % ... 3 %; but only if its two best samples agree, else one was disturbed.
  */
 static bool in_race(const struct bmm_pick *p, unsigned int k, unsigned int round)
 {
@@ -111,7 +109,7 @@ static bool alone(const struct bmm_pick *p, unsigned int round)
 	return n <= 1;
 }
 
-/* The turn after this one; a candidate that nobody follows ends a round. */
+/* The turn after this one; a round ends with its last candidate in the race. */
 static uint32_t turn_after(const struct bmm_pick *p, uint32_t turn)
 {
 	unsigned int round = turn / BMM_CANDIDATES;
@@ -138,7 +136,7 @@ static void keep(struct bmm_pick *p, unsigned int k, uint32_t cost)
 	}
 }
 
-/* Whether the operations so far are a sample: then *@bytes and *@ns are it. */
+/* Whether the operations so far make a sample: *@bytes and *@ns become it. */
 static bool summed(struct bmm_pick *p, uint64_t *bytes, uint64_t *ns)
 {
 	bool completes = bmm_pick_completes(p, *bytes);
@@ -154,7 +152,7 @@ static bool summed(struct bmm_pick *p, uint64_t *bytes, uint64_t *ns)
 	return *bytes;
 }
 
-/* ns per MiB, 1 to UNKNOWN - 1; a long time must not overflow. */
+/* ns per MiB, 1 to UNKNOWN - 1; saturates instead of overflowing. */
 static uint32_t cost_of(uint64_t bytes, uint64_t ns)
 {
 	uint64_t cost = (ns < 1ULL << 43 ? ns << 20 : UINT64_MAX) / bytes;
@@ -165,14 +163,14 @@ static uint32_t cost_of(uint64_t bytes, uint64_t ns)
 }
 
 /**
- * bmm_pick_feed() - what an operation took
+ * bmm_pick_feed() - report how long an operation took
  * @p:     the pick
- * @turn:  bmm_pick_turn() when it began: its candidate did it
- * @bytes: how much was done, at least 1
- * @ns:    how long it took, drain included
+ * @turn:  bmm_pick_turn() when it began: its candidate did the operation
+ * @bytes: length of the operation, at least 1
+ * @ns:    time it took, drain included
  *
- * A sample that comes when its turn is over is ignored: another CPU's was it.
- * So is one of a pick that was forgotten meanwhile (@p->nr is 0).
+ * A sample that arrives after its turn is ignored: another CPU completed it. So
+ * is one for a pick that was reset meanwhile (@p->nr is 0).
  *
  * Return: true for the one call that decides.
  */
@@ -193,7 +191,7 @@ bool bmm_pick_feed(struct bmm_pick *p, uint32_t turn, uint64_t bytes,
 	round = next / BMM_CANDIDATES;
 	if (round < BMM_PICK_ROUNDS && !alone(p, round))
 		return false;
-	/* Who is left alone is the leader, by few samples. */
+	/* A candidate left alone leads, but may have few samples. */
 	bmm_set(&p->decided, best_by(p, round == BMM_PICK_ROUNDS) + 1);
 	return true;
 }
@@ -203,7 +201,7 @@ bool bmm_pick_feed(struct bmm_pick *p, uint32_t turn, uint64_t bytes,
  * @p: the pick
  * @k: which candidate
  *
- * Return: MB/s by its second-least time, which decides, else by its only one;
+ * Return: MB/s by its second-least time, which decides, or by its only one;
  * 0 if it was never measured.
  */
 uint32_t bmm_pick_rate(const struct bmm_pick *p, unsigned int k)
@@ -212,7 +210,7 @@ uint32_t bmm_pick_rate(const struct bmm_pick *p, unsigned int k)
 
 	if (cost == UNKNOWN)
 		cost = bmm_get(&p->cost[k].least);
-	/* another CPU may be just starting it */
+	/* another CPU may be starting it */
 	if (!bmm_get(&p->nr) || !cost || cost == UNKNOWN)
 		return 0;
 	return (uint32_t)((1048576ULL * 1000) / cost);

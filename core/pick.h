@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * pick.h - the fastest of a few candidates, measured once and then kept
+ * pick.h - pick the fastest of a few candidates by measuring once
  *
- * A pick has no clock and no source of chance, and knows candidates by their
- * numbers: what it answers depends only on the calls made to it. They take
- * turns in rounds; whoever is clearly slower than the leader drops out; after
- * BMM_PICK_ROUNDS rounds at most the one with the least second-least time is
- * decided on, for good.
+ * A pick has no clock and no randomness, and knows candidates by number: its
+ * answers depend only on the calls made to it. Candidates take turns in rounds;
+ * any that is clearly slower than the leader drops out; after at most
+ * BMM_PICK_ROUNDS rounds the one with the smallest second-least time is kept
+ * for good.
  *
  * Thread safety: any number of CPUs at once, without a lock. They may lose each
  * other's samples; every answer is in range. No call orders any other memory
@@ -21,21 +21,21 @@
 
 /*
  * Bytes of a sample: shorter operations are summed. What one candidate leaves
- * dirty in the second-level cache (1 MiB on Zen 5, 2 MiB on Granite Rapids) the
- * next one has to evict: a sample is not shorter than that.
+ * dirty in the L2 cache (1 MiB on Zen 5, 2 MiB on Granite Rapids) the next one
+ * has to evict: a sample is not shorter than that.
  */
 #define BMM_PICK_SAMPLE (2U << 20)
 
 /**
- * struct bmm_pick - private to pick.c but for @nr; zero is a valid start
+ * struct bmm_pick - private to pick.c except @nr; valid when zeroed
  * @nr:      candidates; 0 before bmm_pick_start()
- * @skip:    bit k: candidate k is left out, for a reason of the caller's
- * @decided: candidate + 1; 0 while it measures
- * @turn:    round * BMM_CANDIDATES + the candidate that is to be measured
- * @disturbed: disturbed samples; counted, like @before, by the user of the pick
- * @before:  bmm_host_disturbed() when the sample in the making began
- * @bytes:   what short operations have written in this turn
- * @ns:      and what they took
+ * @skip:    bit k: the caller excludes candidate k
+ * @decided: candidate + 1; 0 while measuring
+ * @turn:    round * BMM_CANDIDATES + the candidate to measure
+ * @disturbed: disturbed samples; maintained, like @before, by the pick's user
+ * @before:  bmm_host_disturbed() when the current sample began
+ * @bytes:   sum of the short operations in this turn
+ * @ns:      time they took
  * @cost:    least and second-least ns per MiB of each candidate
  */
 struct bmm_pick {
@@ -60,13 +60,13 @@ bool bmm_pick_feed(struct bmm_pick *p, uint32_t turn, uint64_t bytes,
 		   uint64_t ns);
 uint32_t bmm_pick_rate(const struct bmm_pick *p, unsigned int k);
 
-/* Whether it is decided: then bmm_pick_best() is the one for good. */
+/* Whether it is decided: then bmm_pick_best() is final. */
 static inline bool bmm_pick_decided(const struct bmm_pick *p)
 {
 	return bmm_get(&p->decided);
 }
 
-/* The turn that a sample is now wanted for: its candidate, and when. */
+/* The current turn: which candidate to measure, in which round. */
 static inline uint32_t bmm_pick_turn(const struct bmm_pick *p)
 {
 	return bmm_get(&p->turn);

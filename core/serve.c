@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What was picked for each operation and size, and what a user forces. */
+/* The backend picked for each operation and size, or forced by the user. */
 #include "serve.h"
 #include "text.h"
 #include "turn.h"
@@ -8,7 +8,7 @@
 #define BMM_VERSION "unknown"
 #endif
 
-/* A line of its own: nothing that is written often may share it. */
+/* In a cache line of its own, away from anything written often. */
 __attribute__((__aligned__(128)))
 const struct bmm_backend *bmm_served[BMM_OPS][BMM_CLASSES];
 
@@ -25,7 +25,7 @@ static const char *const settings[BMM_OPS] = {
 
 static const char fastest[] = "fastest";
 
-#define SHOWN 40 /* characters of a value that is no backend's name */
+#define SHOWN 40 /* characters shown of an invalid value */
 
 static bool is_fastest(const char *name, size_t len)
 {
@@ -39,7 +39,7 @@ static bool is_fastest(const char *name, size_t len)
 	return true;
 }
 
-/* Unless another thread was first: what it wrote is newer, or the same. */
+/* Unless another thread was first: its value is newer, or the same. */
 static void settle(const struct bmm_backend **to,
 		   const struct bmm_backend *backend)
 {
@@ -49,7 +49,7 @@ static void settle(const struct bmm_backend **to,
 				    __ATOMIC_RELAXED);
 }
 
-/* @backend for every size, or what will be picked where it is NULL. */
+/* @backend for every size; NULL: whatever will be picked. */
 static void force(enum bmm_op op, const struct bmm_backend *backend)
 {
 	unsigned int class;
@@ -91,7 +91,7 @@ static void begin_op(enum bmm_op op)
 		settle(&bmm_served[op][class], found);
 }
 
-/* Threads that come together find the same; what one has selected stays. */
+/* Threads that race find the same; a selection made meanwhile stays. */
 static void begin(void)
 {
 	static bool begun;
@@ -105,7 +105,7 @@ static void begin(void)
 }
 
 /**
- * bmm_serve() - do an operation that no backend is decided on for
+ * bmm_serve() - do an operation that has no backend yet
  * @job: the operation
  */
 void bmm_serve(const struct bmm_job *job)
@@ -124,7 +124,7 @@ void bmm_serve(const struct bmm_job *job)
 }
 
 /**
- * bmm_backend_serving() - who would do an operation now
+ * bmm_backend_serving() - the backend that would do an operation now
  * @op:  the operation, below BMM_OPS
  * @len: its length in bytes
  *
@@ -144,11 +144,11 @@ const struct bmm_backend *bmm_backend_serving(enum bmm_op op, size_t len)
 /**
  * bmm_backend_select() - force a backend, or have the fastest picked
  * @op:   the operation
- * @name: one of those bmm_backend_list() lists, not necessarily terminated;
- *        "fastest" forgets what was measured and measures again
- * @len:  its length in bytes; 0 is as "fastest"
+ * @name: a name from bmm_backend_list(), not necessarily terminated; "fastest"
+ *        discards what was measured and measures again
+ * @len:  its length in bytes; 0 means "fastest"
  *
- * Calls under way finish as they began.
+ * Calls in progress finish with the backend they have.
  *
  * Return: 0, or -BMM_EINVAL if there is no such operation, or no such backend
  * for it on this CPU (nothing changes).
@@ -170,14 +170,14 @@ int bmm_backend_select(enum bmm_op op, const char *name, size_t len)
 }
 
 /**
- * bmm_backend_list() - the backends there are, and which one serves
+ * bmm_backend_list() - list the backends, and which one serves
  * @op:   the operation
- * @len:  bytes of the operations that are asked about: the fastest backend
- *        differs by size
+ * @len:  length of the operations in question: the fastest backend differs by
+ *        size
  * @buf:  result, such as "generic [movdir64b=37.8] movnti=36.1": names that are
- *        valid here for @op; GB/s of those that were measured for operations
- *        of about @len bytes; in brackets the one that serves such an operation
- *        now; terminated, cut to @size - 1 bytes
+ *        valid here for @op; GB/s of those measured for operations of about
+ *        @len bytes; in brackets the one that serves such an operation now;
+ *        terminated, cut to @size - 1 bytes
  * @size: bytes of @buf; 0 writes nothing, and @buf may then be NULL
  *
  * Return: the length of the whole list, without the terminator; 0 if there is
@@ -193,7 +193,7 @@ size_t bmm_backend_list(enum bmm_op op, size_t len, char *buf, size_t size)
 	return 0;
 }
 
-/* A value may be anything, a terminal's control sequences too. */
+/* A value may contain anything, terminal control sequences included. */
 static void add_printable(struct bmm_text *text, const char *value)
 {
 	char shown[2] = "";
@@ -221,21 +221,21 @@ static void add_names(struct bmm_text *text, enum bmm_op op)
 
 /**
  * bmm_environment_error() - what is wrong with the BULKMM_ variables
- * @buf:  result, such as "BULKMM_COPY=movnit: no such backend: fastest generic
- *        rep-b plain": of the first variable that names no backend of its
- *        operation on this CPU; empty where all is well; terminated, cut to
+ * @buf:  result, such as "BULKMM_COPY=movnit: no such backend here: fastest
+ *        generic rep-b plain", for the first variable that names no backend of
+ *        its operation on this CPU; empty if all are valid; terminated, cut to
  *        @size - 1 bytes
  * @size: bytes of @buf; 0 writes nothing, and @buf may then be NULL
  *
  * BULKMM_STAMP, BULKMM_COPY, BULKMM_COPY_STREAMING, BULKMM_CLEAR and
- * BULKMM_CLEAR_STREAMING each force a backend on their operation, as
+ * BULKMM_CLEAR_STREAMING each force a backend for their operation, as
  * bmm_backend_select() does. They are read once, at the first call that needs a
- * backend, and not at all by a program that runs with more rights than its
- * user. One that is not valid changes nothing and prints nothing: a program
- * that wants its user to know asks here.
+ * backend, and ignored in a program that runs with more rights than its user.
+ * An invalid one changes nothing and prints nothing: a program that wants to
+ * tell its user calls this.
  *
- * Return: the length of the whole text, without the terminator; 0 if all is
- * well.
+ * Return: the length of the whole text, without the terminator; 0 if all are
+ * valid.
  */
 size_t bmm_environment_error(char *buf, size_t size)
 {
@@ -259,9 +259,9 @@ size_t bmm_environment_error(char *buf, size_t size)
 }
 
 /**
- * bmm_version() - which libbulkmm this is
+ * bmm_version() - the version of libbulkmm
  *
- * Return: its version, such as "0.1.0"; never changes.
+ * Return: the version, such as "0.1.0"; a string that never changes.
  */
 const char *bmm_version(void)
 {

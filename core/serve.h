@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * serve.h - which backend serves a program's call, by operation and size
+ * serve.h - which backend serves a call, by operation and size
  *
  *	backend = bmm_serving(op, len);
  *	if (backend)
@@ -14,8 +14,8 @@
 #include "bmm.h"
 
 /*
- * Sizes in powers of four: below 4 KiB, from 4 KiB, from 16 KiB ... from 1 GiB.
- * The first class is never measured: a clock's tick is too large a part of it.
+ * Size classes in powers of four: below 4 KiB, from 4 KiB, from 16 KiB ... from
+ * 1 GiB. The first is never measured: the clock's resolution is too coarse.
  */
 #define BMM_CLASSES 11U
 
@@ -27,7 +27,7 @@ static inline unsigned int bmm_class(size_t len)
 	return class < BMM_CLASSES ? class : BMM_CLASSES - 1;
 }
 
-/* NULL: not decided. Written when it is, and when a user selects. */
+/* NULL: not decided. Written when decided, and when a user selects. */
 extern const struct bmm_backend *bmm_served[BMM_OPS][BMM_CLASSES];
 
 static inline const struct bmm_backend *bmm_serving(enum bmm_op op, size_t len)

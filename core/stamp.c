@@ -10,19 +10,19 @@ static bool image_valid(const struct bmm_image *image)
 
 /**
  * bmm_stamp() - write @count records that follow from one image
- * @dst:   first record, 8-byte aligned; written in ascending order, and not one
- *         byte outside @count * image->size
- * @image: what to write; held in registers where the record is 64 bytes
+ * @dst:   first record, 8-byte aligned; written in ascending order, nothing
+ *         outside @count * image->size bytes
+ * @image: what to write; held in registers if the record is 64 bytes
  * @count: number of records; 0 is a no-op
  *
  * Bypasses the cache. Weakly ordered until bmm_drain(). May be preempted and
- * migrated: a context switch drains the CPU it leaves.
+ * migrated: a context switch drains the stores of the CPU it leaves.
  *
- * The idea of stamping struct pages from a template instead of building each
- * is that of the "speed up ZONE_DEVICE memmap initialization" series on the
- * Linux memory management list (2026). Here the image stays in registers
- * instead of being refreshed in memory, so that no refresh can stall on store
- * forwarding, and what it holds is learned instead of coded.
+ * Stamping struct pages from a template instead of building each one is the
+ * idea of the "speed up ZONE_DEVICE memmap initialization" series on the Linux
+ * memory management list (2026). Here the image stays in registers instead of
+ * being refreshed in memory, so no refresh can stall on store forwarding, and
+ * its content is learned instead of coded.
  *
  * Return: 0, or -BMM_EINVAL for a misaligned @dst or an image that
  * bmm_image_init() did not make (nothing is written).
@@ -45,7 +45,7 @@ int bmm_stamp(void *dst, const struct bmm_image *image, size_t count)
 	return 0;
 }
 
-/* Bytes of the record: whole patterns and whole words; 0 if there is none. */
+/* Bytes of a record that holds whole patterns and whole words, or 0. */
 static size_t record_of(size_t size)
 {
 	size_t bytes;
@@ -61,7 +61,7 @@ static size_t record_of(size_t size)
 	return 0;
 }
 
-/* Bytes @from on of the endless pattern. */
+/* Writes @len bytes of the endless pattern, starting at offset @from. */
 static void repeat(char *to, const char *pattern, size_t size, size_t from,
 		   size_t len)
 {
@@ -75,15 +75,15 @@ static void repeat(char *to, const char *pattern, size_t size, size_t from,
  * bmm_fill() - repeat a pattern
  * @dst:     any alignment; 64-byte lines are the fast case
  * @pattern: @size bytes, the first of which goes to @dst; must not overlap it
- * @size:    bytes of the pattern: 1 to 16, or any for which a multiple of 8
+ * @size:    bytes of the pattern: 1 to 16, or any size of which a multiple of 8
  *           from BMM_RECORD_MIN to BMM_RECORD_MAX holds whole patterns
- * @len:     bytes to write, of which the last pattern may be cut; 0 is a no-op
+ * @len:     bytes to write; the last pattern may be cut; 0 is a no-op
  *
- * Stamps whole records, as bmm_stamp() does; what is before the first cache
- * line and behind the last record is written by ordinary stores. Weakly ordered
+ * Stamps whole records, as bmm_stamp() does; what lies before the first cache
+ * line and after the last record is written by ordinary stores. Weakly ordered
  * until bmm_drain().
  *
- * Return: 0, or -BMM_EINVAL for a @size that no record holds (nothing is
+ * Return: 0, or -BMM_EINVAL for a @size that fits no record (nothing is
  * written).
  */
 int bmm_fill(void *dst, const void *pattern, size_t size, size_t len)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* text.h - text into a buffer that may be too small for it */
+/* text.h - append text to a buffer that may be too small */
 #ifndef BMM_TEXT_H
 #define BMM_TEXT_H
 
 #include "bmm_host.h"
 
 /**
- * struct bmm_text - what was written so far
+ * struct bmm_text - the text so far
  * @buf:  result, @size bytes of it; terminated by bmm_text_end()
  * @size: bytes of @buf; may be 0
- * @len:  length of the whole text, also of what had no room
+ * @len:  length of the whole text, including what did not fit
  */
 struct bmm_text {
 	char *buf;

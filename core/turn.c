@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Picks of backends: operations as samples, and what a pick says of itself. */
+/* Picks of backends: operations as samples, and how a pick is reported. */
 #include "drain.h"
 #include "text.h"
 #include "turn.h"
 
 /*
- * Stores are done long after their instructions: what is pending must not be
- * timed as another operation's, nor go untimed. Without it REP STOSB of 4 KiB
- * looked twice as fast as ordinary stores that are half as slow again (Zen 5).
+ * Stores complete long after their instructions: pending ones must neither be
+ * charged to another operation nor go untimed. Without this, REP STOSB of 4 KiB
+ * looked twice as fast as ordinary stores that take half as long again (Zen 5).
  */
 static uint64_t settled_clock(void)
 {
@@ -16,10 +16,10 @@ static uint64_t settled_clock(void)
 }
 
 /*
- * What does not fit the last-level cache cannot be left in it. Ordinary stores
- * read every line of it nevertheless; in the part that is measured of a long
- * operation the cache still takes them in, so that they seemed the fastest.
- * String instructions and memcpy() change their ways at such lengths.
+ * What exceeds the last-level cache cannot stay in it, yet ordinary stores read
+ * every line. In the measured part of a long operation the cache still absorbs
+ * them, so they would seem the fastest. String instructions and memcpy() change
+ * strategy at such lengths.
  */
 static bool outgrown(const struct bmm_backend *backend, enum bmm_op op,
 		     size_t len)
@@ -42,12 +42,12 @@ static void start(struct bmm_pick *pick, enum bmm_op op, size_t len)
 }
 
 /**
- * bmm_turn_begin() - who does an operation
- * @turn: to end it with
- * @pick: of such operations; zeroed before the first
+ * bmm_turn_begin() - choose the backend for an operation
+ * @turn: to pass to bmm_turn_end()
+ * @pick: for such operations; zeroed before the first
  * @op:   the operation, below BMM_OPS
  *
- * While @pick measures a clock runs until bmm_turn_end(): begin late, end early.
+ * While @pick measures, time runs until bmm_turn_end(): begin late, end early.
  *
  * Return: a backend.
  */
@@ -61,7 +61,7 @@ const struct bmm_backend *bmm_turn_begin(struct bmm_turn *turn,
 		return bmm_candidate(op, bmm_pick_best(pick));
 	turn->pick = pick;
 	turn->number = bmm_pick_turn(pick);
-	/* A system call in front of each short operation would slow it down. */
+	/* A system call before each short operation would slow it down. */
 	turn->disturbed = bmm_get(&pick->before);
 	if (BMM_DISTURBED_CHEAP || !bmm_get(&pick->bytes)) {
 		turn->disturbed = bmm_host_disturbed();
@@ -72,12 +72,12 @@ const struct bmm_backend *bmm_turn_begin(struct bmm_turn *turn,
 }
 
 /**
- * bmm_turn_end() - learn how long it took
+ * bmm_turn_end() - record how long the operation took
  * @turn:  from bmm_turn_begin()
- * @bytes: how much was done, drained; 0 ends it without a sample
+ * @bytes: how much was done, drained; 0: take no sample
  *
- * A disturbed sample is not counted, but for every eighth: a program may fault
- * its memory in by each call.
+ * Disturbed samples are dropped, except every eighth: a program may fault in
+ * memory with each call.
  *
  * Return: true for the one call that decides.
  */
@@ -88,7 +88,7 @@ bool bmm_turn_end(struct bmm_turn *turn, size_t bytes)
 
 	if (!pick || !bytes)
 		return false;
-	/* The clock first: who is disturbed after it has been on time. */
+	/* The clock first: a disturbance after it does not matter. */
 	now = settled_clock();
 	if ((BMM_DISTURBED_CHEAP || bmm_pick_completes(pick, bytes)) &&
 	    turn->disturbed != bmm_host_disturbed() &&
@@ -108,7 +108,7 @@ static void do_drained(const struct bmm_job *job,
 		bmm_drain_stores();
 }
 
-/* @job without its first @n bytes. */
+/* Does @job without its first @n bytes. */
 static void do_rest(const struct bmm_job *job, size_t n,
 		    const struct bmm_backend *backend)
 {
@@ -126,10 +126,10 @@ static void do_rest(const struct bmm_job *job, size_t n,
 }
 
 /*
- * How much of it the one whose turn it is does. A loop over lines is as fast in
- * a part of an operation as in all of it, so that a slow one need not do all.
- * Who leads is asked for only where it matters: short operations are to be
- * measured without a gap before each.
+ * How much of the operation the current candidate does. A loop over lines is as
+ * fast on a part as on the whole, so a slow one need not do it all. The leader
+ * is looked up only where it matters: short operations are to be timed without
+ * a gap before each.
  */
 static size_t share_of(const struct bmm_pick *pick, const struct bmm_job *job,
 		       const struct bmm_backend *backend)
@@ -143,13 +143,13 @@ static size_t share_of(const struct bmm_pick *pick, const struct bmm_job *job,
 }
 
 /**
- * bmm_turn_job() - do an operation, and measure it if that is still wanted
- * @pick: of such operations; zeroed before the first
+ * bmm_turn_job() - do an operation, and measure it while the pick needs samples
+ * @pick: for such operations; zeroed before the first
  * @job:  the operation
  *
- * All of it is one sample of the candidate whose turn it is; but of a loop that
- * is not the leader only the first 2 MiB, and the leader does the rest. Drained
- * if it streams.
+ * The whole operation is one sample of the candidate whose turn it is. But if
+ * that is a loop and not the leader, it does only the first 2 MiB, and the
+ * leader does the rest. Streaming stores are drained.
  *
  * Return: true for the one call that decides.
  */
@@ -172,7 +172,7 @@ bool bmm_turn_job(struct bmm_pick *pick, const struct bmm_job *job)
 }
 
 /**
- * bmm_pick_backend() - who serves unless another is forced
+ * bmm_pick_backend() - the backend that serves unless one is forced
  * @pick: the pick
  * @op:   the operation that it is for
  *
@@ -214,7 +214,7 @@ static void add_backend(struct bmm_text *text, const struct bmm_backend *backend
 }
 
 /**
- * bmm_pick_list() - what there is, how fast it was, and what serves
+ * bmm_pick_list() - list the backends, how fast they were, and which one serves
  * @pick:   the pick
  * @op:     the operation that it is for
  * @forced: the backend that is forced, or NULL

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * turn.h - an operation that may be a sample: by the backend whose turn it is
- * while a pick measures, by the one that was decided on ever after
+ * turn.h - an operation that may be a sample: done by the candidate whose turn
+ * it is while a pick measures, and by the one decided on from then on
  *
  *	backend = bmm_turn_begin(&turn, pick, op);
  *	... do n bytes with backend; bmm_drain_stores() if it streams ...
  *	bmm_turn_end(&turn, n);
  *
- * Thread safety: as pick.h says; a turn belongs to its caller.
+ * Thread safety: as in pick.h; a turn belongs to its caller.
  */
 #ifndef BMM_TURN_H
 #define BMM_TURN_H
@@ -16,11 +16,11 @@
 #include "pick.h"
 
 /**
- * struct bmm_turn - a sample in the making
- * @pick:      that learns how long it takes; NULL if nobody does
- * @number:    bmm_pick_turn() at its begin
+ * struct bmm_turn - a sample in progress
+ * @pick:      the pick to report to; NULL if it needs no sample
+ * @number:    bmm_pick_turn() at the start
  * @disturbed: bmm_host_disturbed() then, or when the sample began
- * @begun:     bmm_host_clock() then
+ * @begun:     bmm_host_clock() at the start
  */
 struct bmm_turn {
 	struct bmm_pick *pick;

@@ -2,11 +2,11 @@
 /*
  * bulkmm.hpp - bulkmm.h for C++20: spans instead of pointers and lengths
  *
- * Thin: each function is the one of the same name in bulkmm.h, which says what
- * it guarantees. Elements are trivially copyable, since their bytes are all that
- * is written. What the C functions refuse is thrown as std::invalid_argument,
- * with nothing written; what becomes of a range that threads share, as
- * bulkmm::range_error.
+ * A thin wrapper: each function calls the one of the same name in bulkmm.h,
+ * which documents its guarantees. Elements must be trivially copyable, because
+ * only their bytes are written. What the C functions refuse throws
+ * std::invalid_argument, with nothing written; a range that threads share
+ * throws bulkmm::range_error.
  */
 #ifndef BULKMM_HPP
 #define BULKMM_HPP
@@ -74,7 +74,7 @@ inline void drain() noexcept
 	bmm_drain();
 }
 
-/* Records of an image: of one T, or stepping as from @record to @next. */
+/* An image whose records all equal @record, or step as from it to @next. */
 template <bytes_only T>
 	requires(sizeof(T) >= BMM_RECORD_MIN && sizeof(T) <= BMM_RECORD_MAX &&
 		 sizeof(T) % 8 == 0)
@@ -114,7 +114,7 @@ inline std::string list(bmm_op op, std::size_t len)
 	return text;
 }
 
-/* Its what() is the line of bmm_report_text(), its code() the errno. */
+/* what() is the line from bmm_report_text(), code() the errno. */
 class range_error : public std::system_error {
     public:
 	explicit range_error(const bmm_report &report)
@@ -136,7 +136,7 @@ class range_error : public std::system_error {
 	}
 };
 
-/* How threads share a range; as struct bmm_options. */
+/* How threads share a range; see struct bmm_options. */
 struct sharing {
 	uint32_t flags = 0;
 	uint32_t threads = 0;
@@ -169,7 +169,7 @@ bmm_report share(F work, const sharing &how)
 	return report;
 }
 
-/* The bytes of a mapping, from the start of a page on. */
+/* @range: the bytes of a mapping, starting at a page. */
 inline bmm_report populate(std::span<std::byte> range, const sharing &how = {})
 {
 	return share(

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Which features a process may use on every CPU it may come to.
+ * Which features a process may use on every CPU it may run on.
  *
- * x86-64: CPUID answers for the CPU that it runs on. Where cores of several
- * kinds are in one machine (leaf 7, EDX bit 15), a thread may be moved to one
- * that lacks what this one has; only ERMS and PREFETCHW are used there, which
- * lack on a core at worst makes slow.
+ * x86-64: CPUID answers for the current CPU. In a machine with several kinds of
+ * cores (leaf 7, EDX bit 15), a thread may migrate to one that lacks what this
+ * one has; there only ERMS and PREFETCHW are used, which at worst are slow on a
+ * core without them.
  *
- * arm64: the auxiliary vector says what the kernel has enabled, of all CPUs
- * together.
+ * arm64: the auxiliary vector lists what the kernel has enabled on all CPUs.
  */
 #include "cpu.h"
 
@@ -30,7 +29,7 @@ static bool has_state(const struct bmm_cpuid *raw, uint64_t state)
 	       (raw->xcr0 & state) == state;
 }
 
-/* Of leaf 7. */
+/* The features that leaf 7 reports. */
 static uint32_t leaf_7(const struct bmm_cpuid *raw)
 {
 	uint32_t mask = 0;
@@ -51,8 +50,8 @@ static uint32_t leaf_7(const struct bmm_cpuid *raw)
 }
 
 /**
- * bmm_cpu_features() - what may be used of a CPU
- * @raw: its answers
+ * bmm_cpu_features() - which features of a CPU may be used
+ * @raw: its CPUID
  *
  * Return: bit n is set for feature n of enum bmm_cpu.
  */
@@ -75,7 +74,7 @@ static uint64_t xcr0(void)
 	return (uint64_t)high << 32 | low;
 }
 
-/* Each CPUID leaves a virtual machine for its host and back. */
+/* In a virtual machine each CPUID exits to the host. */
 static uint32_t ask(void)
 {
 	struct bmm_cpuid raw = { 0 };
@@ -100,7 +99,7 @@ static uint32_t ask(void)
 	return bmm_cpu_features(&raw);
 }
 
-/* Only asked when a pick starts. */
+/* Called only when a pick starts. */
 size_t bmm_host_llc(void)
 {
 	return bmm_x86_llc();
@@ -115,7 +114,7 @@ size_t bmm_host_llc(void)
 #if defined(__aarch64__)
 #include <sys/auxv.h>
 
-#define MOPS 43 /* the bit of AT_HWCAP2 */
+#define MOPS 43 /* bit of AT_HWCAP2 */
 
 static uint32_t ask(void)
 {
@@ -130,7 +129,7 @@ static uint32_t ask(void)
 
 #define ASKED (1U << 31)
 
-/* Asked once; threads that come together ask the same. */
+/* Asks once; threads that race get the same answer. */
 bool bmm_host_has(enum bmm_cpu feature)
 {
 	static uint32_t known;

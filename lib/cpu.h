@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* cpu.h - what a CPU says of itself, and what may be used of it */
+/* cpu.h - what CPUID reports, and which features may be used */
 #ifndef BMM_CPU_H
 #define BMM_CPU_H
 
 #include "bmm_host.h"
 
 /**
- * struct bmm_cpuid - raw answers of an x86-64 CPU
- * @most:     highest leaf it knows
+ * struct bmm_cpuid - raw CPUID of an x86-64 CPU
+ * @most:     highest leaf
  * @most_ext: highest extended leaf, from 0x80000000 on
  * @c1:       leaf 1, ECX
- * @b7:       leaf 7 subleaf 0, EBX; likewise @c7 and @d7
+ * @b7:       leaf 7 subleaf 0, EBX; @c7 and @d7: ECX and EDX
  * @c_ext1:   leaf 0x80000001, ECX
  * @b_ext8:   leaf 0x80000008, EBX
- * @xcr0:     XCR0 if OSXSAVE is set: the states that the system keeps
+ * @xcr0:     XCR0 if OSXSAVE is set: the register state that the OS saves
  *
- * What a CPU does not know it may answer with anything.
+ * Leaves above the highest may hold anything.
  */
 struct bmm_cpuid {
 	uint32_t most, most_ext;

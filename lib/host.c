@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What core/bmm_host.h asks of a process: a clock, what disturbs, settings. */
+/* core/bmm_host.h for a process: the clock, disturbances, the environment. */
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -14,7 +14,7 @@ uint64_t bmm_host_clock(void)
 	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
-/* Only asked while something is measured: it is a system call. */
+/* Called only while something is measured: it is a system call. */
 unsigned long bmm_host_disturbed(void)
 {
 	struct rusage usage;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * DC ZVA: zeroes the naturally aligned block that an address points into,
- * without reading it. The block is of 4 to 2048 bytes, as DCZID_EL0 says, and
- * mostly 64. A fault on device memory, so for ordinary memory alone. Ordered
- * as ordinary stores are.
+ * DC ZVA zeroes the naturally aligned block that an address points into,
+ * without reading it. DCZID_EL0 gives the block size, 4 to 2048 bytes, usually
+ * 64. It faults on device memory: normal memory only. Ordered like ordinary
+ * stores.
  *
- * Whether the block stays in the cache is the CPU's affair, and for long
- * extents it often does not: this is a candidate both ways.
+ * Whether the block stays in the cache is up to the CPU, and for long extents
+ * it often does not: a candidate for both ways of clearing.
  */
 #include "lines.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Clearing by whole lines, or by whole blocks of DC ZVA, and copying by lines.
- * The parts of a line at both ends of an extent are written by ordinary stores
- * and belong to no line that is written any other way.
+ * Clear by whole lines or whole DC ZVA blocks, copy by lines. The partial lines
+ * at both ends of an extent are written by ordinary stores only.
  */
 #ifndef BMM_ARM64_LINES_H
 #define BMM_ARM64_LINES_H
@@ -14,7 +13,7 @@
 typedef void bmm_clear_lines(char *line, size_t len, size_t size);
 typedef void bmm_copy_lines(char *line, const char *src, size_t len);
 
-/* Calls, so that no ordinary store is part of a streaming function. */
+/* Not inlined, so that streaming functions contain no ordinary store. */
 static __attribute__((__noinline__)) void clear_edge(char *p, size_t len)
 {
 	if (len)
@@ -43,7 +42,7 @@ static inline void bmm_arm64_clear(char *p, size_t len, size_t size,
 	clear_edge(p + len - tail, tail);
 }
 
-/* @edge: for the parts of a line */
+/* @edge: copies the partial lines at the ends */
 static inline void bmm_arm64_copy(char *p, const char *s, size_t len,
 				  bmm_copy_lines *lines, bmm_copy_lines *edge)
 {

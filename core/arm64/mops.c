@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * FEAT_MOPS (Armv8.8): SETP, SETM, SETE fill memory and CPYFP, CPYFM, CPYFE
- * copy it forward, any length at any alignment, in portions the CPU knows to
- * be good for it: no edges are written any other way. Ordered as ordinary
- * stores are.
+ * copy it forward, any length at any alignment, in chunks that the CPU chooses:
+ * no edges to write separately. Ordered like ordinary stores.
  *
- * The three must follow each other. Interrupted, they go on from registers and
- * flags, which say how far they came and are therefore changed; on a CPU that
- * keeps them in another form, the kernel goes back to the first of the three.
+ * The three must be consecutive. After an interrupt they continue from the
+ * registers and flags, which hold the progress and are therefore clobbered; on
+ * a CPU that encodes it differently, the kernel restarts at the first of them.
  *
- * The forms with N carry the hint of STNP, that nothing of it is used again
- * soon: in CPYF..N for the source as well, as the other copies have it.
+ * The N forms carry the hint of STNP, that the data is not used again soon;
+ * CPYF..N gives it for the source too, as the other copies do.
  */
 #include "lines.h"
 

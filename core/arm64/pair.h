@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Copying and clearing by stores of register pairs, with the instruction as the
- * only difference between backends: a file that includes this has defined
- * BMM_PAIR as "stp" or "stnp".
+ * Copy and clear with stores of register pairs. Backends differ only in the
+ * instruction: define BMM_PAIR as "stp" or "stnp" before including this.
  *
- * The stores are written as assembly so that the compiler can neither turn
- * the loop into a call of memcpy(), nor move the image back to memory. A
- * 64-byte record is eight registers and four stores, one cache line on most
- * CPUs, written whole and in ascending order, so that a write buffer can
- * merge it and needs no read of the line.
+ * The stores are in assembly so that the compiler can neither turn the loop
+ * into a call of memcpy() nor spill the image to memory. A 64-byte record is
+ * eight registers and four stores, one cache line on most CPUs, written whole
+ * and in ascending order, so that a write buffer can merge it without reading
+ * the line.
  */
 #ifndef BMM_ARM64_PAIR_H
 #define BMM_ARM64_PAIR_H
@@ -21,7 +20,7 @@
 #endif
 
 /* clang-format off: the columns of the macros are their structure */
-/* %x: zero may be the zero register. */
+/* "rZ" with %x: zero goes out as xzr. */
 #define PAIR_AT(a, b, off) \
 	BMM_PAIR " %x[" #a "], %x[" #b "], [%[p], #(" #off ")]\n\t"
 #define LINE_AT(off)              \
@@ -48,7 +47,7 @@ static inline uint64_t load(const char *p)
 	return word;
 }
 
-/* Word by word: a copy of the whole would be built on the stack. */
+/* Word by word: a copy of the whole struct would be built on the stack. */
 static inline struct line load_line(const char *p)
 {
 	return (struct line){
@@ -69,8 +68,8 @@ static inline void store_line(char *p, const struct line *line)
 }
 
 /*
- * A word alone goes as a pair of halves: there is no non-temporal store of one
- * register.
+ * A single word is stored as a pair of halves: there is no non-temporal store
+ * of one register.
  */
 static inline void store_word(char *p, uint64_t word)
 {

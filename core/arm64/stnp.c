@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * STNP: stores of two general registers with the hint that they are not used
- * again soon. What a CPU makes of the hint is its own affair: some bypass
- * the cache, some do the same as for STP. To DMB they are stores like
- * any other.
+ * STNP: stores a pair of general registers with the hint that the data is not
+ * used again soon. What the hint does is up to the CPU: some bypass the cache,
+ * some treat it as STP. DMB orders them like any other store.
  */
 
 #define BMM_PAIR "stnp"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * STP: ordinary stores of two general registers. CPUs that see whole lines
- * written in order stop reading them, and some stop keeping them, on their
- * own.
+ * STP: ordinary stores of a pair of general registers. CPUs that detect whole
+ * lines written in order stop reading them, and some also stop caching them.
  */
 
 #define BMM_PAIR "stp"

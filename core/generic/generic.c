@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Plain C for any architecture: the reference that the others are tested by,
- * and the host's memcpy() and memset(), which the cached operations must not
- * lose to.
+ * Plain C for any architecture: the reference that the other backends are
+ * tested against, and the host's memcpy() and memset(), which the cached
+ * operations must not be slower than.
  */
 #include "../bmm.h"
 

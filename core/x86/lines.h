@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Clearing and copying by whole cache lines. The parts of a line at both ends
- * of an extent are written by ordinary stores and belong to no line that is
- * written any other way: a line in the cache that is also written around it
- * must be evicted in between (CLZERO on a line and then a store to it: 0.2 GB/s
- * on Zen 4).
+ * Clear and copy by whole cache lines. The partial lines at both ends of an
+ * extent are written by ordinary stores only: a line in the cache that is also
+ * written bypassing it must be evicted in between (CLZERO on a line, then a
+ * store to it: 0.2 GB/s on Zen 4).
  */
 #ifndef BMM_X86_LINES_H
 #define BMM_X86_LINES_H
@@ -16,7 +15,7 @@
 typedef void bmm_clear_lines(char *line, size_t len);
 typedef void bmm_copy_lines(char *line, const char *src, size_t len);
 
-/* Calls, so that no ordinary store is part of a streaming function. */
+/* Not inlined, so that streaming functions contain no ordinary store. */
 static __attribute__((__noinline__)) void clear_edge(char *p, size_t len)
 {
 	if (len)
@@ -48,7 +47,7 @@ bmm_x86_clear(char *p, size_t len, bmm_clear_lines *lines)
 	clear_edge(p + len - tail, tail);
 }
 
-/* @edge: for the parts of a line */
+/* @edge: copies the partial lines at the ends */
 static inline __attribute__((__always_inline__)) void
 bmm_x86_copy(char *p, const char *s, size_t len, bmm_copy_lines *lines,
 	     bmm_copy_lines *edge)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* The size of the last-level cache, as this CPU tells it. */
+/* The size of the last-level cache, from CPUID. */
 #ifndef BMM_X86_LLC_H
 #define BMM_X86_LLC_H
 
@@ -11,11 +11,11 @@ static inline void bmm_x86_cpuid(uint32_t leaf, uint32_t sub, uint32_t out[4])
 }
 
 /*
- * Leaf 4 of Intel's CPUs and 0x8000001d of AMD's, which have the same form: a
- * cache a subleaf, the last one first of type 0, levels ascending. The older
- * leaves tell AMD's L3 caches all together, or an L2.
+ * Leaf 4 (Intel) and 0x8000001d (AMD) have the same format: one cache per
+ * subleaf, levels ascending, type 0 after the last. The older leaves give the
+ * sum of AMD's L3 caches, or an L2.
  *
- * @describe: an answer of such a leaf; 0 behind the last cache
+ * @describe: one subleaf; returns 0 past the last cache
  */
 static inline size_t bmm_x86_cache_bytes(const uint32_t describe[4])
 {
@@ -28,7 +28,7 @@ static inline size_t bmm_x86_cache_bytes(const uint32_t describe[4])
 		       0;
 }
 
-/* Bytes; 0 where the CPU does not tell, as under some hypervisors. */
+/* Bytes; 0 if the CPU does not say, as under some hypervisors. */
 static inline size_t bmm_x86_llc(void)
 {
 	static const uint32_t leaves[] = { 4, 0x8000001d };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * MOVDIR64B: a whole line from anywhere in memory to an aligned line, in one
- * weakly ordered store that bypasses the cache and needs no write-combining
- * buffer to fill; with general registers only. Records that step stay with
- * MOVNTI: each would have to be written to memory first, and read back through
+ * MOVDIR64B: copies 64 bytes from anywhere in memory to an aligned line, in one
+ * weakly ordered store that bypasses the cache and has no write-combining
+ * buffer to fill; needs only general registers. Records that step stay with
+ * MOVNTI: each would first have to be written to memory and read back through
  * store forwarding.
  */
 #include "lines.h"

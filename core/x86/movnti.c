@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * MOVNTI: non-temporal stores from general registers (SSE2, so every x86-64
- * CPU has it). A full line in the write-combining buffer goes to memory
- * without being read first, which is what an ordinary store costs extra.
+ * CPU has it). A full line in the write-combining buffer goes to memory without
+ * being read first; that read is the extra cost of an ordinary store.
  *
- * Whether a copy gains by reading its source ahead, and how, differs: NTA 2 KiB
+ * Whether and how a copy gains from prefetching its source differs: NTA 2 KiB
  * ahead is worth a fifth on Zen 3 and costs 2.6 times on Granite Rapids, where
- * T0 1 KiB gains a tenth; on Zen 5 they are all alike. So each is a candidate.
+ * T0 1 KiB gains a tenth; on Zen 5 all are alike. So each is a candidate.
  */
 #include "lines.h"
 #include "prefetch.h"
@@ -19,7 +19,7 @@ static inline void copy_line(char *p, const char *s)
 		bmm_x86_stream_words(p + i, s + i, 8);
 }
 
-/* Whole words by MOVNTI all the way, else ordinary stores at the edges. */
+/* The edges too by MOVNTI if they are whole words, else by ordinary stores. */
 #define COPY(name, hint, ahead)                                               \
 	static void name##_lines(char *p, const char *s, size_t len)          \
 	{                                                                     \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Non-temporal stores from general registers: stamping, and words.
+ * Non-temporal stores from general registers: stamping, and single words.
  *
- * They are written as assembly so that the compiler can neither turn a loop
- * into a call of memcpy(), nor use vector registers, nor move the image back
- * to memory. Eight words, the destination and a counter fit the general
- * registers; a 64-byte record is one cache line, written whole and in ascending
- * order, which is what write-combining buffers want.
+ * In assembly, so that the compiler can neither turn a loop into a call of
+ * memcpy(), nor use vector registers, nor spill the image to memory. Eight
+ * words, the destination and a counter fit the general registers; a 64-byte
+ * record is one cache line, written whole and in ascending order, which suits
+ * write-combining buffers.
  */
 #ifndef BMM_X86_RECORD_H
 #define BMM_X86_RECORD_H
@@ -33,7 +33,7 @@ static inline void bmm_x86_stream(void *p, uint64_t word)
 	__asm__ volatile("movnti %1, %0" : "=m"(*(bmm_word *)p) : "r"(word));
 }
 
-/* Whole words; what is not aligned to them is no streaming function's. */
+/* Whole aligned words only; callers write other edges by ordinary stores. */
 static inline void bmm_x86_stream_words(char *p, const char *s, size_t len)
 {
 	uint64_t word;
@@ -61,7 +61,7 @@ static inline void bmm_x86_stamp64(char *p, const uint64_t *w, size_t count)
 				 : "memory");
 }
 
-/* 64 bytes, stepping: eight adds a record hide behind the stores. */
+/* 64 bytes, stepping: eight adds per record hide behind the stores. */
 static inline void bmm_x86_step64(char *p, const struct bmm_image *image,
 				  size_t count)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * REP MOVS and REP STOS: the CPU's microcode knows the length ahead. It writes
- * whole lines without reading them first, and some CPUs bypass the cache for
- * lengths of the order of its size, which is theirs to decide. With ERMS the
- * byte forms are the fast ones; without, the quadword forms are.
+ * REP MOVS and REP STOS: the microcode knows the length in advance. It writes
+ * whole lines without reading them first, and some CPUs choose to bypass the
+ * cache for lengths of the order of its size. With ERMS the byte forms are the
+ * fast ones; without, the quadword forms are.
  *
- * Stores of one string instruction may be seen in any order, but not later
- * than the stores that follow it: no drain is needed.
+ * Stores of one string instruction may become visible in any order, but before
+ * the stores that follow it: no drain is needed.
  */
 #include "lines.h"
 
@@ -44,8 +44,8 @@ static void set_q(char *p, size_t len)
 }
 
 /*
- * Where source and destination do not lie alike in their lines, REP MOVS is up
- * to 20 times slower (Zen 3 and later): then it is the host's memcpy().
+ * If source and destination differ in their offset within a line, REP MOVS is
+ * up to 20 times slower (Zen 3 and later): use the host's memcpy().
  */
 static inline __attribute__((__always_inline__)) void
 copy(char *p, const char *s, size_t len, bmm_copy_lines *move)

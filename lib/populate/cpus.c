@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Where threads may run and how much of it they may use: affinity, the quota of
- * cgroups of both versions, the nodes that memory comes from. Whatever the
- * system does not tell, or a container forbids, is taken as not limited.
+ * Where threads may run and how much CPU time they may use: affinity, cgroup
+ * quotas (v1 and v2), the nodes that memory comes from. What the system does
+ * not say, or a container hides, counts as unlimited.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 #define MODE_BIND  2 /* as in <linux/mempolicy.h> */
 #define FLAG_ADDR  2UL
-#define NODES_PASS (NODES_MAX + 1) /* the kernel takes one off */
+#define NODES_PASS (NODES_MAX + 1) /* the kernel subtracts one */
 
 static void set(unsigned long *bits, unsigned long i)
 {
@@ -29,7 +29,7 @@ static bool has(const unsigned long *bits, unsigned long i)
 	return bits[i / WORD_BITS] >> i % WORD_BITS & 1;
 }
 
-/* Returns the bytes read, of a file of the kernel's; 0 if there is no such. */
+/* Reads a file of /proc or /sys; returns the bytes read, 0 if there is none. */
 size_t kernel_text(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -68,7 +68,7 @@ static unsigned int count(const struct cpus *cpus)
 	return sum;
 }
 
-/* Those that the calling thread may use; returns how many, 0: not told. */
+/* The CPUs that the calling thread may use; returns how many, 0: unknown. */
 unsigned int cpus_allowed(struct cpus *cpus)
 {
 	memset(cpus, 0, sizeof(*cpus));
@@ -82,7 +82,7 @@ void cpus_bind(const struct cpus *cpus)
 	sched_setaffinity(0, sizeof(*cpus), (const cpu_set_t *)cpus);
 }
 
-/* Keeps of the CPUs those of some nodes, if there are any; returns how many. */
+/* Restricts @cpus to those of some nodes, if any are; returns how many. */
 unsigned int cpus_of_nodes(const struct nodes *nodes, struct cpus *cpus)
 {
 	struct cpus near = { { 0 } };
@@ -104,7 +104,7 @@ unsigned int cpus_of_nodes(const struct nodes *nodes, struct cpus *cpus)
 	return count(cpus);
 }
 
-/* CPUs, rounded up, that one directory allows; 0: no limit. */
+/* The CPUs, rounded up, that one cgroup directory allows; 0: no limit. */
 static unsigned long quota_at(const char *directory)
 {
 	char path[512], text[64];
@@ -126,7 +126,7 @@ static unsigned long quota_at(const char *directory)
 	return (unsigned long)((quota + period - 1) / period);
 }
 
-/* The least of a group and all above it; the root has none. */
+/* The least of a cgroup and all above it. */
 static unsigned long quota_below(const char *root, const char *group)
 {
 	unsigned long least = 0, here;
@@ -141,14 +141,14 @@ static unsigned long quota_below(const char *root, const char *group)
 		end = strrchr(path, '/');
 		*end = 0;
 	}
-	here = quota_at(root); /* a container's own, seen as a root */
+	here = quota_at(root); /* in a container, its own limit */
 	return here && (!least || here < least) ? here : least;
 }
 
 /**
- * cpus_quota() - how many CPUs' time the cgroups allow
+ * cpus_quota() - how many CPUs' worth of time the cgroups allow
  *
- * Looked for where systems mount them, of version 2 and 1.
+ * Searches the usual mount points of cgroup v2 and v1.
  *
  * Return: CPUs, rounded up; 0: no limit.
  */
@@ -232,10 +232,10 @@ static long get_policy(int *mode, struct nodes *nodes, const void *addr)
 }
 
 /**
- * nodes_of() - where the pages of a mapping will come from
+ * nodes_of() - the nodes that the pages of a mapping will come from
  * @addr:  an address in it
- * @nodes: result: those of its own policy, else those of the thread's, else the
- *         one that the thread runs on
+ * @nodes: result: from the mapping's policy, else from the thread's, else the
+ *         node that the thread runs on
  */
 void nodes_of(const void *addr, struct nodes *nodes)
 {
@@ -252,9 +252,9 @@ void nodes_of(const void *addr, struct nodes *nodes)
 }
 
 /**
- * policy_bind() - have this thread's new pages come from one node
- * @node:   which
- * @before: result: what policy_restore() takes; NULL: not needed
+ * policy_bind() - allocate this thread's new pages from one node
+ * @node:   the node
+ * @before: result: the old policy, for policy_restore(); may be NULL
  *
  * Return: 0, or a negative error number.
  */

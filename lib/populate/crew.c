@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Threads that share a range. The caller is one of them: it starts the others
- * as they pay (grow.c), tells the program how far it is, and is alone where a
- * range is small or no thread can be had.
+ * while they help (grow.c), reports progress to the program, and works alone if
+ * the range is small or no thread can be created.
  */
 #include <errno.h>
 #include <link.h>
@@ -15,12 +15,12 @@
 #include "bmm_host.h"
 #include "populate.h"
 
-#define STACK	(256 * KIB) /* beside what the program's libraries put on it */
-#define TELL_NS 10000000ULL /* between two calls of the program's progress */
-#define SLOW_TIMES 8U	    /* as documented: more than caches and nodes do */
-#define SLOW_NS	   10000000ULL /* and long enough for somebody to see */
+#define STACK	   (256 * KIB) /* plus the libraries' TLS */
+#define TELL_NS	   10000000ULL /* between calls of the program's progress() */
+#define SLOW_TIMES 8U /* documented; more than caches and nodes cause */
+#define SLOW_NS	   10000000ULL /* and long enough to be noticed */
 
-/* NULL: no memory. Not malloc(): the caller may be a hook of mmap(). */
+/* NULL: no memory. Not malloc(): the caller may be an mmap() wrapper. */
 struct crew *crew_make(uintptr_t start, uintptr_t end,
 		       const struct bmm_options *options)
 {
@@ -52,7 +52,7 @@ struct crew *crew_make(uintptr_t start, uintptr_t end,
 void crew_free(struct crew *crew)
 {
 	pages_close(&crew->pages);
-	if (!crew->forked) { /* else they may be held, by nobody who is here */
+	if (!crew->forked) { /* else a thread of the parent may hold them */
 		pthread_cond_destroy(&crew->changed);
 		pthread_mutex_destroy(&crew->lock);
 	}
@@ -76,7 +76,7 @@ static void account(struct crew *crew, const struct slice *slice,
 	crew->timed += len;
 	crew->ns += ns;
 	grow_feed(&crew->grow, id, step, len, ns);
-	/* the slowest by its rate, compared without a division */
+	/* the slowest by rate, compared without a division */
 	if (!crew->slow_len || (double)ns * (double)crew->slow_len >
 				       (double)crew->slow_ns * (double)len) {
 		crew->slow = slice->from;
@@ -85,7 +85,7 @@ static void account(struct crew *crew, const struct slice *slice,
 	}
 }
 
-/* One slice; returns false if there is none to take. */
+/* Does one slice; returns false if none is left to take. */
 static bool work_once(struct crew *crew, unsigned int id)
 {
 	struct outcome outcome = { 0 };
@@ -114,7 +114,7 @@ static bool work_once(struct crew *crew, unsigned int id)
 	return true;
 }
 
-/* Binds a thread to its node; returns whether it was not bound so @before. */
+/* Binds a thread to its node; returns true if that changed its affinity. */
 bool crew_settle(const struct crew *crew, unsigned int id, struct cpus *before)
 {
 	unsigned int node = crew->home[id];
@@ -132,7 +132,7 @@ bool crew_settle(const struct crew *crew, unsigned int id, struct cpus *before)
 	return true;
 }
 
-/* Where a cgroup is full there is no page for a stack either: it comes first. */
+/* In a full cgroup there is no page for a stack either: touch it first. */
 __attribute__((noinline)) static void touch_stack(void)
 {
 	volatile char room[16 * KIB];
@@ -161,7 +161,7 @@ static void *thread(void *arg)
 	return NULL;
 }
 
-/* A program's handlers run on its own threads; faults stay where they are. */
+/* The program's handlers run on its own threads; faults are not blocked. */
 static void block_signals(sigset_t *before)
 {
 	static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGSYS };
@@ -174,7 +174,7 @@ static void block_signals(sigset_t *before)
 	pthread_sigmask(SIG_SETMASK, &set, before);
 }
 
-/* The C library takes it off a stack, and says EINVAL where little is left. */
+/* Sums up TLS, which comes out of the stack: with too little left, EINVAL. */
 static int add_tls(struct dl_phdr_info *object, size_t size, void *sum)
 {
 	const ElfW(Phdr) * header;
@@ -210,14 +210,14 @@ static bool start_one(struct crew *crew, unsigned int id)
 	return !error;
 }
 
-/* Those that ended because they did not pay. */
+/* Joins threads that ended because they did not help. */
 static void join_above(struct crew *crew, unsigned int id)
 {
 	while (crew->created >= id && crew->created)
 		pthread_join(crew->threads[crew->created--], NULL);
 }
 
-/* As many as should work; where the system has no more, those that there are. */
+/* Starts as many as should work; if that fails, makes do with those running. */
 static void start_more(struct crew *crew)
 {
 	unsigned int now, was;
@@ -247,7 +247,7 @@ static void start_more(struct crew *crew)
 		crew->report.threads = crew->created + 1;
 }
 
-/* Tells the program; @last: whether it has waited long enough or not. */
+/* Calls progress(); @last: even if TELL_NS has not passed. */
 static void tell(struct crew *crew, bool last)
 {
 	uint64_t now = bmm_host_clock();
@@ -262,7 +262,7 @@ static void tell(struct crew *crew, bool last)
 	pthread_mutex_unlock(&crew->lock);
 	stop = crew->options.progress(crew->options.context, done,
 				      crew->end - crew->start);
-	/* a child has none of the threads that may hold the lock */
+	/* a forked child has none of the threads that may hold the lock */
 	crew->forked = getpid() != crew->pid;
 	if (stop && !last && !crew->forked) {
 		pthread_mutex_lock(&crew->lock);
@@ -272,7 +272,7 @@ static void tell(struct crew *crew, bool last)
 	}
 }
 
-/* Returns whether others are still at work, after some time at most. */
+/* Waits for a while; returns whether others are still working. */
 static bool wait_for_others(struct crew *crew)
 {
 	struct timespec until;
@@ -323,10 +323,10 @@ static void work_all(struct crew *crew)
 }
 
 /**
- * crew_run() - do the whole range
- * @crew: made, with its work and its segments
+ * crew_run() - process the whole range
+ * @crew: from crew_make(), with work and segments set
  *
- * Return: 0, or a negative error number; the report has all but its causes.
+ * Return: 0, or a negative error number. Fills the report except for causes.
  */
 int crew_run(struct crew *crew)
 {
@@ -336,7 +336,7 @@ int crew_run(struct crew *crew)
 	crew->told = begun;
 	work_all(crew);
 	report->ns = bmm_host_clock() - begun;
-	if (crew->forked) { /* of what was under way nobody knows */
+	if (crew->forked) { /* what was in progress is unknown */
 		report->reached = (void *)crew->start;
 		report->error = -ECHILD;
 		return report->error;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Whether a write to a private page that is there may take a fault. After a
- * fork it does, of each page, even when the child is gone, and so does one to a
- * page that KSM has merged. The kernel tells of no page whether that is so. But
- * it is known of all of them where there never was a fork: a page of our own is
- * there from a time before the first, and a write to it takes none.
+ * Whether a write to a resident private page may fault. After a fork it does,
+ * on every page, even when the child is gone; so does one to a page merged by
+ * KSM. The kernel does not say so for any page. But if there never was a fork,
+ * no page is affected, and that can be tested: a page of our own, allocated
+ * before the first fork, takes no fault when written.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,11 +18,11 @@
 
 #include "populate.h"
 
-#define FORKED 0x40U /* PF_FORKNOEXEC of the kernel: this is a fork's child */
+#define FORKED 0x40U /* PF_FORKNOEXEC: forked, and no exec since */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static volatile char *canary; /* NULL: there may have been a fork */
-static bool busy;	      /* somebody looks */
+static bool busy;	      /* a thread is checking */
 static bool forked;	      /* since the first call */
 
 static void before_fork(void)
@@ -30,7 +30,7 @@ static void before_fork(void)
 	__atomic_store_n(&forked, true, __ATOMIC_RELAXED);
 }
 
-/* Children that nobody has to wait for leave no trace. */
+/* Children that are reaped automatically leave no trace. */
 static bool children_are_seen(void)
 {
 	struct sigaction action;
@@ -48,7 +48,7 @@ static bool has_children(void)
 	       errno != ECHILD;
 }
 
-/* A child that was waited for has left its page faults. */
+/* A child that was waited for has left its page faults in our totals. */
 static bool had_children(void)
 {
 	unsigned long minor, major;
@@ -58,14 +58,14 @@ static bool had_children(void)
 
 	if (!kernel_text("/proc/self/stat", text, sizeof(text)))
 		return true;
-	at = strrchr(text, ')'); /* of the name, which may have some */
+	at = strrchr(text, ')'); /* ends the name, which may contain more */
 	if (!at || sscanf(at, ") %*c %*d %*d %*d %*d %*d %u %*u %lu %*u %lu",
 			  &flags, &minor, &major) != 3)
 		return true;
 	return flags & FORKED || minor || major;
 }
 
-/* No huge page, which may be made of pages that are shared and is not. */
+/* Not a huge page: a collapse would replace shared pages by an unshared one. */
 static void settle(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -74,7 +74,7 @@ static void settle(void)
 
 	if (p == MAP_FAILED)
 		return;
-	/* The C library's forks; a clone() that is a fork is not told. */
+	/* Covers forks by the C library, not a clone() that acts as one. */
 	pthread_atfork(before_fork, NULL, NULL);
 	madvise(p, page, MADV_NOHUGEPAGE);
 	*p = 1;
@@ -94,13 +94,13 @@ static bool has_merged_pages(void)
 
 static long faults(void)
 {
-	struct rusage usage = { 0 }; /* there, before the kernel writes to it */
+	struct rusage usage = { 0 }; /* fault it in before the kernel writes */
 
 	getrusage(RUSAGE_THREAD, &usage);
 	return usage.ru_minflt + usage.ru_majflt;
 }
 
-/* One look tells, and the next one would not. */
+/* Only the first write after a fork faults: remember it. */
 static bool look(void)
 {
 	long before = faults();
@@ -114,12 +114,12 @@ static bool look(void)
 }
 
 /**
- * forks_none() - whether a write to any private page takes no fault
+ * forks_none() - whether writes to private pages are certain not to fault
  *
- * Of anonymous memory that is there and may be written; the page of zeroes is
- * another matter.
+ * This is about resident, writable anonymous memory; the zero page is a
+ * different matter.
  *
- * Return: true if it is certain, else false; UNKNOWN: another thread looks.
+ * Return: true if certain, else false; UNKNOWN: another thread is checking.
  */
 int forks_none(void)
 {

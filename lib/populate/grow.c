@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * How many threads pay. They are doubled for as long as the rate of all grows
- * by more than 5 %. The rate is that of the slices which began under the
- * present number: bytes by the time in them, times the threads; so no slice
- * counts that is cut by a step; and of each thread at least one, as those that
- * wait for others are heard of last. What is under way is left out, which
- * flatters short windows: a step that gains little is measured four times as
- * long, then kept or undone; one that loses is undone at once. It is tried
- * again when four times as much is done: the machine may be quieter then.
+ * How many threads help. They are doubled as long as the total rate grows by
+ * more than 5 %. The rate is bytes by time in slices, times the threads, over
+ * slices that began under the current number: none that spans a step counts.
+ * Every thread must have finished one, because threads that wait for others
+ * finish last. Unfinished slices are left out, which flatters short windows: a
+ * step that gains little is measured four times as long, then kept or undone;
+ * one that loses is undone at once. It is tried again when four times as much
+ * is done: the machine may be quieter then.
  */
 #include <string.h>
 
 #include "populate.h"
 
-#define WINDOW (8 * MIB) /* of each thread: a millisecond where it is fast */
+#define WINDOW (8 * MIB) /* per thread: a millisecond if fast */
 #define GAIN   20U	 /* a twentieth: the 5 % */
 #define CLEAR  4U	 /* a quarter: more than a short window flatters */
 #define LONGER 4U
@@ -33,7 +33,7 @@ void grow_start(struct grow *grow, unsigned int most)
 	step(grow, 1);
 }
 
-/* One slice of thread @id that began in @step. */
+/* Accounts a slice of thread @id that began in @step. */
 void grow_feed(struct grow *grow, unsigned int id, unsigned int step,
 	       size_t bytes, uint64_t ns)
 {
@@ -68,8 +68,8 @@ static void keep(struct grow *grow, uint64_t rate)
 
 /**
  * grow_next() - decide on the next step
- * @grow: what was fed; @now in it is how many should work from now on
- * @done: bytes that are done
+ * @grow: updated; @now in it is how many threads should work from now on
+ * @done: bytes done so far
  */
 void grow_next(struct grow *grow, size_t done)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What is mapped where. Linux 6.11 answers for one address (PROCMAP_QUERY, some
- * microseconds); before, smaps has to be read from its beginning, for which the
- * kernel walks the page tables of all that is mapped below: once for a range,
- * as those who ask go up.
+ * What is mapped where. Linux 6.11 can look up one address (PROCMAP_QUERY, some
+ * microseconds). Before, smaps has to be read from its beginning, for which the
+ * kernel walks the page tables of everything mapped below: once for a range, as
+ * lookups ascend.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -37,7 +37,7 @@ struct query {
 #define MFD_NOEXEC_SEAL 8U
 #endif
 
-/* Returns whether the system tells anything. */
+/* Returns whether the system tells anything about mappings. */
 bool maps_open(struct maps *maps)
 {
 	maps->fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -54,10 +54,10 @@ void maps_close(const struct maps *maps)
 		close(maps->smaps);
 }
 
-/* Where the kernel has memory that is no file's: memfd, shared, of System V. */
+/* The device of memory without a file: memfd, shared anonymous, System V. */
 static dev_t nameless(void)
 {
-	static dev_t known; /* 0: not yet, and no device of any file */
+	static dev_t known; /* 0: unknown; never a file's device */
 	dev_t device = __atomic_load_n(&known, __ATOMIC_RELAXED);
 	struct stat st;
 	int fd;
@@ -75,7 +75,7 @@ static dev_t nameless(void)
 	return __atomic_load_n(&known, __ATOMIC_RELAXED);
 }
 
-/* Whether a file, there or removed since, is tmpfs's; its name gets shorter. */
+/* Whether a file, even a removed one, is on tmpfs; shortens @name. */
 static bool on_tmpfs(char *name, dev_t device)
 {
 	char *end = strrchr(name, '/');
@@ -90,9 +90,9 @@ static bool on_tmpfs(char *name, dev_t device)
 }
 
 /*
- * Whether the file system of a shared mapping may want to know of the first
- * write to a page that is there. One of memory does not; of all others, with a
- * disk or not (Btrfs, NFS, FUSE), the kernel is left to judge.
+ * Whether the file system of a shared mapping may have to be told of the first
+ * write to a resident page. One in memory need not; for all others, with a
+ * disk or without (Btrfs, NFS, FUSE), the kernel decides.
  */
 static bool is_watched(dev_t device, char *name)
 {
@@ -110,7 +110,7 @@ static bool refill(struct maps *maps)
 	return maps->got;
 }
 
-/* Not stdio's, which allocates: the caller may be an allocator. Cut to size. */
+/* Not stdio, which allocates: the caller may be an allocator. May truncate. */
 static bool next_line(struct maps *maps, char *line, size_t size)
 {
 	size_t len = 0;
@@ -127,7 +127,7 @@ static bool next_line(struct maps *maps, char *line, size_t size)
 	return true;
 }
 
-/* Lines of smaps: a mapping's own, then "Name: value" of it. */
+/* smaps has a line for each mapping, then its "Name: value" lines. */
 static bool read_smaps(struct maps *maps, uintptr_t addr, struct map *map)
 {
 	unsigned int major, minor;
@@ -162,7 +162,7 @@ static bool read_smaps(struct maps *maps, uintptr_t addr, struct map *map)
 	return false;
 }
 
-/* The same answer once more, with the name of the file. */
+/* Queries again, for the name of the file. */
 static bool query_is_watched(const struct maps *maps, struct query *query)
 {
 	char name[4096] = "";
@@ -178,12 +178,11 @@ static bool query_is_watched(const struct maps *maps, struct query *query)
 
 /**
  * map_find() - the mapping at an address, or the next one
- * @maps:  of maps_open()
- * @addr:  the address, not below the end of what was found before
- * @cheap: give up where it takes more than microseconds
- * @map:   result
+ * @maps:  from maps_open()
+ * @addr:  the address, not below the end of the mapping found before
+ * @cheap: give up if it takes more than microseconds
  *
- * Return: whether there is one, and the system tells.
+ * Return: true if there is one and the system can tell.
  */
 bool map_find(struct maps *maps, uintptr_t addr, bool cheap, struct map *map)
 {

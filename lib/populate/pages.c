@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Making a piece of a mapping resident. MADV_POPULATE_WRITE does it in the
- * kernel. Where that is missing each page is touched by the kernel too:
- * FUTEX_WAKE_OP adds 0 to its first word, atomically, and returns an error
- * where a store of ours would raise SIGBUS.
+ * Make a piece of a mapping resident. MADV_POPULATE_WRITE does it in one call.
+ * Where that is missing, the kernel touches each page too: FUTEX_WAKE_OP
+ * atomically adds 0 to its first word, and returns an error where a store from
+ * user space would raise SIGBUS.
  *
- * For a page of 4 KiB that is there, MADV_POPULATE_WRITE costs a good part of
- * making it. So where a piece begins with a page that is there, the rest is
- * looked at in /proc/self/pagemap: at once where all is alike (PAGEMAP_SCAN,
- * Linux 6.7, some ns a page), else by entries, up to a tenth of making the
- * page; and only what is missing is asked for. Where a write to a page that is
- * there may take a fault (private memory after a fork: forks.c; files that are
- * not of tmpfs) the kernel does all of it.
+ * On a resident 4 KiB page, MADV_POPULATE_WRITE costs a good part of what
+ * making the page does. So if the first page of a piece is resident, the rest
+ * is looked up in /proc/self/pagemap: all at once if uniform (PAGEMAP_SCAN,
+ * Linux 6.7, some ns a page), else by entries, for up to a tenth of the cost of
+ * making the page; and only what is missing is populated. Where a write to a
+ * resident page may fault (private memory after a fork: forks.c; files not on
+ * tmpfs), the kernel does all of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +23,10 @@
 
 #include "populate.h"
 
-#define PRESENT	  (1ULL << 63) /* bits of an entry of pagemap */
+#define PRESENT	  (1ULL << 63) /* bits of a pagemap entry */
 #define OF_FILE	  (1ULL << 61)
 #define EXCLUSIVE (1ULL << 56)
-#define ENTRIES 2048U /* 16 KiB of the stack; fewer cost up to twice as much */
+#define ENTRIES	  2048U /* 16 KiB of stack; fewer cost up to twice the time */
 
 /* As in <linux/fs.h>, which may be older than the kernel. */
 struct region {
@@ -43,7 +43,7 @@ struct scan {
 #define SCAN_ZERO    32ULL
 #define SCAN_HUGE    64ULL
 
-/* Not madvise(), which a preload may stand in for: ours does. */
+/* Not madvise(), which a preloaded library may replace: ours does. */
 static long kernel_madvise(uintptr_t from, size_t len, int advice)
 {
 	return syscall(SYS_madvise, from, len, advice);
@@ -55,12 +55,12 @@ static size_t base_page(void)
 }
 
 /**
- * pages_open() - find out how to do it
+ * pages_open() - find out how pages can be made resident
  * @how:  result
- * @read: for reading
- * @look: whether it may pay to look for pages that are there
+ * @read: for reading only
+ * @look: whether looking for resident pages may save time
  *
- * Return: 0, or -EOPNOTSUPP where the kernel can populate for writing only.
+ * Return: 0, or -EOPNOTSUPP if this kernel can populate for writing only.
  */
 int pages_open(struct pages *how, bool read, bool look)
 {
@@ -83,10 +83,10 @@ void pages_close(struct pages *how)
 
 static int touch(uintptr_t page)
 {
-	static unsigned int nobody; /* waits here */
+	static unsigned int nobody; /* waits on this */
 	long woken;
 
-	/* compared with -2048, as 0 would wake who waits for the word */
+	/* compares with -2048: with 0, waiters on the word would be woken */
 	woken = syscall(SYS_futex, &nobody, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG,
 			0, 0UL, page,
 			FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0x800));
@@ -115,7 +115,7 @@ static bool touch_all(uintptr_t from, uintptr_t to, size_t page,
 	return true;
 }
 
-/* The middle of a piece, between two of its pages. */
+/* The middle of a piece, at a page boundary. */
 static uintptr_t halfway(uintptr_t from, uintptr_t to, size_t page)
 {
 	uintptr_t middle = (from + (to - from) / 2 + page - 1) & ~(page - 1);
@@ -123,7 +123,7 @@ static uintptr_t halfway(uintptr_t from, uintptr_t to, size_t page)
 	return middle < to ? middle : to - page;
 }
 
-/* Of a piece that fails, all before the page that does is populated. */
+/* If it fails at a page, everything before that page is populated. */
 static bool advise(int advice, uintptr_t from, uintptr_t end, size_t page,
 		   struct outcome *outcome)
 {
@@ -138,7 +138,7 @@ static bool advise(int advice, uintptr_t from, uintptr_t end, size_t page,
 				from = middle;
 		}
 		if (!kernel_madvise(from, to - from, advice))
-			continue; /* there was a page after all */
+			continue; /* it worked after all */
 		fail(outcome, from, to - from, errno);
 		return false;
 	}
@@ -165,8 +165,8 @@ static size_t look(const struct pages *how, uintptr_t from, uint64_t *entries,
 }
 
 /*
- * Whether a page needs nothing any more: a file's that is shared, or one that is
- * this process's alone. The page of zeroes, and what a fork left, are neither.
+ * Whether a page needs no more work: it belongs to a shared file mapping, or to
+ * this process alone. Neither holds for the zero page or what a fork left.
  */
 static bool is_there(const struct pages *how, const struct map *map, uint64_t e)
 {
@@ -177,7 +177,7 @@ static bool is_there(const struct pages *how, const struct map *map, uint64_t e)
 	return e & OF_FILE ? map->shared : (e & EXCLUSIVE) != 0;
 }
 
-/* What is there may still be forbidden: then the kernel has to say so. */
+/* A resident page may still be off limits: let the kernel return the error. */
 static bool allowed(const struct pages *how, const struct map *map)
 {
 	return how->advice == MADV_POPULATE_READ ? map->readable :
@@ -210,7 +210,7 @@ static void fill_holes(const struct pages *how, uintptr_t from, uintptr_t to,
 	fill(how, missing, to, map->page, outcome);
 }
 
-/* What all of a piece is alike in; 0 where it is not, or the kernel is older. */
+/* The categories of a uniform piece; 0 if it is not, or the kernel is older. */
 static uint64_t alike(const struct pages *how, uintptr_t from, uintptr_t to)
 {
 	struct region region = { 0 };
@@ -228,7 +228,7 @@ static uint64_t alike(const struct pages *how, uintptr_t from, uintptr_t to)
 	return region.categories;
 }
 
-/* Whether a write to a page that is there may take a fault all the same. */
+/* Whether a write to a resident page may fault all the same. */
 static bool may_fault(struct pages *how, const struct map *map)
 {
 	int alone;
@@ -240,13 +240,13 @@ static bool may_fault(struct pages *how, const struct map *map)
 	alone = __atomic_load_n(&how->alone, __ATOMIC_RELAXED);
 	if (alone == UNKNOWN) {
 		alone = forks_none();
-		if (alone != UNKNOWN) /* else the next slice may be told */
+		if (alone != UNKNOWN) /* else the next slice may find out */
 			__atomic_store_n(&how->alone, alone, __ATOMIC_RELAXED);
 	}
 	return alone != true;
 }
 
-/* Of a piece that begins with a page that is there. */
+/* Populates a piece whose first page is resident. */
 static void fill_rest(struct pages *how, uintptr_t from, uintptr_t to,
 		      const struct map *map, struct outcome *outcome)
 {
@@ -254,15 +254,15 @@ static void fill_rest(struct pages *how, uintptr_t from, uintptr_t to,
 	bool huge = map->page > base_page(), ask = huge || may_fault(how, map);
 	uint64_t all = 0;
 
-	/* base pages that were not looked at count as made */
+	/* base pages that were not looked up count as made */
 	outcome->there = huge || !ask;
-	/* a file's page is not enough where a write makes a copy of it */
+	/* a file's page is not enough if a write copies it */
 	if (!ask && !(private && !map->anonymous))
 		all = alike(how, from, to);
-	/* until 2025 the huge page of zeroes was not told from others */
+	/* until 2025 the huge zero page was not told from other huge pages */
 	if (private && all == (SCAN_PRESENT | SCAN_HUGE))
 		ask = true;
-	if (ask) /* the kernel itself is quick with huge pages */
+	if (ask) /* the kernel is quick with huge pages */
 		fill(how, from, to, map->page, outcome);
 	else if ((all & ~SCAN_HUGE) != SCAN_PRESENT)
 		fill_holes(how, from, to, map, outcome);
@@ -270,11 +270,11 @@ static void fill_rest(struct pages *how, uintptr_t from, uintptr_t to,
 
 /**
  * pages_populate() - make a piece resident
- * @how:     of pages_open()
+ * @how:     from pages_open()
  * @from:    its first page
- * @to:      behind its last
+ * @to:      its end
  * @map:     what is known of the mapping
- * @outcome: result: which page could not be made, if any; all before it is there
+ * @outcome: result: the first page that failed, if any; all before is resident
  */
 void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
 		    const struct map *map, struct outcome *outcome)

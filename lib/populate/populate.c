@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* bmm_populate() and bmm_clear_parallel(): what is asked, and what went wrong. */
+/* bmm_populate() and bmm_clear_parallel(): arguments and causes of failure. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 
 #define HUGE_SIZE "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
-/* What the kernel had to do for memory so far, of /proc/vmstat. */
+/* Reclaim and compaction so far, from /proc/vmstat. */
 struct pressure {
 	unsigned long stalls, compactions;
 };
 
-/* Not inline: its text is not to be on the stack while there is work. */
+/* Not inline: its buffer must not be on the stack during the work. */
 __attribute__((noinline)) static void read_pressure(struct pressure *pressure)
 {
 	char text[16384];
@@ -42,7 +42,7 @@ static enum bmm_cause why_slow(const struct pressure *before)
 					     BMM_CAUSE_UNKNOWN;
 }
 
-/* Needs no file: where a cgroup is full, none can be opened. */
+/* Opens no file: in a full cgroup none can be opened. */
 static bool is_hole(uintptr_t page)
 {
 	unsigned char there;
@@ -50,7 +50,7 @@ static bool is_hole(uintptr_t page)
 	return mincore((void *)page, 1, &there) && errno == ENOMEM;
 }
 
-/* Says why, and gives the error that MADV_POPULATE_WRITE has for that. */
+/* Returns the cause, and sets the error MADV_POPULATE_WRITE has for it. */
 static enum bmm_cause why_failed(const struct crew *crew, int *error)
 {
 	bool read = crew->options.flags & BMM_READ, known;
@@ -114,7 +114,7 @@ static int refuse(struct bmm_report *to, void *addr, int error,
 	return error;
 }
 
-/* Threads take turns over the nodes; returns how many CPUs there are for them. */
+/* Spreads threads over the nodes; returns how many CPUs they have. */
 static unsigned int spread(struct crew *crew)
 {
 	unsigned int node, i, nr = 0;
@@ -156,14 +156,14 @@ static size_t huge_page(void)
 	return size && !(size & (size - 1)) ? size : LEAST;
 }
 
-/* Threads, if the range is large enough to pay for looking how many. */
+/* Allows threads if the range is large enough to be worth counting CPUs. */
 static void allow_threads(struct crew *crew)
 {
 	unsigned int most;
 
 	if (crew->end - crew->start < SMALL)
 		return;
-	most = spread(crew); /* one thread has its node, too */
+	most = spread(crew); /* even a single thread is bound to a node */
 	if (!most || crew->options.threads == 1)
 		return;
 	crew->huge = huge_page();
@@ -212,7 +212,7 @@ static void look_around(struct crew *crew)
 	}
 }
 
-/* The caller works too: where its threads do, and as they were before. */
+/* The caller works too, bound like its threads, and is then restored. */
 static int run_there(struct crew *crew)
 {
 	struct policy policy;
@@ -272,7 +272,7 @@ static int clear(struct crew *crew, struct bmm_report *report)
 	return crew->report.error;
 }
 
-/* Not a point at which a thread can be cancelled: others work for it. */
+/* Cancellation is disabled: other threads work on this one's behalf. */
 static int run(uintptr_t start, uintptr_t end,
 	       const struct bmm_options *options, struct bmm_report *report,
 	       int (*what)(struct crew *, struct bmm_report *))
@@ -295,39 +295,39 @@ static int run(uintptr_t start, uintptr_t end,
 
 /**
  * bmm_populate() - make a mapping resident ahead of use
- * @addr:    first byte: the start of a page
- * @len:     bytes, up to the end of a page; 0 is a no-op
- * @options: or NULL, which is as usual
- * @report:  how far it came, and what went wrong; or NULL
+ * @addr:    first byte, at the start of a page
+ * @len:     bytes, rounded up to whole pages; 0 is a no-op
+ * @options: or NULL for the defaults
+ * @report:  how far it got, and what went wrong; or NULL
  *
- * Every page is there and writable when it returns, zeroed once, by the kernel;
- * what pages hold already is not changed, and those that are there cost next to
- * nothing. Private and shared memory, memfd and tmpfs, hugetlbfs, transparent
- * huge pages, DAX.
+ * When it returns, every page is resident and writable, zeroed once, by the
+ * kernel. The content of resident pages is not changed, and they cost next to
+ * nothing. Works on private and shared memory, memfd and tmpfs, hugetlbfs,
+ * transparent huge pages, DAX.
  *
- * Ranges of 64 MiB and more are shared by threads, as many as pay: their number
- * grows while all together get faster, within the CPUs that affinity and cgroup
- * allow. They run on the nodes that the memory comes from (mbind(2),
- * set_mempolicy(2), else the caller's node), have all signals blocked that are
- * no faults, and have ended when it returns. The caller works too, bound to
- * such a node if it was not; then it may use the same CPUs as before, and the
- * system keeps that set as one that was asked for. With BMM_ON_NODE a page
- * comes from that node or from none: as with any such policy, the kernel may
- * end a process for which the node has no memory.
+ * Ranges of 64 MiB and more are shared by threads, as many as help: their
+ * number grows while the total rate does, within the CPUs that affinity and
+ * cgroup allow. They run on the nodes that the memory comes from (mbind(2),
+ * set_mempolicy(2), else the caller's node), block all signals except faults,
+ * and have ended when it returns. The caller works too, bound to such a node if
+ * it was not; afterwards its affinity is what it was, but the system remembers
+ * it as set explicitly. With BMM_ON_NODE a page comes from that node or from
+ * none: as with any such policy, the kernel may kill a process when the node is
+ * out of memory.
  *
- * After an error everything before the report's @reached is done and usable. In
- * the child of a fork() in @progress that is nothing for certain, unless it was
- * the last call, after which all is done.
+ * After an error, everything before the report's @reached is done and usable.
+ * In the child of a fork() in @progress nothing is certain, unless the fork was
+ * in the last call, after which all is done.
  *
- * It does not call malloc() itself; the C library may, for a thread's start.
+ * It does not call malloc() itself; the C library may, to start a thread.
  *
  * Return: 0, or a negative error number of errno.h. EINVAL: @addr is not the
  * start of a page, the range wraps around, or an option is wrong; E2BIG: an
- * option of a newer version; nothing was done. Else what MADV_POPULATE_WRITE
- * says, which the report's cause tells apart: ENOMEM, EFAULT, EINVAL,
- * EHWPOISON. ECANCELED: @progress said so. EPERM, EINVAL with the cause
- * BMM_CAUSE_NODE: the node cannot be chosen. EOPNOTSUPP: BMM_READ before
- * Linux 5.14. ECHILD: this is the child of a fork() in @progress.
+ * option of a newer version; nothing was done. Else as MADV_POPULATE_WRITE,
+ * told apart by the report's cause: ENOMEM, EFAULT, EINVAL, EHWPOISON.
+ * ECANCELED: @progress cancelled. EPERM, EINVAL with the cause BMM_CAUSE_NODE:
+ * the node cannot be chosen. EOPNOTSUPP: BMM_READ before Linux 5.14. ECHILD:
+ * this is the child of a fork() in @progress.
  */
 int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
 		 struct bmm_report *report)
@@ -352,19 +352,19 @@ int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
 }
 
 /**
- * bmm_clear_parallel() - zero a large range that is resident, by several threads
+ * bmm_clear_parallel() - zero a large resident range with several threads
  * @dst:     any alignment
  * @len:     bytes; 0 is a no-op
- * @options: or NULL, which is as usual; no flags
- * @report:  how long it took, and by how many threads; or NULL
+ * @options: or NULL for the defaults; no flags
+ * @report:  how long it took, and with how many threads; or NULL
  *
- * As bmm_clear_streaming() does, and for large ranges at the rate of the memory.
- * Threads as for bmm_populate(), on all CPUs that the caller may use. Memory that
- * is not resident is better populated: the kernel zeroes it already.
+ * Same as bmm_clear_streaming(), but large ranges are zeroed at the rate of the
+ * memory. Threads as for bmm_populate(), on all CPUs that the caller may use.
+ * Memory that is not resident is better populated: the kernel zeroes it then.
  *
  * Return: 0, or a negative error number of errno.h. EINVAL: the range wraps
- * around, or an option is wrong; E2BIG: an option of a newer version; ENOMEM: no
- * memory for the threads; nothing was done. ECANCELED, ECHILD: as for
+ * around, or an option is wrong; E2BIG: an option of a newer version; ENOMEM:
+ * no memory for the threads; nothing was done. ECANCELED, ECHILD: as for
  * bmm_populate().
  */
 int bmm_clear_parallel(void *dst, size_t len, const struct bmm_options *options,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* populate.h - what the parts of bmm_populate() know of each other */
+/* populate.h - the interfaces between the parts of bmm_populate() */
 #ifndef POPULATE_H
 #define POPULATE_H
 
@@ -19,14 +19,14 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-#define SMALL	     (64 * MIB) /* no threads below: promised to callers */
+#define SMALL	     (64 * MIB) /* no threads below; documented */
 #define LEAST	     (2 * MIB)	/* nothing is looked up below */
 #define THREADS_MAX  512U
 #define SEGMENTS_MAX 64U
 #define NODES_MAX    1024U /* the kernel's own limit */
 #define CPUS_MAX     8192U
 
-#define UNKNOWN (-1) /* neither true nor false */
+#define UNKNOWN (-1) /* neither true nor false yet */
 
 #define WORD_BITS   (8 * sizeof(unsigned long))
 #define WORDS(bits) ((bits) / WORD_BITS)
@@ -34,14 +34,14 @@
 /* maps.c: what is mapped where */
 struct map {
 	uintptr_t start, end;
-	size_t page; /* bytes of its pages, 2 MiB and more of hugetlb */
+	size_t page; /* bytes of its pages; with hugetlb 2 MiB and more */
 	bool readable, writable, shared, anonymous;
-	bool watched; /* its file system may want to know of writes */
+	bool watched; /* its file system may have to be told of writes */
 };
 
 struct maps {
-	int fd, smaps;	/* -1: cannot be had; not needed so far */
-	size_t at, got; /* of what was read of smaps */
+	int fd, smaps;	/* -1: cannot be opened; not needed so far */
+	size_t at, got; /* in the buffer of smaps */
 	char text[4096];
 };
 
@@ -76,15 +76,15 @@ struct policy {
 int policy_bind(unsigned int node, struct policy *before);
 void policy_restore(const struct policy *before);
 
-/* grow.c: how many threads pay */
+/* grow.c: how many threads help */
 struct grow {
-	unsigned int now, most; /* threads that should work; never more */
-	unsigned int best;	/* and their rate, in bytes a millisecond */
+	unsigned int now, most; /* threads that should work; their limit */
+	unsigned int best;	/* best number, and its rate in bytes per ms */
 	uint64_t rate;
 	unsigned int step;  /* changes with now: older slices do not count */
-	unsigned int heard; /* threads of which a slice counts */
-	uint64_t bytes, ns; /* of the slices that count */
-	unsigned int last[THREADS_MAX]; /* step of a thread's last one */
+	unsigned int heard; /* threads that have had a slice counted */
+	uint64_t bytes, ns; /* sums of the slices that count */
+	unsigned int last[THREADS_MAX]; /* step of each thread's last slice */
 	size_t again; /* bytes done before a step is tried again */
 	bool doubted; /* this step has been measured once */
 };
@@ -94,19 +94,19 @@ void grow_feed(struct grow *grow, unsigned int id, unsigned int step,
 	       size_t bytes, uint64_t ns);
 void grow_next(struct grow *grow, size_t done);
 
-/* pages.c: making a piece resident */
+/* pages.c: makes a piece resident */
 struct pages {
-	int pagemap; /* -1: not looked at */
+	int pagemap; /* -1: not used */
 	int advice;
-	int alone; /* there never was a fork; UNKNOWN at first */
+	int alone; /* whether there never was a fork; UNKNOWN at first */
 	bool touch;
 };
 
 struct outcome {
-	uintptr_t failed; /* the page that could not be made, if error */
+	uintptr_t failed; /* the page that failed, if error */
 	size_t len;
 	int error;
-	bool there; /* all of it was; of huge pages: the first was */
+	bool there; /* all was resident; with huge pages: the first was */
 };
 
 int pages_open(struct pages *how, bool read, bool look);
@@ -114,12 +114,12 @@ void pages_close(struct pages *how);
 void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
 		    const struct map *map, struct outcome *outcome);
 
-/* forks.c: whether a write to a private page may take a fault */
+/* forks.c: whether a write to a private page may fault */
 int forks_none(void);
 
 /* crew.c: threads that share a range */
 struct segment {
-	uintptr_t next, end; /* what nobody has taken yet */
+	uintptr_t next, end; /* not taken yet */
 	struct map map;
 	struct nodes nodes;
 };
@@ -143,25 +143,25 @@ struct crew {
 	struct segment segments[SEGMENTS_MAX];
 	unsigned int segments_nr;
 
-	/* where they run */
+	/* where the threads run */
 	struct nodes nodes;
-	unsigned int home[THREADS_MAX]; /* node of each, if there are several */
+	unsigned int home[THREADS_MAX]; /* node of each thread, if several */
 	bool bound, on_node;
-	size_t stack; /* bytes of a thread's */
+	size_t stack; /* bytes of a thread's stack */
 
-	/* all below is the lock's */
+	/* everything below is protected by the lock */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct grow grow;
 	struct outcome failure;
 	unsigned int alive; /* without the caller */
 	bool stop;
-	uint64_t ns; /* of all slices together, and of the slowest */
+	uint64_t ns; /* of all slices, then of the slowest */
 	size_t timed, slow_len;
 	uint64_t slow_ns;
 	uintptr_t slow;
 
-	/* the caller's */
+	/* used by the caller only */
 	unsigned int created;
 	uint64_t told;
 	int pid;
@@ -179,7 +179,7 @@ int crew_run(struct crew *crew);
 void crew_free(struct crew *crew);
 bool crew_settle(const struct crew *crew, unsigned int id, struct cpus *before);
 
-/* share.c: whose turn which part is */
+/* share.c: which thread does which part */
 void share_segments(struct crew *crew, struct maps *maps);
 bool share_take(struct crew *crew, unsigned int id, struct slice *slice);
 uintptr_t share_reached(const struct crew *crew);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Options in, reports out: both may be of an older or newer program. */
+/* Options in, reports out: from older and newer programs, too. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,14 +7,14 @@
 
 #include "populate.h"
 
-/* What the first version had, which every program has. */
+/* Sizes in the first version: every program has at least these. */
 #define OPTIONS_LEAST (offsetof(struct bmm_options, context) + sizeof(void *))
 #define REPORT_LEAST  (offsetof(struct bmm_report, touched) + sizeof(uint32_t))
 
 /**
- * options_take() - read what a program wants
- * @to:   result, of this version
- * @from: of the program's version, or NULL
+ * options_take() - copy a program's options
+ * @to:   result, in this version
+ * @from: in the program's version, or NULL
  *
  * Return: 0; -EINVAL for a wrong size or flag; -E2BIG for an option that this
  * version does not know.
@@ -81,11 +81,11 @@ static const char *said(enum bmm_cause cause)
 }
 
 /**
- * bmm_report_text() - say in one line what became of a range
- * @report: of bmm_populate() or bmm_clear_parallel()
- * @buf:    result: what failed, where, why, and how far it came; else which
- *          piece was slow; empty where there is nothing to say; terminated, cut
- *          to @size - 1 bytes
+ * bmm_report_text() - describe in one line what became of a range
+ * @report: from bmm_populate() or bmm_clear_parallel()
+ * @buf:    result: what failed, where, why, and how far it got; else which
+ *          piece was slow; empty if there is nothing to report; terminated,
+ *          cut to @size - 1 bytes
  * @size:   bytes of @buf; 0 writes nothing, and @buf may then be NULL
  *
  * Return: the length of the whole text, without the terminator.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Whose turn which part of a range is. It is cut where its mappings differ;
- * each thread takes a slice at a time, in ascending order, of its own node's
- * memory first.
+ * Which thread does which part of a range. The range is cut where its mappings
+ * differ; each thread takes one slice at a time, in ascending order, its own
+ * node's memory first.
  */
 #include <string.h>
 
 #include "populate.h"
 
-#define SLICE_MAX (16 * MIB) /* ms: between two reads of @stop */
+#define SLICE_MAX (16 * MIB) /* milliseconds: time between checks of @stop */
 
 static bool alike(const struct segment *a, const struct segment *b)
 {
@@ -20,7 +20,7 @@ static bool alike(const struct segment *a, const struct segment *b)
 	       !memcmp(&a->nodes, &b->nodes, sizeof(a->nodes));
 }
 
-/* One that differs from the last; with no room left, that one goes on. */
+/* Adds a segment if it differs from the last; if full, extends the last. */
 static void add_segment(struct crew *crew, const struct segment *one)
 {
 	unsigned int nr = crew->segments_nr;
@@ -44,9 +44,9 @@ static void add_segment(struct crew *crew, const struct segment *one)
 /**
  * share_segments() - find the mappings of the range
  * @crew: the crew
- * @maps: of maps_open()
+ * @maps: from maps_open()
  *
- * A hole belongs to what is before it: the kernel will say so.
+ * A hole is joined to what precedes it: the kernel will report it.
  */
 void share_segments(struct crew *crew, struct maps *maps)
 {
@@ -64,7 +64,7 @@ void share_segments(struct crew *crew, struct maps *maps)
 		add_segment(crew, &one);
 		at = one.map.end;
 	}
-	if (!crew->segments_nr) { /* not told, or nothing is there */
+	if (!crew->segments_nr) { /* unknown, or nothing is mapped */
 		crew->segments[0].next = crew->start;
 		crew->segments_nr = 1;
 	}
@@ -99,7 +99,7 @@ static struct segment *next_segment(struct crew *crew, unsigned int id)
 	return other;
 }
 
-/* Short while the number of threads is looked for, and towards the end. */
+/* Short while looking for the best number of threads, and towards the end. */
 static size_t slice_len(const struct crew *crew)
 {
 	const struct grow *grow = &crew->grow;
@@ -117,10 +117,10 @@ static size_t slice_len(const struct crew *crew)
 /**
  * share_take() - the next slice for a thread
  * @crew:  the crew, locked
- * @id:    of the thread
+ * @id:    the thread
  * @slice: result
  *
- * Return: whether there is one for it.
+ * Return: true if there is one for it.
  */
 bool share_take(struct crew *crew, unsigned int id, struct slice *slice)
 {
@@ -142,7 +142,7 @@ bool share_take(struct crew *crew, unsigned int id, struct slice *slice)
 	return true;
 }
 
-/* What is certain of the range: all before it is done. */
+/* Everything before the returned address is done for certain. */
 uintptr_t share_reached(const struct crew *crew)
 {
 	uintptr_t least = crew->end;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * libbulkmm-populate.so: for programs that cannot be changed (LD_PRELOAD). Ahead
- * of the kernel's own work on a large range bmm_populate() makes it resident by
- * several threads; the program's own call follows where it says more than that,
- * and finds little to do. So whatever fails, fails as the kernel has it fail.
+ * libbulkmm-populate.so: for programs that cannot be changed (LD_PRELOAD).
+ * Before the kernel works on a large range, bmm_populate() makes it resident
+ * with several threads; if the program's own call does more than that, it
+ * follows, and finds little to do. So whatever fails, fails as the kernel does.
  *
- * A thread that is inside does not come back in: threads that populate call
- * madvise(), too.
+ * A thread inside bmm_populate() does not come back in: it calls madvise() too.
  */
 #undef _FILE_OFFSET_BITS /* mmap() and mmap64() are two names here */
 
@@ -28,7 +27,7 @@
 
 static __thread __attribute__((__tls_model__("initial-exec"))) bool inside;
 
-/* BULKMM_POPULATE_THREADS: at most so many; 0: as if this were not here. */
+/* BULKMM_POPULATE_THREADS: most threads; 0: behave as if not loaded. */
 static unsigned int threads(void)
 {
 	static unsigned int known = NOT_READ;
@@ -44,7 +43,7 @@ static unsigned int threads(void)
 	return now;
 }
 
-/* Returns whether all of it is there; keeps errno. */
+/* Returns whether all of it is resident; keeps errno. */
 static bool populate(void *addr, size_t len, uint32_t flags)
 {
 	struct bmm_options options = { .size = sizeof(options),
@@ -60,7 +59,7 @@ static bool populate(void *addr, size_t len, uint32_t flags)
 	return done;
 }
 
-/* Before Linux 5.14 there is nothing here that all of it could be done with. */
+/* Not before Linux 5.14, which cannot populate for reading. */
 static bool serves(size_t len)
 {
 	return len >= SMALL && !inside && threads() &&
@@ -68,9 +67,9 @@ static bool serves(size_t len)
 }
 
 /*
- * MAP_POPULATE writes to what is private and writable, reads what else there
- * is, and says nothing when it fails. MAP_NONBLOCK makes it do nothing. Locked
- * memory, and what may not be read, is the kernel's to populate.
+ * MAP_POPULATE writes to private writable mappings, reads other readable ones,
+ * and does not report failure. MAP_NONBLOCK makes it do nothing. Locked or
+ * unreadable mappings are passed to the kernel.
  */
 static void *map(void *addr, size_t len, int prot, int flags, int fd, off_t at)
 {
@@ -81,12 +80,12 @@ static void *map(void *addr, size_t len, int prot, int flags, int fd, off_t at)
 	int kept;
 	void *p;
 
-	/* as a system call: this function stands where the library's would */
+	/* by system call: this function replaces the library's */
 	p = (void *)syscall(SYS_mmap, addr, len, prot,
 			    ours ? flags & ~MAP_POPULATE : flags, fd, at);
 	if (p == MAP_FAILED || !ours || populate(p, len, write ? 0 : BMM_READ))
 		return p;
-	kept = errno; /* of the kernel, as far as it comes */
+	kept = errno; /* let the kernel do what it can */
 	syscall(SYS_madvise, p, len,
 		write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 	errno = kept;
@@ -103,7 +102,7 @@ void *mmap64(void *addr, size_t len, int prot, int flags, int fd, off64_t at)
 	return map(addr, len, prot, flags, fd, at);
 }
 
-/* The kernel is asked again where not all could be done: for its own error. */
+/* If not all could be done, the kernel is asked again for its own error. */
 int madvise(void *addr, size_t len, int advice)
 {
 	bool write = advice == MADV_POPULATE_WRITE;
@@ -115,9 +114,9 @@ int madvise(void *addr, size_t len, int advice)
 }
 
 /*
- * Locks without waiting for pages, so that what may not be locked is not populated
- * either; then makes them, as locking would: what is private and writable is
- * written to, all else read. Of several mappings at once the kernel takes care.
+ * Locks without waiting for pages, so that what may not be locked is not
+ * populated either; then populates as locking would: writes to what is private
+ * and writable, reads everything else. Not for several mappings at once.
  */
 static void prepare_lock(uintptr_t from, uintptr_t to)
 {

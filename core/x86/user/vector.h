@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Copying and clearing with vector registers, line by line, for a file that has
+ * Copy and clear with vector registers, line by line. The including file has
  * defined, as assembly:
  *
- *	VECTOR_LOAD         a line at %[s] into registers
- *	VECTOR_ZERO         zero into the same
- *	VECTOR_STORE        them to the line at %[p], ordinary stores
- *	VECTOR_STREAM       likewise, non-temporal
+ *	VECTOR_LOAD         loads the line at %[s] into registers
+ *	VECTOR_ZERO         zeroes the same registers
+ *	VECTOR_STORE        stores them to the line at %[p], ordinary stores
+ *	VECTOR_STREAM       the same with non-temporal stores
  *
- * The source may have any alignment. The compiler knows of no vector register
- * here; all of them are the callee's in the ABI of x86-64.
+ * The source may have any alignment. The asm names no vector register as
+ * clobbered; in the x86-64 ABI all of them are caller-saved.
  */
 #ifndef BMM_X86_USER_VECTOR_H
 #define BMM_X86_USER_VECTOR_H
