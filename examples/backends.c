@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The backends of this CPU for each operation, in brackets the one that serves
- * it; a line on standard error, and exit code 2, for a BULKMM_ variable that
- * names none of them. To force one: BULKMM_CLEAR=rep-b ./backends
+ * Lists the backends of this CPU for each operation, the one that serves in
+ * brackets. If a BULKMM_ variable names none of them: a line on standard error
+ * and exit code 2. To force one: BULKMM_CLEAR=rep-b ./backends
  */
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A ring of descriptors, such as a device reads by DMA: each is 64 bytes and
- * names a buffer; from one to the next only the buffer's address changes. The
- * ring is stamped bypassing the cache, drained, and published by one atomic
+ * A ring of descriptors such as a device reads by DMA: each is 64 bytes and
+ * names a buffer, and only the buffer's address changes from one to the next.
+ * The ring is stamped bypassing the cache, drained, and published by one atomic
  * store to a thread that plays the device.
  */
 #include <pthread.h>
@@ -14,7 +14,7 @@
 
 #define DESCRIPTORS 65536U
 #define BUFFER	    2048U
-#define BUFFERS	    0x100000000ULL /* where the first one lies */
+#define BUFFERS	    0x100000000ULL /* address of the first one */
 
 struct descriptor {
 	uint64_t address;
@@ -28,7 +28,7 @@ struct ring {
 	unsigned int wrong;
 };
 
-/* Two that follow each other show what changes, and by how much. */
+/* Two consecutive descriptors show what changes, and by how much. */
 static int ring_fill(struct ring *ring)
 {
 	struct descriptor first = {

@@ -3,9 +3,9 @@
  * A pool of buffers that are zero when they are handed out.
  *
  * A returned buffer is zeroed ahead of use, bypassing the cache: nobody reads
- * it soon, and what the program works on stays cached. If buffers are taken
- * faster than that, one is zeroed as it is handed out, and left in the cache
- * for its next user.
+ * it soon, and the program's working set stays cached. If buffers are taken
+ * faster than that, one is zeroed when handed out, and left in the cache for
+ * its next user.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void *huge_pages(size_t len)
 	void *p = aligned_alloc(BUFFER, len);
 
 	if (p)
-		madvise(p, len, MADV_HUGEPAGE); /* a wish: small ones do too */
+		madvise(p, len, MADV_HUGEPAGE); /* a hint: small ones will do */
 	return p;
 }
 
@@ -45,7 +45,7 @@ static int pool_init(struct pool *pool)
 	return 0;
 }
 
-/* When there is time; what it writes is visible when it returns. */
+/* For idle time; what it writes is visible when it returns. */
 static void pool_prepare(struct pool *pool)
 {
 	while (pool->used_nr) {
@@ -76,7 +76,7 @@ static void pool_give(struct pool *pool, void *buffer)
 	pool->used[pool->used_nr++] = buffer;
 }
 
-/* Take some, look at every byte, leave them dirty; returns how many are bad. */
+/* Take some, check every byte, leave them dirty; returns how many are bad. */
 static int use(struct pool *pool, int count)
 {
 	void *taken[BUFFERS];
@@ -104,7 +104,7 @@ int main(void)
 	}
 	pool_prepare(&pool);
 	bad = use(&pool, BUFFERS); /* all are zeroed ahead */
-	bad += use(&pool, 4);	   /* these at once */
+	bad += use(&pool, 4);	   /* these when taken */
 	pool_prepare(&pool);
 	bad += use(&pool, BUFFERS);
 	printf("zeroed ahead of use: %d, at once: %d, not zero: %d\n",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A pool that is there before its first use, with huge pages where the system
- * has them: no page fault, no clearing, no wrong node later on. What cannot be
- * had is said exactly, and what is there can be used all the same.
+ * A pool that is resident before its first use, with huge pages if the system
+ * has them: no page fault, no clearing, no wrong node later on. A failure is
+ * reported exactly, and what is resident can be used all the same.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 #define POOL (256UL << 20)
 
-/* Called some times a second; anything but 0 would cancel. */
+/* Called several times a second; any return value but 0 would cancel. */
 static int progress(void *context, size_t done, size_t len)
 {
 	(void)context;
@@ -32,7 +32,7 @@ int main(void)
 		perror("populate: mmap");
 		return 1;
 	}
-	madvise(pool, POOL, MADV_HUGEPAGE); /* a wish */
+	madvise(pool, POOL, MADV_HUGEPAGE); /* a hint */
 	if (bmm_populate(pool, POOL, &options, &report)) {
 		bmm_report_text(&report, text, sizeof(text));
 		fprintf(stderr, "populate: %s\n", text);
