@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * clear: folio_zero_user() on huge pages that a fault touches, or that a system
- * call prepares; cold, or just cleared before; and then used at once.
+ * clear: folio_zero_user() on huge pages that a fault touches or a system call
+ * prepares; cold, or just cleared before; and then used at once.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,24 +9,24 @@
 
 #include "native.h"
 
-#define START  0x100000ULL /* the first folio's PFN */
-#define DIRTY  0x5a
-#define TOUCH  (-1L) /* instead of a system call: an exception */
-#define TIMES  8     /* that a folio is cleared in a row, if it is again */
-#define RADIUS 2 /* pages on each side of a touch that the series has last */
-#define BATCH  ((size_t)8 << 20) /* that it clears between two reschedules */
+#define START 0x100000ULL /* PFN of the first folio */
+#define DIRTY 0x5a
+#define TOUCH (-1L) /* no system call: an exception */
+#define TIMES 8	    /* clears of a folio in a row ("-again") */
+#define RADIUS 2 /* pages on each side of a touch that the series clears last */
+#define BATCH ((size_t)8 << 20) /* cleared between two chances to reschedule */
 
 typedef void zero_fn(void *folio, uint64_t hint);
 typedef void compound_fn(void *page, unsigned int order);
 
 /**
- * struct work - what a scenario is about
- * @name:   of it
- * @order:  of the folios
- * @number: of the system call that the task is in, or TOUCH
- * @times:  that each folio is cleared before the next one is
- * @use:    what becomes of each folio at once; in the time
- * @extra:  runs only if it is named, or all rows are wanted
+ * struct work - one scenario
+ * @name:   its name
+ * @order:  order of the folios
+ * @number: number of the system call that the task is in, or TOUCH
+ * @times:  how often each folio is cleared before the next one
+ * @use:    how each folio is used right after; part of the time
+ * @extra:  runs only if named, or if all rows are asked for
  */
 static const struct work {
 	const char *name;
@@ -112,7 +112,7 @@ static size_t clear_bytes(const struct scenario *s)
 	return s->pages * PAGE;
 }
 
-/* The kernel's own function makes compound pages of the struct pages. */
+/* Has the kernel's own function make compound pages. */
 static void clear_enter(const struct scenario *s)
 {
 	compound_fn *compound = (compound_fn *)symbol("prep_compound_page");
@@ -130,8 +130,8 @@ static void clear_reset(const struct scenario *s)
 }
 
 /*
- * Where a folio is touched, in pages: each somewhere else. Who prepares memory
- * walks through it and comes to the first page first.
+ * Where a folio is touched, in pages: at a different place each time. A task
+ * that prepares memory walks through it, and gets to the first page first.
  */
 static uint64_t clear_hint(const struct scenario *s, uint64_t at)
 {
@@ -160,7 +160,7 @@ static void peer_extent(char *at, size_t bytes)
 	}
 }
 
-/* The published series: the extents on both sides, then where it is touched. */
+/* The published series: extents on both sides first, then around the touch. */
 static void peer_extents(char *folio, size_t bytes, size_t hint)
 {
 	size_t from = hint > RADIUS * PAGE ? hint - RADIUS * PAGE : 0;
@@ -173,7 +173,7 @@ static void peer_extents(char *folio, size_t bytes, size_t hint)
 	peer_extent(folio + from, to - from);
 }
 
-/* What it replaced, on CPUs with ERMS. */
+/* The code that it replaced, on CPUs with ERMS. */
 static void peer_pages(char *folio, size_t bytes, size_t hint)
 {
 	size_t at;
@@ -193,7 +193,7 @@ static void clear_stores(const struct limit *limit, char *folio, size_t bytes)
 
 static const char *const peers[] = { "rep-stosb", "rep-stosb-4k", NULL };
 
-/* By whom: NULL is the kernel, or the module if it is attached. */
+/* @arm NULL: the kernel, or the module if it is attached. */
 static void clear_folio(const struct scenario *s, const struct arm *arm,
 			uint64_t at)
 {
@@ -232,15 +232,15 @@ static void clear_keep(const struct scenario *s)
 {
 }
 
-/* All of it has the value of its first word. */
+/* Whether all of it repeats its first word. */
 static bool all(const char *at, size_t bytes)
 {
 	return !memcmp(at, at + 8, bytes - 8);
 }
 
 /*
- * Every byte is zero, or what was written over it, and none beside the folios
- * was touched.
+ * Every byte is zero, or what was written over it, and nothing around the
+ * folios was touched.
  */
 static bool clear_right(const struct scenario *s)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The fuzzer: made-up cases of a subject, each run by the kernel's own code and
- * by the module in a mode, with a backend; all of the result is compared.
+ * The fuzzer: runs generated cases of a subject in the kernel's own code and in
+ * the module, in a mode and with a backend, and compares the whole results.
  *
- * A case is one line, "ARM FIELD=N FIELD=N ...": the corpus is a file of them,
- * and so is what reproduces a failure. Nothing but these words decides what a
- * case does.
+ * A case is one line, "ARM FIELD=N FIELD=N ...": the corpus is a file of such
+ * lines, and one of them reproduces a failure. Nothing else decides what a case
+ * does.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,10 +15,10 @@
 
 #include "native.h"
 
-#define SAMPLE_BYTES ((uint64_t)4 << 20) /* of a case that is measured */
+#define SAMPLE_BYTES ((uint64_t)4 << 20) /* least bytes of a measured case */
 
 struct tally {
-	uint64_t cases, served, kept; /* kept: of the corpus */
+	uint64_t cases, served, kept; /* kept: from the corpus */
 };
 
 static bool is_ours(const struct arm *arm)
@@ -57,7 +57,7 @@ static void write_case(const struct run *run, const struct arm *arm,
 			       *field, (unsigned long long)*value);
 }
 
-/* The numbers of a line, which is cut up; what it does not name is 0. */
+/* Parses the numbers of a line, destroying it; missing ones are 0. */
 static void read_case(const struct run *run, char *line, uint64_t *value)
 {
 	const char *const *fields = run->family->fields;
@@ -89,16 +89,16 @@ static void build(const struct run *run, struct scenario *s,
 }
 
 /**
- * fuzz_scenario() - a case as a scenario, to be measured
+ * fuzz_scenario() - make a scenario of a case, to measure it
  * @run: has the case
- * @s:   for the scenario
+ * @s:   result
  */
 void fuzz_scenario(const struct run *run, struct scenario *s)
 {
 	uint64_t value[FIELDS_MAX] = { 0 };
 	char *line = strdup(run->one_case), *rest = line;
 
-	strsep(&rest, " "); /* the variant; all are measured */
+	strsep(&rest, " "); /* skip the variant: all are measured */
 	if (!run->family->fields)
 		die("there is no fuzzer for %s", run->family->name);
 	if (rest)
@@ -109,7 +109,7 @@ void fuzz_scenario(const struct run *run, struct scenario *s)
 		s->repeat = (unsigned int)(1 + SAMPLE_BYTES / s->bytes);
 }
 
-/* The kernel, the module, and whether they agree. */
+/* Runs the kernel, then the module, and compares. */
 static void run_case(struct run *run, struct tally *tally,
 		     const struct arm *arm, const uint64_t *value)
 {
@@ -133,7 +133,7 @@ static void run_case(struct run *run, struct tally *tally,
 	doing[0] = '\0';
 }
 
-/* A backend that this CPU does not have is no failure. */
+/* A backend that this CPU lacks is not a failure. */
 static void run_line(struct run *run, struct tally *tally, char *line)
 {
 	uint64_t value[FIELDS_MAX] = { 0 };
@@ -177,8 +177,8 @@ static void run_made_up(struct run *run, struct tally *tally)
 }
 
 /**
- * fuzz() - the corpus, then cases made up, up to the first that differs
- * @run: what to do; @run->failed says how it went
+ * fuzz() - run the corpus, then generated cases, up to the first difference
+ * @run: what to do; sets @run->failed
  */
 void fuzz(struct run *run)
 {
@@ -195,7 +195,7 @@ void fuzz(struct run *run)
 	run->backends = true;
 	run_arms(run, &any);
 	random_seed(run->seed);
-	services_quiet(true); /* about fallbacks */
+	services_quiet(true); /* no messages about fallbacks */
 	if (run->one_case) {
 		char *line = strdup(run->one_case);
 

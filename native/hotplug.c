@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hotplug: memmap_init_range() on the blocks of memory that is plugged, one
- * after the other. What writes struct pages is not all: the kernel reads them
- * again at once, to free the pages, so "-then-free" ends with a store to each.
+ * hotplug: memmap_init_range() on the blocks of plugged-in memory, one after
+ * another. Writing struct pages is not all: the kernel reads them again at
+ * once, to free the pages, so "-then-free" ends with a store to each.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 
 #define START	0x100000ULL /* the first PFN, at 4 GiB */
 #define BLOCK	PAGES_SECTION
-#define BLOCKS	16 /* of a sample */
+#define BLOCKS	16 /* per sample */
 #define ALONE	0
 #define FREED	1
 #define PLUGGED 1 /* MEMINIT_HOTPLUG */
 
-/* Before 6.18 there is no last argument: it is not looked at. */
+/* Before 6.18 there is no last argument: it is ignored. */
 typedef void init_fn(uint64_t pages, int nid, uint64_t zone, uint64_t from,
 		     uint64_t zone_end, int context, void *altmap, int type,
 		     bool isolate);
@@ -55,7 +55,7 @@ static unsigned int hotplug_setup(struct scenario *list, uint64_t size)
 	return 2;
 }
 
-/* The next block: the one that has been out of the cache for longest. */
+/* Moves to the next block: the one least recently in the cache. */
 static void hotplug_reset(const struct scenario *s)
 {
 	at = (at + 1) % blocks;
@@ -66,7 +66,7 @@ static char *block(uint64_t nr)
 	return pages_at + nr * BLOCK * record;
 }
 
-/* As __free_pages_core() does: a flag and a count of each. */
+/* As __free_pages_core() does: a flag and a count in each struct page. */
 static void free_pages(const struct scenario *s)
 {
 	char *page = block(at), *end = page + s->bytes;
@@ -98,8 +98,8 @@ static uint64_t sum(uint64_t nr)
 }
 
 /*
- * Each block as the kernel makes it: its struct pages hold their addresses.
- * What a limit stores is no struct page, but as long.
+ * Sums of each block as the kernel makes it: struct pages hold their addresses.
+ * What a limit stores is not struct pages, but as many bytes.
  */
 static void hotplug_keep(const struct scenario *s)
 {
@@ -112,7 +112,7 @@ static void hotplug_keep(const struct scenario *s)
 	}
 }
 
-/* The last block of the sample. */
+/* Compares the last block of the sample. */
 static bool hotplug_right(const struct scenario *s)
 {
 	return sum(at) == sums[at];

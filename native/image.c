@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The images, where they belong; names of what is in them; faults inside. */
+/* The images at their addresses; symbols in them; faults inside. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -25,7 +25,7 @@ struct list {
 
 static struct list facts, symbols;
 
-/* What is under way, for the report of a fault. */
+/* What is running, for the report of a fault. */
 char doing[DOING];
 
 static char *read_whole(const char *directory, const char *name)
@@ -52,7 +52,7 @@ static char *read_whole(const char *directory, const char *name)
 	return text;
 }
 
-/* "ADDRESS NAME" a line, or "ADDRESS FROM NAME". */
+/* Parses lines "ADDRESS NAME" or "ADDRESS FROM NAME". */
 static struct list parse(char *text, bool from)
 {
 	struct list list = { NULL, 0 };
@@ -71,7 +71,7 @@ static struct list parse(char *text, bool from)
 	return list;
 }
 
-/* By name; of one name the first that was listed comes first. */
+/* By name; equal names stay in the order listed. */
 static int before(const void *one, const void *other)
 {
 	const struct entry *a = one, *b = other;
@@ -87,7 +87,7 @@ static void sort(struct list *list)
 	qsort(list->at, list->nr, sizeof(*list->at), before);
 }
 
-/* The list is sorted. */
+/* Finds the first entry of a sorted list. */
 static const struct entry *find(const struct list *list, const char *name,
 				char from)
 {
@@ -109,10 +109,10 @@ static const struct entry *find(const struct list *list, const char *name,
 }
 
 /**
- * fact() - a number that the loader found out
+ * fact() - look up a number that the loader found
  * @name: "offset STRUCT.MEMBER" and the like
  *
- * Return: the number; there is no return without.
+ * Return: the number; ends the process if there is none.
  */
 uint64_t fact(const char *name)
 {
@@ -123,7 +123,7 @@ uint64_t fact(const char *name)
 	return e->address;
 }
 
-/* An address in the kernel or the module; NULL if it has no such symbol. */
+/* A symbol's address in the kernel or the module; NULL if there is none. */
 char *symbol_or_null(const char *name, char from)
 {
 	const struct entry *e = find(&symbols, name, from);
@@ -131,7 +131,7 @@ char *symbol_or_null(const char *name, char from)
 	return e ? (char *)e->address : NULL;
 }
 
-/* The same in the kernel; there is no return without. */
+/* The same in the kernel; ends the process if there is none. */
 char *symbol(const char *name)
 {
 	char *at = symbol_or_null(name, 'k');
@@ -149,10 +149,10 @@ static bool within(uint64_t address, const char *what, const char *size)
 }
 
 /**
- * symbol_describe() - an address as symbol+offset
+ * symbol_describe() - format an address as symbol+offset
  * @address: the address
- * @buf:     for the text
- * @size:    bytes of it
+ * @buf:     result
+ * @size:    bytes of @buf
  */
 void symbol_describe(uint64_t address, char *buf, size_t size)
 {
@@ -176,7 +176,7 @@ void symbol_describe(uint64_t address, char *buf, size_t size)
 		 best->name, (unsigned long long)(address - best->address));
 }
 
-/* Code and data in one, as large pages as there are. */
+/* Maps code and data together, on huge pages if possible. */
 static void map_image(const char *directory, const char *name)
 {
 	char path[4096], size_name[32];
@@ -209,8 +209,8 @@ static void map_image(const char *directory, const char *name)
 }
 
 /**
- * image_load() - map the images of a directory and learn their names
- * @directory: as the loader left it
+ * image_load() - map the images of a directory and read their symbols
+ * @directory: written by the loader
  */
 void image_load(const char *directory)
 {
@@ -239,9 +239,9 @@ static const char *signal_words(int number)
 }
 
 #define BUGFLAG_WARNING 1
-#define UD2		2 /* bytes of it */
+#define UD2		2 /* its length in bytes */
 
-/* A WARN is an instruction that no CPU has, which the kernel lists. */
+/* A WARN is an undefined instruction that the kernel's bug table lists. */
 static bool is_warning(uint64_t address)
 {
 	const size_t size = SIZE("bug_entry");
@@ -258,13 +258,13 @@ static bool is_warning(uint64_t address)
 static unsigned int warnings;
 static bool goes_on;
 
-/* From now on what runs goes on behind a WARN, as the kernel does. */
+/* From now on, execution continues after a WARN, as in the kernel. */
 void faults_count_warnings(void)
 {
 	goes_on = true;
 }
 
-/* How many there were since this was last asked for. */
+/* How many there were since the last call. */
 unsigned int faults_warnings(void)
 {
 	unsigned int nr = warnings;
@@ -273,7 +273,7 @@ unsigned int faults_warnings(void)
 	return nr;
 }
 
-/* What runs is nobody's memory to mend: say where, and end. */
+/* Nothing here can repair the code that runs: say where, and end. */
 static void fault(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *c = context;
@@ -292,7 +292,7 @@ static void fault(int number, siginfo_t *info, void *context)
 	_exit(ENVIRONMENT);
 }
 
-/* Have faults reported, on a stack of their own. */
+/* Reports faults, on a separate signal stack. */
 void faults_catch(void)
 {
 	static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGTRAP };

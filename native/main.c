@@ -3,18 +3,18 @@
  * bmm-native - a kernel's own code against the module's, in this process
  *
  *	bmm-native DIRECTORY SUBJECT --size=BYTES --rounds=N --seed=N
- *		[--only=NAME,...] [--backends] [--break-one-word]
- *		[--fuzz=SECONDS [--corpus=FILE] [--case="FIELD=N ..."]]
+ *		[--only=NAME,...] [--backends] [--break-one-word] [--settled]
+ *		[--fuzz=SECONDS [--corpus=FILE]] [--case="ARM FIELD=N ..."]
  *
- * Scenario by scenario: the kernel's function runs once and its result is kept;
- * every arm runs to warm up; then come rounds in each of which every arm runs
- * once, in random order, and what it wrote is compared with what was kept.
+ * For each scenario, the kernel's function runs once and its result is kept;
+ * every arm runs once to warm up; then follow rounds in which every arm runs
+ * once, in random order, and its result is compared with the kernel's.
  *
- * With --settled no arm is timed: rounds are to settle the module, and then one
+ * With --settled no arm is timed: the rounds settle the module, and then one
  * more must write nothing that CPUs share.
  *
  * Writes JSON lines as bmm-bench does. Exit code 0, 1 (something differs), 2
- * (usage), 3 (what was asked for cannot be had, or a fault in the code).
+ * (usage), 3 (something asked for is not available, or a fault in the code).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,8 +48,8 @@ static struct arm *add(struct run *run, const char *name, const char *suffix)
 }
 
 /*
- * What the module in a mode is called: memmap has one mode and no other name,
- * and the modes of vmap are known by theirs.
+ * The name of the module's arm in a mode: memmap has only one mode, and those
+ * of vmap are known by their own names.
  */
 static void name_mode(const struct family *family, const char *mode, char *buf,
 		      size_t size)
@@ -61,7 +61,7 @@ static void name_mode(const struct family *family, const char *mode, char *buf,
 			 mode);
 }
 
-/* The module in a mode: as it picks, and with each backend. */
+/* Adds the module in a mode: as it picks, and with each backend. */
 static void add_mode(struct run *run, const struct mode *mode)
 {
 	const struct family *family = run->family;
@@ -95,7 +95,7 @@ static void add_mode(struct run *run, const struct mode *mode)
 	}
 }
 
-/* The ways to do the job. */
+/* Sets up all arms of a scenario. */
 void run_arms(struct run *run, const struct scenario *s)
 {
 	const struct limit *limit;
@@ -139,7 +139,7 @@ uint64_t run_once(const struct run *run, const struct scenario *s,
 	return took / s->repeat;
 }
 
-/* Whether an arm left what the kernel had left. */
+/* Whether an arm left the same result as the kernel. */
 bool run_right(struct run *run, const struct scenario *s, const struct arm *arm)
 {
 	bool same;
@@ -217,7 +217,7 @@ static void run_scenario(struct run *run, const struct scenario *s)
 	}
 }
 
-/* Whether a list of names has this one; no list has them all. */
+/* Whether a comma-separated list contains a name. */
 static bool listed(const char *list, const char *name)
 {
 	size_t length = strlen(name), part;
@@ -231,8 +231,8 @@ static bool listed(const char *list, const char *name)
 }
 
 /*
- * Once the module is settled, nothing but the CPU's own memory may be written,
- * and the clock be read now and then. A store to anything else is a fault.
+ * Once the module is settled, it may write only to per-CPU memory, and reads
+ * the clock only now and then. A store to anything else faults.
  */
 static void settle(const struct run *run, const struct scenario *s,
 		   const struct arm *arm)
@@ -358,7 +358,7 @@ int main(int argc, char **argv)
 		if (written < list[i].bytes)
 			written = list[i].bytes;
 	}
-	/* when all memory is there */
+	/* now that all memory is allocated */
 	printf("{\"event\":\"start\",\"rounds\":%u,\"bytes\":%llu,\"huge_bytes\":%llu,\"hooks\":%zu}\n",
 	       run.rounds, (unsigned long long)written,
 	       (unsigned long long)buffer_huge_bytes(), sites_nr());

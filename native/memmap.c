@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * memmap: memmap_init_zone_device() on devices of all kinds. Compared are all
- * struct pages of the device, some on both sides of it, and the pageblocks'
- * flags.
+ * memmap: memmap_init_zone_device() on devices of all kinds. Compares all
+ * struct pages of the device, some on both sides, and the pageblock flags.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,30 +9,30 @@
 #include "native.h"
 
 #define START	 0x100000ULL  /* the first PFN, at 4 GiB */
-#define HEADER	 512ULL	      /* pages that a device keeps for itself */
-#define ROOM	 (1ULL << 18) /* behind it, for a unit that is cut */
+#define HEADER	 512ULL	      /* pages that a device reserves */
+#define ROOM	 (1ULL << 18) /* after it, for a partial unit */
 #define NODES	 64ULL
-#define GUARD_NR 64ULL /* struct pages on both sides */
+#define GUARD_NR 64ULL /* struct pages on each side */
 #define ALTMAP	 1     /* PGMAP_ALTMAP_VALID */
 #define ORDER_2M 9
 #define ORDER_1G 18
 #define PAGES_2M (1ULL << ORDER_2M)
 
-/* What a device is; a case of the fuzzer names all of it. */
+/* Defines a device; a case of the fuzzer gives all of these. */
 enum field {
 	TYPE,	    /* index of types[] */
 	ORDER,	    /* vmemmap_shift */
 	FROM,	    /* first PFN, counted from START */
 	PAGES,	    /* PFNs, the device's own included */
-	HAS_ALTMAP, /* whether struct pages lie on the device (map=dev) */
+	HAS_ALTMAP, /* whether struct pages are on the device (map=dev) */
 	RESERVE,    /* PFNs for the driver */
 	FREE,	    /* PFNs for struct pages */
 	NODE,	    /* of the zone */
-	EARLY,	    /* first section that was there at boot, from START's on */
-	EARLY_NR,   /* how many are */
-	SMALL,	    /* memmap_min_pages; 0: as the module has it */
+	EARLY,	    /* first section present at boot, from START */
+	EARLY_NR,   /* how many are present at boot */
+	SMALL,	    /* memmap_min_pages; 0: the module's default */
 	COLD,	    /* whether no cache has the struct pages */
-	ODD, /* 1: the kernel makes the last struct page unlike the others */
+	ODD,	    /* 1: the kernel makes the last struct page differ */
 	FIELDS,
 };
 
@@ -57,8 +56,8 @@ enum type {
 
 typedef void init_fn(void *zone, uint64_t from, uint64_t pages, void *pgmap);
 
-static char *pages_at;	/* struct page of START */
-static uint64_t *sums;	/* of each, as the kernel made it */
+static char *pages_at;	/* struct page of PFN START */
+static uint64_t *sums;	/* of each struct page, as the kernel made it */
 static char *flags;	/* of pageblocks, as the kernel made them */
 static uint64_t record; /* bytes of a struct page */
 static char *zone, *pgmap, *pgdat;
@@ -66,10 +65,10 @@ static uint64_t device_pages;
 static uint64_t *min_pages, min_pages_own;
 static init_fn *init_pages;
 static struct bmm_image image;
-static char *odd_page; /* that the kernel makes unlike the others, or NULL */
+static char *odd_page; /* that the kernel makes differ, or NULL */
 static void (*pageblock_init)(char *page, int type, bool isolate);
 
-/* What a kind of stores writes as the limit: a struct page of the kernel's. */
+/* What the stores of a limit write: one of the kernel's struct pages. */
 const struct bmm_image *pages_image(void)
 {
 	return &image;
@@ -80,7 +79,7 @@ static bool is_early(const uint64_t *v, uint64_t pfn)
 	return (pfn - START) / PAGES_SECTION - v[EARLY] < v[EARLY_NR];
 }
 
-/* How many struct pages of a unit the kernel writes, so that GB/s are right. */
+/* How many struct pages of a unit the kernel writes, for correct GB/s. */
 static uint64_t unit_pages(const uint64_t *v, uint64_t pfn)
 {
 	uint64_t unit = 1ULL << v[ORDER], kept = 2 * PAGE / record;
@@ -91,7 +90,7 @@ static uint64_t unit_pages(const uint64_t *v, uint64_t pfn)
 }
 
 /*
- * The last unit can be odd where the kernel can build it alone, and begins a
+ * The last unit can be odd if the kernel can build it alone, and it starts a
  * pageblock.
  */
 static bool may_be_odd(const uint64_t *v)
@@ -100,7 +99,7 @@ static bool may_be_odd(const uint64_t *v)
 	       !(v[FROM] % PAGES_2M);
 }
 
-/* Whether all of it, and what it may write behind its end, has struct pages. */
+/* Checks that the device, and what may be written past it, has struct pages. */
 static bool memmap_build(struct scenario *s, const uint64_t *v)
 {
 	static const struct mode on[] = { { "on", 0, "1" },
@@ -131,7 +130,7 @@ static uint64_t draw_below(uint64_t n)
 	return n ? random_next() % n : 0;
 }
 
-/* As often small as large. */
+/* Small as often as large. */
 static uint64_t draw_size(uint64_t most)
 {
 	uint64_t bits = 64 - (uint64_t)__builtin_clzll(most | 1);
@@ -144,7 +143,7 @@ static bool one_in(uint64_t n)
 	return !draw_below(n);
 }
 
-/* Most are of a kind that a driver might ask for, so that many are served. */
+/* Most are devices that a driver might ask for, so that many are served. */
 static void memmap_draw(uint64_t *v)
 {
 	static const uint8_t orders[] = { 0, 0, ORDER_2M, ORDER_2M, ORDER_1G };
@@ -176,8 +175,8 @@ static void memmap_draw(uint64_t *v)
 }
 
 /*
- * A device of the lab, or one like it. All begin at the same PFN, and one that
- * holds its own struct pages has whole units behind them.
+ * A device of the lab, or one like it. All start at the same PFN; one that
+ * holds its own struct pages has whole units after them.
  */
 struct device {
 	const char *name, *suffix;
@@ -185,9 +184,9 @@ struct device {
 	unsigned int order;
 	bool altmap;
 	bool extra;
-	unsigned int shift; /* PFNs that it begins later */
+	unsigned int shift; /* PFNs that it starts later */
 	unsigned int cut;   /* and ends earlier */
-	unsigned int early; /* sections that were there at boot */
+	unsigned int early; /* sections present at boot */
 };
 
 #define DEVICE(named, kind, behind, ...) \
@@ -207,11 +206,11 @@ static const struct device devices[] = {
 	DEVICE("pmem-devdax", GENERIC, "-align-1g-map-mem", OF_1G, EXTRA),
 	DEVICE("pmem-fsdax", FS_DAX, "-map-mem", EXTRA),
 	DEVICE("hmm-private", PRIVATE, "", EXTRA),
-	/* sections do not fit and, of fsdax, nor do pageblocks */
+	/* not aligned to sections; fsdax not to pageblocks either */
 	DEVICE("pmem-fsdax", FS_DAX, "-odd", OWN, EXTRA, LATER, .cut = 77),
 	DEVICE("pmem-devdax", GENERIC, "-odd", OWN, OF_2M, EXTRA, LATER,
 	       .cut = 7 * PAGES_2M),
-	/* the first section is one of boot memory's */
+	/* the first section belongs to boot memory */
 	DEVICE("pmem-fsdax", FS_DAX, "-early", OWN, EXTRA, LATER, .early = 1),
 	DEVICE("pmem-devdax", GENERIC, "-early-map-mem", OF_2M, EXTRA, LATER,
 	       .early = 1),
@@ -242,7 +241,7 @@ static bool list_device(struct scenario *s, const struct device *d,
 	v[FROM] += d->altmap ? 0 : own;
 	v[PAGES] -= d->altmap ? 0 : own;
 	v[EARLY_NR] = d->early;
-	v[COLD] = d->altmap; /* the others were zeroed just now */
+	v[COLD] = d->altmap; /* the others were just zeroed */
 	*s = (struct scenario){ .repeat = 1, .extra = d->extra };
 	snprintf(s->name, sizeof(s->name), "%s-%s%s", d->name, size, d->suffix);
 	return memmap_build(s, v);
@@ -288,8 +287,8 @@ static char *first(const struct scenario *s)
 }
 
 /*
- * A kernel whose last unit is not like the others: its function for pageblocks,
- * which comes last, goes on to change a word, unless the module calls it.
+ * Simulates a kernel whose last unit differs: its function for pageblocks,
+ * called last, also changes a word, unless the module is the caller.
  */
 static void pageblock_odd(char *page, int type, bool isolate)
 {
@@ -338,7 +337,7 @@ static void memmap_enter(const struct scenario *s)
 	}
 }
 
-/* What is looked at: struct pages from some before the device on. */
+/* The struct pages to compare, starting with some before the device. */
 static char *window(const struct scenario *s, uint64_t *nr)
 {
 	uint64_t unit = 1ULL << s->value[ORDER];
@@ -364,7 +363,7 @@ static char *flags_of(const struct scenario *s, uint64_t nr)
 	return state_flags(START + s->value[FROM] + nr * PAGES_SECTION);
 }
 
-/* Of what no cache can hold, none has to be told to forget it. */
+/* Flushes caches only if they could hold that much. */
 static void poison(char *page, uint64_t bytes, bool cold)
 {
 	uint64_t i;

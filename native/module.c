@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The module: loaded by its own init function, switched by its own means. */
+/* Loads the module by its init function, and switches it as sysfs would. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ bool module_init(void)
 	return true;
 }
 
-/* "auto" is 0 to the module: as many as it finds to pay. */
+/* "auto" is 0 to the module: as many as help. */
 static void module_workers(const char *workers)
 {
 	unsigned long *setting = (unsigned long *)
@@ -57,14 +57,14 @@ static bool module_force(void *path, const struct arm *arm)
 		      size_t) = (void *)module_symbol("bmm_picks_store");
 	bool forced;
 
-	services_quiet(true); /* about a name that it does not know */
+	services_quiet(true); /* no message about an unknown name */
 	forced = store(path, (unsigned int)arm->mode->pick, arm->backend,
 		       strlen(arm->backend)) > 0;
 	services_quiet(false);
 	return forced;
 }
 
-/* Its own memory, and behind that what it has of its CPU. */
+/* Saves its memory, followed by its per-CPU memory. */
 static void module_keep(char *state)
 {
 	size_t own;
@@ -95,7 +95,7 @@ static char *module_copy(void)
 }
 
 /**
- * module_arm() - switch the module as an arm wants it, and keep it so
+ * module_arm() - switch the module as an arm needs it, and save that state
  * @arm:    the arm, with a mode
  * @family: its path
  *
@@ -123,8 +123,8 @@ bool module_arm(struct arm *arm, const struct family *family)
 }
 
 /**
- * module_swap() - have the module as an arm left it, and its hooks attached
- * @to: the arm; one without a mode has the kernel as it was built
+ * module_swap() - put the module into an arm's state, and attach its hooks
+ * @to: the arm; one without a mode leaves the kernel as it was built
  */
 void module_swap(const struct arm *to)
 {
@@ -138,7 +138,7 @@ void module_swap(const struct arm *to)
 	in = to;
 }
 
-/* How many requests the module has served, so far. */
+/* How many requests the module has served so far. */
 uint64_t module_hits(const struct family *family)
 {
 	enum {
@@ -163,11 +163,11 @@ static void protect(char *from, const char *to, int how)
 }
 
 /**
- * module_protect() - forbid stores to what CPUs share, or allow them again
+ * module_protect() - forbid stores to shared memory, or allow them again
  * @on: forbid
  *
- * That is all memory of the module and the kernel but what belongs to a CPU.
- * A store is then a fault of the instruction that is to blame.
+ * Covers all memory of the module and the kernel except per-CPU memory. A store
+ * then faults at the instruction that is to blame.
  */
 void module_protect(bool on)
 {
@@ -190,7 +190,7 @@ enum {
 	KINDS = 2 /* picks of an operation on one node */
 };
 
-/* What a file of the module says. */
+/* Reads a sysfs file of the module. */
 static char *file_says(const char *show, const struct family *family,
 		       unsigned int index)
 {
@@ -203,7 +203,7 @@ static char *file_says(const char *show, const struct family *family,
 	return text;
 }
 
-/* Who serves by a pick; NULL: nothing was measured, it is not in use. */
+/* The backend that a pick uses; NULL: nothing was measured, pick not in use. */
 static char *pick_name(const struct family *family, unsigned int operation,
 		       unsigned int kind)
 {
@@ -219,11 +219,11 @@ static char *pick_name(const struct family *family, unsigned int operation,
 }
 
 /**
- * module_served() - which backends the module picked
+ * module_served() - list the backends that the module picked
  * @family: the path
- * @mode:   in force; has a pick of its own, or all
- * @buf:    for their names; empty if there are none to pick
- * @size:   bytes of it
+ * @mode:   current mode; has one pick, or all
+ * @buf:    result; empty if there is no pick
+ * @size:   bytes of @buf
  */
 void module_served(const struct family *family, const struct mode *mode,
 		   char *buf, size_t size)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * native.h - what the parts of the native harness share
+ * native.h - the interfaces between the parts of the native harness
  *
- * A kernel image and, if there is one, the module lie below 2 GB at the
- * addresses they were relocated for. What is known of them comes by name:
- * facts (addresses, offsets, sizes) and symbols.
+ * A kernel image and, if there is one, the module are mapped below 2 GB at the
+ * addresses they were relocated for. Everything about them is looked up by
+ * name: facts (addresses, offsets, sizes) and symbols.
  */
 #ifndef NATIVE_H
 #define NATIVE_H
@@ -17,7 +17,7 @@
 
 #define PAGE	       ((size_t)4096)
 #define PAGES_SECTION  ((uint64_t)1 << 15) /* x86-64: 128 MiB */
-#define STATE_FLAGS    ((size_t)128)	   /* bytes of a section's pageblocks */
+#define STATE_FLAGS    ((size_t)128)	   /* a section's pageblock flags */
 #define NEAR	       5		   /* bytes of a call or jump */
 #define ENVIRONMENT    3		   /* exit code */
 #define ARMS_MAX       40
@@ -26,7 +26,7 @@
 #define FIELDS_MAX     16
 #define DOING	       512
 
-/* A member of a structure of the kernel's, at an offset found at run time. */
+/* A member of a kernel structure, at an offset found at run time. */
 #define AT(type, base, offset) (*(type *)((char *)(base) + (offset)))
 #define OFFSET(path)	       fact("offset " path)
 #define SIZE(name)	       fact("size " name)
@@ -34,10 +34,10 @@
 
 /**
  * struct mode - a mode of the module's path
- * @name: as the module has it; NULL: the end of a list
+ * @name: the module's name for it; NULL: the end of a list
  * @pick: which of the path's picks has the backends to force; -1: none
- * @workers: NULL, or what the setting of that name is: "1", or another one,
- *           which is in the arm's name and only there if all arms are wanted
+ * @workers: NULL, or the value of that setting: "1", or another one, which then
+ *           is in the arm's name; such an arm runs only if all are asked for
  */
 struct mode {
 	const char *name;
@@ -48,12 +48,12 @@ struct mode {
 /**
  * struct arm - one way to do the job of a scenario
  * @name:    as in the results
- * @mode:    of the module; NULL: the kernel's own code, or a limit
- * @backend: that is forced, or NULL
+ * @mode:    mode of the module; NULL: the kernel's own code, or a limit
+ * @backend: forced backend, or NULL
  * @limit:   kind of stores, or NULL
- * @loop:    the job as a loop of the harness, as a limit
+ * @loop:    a limit: the job as a loop of the harness
  * @peer:    number of a published method, from 1 on
- * @state:   the module as this arm left it: each has one of its own
+ * @state:   the module's state in this arm: each arm has its own
  */
 struct arm {
 	char name[NAME_MAX_BYTES];
@@ -68,16 +68,16 @@ struct arm {
 /**
  * struct scenario - one job of a subject
  * @name:   as in the results
- * @bytes:  that one operation writes
- * @repeat: operations of a sample, each after a reset
+ * @bytes:  bytes that one operation writes
+ * @repeat: operations per sample, each after a reset
  * @order:  of folios or runs
- * @from, @pages: the PFNs that it is about
- * @each:   pages of a call, where not all are one call
- * @kind:   what else tells it from others; its subject knows
- * @modes:  that are arms
- * @extra:  runs if it is named, or with all rows
- * @value:  numbers that its subject knows; all that a case of the fuzzer is
- * @unlimited: more happens than its stores, which no limit says anything of
+ * @from, @pages: the PFNs in question
+ * @each:   pages per call, if it takes several calls
+ * @kind:   what else distinguishes it, known to its subject
+ * @modes:  modes that are arms
+ * @extra:  runs only if named, or if all rows are asked for
+ * @value:  numbers known to its subject; they define a case of the fuzzer
+ * @unlimited: does more than store, so no limit applies
  */
 struct scenario {
 	char name[NAME_MAX_BYTES];
@@ -95,23 +95,23 @@ struct scenario {
 };
 
 /**
- * struct family - a subject: a function of the kernel and its path in the module
+ * struct family - a subject: a kernel function and its path in the module
  * @name:   as on the command line
  * @path:   symbol of the path in the module
- * @op:     what a kind of stores is to do as its limit
- * @picks:  how many picks the path has
+ * @op:     what the stores of a limit do
+ * @picks:  number of picks of the path
  * @peers:  names of published methods, up to a NULL; or NULL
- * @setup:  makes the state and lists the scenarios; returns how many
- * @enter:  what else a scenario needs, once
- * @reset:  before each operation, not timed
+ * @setup:  builds the state and lists the scenarios; returns how many
+ * @enter:  other preparation of a scenario, once
+ * @reset:  runs before each operation, not timed
  * @call:   enters the kernel's function
- * @limit:  the same amount of stores, or the loop; or as a peer does it
- * @keep:   remembers the kernel's result
- * @right:  whether the result is the kernel's; of all of it
+ * @limit:  does the same amount of stores, or the loop, or a peer's method
+ * @keep:   saves the kernel's result
+ * @right:  whether the whole result is the same as the kernel's
  * @output: some byte of the result
  * @fields: names of a case's numbers, up to the first NULL; none: no fuzzer
- * @draw:   makes up such numbers
- * @build:  makes the scenario that they say; false: out of range
+ * @draw:   generates such numbers
+ * @build:  builds a scenario from them; false: out of range
  */
 struct family {
 	const char *name;
@@ -133,14 +133,14 @@ struct family {
 };
 
 /**
- * struct run - what was asked for, and the arms of the scenario at hand
- * @backends: each of them, too
- * @spoil:    break one word of what the module wrote
- * @settled: after so many rounds, see who writes what is shared
- * @seconds:  to make up cases for; with @fuzz only
- * @corpus:   file of cases that are run first, or NULL
+ * struct run - what was asked for, and the arms of the current scenario
+ * @backends: also run each backend
+ * @spoil:    corrupt one word of what the module wrote
+ * @settled: after the rounds, find stores to shared memory
+ * @seconds:  how long to generate cases; with @fuzz only
+ * @corpus:   file of cases to run first, or NULL
  * @one_case: the only case to run, or NULL
- * @hits:     of the module, before this scenario
+ * @hits:     the module's hits before this scenario
  */
 struct run {
 	const struct family *family;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the module asks of a running kernel, for a process: memory, clocks,
- * printk, locks and waiting, work, kprobes, ftrace, sysfs. A function stub_NAME
- * stands for the kernel's NAME wherever the module calls it; all else that the
- * module calls is the kernel's own code.
+ * The services of a running kernel that the module uses, for a process: memory,
+ * clocks, printk, locks and waiting, work, kprobes, ftrace, sysfs. A function
+ * stub_NAME replaces the kernel's NAME wherever the module calls it; everything
+ * else that the module calls is the kernel's own code.
  */
 #include <asm/prctl.h>
 #include <errno.h>
@@ -25,11 +25,11 @@
 
 #define SITES_MAX  16
 #define OTHERS_MAX 32
-#define PERCPU	   ((size_t)1 << 16) /* bytes, of all that the module has */
+#define PERCPU	   ((size_t)1 << 16) /* bytes for all of the module */
 #define CALL	   0xe8
 #define JUMP	   0xe9
 
-/* A function entry that ftrace was told to have call a trampoline. */
+/* A patch site that the module has registered a trampoline for. */
 struct site {
 	void *ops;
 	char *at;
@@ -57,7 +57,7 @@ static char *behind_endbr(char *at)
 }
 
 /**
- * divert() - have the kernel's own calls of a function arrive elsewhere
+ * divert() - redirect the kernel's own calls of a function
  * @name: the function
  * @to:   a function of the harness
  */
@@ -67,11 +67,11 @@ void divert(const char *name, void *to)
 }
 
 /**
- * divert_keep() - the same with a function that calls the kernel's own
+ * divert_keep() - the same, to a function that calls the original
  * @name: the function
  * @to:   a function of the harness
  *
- * Return: where it goes on behind its patch site.
+ * Return: the address of the original after its patch site.
  */
 char *divert_keep(const char *name, void *to)
 {
@@ -84,8 +84,8 @@ char *divert_keep(const char *name, void *to)
 }
 
 /**
- * sites_write() - attach or detach all hooks that the module has attached
- * @on: whether the sites call the trampolines
+ * sites_write() - switch all hooks that the module has attached on or off
+ * @on: whether the patch sites call the trampolines
  */
 void sites_write(bool on)
 {
@@ -109,7 +109,7 @@ size_t sites_nr(void)
 	return nr;
 }
 
-/* Whether to keep to oneself what is logged. */
+/* Whether to suppress log messages. */
 void services_quiet(bool on)
 {
 	quiet = on;
@@ -119,7 +119,7 @@ void services_quiet(bool on)
 
 static uint64_t clocks;
 
-/* How often the module has looked at one. */
+/* How often the module has read one. */
 uint64_t services_clocks(void)
 {
 	return clocks;
@@ -171,18 +171,18 @@ STUB(void, vfree, void *at)
 	free(at);
 }
 
-/* Per-CPU memory of one CPU, in the order in which it was asked for. */
+/* Per-CPU memory of the one CPU, in order of allocation. */
 static char percpu[PERCPU] __attribute__((__aligned__(4096)));
 static size_t percpu_used;
 
-/* All of it, for callers that keep a copy. */
+/* All of it, so that callers can save a copy. */
 char *services_percpu(size_t *bytes)
 {
 	*bytes = percpu_used;
 	return percpu;
 }
 
-/* It is addressed from GS on. */
+/* Returns an offset from GS. */
 STUB(uint64_t, pcpu_alloc_noprof, size_t size, size_t align, bool reserved,
      unsigned int gfp)
 {
@@ -200,7 +200,7 @@ STUB(void, free_percpu, void *at)
 
 /* Log */
 
-/* The kernel formats: its formats are more than C's. */
+/* The kernel formats: it has more formats than C. */
 STUB(int, _printk, const char *format, ...)
 {
 	int (*vsnprintf_of_kernel)(char *, size_t, const char *,
@@ -217,14 +217,14 @@ STUB(int, _printk, const char *format, ...)
 	return 0;
 }
 
-/* What the kernel's own code has to say goes the same way. */
+/* Messages of the kernel's own code go the same way. */
 void services_init(void)
 {
 	divert("_printk", stub__printk);
 	divert("__warn_printk", stub__printk);
 }
 
-/* Locks, waiting, work: there is one task, and those that its work is done by. */
+/* Locks, waiting, work: there is one task, and threads that do its work. */
 
 STUB(void, mutex_lock, void *lock)
 {
@@ -252,7 +252,7 @@ STUB(void, synchronize_rcu_tasks, void)
 {
 }
 
-/* Work that others do meanwhile: a thread each, with the CPU's own memory. */
+/* Work done concurrently: one thread each, all with the one CPU's memory. */
 static struct other {
 	pthread_t thread;
 	void *work; /* NULL: free */
@@ -276,7 +276,7 @@ static void work_run(void *work)
 	run(work);
 }
 
-/* As a scheduler does that has an idle CPU: not on the one of who asks. */
+/* Like a scheduler with an idle CPU: not on the caller's. */
 static void other_place(const struct other *other)
 {
 	cpu_set_t may;
@@ -334,7 +334,7 @@ STUB(void, __static_call_update, void *key, void *trampoline, void *function)
 	near_write(trampoline, JUMP, function);
 }
 
-/* No address of the kernel's is where the kernel would look for it. */
+/* The kernel's own rejects these addresses: here they are user addresses. */
 STUB(long, copy_from_kernel_nofault, void *to, const void *from, size_t size)
 {
 	memcpy(to, from, size);
@@ -350,7 +350,7 @@ static int match_symbol(int (*found)(void *, unsigned long), const char *name,
 	return at ? found(data, (unsigned long)at) : 0;
 }
 
-/* The one name that the module asks for by a kprobe. */
+/* The only symbol that the module looks up by a kprobe. */
 STUB(int, register_kprobe, void *probe)
 {
 	const char *name = AT(char *, probe, OFFSET("kprobe.symbol_name"));
@@ -365,14 +365,14 @@ STUB(void, unregister_kprobe, void *probe)
 {
 }
 
-/* Sites are asked for by their last byte. */
+/* Patch sites are given by their last byte. */
 STUB(int, ftrace_set_filter_ip, void *ops, char *last, int remove, int reset)
 {
 	char *at = last - (NEAR - 1);
 	size_t i;
 
 	for (i = 0; i < sites_count; i++)
-		if (sites[i].at == at) /* of an earlier state of the module */
+		if (sites[i].at == at) /* of an earlier module state */
 			return 0;
 	if (memcmp(at, nop, NEAR))
 		return -EINVAL;
@@ -432,7 +432,7 @@ STUB(int, sysfs_create_group, void *object, const void *group)
 	return 0;
 }
 
-/* The only file that is read is the kernel's command line. */
+/* The only file that the module reads is the kernel's command line. */
 STUB(void *, filp_open, const char *name, int flags, unsigned short mode)
 {
 	return need(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a booted kernel has around the functions that are entered: a CPU,
+ * The state of a booted kernel around the functions that are entered: a CPU,
  * sections, struct pages, a task inside a system call.
  */
 #include <asm/prctl.h>
@@ -18,7 +18,7 @@
 static uint64_t random_state = 1;
 static char **roots; /* of sections */
 
-/* One line, and the end. */
+/* Prints one line and exits. */
 void die(const char *format, ...)
 {
 	va_list args;
@@ -31,7 +31,7 @@ void die(const char *format, ...)
 	_exit(ENVIRONMENT);
 }
 
-/* Zeroed memory for what the kernel finds by pointers. */
+/* Zeroed memory for structures that the kernel follows pointers to. */
 void *need(size_t bytes)
 {
 	void *at = calloc(1, bytes);
@@ -41,7 +41,7 @@ void *need(size_t bytes)
 	return at;
 }
 
-/* Memory that is measured: in huge pages if the machine has them. */
+/* Memory that is measured: on huge pages if possible. */
 char *memory(size_t bytes)
 {
 	char *at = mmap(NULL, bytes + HUGE_SIZE, PROT_READ | PROT_WRITE,
@@ -54,7 +54,7 @@ char *memory(size_t bytes)
 	return at;
 }
 
-/* Same as the order of rounds: repeated by the seed. */
+/* Like the order of rounds, repeatable by the seed. */
 uint64_t random_next(void)
 {
 	random_state ^= random_state >> 12;
@@ -68,7 +68,7 @@ void random_seed(uint64_t seed)
 	random_state = seed * 0x9e3779b97f4a7c15ULL | 1;
 }
 
-/* The first CPU, online, on a kernel that decided how it preempts. */
+/* The first CPU is online, and the kernel's preemption mode is set. */
 void state_init(void)
 {
 	char *mode = symbol_or_null("preempt_dynamic_mode", 'k');
@@ -82,9 +82,9 @@ void state_init(void)
 }
 
 /*
- * Nodes of so many CPUs that a module which takes a quarter of them takes two,
- * whatever this machine has. Masks are found by pointers (CPUMASK_OFFSTACK);
- * a kernel without NUMA has none.
+ * Gives nodes enough CPUs that a module which takes a quarter of them takes
+ * two, whatever this machine has. Masks are found by pointers
+ * (CPUMASK_OFFSTACK); a kernel without NUMA has none.
  */
 void state_nodes(uint64_t nodes)
 {
@@ -105,7 +105,7 @@ static uint64_t early_bits(void)
 	       1ULL << ENUM("SECTION_IS_EARLY_BIT");
 }
 
-/* What the kernel has of the section of a PFN. */
+/* The kernel's struct mem_section of a PFN. */
 char *state_section(uint64_t pfn)
 {
 	uint64_t size = SIZE("mem_section"), nr = pfn / PAGES_SECTION;
@@ -113,7 +113,7 @@ char *state_section(uint64_t pfn)
 	return roots[nr / (PAGE / size)] + nr % (PAGE / size) * size;
 }
 
-/* No two that differ in one word have the same; @bytes: a multiple of 8. */
+/* Differs if one word differs; @bytes: a multiple of 8. */
 uint64_t state_sum(const void *at, uint64_t bytes)
 {
 	const uint64_t odd = 0x9e3779b97f4a7c15ULL, *word = at;
@@ -126,7 +126,7 @@ uint64_t state_sum(const void *at, uint64_t bytes)
 	return made;
 }
 
-/* Whether the section of a PFN was there at boot. */
+/* Sets whether the section of a PFN was present at boot. */
 void state_early(uint64_t pfn, bool early)
 {
 	uint64_t *map = &AT(uint64_t, state_section(pfn),
@@ -135,7 +135,7 @@ void state_early(uint64_t pfn, bool early)
 	*map = early ? *map | early_bits() : *map & ~early_bits();
 }
 
-/* The flags of its pageblocks: STATE_FLAGS bytes, as it has 64 of them. */
+/* The flags of a section's 64 pageblocks: STATE_FLAGS bytes. */
 char *state_flags(uint64_t pfn)
 {
 	return AT(char *, state_section(pfn), OFFSET("mem_section.usage")) +
@@ -143,10 +143,10 @@ char *state_flags(uint64_t pfn)
 }
 
 /**
- * state_sections() - say that PFNs have struct pages
- * @from:  the first, at the begin of a section
- * @pages: how many
- * @early: whether they were there at boot; memory that is hotplugged is not
+ * state_sections() - make PFNs have struct pages
+ * @from:  the first, at the start of a section
+ * @pages: number of PFNs
+ * @early: whether they were present at boot; hotplugged memory was not
  */
 void state_sections(uint64_t from, uint64_t pages, bool early)
 {
@@ -165,7 +165,7 @@ void state_sections(uint64_t from, uint64_t pages, bool early)
 		if (!*root)
 			*root = need(PAGE);
 		section = *root + nr % per_root * size;
-		/* behind it are the pageblocks' flags */
+		/* the pageblock flags follow it */
 		use = need(usage + STATE_FLAGS);
 		memset(use + OFFSET("mem_section_usage.subsection_map"), 0xff,
 		       sizeof(uint64_t));
@@ -177,8 +177,8 @@ void state_sections(uint64_t from, uint64_t pages, bool early)
 }
 
 /*
- * Struct pages of PFNs, of whatever content; the kernel finds them here. Those
- * of a compound page of 1 GiB are aligned to their size, as in a kernel.
+ * Struct pages with any content, where the kernel finds them. Those of a
+ * compound page of 1 GiB are aligned to their size, as in a kernel.
  */
 char *state_pages(uint64_t from, uint64_t pages)
 {
@@ -191,12 +191,12 @@ char *state_pages(uint64_t from, uint64_t pages)
 	return at;
 }
 
-/* The task is inside a system call, or (-1) in an exception. */
+/* Puts the task inside a system call, or (-1) in an exception. */
 void state_syscall(long number)
 {
 	char *registers = symbol("__top_init_kernel_stack");
 
-	/* no kernel thread */
+	/* not a kernel thread */
 	AT(uint32_t, symbol("init_task"), OFFSET("task_struct.flags")) = 0;
 	AT(long, registers, OFFSET("pt_regs.orig_ax")) = number;
 }

@@ -2,9 +2,9 @@
 /*
  * vmap: the functions that map arrays of pages and physical ranges.
  *
- * Physical addresses are those of the process, so that the kernel walks tables
- * made here below its own top level. They are there beforehand, or (empty) are
- * asked for: the kernel's allocator of tables is replaced by a pool.
+ * Physical addresses are addresses of the process, so that the kernel walks
+ * tables built here below its own top level. Tables exist in advance or (empty)
+ * are allocated: the kernel's table allocator is replaced by a pool.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,29 +13,29 @@
 
 #define ADDRESS 0xffffc90000000000ULL /* where vmalloc() begins, unrandomised */
 #define TABLE	 0x63ULL	      /* _KERNPG_TABLE */
-#define LEAF	 0x80ULL	      /* _PAGE_PSE; of a small entry: its PAT */
+#define LEAF	 0x80ULL	      /* _PAGE_PSE; in a small entry: PAT */
 #define LEAF_PAT 0x1000ULL
-#define NUMBER	 0x000ffffffffff000ULL /* the PFN's place in an entry */
+#define NUMBER	 0x000ffffffffff000ULL /* the PFN bits of an entry */
 #define MAPPED	 25600ULL	       /* pages: 100 MiB */
 #define GIB	 262144ULL	       /* pages */
 #define ENTRIES	 512ULL
-#define TABLES	 52ULL /* what is mapped begins inside of one */
+#define TABLES	 52ULL /* mappings may start inside one */
 #define VM_MAP	 4UL
-#define ANY_SIZE 63 /* as ioremap() has it: any size of entry */
+#define ANY_SIZE 63 /* as in ioremap(): any size of entry */
 
-/* What a scenario is; a case of the fuzzer names all of it. */
+/* Defines a scenario; a case of the fuzzer gives all of these. */
 enum field {
 	ENTRY,	  /* enum entry */
-	SEED,	  /* of the array, of the tables that are missing */
+	SEED,	  /* of the array, and of the missing tables */
 	AT_PAGE,  /* first address, in pages */
 	PAGES,	  /* of a call */
 	ORDER,	  /* of the longest run */
 	MISSING,  /* enum missing */
 	ODD,	  /* enum odd */
-	ODD_AT,	  /* which page that is */
+	ODD_AT,	  /* which page is odd */
 	PROT,	  /* index of prots[] */
-	SHIFT,	  /* of the largest entry that is allowed */
-	PHYSICAL, /* page that a range begins with */
+	SHIFT,	  /* of the largest entry allowed */
+	PHYSICAL, /* first page of a range */
 	FIELDS,
 };
 
@@ -46,7 +46,7 @@ static const char *const fields[FIELDS + 1] = {
 
 enum entry {
 	PAGE_ARRAY, /* vmap_small_pages_range_noflush() */
-	RANGE,	    /* vmap_range_noflush(), of ioremap() */
+	RANGE,	    /* vmap_range_noflush(), for ioremap() */
 	VMALLOC,    /* __vmap_pages_range_noflush() */
 	ENTRIES_NR
 };
@@ -58,16 +58,16 @@ enum missing {
 	MISSING_NR
 };
 
-/* How the array of a scenario is made. */
+/* How the array of a scenario is built. */
 enum shape {
 	RUNS, /* of one order, in random order */
-	FAR,  /* as far apart as memory is large */
+	FAR,  /* spread over all memory */
 	MIXED,
-	ADJACENT, /* blocks of an order that happen to follow each other */
+	ADJACENT, /* blocks that happen to be contiguous */
 	ANY,	  /* a case of the fuzzer */
 };
 
-/* PAGE_KERNEL, read-only, executable, write-combining, write-through, none. */
+/* PAGE_KERNEL, RO, executable, WC, WT, not present, none. */
 static const uint64_t prots[] = {
 	0x8000000000000163, 0x8000000000000121, 0x163, 0x800000000000016b,
 	0x80000000000001fb, 0x8000000000000162, 0,
@@ -92,7 +92,7 @@ static uint64_t *kept;
 static int result, kept_result;
 static unsigned int kept_warnings;
 
-/* In place of __pte_alloc_kernel(): tables are cleared beforehand. */
+/* Replaces __pte_alloc_kernel(); tables are cleared in advance. */
 static int table_alloc(uint64_t *entry)
 {
 	if (taken == TABLES)
@@ -101,20 +101,20 @@ static int table_alloc(uint64_t *entry)
 	return 0;
 }
 
-/* In place of pmd_free_pte_page(), which would flush the TLBs. */
+/* Replaces pmd_free_pte_page(), which would flush the TLBs. */
 static int table_free(uint64_t *entry, uint64_t address)
 {
 	*entry = 0;
 	return 1;
 }
 
-/* In place of find_vm_area(): what vmap() made. */
+/* Replaces find_vm_area(): an area of vmap(). */
 static void *area_find(const void *address)
 {
 	return area;
 }
 
-/* MTRRs are known and off: the kernel asks before it maps 2 MiB. */
+/* Marks MTRRs as known and off: the kernel checks before it maps 2 MiB. */
 static void memory_types_make(void)
 {
 	char *known = symbol_or_null("mtrr_state_set", 'k');
@@ -135,7 +135,7 @@ static void tables_make(void)
 	upper[ADDRESS >> 30 & (ENTRIES - 1)] = (uint64_t)middle | TABLE;
 }
 
-/* The scenarios: pages in all, of a call, from one call's to the next's. */
+/* The scenarios: pages in all, pages per call, distance between calls. */
 static const struct {
 	const char *name;
 	enum shape shape;
@@ -158,7 +158,7 @@ static const struct {
 	  .value[ORDER] = 9 },
 	{ "vmap-256k-order0", RUNS, .pages = MAPPED, EACH(64) },
 	{ "vmap-256k-order0-far", FAR, .pages = MAPPED, EACH(64) },
-	/* a call at the end of each table, on into the next */
+	/* each call spans the end of a table */
 	{ "vmap-256k-order0-split", FAR, .pages = 3200, .step = ENTRIES,
 	  EACH(64), .value[AT_PAGE] = ENTRIES - 32 },
 	{ "vmap-256k-order0-empty", FAR, .pages = 3200, .step = ENTRIES,
@@ -172,7 +172,7 @@ static const struct {
 	  .value[ENTRY] = RANGE, .value[SHIFT] = ANY_SIZE },
 	{ "ioremap-1m", RUNS, .pages = MAPPED, EACH(256), .value[ENTRY] = RANGE,
 	  .value[SHIFT] = ANY_SIZE },
-	/* neither begins nor ends at a block */
+	/* neither starts nor ends at a block */
 	{ "ioremap-100m", RUNS, WHOLE, EMPTY, .value[ENTRY] = RANGE,
 	  .value[SHIFT] = ANY_SIZE, .value[AT_PAGE] = 256,
 	  .value[PHYSICAL] = 256 },
@@ -250,7 +250,7 @@ static void vmap_enter(const struct scenario *s)
 	}
 }
 
-/* Entries that a call may touch, and those beside them. */
+/* Entries that a call may touch, and their neighbours. */
 static uint64_t reach(const struct scenario *s)
 {
 	uint64_t calls = s->pages / s->each;
@@ -259,7 +259,7 @@ static uint64_t reach(const struct scenario *s)
 	return (end + ENTRIES - 1) & ~(ENTRIES - 1);
 }
 
-/* Tables that are there are not those that are handed out. */
+/* Tables present in advance are separate from those in the pool. */
 static void vmap_reset(const struct scenario *s)
 {
 	const uint64_t *v = s->value;
@@ -278,7 +278,7 @@ static void vmap_reset(const struct scenario *s)
 				    (uint64_t)&tables[ENTRIES * i] | TABLE;
 	if (s->kind != ANY || v[MISSING])
 		return;
-	/* neighbours, and what may stand in the way */
+	/* neighbours, and an entry that may be in the way */
 	for (i = 0; i < used * ENTRIES; i++)
 		if (i < v[AT_PAGE] || i >= v[AT_PAGE] + v[PAGES])
 			tables[i] = i * PAGE | TABLE;
@@ -299,7 +299,7 @@ static int call(const struct scenario *s, uint64_t at, void **pages)
 			 (unsigned int)v[SHIFT]);
 }
 
-/* One array after the other, each of its own call. */
+/* Maps one array after another, one call each. */
 static void vmap_call(const struct scenario *s)
 {
 	uint64_t at = ADDRESS + s->value[AT_PAGE] * PAGE, i;
@@ -317,7 +317,7 @@ static uint64_t value(const struct scenario *s, uint64_t i)
 	return vmap_pfn(array[i]) * PAGE | prots[0];
 }
 
-/* The same entries, by nothing but a loop. */
+/* Writes the same entries in a plain loop. */
 static void limit_pages(volatile uint64_t *to, void *const *pages, uint64_t nr)
 {
 	const char *expected = NULL;
@@ -351,7 +351,7 @@ static void limit_entries(const struct scenario *s)
 	}
 }
 
-/* Fast where the size is known to the compiler. */
+/* Fast if the compiler knows the size. */
 static inline bool is_run(void *const *pages, uint64_t record)
 {
 	const char *page = pages[0];
@@ -364,7 +364,7 @@ static inline bool is_run(void *const *pages, uint64_t record)
 	return true;
 }
 
-/* The entries of blocks, and the array compared: nothing maps it unread. */
+/* Writes PMD entries, after comparing the array: no method can skip that. */
 static void limit_blocks(const struct scenario *s)
 {
 	uint64_t i, record = 1ULL << vmap_record_bits;
@@ -395,7 +395,7 @@ static void vmap_limit(const struct scenario *s, const struct arm *arm)
 		limit_entries(s);
 }
 
-/* What is mapped at a page: PFN and protection, whatever the size of entry. */
+/* The PFN and protection mapped at a page, whatever the size of the entry. */
 static uint64_t translated(uint64_t i)
 {
 	uint64_t entry = middle[i / ENTRIES], pat;
@@ -430,7 +430,7 @@ static void vmap_keep(const struct scenario *s)
 	}
 }
 
-/* The same return, warnings, translations; the neighbours' too. */
+/* Same return value, warnings and translations, neighbours included. */
 static bool vmap_right(const struct scenario *s)
 {
 	uint64_t nr = reach(s), i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Inside of vmap: the memory that is mapped, and arrays of its pages. */
+/* Internals of vmap: the memory that is mapped, and arrays of its pages. */
 #ifndef NATIVE_VMAP_H
 #define NATIVE_VMAP_H
 
@@ -7,18 +7,18 @@
 
 #define VMAP_START 0x100000ULL	/* PFN of the first page that is mapped */
 #define VMAP_SPAN  (1ULL << 24) /* pages to choose from: 64 GiB */
-#define VMAP_NEAR (1ULL << 18) /* of a scenario whose pages are not far apart */
-#define VMAP_BLOCK 512ULL      /* pages of an entry of 2 MiB */
+#define VMAP_NEAR  (1ULL << 18) /* of a scenario with pages close together */
+#define VMAP_BLOCK 512ULL	/* pages of an entry of 2 MiB */
 
-/* What of an array only the kernel's own function may deal with. */
+/* What in an array only the kernel's own function can handle. */
 enum odd {
 	ODD_NONE,
 	ODD_NULL,
-	ODD_ABSENT,  /* of a section that is not there */
-	ODD_PARTIAL, /* of a subsection that is not there */
-	ODD_WILD,    /* no struct page at all */
-	ODD_CROOKED, /* an address inside of a struct page */
-	ODD_TAKEN,   /* something is mapped where it belongs */
+	ODD_ABSENT,  /* in a section that does not exist */
+	ODD_PARTIAL, /* in a subsection that does not exist */
+	ODD_WILD,    /* not a struct page at all */
+	ODD_CROOKED, /* an address inside a struct page */
+	ODD_TAKEN,   /* its place is already mapped */
 	ODDS
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Struct pages, which nobody reads, and arrays of them. */
+/* Struct pages, which are never read, and arrays of them. */
 #include <string.h>
 
 #include "vmap.h"
 
 /*
- * Behind the sections that were there at boot: one that came later, one of
- * which every other subsection came, one that is not there.
+ * After the sections present at boot: one added later, one with every other
+ * subsection added later, one that does not exist.
  */
 enum late {
 	LATE = VMAP_SPAN,
@@ -36,7 +36,7 @@ static void make_late(uint64_t number, uint64_t subsections)
 	   OFFSET("mem_section_usage.subsection_map")) = subsections;
 }
 
-/* Makes the memory that is mapped. */
+/* Sets up the memory that is mapped. */
 void vmap_pages_make(void)
 {
 	vmap_record_bits = (unsigned int)__builtin_ctzll(SIZE("page"));
@@ -48,19 +48,19 @@ void vmap_pages_make(void)
 	   OFFSET("mem_section.section_mem_map")) = 0;
 }
 
-/* Struct page of a page of it. */
+/* The struct page of one of its pages. */
 void *vmap_page(uint64_t number)
 {
 	return vmap_pages + (number << vmap_record_bits);
 }
 
-/* Numbers below a power of two, each once, in an order without a pattern. */
+/* A permutation of the numbers below a power of two, without a pattern. */
 static uint64_t next_of(uint64_t last, uint64_t nr)
 {
 	return (last * 0x5851f42d4c957f2dULL + 0x14057b7ef767814fULL) % nr;
 }
 
-/* Runs of pages of an order in random order; single ones not side by side. */
+/* Runs of one order, in random order; single pages are never adjacent. */
 void vmap_runs(void **array, uint64_t nr, unsigned int order, uint64_t span)
 {
 	uint64_t run = 1ULL << order, step = run == 1 ? 2 : 1;
@@ -74,7 +74,7 @@ void vmap_runs(void **array, uint64_t nr, unsigned int order, uint64_t span)
 	}
 }
 
-/* As dma-buf's system heap allocates: by bytes 75 %, 19 % and 6 %. */
+/* As dma-buf's system heap allocates: by bytes, 75 %, 19 % and 6 %. */
 void vmap_mixed(void **array, uint64_t nr)
 {
 	uint64_t large = nr / 4 * 3 & ~255ULL, middle = nr / 16 * 3 & ~15ULL;
@@ -85,7 +85,7 @@ void vmap_mixed(void **array, uint64_t nr)
 	vmap_runs(array + large + middle, nr - large - middle, 0, span);
 }
 
-/* Blocks of the buddy allocator that follow each other. */
+/* Contiguous blocks of the buddy allocator. */
 void vmap_adjacent(void **array, uint64_t nr)
 {
 	uint64_t first = random_next() % (VMAP_NEAR - nr) & ~(VMAP_BLOCK - 1);
@@ -102,7 +102,7 @@ static uint64_t any_place(uint64_t run)
 		return (random_next() % 500 + 1) * PAGES_SECTION - run / 2;
 	case 1:
 		return LATE + random_next() % (PAGES_SECTION - run);
-	case 2: /* within one that is there */
+	case 2: /* within a subsection that exists */
 		return PARTIAL + random_next() % 32 * 1024 +
 		       random_next() % (VMAP_BLOCK - run % VMAP_BLOCK);
 	default:
@@ -112,10 +112,10 @@ static uint64_t any_place(uint64_t run)
 
 /**
  * vmap_any() - runs of any length, from anywhere
- * @array: to fill
- * @nr:    pages
+ * @array: result
+ * @nr:    number of pages
  * @order: of the longest run
- * @at:    where the array is mapped, in pages: some runs are aligned as it is
+ * @at:    page where the array is mapped: some runs are aligned like it
  */
 void vmap_any(void **array, uint64_t nr, unsigned int order, uint64_t at)
 {
@@ -133,7 +133,7 @@ void vmap_any(void **array, uint64_t nr, unsigned int order, uint64_t at)
 	}
 }
 
-/* What stands for a page and is none, or not as it should be. */
+/* Something in place of a page: not a page, or an unusual one. */
 void *vmap_odd(enum odd odd)
 {
 	switch (odd) {
