@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * alloc: what the page allocator itself clears, in one extent.
+ * alloc: clears in one extent what the page allocator itself clears.
  *
- * With init_on_alloc=1 kernels from 6.13 on clear an anonymous huge page where
- * it is allocated and skip folio_zero_user(), so that the clear path does not
- * see it. Some kernels (7.x) have a function of its own for that,
- * clear_highpages_kasan_tagged(page, numpages); where it is inlined, as a whole
- * (6.12) or into the one caller that counts (7.3 on arm64), this path does not
- * attach and says so.
+ * With init_on_alloc=1, kernels from 6.13 on clear an anonymous huge page when
+ * allocating it and skip folio_zero_user(), so the clear path does not see it.
+ * Some kernels (7.x) have a separate function for that,
+ * clear_highpages_kasan_tagged(page, numpages); where it is inlined, either
+ * everywhere (6.12) or into the one caller that matters (7.3 on arm64), this
+ * path does not attach and says so.
  *
  * The allocator may be called in any context, by BPF programs even in an NMI.
- * So there is no chance to reschedule in here, as there is none in the
- * original; and whose memory it is, and where it is going to be touched, nobody
- * says: a task that is inside a system call that prepares memory is taken to
- * prepare this. Nobody says either if memory is cleared as it is freed
- * (init_on_free=1): it is cleared in the same way.
+ * So there is no chance to reschedule in here, just as in the original. Nothing
+ * tells whose memory it is and where it will be touched: a task inside a system
+ * call that prepares memory is assumed to prepare this. Nor is it known whether
+ * memory is being cleared on free (init_on_free=1): it is cleared the same way.
  *
- * One use is known beforehand: __add_pages() has the struct pages of memory
- * that is plugged in allocated, a section's at a time, and they are written
- * once all of them are there. So it is hooked as well: the size of them all
- * decides whether they are left in the cache.
+ * One use is known in advance: for memory that is plugged in, __add_pages()
+ * allocates struct pages section by section, and they are written only when all
+ * are allocated. So it is hooked as well: their total size decides whether they
+ * are left in the cache.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -35,11 +34,11 @@
 
 #define SYMBOL "clear_highpages_kasan_tagged"
 
-/* Pages of a huge page, whether the kernel has any or not. */
+/* Pages of a huge page, whether the kernel supports them or not. */
 #define ON_FROM (1 << (PMD_SHIFT - PAGE_SHIFT))
 
 enum reason {
-	REASON_OFF, /* switched off since the trampoline looked */
+	REASON_OFF, /* switched off after the trampoline's check */
 };
 
 BMM_FUNCTION(bmm_alloc, void, struct page *, int);
@@ -53,14 +52,14 @@ DEFINE_STATIC_CALL_NULL(bmm_alloc_add, *(bmm_add_fn *)NULL);
 unsigned long bmm_alloc_threshold = BMM_HOOK_PASS;
 unsigned long bmm_alloc_add_threshold = BMM_HOOK_PASS;
 
-/* Who tries the hook out, and whether it came by here. */
+/* The task that probes the hook, and whether it reached the handler. */
 static struct task_struct *trier;
 static bool tried;
 
 /*
- * Who adds memory, and the bytes of its struct pages. Memory is added under the
- * kernel's mem_hotplug_lock, by one at a time; should there ever be two, the
- * second's is cleared as anybody's.
+ * The task that adds memory, and the bytes of its struct pages. Memory is added
+ * under mem_hotplug_lock, by one task at a time; should there ever be two, the
+ * second's struct pages are cleared like any other memory.
  */
 static struct task_struct *adder;
 static size_t memmap_bytes;
@@ -98,8 +97,8 @@ static int alloc_serve(struct page *page, int numpages)
 }
 
 /*
- * Entered from the trampoline for requests of a huge page and more; for all,
- * whoever makes them, while the hook is tried out.
+ * Entered from the trampoline for requests of a huge page and more; while the
+ * hook is being probed, for all requests of all tasks.
  */
 void bmm_alloc_handler(struct page *page, int numpages)
 {
@@ -120,7 +119,7 @@ void bmm_alloc_handler(struct page *page, int numpages)
 	bmm_path_leave(&bmm_alloc);
 }
 
-/* Entered in place of __add_pages(): memory is going to be used. */
+/* Entered in place of __add_pages(): the memory added will be used. */
 int bmm_alloc_add_handler(int nid, unsigned long pfn, unsigned long nr_pages,
 			  struct mhp_params *params)
 {
@@ -148,7 +147,7 @@ static void alloc_set_original(unsigned long address)
 	static_call_update(bmm_alloc_original, (void *)address);
 }
 
-/* What else the original does, it does for these. */
+/* The original does more than clear with any of these. */
 static int alloc_prepare(const char **symbol)
 {
 	*symbol = BMM_NAME_IF_SET(CONFIG_HIGHMEM)	?:
@@ -158,9 +157,9 @@ static int alloc_prepare(const char **symbol)
 }
 
 /*
- * Has the allocator clear a page, whatever the path is switched to: as it is
- * allocated or, with init_on_free=1, as it is freed. One page is enough, and
- * there is one on a host without a free huge page.
+ * Makes the allocator clear a page, whatever the path's mode: when allocating
+ * or, with init_on_free=1, when freeing it. One page is enough, and available
+ * on a host without a free huge page.
  */
 static int alloc_probe(void)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * clear: huge pages zeroed in extents.
+ * clear: zeroes huge pages in extents.
  *
  * folio_zero_user() clears a huge page before a process sees it: 4 KiB at a
- * time up to 6.19, by REP STOSB over ranges from 7.0 on. Here it is cleared by
- * the backends of the core: left in the cache for a page that is touched at
- * once, bypassing it for memory that is prepared ahead of use. Either way
- * the neighbourhood of a touch comes last and stays in the cache, and a kernel
- * that does not preempt gets its chances to reschedule by time, not by pages.
+ * time up to 6.19, by REP STOSB over ranges from 7.0 on. Here the core's
+ * backends clear it: left in the cache for a page that is about to be touched,
+ * bypassing it for memory that is prepared ahead of use. Either way the
+ * neighbourhood of a touch comes last and stays in the cache, and a kernel that
+ * does not preempt gets its chances to reschedule by time, not by pages.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -25,14 +25,14 @@
 #include "zero.h"
 
 enum reason {
-	REASON_OFF,   /* switched off since the trampoline looked */
+	REASON_OFF,   /* switched off after the trampoline's check */
 	REASON_SMALL, /* too few pages to gain anything */
 };
 
 /*
- * What users may tune; see the files of the same names. The smallest folio that
- * gained on both sides of the kernels that clear in extents themselves is of
- * 32 KiB: 1.5 (6.12) and 1.06 times the speed (7.3); of 16 KiB 1.4 and 1.0
+ * Tunables; see the files of the same names. min_pages: the smallest folio that
+ * gained both before and after the kernel itself began to clear in extents is
+ * 32 KiB: 1.5 (6.12) and 1.06 times the speed (7.3); 16 KiB: 1.4 and 1.0
  * (Zen 5).
  */
 static unsigned long latency_us = 1000;
@@ -48,12 +48,12 @@ unsigned long bmm_clear_threshold = BMM_HOOK_PASS;
 
 /*
  * struct job - one folio
- * @base:        its first byte; the kernel maps all of it in one piece
+ * @base:        its first byte; mapped in one piece
  * @bytes:       its size
- * @op:          how all but the neighbourhood is cleared
- * @want:        its units
- * @cooperative: the scheduler waits to be asked
- * @gap:         what it adds to those of its order
+ * @op:          how everything but the neighbourhood is cleared
+ * @want:        how its units should be
+ * @cooperative: the kernel reschedules only when asked
+ * @gap:         what it adds to the statistics of its order
  * @largest:     bytes of the largest unit
  */
 struct job {
@@ -67,8 +67,8 @@ struct job {
 };
 
 /*
- * Where the scheduler takes the CPU whenever it wants there is no reason to
- * stop. Each unit is timed only while the tracepoint shows it.
+ * On a preemptible kernel there is no reason to stop. Each unit is timed only
+ * while the tracepoint reports it.
  */
 static void clear_want(struct job *job)
 {
@@ -84,7 +84,7 @@ static void clear_want(struct job *job)
 	};
 }
 
-/* Bytes @from to @to of the folio, whole pages. */
+/* Clears bytes @from to @to of the folio, whole pages. */
 static void clear_range(struct job *job, enum bmm_op op, size_t from, size_t to)
 {
 	size_t extent = to - from, n;
@@ -102,10 +102,10 @@ static void clear_range(struct job *job, enum bmm_op op, size_t from, size_t to)
 }
 
 /*
- * Somebody is about to touch @hint: what is around it comes last. Where all is
- * left in the cache, what lies ahead of it needs no extent of its own: stores
- * go upwards and arrive there last. An extent less is 4 to 8 % of a folio of
- * 64 KiB (Zen 5).
+ * Somebody is about to touch @hint: clear what is around it last. If everything
+ * is left in the cache, what precedes it needs no extent of its own: stores go
+ * upwards and get there last. One extent less is 4 to 8 % of a folio of 64 KiB
+ * (Zen 5).
  */
 static void clear_around(struct job *job, size_t hint)
 {
@@ -120,7 +120,7 @@ static void clear_around(struct job *job, size_t hint)
 	clear_range(job, BMM_CLEAR, from, to);
 }
 
-/* How long it went on without a chance to reschedule. */
+/* Accounts how long it ran without a chance to reschedule. */
 static void clear_account(unsigned int order, const struct bmm_zero_gap *gap)
 {
 	struct bmm_zero_gap __percpu
@@ -197,7 +197,7 @@ static void clear_set_original(unsigned long address)
 	static_call_update(bmm_clear_original, (void *)address);
 }
 
-/* An architecture with more to do than zero a page has one of its own. */
+/* Architectures that do more than zero a page define these. */
 #if defined(clear_user_highpage) || defined(clear_user_page)
 #define ARCH_DOES_MORE true
 #else
@@ -205,10 +205,10 @@ static void clear_set_original(unsigned long address)
 #endif
 
 /*
- * What the architecture and the sanitizers do around clearing a page of a
- * user: memory that is not mapped for good, shadow memory, caches that alias.
- * Their original does it. Memory tags of arm64 are none of its business: they
- * are cleared where the page is allocated, or mapped.
+ * The original also does what the architecture and the sanitizers need around
+ * clearing a user page: memory that is not permanently mapped, shadow memory,
+ * aliasing caches. Not arm64's memory tags: they are cleared when the page is
+ * allocated or mapped.
  */
 static const char *clear_ruled_out_by(void)
 {
@@ -284,7 +284,7 @@ static u64 clear_gap_of(const struct bmm_zero_gap *gap, unsigned int column)
 	}
 }
 
-/* Of all CPUs the sum; of the longest the longest. */
+/* Summed over all CPUs; of the longest, the maximum. */
 static ssize_t clear_gap_show(struct bmm_path *path, unsigned int index,
 			      char *buf)
 {
@@ -320,7 +320,7 @@ static const struct bmm_numbered gaps = {
 	.files = gap_files,
 };
 
-/* Whatever is written: count from here, and time each CPU's next unit. */
+/* Any write resets the counters and has each CPU time its next unit. */
 static ssize_t clear_reset_store(struct bmm_path *path, unsigned int index,
 				 const char *buf, size_t len)
 {

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A unit is what its backend has lately cleared, on this CPU, in an eighth of
- * the wanted time: a chance to reschedule costs a few instructions, to read the
- * clock far more. So a forecast may be wrong by a factor of twelve, and the
- * unit still ends within one and a half of the wanted time; and no clock is
- * read but for one unit in 61. (At 10 GB/s, and 1 ms, a unit has 1.25 MB.)
+ * A unit is what its backend has recently cleared, on this CPU, in an eighth of
+ * the target time: a chance to reschedule costs a few instructions, reading the
+ * clock far more. So a forecast may be wrong by a factor of twelve and the unit
+ * still ends within one and a half times the target; and the clock is read for
+ * only one unit in 61. (At 10 GB/s and 1 ms, a unit is 1.25 MB.)
  *
- * Forecasts belong to backends: while a pick measures they take turns, unit by
- * unit, and one may be a hundred times slower than the last under emulation. A
- * backend of which nothing is known begins with a page, and no unit is more
- * than twice as long as what was measured last; while they grow, or a pick
- * measures, each unit is timed.
+ * Forecasts are per backend: while a pick measures, backends alternate unit by
+ * unit, and one may be a hundred times slower than the last under emulation. An
+ * unknown backend starts with a page, and no unit is more than twice as long as
+ * the last one measured; while units grow, or a pick measures, each is timed.
  */
 #include "../core/drain.h"
 #include "clear_unit.h"
 
 #define SMALLEST 4096UL /* bytes of a unit: a page */
-#define SHARE	 8	/* of the wanted time, one in so many */
-#define EVERY                                                    \
-	61 /* units to one that is timed; a prime, so that it is \
-	    * not the same part of each folio */
+#define SHARE	 8	/* one part in so many of the target time */
+#define EVERY                                                 \
+	61 /* units per timed one; a prime, so that it is not \
+	    * always the same part of a folio */
 
-/* A task that migrates may write to the CPU it left: both are forecasts. */
+/* A migrated task may write the old CPU's: harmless, only a forecast. */
 static size_t unit_fit(const size_t *fit)
 {
 	size_t bytes = bmm_get(fit);
@@ -30,10 +29,10 @@ static size_t unit_fit(const size_t *fit)
 }
 
 /*
- * @n bytes took @ns, @wanted would be right. Slower counts at once; faster only
- * if all that was allowed was done, since a short rest proves little.
+ * @n bytes took @ns, the target is @wanted. Slower counts at once; faster only
+ * if a full unit was done, since a short remainder proves little.
  *
- * Return: true if more than now might be right.
+ * Return: true if an even larger unit may be right.
  */
 static bool unit_learn(size_t *fit, size_t n, uint64_t ns, uint64_t wanted)
 {
@@ -49,7 +48,7 @@ static bool unit_learn(size_t *fit, size_t n, uint64_t ns, uint64_t wanted)
 	return grows;
 }
 
-/* Who clears the next unit: a sample, if there is nobody to serve yet. */
+/* The backend for the next unit: the one that serves, else a sample's. */
 static unsigned int unit_next(struct bmm_zero *zero, struct bmm_turn *turn)
 {
 	int serves = bmm_get(&zero->serves);
@@ -70,7 +69,7 @@ static void unit_zero(const struct bmm_zero *zero, unsigned int by, char *at,
 	bmm_job_do(&job, zero->by[by]);
 }
 
-/* What a unit may have by a backend. */
+/* How long a unit may be with a backend. */
 static size_t unit_bytes(const struct bmm_unit_want *want, const size_t *fit,
 			 size_t left)
 {
@@ -79,7 +78,7 @@ static size_t unit_bytes(const struct bmm_unit_want *want, const size_t *fit,
 	return want->by_ns && n > unit_fit(fit) ? unit_fit(fit) : n;
 }
 
-/* A unit that is timed, or a sample of a pick. */
+/* Clears a unit that is timed, or is a sample of a pick. */
 static size_t unit_timed(struct bmm_zero *zero, struct bmm_units *mine,
 			 const struct bmm_unit_want *want, char *at,
 			 size_t left, uint64_t *ns)
@@ -106,16 +105,16 @@ static size_t unit_timed(struct bmm_zero *zero, struct bmm_units *mine,
 /**
  * bmm_unit_clear() - clear a unit
  * @zero: extents of this kind
- * @mine: of this CPU
- * @want: what units are to be like
+ * @mine: this CPU's units
+ * @want: how units should be
  * @at:   where
- * @left: bytes that are left to clear, at least 1
- * @ns:   result: how long it took; 0 if it was not timed
+ * @left: bytes left to clear, at least 1
+ * @ns:   result: how long it took; 0 if not timed
  *
- * Once @zero is settled nothing is written but @at and @mine.
+ * Once @zero is settled, only @at and @mine are written.
  *
- * Return: bytes that were cleared, drained, 1 to @left; whole pages if @at,
- * @left and @want are.
+ * Return: bytes cleared and drained, 1 to @left; whole pages if @at, @left and
+ * @want are.
  */
 size_t bmm_unit_clear(struct bmm_zero *zero, struct bmm_units *mine,
 		      const struct bmm_unit_want *want, char *at, size_t left,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * clear_unit.h - what is cleared between two chances to reschedule
+ * clear_unit.h - clearing between two chances to reschedule
  *
  *	while (left) {
  *		cond_resched();
@@ -9,8 +9,8 @@
  *		left -= n;
  *	}
  *
- * Nothing of the kernel is needed here but what core/bmm_host.h offers: the
- * tests run it against a clock and backends of their own.
+ * Needs nothing of the kernel beyond core/bmm_host.h: the tests run it with
+ * their own clock and backends.
  */
 #ifndef BMM_CLEAR_UNIT_H
 #define BMM_CLEAR_UNIT_H
@@ -23,10 +23,11 @@
  * struct bmm_zero - extents of one kind, for which one backend is picked
  * @op:      BMM_CLEAR or BMM_CLEAR_STREAMING
  * @kind:    its number
- * @settled: @serves is what bmm_zero_settled() leads to
- * @serves:  number of a backend: forced, or decided on; -1 while @pick measures
- * @pick:    which is the fastest
- * @by:      the candidates by their numbers and, last, another that was forced
+ * @settled: bmm_zero_settled() calls @serves
+ * @serves:  number of the backend that is forced or decided on; -1 while @pick
+ *           measures
+ * @pick:    picks the fastest
+ * @by:      the candidates by number and, last, a forced one that is none
  */
 struct bmm_zero {
 	enum bmm_op op;
@@ -38,9 +39,9 @@ struct bmm_zero {
 };
 
 /**
- * struct bmm_units - what one CPU knows of units; zero is a valid start
- * @until: units that are cleared before the next that is timed
- * @fit:   bytes that a unit may have, by kind and backend; 0: not known
+ * struct bmm_units - what one CPU knows about units; valid when zeroed
+ * @until: units to clear before the next timed one
+ * @fit:   bytes that a unit may have, by kind and backend; 0: unknown
  */
 struct bmm_units {
 	unsigned int until;
@@ -48,11 +49,11 @@ struct bmm_units {
 };
 
 /**
- * struct bmm_unit_want - what units are to be like
- * @bytes: at most
- * @ns:    time between two chances to reschedule; 0: pages
- * @by_ns: whether that matters: not on a kernel that preempts
- * @timed: each of them
+ * struct bmm_unit_want - how units should be
+ * @bytes: largest unit
+ * @ns:    time between two chances to reschedule; 0: clear page by page
+ * @by_ns: whether @ns matters: not on a preemptible kernel
+ * @timed: time each unit
  */
 struct bmm_unit_want {
 	size_t bytes;
@@ -65,7 +66,7 @@ size_t bmm_unit_clear(struct bmm_zero *zero, struct bmm_units *mine,
 		      const struct bmm_unit_want *want, char *at, size_t left,
 		      uint64_t *ns);
 
-/* Zeroes by the backend that @zero is settled on; the host's. */
+/* Zeroes with the backend that @zero is settled on; defined by the host. */
 void bmm_zero_settled(const struct bmm_zero *zero, void *at, size_t len);
 
 #endif

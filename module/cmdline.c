@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the kernel was told at boot. Its own copy is not exported, and what it
- * made of a word is a variable of a file; the command line can be read like
- * any other file.
+ * The kernel's command line. Its own copy is not exported, and what it parsed
+ * is in static variables; but /proc/cmdline can be read like any other file.
  */
 #include <linux/cleanup.h>
 #include <linux/fs.h>
@@ -24,7 +23,7 @@ static ssize_t cmdline_read(char *text, size_t size)
 	return got;
 }
 
-/* A word as the kernel's parser takes it: with a value, too. */
+/* Whether it is the word, with or without a value, as the kernel parses it. */
 static bool cmdline_is(const char *text, const char *word)
 {
 	size_t len = strlen(word);
@@ -33,13 +32,13 @@ static bool cmdline_is(const char *text, const char *word)
 }
 
 /**
- * bmm_cmdline_has() - a word on the kernel's command line
+ * bmm_cmdline_has() - whether a word is on the kernel's command line
  * @word: a parameter, with or without a value
  *
- * It is read by the task that calls, with its view of /proc.
+ * Reads it in the calling task's view of /proc.
  *
  * Context: process, may sleep.
- * Return: 1 if it is there, 0 if not, or a negative errno: nobody can tell.
+ * Return: 1 if it is there, 0 if not, or a negative errno if it is unknown.
  */
 int bmm_cmdline_has(const char *word)
 {

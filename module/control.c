@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/kernel/bulkmm: one directory a path, one value a file. Settings that
- * have choices list them all with the one in force in brackets, and refuse
- * any other with one line that names the valid ones.
+ * /sys/kernel/bulkmm: one directory per path, one value per file. Settings with
+ * choices list them all, the current one in brackets, and reject any other with
+ * one line that names the valid ones.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,7 +17,7 @@
 #include "control.h"
 #include "faults.h"
 
-#define DIR_FILES 32 /* most files of a directory in a path's */
+#define DIR_FILES 32 /* most files of a subdirectory */
 
 /* Appends a choice to a list in a page-sized or smaller buffer. */
 static size_t control_add_choice(char *buf, size_t size, size_t at,
@@ -40,12 +40,11 @@ static size_t control_list_modes(const struct bmm_path *path, bool mark,
 }
 
 /**
- * bmm_parse_mode() - a mode of a path by its name
+ * bmm_parse_mode() - look a path's mode up by name
  * @path: the path
  * @text: the name, a trailing newline allowed
  *
- * Return: an index into its modes, or -EINVAL after a line that lists the
- * valid names.
+ * Return: an index into its modes, or -EINVAL after logging the valid names.
  */
 int bmm_parse_mode(const struct bmm_path *path, const char *text)
 {
@@ -78,7 +77,7 @@ static ssize_t mode_store(struct bmm_path *path, unsigned int index,
 	return mode < 0 ? mode : len;
 }
 
-/* A line for each function. */
+/* One line for each function. */
 static ssize_t hook_show(struct bmm_path *path, unsigned int index, char *buf)
 {
 	const struct bmm_hook *hook;
@@ -99,10 +98,10 @@ ssize_t bmm_counter_show(struct bmm_path *path, unsigned int index, char *buf)
 }
 
 /**
- * bmm_parse_number() - a number that was written to a setting
- * @path:  whose setting
- * @text:  what was written, as kstrtoul() takes it
- * @most:  the largest valid one
+ * bmm_parse_number() - parse a number written to a setting
+ * @path:  the path of the setting
+ * @text:  what was written, in a form kstrtoul() accepts
+ * @most:  the largest valid value
  * @value: result
  *
  * Return: 0, or a negative errno after one line in the log.
@@ -173,7 +172,7 @@ static ssize_t control_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return file->store(bmm_path_of(kobj), file->index, buf, len);
 }
 
-/* Files of a path: its own functions, by way of those of any kobject. */
+/* A path's files have their own functions; kobject's functions call them. */
 static void control_fill(struct attribute **attrs)
 {
 	struct bmm_attribute *file;
@@ -196,7 +195,7 @@ static ssize_t version_show(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct kobj_attribute version_attr = __ATTR_RO(version);
 
-/* Any true value: paths that are switched off together wait together. */
+/* Accepts any true value. Paths switched off together wait together. */
 static ssize_t off_store(struct kobject *kobj, struct kobj_attribute *attr,
 			 const char *buf, size_t len)
 {
@@ -221,7 +220,7 @@ static struct attribute *root_attrs[] = {
 
 static const struct attribute_group root_group = { .attrs = root_attrs };
 
-/* A directory in a path's; its files must stay as long as the path's. */
+/* A subdirectory of a path's; its files must live as long as the path's. */
 struct control_dir {
 	struct list_head list;
 	unsigned int nr;
@@ -288,7 +287,7 @@ static int control_add_reasons(struct bmm_path *path)
 	return control_add_dir(path, "fallbacks", dir);
 }
 
-/* "backend_node0": who serves and, by their names, how fast each was. */
+/* "backend_node0": which backend serves, and how fast each one was. */
 static int control_add_pick(struct bmm_path *path, unsigned int index,
 			    unsigned int which)
 {
@@ -380,7 +379,7 @@ static int control_add_files(struct bmm_path *path)
 	return err ? err : control_add_dirs(path);
 }
 
-/* Whoever holds it may go on doing so: its name and its files are gone. */
+/* A holder may keep its reference: name and files are gone. */
 static void control_drop(struct kobject *kobj)
 {
 	kobject_del(kobj);
@@ -388,10 +387,10 @@ static void control_drop(struct kobject *kobj)
 }
 
 /**
- * bmm_control_add() - show a path in sysfs
+ * bmm_control_add() - add a path to sysfs
  * @path: the path, initialised
  *
- * Return: 0 or a negative errno, nothing left behind.
+ * Return: 0, or a negative errno with nothing left behind.
  */
 int bmm_control_add(struct bmm_path *path)
 {
@@ -411,8 +410,8 @@ int bmm_control_add(struct bmm_path *path)
 }
 
 /**
- * bmm_control_remove() - take a path out of sysfs
- * @path: the path; when this returns no reader or writer is inside
+ * bmm_control_remove() - remove a path from sysfs
+ * @path: the path; when this returns, no reader or writer is inside
  */
 void bmm_control_remove(struct bmm_path *path)
 {
@@ -421,7 +420,7 @@ void bmm_control_remove(struct bmm_path *path)
 }
 
 /**
- * bmm_control_init() - make /sys/kernel/bulkmm
+ * bmm_control_init() - create /sys/kernel/bulkmm
  *
  * Return: 0 or a negative errno.
  */

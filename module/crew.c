@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Members are work items of the node. Parts are taken one by one, so that who
- * is slow, or comes late, keeps nobody waiting for longer than a part takes.
- * While the number of members is measured, parts are done in rounds, at whose
- * end all members have ended.
+ * Members are work items on the node. They take parts one by one, so that a
+ * member that is slow or late delays the others by one part at most. While the
+ * number of members is being measured, parts are done in rounds; at the end of
+ * a round all members have finished.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -13,16 +13,16 @@
 #include "compat/compat.h"
 #include "crew.h"
 
-#define ROUND 8 /* parts of each member in a round that is measured */
+#define ROUND 8 /* parts per member in a measured round */
 
 struct member {
 	struct work_struct work;
 	struct bmm_crew *crew;
-	unsigned long parts; /* that it has done */
+	unsigned long parts; /* parts done */
 	u8 own[] __aligned(8);
 };
 
-/* noinline: the one call through a pointer that the tests know of */
+/* noinline: the one call through a pointer that the tests allow */
 static noinline unsigned long crew_take(struct bmm_crew *crew, void *own)
 {
 	unsigned long nr, parts = 0;
@@ -55,7 +55,7 @@ static struct member *member_new(struct bmm_crew *crew)
 	return member;
 }
 
-/* What one who has not begun would have done, the others have. */
+/* Cancels members that have not begun: the others did their parts. */
 static void crew_round(struct bmm_crew *crew, struct member *members[],
 		       unsigned int others)
 {
@@ -68,7 +68,7 @@ static void crew_round(struct bmm_crew *crew, struct member *members[],
 		cancel_work_sync(&members[i]->work);
 }
 
-/* Returns how many there are when as many as wanted are, or memory is out. */
+/* Adds members up to @wanted, or until out of memory; returns how many. */
 static unsigned int crew_gather(struct bmm_crew *crew, struct member *members[],
 				unsigned int have, unsigned int wanted)
 {
@@ -82,7 +82,7 @@ static bool crew_measures(const struct bmm_crew *crew)
 	return crew->size && !READ_ONCE(crew->size->settled);
 }
 
-/* Parts from @first on, and how fast they were if that is wanted. */
+/* Does parts from @first on, for one round if measuring. */
 static unsigned long crew_rounds(struct bmm_crew *crew, unsigned long first,
 				 struct member *members[], unsigned int others,
 				 bool measure)
@@ -96,7 +96,7 @@ static unsigned long crew_rounds(struct bmm_crew *crew, unsigned long first,
 	crew->stop = first + parts;
 	crew_round(crew, members, others);
 	ns = max(ktime_get_ns() - begun, 1ULL);
-	/* one that was cut short says nothing */
+	/* a round that was cut short proves nothing */
 	if (measure && parts == (others + 1UL) * ROUND)
 		bmm_crew_learn(crew->size, crew->most, others + 1,
 			       crew->bytes * parts * 1000 / ns);
@@ -104,11 +104,11 @@ static unsigned long crew_rounds(struct bmm_crew *crew, unsigned long first,
 }
 
 /**
- * bmm_crew_run() - do all parts from one on
+ * bmm_crew_run() - do all parts from @first on
  * @crew:  the job
  * @first: the first part
  *
- * Sleeps. When it returns all parts are done, and no member is left.
+ * Sleeps. When it returns, all parts are done and no member is left.
  */
 void bmm_crew_run(struct bmm_crew *crew, unsigned long first)
 {
@@ -133,11 +133,11 @@ void bmm_crew_run(struct bmm_crew *crew, unsigned long first)
 }
 
 /**
- * bmm_crew_most() - how many may do a job
- * @node:   whose memory is written; if it has no CPU, the caller's counts
- * @wanted: by the operator; 0: a quarter of the node's CPUs
+ * bmm_crew_most() - how many CPUs may work on a job
+ * @node:   the node of the memory written; if it has no CPU, the caller's
+ * @wanted: set by the operator; 0: a quarter of the node's CPUs
  *
- * Return: the number, the caller among them.
+ * Return: the number, the caller included.
  */
 unsigned int bmm_crew_most(int node, unsigned int wanted)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * crew.h - a job of many equal parts that several CPUs of a node do together
+ * crew.h - a job of many equal parts, done by several CPUs of a node
  *
- * The caller is a member, and does all that is left if no other comes. Nobody
- * waits for one who has not begun.
+ * The caller is a member, and does everything that is left if no other member
+ * arrives. Nobody waits for a member that has not begun.
  */
 #ifndef BMM_CREW_H
 #define BMM_CREW_H
@@ -15,19 +15,19 @@
 
 /**
  * struct bmm_crew - a job
- * @part:     does one part, and sleeps if it likes; every part is done once, by
- *            any member, those of one member in ascending order
- * @job:      what all members are told
- * @own:      the caller's; each other member has a copy of its own
+ * @part:     does one part, may sleep; every part is done once, by any member,
+ *            those of one member in ascending order
+ * @job:      passed to all members
+ * @own:      the caller's state; every other member gets a copy
  * @own_size: bytes of it
- * @bytes:    that a part stores
+ * @bytes:    bytes that a part stores
  * @end:      one past the last part
- * @node:     whose CPUs do it
- * @most:     members at most
- * @size:     how many there are to be, measured; NULL: @most of them
- * @next:     private: the part that is to be done next
+ * @node:     the node whose CPUs do the job
+ * @most:     most members
+ * @size:     how many members to use, measured; NULL: @most
+ * @next:     private: the next part to do
  * @stop:     private: one past the last part of this round
- * @shared:   parts that were not the caller's, when all is done
+ * @shared:   result: parts done by members other than the caller
  */
 struct bmm_crew {
 	void (*part)(const void *job, void *own, unsigned long nr);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The number doubles for as long as that makes the job faster by more than a
- * tenth, and goes back by one step when it does not. A round can be disturbed,
- * which makes it slower and never faster: the best of a few counts.
+ * The number doubles as long as that makes the job faster by more than a tenth,
+ * and goes back one step when it does not. A disturbed round is slower, never
+ * faster: the best of a few counts.
  */
 #include "crew_size.h"
 
 /**
- * bmm_crew_members() - how many are to do the next round
- * @size: what is known
- * @most: that may, at least 1
+ * bmm_crew_members() - how many members should do the next round
+ * @size: what has been measured
+ * @most: most members, at least 1
  *
- * Return: the number, the caller among them.
+ * Return: the number, the caller included.
  */
 unsigned int bmm_crew_members(const struct bmm_crew_size *size,
 			      unsigned int most)
 {
-	/* read once: it may be forgotten meanwhile */
+	/* read once: it may be reset concurrently */
 	u32 members = *(const volatile u32 *)&size->members;
 
 	if (!members)
@@ -49,11 +49,11 @@ static void go_on(struct bmm_crew_size *size, u32 members, unsigned int most)
 }
 
 /**
- * bmm_crew_learn() - a round was done
- * @size: what is known
+ * bmm_crew_learn() - account a round
+ * @size: what has been measured
  * @most: as for bmm_crew_members()
- * @by:   how many did it, as that said when it began; if it says another number
- *        by now, the round is of no use
+ * @by:   the number of members that it returned before the round; if it returns
+ *        another one by now, the round does not count
  * @rate: MB/s of the round
  */
 void bmm_crew_learn(struct bmm_crew_size *size, unsigned int most,

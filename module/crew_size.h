@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * crew_size.h - how many do a job together, by what was measured
+ * crew_size.h - how many members a crew should have, by measurement
  *
- * Nothing of the kernel is needed here: the tests run it against machines of
- * their own. As with picks, any number of CPUs may call at once, without a
- * lock: they may lose each other's figures, every answer is in range.
+ * Needs nothing of the kernel: the tests run it against simulated machines. As
+ * with picks, any number of CPUs may call at once, without a lock: they may
+ * lose each other's figures, but every answer is in range.
  */
 #ifndef BMM_CREW_SIZE_H
 #define BMM_CREW_SIZE_H
@@ -17,17 +17,17 @@
 typedef uint32_t u32;
 #endif
 
-#define BMM_CREW_MOST	32U /* members, whatever is asked for */
-#define BMM_CREW_ROUNDS 3U  /* with the same number, of which the best counts */
+#define BMM_CREW_MOST	32U /* members, no matter what is asked for */
+#define BMM_CREW_ROUNDS 3U  /* with the same number; the best one counts */
 
 /**
- * struct bmm_crew_size - what is known; zero is a valid start
- * @members: in force; 0: one
- * @other:   the number before; when that was better, the one after it
+ * struct bmm_crew_size - what has been measured; valid when zeroed
+ * @members: current number; 0: one
+ * @other:   the number before; if that was better, the one after it
  * @rate:    MB/s of @other; 0: there was none
  * @best:    MB/s of @members so far
- * @rounds:  that were measured with @members
- * @settled: @members it is, for good, and @best its rate
+ * @rounds:  rounds measured with @members
+ * @settled: @members is final, and @best its rate
  */
 struct bmm_crew_size {
 	u32 members;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The faults of a test build; see faults.h. */
+/* Fault injection for test builds; see faults.h. */
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/string.h>
@@ -48,7 +48,7 @@ bool bmm_fault(const char *name)
 	return sysfs_streq(fault, name);
 }
 
-/* What is looked for in place of a symbol; NULL: it is missing. */
+/* The symbol to look up instead; NULL: pretend that it is missing. */
 const char *bmm_fault_symbol(const char *symbol)
 {
 	if (strcmp(fault_symbol, symbol))
@@ -56,7 +56,7 @@ const char *bmm_fault_symbol(const char *symbol)
 	return *fault_other ? fault_other : NULL;
 }
 
-/* To be asked once before each step of loading that may find no memory. */
+/* Call once before each step of loading that may run out of memory. */
 bool bmm_fault_alloc(void)
 {
 	return fault_alloc && !--fault_alloc;
@@ -68,8 +68,8 @@ const char *bmm_fault_release(const char *release)
 }
 
 /*
- * Widens the window for an unload or a switch in the middle of the work; or
- * stays inside, as a call does that a BUG() has ended.
+ * Widens the window for an unload or a switch in mid-work; or stays inside,
+ * like a call that a BUG() has killed.
  */
 void bmm_fault_delay(void)
 {
@@ -79,7 +79,7 @@ void bmm_fault_delay(void)
 		msleep(20);
 }
 
-/* Counts an answer of ours that was compared with the kernel's own. */
+/* Counts an answer of ours that was compared with the kernel's. */
 void bmm_fault_checked(bool equal)
 {
 	fault_answers_nr = ARRAY_SIZE(fault_answers);

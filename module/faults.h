@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Faults that a stock machine does not offer, provoked in a test build
- * (BMM_FAULTS=1). In a normal build every question is answered "no" at
- * compile time.
+ * Faults that do not occur on a stock machine, injected in a test build
+ * (BMM_FAULTS=1). In a normal build all of this is a compile-time no-op.
  */
 #ifndef BMM_FAULTS_H
 #define BMM_FAULTS_H

@@ -2,13 +2,13 @@
 /*
  * Attaching and detaching hooks.
  *
- * The kernel's ftrace site at the function's entry is turned into a direct
- * call of a trampoline of ours (register_ftrace_direct()). The trampoline
- * either returns into the original body or drops that return address and
- * jumps to the handler. The handler reaches the original by a static call to
- * the instruction behind the site, so that the hook itself does not stand in
- * the way. Nor does IBT or BTI: on x86 a static call is a direct one, on arm64
- * it leads to a way back that no landing pad is asked of.
+ * The patch site at the function's entry becomes a direct call of our
+ * trampoline (register_ftrace_direct()). The trampoline either returns into the
+ * original body or drops that return address and jumps to the handler. The
+ * handler reaches the original by a static call to the instruction after the
+ * patch site, which bypasses the hook. IBT and BTI allow that: on x86 a static
+ * call is a direct call, on arm64 it leads to a return stub, whose target needs
+ * no landing pad.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -26,9 +26,8 @@
 #endif
 
 /*
- * Freeing a filter leaves its pointers in the ops (6.12): an ops that is used
- * again must start from nothing, or the next filter is copied from freed
- * memory.
+ * Freeing a filter leaves its pointers in the ops (6.12): zero an ops before it
+ * is used again, or the next filter is copied from freed memory.
  */
 static void hook_reset_ops(struct ftrace_ops *ops)
 {
@@ -37,9 +36,9 @@ static void hook_reset_ops(struct ftrace_ops *ops)
 }
 
 /*
- * Where from the function's entry on ftrace has its site: it knows. It takes
- * any address inside of one, and the entry for whatever follows; the last byte
- * tells the candidates apart. Returns the site or a negative errno.
+ * Finds the patch site after the function's entry by asking ftrace. It accepts
+ * any address inside a patch site, and the entry for whatever follows; the last
+ * byte tells the candidates apart. Returns the patch site or a negative errno.
  */
 static long hook_set_filter(struct bmm_hook *hook, unsigned long entry)
 {
@@ -58,9 +57,9 @@ static long hook_set_filter(struct bmm_hook *hook, unsigned long entry)
 }
 
 /*
- * Whether ftrace still does what it is told. It shuts down for good when it
- * finds something wrong, and then the calls stay as they are. As everything
- * here that changes a filter, this waits for whoever else changes ftrace.
+ * Whether ftrace still works. It shuts down for good when it finds something
+ * wrong, and then calls stay as they are. Like everything here that changes a
+ * filter, this waits for anybody else who is changing ftrace.
  */
 static int hook_ask_ftrace(unsigned long site)
 {
@@ -75,17 +74,16 @@ static int hook_ask_ftrace(unsigned long site)
 }
 
 /*
- * PERMANENT has kernel.ftrace_enabled = 0 refused while calls come to us, as
- * with a live patch: it would take our calls away behind our back (6.12, which
- * overwrites the flags when an ops is registered; later kernels refuse it
- * anyway). Registering would not take it.
+ * PERMANENT makes the kernel refuse kernel.ftrace_enabled = 0 while attached,
+ * as for a live patch: 6.12 would silently detach us (later kernels refuse
+ * anyway). Set after registering, which overwrites the flags in 6.12.
  */
 static void hook_own_flags(struct ftrace_ops *ops)
 {
 	ops->flags |= FTRACE_OPS_FL_PERMANENT;
 }
 
-/* A hook that calls do not reach would only look attached. */
+/* Checks that calls reach the hook: else it would only look attached. */
 static int hook_confirm(struct bmm_hook *hook)
 {
 	int err = hook_ask_ftrace(hook->site);
@@ -107,7 +105,7 @@ static int hook_register(struct bmm_hook *hook, unsigned long entry)
 		err = site;
 		goto reset;
 	}
-	/* The original must be reachable before the first call arrives. */
+	/* The original must be callable before the first call arrives. */
 	hook->site = site;
 	hook->set_original(bmm_site_way_back(site, hook->trampoline));
 	if (!try_module_get(THIS_MODULE)) {
@@ -120,7 +118,7 @@ static int hook_register(struct bmm_hook *hook, unsigned long entry)
 	hook_own_flags(&hook->ops);
 	return 0;
 put:
-	/* It may have been in ftrace's list, and somebody at it there. */
+	/* It may have been in ftrace's list, with somebody walking it. */
 	synchronize_rcu_tasks_rude();
 	module_put(THIS_MODULE);
 reset:
@@ -130,9 +128,9 @@ reset:
 
 /**
  * bmm_hook_attach() - attach the hook
- * @hook: the hook, detached; its threshold decides what happens at once
+ * @hook: the hook, detached; its threshold takes effect at once
  *
- * A hook that was attached, but that calls do not reach, is left detaching.
+ * If it attached but calls do not reach it, it is left detaching.
  *
  * Context: process; callers serialise.
  * Return: 0, or the negative errno that bmm_hook_says() explains.
@@ -158,8 +156,8 @@ int bmm_hook_attach(struct bmm_hook *hook)
 }
 
 /*
- * What ftrace has not let go it may still use: nothing of it is cleared, and
- * the hook keeps its reference to the module.
+ * ftrace may still use what it did not release: clear none of it, and keep the
+ * hook's reference to the module.
  */
 static int hook_keep(struct bmm_hook *hook)
 {
@@ -174,16 +172,16 @@ static int hook_keep(struct bmm_hook *hook)
 }
 
 /**
- * bmm_hook_hide() - have whoever walks ftrace's list pass the hook over
+ * bmm_hook_hide() - hide the hook from walks of ftrace's list
  * @hook: the hook; its threshold is BMM_HOOK_PASS by now
  *
- * For a function that others trace as well, ftrace calls each of its list. What
- * is unregistered must not be called, nor looked at, any more: a rude grace
- * period of RCU tasks after this, nobody does. Hooks that are detached together
- * share it. (ftrace itself waits, with its lock held, after each, and too late:
- * unregistering a direct trampoline spoils the ops at once.)
+ * If others trace the function too, ftrace calls each ops in its list. What is
+ * unregistered must not be called or read any more: after this and a rude grace
+ * period of RCU tasks it is not. Hooks that are detached together share that
+ * wait. (ftrace itself waits after each, holding its lock, and too late:
+ * unregistering a direct trampoline corrupts the ops at once.)
  *
- * Return: whether it is attached, so that there is somebody to wait for.
+ * Return: true if it is attached, so that a wait is needed.
  */
 bool bmm_hook_hide(struct bmm_hook *hook)
 {
@@ -195,22 +193,22 @@ bool bmm_hook_hide(struct bmm_hook *hook)
 
 static int hook_unregister(struct bmm_hook *hook)
 {
-	/* ftrace need not wait for what bmm_hook_detached() comes after */
+	/* ftrace need not wait: bmm_hook_detached() comes after a wait */
 	hook->ops.flags &= ~FTRACE_OPS_FL_DYNAMIC;
 	return unregister_ftrace_direct(&hook->ops,
 					(unsigned long)hook->trampoline, false);
 }
 
 /**
- * bmm_hook_detach() - have ftrace detach the hook
+ * bmm_hook_detach() - detach the hook from ftrace
  * @hook: the hook, hidden; a no-op if it is detached or detaching
  *
- * Calls that are under way go on. The caller waits for them, and for all that
- * a grace period of RCU tasks waits for, and then says bmm_hook_detached().
+ * Calls in progress go on. The caller waits for them, and for a grace period of
+ * RCU tasks, and then calls bmm_hook_detached().
  *
  * Context: process; callers serialise.
- * Return: 0; -EBUSY if it stays attached for good; or another negative errno,
- * and it is attached as before.
+ * Return: 0; -EBUSY if it stays attached for good; or another negative errno
+ * with the hook attached as before.
  */
 int bmm_hook_detach(struct bmm_hook *hook)
 {
@@ -220,7 +218,7 @@ int bmm_hook_detach(struct bmm_hook *hook)
 		return 0;
 	if (hook->life == BMM_FOR_GOOD)
 		return -EBUSY;
-	/* Unregistering would spoil the ops before it fails. */
+	/* Unregistering would corrupt the ops before it fails. */
 	err = hook_ask_ftrace(hook->site);
 	if (!err && hook_unregister(hook))
 		err = -ENODEV;
@@ -236,12 +234,12 @@ int bmm_hook_detach(struct bmm_hook *hook)
 }
 
 /**
- * bmm_hook_leaving() - begin to wait for the last calls of a hook
+ * bmm_hook_leaving() - start to wait for the last calls of a hook
  * @hook: the hook
  *
- * Return: whether there is anything to wait for. Who waits and then says
- * bmm_hook_detached() has waited for this hook, and for none that is detached
- * meanwhile.
+ * Return: true if there is anything to wait for. A caller that waits and then
+ * calls bmm_hook_detached() has waited for this hook, and for none that is
+ * detached meanwhile.
  */
 bool bmm_hook_leaving(struct bmm_hook *hook)
 {
@@ -252,10 +250,10 @@ bool bmm_hook_leaving(struct bmm_hook *hook)
 }
 
 /**
- * bmm_hook_detached() - end the life of a hook that nobody can be inside of
+ * bmm_hook_detached() - finish detaching a hook that nobody can be inside of
  * @hook: the hook; a no-op if it is not leaving
  *
- * May drop the last reference to the module: its exit waits for the caller.
+ * May drop the last reference to the module, but its exit waits for the caller.
  */
 void bmm_hook_detached(struct bmm_hook *hook)
 {
@@ -270,7 +268,7 @@ void bmm_hook_detached(struct bmm_hook *hook)
  * bmm_hook_state() - the state of a hook as a number
  * @hook: the hook
  *
- * Return: 0 while calls come to it, else a negative errno.
+ * Return: 0 while calls reach it, else a negative errno.
  */
 int bmm_hook_state(const struct bmm_hook *hook)
 {
@@ -300,7 +298,7 @@ const char *bmm_hook_says(const struct bmm_hook *hook)
 
 /**
  * bmm_hook_why() - a state in words
- * @state: as bmm_hook_state() has it
+ * @state: from bmm_hook_state()
  *
  * Return: a phrase for the log.
  */

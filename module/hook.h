@@ -7,15 +7,15 @@
 #define BMM_HOOK_PASS ULONG_MAX /* no request is this large */
 
 /*
- * The life of a hook. Whatever is not detached holds a reference to the module:
+ * The life of a hook. Unless detached, it holds a reference to the module:
  * calls may be on their way into its text.
  */
 enum bmm_hook_life {
 	BMM_DETACHED,
 	BMM_ATTACHED,
-	BMM_DETACHING, /* ftrace has let go, the last calls have not left */
-	BMM_LEAVING,   /* likewise, and somebody waits for them to have left */
-	BMM_FOR_GOOD,  /* attached, and ftrace cannot detach it any more */
+	BMM_DETACHING, /* ftrace has released it, calls may be inside */
+	BMM_LEAVING,   /* the same, and somebody waits for them */
+	BMM_FOR_GOOD,  /* attached, and ftrace can no longer detach it */
 };
 
 /**
@@ -25,17 +25,17 @@ enum bmm_hook_life {
  * @trampoline:   assembly entry (trampolines.S)
  * @threshold:    requests of this size and above go to the handler, smaller
  *                ones straight into the original body; BMM_HOOK_PASS sends
- *                all to the original. The trampoline reads it.
+ *                all to the original. Read by the trampoline.
  * @on_from:      the threshold while the path is on
- * @first_mode:   first mode of the path that has a use for the hook
+ * @first_mode:   first mode of the path that uses the hook
  * @set_original: points the static call to the original at an address
- * @try:          shows that calls reach the handler, where a compiler may have
- *                inlined some; 0 or a negative errno; NULL: no doubt
+ * @try:          proves that calls reach the handler, if the compiler may have
+ *                inlined some; 0 or a negative errno; NULL: not needed
  * @ops:          the ftrace registration
  * @site:         the address that ftrace patches
  * @life:         enum bmm_hook_life
- * @why:          why it is detached: the negative errno of the last try
- *                (-ENODEV: nobody has tried since it was detached)
+ * @why:          why it is detached: the negative errno of the last attempt
+ *                (-ENODEV: none since it was detached)
  * @about:        the symbol that @why is about
  */
 struct bmm_hook {

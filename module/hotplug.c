@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hotplug: memory that becomes ordinary RAM, or ceases to be, in linear time.
+ * hotplug: memory becomes ordinary RAM, or is removed, in linear time.
  *
- * With every memory block that joins or leaves a zone, set_zone_contiguous()
- * walks the whole zone again, to learn if every pageblock of it is whole. For a
+ * For every memory block that joins or leaves a zone, set_zone_contiguous()
+ * walks the whole zone again to see if every pageblock in it is whole. For a
  * device of n blocks that makes n * n / 2 walks over a block. Here the kernel's
- * own question is put to the likeliest pageblocks first (hotplug_walk.c), and
- * its own walk is made only if they do not settle it.
+ * own check runs on the likeliest pageblocks first (hotplug_walk.c), and its
+ * full walk only if they do not settle it.
  *
- * The function is not told what has changed. The two that call it are: they are
- * hooked as well, and what they are told is kept for as long as they run.
- * Without them there is one place less to look at first.
+ * The function is not passed what has changed. Its two callers are: they are
+ * hooked as well, and their arguments are kept while they run. Without them
+ * there is one place less to check first.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -29,8 +29,8 @@
 #define WHOLE_SYMBOL "__pageblock_pfn_to_page"
 
 enum reason {
-	REASON_OFF,  /* switched off since the trampoline looked */
-	REASON_WALK, /* all that was looked at was whole: the kernel walks */
+	REASON_OFF,  /* switched off after the trampoline's check */
+	REASON_WALK, /* all that was checked was whole: the kernel walks */
 };
 
 BMM_FUNCTION(bmm_whole, struct page *, unsigned long, unsigned long,
@@ -51,9 +51,9 @@ unsigned long bmm_hotplug_grow_threshold = BMM_HOOK_PASS;
 unsigned long bmm_hotplug_shrink_threshold = BMM_HOOK_PASS;
 
 /*
- * The change that is under way. All changes of zones happen under the kernel's
+ * The change in progress. All changes of zones happen under the kernel's
  * mem_hotplug_lock, one at a time; should there ever be two, the second is not
- * kept, and its walk is made by one who knows nothing of it.
+ * recorded, and its walk is done without that knowledge.
  */
 static struct task_struct *changer;
 static struct zone *changed;
@@ -97,7 +97,7 @@ static enum bmm_walk_answer hotplug_answer(struct zone *zone)
 	return bmm_walk_shortcut(&walk, ours ? &change : &none);
 }
 
-/* Test builds: has the kernel answer as well, and its answer is what counts. */
+/* Test builds: runs the kernel's walk too, and uses its answer. */
 static void hotplug_check(struct zone *zone, enum bmm_walk_answer answer)
 {
 	bool was = zone->contiguous;
@@ -139,7 +139,7 @@ void bmm_hotplug_handler(struct zone *zone)
 	bmm_path_leave(&bmm_hotplug);
 }
 
-/* Entered in place of move_pfn_range_to_zone(): memory is going to be used. */
+/* Entered in place of move_pfn_range_to_zone(): the range joins the zone. */
 void bmm_hotplug_grow_handler(struct zone *zone, unsigned long start_pfn,
 			      unsigned long nr_pages, struct vmem_altmap *altmap,
 			      int type BMM_GROW_ISOLATE)
@@ -155,7 +155,7 @@ void bmm_hotplug_grow_handler(struct zone *zone, unsigned long start_pfn,
 	bmm_path_leave(&bmm_hotplug);
 }
 
-/* Entered in place of remove_pfn_range_from_zone(): it no longer is. */
+/* Entered in place of remove_pfn_range_from_zone(): the range leaves it. */
 void bmm_hotplug_shrink_handler(struct zone *zone, unsigned long start_pfn,
 				unsigned long nr_pages)
 {

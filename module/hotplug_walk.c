@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A walk answers yes if every pageblock of the zone is whole: a conjunction,
- * which may be evaluated in any order. The likeliest "no" comes first:
+ * A walk answers yes if every pageblock of the zone is whole. The order does
+ * not matter, so the likeliest "no" comes first:
  *
- * - the range that has just changed. One that joins the zone is not online
- *   yet, one that left it is not online any more; unless the zone's span
- *   shrank with it, its pageblocks are part of the walk.
- * - the last pageblock, where memory that nothing is known of is most often
- *   added.
+ * - the range that has just changed. One that joins the zone is not online yet,
+ *   one that left it no longer is; unless the zone's span shrank with it, its
+ *   pageblocks are part of the walk.
+ * - the last pageblock: memory added without our knowledge is most often there.
  *
- * A "yes" can be known without a walk only if it was the answer before: what
- * left lies outside the span now, and so the pageblocks that are left are some
- * of those that were whole. None has changed since, because whoever changes
- * one asks for a new walk, and the kernel lets one in at a time.
+ * "Yes" can be known without a walk only if it was the answer before: what left
+ * is outside the span now, so the remaining pageblocks were all whole. None has
+ * changed since, because whoever changes one asks for a new walk, and the
+ * kernel allows one at a time.
  */
 #include "hotplug_walk.h"
 
-/* The pageblock that holds @pfn, as the walk asks for it: cut to the span. */
+/* Checks the pageblock that holds @pfn, cut to the span, as the walk does. */
 static bool walk_whole_at(const struct bmm_walk *walk, unsigned long pfn)
 {
 	unsigned long start = pfn & ~(walk->pageblock - 1);
@@ -35,11 +34,11 @@ static bool walk_holds(const struct bmm_walk *walk, unsigned long pfn)
 }
 
 /**
- * bmm_walk_shortcut() - the answer of a walk, if few pageblocks tell
+ * bmm_walk_shortcut() - the answer of a walk, if a few pageblocks decide it
  * @walk:   the walk
- * @change: what has changed; it is only where to look first, but for @stays
+ * @change: what has changed; only a hint where to start, except @stays
  *
- * Return: what the whole walk would come to, or that it has to be made.
+ * Return: the answer of the full walk, or that it has to be done.
  */
 enum bmm_walk_answer bmm_walk_shortcut(const struct bmm_walk *walk,
 				       const struct bmm_walk_change *change)

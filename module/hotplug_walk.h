@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * hotplug_walk.h - what the walk over a zone's pageblocks comes to, without it
+ * hotplug_walk.h - the answer of the walk over a zone's pageblocks, without it
  *
- * Nothing of the kernel is needed here: the tests run it against zones of
- * their own.
+ * Needs nothing of the kernel: the tests run it against simulated zones.
  */
 #ifndef BMM_HOTPLUG_WALK_H
 #define BMM_HOTPLUG_WALK_H
@@ -20,7 +19,7 @@
  * @end:       one past the last
  * @pageblock: PFNs of a pageblock, a power of two
  * @whole:     the kernel's answer for one pageblock, cut to the span
- * @zone:      whose
+ * @zone:      the zone, for @whole
  */
 struct bmm_walk {
 	unsigned long start;
@@ -33,7 +32,7 @@ struct bmm_walk {
 /**
  * struct bmm_walk_change - what has changed since the last walk
  * @start: first PFN of the range that joined the zone or left it
- * @end:   one past the last; @start if nothing is known
+ * @end:   one past the last; @start if unknown
  * @stays: the range left the zone, and until then the answer was yes
  */
 struct bmm_walk_change {
@@ -45,7 +44,7 @@ struct bmm_walk_change {
 enum bmm_walk_answer {
 	BMM_WALK_NO,
 	BMM_WALK_YES,
-	BMM_WALK_UNKNOWN, /* walk */
+	BMM_WALK_UNKNOWN, /* the walk has to be done */
 };
 
 enum bmm_walk_answer bmm_walk_shortcut(const struct bmm_walk *walk,

@@ -33,7 +33,7 @@ MODULE_PARM_DESC(
 	alloc,
 	"alloc: mode at load, off, auto, cached or streaming (default: off); later /sys/kernel/bulkmm/alloc/mode");
 
-/* vmap() has the name already. */
+/* vmap() already has the name. */
 static char *vmap_mode = "off";
 module_param_named(vmap, vmap_mode, charp, 0444);
 MODULE_PARM_DESC(
@@ -46,7 +46,7 @@ MODULE_PARM_DESC(
 	hotplug,
 	"hotplug: mode at load, off or on (default: on); later /sys/kernel/bulkmm/hotplug/mode");
 
-/* The way out of a machine that does not boot with the module. */
+/* For a machine that does not boot with the module. */
 static bool inert;
 module_param(inert, bool, 0444);
 MODULE_PARM_DESC(
@@ -57,7 +57,7 @@ static struct bmm_path *const paths[] = {
 	&bmm_memmap, &bmm_clear_path, &bmm_alloc, &bmm_vmap, &bmm_hotplug,
 };
 
-/* of each of them, the mode at load */
+/* the mode at load of each */
 static char *const *const asked[] = { &memmap, &clear, &alloc, &vmap_mode,
 				      &hotplug };
 static_assert(ARRAY_SIZE(asked) == ARRAY_SIZE(paths));
@@ -75,8 +75,8 @@ static int bulkmm_add(struct bmm_path *path)
 }
 
 /*
- * Takes the first paths away: settings before all else, so that nobody switches
- * a path on that is going.
+ * Removes the first @n paths: sysfs before everything else, so that nobody can
+ * switch on a path that is going away.
  */
 static void bulkmm_leave(size_t n)
 {
@@ -150,7 +150,7 @@ static int __init bulkmm_init(void)
 	return 0;
 }
 
-/* No path is on: one that is holds the module. */
+/* No path is on: one that is would hold the module. */
 static void __exit bulkmm_exit(void)
 {
 	bulkmm_leave(ARRAY_SIZE(paths));

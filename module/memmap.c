@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * memmap: struct pages of device memory, initialised in ranges.
+ * memmap: initialises struct pages of device memory in ranges.
  *
- * memmap_init_zone_device() builds every struct page of a device from nothing.
- * Here the kernel's own function builds the first few units, bmm_learn() takes
- * their layout and proves it on them, and the rest is stamped. What a struct
- * page holds, and how many tails carry compound data, is nowhere coded.
+ * memmap_init_zone_device() builds every struct page of a device from scratch.
+ * Here the kernel's own function builds the first few units, bmm_learn() learns
+ * their layout and verifies it on them, and the rest is stamped. What a struct
+ * page holds, and how many tails carry compound data, is not coded anywhere.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -29,18 +29,18 @@
 
 enum reason {
 	REASON_OFF,	   /* the path is switched off */
-	REASON_SMALL,	   /* learning would cost more than stamping saves */
+	REASON_SMALL,	   /* learning costs more than stamping saves */
 	REASON_TRACEPOINT, /* page_ref_set is traced: stamping would hide it */
 	REASON_LAYOUT,	   /* units are not all alike, or the last one is cut */
 	REASON_UNVERIFIED, /* the learned units contradict each other */
 	REASON_NOMEM,	   /* no memory for the images */
-	REASON_INVALID,	   /* the original refuses or ignores it */
+	REASON_INVALID,	   /* the original rejects or ignores it */
 };
 
 /*
- * Below, struct pages that were zeroed a moment ago are still in the cache,
- * where the original is as fast as a stamp that bypasses it: Zen 5 gains 2 %
- * at four sections, and loses 11 % at two, 27 % at one.
+ * Below this, struct pages that were just zeroed are still in the cache, where
+ * the original is as fast as a stamp that bypasses it: Zen 5 gains 2 % at four
+ * sections, and loses 11 % at two, 27 % at one.
  */
 static unsigned long memmap_min_pages = 4 * PAGES_PER_SECTION;
 module_param(memmap_min_pages, ulong, 0644);
@@ -49,8 +49,8 @@ MODULE_PARM_DESC(
 	"memmap: smallest range that is stamped, in 4 KiB pages (default: four sections, 131072 = 512 MiB on x86-64)");
 
 /*
- * Units to stamp that pay for one learned, itself included: of 1 GiB behind an
- * altmap, seven with two learned were even with the original (Zen 5).
+ * Units that a request must have for each one that the original builds: seven
+ * units of 1 GiB behind an altmap, two of them learned, broke even (Zen 5).
  */
 #define MEMMAP_WORTH 4
 
@@ -83,8 +83,8 @@ static unsigned long memmap_unit_records(const struct bringup *b,
 }
 
 /*
- * One geometry serves only if the sections agree on what a unit is: all are
- * whole where the vmemmap is not optimised.
+ * One geometry serves only if all sections agree on how many struct pages a
+ * unit has; they do where the vmemmap is not optimised.
  */
 static bool memmap_sections_agree(const struct bringup *b)
 {
@@ -100,10 +100,10 @@ static bool memmap_sections_agree(const struct bringup *b)
 }
 
 /*
- * What the original is to build. Order 0: a pageblock to learn from costs
- * nothing. Of units as long as sections two are many struct pages, and each
- * one more is one less to stamp. The last one proves what lies between; with
- * an altmap the original begins where that says, and cannot build it alone.
+ * What the original should build. Order 0: a pageblock costs nothing to learn
+ * from. Units as long as sections: two hold many struct pages, and each further
+ * one is one less to stamp. The last unit proves what lies between; with an
+ * altmap the original starts where that says, and cannot build it alone.
  */
 static void memmap_divide(struct bringup *b)
 {
@@ -115,7 +115,7 @@ static void memmap_divide(struct bringup *b)
 		b->learn = 2;
 }
 
-/* Returns a reason to leave the request to the original, or -1. */
+/* Returns a reason to fall back to the original, or -1. */
 static int memmap_survey(struct bringup *b, unsigned long nr_pages)
 {
 	struct vmem_altmap *altmap;
@@ -168,7 +168,7 @@ static unsigned long memmap_learned_end(const struct bringup *b)
 	return b->pfn + (b->learn << b->order);
 }
 
-/* The drained struct pages may be read now; the kernel's function does. */
+/* Reads struct pages, in the kernel's function: they are drained. */
 static void memmap_set_pageblocks(const struct bringup *b)
 {
 	unsigned long pfn = pageblock_align(memmap_learned_end(b));
@@ -181,7 +181,7 @@ static void memmap_set_pageblocks(const struct bringup *b)
 	}
 }
 
-/* A test build spoils what was learned, so that verification must refuse. */
+/* A test build corrupts what was learned, so that verification must fail. */
 static void memmap_spoil(const struct bringup *b)
 {
 	if (bmm_fault("unverified"))
@@ -198,7 +198,7 @@ static void memmap_account(const struct bringup *b,
 		     backend->name);
 }
 
-/* Learns the layout from what the original built, and proves it on all that. */
+/* Learns the layout from what the original built, and verifies all of that. */
 static int memmap_learn(const struct bringup *b, struct bmm_layout *layout)
 {
 	void *first = memmap_first_page(b);
@@ -210,7 +210,7 @@ static int memmap_learn(const struct bringup *b, struct bmm_layout *layout)
 	return err;
 }
 
-/* Serves the whole request, or nothing and returns the reason. */
+/* Serves the whole request, or nothing, and returns the reason. */
 static int memmap_range(const struct bringup *b)
 {
 	struct bmm_layout *layout __free(kfree) = NULL;
@@ -236,7 +236,7 @@ static int memmap_range(const struct bringup *b)
 	return -1;
 }
 
-/* One line for what an operator should know; off and small are ordinary. */
+/* Logs what an operator should know; off and small are normal. */
 static void memmap_log(const struct bringup *b, int reason)
 {
 	static const char *const why[] = {
@@ -299,9 +299,9 @@ static void memmap_set_original(unsigned long address)
 }
 
 /*
- * Kernels whose struct pages this path may not or cannot predict: shadow
- * memory that follows each page, page words that change from section to
- * section, and pageblocks whose type is not MIGRATE_MOVABLE throughout.
+ * Kernels whose struct pages this path must not or cannot predict: shadow
+ * memory that accompanies each page, page words that change from section to
+ * section, and pageblocks that are not all MIGRATE_MOVABLE.
  */
 static const char *memmap_ruled_out_by(void)
 {
@@ -310,7 +310,7 @@ static const char *memmap_ruled_out_by(void)
 		       BMM_NAME_IF_SET(CONFIG_KEXEC_HANDOVER);
 }
 
-/* A struct page that can be stamped, at an address that follows from its PFN. */
+/* struct pages can be stamped, and their address follows from the PFN. */
 static bool memmap_fits(void)
 {
 	return IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) &&

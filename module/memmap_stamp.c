@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * memmap_stamp: what was learned of a device's struct pages, written to all of
- * them: a section at a time, by one CPU or several of the node.
+ * memmap_stamp: writes the learned layout to all of a device's struct pages, a
+ * section at a time, with one CPU or several of the node.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,17 +22,17 @@ enum {
 	MEMMAP_SHARED_BYTES = BMM_OWN, /* stamped by others than the caller */
 };
 
-/* What so many units of a request hold. */
+/* Bytes of struct pages in @units units. */
 u64 bmm_memmap_bytes(const struct bringup *b, unsigned long units)
 {
 	return (u64)units * b->geometry.records * b->geometry.record;
 }
 
 /*
- * Device memory stores at another rate than ordinary memory of its node: the
- * struct pages of one that holds its own (altmap) are measured apart.
+ * Device memory is written at another rate than ordinary memory of its node:
+ * struct pages on the device itself (altmap) have a pick of their own.
  */
-#define NODES 8 /* others share a pick with the node of the same remainder */
+#define NODES 8 /* higher nodes share picks, modulo this */
 
 static struct bmm_pick memmap_picks[2 * NODES];
 
@@ -48,7 +48,7 @@ struct bmm_picks bmm_memmap_backend = {
 	.label = memmap_label,
 };
 
-/** bmm_memmap_init() - before the path is shown: picks of the nodes there are */
+/** bmm_memmap_init() - count the picks; call before the path is in sysfs */
 void __init bmm_memmap_init(void)
 {
 	bmm_memmap_backend.nr = 2 * min(nr_node_ids, (unsigned int)NODES);
@@ -65,8 +65,8 @@ static unsigned int memmap_which(const struct bringup *b)
 }
 
 /*
- * Who else stamps: above 16 GiB a second CPU may pay for the time that it takes
- * to be there. A number that the operator asks for is for all ranges.
+ * How many CPUs stamp: above 16 GiB a second one may be worth the time it takes
+ * to start. A number set by the operator holds for all ranges.
  */
 static unsigned long memmap_workers;
 static struct bmm_crew_size memmap_crews[2 * NODES];
@@ -83,15 +83,15 @@ static unsigned int memmap_most(const struct bringup *b)
 }
 
 /*
- * struct stamping - what is stamped, by sections or single units longer than
- * those; the first and the last may be parts of one
+ * struct stamping - what to stamp, by sections, or by single units if those are
+ * longer; the first and the last may be partial
  */
 struct stamping {
 	const struct bringup *b;
 	const struct bmm_backend *backend;
-	unsigned long step;  /* units of a section */
-	unsigned long base;  /* what the first section counts from */
-	unsigned long first; /* unit that is stamped */
+	unsigned long step;  /* units per section */
+	unsigned long base;  /* start of the first section, in units */
+	unsigned long first; /* first unit to stamp */
 	unsigned long end;
 };
 
@@ -101,7 +101,7 @@ static void memmap_stamping(struct stamping *s, const struct bringup *b)
 	s->step = max(PAGES_PER_SECTION >> b->order, 1UL);
 	s->first = b->learn;
 	s->end = b->units - b->last;
-	/* modulo 2^64 it may lie before the first unit */
+	/* modulo 2^64: may lie before the first unit */
 	s->base = s->first - ((b->pfn >> b->order) + s->first) % s->step;
 }
 
@@ -110,7 +110,7 @@ static unsigned long memmap_sections(const struct stamping *s)
 	return DIV_ROUND_UP(s->end - s->base, s->step);
 }
 
-/* Returns how many of its units are stamped, and the first of them. */
+/* Returns how many units of a section to stamp, and the first of them. */
 static unsigned long memmap_section(const struct stamping *s, unsigned long nr,
 				    unsigned long *first)
 {
@@ -121,8 +121,8 @@ static unsigned long memmap_section(const struct stamping *s, unsigned long nr,
 }
 
 /*
- * The task may be preempted anywhere, and migrate: a context switch drains the
- * CPU it leaves.
+ * May be preempted anywhere, and migrate: a context switch drains the stores of
+ * the CPU it leaves.
  */
 static unsigned long memmap_stamp_section(const struct stamping *s,
 					  struct bmm_layout *layout,
@@ -157,7 +157,7 @@ static void memmap_log_crew(unsigned int which)
 		size->members, size->best, size->other, size->rate);
 }
 
-/* The sections from one on, by several CPUs. */
+/* Stamps the sections from @from on with several CPUs. */
 static void memmap_share(const struct stamping *s, struct bmm_layout *layout,
 			 unsigned long from, unsigned int most)
 {
@@ -185,14 +185,14 @@ static void memmap_share(const struct stamping *s, struct bmm_layout *layout,
 }
 
 /**
- * bmm_memmap_stamp() - write what lies between the units that were built
- * @b:      the request, as memmap.c divided it
- * @layout: what was learned of it, and proven
+ * bmm_memmap_stamp() - stamp the units that the original did not build
+ * @b:      the request, as divided by memmap.c
+ * @layout: its layout, learned and verified
  *
- * A section at a time, each a sample while the pick measures; then the crew
- * has the rest. All is drained when it returns. May sleep.
+ * Section by section, each a sample while the pick measures; then the crew does
+ * the rest. Everything is drained when it returns. May sleep.
  *
- * Return: the backend that wrote the last section of the caller's.
+ * Return: the backend of the caller's last section.
  */
 const struct bmm_backend *bmm_memmap_stamp(const struct bringup *b,
 					   struct bmm_layout *layout)
@@ -227,7 +227,7 @@ static ssize_t memmap_workers_show(struct bmm_path *path, unsigned int index,
 	return sysfs_emit(buf, "%lu\n", READ_ONCE(memmap_workers));
 }
 
-/* Whatever is asked for, what was measured is forgotten. */
+/* Any write resets what was measured. */
 static ssize_t memmap_workers_store(struct bmm_path *path, unsigned int index,
 				    const char *buf, size_t len)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * memmap_stamp.h - the struct pages of a request that need not be built
+ * memmap_stamp.h - the struct pages of a request that are stamped, not built
  *
- * Between memmap.c, which decides what the kernel builds and what is learned of
- * it, and memmap_stamp.c, which writes the rest.
+ * The interface between memmap.c, which decides what the kernel builds and
+ * learns from that, and memmap_stamp.c, which writes the rest.
  */
 #ifndef BMM_MEMMAP_STAMP_H
 #define BMM_MEMMAP_STAMP_H
@@ -16,12 +16,12 @@
 /*
  * struct bringup - one request, as the original would see it
  * @zone, @start_pfn, @pgmap: its arguments
- * @pfn:   first PFN whose struct page is built (behind an altmap, if any)
+ * @pfn:   first PFN with a struct page to build (after an altmap, if any)
  * @end:   one past the last
  * @order: compound order; a unit is 1 << order PFNs
  * @units: units in the range
  * @learn: units at its start that the original builds
- * @last:  units at its end that the original builds, too
+ * @last:  units at its end that the original builds
  * @geometry: how the units lie in the memmap
  */
 struct bringup {

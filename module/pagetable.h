@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel's own page tables, as far as they exist: tables are allocated by
- * the kernel's functions only. An architecture brings
+ * The kernel's own page tables, as far as they exist: tables are allocated only
+ * by the kernel's functions. An architecture provides
  *
- * bmm_pagetable_walk()	      what maps an address now
- * bmm_pagetable_writable()   entries are plain memory
- * bmm_pagetable_present()    a protection that maps
- * bmm_pagetable_linear()     entries of a physical range differ by its pages
+ * bmm_pagetable_walk()       what maps an address now
+ * bmm_pagetable_writable()   whether entries are plain memory
+ * bmm_pagetable_present()    whether a protection maps anything
+ * bmm_pagetable_linear()     whether entries of a physical range are linear in
+ *                            the PFN
  * bmm_pagetable_value()      an entry as a number
- * bmm_pagetable_base()       an entry of a protection, for
- * bmm_pagetable_entry()      that of a PFN with a struct page
- * bmm_pagetable_get()        what is there
- * bmm_pagetable_set()        writes one that mapped nothing
- * bmm_pagetable_drain()      makes those written visible to the walker
- * BMM_GROUP		      entries that may be marked as contiguous
+ * bmm_pagetable_base()       an entry for a protection, the base for
+ * bmm_pagetable_entry()      the entry of a PFN with a struct page
+ * bmm_pagetable_get()        reads an entry
+ * bmm_pagetable_set()        writes an entry that mapped nothing
+ * bmm_pagetable_drain()      makes written entries visible to the walker
+ * BMM_GROUP                  entries that may be marked as contiguous
  * bmm_pagetable_group()      marks an entry of such a group
  */
 #ifndef BMM_PAGETABLE_H
@@ -22,8 +23,8 @@
 #include <linux/pgtable.h>
 
 enum bmm_level {
-	BMM_NOTHING, /* no table that could have an entry */
-	BMM_ENTRIES, /* a table of entries of PAGE_SIZE: one of them */
+	BMM_NOTHING, /* no table for an entry */
+	BMM_ENTRIES, /* an entry of PAGE_SIZE in a table */
 	BMM_LEAF,    /* an entry of PMD_SIZE */
 	BMM_LARGER,  /* something larger */
 };
@@ -41,7 +42,7 @@ static inline bool bmm_pagetable_none(const pte_t *pte)
 	return !bmm_pagetable_get(pte);
 }
 
-/* The entry of PAGE_SIZE for @addr, NULL if there is no table of such. */
+/* The entry of PAGE_SIZE for @addr, NULL if there is no table for it. */
 static inline pte_t *bmm_pagetable_pte(unsigned long addr)
 {
 	pte_t *pte;
@@ -49,7 +50,7 @@ static inline pte_t *bmm_pagetable_pte(unsigned long addr)
 	return bmm_pagetable_walk(addr, &pte) == BMM_ENTRIES ? pte : NULL;
 }
 
-/* The entry for @addr if it is one of PMD_SIZE, else NULL. */
+/* The entry of PMD_SIZE for @addr, NULL if it is none. */
 static inline pmd_t *bmm_pagetable_leaf(unsigned long addr)
 {
 	pte_t *pte;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What all paths share: attach, switch, account, and leave without a trace.
+ * What all paths share: attaching, switching, accounting, and leaving without a
+ * trace.
  *
  * A path that is off has no hook: its functions are as the kernel built them.
- * Switching it off takes until the last call has left the module's text, and
- * whoever switches waits for that, but not without bounds and not deaf to
- * signals. The waiting itself is done by a work item, which nothing interrupts.
+ * Switching it off takes until the last call has left the module's text. The
+ * task that switches waits for that, but not for ever, and a signal ends its
+ * wait; a work item does the actual waiting, which nothing interrupts.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,21 +23,21 @@
 #include "path.h"
 #include "prototype.h"
 
-/* Longest time that one who switches a path waits for its last calls. */
+/* How long a task that switches a path waits for the last calls. */
 #define PATIENCE_S 30
 
 /*
- * Serialises attaching and detaching, of all paths; held for a rude grace
- * period at most, never for calls to end.
+ * Serialises attaching and detaching, for all paths; held for a rude grace
+ * period at most, never until calls end.
  */
 static DEFINE_MUTEX(control_lock);
 static DECLARE_WAIT_QUEUE_HEAD(settled);
 static LIST_HEAD(all_paths);
 
-/* Set before the first path is made, and never again. */
+/* Set before the first path is initialised, never cleared. */
 static bool inert;
 
-/* Nobody can switch a path before all of them are there. */
+/* Nobody can switch a path until all of them are initialised. */
 static bool started;
 
 static void path_set_thresholds(struct bmm_path *path)
@@ -75,16 +76,15 @@ static void path_wait_empty(struct bmm_path *path)
 }
 
 /*
- * After the hooks are gone, a task may still be (1) in the trampoline or before
- * the first instruction that counts it, (2) in the handler, counted, or (3)
- * between the last instruction that counts it and its return. The three waits
- * take them in this order. The first also makes sure that ftrace does not use
- * what was registered, for which a grace period of RCU tasks does not do where
- * RCU is not watching, hence the rude one. Paths that are switched off together
- * share the grace periods.
+ * After the hooks are detached, a task may still be (1) in the trampoline or
+ * before the first instruction that counts it, (2) in the handler, counted, or
+ * (3) between the last instruction that counts it and its return. The three
+ * waits cover these in order. The first also makes sure that ftrace no longer
+ * uses what was registered; a grace period of RCU tasks is not enough for that
+ * where RCU is not watching, hence the rude one. Paths that are switched off
+ * together share the grace periods.
  *
- * What is detached while this waits has not been waited for: it is queued once
- * more.
+ * A hook detached during this wait is not covered: its path is queued again.
  */
 static void path_detached(struct work_struct *work)
 {
@@ -119,7 +119,7 @@ static void path_start_waiting(struct bmm_path *path)
 		queue_work(system_dfl_wq, &path->detached);
 }
 
-/* Returns 0 when no hook of the path is detaching any more. */
+/* Waits until no hook of the path is detaching; returns 0 then. */
 static int path_wait_settled(struct bmm_path *path)
 {
 	long left = wait_event_interruptible_timeout(settled, path_settled(path),
@@ -135,7 +135,7 @@ static int path_wait_settled(struct bmm_path *path)
 	return -EINPROGRESS;
 }
 
-/* Takes the lock when no hook of the path is detaching. */
+/* Takes the lock once no hook of the path is detaching. */
 static int path_lock(struct bmm_path *path)
 {
 	int err;
@@ -153,7 +153,7 @@ static int path_lock(struct bmm_path *path)
 	}
 }
 
-/* Attaches one hook, or says in one line why not. */
+/* Attaches one hook, or logs in one line why not. */
 static int path_attach_hook(struct bmm_path *path, struct bmm_hook *hook,
 			    int err, const char *about)
 {
@@ -170,7 +170,7 @@ static int path_attach_hook(struct bmm_path *path, struct bmm_hook *hook,
 	return err;
 }
 
-/* The path needs its first hook. */
+/* The path cannot do without its first hook. */
 static int path_attach(struct bmm_path *path)
 {
 	const char *about = NULL;
@@ -187,7 +187,7 @@ static int path_attach(struct bmm_path *path)
 	return bmm_hook_attached(path->hooks) ? 0 : path->hooks->why;
 }
 
-/* From here on the original serves. Returns if there is a hook to detach. */
+/* From here on the original serves. Returns whether a hook is attached. */
 static bool path_close(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
@@ -199,7 +199,7 @@ static bool path_close(struct bmm_path *path)
 	return any;
 }
 
-/* What stays attached passes every call on to the original. */
+/* A hook that stays attached passes every call on to the original. */
 static int path_detach(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
@@ -244,17 +244,18 @@ static int path_switch(struct bmm_path *path, int mode)
 /**
  * bmm_path_set_mode() - switch a path at run time
  * @path: the path
- * @mode: what to do with requests from now on; those under way finish in
- *        the mode they began in
+ * @mode: for requests from now on; those in progress finish in the mode they
+ *        began in
  *
- * A hook that could not be attached earlier (-EBUSY, for one) is tried again
- * when the path is switched on. When a path has been switched off, no call is
- * inside any more.
+ * A hook that could not be attached earlier (-EBUSY, for example) is tried
+ * again when the path is switched on. When this has switched a path off, no
+ * call is inside any more.
  *
- * Return: 0; the negative errno of attaching the first hook; -EBUSY if a hook
- * cannot be detached ever; -ENOMEM if not now; or -EINPROGRESS or -ERESTARTSYS
- * if detaching has not ended when patience or a signal did. The mode is in
- * force all the same.
+ * Return: 0; -EAGAIN while the module is loading; the negative errno of
+ * attaching the first hook, with the mode unchanged; -EBUSY if a hook can never
+ * be detached, -ENOMEM if not now, the path being off all the same; or
+ * -EINPROGRESS on a timeout, -EINTR or -ERESTARTSYS on a signal: in the wait
+ * before the switch, with the mode unchanged, or in the one after off.
  */
 int bmm_path_set_mode(struct bmm_path *path, int mode)
 {
@@ -272,9 +273,9 @@ int bmm_path_set_mode(struct bmm_path *path, int mode)
 }
 
 /**
- * bmm_path_all_off() - switch all paths off, and wait for all of them at once
+ * bmm_path_all_off() - switch all paths off, and wait for them together
  *
- * Return: 0, or the first negative errno as bmm_path_set_mode() has them.
+ * Return: 0, or the first negative errno, as in bmm_path_set_mode().
  */
 int bmm_path_all_off(void)
 {
@@ -290,7 +291,7 @@ int bmm_path_all_off(void)
 	list_for_each_entry(path, &all_paths, list) any |= path_close(path);
 	if (any)
 		synchronize_rcu_tasks_rude();
-	/* one that fails keeps no other from being switched off */
+	/* a path that fails keeps no other from being switched off */
 	list_for_each_entry(path, &all_paths, list)
 	{
 		err = path_detach(path);
@@ -307,7 +308,7 @@ int bmm_path_all_off(void)
 }
 
 /**
- * bmm_path_of() - the path that a directory in sysfs is of
+ * bmm_path_of() - the path that a sysfs directory belongs to
  * @kobj: the directory
  *
  * Return: the path, or NULL.
@@ -326,11 +327,11 @@ struct bmm_path *bmm_path_of(const struct kobject *kobj)
 }
 
 /**
- * bmm_path_make_inert() - have no path ever hook a function
+ * bmm_path_make_inert() - never let a path hook a function
  *
- * For an operator whose machine does not come up with the module: whatever
- * else it was told, it looks for no symbol and patches nothing. To be called
- * before the first bmm_path_init().
+ * For an operator whose machine does not come up with the module: whatever the
+ * other parameters say, it looks up no symbol and patches nothing. Call before
+ * the first bmm_path_init().
  */
 void bmm_path_make_inert(void)
 {
@@ -363,14 +364,14 @@ int bmm_path_init(struct bmm_path *path)
 }
 
 /**
- * bmm_path_start() - switch paths as the module was told to when it was loaded
+ * bmm_path_start() - switch paths to their modes at load
  * @paths: the paths
- * @modes: of each, the mode to start in
- * @n:     how many
+ * @modes: the mode of each
+ * @n:     number of paths
  *
- * The last step of loading, which nothing can fail after: a function that has
- * been hooked cannot be unhooked for certain. A hook that does not attach is no
- * error: the path is off, or does without it, and the log and sysfs say why.
+ * The last step of loading, after which nothing can fail: a function that has
+ * been hooked may be impossible to unhook. A hook that does not attach is no
+ * error: the path is off, or makes do without it; the log and sysfs say why.
  */
 void bmm_path_start(struct bmm_path *const paths[], const int modes[], size_t n)
 {
@@ -385,12 +386,12 @@ void bmm_path_start(struct bmm_path *const paths[], const int modes[], size_t n)
 }
 
 /**
- * bmm_path_sum() - a counter over all CPUs
+ * bmm_path_sum() - sum a counter over all CPUs
  * @path:  the path
  * @which: the counter
  *
- * A call may enter on one CPU and leave on another: what is inflight on one
- * may be negative, the sum is right once no new call can arrive.
+ * A call may enter on one CPU and leave on another: the in-flight count of one
+ * may be negative; the sum is right once no new call can arrive.
  *
  * Return: the sum.
  */
@@ -405,8 +406,8 @@ s64 bmm_path_sum(const struct bmm_path *path, unsigned int which)
 }
 
 /*
- * Hooks hold references, so that all of them are detached when the module goes;
- * but rmmod --force does not ask. Better a task that never ends than calls into
+ * Hooks hold references, so all are detached when the module is unloaded; but
+ * rmmod --force does not check. Better a task that never ends than calls into
  * text that is gone.
  */
 static void path_force_off(struct bmm_path *path)
@@ -422,7 +423,7 @@ static void path_force_off(struct bmm_path *path)
 }
 
 /**
- * bmm_path_exit() - free what a path has
+ * bmm_path_exit() - free what a path has allocated
  * @path: the path; nobody can switch it any more
  */
 void bmm_path_exit(struct bmm_path *path)

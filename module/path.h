@@ -16,17 +16,17 @@
 #define BMM_HOOKS   4 /* most functions a path hooks */
 #define BMM_REASONS 8 /* most reasons a path has for a fallback */
 #define BMM_PICKS   2 /* most operations whose backend a path picks */
-#define BMM_EXTRAS  8 /* most files that one path alone has */
+#define BMM_EXTRAS  8 /* most files specific to a path */
 
 struct bmm_path;
 
-/* What is counted by CPU, so that counting costs no shared cache line. */
+/* Counted per CPU, so that counting costs no shared cache line. */
 enum bmm_counter {
 	BMM_INFLIGHT, /* calls inside the handler */
 	BMM_HITS,     /* requests served in ranges */
 	BMM_BYTES,    /* bytes those requests wrote, or mapped */
 	BMM_NS,	      /* time they took, the kernel's own part included */
-	BMM_OWN,      /* the first that one path alone has */
+	BMM_OWN,      /* the first one specific to a path */
 	BMM_FALLBACKS = BMM_OWN + 4, /* the first reason's */
 	BMM_COUNTERS = BMM_FALLBACKS + BMM_REASONS
 };
@@ -35,7 +35,7 @@ struct bmm_counters {
 	s64 n[BMM_COUNTERS];
 };
 
-/* A sysfs file of a path; @index tells apart those of one kind. */
+/* A sysfs file of a path; @index tells apart files with the same functions. */
 struct bmm_attribute {
 	union {
 		struct attribute attr;
@@ -47,14 +47,14 @@ struct bmm_attribute {
 	unsigned int index;
 };
 
-/* Directories that hold the same files: "order1", "order2", ... */
+/* Directories with the same files in each: "order1", "order2", ... */
 struct bmm_numbered {
 	const char *name;
 	unsigned int first;
 	unsigned int last;
 	/*
-	 * Files of each, up to one without a name; @index of the file shown is
-	 * that of its directory times BMM_COLUMNS, plus its own.
+	 * Files of each, up to one without a name; a file is shown with
+	 * @index of its directory times BMM_COLUMNS, plus its own.
 	 */
 	const struct bmm_attribute *files;
 };
@@ -65,24 +65,22 @@ struct bmm_numbered {
  * struct bmm_path - one family of kernel functions
  * @name:        directory in /sys/kernel/bulkmm
  * @prepare:     finds what else the path needs before its hooks are attached;
- *               0, or a negative errno and the symbol or the option of the
- *               kernel's configuration that it is about
- * @hooks:       the functions hooked, up to the first without a symbol;
- *               the path needs the first of them, and makes do with those
- *               others that attach
+ *               0, or a negative errno and the symbol or config option at fault
+ * @hooks:       the functions hooked, up to the first without a symbol; the
+ *               path needs the first, and makes do with the others that attach
  * @modes:       names of the modes, the first is "off", up to the first NULL
- * @mode:        index of the one in force; read once per call
- * @picks:       of its operations that have backends, up to the first NULL
- * @extras:      files that this path alone has
- * @numbered:    directories that this path alone has, or NULL
+ * @mode:        index of the current mode; read once per call
+ * @picks:       for its operations with backends, up to the first NULL
+ * @extras:      files specific to this path
+ * @numbered:    numbered directories of this path, or NULL
  * @reasons:     names of the fallback counters, up to the first NULL
- * @counters:    enum bmm_counter: the path's own, and its fallbacks, too
- * @list:        of all paths
+ * @counters:    enum bmm_counter: the path's own and its fallbacks
+ * @list:        in the list of all paths
  * @detached:    waits for the last calls of hooks that are detaching
- * @waits_for:   what it waits for
- * @kobj:        its directory, of which the kobject core has all that it needs
- *               to free it: others may hold it for longer than we are there
- * @dirs:        the directories in it
+ * @waits_for:   what @detached is waiting for
+ * @kobj:        its directory; the kobject core can free it by itself: others
+ *               may hold it for longer than the module exists
+ * @dirs:        the subdirectories
  */
 struct bmm_path {
 	const char *name;
@@ -107,10 +105,10 @@ struct bmm_path {
 	struct attribute_group own_group;
 };
 
-/* An option's name if it is set: what rules a path out is named, not hinted at. */
+/* The name of an option if set: messages say exactly what rules a path out. */
 #define BMM_NAME_IF_SET(option) (IS_BUILTIN(option) ? #option : NULL)
 
-/* All the hooks of a path, in their order. */
+/* All hooks of a path, in order. */
 #define bmm_for_each_hook(hook, path) \
 	for ((hook) = (path)->hooks;  \
 	     (hook) < (path)->hooks + BMM_HOOKS && (hook)->symbol; (hook)++)
@@ -132,7 +130,7 @@ static inline void bmm_path_count(struct bmm_path *path, unsigned int which,
 
 /*
  * Brackets of a handler. Between them the module's text cannot go away; what
- * lies before the first and after the second is covered by RCU-tasks.
+ * comes before the first and after the second is covered by RCU tasks.
  */
 static inline void bmm_path_enter(struct bmm_path *path)
 {

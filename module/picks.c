@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Backends in sysfs and in the log: what was picked, and forcing another. */
+/* Backends in sysfs and in the log: show what was picked, force another. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cleanup.h>
@@ -10,9 +10,9 @@
 #include "path.h"
 #include "picks.h"
 
-#define LINE 224 /* bytes of a line, at most */
+#define LINE 224 /* most bytes of a line */
 
-/* Serialises forcing with what follows from a decision. */
+/* Serialises forcing with the consequences of a decision. */
 DEFINE_MUTEX(bmm_picks_lock);
 
 /* "LABEL: generic [movdir64b=37.8] movnti=36.1", cut to the buffer. */
@@ -29,10 +29,10 @@ static void picks_line(const struct bmm_picks *picks, unsigned int which,
 }
 
 /**
- * bmm_picks_log() - say what was picked, from which figures
- * @path:  whose pick it is
- * @picks: of the operation
- * @which: the one that was decided
+ * bmm_picks_log() - log what was picked, with the figures
+ * @path:  the path of the pick
+ * @picks: the operation's picks
+ * @which: the pick that was decided
  */
 void bmm_picks_log(const struct bmm_path *path, const struct bmm_picks *picks,
 		   unsigned int which)
@@ -54,8 +54,8 @@ static const struct bmm_pick *picks_at(const struct bmm_path *path,
 }
 
 /**
- * bmm_picks_name() - what the directory of a pick is called
- * @picks: of the operation
+ * bmm_picks_name() - the name of a pick's directory
+ * @picks: the operation's picks
  * @which: the pick
  * @buf:   result
  * @size:  bytes of @buf
@@ -68,7 +68,7 @@ void bmm_picks_name(const struct bmm_picks *picks, unsigned int which,
 	picks->label(which, buf + at, size - at);
 }
 
-/* Who serves; before anything was measured, who would be the first. */
+/* The backend that serves; before anything is measured, the first guess. */
 ssize_t bmm_picks_serving_show(struct bmm_path *path, unsigned int index,
 			       char *buf)
 {
@@ -90,7 +90,7 @@ ssize_t bmm_picks_rate_show(struct bmm_path *path, unsigned int index, char *buf
 			  bmm_pick_rate(pick, index % BMM_CANDIDATES));
 }
 
-/* All names that can be written, that of what is in force in brackets. */
+/* All names that can be written, the current one in brackets. */
 ssize_t bmm_picks_show(struct bmm_path *path, unsigned int index, char *buf)
 {
 	const struct bmm_picks *picks = path->picks[index];
@@ -106,7 +106,7 @@ ssize_t bmm_picks_show(struct bmm_path *path, unsigned int index, char *buf)
 	return at + sysfs_emit_at(buf, at, "\n");
 }
 
-/* The one log line of a name that is refused. */
+/* Logs the one line about an invalid name. */
 static void picks_refuse(const struct bmm_path *path, enum bmm_op op,
 			 const char *name, int len)
 {
@@ -119,9 +119,8 @@ static void picks_refuse(const struct bmm_path *path, enum bmm_op op,
 }
 
 /*
- * A name forces that backend; "fastest" forgets it and what was measured.
- * Others may be at the pick: bmm_turn_begin() starts one without candidates
- * from nothing, whatever else it holds.
+ * Resets what was measured. Others may be using the pick: bmm_turn_begin()
+ * starts a pick without candidates from scratch, whatever else it holds.
  */
 static void picks_forget(struct bmm_picks *picks)
 {

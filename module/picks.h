@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * picks.h - the picks of an operation, and the sysfs files that show them and
- * force a backend
+ * picks.h - the picks of an operation, and their sysfs files, which show them
+ * and force a backend
  */
 #ifndef BMM_PICKS_H
 #define BMM_PICKS_H
@@ -15,14 +15,14 @@ struct bmm_path;
 
 /**
  * struct bmm_picks - all picks of one operation of a path
- * @name:    of the file
+ * @name:    name of the file
  * @op:      the operation
- * @nr:      how many picks
- * @pick:    one for each kind of memory or extent that is measured apart
+ * @nr:      number of picks
+ * @pick:    one for each kind of memory or extent that is measured separately
  * @forced:  the backend that serves instead of all of them, or NULL; written
  *           under bmm_picks_lock
- * @label:   writes what a pick is for, in a word
- * @changed: told after a write to the file, under bmm_picks_lock; or NULL
+ * @label:   writes one word that says what a pick is for
+ * @changed: called after a write to the file, under bmm_picks_lock; or NULL
  */
 struct bmm_picks {
 	const char *name;
@@ -36,7 +36,7 @@ struct bmm_picks {
 
 extern struct mutex bmm_picks_lock;
 
-/* Of a path's operation @index its pick @which; plus a candidate of that. */
+/* Pick @which of a path's operation @index; add a candidate's number. */
 static inline unsigned int bmm_picks_index(unsigned int index,
 					   unsigned int which)
 {

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whether memory is prepared ahead of use, or because somebody is about to
- * touch it.
+ * Tells memory that is prepared ahead of use from memory that is about to be
+ * touched.
  *
- * A fault that comes out of an exception is a touch, and so is one that a
- * system call takes on the way: a copy to the user of read(), a guest's access
- * inside KVM_RUN. What prepares memory is known in two ways, neither of which
- * costs more than what the task has at hand:
+ * A fault from an exception is a touch, and so is one taken inside most system
+ * calls: read() copying to the user, a guest's access inside KVM_RUN. What
+ * prepares memory is recognised in two ways, both from what the task has at
+ * hand:
  *
- * - The task pins memory for long (FOLL_LONGTERM): the kernel marks it, for its
- *   allocator. Devices that are given to guests (VFIO, iommufd, vDPA), RDMA,
- *   fixed buffers of io_uring, AF_XDP and udmabuf all pin so, whichever way
- *   they were asked to.
- * - It is inside a system call that populates, of which there are few. Where
- *   one does so only for memory that is locked (brk(), mprotect()), it faults
- *   in nothing else.
+ * - The task pins memory long-term (FOLL_LONGTERM): the kernel flags it for its
+ *   allocator. Devices assigned to guests (VFIO, iommufd, vDPA), RDMA, fixed
+ *   buffers of io_uring, AF_XDP and udmabuf all pin like that, however they
+ *   were asked to.
+ * - The task is inside a system call that populates; there are few. Those that
+ *   populate only locked memory (brk(), mprotect()) fault in nothing else.
  *
- * Whatever is neither counts as a touch, which costs time if it is wrong (2 to
- * 3 times that of the clearing) and not, as the other mistake does, time of the
- * program.
+ * Anything else counts as a touch. If that is wrong, it costs time (2 to 3
+ * times that of the clearing), but not, as the opposite mistake does, time of
+ * the program.
  */
 #include <linux/compat.h>
 #include <linux/kvm.h>
@@ -31,8 +30,8 @@
 #include "populate.h"
 
 /*
- * Numbers of ioctl() are unique to their driver by convention only: another
- * one's of this number would have folios bypass the cache, no more.
+ * ioctl() numbers are unique to a driver by convention only: another driver's
+ * call with this number would make folios bypass the cache, no more.
  */
 static bool populate_is_ioctl(void)
 {
@@ -68,10 +67,10 @@ static bool populate_is_call(void)
 /**
  * bmm_populating() - whether the current task asked for memory to be prepared
  *
- * Context: process, with a user's registers or without.
- * Return: true while memory is pinned for long, and inside mmap(), madvise(),
- * mlock() and the like of the kernel's native kind; false for 32-bit programs,
- * whose numbers differ, for kernel threads, and in an exception.
+ * Context: process, with or without user registers.
+ * Return: true while memory is pinned long-term, and inside native mmap(),
+ * madvise(), mlock() and the like; false for 32-bit programs, whose numbers
+ * differ, for kernel threads, and in an exception.
  */
 bool bmm_populating(void)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whether a function of the kernel is what handlers and calls of it were
- * compiled for, by the types that the kernel carries of itself (BTF).
+ * Checks that a kernel function still has the prototype that handlers and calls
+ * were compiled for, by the kernel's own type information (BTF).
  *
- * A prototype is rendered as C has it and compared as text. What cannot be
- * rendered in the few forms known here equals nothing. Every offset is checked
- * against the section's end.
+ * A prototype is rendered as C and compared as text. What cannot be rendered in
+ * the few forms known here matches nothing. Every offset is checked against the
+ * end of its section.
  */
 #include <linux/btf.h>
 #include <linux/errno.h>
@@ -17,7 +17,7 @@
 #include "prototype.h"
 #include "symbols.h"
 
-/* The types of the kernel, each found by its number. */
+/* The kernel's types, with the offset of each by its number. */
 static struct {
 	const char *types;
 	const char *strings;
@@ -33,7 +33,7 @@ struct text {
 	bool unknown;
 };
 
-/* Bytes that follow a type of a kind, or -1. */
+/* Bytes that follow a type, by its kind, or -1. */
 static int btf_extra(const struct btf_type *type)
 {
 	u32 vlen = btf_type_vlen(type);
@@ -71,7 +71,7 @@ static int btf_extra(const struct btf_type *type)
 	}
 }
 
-/* Numbers the types, from 1 on; with @offset, keeps where they are. */
+/* Numbers the types from 1 on; with @offset, records where they are. */
 static int btf_walk(u32 *offset)
 {
 	const struct btf_type *type;
@@ -159,7 +159,7 @@ static void text_add(struct text *text, const char *word)
 		text->len += len;
 }
 
-/* The compiler's names of integers are not the usual ones. */
+/* The compiler's names of integers differ from the usual ones. */
 static const char *btf_int_name(const char *name)
 {
 	if (!strcmp(name, "long unsigned int"))
@@ -185,8 +185,8 @@ static const char *btf_keyword(u32 kind)
 }
 
 /*
- * A type's own word comes before the stars and const of what points to it:
- * pointers are counted on the way.
+ * A type's name comes before the stars and const of what points to it: count
+ * pointers on the way.
  */
 static void btf_add_type(struct text *text, u32 number)
 {
@@ -210,7 +210,7 @@ static void btf_add_type(struct text *text, u32 number)
 	if (!type) {
 		text_add(text, number ? "?" : "void");
 	} else {
-		/* forward declarations have the keyword by a flag: a struct's */
+		/* forward declarations flag their keyword: assume struct */
 		text_add(text,
 			 kind == BTF_KIND_FWD ? "struct " : btf_keyword(kind));
 		text_add(text, btf_int_name(btf_name(type)));
@@ -248,7 +248,7 @@ static bool btf_equals(const struct btf_type *function, const char *prototype)
 	return !text.unknown && !strcmp(text.buf, prototype);
 }
 
-/* A symbol that is in the kernel's text need not be in its types. */
+/* A symbol in the kernel's text need not be in its BTF. */
 static int btf_check(const char *symbol, const char *prototype)
 {
 	const struct btf_type *type;
@@ -267,16 +267,15 @@ static int btf_check(const char *symbol, const char *prototype)
 }
 
 /**
- * bmm_function_entry() - where a function starts that is what we know it as
+ * bmm_function_entry() - find a function with the prototype that we expect
  * @symbol:    its name
- * @prototype: as BMM_FUNCTION() has it
+ * @prototype: from BMM_FUNCTION()
  *
- * What it needs to look types up stays until bmm_prototype_done().
+ * The index of types stays allocated until bmm_prototype_done().
  *
  * Context: process; callers serialise.
- * Return: as bmm_symbol_entry(); -EPROTOTYPE if it is another function now, or
- * one whose type the kernel does not know; -EPROTO if the kernel has no types
- * that can be read; -ENOMEM.
+ * Return: as bmm_symbol_entry(); -EPROTOTYPE if its prototype differs or is not
+ * in BTF; -EPROTO if the kernel has no readable BTF; -ENOMEM.
  */
 long bmm_function_entry(const char *symbol, const char *prototype)
 {
@@ -293,7 +292,7 @@ long bmm_function_entry(const char *symbol, const char *prototype)
 	return err ? err : entry;
 }
 
-/** bmm_prototype_done() - give back what the look-up took */
+/** bmm_prototype_done() - free the index of types */
 void bmm_prototype_done(void)
 {
 	vfree(btf.offset);

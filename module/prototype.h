@@ -5,9 +5,9 @@
 #include <linux/compiler.h>
 
 /*
- * A function of the kernel: the type NAME_fn that calls of it are compiled
- * with, and the same as text, NAME_prototype, which is held against what the
- * running kernel says of it. Parameters without names.
+ * A kernel function: the type NAME_fn that calls of it are compiled with, and
+ * the same as text, NAME_prototype, which is compared with the running kernel's
+ * BTF. Parameters have no names.
  */
 #define BMM_FUNCTION(name, ret, ...)                               \
 	typedef ret name##_fn(__VA_ARGS__);                        \

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which kernels the module loads into: those it has been tried on. A kernel
- * refuses a module that was built for another one, but can be forced to take
- * it.
+ * The module loads only into kernels it was tested on. A kernel rejects a
+ * module built for another one, but can be forced to accept it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -12,7 +11,7 @@
 #include "faults.h"
 #include "supported.h"
 
-/* As compat/supported.mk has them: 6012 for 6.12. */
+/* In the form of compat/supported.mk: 6012 for 6.12. */
 static unsigned int supported_number(const char *release)
 {
 	unsigned int version, patchlevel;
@@ -23,7 +22,7 @@ static unsigned int supported_number(const char *release)
 }
 
 /**
- * bmm_supported() - whether the running kernel is one that bulkmm knows
+ * bmm_supported() - whether the running kernel is supported
  *
  * Return: 0, or -EOPNOTSUPP after one line in the log.
  */

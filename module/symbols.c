@@ -2,11 +2,11 @@
 /*
  * Addresses of functions that the kernel does not export.
  *
- * The kernel's own table of its symbols is asked, which modules are not in: a
- * function of a module is never found, whatever its name. The table has a
- * function to search it that is not exported either. That one's address is
- * told by a kprobe, which is registered disabled: nothing is patched for it,
- * and so nothing can fail when it is taken away.
+ * Looks in the kernel's own symbol table, which does not contain modules: a
+ * module's function is never found, whatever its name. The function that
+ * searches the table is not exported either. A kprobe gives its address; it is
+ * registered disabled, so nothing is patched and nothing can fail when it is
+ * unregistered.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -21,7 +21,7 @@ DEFINE_STATIC_CALL_NULL(bmm_symbol_match, kallsyms_on_each_match_symbol);
 
 #define MATCH "kallsyms_on_each_match_symbol"
 
-/* Not on the stack: the kernel links it. */
+/* Not on the stack: the kernel links it into a list. */
 static struct kprobe match_probe;
 static bool match_known;
 
@@ -39,7 +39,7 @@ static long symbol_by_kprobe(const char *symbol)
 	unregister_kprobe(&match_probe);
 	if (match_probe.addr)
 		return (long)match_probe.addr;
-	/* It says so by clearing the address: the kprobe is still linked. */
+	/* A cleared address means that the kprobe is still linked. */
 	__module_get(THIS_MODULE);
 	pr_crit("a kprobe cannot be taken away: the module stays for good\n");
 	return -EBUSY;
@@ -69,7 +69,7 @@ static long symbol_unique(const char *symbol)
 	return matches.nr == 1 ? (long)matches.first : -EADDRNOTAVAIL;
 }
 
-/* A kprobe takes the first of a name, so that even this one is asked for. */
+/* A kprobe takes the first symbol of a name: check that this one is unique. */
 static int symbol_prepare(void)
 {
 	long address;
@@ -97,7 +97,7 @@ static bool symbol_in_text(unsigned long address)
 }
 
 /**
- * bmm_symbol_data() - where the kernel has something that is no function
+ * bmm_symbol_data() - find a kernel symbol that is not a function
  * @symbol: its name
  *
  * Context: process; callers serialise.
@@ -109,13 +109,13 @@ long bmm_symbol_data(const char *symbol)
 }
 
 /**
- * bmm_symbol_entry() - where a function of the kernel starts
+ * bmm_symbol_entry() - find the start of a kernel function
  * @symbol: its name
  *
  * Context: process; callers serialise.
  * Return: the address of its first instruction, which may be a landing pad; or
  * a negative errno (-ENOENT: no such symbol; -EADDRNOTAVAIL: more than one;
- * -EFAULT: it is no function).
+ * -EFAULT: not a function).
  */
 long bmm_symbol_entry(const char *symbol)
 {

@@ -15,9 +15,8 @@
 #include "vmap_map.h"
 
 /*
- * One memmap_init_zone_device() served: nr_pages PFNs from
- * start_pfn, bytes stamped (the learned units are not in it), time of the
- * whole call.
+ * One memmap_init_zone_device() served: nr_pages PFNs from start_pfn; bytes
+ * stamped, not including the learned units; time of the whole call.
  */
 TRACE_EVENT(
 	memmap,
@@ -38,9 +37,9 @@ TRACE_EVENT(
 		  __entry->bytes, __entry->ns, __get_str(backend)));
 
 /*
- * One folio_zero_user() served: unit is the most bytes cleared
- * between two chances to reschedule, gap the longest time (0 on a kernel that
- * preempts); streaming says whether it bypassed the cache.
+ * One folio_zero_user() served: unit is the most bytes, gap the longest time
+ * between two chances to reschedule (0 on a preemptible kernel); streaming says
+ * whether it bypassed the cache.
  */
 TRACE_EVENT(
 	clear,
@@ -62,9 +61,9 @@ TRACE_EVENT(
 		  __get_str(backend)));
 
 /*
- * One range of kernel addresses mapped: nr_pages from addr, in so many
- * contiguous runs, by so many entries of PAGE_SIZE, groups of contiguous
- * entries and entries of PMD_SIZE.
+ * One range of kernel addresses mapped: nr_pages from addr, in this many
+ * contiguous runs, with this many entries of PAGE_SIZE, contpte groups and
+ * entries of PMD_SIZE.
  */
 TRACE_EVENT(
 	vmap,

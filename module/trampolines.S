@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The entries of all hooks: what of the arguments of the hooked function
- * is compared with the path's threshold. Arguments count from 0.
+ * The entries of all hooks: which argument of the hooked function is compared
+ * with the threshold. Arguments count from 0.
  */
 #if defined(CONFIG_X86_64)
 #include "x86/trampoline.S"
@@ -15,8 +15,8 @@
 BMM_TRAMPOLINE memmap, BMM_SIZE, ARG2
 
 /*
- * folio_zero_user(folio, addr_hint): no size to filter by, so the address, of
- * which none is as large as the threshold that lets everything pass.
+ * folio_zero_user(folio, addr_hint): no size to filter by, so the address,
+ * which is always below the threshold that lets everything pass.
  */
 BMM_TRAMPOLINE clear, BMM_SIZE, ARG1
 
@@ -31,7 +31,7 @@ BMM_TRAMPOLINE vmap_pages, BMM_SPAN, ARG0, ARG1
 
 /*
  * vmap_range_noflush(addr, end, phys_addr, prot, max_page_shift): the kernel
- * takes whole blocks in large steps itself.
+ * itself maps whole PMD blocks in large steps.
  */
 BMM_TRAMPOLINE vmap_range, BMM_SPAN_PARTLY, ARG0, ARG1, ARG2
 
@@ -41,7 +41,7 @@ BMM_TRAMPOLINE vmap_area, BMM_SIZE, ARG0
 /*
  * set_zone_contiguous(zone), move_pfn_range_to_zone(zone, start_pfn, nr_pages,
  * ...), remove_pfn_range_from_zone(zone, start_pfn, nr_pages): rare, whatever
- * their size.
+ * the size.
  */
 BMM_TRAMPOLINE hotplug, BMM_SIZE, ARG0
 BMM_TRAMPOLINE hotplug_grow, BMM_SIZE, ARG0

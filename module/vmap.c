@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * vmap: arrays of pages and physical ranges mapped into kernel space, a range
- * at a time.
+ * vmap: maps arrays of pages and physical ranges into kernel space, a range at
+ * a time.
  *
- * All that maps arrays of pages ends in one of two functions of the kernel,
- * whoever was called (vmap(), vm_map_ram(), vmalloc(), vm_area_map_pages(),
- * per-CPU memory), and all that maps physical ranges (ioremap()) in a third.
- * The functions above them are inlined here and there: a hook on one of those
- * would see some callers and miss others.
+ * Everything that maps arrays of pages (vmap(), vm_map_ram(), vmalloc(),
+ * vm_area_map_pages(), per-CPU memory) ends in one of two kernel functions, and
+ * everything that maps physical ranges (ioremap()) in a third. The functions
+ * above them are inlined in places: hooks on those would see some callers and
+ * miss others.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -31,15 +31,15 @@ enum hook {
 	HOOK_PAGES,
 	HOOK_RANGE,
 	HOOK_AREA,
-	HOOK_HUGE /* where there are groups */
+	HOOK_HUGE /* where there are contpte groups */
 };
 
 enum reason {
-	REASON_OFF,    /* switched off since the trampoline looked */
-	REASON_ODD,    /* an entry there already, a page NULL or without one */
-	REASON_PROT,   /* not present: entries would not be what they seem */
-	REASON_ALIGN,  /* not by the page, or empty */
-	REASON_WALKER, /* the range walker is somebody else's */
+	REASON_OFF,    /* switched off after the trampoline's check */
+	REASON_ODD,    /* already mapped; a page is NULL or has no PFN */
+	REASON_PROT,   /* not present: entries would be misread */
+	REASON_ALIGN,  /* not page-aligned, or empty */
+	REASON_WALKER, /* the range walker is not hooked */
 };
 
 DEFINE_STATIC_CALL_NULL(bmm_vmap_pages, *(bmm_vmap_pages_fn *)NULL);
@@ -56,10 +56,10 @@ unsigned long bmm_vmap_range_threshold = BMM_HOOK_PASS;
 unsigned long bmm_vmap_area_threshold = BMM_HOOK_PASS;
 
 /*
- * From here on no array was measured to lose: not pages each of another
- * section, nor into tables that are missing or end in between. Half as many
- * lost there. Measured on AMD Zen 5 (family 26 model 2) with the kernels' own
- * code of 6.12 and 7.3; docs/vmap.md has the figures.
+ * From this size on, no array was measured to lose, not even with each page
+ * from another section, or into tables that are missing or end in between; half
+ * as many pages lost there. Measured on AMD Zen 5 (family 26 model 2) with the
+ * code of the kernels 6.12 and 7.3; docs/vmap.md has the figures.
  */
 #define SERVED_FROM (64 * PAGE_SIZE)
 
@@ -73,7 +73,7 @@ enum counter {
 	LEAVES
 };
 
-/* Returns a reason to leave a request to the original, or -1. */
+/* Returns a reason to fall back to the original, or -1. */
 static int vmap_survey(int mode, unsigned long addr, unsigned long end,
 		       pgprot_t prot)
 {
@@ -94,7 +94,7 @@ static int vmap_survey_range(phys_addr_t phys, unsigned long size)
 	return -1;
 }
 
-/* The range walker, which writes the leaves, is reached by its hook only. */
+/* The range walker, which writes PMD mappings, is known only if hooked. */
 static bool vmap_have_walker(void)
 {
 	return bmm_hook_attached(&bmm_vmap.hooks[HOOK_RANGE]);
@@ -114,8 +114,8 @@ static void vmap_account(const struct bmm_mapping *map, unsigned long addr,
 }
 
 /*
- * To read the clock twice costs as much as some ten pages: of short requests
- * one in 16 is timed, for as many. Returns for how many requests this one counts.
+ * Reading the clock twice costs as much as some ten pages: of short requests,
+ * one in 16 is timed. Returns how many requests its time stands for.
  */
 static u64 vmap_timed(unsigned long addr, unsigned long end)
 {
@@ -218,7 +218,7 @@ static int vmap_serve_groups(unsigned long addr, unsigned long end,
 
 /*
  * Entered in place of __vmap_pages_range_noflush() for vmalloc() with huge
- * pages of the size of a group.
+ * pages of the size of a contpte group.
  */
 int bmm_vmap_huge_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 			  struct page **pages, unsigned int page_shift)
@@ -251,7 +251,7 @@ static void vmap_set_huge(unsigned long address)
 
 /*
  * Entered in place of get_vm_area_caller(), which vmap() and ioremap() call.
- * The areas of ioremap() are aligned by the kernel.
+ * The kernel aligns the areas of ioremap() itself.
  */
 struct vm_struct *bmm_vmap_area_handler(unsigned long size, unsigned long flags,
 					const void *caller)
@@ -295,8 +295,8 @@ static void vmap_set_area(unsigned long address)
 }
 
 /*
- * With pages of 16 or 64 KiB (arm64) a block is larger than a subsection, and
- * its PFNs need not all be what its first one is: not taken into account here.
+ * With 16 or 64 KiB pages (arm64) a block is larger than a subsection, and its
+ * PFNs may differ in validity from the first: not supported here.
  */
 #define BLOCK_IS_SUBSECTION (PMD_SIZE == PAGES_PER_SUBSECTION * PAGE_SIZE)
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Entries of PMD_SIZE: where an array of pages has room for them, who may have
+ * PMD mappings: where an array of pages has room for them, which areas may have
  * them, and aligned areas, without which there is no room.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -28,14 +28,14 @@ DEFINE_STATIC_CALL_NULL(find_area, *(find_area_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(get_area_node, *(get_area_node_fn *)NULL);
 
 /*
- * An operator who wants no huge mappings of vmalloc() wants none of these: has
- * the command line the word? If nobody can tell (< 0), it may have.
+ * An operator who disables huge mappings of vmalloc() wants none of these
+ * either: 1 if the command line says so, < 0 if unknown, which counts as yes.
  */
 static int refused __ro_after_init;
 
 /*
- * Nothing is mapped in the block at @addr. The kernel's range walker would
- * drop a table with entries in it where its page-wise one warns.
+ * Whether nothing is mapped in the block at @addr. The kernel's range walker
+ * would drop a table with entries in it where its page-wise one warns.
  */
 static bool vmap_vacant(unsigned long addr)
 {
@@ -65,14 +65,14 @@ static bool vmap_is_block(unsigned long addr, unsigned long end,
 }
 
 /**
- * bmm_vmap_blocks() - how many blocks of PMD_SIZE a range begins with
+ * bmm_vmap_blocks() - how many PMD-sized blocks a range starts with
  * @addr:  its address
  * @end:   its end
  * @pages: its pages
  *
- * A block's pages are contiguous and its address and PFN aligned; from block
- * to block they are contiguous too. A subsection is as large as a block: it
- * has a struct page for all of its PFNs or for none.
+ * A block's pages are contiguous, its address and PFN are aligned; consecutive
+ * blocks are contiguous too. A subsection is as large as a block: all of its
+ * PFNs have a struct page, or none.
  *
  * Return: the number, 0 if there is none.
  */
@@ -97,8 +97,8 @@ unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
 }
 
 /*
- * The walker may have taken small entries: page attributes that differ. Those
- * of blocks lie side by side up to the end of their table.
+ * The walker may have used small entries, where page attributes differ. PMD
+ * mappings are side by side up to the end of their table.
  */
 static void vmap_count_leaves(struct bmm_mapping *map, unsigned long addr,
 			      unsigned long nr)
@@ -119,9 +119,9 @@ static void vmap_count_leaves(struct bmm_mapping *map, unsigned long addr,
 
 /**
  * bmm_vmap_map_blocks() - map blocks
- * @map:  protection; what was done is added
+ * @map:  protection; adds what was mapped
  * @addr: the first address
- * @nr:   how many, as bmm_vmap_blocks() said
+ * @nr:   number of blocks, from bmm_vmap_blocks()
  * @page: the first page
  *
  * Return: 0, or the negative errno of the kernel's own function.
@@ -140,14 +140,14 @@ int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long addr,
 }
 
 /**
- * bmm_vmap_blocks_allowed() - may the area at an address have blocks
+ * bmm_vmap_blocks_allowed() - whether the area at an address may have blocks
  * @addr: an address in it
  *
- * Only what vmap() made, which is unmapped as a whole, and none at all on a
- * kernel that may have been booted with nohugevmalloc. Not: the page-wise part
- * of vmalloc() (its caller did not ask for huge pages) and per-CPU memory, both
- * VM_ALLOC; sparse areas, of which single pages are unmapped; vm_map_ram(),
- * which has no vm_struct.
+ * Only areas of vmap(), which are unmapped as a whole, and none at all if the
+ * kernel may have been booted with nohugevmalloc. Not: the page-wise part of
+ * vmalloc() (its caller did not ask for huge pages) and per-CPU memory, both
+ * VM_ALLOC; sparse areas, where single pages are unmapped; vm_map_ram(), which
+ * has no vm_struct.
  *
  * Return: true if it may.
  */
@@ -162,14 +162,14 @@ bool bmm_vmap_blocks_allowed(unsigned long addr)
 }
 
 /**
- * bmm_vmap_aligned_area() - an area whose first address is aligned for blocks
- * or, if it is smaller than one, for groups of entries
+ * bmm_vmap_aligned_area() - allocate an area aligned for blocks or, if it is
+ * smaller than one, for contpte groups
  * @size:   in bytes
- * @flags:  VM_* as vmap() was told
- * @caller: whom to name in /proc/vmallocinfo
+ * @flags:  VM_* flags passed to vmap()
+ * @caller: shown in /proc/vmallocinfo
  *
- * Return: the area, or NULL if the address space has none left, or no block is
- * to be mapped.
+ * Return: the area, or NULL if the address space has none left, or blocks are
+ * refused.
  */
 struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 					const void *caller)
@@ -185,10 +185,10 @@ struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 }
 
 /**
- * bmm_vmap_init() - learn what the operator wants
+ * bmm_vmap_init() - read what the operator wants
  *
- * Once, of whoever loads the module: who switches the path on later may see
- * another /proc, or none.
+ * Once, in the task that loads the module: one that switches the path on later
+ * may see another /proc, or none.
  */
 void __init bmm_vmap_init(void)
 {
@@ -197,7 +197,7 @@ void __init bmm_vmap_init(void)
 
 /**
  * bmm_vmap_block_prepare() - find the kernel's functions
- * @symbol: names the one that is missing
+ * @symbol: result: the one that is missing
  *
  * Return: 0 or a negative errno (bmm_function_entry()).
  */

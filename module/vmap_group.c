@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * vmalloc() with huge pages, as far as these are groups of contiguous entries
- * (arm64): one descent for all groups of a table.
+ * vmalloc() with huge pages that are contpte groups (arm64): one descent for
+ * all groups of a table.
  *
- * Blocks of PMD_SIZE are the kernel's own. It descends for each, which is
- * little beside 2 MiB that are cleared and mapped: serving them was measured to
- * cost more than it saved up to some 100 MiB.
+ * PMD mappings are left to the original. It descends for each, which is little
+ * compared with clearing and mapping 2 MiB: serving them was measured to cost
+ * more than it saved up to some 100 MiB.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -13,7 +13,7 @@
 #include "pagetable.h"
 #include "vmap_map.h"
 
-/* Maps groups into one table; how many pages, or a negative errno. */
+/* Maps groups into one table; returns the pages mapped or a negative errno. */
 static long vmap_map_group_table(struct bmm_mapping *map, unsigned long addr,
 				 unsigned long end, struct page **pages)
 {
@@ -41,14 +41,13 @@ static long vmap_map_group_table(struct bmm_mapping *map, unsigned long addr,
 
 /**
  * bmm_vmap_map_groups() - map groups that need not be contiguous
- * @map:   protection; what was done is added
+ * @map:   protection; adds what was mapped
  * @addr:  the first address, aligned to a group
  * @end:   end of the range, aligned too
- * @pages: the array, as many entries for a group as it has pages; of these
- *         the first counts
+ * @pages: the array, one element per page; only the first of each group is used
  *
- * What cannot be served (something is mapped already) is the kernel's, from
- * that group on.
+ * From a group that cannot be served (something is mapped already), the
+ * original does the rest.
  *
  * Return: 0, or the negative errno of the kernel's own function.
  */

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mapping into a page table, entry after entry without looking for the place
- * of each.
+ * Maps into a page table, entry after entry, without a descent for each.
  *
- * Tables are the kernel's: where one is missing, its own function maps the
- * first page and allocates whatever that takes, and the rest is filled in
- * here. What is unusual (an entry is there already, a page is NULL or has no
- * struct page) goes to the kernel's function from that entry on, so that its
- * return, its warning and what it leaves behind are its own.
+ * The kernel owns the tables: where one is missing, the original maps the first
+ * page and allocates what that takes, and the rest is filled in here. Anything
+ * unusual (an entry is already there, a page is NULL or has no struct page)
+ * goes to the original from that entry on, so that its return value, its
+ * warning and what it leaves behind are its own.
  */
 #include <linux/align.h>
 #include <linux/io.h>
@@ -20,13 +19,13 @@
 #define AT_ONCE BMM_VMAP_AT_ONCE
 
 /*
- * The struct pages of a section lie side by side and, as all of them do,
- * begin at a multiple of their size: its number, by the address of one.
+ * The struct pages of a section are contiguous and, as those of all sections
+ * are, aligned to their size: the number of a page's section, by its address.
  */
 #define MEMMAP_BYTES	  (PAGES_PER_SECTION * sizeof(struct page))
 #define vmap_number(page) ((uintptr_t)(page) / MEMMAP_BYTES)
 
-/* In each place a number that belongs into another. */
+/* Fills each slot with a number that belongs in another one. */
 static __always_inline void vmap_know_nothing(struct bmm_mapping *map,
 					      unsigned long *known)
 {
@@ -40,7 +39,7 @@ static __always_inline void vmap_know_nothing(struct bmm_mapping *map,
 			 !((uintptr_t)pfn_to_page(0) % MEMMAP_BYTES);
 }
 
-/* Every PFN of the page's section has a struct page. NULL's is never known. */
+/* Every PFN of the page's section has a struct page. Never NULL's section. */
 static void vmap_remember(struct bmm_mapping *map, const struct page *page)
 {
 	unsigned long nr = vmap_number(page);
@@ -49,7 +48,7 @@ static void vmap_remember(struct bmm_mapping *map, const struct page *page)
 		map->known[nr % BMM_VMAP_KNOWN] = nr;
 }
 
-/* Memory that came after boot may fill only some subsections, and may go. */
+/* Memory added after boot may fill only some subsections, and may go away. */
 static noinline bool vmap_ask_late(struct bmm_mapping *map,
 				   const struct page *page,
 				   struct mem_section *section)
@@ -70,7 +69,7 @@ static noinline bool vmap_ask_late(struct bmm_mapping *map,
 	return valid;
 }
 
-/* The section of a page, if it has one of the numbers below @end. */
+/* The section of a page, if its number is below @end. */
 static __always_inline struct mem_section *vmap_section(const struct page *page,
 							unsigned long end)
 {
@@ -83,7 +82,7 @@ static __always_inline struct mem_section *vmap_section(const struct page *page,
 	return root ? root + (nr & SECTION_ROOT_MASK) : NULL;
 }
 
-/* pfn_valid(), for all pages of a section if that can be. */
+/* pfn_valid(), for the whole section of the page if possible. */
 static noinline bool vmap_ask(struct bmm_mapping *map, const struct page *page)
 {
 	struct mem_section *section = vmap_section(page, NR_MEM_SECTIONS);
@@ -105,8 +104,8 @@ static inline bool vmap_valid(struct bmm_mapping *map, const struct page *page)
 }
 
 /*
- * AT_ONCE pages of sections that were there at boot: what is asked of each is
- * gathered, so that no branch depends on how they are mixed.
+ * Whether AT_ONCE pages are in sections present at boot. The checks are
+ * combined, so that no branch depends on how the sections are mixed.
  */
 static inline bool vmap_all_early(struct bmm_mapping *map, struct page **pages)
 {
@@ -161,7 +160,7 @@ static inline bool vmap_all_valid(struct bmm_mapping *map, struct page **pages)
 	       vmap_each_valid(map, pages);
 }
 
-/* The array begins with a group, and the place for it is aligned too. */
+/* The array starts with a group, and its place in the table is aligned too. */
 static bool vmap_group_first(const struct bmm_mapping *map, unsigned long addr,
 			     unsigned long end, struct page **pages)
 {
@@ -173,8 +172,8 @@ static bool vmap_group_first(const struct bmm_mapping *map, unsigned long addr,
 }
 
 /*
- * A group may begin here: as many entries, aligned in the table as the page is
- * in memory.
+ * A group may start here: enough entries are left, and entry and page are both
+ * aligned to it.
  */
 static bool vmap_group_fits(const struct bmm_mapping *map, const pte_t *pte,
 			    unsigned long pfn, unsigned long nr)
@@ -196,13 +195,13 @@ static void vmap_set_group(struct bmm_mapping *map, pte_t *pte, pteval_t value)
 
 /**
  * bmm_vmap_set_group() - map a group of contiguous entries
- * @map:  protection; what was done is added
- * @pte:  the first entry; as in the kernel's range walker, of the group it
- *        alone is asked whether it maps something
- * @page: the first page; all the group's follow it in memory
+ * @map:  protection; adds what was mapped
+ * @pte:  the first entry; as in the kernel's range walker, only this one of the
+ *        group is checked for being empty
+ * @page: the first page; the others of the group follow it in memory
  * @nr:   entries left in the range
  *
- * Return: false, with nothing done, if there is no room for one.
+ * Return: false, with nothing done, if no group fits.
  */
 bool bmm_vmap_set_group(struct bmm_mapping *map, pte_t *pte, struct page *page,
 			unsigned long nr)
@@ -235,7 +234,7 @@ static bool vmap_group_none(const pte_t *pte)
 	return true;
 }
 
-/* The pages of an array from here on are a group, and have room for one. */
+/* The next pages of an array form a group, and its entries are free. */
 static bool vmap_is_group(struct bmm_mapping *map, const pte_t *pte,
 			  struct page **pages, unsigned long nr)
 {
@@ -245,7 +244,7 @@ static bool vmap_is_group(struct bmm_mapping *map, const pte_t *pte,
 	       vmap_valid(map, *pages) && vmap_group_none(pte);
 }
 
-/* Counts runs: @nr pages follow the last one, or begin another run. */
+/* Counts runs: @nr pages continue the last run, or start another. */
 static void vmap_follow(struct bmm_mapping *map, unsigned long pfn,
 			unsigned long nr)
 {
@@ -253,7 +252,7 @@ static void vmap_follow(struct bmm_mapping *map, unsigned long pfn,
 	map->next = pfn + nr;
 }
 
-/* One run of at most a subsection: it is valid if its ends are. */
+/* Fills one run of at most a subsection: it is valid if both ends are. */
 static unsigned long vmap_fill_run(struct bmm_mapping *map, pte_t *pte,
 				   struct page *page, unsigned long nr)
 {
@@ -294,7 +293,7 @@ static bool vmap_fill_scattered(struct bmm_mapping *map, pte_t *pte,
 	return true;
 }
 
-/* How many pages are one run, in steps of AT_ONCE. */
+/* How many pages form one run, in steps of AT_ONCE. */
 static unsigned long vmap_run(struct page **pages, unsigned long nr)
 {
 	struct page *page = pages[0];
@@ -306,7 +305,7 @@ static unsigned long vmap_run(struct page **pages, unsigned long nr)
 	return n;
 }
 
-/* Fills AT_ONCE entries or, of a run, more; 0 if something is unusual. */
+/* Fills AT_ONCE entries, more for a run; 0 if something is unusual. */
 static unsigned long vmap_fill_some(struct bmm_mapping *map, pte_t *pte,
 				    struct page **pages, unsigned long nr)
 {
@@ -328,7 +327,7 @@ static bool vmap_set_one(struct bmm_mapping *map, pte_t *pte, struct page *page)
 	return true;
 }
 
-/* Fills @nr entries of one page; fewer if something is unusual. */
+/* Fills @nr entries of PAGE_SIZE; fewer if something is unusual. */
 static unsigned long vmap_fill_stretch(struct bmm_mapping *map, pte_t *pte,
 				       struct page **pages, unsigned long nr)
 {
@@ -341,7 +340,7 @@ static unsigned long vmap_fill_stretch(struct bmm_mapping *map, pte_t *pte,
 	return i;
 }
 
-/* How many of @nr entries there are before a group could begin. */
+/* How many of @nr entries precede the next place for a group. */
 static unsigned long vmap_stretch(const struct bmm_mapping *map,
 				  const pte_t *pte, unsigned long nr)
 {
@@ -382,8 +381,8 @@ static unsigned long vmap_fill_pages(struct bmm_mapping *map, pte_t *pte,
 }
 
 /*
- * Has the kernel make the table for @addr, by mapping the first page or, so
- * that no group is cut, the first group. Returns how many pages, or an errno.
+ * Has the kernel allocate the table for @addr, by mapping the first page or, so
+ * that no group is split, the first group. Returns pages mapped, or an errno.
  */
 static long vmap_begin_table(struct bmm_mapping *map, unsigned long addr,
 			     unsigned long end, struct page **pages)
@@ -430,15 +429,15 @@ static int vmap_map_table(struct bmm_mapping *map, unsigned long addr,
 
 /**
  * bmm_vmap_map_pages() - map an array of pages
- * @map:   protection (present) and sizes of entries; what was done is added
+ * @map:   protection (present) and sizes of entries; adds what was mapped
  * @addr:  first address, page aligned
  * @end:   end of the range, page aligned, above @addr
  * @pages: the array
  *
- * Pages are mapped in the order of the array, so that on failure the range
- * holds what the kernel's own function would have left.
+ * Pages are mapped in array order, so that on failure the range holds what the
+ * original would have left.
  *
- * Return: 0, or the negative errno of the kernel's own function.
+ * Return: 0, or the negative errno of the original.
  */
 int bmm_vmap_map_pages(struct bmm_mapping *map, unsigned long addr,
 		       unsigned long end, struct page **pages)
@@ -465,7 +464,7 @@ int bmm_vmap_map_pages(struct bmm_mapping *map, unsigned long addr,
 	return 0;
 }
 
-/* Entries that are none get one physical range; how many did. */
+/* Maps a physical range up to an entry in use; returns how many were set. */
 static unsigned long vmap_fill_range(struct bmm_mapping *map, pte_t *pte,
 				     unsigned long nr, unsigned long pfn)
 {
@@ -489,7 +488,7 @@ static unsigned long vmap_fill_range(struct bmm_mapping *map, pte_t *pte,
 	return i;
 }
 
-/* The same for a physical range. */
+/* As vmap_begin_table(), for a physical range. */
 static long vmap_begin_range_table(struct bmm_mapping *map, unsigned long addr,
 				   unsigned long end, phys_addr_t phys,
 				   unsigned int max_page_shift)
@@ -538,15 +537,15 @@ static int vmap_map_range_table(struct bmm_mapping *map, unsigned long addr,
 
 /**
  * bmm_vmap_map_range() - map one physical range
- * @map:            protection (present); what was done is added
+ * @map:            protection (present); adds what was mapped
  * @addr:           first address, page aligned
  * @end:            end of the range, page aligned, above @addr
  * @phys:           physical address for @addr, page aligned
  * @max_page_shift: largest entry that the caller allows
  *
- * The part that entries of PMD_SIZE can serve is the kernel's, in one piece.
+ * The original maps the part that PMD mappings can serve, in one piece.
  *
- * Return: 0, or the negative errno of the kernel's own function.
+ * Return: 0, or the negative errno of the original.
  */
 int bmm_vmap_map_range(struct bmm_mapping *map, unsigned long addr,
 		       unsigned long end, phys_addr_t phys,

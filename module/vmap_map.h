@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Inside of the vmap path: the kernel's own functions, and one request. */
+/* Internals of the vmap path: the kernel's functions, and one request. */
 #ifndef BMM_VMAP_MAP_H
 #define BMM_VMAP_MAP_H
 
@@ -28,22 +28,22 @@ DECLARE_STATIC_CALL(bmm_vmap_range, *(bmm_vmap_range_fn *)NULL);
 DECLARE_STATIC_CALL(bmm_vmap_huge, *(bmm_vmap_huge_fn *)NULL);
 DECLARE_STATIC_CALL(bmm_vmap_area, *(bmm_vmap_area_fn *)NULL);
 
-#define BMM_VMAP_KNOWN 16 /* sections: two cache lines to fill for a call */
+#define BMM_VMAP_KNOWN 16 /* sections: two cache lines to fill per call */
 
 /**
- * struct bmm_mapping - one request, and what it came to
- * @prot:   of every page
- * @blocks: entries larger than a page may be written where they fit
- * @runs:   physically contiguous runs, a page by itself is one
+ * struct bmm_mapping - one request, and its result
+ * @prot:   protection of every page
+ * @blocks: entries larger than a page may be used where they fit
+ * @runs:   physically contiguous runs; a single page is one
  * @small:  entries of PAGE_SIZE
- * @groups: of contiguous entries (arm64)
+ * @groups: contpte groups (arm64)
  * @leaves: entries of PMD_SIZE
- * @odd:    something that only the kernel's own function may deal with
- * @base:   an entry less its PFN
- * @next:   the PFN that would go on the last run
- * @remembers: sections, in
- * @known:  some sections of which every PFN has a struct page, by their
- *          number's end
+ * @odd:    something was left that only the original can handle
+ * @base:   an entry without its PFN
+ * @next:   the PFN that would continue the last run
+ * @remembers: whether sections can be kept in @known
+ * @known:  numbers of some sections where every PFN has a struct page, each in
+ *          the slot of its low bits
  */
 struct bmm_mapping {
 	pgprot_t prot;
@@ -62,8 +62,8 @@ struct bmm_mapping {
 #define BMM_VMAP_AT_ONCE 8 /* entries of a cache line, on most CPUs */
 
 /*
- * Pages that lie side by side from @page on; their struct pages do, too. A
- * branch for each: that is one instruction where to gather takes two.
+ * Whether the next pages are contiguous from @page on; so are their struct
+ * pages. One branch per page is one instruction, combining them would be two.
  */
 static inline bool bmm_vmap_follow(struct page **pages, struct page *page)
 {
@@ -77,9 +77,9 @@ static inline bool bmm_vmap_follow(struct page **pages, struct page *page)
 }
 
 /**
- * bmm_vmap_contiguous() - are pages one run
- * @pages: the pages, none after the first is looked at but for its address
- * @nr:    how many, a multiple of BMM_VMAP_AT_ONCE
+ * bmm_vmap_contiguous() - whether pages form one run
+ * @pages: the pages; of all but the first only the address is used
+ * @nr:    number of pages, a multiple of BMM_VMAP_AT_ONCE
  *
  * Return: true if they are.
  */

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Zeroing for the paths that clear: in the cache or bypassing it, by the
+ * Zeroing for the paths that clear, in the cache or bypassing it, with the
  * backend that was picked.
  *
- * Four kinds of extents are measured apart: left in the cache or streaming,
- * each up to and above bmm_zero_cached_max. Once the pick of a kind is decided,
- * a static call leads to the backend: no clock is read, nothing shared is
- * written. Patching it sleeps, and the allocator may call from where one must
- * not: a work item does it, and only if another backend has won than the last
- * time.
+ * Four kinds of extents are measured separately: cached or streaming, each up
+ * to and above bmm_zero_cached_max. Once the pick of a kind is decided, a
+ * static call leads to the backend: no clock is read, nothing shared is
+ * written. Patching it sleeps, and the allocator may call in atomic context: a
+ * work item does it, and only if another backend won than the last time.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -40,7 +39,7 @@ const char *const bmm_zero_modes[] = {
 	NULL,
 };
 
-/* The largest page that "auto" leaves in the cache, in bytes. */
+/* The largest page that mode auto leaves in the cache, in bytes. */
 unsigned long bmm_zero_cached_max;
 
 struct bmm_zero_cpu __percpu *bmm_zero_cpus;
@@ -48,7 +47,7 @@ struct bmm_zero_cpu __percpu *bmm_zero_cpus;
 typedef void bmm_zero_fn(void *at, size_t len);
 
 static struct bmm_pick picks[BMM_ZERO_KINDS];
-static struct bmm_zero zeroes[BMM_ZERO_KINDS]; /* in the order of zero_kind() */
+static struct bmm_zero zeroes[BMM_ZERO_KINDS]; /* indexed by zero_kind() */
 
 static unsigned int zero_kind(enum bmm_op op, size_t len)
 {
@@ -60,9 +59,9 @@ static void zero_settle(struct work_struct *work);
 static DECLARE_WORK(zero_work, zero_settle);
 
 /*
- * Whoever meets a pick that is decided and not settled yet has it settled; but
- * for the allocator's callers that hold a lock of the scheduler's or of the
- * work queues', or are in an NMI.
+ * Settles a pick that is decided, in a work item. Not for callers of the
+ * allocator that may hold a lock of the scheduler's or of the work queues', or
+ * are in an NMI.
  */
 static void zero_check(const struct bmm_zero *zero)
 {
@@ -71,7 +70,7 @@ static void zero_check(const struct bmm_zero *zero)
 		schedule_work(&zero_work);
 }
 
-/* What a static call leads to before it is patched: who comes late is served. */
+/* Target of a static call before it is patched: serves late callers too. */
 static void zero_plain(void *at, size_t len)
 {
 	memset(at, 0, len);
@@ -89,7 +88,7 @@ ZERO(1)
 ZERO(2)
 ZERO(3)
 
-/* Where the static call of each kind leads, and how to change that. */
+/* The target of each kind's static call, and how to change it. */
 static struct {
 	void (*point)(bmm_zero_fn *to);
 	const struct bmm_backend *pointed;
@@ -100,7 +99,7 @@ static struct {
 	{ .point = zero_point_3 },
 };
 
-/* For clear_unit.c. */
+/* Called by clear_unit.c. */
 void bmm_zero_settled(const struct bmm_zero *zero, void *at, size_t len)
 {
 	switch (zero->kind) {
@@ -115,7 +114,7 @@ void bmm_zero_settled(const struct bmm_zero *zero, void *at, size_t len)
 	}
 }
 
-/* Of those that can be forced only one is no candidate: generic, streaming. */
+/* A forced backend is a candidate, except generic for streaming. */
 static int zero_number(struct bmm_zero *zero, const struct bmm_backend *backend)
 {
 	int k = 0;
@@ -156,8 +155,8 @@ static void zero_settle(struct work_struct *work)
 }
 
 /*
- * A backend is forced from now on, or all are measured again. Who has just seen
- * that a kind is settled is served by either.
+ * A backend is forced from now on, or all are measured again. A caller that has
+ * just seen a kind as settled is served by either.
  */
 static void zero_changed(const struct bmm_picks *changed)
 {
@@ -197,8 +196,8 @@ struct bmm_attribute bmm_zero_streamed_attr = {
 };
 
 /*
- * This CPU's share of the last-level cache in bytes, or 0: not known under some
- * hypervisors, and arm64 does not tell modules.
+ * This CPU's share of the last-level cache in bytes, or 0 if unknown: under
+ * some hypervisors, and to modules on arm64.
  */
 static unsigned long zero_cache_share(void)
 {
@@ -216,7 +215,7 @@ static unsigned long zero_cache_share(void)
 }
 
 /**
- * bmm_zero_init() - before any path may zero; what users tune comes later
+ * bmm_zero_init() - prepare zeroing, before paths may zero and users may tune
  *
  * Return: 0 or -ENOMEM.
  */
@@ -229,7 +228,7 @@ int bmm_zero_init(void)
 		bmm_zero_cpus = alloc_percpu(struct bmm_zero_cpu);
 	if (!bmm_zero_cpus)
 		return -ENOMEM;
-	/* What a fault brings in is always worth a place in the cache. */
+	/* Memory that a fault brings in is always worth its place. */
 	bmm_zero_cached_max = max(zero_cache_share(), PMD_SIZE);
 	for (kind = 0; kind < BMM_ZERO_KINDS; kind++) {
 		zero = &zeroes[kind];
@@ -243,7 +242,7 @@ int bmm_zero_init(void)
 	return 0;
 }
 
-/** bmm_zero_exit() - when nobody zeroes, or writes to sysfs, any more */
+/** bmm_zero_exit() - free it all; nobody zeroes or writes to sysfs any more */
 void bmm_zero_exit(void)
 {
 	cancel_work_sync(&zero_work);
@@ -251,8 +250,8 @@ void bmm_zero_exit(void)
 }
 
 /**
- * bmm_zero_op() - whether memory is left in the cache
- * @bytes:      how much
+ * bmm_zero_op() - decide whether memory is left in the cache
+ * @bytes:      its size
  * @mode:       index into bmm_zero_modes, not that of "off"
  * @populating: whether it is prepared ahead of use
  *
@@ -269,9 +268,9 @@ enum bmm_op bmm_zero_op(size_t bytes, int mode, bool populating)
 }
 
 /*
- * A unit that was timed stands for all that this CPU has cleared since the one
- * before. Both figures are to be of one CPU: what it has in all would count
- * otherwise.
+ * The time of a timed unit stands for everything that this CPU has cleared
+ * since the last one. Both counters must be read on the same CPU: otherwise
+ * everything that one of them has ever cleared would count.
  */
 static void zero_account(struct bmm_path *path, size_t n, u64 ns)
 {
@@ -286,17 +285,17 @@ static void zero_account(struct bmm_path *path, size_t n, u64 ns)
 }
 
 /**
- * bmm_zero() - zero as much of an extent as a unit has
- * @path:   whose time it is; what it clears the path counts itself
+ * bmm_zero() - zero one unit of an extent
+ * @path:   the path to account the time to; it counts bytes itself
  * @op:     BMM_CLEAR or BMM_CLEAR_STREAMING
- * @want:   what units are to be like
- * @extent: bytes of all of the extent
- * @at:     where to go on
- * @left:   bytes from there on
- * @ns:     result: how long it took; 0 if it was not timed
+ * @want:   how units should be
+ * @extent: bytes of the whole extent
+ * @at:     where to continue
+ * @left:   bytes left from there on
+ * @ns:     result: how long it took; 0 if not timed
  *
  * Context: any, an NMI included.
- * Return: bytes that were zeroed, drained (bmm_unit_clear()).
+ * Return: bytes zeroed and drained (bmm_unit_clear()).
  */
 size_t bmm_zero(struct bmm_path *path, enum bmm_op op,
 		const struct bmm_unit_want *want, size_t extent, char *at,
@@ -316,11 +315,11 @@ size_t bmm_zero(struct bmm_path *path, enum bmm_op op,
 }
 
 /**
- * bmm_zero_serving() - who zeroes
+ * bmm_zero_serving() - which backend zeroes
  * @op:  BMM_CLEAR or BMM_CLEAR_STREAMING
  * @len: bytes of the extent
  *
- * Return: the name of the backend; while it is measured, of the fastest so far.
+ * Return: its name; while measuring, that of the fastest so far.
  */
 const char *bmm_zero_serving(enum bmm_op op, size_t len)
 {
@@ -331,7 +330,7 @@ const char *bmm_zero_serving(enum bmm_op op, size_t len)
 		->name;
 }
 
-/** bmm_zero_forget_units() - what was known of units may not hold any more */
+/** bmm_zero_forget_units() - reset what is known about units */
 void bmm_zero_forget_units(void)
 {
 	int cpu;

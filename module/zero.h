@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* zero.h - what the paths that clear share: which op, and which backend */
+/* zero.h - shared by the paths that clear: which op, and which backend */
 #ifndef BMM_ZERO_H
 #define BMM_ZERO_H
 
@@ -10,18 +10,18 @@
 
 #define BMM_ZERO_ORDERS (PUD_SHIFT - PAGE_SHIFT + 1)
 
-/* Of the counters of a path that zeroes: BMM_BYTES when a unit was last timed. */
+/* A counter of a path that zeroes: BMM_BYTES when a unit was last timed. */
 #define BMM_ZERO_TIMED BMM_OWN
 
-/* Likewise: of BMM_BYTES, those that bypassed the cache. */
+/* Another: those of BMM_BYTES that bypassed the cache. */
 #define BMM_ZERO_STREAMED (BMM_OWN + 1)
 
 /**
  * struct bmm_zero_gap - folios of one order, on a kernel that does not preempt
- * @folios:  how many
- * @units:   what was cleared between two chances to reschedule
- * @over:    units that took longer than what is promised, of those timed
- * @longest: time of the longest, likewise, ns
+ * @folios:  number of folios
+ * @units:   units cleared, each between two chances to reschedule
+ * @over:    timed units that took longer than promised
+ * @longest: time of the longest timed unit, ns
  */
 struct bmm_zero_gap {
 	s64 folios;
@@ -30,7 +30,7 @@ struct bmm_zero_gap {
 	u64 longest;
 };
 
-/* What a CPU keeps for itself, so that no cache line is shared. */
+/* Per CPU, so that no cache line is shared. */
 struct bmm_zero_cpu {
 	struct bmm_units units;
 	struct bmm_zero_gap gaps[BMM_ZERO_ORDERS];

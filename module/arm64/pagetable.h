@@ -9,9 +9,9 @@
 #define BMM_GROUP CONT_PTES
 
 /*
- * In the kernel TTBR1 holds what init_mm.pgd points to, which is not exported:
- * an ASID in its upper bits, a flag in the lowest, and above 48 bits of
- * address the rest of it in bits 2 to 5.
+ * In the kernel, TTBR1 holds the address in init_mm.pgd, which is not exported:
+ * the ASID in its upper bits, a flag in the lowest, and in bits 2 to 5 the part
+ * of an address above 48 bits.
  */
 static inline pgd_t *bmm_pagetable_root(void)
 {
@@ -31,7 +31,7 @@ static inline enum bmm_level bmm_pagetable_walk(unsigned long addr,
 	pud_t *pud, upper;
 	pmd_t *pmd, middle;
 
-	/* each level once: others fill the tables beside us */
+	/* read each level once: others fill the tables concurrently */
 	if (pgd_none(READ_ONCE(*pgd)))
 		return BMM_NOTHING;
 	p4d = p4d_offset(pgd, addr);
@@ -64,7 +64,7 @@ static inline bool bmm_pagetable_present(pgprot_t prot)
 	return pgprot_val(prot) & PTE_VALID;
 }
 
-/* Bits 48 and above stand somewhere else in an entry. */
+/* Bits 48 and above are in another place in an entry. */
 static inline bool bmm_pagetable_linear(phys_addr_t phys, unsigned long size)
 {
 	return !((phys ^ (phys + size - 1)) >> 48);
@@ -96,8 +96,8 @@ static inline void bmm_pagetable_set(pte_t *pte, pteval_t value)
 }
 
 /*
- * DSB: the walker sees the entries. ISB: nothing that was fetched before, and
- * found no translation, goes on being used.
+ * DSB: the walker sees the entries. ISB: discards instructions fetched before,
+ * which found no translation.
  */
 static inline void bmm_pagetable_drain(void)
 {

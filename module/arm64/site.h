@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The ftrace site at a function's entry: behind the landing pad, if there is
- * one, and MOV X9, LR stands a NOP, which ftrace turns into BL.
+ * The patch site at a function's entry: after the landing pad, if there is one,
+ * and MOV X9, LR comes a NOP, which ftrace turns into BL.
  */
 #ifndef BMM_SITE_H
 #define BMM_SITE_H
@@ -11,8 +11,8 @@
 #include <asm/insn.h>
 
 /*
- * Where it may be from the entry on, without and with a landing pad; any word
- * may be hidden by a kprobe's BRK.
+ * Possible offsets from the entry, without and with a landing pad; a kprobe's
+ * BRK may hide any word.
  */
 static const unsigned long bmm_sites[] = { 1 * AARCH64_INSN_SIZE,
 					   2 * AARCH64_INSN_SIZE };
@@ -26,9 +26,9 @@ static inline bool bmm_site_patched(unsigned long site)
 }
 
 /*
- * The body behind the site has no landing pad; trampoline.S has a way to it.
- * Calls to the original that are under way do not see a change: a function has
- * one site for as long as the kernel runs.
+ * The body after the patch site has no landing pad; trampoline.S has a return
+ * stub to it. Calls to the original in progress see no change: a function has
+ * one patch site for as long as the kernel runs.
  */
 static inline unsigned long bmm_site_way_back(unsigned long site,
 					      void (*trampoline)(void))

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Entered from the ftrace site of the hooked function, by BL or by way of
+ * Entered from the patch site of the hooked function, by BL or through
  * ftrace_caller, with the function's caller in x9 and the return into the
  * original body in x30. Argument registers are live, x10 to x17 are free.
  *
  * One comparison serves as switch and as size filter. Small or switched off:
  * return into the original body. Else drop that return address and go to the
- * handler, which then looks to its caller as if called directly.
+ * handler, which then appears to its caller as if called directly.
  *
- * Beside it a way back to the body, which nothing is meant to jump to: it may
- * begin without a landing pad. BTI checks BR and BLR, but not RET. The words
- * before the trampoline tell site.h where the way back is, and where it looks
- * for its target.
+ * A separate return stub leads to the body, which may lack a landing pad: BTI
+ * checks BR and BLR, but not RET. The words before the trampoline tell site.h
+ * where the stub is, and where it reads its target.
  */
 #include <linux/linkage.h>
 #include <linux/pgtable.h>
@@ -22,7 +21,7 @@
 #define ARG2	 x2
 #define ARG4_INT w4
 
-/* A filter leaves in the flags if the request is too small: LO. */
+/* A filter sets the flags to LO if the request is too small. */
 
 .macro BMM_THRESHOLD threshold
 	adrp	x16, \threshold
@@ -35,20 +34,20 @@
 	cmp	\arg, x16
 .endm
 
-/* an int is, whose upper half is anybody's */
+/* an int argument is the size; its upper half is undefined */
 .macro BMM_SIZE_INT threshold arg
 	BMM_THRESHOLD \threshold
 	cmp	\arg, w16
 .endm
 
-/* the distance of two arguments is */
+/* the difference of two arguments is the size */
 .macro BMM_SPAN threshold from arg
 	BMM_THRESHOLD \threshold
 	sub	x17, \arg, \from
 	cmp	x17, x16
 .endm
 
-/* likewise, of what is not blocks of PMD_SIZE all through, in both spaces */
+/* the same, unless all of it is PMD_SIZE blocks in both address spaces */
 .macro BMM_SPAN_PARTLY threshold from arg other
 	BMM_THRESHOLD \threshold
 	orr	x17, \arg, \from
@@ -58,7 +57,7 @@
 	ccmp	x15, x16, #0, ne
 .endm
 
-/* likewise, of groups of contiguous entries, by the page shift in a third */
+/* the same, only if a third argument is the shift of contpte groups */
 .macro BMM_SPAN_GROUPS threshold from arg shift
 	BMM_THRESHOLD \threshold
 	sub	x17, \arg, \from

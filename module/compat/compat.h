@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Older kernels made to look like the newest. Each shim says which kernel
- * changed what; the probes are in probe.mk.
+ * Makes older kernels look like the newest. Each shim says which kernel changed
+ * what; the probes are in probe.mk.
  */
 #ifndef BMM_COMPAT_H
 #define BMM_COMPAT_H
@@ -37,7 +37,7 @@ static inline struct dev_pagemap *bmm_get_dev_pagemap(unsigned long pfn)
 #endif
 }
 
-/* 6.18, the same change: memory that joins a zone may be isolated at once. */
+/* 6.18, the same change: memory that joins a zone can be isolated at once. */
 #ifdef BMM_HAVE_MOVE_ISOLATE
 BMM_FUNCTION(bmm_grow, void, struct zone *, unsigned long, unsigned long,
 	     struct vmem_altmap *, int, bool);

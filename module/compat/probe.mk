@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What the kernel being built against has, asked of its headers and never of
-# its version: distributions backport.
+# Probes the headers of the kernel being built against, never its version:
+# distributions backport.
 
 bmm-has = $(if $(shell grep -s $(2) $(srctree)/include/linux/$(3)),-D$(1))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The kernels that bulkmm is tried on. This is about what has been proven, not
-# about what a kernel has, so it is a matter of versions: probe.mk does not
-# ask for any. BMM_ANY_KERNEL=1 builds for others, at the builder's own risk.
+# The kernels that bulkmm is tested on. This is about what has been proven, not
+# about what a kernel has, so it goes by version, unlike probe.mk.
+# BMM_ANY_KERNEL=1 builds for others, at the builder's own risk.
 
 bmm-oldest := 6012
 bmm-newest := 7003

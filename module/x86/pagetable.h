@@ -42,7 +42,7 @@ static inline pteval_t bmm_pagetable_value(pte_t pte)
 	return native_pte_val(pte);
 }
 
-/* The PFN's place is the same for all that are memory. */
+/* The PFN is in the same bits for all entries that map memory. */
 static inline pteval_t bmm_pagetable_base(pgprot_t prot)
 {
 	return native_pte_val(pfn_pte(0, prot));
@@ -63,7 +63,7 @@ static inline void bmm_pagetable_set(pte_t *pte, pteval_t value)
 	native_set_pte(pte, native_make_pte(value));
 }
 
-/* The walker sees stores as other loads do. */
+/* The walker sees stores in order, as loads of other CPUs do. */
 static inline void bmm_pagetable_drain(void)
 {
 }

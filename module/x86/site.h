@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The ftrace site at a function's entry: a five-byte NOP behind the landing
- * pad, which ftrace turns into a call.
+ * The patch site at a function's entry: a five-byte NOP after the landing pad,
+ * which ftrace turns into a call.
  */
 #ifndef BMM_SITE_H
 #define BMM_SITE_H
@@ -13,8 +13,8 @@
 #define CALL_OPCODE 0xe8
 
 /*
- * Where it may be from the entry on: behind a landing pad, or without one. In
- * this order: the last byte of the second lies in the first as well.
+ * Possible offsets from the entry: after a landing pad, or without one. In this
+ * order: the last byte of the second candidate lies in the first as well.
  */
 static const unsigned long bmm_sites[] = { ENDBR_INSN_SIZE, 0 };
 
@@ -26,7 +26,7 @@ static inline bool bmm_site_patched(unsigned long site)
 	       opcode == CALL_OPCODE;
 }
 
-/* What a static call to the original is pointed at: the instruction behind. */
+/* The target of static calls to the original: the next instruction. */
 static inline unsigned long bmm_site_way_back(unsigned long site,
 					      void (*trampoline)(void))
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Entered by a direct call from the ftrace site of the hooked function.
- * On the stack: the return address into the original body, above it the
- * caller's. All argument registers are live; only flags may change.
+ * Entered by a direct call from the patch site of the hooked function. On the
+ * stack: the return address into the original body, above it the caller's. All
+ * argument registers are live; only flags may change.
  *
  * One comparison serves as switch and as size filter. Small or switched off:
- * return into the original body. Else drop our return address and jump to
- * the handler, which then looks to its caller as if called directly. The
- * unwinder sees a function entry at both places, hence the two hints.
+ * return into the original body. Else drop our return address and jump to the
+ * handler, which then appears to its caller as if called directly. The unwinder
+ * sees a function entry at both places, hence the two hints.
  *
- * A filter that computes has RAX, which carries no argument but the number of
- * vector registers of a variadic call. (Compilers that are told to make ftrace
- * sites assume nothing else about a callee.)
+ * A filter that computes may use RAX, which carries no argument except the
+ * number of vector registers of a variadic call. (Compilers that generate
+ * ftrace's patch sites assume nothing else about a callee.)
  */
 #include <linux/linkage.h>
 #include <linux/pgtable.h>
@@ -22,24 +22,24 @@
 #define ARG1_INT %esi
 #define ARG2	 %rdx
 
-/* A filter leaves in the flags if the request is too small: B. Or it jumps to 1. */
+/* A filter sets the flags to B if the request is too small, or jumps to 1. */
 
 /* an argument is the size */
 .macro BMM_SIZE threshold arg
 	cmp	\threshold(%rip), \arg
 .endm
 
-/* an int is, whose upper half is anybody's */
+/* an int argument is the size; its upper half is undefined */
 #define BMM_SIZE_INT BMM_SIZE
 
-/* the distance of two arguments is */
+/* the difference of two arguments is the size */
 .macro BMM_SPAN threshold from arg
 	mov	\arg, %rax
 	sub	\from, %rax
 	cmp	\threshold(%rip), %rax
 .endm
 
-/* likewise, of what is not blocks of PMD_SIZE all through, in both spaces */
+/* the same, unless all of it is PMD_SIZE blocks in both address spaces */
 .macro BMM_SPAN_PARTLY threshold from arg other
 	mov	\arg, %rax
 	or	\from, %rax
