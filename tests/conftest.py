@@ -10,18 +10,37 @@ from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
+    from xdist.workermanage import WorkerController
+
+# Guests take turns, which makes them the longest chain of all: one process boots
+# from its first minute on, and the others do the rest before they join in.
+GUESTS = (
+    "tests/lab/",
+    "tests/command/test_guest.py",
+    "tests/packages/test_packages.py",
+    "tests/populate/test_populate_guest.py",
+)
 
 
 class Folders(LoadScopeScheduling):
     """A folder at a time: it shares its fixtures, and what they build.
 
-    Those of tests/lab share nothing but the lab, whose preparation is locked:
-    whoever has nothing to do takes the next, so the folders go first.
+    Tests of tests/lab share nothing but the lab, whose preparation is locked, and
+    are handed out one by one.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        folder = nodeid.partition("::")[0].rpartition("/")[0]
-        return nodeid if folder == "tests/lab" else folder
+        file = nodeid.partition("::")[0]
+        if nodeid.startswith("tests/lab/"):
+            return nodeid
+        return file if file in GUESTS else file.rpartition("/")[0]
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        boots = node is self.nodes[0]
+        mine = (one for one in self.workqueue if one.startswith(GUESTS) is boots)
+        if first := next(mine, None):
+            self.workqueue.move_to_end(first, last=False)
+        super()._assign_work_unit(node)
 
 
 @pytest.hookimpl(optionalhook=True)
