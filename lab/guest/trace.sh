@@ -4,14 +4,18 @@
 
 TRACING=/sys/kernel/tracing
 
-# trace these functions, as far as the kernel has them: FUNCTION...
+# trace these functions, as far as the kernel has them: FUNCTION... By number:
+# to find one by its name the kernel looks the names of all of them up.
 graph_begin() {
 	[ -e $TRACING/trace ] || must mount -t tracefs tracefs $TRACING
 	echo 16384 >$TRACING/buffer_size_kb
-	: >$TRACING/set_ftrace_filter
-	for function in "$@"; do
-		echo "$function" >>$TRACING/set_ftrace_filter
-	done 2>/dev/null
+	if [ "$GRAPHED" != "$*" ]; then
+		GRAPHED=$*
+		awk -v wanted="$*" '
+		BEGIN { for (n = split(wanted, name); n; n--) is[name[n]] }
+		$1 in is { print NR }' $TRACING/available_filter_functions \
+			>$TRACING/set_ftrace_filter
+	fi
 	echo function_graph >$TRACING/current_tracer
 	echo 1 >$TRACING/options/funcgraph-tail
 	echo 1 >$TRACING/options/funcgraph-proc
@@ -55,5 +59,4 @@ graph_end() {
 		lost="$(cat $TRACING/per_cpu/cpu*/stats |
 			awk '/^overrun/ { n += $2 } END { print n + 0 }')"
 	echo nop >$TRACING/current_tracer
-	: >$TRACING/set_ftrace_filter
 }
