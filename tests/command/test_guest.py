@@ -54,7 +54,7 @@ STEPS: dict[str, Step] = {
     "doctor on": ("doctor", "--json"),
     "folios": ("sh", FAULT),
     "fault": ("sh", f"(sleep 1; {FAULT}; sleep 1; {FAULT}) >/dev/null 2>&1 &"),
-    "watch": ("watch", "--trace", "--json", "--count", "1", "--interval", "15"),
+    "watch": ("watch", "--trace", "--json", "--count", "1", "--interval", "6"),
     "instances": ("sh", "ls /sys/kernel/tracing/instances"),
     "watch lines": ("watch", "--count", "1", "--interval", "0.1"),
     "status used": ("status", "--json"),
