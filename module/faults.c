@@ -43,6 +43,12 @@ MODULE_PARM_DESC(
 	fault_answers,
 	"test build: with fault=check, answers that were the kernel's own, and others");
 
+static unsigned int fault_patience;
+module_param(fault_patience, uint, 0644);
+MODULE_PARM_DESC(
+	fault_patience,
+	"test build: seconds that switching off waits at most (default: 0, as many as always)");
+
 bool bmm_fault(const char *name)
 {
 	return sysfs_streq(fault, name);
@@ -84,4 +90,10 @@ void bmm_fault_checked(bool equal)
 {
 	fault_answers_nr = ARRAY_SIZE(fault_answers);
 	fault_answers[!equal]++;
+}
+
+/* How long to wait for what does not come. */
+unsigned int bmm_fault_patience(unsigned int seconds)
+{
+	return fault_patience ?: seconds;
 }

@@ -15,6 +15,7 @@ bool bmm_fault_alloc(void);
 const char *bmm_fault_release(const char *release);
 void bmm_fault_delay(void);
 void bmm_fault_checked(bool equal);
+unsigned int bmm_fault_patience(unsigned int seconds);
 #else
 static inline bool bmm_fault(const char *fault)
 {
@@ -42,6 +43,11 @@ static inline void bmm_fault_delay(void)
 
 static inline void bmm_fault_checked(bool equal)
 {
+}
+
+static inline unsigned int bmm_fault_patience(unsigned int seconds)
+{
+	return seconds;
 }
 #endif
 

@@ -122,16 +122,17 @@ static void path_start_waiting(struct bmm_path *path)
 /* Waits until no hook of the path is detaching; returns 0 then. */
 static int path_wait_settled(struct bmm_path *path)
 {
+	unsigned int patience = bmm_fault_patience(PATIENCE_S);
 	long left = wait_event_interruptible_timeout(settled, path_settled(path),
-						     PATIENCE_S * HZ);
+						     patience * HZ);
 
 	if (left < 0)
 		return left;
 	if (left)
 		return 0;
 	pr_notice(
-		"%s: still detaching after %d s, waits for %s: it goes on by itself\n",
-		path->name, PATIENCE_S, READ_ONCE(path->waits_for));
+		"%s: still detaching after %u s, waits for %s: it goes on by itself\n",
+		path->name, patience, READ_ONCE(path->waits_for));
 	return -EINPROGRESS;
 }
 

@@ -56,6 +56,12 @@ def test_every_parameter_is_there_and_no_other() -> None:
     assert set(rows) == named(PARAMETER, but=("faults.c",))
 
 
+def test_how_long_switching_off_waits() -> None:
+    """A guest proves it of a test build, which is told to wait for less."""
+    (seconds,) = re.findall(r"#define PATIENCE_S (\d+)", SOURCES["path.c"])
+    assert f"`EINPROGRESS` after {seconds} s" in PAGE
+
+
 @pytest.mark.parametrize(
     ("event", "fields"),
     [
