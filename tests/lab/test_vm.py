@@ -289,15 +289,15 @@ def test_guest_that_never_says_anything(
         return once(*more)
 
     monkeypatch.setattr(vm, "_once", counted)
-    monkeypatch.setattr(vm, "SILENT", 8.0)
+    monkeypatch.setattr(vm, "SILENT", 4.0)
     with pytest.raises(GuestError, match="the guest ran out of time"):
-        guest("", 20, "rdinit=/bin/busybox -- sleep 600")
+        guest("", 12, "rdinit=/bin/busybox -- sleep 600")
     assert len(boots) == 2
 
 
 def test_guest_that_hangs(guest: Callable[[str, float], vm.Outcome]) -> None:
     with pytest.raises(GuestError, match="the guest ran out of time"):
-        guest("sleep 600\n", 10)
+        guest("sleep 600\n", 6)
 
 
 def test_guest_that_ends_without_its_marker(
