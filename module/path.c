@@ -256,7 +256,8 @@ static int path_switch(struct bmm_path *path, int mode)
  * attaching the first hook, with the mode unchanged; -EBUSY if a hook can never
  * be detached, -ENOMEM if not now, the path being off all the same; or
  * -EINPROGRESS on a timeout, -EINTR or -ERESTARTSYS on a signal: in the wait
- * before the switch, with the mode unchanged, or in the one after off.
+ * before the switch to another mode, which is unchanged then, or in the one
+ * after off.
  */
 int bmm_path_set_mode(struct bmm_path *path, int mode)
 {
@@ -264,7 +265,8 @@ int bmm_path_set_mode(struct bmm_path *path, int mode)
 
 	if (!READ_ONCE(started))
 		return -EAGAIN;
-	err = path_lock(path);
+	/* off first, then wait: a hook may be detaching while the path is on */
+	err = mode ? path_lock(path) : mutex_lock_interruptible(&control_lock);
 	if (err)
 		return err;
 	err = path_switch(path, mode);
