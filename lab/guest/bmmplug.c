@@ -47,9 +47,11 @@
 #include "mark.h"
 #include "words.h"
 
-#define MPOL_BIND 2
-#define PAGE	  4096UL
-#define PATIENCE  120000000000UL /* two minutes */
+#define MPOL_BIND   2
+#define MPOL_F_NODE 1
+#define MPOL_F_ADDR 2
+#define PAGE	    4096UL
+#define PATIENCE    120000000000UL /* two minutes */
 
 static int fail(const char *what)
 {
@@ -78,19 +80,22 @@ static int wait_for(const char *file)
 	return 0;
 }
 
-/* Pages of the mapping that lie on the node. */
-static uint64_t pages_on(char *base, uint64_t bytes, int node)
+/*
+ * Pages of the mapping that lie on the node. By get_mempolicy(): move_pages()
+ * exists only with CONFIG_NUMA_MIGRATION.
+ */
+static int pages_on(char *base, uint64_t bytes, int node, uint64_t *on)
 {
-	uint64_t on = 0;
-
+	*on = 0;
 	for (uint64_t at = 0; at < bytes; at += PAGE) {
-		void *page = base + at;
-		int status = -1;
+		int where = -1;
 
-		syscall(SYS_move_pages, 0, 1UL, &page, NULL, &status, 0);
-		on += status == node;
+		if (syscall(SYS_get_mempolicy, &where, NULL, 0UL, base + at,
+			    MPOL_F_NODE | MPOL_F_ADDR))
+			return fail("get_mempolicy");
+		*on += where == node;
 	}
-	return on;
+	return 0;
 }
 
 static int use(int node, uint64_t bytes, uint64_t seed, const char *filled,
@@ -108,7 +113,8 @@ static int use(int node, uint64_t bytes, uint64_t seed, const char *filled,
 	if (syscall(SYS_mbind, base, bytes, MPOL_BIND, &nodes, 64UL, 0UL))
 		return fail("mbind");
 	store((uint64_t *)base, bytes / 8, seed, 0);
-	on = pages_on(base, bytes, node);
+	if (pages_on(base, bytes, node, &on))
+		return 1;
 	/* from here on it may go anywhere */
 	if (syscall(SYS_mbind, base, bytes, 0, NULL, 0UL, 0UL))
 		return fail("mbind");
