@@ -105,6 +105,7 @@ def test_module_order(tmp_path: Path) -> None:
         "unchecked MSR access error",
         "rcu: INFO: rcu_sched self-detected stall on CPU",
         "BUG: KASAN: slab-out-of-bounds",
+        "WARNING: stack going in the wrong direction? at bmm_clear_entry+0x46/0x50",
     ],
 )
 def test_bad_kernel_log(line: str) -> None:
@@ -119,6 +120,7 @@ def test_good_kernel_log() -> None:
     log = f"Command line: {told}\nKernel command line: {told} BUG:"
     log += "\nRCU CPU stall warnings timeout set to 60 (rcu_cpu_stall_timeout)."
     log += "\nbulkmm: memmap: off: CONFIG_KASAN: the configuration rules it out (-95)"
+    log += "\nWARNING: stack going in the wrong direction? at return_to_handler+0x46"
     assert klog.search(log) == []
 
 
