@@ -289,19 +289,20 @@ case_one_value() {
 	must remove
 }
 
-# the allocator may be called where nobody may sleep
+# the allocator may be called where nobody may sleep: FILE CONTEXT
 case_interrupt() {
+	[ -e "$LAB/$1" ] || return 0
 	load memmap=off alloc=auto
 	read -r before </sys/kernel/bulkmm/alloc/hits
-	write "$LAB/zero_irq" 50
-	check "interrupt: 50 huge pages, all zero" \
-		[ "$(cat "$LAB/zero_irq")" = "irq=1 got=50 wrong=0" ]
+	check "$2: 50 huge pages are asked for" write "$LAB/$1" 50
+	check "$2: 50 huge pages, all zero" \
+		[ "$(cat "$LAB/$1")" = "seen=1 got=50 wrong=0" ]
 	read -r after </sys/kernel/bulkmm/alloc/hits
 	if says_of alloc 0 clear_highpages_kasan_tagged; then
 		# the page that is dirtied was cleared, too
-		check "interrupt: served" [ $((after - before)) = 100 ]
+		check "$2: served" [ $((after - before)) = 100 ]
 	else
-		check "interrupt: no path" [ "$after" = 0 ]
+		check "$2: no path" [ "$after" = 0 ]
 	fi
 	must remove
 }
@@ -389,7 +390,8 @@ hook_faults() {
 	case_load_fails
 	case_no_blocks
 	case_one_value
-	case_interrupt
+	case_interrupt zero_irq interrupt
+	case_interrupt zero_nmi NMI
 	case_times
 	case_ftrace_dead
 }

@@ -9,5 +9,6 @@ bmm-probes := \
 	$(call bmm-has,BMM_HAVE_INIT_PAGEBLOCK,init_pageblock_migratetype,page-isolation.h) \
 	$(call bmm-has,BMM_HAVE_GET_DEV_PAGEMAP_PFN,"get_dev_pagemap(unsigned long pfn);",memremap.h) \
 	$(call bmm-has,BMM_HAVE_MOVE_ISOLATE,"bool isolate_pageblock",memory_hotplug.h) \
+	$(call bmm-has,BMM_HAVE_ALLOC_NOLOCK,"alloc_pages_nolock_noprof.gfp_t",gfp.h) \
 	$(call bmm-has,BMM_HAVE_DFL_WQ,"system_dfl_wq;",workqueue.h) \
 	$(call bmm-has,BMM_HAVE_FOLIO_FREE,"(\*folio_free)",memremap.h)

@@ -4,9 +4,12 @@
  *
  * debugfs bulkmm_lab/zero_irq: written, allocates so many huge pages in an
  * interrupt, one after the other, each dirtied just before; read: how many it
- * got, and how many words of them were not zero.
+ * got, and how many words of them were not zero. bulkmm_lab/zero_nmi does so in
+ * NMIs that a CPU sends itself (x86, kernels whose allocator serves these).
  */
+#include <linux/atomic.h>
 #include <linux/cleanup.h>
+#include <linux/delay.h>
 #include <linux/gfp.h>
 #include <linux/irq_work.h>
 #include <linux/kstrtox.h>
@@ -14,6 +17,11 @@
 #include <linux/mutex.h>
 #include <linux/pgtable.h>
 #include <linux/preempt.h>
+#include <linux/smp.h>
+#ifdef CONFIG_X86_64
+#include <asm/apic.h>
+#include <asm/nmi.h>
+#endif
 
 #include "lab.h"
 
@@ -23,7 +31,7 @@
 
 static DEFINE_MUTEX(lock);
 static unsigned long got, wrong;
-static bool irq_seen;
+static bool seen; /* the context that was asked for */
 
 /* What was freed last is what is given next. */
 static void irq_dirty(void)
@@ -36,15 +44,11 @@ static void irq_dirty(void)
 	__free_pages(page, ORDER);
 }
 
-static void irq_take(struct irq_work *work)
+static void irq_look(struct page *page)
 {
-	struct page *page;
 	const u64 *word;
 	size_t i;
 
-	irq_seen = in_hardirq();
-	irq_dirty();
-	page = alloc_pages(GFP, ORDER);
 	if (!page)
 		return;
 	got++;
@@ -54,34 +58,52 @@ static void irq_take(struct irq_work *work)
 	__free_pages(page, ORDER);
 }
 
+static void irq_take(struct irq_work *work)
+{
+	seen = in_hardirq();
+	irq_dirty();
+	irq_look(alloc_pages(GFP, ORDER));
+}
+
 /* Of the kind that a thread does on PREEMPT_RT: others may not allocate. */
 static struct irq_work work = IRQ_WORK_INIT(irq_take);
 
-static ssize_t zero_irq_write(struct file *file, const char __user *buf,
-			      size_t len, loff_t *pos)
+static int irq_once(void)
+{
+	irq_work_queue(&work);
+	irq_work_sync(&work);
+	return 0;
+}
+
+static ssize_t irq_repeat(const char __user *buf, size_t len, int (*once)(void))
 {
 	unsigned long many;
 	int err = kstrtoul_from_user(buf, len, 0, &many);
 
 	if (err)
 		return err;
-	guard(mutex)(&lock);
 	got = 0;
 	wrong = 0;
-	irq_seen = false;
-	while (many--) {
-		irq_work_queue(&work);
-		irq_work_sync(&work);
-	}
-	return len;
+	seen = false;
+	while (many-- && !err)
+		err = once();
+	return err ?: len;
 }
 
+static ssize_t zero_irq_write(struct file *file, const char __user *buf,
+			      size_t len, loff_t *pos)
+{
+	guard(mutex)(&lock);
+	return irq_repeat(buf, len, irq_once);
+}
+
+/* Of whichever of the two was written last. */
 static ssize_t zero_irq_read(struct file *file, char __user *buf, size_t len,
 			     loff_t *pos)
 {
 	char said[64];
-	int n = scnprintf(said, sizeof(said), "irq=%d got=%lu wrong=%lu\n",
-			  irq_seen, got, wrong);
+	int n = scnprintf(said, sizeof(said), "seen=%d got=%lu wrong=%lu\n",
+			  seen, got, wrong);
 
 	return simple_read_from_buffer(buf, len, pos, said, n);
 }
@@ -92,7 +114,77 @@ static const struct file_operations zero_irq_fops = {
 	.write = zero_irq_write,
 };
 
+#if defined(CONFIG_X86_64) && defined(BMM_HAVE_ALLOC_NOLOCK)
+
+#define NMI_WAIT_US 1000000 /* emulated, on a busy host */
+
+static struct page *nmi_page;
+static atomic_t nmi_asked;
+
+static int nmi_take(unsigned int type, struct pt_regs *regs)
+{
+	/* Others have NMIs, too. */
+	if (!atomic_read(&nmi_asked))
+		return NMI_DONE;
+	seen = in_nmi();
+	nmi_page = alloc_pages_nolock(__GFP_ZERO, NUMA_NO_NODE, ORDER);
+	atomic_set(&nmi_asked, 0);
+	return NMI_HANDLED;
+}
+
+static int nmi_once(void)
+{
+	unsigned long us = 0;
+
+	nmi_page = NULL;
+	preempt_disable();
+	irq_dirty();
+	atomic_set(&nmi_asked, 1);
+	apic->send_IPI_mask(cpumask_of(smp_processor_id()), NMI_VECTOR);
+	while (atomic_read(&nmi_asked) && us++ < NMI_WAIT_US)
+		udelay(1);
+	preempt_enable();
+	if (atomic_xchg(&nmi_asked, 0))
+		return -ETIMEDOUT;
+	irq_look(nmi_page);
+	return 0;
+}
+
+static ssize_t zero_nmi_write(struct file *file, const char __user *buf,
+			      size_t len, loff_t *pos)
+{
+	ssize_t done;
+
+	guard(mutex)(&lock);
+	done = register_nmi_handler(NMI_LOCAL, nmi_take, 0, "bulkmm_lab");
+	if (done)
+		return done;
+	done = irq_repeat(buf, len, nmi_once);
+	unregister_nmi_handler(NMI_LOCAL, "bulkmm_lab");
+	return done;
+}
+
+static const struct file_operations zero_nmi_fops = {
+	.owner = THIS_MODULE,
+	.read = zero_irq_read,
+	.write = zero_nmi_write,
+};
+
+static void nmi_init(struct dentry *dir)
+{
+	debugfs_create_file("zero_nmi", 0600, dir, NULL, &zero_nmi_fops);
+}
+
+#else
+
+static void nmi_init(struct dentry *dir)
+{
+}
+
+#endif
+
 void bmm_irq_init(struct dentry *dir)
 {
 	debugfs_create_file("zero_irq", 0600, dir, NULL, &zero_irq_fops);
+	nmi_init(dir);
 }
