@@ -225,7 +225,6 @@ CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
             ("clear-perf", *ONE),
             ("clear-latency", PREEMPT, "full", *ONE),
             ("clear-latency", PREEMPT, "lazy", *ONE),
-            ("populate-guest", *ONE),
         ),
         "vmap": (
             ("vmap-100m-order8", *FEW),

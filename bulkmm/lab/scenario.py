@@ -432,6 +432,7 @@ SCENARIOS = (
         "library reports them",
         seconds=150,
         memory=4096,  # an aligned GiB is left whole at boot
+        stock=True,  # cgroups of every kind, and asking where pages lie
         warns=True,
     ),
     Scenario(

@@ -158,7 +158,7 @@ def test_a_kernel_of_the_lab_without_root(
 @pytest.fixture
 def as_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lab_run, "need_root", lambda: None)
-    monkeypatch.setattr(lab_run, "need_memory", lambda: None)
+    monkeypatch.setattr(lab_run, "need_memory", lambda _request: None)
 
 
 @pytest.mark.usefixtures("as_root")
@@ -194,6 +194,10 @@ def test_no_memory(
     code, line = refused("run", FSDAX)
     assert code == Exit.ENVIRONMENT
     assert "6 GB are needed, 1.0 GB are available" in line
+    # there all that is plugged is filled with a pattern
+    code, line = refused("run", "hotplug-kmem-4g", "--kernel", "debug")
+    assert code == Exit.ENVIRONMENT
+    assert "10 GB are needed, 1.0 GB are available" in line
 
 
 @pytest.mark.vm
