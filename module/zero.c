@@ -197,14 +197,17 @@ struct bmm_attribute bmm_zero_streamed_attr = {
 
 /*
  * This CPU's share of the last-level cache in bytes, or 0 if unknown: under
- * some hypervisors, and to modules on arm64.
+ * some hypervisors, and to modules on arm64. Size and sharers are those of one
+ * CPU, as the caches of a machine may differ.
  */
 static unsigned long zero_cache_share(void)
 {
 	unsigned int sharing = 0;
 #ifdef CONFIG_X86_64
-	unsigned int me = raw_smp_processor_id(), cpu;
+	unsigned int me, cpu;
 
+	guard(preempt)();
+	me = smp_processor_id();
 	for_each_online_cpu(cpu)
 	{
 		if (cpu_data(cpu).topo.llc_id == cpu_data(me).topo.llc_id)

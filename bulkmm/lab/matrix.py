@@ -244,9 +244,9 @@ CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
         ),
     },
     "debug-kobject": {
-        "memmap": (("hook-faults",),),
+        "memmap": (("hook-kobject",),),
         "clear": (("clear-faults", "--seconds", "30"),),
-        "hotplug": (("hotplug-kmem-4g", *ONE),),
+        "hotplug": (("hotplug-virtio-mem-4g", *ONE),),
     },
     "kasan": {
         "memmap": (("hook-kasan",),),

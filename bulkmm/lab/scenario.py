@@ -47,6 +47,12 @@ class Scenario:
             if self.family == PACKAGES:
                 lack = f"Debian has no packages of the kernel {kernel}"
             return f"{self.name}: {lack}"
+        kind = kinds.find(kernel)
+        if kind and kind.no_disks and "nd_pmem" in self.modules:
+            return (
+                f"{self.name}: its disk would be reported on the kernel {kernel}, "
+                "which frees disks before what they hold is released"
+            )
         names = (kernel, kinds.series(kernel))
         if self.series and not any(n.startswith(self.series) for n in names):
             return f"{self.name} needs kernel {' or '.join(self.series)}, not {kernel}"
@@ -176,6 +182,19 @@ SCENARIOS = (
         size="2G",
         faults=True,
         series=("kasan",),
+    ),
+    Scenario(
+        name="hook-kobject",
+        family=PMEM,
+        mode="private",
+        measures="nothing: the module comes and goes, fails to load and is held on to "
+        "where every kobject is released late",
+        check="nothing is freed that lives on, and it loads again at once; "
+        "device-private memory comes up as the kernel would have it",
+        seconds=300,
+        size="2G",
+        faults=True,
+        series=("debug-kobject",),
     ),
     Scenario(
         name="thp-2m",

@@ -307,6 +307,28 @@ case_interrupt() {
 	must remove
 }
 
+# a CPU's share of the last-level cache, as the kernel knows it: BYTES
+cache_share() {
+	bytes=0
+	for at in /sys/devices/system/cpu/cpu0/cache/index*; do
+		[ -e "$at/size" ] || continue
+		sharing=$(tr ',' '\n' <"$at/shared_cpu_list" | awk -F - '
+			{ n += NF > 1 ? $2 - $1 + 1 : 1 }
+			END { print n }')
+		bytes=$(($(sed 's/K//' "$at/size") * 1024 / sharing))
+	done
+	[ $bytes -gt 2097152 ] || bytes=2097152
+}
+
+# what is left in the cache, unless somebody says otherwise
+case_cached_max() {
+	load memmap=off clear=off
+	cache_share
+	check "cached_max: a CPU's share, $bytes" \
+		[ "$(cat /sys/kernel/bulkmm/clear/cached_max)" = "$bytes" ]
+	must remove
+}
+
 # how long what an operator waits for takes
 hook_time() {
 	name=$1
@@ -390,6 +412,7 @@ hook_faults() {
 	case_load_fails
 	case_no_blocks
 	case_one_value
+	case_cached_max
 	case_interrupt zero_irq interrupt
 	case_interrupt zero_nmi NMI
 	case_times
@@ -415,4 +438,18 @@ hook_kasan() {
 	check "vmap: attached" says_of vmap 0 vmap_small_pages_range_noflush
 	check "hotplug: attached" says_of hotplug 0 set_zone_contiguous
 	check "the module can go" remove
+}
+
+# what makes and removes objects, where each lives on for seconds
+hook_kobject() {
+	up
+	snapshot
+	case_held
+	case_two_writers
+	for _ in 1 2 3; do
+		load memmap=on clear=auto alloc=auto vmap=block
+		must remove
+	done
+	case_load_fails
+	down
 }

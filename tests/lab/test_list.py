@@ -46,6 +46,7 @@ def test_all(capsys: pytest.CaptureFixture[str]) -> None:
         (("--kernel", "kasan"), "stress", "coexist"),
         (("--kernel", "debug"), "stress", "upstream-mm"),
         (("--kernel", "debug-kobject"), "thp-2m", "clear-populate"),
+        (("--kernel", "debug-kobject"), "hook-kobject", "pmem-fsdax-100g"),
         (("--kernel", "kasan"), "hook-kasan", "packages"),
         (("--kernel", "6.12.107+deb13-cloud-amd64"), "packages", "hmm-private-64g"),
         (("real-time",), "clear-latency", "clear-cases"),

@@ -28,6 +28,7 @@ ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
         ([FSDAX, "--kernel", "5.10"], "unknown kernel 5.10: give 6.12 or 7.3"),
         ([FSDAX, "--kernel", "debu"], "or the lab's own: debug, debug-kobject, kasan"),
         ([FSDAX, "--kernel", "debug", "--arch", "arm64"], "is built for x86_64 only"),
+        (["hook-faults", "--kernel", "debug-kobject"], "its disk would be reported"),
         (["packages", "--kernel", "kasan"], "Debian has no packages of the kernel"),
         ([FSDAX, "--arch", "sparc"], "unknown architecture sparc: give x86_64 or arm"),
         ([FSDAX, "--arch", "arm64", "--kernel", "6.12"], "6.12: give 7.3, or a full"),

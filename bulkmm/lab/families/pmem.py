@@ -38,6 +38,7 @@ BACKEND = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 PRIVATE = "private"  # memory of a device that no CPU can access
 HOOKS = "hook-faults"  # the scenario of lab/guest/hook.sh
 KASAN = "hook-kasan"  # likewise
+KOBJECT = "hook-kobject"  # likewise
 # results by the suffix of their names: events and what they have. An unbind
 # sleeps, and what others do on its CPU meanwhile is no work of its own.
 TIMED = (("", "ns", "bind"), ("-bind", "bind_ns", "bind"), ("-unbind", "ns", "unbind"))
@@ -163,7 +164,7 @@ def check_options(options: Options) -> None:
 def job(scenario: Scenario, options: Options, modules: list[str]) -> str:
     """Return the guest's job: words of lab/guest/*.sh, one a line."""
     if scenario.faults:
-        return _faults(scenario, modules)
+        return _faults(scenario, options, modules)
     align = options.align if scenario.mode == "devdax" else "2M"
     device = f"namespace {scenario.mode} {options.map} {align}"
     if scenario.mode == PRIVATE:
@@ -195,10 +196,15 @@ def job(scenario: Scenario, options: Options, modules: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _faults(scenario: Scenario, modules: list[str]) -> str:
+def _faults(scenario: Scenario, options: Options, modules: list[str]) -> str:
     """Return the job that provokes every fault (lab/guest/faults.sh)."""
     if scenario.name == KASAN:
         return f"mark {scenario.name} begins\nhook_kasan\n"
+    if scenario.name == KOBJECT:
+        return (
+            f"modules bulkmm_lab\nmark {scenario.name} begins\n"
+            f"private {options.size}\nhook_kobject\nmust rmmod bulkmm_lab\n"
+        )
     hooks = ["hook_faults_alone"] if scenario.name == HOOKS else []
     lines = [
         "BACKEND= WORKERS=0",
