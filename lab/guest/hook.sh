@@ -221,7 +221,7 @@ case_load_fails() {
 			left="at step $step"
 			break
 		fi
-		step=$((step + 1))
+		step=$((step + ${1-1}))
 	done
 	check "load fails at each of its steps, nothing is left" [ -z "$left" ]
 	# a path takes two: its object and its files
@@ -450,6 +450,7 @@ hook_kobject() {
 		load memmap=on clear=auto alloc=auto vmap=block
 		must remove
 	done
-	case_load_fails
+	# the kernel itself waits for seconds, each time a module goes
+	case_load_fails 5
 	down
 }
