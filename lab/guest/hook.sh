@@ -307,9 +307,11 @@ case_interrupt() {
 	must remove
 }
 
-# a CPU's share of the last-level cache, as the kernel knows it: BYTES
+# a CPU's share of the last-level cache, as the kernel knows it: BYTES. Where
+# it does so by AMD's old leaves, which tell all caches together, modules do not
 cache_share() {
-	bytes=0
+	bytes=2097152
+	grep -Eqw 'topoext|GenuineIntel' /proc/cpuinfo || return 0
 	for at in /sys/devices/system/cpu/cpu0/cache/index*; do
 		[ -e "$at/size" ] || continue
 		sharing=$(tr ',' '\n' <"$at/shared_cpu_list" | awk -F - '
