@@ -307,11 +307,9 @@ case_interrupt() {
 	must remove
 }
 
-# a CPU's share of the last-level cache, as the kernel knows it: BYTES. Where
-# it does so by AMD's old leaves, which tell all caches together, modules do not
+# a CPU's share of the last-level cache, as the kernel knows it: BYTES
 cache_share() {
-	bytes=2097152
-	grep -Eqw 'topoext|GenuineIntel' /proc/cpuinfo || return 0
+	bytes=0
 	for at in /sys/devices/system/cpu/cpu0/cache/index*; do
 		[ -e "$at/size" ] || continue
 		sharing=$(tr ',' '\n' <"$at/shared_cpu_list" | awk -F - '
@@ -324,6 +322,8 @@ cache_share() {
 
 # what is left in the cache, unless somebody says otherwise
 case_cached_max() {
+	# the kernel takes AMD's from leaves that tell all caches together
+	grep -qw GenuineIntel /proc/cpuinfo || return 0
 	load memmap=off clear=off
 	cache_share
 	check "cached_max: a CPU's share, $bytes" \
