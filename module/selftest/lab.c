@@ -11,7 +11,7 @@
  *	   bulkmm_lab/refuse		memory that cannot be plugged
  *	   bulkmm_lab/zones		zones, and if they are contiguous
  *	   bulkmm_lab/zero, zero_time	folio_zero_user(), called by hand
- *	   bulkmm_lab/zero_irq, zero_nmi	zeroed pages allocated in interrupts
+ *	   bulkmm_lab/zero_irq, zero_nmi	zeroed pages in interrupts
  */
 #include <linux/module.h>
 
