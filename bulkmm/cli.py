@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The bulkmm command: every end is an exit code, every error one line."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SCHEMA_VERSION = 1
 LIBRARIES = ("numpy", "rich", "scipy")  # which control does without

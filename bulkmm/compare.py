@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from bulkmm import options
 from bulkmm.errors import UsageError
@@ -12,7 +11,7 @@ from bulkmm.errors import UsageError
 THRESHOLD = "5%"
 
 
-def add_parser(sub: options.Subparsers[Any]) -> None:
+def add_parser(sub: options.Subparsers) -> None:
     """Add ``compare`` to the parser of the whole command."""
     compare = options.add(
         sub,

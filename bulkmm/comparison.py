@@ -1,27 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What two sides come to: verdicts, as a table or as JSON."""
 
-from __future__ import annotations
-
+import argparse
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm import facts, sides, table, verdict
 from bulkmm.compare import parse_threshold
 from bulkmm.control import text
 from bulkmm.errors import Exit, UsageError
-from bulkmm.results import ALPHA
+from bulkmm.results import ALPHA, Result
 from bulkmm.sheet import Sheet, print_lines
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable
-
-    from bulkmm.results import Result
-    from bulkmm.sides import Key, Side
-    from bulkmm.verdict import Cell
+from bulkmm.sides import Key, Side
+from bulkmm.verdict import Cell
 
 SCHEMA_VERSION = 2
 PROOF = (

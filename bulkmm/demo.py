@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bulkmm import options, outcome
 
@@ -32,7 +32,7 @@ SCENARIO = "pmem-fsdax-100g"  # in the guest
 OUT = Path("out")
 
 
-def add_parser(sub: options.Subparsers[Any]) -> None:
+def add_parser(sub: options.Subparsers) -> None:
     """Add ``demo`` to the parser of the whole command."""
     options.add(
         sub,

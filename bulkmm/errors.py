@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What can go wrong, and the exit code that says so."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from enum import IntEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Exit(IntEnum):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Libraries that only some commands need."""
 
-from __future__ import annotations
-
 
 def missing(library: str) -> str:
     """Return what to do about a library that is not there."""

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a result says of where it was taken: CPU, kernel, noise, checks."""
 
-from __future__ import annotations
-
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from bulkmm.results import Document
+from bulkmm.results import Document
 
 DASH = "\N{EN DASH}"
 SAFE_RET = (

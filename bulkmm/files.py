@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Files that are there whole or not at all."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

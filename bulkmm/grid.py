@@ -5,19 +5,13 @@ One grid has the throughput of every variant. The other has what a goal is
 stated in: time of the best peer / time of ours, with its interval.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
+from bulkmm.results import Document, Ratio, Result
 from bulkmm.sheet import Sheet
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from bulkmm.results import Document, Ratio, Result
-
-    Factor = Callable[[Ratio], str]
+Factor = Callable[[Ratio], str]
 
 MANY = 4  # scenarios of one kind: from here on a grid is shorter than their rows
 OURS = "bulkmm"

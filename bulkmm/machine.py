@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a figure was measured on: no host name, no path, nothing personal."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -5,15 +5,14 @@ docs/command.md states the conventions; tests/command/test_conventions.py walks
 every command for them.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, TypeAlias
 
-Subparsers = argparse._SubParsersAction  # noqa: SLF001 - argparse has no other name
+# argparse has no other name, and its class takes no type when it runs
+Subparsers: TypeAlias = "argparse._SubParsersAction[Any]"  # noqa: SLF001
 TYPES = {"N": int, "SECONDS": int}  # by what a value is called
 PATHS = {"--output", "--plot", "--root", "--json-dir"}
 FLAG = re.compile(r"(?<!\S)--?\w[\w-]*")
@@ -41,7 +40,7 @@ class Help(argparse.HelpFormatter):
 
 
 def add(
-    sub: Subparsers[Any], name: str, does: str, more: str, *, run: str, example: str
+    sub: Subparsers, name: str, does: str, more: str, *, run: str, example: str
 ) -> argparse.ArgumentParser:
     """Add a command.
 

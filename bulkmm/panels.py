@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a figure of results shows: panels, arms and points, without drawing."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from bulkmm import facts, grid
-from bulkmm.results import NS, STORES
-
-if TYPE_CHECKING:
-    from bulkmm.results import Document, Result
+from bulkmm.results import NS, STORES, Document, Result
 
 SERIES = re.compile(r"(clear|copy)-([0-9]+)([bkmgt])(?:-(.+))?")
 TITLES = {

@@ -47,7 +47,7 @@ SETTINGS: Any = {
 }
 
 
-def add_parser(sub: options.Subparsers[Any]) -> None:
+def add_parser(sub: options.Subparsers) -> None:
     """Add ``plot`` to the parser of the whole command."""
     plot = options.add(
         sub,

@@ -7,8 +7,6 @@ and 5 (7.2-rc1). A virtual machine on Intel Ice Lake, a namespace of 100 GB,
 mean time of memmap_init_zone_device() over later rebinds.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 MACHINE = "Ice Lake VM"

@@ -9,19 +9,15 @@ faster than the base; with a unit of work, work of the base / work of the varian
 carry one: see ``spread_of``.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, Self, cast
 
 from bulkmm import files
 from bulkmm.errors import BulkmmError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCHEMA_VERSION = 1
 INTERVAL, RANGE = "95 %", "range"
@@ -240,7 +236,7 @@ class Document:
         """Its scenarios, in the order measured."""
         return list(dict.fromkeys(result.scenario for result in self.results))
 
-    def printed(self) -> Document:
+    def printed(self) -> Self:
         """Return what is printed of it: work if emulated, else times.
 
         Where no work was counted emulated times are left, but not their ratios.
@@ -261,7 +257,7 @@ class Document:
         return "{" + ",\n".join(members) + "}\n"
 
     @classmethod
-    def read(cls, path: Path) -> Document:
+    def read(cls, path: Path) -> Self:
         """Return the document in a file; say what is wrong with any other."""
         try:
             held = json.loads(path.read_text(encoding="utf-8"))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bulkmm import options
 from bulkmm.errors import Exit
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add_parser(sub: options.Subparsers[Any]) -> None:
+def add_parser(sub: options.Subparsers) -> None:
     """Add ``show`` to the parser of the whole command."""
     show = options.add(
         sub,

@@ -1,47 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The two sides of a comparison: the results of each build, a file a sample."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Self
 
 from bulkmm import facts, stats
 from bulkmm.errors import UsageError
 from bulkmm.results import STORES, Document, Result
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    Key = tuple[str, str]  # scenario, variant
+Key = tuple[str, str]  # scenario, variant
 
 UNKNOWN = "unknown"
 DASHES = "--"
-
-
-def read(words: Sequence[str]) -> tuple[Side, Side]:
-    """Return the sides that the words of a command name."""
-    before, after = split(words)
-    return Side.read("A", before), Side.read("B", after)
-
-
-def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the files of each side."""
-    dashes = [i for i, word in enumerate(words) if word == DASHES]
-    if not dashes and len(words) == 2:  # noqa: PLR2004 - one a side
-        dashes, words = [1], [words[0], DASHES, words[1]]
-    if len(dashes) != 1 or not 0 < dashes[0] < len(words) - 1:
-        how = "as in: bulkmm compare A*.json -- B*.json"
-        raise UsageError(f"give files before and after, parted by one --, {how}")
-    before, after = list(words[: dashes[0]]), list(words[dashes[0] + 1 :])
-    for side in (before, after):
-        seen: set[Path] = set()
-        for name in side:
-            if (place := Path(name).resolve()) in seen:
-                raise UsageError(f"{name} is given twice: a file is one sample")
-            seen.add(place)
-    return before, after
 
 
 @dataclass(frozen=True)
@@ -53,7 +25,7 @@ class Side:
     documents: list[Document]
 
     @classmethod
-    def read(cls, letter: str, names: list[str]) -> Side:
+    def read(cls, letter: str, names: list[str]) -> Self:
         """Return the results in some files."""
         documents = [Document.read(Path(name)) for name in names]
         for i, one in enumerate(documents):
@@ -80,6 +52,30 @@ class Side:
         """Return the names of the files, or of the first and the last of many."""
         first, *_, last = (self.names[0], *self.names)
         return first if first == last else f"{first} … {last} ({len(self.names)} files)"
+
+
+def read(words: Sequence[str]) -> tuple[Side, Side]:
+    """Return the sides that the words of a command name."""
+    before, after = split(words)
+    return Side.read("A", before), Side.read("B", after)
+
+
+def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the files of each side."""
+    dashes = [i for i, word in enumerate(words) if word == DASHES]
+    if not dashes and len(words) == 2:  # noqa: PLR2004 - one a side
+        dashes, words = [1], [words[0], DASHES, words[1]]
+    if len(dashes) != 1 or not 0 < dashes[0] < len(words) - 1:
+        how = "as in: bulkmm compare A*.json -- B*.json"
+        raise UsageError(f"give files before and after, parted by one --, {how}")
+    before, after = list(words[: dashes[0]]), list(words[dashes[0] + 1 :])
+    for side in (before, after):
+        seen: set[Path] = set()
+        for name in side:
+            if (place := Path(name).resolve()) in seen:
+                raise UsageError(f"{name} is given twice: a file is one sample")
+            seen.add(place)
+    return before, after
 
 
 def by_file(arms: list[Result]) -> Result:

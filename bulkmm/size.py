@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Sizes of memory as users write them."""
 
-from __future__ import annotations
-
 import re
 
 from bulkmm.errors import UsageError

@@ -16,19 +16,12 @@ same, but each test by itself: it would take seven files a side for a hundred
 cells, where this takes four.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from bulkmm import stats
-from bulkmm.results import ALPHA
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bulkmm.results import Ratio, Result
+from bulkmm.results import ALPHA, Ratio, Result
 
 SLOWER, FASTER, UNPROVEN = "slower", "faster", "unproven"
 

@@ -5,20 +5,15 @@ What the man pages of section 3 are made of, by the same reader: nothing is said
 twice.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import manpages
 from manpages import Doc, SourceError, Sources, sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 WIDTH = 100
 PROJECT = Path(__file__).resolve().parents[1]

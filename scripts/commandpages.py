@@ -5,15 +5,14 @@ Made of the parser by argparse-manpage and shtab, of docs/command.md and of
 docs/abi.md: nothing is said here that is not said there.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import shlex
 import sys
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import roff
 import shtab
@@ -22,9 +21,6 @@ from manpages import code
 
 from bulkmm import cli
 from bulkmm.lab.scenario import SCENARIOS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PROJECT = Path(__file__).resolve().parents[1]
 MANUAL = "Bulk memory management"

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Builds the Debian packages in a Debian root, checks them by lintian."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Write the native figures of docs/figures.md and README.md from results/."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bulkmm import facts as known
 from bulkmm import grid, machine, table
@@ -19,9 +17,6 @@ from bulkmm.errors import BulkmmError
 from bulkmm.native import summary
 from bulkmm.results import Document
 from bulkmm.sheet import Sheet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"

@@ -9,8 +9,6 @@ Own code: linuxdoc and hawkmoth bring all of Sphinx, and the library builds with
 compiler, Meson and Python alone.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

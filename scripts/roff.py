@@ -5,17 +5,11 @@ Renders what markdown-it parses. A writer of docutils' would keep the tables,
 too wide for a terminal, and bring two more packages.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from manpages import code, escape, quote
 from markdown_it import MarkdownIt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from markdown_it.token import Token
+from markdown_it.token import Token
 
 MEANINGS = ("meaning", "is", "read", "means")  # columns that need no title
 PARSER = MarkdownIt().enable("table")

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Write docs/suites.md from the results of the suites' runs."""
 
-from __future__ import annotations
-
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bulkmm import files
 from bulkmm.errors import BulkmmError
 from bulkmm.lab import scenario
 from bulkmm.lab.families import suites
 from bulkmm.results import Document
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PAGE = Path(__file__).parents[1] / "docs" / "suites.md"
 NAMES = (

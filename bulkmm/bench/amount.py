@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How much is measured if nobody says."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import argparse
+import argparse
 
 FULL_ROUNDS, FULL_PROCESSES = 5, 6  # of six the range is an interval
 QUICK_ROUNDS, QUICK_PROCESSES = 3, 3

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm bench``: measure the core natively on this machine: its options."""
 
-from __future__ import annotations
-
-from typing import Any
-
 from bulkmm import options
 from bulkmm.bench import amount
 from bulkmm.native import command as native
@@ -82,7 +78,7 @@ RESIDENT = f"""\
 {ENDS}"""
 
 
-def add_parser(sub: options.Subparsers[Any]) -> None:
+def add_parser(sub: options.Subparsers) -> None:
     """Add ``bench`` to the parser of the whole command."""
     bench = sub.add_parser("bench", help="measure natively on this machine")
     what = bench.add_subparsers(dest="bench", required=True, metavar="WHAT")

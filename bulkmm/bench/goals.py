@@ -7,22 +7,15 @@ are what two runs of the same code may differ by. Names that end in ``-N`` are o
 any number of threads that there is, the same in ours and in the base.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from bulkmm import stats
-from bulkmm.bench.judge import by_scenario
+from bulkmm.bench.judge import Arms, by_scenario
 from bulkmm.bench.subjects import SIZE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bulkmm.bench.judge import Arms
-    from bulkmm.results import Document, Ratio
+from bulkmm.results import Document, Ratio
 
 SAME = 0.98
 LIMIT = 0.97

@@ -6,25 +6,17 @@ has for it (``limit:KIND``). It is a result of its own, ``limit``, and the winne
 is among the picks of the scenario.
 """
 
-from __future__ import annotations
-
 import math
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from bulkmm import stats
-from bulkmm.bench.subjects import split
-from bulkmm.results import CONTROLLED_LEAST, Check
+from bulkmm.bench.subjects import Subject, split
+from bulkmm.bench.take import Key
+from bulkmm.results import CONTROLLED_LEAST, Check, Ratio, Result
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from bulkmm.bench.subjects import Subject
-    from bulkmm.bench.take import Key
-    from bulkmm.results import Ratio, Result
-
-    Arms = dict[str, Result]  # of one scenario, by variant
+Arms = dict[str, Result]  # of one scenario, by variant
 
 LIMIT = "limit"
 # Times as fast as the limit, in every process, is a mistake of the bench; more is

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What no bench is begun with: senseless numbers, and more than memory holds."""
 
-from __future__ import annotations
-
 from bulkmm import machine
 from bulkmm.errors import BulkmmError, UsageError
 

@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Measuring subjects natively: events become a result document."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from bulkmm import machine
 from bulkmm.bench import judge, take
+from bulkmm.bench.subjects import Request
+from bulkmm.bench.take import Event, Seen
 from bulkmm.results import Document
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bulkmm.bench.subjects import Request
-    from bulkmm.bench.take import Event, Seen
 
 
 def run_bench(requests: Sequence[Request], seen: Seen | None = None) -> Document:

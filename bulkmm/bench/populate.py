@@ -6,8 +6,6 @@ is the time until they answer with memory preallocated, less the time without, o
 after the other; their threads are as many as ours.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import random
@@ -15,23 +13,19 @@ import select
 import shutil
 import subprocess
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, cast
 
 from bulkmm import machine, stats
 from bulkmm.bench import limits, program, take
 from bulkmm.bench.subjects import GIB, MIB
+from bulkmm.bench.take import Event, Seen
 from bulkmm.errors import BulkmmError, UsageError
-from bulkmm.results import Document
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from bulkmm.bench.take import Event, Seen
-    from bulkmm.results import Result
+from bulkmm.results import Document, Result
 
 KINDS = ("4k", "thp", "memfd", "hugetlb")
 BASE, AGAIN = "madvise", "madvise-again"

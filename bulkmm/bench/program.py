@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The native bench program: where it is, and what it says."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm.errors import BulkmmError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BUILT = Path(__file__).parents[2] / "build" / "native" / "bmm-bench"
 WRONG_OUTPUT = 1  # its exit code when a variant wrote something wrong

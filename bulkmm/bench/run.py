@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm bench``: measure the core natively on this machine."""
 
-from __future__ import annotations
-
+import argparse
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -13,15 +11,11 @@ from bulkmm import outcome, size, table
 from bulkmm.bench import amount, measure, subjects
 from bulkmm.bench import goals as reached
 from bulkmm.bench import populate as residency
+from bulkmm.bench.subjects import Request
+from bulkmm.bench.take import Event
 from bulkmm.errors import Exit
 from bulkmm.results import Document
 from bulkmm.sheet import Sheet, print_lines
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bulkmm.bench.subjects import Request
-    from bulkmm.bench.take import Event
 
 
 def bench(args: argparse.Namespace) -> int:

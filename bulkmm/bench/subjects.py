@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the bench measures, as data: how much of it, and how it is read."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from bulkmm import machine
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 LARGEST_DEVICE = "64T"

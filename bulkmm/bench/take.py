@@ -1,26 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Running the program process by process, and what its events say."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from bulkmm import stats
 from bulkmm.bench import limits, program
+from bulkmm.bench.subjects import Request
 from bulkmm.errors import BulkmmError, unknown
-from bulkmm.results import Check
+from bulkmm.results import Check, Result
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from bulkmm.bench.subjects import Request
-    from bulkmm.results import Result
-
-    Event = dict[str, Any]
-    Seen = Callable[[Event], None]
-    Key = tuple[str, str]  # scenario, variant
+Event = dict[str, Any]
+Seen = Callable[[Event], None]
+Key = tuple[str, str]  # scenario, variant
 
 PADDING = 4096  # bytes by which the environment, and so the stack, may be longer
 

@@ -5,23 +5,18 @@ What a file may hold is what sysfs lists, not what this program knows. Bounds of
 numbers only the kernel knows: it refuses, and its log says what is valid.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bulkmm.control import module as modules
+from bulkmm.control.module import Module
+from bulkmm.control.root import Root
 from bulkmm.control.status import NOT_LOADED, SCHEMA_VERSION, find
 from bulkmm.errors import BulkmmError, UsageError, unknown
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bulkmm.control.module import Module
-    from bulkmm.control.root import Root
 
 NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+)|[0-9]+")
 LARGEST = (1 << 64) - 1  # that the kernel can be told

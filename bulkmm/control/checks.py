@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What of a kernel and its settings decides whether the module can work."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
 from bulkmm.control import needs
+from bulkmm.control.kernel import Kernel
+from bulkmm.control.needs import Table
+from bulkmm.control.root import Root
 from bulkmm.control.trace import tracefs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bulkmm.control.kernel import Kernel
-    from bulkmm.control.needs import Table
-    from bulkmm.control.root import Root
 
 OK, CARE, NO, UNKNOWN = "ok", "care", "no", "unknown"
 ARCHITECTURE = "/proc/sys/kernel/arch"

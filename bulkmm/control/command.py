@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The commands that look at the module and switch it: their options."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 from bulkmm import options
 
@@ -90,7 +87,7 @@ settings:KEY=VALUE...  set this, as in clear.latency_us=500
 }
 
 
-def add_parser(sub: options.Subparsers[Any]) -> None:
+def add_parser(sub: options.Subparsers) -> None:
     """Add the commands to the parser of the whole command."""
     for name, (does, more, example, table) in COMMANDS.items():
         run = f"bulkmm.control.run:{name}"

@@ -5,28 +5,23 @@ A loaded module is asked; what it has not tried yet, or all of it where it is
 not loaded, is judged by what the kernel says of the functions.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm.control import checks, needs, symbols, text
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
+from bulkmm.control.checks import Check
+from bulkmm.control.kernel import Kernel
+from bulkmm.control.module import KernelPath
+from bulkmm.control.needs import Needs
+from bulkmm.control.root import Root
 from bulkmm.control.status import SCHEMA_VERSION
+from bulkmm.control.symbols import Symbol
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.native import prototypes
 from bulkmm.native.btf import Types
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bulkmm.control.checks import Check
-    from bulkmm.control.kernel import Kernel
-    from bulkmm.control.module import KernelPath
-    from bulkmm.control.needs import Needs
-    from bulkmm.control.root import Root
-    from bulkmm.control.symbols import Symbol
 
 ATTACHED, WOULD, WOULD_NOT = "attached", "would attach", "would not attach"
 NOT_NEEDED, UNKNOWN = "not needed", "cannot be told"

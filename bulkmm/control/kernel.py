@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What kernel this is: release, configuration, command line, who clears pages."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from bulkmm.control import needs
-
-if TYPE_CHECKING:
-    from bulkmm.control.root import Root
+from bulkmm.control.root import Root
 
 CONFIGS = ("/boot/config-{}", "/lib/modules/{}/config", "/lib/modules/{}/build/.config")
 PACKED_CONFIG = "/proc/config.gz"

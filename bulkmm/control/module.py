@@ -6,17 +6,12 @@ from its form, so that a path that the module learns later is shown and switched
 as well (docs/abi.md says which forms there are).
 """
 
-from __future__ import annotations
-
 import re
 import stat
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bulkmm.control.root import Root
+from bulkmm.control.root import Root
 
 HOME = "/sys/kernel/bulkmm"
 PARAMETERS = "/sys/module/bulkmm/parameters"

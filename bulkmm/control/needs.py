@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What each path needs of a kernel: hooks.toml as data."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import dataclass

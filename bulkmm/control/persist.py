@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``on --persist``, ``off --persist``: the mode that the module is loaded with."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bulkmm import files
 from bulkmm.control import change, checks, needs
+from bulkmm.control.module import Module
+from bulkmm.control.root import Root
 from bulkmm.errors import UsageError, unknown
-
-if TYPE_CHECKING:
-    from bulkmm.control.module import Module
-    from bulkmm.control.root import Root
 
 FILE = "/etc/modprobe.d/bulkmm.conf"
 HEAD = ["options", "bulkmm"]

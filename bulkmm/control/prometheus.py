@@ -5,20 +5,14 @@ For the textfile collector of node_exporter: no program has to listen. Counters
 begin at zero when the module is loaded, which Prometheus takes for what it is.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
+from bulkmm.control.module import KernelPath, Module
+from bulkmm.control.root import Root
 from bulkmm.control.status import select
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bulkmm.control.module import KernelPath, Module
-    from bulkmm.control.root import Root
 
 COUNTER, GAUGE = "counter", "gauge"
 # Names and units of the counters that every path has.

@@ -5,13 +5,8 @@ Some names are made of what the kernel says, and may be no file names at all
 (ValueError); that is the same as a file that is not there.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path
 
 
 class Root:

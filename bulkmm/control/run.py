@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The commands that look at the module and switch it: what they do."""
 
-from __future__ import annotations
-
+import argparse
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm import files
 from bulkmm.control import change, module, persist, text
 from bulkmm.control import status as shown
+from bulkmm.control.change import Change
 from bulkmm.control.root import Root
 from bulkmm.errors import Exit, UsageError
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bulkmm.control.change import Change
 
 SHORTEST, LONGEST = 0.05, 86_400.0  # seconds between two reads
 

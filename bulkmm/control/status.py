@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm status``: what the module is doing, as text and as a document."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
 from bulkmm.control import text
+from bulkmm.control.module import Backends, Choice, Hook, KernelPath, Module
+from bulkmm.control.root import Root
 from bulkmm.errors import unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bulkmm.control.module import Backends, Choice, Hook, KernelPath, Module
-    from bulkmm.control.root import Root
 
 SCHEMA_VERSION = 1
 NOT_LOADED = "the module is not loaded: modprobe bulkmm, or insmod module/bulkmm.ko"

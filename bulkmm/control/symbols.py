@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the kernel knows of functions: their names, and who traces them."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from bulkmm.control.root import Root
 from bulkmm.control.trace import PLACES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bulkmm.control.root import Root
 
 KALLSYMS = "/proc/kallsyms"
 FUNCTION = "tTwW"  # how kallsyms marks functions

@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Text for a terminal without the libraries that would take longer than the work."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 

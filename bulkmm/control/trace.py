@@ -5,20 +5,15 @@ They go to a trace instance of our own, which other users of tracing do not see,
 and which is gone when the watching ends, however it ends.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from types import TracebackType
+from typing import Self
 
+from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from types import TracebackType
-
-    from bulkmm.control.root import Root
 
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 EVENT = re.compile(r": (\w+): .*\bns=(\d+)")

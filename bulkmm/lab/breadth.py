@@ -4,31 +4,25 @@
 Nothing is booted: see bulkmm.native. A kernel that fails is a row that says so.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bulkmm import facts, files, table
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
 from bulkmm.lab.machine import build
 from bulkmm.lab.machine.arch import X86_64
+from bulkmm.lab.machine.archive import Archive, Offer
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import PROJECT, content_key, locked
+from bulkmm.lab.progress import Progress
 from bulkmm.native import measure, process, prototypes, vmlinux
+from bulkmm.results import Document
 from bulkmm.sheet import Sheet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from bulkmm.lab.machine.archive import Archive, Offer
-    from bulkmm.lab.progress import Progress
-    from bulkmm.results import Document
 
 SIZES = {"memmap": 3 << 30, "clear": 128 << 20, "vmap": 100 << 20}
 BASE = "stock"

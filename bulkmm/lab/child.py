@@ -7,20 +7,16 @@ the kernel ends the child (parent-death signal) and ``--kill-child`` ends what
 the child had started in its process name space.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from bulkmm.errors import BulkmmError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

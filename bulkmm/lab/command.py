@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The options of ``bulkmm lab``; what it does is in bulkmm.lab.commands."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+import argparse
 
 from bulkmm import options
 from bulkmm.lab import choices, scenario
 from bulkmm.lab.machine import arch, kinds
-
-if TYPE_CHECKING:
-    import argparse
 
 ARCH, USUAL = ",".join(arch.NAMES), arch.X86_64.name
 DEFINES = """\
@@ -145,7 +140,7 @@ COMMANDS = {
 }
 
 
-def add_parser(sub: options.Subparsers[Any]) -> None:
+def add_parser(sub: options.Subparsers) -> None:
     """Add ``lab`` and what stands below it."""
     lab = sub.add_parser("lab", help="measure on stock kernels in virtual machines")
     below = lab.add_subparsers(dest="action", required=True, metavar="ACTION")

@@ -5,23 +5,16 @@ A cell is one run of a scenario as ``bulkmm lab run`` does it, with options as a
 user would give them.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bulkmm import facts, table
 from bulkmm.lab import choices
 from bulkmm.lab.machine import arch as archs
 from bulkmm.lab.scenario import find
-from bulkmm.results import STORES
+from bulkmm.results import STORES, Document, Ratio
 from bulkmm.sheet import Sheet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bulkmm.results import Document, Ratio
 
 HEADINGS = (
     "path",

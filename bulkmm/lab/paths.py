@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Where the lab finds its own files, and where it keeps what it made."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os
 import shutil
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from bulkmm.lab.progress import Progress
+from bulkmm.lab.progress import Progress
 
 PROJECT = Path(__file__).resolve().parents[2]
 GUEST = PROJECT / "lab" / "guest"

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """One run of a scenario, from nothing to its result document."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bulkmm import machine
 from bulkmm.errors import BulkmmError, UsageError
@@ -32,19 +32,13 @@ from bulkmm.lab.machine import (
     upstream,
     vm,
 )
-from bulkmm.lab.machine.arch import X86_64
+from bulkmm.lab.machine.arch import X86_64, Arch
+from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import locked, need_sources, turn, used
 from bulkmm.lab.progress import Progress
 from bulkmm.lab.scenario import HOTPLUG
+from bulkmm.lab.work import Work
 from bulkmm.results import Check, Document
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from bulkmm.lab.machine.arch import Arch
-    from bulkmm.lab.machine.kernels import Kernel
-    from bulkmm.lab.work import Work
 
 # "0 folio_zero_user: attached", one or several of them
 HOOK = re.compile(r"-?\d+ \w+: .*?(?=\s+-?\d+ \w+: |\s*$)")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The lab's scenarios; their names are the interface."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bulkmm.errors import unknown

@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a family of scenarios brings: bulkmm.lab.run does the rest."""
 
-from __future__ import annotations
-
 import random
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm.errors import UsageError
-from bulkmm.lab.machine.vm import Hot
-from bulkmm.results import Check
-
-if TYPE_CHECKING:
-    from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.lab.scenario import Scenario
-    from bulkmm.results import Ratio, Result
+from bulkmm.lab.machine.vm import Hot, Outcome
+from bulkmm.lab.scenario import Scenario
+from bulkmm.results import Check, Ratio, Result
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ A reader of its own because no library on PyPI reads BTF, and pahole would have
 to be run as root in the lab's root.
 """
 
-from __future__ import annotations
-
 import struct
 
 from bulkmm.errors import BulkmmError

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm bench kernel``: a kernel's own code against the module's: its options."""
 
-from __future__ import annotations
-
 SUBJECTS = ("memmap", "clear", "vmap")  # that the module serves
 ALONE = ("hotplug",)  # that it does not hook, for what is seen here
 DOES = "time a stock kernel's own code against the module's"

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What this CPU has and which mitigations its kernel uses, in a kernel's terms."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError, UsageError
-
-if TYPE_CHECKING:
-    from bulkmm.native.vmlinux import Image
+from bulkmm.native.vmlinux import Image
 
 # What a process must not do (CLAC), or what its page tables are not (5 levels),
 # and what no stock kernel finds on hardware.

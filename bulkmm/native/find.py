@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which kernel image is meant by a name, and where the module for it is."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bulkmm.control.checks import FILE, FOLDERS
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.paths import PROJECT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bulkmm.lab.progress import Progress
+from bulkmm.lab.progress import Progress
 
 IMAGES = ("/boot/vmlinuz-{}", "/lib/modules/{}/vmlinuz")
 MODULES = "/lib/modules/{}"

@@ -5,18 +5,13 @@ The cases that were kept (``native/corpus``) run first. A case is one line, whic
 is all that is needed to run it again.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bulkmm.bench.subjects import GIB
 from bulkmm.errors import UsageError
+from bulkmm.lab.progress import Progress
 from bulkmm.native import measure, process
-
-if TYPE_CHECKING:
-    from bulkmm.lab.progress import Progress
 
 CORPUS = Path(__file__).parents[2] / "native" / "corpus"
 LONGEST = measure.LIMIT - 60  # seconds

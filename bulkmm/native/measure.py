@@ -1,28 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Running the harness process by process; its events become a result document."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bulkmm import machine
 from bulkmm.bench import limits, take
 from bulkmm.bench import measure as bench
 from bulkmm.bench.subjects import COLD, GIB, MIB, Amount, Request, Subject
+from bulkmm.bench.take import Event, Seen
 from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.lab.progress import Progress
 from bulkmm.native import process
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bulkmm.bench.take import Event, Seen
-    from bulkmm.lab.progress import Progress
-    from bulkmm.results import Document
+from bulkmm.results import Document
 
 WRONG_OUTPUT = 1  # exit code of the harness when something differs
 LIMIT = 600  # seconds of a process

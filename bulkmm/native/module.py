@@ -1,29 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The built module: laid out and relocated against a kernel in the process."""
 
-from __future__ import annotations
-
 import io
 import re
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
-from elftools.elf.sections import SymbolTableSection
+from elftools.elf.sections import Symbol, SymbolTableSection
 
 from bulkmm.errors import BulkmmError
 from bulkmm.native import vmlinux
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from elftools.elf.sections import Symbol
-
-    from bulkmm.native.vmlinux import Bytes
+from bulkmm.native.vmlinux import Bytes
 
 ALLOCATED = 2  # SHF_ALLOC
 # type of relocation: form of what is written, and whether it is a distance

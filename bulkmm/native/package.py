@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The kernel image in a Debian package (``linux-image-…``, ``linux-binary-…``)."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import lzma
 import re
 import tarfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import zstandard
 
 from bulkmm.errors import BulkmmError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 MAGIC = b"!<arch>\n"
 HEADER = 60  # bytes before each member of the archive

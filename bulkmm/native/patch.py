@@ -5,20 +5,15 @@ Alternatives for the CPU, returns, indirect calls, the NOPs at function entries.
 Jump labels and static calls stay as they were built.
 """
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from bulkmm.errors import BulkmmError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bulkmm.native.vmlinux import Bytes
+from bulkmm.native.vmlinux import Bytes
 
 ALT = struct.Struct("<iiHHBB")  # struct alt_instr
 ALT_NOT, ALT_DIRECT = 1, 2  # its flags

@@ -5,29 +5,23 @@ A directory holds the kernel's and the module's image and two lists: ``facts``
 (numbers by name) and ``symbols``.
 """
 
-from __future__ import annotations
-
 import platform
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from elftools.elf.elffile import ELFFile
 
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
+from bulkmm.lab.progress import Progress
 from bulkmm.native import cpu, module, patch, symbols, vmlinux
 from bulkmm.native.btf import Types
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bulkmm.lab.progress import Progress
-    from bulkmm.native.vmlinux import Image
+from bulkmm.native.vmlinux import Image
 
 BUILT = Path(__file__).parents[2] / "build" / "native" / "bmm-native"
 STUB = "stub_"  # what the harness has instead of a function of the kernel

@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a kernel says of the functions that a path hooks and calls."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from bulkmm.control.needs import Needs
-    from bulkmm.native.btf import Types
+from bulkmm.control.needs import Needs
+from bulkmm.native.btf import Types
 
 
 def against(path: Needs, types: Types, wanted: dict[str, str]) -> list[str]:

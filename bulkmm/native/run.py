@@ -1,24 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm bench kernel``: a kernel's own code against the module's, natively."""
 
-from __future__ import annotations
-
+import argparse
 import importlib.util
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from bulkmm import outcome, size
 from bulkmm.bench import amount
+from bulkmm.bench.take import Event
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.lab.progress import Progress
 from bulkmm.native.command import SUBJECTS
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from bulkmm.bench.take import Event
-    from bulkmm.native.measure import Job
-    from bulkmm.results import Document
+from bulkmm.native.measure import Job
+from bulkmm.results import Document
 
 # options that mean nothing where cases are compared and nothing is timed
 UNFUZZED = (

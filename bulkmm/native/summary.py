@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a bench of a kernel's own code says: every row, or the few that lead."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bulkmm import facts, grid, table
 from bulkmm.control import needs, text
+from bulkmm.results import Document, Ratio, Result
 from bulkmm.sheet import Sheet, print_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bulkmm.results import Document, Ratio, Result
 
 STOCK, AGAIN = "stock", "stock-again"
 HEADINGS = ("scenario", "variant", "stock", "bulkmm", "limit", "faster", "of limit")

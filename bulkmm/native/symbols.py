@@ -7,23 +7,18 @@ byte of a file, many times, and takes a minute for a whole kernel. What the
 tables say is relative to the first segment, so the header stays.
 """
 
-from __future__ import annotations
-
 import bisect
 import io
 import struct
 import subprocess
 import sys
 import tempfile
-from typing import TYPE_CHECKING
 
 from elftools.elf.elffile import ELFFile
 
 from bulkmm.errors import BulkmmError
-
-if TYPE_CHECKING:
-    from bulkmm.lab.progress import Progress
-    from bulkmm.native.vmlinux import Image
+from bulkmm.lab.progress import Progress
+from bulkmm.native.vmlinux import Image
 
 FINDER = "vmlinux_to_elf.scripts.kallsyms_finder"
 LIMIT = 120  # seconds

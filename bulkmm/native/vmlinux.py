@@ -6,16 +6,15 @@ randomises the kernel's address: the tables behind the payload say where, and
 every place gets the same distance added.
 """
 
-from __future__ import annotations
-
 import bz2
 import io
 import lzma
 import re
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import zstandard
@@ -25,12 +24,8 @@ from elftools.elf.elffile import ELFFile
 from bulkmm.errors import BulkmmError
 from bulkmm.native import package
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
-    Places = np.ndarray[tuple[int], np.dtype[np.int64]]
+Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
+Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 KERNEL_MAP = 0xFFFFFFFF80000000  # where x86-64 links a kernel, physical 0
 MAPPED = 0x20000000  # where that is in the process: 0x1000000 to 2 GB are free

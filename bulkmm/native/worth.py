@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm doctor --measure``: what the module is worth here, and nothing loaded."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bulkmm import facts, table
+from bulkmm.lab.progress import Progress
 from bulkmm.native import find, measure, vmlinux
 from bulkmm.native.command import SUBJECTS
 from bulkmm.native.run import shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bulkmm.lab.progress import Progress
-    from bulkmm.results import Document, Ratio
+from bulkmm.results import Document, Ratio
 
 # The scenarios that stand for a path.
 SHOWN = {

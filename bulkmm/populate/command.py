@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm populate``: fill a file of memory before its user starts: its options."""
 
-from __future__ import annotations
-
-from typing import Any
-
 from bulkmm import options
 
 ABOUT = """Fill a file of tmpfs or hugetlbfs, or a DAX device, by as many threads as
@@ -22,7 +18,7 @@ words:FILE...  fill this file; with --memfd run this command, behind --
 """
 
 
-def add_parser(sub: options.Subparsers[Any]) -> None:
+def add_parser(sub: options.Subparsers) -> None:
     """Add ``populate`` to the parser of the whole command."""
     parser = options.add(
         sub,

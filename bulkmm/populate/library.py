@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """bmm_populate() of libbulkmm, called from Python."""
 
-from __future__ import annotations
-
 import ctypes
+import mmap
 import os
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError
-
-if TYPE_CHECKING:
-    import mmap
-    from collections.abc import Callable
 
 BUILT = Path(__file__).parents[2] / "build" / "native" / "lib" / "libbulkmm.so"
 SONAME = "libbulkmm.so.0"

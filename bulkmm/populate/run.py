@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm populate``: fill a file of memory before its user starts."""
 
-from __future__ import annotations
-
+import argparse
 import json
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich import progress as bars
 from rich.console import Console
@@ -14,13 +13,8 @@ from rich.console import Console
 from bulkmm import size
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.populate import target
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Sequence
-
-    from bulkmm.populate.library import Populated
-    from bulkmm.populate.target import Target
+from bulkmm.populate.library import Populated
+from bulkmm.populate.target import Target
 
 LARGEST = "64T"
 

@@ -5,21 +5,16 @@ Whatever can be refused is refused before a page is taken; what was made or grow
 is as it was before if it cannot be filled.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 import re
 import stat
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MIB = 1 << 20
 LOG_OF_HUGE = 26  # where memfd_create() has the logarithm of a huge page's size

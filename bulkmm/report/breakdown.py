@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Where the time of a whole operation goes, as the lab traced it, in shares."""
 
-from __future__ import annotations
-
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bulkmm.results import Document
+from bulkmm.results import Document
 
 HOOKS = Path(__file__).parents[1] / "control/hooks.toml"
 BEFORE, AFTER = "absent", "on"

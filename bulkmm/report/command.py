@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bulkmm import options
 from bulkmm.errors import BulkmmError, Exit, UsageError
@@ -18,7 +18,7 @@ TITLE = "bulkmm: before and after"
 HERE = Path(__file__).parent
 
 
-def add_parser(sub: options.Subparsers[Any]) -> None:
+def add_parser(sub: options.Subparsers) -> None:
     """Add ``report`` to the parser of the whole command."""
     report = options.add(
         sub,

@@ -1,17 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a result comes to, in a sentence; and how to take it again."""
 
-from __future__ import annotations
-
 from statistics import median
-from typing import TYPE_CHECKING
 
 from bulkmm import facts, grid, table
 from bulkmm.control import needs
-from bulkmm.results import NS
-
-if TYPE_CHECKING:
-    from bulkmm.results import Document, Ratio
+from bulkmm.results import NS, Document, Ratio
 
 # the variant that stands for the module: the first of these that is there
 LEADING = ("on", "auto", "pte", "block", "computed", "bulkmm")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The words of the page."""
 
-from __future__ import annotations
-
 from bulkmm.results import INTERVAL_LEAST
 
 TERMS = {

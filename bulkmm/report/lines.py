@@ -5,20 +5,13 @@ Places are percent of the line's width, so that a figure is as wide as its cell,
 on a desk as on a phone. page.html draws them.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from bulkmm import table
 from bulkmm.control import text
-from bulkmm.results import NS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bulkmm.results import Ratio, Result
+from bulkmm.results import NS, Ratio, Result
 
 EDGE = 3  # percent that stay free at each end, for half of a mark
 # a forest's ticks: of these sets that of the widest view with no more than so many

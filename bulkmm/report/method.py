@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How the figures are made: what the page says of the method, in few words."""
 
-from __future__ import annotations
-
 from bulkmm import facts, panels, published, stats
 from bulkmm.results import ALPHA, INTERVAL_LEAST
 

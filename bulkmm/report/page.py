@@ -5,25 +5,18 @@ Every number that is printed keeps its raw value beside it, so that it can be
 compared with the result that it came from.
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from bulkmm import facts, grid, panels, plot, published, table
 from bulkmm.native import summary
+from bulkmm.published import Published
 from bulkmm.report import breakdown, conclusion, figures, lines
+from bulkmm.report.figures import Drawn
 from bulkmm.report.lines import Forest, Interval, Mark, Number
-from bulkmm.results import ACCELERATORS, NS, STORES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bulkmm.published import Published
-    from bulkmm.report.figures import Drawn
-    from bulkmm.results import Check, Document, Ratio, Result
-    from bulkmm.sheet import Sheet
+from bulkmm.results import ACCELERATORS, NS, STORES, Check, Document, Ratio, Result
+from bulkmm.sheet import Sheet
 
 # What each kind of figure is worth, beside every one of them.
 BADGES = {

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm lab kernels``: every kernel image of the archive, natively."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import argparse
 
 from bulkmm import files
 from bulkmm.errors import Exit, UsageError
@@ -13,9 +11,6 @@ from bulkmm.lab.machine import archive, root
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
 from bulkmm.sheet import Sheet
-
-if TYPE_CHECKING:
-    import argparse
 
 
 def every(args: argparse.Namespace) -> int:

@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm lab list``: the scenarios that fit."""
 
-from __future__ import annotations
-
+import argparse
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm.control.status import SCHEMA_VERSION
 from bulkmm.errors import Exit, UsageError
 from bulkmm.lab import scenario
 from bulkmm.lab.machine import arch, kernels, kinds
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bulkmm.lab.scenario import Scenario
+from bulkmm.lab.scenario import Scenario
 
 
 def show(args: argparse.Namespace) -> int:

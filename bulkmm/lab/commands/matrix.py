@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm lab matrix``: one run after the other, one table."""
 
-from __future__ import annotations
-
+import argparse
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bulkmm import files
 from bulkmm.errors import BulkmmError, Exit, UsageError
@@ -14,10 +13,6 @@ from bulkmm.lab.machine import arch
 from bulkmm.lab.progress import Progress
 from bulkmm.results import Document
 from bulkmm.sheet import Sheet
-
-if TYPE_CHECKING:
-    import argparse
-    from pathlib import Path
 
 
 def every(args: argparse.Namespace) -> int:

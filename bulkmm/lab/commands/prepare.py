@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm lab prepare``, ``bulkmm lab clean``: what runs need, made and removed."""
 
-from __future__ import annotations
-
+import argparse
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab import run, scenario
 from bulkmm.lab.commands.run import asked
 from bulkmm.lab.machine import arch, build, kernels
+from bulkmm.lab.machine.arch import Arch
 from bulkmm.lab.paths import claimed, locked, need_sources
 from bulkmm.lab.progress import Progress
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bulkmm.lab.machine.arch import Arch
 
 
 def prepare(args: argparse.Namespace) -> int:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm lab run``: one scenario, as the command line has it."""
 
-from __future__ import annotations
-
 import argparse
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from bulkmm import outcome, table
 from bulkmm.errors import UsageError
@@ -22,12 +21,8 @@ from bulkmm.lab.families import (
     vmap,
 )
 from bulkmm.lab.machine import arch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bulkmm.lab.work import Common, Work
-    from bulkmm.results import Document
+from bulkmm.lab.work import Common, Work
+from bulkmm.results import Document
 
 # options that not every family of scenarios has
 COMMON = ("rounds", "seed", "break_one_word")

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Where the time of a whole operation goes, as lab/guest/trace.sh reports it."""
 
-from __future__ import annotations
+from collections.abc import Iterable
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bulkmm.lab.machine.vm import Outcome
 
 
 def of(outcome: Outcome) -> list[dict[str, Any]]:

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """clear-cases: folio_zero_user() called as no fault calls it, and what it takes."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm import stats
 from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork, events
 from bulkmm.lab.families.proof import ARMS, LISTS, SERVING
 from bulkmm.lab.machine import counting
-from bulkmm.results import Check
-
-if TYPE_CHECKING:
-    from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.results import Ratio, Result
+from bulkmm.lab.machine.vm import Outcome
+from bulkmm.results import Check, Ratio, Result
 
 ORDERS = " ".join(str(order) for order in range(10))  # one page to 2 MiB
 FEW = "0 1 2 3 4 9"

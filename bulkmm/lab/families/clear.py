@@ -6,27 +6,27 @@ folios, by one way, in the state the module was brought to. It says what it
 found in the folios; bulkmm.lab.families.proof judges that.
 """
 
-from __future__ import annotations
-
+import random
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm import stats
 from bulkmm.control.kernel import ALLOCATOR_SERVES
 from bulkmm.control.needs import version
+from bulkmm.lab import work
 from bulkmm.lab.families import cases, latency, perf, proof, soak, use
-from bulkmm.lab.families.huge import EVERYWHERE, HugeWork, allocator_clears, size
+from bulkmm.lab.families.huge import (
+    EVERYWHERE,
+    HugeWork,
+    Options,
+    allocator_clears,
+    size,
+)
 from bulkmm.lab.families.proof import ARMS, LISTS
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable
-
-    from bulkmm.lab import work
-    from bulkmm.lab.families.huge import Options
-    from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.lab.scenario import Scenario
-    from bulkmm.results import Check, Ratio, Result
+from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.scenario import Scenario
+from bulkmm.results import Check, Ratio, Result
 
 PAIRS = (("off", "auto"), ("off", "cached"), ("off", "streaming"), ("absent", "off"))
 DEMAND = ("write-first", "write-middle", "write-last")

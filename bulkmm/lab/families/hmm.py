@@ -5,19 +5,15 @@ It is a client that knows nothing of the module: two devices, each with chunks
 of memory that memremap_pages() maps, into which pages of a process migrate.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm.errors import UsageError
 from bulkmm.lab import work
 from bulkmm.lab.families.pmem import ARMS, PAGE, fallback_counts
+from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
-
-if TYPE_CHECKING:
-    from bulkmm.lab.machine.vm import Outcome
 
 CASES = 12  # of lab/guest/bmmhmm.c
 # one chunk for each device when the driver is loaded, one for the first huge

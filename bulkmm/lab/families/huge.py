@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the huge-page scenarios share: options, command line, time limit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm.errors import UsageError
+from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.work import Common, Work
-
-if TYPE_CHECKING:
-    from bulkmm.lab.machine.vm import Outcome
 
 SOAK_SECONDS, LONGEST_SOAK = 60, 3600
 

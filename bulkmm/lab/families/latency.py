@@ -8,19 +8,14 @@ bound is claimed, and whoever else takes the CPU can only lengthen what is seen,
 so that the least of several visits is held against it.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm import stats
 from bulkmm.lab.families.huge import POOLS, PoolWork, events, size, warm
-from bulkmm.results import Check
-
-if TYPE_CHECKING:
-    from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.results import Ratio, Result
+from bulkmm.lab.machine.vm import Outcome
+from bulkmm.results import Check, Ratio, Result
 
 ARMS = ("off", "8m", "32m", "computed")
 UNITS = {"8m": 8192, "32m": 32768}  # KiB

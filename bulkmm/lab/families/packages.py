@@ -5,23 +5,18 @@ The guest boots with the rescue switch on, which modprobe reads from the kernel'
 command line; what comes after the rescue is done as after a boot without it.
 """
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bulkmm.lab import work
 from bulkmm.lab.machine import debs
+from bulkmm.lab.machine.root import Root
+from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.paths import made_whole
+from bulkmm.lab.progress import Progress
 from bulkmm.results import Check
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bulkmm.lab.machine.root import Root
-    from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.lab.progress import Progress
 
 NAME = "packages"
 RESCUE = "bulkmm.inert=1"

@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """clear-perf: perf bench mem mmap, a program that is none of ours, faults in."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm import stats
 from bulkmm.lab.families.huge import POOLS, PoolWork, events, size, warm
-from bulkmm.results import Check
-
-if TYPE_CHECKING:
-    from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.results import Ratio, Result
+from bulkmm.lab.machine.vm import Outcome
+from bulkmm.results import Check, Ratio, Result
 
 ARMS = ("absent", "off", "auto")
 FUNCTIONS = ("demand", "populate")

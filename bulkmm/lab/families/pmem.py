@@ -6,11 +6,9 @@ of the arms, where to compare), so that the guest only obeys and the seed in
 the result is enough to repeat a run.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm import size, stats
 from bulkmm.errors import GuestError, UsageError
@@ -18,11 +16,9 @@ from bulkmm.lab import work
 from bulkmm.lab.choices import ALIGNS
 from bulkmm.lab.families import breakdown
 from bulkmm.lab.machine import counting
+from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.scenario import Scenario
 from bulkmm.results import Check, Ratio, Result
-
-if TYPE_CHECKING:
-    from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.lab.scenario import Scenario
 
 MIB = 1 << 20
 REGION_ALIGN = 16 * MIB  # of libnvdimm on x86: other sizes make no namespace

@@ -7,11 +7,11 @@ that it was populated and not touched. Then the library alone: several nodes, DA
 pages of 1 GiB, cgroups of version 2, a broken page.
 """
 
-from __future__ import annotations
-
+import random
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm.control.kernel import ALLOCATOR_SERVES
 from bulkmm.control.needs import version
@@ -20,14 +20,8 @@ from bulkmm.lab import work
 from bulkmm.lab.families import proof
 from bulkmm.lab.families.huge import allocator_clears
 from bulkmm.lab.machine import counting, vm
-from bulkmm.results import Check
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Mapping
-
-    from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.results import Ratio, Result
+from bulkmm.lab.machine.vm import Outcome
+from bulkmm.results import Check, Ratio, Result
 
 MIB = 1 << 20
 SIZE = 64  # MiB of a visit: as much as several threads want

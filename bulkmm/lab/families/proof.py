@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a huge-page run has to show: zeros, counters, backends, its own eyes."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from bulkmm.lab.families.huge import size
+from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bulkmm.lab.machine.vm import Outcome
-
-    Visits = list[dict[str, Any]]
+Visits = list[dict[str, Any]]
 
 PAGE_KIB = 4
 ARMS = ("absent", "off", "auto", "cached", "streaming")

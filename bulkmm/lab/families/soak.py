@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """clear-faults: everything changes while four processes fault huge pages in."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm.errors import UsageError
 from bulkmm.lab.families.huge import (
@@ -14,10 +12,8 @@ from bulkmm.lab.families.huge import (
     allocator_clears,
 )
 from bulkmm.lab.families.proof import place
+from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
-
-if TYPE_CHECKING:
-    from bulkmm.lab.machine.vm import Outcome
 
 DIRTY_MIB = 256  # that one more process dirties all the time
 

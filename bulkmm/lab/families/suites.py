@@ -5,19 +5,15 @@ Each is made of parts that can be run alone: categories of the kernel's tests,
 users of a function, layouts of a device. Nothing is timed.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm.errors import UsageError, unknown
 from bulkmm.lab import work
 from bulkmm.lab.families import pmem
+from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
-
-if TYPE_CHECKING:
-    from bulkmm.lab.machine.vm import Outcome
 
 COEXIST, ODD, STRESS, MM = "coexist", "ndctl-odd", "stress", "upstream-mm"
 LONGEST = 3600  # s of stress, or of a test

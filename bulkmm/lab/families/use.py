@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """clear-populate and mthp-pair: who is going to use a page, and on which CPUs."""
 
-from __future__ import annotations
-
 import statistics
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm import stats
 from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork, events
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.arch import X86_64, of_release
-from bulkmm.results import Check
-
-if TYPE_CHECKING:
-    from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.results import Ratio, Result
+from bulkmm.lab.machine.vm import Outcome
+from bulkmm.results import Check, Ratio, Result
 
 TOUCHING = ("touch", "read-call")
 POPULATING = ("mlock", "io-uring", "af-xdp")

@@ -6,11 +6,10 @@ brought to; pages and address space stay the same from state to state.
 bulkmm.lab.families.vmap_proof judges what the test module saw.
 """
 
-from __future__ import annotations
-
+import random
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm import stats
 from bulkmm.errors import UsageError, unknown
@@ -18,13 +17,8 @@ from bulkmm.lab import work
 from bulkmm.lab.families import vmap_proof
 from bulkmm.lab.families.vmap_proof import ABSENT, ARMS
 from bulkmm.lab.machine import counting
-from bulkmm.results import Check
-
-if TYPE_CHECKING:
-    import random
-
-    from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.results import Ratio, Result
+from bulkmm.lab.machine.vm import Outcome
+from bulkmm.results import Check, Ratio, Result
 
 PAIRS = (
     ("absent", "pte"),

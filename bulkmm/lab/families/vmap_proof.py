@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a vmap run has to show: right entries, counters, the original's answers."""
 
-from __future__ import annotations
-
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from bulkmm.lab.machine import klog
+from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bulkmm.lab.machine.vm import Outcome
 
 ABSENT = "absent"
 MODES = ("off", "pte", "block")

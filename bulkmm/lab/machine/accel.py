@@ -6,20 +6,15 @@ ordinary guests hang), so a guest is tried for a few seconds, once per boot of
 the host.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bulkmm import files
 from bulkmm.errors import BulkmmError
 from bulkmm.lab.machine import image, vm
 from bulkmm.lab.machine.arch import X86_64
-
-if TYPE_CHECKING:
-    from bulkmm.lab.machine.kernels import Kernel
-    from bulkmm.lab.progress import Progress
+from bulkmm.lab.machine.kernels import Kernel
+from bulkmm.lab.progress import Progress
 
 PROBE_SECONDS = 6
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

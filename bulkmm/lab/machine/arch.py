@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The architectures of the lab's guests: what differs between them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bulkmm.errors import UsageError

@@ -6,13 +6,12 @@ not install from. Packages are fetched kernel by kernel and go again, so that
 the disk holds one at a time.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
@@ -20,13 +19,8 @@ from bulkmm.lab.child import ChildError
 from bulkmm.lab.machine import kernels
 from bulkmm.lab.machine import root as roots
 from bulkmm.lab.machine.arch import X86_64
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from bulkmm.lab.machine.root import Root
-    from bulkmm.lab.progress import Progress
+from bulkmm.lab.machine.root import Root
+from bulkmm.lab.progress import Progress
 
 OLDER = "bookworm"  # its backports and security have kernels that are new enough
 SUITES = (

@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Building the module for a stock kernel, inside the root."""
 
-from __future__ import annotations
-
 import re
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.child import ChildError
+from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import PROJECT, content_key, forget_old, made_whole
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bulkmm.lab.machine.kernels import Kernel
-    from bulkmm.lab.progress import Progress
+from bulkmm.lab.progress import Progress
 
 PRODUCTS = (
     "bulkmm.ko",

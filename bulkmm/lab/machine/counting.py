@@ -7,27 +7,21 @@ guest marks its operations (module/selftest/mark.h), and the plugin writes a lin
 a record, in the order of the records.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from bulkmm import stats
 from bulkmm.errors import GuestError
 from bulkmm.lab.child import ChildError
+from bulkmm.lab.machine.arch import Arch
+from bulkmm.lab.machine.root import Root
+from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.paths import MARKS, PLUGIN, content_key, forget_old, made_whole
-from bulkmm.results import INSTRUCTIONS, STORES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from bulkmm.lab.machine.arch import Arch
-    from bulkmm.lab.machine.root import Root
-    from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.lab.progress import Progress
-    from bulkmm.results import Ratio, Result
+from bulkmm.lab.progress import Progress
+from bulkmm.results import INSTRUCTIONS, STORES, Ratio, Result
 
 COMPILER = "gcc-14"  # of the root, for the host: QEMU loads what it makes
 COMPILE = ("-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror")

@@ -6,24 +6,18 @@ small. The sources are staged, so that a build leaves nothing in the checkout
 and another version can be built from the same sources.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bulkmm.errors import BulkmmError
 from bulkmm.lab.child import ChildError
 from bulkmm.lab.machine import root as roots
 from bulkmm.lab.machine.root import SUITES, Root
 from bulkmm.lab.paths import PROJECT, content_key, forget_old, made_whole
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bulkmm.lab.progress import Progress
+from bulkmm.lab.progress import Progress
 
 CONTROL = PROJECT / "debian" / "control"
 CHANGELOG = PROJECT / "debian" / "changelog"

@@ -5,27 +5,20 @@ That takes minutes, once. What was interrupted, or ran out of time, goes on
 where it stopped: source and objects stay until the kernel is installed.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from bulkmm.errors import BulkmmError
 from bulkmm.lab import child
 from bulkmm.lab.machine import kernels, upstream
 from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.machine.kinds import SERIES, lacking
+from bulkmm.lab.machine.kinds import SERIES, Kind, lacking
+from bulkmm.lab.machine.root import Root
 from bulkmm.lab.paths import made_whole, need_space
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from bulkmm.lab.machine.kinds import Kind
-    from bulkmm.lab.machine.root import Root
-    from bulkmm.lab.progress import Progress
+from bulkmm.lab.progress import Progress
 
 SPACE = 4_000_000_000  # source and objects with debug information
 LIMIT = 7200  # seconds for one step

@@ -6,23 +6,17 @@ their modules, but nothing that the packages themselves would bring. Guests writ
 to a snapshot.
 """
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bulkmm.lab.machine import debs, kernels
 from bulkmm.lab.machine import root as roots
 from bulkmm.lab.machine.arch import X86_64
+from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.root import SUITES, Root
 from bulkmm.lab.paths import content_key, forget_old, made_whole
+from bulkmm.lab.progress import Progress
 from bulkmm.lab.scenario import find
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bulkmm.lab.machine.kernels import Kernel
-    from bulkmm.lab.progress import Progress
 
 # gcc and pahole are what the packages of the kernels' headers depend on; openssl
 # makes the key that DKMS signs with; pkgconf is how a program finds the library

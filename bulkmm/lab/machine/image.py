@@ -7,22 +7,15 @@ modules and the job are packed for each run. Nothing is compressed: under
 emulation unpacking costs more than loading.
 """
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from bulkmm.lab.machine import userland
-from bulkmm.lab.machine.kernels import module_name, with_dependencies
+from bulkmm.lab.machine.kernels import Kernel, module_name, with_dependencies
+from bulkmm.lab.machine.root import Root
 from bulkmm.lab.paths import GUEST, MARKS, content_key, forget_old, made_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bulkmm.lab.machine.kernels import Kernel
-    from bulkmm.lab.machine.root import Root
-    from bulkmm.lab.progress import Progress
+from bulkmm.lab.progress import Progress
 
 HELPERS = (
     "bmmguest",

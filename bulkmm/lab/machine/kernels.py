@@ -6,29 +6,21 @@ initramfs, and nothing here boots the root itself. The release that a series
 (6.12) stood for is remembered, so a second run needs no network.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePath
 
 from bulkmm import files
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.child import ChildError
 from bulkmm.lab.machine import arch as archs
 from bulkmm.lab.machine import kinds
-from bulkmm.lab.machine.arch import X86_64
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bulkmm.lab.machine.arch import Arch
-    from bulkmm.lab.machine.root import Root
-    from bulkmm.lab.progress import Progress
+from bulkmm.lab.machine.arch import X86_64, Arch
+from bulkmm.lab.machine.root import Root
+from bulkmm.lab.progress import Progress
 
 SERIES = X86_64.series
 RELEASE = re.compile(r"\d+\.\d+\.\d+\+deb13(?:\.\d+)?-cloud-(?:amd64|arm64)")

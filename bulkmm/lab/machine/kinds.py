@@ -4,19 +4,12 @@
 Each is made of fragments in lab/kernels, on top of "make allnoconfig".
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from bulkmm.lab.machine.arch import X86_64
+from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.paths import FRAGMENTS, content_key
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bulkmm.lab.machine.arch import Arch
 
 SERIES = "7.3"  # of the source they are built from
 # With checks on, emulated, on a host with other work: no CPU is stuck before that.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a guest's kernel log must not contain."""
 
-from __future__ import annotations
-
 import re
 
 BAD = re.compile(

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """libbulkmm in a guest: its sources, built in the root with a program that uses it."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bulkmm.errors import BulkmmError
 from bulkmm.lab.child import ChildError
+from bulkmm.lab.machine.arch import Arch
+from bulkmm.lab.machine.root import Root
 from bulkmm.lab.paths import (
     GUEST,
     MARKS,
@@ -16,13 +16,7 @@ from bulkmm.lab.paths import (
     forget_old,
     made_whole,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bulkmm.lab.machine.arch import Arch
-    from bulkmm.lab.machine.root import Root
-    from bulkmm.lab.progress import Progress
+from bulkmm.lab.progress import Progress
 
 PROGRAM = "bmmpool"  # of NAME*.c in lab/guest
 FOLDERS = {"x86_64": "x86", "arm64": "arm64"}  # of the core, by architecture

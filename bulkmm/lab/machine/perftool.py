@@ -6,23 +6,16 @@ among them. Its program and the libraries that it names are all that a guest
 needs: they lie together in one directory.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bulkmm.errors import BulkmmError
 from bulkmm.lab.child import ChildError
-from bulkmm.lab.machine.root import SUITES
+from bulkmm.lab.machine.root import SUITES, Root
 from bulkmm.lab.paths import made_whole
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bulkmm.lab.machine.root import Root
-    from bulkmm.lab.progress import Progress
+from bulkmm.lab.progress import Progress
 
 # the one of the newest kernel: "bench mem mmap" came after 6.12
 PACKAGE = f"linux-perf/{SUITES[-1]}"

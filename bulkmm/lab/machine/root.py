@@ -6,23 +6,17 @@ its package list and suite, and entered in a private mount and process name
 space, so that nothing stays mounted or running afterwards.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bulkmm.errors import BulkmmError
 from bulkmm.lab import child
 from bulkmm.lab.paths import PACKAGES, claimed, content_key, made_whole, need_space
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bulkmm.lab.progress import Progress
+from bulkmm.lab.progress import Progress
 
 SUITE = "trixie"
 SUITES = (SUITE, f"{SUITE}-updates", f"{SUITE}-backports")

@@ -6,22 +6,15 @@ source package that the running kernel was built from, against that kernel's own
 headers for programs.
 """
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bulkmm.errors import BulkmmError
 from bulkmm.lab.child import ChildError
 from bulkmm.lab.machine import upstream, userland
+from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import content_key, forget_old, made_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from bulkmm.lab.machine.kernels import Kernel
-    from bulkmm.lab.progress import Progress
+from bulkmm.lab.progress import Progress
 
 MM, STRESS, COEXIST = "mm", "stress", "coexist"  # suites
 PLACE = "suite"  # in the guest
@@ -48,17 +41,13 @@ BARE = ("write_to_hugetlbfs",)
 
 def tree(kernel: Kernel, name: str, progress: Progress) -> Path:
     """Return the tree of a suite, made now if there is none for this kernel."""
-    made: dict[str, Callable[[Kernel, Path, Progress], None]] = {
-        MM: _mm,
-        STRESS: _stress,
-        COEXIST: _coexist,
-    }
+    makers = {MM: _mm, STRESS: _stress, COEXIST: _coexist}
     version = upstream.source_package(kernel)[1] if name == MM else kernel.release
     key = content_key([], *SOURCE, *SYSROOT, COMPILER, WRAPPER, version)
     place = kernel.root.var / "suites" / f"{name}-{kernel.release}-{key}"
     if not place.is_dir():
         with made_whole(place) as part:
-            made[name](kernel, part, progress)
+            makers[name](kernel, part, progress)
         forget_old(place.parent)
     return place
 

@@ -6,23 +6,17 @@ source package that the running kernel was built from, kept in the cache, and
 built unchanged; what a stock kernel lacks comes from module/selftest/upstream.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from bulkmm.errors import BulkmmError
 from bulkmm.lab.child import ChildError
 from bulkmm.lab.machine import build
+from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import PROJECT, content_key, forget_old, made_whole, need_space
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bulkmm.lab.machine.kernels import Kernel
-    from bulkmm.lab.progress import Progress
+from bulkmm.lab.progress import Progress
 
 SPACE = 500_000_000  # a source package while a test is taken out
 VERSION = re.compile(r"(\d+\.\d+)\.\d+")

@@ -7,31 +7,25 @@ huge pages keep the host's share of each fault small. Results and the kernel
 log come over virtio-serial ports kept as files.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from bulkmm.errors import BulkmmError, GuestError
 from bulkmm.lab import child
 from bulkmm.lab.choices import CPUS
 from bulkmm.lab.machine import klog
-from bulkmm.lab.machine.arch import X86_64
+from bulkmm.lab.machine.arch import X86_64, Arch
+from bulkmm.lab.machine.root import Root
 from bulkmm.lab.paths import claimed
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable, Iterator
-
-    from bulkmm.lab.machine.arch import Arch
-    from bulkmm.lab.machine.root import Root
 
 LABEL = 2 << 20  # label area; the rest of the module stays 2 MiB aligned
 HOT_BLOCK = 128 << 20  # that is plugged and unplugged: a memory block, not a part
