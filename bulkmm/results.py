@@ -171,6 +171,9 @@ class Ratio:
             raise ValueError(f"{name}: significant or unstable is not true or false")
 
 
+Measured = tuple[list[Result], list[Ratio]]
+
+
 @dataclass
 class Check:
     """A correctness check: name, verdict, and what was seen."""

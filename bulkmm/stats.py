@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from bulkmm.results import Measured
+
     Array = np.ndarray[Any, np.dtype[Any]]
     Effect = tuple[Ratio, list[float]]  # and the log-ratio of each process
 
@@ -294,3 +296,31 @@ def ratio(base: Result, variant: Result, seed: int = 0) -> Ratio:
         n=n,
         unit=base.unit,
     )
+
+
+def rated(
+    scenario: str,
+    unit: str,
+    nbytes: int,
+    arms: Mapping[str, Sequence[float]],
+    pairs: Iterable[tuple[str, str]],
+) -> Measured:
+    """Return the arms of a scenario, and of these pairs the ratios that there are."""
+    found = {
+        arm: summarise(scenario, arm, unit, nbytes, samples)
+        for arm, samples in arms.items()
+    }
+    # nothing was done by a variant that did no work at all: that is no ratio
+    return list(found.values()), [
+        ratio(found[a], found[b])
+        for a, b in pairs
+        if a in found and b in found and (unit == "ns" or min(found[b].samples))
+    ]
+
+
+def joined(parts: Iterable[Measured]) -> Measured:
+    """Return all results and all ratios of some measurements."""
+    held = list(parts)
+    return [r for results, _ in held for r in results], [
+        r for _, ratios in held for r in ratios
+    ]

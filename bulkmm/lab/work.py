@@ -3,13 +3,18 @@
 
 import random
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar
 
 from bulkmm.errors import UsageError
 from bulkmm.lab.machine.vm import Hot, Outcome
 from bulkmm.lab.scenario import Scenario
-from bulkmm.results import Check, Ratio, Result
+from bulkmm.results import Check, Measured
+
+# options of several families, by their names there
+COUNTS = ("rounds", "folios", "arrays", "loops")
+TIMES = ("seconds", "soak_seconds")
+LONGEST = 3600  # s
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,10 @@ class Work(ABC):
 
     scenario: Scenario
     options: Common = field(default_factory=Common)
+
+    step: ClassVar[tuple[str, ...]] = ()  # events that tell of one
+    kept: ClassVar[tuple[tuple[str, str], ...]] = ()  # of facts(): name, event
+    purpose: ClassVar[str] = "measure"  # what no round at all would not do
 
     @property
     def takes(self) -> frozenset[str]:
@@ -66,9 +75,15 @@ class Work(ABC):
         """Refuse options that mean nothing here, or do not fit together."""
         for one in fields(self.options):
             known = one.name in {*self.takes, "seed"}
-            if not known and getattr(self.options, one.name) != one.default:
+            value = getattr(self.options, one.name)
+            if not known and value != one.default:
                 name = one.name.replace("_", "-")
                 raise UsageError(f"{self.scenario.name} has no {name} to choose")
+            if one.name in COUNTS and value is not None and value < 1:
+                said = f"{value} {one.name} {self.purpose} nothing"
+                raise UsageError(f"{said}: give 1 or more")
+            if one.name in TIMES and not 1 <= value <= LONGEST:
+                raise UsageError(f"{value} s: give 1 to {LONGEST}")
 
     @abstractmethod
     def job(self, modules: list[str]) -> str:
@@ -78,11 +93,11 @@ class Work(ABC):
     def limit(self) -> float:
         """Return a generous time limit: it is there for guests that hang."""
 
-    def is_step(self, _event: dict[str, Any]) -> bool:
+    def is_step(self, event: dict[str, Any]) -> bool:
         """Tell if an event is progress; raise if the run cannot go on."""
-        return False
+        return event["event"] in self.step
 
-    def results(self, _outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+    def results(self, _outcome: Outcome) -> Measured:
         """Return what was timed: nothing, if a family does not say."""
         return [], []
 
@@ -90,9 +105,10 @@ class Work(ABC):
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
 
-    @abstractmethod
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return what was asked for and what else the run saw."""
+        seen = {name: outcome.of(event) for name, event in self.kept}
+        return {**asdict(self.options), **seen}
 
 
 def told(outcome: Outcome) -> list[Check]:

@@ -54,10 +54,9 @@ def test_records_that_do_not_fit_are_no_result(events: tuple[str, ...]) -> None:
 
 def test_work_has_ratios_of_its_own() -> None:
     arms = {"off": [(100, 10), (100, 10)], "on": [(25, 0), (25, 0)]}
-    found = counting.results("a", 1, arms)
-    (ratio,) = counting.ratios(found, [("off", "on"), ("off", "absent")])
+    _, (ratio,) = counting.rated("a", 1, arms, [("off", "on"), ("off", "absent")])
     assert (ratio.unit, ratio.ratio) == (INSTRUCTIONS, 4)  # no stores: no ratio
-    assert counting.results("a", 1, {"off": [], "on": []}) == {}
+    assert counting.rated("a", 1, {"off": [], "on": []}, []) == ([], [])
 
 
 def limits(arch: Arch, sizes: tuple[int, ...], seconds: float = 60) -> vm.Outcome:

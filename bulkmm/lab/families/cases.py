@@ -2,7 +2,7 @@
 """clear-cases: folio_zero_user() called as no fault calls it, and what it takes."""
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from bulkmm import stats
@@ -10,7 +10,7 @@ from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork, events
 from bulkmm.lab.families.proof import ARMS, LISTS, SERVING
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.results import Check, Ratio, Result
+from bulkmm.results import Check, Measured
 
 ORDERS = " ".join(str(order) for order in range(10))  # one page to 2 MiB
 FEW = "0 1 2 3 4 9"
@@ -34,10 +34,8 @@ class Work(HugeWork):
 
     takes = EVERYWHERE - ZEROING
 
-    @property
-    def rounds(self) -> int:
-        """Return how often the calls of each arm are timed."""
-        return self.options.rounds or 5
+    usual = 5  # of the calls of each arm
+    kept = (("cases", "case"), ("calls", "calls"))
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/cases.sh, one a line."""
@@ -74,11 +72,7 @@ class Work(HugeWork):
         """Tell if a list of backends has been through."""
         return (event["event"], event.get("label")) == ("case", "unit_bytes-12288")
 
-    def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
-        return 180 + 4 * self.scenario.seconds * max(self.rounds / 5, 1)
-
-    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+    def results(self, outcome: Outcome) -> Measured:
         """Return what a call takes on one page, and what it takes at any size.
 
         Two sizes give the part of time and work that does not grow with the folio:
@@ -93,26 +87,19 @@ class Work(HugeWork):
             for order in (ONE_PAGE, FOUR, EIGHT)
         }
         counted = _counted_calls(outcome)
-        found: list[Result] = []
-        ratios: list[Ratio] = []
-        for name, nbytes, what in (
-            ("clear-cases-one-page", 4096, _one_page),
-            ("clear-cases-fixed", 0, _fixed),
+        parts = []
+        for name, nbytes, what, pairs in (
+            ("clear-cases-one-page", 4096, _one_page, PAIRS),
+            ("clear-cases-fixed", 0, _fixed, ()),
         ):
-            arms = {
-                arm: stats.summarise(name, arm, "ns", nbytes, what(taken, arm))
-                for arm in TIMED
-            }
+            times = {arm: what(taken, arm) for arm in TIMED}
             work = {
                 arm: [*zip(*(what(one, arm) for one in counted), strict=True)]
                 for arm in TIMED
             }
-            pairs = PAIRS if what is _one_page else ()
-            done, rated = counting.rated(name, nbytes, work, pairs)
-            found += [*arms.values(), *done]
-            ratios += [stats.ratio(arms[a], arms[b]) for a, b in pairs]
-            ratios += rated
-        return found, ratios
+            parts.append(stats.rated(name, "ns", nbytes, times, pairs))
+            parts.append(counting.rated(name, nbytes, work, pairs))
+        return stats.joined(parts)
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
@@ -131,15 +118,6 @@ class Work(HugeWork):
             ),
             _counted(seen),
         ]
-
-    def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return what was asked for and what else the run saw."""
-        return {
-            **asdict(self.options),
-            "rounds": self.rounds,
-            "cases": outcome.of("case"),
-            "calls": outcome.of("calls"),
-        }
 
 
 Taken = dict[tuple[str, int], list[float]]

@@ -8,7 +8,7 @@ found in the folios; bulkmm.lab.families.proof judges that.
 
 import random
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from bulkmm import stats
@@ -26,7 +26,7 @@ from bulkmm.lab.families.huge import (
 from bulkmm.lab.families.proof import ARMS, LISTS
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.scenario import Scenario
-from bulkmm.results import Check, Ratio, Result
+from bulkmm.results import Check, Measured
 
 PAIRS = (("off", "auto"), ("off", "cached"), ("off", "streaming"), ("absent", "off"))
 DEMAND = ("write-first", "write-middle", "write-last")
@@ -81,6 +81,7 @@ class Work(HugeWork):
     """Folios faulted in by every way, in every state of the module."""
 
     takes = EVERYWHERE | {"folios", "ways", "kib"}
+    kept = (("visits", "visit"), ("counters", "clear-counters"))
 
     @property
     def shape(self) -> Shape:
@@ -99,9 +100,9 @@ class Work(HugeWork):
         return self.options.kib or self.shape.kib
 
     @property
-    def rounds(self) -> int:
-        """Return how often each arm is visited by each way."""
-        return self.options.rounds or self.shape.rounds
+    def usual(self) -> int:
+        """Return how often each arm is visited by each way, if nobody says."""
+        return self.shape.rounds
 
     @property
     def pages(self) -> str:
@@ -158,26 +159,22 @@ class Work(HugeWork):
 
     def limit(self) -> float:
         """Return a generous time limit: it is there for guests that hang."""
-        part = self.rounds / self.shape.rounds
         many = (self.options.folios or self.shape.folios) / self.shape.folios
-        return 180 + 4 * self.scenario.seconds * max(part, 1) * max(many, 1)
+        return super().limit() * max(many, 1)
 
-    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+    def results(self, outcome: Outcome) -> Measured:
         """Return the time of a folio in each arm, faulted in and populated."""
-        found: list[Result] = []
-        ratios: list[Ratio] = []
-        for kib in self.kib:
-            for what, ways in (("demand", DEMAND), ("populate", POPULATE)):
-                taken = _rounds(outcome, kib, ways)
-                name = f"{self._named(kib)}-{what}"
-                arms = {
-                    arm: stats.summarise(name, arm, "ns", kib << 10, samples)
-                    for arm, samples in taken.items()
-                }
-                found += arms.values()
-                if arms:
-                    ratios += [stats.ratio(arms[a], arms[b]) for a, b in PAIRS]
-        return found, ratios
+        return stats.joined(
+            stats.rated(
+                f"{self._named(kib)}-{what}",
+                "ns",
+                kib << 10,
+                _rounds(outcome, kib, ways),
+                PAIRS,
+            )
+            for kib in self.kib
+            for what, ways in (("demand", DEMAND), ("populate", POPULATE))
+        )
 
     def _named(self, kib: int) -> str:
         name = self.scenario.name
@@ -203,13 +200,8 @@ class Work(HugeWork):
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return what was asked for and what else the run saw."""
-        return {
-            **asdict(self.options),
-            "rounds": self.rounds,
-            "allocator_clears": allocator_clears(outcome),
-            "visits": outcome.of("visit"),
-            "counters": outcome.of("clear-counters"),
-        }
+        seen = super().facts(outcome)
+        return {**seen, "allocator_clears": allocator_clears(outcome)}
 
 
 def _rounds(

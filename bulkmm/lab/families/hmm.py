@@ -6,10 +6,8 @@ of memory that memremap_pages() maps, into which pages of a process migrate.
 """
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
-from bulkmm.errors import UsageError
 from bulkmm.lab import work
 from bulkmm.lab.families.pmem import ARMS, PAGE, fallback_counts
 from bulkmm.lab.machine.vm import Outcome
@@ -37,17 +35,14 @@ class Work(work.Work):
     options: Options = field(default_factory=Options)
 
     takes = frozenset({"rounds", "break_one_word"})
+    step = ("hmm-visit",)
+    kept = (("visits", "hmm-visit"),)
+    purpose = "prove"
 
     @property
     def steps(self) -> int:
         """Return how many visits there are."""
         return len(ARMS) * self.options.rounds
-
-    def check_options(self) -> None:
-        """Refuse what makes no sense."""
-        super().check_options()
-        if self.options.rounds < 1:
-            raise UsageError(f"{self.options.rounds} rounds prove nothing: give 1")
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/hmm.sh, one a line."""
@@ -70,10 +65,6 @@ class Work(work.Work):
         """Return a generous time limit: it is there for guests that hang."""
         return 120 + self.scenario.seconds * max(self.options.rounds, 5)
 
-    def is_step(self, event: dict[str, Any]) -> bool:
-        """Tell if a visit is done."""
-        return bool(event["event"] == "hmm-visit")
-
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
         return [
@@ -94,10 +85,6 @@ class Work(work.Work):
         )
         detail = f"{said.total()} cases in {visits.total()} visits"
         return Check("all that was asked for was reported", ok, detail)
-
-    def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return what was asked for and what else the run saw."""
-        return {**asdict(self.options), "visits": outcome.of("hmm-visit")}
 
 
 def _verdicts(outcome: Outcome) -> list[Check]:

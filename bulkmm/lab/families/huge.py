@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the huge-page scenarios share: options, command line, time limit."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
+from bulkmm import stats
 from bulkmm.errors import UsageError
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.work import Common, Work
+from bulkmm.results import Measured
 
-SOAK_SECONDS, LONGEST_SOAK = 60, 3600
+SOAK_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,16 @@ class HugeWork(Work):
         return ""
 
     @property
+    def usual(self) -> int:
+        """Return how many rounds there are if nobody says; 0: it has none."""
+        return 0
+
+    @property
+    def rounds(self) -> int:
+        """Return how often each arm is visited."""
+        return self.options.rounds or self.usual
+
+    @property
     def cmdline(self) -> str:
         """Return what the kernel is told besides vm.CMDLINE."""
         names = (*sorted(ZEROING), "preempt")
@@ -53,13 +66,15 @@ class HugeWork(Work):
         ]
         return " ".join(words).strip()
 
-    def check_options(self) -> None:
-        """Refuse what makes no sense."""
-        super().check_options()
-        options = self.options
-        for name, number in (("rounds", options.rounds), ("folios", options.folios)):
-            if number is not None and number < 1:
-                raise UsageError(f"{number} {name} measure nothing: give 1 or more")
+    def limit(self) -> float:
+        """Return a generous time limit: it is there for guests that hang."""
+        part = max(self.rounds / self.usual, 1) if self.usual else 1
+        return 180 + 4 * self.scenario.seconds * part
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        """Return what was asked for and what else the run saw."""
+        rounds = {"rounds": self.rounds} if self.usual else {}
+        return {**super().facts(outcome), **rounds}
 
     def refuse(
         self, what: str, asked: tuple[object, ...], known: tuple[object, ...]
@@ -79,7 +94,6 @@ class HugeWork(Work):
 
 
 POOLS = {2048: 16, 1 << 20: 1}  # pages of hugetlb, by their KiB
-ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -88,29 +102,58 @@ class PoolWork(HugeWork):
 
     takes = EVERYWHERE - ZEROING - {"break_one_word"} | {"kib"}
 
-    @property
-    def pages(self) -> str:
-        """Return the page of 1 GiB that can be had at boot only."""
-        return "hugepagesz=1G hugepages=1"
+    pages = "hugepagesz=1G hugepages=1"  # one that can be had at boot only
+    usual = 5
+    arms: ClassVar[tuple[str, ...]]
+    pairs: ClassVar[tuple[tuple[str, str], ...]]
+    whats: ClassVar[tuple[str, ...]]  # of a visit: what results are named after
 
     @property
     def kib(self) -> tuple[int, ...]:
         """Return the sizes of this run."""
         return self.options.kib or tuple(POOLS)
 
-    @property
-    def rounds(self) -> int:
-        """Return how often each arm is visited."""
-        return self.options.rounds or ROUNDS
-
     def check_options(self) -> None:
         """Refuse what makes no sense."""
         super().check_options()
         self.refuse("folio size", self.options.kib, tuple(POOLS))
 
-    def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
-        return 180 + 4 * self.scenario.seconds * max(self.rounds / ROUNDS, 1)
+    @abstractmethod
+    def visit(self, arm: str, kib: int) -> list[str]:
+        """Return the lines of the job that are a visit of an arm."""
+
+    @abstractmethod
+    def times(self, outcome: Outcome, arm: str, kib: int, what: str) -> list[float]:
+        """Return what was timed of an arm, in ns."""
+
+    def rounds_of_all(self) -> list[str]:
+        """Return the rounds of each size, the arms of a round in random order."""
+        chance, lines = self.options.chance, []
+        for kib in self.kib:
+            lines += warm(kib, POOLS[kib])
+            for _ in range(self.rounds):
+                for arm in chance.sample(self.arms, len(self.arms)):
+                    lines += self.visit(arm, kib)
+        return lines
+
+    @property
+    def steps(self) -> int:
+        """Return how often something is timed."""
+        return len(self.kib) * self.rounds * len(self.arms) * len(self.whats)
+
+    def results(self, outcome: Outcome) -> Measured:
+        """Return what was timed of each size."""
+        return stats.joined(
+            stats.rated(
+                f"{self.scenario.name}-{size(kib)}-{what}",
+                "ns",
+                kib << 10,
+                {arm: self.times(outcome, arm, kib, what) for arm in self.arms},
+                self.pairs,
+            )
+            for kib in self.kib
+            for what in self.whats
+        )
 
 
 def allocator_clears(outcome: Outcome) -> bool:

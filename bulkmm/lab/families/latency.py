@@ -9,17 +9,16 @@ so that the least of several visits is held against it.
 """
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from bulkmm import stats
-from bulkmm.lab.families.huge import POOLS, PoolWork, events, size, warm
+from bulkmm.lab.families.huge import POOLS, PoolWork, events, warm
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.results import Check, Ratio, Result
+from bulkmm.results import Check
 
 ARMS = ("off", "8m", "32m", "computed")
 UNITS = {"8m": 8192, "32m": 32768}  # KiB
-WAYS = ("write-middle", "map-populate")
+WAYS = {"demand": "write-middle", "populate": "map-populate"}
 SIZES = {2048: "-n 16 -b 16", 1 << 20: ""}  # options of bmmfault
 BOUND_ROUNDS = 3  # at least: one alone may be disturbed
 BUILT_IN = "preempt"  # not to be chosen: full or lazy, uname does not say which
@@ -33,46 +32,31 @@ TRACED_UNIT = 65536
 class Work(PoolWork):
     """Units of several sizes, and a task that waits."""
 
+    arms = ARMS
+    pairs = tuple(("off", arm) for arm in ARMS[1:])
+    whats = tuple(WAYS)
+    step = ("late",)
+    kept = (("visits", "late"), ("bounds", "bound"))
+
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/latency.sh, one a line."""
         lines = [*self.begin(modules), f"preemption {self.options.preempt}"]
-        chance = self.options.chance
-        for kib in self.kib:
-            lines += warm(kib, POOLS[kib])
-            for _ in range(self.rounds):
-                for arm in chance.sample(ARMS, len(ARMS)):
-                    lines.append(f"unit_arm {arm}")
-                    lines += [f"late {way} {SIZES[kib]}" for way in WAYS]
+        lines += self.rounds_of_all()
         lines += warm(2048, POOLS[2048])
         rounds = max(self.rounds, BOUND_ROUNDS)
         lines += ["bounds write-middle -f -n 4 -b 4"] * rounds
         lines.append(f"traced {TRACED_UNIT}")
         return "\n".join([*lines, "clear_arm absent"]) + "\n"
 
-    @property
-    def steps(self) -> int:
-        """Return how many visits there are."""
-        return len(self.kib) * self.rounds * len(ARMS) * len(WAYS)
+    def visit(self, arm: str, kib: int) -> list[str]:
+        """Return what sets a size of units, and the task's waits by each way."""
+        late = (f"late {way} {SIZES[kib]}" for way in WAYS.values())
+        return [f"unit_arm {arm}", *late]
 
-    def is_step(self, event: dict[str, Any]) -> bool:
-        """Tell if a visit is done."""
-        return bool(event["event"] == "late")
-
-    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
-        """Return the longest wait of each visit."""
-        found: list[Result] = []
-        ratios: list[Ratio] = []
-        for kib in self.kib:
-            for what, way in zip(("demand", "populate"), WAYS, strict=True):
-                name = f"{self.scenario.name}-{size(kib)}-{what}"
-                arms = {}
-                for arm in ARMS:
-                    seen = events(outcome, "late", arm=arm, kib=kib, way=way)
-                    waits = [float(one["late_ns"]) for one in seen]
-                    arms[arm] = stats.summarise(name, arm, "ns", kib << 10, waits)
-                found += arms.values()
-                ratios += [stats.ratio(arms["off"], arms[arm]) for arm in ARMS[1:]]
-        return found, ratios
+    def times(self, outcome: Outcome, arm: str, kib: int, what: str) -> list[float]:
+        """Return the longest waits while pages came in as is said."""
+        seen = events(outcome, "late", arm=arm, kib=kib, way=WAYS[what])
+        return [float(one["late_ns"]) for one in seen]
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
@@ -90,13 +74,8 @@ class Work(PoolWork):
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return what was asked for and what else the run saw."""
-        return {
-            **asdict(self.options),
-            "rounds": self.rounds,
-            "preemption": outcome.of("preemption")[0]["model"],
-            "visits": outcome.of("late"),
-            "bounds": outcome.of("bound"),
-        }
+        model = outcome.of("preemption")[0]["model"]
+        return {**super().facts(outcome), "preemption": model}
 
 
 def _forced(seen: list[dict[str, Any]], *, bounded: bool) -> list[Check]:

@@ -52,6 +52,7 @@ class Work(work.Work):
 
     upgrade: bool = True  # has DKMS build the module a second time
     cmdline = RESCUE
+    step = ("step",)
 
     @property
     def steps(self) -> int:
@@ -73,10 +74,6 @@ class Work(work.Work):
     def limit(self) -> float:
         """Return a generous time limit: it is there for guests that hang."""
         return 6.0 * self.scenario.seconds
-
-    def is_step(self, event: dict[str, Any]) -> bool:
-        """Tell if a step has been made."""
-        return bool(event["event"] == "step")
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""

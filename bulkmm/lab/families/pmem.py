@@ -7,7 +7,7 @@ the result is enough to repeat a run.
 """
 
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from bulkmm import size, stats
@@ -18,7 +18,7 @@ from bulkmm.lab.families import breakdown
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.scenario import Scenario
-from bulkmm.results import Check, Ratio, Result
+from bulkmm.results import Check, Measured
 
 MIB = 1 << 20
 REGION_ALIGN = 16 * MIB  # of libnvdimm on x86: other sizes make no namespace
@@ -66,6 +66,8 @@ class Work(work.Work):
     """A persistent-memory scenario with its options (see bulkmm.lab.work)."""
 
     options: Options = field(default_factory=Options)
+    step = ("bind",)
+    kept = (("took", "took"),)
 
     @property
     def takes(self) -> frozenset[str]:
@@ -112,9 +114,9 @@ class Work(work.Work):
                 f"unknown backend {self.options.backend}: "
                 f"the module has {event['known']}"
             )
-        return bool(event["event"] == "bind")
+        return super().is_step(event)
 
-    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+    def results(self, outcome: Outcome) -> Measured:
         """Return what was timed."""
         if self.scenario.faults:
             return [], []
@@ -127,11 +129,10 @@ class Work(work.Work):
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return what was asked for and what else the run saw."""
         return {
-            **asdict(self.options),
+            **super().facts(outcome),
             "backends": next((c["backend"] for c in outcome.of("counters")), ""),
             "picked": next((c["picks"] for c in outcome.of("counters")), ""),
             "fallbacks": fallback_counts(outcome),
-            "took": outcome.of("took"),
             "breakdown": breakdown.of(outcome),
         }
 
@@ -146,8 +147,6 @@ def parse_size(text: str) -> int:
 
 def check_options(options: Options) -> None:
     """Refuse what does not fit together."""
-    if options.rounds < 1:
-        raise UsageError(f"{options.rounds} rounds measure nothing: give 1 or more")
     if not 0 <= options.workers <= WORKERS:
         raise UsageError(f"{options.workers} workers: give 0 to {WORKERS}")
     if options.backend and not BACKEND.fullmatch(options.backend):
@@ -275,34 +274,23 @@ def written(scenario: Scenario, options: Options, outcome: Outcome) -> int:
     return int(outcome.of("bind")[0]["pages"]) // unit * nbytes
 
 
-def results(
-    scenario: Scenario, options: Options, outcome: Outcome
-) -> tuple[list[Result], list[Ratio]]:
+def results(scenario: Scenario, options: Options, outcome: Outcome) -> Measured:
     """Return what was timed: the function, bind and unbind, the first bring-up."""
     name = scenario.name
     nbytes = written(scenario, options, outcome)
-    found: list[Result] = []
-    ratios: list[Ratio] = []
+    pairs = (*PAIRS, (LIMIT, "on"))  # the limit is the function's alone
+    parts = []
     for suffix, key, event in TIMED:
-        arms = {
-            arm: stats.summarise(name + suffix, arm, "ns", nbytes, taken)
-            for arm, taken in samples(outcome, key, event).items()
-        }
-        found += arms.values()
-        ratios += [stats.ratio(arms[a], arms[b]) for a, b in PAIRS]
-    limit = stats.summarise(name, LIMIT, "ns", nbytes, limits(outcome))
-    on = next(r for r in found if (r.scenario, r.variant) == (name, "on"))
-    first = [first_bind(outcome)]
-    alone = stats.summarise(f"{name}-first", "absent", "ns", nbytes, first)
-    found += [limit, alone]
-    ratios.append(stats.ratio(limit, on))
+        taken = samples(outcome, key, event)
+        if not suffix:
+            taken[LIMIT] = limits(outcome)
+        parts.append(stats.rated(name + suffix, "ns", nbytes, taken, pairs))
+    first = {"absent": [first_bind(outcome)]}
+    parts.append(stats.rated(f"{name}-first", "ns", nbytes, first, ()))
     for slot, suffix in enumerate(("", "-bind")):
-        pairs = (*PAIRS, (LIMIT, "on"))
         counted = _work(outcome, slot)
-        done, rated = counting.rated(name + suffix, nbytes, counted, pairs)
-        found += done
-        ratios += rated
-    return found, ratios
+        parts.append(counting.rated(name + suffix, nbytes, counted, pairs))
+    return stats.joined(parts)
 
 
 def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:

@@ -10,18 +10,18 @@ pages of 1 GiB, cgroups of version 2, a broken page.
 import random
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
+from bulkmm import stats
 from bulkmm.control.kernel import ALLOCATOR_SERVES
 from bulkmm.control.needs import version
-from bulkmm.errors import UsageError
 from bulkmm.lab import work
 from bulkmm.lab.families import proof
 from bulkmm.lab.families.huge import allocator_clears
 from bulkmm.lab.machine import counting, vm
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.results import Check, Ratio, Result
+from bulkmm.results import Check, Measured
 
 MIB = 1 << 20
 SIZE = 64  # MiB of a visit: as much as several threads want
@@ -155,18 +155,15 @@ class Work(work.Work):
     pmem = PMEM
     cmdline = WORDS
     hot = vm.Hot(nodes=NODES, shared_out=True)
+    step = ("visit",)
+    kept = (("visits", "visit"), ("cases", "pool-case"))
+    purpose = "prove"
 
     @property
     def steps(self) -> int:
         """Return how many visits there are."""
         counted = len(WAYS) * len(COMPARED) * len(ARMS) * self.options.rounds
         return counted + sum(map(len, WAYS.values()))
-
-    def check_options(self) -> None:
-        """Refuse what makes no sense."""
-        super().check_options()
-        if self.options.rounds < 1:
-            raise UsageError(f"{self.options.rounds} rounds prove nothing: give 1")
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/populate.sh, one a line."""
@@ -214,11 +211,7 @@ class Work(work.Work):
         """Return a generous time limit: it is there for guests that hang."""
         return 240 + self.scenario.seconds * max(self.options.rounds, 3)
 
-    def is_step(self, event: dict[str, Any]) -> bool:
-        """Tell if a visit is done."""
-        return bool(event["event"] == "visit")
-
-    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+    def results(self, outcome: Outcome) -> Measured:
         """Return the work of each way in each state of the module."""
         taken: dict[str, dict[str, list[counting.Work]]] = defaultdict(
             lambda: defaultdict(list)
@@ -227,15 +220,15 @@ class Work(work.Work):
             if visit["label"] == COUNTED:
                 name = f"{visit['way']}+{visit['arm']}"
                 taken[visit["kind"]][name].append(counting.slot(record, 0))
-        found: list[Result] = []
-        ratios: list[Ratio] = []
-        for kind, arms in taken.items():
-            held = dict(sorted(arms.items()))
-            name = f"populate-{SIZE}m-{kind}"
-            done, rated = counting.rated(name, SIZE * MIB, held, _pairs())
-            found += done
-            ratios += rated
-        return found, ratios
+        return stats.joined(
+            counting.rated(
+                f"populate-{SIZE}m-{kind}",
+                SIZE * MIB,
+                dict(sorted(arms.items())),
+                _pairs(),
+            )
+            for kind, arms in taken.items()
+        )
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
@@ -252,14 +245,6 @@ class Work(work.Work):
         found += [_of_case(case, said.get(case.name)) for case in CASES]
         found += [_of_case(case, said.get(case.words.split()[1])) for case in GROUPED]
         return [*found, _continued(outcome, said), proof.attached(outcome)]
-
-    def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return what was asked for and what else the run saw."""
-        return {
-            **asdict(self.options),
-            "visits": outcome.of("visit"),
-            "cases": outcome.of("pool-case"),
-        }
 
 
 def _each(label: str, kind: str, ways: list[str] | tuple[str, ...]) -> list[str]:

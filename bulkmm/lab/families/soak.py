@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """clear-faults: everything changes while four processes fault huge pages in."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from bulkmm.errors import UsageError
 from bulkmm.lab.families.huge import (
     EVERYWHERE,
-    LONGEST_SOAK,
     HugeWork,
     allocator_clears,
 )
@@ -23,12 +21,7 @@ class Work(HugeWork):
     """A soak."""
 
     takes = EVERYWHERE - {"rounds", "break_one_word"} | {"soak_seconds"}
-
-    def check_options(self) -> None:
-        """Refuse what makes no sense."""
-        super().check_options()
-        if not 1 <= self.options.soak_seconds <= LONGEST_SOAK:
-            raise UsageError(f"{self.options.soak_seconds} s: give 1 to {LONGEST_SOAK}")
+    kept = (("soaked", "soaked"),)
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/clear.sh, one a line."""
@@ -57,11 +50,8 @@ class Work(HugeWork):
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return what was asked for and what else the run saw."""
-        return {
-            **asdict(self.options),
-            "allocator_clears": allocator_clears(outcome),
-            "soaked": outcome.of("soaked"),
-        }
+        seen = super().facts(outcome)
+        return {**seen, "allocator_clears": allocator_clears(outcome)}
 
 
 def _soaked(event: dict[str, Any]) -> Check:

@@ -6,17 +6,16 @@ users of a function, layouts of a device. Nothing is timed.
 """
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from bulkmm.errors import UsageError, unknown
+from bulkmm.errors import unknown
 from bulkmm.lab import work
 from bulkmm.lab.families import pmem
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 
 COEXIST, ODD, STRESS, MM = "coexist", "ndctl-odd", "stress", "upstream-mm"
-LONGEST = 3600  # s of stress, or of a test
 SECONDS = 60
 LATE = "late"  # a test whose time was up
 # users of a function by their kinds (lab/guest/coexist.sh); kexec has to be last
@@ -67,6 +66,9 @@ class Work(work.Work):
     """A suite with its options (see bulkmm.lab.work)."""
 
     options: Options = field(default_factory=Options)
+    step = ("step", "odd", "mm-ran")
+    kept = (("hits", "suite-hits"), ("ops", "stress-ops"), ("took", "mm-ran"))
+    purpose = "prove"
 
     @property
     def takes(self) -> frozenset[str]:
@@ -116,10 +118,6 @@ class Work(work.Work):
         for part in self.options.parts:
             if part not in known:
                 raise unknown("part", part, known)
-        if self.rounds < 1:
-            raise UsageError(f"{self.rounds} rounds prove nothing: give 1 or more")
-        if not 1 <= self.options.seconds <= LONGEST:
-            raise UsageError(f"{self.options.seconds} s: give 1 to {LONGEST}")
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/*.sh, one a line."""
@@ -159,10 +157,6 @@ class Work(work.Work):
         return (
             180 + 4 * self.scenario.seconds * max(part, 0.1) + 4 * self.options.seconds
         )
-
-    def is_step(self, event: dict[str, Any]) -> bool:
-        """Tell if a part is done."""
-        return event["event"] in ("step", "odd", "mm-ran")
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
@@ -234,15 +228,12 @@ class Work(work.Work):
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return what was asked for and what else the run saw."""
         return {
-            **asdict(self.options),
+            **super().facts(outcome),
             "parts": self.parts,
-            "hits": outcome.of("suite-hits"),
-            "ops": outcome.of("stress-ops"),
             "tests": {
                 f"{category}: {name}": arms
                 for (category, name), arms in verdicts(outcome.of("mm")).items()
             },
-            "took": outcome.of("mm-ran"),
         }
 
 

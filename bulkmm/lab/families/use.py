@@ -2,7 +2,7 @@
 """clear-populate and mthp-pair: who is going to use a page, and on which CPUs."""
 
 import statistics
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from bulkmm import stats
@@ -10,7 +10,7 @@ from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork, events
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.arch import X86_64, of_release
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.results import Check, Ratio, Result
+from bulkmm.results import Check, Measured
 
 TOUCHING = ("touch", "read-call")
 POPULATING = ("mlock", "io-uring", "af-xdp")
@@ -28,6 +28,8 @@ class PopulateWork(HugeWork):
     takes = EVERYWHERE - ZEROING - {"rounds", "break_one_word"}
 
     steps = len((*TOUCHING, *POPULATING, *LOCKED))
+    step = ("brought",)
+    kept = (("brought", "brought"),)
 
     @property
     def cmdline(self) -> str:
@@ -51,14 +53,6 @@ class PopulateWork(HugeWork):
         lines += ["must_write $CLEAR/cached_max 0", "brought touch", "clear_arm absent"]
         return "\n".join(lines) + "\n"
 
-    def is_step(self, event: dict[str, Any]) -> bool:
-        """Tell if a way is done."""
-        return bool(event["event"] == "brought")
-
-    def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
-        return 180 + 4 * self.scenario.seconds
-
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
         release = outcome.of("start")[0]["release"]
@@ -71,10 +65,6 @@ class PopulateWork(HugeWork):
             Check("every way", ways == wanted, ", ".join(sorted(ways))),
             *(_brought(one, release) for one in seen),
         ]
-
-    def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return what was asked for and what else the run saw."""
-        return {**asdict(self.options), "brought": outcome.of("brought")}
 
 
 def _brought(one: dict[str, Any], release: str) -> Check:
@@ -102,11 +92,9 @@ class PairWork(HugeWork):
     takes = EVERYWHERE - ZEROING - {"break_one_word"}
 
     steps = 3 * len(ARMS)
-
-    @property
-    def rounds(self) -> int:
-        """Return how often each visit of an arm is repeated."""
-        return self.options.rounds or ROUNDS
+    step = ("paired",)
+    kept = (("visits", "pair"),)
+    usual = ROUNDS  # of each visit of an arm
 
     @property
     def cmdline(self) -> str:
@@ -125,26 +113,21 @@ class PairWork(HugeWork):
                 lines += [f"clear_arm {arm}", f"pair {self.rounds} {FOLIOS}"]
         return "\n".join([*lines, "clear_arm absent"]) + "\n"
 
-    def is_step(self, event: dict[str, Any]) -> bool:
-        """Tell if a visit is done."""
-        return bool(event["event"] == "paired")
-
-    def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
-        return 180 + 4 * self.scenario.seconds * max(self.rounds / ROUNDS, 1)
-
-    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+    def results(self, outcome: Outcome) -> Measured:
         """Return time and work of a folio, each CPU's apart."""
         name, nbytes = self.scenario.name, KIB << 10
-        arms = {}
-        for arm in ARMS:
-            seen = _settled(events(outcome, "pair", arm=arm))
-            ns = [one[f"ns{cpu}"] / FOLIOS for one in seen for cpu in (0, 1)]
-            arms[arm] = stats.summarise(name, arm, "ns", nbytes, ns)
+        taken = {
+            arm: [
+                one[f"ns{cpu}"] / FOLIOS
+                # in the first round of an arm a pick may measure
+                for one in events(outcome, "pair", arm=arm)[1:]
+                for cpu in (0, 1)
+            ]
+            for arm in ARMS
+        }
         # a string instruction counts as one: no ratio of work
-        done, _ = counting.rated(name, nbytes, _counted(outcome), ())
-        ratios = [stats.ratio(arms[a], arms[b]) for a, b in PAIRS]
-        return [*arms.values(), *done], ratios
+        work = counting.rated(name, nbytes, _counted(outcome), ())
+        return stats.joined([stats.rated(name, "ns", nbytes, taken, PAIRS), work])
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
@@ -158,19 +141,6 @@ class PairWork(HugeWork):
             # a busy host may keep one of them from running, now and then
             Check("both at once", usual > 0, f"{usual:.0%} of the time"),
         ]
-
-    def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return what was asked for and what else the run saw."""
-        return {
-            **asdict(self.options),
-            "rounds": self.rounds,
-            "visits": outcome.of("pair"),
-        }
-
-
-def _settled(seen: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rounds of an arm but its first, in which a pick may measure."""
-    return seen[1:]
 
 
 def _counted(outcome: Outcome) -> dict[str, list[counting.Work]]:

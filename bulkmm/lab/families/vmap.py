@@ -8,17 +8,17 @@ bulkmm.lab.families.vmap_proof judges what the test module saw.
 
 import random
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from bulkmm import stats
-from bulkmm.errors import UsageError, unknown
+from bulkmm.errors import unknown
 from bulkmm.lab import work
 from bulkmm.lab.families import vmap_proof
 from bulkmm.lab.families.vmap_proof import ABSENT, ARMS
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.results import Check, Ratio, Result
+from bulkmm.results import Check, Measured
 
 PAIRS = (
     ("absent", "pte"),
@@ -42,7 +42,6 @@ PHYSICAL = 0x20000000
 RESERVED = f"memmap=16M${PHYSICAL >> 20}M"
 ARRAYS = 100_000
 FEW = 2000  # arrays that a timed scenario checks in each state
-LONGEST_SOAK = 3600
 SOAK_SECONDS = 60
 LOOPS = 1000  # of lib/test_vmalloc.c
 SLOTS = ("map", "unmap")  # of a record of work, as vmap_time.c marks them
@@ -132,6 +131,12 @@ class Work(work.Work):
     """A vmap scenario with its options (see bulkmm.lab.work)."""
 
     options: Options = field(default_factory=Options)
+    kept = (
+        ("shapes", "shape"),
+        ("checked", "checked"),
+        ("counters", "vmap-counters"),
+    )
+    purpose = "prove"
 
     @property
     def takes(self) -> frozenset[str]:
@@ -163,20 +168,9 @@ class Work(work.Work):
     def check_options(self) -> None:
         """Refuse what makes no sense."""
         super().check_options()
-        options = self.options
-        for arm in options.arms:
+        for arm in self.options.arms:
             if arm not in ARMS:
                 raise unknown("arm", arm, ARMS)
-        numbers = {
-            "rounds": options.rounds,
-            "arrays": self.arrays,
-            "loops": options.loops,
-        }
-        for name, number in numbers.items():
-            if number < 1:
-                raise UsageError(f"{number} {name} prove nothing: give 1 or more")
-        if not 1 <= options.soak_seconds <= LONGEST_SOAK:
-            raise UsageError(f"{options.soak_seconds} s: give 1 to {LONGEST_SOAK}")
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/vmap.sh, one a line."""
@@ -263,37 +257,22 @@ class Work(work.Work):
         soak = self.options.soak_seconds if self.scenario.name == FAULTS else 0
         return 180 + 4 * (self.scenario.seconds * max(part, rounds) + soak)
 
-    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+    def results(self, outcome: Outcome) -> Measured:
         """Return the time of a call in each state, mapping and unmapping."""
-        found: list[Result] = []
-        ratios: list[Ratio] = []
+        parts = []
         for case in self.cases:
             for suffix, key in (("", "map"), ("-unmap", "unmap")):
                 name = self.scenario.name + case.result
-                taken = _samples(outcome, "round", name, key)
-                arms = {
-                    arm: stats.summarise(
-                        name + suffix, arm, "ns", case.nbytes, taken[arm]
-                    )
-                    for arm in self.arms
-                }
-                found += arms.values()
+                seen = _samples(outcome, "round", name, key)
+                taken = {arm: seen[arm] for arm in self.arms}
                 if case.scanned and key == "map":
                     limit = _samples(outcome, LIMIT, f"{name}-scan", key).values()
-                    taken_all = [one for some in limit for one in some]
-                    found.append(
-                        stats.summarise(name, LIMIT, "ns", case.nbytes, taken_all)
-                    )
-                ratios += [
-                    stats.ratio(arms[a], arms[b])
-                    for a, b in PAIRS
-                    if a in arms and b in arms
-                ]
-                counted = self._work(outcome, case, key)
-                done, rated = counting.rated(name + suffix, case.nbytes, counted, PAIRS)
-                found += done
-                ratios += rated
-        return found, ratios
+                    taken[LIMIT] = [one for some in limit for one in some]
+                work = self._work(outcome, case, key)
+                name += suffix
+                parts.append(stats.rated(name, "ns", case.nbytes, taken, PAIRS))
+                parts.append(counting.rated(name, case.nbytes, work, PAIRS))
+        return stats.joined(parts)
 
     def _work(
         self, outcome: Outcome, case: Case, key: str
@@ -363,13 +342,7 @@ class Work(work.Work):
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return what was asked for and what else the run saw."""
-        return {
-            **asdict(self.options),
-            "arrays": self.arrays,
-            "shapes": outcome.of("shape"),
-            "checked": outcome.of("checked"),
-            "counters": outcome.of("vmap-counters"),
-        }
+        return {**super().facts(outcome), "arrays": self.arrays}
 
 
 def _records(event: dict[str, Any]) -> int:

@@ -21,7 +21,7 @@ from bulkmm.lab.machine.root import Root
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.paths import MARKS, PLUGIN, content_key, forget_old, made_whole
 from bulkmm.lab.progress import Progress
-from bulkmm.results import INSTRUCTIONS, STORES, Ratio, Result
+from bulkmm.results import INSTRUCTIONS, STORES, Measured
 
 COMPILER = "gcc-14"  # of the root, for the host: QEMU loads what it makes
 COMPILE = ("-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror")
@@ -94,36 +94,13 @@ def rated(
     nbytes: int,
     arms: Mapping[str, Sequence[Work]],
     pairs: Iterable[tuple[str, str]],
-) -> tuple[list[Result], list[Ratio]]:
-    """Return the work of a scenario's arms, and their ratios."""
-    found = results(name, nbytes, arms)
-    return [one for some in found.values() for one in some.values()], [
-        *ratios(found, pairs)
-    ]
-
-
-def results(
-    name: str, nbytes: int, arms: Mapping[str, Sequence[Work]]
-) -> dict[str, dict[str, Result]]:
-    """Return the work of a scenario's arms, by unit; nothing where none is known."""
+) -> Measured:
+    """Return the work of a scenario's arms by unit, and the ratios; if it is known."""
     if not all(arms.values()):
-        return {}
-    return {
-        unit: {
-            arm: stats.summarise(name, arm, unit, nbytes, [r[i] for r in counted])
-            for arm, counted in arms.items()
-        }
+        return [], []
+    return stats.joined(
+        stats.rated(
+            name, unit, nbytes, {a: [w[i] for w in arms[a]] for a in arms}, pairs
+        )
         for i, unit in enumerate(UNITS)
-    }
-
-
-def ratios(
-    found: Mapping[str, Mapping[str, Result]], pairs: Iterable[tuple[str, str]]
-) -> list[Ratio]:
-    """Return work of the base / work of the variant, of each unit."""
-    return [
-        stats.ratio(arms[a], arms[b])
-        for arms in found.values()
-        for a, b in pairs
-        if a in arms and b in arms and min(arms[b].samples)
-    ]
+    )
