@@ -2,6 +2,7 @@
 """The lab's scenarios; their names are the interface."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from bulkmm.errors import unknown
 from bulkmm.lab.machine import kinds
@@ -13,9 +14,9 @@ class Scenario:
     """What a scenario measures and what it needs."""
 
     name: str
-    family: str  # PMEM, CLEAR, VMAP, ...: what writes the job and reads the report
     measures: str
     check: str
+    family: str  # PMEM, CLEAR, VMAP, ...: what writes the job and reads the report
     seconds: int  # for one run at full size under TCG, set-up apart
     published: tuple[str, ...] = ()
     memory: int = 4096  # MiB of the guest
@@ -89,427 +90,306 @@ MAPPED = (
     "every address, data both ways, nothing left; a wrong page must be seen"
 )
 
+# what the scenarios of a family have in common, where they do not say otherwise
+_nvdimm = partial(Scenario, family=PMEM, mode="fsdax", modules=NVDIMM)
+_device = partial(_nvdimm, marked=True, seconds=60)
+_faults = partial(_nvdimm, size="2G", faults=True, seconds=20)
+_clear = partial(Scenario, family=CLEAR, seconds=60, memory=1024)
+_zero = partial(_clear, check=ZERO, seconds=120)
+_vmap = partial(Scenario, family=VMAP, check=MAPPED, seconds=60, memory=1024)
+_mapped = partial(_vmap, marked=True)
+_hotplug = partial(Scenario, family=HOTPLUG, check=ZONES)
+_suite = partial(Scenario, family=SUITES)
+
 SCENARIOS = (
-    Scenario(
-        name="pmem-fsdax-100g",
-        family=PMEM,
-        marked=True,
-        mode="fsdax",
-        modules=NVDIMM,
-        measures="memmap_init_zone_device() and the whole bind of nd_pmem",
+    _device(
+        "pmem-fsdax-100g",
+        "memmap_init_zone_device() and the whole bind of nd_pmem",
         check=CHECK + "ext4 with DAX written and read back",
         published=(
             "v2 (7.1-rc3): 273.5 -> 111.1 ms",
             "v4 (7.1-rc6): 262.1 -> 108.4 ms, 2.42x",
             "v5 (7.2-rc1): 244.3 -> 96.8 ms, 2.52x",
         ),
-        seconds=60,
     ),
-    Scenario(
-        name="pmem-devdax-100g",
-        family=PMEM,
-        marked=True,
-        mode="devdax",
-        modules=NVDIMM,
-        measures="memmap_init_zone_device() and the whole bind of device_dax",
+    _device(
+        "pmem-devdax-100g",
+        "memmap_init_zone_device() and the whole bind of device_dax",
         check=CHECK + "the device mapped, written and read back",
+        mode="devdax",
         published=(
             "v2 (7.1-rc3): 313.5 -> 110.2 ms",
             "v4 (7.1-rc6): 229.1 -> 100.2 ms, 2.29x",
             "v5 (7.2-rc1): 273.3 -> 119.0 ms, 2.30x",
         ),
-        seconds=60,
     ),
-    Scenario(
-        name="hmm-private-64g",
-        family=PMEM,
-        marked=True,
-        mode="private",
-        measures="memmap_init_zone_device() and the whole memremap_pages() of "
-        "device-private memory",
+    _device(
+        "hmm-private-64g",
+        "memmap_init_zone_device() and the whole memremap_pages() of device-private "
+        "memory",
         check=CHECK.removesuffix("; "),
+        mode="private",
+        modules=(),
         published=("the series: 3 % slower on a reviewer's AMD and Arrow Lake",),
         seconds=240,
         size="64G",
         series=("7.3",),
     ),
     Scenario(
-        name="upstream-hmm",
+        "upstream-hmm",
+        "nothing: the running kernel's own lib/test_hmm.c, a driver of device-private "
+        "memory, to which pages migrate and from which they come back",
+        "every word, every page where it belongs, without the module and in every "
+        "mode; a planted word must be seen; hits counted",
         family=HMM,
-        measures="nothing: the running kernel's own lib/test_hmm.c, a driver of "
-        "device-private memory, to which pages migrate and from which they come back",
-        check="every word, every page where it belongs, without the module and in "
-        "every mode; a planted word must be seen; hits counted",
         seconds=60,
         memory=1024,
         series=("7.3",),
         upstream="test_hmm",
     ),
-    Scenario(
-        name="pmem-faults",
-        family=PMEM,
-        mode="fsdax",
-        modules=NVDIMM,
-        measures="nothing: every fault of the memmap path is provoked in a test build",
-        check="the kernel's own result, a counter and one line in the log each time",
-        seconds=20,
-        size="2G",
-        faults=True,
+    _faults(
+        "pmem-faults",
+        "nothing: every fault of the memmap path is provoked in a test build",
+        "the kernel's own result, a counter and one line in the log each time",
     ),
-    Scenario(
-        name="hook-faults",
-        family=PMEM,
-        mode="fsdax",
-        modules=NVDIMM,
-        measures="nothing: what ftrace, symbols and a signal can do to a hook, on a "
-        "test build",
-        check="no warning; hook, mode and log say what is so; the machine works on, "
-        "and the device comes up as the kernel would have it",
+    _faults(
+        "hook-faults",
+        "nothing: what ftrace, symbols and a signal can do to a hook, on a test build",
+        "no warning; hook, mode and log say what is so; the machine works on, and the "
+        "device comes up as the kernel would have it",
         seconds=90,
-        size="2G",
-        faults=True,
     ),
-    Scenario(
-        name="hook-kasan",
-        family=PMEM,
-        mode="fsdax",
-        measures="nothing: which paths attach on a kernel with KASAN",
-        check="those that do not name the option, once in the log, and stay off; the "
-        "others attach, and the module goes",
-        seconds=20,
-        size="2G",
-        faults=True,
+    _faults(
+        "hook-kasan",
+        "nothing: which paths attach on a kernel with KASAN",
+        "those that do not name the option, once in the log, and stay off; the others "
+        "attach, and the module goes",
+        modules=(),
         series=("kasan",),
     ),
-    Scenario(
-        name="hook-kobject",
-        family=PMEM,
+    _faults(
+        "hook-kobject",
+        "nothing: the module comes and goes, fails to load and is held on to where "
+        "every kobject is released late",
+        "nothing is freed that lives on, and it loads again at once; device-private "
+        "memory comes up as the kernel would have it",
         mode="private",
-        measures="nothing: the module comes and goes, fails to load and is held on to "
-        "where every kobject is released late",
-        check="nothing is freed that lives on, and it loads again at once; "
-        "device-private memory comes up as the kernel would have it",
+        modules=(),
         seconds=300,
-        size="2G",
-        faults=True,
         series=("debug-kobject",),
     ),
-    Scenario(
-        name="thp-2m",
-        family=CLEAR,
-        measures="faulting in transparent huge pages of 2 MiB",
-        check=ZERO,
-        seconds=120,
-        memory=1024,
-    ),
-    Scenario(
-        name="mthp",
-        family=CLEAR,
-        measures="faulting in transparent huge pages of 16 KiB to 1 MiB",
-        check=ZERO,
-        seconds=300,
-        memory=1024,
-    ),
-    Scenario(
-        name="hugetlb-2m",
-        family=CLEAR,
-        measures="faulting in hugetlb pages of 2 MiB",
-        check=ZERO,
-        seconds=120,
-        memory=1024,
-    ),
-    Scenario(
-        name="hugetlb-1g",
-        family=CLEAR,
-        measures="faulting in hugetlb pages of 1 GiB",
-        check=ZERO,
+    _zero("thp-2m", "faulting in transparent huge pages of 2 MiB"),
+    _zero("mthp", "faulting in transparent huge pages of 16 KiB to 1 MiB", seconds=300),
+    _zero("hugetlb-2m", "faulting in hugetlb pages of 2 MiB"),
+    _zero(
+        "hugetlb-1g",
+        "faulting in hugetlb pages of 1 GiB",
         seconds=600,
         memory=5120,  # two aligned GiB are left whole at boot
     ),
-    Scenario(
-        name="clear-cases",
-        family=CLEAR,
-        marked=True,
-        measures="what a call of folio_zero_user() costs besides the stores",
-        check="called on folios of 1 to 512 pages with hints at both ends and outside, "
-        "in every mode and with every backend forced: all of it zero, nothing beside "
-        "it changed; what is spoilt on purpose must be seen",
+    _clear(
+        "clear-cases",
+        "what a call of folio_zero_user() costs besides the stores",
+        "called on folios of 1 to 512 pages with hints at both ends and outside, in "
+        "every mode and with every backend forced: all of it zero, nothing beside it "
+        "changed; what is spoilt on purpose must be seen",
         seconds=40,
-        memory=1024,
+        marked=True,
     ),
-    Scenario(
-        name="clear-populate",
-        family=CLEAR,
-        measures="nothing: which ways to bring a huge page in count as populating, "
-        "those of devices and guests among them",
-        check="each page bypasses the cache if it was populated, and is left in it if "
-        "it was touched; with cached_max 0 all bypass it",
-        seconds=60,
-        memory=1024,
+    _clear(
+        "clear-populate",
+        "nothing: which ways to bring a huge page in count as populating, those of "
+        "devices and guests among them",
+        "each page bypasses the cache if it was populated, and is left in it if it was "
+        "touched; with cached_max 0 all bypass it",
         modules=("kvm_amd", "vfio_pci", "vfio_iommu_type1"),
         stock=True,
         devices=("intel-iommu,intremap=off", "edu"),
     ),
-    Scenario(
-        name="mthp-pair",
-        family=CLEAR,
+    _clear(
+        "mthp-pair",
+        "faulting in pages of 64 KiB on two CPUs at once",
+        "both at once, hits counted",
         marked=True,
-        measures="faulting in pages of 64 KiB on two CPUs at once",
-        check="both at once, hits counted",
-        seconds=60,
-        memory=1024,
     ),
-    Scenario(
-        name="clear-latency",
-        family=CLEAR,
-        measures="how late a real-time task gets the CPU on which hugetlb pages of "
-        "2 MiB and 1 GiB are cleared: units of 8 MiB, 32 MiB, and by the clock",
-        check="the longest unit within 1.5 latency_us and a page, each backend forced "
-        "after another one (kernels that do not preempt)",
+    _clear(
+        "clear-latency",
+        "how late a real-time task gets the CPU on which hugetlb pages of 2 MiB and "
+        "1 GiB are cleared: units of 8 MiB, 32 MiB, and by the clock",
+        "the longest unit within 1.5 latency_us and a page, each backend forced after "
+        "another one (kernels that do not preempt)",
         seconds=200,
         memory=4096,  # an aligned GiB is left whole at boot
         counted=True,
     ),
-    Scenario(
-        name="clear-perf",
-        family=CLEAR,
-        measures="perf bench mem mmap, on demand and populated, by hugetlb pages of "
-        "2 MiB and 1 GiB",
-        check="the pages that perf maps are those that are counted",
+    _clear(
+        "clear-perf",
+        "perf bench mem mmap, on demand and populated, by hugetlb pages of 2 MiB and "
+        "1 GiB",
+        "the pages that perf maps are those that are counted",
         seconds=200,
         memory=4096,
         perf=True,
     ),
-    Scenario(
-        name="clear-faults",
-        family=CLEAR,
-        measures="nothing: modes, backends, unloading and the hugetlb pool change "
-        "while four processes fault huge pages in",
-        check="every byte zero",
-        seconds=60,
-        memory=1024,
+    _clear(
+        "clear-faults",
+        "nothing: modes, backends, unloading and the hugetlb pool change while four "
+        "processes fault huge pages in",
+        "every byte zero",
     ),
-    Scenario(
-        name="vmap-100m-order8",
-        family=VMAP,
-        marked=True,
-        measures="vmap() of 100 MiB in blocks of order 8, as they are allocated",
-        check=MAPPED,
+    _mapped(
+        "vmap-100m-order8",
+        "vmap() of 100 MiB in blocks of order 8, as they are allocated",
         published=("RK3588: 1235 -> 149 us, 8.3x",),
-        seconds=60,
-        memory=1024,
     ),
-    Scenario(
-        name="vmap-128m-mixed",
-        family=VMAP,
-        marked=True,
-        measures="vmap() of 128 MiB of orders 8, 4 and 0, as a dma-buf heap has them",
-        check=MAPPED,
+    _mapped(
+        "vmap-128m-mixed",
+        "vmap() of 128 MiB of orders 8, 4 and 0, as a dma-buf heap has them",
         published=("phone SoC: 42.5 -> 2.47 ms, 17x",),
-        seconds=60,
-        memory=1024,
     ),
-    Scenario(
-        name="vmap-order9",
-        family=VMAP,
-        marked=True,
-        measures="vmap() of 100 MiB in compound pages of order 9",
-        check=MAPPED,
-        seconds=60,
-        memory=1024,
-    ),
-    Scenario(
-        name="vmap-order0",
-        family=VMAP,
-        marked=True,
-        measures="vmap() of 16 MiB in scattered single pages",
-        check=MAPPED,
-        seconds=60,
-        memory=1024,
-    ),
-    Scenario(
-        name="vmap-1page",
-        family=VMAP,
-        marked=True,
-        measures="vmap() of one page: the cost of the hooks",
-        check=MAPPED,
-        seconds=60,
-        memory=1024,
-    ),
-    Scenario(
-        name="vm_map_ram",
-        family=VMAP,
-        marked=True,
-        measures="vm_map_ram() of 64 KiB and of 4 MiB",
-        check=MAPPED,
-        seconds=90,
-        memory=1024,
-    ),
-    Scenario(
-        name="vmalloc-1m",
-        family=VMAP,
-        marked=True,
-        measures="mapping what vmalloc_huge() allocated (1 MiB, 4 MiB), and vmalloc() "
-        "of 1 MiB as a whole",
-        check=MAPPED,
+    _mapped("vmap-order9", "vmap() of 100 MiB in compound pages of order 9"),
+    _mapped("vmap-order0", "vmap() of 16 MiB in scattered single pages"),
+    _mapped("vmap-1page", "vmap() of one page: the cost of the hooks"),
+    _mapped("vm_map_ram", "vm_map_ram() of 64 KiB and of 4 MiB", seconds=90),
+    _mapped(
+        "vmalloc-1m",
+        "mapping what vmalloc_huge() allocated (1 MiB, 4 MiB), and vmalloc() of 1 MiB "
+        "as a whole",
         published=("RK3588, huge, mapping only: 5.00 -> 3.53 us, 1.42x",),
         seconds=120,
-        memory=1024,
     ),
-    Scenario(
-        name="ioremap-1m",
-        family=VMAP,
-        marked=True,
-        measures="ioremap() of 1 MiB as a whole, and its mapping alone",
-        check=MAPPED,
+    _mapped(
+        "ioremap-1m",
+        "ioremap() of 1 MiB as a whole, and its mapping alone",
         published=("RK3588: 3407 -> 2526 ns, 1.35x",),
         seconds=90,
-        memory=1024,
     ),
-    Scenario(
-        name="vmap-check",
-        family=VMAP,
-        measures="nothing: 100000 page arrays of random shape, every public entry, "
-        "parts unmapped and given other attributes",
-        check=MAPPED,
+    _vmap(
+        "vmap-check",
+        "nothing: 100000 page arrays of random shape, every public entry, parts "
+        "unmapped and given other attributes",
         seconds=240,
-        memory=1024,
     ),
-    Scenario(
-        name="vmap-faults",
-        family=VMAP,
-        measures="nothing: each page table refused in turn, bad requests, and two "
-        "processes that map while modes and the module come and go",
+    _vmap(
+        "vmap-faults",
+        "nothing: each page table refused in turn, bad requests, and two processes "
+        "that map while modes and the module come and go",
         check="the original's answer, warning and state each time; " + MAPPED,
-        seconds=60,
-        memory=1024,
         warns=True,
     ),
-    Scenario(
-        name="upstream-vmalloc",
-        family=VMAP,
-        measures="nothing: the running kernel's own lib/test_vmalloc.c",
+    _vmap(
+        "upstream-vmalloc",
+        "nothing: the running kernel's own lib/test_vmalloc.c",
         check="the same verdicts without the module and in every mode",
         seconds=240,
         memory=2048,
         upstream="test_vmalloc",
     ),
     *(
-        Scenario(
-            name=f"hotplug-kmem-{size}g",
-            family=HOTPLUG,
+        _hotplug(
+            f"hotplug-kmem-{size}g",
+            f"a DAX device of {size} GiB that becomes ordinary memory and ceases to "
+            "be, by kmem: the whole operation, and by function",
             mode="kmem",
             size=f"{size}G",
             modules=(*NVDIMM, "kmem"),
-            measures=f"a DAX device of {size} GiB that becomes ordinary memory and "
-            "ceases to be, by kmem: the whole operation, and by function",
-            check=ZONES,
             seconds=seconds,
             marked=True,
         )
         for size, seconds in ((32, 150), (4, 40))
     ),
     *(
-        Scenario(
-            name=f"hotplug-virtio-mem-{size}g",
-            family=HOTPLUG,
+        _hotplug(
+            f"hotplug-virtio-mem-{size}g",
+            f"{size} GiB of virtio-mem plugged and unplugged: the whole operation, and "
+            "by function",
             mode="virtio",
             size=f"{size}G",
             modules=("virtio_mem",),
-            measures=f"{size} GiB of virtio-mem plugged and unplugged: the whole "
-            "operation, and by function",
-            check=ZONES,
             published=("a series of 2026, 512 GB: plug 36 -> 7 s, unplug 36 -> 9 s",),
             seconds=seconds,
         )
         for size, seconds in ((32, 900), (4, 120))
     ),
-    Scenario(
-        name="hotplug-faults",
-        family=HOTPLUG,
+    _hotplug(
+        "hotplug-faults",
+        "nothing: every fault of the hotplug path is provoked in a test build",
+        check="each answer against the walk of the kernel's own function; the zones as "
+        "without the module",
         mode="faults",
         size="4G",
         modules=(*NVDIMM, "nd_e820", "kmem", "virtio_mem"),
-        measures="nothing: every fault of the hotplug path is provoked in a test build",
-        check="each answer against the walk of the kernel's own function; the zones as "
-        "without the module",
         seconds=120,
         faults=True,
         warns=True,
     ),
     Scenario(
-        name="populate-guest",
+        "populate-guest",
+        "memory made resident by the kernel's ways and by libbulkmm, with the module "
+        "and without",
+        "every byte zero; the module knows what is populated and what is touched; "
+        "nodes, DAX, pages of 1 GiB, cgroups and a broken page, as the library reports "
+        "them",
         family=POPULATE,
         marked=True,
         modules=NVDIMM,
-        measures="memory made resident by the kernel's ways and by libbulkmm, with "
-        "the module and without",
-        check="every byte zero; the module knows what is populated and what is "
-        "touched; nodes, DAX, pages of 1 GiB, cgroups and a broken page, as the "
-        "library reports them",
         seconds=150,
         memory=4096,  # an aligned GiB is left whole at boot
         stock=True,  # cgroups of every kind, and asking where pages lie
         warns=True,
     ),
-    Scenario(
-        name="coexist",
-        family=SUITES,
-        measures="nothing: other users of the functions that the module hooks, before "
-        "and after it, with a path on and off: tracers, probes, BPF, a live patch; "
-        "ftrace switched off; kexec into the same kernel",
-        check="who shares sees every call, who does not is refused or refuses, and "
-        "the module says so; every byte zero whoever clears",
+    _suite(
+        "coexist",
+        "nothing: other users of the functions that the module hooks, before and after "
+        "it, with a path on and off: tracers, probes, BPF, a live patch; ftrace "
+        "switched off; kexec into the same kernel",
+        "who shares sees every call, who does not is refused or refuses, and the "
+        "module says so; every byte zero whoever clears",
         seconds=120,
         memory=1024,
         suite="coexist",
         stock=True,
         taint=LIVE_PATCH,
     ),
-    Scenario(
-        name="ndctl-odd",
-        family=SUITES,
+    _suite(
+        "ndctl-odd",
+        "nothing: namespaces of odd sizes, several on one device, come up at once in "
+        "memory that was filled before",
+        CHECK.removesuffix("; "),
         modules=NVDIMM,
-        measures="nothing: namespaces of odd sizes, several on one device, come up at "
-        "once in memory that was filled before",
-        check=CHECK.removesuffix("; "),
         seconds=150,
-        memory=4096,
     ),
-    Scenario(
-        name="upstream-mm",
-        family=SUITES,
-        measures="nothing: the running kernel's own tests of memory management "
+    _suite(
+        "upstream-mm",
+        "nothing: the running kernel's own tests of memory management "
         "(tools/testing/selftests/mm)",
-        check="each test's verdict, and how many of its own passed, as without the "
-        "module: with every path on, and with huge pages cleared past the caches",
+        "each test's verdict, and how many of its own passed, as without the module: "
+        "with every path on, and with huge pages cleared past the caches",
         seconds=2400,
-        memory=4096,
         counted=True,  # tests have time limits
         suite="mm",
         stock=True,
     ),
-    Scenario(
-        name="stress",
-        family=SUITES,
+    _suite(
+        "stress",
+        "nothing: stress-ng with --verify, huge pages and a device that comes and "
+        "goes, while paths, backends and the module change",
+        "all that was stored is read back, every byte of huge pages zero, every struct "
+        "page as the kernel's own",
         modules=NVDIMM,
-        measures="nothing: stress-ng with --verify, huge pages and a device that comes "
-        "and goes, while paths, backends and the module change",
-        check="all that was stored is read back, every byte of huge pages zero, every "
-        "struct page as the kernel's own",
         seconds=60,
         memory=2048,
         suite="stress",
     ),
     Scenario(
-        name="packages",
+        "packages",
+        "nothing: the Debian packages are installed, upgraded and purged, and the "
+        "module is kept inert by its boot parameter",
+        "DKMS builds the module for the running kernel, it loads and attaches; inert "
+        "hooks no function; purging leaves no file",
         family=PACKAGES,
         modules=("virtio_blk", "ext4"),
         stock=True,
-        measures="nothing: the Debian packages are installed, upgraded and purged, "
-        "and the module is kept inert by its boot parameter",
-        check="DKMS builds the module for the running kernel, it loads and attaches; "
-        "inert hooks no function; purging leaves no file",
         seconds=150,
         memory=2048,
     ),
