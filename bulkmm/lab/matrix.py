@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from bulkmm import facts, table
 from bulkmm.lab import choices
+from bulkmm.lab.families.vmap import CASES
 from bulkmm.lab.machine import arch as archs
 from bulkmm.lab.scenario import find
 from bulkmm.results import STORES, Document, Ratio
@@ -115,6 +116,7 @@ class Line:
         ]
 
 
+Rows = dict[str, tuple[tuple[str, ...], ...]]  # scenarios and options, by path
 ALIGN, PREEMPT = "--align", "--preempt"
 # A kernel built with several models takes the words for these, and no others.
 MODELS = {
@@ -124,7 +126,7 @@ MODELS = {
 # Scenarios of each path with their options: all there are, with fewer rounds
 # than by themselves, and as short as they say something.
 TWO, THREE = ("--rounds", "2"), ("--rounds", "3")
-FULL: dict[str, tuple[tuple[str, ...], ...]] = {
+FULL: Rows = {
     "memmap": (
         ("pmem-fsdax-100g",),
         ("pmem-devdax-100g",),
@@ -149,14 +151,7 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("populate-guest", *TWO),
     ),
     "vmap": (
-        ("vmap-100m-order8", *THREE),
-        ("vmap-128m-mixed", *THREE),
-        ("vmap-order9", *THREE),
-        ("vmap-order0", *THREE),
-        ("vmap-1page", *THREE),
-        ("vm_map_ram", *THREE),
-        ("vmalloc-1m", *THREE),
-        ("ioremap-1m", *THREE),
+        *((name, *THREE) for name in CASES),
         ("vmap-check",),
         ("vmap-faults",),
         ("upstream-vmalloc",),
@@ -175,7 +170,7 @@ FULL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("upstream-mm", "--seconds", "20"),
     ),
 }
-QUICK: dict[str, tuple[tuple[str, ...], ...]] = {
+QUICK: Rows = {
     "memmap": (("pmem-fsdax-100g", "--size", "2G", "--rounds", "3"),),
     "clear": (
         ("hugetlb-2m", "--folios", "8", "--way", "write-middle", "--rounds", "1"),
@@ -195,7 +190,7 @@ MAPPED = (
     ("vmap-faults", "--seconds", "30"),
     ("upstream-vmalloc", "--loops", "20"),
 )
-CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
+CHECKED: dict[str, Rows] = {
     "debug": {
         "memmap": (
             ("pmem-fsdax-100g", "--size", "4G", *ONE),
@@ -220,14 +215,7 @@ CHECKED: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
             ("clear-latency", PREEMPT, "lazy", *ONE),
         ),
         "vmap": (
-            ("vmap-100m-order8", *FEW),
-            ("vmap-128m-mixed", *FEW),
-            ("vmap-order9", *FEW),
-            ("vmap-order0", *FEW),
-            ("vmap-1page", *FEW),
-            ("vm_map_ram", *FEW),
-            ("vmalloc-1m", *FEW),
-            ("ioremap-1m", *FEW),
+            *((name, *FEW) for name in CASES),
             *MAPPED,
         ),
         "hotplug": (
@@ -267,10 +255,7 @@ def checked() -> list[Cell]:
     ]
 
 
-def cells(
-    scenarios: dict[str, tuple[tuple[str, ...], ...]],
-    wanted: Iterable[archs.Arch] = archs.ALL,
-) -> list[Cell]:
+def cells(scenarios: Rows, wanted: Iterable[archs.Arch] = archs.ALL) -> list[Cell]:
     """Return the cells of all kernels of these architectures that have them."""
     return [
         Cell(path, arch.name, kernel, words[0], words[1:])

@@ -3,6 +3,7 @@
 
 import argparse
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 from bulkmm import outcome, table
@@ -24,25 +25,8 @@ from bulkmm.lab.machine import arch
 from bulkmm.lab.work import Common, Work
 from bulkmm.results import Document
 
-# options that not every family of scenarios has
-COMMON = ("rounds", "seed", "break_one_word")
-OPTIONS = {
-    scenario.PMEM: (*COMMON, "size", "align", "map", "backend", "workers"),
-    scenario.CLEAR: (
-        *COMMON,
-        *("folios", "way", "kib", "preempt", "seconds"),
-        *sorted(huge.ZEROING),
-    ),
-    scenario.VMAP: (*COMMON, "arm", "arrays", "loops", "seconds"),
-    scenario.HMM: COMMON,
-    scenario.HOTPLUG: (*COMMON, "size"),
-    scenario.POPULATE: COMMON,
-    scenario.SUITES: (*COMMON, "part", "seconds"),
-    scenario.PACKAGES: ("no_upgrade",),
-}
-FIELDS = {"way": "ways", "arm": "arms", "part": "parts"}  # otherwise called
 # of each family: what makes its work, and of what
-WORKS: dict[str, tuple[Callable[..., Work], Callable[..., Common]]] = {
+WORKS: dict[str, tuple[Callable[..., Work], type[Common]]] = {
     scenario.PMEM: (pmem.Work, pmem.Options),
     scenario.CLEAR: (clear.huge_work, huge.Options),
     scenario.VMAP: (vmap.Work, vmap.Options),
@@ -51,6 +35,8 @@ WORKS: dict[str, tuple[Callable[..., Work], Callable[..., Common]]] = {
     scenario.POPULATE: (populate.Work, populate.Options),
     scenario.SUITES: (suites.Work, suites.Options),
 }
+# fields of these that are called otherwise as options
+CALLED = {"ways": "way", "arms": "arm", "parts": "part", "soak_seconds": "seconds"}
 
 
 def one(args: argparse.Namespace) -> int:
@@ -90,34 +76,32 @@ def request(args: argparse.Namespace) -> run.Request:
     )
 
 
+def _options(family: str) -> dict[str, str]:
+    """Return the options that a family has, and the fields that hold them."""
+    if family == scenario.PACKAGES:
+        return {"no_upgrade": ""}
+    names = [one.name for one in fields(WORKS[family][1])]
+    return {CALLED.get(name, name): name for name in names}
+
+
 def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
     """Return the scenario with the options that were given; refuse others'."""
-    given = {
-        name: getattr(args, name)
-        for name in dict.fromkeys(name for names in OPTIONS.values() for name in names)
-        if getattr(args, name) is not None and getattr(args, name) is not False
-    }
-    for name in given:
-        if name not in OPTIONS[wanted.family]:
+    known = _options(wanted.family)
+    given: dict[str, Any] = {}
+    for name in dict.fromkeys(one for f in scenario.FAMILIES for one in _options(f)):
+        value = getattr(args, name)
+        if value is None or value is False:
+            continue
+        if name not in known:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} is no option of {wanted.name}")
+        given[known[name]] = tuple(value) if isinstance(value, list) else value
     if wanted.family == scenario.PACKAGES:
-        return packages.Work(wanted, upgrade="no_upgrade" not in given)
+        return packages.Work(wanted, upgrade=not given)
+    if "size" in known:
+        given["size"] = pmem.parse_size(str(given.get("size", wanted.size)))
     make, options = WORKS[wanted.family]
-    return make(wanted, options(**_fields(wanted, given)))
-
-
-def _fields(wanted: scenario.Scenario, given: dict[str, Any]) -> dict[str, Any]:
-    """Return options as the families name them, sizes in bytes."""
-    found = {
-        FIELDS.get(name, name): tuple(value) if isinstance(value, list) else value
-        for name, value in given.items()
-    }
-    if "size" in OPTIONS[wanted.family]:
-        found["size"] = pmem.parse_size(str(given.get("size", wanted.size)))
-    if wanted.family != scenario.SUITES and "seconds" in found:
-        found["soak_seconds"] = found.pop("seconds")
-    return found
+    return make(wanted, options(**given))
 
 
 def print_checks(document: Document) -> None:
