@@ -83,6 +83,16 @@ def _waited(
     return OUT_OF_TIME
 
 
+@contextmanager
+def explained(what: str, *, whole: bool = False) -> Iterator[None]:
+    """Say what could not be done if a child fails; ``whole``: and all that it said."""
+    try:
+        yield
+    except ChildError as error:
+        said = f"\n{error.output}" if whole else f" {error}"
+        raise BulkmmError(f"{what}:{said}") from error
+
+
 class ChildError(BulkmmError):
     """A child process failed; carries what it said."""
 

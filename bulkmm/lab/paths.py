@@ -148,6 +148,14 @@ def made_whole(path: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
+def copy_sources(files: Iterable[Path], to: Path) -> None:
+    """Copy files of the checkout to the same places below another directory."""
+    for file in files:
+        there = to / file.relative_to(PROJECT)
+        there.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, there)
+
+
 def forget_old(directory: Path, keep: int = 16) -> None:
     """Keep only the latest of what a directory caches."""
     made = sorted(directory.iterdir(), key=lambda path: path.stat().st_mtime)

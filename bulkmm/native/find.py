@@ -74,12 +74,9 @@ def _built(
         shutil.copytree(sources / part, to / part)
     argv = [*child.TIED, "make", "-C", str(headers), f"M={to}/module", "modules"]
     with progress.step(f"building the module for {release}"):
-        try:
+        how = "name one by --module, or none"
+        with child.explained(f"the module does not build for {release} ({how})"):
             child.run(argv, 300)
-        except child.ChildError as error:
-            how = "name one by --module, or none"
-            message = f"the module does not build for {release} ({how}): {error}"
-            raise BulkmmError(message) from error
     return to / "module" / "bulkmm.ko"
 
 

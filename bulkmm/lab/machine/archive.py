@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
-from bulkmm.lab.child import ChildError
+from bulkmm.lab.child import ChildError, explained
 from bulkmm.lab.machine import kernels
 from bulkmm.lab.machine import root as roots
 from bulkmm.lab.machine.arch import X86_64
@@ -109,10 +109,8 @@ class Archive:
         inner = self.root.inner(to)
         try:
             apt = [*self._apt(), "download", *names]
-            try:
+            with explained("not fetched"):
                 self.root.run(["sh", "-c", kernels.FETCH, "sh", inner, *apt], 900)
-            except ChildError as error:
-                raise BulkmmError(f"not fetched: {error}") from error
             yield sorted(to.glob("*.deb"))
         finally:
             shutil.rmtree(to)

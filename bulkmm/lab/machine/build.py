@@ -2,13 +2,12 @@
 """Building the module for a stock kernel, inside the root."""
 
 import re
-import shutil
 from pathlib import Path
 
 from bulkmm.errors import BulkmmError, UsageError
-from bulkmm.lab.child import ChildError
+from bulkmm.lab.child import explained
 from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.paths import PROJECT, content_key, forget_old, made_whole
+from bulkmm.lab.paths import PROJECT, content_key, copy_sources, forget_old, made_whole
 from bulkmm.lab.progress import Progress
 
 PRODUCTS = (
@@ -73,20 +72,13 @@ def source_version(module: Path) -> str:
 def make(kernel: Kernel, built: Path, defines: list[str]) -> None:
     """Build into a directory of the root that is not there yet."""
     with made_whole(built) as part:
-        for file in sources():
-            to = part / file.relative_to(PROJECT)
-            to.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(file, to)
+        copy_sources(sources(), part)
         where = kernel.root.inner(part / "module")
         argv = ["make", "-j2", "-C", kernel.headers, f"M={where}", "W=1", "C=1"]
         # the root's compiler, whichever one this kernel was built with
         argv += [f"CC={kernel.arch.compiler}"]
-        try:
+        with explained(f"the module does not build for {kernel.release}", whole=True):
             said = kernel.root.run([*argv, *defines, "modules"], 900)
-        except ChildError as error:
-            raise BulkmmError(
-                f"the module does not build for {kernel.release}:\n{error.output}"
-            ) from error
         for product in PRODUCTS:
             if not (part / "module" / product).is_file():
                 raise BulkmmError(f"the build made no {product}:\n{said}")

@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 
 from bulkmm.errors import BulkmmError
-from bulkmm.lab.child import ChildError
+from bulkmm.lab.child import explained
 from bulkmm.lab.machine import root as roots
 from bulkmm.lab.machine.root import SUITES, Root
-from bulkmm.lab.paths import PROJECT, content_key, forget_old, made_whole
+from bulkmm.lab.paths import PROJECT, content_key, copy_sources, forget_old, made_whole
 from bulkmm.lab.progress import Progress
 
 CONTROL = PROJECT / "debian" / "control"
@@ -113,10 +113,7 @@ def _sources() -> list[Path]:
 
 def _stage(to: Path, wanted: str) -> None:
     """Copy the sources, as those of the version that is wanted."""
-    for file in _sources():
-        there = to / file.relative_to(PROJECT)
-        there.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(file, there)
+    copy_sources(_sources(), to)
     for name in VERSIONS:
         text = (to / name).read_text(encoding="utf-8")
         # the first in each of them is the project's own
@@ -128,8 +125,6 @@ def _stage(to: Path, wanted: str) -> None:
 
 def _build(builder: Root, part: Path) -> None:
     argv = ["sh", "-ec", BUILD, "sh", builder.inner(part)]
-    try:
+    with explained("the packages do not build", whole=True):
         said = builder.run(argv, LIMIT)
-    except ChildError as error:
-        raise BulkmmError(f"the packages do not build:\n{error.output}") from error
     (part / "output").write_text(said, encoding="utf-8")

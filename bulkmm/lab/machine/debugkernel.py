@@ -97,10 +97,8 @@ class Build:
             made_whole(self.source) as part,
         ):
             argv = [self.root.inner(part), package, version]
-            try:
+            with child.explained(f"no {package} {version}"):
                 self.root.run(["sh", "-c", UNPACK, "sh", *argv], 900)
-            except child.ChildError as error:
-                raise BulkmmError(f"no {package} {version}: {error}") from error
 
     def _configure(self) -> None:
         """Write the configuration, and see that it is what was asked for."""

@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 
 from bulkmm import files
 from bulkmm.errors import BulkmmError, UsageError
-from bulkmm.lab.child import ChildError
+from bulkmm.lab.child import ChildError, explained
 from bulkmm.lab.machine import arch as archs
 from bulkmm.lab.machine import kinds
 from bulkmm.lab.machine.arch import X86_64, Arch
@@ -112,10 +112,8 @@ def ensure(root: Root, name: str, progress: Progress, arch: Arch = X86_64) -> Ke
 
 
 def _update(root: Root) -> None:
-    try:
+    with explained("no network for the package index"):
         root.run(["apt-get", "update", "-q"], 300)
-    except ChildError as error:
-        raise BulkmmError(f"no network for the package index: {error}") from error
 
 
 def _fetched(root: Root, name: str, arch: Arch, progress: Progress) -> Kernel:

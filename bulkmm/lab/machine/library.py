@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """libbulkmm in a guest: its sources, built in the root with a program that uses it."""
 
-import shutil
 from pathlib import Path
 
-from bulkmm.errors import BulkmmError
-from bulkmm.lab.child import ChildError
+from bulkmm.lab.child import explained
 from bulkmm.lab.machine.arch import Arch
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.paths import (
@@ -13,6 +11,7 @@ from bulkmm.lab.paths import (
     MARKS,
     PROJECT,
     content_key,
+    copy_sources,
     forget_old,
     made_whole,
 )
@@ -56,21 +55,14 @@ def _sources(arch: Arch) -> tuple[list[Path], list[Path]]:
 
 
 def _build(root: Root, arch: Arch, part: Path, files: list[Path]) -> None:
-    for file in files:
-        to = part / file.relative_to(PROJECT)
-        to.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(file, to)
+    copy_sources(files, part)
     core, hosted = (
         [str(file.relative_to(PROJECT)) for file in some] for some in _sources(arch)
     )
     (part / "tree/bin").mkdir(parents=True)
     start = ["sh", "-c", IN, "sh", root.inner(part), arch.compiler, *COMMON]
     objects = [file.rpartition("/")[2].removesuffix(".c") + ".o" for file in core]
-    try:
+    with explained(f"libbulkmm does not build for {arch.name}", whole=True):
         root.run([*start, *CORE, *core])
         program = f"tree/bin/{PROGRAM}"
         root.run([*start, *HOSTED, "-o", program, *hosted, *objects])
-    except ChildError as error:
-        raise BulkmmError(
-            f"libbulkmm does not build for {arch.name}:\n{error.output}"
-        ) from error

@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 
 from bulkmm.errors import BulkmmError
-from bulkmm.lab.child import ChildError
+from bulkmm.lab.child import explained
 from bulkmm.lab.machine.root import SUITES, Root
 from bulkmm.lab.paths import made_whole
 from bulkmm.lab.progress import Progress
@@ -36,11 +36,12 @@ def ensure(root: Root, progress: Progress) -> Path:
     """Return a tree to lay over a guest's, with perf in it."""
     made = root.var / "perf"
     if not made.is_dir():
-        with progress.step("fetching perf"), made_whole(made) as part:
-            try:
-                _fill(root, part)
-            except ChildError as error:
-                raise BulkmmError(f"perf could not be fetched: {error}") from error
+        with (
+            progress.step("fetching perf"),
+            made_whole(made) as part,
+            explained("perf could not be fetched"),
+        ):
+            _fill(root, part)
     return made
 
 

@@ -9,8 +9,7 @@ headers for programs.
 import shutil
 from pathlib import Path
 
-from bulkmm.errors import BulkmmError
-from bulkmm.lab.child import ChildError
+from bulkmm.lab.child import explained
 from bulkmm.lab.machine import upstream, userland
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import content_key, forget_old, made_whole
@@ -78,12 +77,8 @@ def _build_mm(kernel: Kernel, source: Path, sysroot: Path, to: Path) -> None:
     argv = ["make", "-s", "-j2", "-C", root.inner(tests), "ARCH=x86_64", "all"]
     argv += [f"CC={root.inner(compiler)}", f"OUTPUT={root.inner(to)}"]
     argv += [f"KHDR_INCLUDES=-isystem {inner}/usr/include", "EXTRA_CFLAGS=-w"]
-    try:
+    with explained(f"the tests of mm do not build for {kernel.release}", whole=True):
         root.run(argv, 900)
-    except ChildError as error:
-        raise BulkmmError(
-            f"the tests of mm do not build for {kernel.release}:\n{error.output}"
-        ) from error
     for program in list(to.iterdir()):
         if program.name not in BARE:
             program.rename(program.with_name(f"{program.name}.test"))

@@ -12,10 +12,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bulkmm.errors import BulkmmError
-from bulkmm.lab.child import ChildError
+from bulkmm.lab.child import explained
 from bulkmm.lab.machine import build
 from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.paths import PROJECT, content_key, forget_old, made_whole, need_space
+from bulkmm.lab.paths import (
+    PROJECT,
+    content_key,
+    copy_sources,
+    forget_old,
+    made_whole,
+    need_space,
+)
 from bulkmm.lab.progress import Progress
 
 SPACE = 500_000_000  # a source package while a test is taken out
@@ -71,10 +78,8 @@ def extract(
     package, version = source_package(kernel)
     wanted = [f"{package}/{member}" for member in members]
     argv = [kernel.root.inner(to), package, version, *options, *wanted]
-    try:
+    with explained(f"no {members[0]} of {package} {version}"):
         kernel.root.run(["sh", "-c", EXTRACT, "sh", *argv], 900)
-    except ChildError as error:
-        raise BulkmmError(f"no {members[0]} of {package} {version}: {error}") from error
     for deb in to.glob("*.deb"):
         deb.unlink()
 
@@ -95,10 +100,7 @@ def source_package(kernel: Kernel) -> tuple[str, str]:
 
 def _build(kernel: Kernel, files: list[Path], built: Path, name: str) -> None:
     with made_whole(built) as part:
-        for ours in build.sources():
-            to = part / ours.relative_to(PROJECT)
-            to.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ours, to)
+        copy_sources(build.sources(), part)
         test, *headers = files
         shutil.copy(test, part / SHIM / "upstream.c")
         for header in headers:
@@ -106,10 +108,6 @@ def _build(kernel: Kernel, files: list[Path], built: Path, name: str) -> None:
         where = kernel.root.inner(part / SHIM)
         make = ["make", "-j2", "-C", kernel.headers, f"M={where}"]
         make += [f"CC={kernel.arch.compiler}"]
-        try:
+        with explained(f"{name} does not build for {kernel.release}", whole=True):
             kernel.root.run([*make, f"BMM_UPSTREAM={name}", "modules"], 300)
-        except ChildError as error:
-            raise BulkmmError(
-                f"{name} does not build for {kernel.release}:\n{error.output}"
-            ) from error
     forget_old(built.parent)

@@ -9,8 +9,7 @@ import re
 import shutil
 from pathlib import Path
 
-from bulkmm.errors import BulkmmError
-from bulkmm.lab.child import ChildError
+from bulkmm.lab.child import explained
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.paths import content_key, forget_old, made_whole
@@ -55,12 +54,8 @@ def unpacked(
 
 def _fetch(root: Root, part: Path, arch: Arch, packages: tuple[str, ...]) -> None:
     script = ["sh", "-ec", FETCH, "sh", root.inner(part), arch.debian]
-    try:
+    with explained(f"the guest's programs for {arch.name} could not be fetched"):
         root.run([*script, *packages], 600)
-    except ChildError as error:
-        raise BulkmmError(
-            f"the guest's programs for {arch.name} could not be fetched: {error}"
-        ) from error
     shutil.rmtree(part / "debs")
 
 
