@@ -61,10 +61,9 @@ def write(
 
 def html(documents: list[Document], names: list[str], title: str = TITLE) -> str:
     """Return the page: the same bytes for the same results."""
-    from bulkmm import extras, published
-    from bulkmm.report.glossary import TERMS
-    from bulkmm.report.method import method
+    from bulkmm import extras, facts, panels, published
     from bulkmm.report.page import Builder
+    from bulkmm.results import ALPHA, INTERVAL_LEAST
 
     try:
         import jinja2
@@ -81,7 +80,10 @@ def html(documents: list[Document], names: list[str], title: str = TITLE) -> str
     return environment.get_template("page.html").render(
         page=Builder(documents, names).page(title),
         style=(HERE / "page.css").read_text(encoding="utf-8"),
-        method=method(),
-        glossary=TERMS,
+        facts=facts,
+        panels=panels,
+        alpha=f"{ALPHA:.0%}",
+        level=f"{1 - ALPHA:.0%}",
+        least=INTERVAL_LEAST,
         published_machine=published.MACHINE,
     )
