@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm compare``: tell if anything got slower between two sets of results."""
 
-from __future__ import annotations
-
 import re
 
 from bulkmm import options

@@ -5,19 +5,13 @@ Natively first: the stock kernel's own machine code, and the module's, in a
 process on this CPU. Then the module at work in a guest. The same as a page.
 """
 
-from __future__ import annotations
-
+import argparse
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bulkmm import options, outcome
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bulkmm.lab.progress import Progress
-    from bulkmm.results import Document
+from bulkmm.lab.progress import Progress
+from bulkmm.results import Document
 
 KERNEL = "6.12"
 SHOWN = (  # natively: those of summary.HEADLINES, of small devices

@@ -49,6 +49,12 @@ def n_of(document: Document) -> str:
     return DASH.join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
 
 
+def passed(document: Document) -> str:
+    """Return how many of its checks hold."""
+    many = len(document.checks)
+    return f"Checks passed: {many - len(document.failed)} of {many}."
+
+
 def footnotes(document: Document) -> list[str]:
     """Return what must stand under a table of this document's figures."""
     guest = " visits of one boot" if "guest" in document.machine else ""
@@ -56,8 +62,7 @@ def footnotes(document: Document) -> list[str]:
     machine = f"{where(document)}: {cpu_name(document)}; kernel {kernel(document)}"
     lines = [f"{machine}; n = {n_of(document)}{unit}.", *quiet(document)]
     if document.checks:
-        passed = sum(check.ok for check in document.checks)
-        lines.append(f"Checks passed: {passed} of {len(document.checks)}.")
+        lines.append(passed(document))
     if document.emulated:
         lines.append(COUNTED if document.counted else EMULATED)
     if any(result.variant == "rebuild-saferet" for result in document.results):

@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How a command that measured ends: what it prints, writes and returns."""
 
-from __future__ import annotations
-
+import argparse
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from bulkmm import files
 from bulkmm.errors import Exit
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
-
-    from bulkmm.results import Document
+from bulkmm.results import Document
 
 WHAT = "the result file"
 
@@ -50,7 +44,6 @@ def finish(
 
 def verdict(document: Document) -> int:
     """Return the exit code, naming on stderr the checks that failed."""
-    failed = [check for check in document.checks if not check.ok]
-    for check in failed:
+    for check in document.failed:
         sys.stderr.write(f"bulkmm: check failed: {check.name}: {check.detail}\n")
-    return Exit.VERDICT if failed else Exit.OK
+    return Exit.VERDICT if document.failed else Exit.OK

@@ -11,8 +11,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any, Literal
 
-from bulkmm import extras, files, options
-from bulkmm.errors import BulkmmError, Exit, UsageError
+from bulkmm import files, options
+from bulkmm.errors import BulkmmError, Exit, UsageError, missing
 
 if TYPE_CHECKING:
     import argparse
@@ -67,10 +67,7 @@ def run_plot(args: argparse.Namespace) -> int:
     from bulkmm.results import Document
 
     check_file(args.output)
-    if len({*args.results}) < len(args.results):
-        raise UsageError("a result is given twice")
-    documents = [Document.read(path) for path in args.results]
-    save(documents, args.output, names_of(args.results))
+    save(Document.read_all(args.results), args.output, names_of(args.results))
     return Exit.OK
 
 
@@ -118,7 +115,7 @@ def render(
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise BulkmmError(extras.missing("matplotlib")) from error
+        raise missing("matplotlib") from error
 
     out = io.StringIO()
     with mpl.rc_context():

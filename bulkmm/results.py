@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from bulkmm import files
-from bulkmm.errors import BulkmmError
+from bulkmm.errors import BulkmmError, UsageError
 
 SCHEMA_VERSION = 1
 INTERVAL, RANGE = "95 %", "range"
@@ -239,6 +239,18 @@ class Document:
         """Its scenarios, in the order measured."""
         return list(dict.fromkeys(result.scenario for result in self.results))
 
+    @property
+    def failed(self) -> list[Check]:
+        """The checks that do not hold."""
+        return [check for check in self.checks if not check.ok]
+
+    @property
+    def verdict(self) -> str:
+        """What its checks come to."""
+        many = len(self.checks)
+        said = "FAILED" if self.failed else "passed"
+        return f"{said} {many - len(self.failed)} of {many}"
+
     def printed(self) -> Self:
         """Return what is printed of it: work if emulated, else times.
 
@@ -283,6 +295,13 @@ class Document:
         except (ValueError, TypeError) as error:
             raise BulkmmError(f"{path}: not a bulkmm result: {error}") from error
         return document
+
+    @classmethod
+    def read_all(cls, paths: list[Path]) -> list[Self]:
+        """Return the documents in some files, each of which is given once."""
+        if len({*paths}) < len(paths):
+            raise UsageError("a result is given twice")
+        return [cls.read(path) for path in paths]
 
     def check(self) -> None:
         """Raise ValueError for what the types cannot hold off in a file read."""

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm show``: the table of results that were kept."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import argparse
 
 from bulkmm import options
 from bulkmm.errors import Exit
 from bulkmm.results import Document
-
-if TYPE_CHECKING:
-    import argparse
 
 
 def add_parser(sub: options.Subparsers) -> None:

@@ -116,7 +116,6 @@ def warnings(before: Side, after: Side) -> list[str]:
             found.append(f"different {what}: {a} in A, {b} in B")
     for side in (before, after):
         for name, document in zip(side.names, side.documents, strict=True):
-            failed = [check.name for check in document.checks if not check.ok]
-            if failed:
-                found.append(f"{name}: checks failed: {', '.join(failed)}")
+            if failed := ", ".join(check.name for check in document.failed):
+                found.append(f"{name}: checks failed: {failed}")
     return found

@@ -11,6 +11,7 @@ from bulkmm.errors import BulkmmError
 from bulkmm.lab import scenario
 from bulkmm.lab.families import suites
 from bulkmm.results import Document
+from bulkmm.sheet import Sheet
 
 PAGE = Path(__file__).parents[1] / "docs" / "suites.md"
 NAMES = (
@@ -31,7 +32,7 @@ Each line is a test of `run_vmtests.sh`, with how many of its own tests passed, 
 and were skipped. A single verdict holds for all three states: module absent, every path
 on, huge pages cleared past the caches. `late`: stopped at its time limit in all states,
 under emulation: no verdict."""
-HOW = "how it was run"
+HEADINGS = ("suite", "what", "kernel", "how it was run", "verdict")
 
 
 def page(documents: Sequence[Document]) -> str:
@@ -39,49 +40,37 @@ def page(documents: Sequence[Document]) -> str:
     held = [one for one in documents if one.run.get("scenario") in NAMES]
     if not held:
         raise BulkmmError(f"no result is of a suite: {', '.join(NAMES)}")
-    held.sort(key=_place)
-    lines = [INTRO, "", *_table([_head(), *map(_row, held)]), ""]
+    held.sort(key=lambda one: (NAMES.index(one.run["scenario"]), one.run["kernel"]))
+    lines = [INTRO, "", *Sheet(HEADINGS, [*map(_row, held)]).markdown()]
     tests = [one for one in held if one.run["scenario"] == suites.MM]
     if tests:
-        lines += [TESTS, "", *_table(_tests(tests)), ""]
+        lines += [TESTS, "", *_tests(tests).markdown()]
     return "\n".join(lines)
-
-
-def _place(document: Document) -> tuple[int, str]:
-    return NAMES.index(document.run["scenario"]), str(document.run["kernel"])
-
-
-def _head() -> list[str]:
-    return ["suite", "what", "kernel", HOW, "verdict"]
 
 
 def _row(document: Document) -> list[str]:
     run = document.run
-    passed = sum(check.ok for check in document.checks)
-    many = len(document.checks)
     accelerator = document.machine["accelerator"]
     return [
         f"`{run['scenario']}`",
         scenario.find(run["scenario"]).measures.removeprefix("nothing: "),
         str(run["kernel"]),
         f"{accelerator}, {run['seconds']:.0f} s",
-        f"{'passed' if passed == many else 'FAILED'} {passed} of {many}",
+        document.verdict,
     ]
 
 
-def _tests(documents: Sequence[Document]) -> list[list[str]]:
+def _tests(documents: Sequence[Document]) -> Sheet:
     """Return the tests of each kernel, whose parts may have been run one by one."""
     kernels: dict[str, dict[str, suites.Attempts]] = {}
     for one in documents:
         kernels.setdefault(str(one.run["kernel"]), {}).update(one.run["tests"])
     names = dict.fromkeys(name for tests in kernels.values() for name in tests)
-    return [
-        ["test", *kernels],
-        *(
-            [f"`{name}`", *(_said(tests.get(name)) for tests in kernels.values())]
-            for name in sorted(names)
-        ),
+    rows = [
+        [f"`{name}`", *(_said(tests.get(name)) for tests in kernels.values())]
+        for name in sorted(names)
     ]
+    return Sheet(["test", *kernels], rows)
 
 
 def _said(arms: suites.Attempts | None) -> str:
@@ -91,11 +80,6 @@ def _said(arms: suites.Attempts | None) -> str:
     check = suites.same(("", ""), arms)
     detail = check.detail.replace("|", "then")
     return detail if check.ok else f"**differs**: {detail}"
-
-
-def _table(rows: list[list[str]]) -> list[str]:
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return [lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]]
 
 
 def main() -> int:

@@ -47,14 +47,19 @@ def need(root: Root) -> Module:
     return module
 
 
-def to_mode(module: Module, name: str, mode: str | None) -> Change:
-    """Return what switches a path; without a mode, to the first that is not off."""
-    path = find(module, name)
-    words = path.mode.words
+def mode_of(path: str, words: list[str], mode: str | None) -> str:
+    """Return the mode that is asked for, or the first of a path that is not off."""
     wanted = mode or next((word for word in words if word != modules.OFF), modules.OFF)
     if wanted not in words:
         valid = ", ".join(words)
-        raise UsageError(f"unknown mode {wanted}: path {name} has {valid}")
+        raise UsageError(f"unknown mode {wanted}: path {path} has {valid}")
+    return wanted
+
+
+def to_mode(module: Module, name: str, mode: str | None) -> Change:
+    """Return what switches a path; without a mode, to the first that is not off."""
+    path = find(module, name)
+    wanted = mode_of(name, path.mode.words, mode)
     file = f"{modules.HOME}/{name}/mode"
     return Change(f"{name}.mode", file, path.mode.chosen or "unknown", wanted)
 

@@ -7,7 +7,7 @@ from bulkmm import files
 from bulkmm.control import change, checks, needs
 from bulkmm.control.module import Module
 from bulkmm.control.root import Root
-from bulkmm.errors import UsageError, unknown
+from bulkmm.errors import unknown
 
 FILE = "/etc/modprobe.d/bulkmm.conf"
 HEAD = ["options", "bulkmm"]
@@ -37,10 +37,7 @@ def plan(root: Root, module: Module | None, path: str | None, mode: str | None) 
     text = _read(root)
     changes = []
     for name in [path] if path else modes:
-        wanted = mode or next(one for one in modes[name] if one != "off")
-        if wanted not in modes[name]:
-            valid = ", ".join(modes[name])
-            raise UsageError(f"unknown mode {wanted}: path {name} has {valid}")
+        wanted = change.mode_of(name, modes[name], mode)
         text, before = _edited(text, name, wanted)
         changes.append(change.Change(f"{name} at load", FILE, before, wanted))
     return Kept(text, changes)

@@ -164,13 +164,12 @@ def _run(row: Row, image: Path, module: Path | None, progress: Progress) -> None
                 continue
             row.cpu = facts.cpu_name(document)
             row.paths[name] = _said(name, document)
-            row.ok &= all(check.ok for check in document.checks)
+            row.ok &= not document.failed
 
 
 def _said(name: str, document: Document) -> str:
-    wrong = [check.name for check in document.checks if not check.ok]
-    if wrong:
-        return f"FAILED: differs: {', '.join(wrong)}"
+    if wrong := ", ".join(check.name for check in document.failed):
+        return f"FAILED: differs: {wrong}"
     if not any(one.variant in measure.PICKED[name] for one in document.results):
         return "stock only"
     if document.run["load"][0] > document.machine["cpu"]["cores"]:

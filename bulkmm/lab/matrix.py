@@ -287,16 +287,16 @@ def option(words: tuple[str, ...], name: str) -> str:
 
 def judged(cell: Cell, document: Document) -> Line:
     """Return what a run says of a cell."""
-    passed = sum(check.ok for check in document.checks)
-    ok = passed == len(document.checks)
-    verdict = f"{'passed' if ok else 'FAILED'} {passed} of {len(document.checks)}"
-    faster = [_ratio(r, document) for r in rated(cell.path, document)]
+    where = facts.where(document)
     return Line(
         cell,
-        verdict,
-        ok,
+        document.verdict,
+        not document.failed,
         taken_over(document.run.get("hooks", ())),
-        tuple(faster),
+        tuple(
+            f"{ratio.variant} {table.factor(ratio)} {where}"
+            for ratio in rated(cell.path, document)
+        ),
         str(document.run.get("kernel", "")),
     )
 
@@ -325,10 +325,6 @@ def rated(path: str, document: Document) -> list[Ratio]:
         if (ratio.scenario, ratio.base, ratio.variant) == (first, base, variant)
         and ratio.unit != STORES
     ]
-
-
-def _ratio(ratio: Ratio, document: Document) -> str:
-    return f"{ratio.variant} {table.factor(ratio)} {facts.where(document)}"
 
 
 def failed(cell: Cell, why: str) -> Line:

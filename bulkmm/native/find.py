@@ -102,7 +102,7 @@ def of_lab(
 
 @contextmanager
 def files(
-    kernel: str, wanted: str | None, progress: Progress
+    kernel: str, wanted: str | None, progress: Progress, *, needed: bool = True
 ) -> Iterator[tuple[Path, Path | None]]:
     """Give image and module for what the command line says of both."""
     named = None if wanted in (None, NONE) else Path(wanted)
@@ -116,7 +116,7 @@ def files(
 
         release = vmlinux.release(found)
         with module(release, progress) as made:
-            if not made:
+            if needed and not made:
                 raise UsageError(
                     f"no bulkmm.ko for {release}, nor its headers here: "
                     f"name a --module, or {NONE}"

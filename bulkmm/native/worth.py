@@ -2,13 +2,10 @@
 """``bulkmm doctor --measure``: what the module is worth here, and nothing loaded."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 from bulkmm import facts, table
 from bulkmm.lab.progress import Progress
-from bulkmm.native import find, measure, vmlinux
+from bulkmm.native import find, measure
 from bulkmm.native.command import SUBJECTS
 from bulkmm.native.run import shown
 from bulkmm.results import Document, Ratio
@@ -26,25 +23,10 @@ def examine(
     release: str, kernel: str | None, module: str | None, progress: Progress
 ) -> Document:
     """Measure the kernel that runs, or another; reduced, and without privilege."""
-    with _files(release, kernel, module, progress) as (image, built):
+    named = kernel or str(find.running(release))
+    with find.files(named, module, progress, needed=False) as (image, built):
         job = measure.Job(image, built, rounds=3, processes=3, quick=True)
         return shown(job, SUBJECTS, progress)
-
-
-@contextmanager
-def _files(
-    release: str, kernel: str | None, module: str | None, progress: Progress
-) -> Iterator[tuple[Path, Path | None]]:
-    if kernel and not find.image(kernel):  # of the lab
-        with find.files(kernel, module, progress) as both:
-            yield both
-        return
-    image = (find.image(kernel) if kernel else None) or find.running(release)
-    if module is not None:
-        yield image, None if module == find.NONE else Path(module)
-        return
-    with find.module(vmlinux.release(image), progress) as built:
-        yield image, built
 
 
 def lines(document: Document) -> list[str]:
@@ -63,9 +45,8 @@ def lines(document: Document) -> list[str]:
             "No bulkmm.ko for this kernel, nor its headers: these are the most that "
             "stores alone would allow. --module names one."
         )
-    wrong = [check.name for check in document.checks if not check.ok]
     said.append(table.LEGEND)
-    return said + [f"NOT as the kernel's own code: {name}" for name in wrong]
+    return said + [f"NOT as the kernel's own code: {c.name}" for c in document.failed]
 
 
 def _line(path: str, ratio: Ratio, *, alone: bool) -> str:

@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm report``: results as one self-contained page."""
 
-from __future__ import annotations
-
+import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bulkmm import options
-from bulkmm.errors import BulkmmError, Exit, UsageError
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bulkmm.results import Document
+from bulkmm.errors import Exit, missing
+from bulkmm.results import Document
 
 TITLE = "bulkmm: before and after"
 HERE = Path(__file__).parent
@@ -42,9 +36,7 @@ def run_report(args: argparse.Namespace) -> int:
     from bulkmm.results import Document
 
     files.need_place(args.output, "the report")
-    if len({*args.results}) < len(args.results):
-        raise UsageError("a result is given twice")
-    documents = [Document.read(path) for path in args.results]
+    documents = Document.read_all(args.results)
     write(documents, plot.names_of(args.results), args.output, args.title)
     print(f"report: {args.output}")
     return Exit.OK
@@ -61,14 +53,14 @@ def write(
 
 def html(documents: list[Document], names: list[str], title: str = TITLE) -> str:
     """Return the page: the same bytes for the same results."""
-    from bulkmm import extras, facts, panels, published
+    from bulkmm import facts, panels, published
     from bulkmm.report.page import Builder
     from bulkmm.results import ALPHA, INTERVAL_LEAST
 
     try:
         import jinja2
     except ImportError as error:
-        raise BulkmmError(extras.missing("jinja2")) from error
+        raise missing("jinja2") from error
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,

@@ -49,8 +49,8 @@ def best_peers(document: Document) -> dict[str, list[Ratio]]:
 def conclude(document: Document) -> str:
     """Return in a sentence what was found, and if it may be used."""
     place, checks = _place(document), document.checks
-    if failed := sum(not check.ok for check in checks):
-        said = f"{failed} of {len(checks)} checks failed: no figure here is valid."
+    if failed := document.failed:
+        said = f"{len(failed)} of {len(checks)} checks failed: no figure here is valid."
         return f"{place}: {said}"
     passed = f" {len(checks)} of {len(checks)} checks passed." if checks else ""
     ratios = ours(document)

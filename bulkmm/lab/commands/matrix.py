@@ -96,4 +96,4 @@ def _resumed(request: run.Request, file: Path) -> Document | None:
         return None
     document = Document.read(file)
     same = run.would_be_of(request).items() <= document.run.items()
-    return document if same and all(check.ok for check in document.checks) else None
+    return document if same and not document.failed else None

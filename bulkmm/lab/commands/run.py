@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from bulkmm import outcome, table
+from bulkmm import facts, outcome, table
 from bulkmm.errors import UsageError
 from bulkmm.lab import run, scenario
 from bulkmm.lab.command import add_run_options
@@ -108,5 +108,4 @@ def print_checks(document: Document) -> None:
     """Print what a scenario that measures nothing has to show."""
     for check in document.checks:
         print(f"{'ok' if check.ok else 'FAILED':6} {check.name}")
-    passed = sum(check.ok for check in document.checks)
-    print(f"Checks passed: {passed} of {len(document.checks)}.")
+    print(facts.passed(document))
