@@ -10,18 +10,30 @@ from dataclasses import dataclass, field
 
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
-from bulkmm.control.module import KernelPath, Module
+from bulkmm.control.module import KernelPath
 from bulkmm.control.root import Root
 from bulkmm.control.status import select
 
 COUNTER, GAUGE = "counter", "gauge"
-# Names and units of the counters that every path has.
-KNOWN = {
-    "hits": ("requests", COUNTER, "Requests served."),
-    "bytes": ("bytes", COUNTER, "Bytes written by requests served."),
-    "ns": ("seconds", COUNTER, "Time spent in requests served."),
-    "inflight": ("inflight", GAUGE, "Calls inside the handler now."),
+# what the metrics are that every module has, or every path
+METRICS = {
+    "loaded": (GAUGE, "Whether the module is loaded."),
+    "zeroing_info": (GAUGE, "How often, or by whom, the kernel clears a huge page."),
+    "info": (GAUGE, "Version of the module."),
+    "parameter": (GAUGE, "Module parameters that can be changed."),
+    "mode": (GAUGE, "Modes of a path: 1 for the one in force."),
+    "hook_attached": (GAUGE, "Whether a kernel function is hooked."),
+    "requests": (COUNTER, "Requests served."),
+    "bytes": (COUNTER, "Bytes written by requests served."),
+    "seconds": (COUNTER, "Time spent in requests served."),
+    "inflight": (GAUGE, "Calls inside the handler now."),
+    "fallbacks": (COUNTER, "Requests that fell back to the kernel's own code."),
+    "backend": (GAUGE, "Store backends: 1 for the one that serves."),
+    "backend_bytes_per_second": (GAUGE, "Rate of a backend when it was measured."),
+    "setting": (GAUGE, "Settings of a path, in units of their own."),
 }
+# of these, the counters that every path has
+KNOWN = {"hits": "requests", "bytes": "bytes", "ns": "seconds", "inflight": "inflight"}
 NANO = GIGA = 1e9
 
 
@@ -56,7 +68,11 @@ class Page:
     def __init__(self) -> None:
         self.metrics: dict[str, Metric] = {}
 
-    def add(
+    def add(self, name: str, value: float, **labels: str) -> None:
+        """Add a sample of a known metric."""
+        self.add_as(name, *METRICS[name], value, **labels)
+
+    def add_as(
         self, name: str, kind: str, about: str, value: float, **labels: str
     ) -> None:
         """Add a sample; counters are named as counters are."""
@@ -75,87 +91,55 @@ def text(root: Root, wanted: list[str]) -> str:
     page = Page()
     kernel = kernels.Kernel(root)
     module = modules.read(root)
-    page.add("loaded", GAUGE, "Whether the module is loaded.", int(module is not None))
+    page.add("loaded", int(module is not None))
     case = kernels.zeroing(kernel).case
-    page.add(
-        "zeroing_info",
-        GAUGE,
-        "How often, or by whom, the kernel clears a huge page.",
-        1,
-        case=case,
-        kernel=kernel.release,
-    )
+    page.add("zeroing_info", 1, case=case, kernel=kernel.release)
     if module:
-        _add_module(page, module, wanted)
+        page.add("info", 1, version=module.version)
+        for name, value in module.parameters.items():
+            page.add("parameter", value, parameter=name)
+        for path in select(module, wanted):
+            _add_path(page, path)
     return page.text()
 
 
-def _add_module(page: Page, module: Module, wanted: list[str]) -> None:
-    page.add("info", GAUGE, "Version of the module.", 1, version=module.version)
-    for name, value in module.parameters.items():
-        page.add(
-            "parameter", GAUGE, "Module parameters that can be changed.", value,
-            parameter=name,
-        )  # fmt: skip
-    for path in select(module, wanted):
-        _add_path(page, path)
-
-
 def _add_path(page: Page, path: KernelPath) -> None:
+    on = path.name
     for mode in path.mode.words:
-        page.add(
-            "mode", GAUGE, "Modes of a path: 1 for the one in force.",
-            int(mode == path.mode.chosen), path=path.name, mode=mode,
-        )  # fmt: skip
+        page.add("mode", int(mode == path.mode.chosen), path=on, mode=mode)
     for hook in path.hooks:
-        page.add(
-            "hook_attached", GAUGE, "Whether a kernel function is hooked.",
-            int(hook.attached), path=path.name, symbol=hook.symbol,
-        )  # fmt: skip
+        page.add("hook_attached", int(hook.attached), path=on, symbol=hook.symbol)
     for name, count in path.counters.items():
-        own = (f"{path.name}_{name}", COUNTER, f"Counter {name} of this path.")
-        metric, kind, about = KNOWN.get(name, own)
         value = count / NANO if name == "ns" else count
-        page.add(metric, kind, about, value, path=path.name)
+        if metric := KNOWN.get(name):
+            page.add(metric, value, path=on)
+        else:
+            about = f"Counter {name} of this path."
+            page.add_as(f"{on}_{name}", COUNTER, about, value, path=on)
     for reason, count in path.fallbacks.items():
-        page.add(
-            "fallbacks", COUNTER, "Requests that fell back to the kernel's own code.",
-            count, path=path.name, reason=reason,
-        )  # fmt: skip
+        page.add("fallbacks", count, path=on, reason=reason)
     _add_settings(page, path)
 
 
 def _add_settings(page: Page, path: KernelPath) -> None:
     for file, backends in path.backends.items():
         for pick in backends.picks:
-            for backend in backends.names:
-                page.add(
-                    "backend", GAUGE, "Store backends: 1 for the one that serves.",
-                    int(backend == pick.serving), path=path.name,
-                    operation=file, pick=pick.label, backend=backend,
-                )  # fmt: skip
-            for backend, rate in pick.gb_per_s.items():
-                page.add(
-                    "backend_bytes_per_second", GAUGE,
-                    "Rate of a backend when it was measured.",
-                    rate * GIGA, path=path.name,
-                    operation=file, pick=pick.label, backend=backend,
-                )  # fmt: skip
+            of = {"path": path.name, "operation": file, "pick": pick.label}
+            for name in backends.names:
+                page.add("backend", int(name == pick.serving), **of, backend=name)
+            for name, rate in pick.gb_per_s.items():
+                rates = "backend_bytes_per_second"
+                page.add(rates, rate * GIGA, **of, backend=name)
     for setting, value in path.settings.items():
-        page.add(
-            "setting", GAUGE, "Settings of a path, in units of their own.",
-            value, path=path.name, setting=setting,
-        )  # fmt: skip
+        page.add("setting", value, path=path.name, setting=setting)
     for table, rows in path.tables.items():
         for row in rows:
             (label, at), *values = row.items()
             for name, value in values:
                 metric, kind, scale = _column(table, name)
                 about = f"Numbers {name} by {table}."
-                page.add(
-                    f"{path.name}_{metric}", kind, about,
-                    value / scale, path=path.name, **{label: str(at)},
-                )  # fmt: skip
+                of = {"path": path.name, label: str(at)}
+                page.add_as(f"{path.name}_{metric}", kind, about, value / scale, **of)
 
 
 def _column(table: str, name: str) -> tuple[str, str, float]:
