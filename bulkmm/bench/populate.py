@@ -177,16 +177,9 @@ def _programs(
 
 
 def _own(scenario: str, *, kind: str, size: int, way: str) -> Iterator[Event]:
-    command = [str(program.find().with_name(PROGRAM)), scenario, kind, str(size), way]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=LIMIT, check=False
-        )
-    except OSError as error:
-        raise BulkmmError(f"the bench program does not run: {error}") from error
-    except subprocess.TimeoutExpired as error:
-        message = f"{scenario}, {way}: ran out of time ({LIMIT} s)"
-        raise BulkmmError(message) from error
+    command = [program.find().with_name(PROGRAM), scenario, kind, size, way]
+    late = f"{scenario}, {way}: ran out of time ({LIMIT} s)"
+    done = program.run(command, LIMIT, "the bench program", late)
     if done.returncode:
         raise BulkmmError(f"{scenario}, {way}: {done.stderr.strip() or 'failed'}")
     yield from map(program.event, done.stdout.splitlines())

@@ -4,7 +4,7 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,29 @@ def find() -> Path:
         hint = "BULKMM_BENCH is no program" if forced else "run make build"
         raise BulkmmError(f"the bench program is not there: {hint}")
     return path
+
+
+def run(
+    command: Sequence[object],
+    limit: float,
+    name: str,
+    late: str,
+    environment: dict[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end; ``late`` is what it is if its time is up."""
+    try:
+        return subprocess.run(
+            list(map(str, command)),
+            capture_output=True,
+            text=True,
+            timeout=limit,
+            check=False,
+            env=environment,
+        )
+    except OSError as error:
+        raise BulkmmError(f"{name} does not run: {error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise BulkmmError(late) from error
 
 
 def backends(subject: str) -> list[str]:

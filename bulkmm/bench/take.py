@@ -3,7 +3,8 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from bulkmm import stats
@@ -14,6 +15,7 @@ from bulkmm.results import Check, Result
 
 Event = dict[str, Any]
 Seen = Callable[[Event], None]
+Start = Callable[[int, str], Iterable[Event]]  # by number and padding
 Key = tuple[str, str]  # scenario, variant
 
 PADDING = 4096  # bytes by which the environment, and so the stack, may be longer
@@ -33,8 +35,10 @@ def _check_backend(subject: str, name: str) -> None:
         raise unknown("backend", name, names)
 
 
-def processes(request: Request, seen: Seen | None = None) -> list[list[Event]]:
-    """Run the program so often as asked; ``seen`` is told each event.
+def processes(
+    request: Request, seen: Seen | None = None, start: Start | None = None
+) -> list[list[Event]]:
+    """Run the bench, or what ``start`` does, so often; ``seen`` is told each event.
 
     Each process has fresh mappings, an order and a stack of its own.
     """
@@ -43,12 +47,16 @@ def processes(request: Request, seen: Seen | None = None) -> list[list[Event]]:
     for number in range(request.processes):
         events = []
         padding = "." * chance.randrange(PADDING)
-        for event in program.events(_arguments(request, number), padding):
+        for event in (start or partial(_bench, request))(number, padding):
             events.append(event)
             if seen:
                 seen({**event, "process": number})
         taken.append(events)
     return taken
+
+
+def _bench(request: Request, number: int, padding: str) -> Iterator[Event]:
+    return program.events(_arguments(request, number), padding)
 
 
 def _arguments(request: Request, number: int) -> list[str]:

@@ -77,7 +77,6 @@ class Zeroing:
     init_on_alloc: bool | None
     case: str  # once, twice, allocator, unknown
     says: str
-    served_by: tuple[str, ...]
 
 
 ONCE = Zeroing(
@@ -85,7 +84,6 @@ ONCE = Zeroing(
     case="once",
     says="init_on_alloc is off: huge pages are cleared once, when they are faulted "
     "in; path clear serves them all",
-    served_by=("clear",),
 )
 TWICE = Zeroing(
     init_on_alloc=True,
@@ -93,21 +91,18 @@ TWICE = Zeroing(
     says="init_on_alloc=1 on a kernel before 6.13: anonymous huge pages are cleared "
     "twice, by the allocator and when they are faulted in; path clear serves the "
     "second time",
-    served_by=("clear",),
 )
 ALLOCATOR = Zeroing(
     init_on_alloc=True,
     case="allocator",
     says="init_on_alloc=1 on 6.13 or later: anonymous huge pages are cleared by the "
     "allocator only; path alloc serves those, path clear hugetlb alone",
-    served_by=("alloc", "clear"),
 )
 UNKNOWN = Zeroing(
     init_on_alloc=None,
     case="unknown",
     says="init_on_alloc is unknown: neither the command line nor a readable "
     "configuration of this kernel says it",
-    served_by=(),
 )
 
 

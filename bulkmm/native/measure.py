@@ -2,14 +2,12 @@
 """Running the harness process by process; its events become a result document."""
 
 import json
-import random
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bulkmm import machine
-from bulkmm.bench import limits, take
+from bulkmm.bench import limits, program, take
 from bulkmm.bench import measure as bench
 from bulkmm.bench.subjects import COLD, GIB, MIB, Amount, Request, Subject
 from bulkmm.bench.take import Event, Seen
@@ -143,40 +141,24 @@ def _request(job: Job, subject: Subject) -> Request:
 def _processes(
     ready: process.Prepared, request: Request, job: Job, seen: Seen | None
 ) -> list[list[Event]]:
-    chance = random.Random(request.seed)  # noqa: S311 - to vary, not to hide
-    taken = []
-    for number in range(request.processes):
+    def start(number: int, padding: str) -> list[Event]:
         words = [request.subject.name, f"--size={request.amount.size}"]
         words += [f"--rounds={request.rounds}", f"--seed={request.seed + number}"]
         words += [f"--only={','.join(job.only)}"] if job.only else []
         words += ["--backends"] if job.backends else []
         words += ["--break-one-word"] if job.spoil else []
         words += [f"--case={job.case}"] if job.case else []
-        said = []
-        for event in events(ready, words, "." * chance.randrange(take.PADDING)):
-            said.append(event)
-            if seen:
-                seen({**event, "process": number})
-        taken.append(said)
-    return taken
+        return events(ready, words, padding)
+
+    return take.processes(request, seen, start)
 
 
 def events(ready: process.Prepared, words: list[str], padding: str) -> list[Event]:
     """Run one process; padding in its environment shifts its stack."""
-    try:
-        done = subprocess.run(
-            [process.harness(), ready.path, *words],
-            capture_output=True,
-            text=True,
-            timeout=LIMIT,
-            check=False,
-            env={"BULKMM_BENCH_PADDING": padding},
-        )
-    except OSError as error:
-        raise BulkmmError(f"the native harness does not run: {error}") from error
-    except subprocess.TimeoutExpired as error:
-        message = f"{words[0]} of {ready.release}: not done in {LIMIT} s"
-        raise BulkmmError(message) from error
+    late = f"{words[0]} of {ready.release}: not done in {LIMIT} s"
+    command = [process.harness(), ready.path, *words]
+    environment = {"BULKMM_BENCH_PADDING": padding}
+    done = program.run(command, LIMIT, "the native harness", late, environment)
     if done.returncode not in (0, WRONG_OUTPUT):
         said = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
         raise BulkmmError(f"{words[0]} of {ready.release}: {said[-1]}")

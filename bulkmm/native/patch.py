@@ -60,17 +60,14 @@ def nops(count: int) -> bytes:
     return NOPS[8] * whole + NOPS[rest]
 
 
-def apply(text: Text, plan: Plan) -> dict[str, int]:
-    """Patch all of it, in the kernel's order; return how much of each."""
-    return {
-        "retpolines": sum(
-            _retpoline(text, at, plan) for at in _sites(text, "retpoline")
-        ),
-        "returns": sum(_return(text, at, plan) for at in _sites(text, "return")),
-        "alternatives": sum(
-            _alternative(text, plan, one) for one in _alternatives(text)
-        ),
-    }
+def apply(text: Text, plan: Plan) -> None:
+    """Patch all of it, in the kernel's order."""
+    for site in _sites(text, "retpoline"):
+        _retpoline(text, site, plan)
+    for site in _sites(text, "return"):
+        _return(text, site, plan)
+    for one in _alternatives(text):
+        _alternative(text, plan, one)
 
 
 def _sites(text: Text, kind: str) -> Iterator[int]:
@@ -91,30 +88,28 @@ def _write(text: Text, at: int, code: bytes) -> None:
     text.at(at, len(code))[:] = np.frombuffer(code, np.uint8)
 
 
-def _return(text: Text, site: int, plan: Plan) -> int:
+def _return(text: Text, site: int, plan: Plan) -> None:
     if text.at(site, 1)[0] != JUMP:
-        return 0
+        return
     if plan.returns is None:
         code = bytes([RET, *[INT3] * (NEAR - 1)])
     else:
         code = struct.pack("<Bi", JUMP, plan.returns - site - NEAR)
     _write(text, site, code)
-    return 1
 
 
-def _retpoline(text: Text, site: int, plan: Plan) -> int:
+def _retpoline(text: Text, site: int, plan: Plan) -> None:
     """Have a thunk's work done in place: call or jump by the register itself."""
     prefixed = int(text.at(site, 1)[0] == CS_PREFIX)
     opcode = int(text.at(site + prefixed, 1)[0])
     if opcode not in (CALL, JUMP):
-        return 0  # a conditional jump keeps its thunk
+        return  # a conditional jump keeps its thunk
     register, rest = divmod(_distance(text, site, prefixed + 1) - plan.thunks, THUNK)
     if rest or register not in range(16):
-        return 0
+        return
     code = b"\x41" if register > 7 else b""  # noqa: PLR2004 - REX.B
     code += bytes([0xFF, (0xD0 if opcode == CALL else 0xE0) + register % 8])
     _write(text, site, code + nops(prefixed + NEAR - len(code)))
-    return 1
 
 
 def _alternatives(text: Text) -> Iterator[tuple[int, ...]]:
@@ -126,21 +121,19 @@ def _alternatives(text: Text) -> Iterator[tuple[int, ...]]:
         yield at + one[0], at + 4 + one[1], *one[2:]
 
 
-def _alternative(text: Text, plan: Plan, one: tuple[int, ...]) -> int:
+def _alternative(text: Text, plan: Plan, one: tuple[int, ...]) -> None:
     site, source, feature, flags, length, new = one
     wanted = (feature in plan.features) != bool(flags & ALT_NOT)
     if not wanted or new > length:
-        return 0
+        return
     if flags & ALT_DIRECT:
         code = _direct(text, site, plan)
     else:
         code = text.at(source, new).tobytes()
         if new >= NEAR and code[0] in (CALL, JUMP):
             code = _near(code[0], site, _distance(text, source)) + code[NEAR:]
-    if not code:
-        return 0
-    _write(text, site, code + nops(length - len(code)))
-    return 1
+    if code:
+        _write(text, site, code + nops(length - len(code)))
 
 
 def _near(opcode: int, site: int, target: int) -> bytes:
@@ -157,14 +150,11 @@ def _direct(text: Text, site: int, plan: Plan) -> bytes:
     return _near(CALL, site, target) if target else b""
 
 
-def entries(text: Text, sites: list[int]) -> int:
+def entries(text: Text, sites: list[int]) -> None:
     """Turn the calls at function entries into NOPs, as ftrace does."""
-    done = 0
     for site in sites:
         if text.at(site, 1)[0] == CALL:
             _write(text, site, nops(NEAR))
-            done += 1
-    return done
 
 
 def always(text: Text) -> int:

@@ -64,7 +64,6 @@ class Prepared:
 
     path: Path
     release: str
-    patched: dict[str, int]
     mitigations: str
 
 
@@ -103,11 +102,11 @@ def prepared(
     thunk = cpu.return_thunk(mitigations, processor)
     plan = _plan(image, types, known, processor, thunk)
     linked = _module(built, image, known) if built else None
-    done = _patch(image, known, plan, linked)
+    _patch(image, known, plan, linked)
     where = Path(tempfile.mkdtemp(prefix="bulkmm-native-"))
     try:
         _write(where, image, linked, known, types)
-        yield Prepared(where, image.release, done, thunk or "plain returns")
+        yield Prepared(where, image.release, thunk or "plain returns")
     finally:
         shutil.rmtree(where)
 
@@ -153,17 +152,16 @@ def _patch(
     known: symbols.Symbols,
     plan: patch.Plan,
     linked: module.Module | None,
-) -> dict[str, int]:
-    done = patch.apply(image, plan)
+) -> None:
+    patch.apply(image, plan)
     start, stop = known["__start_mcount_loc"], known["__stop_mcount_loc"]
     listed = np.frombuffer(image.at(start, stop - start).tobytes(), "<u8")
     end = image.base + len(image.data)
     within = [int(one) for one in listed if image.base <= one < end]
-    done["entries"] = patch.entries(image, within)
+    patch.entries(image, within)
     if linked:
         patch.apply(linked, plan)
         patch.entries(linked, linked.words("__mcount_loc"))
-    return done
 
 
 def _write(

@@ -10,12 +10,12 @@ tables say is relative to the first segment, so the header stays.
 import bisect
 import io
 import struct
-import subprocess
 import sys
 import tempfile
 
 from elftools.elf.elffile import ELFFile
 
+from bulkmm.bench import program
 from bulkmm.errors import BulkmmError
 from bulkmm.lab.progress import Progress
 from bulkmm.native.vmlinux import Image
@@ -72,20 +72,9 @@ def _found(image: Image) -> str:
     with tempfile.NamedTemporaryFile(prefix="bulkmm-kernel-") as raw:
         raw.write(_tables(image))
         raw.flush()
-        try:
-            done = subprocess.run(
-                [sys.executable, "-m", FINDER, "--bit-size", "64", raw.name],
-                capture_output=True,
-                text=True,
-                timeout=LIMIT,
-                check=False,
-            )
-        except OSError as error:
-            message = f"{sys.executable} does not run: {error.strerror}"
-            raise BulkmmError(message) from error
-        except subprocess.TimeoutExpired as error:
-            message = f"the kernel's symbols were not found in {LIMIT} s"
-            raise BulkmmError(message) from error
+        command = [sys.executable, "-m", FINDER, "--bit-size", "64", raw.name]
+        late = f"the kernel's symbols were not found in {LIMIT} s"
+        done = program.run(command, LIMIT, sys.executable, late)
     if done.returncode or len(done.stdout.splitlines()) < LEAST:
         raise BulkmmError(
             f"the kernel {image.release} has no kallsyms that can be read"

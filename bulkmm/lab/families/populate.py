@@ -64,7 +64,6 @@ class Case:
     name: str
     words: str  # of the job
     says: Mapping[str, object]
-    alone: bool = True  # done by pool_case; else the words say by what
 
 
 def _good(mib: int, **more: object) -> dict[str, object]:
