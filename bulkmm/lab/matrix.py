@@ -116,68 +116,56 @@ class Line:
         ]
 
 
-Rows = dict[str, tuple[tuple[str, ...], ...]]  # scenarios and options, by path
+Rows = tuple[tuple[str, ...], ...]  # scenarios and options
 ALIGN, PREEMPT = "--align", "--preempt"
 # A kernel built with several models takes the words for these, and no others.
 MODELS = {
     ("x86_64", "6.12"): ("none", "voluntary", "full"),
     ("x86_64", "7.3"): ("full", "lazy"),
 }
-# Scenarios of each path with their options: all there are, with fewer rounds
+# Scenarios with their options, path by path: all there are, with fewer rounds
 # than by themselves, and as short as they say something.
 TWO, THREE = ("--rounds", "2"), ("--rounds", "3")
-FULL: Rows = {
-    "memmap": (
-        ("pmem-fsdax-100g",),
-        ("pmem-devdax-100g",),
-        ("pmem-devdax-100g", ALIGN, "1G"),
-        ("pmem-faults",),
-        ("hmm-private-64g",),
-        ("upstream-hmm",),
-    ),
-    "clear": (
-        ("thp-2m", "--init-on-alloc", "0", *TWO),
-        ("thp-2m", "--init-on-alloc", "1", *TWO),
-        ("mthp", "--init-on-alloc", "0", *TWO),
-        ("hugetlb-2m", *TWO),
-        ("hugetlb-1g",),
-        ("clear-cases", *TWO),
-        ("clear-faults",),
-        ("clear-perf", *TWO),
-        ("clear-populate",),
-        ("mthp-pair",),
-        *(("clear-latency", PREEMPT, model, *TWO) for model in choices.PREEMPT),
-        ("clear-latency", *TWO),
-        ("populate-guest", *TWO),
-    ),
-    "vmap": (
-        *((name, *THREE) for name in CASES),
-        ("vmap-check",),
-        ("vmap-faults",),
-        ("upstream-vmalloc",),
-    ),
-    "hotplug": (
-        ("hotplug-kmem-32g",),
-        ("hotplug-kmem-4g", *TWO),
-        ("hotplug-virtio-mem-4g", *TWO),
-        ("hotplug-virtio-mem-32g", *TWO),
-        ("hotplug-faults",),
-    ),
-    "suites": (
-        ("coexist",),
-        ("ndctl-odd",),
-        ("stress",),
-        ("upstream-mm", "--seconds", "20"),
-    ),
-}
-QUICK: Rows = {
-    "memmap": (("pmem-fsdax-100g", "--size", "2G", "--rounds", "3"),),
-    "clear": (
-        ("hugetlb-2m", "--folios", "8", "--way", "write-middle", "--rounds", "1"),
-    ),
-    "vmap": (("vmap-100m-order8", "--rounds", "3", "--arrays", "50"),),
-    "hotplug": (("hotplug-kmem-4g", "--rounds", "1"),),
-}
+FULL: Rows = (
+    ("pmem-fsdax-100g",),
+    ("pmem-devdax-100g",),
+    ("pmem-devdax-100g", ALIGN, "1G"),
+    ("pmem-faults",),
+    ("hmm-private-64g",),
+    ("upstream-hmm",),
+    ("thp-2m", "--init-on-alloc", "0", *TWO),
+    ("thp-2m", "--init-on-alloc", "1", *TWO),
+    ("mthp", "--init-on-alloc", "0", *TWO),
+    ("hugetlb-2m", *TWO),
+    ("hugetlb-1g",),
+    ("clear-cases", *TWO),
+    ("clear-faults",),
+    ("clear-perf", *TWO),
+    ("clear-populate",),
+    ("mthp-pair",),
+    *(("clear-latency", PREEMPT, model, *TWO) for model in choices.PREEMPT),
+    ("clear-latency", *TWO),
+    ("populate-guest", *TWO),
+    *((name, *THREE) for name in CASES),
+    ("vmap-check",),
+    ("vmap-faults",),
+    ("upstream-vmalloc",),
+    ("hotplug-kmem-32g",),
+    ("hotplug-kmem-4g", *TWO),
+    ("hotplug-virtio-mem-4g", *TWO),
+    ("hotplug-virtio-mem-32g", *TWO),
+    ("hotplug-faults",),
+    ("coexist",),
+    ("ndctl-odd",),
+    ("stress",),
+    ("upstream-mm", "--seconds", "20"),
+)
+QUICK: Rows = (
+    ("pmem-fsdax-100g", "--size", "2G", "--rounds", "3"),
+    ("hugetlb-2m", "--folios", "8", "--way", "write-middle", "--rounds", "1"),
+    ("vmap-100m-order8", "--rounds", "3", "--arrays", "50"),
+    ("hotplug-kmem-4g", "--rounds", "1"),
+)
 
 # The kernels that the lab builds, and what is run on each: all scenarios, with
 # as little to do as proves the same; what loads, unloads and switches on and off
@@ -191,76 +179,62 @@ MAPPED = (
     ("upstream-vmalloc", "--loops", "20"),
 )
 CHECKED: dict[str, Rows] = {
-    "debug": {
-        "memmap": (
-            ("pmem-fsdax-100g", "--size", "4G", *ONE),
-            ("pmem-devdax-100g", "--size", "4G", *ONE),
-            ("pmem-devdax-100g", "--size", "16G", ALIGN, "1G", *ONE),
-            ("pmem-faults",),
-            ("hook-faults",),
-            ("hmm-private-64g", "--size", "4G", *ONE),
-            ("upstream-hmm", *ONE),
-        ),
-        "clear": (
-            ("thp-2m", "--init-on-alloc", "0", "--folios", "4", *ONE),
-            ("thp-2m", "--init-on-alloc", "1", "--folios", "4", *ONE),
-            ("mthp", *SMALL, "--init-on-alloc", "0", "--folios", "2", *ONE),
-            ("mthp-pair", *ONE),
-            ("hugetlb-2m", "--folios", "4", *ONE),
-            ("hugetlb-1g", *ONE),
-            ("clear-cases", *ONE),
-            ("clear-faults", "--seconds", "30"),
-            ("clear-perf", *ONE),
-            ("clear-latency", PREEMPT, "full", *ONE),
-            ("clear-latency", PREEMPT, "lazy", *ONE),
-        ),
-        "vmap": (
-            *((name, *FEW) for name in CASES),
-            *MAPPED,
-        ),
-        "hotplug": (
-            ("hotplug-kmem-4g", *ONE),
-            ("hotplug-virtio-mem-4g", *ONE),
-            ("hotplug-faults",),
-        ),
-    },
-    "debug-kobject": {
-        "memmap": (("hook-kobject",),),
-        "clear": (("clear-faults", "--seconds", "30"),),
-        "hotplug": (("hotplug-virtio-mem-4g", *ONE),),
-    },
-    "kasan": {
-        "memmap": (("hook-kasan",),),
-        "vmap": (
-            ("vmap-100m-order8", *FEW),
-            ("vm_map_ram", *FEW),
-            ("ioremap-1m", *FEW),
-            *MAPPED,
-        ),
-        "hotplug": (
-            ("hotplug-kmem-4g", *ONE),
-            ("hotplug-faults",),
-        ),
-    },
+    "debug": (
+        ("pmem-fsdax-100g", "--size", "4G", *ONE),
+        ("pmem-devdax-100g", "--size", "4G", *ONE),
+        ("pmem-devdax-100g", "--size", "16G", ALIGN, "1G", *ONE),
+        ("pmem-faults",),
+        ("hook-faults",),
+        ("hmm-private-64g", "--size", "4G", *ONE),
+        ("upstream-hmm", *ONE),
+        ("thp-2m", "--init-on-alloc", "0", "--folios", "4", *ONE),
+        ("thp-2m", "--init-on-alloc", "1", "--folios", "4", *ONE),
+        ("mthp", *SMALL, "--init-on-alloc", "0", "--folios", "2", *ONE),
+        ("mthp-pair", *ONE),
+        ("hugetlb-2m", "--folios", "4", *ONE),
+        ("hugetlb-1g", *ONE),
+        ("clear-cases", *ONE),
+        ("clear-faults", "--seconds", "30"),
+        ("clear-perf", *ONE),
+        ("clear-latency", PREEMPT, "full", *ONE),
+        ("clear-latency", PREEMPT, "lazy", *ONE),
+        *((name, *FEW) for name in CASES),
+        *MAPPED,
+        ("hotplug-kmem-4g", *ONE),
+        ("hotplug-virtio-mem-4g", *ONE),
+        ("hotplug-faults",),
+    ),
+    "debug-kobject": (
+        ("hook-kobject",),
+        ("clear-faults", "--seconds", "30"),
+        ("hotplug-virtio-mem-4g", *ONE),
+    ),
+    "kasan": (
+        ("hook-kasan",),
+        ("vmap-100m-order8", *FEW),
+        ("vm_map_ram", *FEW),
+        ("ioremap-1m", *FEW),
+        *MAPPED,
+        ("hotplug-kmem-4g", *ONE),
+        ("hotplug-faults",),
+    ),
 }
 
 
 def checked() -> list[Cell]:
     """Return the cells of the kernels that the lab builds."""
     return [
-        Cell(path, archs.X86_64.name, kernel, words[0], words[1:])
-        for kernel, paths in CHECKED.items()
-        for path, rows in paths.items()
-        for words in rows
+        Cell(find(name).path, archs.X86_64.name, kernel, name, tuple(options))
+        for kernel, rows in CHECKED.items()
+        for name, *options in rows
     ]
 
 
 def cells(scenarios: Rows, wanted: Iterable[archs.Arch] = archs.ALL) -> list[Cell]:
     """Return the cells of all kernels of these architectures that have them."""
     return [
-        Cell(path, arch.name, kernel, words[0], words[1:])
-        for path, rows in scenarios.items()
-        for words in rows
+        Cell(find(words[0]).path, arch.name, kernel, words[0], words[1:])
+        for words in scenarios
         for arch in wanted
         for kernel in arch.series
         if has(arch, kernel, words)

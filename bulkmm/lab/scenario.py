@@ -36,6 +36,11 @@ class Scenario:
     taint: int = 0  # that what is done sets, besides that of loading modules
     warns: bool = False  # the kernel warns of what is done, between marks
 
+    @property
+    def path(self) -> str:
+        """Return the path of the module that it is about, if any."""
+        return PATHS.get(self.family, self.family)
+
     def lacking(self, kernel: str, arch: Arch) -> str:
         """Return why it does not run on a kernel of an architecture; "" if it does."""
         own = "the lab has perf" if self.perf else X86_64_ONLY.get(self.family)
@@ -65,6 +70,7 @@ class Scenario:
 PMEM, CLEAR, VMAP, PACKAGES, HMM = "pmem", "clear", "vmap", "packages", "hmm"
 HOTPLUG, POPULATE, SUITES = "hotplug", "populate", "suites"
 FAMILIES = (PMEM, HMM, CLEAR, VMAP, HOTPLUG, POPULATE, SUITES, PACKAGES)
+PATHS = {PMEM: "memmap", HMM: "memmap", POPULATE: "clear"}  # else named alike
 X86_64_ONLY = {  # families, and what of theirs is
     POPULATE: "the lab has its machine",
     SUITES: "the suites are built",

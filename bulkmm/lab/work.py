@@ -38,6 +38,7 @@ class Work(ABC):
     options: Common = field(default_factory=Common)
 
     step: ClassVar[tuple[str, ...]] = ()  # events that tell of one
+    label: ClassVar[str] = ""  # that these must have
     kept: ClassVar[tuple[tuple[str, str], ...]] = ()  # of facts(): name, event
     purpose: ClassVar[str] = "measure"  # what no round at all would not do
 
@@ -95,7 +96,8 @@ class Work(ABC):
 
     def is_step(self, event: dict[str, Any]) -> bool:
         """Tell if an event is progress; raise if the run cannot go on."""
-        return event["event"] in self.step
+        labelled = self.label in ("", event.get("label"))
+        return event["event"] in self.step and labelled
 
     def results(self, _outcome: Outcome) -> Measured:
         """Return what was timed: nothing, if a family does not say."""

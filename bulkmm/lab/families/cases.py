@@ -66,11 +66,9 @@ class Work(HugeWork):
                 lines.append(f"call_times {CALLS} {ONE_PAGE} {FOUR} {EIGHT}")
         return lines
 
-    steps = 2
-
-    def is_step(self, event: dict[str, Any]) -> bool:
-        """Tell if a list of backends has been through."""
-        return (event["event"], event.get("label")) == ("case", "unit_bytes-12288")
+    steps = 2  # lists of backends
+    step = ("case",)
+    label = "unit_bytes-12288"  # the last of each
 
     def results(self, outcome: Outcome) -> Measured:
         """Return what a call takes on one page, and what it takes at any size.

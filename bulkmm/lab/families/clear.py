@@ -81,6 +81,8 @@ class Work(HugeWork):
     """Folios faulted in by every way, in every state of the module."""
 
     takes = EVERYWHERE | {"folios", "ways", "kib"}
+    step = ("visit",)
+    label = "round"
     kept = (("visits", "visit"), ("counters", "clear-counters"))
 
     @property
@@ -152,10 +154,6 @@ class Work(HugeWork):
     def steps(self) -> int:
         """Return how many visits there are in rounds; others depend on the CPU."""
         return len(self.kib) * self.rounds * len(ARMS) * len(self.ways)
-
-    def is_step(self, event: dict[str, Any]) -> bool:
-        """Tell if a visit of a round is done."""
-        return (event["event"], event.get("label")) == ("visit", "round")
 
     def limit(self) -> float:
         """Return a generous time limit: it is there for guests that hang."""

@@ -131,6 +131,8 @@ class Work(work.Work):
     """A vmap scenario with its options (see bulkmm.lab.work)."""
 
     options: Options = field(default_factory=Options)
+    step = ("visit",)
+    label = "round"
     kept = (
         ("shapes", "shape"),
         ("checked", "checked"),
@@ -245,10 +247,6 @@ class Work(work.Work):
     def steps(self) -> int:
         """Return how many visits there are, or states."""
         return len(self.cases) * self.options.rounds * len(self.arms)
-
-    def is_step(self, event: dict[str, Any]) -> bool:
-        """Tell if a visit of a round is done."""
-        return (event["event"], event.get("label")) == ("visit", "round")
 
     def limit(self) -> float:
         """Return a generous time limit: it is there for guests that hang."""
