@@ -42,7 +42,8 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401
         """Name the word that was meant, if one is close."""
         if action.choices is not None and value not in action.choices:
-            what = "command" if action.dest == "command" else _spoken(action)
+            spoken = action.option_strings or [str(action.metavar or action.dest)]
+            what = "command" if action.dest == "command" else spoken[-1]
             error = unknown(what, str(value), map(str, action.choices))
             raise BadUsageError(f"{error} (see: {self.prog} --help)", self._flags())
 
@@ -70,11 +71,6 @@ class Parser(argparse.ArgumentParser):
             if action.nargs == 0
             for word in action.option_strings
         }
-
-
-def _spoken(action: argparse.Action) -> str:
-    """Return how an option or a word is spoken of."""
-    return (action.option_strings or [str(action.metavar or action.dest)])[-1]
 
 
 class Version(argparse.Action):

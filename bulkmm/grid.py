@@ -38,11 +38,12 @@ def kinds(document: Document) -> dict[str, list[str]]:
 
 def shown(document: Document, *, all_rows: bool = False) -> list[Result]:
     """Return the results but for backends and kinds of limit, or with them."""
-    return [r for r in document.results if all_rows or not _is_one_of_many(r.variant)]
-
-
-def _is_one_of_many(variant: str) -> bool:
-    return ":" in variant and variant.startswith((OURS, LIMIT))
+    many = (OURS, LIMIT)  # each of them with a kind, behind a colon
+    return [
+        r
+        for r in document.results
+        if all_rows or ":" not in r.variant or not r.variant.startswith(many)
+    ]
 
 
 def of_one_thread(results: Iterable[Result]) -> list[Result]:

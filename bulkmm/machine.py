@@ -98,11 +98,6 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _nodes() -> int:
-    """Return how many nodes of memory there are."""
-    return len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or 1
-
-
 def state() -> dict[str, float]:
     """Return what may disturb a measurement: load, and CPU time so far, in ticks."""
     first = (_read(Path("/proc/stat")) or "cpu").partition("\n")[0]
@@ -147,11 +142,12 @@ def _cpu() -> dict[str, Any]:
 def describe() -> dict[str, Any]:
     """Return the machine's description for a result document."""
     total = memory_kib("MemTotal")
+    nodes = Path("/sys/devices/system/node").glob("node[0-9]*")
     return {
         "cpu": _cpu(),
         "architecture": platform.machine(),
         "memory_bytes": total * 1024 if total else None,
-        "numa_nodes": _nodes(),
+        "numa_nodes": len(list(nodes)) or 1,
         "kernel": platform.release(),
         "thp": _chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
         "python": platform.python_version(),

@@ -115,21 +115,12 @@ def _add(
     arm = panel.arm(arm)
     if series:
         size = int(series[2]) << 10 * "bkmgt".index(series[3])
-        arm.points.append(_point(size, result))
+        rates = [result.bytes / ns for ns in (result.median, *reversed(result.ci95))]
+        arm.points.append(Point(size, *rates))
         return
     arm.samples = [value / 1e6 for value in result.samples]  # whatever the unit
     arm.median = result.median / 1e6
     arm.low, arm.high = (value / 1e6 for value in result.ci95)
-
-
-def _point(size: int, result: Result) -> Point:
-    shortest, longest = result.ci95
-    return Point(
-        size=size,
-        rate=result.bytes / result.median,
-        low=result.bytes / longest,
-        high=result.bytes / shortest,
-    )
 
 
 def title(found: list[Panel]) -> str:

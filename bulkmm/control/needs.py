@@ -5,7 +5,6 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 FILE = Path(__file__).with_name("hooks.toml")
 
@@ -64,7 +63,11 @@ def read(machine: str) -> Table:
             Needs(
                 name=name,
                 modes=tuple(one["modes"]),
-                hooks=(*one["hooks"], *_extra(one, machine)),
+                # and those that are hooked on this architecture alone
+                hooks=(
+                    *one["hooks"],
+                    *one.get("on", {}).get(machine, {}).get("hooks", ()),
+                ),
                 calls=tuple(map(tuple, one.get("calls", ()))),
                 with_options=tuple(one.get("with", ())),
                 without_options=tuple(one.get("without", ())),
@@ -75,8 +78,3 @@ def read(machine: str) -> Table:
         kernels=tuple(held["kernels"].get(machine, held["kernels"]["x86_64"])),
         prototypes=held["prototypes"],
     )
-
-
-def _extra(path: dict[str, Any], machine: str) -> list[str]:
-    """Return the functions that are hooked on this architecture alone."""
-    return list(path.get("on", {}).get(machine, {}).get("hooks", ()))

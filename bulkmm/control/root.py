@@ -6,6 +6,7 @@ Some names are made of what the kernel says, and may be no file names at all
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 
@@ -30,16 +31,9 @@ class Root:
         """Return the lines of a file that may be long."""
         try:
             file = self.at(name).open(encoding="utf-8", errors="replace")
-            first = file.readline()
+            return filter(None, chain([file.readline()], file))
         except (OSError, ValueError):
             return None
-        return self._rest(file, first)
-
-    @staticmethod
-    def _rest(file: Iterator[str], first: str) -> Iterator[str]:
-        if first:
-            yield first
-        yield from file
 
     def names(self, name: str) -> list[str]:
         """Return what a directory holds, sorted."""

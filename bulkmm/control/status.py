@@ -8,7 +8,7 @@ from typing import Any
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
 from bulkmm.control import text
-from bulkmm.control.module import Backends, Choice, Hook, KernelPath, Module
+from bulkmm.control.module import Backends, Choice, KernelPath, Module
 from bulkmm.control.root import Root
 from bulkmm.errors import unknown
 
@@ -59,7 +59,7 @@ def path_json(path: KernelPath) -> dict[str, Any]:
         "name": path.name,
         "mode": path.mode.chosen,
         "modes": path.mode.words,
-        "hooks": [hook_json(hook) for hook in path.hooks],
+        "hooks": [{**asdict(one), "attached": one.attached} for one in path.hooks],
         "counters": path.counters,
         "fallbacks": path.fallbacks,
         "backends": {name: backends_json(one) for name, one in path.backends.items()},
@@ -77,11 +77,6 @@ def backends_json(backends: Backends) -> dict[str, Any]:
         "serving": serving[0] if len(serving) == 1 else None,
         "picks": [asdict(pick) for pick in backends.picks],
     }
-
-
-def hook_json(hook: Hook) -> dict[str, Any]:
-    """Return what is known of a hook."""
-    return {**asdict(hook), "attached": hook.attached}
 
 
 def lines(root: Root, wanted: list[str]) -> list[str]:

@@ -106,7 +106,7 @@ def _opened(path: Path, fd: int, before: os.stat_result, size: int | None) -> Ta
     if not stat.S_ISREG(before.st_mode):
         raise UsageError(f"{path} is neither a file nor a DAX device")
     kind, options = _mount(before.st_dev)
-    if kind not in MEMORY and not _dax(options):
+    if kind not in MEMORY and not {"dax", "dax=always"} & set(options.split(",")):
         raise UsageError(
             f"{path} is on {kind}: its pages would not stay in memory "
             "(give a file of tmpfs, hugetlbfs or a file system with DAX)"
@@ -156,7 +156,3 @@ def _mount(device: int) -> tuple[str, str]:
             kind, _, options = back.split(" ", 2)
             return kind, f"{front.split()[5]},{options}"
     return "an unknown file system", ""
-
-
-def _dax(options: str) -> bool:
-    return bool({"dax", "dax=always"} & set(options.split(",")))

@@ -35,12 +35,8 @@ def check(outcome: Outcome, operations: Iterable[str], arms: Iterable[str]) -> C
     """Return if each operation was traced in each arm, whole."""
     wanted = {(operation, arm) for operation in operations for arm in arms}
     graphs = outcome.of("graph")
-    seen = {(event["operation"], event["arm"]) for event in graphs if of_any(event)}
+    held = [event for event in graphs if str(event["functions"]).split()]
+    seen = {(event["operation"], event["arm"]) for event in held}
     lost = sum(int(event["lost"]) for event in graphs)
     detail = f"{len(seen)} of {len(wanted)} operations, {lost} events lost"
     return Check("time by function", seen == wanted and not lost, detail)
-
-
-def of_any(event: dict[str, Any]) -> bool:
-    """Tell if an event of the guest has functions."""
-    return bool(str(event["functions"]).split())

@@ -278,7 +278,11 @@ class Work(work.Work):
         """Return the work of a call in each state, and of reading the array."""
         name = self.scenario.name + case.result
         found: dict[str, list[counting.Work]] = {arm: [] for arm in self.arms}
-        for visit, records in counting.of_events(outcome, _records):
+
+        def many(event: dict[str, Any]) -> int:
+            return len(str(event["map"]).split(",")) if event["event"] == "visit" else 0
+
+        for visit, records in counting.of_events(outcome, many):
             arm = {"round": visit["arm"], LIMIT: LIMIT}.get(visit["label"])
             wanted = (f"{name}-scan", "map") if arm == LIMIT else (name, key)
             if arm and wanted == (visit["result"], key):
@@ -341,10 +345,6 @@ class Work(work.Work):
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return what was asked for and what else the run saw."""
         return {**super().facts(outcome), "arrays": self.arrays}
-
-
-def _records(event: dict[str, Any]) -> int:
-    return len(str(event["map"]).split(",")) if event["event"] == "visit" else 0
 
 
 def _samples(
