@@ -112,7 +112,7 @@ def made() -> str:
     return page(manpages.read(CORE / "bulkmm.h", sources))
 
 
-def main() -> int:
+def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=PAGE, metavar="FILE")
@@ -120,10 +120,8 @@ def main() -> int:
     try:
         out.write_text(made(), encoding="utf-8")
     except (OSError, SourceError) as error:
-        print(f"apipage: {error}", file=sys.stderr)
-        return 1
-    return 0
+        sys.exit(f"apipage: {error}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

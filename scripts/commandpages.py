@@ -154,7 +154,7 @@ def pages(version: str) -> dict[str, str]:
     }
 
 
-def main() -> int:
+def main() -> None:
     """Write the files below a directory."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
@@ -166,10 +166,8 @@ def main() -> int:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
-        print(f"commandpages: {error}", file=sys.stderr)
-        return 1
-    return 0
+        sys.exit(f"commandpages: {error}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -176,7 +176,7 @@ def headlines(kernels: list[Document]) -> Iterator[str]:
     yield from textwrap.wrap(said, WIDTH, break_on_hyphens=False)
 
 
-def main() -> int:
+def main() -> None:
     """Write both pages, or say where this machine's result belongs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
@@ -185,15 +185,13 @@ def main() -> int:
     try:
         if parser.parse_args().folder:
             print(RESULTS.relative_to(ROOT) / folder(machine.describe()))
-            return 0
+            return
         held = results()
         for file, make in ((PAGE, page), (README, readme)):
             file.write_text(make(file.read_text(encoding="utf-8"), held), "utf-8")
     except (OSError, BulkmmError) as error:
-        print(f"figures: {error}", file=sys.stderr)
-        return 1
-    return 0
+        sys.exit(f"figures: {error}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

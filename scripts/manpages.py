@@ -315,22 +315,20 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> int:
+def main() -> None:
     """Write the pages, or name them."""
     args = arguments()
     try:
         if args.list:
             names = [name for g in declared(args.header.read_text())[0] for name in g]
             print("\n".join(f"{name}.3" for name in [OVERVIEW, *names]))
-            return 0
+            return
         sources = read(args.header, args.sources)
         for name, text in pages(sources, args.version).items():
             (args.out / name).write_text(text)
     except (OSError, SourceError) as error:
-        print(f"manpages: {error}", file=sys.stderr)
-        return 1
-    return 0
+        sys.exit(f"manpages: {error}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

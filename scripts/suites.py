@@ -82,7 +82,7 @@ def _said(arms: suites.Attempts | None) -> str:
     return detail if check.ok else f"**differs**: {detail}"
 
 
-def main() -> int:
+def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path, nargs="+", metavar="RESULT")
@@ -95,10 +95,8 @@ def main() -> int:
             args.out, page([Document.read(one) for one in args.results]), "the page"
         )
     except BulkmmError as error:
-        print(f"suites.py: {error}", file=sys.stderr)
-        return 1
-    return 0
+        sys.exit(f"suites.py: {error}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from bulkmm.lab import work
+from bulkmm.lab.families import proof
 from bulkmm.lab.families.pmem import ARMS, PAGE, fallback_counts
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
@@ -72,7 +73,7 @@ class Work(work.Work):
             self._whole(outcome),
             _brought_up(outcome),
             _counted(outcome),
-            _attached(outcome),
+            proof.attached(outcome, "counters", (proof.ON,)),
         ]
 
     def _whole(self, outcome: Outcome) -> Check:
@@ -127,15 +128,4 @@ def _counted(outcome: Outcome) -> Check:
         "counters",
         hits == calls["on"] > 0 and not fell,
         f"{hits} hits of {calls['on']}; unexpected fallbacks: {listed}",
-    )
-
-
-def _attached(outcome: Outcome) -> Check:
-    """Return if the hook was in place, and left empty, at every unload."""
-    seen = outcome.of("counters")
-    hooks = {str(c["hook"]) for c in seen}
-    ok = bool(hooks) and all(hook.startswith("0 ") for hook in hooks)
-    empty = not any(int(c["inflight"]) for c in seen)
-    return Check(
-        "hook attached, nobody left inside", ok and empty, "; ".join(sorted(hooks))
     )

@@ -15,7 +15,8 @@ PAGE_KIB = 4
 ARMS = ("absent", "off", "auto", "cached", "streaming")
 SERVING = ARMS[2:]  # the modes in which the module clears
 ALLOC_FROM = 512  # pages: smallest that the allocator's path serves
-OFF = "-19 "  # of a hook: detached
+ON = "0 "  # of a hook: attached
+ON_OFF = (ON, "-19 ")  # or detached
 LISTS = ("cached", "streaming")  # of backends, named as the modes that use them
 
 
@@ -122,12 +123,16 @@ def forced(visits: Visits, least: int) -> Check:
     return Check("backends forced", ok, detail)
 
 
-def attached(outcome: Outcome) -> Check:
+def attached(
+    outcome: Outcome,
+    counters: str = "clear-counters",
+    allowed: tuple[str, ...] = ON_OFF,
+) -> Check:
     """Return if the hook was in place or, off, detached, and empty at every unload."""
-    seen = outcome.of("clear-counters")
+    seen = outcome.of(counters)
     # a path that was never on leaves its function alone
-    hooks = {c["hook"] for c in seen if c["served"] == "yes"}
-    ok = bool(hooks) and all(hook.startswith(("0 ", OFF)) for hook in hooks)
-    empty = not any(c["inflight"] for c in seen)
+    hooks = {str(c["hook"]) for c in seen if c.get("served", "yes") == "yes"}
+    ok = bool(hooks) and all(hook.startswith(allowed) for hook in hooks)
+    empty = not any(int(c["inflight"]) for c in seen)
     detail = "; ".join(sorted(hooks))
     return Check("hook attached, nobody left inside", ok and empty, detail)
