@@ -8,20 +8,16 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-CPU = Path("/sys/devices/system/cpu")
+from bulkmm.control.root import Root
+
+CPU = "/sys/devices/system/cpu"
 VULNERABILITIES = ("retbleed", "spec_rstack_overflow", "spectre_v2")
+read = Root(Path("/")).read  # a file of the system; None if it cannot be
 
 
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def _cpuinfo() -> dict[str, str]:
+def cpuinfo() -> dict[str, str]:
     """Return the fields of the first CPU."""
-    first = (_read(Path("/proc/cpuinfo")) or "").split("\n\n", maxsplit=1)[0]
+    first = (read("/proc/cpuinfo") or "").split("\n\n", maxsplit=1)[0]
     pairs = (line.split(":", 1) for line in first.splitlines() if ":" in line)
     return {name.strip(): value.strip() for name, value in pairs}
 
@@ -33,9 +29,9 @@ def _number(text: str | None) -> int | None:
 def _caches() -> dict[str, str]:
     """Return the size of each cache of CPU 0, such as ``{"L2": "512K"}``."""
     found = {}
-    for index in sorted((CPU / "cpu0" / "cache").glob("index*")):
-        level, kind = _read(index / "level"), _read(index / "type") or ""
-        size = _read(index / "size")
+    for index in sorted(Path(CPU, "cpu0/cache").glob("index*")):
+        level, kind = read(f"{index}/level"), read(f"{index}/type") or ""
+        size = read(f"{index}/size")
         if level and size:
             letter = {"Data": "d", "Instruction": "i"}.get(kind, "")
             found[f"L{level}{letter}"] = size
@@ -55,7 +51,7 @@ def memory_kib(field: str) -> int | None:
 
 def memory_number(field: str, unit: str = "") -> int | None:
     """Return a field of /proc/meminfo: without a unit a count, as of huge pages."""
-    text = _read(Path("/proc/meminfo")) or ""
+    text = read("/proc/meminfo") or ""
     match = re.search(rf"^{field}:\s+(\d+){unit}$", text, re.MULTILINE)
     return int(match[1]) if match else None
 
@@ -65,14 +61,14 @@ def _hypervisor(flags: str) -> str | None:
     if "hypervisor" not in flags.split():
         return None
     for path in ("/sys/hypervisor/type", "/sys/class/dmi/id/sys_vendor"):
-        if text := _read(Path(path)):
+        if text := read(path):
             return text
     return "unknown"
 
 
 def _chosen(path: str) -> str | None:
     """Return the word in brackets of a setting that lists all."""
-    match = re.search(r"\[(\w+)\]", _read(Path(path)) or "")
+    match = re.search(r"\[(\w+)\]", read(path) or "")
     return match[1] if match else None
 
 
@@ -100,7 +96,7 @@ def _version(package: str) -> str | None:
 
 def state() -> dict[str, float]:
     """Return what may disturb a measurement: load, and CPU time so far, in ticks."""
-    first = (_read(Path("/proc/stat")) or "cpu").partition("\n")[0]
+    first = (read("/proc/stat") or "cpu").partition("\n")[0]
     ticks = [int(text) for text in first.split()[1:9]]  # guest time is in user time
     stolen = ticks[-1] if len(ticks) == 8 else 0  # noqa: PLR2004
     return {"load": os.getloadavg()[0], "ticks": sum(ticks), "stolen": stolen}
@@ -118,8 +114,8 @@ def disturbed(before: dict[str, float]) -> dict[str, Any]:
 
 
 def _cpu() -> dict[str, Any]:
-    info = _cpuinfo()
-    frequency = CPU / "cpu0" / "cpufreq"
+    info = cpuinfo()
+    frequency = f"{CPU}/cpu0/cpufreq"
     return {
         "model": info.get("model name") or platform.machine(),
         "vendor": info.get("vendor_id") or info.get("CPU implementer"),
@@ -131,10 +127,10 @@ def _cpu() -> dict[str, Any]:
         "affinity": sorted(os.sched_getaffinity(0)),
         "caches": _caches(),
         "hypervisor": _hypervisor(info.get("flags", "")),
-        "governor": _read(frequency / "scaling_governor"),
-        "frequency_khz": _number(_read(frequency / "scaling_cur_freq")),
+        "governor": read(f"{frequency}/scaling_governor"),
+        "frequency_khz": _number(read(f"{frequency}/scaling_cur_freq")),
         "mitigations": {
-            name: _read(CPU / "vulnerabilities" / name) for name in VULNERABILITIES
+            name: read(f"{CPU}/vulnerabilities/{name}") for name in VULNERABILITIES
         },
     }
 

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What this CPU has and which mitigations its kernel uses, in a kernel's terms."""
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
 
+from bulkmm import machine
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.native.vmlinux import Image
 
 # What a process must not do (CLAC), or what its page tables are not (5 levels),
 # and what no stock kernel finds on hardware.
 REFUSED = {"smap", "la57", "xenpv"}
-SRSO = Path("/sys/devices/system/cpu/vulnerabilities/spec_rstack_overflow")
+SRSO = f"{machine.CPU}/vulnerabilities/spec_rstack_overflow"
 MITIGATIONS = ("host", "on", "off")
 ZEN3 = 0x19  # the first family whose returns are trained under an alias
 
@@ -27,18 +26,12 @@ class Cpu:
 
 def here() -> Cpu:
     """Return what /proc/cpuinfo and sysfs say of this one."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
-    except OSError as error:
-        raise BulkmmError(f"/proc/cpuinfo: {error.strerror}") from error
-    flags = re.search(r"^flags\s*: (.*)$", text, re.MULTILINE)
-    family = re.search(r"^cpu family\s*: (\d+)$", text, re.MULTILINE)
-    if not (flags and family):
+    info = machine.cpuinfo()
+    if not {"flags", "cpu family"} <= info.keys():
         raise BulkmmError("native kernels: an x86-64 machine is needed")
-    said = SRSO.read_text(encoding="ascii") if SRSO.is_file() else ""
-    return Cpu(
-        int(family[1]), frozenset(flags[1].split()) - REFUSED, "Safe RET" in said
-    )
+    flags = frozenset(info["flags"].split()) - REFUSED
+    safe_ret = "Safe RET" in (machine.read(SRSO) or "")
+    return Cpu(int(info["cpu family"]), flags, safe_ret)
 
 
 def features(image: Image, names: int, words: int, cpu: Cpu) -> set[int]:
