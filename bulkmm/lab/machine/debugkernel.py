@@ -25,12 +25,6 @@ LIMIT = 7200  # seconds for one step
 COMPILED = re.compile(r"^  (?:CC|AS)\b.* (\S+)$", re.MULTILINE)
 COMPLAINT = re.compile(r"error:|\*\*\*|undefined reference|FAILED", re.IGNORECASE)
 INSTALLED = "config"  # of the installed files the last
-# documentation is a third of all files; Kconfig includes one of them
-UNPACK = (
-    'cd "$1" && apt-get -q -o APT::Sandbox::User=root download "$2=$3" >&2 && '
-    'dpkg-deb --fsys-tarfile ./*.deb | tar -xO "./usr/src/$2.tar.xz" | xz -dc | '
-    'tar -xo --strip-components=1 --exclude="$2/Documentation/*/*" && rm ./*.deb'
-)
 EXTMOD = "$(srctree)/scripts/package/install-extmod-build"
 
 
@@ -96,9 +90,9 @@ class Build:
             self.progress.step(f"fetching {package} {version}"),
             made_whole(self.source) as part,
         ):
-            argv = [self.root.inner(part), package, version]
-            with child.explained(f"no {package} {version}"):
-                self.root.run(["sh", "-c", UNPACK, "sh", *argv], 900)
+            # documentation is a third of all files; Kconfig includes one of them
+            options = ("--strip-components=1", f"--exclude={package}/Documentation/*/*")
+            upstream.extract(self.stock, part, options)
 
     def _configure(self) -> None:
         """Write the configuration, and see that it is what was asked for."""

@@ -71,14 +71,15 @@ def source(kernel: Kernel, name: str, progress: Progress) -> list[Path]:
 
 
 def extract(
-    kernel: Kernel, to: Path, options: Sequence[str], members: Sequence[str]
+    kernel: Kernel, to: Path, options: Sequence[str], members: Sequence[str] = ()
 ) -> None:
-    """Unpack a part of the source that a kernel was built from."""
+    """Unpack the source that a kernel was built from, or a part of it."""
     need_space(SPACE, "the kernel's source package")
     package, version = source_package(kernel)
     wanted = [f"{package}/{member}" for member in members]
     argv = [kernel.root.inner(to), package, version, *options, *wanted]
-    with explained(f"no {members[0]} of {package} {version}"):
+    first = f"{members[0]} of " if members else ""
+    with explained(f"no {first}{package} {version}"):
         kernel.root.run(["sh", "-c", EXTRACT, "sh", *argv], 900)
     for deb in to.glob("*.deb"):
         deb.unlink()
