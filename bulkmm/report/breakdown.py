@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Where the time of a whole operation goes, as the lab traced it, in shares."""
 
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from bulkmm.control import needs
 from bulkmm.results import Document
 
-HOOKS = Path(__file__).parents[1] / "control/hooks.toml"
 BEFORE, AFTER = "absent", "on"
 MOST = 9  # functions with a line of their own
 REST = "all else"
@@ -48,8 +46,7 @@ class Operation:
 @cache
 def paths() -> dict[str, str]:
     """Return the path that hooks each function."""
-    held = tomllib.loads(HOOKS.read_text(encoding="utf-8"))["paths"]
-    return {hook: name for name, path in held.items() for hook in path["hooks"]}
+    return {hook: path.name for path in needs.read("").paths for hook in path.hooks}
 
 
 def operations(document: Document) -> Iterator[Operation]:

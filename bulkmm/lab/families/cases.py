@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bulkmm import stats
-from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork, events
+from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork
 from bulkmm.lab.families.proof import ARMS, LISTS, SERVING
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
@@ -79,7 +79,7 @@ class Work(HugeWork):
         taken = {
             (arm, order): [
                 float(one["median_ns"])
-                for one in events(outcome, "calls", arm=arm, order=order)
+                for one in outcome.of("calls", arm=arm, order=order)
             ]
             for arm in TIMED
             for order in (ONE_PAGE, FOUR, EIGHT)

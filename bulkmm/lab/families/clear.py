@@ -207,8 +207,8 @@ def _rounds(
 ) -> dict[str, list[float]]:
     """Return the time of a folio by arm, in the order taken; empty if none."""
     taken: dict[str, list[float]] = {}
-    for visit in outcome.of("visit"):
-        if (visit["label"], visit["kib"]) == ("round", kib) and visit["way"] in ways:
+    for visit in outcome.of("visit", label="round", kib=kib):
+        if visit["way"] in ways:
             times = taken.setdefault(visit["arm"], [])
             times.append(visit["ns"] / visit["folios"])
     return {arm: taken[arm] for arm in ARMS if arm in taken}

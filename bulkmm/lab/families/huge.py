@@ -175,8 +175,3 @@ def warm(kib: int, pages: int) -> list[str]:
         f"folios hugetlb {kib} {pages}",
         f"must bmmfault -f -n {pages} -b {pages} hugetlb {kib} write-first",
     ]
-
-
-def events(outcome: Outcome, kind: str, **wanted: object) -> list[dict[str, Any]]:
-    """Return the events of a kind whose fields have these values."""
-    return [e for e in outcome.of(kind) if all(e[k] == v for k, v in wanted.items())]

@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm.lab.families.huge import POOLS, PoolWork, events, warm
+from bulkmm.lab.families.huge import POOLS, PoolWork, warm
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 
@@ -57,7 +57,7 @@ class Work(PoolWork):
 
     def times(self, outcome: Outcome, arm: str, kib: int, what: str) -> list[float]:
         """Return the longest waits while pages came in as is said."""
-        seen = events(outcome, "late", arm=arm, kib=kib, way=WAYS[what])
+        seen = outcome.of("late", arm=arm, kib=kib, way=WAYS[what])
         return [float(one["late_ns"]) for one in seen]
 
     def checks(self, outcome: Outcome) -> list[Check]:

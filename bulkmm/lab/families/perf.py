@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm.lab.families.huge import POOLS, PoolWork, events, size
+from bulkmm.lab.families.huge import POOLS, PoolWork, size
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 
@@ -34,7 +34,7 @@ class Work(PoolWork):
 
     def times(self, outcome: Outcome, arm: str, kib: int, what: str) -> list[float]:
         """Return the time of a folio, by a throughput in bytes a second."""
-        seen = events(outcome, "perf", arm=arm, kib=kib, function=what)
+        seen = outcome.of("perf", arm=arm, kib=kib, function=what)
         return [(kib << 10) * 1e9 / float(one["rate"]) for one in seen]
 
     def checks(self, outcome: Outcome) -> list[Check]:

@@ -240,16 +240,15 @@ def _proof(scenario: Scenario, *, break_it: bool) -> list[str]:
 
 def samples(outcome: Outcome, key: str, of: str = "bind") -> dict[str, list[float]]:
     """Return the samples of each arm, in the order taken."""
-    taken: dict[str, list[float]] = {arm: [] for arm in ARMS}
-    for bind in outcome.of(of):
-        if bind["label"] == "round":
-            taken[bind["arm"]].append(float(bind[key]))
-    return taken
+    return {
+        arm: [float(bind[key]) for bind in outcome.of(of, label="round", arm=arm)]
+        for arm in ARMS
+    }
 
 
 def first_bind(outcome: Outcome) -> float:
     """Return the function's time in the first bring-up."""
-    return float(next(b["ns"] for b in outcome.of("bind") if b["label"] == FIRST))
+    return float(outcome.of("bind", label=FIRST)[0]["ns"])
 
 
 def limits(outcome: Outcome) -> list[float]:

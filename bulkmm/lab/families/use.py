@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bulkmm import stats
-from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork, events
+from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.arch import X86_64, of_release
 from bulkmm.lab.machine.vm import Outcome
@@ -120,7 +120,7 @@ class PairWork(HugeWork):
             arm: [
                 one[f"ns{cpu}"] / FOLIOS
                 # in the first round of an arm a pick may measure
-                for one in events(outcome, "pair", arm=arm)[1:]
+                for one in outcome.of("pair", arm=arm)[1:]
                 for cpu in (0, 1)
             ]
             for arm in ARMS
@@ -137,7 +137,7 @@ class PairWork(HugeWork):
         ]
         usual = statistics.median(together)
         return [
-            *(_served(arm, events(outcome, "paired", arm=arm)) for arm in ARMS),
+            *(_served(arm, outcome.of("paired", arm=arm)) for arm in ARMS),
             # a busy host may keep one of them from running, now and then
             Check("both at once", usual > 0, f"{usual:.0%} of the time"),
         ]

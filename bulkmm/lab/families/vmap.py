@@ -330,9 +330,9 @@ class Work(work.Work):
         }
         seen = {event: len(outcome.of(event)) for event in wanted}
         # how many there are of these depends on the time they take
-        soaked = [e for e in outcome.of("checked") if e["arm"] == "toggled"]
+        soaked = outcome.of("checked", arm="toggled")
         seen["checked"] -= len(soaked)
-        bad = sum(event["of"] == "bad" for event in outcome.of("ktap"))
+        bad = len(outcome.of("ktap", of="bad"))
         arms = {event["arm"] for event in outcome.of("upstream")}
         ok = seen == wanted and bad == told["bad"]
         if told["upstream"]:
@@ -352,8 +352,7 @@ def _samples(
 ) -> dict[str, list[float]]:
     """Return the samples of a result by arm, in the order taken."""
     taken: dict[str, list[float]] = {}
-    for visit in outcome.of("visit"):
-        if (visit["label"], visit["result"]) == (label, name):
-            samples = [float(text) for text in str(visit[key]).split(",")]
-            taken.setdefault(visit["arm"], []).extend(samples)
+    for visit in outcome.of("visit", label=label, result=name):
+        samples = [float(text) for text in str(visit[key]).split(",")]
+        taken.setdefault(visit["arm"], []).extend(samples)
     return taken

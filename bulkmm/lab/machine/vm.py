@@ -78,9 +78,10 @@ class Outcome:
     peak_rss: int = 0
     seconds: float = 0.0
 
-    def of(self, event: str) -> list[dict[str, Any]]:
-        """Return the events of one kind, in order."""
-        return [e for e in self.events if e.get("event") == event]
+    def of(self, event: str, **wanted: object) -> list[dict[str, Any]]:
+        """Return the events of one kind whose fields have these values, in order."""
+        kind = {"event": event, **wanted}.items()
+        return [e for e in self.events if all(e.get(k) == v for k, v in kind)]
 
 
 @contextmanager
@@ -193,15 +194,8 @@ def command(guest: Guest, root: Root, run: Path) -> list[str]:
     inner = root.inner(run)
     argv = [guest.arch.qemu, *_accelerator(guest)]
     argv += ["-cpu", guest.cpu or guest.arch.cpu]
-    argv += [
-        "-smp",
-        _cpus(guest),
-        *_machine(guest),
-        "-display",
-        "none",
-        "-no-reboot",
-    ]
-    argv += ["-nic", "none", "-monitor", "none"]
+    argv += ["-smp", _cpus(guest), *_machine(guest)]
+    argv += ["-display", "none", "-no-reboot", "-nic", "none", "-monitor", "none"]
     for device in guest.devices:
         argv += ["-device", device]
     argv += ["-serial", f"file:{inner}/console", "-device", "virtio-serial-pci"]
