@@ -12,7 +12,10 @@ from typing import Any, NoReturn
 from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
 
 SCHEMA_VERSION = 1
-LIBRARIES = ("numpy", "rich", "scipy")  # which control does without
+# Libraries that some commands do without, and how one gets them.
+APT = "apt install python3-{0}, or pip install {0}"
+LIBRARIES = {name: APT.format(name) for name in ("numpy", "rich", "scipy")}
+LIBRARIES |= dict.fromkeys(("jinja2", "matplotlib"), "pip install 'bulkmm[report]'")
 # Which module brings which commands, in the order of --help. Only the module of
 # the command in hand is imported: "status" must not wait for the lab.
 PARTS = {
@@ -190,8 +193,7 @@ def _known(error: BaseException) -> BaseException:
     name = error.name if isinstance(error, ModuleNotFoundError) else ""
     if name not in LIBRARIES:
         return error
-    how = f"apt install python3-{name}, or pip install {name}"
-    return BulkmmError(f"{name} is not installed: {how}")
+    return BulkmmError(f"{name} is not installed: {LIBRARIES[name]}")
 
 
 def _explain(error: BaseException) -> tuple[str, int]:

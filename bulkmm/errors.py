@@ -40,12 +40,6 @@ def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     return UsageError(f"unknown {what} {name}: {told}")
 
 
-def missing(library: str) -> BulkmmError:
-    """Return the error of a library that only some commands need."""
-    how = "pip install 'bulkmm[report]'"
-    return BulkmmError(f"{library} is not installed: {how}")
-
-
 class GuestError(BulkmmError):
     """The guest did not finish: panic, time-out, or a bad kernel log."""
 

@@ -12,7 +12,7 @@ import io
 from typing import TYPE_CHECKING, Any, Literal
 
 from bulkmm import files, options
-from bulkmm.errors import BulkmmError, Exit, UsageError, missing
+from bulkmm.errors import BulkmmError, Exit, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -111,11 +111,8 @@ def render(
     layout: Literal["constrained"] | None = "constrained",
 ) -> str:
     """Return a figure as SVG: the same bytes whenever the same is drawn."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise missing("matplotlib") from error
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
 
     out = io.StringIO()
     with mpl.rc_context():

@@ -5,7 +5,7 @@ import argparse
 from pathlib import Path
 
 from bulkmm import options
-from bulkmm.errors import Exit, missing
+from bulkmm.errors import Exit
 from bulkmm.results import Document
 
 TITLE = "bulkmm: before and after"
@@ -53,14 +53,12 @@ def write(
 
 def html(documents: list[Document], names: list[str], title: str = TITLE) -> str:
     """Return the page: the same bytes for the same results."""
+    import jinja2
+
     from bulkmm import facts, panels, published
     from bulkmm.report.page import Builder
     from bulkmm.results import ALPHA, INTERVAL_LEAST
 
-    try:
-        import jinja2
-    except ImportError as error:
-        raise missing("jinja2") from error
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,
