@@ -85,11 +85,6 @@ class KernelPath:
     settings: dict[str, int] = field(default_factory=dict)
     tables: dict[str, list[dict[str, int]]] = field(default_factory=dict)
 
-    @property
-    def on(self) -> bool:
-        """Tell if requests are served."""
-        return self.mode.chosen not in (None, OFF)
-
 
 @dataclass
 class Module:
