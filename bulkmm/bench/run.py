@@ -5,15 +5,13 @@ import argparse
 from contextlib import nullcontext
 from dataclasses import replace
 
-from rich.console import Console
-
 from bulkmm import outcome, size, table
 from bulkmm.bench import amount, measure, subjects
 from bulkmm.bench import goals as reached
 from bulkmm.bench import populate as residency
 from bulkmm.bench.subjects import Request
-from bulkmm.bench.take import Event
 from bulkmm.errors import Exit
+from bulkmm.lab.progress import Progress
 from bulkmm.results import Document
 from bulkmm.sheet import Sheet, print_lines
 
@@ -22,13 +20,7 @@ def bench(args: argparse.Namespace) -> int:
     """Measure, show and keep."""
     outcome.need_place(args)
     asked = requests(args)
-    with Console(stderr=True).status("bench: making the memory present") as status:
-
-        def seen(event: Event) -> None:
-            if event["event"] in ("sample", "verified"):
-                what = f"{event['scenario']} {event['variant']}"
-                status.update(f"bench: process {event['process'] + 1}, {what}")
-
+    with Progress().following("bench: making the memory present", "bench") as seen:
         document = measure.run_bench(asked, seen)
 
     def show() -> None:
@@ -71,14 +63,9 @@ def populate(args: argparse.Namespace) -> int:
         quick=args.quick,
     )
     residency.check(job)
-    with Console(stderr=True).status("bench: populate") as status:
-
-        def seen(event: Event) -> None:
-            what = f"{event['scenario']} {event['variant']}"
-            status.update(f"bench: process {event['process'] + 1}, {what}")
-
-        with residency.reserved(job.size) if args.reserve else nullcontext():
-            document = residency.run(job, seen)
+    pool = residency.reserved(job.size) if args.reserve else nullcontext()
+    with Progress().following("bench: populate", "bench") as seen, pool:
+        document = residency.run(job, seen)
 
     def show() -> None:
         table.print_documents([document], show=table.Show(full=True))

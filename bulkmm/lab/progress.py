@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rich.status import Status
+
+    Seen = Callable[[dict[str, Any]], None]
 
 SLOW = 1.0  # seconds; what was quicker than this is not worth a line
 OFTEN = 60.0  # seconds between lines of a long step where there is no terminal
@@ -61,6 +63,18 @@ class Progress:
                     yield
             finally:
                 self.status = None
+
+    @contextmanager
+    def following(self, text: str, what: str) -> Iterator[Seen]:
+        """Have a spinner with this text, then with what is being measured."""
+
+        def seen(event: dict[str, Any]) -> None:
+            if event["event"] in ("sample", "verified"):
+                where = f"process {event['process'] + 1}, {event['scenario']}"
+                self.detail(f"{what}: {where} {event['variant']}")
+
+        with self.shown(text):
+            yield seen
 
     @contextmanager
     def step(self, text: str) -> Iterator[None]:

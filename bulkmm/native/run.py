@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from bulkmm import outcome, size
 from bulkmm.bench import amount
-from bulkmm.bench.take import Event
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.lab.progress import Progress
 from bulkmm.native.command import SUBJECTS
@@ -66,12 +65,7 @@ def shown(job: Job, names: Sequence[str], progress: Progress) -> Document:
     """Measure, and show how far it is."""
     from bulkmm.native import measure
 
-    def seen(event: Event) -> None:
-        if event["event"] == "sample":
-            where = f"process {event['process'] + 1}, {event['scenario']}"
-            progress.detail(f"bench kernel: {where}")
-
-    with progress.shown("bench kernel: starting"):
+    with progress.following("bench kernel: starting", "bench kernel") as seen:
         return measure.run(job, names, progress, seen)
 
 
