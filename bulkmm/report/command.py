@@ -56,7 +56,7 @@ def html(documents: list[Document], names: list[str], title: str = TITLE) -> str
     import jinja2
 
     from bulkmm import facts, panels, published
-    from bulkmm.report.page import Builder
+    from bulkmm.report.page import page
     from bulkmm.results import ALPHA, INTERVAL_LEAST
 
     environment = jinja2.Environment(
@@ -68,7 +68,7 @@ def html(documents: list[Document], names: list[str], title: str = TITLE) -> str
     )
     environment.filters["exact"] = repr
     return environment.get_template("page.html").render(
-        page=Builder(documents, names).page(title),
+        page=page(documents, names, title),
         style=(HERE / "page.css").read_text(encoding="utf-8"),
         facts=facts,
         panels=panels,
