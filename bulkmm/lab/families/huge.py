@@ -106,7 +106,7 @@ class PoolWork(HugeWork):
     usual = 5
     arms: ClassVar[tuple[str, ...]]
     pairs: ClassVar[tuple[tuple[str, str], ...]]
-    whats: ClassVar[tuple[str, ...]]  # of a visit: what results are named after
+    kinds: ClassVar[tuple[str, ...]]  # of a visit: what results are named after
 
     @property
     def kib(self) -> tuple[int, ...]:
@@ -126,7 +126,7 @@ class PoolWork(HugeWork):
     def times(self, outcome: Outcome, arm: str, kib: int, what: str) -> list[float]:
         """Return what was timed of an arm, in ns."""
 
-    def rounds_of_all(self) -> list[str]:
+    def visits(self) -> list[str]:
         """Return the rounds of each size, the arms of a round in random order."""
         chance, lines = self.options.chance, []
         for kib in self.kib:
@@ -139,7 +139,7 @@ class PoolWork(HugeWork):
     @property
     def steps(self) -> int:
         """Return how often something is timed."""
-        return len(self.kib) * self.rounds * len(self.arms) * len(self.whats)
+        return len(self.kib) * self.rounds * len(self.arms) * len(self.kinds)
 
     def results(self, outcome: Outcome) -> Measured:
         """Return what was timed of each size."""
@@ -152,7 +152,7 @@ class PoolWork(HugeWork):
                 self.pairs,
             )
             for kib in self.kib
-            for what in self.whats
+            for what in self.kinds
         )
 
 

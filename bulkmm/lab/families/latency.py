@@ -36,14 +36,14 @@ class Work(PoolWork):
 
     arms = ARMS
     pairs = tuple(("off", arm) for arm in ARMS[1:])
-    whats = tuple(WAYS)
+    kinds = tuple(WAYS)
     step = ("late",)
     kept = (("visits", "late"), ("bounds", "bound"))
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/latency.sh, one a line."""
         lines = [*self.begin(modules), f"preemption {self.options.preempt}"]
-        lines += self.rounds_of_all()
+        lines += self.visits()
         lines += warm(2048, POOLS[2048])
         rounds = max(self.rounds, BOUND_ROUNDS)
         lines += ["bounds write-middle -f -n 4 -b 4"] * rounds

@@ -18,13 +18,13 @@ class Work(PoolWork):
 
     arms = ARMS
     pairs = (("off", "auto"), ("absent", "off"))
-    whats = FUNCTIONS
+    kinds = FUNCTIONS
     step = ("perf",)
     kept = (("runs", "perf"),)
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/perf.sh, one a line."""
-        lines = [*self.begin(modules), "perf_version", *self.rounds_of_all()]
+        lines = [*self.begin(modules), "perf_version", *self.visits()]
         return "\n".join([*lines, "clear_arm absent"]) + "\n"
 
     def visit(self, arm: str, kib: int) -> list[str]:
