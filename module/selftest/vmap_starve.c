@@ -77,7 +77,11 @@ int bmm_vmap_starve_init(void)
 void bmm_vmap_starve_exit(void)
 {
 	unregister_kprobes(probe_list, ARRAY_SIZE(probe_list));
-	if (area)
+	/*
+	 * Where freed memory is checked for live objects, freeing looks at each
+	 * page of the area, for minutes: there the addresses stay reserved.
+	 */
+	if (area && !IS_ENABLED(CONFIG_DEBUG_OBJECTS_FREE))
 		free_vm_area(area);
 }
 
