@@ -90,9 +90,10 @@ class Work(work.Work):
     @property
     def cmdline(self) -> str:
         """Return what else the guest's kernel is told."""
-        # persistent memory inside of a section, and struct pages on hot memory
-        words = "memmap=96M!5152M memory_hotplug.memmap_on_memory=1"
-        return words if self.faults else ""
+        if self.faults:
+            # persistent memory inside of a section, and struct pages on hot memory
+            return "memmap=96M!5152M memory_hotplug.memmap_on_memory=1"
+        return "init_on_alloc=1"  # Debian's default: path alloc is about it
 
     @property
     def defines(self) -> list[str]:
