@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that is allocated zeroed where nobody may sleep.
+ * Zeroed allocations in atomic context.
  *
- * debugfs bulkmm_lab/zero_irq: written, allocates so many huge pages in an
- * interrupt, one after the other, each dirtied just before; read: how many it
- * got, and how many words of them were not zero. bulkmm_lab/zero_nmi does so in
- * NMIs that a CPU sends itself (x86, kernels whose allocator serves these).
+ * debugfs bulkmm_lab/zero_irq: writing N allocates N huge pages in interrupts,
+ * one after the other, each dirtied just before; reading returns how many it
+ * got, and how many of their words were not zero. bulkmm_lab/zero_nmi does so
+ * in NMIs that a CPU sends to itself (x86, kernels with alloc_pages_nolock()).
  */
 #include <linux/atomic.h>
 #include <linux/cleanup.h>
@@ -31,9 +31,9 @@
 
 static DEFINE_MUTEX(lock);
 static unsigned long got, wrong;
-static bool seen; /* the context that was asked for */
+static bool seen; /* ran in the requested context */
 
-/* What was freed last is what is given next. */
+/* The page freed last is the next one allocated. */
 static void irq_dirty(void)
 {
 	struct page *page = alloc_pages(GFP, ORDER);
@@ -65,7 +65,7 @@ static void irq_take(struct irq_work *work)
 	irq_look(alloc_pages(GFP, ORDER));
 }
 
-/* Of the kind that a thread does on PREEMPT_RT: others may not allocate. */
+/* Not a hard one: PREEMPT_RT runs this in a thread, where it may allocate. */
 static struct irq_work work = IRQ_WORK_INIT(irq_take);
 
 static int irq_once(void)
@@ -97,7 +97,7 @@ static ssize_t zero_irq_write(struct file *file, const char __user *buf,
 	return irq_repeat(buf, len, irq_once);
 }
 
-/* Of whichever of the two was written last. */
+/* The result of the last write to either file. */
 static ssize_t zero_irq_read(struct file *file, char __user *buf, size_t len,
 			     loff_t *pos)
 {
@@ -116,14 +116,14 @@ static const struct file_operations zero_irq_fops = {
 
 #if defined(CONFIG_X86_64) && defined(BMM_HAVE_ALLOC_NOLOCK)
 
-#define NMI_WAIT_US 1000000 /* emulated, on a busy host */
+#define NMI_WAIT_US 1000000 /* enough for emulation on a busy host */
 
 static struct page *nmi_page;
 static atomic_t nmi_asked;
 
 static int nmi_take(unsigned int type, struct pt_regs *regs)
 {
-	/* Others have NMIs, too. */
+	/* not ours */
 	if (!atomic_read(&nmi_asked))
 		return NMI_DONE;
 	seen = in_nmi();

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bulkmm_lab: a clock and a judge, independent of the module under test.
+ * bulkmm_lab: clock, judge and faults, independent of the module under test.
  *
  * debugfs bulkmm_lab/calls		times of memmap_init_zone_device()
  *	   bulkmm_lab/snapshot, compare, flip	struct pages, byte for byte
- *	   bulkmm_lab/limit		time that mere stores would take
+ *	   bulkmm_lab/limit		time that the stores alone take
  *	   bulkmm_lab/bind, unbind	device-private memory
- *	   bulkmm_lab/squat		takes the function before bulkmm can
+ *	   bulkmm_lab/squat		hooks the function before bulkmm does
  *	   bulkmm_lab/kill_ftrace, hold	a machine in trouble
- *	   bulkmm_lab/refuse		memory that cannot be plugged
- *	   bulkmm_lab/zones		zones, and if they are contiguous
+ *	   bulkmm_lab/refuse		makes memory hotplug fail
+ *	   bulkmm_lab/zones		zones, and whether they are contiguous
  *	   bulkmm_lab/zero, zero_time	folio_zero_user(), called by hand
  *	   bulkmm_lab/zero_irq, zero_nmi	zeroed pages in interrupts
  */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the machine can store at all: the bound that any way of writing struct
- * pages meets. One register is stored over and over, all over a buffer that is
- * too large for the caches and mapped like the memmap.
- * Under emulation each store costs a lookup, and that is the bound.
+ * How fast the machine can store at all: a bound on every way of writing struct
+ * pages. Stores one register throughout a buffer larger than the caches, mapped
+ * virtually as the memmap is, but by 4 KiB pages.
+ * Under emulation the bound is the lookup that each store costs.
  */
 #include <linux/cleanup.h>
 #include <linux/ktime.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * bulkmm_livepatch: a live patch of folio_zero_user(), a function that bulkmm
- * hooks: the new one clears page by page as well, and counts its calls.
+ * hooks: the replacement clears page by page too, and counts its calls.
  */
 #include <linux/highmem.h>
 #include <linux/livepatch.h>
@@ -43,7 +43,7 @@ static struct klp_func livepatch_functions[] = {
 };
 
 static struct klp_object livepatch_objects[] = {
-	{ .funcs = livepatch_functions }, /* of vmlinux */
+	{ .funcs = livepatch_functions }, /* no name: vmlinux */
 	{}
 };
 
@@ -68,7 +68,7 @@ static int __init livepatch_init(void)
 
 #endif
 
-/* The kernel lets it go once the patch is disabled. */
+/* The module can be unloaded once the patch is disabled. */
 static void __exit livepatch_exit(void)
 {
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bulkmm_namesake: a module with functions of names that bulkmm looks for, as
- * any vendor's module may have. None of them may ever be hooked.
+ * bulkmm_namesake: a module whose functions have names that bulkmm looks up, as
+ * any vendor's module may. None of them may ever be hooked.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
 
-/* 6.12 has it inlined: no function of the kernel has the name there. */
+/* Inlined in 6.12: no kernel function has this name there. */
 static noinline void clear_highpages_kasan_tagged(struct page *page, int nr)
 {
 	barrier();

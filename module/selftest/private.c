@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Device-private memory, as a driver of a GPU brings it up: PFNs that no CPU
- * can access, whose struct pages are in ordinary memory. Nothing is ever
- * allocated from it.
+ * Device-private memory, set up as a GPU driver does: PFNs that no CPU can
+ * access, with struct pages in ordinary memory. Nothing is ever allocated from
+ * it.
  *
- * debugfs bulkmm_lab/bind	maps so many bytes of it: the whole call
- *	   bulkmm_lab/unbind	gives it back
+ * debugfs bulkmm_lab/bind	creates this many bytes of it
+ *	   bulkmm_lab/unbind	removes it
  */
 #include <linux/cleanup.h>
 #include <linux/memremap.h>
@@ -17,14 +17,14 @@
 #ifdef CONFIG_DEVICE_PRIVATE
 
 static DEFINE_MUTEX(lock);
-static struct dev_pagemap pgmap; /* mapped while it has an owner */
+static struct dev_pagemap pgmap; /* mapped while .owner is set */
 
 static vm_fault_t migrate_to_ram(struct vm_fault *vmf)
 {
 	return VM_FAULT_SIGBUS;
 }
 
-/* 6.19 made it folios. */
+/* A folio since 6.19. */
 #ifdef BMM_HAVE_FOLIO_FREE
 static void forget(struct folio *folio)
 {

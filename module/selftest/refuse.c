@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that cannot be plugged: "online N" has the N-th block from now that is
- * to go online refused, as a driver may; "vmemmap N" the N-th request for
- * memory to hold struct pages, as if there were none. Reads what is left to be
- * refused.
+ * Makes memory hotplug fail: "online N" refuses the N-th block from now on that
+ * is to go online, as a driver may; "vmemmap N" has the N-th request for memory
+ * that holds struct pages return -ENOMEM. Reading returns how many events are
+ * left until then.
  */
 #include <linux/atomic.h>
 #include <linux/kprobes.h>
@@ -69,7 +69,7 @@ static ssize_t refuse_write(struct file *file, const char __user *buf,
 
 DEFINE_SHOW_STORE_ATTRIBUTE(refuse);
 
-/* A kernel without one of them has no such file. */
+/* A kernel that lacks the notifier or the function has no such file. */
 void bmm_refuse_init(struct dentry *dir)
 {
 	if (register_memory_notifier(&notifier))

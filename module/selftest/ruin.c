@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a machine in trouble does to the module.
+ * Trouble on a machine that the module has to survive.
  *
- * debugfs bulkmm_lab/kill_ftrace: has ftrace shut down, as it does by itself
- * when it finds something wrong; for good.
+ * debugfs bulkmm_lab/kill_ftrace: shuts ftrace down for good, as ftrace does
+ * itself when it finds something wrong.
  *
- * debugfs bulkmm_lab/hold: keeps a reference to the object behind a directory
- * of sysfs, by its path; an empty line drops it.
+ * debugfs bulkmm_lab/hold: takes a reference to the kobject of a sysfs
+ * directory, given its path; an empty line drops it.
  */
 #include <linux/cleanup.h>
 #include <linux/ftrace.h>

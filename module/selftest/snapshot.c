@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * All struct pages and pageblock bits of a device, kept and compared word by
- * word. The one thing that may rightly differ between two bring-ups of the
- * same device is the address of its dev_pagemap: where the snapshot holds the
- * old address, the new one is required.
+ * Saves all struct pages and pageblock bits of a device and compares them word
+ * by word. Between two bring-ups of the same device, only the address of its
+ * dev_pagemap may differ: where the snapshot has the old address, the new one
+ * is required.
  */
 #include <linux/cleanup.h>
 #include <linux/mm.h>
@@ -21,7 +21,7 @@
 
 static DEFINE_MUTEX(lock);
 
-/* The device as it was: PFNs [start, end), its struct pages, its pageblocks. */
+/* The device as saved: PFNs [start, end), struct pages, pageblocks. */
 static struct {
 	unsigned long start, end;
 	u64 pgmap;
@@ -56,7 +56,7 @@ static void forget(void)
 	memset(&kept, 0, sizeof(kept));
 }
 
-/* PFNs of the device within its section number @i. */
+/* PFNs of the device within its @i-th section. */
 static void section_range(unsigned long i, unsigned long *from,
 			  unsigned long *to)
 {
@@ -71,7 +71,7 @@ static unsigned long *block_flags(unsigned long i)
 	return __nr_to_section(first_section() + i)->usage->pageblock_flags;
 }
 
-/* REP MOVS is a byte loop under emulation: copy by words. */
+/* REP MOVS is a byte loop under emulation: copy words. */
 static void copy_words(u64 *to, const u64 *from, unsigned long n)
 {
 	while (n--) {
@@ -109,8 +109,8 @@ static struct range *range_of(struct dev_pagemap *pgmap, unsigned long pfn)
 }
 
 /*
- * The first PFN of @range whose struct page the kernel writes: in front of
- * struct pages that lie on the device it leaves those of a superblock alone.
+ * The first PFN of @range whose struct page the kernel initialises: with an
+ * altmap it skips the reserved pages at the start (a superblock).
  */
 static unsigned long first_pfn(struct dev_pagemap *pgmap, struct range *range)
 {
@@ -254,8 +254,8 @@ static int compare_show(struct seq_file *m, void *unused)
 DEFINE_SHOW_STORE_ATTRIBUTE(compare);
 
 /*
- * "PFN WORD" flips the lowest bit of one word of a live struct page, the next
- * write of the same flips it back: proof that compare can fail.
+ * "PFN WORD" flips the lowest bit of one word of a live struct page; the same
+ * write again restores it. Proves that compare can fail.
  */
 static ssize_t flip_write(struct file *file, const char __user *buf, size_t len,
 			  loff_t *pos)
@@ -271,7 +271,7 @@ static ssize_t flip_write(struct file *file, const char __user *buf, size_t len,
 	pgmap = bmm_get_dev_pagemap(pfn);
 	if (!pgmap)
 		return -ENXIO;
-	/* A head page: tails may share memory, and one flip would be many. */
+	/* the head page: tails may share memory, and one flip would be many */
 	pfn = ALIGN_DOWN(pfn, pgmap_vmemmap_nr(pgmap));
 	mutex_lock(&lock);
 	((u64 *)pfn_to_page(pfn))[word] ^= 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Takes memmap_init_zone_device() first, as a live patch or a BPF trampoline
- * would, so that the module under test finds it busy: a direct trampoline
- * that does nothing but return into the original body.
+ * Hooks memmap_init_zone_device() first, as a live patch or a BPF trampoline
+ * would, so that the module under test finds it busy: with a direct trampoline
+ * that only returns into the original body.
  */
 #include <linux/cleanup.h>
 #include <linux/ftrace.h>
@@ -51,13 +51,13 @@ static int give_back(void)
 	unsigned long trampoline = (unsigned long)bmm_squat_trampoline;
 	int err = unregister_ftrace_direct(&ops, trampoline, true);
 
-	memset(&ops, 0, sizeof(ops)); /* see reset_ops() in ../hook.c */
+	memset(&ops, 0, sizeof(ops)); /* see hook_reset_ops() in ../hook.c */
 	synchronize_rcu_tasks();
 	squatting = false;
 	return err;
 }
 
-/* 1 takes the function, 0 gives it back. */
+/* 1 hooks the function, 0 unhooks it. */
 static ssize_t squat_write(struct file *file, const char __user *buf,
 			   size_t len, loff_t *pos)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The time of memmap_init_zone_device(), whoever serves it: a kretprobe sits
- * on the caller's return address, so it measures the kernel's own function
- * and the module's handler by the same clock.
+ * Times memmap_init_zone_device(), whoever serves it: a kretprobe replaces the
+ * return address, so the kernel's own function and the module's handler are
+ * timed by the same clock.
  */
 #include <linux/kprobes.h>
 #include <linux/ktime.h>

@@ -45,7 +45,7 @@ struct bmm_leaf bmm_leaf_wanted(unsigned long pfn, unsigned long size,
 unsigned long bmm_leaf_pfn(struct bmm_leaf leaf, unsigned long addr);
 bool bmm_leaf_writable(struct bmm_leaf leaf);
 
-/* vmap_model.c: a mapping against the page array that it was made from */
+/* vmap_model.c: compares a mapping with the page array it was made from */
 enum bmm_large {
 	BMM_LARGE_NEVER,
 	BMM_LARGE_ALWAYS, /* wherever address, PFN and length allow */
@@ -83,7 +83,7 @@ void bmm_vunmap_range(unsigned long addr, unsigned long end);
 int bmm_set_memory_ro(unsigned long addr, int numpages);
 int bmm_set_memory_rw(unsigned long addr, int numpages);
 
-/* Commands: their words, and what is answered. */
+/* Commands: @words are the arguments, @out gets the answer. */
 struct bmm_ktap {
 	struct seq_buf *out;
 	unsigned int nr;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What each architecture's page tables have of their own. */
+/* What is specific to each architecture's page tables. */
 #ifndef BMM_VMAP_ARCH_H
 #define BMM_VMAP_ARCH_H
 
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 
-/* init_mm is not exported; where its table is, the CPU knows. */
+/* init_mm is not exported: get the address of its table from the CPU. */
 #ifdef CONFIG_ARM64
 #include <asm/sysreg.h>
 
@@ -27,19 +27,19 @@ static inline bool bmm_arch_writable(pte_t pte)
 	return pte_write(pte);
 }
 
-/* So many entries, aligned, may be marked as one. */
+/* Entries of a contpte group, which is aligned. */
 #define BMM_ARCH_GROUP	    CONT_PTES
 #define BMM_ARCH_CONTIGUOUS PTE_CONT
 
-/* set_memory_*() takes what vmalloc() made, and nothing that vmap() did */
+/* set_memory_*() accepts areas of vmalloc() only, not of vmap() */
 #define BMM_ARCH_SET_MEMORY (-EINVAL)
 
-/* A landing pad and back to the caller. */
+/* A landing pad (BTI), then return to the caller. */
 #define BMM_ARCH_RETURN "	hint	34\n	ret\n"
 #else
 static inline pgd_t *bmm_arch_pgd(void)
 {
-	return __va(read_cr3_pa()); /* a task's has the kernel's half as well */
+	return __va(read_cr3_pa()); /* a task's table has the kernel half too */
 }
 
 static inline u64 bmm_arch_block(unsigned long pfn, pgprot_t prot)
@@ -48,7 +48,7 @@ static inline u64 bmm_arch_block(unsigned long pfn, pgprot_t prot)
 	return pte_val(pfn_pte(pfn, __pgprot(pgprot_val(prot) | _PAGE_PSE)));
 }
 
-/* pte_write() takes read-only and dirty for a shadow stack */
+/* pte_write() takes a read-only dirty entry for a shadow stack */
 static inline bool bmm_arch_writable(pte_t pte)
 {
 	return pte_flags(pte) & _PAGE_RW;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests that the kernel refuses: what it answers, warns of and leaves behind
- * is not judged here but compared by the host between the modes. The kernel
- * warns, so the host expects lines in its log.
+ * Requests that the kernel refuses. Its errors, its warnings and what it leaves
+ * mapped are not judged here: the host compares them between the modes, and
+ * expects the warnings in the kernel's log.
  */
 #include "vmap.h"
 
 #define SHAPE "10x1p"
-#define AT    600 /* where in the array something is wrong */
+#define AT    600 /* index of the bad entry */
 
 static int with(struct bmm_ktap *ktap, const char *name, struct bmm_pages *pages)
 {
@@ -70,7 +70,7 @@ static int too_many(struct bmm_ktap *ktap, struct bmm_pages *pages)
 	return 0;
 }
 
-/* The first PFN behind memory that has struct pages, seen from a page. */
+/* The first PFN after @page that has no struct page. */
 static unsigned long end_of_memory(struct page *page)
 {
 	unsigned long pfn = page_to_pfn(page);
@@ -80,10 +80,7 @@ static unsigned long end_of_memory(struct page *page)
 	return pfn;
 }
 
-/*
- * Neighbours as far as their struct pages go, but the second half does not
- * exist.
- */
+/* Consecutive PFNs, but from entry AT on there is no memory. */
 static int past_memory(struct bmm_ktap *ktap, struct bmm_pages *pages)
 {
 	unsigned long end = end_of_memory(pages->array[0]), i;
@@ -99,7 +96,7 @@ static int no_memory(struct bmm_ktap *ktap, struct bmm_pages *pages)
 	return with(ktap, "no-memory", pages);
 }
 
-/* Something is mapped in the middle already, and has to stay. */
+/* A page in the middle is mapped already, and has to stay. */
 static int present(struct bmm_ktap *ktap, struct bmm_pages *pages)
 {
 	unsigned long size = pages->nr * PAGE_SIZE, addr, there;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random page arrays, mapped, compared with the model, unmapped, compared
- * again: once for a number of arrays, or for a time.
+ * Maps random page arrays, compares them with the model, unmaps them and
+ * compares again: for a number of arrays, or for a time.
  */
 #include <linux/cleanup.h>
 #include <linux/ktime.h>
@@ -10,10 +10,10 @@
 
 #include "vmap.h"
 
-/* 42 MiB: split, compound and plain blocks of many orders, single pages. */
+/* 47 MiB: split, compound and plain blocks of many orders, single pages. */
 #define SHAPE	      "10x3 10x3p 10x2c 9x2c 9x2 8x4 4x16p 4x16s 0x256s"
 #define MOST_PAGES    4096
-#define PLANTED_PAGES 16 /* too few for a block, so that one page is wrong */
+#define PLANTED_PAGES 16 /* no PMD mapping, so that just one page is wrong */
 #define BLOCK_PAGES   PFN_DOWN(PMD_SIZE)
 
 struct check {
@@ -22,7 +22,7 @@ struct check {
 	struct bmm_random random;
 	struct bmm_verdict verdict;
 	enum bmm_large large;
-	bool alone; /* nobody changes modes meanwhile */
+	bool alone; /* the mode does not change meanwhile */
 	bool planted;
 };
 
@@ -38,7 +38,7 @@ static pgprot_t prot_of(struct bmm_random *random)
 	case 0:
 		return PAGE_KERNEL_RO;
 	case 1:
-		return PAGE_KERNEL_EXEC; /* vmap() takes the X away */
+		return PAGE_KERNEL_EXEC; /* vmap() makes it NX */
 	case 2:
 		return pgprot_noncached(PAGE_KERNEL);
 	case 3:
@@ -48,7 +48,7 @@ static pgprot_t prot_of(struct bmm_random *random)
 	}
 }
 
-/* One page that the mapping does not have: the model must say so. */
+/* Replace a page in the array, not in the mapping: the model must notice. */
 static void plant(struct check *check, unsigned long nr)
 {
 	check->array[nr - 1] = check->array[nr - 1] == check->pages.array[0] ?
@@ -86,8 +86,8 @@ static void check_vmap(struct check *check, unsigned long nr)
 }
 
 /*
- * Only what vmap() made is unmapped as a whole, so that it may have blocks
- * where nobody asked for them.
+ * Only mappings of vmap() are always unmapped as a whole, so that only they
+ * may have PMD mappings unasked.
  */
 static enum bmm_large without_blocks(const struct check *check)
 {
@@ -145,7 +145,7 @@ static void check_one(struct check *check)
 		check_vmap(check, nr);
 	}
 	check->verdict.arrays++;
-	/* unloading the module waits until every task was somewhere quiet */
+	/* unloading the module waits for a quiescent state of every task */
 	cond_resched_tasks_rcu_qs();
 }
 
@@ -155,7 +155,7 @@ static int begin(struct check *check, u64 seed)
 
 	if (err)
 		return err;
-	/* xorshift stays at zero */
+	/* odd: xorshift would stay at zero */
 	check->random.state = seed * 2 + 1;
 	check->array = kvmalloc_array(MOST_PAGES, sizeof(*check->array),
 				      GFP_KERNEL);
@@ -206,7 +206,7 @@ int bmm_vmap_check(char *words, struct seq_buf *out)
 	return end(&check, out);
 }
 
-/* soak SECONDS SEED: as long as that, whatever the mode is at the moment */
+/* soak SECONDS SEED: for this long, while modes may change */
 int bmm_vmap_soak(char *words, struct seq_buf *out)
 {
 	struct check check = { .large = BMM_LARGE_ANY };

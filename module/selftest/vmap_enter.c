@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every public way into the functions under test, once: the host compares the
- * module's counters before and after.
+ * Enters the functions under test once, by each public function that leads
+ * there: the host compares the module's counters before and after.
  */
 #include <linux/io.h>
 #include <linux/percpu.h>
@@ -10,10 +10,10 @@
 
 #define PAGES 1024
 #define BYTES (PAGES * PAGE_SIZE)
-#define RANGE (1UL << 20) /* too short for blocks, which are the kernel's */
+#define RANGE (1UL << 20) /* too short for PMDs, which the kernel serves */
 #define SHAPE "10x1p"	  /* of PAGES pages, contiguous */
 #define PERCPU_BYTES 32768
-#define PERCPU_MANY  256 /* more than any chunk has room for */
+#define PERCPU_MANY  256 /* more than any chunk can hold */
 
 static int enter_vmap(struct bmm_pages *pages, phys_addr_t phys)
 {

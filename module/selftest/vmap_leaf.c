@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the kernel's page tables hold for an address: a walk of our own, so that
- * nothing under test judges itself.
+ * Reads the kernel's page tables by a walk of its own, so that nothing under
+ * test judges itself.
  */
 #include "vmap.h"
 #include "vmap_arch.h"
@@ -46,7 +46,7 @@ struct bmm_leaf bmm_leaf_at(unsigned long addr)
  * bmm_leaf_wanted() - the entry that the kernel itself writes
  * @pfn:  first page
  * @size: PAGE_SIZE or PMD_SIZE
- * @prot: as the mapping has it
+ * @prot: of the mapping
  *
  * Return: size and bits.
  */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bulkmm_vmaptest: maps page arrays and physical ranges, times it, and judges
- * what comes of it; independent of the module under test.
+ * bulkmm_vmaptest: maps page arrays and physical ranges, times that and judges
+ * the result; independent of the module under test.
  *
- * debugfs bulkmm_vmap takes one command a time: written to the open file, its
- * answer read from it. Verdicts are KTAP, everything else is NAME=VALUE.
+ * debugfs bulkmm_vmap takes one command per open: write it, then read the
+ * answer. Verdicts are KTAP, everything else is NAME=VALUE.
  */
 #include <linux/debugfs.h>
 #include <linux/module.h>
@@ -30,10 +30,10 @@ static const struct {
 static struct dentry *file;
 
 /**
- * bmm_ktap() - one verdict
- * @ktap: numbers them, from zero
+ * bmm_ktap() - print one verdict
+ * @ktap: output, and count of verdicts
  * @ok:   the verdict
- * @fmt:  its name, and behind " # " what was seen
+ * @fmt:  its name, then after " # " what was seen
  */
 void bmm_ktap(struct bmm_ktap *ktap, bool ok, const char *fmt, ...)
 {

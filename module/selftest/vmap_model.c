@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The judge: a mapping has to be what its page array says, whoever made it.
- * Each entry is compared with the one that the kernel itself would write, the
- * page behind each address is asked for by vmalloc_to_page() and by a store or
- * a load through the mapping.
+ * The judge: a mapping must match its page array, whoever made it. Each entry
+ * is compared with the one that the kernel itself would write; the page at each
+ * address is checked with vmalloc_to_page() and by a store or a load through
+ * the mapping.
  */
 #include "vmap.h"
 #include "vmap_arch.h"
 
 #define PMD_PAGES PFN_DOWN(PMD_SIZE)
-#define SERVED	  64 /* pages, from which on the path serves a request */
+#define SERVED	  64 /* pages of the smallest request that is served */
 
-/* Counts a fault and keeps the first one, in words without spaces. */
+/* Counts an error and keeps the first one, written without spaces. */
 void bmm_model_wrong(struct bmm_verdict *verdict, const char *what,
 		     unsigned long index, u64 is, u64 wanted)
 {
@@ -22,8 +22,8 @@ void bmm_model_wrong(struct bmm_verdict *verdict, const char *what,
 }
 
 /*
- * Whether @size pages of the array from @i on can be mapped as one at @addr:
- * a leaf, or a group of contiguous entries.
+ * Whether the @size pages from array[@i] on can be mapped as one at @addr: by a
+ * PMD mapping, or a contpte group.
  */
 static bool fits_as_one(unsigned long addr, struct page **array,
 			unsigned long nr, unsigned long i, unsigned long size)
@@ -39,7 +39,7 @@ static bool fits_as_one(unsigned long addr, struct page **array,
 	return true;
 }
 
-/* A word of the page is stored on one side and read on the other. */
+/* Stores a word through one mapping of the page, reads it through the other. */
 static void check_data(struct bmm_verdict *verdict, unsigned long addr,
 		       struct page *page, unsigned long i, bool writable)
 {
@@ -65,8 +65,8 @@ static void check_page(struct bmm_verdict *verdict, unsigned long addr,
 }
 
 /*
- * Compares the entries of a group, or the one of a page that is in none;
- * returns how many pages that was.
+ * Compares the entries of a contpte group, or a single one; returns how many
+ * it compared.
  */
 static unsigned long check_entries(struct bmm_verdict *verdict,
 				   unsigned long addr, struct page **array,
@@ -97,7 +97,7 @@ static unsigned long check_entries(struct bmm_verdict *verdict,
 	return size;
 }
 
-/* Compares one entry; returns how many pages it maps, at least one. */
+/* Compares what maps @addr; returns how many pages that covers, at least 1. */
 static unsigned long check_leaf(struct bmm_verdict *verdict, unsigned long addr,
 				struct page **array, unsigned long nr,
 				unsigned long i, pgprot_t prot,
@@ -130,7 +130,7 @@ static unsigned long check_leaf(struct bmm_verdict *verdict, unsigned long addr,
  * @array:   pages
  * @nr:      pages
  * @prot:    of the entries
- * @large:   where entries of 2 MiB are wanted
+ * @large:   where PMD mappings are expected
  */
 void bmm_model_mapped(struct bmm_verdict *verdict, unsigned long addr,
 		      struct page **array, unsigned long nr, pgprot_t prot,
@@ -152,7 +152,7 @@ void bmm_model_mapped(struct bmm_verdict *verdict, unsigned long addr,
 }
 
 /**
- * bmm_model_gone() - nothing of a mapping may be left
+ * bmm_model_gone() - check that nothing of a mapping is left
  * @verdict: counts go here
  * @addr:    where the mapping was
  * @array:   what it mapped
@@ -175,13 +175,13 @@ void bmm_model_gone(struct bmm_verdict *verdict, unsigned long addr,
 }
 
 /**
- * bmm_model_prefix() - how far a mapping that failed has come
+ * bmm_model_prefix() - how far a failed mapping got
  * @addr:  start
  * @array: pages
  * @nr:    pages
  *
- * Return: the number of pages that are mapped from the start on, or -1 if an
- * entry is not the page's or one behind a gap is there.
+ * Return: the number of pages mapped from the start on, or -1 if an entry maps
+ * another page or follows a gap.
  */
 unsigned long bmm_model_prefix(unsigned long addr, struct page **array,
 			       unsigned long nr)

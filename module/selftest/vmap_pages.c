@@ -2,10 +2,10 @@
 /*
  * Page arrays of a given shape.
  *
- * A shape is a list of words ORDERxCOUNT with letters behind: c for compound
- * pages, p for pages that were split as perf's AUX buffers are, s for blocks
- * in random order. "8x96 4x384s 0x2048s" is what a dma-buf heap ends up with
- * in fragmented memory.
+ * A shape is a list of words ORDERxCOUNT, followed by letters: c for compound
+ * pages, p for pages split as perf's AUX buffers are, s for blocks in random
+ * order. "8x96 4x384s 0x2048s" is what a dma-buf heap gets in fragmented
+ * memory.
  */
 #include <linux/gfp.h>
 #include <linux/slab.h>
@@ -109,10 +109,10 @@ static int fill(struct bmm_pages *pages)
 
 /**
  * bmm_pages_make() - allocate pages and list them
- * @pages: overwritten; bmm_pages_free() takes it back
+ * @pages: overwritten; free it with bmm_pages_free()
  * @shape: as described above
  *
- * Return: 0, -EINVAL, -E2BIG or -ENOMEM; nothing is left then.
+ * Return: 0, or -EINVAL, -E2BIG or -ENOMEM with nothing allocated.
  */
 int bmm_pages_make(struct bmm_pages *pages, const char *shape)
 {

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Parts of a mapping: unmapped, or given other attributes, while the rest has
- * to stay what it is.
+ * Parts of a mapping are unmapped, or get other attributes: the rest must not
+ * change.
  */
 #include "vmap.h"
 #include "vmap_arch.h"
 
-#define SHAPE "10x1p" /* two blocks of 2 MiB */
+#define SHAPE "10x1p" /* 4 MiB: two PMD mappings */
 #define PAGES 1024
 #define BYTES (PAGES * PAGE_SIZE)
-#define FROM  100 /* the part: pages in the middle of the first block */
+#define FROM  100 /* the part: pages inside the first PMD mapping */
 #define PART  4
-#define RAM   64 /* pages of the largest vm_map_ram() that shares a block */
+#define RAM   64 /* pages: largest vm_map_ram() that shares a vmap block */
 
 static unsigned long at(unsigned long addr, unsigned long page)
 {
 	return addr + page * PAGE_SIZE;
 }
 
-/* Pages [from, to) of a mapping against the array. */
+/* Compares pages [from, to) of a mapping with the array. */
 static void rest(struct bmm_verdict *verdict, unsigned long addr,
 		 struct bmm_pages *pages, unsigned long from, unsigned long to)
 {
@@ -68,7 +68,7 @@ static void sparse(struct bmm_ktap *ktap, struct bmm_pages *pages)
 	free_vm_area(area);
 }
 
-/* Two mappings share a vmap block; one goes in two parts, the other stays. */
+/* Two mappings share a vmap block; one is unmapped in two parts. */
 static void map_ram(struct bmm_ktap *ktap, struct bmm_pages *pages)
 {
 	void *mapped = vm_map_ram(pages->array, RAM, NUMA_NO_NODE);
@@ -93,7 +93,7 @@ static void map_ram(struct bmm_ktap *ktap, struct bmm_pages *pages)
 	say(ktap, "part of vm_map_ram() unmapped", &verdict);
 }
 
-/* parts: what is unmapped in parts */
+/* parts: mappings unmapped in parts */
 int bmm_vmap_parts(char *words, struct seq_buf *out)
 {
 	struct bmm_ktap ktap = { out };
@@ -109,7 +109,7 @@ int bmm_vmap_parts(char *words, struct seq_buf *out)
 	return 0;
 }
 
-/* Every page of the mapping is the right one, and writable but for the part. */
+/* Every page of the mapping is right, and writable except in the part. */
 static void writable_but(struct bmm_verdict *verdict, unsigned long addr,
 			 struct bmm_pages *pages, unsigned long from,
 			 unsigned long to)
@@ -129,7 +129,7 @@ static void writable_but(struct bmm_verdict *verdict, unsigned long addr,
 	verdict->pages += pages->nr;
 }
 
-/* Where the architecture refuses, nothing may have changed. */
+/* Where the architecture refuses, nothing may change. */
 static void change(struct bmm_ktap *ktap, struct bmm_pages *pages,
 		   unsigned long addr)
 {

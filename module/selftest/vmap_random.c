@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random page arrays, stretch by stretch: runs forwards and backwards, every
- * other page, two blocks interleaved, one page again and again, and runs that
- * meet an aligned mapping at the same place within 2 MiB, which is what a
- * block leaf needs.
+ * Random page arrays, made of stretches: runs forwards and backwards, every
+ * other page, two blocks interleaved, one page repeated, and runs whose offset
+ * within 2 MiB matches that in an aligned mapping, as a PMD mapping needs.
  */
 #include "vmap.h"
 
@@ -15,7 +14,7 @@ enum stretch {
 	EVERY_OTHER,
 	INTERLEAVED,
 	REPEATED,
-	IN_PHASE, /* as often as three of the others */
+	IN_PHASE, /* three times as often as any other */
 	STRETCHES = IN_PHASE + 3,
 };
 
@@ -33,7 +32,7 @@ u32 bmm_random_below(struct bmm_random *random, u32 limit)
 	return limit ? next(random) % limit : 0;
 }
 
-/* Most arrays are short, some are long enough for blocks. */
+/* Most arrays are short, some are long enough for PMD mappings. */
 static unsigned long length(struct bmm_random *random, unsigned long most)
 {
 	u32 dice = bmm_random_below(random, 100);
@@ -42,7 +41,7 @@ static unsigned long length(struct bmm_random *random, unsigned long most)
 	return 1 + bmm_random_below(random, min(limit, most));
 }
 
-/* Half of them are among the first blocks, which the largest are to be. */
+/* Half are among the first blocks: a shape lists the largest ones first. */
 static const struct bmm_block *pick(struct bmm_random *random,
 				    const struct bmm_pages *from)
 {
@@ -88,9 +87,9 @@ static unsigned long stretch(struct bmm_random *random,
 }
 
 /**
- * bmm_random_array() - an array of pages that are there
- * @random: where the arrays come from
- * @from:   the pages; the same may be taken more than once
+ * bmm_random_array() - fill an array with pages
+ * @random: generator
+ * @from:   the pages; the same one may be taken more than once
  * @array:  with room for @most pages
  * @most:   pages
  *

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Page tables that cannot be had, one after the other. Debian's kernels have
- * no fault injection: kprobes on the functions that allocate kernel page
- * tables send the n-th call of the task under test straight back to its caller
- * with -ENOMEM.
+ * Fails page table allocations, one after the other. Debian's kernels have no
+ * fault injection, so kprobes on the functions that allocate kernel page tables
+ * make the n-th call of the task under test return -ENOMEM at once.
  *
- * Page tables once made stay, so each attempt takes a place of the address
- * space where there were none: a window around the end of a P4D entry, so that
- * tables of all levels are missing.
+ * Page tables stay once they exist, so each attempt takes a new window of
+ * addresses, around the end of a P4D entry so that tables of all levels are
+ * missing.
  */
 #include <linux/kprobes.h>
 
 #include "vmap.h"
 #include "vmap_arch.h"
 
-#define WINDOWS 40 /* 20 TiB, in which four modes have ten each */
+#define WINDOWS 40 /* 20 TiB: ten windows for each of four modes */
 #define SHAPE	"10x1p 0x300s 9x1" /* runs that cross tables, and scattered */
-#define BEFORE	700		   /* pages that lie before the boundary */
+#define BEFORE	700		   /* pages before the boundary */
 #define STEPS	16
 
 void bmm_starve_return(void);
@@ -48,7 +47,7 @@ static int refuse(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
-/* Its presence tells the kernel that the probe changes where to return. */
+/* Its presence tells the kernel that the probe modifies the IP. */
 static void after(struct kprobe *probe, struct pt_regs *regs,
 		  unsigned long flags)
 {
@@ -78,8 +77,8 @@ void bmm_vmap_starve_exit(void)
 {
 	unregister_kprobes(probe_list, ARRAY_SIZE(probe_list));
 	/*
-	 * Where freed memory is checked for live objects, freeing looks at each
-	 * page of the area, for minutes: there the addresses stay reserved.
+	 * Checking freed memory for live objects looks at each page of the area
+	 * and takes minutes: in that case the addresses stay reserved.
 	 */
 	if (area && !IS_ENABLED(CONFIG_DEBUG_OBJECTS_FREE))
 		free_vm_area(area);
@@ -96,7 +95,7 @@ static unsigned long next_window(void)
 	       windows_used++ * P4D_SIZE - BEFORE * PAGE_SIZE;
 }
 
-/* Maps with the n-th allocation refused (0: none); returns how many were made. */
+/* Maps, refusing the n-th table (0: none); returns how many were allocated. */
 static unsigned int map(unsigned long addr, struct bmm_pages *pages,
 			unsigned int n, int *err)
 {
@@ -110,9 +109,9 @@ static unsigned int map(unsigned long addr, struct bmm_pages *pages,
 }
 
 /*
- * One attempt and, at the same place, one that may succeed: together they must
- * make as many tables as are needed, or one was lost. Returns whether there
- * was an n-th table.
+ * Maps with the n-th table refused, then again at the same place with none
+ * refused: together they must allocate as many tables as are needed, or one was
+ * leaked. Returns whether there was an n-th table.
  */
 static bool attempt(struct bmm_ktap *ktap, struct bmm_pages *pages,
 		    unsigned int n)

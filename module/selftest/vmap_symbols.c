@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Functions of the kernel that are not exported, reached by static calls: a
- * call through a pointer would trap where IBT has sealed their landing pads.
- * The call lands on the ftrace site, so that whoever has hooked the function
- * sees it as any other.
+ * Unexported functions of the kernel, reached by static calls: a call through a
+ * pointer would trap where IBT has sealed their landing pads. The call lands on
+ * the patch site, so hooks see it like any other.
  */
 #include <linux/io.h>
 #include <linux/static_call.h>
@@ -11,7 +10,7 @@
 #include "../symbols.h"
 #include "vmap.h"
 
-/* mm/internal.h; before 7.0 without the last, which is then not looked at. */
+/* mm/internal.h; before 7.0 without @gfp, which is ignored there. */
 typedef int pages_range_fn(unsigned long addr, unsigned long end, pgprot_t prot,
 			   struct page **pages, unsigned int page_shift,
 			   gfp_t gfp);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What mapping and unmapping take, by the clock around the call: no probe sits
- * on the function, so that nothing is added to a hook's own cost. Each sample
- * is the mean of a number of calls.
+ * Times mapping and unmapping by reading the clock around the call: a probe on
+ * the function would add to a hook's own cost. Each sample is the mean of a
+ * number of calls.
  */
 #include <linux/cleanup.h>
 #include <linux/io.h>
@@ -20,10 +20,10 @@ static DEFINE_MUTEX(lock);
 static struct bmm_pages shaped;
 
 struct timing {
-	unsigned long size; /* bytes, where no page array says it */
+	unsigned long size; /* bytes, if no page array is mapped */
 	phys_addr_t phys;
 	unsigned int calls;
-	void **mapped; /* one a call */
+	void **mapped; /* one per call */
 	u64 map_ns, unmap_ns;
 };
 
@@ -37,7 +37,7 @@ static unsigned long runs(void)
 	return nr;
 }
 
-/* shape WORD...: the page array that is mapped from now on */
+/* shape WORD...: the page array to map from now on */
 int bmm_vmap_shape(char *words, struct seq_buf *out)
 {
 	int err;
@@ -95,7 +95,7 @@ static void one_iounmap(const struct timing *t, void *mapped)
 	iounmap((void __iomem *)mapped);
 }
 
-/* Whole calls as their users make them: all mapped, then all unmapped. */
+/* Whole calls as users make them: map all, then unmap all. */
 struct whole {
 	const char *name;
 	void *(*map)(const struct timing *t);
@@ -133,7 +133,7 @@ static int time_whole(const struct whole *whole, struct timing *t)
 	return nr == t->calls ? 0 : -ENOMEM;
 }
 
-/* The mapping alone, at one place, whose page tables are there already. */
+/* Mapping alone, at an address whose page tables exist already. */
 static int map_alone(struct timing *t, unsigned long addr, struct page **pages,
 		     unsigned int shift)
 {
@@ -179,7 +179,7 @@ static int time_alone(struct timing *t, unsigned long flags,
 	return err;
 }
 
-/* The pages are those that vmalloc_huge() gets, and mapped as it maps them. */
+/* Pages that vmalloc_huge() allocated, mapped as it maps them. */
 static int time_vmalloc_map(struct timing *t)
 {
 	void *memory = vmalloc_huge(t->size, GFP_KERNEL);
@@ -198,9 +198,9 @@ static int time_ioremap_map(struct timing *t)
 	return time_alone(t, VM_IOREMAP, NULL, 0);
 }
 
-static unsigned long scanned; /* what was read is wanted by someone */
+static unsigned long scanned; /* keeps the compiler from dropping the reads */
 
-/* Reading the array alone: what is left when nothing is written any more. */
+/* Reading the array alone: what would be left if nothing were written. */
 static int time_scan(struct timing *t)
 {
 	u64 begun = ktime_get_ns();
@@ -253,7 +253,7 @@ static int time_samples(const char *name, struct timing *t, unsigned int nr,
 	int err = 0;
 
 	for (i = 0; i < nr && !err; i++) {
-		/* what was unmapped lazily is not to be paid by the next */
+		/* this sample must not pay for earlier lazy unmaps */
 		vm_unmap_aliases();
 		migrate_disable();
 		bmm_mark(BMM_MARK_RECORD);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * folio_zero_user() called as no fault calls it: folios of every order, one
- * page included, with hints at both ends, outside, and far away. Whoever serves
- * the call, the folio must be zero afterwards, and what lies beside it as it
- * was. And what such a call takes.
+ * Calls folio_zero_user() as no fault does: with folios of every order, single
+ * pages included, and hints at both ends, outside, and far away. Whoever serves
+ * the call, the folio must be zero afterwards and its neighbours unchanged.
+ * Also times such calls.
  *
- * The address that is called is the function's entry, where a hook sits.
+ * The call goes to the function's entry, where a hook sits.
  */
 #include <linux/cleanup.h>
 #include <linux/kprobes.h>
@@ -21,8 +21,8 @@
 #include "mark.h"
 
 #define DIRT  0x5a5a5a5a5a5a5a5aULL
-#define TRIES 1024	   /* folios to find three in a row among, */
-#define MOST  (96UL << 20) /* and no more than so many bytes of them */
+#define TRIES 1024	   /* folios allocated to find three in a row, */
+#define MOST  (96UL << 20) /* but at most this many bytes of them */
 #define CALLS 4096
 
 DEFINE_STATIC_CALL_NULL(bmm_lab_zero, folio_zero_user);
@@ -32,23 +32,23 @@ static DEFINE_MUTEX(lock);
 enum spoil {
 	NOTHING,
 	INSIDE, /* leave a byte in the folio: it must be found */
-	BESIDE, /* change a word behind it, likewise */
+	BESIDE, /* change a word after the folio: likewise */
 };
 
-/* What the last run came to; @hint and @offset are of the first wrong word. */
+/* Result of the last run; @hint and @offset are of the first wrong word. */
 static struct {
 	unsigned int order;
 	unsigned long calls, wrong, beside;
 	unsigned long hint, offset;
 } found;
 
-/* What the last calls that were timed took. */
+/* Times of the calls that were timed last. */
 static struct {
 	unsigned int order, calls;
 	u64 ns[CALLS];
 } taken;
 
-/* Three folios in a row: the one in the middle is cleared. */
+/* Three adjacent folios: the middle one is cleared. */
 struct row {
 	struct folio *folio[3];
 	unsigned long bytes;
@@ -68,7 +68,7 @@ static void fill(struct folio *folio)
 		WRITE_ONCE(to[i], DIRT);
 }
 
-/* Words of a folio that are not what they should be. */
+/* Counts the words of a folio that differ from @wanted. */
 static unsigned long others(struct folio *folio, u64 wanted, unsigned long hint)
 {
 	const u64 *at = start_of(folio);
@@ -115,7 +115,7 @@ static void all_hints(struct row *row, enum spoil spoil)
 		base + 5 * bytes + PAGE_SIZE, /* far outside */
 		0,
 		PAGE_SIZE,
-		ULONG_MAX - 1, /* ULONG_MAX is no address of a fault */
+		ULONG_MAX - 1, /* no fault has address ULONG_MAX */
 	};
 	unsigned int i;
 
@@ -145,10 +145,10 @@ static int row_among(struct folio **folio, int n, struct row *row)
 			row->bytes = pages * PAGE_SIZE;
 			return 0;
 		}
-	return -EAGAIN; /* memory is in pieces */
+	return -EAGAIN; /* memory is fragmented */
 }
 
-/* Runs @work on a row of folios of an order. */
+/* Runs @work on a row of folios of @order. */
 static int with_row(unsigned int order, void (*work)(struct row *row, int arg),
 		    int arg)
 {
@@ -180,7 +180,7 @@ static void try_hints(struct row *row, int spoil)
 	all_hints(row, spoil);
 }
 
-/* A touch in the second page, so that all three regions are there. */
+/* The hint is in the second page, so that all three regions exist. */
 static void time_calls(struct row *row, int calls)
 {
 	u64 begun;
@@ -208,7 +208,7 @@ static int by_time(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Two numbers, the second 0 if it is not there. */
+/* Reads two numbers; the second is 0 if it is missing. */
 static int two(const char __user *buf, size_t len, unsigned int *a,
 	       unsigned int *b)
 {
@@ -221,7 +221,7 @@ static int two(const char __user *buf, size_t len, unsigned int *a,
 	return *a > MAX_PAGE_ORDER ? -ERANGE : 0;
 }
 
-/* "ORDER", or "ORDER 1" and "ORDER 2" to spoil what is inside and beside. */
+/* "ORDER"; "ORDER 1" corrupts the folio, "ORDER 2" the one after it. */
 static ssize_t zero_write(struct file *file, const char __user *buf, size_t len,
 			  loff_t *pos)
 {
@@ -283,7 +283,7 @@ void bmm_zero_init(struct dentry *dir)
 {
 	struct kprobe probe = { .symbol_name = "folio_zero_user" };
 
-	/* Behind the landing pad, if there is one: for a direct call only. */
+	/* After the landing pad, if there is one: for a direct call only. */
 	if (!register_kprobe(&probe)) {
 		unregister_kprobe(&probe);
 		static_call_update(bmm_lab_zero, (void *)probe.addr);

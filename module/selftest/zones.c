@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Zones as the kernel sees them, with what no file of its own tells: whether
- * it takes a zone for contiguous.
+ * Zones as the kernel sees them, including what none of its own files shows:
+ * whether it considers a zone contiguous.
  */
 #include <linux/memory_hotplug.h>
 #include <linux/mmzone.h>
@@ -10,7 +10,7 @@
 
 #include "lab.h"
 
-/* "NODE ZONE START SPANNED PRESENT CONTIGUOUS", a line for each with a span */
+/* "NODE ZONE START SPANNED PRESENT CONTIGUOUS", a line per zone with a span */
 static void show_zone(struct seq_file *m, struct zone *zone)
 {
 	if (zone->spanned_pages)

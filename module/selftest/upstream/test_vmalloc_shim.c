@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * lib/test_vmalloc.c asks for an alignment, which only __vmalloc_node_noprof()
- * takes; the kernel exports it to this one test, if it is configured. Here the
- * test finds a function of that name in its own module, which calls the
- * kernel's.
+ * lib/test_vmalloc.c needs __vmalloc_node_noprof(), which alone takes an
+ * alignment; the kernel exports it only where this test is configured. The
+ * function of the same name here, in the test's module, calls the kernel's.
  */
 #include <linux/cleanup.h>
 #include <linux/mutex.h>
@@ -17,7 +16,7 @@ DEFINE_STATIC_CALL_NULL(vmalloc_node, __vmalloc_node_noprof);
 static DEFINE_MUTEX(lock);
 static long entry;
 
-/* The test's own init function knows nothing of us: the first call looks. */
+/* The test has its own init function, so the first call looks the symbol up. */
 static bool found(void)
 {
 	guard(mutex)(&lock);
