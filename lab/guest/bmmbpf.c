@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A BPF program at the entry of a kernel function (fentry), as observability
- * tools attach them: it counts calls. What holds it is pinned in a BPF file
- * system, so that removing the two files detaches it.
+ * tools attach them: it counts calls. Its link and map are pinned in a BPF file
+ * system; removing the two files detaches it.
  *	bmmbpf attach FUNCTION PIN	(PIN and PIN-calls are made)
  *	bmmbpf calls PIN
  */
@@ -80,7 +80,7 @@ static char *read_btf(size_t *size)
 	return all;
 }
 
-/* The number of a function among the kernel's types, 0 if it is none. */
+/* BTF id of a kernel function, 0 if there is none. */
 static unsigned int find(const char *function)
 {
 	size_t size;

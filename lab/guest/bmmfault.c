@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault huge pages in, by every way there is, and prove that a page nobody
- * has written to holds nothing but zeros. What is given back is filled with a
- * pattern first, and another such process can keep dirtying free memory, so
- * that a page that was not cleared shows.
+ * Fault huge pages in, by every way there is, and prove that a page nobody has
+ * written to holds only zeros. Memory is filled with a pattern before it is
+ * freed, and another such process can keep dirtying free memory, so that a page
+ * that was not cleared shows.
  *
- * A folio counts only if it really is one of the wanted size: the kernel's
- * own page flags are asked, since a mapping that fell back to small pages
- * would prove nothing.
+ * A folio counts only if it has the requested size according to the kernel's
+ * page flags: a mapping that fell back to small pages would prove nothing.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -44,9 +43,9 @@ uint64_t now(void)
 }
 
 /*
- * Free memory of the kernel is dirtied through small pages: they come from
+ * Dirties the kernel's free memory through small pages: they come from
  * everywhere, merge again when freed, and are never cleared by the function
- * that is counted here.
+ * whose calls are counted.
  */
 static void dirty_for_ever(uint64_t bytes)
 {
@@ -62,7 +61,7 @@ static void dirty_for_ever(uint64_t bytes)
 	}
 }
 
-/* A batch that is mapped: returns how many folios it proved. */
+/* Proves a mapped batch; returns how many folios of it count. */
 static uint64_t mapped_batch(const struct work *work, const struct way *way,
 			     char *at, uint64_t folios)
 {
@@ -117,7 +116,7 @@ static void count(uint64_t wanted, uint64_t proved)
 	seen->refused += wanted - proved;
 }
 
-/* A number of folios by one way. */
+/* Faults a number of folios in by one way. */
 static void run_once(const struct work *work, const struct way *way)
 {
 	struct work last = *work;
@@ -131,13 +130,13 @@ static void run_once(const struct work *work, const struct way *way)
 	}
 }
 
-/* Time is up, and what else is waited for has come. */
+/* Time is up, and the awaited file exists. */
 static int over(const struct work *work, uint64_t end)
 {
 	return now() >= end && (!work->until || !access(work->until, F_OK));
 }
 
-/* By all the ways named, in turn. */
+/* Faults folios in by all named ways in turn, until time is up. */
 static void run_long(const struct work *work, const struct way *const *chosen,
 		     int n)
 {

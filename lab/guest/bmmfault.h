@@ -14,16 +14,16 @@
 struct work {
 	int hugetlb;
 	uint64_t bytes;	   /* of a folio */
-	uint64_t folios;   /* wanted in all */
-	uint64_t batch;	   /* of them at once */
-	uint64_t seconds;  /* go on for so long, refusals allowed */
-	const char *until; /* and until this file is there, or NULL */
+	uint64_t folios;   /* in all */
+	uint64_t batch;	   /* folios at once */
+	uint64_t seconds;  /* run this long, failures allowed, */
+	const char *until; /* and until this file exists, or NULL */
 	int plant;	 /* leave a byte in the last folio: it must be found */
 	int faults_only; /* neither look at folios nor fill them */
 	int tagged;	 /* memory has tags, which are cleared like the data */
 };
 
-/* What was found; shared with a child that proves its copy. */
+/* Results; shared with a child that proves its copy. */
 struct seen {
 	uint64_t folios, refused, ns, wrong;
 	uint64_t folio, offset, word; /* the first wrong one */
@@ -38,12 +38,12 @@ enum {
 
 /*
  * struct way - a way to fault folios in
- * @name: what the user calls it
+ * @name: on the command line
  * @page: which page is touched first: 0 the first, 1 the middle, 2 the last
  * @fd:   works on hugetlb memory behind a descriptor
- * @fault: faults a batch in; 0 if the kernel has none to give
- * @stores: leaves PARENT in each folio, at the page touched
- * @forks: a child looks at the folios and stores to its copies
+ * @fault: faults a batch in; 0 if the kernel has no memory for it
+ * @stores: leaves PARENT in each folio, in the touched page
+ * @forks: a child checks the folios and stores to its copies
  */
 struct way {
 	const char *name;

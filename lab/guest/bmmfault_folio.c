@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Is it the folio that was wanted, and does it hold nothing but zeros? */
+/* Is it a folio of the requested size, and does it hold only zeros? */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define TAIL	(1UL << 16)
 #define HUGETLB (1UL << 17)
 #define THP	(1UL << 22)
-#define ZERO	(1UL << 24) /* the page of zeros that readers share */
+#define ZERO	(1UL << 24) /* the shared zero page */
 
 static int pagemap, kpageflags;
 
@@ -28,7 +28,7 @@ void folio_init(void)
 		die("no page flags: %s", strerror(errno));
 }
 
-/* By the page: a count known to the compiler makes these two loops short. */
+/* Page by page: a constant count makes these two loops short. */
 void fill(uint64_t *to, uint64_t pages)
 {
 	for (; pages--; to += SMALL / 8)
@@ -61,7 +61,7 @@ static uint64_t pfn_of(const char *at)
 	return eight(pagemap, (uintptr_t)at / SMALL) & ((1UL << 55) - 1);
 }
 
-/* Is this one folio of exactly the wanted size, mapped from its start? */
+/* Is this one folio of exactly the requested size, mapped from its start? */
 static int is_huge(const struct work *work, const char *at)
 {
 	uint64_t kind = work->hugetlb ? HUGETLB : THP;
@@ -76,7 +76,7 @@ static int is_huge(const struct work *work, const char *at)
 	       !(eight(kpageflags, first + pages) & TAIL);
 }
 
-/* How many folios of the batch are what was wanted. */
+/* How many folios of the batch have the requested size. */
 uint64_t huge_ones(const struct work *work, const char *at, uint64_t folios)
 {
 	uint64_t huge = 0;
@@ -112,7 +112,7 @@ static uint64_t expected(uint64_t at, const struct mark *marks, int stored)
 	return 0;
 }
 
-/* Every byte of a folio is zero, save the words that were stored. */
+/* Every byte of a folio is zero, except in the words that were stored. */
 static void prove(const struct work *work, const uint64_t *in, uint64_t folio,
 		  const struct mark *marks, int stored)
 {
@@ -139,8 +139,8 @@ static void prove_all(const struct work *work, const char *at, uint64_t folios,
 }
 
 /*
- * A child sees what its parent stored and zeros, stores to its own copy, and
- * the parent's folios stay as they were.
+ * A child sees its parent's words and zeros, stores to its own copy, and the
+ * parent's folios do not change.
  */
 static void prove_forked(const struct work *work, char *at, uint64_t folios,
 			 const struct mark *parent)

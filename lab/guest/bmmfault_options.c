@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What bmmfault is asked to do. */
+/* The command line of bmmfault. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ int usage(void)
 	return 2;
 }
 
-/* Returns 0 if the options make no sense. */
+/* Returns 0 if the options are invalid. */
 static int options(struct asked *asked, int argc, char **argv)
 {
 	struct work *work = &asked->work;

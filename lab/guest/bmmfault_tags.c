@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory tags of arm64 (MTE): four bits for every 16 bytes, which live beside
- * the data and outlast it. Of a page that a process is given none is set.
+ * Memory tags of arm64 (MTE): four bits for every 16 bytes, stored beside the
+ * data and not cleared with it. In a new page of a process none may be set.
  * Elsewhere there are no tags.
  */
 #include "bmmfault.h"
@@ -53,7 +53,7 @@ int tags_prot(const struct work *work)
 	return work->tagged ? PROT : 0;
 }
 
-/* As dirt is left in what is given back, so are tags. */
+/* Like the pattern, tags are left in memory that is freed. */
 void tag(const struct work *work, char *at, uint64_t bytes)
 {
 	if (work->tagged)

@@ -57,7 +57,7 @@ static int populate(const struct work *work, const struct way *way, char *at,
 	return 0;
 }
 
-/* What mmap() itself, or fallocate() before it, has done already. */
+/* mmap() itself, or fallocate() before it, has allocated already. */
 static int nothing(const struct work *work, const struct way *way, char *at,
 		   uint64_t folios)
 {
@@ -83,9 +83,9 @@ static int is_map_populate(const struct way *way)
 }
 
 /*
- * MAP_POPULATE comes before any madvise() can: for that moment every process
- * may have folios of this size. No other one maps new memory meanwhile but the
- * one that dirties memory, which has opted out.
+ * MAP_POPULATE acts before any madvise() can: for that moment every process may
+ * have folios of this size. The only other one that maps new memory meanwhile
+ * dirties memory, and has opted out.
  */
 static void policy(const struct work *work, const char *word)
 {
@@ -106,7 +106,7 @@ static int log2_of(uint64_t bytes)
 	return 63 - __builtin_clzl(bytes);
 }
 
-/* A descriptor of hugetlb memory, -1 if the pool has not enough. */
+/* A descriptor of hugetlb memory, -1 if the pool has too little. */
 static int huge_file(const struct work *work, const struct way *way,
 		     uint64_t bytes)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the guest's busybox cannot do: time one write to a sysfs file in
+ * What the guest's busybox cannot do: time a write to a sysfs file in
  * nanoseconds, prove that memory on a DAX file or device holds what was stored
- * to it, and load a module once (busybox tries again where a module refuses).
- * Every command prints what it found on one line and exits 0, or says on stderr
- * what went wrong and exits 1.
+ * to it, and load a module once (busybox retries when a module refuses).
+ * Each command prints its result on one line and exits 0, or prints what went
+ * wrong on stderr and exits 1.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,8 +41,8 @@ static uint64_t now(void)
 }
 
 /*
- * Stay on this CPU: the work of an operation is counted there, and what it did
- * on another one, if it came back from there, would be missing.
+ * Stay on this CPU: work is counted there, and work done on another CPU in
+ * between would be missed.
  */
 static void stay(void)
 {
@@ -55,7 +55,7 @@ static void stay(void)
 
 /*
  * Write @text to @file and wait until @node exists, if one is named. The
- * driver core probes within the write, so the loop seldom turns.
+ * driver core probes within the write, so the loop rarely iterates.
  */
 static int timed_write(const char *file, const char *text, const char *node)
 {
@@ -91,7 +91,7 @@ static int say_verdict(const char *file, uint64_t bytes, uint64_t bad)
 	return 0;
 }
 
-/* Write @bytes (a multiple of PIECE) with write(2) and reach the medium. */
+/* Write @bytes (a multiple of PIECE) with write(2), through to the medium. */
 static int fill(const char *file, uint64_t bytes, uint64_t seed)
 {
 	uint64_t *buf = malloc(PIECE);
@@ -127,8 +127,8 @@ static int check(const char *file, uint64_t bytes, uint64_t seed)
 }
 
 /*
- * MAP_SYNC is granted on DAX only, so a file that came from the page cache
- * cannot pass. A DAX device needs none: it has no other way.
+ * MAP_SYNC is granted on DAX only, so a mapping of the page cache cannot pass.
+ * A DAX device does not need it.
  */
 static void *map(int fd, uint64_t bytes)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Drives the two devices of the kernel's lib/test_hmm.c: memory goes to a
- * device that no CPU can access and comes back, by every way there is, and every
- * word is looked at. One line a case: how much was wrong (words, or pages that
- * are not where they should be; below 0, an error's number), and what was done.
+ * Drives the two devices of the kernel's lib/test_hmm.c: memory migrates to a
+ * device that no CPU can access and back, by every way there is, and every word
+ * is checked. One line per case: how much was wrong (words, or pages that are
+ * not where they should be; below 0, an errno), and what was done.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +26,7 @@ static long differs(const uint64_t *in, uint64_t pass)
 	return differing(in, WORDS, pass, 0);
 }
 
-/* An area of pages of memory whose content is all on the first device. */
+/* Migrates a filled area to the first device. */
 static long away(uint64_t *at, unsigned char kind)
 {
 	long err;
@@ -44,7 +44,7 @@ static long small_away(uint64_t *at)
 	return away(at, ON_DEVICE | HERE);
 }
 
-/* The CPU finds all of it, and it is in ordinary memory again. */
+/* The CPU reads all of it, which brings it back to ordinary memory. */
 static long back(uint64_t *at)
 {
 	return differs(at, seed) ?: not_seen_as(0, at, HERE);
@@ -59,7 +59,7 @@ static long device_reads(uint64_t *at)
 	return err ?: differs(data, seed);
 }
 
-/* Nothing was there: the device faults the pages in. */
+/* Nothing was mapped: the device faults the pages in. */
 static long device_writes(uint64_t *at)
 {
 	long err;
@@ -111,7 +111,7 @@ static long other_device_reads(uint64_t *at)
 	return err ?: back(at);
 }
 
-/* A touch brings back the one page that was touched. */
+/* A touch brings back only the page that was touched. */
 static long one_page_back(uint64_t *at)
 {
 	long left, err = small_away(at);
@@ -122,7 +122,7 @@ static long one_page_back(uint64_t *at)
 	return err ?: back(at);
 }
 
-/* A whole area without a page goes as one huge page, whatever was advised. */
+/* A whole area without a page migrates as one huge page, whatever advice. */
 static long never_written(uint64_t *at)
 {
 	long wrong = 0, err;
@@ -208,7 +208,7 @@ static const struct {
 	{ "the device gives up its memory", device_gives_up, MADV_NOHUGEPAGE },
 };
 
-/* An area that could be one huge page, untouched; never given back. */
+/* An area that could be one huge page, untouched; never unmapped. */
 static void *area(int advice)
 {
 	char *at = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE,

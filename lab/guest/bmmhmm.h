@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The devices of the kernel's lib/test_hmm.c, and what they are asked to do. */
+/* The devices of the kernel's lib/test_hmm.c, and requests to them. */
 #ifndef BMMHMM_H
 #define BMMHMM_H
 
@@ -22,27 +22,27 @@ enum request {
 /* What a device sees of a page. */
 enum seen {
 	NOWHERE,
-	HERE = 0x02, /* and may write it */
+	HERE = 0x02, /* and writable */
 	HUGE = 0x04,
 	ON_DEVICE = 0x20,
 };
 
-/* Returns 0 if both devices are there. */
+/* Returns 0 if both devices exist. */
 int devices_open(void);
 
-/* What went to a device, or came from it: an area. */
+/* Data sent to a device or received from it: as large as an area. */
 extern uint64_t *data;
 
 /*
- * Has device @nr do something with @pages at @at, their content at @with.
+ * Sends device @nr a request for @pages at @at, with their content at @with.
  * Returns 0 or a negative error.
  */
 long ask_part(int nr, enum request what, void *at, uint64_t pages, void *with);
 
-/* Likewise the first device, with an area and all of the data. */
+/* Likewise to the first device, for an area and all of the data. */
 long ask(enum request what, void *at);
 
-/* How many pages of an area device @nr does not see so; or an error. */
+/* How many pages of an area device @nr sees otherwise; or an error. */
 long not_seen_as(int nr, void *at, unsigned char wanted);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The interface of the driver, as the kernel's lib/test_hmm_uapi.h has it. */
+/* The driver's interface, from the kernel's lib/test_hmm_uapi.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -40,9 +40,8 @@ long ask_part(int nr, enum request what, void *at, uint64_t pages, void *with)
 }
 
 /*
- * A page that somebody else holds for a moment (a CPU's batch for the LRU, say)
- * stays where it is, and the driver then has no page there to read: it is for
- * its user to try again.
+ * A page with a transient reference (of a CPU's LRU batch, for example) stays
+ * in place, and the driver then finds no page to read: the caller must retry.
  */
 long ask(enum request what, void *at)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Load another kernel and jump into it, without a word to the firmware or to
- * what runs here: bmmkexec KERNEL INITRAMFS WORDS
+ * Load another kernel and jump into it, without telling the firmware or the
+ * processes here: bmmkexec KERNEL INITRAMFS WORDS
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How late a task gets the CPU while another one keeps the kernel busy on it:
+ * How late a task gets the CPU while another keeps the kernel busy on it:
  *
  *	bmmlate PERIOD_US COMMAND ARGUMENT...
  *
- * The command runs on one CPU. On the same one a real-time task wakes up at
- * the end of each period and reads the clock: the scheduler prefers it to
- * any other, so that what it comes late is what it had to wait for somebody
- * who could not be interrupted.
+ * The command runs on one CPU. On the same CPU a real-time task wakes up at the
+ * end of each period and reads the clock: the scheduler prefers it to all
+ * others, so its delay is the time spent in code that could not be preempted.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,7 +28,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* Not on the first CPU, if there is another: it has the devices' interrupts. */
+/* Not on the first CPU if there is another: it serves device interrupts. */
 static void stay_here(void)
 {
 	cpu_set_t set;
@@ -58,7 +57,7 @@ static uint64_t now(void)
 	return t.tv_sec * 1000000000UL + t.tv_nsec;
 }
 
-/* Returns how late it is afterwards. */
+/* Returns how late it woke up. */
 static uint64_t sleep_until(uint64_t then)
 {
 	struct timespec t = { then / 1000000000, then % 1000000000 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bmmpair ROUNDS FOLIOS KIB - two processes, each on a CPU of its own, fault so
- * many folios in at once. What each retired meanwhile is counted in a slot of
- * its own (mark.h); a line a round: ns of both.
+ * bmmpair ROUNDS FOLIOS KIB - two processes, each on a CPU of its own, fault
+ * FOLIOS folios in at once. What each retires meanwhile is counted in its own
+ * slot (mark.h); one line per round: ns of both.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -37,7 +37,7 @@ static uint64_t now(void)
 	return t.tv_sec * 1000000000UL + t.tv_nsec;
 }
 
-/* Waits, without a system call, until both have come so far as often. */
+/* A barrier without a system call: waits until both arrived in this round. */
 static void meet(unsigned int *count, unsigned int round)
 {
 	__atomic_add_fetch(count, 1, __ATOMIC_SEQ_CST);

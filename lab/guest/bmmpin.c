@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bmmpin WAY... - bring folios of 2 MiB in, by ways of which bmmfault has none:
- * for a device, for a guest, locked, or inside of a system call that touches
- * them. Who cleared them, and how, the module's tracepoint tells.
+ * bmmpin WAY... - allocate folios of 2 MiB in ways that bmmfault does not have:
+ * for a device, for a guest, locked, or inside a system call that touches them.
+ * The module's tracepoint tells who cleared them, and how.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,7 +27,7 @@ void die(const char *what)
 	exit(1);
 }
 
-/* Aligned memory that nobody has touched, and that is to be of huge pages. */
+/* Aligned, untouched memory that is to get huge pages. */
 char *fresh(int prot)
 {
 	char *at = mmap(NULL, BYTES + HUGE_BYTES, prot,
@@ -49,7 +49,7 @@ static void touch(void)
 		*(volatile char *)(at + i) = 1;
 }
 
-/* The kernel stores what was read, a page of it each time. */
+/* read(2), a page each time: the kernel stores to it. */
 static void read_into(void)
 {
 	char *at = fresh(PROT_READ | PROT_WRITE);
@@ -67,7 +67,7 @@ static void lock(void)
 		die("mlock");
 }
 
-/* A heap has no advice: whoever calls lets every process have huge pages. */
+/* A heap has no advice: the caller enables huge pages for every process. */
 static void grow_locked_heap(void)
 {
 	if (mlockall(MCL_FUTURE))
@@ -107,7 +107,7 @@ static void xdp(void)
 		die("XDP_UMEM_REG");
 }
 
-/* Memory that was read while it was locked, and that may be written now. */
+/* Memory locked while read-only, then made writable. */
 static void protect(void)
 {
 	char *at = fresh(PROT_READ);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #define HUGE_BYTES (2UL << 20)
-#define BYTES	   (4 * HUGE_BYTES) /* of the memory that is brought in */
+#define BYTES	   (4 * HUGE_BYTES) /* of memory to allocate */
 
 void die(const char *what) __attribute__((noreturn));
 char *fresh(int prot);

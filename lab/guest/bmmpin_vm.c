@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Memory of a guest: given to a device, faulted in ahead, and touched by it. */
+/* Guest memory: given to a device, faulted in ahead, touched by the guest. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +47,7 @@ void vfio(const char *device, const char *group)
 }
 
 #ifdef __x86_64__
-/* A guest's CPU, and memory from address 0 on that nobody has touched. */
+/* A guest's CPU, and untouched memory from address 0 on. */
 static int kvm_vcpu(void)
 {
 	struct kvm_userspace_memory_region memory = {
@@ -83,8 +83,8 @@ static void ignore(int signal)
 }
 
 /*
- * The guest executes zeros, each two of which add to memory: it begins with a
- * touch of the first folio, and goes on until a signal comes.
+ * The guest executes zeros, two of which are an add to memory: it first touches
+ * the first folio, and runs until a signal comes.
  */
 void kvm_run(void)
 {

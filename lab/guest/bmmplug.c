@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Uses memory of a node while it may be taken away:
+ * Uses memory of a node while it may be unplugged:
  *
  *	bmmplug use NODE MIB SEED FILLED GO
  *
- * allocates so much of the node's memory, fills it with words that differ,
- * makes the file FILLED, waits for the file GO and looks for each word. Says
- * how many bytes were there, and how many of the pages were the node's at
- * first; exits 1 if one was not, or a word has changed.
+ * allocates MIB of the node's memory, fills it with distinct words, creates the
+ * file FILLED, waits for the file GO and checks each word. Prints the number of
+ * bytes, and how many of the pages were on the node at first; exits 1 if one
+ * was not, or a word has changed.
  *
  *	bmmplug offline NODE
  *
- * has every block of the node go offline, in the order in which the directory
- * lists them, as daxctl does; says how many nanoseconds that took.
+ * takes every block of the node offline, in the order of the directory, as
+ * daxctl does; prints how many nanoseconds that took.
  *
  *	bmmplug plug|unplug FILE DEVICE
  *
- * writes a device to a file of its driver, and says how long that took.
+ * writes a device to a file of its driver, and prints how long that took.
  *
  *	bmmplug record
  *
@@ -25,9 +25,8 @@
  *
  *	bmmplug wait FILE TEXT KIB NODE BLOCKS
  *
- * writes a text to a file and waits until there are so much memory in all and
- * (0: however much) and so many blocks of a node; says how many nanoseconds
- * that took.
+ * writes a text to a file and waits until there are KIB of memory in all (0: do
+ * not check) and BLOCKS blocks on the node; prints the nanoseconds it took.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -81,7 +80,7 @@ static int wait_for(const char *file)
 }
 
 /*
- * Pages of the mapping that lie on the node. By get_mempolicy(): move_pages()
+ * Counts the mapping's pages on the node. With get_mempolicy(): move_pages()
  * exists only with CONFIG_NUMA_MIGRATION.
  */
 static int pages_on(char *base, uint64_t bytes, int node, uint64_t *on)
@@ -115,7 +114,7 @@ static int use(int node, uint64_t bytes, uint64_t seed, const char *filled,
 	store((uint64_t *)base, bytes / 8, seed, 0);
 	if (pages_on(base, bytes, node, &on))
 		return 1;
-	/* from here on it may go anywhere */
+	/* from here on it may migrate anywhere */
 	if (syscall(SYS_mbind, base, bytes, 0, NULL, 0UL, 0UL))
 		return fail("mbind");
 	fd = open(filled, O_WRONLY | O_CREAT, 0600);
@@ -140,7 +139,7 @@ static int is_block(const char *name)
 	       !name[6 + strspn(name + 6, "0123456789")];
 }
 
-/* The directory of a node, gone into; a node without memory has none. */
+/* Opens a node's directory and enters it; without memory a node has none. */
 static DIR *node_blocks(const char *node)
 {
 	char path[64];
@@ -159,10 +158,10 @@ static int write_offline(const char *block)
 	fd = open(path, O_WRONLY);
 	if (fd < 0)
 		return fail(path);
-	/* a page may be somebody's at the moment */
+	/* a page may be in use for the moment */
 	while (write(fd, "offline", 7) < 0 && errno == EBUSY && tries--)
 		usleep(10000);
-	/* one that is offline already is refused */
+	/* EINVAL: it is offline already */
 	if (tries < 0 || (errno && errno != EINVAL && errno != EBUSY))
 		return fail(path);
 	close(fd);
@@ -179,7 +178,7 @@ static void stay(void)
 	sched_setaffinity(0, sizeof(here), &here);
 }
 
-/* Write to a file of a driver, and count the work in one of a record's slots. */
+/* Write to a driver's file, and count the work in one slot of a record. */
 static int driver(const char *file, const char *device, int taken)
 {
 	uint64_t start = now();

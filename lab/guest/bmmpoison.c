@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fill what a kernel is to write next with a pattern, so that a byte that it
- * leaves out shows: memory that is free, or a device that no driver has.
+ * Fill what a kernel will write next with a pattern, so that a byte it omits
+ * shows: free memory, or a device without a driver.
  *	bmmpoison memory MIB PATTERN
  *	bmmpoison device START BYTES PATTERN	(physical, multiples of a page)
  */

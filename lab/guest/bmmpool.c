@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A guest's use of bmm_populate(), built with the library itself: the ways to
- * populate side by side, each counted (visit), and what the library reports of
+ * Uses bmm_populate() in a guest, built with the library itself: the ways to
+ * populate side by side, each counted (visit), and what the library reports for
  * memory that only such a guest has (report).
  */
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of bmmpool share: memory of a kind, and what is found in it. */
+/* What the files of bmmpool share: memory of a kind, and checks of it. */
 #ifndef BMMPOOL_H
 #define BMMPOOL_H
 
@@ -12,8 +12,8 @@
 struct memory {
 	char *at;
 	size_t len;
-	size_t page; /* of its own: what is touched, or faulted in, at once */
-	int fd;	     /* of what is behind it, -1: nothing */
+	size_t page; /* its page size: what is touched or faulted in at once */
+	int fd;	     /* of the file that backs it, -1: none */
 };
 
 void die(const char *what) __attribute__((noreturn));

@@ -11,7 +11,7 @@
 
 #include "bmmpool.h"
 
-#define ALIGN (1UL << 30) /* no huge page is cut */
+#define ALIGN (1UL << 30) /* no huge page is split */
 
 static size_t page_of(const char *kind)
 {
@@ -27,7 +27,7 @@ static unsigned int huge_flags(const char *kind, unsigned int flag)
 	return strcmp(kind, "1g") ? 0 : flag | 30U << 26;
 }
 
-/* What a mapping needs that is shared with a file: a memfd, or one by its path. */
+/* The file that a shared mapping needs: a memfd, or one given by its path. */
 void memory_file(struct memory *m, const char *kind, size_t len)
 {
 	struct stat st;
@@ -98,7 +98,7 @@ long memory_faults(const struct memory *m, size_t len)
 	return faults() - before;
 }
 
-/* Of each of so many parts: the node that all its pages are on; x: of several. */
+/* For each of @parts: the node that all its pages are on; x: several nodes. */
 void memory_nodes(const struct memory *m, char *text, int parts)
 {
 	size_t each = m->len / (size_t)parts;

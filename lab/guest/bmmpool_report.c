@@ -4,7 +4,7 @@
  *
  *	threads=N node=N        of bmm_options
  *	bind=N                  mbind() the range to a node
- *	cpu=N                   begin on a CPU, free to leave it
+ *	cpu=N                   begin on a CPU, not pinned to it
  *	halves                  its first half to node 0, the other to node 1
  *	interleave              its pages to both in turn
  *	read                    read every page first
@@ -30,10 +30,10 @@
 #define INTERLEAVE 3
 #define POISON	   100
 
-/* The sets of CPUs that threads were seen with, of 64 CPUs; bit by set. */
+/* The CPU masks that threads were seen with, of 6 CPUs; bit N is mask N. */
 static uint64_t sets;
 
-/* Called by one of them again and again: how all of them are bound. */
+/* Called repeatedly by one of the threads: how all of them are bound. */
 static int look_at_threads(void *context, size_t done, size_t len)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -73,7 +73,7 @@ static void begin_on(int cpu)
 
 static void on_broken(int number)
 {
-	(void)number; /* the page is broken on purpose: nothing is to be done */
+	(void)number; /* the page was broken on purpose: nothing to do */
 }
 
 static void poison(const struct memory *m)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A visit: memory made resident by one way, while the work of the guest's
- * kernel is counted, and every byte of it looked at. What is given back is
- * dirty, so that memory that is not cleared shows.
+ * A visit: memory is made resident by one way, while the work of the guest's
+ * kernel is counted, and every byte is checked. Memory is freed dirty, so that
+ * memory that is not cleared shows.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -32,7 +32,7 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000UL + (uint64_t)t.tv_nsec;
 }
 
-/* -1: on any. */
+/* -1: on any CPU. */
 static void run_on(int cpu)
 {
 	cpu_set_t set;
@@ -44,7 +44,7 @@ static void run_on(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Ends on another CPU than it begins on: then the work of all is counted. */
+/* Begin and end on different CPUs: then the work of all CPUs is counted. */
 static void begin(void)
 {
 	run_on(0);
@@ -74,7 +74,7 @@ static unsigned int library(const struct memory *m, unsigned int threads)
 	unsigned long both = 3;
 	char text[256];
 
-	/* each node has a CPU, and its memory wants no other */
+	/* each node has a CPU, which works on the node's own memory */
 	if (threads > 1 &&
 	    syscall(SYS_mbind, m->at, m->len, INTERLEAVE, &both, 64UL, 0))
 		die("mbind");
@@ -86,7 +86,7 @@ static unsigned int library(const struct memory *m, unsigned int threads)
 	return report.threads;
 }
 
-/* Returns how many threads there were; 0: no such way. */
+/* Returns the number of threads; 0: no such way. */
 static unsigned int populate(struct memory *m, const char *kind, const char *way)
 {
 	if (!strncmp(way, "bulkmm-", 7))
@@ -121,7 +121,7 @@ int visit(const char *kind, size_t len, const char *way)
 	ns = now() - ns;
 	end();
 	taken = memory_faults(&m, len);
-	if (!strcmp(way, "spoilt")) /* on purpose: it must be seen */
+	if (!strcmp(way, "spoilt")) /* on purpose: the check must see it */
 		m.at[len / 2] = 1;
 	wrong = memory_wrong(&m);
 	memset(m.at, DIRT, len);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Words to write to memory that is read again later, and to find them there. */
+/* Words to write to memory, and to check when it is read again. */
 #ifndef WORDS_H
 #define WORDS_H
 
 #include <stdint.h>
 
-/* A word that differs at every place of every pass. */
+/* A word that differs for every index and every seed. */
 static inline uint64_t word_at(uint64_t seed, uint64_t index)
 {
 	return (index + 1) * 0x9e3779b97f4a7c15UL ^ seed << 56;

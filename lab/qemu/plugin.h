@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What work.c uses of version 3 of QEMU's interface for plugins, declared here
- * because no package of Debian's has its header.
+ * The part of QEMU's plugin interface, version 3, that work.c uses, declared
+ * here because no Debian package has its header.
  */
 #ifndef BMM_QEMU_PLUGIN_H
 #define BMM_QEMU_PLUGIN_H
@@ -13,7 +13,7 @@
 #define EXPORT	       __attribute__((visibility("default")))
 
 typedef uint64_t qemu_plugin_id_t;
-struct qemu_info; /* what runs the plugin: nothing here depends on it */
+struct qemu_info; /* describes QEMU; unused here */
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 struct qemu_plugin_scoreboard; /* a row for each vCPU */

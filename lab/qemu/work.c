@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A QEMU plugin that counts the work of a guest's operations: instructions that
- * its kernel retired, and its stores, on the CPU that does the operation; on
- * all CPUs if it was moved to another. Operations are marked in the guest
- * (module/selftest/mark.h). One line a record, in the order of the records:
- * instructions and stores of each slot.
+ * A QEMU plugin that counts the work of a guest's operations: instructions and
+ * stores that its kernel retired on the CPU of the operation, or on all CPUs if
+ * that ends on another than it began on. Operations are marked in the guest
+ * (module/selftest/mark.h). One line per record, in order: instructions and
+ * stores of each slot.
  *
- * Interrupts that come meanwhile are counted with it. An x86 string instruction
- * counts once and none of its stores does: emulation makes one of each byte,
- * which no CPU does.
+ * Interrupts that come meanwhile are included. An x86 string instruction counts
+ * once and its stores do not count: emulation makes one store per byte, which
+ * no CPU does.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -36,7 +36,7 @@ static bool recording;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static FILE *out;
 
-/* @ahead: instructions that were added for the mark's block, but come after */
+/* @ahead: instructions from the mark on, which its block counted already */
 static struct begin now(unsigned int vcpu, uint64_t ahead)
 {
 	struct begin here = {
@@ -70,7 +70,7 @@ static void write_record(void)
 	memset(done, 0, sizeof(done));
 }
 
-/* what a mark needs to know when it is executed, in the place of a pointer */
+/* what a mark's callback needs, in place of a pointer */
 static void *packed(unsigned int mark, uint64_t ahead)
 {
 	return (void *)(ahead << 8 | mark);
@@ -117,7 +117,7 @@ static int mark_of(const uint8_t *code, size_t size)
 	return -1;
 }
 
-/* REP, maybe a REX prefix, then MOVS or STOS; no such bytes on arm64: see use */
+/* REP, maybe a REX prefix, then MOVS or STOS; arm64's 4 bytes never match. */
 static bool is_string(const uint8_t *code, size_t size)
 {
 	size_t i = 1;
