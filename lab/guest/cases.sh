@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# folio_zero_user() called as no fault calls it (module/selftest/zero.c), and
-# what a call takes.
+# Calls folio_zero_user() as no fault does (module/selftest/zero.c), and times
+# such calls.
 
 ZERO=/sys/kernel/debug/bulkmm_lab/zero
 
@@ -48,7 +48,7 @@ plain_stores() {
 	esac
 }
 
-# what calls take on folios of these orders: CALLS ORDER...
+# times calls on folios of these orders: CALLS ORDER...
 call_times() {
 	many=$1
 	shift

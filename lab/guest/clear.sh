@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The words a huge-page job is written in. What is expected of each visit the
-# host decides; the guest reports what it did and how the counters moved.
+# Commands of a huge-page job. The host decides what to expect of each visit;
+# the guest reports what it did and how the counters moved.
 
 CLEAR=/sys/kernel/bulkmm/clear
 ALLOC=/sys/kernel/bulkmm/alloc
@@ -9,12 +9,12 @@ HUGE=/sys/kernel/mm/transparent_hugepage
 POOLS=/sys/kernel/mm/hugepages
 SERVED=no
 
-# folios of this kind, and of no other size, for whoever asks: KIND
-# (thp or hugetlb) KIB POOL (hugetlb pages to have)
+# allow folios of this kind and of no other size: KIND (thp or hugetlb) KIB POOL
+# (hugetlb pages)
 folios() {
 	KIND=$1 KIB=$2
 	for at in "$HUGE"/hugepages-*/enabled; do echo never >"$at"; done
-	# readers get folios of their own, not the shared page of zeros
+	# readers get folios of their own, not the shared zero page
 	echo 0 >$HUGE/use_zero_page
 	echo defer+madvise >$HUGE/defrag
 	if [ "$KIND" = thp ]; then
@@ -25,14 +25,14 @@ folios() {
 	fi
 }
 
-# hugetlb pages to have
+# set the number of hugetlb pages
 pool() {
 	echo "$1" >"$POOLS/hugepages-${KIB}kB/nr_hugepages"
 	read -r have <"$POOLS/hugepages-${KIB}kB/nr_hugepages"
 	[ "$have" = "$1" ] || fail "$have of $1 hugetlb pages of $KIB KiB"
 }
 
-# the allocator clears pages as well, if the kernel was told or built to
+# does the allocator clear pages too (boot parameter or build option)?
 zeroing() {
 	case $(dmesg | grep 'mem auto-init:') in
 	*'heap alloc:on'*) ALLOCATOR=on ;;
@@ -42,7 +42,7 @@ zeroing() {
 	report zeroing allocator="$ALLOCATOR"
 }
 
-# bring bulkmm.ko into the state that an arm wants: absent or a mode
+# bring bulkmm.ko into the state of an arm: absent or a mode
 clear_arm() {
 	ARM=$1 FORCED='' ALLOC_ON=no
 	if [ "$1" = absent ]; then
@@ -62,13 +62,13 @@ clear_arm() {
 	[ "$ALLOCATOR" = off ] || alloc_arm "$1"
 }
 
-# where the allocator clears, its own path goes along, if the kernel has it
+# where the allocator clears, switch path alloc too, if the kernel has it
 alloc_arm() {
 	echo "$1" 2>/dev/null >$ALLOC/mode || return 0
 	[ "$1" = off ] || ALLOC_ON=yes
 }
 
-# counters live as long as the module, so they are sent before each unload
+# the counters go with the module, so they are sent before each unload
 clear_unload() {
 	[ -d "$CLEAR" ] || return 0
 	read -r hook <$CLEAR/hook
@@ -80,8 +80,8 @@ clear_unload() {
 	SERVED=no
 }
 
-# what the module has counted so far: HITS of folio_zero_user() and of the
-# ALLOCATED, SMALL ones, and those that FELL back for any reason but being off
+# the module's counters: HITS of folio_zero_user(), hits of the allocator as
+# ALLOCATED, SMALL requests, and those that FELL back otherwise (off excepted)
 counted() {
 	HITS=0 SMALL=0 FELL=0 ALLOCATED=0
 	[ -d "$CLEAR" ] || return 0
@@ -97,13 +97,13 @@ counted() {
 	done
 }
 
-# a process that dirties MIB of free memory, again and again
+# start a process that keeps dirtying MIB of free memory
 dirty() {
 	bmmfault dirty "$1" &
 	DIRTY=$!
 }
 
-# what is not timed is done with memory tags, where the CPU has them: LABEL
+# untimed visits use memory tags, where the CPU has them: LABEL
 tags() {
 	case $1 in
 	first | round) ;;
@@ -111,8 +111,8 @@ tags() {
 	esac
 }
 
-# fault folios in by one way, and say what was found and how the counters
-# moved: LABEL WAY OPTION... (of bmmfault)
+# fault folios in by one way, report the result and how the counters moved:
+# LABEL WAY OPTION... (of bmmfault)
 visit() {
 	label=$1 way=$2
 	shift 2
@@ -155,7 +155,7 @@ soakers() {
 	soaker 4 -b 32 thp 64 write-middle madv-populate fork
 }
 
-# a process that leaves what it said in a file when it is done
+# start a process whose output and exit code go to files
 soaker() {
 	name=/tmp/soaker.$1
 	shift
@@ -172,7 +172,7 @@ soaking() {
 	return 1
 }
 
-# every mode and every backend
+# switch through every mode and every backend
 turn() {
 	cached=$(backend_names $CLEAR/backend_cached)
 	streaming=$(backend_names $CLEAR/backend_streaming)
@@ -188,9 +188,9 @@ turn() {
 	done
 }
 
-# Hugetlb pages given and taken. The pause is not for them: a task that is all
-# the time in the kernel and never sleeps holds back the grace periods (of RCU
-# tasks) that unloading waits for, for minutes.
+# Add and remove hugetlb pages. The pause is for unloading: a task that stays in
+# the kernel and never sleeps delays the RCU-tasks grace periods that unloading
+# waits for, by minutes.
 resize() {
 	for pages in 48 4 24; do
 		echo $pages >$POOLS/hugepages-2048kB/nr_hugepages
@@ -202,7 +202,7 @@ must_write() {
 	echo "$2" >"$1" || fail "$2 is refused by $1"
 }
 
-# SECONDS of everything at once, and until the module was loaded once and unloaded
+# everything at once, for SECONDS and at least until one load and unload is done
 soak() {
 	folios thp 64
 	echo madvise >$HUGE/hugepages-2048kB/enabled
@@ -211,7 +211,7 @@ soak() {
 	(while soaking; do resize; done) &
 	while soaking; do
 		must insmod /lib/modules/bulkmm.ko hotplug=off clear=auto
-		# loading takes seconds beside them, turning does not
+		# meanwhile loading takes seconds, switching does not
 		for _ in 1 2 3 4 5 6 7 8 9 10; do
 			turn
 			turns=$((turns + 1))

@@ -1,12 +1,12 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Other users of the functions that the module hooks, before it and after it,
-# with a path on and off: those that share a function with it go on seeing every
-# call; those that want it to themselves are refused while it is hooked, and
-# refuse it while they have it. Every folio must be zero whoever clears it.
+# Other users of the functions that the module hooks, attached before and after
+# it, with a path on and off: those that share a function still see every call;
+# exclusive ones are refused while the module has it hooked, and keep the module
+# out while they have it. Every folio must be zero, whoever clears it.
 
 FUNCTION=folio_zero_user
-FOLIOS=4 # of each look at who is called
+FOLIOS=4 # faulted in for each check of who is called
 PIN=/sys/fs/bpf/bmm
 TRACING=/sys/kernel/tracing
 PATCHED=/sys/kernel/livepatch/bulkmm_livepatch
@@ -57,12 +57,12 @@ user_end() {
 	esac
 }
 
-# every task has come to the patch
+# wait until every task uses the patch
 transition() {
 	while [ "$(cat $PATCHED/transition)" = 1 ]; do usleep 10000; done
 }
 
-# calls of FUNCTION that a user has seen: KIND
+# print how many calls of FUNCTION a user has seen: KIND
 user_calls() {
 	case $1 in
 	function) grep -c " $FUNCTION <-" $TRACING/trace ;;
@@ -76,14 +76,14 @@ user_calls() {
 	esac
 }
 
-# folios are faulted in; a user of KIND and the module must have seen so many:
+# fault folios in; a user of KIND and the module must have seen this many calls:
 # NAME KIND CALLS HITS
 used() {
 	counted
-	# shellcheck disable=SC2153 # as counted() left it
+	# shellcheck disable=SC2153 # set by counted
 	hits=$HITS calls=$(user_calls "$2")
 	must bmmfault -n $FOLIOS -b $FOLIOS hugetlb 2048 write-middle
-	# shellcheck disable=SC2153 # as must() left it
+	# shellcheck disable=SC2153 # set by must
 	case " $SAID " in
 	*" folios=$FOLIOS "*" wrong=0 "*) ok=yes ;;
 	*) ok=no ;;
@@ -96,8 +96,8 @@ used() {
 	check "$1: the module serves $4" [ $((HITS - hits)) = "$4" ]
 }
 
-# an attempt is refused as the kernel refuses it when a function is taken (BPF
-# says of 7.3 that the argument is invalid): COMMAND...
+# COMMAND is refused as the kernel does when a function is busy (on 7.3 BPF
+# reports an invalid argument): COMMAND...
 says_busy() {
 	if said=$("$@" 2>&1); then return 1; fi
 	case $said in
@@ -106,7 +106,7 @@ says_busy() {
 	return 1
 }
 
-# KIND: a user that shares the function comes first, then after the module
+# KIND: a user that shares the function attaches before, then after the module
 coexist_shared() {
 	load clear=off
 	check "$1 first, path off: attaches" user_begin "$1" $FUNCTION
@@ -155,7 +155,7 @@ coexist_exclusive() {
 	user_end "$1" $FUNCTION
 }
 
-# every function that the module hooks here, not that of clear alone
+# every function that the module hooks here, not only that of clear
 coexist_everywhere() {
 	suite_arm on
 	hooked=$(cat "$BULKMM"/*/hook |
@@ -183,7 +183,7 @@ coexist_everywhere() {
 	must remove
 }
 
-# ftrace's own switch: 7.3 refuses it while it would hurt, 6.12 does not
+# ftrace's own switch: 7.3 refuses it where it would do harm, 6.12 does not
 coexist_knob() {
 	load clear=off
 	if write "$FTRACE" 0 2>/dev/null; then
@@ -199,8 +199,8 @@ coexist_knob() {
 	must remove
 }
 
-# all paths on, and the machine jumps into the same kernel without a reset; what
-# runs there is this job again (coexist_again)
+# all paths on, the machine jumps into the same kernel without a reset and runs
+# this job again there (coexist_again)
 coexist_kexec() {
 	suite_arm on
 	used "before kexec" none 0 $FOLIOS
@@ -219,7 +219,7 @@ coexist_again() {
 	must remove
 }
 
-# CASE...: users by their kinds, everywhere, knob; kexec can only be the last
+# CASE...: kinds of users, everywhere, knob; kexec must come last
 coexist() {
 	coexist_begin
 	if grep -qw $AGAIN /proc/cmdline; then

@@ -1,13 +1,13 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
 # Everything that can go wrong around the memmap path, provoked one by one in
-# a test build of the module (BMM_FAULTS=1). Each case ends in checks: the
-# device is the kernel's own, byte for byte; a counter says so; the log holds
-# the one line and no more.
+# a test build of the module (BMM_FAULTS=1). Each case ends in checks: struct
+# pages are as the kernel writes them, byte for byte; the counter agrees; the
+# log has the one line and no more.
 
 PARAMETERS=/sys/module/bulkmm/parameters
 
-# report a check: NAME COMMAND..., ok when the command succeeds
+# report a check, ok if COMMAND succeeds: NAME COMMAND...
 check() {
 	name=$1
 	shift
@@ -15,12 +15,12 @@ check() {
 	report check name="$name" ok=$ok detail="$*"
 }
 
-# lines the module has written to the kernel log so far
+# count the module's lines in the kernel log so far
 lines() {
 	dmesg | grep -c ' bulkmm: '
 }
 
-# device comes up as the kernel's own function would have left it
+# the device comes up just as with the kernel's own function
 same() {
 	echo "$MIDDLE" >"$LAB/compare" || return 1
 	read -r verdict <"$LAB/compare"
@@ -42,7 +42,7 @@ down() {
 	bmmguest write "$DRIVER/unbind" "$DEVICE" >/dev/null
 }
 
-# of what is on by itself, hotplug is none of the other paths' business
+# hotplug is on by default, and the cases of other paths do without it
 load() {
 	must insmod /lib/modules/bulkmm.ko hotplug=off "$@"
 }
@@ -55,12 +55,12 @@ write() {
 	echo "$2" >"$1"
 }
 
-# what detaches has detached
+# wait until no hook is detaching
 settle() {
 	while grep -q '^-115 ' /sys/kernel/bulkmm/*/hook; do sleep 0.1; done
 }
 
-# a fallback, provoked: FAULT COUNTER LINES-IN-THE-LOG
+# provoke a fallback: FAULT COUNTER LINES-IN-THE-LOG
 fallback() {
 	before=$(lines)
 	echo "$1" >"$PARAMETERS/fault"
@@ -113,7 +113,7 @@ case_unsupported() {
 		says="Linux $release is not supported here: $range only"
 		check "$release: does not load" refused \
 			insmod /lib/modules/bulkmm.ko fault_release=$release
-		# busybox tries a second way to load it
+		# busybox retries loading in a second way
 		check "$release: one line" [ "$(dmesg | grep ' bulkmm: ' |
 			tail -n +$((before + 1)) | sed 's/^[^]]*] //' |
 			sort -u)" = "bulkmm: $says" ]
@@ -156,7 +156,7 @@ case_busy() {
 	must remove
 }
 
-# ftrace switched off patches nothing, and catches up later; 7.3 refuses it
+# ftrace patches nothing while disabled, and catches up later; 7.3 refuses that
 case_ftrace_off() {
 	write /proc/sys/kernel/ftrace_enabled 0 2>/dev/null || return 0
 	load
@@ -213,7 +213,7 @@ share() {
 	done
 }
 
-# several CPUs stamp, and the module goes in the middle
+# several CPUs stamp, and the module is unloaded meanwhile
 case_workers() {
 	load
 	for bad in 33 -1 many 99999999999999999999; do
@@ -221,7 +221,7 @@ case_workers() {
 			refused write "$MEMMAP/workers" $bad
 	done
 	check "workers: as it was" [ "$(counter workers)" = 0 ]
-	# while it measures nobody shares
+	# work is not shared while backends are being timed
 	write "$MEMMAP/backend" generic
 	for workers in 2 3 32; do
 		write "$MEMMAP/workers" $workers
@@ -256,7 +256,7 @@ case_unloaded() {
 	check "unloaded: same bytes" same
 }
 
-# loads and unloads as fast as they go while the device goes down and up
+# load and unload at full speed while the device goes down and up
 case_reloaded() {
 	(i=0; while [ $i -lt 6 ]; do down; up; i=$((i + 1)); done; echo >/tmp/up) &
 	until [ -e /tmp/up ]; do
@@ -267,7 +267,7 @@ case_reloaded() {
 	check "reloaded: same bytes" same
 }
 
-# the operator's own tools on the same function
+# an operator's tracing tools on the same function
 case_traced() {
 	tracing=/sys/kernel/tracing
 	mount -t tracefs tracefs $tracing
@@ -298,7 +298,7 @@ middle() {
 	echo $((at / 4096 + size / 8192))
 }
 
-# as "same", of a named device: against a snapshot just taken of the original
+# like "same" for a named device, with a snapshot just taken with the original
 same_as_kernel() {
 	write "$MEMMAP/mode" off
 	write "$DRIVER/bind" "$1"
@@ -324,8 +324,8 @@ beside_removal() {
 	wait
 }
 
-# two devices share one region: both come up at once, and one goes away while
-# the other comes up
+# two devices share a region: both come up at once, then one goes down while the
+# other comes up
 case_two_devices() {
 	down
 	must ndctl destroy-namespace -f all
@@ -334,7 +334,7 @@ case_two_devices() {
 	must ndctl init-labels -f all
 	must ndctl enable-region all
 	read -r free </sys/bus/nd/devices/region0/available_size
-	half=$((free / 2 >> 25 << 25)) # libnvdimm wants multiples of 16 MiB
+	half=$((free / 2 >> 25 << 25)) # libnvdimm needs multiples of 16 MiB
 	for _ in 1 2; do
 		must ndctl create-namespace -m fsdax -M dev -a 2M -s $half
 	done

@@ -17,7 +17,7 @@ hmm_visit() {
 	while read -r wrong name; do
 		report hmm-case arm="$arm" name="$name" wrong="$wrong"
 	done </tmp/hmm
-	# what the kernel brought up, by a clock that knows nothing of the module
+	# what the kernel brought up, by a clock independent of the module
 	calls=0 brought=0
 	while read -r _ pages _; do
 		calls=$((calls + 1)) brought=$((brought + pages))

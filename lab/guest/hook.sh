@@ -7,13 +7,13 @@ FTRACE=/proc/sys/kernel/ftrace_enabled
 HOOKED=/sys/kernel/debug/tracing/enabled_functions
 DIRECT="direct-->bmm_memmap_trampoline"
 
-# what the module says of a path: SYMBOL's line of its hook begins with ERRNO
+# in the path's file hook, SYMBOL's line begins with ERRNO: PATH ERRNO SYMBOL
 says_of() {
 	grep -q "^$2 $3: " "/sys/kernel/bulkmm/$1/hook"
 }
 
-# kernel.ftrace_enabled at 0 while the module comes and goes; nothing else may
-# use a kprobe meanwhile. 7.3 refuses the 0.
+# kernel.ftrace_enabled is 0 while the module is loaded and unloaded; nothing
+# else may use a kprobe meanwhile. 7.3 refuses the 0.
 case_toggled_around_loads() {
 	write $FTRACE 0 2>/dev/null || return 0
 	load memmap=on
@@ -33,7 +33,7 @@ hook_faults_alone() {
 	case_toggled_around_loads
 }
 
-# modules may have functions of any name: those are never hooked
+# modules may have functions of any name: these are never hooked
 case_namesake() {
 	must insmod /lib/modules/bulkmm_namesake.ko
 	load memmap=off alloc=auto
@@ -56,7 +56,7 @@ case_namesake() {
 	must rmmod bulkmm_namesake
 }
 
-# a name must stand for one function: what else there is, kallsyms tells
+# a name must stand for exactly one function, according to kallsyms
 case_ambiguous() {
 	twice=$(awk '$2 == "t" && NF == 3 && seen[$3]++ { print $3; exit }' \
 		/proc/kallsyms)
@@ -72,7 +72,7 @@ case_ambiguous() {
 	done
 }
 
-# a path that is off has no hook: whoever wants the function can have it
+# a path that is off has no hook: others can attach to the function
 case_off_detaches() {
 	function=memmap_init_zone_device
 	load memmap=on
@@ -97,7 +97,7 @@ case_off_detaches() {
 	check "off: the module can go" rmmod bulkmm
 }
 
-# the knob would take hooks away that say they are attached
+# the knob would remove hooks that are reported as attached
 case_ftrace_knob() {
 	load memmap=on
 	check "knob: 0 is refused while a path is on" refused write $FTRACE 0
@@ -108,7 +108,7 @@ case_ftrace_knob() {
 	must remove
 }
 
-# in words how COMMAND ended within SECONDS: its own code, or interrupted
+# COMMAND does not end within SECONDS and is interrupted: SECONDS COMMAND...
 interrupted() {
 	seconds=$1
 	shift
@@ -116,8 +116,8 @@ interrupted() {
 	[ $? -gt 123 ]
 }
 
-# a call that never ends, as after a BUG() in the handler, holds nobody up
-# that does not want to wait, and the module stays
+# a call that never ends, as after a BUG() in the handler: waiting for it can be
+# interrupted, other paths are not affected, and the module stays
 case_stuck_call() {
 	function=memmap_init_zone_device
 	load memmap=on
@@ -138,7 +138,7 @@ case_stuck_call() {
 		write /sys/kernel/bulkmm/vmap/mode pte
 	check "stuck: and off" write /sys/kernel/bulkmm/vmap/mode off
 	check "stuck: no line so far" [ "$(lines)" = "$before" ]
-	echo 4 >"$PARAMETERS/fault_patience" # longer than what was interrupted
+	echo 4 >"$PARAMETERS/fault_patience" # longer than the interrupted waits
 	check "stuck: off ends by itself" refused write "$MEMMAP/mode" off
 	check "stuck: one line says what it waits for" eval \
 		"[ $(($(lines) - before)) = 1 ] && dmesg | grep -q \
@@ -151,7 +151,7 @@ case_stuck_call() {
 	check "no longer stuck: the module can go" rmmod bulkmm
 }
 
-# no memory to ask ftrace for: whoever tries again later can switch off
+# no memory for detaching: a later attempt to switch off succeeds
 case_off_fails() {
 	function=memmap_init_zone_device
 	load memmap=on vmap=pte
@@ -175,7 +175,7 @@ case_off_fails() {
 	check "memory again: the module can go" remove
 }
 
-# two write, at once, to one setting and to all of them
+# concurrent writes to one setting and to all of them
 case_two_writers() {
 	load memmap=on
 	for _ in 1 2 3; do
@@ -194,7 +194,7 @@ case_two_writers() {
 	must remove
 }
 
-# somebody holds what was in sysfs: names are free all the same
+# references to removed sysfs objects do not keep their names in use
 case_held() {
 	for at in /sys/kernel/bulkmm /sys/kernel/bulkmm/memmap; do
 		load memmap=on
@@ -210,7 +210,7 @@ case_held() {
 	done
 }
 
-# no memory at each step of loading in turn; parameters that are none
+# no memory at each step of loading in turn; invalid parameters
 case_load_fails() {
 	step=1
 	left=
@@ -224,7 +224,7 @@ case_load_fails() {
 		step=$((step + ${1-1}))
 	done
 	check "load fails at each of its steps, nothing is left" [ -z "$left" ]
-	# a path takes two: its object and its files
+	# a path takes two steps: its object and its files
 	check "load fails: all of it was tried" \
 		[ $step -gt $((2 * $(find /sys/kernel/bulkmm -name mode | wc -l))) ]
 	check "load fails: and then it loads" says_of memmap 0 \
@@ -233,7 +233,7 @@ case_load_fails() {
 	for bad in memmap=2 hotplug=yes clear= vmap=blocks alloc=on,off inert=2 \
 		memmap_min_pages=-1 memmap_min_pages=1e9 unknown; do
 		if insmod /lib/modules/bulkmm.ko $bad 2>/dev/null; then
-			# what the kernel takes for a number is clamped by use
+			# accepted numbers are clamped when used
 			check "$bad: loaded whole" [ -e "$MEMMAP/hook" ]
 			must remove
 		else
@@ -243,8 +243,8 @@ case_load_fails() {
 	done
 }
 
-# what says whether blocks are wanted is read once, by whoever loads the module;
-# where it cannot be read they are not
+# whether PMD mappings are allowed is read once, when the module is loaded; if
+# it cannot be read, they are not
 case_no_blocks() {
 	said='mode block maps as mode pte'
 	load memmap=off vmap=block
@@ -252,7 +252,7 @@ case_no_blocks() {
 		[ "$(dmesg | grep -c "$said")" = 0 ]
 	must remove
 	echo "quiet nohugevmalloc" >/tmp/cmdline
-	# zeros without an end are no command line
+	# endless zeros are no command line
 	for at in /tmp/cmdline /dev/full; do
 		before=$(dmesg | grep -c "$said")
 		must mount -o bind $at /proc/cmdline
@@ -265,12 +265,12 @@ case_no_blocks() {
 	done
 }
 
-# a file has a number, a word or a choice; but for hook, a line a function
+# a file has a number, a word or a choice; except hook: a line per function
 case_one_value() {
 	load memmap=on clear=auto vmap=pte
 	find /sys/kernel/bulkmm -type f ! -name hook ! -name off \
 		! -name reset_orders >/tmp/files
-	# all in one process; what it does not see is a file without an end of line
+	# all in one process, which does not notice a missing end of line
 	# shellcheck disable=SC2046 # names without blanks
 	odd=$(awk -v word='[0-9a-z.+_-]+' '
 	BEGIN { choice = "(" word " )*\\[" word "\\]( " word ")*" }
@@ -289,7 +289,7 @@ case_one_value() {
 	must remove
 }
 
-# the allocator may be called where nobody may sleep: FILE CONTEXT
+# the allocator may be called in atomic context: FILE CONTEXT
 case_interrupt() {
 	[ -e "$LAB/$1" ] || return 0
 	load memmap=off alloc=auto
@@ -299,7 +299,7 @@ case_interrupt() {
 		[ "$(cat "$LAB/$1")" = "seen=1 got=50 wrong=0" ]
 	read -r after </sys/kernel/bulkmm/alloc/hits
 	if says_of alloc 0 clear_highpages_kasan_tagged; then
-		# the page that is dirtied was cleared, too
+		# twice 50: the page to dirty was cleared, too
 		check "$2: served" [ $((after - before)) = 100 ]
 	else
 		check "$2: no path" [ "$after" = 0 ]
@@ -320,9 +320,9 @@ cache_share() {
 	[ $bytes -gt 2097152 ] || bytes=2097152
 }
 
-# what is left in the cache, unless somebody says otherwise
+# the default of cached_max
 case_cached_max() {
-	# the kernel takes AMD's from leaves that tell all caches together
+	# on AMD the kernel reads CPUID leaves that describe all caches together
 	grep -qw GenuineIntel /proc/cpuinfo || return 0
 	load memmap=off clear=off
 	cache_share
@@ -331,7 +331,7 @@ case_cached_max() {
 	must remove
 }
 
-# how long what an operator waits for takes
+# time an operation that an operator waits for: NAME COMMAND...
 hook_time() {
 	name=$1
 	shift
@@ -342,7 +342,7 @@ hook_time() {
 		awk '{ printf "%.2f", $1 - $2 }')"
 }
 
-# AMONG what else the machine does, and how often: ROUND...
+# AMONG (what else runs, for the name), then a word per repetition: ROUND...
 times() {
 	among=$1
 	shift
@@ -355,8 +355,8 @@ times() {
 	done
 }
 
-# beside four processes that want the two CPUs: nothing waits for more than off
-# does at most
+# idle, then with four busy processes on two CPUs: nothing waits longer than off
+# may
 case_times() {
 	times "" 1 2 3
 	busy=''
@@ -369,7 +369,7 @@ case_times() {
 	kill $busy
 }
 
-# the last case: ftrace stays as it is from here on
+# the last case: ftrace stays dead from here on
 case_ftrace_dead() {
 	function=memmap_init_zone_device
 	load memmap=on vmap=pte
@@ -421,7 +421,7 @@ hook_faults() {
 	case_ftrace_dead
 }
 
-# a path that a kernel with KASAN rules out: PATH MODE
+# a path that KASAN rules out: PATH MODE
 case_ruled_out() {
 	at=/sys/kernel/bulkmm/$1
 	check "$1: hook names the option" says_of "$1" -95 CONFIG_KASAN
@@ -442,7 +442,7 @@ hook_kasan() {
 	check "the module can go" remove
 }
 
-# what makes and removes objects, where each lives on for seconds
+# cases that create and remove objects, where each release is delayed by seconds
 hook_kobject() {
 	up
 	snapshot
@@ -452,7 +452,7 @@ hook_kobject() {
 		load memmap=on clear=auto alloc=auto vmap=block
 		must remove
 	done
-	# the kernel itself waits for seconds, each time a module goes
+	# the kernel itself waits for seconds at each module unload
 	case_load_fails 5
 	down
 }

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Memory that becomes ordinary RAM, and ceases to be: a DAX device by kmem, or
-# a virtio-mem device. It is all of a node of its own, HOT, so that what its
-# zones hold does not depend on what else the guest does.
+# Memory that becomes ordinary RAM, and is removed again: a DAX device bound to
+# kmem, or a virtio-mem device. It has a node of its own, HOT, so that its zones
+# do not depend on what else the guest does.
 
 HOTPLUG=/sys/kernel/bulkmm/hotplug
 ALLOC=/sys/kernel/bulkmm/alloc
@@ -16,8 +16,8 @@ PLUGGED="online_pages offline_pages move_pfn_range_to_zone
 	undo_isolate_page_range arch_add_memory arch_remove_memory vmemmap_free
 	remove_memory_block_devices"
 
-# bring bulkmm.ko into the state that an arm wants: absent, off, on, or both, on
-# with path alloc, where there is what that attaches to
+# bring bulkmm.ko into the state of an arm: absent, off, on, or both (on, and
+# path alloc too, where there is something to attach it to)
 hot_arm() {
 	ARM=$1
 	if [ "$1" = absent ]; then
@@ -33,7 +33,7 @@ hot_arm() {
 		fail "alloc: mode $alloc is refused"
 }
 
-# counters live as long as the module, so they are sent before each unload
+# the counters go with the module, so they are sent before each unload
 hot_unload() {
 	[ -d "$HOTPLUG" ] || return 0
 	report hot-counters hits="$(cat "$HOTPLUG/hits")" \
@@ -41,8 +41,8 @@ hot_unload() {
 	must remove
 }
 
-# answers given and walks made by the module, bytes that the allocator cleared by
-# it, and those of them that bypassed the cache: SAVED, WALKS, CLEARED, STREAMED
+# the module's counters: walks SAVED and WALKS made, bytes CLEARED for the
+# allocator, and those STREAMED, bypassing the cache
 hot_counted() {
 	SAVED=0 WALKS=0 CLEARED=0 STREAMED=0
 	[ -d "$HOTPLUG" ] || return 0
@@ -57,8 +57,8 @@ hot_policy() {
 	must_write $BLOCKS/auto_online_blocks "$1"
 }
 
-# kmem may have the DAX devices there are, and nobody has them: DAX. Whatever is
-# free when kmem learns of another device is bound at once.
+# make the DAX devices known to kmem and unbind them; list them in DAX. A device
+# that is unbound when kmem learns of another is bound at once.
 hot_dax() {
 	DAX=
 	for at in /sys/bus/dax/drivers/device_dax/dax*; do
@@ -79,8 +79,8 @@ hot_device() {
 	hot_dax
 }
 
-# the node of the port behind which QEMU's monitor is, and what a virtio-mem
-# device of NODE starts from
+# the port of QEMU's monitor, and the memory and blocks before a virtio-mem
+# device of NODE is plugged
 hot_virtio() {
 	MONITOR=$(port monitor) NODE=$1
 	BASE=$(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo)
@@ -91,8 +91,8 @@ hot_virtio() {
 	BLOCK_KIB=$((0x$size >> 10))
 }
 
-# have so much of the virtio-mem device plugged: KIB; its time in NS. Where other
-# devices come and go meanwhile, only its node is looked at: KIB beside
+# plug KIB of the virtio-mem device; its time in NS. While other devices come
+# and go, only its node is checked: KIB beside
 hot_request() {
 	total=$((BASE + $1))
 	[ $# = 1 ] || total=0
@@ -102,7 +102,7 @@ hot_request() {
 	NS=$SAID
 }
 
-# every block of the node, in the order of addresses: numbers in LIST
+# list the numbers of the node's blocks by address in LIST
 hot_list() {
 	LIST=
 	for at in /sys/devices/system/node/node"$HOT"/memory[0-9]*; do
@@ -112,7 +112,7 @@ hot_list() {
 	LIST=$(echo "$LIST" | sort -n)
 }
 
-# the block with this place in the list: NUMBER
+# set NUMBER to the block at this place in the list
 hot_nth() {
 	# shellcheck disable=SC2086 # numbers
 	set -- "$1" $LIST
@@ -120,7 +120,7 @@ hot_nth() {
 	NUMBER=$1
 }
 
-# zones, free lists and types of the node, under the name of a step
+# report the node's zones, free lists and migration types: STEP
 hot_state() {
 	# shellcheck disable=SC2016 # awk's own
 	report hot-state arm="$ARM" label="$LABEL" step="$1" \
@@ -134,15 +134,15 @@ hot_state() {
 			}' /proc/zoneinfo)"
 }
 
-# STATE of the PLACE-th block: offline, online_movable, online_kernel; may fail
+# set a block: STATE (offline, online_movable, online_kernel; may fail) PLACE
 hot_block() {
 	hot_nth "$2"
 	echo "$1" 2>/dev/null >"$BLOCKS/memory$NUMBER/state" || :
 	hot_state "$1 $2"
 }
 
-# fill some MiB of the node, take away the blocks at these PLACES meanwhile,
-# and find all of it where it has gone: MIB PLACE...
+# fill MIB of the node, take the blocks at these PLACES offline meanwhile, and
+# check that the data has moved intact: MIB PLACE...
 hot_use() {
 	rm -f /tmp/filled /tmp/go
 	bmmplug use $HOT "$1" 7 /tmp/filled /tmp/go >/tmp/used 2>/tmp/said &
@@ -166,7 +166,7 @@ hot_use() {
 	report hot-used arm="$ARM" bytes="$used" moved=$gone
 }
 
-# what is timed, of each kind; TRACE=1: instead of that, by function
+# plug by KIND of device: time in PLUG; functions are traced if TRACE is set
 hot_plug() {
 	if [ "$KIND" = virtio ]; then
 		# shellcheck disable=SC2153 # by the job
@@ -209,7 +209,7 @@ hot_trace_end() {
 	[ -z "$TRACE" ] || graph_end "$ARM" "$1" "$2"
 }
 
-# one visit of an ARM: plugged, what is asked for in the middle, unplugged
+# one visit: plug, run MIDDLE, unplug: ARM LABEL TRACE MIDDLE
 hot_visit() {
 	hot_arm "$1"
 	hook='' clears='' cached_max=0

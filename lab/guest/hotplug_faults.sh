@@ -1,18 +1,18 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
 # Everything that can go wrong around the hotplug path, provoked one by one.
-# What a case does is done three times: without the module, with it, and with
-# the kernel's own walk made after each answer (fault=check of a test build).
+# Each case runs three times: without the module, with it, and with the kernel's
+# own walk after each answer (fault=check of a test build).
 
 ANSWERS=/sys/module/bulkmm/parameters/fault_answers
 
-# note how the zones are now
+# record the state of the zones
 hot_look() {
 	SEEN="$SEEN$(cat "$LAB/zones")
 "
 }
 
-# a case in all three ways: NAME COMMAND...
+# run a case in all three ways: NAME COMMAND...
 hot_case() {
 	what=$1
 	shift
@@ -43,7 +43,7 @@ hot_unbind() {
 	bmmguest write "$KMEM/unbind" "$1" >/dev/null
 }
 
-# take all of the node's memory offline, and its devices' away
+# take all of the node's memory offline, and unbind its devices
 hot_gone() {
 	must bmmplug offline "$HOT"
 	hot_look
@@ -51,7 +51,7 @@ hot_gone() {
 	hot_look
 }
 
-# STATE of the PLACE-th block of the node
+# set a block of the node: STATE PLACE
 hot_set() {
 	hot_nth "$2"
 	if ! echo "$1" 2>/dev/null >"$BLOCKS/memory$NUMBER/state"; then
@@ -61,12 +61,12 @@ hot_set() {
 	hot_look
 }
 
-# ask for memory, and do not wait for it: KIB
+# request memory without waiting for it: KIB
 hot_ask() {
 	echo "qom-set /machine/peripheral/hot0 requested-size $1K" >"$MONITOR"
 }
 
-# wait until nothing is left to be refused
+# wait until the requested failure has happened
 hot_refused() {
 	left=1 tries=0
 	while [ "$left" != 0 ] && [ $tries -lt 1000 ]; do
@@ -83,7 +83,7 @@ hot_plain() {
 	hot_gone "$FIRST"
 }
 
-# a block that a driver does not want online: it stays offline
+# a driver refuses a block: it stays offline
 hot_not_online() {
 	must_write "$LAB/refuse" "online 5"
 	must hot_bind "$FIRST"
@@ -92,7 +92,7 @@ hot_not_online() {
 	hot_gone "$FIRST"
 }
 
-# no memory for struct pages: first of a device, then in the middle of one
+# no memory for struct pages: at the start, then in the middle of a device
 hot_no_memory() {
 	warnings "of vmemmap in hotplug begin"
 	must_write "$LAB/refuse" "vmemmap 1"
@@ -115,7 +115,7 @@ hot_no_memory() {
 	hot_look
 }
 
-# off and on again, of blocks at these places, one after the other
+# take blocks offline and online again, one after the other: PLACE...
 hot_flip() {
 	for place in "$@"; do
 		hot_nth "$place"
@@ -124,7 +124,7 @@ hot_flip() {
 	done 2>/dev/null
 }
 
-# blocks go offline while others go online
+# some blocks go offline while others go online
 hot_beside() {
 	must hot_bind "$FIRST"
 	hot_list
@@ -157,7 +157,7 @@ hot_at_once() {
 	hot_look
 }
 
-# the second device below which the first is a hole that is filled again
+# plug the second device first: the first below it is a hole, filled later
 hot_filled() {
 	must hot_bind "$SECOND"
 	hot_look
@@ -171,7 +171,7 @@ hot_filled() {
 	hot_gone "$SECOND" "$FIRST"
 }
 
-# struct pages on the memory itself
+# struct pages lie in the plugged memory itself
 hot_own_memmap() {
 	must_write "/sys/bus/dax/devices/$FIRST/memmap_on_memory" 1
 	must hot_bind "$FIRST"
@@ -186,8 +186,8 @@ hot_own_memmap() {
 	must_write "/sys/bus/dax/devices/$FIRST/memmap_on_memory" 0
 }
 
-# the kernel decides which zone a block joins: all ZONE_MOVABLE, for what the
-# kernel puts on a block of another zone would keep it from going again
+# the kernel decides which zone a block joins: all ZONE_MOVABLE, because kernel
+# allocations on a block of another zone would keep it online
 hot_auto_movable() {
 	policy=/sys/module/memory_hotplug/parameters/online_policy
 	must_write ${policy%/*}/auto_movable_ratio 100000
@@ -224,7 +224,7 @@ hot_spans() {
 		END { exit !(other && other < end) }' "$LAB/zones"
 }
 
-# a zone of node 0 that lies around all of node 1, whose blocks come and go
+# a zone of node 0 that spans all of node 1, whose blocks come and go
 hot_nodes() {
 	must hot_bind "$FIRST"
 	hot_policy offline
@@ -247,7 +247,7 @@ hot_nodes() {
 	hot_policy "$ONLINE"
 }
 
-# two zones that lie in each other, with holes
+# two interleaved zones with holes
 hot_mixed() {
 	hot_policy offline
 	must hot_bind "$FIRST"
@@ -261,7 +261,7 @@ hot_mixed() {
 	hot_policy "$ONLINE"
 }
 
-# memory joins the zone of a section that it shares with a device
+# memory joins a zone in a section that it shares with a device
 hot_neighbour() {
 	hot_policy offline
 	hot_four
@@ -279,7 +279,7 @@ hot_neighbour() {
 	hot_policy "$ONLINE"
 }
 
-# the path is switched, or the module comes and goes, in the middle
+# meanwhile the path is switched, or the module loaded and unloaded
 hot_in_the_middle() {
 	SEEN=
 	hot_plain
@@ -359,14 +359,14 @@ hot_hooks() {
 	must remove
 }
 
-# where the architecture can be told so, a device inside of a section of RAM
+# a device inside a section of RAM, where the architecture can be told so
 hot_neighbours() {
 	NEIGHBOUR=
 	[ "$(uname -m)" = x86_64 ] || return 0
 	for at in /sys/bus/nd/devices/ndbus*; do
 		[ "$(cat "$at/provider")" != e820 ] || break
 	done
-	# it has struct pages without being told
+	# it has struct pages already
 	for at in "$at"/region*/namespace[0-9]*; do NEIGHBOURS=${at##*/}; done
 	NEIGHBOUR=/sys/bus/nd/drivers/nd_pmem
 	[ -e "$NEIGHBOUR/$NEIGHBOURS" ] || fail "no device inside of a section"
@@ -404,8 +404,8 @@ hot_faults() {
 	hot_case "off beside on" hot_beside
 	hot_case "at once" hot_at_once
 	hot_case "hole filled" hot_filled
-	# arm64 refuses to take such blocks offline one by one, for they share
-	# an entry of the memory map's page table
+	# arm64 refuses to take such blocks offline one by one, because they
+	# share an entry in the memory map's page table
 	[ "$(uname -m)" != x86_64 ] ||
 		hot_case "own struct pages" hot_own_memmap
 	hot_case "auto-movable" hot_auto_movable

@@ -1,11 +1,11 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# How long clearing keeps the CPU from others. What may be expected the host
-# decides.
+# How long clearing keeps the CPU from other tasks. The host decides what to
+# expect.
 
 LATE_PERIOD=500 # us between two reads of the clock
 
-# the preemption model in force; MODEL, if not empty, is what it must be
+# report the preemption model; MODEL, if not empty, is what it must be
 preemption() {
 	if [ -e /sys/kernel/debug/sched/preempt ]; then
 		choices=$(cat /sys/kernel/debug/sched/preempt)
@@ -21,8 +21,7 @@ preemption() {
 	report preemption model="$model" choices="$choices"
 }
 
-# the module in the state of an arm of this scenario: off, computed, or a unit
-# in MiB
+# bring the module into the state of an arm: off, computed, or a unit in MiB
 unit_arm() {
 	bytes=0
 	case $1 in
@@ -41,7 +40,7 @@ unit_arm() {
 	ARM=$1
 }
 
-# what units came to since reset_orders was written to: GAP UNITS OVER
+# the counters of units since the write to reset_orders: GAP UNITS OVER
 gaps() {
 	GAP=0 UNITS=0 OVER=0
 	for at in "$CLEAR"/order*; do
@@ -53,7 +52,7 @@ gaps() {
 	done
 }
 
-# a task that wants the CPU while folios are faulted in: WAY OPTION... (of
+# a task waits for the CPU while folios are faulted in: WAY OPTION... (of
 # bmmfault)
 late() {
 	way=$1
@@ -68,8 +67,8 @@ late() {
 
 TRACED=/sys/kernel/debug/tracing/events/bulkmm/clear/enable
 
-# each backend after another one, and a module that has measured nothing; while
-# the tracepoint shows them all units are timed: WAY OPTION...
+# each backend in turn, with a module that has measured nothing; while the
+# tracepoint is on, all units are timed: WAY OPTION...
 bounds() {
 	for list in cached streaming; do
 		clear_unload
@@ -100,7 +99,7 @@ bound() {
 		latency_us="$wanted"
 }
 
-# what the tracepoint says of a page that is populated by units of BYTES
+# what the tracepoint reports of a page that is populated in units of BYTES
 traced() {
 	trace=/sys/kernel/debug/tracing/trace
 	clear_arm auto

@@ -1,9 +1,9 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Namespaces of odd sizes, several on one device, which share sections: all of
-# them come up at once, with the module off and with it on, and each in turn is
-# compared. What their struct pages are made of was filled before, with another
-# pattern each time.
+# Namespaces of odd sizes, several on one device, which share sections: all come
+# up at once, with the module off and with it on, and each is compared in turn.
+# The memory of their struct pages is filled before, with another pattern each
+# time.
 
 NVDIMMS=/sys/bus/nd/devices
 ODD_FREE=192 # MiB of free memory that is filled
@@ -16,9 +16,9 @@ odd_begin() {
 	must ndctl enable-region all
 }
 
-# "MODE,MAP,ALIGN,SIZE"...: make these namespaces; sets ODD to "DRIVER DEVICE
-# FROM BYTES PFN" of each, with a comma between: what to bind where, which part
-# of it holds struct pages, and the PFN in its middle
+# "MODE,MAP,ALIGN,SIZE"...: create these namespaces; sets ODD to "DRIVER DEVICE
+# FROM BYTES PFN" of each, comma-separated: what to bind where, which part of it
+# holds struct pages, and the PFN in its middle
 odd_layout() {
 	ODD=
 	for words in "$@"; do
@@ -29,7 +29,7 @@ odd_layout() {
 	done
 }
 
-# a field of what that ndctl left in SAID
+# a field of ndctl's output in SAID
 json() {
 	echo "$SAID" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" | tail -n 1
 }
@@ -52,13 +52,13 @@ odd_place() {
 	read -r start <"$data/resource"
 	read -r size <"$data/size"
 	bytes=0
-	# behind the superblock of the namespace
+	# after the namespace's superblock
 	[ "$2" = mem ] || bytes=$((start - from - 8192))
 	ODD="$ODD$driver $device $((from + 8192)) $bytes $((start / 4096 +
 		size / 8192)),"
 }
 
-# for each namespace: COMMAND DRIVER DEVICE FROM BYTES PFN
+# for each namespace run COMMAND DRIVER DEVICE FROM BYTES PFN
 odd_each() {
 	rest=$ODD
 	while [ -n "$rest" ]; do
@@ -80,7 +80,7 @@ odd_fill() {
 	[ "$4" = 0 ] || must bmmpoison device "$3" "$4" "$PATTERN"
 }
 
-# all come up in MODE, what their struct pages are made of filled before
+# all come up in MODE, after the memory of their struct pages was filled
 odd_up() {
 	must_write "$MEMMAP/mode" "$1"
 	must bmmpoison memory $ODD_FREE "$PATTERN"
@@ -108,7 +108,7 @@ odd_compare() {
 	rest=$all
 }
 
-# LABEL WORDS...: a layout from its making to its end
+# LABEL WORDS...: a layout from creation to removal
 odd() {
 	LABEL=$1
 	shift

@@ -13,14 +13,14 @@ inside() {
 		PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
 }
 
-# a command of the Debian that must succeed, with its whole output if it does not
+# a command inside the Debian must succeed; if not, print its whole output
 inside_must() {
 	inside "$@" >/tmp/said 2>&1 && return
 	report output of="$*" said="$(tail -c 3000 /tmp/said)"
 	fail "$*: $(tail -n 1 /tmp/said)"
 }
 
-# the disk, with the headers of no other kernel than the one that runs
+# the disk, with the headers of the running kernel only
 enter_debian() {
 	must mount -t ext4 /dev/vda $DEBIAN
 	for release in "$DEBIAN"/lib/modules/*; do
@@ -35,7 +35,7 @@ enter_debian() {
 	inside_must depmod "$(uname -r)"
 }
 
-# every file, but for what package tools write of their own
+# every file, except what package tools write themselves
 all_files() {
 	inside find / -xdev ! -type d \
 		! -path "/var/lib/dpkg/*" ! -path "/var/cache/*" ! -path "/var/log/*" \
@@ -61,7 +61,7 @@ says() {
 	inside "$@" 2>/dev/null
 }
 
-# MODE of each path that is in brackets
+# the MODE in brackets of each path
 modes() {
 	sed 's/.*\[\(.*\)\].*/\1/' $BULKMM/*/mode | sort -u | xargs
 }
@@ -81,14 +81,14 @@ check_built() {
 	check "$1: the command's version" [ "$(says bulkmm --version)" = "bulkmm $1" ]
 }
 
-# as the boot parameter has it: modprobe reads the kernel's command line
+# as with the boot parameter: modprobe reads the kernel's command line
 rescue() {
 	before=$(hooked)
 	inside_must modprobe bulkmm memmap=on clear=auto alloc=auto \
 		vmap=block hotplug=on
 	check "inert: every path is off" [ "$(modes)" = off ]
 	check "inert: no function is hooked" [ "$(hooked)" = "$before" ]
-	# what the kernel itself says of the module is that it taints
+	# the kernel itself only logs that the module taints it
 	dmesg | grep ' bulkmm: ' | grep -v taint >/tmp/said
 	check "inert: one line says so" [ "$(wc -l </tmp/said)" = 1 ]
 	check "inert: it is the line" has "inert: no function is hooked" /tmp/said
@@ -113,7 +113,7 @@ rescue() {
 	inside_must rmmod bulkmm
 }
 
-# what a boot without the switch would have
+# show the command line of a boot without the switch: WORD
 without_rescue() {
 	sed "s/ $1//" /proc/cmdline >/tmp/cmdline
 	cp /tmp/cmdline $DEBIAN/tmp/cmdline

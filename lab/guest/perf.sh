@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The kernel's perf as a client that is none of ours.
+# The kernel's perf as a client outside this project.
 
 PERF=/lib/perf
 
@@ -13,7 +13,7 @@ perf_version() {
 	report perf-version version="${SAID#perf version }"
 }
 
-# mapped once, by pages of this size: SIZE (as perf has it) PAGES FUNCTION
+# map once, with pages of this size: SIZE (as perf has it) PAGES FUNCTION
 perf_mmap() {
 	counted
 	# shellcheck disable=SC2153 # set by counted

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The words a persistent-memory job is written in. The host writes the job,
-# so the order of binds, and where to compare, is decided there.
+# Commands of a persistent-memory job. The host writes the job: it decides the
+# order of binds, and where to compare.
 
 MEMMAP=/sys/kernel/bulkmm/memmap
 LAB=/sys/kernel/debug/bulkmm_lab
@@ -13,8 +13,8 @@ modules() {
 	done
 }
 
-# make the namespace: MODE (fsdax or devdax) MAP (dev or mem) ALIGN; this is
-# also the device's first bring-up, in which the host's pages are faulted in
+# create the namespace: MODE (fsdax or devdax) MAP (dev or mem) ALIGN; this is
+# also the device's first bring-up, which faults in the host's pages
 namespace() {
 	MODE=$1
 	ndctl destroy-namespace -f all >/dev/null 2>&1
@@ -27,8 +27,8 @@ namespace() {
 	unbind
 }
 
-# device-private memory of BYTES: the lab's module is its driver, and has no
-# node but files of its own
+# device-private memory of BYTES: the lab's module is its driver, with files of
+# its own instead of a device node
 private() {
 	DRIVER=$LAB DEVICE=$1 NODE=$LAB/calls
 	[ -e "$DRIVER/bind" ] || fail "the kernel has no device-private memory"
@@ -64,7 +64,7 @@ calls_read() {
 	MIDDLE=$((START + PAGES / 2))
 }
 
-# bring bulkmm.ko into the state that an arm wants: absent, off or on
+# bring bulkmm.ko into the state of an arm: absent, off or on
 arm() {
 	if [ "$1" = absent ]; then
 		unload
@@ -83,7 +83,7 @@ arm() {
 	esac
 }
 
-# choose the backend the user named; the kernel knows which there are
+# force the backend that the user named; the module rejects unknown ones
 backend() {
 	known=$(backend_names "$MEMMAP/backend")
 	if ! echo "$BACKEND" 2>/dev/null >"$MEMMAP/backend"; then
@@ -92,7 +92,7 @@ backend() {
 	fi
 }
 
-# counters live as long as the module, so they are sent before each unload
+# the counters go with the module, so they are sent before each unload
 unload() {
 	[ -d "$MEMMAP" ] || return
 	set -- hits="$(cat $MEMMAP/hits)" backend="$(cat $MEMMAP/backend)"
@@ -130,7 +130,7 @@ BROUGHT_UP="memremap_pages memmap_init_zone_device vmemmap_populate
 	arch_remove_memory vmemmap_free device_add_disk del_gendisk
 	nvdimm_setup_pfn dax_region_add dev_dax_probe"
 
-# a bind and an unbind by function, which are no samples
+# trace a bind and an unbind by function; these are no samples
 graphed() {
 	arm "$1"
 	# shellcheck disable=SC2086 # names
@@ -143,7 +143,7 @@ graphed() {
 	graph_end "$1" unbind "$SAID"
 }
 
-# what merely storing the same bytes takes: UNIT-PAGES BYTES-PER-UNIT
+# time of merely storing the same bytes: UNIT-PAGES BYTES-PER-UNIT
 limit() {
 	echo $((PAGES * $2 / $1)) >"$LAB/limit" || fail "the limit is refused"
 	read -r ns <"$LAB/limit"
@@ -154,21 +154,21 @@ snapshot() {
 	echo "$MIDDLE" >"$LAB/snapshot" || fail "the snapshot is refused"
 }
 
-# compare with the snapshot and report it under a name
+# compare with the snapshot and report the result under a name
 compare() {
 	echo "$MIDDLE" >"$LAB/compare" || fail "the comparison is refused"
 	read -r verdict <"$LAB/compare"
 	report compare label="$1" verdict="$verdict"
 }
 
-# change the lowest bit of a word of the struct page in the middle; word 5
-# (private) is one that nothing reads while the device is idle
+# flip the lowest bit of a word of the struct page in the middle; nothing reads
+# word 5 (private) while the device is idle
 flip() {
 	echo "$MIDDLE 5" >"$LAB/flip" || fail "the flip is refused"
 	report flip pfn="$MIDDLE" word=5
 }
 
-# use the device as its users do, and report what was proved
+# use the device as its users do, and report what that proved
 use_device() {
 	if [ "$MODE" = fsdax ]; then use_file_system; else use_mapping; fi
 	report used bytes="$used"

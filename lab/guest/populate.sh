@@ -1,26 +1,26 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The words a job of the populate family is written in: what bmmpool does in
-# every state of the module, and what the library reports of memory that only
-# such a guest has. What is expected the host decides.
+# Commands of a job of the populate family: what bmmpool does in every state of
+# the module, and what the library reports of memory that only such a guest has.
+# The host decides what to expect.
 
 TRACING=/sys/kernel/tracing
-POOLED=/sys/fs/cgroup # where the library looks for them
+POOLED=/sys/fs/cgroup # where the library looks for cgroups
 
-# one store an element, whatever this CPU is fastest with
+# one store per element, whatever is fastest on this CPU
 pool_backends() {
 	tune backend_streaming movnti
 	tune backend_cached plain
 }
 
-# what the module says of each folio, from now on: ON (1 or 0)
+# trace each folio from now on, or stop: ON (1 or 0)
 pool_trace() {
 	[ -e $TRACING/trace ] || must mount -t tracefs tracefs $TRACING
 	[ ! -d $TRACING/events/bulkmm ] ||
 		echo "$1" >$TRACING/events/bulkmm/clear/enable
 }
 
-# populate by a WAY, and say how the counters moved: LABEL KIND MIB WAY
+# populate by a WAY, report how the counters moved: LABEL KIND MIB WAY
 pool_visit() {
 	label=$1 kind=$2 way=$4
 	shift
@@ -60,7 +60,7 @@ pool_on_node() {
 		"$3"
 }
 
-# the namespace that there is, made again: MODE (fsdax or devdax); DAX is its node
+# create the namespace again: MODE (fsdax or devdax); DAX is its device node
 pool_dax() {
 	ndctl destroy-namespace -f all >/dev/null 2>&1
 	must ndctl create-namespace -m "$1" -M mem -a 2M
@@ -84,7 +84,7 @@ pool_groups() {
 	must_write $POOLED/cgroup.subtree_control "+cpu +memory +hugetlb"
 }
 
-# the same in a cgroup, which may end it: NAME FILE VALUE KIND MIB OPTION...
+# the same in a cgroup, which may kill it: NAME FILE VALUE KIND MIB OPTION...
 pool_grouped() {
 	name=$1 file=$2 value=$3
 	shift 3
@@ -102,14 +102,14 @@ pool_grouped() {
 	rmdir $POOLED/pool || fail "the cgroup is not empty"
 }
 
-# the same where the kernel's log will tell how it ends a process
+# the same where the kernel's log will report that it killed a process
 pool_killed() {
 	warnings "of cgroup in $1 begin"
 	pool_grouped "$@"
 	warnings end
 }
 
-# what a file has in memory: FILE
+# resident memory of a file: FILE
 pool_held() {
 	report pool-held bytes=$(($(stat -c %b "$1") * 512))
 }

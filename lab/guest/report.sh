@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What every job needs: reporting to the host, failing, ending.
 
-# one JSON line to the host, its fields as name=value; a value that is no
-# plain number is quoted
+# send one JSON line to the host, its fields given as name=value; a value that
+# is not a plain number is quoted
 report() {
 	line="{\"event\":\"$1\""
 	shift
@@ -11,7 +11,7 @@ report() {
 		value=${field#*=}
 		case $value in
 		'' | *[!0-9]*)
-			case $value in # two processes only where they are needed
+			case $value in # start two processes only if needed
 			*[[:cntrl:]\"\\]*)
 				value=$(printf '%s' "$value" |
 					tr -s '[:cntrl:]"\134' ' ')
@@ -25,18 +25,18 @@ report() {
 	printf '%s}\n' "$line" >&3
 }
 
-# the job cannot go on: say why and end
+# the job cannot go on: report why and end
 fail() {
 	report fail what="$*"
 	finish 1
 }
 
-# run a command and keep what it said in SAID; when it fails, the job ends
+# run a command and keep its output in SAID; if it fails, the job ends
 must() {
 	SAID=$("$@" 2>&1) || fail "$*: $SAID"
 }
 
-# bulkmm.ko goes: a path that is on holds it
+# unload bulkmm.ko, after all paths are off: one that is on holds it
 remove() {
 	echo 1 >/sys/kernel/bulkmm/off && rmmod bulkmm
 }
@@ -46,8 +46,8 @@ backend_names() {
 	sed 's/[][]//g;s/^fastest //' "$1"
 }
 
-# what serves where FILE is what that forces a backend, and the MB/s of those
-# that were measured: "node0 movnti generic=9800 movnti=36100; ..."
+# the picks beside FILE, which forces a backend, and the MB/s of those measured:
+# "node0 movnti generic=9800 movnti=36100; ..."
 backend_picks() {
 	for at in "$1"_*/serving; do
 		[ -e "$at" ] || continue
@@ -60,13 +60,13 @@ backend_picks() {
 	done | sed "s,$1_,,g;s/; \$//"
 }
 
-# a line in the kernel log, so that what follows can be told from what was
+# write a line to the kernel log that separates what follows
 mark() {
 	echo "<5>bulkmm-lab: $*" >/dev/kmsg
 }
 
-# the kernel log, the end marker, and off; a reboot that is not the guest's
-# own never gets here
+# send the kernel log and the end marker, then power off; an unintended reboot
+# never gets here
 finish() {
 	trap '' EXIT
 	mark "end"

@@ -1,10 +1,10 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Everything at once, and all of it verified: stress-ng's workers of memory, which
-# look at what they stored; huge pages that must be zero; a device that goes down
-# and up; while paths, backends and the module come and go.
+# Everything at once, and all of it verified: stress-ng's memory workers, which
+# check what they stored; huge pages that must be zero; a device that goes down
+# and up; while paths and backends are switched and the module is reloaded.
 
-STRESS_TURNS=5 # of all paths, each time that the module is loaded
+STRESS_TURNS=5 # through all modes, each time the module is loaded
 
 # SECONDS
 stress_workers() {
@@ -18,7 +18,7 @@ stress_workers() {
 	) &
 }
 
-# a device goes down and up until all is over
+# a device goes down and up until the end
 stress_binds() {
 	binds=0
 	while [ ! -e /tmp/stress.over ]; do
@@ -29,7 +29,7 @@ stress_binds() {
 	done
 }
 
-# every mode of every path
+# switch every path through every mode
 stress_turn() {
 	turn
 	for mode in off on; do must_write "$MEMMAP/mode" $mode; done

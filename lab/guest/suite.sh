@@ -4,8 +4,8 @@
 
 BULKMM=/sys/kernel/bulkmm
 
-# bring bulkmm.ko into the state that an arm wants: absent, on (every path that
-# the kernel has) or streaming (huge pages cleared past the caches, all sizes)
+# bring bulkmm.ko into the state of an arm: absent, on (every path that the
+# kernel has) or streaming (huge pages of all sizes bypass the cache)
 suite_arm() {
 	suite_unload
 	ARM=$1
@@ -24,7 +24,7 @@ suite_arm() {
 	esac
 }
 
-# counters live as long as the module, so they are sent before each unload
+# the counters go with the module, so they are sent before each unload
 suite_unload() {
 	[ -d $BULKMM ] || return 0
 	for at in "$BULKMM"/*/hits; do

@@ -1,11 +1,11 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The kernel's function_graph tracer: where the time of an operation goes.
+# The kernel's function_graph tracer: where an operation spends its time.
 
 TRACING=/sys/kernel/tracing
 
-# trace these functions, as far as the kernel has them: FUNCTION... By number:
-# to find one by its name the kernel looks the names of all of them up.
+# trace these functions, if the kernel has them: FUNCTION... Set by index: for a
+# name the kernel would look up the names of all functions.
 graph_begin() {
 	[ -e $TRACING/trace ] || must mount -t tracefs tracefs $TRACING
 	echo 16384 >$TRACING/buffer_size_kb
@@ -23,8 +23,8 @@ graph_begin() {
 	echo 1 >$TRACING/tracing_on
 }
 
-# "FUNCTION=CALLS:NS:OWN ", where OWN is without the other functions that it
-# calls, of a trace: "CPU) TASK-PID | 1.5 us | func() {"
+# summarise a trace ("CPU) TASK-PID | 1.5 us | func() {") as
+# "FUNCTION=CALLS:NS:OWN ", where OWN excludes other traced functions it calls
 graph_sums() {
 	awk -F '|' '
 	/^#/ || NF < 3 { next }
@@ -52,7 +52,7 @@ graph_sums() {
 	}' $TRACING/trace
 }
 
-# report what was traced of an operation of so many NS: ARM OPERATION NS
+# report the trace of an operation that took NS: ARM OPERATION NS
 graph_end() {
 	echo 0 >$TRACING/tracing_on
 	report graph arm="$1" operation="$2" ns="$3" functions="$(graph_sums)" \

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The kernel's own tests of memory management (tools/testing/selftests/mm), a
-# category at a time by their own runner, in each state of the module. What is
-# not the same in all of them is run again, in all of them, with more time.
+# The kernel's own tests of memory management (tools/testing/selftests/mm), by
+# their own runner, one category at a time, in each state of the module. A
+# category whose results differ is run again in all states, with more time.
 
 MM=/suite/mm
 MM_ARMS="absent on streaming"
@@ -14,8 +14,8 @@ mm_begin() {
 	for script in "$MM"/*.sh; do chmod 755 "$script"; done
 }
 
-# what the runner says of each test, as "VERDICT PASSED FAILED SKIPPED NAME": the
-# numbers are of the lines that the test itself writes
+# the runner's result of each test, as "VERDICT PASSED FAILED SKIPPED NAME": the
+# numbers count the lines that the test itself prints
 mm_parse() {
 	awk '
 	/^# (not )?ok [0-9]/ {
@@ -33,11 +33,11 @@ mm_parse() {
 	}'
 }
 
-# run a category in the state that the module is in: CATEGORY ATTEMPT
+# run a category in the module's current state: CATEGORY ATTEMPT
 mm_category() {
 	mark "mm $1 in $ARM begins"
 	read -r begun _ </proc/uptime
-	# tests of a category that go on for ever are stopped one by one
+	# tests that never end are stopped one by one
 	(cd $MM && exec bash ./run_vmtests.sh -t "$1") >/tmp/mm.out 2>&1 \
 		</dev/null
 	code=$?
@@ -53,7 +53,7 @@ mm_category() {
 	mm_clean
 }
 
-# what one category leaves is not there for the next
+# remove what one category leaves, before the next
 mm_clean() {
 	for at in /proc/[0-9]*/exe; do
 		case $(readlink "$at") in
@@ -65,7 +65,7 @@ mm_clean() {
 	echo 1 >/proc/sys/vm/compact_memory
 }
 
-# a category went as without the module: CATEGORY
+# check that a category has the same results as without the module: CATEGORY
 mm_same() {
 	for arm in $MM_ARMS; do
 		cmp -s "/tmp/mm/absent.$1" "/tmp/mm/$arm.$1" || return 1

@@ -1,13 +1,13 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Who is going to use a folio: which ways to bring it in count as populating, and
-# what two CPUs that fault at once cost each other.
+# The expected use of a folio: which ways to allocate it count as populating,
+# and what two CPUs that fault at once cost each other.
 
 EVENT=/sys/kernel/debug/tracing/events/bulkmm/clear/enable
 TRACE=/sys/kernel/debug/tracing/trace
 
-# an arm's folios of 2 MiB, as the tracepoint has them: WAY [ARGUMENT...] of
-# bmmpin
+# an arm's folios of 2 MiB, as the tracepoint reports them: WAY [ARGUMENT...]
+# of bmmpin
 brought() {
 	must_write $TRACE ""
 	must_write $EVENT 1
@@ -19,21 +19,21 @@ brought() {
 		cached="$(grep -c ' streaming=0 ' /tmp/brought)"
 }
 
-# the same where nobody can give advice for the memory
+# the same for memory that cannot get advice
 brought_by_all() {
 	must_write "$HUGE/hugepages-2048kB/enabled" always
 	brought "$@"
 	must_write "$HUGE/hugepages-2048kB/enabled" madvise
 }
 
-# the same where the shared huge page of zeros is there already
+# the same with the huge zero page in use
 brought_over_zeros() {
 	must_write "$HUGE/use_zero_page" 1
 	brought "$@"
 	must_write "$HUGE/use_zero_page" 0
 }
 
-# by a device that a guest is given: its IOMMU maps the memory, which is pinned
+# by a device assigned to a guest: the IOMMU maps the memory, which is pinned
 brought_by_device() {
 	for device in /sys/bus/pci/devices/*; do
 		[ "$(cat "$device/vendor" "$device/device")" != "0x1234
@@ -46,7 +46,7 @@ brought_by_device() {
 	brought vfio "${device##*/}" "/dev/vfio/${group##*/}"
 }
 
-# two processes on two CPUs: ROUNDS FOLIOS
+# two processes on two CPUs fault folios in: ROUNDS FOLIOS
 pair() {
 	counted
 	# shellcheck disable=SC2153 # set by counted

@@ -1,12 +1,12 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The words a vmap job is written in: the host decides shapes, order and what
-# is expected; bulkmm_vmaptest.ko maps, times and judges.
+# Commands of a vmap job: the host decides shapes, order and what to expect;
+# bulkmm_vmaptest.ko maps, times and judges.
 
 VMAP=/sys/kernel/bulkmm/vmap
 VMAPTEST=/sys/kernel/debug/bulkmm_vmap
 
-# what the test module answers to a command: its lines, on stdout
+# run a command of the test module; its answer goes to stdout
 ask() {
 	exec 4<>$VMAPTEST || fail "no $VMAPTEST"
 	echo "$*" >&4 || fail "$* is refused"
@@ -14,7 +14,7 @@ ask() {
 	exec 4>&-
 }
 
-# bring bulkmm.ko into the state that an arm wants: absent or a mode
+# bring bulkmm.ko into the state of an arm: absent or a mode
 vmap_arm() {
 	ARM=$1
 	if [ "$1" = absent ]; then
@@ -33,7 +33,7 @@ vmap_arm() {
 	report vmap-hooks arm="$1" hook="$(tr '\n' ' ' <$VMAP/hook)"
 }
 
-# all counters live as long as the module, so they are sent before each unload
+# the counters go with the module, so they are sent before each unload
 vmap_unload() {
 	[ -d $VMAP ] || return 0
 	set --
@@ -46,7 +46,7 @@ vmap_unload() {
 	must remove
 }
 
-# requests that the path has seen: HITS served, SEEN in all
+# the path's counters of requests: HITS served, SEEN in all
 vmap_counted() {
 	HITS=0 SEEN=0
 	[ -d $VMAP ] || return 0
@@ -58,14 +58,14 @@ vmap_counted() {
 	done
 }
 
-# the page array that is mapped from now on
+# set the page array to map from now on
 shape() {
 	said=$(ask shape "$@") || exit
 	# shellcheck disable=SC2086 # "pages=... runs=..."
 	report shape words="$*" $said
 }
 
-# so many samples of so many calls: LABEL RESULT WHAT CALLS SAMPLES...
+# time samples of several calls each: LABEL RESULT WHAT CALLS SAMPLES...
 timed() {
 	label=$1 result=$2
 	shift 2
@@ -78,7 +78,7 @@ timed() {
 		hits=$((HITS - before)) $said
 }
 
-# random page arrays against the model: LABEL LARGE ARRAYS SEED...
+# compare random page arrays with the model: LABEL LARGE ARRAYS SEED...
 checked() {
 	label=$1
 	shift
@@ -90,7 +90,7 @@ checked() {
 	report checked label="$label" arm="$ARM" hits=$((HITS - before)) $said
 }
 
-# each public entry once: PHYSICAL ADDRESS (for ioremap) ENTRY...
+# call each public entry once: PHYSICAL ADDRESS (for ioremap) ENTRY...
 entries() {
 	phys=$1
 	shift
@@ -104,7 +104,7 @@ entries() {
 	done
 }
 
-# verdicts of the test module, one event each: COMMAND...
+# report the test module's verdicts, one event each: COMMAND...
 ktap() {
 	ask "$@" >/tmp/ktap || exit
 	while read -r verdict line; do
@@ -115,7 +115,7 @@ ktap() {
 	done </tmp/ktap
 }
 
-# a line that the console shows as well, so that the host can read both
+# write a line that the console shows too, so that the host can match both
 warnings() {
 	echo "<4>bulkmm-lab: warnings $1" >/dev/kmsg
 }
@@ -127,7 +127,7 @@ bad() {
 	warnings end
 }
 
-# the kernel's own lib/test_vmalloc.c, which never stays loaded: OPTION...
+# run the kernel's own lib/test_vmalloc.c, which never stays loaded: OPTION...
 upstream() {
 	warnings "of test_vmalloc in $ARM begin"
 	dmesg | grep -c 'Summary: ' >/tmp/before
@@ -142,7 +142,7 @@ upstream() {
 	done </tmp/summary
 }
 
-# a process that maps and unmaps until it is told to stop: NUMBER SEED
+# start a process that maps and unmaps until told to stop: NUMBER SEED
 mapper() {
 	piece=0
 	until [ -e /tmp/soaked ]; do
@@ -151,9 +151,9 @@ mapper() {
 	done
 }
 
-# two processes map and unmap for SECONDS, and until the module was loaded twice,
-# while modes and the module come and go: SECONDS SEED MODE... (none: it stays
-# away)
+# two processes map and unmap for SECONDS and until two loads are done, while
+# modes are switched and the module reloaded: SECONDS SEED MODE... (none: the
+# module is not loaded)
 vmap_soak() {
 	seed=$2 loads=0 turns=0 served=0 end=$(($(date +%s) + $1))
 	shift 2
