@@ -4,9 +4,9 @@
  *
  * A subject is what is measured: "memmap" writes the struct pages of a device
  * of --size bytes; "clear" zeroes and "copy" copies memory, extent by extent;
- * "first-use" shows what picking a backend costs. A scenario is one job of a
- * subject, and stands for a program that does nothing else; each of its
- * variants is one way to do that job.
+ * "first-use" measures the cost of picking a backend. A scenario is one job of
+ * a subject, like a program that does nothing else; each of its variants is
+ * one way to do that job.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -19,7 +19,7 @@
 
 #define DEVICE_PAGE  4096ULL
 #define SECTION_SIZE (128ULL << 20)
-/* Struct pages of one section: the kernel reschedules after so many. */
+/* Struct pages of one section: the kernel reschedules after each section. */
 #define SECTION_PAGES ((size_t)(SECTION_SIZE / DEVICE_PAGE))
 #define HUGE_SIZE     ((size_t)2 << 20)
 #define LINE	      ((size_t)64)
@@ -33,10 +33,10 @@
  */
 #define SAMPLE ((size_t)64 << 20)
 
-/* More than that fits no cache that is common. */
+/* More than this fits no common cache. */
 #define HOT_MAX ((size_t)16 << 20)
 
-/* Bytes on each side of what is written that have to stay as they are. */
+/* Bytes on each side of the written range that must not change. */
 #define GUARD  ((size_t)4096)
 #define POISON 0xff
 
@@ -53,15 +53,15 @@ struct options {
 	uint64_t size; /* of the device, or of what is cleared or copied */
 	uint64_t extents[EXTENTS_MAX]; /* to work on at a time; powers of two */
 	size_t extents_nr;
-	uint64_t used_max; /* extents above are cleared and left alone */
+	uint64_t used_max; /* larger extents are cleared but not used */
 	unsigned int rounds;
 	uint64_t seed;
 	const char *backend; /* what "bulkmm" uses; NULL: the core picks */
-	bool unverified;     /* another process has looked at the output */
+	bool unverified;     /* another process has verified the output */
 	bool list;
 };
 
-/* How an extent is used as soon as it is cleared. */
+/* How an extent is used right after it is cleared. */
 enum use {
 	USE_NONE,
 	USE_READ,   /* one word per line, in order */
@@ -70,27 +70,27 @@ enum use {
 	USES
 };
 
-/* Writes one extent and drains. @src is of use to copies only. */
+/* Writes one extent and drains. Only copies use @src. */
 typedef void method_fn(void *dst, const void *src, size_t len);
 
 /**
  * struct variant - one way to do the job of a scenario
  * @scenario: as in the results; variants of one scenario compare
  * @name:     as in the results
- * @op:       what it does, whoever does it
+ * @op:       the operation, whoever does it
  * @method:   of a peer
  * @limit:    kind of stores, of a limit
- * @backend:  of the core, where the variant names one; else it is picked
- * @fresh:    the core forgets what it has measured before each sample
+ * @backend:  of the core, if the variant names one; else it is picked
+ * @fresh:    before each sample the core forgets what it has measured
  * @threads:  that share each sample
  * @bytes:    that one sample walks through
- * @times:    how often a sample writes the same; above 1 it is to be in the
- *            cache, else each sample takes the next part of the buffer
+ * @times:    how often a sample writes the same memory; above 1 it is meant to
+ *            be cached, else each sample takes the next part of the buffer
  * @extent:   bytes to work on at a time
  * @len:      bytes of one call of the core
- * @source:   what a copy reads lies so many bytes beyond what it writes
+ * @source:   distance in bytes from a copy's destination to its source
  * @shifted:  destination and source are misaligned within their extents
- * @use:      what is done with each extent at once
+ * @use:      how each extent is used right after
  */
 struct variant {
 	const char *scenario;
@@ -116,7 +116,7 @@ static inline bool variant_picks(const struct variant *v)
 	return !v->method && !v->limit && !v->backend;
 }
 
-/* A list of variants that grows; those of one scenario are neighbours. */
+/* A growing list of variants; those of one scenario are adjacent. */
 struct variants {
 	struct variant *at;
 	size_t nr;
@@ -124,9 +124,9 @@ struct variants {
 
 /**
  * struct buffer - the memory that is worked on
- * @base:   what is written; GUARD bytes before and behind it are there too
- * @bytes:  how much of it
- * @source: a second area of @bytes, so many bytes beyond; 0 without one
+ * @base:   what is written, with GUARD bytes before and after it
+ * @bytes:  its size
+ * @source: distance to a second area of @bytes; 0 without one
  */
 struct buffer {
 	char *base;
@@ -140,10 +140,10 @@ struct buffer {
  * @per_unit:  bytes of --size to a unit
  * @unit:      bytes of memory to a unit
  * @by_extent: works on the extents of the command line
- * @sourced:   needs a source beside what it writes
- * @ops:       of the core that it uses, a bit each
+ * @sourced:   needs a source to read, too
+ * @ops:       operations of the core that it uses, a bit each
  * @init:      lists the variants, scenario by scenario
- * @describe:  prints what else the start line says, as JSON members
+ * @describe:  prints further JSON members of the start line
  */
 struct subject {
 	const char *name;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The memory that is written: huge pages if the system gives them, because
- * the kernel's memmap and what it clears are mapped with huge pages too, and
- * faulted in before anything is timed.
+ * The memory that is written: in huge pages if available, because the kernel's
+ * memmap and what it clears are mapped with huge pages too; faulted in before
+ * anything is timed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define CACHES	      "/sys/devices/system/cpu/cpu0/cache/index%u/%s"
 #define CACHE_UNKNOWN ((size_t)32 << 20)
 
-/* KiB of a size, or a plain number; 0 if it cannot be read. */
+/* Reads a size in KiB, or a plain number; 0 if it cannot be read. */
 static unsigned long cache_number(unsigned int index, const char *file)
 {
 	unsigned long value = 0;
@@ -31,7 +31,7 @@ static unsigned long cache_number(unsigned int index, const char *file)
 }
 
 /**
- * buffer_cache_bytes() - how large the last-level cache is
+ * buffer_cache_bytes() - size of the last-level cache
  *
  * Return: bytes; a guess if the system does not say.
  */
@@ -55,11 +55,11 @@ size_t buffer_cache_bytes(void)
  * @buffer:  set to present memory, aligned to a huge page, that lives as long
  *           as the process
  * @bytes:   how much to write
- * @sourced: whether there is to be as much to read
+ * @sourced: whether to add an equal area to read
  *
- * A huge page before, between and behind the areas holds the guard bytes.
+ * A huge page before, between and after the areas holds the guard bytes.
  *
- * Return: 0, or -1 if there is not enough.
+ * Return: 0, or -1 if there is not enough memory.
  */
 int buffer_get(struct buffer *buffer, size_t bytes, bool sourced)
 {
@@ -71,7 +71,7 @@ int buffer_get(struct buffer *buffer, size_t bytes, bool sourced)
 	if (p == MAP_FAILED)
 		return -1;
 	p += -(uintptr_t)p & (HUGE_SIZE - 1);
-	madvise(p, present, MADV_HUGEPAGE); /* a wish: small pages do as well */
+	madvise(p, present, MADV_HUGEPAGE); /* optional: small pages work too */
 	memset(p, POISON, present);
 	*buffer = (struct buffer){ .base = p + HUGE_SIZE,
 				   .bytes = bytes,
@@ -81,13 +81,13 @@ int buffer_get(struct buffer *buffer, size_t bytes, bool sourced)
 }
 
 /*
- * No two words of a source are alike, and none is like what lies beside it or
- * in the destination: nothing can stand in for anything else. The pattern is
- * known, so that a variant that writes to its source is found as well.
+ * All words of a source differ, also from the guard bytes and the destination,
+ * so that wrong bytes cannot pass for right ones. The pattern is known, so that
+ * a variant that writes to its source is detected too.
  */
 #define PATTERN 0x9e3779b97f4a7c15ULL
 
-/* Fill what copies read, if there is any. */
+/* Fill the source of copies, if there is one. */
 void buffer_fill_source(const struct buffer *buffer)
 {
 	bmm_word *word = (bmm_word *)(buffer->base + buffer->source);
@@ -101,9 +101,9 @@ void buffer_fill_source(const struct buffer *buffer)
 }
 
 /**
- * buffer_source_right() - whether nobody has written to the source
- * @buffer: with one or without
- * @bytes:  of it, from its first on
+ * buffer_source_right() - check that nobody has written to the source
+ * @buffer: with a source or without
+ * @bytes:  of the source, from its start
  *
  * Return: whether it is what buffer_fill_source() left there, and the GUARD
  * bytes before it what buffer_get() did.
@@ -126,7 +126,7 @@ bool buffer_source_right(const struct buffer *buffer, size_t bytes)
 	return true;
 }
 
-/* How much of this process lies in huge pages; 0 if the kernel hides it. */
+/* Bytes of this process in huge pages; 0 if the kernel does not tell. */
 uint64_t buffer_huge_bytes(void)
 {
 	FILE *f = fopen("/proc/self/smaps_rollup", "r");

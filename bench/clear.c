@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The subject "clear": ways to zero memory extent by extent, cold, over and
- * over ("again") as far as a cache can hold it, and with each extent used at
- * once ("then"). Peers are what the kernel does (REP STOSB, over the extent or
- * page by page) and what programs do (memset, a loop, libpmem2).
+ * The subject "clear": ways to zero memory extent by extent: cold; repeatedly
+ * ("again") if a cache can hold it; and with each extent used right after
+ * ("then"). Peers are what the kernel does (REP STOSB, over the extent or page
+ * by page) and what programs do (memset, a loop, libpmem2).
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static void rep_stosb_4k(void *dst, const void *src, size_t len)
 }
 #endif
 
-/* The base is there twice: what differs between the two is chance. */
+/* The base is listed twice: the difference between the two is noise. */
 static struct variant peers[] = {
 #ifdef __x86_64__
 	{ .name = "rep-stosb", .method = rep_stosb },
@@ -66,7 +66,7 @@ static void add_scenario(struct variants *list, struct variant *job,
 	void (*add)(struct variants *, const struct variant *, enum bmm_op,
 		    const char *) = variants_add_ours;
 
-	/* Longer extents leave no cache as it was: no row per backend. */
+	/* Longer extents evict every cache: no row per backend. */
 	if (job->use != USE_NONE && job->extent > SAMPLE)
 		add = variants_add_pick;
 	job->scenario = extent_name("clear", job->extent, suffix);

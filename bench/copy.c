@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The subject "copy": ways to copy memory extent by extent, as one walks
- * through a source and a destination that are in no cache; over and over
- * between the same two extents, as far as a cache can hold both ("again"); and
- * with both misaligned.
+ * The subject "copy": ways to copy memory extent by extent: through a source
+ * and a destination that are in no cache; repeatedly between the same two
+ * extents ("again") if a cache can hold both; and with both misaligned.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "bench.h"
 
-/* Misalignment costs no more in longer extents. */
+/* In longer extents misalignment costs no more. */
 #define MISALIGNED_MAX ((size_t)64 << 20)
 
 static void glibc(void *dst, const void *src, size_t len)
@@ -28,7 +27,7 @@ static void rep_movsb(void *dst, const void *src, size_t len)
 }
 #endif
 
-/* The base is there twice: what differs between the two is chance. */
+/* The base is listed twice: the difference between the two is noise. */
 static struct variant peers[] = {
 	{ .name = "glibc", .method = glibc },
 	{ .name = "glibc-again", .method = glibc },
@@ -42,7 +41,7 @@ static struct variant peers[] = {
 #define PEERS_NR (sizeof(peers) / sizeof(*peers))
 #define PMEM	 (PEERS_NR - 2)
 
-/* The last peer, a loop over whole words, and the limits want alignment. */
+/* The last peer, a loop over whole words, and the limits need alignment. */
 static void add_scenario(struct variants *list, struct variant *job,
 			 const char *suffix)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The subject "first-use": what it costs that the first calls of an operation
- * measure the backends. The same work, of --size bytes, as the first that a
- * program does ("first"), and when the backend is decided on ("settled").
+ * The subject "first-use": the cost of timing the backends in the first calls
+ * of an operation. The same work, of --size bytes, done first in a program
+ * ("first"), and once the backend is chosen ("settled").
  */
 #include <stdio.h>
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The limit: what each kind of stores that the CPU has can do, in the least
- * code that is right. The fastest of them is what nothing can beat. They share
- * no code with the backends of the core, so that a mistake there is none here.
+ * The limit: how fast each kind of stores that the CPU has can write, with as
+ * little code as possible. Nothing can beat the fastest of them. They share no
+ * code with the backends of the core, so that they share no mistake.
  *
- * They write the same bytes as everybody else, because some CPUs write some
+ * They write the same bytes as all other variants, because some CPUs write some
  * bytes faster: Zen 5 streams lines of zeroes at 84 GB/s, lines with an upper
- * half of zeroes at 66, all others at 39. So the limit of struct pages is that
- * of the very line that a struct page is here.
+ * half of zeroes at 66, all others at 39. So the limit of struct pages writes
+ * exactly the line that a struct page is here.
  *
- * Vector registers are used in assembly only; the compiler knows of none.
+ * Vector registers are used in assembly only, unknown to the compiler.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ typedef void limit_fn(char *p, const char *s, size_t len);
  * @clear: zeroes; s is a line of zeroes
  * @copy:  copies from s
  *
- * Each writes whole lines from an aligned one on.
+ * Each writes whole, aligned lines.
  */
 struct limit {
 	const char *name;
@@ -36,8 +36,8 @@ struct limit {
 };
 
 /*
- * The loops of a put_NAME(p, w, s): it stores the words of one line at p, which
- * were read at s.
+ * The loops around put_NAME(p, w, s), which stores at p the words w of one line
+ * that were read at s.
  */
 #define LOOPS(name)                                                         \
 	static __attribute__((__unused__)) void stamp_##name(char *p,       \
@@ -83,7 +83,7 @@ static bool has_avx512(void)
 	return bmm_host_has(BMM_CPU_AVX512);
 }
 
-/* Half as wide: of interest only where that is the widest. */
+/* Half as wide: measured only where it is the widest. */
 static bool has_avx2(void)
 {
 	return bmm_host_has(BMM_CPU_AVX2) && !has_avx512();
@@ -102,7 +102,7 @@ static void clear_rep(char *p, const char *s, size_t len)
 	__asm__ volatile("rep stosb" : "+D"(p), "+c"(len) : "a"(0) : "memory");
 }
 
-/* REP STOS has no line: many of them are moved from the first-level cache. */
+/* REP STOS cannot write a line: move many lines from the L1 cache instead. */
 static void stamp_rep(char *p, const char *s, size_t len)
 {
 	char block[4096] __attribute__((__aligned__(LINE)));
@@ -116,7 +116,7 @@ static void stamp_rep(char *p, const char *s, size_t len)
 	}
 }
 
-/* Words of general registers, and a prefetch, or none. */
+/* Words from general registers, optionally with a prefetch. */
 #define WORDS(name, store, prefetch)                                    \
 	static inline void put_##name(char *p, const uint64_t *w,       \
 				      const char *s)                    \
@@ -139,7 +139,7 @@ WORDS(plain_t0, "movq", "prefetcht0 1024(%0)")
 WORDS(movnti, "movnti", "")
 WORDS(movnti_t0, "movnti", "prefetcht0 1024(%9)")
 
-/* Lines: one from %1 into registers, and from there to %0. */
+/* Lines: load one from %1 into registers, and store it to %0. */
 #define LINES(name, load, store)                                               \
 	static void stamp_##name(char *p, const char *s, size_t len)           \
 	{                                                                      \
@@ -245,7 +245,7 @@ static const struct limit limits[] = {
 	{ "glibc", NULL, true, NULL, NULL, copy_glibc },
 };
 #else
-/* Nothing is known of the CPU. */
+/* For an unknown CPU. */
 static void stamp_plain(char *p, const char *s, size_t len)
 {
 	for (; len; len -= LINE, p += LINE)
@@ -273,11 +273,11 @@ static limit_fn *function(const struct limit *limit, enum bmm_op op)
 }
 
 /**
- * limit_at() - a kind of stores by its number
- * @op: what they are to do
+ * limit_at() - a kind of stores by index
+ * @op: the operation
  * @i:  from 0
  *
- * Return: one that this CPU has, or NULL if there are not so many.
+ * Return: the @i-th kind that this CPU has, or NULL if there are fewer.
  */
 const struct limit *limit_at(enum bmm_op op, size_t i)
 {
@@ -289,15 +289,15 @@ const struct limit *limit_at(enum bmm_op op, size_t i)
 	return NULL;
 }
 
-/* What it is called in the results. */
+/* Its name in the results. */
 const char *limit_name(const struct limit *limit)
 {
 	return limit->name;
 }
 
 /**
- * limit_write() - write one extent, and drain once, as ours do
- * @v:   which kind of stores, and what they are to do
+ * limit_write() - write one extent, and drain once, as the core does
+ * @v:   the kind of stores, and the operation
  * @dst: the extent, whole lines
  * @src: source of a copy
  * @len: bytes

@@ -2,15 +2,14 @@
 /*
  * bmm-bench - time the ways to write bulk memory
  *
- * Scenario by scenario, as if each were a program of its own: the core forgets
- * what it has measured, every variant runs to warm up, then come rounds in each
- * of which every variant runs once, in random order, so that what drifts on the
- * machine hits all of them alike. Last their output is verified.
+ * Each scenario runs as if it were a program of its own: the core forgets what
+ * it has measured, every variant runs to warm up, then come rounds in each of
+ * which every variant runs once, in random order, so that drift of the machine
+ * affects all alike. Finally their output is verified.
  *
- * Writes JSON lines: one that describes the run, one per sample, one per
- * variant that picks its backend or its kind of stores that says which, one per
- * verified variant. Exit code 0, 1 (a variant wrote something wrong), 2
- * (usage), 3 (no memory).
+ * Writes JSON lines: one that describes the run, one per sample, one for each
+ * picked backend or kind of stores, one per verified variant. Exit code 0, 1 (a
+ * variant wrote something wrong), 2 (usage), 3 (no memory).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +20,12 @@
 #include "serve.h"
 
 /*
- * Samples, all that were needed since the core forgot, after which a backend
- * that is not decided on is timed all the same.
+ * Samples since the core forgot, after which a variant is timed even if its
+ * backend is not chosen yet.
  */
 #define SETTLE_MAX 96U
 
-/* Of the last-level cache: what is walked through is cold each time. */
+/* Times the last-level cache: memory that is walked through is always cold. */
 #define COLD 4U
 
 struct bench {
@@ -34,8 +33,8 @@ struct bench {
 	const struct subject *subject;
 	struct buffer buffer;
 	struct variants variants;
-	size_t cursor; /* the byte that the next cold sample starts at */
-	unsigned int settling; /* samples, since the core forgot */
+	size_t cursor;	       /* offset of the next cold sample */
+	unsigned int settling; /* samples since the core forgot */
 	uint64_t random;
 	unsigned int cpu;
 };
@@ -57,7 +56,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
-/* Without what misaligned operations leave out of their extents. */
+/* Without the parts of the extents that misaligned operations omit. */
 static size_t sample_bytes(const struct variant *v)
 {
 	size_t cut = v->shifted ? v->bytes / v->extent * SHIFT_CUT : 0;
@@ -66,8 +65,8 @@ static size_t sample_bytes(const struct variant *v)
 }
 
 /*
- * Cold: the memory that was written longest ago. Hot: always the same, which
- * one pass brings back into the cache after another variant's turn.
+ * Cold: the memory that was written longest ago. Hot: always the same memory,
+ * which one pass brings back into the cache after another variant ran.
  */
 static char *place_sample(struct bench *b, const struct variant *v)
 {
@@ -87,8 +86,8 @@ static char *place_sample(struct bench *b, const struct variant *v)
 }
 
 /*
- * Force a backend for all operations of the subject that it has; NULL has the
- * core measure again. Returns for how many it was done.
+ * Force a backend for all operations of the subject that it supports; with NULL
+ * the core measures again. Returns the number of operations.
  */
 static unsigned int select_backend(const struct subject *subject,
 				   const char *name)
@@ -111,8 +110,8 @@ static void forget(struct bench *b)
 }
 
 /*
- * Work until the backend is decided on, so that what is timed is the pick. How
- * an extent is used matters to it as far as a cache holds the extent.
+ * Work until the backend is chosen, so that the pick is what is timed. The use
+ * of an extent affects the choice only if a cache can hold the extent.
  */
 static void settle(struct bench *b, const struct variant *v)
 {
@@ -158,7 +157,7 @@ static void print_start(const struct bench *b)
 	puts("}");
 }
 
-/* The members that say which variant an event is about. */
+/* The members that identify an event's variant. */
 static void print_event(const char *event, const struct variant *v)
 {
 	printf("{\"event\": \"%s\", \"scenario\": \"%s\", "
@@ -166,7 +165,7 @@ static void print_event(const char *event, const struct variant *v)
 	       event, v->scenario, v->name);
 }
 
-/* By several threads another kind of stores may be the fastest than by one. */
+/* With several threads another kind of stores may be the fastest. */
 static void choose_limit(struct bench *b, struct variant *v)
 {
 	const struct limit *best = v->limit;
@@ -188,7 +187,7 @@ static void warm_up(struct bench *b, struct variant *v)
 {
 	if (v->limit && v->threads > 1)
 		choose_limit(b, v);
-	/* Longer samples are a warm-up of their own. */
+	/* Longer samples warm up by themselves. */
 	if (v->bytes <= SAMPLE)
 		timed(b, v);
 }
@@ -207,7 +206,7 @@ static void run_round(struct bench *b, const struct variant *variants,
 	fflush(stdout);
 }
 
-/* What is written before a use is verified where nothing follows it. */
+/* Variants that use the memory are verified in scenarios without a use. */
 static int verify_all(struct bench *b, const struct variant *variants, size_t nr)
 {
 	int wrong = 0;
@@ -236,7 +235,7 @@ static const char *const op_names[BMM_OPS] = {
 	[BMM_CLEAR_STREAMING] = "streaming",
 };
 
-/* What was picked, which is what was measured. */
+/* Print the pick, which is what was measured. */
 static void print_served(const struct variant *v)
 {
 	const char *op = v->limit ? "limit" : op_names[v->op];

@@ -5,7 +5,7 @@
 #include "bench.h"
 #include "page.h"
 
-/* The base is there twice: what differs between the two is chance. */
+/* The base is listed twice: the difference between the two is noise. */
 static const struct variant peers[] = {
 	{ .name = "rebuild", .method = rebuild_run },
 	{ .name = "rebuild-again", .method = rebuild_run },

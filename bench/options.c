@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The command line. The bulkmm command is the friendly way to use this. */
+/* The command line. The bulkmm command is the user's front end for this. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ static int take(struct options *options, int c)
 	}
 }
 
-/* The whole of --size is worked on in extents of each length. */
+/* --size must be a multiple of each extent. */
 static int check_extents(const struct options *options)
 {
 	for (size_t i = 0; i < options->extents_nr; i++) {
@@ -122,7 +122,7 @@ int options_parse(struct options *options, int argc, char **argv)
 }
 
 /**
- * options_backend() - what is asked for
+ * options_backend() - the requested backend
  * @options: from options_parse()
  * @op:      for which operation
  *

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* A random order that a seed repeats. */
+/* A random order that is reproducible from a seed. */
 #include "bench.h"
 
-/* xorshift64*: enough for orders, and the same on every machine. */
+/* xorshift64*: good enough for orders, and the same on every machine. */
 static uint64_t next(uint64_t *state)
 {
 	*state ^= *state >> 12;
@@ -14,7 +14,7 @@ static uint64_t next(uint64_t *state)
 /**
  * order_shuffle() - a new random order
  * @order: numbers to shuffle
- * @n:     how many
+ * @n:     their count
  * @state: of the generator, never 0
  */
 void order_shuffle(size_t *order, size_t n, uint64_t *state)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Operations of the core: by a backend that is named, or as a program calls. */
+/* Operations of the core: by a named backend, or as a program calls them. */
 #include "bench.h"
 
 static void call(const struct bmm_job *job)
@@ -23,7 +23,7 @@ static void call(const struct bmm_job *job)
 	}
 }
 
-/* bmm_clear_streaming() has drained, a backend of its own has not. */
+/* bmm_clear_streaming() has drained, a backend called directly has not. */
 static bool to_drain(const struct variant *v)
 {
 	return bmm_op_streams(v->op) &&
@@ -32,7 +32,7 @@ static bool to_drain(const struct variant *v)
 
 /**
  * ours_write() - an operation of the core on one extent, drained
- * @v:   which, and by which backend
+ * @v:   the operation, and the backend
  * @dst: the extent
  * @src: source of a copy
  * @len: bytes; struct pages are stamped section by section, as the module does

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A model of struct page as it is on x86-64 with a virtual memmap, as far as
- * the initialisation of device memory writes it: same size, same offsets,
- * same widths of the stores.
+ * A model of struct page on x86-64 with a virtual memmap, limited to what the
+ * initialisation of device memory writes: same size, offsets and store widths.
  */
 #ifndef BENCH_PAGE_H
 #define BENCH_PAGE_H

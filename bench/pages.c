@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What struct pages have to look like. The reference comes from the core's
- * generic backend; every byte is compared.
+ * The expected struct pages. The reference comes from the core's generic
+ * backend; every byte is compared.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define BLOCK_PAGES 64U
 
 /**
- * pages_image() - the struct page of any page of the device
+ * pages_image() - the struct page that all pages of the device have
  *
  * Return: its image.
  */
@@ -32,7 +32,7 @@ const struct bmm_image *pages_image(void)
  * @base:  the first
  * @bytes: of all
  *
- * Return: whether every byte is as the reference has it.
+ * Return: whether every byte matches the reference.
  */
 bool pages_right(const void *base, size_t bytes)
 {

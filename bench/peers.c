@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The loops a user would write, for whole words. A compiler that recognises
- * them would call memset() and memcpy(), which are peers of their own: it is
- * kept from knowing what is stored.
+ * The loops that a user would write, over whole words. A compiler that
+ * recognised them would call memset() and memcpy(), which are peers of their
+ * own: the stored value is hidden from it.
  */
 #include "bench.h"
 

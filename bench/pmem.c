@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The peer libpmem2: its copy and its fill that bypass the cache, drained once
- * an extent, as ours are.
+ * The peer libpmem2: its copy and fill that bypass the cache, drained once per
+ * extent, as the core's are.
  *
  * The library decides by the granularity of a mapping what it has to do. Page
  * granularity, which it finds for ordinary memory, means memcpy() and msync();
- * told that a power failure would lose only what lies in the cache, it uses
+ * told that a power failure would lose only the cache's contents, it uses
  * non-temporal stores, as on persistent memory without eADR.
  */
 #include "bench.h"
@@ -20,7 +20,7 @@ static pmem2_memcpy_fn copy;
 static pmem2_drain_fn drain;
 
 /**
- * pmem_init() - tell libpmem2 of the memory it is to write
+ * pmem_init() - register the memory to write with libpmem2
  * @buffer: the memory
  *
  * Return: whether pmem_clear() and pmem_copy() can be used.

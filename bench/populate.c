@@ -4,8 +4,8 @@
  *
  *	bmm-populate SCENARIO KIND SIZE WAY[-THREADS]
  *
- * prints the events of the bench: a sample and a verdict. The verdict is of a
- * look at every page: it is zero, and looking takes no page fault.
+ * prints the events of the bench: a sample and a verdict. The verdict is that
+ * every page begins with zero and that writing to it takes no page fault.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 
 #define SMALL_PAGE 4096U
 #define WORKERS	   512U
-#define ALIGN	   ((size_t)1 << 30) /* no huge page is cut, whoever maps */
+#define ALIGN	   ((size_t)1 << 30) /* no huge page is split, whoever maps */
 
 struct memory {
 	const char *kind;
@@ -33,7 +33,7 @@ struct memory {
 	int file;
 };
 
-/* What limit.c asks for where it stamps, which nobody does here. */
+/* limit.c needs this for stamping, which is not used here. */
 const struct bmm_image *pages_image(void)
 {
 	return NULL;
@@ -46,7 +46,7 @@ static int map_flags(const struct memory *m)
 	return strcmp(m->kind, "hugetlb") ? flags : flags | MAP_HUGETLB;
 }
 
-/* At an aligned place; of the kind. MAP_POPULATE has it filled at once. */
+/* At an aligned address. With MAP_POPULATE in @more it is populated at once. */
 static int map(struct memory *m, int more)
 {
 	char *room = mmap(NULL, m->len + ALIGN, PROT_NONE,
@@ -60,7 +60,7 @@ static int map(struct memory *m, int more)
 	return m->base == MAP_FAILED ? -1 : 0;
 }
 
-/* Small pages wherever the kernel would choose, or huge ones where it can. */
+/* Small pages where the kernel has the choice, or huge ones where it can. */
 static int prepare(struct memory *m)
 {
 	bool thp = !strcmp(m->kind, "thp");
@@ -82,7 +82,7 @@ struct share {
 	size_t len;
 };
 
-/* Without a variant: the kernel's own way, which must not fail. */
+/* Without a variant: the kernel's own function, which must not fail. */
 static void *do_share(void *arg)
 {
 	struct share *share = arg;
@@ -94,7 +94,7 @@ static void *do_share(void *arg)
 	return NULL;
 }
 
-/* Plain threads over plain shares: the limit needs no cleverness. */
+/* Plain threads over equal shares suffice for the limit. */
 static void share_out(const struct variant *v, const struct memory *m,
 		      unsigned int threads)
 {
@@ -117,7 +117,7 @@ static void share_out(const struct variant *v, const struct memory *m,
 		pthread_join(shares[i].thread, NULL);
 }
 
-/* The fastest kind of stores over memory that is there. */
+/* The fastest kind of stores over resident memory. */
 static uint64_t limit(const struct memory *m, unsigned int threads,
 		      const char **name)
 {
@@ -146,7 +146,7 @@ static int ours(const struct memory *m, unsigned int threads)
 	return bmm_populate(m->base, m->len, &options, NULL);
 }
 
-/* ns, or 0 where the way is not known or fails. */
+/* ns, or 0 if the way is unknown or fails. */
 static uint64_t time_way(struct memory *m, const char *way,
 			 unsigned int threads, const char **served)
 {
@@ -188,7 +188,7 @@ static long faults(void)
 	return usage.ru_minflt + usage.ru_majflt;
 }
 
-/* Faults of a write to each page, which must all be zero. */
+/* Are all pages there, beginning with zero? Writing to them must not fault. */
 static bool all_there(const struct memory *m)
 {
 	long before = faults();

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The kernel's slow path, modelled: every struct page is built from nothing.
+ * A model of the kernel's slow path: every struct page is built from scratch.
  *
  * Checked against the machine code of Debian's 6.12 kernel for x86-64, where
- * one call a page is left of __init_zone_device_page() and
- * __init_single_page(): the zeroing of words that are written later is
- * optimised away, the list head is written and then overwritten by the
- * pagemap, the reserved bit is set in memory, and the pagemap's type is
- * looked at again for every page. The ftrace patch site of the call is left
- * out.
+ * __init_zone_device_page() and __init_single_page() come down to one call per
+ * page: the zeroing of words that are written later is optimised away, the
+ * list head is written and then overwritten by the pagemap, the reserved bit is
+ * set in memory, and the pagemap's type is read again for every page. The
+ * ftrace patch site of the call is omitted.
  *
  * Kernels that mitigate speculative return stack overflow (AMD Zen 1 to 4)
- * return by way of a thunk whose RET is mispredicted on purpose, once for
- * every page here. "rebuild" returns plainly; "rebuild-saferet" is the same
- * function returning through such a thunk.
+ * return through a thunk whose RET is mispredicted on purpose, here once per
+ * page. "rebuild" returns plainly; "rebuild-saferet" is the same function
+ * returning through such a thunk.
  */
 #include "bench.h"
 #include "page.h"
@@ -35,7 +34,7 @@ static inline void set_reserved(struct model_page *page)
 #endif
 }
 
-/* By words, as the kernel does: most of these the compiler then leaves out. */
+/* Word by word, as the kernel does: the compiler then omits most of these. */
 static inline void zero_page(struct model_page *page)
 {
 	bmm_word *word = (bmm_word *)page;
@@ -83,7 +82,7 @@ init_plain(struct model_page *page, uint64_t node, struct pagemap *pgmap)
 /* One page built the slow way: what templates and images start from. */
 void rebuild_page(void *page, uint64_t pfn)
 {
-	(void)pfn; /* no bit of it is kept where the memmap is virtual */
+	(void)pfn; /* not stored where the memmap is virtual */
 	init_plain(page, 0, &model_pagemap);
 }
 
@@ -96,7 +95,7 @@ build_all(struct model_page *page, size_t count, init_fn init)
 	uint64_t pfn, end = FIRST_PFN + count, node = 0;
 	struct pagemap *pgmap = &model_pagemap;
 
-	/* Not known when compiling. */
+	/* Unknown at compile time. */
 	__asm__ volatile("" : "+r"(node), "+r"(pgmap));
 	for (pfn = FIRST_PFN; pfn < end; pfn++, page++) {
 		init(page, node, pgmap);

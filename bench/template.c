@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The published methods, modelled: one template page is built the slow way;
+ * Models of the published methods: one template page is built the slow way;
  * for each page, what depends on its PFN is refreshed in the template, and
  * the template is copied ("mm: speed up ZONE_DEVICE memmap initialization",
  * v4, 2026). The copy is inline, by words, as the compiler does it without
- * vector registers; the streaming one keeps an ordinary copy for the first
- * page of a pageblock, because its flags are read back at once.
+ * vector registers; the streaming one copies the first page of a pageblock
+ * ordinarily, because its flags are read back at once.
  */
 #include "bench.h"
 #include "page.h"
@@ -13,14 +13,13 @@
 #define PAGEBLOCK_PAGES 512U
 
 #define SECTION_SHIFT 15 /* pages of a section */
-/* Section bits in the flags: a mask of none where the memmap is virtual. */
+/* Section bits in the flags: none where the memmap is virtual. */
 static volatile uint64_t section_mask;
 
 /*
- * The refresh is done as a kernel with section bits in page->flags does it:
- * read, masked, written. Without the barrier the compiler would see that
- * nothing changes and keep the template in registers, which is another
- * method.
+ * Refreshes as a kernel with section bits in page->flags does: read, mask,
+ * write. Without the barrier the compiler would see that nothing changes and
+ * keep the template in registers, which is another method.
  */
 static inline void refresh(struct model_page *template, uint64_t pfn,
 			   uint64_t mask)
@@ -107,8 +106,8 @@ void template_movnti_run(void *base, const void *src, size_t len)
 }
 
 /*
- * The same without a store to the template: what the compiler may leave of
- * the method on kernels where no bit depends on the PFN.
+ * The same without a store to the template: what the compiler may reduce the
+ * method to on kernels where no bit depends on the PFN.
  */
 void template_still_run(void *base, const void *src, size_t len)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Threads that share a sample, each on a CPU of its own. They are made once
- * and sleep while others are measured; before a sample those that take part are
- * woken, and wait awake for it to begin, so that no wake-up is timed.
+ * Threads that share a sample, each on a CPU of its own. They are created once
+ * and sleep while other variants are measured; before a sample its threads are
+ * woken and spin until it begins, so that no wake-up is timed.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +20,7 @@ struct worker {
 static cpu_set_t allowed;
 static unsigned int gathered; /* threads, this one included */
 
-/* Of the sample that is to begin. */
+/* Of the next sample. */
 static const struct variant *work;
 static char *work_base;
 static unsigned int begun; /* samples so far */
@@ -45,7 +45,7 @@ static void add(unsigned int *p)
 	__atomic_add_fetch(p, 1, __ATOMIC_RELEASE);
 }
 
-/* Thread @number stays on its own CPU of those that are allowed. */
+/* Pins thread @number to its own CPU among those allowed. */
 static void pin(unsigned int number)
 {
 	cpu_set_t one;
@@ -61,7 +61,7 @@ static void pin(unsigned int number)
 }
 
 /**
- * threads_init() - keep this thread on one CPU from now on
+ * threads_init() - pin this thread to one CPU
  *
  * Return: the CPU.
  */
@@ -89,7 +89,7 @@ unsigned int threads_nr(void)
  * threads_share() - how much of a sample each thread does
  * @v: the variant
  *
- * Return: bytes, whole pages; the last thread does what is left, too.
+ * Return: bytes, whole pages; the last thread also does the remainder.
  */
 size_t threads_share(const struct variant *v)
 {
@@ -124,7 +124,7 @@ static void *worker_main(void *data)
 	return NULL;
 }
 
-/* As many as there may ever be. */
+/* As many workers as can ever be used. */
 static struct worker *make_workers(void)
 {
 	unsigned int n = threads_nr(), i;
@@ -144,8 +144,8 @@ static struct worker *make_workers(void)
 }
 
 /**
- * threads_gather() - have threads wait for a sample to begin
- * @nr: how many, this one included, at most threads_nr()
+ * threads_gather() - make threads wait for a sample to begin
+ * @nr: how many, including this one; at most threads_nr()
  */
 void threads_gather(unsigned int nr)
 {

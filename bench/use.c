@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * What the next user does with memory that was just cleared. General
- * registers only; independent accesses, so that the CPU overlaps them.
+ * registers only; accesses are independent, so that the CPU overlaps them.
  */
 #include "bench.h"
 
@@ -21,8 +21,8 @@ static void write_words(bmm_word *word, size_t words)
 }
 
 /*
- * A permutation of the numbers below a power of two: each step can be undone.
- * It is calculated, because a table would take part of the cache.
+ * A permutation of the numbers below a power of two: each step is invertible.
+ * It is calculated, because a table would occupy part of the cache.
  */
 static void read_random(const bmm_word *word, size_t lines)
 {

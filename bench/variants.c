@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The list of variants, and the rows that several subjects have alike. */
+/* The list of variants, and the rows that several subjects share. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 
-/* What is listed lives as long as the process. */
+/* The lists live as long as the process. */
 static void *or_exit(void *memory)
 {
 	if (memory)
@@ -25,10 +25,10 @@ static char *joined(const char *a, const char *b, const char *c)
 }
 
 /**
- * variants_add() - list one more
- * @list: at its end
+ * variants_add() - append a variant
+ * @list: the list
  * @job:  all but the name
- * @name: that it gets; kept
+ * @name: its name; must stay allocated
  */
 void variants_add(struct variants *list, const struct variant *job,
 		  const char *name)
@@ -40,10 +40,10 @@ void variants_add(struct variants *list, const struct variant *job,
 }
 
 /**
- * variants_add_peers() - list what others do
- * @list:  at its end
+ * variants_add_peers() - append the peers
+ * @list:  the list
  * @job:   scenario
- * @peers: name and method of each; without a method it is left out
+ * @peers: name and method of each; without a method it is omitted
  * @nr:    how many
  */
 void variants_add_peers(struct variants *list, const struct variant *job,
@@ -59,8 +59,8 @@ void variants_add_peers(struct variants *list, const struct variant *job,
 }
 
 /**
- * variants_add_pick() - list an operation of the core as a program calls it
- * @list: at its end
+ * variants_add_pick() - append an operation of the core as programs call it
+ * @list: the list
  * @job:  scenario
  * @op:   the operation
  * @name: of the variant
@@ -75,13 +75,13 @@ void variants_add_pick(struct variants *list, const struct variant *job,
 }
 
 /**
- * variants_add_ours() - list an operation of the core, and it by each backend
- * @list: at its end
+ * variants_add_ours() - append an operation of the core, and each backend of it
+ * @list: the list
  * @job:  scenario
  * @op:   the operation
- * @name: of the variant that picks its backend; those that name one append it
+ * @name: of the variant that picks its backend; the others append the backend
  *
- * Generic C bypasses no cache, so that it does not do what streams.
+ * Generic C cannot bypass the cache, so streaming operations do not list it.
  */
 void variants_add_ours(struct variants *list, const struct variant *job,
 		       enum bmm_op op, const char *name)
@@ -101,9 +101,9 @@ void variants_add_ours(struct variants *list, const struct variant *job,
 }
 
 /**
- * variants_add_limits() - list each kind of stores
- * @list: at its end
- * @job:  scenario, and what is done
+ * variants_add_limits() - append each kind of stores
+ * @list: the list
+ * @job:  scenario and operation
  */
 void variants_add_limits(struct variants *list, const struct variant *job)
 {
@@ -123,14 +123,14 @@ static unsigned int next_threads(unsigned int n)
 }
 
 /**
- * variants_add_threads() - list the limit, and ours, by several threads
- * @list: at its end
+ * variants_add_threads() - append the limit, and the core, by several threads
+ * @list: the list
  * @job:  scenario
- * @op:   ours
- * @name: of ours by one thread
+ * @op:   operation of the core
+ * @name: of the core's variant with one thread
  *
- * By 2, 4, 8 ... threads, and by as many as there are CPUs. Which kind of
- * stores is the limit is found before it is timed.
+ * With 2, 4, 8 ... threads, and with one per CPU. Which kind of stores is the
+ * limit is found before it is timed.
  */
 void variants_add_threads(struct variants *list, const struct variant *job,
 			  enum bmm_op op, const char *name)
@@ -159,7 +159,7 @@ void variants_add_threads(struct variants *list, const struct variant *job,
  * @extent:  second part, a power of two
  * @suffix:  the rest, or ""
  *
- * Return: the name, for good.
+ * Return: the name, never freed.
  */
 char *extent_name(const char *subject, uint64_t extent, const char *suffix)
 {
@@ -174,7 +174,7 @@ char *extent_name(const char *subject, uint64_t extent, const char *suffix)
 /**
  * extent_sample() - how much one sample walks through
  * @extent:  bytes at a time
- * @options: what is wanted
+ * @options: from options_parse()
  *
  * Return: bytes, a multiple of @extent.
  */
@@ -189,7 +189,7 @@ size_t extent_sample(size_t extent, const struct options *options)
  * extent_times() - how often one extent is written in a sample of hot memory
  * @extent: its bytes
  *
- * Return: times; hot memory is fast, and more of it fills a sample's time.
+ * Return: times; hot memory is fast, so that a sample needs more of it.
  */
 size_t extent_times(size_t extent)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Outside the timing: does a variant write what it should, everywhere, and
- * nothing beside it? Every byte is looked at.
+ * Not timed: does a variant write what it should, everywhere, and nothing else?
+ * Every byte is checked.
  */
 #include <string.h>
 
@@ -27,7 +27,7 @@ static bool right(const struct variant *v, const char *dst, const char *src,
 	}
 }
 
-/* What is misaligned leaves both ends of its extent as they were. */
+/* Misaligned operations must not change either end of the extent. */
 static bool extent_right(const struct variant *v, const char *p)
 {
 	const char *dst = p + SHIFT_TO, *src = p + v->source + SHIFT_FROM;
@@ -50,12 +50,12 @@ static bool extents_right(const struct variant *v, const char *base)
 }
 
 /**
- * verify() - run a variant once over poisoned memory and look at it
- * @v:      which
- * @buffer: where
+ * verify() - run a variant once over poisoned memory and check the result
+ * @v:      the variant
+ * @buffer: the memory
  *
- * Return: whether all that one sample writes is right, the source, if there
- * is one, is what it was, and the GUARD bytes on each side too.
+ * Return: whether all that one sample writes is right, and the source, if any,
+ * and the GUARD bytes on each side are unchanged.
  */
 bool verify(const struct variant *v, const struct buffer *buffer)
 {

@@ -17,7 +17,7 @@ static void write_extent(const struct variant *v, char *dst, const char *src,
  * walk_range() - do the job of a variant on a range, in this thread
  * @v:     the variant
  * @base:  first byte
- * @bytes: how many; the last extent may be a part of one
+ * @bytes: how many; the last extent may be partial
  */
 void walk_range(const struct variant *v, char *base, size_t bytes)
 {
