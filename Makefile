@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The front door:
+# Main targets:
 #	make demo	set-up, native bench, one lab scenario, one table
 #	make test	set-up and everything CI runs
 #	make figures	native figures of this CPU, into results/, docs and README
-#	make lab	every lab scenario on every kernel (hours; goes on where it stopped)
+#	make lab	every lab scenario on every kernel (hours; resumes where it stopped)
 #	make lab-debug	the scenarios on kernels with their own checks on (part of it)
-#	make kernels	every kernel of Debian's archive, natively (hours; goes on too)
+#	make kernels	every kernel of Debian's archive, natively (hours; resumes too)
 #	make install	the module, for the running kernel
 #	make install-lib	libbulkmm, below PREFIX (docs/library.md)
 #	make deb	Debian packages of all of it, into build/debs
@@ -33,7 +33,7 @@ check:
 	@scripts/setup tests
 	@scripts/check
 
-# For a quiet machine: it takes a while, and what else runs is in the figures.
+# For a quiet machine: it takes a while, and other load distorts the figures.
 figures: build
 	@folder=$$(.venv/bin/python scripts/figures.py --folder) && \
 		mkdir -p $$folder && \
@@ -55,7 +55,7 @@ lab: build
 	.venv/bin/python scripts/suites.py out/lab/*.json --out out/suites.md; \
 	$(MAKE) lab-debug || code=$$?; exit $$code
 
-# The first run builds these kernels: ten minutes of a CPU each.
+# The first run builds these kernels: ten CPU minutes each.
 lab-debug: build
 	@mkdir -p out
 	@.venv/bin/bulkmm lab matrix --debug --resume --json-dir out/lab-debug \
@@ -74,7 +74,7 @@ install: module
 		$(DESTDIR)/lib/modules/$(RELEASE)/updates/bulkmm.ko
 	test -n "$(DESTDIR)" || depmod $(RELEASE)
 
-# A directory of its own: the prefix is a part of what is built.
+# A build directory of its own: the prefix is built in.
 install-lib: export PATH := $(CURDIR)/.venv/bin:$(PATH)
 install-lib: build
 	@test -d build/install || meson setup build/install >/dev/null
@@ -92,13 +92,13 @@ install-man: build
 deb: build
 	@.venv/bin/python scripts/debs.py --out build/debs
 
-# What setuptools left in build/lib would be packed again, whatever has gone since.
+# setuptools would pack stale files in build/lib again.
 wheel: build
 	@rm -rf build/lib build/bdist.*
 	@.venv/bin/pip wheel -q --disable-pip-version-check --no-deps \
 		--wheel-dir $(WHEELS) .
 	@ls $(WHEELS)/*.whl
 
-# Caches of the lab (root, kernels) stay: "bulkmm lab clean" removes them.
+# The lab's caches (root, kernels) stay: "bulkmm lab clean" removes them.
 clean:
 	rm -rf build .venv *.egg-info

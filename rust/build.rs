@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//! Where libbulkmm is: BULKMM_LIB_DIR, else what pkg-config says.
+//! Finds libbulkmm: in BULKMM_LIB_DIR, or else with pkg-config.
 use std::env;
 use std::process::Command;
 

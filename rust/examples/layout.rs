@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//! Where each field of the structures is: to be compared with what C says.
+//! Prints the offset of each field, to be compared with C's.
 use bulkmm::sys::{bmm_options, bmm_report};
 use std::mem::{offset_of, size_of};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//! Big pools resident at the machine's speed: `bmm_populate()` and
+//! Populate large memory pools at the machine's speed: `bmm_populate()` and
 //! `bmm_clear_parallel()` of libbulkmm.
 //!
 //! ```no_run
@@ -19,7 +19,7 @@ use std::ops::{ControlFlow, Range};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::time::Duration;
 
-/// Why a range could not be done, or why a piece of it was slow.
+/// Why a range could not be served, or why a piece of it was slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
@@ -40,7 +40,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// As enum bmm_cause counts them, behind BMM_CAUSE_NONE.
+    /// Maps enum bmm_cause, which counts from 1 after BMM_CAUSE_NONE.
     fn of(number: c_int) -> Self {
         use Cause::*;
         const ALL: [Cause; 14] = [
@@ -61,27 +61,27 @@ pub struct Slow {
     pub cause: Cause,
 }
 
-/// What was done; addresses are numbers.
+/// What was done; addresses are integers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Bytes that are done.
+    /// Bytes done.
     pub done: usize,
     /// Everything before this address is done.
     pub reached: usize,
     pub took: Duration,
-    /// Most that worked at once, the caller included.
+    /// Most threads that worked at once, the caller included.
     pub threads: u32,
     /// Pages were touched one by one: the kernel is older than 5.14.
     pub touched: bool,
     pub slow: Option<Slow>,
 }
 
-/// What went wrong, and how far it came.
+/// What went wrong, and how far the work got.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     pub errno: i32,
     pub cause: Cause,
-    /// The lowest page that could not be done, if it was one.
+    /// The lowest page that failed, if a page was the reason.
     pub failed: Option<Range<usize>>,
     pub report: Report,
     text: String,
@@ -106,14 +106,14 @@ pub struct Options<'a> {
     progress: Option<Box<Progress<'a>>>,
 }
 
-/// What the callback finds behind its context.
+/// What the callback's context points to.
 struct Told<'t, 'a> {
     progress: &'t mut Progress<'a>,
     panic: Option<Box<dyn Any + Send>>,
 }
 
 extern "C" fn tell(context: *mut c_void, done: usize, len: usize) -> c_int {
-    // SAFETY: it is the Told of the call that is under way, on its thread.
+    // SAFETY: it is the Told of the current call, on the calling thread.
     let told = unsafe { &mut *context.cast::<Told<'_, '_>>() };
     if told.panic.is_some() {
         return 1;
@@ -133,14 +133,14 @@ impl<'a> Options<'a> {
         Self::default()
     }
 
-    /// No more than these, the caller included; 0: as many as pay.
+    /// At most this many threads, the caller included; 0: as many as pay off.
     #[must_use]
     pub fn threads(mut self, most: u32) -> Self {
         self.threads = most;
         self
     }
 
-    /// New pages come from this memory node alone.
+    /// Takes new pages from this memory node only.
     #[must_use]
     pub fn node(mut self, node: u32) -> Self {
         self.flags |= sys::BMM_ON_NODE;
@@ -148,38 +148,38 @@ impl<'a> Options<'a> {
         self
     }
 
-    /// For reading: the pages of shared files stay clean.
+    /// Populates for reading: pages of shared files stay clean.
     #[must_use]
     pub fn reading(mut self) -> Self {
         self.flags |= sys::BMM_READ;
         self
     }
 
-    /// Called on this thread with the bytes done and all; `Break` cancels.
+    /// Calls `told` on this thread with bytes done and in all; `Break` cancels.
     #[must_use]
     pub fn progress(mut self, told: impl FnMut(usize, usize) -> ControlFlow<()> + 'a) -> Self {
         self.progress = Some(Box::new(told));
         self
     }
 
-    /// Makes a mapping resident. Safe for any address: no content changes, and
-    /// what is not mapped is an error.
+    /// Makes a mapping resident. Safe for any address: contents do not change,
+    /// and unmapped memory is an error.
     ///
     /// # Errors
     ///
-    /// As bmm_populate(3) has them.
+    /// Those of bmm_populate(3).
     pub fn populate(&mut self, addr: *mut u8, len: usize) -> Result<Report, Error> {
-        // SAFETY: the kernel looks at the range, options and report live on.
+        // SAFETY: the kernel checks the range; options and report outlive the call.
         self.call(|options, report| unsafe { sys::bmm_populate(addr.cast(), len, options, report) })
     }
 
-    /// Zeroes a range that is resident.
+    /// Zeroes a resident range.
     ///
     /// # Errors
     ///
-    /// As bmm_clear_parallel(3) has them; what is not cleared then is as before.
+    /// Those of bmm_clear_parallel(3); what was not cleared is unchanged.
     pub fn clear(&mut self, range: &mut [u8]) -> Result<Report, Error> {
-        // SAFETY: the slice is this call's alone.
+        // SAFETY: the slice is borrowed exclusively.
         self.call(|options, report| unsafe {
             sys::bmm_clear_parallel(range.as_mut_ptr().cast(), range.len(), options, report)
         })
@@ -205,7 +205,7 @@ impl<'a> Options<'a> {
             options.progress = Some(tell);
             options.context = std::ptr::from_mut(told).cast();
         }
-        // SAFETY: all bits zero are a report: numbers and null pointers.
+        // SAFETY: all zero bits are a valid report: numbers and null pointers.
         let mut report: sys::bmm_report = unsafe { std::mem::zeroed() };
         report.size = size_of::<sys::bmm_report>();
         let error = work(&options, &mut report);
@@ -244,7 +244,7 @@ impl Report {
 impl Error {
     fn of(said: &sys::bmm_report) -> Self {
         let mut text = [0u8; 512];
-        // SAFETY: no more is written than there is room for.
+        // SAFETY: at most text.len() bytes are written.
         let len = unsafe { sys::bmm_report_text(said, text.as_mut_ptr().cast(), text.len()) };
         Self {
             errno: -said.error,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//! bulkmm.h as far as this crate goes, as C has it.
+//! The declarations of bulkmm.h that this crate uses.
 #![allow(non_camel_case_types)]
 
 use std::ffi::{c_char, c_int, c_void};

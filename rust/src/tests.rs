@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-//! Against the library itself; mapped by declarations of our own, as there are no
-//! dependencies.
+//! Tests against the library itself. mmap() and others are declared here, as the
+//! crate has no dependencies.
 use super::*;
 
 const PAGE: usize = 4096;
@@ -17,7 +17,7 @@ struct Mapping(*mut u8, usize);
 
 impl Mapping {
     fn new(len: usize) -> Self {
-        // SAFETY: private anonymous memory at a place of the kernel's choice.
+        // SAFETY: private anonymous memory at an address that the kernel chooses.
         let at = unsafe { mmap(std::ptr::null_mut(), len, 3, 0x22, -1, 0) };
         assert_ne!(at as isize, -1);
         Self(at.cast(), len)
@@ -25,7 +25,7 @@ impl Mapping {
 
     fn there(&self) -> usize {
         let mut pages = vec![0u8; self.1 / PAGE];
-        // SAFETY: a byte for each page.
+        // SAFETY: there is a byte for each page.
         unsafe { mincore(self.0.cast(), self.1, pages.as_mut_ptr()) };
         pages.iter().filter(|page| **page & 1 == 1).count() * PAGE
     }
@@ -33,7 +33,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: nobody has it any more.
+        // SAFETY: no reference to it is left.
         unsafe { munmap(self.0.cast(), self.1) };
     }
 }
@@ -63,7 +63,7 @@ fn options_reach_the_library() {
 #[test]
 fn an_error_says_which_page_and_why() {
     let memory = Mapping::new(LEN);
-    // SAFETY: a page of its own mapping, which it does not write to.
+    // SAFETY: a page of this test's own mapping, which it does not write to.
     unsafe { mprotect(memory.0.add(LEN / 2).cast(), PAGE, 1) };
     let error = Options::new().populate(memory.0, LEN).unwrap_err();
     let page = memory.0 as usize + LEN / 2;
