@@ -41,8 +41,8 @@
 #define POISON 0xff
 
 /*
- * Misaligned: where in its extent the destination begins, where the source
- * does, and how much shorter than the extent both are.
+ * Misaligned: offsets of destination and source within their extents, and how
+ * much shorter than the extent both are.
  */
 #define SHIFT_TO   24U
 #define SHIFT_FROM 15U

@@ -97,11 +97,11 @@ static int check_extents(const struct options *options)
 
 /**
  * options_parse() - read the command line
- * @options: set to the defaults, then to what the user wants
+ * @options: set to the defaults, then from the command line
  * @argc:    as main() has it
  * @argv:    as main() has it
  *
- * The one word that is no option names the subject.
+ * The only non-option argument names the subject.
  *
  * Return: 0, or -1 after a line on stderr.
  */

@@ -19,8 +19,8 @@ struct work {
 	uint64_t seconds;  /* run this long, failures allowed, */
 	const char *until; /* and until this file exists, or NULL */
 	int plant;	 /* leave a byte in the last folio: it must be found */
-	int faults_only; /* neither look at folios nor fill them */
-	int tagged;	 /* memory has tags, which are cleared like the data */
+	int faults_only; /* neither check folios nor fill them */
+	int tagged;	 /* memory has tags, to be cleared like the data */
 };
 
 /* Results; shared with a child that proves its copy. */
@@ -40,7 +40,7 @@ enum {
  * struct way - a way to fault folios in
  * @name: on the command line
  * @page: which page is touched first: 0 the first, 1 the middle, 2 the last
- * @fd:   works on hugetlb memory behind a descriptor
+ * @fd:   maps a descriptor of hugetlb memory
  * @fault: faults a batch in; 0 if the kernel has no memory for it
  * @stores: leaves PARENT in each folio, in the touched page
  * @forks: a child checks the folios and stores to its copies

@@ -124,7 +124,7 @@ static void prove(const struct work *work, const uint64_t *in, uint64_t folio,
 				note_wrong(folio, i * 8, in[i]);
 	}
 	prove_tags(work, (const char *)in);
-	/* a page that lost its mark may look like one that never had any */
+	/* a page that lost its word may look like one never stored to */
 	for (int m = 0; m < stored; m++)
 		if (!in[marks[m].at])
 			note_wrong(folio, marks[m].at * 8, 0);

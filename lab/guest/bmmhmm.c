@@ -178,7 +178,7 @@ static long huge_page(uint64_t *at)
 	return err ?: differs(at, seed);
 }
 
-/* The device gives up all its memory, and allocates some again. */
+/* The device evicts all its memory, and allocates some again. */
 static long device_gives_up(uint64_t *at)
 {
 	long err = small_away(at);

@@ -68,7 +68,7 @@ void memory_map(struct memory *m, const char *kind, size_t len, int more)
 		madvise(m->at, len, MADV_NOHUGEPAGE);
 }
 
-/* Words that are not zero. */
+/* Counts words that are not zero. */
 unsigned long memory_wrong(const struct memory *m)
 {
 	const uint64_t *word = (const uint64_t *)m->at;
@@ -87,7 +87,7 @@ static long faults(void)
 	return usage.ru_minflt + usage.ru_majflt;
 }
 
-/* Page faults of a write to each page of the first @len bytes. */
+/* Counts page faults of a write to each page of the first @len bytes. */
 long memory_faults(const struct memory *m, size_t len)
 {
 	volatile char *page = m->at;

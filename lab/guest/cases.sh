@@ -5,7 +5,7 @@
 
 ZERO=/sys/kernel/debug/bulkmm_lab/zero
 
-# folios of these orders, with every hint: LABEL SPOIL ORDER...
+# clear folios of these orders, with every hint: LABEL SPOIL ORDER...
 cases() {
 	label=$1 spoil=$2
 	shift 2
@@ -35,12 +35,12 @@ cases_by_backend() {
 	FORCED=
 }
 
-# NAME VALUE of the clear path
+# set a file of the clear path: NAME VALUE
 tune() {
 	must_write "$CLEAR/$1" "$2"
 }
 
-# the backend that stores register by register
+# force the backend that stores register by register
 plain_stores() {
 	case $(uname -m) in
 	aarch64) tune backend_cached stp ;;

@@ -129,7 +129,7 @@ visit() {
 		alloc_on=$ALLOC_ON min_pages="$least" $SAID
 }
 
-# the same with each backend of a list forced in turn, and folios of every size
+# visit with each backend of a list forced in turn, and folios of every size
 # served: LIST (cached or streaming) WAY OPTION...
 each_backend() {
 	list=$CLEAR/backend_$1

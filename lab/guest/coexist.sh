@@ -128,7 +128,7 @@ coexist_shared() {
 	must remove
 }
 
-# KIND: a user that wants the function to itself
+# KIND: a user that needs the function exclusively
 coexist_exclusive() {
 	load clear=off
 	check "$1 first, path off: attaches" user_begin "$1" $FUNCTION

@@ -73,7 +73,7 @@ fallback() {
 	check "$1: lines in the log" [ $(($(lines) - before)) = "$3" ]
 }
 
-# something happens in the middle of a slowed-down bring-up
+# run something in the middle of a slowed-down bring-up
 during_bringup() {
 	echo slow >"$PARAMETERS/fault"
 	down
@@ -329,7 +329,7 @@ beside_removal() {
 case_two_devices() {
 	down
 	must ndctl destroy-namespace -f all
-	# only a region with labels can be divided
+	# only a region with labels can be split
 	must ndctl disable-region all
 	must ndctl init-labels -f all
 	must ndctl enable-region all

@@ -7,7 +7,7 @@ hmm_visit() {
 	arm=$1
 	shift
 	arm "$arm"
-	# its chunks of 256 MiB are below what memmap serves by itself
+	# its chunks of 256 MiB are smaller than what memmap serves by default
 	least=/sys/module/bulkmm/parameters/memmap_min_pages
 	[ ! -e $least ] || echo 32768 >$least
 	calls_clear

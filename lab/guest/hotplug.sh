@@ -52,7 +52,7 @@ hot_counted() {
 	read -r STREAMED <"$ALLOC/streamed"
 }
 
-# what new blocks become: online, online_movable, online_kernel or offline
+# set what new blocks become: online, online_movable, online_kernel or offline
 hot_policy() {
 	must_write $BLOCKS/auto_online_blocks "$1"
 }
@@ -72,7 +72,7 @@ hot_dax() {
 	done
 }
 
-# a DAX device of all the persistent memory
+# make all persistent memory one DAX device
 hot_device() {
 	ndctl destroy-namespace -f all >/dev/null 2>&1
 	must ndctl create-namespace -m devdax -M mem -a 2M

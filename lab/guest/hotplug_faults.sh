@@ -351,7 +351,7 @@ hot_hooks() {
 	done
 	check "bad mode is refused" \
 		refused insmod /lib/modules/bulkmm.ko hotplug=bad
-	# the check itself can fail
+	# prove that the check can fail
 	load memmap=off hotplug=on fault=wrong
 	hot_plain
 	IFS=, read -r equal other <"$ANSWERS"

@@ -6,9 +6,9 @@
 # time.
 
 NVDIMMS=/sys/bus/nd/devices
-ODD_FREE=192 # MiB of free memory that is filled
+ODD_FREE=192 # MiB of free memory to fill
 
-# only a region with labels can be divided
+# only a region with labels can be split
 odd_begin() {
 	must ndctl destroy-namespace -f all
 	must ndctl disable-region all
@@ -90,7 +90,7 @@ odd_up() {
 	[ ! -e /tmp/odd.failed ] || fail "a namespace does not come up, path $1"
 }
 
-# one namespace of a layout, all of which come up: DRIVER DEVICE FROM BYTES PFN
+# check one of the namespaces, which all come up: DRIVER DEVICE FROM BYTES PFN
 odd_compare() {
 	# shellcheck disable=SC2034 # for snapshot and compare
 	MIDDLE=$5

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The Debian packages on a Debian of their own (a disk whose snapshot is written
-# to): installed, kept inert, used, upgraded, purged. Steps end in checks.
+# The Debian packages on a Debian of their own (in a snapshot of a disk):
+# installed, kept inert, used, upgraded, purged. Steps end in checks.
 
 DEBIAN=/mnt
 BULKMM=/sys/kernel/bulkmm

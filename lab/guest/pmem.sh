@@ -36,7 +36,7 @@ private() {
 	unbind
 }
 
-# which driver directory, device and node to bind: DRIVER, DEVICE, NODE
+# set DRIVER, DEVICE and NODE: driver directory, device and node to bind
 find_device() {
 	if [ "$MODE" = fsdax ]; then
 		DRIVER=/sys/bus/nd/drivers/nd_pmem
@@ -54,7 +54,7 @@ calls_clear() {
 	echo 0 >"$LAB/calls" || fail "calls cannot be cleared"
 }
 
-# the finished memmap_init_zone_device calls: CALLS, NS in all, START, PAGES
+# read finished calls of memmap_init_zone_device: CALLS, NS in all, START, PAGES
 calls_read() {
 	CALLS=0 NS=0 START=0 PAGES=0
 	while read -r start pages ns; do

@@ -42,7 +42,7 @@ pool_visit() {
 		alloc_on=$ALLOC_ON streaming="$around" cached="$cached" $SAID
 }
 
-# what the library reports: NAME KIND MIB OPTION... (of bmmpool)
+# pass on what the library reports: NAME KIND MIB OPTION... (of bmmpool)
 pool_case() {
 	name=$1
 	shift
@@ -51,7 +51,7 @@ pool_case() {
 	report pool-case name="$name" $SAID
 }
 
-# hugetlb pages on a node, and on no other: KIB NODE COUNT
+# allocate hugetlb pages on one node and on no other: KIB NODE COUNT
 pool_on_node() {
 	for at in /sys/devices/system/node/node*; do
 		echo 0 >"$at/hugepages/hugepages-$1kB/nr_hugepages"
@@ -71,7 +71,7 @@ pool_dax() {
 	[ -n "$DAX" ] || fail "no $1 device came up"
 }
 
-# a file system on it: DAX becomes a file there
+# make a file system on it: DAX becomes a file there
 pool_dax_file() {
 	must /usr/sbin/mke2fs -q -F -t ext4 -b 4096 -N 1024 -J size=8 \
 		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard "$DAX"

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# What every job needs: reporting to the host, failing, ending.
+# What every job needs: report to the host, fail, end.
 
 # send one JSON line to the host, its fields given as name=value; a value that
 # is not a plain number is quoted

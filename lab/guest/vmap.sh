@@ -120,7 +120,7 @@ warnings() {
 	echo "<4>bulkmm-lab: warnings $1" >/dev/kmsg
 }
 
-# a request that the kernel warns of: the host reads its log between the marks
+# make a request that the kernel warns of; the host reads the log between marks
 bad() {
 	warnings "of $1 in $ARM begin"
 	ktap bad "$1"
