@@ -55,7 +55,7 @@ def need_place(file: Path | None, what: str) -> None:
 
 
 def _is_special(file: Path) -> bool:
-    """Tell if a name is of something that no file may take the place of."""
+    """Return whether a name is of something that no file may take the place of."""
     return file.exists() and not file.is_file()
 
 

@@ -44,7 +44,7 @@ def _chance(n: int) -> float:
 
 
 def _is_number(value: object) -> bool:
-    """Return if this is a finite number of at least 0, as times and sizes are."""
+    """Return whether this is a finite number of at least 0, as times and sizes are."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return math.isfinite(value) and value >= 0
@@ -75,7 +75,7 @@ RUN: dict[str, Any] = {
 
 
 def _fits(held: object, shape: Any) -> bool:  # noqa: ANN401 - see MACHINE
-    """Tell if what a file held has a shape; members without one are not read."""
+    """Return whether what a file held has a shape; members without one are not read."""
     if isinstance(shape, dict):
         return isinstance(held, dict) and all(
             _fits(value, shape.get(name, shape.get("*", object)))
@@ -226,12 +226,12 @@ class Document:
 
     @property
     def emulated(self) -> bool:
-        """Tell if its times are no times of any hardware."""
+        """Return whether its times are no times of any hardware."""
         return self.machine.get("accelerator") == "TCG"
 
     @property
     def counted(self) -> bool:
-        """Tell if it has work to print, and not times."""
+        """Return whether it has work to print, and not times."""
         return self.emulated and any(r.unit == INSTRUCTIONS for r in self.results)
 
     @property

@@ -106,7 +106,7 @@ def to_value(module: Module, pair: str) -> Change:
 
 
 def _is_number(text: str) -> bool:
-    """Tell if the kernel would read it as a number, whatever its bounds."""
+    """Return whether the kernel would read it as a number, whatever its bounds."""
     found = NUMBER.fullmatch(text)
     return bool(found) and int(text, 16 if found and found[1] else 10) <= LARGEST
 

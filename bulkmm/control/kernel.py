@@ -51,7 +51,7 @@ class Kernel:
         return dict(OPTION.findall(text))
 
     def option(self, name: str) -> bool | None:
-        """Tell if an option is built in or a module; None if unknown."""
+        """Return whether an option is built in or a module; None if unknown."""
         if self.config is None:
             return None
         return self.config.get(name) in ("y", "m")
@@ -63,7 +63,7 @@ class Kernel:
 
     @cached_property
     def init_on_alloc(self) -> bool | None:
-        """Tell if the allocator clears all it gives away; None if unknown."""
+        """Return whether the allocator clears all it gives away; None if unknown."""
         told = self.told("init_on_alloc")
         if told is not None:
             return told in TRUE

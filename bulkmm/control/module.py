@@ -68,7 +68,7 @@ class Hook:
 
     @property
     def attached(self) -> bool:
-        """Tell if calls of the function come to the module."""
+        """Return whether calls of the function come to the module."""
         return self.errno == 0
 
 
@@ -96,7 +96,7 @@ class Module:
 
 
 def loaded(root: Root) -> bool:
-    """Tell if the module is loaded."""
+    """Return whether the module is loaded."""
     return root.is_dir(HOME)
 
 
@@ -176,7 +176,7 @@ def hooks(text: str) -> list[Hook]:
 
 
 def is_writable(file: Path) -> bool:
-    """Tell if a file is there to be written, by whoever may."""
+    """Return whether a file is there to be written, by whoever may."""
     try:
         return bool(file.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
     except OSError:

@@ -38,7 +38,7 @@ class Table:
     prototypes: dict[str, str]
 
     def supports(self, release: str) -> bool:
-        """Tell if a kernel is one of those that the module is for."""
+        """Return whether a kernel is one of those that the module is for."""
         oldest, newest = map(version, self.kernels)
         return oldest <= version(release) <= newest
 

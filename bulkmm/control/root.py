@@ -43,7 +43,7 @@ class Root:
             return []
 
     def is_dir(self, name: str) -> bool:
-        """Tell if there is such a directory that may be looked into."""
+        """Return whether there is such a directory that may be looked into."""
         try:
             return self.at(name).is_dir()
         except (OSError, ValueError):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Stock kernels in virtual machines: before and after in one boot."""
+"""Stock kernels in virtual machines, with and without bulkmm in one boot."""

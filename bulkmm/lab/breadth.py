@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Each kernel of the archive: if the module attaches, and if its results are right.
+"""Check every archived kernel: the module attaches and its results are right.
 
-Nothing is booted: see bulkmm.native. A kernel that fails is a row that says so.
+Nothing is booted: see bulkmm.native. A kernel that fails gets a row saying so.
 """
 
 import json
@@ -47,10 +47,10 @@ module built for it run natively, in a process
 
 @dataclass
 class Row:
-    """What is known of one kernel."""
+    """The results for one kernel."""
 
     release: str
-    key: str  # of what it was made with
+    key: str  # of the sources it was made from
     module: str = "built"
     prototypes: str = ""
     paths: dict[str, str] = field(default_factory=dict)
@@ -58,13 +58,13 @@ class Row:
     cpu: str = ""
 
     def cells(self) -> list[str]:
-        """Return the row in the order of the headings."""
+        """Return the row's cells in heading order."""
         paths = (self.paths.get(name, "") for name in SIZES)
         return [f"`{self.release}`", self.module, self.prototypes, *paths]
 
 
 def key() -> str:
-    """Return what stands for the sources of module and harness."""
+    """Return a hash of the sources of module and harness."""
     native = (PROJECT / "native").glob("*.[ch]")
     python = (PROJECT / "bulkmm" / "native").glob("*.py")
     return content_key([*build.sources(), *native, *python])
@@ -72,7 +72,7 @@ def key() -> str:
 
 @contextmanager
 def place(named: Path | None) -> Iterator[Path]:
-    """Give rows a directory: one that was named, or one that goes again."""
+    """Yield a directory for the rows: the one named, or a temporary one."""
     if named:
         named.mkdir(parents=True, exist_ok=True)
         yield named
@@ -91,9 +91,9 @@ def kept(offer: Offer, to: Path) -> Row | None:
 
 
 def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row:
-    """Fetch, build, run, write the row; nothing but the row stays."""
+    """Fetch, build, run and write the row; keep only the row."""
     row = Row(offer.release, key())
-    # a place of its own: another command may look at kernels beside this one
+    # its own directory: another command may be checking kernels too
     with tempfile.TemporaryDirectory(prefix="work-", dir=archive.home) as made:
         work = Path(made)
         try:
@@ -112,7 +112,7 @@ def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row
 
 
 def _line(error: BulkmmError) -> str:
-    """Return the first line of an error; of a compiler's output the complaint."""
+    """Return an error's first line and, from a compiler, its first complaint."""
     first, *more = str(error).splitlines()
     complaints = [line.strip() for line in more if "error:" in line or "***" in line]
     return " ".join([first, *complaints[:1]])
@@ -126,7 +126,7 @@ def _prototypes(row: Row, image: Path) -> None:
         against = prototypes.against(path, types, known.prototypes)
         without, _ = prototypes.lacking(path, types, known.prototypes)
         names += len(path.hooks) + len(path.calls)
-        # what has a use on some kernels alone may be missing
+        # a path that only some kernels need may be missing
         if against and not path.only:
             row.ok = False
             said += against
@@ -184,7 +184,7 @@ def _said(name: str, document: Document) -> str:
 
 
 def markdown(rows: Iterable[Row], offered: int) -> str:
-    """Return the page; it may be of a run that is not at its end."""
+    """Return the page; the run may still be incomplete."""
     rows = sorted(rows, key=lambda row: row.release)
     cpus = sorted({row.cpu for row in rows if row.cpu})
     how = f"at reduced sizes, on {' and '.join(cpus) or 'no CPU yet'}"
@@ -193,7 +193,7 @@ def markdown(rows: Iterable[Row], offered: int) -> str:
 
 
 def summary(rows: Iterable[Row], offered: int) -> str:
-    """Return how many held."""
+    """Return how many passed."""
     rows = list(rows)
     built = sum(row.module == "built" for row in rows)
     return (

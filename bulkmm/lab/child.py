@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Child processes that never outlive the lab.
 
-A child runs in a session of its own, so that Ctrl-C reaches the lab alone,
-which then kills the child's whole group. Should the lab itself be killed,
-the kernel ends the child (parent-death signal) and ``--kill-child`` ends what
-the child had started in its process name space.
+A child runs in its own session, so that Ctrl-C reaches only the lab, which then
+kills the child's whole group. If the lab itself is killed, the kernel ends the
+child (parent-death signal), and ``--kill-child`` ends what the child started in
+its PID namespace.
 """
 
 import os
@@ -31,7 +31,7 @@ ALONE = (*TIED, "unshare", "--mount", "--pid", "--fork", "--kill-child")
 
 @contextmanager
 def started(argv: Sequence[str], output: IO[str]) -> Iterator[subprocess.Popen[str]]:
-    """Start a child whose whole group is killed when the block is left."""
+    """Start a child whose whole group is killed when the block exits."""
     try:
         child = subprocess.Popen(
             argv,
@@ -60,7 +60,7 @@ def run(
 ) -> str:
     """Run a child to its end and return its output; raise if it fails.
 
-    ``poll`` is called again and again until then.
+    ``poll`` is called repeatedly until then.
     """
     with TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         with started(argv, output) as child:
@@ -85,7 +85,7 @@ def _waited(
 
 @contextmanager
 def explained(what: str, *, whole: bool = False) -> Iterator[None]:
-    """Say what could not be done if a child fails; ``whole``: and all that it said."""
+    """Explain what a failed child could not do; ``whole``: with its full output."""
     try:
         yield
     except ChildError as error:
@@ -94,7 +94,7 @@ def explained(what: str, *, whole: bool = False) -> Iterator[None]:
 
 
 class ChildError(BulkmmError):
-    """A child process failed; carries what it said."""
+    """A child process failed; carries its output."""
 
     def __init__(self, argv: Sequence[str], code: int | None, output: str) -> None:
         lines = output.strip().splitlines() or ["(it said nothing)"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The words that options of the lab may have, where --help need not wait for them."""
+"""Values that lab options accept, kept apart so that --help stays fast."""
 
 ACCEL = ("auto", "kvm", "tcg")
 ALIGNS = {"4K": 4 << 10, "2M": 2 << 20, "1G": 1 << 30}

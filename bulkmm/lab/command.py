@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The options of ``bulkmm lab``; what it does is in bulkmm.lab.commands."""
+"""The options of ``bulkmm lab``; bulkmm.lab.commands implements it."""
 
 import argparse
 
@@ -18,7 +18,7 @@ SCENARIO  run this (see: bulkmm lab list)
 --seed N  repeat the order of another run
 {DEFINES}--break-one-word  change one word on purpose: the run must fail
 """
-# Options by group; of the last four only some families of scenarios have each.
+# Options by group; only some families accept those of the last four.
 GROUPS = {
     "machine": f"""\
 --arch NAME  boot {" or ".join(arch.NAMES)} (default: {USUAL})
@@ -74,7 +74,7 @@ PAGE = """\
 --markdown  print the page in Markdown
 -o, --output FILE.md  write the page to this file
 """
-# of each command: what it does, more of it, an example, what it takes
+# per command: help, description, example, arguments
 COMMANDS = {
     "listing:show": (
         "list the scenarios",
@@ -141,7 +141,7 @@ COMMANDS = {
 
 
 def add_parser(sub: options.Subparsers) -> None:
-    """Add ``lab`` and what stands below it."""
+    """Add ``lab`` and its subcommands."""
     lab = sub.add_parser("lab", help="measure on stock kernels in virtual machines")
     below = lab.add_subparsers(dest="action", required=True, metavar="ACTION")
     for run, (does, more, example, table) in COMMANDS.items():
@@ -156,7 +156,7 @@ def add_parser(sub: options.Subparsers) -> None:
 
 
 def add_run_options(one: argparse.ArgumentParser) -> None:
-    """Add what a run is told; the lines of the matrix are told the same."""
+    """Add the options of a run, which lines of the matrix accept too."""
     options.take(one, RUN, module_defines=[])
     for title, table in GROUPS.items():
         options.take(one.add_argument_group(title), table)

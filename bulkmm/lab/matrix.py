@@ -242,7 +242,7 @@ def cells(scenarios: Rows, wanted: Iterable[archs.Arch] = archs.ALL) -> list[Cel
 
 
 def has(arch: archs.Arch, kernel: str, words: tuple[str, ...]) -> bool:
-    """Tell if a kernel has what a scenario with these options needs."""
+    """Return whether a kernel has what a scenario with these options needs."""
     scenario = find(words[0])
     if (align := option(words, ALIGN)) and align not in arch.aligns:
         return False

@@ -335,7 +335,7 @@ def _guest_checks(request: Request, outcome: vm.Outcome) -> list[Check]:
 
 
 def _lock_checks(kernel: str, end: dict[str, Any]) -> list[Check]:
-    """Return if a kernel that proves its locking has done so to the end.
+    """Check that a kernel that proves its locking has done so to the end.
 
     It stops, for good, after what it finds, and when its tables are full.
     """

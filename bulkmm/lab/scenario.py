@@ -63,7 +63,7 @@ class Scenario:
         return ""
 
     def runs_on(self, kernel: str, arch: Arch = X86_64) -> bool:
-        """Tell if a kernel, a series or a release, has what it needs."""
+        """Return whether a kernel, a series or a release, has what it needs."""
         return not self.lacking(kernel, arch)
 
 

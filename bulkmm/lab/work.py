@@ -19,7 +19,7 @@ LONGEST = 3600  # s
 
 @dataclass(frozen=True)
 class Common:
-    """What the user may choose of any scenario that has rounds."""
+    """The user's options for any scenario that has rounds."""
 
     break_one_word: bool = False
     seed: int = field(default_factory=lambda: random.SystemRandom().getrandbits(32))
@@ -88,14 +88,14 @@ class Work(ABC):
 
     @abstractmethod
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/*.sh, one a line."""
+        """Return the guest's job: words of lab/guest/*.sh, one per line."""
 
     @abstractmethod
     def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
+        """Return a generous time limit, for guests that hang."""
 
     def is_step(self, event: dict[str, Any]) -> bool:
-        """Tell if an event is progress; raise if the run cannot go on."""
+        """Return whether an event is progress; raise if the run cannot go on."""
         labelled = self.label in ("", event.get("label"))
         return event["event"] in self.step and labelled
 
@@ -108,7 +108,7 @@ class Work(ABC):
         """Return every verdict of the run."""
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return what was asked for and what else the run saw."""
+        """Return the options and what else the run observed."""
         seen = {name: outcome.of(event) for name, event in self.kept}
         return {**asdict(self.options), **seen}
 

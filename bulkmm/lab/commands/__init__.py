@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What ``bulkmm lab`` does, a command a module; bulkmm.lab.command has the options."""
+"""The commands of ``bulkmm lab``, one per module; options: bulkmm.lab.command."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm lab kernels``: every kernel image of the archive, natively."""
+"""``bulkmm lab kernels``: check every kernel image of the archive natively."""
 
 import argparse
 
@@ -14,7 +14,7 @@ from bulkmm.sheet import Sheet
 
 
 def every(args: argparse.Namespace) -> int:
-    """Look at one kernel of the archive after the other."""
+    """Check the kernels of the archive one after the other."""
     need_places(args)
     if args.count is not None and args.count < 1:
         raise UsageError(f"--count {args.count}: give 1 or more")
@@ -38,7 +38,7 @@ def every(args: argparse.Namespace) -> int:
             row = breadth.kept(one, to) if args.resume else None
             rows.append(row or breadth.look_at(held, one, to, progress))
             page = breadth.markdown(rows, len(found))
-            if args.output:  # what there is stays, if this is interrupted
+            if args.output:  # keeps partial results if interrupted
                 files.write(args.output, page, "the page")
     if args.markdown:
         print(page, end="")

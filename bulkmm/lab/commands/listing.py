@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm lab list``: the scenarios that fit."""
+"""``bulkmm lab list``: list the scenarios that match."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ from bulkmm.lab.scenario import Scenario
 
 
 def show(args: argparse.Namespace) -> int:
-    """Print what each scenario is."""
+    """Print a description of each scenario."""
     _check(args)
     found = [one for one in scenario.SCENARIOS if _fits(one, args)]
     if args.json:
@@ -47,7 +47,7 @@ def _on(one: Scenario) -> list[str]:
 
 
 def _series(one: Scenario, name: str, kernel: str | None = None) -> list[str]:
-    """Return the kernels of an architecture, or the one, that a scenario runs on."""
+    """Return which of an architecture's kernels, or of the one, a scenario runs on."""
     on = arch.find(name)
     if kernel:
         known = [kernel] if _knows(on, kernel) else []
@@ -57,7 +57,7 @@ def _series(one: Scenario, name: str, kernel: str | None = None) -> list[str]:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Refuse a kernel that no architecture has."""
+    """Reject a kernel that no architecture has."""
     if args.kernel and not any(_knows(one, args.kernel) for one in arch.ALL):
         kernels.check(args.kernel, arch.find(args.arch or arch.X86_64.name))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm lab matrix``: one run after the other, one table."""
+"""``bulkmm lab matrix``: run every cell in turn; make one table."""
 
 import argparse
 import re
@@ -16,17 +16,17 @@ from bulkmm.sheet import Sheet
 
 
 def every(args: argparse.Namespace) -> int:
-    """Run one cell of the matrix after the other; show and keep what they say."""
+    """Run the cells of the matrix in turn; show and keep their results."""
     chosen = _chosen(args)
     need_places(args)
     about = matrix.DEBUG if args.debug else matrix.STOCK
     progress, page = Progress(), ""
     lines: list[matrix.Line] = []
-    for number, cell in enumerate(chosen, 1):  # none keeps the next from running
+    for number, cell in enumerate(chosen, 1):  # a failure does not stop the rest
         progress.note(f"run {number} of {len(chosen)}: {cell.name}")
         lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
         page = matrix.markdown(lines, _flags(args), about)
-        if args.output:  # what there is stays, if this is interrupted
+        if args.output:  # keeps partial results if interrupted
             files.write(args.output, page, "the page")
     if args.markdown:
         print(page, end="")
@@ -39,7 +39,7 @@ def every(args: argparse.Namespace) -> int:
 
 
 def _chosen(args: argparse.Namespace) -> list[matrix.Cell]:
-    """Return the runs that are asked for."""
+    """Return the requested runs."""
     if args.debug and (args.quick or args.arch):
         raise UsageError("--debug has runs of its own: without --quick and --arch")
     wanted = [arch.find(args.arch)] if args.arch else list(arch.ALL)
@@ -57,7 +57,7 @@ def _flags(args: argparse.Namespace) -> str:
 
 
 def pattern(given: str | None) -> re.Pattern[str]:
-    """Return what must be found in a name; without --only that is nothing."""
+    """Return the pattern a name must contain; without --only it is empty."""
     try:
         return re.compile(given or "")
     except re.error as error:
@@ -65,7 +65,7 @@ def pattern(given: str | None) -> re.Pattern[str]:
 
 
 def need_places(args: argparse.Namespace) -> None:
-    """Refuse before hours of work what could not be written after."""
+    """Reject unwritable outputs before hours of work."""
     if args.output:
         files.need_place(args.output, "the page")
     if args.resume and not args.json_dir:
@@ -91,7 +91,7 @@ def _run_cell(cell: matrix.Cell, to: Path | None, *, resume: bool) -> matrix.Lin
 
 
 def _resumed(request: run.Request, file: Path) -> Document | None:
-    """Return the result of an earlier run, if it passed and is of the same."""
+    """Return an earlier run's result, if it passed and its identity matches."""
     if not file.is_file():
         return None
     document = Document.read(file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm lab prepare``, ``bulkmm lab clean``: what runs need, made and removed."""
+"""``bulkmm lab prepare``, ``bulkmm lab clean``: make and remove what runs need."""
 
 import argparse
 import shutil
@@ -15,7 +15,7 @@ from bulkmm.lab.progress import Progress
 
 
 def prepare(args: argparse.Namespace) -> int:
-    """Make everything that a run needs, without running a guest."""
+    """Make everything that a run needs, without booting a guest."""
     defines = build.check_defines(args.module_defines)
     wanted = [
         (one, name)
@@ -39,7 +39,7 @@ def prepare(args: argparse.Namespace) -> int:
 
 
 def requests(kernel: str, on: Arch, defines: list[str]) -> list[run.Request]:
-    """Return a run of each scenario that runs on a kernel, as a user would ask."""
+    """Return a default run of each scenario that a kernel supports."""
     where = ["--kernel", kernel, "--arch", on.name]
     return [
         replace(asked([one.name, *where]), defines=defines)
@@ -49,7 +49,7 @@ def requests(kernel: str, on: Arch, defines: list[str]) -> list[run.Request]:
 
 
 def clean(_args: argparse.Namespace) -> int:
-    """Remove what the lab has cached (nothing of it is ever mounted)."""
+    """Remove the lab's cache (nothing in it is ever mounted)."""
     run.need_root()
     with locked(Progress()) as cache, claimed(cache) as unused:
         if not unused:

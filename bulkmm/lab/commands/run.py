@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm lab run``: one scenario, as the command line has it."""
+"""``bulkmm lab run``: run one scenario."""
 
 import argparse
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from bulkmm.lab.machine import arch
 from bulkmm.lab.work import Common, Work
 from bulkmm.results import Document
 
-# of each family: what makes its work, and of what
+# per family: its work's constructor and its options
 WORKS: dict[str, tuple[Callable[..., Work], type[Common]]] = {
     scenario.PMEM: (pmem.Work, pmem.Options),
     scenario.CLEAR: (clear.huge_work, huge.Options),
@@ -35,12 +35,12 @@ WORKS: dict[str, tuple[Callable[..., Work], type[Common]]] = {
     scenario.POPULATE: (populate.Work, populate.Options),
     scenario.SUITES: (suites.Work, suites.Options),
 }
-# fields of these that are called otherwise as options
+# fields whose option has another name
 CALLED = {"ways": "way", "arms": "arm", "parts": "part", "soak_seconds": "seconds"}
 
 
 def one(args: argparse.Namespace) -> int:
-    """Run a scenario, show its table, and say by the exit code if it held."""
+    """Run a scenario, show its table; the exit code tells whether it passed."""
     wanted = request(args)
     outcome.need_place(args)
     document = run.run_scenario(wanted)
@@ -55,14 +55,14 @@ def one(args: argparse.Namespace) -> int:
 
 
 def asked(words: list[str]) -> run.Request:
-    """Return what the words behind ``bulkmm lab run`` ask for."""
+    """Return the request that the arguments of ``bulkmm lab run`` make."""
     parser = argparse.ArgumentParser()
     add_run_options(parser)
     return request(parser.parse_args(words))
 
 
 def request(args: argparse.Namespace) -> run.Request:
-    """Return what a command line asks for."""
+    """Return the request that a command line makes."""
     return run.Request(
         _work(scenario.find(args.scenario), args),
         kernel=args.kernel,
@@ -77,7 +77,7 @@ def request(args: argparse.Namespace) -> run.Request:
 
 
 def _options(family: str) -> dict[str, str]:
-    """Return the options that a family has, and the fields that hold them."""
+    """Return the options of a family and the fields that hold them."""
     if family == scenario.PACKAGES:
         return {"no_upgrade": ""}
     names = [one.name for one in fields(WORKS[family][1])]
@@ -85,7 +85,7 @@ def _options(family: str) -> dict[str, str]:
 
 
 def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
-    """Return the scenario with the options that were given; refuse others'."""
+    """Return the scenario with the given options; reject inapplicable ones."""
     known = _options(wanted.family)
     given: dict[str, Any] = {}
     for name in dict.fromkeys(one for f in scenario.FAMILIES for one in _options(f)):
@@ -105,7 +105,7 @@ def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
 
 
 def print_checks(document: Document) -> None:
-    """Print what a scenario that measures nothing has to show."""
+    """Print the checks of a scenario that measures nothing."""
     for check in document.checks:
         print(f"{'ok' if check.ok else 'FAILED':6} {check.name}")
     print(facts.passed(document))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The families of scenarios: what each asks of a guest, and what proves it."""
+"""The families of scenarios: their jobs in the guest and their checks."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where the time of a whole operation goes, as lab/guest/trace.sh reports it."""
+"""Time of an operation by kernel function, as lab/guest/trace.sh reports it."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,10 +9,10 @@ from bulkmm.results import Check
 
 
 def of(outcome: Outcome) -> list[dict[str, Any]]:
-    """Return calls and nanoseconds by function of each operation and arm.
+    """Return calls and nanoseconds per operation, arm and function.
 
-    Times are those of function_graph, tracing itself among them: ``ns`` with all
-    that a function calls, ``own_ns`` without the other functions that are listed.
+    Times are those of function_graph, its overhead included: ``ns`` with callees,
+    ``own_ns`` without the other functions listed.
     """
     return [
         {
@@ -32,7 +32,7 @@ def _function(text: str) -> tuple[str, dict[str, int]]:
 
 
 def check(outcome: Outcome, operations: Iterable[str], arms: Iterable[str]) -> Check:
-    """Return if each operation was traced in each arm, whole."""
+    """Check that each operation was fully traced in each arm."""
     wanted = {(operation, arm) for operation in operations for arm in arms}
     graphs = outcome.of("graph")
     held = [event for event in graphs if str(event["functions"]).split()]

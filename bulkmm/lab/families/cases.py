@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""clear-cases: folio_zero_user() called as no fault calls it, and what it takes."""
+"""clear-cases: folio_zero_user() called as no fault calls it, and its cost."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from bulkmm.results import Check, Measured
 ORDERS = " ".join(str(order) for order in range(10))  # one page to 2 MiB
 FEW = "0 1 2 3 4 9"
 HINTS = 13  # of module/selftest/zero.c
-# the same folios at the extremes of what a user may tune
+# the same folios at the extremes of the tunables
 EXTREMES = (
     ("radius", "0", "2"),
     ("radius", "512", "2"),
@@ -34,11 +34,11 @@ class Work(HugeWork):
 
     takes = EVERYWHERE - ZEROING
 
-    usual = 5  # of the calls of each arm
+    usual = 5  # rounds of calls of each arm
     kept = (("cases", "case"), ("calls", "calls"))
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/cases.sh, one a line."""
+        """Return the guest's job: words of lab/guest/cases.sh, one per line."""
         lines = [*self.begin(modules), "must insmod /lib/modules/bulkmm_lab.ko"]
         for arm in ARMS:
             lines += [f"clear_arm {arm}", f"cases plain 0 {ORDERS}"]
@@ -55,7 +55,7 @@ class Work(HugeWork):
         return "\n".join(lines) + "\n"
 
     def _times(self) -> list[str]:
-        """Return what is timed: stores that cost the same whoever makes them."""
+        """Return what is timed, with stores that cost the same in every arm."""
         chance = self.options.chance
         lines = []
         for _ in range(self.rounds):
@@ -71,10 +71,10 @@ class Work(HugeWork):
     label = "unit_bytes-12288"  # the last of each
 
     def results(self, outcome: Outcome) -> Measured:
-        """Return what a call takes on one page, and what it takes at any size.
+        """Return the cost of a call on one page and its fixed cost.
 
-        Two sizes give the part of time and work that does not grow with the folio:
-        what is decided, looked at and counted.
+        Two sizes give the time and work that do not grow with the folio: decisions,
+        lookups and counting.
         """
         taken = {
             (arm, order): [
@@ -122,7 +122,7 @@ Taken = dict[tuple[str, int], list[float]]
 
 
 def _counted_calls(outcome: Outcome) -> tuple[Taken, Taken]:
-    """Return the instructions and the stores of a call."""
+    """Return instructions and stores per call."""
     found: tuple[Taken, Taken] = defaultdict(list), defaultdict(list)
     for calls, (record,) in counting.of(outcome, "calls"):
         work = counting.slot(record, 0, int(calls["calls"]))
@@ -141,7 +141,7 @@ def _fixed(taken: Taken, arm: str) -> list[float]:
 
 
 def _zero(name: str, some: list[dict[str, Any]]) -> Check:
-    """Return if every word was zero, and those beside the folio untouched."""
+    """Check that every word is zero and the neighbours of the folio are untouched."""
     calls = sum(int(one["calls"]) for one in some)
     wrong = next((one for one in some if one["wrong"] or one["beside"]), None)
     detail = f"{calls} calls on folios of {len(some)} kinds"
@@ -156,8 +156,8 @@ def _zero(name: str, some: list[dict[str, Any]]) -> Check:
 
 
 def _spoilt(one: dict[str, Any], what: str) -> Check:
-    """Return if what was spoilt on purpose was seen, each time, and only that."""
-    # a word beside the folio is changed back by the next call
+    """Check that deliberate corruption was found every time, and nothing else."""
+    # the next call restores the word beside the folio
     counts = (HINTS, 0) if what == "inside" else (0, (HINTS + 1) // 2)
     ok = (one["wrong"], one["beside"]) == counts
     detail = f"order {one['order']}: {one['wrong']} inside, {one['beside']} beside"
@@ -165,7 +165,7 @@ def _spoilt(one: dict[str, Any], what: str) -> Check:
 
 
 def _counted(seen: list[dict[str, Any]]) -> Check:
-    """Return if folios were served, and one of a page left to the original."""
+    """Check that folios were served and that single pages fell back."""
     wrong = [one for one in seen if (one["hits"], one["small"]) != _expected(one)]
     detail = f"{sum(int(one['hits']) for one in seen)} served"
     if wrong:

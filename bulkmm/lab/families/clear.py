@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The huge-page scenarios: the job written, its times taken.
+"""The huge-page scenarios: their jobs and their times.
 
-A visit is one run of the guest's program (lab/guest/bmmfault.c): so many
-folios, by one way, in the state the module was brought to. It says what it
-found in the folios; bulkmm.lab.families.proof judges that.
+A visit is one run of the guest's program (lab/guest/bmmfault.c): a number of
+folios, faulted in one way, in one state of the module. It reports what the folios
+contained; bulkmm.lab.families.proof judges that.
 """
 
 import random
@@ -34,9 +34,9 @@ POPULATE = ("madv-populate", "map-populate", "fallocate")
 FORK = "fork"
 ANYWHERE = (*DEMAND, "read", "madv-populate", "map-populate", FORK)
 HUGETLB = (*ANYWHERE, "memfd", "fallocate")
-# a read of memory with no huge page of 2 MiB maps a shared page of zeros
+# without 2 MiB pages, a read fault maps the shared page of zeros
 PART = tuple(way for way in ANYWHERE if way != "read")
-DIRTY_MIB = 64  # that a second process dirties all the time
+DIRTY_MIB = 64  # dirtied continuously by a second process
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class Shape:
 
     kind: str  # thp or hugetlb
     kib: tuple[int, ...]
-    ways: tuple[str, ...]  # that there are
-    folios: int  # a visit, unless the user says so
-    batch: int  # of them at once
+    ways: tuple[str, ...]  # that exist
+    folios: int  # per visit, by default
+    batch: int  # folios at a time
     pool: int = 0  # hugetlb pages: twice a batch, for a child's copies
     rounds: int = 5
     cmdline: str = ""
-    only_asked: tuple[str, ...] = ()  # ways that are gone by when asked for
+    only_asked: tuple[str, ...] = ()  # run only on request
 
 
 SHAPES = {
@@ -60,7 +60,7 @@ SHAPES = {
         "thp", tuple(1 << n for n in range(4, 11)), PART, folios=80, batch=80
     ),
     "hugetlb-2m": Shape("hugetlb", (2048,), HUGETLB, folios=32, batch=16, pool=32),
-    # pages as large as that can be had at boot only
+    # pages of this size can be reserved only at boot
     "hugetlb-1g": Shape(
         "hugetlb",
         (1 << 20,),
@@ -78,7 +78,7 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Work(HugeWork):
-    """Folios faulted in by every way, in every state of the module."""
+    """Folios faulted in every way, in every state of the module."""
 
     takes = EVERYWHERE | {"folios", "ways", "kib"}
     step = ("visit",)
@@ -103,22 +103,22 @@ class Work(HugeWork):
 
     @property
     def usual(self) -> int:
-        """Return how often each arm is visited by each way, if nobody says."""
+        """Return the default number of visits of each arm by each way."""
         return self.shape.rounds
 
     @property
     def pages(self) -> str:
-        """Return what the kernel is told of huge pages."""
+        """Return the kernel's parameters for huge pages."""
         return self.shape.cmdline
 
     def check_options(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse options that make no sense."""
         super().check_options()
         self.refuse("way", self.options.ways, self.shape.ways)
         self.refuse("folio size", self.options.kib, self.shape.kib)
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/clear.sh, one a line."""
+        """Return the guest's job: words of lab/guest/clear.sh, one per line."""
         lines = self.begin(modules)
         lines.append(f"dirty {DIRTY_MIB}")
         chance = self.options.chance
@@ -127,10 +127,10 @@ class Work(HugeWork):
         return "\n".join([*lines, "clear_arm absent"]) + "\n"
 
     def _size(self, kib: int, chance: random.Random) -> list[str]:
-        """Return what is done with folios of one size."""
+        """Return the lines of the job for folios of one size."""
         shape, many = self.shape, self._many
         lines = [f"folios {shape.kind} {kib} {shape.pool}", "clear_arm absent"]
-        # the host's own pages are faulted in by it
+        # makes the host fault in its own pages
         lines.append(f"visit first {self.ways[0]} {many}")
         for _ in range(self.rounds):
             for arm in chance.sample(ARMS, len(ARMS)):
@@ -140,7 +140,7 @@ class Work(HugeWork):
             lines.append(f"clear_arm {name}")
             lines += [f"each_backend {name} {way} {many}" for way in self.ways]
         label = "broken-on-purpose" if self.options.break_one_word else "planted"
-        # by a way that looks at every folio once
+        # in a way that checks every folio once
         way = next((way for way in self.ways if way != FORK), DEMAND[0])
         lines.append(f"visit {label} {way} {many} -p")
         return lines
@@ -152,16 +152,16 @@ class Work(HugeWork):
 
     @property
     def steps(self) -> int:
-        """Return how many visits there are in rounds; others depend on the CPU."""
+        """Return the number of visits in rounds; others depend on the CPU."""
         return len(self.kib) * self.rounds * len(ARMS) * len(self.ways)
 
     def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
+        """Return a generous time limit, for guests that hang."""
         many = (self.options.folios or self.shape.folios) / self.shape.folios
         return super().limit() * max(many, 1)
 
     def results(self, outcome: Outcome) -> Measured:
-        """Return the time of a folio in each arm, faulted in and populated."""
+        """Return the time per folio in each arm, faulted in and populated."""
         return stats.joined(
             stats.rated(
                 f"{self._named(kib)}-{what}",
@@ -191,13 +191,13 @@ class Work(HugeWork):
         ]
 
     def _taken_away(self, outcome: Outcome) -> bool:
-        """Tell if the allocator did the work that the module is there for."""
+        """Return whether the allocator already did the module's work."""
         release = version(outcome.of("start")[0]["release"])
         thp = self.shape.kind == "thp"
         return thp and allocator_clears(outcome) and release >= ALLOCATOR_SERVES
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return what was asked for and what else the run saw."""
+        """Return the options and what else the run observed."""
         seen = super().facts(outcome)
         return {**seen, "allocator_clears": allocator_clears(outcome)}
 
@@ -205,7 +205,7 @@ class Work(HugeWork):
 def _rounds(
     outcome: Outcome, kib: int, ways: tuple[str, ...]
 ) -> dict[str, list[float]]:
-    """Return the time of a folio by arm, in the order taken; empty if none."""
+    """Return the times per folio by arm, in the order measured; empty if none."""
     taken: dict[str, list[float]] = {}
     for visit in outcome.of("visit", label="round", kib=kib):
         if visit["way"] in ways:
@@ -225,5 +225,5 @@ OWN: dict[str, Callable[[Scenario, Options], work.Work]] = {
 
 
 def huge_work(wanted: Scenario, options: Options) -> work.Work:
-    """Return a huge-page scenario with its options, by who does it."""
+    """Return the work of a huge-page scenario, of the class that implements it."""
     return OWN.get(wanted.name, Work)(wanted, options)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""upstream-hmm: the kernel's own lib/test_hmm.c brings device-private memory up.
+"""upstream-hmm: the kernel's own lib/test_hmm.c brings up device-private memory.
 
-It is a client that knows nothing of the module: two devices, each with chunks
-of memory that memremap_pages() maps, into which pages of a process migrate.
+The client is unaware of the module: two devices, each with chunks of memory that
+memremap_pages() maps and to which pages of a process migrate.
 """
 
 from collections import Counter
@@ -15,16 +15,16 @@ from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 
 CASES = 12  # of lab/guest/bmmhmm.c
-# one chunk for each device when the driver is loaded, one for the first huge
-# page, and one after a device has given up all its memory
+# one chunk per device when the driver is loaded, one for the first huge page,
+# one after a device has released all its memory
 CHUNKS = 4
 CHUNK = 256 << 20  # bytes
-SEEDS = 254  # of the words that are written: one byte
+SEEDS = 254  # of the words written: one byte
 
 
 @dataclass(frozen=True)
 class Options(work.Common):
-    """What the user may choose."""
+    """The user's options."""
 
     rounds: int = 5
 
@@ -42,11 +42,11 @@ class Work(work.Work):
 
     @property
     def steps(self) -> int:
-        """Return how many visits there are."""
+        """Return the number of visits."""
         return len(ARMS) * self.options.rounds
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/hmm.sh, one a line."""
+        """Return the guest's job: words of lab/guest/hmm.sh, one per line."""
         chance = self.options.chance
         broken = " broken" if self.options.break_one_word else ""
         lines = [
@@ -56,14 +56,14 @@ class Work(work.Work):
         ]
         for _ in range(self.options.rounds):
             for arm in chance.sample(ARMS, len(ARMS)):
-                # what is off is detached: its hook has nothing to say at the unload
+                # a path that is off is detached: its hook reports nothing at unload
                 lines += ["arm on"] if arm == "absent" else []
                 lines.append(f"hmm_visit {arm} {chance.randint(1, SEEDS)}{broken}")
         lines += ["arm on", "arm absent", "must rmmod bulkmm_lab"]
         return "\n".join(lines) + "\n"
 
     def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
+        """Return a generous time limit, for guests that hang."""
         return 120 + self.scenario.seconds * max(self.options.rounds, 5)
 
     def checks(self, outcome: Outcome) -> list[Check]:
@@ -77,7 +77,7 @@ class Work(work.Work):
         ]
 
     def _whole(self, outcome: Outcome) -> Check:
-        """Return if every case was reported by every visit."""
+        """Check that every visit reported every case."""
         visits = Counter(event["arm"] for event in outcome.of("hmm-visit"))
         said = Counter(event["arm"] for event in outcome.of("hmm-case"))
         rounds = self.options.rounds
@@ -89,11 +89,11 @@ class Work(work.Work):
 
 
 def _verdicts(outcome: Outcome) -> list[Check]:
-    """Return for each case if nothing was wrong, in any state of the module."""
+    """Check that no case found errors, in any state of the module."""
     said: dict[str, dict[str, list[int]]] = {}
     for event in outcome.of("hmm-case"):
         arms = said.setdefault(event["name"], {})
-        # below zero it is text to the guest
+        # the guest reports negative numbers as text
         arms.setdefault(event["arm"], []).append(int(event["wrong"]))
     return [
         Check(
@@ -108,7 +108,7 @@ def _verdicts(outcome: Outcome) -> list[Check]:
 
 
 def _brought_up(outcome: Outcome) -> Check:
-    """Return if every visit brought up the chunks it has to, and nothing else."""
+    """Check that every visit brought up exactly the expected chunks."""
     visits = outcome.of("hmm-visit")
     wanted = (CHUNKS, CHUNKS * CHUNK // PAGE)
     seen = {(int(v["calls"]), int(v["pages"])) for v in visits}
@@ -117,7 +117,7 @@ def _brought_up(outcome: Outcome) -> Check:
 
 
 def _counted(outcome: Outcome) -> Check:
-    """Compare the module's counters with the calls that there were."""
+    """Compare the module's counters with the calls made."""
     calls = dict.fromkeys(ARMS, 0)
     for visit in outcome.of("hmm-visit"):
         calls[visit["arm"]] += int(visit["calls"])

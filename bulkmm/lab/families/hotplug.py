@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The hotplug scenarios: memory that becomes ordinary RAM and ceases to be.
+"""The hotplug scenarios: memory is added as ordinary RAM and removed.
 
-What is compared between the states of the module is what the guest's kernel says
-of a node that holds this memory alone (lab/guest/hotplug.sh).
+States of the module are compared by what the guest's kernel reports for a node
+that holds only this memory (lab/guest/hotplug.sh).
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 KMEM, VIRTIO, FAULTS = "kmem", "virtio", "faults"  # modes of the scenarios
 BLOCK = 128 * MIB
-STEPS = 12  # of the proof: single blocks that go and come back
-MOST = 96 << 30  # what guest memory holds the struct pages of
+STEPS = 12  # of the proof: single blocks that are removed and added
+MOST = 96 << 30  # bytes whose struct pages fit into the guest's memory
 LEAST = 1 << 30
-REDUCED = 4 << 30  # bytes, up to which a run is for CI
-USED = 192  # MiB that are filled and moved
+REDUCED = 4 << 30  # bytes; up to this size a run is for CI
+USED = 192  # MiB filled and migrated
 ROUND, PROOF, GRAPH = "round", "proof", "graph"
 BOTH = "both"  # an arm: `on`, and path alloc in mode auto
-KEPT = "kept"  # a visit of it, in which nothing is too large for the cache
+KEPT = "kept"  # its visit in which nothing is too large for the cache
 HOOKS, ALLOC_HOOKS = 3, 2  # of the paths
 
 
 @dataclass(frozen=True)
 class Options(work.Common):
-    """What the user may choose."""
+    """The user's options."""
 
     size: int = 32 << 30
     rounds: int = 5
@@ -54,14 +54,14 @@ class Work(work.Work):
 
     @property
     def takes(self) -> frozenset[str]:
-        """Return the options that mean something."""
+        """Return the options that apply."""
         return frozenset(
             {"size"} if self.faults else {"size", "rounds", "break_one_word"}
         )
 
     @property
     def faults(self) -> bool:
-        """Tell if faults are provoked and nothing is measured."""
+        """Return whether the run provokes faults and measures nothing."""
         return self.scenario.mode == FAULTS
 
     @property
@@ -71,27 +71,27 @@ class Work(work.Work):
 
     @property
     def hot(self) -> vm.Hot:
-        """Return what else the guest's memory is."""
+        """Return the guest's memory nodes and what can be plugged."""
         if self.scenario.mode == KMEM:
             return vm.Hot(nodes=2)
-        # where faults are provoked, one that shares a node with what was there
+        # faults are provoked on a node that has boot memory too
         node = 0 if self.faults else 1
         return vm.Hot(plug=self.options.size, node=node, nodes=2)
 
     @property
     def _offline_first(self) -> bool:
-        """Tell if the guest takes memory offline before it gives it back.
+        """Return whether the guest offlines memory before it returns it.
 
-        virtio-mem does so in parts of a block, with so many waits for all CPUs
-        that emulation needs a second for each block: too long for reduced runs.
+        virtio-mem offlines in parts of a block and waits for all CPUs so often that
+        emulation takes a second per block: too long for reduced runs.
         """
         return self.scenario.mode != VIRTIO or self.reduced
 
     @property
     def cmdline(self) -> str:
-        """Return what else the guest's kernel is told."""
+        """Return additional kernel parameters of the guest."""
         if self.faults:
-            # persistent memory inside of a section, and struct pages on hot memory
+            # persistent memory inside a section; struct pages on hot memory
             return "memmap=96M!5152M memory_hotplug.memmap_on_memory=1"
         return "init_on_alloc=1"  # Debian's default: path alloc is about it
 
@@ -102,7 +102,7 @@ class Work(work.Work):
 
     @property
     def reduced(self) -> bool:
-        """Tell if the run is for CI."""
+        """Return whether the run is reduced, for CI."""
         return self.options.size <= REDUCED
 
     @property
@@ -112,23 +112,23 @@ class Work(work.Work):
 
     @property
     def plan(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Return what is visited, each time by these arms in random order."""
+        """Return the kinds of visit, each with its arms in random order."""
         rounds = [(ROUND, self.arms)] * self.options.rounds
         return [*rounds, (PROOF, (*ARMS, BOTH)), (GRAPH, self.arms)]
 
     @property
     def memmap(self) -> int:
-        """Return the bytes of struct pages of what is added at a time."""
+        """Return the bytes of struct pages added at a time."""
         added = BLOCK if self.scenario.mode == VIRTIO else self.options.size
         return added // PAGE * STRUCT_PAGE
 
     @property
     def steps(self) -> int:
-        """Return how many visits a run has."""
+        """Return the number of visits."""
         return sum(len(arms) for _label, arms in self.plan) + 1
 
     def check_options(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse options that make no sense."""
         super().check_options()
         if self.options.rounds < 1:
             raise UsageError(
@@ -141,7 +141,7 @@ class Work(work.Work):
             )
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/hotplug.sh, one a line."""
+        """Return the guest's job: words of lab/guest/hotplug.sh, one per line."""
         chance = self.options.chance
         mode = self.scenario.mode
         lines = [
@@ -155,9 +155,9 @@ class Work(work.Work):
             return "\n".join(lines) + "\n"
         lines += ["hot_policy $ONLINE"]
         lines += ["hot_device"] if mode == KMEM else ["hot_virtio 1"]
-        # it marks the work of device memory: not of the device just made
+        # loaded late: it must not mark the work of the device just made
         lines += ["modules bulkmm_lab"]
-        # the host's pages are faulted in by the first visit
+        # the first visit faults in the host's pages
         lines += ["hot_visit absent first '' ''", *self._middle(chance)]
         more = {ROUND: "'' ''", PROOF: "'' middle", GRAPH: "1 ''"}
         for label, arms in self.plan:
@@ -173,18 +173,18 @@ class Work(work.Work):
         return "\n".join([*lines, "hot_unload", "must rmmod bulkmm_lab"]) + "\n"
 
     def _middle(self, chance: random.Random) -> list[str]:
-        """Return what the proof does with plugged memory, in every arm alike."""
+        """Return the proof's steps with plugged memory, the same in every arm."""
         blocks = self.options.size // BLOCK
         places = chance.sample(range(1, blocks), min(STEPS, blocks - 1))
         lines = ["middle() {"]
-        # several blocks are gone at a time, and come back in another order
+        # several blocks are removed at a time and added in another order
         for some in (places[0::3], places[1::3], places[2::3]):
             lines += [f"hot_block offline {place}" for place in some]
             lines += [
                 f"hot_block online_movable {place}"
                 for place in chance.sample(some, len(some))
             ]
-        # both ends of the zone, then all that is left, from the end
+        # both ends of the zone, then the rest, from the end
         for place in (0, blocks - 1, blocks - 2):
             lines += [f"hot_block offline {place}"]
         for place in (blocks - 1, 0, blocks - 2):
@@ -195,16 +195,16 @@ class Work(work.Work):
         return [*lines, f"hot_use {USED} {use}", "}"]
 
     def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
+        """Return a generous time limit, for guests that hang."""
         part = max(self.options.size / FULL_SIZE, 0.1)
         return 300 + 4 * self.scenario.seconds + 120 * part * self.steps
 
     def is_step(self, event: dict[str, Any]) -> bool:
-        """Tell if a visit is done."""
+        """Return whether an event ends a visit."""
         return bool(event["event"] == "hot-visit")
 
     def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
-        """Return what was timed: the whole of plugging and of unplugging."""
+        """Return the times of plugging and of unplugging as a whole."""
         found: list[Result] = []
         ratios: list[Ratio] = []
         if self.faults:
@@ -248,10 +248,10 @@ class Work(work.Work):
         ]
 
     def _cleared(self, outcome: Outcome) -> Check:
-        """Return if struct pages bypassed the cache where it has no place for them.
+        """Check that struct pages bypassed the cache where they exceed it.
 
-        They are the most of what the allocator clears meanwhile, all but those
-        of the first section on some devices.
+        They are most of what the allocator clears meanwhile: all but those of the
+        first section on some devices.
         """
         name = "struct pages cleared as their size wants it"
         visits = [v for v in outcome.of("hot-visit") if v["arm"] == BOTH]
@@ -268,7 +268,7 @@ class Work(work.Work):
         )
 
     def _cleared_right(self, visit: dict[str, Any]) -> bool:
-        """Tell if a visit's struct pages were cleared, and as they should be."""
+        """Return whether a visit's struct pages were cleared in the expected way."""
         most = self.options.size // PAGE * STRUCT_PAGE
         if int(visit["cleared"]) < most // 2:
             return False
@@ -278,7 +278,7 @@ class Work(work.Work):
         )
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return what was asked for and what else the run saw."""
+        """Return the options and what else the run observed."""
         return {
             **asdict(self.options),
             "breakdown": breakdown.of(outcome),
@@ -295,9 +295,9 @@ def _taken(outcome: Outcome, arm: str, key: str) -> list[float]:
 
 
 def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
-    """Return the work of each arm's rounds: of plugging, or of unplugging.
+    """Return the work of each arm's rounds, plugging or unplugging.
 
-    Without `both`: the kernel clears by string instructions, which count once.
+    Not of `both`: the kernel clears with string instructions, which count once.
     """
     found: dict[str, list[counting.Work]] = {arm: [] for arm in ARMS}
     for event, (record,) in counting.of(outcome, "hot-visit"):
@@ -307,19 +307,19 @@ def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
 
 
 def _states(outcome: Outcome) -> dict[str, dict[str, set[tuple[str, ...]]]]:
-    """Return what was seen at each step, by arm."""
+    """Return the states seen at each step, by arm."""
     seen: dict[str, dict[str, set[tuple[str, ...]]]] = defaultdict(
         lambda: defaultdict(set)
     )
     for event in outcome.of("hot-state"):
         what = tuple(str(event[key]) for key in ("zones", "buddy", "types", "info"))
-        # the same step comes again where blocks come and go
+        # a step repeats where blocks are removed and added
         seen[f"{event['label']}: {event['step']}"][event["arm"]].add(what)
     return seen
 
 
 def _same(outcome: Outcome, plan: dict[str, tuple[str, ...]]) -> list[Check]:
-    """Return for each kind of visit if every step left what it leaves without."""
+    """Check for each kind of visit that every step ends as without the module."""
     found = []
     states = _states(outcome)
     for label, wanted in plan.items():
@@ -339,7 +339,7 @@ def _same(outcome: Outcome, plan: dict[str, tuple[str, ...]]) -> list[Check]:
 
 
 def _contiguous(outcome: Outcome) -> Check:
-    """Return if the kernel took the hot node's zones for both in the run."""
+    """Check that the hot node's zones were seen contiguous and not."""
     said = {
         line.split()[5]
         for event in outcome.of("hot-state")
@@ -352,13 +352,13 @@ def _contiguous(outcome: Outcome) -> Check:
 
 
 def _zones(text: str) -> list[str]:
-    """Return six words a zone, of the guest's one line."""
+    """Split the guest's line into zones of six words."""
     words = str(text).split()
     return [" ".join(words[at : at + 6]) for at in range(0, len(words), 6)]
 
 
 def _used(outcome: Outcome) -> Check:
-    """Return if memory was used in each arm, and moved away from its blocks."""
+    """Check that each arm used memory and migrated it off its blocks."""
     used = outcome.of("hot-used")
     arms = {event["arm"] for event in used if int(event["moved"]) > 0}
     proved = sum(int(event["bytes"]) for event in used)
@@ -367,7 +367,7 @@ def _used(outcome: Outcome) -> Check:
 
 
 def _counted(outcome: Outcome) -> Check:
-    """Return if walks were saved in every visit of the path on, and in no other."""
+    """Check that walks were saved in every visit with the path on, and only there."""
     visits = outcome.of("hot-visit")
     walks = sum(int(v["walks"]) for v in visits)
     saved = sum(int(v["saved"]) for v in visits)
@@ -377,7 +377,7 @@ def _counted(outcome: Outcome) -> Check:
 
 
 def _attached(outcome: Outcome) -> Check:
-    """Return if all hooks were in place, and left empty, at every unload."""
+    """Check that at every unload all hooks were in place and nobody in them."""
     seen = outcome.of("hot-counters")
     on = [str(v["hook"]) for v in outcome.of("hot-visit") if v["arm"] in {"on", BOTH}]
     ok = (

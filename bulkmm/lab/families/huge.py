@@ -16,7 +16,7 @@ SOAK_SECONDS = 60
 
 @dataclass(frozen=True)
 class Options(Common):
-    """What the user may choose of a huge-page scenario."""
+    """The user's options for a huge-page scenario."""
 
     rounds: int | None = None  # None: as many as the scenario has
     folios: int | None = None  # likewise
@@ -67,12 +67,12 @@ class HugeWork(Work):
         return " ".join(words).strip()
 
     def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
+        """Return a generous time limit, for guests that hang."""
         part = max(self.rounds / self.usual, 1) if self.usual else 1
         return 180 + 4 * self.scenario.seconds * part
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return what was asked for and what else the run saw."""
+        """Return the options and what else the run observed."""
         rounds = {"rounds": self.rounds} if self.usual else {}
         return {**super().facts(outcome), **rounds}
 
@@ -114,7 +114,7 @@ class PoolWork(HugeWork):
         return self.options.kib or tuple(POOLS)
 
     def check_options(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse options that make no sense."""
         super().check_options()
         self.refuse("folio size", self.options.kib, tuple(POOLS))
 
@@ -157,7 +157,7 @@ class PoolWork(HugeWork):
 
 
 def allocator_clears(outcome: Outcome) -> bool:
-    """Tell if the kernel's allocator clears all that it gives away."""
+    """Return whether the kernel's allocator clears all that it gives away."""
     return bool(outcome.of("zeroing")[0]["allocator"] == "on")
 
 

@@ -41,7 +41,7 @@ class Work(PoolWork):
     kept = (("visits", "late"), ("bounds", "bound"))
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/latency.sh, one a line."""
+        """Return the guest's job: words of lab/guest/latency.sh, one per line."""
         lines = [*self.begin(modules), f"preemption {self.options.preempt}"]
         lines += self.visits()
         lines += warm(2048, POOLS[2048])
@@ -81,13 +81,13 @@ class Work(PoolWork):
         return [*found, *_bounds(outcome)]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return what was asked for and what else the run saw."""
+        """Return the options and what else the run observed."""
         model = outcome.of("preemption")[0]["model"]
         return {**super().facts(outcome), "preemption": model}
 
 
 def _forced(seen: list[dict[str, Any]], *, bounded: bool) -> list[Check]:
-    """Return if a unit is as large as it was said to be."""
+    """Check that a unit is as large as it was said to be."""
     if not bounded:
         return []
     found = []

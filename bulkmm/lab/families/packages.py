@@ -65,14 +65,14 @@ class Work(work.Work):
         return tuple(name for name in STEPS if self.upgrade or name != "upgrade")
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/packages.sh, one a line."""
+        """Return the guest's job: words of lab/guest/packages.sh, one per line."""
         lines = [f"must insmod /lib/modules/{name}.ko" for name in modules]
         to = next_version() if self.upgrade else ""
         lines.append(f"packages {debs.version()} {RESCUE} {to}".rstrip())
         return "\n".join(lines) + "\n"
 
     def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
+        """Return a generous time limit, for guests that hang."""
         return 6.0 * self.scenario.seconds
 
     def checks(self, outcome: Outcome) -> list[Check]:

@@ -51,7 +51,7 @@ PLACED = {"fsdax": {"map"}, "devdax": {"map", "align"}, PRIVATE: frozenset()}
 
 @dataclass(frozen=True)
 class Options(work.Common):
-    """What the user may choose of a persistent-memory scenario."""
+    """The user's options for a persistent-memory scenario."""
 
     size: int = FULL_SIZE
     rounds: int = 5
@@ -71,7 +71,7 @@ class Work(work.Work):
 
     @property
     def takes(self) -> frozenset[str]:
-        """Return the options that mean something."""
+        """Return the options that apply."""
         if self.scenario.faults:
             return frozenset({"size"})
         return STAMPED | PLACED[self.scenario.mode]
@@ -96,7 +96,7 @@ class Work(work.Work):
         return job(self.scenario, self.options, modules)
 
     def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
+        """Return a generous time limit, for guests that hang."""
         # faults take their time whatever the size
         part = 1.0 if self.scenario.faults else self.options.size / FULL_SIZE
         binds = 8 + len(ARMS) * self.options.rounds
@@ -108,7 +108,7 @@ class Work(work.Work):
         return 3 + len(ARMS) * (self.options.rounds + 1)
 
     def is_step(self, event: dict[str, Any]) -> bool:
-        """Tell if a bind is done; a backend that does not exist ends the run."""
+        """Return whether a bind is done; a backend that does not exist ends the run."""
         if event["event"] == "unknown-backend":
             raise UsageError(
                 f"unknown backend {self.options.backend}: "
@@ -127,7 +127,7 @@ class Work(work.Work):
         return checks(self.scenario, self.options, outcome)
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return what was asked for and what else the run saw."""
+        """Return the options and what else the run observed."""
         return {
             **super().facts(outcome),
             "backends": next((c["backend"] for c in outcome.of("counters")), ""),
@@ -157,7 +157,7 @@ def check_options(options: Options) -> None:
 
 
 def job(scenario: Scenario, options: Options, modules: list[str]) -> str:
-    """Return the guest's job: words of lab/guest/*.sh, one a line."""
+    """Return the guest's job: words of lab/guest/*.sh, one per line."""
     if scenario.faults:
         return _faults(scenario, options, modules)
     align = options.align if scenario.mode == "devdax" else "2M"
@@ -361,7 +361,7 @@ def _counted(options: Options, outcome: Outcome) -> Check:
 
 
 def _shared(options: Options, outcome: Outcome) -> Check:
-    """Return if more than one CPU stamped where that was asked for."""
+    """Check that more than one CPU stamped where that was asked for."""
     shared = sum(int(c["shared_bytes"]) for c in outcome.of("counters"))
     detail = f"{shared} bytes by others than the caller"
     ok = bool(shared) == (options.workers > 1)

@@ -52,7 +52,7 @@ FILE = "/tmp/pool"  # noqa: S108 - in the guest
 
 @dataclass(frozen=True)
 class Options(work.Common):
-    """What the user may choose."""
+    """The user's options."""
 
     rounds: int = 3
 
@@ -160,12 +160,12 @@ class Work(work.Work):
 
     @property
     def steps(self) -> int:
-        """Return how many visits there are."""
+        """Return the number of visits."""
         counted = len(WAYS) * len(COMPARED) * len(ARMS) * self.options.rounds
         return counted + sum(map(len, WAYS.values()))
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/populate.sh, one a line."""
+        """Return the guest's job: words of lab/guest/populate.sh, one per line."""
         chance = self.options.chance
         lines = [f"mark {self.scenario.name} begins", "zeroing"]
         lines += [f"must insmod /lib/modules/{one}.ko" for one in modules]
@@ -207,7 +207,7 @@ class Work(work.Work):
         return lines
 
     def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
+        """Return a generous time limit, for guests that hang."""
         return 240 + self.scenario.seconds * max(self.options.rounds, 3)
 
     def results(self, outcome: Outcome) -> Measured:
@@ -260,7 +260,7 @@ def _pairs() -> list[tuple[str, str]]:
 
 
 def _taken_away(outcome: Outcome) -> bool:
-    """Tell if the allocator clears transparent huge pages, and nobody else."""
+    """Return whether the allocator clears transparent huge pages, and nobody else."""
     release = version(outcome.of("start")[0]["release"])
     return allocator_clears(outcome) and release >= ALLOCATOR_SERVES
 
@@ -277,7 +277,7 @@ def _of_way(
 
 
 def _zero(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
-    """Return if every byte was zero, and all of it was there."""
+    """Check that every byte was zero, and all of it was there."""
     wrong = sum(int(v["wrong"]) for v in visits)
     most = max((int(v["faults"]) for v in visits), default=0)
     allowed = NO_FAULTS + (SIZE * MIB // FOLIO if way == "fallocate" else 0)
@@ -287,7 +287,7 @@ def _zero(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
 
 
 def _counted(name: str, visits: list[dict[str, Any]], *, away: bool) -> Check:
-    """Return if the module served each folio where it is on, and none elsewhere."""
+    """Check that the module served each folio where it is on, and none elsewhere."""
     folios = SIZE * MIB // FOLIO
     wrong = []
     for visit in visits:
@@ -306,7 +306,7 @@ def _counted(name: str, visits: list[dict[str, Any]], *, away: bool) -> Check:
 
 
 def _recognised(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
-    """Return if the module took it for what it is: populated, or touched."""
+    """Check that the module took it for what it is: populated, or touched."""
     folios = SIZE * MIB // FOLIO
     seen = [
         (int(v["streaming"]), int(v["cached"])) for v in visits if v["label"] == TRACED
@@ -321,7 +321,7 @@ def _recognised(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
 
 
 def _of_case(case: Case, said: dict[str, Any] | None) -> Check:
-    """Return if the library said what it must."""
+    """Check that the library said what it must."""
     name = f"library: {case.name}"
     if said is None:
         return Check(name, ok=False, detail="not reported")
@@ -334,7 +334,7 @@ def _of_case(case: Case, said: dict[str, Any] | None) -> Check:
 
 
 def _continued(outcome: Outcome, said: dict[str, dict[str, Any]]) -> Check:
-    """Return if what a process left that was ended is kept, and can be gone on with."""
+    """Check that what a process left that was ended is kept, and can be gone on with."""
     held = int(outcome.of("pool-held")[0]["bytes"])
     rest = said["the rest of the file"]
     ok = 0 < held <= 32 * MIB and (rest["error"], rest["wrong"]) == (0, 0)

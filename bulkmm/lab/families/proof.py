@@ -65,7 +65,7 @@ def zero(visits: Iterable[dict[str, Any]]) -> list[Check]:
 
 
 def tags(visits: Visits) -> list[Check]:
-    """Return if memory tags were zero too, but for the planted; none elsewhere."""
+    """Check that memory tags were zero too, but for the planted; none elsewhere."""
     looked = [v for v in visits if v["tags"]]
     wanted = [int(v["label"] == "planted") for v in looked]
     wrong = [int(v["tags_wrong"]) for v in looked]
@@ -76,7 +76,7 @@ def tags(visits: Visits) -> list[Check]:
 
 
 def planted(visits: Visits, *, wanted: bool) -> list[Check]:
-    """Return if a byte left on purpose was found where it is, and nothing else."""
+    """Check that a byte left on purpose was found where it is, and nothing else."""
     found = []
     for visit in visits:
         if visit["label"] == "planted":
@@ -99,7 +99,7 @@ def counters(visits: Visits, *, taken_away: bool) -> list[Check]:
 
 
 def _moved(name: str, visits: Visits, *, taken_away: bool) -> Check:
-    """Return if the counters moved as they should at every single visit."""
+    """Check that the counters moved as they should at every single visit."""
     moved = [(int(v["hits"]), int(v["small"]), int(v["alloc"])) for v in visits]
     wanted = [expected(v, taken_away=taken_away) for v in visits]
     fell = sum(int(v["fell"]) for v in visits)
@@ -111,7 +111,7 @@ def _moved(name: str, visits: Visits, *, taken_away: bool) -> Check:
 
 
 def forced(visits: Visits, least: int) -> Check:
-    """Return if backends of both lists were forced, by every way."""
+    """Check that backends of both lists were forced, by every way."""
     names: dict[str, set[str]] = {name: set() for name in LISTS}
     count = dict.fromkeys(LISTS, 0)
     for visit in visits:
@@ -128,7 +128,7 @@ def attached(
     counters: str = "clear-counters",
     allowed: tuple[str, ...] = ON_OFF,
 ) -> Check:
-    """Return if the hook was in place or, off, detached, and empty at every unload."""
+    """Check that the hook was in place or, off, detached, and empty at every unload."""
     seen = outcome.of(counters)
     # a path that was never on leaves its function alone
     hooks = {str(c["hook"]) for c in seen if c.get("served", "yes") == "yes"}

@@ -24,12 +24,12 @@ class Work(HugeWork):
     kept = (("soaked", "soaked"),)
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/clear.sh, one a line."""
+        """Return the guest's job: words of lab/guest/clear.sh, one per line."""
         lines = [f"dirty {DIRTY_MIB}", f"soak {self.options.soak_seconds}"]
         return "\n".join([*self.begin(modules), *lines]) + "\n"
 
     def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
+        """Return a generous time limit, for guests that hang."""
         return 120 + 4 * self.options.soak_seconds
 
     def checks(self, outcome: Outcome) -> list[Check]:
@@ -49,7 +49,7 @@ class Work(HugeWork):
         ]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return what was asked for and what else the run saw."""
+        """Return the options and what else the run observed."""
         seen = super().facts(outcome)
         return {**seen, "allocator_clears": allocator_clears(outcome)}
 

@@ -54,7 +54,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Options(work.Common):
-    """What the user may choose."""
+    """The user's options."""
 
     rounds: int | None = None  # layouts of ndctl-odd
     parts: tuple[str, ...] = ()  # none: all
@@ -72,7 +72,7 @@ class Work(work.Work):
 
     @property
     def takes(self) -> frozenset[str]:
-        """Return the options that mean something."""
+        """Return the options that apply."""
         return TAKES[self.scenario.name]
 
     @property
@@ -112,7 +112,7 @@ class Work(work.Work):
         return self.rounds if self.scenario.name == ODD else len(self.parts)
 
     def check_options(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse options that make no sense."""
         super().check_options()
         known = PARTS.get(self.scenario.name, ())
         for part in self.options.parts:
@@ -120,7 +120,7 @@ class Work(work.Work):
                 raise unknown("part", part, known)
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/*.sh, one a line."""
+        """Return the guest's job: words of lab/guest/*.sh, one per line."""
         lines = ["BACKEND=", f"mark {self.scenario.name} begins"]
         if self.scenario.name == COEXIST:
             lines.append(f"coexist {' '.join(self.parts)}")
@@ -152,7 +152,7 @@ class Work(work.Work):
         return found
 
     def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
+        """Return a generous time limit, for guests that hang."""
         part = len(self.parts) / len(PARTS.get(self.scenario.name, self.parts) or " ")
         return (
             180 + 4 * self.scenario.seconds * max(part, 0.1) + 4 * self.options.seconds
@@ -169,14 +169,14 @@ class Work(work.Work):
         return [*work.told(outcome), *judges[self.scenario.name](outcome)]
 
     def _coexist(self, outcome: Outcome) -> list[Check]:
-        """Return if every part came to its end."""
+        """Check that every part came to its end."""
         done = [str(event["name"]) for event in outcome.of("step")]
         if KEXEC in self.parts and len(outcome.of("start")) > 1:
             done.append(KEXEC)  # the kernel that it was begun in is gone
         return [Check("every part was run", tuple(done) == self.parts, ", ".join(done))]
 
     def _mm(self, outcome: Outcome) -> list[Check]:
-        """Return if tests went as without the module, and which paths they used."""
+        """Check that tests went as without the module, and which paths they used."""
         attempts = verdicts(outcome.of("mm"))
         ran = {(e["arm"], e["category"]) for e in outcome.of("mm-ran")}
         wanted = {(arm, part) for arm in STATES for part in self.parts}
@@ -211,7 +211,7 @@ class Work(work.Work):
         return [*found, whole, served]
 
     def _stress(self, outcome: Outcome) -> list[Check]:
-        """Return if each path was in use while it was switched."""
+        """Check that each path was in use while it was switched."""
         hits: dict[str, int] = defaultdict(int)
         for event in outcome.of("suite-hits"):
             hits[event["path"]] += int(event["hits"])
@@ -226,7 +226,7 @@ class Work(work.Work):
         ]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return what was asked for and what else the run saw."""
+        """Return the options and what else the run observed."""
         return {
             **super().facts(outcome),
             "parts": self.parts,
@@ -254,7 +254,7 @@ def verdicts(events: list[dict[str, Any]]) -> dict[tuple[str, str], Attempts]:
 
 
 def same(test: tuple[str, str], arms: Attempts) -> Check:
-    """Return if a test went in every state as it goes without the module.
+    """Check that a test went in every state as it goes without the module.
 
     One that goes in several ways without it may go in any of these with it.
     """
@@ -272,7 +272,7 @@ def same(test: tuple[str, str], arms: Attempts) -> Check:
 
 
 def _served(outcome: Outcome) -> list[Check]:
-    """Return if the tests came to the paths."""
+    """Check that the tests came to the paths."""
     hits: dict[str, int] = defaultdict(int)
     for event in outcome.of("suite-hits"):
         hits[f"{event['path']}, {event['arm']}"] += int(event["hits"])

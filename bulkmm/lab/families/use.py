@@ -38,7 +38,7 @@ class PopulateWork(HugeWork):
         return f"{super().cmdline} {words}".strip()
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/use.sh, one a line."""
+        """Return the guest's job: words of lab/guest/use.sh, one per line."""
         lines = self.begin([name for name in modules if name != "vfio_iommu_type1"])
         pc = "vfio_iommu_type1" in modules
         if pc:
@@ -68,7 +68,7 @@ class PopulateWork(HugeWork):
 
 
 def _brought(one: dict[str, Any], release: str) -> Check:
-    """Return if pages were cleared as their use wants it."""
+    """Check that pages were cleared as their use wants it."""
     way, streaming, cached = one["way"], int(one["streaming"]), int(one["cached"])
     touched = way in TOUCHED and one["cached_max"] > 0
     right, wrong = (cached, streaming) if touched else (streaming, cached)
@@ -102,7 +102,7 @@ class PairWork(HugeWork):
         return f"{super().cmdline} init_on_alloc=0".strip()
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/use.sh, one a line."""
+        """Return the guest's job: words of lab/guest/use.sh, one per line."""
         lines = [*self.begin(modules), f"folios thp {KIB}"]
         chance = self.options.chance
         # what a pick measures is done once, by the first visit of each arm
@@ -156,7 +156,7 @@ def _counted(outcome: Outcome) -> dict[str, list[counting.Work]]:
 
 
 def _served(arm: str, seen: list[dict[str, Any]]) -> Check:
-    """Return if the module had all folios of an arm, or none."""
+    """Check that the module had all folios of an arm, or none."""
     hits = sum(int(one["hits"]) for one in seen)
     wanted = sum(2 * int(one["folios"]) * int(one["rounds"]) for one in seen)
     wanted = 0 if arm == "off" else wanted

@@ -78,7 +78,7 @@ class Case:
 
     @property
     def scanned(self) -> bool:
-        """Tell if an array is long enough for its reading to take a time."""
+        """Return whether an array is long enough for its reading to take a time."""
         return bool(self.shape) and self.served
 
     @property
@@ -117,7 +117,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Options(work.Common):
-    """What the user may choose of a vmap scenario."""
+    """The user's options for a vmap scenario."""
 
     rounds: int = 5
     arms: tuple[str, ...] = ()  # none: all
@@ -142,7 +142,7 @@ class Work(work.Work):
 
     @property
     def takes(self) -> frozenset[str]:
-        """Return the options that mean something."""
+        """Return the options that apply."""
         timed = frozenset({"rounds", "arms", "arrays", "break_one_word"})
         return TAKES.get(self.scenario.name, timed)
 
@@ -168,14 +168,14 @@ class Work(work.Work):
         return RESERVED
 
     def check_options(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse options that make no sense."""
         super().check_options()
         for arm in self.options.arms:
             if arm not in ARMS:
                 raise unknown("arm", arm, ARMS)
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/vmap.sh, one a line."""
+        """Return the guest's job: words of lab/guest/vmap.sh, one per line."""
         lines = [f"mark {self.scenario.name} begins"]
         lines += [f"must insmod /lib/modules/{module}.ko" for module in modules]
         lines.append("must insmod /lib/modules/bulkmm_vmaptest.ko")
@@ -249,7 +249,7 @@ class Work(work.Work):
         return len(self.cases) * self.options.rounds * len(self.arms)
 
     def limit(self) -> float:
-        """Return a generous time limit: it is there for guests that hang."""
+        """Return a generous time limit, for guests that hang."""
         part = max(self.arrays / (ARRAYS if self.scenario.name == CHECK else FEW), 0.1)
         rounds = self.options.rounds / Options.rounds
         soak = self.options.soak_seconds if self.scenario.name == FAULTS else 0
@@ -319,7 +319,7 @@ class Work(work.Work):
         return found
 
     def _whole(self, outcome: Outcome) -> Check:
-        """Return if the guest reported all that it was told to do."""
+        """Check that the guest reported all that it was told to do."""
         told = Counter(line.split()[0] for line in self.job([]).splitlines())
         wanted = {
             "visit": told["timed"],
@@ -343,7 +343,7 @@ class Work(work.Work):
         return Check(WHOLE, ok, detail or f"{bad} bad requests, {len(arms)} arms")
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return what was asked for and what else the run saw."""
+        """Return the options and what else the run observed."""
         return {**super().facts(outcome), "arrays": self.arrays}
 
 

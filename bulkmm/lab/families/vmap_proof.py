@@ -53,7 +53,7 @@ def _merged(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def random_arrays(outcome: Outcome, *, planted: bool) -> list[Check]:
-    """Return if every random array was mapped as the model says."""
+    """Check that every random array was mapped as the model says."""
     found = []
     labels = set()
     for event in _merged(outcome.of("checked")):
@@ -103,7 +103,7 @@ def hits(
 
 
 def entries(outcome: Outcome) -> list[Check]:
-    """Return if every public entry came to the path, and only when it was on."""
+    """Check that every public entry came to the path, and only when it was on."""
     return [
         Check(
             f"{event['name']}() is seen ({event['arm']})",
@@ -139,7 +139,7 @@ def verdicts(outcome: Outcome) -> list[Check]:
 
 
 def as_original(outcome: Outcome, base: str) -> list[Check]:
-    """Return if what fails, fails in every mode as it does without the module.
+    """Check that what fails, fails in every mode as it does without the module.
 
     Where entries of 2 MiB are mapped there are fewer page tables, so that the
     same one is missing elsewhere: block mode is judged by the guest alone.
@@ -161,7 +161,7 @@ def as_original(outcome: Outcome, base: str) -> list[Check]:
 
 
 def warnings(outcome: Outcome, base: str) -> list[Check]:
-    """Return if the kernel warned in every mode of what it warns of without."""
+    """Check that the kernel warned in every mode of what it warns of without."""
     seen: dict[str, dict[str, list[str]]] = {}
     for what, arm, places in klog.warnings(outcome.log):
         seen.setdefault(what, {})[arm] = places
@@ -177,7 +177,7 @@ def warnings(outcome: Outcome, base: str) -> list[Check]:
 
 
 def upstream(outcome: Outcome, base: str) -> list[Check]:
-    """Return if the kernel's own tests end in every mode as they do without."""
+    """Check that the kernel's own tests end in every mode as they do without."""
     said: dict[str, dict[str, list[tuple[str, ...]]]] = {}
     for event in outcome.of("upstream"):
         if found := SUMMARY.search(event["line"]):
@@ -201,7 +201,7 @@ def upstream(outcome: Outcome, base: str) -> list[Check]:
 
 
 def soak(outcome: Outcome) -> list[Check]:
-    """Return if the path served anything while it was toggled and unloaded."""
+    """Check that the path served anything while it was toggled and unloaded."""
     return [
         Check(
             "served meanwhile",
@@ -214,7 +214,7 @@ def soak(outcome: Outcome) -> list[Check]:
 
 
 def attached(outcome: Outcome) -> Check:
-    """Return if all hooks were in place in every mode, and left empty at the end.
+    """Check that all hooks were in place in every mode, and left empty at the end.
 
     While others map, somebody may be inside: there the unloading itself, which
     waits for them, is the proof.

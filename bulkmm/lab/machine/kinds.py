@@ -40,7 +40,7 @@ class Kind:
 
     @property
     def proves_locking(self) -> bool:
-        """Tell if such a kernel says at the end whether its locking held."""
+        """Return whether such a kernel says at the end whether its locking held."""
         return "CONFIG_PROVE_LOCKING" in options(self.text)
 
     def command_line(self, words: str) -> str:

@@ -273,7 +273,7 @@ def _follow(argv: list[str], run: Path, limit: float, outcome: Outcome) -> bool:
 
 
 def _ended(qemu: subprocess.Popen[str], outcome: Outcome) -> bool:
-    """Tell whether QEMU has ended; its peak memory is known only then."""
+    """Return whether QEMU has ended; its peak memory is known only then."""
     pid, status, usage = os.wait4(qemu.pid, os.WNOHANG)
     if not pid:
         return False
