@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the huge-page scenarios share: options, command line, time limit."""
+"""Shared by the huge-page scenarios: options, command line, time limit."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
@@ -18,13 +18,13 @@ SOAK_SECONDS = 60
 class Options(Common):
     """The user's options for a huge-page scenario."""
 
-    rounds: int | None = None  # None: as many as the scenario has
+    rounds: int | None = None  # None: the scenario's default
     folios: int | None = None  # likewise
     ways: tuple[str, ...] = ()  # none: all
     kib: tuple[int, ...] = ()  # sizes of folios; none: all
-    init_on_alloc: str = ""  # "0" or "1"; none: as the kernel was built
+    init_on_alloc: str = ""  # "0" or "1"; "": the kernel's default
     init_on_free: str = ""  # likewise
-    preempt: str = ""  # one of PREEMPT; none: likewise
+    preempt: str = ""  # one of PREEMPT; "": likewise
     soak_seconds: int = SOAK_SECONDS  # of clear-faults
 
 
@@ -42,22 +42,22 @@ class HugeWork(Work):
 
     @property
     def pages(self) -> str:
-        """Return what the kernel is told of huge pages."""
+        """Return the kernel's parameters for huge pages."""
         return ""
 
     @property
     def usual(self) -> int:
-        """Return how many rounds there are if nobody says; 0: it has none."""
+        """Return the default number of rounds; 0: the scenario has none."""
         return 0
 
     @property
     def rounds(self) -> int:
-        """Return how often each arm is visited."""
+        """Return the number of visits per arm."""
         return self.options.rounds or self.usual
 
     @property
     def cmdline(self) -> str:
-        """Return what the kernel is told besides vm.CMDLINE."""
+        """Return kernel parameters besides vm.CMDLINE."""
         names = (*sorted(ZEROING), "preempt")
         said = {name: getattr(self.options, name) for name in names}
         words = [
@@ -79,7 +79,7 @@ class HugeWork(Work):
     def refuse(
         self, what: str, asked: tuple[object, ...], known: tuple[object, ...]
     ) -> None:
-        """Refuse what is asked for and not known."""
+        """Reject unknown choices."""
         for one in asked:
             if one not in known:
                 listed = ", ".join(map(str, known)) or "none"
@@ -93,20 +93,20 @@ class HugeWork(Work):
         return lines + [f"must insmod /lib/modules/{one}.ko" for one in modules]
 
 
-POOLS = {2048: 16, 1 << 20: 1}  # pages of hugetlb, by their KiB
+POOLS = {2048: 16, 1 << 20: 1}  # hugetlb pages by size in KiB
 
 
 @dataclass(frozen=True)
 class PoolWork(HugeWork):
-    """A scenario that faults pages of hugetlb's pools in, in visits of its arms."""
+    """A scenario that faults in pages of hugetlb pools."""
 
     takes = EVERYWHERE - ZEROING - {"break_one_word"} | {"kib"}
 
-    pages = "hugepagesz=1G hugepages=1"  # one that can be had at boot only
+    pages = "hugepagesz=1G hugepages=1"  # can be reserved only at boot
     usual = 5
     arms: ClassVar[tuple[str, ...]]
     pairs: ClassVar[tuple[tuple[str, str], ...]]
-    kinds: ClassVar[tuple[str, ...]]  # of a visit: what results are named after
+    kinds: ClassVar[tuple[str, ...]]  # of a visit: results are named after them
 
     @property
     def kib(self) -> tuple[int, ...]:
@@ -120,11 +120,11 @@ class PoolWork(HugeWork):
 
     @abstractmethod
     def visit(self, arm: str, kib: int) -> list[str]:
-        """Return the lines of the job that are a visit of an arm."""
+        """Return the lines of the job for a visit of an arm."""
 
     @abstractmethod
     def times(self, outcome: Outcome, arm: str, kib: int, what: str) -> list[float]:
-        """Return what was timed of an arm, in ns."""
+        """Return the times of an arm, in ns."""
 
     def visits(self) -> list[str]:
         """Return the rounds of each size, the arms of a round in random order."""
@@ -138,11 +138,11 @@ class PoolWork(HugeWork):
 
     @property
     def steps(self) -> int:
-        """Return how often something is timed."""
+        """Return the number of timed visits."""
         return len(self.kib) * self.rounds * len(self.arms) * len(self.kinds)
 
     def results(self, outcome: Outcome) -> Measured:
-        """Return what was timed of each size."""
+        """Return the results of each size."""
         return stats.joined(
             stats.rated(
                 f"{self.scenario.name}-{size(kib)}-{what}",
@@ -157,12 +157,12 @@ class PoolWork(HugeWork):
 
 
 def allocator_clears(outcome: Outcome) -> bool:
-    """Return whether the kernel's allocator clears all that it gives away."""
+    """Return whether the kernel's allocator clears every page it returns."""
     return bool(outcome.of("zeroing")[0]["allocator"] == "on")
 
 
 def size(kib: int) -> str:
-    """Return a size as scenario names have it: 64k, 2m, 1g."""
+    """Return a size as in scenario names: 64k, 2m, 1g."""
     for unit, many in (("g", 1 << 20), ("m", 1 << 10)):
         if kib >= many:
             return f"{kib // many}{unit}"
@@ -170,7 +170,7 @@ def size(kib: int) -> str:
 
 
 def warm(kib: int, pages: int) -> list[str]:
-    """Return the lines that make a pool, whose pages the host then has too."""
+    """Return the lines that fill a pool and fault its pages in on the host."""
     return [
         f"folios hugetlb {kib} {pages}",
         f"must bmmfault -f -n {pages} -b {pages} hugetlb {kib} write-first",

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""clear-latency: how long clearing keeps the CPU from a task that wants it.
+"""clear-latency: how long clearing delays another task on the same CPU.
 
-Two things are seen. A real-time task on the same CPU (lab/guest/bmmlate.c)
-measures how late it comes: that includes all else that the guest and its host
-do. And the module's own account of its units, backend after backend: there a
-bound is claimed, and whoever else takes the CPU can only lengthen what is seen,
-so that the least of several visits is held against it.
+It is measured in two ways. A real-time task on the same CPU (lab/guest/bmmlate.c)
+measures its wake-up delay, which includes everything else that guest and host do.
+The module accounts for its clearing units, per backend: these have a claimed
+bound. Disturbance can only lengthen them, so the least of several visits is
+compared with it.
 """
 
 from collections import defaultdict
@@ -20,19 +20,19 @@ ARMS = ("off", "8m", "32m", "computed")
 UNITS = {"8m": 8192, "32m": 32768}  # KiB
 WAYS = {"demand": "write-middle", "populate": "map-populate"}
 SIZES = {2048: "-n 16 -b 16", 1 << 20: ""}  # options of bmmfault
-BOUND_ROUNDS = 3  # at least: one alone may be disturbed
-BUILT_IN = "preempt"  # not to be chosen: full or lazy, uname does not say which
+BOUND_ROUNDS = 3  # at least: a single one may be disturbed
+BUILT_IN = "preempt"  # cannot be selected: full or lazy, uname does not tell
 PREEMPTIBLE = ("full", "lazy", BUILT_IN)
-ALLOWED = 1.5  # times the wanted latency, and a page more
+ALLOWED = 1.5  # times the target latency, plus a page
 PAGE = 4096
 TRACED_UNIT = 65536
-# what the tracepoint says of it: a populated page of 2 MiB
+# what the tracepoint reports for a populated 2 MiB page
 TRACED = {"order": 9, "bytes": 2 << 20, "unit": TRACED_UNIT, "streaming": 1}
 
 
 @dataclass(frozen=True)
 class Work(PoolWork):
-    """Units of several sizes, and a task that waits."""
+    """Clearing units of several sizes, and a waiting task."""
 
     arms = ARMS
     pairs = tuple(("off", arm) for arm in ARMS[1:])
@@ -51,12 +51,12 @@ class Work(PoolWork):
         return "\n".join([*lines, "clear_arm absent"]) + "\n"
 
     def visit(self, arm: str, kib: int) -> list[str]:
-        """Return what sets a size of units, and the task's waits by each way."""
+        """Return the lines that set the unit size and measure the task's waits."""
         late = (f"late {way} {SIZES[kib]}" for way in WAYS.values())
         return [f"unit_arm {arm}", *late]
 
     def times(self, outcome: Outcome, arm: str, kib: int, what: str) -> list[float]:
-        """Return the longest waits while pages came in as is said."""
+        """Return the longest waits while pages were faulted in or populated."""
         seen = outcome.of("late", arm=arm, kib=kib, way=WAYS[what])
         return [float(one["late_ns"]) for one in seen]
 
@@ -74,7 +74,7 @@ class Work(PoolWork):
                 f"{traced}",
             ),
         ]
-        if model in PREEMPTIBLE:  # nothing is counted: it takes the CPU anyway
+        if model in PREEMPTIBLE:  # no units: it preempts anyway
             units = sum(int(b["units"]) for b in outcome.of("bound"))
             unit = Check("the kernel preempts: no unit", units == 0, f"{units} units")
             return [*found, unit]
@@ -87,7 +87,7 @@ class Work(PoolWork):
 
 
 def _forced(seen: list[dict[str, Any]], *, bounded: bool) -> list[Check]:
-    """Check that a unit is as large as it was said to be."""
+    """Check that forced unit sizes are obeyed."""
     if not bounded:
         return []
     found = []
@@ -101,7 +101,7 @@ def _forced(seen: list[dict[str, Any]], *, bounded: bool) -> list[Check]:
 
 
 def _bounds(outcome: Outcome) -> list[Check]:
-    """Return for each backend if its longest unit was within the bound."""
+    """Check for each backend that its longest unit is within the bound."""
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for one in outcome.of("bound"):
         groups[f"{one['list']}, {one['backend']}"].append(one)
@@ -109,7 +109,7 @@ def _bounds(outcome: Outcome) -> list[Check]:
 
 
 def _bound(name: str, some: list[dict[str, Any]]) -> Check:
-    """Judge the visit that was disturbed least."""
+    """Check the least disturbed visit."""
     page = min(one["ns"] * PAGE / one["bytes"] for one in some if one["bytes"])
     most = ALLOWED * 1000 * some[0]["latency_us"] + page
     least = min(int(one["gap_ns"]) for one in some)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""packages: the Debian packages installed, upgraded and purged in a guest.
+"""packages: install, upgrade and purge the Debian packages in a guest.
 
-The guest boots with the rescue switch on, which modprobe reads from the kernel's
-command line; what comes after the rescue is done as after a boot without it.
+The guest boots with the rescue switch, which modprobe reads from the kernel's
+command line; the steps after the rescue run as after a boot without it.
 """
 
 import shutil
@@ -25,13 +25,13 @@ DIRECTORIES = ("old", "new")  # of packages, below /debs in the guest
 
 
 def next_version() -> str:
-    """Return a version to upgrade to: the same sources under the next number."""
+    """Return the version to upgrade to: the same sources, the next number."""
     front, _, last = debs.version().rpartition(".")
     return f"{front}.{int(last) + 1}"
 
 
 def tree(root: Root, progress: Progress, *, upgrade: bool) -> Path:
-    """Return a tree to lay over a guest's, with the packages of its versions."""
+    """Return a tree to overlay on the guest's, with packages of each version."""
     cache = root.path.parent
     versions = [debs.version(), *([next_version()] if upgrade else [])]
     built = [debs.ensure(cache, progress, version) for version in versions]
@@ -48,20 +48,20 @@ def tree(root: Root, progress: Progress, *, upgrade: bool) -> Path:
 
 @dataclass(frozen=True)
 class Work(work.Work):
-    """The packages' life in a guest."""
+    """The life cycle of the packages in a guest."""
 
-    upgrade: bool = True  # has DKMS build the module a second time
+    upgrade: bool = True  # makes DKMS build the module again
     cmdline = RESCUE
     step = ("step",)
 
     @property
     def steps(self) -> int:
-        """Return how many steps are made."""
+        """Return the number of steps."""
         return len(self.names)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the steps that are made."""
+        """Return the names of the steps."""
         return tuple(name for name in STEPS if self.upgrade or name != "upgrade")
 
     def job(self, modules: list[str]) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""clear-perf: perf bench mem mmap, a program that is none of ours, faults in."""
+"""clear-perf: pages faulted in by perf bench mem mmap, an independent program."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -28,17 +28,17 @@ class Work(PoolWork):
         return "\n".join([*lines, "clear_arm absent"]) + "\n"
 
     def visit(self, arm: str, kib: int) -> list[str]:
-        """Return what brings the module to a state, and each run of perf."""
+        """Return the lines that switch the module to a state and run perf."""
         run = f"perf_mmap {size(kib).upper()}B {POOLS[kib]}"
         return [f"clear_arm {arm}", *(f"{run} {function}" for function in FUNCTIONS)]
 
     def times(self, outcome: Outcome, arm: str, kib: int, what: str) -> list[float]:
-        """Return the time of a folio, by a throughput in bytes a second."""
+        """Return the time per folio, from perf's throughput in bytes per second."""
         seen = outcome.of("perf", arm=arm, kib=kib, function=what)
         return [(kib << 10) * 1e9 / float(one["rate"]) for one in seen]
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Check that the module served what perf says it has mapped."""
+        """Check that the module served what perf reports as mapped."""
         seen = outcome.of("perf")
         wrong = [one for one in seen if one["hits"] != _expected(one)]
         detail = f"{len(seen)} runs, {sum(int(one['hits']) for one in seen)} hits"

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The persistent-memory scenarios: the job written, its report understood.
+"""The persistent-memory scenarios: their jobs and their results.
 
-The host decides everything that is decided by chance or by size (the order
-of the arms, where to compare), so that the guest only obeys and the seed in
-the result is enough to repeat a run.
+The host decides everything that depends on chance or size (the order of the
+arms, where to compare), so that the seed in the result is enough to repeat a run.
 """
 
 import re
@@ -21,30 +20,30 @@ from bulkmm.lab.scenario import Scenario
 from bulkmm.results import Check, Measured
 
 MIB = 1 << 20
-REGION_ALIGN = 16 * MIB  # of libnvdimm on x86: other sizes make no namespace
+REGION_ALIGN = 16 * MIB  # of libnvdimm on x86: other sizes cannot make a namespace
 FULL_SIZE = 100 << 30
 COMPARE_ALL = 8 << 30  # up to this size every bind of `on` is compared
 STRUCT_PAGE = 64
 PAGE = 4096
 ARMS = ("absent", "off", "on")
 PAIRS = (("off", "on"), ("absent", "on"), ("absent", "off"))
-LIMIT = "limit"  # storing as many bytes and nothing else
-LARGEST = "1T"  # what the guest's address space is made for
+LIMIT = "limit"  # only storing as many bytes
+LARGEST = "1T"  # what the guest's address space has room for
 BACKEND = re.compile(r"[a-z][a-z0-9_-]{0,30}")
-PRIVATE = "private"  # memory of a device that no CPU can access
+PRIVATE = "private"  # device memory that no CPU can access
 HOOKS = "hook-faults"  # the scenario of lab/guest/hook.sh
 KASAN = "hook-kasan"  # likewise
 KOBJECT = "hook-kobject"  # likewise
-# results by the suffix of their names: events and what they have. An unbind
-# sleeps, and what others do on its CPU meanwhile is no work of its own.
+# results by name suffix: key of the time, event. No work is counted for unbind: it
+# sleeps, and other tasks' work on its CPU would count.
 TIMED = (("", "ns", "bind"), ("-bind", "bind_ns", "bind"), ("-unbind", "ns", "unbind"))
-FIRST = "first"  # labels of binds that are no samples
+FIRST = "first"  # label of binds that are not samples
 PROOF = "proof"
 FLIPPED_WORD = 5
 WORKERS = 32  # BMM_CREW_MOST of module/crew_size.h
 
 
-# options of what is stamped, and by the mode of the device those of where that is
+# options of stamping; by mode of the device, those of its placement
 STAMPED = frozenset({"size", "rounds", "backend", "workers", "break_one_word"})
 PLACED = {"fsdax": {"map"}, "devdax": {"map", "align"}, PRIVATE: frozenset()}
 
@@ -78,16 +77,16 @@ class Work(work.Work):
 
     @property
     def pmem(self) -> int:
-        """Return the bytes of the device, unless it has none that are real."""
+        """Return the bytes of the device; 0 for private memory."""
         return 0 if self.scenario.mode == PRIVATE else self.options.size
 
     @property
     def defines(self) -> list[str]:
-        """Return make variables: provoking faults needs a test build."""
+        """Return make variables: fault injection needs a test build."""
         return ["BMM_FAULTS=1"] if self.scenario.faults else []
 
     def check_options(self) -> None:
-        """Refuse what does not fit together."""
+        """Reject options that do not fit together."""
         super().check_options()
         check_options(self.options)
 
@@ -97,18 +96,18 @@ class Work(work.Work):
 
     def limit(self) -> float:
         """Return a generous time limit, for guests that hang."""
-        # faults take their time whatever the size
+        # fault injection takes the same time at any size
         part = 1.0 if self.scenario.faults else self.options.size / FULL_SIZE
         binds = 8 + len(ARMS) * self.options.rounds
         return 120 + part * (4 * self.scenario.seconds + 8 * binds)
 
     @property
     def steps(self) -> int:
-        """Return how many binds a run has."""
+        """Return the number of binds of a run."""
         return 3 + len(ARMS) * (self.options.rounds + 1)
 
     def is_step(self, event: dict[str, Any]) -> bool:
-        """Return whether a bind is done; a backend that does not exist ends the run."""
+        """Return whether a bind ended; raise if a backend does not exist."""
         if event["event"] == "unknown-backend":
             raise UsageError(
                 f"unknown backend {self.options.backend}: "
@@ -117,7 +116,7 @@ class Work(work.Work):
         return super().is_step(event)
 
     def results(self, outcome: Outcome) -> Measured:
-        """Return what was timed."""
+        """Return the times."""
         if self.scenario.faults:
             return [], []
         return results(self.scenario, self.options, outcome)
@@ -138,7 +137,7 @@ class Work(work.Work):
 
 
 def parse_size(text: str) -> int:
-    """Return bytes for a size such as 100G; refuse what no device can have."""
+    """Return the bytes of a size such as 100G; reject impossible device sizes."""
     nbytes = size.parse(text, LARGEST)
     if nbytes % REGION_ALIGN:
         raise UsageError(f"size {text} is no multiple of 16M")
@@ -146,7 +145,7 @@ def parse_size(text: str) -> int:
 
 
 def check_options(options: Options) -> None:
-    """Refuse what does not fit together."""
+    """Reject options that do not fit together."""
     if not 0 <= options.workers <= WORKERS:
         raise UsageError(f"{options.workers} workers: give 0 to {WORKERS}")
     if options.backend and not BACKEND.fullmatch(options.backend):
@@ -192,7 +191,7 @@ def job(scenario: Scenario, options: Options, modules: list[str]) -> str:
 
 
 def _faults(scenario: Scenario, options: Options, modules: list[str]) -> str:
-    """Return the job that provokes every fault (lab/guest/faults.sh)."""
+    """Return the job that injects every fault (lab/guest/faults.sh)."""
     if scenario.name == KASAN:
         return f"mark {scenario.name} begins\nhook_kasan\n"
     if scenario.name == KOBJECT:
@@ -208,18 +207,18 @@ def _faults(scenario: Scenario, options: Options, modules: list[str]) -> str:
         "modules bulkmm_lab",
         f"mark {scenario.name} begins",
         f"namespace {scenario.mode} dev 2M",
-        # 7.x kernels have another pageblock function than 6.12
+        # the pageblock function of 7.x kernels, which 6.12 lacks
         "symbol=init_pageblock_migratetype",
         'grep -q " $symbol$" /proc/kallsyms || symbol=set_pageblock_migratetype',
         "hook_faults" if hooks else 'faults "$symbol"',
-        # ftrace is dead by then, and the module there for good
+        # ftrace is dead by then: the module cannot be unloaded
         *([] if hooks else ["must rmmod bulkmm_lab"]),
     ]
     return "\n".join(lines) + "\n"
 
 
 def _order(options: Options) -> list[tuple[int, str]]:
-    """Return (round, arm) in the random order of this seed."""
+    """Return (round, arm) in the seed's random order."""
     chance = options.chance
     return [
         (number, arm)
@@ -229,7 +228,7 @@ def _order(options: Options) -> list[tuple[int, str]]:
 
 
 def _proof(scenario: Scenario, *, break_it: bool) -> list[str]:
-    """Return the last bind: compared, shown to be comparable, and used."""
+    """Return the last bind: compare it, show that comparing works, use it."""
     lines = [f"bind on {PROOF}"]
     if break_it:
         return [*lines, "flip", "compare broken-on-purpose", "unbind"]
@@ -239,7 +238,7 @@ def _proof(scenario: Scenario, *, break_it: bool) -> list[str]:
 
 
 def samples(outcome: Outcome, key: str, of: str = "bind") -> dict[str, list[float]]:
-    """Return the samples of each arm, in the order taken."""
+    """Return the samples of each arm, in order of measurement."""
     return {
         arm: [float(bind[key]) for bind in outcome.of(of, label="round", arm=arm)]
         for arm in ARMS
@@ -252,15 +251,15 @@ def first_bind(outcome: Outcome) -> float:
 
 
 def limits(outcome: Outcome) -> list[float]:
-    """Return what merely storing as many bytes took, one a round."""
+    """Return the times of merely storing as many bytes, one per round."""
     return [float(event["ns"]) for event in outcome.of("limit")]
 
 
 def _unit(scenario: Scenario, options: Options) -> tuple[int, int]:
-    """Return the pages of a compound page and the bytes that are written for it.
+    """Return the pages of a compound page and the bytes written for it.
 
-    With the memory map in ordinary memory, the kernel shares the tails of a
-    compound page: two pages of 64 struct pages each are real (HVO).
+    With the memory map in RAM, the kernel shares the tail struct pages of a compound
+    page: only two pages of 64 struct pages each are real (HVO).
     """
     unit = ALIGNS[options.align] // PAGE if scenario.mode == "devdax" else 1
     real = 2 * PAGE if options.map == "mem" else unit * STRUCT_PAGE
@@ -268,16 +267,16 @@ def _unit(scenario: Scenario, options: Options) -> tuple[int, int]:
 
 
 def written(scenario: Scenario, options: Options, outcome: Outcome) -> int:
-    """Return the bytes of struct pages that one bring-up writes."""
+    """Return the bytes of struct pages written by one bring-up."""
     unit, nbytes = _unit(scenario, options)
     return int(outcome.of("bind")[0]["pages"]) // unit * nbytes
 
 
 def results(scenario: Scenario, options: Options, outcome: Outcome) -> Measured:
-    """Return what was timed: the function, bind and unbind, the first bring-up."""
+    """Return the times: the function, bind and unbind, the first bring-up."""
     name = scenario.name
     nbytes = written(scenario, options, outcome)
-    pairs = (*PAIRS, (LIMIT, "on"))  # the limit is the function's alone
+    pairs = (*PAIRS, (LIMIT, "on"))  # only the function has a limit
     parts = []
     for suffix, key, event in TIMED:
         taken = samples(outcome, key, event)
@@ -293,7 +292,7 @@ def results(scenario: Scenario, options: Options, outcome: Outcome) -> Measured:
 
 
 def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
-    """Return the work of each arm's samples: of the function or the whole bind."""
+    """Return the work of each arm's samples: the function or the whole bind."""
     found: dict[str, list[counting.Work]] = {arm: [] for arm in ARMS}
     for event, (record,) in counting.of(outcome, "bind", LIMIT):
         arm = LIMIT if event["event"] == LIMIT else event["arm"]
@@ -317,7 +316,7 @@ def checks(scenario: Scenario, options: Options, outcome: Outcome) -> list[Check
 
 
 def compared(event: dict[str, Any]) -> Check:
-    """Return the verdict of one comparison; "flipped" must find one word."""
+    """Check one comparison; "flipped" must find one word."""
     label, verdict = event["label"], event["verdict"]
     said = dict(re.findall(r"(\w+)=(\w+)", verdict))
     try:
@@ -347,9 +346,9 @@ def _used(outcome: Outcome) -> Check:
 
 
 def _counted(options: Options, outcome: Outcome) -> Check:
-    """Compare the module's counters with the binds it was asked for."""
+    """Compare the module's counters with the binds made."""
     hits = sum(int(c["hits"]) for c in outcome.of("counters"))
-    wanted = options.rounds + 2  # the one that is traced, the proof
+    wanted = options.rounds + 2  # the traced bind, the proof
     fallbacks = fallback_counts(outcome)
     wrong = {k: v for k, v in fallbacks.items() if v and k != "off"}
     listed = ", ".join(f"{k} {v}" for k, v in wrong.items()) or "none"
@@ -361,7 +360,7 @@ def _counted(options: Options, outcome: Outcome) -> Check:
 
 
 def _shared(options: Options, outcome: Outcome) -> Check:
-    """Check that more than one CPU stamped where that was asked for."""
+    """Check that several CPUs stamped where requested."""
     shared = sum(int(c["shared_bytes"]) for c in outcome.of("counters"))
     detail = f"{shared} bytes by others than the caller"
     ok = bool(shared) == (options.workers > 1)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""populate-guest: libbulkmm and the module together, and machines of its own.
+"""populate-guest: libbulkmm and the module together, then the library alone.
 
-In every state of the module memory is made resident by the kernel's ways and by
-the library (lab/guest/bmmpool.c): every byte of it is zero, and the module knew
-that it was populated and not touched. Then the library alone: several nodes, DAX,
-pages of 1 GiB, cgroups of version 2, a broken page.
+In every state of the module memory is populated in the kernel's ways and by the
+library (lab/guest/bmmpool.c): every byte must be zero, and the module must
+recognise it as populated, not touched. The library alone meets several nodes,
+DAX, pages of 1 GiB, version 2 cgroups and a poisoned page.
 """
 
 import random
@@ -24,24 +24,24 @@ from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check, Measured
 
 MIB = 1 << 20
-SIZE = 64  # MiB of a visit: as much as several threads want
+SIZE = 64  # MiB per visit: enough for several threads
 FOLIO = 2 * MIB
 ARMS = ("absent", "off", "auto", "streaming")
 SERVING = ARMS[2:]
-TOLD = "auto"  # the mode in which it matters what a way is taken for
+TOLD = "auto"  # the mode in which populating and touching differ
 TOUCH, BASE, SPOILT = "touch", "madvise", "spoilt"
 LIBRARY = ("bulkmm-1", "bulkmm-2")
-COMPARED = (BASE, *LIBRARY)  # in every state of the module, by their work
-# by kind of page; other ways, those of devices among them: clear-populate
+COMPARED = (BASE, *LIBRARY)  # compared by work in every state of the module
+# by kind of page; other ways, including devices, are in clear-populate
 WAYS = {
     "thp": (TOUCH, BASE, *LIBRARY),
     "2m": (TOUCH, BASE, *LIBRARY, "map-populate", "fallocate"),
 }
 COUNTED, TRACED = "counted", "traced"
-NO_FAULTS = 8  # a program has some of its own
+NO_FAULTS = 8  # a program's own faults
 PMEM = 512 * MIB
 NODES = 2
-# hint faults of NUMA balancing are no faults of pages that are missing
+# NUMA balancing's hint faults are not faults on missing pages
 WORDS = "numa_balancing=disable hugepagesz=1G hugepages=1"
 EFAULT, EHWPOISON = 14, 133
 POOL, POISONED = 7, 9  # of enum bmm_cause
@@ -59,7 +59,7 @@ class Options(work.Common):
 
 @dataclass(frozen=True)
 class Case:
-    """A call of the library, and what it must say."""
+    """A call of the library and its expected result."""
 
     name: str
     words: str  # of the job
@@ -251,7 +251,7 @@ def _each(label: str, kind: str, ways: list[str] | tuple[str, ...]) -> list[str]
 
 
 def _pairs() -> list[tuple[str, str]]:
-    """Return the library beside the kernel's own way, and the module beside none."""
+    """Return the pairs: kernel or library, module off or on, neither or both."""
     return [
         *((f"{BASE}+{arm}", f"{way}+{arm}") for way in LIBRARY for arm in ARMS),
         *((f"{way}+off", f"{way}+streaming") for way in COMPARED),
@@ -260,7 +260,7 @@ def _pairs() -> list[tuple[str, str]]:
 
 
 def _taken_away(outcome: Outcome) -> bool:
-    """Return whether the allocator clears transparent huge pages, and nobody else."""
+    """Return whether only the allocator clears transparent huge pages."""
     release = version(outcome.of("start")[0]["release"])
     return allocator_clears(outcome) and release >= ALLOCATOR_SERVES
 
@@ -277,7 +277,7 @@ def _of_way(
 
 
 def _zero(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
-    """Check that every byte was zero, and all of it was there."""
+    """Check that every byte was zero and resident."""
     wrong = sum(int(v["wrong"]) for v in visits)
     most = max((int(v["faults"]) for v in visits), default=0)
     allowed = NO_FAULTS + (SIZE * MIB // FOLIO if way == "fallocate" else 0)
@@ -287,7 +287,7 @@ def _zero(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
 
 
 def _counted(name: str, visits: list[dict[str, Any]], *, away: bool) -> Check:
-    """Check that the module served each folio where it is on, and none elsewhere."""
+    """Check that the module served every folio where it is on, else none."""
     folios = SIZE * MIB // FOLIO
     wrong = []
     for visit in visits:
@@ -306,7 +306,7 @@ def _counted(name: str, visits: list[dict[str, Any]], *, away: bool) -> Check:
 
 
 def _recognised(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
-    """Check that the module took it for what it is: populated, or touched."""
+    """Check that the module told populating from touching."""
     folios = SIZE * MIB // FOLIO
     seen = [
         (int(v["streaming"]), int(v["cached"])) for v in visits if v["label"] == TRACED
@@ -321,7 +321,7 @@ def _recognised(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
 
 
 def _of_case(case: Case, said: dict[str, Any] | None) -> Check:
-    """Check that the library said what it must."""
+    """Check that the library returned the expected result."""
     name = f"library: {case.name}"
     if said is None:
         return Check(name, ok=False, detail="not reported")
@@ -334,7 +334,7 @@ def _of_case(case: Case, said: dict[str, Any] | None) -> Check:
 
 
 def _continued(outcome: Outcome, said: dict[str, dict[str, Any]]) -> Check:
-    """Check that what a process left that was ended is kept, and can be gone on with."""
+    """Check that a killed process's progress is kept and can be resumed."""
     held = int(outcome.of("pool-held")[0]["bytes"])
     rest = said["the rest of the file"]
     ok = 0 < held <= 32 * MIB and (rest["error"], rest["wrong"]) == (0, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a huge-page run has to show: zeros, counters, backends, its own eyes."""
+"""The checks of a huge-page run: zeros, counters, backends, their own validity."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -14,27 +14,27 @@ Visits = list[dict[str, Any]]
 PAGE_KIB = 4
 ARMS = ("absent", "off", "auto", "cached", "streaming")
 SERVING = ARMS[2:]  # the modes in which the module clears
-ALLOC_FROM = 512  # pages: smallest that the allocator's path serves
+ALLOC_FROM = 512  # pages: the least that path alloc serves
 ON = "0 "  # of a hook: attached
-ON_OFF = (ON, "-19 ")  # or detached
+ON_OFF = (ON, "-19 ")  # attached or detached
 LISTS = ("cached", "streaming")  # of backends, named as the modes that use them
 
 
 def expected(visit: dict[str, Any], *, taken_away: bool) -> tuple[int, int, int]:
-    """Return how many of a visit's folios are hits, small, and the allocator's."""
+    """Return a visit's expected hits, small folios and folios of path alloc."""
     folios, pages = int(visit["folios"]), visit["kib"] // PAGE_KIB
     if visit["arm"] not in SERVING:
         return 0, 0, 0
     if taken_away:
         served = visit["alloc_on"] == "yes" and pages >= ALLOC_FROM
         return 0, 0, folios if served else 0
-    # a folio of one page is the original's, whatever the user tuned
+    # the original clears single pages, whatever the tunables
     least = max(int(visit["min_pages"]), 2)
     return (folios, 0, 0) if pages >= least else (0, folios, 0)
 
 
 def place(event: dict[str, Any]) -> str:
-    """Return where the first wrong word is."""
+    """Return the position of the first wrong word."""
     return (
         f"{event['wrong']} words wrong, first in folio {event['folio']} at byte "
         f"{event['offset']}: {event['word']}"
@@ -50,7 +50,7 @@ def _groups(visits: Iterable[dict[str, Any]], key: str) -> dict[str, Visits]:
 
 
 def zero(visits: Iterable[dict[str, Any]]) -> list[Check]:
-    """Return for each size and way if every byte was zero."""
+    """Check for each size and way that every byte was zero."""
     found = []
     for name, some in _groups(visits, "way").items():
         folios = sum(int(v["folios"]) for v in some)
@@ -65,7 +65,7 @@ def zero(visits: Iterable[dict[str, Any]]) -> list[Check]:
 
 
 def tags(visits: Visits) -> list[Check]:
-    """Check that memory tags were zero too, but for the planted; none elsewhere."""
+    """Check that memory tags were zero, except planted ones."""
     looked = [v for v in visits if v["tags"]]
     wanted = [int(v["label"] == "planted") for v in looked]
     wrong = [int(v["tags_wrong"]) for v in looked]
@@ -76,7 +76,7 @@ def tags(visits: Visits) -> list[Check]:
 
 
 def planted(visits: Visits, *, wanted: bool) -> list[Check]:
-    """Check that a byte left on purpose was found where it is, and nothing else."""
+    """Check that exactly the byte planted was found."""
     found = []
     for visit in visits:
         if visit["label"] == "planted":
@@ -91,7 +91,7 @@ def planted(visits: Visits, *, wanted: bool) -> list[Check]:
 
 
 def counters(visits: Visits, *, taken_away: bool) -> list[Check]:
-    """Compare the module's counters with the folios it should have served."""
+    """Compare the module's counters with the expected folios."""
     return [
         _moved(name, some, taken_away=taken_away)
         for name, some in _groups(visits, "arm").items()
@@ -99,7 +99,7 @@ def counters(visits: Visits, *, taken_away: bool) -> list[Check]:
 
 
 def _moved(name: str, visits: Visits, *, taken_away: bool) -> Check:
-    """Check that the counters moved as they should at every single visit."""
+    """Check that the counters moved as expected in every visit."""
     moved = [(int(v["hits"]), int(v["small"]), int(v["alloc"])) for v in visits]
     wanted = [expected(v, taken_away=taken_away) for v in visits]
     fell = sum(int(v["fell"]) for v in visits)
@@ -111,7 +111,7 @@ def _moved(name: str, visits: Visits, *, taken_away: bool) -> Check:
 
 
 def forced(visits: Visits, least: int) -> Check:
-    """Check that backends of both lists were forced, by every way."""
+    """Check that backends of both lists were forced in every way."""
     names: dict[str, set[str]] = {name: set() for name in LISTS}
     count = dict.fromkeys(LISTS, 0)
     for visit in visits:
@@ -128,9 +128,9 @@ def attached(
     counters: str = "clear-counters",
     allowed: tuple[str, ...] = ON_OFF,
 ) -> Check:
-    """Check that the hook was in place or, off, detached, and empty at every unload."""
+    """Check that at unload the hook was attached, or detached if off, and empty."""
     seen = outcome.of(counters)
-    # a path that was never on leaves its function alone
+    # a path that was never on has hooked nothing
     hooks = {str(c["hook"]) for c in seen if c.get("served", "yes") == "yes"}
     ok = bool(hooks) and all(hook.startswith(allowed) for hook in hooks)
     empty = not any(int(c["inflight"]) for c in seen)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""clear-faults: everything changes while four processes fault huge pages in."""
+"""clear-faults: all settings change while four processes fault in huge pages."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from bulkmm.lab.families.proof import place
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 
-DIRTY_MIB = 256  # that one more process dirties all the time
+DIRTY_MIB = 256  # dirtied continuously by another process
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,6 @@ def _soaked(event: dict[str, Any]) -> Check:
     if event["wrong"]:
         detail += f"; {place(event)}"
     name = f"every byte zero (process {event['process']})"
-    # the others may leave one process of a short run without a single folio
+    # in a short run the others may leave one process without a folio
     tried = folios > 0 or int(event["refused"]) > 0
     return Check(name, tried and not event["wrong"], detail)

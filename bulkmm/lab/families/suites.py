@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The suites: what others test and use, in each state of the module.
+"""The suites: tests and programs of others in each state of the module.
 
-Each is made of parts that can be run alone: categories of the kernel's tests,
-users of a function, layouts of a device. Nothing is timed.
+Each has parts that can be run alone: categories of the kernel's tests, users of
+a function, layouts of a device. Nothing is timed.
 """
 
 from collections import defaultdict
@@ -17,12 +17,12 @@ from bulkmm.results import Check
 
 COEXIST, ODD, STRESS, MM = "coexist", "ndctl-odd", "stress", "upstream-mm"
 SECONDS = 60
-LATE = "late"  # a test whose time was up
-# users of a function by their kinds (lab/guest/coexist.sh); kexec has to be last
+LATE = "late"  # a test that timed out
+# kinds of other users of a function (lab/guest/coexist.sh); kexec must be last
 USERS = ("function", "function_graph", "kprobe", "kretprobe", "fentry", "livepatch")
 KEXEC = "kexec"
-# categories of the kernel's tests (run_vmtests.sh); others want modules or a
-# configuration that stock kernels have not
+# categories of the kernel's tests (run_vmtests.sh); others need modules or options
+# that stock kernels lack
 CATEGORIES = (
     *("hugetlb", "mmap", "gup_test", "userfaultfd", "compaction", "mlock"),
     *("process_mrelease", "mremap", "hugevm", "madv_guard", "madv_populate"),
@@ -31,7 +31,7 @@ CATEGORIES = (
 )
 PARTS = {COEXIST: (*USERS, "everywhere", "knob", KEXEC), MM: CATEGORIES}
 STATES = ("absent", "on", "streaming")
-# options that mean something, besides the seed
+# options that apply, besides the seed
 TAKES = {
     COEXIST: frozenset({"parts"}),
     ODD: frozenset({"rounds", "break_one_word"}),
@@ -39,7 +39,7 @@ TAKES = {
     MM: frozenset({"parts", "seconds"}),
 }
 # of ndctl-odd
-STEP = 16 * pmem.MIB  # what namespaces are a multiple of
+STEP = 16 * pmem.MIB  # granule of namespace sizes
 SMALLEST, LARGEST = 4, 80  # steps
 MOST = 6  # namespaces of a layout
 ROUNDS = 4
@@ -58,7 +58,7 @@ class Options(work.Common):
 
     rounds: int | None = None  # layouts of ndctl-odd
     parts: tuple[str, ...] = ()  # none: all
-    seconds: int = SECONDS  # of stress, or that a test of the kernel may take
+    seconds: int = SECONDS  # of stress, or time limit of a kernel test
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,14 @@ class Work(work.Work):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Return the parts of this run, in the order that they have."""
+        """Return the parts of this run, in their order."""
         known = PARTS.get(self.scenario.name, ())
         chosen = self.options.parts
         return tuple(one for one in known if not chosen or one in chosen)
 
     @property
     def rounds(self) -> int:
-        """Return how many layouts there are."""
+        """Return the number of layouts."""
         return ROUNDS if self.options.rounds is None else self.options.rounds
 
     @property
@@ -96,9 +96,9 @@ class Work(work.Work):
 
     @property
     def cmdline(self) -> str:
-        """Return what the kernel is told: what it allocates is left as it was.
+        """Return kernel parameters: allocated memory is not zeroed.
 
-        A device that nobody has may be written by its physical address.
+        An idle device may be written by physical address.
         """
         if self.scenario.name == ODD:
             return "init_on_alloc=0 iomem=relaxed"
@@ -106,7 +106,7 @@ class Work(work.Work):
 
     @property
     def steps(self) -> int:
-        """Return how many parts there are."""
+        """Return the number of parts."""
         if self.scenario.name == MM:
             return len(self.parts) * len(STATES)
         return self.rounds if self.scenario.name == ODD else len(self.parts)
@@ -139,7 +139,7 @@ class Work(work.Work):
 
     @property
     def layouts(self) -> list[tuple[str, list[str]]]:
-        """Return what namespaces a layout of each round has."""
+        """Return each round's layout of namespaces."""
         chance = self.options.chance
         found = []
         for number in range(self.rounds):
@@ -169,14 +169,14 @@ class Work(work.Work):
         return [*work.told(outcome), *judges[self.scenario.name](outcome)]
 
     def _coexist(self, outcome: Outcome) -> list[Check]:
-        """Check that every part came to its end."""
+        """Check that every part ended."""
         done = [str(event["name"]) for event in outcome.of("step")]
         if KEXEC in self.parts and len(outcome.of("start")) > 1:
-            done.append(KEXEC)  # the kernel that it was begun in is gone
+            done.append(KEXEC)  # kexec replaced the kernel that began it
         return [Check("every part was run", tuple(done) == self.parts, ", ".join(done))]
 
     def _mm(self, outcome: Outcome) -> list[Check]:
-        """Check that tests went as without the module, and which paths they used."""
+        """Check that tests end as without the module, and which paths they used."""
         attempts = verdicts(outcome.of("mm"))
         ran = {(e["arm"], e["category"]) for e in outcome.of("mm-ran")}
         wanted = {(arm, part) for arm in STATES for part in self.parts}
@@ -193,7 +193,7 @@ class Work(work.Work):
         ]
 
     def _odd(self, outcome: Outcome) -> list[Check]:
-        """Return the verdicts of namespaces, and if they were served."""
+        """Check the namespaces and that they were served."""
         found = [pmem.compared(event) for event in outcome.of("compare")]
         wanted = sum(len(words) for _, words in self.layouts)
         whole = Check(
@@ -211,7 +211,7 @@ class Work(work.Work):
         return [*found, whole, served]
 
     def _stress(self, outcome: Outcome) -> list[Check]:
-        """Check that each path was in use while it was switched."""
+        """Check that each path was used while it was switched."""
         hits: dict[str, int] = defaultdict(int)
         for event in outcome.of("suite-hits"):
             hits[event["path"]] += int(event["hits"])
@@ -237,16 +237,16 @@ class Work(work.Work):
         }
 
 
-Attempts = dict[str, list[str]]  # what a test came to in each state
+Attempts = dict[str, list[str]]  # outcomes of a test by state
 
 
 def verdicts(events: list[dict[str, Any]]) -> dict[tuple[str, str], Attempts]:
-    """Return what each test of the kernel came to, by category and name."""
+    """Return the outcomes of each kernel test, by category and name."""
     found: dict[tuple[str, str], Attempts] = {}
     for event in events:
         said = str(event["verdict"])
         numbers = [f"{event[key]} {key}" for key in ("passed", "failed", "skipped")]
-        if said != LATE:  # then the numbers depend on the host
+        if said != LATE:  # a late test's numbers depend on the host
             said = ", ".join([said, *(n for n in numbers if not n.startswith("0 "))])
         arms = found.setdefault((event["category"], str(event["name"])), {})
         arms.setdefault(event["arm"], []).append(said)
@@ -254,9 +254,9 @@ def verdicts(events: list[dict[str, Any]]) -> dict[tuple[str, str], Attempts]:
 
 
 def same(test: tuple[str, str], arms: Attempts) -> Check:
-    """Check that a test went in every state as it goes without the module.
+    """Check that a test ends in every state as without the module.
 
-    One that goes in several ways without it may go in any of these with it.
+    Any outcome seen without the module is accepted with it.
     """
     base = arms.get(STATES[0], [])
     first = {arms[arm][0] if arms.get(arm) else "none" for arm in STATES}
@@ -272,7 +272,7 @@ def same(test: tuple[str, str], arms: Attempts) -> Check:
 
 
 def _served(outcome: Outcome) -> list[Check]:
-    """Check that the tests came to the paths."""
+    """Check that the tests reached the paths."""
     hits: dict[str, int] = defaultdict(int)
     for event in outcome.of("suite-hits"):
         hits[f"{event['path']}, {event['arm']}"] += int(event["hits"])

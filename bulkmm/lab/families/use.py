@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""clear-populate and mthp-pair: who is going to use a page, and on which CPUs."""
+"""clear-populate and mthp-pair: clearing by the page's future user and CPUs."""
 
 import statistics
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ POPULATING = ("mlock", "io-uring", "af-xdp")
 LOCKED = ("brk-locked", "mprotect-locked")
 GUESTS = ("kvm-prefault", "kvm-run")  # of x86-64
 TOUCHED = (*TOUCHING, "kvm-run")
-# 6.12 splits the huge page of zeros as it is written to
+# 6.12 splits the huge zero page on a write
 SERIES_WITH_ZERO_PAGE = "7.3"
 
 
 @dataclass(frozen=True)
 class PopulateWork(HugeWork):
-    """Pages of 2 MiB brought in by every way, while the tracepoint looks."""
+    """2 MiB pages faulted in every way, observed by the tracepoint."""
 
     takes = EVERYWHERE - ZEROING - {"rounds", "break_one_word"}
 
@@ -33,7 +33,7 @@ class PopulateWork(HugeWork):
 
     @property
     def cmdline(self) -> str:
-        """Return what the kernel is told: pages are cleared where they are used."""
+        """Return kernel parameters that make clearing happen in the fault path."""
         words = "init_on_alloc=0 intel_iommu=on iommu=nopt"
         return f"{super().cmdline} {words}".strip()
 
@@ -42,7 +42,7 @@ class PopulateWork(HugeWork):
         lines = self.begin([name for name in modules if name != "vfio_iommu_type1"])
         pc = "vfio_iommu_type1" in modules
         if pc:
-            unsafe = "allow_unsafe_interrupts=1"  # no guest's interrupts are at stake
+            unsafe = "allow_unsafe_interrupts=1"  # no guest's interrupts are at risk
             lines.append(f"must insmod /lib/modules/vfio_iommu_type1.ko {unsafe}")
         lines += ["folios thp 2048", "clear_arm auto"]
         lines += [f"brought {way}" for way in (*TOUCHING, *POPULATING)]
@@ -68,7 +68,7 @@ class PopulateWork(HugeWork):
 
 
 def _brought(one: dict[str, Any], release: str) -> Check:
-    """Check that pages were cleared as their use wants it."""
+    """Check that pages were cleared to suit their use."""
     way, streaming, cached = one["way"], int(one["streaming"]), int(one["cached"])
     touched = way in TOUCHED and one["cached_max"] > 0
     right, wrong = (cached, streaming) if touched else (streaming, cached)
@@ -87,25 +87,25 @@ PAIRS = (("off", "cached"), ("off", "streaming"))
 
 @dataclass(frozen=True)
 class PairWork(HugeWork):
-    """Two CPUs that fault pages of 64 KiB in at once."""
+    """Two CPUs that fault in pages of 64 KiB concurrently."""
 
     takes = EVERYWHERE - ZEROING - {"break_one_word"}
 
     steps = 3 * len(ARMS)
     step = ("paired",)
     kept = (("visits", "pair"),)
-    usual = ROUNDS  # of each visit of an arm
+    usual = ROUNDS  # per visit of an arm
 
     @property
     def cmdline(self) -> str:
-        """Return what the kernel is told: pages are cleared where they are used."""
+        """Return kernel parameters that make clearing happen in the fault path."""
         return f"{super().cmdline} init_on_alloc=0".strip()
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/use.sh, one per line."""
         lines = [*self.begin(modules), f"folios thp {KIB}"]
         chance = self.options.chance
-        # what a pick measures is done once, by the first visit of each arm
+        # picks are timed once, in the first visit of each arm
         for arm in ARMS:
             lines += [f"clear_arm {arm}", f"pair 1 {FOLIOS}"]
         for _ in range(2):
@@ -114,12 +114,12 @@ class PairWork(HugeWork):
         return "\n".join([*lines, "clear_arm absent"]) + "\n"
 
     def results(self, outcome: Outcome) -> Measured:
-        """Return time and work of a folio, each CPU's apart."""
+        """Return time and work per folio, separately for each CPU."""
         name, nbytes = self.scenario.name, KIB << 10
         taken = {
             arm: [
                 one[f"ns{cpu}"] / FOLIOS
-                # in the first round of an arm a pick may measure
+                # in an arm's first round a pick may be timing
                 for one in outcome.of("pair", arm=arm)[1:]
                 for cpu in (0, 1)
             ]
@@ -138,13 +138,13 @@ class PairWork(HugeWork):
         usual = statistics.median(together)
         return [
             *(_served(arm, outcome.of("paired", arm=arm)) for arm in ARMS),
-            # a busy host may keep one of them from running, now and then
+            # a busy host may keep one of them from running at times
             Check("both at once", usual > 0, f"{usual:.0%} of the time"),
         ]
 
 
 def _counted(outcome: Outcome) -> dict[str, list[counting.Work]]:
-    """Return instructions and stores of a folio by arm, each CPU's apart."""
+    """Return instructions and stores per folio by arm, separately for each CPU."""
     found: dict[str, list[counting.Work]] = {}
     first = set()
     for event, (record,) in counting.of(outcome, "pair"):
@@ -156,7 +156,7 @@ def _counted(outcome: Outcome) -> dict[str, list[counting.Work]]:
 
 
 def _served(arm: str, seen: list[dict[str, Any]]) -> Check:
-    """Check that the module had all folios of an arm, or none."""
+    """Check that the module served all folios of an arm, or none."""
     hits = sum(int(one["hits"]) for one in seen)
     wanted = sum(2 * int(one["folios"]) * int(one["rounds"]) for one in seen)
     wanted = 0 if arm == "off" else wanted

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The vmap scenarios: the job written, its times taken.
+"""The vmap scenarios: their jobs and their times.
 
-A visit is a number of samples of one way to map, in the state the module was
-brought to; pages and address space stay the same from state to state.
+A visit is a number of samples of one way to map, in one state of the module;
+pages and address space are the same in all states.
 bulkmm.lab.families.vmap_proof judges what the test module saw.
 """
 
@@ -27,9 +27,9 @@ PAIRS = (
     ("off", "block"),
     ("absent", "off"),
 )
-LIMIT = "limit"  # reading the page array and nothing else
+LIMIT = "limit"  # only reading the page array
 CHECK, FAULTS, UPSTREAM = "vmap-check", "vmap-faults", "upstream-vmalloc"
-# options of those that time nothing
+# options of scenarios without times
 TAKES = {
     CHECK: frozenset({"arms", "arrays", "break_one_word"}),
     FAULTS: frozenset({"arms", "soak_seconds"}),
@@ -37,11 +37,11 @@ TAKES = {
 }
 PAGE = 4096
 MIB = 1 << 20
-# 16 MiB that are no memory to the kernel, for ioremap()
+# 16 MiB reserved from the kernel, for ioremap()
 PHYSICAL = 0x20000000
 RESERVED = f"memmap=16M${PHYSICAL >> 20}M"
 ARRAYS = 100_000
-FEW = 2000  # arrays that a timed scenario checks in each state
+FEW = 2000  # arrays checked by a timed scenario in each state
 SOAK_SECONDS = 60
 LOOPS = 1000  # of lib/test_vmalloc.c
 SLOTS = ("map", "unmap")  # of a record of work, as vmap_time.c marks them
@@ -62,10 +62,10 @@ BAD = (
 class Case:
     """One way to map, as module/selftest/vmap_time.c knows it."""
 
-    result: str  # behind the scenario's name
+    result: str  # suffix to the scenario's name
     what: str
-    calls: int  # of a sample, which is their mean
-    samples: int  # of a visit
+    calls: int  # per sample, which is their mean
+    samples: int  # per visit
     shape: str = ""  # of the page array, or
     size: int = 0  # bytes
     pages: int = 0  # of the shape
@@ -73,22 +73,22 @@ class Case:
 
     @property
     def nbytes(self) -> int:
-        """Return how much one call maps."""
+        """Return the bytes that one call maps."""
         return self.size or self.pages * PAGE
 
     @property
     def scanned(self) -> bool:
-        """Return whether an array is long enough for its reading to take a time."""
+        """Return whether reading the array takes measurable time."""
         return bool(self.shape) and self.served
 
     @property
     def scan(self) -> str:
-        """Return what the guest is told to time the reading of the array alone."""
+        """Return the guest's command that times reading the array alone."""
         return f"scan {self.calls} {self.samples}"
 
     @property
     def words(self) -> str:
-        """Return what the guest is told behind the label."""
+        """Return the arguments of the guest's command after the label."""
         words = f"{self.what} {self.calls} {self.samples}"
         return f"{words} {self.size} {PHYSICAL:#x}" if self.size else words
 
@@ -121,7 +121,7 @@ class Options(work.Common):
 
     rounds: int = 5
     arms: tuple[str, ...] = ()  # none: all
-    arrays: int | None = None  # None: as many as the scenario has
+    arrays: int | None = None  # None: the scenario's default
     soak_seconds: int = SOAK_SECONDS  # of vmap-faults
     loops: int = LOOPS  # of upstream-vmalloc
 
@@ -153,18 +153,18 @@ class Work(work.Work):
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """Return what is timed."""
+        """Return the timed cases."""
         return CASES.get(self.scenario.name, ())
 
     @property
     def arrays(self) -> int:
-        """Return how many random arrays are mapped, in all or in each state."""
+        """Return the number of random arrays, in total or per state."""
         whole = ARRAYS if self.scenario.name == CHECK else FEW
         return whole if self.options.arrays is None else self.options.arrays
 
     @property
     def cmdline(self) -> str:
-        """Return what the kernel is told: a range that it leaves alone."""
+        """Return kernel parameters that reserve a range."""
         return RESERVED
 
     def check_options(self) -> None:
@@ -186,12 +186,12 @@ class Work(work.Work):
         return "\n".join(lines) + "\n"
 
     def _timed(self, chance: random.Random) -> list[str]:
-        """Return the rounds of each case, then a look at what is mapped."""
+        """Return the rounds of each case, then a check of the mappings."""
         lines = []
         for case in self.cases:
             lines += [f"shape {case.shape}"] if case.shape else []
             name = self.scenario.name + case.result
-            # the host's own pages are faulted in by it
+            # makes the host fault in its own pages
             lines += ["vmap_arm absent", f"timed first {name} {case.words}"]
             for _ in range(self.options.rounds):
                 for arm in chance.sample(self.arms, len(self.arms)):
@@ -203,7 +203,7 @@ class Work(work.Work):
         return lines
 
     def _random(self, arm: str, arrays: int) -> list[str]:
-        """Return random arrays, and one whose model is wrong."""
+        """Return the lines for random arrays and one with a wrong model."""
         large = "always" if arm == "block" else "never"
         label = "broken-on-purpose" if self.options.break_one_word else "planted"
         seed = self.options.seed
@@ -217,7 +217,7 @@ class Work(work.Work):
         lines = []
         serving = [arm for arm in self.arms if arm in vmap_proof.SERVING]
         for arm in chance.sample(self.arms, len(self.arms)):
-            # stock code needs no 10^5 arrays to be what it is compared with
+            # stock code, the reference, needs fewer than 10^5 arrays
             part = len(serving) if arm in serving else 10
             lines += self._random(arm, max(self.arrays // part, 1))
             if arm != ABSENT:
@@ -245,7 +245,7 @@ class Work(work.Work):
 
     @property
     def steps(self) -> int:
-        """Return how many visits there are, or states."""
+        """Return the number of visits, or of states."""
         return len(self.cases) * self.options.rounds * len(self.arms)
 
     def limit(self) -> float:
@@ -256,7 +256,7 @@ class Work(work.Work):
         return 180 + 4 * (self.scenario.seconds * max(part, rounds) + soak)
 
     def results(self, outcome: Outcome) -> Measured:
-        """Return the time of a call in each state, mapping and unmapping."""
+        """Return the time per call in each state, mapping and unmapping."""
         parts = []
         for case in self.cases:
             for suffix, key in (("", "map"), ("-unmap", "unmap")):
@@ -275,7 +275,7 @@ class Work(work.Work):
     def _work(
         self, outcome: Outcome, case: Case, key: str
     ) -> dict[str, list[counting.Work]]:
-        """Return the work of a call in each state, and of reading the array."""
+        """Return the work per call in each state, and of reading the array."""
         name = self.scenario.name + case.result
         found: dict[str, list[counting.Work]] = {arm: [] for arm in self.arms}
 
@@ -319,7 +319,7 @@ class Work(work.Work):
         return found
 
     def _whole(self, outcome: Outcome) -> Check:
-        """Check that the guest reported all that it was told to do."""
+        """Check that the guest reported all its commands."""
         told = Counter(line.split()[0] for line in self.job([]).splitlines())
         wanted = {
             "visit": told["timed"],
@@ -329,7 +329,7 @@ class Work(work.Work):
             "soak": told["vmap_soak"],
         }
         seen = {event: len(outcome.of(event)) for event in wanted}
-        # how many there are of these depends on the time they take
+        # their number depends on how long they take
         soaked = outcome.of("checked", arm="toggled")
         seen["checked"] -= len(soaked)
         bad = len(outcome.of("ktap", of="bad"))
@@ -350,7 +350,7 @@ class Work(work.Work):
 def _samples(
     outcome: Outcome, label: str, name: str, key: str
 ) -> dict[str, list[float]]:
-    """Return the samples of a result by arm, in the order taken."""
+    """Return the samples of a result by arm, in order of measurement."""
     taken: dict[str, list[float]] = {}
     for visit in outcome.of("visit", label=label, result=name):
         samples = [float(text) for text in str(visit[key]).split(",")]

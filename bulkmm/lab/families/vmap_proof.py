@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a vmap run has to show: right entries, counters, the original's answers."""
+"""The checks of a vmap run: entries, counters, the original's return values."""
 
 import math
 import re
@@ -23,22 +23,22 @@ ENTRIES = (
     "ioremap",
     "percpu",
 )
-# a page that is another one: its entry and what vmalloc_to_page() says
+# a wrong page: found by its entry and by vmalloc_to_page()
 PLANTED = 2
-# requests that the kernel refuses without a word
+# requests that the kernel refuses silently
 SILENT = ("zero-count", "too-many")
 LINE = re.compile(r"(not ok|ok) \d+ (?P<name>[^#]+?)(?: # (?P<detail>.*))?$")
 SUMMARY = re.compile(
     r"Summary: (\w+) passed: (\d+) failed: (\d+)(?: xfailed: (\d+))? repeat:"
 )
-# asks for alignments that there are not; older kernels count that as failed
+# requests impossible alignments; older kernels count that as failed
 MUST_FAIL = "align_shift_alloc_test"
 HOOK = re.compile(r"(-?\d+) (\w+): ")
-NOT_ATTACHED = "-19"  # a path that was never on leaves its functions alone
+NOT_ATTACHED = "-19"  # a path that was never on has hooked nothing
 
 
 def _merged(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the pieces of each process that maps for a time as one."""
+    """Merge the reports of each process that maps for a period."""
     found = [event for event in events if event["arm"] != "toggled"]
     pieces: dict[str, list[dict[str, Any]]] = {}
     for event in events:
@@ -53,7 +53,7 @@ def _merged(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def random_arrays(outcome: Outcome, *, planted: bool) -> list[Check]:
-    """Check that every random array was mapped as the model says."""
+    """Check that every random array was mapped as in the model."""
     found = []
     labels = set()
     for event in _merged(outcome.of("checked")):
@@ -82,8 +82,8 @@ def hits(
 ) -> list[Check]:
     """Compare the path's counter with the calls of each visit.
 
-    Of those that turn back in the trampoline none is counted; but others map as
-    well, meanwhile.
+    Calls that return from the trampoline are not counted, but mappings made by
+    others meanwhile are.
     """
     seen: dict[str, list[tuple[int, int, float]]] = {}
     for visit in outcome.of("visit"):
@@ -103,7 +103,7 @@ def hits(
 
 
 def entries(outcome: Outcome) -> list[Check]:
-    """Check that every public entry came to the path, and only when it was on."""
+    """Check that every public entry point reached the path, only when on."""
     return [
         Check(
             f"{event['name']}() is seen ({event['arm']})",
@@ -115,14 +115,14 @@ def entries(outcome: Outcome) -> list[Check]:
 
 
 def _ktap(outcome: Outcome) -> Iterable[tuple[dict[str, Any], bool, str, str]]:
-    """Return event, verdict, name and detail of each KTAP line."""
+    """Yield event, verdict, name and detail of each KTAP line."""
     for event in outcome.of("ktap"):
         if said := LINE.fullmatch(event["line"].strip()):
             yield event, said[1] == "ok", said["name"], said["detail"] or ""
 
 
 def verdicts(outcome: Outcome) -> list[Check]:
-    """Return the test module's own verdicts, as many as it announced."""
+    """Return the test module's own verdicts; all announced ones must be there."""
     found = [
         Check(f"{name} ({event['arm']})", ok, detail)
         for event, ok, name, detail in _ktap(outcome)
@@ -139,10 +139,10 @@ def verdicts(outcome: Outcome) -> list[Check]:
 
 
 def as_original(outcome: Outcome, base: str) -> list[Check]:
-    """Check that what fails, fails in every mode as it does without the module.
+    """Check that failures in every mode are those without the module.
 
-    Where entries of 2 MiB are mapped there are fewer page tables, so that the
-    same one is missing elsewhere: block mode is judged by the guest alone.
+    PMD mappings need fewer page tables, so an allocation failure hits elsewhere:
+    the guest alone judges block mode.
     """
     said: dict[tuple[str, str], dict[str, str]] = {}
     for event, _, name, detail in _ktap(outcome):
@@ -161,7 +161,7 @@ def as_original(outcome: Outcome, base: str) -> list[Check]:
 
 
 def warnings(outcome: Outcome, base: str) -> list[Check]:
-    """Check that the kernel warned in every mode of what it warns of without."""
+    """Check that the kernel's warnings in every mode are those without the module."""
     seen: dict[str, dict[str, list[str]]] = {}
     for what, arm, places in klog.warnings(outcome.log):
         seen.setdefault(what, {})[arm] = places
@@ -170,14 +170,14 @@ def warnings(outcome: Outcome, base: str) -> list[Check]:
         same = all(places == arms.get(base) for places in arms.values())
         warned = bool(arms.get(base)) is (what not in SILENT)
         detail = "; ".join(f"{arm}: {', '.join(p) or '-'}" for arm, p in arms.items())
-        if what == "test_vmalloc":  # prints as many as its rate limit lets it
+        if what == "test_vmalloc":  # its warnings are rate-limited
             same, warned = all(p == [] for p in arms.values()), True
         found.append(Check(f"warnings ({what})", same and warned, detail))
     return found
 
 
 def upstream(outcome: Outcome, base: str) -> list[Check]:
-    """Check that the kernel's own tests end in every mode as they do without."""
+    """Check that the kernel's own tests end in every mode as without the module."""
     said: dict[str, dict[str, list[tuple[str, ...]]]] = {}
     for event in outcome.of("upstream"):
         if found := SUMMARY.search(event["line"]):
@@ -201,7 +201,7 @@ def upstream(outcome: Outcome, base: str) -> list[Check]:
 
 
 def soak(outcome: Outcome) -> list[Check]:
-    """Check that the path served anything while it was toggled and unloaded."""
+    """Check that the path served requests while it was toggled and unloaded."""
     return [
         Check(
             "served meanwhile",
@@ -214,10 +214,10 @@ def soak(outcome: Outcome) -> list[Check]:
 
 
 def attached(outcome: Outcome) -> Check:
-    """Check that all hooks were in place in every mode, and left empty at the end.
+    """Check that all hooks were in place in every mode, and empty at the end.
 
-    While others map, somebody may be inside: there the unloading itself, which
-    waits for them, is the proof.
+    While others map, calls may be in progress: there the proof is the unload
+    itself, which waits for them.
     """
     seen = outcome.of("vmap-counters")
     busy = bool(outcome.of("soak"))

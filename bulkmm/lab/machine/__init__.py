@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The machines of the lab: kernels, roots, images, guests; what is built for them."""
+"""The lab's machines: kernels, roots, images, guests, and what they need built."""

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""KVM or TCG: KVM counts only where a guest really boots under it.
+"""KVM or TCG: KVM is used only if a guest really boots under it.
 
 A /dev/kvm that opens proves nothing (in some containers and nested machines
-ordinary guests hang), so a guest is tried for a few seconds, once per boot of
-the host.
+guests hang), so a guest is tried for a few seconds, once per boot of the host.
 """
 
 import json
@@ -21,7 +20,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def choose(wish: str, kernel: Kernel, base: Path, progress: Progress) -> str:
-    """Return "kvm" or "tcg" for what the user asked for."""
+    """Return "kvm" or "tcg" for the user's choice."""
     if wish == "tcg":
         return "tcg"
     foreign = f"the guest is {kernel.arch.name}, the host x86_64"

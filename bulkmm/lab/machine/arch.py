@@ -8,12 +8,12 @@ from bulkmm.errors import UsageError
 
 @dataclass(frozen=True)
 class Arch:
-    """An architecture as each of those concerned calls it."""
+    """An architecture and its names for each tool."""
 
-    name: str  # as the user, and the kernel's uname, have it
+    name: str  # for the user and the kernel's uname
     debian: str
     series: tuple[str, ...]  # of kernels; the first is the default
-    triplet: str  # where Debian keeps its libraries
+    triplet: str  # Debian's directory of its libraries
     compiler: str
     qemu: str
     machine: str
@@ -22,7 +22,7 @@ class Arch:
     aligns: tuple[str, ...]  # of device memory that its kernels can map
     machine_extra: str = ""  # with this CPU, and without persistent memory
     firmware: str = ""  # that a guest with persistent memory needs
-    lacks: tuple[str, ...] = ()  # modules of scenarios, which do without
+    lacks: tuple[str, ...] = ()  # modules that scenarios make do without
 
 
 X86_64 = Arch(
@@ -37,9 +37,9 @@ X86_64 = Arch(
     console="ttyS0",
     aligns=("4K", "2M", "1G"),
 )
-# An NVDIMM is told by ACPI alone, and ACPI comes with UEFI. QEMU has no memory
-# tags (mte) where memory can be plugged. The architected pointer signing is a
-# cipher, which under emulation takes more time than all the rest.
+# Only ACPI describes an NVDIMM, and ACPI needs UEFI. QEMU has no memory tags (mte)
+# with pluggable memory. Architected pointer authentication uses a cipher, which
+# under emulation takes more time than all the rest.
 ARM64 = Arch(
     name="arm64",
     debian="arm64",
@@ -53,7 +53,7 @@ ARM64 = Arch(
     aligns=("4K", "2M"),  # no transparent huge pages of a PUD
     machine_extra=",mte=on",
     firmware="/usr/share/qemu-efi-aarch64/QEMU_EFI.fd",
-    # of persistent memory that the command line makes, of PCs' guests and devices
+    # for pmem from the command line, and for PCs' guests and devices
     lacks=("nd_e820", "kvm_amd", "vfio_pci", "vfio_iommu_type1"),
 )
 ALL = (X86_64, ARM64)
@@ -69,6 +69,6 @@ def find(name: str) -> Arch:
 
 
 def of_release(release: str) -> Arch:
-    """Return the architecture that a full release (…-cloud-arm64) is for."""
+    """Return the architecture of a full release (…-cloud-arm64)."""
     debian = release.rpartition("-")[2]
     return next(arch for arch in ALL if arch.debian == debian)

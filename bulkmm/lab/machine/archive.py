@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every kernel image for x86-64 that Debian's archive offers, and its headers.
+"""Every kernel image for x86-64 in Debian's archive, and its headers.
 
-The lab's root has a second apt for it, with suites that the root itself must
-not install from. Packages are fetched kernel by kernel and go again, so that
-the disk holds one at a time.
+The lab's root has a second apt configuration for them, with suites that the root
+itself must not install from. Packages are fetched for one kernel at a time and
+then deleted, to save disk space.
 """
 
 import re
@@ -38,16 +38,16 @@ MISSING = re.compile(r"^E: The repository '\S+ (\S+) ", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Offer:
-    """A kernel that can be had."""
+    """A kernel that the archive offers."""
 
     version: str
     flavour: str
     image: str  # package
-    headers: tuple[str, ...]  # packages; none if the archive has not kept them
+    headers: tuple[str, ...]  # packages; empty if the archive no longer has them
 
     @property
     def release(self) -> str:
-        """Return what "uname -r" would say."""
+        """Return what "uname -r" would print."""
         return f"{self.version}-{self.flavour}{X86_64.debian}"
 
     @property
@@ -76,7 +76,7 @@ class Archive:
         return [f"-o{name}={value}" for name, value in options.items()]
 
     def update(self, progress: Progress) -> None:
-        """Fetch the lists of packages; a suite that is not there is said."""
+        """Fetch the package lists; report missing suites."""
         for name in ("lists/partial", "cache/archives/partial"):
             (self.home / name).mkdir(parents=True, exist_ok=True)
         (self.home / "sources.list").write_text(_sources(), encoding="ascii")
@@ -90,9 +90,9 @@ class Archive:
                 progress.note(f"not in the archive: {', '.join(missing)}")
 
     def offers(self) -> list[Offer]:
-        """Return what is within the supported range, the most telling first.
+        """Return the kernels in the supported range, the most relevant first:
 
-        That is the newest of each series, those with headers before others.
+        the newest of each series, those with headers before others.
         """
         said = self.root.run(["apt-cache", *self._apt(), "pkgnames", "linux-"])
         found = offers(set(said.split()))
@@ -102,7 +102,7 @@ class Archive:
 
     @contextmanager
     def fetched(self, names: tuple[str, ...]) -> Iterator[list[Path]]:
-        """Fetch packages, which go again when the block is left."""
+        """Fetch packages and delete them when the block exits."""
         to = self.home / "debs"
         shutil.rmtree(to, ignore_errors=True)
         to.mkdir()
@@ -117,7 +117,7 @@ class Archive:
 
     @contextmanager
     def installed(self, offer: Offer) -> Iterator[None]:
-        """Unpack a kernel's headers in the root, for as long as the block lasts."""
+        """Unpack a kernel's headers in the root while the block runs."""
         kept = [place for place in self._places(offer) if not place.exists()]
         try:
             with self.fetched(offer.headers) as debs:
@@ -142,7 +142,7 @@ class Archive:
 
 
 def _sources() -> str:
-    """Return the suites for apt; security is where the host's apt has it."""
+    """Return the suites for apt; security comes from the host's mirror for it."""
     mirror, _ = roots.apt_source()
     lines = [f"deb {mirror} {suite} main" for suite in SUITES]
     if security := roots.host_mirror("Debian-Security"):
@@ -163,7 +163,7 @@ def offers(known: set[str]) -> list[Offer]:
         image = f"linux-binary-{release}"
         if image not in known:
             image = f"linux-image-{release}"
-        # 6.12-amd64 is no kernel, 7.3-amd64 of experimental is one: it is split
+        # 6.12-amd64 is a metapackage, but experimental's 7.3-amd64 is a split kernel
         if version.count(".") > 1 or image.startswith("linux-binary-"):
             headers = _headers(known, release, version)
             found[version, flavour] = Offer(version, flavour, image, headers)
@@ -193,7 +193,7 @@ def _age(one: Offer) -> tuple[bool, list[int]]:
 
 
 def _headers(known: set[str], release: str, version: str) -> tuple[str, ...]:
-    """Return what has to be there to build for a kernel, nothing if part is not."""
+    """Return the packages to build for a kernel, or () if any is missing."""
     own, tools = f"linux-headers-{release}", f"linux-kbuild-{version}"
     common = f"linux-headers-{version}-common"
     rt = f"{common}-rt" if f"{common}-rt" in known and "-rt-" in release else common

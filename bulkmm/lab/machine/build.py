@@ -23,7 +23,7 @@ DEFINE = re.compile(r"[A-Z][A-Z0-9_]*(=[A-Za-z0-9_]+)?")
 
 
 def check_defines(defines: list[str]) -> list[str]:
-    """Return make variables for NAME or NAME=VALUE, refusing other forms."""
+    """Return make variables of the form NAME or NAME=VALUE; reject others."""
     for define in defines:
         if not DEFINE.fullmatch(define):
             raise UsageError(f"bad define {define}: give NAME or NAME=VALUE")
@@ -35,14 +35,14 @@ def sources() -> list[Path]:
     found = []
     for top in ("module", "core"):
         for file in (PROJECT / top).rglob("*"):
-            made = file.name.endswith(".mod.c")  # by a build in the tree
+            made = file.name.endswith(".mod.c")  # made by a build in the tree
             if not made and (file.suffix in SOURCE or file.name == "Kbuild"):
                 found.append(file)
     return found
 
 
 def place(kernel: Kernel, defines: list[str]) -> Path:
-    """Return where a build of these sources is kept; it need not exist."""
+    """Return the directory for a build of these sources; it need not exist."""
     kinds = [f"{file.relative_to(PROJECT)}" for file in sources()]
     key = content_key(sources(), kernel.release, *sorted(kinds), *defines)
     return kernel.root.var / "build" / f"{kernel.release}-{key}"
@@ -64,18 +64,18 @@ def ensure(
 
 
 def source_version(module: Path) -> str:
-    """Return the mark of its sources that the kernel's build gives a module."""
+    """Return the srcversion that the kernel's build gives a module."""
     found = SOURCE_VERSION.search(module.read_bytes())
     return found[1].decode() if found else ""
 
 
 def make(kernel: Kernel, built: Path, defines: list[str]) -> None:
-    """Build into a directory of the root that is not there yet."""
+    """Build into a new directory of the root."""
     with made_whole(built) as part:
         copy_sources(sources(), part)
         where = kernel.root.inner(part / "module")
         argv = ["make", "-j2", "-C", kernel.headers, f"M={where}", "W=1", "C=1"]
-        # the root's compiler, whichever one this kernel was built with
+        # the root's compiler, whichever built this kernel
         argv += [f"CC={kernel.arch.compiler}"]
         with explained(f"the module does not build for {kernel.release}", whole=True):
             said = kernel.root.run([*argv, *defines, "modules"], 900)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Counting the work of emulated guests: QEMU's plugin, and what it found.
+"""Counting the work of emulated guests: QEMU's plugin and its records.
 
-Under emulation time says little; how many instructions the guest's kernel
-retires for an operation, and how many stores, does not depend on the host. The
-guest marks its operations (module/selftest/mark.h), and the plugin writes a line
-a record, in the order of the records.
+Emulated times mean little, but the instructions and stores that the guest's
+kernel retires for an operation do not depend on the host. The guest marks its
+operations (module/selftest/mark.h); the plugin writes one line per record, in order.
 """
 
 import re
@@ -23,17 +22,17 @@ from bulkmm.lab.paths import MARKS, PLUGIN, content_key, forget_old, made_whole
 from bulkmm.lab.progress import Progress
 from bulkmm.results import INSTRUCTIONS, STORES, Measured
 
-COMPILER = "gcc-14"  # of the root, for the host: QEMU loads what it makes
+COMPILER = "gcc-14"  # of the root, for the host: QEMU loads the result
 COMPILE = ("-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror")
-# a machine without anything, which ends as soon as its monitor is told to
+# an empty machine, which quits by its monitor
 TRY = 'echo quit | "$1" -M none -accel tcg -display none -monitor stdio -plugin "$2"'
 UNITS = (INSTRUCTIONS, STORES)
-Event = dict[str, Any]  # of a guest
+Event = dict[str, Any]  # from a guest
 Work = tuple[float, float]  # instructions and stores of one operation
 
 
 def ensure(root: Root, arch: Arch, progress: Progress) -> Path | None:
-    """Return the plugin, or None and a note where this QEMU takes none."""
+    """Return the plugin; None, with a note, if this QEMU cannot load it."""
     sources = [*PLUGIN.glob("*.[ch]"), MARKS]
     made = root.var / "plugin" / f"{arch.name}-{content_key(sources)}"
     try:
@@ -48,7 +47,7 @@ def ensure(root: Root, arch: Arch, progress: Progress) -> Path | None:
 
 
 def _reason(error: ChildError) -> str:
-    """Return the compiler's first error, or what QEMU has against the plugin."""
+    """Return the compiler's first error, or why QEMU rejects the plugin."""
     said = re.findall(r"error: (.+)|work\.so: (.+)", error.output)
     return "".join(said[0]) if said else str(error)
 
@@ -66,7 +65,7 @@ def _build(root: Root, arch: Arch, made: Path, sources: Iterable[Path]) -> None:
 def of_events(
     outcome: Outcome, records: Callable[[Event], int]
 ) -> list[tuple[Event, list[list[int]]]]:
-    """Return the records of each event that has some; nothing if none were taken."""
+    """Return each event's records, if any; an empty list if nothing was counted."""
     found, taken = [], 0
     for event in outcome.events if outcome.work else ():
         if number := records(event):
@@ -95,7 +94,7 @@ def rated(
     arms: Mapping[str, Sequence[Work]],
     pairs: Iterable[tuple[str, str]],
 ) -> Measured:
-    """Return the work of a scenario's arms by unit, and the ratios; if it is known."""
+    """Return the work of a scenario's arms by unit, and the ratios, if known."""
     if not all(arms.values()):
         return [], []
     return stats.joined(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The project's Debian packages, built in a Debian root of their own.
+"""The project's Debian packages, built in their own Debian root.
 
-That root has what debian/control asks for and lintian; the lab's root stays
-small. The sources are staged, so that a build leaves nothing in the checkout
-and another version can be built from the same sources.
+That root has lintian and what debian/control requires; the lab's root stays
+small. The sources are staged, so that a build leaves nothing in the checkout and
+another version can be built from them.
 """
 
 import re
@@ -22,7 +22,7 @@ from bulkmm.lab.progress import Progress
 CONTROL = PROJECT / "debian" / "control"
 CHANGELOG = PROJECT / "debian" / "changelog"
 TOOLS = ("build-essential", "lintian")
-# all that the packages are made of, and what makes them
+# all sources of the packages and their build
 PARTS = (
     "LICENSE", "LICENSES", "README.md", "bench", "bulkmm", "core", "debian",
     "docs/abi.md", "docs/command.md", "docs/install.md", "docs/limits.md", "examples",
@@ -33,9 +33,9 @@ MADE = shutil.ignore_patterns(
     "*.o", "*.ko", "*.mod", "*.mod.c", "*.cmd", "*.pyc", "__pycache__",
     "Module.symvers", "modules.order",
 )  # fmt: skip
-# where a version stands; tests/packages holds them against each other
+# files that name the version; tests/packages compares them
 VERSIONS = ("debian/changelog", "meson.build", "module/main.c", "pyproject.toml")
-# the project has no mail address that lintian would believe in
+# the project has no mail address that lintian accepts
 BUILD = (
     'cd "$1/bulkmm" && dpkg-buildpackage -b -us -uc && cd .. && '
     "lintian --fail-on error,warning --allow-root "
@@ -45,7 +45,7 @@ LIMIT = 600
 
 
 def field(name: str, control: str | None = None) -> list[str]:
-    """Return the packages that a field of debian/control names, all told."""
+    """Return all packages that a field of debian/control names."""
     text = CONTROL.read_text(encoding="utf-8") if control is None else control
     found = re.findall(rf"^{name}:((?:.*\n)(?:[ \t].*\n)*)", text, re.MULTILINE)
     words = [word.strip() for part in found for word in part.split(",")]
@@ -63,7 +63,7 @@ def version() -> str:
 
 
 def ensure(cache: Path, progress: Progress, wanted: str = "") -> Path:
-    """Return a directory with the packages, of this version or of another."""
+    """Return a directory with the packages, of this or another version."""
     wanted = wanted or version()
     builder = _builder(cache, progress)
     made = builder.path / "srv" / f"{wanted}-{content_key(_sources())}"
@@ -80,13 +80,13 @@ def ensure(cache: Path, progress: Progress, wanted: str = "") -> Path:
 
 
 def packages(made: Path) -> list[Path]:
-    """Return the packages in a directory, without those of debugging symbols."""
+    """Return the packages in a directory, except debugging symbols."""
     return sorted(deb for deb in made.glob("*.deb") if "-dbgsym_" not in deb.name)
 
 
 def _builder(cache: Path, progress: Progress) -> Root:
     names = [*field("Build-Depends"), *TOOLS]
-    # a virtual package that a version is asked of, which apt is not told here
+    # a virtual package with a version, which apt cannot install by this name
     names = ["debhelper" if n == "debhelper-compat" else n for n in names]
     builder = Root(cache / f"packaging-{content_key([], *SUITES, *names)}")
     if not builder.path.is_dir():
@@ -112,11 +112,11 @@ def _sources() -> list[Path]:
 
 
 def _stage(to: Path, wanted: str) -> None:
-    """Copy the sources, as those of the version that is wanted."""
+    """Copy the sources, changed to the wanted version."""
     copy_sources(_sources(), to)
     for name in VERSIONS:
         text = (to / name).read_text(encoding="utf-8")
-        # the first in each of them is the project's own
+        # the first match in each file is the project's own
         (to / name).write_text(text.replace(version(), wanted, 1), encoding="utf-8")
     script = str(PROJECT / "scripts" / "commandpages.py")
     made = ["--version", wanted, "--out", str(to / "share")]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Building a kernel of the lab's own configuration from Debian's source.
 
-That takes minutes, once. What was interrupted, or ran out of time, goes on
-where it stopped: source and objects stay until the kernel is installed.
+That takes minutes, once. An interrupted build resumes: source and objects are
+kept until the kernel is installed.
 """
 
 import os
@@ -24,19 +24,19 @@ SPACE = 4_000_000_000  # source and objects with debug information
 LIMIT = 7200  # seconds for one step
 COMPILED = re.compile(r"^  (?:CC|AS)\b.* (\S+)$", re.MULTILINE)
 COMPLAINT = re.compile(r"error:|\*\*\*|undefined reference|FAILED", re.IGNORECASE)
-INSTALLED = "config"  # of the installed files the last
+INSTALLED = "config"  # the last file installed
 EXTMOD = "$(srctree)/scripts/package/install-extmod-build"
 
 
 def ensure(root: Root, kind: Kind, progress: Progress) -> Kernel:
-    """Return the kernel of a kind, built if the root has none of its content."""
+    """Return the kernel of a kind, built unless the root has this configuration."""
     stock = kernels.ensure(root, SERIES, progress, kind.arch)
     version = stock.release.partition("-")[0]
     kernel = Kernel(root, kind.release(version))
     if not (kernel.modules / INSTALLED).is_file():
         Build(kind, stock, kernel, progress).run()
         for old in kernel.modules.parent.glob(f"*-{kind.name}.*"):
-            if old != kernel.modules:  # of other fragments, or another version
+            if old != kernel.modules:  # from other fragments or another version
                 _remove(Kernel(root, old.name))
     return kernel
 
@@ -56,7 +56,7 @@ def _image(kernel: Kernel) -> Path:
 
 
 class Build:
-    """The building of one kernel, from the source of a stock one."""
+    """The build of one kernel from a stock kernel's source."""
 
     def __init__(
         self, kind: Kind, stock: Kernel, kernel: Kernel, progress: Progress
@@ -69,7 +69,7 @@ class Build:
         self.log = self.objects / "make.log"
 
     def run(self) -> None:
-        """Build and install, then remove what only building needed."""
+        """Build and install, then remove the build files."""
         need_space(SPACE, f"building kernel {self.kernel.release}")
         self._unpack()
         self.objects.mkdir(exist_ok=True)
@@ -77,7 +77,7 @@ class Build:
         with self.progress.step(f"building kernel {self.kernel.release}"):
             self._make("bzImage", "modules", poll=self._show)
         with self.progress.step(f"installing kernel {self.kernel.release}"):
-            _remove(self.kernel)  # of a run that was interrupted here
+            _remove(self.kernel)  # from a run interrupted here
             self._install()
         shutil.rmtree(self.objects)
         shutil.rmtree(self.source)
@@ -90,12 +90,12 @@ class Build:
             self.progress.step(f"fetching {package} {version}"),
             made_whole(self.source) as part,
         ):
-            # documentation is a third of all files; Kconfig includes one of them
+            # documentation is a third of all files; Kconfig needs one of them
             options = ("--strip-components=1", f"--exclude={package}/Documentation/*/*")
             upstream.extract(self.stock, part, options)
 
     def _configure(self) -> None:
-        """Write the configuration, and see that it is what was asked for."""
+        """Write the configuration and check that it has the requested options."""
         written = self.objects / ".config"
         asked = self.objects / "asked.config"
         suffix = self.kernel.release.partition("+")[2]
@@ -115,7 +115,7 @@ class Build:
         argv = ["make", f"-j{os.cpu_count()}", "-C", self.root.inner(self.source)]
         argv += [f"O={self.root.inner(self.objects)}"]
         argv += [f"CC={compiler}", f"HOSTCC={compiler}", *goals]
-        # into a file, which can be looked at while it grows
+        # into a file, which can be read while it grows
         logged = ["sh", "-c", 'log=$1; shift; exec "$@" >"$log" 2>&1', "sh"]
         logged += [self.root.inner(self.log), *argv]
         try:
@@ -139,7 +139,7 @@ class Build:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def _show(self) -> None:
-        """Show how far make is."""
+        """Show make's progress."""
         compiled = COMPILED.findall(self._said())
         at = f", now {compiled[-1]}" if compiled else ""
         self.progress.pulse(
@@ -147,7 +147,7 @@ class Build:
         )
 
     def _install(self) -> None:
-        """Put headers, image and modules where those of a package would be."""
+        """Install headers, image and modules where a package would."""
         kernel = self.kernel
         self._make(f"KBUILD_RUN_COMMAND={EXTMOD} {kernel.headers}", "run-command")
         shutil.copy(self.objects / "arch/x86/boot/bzImage", _image(kernel))

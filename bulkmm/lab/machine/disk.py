@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A disk with a Debian on it, for guests that install packages.
+"""A disk with a Debian system, for guests that install packages.
 
-It has what the project's packages depend on, headers of both kernels and a few of
-their modules, but nothing that the packages themselves would bring. Guests write
-to a snapshot.
+It has the dependencies of the project's packages, headers of both kernels and a
+few of their modules, but nothing that the packages install. Guests write to a
+snapshot.
 """
 
 import shutil
@@ -18,20 +18,20 @@ from bulkmm.lab.paths import content_key, forget_old, made_whole
 from bulkmm.lab.progress import Progress
 from bulkmm.lab.scenario import find
 
-# gcc and pahole are what the packages of the kernels' headers depend on; openssl
-# makes the key that DKMS signs with; pkgconf is how a program finds the library
+# the packages of kernel headers depend on gcc and pahole; DKMS makes its signing
+# key with openssl; programs find the library with pkgconf
 BESIDES = (
     "dkms", "gcc-14", "gcc", "libc6-dev", "openssl", "pahole", "pkgconf", "python3",
 )  # fmt: skip
 OURS = {"bulkmm", "bulkmm-dkms", "libbulkmm0", "libbulkmm-dev"}
-# of the kernel's own: without any it is, to DKMS, one that was removed
+# of the kernel's own: DKMS takes a kernel without any for a removed one
 MODULES = find("packages").modules
-ROOM = 600 << 20  # for what a guest installs and builds
+ROOM = 600 << 20  # bytes for what a guest installs and builds
 LISTS = ("modules.order", "modules.builtin", "modules.builtin.modinfo")
 
 
 def ensure(root: Root, progress: Progress) -> Path:
-    """Return the disk's image, below the lab's root, where QEMU can see it."""
+    """Return the disk image, below the lab's root, where QEMU can see it."""
     both = [kernels.ensure(root, name, progress) for name in X86_64.series]
     names = sorted({*BESIDES, *debs.field("Depends")} - OURS)
     releases = [kernel.release for kernel in both]
@@ -47,12 +47,12 @@ def ensure(root: Root, progress: Progress) -> Path:
                 _image(root, tree.path, part / "disk")
         finally:
             shutil.rmtree(tree.path, ignore_errors=True)
-        forget_old(made.parent, 2)  # a guest may be about to start on the older one
+        forget_old(made.parent, 2)  # a guest may be about to start from the older one
     return made / "disk"
 
 
 def _add_headers(kernel: Kernel, tree: Path) -> None:
-    """Add what a kernel's header packages hold, as it lies in the lab's root."""
+    """Add a kernel's headers from the lab's root."""
     lab = kernel.root.path
     version = kernel.release.removesuffix(f"-cloud-{kernel.arch.debian}")
     wanted = [
@@ -75,7 +75,7 @@ def _add_headers(kernel: Kernel, tree: Path) -> None:
 
 
 def _image(root: Root, tree: Path, disk: Path) -> None:
-    """Make a file system of a tree."""
+    """Make a file system from a tree."""
     for dull in ("usr/share/doc", "usr/share/locale", "var/lib/apt/lists"):
         shutil.rmtree(tree / dull)
     used = int(root.run(["du", "-sB1", root.inner(tree)]).split()[0])

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the guest boots: a base initramfs per kernel, and a small one per run.
 
-The kernel accepts several archives one after the other, so that the base
-(busybox, ndctl, mke2fs, the kernel's own modules) is made once and only our
-modules and the job are packed for each run. Nothing is compressed: under
-emulation unpacking costs more than loading.
+The kernel accepts concatenated archives, so the base (busybox, ndctl, mke2fs, the
+kernel's own modules) is made once; only our modules and the job are packed for
+each run. Nothing is compressed: under emulation unpacking costs more than loading.
 """
 
 import shutil
@@ -30,13 +29,13 @@ HELPERS = (
     "bmmpoison",
 )  # of NAME*.c in lab/guest
 COMPILE = ("-static", "-O2", "-Wall", "-Wextra", "-Werror")
-KEEP = 32  # of 20 MB: seven sets of modules for each of three kernels, and more
-# the order of names inside an archive is fixed, and so is its content
+KEEP = 32  # of 20 MB each: seven sets of modules for each of three kernels, and spare
+# sorted names make the archive's content reproducible
 PACK = 'cd "$1" && find . | LC_ALL=C sort | cpio -o -H newc --quiet -F "$2"'
 
 
 def ensure_base(kernel: Kernel, modules: tuple[str, ...], progress: Progress) -> Path:
-    """Return the base initramfs of a kernel with these modules in it."""
+    """Return the base initramfs of a kernel with these modules."""
     root = kernel.root
     scripts = [path for path in GUEST.iterdir() if path.is_file()]
     key = content_key([*scripts, MARKS], kernel.release, *modules)
@@ -99,7 +98,7 @@ def initramfs(
 ) -> Path:
     """Return the whole initramfs of a run: the base, our modules, the job.
 
-    Trees laid over bring what one scenario alone needs.
+    ``over``: trees with what only one scenario needs.
     """
     tree = run / "tree"
     for more in over:

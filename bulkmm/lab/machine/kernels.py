@@ -3,7 +3,7 @@
 
 Packages are unpacked, not installed: an installed kernel would build an
 initramfs, and nothing here boots the root itself. The release that a series
-(6.12) stood for is remembered, so a second run needs no network.
+(6.12) resolved to is remembered, so a second run needs no network.
 """
 
 import json
@@ -29,14 +29,14 @@ HEADERS = "linux-headers-"
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that lies unpacked in the root."""
+    """A kernel unpacked in the root."""
 
     root: Root
     release: str
 
     @property
     def arch(self) -> Arch:
-        """Return what it runs on."""
+        """Return its architecture."""
         return archs.of_release(self.release)
 
     @property
@@ -46,20 +46,20 @@ class Kernel:
 
     @property
     def headers(self) -> str:
-        """Return where the root's programs find what modules build against."""
+        """Return the headers' directory as the root's programs see it."""
         return f"/usr/src/linux-headers-{self.release}"
 
     @property
     def image(self) -> Path:
-        """Return the image to boot: classic packages have it in /boot."""
+        """Return the image to boot; unsplit packages have it in /boot."""
         boot = self.root.path / f"boot/vmlinuz-{self.release}"
         return boot if boot.is_file() else self.modules / "vmlinuz.unsigned"
 
 
 def check_name(name: str, arch: Arch = X86_64, others: Sequence[str] = ()) -> None:
-    """Refuse what is neither a supported series nor a full release.
+    """Reject what is neither a supported series nor a full release.
 
-    What else the caller knows, the refusal tells.
+    ``others``: further names that the error lists.
     """
     known = " or ".join(arch.series)
     if RELEASE.fullmatch(name):
@@ -74,7 +74,7 @@ def check_name(name: str, arch: Arch = X86_64, others: Sequence[str] = ()) -> No
 
 
 def check(name: str, arch: Arch = X86_64) -> None:
-    """Refuse what is no kernel of this architecture, the lab's own among them."""
+    """Reject names of no kernel of this architecture, stock or the lab's own."""
     kind = kinds.find(name)
     if not kind:
         check_name(name, arch, kinds.of(arch))
@@ -94,13 +94,13 @@ def cached(root: Root, name: str, arch: Arch = X86_64) -> Kernel | None:
 
 
 def ensure(root: Root, name: str, progress: Progress, arch: Arch = X86_64) -> Kernel:
-    """Return the kernel that a series or release names, fetched if need be."""
+    """Return the kernel of a series or release, fetched if necessary."""
     if known := cached(root, name, arch):
         return known
     try:
         kernel = _fetched(root, name, arch, progress)
     except ChildError:
-        # versions move: an index of last week names what the mirror dropped
+        # an old index names versions that the mirror has dropped
         with progress.step("refreshing the package index"):
             _update(root)
         kernel = _fetched(root, name, arch, progress)
@@ -146,7 +146,7 @@ def _release(known: set[str], name: str, arch: Arch = X86_64) -> str:
 def _packages(known: set[str], release: str) -> list[str]:
     """Return the packages of a release: 7.x splits what 6.12 has in one.
 
-    The tools of the kernel's build are the root's, whatever they build for.
+    The kernel's build tools are the root's, for every target architecture.
     """
     debian = archs.of_release(release).debian
     version = release.removesuffix(f"-cloud-{debian}")
@@ -187,13 +187,13 @@ UNPACK = 'dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C /'
 def with_dependencies(kernel: Kernel, names: tuple[str, ...]) -> list[str]:
     """Return the modules to load for these, in load order, as paths.
 
-    Names that are built in need nothing, nor do those that the architecture has
-    not; unknown ones are an error.
+    Built-in modules and those that the architecture lacks are skipped; unknown names
+    are an error.
     """
     needs: dict[str, list[str]] = {}
     for line in (kernel.modules / "modules.dep").read_text().splitlines():
         path, _, needed = line.partition(":")
-        # the deepest is listed last, and has to be loaded first
+        # the deepest dependency is listed last but must be loaded first
         needs[module_name(path)] = [*reversed(needed.split()), path]
     built_in = (kernel.modules / "modules.builtin").read_text().split()
     there = {module_name(path) for path in built_in}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Kernels of the lab's own configuration: which there are, and what they ask for.
+"""The kernels of the lab's own configuration and their options.
 
-Each is made of fragments in lab/kernels, on top of "make allnoconfig".
+Each is "make allnoconfig" plus fragments in lab/kernels.
 """
 
 import re
@@ -11,21 +11,21 @@ from pathlib import Path
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.paths import FRAGMENTS, content_key
 
-SERIES = "7.3"  # of the source they are built from
-# With checks on, emulated, on a host with other work: no CPU is stuck before that.
+SERIES = "7.3"  # of the source
+# Emulated, with checks, on a busy host: shorter limits would report false stalls.
 PATIENT = "watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=150"
 SETS = re.compile(r"(CONFIG_\w+)=(.+)")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A configuration, and what guests with such a kernel are told."""
+    """A configuration and the parameters of guests with such a kernel."""
 
     name: str
     fragments: tuple[str, ...]
-    poisons: bool = False  # what is freed is filled with a pattern, and looked at
-    slow: int = 1  # how much longer a run may take than on a stock kernel
-    no_disks: bool = False  # the kernel itself warns when one goes
+    poisons: bool = False  # freed memory is filled with a pattern and checked
+    slow: int = 1  # time limits relative to a stock kernel's
+    no_disks: bool = False  # the kernel itself warns when one is removed
     arch: Arch = X86_64
 
     @property
@@ -35,27 +35,27 @@ class Kind:
 
     @property
     def text(self) -> str:
-        """Return what the fragments say, one after the other."""
+        """Return the text of all fragments."""
         return "".join(file.read_text(encoding="ascii") for file in self.files)
 
     @property
     def proves_locking(self) -> bool:
-        """Return whether such a kernel says at the end whether its locking held."""
+        """Return whether such a kernel reports a lockdep result at the end."""
         return "CONFIG_PROVE_LOCKING" in options(self.text)
 
     def command_line(self, words: str) -> str:
-        """Return what a guest is told, besides what its scenario has it told.
+        """Return the guest's parameters, added to its scenario's.
 
-        A kernel that poisons what is freed does not zero what it allocates.
+        A kernel that poisons freed memory does not zero what it allocates.
         """
         zeroes = re.search(r"\binit_on_(?:alloc|free)=1", words)
         poison = "page_poison=1 " if self.poisons and not zeroes else ""
         return f"{PATIENT} {poison}{words}".strip()
 
     def release(self, version: str) -> str:
-        """Return the release of a build from the source of a version.
+        """Return the release of a build from a version's source.
 
-        It names the fragments' content: whatever is kept by release is of this
+        It has a hash of the fragments, so whatever is cached by release is of this
         configuration.
         """
         key = content_key(self.files)[:6]
@@ -64,7 +64,7 @@ class Kind:
 
 KINDS = (
     Kind("debug", ("guest", "debug"), poisons=True, slow=8),
-    # bdev_free_inode() frees a gendisk, the queue's kobject in it not yet released
+    # bdev_free_inode() frees a gendisk before its queue's kobject is released
     Kind(
         "debug-kobject",
         ("guest", "debug", "kobject"),
@@ -78,28 +78,28 @@ NAMES = tuple(kind.name for kind in KINDS)
 
 
 def find(name: str) -> Kind | None:
-    """Return the kind with this name; other names are those of stock kernels."""
+    """Return the kind with this name; None: a stock kernel's name."""
     return next((kind for kind in KINDS if kind.name == name), None)
 
 
 def of(arch: Arch) -> tuple[str, ...]:
-    """Return the names of those for an architecture."""
+    """Return the names of an architecture's kinds."""
     return tuple(kind.name for kind in KINDS if kind.arch is arch)
 
 
 def series(name: str) -> str:
-    """Return what a kernel's name says of its version: series or full release."""
+    """Return the series or full release in a kernel's name."""
     return SERIES if find(name) else name
 
 
 def options(text: str) -> dict[str, str]:
-    """Return what a fragment, or a whole configuration, sets."""
+    """Return the options that a fragment or a configuration sets."""
     found = map(SETS.fullmatch, text.splitlines())
     return {option[1]: option[2] for option in found if option}
 
 
 def lacking(asked: str, config: str) -> list[str]:
-    """Return what fragments ask for and a configuration has not, in words."""
+    """Return messages for options of fragments that a configuration lacks."""
     has = options(config)
     return [
         f"{name} is {has.get(name, 'n')}, not {value}"

@@ -14,19 +14,19 @@ BAD = re.compile(
     r"|BUG \S+ \(|pagealloc: (?:memory corruption|single bit)|non-static key"
     r"|turning off the locking"
 )
-# what a warning prints, which a job may expect (lab/guest/vmap.sh)
+# marks of a warning; a job may expect one (lab/guest/vmap.sh)
 WARNING = re.compile(r"WARNING:|Call Trace")
-# the kernel repeats what it was told at boot: words, not messages
+# echoes of boot parameters are not messages
 TOLD = re.compile(r"[Cc]ommand line(?:: | parameters )|stall warnings timeout set")
-# x86: the way back of function_graph calls into itself, and an interrupt there
-# finds that call's return address on the stack; one line, where stacks are kept
+# x86: function_graph's return path calls into itself; an interrupt there finds that
+# call's return address on the stack; one line, where stacks are kept
 GRAPH = re.compile(
     r"WARNING: stack going in the wrong direction\? at return_to_handler\+"
 )
 BEGIN = re.compile(r"bulkmm-lab: warnings of (\S+) in (\S+) begin")
 END = "bulkmm-lab: warnings end"
 PLACE = re.compile(r"WARNING: .*?([\w/.-]+\.[ch]:\d+)")
-# taint that loading a module built outside the tree and unsigned sets
+# taint from loading an unsigned out-of-tree module
 ALLOWED_TAINT = 1 << 12 | 1 << 13
 WARNED_TAINT = 1 << 9
 
@@ -48,7 +48,7 @@ def search(log: str) -> list[str]:
 
 
 def warnings(log: str) -> list[tuple[str, str, list[str]]]:
-    """Return what was expected to warn, in which arm, and where it warned."""
+    """Return for each expected warning what warned, in which arm, and where."""
     found: list[tuple[str, str, list[str]]] = []
     places: list[str] | None = None
     for line in log.splitlines():
@@ -68,5 +68,5 @@ def last_lines(log: str, count: int = 15) -> str:
 
 
 def new_taint(before: int, after: int, allowed: int = 0) -> int:
-    """Return the taint bits that a run set and loading modules does not."""
+    """Return the taint bits that a run set, except those of loading modules."""
     return after & ~before & ~ALLOWED_TAINT & ~allowed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""libbulkmm in a guest: its sources, built in the root with a program that uses it."""
+"""libbulkmm in a guest: built from source in the root, with a program using it."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from bulkmm.lab.progress import Progress
 
 PROGRAM = "bmmpool"  # of NAME*.c in lab/guest
 FOLDERS = {"x86_64": "x86", "arm64": "arm64"}  # of the core, by architecture
-# as meson.build has it: the core without a libc, the rest with one
+# as in meson.build: the core is freestanding, the rest uses libc
 COMMON = ("-O2", "-Wall", "-Wextra", "-Werror", "-Icore")
 CORE = ("-std=c11", "-ffreestanding", "-mgeneral-regs-only", "-c")
 HOSTED = ("-std=gnu11", "-D_GNU_SOURCE", "-pthread", "-static", "-Imodule/selftest")
@@ -27,7 +27,7 @@ IN = 'cd "$1" && shift && exec "$@"'
 
 
 def ensure(root: Root, arch: Arch, progress: Progress) -> Path:
-    """Return a tree to lay over a guest's, with the program in it."""
+    """Return a tree with the program, to overlay on the guest's."""
     core, hosted = _sources(arch)
     headers = [file for top in ("core", "lib") for file in (PROJECT / top).rglob("*.h")]
     headers += [*GUEST.glob(f"{PROGRAM}*.h"), MARKS]
@@ -42,7 +42,7 @@ def ensure(root: Root, arch: Arch, progress: Progress) -> Path:
 
 
 def _sources(arch: Arch) -> tuple[list[Path], list[Path]]:
-    """Return the sources of the core and of what has a libc."""
+    """Return the sources of the core and of what uses libc."""
     top = PROJECT / "core"
     core = [
         *top.glob("*.c"),

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The kernel's perf, for guests: fetched when a scenario needs it.
 
-Installed in the root it would bring forty packages along, Python and Perl
-among them. Its program and the libraries that it names are all that a guest
-needs: they lie together in one directory.
+Installed in the root it would bring forty packages, including Python and Perl. A
+guest needs only the program and the libraries it links, in one directory.
 """
 
 import json
@@ -17,7 +16,7 @@ from bulkmm.lab.machine.root import SUITES, Root
 from bulkmm.lab.paths import made_whole
 from bulkmm.lab.progress import Progress
 
-# the one of the newest kernel: "bench mem mmap" came after 6.12
+# from the newest kernel: "bench mem mmap" came after 6.12
 PACKAGE = f"linux-perf/{SUITES[-1]}"
 DIRECTORY = "lib/perf"  # in the guest
 OFFERED = 'apt-cache show "$1" | sed -n "s/^Version: //p"'
@@ -33,7 +32,7 @@ COPY = 'to=$1 && shift && cp -L "$@" "$to"'
 
 
 def ensure(root: Root, progress: Progress) -> Path:
-    """Return a tree to lay over a guest's, with perf in it."""
+    """Return a tree with perf, to overlay on the guest's."""
     made = root.var / "perf"
     if not made.is_dir():
         with (
@@ -46,7 +45,7 @@ def ensure(root: Root, progress: Progress) -> Path:
 
 
 def version(tree: Path) -> str:
-    """Return the version of its package."""
+    """Return the version of perf's package."""
     said = json.loads((tree / "version.json").read_text(encoding="utf-8"))
     return str(said["version"])
 
@@ -54,12 +53,12 @@ def version(tree: Path) -> str:
 def _fill(root: Root, part: Path) -> None:
     fetched = part / "fetched"
     fetched.mkdir()
-    # by its version: by its suite, libraries that the root has would change too
+    # by version, not suite: that would upgrade the root's libraries too
     offered = root.run(["sh", "-c", OFFERED, "sh", PACKAGE], 60).split()
     package = f"{PACKAGE.partition('/')[0]}={offered[0]}"
     needed = root.run(["sh", "-c", NEEDED, "sh", package], 60)
     found = dict(re.findall(r"^Inst (\S+) .*?\((\S+)", needed, re.MULTILINE))
-    # of the rest, scripts want the most: perf itself runs without
+    # only libraries: most other dependencies are for scripts
     names = [name for name in found if name.startswith("lib")]
     root.run(["sh", "-c", FETCH, "sh", root.inner(fetched), package, *names], 300)
     tree = fetched / "tree"
