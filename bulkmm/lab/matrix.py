@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The support matrix: scenarios over kernels and architectures, in one table.
 
-A cell is one run of a scenario as ``bulkmm lab run`` does it, with options as a
-user would give them.
+A cell is one run of a scenario, as by ``bulkmm lab run`` with the same options.
 """
 
 import re
@@ -47,7 +46,7 @@ kernel log has no warning of any kind and, on kernels that prove locking, lockde
 still active at the end."""
 DEBUG_NOTE = "All in virtual machines, emulated. Nothing is measured on these kernels."
 HOOK = re.compile(r"(?P<state>-?\d+) (?P<symbol>\w+): .*")
-# of each path, by the work saved; "absent" is a kernel without the module
+# pairs per path; "absent" is a kernel without the module
 RATED = {
     "memmap": (("off", "on"),),
     "vmap": (("absent", "pte"), ("absent", "block")),
@@ -57,7 +56,7 @@ RATED = {
 
 @dataclass(frozen=True)
 class Page:
-    """A table of runs: what is said around it, and which columns it has."""
+    """A table of runs: the text around it and its columns."""
 
     title: str
     intro: str
@@ -81,7 +80,7 @@ class Cell:
 
     @property
     def words(self) -> list[str]:
-        """Return the command line behind ``bulkmm lab run``."""
+        """Return the arguments of ``bulkmm lab run``."""
         where = ["--arch", self.arch, "--kernel", self.kernel]
         return [self.scenario, *where, *self.options]
 
@@ -94,7 +93,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """A cell, and what came of it."""
+    """A cell and its result."""
 
     cell: Cell
     verdict: str
@@ -104,7 +103,7 @@ class Line:
     release: str = ""
 
     def cells(self) -> list[str]:
-        """Return the line's columns in the order of the headings."""
+        """Return the line's cells in heading order."""
         options = " ".join((self.cell.scenario, *self.cell.options))
         return [
             self.cell.path,
@@ -118,13 +117,13 @@ class Line:
 
 Rows = tuple[tuple[str, ...], ...]  # scenarios and options
 ALIGN, PREEMPT = "--align", "--preempt"
-# A kernel built with several models takes the words for these, and no others.
+# A kernel built with several preemption models accepts only their names.
 MODELS = {
     ("x86_64", "6.12"): ("none", "voluntary", "full"),
     ("x86_64", "7.3"): ("full", "lazy"),
 }
-# Scenarios with their options, path by path: all there are, with fewer rounds
-# than by themselves, and as short as they say something.
+# All scenarios with their options, path by path, with fewer rounds than by
+# default: as short as is meaningful.
 TWO, THREE = ("--rounds", "2"), ("--rounds", "3")
 FULL: Rows = (
     ("pmem-fsdax-100g",),
@@ -167,9 +166,9 @@ QUICK: Rows = (
     ("hotplug-kmem-4g", "--rounds", "1"),
 )
 
-# The kernels that the lab builds, and what is run on each: all scenarios, with
-# as little to do as proves the same; what loads, unloads and switches on and off
-# where kobjects live on; what attaches where memory has a shadow.
+# The kernels that the lab builds, and their runs: all scenarios, with as little
+# work as proves the same; loading, unloading and switching where kobjects live on;
+# attaching where memory has a shadow.
 ONE = ("--rounds", "1")
 FEW = (*ONE, "--arrays", "50")
 SMALL = ("--kib", "64", "--kib", "1024")
@@ -231,7 +230,7 @@ def checked() -> list[Cell]:
 
 
 def cells(scenarios: Rows, wanted: Iterable[archs.Arch] = archs.ALL) -> list[Cell]:
-    """Return the cells of all kernels of these architectures that have them."""
+    """Return the cells of these architectures' kernels that can run them."""
     return [
         Cell(find(words[0]).path, arch.name, kernel, words[0], words[1:])
         for words in scenarios
@@ -242,25 +241,25 @@ def cells(scenarios: Rows, wanted: Iterable[archs.Arch] = archs.ALL) -> list[Cel
 
 
 def has(arch: archs.Arch, kernel: str, words: tuple[str, ...]) -> bool:
-    """Return whether a kernel has what a scenario with these options needs."""
+    """Return whether a kernel supports a scenario with these options."""
     scenario = find(words[0])
     if (align := option(words, ALIGN)) and align not in arch.aligns:
         return False
     models = MODELS.get((arch.name, kernel), ())
     model = option(words, PREEMPT)
-    # each of its models by name, or the one that it has
+    # each of its models by name, or its only one
     if scenario.name == "clear-latency" and model not in (models or ("",)):
         return False
     return scenario.runs_on(kernel, arch)
 
 
 def option(words: tuple[str, ...], name: str) -> str:
-    """Return what an option is given as, "" if it is not."""
+    """Return an option's value, "" if it is not given."""
     return words[words.index(name) + 1] if name in words else ""
 
 
 def judged(cell: Cell, document: Document) -> Line:
-    """Return what a run says of a cell."""
+    """Return a cell's line from its run's result."""
     where = facts.where(document)
     return Line(
         cell,
@@ -276,7 +275,7 @@ def judged(cell: Cell, document: Document) -> Line:
 
 
 def taken_over(states: Iterable[str]) -> str:
-    """Return how many functions a run saw attached, and which others it saw."""
+    """Return the number of hooks seen attached, and the others."""
     said = [HOOK.fullmatch(state) for state in states]
     symbols = {m["symbol"] for m in said if m}
     attached = {m["symbol"] for m in said if m and m["state"] == "0"}
@@ -289,7 +288,7 @@ def taken_over(states: Iterable[str]) -> str:
 
 
 def rated(path: str, document: Document) -> list[Ratio]:
-    """Return the ratios that stand for a path: of its first result only."""
+    """Return the ratios that represent a path: those of its first result."""
     first = document.results[0].scenario if document.results else ""
     pairs = RATED.get(path, ())
     return [
@@ -302,7 +301,7 @@ def rated(path: str, document: Document) -> list[Ratio]:
 
 
 def failed(cell: Cell, why: str) -> Line:
-    """Return the line of a run that came to no verdict."""
+    """Return the line of a run without a verdict."""
     return Line(cell, f"FAILED: {why}", ok=False)
 
 
@@ -315,5 +314,5 @@ def markdown(lines: Iterable[Line], flags: str, page: Page = STOCK) -> str:
 
 
 def summary(lines: list[Line]) -> str:
-    """Return how many runs held."""
+    """Return how many runs passed."""
     return f"Runs passed: {sum(line.ok for line in lines)} of {len(lines)}."

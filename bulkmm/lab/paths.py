@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where the lab finds its own files, and where it keeps what it made."""
+"""Where the lab's own files and its cache are."""
 
 import fcntl
 import hashlib
@@ -16,9 +16,9 @@ from bulkmm.lab.progress import Progress
 PROJECT = Path(__file__).resolve().parents[2]
 GUEST = PROJECT / "lab" / "guest"
 PLUGIN = PROJECT / "lab" / "qemu"
-MARKS = PROJECT / "module" / "selftest" / "mark.h"  # of guest, module and plugin
+MARKS = PROJECT / "module" / "selftest" / "mark.h"  # shared by guest, module and plugin
 PACKAGES = PROJECT / "lab" / "root-packages.txt"
-TURN = 0.2  # seconds from one try to the next
+TURN = 0.2  # seconds between tries
 MOST_GUESTS = 64
 FRAGMENTS = PROJECT / "lab" / "kernels"  # of configurations
 
@@ -33,7 +33,7 @@ def cache_dir() -> Path:
 
 
 def need_sources() -> None:
-    """Refuse to go on outside a checkout: the lab builds from its sources."""
+    """Reject running outside a checkout: the lab builds from its sources."""
     ours = (GUEST, PLUGIN, PACKAGES, FRAGMENTS)
     for part in (*ours, PROJECT / "module", PROJECT / "core"):
         if not part.exists():
@@ -41,7 +41,7 @@ def need_sources() -> None:
 
 
 def need_space(need: int, what: str) -> None:
-    """Refuse to begin what the cache's file system has no room for."""
+    """Raise an error if the cache's file system lacks space."""
     cache = cache_dir()
     free = shutil.disk_usage(cache).free
     if free < need:
@@ -52,7 +52,7 @@ def need_space(need: int, what: str) -> None:
 
 
 def content_key(files: Iterable[Path], *extra: str) -> str:
-    """Return a short hash of files' names and contents and of some words."""
+    """Return a short hash of files' names and contents and of extra words."""
     digest = hashlib.sha256()
     for file in sorted(files):
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
@@ -63,7 +63,7 @@ def content_key(files: Iterable[Path], *extra: str) -> str:
 
 @contextmanager
 def locked(progress: Progress) -> Iterator[Path]:
-    """Hold the cache: what is made in it, and what is forgotten."""
+    """Lock the cache, to add to it or to remove from it."""
     cache = cache_dir()
     try:
         cache.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def locked(progress: Progress) -> Iterator[Path]:
 
 @contextmanager
 def used(cache: Path) -> Iterator[None]:
-    """Keep what is in the cache from being removed; to be entered while it is held."""
+    """Protect the cache's content from removal; enter while holding its lock."""
     handle = os.open(cache, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_SH)
@@ -92,7 +92,7 @@ def used(cache: Path) -> Iterator[None]:
 
 @contextmanager
 def turn(progress: Progress) -> Iterator[None]:
-    """Wait until a guest may run: beside another one it would be slower."""
+    """Wait until a guest may run: concurrent guests slow each other."""
     places = [cache_dir() / f"guest.{n}" for n in range(guests_at_once())]
     for place in places:
         place.touch()
@@ -110,7 +110,7 @@ def turn(progress: Progress) -> Iterator[None]:
 
 
 def guests_at_once() -> int:
-    """Return how many guests may run beside each other: where nobody measures."""
+    """Return how many guests may run concurrently; more than 1 disturbs times."""
     said = os.environ.get("BULKMM_GUESTS", "1")
     if not (said.isdecimal() and 1 <= int(said) <= MOST_GUESTS):
         raise UsageError(f"BULKMM_GUESTS={said}: give 1 to {MOST_GUESTS}")
@@ -119,9 +119,9 @@ def guests_at_once() -> int:
 
 @contextmanager
 def claimed(path: Path) -> Iterator[bool]:
-    """Have a file or a directory to oneself, and tell if that is so.
+    """Try to lock a file or directory exclusively; yield whether that succeeded.
 
-    A cache that is claimed has no runs: nobody uses what is removed from it.
+    A cache that is claimed has no runs, so removing from it is safe.
     """
     handle = os.open(path, os.O_RDONLY)
     mine = True
@@ -137,7 +137,7 @@ def claimed(path: Path) -> Iterator[bool]:
 
 @contextmanager
 def made_whole(path: Path) -> Iterator[Path]:
-    """Make a directory under a ``.part`` name; it gets its name when done."""
+    """Make a directory under a ``.part`` name; rename it when complete."""
     part = path.with_name(path.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
@@ -149,7 +149,7 @@ def made_whole(path: Path) -> Iterator[Path]:
 
 
 def copy_sources(files: Iterable[Path], to: Path) -> None:
-    """Copy files of the checkout to the same places below another directory."""
+    """Copy files of the checkout to the same paths below another directory."""
     for file in files:
         there = to / file.relative_to(PROJECT)
         there.parent.mkdir(parents=True, exist_ok=True)
@@ -157,7 +157,7 @@ def copy_sources(files: Iterable[Path], to: Path) -> None:
 
 
 def forget_old(directory: Path, keep: int = 16) -> None:
-    """Keep only the latest of what a directory caches."""
+    """Keep only the latest entries of a cache directory."""
     made = sorted(directory.iterdir(), key=lambda path: path.stat().st_mtime)
     for old in made[:-keep]:
         shutil.rmtree(old)

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     Seen = Callable[[dict[str, Any]], None]
 
-SLOW = 1.0  # seconds; what was quicker than this is not worth a line
-OFTEN = 60.0  # seconds between lines of a long step where there is no terminal
+SLOW = 1.0  # seconds; quicker steps get no line
+OFTEN = 60.0  # seconds between lines of a long step without a terminal
 
 
 class Progress:
-    """Says what is being done, and what it took."""
+    """Shows steps and their durations."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -29,16 +29,16 @@ class Progress:
         self.due = 0.0
 
     def note(self, text: str) -> None:
-        """Show a line that stays."""
+        """Print a permanent line."""
         self.console.print(text, markup=False)
 
     def detail(self, text: str) -> None:
-        """Show how far the running step is (on a terminal only)."""
+        """Show the running step's progress (on a terminal only)."""
         if self.status:
             self.status.update(text)
 
     def pulse(self, text: str) -> None:
-        """Show how far a step is that takes minutes, without a terminal too."""
+        """Show the progress of a long step, even without a terminal."""
         if self.console.is_terminal:
             self.detail(text)
         elif time.monotonic() >= self.due:
@@ -47,7 +47,7 @@ class Progress:
 
     @contextmanager
     def shown(self, text: str) -> Iterator[None]:
-        """Have a spinner with this text; inside of another one, that one has it."""
+        """Show a spinner with this text; if nested, the outer one shows it."""
         if not self.console.is_terminal:
             yield
         elif self.status:
@@ -66,7 +66,7 @@ class Progress:
 
     @contextmanager
     def following(self, text: str, what: str) -> Iterator[Seen]:
-        """Have a spinner with this text, then with what is being measured."""
+        """Show a spinner with this text, then with what is being measured."""
 
         def seen(event: dict[str, Any]) -> None:
             if event["event"] in ("sample", "verified"):
@@ -78,7 +78,7 @@ class Progress:
 
     @contextmanager
     def step(self, text: str) -> Iterator[None]:
-        """Show a step while it runs, and its duration if it took any."""
+        """Show a step while it runs, then its duration unless it was quick."""
         start = time.monotonic()
         with self.shown(text):
             if not self.console.is_terminal:

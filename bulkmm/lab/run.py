@@ -40,10 +40,10 @@ from bulkmm.lab.scenario import HOTPLUG
 from bulkmm.lab.work import Work
 from bulkmm.results import Check, Document
 
-# "0 folio_zero_user: attached", one or several of them
+# one or more of "0 folio_zero_user: attached"
 HOOK = re.compile(r"-?\d+ \w+: .*?(?=\s+-?\d+ \w+: |\s*$)")
 MOST_CPUS = 64
-MEMORY_LIMIT = 6_000_000_000  # what a run may take of the host's memory
+MEMORY_LIMIT = 6_000_000_000  # memory of the host that a run may use
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class Request:
     """What is run, where and how."""
 
     work: Work
-    kernel: str = ""  # none: the first series of the architecture
+    kernel: str = ""  # "": the first series of the architecture
     arch: Arch = X86_64
     accel: str = "auto"
-    cpu: str = ""  # none: the architecture's default
+    cpu: str = ""  # "": the architecture's default
     cpus: int = CPUS
     append: str = ""  # for the kernel's command line
     keep: bool = False
@@ -63,7 +63,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What can be made before a guest is booted."""
+    """What is made before a guest boots."""
 
     kernel: Kernel
     base: Path
@@ -72,7 +72,7 @@ class Prepared:
 
 @dataclass
 class Parts:
-    """What the guest of one scenario has besides."""
+    """Additional parts of one scenario's guest."""
 
     modules: list[Path] = field(default_factory=list)
     over: list[Path] = field(default_factory=list)  # trees laid over its own
@@ -81,7 +81,7 @@ class Parts:
 
 
 def need_root() -> None:
-    """Refuse early: the root, name spaces and QEMU all need it."""
+    """Raise early: chroot, namespaces and QEMU need root."""
     if os.geteuid():
         raise BulkmmError("the lab needs root (it makes a Debian root): use sudo")
     if platform.machine() != "x86_64":
@@ -89,9 +89,9 @@ def need_root() -> None:
 
 
 def memory_limit(request: Request) -> int:
-    """Return the bytes of the host's memory that a run may take.
+    """Return the bytes of the host's memory that a run may use.
 
-    Where free memory is filled with a pattern, so is all that is plugged.
+    A kernel that poisons free memory also touches all that is plugged.
     """
     kind, work = kinds.find(request.kernel), request.work
     if kind and kind.poisons and work.scenario.family == HOTPLUG:
@@ -100,7 +100,7 @@ def memory_limit(request: Request) -> int:
 
 
 def need_memory(request: Request) -> None:
-    """Refuse what would drive the host out of memory."""
+    """Reject runs that would exhaust the host's memory."""
     have = (machine.memory_kib("MemAvailable") or 0) * 1024
     need = memory_limit(request)
     if have < need:
@@ -131,7 +131,7 @@ def prepare(
 
 
 def identity(ready: Prepared) -> dict[str, str]:
-    """Return what kernel and what module a run is of."""
+    """Return the identity of a run's kernel and module."""
     return {
         "kernel": ready.kernel.release,
         "arch": ready.kernel.arch.name,
@@ -140,7 +140,7 @@ def identity(ready: Prepared) -> dict[str, str]:
 
 
 def would_be_of(request: Request) -> dict[str, str]:
-    """Return the identity of a run, without running it."""
+    """Return the identity that a run would have."""
     need_root()
     progress = Progress()
     with locked(progress) as cache:
@@ -148,7 +148,7 @@ def would_be_of(request: Request) -> dict[str, str]:
 
 
 def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
-    """Return what a run has of kernel, base and module."""
+    """Return kernel, base and module for a run."""
     defines = build.check_defines([*request.defines, *request.work.defines])
     modules = request.work.scenario.modules
     name = request.kernel or request.arch.series[0]
@@ -156,7 +156,7 @@ def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
 
 
 def check_machine(work: Work, arch: Arch, kernel: str) -> None:
-    """Refuse an architecture or a kernel that lacks what a scenario is about."""
+    """Reject an architecture or kernel that cannot run a scenario."""
     if lack := work.scenario.lacking(kernel, arch):
         raise UsageError(lack)
     if isinstance(work, pmem.Work) and work.options.align not in arch.aligns:
@@ -165,7 +165,7 @@ def check_machine(work: Work, arch: Arch, kernel: str) -> None:
 
 
 def check_cpus(request: Request) -> None:
-    """Refuse what QEMU does not have, or a clock that counts one's instructions."""
+    """Reject CPU models that QEMU lacks, and several CPUs with a counted clock."""
     name = request.work.scenario.name
     if request.cpus != CPUS and request.work.hot.shared_out:
         raise UsageError(f"{name} has no cpus to choose: one a memory node")
@@ -175,7 +175,7 @@ def check_cpus(request: Request) -> None:
 
 
 def check(request: Request) -> None:
-    """Refuse what does not exist, or makes no sense together."""
+    """Reject what does not exist or does not fit together."""
     name = request.kernel or request.arch.series[0]
     kernels.check(name, request.arch)
     check_machine(request.work, request.arch, name)
@@ -216,7 +216,7 @@ def run_scenario(request: Request) -> Document:
 def parts(
     request: Request, kernel: Kernel, progress: Progress, *, counts: bool
 ) -> Parts:
-    """Return what the scenario's guest has besides, from the cache where possible."""
+    """Return the guest's additional parts, from the cache where possible."""
     work, root = request.work, kernel.root
     scenario = work.scenario
     found = Parts()
@@ -283,7 +283,7 @@ def _boot(
 def _teller(
     what: str, work: Work, progress: Progress
 ) -> Callable[[dict[str, Any]], None]:
-    """Return what shows how far the run is."""
+    """Return a callback that shows the run's progress."""
     done = 0
 
     def seen(event: dict[str, Any]) -> None:
@@ -314,13 +314,13 @@ def _document(request: Request, outcome: vm.Outcome) -> Document:
 
 
 def hooks_seen(outcome: vm.Outcome) -> list[str]:
-    """Return what the guest's module said of its hooks, each once."""
+    """Return the distinct hook states that the guest's module reported."""
     said = [str(event["hook"]) for event in outcome.events if event.get("hook")]
     return sorted({state for text in said for state in HOOK.findall(text)})
 
 
 def _guest_checks(request: Request, outcome: vm.Outcome) -> list[Check]:
-    """Return what holds for every scenario (vm.boot has judged the log)."""
+    """Return the checks common to all scenarios (vm.boot has checked the log)."""
     start, end = outcome.of("start")[0], outcome.of("end")[-1]
     allowed = request.work.scenario.taint
     allowed |= klog.WARNED_TAINT if request.work.scenario.warns else 0
@@ -335,9 +335,9 @@ def _guest_checks(request: Request, outcome: vm.Outcome) -> list[Check]:
 
 
 def _lock_checks(kernel: str, end: dict[str, Any]) -> list[Check]:
-    """Check that a kernel that proves its locking has done so to the end.
+    """Check that a kernel with lockdep kept it running to the end.
 
-    It stops, for good, after what it finds, and when its tables are full.
+    Lockdep turns itself off after its first report, and when its tables are full.
     """
     kind = kinds.find(kernel)
     if not kind or not kind.proves_locking:

@@ -16,33 +16,33 @@ class Scenario:
     name: str
     measures: str
     check: str
-    family: str  # PMEM, CLEAR, VMAP, ...: what writes the job and reads the report
-    seconds: int  # for one run at full size under TCG, set-up apart
+    family: str  # PMEM, CLEAR, VMAP, ...: implements job and checks
+    seconds: int  # for one run at full size under TCG, without set-up
     published: tuple[str, ...] = ()
     memory: int = 4096  # MiB of the guest
-    modules: tuple[str, ...] = ()  # the kernel's own that the guest needs
+    modules: tuple[str, ...] = ()  # kernel modules that the guest needs
     devices: tuple[str, ...] = ()  # of QEMU, on x86-64
-    cpu: str = ""  # likewise; none: the architecture's default
-    mode: str = ""  # PMEM: of the namespace, fsdax or devdax; or private
-    size: str = "100G"  # PMEM: of the device, if the user names none
+    cpu: str = ""  # likewise; "": the architecture's default
+    mode: str = ""  # PMEM: namespace mode, fsdax or devdax; or private
+    size: str = "100G"  # PMEM: default size of the device
     perf: bool = False  # the guest has the kernel's perf
-    counted: bool = False  # time is what the guest's CPU did, not what passed
+    counted: bool = False  # the guest's clock counts instructions
     marked: bool = False  # TCG: the work of its operations is counted
     faults: bool = False  # PMEM: runs faults.sh on a test build, measures nothing
-    series: tuple[str, ...] = ()  # of kernels that have what it needs; none: all
-    stock: bool = False  # the kernels that the lab builds lack what it needs
-    upstream: str = ""  # a test of the kernel's own source, built as a module
-    suite: str = ""  # programs of others that the guest has (machine/suites.py)
-    taint: int = 0  # that what is done sets, besides that of loading modules
-    warns: bool = False  # the kernel warns of what is done, between marks
+    series: tuple[str, ...] = ()  # of kernels that support it; (): all
+    stock: bool = False  # needs what the lab's own kernels lack
+    upstream: str = ""  # a test from the kernel's source, built as a module
+    suite: str = ""  # programs of others in the guest (machine/suites.py)
+    taint: int = 0  # expected taint, besides that of loading modules
+    warns: bool = False  # warnings are expected between marks
 
     @property
     def path(self) -> str:
-        """Return the path of the module that it is about, if any."""
+        """Return the module's path that it tests, if any."""
         return PATHS.get(self.family, self.family)
 
     def lacking(self, kernel: str, arch: Arch) -> str:
-        """Return why it does not run on a kernel of an architecture; "" if it does."""
+        """Return why it cannot run on a kernel of an architecture; "" if it can."""
         own = "the lab has perf" if self.perf else X86_64_ONLY.get(self.family)
         if own and arch is not X86_64:
             return f"{self.name}: {own} for x86_64 only"
@@ -63,20 +63,20 @@ class Scenario:
         return ""
 
     def runs_on(self, kernel: str, arch: Arch = X86_64) -> bool:
-        """Return whether a kernel, a series or a release, has what it needs."""
+        """Return whether it runs on a kernel, given as series or release."""
         return not self.lacking(kernel, arch)
 
 
 PMEM, CLEAR, VMAP, PACKAGES, HMM = "pmem", "clear", "vmap", "packages", "hmm"
 HOTPLUG, POPULATE, SUITES = "hotplug", "populate", "suites"
 FAMILIES = (PMEM, HMM, CLEAR, VMAP, HOTPLUG, POPULATE, SUITES, PACKAGES)
-PATHS = {PMEM: "memmap", HMM: "memmap", POPULATE: "clear"}  # else named alike
-X86_64_ONLY = {  # families, and what of theirs is
+PATHS = {PMEM: "memmap", HMM: "memmap", POPULATE: "clear"}  # others: path and family have the same name
+X86_64_ONLY = {  # family: what of it is x86-64 only
     POPULATE: "the lab has its machine",
     SUITES: "the suites are built",
     PACKAGES: "the packages are built",
 }
-LIVE_PATCH = 1 << 15  # the taint of one
+LIVE_PATCH = 1 << 15  # its taint
 NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
 CHECK = (
     "every struct page and pageblock type byte for byte against the kernel's own; "
@@ -96,7 +96,7 @@ MAPPED = (
     "every address, data both ways, nothing left; a wrong page must be seen"
 )
 
-# what the scenarios of a family have in common, where they do not say otherwise
+# defaults for the scenarios of a family
 _nvdimm = partial(Scenario, family=PMEM, mode="fsdax", modules=NVDIMM)
 _device = partial(_nvdimm, marked=True, seconds=60)
 _faults = partial(_nvdimm, size="2G", faults=True, seconds=20)
@@ -341,7 +341,7 @@ SCENARIOS = (
         modules=NVDIMM,
         seconds=150,
         memory=4096,  # an aligned GiB is left whole at boot
-        stock=True,  # cgroups of every kind, and asking where pages lie
+        stock=True,  # needs all cgroup controllers and page node queries
         warns=True,
     ),
     _suite(

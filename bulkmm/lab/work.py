@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a family of scenarios brings: bulkmm.lab.run does the rest."""
+"""What a family of scenarios implements; bulkmm.lab.run does the rest."""
 
 import random
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ from bulkmm.lab.machine.vm import Hot, Outcome
 from bulkmm.lab.scenario import Scenario
 from bulkmm.results import Check, Measured
 
-# options of several families, by their names there
+# options with a count, in all families
 COUNTS = ("rounds", "folios", "arrays", "loops")
 TIMES = ("seconds", "soak_seconds")
 LONGEST = 3600  # s
@@ -26,7 +26,7 @@ class Common:
 
     @property
     def chance(self) -> random.Random:
-        """Return what decides by chance, from its beginning."""
+        """Return a random generator in its initial state."""
         return random.Random(self.seed)  # noqa: S311 - to vary, not to hide
 
 
@@ -37,29 +37,29 @@ class Work(ABC):
     scenario: Scenario
     options: Common = field(default_factory=Common)
 
-    step: ClassVar[tuple[str, ...]] = ()  # events that tell of one
-    label: ClassVar[str] = ""  # that these must have
-    kept: ClassVar[tuple[tuple[str, str], ...]] = ()  # of facts(): name, event
-    purpose: ClassVar[str] = "measure"  # what no round at all would not do
+    step: ClassVar[tuple[str, ...]] = ()  # events that mark a step
+    label: ClassVar[str] = ""  # label that these events must have
+    kept: ClassVar[tuple[tuple[str, str], ...]] = ()  # facts() from events: name, event
+    purpose: ClassVar[str] = "measure"  # what a run without rounds could not do
 
     @property
     def takes(self) -> frozenset[str]:
-        """Return the options, besides the seed, that mean something."""
+        """Return the options that apply, besides the seed."""
         return frozenset()
 
     @property
     def pmem(self) -> int:
-        """Return the bytes of persistent memory that the guest has."""
+        """Return the bytes of the guest's persistent memory."""
         return 0
 
     @property
     def hot(self) -> Hot:
-        """Return what other memory the guest has, and its nodes."""
+        """Return the guest's hotpluggable memory and its nodes."""
         return Hot()
 
     @property
     def cmdline(self) -> str:
-        """Return what the guest's kernel is told besides vm.CMDLINE."""
+        """Return kernel parameters besides vm.CMDLINE."""
         return ""
 
     @property
@@ -69,11 +69,11 @@ class Work(ABC):
 
     @property
     def steps(self) -> int:
-        """Return how many events of a run are steps."""
+        """Return the number of steps of a run."""
         return 0
 
     def check_options(self) -> None:
-        """Refuse options that mean nothing here, or do not fit together."""
+        """Reject options that do not apply or do not fit together."""
         for one in fields(self.options):
             known = one.name in {*self.takes, "seed"}
             value = getattr(self.options, one.name)
@@ -100,7 +100,7 @@ class Work(ABC):
         return event["event"] in self.step and labelled
 
     def results(self, _outcome: Outcome) -> Measured:
-        """Return what was timed: nothing, if a family does not say."""
+        """Return the measurements; by default none."""
         return [], []
 
     @abstractmethod
@@ -114,7 +114,7 @@ class Work(ABC):
 
 
 def told(outcome: Outcome) -> list[Check]:
-    """Return the verdicts that the guest reached itself."""
+    """Return the checks that the guest made itself."""
     return [
         Check(event["name"], event["ok"] == "yes", event["detail"])
         for event in outcome.of("check")

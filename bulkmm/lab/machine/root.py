@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The Debian root that builds the module, runs QEMU and becomes the guest.
 
-One root serves all three. It is made by mmdebstrap in the cache, keyed by
-its package list and suite, and entered in a private mount and process name
-space, so that nothing stays mounted or running afterwards.
+One root serves all three. mmdebstrap makes it in the cache, keyed by package list
+and suite. It is entered in private mount and PID namespaces, so that nothing
+stays mounted or running afterwards.
 """
 
 import os
@@ -21,9 +21,9 @@ from bulkmm.lab.progress import Progress
 SUITE = "trixie"
 SUITES = (SUITE, f"{SUITE}-updates", f"{SUITE}-backports")
 Source = tuple[str, Path | None]  # mirror and keyring
-SPACE = 3_000_000_000  # root, three kernels with headers, and what is built
+SPACE = 3_000_000_000  # root, three kernels with headers, builds
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-# qemu-user is 465 MB of static emulators, one for each kind of CPU
+# qemu-user has 465 MB of static emulators, one per kind of CPU
 DPKG_OPTIONS = (
     "path-exclude=/usr/bin/qemu-*",
     "path-include=/usr/bin/qemu-aarch64",
@@ -32,7 +32,7 @@ DPKG_OPTIONS = (
     "path-include=/usr/bin/qemu-system-aarch64",
     "path-include=/usr/bin/qemu-system-x86_64",
 )
-# what the host's apt needs to reach its mirror, the root's apt needs too
+# options for reaching the mirror, which the root's apt needs too
 APT_OPTIONS = (
     "Acquire::Check-Valid-Until",
     "Acquire::Check-Date",
@@ -43,7 +43,7 @@ APT_OPTIONS = (
 
 @dataclass(frozen=True)
 class Root:
-    """A Debian root; ``var`` is where the lab keeps its own things in it."""
+    """A Debian root; ``var`` is the lab's own directory in it."""
 
     path: Path
 
@@ -57,7 +57,7 @@ class Root:
         return f"/{path.relative_to(self.path)}"
 
     def enter(self, argv: Sequence[str]) -> list[str]:
-        """Return the command that runs a command in the root."""
+        """Return the command line that runs a command in the root."""
         proc = f"--mount-proc={self.path}/proc"
         return [*child.ALONE, proc, "chroot", str(self.path), *argv]
 
@@ -66,7 +66,7 @@ class Root:
         argv: Sequence[str],
         limit: float = 300,
     ) -> str:
-        """Run a command in the root and return what it said."""
+        """Run a command in the root and return its output."""
         return child.run(self.enter(argv), limit)
 
 
@@ -100,12 +100,12 @@ def _host_source() -> Source:
 
 
 def host_mirror(label: str) -> str | None:
-    """Return from where the host's apt has an archive with this label."""
+    """Return the host apt's mirror of the archive with this label."""
     return next((row[1] for row in _host_rows() if row[0] == label), None)
 
 
 def _host_rows() -> list[list[str]]:
-    """Return label, mirror and place in its configuration of all apt has."""
+    """Return label, mirror and configuration file and line of all apt sources."""
     if not shutil.which("apt-get"):
         return []
     fields = "$(LABEL)|$(REPO_URI)|$(SOURCESENTRY)"
@@ -117,7 +117,7 @@ def _host_rows() -> list[list[str]]:
 
 
 def _signed_by(entry: Path) -> Path | None:
-    """Return the keyring a sources file names, else Debian's own."""
+    """Return the keyring that a sources file names, else Debian's own."""
     text = entry.read_text(encoding="utf-8") if entry.is_file() else ""
     named = re.search(r"signed-by\s*[:=]\s*(/[^\s\],]+)", text, re.IGNORECASE)
     keyring = Path(named[1]) if named else KEYRING
@@ -144,21 +144,21 @@ def _mmdebstrap(
 
 
 def of(cache: Path) -> Root:
-    """Return the root for this package list, which need not exist yet."""
+    """Return the root for this package list; it need not exist yet."""
     return Root(cache / f"root-{content_key([PACKAGES], *SUITES, *DPKG_OPTIONS)}")
 
 
 def ensure(cache: Path, progress: Progress) -> Root:
-    """Return the root, made now if the cache has none for this package list."""
+    """Return the root, made if the cache has none for this package list."""
     root = of(cache)
-    for left in cache.glob("*.part"):  # of a run that was killed
+    for left in cache.glob("*.part"):  # from a killed run
         shutil.rmtree(left)
     if root.path.is_dir():
         return root
     make(root, packages(), f"the Debian root ({SUITE})", progress, "amd64,arm64")
     with claimed(cache) as unused:
         older = cache.glob("root-*") if unused else ()
-        for old in older:  # of an older package list
+        for old in older:  # from an older package list
             if old != root.path:
                 shutil.rmtree(old)
     return root
@@ -171,7 +171,7 @@ def make(
     progress: Progress,
     architectures: str = "amd64",
 ) -> None:
-    """Make a root of Debian packages, all of it or none."""
+    """Make a root of Debian packages, atomically."""
     for tool in ("mmdebstrap", "unshare", "setpriv", "chroot"):
         if not shutil.which(tool):
             raise BulkmmError(f"{tool} is not installed: apt-get install {tool}")

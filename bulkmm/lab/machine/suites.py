@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What suites bring to a guest: programs of others, in a tree laid over its own.
+"""Programs of others that suites add to a guest, in a tree laid over its own.
 
-The kernel's tests of memory management are built unchanged, statically, of the
-source package that the running kernel was built from, against that kernel's own
-headers for programs.
+The kernel's mm selftests are built unchanged and statically from the running
+kernel's source package, against that kernel's UAPI headers.
 """
 
 import shutil
@@ -19,13 +18,13 @@ MM, STRESS, COEXIST = "mm", "stress", "coexist"  # suites
 PLACE = "suite"  # in the guest
 SELFTESTS = "tools/testing/selftests"
 SOURCE = ("tools", "include", "mm/gup_test.h", "lib/test_hmm_uapi.h")
-# what the tests are linked with; the headers are those of the kernel's version
+# what the tests link with; kernel headers are from the kernel's version
 SYSROOT = ("libc6-dev", "libcap-dev", "libnuma-dev", "liburing-dev")
-BASH = "bash-static"  # the runner is a script for it
+BASH = "bash-static"  # the test runner is a bash script
 STRESS_NG = "stress-ng"
-# its compiler's name must be one word: the tests' own probes split no other
+# the compiler's name must be one word for the tests' own probes
 COMPILER = '#!/bin/sh\nexec gcc-14 --sysroot="{}" -static -s "$@"\n'
-# the tests know no time limit of their own; some exit by themselves if stopped
+# the tests have no time limit of their own; some exit by themselves if stopped
 WRAPPER = """#!/bin/sh
 read -r begun _ </proc/uptime
 timeout -k 5 "$MM_LIMIT" "$0.test" "$@"
@@ -34,12 +33,12 @@ read -r ended _ </proc/uptime
 [ $((${ended%.*} - ${begun%.*})) -lt "$MM_LIMIT" ] || code=124
 exit $code
 """
-# one script looks for this program by its name
+# a script finds this program by name
 BARE = ("write_to_hugetlbfs",)
 
 
 def tree(kernel: Kernel, name: str, progress: Progress) -> Path:
-    """Return the tree of a suite, made now if there is none for this kernel."""
+    """Return the tree of a suite, made if this kernel has none."""
     makers = {MM: _mm, STRESS: _stress, COEXIST: _coexist}
     version = upstream.source_package(kernel)[1] if name == MM else kernel.release
     key = content_key([], *SOURCE, *SYSROOT, COMPILER, WRAPPER, version)
@@ -68,7 +67,7 @@ def _mm(kernel: Kernel, part: Path, progress: Progress) -> None:
 
 
 def _build_mm(kernel: Kernel, source: Path, sysroot: Path, to: Path) -> None:
-    """Build the programs, and let each be stopped when its time is up."""
+    """Build the programs and wrap each in a time limit."""
     root, tests = kernel.root, source / SELFTESTS / "mm"
     inner = root.inner(sysroot)
     compiler = source / "compiler"
@@ -96,6 +95,6 @@ def _stress(kernel: Kernel, part: Path, progress: Progress) -> None:
 
 
 def _coexist(kernel: Kernel, part: Path, _progress: Progress) -> None:
-    """Copy the kernel that kexec starts again."""
+    """Copy the kernel that kexec starts."""
     (part / PLACE).mkdir()
     shutil.copy(kernel.image, part / PLACE / "vmlinuz")

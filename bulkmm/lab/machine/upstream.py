@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests of the kernel's own source, built as modules against stock headers.
 
-Debian's kernels are built without most of lib/test_*.c. A test is taken out of the
-source package that the running kernel was built from, kept in the cache, and
-built unchanged; what a stock kernel lacks comes from module/selftest/upstream.
+Debian's kernels lack most of lib/test_*.c. A test is extracted from the running
+kernel's source package, cached, and built unchanged; module/selftest/upstream
+supplies what a stock kernel lacks.
 """
 
 import re
@@ -25,10 +25,10 @@ from bulkmm.lab.paths import (
 )
 from bulkmm.lab.progress import Progress
 
-SPACE = 500_000_000  # a source package while a test is taken out
+SPACE = 500_000_000  # a source package while a test is extracted
 VERSION = re.compile(r"(\d+\.\d+)\.\d+")
 SHIM = "module/selftest/upstream"
-# files of the kernel's lib/ that a test consists of, to be compiled the first
+# files of lib/ that a test consists of; the first is compiled
 TESTS = {
     "test_hmm": ("test_hmm.c", "test_hmm_uapi.h"),
     "test_vmalloc": ("test_vmalloc.c",),
@@ -38,12 +38,12 @@ EXTRACT = (
     'dpkg-deb --fsys-tarfile ./*.deb | tar -xO "./usr/src/$2.tar.xz" | xz -dc | '
     '{ shift 3; tar -xo "$@"; }'
 )
-# the archive is read no further than to the last of the files
+# stop reading the archive after the last of the files
 FILES = ("--occurrence=1", "--strip-components=2")
 
 
 def ensure(kernel: Kernel, name: str, progress: Progress) -> Path:
-    """Return the module made of a kernel's lib/NAME.c."""
+    """Return the module built from a kernel's lib/NAME.c."""
     files = source(kernel, name, progress)
     shims = [path for path in (PROJECT / SHIM).iterdir() if path.is_file()]
     key = content_key([*files, *shims, *build.sources()])
@@ -55,7 +55,7 @@ def ensure(kernel: Kernel, name: str, progress: Progress) -> Path:
 
 
 def source(kernel: Kernel, name: str, progress: Progress) -> list[Path]:
-    """Return the files of a test of a kernel's source, fetched if need be."""
+    """Return the source files of a kernel's test, fetched if necessary."""
     # all architectures are built from one source
     version = kernel.release.partition("-")[0]
     kept = kernel.root.var / "source" / f"{version}-{name}.c"
@@ -73,7 +73,7 @@ def source(kernel: Kernel, name: str, progress: Progress) -> list[Path]:
 def extract(
     kernel: Kernel, to: Path, options: Sequence[str], members: Sequence[str] = ()
 ) -> None:
-    """Unpack the source that a kernel was built from, or a part of it."""
+    """Unpack a kernel's source, or part of it."""
     need_space(SPACE, "the kernel's source package")
     package, version = source_package(kernel)
     wanted = [f"{package}/{member}" for member in members]
@@ -86,7 +86,7 @@ def extract(
 
 
 def source_package(kernel: Kernel) -> tuple[str, str]:
-    """Return name and version of the source package of a release."""
+    """Return name and version of a release's source package."""
     found = VERSION.match(kernel.release)
     if not found:
         raise BulkmmError(f"no source package is known for {kernel.release}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The guest's programs: the root's own, or those of another architecture.
 
-Programs of another architecture are unpacked beside the root's, not
-installed: nothing of them ever runs outside a guest.
+Programs of another architecture are unpacked beside the root's, not installed:
+they run only in guests.
 """
 
 import re
@@ -18,7 +18,7 @@ from bulkmm.lab.progress import Progress
 PACKAGES = ("busybox-static", "e2fsprogs", "ndctl")
 BUSYBOX = "usr/bin/busybox"
 TOOLS = ("usr/bin/ndctl", "usr/sbin/mke2fs")
-# an empty status: nothing counts as installed, so all that is needed comes
+# an empty status: nothing counts as installed, so all dependencies are fetched
 FETCH = """
 cd "$1" && mkdir -p debs/partial tree && arch=$2 && shift 2
 apt-get -q -y -o APT::Sandbox::User=root -o APT::Architecture="$arch" \
@@ -31,7 +31,7 @@ done
 
 
 def ensure(root: Root, arch: Arch, progress: Progress) -> Path:
-    """Return a tree below the root that has the guest's programs."""
+    """Return a tree below the root with the guest's programs."""
     if arch is X86_64:
         return root.path
     return unpacked(root, arch, PACKAGES, progress)
@@ -40,7 +40,7 @@ def ensure(root: Root, arch: Arch, progress: Progress) -> Path:
 def unpacked(
     root: Root, arch: Arch, packages: tuple[str, ...], progress: Progress
 ) -> Path:
-    """Return a tree below the root that has packages and all they depend on."""
+    """Return a tree below the root with packages and their dependencies."""
     made = root.var / "userland" / f"{arch.name}-{content_key([], *packages)}"
     if not made.is_dir():
         with (
@@ -77,12 +77,12 @@ def copy_tools(
     for name in _needed(root, [programs / tool for tool in tools], programs, arch):
         to = tree / name
         to.parent.mkdir(parents=True, exist_ok=True)
-        # the loader is asked for below /lib or /lib64, links in a merged /usr
+        # the loader is looked up in /lib or /lib64, links in a merged /usr
         shutil.copy(programs / "usr" / name, to)
 
 
 def _needed(root: Root, tools: list[Path], programs: Path, arch: Arch) -> list[str]:
-    """Return the loader and the libraries of tools, as the loader finds them."""
+    """Return the loader and the libraries of tools, as the loader resolves them."""
     there = programs / "usr/lib" / arch.triplet
     found: dict[str, None] = {}
     todo = tools

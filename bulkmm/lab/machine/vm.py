@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Running a guest under QEMU, and bringing home what it reported.
+"""Run a guest under QEMU and collect its reports.
 
-QEMU runs in the root, in a mount and process name space of its own. Its
-persistent memory is anonymous, so nothing is left behind however it ends, and
-huge pages keep the host's share of each fault small. Results and the kernel
-log come over virtio-serial ports kept as files.
+QEMU runs in the root, in its own mount and PID namespaces. Persistent memory is
+anonymous, so nothing is left behind however QEMU ends, and on huge pages, which
+keep the host's share of each fault small. Results and the kernel log arrive over
+virtio-serial ports backed by files.
 """
 
 import json
@@ -28,47 +28,47 @@ from bulkmm.lab.machine.root import Root
 from bulkmm.lab.paths import claimed
 
 LABEL = 2 << 20  # label area; the rest of the module stays 2 MiB aligned
-HOT_BLOCK = 128 << 20  # that is plugged and unplugged: a memory block, not a part
+HOT_BLOCK = 128 << 20  # plugged and unplugged in whole memory blocks
 ENTER = 'mount --rbind /dev "$1/dev" && root=$1 && shift && exec chroot "$root" "$@"'
-# the kernel's tests of its ciphers are a fifth of the work of a boot
+# the kernel's crypto self-tests are a fifth of a boot's work
 CMDLINE = "loglevel=5 panic=-1 log_buf_len=1M cryptomgr.notests"
 POLL = 0.05
-SILENT = 60.0  # s that a guest may say nothing; more where its limit is longer
+SILENT = 60.0  # s that a guest may be silent; longer with a longer time limit
 
 
 @dataclass(frozen=True)
 class Hot:
-    """Memory that a guest can be given while it runs, and its memory nodes."""
+    """Memory that can be hotplugged into a guest, and its memory nodes."""
 
-    plug: int = 0  # bytes of a virtio-mem device, none of them plugged at first
+    plug: int = 0  # bytes of a virtio-mem device, initially unplugged
     node: int = 0  # of that device
-    nodes: int = 1  # persistent memory is the last one's
-    shared_out: bool = False  # memory and CPUs over the nodes; else the first's
+    nodes: int = 1  # persistent memory is on the last one
+    shared_out: bool = False  # memory and CPUs are spread over the nodes, else on the first
 
 
 @dataclass(frozen=True)
 class Guest:
-    """A virtual machine to be run once."""
+    """A virtual machine for one run."""
 
     image: Path
     initramfs: Path
     memory: int  # MiB
     pmem: int = 0  # bytes of persistent memory
     accel: str = "tcg"
-    words: str = ""  # for the kernel besides CMDLINE
+    words: str = ""  # kernel parameters besides CMDLINE
     arch: Arch = X86_64
-    cpu: str = ""  # none: the architecture's default
+    cpu: str = ""  # "": the architecture's default
     cpus: int = CPUS
     counted: bool = False  # TCG: its clock counts instructions (see _accelerator)
-    disk: Path | None = None  # what is written to it is forgotten
-    plugin: Path | None = None  # TCG: counts the work of what the guest marks
+    disk: Path | None = None  # writes are discarded
+    plugin: Path | None = None  # TCG: counts the work that the guest marks
     hot: Hot = field(default_factory=Hot)
     devices: tuple[str, ...] = ()
 
 
 @dataclass
 class Outcome:
-    """What a guest left behind; ``seen`` is told of every event."""
+    """What a guest reported; ``seen`` is called for every event."""
 
     seen: Callable[[dict[str, Any]], None]
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -79,16 +79,16 @@ class Outcome:
     seconds: float = 0.0
 
     def of(self, event: str, **wanted: object) -> list[dict[str, Any]]:
-        """Return the events of one kind whose fields have these values, in order."""
+        """Return events of one kind whose fields have these values, in order."""
         kind = {"event": event, **wanted}.items()
         return [e for e in self.events if all(e.get(k) == v for k, v in kind)]
 
 
 @contextmanager
 def run_directory(root: Root, *, keep: bool) -> Iterator[Path]:
-    """Return a directory for a run's files, removed afterwards unless kept.
+    """Yield a directory for a run's files, removed afterwards unless kept.
 
-    To be entered by who holds the cache: what nobody uses is removed.
+    The caller must hold the cache's lock: unused directories are removed.
     """
     runs = root.var / ("kept" if keep else "runs")
     runs.mkdir(exist_ok=True)
@@ -104,7 +104,7 @@ def run_directory(root: Root, *, keep: bool) -> Iterator[Path]:
 
 
 def _remove_left(runs: Path) -> None:
-    """Remove what runs that were killed have left; one may be ending right now."""
+    """Remove files of killed runs; a run may be ending right now."""
     for run in runs.iterdir():
         with suppress(FileNotFoundError), claimed(run) as left:
             if left:
@@ -118,7 +118,7 @@ def qemu_version(root: Root, arch: Arch) -> str:
 
 
 def _machine(guest: Guest) -> list[str]:
-    """Return the machine, with the memory devices that the guest has."""
+    """Return the options of the machine and its memory devices."""
     arch, size, hot = guest.arch, guest.pmem, guest.hot
     memory = f"{guest.memory}M"
     if not size and not hot.plug:
@@ -149,11 +149,10 @@ def _machine(guest: Guest) -> list[str]:
 
 
 def _plugged(guest: Guest, inner: str) -> list[str]:
-    """Return the device that memory is plugged into, and who does it.
+    """Return the options of the virtio-mem device and of its control.
 
-    The guest asks for memory itself, as an administrator would: QEMU's monitor
-    is what it finds behind a port. A port and a monitor are joined by a socket
-    of which QEMU is both ends.
+    The guest requests memory itself, as an administrator would, from QEMU's monitor
+    behind a port. Port and monitor are joined by a socket of which QEMU is both ends.
     """
     size, node = guest.hot.plug, guest.hot.node
     if not size:
@@ -169,10 +168,10 @@ def _plugged(guest: Guest, inner: str) -> list[str]:
 
 
 def _accelerator(guest: Guest) -> list[str]:
-    """Return how instructions are executed, and what the guest's clock counts.
+    """Return the options of the accelerator and of the guest's clock.
 
-    Where bounds of time are proven, 2 ns an instruction whatever the host does
-    meanwhile: no other load on it can then lengthen what the guest sees.
+    Where time bounds are proven, an instruction takes 2 ns of the guest's clock, so
+    that load on the host cannot lengthen what the guest measures.
     """
     if guest.accel == "kvm":
         return ["-accel", "kvm"]
@@ -182,15 +181,15 @@ def _accelerator(guest: Guest) -> list[str]:
 
 
 def _cpus(guest: Guest) -> str:
-    """Return how many CPUs there are; of several nodes each has its own socket."""
+    """Return the -smp option; with several nodes each has its own socket."""
     if guest.hot.shared_out:
         return f"{guest.hot.nodes},sockets={guest.hot.nodes}"
-    # what one of two would count while the other waits is no time of either
+    # with two CPUs the clock would count one's work as the other's time
     return "1" if guest.counted else str(guest.cpus)
 
 
 def command(guest: Guest, root: Root, run: Path) -> list[str]:
-    """Return QEMU's command line, its paths as seen in the root."""
+    """Return QEMU's command line, with paths as seen in the root."""
     inner = root.inner(run)
     argv = [guest.arch.qemu, *_accelerator(guest)]
     argv += ["-cpu", guest.cpu or guest.arch.cpu]
@@ -222,8 +221,8 @@ def boot(
 ) -> Outcome:
     """Run a guest to its end; raise GuestError unless it ended as it should.
 
-    One that says nothing is booted once more: an emulated one hangs, now and then,
-    before it has come to anything of ours (seen in one of some hundred boots).
+    A silent guest is booted once more: an emulated one sometimes hangs before it
+    reaches our code (seen in about one of a hundred boots).
     """
     outcome, in_time = _once(guest, root, run, limit, seen)
     if not (in_time or outcome.events or klog.search(outcome.console)):
@@ -239,7 +238,7 @@ def _once(
     limit: float,
     seen: Callable[[dict[str, Any]], None],
 ) -> tuple[Outcome, bool]:
-    """Return what a guest left behind, and if it ended in time."""
+    """Return a guest's outcome and whether it ended in time."""
     argv = [*child.ALONE, f"--mount-proc={root.path}/proc", "sh", "-c", ENTER, "sh"]
     argv += [str(root.path), *command(guest, root, run)]
     outcome = Outcome(seen)
@@ -254,7 +253,7 @@ def _once(
 
 
 def _follow(argv: list[str], run: Path, limit: float, outcome: Outcome) -> bool:
-    """Read events as they come, until QEMU ends or time is up."""
+    """Read events as they arrive, until QEMU ends or times out."""
     results = run / "results"
     results.write_text("")
     end = time.monotonic() + limit
@@ -273,12 +272,12 @@ def _follow(argv: list[str], run: Path, limit: float, outcome: Outcome) -> bool:
 
 
 def _ended(qemu: subprocess.Popen[str], outcome: Outcome) -> bool:
-    """Return whether QEMU has ended; its peak memory is known only then."""
+    """Return whether QEMU has ended; if so, record its peak memory."""
     pid, status, usage = os.wait4(qemu.pid, os.WNOHANG)
     if not pid:
         return False
     qemu.returncode = os.waitstatus_to_exitcode(status)
-    # unshare, chroot and QEMU are one line of descent, QEMU the largest
+    # unshare, chroot and QEMU are one process chain; QEMU is the largest
     outcome.peak_rss = usage.ru_maxrss * 1024
     return True
 
@@ -287,7 +286,7 @@ def _read_events(lines: IO[str], outcome: Outcome) -> None:
     while True:
         at = lines.tell()
         line = lines.readline()
-        if not line.endswith("\n"):  # not there yet, or not whole yet
+        if not line.endswith("\n"):  # missing or incomplete
             lines.seek(at)
             return
         try:
@@ -306,7 +305,7 @@ def _text(path: Path) -> str:
 
 
 def _judge(outcome: Outcome, qemu_said: str, *, in_time: bool) -> None:
-    """Raise unless the guest came to its end with a clean kernel log."""
+    """Raise unless the guest finished with a clean kernel log."""
     shown = klog.last_lines(outcome.log or outcome.console or qemu_said)
     if not outcome.console and not outcome.events and in_time:
         cause = (qemu_said.strip() or "it said nothing").splitlines()[0]
