@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Control of the module: what it does, what it could do here, switching it."""
+"""Control of the module: status, diagnosis, switching."""

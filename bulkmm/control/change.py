@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm on``, ``off`` and ``tune``: what is written, checked before any of it is.
+"""``bulkmm on``, ``off`` and ``tune``: check all changes, then write them.
 
-What a file may hold is what sysfs lists, not what this program knows. Bounds of
-numbers only the kernel knows: it refuses, and its log says what is valid.
+Valid words are those that sysfs lists, not a list of this program. Only the
+kernel knows the bounds of numbers: it refuses, and its log says what is valid.
 """
 
 import errno
@@ -19,12 +19,12 @@ from bulkmm.control.status import NOT_LOADED, SCHEMA_VERSION, find
 from bulkmm.errors import BulkmmError, UsageError, unknown
 
 NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+)|[0-9]+")
-LARGEST = (1 << 64) - 1  # that the kernel can be told
+LARGEST = (1 << 64) - 1  # the largest number that the kernel parses
 
 
 @dataclass(frozen=True)
 class Change:
-    """A file to be written."""
+    """A file to write."""
 
     key: str
     file: str
@@ -32,7 +32,7 @@ class Change:
     after: str
 
     def says(self, *, dry: bool) -> str:
-        """Return what is done, or would be."""
+        """Describe the change, done or planned."""
         was = f" (was {self.before})" if self.before != self.after else " (as before)"
         if dry:
             return f"would write {self.after} to {self.file}{was}"
@@ -40,7 +40,7 @@ class Change:
 
 
 def need(root: Root) -> Module:
-    """Return the loaded module, or say that there is none."""
+    """Return the loaded module; raise if there is none."""
     module = modules.read(root)
     if module is None:
         raise BulkmmError(NOT_LOADED)
@@ -48,7 +48,7 @@ def need(root: Root) -> Module:
 
 
 def mode_of(path: str, words: list[str], mode: str | None) -> str:
-    """Return the mode that is asked for, or the first of a path that is not off."""
+    """Return the requested mode, or the path's first that is not off."""
     wanted = mode or next((word for word in words if word != modules.OFF), modules.OFF)
     if wanted not in words:
         valid = ", ".join(words)
@@ -57,7 +57,7 @@ def mode_of(path: str, words: list[str], mode: str | None) -> str:
 
 
 def to_mode(module: Module, name: str, mode: str | None) -> Change:
-    """Return what switches a path; without a mode, to the first that is not off."""
+    """Return the change that switches a path; by default, to its first mode not off."""
     path = find(module, name)
     wanted = mode_of(name, path.mode.words, mode)
     file = f"{modules.HOME}/{name}/mode"
@@ -65,7 +65,7 @@ def to_mode(module: Module, name: str, mode: str | None) -> Change:
 
 
 def all_off(root: Root, module: Module, *, dry: bool) -> list[Change]:
-    """Switch every path off at once, so that their waits are one wait."""
+    """Switch all paths off at once, so that they wait together."""
     changes = [to_mode(module, path.name, modules.OFF) for path in module.paths]
     if not dry:
         apply(root, [Change("every mode", f"{modules.HOME}/off", "", "1")])
@@ -73,7 +73,7 @@ def all_off(root: Root, module: Module, *, dry: bool) -> list[Change]:
 
 
 def settings(module: Module) -> dict[str, tuple[str, str, list[str]]]:
-    """Return each key that can be tuned: its file, value, and valid words if few."""
+    """Return each tunable: its file, value, and valid words if few."""
     found: dict[str, tuple[str, str, list[str]]] = {}
     for path in module.paths:
         home = f"{modules.HOME}/{path.name}"
@@ -88,7 +88,7 @@ def settings(module: Module) -> dict[str, tuple[str, str, list[str]]]:
 
 
 def to_value(module: Module, pair: str) -> Change:
-    """Return what KEY=VALUE asks for."""
+    """Return the change for KEY=VALUE."""
     key, equals, value = pair.partition("=")
     if not equals or not value:
         raise UsageError(f"bad setting {pair}: give KEY=VALUE")
@@ -106,13 +106,13 @@ def to_value(module: Module, pair: str) -> Change:
 
 
 def _is_number(text: str) -> bool:
-    """Return whether the kernel would read it as a number, whatever its bounds."""
+    """Return whether the kernel would parse it as a number, bounds aside."""
     found = NUMBER.fullmatch(text)
     return bool(found) and int(text, 16 if found and found[1] else 10) <= LARGEST
 
 
 def apply(root: Root, changes: list[Change]) -> None:
-    """Write all of them, in order; say which were made if one is refused."""
+    """Write all changes in order; if one is refused, report which were made."""
     for i, change in enumerate(changes):
         try:
             _write(root.at(change.file), change.after)
@@ -122,7 +122,7 @@ def apply(root: Root, changes: list[Change]) -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    """Write a file that is there: sysfs would not have it made."""
+    """Write an existing file: sysfs cannot create files."""
     held = os.open(file, os.O_WRONLY | os.O_TRUNC)
     try:
         os.write(held, text.encode())
@@ -138,7 +138,7 @@ def _refused(root: Root, change: Change, error: OSError) -> str:
         return f"{said}: off, but still detaching: it goes on by itself (dmesg)"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"{said}: {error.strerror}: run it as root"
-    # A mode's file is there, and says so, where a function is not.
+    # A mode's file exists, and reports it, if a function is missing.
     if error.errno == errno.ENOENT and not root.at(change.file).exists():
         return f"{said}: {change.file} has gone: was the module unloaded?"
     if why := _why_not(root, change, error):
@@ -149,7 +149,7 @@ def _refused(root: Root, change: Change, error: OSError) -> str:
 
 
 def _why_not(root: Root, change: Change, error: OSError) -> str:
-    """Return why a path cannot be switched on or off, as its hooks say."""
+    """Return why a path cannot be switched, from the state of its hooks."""
     home, _, file = change.file.rpartition("/")
     on = file == "mode" and change.after != modules.OFF
     if file not in ("mode", "off") or not (on or error.errno == errno.EBUSY):
@@ -163,7 +163,7 @@ def _why_not(root: Root, change: Change, error: OSError) -> str:
 
 
 def document(changes: list[Change], *, dry: bool) -> dict[str, Any]:
-    """Return what was done as docs/control.schema.json describes it."""
+    """Return the changes as in docs/control.schema.json."""
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "change",
@@ -173,7 +173,7 @@ def document(changes: list[Change], *, dry: bool) -> dict[str, Any]:
 
 
 def listed(module: Module) -> dict[str, Any]:
-    """Return all that can be tuned, as docs/control.schema.json describes it."""
+    """Return the tunables as in docs/control.schema.json."""
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "settings",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What of a kernel and its settings decides whether the module can work."""
+"""Checks of a kernel and its settings: whether the module can work."""
 
 import re
 from collections.abc import Iterator
@@ -26,16 +26,16 @@ MODELS = ("PREEMPT_RT", "PREEMPT_LAZY", "PREEMPT_VOLUNTARY", "PREEMPT_NONE", "PR
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at."""
+    """One thing that was checked."""
 
     name: str
     state: str
     says: str
-    remedy: str = ""  # what to do about it, where it is not ok
+    remedy: str = ""  # what to do about it if not ok
 
 
 def all_checks(root: Root, table: Table) -> list[Check]:
-    """Return what holds for all paths alike."""
+    """Return the checks common to all paths."""
     kernel = kernels.Kernel(root)
     return [
         _architecture(root, table),
@@ -104,7 +104,7 @@ def _module(root: Root, kernel: Kernel) -> Check:
 
 
 def _inert(root: Root, kernel: Kernel) -> Iterator[Check]:
-    """Say if a module that is loaded now would hook nothing; one that is says it."""
+    """Check whether a module would load inert; a loaded one reports it."""
     if kernel.told("bulkmm.inert") in kernels.TRUE and not modules.loaded(root):
         said = "1 on the command line: modprobe loads a module that hooks nothing"
         yield Check("bulkmm.inert", NO, said, "modprobe bulkmm inert=0")
@@ -142,7 +142,7 @@ def _tracefs(root: Root) -> Check:
 
 
 def _loading(root: Root, kernel: Kernel) -> Iterator[Check]:
-    """Say what stands in the way of loading a module."""
+    """Check what prevents loading a module."""
     loaded = modules.loaded(root)
     if root.read("/proc/sys/kernel/modules_disabled") == "1":
         said = "1: nothing can be loaded until the next boot"
@@ -175,7 +175,7 @@ def _ibt(root: Root, kernel: Kernel) -> Check:
 
 def _preemption(root: Root, kernel: Kernel) -> Check:
     name = "preemption"
-    # in parentheses: the one in force
+    # in parentheses: the current model
     if found := re.search(r"\((\w+)\)", root.read(PREEMPTION) or ""):
         return Check(name, OK, f"{found[1]} (as the scheduler says)")
     if told := kernel.told("preempt"):

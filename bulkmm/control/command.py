@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The commands that look at the module and switch it: their options."""
+"""The commands that inspect and switch the module: their options."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ SWITCH = f"""\
     module; without a loaded module, write that alone
 {options.DRY_RUN}
 """
-# of each command: what it does, more of it, an example, what it takes
+# per command: help, description, example, arguments
 COMMANDS = {
     "status": (
         "show what the loaded module is doing",
@@ -96,7 +96,7 @@ def add_parser(sub: options.Subparsers) -> None:
         options.take(one, COMMON, root=Path("/"))
         if name == "off":
             one.set_defaults(mode="off")
-        if name == "watch":  # the one that has fractions
+        if name == "watch":  # the only one with fractions
             one.add_argument(
                 "--interval",
                 type=float,

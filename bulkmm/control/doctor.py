@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm doctor``: what would attach on this kernel, and what not, and why.
 
-A loaded module is asked; what it has not tried yet, or all of it where it is
-not loaded, is judged by what the kernel says of the functions.
+A loaded module reports its hooks. What it has not tried yet, or everything if it
+is not loaded, is judged by the kernel's information on the functions.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from bulkmm.native.btf import Types
 
 ATTACHED, WOULD, WOULD_NOT = "attached", "would attach", "would not attach"
 NOT_NEEDED, UNKNOWN = "not needed", "cannot be told"
-NOT_TRIED = -19  # -ENODEV: what a hook says before it is switched on
+NOT_TRIED = -19  # -ENODEV: state of a hook before it is switched on
 BLOCKING = ("architecture", "kernel", "kernel.ftrace_enabled")
 BTF = "/sys/kernel/btf/vmlinux"
 MARKS = {checks.OK: "ok", checks.CARE: "care", checks.NO: "NO", checks.UNKNOWN: "?"}
@@ -33,7 +33,7 @@ MARKS = {checks.OK: "ok", checks.CARE: "care", checks.NO: "NO", checks.UNKNOWN: 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is to be said of one path."""
+    """The findings for one path."""
 
     name: str
     verdict: str
@@ -43,21 +43,21 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Report:
-    """All that was found."""
+    """All findings."""
 
     release: str
     checks: list[Check]
     paths: list[Verdict]
 
     def exit_code(self) -> int:
-        """Return 1 if something would not work, 3 if that cannot be told."""
+        """Return 1 if something would not work, 3 if that is unknown, else 0."""
         verdicts = {path.verdict for path in self.paths}
         if WOULD_NOT in verdicts or any(c.state == checks.NO for c in self.checks):
             return Exit.VERDICT
         return Exit.ENVIRONMENT if UNKNOWN in verdicts else Exit.OK
 
     def verdict(self) -> str:
-        """Return the answer in one sentence."""
+        """Return the verdict in one sentence."""
         kinds: dict[str, list[str]] = {}
         for path in self.paths:
             kinds.setdefault(path.verdict, []).append(path.name)
@@ -70,7 +70,7 @@ class Report:
         return f"{what} on {self.release}: {said}"
 
     def blockers(self) -> list[str]:
-        """Return what is in the way, what holds for all paths first."""
+        """Return the blockers, those of all paths first."""
         found = [*_general(self.checks)]
         for path in self.paths:
             if path.verdict in (WOULD_NOT, UNKNOWN):
@@ -79,7 +79,7 @@ class Report:
         return found
 
     def remedies(self) -> list[str]:
-        """Return what to do about it; what needs care once nothing is in the way."""
+        """Return the remedies, or if there are no blockers, the cautions."""
         verdicts = {path.verdict for path in self.paths}
         states = [checks.NO]
         if UNKNOWN in verdicts:
@@ -93,7 +93,7 @@ class Report:
         return list(dict.fromkeys(filter(None, found)))
 
     def document(self) -> dict[str, Any]:
-        """Return it as docs/control.schema.json describes it."""
+        """Return it as in docs/control.schema.json."""
         return {
             "schema_version": SCHEMA_VERSION,
             "kind": "doctor",
@@ -125,7 +125,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Seen:
-    """What was found out about the kernel."""
+    """What is known of the kernel."""
 
     kernel: Kernel
     checks: list[Check]
@@ -135,7 +135,7 @@ class Seen:
 
 
 def examine(root: Root) -> Report:
-    """Look at the kernel below a root."""
+    """Inspect the kernel below a root."""
     table = needs.read(root.read(checks.ARCHITECTURE) or "")
     kernel = kernels.Kernel(root)
     module = modules.read(root)
@@ -154,7 +154,7 @@ def examine(root: Root) -> Report:
 
 
 def _types(root: Root) -> Types | None:
-    """Return the types of the kernel, by which the module compares prototypes."""
+    """Return the kernel's types, against which the module checks prototypes."""
     try:
         return Types(root.at(BTF).read_bytes())
     except (OSError, BulkmmError):
@@ -168,7 +168,7 @@ def _judge(path: Needs, loaded: KernelPath | None, seen: Seen) -> Verdict:
         return Verdict(path.name, ATTACHED, without, mine)
     case = kernels.zeroing(seen.kernel)
     against = [*_general(seen.checks), *_refusals(path, loaded, seen)]
-    # Where nothing is left to be done for it, its absence is no fault.
+    # If the path has nothing to do here, its absence is no fault.
     if against and path.only and case is not kernels.UNKNOWN and case.case != path.only:
         return Verdict(path.name, NOT_NEEDED, against, mine)
     if against:
@@ -186,7 +186,7 @@ def _general(found: list[Check]) -> Iterator[str]:
 
 
 def _refusals(path: Needs, loaded: KernelPath | None, seen: Seen) -> Iterator[str]:
-    """Say all that keeps a path from being attached."""
+    """Yield all that keeps a path from attaching."""
     for hook in loaded.hooks[:1] if loaded else ():
         if hook.errno != NOT_TRIED:
             yield f"the module says of {hook.symbol}: {hook.why}"
@@ -215,7 +215,7 @@ def _functions(path: Needs, known: dict[str, Symbol]) -> Iterator[str]:
 
 
 def _lacking(path: Needs, seen: Seen) -> Iterator[str]:
-    """Say which of its other functions it would do without."""
+    """Yield the other functions that it would make do without."""
     for name in path.hooks[1:]:
         if why := seen.symbols[name].refused:
             yield f"without {name}: {why}"

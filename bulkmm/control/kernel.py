@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What kernel this is: release, configuration, command line, who clears pages."""
+"""The kernel: release, configuration, command line, who clears pages."""
 
 import re
 from dataclasses import dataclass
@@ -11,31 +11,31 @@ from bulkmm.control.root import Root
 CONFIGS = ("/boot/config-{}", "/lib/modules/{}/config", "/lib/modules/{}/build/.config")
 PACKED_CONFIG = "/proc/config.gz"
 OPTION = re.compile(r"^CONFIG_(\w+)=(.*)$", re.MULTILINE)
-# Since then the allocator, told to clear all it gives away, has done the work
-# of folio_zero_user() for anonymous memory.
+# Since then the allocator with init_on_alloc does the work of folio_zero_user() for
+# anonymous memory.
 ALLOCATOR_SERVES = (6, 13)
 TRUE = ("1", "y", "Y", "on", "true")
 
 
 class Kernel:
-    """The kernel that runs, or whose files lie below another root."""
+    """The running kernel, or one whose files are below another root."""
 
     def __init__(self, root: Root) -> None:
         self.root = root
 
     @cached_property
     def release(self) -> str:
-        """Return what "uname -r" says."""
+        """Return what "uname -r" prints."""
         return self.root.read("/proc/sys/kernel/osrelease") or "unknown"
 
     @cached_property
     def cmdline(self) -> list[str]:
-        """Return the words the kernel was booted with."""
+        """Return the words of the kernel's command line."""
         return (self.root.read("/proc/cmdline") or "").split()
 
     @cached_property
     def config(self) -> dict[str, str] | None:
-        """Return the options that are set, without CONFIG_; None if unknown."""
+        """Return the enabled options, without CONFIG_; None if unknown."""
         for name in CONFIGS:
             if text := self.root.read(name.format(self.release)):
                 return dict(OPTION.findall(text))
@@ -51,19 +51,19 @@ class Kernel:
         return dict(OPTION.findall(text))
 
     def option(self, name: str) -> bool | None:
-        """Return whether an option is built in or a module; None if unknown."""
+        """Return whether an option is y or m; None if unknown."""
         if self.config is None:
             return None
         return self.config.get(name) in ("y", "m")
 
     def told(self, name: str) -> str | None:
-        """Return the last value a word of the command line gives a parameter."""
+        """Return a parameter's last value on the command line."""
         values = [w.partition("=")[2] for w in self.cmdline if w.startswith(f"{name}=")]
         return values[-1] if values else None
 
     @cached_property
     def init_on_alloc(self) -> bool | None:
-        """Return whether the allocator clears all it gives away; None if unknown."""
+        """Return whether the allocator clears all pages; None if unknown."""
         told = self.told("init_on_alloc")
         if told is not None:
             return told in TRUE
@@ -107,7 +107,7 @@ UNKNOWN = Zeroing(
 
 
 def zeroing(kernel: Kernel) -> Zeroing:
-    """Return which of the cases this kernel is."""
+    """Return this kernel's case."""
     if kernel.init_on_alloc is None:
         return UNKNOWN
     if not kernel.init_on_alloc:

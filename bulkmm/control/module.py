@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The loaded module as /sys/kernel/bulkmm shows it.
 
-No path, mode, backend, counter or setting is named here: what a file is follows
-from its form, so that a path that the module learns later is shown and switched
-as well (docs/abi.md says which forms there are).
+No path, mode, backend, counter or setting is named here: a file's form tells what
+it is (docs/abi.md lists the forms), so that paths added to the module later work
+too.
 """
 
 import re
@@ -18,14 +18,14 @@ PARAMETERS = "/sys/module/bulkmm/parameters"
 OFF = "off"
 HOOK = re.compile(r"(-?\d+) (\S+): (.*)")
 NUMBERED = re.compile(r"([a-z]\w*?)(\d+)")
-FASTEST = "fastest"  # the choice that has the module measure again
+FASTEST = "fastest"  # the choice that makes the module measure again
 SERVING = "serving"  # makes a directory a pick
 MB_PER_GB = 1000
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A setting that is one of several words."""
+    """A setting with several valid words."""
 
     words: list[str]
     chosen: str | None
@@ -33,7 +33,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Pick:
-    """Which backend serves one kind of memory or extent, and what was measured."""
+    """The backend for one kind of memory or extent, and its measurements."""
 
     label: str
     serving: str
@@ -42,7 +42,7 @@ class Pick:
 
 @dataclass(frozen=True)
 class Backends:
-    """The backends of an operation, what is in force, and its picks."""
+    """The backends of an operation, the forced one, and its picks."""
 
     choice: Choice
     picks: list[Pick] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Backends:
 
     @property
     def serving(self) -> list[str]:
-        """Return the backends that serve, mostly one."""
+        """Return the backends that serve, usually one."""
         return list(dict.fromkeys(pick.serving for pick in self.picks))
 
 
@@ -68,7 +68,7 @@ class Hook:
 
     @property
     def attached(self) -> bool:
-        """Return whether calls of the function come to the module."""
+        """Return whether calls of the function reach the module."""
         return self.errno == 0
 
 
@@ -88,11 +88,11 @@ class KernelPath:
 
 @dataclass
 class Module:
-    """All that the module says of itself."""
+    """All that the module reports."""
 
     version: str
     paths: list[KernelPath]
-    parameters: dict[str, int] = field(default_factory=dict)  # that can be changed
+    parameters: dict[str, int] = field(default_factory=dict)  # that are writable
 
 
 def loaded(root: Root) -> bool:
@@ -101,7 +101,7 @@ def loaded(root: Root) -> bool:
 
 
 def read(root: Root) -> Module | None:
-    """Return what the loaded module says; None if it is not loaded."""
+    """Return the loaded module's state; None if it is not loaded."""
     version = root.read(f"{HOME}/version")
     if version is None:
         return None
@@ -110,7 +110,7 @@ def read(root: Root) -> Module | None:
 
 
 def _path(root: Root, name: str) -> KernelPath | None:
-    """Return a path, or None where a name is none (or has just gone)."""
+    """Return a path, or None if there is none of this name (any more)."""
     home = f"{HOME}/{name}"
     mode = choice(root.read(f"{home}/mode") or "")
     if not mode:
@@ -131,7 +131,7 @@ def _path(root: Root, name: str) -> KernelPath | None:
 
 
 def _add(path: KernelPath, file: str, text: str, *, writable: bool) -> None:
-    """Sort a file by its form."""
+    """Classify a file by its form."""
     if re.fullmatch(r"-?\d+", text):
         (path.settings if writable else path.counters)[file] = int(text)
     elif writable and (found := choice(text)):
@@ -139,7 +139,7 @@ def _add(path: KernelPath, file: str, text: str, *, writable: bool) -> None:
 
 
 def _add_directory(root: Root, path: KernelPath, name: str) -> None:
-    """Sort a directory: a pick, or a row of a table."""
+    """Classify a directory: a pick, or a row of a table."""
     home = f"{HOME}/{path.name}/{name}"
     numbers = _numbers(root, home)
     serving = root.read(f"{home}/{SERVING}")
@@ -155,13 +155,13 @@ def _add_directory(root: Root, path: KernelPath, name: str) -> None:
 
 
 def _numbers(root: Root, home: str) -> dict[str, int]:
-    """Return the numbers in a directory, by the names of their files."""
+    """Return the numbers in a directory by file name."""
     texts = {name: root.read(f"{home}/{name}") or "" for name in root.names(home)}
     return {name: int(text) for name, text in texts.items() if text.isdecimal()}
 
 
 def choice(text: str) -> Choice | None:
-    """Return "off [on]" as a choice; None if nothing is in brackets."""
+    """Parse a choice such as "off [on]"; None if nothing is in brackets."""
     words = text.split()
     chosen = [word[1:-1] for word in words if re.fullmatch(r"\[.+\]", word)]
     if len(chosen) != 1:
@@ -170,13 +170,13 @@ def choice(text: str) -> Choice | None:
 
 
 def hooks(text: str) -> list[Hook]:
-    """Return the hooks of a path, a line each."""
+    """Return the hooks of a path, one per line of text."""
     found = (HOOK.fullmatch(line.strip()) for line in text.splitlines())
     return [Hook(hook[2], int(hook[1]), hook[3]) for hook in found if hook]
 
 
 def is_writable(file: Path) -> bool:
-    """Return whether a file is there to be written, by whoever may."""
+    """Return whether a file exists and is writable for anybody."""
     try:
         return bool(file.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
     except OSError:

@@ -23,7 +23,7 @@ class Needs:
 
     @property
     def symbols(self) -> list[str]:
-        """Return every symbol that is looked up."""
+        """Return all symbols that are looked up."""
         return [*self.hooks, *(name for group in self.calls for name in group)]
 
 
@@ -38,7 +38,7 @@ class Table:
     prototypes: dict[str, str]
 
     def supports(self, release: str) -> bool:
-        """Return whether a kernel is one of those that the module is for."""
+        """Return whether the module supports a kernel."""
         oldest, newest = map(version, self.kernels)
         return oldest <= version(release) <= newest
 
@@ -54,7 +54,7 @@ def series(release: str) -> str:
 
 
 def read(machine: str) -> Table:
-    """Return what hooks.toml says of an architecture, by the kernel's name for it."""
+    """Return what hooks.toml has for an architecture, by its kernel name."""
     held = tomllib.loads(FILE.read_text(encoding="utf-8"))
     return Table(
         architectures=tuple(held["module"]["architectures"]),
@@ -63,7 +63,7 @@ def read(machine: str) -> Table:
             Needs(
                 name=name,
                 modes=tuple(one["modes"]),
-                # and those that are hooked on this architecture alone
+                # and those hooked only on this architecture
                 hooks=(
                     *one["hooks"],
                     *one.get("on", {}).get(machine, {}).get("hooks", ()),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``on --persist``, ``off --persist``: the mode that the module is loaded with."""
+"""``on --persist``, ``off --persist``: set the mode at module load."""
 
 from dataclasses import dataclass
 
@@ -19,14 +19,14 @@ NEW = """\
 
 @dataclass(frozen=True)
 class Kept:
-    """The file as it is to be, and what changes in it."""
+    """The new content of the file, and its changes."""
 
     text: str
     changes: list[change.Change]
 
 
 def plan(root: Root, module: Module | None, path: str | None, mode: str | None) -> Kept:
-    """Return the file with the modes of a path, or of all, changed in it."""
+    """Return the file with changed modes of one path or of all."""
     if module:
         modes = {one.name: one.mode.words for one in module.paths}
     else:
@@ -44,13 +44,13 @@ def plan(root: Root, module: Module | None, path: str | None, mode: str | None) 
 
 
 def _read(root: Root) -> str:
-    """Return the file; one that is there and cannot be read is not replaced."""
+    """Return the file's content; raise if it exists but cannot be read."""
     file = root.at(FILE)
     return file.read_text(encoding="utf-8") if file.exists() else NEW
 
 
 def _edited(text: str, name: str, mode: str) -> tuple[str, str]:
-    """Set one parameter, leave the rest as it is; the last one given counts."""
+    """Set one parameter and keep the rest; the last occurrence counts."""
     lines: list[str] = []
     before, last = DEFAULT, None
     for line in text.splitlines():
@@ -74,7 +74,7 @@ def _edited(text: str, name: str, mode: str) -> tuple[str, str]:
 
 
 def write(root: Root, kept: Kept) -> None:
-    """Write the file in one step."""
+    """Write the file atomically."""
     file = root.at(FILE)
     file.parent.mkdir(parents=True, exist_ok=True)
     files.write(file, kept.text, "what the module is loaded with")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The status as metrics for Prometheus, in its text format 0.0.4.
 
-For the textfile collector of node_exporter: no program has to listen. Counters
-begin at zero when the module is loaded, which Prometheus takes for what it is.
+For node_exporter's textfile collector, so no program has to listen. Counters
+restart at zero when the module is loaded, which Prometheus handles as a reset.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from bulkmm.control.root import Root
 from bulkmm.control.status import select
 
 COUNTER, GAUGE = "counter", "gauge"
-# what the metrics are that every module has, or every path
+# metrics that every module or every path has
 METRICS = {
     "loaded": (GAUGE, "Whether the module is loaded."),
     "zeroing_info": (GAUGE, "How often, or by whom, the kernel clears a huge page."),
@@ -32,14 +32,14 @@ METRICS = {
     "backend_bytes_per_second": (GAUGE, "Rate of a backend when it was measured."),
     "setting": (GAUGE, "Settings of a path, in units of their own."),
 }
-# of these, the counters that every path has
+# those from counters that every path has
 KNOWN = {"hits": "requests", "bytes": "bytes", "ns": "seconds", "inflight": "inflight"}
 NANO = GIGA = 1e9
 
 
 @dataclass
 class Metric:
-    """A metric and its samples: labels, value."""
+    """A metric and its samples (labels, value)."""
 
     name: str
     kind: str
@@ -63,7 +63,7 @@ def _escape(value: str, *, quotes: bool = True) -> str:
 
 
 class Page:
-    """Metrics in the order in which they are first met."""
+    """Metrics in the order of first use."""
 
     def __init__(self) -> None:
         self.metrics: dict[str, Metric] = {}
@@ -75,7 +75,7 @@ class Page:
     def add_as(
         self, name: str, kind: str, about: str, value: float, **labels: str
     ) -> None:
-        """Add a sample; counters are named as counters are."""
+        """Add a sample; counters get the suffix of counters."""
         name = f"bulkmm_{name}" + ("_total" if kind == COUNTER else "")
         metric = self.metrics.setdefault(name, Metric(name, kind, about))
         metric.samples.append((labels, value))
@@ -87,7 +87,7 @@ class Page:
 
 
 def text(root: Root, wanted: list[str]) -> str:
-    """Return the metrics of the module; without it, that it is not there."""
+    """Return the module's metrics, or the one that it is not loaded."""
     page = Page()
     kernel = kernels.Kernel(root)
     module = modules.read(root)
@@ -143,7 +143,7 @@ def _add_settings(page: Page, path: KernelPath) -> None:
 
 
 def _column(table: str, name: str) -> tuple[str, str, float]:
-    """Return what a column is called, its kind, and how many make a base unit."""
+    """Return a column's name, its kind, and how many make a base unit."""
     if name.endswith("_ns"):
         return f"{table}_{name.removesuffix('ns')}seconds", GAUGE, NANO
     return f"{table}_{name}", COUNTER, 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The commands that look at the module and switch it: what they do."""
+"""The commands that inspect and switch the module: their implementation."""
 
 import argparse
 import json
@@ -43,7 +43,7 @@ def status(args: argparse.Namespace) -> int:
         files.write(args.output, said, "the status")
     else:
         print(said, end="")
-    # A collector is to get the metric that says so, not to be failed by cron.
+    # Unloaded: the collector gets a metric for it; a failure would stop in cron.
     if form == "prometheus" or module.loaded(root):
         return Exit.OK
     return Exit.VERDICT
@@ -63,7 +63,7 @@ def doctor(args: argparse.Namespace) -> int:
 
 
 def _measure(args: argparse.Namespace) -> int:
-    """Print what the module would be worth."""
+    """Print the module's expected gain."""
     from bulkmm import outcome
     from bulkmm.control.kernel import Kernel
     from bulkmm.lab.progress import Progress
@@ -82,7 +82,7 @@ def _measure(args: argparse.Namespace) -> int:
 
 
 def on(args: argparse.Namespace) -> int:
-    """Switch a path on or off, now and, if asked for, at every load."""
+    """Switch a path on or off, now and optionally at every load."""
     root = _root(args)
     held = module.read(root) if args.persist else change.need(root)
     changes = []
@@ -127,7 +127,7 @@ def _show(args: argparse.Namespace, changes: list[Change]) -> int:
 
 
 def watch(args: argparse.Namespace) -> int:
-    """Show what happens until told to stop."""
+    """Show activity until told to stop."""
     from bulkmm.control import watch as watcher
 
     if not SHORTEST <= args.interval <= LONGEST:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm status``: what the module is doing, as text and as a document."""
+"""``bulkmm status``: the module's state, as text and as JSON."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -18,7 +18,7 @@ HEADINGS = ("path", "mode", "hook", "served", "bytes", "mean", "fallbacks")
 
 
 def document(root: Root, wanted: list[str]) -> dict[str, Any]:
-    """Return the status as docs/control.schema.json describes it."""
+    """Return the status as in docs/control.schema.json."""
     kernel = kernels.Kernel(root)
     zeroing = kernels.zeroing(kernel)
     module = modules.read(root)
@@ -39,14 +39,14 @@ def document(root: Root, wanted: list[str]) -> dict[str, Any]:
 
 
 def select(module: Module | None, wanted: list[str]) -> list[KernelPath]:
-    """Return the paths of these names, or all; refuse a name that is none."""
+    """Return the paths of these names, or all; reject unknown names."""
     if module is None:
         return []
     return [find(module, name) for name in wanted] or module.paths
 
 
 def find(module: Module, name: str) -> KernelPath:
-    """Return the path of a name, or say which there are."""
+    """Return a path by name; if unknown, the error lists all."""
     for path in module.paths:
         if path.name == name:
             return path
@@ -54,7 +54,7 @@ def find(module: Module, name: str) -> KernelPath:
 
 
 def path_json(path: KernelPath) -> dict[str, Any]:
-    """Return what is known of a path."""
+    """Return a path's part of the document."""
     return {
         "name": path.name,
         "mode": path.mode.chosen,
@@ -69,7 +69,7 @@ def path_json(path: KernelPath) -> dict[str, Any]:
 
 
 def backends_json(backends: Backends) -> dict[str, Any]:
-    """Return what is known of the backends of an operation."""
+    """Return an operation's backends for the document."""
     serving = backends.serving
     return {
         "chosen": backends.choice.chosen,
@@ -80,7 +80,7 @@ def backends_json(backends: Backends) -> dict[str, Any]:
 
 
 def lines(root: Root, wanted: list[str]) -> list[str]:
-    """Return the status as text; of paths that were named all that is known."""
+    """Return the status as text, with full details of named paths."""
     kernel = kernels.Kernel(root)
     module = modules.read(root)
     if module is None:
@@ -112,7 +112,7 @@ def _row(path: KernelPath) -> tuple[str, ...]:
 
 
 def hook_state(path: KernelPath) -> str:
-    """Return in a word or two how the hooks of a path are."""
+    """Return the state of a path's hooks in a word or two."""
     attached = [hook for hook in path.hooks if hook.attached]
     if path.hooks and len(attached) == len(path.hooks):
         return "attached"
@@ -135,12 +135,12 @@ def _details(path: KernelPath) -> list[str]:
 
 
 def _marked(choice: Choice) -> str:
-    """Return a choice as sysfs shows it."""
+    """Return a choice in sysfs's form."""
     return " ".join(f"[{w}]" if w == choice.chosen else w for w in choice.words)
 
 
 def _picks(name: str, backends: Backends) -> Iterable[tuple[str, str]]:
-    """Return the setting, and a row for each pick that was measured or forced."""
+    """Return the setting, and a row for each measured or forced pick."""
     yield name, _marked(backends.choice)
     for pick in backends.picks:
         rates = [f"{word} {rate} GB/s" for word, rate in pick.gb_per_s.items()]
@@ -149,7 +149,7 @@ def _picks(name: str, backends: Backends) -> Iterable[tuple[str, str]]:
 
 
 def _rows(held: list[dict[str, int]]) -> Iterable[str]:
-    """Return the records of a table, but those of which nothing was seen."""
+    """Return the records of a table, except those without requests."""
     for record in held:
         (label, at), *values = record.items()
         if any(value for _, value in values):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the kernel knows of functions: their names, and who traces them."""
+"""The kernel's functions: their names, and who traces them."""
 
 import re
 from collections.abc import Iterable
@@ -11,22 +11,22 @@ from bulkmm.control.trace import PLACES
 KALLSYMS = "/proc/kallsyms"
 FUNCTION = "tTwW"  # how kallsyms marks functions
 CLONE = re.compile(r"\.(?:isra|constprop|part)\.\d+")
-# In enabled_functions: a direct trampoline, and what changes where a function
-# goes on (live patches). Two such cannot share a function; callbacks can.
+# In enabled_functions: a direct trampoline, and IP modification (live patches). Two
+# such cannot share a function; callbacks can.
 FLAGS = re.compile(r"\S+ \(\d+\)(?P<flags>[ A-Z]*)")
 DIRECT = re.compile(r"direct-->(\S+)(?: \[(\w+)\])?")
-OURS = "bulkmm"  # the module that a trampoline lies in
+OURS = "bulkmm"  # the module that contains our trampolines
 
 
 @dataclass
 class Symbol:
-    """What is known of one function; None is "cannot be told"."""
+    """What is known of one function; None: unknown."""
 
     name: str
     count: int | None = 0  # functions of this name in the kernel itself
-    clones: list[str] = field(default_factory=list)  # the compiler's own variants
+    clones: list[str] = field(default_factory=list)  # the compiler's variants
     traceable: bool | None = None
-    taken_by: str | None = None  # who else has it
+    taken_by: str | None = None  # who else hooks it
 
     @property
     def absent(self) -> str | None:
@@ -57,7 +57,7 @@ class Symbol:
 
     @property
     def unknown(self) -> str | None:
-        """Return what cannot be told of it, if anything."""
+        """Return what is unknown about it, if anything."""
         if self.count is None:
             return f"{KALLSYMS} cannot be read"
         if self.traceable is None:
@@ -110,7 +110,7 @@ def _traceable(root: Root, found: dict[str, Symbol]) -> None:
 
 
 def _taken(root: Root, found: dict[str, Symbol]) -> None:
-    """Read who has what: a line each, what a trampoline is on the lines after."""
+    """Read who hooks what: a line per function, its trampolines on the lines after."""
     symbol = None
     for line in _tracing(root, "enabled_functions") or ():
         if not line[:1].isspace():

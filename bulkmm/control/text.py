@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Text for a terminal without the libraries that would take longer than the work."""
+"""Text for a terminal, without libraries that load slower than the work takes."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,7 +7,7 @@ BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def columns(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
-    """Return rows of words as lines, each column as wide as it must be."""
+    """Return rows of words as lines with columns of minimal width."""
     held = list(rows)
     widths = [max(map(len, column)) for column in zip(*held, strict=True)]
     return [
@@ -18,7 +18,7 @@ def columns(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
 
 
 def size(nbytes: float) -> str:
-    """Return bytes to three digits, such as 1.50 GiB; 64 KiB is whole."""
+    """Format bytes to three digits, such as 1.50 GiB, but 64 KiB if whole."""
     unit = 0
     while nbytes >= 1000 and unit < len(BINARY) - 1:  # noqa: PLR2004
         nbytes /= 1024
@@ -28,18 +28,18 @@ def size(nbytes: float) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number of at least 0 to three digits, more where they are whole."""
+    """Format a number of at least 0 to three digits; whole parts in full."""
     decimals = 0 if value >= 99.95 else 1 if value >= 9.995 else 2  # noqa: PLR2004
     return f"{value:.{decimals}f}"
 
 
 def scale(ns: float) -> tuple[float, str]:
-    """Return the largest unit that leaves something before a time's point."""
+    """Return the largest unit in which a time is at least 1."""
     units = ((1e9, "s"), (1e6, "ms"), (1e3, "\N{MICRO SIGN}s"))
     return next((one for one in units if ns >= one[0]), (1, "ns"))
 
 
 def duration(ns: float) -> str:
-    """Return a time to three digits, such as 43.1 \N{MICRO SIGN}s."""
+    """Format a time to three digits, such as 43.1 \N{MICRO SIGN}s."""
     divisor, unit = scale(ns)
     return f"{number(ns / divisor) if divisor > 1 else round(ns)} {unit}"

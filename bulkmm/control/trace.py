@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Times of single requests, from the module's tracepoints.
+"""Latency of single requests, from the module's tracepoints.
 
-They go to a trace instance of our own, which other users of tracing do not see,
-and which is gone when the watching ends, however it ends.
+They go to our own trace instance, invisible to other users of tracing, which is
+removed however the command ends.
 """
 
 import os
@@ -16,7 +16,7 @@ from bulkmm.errors import BulkmmError
 
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 EVENT = re.compile(r": (\w+): .*\bns=(\d+)")
-BUFFER_KIB = "1024"  # per CPU: what does not fit between two reads is lost
+BUFFER_KIB = "1024"  # per CPU: events that do not fit between two reads are lost
 CHUNK = 1 << 20
 
 
@@ -30,7 +30,7 @@ def tracefs(root: Root) -> str | None:
 
 @dataclass(frozen=True)
 class Latency:
-    """What is known of the requests between two reads."""
+    """Latencies of the requests between two reads."""
 
     n: int
     median_ns: int
@@ -39,7 +39,7 @@ class Latency:
 
 
 def latency(times: list[int]) -> Latency:
-    """Return the summary of some times, in ns."""
+    """Return the summary of times in ns."""
     ordered = sorted(times)
     n = len(ordered)
     return Latency(
@@ -48,7 +48,7 @@ def latency(times: list[int]) -> Latency:
 
 
 def by_path(lines: str) -> dict[str, list[int]]:
-    """Return the times that lines of a trace name, by path: events are named so."""
+    """Return the times in lines of a trace, by path; paths name the events."""
     found: dict[str, list[int]] = {}
     for line in lines.splitlines():
         if event := EVENT.search(line):
@@ -57,7 +57,7 @@ def by_path(lines: str) -> dict[str, list[int]]:
 
 
 class Trace:
-    """A trace instance with the module's tracepoints on."""
+    """A trace instance with the module's tracepoints enabled."""
 
     def __init__(self, root: Root) -> None:
         place = tracefs(root)
@@ -69,7 +69,7 @@ class Trace:
         self.rest = ""
 
     def __enter__(self) -> Self:
-        """Make the instance."""
+        """Create the instance."""
         try:
             self.home.mkdir()
             _write(self.home / "buffer_size_kb", BUFFER_KIB)
@@ -82,7 +82,7 @@ class Trace:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the instance away."""
+        """Remove the instance."""
         self._remove()
 
     def _remove(self) -> None:
@@ -90,10 +90,10 @@ class Trace:
             os.close(self.pipe)
             self.pipe = -1
         if self.home.is_dir():
-            self.home.rmdir()  # of tracefs: the files in it do not count
+            self.home.rmdir()  # tracefs: rmdir() despite the files in it
 
     def read(self) -> dict[str, Latency]:
-        """Return what happened since the last look, by path."""
+        """Return the latencies since the last read, by path."""
         text = self.rest
         while True:
             try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm watch``: what happens between two reads of the counters."""
+"""``bulkmm watch``: activity between two reads of the counters."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Sample:
     paths: list[Rates]
 
     def json(self) -> str:
-        """Return the sample on one line, as docs/control.schema.json describes it."""
+        """Return the sample on one line, as in docs/control.schema.json."""
         held: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "kind": "sample",
@@ -85,7 +85,7 @@ def rates(
 
 
 def _moved(before: dict[str, int], now: dict[str, int], name: str) -> int:
-    """Return by how much a counter moved; one that fell was reset."""
+    """Return a counter's increase; one that fell was reset."""
     value, old = now.get(name, 0), before.get(name, 0)
     return value - old if value >= old else value
 
@@ -93,7 +93,7 @@ def _moved(before: dict[str, int], now: dict[str, int], name: str) -> int:
 def samples(
     root: Root, args: argparse.Namespace, trace: Trace | None
 ) -> Iterator[Sample]:
-    """Return a sample each time the interval is over."""
+    """Yield a sample after each interval."""
     before, then = _look(root, args.path), time.monotonic()
     seen = 0
     while args.count is None or seen < args.count:
@@ -117,7 +117,7 @@ def _look(root: Root, wanted: list[str]) -> dict[str, KernelPath]:
 
 
 def run(root: Root, args: argparse.Namespace) -> int:
-    """Show samples until there are enough, or until told to stop."""
+    """Show samples until there are enough or the user stops it."""
     with ExitStack() as held:
         trace = None
         if args.trace:
@@ -129,13 +129,13 @@ def run(root: Root, args: argparse.Namespace) -> int:
             for sample in samples(root, args, trace):
                 show(sample)
         except KeyboardInterrupt:
-            if args.count is not None:  # less was seen than was asked for
+            if args.count is not None:  # fewer samples than requested
                 raise
     return Exit.OK
 
 
 def _shower(args: argparse.Namespace, held: ExitStack) -> Callable[[Sample], None]:
-    """Return what shows a sample: JSON, a table on a terminal, or lines."""
+    """Return a function that shows a sample: JSON, a table on a terminal, or lines."""
     if args.json:
         return lambda sample: print(sample.json(), flush=True)
     if not sys.stdout.isatty():

@@ -81,7 +81,7 @@ class Parts:
 
 
 def need_root() -> None:
-    """Raise early: chroot, namespaces and QEMU need root."""
+    """Raise early unless this is root on x86_64."""
     if os.geteuid():
         raise BulkmmError("the lab needs root (it makes a Debian root): use sudo")
     if platform.machine() != "x86_64":

@@ -70,13 +70,13 @@ class Scenario:
 PMEM, CLEAR, VMAP, PACKAGES, HMM = "pmem", "clear", "vmap", "packages", "hmm"
 HOTPLUG, POPULATE, SUITES = "hotplug", "populate", "suites"
 FAMILIES = (PMEM, HMM, CLEAR, VMAP, HOTPLUG, POPULATE, SUITES, PACKAGES)
-PATHS = {PMEM: "memmap", HMM: "memmap", POPULATE: "clear"}  # others: path and family have the same name
+PATHS = {PMEM: "memmap", HMM: "memmap", POPULATE: "clear"}  # others: same name
 X86_64_ONLY = {  # family: what of it is x86-64 only
     POPULATE: "the lab has its machine",
     SUITES: "the suites are built",
     PACKAGES: "the packages are built",
 }
-LIVE_PATCH = 1 << 15  # its taint
+LIVE_PATCH = 1 << 15  # taint of a live patch
 NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
 CHECK = (
     "every struct page and pageblock type byte for byte against the kernel's own; "

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Types of a kernel, from its BTF: offsets, sizes, enumerators, prototypes.
 
-A reader of its own because no library on PyPI reads BTF, and pahole would have
-to be run as root in the lab's root.
+Own code, because no library on PyPI reads BTF, and pahole would have to run as
+root in the lab's root.
 """
 
 import struct
@@ -13,11 +13,11 @@ MAGIC = 0xEB9F
 INT, ARRAY, STRUCT, UNION, ENUM, ENUM64 = 1, 3, 4, 5, 6, 19
 POINTER, MODIFIERS = 2, {8, 9, 10, 11, 18}
 FORWARD, FUNCTION, PROTOTYPE = 7, 12, 13
-# how C writes what a type is of, or what it is with
+# C keywords of tagged types
 WORDS = {STRUCT: "struct ", UNION: "union ", ENUM: "enum ", ENUM64: "enum "}
 WORDS |= {FORWARD: "struct ", 9: "volatile ", 10: "const ", 11: "restrict "}
 TRANSPARENT = {9, 10, 11, 18}  # MODIFIERS without a name of their own
-# bytes behind the common 12: once, and for each of the entries
+# bytes after the common 12: once per type, and per entry
 ONCE = {INT: 4, ARRAY: 12, 14: 4, 17: 4}
 EACH = {STRUCT: 12, UNION: 12, ENUM: 8, 13: 8, 15: 12, ENUM64: 12}
 KINDS = 19
@@ -68,7 +68,7 @@ class Types:
         return self._data[start : self._data.index(b"\0", start)].decode()
 
     def _to(self, at: int) -> int:
-        """Return the number of the type that this one leads to."""
+        """Return the number of the type that modifiers and typedefs resolve to."""
         return int(struct.unpack_from("<I", self._data, at + 8)[0])
 
     def _enumerate(self, at: int, kind: int, entries: int) -> None:
@@ -78,7 +78,7 @@ class Types:
             self.enumerators.setdefault(self._name(cell), value)
 
     def _member(self, at: int, name: str) -> tuple[int, int] | None:
-        """Return offset and type; what has no name is looked into."""
+        """Return offset and type of a member, also inside anonymous members."""
         _, entries = self._head(at)
         (info,) = struct.unpack_from("<I", self._data, at + 4)
         for cell in range(at + 12, at + 12 + 12 * entries, 12):
@@ -126,7 +126,7 @@ class Types:
         return self._size(value) if kind in MODIFIERS else value
 
     def prototypes(self, function: str) -> list[str]:
-        """Return the prototypes of the functions of this name, in C's words."""
+        """Return the prototypes of the functions of this name, in C."""
         return sorted(map(self._written, self._functions.get(function, ())))
 
     def _written(self, number: int) -> str:

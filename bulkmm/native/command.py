@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm bench kernel``: a kernel's own code against the module's: its options."""
+"""``bulkmm bench kernel``: a kernel's own code against the module's: the options."""
 
 SUBJECTS = ("memmap", "clear", "vmap")  # that the module serves
-ALONE = ("hotplug",)  # that it does not hook, for what is seen here
+ALONE = ("hotplug",)  # not hooked where this bench can measure
 DOES = "time a stock kernel's own code against the module's"
 ABOUT = """Run a stock kernel's own machine code, and the built module's, in a process
 on this CPU: no privilege, nothing loaded, no virtual machine. The module attaches to

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What this CPU has and which mitigations its kernel uses, in a kernel's terms."""
+"""This CPU's features and its kernel's mitigations, in a kernel's terms."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from bulkmm import machine
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.native.vmlinux import Image
 
-# What a process must not do (CLAC), or what its page tables are not (5 levels),
-# and what no stock kernel finds on hardware.
+# Not allowed in a process (CLAC), not true of its page tables (5 levels), or never
+# found by a stock kernel on hardware.
 REFUSED = {"smap", "la57", "xenpv"}
 SRSO = f"{machine.CPU}/vulnerabilities/spec_rstack_overflow"
 MITIGATIONS = ("host", "on", "off")
-ZEN3 = 0x19  # the first family whose returns are trained under an alias
+ZEN3 = 0x19  # the first family that trains returns through an alias
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Cpu:
 
 
 def here() -> Cpu:
-    """Return what /proc/cpuinfo and sysfs say of this one."""
+    """Return this CPU, from /proc/cpuinfo and sysfs."""
     info = machine.cpuinfo()
     if not {"flags", "cpu family"} <= info.keys():
         raise BulkmmError("native kernels: an x86-64 machine is needed")
@@ -35,7 +35,7 @@ def here() -> Cpu:
 
 
 def features(image: Image, names: int, words: int, cpu: Cpu) -> set[int]:
-    """Return the kernel's numbers of what the CPU has, by the kernel's names.
+    """Return the kernel's numbers of the CPU's features, by their names.
 
     ``names`` is the address of x86_cap_flags, of ``words`` times 32 strings.
     """
@@ -48,7 +48,7 @@ def features(image: Image, names: int, words: int, cpu: Cpu) -> set[int]:
 
 
 def return_thunk(mitigations: str, cpu: Cpu) -> str | None:
-    """Return the symbol that returns go to, or None for a plain RET."""
+    """Return the return thunk's symbol, or None for a plain RET."""
     if mitigations not in MITIGATIONS:
         raise UsageError(f"mitigations {mitigations}: give {', '.join(MITIGATIONS)}")
     if mitigations == "off" or (mitigations == "host" and not cpu.safe_ret):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which kernel image is meant by a name, and where the module for it is."""
+"""Find a kernel image by name, and the module for it."""
 
 import shutil
 import tempfile
@@ -14,12 +14,12 @@ from bulkmm.lab.progress import Progress
 
 IMAGES = ("/boot/vmlinuz-{}", "/lib/modules/{}/vmlinuz")
 MODULES = "/lib/modules/{}"
-DKMS = Path("/usr/src")  # where the package of the sources puts them
+DKMS = Path("/usr/src")  # where the package of the sources installs them
 NONE = "none"  # instead of a module
 
 
 def image(name: str) -> Path | None:
-    """Return the image of a file or of an installed release; None: ask the lab."""
+    """Return the image in a file or of an installed release; None: ask the lab."""
     if Path(name).is_file():
         return Path(name)
     if "/" in name:
@@ -28,7 +28,7 @@ def image(name: str) -> Path | None:
 
 
 def running(release: str) -> Path:
-    """Return the image of the kernel that runs."""
+    """Return the image of the running kernel."""
     if not (found := next((one for one in _images(release) if one.is_file()), None)):
         looked = " nor ".join(map(str, _images(release)))
         raise BulkmmError(
@@ -43,7 +43,7 @@ def _images(release: str) -> list[Path]:
 
 @contextmanager
 def module(release: str, progress: Progress) -> Iterator[Path | None]:
-    """Give the module for a kernel: installed, or built against its headers."""
+    """Yield the module for a kernel: installed, or built against its headers."""
     home = Path(MODULES.format(release))
     folders = [folder for name in FOLDERS if (folder := home / name).is_dir()]
     for folder in folders:
@@ -60,7 +60,7 @@ def module(release: str, progress: Progress) -> Iterator[Path | None]:
 
 
 def _sources() -> Path | None:
-    """Return where the module's sources are: a checkout, or those of DKMS."""
+    """Return the directory of the module's sources: a checkout, or DKMS's."""
     places = [PROJECT, *sorted(DKMS.glob("bulkmm-*"), reverse=True)]
     return next((p for p in places if (p / "module" / "Kbuild").is_file()), None)
 
@@ -83,7 +83,7 @@ def _built(
 def of_lab(
     name: str, named: Path | None, progress: Progress, *, build_module: bool
 ) -> tuple[Path, Path | None]:
-    """Return a kernel of the lab and its module; what is cached needs no lock."""
+    """Return a kernel of the lab and its module; locks only to make them."""
     from bulkmm.lab import paths, run
     from bulkmm.lab.machine import build, kernels, root
 
@@ -104,7 +104,7 @@ def of_lab(
 def files(
     kernel: str, wanted: str | None, progress: Progress, *, needed: bool = True
 ) -> Iterator[tuple[Path, Path | None]]:
-    """Give image and module for what the command line says of both."""
+    """Yield the image and module that the command line selects."""
     named = None if wanted in (None, NONE) else Path(wanted)
     found = image(kernel)
     if not found:

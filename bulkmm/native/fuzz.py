@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Made-up cases: the module's result against that of the kernel's own code.
+"""Generated cases: the module's result against that of the kernel's own code.
 
-The cases that were kept (``native/corpus``) run first. A case is one line, which
-is all that is needed to run it again.
+The corpus (``native/corpus``) runs first. A case is one line, which is all that
+is needed to run it again.
 """
 
 from dataclasses import dataclass
@@ -15,22 +15,22 @@ from bulkmm.native import measure, process
 
 CORPUS = Path(__file__).parents[2] / "native" / "corpus"
 LONGEST = measure.LIMIT - 60  # seconds
-SIZES = {"memmap": 16 * GIB, "vmap": GIB}  # that cases are made up in
+SIZES = {"memmap": 16 * GIB, "vmap": GIB}  # in which cases are generated
 
 
 @dataclass(frozen=True)
 class Found:
-    """What became of the cases."""
+    """The outcome of the cases."""
 
     subject: str
     kernel: str
     cases: int
     kept: int  # of the corpus
-    served: int  # by the module; in the others it fell back
-    differs: str = ""  # the case, if there is one
+    served: int  # by the module; it fell back in the others
+    differs: str = ""  # the differing case, if any
 
     def __str__(self) -> str:
-        """Return one line."""
+        """Return a one-line summary."""
         how = "one differs" if self.differs else "none differs"
         return (
             f"{self.subject}, {self.kernel}: {self.cases} cases ({self.kept} kept), "
@@ -39,7 +39,7 @@ class Found:
 
 
 def run(job: measure.Job, subject: str, seconds: int, progress: Progress) -> Found:
-    """Compare the kept cases and made-up ones for so long, or the one given."""
+    """Compare corpus and generated cases for a time, or one given case."""
     if subject not in SIZES:
         raise UsageError(
             f"no fuzzer for {subject}; there is one for {', '.join(SIZES)}"

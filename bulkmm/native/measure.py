@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Running the harness process by process; its events become a result document."""
+"""Run the harness process by process; its events become a result document."""
 
 import json
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from bulkmm.native import process
 from bulkmm.results import Document
 
 WRONG_OUTPUT = 1  # exit code of the harness when something differs
-LIMIT = 600  # seconds of a process
+LIMIT = 600  # seconds per process
 STOCK = ("stock", "stock-again")
-GIGANTIC = "hugetlb-1g"  # in names of scenarios that need so much
-SPARE = 512 << 20  # images, tables, what the rest of the system needs
+GIGANTIC = "hugetlb-1g"  # in names of scenarios with pages of 1 GiB
+SPARE = 512 << 20  # bytes for images, tables and the rest of the system
 
 
 def _subject(
@@ -42,19 +42,19 @@ def _subject(
         ours=ours,
         bases=STOCK[:1],
         cold=cold,
-        cached=ours,  # what is in the cache, or in 2 MiB entries, knows no such limit
+        cached=ours,  # no memory limit for data in the cache or PMD mappings
         right="as the kernel's own code leaves it, in every round",
         wrong="differs from what the kernel's own code leaves",
     )
 
 
-# what a path comes to as it picks by itself
+# what a path does when it picks by itself
 PICKED = {"memmap": ("bulkmm",), "clear": ("bulkmm",), "vmap": ("pte", "block")}
 CLEARING = ("bulkmm", "bulkmm-cached", "bulkmm-streaming")
 SUBJECTS = {
     one.name: one
     for one in (
-        # a struct page and its sum for each page of the device
+        # a struct page and its checksum per page of the device
         _subject("memmap", ("bulkmm",), 100 * GIB, 16 * GIB, 72 / 4096),
         _subject(
             "clear",
@@ -65,9 +65,9 @@ SUBJECTS = {
             published=("rep-stosb-4k", "rep-stosb"),
             cold=r"\w+-\d+[kmg](-populate)?",
         ),
-        # the size of the arrays is a part of the scenarios' names
+        # the scenarios' names include the size of the arrays
         _subject("vmap", ("pte", "block"), 100 * MIB, 100 * MIB, 1),
-        # of blocks of memory, whose struct pages are more than caches hold
+        # memory blocks, whose struct pages exceed the caches
         _subject("hotplug", (), 16 * GIB, 16 * GIB, 72 / 4096),
     )
 }
@@ -85,18 +85,18 @@ class Job:
     seed: int = 1
     size: int | None = None
     quick: bool = False
-    only: Sequence[str] = ()  # names of scenarios; none: all of them
-    backends: bool = False  # each of them, too
+    only: Sequence[str] = ()  # names of scenarios; (): all
+    backends: bool = False  # each backend, too
     spoil: bool = False  # break one word of what the module wrote
-    case: str | None = None  # measured instead of the scenarios
+    case: str | None = None  # runs instead of the scenarios
 
 
 def run(
     job: Job, names: Sequence[str], progress: Progress, seen: Seen | None = None
 ) -> Document:
-    """Measure and compare these subjects; ``seen`` is told each event."""
+    """Measure and compare these subjects; ``seen`` is called for each event."""
     for name in names:
-        _request(job, SUBJECTS[name])  # what is refused is refused at once
+        _request(job, SUBJECTS[name])  # reject bad requests at once
     with process.prepared(job.kernel, job.module, job.mitigations, progress) as ready:
         return measured(ready, job, names, seen)
 
@@ -104,7 +104,7 @@ def run(
 def measured(
     ready: process.Prepared, job: Job, names: Sequence[str], seen: Seen | None = None
 ) -> Document:
-    """Return what is measured of a kernel that is ready."""
+    """Return the measurements of a prepared kernel."""
     before = machine.state()
     documents = []
     for one in (_request(job, SUBJECTS[name]) for name in names):

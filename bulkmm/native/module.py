@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The built module: laid out and relocated against a kernel in the process."""
+"""The built module, laid out and relocated against a kernel in the process."""
 
 import io
 import re
@@ -18,7 +18,7 @@ from bulkmm.native import vmlinux
 from bulkmm.native.vmlinux import Bytes
 
 ALLOCATED = 2  # SHF_ALLOC
-# type of relocation: form of what is written, and whether it is a distance
+# relocation type: format of the value, and whether it is PC-relative
 FORMS = {
     "R_X86_64_64": ("<Q", False),
     "R_X86_64_PC64": ("<Q", True),
@@ -31,7 +31,7 @@ FORMS = {
 
 @dataclass
 class Module:
-    """A module as it lies in memory."""
+    """A module's image in memory."""
 
     base: int
     data: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
@@ -39,7 +39,7 @@ class Module:
     symbols: dict[str, int] = field(default_factory=dict)
 
     def at(self, address: int, size: int) -> Bytes:
-        """Return bytes of the module, which may be written."""
+        """Return writable bytes of the module."""
         start = address - self.base
         if not 0 <= start <= start + size <= len(self.data):
             raise BulkmmError(f"the module has nothing at {address:#x}")
@@ -55,7 +55,7 @@ class Module:
 def load(path: Path, release: str, base: int, known: dict[str, int]) -> Module:
     """Return the module at ``base``, from a file that may be compressed.
 
-    ``known`` is what it may call and use.
+    ``known``: addresses of all that it may use.
     """
     try:
         held = path.read_bytes()
@@ -109,7 +109,7 @@ def _linked(path: Path, elf: ELFFile, base: int, known: dict[str, int]) -> Modul
 
 
 def symbols_of(elf: ELFFile) -> list[Symbol]:
-    """Return the symbols of a file in their order; none if it has none."""
+    """Return the symbols of a file in order; empty if it has none."""
     table = elf.get_section_by_name(".symtab")
     return list(table.iter_symbols()) if isinstance(table, SymbolTableSection) else []
 

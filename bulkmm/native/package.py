@@ -27,7 +27,7 @@ DAMAGE = (EOFError, OSError, ValueError, lzma.LZMAError, tarfile.TarError)
 
 
 def image(path: Path, package: bytes) -> bytes:
-    """Return the image; its place is early in a package, the rest is not read."""
+    """Return the image; it comes early in a package, so the rest is not read."""
     for name, content in _members(path, package):
         if opener := OPENERS.get(name):
             return _image(path, opener(io.BytesIO(content)))

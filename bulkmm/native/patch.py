@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a kernel does to its own text at boot, and to a module's at load.
 
-Alternatives for the CPU, returns, indirect calls, the NOPs at function entries.
-Jump labels and static calls stay as they were built.
+Alternatives for the CPU, returns, indirect calls, NOPs at function entries. Jump
+labels and static calls stay as built.
 """
 
 import struct
@@ -18,7 +18,7 @@ from bulkmm.native.vmlinux import Bytes
 ALT = struct.Struct("<iiHHBB")  # struct alt_instr
 ALT_NOT, ALT_DIRECT = 1, 2  # its flags
 CALL, JUMP, RET, INT3 = 0xE8, 0xE9, 0xC3, 0xCC
-NEAR = 5  # bytes of a call or jump with a distance of 32 bits
+NEAR = 5  # bytes of a call or jump with a 32-bit displacement
 INDIRECT_CALL = b"\xff\x15"  # call *distance(%rip)
 CS_PREFIX = 0x2E
 NOPS = [
@@ -32,7 +32,7 @@ NOPS = [
     b"\x0f\x1f\x80\x00\x00\x00\x00",
     b"\x0f\x1f\x84\x00\x00\x00\x00\x00",
 ]
-THUNK = 32  # bytes of each in __x86_indirect_thunk_array, one a register
+THUNK = 32  # bytes of each in __x86_indirect_thunk_array, one per register
 
 
 class Text(Protocol):
@@ -41,27 +41,27 @@ class Text(Protocol):
     sections: dict[str, tuple[int, int]]
 
     def at(self, address: int, size: int) -> Bytes:
-        """Return bytes, which may be written."""
+        """Return writable bytes."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the patching depends on beside the text."""
+    """What patching depends on besides the text."""
 
     features: set[int]
     thunks: int  # address of __x86_indirect_thunk_array
-    pointer: Text  # where pointers to functions are read: the kernel
-    returns: int | None  # where returns jump to; None: they return
+    pointer: Text  # the text that holds function pointers: the kernel
+    returns: int | None  # address of the return thunk; None: plain RET
 
 
 def nops(count: int) -> bytes:
-    """Return so many bytes of the longest NOPs."""
+    """Return NOPs of a total length, each as long as possible."""
     whole, rest = divmod(count, 8)
     return NOPS[8] * whole + NOPS[rest]
 
 
 def apply(text: Text, plan: Plan) -> None:
-    """Patch all of it, in the kernel's order."""
+    """Apply all patches, in the kernel's order."""
     for site in _sites(text, "retpoline"):
         _retpoline(text, site, plan)
     for site in _sites(text, "return"):
@@ -71,7 +71,7 @@ def apply(text: Text, plan: Plan) -> None:
 
 
 def _sites(text: Text, kind: str) -> Iterator[int]:
-    """Return the addresses that a list of distances to itself names."""
+    """Return the addresses in a list of self-relative offsets."""
     address, size = text.sections.get(f".{kind}_sites", (0, 0))
     distances = np.frombuffer(text.at(address, size).tobytes() if size else b"", "<i4")
     for index, distance in enumerate(distances.tolist()):
@@ -79,7 +79,7 @@ def _sites(text: Text, kind: str) -> Iterator[int]:
 
 
 def _distance(text: Text, site: int, at: int = 1) -> int:
-    """Return where a near call or jump leads; its distance begins at ``at``."""
+    """Return the target of a near call or jump whose displacement is at ``at``."""
     (distance,) = struct.unpack("<i", text.at(site + at, 4).tobytes())
     return site + at + 4 + int(distance)
 
@@ -99,7 +99,7 @@ def _return(text: Text, site: int, plan: Plan) -> None:
 
 
 def _retpoline(text: Text, site: int, plan: Plan) -> None:
-    """Have a thunk's work done in place: call or jump by the register itself."""
+    """Replace a thunk call by an indirect call or jump through the register."""
     prefixed = int(text.at(site, 1)[0] == CS_PREFIX)
     opcode = int(text.at(site + prefixed, 1)[0])
     if opcode not in (CALL, JUMP):
@@ -113,7 +113,7 @@ def _retpoline(text: Text, site: int, plan: Plan) -> None:
 
 
 def _alternatives(text: Text) -> Iterator[tuple[int, ...]]:
-    """Return address, that of the replacement, feature, flags, both lengths."""
+    """Yield address, replacement's address, feature, flags, both lengths."""
     address, size = text.sections.get(".altinstructions", (0, 0))
     table = text.at(address, size).tobytes() if size else b""
     for index, one in enumerate(ALT.iter_unpack(table)):
@@ -141,7 +141,7 @@ def _near(opcode: int, site: int, target: int) -> bytes:
 
 
 def _direct(text: Text, site: int, plan: Plan) -> bytes:
-    """Return a call of what an indirect one would have called."""
+    """Return a direct call to an indirect call's target."""
     if text.at(site, 2).tobytes() != INDIRECT_CALL:
         return b""
     (target,) = struct.unpack(
@@ -158,7 +158,7 @@ def entries(text: Text, sites: list[int]) -> None:
 
 
 def always(text: Text) -> int:
-    """Return the feature that every CPU has: direct calls depend on it."""
+    """Return the feature that all CPUs have; direct calls depend on it."""
     for _, _, feature, flags, _, _ in _alternatives(text):
         if flags & ALT_DIRECT and not flags & ALT_NOT:
             return feature

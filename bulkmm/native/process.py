@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the harness is given: images, addresses, types; and what it says.
+"""The input of the harness: images, addresses, types.
 
-A directory holds the kernel's and the module's image and two lists: ``facts``
+A directory holds the images of kernel and module and two lists: ``facts``
 (numbers by name) and ``symbols``.
 """
 
@@ -24,7 +24,7 @@ from bulkmm.native.btf import Types
 from bulkmm.native.vmlinux import Image
 
 BUILT = Path(__file__).parents[2] / "build" / "native" / "bmm-native"
-STUB = "stub_"  # what the harness has instead of a function of the kernel
+STUB = "stub_"  # the harness's replacement of a kernel function
 ALIGN = 2 << 20
 
 OFFSETS = (
@@ -54,13 +54,13 @@ ENUMERATORS = (
     *("SECTION_MARKED_PRESENT_BIT", "SECTION_HAS_MEM_MAP_BIT"),
     *("SECTION_IS_ONLINE_BIT", "SECTION_IS_EARLY_BIT"),
 )
-# how a kernel preempts that was built to decide at boot: the first that it has
+# preemption of a kernel that decides at boot: the first of these that it has
 PREEMPTION = ("preempt_dynamic_voluntary", "preempt_dynamic_lazy")
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A directory that the harness can be started with."""
+    """A directory with all that the harness needs."""
 
     path: Path
     release: str
@@ -68,7 +68,7 @@ class Prepared:
 
 
 def harness() -> Path:
-    """Return the program."""
+    """Return the path of the harness."""
     if platform.machine() != "x86_64":
         raise BulkmmError("a kernel's own code runs on x86-64 only, so far")
     if not BUILT.is_file():
@@ -89,7 +89,7 @@ def read(kernel: Path) -> tuple[Image, Types]:
 def prepared(
     kernel: Path, built: Path | None, mitigations: str, progress: Progress
 ) -> Iterator[Prepared]:
-    """Make ready a kernel and, if there is one, the module built for it."""
+    """Prepare a kernel and, if given, the module built for it."""
     image, types = read(kernel)
     if not (table := needs.read("x86_64")).supports(image.release):
         oldest, newest = table.kernels

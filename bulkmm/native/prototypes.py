@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a kernel says of the functions that a path hooks and calls."""
+"""A kernel's prototypes of the functions that a path hooks and calls."""
 
 from bulkmm.control.needs import Needs
 from bulkmm.native.btf import Types
 
 
 def against(path: Needs, types: Types, wanted: dict[str, str]) -> list[str]:
-    """Return what keeps a path from this kernel; see hooks.toml: prototypes."""
+    """Return why a path cannot attach to this kernel; see hooks.toml: prototypes."""
     said = []
     for group in [(path.hooks[0],), *path.calls]:
         there = {name: types.prototypes(name) for name in group}
@@ -19,7 +19,7 @@ def against(path: Needs, types: Types, wanted: dict[str, str]) -> list[str]:
 def lacking(
     path: Needs, types: Types, wanted: dict[str, str]
 ) -> tuple[list[str], list[str]]:
-    """Return which of its other functions are not there, and which are others."""
+    """Return which other hooks are missing, and which have other types."""
     there = {name: types.prototypes(name) for name in path.hooks[1:]}
     return [name for name, found in there.items() if not found], _others(there, wanted)
 

@@ -13,7 +13,7 @@ from bulkmm.native.command import SUBJECTS
 from bulkmm.native.measure import Job
 from bulkmm.results import Document
 
-# options that mean nothing where cases are compared and nothing is timed
+# options that do not apply when comparing cases
 UNFUZZED = (
     *("json", "output", "plot", "all_rows"),
     *("quick", "rounds", "processes", "scenario"),
@@ -22,7 +22,7 @@ NEEDS = ("elftools", "vmlinux_to_elf", "zstandard")
 
 
 def kernel(args: argparse.Namespace) -> int:
-    """Measure, show and keep."""
+    """Measure; show and write the result."""
     need_packages("bench kernel")
     from bulkmm.native import find, measure, summary
 
@@ -56,13 +56,13 @@ def kernel(args: argparse.Namespace) -> int:
 
 
 def need_packages(what: str) -> None:
-    """Refuse to go on without the libraries that read kernels."""
+    """Raise unless the libraries that read kernels are there."""
     if not all(map(importlib.util.find_spec, NEEDS)):
         raise BulkmmError(f"{what} needs more packages: pip install bulkmm[native]")
 
 
 def shown(job: Job, names: Sequence[str], progress: Progress) -> Document:
-    """Measure, and show how far it is."""
+    """Measure and show progress."""
     from bulkmm.native import measure
 
     with progress.following("bench kernel: starting", "bench kernel") as seen:
@@ -70,7 +70,7 @@ def shown(job: Job, names: Sequence[str], progress: Progress) -> Document:
 
 
 def _check_fuzz(args: argparse.Namespace) -> None:
-    """Refuse what makes no sense where cases are compared."""
+    """Reject options that do not apply when comparing cases."""
     from bulkmm.native import fuzz
 
     if not 0 <= args.fuzz <= fuzz.LONGEST:
@@ -81,7 +81,7 @@ def _check_fuzz(args: argparse.Namespace) -> None:
 
 
 def _fuzz(args: argparse.Namespace, job: Job, progress: Progress) -> int:
-    """Compare cases; the first that differs ends it."""
+    """Compare cases until one differs."""
     from bulkmm.native import fuzz
 
     subjects = fuzz.SIZES if args.subject == "all" else (args.subject,)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a bench of a kernel's own code says: every row, or the few that lead."""
+"""The tables of "bench kernel": all rows, or the few headlines."""
 
 import re
 from collections.abc import Iterable
@@ -16,15 +16,15 @@ HEADINGS = ("scenario", "variant", "stock", "bulkmm", "limit", "faster", "of lim
 
 @dataclass(frozen=True)
 class Headline:
-    """A row that leads: what is done, and which arm of which scenario shows it."""
+    """A headline row: what is done, and the scenario and arm that show it."""
 
     what: str  # "{}" is the size in the scenario's name
     scenario: re.Pattern[str]
     ours: str
-    rate: bool = False  # GB/s, where no size is what one does at a time
+    rate: bool = False  # show GB/s, if no size is typical
 
     def leads(self, ratio: Ratio) -> str:
-        """Return what a ratio's row is called; nothing if it is not this one's."""
+        """Return the label of a ratio's row; "" if the ratio is not of this row."""
         named = self.scenario.fullmatch(ratio.scenario)
         if not named or (ratio.base, ratio.variant) != (STOCK, self.ours):
             return ""
@@ -44,7 +44,7 @@ HEADLINES = (
 
 
 def rows(document: Document, *, all_rows: bool = False) -> list[list[str]]:
-    """Return a row for each arm of the module's; without it, of what it could be."""
+    """Return a row per arm of the module; without a module, of its candidates."""
     shown = [
         one
         for one in grid.shown(document, all_rows=all_rows)
@@ -55,7 +55,7 @@ def rows(document: Document, *, all_rows: bool = False) -> list[list[str]]:
 
 
 def _row(document: Document, one: Result) -> list[str]:
-    """Return the cells of an arm; none if it was not compared with the kernel's."""
+    """Return the cells of an arm; none if not compared with the kernel's."""
     arms = {
         arm.variant: arm for arm in document.results if arm.scenario == one.scenario
     }
@@ -77,7 +77,7 @@ def _row(document: Document, one: Result) -> list[str]:
 
 
 def headlines(documents: Iterable[Document]) -> tuple[list[str], list[list[str]]]:
-    """Return headings and rows of what leads, a kernel beside the other."""
+    """Return headings and rows of the headlines, kernels side by side."""
     held = list(documents)
     headings = ["on this CPU"]
     for document in held:
@@ -92,7 +92,7 @@ def headlines(documents: Iterable[Document]) -> tuple[list[str], list[list[str]]
 
 
 def _cells(line: Headline, document: Document) -> tuple[str, list[str]]:
-    """Return what a row is called and a document's part of it."""
+    """Return a row's label and a document's cells for it."""
     for ratio in document.ratios:
         if name := line.leads(ratio):
             return name, _pair(line, ratio, document)
@@ -100,7 +100,7 @@ def _cells(line: Headline, document: Document) -> tuple[str, list[str]]:
 
 
 def _size(text: str) -> str:
-    """Return a size as text has it: "100g" is 100 GiB."""
+    """Return a size as written in text: "100 GiB" for "100g"."""
     return f"{text[:-1]} {text[-1].upper()}iB"
 
 
@@ -120,13 +120,13 @@ def _rate(arm: Result) -> str:
 
 
 def notes(document: Document) -> list[str]:
-    """Return what must stand under the rows: control, CPU, kernel, n, checks."""
+    """Return the lines below the rows: control, CPU, kernel, n, checks."""
     control = [r for r in document.ratios if (r.base, r.variant) == (STOCK, AGAIN)]
     lines = [f"{grid.moved(control)}."] if control else []
     return [*lines, *facts.footnotes(document), table.LEGEND]
 
 
 def show(document: Document, *, all_rows: bool = False) -> None:
-    """Print every row and what stands under them."""
+    """Print all rows and the lines below them."""
     Sheet(HEADINGS, rows(document, all_rows=all_rows)).print()
     print_lines(notes(document))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Symbols of a kernel image, from its kallsyms.
 
-vmlinux-to-elf finds the tables; it is run as a program of its own (its licence
-is GPL-3.0). It is given the section that they lie in alone: it looks at every
-byte of a file, many times, and takes a minute for a whole kernel. What the
-tables say is relative to the first segment, so the header stays.
+vmlinux-to-elf finds the tables; it runs as a separate program (its licence is
+GPL-3.0). It gets only their section: it scans every byte of a file many times,
+which takes a minute for a whole kernel. The tables' addresses are relative to the
+first segment, so the header stays.
 """
 
 import bisect
@@ -23,16 +23,16 @@ from bulkmm.native.vmlinux import Image
 FINDER = "vmlinux_to_elf.scripts.kallsyms_finder"
 LIMIT = 120  # seconds
 FIELDS = 3  # of its lines: address, type, name
-LEAST = 1000  # fewer symbols are no kernel's
-PAGE = 4096  # holds the header; what is aligned in the section stays so
-SECTIONS_AT, SECTIONS_NR = 0x28, 0x3C  # of an ELF header: where, how many
+LEAST = 1000  # a kernel has no fewer symbols
+PAGE = 4096  # holds the header and keeps the section's alignment
+SECTIONS_AT, SECTIONS_NR = 0x28, 0x3C  # of an ELF header: offset, count
 
 
 class Symbols:
-    """Where everything is in the process."""
+    """The addresses of symbols in the process."""
 
     def __init__(self, image: Image, lines: str) -> None:
-        """Place what was found."""
+        """Map the symbols found into the process."""
         self.all: dict[str, int] = {}
         for line in lines.splitlines():
             words = line.split()
@@ -41,13 +41,13 @@ class Symbols:
         self._sorted = sorted(set(self.all.values()))
 
     def __getitem__(self, name: str) -> int:
-        """Return an address."""
+        """Return the address of a symbol."""
         if name not in self.all:
             raise BulkmmError(f"the kernel has no symbol {name}")
         return self.all[name]
 
     def size(self, name: str) -> int:
-        """Return how far it is to the next symbol."""
+        """Return the distance to the next symbol."""
         start = self[name]
         return self._sorted[bisect.bisect_right(self._sorted, start)] - start
 
@@ -59,7 +59,7 @@ def find(image: Image, progress: Progress) -> Symbols:
 
 
 def _tables(image: Image) -> bytes:
-    """Return an ELF file of the header and what kallsyms lies in."""
+    """Return an ELF file of the header and the section of kallsyms."""
     header = bytearray(image.payload[:PAGE])
     struct.pack_into("<Q", header, SECTIONS_AT, 0)
     struct.pack_into("<HH", header, SECTIONS_NR, 0, 0)
@@ -68,7 +68,7 @@ def _tables(image: Image) -> bytes:
 
 
 def _found(image: Image) -> str:
-    """Have the finder look through the tables, as they are before relocation."""
+    """Run the finder on the tables as they are before relocation."""
     with tempfile.NamedTemporaryFile(prefix="bulkmm-kernel-") as raw:
         raw.write(_tables(image))
         raw.flush()

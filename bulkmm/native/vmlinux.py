@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A kernel image: out of its boot file, laid out and relocated below 2 GB.
+"""A kernel image, extracted from its boot file and relocated below 2 GB.
 
-What is relocated, and by how much, is what the kernel's own loader does when it
-randomises the kernel's address: the tables behind the payload say where, and
-every place gets the same distance added.
+Relocation is what the kernel's own loader does for KASLR: the tables after the
+payload list the places, and the same offset is added to each.
 """
 
 import bz2
@@ -28,7 +27,7 @@ Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 KERNEL_MAP = 0xFFFFFFFF80000000  # where x86-64 links a kernel, physical 0
-MAPPED = 0x20000000  # where that is in the process: 0x1000000 to 2 GB are free
+MAPPED = 0x20000000  # its address in the process: 0x1000000 to 2 GB are free
 DELTA = (MAPPED - KERNEL_MAP) % 2**64
 HEADER = 0x268  # bytes of the boot header that are read
 SETUP_SECTS, SIGNATURE, VERSION, XLOADFLAGS, PAYLOAD = 0x1F1, 0x202, 0x20E, 0x236, 0x248
@@ -38,28 +37,28 @@ LZMA_START = b"\x5d\x00\x00"
 
 @dataclass
 class Image:
-    """A kernel as it lies in memory, at the addresses it has in the process."""
+    """A kernel's image in memory, at its addresses in the process."""
 
     release: str
     base: int
     data: Bytes
     sections: dict[str, tuple[int, int]]  # address and size
-    gs: int  # what per-CPU addresses count from
+    gs: int  # base of per-CPU addresses
     payload: bytes = field(repr=False)  # the kernel as it was linked
 
     def place(self, linked: int) -> int:
-        """Return where an address is that the kernel was linked for."""
+        """Return the process address of a link address."""
         return (linked + DELTA) % 2**64 if linked >= KERNEL_MAP else linked
 
     def at(self, address: int, size: int) -> Bytes:
-        """Return bytes of the image, which may be written."""
+        """Return writable bytes of the image."""
         start = address - self.base
         if not 0 <= start <= start + size <= len(self.data):
             raise BulkmmError(f"the kernel {self.release} has nothing at {address:#x}")
         return self.data[start : start + size]
 
     def word(self, address: int, form: str) -> int:
-        """Return one number, in a form of the struct module."""
+        """Return one number, in a format of Python's ``struct``."""
         found = struct.unpack(form, self.at(address, struct.calcsize(form)).tobytes())
         return int(found[0])
 
@@ -84,7 +83,7 @@ def release(path: Path) -> str:
 
 
 def boot_file(path: Path) -> bytes:
-    """Return what a file holds, or the kernel image in it if it is a package."""
+    """Return a file's content, or the kernel image in a package."""
     try:
         held = path.read_bytes()
     except PermissionError as error:
@@ -127,7 +126,7 @@ FORMATS: dict[bytes, Callable[[bytes], bytes]] = {
 
 
 def unpacked(path: Path, packed: bytes) -> bytes | None:
-    """Return what was compressed; None if it was not by any known way."""
+    """Return the decompressed data; None if the format is unknown."""
     found = [how for magic, how in FORMATS.items() if packed.startswith(magic)]
     try:
         return found[0](packed) if found else None
@@ -147,7 +146,7 @@ def _laid_out(path: Path, release: str, payload: bytes) -> Image:
     if elf["e_machine"] != "EM_X86_64":
         raise BulkmmError(f"{path}: a kernel of another architecture, not x86-64")
     loads = [one for one in elf.iter_segments() if one["p_type"] == "PT_LOAD"]
-    # Per-CPU data may be linked to 0: it lies where it is loaded.
+    # Per-CPU data may be linked at 0: use its load address.
     low = min(KERNEL_MAP + one["p_paddr"] for one in loads)
     end = max(KERNEL_MAP + one["p_paddr"] + one["p_memsz"] for one in loads)
     image = Image(
@@ -190,7 +189,7 @@ def _relocate(path: Path, image: Image, tables: bytes) -> None:
 
 
 def _add(data: Bytes, places: Places, width: int, by: int) -> None:
-    """Add a number to many words, wherever they lie."""
+    """Add a number to words at any addresses."""
     cells = places[:, None] + np.arange(width)
     words = data[cells].view(f"<u{width}")
     words += words.dtype.type(by % 2 ** (8 * width))

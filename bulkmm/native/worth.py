@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm doctor --measure``: what the module is worth here, and nothing loaded."""
+"""``bulkmm doctor --measure``: estimate the module's gain here without loading it."""
 
 import re
 
@@ -10,7 +10,7 @@ from bulkmm.native.command import SUBJECTS
 from bulkmm.native.run import shown
 from bulkmm.results import Document, Ratio
 
-# The scenarios that stand for a path.
+# The scenarios that represent a path.
 SHOWN = {
     "memmap": re.compile(r"pmem-fsdax-\w+"),
     "clear": re.compile(r"thp-2m(-populate)?"),
@@ -22,7 +22,7 @@ BASE, LIMIT = "stock", "limit"
 def examine(
     release: str, kernel: str | None, module: str | None, progress: Progress
 ) -> Document:
-    """Measure the kernel that runs, or another; reduced, and without privilege."""
+    """Measure the running kernel, or another: reduced, and unprivileged."""
     named = kernel or str(find.running(release))
     with find.files(named, module, progress, needed=False) as (image, built):
         job = measure.Job(image, built, rounds=3, processes=3, quick=True)
@@ -30,7 +30,7 @@ def examine(
 
 
 def lines(document: Document) -> list[str]:
-    """Return it as text: a line for each scenario that stands for a path."""
+    """Return it as text: a line for each scenario that represents a path."""
     kernel, n = document.machine["kernel"], document.run["processes"]
     said = [f"{facts.cpu_name(document)}, kernel {kernel}, natively, n = {n}:"]
     alone = not any(one.variant == "bulkmm" for one in document.results)

@@ -43,7 +43,7 @@ class Hot:
     plug: int = 0  # bytes of a virtio-mem device, initially unplugged
     node: int = 0  # of that device
     nodes: int = 1  # persistent memory is on the last one
-    shared_out: bool = False  # memory and CPUs are spread over the nodes, else on the first
+    shared_out: bool = False  # spread memory and CPUs over the nodes
 
 
 @dataclass(frozen=True)
