@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm bench``: measure the core natively on this machine: its options."""
+"""``bulkmm bench``: measure the core natively on this machine: the options."""
 
 from bulkmm import options
 from bulkmm.bench import amount
@@ -17,7 +17,7 @@ a process of its own."""
 BACKEND = "--backend NAME  force bulkmm to use this backend"
 SIZE = f"""--size SIZE  set the size of the device (default: {amount.FULL_SIZE}, --quick
     {amount.QUICK_SIZE})"""
-# of each: what it does, more of it, an example, what it takes besides
+# per command: help, description, example, additional arguments
 WHAT = {
     "memmap": (
         "time the ways to initialise the struct pages of a device",

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What core and module are meant to reach, as data, and whether a result does.
+"""Goals of core and module, as data, and whether a result meets them.
 
-A goal is a ratio: time of the fastest base / time of ours, paired as all ratios
-of a bench are, in every scenario that its pattern fits. Two or three percent
-are what two runs of the same code may differ by. Names that end in ``-N`` are of
-any number of threads that there is, the same in ours and in the base.
+A goal is a ratio: time of the fastest base / time of ours, paired like all ratios
+of a bench, in every scenario that its pattern matches. Two runs of the same code
+may differ by two or three percent. Names ending in ``-N`` stand for any number of
+threads, the same in ours and in the base.
 """
 
 import re
@@ -19,8 +19,8 @@ from bulkmm.results import Document, Ratio
 
 SAME = 0.98
 LIMIT = 0.97
-FROM_64K = f"(?!4k){SIZE}"  # below, the drain of each extent is what is measured
-FIRST = 1 / 1.05  # the first use of a gigabyte takes at most 5 % longer
+FROM_64K = f"(?!4k){SIZE}"  # below, mostly the drain of each extent is measured
+FIRST = 1 / 1.05  # the first use of a gigabyte is at most 5 % slower
 NEAR = 0.9
 ANY = "N"
 PICK = "pick of"
@@ -29,15 +29,15 @@ HEADINGS = ("goal", "at least", "met", "the least of them")
 
 @dataclass(frozen=True)
 class Goal:
-    """One of them."""
+    """One goal."""
 
     what: str
-    scenario: str  # a pattern of the whole name
+    scenario: str  # a pattern for the whole name
     ours: str
-    bases: tuple[str, ...]  # the fastest that is there; "NAME:" is each backend of it
+    bases: tuple[str, ...]  # the fastest present; "NAME:" is each of its backends
     least: float = SAME
-    each: bool = False  # the ratio is one of each thread
-    until: str = ""  # an arm: where ours has NEAR of its speed nothing is asked
+    each: bool = False  # one ratio per thread
+    until: str = ""  # an arm: no goal where ours has NEAR of its speed
 
 
 def _pick(what: str, scenario: str, ours: str) -> Goal:
@@ -48,10 +48,10 @@ def _stock(what: str, scenario: str, ours: str, least: float) -> Goal:
     return Goal(f"{what} against stock", scenario, ours, ("stock",), least)
 
 
-# huge vmalloc() and whole blocks of ioremap() are the kernel's own
+# the kernel itself maps huge vmalloc() and whole blocks of ioremap()
 SERVED_SHAPES = "(vmap(?!-1page)|ioremap(?!-1g)|vmalloc(?!.*-huge))-.*"
 
-# Of a stock kernel's own code: "bench kernel".
+# For a stock kernel's own code: "bench kernel".
 KERNEL_GOALS = (
     _stock("memmap", "(pmem|hmm)-.*", "bulkmm", 1.5),
     Goal("memmap against the limit", "(pmem|hmm)-.*", "bulkmm", ("limit",), 0.95),
@@ -65,7 +65,7 @@ KERNEL_GOALS = (
     _stock("one page", "vmap-1page", "pte", 0.97),
 )
 
-# Of ways to make memory resident: "bench populate".
+# For ways to make memory resident: "bench populate".
 POPULATE_GOALS = (
     Goal(
         "populating, one thread, against the kernel's call",
@@ -140,7 +140,7 @@ GOALS = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """A goal and its ratio in each scenario, the worst first."""
+    """A goal and its ratio in each scenario, worst first."""
 
     goal: Goal
     ratios: list[Ratio]
@@ -159,7 +159,7 @@ class Outcome:
 
 
 def outcomes(document: Document) -> list[Outcome]:
-    """Return what became of each goal that the document has something to say of."""
+    """Return the outcome of each goal for which the document has results."""
     held = by_scenario(one for one in document.results if one.raw)
     found = [
         Outcome(goal, sorted(_ratios(goal, held), key=attrgetter("ratio")))
@@ -182,7 +182,7 @@ def _ratios(goal: Goal, held: dict[str, Arms]) -> Iterator[Ratio]:
 
 
 def _counts(goal: Goal, arms: Arms) -> list[int]:
-    """Return the numbers of threads that a goal is asked of; [1] if of none."""
+    """Return the numbers of threads to which a goal applies; [1] if to none."""
     way, _, count = goal.ours.rpartition("-")
     if count != ANY:
         return [1]
@@ -191,7 +191,7 @@ def _counts(goal: Goal, arms: Arms) -> list[int]:
 
 
 def _with(goal: Goal, count: int) -> Goal:
-    """Return a goal with its names for so many threads."""
+    """Return a goal with its names for a number of threads."""
 
     def named(name: str) -> str:
         return re.sub(f"-{ANY}$", f"-{count}", name)
@@ -216,7 +216,7 @@ def _is_base(goal: Goal, name: str) -> bool:
 
 
 def rows(document: Document) -> list[tuple[str, ...]]:
-    """Return each goal, what became of it, and the worst scenario of it."""
+    """Return each goal, its outcome, and its worst scenario."""
     return [
         (one.goal.what, f"{one.goal.least:.3f}", one.verdict, _said(one.ratios[0]))
         for one in outcomes(document)
@@ -226,7 +226,7 @@ def rows(document: Document) -> list[tuple[str, ...]]:
 def missed(document: Document, begin: str = "") -> list[str]:
     """Return a line for each scenario in which a goal was not reached.
 
-    Marked if some of its spread reaches it.
+    Marked if part of its spread reaches the goal.
     """
     return [
         f"not met: {one.goal.what}: {_said(ratio)}"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is made of the arms of one subject: the limit, ratios, checks.
+"""Evaluating the arms of one subject: the limit, ratios, checks.
 
-The limit of a scenario is the fastest of the loops of stores that the program
-has for it (``limit:KIND``). It is a result of its own, ``limit``, and the winner
-is among the picks of the scenario.
+The limit of a scenario is the fastest of the program's store loops for it
+(``limit:KIND``). It is a separate result, ``limit``, and the winner is among the
+picks of the scenario.
 """
 
 import math
@@ -19,8 +19,8 @@ from bulkmm.results import CONTROLLED_LEAST, Check, Ratio, Result
 Arms = dict[str, Result]  # of one scenario, by variant
 
 LIMIT = "limit"
-# Times as fast as the limit, in every process, is a mistake of the bench; more is
-# needed where the A/A control moves by more.
+# Faster than the limit by this factor, in every process, is a mistake of the bench;
+# the threshold is higher where the A/A control moves by more.
 BEATEN = 1.02
 
 
@@ -33,7 +33,7 @@ def by_scenario(results: Iterable[Result]) -> dict[str, Arms]:
 
 
 def limits(arms: dict[Key, Result], subject: Subject) -> dict[str, Result]:
-    """Return the fastest kind of each cold and unused scenario."""
+    """Return the fastest kind for each cold and unused scenario."""
     best: dict[str, Result] = {}
     for (scenario, variant), arm in arms.items():
         if not (_is_kind(variant) and re.fullmatch(subject.cold, scenario)):
@@ -71,7 +71,7 @@ def ratios(subject: Subject, results: Iterable[Result]) -> list[Ratio]:
 
 
 def _control(subject: Subject, held: Arms) -> tuple[str, str] | None:
-    """Return the base that is measured twice, and its second time."""
+    """Return the base that is measured twice, and its repetition."""
     pairs = ((base, f"{base}-again") for base in subject.bases)
     return next((pair for pair in pairs if held.keys() >= {*pair}), None)
 
@@ -79,9 +79,8 @@ def _control(subject: Subject, held: Arms) -> tuple[str, str] | None:
 def _pairs(subject: Subject, held: Arms) -> Iterator[tuple[str, str]]:
     """Return base and variant of each ratio.
 
-    The first base stands against all but single backends and kinds; every other
-    base, the fastest peer, the limit and the fastest of its own backends against
-    each of ours.
+    The first base is compared with all but single backends and kinds; each of ours
+    with every other base, the fastest peer, the limit and its fastest own backend.
     """
     bases = [base for base in subject.bases if base in held]
     for name in held:
@@ -102,7 +101,7 @@ def _pairs(subject: Subject, held: Arms) -> Iterator[tuple[str, str]]:
 def _best(
     held: Arms, candidates: Iterable[str], name: str
 ) -> Iterator[tuple[str, str]]:
-    """Return the fastest of the candidates that are there as the base of one."""
+    """Return the pair of the fastest candidate present, as base, and a variant."""
     if there := [one for one in candidates if one in held]:
         yield min(there, key=lambda one: held[one].median), name
 
@@ -122,7 +121,7 @@ def limit_checks(subject: Subject, results: Iterable[Result]) -> list[Check]:
 
 
 def _beaten(subject: Subject, held: Arms) -> Iterator[str]:
-    """Return what one thread is too fast with in every process."""
+    """Return the arms of one thread that are too fast in every process."""
     kinds = [arm.samples for variant, arm in held.items() if _is_kind(variant)]
     fastest = [min(times) for times in zip(*kinds, strict=True)]
     control = _control(subject, held)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Measuring subjects natively: events become a result document."""
+"""Measure subjects natively: events become a result document."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from bulkmm.results import Document
 
 
 def run_bench(requests: Sequence[Request], seen: Seen | None = None) -> Document:
-    """Measure and verify one subject after the other; ``seen`` is told each event."""
+    """Measure and verify the subjects in turn; ``seen`` is called for each event."""
     for request in requests:
         take.check(request)
     before = machine.state()
@@ -27,7 +27,7 @@ def _run(request: Request, seen: Seen | None) -> Document:
 
 
 def document(taken: list[list[Event]], request: Request) -> Document:
-    """Return what the events of all processes say."""
+    """Return the document made from the events of all processes."""
     subject, start = request.subject, take.start(taken)
     results, kinds = judge.with_limits(take.arms(taken), subject)
     picks = take.picks(taken)
@@ -51,7 +51,7 @@ def document(taken: list[list[Event]], request: Request) -> Document:
 
 
 def join(documents: Sequence[Document]) -> Document:
-    """Return one document of those of one machine."""
+    """Merge documents of one machine into one."""
     return Document(
         machine=documents[0].machine,
         results=[result for one in documents for result in one.results],
@@ -74,7 +74,7 @@ def _sums(documents: Sequence[Document]) -> dict[str, Any]:
 
 
 def _named(documents: Sequence[Document]) -> dict[str, Any]:
-    """Return what each subject said, as in "clear.rounds"."""
+    """Return each subject's members, named as in "clear.rounds"."""
     return {
         f"{one.run['scenario']}.{name}": value
         for one in documents

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm bench populate``: ways to make memory resident, by kind of page.
 
-A sample is a process of its own, with memory of its own. What QEMU and a JVM need
-is the time until they answer with memory preallocated, less the time without, one
-after the other; their threads are as many as ours.
+A sample is a separate process with its own memory. QEMU and a JVM are measured by
+the time until they answer with memory preallocated, less the time without, run in
+succession, with as many threads as ours.
 """
 
 import ctypes
@@ -32,19 +32,19 @@ BASE, AGAIN = "madvise", "madvise-again"
 PROGRAM = "bmm-populate"
 POOL = Path("/proc/sys/vm/nr_hugepages")
 HUGE = 2 * MIB
-SPARE = GIB  # bytes that stay free beside what is populated
+SPARE = GIB  # bytes that stay free besides what is populated
 PR_SET_THP_DISABLE = 41
-LIMIT = 120  # seconds of a sample
+LIMIT = 120  # seconds per sample
 RIGHT = "every page is there and zero"
 WRONG = "leaves pages to fault, or not zero"
-NONE = 1  # ns: two runs that differ by less than nothing
+NONE = 1  # ns: where the difference of two runs is negative
 QEMU_MEMORY = {
     "4k": "memory-backend-ram",
     "thp": "memory-backend-ram",
     "memfd": "memory-backend-memfd",
     "hugetlb": "memory-backend-memfd,hugetlb=on,hugetlbsize=2M",
 }
-# With UseLargePages a JVM (17) reserves pages of the pool, and touches none.
+# With UseLargePages a JVM (17) reserves pages of the pool but touches none.
 JVM_PAGES = {"4k": [], "thp": ["-XX:+UseTransparentHugePages"]}
 
 
@@ -67,7 +67,7 @@ def threads(*, quick: bool) -> list[int]:
 
 
 def run(job: Job, seen: Seen | None = None) -> Document:
-    """Measure every kind that was checked; ``seen`` is told each event."""
+    """Measure every checked kind; ``seen`` is called for each event."""
     before = machine.state()
     kinds, skipped = [], {}
     for kind in job.kinds:
@@ -87,7 +87,7 @@ def run(job: Job, seen: Seen | None = None) -> Document:
 
 
 def check(job: Job) -> None:
-    """Refuse what cannot be measured."""
+    """Reject what cannot be measured."""
     limits.check_counts(processes=job.processes)
     if job.size % HUGE or job.size < 64 * MIB:
         raise UsageError(f"{job.size} bytes: give whole 2 MiB, 64M or more")
@@ -105,7 +105,7 @@ def _missing(kind: str, size: int) -> str:
 
 @contextmanager
 def reserved(size: int) -> Iterator[None]:
-    """Have the pool of huge pages hold so much, as long as the block runs."""
+    """Grow the pool of huge pages to a size while the block runs."""
     before = POOL.read_text()
     missing = size // HUGE - (machine.memory_number("HugePages_Free") or 0)
     try:
@@ -119,13 +119,13 @@ def reserved(size: int) -> Iterator[None]:
 
 
 def _measure(kind: str, job: Job, taken: list[list[Event]], seen: Seen | None) -> None:
-    """Each process of the result is one sample of each arm, in random order."""
+    """Run one sample of each arm, in random order, per process of the result."""
     chance = random.Random(f"{kind} {job.seed}")  # noqa: S311 - to vary
     scenario = f"populate-{_name(job.size)}-{kind}"
     ways = arms(kind, job)
     list(
         _own(scenario, kind=kind, size=job.size, way="bulkmm-1")
-    )  # the host's first use of it
+    )  # the host's first use of the memory
     for number, events in enumerate(taken):
         chance.shuffle(ways)
         for name, way in ways:
@@ -140,7 +140,7 @@ Way = tuple[str, "Callable[[str], Iterator[Event]]"]
 
 @dataclass(frozen=True)
 class Program:
-    """A program with its memory preallocated, and without; what it says then."""
+    """A program with memory preallocated, and without; its output when ready."""
 
     on: list[str]
     off: list[str]
@@ -148,7 +148,7 @@ class Program:
 
 
 def arms(kind: str, job: Job) -> list[Way]:
-    """Return the ways that there are here, by name."""
+    """Return the available ways by name."""
     counts = threads(quick=job.quick)
     names = ["memset", BASE, AGAIN, "limit", "resident-1"]
     names += ["map-populate"] if kind != "thp" else []
@@ -186,7 +186,7 @@ def _own(scenario: str, *, kind: str, size: int, way: str) -> Iterator[Event]:
 
 
 def _qemu() -> list[str]:
-    """Return what starts QEMU: the lab's, else the system's, if there is one."""
+    """Return the command for QEMU: the lab's, else the system's, if any."""
     from bulkmm.lab import paths
     from bulkmm.lab.machine import root
 
@@ -198,7 +198,7 @@ def _qemu() -> list[str]:
 
 
 def qemu_words(start: list[str], kind: str, size: int, count: int) -> Program:
-    """Return QEMU with so much memory, preallocated by so many threads."""
+    """Return QEMU with an amount of memory, preallocated by some threads."""
     words = [*start, "-machine", "none", "-nodefaults", "-display", "none"]
     words += ["-monitor", "stdio", "-object"]
     memory = f"{QEMU_MEMORY[kind]},id=m,size={size}"
@@ -207,7 +207,7 @@ def qemu_words(start: list[str], kind: str, size: int, count: int) -> Program:
 
 
 def jvm_words(kind: str, size: int, count: int) -> Program:
-    """Return a JVM with such a heap, touched first by so many threads."""
+    """Return a JVM with a heap that some threads touch first."""
     words = ["java", f"-Xms{size}", f"-Xmx{size}", "-XX:+UseParallelGC"]
     words += [f"-XX:ParallelGCThreads={count}", *JVM_PAGES[kind]]
     on = [*words, "-XX:+AlwaysPreTouch", "-version"]
@@ -228,7 +228,7 @@ def _foreign(
 
 
 def _until_ready(command: list[str], ready: bytes, *, small: bool) -> int:
-    """Return the ns until a program answers; what it does then is not counted."""
+    """Return the ns until a program answers, without what follows."""
     begun = time.monotonic_ns()
     with subprocess.Popen(
         command,
@@ -240,12 +240,12 @@ def _until_ready(command: list[str], ready: bytes, *, small: bool) -> int:
         try:
             _await(child, ready, command[0])
             return time.monotonic_ns() - begun
-        finally:  # whatever ended the wait, an interrupt too
+        finally:  # however the wait ended, even by an interrupt
             child.kill()
 
 
 def _await(child: subprocess.Popen[bytes], ready: bytes, name: str) -> None:
-    """Read what a program says until it is ready; refuse to wait for ever."""
+    """Read a program's output until it is ready, with a time limit."""
     out = cast("IO[bytes]", child.stdout).fileno()
     end, said = time.monotonic() + LIMIT, b""
     while ready not in said:
@@ -275,7 +275,7 @@ def _rank(variant: str) -> tuple[int, int]:
 
 
 def document(taken: list[list[Event]], job: Job) -> Document:
-    """Return what the events say."""
+    """Return the results of the events."""
     found = take.arms([[{"round": 0, **event} for event in one] for one in taken])
     scenarios = dict.fromkeys(scenario for scenario, _ in found)
     results, effects = [], []

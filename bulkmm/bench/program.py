@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The native bench program: where it is, and what it says."""
+"""The native bench program: its path and its output."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def run(
     late: str,
     environment: dict[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end; ``late`` is what it is if its time is up."""
+    """Run a program to its end; ``late`` describes a time-out in the error."""
     try:
         return subprocess.run(
             list(map(str, command)),
@@ -48,7 +48,7 @@ def run(
 
 
 def backends(subject: str) -> list[str]:
-    """Return the backends that serve for a subject on this CPU, slowest first."""
+    """Return the backends of a subject on this CPU, slowest first."""
     try:
         done = subprocess.run(
             [find(), "--list", subject], capture_output=True, text=True, check=True
@@ -59,7 +59,7 @@ def backends(subject: str) -> list[str]:
 
 
 def event(line: str) -> dict[str, Any]:
-    """Return what a line of the program says."""
+    """Return the event in a line of the program."""
     try:
         said = json.loads(line)
     except json.JSONDecodeError:

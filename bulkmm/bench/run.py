@@ -17,7 +17,7 @@ from bulkmm.sheet import Sheet, print_lines
 
 
 def bench(args: argparse.Namespace) -> int:
-    """Measure, show and keep."""
+    """Measure; show and write the result."""
     outcome.need_place(args)
     asked = requests(args)
     with Progress().following("bench: making the memory present", "bench") as seen:
@@ -32,7 +32,7 @@ def bench(args: argparse.Namespace) -> int:
 
 
 def requests(args: argparse.Namespace) -> list[Request]:
-    """Return what the command line asks for."""
+    """Return the request that the command line makes."""
     every = subjects.SUBJECTS
     rounds, processes = amount.repeats(args)
     asked = [
@@ -76,7 +76,7 @@ def populate(args: argparse.Namespace) -> int:
 
 
 def goals(args: argparse.Namespace) -> int:
-    """Print what became of each goal."""
+    """Print the outcome of each goal."""
     for path in args.results:
         document = Document.read(path)
         if len(args.results) > 1:

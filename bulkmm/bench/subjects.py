@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the bench measures, as data: how much of it, and how it is read."""
+"""What the bench measures, as data: its sizes and its presentation."""
 
 import re
 from collections.abc import Mapping
@@ -9,39 +9,39 @@ from bulkmm import machine
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 LARGEST_DEVICE = "64T"
-COLD = 4  # times the last-level cache is the least that the program works in
+COLD = 4  # the program's buffers are at least this many times the last-level cache
 SIZE = r"\d+[bkmgt]"
 VARIANT = re.compile(r"(?P<name>[^:]+?)(?P<threads>-(?:\d+t|auto))?(?::(?P<kind>.+))?")
 
 
 @dataclass(frozen=True)
 class Amount:
-    """How much a run writes, and in which extents."""
+    """The bytes that a run writes, and its extents."""
 
-    size: int  # of what is written, a multiple of each extent; of memmap: the device
-    extents: tuple[int, ...] = ()  # powers of two, in rising order
+    size: int  # bytes written, a multiple of each extent; memmap: of the device
+    extents: tuple[int, ...] = ()  # powers of two, ascending
 
 
 @dataclass(frozen=True)
 class Subject:
-    """One of them."""
+    """One subject."""
 
     name: str
     full: Amount
     quick: Amount
-    memory: float  # bytes of buffers to a byte of the size
-    variants: tuple[str, ...]  # in the order in which a reader compares
+    memory: float  # bytes of buffers per byte of the size
+    variants: tuple[str, ...]  # in reading order
     ours: tuple[str, ...]  # the core's calls
-    bases: tuple[str, ...]  # the first leads the table, ours have a ratio to all
+    bases: tuple[str, ...]  # the first leads the table; ours have a ratio to all
     peers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of ours
     cold: str = ""  # scenarios that have a limit: cold and unused
-    cached: tuple[str, ...] = ()  # of ours, what no limit of the memory holds for
-    used_max: int | None = None  # extents above are not used after clearing
+    cached: tuple[str, ...] = ()  # those of ours that memory's limit does not bound
+    used_max: int | None = None  # larger extents are not used after clearing
     right: str = "every byte as it must be, none beside it was touched"
     wrong: str = "differs from what it must be, or touches other bytes"
 
     def rank(self, variant: str) -> tuple[int, str, str]:
-        """Order as a reader compares: peers, ours, the limit; backends of each."""
+        """Sort into reading order: peers, ours, the limit; backends of each."""
         name, threads, kind = split(variant)
         known = self.variants
         place = known.index(name) if name in known else len(known)
@@ -63,7 +63,7 @@ MEMMAP = Subject(
     name="memmap",
     full=Amount(100 * GIB),
     quick=Amount(16 * GIB),
-    memory=64 / 4096,  # a struct page for a page
+    memory=64 / 4096,  # a struct page per page
     variants=(
         *("rebuild", "rebuild-again", "rebuild-saferet", "template-copy"),
         *("template-movnti", "template-norefresh", "bulkmm", "limit"),
@@ -84,7 +84,7 @@ CLEAR = Subject(
     ),
     ours=("bulkmm-cached", "bulkmm-streaming"),
     bases=("rep-stosb", "glibc"),
-    # what bypasses the cache does another job than the cached call
+    # bypassing the cache is a different job from the cached call
     peers={
         "bulkmm-cached": CACHING,
         "bulkmm-streaming": (*CACHING, "libpmem2"),
@@ -137,14 +137,14 @@ class Request:
 
     subject: Subject
     amount: Amount
-    rounds: int = 5  # of a process
+    rounds: int = 5  # per process
     processes: int = 6
-    seed: int = 1  # of the first process; each has its own
-    backend: str | None = None  # what bulkmm uses; None: the core decides
+    seed: int = 1  # of the first process; each process has its own
+    backend: str | None = None  # for bulkmm; None: the core decides
 
     @property
     def memory(self) -> int:
-        """The bytes of all buffers, which no cache may hold."""
+        """Return the bytes of all buffers, which must exceed the caches."""
         cold = COLD * machine.last_level_cache() * max(1, self.subject.memory)
         return int(max(self.amount.size * self.subject.memory, cold))
 
@@ -157,6 +157,6 @@ def plan(
     processes: int = 6,
     backend: str | None = None,
 ) -> Request:
-    """Return what is measured of a subject, in full or quickly."""
+    """Return the full or quick request for a subject."""
     amount = subject.quick if quick else subject.full
     return Request(subject, amount, rounds, processes, backend=backend)

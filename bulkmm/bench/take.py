@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Running the program process by process, and what its events say."""
+"""Run the program process by process and evaluate its events."""
 
 import random
 from collections import Counter
@@ -15,14 +15,14 @@ from bulkmm.results import Check, Result
 
 Event = dict[str, Any]
 Seen = Callable[[Event], None]
-Start = Callable[[int, str], Iterable[Event]]  # by number and padding
+Start = Callable[[int, str], Iterable[Event]]  # from number and padding
 Key = tuple[str, str]  # scenario, variant
 
-PADDING = 4096  # bytes by which the environment, and so the stack, may be longer
+PADDING = 4096  # bytes of padding in the environment, which shifts the stack
 
 
 def check(request: Request) -> None:
-    """Refuse what cannot be measured, before anything is started."""
+    """Reject what cannot be measured before starting anything."""
     limits.check_counts(rounds=request.rounds, processes=request.processes)
     if request.backend is not None:
         _check_backend(request.subject.name, request.backend)
@@ -38,9 +38,9 @@ def _check_backend(subject: str, name: str) -> None:
 def processes(
     request: Request, seen: Seen | None = None, start: Start | None = None
 ) -> list[list[Event]]:
-    """Run the bench, or what ``start`` does, so often; ``seen`` is told each event.
+    """Run the bench, or ``start``, for each process; ``seen`` is called for each event.
 
-    Each process has fresh mappings, an order and a stack of its own.
+    Each process has fresh mappings, its own order and its own stack position.
     """
     chance = random.Random(request.seed)  # noqa: S311 - to vary, not to hide
     taken = []
@@ -64,7 +64,7 @@ def _arguments(request: Request, number: int) -> list[str]:
     arguments = [subject.name, f"--size={amount.size}"]
     arguments += [f"--rounds={request.rounds}", f"--seed={request.seed + number}"]
     arguments += [f"--extent={extent}" for extent in amount.extents]
-    if number:  # the first one verifies every output of the same code
+    if number:  # the first one verifies every output; the code is the same
         arguments.append("--unverified")
     if request.backend:
         arguments.append(f"--backend={request.backend}")
@@ -74,7 +74,7 @@ def _arguments(request: Request, number: int) -> list[str]:
 
 
 def start(taken: list[list[Event]]) -> Event:
-    """Return what the first process said of the run."""
+    """Return the first process's description of the run."""
     found = next(event for event in taken[0] if event["event"] == "start")
     return {key: value for key, value in found.items() if key != "event"}
 
@@ -97,13 +97,13 @@ def arms(taken: list[list[Event]]) -> dict[Key, Result]:
 
 
 def _each(taken: list[list[Event]], kind: str) -> Iterator[tuple[int, Event]]:
-    """Return the events of a kind, with the number of the process of each."""
+    """Yield the events of a kind, each with the number of its process."""
     for number, events in enumerate(taken):
         yield from ((number, event) for event in events if event["event"] == kind)
 
 
 def picks(taken: list[list[Event]]) -> dict[str, dict[str, str]]:
-    """Return by scenario which backends served each variant, the usual one first."""
+    """Return by scenario the backends that served each variant, the usual one first."""
     counted: dict[Key, Counter[str]] = {}
     for _, event in _each(taken, "served"):
         key = event["scenario"], event["variant"]

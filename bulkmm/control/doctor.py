@@ -79,7 +79,7 @@ class Report:
         return found
 
     def remedies(self) -> list[str]:
-        """Return the remedies, or if there are no blockers, the cautions."""
+        """Return the remedies, then the cautions unless a path would not work."""
         verdicts = {path.verdict for path in self.paths}
         states = [checks.NO]
         if UNKNOWN in verdicts:

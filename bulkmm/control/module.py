@@ -176,7 +176,7 @@ def hooks(text: str) -> list[Hook]:
 
 
 def is_writable(file: Path) -> bool:
-    """Return whether a file exists and is writable for anybody."""
+    """Return whether a file exists with a write permission bit."""
     try:
         return bool(file.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
     except OSError:

@@ -75,7 +75,7 @@ class Page:
     def add_as(
         self, name: str, kind: str, about: str, value: float, **labels: str
     ) -> None:
-        """Add a sample; counters get the suffix of counters."""
+        """Add a sample; counters get the suffix "_total"."""
         name = f"bulkmm_{name}" + ("_total" if kind == COUNTER else "")
         metric = self.metrics.setdefault(name, Metric(name, kind, about))
         metric.samples.append((labels, value))

@@ -43,7 +43,7 @@ def status(args: argparse.Namespace) -> int:
         files.write(args.output, said, "the status")
     else:
         print(said, end="")
-    # Unloaded: the collector gets a metric for it; a failure would stop in cron.
+    # Unloaded is a metric too: the collector needs it, and cron no failure.
     if form == "prometheus" or module.loaded(root):
         return Exit.OK
     return Exit.VERDICT

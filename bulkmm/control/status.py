@@ -149,7 +149,7 @@ def _picks(name: str, backends: Backends) -> Iterable[tuple[str, str]]:
 
 
 def _rows(held: list[dict[str, int]]) -> Iterable[str]:
-    """Return the records of a table, except those without requests."""
+    """Return the records of a table, except those of zeros."""
     for record in held:
         (label, at), *values = record.items()
         if any(value for _, value in values):
