@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Memory initialised, cleared and mapped in ranges: control, bench and lab."""
+"""Initialise, clear and map memory in ranges: control, bench and lab."""

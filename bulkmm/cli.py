@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The bulkmm command: every end is an exit code, every error one line."""
+"""The bulkmm command: documented exit codes, errors of one line."""
 
 import argparse
 import os
@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
 
 SCHEMA_VERSION = 1
-# Libraries that some commands do without, and how one gets them.
+# Libraries that only some commands need, and how to install them.
 APT = "apt install python3-{0}, or pip install {0}"
 LIBRARIES = {name: APT.format(name) for name in ("numpy", "rich", "scipy")}
 LIBRARIES |= dict.fromkeys(("jinja2", "matplotlib"), "pip install 'bulkmm[report]'")
-# Which module brings which commands, in the order of --help. Only the module of
-# the command in hand is imported: "status" must not wait for the lab.
+# Modules and their commands, in the order of --help. Only the current command's
+# module is imported: "status" must not wait for the lab.
 PARTS = {
     "bulkmm.control.command": ("status", "doctor", "on", "off", "tune", "watch"),
     "bulkmm.populate.command": ("populate",),
@@ -32,18 +32,18 @@ PARTS = {
 
 
 class BadUsageError(UsageError):
-    """Words that the parser cannot make sense of."""
+    """Arguments that the parser rejects."""
 
     def __init__(self, message: str, options: set[str]) -> None:
         super().__init__(message)
-        self.options = options  # those of the command that take no value
+        self.options = options  # the command's flags
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are errors like all others: one line, and JSON."""
+    """A parser whose errors are like all others: one line, and JSON."""
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401
-        """Name the word that was meant, if one is close."""
+        """Suggest the closest word, if any."""
         if action.choices is not None and value not in action.choices:
             spoken = action.option_strings or [str(action.metavar or action.dest)]
             what = "command" if action.dest == "command" else spoken[-1]
@@ -51,9 +51,9 @@ class Parser(argparse.ArgumentParser):
             raise BadUsageError(f"{error} (see: {self.prog} --help)", self._flags())
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401
-        """Refuse an unknown option here, where the known ones are."""
+        """Reject an unknown option here, where the known ones are."""
         if self.get_default("keeps_dashes") and "--" in args:
-            at = args.index("--")  # argparse takes the first one for its own
+            at = args.index("--")  # argparse consumes the first one
             args = [*args[:at], "--", *args[at:]]
         found, rest = super().parse_known_args(args, namespace)
         known = [word for one in self._actions for word in one.option_strings]
@@ -64,7 +64,7 @@ class Parser(argparse.ArgumentParser):
         return found, rest
 
     def error(self, message: str) -> NoReturn:
-        """Raise what the command says of bad words."""
+        """Raise the command's error for bad arguments."""
         raise BadUsageError(f"{message} (see: {self.prog} --help)", self._flags())
 
     def _flags(self) -> set[str]:
@@ -77,13 +77,13 @@ class Parser(argparse.ArgumentParser):
 
 
 class Version(argparse.Action):
-    """Prints the version, which takes longer to find than most commands take."""
+    """Prints the version, found only now: that takes longer than most commands."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:  # noqa: ANN401
         super().__init__(option_strings, dest, nargs=0, **more)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print it and end."""
+        """Print it and exit."""
         from importlib import metadata
 
         print(f"bulkmm {metadata.version('bulkmm')}")
@@ -91,7 +91,7 @@ class Version(argparse.Action):
 
 
 def parser(command: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of the whole command, or of what one command needs."""
+    """Return the parser of the whole command, or of a single subcommand."""
     top = Parser(
         prog="bulkmm",
         description="Initialise, clear and map memory in ranges instead of page by "
@@ -123,9 +123,9 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     _heed_signals()
     _open_closed_streams()
-    asked = argparse.Namespace()  # what was parsed, as far as it came
+    asked = argparse.Namespace()  # what was parsed so far
     try:
-        # A name that the terminal cannot show is no reason to fail.
+        # Do not fail on a name that the terminal cannot show.
         for stream in (sys.stdout, sys.stderr):
             if reconfigure := getattr(stream, "reconfigure", None):
                 reconfigure(errors="replace")
@@ -140,14 +140,14 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _heed_signals() -> None:
-    """Let what would kill end the command as Ctrl-C does: nothing stays behind."""
+    """Make fatal signals act as Ctrl-C, so that nothing is left behind."""
     for one in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(one) is signal.SIG_DFL:
             signal.signal(one, signal.default_int_handler)
 
 
 def _open_closed_streams() -> None:
-    """Let what is said go nowhere where the caller closed a standard stream."""
+    """Redirect standard streams that the caller closed to nowhere."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
@@ -165,13 +165,13 @@ def _run(words: list[str], asked: argparse.Namespace) -> int:
 
 
 def _let_go_of_stdout() -> None:
-    """Let what is still to be written go nowhere: its reader has gone."""
+    """Discard pending output: its reader has gone."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
 
 
 def _report(error: BaseException, words: list[str], asked: argparse.Namespace) -> int:
-    """Say in one line what ended the command, as JSON too if that was asked for."""
+    """Print the error in one line, as JSON too if requested."""
     message, code = _explain(_known(error))
     if not message:  # --help and --version end like this
         return code
@@ -183,13 +183,13 @@ def _report(error: BaseException, words: list[str], asked: argparse.Namespace) -
         sys.stderr.write(f"bulkmm: {message}\n")
         if flag:
             _print_json(message, code)
-    except OSError:  # nobody is there to be told
+    except OSError:  # nobody reads stderr
         _let_go_of_stdout()
     return code
 
 
 def _known(error: BaseException) -> BaseException:
-    """Return an error of ours for a library that need not be installed."""
+    """Return our error for a missing optional library."""
     name = error.name if isinstance(error, ModuleNotFoundError) else ""
     if name not in LIBRARIES:
         return error
@@ -197,9 +197,9 @@ def _known(error: BaseException) -> BaseException:
 
 
 def _explain(error: BaseException) -> tuple[str, int]:
-    """Return what an error means, and its exit code."""
+    """Return an error's message and exit code."""
     if isinstance(error, SystemExit):
-        # rich ends the program when the reader of its output has gone
+        # rich exits the program when its output's reader has gone
         gone = isinstance(error.__context__, BrokenPipeError)
         return "", error.code if isinstance(error.code, int) and not gone else Exit.OK
     if isinstance(error, BulkmmError):

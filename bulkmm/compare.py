@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm compare``: tell if anything got slower between two sets of results."""
+"""``bulkmm compare``: tell whether anything got slower between sets of results."""
 
 import re
 
@@ -30,16 +30,16 @@ def add_parser(sub: options.Subparsers) -> None:
         --threshold T  allow so much more time, as 5%% or 0.05 (default: 5%%)
         --json  print the comparison as JSON, and errors too
         """
-    # argparse drops the first "--" that it sees
+    # argparse drops the first "--"
     options.take(compare, table, threshold=THRESHOLD, keeps_dashes=True)
 
 
 def parse_threshold(text: str) -> float:
-    """Return the fraction that ``5%`` or ``0.05`` means."""
+    """Return ``5%`` or ``0.05`` as a fraction."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?(%?)", text.strip())
     if found:
         value = float(found[1]) / (100 if found[2] else 1)
-        # A bare 5 would be 500 %: more likely a forgotten sign than a wish.
+        # A bare 5 would be 500 %: more likely a forgotten percent sign.
         if value < 1 or (value == 1 and found[2]):
             return value
     accepted = "give 0% to 100%, or a fraction below 1, as in 5% or 0.05"

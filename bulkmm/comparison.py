@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What two sides come to: verdicts, as a table or as JSON."""
+"""The comparison of two sides: verdicts, as a table or as JSON."""
 
 import argparse
 import json
@@ -26,7 +26,7 @@ PROOF = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that is to be said of two sides."""
+    """The comparison of two sides."""
 
     before: Side
     after: Side
@@ -37,17 +37,17 @@ class Comparison:
 
     @property
     def sides(self) -> tuple[Side, Side]:
-        """Both."""
+        """Return both sides."""
         return self.before, self.after
 
     @property
     def percent(self) -> str:
-        """Return the threshold as it is spoken of."""
+        """Return the threshold as text."""
         return f"{self.threshold * 100:g} %"
 
 
 def compare(before: Side, after: Side, threshold: float) -> Comparison:
-    """Compare two sides; raise an error if they have nothing in common."""
+    """Compare two sides; raise if they have nothing in common."""
     sides.refuse_emulation(before, after)
     old, new = before.arms(), after.arms()
     common = [key for key in old if key in new]
@@ -74,7 +74,7 @@ def compare(before: Side, after: Side, threshold: float) -> Comparison:
 
 
 def _unlike(old: list[Result], new: list[Result]) -> str | None:
-    """Return why the ratio of two arms would mean nothing, if so."""
+    """Return why the ratio of two arms would be meaningless, if so."""
     if len({arm.bytes for arm in (*old, *new)}) > 1:
         sizes = ({text.size(arm.bytes): 1 for arm in side} for side in (old, new))
         return "{} in A, {} in B".format(*map(" or ".join, sizes))
@@ -84,7 +84,7 @@ def _unlike(old: list[Result], new: list[Result]) -> str | None:
 
 
 def run_compare(args: argparse.Namespace) -> int:
-    """Compare; the exit code says if something is proven to be slower."""
+    """Compare; the exit code tells whether something is proven slower."""
     threshold = parse_threshold(args.threshold)
     compared = compare(*sides.read(list(map(str, args.files))), threshold)
     if args.json:
@@ -99,7 +99,7 @@ def run_compare(args: argparse.Namespace) -> int:
 
 
 def to_json(compared: Comparison) -> dict[str, Any]:
-    """Return all that the table says, and the p-values."""
+    """Return the table's content and the p-values."""
     before, after = (_keys_json(keys) for keys in compared.only)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -142,7 +142,7 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
 
 
 def print_comparison(compared: Comparison) -> None:
-    """Print the warnings, the table, and what is not in it."""
+    """Print the warnings, the table, and what it omits."""
     work = compared.before.documents[0].counted
     gain = "fewer" if work else "faster"
     medians = ("A instructions", "B instructions") if work else ("A", "B")
@@ -210,7 +210,7 @@ def _too_few(compared: Comparison) -> list[str]:
 
 
 def _named(keys: Iterable[Key]) -> str:
-    """Return the arms in groups by scenario."""
+    """Yield the arms grouped by scenario."""
     groups: dict[str, list[str]] = {}
     for scenario, variant in keys:
         groups.setdefault(scenario, []).append(variant)

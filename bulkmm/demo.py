@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``make demo``: the main job shown once, natively and in a guest.
+"""``make demo``: show the main job once, natively and in a guest.
 
-Natively first: the stock kernel's own machine code, and the module's, in a
-process on this CPU. Then the module at work in a guest. The same as a page.
+First natively: the stock kernel's own machine code and the module's, in a
+process on this CPU. Then the module in a guest. Both also as a page.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from bulkmm.lab.progress import Progress
 from bulkmm.results import Document
 
 KERNEL = "6.12"
-SHOWN = (  # natively: those of summary.HEADLINES, of small devices
+SHOWN = (  # natively: those of summary.HEADLINES, with small devices
     "pmem-fsdax-16g",
     "pmem-devdax-16g",
     "thp-2m-populate",
@@ -40,7 +40,7 @@ def add_parser(sub: options.Subparsers) -> None:
 
 
 def _keep(document: Document, name: str) -> Path:
-    """Write a result where the reader is told to look for it."""
+    """Write a result to the file that the output names."""
     OUT.mkdir(exist_ok=True)
     file = OUT / f"{name}.json"
     document.write(file)
@@ -77,7 +77,7 @@ def run_demo(_args: argparse.Namespace) -> int:
 
 
 def _native(progress: Progress) -> Document:
-    """Run what leads in a process, at the small sizes."""
+    """Run the headlines in a process, at small sizes."""
     from bulkmm.native import command, find, measure, run
 
     kernel, module = find.of_lab(KERNEL, None, progress, build_module=True)

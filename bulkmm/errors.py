@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What can go wrong, and the exit code that says so."""
+"""Errors and their exit codes."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -9,11 +9,11 @@ class Exit(IntEnum):
     """Exit codes of the bulkmm command (documented in docs/command.md)."""
 
     OK = 0
-    VERDICT = 1  # it ran, and a check failed
+    VERDICT = 1  # it ran, but a check failed
     USAGE = 2  # unknown scenario, kernel, backend, bad size
     ENVIRONMENT = 3  # permission, disk, network or a tool is missing
     GUEST = 4  # panic, time-out, missing end marker, bad kernel log
-    INTERNAL = 70  # a fault of bulkmm's own; what sysexits.h has for it
+    INTERNAL = 70  # a bug in bulkmm; EX_SOFTWARE of sysexits.h
     INTERRUPTED = 130
 
 
@@ -24,13 +24,13 @@ class BulkmmError(Exception):
 
 
 class UsageError(BulkmmError):
-    """What the user asked for does not exist or makes no sense."""
+    """The user's request is unknown or senseless."""
 
     exit = Exit.USAGE
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
-    """Return the error of a word that does not exist, with the closest that does."""
+    """Return the error for an unknown word, suggesting the closest known one."""
     from difflib import get_close_matches
 
     names = list(known)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a result says of where it was taken: CPU, kernel, noise, checks."""
+"""The circumstances of a result: CPU, kernel, noise, checks."""
 
 from statistics import median
 from typing import Any
@@ -28,7 +28,7 @@ def where(document: Document) -> str:
 
 
 def kernel(document: Document) -> str:
-    """Return the release whose code was measured: the guest's, if there is one."""
+    """Return the release whose code was measured: the guest's, if any."""
     machine = document.machine
     known = machine.get("guest", {}).get("kernel") or machine.get("kernel")
     return str(known or "unknown")
@@ -44,19 +44,19 @@ def cpu_name(document: Document) -> str:
 
 
 def n_of(document: Document) -> str:
-    """Return of how many samples its medians are."""
+    """Return the number of samples per median."""
     counts = sorted({len(result.samples) for result in document.printed().results})
     return DASH.join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
 
 
 def passed(document: Document) -> str:
-    """Return how many of its checks hold."""
+    """Return how many checks passed."""
     many = len(document.checks)
     return f"Checks passed: {many - len(document.failed)} of {many}."
 
 
 def footnotes(document: Document) -> list[str]:
-    """Return what must stand under a table of this document's figures."""
+    """Return the lines required below a table of this document's figures."""
     guest = " visits of one boot" if "guest" in document.machine else ""
     unit = " processes" if "processes" in document.run else guest
     machine = f"{where(document)}: {cpu_name(document)}; kernel {kernel(document)}"
@@ -73,7 +73,7 @@ def footnotes(document: Document) -> list[str]:
 
 
 def quiet(document: Document) -> list[str]:
-    """Return what a run says of its memory, its peers and its noise."""
+    """Return the run's memory, peers and noise."""
     run, lines = document.run, []
     if "huge_bytes" in run and run.get("bytes"):
         share = min(1, run["huge_bytes"] / run["bytes"])
@@ -98,7 +98,7 @@ def quiet(document: Document) -> list[str]:
 
 
 def facts(document: Document) -> dict[str, str]:
-    """Return what is known and must be the same for times to compare."""
+    """Return the known facts that must be equal for times to compare."""
     machine, run = document.machine, document.run
     cpu, guest = machine.get("cpu", {}), machine.get("guest", {})
     names = ("model", "vendor", "family", "model_number", "stepping")
@@ -117,25 +117,25 @@ def facts(document: Document) -> dict[str, str]:
         "accelerator": machine.get("accelerator"),
         "transparent huge page setting": machine.get("thp"),
         "share of huge pages": _share(run.get("huge_bytes"), run.get("bytes")),
-        # what was asked for or chosen, such as a backend
+        # what was requested or chosen, such as a backend
         **_entries("run:", {k: v for k, v in run.items() if isinstance(v, str)}),
     }
     return {what: str(fact) for what, fact in facts.items() if fact not in (None, "")}
 
 
 def _entries(what: str, held: object) -> dict[str, Any]:
-    """Return the entries of an object, each named by what they are."""
+    """Return the entries of an object with prefixed names."""
     items = held.items() if isinstance(held, dict) else ()
     return {f"{what} {name}": value for name, value in items}
 
 
 def _gibibytes(nbytes: object) -> str:
-    """Return memory coarsely: kernels keep a little more or less of it."""
+    """Return memory, rounded: kernels reserve slightly different amounts."""
     return f"{nbytes / (1 << 30):.0f} GiB" if isinstance(nbytes, int) else ""
 
 
 def _share(part: object, whole: object) -> str:
-    """Return a share in whole percent: a page more or less is no difference."""
+    """Return a share in whole percent, so that a page does not matter."""
     if isinstance(part, int) and isinstance(whole, int) and whole > 0:
         return f"{100 * part / whole:.0f} %"
     return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Files that are there whole or not at all."""
+"""Files that are written atomically."""
 
 import json
 import os
@@ -10,9 +10,9 @@ from bulkmm.errors import BulkmmError
 
 
 def write(file: Path, text: str, what: str) -> None:
-    """Write a file in one step; ``what`` is how an error speaks of it.
+    """Write a file atomically; ``what`` names it in errors.
 
-    A link stays: what it names is replaced. A pipe or a device is written to.
+    A link stays: its target is replaced. A pipe or a device is written to.
     """
     try:
         if _is_special(file):
@@ -33,7 +33,7 @@ def _replace(file: Path, text: str) -> None:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """Return what was kept in a file; nothing if it is not there, or spoilt."""
+    """Return a file's object; empty if the file is missing or corrupt."""
     try:
         held = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -42,7 +42,7 @@ def read_json(file: Path) -> dict[str, Any]:
 
 
 def need_place(file: Path | None, what: str) -> None:
-    """Refuse a file that cannot be written, before all the work."""
+    """Reject a file that cannot be written, before all the work."""
     if file is None:
         return
     special = _is_special(file)
@@ -55,7 +55,7 @@ def need_place(file: Path | None, what: str) -> None:
 
 
 def _is_special(file: Path) -> bool:
-    """Return whether a name is of something that no file may take the place of."""
+    """Return whether a path is something that must not be replaced by a file."""
     return file.exists() and not file.is_file()
 
 

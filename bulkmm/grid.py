@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Many scenarios of one kind as grids: a row each, a column for each variant.
+"""Many scenarios of one kind as grids: a row each, a column per variant.
 
-One grid has the throughput of every variant. The other has what a goal is
-stated in: time of the best peer / time of ours, with its interval.
+One grid has the throughput of every variant. The other has the measure of goals:
+time of the best peer / time of ours, with its interval.
 """
 
 import re
@@ -13,21 +13,21 @@ from bulkmm.sheet import Sheet
 
 Factor = Callable[[Ratio], str]
 
-MANY = 4  # scenarios of one kind: from here on a grid is shorter than their rows
+MANY = 4  # from this many scenarios of one kind a grid is shorter than rows
 OURS = "bulkmm"
 AGAIN = "-again"  # a variant measured twice: the A/A control
-LIMIT = "limit"  # what nobody can beat is no peer
+LIMIT = "limit"  # not a peer: nothing can beat it
 FIRST_USE = "first-use"
 THREADS = re.compile(r"(.+)-(\d+)t")
 
 
 def kind(scenario: str) -> str:
-    """Return what a scenario is about: its first word, or FIRST_USE."""
+    """Return a scenario's kind: its first word, or FIRST_USE."""
     return FIRST_USE if scenario.startswith(FIRST_USE) else scenario.partition("-")[0]
 
 
 def kinds(document: Document) -> dict[str, list[str]]:
-    """Return the scenarios of each kind that a native document has many of."""
+    """Return the scenarios of each kind with many in a native document."""
     found: dict[str, list[str]] = {}
     if document.machine.get("accelerator", "native") != "native":
         return found
@@ -37,8 +37,8 @@ def kinds(document: Document) -> dict[str, list[str]]:
 
 
 def shown(document: Document, *, all_rows: bool = False) -> list[Result]:
-    """Return the results but for backends and kinds of limit, or with them."""
-    many = (OURS, LIMIT)  # each of them with a kind, behind a colon
+    """Return the results, without or with backends and kinds of limit."""
+    many = (OURS, LIMIT)  # those with a kind after a colon
     return [
         r
         for r in document.results
@@ -47,18 +47,18 @@ def shown(document: Document, *, all_rows: bool = False) -> list[Result]:
 
 
 def of_one_thread(results: Iterable[Result]) -> list[Result]:
-    """Return the results that no threads share: those have a single size."""
+    """Return single-threaded results; those of threads have one size."""
     return [r for r in results if not THREADS.fullmatch(r.variant)]
 
 
 def picked(document: Document, scenario: str, variant: str) -> str:
-    """Return the backend that served a variant, or which kind the limit is."""
+    """Return the backend that served a variant, or the kind of the limit."""
     picks = document.run.get("picks", {})
     return str(picks.get(scenario, {}).get(variant, ""))
 
 
 def grids(document: Document, factor: Factor, *, all_rows: bool = False) -> list[Sheet]:
-    """Return the grids of all kinds that are many; ``factor`` writes a ratio."""
+    """Return the grids of kinds with many scenarios; ``factor`` formats a ratio."""
     found = []
     every = [
         r for r in shown(document, all_rows=all_rows) if not THREADS.match(r.variant)
@@ -73,7 +73,7 @@ def grids(document: Document, factor: Factor, *, all_rows: bool = False) -> list
 
 
 def threads(document: Document) -> list[str]:
-    """Return a line for each arm that several threads share."""
+    """Return a line for each multi-threaded arm."""
     held = {(r.scenario, r.variant): r for r in document.results}
     lines = []
     for (scenario, variant), arm in held.items():
@@ -103,10 +103,10 @@ def _is_control(variant: str, variants: Iterable[str]) -> bool:
 
 
 def goals(ratios: list[Ratio], results: list[Result]) -> dict[tuple[str, str], Ratio]:
-    """Return for each of ours its ratio to the fastest peer it was compared with."""
+    """Return the ratio of each of ours to the fastest peer compared."""
     medians = {(r.scenario, r.variant): r.median for r in results}
     found: dict[tuple[str, str], Ratio] = {}
-    # The fastest base last, so that it is the one that stays.
+    # The fastest base last, so that it overwrites the others.
     known = (r for r in ratios if _against_peer(r) and (r.scenario, r.base) in medians)
     for ratio in sorted(known, key=lambda r: -medians[r.scenario, r.base]):
         found[ratio.scenario, ratio.variant] = ratio
@@ -140,7 +140,7 @@ def _best(
 
 
 def controls(document: Document) -> list[str]:
-    """Return a line for each A/A control: how often chance looked like a result."""
+    """Return a line for each A/A control: how often chance looked like an effect."""
     lines = []
     for name, scenarios in kinds(document).items():
         held = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a figure was measured on: no host name, no path, nothing personal."""
+"""The machine of a measurement: no host name, no path, nothing personal."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ from bulkmm.control.root import Root
 
 CPU = "/sys/devices/system/cpu"
 VULNERABILITIES = ("retbleed", "spec_rstack_overflow", "spectre_v2")
-read = Root(Path("/")).read  # a file of the system; None if it cannot be
+read = Root(Path("/")).read  # reads a system file; None if it cannot be read
 
 
 def cpuinfo() -> dict[str, str]:
@@ -39,7 +39,7 @@ def _caches() -> dict[str, str]:
 
 
 def last_level_cache() -> int:
-    """Return the bytes of the largest cache of CPU 0, 0 if it is not known."""
+    """Return the bytes of the largest cache of CPU 0, 0 if unknown."""
     sizes = [_number(text.removesuffix("K")) or 0 for text in _caches().values()]
     return max(sizes, default=0) << 10
 
@@ -50,14 +50,14 @@ def memory_kib(field: str) -> int | None:
 
 
 def memory_number(field: str, unit: str = "") -> int | None:
-    """Return a field of /proc/meminfo: without a unit a count, as of huge pages."""
+    """Return a field of /proc/meminfo; without a unit it is a count."""
     text = read("/proc/meminfo") or ""
     match = re.search(rf"^{field}:\s+(\d+){unit}$", text, re.MULTILINE)
     return int(match[1]) if match else None
 
 
 def _hypervisor(flags: str) -> str | None:
-    """Return the hypervisor's name, "unknown" if it does not say, or None."""
+    """Return the hypervisor's name, "unknown" if not given; None without one."""
     if "hypervisor" not in flags.split():
         return None
     for path in ("/sys/hypervisor/type", "/sys/class/dmi/id/sys_vendor"):
@@ -67,13 +67,13 @@ def _hypervisor(flags: str) -> str | None:
 
 
 def _chosen(path: str) -> str | None:
-    """Return the word in brackets of a setting that lists all."""
+    """Return the current choice, in brackets, of a sysfs setting."""
     match = re.search(r"\[(\w+)\]", read(path) or "")
     return match[1] if match else None
 
 
 def _revision() -> str | None:
-    """Return the commit of the checkout this runs from, "+" if changed."""
+    """Return the commit of this checkout, with "+" if modified."""
     command = ["git", "-C", str(Path(__file__).parent), "describe"]
     command += ["--always", "--dirty=+", "--exclude=*"]
     try:
@@ -95,7 +95,7 @@ def _version(package: str) -> str | None:
 
 
 def state() -> dict[str, float]:
-    """Return what may disturb a measurement: load, and CPU time so far, in ticks."""
+    """Return measures of disturbance: load, and CPU time so far, in ticks."""
     first = (read("/proc/stat") or "cpu").partition("\n")[0]
     ticks = [int(text) for text in first.split()[1:9]]  # guest time is in user time
     stolen = ticks[-1] if len(ticks) == 8 else 0  # noqa: PLR2004
@@ -122,7 +122,7 @@ def _cpu() -> dict[str, Any]:
         "family": _number(info.get("cpu family")),
         "model_number": _number(info.get("model")),
         "stepping": _number(info.get("stepping")),
-        "part": info.get("CPU part"),  # what arm64 has instead of these
+        "part": info.get("CPU part"),  # arm64's equivalent of these
         "cores": os.cpu_count(),
         "affinity": sorted(os.sched_getaffinity(0)),
         "caches": _caches(),
@@ -136,7 +136,7 @@ def _cpu() -> dict[str, Any]:
 
 
 def describe() -> dict[str, Any]:
-    """Return the machine's description for a result document."""
+    """Return the description of this machine for a result document."""
     total = memory_kib("MemTotal")
     nodes = Path("/sys/devices/system/node").glob("node[0-9]*")
     return {

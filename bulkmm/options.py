@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The options of all commands, as tables: one meaning for each.
 
-docs/command.md states the conventions; tests/command/test_conventions.py walks
-every command for them.
+docs/command.md states the conventions; tests/command/test_conventions.py checks every command.
 """
 
 import argparse
@@ -11,13 +10,13 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any, TypeAlias
 
-# argparse has no other name, and its class takes no type when it runs
+# argparse has no public name, and the class is not subscriptable at run time
 Subparsers: TypeAlias = "argparse._SubParsersAction[Any]"  # noqa: SLF001
-TYPES = {"N": int, "SECONDS": int}  # by what a value is called
+TYPES = {"N": int, "SECONDS": int}  # by metavar
 PATHS = {"--output", "--plot", "--root", "--json-dir"}
 FLAG = re.compile(r"(?<!\S)--?\w[\w-]*")
 
-# What several commands have.
+# Options of several commands.
 JSON = "--json  print the result as JSON, and errors too"
 MARKDOWN = "--markdown  print it in Markdown"
 SAMPLES = "-o, --output FILE  write the result, all samples as JSON, to this file"
@@ -27,7 +26,7 @@ ALL_ROWS = "--all-rows  show every backend and limit too"
 
 
 class Help(argparse.HelpFormatter):
-    """Wraps all but the line with the example, which is to be copied."""
+    """Wraps all but the example, which users copy."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         parts = text.split("\n\n")
@@ -44,8 +43,8 @@ def add(
 ) -> argparse.ArgumentParser:
     """Add a command.
 
-    ``run`` is "module:function", imported only when the command runs: neither
-    --help nor another command waits for it.
+    ``run`` is "module:function", imported only when the command runs, so that --help
+    and other commands do not wait for it.
     """
     one: argparse.ArgumentParser = sub.add_parser(
         name,
@@ -62,12 +61,12 @@ def take(
     table: str,
     **defaults: object,
 ) -> None:
-    """Add what a command takes: an entry a line, two spaces before its help.
+    """Add a command's arguments: one entry per line, two spaces before its help.
 
     ``--flag``; ``--option VALUE``, ``{one,of,these}``; ``WORD``, ``[WORD]`` if it
     may be left out, ``-o!`` if it may not; ``...``: any number of times, ``+``: at
     least once.
-    ``name:WORD`` names what is kept otherwise than the word.
+    ``name:WORD`` sets another name of the attribute.
     """
     for entry in re.split(r"\n(?! )", dedent(table).strip("\n")):
         spec, text = re.split(r"  +", entry, maxsplit=1)

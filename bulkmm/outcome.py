@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How a command that measured ends: what it prints, writes and returns."""
+"""The end of a measuring command: what it prints, writes and returns."""
 
 import argparse
 import sys
@@ -13,7 +13,7 @@ WHAT = "the result file"
 
 
 def need_place(args: argparse.Namespace) -> None:
-    """Refuse files that cannot be written, before all the work."""
+    """Reject files that cannot be written, before all the work."""
     from bulkmm import plot
 
     files.need_place(args.output, WHAT)
@@ -23,9 +23,9 @@ def need_place(args: argparse.Namespace) -> None:
 def finish(
     args: argparse.Namespace, document: Document, show: Callable[[], None]
 ) -> int:
-    """Print the result as JSON or as ``show`` does, write it, judge it.
+    """Print the result as JSON or by ``show``, write it, return the verdict.
 
-    Neither is lost where the other fails: it was measured for hours, perhaps.
+    If one of the two fails the other is still done: measuring may have taken hours.
     """
     try:
         if args.json:

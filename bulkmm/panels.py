@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a figure of results shows: panels, arms and points, without drawing."""
+"""The content of a figure: panels, arms and points, without drawing."""
 
 import re
 from collections import Counter
@@ -44,7 +44,7 @@ class Arm:
 
     label: str
     variant: str
-    source: int  # which of the documents
+    source: int  # index of the document
     points: list[Point] = field(default_factory=list)
     samples: list[float] = field(default_factory=list)
     median: float = 0
@@ -54,7 +54,7 @@ class Arm:
 
 @dataclass
 class Panel:
-    """One operation and use, or one scenario that has no sizes."""
+    """One operation and use, or one scenario without sizes."""
 
     title: str
     by_size: bool
@@ -63,7 +63,7 @@ class Panel:
     arms: list[Arm] = field(default_factory=list)
 
     def arm(self, wanted: Arm) -> Arm:
-        """Return the arm of the same label, new if it was not there."""
+        """Return the arm with the same label, added if missing."""
         for arm in self.arms:
             if arm.label == wanted.label:
                 return arm
@@ -98,7 +98,7 @@ def _add(
     found: dict[tuple[str, bool], Panel], result: Result, arm: Arm, *, emulated: bool
 ) -> None:
     series = SERIES.fullmatch(result.scenario)
-    # An interval that reaches down to no time at all has no rate.
+    # An interval that includes 0 has no rate.
     if series and not (result.median > 0 and result.ci95[0] > 0):
         series = None
     title = result.scenario
@@ -124,7 +124,7 @@ def _add(
 
 
 def title(found: list[Panel]) -> str:
-    """Return what the figure is of."""
+    """Return the figure's title."""
     kinds = [
         what
         for what, unit in (
@@ -139,13 +139,13 @@ def title(found: list[Panel]) -> str:
 
 
 def footnotes(documents: list[Document]) -> list[str]:
-    """Return what stands under the figure: the machine, n, how to read it."""
+    """Return the figure's caption: the machine, n, how to read it."""
     lines = [line for document in documents for line in facts.footnotes(document)]
     return list(dict.fromkeys([*lines, HOW_TO_READ]))
 
 
 def description(documents: list[Document], found: list[Panel]) -> str:
-    """Return the figure in words."""
+    """Return a description of the figure in words."""
     said = []
     for panel in found:
         what = "GB/s by size" if panel.by_size else f"samples in {panel.unit}"

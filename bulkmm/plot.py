@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm plot``: results as an SVG figure.
 
-Operations measured over a range of sizes become lines of throughput by size,
-one panel for each use of the memory; any other scenario becomes a strip of its
-raw samples. What is drawn is decided in ``bulkmm.panels``; here it is drawn.
+Operations measured over a range of sizes become lines of throughput by size, one
+panel for each use of the memory; any other scenario becomes a strip of its raw
+samples. ``bulkmm.panels`` decides what is drawn.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from bulkmm.panels import Panel
     from bulkmm.results import Document
 
-# Okabe and Ito's palette without the yellow, which is lost on white: told apart
-# with any of the common colour blindnesses. Markers tell them apart in print.
+# Okabe and Ito's palette, safe for common colour blindness, without yellow, which is
+# lost on white. Markers distinguish them in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 DASHES = ("-", "--", ":", "-.")
 COLUMNS, PANEL_WIDTH, PANEL_HEIGHT = 2, 5.0, 3.1  # inches
 BESIDE = 1.3  # sizes differ by 2 or more
 STYLE: Any = {"markersize": 5, "linewidth": 1.2, "elinewidth": 0.8, "capsize": 2}
-LEGEND_WIDTH, TEXT_WIDTH = 110, 170  # letters that fit across two columns
+LEGEND_WIDTH, TEXT_WIDTH = 110, 170  # characters that fit across two columns
 SETTINGS: Any = {
-    "svg.fonttype": "none",  # text stays text: found, read aloud, translated
+    "svg.fonttype": "none",  # text stays text: searchable, accessible, translatable
     "svg.hashsalt": "bulkmm",  # else the names of elements are random
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, on every machine
@@ -72,13 +72,13 @@ def run_plot(args: argparse.Namespace) -> int:
 
 
 def names_of(paths: list[Path]) -> list[str]:
-    """Return short names of files, or their paths where those are not enough."""
+    """Return short names of files, or their paths if those are ambiguous."""
     short = [path.stem for path in paths]
     return short if len({*short}) == len(short) else [str(path) for path in paths]
 
 
 def check_file(file: Path | None) -> None:
-    """Refuse a figure's file that cannot be written, before all the work."""
+    """Reject a figure's file that cannot be written, before all the work."""
     if file is None:
         return
     if file.suffix != ".svg":
@@ -87,7 +87,7 @@ def check_file(file: Path | None) -> None:
 
 
 def save(documents: list[Document], file: Path, names: list[str] | None = None) -> None:
-    """Draw results in one figure; ``names`` tell apart those of the same arms."""
+    """Draw results in one figure; ``names`` distinguish files with the same arms."""
     files.write(file, svg(documents, names), "the figure")
 
 
@@ -116,7 +116,7 @@ def render(
 
     out = io.StringIO()
     with mpl.rc_context():
-        mpl.rcdefaults()  # not what a user's own matplotlibrc says
+        mpl.rcdefaults()  # ignore the user's matplotlibrc
         mpl.rcParams.update(SETTINGS)
         figure = Figure(layout=layout)
         draw(figure)
@@ -127,7 +127,7 @@ def render(
 
 
 def _describe(text: str, description: str) -> str:
-    """Name the figure to programs that read it aloud."""
+    """Add title and description for screen readers."""
     from html import escape
 
     head, opened, rest = text.partition("<svg ")
@@ -194,7 +194,7 @@ def looks_of(series: list[Panel]) -> dict[str, Any]:
 
 
 def _look(variant: int, source: int) -> dict[str, Any]:
-    """Return how an arm looks: by its variant, and dashed by where it is from."""
+    """Return an arm's style: colour and marker by variant, dashes by source."""
     hollow = (source + source // len(DASHES)) % 2  # eight sources, none alike
     return {
         "color": COLOURS[variant % len(COLOURS)],
@@ -207,10 +207,10 @@ def _look(variant: int, source: int) -> dict[str, Any]:
 def draw_lines(
     axes: Axes, panel: Panel, looks: dict[str, Any], gid: str
 ) -> dict[str, Any]:
-    """Draw throughput by size; return what the legend shows of each arm."""
+    """Draw throughput by size; return the legend's handle for each arm."""
     keys = {}
     for i, arm in enumerate(panel.arms):
-        # A little beside each other, so that no interval hides another.
+        # Shifted slightly, so that no interval hides another.
         shift = BESIDE ** ((i + 0.5) / len(panel.arms) - 0.5)
         x = [point.size * shift for point in arm.points]
         y = [point.rate for point in arm.points]
@@ -221,13 +221,13 @@ def draw_lines(
         keys[arm.label] = bars
     sizes = sorted({point.size for arm in panel.arms for point in arm.points})
     _size_axis(axes, sizes)
-    axes.set_ylim(bottom=0)  # heights compare only from zero
+    axes.set_ylim(bottom=0)  # heights are comparable only from zero
     axes.set_ylabel("GB/s, emulated" if panel.emulated else "GB/s")
     return keys
 
 
 def _size_axis(axes: Axes, sizes: list[int]) -> None:
-    """Name the measured sizes, or every second of many."""
+    """Label the measured sizes, or every second of many."""
     from bulkmm.control import text
 
     axes.set_xscale("log", base=2)
@@ -238,7 +238,7 @@ def _size_axis(axes: Axes, sizes: list[int]) -> None:
 
 
 def draw_strips(axes: Axes, panel: Panel, gid: str) -> None:
-    """Draw each sample, downwards in the order taken, and the median's interval."""
+    """Draw each sample, downwards in order of measurement, and the median's interval."""
     for i, arm in enumerate(panel.arms):
         n = len(arm.samples)
         y = [i - 0.3 + 0.6 * (k + 0.5) / n for k in range(n)]

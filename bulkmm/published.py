@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Published figures that ours stand beside, as data.
+"""Published figures for comparison with ours, as data.
 
 Source: the cover letters of "mm: speed up ZONE_DEVICE memmap initialization"
 on the Linux memory management list, 2026, versions 2 (on 7.1-rc3), 4 (7.1-rc6)
@@ -23,7 +23,7 @@ class Published:
 
     @property
     def said(self) -> str:
-        """Return it as a table has it."""
+        """Return it as text for a table."""
         return f"{self.version}: {self.before_ms} → {self.after_ms} ms"
 
     @property
@@ -43,7 +43,7 @@ FIGURES = (
     Published(_DEVDAX, "v5", 273.3, 119.0),
 )
 
-# What the native bench does is what the fsdax scenario spends its time on.
+# The native bench does the work that dominates the fsdax scenario.
 SAME_WORK = {"memmap-stamp": _FSDAX}
 
 

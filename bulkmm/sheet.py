@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A table of text: on the screen, or as Markdown."""
+"""A table of text, for the screen or as Markdown."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-WIDTH = 100  # where the output is no terminal
+WIDTH = 100  # if the output is not a terminal
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """Headings and rows; a row of one cell heads those below it."""
+    """Headings and rows; a row of one cell is a subheading."""
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
-    numbers: Sequence[str] = ()  # headings of what is set to the right
+    numbers: Sequence[str] = ()  # headings of right-aligned columns
 
     def markdown(self) -> list[str]:
-        """Return it as lines of Markdown, an empty one below it."""
+        """Return it as lines of Markdown, followed by an empty line."""
         rule = ("--:" if name in self.numbers else "---" for name in self.headings)
         rows = (f"| {' | '.join(row)} |" for row in (self.headings, *self.rows))
         first, *others = rows
         return [first, f"|{'|'.join(rule)}|", *others, ""]
 
     def print(self, console: Console | None = None) -> None:
-        """Print it, as wide as the terminal or as a page."""
+        """Print it, as wide as the terminal or WIDTH."""
         from rich import box
         from rich.table import Table
         from rich.text import Text
 
         shown = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
         for i, name in enumerate(self.headings):
-            # Hyphens are where a long name of a variant may be broken.
+            # A long variant name may be broken at hyphens.
             right = name in self.numbers
             said = Text(name.replace("-", "-\n") if right and i else name)
             at: Literal["left", "right"] = "right" if right else "left"
@@ -51,7 +51,7 @@ class Sheet:
 
 
 def screen(console: Console | None = None) -> Console:
-    """Return where tables go: as wide as the terminal, or as a page."""
+    """Return the console for tables, as wide as the terminal or WIDTH."""
     from rich.console import Console
 
     console = console or Console()
@@ -61,7 +61,7 @@ def screen(console: Console | None = None) -> Console:
 
 
 def print_lines(lines: Iterable[str], console: Console | None = None) -> None:
-    """Print what stands above or below a table."""
+    """Print lines above or below a table."""
     console = screen(console)
     for line in lines:
         console.print(line, markup=False, highlight=False)

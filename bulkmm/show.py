@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm show``: the table of results that were kept."""
+"""``bulkmm show``: print the table of stored results."""
 
 import argparse
 

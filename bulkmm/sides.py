@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The two sides of a comparison: the results of each build, a file a sample."""
+"""The two sides of a comparison: the results of each build, a sample per file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ DASHES = "--"
 
 @dataclass(frozen=True)
 class Side:
-    """The results of one build; each is a sample."""
+    """The results of one build; each file is a sample."""
 
     letter: str
     names: list[str]
@@ -35,7 +35,7 @@ class Side:
         return cls(letter, names, documents)
 
     def arms(self) -> dict[Key, list[Result]]:
-        """Return the arms that every file has, by what they are called."""
+        """Return the arms that every file has, by key."""
         found: dict[Key, list[Result]] = {}
         for document in self.documents:
             for one in document.printed().results:
@@ -55,7 +55,7 @@ class Side:
 
 
 def read(words: Sequence[str]) -> tuple[Side, Side]:
-    """Return the sides that the words of a command name."""
+    """Return the sides that a command's arguments name."""
     before, after = split(words)
     return Side.read("A", before), Side.read("B", after)
 
@@ -63,7 +63,7 @@ def read(words: Sequence[str]) -> tuple[Side, Side]:
 def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the files of each side."""
     dashes = [i for i, word in enumerate(words) if word == DASHES]
-    if not dashes and len(words) == 2:  # noqa: PLR2004 - one a side
+    if not dashes and len(words) == 2:  # noqa: PLR2004 - one per side
         dashes, words = [1], [words[0], DASHES, words[1]]
     if len(dashes) != 1 or not 0 < dashes[0] < len(words) - 1:
         how = "as in: bulkmm compare A*.json -- B*.json"
@@ -79,14 +79,14 @@ def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def by_file(arms: list[Result]) -> Result:
-    """Return an arm with a sample of each file: its median."""
+    """Return an arm with one sample per file: its median."""
     one = arms[0]
     medians = [arm.median for arm in arms]
     return stats.summarise(one.scenario, one.variant, one.unit, one.bytes, medians)
 
 
 def refuse_emulation(before: Side, after: Side) -> None:
-    """Refuse to compare times of hardware with others."""
+    """Reject comparing times of hardware with others."""
     emulated, native = (
         [
             (name, document)
@@ -106,7 +106,7 @@ def refuse_emulation(before: Side, after: Side) -> None:
 
 
 def warnings(before: Side, after: Side) -> list[str]:
-    """Return what differs of the machines, and which outputs were wrong."""
+    """Return differences of the machines, and outputs that were wrong."""
     held = [list(map(facts.facts, side.documents)) for side in (before, after)]
     found = []
     for what in {what: 1 for side in held for one in side for what in one}:

@@ -6,7 +6,7 @@ import re
 from bulkmm.errors import UsageError
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-SECTION = 128 << 20  # of the memory map on x86-64: no device has less
+SECTION = 128 << 20  # of the memory map on x86-64: the least size of a device
 
 
 def parse(text: str, largest: str) -> int:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """docs/api.md, the reference of libbulkmm, from the comments in its sources.
 
-What the man pages of section 3 are made of, by the same reader: nothing is said
-twice.
+Made by the same reader as the man pages of section 3, from the same comments.
 """
 
 import argparse
@@ -36,7 +35,7 @@ def prose(text: str) -> str:
 
 
 def items(pairs: list[tuple[str, str]]) -> list[str]:
-    """Return a list of terms and what they mean."""
+    """Return a list of terms and their meanings."""
     return [f"- `{term}`: {prose(text)}" for term, text in pairs]
 
 
@@ -46,7 +45,7 @@ def block(text: str) -> list[str]:
 
 
 def described(doc: Doc) -> list[str]:
-    """Return all that a comment says."""
+    """Return the page's part for a comment."""
     lines = [prose(sentence(doc.purpose)), ""]
     if doc.parameters:
         lines += [*items(doc.parameters), ""]
@@ -58,7 +57,7 @@ def described(doc: Doc) -> list[str]:
 
 
 def group(sources: Sources, names: list[str]) -> list[str]:
-    """Return functions that stand together in the header."""
+    """Return the part for functions grouped in the header."""
     lines = [f"### {', '.join(f'{name}()' for name in names)}", ""]
     lines += block("\n".join(sources.prototypes[name] for name in names))
     for name in names:
@@ -93,7 +92,7 @@ def page(sources: Sources) -> str:
 
 
 def narrow(lines: list[str]) -> Iterator[str]:
-    """Return lines no wider than a page, but for tables and code."""
+    """Return lines wrapped to the page's width, except tables and code."""
     code = False
     for line in lines:
         code ^= line.startswith("```")
@@ -107,7 +106,7 @@ def narrow(lines: list[str]) -> Iterator[str]:
 
 
 def made() -> str:
-    """Return the page as the sources have it now."""
+    """Return the page generated from the current sources."""
     sources = [*sorted(CORE.glob("*.c")), *sorted(POPULATE.glob("*.c"))]
     return page(manpages.read(CORE / "bulkmm.h", sources))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Man pages and completion of the command: bulkmm.1, bulkmm.4, bash, zsh, fish.
 
-Made of the parser by argparse-manpage and shtab, of docs/command.md and of
-docs/abi.md: nothing is said here that is not said there.
+Made from the parser (by argparse-manpage and shtab), docs/command.md and
+docs/abi.md; nothing is documented only here.
 """
 
 import argparse
@@ -31,8 +31,8 @@ PLACES = {  # below PREFIX/share
     "zsh": "zsh/site-functions/_bulkmm",
     "fish": "fish/vendor_completions.d/bulkmm.fish",
 }
-# What the loaded module has, looked up when a key is pressed. Run by sh -c with
-# the words of the command line behind it.
+# Looks up names of the loaded module at completion time. Run by sh -c with the
+# words of the command line as arguments.
 HOME = 'cd "${BULKMM_SYSFS:-/sys/kernel/bulkmm}" 2>/dev/null || exit; '
 LOOK_UP = {
     "PATH": 'for f in */mode; do echo "${f%/mode}"; done',
@@ -41,7 +41,7 @@ LOOK_UP = {
     '! -name mode -printf "%P=\\n" | tr / .',
 }
 FILES = re.compile(r"FILE\b.*|RESULT\.json|[AB]\.json")
-# A setting wants its value next: no space behind it.
+# A setting's value follows: no space after it.
 NO_SPACE = """
 _bulkmm() {
 	_shtab_bulkmm "$@"
@@ -52,7 +52,7 @@ complete -o bashdefault -F _bulkmm bulkmm
 
 
 def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Return all actions of a parser and of those below it."""
+    """Yield all actions of a parser and its subparsers."""
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):
@@ -61,7 +61,7 @@ def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 def looked_up(metavar: str) -> dict[str, Any]:
-    """Return how each shell completes what only the loaded module knows."""
+    """Return for each shell how to complete names of the loaded module."""
     run = f"sh -c {shlex.quote(HOME + LOOK_UP[metavar])} sh"
     name = f"_bulkmm_{metavar.partition('=')[0].lower()}"
     words = '"${COMP_WORDS[@]:1}"'
@@ -92,7 +92,7 @@ def completion(shell: str) -> str:
         elif metavar == "DIR":
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
     text = shtab.complete(parser, shell)
-    first, rest = text.split("\n", 1)  # zsh's must stay the first
+    first, rest = text.split("\n", 1)  # zsh needs its first line first
     return f"{first}\n# {LICENCE}\n{rest}{NO_SPACE if shell == 'bash' else ''}"
 
 
@@ -103,10 +103,10 @@ def page(
     version: str,
     extra: dict[str, str],
 ) -> str:
-    """Return a man page: what the parser says, and sections of our own."""
+    """Return a man page: the parser's text and our own sections."""
     made = Manpage(parser, format="single-commands-section")
     made.manual, made.section, made.description = MANUAL, number, lower(about)
-    made.source, made.date = f"bulkmm {version}", " "  # the same bytes any day
+    made.source, made.date = f"bulkmm {version}", " "  # reproducible
     for name, text in extra.items():
         made.add_section(name, ">", text)
     return f'.\\" {LICENCE}\n{roff.ascii_only(str(made))}'
@@ -141,12 +141,12 @@ def module_page(version: str) -> str:
 
 
 def lower(text: str) -> str:
-    """Return a sentence as the phrase behind a name."""
+    """Return a sentence as the phrase for a NAME section."""
     return text[:1].lower() + text[1:].rstrip(".")
 
 
 def pages(version: str) -> dict[str, str]:
-    """Return every file by its place."""
+    """Return the files by path."""
     return {
         "man/man1/bulkmm.1": command_page(version),
         "man/man4/bulkmm.4": module_page(version),

@@ -21,7 +21,7 @@ from bulkmm.sheet import Sheet
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 PAGE, README = ROOT / "docs" / "figures.md", ROOT / "README.md"
-# Everything between these is made here; of a README, of the CPU that it names.
+# Text between these marks is generated; in the README, for the CPU that it names.
 GENERATED = re.compile(
     r"(?<=<!-- generated: begin -->\n).*?(?=<!-- generated: end -->)", re.DOTALL
 )
@@ -43,15 +43,15 @@ NONE = "No CPU has been measured with this code yet: `make figures`.\n"
 
 @dataclass(frozen=True)
 class Measured:
-    """What has been measured on a CPU."""
+    """All results of a CPU."""
 
     bench: Document
-    kernels: list[Document] = field(default_factory=list)  # each one's own code
+    kernels: list[Document] = field(default_factory=list)  # one per kernel
     populate: Document | None = None
 
 
 def folder(described: dict[str, object]) -> str:
-    """Return the name of a CPU's folder: vendor, family, model, stepping."""
+    """Return a CPU's folder name: vendor, family, model, stepping."""
     cpu = described["cpu"]
     if not isinstance(cpu, dict):
         raise BulkmmError("a machine without a CPU")
@@ -110,7 +110,7 @@ def cpu(name: str, measured: Measured) -> Iterator[str]:
 
 
 def bullets(lines: list[str]) -> Iterator[str]:
-    """Return lines as a list that is no wider than a page."""
+    """Return lines as a list wrapped to the page's width."""
     for line in lines:
         yield from textwrap.wrap(
             line, WIDTH, initial_indent="- ", subsequent_indent="  "
@@ -120,7 +120,7 @@ def bullets(lines: list[str]) -> Iterator[str]:
 
 
 def facts(document: Document) -> list[str]:
-    """Return what else is known of the machine."""
+    """Return further facts of the machine."""
     held = document.machine["cpu"]
     caches = ", ".join(f"{name} {size}" for name, size in held["caches"].items())
     nodes = document.machine.get("numa_nodes")
@@ -130,7 +130,7 @@ def facts(document: Document) -> list[str]:
 
 
 def part(document: Document, kind: str) -> Document:
-    """Return what a document says of one subject."""
+    """Return a document's part for one subject."""
     return replace(
         document,
         results=[r for r in document.results if grid.kind(r.scenario) == kind],
@@ -139,7 +139,7 @@ def part(document: Document, kind: str) -> Document:
 
 
 def notes(document: Document) -> list[str]:
-    """Return what stands under the tables of one subject."""
+    """Return the lines below the tables of one subject."""
     found = [*grid.controls(document)]
     for one in table.parts(
         document, table.Show(full=document.run["scenario"] == "populate")
@@ -177,7 +177,7 @@ def headlines(kernels: list[Document]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Write both pages, or say where this machine's result belongs."""
+    """Write both pages, or print where this machine's result belongs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "--folder", action="store_true", help="print the folder of this CPU, no more"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Man pages of section 3, from the comments in the library's sources.
 
-Functions that stand together in the header, no blank line between them, share
-a page that is named after the first; the others are links to it. The overview
-is the header's first comment, with its types and the environment's variables.
+Functions without a blank line between them in the header share a page named after
+the first; the others are links to it. The overview is the header's first comment,
+with its types and the environment variables.
 
-Own code: linuxdoc and hawkmoth bring all of Sphinx, and the library builds with a
-compiler, Meson and Python alone.
+Own code: linuxdoc and hawkmoth need all of Sphinx, but the library builds with only
+a compiler, Meson and Python.
 """
 
 import argparse
@@ -35,12 +35,12 @@ FAILURE = re.compile(r"0, or -(BMM_E\w+) (.*)")
 
 
 class SourceError(Exception):
-    """A comment is missing, or is not what a page can be made of."""
+    """A comment is missing or cannot be made into a page."""
 
 
 @dataclass
 class Doc:
-    """What one comment says."""
+    """The content of one comment."""
 
     name: str
     purpose: str
@@ -57,7 +57,7 @@ class Doc:
 
 @dataclass
 class Sources:
-    """All that the pages are made of."""
+    """All sources of the pages."""
 
     groups: list[list[str]]
     prototypes: dict[str, str]
@@ -66,7 +66,7 @@ class Sources:
     overview: Doc
 
     def see_also(self, names: list[str]) -> list[str]:
-        """Return the functions that these are described with, without these."""
+        """Return other functions that mention these or are mentioned by them."""
 
         def named(name: str, others: list[str]) -> bool:
             said = self.functions[name].mentions()
@@ -81,7 +81,7 @@ class Sources:
 
 
 def paragraphs(comment: str) -> list[str]:
-    """Return the paragraphs of a comment, each on one line; parameters alone."""
+    """Return a comment's paragraphs, each on one line; one per parameter."""
     found = [""]
     for line in comment.splitlines():
         text = line.removeprefix(" *").strip()
@@ -109,7 +109,7 @@ def parse(comment: str) -> Doc:
 
 
 def first_comment(path: Path) -> Doc:
-    """Return what a file says of itself."""
+    """Return a file's first comment."""
     found = FIRST_COMMENT.search(path.read_text())
     if not found:
         raise SourceError(f"{path}: no comment that begins with the file's name")
@@ -142,7 +142,7 @@ def documented_types(header: str) -> list[Doc]:
 
 
 def read(header: Path, sources: list[Path]) -> Sources:
-    """Read what the pages are made of."""
+    """Read the sources of the pages."""
     text = header.read_text()
     groups, prototypes = declared(text)
     functions: dict[str, Doc] = {}
@@ -163,7 +163,7 @@ def read(header: Path, sources: list[Path]) -> Sources:
 
 
 def quote(text: str) -> str:
-    """Return text in which no character means anything to troff."""
+    """Return text with troff's special characters escaped."""
     for character, name in (
         ("\\", "rs"),
         ("'", "aq"),
@@ -176,7 +176,7 @@ def quote(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Return text that troff prints as it stands: a hyphen joins, or is a minus."""
+    """Return text that troff prints literally; hyphens as hyphen or minus."""
     return re.sub(r"(?<!\w)-|-(?!\w)", r"\\-", quote(text))
 
 
@@ -201,12 +201,12 @@ def sentence(text: str) -> str:
 
 
 def items(pairs: list[tuple[str, str]], font: str) -> list[str]:
-    """Return a list of terms and what they mean."""
+    """Return a list of terms and their meanings."""
     return [f".TP\n\\f{font}{escape(term)}\\fP\n{prose(text)}" for term, text in pairs]
 
 
 def heading(name: str, version: str) -> list[str]:
-    """Return how every page begins."""
+    """Return the head of a page."""
     return [
         '.\\" SPDX-License-Identifier: GPL-2.0-only OR MIT',
         f'.TH {name.upper()} 3 "" "bulkmm {version}" "Bulk memory management"',
@@ -214,19 +214,19 @@ def heading(name: str, version: str) -> list[str]:
 
 
 def synopsis(prototypes: list[str]) -> list[str]:
-    """Return how a program uses it."""
+    """Return the SYNOPSIS section."""
     lines = [".SH SYNOPSIS", code("#include <bulkmm.h>")]
     lines += [part for text in prototypes for part in (".PP", code(text))]
     return [*lines, ".PP", code(BUILD)]
 
 
 def references(names: list[str]) -> list[str]:
-    """Return the last section."""
+    """Return the SEE ALSO section."""
     return [".SH SEE ALSO", ",\n".join(f".BR \\%{name} (3)" for name in names)]
 
 
 def described(doc: Doc, *, alone: bool) -> list[str]:
-    """Return the description of a function, with a heading if it has company."""
+    """Return the description of a function, with a heading if the page has several."""
     lines = [] if alone else [f".SS {doc.name}()"]
     lines += [prose(sentence(doc.purpose)), *items(doc.parameters, "I")]
     return lines + [f".PP\n{prose(text)}" for text in doc.body]
@@ -250,7 +250,7 @@ def failures(doc: Doc) -> list[tuple[str, str]]:
 
 
 def function_page(sources: Sources, names: list[str], version: str) -> str:
-    """Return the page of functions that stand together."""
+    """Return the page of a group of functions."""
     docs = [sources.functions[name] for name in names]
     purposes = "; ".join(doc.purpose.replace("@", "") for doc in docs)
     lines = heading(names[0], version)
@@ -296,7 +296,7 @@ def ordered(sources: Sources) -> list[tuple[str, Doc]]:
 
 
 def pages(sources: Sources, version: str) -> dict[str, str]:
-    """Return every page by the name of its file."""
+    """Return all pages by file name."""
     made = {f"{OVERVIEW}.3": overview_page(sources, version)}
     for names in sources.groups:
         made[f"{names[0]}.3"] = function_page(sources, names, version)
@@ -316,7 +316,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Write the pages, or name them."""
+    """Write the pages, or print their names."""
     args = arguments()
     try:
         if args.list:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Markdown for man pages: paragraphs, code and tables, which become lists.
 
-Renders what markdown-it parses. A writer of docutils' would keep the tables,
-too wide for a terminal, and bring two more packages.
+Renders what markdown-it parses. The writer of docutils would keep tables, too wide
+for a terminal, and need two more packages.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ PARSER = MarkdownIt().enable("table")
 
 
 def sections(text: str) -> dict[str, str]:
-    """Return the parts of a page in roff, by heading; the first has no name."""
+    """Return the sections of a page in roff by heading; the first has none."""
     found: dict[str, list[str]] = {"": []}
     name, tokens = "", PARSER.parse(text)
     for i, token in enumerate(tokens):
@@ -42,12 +42,12 @@ def inline(token: Token) -> str:
             said += "\\fB" + quote(child.content).replace("-", "\\-") + "\\fP"
         else:
             said += "\n" if child.type == "softbreak" else escape(child.content)
-    # no line may begin as a request of roff's does
+    # no line may begin like a roff request
     return "\n".join(f"\\&{s}" if s[:1] in ".'" else s for s in said.split("\n"))
 
 
 def table(tokens: list[Token]) -> Iterator[str]:
-    """Return a table as a list: the first cell, and what the others say of it."""
+    """Return a table as a list: the first cell as term, the others as its text."""
     rows: list[list[Token]] = []
     for token in tokens:
         if token.type == "table_close":

@@ -36,7 +36,7 @@ HEADINGS = ("suite", "what", "kernel", "how it was run", "verdict")
 
 
 def page(documents: Sequence[Document]) -> str:
-    """Return the page of these results; those of other scenarios are left out."""
+    """Return the page of these results, without other scenarios."""
     held = [one for one in documents if one.run.get("scenario") in NAMES]
     if not held:
         raise BulkmmError(f"no result is of a suite: {', '.join(NAMES)}")
@@ -61,7 +61,7 @@ def _row(document: Document) -> list[str]:
 
 
 def _tests(documents: Sequence[Document]) -> Sheet:
-    """Return the tests of each kernel, whose parts may have been run one by one."""
+    """Return the tests of each kernel; its parts may be separate runs."""
     kernels: dict[str, dict[str, suites.Attempts]] = {}
     for one in documents:
         kernels.setdefault(str(one.run["kernel"]), {}).update(one.run["tests"])
@@ -74,7 +74,7 @@ def _tests(documents: Sequence[Document]) -> Sheet:
 
 
 def _said(arms: suites.Attempts | None) -> str:
-    """Return what a test came to in all states, or in each."""
+    """Return a test's outcome in all states, or in each."""
     if arms is None:
         return "has none"
     check = suites.same(("", ""), arms)

@@ -20,7 +20,7 @@ from bulkmm.results import Document, Ratio
 SAME = 0.98
 LIMIT = 0.97
 FROM_64K = f"(?!4k){SIZE}"  # below, mostly the drain of each extent is measured
-FIRST = 1 / 1.05  # the first use of a gigabyte is at most 5 % slower
+FIRST = 1 / 1.05  # the first use of a gigabyte takes at most 5 % longer
 NEAR = 0.9
 ANY = "N"
 PICK = "pick of"

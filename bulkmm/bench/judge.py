@@ -109,7 +109,7 @@ def _best(
 def limit_checks(subject: Subject, results: Iterable[Result]) -> list[Check]:
     """Return the check that nothing beats the limit, where there is one.
 
-    Two processes are too few to say what happens in every one.
+    Two processes are too few to tell what happens in every one.
     """
     held = [arms for arms in by_scenario(results).values() if LIMIT in arms]
     if not held or len(held[0][LIMIT].samples) < CONTROLLED_LEAST:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""This CPU's features and its kernel's mitigations, in a kernel's terms."""
+"""The CPU's features and its kernel's mitigations, in a kernel's terms."""
 
 from dataclasses import dataclass
 

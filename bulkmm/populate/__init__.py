@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm populate``: memory that is there before its user starts."""
+"""``bulkmm populate``: make memory resident before its user starts."""

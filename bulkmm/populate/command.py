@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm populate``: fill a file of memory before its user starts: its options."""
+"""``bulkmm populate``: fill a file of memory before its user starts: the options."""
 
 from bulkmm import options
 

@@ -54,9 +54,9 @@ class _Report(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Populated:
-    """What became of a mapping; addresses are offsets in it."""
+    """The outcome for a mapping; addresses are offsets in it."""
 
-    error: int  # errno, 0 if all is there
+    error: int  # errno, 0 if all is resident
     done: int  # bytes
     reached: int
     threads: int
@@ -93,9 +93,9 @@ def populate(
     threads: int = 0,
     node: int | None = None,
 ) -> Populated:
-    """Make a mapping resident; what ``progress`` raises ends it, and is raised.
+    """Make a mapping resident; an exception of ``progress`` ends it and is raised.
 
-    To be called on the main thread: Ctrl-C ends it too.
+    Call it on the main thread: Ctrl-C ends it too.
     """
     library = _load()
     raised: list[BaseException] = []
@@ -120,12 +120,12 @@ def populate(
     report = _Report(size=ctypes.sizeof(_Report))
     view = ctypes.c_char.from_buffer(mapping)
     start = ctypes.addressof(view)
-    before = signal.signal(signal.SIGINT, interrupted)  # which C could not raise
+    before = signal.signal(signal.SIGINT, interrupted)  # C could not raise it
     try:
         library.bmm_populate(start, len(mapping), options, report)
     finally:
         signal.signal(signal.SIGINT, before)
-    del view  # else the mapping could not be closed
+    del view  # an exported view would keep the mapping open
     if raised:
         raise raised[0]
     line = ctypes.create_string_buffer(LINE)

@@ -20,7 +20,7 @@ LARGEST = "64T"
 
 
 def populate(args: argparse.Namespace) -> int:
-    """Fill what is asked for; with a memfd, become the command."""
+    """Fill the target; with a memfd, exec the command."""
     _check(args)
     wanted = size.parse_bytes(args.size, LARGEST) if args.size else None
     if not args.memfd:
@@ -78,7 +78,7 @@ def _fill(held: Target, args: argparse.Namespace) -> None:
 def _shown(
     fill: Callable[[Callable[[int], None]], Populated], held: Target
 ) -> Populated:
-    """Fill it; on a terminal with a bar."""
+    """Fill the target, with a progress bar on a terminal."""
     columns = (
         bars.TextColumn("{task.description}"),
         bars.BarColumn(),
@@ -117,7 +117,7 @@ def _say(held: Target, done: Populated, *, as_json: bool) -> None:
 
 
 def _become(words: Sequence[str], fd: int) -> None:
-    """Run the command in place of this one, with the memfd open."""
+    """Replace this process by the command, with the memfd open."""
     os.set_inheritable(fd, True)  # noqa: FBT003 - its only argument
     place = f"/proc/self/fd/{fd}"
     command = [word.replace("{}", place) for word in words]

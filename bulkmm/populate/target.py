@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is filled: a file whose pages stay in memory, or a memfd.
+"""The target of populate: a file whose pages stay in memory, or a memfd.
 
-Whatever can be refused is refused before a page is taken; what was made or grown
-is as it was before if it cannot be filled.
+Errors are detected before any page is allocated, if possible; a file that cannot
+be filled is restored to its state before.
 """
 
 import mmap
@@ -17,22 +17,22 @@ from pathlib import Path
 from bulkmm.errors import BulkmmError, UsageError
 
 MIB = 1 << 20
-LOG_OF_HUGE = 26  # where memfd_create() has the logarithm of a huge page's size
+LOG_OF_HUGE = 26  # shift of the huge page size's logarithm in memfd_create() flags
 MEMORY = ("tmpfs", "hugetlbfs", "ramfs")
 ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
 @dataclass(frozen=True)
 class Target:
-    """An open file and how much of it is filled."""
+    """An open file and how much of it to fill."""
 
     name: str
     fd: int
     size: int
-    page: int  # bytes: that of its file system
+    page: int  # bytes: page size of its file system
 
     def mapped(self) -> mmap.mmap:
-        """Return it mapped: huge pages are reserved by this, or refused."""
+        """Map it; this reserves huge pages or fails."""
         try:
             return mmap.mmap(self.fd, self.size, flags=mmap.MAP_SHARED)
         except (OSError, ValueError) as error:
@@ -43,7 +43,7 @@ class Target:
 
 
 def _pool(page: int) -> str:
-    """Return what the pool of a page size has, and how it gets more."""
+    """Describe the pool of a page size, and how to enlarge it."""
     pool = Path(f"/sys/kernel/mm/hugepages/hugepages-{page >> 10}kB")
     try:
         free = int((pool / "free_hugepages").read_text())
@@ -58,7 +58,7 @@ def _pool(page: int) -> str:
 
 @contextmanager
 def memfd(size: int, huge: int) -> Iterator[Target]:
-    """Make a memfd of so many bytes, of huge pages if ``huge`` is not 0."""
+    """Make a memfd of a size, with huge pages if ``huge`` is not 0."""
     flags = os.MFD_CLOEXEC
     if huge:
         flags |= os.MFD_HUGETLB | (huge.bit_length() - 1) << LOG_OF_HUGE
@@ -79,7 +79,7 @@ def memfd(size: int, huge: int) -> Iterator[Target]:
 
 @contextmanager
 def file(path: Path, size: int | None) -> Iterator[Target]:
-    """Open a file, make it or let it grow; undo that if the block fails."""
+    """Open a file, created or grown as needed; undo that if the block fails."""
     made = not path.exists()
     if made and size is None:
         raise UsageError(f"{path} does not exist: --size says how large to make it")
@@ -122,7 +122,7 @@ def _opened(path: Path, fd: int, before: os.stat_result, size: int | None) -> Ta
 
 
 def _need_room(path: Path, fd: int, before: os.stat_result, size: int) -> None:
-    """Refuse what the file system has no room for; 0 blocks: it has no limit."""
+    """Raise if the file system lacks space; 0 blocks: it has no limit."""
     room = os.fstatvfs(fd)
     missing = size - before.st_blocks * 512
     if room.f_blocks and missing > room.f_bavail * room.f_bsize:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Results as one page that an engineer can quote from."""
+"""Results as one page to quote from."""

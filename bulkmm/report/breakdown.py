@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where the time of a whole operation goes, as the lab traced it, in shares."""
+"""Shares of an operation's time by function, from the lab's traces."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from bulkmm.control import needs
 from bulkmm.results import Document
 
 BEFORE, AFTER = "absent", "on"
-MOST = 9  # functions with a line of their own
+MOST = 9  # functions with their own line
 REST = "all else"
 UNREACHED = "not by this module"
 
 
 @dataclass(frozen=True)
 class Line:
-    """One function: its share of the time that the operation takes without us."""
+    """One function: its share of the operation's time without the module."""
 
     function: str
-    reached: str  # the path that serves it, or that none does
+    reached: str  # the path that serves it, if any
     before: float  # per cent
     after: float
 
@@ -32,14 +32,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation before and after."""
+    """One operation without and with the module."""
 
     name: str
     lines: list[Line]
 
     @property
     def after(self) -> float:
-        """Return what is left of its time, in per cent."""
+        """Return its remaining time, in per cent."""
         return sum(line.after for line in self.lines)
 
 
@@ -50,7 +50,7 @@ def paths() -> dict[str, str]:
 
 
 def operations(document: Document) -> Iterator[Operation]:
-    """Return every operation that was traced without the module and with it."""
+    """Return the operations traced both without and with the module."""
     traced = document.run.get("breakdown")
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for one in traced if isinstance(traced, list) else ():

@@ -31,7 +31,7 @@ def add_parser(sub: options.Subparsers) -> None:
 
 
 def run_report(args: argparse.Namespace) -> int:
-    """Write the page and say where it is."""
+    """Write the page and print its path."""
     from bulkmm import files, plot
     from bulkmm.results import Document
 

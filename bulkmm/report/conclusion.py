@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a result comes to, in a sentence; and how to take it again."""
+"""A result in one sentence; and how to measure it again."""
 
 from statistics import median
 
@@ -7,7 +7,7 @@ from bulkmm import facts, grid, table
 from bulkmm.control import needs
 from bulkmm.results import NS, Document, Ratio
 
-# the variant that stands for the module: the first of these that is there
+# the variant that represents the module: the first of these present
 LEADING = ("on", "auto", "pte", "block", "computed", "bulkmm")
 PEER = "the fastest peer"
 STOCK = "stock"
@@ -20,7 +20,7 @@ CALLED = {
 
 
 def ours(document: Document) -> list[Ratio]:
-    """Return the ratio that stands for each scenario."""
+    """Return the ratio that represents each scenario."""
     peers = best_peers(document)
     found = [
         next((held[name] for name in LEADING if name in held), None)
@@ -32,9 +32,9 @@ def ours(document: Document) -> list[Ratio]:
 
 
 def best_peers(document: Document) -> dict[str, list[Ratio]]:
-    """Return by kind of many scenarios ours against the fastest peer of each.
+    """Return for kinds with many scenarios our ratios to each one's fastest peer.
 
-    A bench of the core has peers; that of a kernel's code has that code alone.
+    A bench of the core has peers; a bench of kernel code has only that code.
     """
     if any(ratio.base == STOCK for ratio in document.ratios):
         return {}
@@ -47,7 +47,7 @@ def best_peers(document: Document) -> dict[str, list[Ratio]]:
 
 
 def conclude(document: Document) -> str:
-    """Return in a sentence what was found, and if it may be used."""
+    """Return one sentence: what was found, and whether it is usable."""
     place, checks = _place(document), document.checks
     if failed := document.failed:
         said = f"{len(failed)} of {len(checks)} checks failed: no figure here is valid."
@@ -71,7 +71,7 @@ def _place(document: Document) -> str:
 
 
 def _counted(ratios: list[Ratio]) -> str:
-    """Return how many are faster, slower and neither, and by how much."""
+    """Return how many ratios are faster, slower and neither, and by how much."""
     proven = [r for r in ratios if r.significant and not r.unstable]
     better = [r for r in proven if r.ratio > 1]
     worse = [r for r in proven if r.ratio < 1]
@@ -88,13 +88,13 @@ def _counted(ratios: list[Ratio]) -> str:
 
 
 def base(ratios: list[Ratio]) -> str:
-    """Return what is compared with."""
+    """Return the base of comparison."""
     bases = {r.base for r in ratios}
     return PEER if len(bases) > 1 else CALLED.get(ratios[0].base, ratios[0].base)
 
 
 def _range(ratios: list[Ratio]) -> str:
-    """Return the ratio of one, the median and the ends of many."""
+    """Return a single ratio, or the median and range of several."""
     held = sorted(r.ratio for r in ratios)
     if not held:
         return ""
@@ -111,11 +111,11 @@ def _range(ratios: list[Ratio]) -> str:
 
 
 def commands(document: Document) -> list[str]:
-    """Return how to take this result again, as far as the result says."""
+    """Return how to reproduce this result, as far as it is recorded."""
     run, machine = document.run, document.machine
     known = {name.rpartition(".")[2]: value for name, value in run.items()}
     words = [str(run.get("scenario", "all"))]
-    if "srcversion" in run:  # of the lab
+    if "srcversion" in run:  # from the lab
         words = ["lab", "run", *words, "--arch", str(run.get("arch"))]
     else:
         words = ["bench", *(["kernel"] if "host_kernel" in run else []), *words]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The page's figures: SVG within the page, in the page's own colours.
 
-Drawn by what ``bulkmm plot`` draws with. The colours become variables of the
-page's style, so that one figure serves a light and a dark screen.
+Drawn by the code of ``bulkmm plot``. The colours become CSS variables, so that one
+figure serves light and dark screens.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from bulkmm.panels import Panel
     from bulkmm.report.breakdown import Operation
 
-WIDTH = 3.7  # inches: letters stay readable on a phone
+WIDTH = 3.7  # inches: text stays readable on a phone
 SWEEP = 3.0
 BAR = 0.44  # of a function's bars, its name above them
 GREY = "#777777"
-# what the colours become; black is a variant's as well as the letters'
+# CSS variables of the colours; black is for text and for a variant
 VARIABLES = {
     **{colour.lower(): f"var(--c{i})" for i, colour in enumerate(plot.COLOURS)},
     "#000000": "var(--ink)",
@@ -37,7 +37,7 @@ VARIABLES = {
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure and what it is called."""
+    """A figure and its title."""
 
     svg: str
     title: str
@@ -75,7 +75,7 @@ def _sweep_axes(figure: Figure, panel: Panel) -> Axes:
 
 
 def shares(operation: Operation, title: str, number: int) -> Drawn:
-    """Draw where the time of an operation goes, without the module and with it."""
+    """Draw an operation's time by function, without and with the module."""
     lines = operation.lines
 
     def draw(figure: Figure) -> None:
@@ -110,7 +110,7 @@ def _bar_axes(figure: Figure, rows: int) -> Axes:
 
 
 def _within(svg: str, title: str, about: str, number: int) -> Drawn:
-    """Return a figure that can stand in a page with others."""
+    """Return a figure that can be embedded in a page with others."""
     body = svg[svg.index("<svg ") :]
     body = re.sub(r"<style type=\"text/css\">.*?</style>", "", body, flags=re.DOTALL)
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)

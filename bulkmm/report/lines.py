@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Numbers and where they lie on a line: forests of ratios, strips of samples.
+"""Numbers and their positions on a line: forest plots of ratios, strips of samples.
 
-Places are percent of the line's width, so that a figure is as wide as its cell,
-on a desk as on a phone. page.html draws them.
+Positions are percentages of the line's width, so that a figure fills its cell on
+any screen. page.html draws them.
 """
 
 import math
@@ -13,8 +13,8 @@ from bulkmm import table
 from bulkmm.control import text
 from bulkmm.results import NS, Ratio, Result
 
-EDGE = 3  # percent that stay free at each end, for half of a mark
-# a forest's ticks: of these sets that of the widest view with no more than so many
+EDGE = 3  # percent kept free at each end, for half of a mark
+# ticks of a forest plot: the set with the widest view of at most MOST_TICKS
 TICKS = (
     tuple(round(0.8 + 0.05 * i, 2) for i in range(9)),
     (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3),
@@ -26,7 +26,7 @@ MOST_TICKS = 7
 
 @dataclass(frozen=True)
 class Number:
-    """A number as it is printed, and as it was measured."""
+    """A number as printed and as measured."""
 
     value: float
     text: str
@@ -47,7 +47,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Mark:
-    """A number's places on a line: of itself, of its spread, of samples."""
+    """Positions on a line: of a number, its spread, its samples."""
 
     at: float
     low: float
@@ -57,7 +57,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Whisker:
-    """A line of a forest."""
+    """A line of a forest plot."""
 
     label: str
     ratio: Interval
@@ -71,11 +71,11 @@ class Forest:
     title: str
     rows: list[Whisker]
     ticks: list[tuple[float, str]]
-    one: float  # where neither is faster
+    one: float  # position where neither is faster
 
 
 class Scale:
-    """Where values lie between two ends."""
+    """A scale between two ends."""
 
     def __init__(self, values: Iterable[float], *, log: bool) -> None:
         self.log = log
@@ -86,19 +86,19 @@ class Scale:
         return math.log(value) if self.log else value
 
     def __call__(self, value: float) -> float:
-        """Return the place of a value; one beyond an end lies at the end."""
+        """Return the position of a value, clamped to the ends."""
         if self.high <= self.low or (self.log and value <= 0):
             return EDGE
         part = (self._on(value) - self.low) / (self.high - self.low)
         return round(EDGE + (100 - 2 * EDGE) * min(max(part, 0), 1), 2)
 
     def mark(self, at: float, spread: tuple[float, float]) -> Mark:
-        """Return the places of a number and of its spread."""
+        """Return the positions of a number and of its spread."""
         return Mark(self(at), self(spread[0]), self(spread[1]))
 
 
 def forest(title: str, ratios: Sequence[Ratio]) -> Forest:
-    """Return ratios with their spreads, sorted; every end is in view."""
+    """Return ratios with their spreads, sorted; all ends are in view."""
     alike = len({r.base for r in ratios}) == 1
     scale = Scale([1, *(end for r in ratios for end in (r.ratio, *r.ci95))], log=True)
     rows = [
@@ -118,7 +118,7 @@ def forest(title: str, ratios: Sequence[Ratio]) -> Forest:
 
 
 def factor(ratio: Ratio) -> Interval:
-    """Return how many times faster, or how much of the work is gone."""
+    """Return how many times faster, or the share of work saved."""
     held, decimals, unit = [ratio.ratio, *ratio.ci95], 2, table.TIMES
     if ratio.unit != NS:
         held, decimals, unit = list(map(table.removed, held)), 1, " %"
@@ -147,7 +147,7 @@ def number(result: Result, value: float) -> Number:
 
 
 def strips(results: Sequence[Result]) -> list[Mark]:
-    """Return the marks of a scenario's arms, with every sample, on one scale."""
+    """Return the marks of a scenario's arms, with all samples, on one scale."""
     scale = Scale(
         [0, *(ns for r in results for ns in (*r.samples, *r.ci95))], log=False
     )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the page says, as data; page.html says it.
+"""The page's content as data, which page.html renders.
 
-Every number that is printed keeps its raw value beside it, so that it can be
-compared with the result that it came from.
+Every printed number keeps its raw value, so that it can be compared with the
+result that it came from.
 """
 
 from base64 import b64encode
@@ -18,26 +18,26 @@ from bulkmm.report.figures import Drawn
 from bulkmm.report.lines import Forest, Mark, Number
 from bulkmm.results import ACCELERATORS, NS, STORES, Document, Ratio, Result
 
-# What each kind of figure is worth, beside every one of them.
+# The evidence that each kind of figure is, shown beside it.
 BADGES = {
     "native": "measured natively on this hardware",
     "KVM": "measured in a virtual machine (KVM)",
     "TCG": "emulated (TCG): work where it was counted, no hardware figures",
 }
 FOREST_MOST = 60  # ratios in one figure
-OPEN_MOST = 8  # scenarios whose tables are shown without being asked for
-View = dict[str, Any]  # by the names that page.html has
+OPEN_MOST = 8  # scenarios whose tables are initially open
+View = dict[str, Any]  # by the names in page.html
 
 
 def page(documents: list[Document], names: list[str], title: str) -> View:
     """Return the page of some documents, native ones first."""
     held = list(zip(names, documents, strict=True))
     held.sort(key=lambda pair: ACCELERATORS.index(facts.where(pair[1])))
-    figure = count(1)  # figures are numbered through
+    figure = count(1)  # figures are numbered across the page
     heads = [
         head for name, document in held for head in headlines(document.printed(), name)
     ]
-    # Native first, then those with something published beside them.
+    # Native first, then those with published figures.
     heads.sort(key=lambda one: not (one["published"] or one["said"]))
     heads.sort(key=lambda one: ACCELERATORS.index(one["where"]))
     return {
@@ -71,12 +71,12 @@ def _source(whole: Document, name: str, anchor: str, figure: Iterator[int]) -> V
         "grids": grid.grids(document, table.factor),
         "figures": [*_sweeps(document, figure), *_shares(document, name, figure)],
         "scenarios": [_scenario(document, one) for one in scenarios],
-        "many": len(scenarios) > OPEN_MOST,  # too many to be read one by one
+        "many": len(scenarios) > OPEN_MOST,  # too many to read one by one
     }
 
 
 def _sweeps(document: Document, figure: Iterator[int]) -> Iterator[Drawn]:
-    """Return the figures of what was measured by size."""
+    """Return the figures of scenarios measured over sizes."""
     found = [panel for panel in panels.panels([document]) if panel.by_size]
     looks = plot.looks_of(found)
     for panel in found:
@@ -84,7 +84,7 @@ def _sweeps(document: Document, figure: Iterator[int]) -> Iterator[Drawn]:
 
 
 def _shares(document: Document, name: str, figure: Iterator[int]) -> Iterator[Drawn]:
-    """Return where the time of whole operations goes, if that was traced."""
+    """Return the time of operations by function, if traced."""
     for one in breakdown.operations(document):
         title = f"{name}, {one.name} by function, tracing included"
         title += ", emulated" if document.emulated else ""
@@ -129,7 +129,7 @@ def _line(document: Document, result: Result, ratio: Ratio | None, mark: Mark) -
 
 
 def _versions(document: Document) -> dict[str, str]:
-    """Return what made the figures: for whoever wants to make them again."""
+    """Return how the figures were made, to reproduce them."""
     machine = document.machine
     names = ("revision", "bulkmm", "python", "numpy", "qemu")
     held = {name: machine.get(name) for name in names}
@@ -138,7 +138,7 @@ def _versions(document: Document) -> dict[str, str]:
 
 
 def headlines(document: Document, name: str) -> Iterator[View]:
-    """Return before and after of what leads: few scenarios, or those chosen."""
+    """Return before and after of the headlines: few scenarios, or those chosen."""
     results = {(r.scenario, r.variant): r for r in document.results if r.unit != STORES}
     in_grids = {s for held in grid.kinds(document).values() for s in held}
     for ratio in conclusion.ours(document):
@@ -154,7 +154,7 @@ def headlines(document: Document, name: str) -> Iterator[View]:
             "before": lines.time(results[ratio.scenario, ratio.base]),
             "after": lines.time(results[ratio.scenario, ratio.variant]),
             "ratio": lines.factor(ratio),
-            # no figures of hardware beside work; some are known as text only
+            # no hardware figures beside work; some are known only as text
             "published": _published(document, ratio.scenario),
             "said": [] if document.emulated else _said(document, ratio.scenario),
         }
@@ -165,7 +165,7 @@ def _published(document: Document, scenario: str) -> tuple[Published, ...]:
 
 
 def _said(document: Document, scenario: str) -> list[str]:
-    """Return what the lab knows to be published of a scenario, as text."""
+    """Return a scenario's published figures, as text."""
     if document.run.get("scenario") != scenario or published.for_scenario(scenario):
         return []
     said = document.run.get("published")
@@ -173,7 +173,7 @@ def _said(document: Document, scenario: str) -> list[str]:
 
 
 def _forests(document: Document) -> Iterator[Forest]:
-    """Return the module's ratios, and of a bench ours against the best peer."""
+    """Yield the module's ratios; for a bench, ours against the best peer."""
     if document.emulated:
         return  # work is no ratio of times
     peers = conclusion.best_peers(document)

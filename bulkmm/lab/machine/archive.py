@@ -90,9 +90,9 @@ class Archive:
                 progress.note(f"not in the archive: {', '.join(missing)}")
 
     def offers(self) -> list[Offer]:
-        """Return the kernels in the supported range, the most relevant first:
+        """Return the kernels in the supported range, the most relevant first.
 
-        the newest of each series, those with headers before others.
+        That is the newest of each series, those with headers before others.
         """
         said = self.root.run(["apt-cache", *self._apt(), "pkgnames", "linux-"])
         found = offers(set(said.split()))
