@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The options of all commands, as tables: one meaning for each.
 
-docs/command.md states the conventions; tests/command/test_conventions.py checks every command.
+docs/command.md states the conventions; tests/command/test_conventions.py checks
+every command.
 """
 
 import argparse

@@ -25,7 +25,7 @@ def finish(
 ) -> int:
     """Print the result as JSON or by ``show``, write it, return the verdict.
 
-    If one of the two fails the other is still done: measuring may have taken hours.
+    It is written even if printing fails: measuring may have taken hours.
     """
     try:
         if args.json:

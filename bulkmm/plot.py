@@ -238,7 +238,7 @@ def _size_axis(axes: Axes, sizes: list[int]) -> None:
 
 
 def draw_strips(axes: Axes, panel: Panel, gid: str) -> None:
-    """Draw each sample, downwards in order of measurement, and the median's interval."""
+    """Draw all samples, downwards in measured order, and the median's interval."""
     for i, arm in enumerate(panel.arms):
         n = len(arm.samples)
         y = [i - 0.3 + 0.6 * (k + 0.5) / n for k in range(n)]

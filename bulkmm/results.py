@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The result document: what a lab or bench run leaves behind as JSON.
+"""The result document: the JSON output of a lab or bench run.
 
-Schema version 1. ``samples`` are independent of each other: one of each boot in
-the lab, the median of each process in a bench, whose single times are ``raw``.
-``ratios`` are always time of the base / time of the variant, so above 1 is
-faster than the base; with a unit of work, work of the base / work of the variant.
-``ci95`` of either is a 95 % interval only where n can
-carry one: see ``spread_of``.
+Schema version 1. ``samples`` in a bench are independent: the medians of processes,
+whose single times are ``raw``. In the lab they are the visits of one boot.
+``ratios`` are always time of the base / time of the variant, so above 1 is faster
+than the base; with a unit of work, work of the base / work of the variant.
+``ci95`` of either is a 95 % interval only if n is large enough: see ``spread_of``.
 """
 
 import json
@@ -21,45 +20,45 @@ from bulkmm.errors import BulkmmError, UsageError
 
 SCHEMA_VERSION = 1
 INTERVAL, RANGE = "95 %", "range"
-INTERVAL_LEAST = 6  # samples: fewer do not reach 95 %, whatever is taken of them
-CONTROLLED_LEAST = 3  # processes that prove something beside a control
-HANDFUL = 5  # ratios that are read side by side without a correction
-ALPHA = 0.05  # chance that any of what is called proven is none
-# what a sample is: a time, or work that an emulated guest did
+INTERVAL_LEAST = 6  # samples: no interval of fewer covers 95 %
+CONTROLLED_LEAST = 3  # processes that can prove something with a control
+HANDFUL = 5  # ratios shown side by side without a correction
+ALPHA = 0.05  # chance of any false positive among proven ratios
+# unit of a sample: a time, or an emulated guest's work
 NS, INSTRUCTIONS, STORES = UNITS = ("ns", "instructions", "stores")
 ACCELERATORS = ("native", "KVM", "TCG")
 
 
 def spread_of(n: int) -> str:
-    """Return what ``ci95`` is of n samples; nothing of one, which has no spread."""
+    """Return the meaning of ``ci95`` for n samples; "" for one, without spread."""
     if n == 1:
         return ""
-    # 0: a ratio that was written before it said its n
+    # 0: a ratio written before n was recorded
     return INTERVAL if n == 0 or n >= INTERVAL_LEAST else RANGE
 
 
 def _chance(n: int) -> float:
-    """Return how likely so few processes prove a ratio by mistake (see stats)."""
+    """Return the chance that n processes prove a ratio falsely (see stats)."""
     return 2.0 ** (1 - n) / math.comb(2 * n, n)
 
 
 def _is_number(value: object) -> bool:
-    """Return whether this is a finite number of at least 0, as times and sizes are."""
+    """Return whether this is a finite number >= 0, like times and sizes."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return math.isfinite(value) and value >= 0
 
 
 def _check_spread(name: str, value: object, ci95: object) -> None:
-    """Raise ValueError unless this is a number, and that a pair of them."""
+    """Raise ValueError unless the median is a number and ``ci95`` a pair."""
     if not isinstance(ci95, list | tuple) or len(ci95) != 2:  # noqa: PLR2004
         raise ValueError(f"{name}: ci95 is no pair")
     if not all(map(_is_number, (value, *ci95))):
         raise ValueError(f"{name}: a median, ratio or end is no number of at least 0")
 
 
-# What is read of a document's machine and run, where it is there: a type, a list
-# of one shape, the shapes of a list's elements, or those of members by name.
+# Shapes of the optional members read from a document's machine and run: a type, a
+# list of one shape, the shapes of a list's elements, or of members by name.
 MACHINE: dict[str, Any] = {
     "cpu": {"affinity": [int], "mitigations": {}},
     "guest": {},
@@ -75,7 +74,7 @@ RUN: dict[str, Any] = {
 
 
 def _fits(held: object, shape: Any) -> bool:  # noqa: ANN401 - see MACHINE
-    """Return whether what a file held has a shape; members without one are not read."""
+    """Return whether a value has a shape; members without a shape are ignored."""
     if isinstance(shape, dict):
         return isinstance(held, dict) and all(
             _fits(value, shape.get(name, shape.get("*", object)))
@@ -90,7 +89,7 @@ def _fits(held: object, shape: Any) -> bool:  # noqa: ANN401 - see MACHINE
 
 
 def _check_members(what: str, held: dict[str, Any], shapes: dict[str, Any]) -> None:
-    """Raise ValueError if a member that is there has not its shape."""
+    """Raise ValueError if a present member has the wrong shape."""
     for name in held.keys() & shapes:
         if not isinstance(held[name], dict) and isinstance(shapes[name], dict):
             raise ValueError(f"{what}: {name} is no object")  # noqa: TRY004
@@ -100,7 +99,7 @@ def _check_members(what: str, held: dict[str, Any], shapes: dict[str, Any]) -> N
 
 @dataclass
 class Result:
-    """One arm of one scenario, with every sample in the order taken."""
+    """One arm of one scenario, with all samples in order of measurement."""
 
     scenario: str
     variant: str
@@ -110,15 +109,15 @@ class Result:
     median: float
     ci95: tuple[float, float]  # see spread_of()
     raw: list[list[int]] = field(default_factory=list)  # by process, by round
-    cv: float | None = None  # of the samples: standard deviation / mean
+    cv: float | None = None  # coefficient of variation of the samples
 
     @property
     def spread(self) -> str:
-        """What ``ci95`` is."""
+        """Return the meaning of ``ci95``."""
         return spread_of(len(self.samples))
 
     def check(self) -> None:
-        """Raise ValueError if a name, a size or a time is none."""
+        """Raise ValueError if a name, a size or a time is invalid."""
         name = f"{self.scenario}, {self.variant}"
         if not (isinstance(self.scenario, str) and isinstance(self.variant, str)):
             raise ValueError(f"{name}: a name is no text")  # noqa: TRY004
@@ -149,17 +148,17 @@ class Ratio:
     ratio: float
     ci95: tuple[float, float]  # see spread_of()
     significant: bool
-    n: int = 0  # independent samples, or pairs of them; 0: not known
+    n: int = 0  # independent samples, or pairs of them; 0: unknown
     unstable: bool = False  # the A/A control moved by more
     unit: str = NS
 
     @property
     def spread(self) -> str:
-        """What ``ci95`` is."""
+        """Return the meaning of ``ci95``."""
         return spread_of(self.n)
 
     def check(self) -> None:
-        """Raise ValueError if a name is no text, or a number none."""
+        """Raise ValueError if a name or a number is invalid."""
         name = f"{self.scenario}, {self.base} / {self.variant}"
         names = [self.scenario, self.base, self.variant, self.unit]
         if not _fits(names, [str]) or self.unit not in UNITS:
@@ -176,23 +175,23 @@ Measured = tuple[list[Result], list[Ratio]]
 
 @dataclass
 class Check:
-    """A correctness check: name, verdict, and what was seen."""
+    """A correctness check: name, verdict, and details."""
 
     name: str
     ok: bool
     detail: str
 
     def check(self) -> None:
-        """Raise ValueError if a member is of another type."""
+        """Raise ValueError if a member has the wrong type."""
         if not _fits([self.name, self.ok, self.detail], (str, bool, str)):
             raise ValueError(f"check {self.name}: not two texts and true or false")
 
 
 def _corrected(ratios: list[Ratio]) -> list[Ratio]:
-    """Return ratios with those no longer proven that too many stand beside.
+    """Return ratios, clearing "proven" of those shown beside too many others.
 
     Scenarios of one kind share a table, with a cell for each variant. From
-    INTERVAL_LEAST processes on ratios were judged together as they were measured.
+    INTERVAL_LEAST processes on, ratios were judged together when measured.
     """
     cells = {(r.scenario, r.variant) for r in ratios if ":" not in r.base + r.variant}
     beside = Counter(scenario.partition("-")[0] for scenario, _ in cells)
@@ -206,7 +205,7 @@ def _corrected(ratios: list[Ratio]) -> list[Ratio]:
 
 
 def _lines(held: Any) -> str:  # noqa: ANN401 - whatever JSON can say
-    """Return a member of a document: its rows without what was left empty."""
+    """Return a member of a document: its rows without empty fields."""
     if not isinstance(held, list):
         return json.dumps(held, separators=(",", ":"))
     full = [{k: v for k, v in row.items() if v not in ([], None)} for row in held]
@@ -215,7 +214,7 @@ def _lines(held: Any) -> str:  # noqa: ANN401 - whatever JSON can say
 
 @dataclass
 class Document:
-    """Everything one run leaves behind."""
+    """The complete result of one run."""
 
     machine: dict[str, Any]
     results: list[Result] = field(default_factory=list)
@@ -226,35 +225,35 @@ class Document:
 
     @property
     def emulated(self) -> bool:
-        """Return whether its times are no times of any hardware."""
+        """Return whether it was emulated, so its times are not of hardware."""
         return self.machine.get("accelerator") == "TCG"
 
     @property
     def counted(self) -> bool:
-        """Return whether it has work to print, and not times."""
+        """Return whether work is printed instead of times."""
         return self.emulated and any(r.unit == INSTRUCTIONS for r in self.results)
 
     @property
     def scenarios(self) -> list[str]:
-        """Its scenarios, in the order measured."""
+        """Return its scenarios, in order of measurement."""
         return list(dict.fromkeys(result.scenario for result in self.results))
 
     @property
     def failed(self) -> list[Check]:
-        """The checks that do not hold."""
+        """Return the failed checks."""
         return [check for check in self.checks if not check.ok]
 
     @property
     def verdict(self) -> str:
-        """What its checks come to."""
+        """Return the verdict of its checks."""
         many = len(self.checks)
         said = "FAILED" if self.failed else "passed"
         return f"{said} {many - len(self.failed)} of {many}"
 
     def printed(self) -> Self:
-        """Return what is printed of it: work if emulated, else times.
+        """Return the part that is printed: work if emulated, else times.
 
-        Where no work was counted emulated times are left, but not their ratios.
+        If no work was counted, emulated times remain, but not their ratios.
         """
         units = (INSTRUCTIONS, STORES) if self.counted else (NS,)
         rated = units if self.counted or not self.emulated else ()
@@ -266,14 +265,14 @@ class Document:
         )
 
     def to_json(self) -> str:
-        """Return the document as JSON, one line a row, keys in a stable order."""
+        """Return the document as JSON, one line per row, keys in a stable order."""
         ordered = {"schema_version": self.schema_version, **asdict(self)}
         members = (f'"{name}":{_lines(held)}' for name, held in ordered.items())
         return "{" + ",\n".join(members) + "}\n"
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Return the document in a file; say what is wrong with any other."""
+        """Return the document in a file; raise an error that explains invalid ones."""
         try:
             held = json.loads(path.read_text(encoding="utf-8"))
             if held["schema_version"] != SCHEMA_VERSION:
@@ -298,13 +297,13 @@ class Document:
 
     @classmethod
     def read_all(cls, paths: list[Path]) -> list[Self]:
-        """Return the documents in some files, each of which is given once."""
+        """Return the documents in files; raise if one is given twice."""
         if len({*paths}) < len(paths):
             raise UsageError("a result is given twice")
         return [cls.read(path) for path in paths]
 
     def check(self) -> None:
-        """Raise ValueError for what the types cannot hold off in a file read."""
+        """Raise ValueError for wrong values that only a file read can contain."""
         if not (isinstance(self.machine, dict) and isinstance(self.run, dict)):
             raise ValueError("machine or run is no object")  # noqa: TRY004
         known = self.machine.get("accelerator")
@@ -325,5 +324,5 @@ class Document:
             seen.add(key)
 
     def write(self, path: Path) -> None:
-        """Write the document in one step, so that no half file is left."""
+        """Write the document atomically."""
         files.write(path, self.to_json(), "the result")

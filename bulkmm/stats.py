@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Median, ratio, and what is proven of them.
+"""Medians, ratios, and whether they are proven.
 
-The unit is what is independent: a process of the bench, a file of ``compare``.
-What is taken within one shares its mappings and its luck: it counts as one
-sample, its median. A run of the lab is one boot: its samples are visits of that,
-what they prove is proven of that boot, and several boots are several files.
+A sample is what is independent: a process of the bench, a file of ``compare``.
+Times within one share mappings and luck, so they count as one sample, their
+median. A run of the lab is one boot: its samples are visits in it and prove
+something only for that boot; several boots are several files.
 
 Intervals of a median come from order statistics (scipy's quantile test): exact
-whatever the distribution, where a bootstrap of so few values is too narrow. Below
-six samples not even the whole range reaches 95 %; then the range is given, and is
-called that. One sample stands alone.
+for every distribution, whereas a bootstrap of so few values is too narrow. Below
+six samples not even the whole range covers 95 %; then the range is given, marked
+as such. One sample has no spread.
 
 Ratios of a bench are **paired** (``compared``): in each round every variant runs
-once, so the log-ratio of a round is free of what drifts between rounds. The
-median of these is the ratio of a process; its median over processes is the
-ratio, and the spread is that of the processes. Proven means:
+once, so the log-ratio of a round is free of drift between rounds. The median of
+these is the ratio of a process; the median over processes is the ratio, and the
+spread is that of the processes. Proven means:
 
 - from six processes on: the interval lacks 1, and the change is beyond what
-  chance does to the largest of all ratios of the run (``p_of_signs``): one of
-  them named by mistake in 5 % of runs, however many there are;
+  chance does to the largest of all ratios of the run (``p_of_signs``): a false
+  positive in 5 % of runs, however many ratios there are;
 - from three to five: all processes agree in sign, and the least of their
-  effects is above all that the A/A control (a variant against itself) shows in
+  effects exceeds all that the A/A control (a variant against itself) shows in
   any process. If the effect were noise of the control's kind, the chance of that
   is 2^(1-n) / C(2n, n): 1.3 % with three processes, 0.02 % with five. That other
   pairs are no noisier than the control's is assumed, not tested. Where more than
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     Effect = tuple[Ratio, list[float]]  # and the log-ratio of each process
 
 LEVEL = 1 - ALPHA
-RESAMPLES = 9999  # the exact distribution, where it has no more members
+RESAMPLES = 9999  # the exact distribution, if it is no larger
 DRAWS = 1999  # of a bootstrap
 BATCH = 100  # resamples at a time: each is as large as all arms together
-FLOOR = 1e-3  # 0.1 %: no clock tells less, and equal samples have no spread
+FLOOR = 1e-3  # 0.1 %: clocks resolve no less, and equal samples have no spread
 NOTICED = math.log(1.02)  # no smaller movement of a control makes a row unstable
 
 
@@ -73,7 +73,7 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
 def summarise(
     scenario: str, variant: str, unit: str, nbytes: int, samples: Sequence[float]
 ) -> Result:
-    """Return one arm with its median and the spread of it."""
+    """Return one arm with its median and spread."""
     if not samples:
         raise ValueError(f"{scenario}, {variant}: no samples")
     return Result(
@@ -104,14 +104,14 @@ def _variation(samples: Sequence[float]) -> float | None:
 
 
 def effects(base: Result, variant: Result) -> list[float]:
-    """Return the log-ratio of each process, the median of its rounds."""
+    """Return the log-ratio of each process: the median of its rounds."""
     if base.scenario != variant.scenario:
         raise ValueError(f"{base.scenario} and {variant.scenario} do not compare")
     return [_effect(a, b) for a, b in zip(base.raw, variant.raw, strict=True)]
 
 
 def _effect(base: Sequence[int], variant: Sequence[int]) -> float:
-    # 1: a clock that did not move
+    # 1: the clock did not advance
     if len(base) != len(variant):
         base, variant = ([max(1, round(statistics.median(t)))] for t in (base, variant))
     return statistics.median(
@@ -133,7 +133,7 @@ def compared(
 
 
 def most_noise(arms: Mapping[str, Result], control: tuple[str, str]) -> float:
-    """Return the largest log-ratio of a variant to itself in any process."""
+    """Return the largest log-ratio of a variant to its repetition in any process."""
     return max(map(abs, effects(*(arms[name] for name in control))))
 
 
@@ -158,12 +158,12 @@ def _paired(
 
 
 def _digits(ratio: float) -> float:
-    """Return a ratio to five digits, of which a tiny one has some, too."""
+    """Return a ratio rounded to five significant digits."""
     return float(f"{ratio:.5g}")
 
 
 def proven(found: Sequence[Effect]) -> list[Ratio]:
-    """Return all ratios of a run; from six processes on judged together."""
+    """Return all ratios of a run, judged together from six processes on."""
     if not found or min(len(logs) for _, logs in found) < INTERVAL_LEAST:
         return [ratio for ratio, _ in found]
     p_values = p_of_signs([logs for _, logs in found])
@@ -197,7 +197,7 @@ def p_of_signs(logs: Sequence[Sequence[float]]) -> list[float]:
 def p_of_sides(before: Array, after: Array) -> list[float]:
     """Return p of each arm's change between two sides, corrected for all the arms.
 
-    Each side has a row an arm and a column a file, of logarithms. Without a change
+    Each side has a row per arm and a column per file, of logarithms. Without a change
     it is chance which files are on which side, for all arms at once.
     """
     import numpy as np
@@ -221,7 +221,7 @@ def p_of_sides(before: Array, after: Array) -> list[float]:
 
 
 def _null(data: tuple[Array, Array], largest: Callable[..., Array], kind: str) -> Array:
-    """Return the largest change of any row as chance has it."""
+    """Return the distribution by chance of the largest change of any row."""
     import numpy as np
     from scipy import stats
 
@@ -247,7 +247,7 @@ def _shares(null: Array, seen: Array) -> list[float]:
 def _differ(base: Sequence[float], variant: Sequence[float]) -> bool:
     from scipy import stats
 
-    # So few samples cannot differ at this level, whatever an approximation says.
+    # So few samples cannot differ at this level, despite any approximation.
     if 2 / math.comb(len(base) + len(variant), len(base)) >= ALPHA:
         return False
     return bool(stats.mannwhitneyu(base, variant).pvalue < ALPHA)
@@ -256,14 +256,14 @@ def _differ(base: Sequence[float], variant: Sequence[float]) -> bool:
 def _ratio_interval(
     base: Sequence[float], variant: Sequence[float], seed: int
 ) -> tuple[float, float]:
-    """Return the bootstrapped interval of the ratio of medians, in scipy's way."""
+    """Return the bootstrapped interval of the ratio of medians, by scipy."""
     import numpy as np
     from scipy import stats
 
     def of_medians(a: Array, b: Array, axis: int = -1) -> Array:
         return np.asarray(np.median(a, axis=axis) / np.median(b, axis=axis))
 
-    # Not bias-corrected: of a median of few values that covers too little.
+    # Not bias-corrected: for a median of few values that covers too little.
     found = stats.bootstrap(
         (base, variant),
         of_medians,
@@ -305,12 +305,12 @@ def rated(
     arms: Mapping[str, Sequence[float]],
     pairs: Iterable[tuple[str, str]],
 ) -> Measured:
-    """Return the arms of a scenario, and of these pairs the ratios that there are."""
+    """Return the arms of a scenario, and the ratios of those pairs present."""
     found = {
         arm: summarise(scenario, arm, unit, nbytes, samples)
         for arm, samples in arms.items()
     }
-    # nothing was done by a variant that did no work at all: that is no ratio
+    # no ratio to a variant that did no work at all
     return list(found.values()), [
         ratio(found[a], found[b])
         for a, b in pairs
@@ -319,7 +319,7 @@ def rated(
 
 
 def joined(parts: Iterable[Measured]) -> Measured:
-    """Return all results and all ratios of some measurements."""
+    """Return all results and all ratios of several measurements."""
     held = list(parts)
     return [r for results, _ in held for r in results], [
         r for _, ratios in held for r in ratios

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from bulkmm.results import Document, Ratio, Result
 
-SPREADS = {INTERVAL: "({})", RANGE: "[{}]"}  # how each is told from the other
-MAIN_BASES = ("rebuild", "off", "absent")  # the first there is leads its scenario
+SPREADS = {INTERVAL: "({})", RANGE: "[{}]"}  # to tell them apart
+MAIN_BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
 BRIEF = (
     "rebuild",
     "rebuild-saferet",
@@ -33,7 +33,7 @@ BRIEF = (
     "on",
 )
 TIMES = "\N{MULTIPLICATION SIGN}"
-NUMBERS = ("n", "GB/s", "stores")  # headings of what is set to the right
+NUMBERS = ("n", "GB/s", "stores")  # headings of right-aligned columns
 BRACKETS = f"(a{DASH}b): 95 % interval. [a{DASH}b]: range of fewer than six samples."
 LEGEND = f"{BRACKETS} ~ not proven. ! unstable: the A/A control moved by more."
 
@@ -43,7 +43,7 @@ class Show:
     """How much a table shows."""
 
     full: bool = False  # a row for every median, and no grids
-    all_rows: bool = False  # the backends and kinds of limit too
+    all_rows: bool = False  # backends and kinds of limit too
 
 
 DEFAULT = Show()
@@ -51,10 +51,10 @@ DEFAULT = Show()
 
 @dataclass(frozen=True)
 class Part:
-    """What the table says of one scenario; rows have a cell for each heading."""
+    """The table's part for one scenario; rows have a cell per heading."""
 
     scenario: str
-    title: str  # the scenario, and what its ratios are
+    title: str  # the scenario, and the meaning of its ratios
     rows: list[list[str]]
     notes: list[str]
 
@@ -62,7 +62,7 @@ class Part:
 def count(value: float, median: float = 0) -> str:
     """Return a number of instructions or stores to four digits.
 
-    With a median, in its thousands, millions or billions, which it names.
+    With a median, in the median's unit: thousands, millions or billions.
     """
     for unit, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if (median or value) >= unit:
@@ -88,7 +88,7 @@ def measured(result: Result) -> str:
 
 
 def removed(ratio: float) -> float:
-    """Return the percentage of the base's work that the variant does not do."""
+    """Return the percentage of the base's work that the variant saves."""
     return 100 * (1 - 1 / ratio)
 
 
@@ -113,17 +113,17 @@ def span(ratio: Ratio, digits: int = 2) -> str:
 
 
 def marks(ratio: Ratio) -> str:
-    """Return the marks of what is not proven, and of what is unstable."""
+    """Return the marks of an unproven or unstable ratio."""
     return ("" if ratio.significant else " ~") + (" !" if ratio.unstable else "")
 
 
 def factor(ratio: Ratio) -> str:
-    """Return the ratio with its spread, marked if it is not proven or unstable."""
+    """Return the ratio with its spread, marked if unproven or unstable."""
     return span(ratio) + marks(ratio)
 
 
 def headings(documents: Iterable[Document]) -> tuple[str, ...]:
-    """Return the headings of the rows; those of figures say what their spread is."""
+    """Return the headings of the rows; those of figures name their spread."""
     results = [r for document in documents for r in document.printed().results]
     spreads = dict.fromkeys(r.spread for r in results if r.spread)
     said = "".join(f" {SPREADS[name].format(name)}" for name in spreads)
@@ -134,7 +134,7 @@ def headings(documents: Iterable[Document]) -> tuple[str, ...]:
 
 
 def stores_of(document: Document, result: Result) -> Result:
-    """Return the stores that were counted with some instructions."""
+    """Return the stores counted together with instructions."""
     key = (result.scenario, result.variant, STORES)
     return next(r for r in document.results if (r.scenario, r.variant, r.unit) == key)
 
@@ -167,14 +167,14 @@ def _row(document: Document, result: Result, ratio: Ratio | None) -> list[str]:
 
 
 def _published_rows(document: Document, scenario: str) -> list[list[str]]:
-    """Return what was published of a scenario: times, which work stands not beside."""
+    """Return the published times of a scenario, not shown beside work."""
     known = () if document.emulated else published.for_scenario(scenario)
     name = f"published ({published.MACHINE})"
     return [[name, f"{p.said}", "", "", f"{p.ratio:.2f}{TIMES}", "VM"] for p in known]
 
 
 def main_base(ratios: list[Ratio]) -> str:
-    """Return what a scenario's variants are compared with first."""
+    """Return the leading base of a scenario."""
     bases = [ratio.base for ratio in ratios]
     return next((base for base in MAIN_BASES if base in bases), bases[0])
 
@@ -205,7 +205,7 @@ def _part(document: Document, scenario: str, *, all_rows: bool) -> Part:
 
 
 def _means(document: Document, base: str) -> str:
-    """Return what the ratios of a scenario are."""
+    """Return the meaning of a scenario's ratios."""
     if document.counted:
         return (
             f"fewer = share of the work of {base} that is gone; below 0: there is more"
@@ -214,7 +214,7 @@ def _means(document: Document, base: str) -> str:
 
 
 def _said(ratio: Ratio) -> str:
-    """Return a ratio that the table has no room for."""
+    """Return a line for a ratio that the table has no room for."""
     if ratio.unit == NS:
         return f"{ratio.base} / {ratio.variant}: {factor(ratio)}"
     return f"{ratio.variant} against {ratio.base}: {factor(ratio)} fewer {ratio.unit}"
@@ -223,7 +223,7 @@ def _said(ratio: Ratio) -> str:
 def parts(document: Document, show: Show = DEFAULT) -> list[Part]:
     """Return the parts of a document's table, one per scenario, in order.
 
-    Unless ``show`` is full those are left out that a grid shows.
+    Unless ``show`` is full, those shown in a grid are omitted.
     """
     document = document.printed()
     in_grids = {} if show.full else grid.kinds(document)
@@ -235,7 +235,7 @@ def parts(document: Document, show: Show = DEFAULT) -> list[Part]:
 
 
 def _kinds(documents: Iterable[Document]) -> list[list[Document]]:
-    """Return the documents of times and those of work: no table has both."""
+    """Return documents of times and documents of work: no table has both."""
     held = list(documents)
     kinds = ([d for d in held if d.counted is counted] for counted in (False, True))
     return [kind for kind in kinds if kind]
@@ -267,7 +267,7 @@ def print_documents(
 ) -> None:
     """Print one table of several documents.
 
-    Many scenarios of one kind are printed as grids, unless all is asked for.
+    Many scenarios of one kind are printed as grids, unless ``show`` is full.
     """
     console = screen(console)
     found = [part for one in documents for part in parts(one, show)]
@@ -287,7 +287,7 @@ def print_documents(
 
 
 def _brief(part: Part) -> Part:
-    """Return what the first screen of a README has room for."""
+    """Return the rows that fit the first screen of a README."""
     newest = [row for row in part.rows if row[0].startswith("published")][-1:]
     rows = [row for row in part.rows if row[0].partition(" ")[0] in BRIEF] + newest
     return Part(part.scenario, part.title, rows, [])

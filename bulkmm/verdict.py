@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is proven of two sets of runs: which cells changed by more than a threshold.
+"""Which cells provably changed by more than a threshold between two sets of runs.
 
-A cell is one arm of one scenario, and a file one sample of it: what is taken in
-one run shares the placement of its memory and its time of day. A cell counts as
-slower only if two things agree: the whole 95 % interval of the ratio of medians
-(below six files the range of all pairs) lies beyond the threshold, and the change
-is beyond what chance does to the largest of all cells.
+A cell is one arm of one scenario, and a file is one sample of it: times within a
+run share the placement of memory and the time of day. A cell counts as slower only
+if two things agree: the whole 95 % interval of the ratio of medians (below six
+files the range of all pairs) lies beyond the threshold, and the change is beyond
+what chance does to the largest of all cells.
 
 That chance is known: without a change any of the files may be on either side. So
 the files are dealt to the sides in every way (a permutation test), and the largest
 change of any cell is noted each time (max-T, Westfall and Young). A run has a
-hundred cells; that one is named by mistake happens in 5 % of comparisons, however
-many there are and however they depend on each other. Holm's method bounds the
-same, but each test by itself: it would take seven files a side for a hundred
-cells, where this takes four.
+hundred cells; one is named by mistake in 5 % of comparisons, however many there
+are and however they depend on each other. Holm's method has the same bound but
+treats each test separately: for a hundred cells it would take seven files per
+side, where this takes four.
 """
 
 import math
@@ -28,26 +28,26 @@ SLOWER, FASTER, UNPROVEN = "slower", "faster", "unproven"
 
 @dataclass(frozen=True)
 class Cell:
-    """One arm as it was before and as it is now, and what is proven of it."""
+    """One arm before and now, and what is proven of it."""
 
     before: Result
     after: Result
     ratio: Ratio  # time before / time after; significant if the verdict is proven
-    p: float  # that it changed by chance, corrected for all cells
+    p: float  # of a change by chance, corrected for all cells
     verdict: str
 
 
 def smallest_p(n: int, m: int) -> float:
     """Return the least p-value of ``n`` files against ``m``.
 
-    Of the ways to deal them one has all the slow ones on one side; with as many
-    on the other side, two.
+    One way to deal them has all slow ones on one side; with equally many files on
+    both sides, two.
     """
     return (1 + (n == m)) / math.comb(n + m, n)
 
 
 def files_needed() -> int:
-    """Return how many files a side it takes to prove anything."""
+    """Return how many files per side it takes to prove anything."""
     n = 1
     while smallest_p(n, n) > ALPHA:
         n += 1
