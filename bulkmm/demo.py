@@ -40,7 +40,7 @@ def add_parser(sub: options.Subparsers) -> None:
 
 
 def _keep(document: Document, name: str) -> Path:
-    """Write a result into the directory that the demo prints."""
+    """Write a result into OUT."""
     OUT.mkdir(exist_ok=True)
     file = OUT / f"{name}.json"
     document.write(file)

@@ -47,7 +47,7 @@ def shown(document: Document, *, all_rows: bool = False) -> list[Result]:
 
 
 def of_one_thread(results: Iterable[Result]) -> list[Result]:
-    """Return single-threaded results; those of threads have one size."""
+    """Return the single-threaded results; multi-threaded ones have a single size."""
     return [r for r in results if not THREADS.fullmatch(r.variant)]
 
 

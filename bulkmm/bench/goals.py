@@ -147,12 +147,12 @@ class Outcome:
 
     @property
     def missed(self) -> list[Ratio]:
-        """Where it was not reached."""
+        """Return where it was not reached."""
         return [one for one in self.ratios if one.ratio < self.goal.least]
 
     @property
     def verdict(self) -> str:
-        """Met or not met, and in how many scenarios."""
+        """Return the outcome: met or not met, and in how many scenarios."""
         met = len(self.ratios) - len(self.missed)
         said = "not met" if self.missed else "met"
         return f"{said}: {met} of {len(self.ratios)}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm bench kernel``: a kernel's own code against the module's: the options."""
 
-SUBJECTS = ("memmap", "clear", "vmap")  # that the module serves
+SUBJECTS = ("memmap", "clear", "vmap")  # served by the module
 ALONE = ("hotplug",)  # not hooked where this bench can measure
 DOES = "time a stock kernel's own code against the module's"
 ABOUT = """Run a stock kernel's own machine code, and the built module's, in a process

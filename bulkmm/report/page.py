@@ -18,7 +18,7 @@ from bulkmm.report.figures import Drawn
 from bulkmm.report.lines import Forest, Mark, Number
 from bulkmm.results import ACCELERATORS, NS, STORES, Document, Ratio, Result
 
-# The evidence that each kind of figure is, shown beside it.
+# The weight of each kind of figure, shown beside it.
 BADGES = {
     "native": "measured natively on this hardware",
     "KVM": "measured in a virtual machine (KVM)",

@@ -112,7 +112,7 @@ class Work(HugeWork):
         return self.shape.cmdline
 
     def check_options(self) -> None:
-        """Refuse options that make no sense."""
+        """Reject options that make no sense."""
         super().check_options()
         self.refuse("way", self.options.ways, self.shape.ways)
         self.refuse("folio size", self.options.kib, self.shape.kib)

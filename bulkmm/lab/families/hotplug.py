@@ -61,7 +61,7 @@ class Work(work.Work):
 
     @property
     def faults(self) -> bool:
-        """Return whether the run provokes faults and measures nothing."""
+        """Return whether the run injects faults and measures nothing."""
         return self.scenario.mode == FAULTS
 
     @property
@@ -74,7 +74,7 @@ class Work(work.Work):
         """Return the guest's memory nodes and what can be plugged."""
         if self.scenario.mode == KMEM:
             return vm.Hot(nodes=2)
-        # faults are provoked on a node that has boot memory too
+        # faults are injected on a node that has boot memory too
         node = 0 if self.faults else 1
         return vm.Hot(plug=self.options.size, node=node, nodes=2)
 
@@ -97,7 +97,7 @@ class Work(work.Work):
 
     @property
     def defines(self) -> list[str]:
-        """Return make variables: provoking faults needs a test build."""
+        """Return make variables: fault injection needs a test build."""
         return ["BMM_FAULTS=1"] if self.faults else []
 
     @property
@@ -128,7 +128,7 @@ class Work(work.Work):
         return sum(len(arms) for _label, arms in self.plan) + 1
 
     def check_options(self) -> None:
-        """Refuse options that make no sense."""
+        """Reject options that make no sense."""
         super().check_options()
         if self.options.rounds < 1:
             raise UsageError(
@@ -339,7 +339,7 @@ def _same(outcome: Outcome, plan: dict[str, tuple[str, ...]]) -> list[Check]:
 
 
 def _contiguous(outcome: Outcome) -> Check:
-    """Check that the hot node's zones were seen contiguous and not."""
+    """Check that the hot node's zones were seen both contiguous and not."""
     said = {
         line.split()[5]
         for event in outcome.of("hot-state")

@@ -114,7 +114,7 @@ class PoolWork(HugeWork):
         return self.options.kib or tuple(POOLS)
 
     def check_options(self) -> None:
-        """Refuse options that make no sense."""
+        """Reject options that make no sense."""
         super().check_options()
         self.refuse("folio size", self.options.kib, tuple(POOLS))
 

@@ -37,7 +37,7 @@ KOBJECT = "hook-kobject"  # likewise
 # results by name suffix: key of the time, event. No work is counted for unbind: it
 # sleeps, and other tasks' work on its CPU would count.
 TIMED = (("", "ns", "bind"), ("-bind", "bind_ns", "bind"), ("-unbind", "ns", "unbind"))
-FIRST = "first"  # label of binds that are not samples
+FIRST = "first"  # label of a bind that is not a sample
 PROOF = "proof"
 FLIPPED_WORD = 5
 WORKERS = 32  # BMM_CREW_MOST of module/crew_size.h

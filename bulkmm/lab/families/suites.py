@@ -112,7 +112,7 @@ class Work(work.Work):
         return self.rounds if self.scenario.name == ODD else len(self.parts)
 
     def check_options(self) -> None:
-        """Refuse options that make no sense."""
+        """Reject options that make no sense."""
         super().check_options()
         known = PARTS.get(self.scenario.name, ())
         for part in self.options.parts:

@@ -168,7 +168,7 @@ class Work(work.Work):
         return RESERVED
 
     def check_options(self) -> None:
-        """Refuse options that make no sense."""
+        """Reject options that make no sense."""
         super().check_options()
         for arm in self.options.arms:
             if arm not in ARMS:

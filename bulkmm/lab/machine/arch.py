@@ -13,7 +13,7 @@ class Arch:
     name: str  # for the user and the kernel's uname
     debian: str
     series: tuple[str, ...]  # of kernels; the first is the default
-    triplet: str  # Debian's directory of its libraries
+    triplet: str  # Debian's name for its library directory
     compiler: str
     qemu: str
     machine: str
