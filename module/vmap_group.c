@@ -11,7 +11,25 @@
 #include <linux/mm.h>
 
 #include "pagetable.h"
+#include "vmap_group.h"
 #include "vmap_map.h"
+
+/*
+ * Maps the group that begins with @page, the rest of which follows it in
+ * memory. As in the kernel's range walker, only its first entry is checked for
+ * being empty. Returns false, with nothing done, if no group fits into the @nr
+ * entries that are left.
+ */
+static bool vmap_map_group(struct bmm_mapping *map, pte_t *pte,
+			   struct page *page, unsigned long nr)
+{
+	if (!bmm_vmap_group_fits(map, pte, page_to_pfn(page), nr) ||
+	    !bmm_pagetable_none(pte))
+		return false;
+	bmm_vmap_set_group(map, pte,
+			   bmm_pagetable_value(mk_pte(page, map->prot)));
+	return true;
+}
 
 /* Maps groups into one table; returns the pages mapped or a negative errno. */
 static long vmap_map_group_table(struct bmm_mapping *map, unsigned long addr,
@@ -31,7 +49,7 @@ static long vmap_map_group_table(struct bmm_mapping *map, unsigned long addr,
 		return err ? err : BMM_GROUP;
 	}
 	nr = (pmd_addr_end(addr, end) - addr) >> PAGE_SHIFT;
-	while (n < nr && bmm_vmap_set_group(map, pte + n, pages[n], nr - n)) {
+	while (n < nr && vmap_map_group(map, pte + n, pages[n], nr - n)) {
 		map->runs++;
 		n += BMM_GROUP;
 	}

@@ -99,9 +99,6 @@ int bmm_vmap_map_range(struct bmm_mapping *map, unsigned long addr,
 		       unsigned long end, phys_addr_t phys,
 		       unsigned int max_page_shift);
 
-bool bmm_vmap_set_group(struct bmm_mapping *map, pte_t *pte, struct page *page,
-			unsigned long nr);
-
 unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
 			      struct page **pages);
 int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long addr,

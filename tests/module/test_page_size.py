@@ -21,7 +21,12 @@ PAGES_OF_16K = {
     "CONFIG_ARM64_CONT_PTE_SHIFT": "7",
     "CONFIG_ARM64_CONT_PMD_SHIFT": "5",
 }
-OBJECTS = ("memmap.o", "vmap.o", "vmap_map.o", "vmap_block.o", "vmap_group.o")
+SOURCES = ("memmap.c", "vmap*.c")
+OBJECTS = sorted(
+    file.with_suffix(".o").name
+    for pattern in SOURCES
+    for file in (build.PROJECT / "module").glob(pattern)
+)
 
 
 @pytest.mark.vm
