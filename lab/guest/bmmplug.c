@@ -4,10 +4,11 @@
  *
  *	bmmplug use NODE MIB SEED FILLED GO
  *
- * allocates MIB of the node's memory, fills it with distinct words, creates the
- * file FILLED, waits for the file GO and checks each word. Prints the number of
- * bytes, and how many of the pages were on the node at first; exits 1 if one
- * was not, or a word has changed.
+ * allocates MIB of the node's memory, fills it with distinct words, lists the
+ * memory blocks that hold them in the file FILLED (some more than once), waits
+ * for the file GO and checks each word. Prints the number of bytes, and how
+ * many pages have left the node; exits 1 if one was not on it at first, or a
+ * word has changed.
  *
  *	bmmplug offline NODE
  *
@@ -50,6 +51,7 @@
 #define MPOL_F_NODE 1
 #define MPOL_F_ADDR 2
 #define PAGE	    4096UL
+#define PAGEMAP_PFN ((1UL << 55) - 1)
 #define PATIENCE    120000000000UL /* two minutes */
 
 static int fail(const char *what)
@@ -97,13 +99,51 @@ static int pages_on(char *base, uint64_t bytes, int node, uint64_t *on)
 	return 0;
 }
 
+/* Bytes of a memory block. */
+static uint64_t block_size(void)
+{
+	FILE *file = fopen("/sys/devices/system/memory/block_size_bytes", "r");
+	uint64_t bytes = 0;
+
+	if (file && fscanf(file, "%lx", &bytes) != 1)
+		bytes = 0;
+	if (file)
+		fclose(file);
+	return bytes;
+}
+
+/* Lists the blocks that hold a mapping, in a file that appears as a whole. */
+static int list_blocks(const char *base, uint64_t bytes, const char *name)
+{
+	uint64_t size = block_size(), last = 0;
+	int map = open("/proc/self/pagemap", O_RDONLY);
+	char part[256];
+	FILE *file;
+
+	snprintf(part, sizeof(part), "%s.part", name);
+	file = fopen(part, "w");
+	if (!size || map < 0 || !file)
+		return fail(part);
+	for (uint64_t at = 0; at < bytes; at += PAGE) {
+		uint64_t page, block;
+
+		if (pread(map, &page, 8, ((uintptr_t)base + at) / PAGE * 8) != 8)
+			return fail("pagemap");
+		block = (page & PAGEMAP_PFN) * PAGE / size;
+		if (!at || block != last)
+			fprintf(file, "%lu\n", block);
+		last = block;
+	}
+	close(map);
+	return fclose(file) || rename(part, name) ? fail(name) : 0;
+}
+
 static int use(int node, uint64_t bytes, uint64_t seed, const char *filled,
 	       const char *go)
 {
 	unsigned long nodes = 1UL << node;
-	uint64_t on, bad;
+	uint64_t on, left, bad;
 	char *base;
-	int fd;
 
 	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -117,11 +157,8 @@ static int use(int node, uint64_t bytes, uint64_t seed, const char *filled,
 	/* from here on it may migrate anywhere */
 	if (syscall(SYS_mbind, base, bytes, 0, NULL, 0UL, 0UL))
 		return fail("mbind");
-	fd = open(filled, O_WRONLY | O_CREAT, 0600);
-	if (fd < 0)
-		return fail(filled);
-	close(fd);
-	if (wait_for(go))
+	if (list_blocks(base, bytes, filled) || wait_for(go) ||
+	    pages_on(base, bytes, node, &left))
 		return 1;
 	bad = differing((uint64_t *)base, bytes / 8, seed, 0);
 	if (bad || on != bytes / PAGE) {
@@ -129,7 +166,7 @@ static int use(int node, uint64_t bytes, uint64_t seed, const char *filled,
 			bad, on, bytes / PAGE);
 		return 1;
 	}
-	printf("%lu\n", bytes);
+	printf("%lu %lu\n", bytes, on - left);
 	return 0;
 }
 

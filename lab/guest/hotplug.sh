@@ -141,8 +141,8 @@ hot_block() {
 	hot_state "$1 $2"
 }
 
-# fill MIB of the node, take the blocks at these PLACES offline meanwhile, and
-# check that the data has moved intact: MIB PLACE...
+# fill MIB of the node, take the blocks that hold it offline, and check that the
+# data has moved intact: MIB
 hot_use() {
 	rm -f /tmp/filled /tmp/go
 	bmmplug use $HOT "$1" 7 /tmp/filled /tmp/go >/tmp/used 2>/tmp/said &
@@ -150,20 +150,17 @@ hot_use() {
 	until [ -e /tmp/filled ] || ! kill -0 $user 2>/dev/null; do
 		usleep 10000
 	done
-	shift
-	gone=0
-	for place in "$@"; do
-		hot_nth "$place"
-		if echo offline 2>/dev/null >"$BLOCKS/memory$NUMBER/state"; then
-			gone=$((gone + 1))
-			echo "$ONLINE" >"$BLOCKS/memory$NUMBER/state" ||
-				fail "block $NUMBER does not come back"
+	sort -nu /tmp/filled >/tmp/blocks
+	while read -r number; do
+		if echo offline 2>/dev/null >"$BLOCKS/memory$number/state"; then
+			echo "$ONLINE" >"$BLOCKS/memory$number/state" ||
+				fail "block $number does not come back"
 		fi
-	done
+	done </tmp/blocks
 	echo >/tmp/go
 	wait $user || fail "memory of node $HOT: $(cat /tmp/said)"
-	read -r used </tmp/used
-	report hot-used arm="$ARM" bytes="$used" moved=$gone
+	read -r used moved </tmp/used
+	report hot-used arm="$ARM" bytes="$used" moved="$moved"
 }
 
 # plug by KIND of device: time in PLUG; functions are traced if TRACE is set

@@ -191,8 +191,7 @@ class Work(work.Work):
             lines += [f"hot_block online_movable {place}"]
         if self.options.break_one_word:
             lines += ['[ "$ARM" != on ] || hot_block offline 3']
-        use = " ".join(map(str, places[:4]))
-        return [*lines, f"hot_use {USED} {use}", "}"]
+        return [*lines, f"hot_use {USED}", "}"]
 
     def limit(self) -> float:
         """Return a generous time limit, for guests that hang."""
@@ -362,7 +361,8 @@ def _used(outcome: Outcome) -> Check:
     used = outcome.of("hot-used")
     arms = {event["arm"] for event in used if int(event["moved"]) > 0}
     proved = sum(int(event["bytes"]) for event in used)
-    detail = f"{proved} bytes read back, {sum(int(e['moved']) for e in used)} blocks"
+    moved = sum(int(event["moved"]) for event in used)
+    detail = f"{proved} bytes read back, {moved} pages of them moved"
     return Check("memory used, moved and read back", arms == {*ARMS, BOTH}, detail)
 
 
