@@ -151,6 +151,7 @@ FULL: Rows = (
     ("upstream-vmalloc",),
     ("hotplug-kmem-32g",),
     ("hotplug-kmem-4g", *TWO),
+    ("hotplug-cxl-4g", *TWO),
     ("hotplug-virtio-mem-4g", *TWO),
     ("hotplug-virtio-mem-32g", *TWO),
     ("hotplug-faults",),

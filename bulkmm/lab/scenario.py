@@ -43,7 +43,8 @@ class Scenario:
 
     def lacking(self, kernel: str, arch: Arch) -> str:
         """Return why it cannot run on a kernel of an architecture; "" if it can."""
-        own = "the lab has perf" if self.perf else X86_64_ONLY.get(self.family)
+        own = X86_64_ONLY.get(self.family) or X86_64_ONLY.get(self.mode)
+        own = "the lab has perf" if self.perf else own
         if own and arch is not X86_64:
             return f"{self.name}: {own} for x86_64 only"
         if self.stock and kinds.find(kernel):
@@ -69,12 +70,14 @@ class Scenario:
 
 PMEM, CLEAR, VMAP, PACKAGES, HMM = "pmem", "clear", "vmap", "packages", "hmm"
 HOTPLUG, POPULATE, SUITES = "hotplug", "populate", "suites"
+KMEM, VIRTIO, CXL, FAULTS = "kmem", "virtio", "cxl", "faults"  # modes of HOTPLUG
 FAMILIES = (PMEM, HMM, CLEAR, VMAP, HOTPLUG, POPULATE, SUITES, PACKAGES)
 PATHS = {PMEM: "memmap", HMM: "memmap", POPULATE: "clear"}  # others: same name
-X86_64_ONLY = {  # family: what of it is x86-64 only
+X86_64_ONLY = {  # family or mode: what of it is x86-64 only
     POPULATE: "the lab has its machine",
     SUITES: "the suites are built",
     PACKAGES: "the packages are built",
+    CXL: "QEMU has CXL devices",
 }
 LIVE_PATCH = 1 << 15  # taint of a live patch
 NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
@@ -296,7 +299,7 @@ SCENARIOS = (
             f"hotplug-kmem-{size}g",
             f"a DAX device of {size} GiB that becomes ordinary memory and ceases to "
             "be, by kmem: the whole operation, and by function",
-            mode="kmem",
+            mode=KMEM,
             size=f"{size}G",
             modules=(*NVDIMM, "kmem"),
             seconds=seconds,
@@ -309,7 +312,7 @@ SCENARIOS = (
             f"hotplug-virtio-mem-{size}g",
             f"{size} GiB of virtio-mem plugged and unplugged: the whole operation, and "
             "by function",
-            mode="virtio",
+            mode=VIRTIO,
             size=f"{size}G",
             modules=("virtio_mem",),
             published=("a series of 2026, 512 GB: plug 36 -> 7 s, unplug 36 -> 9 s",),
@@ -318,11 +321,24 @@ SCENARIOS = (
         for size, seconds in ((32, 900), (4, 120))
     ),
     _hotplug(
+        "hotplug-cxl-4g",
+        "a CXL device of 4 GiB whose memory becomes ordinary memory and ceases to be, "
+        "by kmem: the whole operation, and by function",
+        mode=CXL,
+        size="4G",
+        modules=("cxl_acpi", "cxl_pci", "cxl_mem", "dax_cxl", "kmem"),
+        # no region starts where the kernel cannot flush caches, as in a guest
+        cpu="max,hypervisor=off",
+        seconds=60,
+        marked=True,
+        stock=True,
+    ),
+    _hotplug(
         "hotplug-faults",
         "nothing: every fault of the hotplug path is provoked in a test build",
         check="each answer against the walk of the kernel's own function; the zones as "
         "without the module",
-        mode="faults",
+        mode=FAULTS,
         size="4G",
         modules=(*NVDIMM, "nd_e820", "kmem", "virtio_mem"),
         seconds=120,

@@ -291,8 +291,7 @@ static int timed_wait(const char *file, const char *text, uint64_t kib,
 	int fd = open(file, O_WRONLY);
 	uint64_t start = now();
 
-	if (fd < 0 || write(fd, text, strlen(text)) < 0 ||
-	    write(fd, "\n", 1) < 0)
+	if (fd < 0 || dprintf(fd, "%s\n", text) < 0)
 		return fail(file);
 	while ((kib && memory_total() != kib) || count_blocks(node) != blocks) {
 		if (now() - start > PATIENCE) {

@@ -1,14 +1,15 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
 # Memory that becomes ordinary RAM, and is removed again: a DAX device bound to
-# kmem, or a virtio-mem device. It has a node of its own, HOT, so that its zones
-# do not depend on what else the guest does.
+# kmem, on an NVDIMM or a CXL device, or a virtio-mem device. It has a node of its
+# own, HOT, so that its zones do not depend on what else the guest does.
 
 HOTPLUG=/sys/kernel/bulkmm/hotplug
 ALLOC=/sys/kernel/bulkmm/alloc
 HOT=1
 BLOCKS=/sys/devices/system/memory
 KMEM=/sys/bus/dax/drivers/kmem
+CXL=/sys/bus/cxl
 PLUGGED="online_pages offline_pages move_pfn_range_to_zone
 	remove_pfn_range_from_zone set_zone_contiguous memmap_init_range
 	vmemmap_populate clear_highpages_kasan_tagged __free_pages_core
@@ -79,10 +80,9 @@ hot_device() {
 	hot_dax
 }
 
-# the port of QEMU's monitor, and the memory and blocks before a virtio-mem
-# device of NODE is plugged
-hot_virtio() {
-	MONITOR=$(port monitor) NODE=$1
+# the memory and blocks before a device of NODE is plugged
+hot_before() {
+	NODE=$1
 	BASE=$(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo)
 	set -- /sys/devices/system/node/node"$NODE"/memory[0-9]*
 	FEWEST=0
@@ -91,14 +91,51 @@ hot_virtio() {
 	BLOCK_KIB=$((0x$size >> 10))
 }
 
-# plug KIB of the virtio-mem device; its time in NS. While other devices come
-# and go, only its node is checked: KIB beside
-hot_request() {
+# wait until KIB more are plugged, after TEXT was written to FILE; while other
+# devices come and go, only the node is checked: KIB FILE TEXT beside
+hot_wait() {
 	total=$((BASE + $1))
-	[ $# = 1 ] || total=0
-	must bmmplug wait "$MONITOR" \
-		"qom-set /machine/peripheral/hot0 requested-size $1K" \
-		$total "$NODE" $((FEWEST + $1 / BLOCK_KIB))
+	[ $# = 3 ] || total=0
+	must bmmplug wait "$2" "$3" $total "$NODE" $((FEWEST + $1 / BLOCK_KIB))
+}
+
+# make all memory of the CXL device one region, as "cxl create-region" does. kmem
+# has it at once, as in any machine; it is taken back.
+hot_cxl() {
+	hot_before $HOT
+	tries=0
+	until [ -e "$DECODER" ]; do # ports are found in the background
+		tries=$((tries + 1))
+		[ $tries -le 500 ] || fail "no CXL device came up"
+		usleep 20000
+		for DECODER in "$CXL"/devices/endpoint*/decoder*.0; do :; done
+	done
+	window=$CXL/devices/decoder0.0
+	must_write "$DECODER/mode" ram
+	# shellcheck disable=SC2153 # by the job
+	must_write "$DECODER/dpa_size" $((SIZE << 10))
+	read -r region <$window/create_ram_region
+	must_write $window/create_ram_region "$region"
+	for set in interleave_granularity=256 interleave_ways=1 \
+		size=$((SIZE << 10)) target0="${DECODER##*/}" commit=1; do
+		must_write "$CXL/devices/$region/${set%=*}" "${set#*=}"
+	done
+	hot_wait "$SIZE" $CXL/drivers/cxl_region/bind "$region"
+	for at in "$KMEM"/dax*; do DAX=${at##*/}; done
+	must bmmplug offline $HOT
+	must_write $KMEM/unbind "$DAX"
+}
+
+# the port of QEMU's monitor, and what there is before the device is plugged
+hot_virtio() {
+	MONITOR=$(port monitor)
+	hot_before "$1"
+}
+
+# plug KIB of the virtio-mem device; its time in NS: KIB, or KIB beside
+hot_request() {
+	hot_wait "$1" "$MONITOR" \
+		"qom-set /machine/peripheral/hot0 requested-size $1K" ${2:+"$2"}
 	NS=$SAID
 }
 

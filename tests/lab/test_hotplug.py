@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 KMEM = scenario.find("hotplug-kmem-32g")
 VIRTIO = scenario.find("hotplug-virtio-mem-32g")
+CXL = scenario.find("hotplug-cxl-4g")
 ATTACHED = " ".join(f"0 {name}: attached" for name in ("a", "b", "c"))
 MEMMAP = 64 << 20  # bytes of the struct pages of 4 GiB
 STATE = {"buddy": "b", "types": "t", "info": "i"}
@@ -119,7 +120,8 @@ def test_blocks_that_go_come_back() -> None:
 def test_what_the_guest_is_made_of() -> None:
     assert work().hot == vm.Hot(nodes=2)
     assert work(VIRTIO).hot == vm.Hot(plug=4 << 30, node=1, nodes=2)
-    assert (work().pmem, work(VIRTIO).pmem) == (4 << 30, 0)
+    assert work(CXL).hot == vm.Hot(cxl=4 << 30)
+    assert [work(one).pmem for one in (KMEM, VIRTIO, CXL)] == [4 << 30, 0, 0]
 
 
 def test_the_machine_has_a_node_for_the_device_and_a_monitor(tmp_path: Path) -> None:
@@ -133,6 +135,12 @@ def test_the_machine_has_a_node_for_the_device_and_a_monitor(tmp_path: Path) -> 
         assert "-numa node,nodeid=0,cpus=0-1,memdev=ram -numa node,nodeid=1" in argv(
             one
         )
+    # its window is a node of the kernel's, if there is a table of nodes
+    window = "cxl-fmw.0.targets.0=cxl,cxl-fmw.0.size=4294967296"
+    assert f"-M q35,cxl=on,{window} -m 4096M" in argv(CXL)
+    assert "-numa node,nodeid=0,cpus=0-1,memdev=ram" in argv(CXL)
+    assert "nodeid=1" not in argv(CXL)
+    assert argv(CXL).index("virtio-serial-pci") < argv(CXL).index("pxb-cxl")
     assert "nvdimm,id=nvdimm,memdev=pmem,label-size=2097152,node=1" in argv(KMEM)
     assert "virtio-mem" not in argv(KMEM)
     assert "memdev=hot,node=1,block-size=134217728" in argv(VIRTIO)
@@ -145,6 +153,19 @@ def test_the_machine_has_a_node_for_the_device_and_a_monitor(tmp_path: Path) -> 
 def test_options_that_make_no_sense(chosen: dict[str, int]) -> None:
     with pytest.raises(UsageError):
         work(**chosen).check_options()
+
+
+def test_a_cxl_device_is_a_multiple_of_its_unit() -> None:
+    odd = (1 << 30) + hotplug.BLOCK
+    work(size=odd).check_options()
+    with pytest.raises(UsageError, match="a multiple of 256M"):
+        work(CXL, size=odd).check_options()
+
+
+def test_a_guest_fills_less_of_cxl_memory() -> None:
+    used = {one.name: work(one).job([]).split("hot_use ")[1] for one in (KMEM, CXL)}
+    megabytes = {name: int(text.split()[0]) for name, text in used.items()}
+    assert megabytes == {KMEM.name: hotplug.USED, CXL.name: hotplug.USED_CXL}
 
 
 def test_a_run_that_held() -> None:

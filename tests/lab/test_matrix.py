@@ -67,10 +67,10 @@ def test_every_scenario_runs_on_the_debug_kernel() -> None:
     names -= {f"hotplug-{kind}-32g" for kind in KINDS_32G}  # -4g are
     assert names - there == {"ndctl-odd", "stress"}
     stock = {one.name for one in scenario.SCENARIOS} - names
-    # Debian has no packages of this kernel, which is built without KVM and VFIO
-    # and without what only the suites want; others are of another kernel
+    # Debian has no packages of this kernel, which is built without KVM, VFIO and
+    # CXL and without what only the suites want; others are of another kernel
     of_stock = {"packages", "clear-populate", "populate-guest", "coexist"}
-    of_stock |= {"upstream-mm"}
+    of_stock |= {"upstream-mm", "hotplug-cxl-4g"}
     of_others = {"hook-kasan", "hook-kobject"}
     of_others |= {f"hotplug-{kind}-32g" for kind in KINDS_32G}
     assert stock == of_stock | of_others

@@ -54,6 +54,8 @@ ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
         (["mthp", "--kib", "48"], "unknown folio size 48: mthp has 16, 32, 64, 128"),
         (["clear-faults", "--way", "fork"], "clear-faults has no ways to choose"),
         (["clear-perf", "--arch", "arm64"], "the lab has perf for x86_64 only"),
+        (["hotplug-cxl-4g", "--arch", "arm64"], "QEMU has CXL devices for x86_64 only"),
+        (["hotplug-cxl-4g", "--kernel", "debug"], "lacks what Debian's own has"),
         (
             ["pmem-devdax-100g", "--align", "1G", "--arch", "arm64"],
             "no alignment 1G on arm64: 4K, 2M",

@@ -17,6 +17,7 @@ from bulkmm.lab import work
 from bulkmm.lab.families import breakdown
 from bulkmm.lab.families.pmem import ARMS, FULL_SIZE, MIB, PAGE, PAIRS, STRUCT_PAGE
 from bulkmm.lab.machine import counting, vm
+from bulkmm.lab.scenario import CXL, FAULTS, KMEM, VIRTIO
 from bulkmm.results import Check
 
 if TYPE_CHECKING:
@@ -25,17 +26,19 @@ if TYPE_CHECKING:
     from bulkmm.lab.machine.vm import Outcome
     from bulkmm.results import Ratio, Result
 
-KMEM, VIRTIO, FAULTS = "kmem", "virtio", "faults"  # modes of the scenarios
 BLOCK = 128 * MIB
+UNIT_CXL = 256 * MIB  # of CXL devices
 STEPS = 12  # of the proof: single blocks that are removed and added
 MOST = 96 << 30  # bytes whose struct pages fit into the guest's memory
 LEAST = 1 << 30
 REDUCED = 4 << 30  # bytes; up to this size a run is for CI
 USED = 192  # MiB filled and migrated
+USED_CXL = 16  # QEMU emulates each access to such memory
 ROUND, PROOF, GRAPH = "round", "proof", "graph"
 BOTH = "both"  # an arm: `on`, and path alloc in mode auto
 KEPT = "kept"  # its visit in which nothing is too large for the cache
 HOOKS, ALLOC_HOOKS = 3, 2  # of the paths
+DEVICES = {KMEM: "hot_device", VIRTIO: "hot_virtio 1", CXL: "hot_cxl"}
 
 
 @dataclass(frozen=True)
@@ -67,13 +70,15 @@ class Work(work.Work):
     @property
     def pmem(self) -> int:
         """Return the bytes of the DAX device."""
-        return 0 if self.scenario.mode == VIRTIO else self.options.size
+        return 0 if self.scenario.mode in {VIRTIO, CXL} else self.options.size
 
     @property
     def hot(self) -> vm.Hot:
         """Return the guest's memory nodes and what can be plugged."""
         if self.scenario.mode == KMEM:
             return vm.Hot(nodes=2)
+        if self.scenario.mode == CXL:
+            return vm.Hot(cxl=self.options.size)
         # faults are injected on a node that has boot memory too
         node = 0 if self.faults else 1
         return vm.Hot(plug=self.options.size, node=node, nodes=2)
@@ -134,10 +139,11 @@ class Work(work.Work):
             raise UsageError(
                 f"{self.options.rounds} rounds measure nothing: give 1 or more"
             )
-        if not LEAST <= self.options.size <= MOST or self.options.size % BLOCK:
+        unit = UNIT_CXL if self.scenario.mode == CXL else BLOCK
+        if not LEAST <= self.options.size <= MOST or self.options.size % unit:
             raise UsageError(
                 f"size {self.options.size >> 20}M does not fit: give 1G to "
-                f"{MOST >> 30}G, a multiple of {BLOCK >> 20}M"
+                f"{MOST >> 30}G, a multiple of {unit >> 20}M"
             )
 
     def job(self, modules: list[str]) -> str:
@@ -154,7 +160,7 @@ class Work(work.Work):
             lines += ["modules bulkmm_lab", "hot_faults", "must rmmod bulkmm_lab"]
             return "\n".join(lines) + "\n"
         lines += ["hot_policy $ONLINE"]
-        lines += ["hot_device"] if mode == KMEM else ["hot_virtio 1"]
+        lines += [DEVICES[mode]]
         # loaded late: it must not mark the work of the device just made
         lines += ["modules bulkmm_lab"]
         # the first visit faults in the host's pages
@@ -191,7 +197,8 @@ class Work(work.Work):
             lines += [f"hot_block online_movable {place}"]
         if self.options.break_one_word:
             lines += ['[ "$ARM" != on ] || hot_block offline 3']
-        return [*lines, f"hot_use {USED}", "}"]
+        used = USED_CXL if self.scenario.mode == CXL else USED
+        return [*lines, f"hot_use {used}", "}"]
 
     def limit(self) -> float:
         """Return a generous time limit, for guests that hang."""

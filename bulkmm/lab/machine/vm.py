@@ -42,6 +42,7 @@ class Hot:
 
     plug: int = 0  # bytes of a virtio-mem device, initially unplugged
     node: int = 0  # of that device
+    cxl: int = 0  # bytes of a CXL device; the kernel makes a node for its window
     nodes: int = 1  # persistent memory is on the last one
     shared_out: bool = False  # spread memory and CPUs over the nodes
 
@@ -121,6 +122,10 @@ def _machine(guest: Guest) -> list[str]:
     """Return the options of the machine and its memory devices."""
     arch, size, hot = guest.arch, guest.pmem, guest.hot
     memory = f"{guest.memory}M"
+    if hot.cxl:
+        window = f"cxl-fmw.0.targets.0=cxl,cxl-fmw.0.size={hot.cxl}"
+        machine = ["-M", f"{arch.machine},cxl=on,{window}", "-m", memory]
+        return [*machine, *_nodes(guest)]
     if not size and not hot.plug:
         extra = "" if guest.cpu else arch.machine_extra
         return ["-M", arch.machine + extra, "-m", memory]
@@ -129,6 +134,22 @@ def _machine(guest: Guest) -> list[str]:
     most = guest.memory + (size + LABEL + hot.plug >> 20) + 2048 * devices
     argv = ["-M", f"{arch.machine},nvdimm=on", "-m", f"{memory},slots=2,maxmem={most}M"]
     argv += ["-bios", arch.firmware] if arch.firmware else []
+    argv += _nodes(guest)
+    if size:
+        backend = f"memory-backend-ram,id=pmem,reserve=off,size={size + LABEL}"
+        device = f"nvdimm,id=nvdimm,memdev=pmem,label-size={LABEL}"
+        argv += ["-object", backend, "-device", f"{device},node={hot.nodes - 1}"]
+    return argv
+
+
+def _nodes(guest: Guest) -> list[str]:
+    """Return the options of the memory nodes.
+
+    A single one is named where the kernel shall add another: without a table of
+    nodes it has only one.
+    """
+    hot = guest.hot
+    argv = []
     if hot.shared_out:
         for node in range(hot.nodes):
             backend = (
@@ -136,16 +157,25 @@ def _machine(guest: Guest) -> list[str]:
             )
             argv += ["-object", backend]
             argv += ["-numa", f"node,nodeid={node},cpus={node},memdev=ram{node}"]
-    elif hot.nodes > 1:
-        argv += ["-object", f"memory-backend-ram,id=ram,size={memory}"]
+    elif hot.nodes > 1 or hot.cxl:
+        argv += ["-object", f"memory-backend-ram,id=ram,size={guest.memory}M"]
         argv += ["-numa", f"node,nodeid=0,cpus=0-{guest.cpus - 1},memdev=ram"]
         for node in range(1, hot.nodes):
             argv += ["-numa", f"node,nodeid={node}"]
-    if size:
-        backend = f"memory-backend-ram,id=pmem,reserve=off,size={size + LABEL}"
-        device = f"nvdimm,id=nvdimm,memdev=pmem,label-size={LABEL}"
-        argv += ["-object", backend, "-device", f"{device},node={hot.nodes - 1}"]
     return argv
+
+
+def _cxl(size: int) -> list[str]:
+    """Return the options of a CXL memory device and its host bridge.
+
+    They come after all other devices, which QEMU would put below that bridge.
+    """
+    if not size:
+        return []
+    argv = ["-object", f"memory-backend-ram,id=cxlmem,reserve=off,size={size}"]
+    argv += ["-device", "pxb-cxl,id=cxl,bus=pcie.0,bus_nr=12"]
+    argv += ["-device", "cxl-rp,id=cxlport,bus=cxl,chassis=0,slot=2,port=0"]
+    return [*argv, "-device", "cxl-type3,bus=cxlport,volatile-memdev=cxlmem"]
 
 
 def _plugged(guest: Guest, inner: str) -> list[str]:
@@ -207,6 +237,7 @@ def command(guest: Guest, root: Root, run: Path) -> list[str]:
     if guest.disk:
         drive = f"file={root.inner(guest.disk)},format=raw,if=virtio,snapshot=on"
         argv += ["-drive", drive]
+    argv += _cxl(guest.hot.cxl)
     argv += ["-kernel", root.inner(guest.image), "-initrd", root.inner(guest.initramfs)]
     words = f"console={guest.arch.console} {CMDLINE} {guest.words}"
     return [*argv, "-append", words.rstrip()]
