@@ -65,12 +65,13 @@ static char *folios, *pages_at;
 static zero_fn *zero;
 static size_t page_size; /* of a struct page */
 
+static const struct mode modes[] = { { "auto", -1, NULL },
+				     { "cached", 0, NULL },
+				     { "streaming", 1, NULL },
+				     { NULL, -1, NULL } };
+
 static void clear_list(struct scenario *s, unsigned int kind, size_t bytes)
 {
-	static const struct mode modes[] = { { "auto", -1, NULL },
-					     { "cached", 0, NULL },
-					     { "streaming", 1, NULL },
-					     { NULL, -1, NULL } };
 	const struct work *work = &works[kind];
 
 	snprintf(s->name, sizeof(s->name), "%s", work->name);
@@ -261,6 +262,7 @@ const struct family clear_family = {
 	.name = "clear",
 	.path = "bmm_clear_path",
 	.op = BMM_CLEAR_STREAMING,
+	.modes = modes,
 	.picks = 2,
 	.peers = peers,
 	.setup = clear_setup,

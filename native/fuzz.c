@@ -58,10 +58,10 @@ static void write_case(const struct run *run, const struct arm *arm,
 }
 
 /* Parses the numbers of a line, destroying it; missing ones are 0. */
-static void read_case(const struct run *run, char *line, uint64_t *value)
+static void read_numbers(const struct run *run, char *line, uint64_t *value)
 {
 	const char *const *fields = run->family->fields;
-	char *word, *number;
+	char *word, *number, *end;
 	size_t f;
 
 	while ((word = strsep(&line, " \n"))) {
@@ -75,8 +75,30 @@ static void read_case(const struct run *run, char *line, uint64_t *value)
 		if (!number || !fields[f])
 			die("a case has no %s; it has %s, ... each with =N",
 			    word, fields[0]);
-		value[f] = strtoull(number, NULL, 10);
+		value[f] = strtoull(number, &end, 10);
+		if (*end || end == number)
+			die("%s of a case is a number, not '%s'", word, number);
 	}
+}
+
+/* Parses a case, destroying the line; returns the name of its variant. */
+static const char *read_case(const struct run *run, char *line, uint64_t *value)
+{
+	const char *name = strsep(&line, " \n");
+
+	if (!arms_known(run->family, name))
+		die("a case begins with a variant, not with %s",
+		    *name ? name : "a blank");
+	if (line)
+		read_numbers(run, line, value);
+	return name;
+}
+
+/* Ends the process if the subject has no cases. */
+static void need_fields(const struct run *run)
+{
+	if (!run->family->fields)
+		die("there is no fuzzer for %s", run->family->name);
 }
 
 static void build(const struct run *run, struct scenario *s,
@@ -90,19 +112,16 @@ static void build(const struct run *run, struct scenario *s,
 
 /**
  * fuzz_scenario() - make a scenario of a case, to measure it
- * @run: has the case
+ * @run: has the case; all variants are measured, whichever it names
  * @s:   result
  */
 void fuzz_scenario(const struct run *run, struct scenario *s)
 {
 	uint64_t value[FIELDS_MAX] = { 0 };
-	char *line = strdup(run->one_case), *rest = line;
+	char *line = strdup(run->one_case);
 
-	strsep(&rest, " "); /* skip the variant: all are measured */
-	if (!run->family->fields)
-		die("there is no fuzzer for %s", run->family->name);
-	if (rest)
-		read_case(run, rest, value);
+	need_fields(run);
+	read_case(run, line, value);
 	free(line);
 	build(run, s, value);
 	if (s->bytes)
@@ -133,22 +152,14 @@ static void run_case(struct run *run, struct tally *tally,
 	doing[0] = '\0';
 }
 
-/* A backend that this CPU lacks is not a failure. */
+/* Skips a case of a backend that this CPU lacks. */
 static void run_line(struct run *run, struct tally *tally, char *line)
 {
 	uint64_t value[FIELDS_MAX] = { 0 };
-	const struct arm *arm;
-	char *name = strsep(&line, " \n");
+	const struct arm *arm = arm_named(run, read_case(run, line, value));
 
-	if (!*name || *name == '#')
-		return;
-	arm = arm_named(run, name);
-	if (line)
-		read_case(run, line, value);
 	if (arm)
 		run_case(run, tally, arm, value);
-	else if (!strchr(name, ':'))
-		die("a case begins with a variant, not with %s", name);
 }
 
 static void run_corpus(struct run *run, struct tally *tally)
@@ -159,9 +170,20 @@ static void run_corpus(struct run *run, struct tally *tally)
 	if (!file)
 		die("%s: %s", run->corpus, strerror(errno));
 	while (!run->failed && fgets(line, sizeof(line), file))
-		run_line(run, tally, line);
+		if (!strchr("#\n", line[0]))
+			run_line(run, tally, line);
 	fclose(file);
 	tally->kept = tally->cases;
+}
+
+static void run_one(struct run *run, struct tally *tally)
+{
+	char *line = strdup(run->one_case);
+
+	run_line(run, tally, line);
+	free(line);
+	if (!tally->cases)
+		die("the variant is not available here: %s", run->one_case);
 }
 
 static void run_made_up(struct run *run, struct tally *tally)
@@ -186,8 +208,7 @@ void fuzz(struct run *run)
 	struct tally tally = { 0 };
 	struct scenario any = { .repeat = 1 };
 
-	if (!run->family->fields)
-		die("there is no fuzzer for %s", run->family->name);
+	need_fields(run);
 	if (!run->module)
 		die("a fuzzer needs a module");
 	run->family->draw(value);
@@ -197,10 +218,7 @@ void fuzz(struct run *run)
 	random_seed(run->seed);
 	services_quiet(true); /* no messages about fallbacks */
 	if (run->one_case) {
-		char *line = strdup(run->one_case);
-
-		run_line(run, &tally, line);
-		free(line);
+		run_one(run, &tally);
 	} else {
 		if (run->corpus)
 			run_corpus(run, &tally);

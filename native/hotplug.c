@@ -25,16 +25,16 @@ static char *pages_at;
 static uint64_t record, count, movable, blocks, at, *sums;
 static init_fn *init_range;
 
+static const struct mode modes[] = { { NULL, -1, NULL } }; /* not hooked */
+
 static void add(struct scenario *s, const char *name, unsigned int kind)
 {
-	static const struct mode none[] = { { NULL, -1, NULL } };
-
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	s->kind = kind;
 	s->pages = BLOCK;
 	s->bytes = BLOCK * record;
 	s->repeat = BLOCKS;
-	s->modes = none;
+	s->modes = modes;
 }
 
 static unsigned int hotplug_setup(struct scenario *list, uint64_t size)
@@ -127,6 +127,7 @@ const struct family hotplug_family = {
 	.name = "hotplug",
 	.path = "bmm_hotplug",
 	.op = BMM_STAMP,
+	.modes = modes,
 	.picks = 1,
 	.setup = hotplug_setup,
 	.reset = hotplug_reset,

@@ -47,18 +47,42 @@ static struct arm *add(struct run *run, const char *name, const char *suffix)
 	return arm;
 }
 
+static bool is_shared(const struct mode *mode)
+{
+	return mode->workers && strcmp(mode->workers, "1");
+}
+
 /*
  * The name of the module's arm in a mode: memmap has only one mode, and those
  * of vmap are known by their own names.
  */
-static void name_mode(const struct family *family, const char *mode, char *buf,
-		      size_t size)
+static void name_mode(const struct family *family, const struct mode *mode,
+		      char *buf, size_t size)
 {
-	if (!strcmp(mode, "on") || !strcmp(mode, "auto"))
-		snprintf(buf, size, "bulkmm");
-	else
-		snprintf(buf, size, "%s%s", family->picks ? "bulkmm-" : "",
-			 mode);
+	bool usual = !strcmp(mode->name, "on") || !strcmp(mode->name, "auto");
+	bool shared = is_shared(mode);
+
+	snprintf(buf, size, "%s%s%s%s", family->picks && !usual ? "bulkmm-" : "",
+		 usual ? "bulkmm" : mode->name, shared ? "-" : "",
+		 shared ? mode->workers : "");
+}
+
+/*
+ * Whether the module can have an arm of this name. Its backend, if it names
+ * one, may be unknown to this CPU.
+ */
+bool arms_known(const struct family *family, const char *name)
+{
+	size_t length = strcspn(name, ":");
+	const struct mode *mode;
+	char known[NAME_MAX_BYTES];
+
+	for (mode = family->modes; mode->name; mode++) {
+		name_mode(family, mode, known, sizeof(known));
+		if (strlen(known) == length && !memcmp(known, name, length))
+			return true;
+	}
+	return false;
 }
 
 /* Adds the module in a mode: as it picks, and with each backend. */
@@ -66,26 +90,21 @@ static void add_mode(struct run *run, const struct mode *mode)
 {
 	const struct family *family = run->family;
 	const struct bmm_backend *backend;
-	const char *workers = mode->workers;
-	bool shared = workers && strcmp(workers, "1");
-	char name[24], suffix[32] = "";
+	char name[24], suffix[32];
 	struct arm *arm;
 	size_t i;
 
-	if (shared && !run->backends)
+	if (is_shared(mode) && !run->backends)
 		return;
-	if (shared)
-		snprintf(suffix, sizeof(suffix), "-%s", workers);
-	name_mode(family, mode->name, name, sizeof(name));
-	arm = add(run, name, suffix);
+	name_mode(family, mode, name, sizeof(name));
+	arm = add(run, name, "");
 	arm->mode = mode;
 	if (!module_arm(arm, family))
 		die("the module does not attach %s in mode %s", family->name,
 		    mode->name);
-	for (i = 0; run->backends && mode->pick >= 0 && !shared; i++) {
-		backend = bmm_backend_at(i);
-		if (!backend)
-			break;
+	if (!run->backends || mode->pick < 0 || is_shared(mode))
+		return;
+	for (i = 0; (backend = bmm_backend_at(i)); i++) {
 		snprintf(suffix, sizeof(suffix), ":%s", backend->name);
 		arm = add(run, name, suffix);
 		arm->mode = mode;

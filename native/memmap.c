@@ -99,13 +99,14 @@ static bool may_be_odd(const uint64_t *v)
 	       !(v[FROM] % PAGES_2M);
 }
 
+static const struct mode modes[] = { { "on", 0, "1" },
+				     { "on", 0, "2t" },
+				     { "on", 0, "auto" },
+				     { NULL, -1, NULL } };
+
 /* Checks that the device, and what may be written past it, has struct pages. */
 static bool memmap_build(struct scenario *s, const uint64_t *v)
 {
-	static const struct mode on[] = { { "on", 0, "1" },
-					  { "on", 0, "2t" },
-					  { "on", 0, "auto" },
-					  { NULL, -1, NULL } };
 	uint64_t own = v[HAS_ALTMAP] ? v[RESERVE] + v[FREE] : 0;
 	uint64_t pfn;
 
@@ -116,7 +117,7 @@ static bool memmap_build(struct scenario *s, const uint64_t *v)
 	    (v[ODD] && !may_be_odd(v)))
 		return false;
 	memcpy(s->value, v, sizeof(s->value));
-	s->modes = on;
+	s->modes = modes;
 	s->from = START + v[FROM] + own;
 	s->pages = own < v[PAGES] ? v[PAGES] - own : 0;
 	s->bytes = 0;
@@ -446,6 +447,7 @@ const struct family memmap_family = {
 	.name = "memmap",
 	.path = "bmm_memmap",
 	.op = BMM_STAMP,
+	.modes = modes,
 	.picks = 1,
 	.setup = memmap_setup,
 	.enter = memmap_enter,

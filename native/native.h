@@ -99,6 +99,7 @@ struct scenario {
  * @name:   as on the command line
  * @path:   symbol of the path in the module
  * @op:     what the stores of a limit do
+ * @modes:  all that a scenario can have as arms
  * @picks:  number of picks of the path
  * @peers:  names of published methods, up to a NULL; or NULL
  * @setup:  builds the state and lists the scenarios; returns how many
@@ -117,6 +118,7 @@ struct family {
 	const char *name;
 	const char *path;
 	enum bmm_op op;
+	const struct mode *modes;
 	unsigned int picks;
 	const char *const *peers;
 	unsigned int (*setup)(struct scenario *list, uint64_t size);
@@ -167,6 +169,7 @@ extern const struct family memmap_family, clear_family, vmap_family,
 
 /* main.c */
 void run_arms(struct run *run, const struct scenario *s);
+bool arms_known(const struct family *family, const char *name);
 uint64_t run_once(const struct run *run, const struct scenario *s,
 		  const struct arm *arm);
 bool run_right(struct run *run, const struct scenario *s, const struct arm *arm);

@@ -492,6 +492,7 @@ static bool vmap_build(struct scenario *s, const uint64_t *v)
 const struct family vmap_family = {
 	.name = "vmap",
 	.path = "bmm_vmap",
+	.modes = modes,
 	.setup = vmap_setup,
 	.enter = vmap_enter,
 	.reset = vmap_reset,

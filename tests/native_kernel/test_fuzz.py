@@ -107,12 +107,37 @@ def test_a_broken_word_is_found_and_found_again(
         ("bulkmm ordr=9", "a case has no ordr; it has type, ..."),
         ("bulkmm order=19", "out of range: bulkmm type=0 order=19"),
         ("bulkmm pages", "a case has no pages; it has type, ... each with =N"),
+        ("bulkmm pages=many", "pages of a case is a number, not 'many'"),
         ("nobody pages=1", "a case begins with a variant, not with nobody"),
+        ("nobody:movnti pages=1", "begins with a variant, not with nobody:movnti"),
+        (" bulkmm pages=1", "a case begins with a variant, not with a blank"),
+        ("bulkmm:none pages=1", "variant is not available here: bulkmm:none pages=1"),
     ],
 )
 def test_a_case_that_is_none(older: Pair, case: str, said: str) -> None:
     with pytest.raises(BulkmmError, match=said.replace("...", r"\.\.\.")):
         found(older, "memmap", 0, case)
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("pages=4096", "a case begins with a variant, not with pages=4096"),
+        ("stock pages=4096", "a case begins with a variant, not with stock"),
+        ("bulkmm pages=4096.5", "pages of a case is a number, not '4096.5'"),
+    ],
+)
+def test_a_measured_case_that_is_none(ready: Path, case: str, said: str) -> None:
+    words = ("memmap", f"--size={1 << 30}", "--rounds=1", "--seed=1")
+    ended = harness(ready, *words, f"--case={case}")
+    assert (ended.code, ended.said) == (Exit.ENVIRONMENT, said)
+
+
+def test_a_case_is_measured_whichever_variant_it_names(ready: Path) -> None:
+    words = ("memmap", f"--size={1 << 30}", "--rounds=1", "--seed=1")
+    ended = harness(ready, *words, "--case=bulkmm-2t:none pages=65536")
+    assert ended.code == Exit.OK
+    assert '"scenario":"case","variant":"bulkmm"' in ended.out
 
 
 def test_a_fault_names_the_case(ready: Path) -> None:
