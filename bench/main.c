@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench.h"
 #include "serve.h"
@@ -47,14 +46,6 @@ static const struct subject *const subjects[] = {
 };
 
 #define SUBJECTS_NR (sizeof(subjects) / sizeof(subjects[0]))
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
 
 /* Without the parts of the extents that misaligned operations omit. */
 static size_t sample_bytes(const struct variant *v)
@@ -136,9 +127,9 @@ static uint64_t timed(struct bench *b, const struct variant *v)
 	base = place_sample(b, v);
 	if (v->threads > 1)
 		threads_gather(v->threads);
-	start = now_ns();
+	start = bmm_host_clock();
 	walk(v, base);
-	return now_ns() - start;
+	return bmm_host_clock() - start;
 }
 
 static void print_start(const struct bench *b)

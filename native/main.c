@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "native.h"
 
@@ -27,14 +26,6 @@ static const struct family *const families[] = { &memmap_family, &clear_family,
 						 &vmap_family, &hotplug_family };
 
 #define FAMILIES_NR (sizeof(families) / sizeof(families[0]))
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
 
 static struct arm *add(struct run *run, const char *name, const char *suffix)
 {
@@ -148,12 +139,12 @@ uint64_t run_once(const struct run *run, const struct scenario *s,
 	module_swap(arm);
 	for (i = 0; i < s->repeat; i++) {
 		run->family->reset(s);
-		begun = now_ns();
+		begun = bmm_host_clock();
 		if (arm->limit || arm->loop || arm->peer)
 			run->family->limit(s, arm);
 		else
 			run->family->call(s);
-		took += now_ns() - begun;
+		took += bmm_host_clock() - begun;
 	}
 	return took / s->repeat;
 }

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "native.h"
@@ -127,11 +126,8 @@ uint64_t services_clocks(void)
 
 static uint64_t now(void)
 {
-	struct timespec t;
-
 	clocks++;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+	return bmm_host_clock();
 }
 
 STUB(uint64_t, ktime_get, void)
