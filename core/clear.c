@@ -33,7 +33,7 @@ void bmm_clear(void *dst, size_t len)
  * @len: bytes; 0 is a no-op, and @dst may then be NULL
  *
  * Bypasses the cache, and drains before it returns. A line that is only partly
- * inside the extent is written by ordinary stores.
+ * inside the extent may stay in the cache.
  */
 void bmm_clear_streaming(void *dst, size_t len)
 {

@@ -42,8 +42,8 @@ void bmm_copy(void *dst, const void *src, size_t len)
  *
  * The body of the transfer bypasses the cache. Where @dst or @len is not a
  * multiple of 8, the bytes before the first whole cache line and after the
- * last one are written by ordinary stores. Ascending order. Weakly ordered
- * until bmm_drain().
+ * last one may stay in the cache. Ascending order. Weakly ordered until
+ * bmm_drain().
  *
  * Same contract as memcpy_flushcache() in Linux and PMEM2_F_MEM_NONTEMPORAL in
  * libpmem2.

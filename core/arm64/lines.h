@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Clear by whole lines or whole DC ZVA blocks, copy by lines. The partial lines
- * at both ends of an extent are written by ordinary stores only.
+ * Clear by whole lines or whole DC ZVA blocks, copy by lines. The partial ones
+ * that a clear has at both ends of an extent are written by ordinary stores
+ * only; a copy says what writes them.
  */
 #ifndef BMM_ARM64_LINES_H
 #define BMM_ARM64_LINES_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Clear and copy by whole cache lines. The partial lines at both ends of an
- * extent are written by ordinary stores only: a line in the cache that is also
- * written bypassing it must be evicted in between (CLZERO on a line, then a
- * store to it: 0.2 GB/s on Zen 4).
+ * Clear and copy by whole cache lines. No line is written both ways: one in the
+ * cache that is also written bypassing it must be evicted in between (CLZERO on
+ * a line, then a store to it: 0.2 GB/s on Zen 4). So the partial lines that a
+ * clear has at both ends of an extent are written by ordinary stores only; a
+ * copy says what writes them.
  */
 #ifndef BMM_X86_LINES_H
 #define BMM_X86_LINES_H
