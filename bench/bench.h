@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "bmm.h"
 
@@ -114,6 +115,13 @@ struct variant {
 static inline bool variant_picks(const struct variant *v)
 {
 	return !v->method && !v->limit && !v->backend;
+}
+
+/* Whether every byte has this value. */
+static inline bool bytes_are(const char *at, size_t len, int value)
+{
+	return !len ||
+	       ((unsigned char)*at == value && !memcmp(at, at + 1, len - 1));
 }
 
 /* A growing list of variants; those of one scenario are adjacent. */

@@ -3,15 +3,7 @@
  * Not timed: does a variant write what it should, everywhere, and nothing else?
  * Every byte is checked.
  */
-#include <string.h>
-
 #include "bench.h"
-
-static bool all(const char *byte, size_t len, int value)
-{
-	return !len || ((unsigned char)*byte == value &&
-			!memcmp(byte, byte + 1, len - 1));
-}
 
 static bool right(const struct variant *v, const char *dst, const char *src,
 		  size_t len)
@@ -23,7 +15,7 @@ static bool right(const struct variant *v, const char *dst, const char *src,
 	case BMM_COPY_STREAMING:
 		return !memcmp(dst, src, len);
 	default:
-		return all(dst, len, 0);
+		return bytes_are(dst, len, 0);
 	}
 }
 
@@ -35,8 +27,8 @@ static bool extent_right(const struct variant *v, const char *p)
 
 	if (!v->shifted)
 		return right(v, p, p + v->source, v->extent);
-	return all(p, SHIFT_TO, POISON) && right(v, dst, src, len) &&
-	       all(dst + len, SHIFT_CUT - SHIFT_TO, POISON);
+	return bytes_are(p, SHIFT_TO, POISON) && right(v, dst, src, len) &&
+	       bytes_are(dst + len, SHIFT_CUT - SHIFT_TO, POISON);
 }
 
 static bool extents_right(const struct variant *v, const char *base)
@@ -67,6 +59,7 @@ bool verify(const struct variant *v, const struct buffer *buffer)
 	intact = buffer_source_right(buffer, v->bytes);
 	if (!intact)
 		buffer_fill_source(buffer);
-	return intact && all(base - GUARD, GUARD, POISON) &&
-	       all(base + v->bytes, GUARD, POISON) && extents_right(v, base);
+	return intact && bytes_are(base - GUARD, GUARD, POISON) &&
+	       bytes_are(base + v->bytes, GUARD, POISON) &&
+	       extents_right(v, base);
 }

@@ -233,24 +233,20 @@ static void clear_keep(const struct scenario *s)
 {
 }
 
-/* Whether all of it repeats its first word. */
-static bool all(const char *at, size_t bytes)
-{
-	return !memcmp(at, at + 8, bytes - 8);
-}
-
 /*
  * Every byte is zero, or what was written over it, and nothing around the
  * folios was touched.
  */
 static bool clear_right(const struct scenario *s)
 {
-	bool written = works[s->kind].use == USE_WRITE;
 	char *behind = folios + clear_bytes(s), *ahead = folios - GUARD;
+	bool zero = bytes_are(folios, clear_bytes(s), 0);
 
-	return (written ? folios[0] != DIRTY : !AT(uint64_t, folios, 0)) &&
-	       all(folios, clear_bytes(s)) && *ahead == DIRTY &&
-	       all(ahead, GUARD) && *behind == DIRTY && all(behind, GUARD);
+	if (works[s->kind].use == USE_WRITE) /* a word, over and over */
+		zero = *folios != DIRTY &&
+		       !memcmp(folios, folios + 8, clear_bytes(s) - 8);
+	return zero && bytes_are(ahead, GUARD, DIRTY) &&
+	       bytes_are(behind, GUARD, DIRTY);
 }
 
 static char *clear_output(const struct scenario *s)
