@@ -214,7 +214,7 @@ void fuzz(struct run *run)
 	run->family->draw(value);
 	run->family->build(&any, value);
 	run->backends = true;
-	run_arms(run, &any);
+	arms_make(run, &any);
 	random_seed(run->seed);
 	services_quiet(true); /* no messages about fallbacks */
 	if (run->one_case) {

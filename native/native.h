@@ -167,12 +167,22 @@ struct run {
 extern const struct family memmap_family, clear_family, vmap_family,
 	hotplug_family;
 
-/* main.c */
-void run_arms(struct run *run, const struct scenario *s);
+/* options.c */
+bool run_parse(struct run *run, int argc, char **argv);
+
+/* arms.c */
 bool arms_known(const struct family *family, const char *name);
+void arms_make(struct run *run, const struct scenario *s);
+void arms_free(struct run *run);
+
+/* run.c */
 uint64_t run_once(const struct run *run, const struct scenario *s,
 		  const struct arm *arm);
 bool run_right(struct run *run, const struct scenario *s, const struct arm *arm);
+void run_scenario(struct run *run, const struct scenario *s);
+
+/* settle.c */
+void settle_scenario(struct run *run, const struct scenario *s);
 
 /* fuzz.c */
 void fuzz(struct run *run);

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The arms of a scenario: the kernel's function, twice; the module in each mode
+ * and with each backend; published methods; limits.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "native.h"
+
+static struct arm *add(struct run *run, const char *name, const char *suffix)
+{
+	struct arm *arm = &run->arms[run->nr++];
+
+	if (run->nr > ARMS_MAX)
+		die("too many variants");
+	*arm = (struct arm){ .mode = NULL };
+	snprintf(arm->name, sizeof(arm->name), "%s%s", name, suffix);
+	return arm;
+}
+
+static bool is_shared(const struct mode *mode)
+{
+	return mode->workers && strcmp(mode->workers, "1");
+}
+
+/*
+ * The name of the module's arm in a mode: memmap has only one mode, and those
+ * of vmap are known by their own names.
+ */
+static void name_mode(const struct family *family, const struct mode *mode,
+		      char *buf, size_t size)
+{
+	bool usual = !strcmp(mode->name, "on") || !strcmp(mode->name, "auto");
+	bool shared = is_shared(mode);
+
+	snprintf(buf, size, "%s%s%s%s", family->picks && !usual ? "bulkmm-" : "",
+		 usual ? "bulkmm" : mode->name, shared ? "-" : "",
+		 shared ? mode->workers : "");
+}
+
+/*
+ * Whether the module can have an arm of this name. Its backend, if it names
+ * one, may be unknown to this CPU.
+ */
+bool arms_known(const struct family *family, const char *name)
+{
+	size_t length = strcspn(name, ":");
+	const struct mode *mode;
+	char known[NAME_MAX_BYTES];
+
+	for (mode = family->modes; mode->name; mode++) {
+		name_mode(family, mode, known, sizeof(known));
+		if (strlen(known) == length && !memcmp(known, name, length))
+			return true;
+	}
+	return false;
+}
+
+/* Adds the module in a mode: as it picks, and with each backend. */
+static void add_mode(struct run *run, const struct mode *mode)
+{
+	const struct family *family = run->family;
+	const struct bmm_backend *backend;
+	char name[24], suffix[32];
+	struct arm *arm;
+	size_t i;
+
+	if (is_shared(mode) && !run->backends)
+		return;
+	name_mode(family, mode, name, sizeof(name));
+	arm = add(run, name, "");
+	arm->mode = mode;
+	if (!module_arm(arm, family))
+		die("the module does not attach %s in mode %s", family->name,
+		    mode->name);
+	if (!run->backends || mode->pick < 0 || is_shared(mode))
+		return;
+	for (i = 0; (backend = bmm_backend_at(i)); i++) {
+		snprintf(suffix, sizeof(suffix), ":%s", backend->name);
+		arm = add(run, name, suffix);
+		arm->mode = mode;
+		arm->backend = backend->name;
+		if (!module_arm(arm, family))
+			run->nr--;
+	}
+}
+
+/**
+ * arms_make() - set up all arms of a scenario
+ * @run: has the family; filled
+ * @s:   the scenario
+ */
+void arms_make(struct run *run, const struct scenario *s)
+{
+	const struct limit *limit;
+	const struct mode *mode;
+	size_t i;
+
+	run->nr = 0;
+	add(run, "stock", "");
+	add(run, "stock", "-again");
+	for (mode = s->modes; run->module && mode->name; mode++)
+		add_mode(run, mode);
+	for (i = 0; run->family->peers && run->family->peers[i]; i++)
+		add(run, run->family->peers[i], "")->peer = i + 1;
+	if (s->unlimited)
+		return;
+	if (!run->family->picks) {
+		add(run, "limit:", "loop")->loop = true;
+		return;
+	}
+	for (i = 0; (limit = limit_at(run->family->op, i)); i++)
+		add(run, "limit:", limit_name(limit))->limit = limit;
+}
+
+/* Detaches the module, and frees what it was in each arm. */
+void arms_free(struct run *run)
+{
+	size_t i;
+
+	module_swap(&run->arms[0]);
+	for (i = 0; i < run->nr; i++)
+		free(run->arms[i].state);
+}

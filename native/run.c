@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Times a scenario: the kernel's function runs once and its result is kept;
+ * every arm runs once to warm up; then follow rounds in which every arm runs
+ * once, in random order, and its result is compared with the kernel's.
+ */
+#include <stdio.h>
+
+#include "native.h"
+
+/* Runs an arm once; returns how long it took. */
+uint64_t run_once(const struct run *run, const struct scenario *s,
+		  const struct arm *arm)
+{
+	uint64_t took = 0, begun;
+	unsigned int i;
+
+	module_swap(arm);
+	for (i = 0; i < s->repeat; i++) {
+		run->family->reset(s);
+		begun = bmm_host_clock();
+		if (arm->limit || arm->loop || arm->peer)
+			run->family->limit(s, arm);
+		else
+			run->family->call(s);
+		took += bmm_host_clock() - begun;
+	}
+	return took / s->repeat;
+}
+
+/* Whether an arm left the same result as the kernel. */
+bool run_right(struct run *run, const struct scenario *s, const struct arm *arm)
+{
+	bool same;
+
+	if (arm->limit || arm->loop)
+		return true;
+	if (run->spoil && arm->mode)
+		*run->family->output(s) ^= 0x10;
+	same = run->family->right(s);
+	if (!same)
+		fprintf(stderr, "%s: %s differs\n", s->name, arm->name);
+	return same;
+}
+
+static void print_verdicts(const struct run *run, const struct scenario *s,
+			   const bool *same)
+{
+	char served[128];
+	size_t i;
+
+	for (i = 0; i < run->nr; i++) {
+		const struct arm *arm = &run->arms[i];
+
+		if (arm->limit || arm->loop)
+			continue;
+		printf("{\"event\":\"verified\",\"scenario\":\"%s\",\"variant\":\"%s\",\"ok\":%s}\n",
+		       s->name, arm->name, same[i] ? "true" : "false");
+		if (!arm->mode || arm->backend)
+			continue;
+		module_swap(arm);
+		module_served(run->family, arm->mode, served, sizeof(served));
+		if (module_hits(run->family) == run->hits)
+			snprintf(served, sizeof(served), "kernel");
+		if (served[0])
+			printf("{\"event\":\"served\",\"scenario\":\"%s\",\"variant\":\"%s\",\"backend\":\"%s\"}\n",
+			       s->name, arm->name, served);
+	}
+	fflush(stdout);
+}
+
+/**
+ * run_scenario() - time all arms of a scenario, and compare their results
+ * @run: how often; sets @run->failed
+ * @s:   the scenario
+ */
+void run_scenario(struct run *run, const struct scenario *s)
+{
+	size_t order[ARMS_MAX], i;
+	bool same[ARMS_MAX];
+	unsigned int round;
+
+	arms_make(run, s);
+	run->hits = run->module ? module_hits(run->family) : 0;
+	if (run->family->enter)
+		run->family->enter(s);
+	run_once(run, s, &run->arms[0]);
+	run->family->keep(s);
+	for (i = 0; i < run->nr; i++) {
+		order[i] = i;
+		run_once(run, s, &run->arms[i]);
+		same[i] = run_right(run, s, &run->arms[i]);
+	}
+	for (round = 0; round < run->rounds; round++) {
+		order_shuffle(order, run->nr, &run->seed);
+		for (i = 0; i < run->nr; i++) {
+			const struct arm *arm = &run->arms[order[i]];
+			uint64_t ns = run_once(run, s, arm);
+
+			same[order[i]] &= run_right(run, s, arm);
+			printf("{\"event\":\"sample\",\"scenario\":\"%s\",\"variant\":\"%s\",\"ns\":%llu,\"bytes\":%llu}\n",
+			       s->name, arm->name, (unsigned long long)ns,
+			       (unsigned long long)s->bytes);
+		}
+	}
+	print_verdicts(run, s, same);
+	for (i = 0; i < run->nr; i++)
+		run->failed |= !same[i];
+	arms_free(run);
+}
