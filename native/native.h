@@ -18,7 +18,6 @@
 #define PAGE	       ((size_t)4096)
 #define PAGES_SECTION  ((uint64_t)1 << 15) /* x86-64: 128 MiB */
 #define STATE_FLAGS    ((size_t)128)	   /* a section's pageblock flags */
-#define NEAR	       5		   /* bytes of a call or jump */
 #define ENVIRONMENT    3		   /* exit code */
 #define ARMS_MAX       40
 #define SCENARIOS_MAX  24
@@ -189,12 +188,17 @@ void fuzz(struct run *run);
 void fuzz_scenario(const struct run *run, struct scenario *s);
 
 /* image.c */
-extern char doing[];
 void image_load(const char *directory);
+
+/* symbols.c */
+void symbols_load(const char *directory);
 uint64_t fact(const char *name);
 char *symbol(const char *name);
 char *symbol_or_null(const char *name, char from);
 void symbol_describe(uint64_t address, char *buf, size_t size);
+
+/* faults.c */
+extern char doing[];
 void faults_catch(void);
 void faults_count_warnings(void);
 unsigned int faults_warnings(void);
@@ -205,6 +209,7 @@ die(const char *format, ...);
 void *need(size_t bytes);
 char *memory(size_t bytes);
 void state_init(void);
+void state_cpu(void);
 void state_nodes(uint64_t nodes);
 void state_sections(uint64_t from, uint64_t pages, bool early);
 char *state_section(uint64_t pfn);
@@ -216,12 +221,14 @@ void state_syscall(long number);
 uint64_t random_next(void);
 void random_seed(uint64_t seed);
 
-/* services.c */
-void services_init(void);
+/* patch.c */
 void divert(const char *name, void *to);
 char *divert_keep(const char *name, void *to);
 void sites_write(bool on);
 size_t sites_nr(void);
+
+/* services.c */
+void services_init(void);
 void services_quiet(bool quiet);
 uint64_t services_clocks(void);
 char *services_percpu(size_t *bytes);

@@ -1,118 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The services of a running kernel that the module uses, for a process: memory,
- * clocks, printk, locks and waiting, work, kprobes, ftrace, sysfs. A function
- * stub_NAME replaces the kernel's NAME wherever the module calls it; everything
- * else that the module calls is the kernel's own code.
+ * clocks, printk, locks and waiting, lookups, files. Hooks are in patch.c, work
+ * queues in work.c.
  */
-#include <asm/prctl.h>
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "native.h"
+#include "stub.h"
 
-#define STUB(type, name, ...)          \
-	type stub_##name(__VA_ARGS__); \
-	type stub_##name(__VA_ARGS__)
-
-#define SITES_MAX  16
-#define OTHERS_MAX 32
-#define PERCPU	   ((size_t)1 << 16) /* bytes for all of the module */
-#define CALL	   0xe8
-#define JUMP	   0xe9
-
-/* A patch site that the module has registered a trampoline for. */
-struct site {
-	void *ops;
-	char *at;
-	char *target; /* NULL: not attached */
-};
-
-static struct site sites[SITES_MAX];
-static size_t sites_count;
-static bool quiet;
-
-static const char nop[NEAR] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
-static const unsigned char endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-
-static void near_write(char *at, unsigned char opcode, const char *to)
-{
-	int32_t distance = (int32_t)(to - (at + NEAR));
-
-	*(unsigned char *)at = opcode;
-	memcpy(at + 1, &distance, sizeof(distance));
-}
-
-static char *behind_endbr(char *at)
-{
-	return memcmp(at, endbr, sizeof(endbr)) ? at : at + sizeof(endbr);
-}
-
-/**
- * divert() - redirect the kernel's own calls of a function
- * @name: the function
- * @to:   a function of the harness
- */
-void divert(const char *name, void *to)
-{
-	near_write(behind_endbr(symbol(name)), JUMP, to);
-}
-
-/**
- * divert_keep() - the same, to a function that calls the original
- * @name: the function
- * @to:   a function of the harness
- *
- * Return: the address of the original after its patch site.
- */
-char *divert_keep(const char *name, void *to)
-{
-	char *at = behind_endbr(symbol(name));
-
-	if (memcmp(at, nop, NEAR))
-		die("%s has no patch site", name);
-	near_write(at, JUMP, to);
-	return at + NEAR;
-}
-
-/**
- * sites_write() - switch all hooks that the module has attached on or off
- * @on: whether the patch sites call the trampolines
- */
-void sites_write(bool on)
-{
-	size_t i;
-
-	for (i = 0; i < sites_count; i++) {
-		if (on && sites[i].target)
-			near_write(sites[i].at, CALL, sites[i].target);
-		else
-			memcpy(sites[i].at, nop, NEAR);
-	}
-}
-
-/* How many are attached. */
-size_t sites_nr(void)
-{
-	size_t i, nr = 0;
-
-	for (i = 0; i < sites_count; i++)
-		nr += !!sites[i].target;
-	return nr;
-}
-
-/* Whether to suppress log messages. */
-void services_quiet(bool on)
-{
-	quiet = on;
-}
+#define PERCPU ((size_t)1 << 16) /* bytes for all of the module */
 
 /* Clocks */
 
@@ -196,6 +97,14 @@ STUB(void, free_percpu, void *at)
 
 /* Log */
 
+static bool quiet;
+
+/* Whether to suppress log messages. */
+void services_quiet(bool on)
+{
+	quiet = on;
+}
+
 /* The kernel formats: it has more formats than C. */
 STUB(int, _printk, const char *format, ...)
 {
@@ -220,7 +129,7 @@ void services_init(void)
 	divert("__warn_printk", stub__printk);
 }
 
-/* Locks, waiting, work: there is one task, and threads that do its work. */
+/* Locks and waiting: there is one task, and nothing to wait for. */
 
 STUB(void, mutex_lock, void *lock)
 {
@@ -248,87 +157,7 @@ STUB(void, synchronize_rcu_tasks, void)
 {
 }
 
-/* Work done concurrently: one thread each, all with the one CPU's memory. */
-static struct other {
-	pthread_t thread;
-	void *work; /* NULL: free */
-	int caller; /* CPU */
-} others[OTHERS_MAX];
-
-static struct other *other_of(const void *work)
-{
-	size_t i;
-
-	for (i = 0; i < OTHERS_MAX; i++)
-		if (others[i].work == work)
-			return &others[i];
-	return NULL;
-}
-
-static void work_run(void *work)
-{
-	void (*run)(void *) = AT(void *, work, OFFSET("work_struct.func"));
-
-	run(work);
-}
-
-/* Like a scheduler with an idle CPU: not on the caller's. */
-static void other_place(const struct other *other)
-{
-	cpu_set_t may;
-
-	if (sched_getaffinity(0, sizeof(may), &may) || CPU_COUNT(&may) < 2)
-		return;
-	CPU_CLR(other->caller, &may);
-	sched_setaffinity(0, sizeof(may), &may);
-}
-
-static void *other_main(void *other)
-{
-	other_place(other);
-	if (syscall(SYS_arch_prctl, ARCH_SET_GS, fact("gs")))
-		die("GS cannot be set: %s", strerror(errno));
-	work_run(((struct other *)other)->work);
-	return NULL;
-}
-
-STUB(bool, queue_work_node, int node, void *queue, void *work)
-{
-	struct other *other = other_of(NULL);
-
-	if (!other)
-		return false;
-	*other = (struct other){ .work = work, .caller = sched_getcpu() };
-	if (!pthread_create(&other->thread, NULL, other_main, other))
-		return true;
-	other->work = NULL;
-	return false;
-}
-
-STUB(bool, cancel_work_sync, void *work)
-{
-	struct other *other = other_of(work);
-
-	if (!other)
-		return false;
-	pthread_join(other->thread, NULL);
-	other->work = NULL;
-	return false;
-}
-
-STUB(bool, queue_work_on, int cpu, void *queue, void *work)
-{
-	work_run(work);
-	return true;
-}
-
-/* Text */
-
-STUB(void, __static_call_update, void *key, void *trampoline, void *function)
-{
-	AT(void *, key, OFFSET("static_call_key.func")) = function;
-	near_write(trampoline, JUMP, function);
-}
+/* Lookups */
 
 /* The kernel's own rejects these addresses: here they are user addresses. */
 STUB(long, copy_from_kernel_nofault, void *to, const void *from, size_t size)
@@ -359,48 +188,6 @@ STUB(int, register_kprobe, void *probe)
 
 STUB(void, unregister_kprobe, void *probe)
 {
-}
-
-/* Patch sites are given by their last byte. */
-STUB(int, ftrace_set_filter_ip, void *ops, char *last, int remove, int reset)
-{
-	char *at = last - (NEAR - 1);
-	size_t i;
-
-	for (i = 0; i < sites_count; i++)
-		if (sites[i].at == at) /* of an earlier module state */
-			return 0;
-	if (memcmp(at, nop, NEAR))
-		return -EINVAL;
-	if (sites_count == SITES_MAX)
-		return -ENOMEM;
-	sites[sites_count++] = (struct site){ .ops = ops, .at = at };
-	return 0;
-}
-
-STUB(void, ftrace_free_filter, void *ops)
-{
-}
-
-static int sites_point(const void *ops, char *target)
-{
-	size_t i;
-
-	for (i = 0; i < sites_count; i++)
-		if (sites[i].ops == ops)
-			sites[i].target = target;
-	sites_write(true);
-	return 0;
-}
-
-STUB(int, register_ftrace_direct, void *ops, char *target)
-{
-	return sites_point(ops, target);
-}
-
-STUB(int, unregister_ftrace_direct, void *ops, char *target, bool free_filter)
-{
-	return sites_point(ops, NULL);
 }
 
 /* Files */

@@ -68,13 +68,19 @@ void random_seed(uint64_t seed)
 	random_state = seed * 0x9e3779b97f4a7c15ULL | 1;
 }
 
+/* Makes the calling thread run on the one CPU, as far as the kernel sees. */
+void state_cpu(void)
+{
+	if (syscall(SYS_arch_prctl, ARCH_SET_GS, fact("gs")))
+		die("GS cannot be set: %s", strerror(errno));
+}
+
 /* The first CPU is online, and the kernel's preemption mode is set. */
 void state_init(void)
 {
 	char *mode = symbol_or_null("preempt_dynamic_mode", 'k');
 
-	if (syscall(SYS_arch_prctl, ARCH_SET_GS, fact("gs")))
-		die("GS cannot be set: %s", strerror(errno));
+	state_cpu();
 	AT(uint64_t, symbol("__cpu_possible_mask"), 0) = 1;
 	AT(uint64_t, symbol("__cpu_online_mask"), 0) = 1;
 	if (mode)

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Faults in the code that runs: reported and final, except for its WARNs. */
+#include <signal.h>
+#include <stdio.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "native.h"
+
+/* What is running, for the report of a fault. */
+char doing[DOING];
+
+static const char *signal_words(int number)
+{
+	switch (number) {
+	case SIGSEGV:
+		return "SIGSEGV";
+	case SIGBUS:
+		return "SIGBUS";
+	case SIGILL:
+		return "SIGILL (a BUG or WARN, or an instruction that this CPU does not have)";
+	case SIGTRAP:
+		return "SIGTRAP";
+	default:
+		return "a signal";
+	}
+}
+
+#define BUGFLAG_WARNING 1
+#define UD2		2 /* its length in bytes */
+
+/* A WARN is an undefined instruction that the kernel's bug table lists. */
+static bool is_warning(uint64_t address)
+{
+	const size_t size = SIZE("bug_entry");
+	char *entry = symbol("__start___bug_table");
+	char *end = symbol("__stop___bug_table");
+
+	for (; entry < end; entry += size)
+		if ((uint64_t)(entry + AT(int32_t, entry, 0)) == address)
+			return AT(uint16_t, entry, OFFSET("bug_entry.flags")) &
+			       BUGFLAG_WARNING;
+	return false;
+}
+
+static unsigned int warnings;
+static bool goes_on;
+
+/* From now on, execution continues after a WARN, as in the kernel. */
+void faults_count_warnings(void)
+{
+	goes_on = true;
+}
+
+/* How many there were since the last call. */
+unsigned int faults_warnings(void)
+{
+	unsigned int nr = warnings;
+
+	warnings = 0;
+	return nr;
+}
+
+/* Nothing here can repair the code that runs: say where, and end. */
+static void fault(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *c = context;
+	greg_t *at = &c->uc_mcontext.gregs[REG_RIP];
+	char where[256];
+
+	if (goes_on && number == SIGILL && is_warning((uint64_t)*at)) {
+		warnings++;
+		*at += UD2;
+		return;
+	}
+	symbol_describe((uint64_t)*at, where, sizeof(where));
+	dprintf(STDERR_FILENO, "%s in %s, address %p%s%s\n",
+		signal_words(number), where, info->si_addr,
+		doing[0] ? ", case: " : "", doing);
+	_exit(ENVIRONMENT);
+}
+
+/* Reports faults, on a separate signal stack. */
+void faults_catch(void)
+{
+	static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGTRAP };
+	stack_t stack = { .ss_sp = need(65536), .ss_size = 65536 };
+	struct sigaction action = {
+		.sa_sigaction = fault,
+		.sa_flags = SA_SIGINFO | SA_ONSTACK,
+	};
+	size_t i;
+
+	sigaltstack(&stack, NULL);
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sigaction(numbers[i], &action, NULL);
+}
