@@ -236,6 +236,7 @@ bool pages_right(const void *base, size_t bytes);
 bool verify(const struct variant *v, const struct buffer *buffer);
 
 /* order.c */
+uint64_t order_random(uint64_t *state);
 void order_shuffle(size_t *order, size_t n, uint64_t *state);
 
 /* options.c */

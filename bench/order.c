@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* A random order that is reproducible from a seed. */
+/* Random numbers, and a random order, that are reproducible from a seed. */
 #include "bench.h"
 
-/* xorshift64*: good enough for orders, and the same on every machine. */
-static uint64_t next(uint64_t *state)
+/**
+ * order_random() - the next random number
+ * @state: of the generator, never 0
+ *
+ * xorshift64*: good enough for orders, and the same on every machine.
+ *
+ * Return: the number; its upper bits are the better ones.
+ */
+uint64_t order_random(uint64_t *state)
 {
 	*state ^= *state >> 12;
 	*state ^= *state << 25;
@@ -20,7 +27,7 @@ static uint64_t next(uint64_t *state)
 void order_shuffle(size_t *order, size_t n, uint64_t *state)
 {
 	for (; n > 1; n--) {
-		size_t other = (size_t)((next(state) >> 32) % n);
+		size_t other = (size_t)((order_random(state) >> 32) % n);
 		size_t keep = order[n - 1];
 
 		order[n - 1] = order[other];

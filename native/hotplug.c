@@ -94,7 +94,7 @@ static void hotplug_limit(const struct scenario *s, const struct arm *arm)
 
 static uint64_t sum(uint64_t nr)
 {
-	return state_sum(block(nr), BLOCK * record);
+	return checksum(block(nr), BLOCK * record);
 }
 
 /*

@@ -409,7 +409,7 @@ static void memmap_keep(const struct scenario *s)
 
 	bmm_image_init(&image, one, one + record, record);
 	for (i = 0; i < nr; i++, page += record)
-		sums[i] = state_sum(page, record);
+		sums[i] = checksum(page, record);
 	for (i = 0; i < sections(s); i++)
 		memcpy(flags + i * STATE_FLAGS, flags_of(s, i), STATE_FLAGS);
 }
@@ -420,7 +420,7 @@ static bool memmap_right(const struct scenario *s)
 	const char *page = window(s, &nr);
 
 	for (i = 0; i < nr; i++, page += record)
-		if (state_sum(page, record) != sums[i]) {
+		if (checksum(page, record) != sums[i]) {
 			fprintf(stderr,
 				"%s: struct page %lld is not the kernel's\n",
 				s->name,

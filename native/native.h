@@ -203,23 +203,25 @@ void faults_catch(void);
 void faults_count_warnings(void);
 unsigned int faults_warnings(void);
 
-/* state.c */
+/* base.c */
 __attribute__((__noreturn__, __format__(__printf__, 1, 2))) void
 die(const char *format, ...);
 void *need(size_t bytes);
 char *memory(size_t bytes);
+uint64_t random_next(void);
+void random_seed(uint64_t seed);
+uint64_t checksum(const void *at, uint64_t bytes);
+
+/* state.c */
 void state_init(void);
 void state_cpu(void);
 void state_nodes(uint64_t nodes);
 void state_sections(uint64_t from, uint64_t pages, bool early);
 char *state_section(uint64_t pfn);
-uint64_t state_sum(const void *at, uint64_t bytes);
 void state_early(uint64_t pfn, bool early);
 char *state_flags(uint64_t pfn);
 char *state_pages(uint64_t from, uint64_t pages);
 void state_syscall(long number);
-uint64_t random_next(void);
-void random_seed(uint64_t seed);
 
 /* patch.c */
 void divert(const char *name, void *to);

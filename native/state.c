@@ -5,68 +5,13 @@
  */
 #include <asm/prctl.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "native.h"
 
-static uint64_t random_state = 1;
 static char **roots; /* of sections */
-
-/* Prints one line and exits. */
-void die(const char *format, ...)
-{
-	va_list args;
-
-	fflush(stdout);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	_exit(ENVIRONMENT);
-}
-
-/* Zeroed memory for structures that the kernel follows pointers to. */
-void *need(size_t bytes)
-{
-	void *at = calloc(1, bytes);
-
-	if (!at)
-		die("no memory: %zu bytes", bytes);
-	return at;
-}
-
-/* Memory that is measured: on huge pages if possible. */
-char *memory(size_t bytes)
-{
-	char *at = mmap(NULL, bytes + HUGE_SIZE, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (at == MAP_FAILED)
-		die("no memory: %zu bytes: %s", bytes, strerror(errno));
-	at = (char *)(((uintptr_t)at + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1));
-	madvise(at, bytes, MADV_HUGEPAGE);
-	return at;
-}
-
-/* Like the order of rounds, repeatable by the seed. */
-uint64_t random_next(void)
-{
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return random_state * 0x2545f4914f6cdd1dULL;
-}
-
-void random_seed(uint64_t seed)
-{
-	random_state = seed * 0x9e3779b97f4a7c15ULL | 1;
-}
 
 /* Makes the calling thread run on the one CPU, as far as the kernel sees. */
 void state_cpu(void)
@@ -117,19 +62,6 @@ char *state_section(uint64_t pfn)
 	uint64_t size = SIZE("mem_section"), nr = pfn / PAGES_SECTION;
 
 	return roots[nr / (PAGE / size)] + nr % (PAGE / size) * size;
-}
-
-/* Differs if one word differs; @bytes: a multiple of 8. */
-uint64_t state_sum(const void *at, uint64_t bytes)
-{
-	const uint64_t odd = 0x9e3779b97f4a7c15ULL, *word = at;
-	uint64_t made = odd;
-
-	for (; bytes; bytes -= sizeof(*word)) {
-		made = (made ^ *word++) * odd;
-		made ^= made >> 32;
-	}
-	return made;
 }
 
 /* Sets whether the section of a PFN was present at boot. */
