@@ -119,10 +119,11 @@ void vmap_draw(uint64_t *v)
 bool vmap_build(struct scenario *s, const uint64_t *v)
 {
 	bool huge = v[ENTRY] == VMALLOC && v[SHIFT] != 12;
+	uint64_t most = TABLES / 2 * ENTRIES;
 
 	if (v[ENTRY] >= ENTRIES_NR || v[MISSING] >= MISSING_NR ||
 	    v[PROT] >= VMAP_PROTS || v[ODD] >= ODDS || v[ORDER] > 16 || huge ||
-	    !v[PAGES] || v[AT_PAGE] + v[PAGES] > TABLES / 2 * ENTRIES ||
+	    !v[PAGES] || v[PAGES] > most || v[AT_PAGE] > most - v[PAGES] ||
 	    v[ODD_AT] >= v[PAGES] || v[PHYSICAL] > VMAP_SPAN ||
 	    (v[ENTRY] == RANGE && v[ODD]))
 		return false;

@@ -133,6 +133,14 @@ def test_a_measured_case_that_is_none(ready: Path, case: str, said: str) -> None
     assert (ended.code, ended.said) == (Exit.ENVIRONMENT, said)
 
 
+def test_an_address_that_wraps_is_out_of_range(ready: Path) -> None:
+    words = ("vmap", f"--size={1 << 30}", "--rounds=1", "--seed=1", "--fuzz=0")
+    case = f"pte pages=1 at={(1 << 64) - 1}"
+    ended = harness(ready, *words, f"--case={case}")
+    assert ended.code == Exit.ENVIRONMENT
+    assert ended.said.startswith("a number of the case is out of range: pte entry=0 ")
+
+
 def test_a_case_is_measured_whichever_variant_it_names(ready: Path) -> None:
     words = ("memmap", f"--size={1 << 30}", "--rounds=1", "--seed=1")
     ended = harness(ready, *words, "--case=bulkmm-2t:none pages=65536")
