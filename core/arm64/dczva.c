@@ -8,22 +8,24 @@
  * Whether the block stays in the cache is up to the CPU, and for long extents
  * it often does not: a candidate for both ways of clearing.
  */
-#include "lines.h"
+#include "../lines.h"
 
 static bool supported(void)
 {
 	return bmm_host_zva_block();
 }
 
-static void clear_blocks(char *p, size_t len, size_t size)
+static void clear_blocks(char *p, size_t len)
 {
+	size_t size = bmm_host_zva_block();
+
 	for (; len; len -= size, p += size)
 		__asm__ volatile("dc zva, %0" : : "r"(p) : "memory");
 }
 
 static void clear(void *dst, size_t len)
 {
-	bmm_arm64_clear(dst, len, bmm_host_zva_block(), clear_blocks);
+	clear_extent(dst, len, bmm_host_zva_block(), clear_blocks);
 }
 
 const struct bmm_backend bmm_dczva[] = {

@@ -11,7 +11,7 @@
  * The N forms carry the hint of STNP, that the data is not used again soon;
  * CPYF..N gives it for the source too, as the other copies do.
  */
-#include "lines.h"
+#include "../bmm.h"
 
 static bool supported(void)
 {

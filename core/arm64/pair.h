@@ -12,8 +12,7 @@
 #ifndef BMM_ARM64_PAIR_H
 #define BMM_ARM64_PAIR_H
 
-#include "../bmm.h"
-#include "lines.h"
+#include "../lines.h"
 
 #ifndef BMM_PAIR
 #error "BMM_PAIR is the store: \"stp\" or \"stnp\""
@@ -107,22 +106,22 @@ static void copy_words(char *p, const char *s, size_t len)
 static void copy(void *dst, const void *src, size_t len)
 {
 	if (((uintptr_t)dst | len) % 8)
-		bmm_arm64_copy(dst, src, len, copy_lines, copy_edge);
+		copy_extent(dst, src, len, copy_lines, copy_edge);
 	else
-		bmm_arm64_copy(dst, src, len, copy_lines, copy_words);
+		copy_extent(dst, src, len, copy_lines, copy_words);
 }
 
-static void clear_lines(char *p, size_t len, size_t size)
+static void clear_lines(char *p, size_t len)
 {
 	const struct line zero = { 0 };
 
-	for (; len; len -= size, p += size)
+	for (; len; len -= BMM_LINE, p += BMM_LINE)
 		store_line(p, &zero);
 }
 
 static void clear(void *dst, size_t len)
 {
-	bmm_arm64_clear(dst, len, BMM_LINE, clear_lines);
+	clear_extent(dst, len, BMM_LINE, clear_lines);
 }
 
 #endif

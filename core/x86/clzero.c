@@ -4,7 +4,7 @@
  * reading it, in memory and not in the cache. 64 bytes on every CPU that has
  * it. Weakly ordered like non-temporal stores.
  */
-#include "lines.h"
+#include "../lines.h"
 
 static bool supported(void)
 {
@@ -19,7 +19,7 @@ static void clear_lines(char *line, size_t len)
 
 static void clear_streaming(void *dst, size_t len)
 {
-	bmm_x86_clear(dst, len, clear_lines);
+	clear_extent(dst, len, BMM_LINE, clear_lines);
 }
 
 const struct bmm_backend bmm_clzero[] = {

@@ -6,7 +6,7 @@
  * MOVNTI: each would first have to be written to memory and read back through
  * store forwarding.
  */
-#include "lines.h"
+#include "../lines.h"
 #include "prefetch.h"
 #include "record.h"
 
@@ -44,9 +44,9 @@ static void copy_lines_t0(char *p, const char *s, size_t len)
 static void copy(void *dst, const void *src, size_t len, bmm_copy_lines *lines)
 {
 	if (((uintptr_t)dst | len) % 8)
-		bmm_x86_copy(dst, src, len, lines, copy_edge);
+		copy_extent(dst, src, len, lines, copy_edge);
 	else
-		bmm_x86_copy(dst, src, len, lines, bmm_x86_stream_words);
+		copy_extent(dst, src, len, lines, bmm_x86_stream_words);
 }
 
 static void copy_streaming(void *dst, const void *src, size_t len)
@@ -69,7 +69,7 @@ static void clear_lines(char *line, size_t len)
 
 static void clear_streaming(void *dst, size_t len)
 {
-	bmm_x86_clear(dst, len, clear_lines);
+	clear_extent(dst, len, BMM_LINE, clear_lines);
 }
 
 static void stamp(void *dst, const struct bmm_image *image, size_t count)

@@ -8,7 +8,7 @@
  * ahead is worth a fifth on Zen 3 and costs 2.6 times on Granite Rapids, where
  * T0 1 KiB gains a tenth; on Zen 5 all are alike. So each is a candidate.
  */
-#include "lines.h"
+#include "../lines.h"
 #include "prefetch.h"
 #include "record.h"
 
@@ -20,25 +20,25 @@ static inline void copy_line(char *p, const char *s)
 }
 
 /* The edges too by MOVNTI if they are whole words, else by ordinary stores. */
-#define COPY(name, hint, ahead)                                               \
-	static void name##_lines(char *p, const char *s, size_t len)          \
-	{                                                                     \
-		for (; len > (ahead); len -= 64, p += 64, s += 64) {          \
-			if (ahead)                                            \
-				BMM_PREFETCH(hint, s, ahead);                 \
-			copy_line(p, s);                                      \
-		}                                                             \
-		for (; len; len -= 64, p += 64, s += 64)                      \
-			copy_line(p, s);                                      \
-	}                                                                     \
-                                                                              \
-	static void name(void *dst, const void *src, size_t len)              \
-	{                                                                     \
-		if (((uintptr_t)dst | len) % 8)                               \
-			bmm_x86_copy(dst, src, len, name##_lines, copy_edge); \
-		else                                                          \
-			bmm_x86_copy(dst, src, len, name##_lines,             \
-				     bmm_x86_stream_words);                   \
+#define COPY(name, hint, ahead)                                              \
+	static void name##_lines(char *p, const char *s, size_t len)         \
+	{                                                                    \
+		for (; len > (ahead); len -= 64, p += 64, s += 64) {         \
+			if (ahead)                                           \
+				BMM_PREFETCH(hint, s, ahead);                \
+			copy_line(p, s);                                     \
+		}                                                            \
+		for (; len; len -= 64, p += 64, s += 64)                     \
+			copy_line(p, s);                                     \
+	}                                                                    \
+                                                                             \
+	static void name(void *dst, const void *src, size_t len)             \
+	{                                                                    \
+		if (((uintptr_t)dst | len) % 8)                              \
+			copy_extent(dst, src, len, name##_lines, copy_edge); \
+		else                                                         \
+			copy_extent(dst, src, len, name##_lines,             \
+				    bmm_x86_stream_words);                   \
 	}
 
 COPY(copy, "t0", 0)
@@ -54,7 +54,7 @@ static void clear_lines(char *line, size_t len)
 
 static void clear_streaming(void *dst, size_t len)
 {
-	bmm_x86_clear(dst, len, clear_lines);
+	clear_extent(dst, len, BMM_LINE, clear_lines);
 }
 
 static void stamp(void *dst, const struct bmm_image *image, size_t count)

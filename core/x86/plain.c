@@ -9,7 +9,7 @@
  * The distances are those of that measurement. Nothing past the end of the
  * extent is prefetched: it is somebody else's.
  */
-#include "lines.h"
+#include "../lines.h"
 #include "prefetch.h"
 
 static bool has_prefetchw(void)
@@ -38,37 +38,37 @@ static inline void copy_line(char *p, const char *s)
 	}
 }
 
-#define PLAIN(name, hint, ahead)                                          \
-	static void clear_lines##name(char *p, size_t len)                \
-	{                                                                 \
-		for (; len > (ahead); len -= 64, p += 64) {               \
-			if (ahead)                                        \
-				BMM_PREFETCH(hint, p, ahead);             \
-			clear_line(p);                                    \
-		}                                                         \
-		for (; len; len -= 64, p += 64)                           \
-			clear_line(p);                                    \
-	}                                                                 \
-                                                                          \
-	static void clear##name(void *dst, size_t len)                    \
-	{                                                                 \
-		bmm_x86_clear(dst, len, clear_lines##name);               \
-	}                                                                 \
-                                                                          \
-	static void copy_lines##name(char *p, const char *s, size_t len)  \
-	{                                                                 \
-		for (; len > (ahead); len -= 64, p += 64, s += 64) {      \
-			if (ahead)                                        \
-				BMM_PREFETCH(hint, p, ahead);             \
-			copy_line(p, s);                                  \
-		}                                                         \
-		for (; len; len -= 64, p += 64, s += 64)                  \
-			copy_line(p, s);                                  \
-	}                                                                 \
-                                                                          \
-	static void copy##name(void *dst, const void *src, size_t len)    \
-	{                                                                 \
-		bmm_x86_copy(dst, src, len, copy_lines##name, copy_edge); \
+#define PLAIN(name, hint, ahead)                                         \
+	static void clear_lines##name(char *p, size_t len)               \
+	{                                                                \
+		for (; len > (ahead); len -= 64, p += 64) {              \
+			if (ahead)                                       \
+				BMM_PREFETCH(hint, p, ahead);            \
+			clear_line(p);                                   \
+		}                                                        \
+		for (; len; len -= 64, p += 64)                          \
+			clear_line(p);                                   \
+	}                                                                \
+                                                                         \
+	static void clear##name(void *dst, size_t len)                   \
+	{                                                                \
+		clear_extent(dst, len, BMM_LINE, clear_lines##name);     \
+	}                                                                \
+                                                                         \
+	static void copy_lines##name(char *p, const char *s, size_t len) \
+	{                                                                \
+		for (; len > (ahead); len -= 64, p += 64, s += 64) {     \
+			if (ahead)                                       \
+				BMM_PREFETCH(hint, p, ahead);            \
+			copy_line(p, s);                                 \
+		}                                                        \
+		for (; len; len -= 64, p += 64, s += 64)                 \
+			copy_line(p, s);                                 \
+	}                                                                \
+                                                                         \
+	static void copy##name(void *dst, const void *src, size_t len)   \
+	{                                                                \
+		copy_extent(dst, src, len, copy_lines##name, copy_edge); \
 	}
 
 PLAIN(, "t0", 0)

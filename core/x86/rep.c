@@ -8,7 +8,7 @@
  * Stores of one string instruction may become visible in any order, but before
  * the stores that follow it: no drain is needed.
  */
-#include "lines.h"
+#include "../lines.h"
 
 static bool erms(void)
 {
@@ -53,7 +53,7 @@ copy(char *p, const char *s, size_t len, bmm_copy_lines *move)
 	if (((uintptr_t)p ^ (uintptr_t)s) % BMM_LINE)
 		bmm_memcpy(p, s, len);
 	else
-		bmm_x86_copy(p, s, len, move, copy_edge);
+		copy_extent(p, s, len, move, copy_edge);
 }
 
 static void copy_b(void *dst, const void *src, size_t len)
@@ -76,7 +76,7 @@ static void clear_b(void *dst, size_t len)
 
 static void clear_q(void *dst, size_t len)
 {
-	bmm_x86_clear(dst, len, set_q);
+	clear_extent(dst, len, BMM_LINE, set_q);
 }
 
 const struct bmm_backend bmm_rep[] = {

@@ -14,7 +14,7 @@
 #ifndef BMM_X86_USER_VECTOR_H
 #define BMM_X86_USER_VECTOR_H
 
-#include "../lines.h"
+#include "../../lines.h"
 #include "../record.h"
 
 #define COPY_LINES(name, store)                                            \
@@ -44,25 +44,25 @@ CLEAR_LINES(stream_zero, VECTOR_STREAM)
 
 static void copy(void *dst, const void *src, size_t len)
 {
-	bmm_x86_copy(dst, src, len, copy_lines, copy_edge);
+	copy_extent(dst, src, len, copy_lines, copy_edge);
 }
 
 static void copy_streaming(void *dst, const void *src, size_t len)
 {
 	if (((uintptr_t)dst | len) % 8)
-		bmm_x86_copy(dst, src, len, stream_lines, copy_edge);
+		copy_extent(dst, src, len, stream_lines, copy_edge);
 	else
-		bmm_x86_copy(dst, src, len, stream_lines, bmm_x86_stream_words);
+		copy_extent(dst, src, len, stream_lines, bmm_x86_stream_words);
 }
 
 static void clear(void *dst, size_t len)
 {
-	bmm_x86_clear(dst, len, clear_lines);
+	clear_extent(dst, len, BMM_LINE, clear_lines);
 }
 
 static void clear_streaming(void *dst, size_t len)
 {
-	bmm_x86_clear(dst, len, stream_zero);
+	clear_extent(dst, len, BMM_LINE, stream_zero);
 }
 
 #endif

@@ -6,10 +6,10 @@
  * clear has at both ends of an extent are written by ordinary stores only; a
  * copy says what writes them.
  */
-#ifndef BMM_X86_LINES_H
-#define BMM_X86_LINES_H
+#ifndef BMM_LINES_H
+#define BMM_LINES_H
 
-#include "../bmm.h"
+#include "bmm.h"
 
 #define BMM_LINE 64U
 
@@ -31,17 +31,19 @@ copy_edge(char *p, const char *s, size_t len)
 }
 
 /* Bytes before the first whole line of an extent. */
-static inline size_t bmm_x86_head(const char *p, size_t len)
+static inline size_t extent_head(const char *p, size_t len, size_t size)
 {
-	size_t head = -(uintptr_t)p % BMM_LINE;
+	size_t head = -(uintptr_t)p & (size - 1);
 
 	return head < len ? head : len;
 }
 
+/* @size: bytes of a line, or of what is cleared at a time; a power of two */
 static inline __attribute__((__always_inline__)) void
-bmm_x86_clear(char *p, size_t len, bmm_clear_lines *lines)
+clear_extent(char *p, size_t len, size_t size, bmm_clear_lines *lines)
 {
-	size_t head = bmm_x86_head(p, len), tail = (len - head) % BMM_LINE;
+	size_t head = extent_head(p, len, size);
+	size_t tail = (len - head) & (size - 1);
 
 	clear_edge(p, head);
 	lines(p + head, len - head - tail);
@@ -50,10 +52,11 @@ bmm_x86_clear(char *p, size_t len, bmm_clear_lines *lines)
 
 /* @edge: copies the partial lines at the ends */
 static inline __attribute__((__always_inline__)) void
-bmm_x86_copy(char *p, const char *s, size_t len, bmm_copy_lines *lines,
-	     bmm_copy_lines *edge)
+copy_extent(char *p, const char *s, size_t len, bmm_copy_lines *lines,
+	    bmm_copy_lines *edge)
 {
-	size_t head = bmm_x86_head(p, len), tail = (len - head) % BMM_LINE;
+	size_t head = extent_head(p, len, BMM_LINE);
+	size_t tail = (len - head) % BMM_LINE;
 
 	edge(p, s, head);
 	lines(p + head, s + head, len - head - tail);
