@@ -19,16 +19,6 @@
 #define FLAG_ADDR  2UL
 #define NODES_PASS (NODES_MAX + 1) /* the kernel subtracts one */
 
-static void set(unsigned long *bits, unsigned long i)
-{
-	bits[i / WORD_BITS] |= 1UL << i % WORD_BITS;
-}
-
-static bool has(const unsigned long *bits, unsigned long i)
-{
-	return bits[i / WORD_BITS] >> i % WORD_BITS & 1;
-}
-
 /* Reads a file of /proc or /sys; returns the bytes read, 0 if there is none. */
 size_t kernel_text(const char *path, char *text, size_t size)
 {
@@ -55,7 +45,7 @@ static void add_list(const char *text, unsigned long *bits, unsigned long max)
 		if (*end == '-')
 			last = strtoul(end + 1, &end, 10);
 		for (; first <= last && first < max; first++)
-			set(bits, first);
+			bit_set(bits, first);
 	}
 }
 
@@ -90,7 +80,7 @@ unsigned int cpus_of_nodes(const struct nodes *nodes, struct cpus *cpus)
 	unsigned int i;
 
 	for (i = 0; i < NODES_MAX; i++) {
-		if (!has(nodes->bits, i))
+		if (!bit_is_set(nodes->bits, i))
 			continue;
 		snprintf(path, sizeof(path),
 			 "/sys/devices/system/node/node%u/cpulist", i);
@@ -192,7 +182,7 @@ static void online(struct nodes *nodes)
 	if (kernel_text("/sys/devices/system/node/online", text, sizeof(text)))
 		add_list(text, nodes->bits, NODES_MAX);
 	else
-		set(nodes->bits, 0);
+		bit_set(nodes->bits, 0);
 }
 
 bool nodes_online(unsigned int node)
@@ -200,7 +190,7 @@ bool nodes_online(unsigned int node)
 	struct nodes nodes;
 
 	online(&nodes);
-	return node < NODES_MAX && has(nodes.bits, node);
+	return node < NODES_MAX && bit_is_set(nodes.bits, node);
 }
 
 bool nodes_several(void)
@@ -248,7 +238,7 @@ void nodes_of(const void *addr, struct nodes *nodes)
 		return;
 	memset(nodes, 0, sizeof(*nodes));
 	if (!syscall(SYS_getcpu, NULL, &node, NULL) && node < NODES_MAX)
-		set(nodes->bits, node);
+		bit_set(nodes->bits, node);
 }
 
 /**
@@ -264,7 +254,7 @@ int policy_bind(unsigned int node, struct policy *before)
 
 	if (node >= NODES_MAX)
 		return -EINVAL;
-	set(nodes.bits, node);
+	bit_set(nodes.bits, node);
 	if (before && get_policy(&before->mode, &before->nodes, NULL))
 		return -errno;
 	return syscall(SYS_set_mempolicy, MODE_BIND, nodes.bits,

@@ -117,14 +117,13 @@ static bool work_once(struct crew *crew, unsigned int id)
 /* Binds a thread to its node; returns true if that changed its affinity. */
 bool crew_settle(const struct crew *crew, unsigned int id, struct cpus *before)
 {
-	unsigned int node = crew->home[id];
 	struct nodes home = { { 0 } };
 	struct cpus cpus;
 
 	if (!crew->bound || !cpus_allowed(before))
 		return false;
 	cpus = *before;
-	home.bits[node / WORD_BITS] = 1UL << node % WORD_BITS;
+	bit_set(home.bits, crew->home[id]);
 	cpus_of_nodes(&home, &cpus);
 	if (!memcmp(&cpus, before, sizeof(cpus)))
 		return false;

@@ -126,9 +126,7 @@ static unsigned int spread(struct crew *crew)
 				crew->nodes.bits[node] |=
 					crew->segments[i].nodes.bits[node];
 		for (node = 0; node < NODES_MAX && nr < THREADS_MAX; node++)
-			if (crew->nodes.bits[node / WORD_BITS] >>
-				    node % WORD_BITS &
-			    1)
+			if (bit_is_set(crew->nodes.bits, node))
 				crew->home[nr++] = node;
 		for (i = nr; nr && i < THREADS_MAX; i++)
 			crew->home[i] = crew->home[i % nr];
@@ -203,12 +201,12 @@ static void look_around(struct crew *crew)
 	maps_close(&maps);
 	if (crew->on_node && nodes_several() &&
 	    crew->end - crew->start >= SMALL) {
-		unsigned int i, node = crew->options.node;
+		unsigned int i;
 
 		crew->bound = true;
 		for (i = 0; i < crew->segments_nr; i++)
-			crew->segments[i].nodes.bits[node / WORD_BITS] |=
-				1UL << node % WORD_BITS;
+			bit_set(crew->segments[i].nodes.bits,
+				crew->options.node);
 	}
 }
 

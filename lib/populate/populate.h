@@ -31,6 +31,16 @@
 #define WORD_BITS   (8 * sizeof(unsigned long))
 #define WORDS(bits) ((bits) / WORD_BITS)
 
+static inline void bit_set(unsigned long *bits, unsigned long i)
+{
+	bits[i / WORD_BITS] |= 1UL << i % WORD_BITS;
+}
+
+static inline bool bit_is_set(const unsigned long *bits, unsigned long i)
+{
+	return bits[i / WORD_BITS] >> i % WORD_BITS & 1;
+}
+
 /* maps.c: what is mapped where */
 struct map {
 	uintptr_t start, end;

@@ -77,10 +77,7 @@ void share_segments(struct crew *crew, struct maps *maps)
 static bool is_home(const struct crew *crew, const struct segment *segment,
 		    unsigned int id)
 {
-	unsigned int node = crew->home[id];
-
-	return !crew->bound ||
-	       segment->nodes.bits[node / WORD_BITS] >> node % WORD_BITS & 1;
+	return !crew->bound || bit_is_set(segment->nodes.bits, crew->home[id]);
 }
 
 static struct segment *next_segment(struct crew *crew, unsigned int id)
