@@ -189,6 +189,15 @@ int crew_run(struct crew *crew);
 void crew_free(struct crew *crew);
 bool crew_settle(const struct crew *crew, unsigned int id, struct cpus *before);
 
+/* cause.c: why something failed, or was slow */
+struct pressure {
+	unsigned long stalls, compactions; /* so far, from /proc/vmstat */
+};
+
+void pressure_read(struct pressure *pressure);
+enum bmm_cause cause_of_slowness(const struct pressure *before);
+enum bmm_cause cause_of_failure(struct crew *crew);
+
 /* share.c: which thread does which part */
 void share_segments(struct crew *crew, struct maps *maps);
 bool share_take(struct crew *crew, unsigned int id, struct slice *slice);
