@@ -206,7 +206,7 @@ void limit_write(const struct variant *v, void *dst, const void *src,
 
 /* rebuild.c */
 method_fn rebuild_run, rebuild_saferet_run;
-void rebuild_page(void *page, uint64_t pfn);
+void rebuild_page(void *page);
 
 /* template.c */
 method_fn template_copy_run, template_movnti_run, template_still_run;

@@ -22,7 +22,7 @@ const struct bmm_image *pages_image(void)
 
 	if (image.size)
 		return &image;
-	rebuild_page(&page, FIRST_PFN);
+	rebuild_page(&page);
 	bmm_image_init(&image, &page, NULL, sizeof(page));
 	return &image;
 }

@@ -80,9 +80,8 @@ init_plain(struct model_page *page, uint64_t node, struct pagemap *pgmap)
 }
 
 /* One page built the slow way: what templates and images start from. */
-void rebuild_page(void *page, uint64_t pfn)
+void rebuild_page(void *page)
 {
-	(void)pfn; /* not stored where the memmap is virtual */
 	init_plain(page, 0, &model_pagemap);
 }
 

@@ -52,7 +52,7 @@ void template_copy_run(void *base, const void *src, size_t len)
 	struct model_page template, *page = base;
 	struct model_page *end = page + len / sizeof(*page);
 
-	rebuild_page(&template, pfn);
+	rebuild_page(&template);
 	for (; page < end; page++, pfn++) {
 		refresh(&template, pfn, mask);
 		copy_words(page, &template);
@@ -97,7 +97,7 @@ void template_movnti_run(void *base, const void *src, size_t len)
 	struct model_page template, *page = base;
 	struct model_page *end = page + len / sizeof(*page);
 
-	rebuild_page(&template, pfn);
+	rebuild_page(&template);
 	for (; page < end; page++, pfn++) {
 		refresh(&template, pfn, mask);
 		stream_page(page, &template, pfn);
@@ -115,7 +115,7 @@ void template_still_run(void *base, const void *src, size_t len)
 	struct model_page template, *page = base;
 	struct model_page *end = page + len / sizeof(*page);
 
-	rebuild_page(&template, pfn);
+	rebuild_page(&template);
 	for (; page < end; page++, pfn++)
 		stream_page(page, &template, pfn);
 	__asm__ volatile("sfence" ::: "memory");
