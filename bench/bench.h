@@ -165,8 +165,30 @@ struct subject {
 	void (*describe)(const struct options *options);
 };
 
+/**
+ * struct bench - a run
+ * @cursor:   offset of the next cold sample
+ * @settling: samples since the core forgot
+ * @random:   state of the order of the rounds
+ * @cpu:      that it runs on
+ */
+struct bench {
+	struct options options;
+	const struct subject *subject;
+	struct buffer buffer;
+	struct variants variants;
+	size_t cursor;
+	unsigned int settling;
+	uint64_t random;
+	unsigned int cpu;
+};
+
 extern const struct subject memmap_subject, clear_subject, copy_subject,
 	first_use_subject;
+
+/* run.c */
+unsigned int run_select(const struct subject *subject, const char *name);
+int run_all(struct bench *b);
 
 /* variants.c */
 void variants_add(struct variants *list, const struct variant *job,

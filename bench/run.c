@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Each scenario runs as if it were a program of its own: the core forgets what
+ * it has measured, every variant runs to warm up, then come rounds in each of
+ * which every variant runs once, in random order, so that drift of the machine
+ * affects all alike. Finally their output is verified.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "serve.h"
+
+/*
+ * Samples since the core forgot, after which a variant is timed even if its
+ * backend is not chosen yet.
+ */
+#define SETTLE_MAX 96U
+
+/* Without the parts of the extents that misaligned operations omit. */
+static size_t sample_bytes(const struct variant *v)
+{
+	size_t cut = v->shifted ? v->bytes / v->extent * SHIFT_CUT : 0;
+
+	return (v->bytes - cut) * v->times;
+}
+
+/*
+ * Cold: the memory that was written longest ago. Hot: always the same memory,
+ * which one pass brings back into the cache after another variant ran.
+ */
+static char *place_sample(struct bench *b, const struct variant *v)
+{
+	struct variant pass = *v;
+	char *base = b->buffer.base;
+
+	if (v->times > 1) {
+		pass.times = 1;
+		walk(&pass, base);
+		return base;
+	}
+	if (b->cursor + v->bytes > b->buffer.bytes)
+		b->cursor = 0;
+	base += b->cursor;
+	b->cursor += v->bytes;
+	return base;
+}
+
+/**
+ * run_select() - force a backend for all operations that it supports
+ * @subject: has the operations
+ * @name:    its name; NULL: the core measures again
+ *
+ * Return: the number of operations.
+ */
+unsigned int run_select(const struct subject *subject, const char *name)
+{
+	unsigned int op, done = 0;
+
+	for (op = 0; op < BMM_OPS; op++)
+		if (subject->ops & 1U << op)
+			done += !bmm_backend_select((enum bmm_op)op, name,
+						    name ? strlen(name) : 0);
+	return done;
+}
+
+static void forget(struct bench *b)
+{
+	b->settling = 0;
+	run_select(b->subject, NULL);
+	if (b->options.backend)
+		run_select(b->subject, b->options.backend);
+}
+
+/*
+ * Work until the backend is chosen, so that the pick is what is timed. The use
+ * of an extent affects the choice only if a cache can hold the extent.
+ */
+static void settle(struct bench *b, const struct variant *v)
+{
+	struct variant work = *v;
+
+	if (v->extent > SAMPLE)
+		work.use = USE_NONE;
+	for (; !bmm_serving(v->op, v->len) && b->settling < SETTLE_MAX;
+	     b->settling++)
+		walk(&work, place_sample(b, v));
+}
+
+static uint64_t timed(struct bench *b, const struct variant *v)
+{
+	uint64_t start;
+	char *base;
+
+	if (v->fresh)
+		forget(b);
+	else if (variant_picks(v))
+		settle(b, v);
+	base = place_sample(b, v);
+	if (v->threads > 1)
+		threads_gather(v->threads);
+	start = bmm_host_clock();
+	walk(v, base);
+	return bmm_host_clock() - start;
+}
+
+/* The members that identify an event's variant. */
+static void print_event(const char *event, const struct variant *v)
+{
+	printf("{\"event\": \"%s\", \"scenario\": \"%s\", "
+	       "\"variant\": \"%s\", ",
+	       event, v->scenario, v->name);
+}
+
+/* With several threads another kind of stores may be the fastest. */
+static void choose_limit(struct bench *b, struct variant *v)
+{
+	const struct limit *best = v->limit;
+	uint64_t least = UINT64_MAX, ns;
+	unsigned int i, k;
+
+	for (i = 0; i < 2; i++)
+		for (k = 0; (v->limit = limit_at(v->op, k)); k++) {
+			ns = timed(b, v);
+			if (ns >= least)
+				continue;
+			least = ns;
+			best = v->limit;
+		}
+	v->limit = best;
+}
+
+static void warm_up(struct bench *b, struct variant *v)
+{
+	if (v->limit && v->threads > 1)
+		choose_limit(b, v);
+	/* Longer samples warm up by themselves. */
+	if (v->bytes <= SAMPLE)
+		timed(b, v);
+}
+
+static void run_round(struct bench *b, const struct variant *variants,
+		      const size_t *order, size_t nr, unsigned int round)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct variant *v = &variants[order[i]];
+		uint64_t ns = timed(b, v);
+
+		print_event("sample", v);
+		printf("\"round\": %u, \"bytes\": %zu, \"ns\": %llu}\n", round,
+		       sample_bytes(v), (unsigned long long)ns);
+	}
+	fflush(stdout);
+}
+
+/* Variants that use the memory are verified in scenarios without a use. */
+static int verify_all(struct bench *b, const struct variant *variants, size_t nr)
+{
+	int wrong = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		bool ok;
+
+		if (variants[i].use != USE_NONE)
+			continue;
+		if (variants[i].fresh)
+			forget(b);
+		ok = verify(&variants[i], &b->buffer);
+		print_event("verified", &variants[i]);
+		printf("\"ok\": %s}\n", ok ? "true" : "false");
+		fflush(stdout);
+		wrong |= !ok;
+	}
+	return wrong;
+}
+
+static const char *const op_names[BMM_OPS] = {
+	[BMM_STAMP] = "stamp",
+	[BMM_COPY] = "cached",
+	[BMM_COPY_STREAMING] = "streaming",
+	[BMM_CLEAR] = "cached",
+	[BMM_CLEAR_STREAMING] = "streaming",
+};
+
+/* Print the pick, which is what was measured. */
+static void print_served(const struct variant *v)
+{
+	const char *op = v->limit ? "limit" : op_names[v->op];
+
+	if (v->fresh || (!variant_picks(v) && !(v->limit && v->threads > 1)))
+		return;
+	print_event("served", v);
+	printf("\"op\": \"%s", op);
+	if (v->threads > 1)
+		printf("-%ut", v->threads);
+	printf("\", \"backend\": \"%s\"}\n",
+	       v->limit ? limit_name(v->limit) :
+			  bmm_backend_serving(v->op, v->len)->name);
+}
+
+static int run_scenario(struct bench *b, struct variant *variants, size_t nr)
+{
+	size_t *order = calloc(nr, sizeof(*order)), i;
+	unsigned int round;
+
+	if (!order)
+		return -1;
+	forget(b);
+	for (i = 0; i < nr; i++) {
+		order[i] = i;
+		warm_up(b, &variants[i]);
+	}
+	for (round = 0; round < b->options.rounds; round++) {
+		order_shuffle(order, nr, &b->random);
+		run_round(b, variants, order, nr, round);
+	}
+	free(order);
+	for (i = 0; i < nr; i++)
+		print_served(&variants[i]);
+	return b->options.unverified ? 0 : verify_all(b, variants, nr);
+}
+
+/**
+ * run_all() - run all scenarios
+ * @b: what to run, and where
+ *
+ * Return: 0, or 1 if a variant wrote something wrong.
+ */
+int run_all(struct bench *b)
+{
+	struct variant *v = b->variants.at, *end = v + b->variants.nr, *next;
+	int wrong = 0;
+
+	for (; v < end; v = next) {
+		for (next = v; next < end && next->scenario == v->scenario;)
+			next++;
+		wrong |= run_scenario(b, v, (size_t)(next - v));
+	}
+	return !!wrong;
+}
