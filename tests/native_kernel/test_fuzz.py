@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.lab
 
 SECONDS = 3
+WORDS = (f"--size={1 << 30}", "--rounds=1", "--seed=1")
 
 
 def found(
@@ -128,30 +129,26 @@ def test_a_case_that_is_none(older: Pair, case: str, said: str) -> None:
     ],
 )
 def test_a_measured_case_that_is_none(ready: Path, case: str, said: str) -> None:
-    words = ("memmap", f"--size={1 << 30}", "--rounds=1", "--seed=1")
-    ended = harness(ready, *words, f"--case={case}")
+    ended = harness(ready, "memmap", *WORDS, f"--case={case}")
     assert (ended.code, ended.said) == (Exit.ENVIRONMENT, said)
 
 
 def test_an_address_that_wraps_is_out_of_range(ready: Path) -> None:
-    words = ("vmap", f"--size={1 << 30}", "--rounds=1", "--seed=1", "--fuzz=0")
     case = f"pte pages=1 at={(1 << 64) - 1}"
-    ended = harness(ready, *words, f"--case={case}")
+    ended = harness(ready, "vmap", *WORDS, "--fuzz=0", f"--case={case}")
     assert ended.code == Exit.ENVIRONMENT
     assert ended.said.startswith("a number of the case is out of range: pte entry=0 ")
 
 
 def test_a_case_is_measured_whichever_variant_it_names(ready: Path) -> None:
-    words = ("memmap", f"--size={1 << 30}", "--rounds=1", "--seed=1")
-    ended = harness(ready, *words, "--case=bulkmm-2t:none pages=65536")
+    ended = harness(ready, "memmap", *WORDS, "--case=bulkmm-2t:none pages=65536")
     assert ended.code == Exit.OK
     assert '"scenario":"case","variant":"bulkmm"' in ended.out
 
 
 def test_a_fault_names_the_case(ready: Path) -> None:
     tamper(ready, "enum ZONE_DEVICE", 0)  # of which the kernel warns
-    words = ("memmap", f"--size={1 << 30}", "--rounds=1", "--seed=1", "--fuzz=0")
-    ended = harness(ready, *words, "--case=bulkmm pages=5")
+    ended = harness(ready, "memmap", *WORDS, "--fuzz=0", "--case=bulkmm pages=5")
     assert ended.code == Exit.ENVIRONMENT
     assert ended.said.startswith("SIGILL (a BUG or WARN")
     assert ", case: bulkmm type=0 order=0 from=0 pages=5 " in ended.said
