@@ -201,11 +201,9 @@ static void print_served(const struct variant *v)
 
 static int run_scenario(struct bench *b, struct variant *variants, size_t nr)
 {
-	size_t *order = calloc(nr, sizeof(*order)), i;
+	size_t *order = or_exit(calloc(nr, sizeof(*order))), i;
 	unsigned int round;
 
-	if (!order)
-		return -1;
 	forget(b);
 	for (i = 0; i < nr; i++) {
 		order[i] = i;

@@ -6,8 +6,8 @@
 
 #include "bench.h"
 
-/* The lists live as long as the process. */
-static void *or_exit(void *memory)
+/* Ends the process if there is no memory. */
+void *or_exit(void *memory)
 {
 	if (memory)
 		return memory;
@@ -15,6 +15,7 @@ static void *or_exit(void *memory)
 	exit(3);
 }
 
+/* Names and lists live as long as the process. */
 static char *joined(const char *a, const char *b, const char *c)
 {
 	char *name = NULL;
