@@ -5,11 +5,10 @@ States of the module are compared by what the guest's kernel reports for a node
 that holds only this memory (lab/guest/hotplug.sh).
 """
 
-from __future__ import annotations
-
+import random
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 from bulkmm import stats
 from bulkmm.errors import UsageError
@@ -17,14 +16,9 @@ from bulkmm.lab import work
 from bulkmm.lab.families import breakdown
 from bulkmm.lab.families.pmem import ARMS, FULL_SIZE, MIB, PAGE, PAIRS, STRUCT_PAGE
 from bulkmm.lab.machine import counting, vm
+from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.scenario import CXL, FAULTS, KMEM, VIRTIO
-from bulkmm.results import Check
-
-if TYPE_CHECKING:
-    import random
-
-    from bulkmm.lab.machine.vm import Outcome
-    from bulkmm.results import Ratio, Result
+from bulkmm.results import Check, Measured
 
 BLOCK = 128 * MIB
 UNIT_CXL = 256 * MIB  # of CXL devices
@@ -36,9 +30,13 @@ USED = 192  # MiB filled and migrated
 USED_CXL = 16  # QEMU emulates each access to such memory
 ROUND, PROOF, GRAPH = "round", "proof", "graph"
 BOTH = "both"  # an arm: `on`, and path alloc in mode auto
+EVERY = (*ARMS, BOTH)
+SERVED = {"on", BOTH}  # arms with the path on
 KEPT = "kept"  # its visit in which nothing is too large for the cache
 HOOKS, ALLOC_HOOKS = 3, 2  # of the paths
 DEVICES = {KMEM: "hot_device", VIRTIO: "hot_virtio 1", CXL: "hot_cxl"}
+# results by name suffix: key of the time
+TIMED = (("", "plug_ns"), ("-unplug", "unplug_ns"))
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,8 @@ class Work(work.Work):
     """A hotplug scenario with its options (see bulkmm.lab.work)."""
 
     options: Options = field(default_factory=Options)
+    step = ("hot-visit",)
+    kept = (("visits", "hot-visit"),)
 
     @property
     def takes(self) -> frozenset[str]:
@@ -113,13 +113,13 @@ class Work(work.Work):
     @property
     def arms(self) -> tuple[str, ...]:
         """Return the states of the module that are measured."""
-        return ARMS if self.reduced else (*ARMS, BOTH)
+        return ARMS if self.reduced else EVERY
 
     @property
     def plan(self) -> list[tuple[str, tuple[str, ...]]]:
         """Return the kinds of visit, each with its arms in random order."""
         rounds = [(ROUND, self.arms)] * self.options.rounds
-        return [*rounds, (PROOF, (*ARMS, BOTH)), (GRAPH, self.arms)]
+        return [*rounds, (PROOF, EVERY), (GRAPH, self.arms)]
 
     @property
     def memmap(self) -> int:
@@ -135,10 +135,6 @@ class Work(work.Work):
     def check_options(self) -> None:
         """Reject options that make no sense."""
         super().check_options()
-        if self.options.rounds < 1:
-            raise UsageError(
-                f"{self.options.rounds} rounds measure nothing: give 1 or more"
-            )
         unit = UNIT_CXL if self.scenario.mode == CXL else BLOCK
         if not LEAST <= self.options.size <= MOST or self.options.size % unit:
             raise UsageError(
@@ -205,38 +201,20 @@ class Work(work.Work):
         part = max(self.options.size / FULL_SIZE, 0.1)
         return 300 + 4 * self.scenario.seconds + 120 * part * self.steps
 
-    def is_step(self, event: dict[str, Any]) -> bool:
-        """Return whether an event ends a visit."""
-        return bool(event["event"] == "hot-visit")
-
-    def results(self, outcome: Outcome) -> tuple[list[Result], list[Ratio]]:
+    def results(self, outcome: Outcome) -> Measured:
         """Return the times of plugging and of unplugging as a whole."""
-        found: list[Result] = []
-        ratios: list[Ratio] = []
         if self.faults:
-            return found, ratios
-        for suffix, key in (("", "plug_ns"), ("-unplug", "unplug_ns")):
-            name = self.scenario.name + suffix
-            arms = {
-                arm: stats.summarise(
-                    name, arm, "ns", self.options.size, _taken(outcome, arm, key)
-                )
-                for arm in self.arms
-            }
-            found += arms.values()
-            ratios += [stats.ratio(arms[a], arms[b]) for a, b in self._pairs]
-        if self.scenario.marked:
-            for slot, suffix in enumerate(("", "-unplug")):
-                name = self.scenario.name + suffix
-                counted = _work(outcome, slot)
-                done, rated = counting.rated(name, self.options.size, counted, PAIRS)
-                found += done
-                ratios += rated
-        return found, ratios
-
-    @property
-    def _pairs(self) -> tuple[tuple[str, str], ...]:
-        return PAIRS if self.reduced else (*PAIRS, ("absent", BOTH))
+            return [], []
+        name, size = self.scenario.name, self.options.size
+        pairs = (*PAIRS, ("absent", BOTH))
+        parts = []
+        for suffix, key in TIMED:
+            taken = {arm: _taken(outcome, arm, key) for arm in self.arms}
+            parts.append(stats.rated(name + suffix, "ns", size, taken, pairs))
+        for slot, (suffix, _key) in enumerate(TIMED):
+            counted = _work(outcome, slot)
+            parts.append(counting.rated(name + suffix, size, counted, PAIRS))
+        return stats.joined(parts)
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
@@ -264,40 +242,27 @@ class Work(work.Work):
         if any(str(v["clears"]).count(": attached") != ALLOC_HOOKS for v in visits):
             cleared = sum(int(v["cleared"]) for v in visits)
             return Check(name, not cleared, "alloc does not attach on this kernel")
-        wrong = [v for v in visits if not self._cleared_right(v)]
-        most, least = (
-            f(int(v["streamed"]) for v in visits) if visits else 0 for f in (max, min)
-        )
-        detail = f"{least >> 20} to {most >> 20} MiB bypassed the cache"
-        return Check(
-            name, not wrong and {v["label"] for v in visits} >= {PROOF, KEPT}, detail
-        )
+        streamed = sorted(int(v["streamed"]) >> 20 for v in visits) or [0]
+        detail = f"{streamed[0]} to {streamed[-1]} MiB bypassed the cache"
+        seen = {v["label"] for v in visits} >= {PROOF, KEPT}
+        return Check(name, seen and all(map(self._cleared_right, visits)), detail)
 
     def _cleared_right(self, visit: dict[str, Any]) -> bool:
         """Return whether a visit's struct pages were cleared in the expected way."""
-        most = self.options.size // PAGE * STRUCT_PAGE
-        if int(visit["cleared"]) < most // 2:
-            return False
-        streamed = self.memmap > int(visit["cached_max"])
-        return (
-            int(visit["streamed"]) >= most // 2 if streamed else not visit["streamed"]
-        )
+        least = self.options.size // PAGE * STRUCT_PAGE // 2
+        streamed = int(visit["streamed"])
+        bypasses = self.memmap > int(visit["cached_max"])
+        right = streamed >= least if bypasses else not streamed
+        return right and int(visit["cleared"]) >= least
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return the options and what else the run observed."""
-        return {
-            **asdict(self.options),
-            "breakdown": breakdown.of(outcome),
-            "visits": outcome.of("hot-visit"),
-        }
+        return {**super().facts(outcome), "breakdown": breakdown.of(outcome)}
 
 
 def _taken(outcome: Outcome, arm: str, key: str) -> list[float]:
-    return [
-        float(visit[key])
-        for visit in outcome.of("hot-visit")
-        if (visit["arm"], visit["label"]) == (arm, ROUND)
-    ]
+    visits = outcome.of("hot-visit", label=ROUND, arm=arm)
+    return [float(visit[key]) for visit in visits]
 
 
 def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
@@ -347,20 +312,19 @@ def _same(outcome: Outcome, plan: dict[str, tuple[str, ...]]) -> list[Check]:
 def _contiguous(outcome: Outcome) -> Check:
     """Check that the hot node's zones were seen both contiguous and not."""
     said = {
-        line.split()[5]
+        zone[5]
         for event in outcome.of("hot-state")
-        for line in _zones(event["zones"])
-        if line.startswith("1 ")
+        for zone in _zones(event["zones"])
+        if zone[0] == "1"
     }
-    return Check(
-        "zones contiguous and not", said == {"0", "1"}, f"seen: {sorted(said)}"
-    )
+    ok = said == {"0", "1"}
+    return Check("zones contiguous and not", ok, f"seen: {sorted(said)}")
 
 
-def _zones(text: str) -> list[str]:
+def _zones(text: str) -> list[list[str]]:
     """Split the guest's line into zones of six words."""
-    words = str(text).split()
-    return [" ".join(words[at : at + 6]) for at in range(0, len(words), 6)]
+    words = text.split()
+    return [words[at : at + 6] for at in range(0, len(words), 6)]
 
 
 def _used(outcome: Outcome) -> Check:
@@ -370,7 +334,7 @@ def _used(outcome: Outcome) -> Check:
     proved = sum(int(event["bytes"]) for event in used)
     moved = sum(int(event["moved"]) for event in used)
     detail = f"{proved} bytes read back, {moved} pages of them moved"
-    return Check("memory used, moved and read back", arms == {*ARMS, BOTH}, detail)
+    return Check("memory used, moved and read back", arms == {*EVERY}, detail)
 
 
 def _counted(outcome: Outcome) -> Check:
@@ -378,15 +342,15 @@ def _counted(outcome: Outcome) -> Check:
     visits = outcome.of("hot-visit")
     walks = sum(int(v["walks"]) for v in visits)
     saved = sum(int(v["saved"]) for v in visits)
-    ok = all((int(v["saved"]) > 0) == (v["arm"] in {"on", BOTH}) for v in visits)
-    seen = {"on", BOTH} <= {v["arm"] for v in visits}
+    ok = all((int(v["saved"]) > 0) == (v["arm"] in SERVED) for v in visits)
+    seen = {v["arm"] for v in visits} >= SERVED
     return Check("counters", ok and seen, f"{saved} walks saved, {walks} made")
 
 
 def _attached(outcome: Outcome) -> Check:
     """Check that at every unload all hooks were in place and nobody in them."""
     seen = outcome.of("hot-counters")
-    on = [str(v["hook"]) for v in outcome.of("hot-visit") if v["arm"] in {"on", BOTH}]
+    on = [str(v["hook"]) for v in outcome.of("hot-visit") if v["arm"] in SERVED]
     ok = (
         bool(on)
         and bool(seen)
