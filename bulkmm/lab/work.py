@@ -64,8 +64,8 @@ class Work(ABC):
 
     @property
     def defines(self) -> list[str]:
-        """Return make variables; without any the module is as it is shipped."""
-        return []
+        """Return make variables: fault injection needs a test build."""
+        return ["BMM_FAULTS=1"] if self.scenario.faults else []
 
     @property
     def steps(self) -> int:
@@ -119,3 +119,8 @@ def told(outcome: Outcome) -> list[Check]:
         Check(event["name"], event["ok"] == "yes", event["detail"])
         for event in outcome.of("check")
     ]
+
+
+def provoked(outcome: Outcome) -> list[Check]:
+    """Return the guest's checks of the faults that it injected; there must be some."""
+    return told(outcome) or [Check("faults", ok=False, detail="none was provoked")]

@@ -17,7 +17,7 @@ from bulkmm.lab.families import breakdown
 from bulkmm.lab.families.pmem import ARMS, FULL_SIZE, MIB, PAGE, PAIRS, STRUCT_PAGE
 from bulkmm.lab.machine import counting, vm
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.scenario import CXL, FAULTS, KMEM, VIRTIO
+from bulkmm.lab.scenario import CXL, KMEM, VIRTIO
 from bulkmm.results import Check, Measured
 
 BLOCK = 128 * MIB
@@ -59,13 +59,8 @@ class Work(work.Work):
     def takes(self) -> frozenset[str]:
         """Return the options that apply."""
         return frozenset(
-            {"size"} if self.faults else {"size", "rounds", "break_one_word"}
+            {"size"} if self.scenario.faults else {"size", "rounds", "break_one_word"}
         )
-
-    @property
-    def faults(self) -> bool:
-        """Return whether the run injects faults and measures nothing."""
-        return self.scenario.mode == FAULTS
 
     @property
     def pmem(self) -> int:
@@ -80,7 +75,7 @@ class Work(work.Work):
         if self.scenario.mode == CXL:
             return vm.Hot(cxl=self.options.size)
         # faults are injected on a node that has boot memory too
-        node = 0 if self.faults else 1
+        node = 0 if self.scenario.faults else 1
         return vm.Hot(plug=self.options.size, node=node, nodes=2)
 
     @property
@@ -95,15 +90,10 @@ class Work(work.Work):
     @property
     def cmdline(self) -> str:
         """Return additional kernel parameters of the guest."""
-        if self.faults:
+        if self.scenario.faults:
             # persistent memory inside a section; struct pages on hot memory
             return "memmap=96M!5152M memory_hotplug.memmap_on_memory=1"
         return "init_on_alloc=1"  # Debian's default: path alloc is about it
-
-    @property
-    def defines(self) -> list[str]:
-        """Return make variables: fault injection needs a test build."""
-        return ["BMM_FAULTS=1"] if self.faults else []
 
     @property
     def reduced(self) -> bool:
@@ -152,7 +142,7 @@ class Work(work.Work):
             f"modules {' '.join(modules)}",
             f"mark {self.scenario.name} begins",
         ]
-        if self.faults:
+        if self.scenario.faults:
             lines += ["modules bulkmm_lab", "hot_faults", "must rmmod bulkmm_lab"]
             return "\n".join(lines) + "\n"
         lines += ["hot_policy $ONLINE"]
@@ -203,7 +193,7 @@ class Work(work.Work):
 
     def results(self, outcome: Outcome) -> Measured:
         """Return the times of plugging and of unplugging as a whole."""
-        if self.faults:
+        if self.scenario.faults:
             return [], []
         name, size = self.scenario.name, self.options.size
         pairs = (*PAIRS, ("absent", BOTH))
@@ -218,9 +208,8 @@ class Work(work.Work):
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
-        if self.faults:
-            found = work.told(outcome)
-            return found or [Check("faults", ok=False, detail="none was provoked")]
+        if self.scenario.faults:
+            return work.provoked(outcome)
         return [
             *_same(outcome, dict(self.plan)),
             _contiguous(outcome),

@@ -80,11 +80,6 @@ class Work(work.Work):
         """Return the bytes of the device; 0 for private memory."""
         return 0 if self.scenario.mode == PRIVATE else self.options.size
 
-    @property
-    def defines(self) -> list[str]:
-        """Return make variables: fault injection needs a test build."""
-        return ["BMM_FAULTS=1"] if self.scenario.faults else []
-
     def check_options(self) -> None:
         """Reject options that do not fit together."""
         super().check_options()
@@ -304,8 +299,7 @@ def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
 def checks(scenario: Scenario, options: Options, outcome: Outcome) -> list[Check]:
     """Return every verdict of a run."""
     if scenario.faults:
-        found = work.told(outcome)
-        return found or [Check("faults", ok=False, detail="none was provoked")]
+        return work.provoked(outcome)
     found = [compared(c) for c in outcome.of("compare")]
     if not options.break_one_word and scenario.mode != PRIVATE:
         found.append(_used(outcome))
