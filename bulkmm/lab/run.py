@@ -36,7 +36,6 @@ from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import locked, need_sources, turn, used
 from bulkmm.lab.progress import Progress
-from bulkmm.lab.scenario import HOTPLUG
 from bulkmm.lab.work import Work
 from bulkmm.results import Check, Document
 
@@ -59,6 +58,11 @@ class Request:
     append: str = ""  # for the kernel's command line
     keep: bool = False
     defines: list[str] = field(default_factory=list)
+
+    @property
+    def words(self) -> str:
+        """Return the parameters of the scenario and of the user."""
+        return f"{self.work.cmdline} {self.append}".strip()
 
 
 @dataclass(frozen=True)
@@ -93,10 +97,9 @@ def memory_limit(request: Request) -> int:
 
     A kernel that poisons free memory also touches all that is plugged.
     """
-    kind, work = kinds.find(request.kernel), request.work
-    if kind and kind.poisons and work.scenario.family == HOTPLUG:
-        return MEMORY_LIMIT + max(work.pmem, work.hot.plug)
-    return MEMORY_LIMIT
+    kind = kinds.find(request.kernel)
+    touched = kind and kind.poisons(request.words)
+    return MEMORY_LIMIT + (request.work.becomes_ram if touched else 0)
 
 
 def need_memory(request: Request) -> None:
@@ -246,7 +249,6 @@ def _guest(
     names = [kernels.module_name(path) for path in order]
     job = work.job(names)
     kind = kinds.find(request.kernel)
-    told = f"{work.cmdline} {request.append}".strip()
     more = parts(request, kernel, progress, counts=chosen == "tcg")
     ours = [*(ready.modules / product for product in build.PRODUCTS), *more.modules]
     initramfs = image.initramfs(kernel.root, ready.base, run, job, ours, over=more.over)
@@ -256,7 +258,7 @@ def _guest(
         scenario.memory,
         work.pmem,
         chosen,
-        kind.command_line(told) if kind else told,
+        kind.command_line(request.words) if kind else request.words,
         request.arch,
         request.cpu or (scenario.cpu if request.arch is X86_64 else ""),
         request.cpus,

@@ -53,6 +53,11 @@ class Work(ABC):
         return 0
 
     @property
+    def becomes_ram(self) -> int:
+        """Return the bytes of devices that become ordinary memory."""
+        return 0
+
+    @property
     def hot(self) -> Hot:
         """Return the guest's hotpluggable memory and its nodes."""
         return Hot()

@@ -68,6 +68,11 @@ class Work(work.Work):
         return 0 if self.scenario.mode in {VIRTIO, CXL} else self.options.size
 
     @property
+    def becomes_ram(self) -> int:
+        """Return the bytes that are plugged."""
+        return self.options.size
+
+    @property
     def hot(self) -> vm.Hot:
         """Return the guest's memory nodes and what can be plugged."""
         if self.scenario.mode == KMEM:

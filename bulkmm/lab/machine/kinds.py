@@ -15,6 +15,7 @@ SERIES = "7.3"  # of the source
 # Emulated, with checks, on a busy host: shorter limits would report false stalls.
 PATIENT = "watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=150"
 SETS = re.compile(r"(CONFIG_\w+)=(.+)")
+ZEROES = re.compile(r"\binit_on_(?:alloc|free)=1")
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Kind:
 
     name: str
     fragments: tuple[str, ...]
-    poisons: bool = False  # freed memory is filled with a pattern and checked
+    can_poison: bool = False  # fill freed memory with a pattern and check it
     slow: int = 1  # time limits relative to a stock kernel's
     no_disks: bool = False  # the kernel itself warns when one is removed
     arch: Arch = X86_64
@@ -43,13 +44,16 @@ class Kind:
         """Return whether such a kernel reports a lockdep result at the end."""
         return "CONFIG_PROVE_LOCKING" in options(self.text)
 
-    def command_line(self, words: str) -> str:
-        """Return the guest's parameters, added to its scenario's.
+    def poisons(self, words: str) -> bool:
+        """Return whether a guest with these parameters poisons freed memory.
 
-        A kernel that poisons freed memory does not zero what it allocates.
+        A kernel that does so does not zero what it allocates.
         """
-        zeroes = re.search(r"\binit_on_(?:alloc|free)=1", words)
-        poison = "page_poison=1 " if self.poisons and not zeroes else ""
+        return self.can_poison and not ZEROES.search(words)
+
+    def command_line(self, words: str) -> str:
+        """Return the guest's parameters, added to its scenario's."""
+        poison = "page_poison=1 " if self.poisons(words) else ""
         return f"{PATIENT} {poison}{words}".strip()
 
     def release(self, version: str) -> str:
@@ -63,12 +67,12 @@ class Kind:
 
 
 KINDS = (
-    Kind("debug", ("guest", "debug"), poisons=True, slow=8),
+    Kind("debug", ("guest", "debug"), can_poison=True, slow=8),
     # bdev_free_inode() frees a gendisk before its queue's kobject is released
     Kind(
         "debug-kobject",
         ("guest", "debug", "kobject"),
-        poisons=True,
+        can_poison=True,
         slow=8,
         no_disks=True,
     ),
