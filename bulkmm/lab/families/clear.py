@@ -11,26 +11,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm import stats
 from bulkmm.control.kernel import ALLOCATOR_SERVES
 from bulkmm.control.needs import version
 from bulkmm.lab import work
 from bulkmm.lab.families import cases, latency, perf, proof, soak, use
-from bulkmm.lab.families.huge import (
-    EVERYWHERE,
-    HugeWork,
-    Options,
-    allocator_clears,
-    size,
-)
+from bulkmm.lab.families.huge import EVERYWHERE, Options, SizedWork, allocator_clears
 from bulkmm.lab.families.proof import ARMS, LISTS
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.scenario import Scenario
-from bulkmm.results import Check, Measured
+from bulkmm.results import Check
 
 PAIRS = (("off", "auto"), ("off", "cached"), ("off", "streaming"), ("absent", "off"))
 DEMAND = ("write-first", "write-middle", "write-last")
 POPULATE = ("madv-populate", "map-populate", "fallocate")
+TIMED = {"demand": DEMAND, "populate": POPULATE}
 FORK = "fork"
 ANYWHERE = (*DEMAND, "read", "madv-populate", "map-populate", FORK)
 HUGETLB = (*ANYWHERE, "memfd", "fallocate")
@@ -77,10 +71,12 @@ SHAPES = {
 
 
 @dataclass(frozen=True)
-class Work(HugeWork):
+class Work(SizedWork):
     """Folios faulted in every way, in every state of the module."""
 
     takes = EVERYWHERE | {"folios", "ways", "kib"}
+    pairs = PAIRS
+    kinds = tuple(TIMED)
     step = ("visit",)
     label = "round"
     kept = (("visits", "visit"), ("counters", "clear-counters"))
@@ -97,9 +93,9 @@ class Work(HugeWork):
         return self.options.ways or tuple(usual)
 
     @property
-    def kib(self) -> tuple[int, ...]:
-        """Return the sizes of this run."""
-        return self.options.kib or self.shape.kib
+    def sizes(self) -> tuple[int, ...]:
+        """Return the sizes that exist, in KiB."""
+        return self.shape.kib
 
     @property
     def usual(self) -> int:
@@ -115,7 +111,6 @@ class Work(HugeWork):
         """Reject options that make no sense."""
         super().check_options()
         self.refuse("way", self.options.ways, self.shape.ways)
-        self.refuse("folio size", self.options.kib, self.shape.kib)
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job: words of lab/guest/clear.sh, one per line."""
@@ -160,23 +155,14 @@ class Work(HugeWork):
         many = (self.options.folios or self.shape.folios) / self.shape.folios
         return super().limit() * max(many, 1)
 
-    def results(self, outcome: Outcome) -> Measured:
-        """Return the time per folio in each arm, faulted in and populated."""
-        return stats.joined(
-            stats.rated(
-                f"{self._named(kib)}-{what}",
-                "ns",
-                kib << 10,
-                _rounds(outcome, kib, ways),
-                PAIRS,
-            )
-            for kib in self.kib
-            for what, ways in (("demand", DEMAND), ("populate", POPULATE))
-        )
-
-    def _named(self, kib: int) -> str:
-        name = self.scenario.name
-        return name if len(self.shape.kib) == 1 else f"{name}-{size(kib)}"
+    def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
+        """Return the times per folio by arm, in the order measured; empty if none."""
+        taken: dict[str, list[float]] = {}
+        for visit in outcome.of("visit", label="round", kib=kib):
+            if visit["way"] in TIMED[what]:
+                times = taken.setdefault(visit["arm"], [])
+                times.append(visit["ns"] / visit["folios"])
+        return {arm: taken[arm] for arm in ARMS if arm in taken}
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
@@ -200,18 +186,6 @@ class Work(HugeWork):
         """Return the options and what else the run observed."""
         seen = super().facts(outcome)
         return {**seen, "allocator_clears": allocator_clears(outcome)}
-
-
-def _rounds(
-    outcome: Outcome, kib: int, ways: tuple[str, ...]
-) -> dict[str, list[float]]:
-    """Return the times per folio by arm, in the order measured; empty if none."""
-    taken: dict[str, list[float]] = {}
-    for visit in outcome.of("visit", label="round", kib=kib):
-        if visit["way"] in ways:
-            times = taken.setdefault(visit["arm"], [])
-            times.append(visit["ns"] / visit["folios"])
-    return {arm: taken[arm] for arm in ARMS if arm in taken}
 
 
 OWN: dict[str, Callable[[Scenario, Options], work.Work]] = {

@@ -93,30 +93,64 @@ class HugeWork(Work):
         return lines + [f"must insmod /lib/modules/{one}.ko" for one in modules]
 
 
+@dataclass(frozen=True)
+class SizedWork(HugeWork):
+    """A scenario that times folios of one or several sizes."""
+
+    pairs: ClassVar[tuple[tuple[str, str], ...]]
+    kinds: ClassVar[tuple[str, ...]]  # of a visit: results are named after them
+
+    @property
+    @abstractmethod
+    def sizes(self) -> tuple[int, ...]:
+        """Return the sizes that exist, in KiB."""
+
+    @property
+    def kib(self) -> tuple[int, ...]:
+        """Return the sizes of this run."""
+        return self.options.kib or self.sizes
+
+    def check_options(self) -> None:
+        """Reject options that make no sense."""
+        super().check_options()
+        self.refuse("folio size", self.options.kib, self.sizes)
+
+    @abstractmethod
+    def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
+        """Return the times of each arm, in ns."""
+
+    def results(self, outcome: Outcome) -> Measured:
+        """Return the times of each size and kind of visit."""
+        return stats.joined(
+            stats.rated(
+                f"{self._named(kib)}-{what}",
+                "ns",
+                kib << 10,
+                self.taken(outcome, kib, what),
+                self.pairs,
+            )
+            for kib in self.kib
+            for what in self.kinds
+        )
+
+    def _named(self, kib: int) -> str:
+        name = self.scenario.name
+        return name if len(self.sizes) == 1 else f"{name}-{size(kib)}"
+
+
 POOLS = {2048: 16, 1 << 20: 1}  # hugetlb pages by size in KiB
 
 
 @dataclass(frozen=True)
-class PoolWork(HugeWork):
+class PoolWork(SizedWork):
     """A scenario that faults in pages of hugetlb pools."""
 
     takes = EVERYWHERE - ZEROING - {"break_one_word"} | {"kib"}
 
     pages = "hugepagesz=1G hugepages=1"  # can be reserved only at boot
     usual = 5
+    sizes = tuple(POOLS)
     arms: ClassVar[tuple[str, ...]]
-    pairs: ClassVar[tuple[tuple[str, str], ...]]
-    kinds: ClassVar[tuple[str, ...]]  # of a visit: results are named after them
-
-    @property
-    def kib(self) -> tuple[int, ...]:
-        """Return the sizes of this run."""
-        return self.options.kib or tuple(POOLS)
-
-    def check_options(self) -> None:
-        """Reject options that make no sense."""
-        super().check_options()
-        self.refuse("folio size", self.options.kib, tuple(POOLS))
 
     @abstractmethod
     def visit(self, arm: str, kib: int) -> list[str]:
@@ -141,19 +175,9 @@ class PoolWork(HugeWork):
         """Return the number of timed visits."""
         return len(self.kib) * self.rounds * len(self.arms) * len(self.kinds)
 
-    def results(self, outcome: Outcome) -> Measured:
-        """Return the results of each size."""
-        return stats.joined(
-            stats.rated(
-                f"{self.scenario.name}-{size(kib)}-{what}",
-                "ns",
-                kib << 10,
-                {arm: self.times(outcome, arm, kib, what) for arm in self.arms},
-                self.pairs,
-            )
-            for kib in self.kib
-            for what in self.kinds
-        )
+    def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
+        """Return the times of each arm, in ns."""
+        return {arm: self.times(outcome, arm, kib, what) for arm in self.arms}
 
 
 def allocator_clears(outcome: Outcome) -> bool:

@@ -4,11 +4,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm.lab.families.huge import (
-    EVERYWHERE,
-    HugeWork,
-    allocator_clears,
-)
+from bulkmm.lab.families.huge import EVERYWHERE, HugeWork, allocator_clears
 from bulkmm.lab.families.proof import place
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
