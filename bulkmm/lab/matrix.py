@@ -266,7 +266,7 @@ def judged(cell: Cell, document: Document) -> Line:
         cell,
         document.verdict,
         not document.failed,
-        taken_over(document.run.get("hooks", ())),
+        hooked(document.run.get("hooks", ())),
         tuple(
             f"{ratio.variant} {table.factor(ratio)} {where}"
             for ratio in rated(cell.path, document)
@@ -275,7 +275,7 @@ def judged(cell: Cell, document: Document) -> Line:
     )
 
 
-def taken_over(states: Iterable[str]) -> str:
+def hooked(states: Iterable[str]) -> str:
     """Return the number of hooks seen attached, and the others."""
     said = [HOOK.fullmatch(state) for state in states]
     symbols = {m["symbol"] for m in said if m}

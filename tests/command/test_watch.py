@@ -43,7 +43,7 @@ def test_rates(loaded: Fake) -> None:
     assert seen.fallbacks_per_s == {"off": 0, "small": 10}
 
 
-def test_loaded_anew_counters_begin_at_zero(loaded: Fake) -> None:
+def test_counters_of_a_reloaded_module_begin_at_zero(loaded: Fake) -> None:
     before = look(loaded, "clear")
     loaded.counters("clear", hits=2, bytes=6, ns=8)
     seen = watch.rates(before, look(loaded, "clear"), 1.0, None)

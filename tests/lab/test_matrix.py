@@ -118,8 +118,8 @@ def test_a_check_that_failed_fails_the_line() -> None:
     assert matrix.summary([line, line]) == "Runs passed: 0 of 2."
 
 
-def test_a_function_that_was_not_taken_over_is_named() -> None:
-    assert matrix.taken_over(["0 a: attached", "-16 b: taken"]) == "1 of 2: not b -16"
+def test_a_function_that_was_not_hooked_is_named() -> None:
+    assert matrix.hooked(["0 a: attached", "-16 b: taken"]) == "1 of 2: not b -16"
 
 
 def test_a_run_without_verdict() -> None:

@@ -73,7 +73,7 @@ def test_emulated_results_have_no_throughput() -> None:
     assert not grid.grids(document(accelerator="TCG"), factor)
 
 
-def test_each_cell_stands_once() -> None:
+def test_each_cell_appears_once() -> None:
     text = shown()
     assert text.count("copy-4k") == 2  # its throughput, its goal
     assert "median ms" not in text

@@ -112,7 +112,7 @@ def test_what_is_not_there_or_not_zero_is_seen(
     assert f'"ok": {"true" if call == instead else "false"}' in done.stdout
 
 
-def test_huge_pages_are_reserved_and_given_back() -> None:
+def test_huge_pages_are_reserved_and_released() -> None:
     rootlib.needs_root()
     with rootlib.alone_with_the_pool():
         before = populate.POOL.read_text()
