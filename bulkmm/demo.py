@@ -52,7 +52,6 @@ def run_demo(_args: argparse.Namespace) -> int:
     from bulkmm import table
     from bulkmm.lab import run, scenario
     from bulkmm.lab.families import pmem
-    from bulkmm.lab.progress import Progress
     from bulkmm.native import summary
     from bulkmm.report import command as report
     from bulkmm.sheet import Sheet, print_lines

@@ -164,10 +164,8 @@ def _loading(root: Root, kernel: Kernel) -> Iterator[Check]:
 
 
 def _ibt(root: Root, kernel: Kernel) -> Check:
-    flags = re.search(
-        r"^flags\s*:(.*)$", root.read("/proc/cpuinfo") or "", re.MULTILINE
-    )
-    has = bool(flags) and "ibt" in str(flags[1] if flags else "").split()
+    cpus = root.read("/proc/cpuinfo") or ""
+    has = re.search(r"^flags\s*:.*\bibt\b", cpus, re.MULTILINE)
     on = has and kernel.option("X86_KERNEL_IBT") and kernel.told("ibt") != "off"
     said = "on: the originals are reached by direct calls" if on else "not in force"
     return Check("indirect branch tracking", OK, said)

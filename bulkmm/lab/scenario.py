@@ -28,7 +28,7 @@ class Scenario:
     perf: bool = False  # the guest has the kernel's perf
     counted: bool = False  # the guest's clock counts instructions
     marked: bool = False  # TCG: the work of its operations is counted
-    faults: bool = False  # PMEM: runs faults.sh on a test build, measures nothing
+    faults: bool = False  # injected into a test build; measures nothing
     series: tuple[str, ...] = ()  # of kernels that support it; (): all
     stock: bool = False  # needs what the lab's own kernels lack
     upstream: str = ""  # a test from the kernel's source, built as a module

@@ -11,11 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm.control.kernel import ALLOCATOR_SERVES
-from bulkmm.control.needs import version
 from bulkmm.lab import work
 from bulkmm.lab.families import cases, latency, perf, proof, soak, use
-from bulkmm.lab.families.huge import EVERYWHERE, Options, SizedWork, allocator_clears
+from bulkmm.lab.families.huge import (
+    EVERYWHERE,
+    Options,
+    SizedWork,
+    allocator_clears,
+    taken_away,
+)
 from bulkmm.lab.families.proof import ARMS, LISTS
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.scenario import Scenario
@@ -167,20 +171,15 @@ class Work(SizedWork):
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
         seen = outcome.of("visit")
+        away = self.shape.kind == "thp" and taken_away(outcome)
         return [
             *proof.zero(v for v in seen if v["label"] != "planted"),
             *proof.planted(seen, wanted=not self.options.break_one_word),
             *proof.tags(seen),
-            *proof.counters(seen, taken_away=self._taken_away(outcome)),
+            *proof.counters(seen, taken_away=away),
             proof.forced(seen, len(self.ways) * len(self.kib)),
             proof.attached(outcome),
         ]
-
-    def _taken_away(self, outcome: Outcome) -> bool:
-        """Return whether the allocator already did the module's work."""
-        release = version(outcome.of("start")[0]["release"])
-        thp = self.shape.kind == "thp"
-        return thp and allocator_clears(outcome) and release >= ALLOCATOR_SERVES
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return the options and what else the run observed."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from bulkmm.lab import work
 from bulkmm.lab.families import proof
-from bulkmm.lab.families.pmem import ARMS, PAGE, fallback_counts
+from bulkmm.lab.families.pmem import ARMS, PAGE, fell
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 
@@ -122,10 +122,9 @@ def _counted(outcome: Outcome) -> Check:
     for visit in outcome.of("hmm-visit"):
         calls[visit["arm"]] += int(visit["calls"])
     hits = sum(int(c["hits"]) for c in outcome.of("counters"))
-    fell = {reason: n for reason, n in fallback_counts(outcome).items() if n}
-    listed = ", ".join(f"{reason} {n}" for reason, n in fell.items()) or "none"
+    wrong = fell(outcome)
     return Check(
         "counters",
-        hits == calls["on"] > 0 and not fell,
-        f"{hits} hits of {calls['on']}; unexpected fallbacks: {listed}",
+        hits == calls["on"] > 0 and not wrong,
+        f"{hits} hits of {calls['on']}; unexpected fallbacks: {wrong or 'none'}",
     )

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from bulkmm import stats
+from bulkmm.control.kernel import ALLOCATOR_SERVES
+from bulkmm.control.needs import version
 from bulkmm.errors import UsageError
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.work import Common, Work
@@ -183,6 +185,12 @@ class PoolWork(SizedWork):
 def allocator_clears(outcome: Outcome) -> bool:
     """Return whether the kernel's allocator clears every page it returns."""
     return bool(outcome.of("zeroing")[0]["allocator"] == "on")
+
+
+def taken_away(outcome: Outcome) -> bool:
+    """Return whether only the allocator clears transparent huge pages."""
+    release = version(outcome.of("start")[0]["release"])
+    return allocator_clears(outcome) and release >= ALLOCATOR_SERVES
 
 
 def size(kib: int) -> str:

@@ -343,13 +343,11 @@ def _counted(options: Options, outcome: Outcome) -> Check:
     """Compare the module's counters with the binds made."""
     hits = sum(int(c["hits"]) for c in outcome.of("counters"))
     wanted = options.rounds + 2  # the traced bind, the proof
-    fallbacks = fallback_counts(outcome)
-    wrong = {k: v for k, v in fallbacks.items() if v and k != "off"}
-    listed = ", ".join(f"{k} {v}" for k, v in wrong.items()) or "none"
+    wrong = fell(outcome, but="off")
     return Check(
         "counters",
         hits == wanted and not wrong,
-        f"{hits} hits of {wanted}, unexpected fallbacks: {listed}",
+        f"{hits} hits of {wanted}, unexpected fallbacks: {wrong or 'none'}",
     )
 
 
@@ -370,3 +368,9 @@ def fallback_counts(outcome: Outcome) -> dict[str, int]:
                 reason = key.removeprefix("fallback_")
                 total[reason] = total.get(reason, 0) + int(value)
     return total
+
+
+def fell(outcome: Outcome, but: str = "") -> str:
+    """Return the reasons for which the original served, except one; "" if none."""
+    counts = fallback_counts(outcome).items()
+    return ", ".join(f"{k} {n}" for k, n in counts if n and k != but)

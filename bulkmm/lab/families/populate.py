@@ -14,11 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bulkmm import stats
-from bulkmm.control.kernel import ALLOCATOR_SERVES
-from bulkmm.control.needs import version
 from bulkmm.lab import work
 from bulkmm.lab.families import proof
-from bulkmm.lab.families.huge import allocator_clears
+from bulkmm.lab.families.huge import taken_away
 from bulkmm.lab.machine import counting, vm
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check, Measured
@@ -232,7 +230,7 @@ class Work(work.Work):
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict of the run."""
         visits = outcome.of("visit")
-        away = _taken_away(outcome)
+        away = taken_away(outcome)
         found = [
             check
             for kind, ways in WAYS.items()
@@ -257,12 +255,6 @@ def _pairs() -> list[tuple[str, str]]:
         *((f"{way}+off", f"{way}+streaming") for way in COMPARED),
         *((f"{BASE}+absent", f"{way}+streaming") for way in LIBRARY),
     ]
-
-
-def _taken_away(outcome: Outcome) -> bool:
-    """Return whether only the allocator clears transparent huge pages."""
-    release = version(outcome.of("start")[0]["release"])
-    return allocator_clears(outcome) and release >= ALLOCATOR_SERVES
 
 
 def _of_way(

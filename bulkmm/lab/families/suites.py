@@ -203,11 +203,8 @@ class Work(work.Work):
         )
         binds = sum(len(words) ** 2 for _, words in self.layouts)
         hits = sum(int(event["hits"]) for event in outcome.of("counters"))
-        fell = {k: n for k, n in pmem.fallback_counts(outcome).items() if n}
-        listed = ", ".join(f"{reason} {n}" for reason, n in fell.items()) or "none"
-        served = Check(
-            "served in ranges", hits == binds, f"{hits} of {binds}; fell: {listed}"
-        )
+        detail = f"{hits} of {binds}; fell: {pmem.fell(outcome) or 'none'}"
+        served = Check("served in ranges", hits == binds, detail)
         return [*found, whole, served]
 
     def _stress(self, outcome: Outcome) -> list[Check]:
