@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Sizes of memory as users write them."""
+"""Sizes of memory, and as users write them."""
 
 import re
 
 from bulkmm.errors import UsageError
 
-UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+PAGE = 4096
+KIB, MIB, GIB, TIB = (1 << shift for shift in (10, 20, 30, 40))
+UNITS = {"K": KIB, "M": MIB, "G": GIB, "T": TIB}
 SECTION = 128 << 20  # of the memory map on x86-64: the least size of a device
 
 

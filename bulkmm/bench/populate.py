@@ -22,10 +22,10 @@ from typing import IO, cast
 
 from bulkmm import machine, stats
 from bulkmm.bench import limits, program, take
-from bulkmm.bench.subjects import GIB, MIB
 from bulkmm.bench.take import Event, Seen
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.results import Document, Result
+from bulkmm.size import GIB, MIB
 
 KINDS = ("4k", "thp", "memfd", "hugetlb")
 BASE, AGAIN = "madvise", "madvise-again"

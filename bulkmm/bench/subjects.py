@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bulkmm import machine
+from bulkmm.size import GIB, KIB, MIB
 
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 LARGEST_DEVICE = "64T"
 COLD = 4  # the program's buffers are at least this many times the last-level cache
 SIZE = r"\d+[bkmgt]"

@@ -8,10 +8,10 @@ is needed to run it again.
 from dataclasses import dataclass
 from pathlib import Path
 
-from bulkmm.bench.subjects import GIB
 from bulkmm.errors import UsageError
 from bulkmm.lab.progress import Progress
 from bulkmm.native import measure, process
+from bulkmm.size import GIB
 
 CORPUS = Path(__file__).parents[2] / "native" / "corpus"
 LONGEST = measure.LIMIT - 60  # seconds

@@ -9,12 +9,13 @@ from pathlib import Path
 from bulkmm import machine
 from bulkmm.bench import limits, program, take
 from bulkmm.bench import measure as bench
-from bulkmm.bench.subjects import COLD, GIB, MIB, Amount, Request, Subject
+from bulkmm.bench.subjects import COLD, Amount, Request, Subject
 from bulkmm.bench.take import Event, Seen
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.progress import Progress
 from bulkmm.native import process
 from bulkmm.results import Document
+from bulkmm.size import GIB, MIB
 
 WRONG_OUTPUT = 1  # exit code of the harness when something differs
 LIMIT = 600  # seconds per process

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from bulkmm.errors import BulkmmError, UsageError
 
-MIB = 1 << 20
 LOG_OF_HUGE = 26  # shift of the huge page size's logarithm in memfd_create() flags
 MEMORY = ("tmpfs", "hugetlbfs", "ramfs")
 ESCAPE = re.compile(r"\\([0-7]{3})")

@@ -19,9 +19,10 @@ from eventlib import events, process, steady
 
 from bulkmm import cli, machine, size
 from bulkmm.bench import measure, program, subjects, take
-from bulkmm.bench.subjects import MIB, Amount, Request
+from bulkmm.bench.subjects import Amount, Request
 from bulkmm.errors import BulkmmError
 from bulkmm.results import Document
+from bulkmm.size import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,9 +18,9 @@ from corelib import NATIVE, ROOT
 
 from bulkmm import machine
 from bulkmm.bench import goals, populate
-from bulkmm.bench.subjects import MIB
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.results import Document
+from bulkmm.size import MIB
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 from bulkmm.lab import work
 from bulkmm.lab.families import proof
-from bulkmm.lab.families.pmem import ARMS, PAGE, fell
+from bulkmm.lab.families.pmem import ARMS, fell
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
+from bulkmm.size import PAGE
 
 CASES = 12  # of lab/guest/bmmhmm.c
 # one chunk per device when the driver is loaded, one for the first huge page,

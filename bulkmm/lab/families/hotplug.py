@@ -14,11 +14,12 @@ from bulkmm import stats
 from bulkmm.errors import UsageError
 from bulkmm.lab import work
 from bulkmm.lab.families import breakdown
-from bulkmm.lab.families.pmem import ARMS, FULL_SIZE, MIB, PAGE, PAIRS, STRUCT_PAGE
+from bulkmm.lab.families.pmem import ARMS, FULL_SIZE, PAIRS, STRUCT_PAGE
 from bulkmm.lab.machine import counting, vm
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.scenario import CXL, KMEM, VIRTIO
 from bulkmm.results import Check, Measured
+from bulkmm.size import MIB, PAGE
 
 BLOCK = 128 * MIB
 UNIT_CXL = 256 * MIB  # of CXL devices

@@ -15,6 +15,7 @@ from typing import Any
 from bulkmm.lab.families.huge import POOLS, PoolWork, warm
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
+from bulkmm.size import PAGE
 
 ARMS = ("off", "8m", "32m", "computed")
 UNITS = {"8m": 8192, "32m": 32768}  # KiB
@@ -24,7 +25,6 @@ BOUND_ROUNDS = 3  # at least: a single one may be disturbed
 BUILT_IN = "preempt"  # cannot be selected: full or lazy, uname does not tell
 PREEMPTIBLE = ("full", "lazy", BUILT_IN)
 ALLOWED = 1.5  # times the target latency, plus a page
-PAGE = 4096
 TRACED_UNIT = 65536
 # what the tracepoint reports for a populated 2 MiB page
 TRACED = {"order": 9, "bytes": 2 << 20, "unit": TRACED_UNIT, "streaming": 1}

@@ -18,13 +18,12 @@ from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.scenario import Scenario
 from bulkmm.results import Check, Measured
+from bulkmm.size import MIB, PAGE
 
-MIB = 1 << 20
 REGION_ALIGN = 16 * MIB  # of libnvdimm on x86: other sizes cannot make a namespace
 FULL_SIZE = 100 << 30
 COMPARE_ALL = 8 << 30  # up to this size every bind of `on` is compared
 STRUCT_PAGE = 64
-PAGE = 4096
 ARMS = ("absent", "off", "on")
 PAIRS = (("off", "on"), ("absent", "on"), ("absent", "off"))
 LIMIT = "limit"  # only storing as many bytes

@@ -20,8 +20,8 @@ from bulkmm.lab.families.huge import taken_away
 from bulkmm.lab.machine import counting, vm
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check, Measured
+from bulkmm.size import GIB, MIB
 
-MIB = 1 << 20
 SIZE = 64  # MiB per visit: enough for several threads
 FOLIO = 2 * MIB
 ARMS = ("absent", "off", "auto", "streaming")
@@ -44,7 +44,6 @@ WORDS = "numa_balancing=disable hugepagesz=1G hugepages=1"
 EFAULT, EHWPOISON = 14, 133
 POOL, POISONED = 7, 9  # of enum bmm_cause
 KILLED = 128 + 9
-GIB = 1 << 30
 FILE = "/tmp/pool"  # noqa: S108 - in the guest
 
 

@@ -14,6 +14,7 @@ from bulkmm.lab import work
 from bulkmm.lab.families import pmem
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
+from bulkmm.size import MIB
 
 COEXIST, ODD, STRESS, MM = "coexist", "ndctl-odd", "stress", "upstream-mm"
 SECONDS = 60
@@ -39,7 +40,7 @@ TAKES = {
     MM: frozenset({"parts", "seconds"}),
 }
 # of ndctl-odd
-STEP = 16 * pmem.MIB  # granule of namespace sizes
+STEP = 16 * MIB  # granule of namespace sizes
 SMALLEST, LARGEST = 4, 80  # steps
 MOST = 6  # namespaces of a layout
 ROUNDS = 4

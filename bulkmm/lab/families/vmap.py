@@ -19,6 +19,7 @@ from bulkmm.lab.families.vmap_proof import ABSENT, ARMS
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check, Measured
+from bulkmm.size import MIB, PAGE
 
 PAIRS = (
     ("absent", "pte"),
@@ -35,8 +36,6 @@ TAKES = {
     FAULTS: frozenset({"arms", "soak_seconds"}),
     UPSTREAM: frozenset({"arms", "loops"}),
 }
-PAGE = 4096
-MIB = 1 << 20
 # 16 MiB reserved from the kernel, for ioremap()
 PHYSICAL = 0x20000000
 RESERVED = f"memmap=16M${PHYSICAL >> 20}M"
