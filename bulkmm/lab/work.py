@@ -14,7 +14,7 @@ from bulkmm.results import Check, Measured
 # options with a count, in all families
 COUNTS = ("rounds", "folios", "arrays", "loops")
 TIMES = ("seconds", "soak_seconds")
-LONGEST = 3600  # s
+SECONDS, LONGEST = 60, 3600  # by default, at most
 
 
 @dataclass(frozen=True)

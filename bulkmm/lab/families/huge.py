@@ -10,10 +10,8 @@ from bulkmm.control.kernel import ALLOCATOR_SERVES
 from bulkmm.control.needs import version
 from bulkmm.errors import UsageError
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.work import Common, Work
+from bulkmm.lab.work import SECONDS, Common, Work
 from bulkmm.results import Measured
-
-SOAK_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Options(Common):
     init_on_alloc: str = ""  # "0" or "1"; "": the kernel's default
     init_on_free: str = ""  # likewise
     preempt: str = ""  # one of PREEMPT; "": likewise
-    soak_seconds: int = SOAK_SECONDS  # of clear-faults
+    soak_seconds: int = SECONDS  # of clear-faults
 
 
 ZEROING = frozenset({"init_on_alloc", "init_on_free"})  # by the allocator

@@ -17,7 +17,6 @@ from bulkmm.results import Check
 from bulkmm.size import MIB
 
 COEXIST, ODD, STRESS, MM = "coexist", "ndctl-odd", "stress", "upstream-mm"
-SECONDS = 60
 LATE = "late"  # a test that timed out
 # kinds of other users of a function (lab/guest/coexist.sh); kexec must be last
 USERS = ("function", "function_graph", "kprobe", "kretprobe", "fentry", "livepatch")
@@ -59,7 +58,7 @@ class Options(work.Common):
 
     rounds: int | None = None  # layouts of ndctl-odd
     parts: tuple[str, ...] = ()  # none: all
-    seconds: int = SECONDS  # of stress, or time limit of a kernel test
+    seconds: int = work.SECONDS  # of stress, or time limit of a kernel test
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,6 @@ PHYSICAL = 0x20000000
 RESERVED = f"memmap=16M${PHYSICAL >> 20}M"
 ARRAYS = 100_000
 FEW = 2000  # arrays checked by a timed scenario in each state
-SOAK_SECONDS = 60
 LOOPS = 1000  # of lib/test_vmalloc.c
 SLOTS = ("map", "unmap")  # of a record of work, as vmap_time.c marks them
 WHOLE = "all that was asked for was reported"
@@ -121,7 +120,7 @@ class Options(work.Common):
     rounds: int = 5
     arms: tuple[str, ...] = ()  # none: all
     arrays: int | None = None  # None: the scenario's default
-    soak_seconds: int = SOAK_SECONDS  # of vmap-faults
+    soak_seconds: int = work.SECONDS  # of vmap-faults
     loops: int = LOOPS  # of upstream-vmalloc
 
 
