@@ -95,7 +95,7 @@ def test_the_page_purges_what_the_guest_does() -> None:
 
 
 def work(**chosen: Any) -> packages.Work:
-    return packages.Work(scenario.find(packages.NAME), **chosen)
+    return packages.Work(scenario.find(scenario.PACKAGES), **chosen)
 
 
 def outcome(*names: str, ok: str = "yes") -> Outcome:
@@ -129,4 +129,4 @@ def test_without_upgrade() -> None:
 
 def test_options_of_others() -> None:
     with pytest.raises(UsageError, match="--init-on-alloc is no option of packages"):
-        asked([packages.NAME, "--init-on-alloc", "1"])
+        asked([scenario.PACKAGES, "--init-on-alloc", "1"])

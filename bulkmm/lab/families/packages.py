@@ -18,7 +18,6 @@ from bulkmm.lab.paths import made_whole
 from bulkmm.lab.progress import Progress
 from bulkmm.results import Check
 
-NAME = "packages"
 RESCUE = "bulkmm.inert=1"
 STEPS = ("install", "rescue", "use", "upgrade", "purge")  # lab/guest/packages.sh
 DIRECTORIES = ("old", "new")  # of packages, below /debs in the guest
