@@ -245,11 +245,11 @@ def _shares(null: Array, seen: Array) -> list[float]:
 
 
 def _differ(base: Sequence[float], variant: Sequence[float]) -> bool:
-    from scipy import stats
-
     # So few samples cannot differ at this level, despite any approximation.
     if 2 / math.comb(len(base) + len(variant), len(base)) >= ALPHA:
         return False
+    from scipy import stats
+
     return bool(stats.mannwhitneyu(base, variant).pvalue < ALPHA)
 
 
