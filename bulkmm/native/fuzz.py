@@ -39,7 +39,14 @@ class Found:
 
 
 def run(job: measure.Job, subject: str, seconds: int, progress: Progress) -> Found:
-    """Compare corpus and generated cases for a time, or one given case."""
+    """Prepare a kernel and compare corpus and generated cases, or one given case."""
+    words = requested(job, subject, seconds)
+    with process.prepared(job.kernel, job.module, job.mitigations, progress) as ready:
+        return compared(ready, words)
+
+
+def requested(job: measure.Job, subject: str, seconds: int) -> list[str]:
+    """Return the harness's arguments."""
     if subject not in SIZES:
         raise UsageError(
             f"no fuzzer for {subject}; there is one for {', '.join(SIZES)}"
@@ -51,9 +58,13 @@ def run(job: measure.Job, subject: str, seconds: int, progress: Progress) -> Fou
         words.append(f"--case={job.case}")
     elif (CORPUS / subject).is_file():
         words.append(f"--corpus={CORPUS / subject}")
-    with process.prepared(job.kernel, job.module, job.mitigations, progress) as ready:
-        said = measure.events(ready, words, "")
+    return words
+
+
+def compared(ready: process.Prepared, words: list[str]) -> Found:
+    """Compare cases of a prepared kernel."""
+    said = measure.events(ready, words, "")
     done = next(one for one in said if one["event"] == "fuzz")
     differs = next((one["case"] for one in said if one["event"] == "differs"), "")
     counts = {name: done[name] for name in ("cases", "kept", "served")}
-    return Found(subject, ready.release, **counts, differs=differs)
+    return Found(words[0], ready.release, **counts, differs=differs)

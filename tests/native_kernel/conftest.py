@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from nativelib import Pair, pair_of
-
-from bulkmm.lab.progress import Progress
-from bulkmm.native import process
+from nativelib import KEPT, Pair, pair_of, prepared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept() -> Iterator[None]:
+    """Remove what was prepared."""
+    with KEPT:
+        yield
 
 
 @pytest.fixture(scope="session", params=["6.12", "7.3"])
@@ -29,7 +34,9 @@ def older() -> Pair:
 
 
 @pytest.fixture
-def ready(older: Pair) -> Iterator[Path]:
+def ready(older: Pair, tmp_path: Path) -> Iterator[Path]:
     """Return a directory of the harness, to be tampered with."""
-    with process.prepared(older.kernel, older.module, "off", Progress()) as one:
-        yield one.path
+    made = prepared(older.kernel, older.module, "off").path
+    mine = shutil.copytree(made, tmp_path / "ready")
+    yield mine
+    shutil.rmtree(mine)

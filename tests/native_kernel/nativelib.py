@@ -8,7 +8,9 @@ import lzma
 import resource
 import subprocess
 import tarfile
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from bulkmm.lab.progress import Progress
@@ -34,6 +36,16 @@ def pair_of(series: str) -> Pair:
     kernel, module = find.of_lab(series, None, Progress(), build_module=True)
     assert module
     return Pair(series, kernel, module)
+
+
+KEPT = ExitStack()  # what is prepared, until the session ends
+
+
+@cache
+def prepared(kernel: Path, module: Path | None, mitigations: str) -> process.Prepared:
+    """Return a kernel for the harness: preparing one takes longer than most runs."""
+    made = process.prepared(kernel, module, mitigations, Progress())
+    return KEPT.enter_context(made)
 
 
 @dataclass(frozen=True)
@@ -96,7 +108,8 @@ def small(pair: Pair, subject: str) -> measure.Job:
 
 
 def measured(job: measure.Job, *subjects: str) -> Document:
-    return measure.run(job, subjects, Progress())
+    ready = prepared(job.kernel, job.module, job.mitigations)
+    return measure.measured(ready, job, subjects)
 
 
 def wrong(document: Document) -> list[str]:

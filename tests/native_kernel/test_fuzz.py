@@ -6,11 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from nativelib import harness, tamper
+from nativelib import harness, prepared, tamper
 
 from bulkmm import cli
 from bulkmm.errors import BulkmmError, Exit
-from bulkmm.lab.progress import Progress
 from bulkmm.native import fuzz, measure
 
 if TYPE_CHECKING:
@@ -27,8 +26,12 @@ WORDS = (f"--size={1 << 30}", "--rounds=1", "--seed=1")
 def found(
     pair: Pair, subject: str, seconds: int, case: str | None = None
 ) -> fuzz.Found:
-    job = measure.Job(pair.kernel, pair.module, case=case)
-    return fuzz.run(job, subject, seconds, Progress())
+    return compared(measure.Job(pair.kernel, pair.module, case=case), subject, seconds)
+
+
+def compared(job: measure.Job, subject: str, seconds: int) -> fuzz.Found:
+    ready = prepared(job.kernel, job.module, job.mitigations)
+    return fuzz.compared(ready, fuzz.requested(job, subject, seconds))
 
 
 @pytest.mark.parametrize("subject", fuzz.SIZES)
@@ -85,7 +88,7 @@ def test_what_of_vmap_the_module_serves(pair: Pair, case: str, served: bool) -> 
 
 def test_a_broken_entry_is_found(older: Pair) -> None:
     job = measure.Job(older.kernel, older.module, spoil=True)
-    done = fuzz.run(job, "vmap", 0, Progress())
+    done = compared(job, "vmap", 0)
     assert done.differs.startswith("pte entry=0 seed=1 at=0 pages=2048 order=9 ")
 
 

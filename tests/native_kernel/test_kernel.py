@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
-from nativelib import deb, harness, measured, small, wrong
+from nativelib import deb, harness, measured, prepared, small, wrong
 
 from bulkmm import cli
 from bulkmm.errors import BulkmmError, Exit
-from bulkmm.lab.progress import Progress
-from bulkmm.native import command, measure, process
+from bulkmm.native import command, measure
 
 if TYPE_CHECKING:
     from nativelib import Pair
@@ -115,8 +114,7 @@ def settled(pair: Pair, rounds: int, only: str = "") -> tuple[int, str, list[Set
     """Return code, last words, and what was seen while shared memory was read-only."""
     words = ["clear", f"--size={128 << 20}", "--seed=1", "--settled"]
     words += [f"--rounds={rounds}", *([f"--only={only}"] if only else [])]
-    with process.prepared(pair.kernel, pair.module, "host", Progress()) as ready:
-        ended = harness(ready.path, *words)
+    ended = harness(prepared(pair.kernel, pair.module, "host").path, *words)
     events = [json.loads(line) for line in ended.out.splitlines()]
     seen = [Settled(e["calls"], e["clocks"]) for e in events if e["event"] == "settled"]
     return ended.code, ended.said, seen

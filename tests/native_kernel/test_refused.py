@@ -22,7 +22,7 @@ from bulkmm import cli
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab.progress import Progress
-from bulkmm.native import btf, process, prototypes, symbols, vmlinux
+from bulkmm.native import btf, measure, process, prototypes, symbols, vmlinux
 
 if TYPE_CHECKING:
     from nativelib import Pair
@@ -58,7 +58,7 @@ def test_a_kernel_without_btf(older: Pair, monkeypatch: pytest.MonkeyPatch) -> N
     del image.sections[".BTF"]
     monkeypatch.setattr(vmlinux, "read", lambda _: image)
     with pytest.raises(BulkmmError, match="the kernel has no BTF"):
-        measured(small(older, "memmap"), "memmap")
+        measure.run(small(older, "memmap"), ["memmap"], Progress())
 
 
 def test_a_kernel_without_kallsyms(older: Pair) -> None:
@@ -76,7 +76,7 @@ def test_a_kernel_outside_the_range(
     image = replace(vmlinux.read(older.kernel), release="7.4.1-made-up")
     monkeypatch.setattr(vmlinux, "read", lambda _: image)
     with pytest.raises(BulkmmError, match=r"Linux 7\.4\.1-made-up is outside .* 7\.3$"):
-        measured(small(older, "memmap"), "memmap")
+        measure.run(small(older, "memmap"), ["memmap"], Progress())
 
 
 def test_prototypes(pair: Pair) -> None:
