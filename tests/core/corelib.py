@@ -134,6 +134,7 @@ ffi.cdef(
 libc: Any = ffi.dlopen(None)
 
 
+@cache
 def meson(
     build: Path,
     *options: str,
@@ -141,7 +142,11 @@ def meson(
     target: str = "",
     source: Path = ROOT,
 ) -> None:
-    """Set a build directory up if needed, and compile; one process at a time."""
+    """Set a build directory up if needed, and compile, once in a process.
+
+    Finding that nothing is to be done takes longer than most tests. Of several
+    processes one compiles at a time.
+    """
     program = [sys.executable, "-m", "mesonbuild.mesonmain"]
     environment = dict(os.environ)
     scripts = str(Path(sys.executable).parent)  # ninja lives there

@@ -10,37 +10,26 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from corelib import NATIVE, ROOT, meson
 
 from bulkmm.bench import measure, subjects
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bulkmm.results import Document
 
 Bench = Callable[..., subprocess.CompletedProcess[str]]
 Fake = Callable[[list[dict[str, Any]], int], str]
 FailedWith = Callable[[str, subjects.Request], set[str]]
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture(scope="session", autouse=True)
 def _built() -> None:
-    build = ROOT / "build" / "native"
-    environment = _with_meson()
-    steps = [["meson", "compile", "-C", build]]
-    if not (build / "build.ninja").exists():
-        steps.insert(0, ["meson", "setup", build, ROOT])
-    for step in steps:
-        subprocess.run(step, check=True, env=environment, capture_output=True)
-
-
-def _with_meson() -> dict[str, str]:
-    scripts = Path(sys.executable).parent
-    return {**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"}
+    meson(NATIVE)
 
 
 @pytest.fixture(scope="session")
@@ -97,7 +86,7 @@ def failed_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FailedWith:
         assert text.count(old) == 1
         file.write_text(text.replace(old, new))
         program = tmp_path / "bmm-bench"
-        core = sorted((ROOT / "build" / "native").glob("libbmm*.a"))
+        core = sorted(NATIVE.glob("libbmm*.a"))
         command = ["cc", "-O2", "-D_GNU_SOURCE", "-pthread", "-I", ROOT / "core"]
         command += ["-o", program]
         if platform.machine() in ("x86_64", "aarch64"):
