@@ -122,6 +122,8 @@ def test_what_the_guest_is_made_of() -> None:
     assert work(VIRTIO).hot == vm.Hot(plug=4 << 30, node=1, nodes=2)
     assert work(CXL).hot == vm.Hot(cxl=4 << 30)
     assert [work(one).pmem for one in (KMEM, VIRTIO, CXL)] == [4 << 30, 0, 0]
+    faults = work(scenario.find("hotplug-faults"))
+    assert (work().defines, faults.defines) == ([], ["BMM_FAULTS=1"])
 
 
 def test_the_machine_has_a_node_for_the_device_and_a_monitor(tmp_path: Path) -> None:
@@ -227,6 +229,7 @@ CLEARED = {"struct pages cleared as their size wants it"}
         (hotplug.PROOF, {"clears": ATTACHED.split(" 0 ")[0]}),
         (hotplug.PROOF, {"label": "x"}),
         (hotplug.KEPT, {"streamed": 4096}),
+        (hotplug.KEPT, {"cleared": 0}),
         (hotplug.KEPT, {"label": "x"}),
     ],
 )
