@@ -182,7 +182,7 @@ static void memmap_set_pageblocks(const struct bringup *b)
 }
 
 /* A test build corrupts what was learned, so that verification must fail. */
-static void memmap_spoil(const struct bringup *b)
+static void memmap_corrupt(const struct bringup *b)
 {
 	if (bmm_fault("unverified"))
 		((u8 *)pfn_to_page(memmap_learned_end(b) - 1))[8] ^= 0x10;
@@ -224,7 +224,7 @@ static int memmap_range(const struct bringup *b)
 
 	memmap_original_last(b);
 	memmap_original(b, memmap_learned_end(b));
-	memmap_spoil(b);
+	memmap_corrupt(b);
 	if (memmap_learn(b, layout)) {
 		pr_warn("memmap: PFN 0x%lx: struct pages do not follow one layout (record %zu), original used\n",
 			b->pfn, layout->differs);

@@ -136,7 +136,7 @@ struct family {
 /**
  * struct run - what was asked for, and the arms of the current scenario
  * @backends: also run each backend
- * @spoil:    corrupt one word of what the module wrote
+ * @corrupt:    corrupt one word of what the module wrote
  * @settled: after the rounds, find stores to shared memory
  * @seconds:  how long to generate cases; with @fuzz only
  * @corpus:   file of cases to run first, or NULL
@@ -150,7 +150,7 @@ struct run {
 	uint64_t seed;
 	const char *only;
 	bool backends;
-	bool spoil;
+	bool corrupt;
 	bool settled;
 	bool module;
 	bool failed;

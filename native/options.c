@@ -17,7 +17,7 @@ static bool take_flag(struct run *run, const char *word)
 	else if (!strcmp(word, "--settled"))
 		run->settled = true;
 	else if (!strcmp(word, "--break-one-word"))
-		run->spoil = true;
+		run->corrupt = true;
 	else
 		return false;
 	return true;

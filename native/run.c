@@ -35,7 +35,7 @@ bool run_right(struct run *run, const struct scenario *s, const struct arm *arm)
 
 	if (arm->limit || arm->loop)
 		return true;
-	if (run->spoil && arm->mode)
+	if (run->corrupt && arm->mode)
 		*run->family->output(s) ^= 0x10;
 	same = run->family->right(s);
 	if (!same)

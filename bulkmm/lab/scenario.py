@@ -201,7 +201,7 @@ SCENARIOS = (
         "what a call of folio_zero_user() costs besides the stores",
         "called on folios of 1 to 512 pages with hints at both ends and outside, in "
         "every mode and with every backend forced: all of it zero, nothing beside it "
-        "changed; what is spoilt on purpose must be seen",
+        "changed; what is corrupted on purpose must be seen",
         seconds=40,
         marked=True,
     ),

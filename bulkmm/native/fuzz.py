@@ -53,7 +53,7 @@ def requested(job: measure.Job, subject: str, seconds: int) -> list[str]:
         )
     words = [subject, f"--size={job.size or SIZES[subject]}", "--rounds=1"]
     words += [f"--seed={job.seed}", f"--fuzz={seconds}"]
-    words += ["--break-one-word"] if job.spoil else []
+    words += ["--break-one-word"] if job.corrupt else []
     if job.case:
         words.append(f"--case={job.case}")
     elif (CORPUS / subject).is_file():

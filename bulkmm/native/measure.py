@@ -88,7 +88,7 @@ class Job:
     quick: bool = False
     only: Sequence[str] = ()  # names of scenarios; (): all
     backends: bool = False  # each backend, too
-    spoil: bool = False  # break one word of what the module wrote
+    corrupt: bool = False  # break one word of what the module wrote
     case: str | None = None  # runs instead of the scenarios
 
 
@@ -147,7 +147,7 @@ def _processes(
         words += [f"--rounds={request.rounds}", f"--seed={request.seed + number}"]
         words += [f"--only={','.join(job.only)}"] if job.only else []
         words += ["--backends"] if job.backends else []
-        words += ["--break-one-word"] if job.spoil else []
+        words += ["--break-one-word"] if job.corrupt else []
         words += [f"--case={job.case}"] if job.case else []
         return events(ready, words, padding)
 

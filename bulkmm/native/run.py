@@ -42,7 +42,7 @@ def kernel(args: argparse.Namespace) -> int:
             quick=args.quick,
             only=args.scenario,
             backends=args.all_rows,
-            spoil=args.break_one_word,
+            corrupt=args.break_one_word,
             seed=args.seed,
             case=args.case,
         )

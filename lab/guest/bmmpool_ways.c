@@ -98,7 +98,7 @@ static unsigned int populate(struct memory *m, const char *kind, const char *way
 	else if (!strcmp(way, "fallocate") &&
 		 fallocate(m->fd, 0, 0, (off_t)m->len))
 		die("fallocate");
-	else if ((!strcmp(way, "madvise") || !strcmp(way, "spoilt")) &&
+	else if ((!strcmp(way, "madvise") || !strcmp(way, "corrupted")) &&
 		 madvise(m->at, m->len, MADV_POPULATE_WRITE))
 		die("MADV_POPULATE_WRITE");
 	return 1;
@@ -121,7 +121,7 @@ int visit(const char *kind, size_t len, const char *way)
 	ns = now() - ns;
 	end();
 	taken = memory_faults(&m, len);
-	if (!strcmp(way, "spoilt")) /* on purpose: the check must see it */
+	if (!strcmp(way, "corrupted")) /* on purpose: the check must see it */
 		m.at[len / 2] = 1;
 	wrong = memory_wrong(&m);
 	memset(m.at, DIRT, len);

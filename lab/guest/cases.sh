@@ -7,13 +7,13 @@ ZERO=/sys/kernel/debug/bulkmm_lab/zero
 
 # clear folios of these orders, with every hint: LABEL SPOIL ORDER...
 cases() {
-	label=$1 spoil=$2
+	label=$1 corrupt=$2
 	shift 2
 	for order in "$@"; do
 		counted
 		# shellcheck disable=SC2153 # set by counted
 		hits=$HITS small=$SMALL least=0
-		must_write $ZERO "$order $spoil"
+		must_write $ZERO "$order $corrupt"
 		counted
 		[ ! -e "$CLEAR/min_pages" ] || read -r least <"$CLEAR/min_pages"
 		read -r found <$ZERO

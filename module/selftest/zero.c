@@ -29,7 +29,7 @@ DEFINE_STATIC_CALL_NULL(bmm_lab_zero, folio_zero_user);
 
 static DEFINE_MUTEX(lock);
 
-enum spoil {
+enum corrupt {
 	NOTHING,
 	INSIDE, /* leave a byte in the folio: it must be found */
 	BESIDE, /* change a word after the folio: likewise */
@@ -82,15 +82,15 @@ static unsigned long others(struct folio *folio, u64 wanted, unsigned long hint)
 	return n;
 }
 
-static void call(struct row *row, unsigned long hint, enum spoil spoil)
+static void call(struct row *row, unsigned long hint, enum corrupt corrupt)
 {
 	struct folio *folio = row->folio[1];
 
 	fill(folio);
 	static_call(bmm_lab_zero)(folio, hint);
-	if (spoil == INSIDE)
+	if (corrupt == INSIDE)
 		((u8 *)start_of(folio))[row->bytes - 1] = 1;
-	if (spoil == BESIDE)
+	if (corrupt == BESIDE)
 		*start_of(row->folio[2]) ^= 1;
 	found.wrong += others(folio, 0, hint);
 	found.beside += others(row->folio[0], DIRT, hint);
@@ -99,7 +99,7 @@ static void call(struct row *row, unsigned long hint, enum spoil spoil)
 	cond_resched();
 }
 
-static void all_hints(struct row *row, enum spoil spoil)
+static void all_hints(struct row *row, enum corrupt corrupt)
 {
 	unsigned long bytes = row->bytes, base = bytes << 10;
 	const unsigned long hints[] = {
@@ -122,7 +122,7 @@ static void all_hints(struct row *row, enum spoil spoil)
 	fill(row->folio[0]);
 	fill(row->folio[2]);
 	for (i = 0; i < ARRAY_SIZE(hints); i++)
-		call(row, hints[i], spoil);
+		call(row, hints[i], corrupt);
 }
 
 static int by_pfn(const void *a, const void *b)
@@ -173,11 +173,11 @@ static int with_row(unsigned int order, void (*work)(struct row *row, int arg),
 	return err;
 }
 
-static void try_hints(struct row *row, int spoil)
+static void try_hints(struct row *row, int corrupt)
 {
 	memset(&found, 0, sizeof(found));
 	found.order = folio_order(row->folio[1]);
-	all_hints(row, spoil);
+	all_hints(row, corrupt);
 }
 
 /* The hint is in the second page, so that all three regions exist. */
@@ -225,15 +225,15 @@ static int two(const char __user *buf, size_t len, unsigned int *a,
 static ssize_t zero_write(struct file *file, const char __user *buf, size_t len,
 			  loff_t *pos)
 {
-	unsigned int order, spoil;
-	int err = two(buf, len, &order, &spoil);
+	unsigned int order, corrupt;
+	int err = two(buf, len, &order, &corrupt);
 
 	if (err)
 		return err;
 	if (!static_call_query(bmm_lab_zero))
 		return -ENOENT;
 	guard(mutex)(&lock);
-	err = with_row(order, try_hints, spoil);
+	err = with_row(order, try_hints, corrupt);
 	return err ? err : len;
 }
 

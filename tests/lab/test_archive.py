@@ -70,12 +70,12 @@ def test_kernels_are_looked_at_beside_another_command(
     others.rmdir()
 
 
-def test_a_row_that_is_spoilt_is_none(tmp_path: Path) -> None:
+def test_a_row_that_is_corrupted_is_none(tmp_path: Path) -> None:
     (tmp_path / f"{OFFERS[0].release}.json").write_text('{"release": "7.')
     assert breadth.kept(OFFERS[0], tmp_path) is None
 
 
-def test_a_memory_of_kernels_that_is_spoilt_is_none(tmp_path: Path) -> None:
+def test_a_memory_of_kernels_that_is_corrupted_is_none(tmp_path: Path) -> None:
     from bulkmm.lab.machine import kernels
 
     place = kernels._remembered(Root(tmp_path), "7.3", archive.X86_64)

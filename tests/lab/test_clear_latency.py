@@ -162,15 +162,15 @@ def test_calls(changed: dict[str, Any], *, held: bool) -> None:
 @pytest.mark.parametrize(
     ("changed", "held"),
     [
-        ({"label": "spoilt-inside", "wrong": 13}, True),
-        ({"label": "spoilt-inside", "wrong": 12}, False),
-        ({"label": "spoilt-inside", "wrong": 13, "beside": 1}, False),
-        ({"label": "spoilt-beside", "beside": 7}, True),
-        ({"label": "spoilt-beside", "beside": 0}, False),
+        ({"label": "corrupted-inside", "wrong": 13}, True),
+        ({"label": "corrupted-inside", "wrong": 12}, False),
+        ({"label": "corrupted-inside", "wrong": 13, "beside": 1}, False),
+        ({"label": "corrupted-beside", "beside": 7}, True),
+        ({"label": "corrupted-beside", "beside": 0}, False),
     ],
 )
-def test_what_is_spoilt(changed: dict[str, Any], *, held: bool) -> None:
-    assert ok("clear-cases", [case(**changed)], "spoilt") is held
+def test_what_is_corrupted(changed: dict[str, Any], *, held: bool) -> None:
+    assert ok("clear-cases", [case(**changed)], "corrupted") is held
 
 
 @pytest.mark.parametrize(

@@ -84,9 +84,9 @@ def test_a_guest_that_says_nothing_fails() -> None:
 @pytest.mark.parametrize("arm", hmm.ARMS)
 def test_a_wrong_word_fails_in_every_state(arm: str, wrong: Any) -> None:
     events = good()
-    spoilt = next(e for e in events if e["event"] == "hmm-case" and e["arm"] == arm)
-    spoilt["wrong"] = wrong
-    assert failing(events) == {f"test_hmm: {spoilt['name']}"}
+    corrupted = next(e for e in events if e["event"] == "hmm-case" and e["arm"] == arm)
+    corrupted["wrong"] = wrong
+    assert failing(events) == {f"test_hmm: {corrupted['name']}"}
 
 
 def test_a_case_that_is_missing_fails() -> None:

@@ -185,10 +185,10 @@ def test_a_guest_that_says_nothing_fails() -> None:
 @pytest.mark.parametrize("label", [hotplug.ROUND, hotplug.PROOF, hotplug.GRAPH])
 def test_another_state_after_a_step_fails(key: str, label: str) -> None:
     events = good()
-    spoilt = next(
+    corrupted = next(
         e for e in events if e.get("label") == label and (e["arm"], e["event"]) == ON
     )
-    spoilt[key] = "1 Movable 4 5 5 1" if key == "zones" else "x"
+    corrupted[key] = "1 Movable 4 5 5 1" if key == "zones" else "x"
     assert f"zones and free lists as without ({label})" in failing(events)
 
 

@@ -171,6 +171,8 @@ def test_short_run_in_which_one_byte_is_left(tmp_path: Path) -> None:
     assert done.returncode == Exit.VERDICT, done.stderr
     document = json.loads(file.read_text())
     failed = {check["name"] for check in document["checks"] if not check["ok"]}
-    assert failed == {f"every byte zero, and there ({k} spoilt)" for k in ("thp", "2m")}
+    assert failed == {
+        f"every byte zero, and there ({k} corrupted)" for k in ("thp", "2m")
+    }
     names = {r["variant"] for r in document["results"]}
     assert {"madvise+off", "bulkmm-2+streaming"} <= names

@@ -14,7 +14,7 @@
 enum way {
 	BODY = 1,
 	HANDLER,
-	SPOILT
+	CORRUPTED
 };
 
 typedef unsigned long words[5];
@@ -29,7 +29,7 @@ static enum way arrived(enum way way, const unsigned long *got)
 
 	for (i = 0; i < 5; i++)
 		if (got[i] != passed[i])
-			return SPOILT;
+			return CORRUPTED;
 	return way;
 }
 

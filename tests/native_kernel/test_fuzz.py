@@ -87,7 +87,7 @@ def test_what_of_vmap_the_module_serves(pair: Pair, case: str, served: bool) -> 
 
 
 def test_a_broken_entry_is_found(older: Pair) -> None:
-    job = measure.Job(older.kernel, older.module, spoil=True)
+    job = measure.Job(older.kernel, older.module, corrupt=True)
     done = compared(job, "vmap", 0)
     assert done.differs.startswith("pte entry=0 seed=1 at=0 pages=2048 order=9 ")
 

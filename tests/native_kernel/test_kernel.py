@@ -94,7 +94,7 @@ def test_what_the_kernel_does_alone(pair: Pair) -> None:
 
 @pytest.mark.parametrize("subject", command.SUBJECTS)
 def test_a_broken_word_is_found(older: Pair, subject: str) -> None:
-    document = measured(replace(small(older, subject), spoil=True), subject)
+    document = measured(replace(small(older, subject), corrupt=True), subject)
     ours = {one.variant for one in document.results} & {*measure.SUBJECTS[subject].ours}
     broken = wrong(document)
     assert broken

@@ -48,7 +48,7 @@ class Work(HugeWork):
             for name, value, usual in EXTREMES:
                 lines += [f"tune {name} {value}", f"cases {name}-{value} 0 {FEW}"]
                 lines.append(f"tune {name} {usual}")
-        label = "broken-on-purpose" if self.options.break_one_word else "spoilt"
+        label = "broken-on-purpose" if self.options.break_one_word else "corrupted"
         lines += [f"cases {label}-inside 1 0 9", f"cases {label}-beside 2 0 9"]
         lines += self._times()
         lines += ["clear_arm absent", "must rmmod bulkmm_lab"]
@@ -104,15 +104,15 @@ class Work(HugeWork):
         seen = outcome.of("case")
         groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for one in seen:
-            if not one["label"].startswith("spoilt"):
+            if not one["label"].startswith("corrupted"):
                 groups[f"{one['label']}, {one['arm']}"].append(one)
         return [
             *(_zero(name, some) for name, some in groups.items()),
             *(
-                _spoilt(one, what)
+                _corrupted(one, what)
                 for what in ("inside", "beside")
                 for one in seen
-                if one["label"] == f"spoilt-{what}"
+                if one["label"] == f"corrupted-{what}"
             ),
             _counted(seen),
         ]
@@ -155,13 +155,13 @@ def _zero(name: str, some: list[dict[str, Any]]) -> Check:
     return Check(f"zero, and nothing else ({name})", ok, detail)
 
 
-def _spoilt(one: dict[str, Any], what: str) -> Check:
+def _corrupted(one: dict[str, Any], what: str) -> Check:
     """Check that deliberate corruption was found every time, and nothing else."""
     # the next call restores the word beside the folio
     counts = (HINTS, 0) if what == "inside" else (0, (HINTS + 1) // 2)
     ok = (one["wrong"], one["beside"]) == counts
     detail = f"order {one['order']}: {one['wrong']} inside, {one['beside']} beside"
-    return Check(f"spoilt {what} is seen (order {one['order']})", ok, detail)
+    return Check(f"corrupted {what} is seen (order {one['order']})", ok, detail)
 
 
 def _counted(seen: list[dict[str, Any]]) -> Check:

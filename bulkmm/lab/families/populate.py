@@ -27,7 +27,7 @@ FOLIO = 2 * MIB
 ARMS = ("absent", "off", "auto", "streaming")
 SERVING = ARMS[2:]
 TOLD = "auto"  # the mode in which populating and touching differ
-TOUCH, BASE, SPOILT = "touch", "madvise", "spoilt"
+TOUCH, BASE, CORRUPTED = "touch", "madvise", "corrupted"
 LIBRARY = ("bulkmm-1", "bulkmm-2")
 COMPARED = (BASE, *LIBRARY)  # compared by work in every state of the module
 # by kind of page; other ways, including devices, are in clear-populate
@@ -183,7 +183,7 @@ class Work(work.Work):
             lines += [f"clear_arm {TOLD}", "pool_trace 1"]
             lines += _each(TRACED, kind, ways)
             if self.options.break_one_word:
-                lines += _each(TRACED, kind, [SPOILT])
+                lines += _each(TRACED, kind, [CORRUPTED])
             lines += ["pool_trace 0", "clear_arm absent"]
         return lines
 
@@ -233,8 +233,8 @@ class Work(work.Work):
         found = [
             check
             for kind, ways in WAYS.items()
-            for way in (*ways, SPOILT)
-            if way != SPOILT or self.options.break_one_word
+            for way in (*ways, CORRUPTED)
+            if way != CORRUPTED or self.options.break_one_word
             for check in _of_way(kind, way, visits, away=away and kind == "thp")
         ]
         said = {event["name"]: event for event in outcome.of("pool-case")}
