@@ -80,10 +80,9 @@ hot_device() {
 	hot_dax
 }
 
-# the memory and blocks before a device of NODE is plugged
+# the blocks before a device of NODE is plugged
 hot_before() {
 	NODE=$1
-	BASE=$(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo)
 	set -- /sys/devices/system/node/node"$NODE"/memory[0-9]*
 	FEWEST=0
 	[ ! -e "$1" ] || FEWEST=$#
@@ -91,12 +90,9 @@ hot_before() {
 	BLOCK_KIB=$((0x$size >> 10))
 }
 
-# wait until KIB more are plugged, after TEXT was written to FILE; while other
-# devices come and go, only the node is checked: KIB FILE TEXT beside
+# wait until KIB more are plugged, after TEXT was written to FILE: KIB FILE TEXT
 hot_wait() {
-	total=$((BASE + $1))
-	[ $# = 3 ] || total=0
-	must bmmplug wait "$2" "$3" $total "$NODE" $((FEWEST + $1 / BLOCK_KIB))
+	must bmmplug wait "$2" "$3" "$NODE" $((FEWEST + $1 / BLOCK_KIB))
 }
 
 # make all memory of the CXL device one region, as "cxl create-region" does. kmem
@@ -126,16 +122,16 @@ hot_cxl() {
 	must_write $KMEM/unbind "$DAX"
 }
 
-# the port of QEMU's monitor, and what there is before the device is plugged
+# the port of QEMU's monitor, and the blocks before the device is plugged
 hot_virtio() {
 	MONITOR=$(port monitor)
 	hot_before "$1"
 }
 
-# plug KIB of the virtio-mem device; its time in NS: KIB, or KIB beside
+# plug KIB of the virtio-mem device; its time in NS
 hot_request() {
 	hot_wait "$1" "$MONITOR" \
-		"qom-set /machine/peripheral/hot0 requested-size $1K" ${2:+"$2"}
+		"qom-set /machine/peripheral/hot0 requested-size $1K"
 	NS=$SAID
 }
 

@@ -104,10 +104,8 @@ hot_no_memory() {
 	must_write "$LAB/refuse" "vmemmap 3"
 	hot_ask 1048576
 	hot_refused "no struct pages"
-	sleep 1
 	hot_look
-	hot_ask 0
-	sleep 1
+	hot_request 0
 	warnings end
 	hot_request 1048576
 	hot_look
@@ -143,16 +141,15 @@ hot_at_once() {
 	one=$!
 	hot_bind "$SECOND" &
 	two=$!
-	hot_request 1048576 beside
+	hot_request 1048576
 	wait $one $two
-	while grep -q offline "$BLOCKS"/memory*/state; do usleep 20000; done
 	hot_look
 	must bmmplug offline "$HOT"
 	hot_unbind "$FIRST" &
 	one=$!
 	hot_unbind "$SECOND" &
 	two=$!
-	hot_request 0 beside
+	hot_request 0
 	wait $one $two
 	hot_look
 }
@@ -241,8 +238,7 @@ hot_nodes() {
 	hot_gone "$FIRST"
 	LIST=$other
 	hot_set offline 3
-	hot_ask 0
-	while grep -q offline "$BLOCKS"/memory*/state; do usleep 20000; done
+	hot_request 0
 	hot_look
 	hot_policy "$ONLINE"
 }
@@ -273,8 +269,7 @@ hot_neighbour() {
 	hot_set online_kernel 2
 	must_write "$NEIGHBOUR/bind" "$NEIGHBOURS"
 	hot_set offline 2
-	hot_ask 0
-	while grep -q offline "$BLOCKS"/memory*/state; do usleep 20000; done
+	hot_request 0
 	hot_look
 	hot_policy "$ONLINE"
 }
