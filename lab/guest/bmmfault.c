@@ -8,6 +8,7 @@
  * A folio counts only if it has the requested size according to the kernel's
  * page flags: a mapping that fell back to small pages would prove nothing.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,10 +16,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bmmfault.h"
+#include "measure.h"
 
 struct seen *seen;
 
@@ -32,14 +33,6 @@ void die(const char *format, ...)
 	va_end(arguments);
 	fprintf(stderr, "\n");
 	exit(1);
-}
-
-uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000UL + t.tv_nsec;
 }
 
 /*

@@ -67,7 +67,6 @@ struct asked {
 extern struct seen *seen;
 
 void die(const char *format, ...) __attribute__((noreturn));
-uint64_t now(void);
 
 /* bmmfault_options.c */
 uint64_t number(const char *text);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bmmfault.h"
+#include "measure.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23

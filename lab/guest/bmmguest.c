@@ -9,7 +9,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +16,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "mark.h"
+#include "measure.h"
 #include "words.h"
 
 #define PIECE	    (2UL << 20) /* one huge page: at most one PMD is touched */
@@ -30,27 +29,6 @@ static int fail(const char *what)
 {
 	fprintf(stderr, "bmmguest: %s: %s\n", what, strerror(errno));
 	return 1;
-}
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000UL + t.tv_nsec;
-}
-
-/*
- * Stay on this CPU: work is counted there, and work done on another CPU in
- * between would be missed.
- */
-static void stay(void)
-{
-	cpu_set_t here;
-
-	CPU_ZERO(&here);
-	CPU_SET(sched_getcpu(), &here);
-	sched_setaffinity(0, sizeof(here), &here);
 }
 
 /*

@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "measure.h"
+
 #define PRIORITY 50
 
 static void die(const char *what)
@@ -47,14 +49,6 @@ static void be_real_time(void)
 		die("SCHED_FIFO");
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		die("mlockall");
-}
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000UL + t.tv_nsec;
 }
 
 /* Returns how late it woke up. */

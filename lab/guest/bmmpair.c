@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "mark.h"
+#include "measure.h"
 
 #define PAIR 2
 
@@ -27,14 +27,6 @@ static void die(const char *what)
 {
 	perror(what);
 	exit(1);
-}
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000UL + t.tv_nsec;
 }
 
 /* A barrier without a system call: waits until both arrived in this round. */

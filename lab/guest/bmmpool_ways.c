@@ -11,26 +11,18 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bulkmm.h"
 #include "bmmpool.h"
 #include "mark.h"
+#include "measure.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 
 #define INTERLEAVE 3 /* as in <linux/mempolicy.h> */
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000UL + (uint64_t)t.tv_nsec;
-}
 
 /* -1: on any CPU. */
 static void run_on(int cpu)

@@ -30,7 +30,7 @@ def ensure(root: Root, arch: Arch, progress: Progress) -> Path:
     """Return a tree with the program, to overlay on the guest's."""
     core, hosted = _sources(arch)
     headers = [file for top in ("core", "lib") for file in (PROJECT / top).rglob("*.h")]
-    headers += [*GUEST.glob(f"{PROGRAM}*.h"), MARKS]
+    headers += [*GUEST.glob(f"{PROGRAM}*.h"), GUEST / "measure.h", MARKS]
     lists = list((PROJECT / "core").rglob("backends.def"))
     files = [*core, *hosted, *headers, *lists]
     made = root.var / "library" / f"{arch.name}-{content_key(files)}"
