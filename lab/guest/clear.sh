@@ -198,10 +198,6 @@ resize() {
 	sleep 0.01
 }
 
-must_write() {
-	echo "$2" >"$1" || fail "$2 is refused by $1"
-}
-
 # everything at once, for SECONDS and at least until one load and unload is done
 soak() {
 	folios thp 64

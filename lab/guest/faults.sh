@@ -7,59 +7,6 @@
 
 PARAMETERS=/sys/module/bulkmm/parameters
 
-# report a check, ok if COMMAND succeeds: NAME COMMAND...
-check() {
-	name=$1
-	shift
-	if "$@"; then ok=yes; else ok=no; fi
-	report check name="$name" ok=$ok detail="$*"
-}
-
-# count the module's lines in the kernel log so far
-lines() {
-	dmesg | grep -c ' bulkmm: '
-}
-
-# the device comes up just as with the kernel's own function
-same() {
-	echo "$MIDDLE" >"$LAB/compare" || return 1
-	read -r verdict <"$LAB/compare"
-	case $verdict in
-	*" words_differ=0 pageblocks_differ=0 "*) return 0 ;;
-	esac
-	return 1
-}
-
-counter() {
-	cat "$MEMMAP/$1"
-}
-
-up() {
-	bmmguest write "$DRIVER/bind" "$DEVICE" "$NODE" >/dev/null
-}
-
-down() {
-	bmmguest write "$DRIVER/unbind" "$DEVICE" >/dev/null
-}
-
-# hotplug is on by default, and the cases of other paths do without it
-load() {
-	must insmod /lib/modules/bulkmm.ko hotplug=off "$@"
-}
-
-refused() {
-	! "$@" 2>/dev/null
-}
-
-write() {
-	echo "$2" >"$1"
-}
-
-# wait until no hook is detaching
-settle() {
-	while grep -q '^-115 ' /sys/kernel/bulkmm/*/hook; do sleep 0.1; done
-}
-
 # provoke a fallback: FAULT COUNTER LINES-IN-THE-LOG
 fallback() {
 	before=$(lines)
@@ -302,6 +249,7 @@ middle() {
 same_as_kernel() {
 	write "$MEMMAP/mode" off
 	write "$DRIVER/bind" "$1"
+	# shellcheck disable=SC2034 # for snapshot and same
 	MIDDLE=$(middle "$1")
 	snapshot
 	write "$DRIVER/unbind" "$1"

@@ -1,19 +1,15 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
 # What can go wrong between the module and ftrace, provoked on a test build
-# (BMM_FAULTS=1): each case ends in checks, as in faults.sh.
+# (BMM_FAULTS=1): symbols, other users, switching a path. Each case ends in
+# checks, as in faults.sh. hook-faults also runs cases of load.sh and alloc.sh.
 
 FTRACE=/proc/sys/kernel/ftrace_enabled
 HOOKED=/sys/kernel/debug/tracing/enabled_functions
 DIRECT="direct-->bmm_memmap_trampoline"
 
-# in the path's file hook, SYMBOL's line begins with ERRNO: PATH ERRNO SYMBOL
-says_of() {
-	grep -q "^$2 $3: " "/sys/kernel/bulkmm/$1/hook"
-}
-
 # kernel.ftrace_enabled is 0 while the module is loaded and unloaded; nothing
-# else may use a kprobe meanwhile. 7.3 refuses the 0.
+# else may use a kprobe meanwhile, so bulkmm_lab comes later. 7.3 refuses the 0.
 case_toggled_around_loads() {
 	write $FTRACE 0 2>/dev/null || return 0
 	load memmap=on
@@ -26,11 +22,6 @@ case_toggled_around_loads() {
 	check "loaded with ftrace on again: attached" \
 		says_of memmap 0 memmap_init_zone_device
 	must remove
-}
-
-# before bulkmm_lab, which has a kprobe of its own, is loaded
-hook_faults_alone() {
-	case_toggled_around_loads
 }
 
 # modules may have functions of any name: these are never hooked
@@ -194,143 +185,6 @@ case_two_writers() {
 	must remove
 }
 
-# references to removed sysfs objects do not keep their names in use
-case_held() {
-	for at in /sys/kernel/bulkmm /sys/kernel/bulkmm/memmap; do
-		load memmap=on
-		check "held ${at##*/}: is held" write "$LAB/hold" $at
-		must remove
-		check "held ${at##*/}: gone" [ ! -e /sys/kernel/bulkmm ]
-		check "held ${at##*/}: loads again" \
-			insmod /lib/modules/bulkmm.ko memmap=on
-		write "$LAB/hold" " "
-		check "held ${at##*/}: files work" says_of memmap 0 \
-			memmap_init_zone_device
-		must remove
-	done
-}
-
-# no memory at each step of loading in turn; invalid parameters
-case_load_fails() {
-	step=1
-	left=
-	while ! insmod /lib/modules/bulkmm.ko memmap=on fault_alloc=$step \
-		2>/dev/null; do
-		if [ -e /sys/kernel/bulkmm ] || grep -q "$DIRECT" "$HOOKED" ||
-			[ $step = 100 ]; then
-			left="at step $step"
-			break
-		fi
-		step=$((step + ${1-1}))
-	done
-	check "load fails at each of its steps, nothing is left" [ -z "$left" ]
-	# a path takes two steps: its object and its files
-	check "load fails: all of it was tried" \
-		[ $step -gt $((2 * $(find /sys/kernel/bulkmm -name mode | wc -l))) ]
-	check "load fails: and then it loads" says_of memmap 0 \
-		memmap_init_zone_device
-	must remove
-	for bad in memmap=2 hotplug=yes clear= vmap=blocks alloc=on,off inert=2 \
-		memmap_min_pages=-1 memmap_min_pages=1e9 unknown; do
-		if insmod /lib/modules/bulkmm.ko $bad 2>/dev/null; then
-			# accepted numbers are clamped when used
-			check "$bad: loaded whole" [ -e "$MEMMAP/hook" ]
-			must remove
-		else
-			check "$bad: refused, nothing left" \
-				[ ! -e /sys/kernel/bulkmm ]
-		fi
-	done
-}
-
-# whether PMD mappings are allowed is read once, when the module is loaded; if
-# it cannot be read, they are not
-case_no_blocks() {
-	said='mode block maps as mode pte'
-	load memmap=off vmap=block
-	check "blocks: nothing against them is said" \
-		[ "$(dmesg | grep -c "$said")" = 0 ]
-	must remove
-	echo "quiet nohugevmalloc" >/tmp/cmdline
-	# endless zeros are no command line
-	for at in /tmp/cmdline /dev/full; do
-		before=$(dmesg | grep -c "$said")
-		must mount -o bind $at /proc/cmdline
-		load memmap=off vmap=off
-		must umount /proc/cmdline
-		must_write /sys/kernel/bulkmm/vmap/mode block
-		check "no blocks ($at): switched on later, it says so" \
-			[ "$(dmesg | grep -c "$said")" = $((before + 1)) ]
-		must remove
-	done
-}
-
-# a file has a number, a word or a choice; except hook: a line per function
-case_one_value() {
-	load memmap=on clear=auto vmap=pte
-	find /sys/kernel/bulkmm -type f ! -name hook ! -name off \
-		! -name reset_orders >/tmp/files
-	# all in one process, which does not notice a missing end of line
-	# shellcheck disable=SC2046 # names without blanks
-	odd=$(awk -v word='[0-9a-z.+_-]+' '
-	BEGIN { choice = "(" word " )*\\[" word "\\]( " word ")*" }
-	FNR > 1 || $0 !~ "^(" word "|" choice ")$" { print " " FILENAME }
-	' $(cat /tmp/files))
-	many=$(wc -l </tmp/files)
-	check "one value a file:$odd" [ -z "$odd" ]
-	check "one value a file: and one line" \
-		[ "$(xargs cat </tmp/files | wc -l)" = "$many" ]
-	check "one value a file: all were looked at" [ "$many" -gt 100 ]
-	nodes=0
-	for at in "$MEMMAP"/backend_node*; do nodes=$((nodes + 1)); done
-	check "backends: two picks a node" [ $nodes = $((2 * \
-		$(find /sys/devices/system/node -maxdepth 1 -name 'node[0-9]*' |
-			wc -l))) ]
-	must remove
-}
-
-# the allocator may be called in atomic context: FILE CONTEXT
-case_interrupt() {
-	[ -e "$LAB/$1" ] || return 0
-	load memmap=off alloc=auto
-	read -r before </sys/kernel/bulkmm/alloc/hits
-	check "$2: 50 huge pages are asked for" write "$LAB/$1" 50
-	check "$2: 50 huge pages, all zero" \
-		[ "$(cat "$LAB/$1")" = "seen=1 got=50 wrong=0" ]
-	read -r after </sys/kernel/bulkmm/alloc/hits
-	if says_of alloc 0 clear_highpages_kasan_tagged; then
-		# twice 50: the page to dirty was cleared, too
-		check "$2: served" [ $((after - before)) = 100 ]
-	else
-		check "$2: no path" [ "$after" = 0 ]
-	fi
-	must remove
-}
-
-# a CPU's share of the last-level cache, as the kernel knows it: BYTES
-cache_share() {
-	bytes=0
-	for at in /sys/devices/system/cpu/cpu0/cache/index*; do
-		[ -e "$at/size" ] || continue
-		sharing=$(tr ',' '\n' <"$at/shared_cpu_list" | awk -F - '
-			{ n += NF > 1 ? $2 - $1 + 1 : 1 }
-			END { print n }')
-		bytes=$(($(sed 's/K//' "$at/size") * 1024 / sharing))
-	done
-	[ $bytes -gt 2097152 ] || bytes=2097152
-}
-
-# the default of cached_max
-case_cached_max() {
-	# on AMD the kernel reads CPUID leaves that describe all caches together
-	grep -qw GenuineIntel /proc/cpuinfo || return 0
-	load memmap=off clear=off
-	cache_share
-	check "cached_max: a CPU's share, $bytes" \
-		[ "$(cat /sys/kernel/bulkmm/clear/cached_max)" = "$bytes" ]
-	must remove
-}
-
 # time an operation that an operator waits for: NAME COMMAND...
 hook_time() {
 	name=$1
@@ -343,7 +197,7 @@ hook_time() {
 }
 
 # AMONG (what else runs, for the name), then a word per repetition: ROUND...
-times() {
+hook_times() {
 	among=$1
 	shift
 	for _; do
@@ -358,13 +212,13 @@ times() {
 # idle, then with four busy processes on two CPUs: nothing waits longer than off
 # may
 case_times() {
-	times "" 1 2 3
+	hook_times "" 1 2 3
 	busy=''
 	for _ in 1 2 3 4; do
 		while :; do :; done &
 		busy="$busy $!"
 	done
-	times ", four busy processes" 1 # takes a minute on 6.12
+	hook_times ", four busy processes" 1 # takes a minute on 6.12
 	# shellcheck disable=SC2086 # four numbers
 	kill $busy
 }

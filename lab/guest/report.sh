@@ -36,6 +36,11 @@ must() {
 	SAID=$("$@" 2>&1) || fail "$*: $SAID"
 }
 
+# write to a file; if it is refused, the job ends: FILE TEXT
+must_write() {
+	echo "$2" >"$1" || fail "$2 is refused by $1"
+}
+
 # unload bulkmm.ko, after all paths are off: one that is on holds it
 remove() {
 	echo 1 >/sys/kernel/bulkmm/off && rmmod bulkmm
@@ -63,6 +68,11 @@ backend_picks() {
 # write a line to the kernel log that separates what follows
 mark() {
 	echo "<5>bulkmm-lab: $*" >/dev/kmsg
+}
+
+# write a line that the console shows too, so that the host can match both
+warnings() {
+	echo "<4>bulkmm-lab: warnings $1" >/dev/kmsg
 }
 
 # send the kernel log and the end marker, then power off; an unintended reboot

@@ -115,11 +115,6 @@ ktap() {
 	done </tmp/ktap
 }
 
-# write a line that the console shows too, so that the host can match both
-warnings() {
-	echo "<4>bulkmm-lab: warnings $1" >/dev/kmsg
-}
-
 # make a request that the kernel warns of; the host reads the log between marks
 bad() {
 	warnings "of $1 in $ARM begin"

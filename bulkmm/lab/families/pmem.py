@@ -193,21 +193,24 @@ def _faults(scenario: Scenario, options: Options, modules: list[str]) -> str:
             f"modules bulkmm_lab\nmark {scenario.name} begins\n"
             f"private {options.size}\nhook_kobject\nmust rmmod bulkmm_lab\n"
         )
-    hooks = ["hook_faults_alone"] if scenario.name == HOOKS else []
-    lines = [
-        "BACKEND= WORKERS=0",
-        *hooks,
+    device = [
         f"modules {' '.join(modules)}",
         "modules bulkmm_lab",
         f"mark {scenario.name} begins",
         f"namespace {scenario.mode} dev 2M",
-        # the pageblock function of 7.x kernels, which 6.12 lacks
-        "symbol=init_pageblock_migratetype",
-        'grep -q " $symbol$" /proc/kallsyms || symbol=set_pageblock_migratetype',
-        "hook_faults" if hooks else 'faults "$symbol"',
-        # ftrace is dead by then: the module cannot be unloaded
-        *([] if hooks else ["must rmmod bulkmm_lab"]),
     ]
+    if scenario.name == HOOKS:
+        # at the end ftrace is dead: bulkmm_lab cannot be unloaded
+        lines = ["case_toggled_around_loads", *device, "hook_faults"]
+    else:
+        lines = [
+            *device,
+            # the pageblock function of 7.x kernels, which 6.12 lacks
+            "symbol=init_pageblock_migratetype",
+            'grep -q " $symbol$" /proc/kallsyms || symbol=set_pageblock_migratetype',
+            'faults "$symbol"',
+            "must rmmod bulkmm_lab",
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -14,7 +14,7 @@ BAD = re.compile(
     r"|BUG \S+ \(|pagealloc: (?:memory corruption|single bit)|non-static key"
     r"|turning off the locking"
 )
-# marks of a warning; a job may expect one (lab/guest/vmap.sh)
+# marks of a warning; a job may expect one (lab/guest/report.sh)
 WARNING = re.compile(r"WARNING:|Call Trace")
 # echoes of boot parameters are not messages
 TOLD = re.compile(r"[Cc]ommand line(?:: | parameters )|stall warnings timeout set")

@@ -1,0 +1,62 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Checks, and what they look at: the module, its lines in the kernel log, and
+# the device of a persistent-memory job.
+
+# report a check, ok if COMMAND succeeds: NAME COMMAND...
+check() {
+	name=$1
+	shift
+	if "$@"; then ok=yes; else ok=no; fi
+	report check name="$name" ok=$ok detail="$*"
+}
+
+refused() {
+	! "$@" 2>/dev/null
+}
+
+write() {
+	echo "$2" >"$1"
+}
+
+# hotplug is on by default, and the cases of other paths do without it
+load() {
+	must insmod /lib/modules/bulkmm.ko hotplug=off "$@"
+}
+
+# count the module's lines in the kernel log so far
+lines() {
+	dmesg | grep -c ' bulkmm: '
+}
+
+# in the path's file hook, SYMBOL's line begins with ERRNO: PATH ERRNO SYMBOL
+says_of() {
+	grep -q "^$2 $3: " "/sys/kernel/bulkmm/$1/hook"
+}
+
+# wait until no hook is detaching
+settle() {
+	while grep -q '^-115 ' /sys/kernel/bulkmm/*/hook; do sleep 0.1; done
+}
+
+counter() {
+	cat "$MEMMAP/$1"
+}
+
+# the device comes up just as with the kernel's own function
+same() {
+	echo "$MIDDLE" >"$LAB/compare" || return 1
+	read -r verdict <"$LAB/compare"
+	case $verdict in
+	*" words_differ=0 pageblocks_differ=0 "*) return 0 ;;
+	esac
+	return 1
+}
+
+up() {
+	bmmguest write "$DRIVER/bind" "$DEVICE" "$NODE" >/dev/null
+}
+
+down() {
+	bmmguest write "$DRIVER/unbind" "$DEVICE" >/dev/null
+}

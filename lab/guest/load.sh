@@ -1,0 +1,123 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# What the module is loaded with, shows in sysfs, and leaves behind: cases of a
+# test build (BMM_FAULTS=1).
+
+# references to removed sysfs objects do not keep their names in use
+case_held() {
+	for at in /sys/kernel/bulkmm /sys/kernel/bulkmm/memmap; do
+		load memmap=on
+		check "held ${at##*/}: is held" write "$LAB/hold" $at
+		must remove
+		check "held ${at##*/}: gone" [ ! -e /sys/kernel/bulkmm ]
+		check "held ${at##*/}: loads again" \
+			insmod /lib/modules/bulkmm.ko memmap=on
+		write "$LAB/hold" " "
+		check "held ${at##*/}: files work" says_of memmap 0 \
+			memmap_init_zone_device
+		must remove
+	done
+}
+
+# no memory at each step of loading in turn; invalid parameters
+case_load_fails() {
+	step=1
+	left=
+	while ! insmod /lib/modules/bulkmm.ko memmap=on fault_alloc=$step \
+		2>/dev/null; do
+		if [ -e /sys/kernel/bulkmm ] || grep -q "$DIRECT" "$HOOKED" ||
+			[ $step = 100 ]; then
+			left="at step $step"
+			break
+		fi
+		step=$((step + ${1-1}))
+	done
+	check "load fails at each of its steps, nothing is left" [ -z "$left" ]
+	# a path takes two steps: its object and its files
+	check "load fails: all of it was tried" \
+		[ $step -gt $((2 * $(find /sys/kernel/bulkmm -name mode | wc -l))) ]
+	check "load fails: and then it loads" says_of memmap 0 \
+		memmap_init_zone_device
+	must remove
+	for bad in memmap=2 hotplug=yes clear= vmap=blocks alloc=on,off inert=2 \
+		memmap_min_pages=-1 memmap_min_pages=1e9 unknown; do
+		if insmod /lib/modules/bulkmm.ko $bad 2>/dev/null; then
+			# accepted numbers are clamped when used
+			check "$bad: loaded whole" [ -e "$MEMMAP/hook" ]
+			must remove
+		else
+			check "$bad: refused, nothing left" \
+				[ ! -e /sys/kernel/bulkmm ]
+		fi
+	done
+}
+
+# whether PMD mappings are allowed is read once, when the module is loaded; if
+# it cannot be read, they are not
+case_no_blocks() {
+	said='mode block maps as mode pte'
+	load memmap=off vmap=block
+	check "blocks: nothing against them is said" \
+		[ "$(dmesg | grep -c "$said")" = 0 ]
+	must remove
+	echo "quiet nohugevmalloc" >/tmp/cmdline
+	# endless zeros are no command line
+	for at in /tmp/cmdline /dev/full; do
+		before=$(dmesg | grep -c "$said")
+		must mount -o bind $at /proc/cmdline
+		load memmap=off vmap=off
+		must umount /proc/cmdline
+		must_write /sys/kernel/bulkmm/vmap/mode block
+		check "no blocks ($at): switched on later, it says so" \
+			[ "$(dmesg | grep -c "$said")" = $((before + 1)) ]
+		must remove
+	done
+}
+
+# a file has a number, a word or a choice; except hook: a line per function
+case_one_value() {
+	load memmap=on clear=auto vmap=pte
+	find /sys/kernel/bulkmm -type f ! -name hook ! -name off \
+		! -name reset_orders >/tmp/files
+	# all in one process, which does not notice a missing end of line
+	# shellcheck disable=SC2046 # names without blanks
+	odd=$(awk -v word='[0-9a-z.+_-]+' '
+	BEGIN { choice = "(" word " )*\\[" word "\\]( " word ")*" }
+	FNR > 1 || $0 !~ "^(" word "|" choice ")$" { print " " FILENAME }
+	' $(cat /tmp/files))
+	many=$(wc -l </tmp/files)
+	check "one value a file:$odd" [ -z "$odd" ]
+	check "one value a file: and one line" \
+		[ "$(xargs cat </tmp/files | wc -l)" = "$many" ]
+	check "one value a file: all were looked at" [ "$many" -gt 100 ]
+	nodes=0
+	for at in "$MEMMAP"/backend_node*; do nodes=$((nodes + 1)); done
+	check "backends: two picks a node" [ $nodes = $((2 * \
+		$(find /sys/devices/system/node -maxdepth 1 -name 'node[0-9]*' |
+			wc -l))) ]
+	must remove
+}
+
+# a CPU's share of the last-level cache, as the kernel knows it: BYTES
+cache_share() {
+	bytes=0
+	for at in /sys/devices/system/cpu/cpu0/cache/index*; do
+		[ -e "$at/size" ] || continue
+		sharing=$(tr ',' '\n' <"$at/shared_cpu_list" | awk -F - '
+			{ n += NF > 1 ? $2 - $1 + 1 : 1 }
+			END { print n }')
+		bytes=$(($(sed 's/K//' "$at/size") * 1024 / sharing))
+	done
+	[ $bytes -gt 2097152 ] || bytes=2097152
+}
+
+# the default of cached_max
+case_cached_max() {
+	# on AMD the kernel reads CPUID leaves that describe all caches together
+	grep -qw GenuineIntel /proc/cpuinfo || return 0
+	load memmap=off clear=off
+	cache_share
+	check "cached_max: a CPU's share, $bytes" \
+		[ "$(cat /sys/kernel/bulkmm/clear/cached_max)" = "$bytes" ]
+	must remove
+}
