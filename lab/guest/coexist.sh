@@ -8,12 +8,10 @@
 FUNCTION=folio_zero_user
 FOLIOS=4 # faulted in for each check of who is called
 PIN=/sys/fs/bpf/bmm
-TRACING=/sys/kernel/tracing
 PATCHED=/sys/kernel/livepatch/bulkmm_livepatch
 AGAIN=bulkmm_again # on the command line of the kernel that kexec starts
 
 coexist_begin() {
-	mount -t tracefs tracefs $TRACING 2>/dev/null
 	mount -t bpf bpf /sys/fs/bpf
 	folios hugetlb 2048 $FOLIOS
 }
@@ -22,14 +20,14 @@ coexist_begin() {
 user_begin() {
 	case $1 in
 	function | function_graph)
-		write $TRACING/set_ftrace_filter "$2" &&
-			write $TRACING/current_tracer "$1"
+		write "$TRACING/set_ftrace_filter" "$2" &&
+			write "$TRACING/current_tracer" "$1"
 		;;
 	kprobe | kretprobe)
 		letter=${1%%probe}
 		[ "$letter" = k ] && letter=p || letter=r
-		write $TRACING/kprobe_events "$letter:bmm $2" &&
-			write $TRACING/events/kprobes/bmm/enable 1
+		write "$TRACING/kprobe_events" "$letter:bmm $2" &&
+			write "$TRACING/events/kprobes/bmm/enable" 1
 		;;
 	fentry) bmmbpf attach "$2" $PIN ;;
 	livepatch) insmod /lib/modules/bulkmm_livepatch.ko && transition ;;
@@ -38,14 +36,14 @@ user_begin() {
 
 user_end() {
 	case $1 in
-	function | function_graph) write $TRACING/current_tracer nop ;;
+	function | function_graph) write "$TRACING/current_tracer" nop ;;
 	kprobe | kretprobe)
-		write $TRACING/events/kprobes/bmm/enable 0
-		write $TRACING/kprobe_events ""
+		write "$TRACING/events/kprobes/bmm/enable" 0
+		write "$TRACING/kprobe_events" ""
 		;;
 	fentry)
 		rm $PIN $PIN-calls
-		until ! grep -q "^$2 " $TRACING/enabled_functions; do
+		until ! grep -q "^$2 " "$TRACING/enabled_functions"; do
 			usleep 10000
 		done
 		;;
@@ -65,10 +63,10 @@ transition() {
 # print how many calls of FUNCTION a user has seen: KIND
 user_calls() {
 	case $1 in
-	function) grep -c " $FUNCTION <-" $TRACING/trace ;;
-	function_graph) grep -c "$FUNCTION()\|$FUNCTION();" $TRACING/trace ;;
+	function) grep -c " $FUNCTION <-" "$TRACING/trace" ;;
+	function_graph) grep -c "$FUNCTION()\|$FUNCTION();" "$TRACING/trace" ;;
 	kprobe | kretprobe)
-		awk '$1 == "bmm" { print $2 }' $TRACING/kprobe_profile
+		awk '$1 == "bmm" { print $2 }' "$TRACING/kprobe_profile"
 		;;
 	fentry) bmmbpf calls $PIN ;;
 	livepatch) cat /sys/module/bulkmm_livepatch/parameters/calls ;;
@@ -169,7 +167,7 @@ coexist_everywhere() {
 			user_begin kprobe "$function"
 		user_end kprobe
 	done
-	write $TRACING/current_tracer nop
+	write "$TRACING/current_tracer" nop
 	check "every function hooked: function_graph attaches" \
 		user_begin function_graph "$hooked"
 	used "every function traced, all on" none 0 $FOLIOS

@@ -216,25 +216,23 @@ case_reloaded() {
 
 # an operator's tracing tools on the same function
 case_traced() {
-	tracing=/sys/kernel/tracing
-	mount -t tracefs tracefs $tracing
 	load
-	write $tracing/set_ftrace_filter memmap_init_zone_device
-	write $tracing/current_tracer function
-	write $tracing/kprobe_events "p:bmm memmap_init_zone_device"
-	write $tracing/events/kprobes/bmm/enable 1
-	write $tracing/events/bulkmm/memmap/enable 1
+	write "$TRACING/set_ftrace_filter" memmap_init_zone_device
+	write "$TRACING/current_tracer" function
+	write "$TRACING/kprobe_events" "p:bmm memmap_init_zone_device"
+	write "$TRACING/events/kprobes/bmm/enable" 1
+	write "$TRACING/events/bulkmm/memmap/enable" 1
 	down
 	check "traced: device comes up" up
 	check "traced: same bytes" same
 	check "traced: served" [ "$(counter hits)" = 1 ]
 	check "traced: function tracer saw it" \
-		grep -q ' memmap_init_zone_device <-' $tracing/trace
-	check "traced: kprobe saw it" grep -q ' bmm: ' $tracing/trace
-	check "traced: our tracepoint" grep -q ' memmap: start_pfn=' $tracing/trace
-	write $tracing/events/enable 0
-	write $tracing/kprobe_events ""
-	write $tracing/current_tracer nop
+		grep -q ' memmap_init_zone_device <-' "$TRACING/trace"
+	check "traced: kprobe saw it" grep -q ' bmm: ' "$TRACING/trace"
+	check "traced: our tracepoint" grep -q ' memmap: start_pfn=' "$TRACING/trace"
+	write "$TRACING/events/enable" 0
+	write "$TRACING/kprobe_events" ""
+	write "$TRACING/current_tracer" nop
 	must remove
 }
 

@@ -5,7 +5,7 @@
 # checks, as in faults.sh. hook-faults also runs cases of load.sh and alloc.sh.
 
 FTRACE=/proc/sys/kernel/ftrace_enabled
-HOOKED=/sys/kernel/debug/tracing/enabled_functions
+HOOKED=/sys/kernel/tracing/enabled_functions
 DIRECT="direct-->bmm_memmap_trampoline"
 
 # kernel.ftrace_enabled is 0 while the module is loaded and unloaded; nothing

@@ -245,7 +245,7 @@ hot_visit() {
 	hook='' clears='' cached_max=0
 	if [ -d "$HOTPLUG" ]; then
 		hook=$(cat "$HOTPLUG/hook") clears=$(cat "$ALLOC/hook")
-		read -r cached_max </sys/kernel/bulkmm/clear/cached_max
+		read -r cached_max <"$CLEAR/cached_max"
 	fi
 	LABEL=$2 TRACE=$3 middle=$4
 	hot_counted

@@ -65,21 +65,19 @@ late() {
 		units="$UNITS" over="$OVER" $SAID
 }
 
-TRACED=/sys/kernel/debug/tracing/events/bulkmm/clear/enable
-
 # each backend in turn, with a module that has measured nothing; while the
 # tracepoint is on, all units are timed: WAY OPTION...
 bounds() {
 	for list in cached streaming; do
 		clear_unload
 		clear_arm $list
-		must_write $TRACED 1
+		clearing 1
 		file="$CLEAR/backend_"$list
 		for name in fastest $(backend_names "$file") fastest; do
 			must_write "$file" "$name"
 			bound "$@"
 		done
-		must_write $TRACED 0
+		clearing 0
 	done
 }
 
@@ -101,14 +99,13 @@ bound() {
 
 # what the tracepoint reports of a page that is populated in units of BYTES
 traced() {
-	trace=/sys/kernel/debug/tracing/trace
 	clear_arm auto
 	must_write "$CLEAR/unit_bytes" "$1"
-	must_write $TRACED 1
-	must_write $trace ""
+	clearing 1
+	must_write "$TRACING/trace" ""
 	must bmmfault -f "$KIND" "$KIB" map-populate
-	must_write $TRACED 0
-	line=$(grep -m 1 -o ' clear: .*' $trace) || fail "no trace"
+	clearing 0
+	line=$(grep -m 1 -o ' clear: .*' "$TRACING/trace") || fail "no trace"
 	# shellcheck disable=SC2086 # "pfn=... order=..."
 	report traced ${line# clear: }
 }

@@ -4,7 +4,6 @@
 # installed, kept inert, used, upgraded, purged. Steps end in checks.
 
 DEBIAN=/mnt
-BULKMM=/sys/kernel/bulkmm
 PURGED="bulkmm bulkmm-dkms libbulkmm-dev libbulkmm0"
 
 inside() {
@@ -63,11 +62,11 @@ says() {
 
 # the MODE in brackets of each path
 modes() {
-	sed 's/.*\[\(.*\)\].*/\1/' $BULKMM/*/mode | sort -u | xargs
+	sed 's/.*\[\(.*\)\].*/\1/' "$BULKMM"/*/mode | sort -u | xargs
 }
 
 hooked() {
-	cat /sys/kernel/debug/tracing/enabled_functions
+	cat "$TRACING/enabled_functions"
 }
 
 check_built() {
@@ -93,7 +92,7 @@ rescue() {
 	check "inert: one line says so" [ "$(wc -l </tmp/said)" = 1 ]
 	check "inert: it is the line" has "inert: no function is hooked" /tmp/said
 	check "inert: every hook says so" \
-		[ "$(cat $BULKMM/*/hook | grep -vc '^-125 .*the module is inert')" = 0 ]
+		[ "$(cat "$BULKMM"/*/hook | grep -vc '^-125 .*the module is inert')" = 0 ]
 	for path in memmap clear alloc vmap hotplug; do
 		check "inert: bulkmm on $path is refused" \
 			[ "$(says sh -c "bulkmm on $path; echo \$?")" = 3 ]
@@ -106,7 +105,7 @@ rescue() {
 		[ "$(cat /sys/module/bulkmm/parameters/inert)" = Y ]
 	inside_must rmmod bulkmm # no path is on
 	inside_must modprobe bulkmm inert=0
-	check "inert=0 by hand: attached" has "^0 " $BULKMM/memmap/hook
+	check "inert=0 by hand: attached" has "^0 " "$BULKMM/memmap/hook"
 	hooked >/tmp/said
 	check "inert=0 by hand: hooked" has memmap_init_zone_device /tmp/said
 	inside_must bulkmm off
@@ -129,21 +128,22 @@ examples() {
 	while read -r name; do
 		inside_must modprobe "$name"
 	done </tmp/names
-	check "examples: memmap on, clear auto" [ "$(cat $BULKMM/memmap/mode)-$(
-		cat $BULKMM/clear/mode
+	check "examples: memmap on, clear auto" [ "$(cat "$BULKMM/memmap/mode")-$(
+		cat "$BULKMM/clear/mode"
 	)" = "off [on]-off [auto] cached streaming" ]
 	rm $DEBIAN/etc/modprobe.d/bulkmm.conf $DEBIAN/etc/modules-load.d/bulkmm.conf
 }
 
 use() {
 	examples
-	check "attached" has "^0 memmap_init_zone_device: attached" $BULKMM/memmap/hook
+	check "attached" has "^0 memmap_init_zone_device: attached" \
+		"$BULKMM/memmap/hook"
 	check "hotplug attached" has "^0 set_zone_contiguous: attached" \
-		$BULKMM/hotplug/hook
-	check "hotplug is on by itself" has "\[on\]" $BULKMM/hotplug/mode
+		"$BULKMM/hotplug/hook"
+	check "hotplug is on by itself" has "\[on\]" "$BULKMM/hotplug/mode"
 	check "status" says bulkmm status
 	check "off" says bulkmm off clear
-	check "off was heard" has "\[off\]" $BULKMM/clear/mode
+	check "off was heard" has "\[off\]" "$BULKMM/clear/mode"
 	program=/usr/share/doc/libbulkmm-dev/examples/pool.c
 	# shellcheck disable=SC2016 # for the shell inside
 	inside_must sh -c 'cc -O2 "$1" -o /tmp/pool $(pkg-config --cflags --libs bulkmm)' \
@@ -157,13 +157,13 @@ use() {
 upgrade() {
 	install_debs new
 	check_built "$2"
-	check "$1 stays loaded" has "^$1$" $BULKMM/version
+	check "$1 stays loaded" has "^$1$" "$BULKMM/version"
 	inside_must bulkmm off
 	inside_must rmmod bulkmm
 	inside_must modprobe bulkmm
-	check "$2 is loaded" has "^$2$" $BULKMM/version
+	check "$2 is loaded" has "^$2$" "$BULKMM/version"
 	check "$1 is gone" [ ! -e "$DEBIAN/var/lib/dkms/bulkmm/$1" ]
-	check "$2 attaches" has "^0 " $BULKMM/memmap/hook
+	check "$2 attaches" has "^0 " "$BULKMM/memmap/hook"
 }
 
 purge() {

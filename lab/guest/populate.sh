@@ -4,7 +4,6 @@
 # the module, and what the library reports of memory that only such a guest has.
 # The host decides what to expect.
 
-TRACING=/sys/kernel/tracing
 POOLED=/sys/fs/cgroup # where the library looks for cgroups
 
 # one store per element, whatever is fastest on this CPU
@@ -13,11 +12,9 @@ pool_backends() {
 	tune backend_cached plain
 }
 
-# trace each folio from now on, or stop: ON (1 or 0)
+# like clearing, if the module is there
 pool_trace() {
-	[ -e $TRACING/trace ] || must mount -t tracefs tracefs $TRACING
-	[ ! -d $TRACING/events/bulkmm ] ||
-		echo "$1" >$TRACING/events/bulkmm/clear/enable
+	[ ! -d "$TRACING/events/bulkmm" ] || clearing "$1"
 }
 
 # populate by a WAY, report how the counters moved: LABEL KIND MIB WAY
@@ -27,13 +24,13 @@ pool_visit() {
 	counted
 	# shellcheck disable=SC2153 # set by counted
 	hits=$HITS alloc=$ALLOCATED small=$SMALL fell=$FELL
-	[ "$label" = counted ] || echo >$TRACING/trace
+	[ "$label" = counted ] || echo >"$TRACING/trace"
 	must bmmpool visit "$@"
 	counted
 	around=0 cached=0
 	if [ "$label" != counted ]; then
-		around=$(grep -c streaming=1 $TRACING/trace)
-		cached=$(grep -c streaming=0 $TRACING/trace)
+		around=$(grep -c streaming=1 "$TRACING/trace")
+		cached=$(grep -c streaming=0 "$TRACING/trace")
 	fi
 	# shellcheck disable=SC2086,SC2153 # "bytes=... ns=...", as must() left it
 	report visit label="$label" arm="$ARM" kind="$kind" way="$way" \

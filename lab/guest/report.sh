@@ -1,6 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# What every job needs: report to the host, fail, end.
+# What every job needs: report to the host, fail, end; the module.
+
+BULKMM=/sys/kernel/bulkmm
 
 # send one JSON line to the host, its fields given as name=value; a value that
 # is not a plain number is quoted
@@ -43,7 +45,7 @@ must_write() {
 
 # unload bulkmm.ko, after all paths are off: one that is on holds it
 remove() {
-	echo 1 >/sys/kernel/bulkmm/off && rmmod bulkmm
+	echo 1 >$BULKMM/off && rmmod bulkmm
 }
 
 # names of the backends in a FILE that lists them: "[fastest] generic movnti"

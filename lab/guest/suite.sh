@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What the suites share: all paths of bulkmm.ko at once, and its counters.
 
-BULKMM=/sys/kernel/bulkmm
-
 # bring bulkmm.ko into the state of an arm: absent, on (every path that the
 # kernel has) or streaming (huge pages of all sizes bypass the cache)
 suite_arm() {
@@ -18,7 +16,7 @@ suite_arm() {
 	streaming)
 		must insmod /lib/modules/bulkmm.ko memmap=off clear=streaming \
 			alloc=streaming
-		must_write $BULKMM/clear/min_pages 2
+		must_write "$BULKMM/clear/min_pages" 2
 		;;
 	*) fail "no arm $1" ;;
 	esac
@@ -26,7 +24,7 @@ suite_arm() {
 
 # the counters go with the module, so they are sent before each unload
 suite_unload() {
-	[ -d $BULKMM ] || return 0
+	[ -d "$BULKMM" ] || return 0
 	for at in "$BULKMM"/*/hits; do
 		path=${at%/hits}
 		report suite-hits arm="$ARM" path="${path##*/}" \

@@ -1,13 +1,18 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The kernel's function_graph tracer: where an operation spends its time.
+# The kernel's tracing: the module's tracepoint of clearing, and function_graph,
+# which shows where an operation spends its time.
 
 TRACING=/sys/kernel/tracing
+
+# trace each folio that the module clears from now on, or stop: ON (1 or 0)
+clearing() {
+	must_write $TRACING/events/bulkmm/clear/enable "$1"
+}
 
 # trace these functions, if the kernel has them: FUNCTION... Set by index: for a
 # name the kernel would look up the names of all functions.
 graph_begin() {
-	[ -e $TRACING/trace ] || must mount -t tracefs tracefs $TRACING
 	echo 16384 >$TRACING/buffer_size_kb
 	if [ "$GRAPHED" != "$*" ]; then
 		GRAPHED=$*

@@ -3,17 +3,14 @@
 # The expected use of a folio: which ways to allocate it count as populating,
 # and what two CPUs that fault at once cost each other.
 
-EVENT=/sys/kernel/debug/tracing/events/bulkmm/clear/enable
-TRACE=/sys/kernel/debug/tracing/trace
-
 # an arm's folios of 2 MiB, as the tracepoint reports them: WAY [ARGUMENT...]
 # of bmmpin
 brought() {
-	must_write $TRACE ""
-	must_write $EVENT 1
+	must_write "$TRACING/trace" ""
+	clearing 1
 	must bmmpin "$@"
-	must_write $EVENT 0
-	grep ' order=9 ' $TRACE | grep '^ *bmmpin-' >/tmp/brought
+	clearing 0
+	grep ' order=9 ' "$TRACING/trace" | grep '^ *bmmpin-' >/tmp/brought
 	report brought way="$1" cached_max="$(cat "$CLEAR/cached_max")" \
 		streaming="$(grep -c ' streaming=1 ' /tmp/brought)" \
 		cached="$(grep -c ' streaming=0 ' /tmp/brought)"

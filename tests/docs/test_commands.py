@@ -77,7 +77,7 @@ PACKAGES = Elsewhere(
 )  # fmt: skip
 PMEM_FAULTS = Elsewhere(
     "echo 1 > /sys/kernel/tracing/events/bulkmm/memmap/enable",
-    "tests/lab/test_pmem.py", "events/bulkmm/memmap/enable 1",
+    "tests/lab/test_pmem.py", 'events/bulkmm/memmap/enable" 1',
     "lab/guest/faults.sh",
 )  # fmt: skip
 PURGE = "apt purge bulkmm bulkmm-dkms libbulkmm-dev libbulkmm0"
@@ -94,7 +94,7 @@ ELSEWHERE = (
     replace(
         PMEM_FAULTS,
         command="cat /sys/kernel/tracing/trace_pipe",
-        words="' memmap: start_pfn=' $tracing/trace",
+        words="grep -q ' memmap: start_pfn='",
     ),
     PACKAGES,
     # the guest has no network: dpkg does what apt would have it do
