@@ -19,14 +19,15 @@ case_held() {
 	done
 }
 
-# no memory at each step of loading in turn; invalid parameters
+# no memory at each step of loading in turn, or each N-th; invalid parameters:
+# [N]
 case_load_fails() {
 	step=1
 	left=
 	while ! insmod /lib/modules/bulkmm.ko memmap=on fault_alloc=$step \
 		2>/dev/null; do
 		if [ -e /sys/kernel/bulkmm ] || grep -q "$DIRECT" "$HOOKED" ||
-			[ $step = 100 ]; then
+			[ $step -ge 100 ]; then
 			left="at step $step"
 			break
 		fi
