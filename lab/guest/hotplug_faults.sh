@@ -168,13 +168,18 @@ hot_filled() {
 	hot_gone "$SECOND" "$FIRST"
 }
 
+# KiB of memory of the node
+hot_total() {
+	sed -n "s/^Node $HOT MemTotal: *\([0-9]*\) kB/\1/p" \
+		/sys/devices/system/node/node"$HOT"/meminfo
+}
+
 # struct pages lie in the plugged memory itself
 hot_own_memmap() {
 	must_write "/sys/bus/dax/devices/$FIRST/memmap_on_memory" 1
 	must hot_bind "$FIRST"
-	check "own struct pages: MemTotal tells" [ "$(sed -n \
-		's/^Node 1 MemTotal: *\([0-9]*\) kB/\1/p' \
-		/sys/devices/system/node/node1/meminfo)" -lt "$WHOLE" ]
+	check "own struct pages: MemTotal tells" \
+		[ "$(hot_total)" -lt "$WHOLE" ]
 	hot_look
 	hot_list
 	for place in 3 0 5 4; do hot_set offline $place; done
@@ -389,8 +394,7 @@ hot_faults() {
 	hot_two_devices
 	hot_virtio 0
 	must hot_bind "$FIRST"
-	WHOLE=$(sed -n 's/^Node 1 MemTotal: *\([0-9]*\) kB/\1/p' \
-		/sys/devices/system/node/node1/meminfo)
+	WHOLE=$(hot_total)
 	hot_gone "$FIRST"
 	hot_hooks
 	hot_in_the_middle
