@@ -31,6 +31,9 @@ case_namesake() {
 	hooks=$(cat "$BULKMM/alloc/hook" "$BULKMM/vmap/hook")
 	must remove
 	must insmod /lib/modules/bulkmm_namesake.ko
+	names='clear_highpages_kasan_tagged|vmap_range_noflush|bulkmm_namesake_only'
+	[ "$(grep -Ec " ($names).\[bulkmm_namesake\]" /proc/kallsyms)" = 3 ] ||
+		fail "bulkmm_namesake lacks one of its names"
 	load memmap=off alloc=auto vmap=pte
 	check "namesake: hooks of alloc and vmap as without it" [ "$hooks" = \
 		"$(cat "$BULKMM/alloc/hook" "$BULKMM/vmap/hook")" ]

@@ -6,21 +6,24 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 
+/* The compiler renames functions whose arguments it drops or knows. */
+#define NAMED noinline __used
+
 /* Inlined in 6.12: no kernel function has this name there. */
-static noinline void clear_highpages_kasan_tagged(struct page *page, int nr)
+static NAMED void clear_highpages_kasan_tagged(struct page *page, int nr)
 {
 	barrier();
 }
 
 /* Every kernel has this one. */
-static noinline int vmap_range_noflush(unsigned long addr, unsigned long end)
+static NAMED int vmap_range_noflush(unsigned long addr, unsigned long end)
 {
 	barrier();
 	return 0;
 }
 
 /* No kernel has this one. */
-static noinline void bulkmm_namesake_only(void)
+static NAMED void bulkmm_namesake_only(void)
 {
 	barrier();
 }
