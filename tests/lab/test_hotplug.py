@@ -164,10 +164,19 @@ def test_a_cxl_device_is_a_multiple_of_its_unit() -> None:
         work(CXL, size=odd).check_options()
 
 
-def test_a_guest_fills_less_of_cxl_memory() -> None:
-    used = {one.name: work(one).job([]).split("hot_use ")[1] for one in (KMEM, CXL)}
-    megabytes = {name: int(text.split()[0]) for name, text in used.items()}
-    assert megabytes == {KMEM.name: hotplug.USED, CXL.name: hotplug.USED_CXL}
+@pytest.mark.parametrize(
+    ("kind", "gigabytes", "used"),
+    [
+        (KMEM, 4, hotplug.USED_REDUCED),
+        (KMEM, 32, hotplug.USED),
+        (CXL, 32, hotplug.USED_REDUCED),
+    ],
+)
+def test_how_much_a_guest_fills(
+    kind: scenario.Scenario, gigabytes: int, used: int
+) -> None:
+    job = work(kind, size=gigabytes << 30).job([])
+    assert int(job.split("hot_use ")[1].split()[0]) == used
 
 
 def test_a_run_that_held() -> None:

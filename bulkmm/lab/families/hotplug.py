@@ -28,7 +28,7 @@ MOST = 96 << 30  # bytes whose struct pages fit into the guest's memory
 LEAST = 1 << 30
 REDUCED = 4 << 30  # bytes; up to this size a run is for CI
 USED = 192  # MiB filled and migrated
-USED_CXL = 16  # QEMU emulates each access to such memory
+USED_REDUCED = 16  # of CXL memory too: QEMU emulates each access to it
 ROUND, PROOF, GRAPH = "round", "proof", "graph"
 BOTH = "both"  # an arm: `on`, and path alloc in mode auto
 EVERY = (*ARMS, BOTH)
@@ -189,8 +189,8 @@ class Work(work.Work):
             lines += [f"hot_block online_movable {place}"]
         if self.options.break_one_word:
             lines += ['[ "$ARM" != on ] || hot_block offline 3']
-        used = USED_CXL if self.scenario.mode == CXL else USED
-        return [*lines, f"hot_use {used}", "}"]
+        few = self.reduced or self.scenario.mode == CXL
+        return [*lines, f"hot_use {USED_REDUCED if few else USED}", "}"]
 
     def limit(self) -> float:
         """Return a generous time limit, for guests that hang."""
