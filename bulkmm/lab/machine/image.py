@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bulkmm.lab.machine import userland
+from bulkmm.lab.machine.arch import Arch
 from bulkmm.lab.machine.kernels import Kernel, module_name, with_dependencies
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.paths import GUEST, MARKS, content_key, forget_old, made_whole
@@ -41,31 +42,40 @@ def ensure_base(kernel: Kernel, modules: tuple[str, ...], progress: Progress) ->
     key = content_key([*scripts, MARKS], kernel.release, *modules)
     made = root.var / "image" / f"{kernel.release}-{key}"
     if not made.is_dir():
+        helpers = _ensure_helpers(root, kernel.arch, progress)
         programs = userland.ensure(root, kernel.arch, progress)
         with progress.step("packing the guest"), made_whole(made) as part:
             tree = part / "tree"
-            _fill(kernel, programs, tree, modules)
+            _fill(kernel, tree, modules)
+            userland.copy_programs(root, kernel.arch, programs, tree)
+            shutil.copytree(helpers, tree / "bin", dirs_exist_ok=True)
             pack(root, tree, part / "base.cpio")
             shutil.rmtree(tree)
         forget_old(made.parent, KEEP)
     return made / "base.cpio"
 
 
-def _fill(kernel: Kernel, programs: Path, tree: Path, modules: tuple[str, ...]) -> None:
-    root = kernel.root
-    bare = ("bin", "dev", "lib/bmm", "lib/modules", "etc")
-    for name in bare:
+def _ensure_helpers(root: Root, arch: Arch, progress: Progress) -> Path:
+    """Return the directory of the lab's own programs for guests."""
+    sources = [*GUEST.glob("*.[ch]"), MARKS]
+    made = root.var / "helpers" / f"{arch.name}-{content_key(sources, *COMPILE)}"
+    if not made.is_dir():
+        with progress.step("compiling the guest's programs"), made_whole(made) as part:
+            for file in sources:
+                shutil.copy(file, part)
+            for name in HELPERS:
+                files = [root.inner(file) for file in sorted(part.glob(f"{name}*.c"))]
+                to = root.inner(part / name)
+                root.run([arch.compiler, *COMPILE, "-o", to, *files])
+            for file in part.glob("*.[ch]"):
+                file.unlink()
+        forget_old(made.parent)
+    return made
+
+
+def _fill(kernel: Kernel, tree: Path, modules: tuple[str, ...]) -> None:
+    for name in ("bin", "dev", "lib/bmm", "lib/modules", "etc"):
         (tree / name).mkdir(parents=True)
-    sources = tree / "sources"
-    sources.mkdir()
-    for file in (*GUEST.glob("*.[ch]"), MARKS):
-        shutil.copy(file, sources)
-    for name in HELPERS:
-        files = [root.inner(file) for file in sorted(sources.glob(f"{name}*.c"))]
-        to = root.inner(tree / "bin" / name)
-        root.run([kernel.arch.compiler, *COMPILE, "-o", to, *files])
-    shutil.rmtree(sources)
-    userland.copy_programs(root, kernel.arch, programs, tree)
     for script in GUEST.glob("*.sh"):
         shutil.copy(script, tree / "lib/bmm")
     shutil.copy(GUEST / "init", tree / "init")
