@@ -188,7 +188,8 @@ class Work(work.Work):
         for place in (blocks - 1, 0, blocks - 2):
             lines += [f"hot_block online_movable {place}"]
         if self.options.break_one_word:
-            lines += ['[ "$ARM" != on ] || hot_block offline 3']
+            # a step there was, when another block was offline too: it must differ
+            lines += [f'[ "$ARM" != on ] || hot_block offline {places[3]}']
         few = self.reduced or self.scenario.mode == CXL
         return [*lines, f"hot_use {USED_REDUCED if few else USED}", "}"]
 
