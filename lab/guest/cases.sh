@@ -5,7 +5,7 @@
 
 ZERO=/sys/kernel/debug/bulkmm_lab/zero
 
-# clear folios of these orders, with every hint: LABEL SPOIL ORDER...
+# clear folios of these orders, with every hint: LABEL CORRUPT ORDER...
 cases() {
 	label=$1 corrupt=$2
 	shift 2
