@@ -168,9 +168,14 @@ hot_state() {
 }
 
 # set a block: STATE (offline, online_movable, online_kernel; may fail) PLACE
-hot_block() {
+hot_set() {
 	hot_nth "$2"
 	echo "$1" 2>/dev/null >"$BLOCKS/memory$NUMBER/state" || :
+}
+
+# set a block, as a step of the comparison: STATE PLACE
+hot_block() {
+	hot_set "$1" "$2"
 	hot_state "$1 $2"
 }
 

@@ -210,6 +210,14 @@ def test_a_step_that_is_missing_fails() -> None:
     assert failing(events) == {"zones and free lists as without (proof)"}
 
 
+@pytest.mark.parametrize("label", [hotplug.ROUND, hotplug.PROOF, hotplug.GRAPH])
+def test_a_step_too_many_fails(label: str) -> None:
+    """Also one that there was, and that ends as it did then."""
+    events = good()
+    events.append(state("on", label, "plugged"))
+    assert failing(events) == {f"zones and free lists as without ({label})"}
+
+
 def test_a_zone_that_is_never_contiguous_proves_nothing() -> None:
     events = [
         {**e, "zones": e["zones"][:-1] + "0"} if e["event"] == "hot-state" else e

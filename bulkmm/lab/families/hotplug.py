@@ -8,6 +8,7 @@ that holds only this memory (lab/guest/hotplug.sh).
 import random
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from bulkmm import stats
@@ -182,14 +183,13 @@ class Work(work.Work):
                 f"hot_block online_movable {place}"
                 for place in chance.sample(some, len(some))
             ]
+        if self.options.break_one_word:
+            lines += ['[ "$ARM" != on ] || hot_set offline 1']  # no step of its own
         # both ends of the zone, then the rest, from the end
         for place in (0, blocks - 1, blocks - 2):
             lines += [f"hot_block offline {place}"]
         for place in (blocks - 1, 0, blocks - 2):
             lines += [f"hot_block online_movable {place}"]
-        if self.options.break_one_word:
-            # a step there was, when another block was offline too: it must differ
-            lines += [f'[ "$ARM" != on ] || hot_block offline {places[3]}']
         few = self.reduced or self.scenario.mode == CXL
         return [*lines, f"hot_use {USED_REDUCED if few else USED}", "}"]
 
@@ -273,36 +273,37 @@ def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
     return found
 
 
-def _states(outcome: Outcome) -> dict[str, dict[str, set[tuple[str, ...]]]]:
-    """Return the states seen at each step, by arm."""
-    seen: dict[str, dict[str, set[tuple[str, ...]]]] = defaultdict(
-        lambda: defaultdict(set)
-    )
-    for event in outcome.of("hot-state"):
-        what = tuple(str(event[key]) for key in ("zones", "buddy", "types", "info"))
-        # a step repeats where blocks are removed and added
-        seen[f"{event['label']}: {event['step']}"][event["arm"]].add(what)
+def _states(outcome: Outcome, label: str) -> dict[str, list[tuple[str, ...]]]:
+    """Return each arm's steps in their order, with the state after each."""
+    seen: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    keys = ("step", "zones", "buddy", "types", "info")
+    for event in outcome.of("hot-state", label=label):
+        seen[event["arm"]].append(tuple(str(event[key]) for key in keys))
     return seen
 
 
 def _same(outcome: Outcome, plan: dict[str, tuple[str, ...]]) -> list[Check]:
     """Check for each kind of visit that every step ends as without the module."""
     found = []
-    states = _states(outcome)
-    for label, wanted in plan.items():
-        steps = {k: v for k, v in states.items() if k.startswith(f"{label}: ")}
-        wrong = [
-            step
-            for step, arms in steps.items()
-            if set(arms) != set(wanted)
-            or any(arms[a] != arms["absent"] for a in wanted)
-        ]
-        detail = f"{len(steps)} steps in {len(wanted)} arms"
+    for label, arms in plan.items():
+        seen = _states(outcome, label)
+        wanted = seen["absent"]
+        differing = [_first(arm, wanted, seen[arm]) for arm in arms]
+        detail = f"{len(wanted)} steps in {len(arms)} arms"
+        wrong = [one for one in differing if one]
         if wrong:
-            detail += f"; differing: {', '.join(wrong)}"
-        ok = bool(steps) and not wrong
+            detail += f"; first differing: {', '.join(wrong)}"
+        ok = bool(wanted) and not wrong
         found.append(Check(f"zones and free lists as without ({label})", ok, detail))
     return found
+
+
+def _first(arm: str, wanted: list[tuple[str, ...]], seen: list[tuple[str, ...]]) -> str:
+    """Name the first step at which an arm differs from what was wanted."""
+    for one, other in zip_longest(wanted, seen, fillvalue=("nothing",)):
+        if one != other:
+            return f"{arm}, {other[0]}"
+    return ""
 
 
 def _contiguous(outcome: Outcome) -> Check:
