@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.workermanage import WorkerController
 
-# Guests take turns, which makes them the longest chain of all: one process boots
-# from its first minute on, and the others do the rest before they join in. The
-# longest come first, so that nobody waits for one of them at the end.
+# Guests, of which only two run at once, are the longest chain of all: one process
+# boots from its first minute on, and the others do the rest before they join in.
+# The longest come first, so that nobody waits for one of them at the end.
 GUESTS = (
     "tests/packages/test_packages.py",
     "tests/lab/test_matrix.py::test_the_quick_matrix",
