@@ -167,15 +167,15 @@ hot_state() {
 			}' /proc/zoneinfo)"
 }
 
-# set a block: STATE (offline, online_movable, online_kernel; may fail) PLACE
-hot_set() {
+# write STATE (offline, online_movable, online_kernel) to the block at PLACE
+hot_write() {
 	hot_nth "$2"
-	echo "$1" 2>/dev/null >"$BLOCKS/memory$NUMBER/state" || :
+	echo "$1" 2>/dev/null >"$BLOCKS/memory$NUMBER/state"
 }
 
-# set a block, as a step of the comparison: STATE PLACE
+# set a block, which may be refused, as a step of the comparison: STATE PLACE
 hot_block() {
-	hot_set "$1" "$2"
+	hot_write "$1" "$2" || :
 	hot_state "$1 $2"
 }
 

@@ -53,11 +53,8 @@ hot_gone() {
 
 # set a block of the node: STATE PLACE
 hot_set() {
-	hot_nth "$2"
-	if ! echo "$1" 2>/dev/null >"$BLOCKS/memory$NUMBER/state"; then
-		SEEN="$SEEN$2 is not $1
+	hot_write "$1" "$2" || SEEN="$SEEN$2 is not $1
 "
-	fi
 	hot_look
 }
 

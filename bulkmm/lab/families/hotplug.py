@@ -184,7 +184,7 @@ class Work(work.Work):
                 for place in chance.sample(some, len(some))
             ]
         if self.options.break_one_word:
-            lines += ['[ "$ARM" != on ] || hot_set offline 1']  # no step of its own
+            lines += ['[ "$ARM" != on ] || hot_write offline 1']  # no step of its own
         # both ends of the zone, then the rest, from the end
         for place in (0, blocks - 1, blocks - 2):
             lines += [f"hot_block offline {place}"]
