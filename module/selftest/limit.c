@@ -2,7 +2,7 @@
 /*
  * How fast the machine can store at all: a bound on every way of writing struct
  * pages. Stores one register throughout a buffer larger than the caches, mapped
- * virtually as the memmap is, but by 4 KiB pages.
+ * as the memmap is: virtually, by huge pages if there are any.
  * Under emulation the bound is the lookup that each store costs.
  */
 #include <linux/cleanup.h>
@@ -78,7 +78,7 @@ static int measure(unsigned long bytes)
 	char *buffer;
 	u64 begin;
 
-	buffer = vmalloc(BUFFER_BYTES);
+	buffer = vmalloc_huge(BUFFER_BYTES, GFP_KERNEL);
 	if (!buffer)
 		return -ENOMEM;
 	migrate_disable();
