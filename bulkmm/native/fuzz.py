@@ -54,7 +54,7 @@ def requested(job: measure.Job, subject: str, seconds: int) -> list[str]:
     words = [subject, f"--size={job.size or SIZES[subject]}", "--rounds=1"]
     words += [f"--seed={job.seed}", f"--fuzz={seconds}"]
     words += ["--break-one-word"] if job.corrupt else []
-    if job.case:
+    if job.case is not None:
         words.append(f"--case={job.case}")
     elif (CORPUS / subject).is_file():
         words.append(f"--corpus={CORPUS / subject}")

@@ -148,7 +148,7 @@ def _processes(
         words += [f"--only={','.join(job.only)}"] if job.only else []
         words += ["--backends"] if job.backends else []
         words += ["--break-one-word"] if job.corrupt else []
-        words += [f"--case={job.case}"] if job.case else []
+        words += [] if job.case is None else [f"--case={job.case}"]
         return events(ready, words, padding)
 
     return take.processes(request, seen, start)

@@ -114,6 +114,7 @@ def test_a_broken_word_is_found_and_found_again(
         ("bulkmm pages=many", "pages of a case is a number, not 'many'"),
         ("nobody pages=1", "a case begins with a variant, not with nobody"),
         ("nobody:movnti pages=1", "begins with a variant, not with nobody:movnti"),
+        ("", "a case begins with a variant, not with a blank"),
         (" bulkmm pages=1", "a case begins with a variant, not with a blank"),
         ("bulkmm:none pages=1", "variant is not available here: bulkmm:none pages=1"),
     ],
@@ -126,6 +127,7 @@ def test_a_case_that_is_none(older: Pair, case: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("case", "said"),
     [
+        ("", "a case begins with a variant, not with a blank"),
         ("pages=4096", "a case begins with a variant, not with pages=4096"),
         ("stock pages=4096", "a case begins with a variant, not with stock"),
         ("bulkmm pages=4096.5", "pages of a case is a number, not '4096.5'"),
