@@ -15,7 +15,7 @@ from bulkmm.bench import goals
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
 from bulkmm.native import summary
-from bulkmm.results import Document
+from bulkmm.results import INTERVAL, Document, spread_of
 from bulkmm.sheet import Sheet
 
 ROOT = Path(__file__).parents[1]
@@ -169,8 +169,9 @@ def headlines(kernels: list[Document]) -> Iterator[str]:
     named = f"{held['model']} (family {held['family']}, model {held['model_number']})"
     releases = " and ".join(str(one.machine["kernel"]) for one in kernels)
     count = kernels[0].run["processes"]
+    spread = "(95 % interval)" if spread_of(count) == INTERVAL else "[range]"
     said = (
-        f"{named}; {releases}; {count} processes; [range], ~ not proven, ! unstable. "
+        f"{named}; {releases}; {count} processes; {spread}, ~ not proven, ! unstable. "
         "[Every figure](docs/figures.md)."
     )
     yield from textwrap.wrap(said, WIDTH, break_on_hyphens=False)
