@@ -153,18 +153,18 @@ hot_nth() {
 	NUMBER=$1
 }
 
-# report the node's zones, free lists and migration types: STEP
+# report the node's zones, and as LISTS its free lists, migration types and sizes:
+# STEP. There are a hundred steps, and a process takes 10 ms when emulated: one will do.
 hot_state() {
+	zones=
+	while read -r line; do zones="$zones$line "; done <"$LAB/zones"
 	# shellcheck disable=SC2016 # awk's own
-	report hot-state arm="$ARM" label="$LABEL" step="$1" \
-		zones="$(cat "$LAB/zones")" \
-		buddy="$(grep "^Node $HOT," /proc/buddyinfo)" \
-		types="$(grep "^Node *$HOT," /proc/pagetypeinfo)" \
-		info="$(awk -v hot="$HOT," '
-			/^Node/ { on = $2 == hot }
-			on && /^Node|spanned|present|managed|start_pfn/ {
-				print
-			}' /proc/zoneinfo)"
+	lists=$(awk -v hot="$HOT," -v ORS=' ' '
+		/^Node/ { on = $2 == hot }
+		on && /^Node|spanned|present|managed|start_pfn/ { $1 = $1; print }
+		' /proc/buddyinfo /proc/pagetypeinfo /proc/zoneinfo)
+	report hot-state arm="$ARM" label="$LABEL" step="$1" zones="$zones" \
+		lists="$lists"
 }
 
 # write STATE (offline, online_movable, online_kernel) to the block at PLACE

@@ -276,7 +276,7 @@ def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
 def _states(outcome: Outcome, label: str) -> dict[str, list[tuple[str, ...]]]:
     """Return each arm's steps in their order, with the state after each."""
     seen: dict[str, list[tuple[str, ...]]] = defaultdict(list)
-    keys = ("step", "zones", "buddy", "types", "info")
+    keys = ("step", "zones", "lists")
     for event in outcome.of("hot-state", label=label):
         seen[event["arm"]].append(tuple(str(event[key]) for key in keys))
     return seen
