@@ -34,7 +34,7 @@ ANYWHERE = (*DEMAND, "read", "madv-populate", "map-populate", FORK)
 HUGETLB = (*ANYWHERE, "memfd", "fallocate")
 # without 2 MiB pages, a read fault maps the shared page of zeros
 PART = tuple(way for way in ANYWHERE if way != "read")
-DIRTY_MIB = 64  # dirtied continuously by a second process
+DIRTY_MIB = 64  # dirtied again and again by a second process
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from bulkmm.lab.families.proof import place
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 
-DIRTY_MIB = 256  # dirtied continuously by another process
+DIRTY_MIB = 256  # dirtied again and again by another process
 
 
 @dataclass(frozen=True)
