@@ -336,7 +336,7 @@ def test_how_to_take_it_again(root: ET.Element) -> None:
     words = shlex.split(again)
     assert words[:3] == [".venv/bin/bulkmm", "bench", "kernel"]
     asked = cli.parser().parse_args(words[1:])
-    taken = held.run["processes"], held.run["rounds"]
+    taken = held.run["processes"], held.run["memmap.rounds"]
     assert (asked.kernel, asked.processes, asked.rounds) == ("6.12", *taken)
     lab = made.guest()
     lab.run = {
