@@ -34,6 +34,7 @@ ENTER = 'mount --rbind /dev "$1/dev" && root=$1 && shift && exec chroot "$root" 
 CMDLINE = "loglevel=5 panic=-1 log_buf_len=1M cryptomgr.notests"
 POLL = 0.05
 SILENT = 60.0  # s that a guest may be silent; longer with a longer time limit
+MOST_SILENT = 300.0  # and this at most: it has only booted by then
 
 
 @dataclass(frozen=True)
@@ -288,7 +289,7 @@ def _follow(argv: list[str], run: Path, limit: float, outcome: Outcome) -> bool:
     results = run / "results"
     results.write_text("")
     end = time.monotonic() + limit
-    silent = time.monotonic() + min(limit, max(SILENT, limit / 3))
+    silent = time.monotonic() + min(limit, max(SILENT, min(limit / 3, MOST_SILENT)))
     with (
         (run / "qemu.log").open("w", encoding="utf-8") as output,
         child.started(argv, output) as qemu,
