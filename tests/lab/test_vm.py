@@ -300,6 +300,13 @@ def test_guest_that_never_says_anything(
     assert len(boots) == 2
 
 
+@pytest.mark.parametrize(
+    ("limit", "silence"), [(12, 12), (90, 60), (600, 200), (2580, 300)]
+)
+def test_how_long_a_guest_may_be_silent(limit: float, silence: float) -> None:
+    assert vm._silence(limit) == silence
+
+
 def test_guest_that_hangs(guest: Callable[[str, float], vm.Outcome]) -> None:
     with pytest.raises(GuestError, match="the guest ran out of time"):
         guest("sleep 600\n", 6)

@@ -34,7 +34,7 @@ ENTER = 'mount --rbind /dev "$1/dev" && root=$1 && shift && exec chroot "$root" 
 CMDLINE = "loglevel=5 panic=-1 log_buf_len=1M cryptomgr.notests"
 POLL = 0.05
 SILENT = 60.0  # s that a guest may be silent; longer with a longer time limit
-MOST_SILENT = 300.0  # and this at most: it has only booted by then
+MOST_SILENT = 300.0  # s, however long that is: a guest only boots before its first word
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ def _follow(argv: list[str], run: Path, limit: float, outcome: Outcome) -> bool:
     results = run / "results"
     results.write_text("")
     end = time.monotonic() + limit
-    silent = time.monotonic() + min(limit, max(SILENT, min(limit / 3, MOST_SILENT)))
+    silent = time.monotonic() + _silence(limit)
     with (
         (run / "qemu.log").open("w", encoding="utf-8") as output,
         child.started(argv, output) as qemu,
@@ -301,6 +301,11 @@ def _follow(argv: list[str], run: Path, limit: float, outcome: Outcome) -> bool:
             _read_events(lines, outcome)
             time.sleep(POLL)
     return not running
+
+
+def _silence(limit: float) -> float:
+    """Return for how many seconds a guest with a time limit may be silent."""
+    return min(limit, max(SILENT, min(limit / 3, MOST_SILENT)))
 
 
 def _ended(qemu: subprocess.Popen[str], outcome: Outcome) -> bool:
