@@ -153,17 +153,24 @@ hot_nth() {
 	NUMBER=$1
 }
 
-# report the node's zones, and as LISTS its free lists, migration types and sizes:
-# STEP. There are a hundred steps, and a process takes 10 ms when emulated: one will do.
+# read the state of all zones into ZONES, without a process: an emulated guest takes
+# 10 ms to start one, and a run does this a hundred times
+hot_zones() {
+	ZONES=
+	while read -r line; do ZONES="$ZONES$line "; done <"$LAB/zones"
+	[ "$ZONES" ] || fail "no zones in $LAB/zones"
+}
+
+# report the zones, and in one process the node's free lists, migration types and
+# sizes: STEP
 hot_state() {
-	zones=
-	while read -r line; do zones="$zones$line "; done <"$LAB/zones"
+	hot_zones
 	# shellcheck disable=SC2016 # awk's own
 	lists=$(awk -v hot="$HOT," -v ORS=' ' '
 		/^Node/ { on = $2 == hot }
 		on && /^Node|spanned|present|managed|start_pfn/ { $1 = $1; print }
 		' /proc/buddyinfo /proc/pagetypeinfo /proc/zoneinfo)
-	report hot-state arm="$ARM" label="$LABEL" step="$1" zones="$zones" \
+	report hot-state arm="$ARM" label="$LABEL" step="$1" zones="$ZONES" \
 		lists="$lists"
 }
 

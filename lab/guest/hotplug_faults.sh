@@ -8,7 +8,8 @@ ANSWERS=/sys/module/bulkmm/parameters/fault_answers
 
 # record the state of the zones
 hot_look() {
-	SEEN="$SEEN$(cat "$LAB/zones")
+	hot_zones
+	SEEN="$SEEN$ZONES
 "
 }
 
