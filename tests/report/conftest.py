@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 import made
 import pytest
@@ -36,3 +37,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     assert cli.main(["report", *files, "-o", str(page)]) == 0
     read = {name: Document.read(home / f"{name}.json") for name in documents}
     return Written(page, read)
+
+
+@pytest.fixture(scope="session")
+def root(written: Written) -> ET.Element:
+    """Return the page: it is well-formed XML as well."""
+    return ET.fromstring(written.file.read_text())  # noqa: S314 - our own
