@@ -116,9 +116,14 @@ void bmm_serve(const struct bmm_job *job)
 
 	begin();
 	backend = bmm_get(&bmm_served[job->op][class]);
-	if (backend)
+	if (backend) {
 		bmm_job_do(job, backend);
-	else if (bmm_turn_job(pick, job) && !bmm_get(&forced[job->op]))
+		return;
+	}
+	bmm_turn_job(pick, job);
+	/* A single candidate is decided on from the start. */
+	if (bmm_get(&pick->nr) && bmm_pick_decided(pick) &&
+	    !bmm_get(&forced[job->op]))
 		settle(&bmm_served[job->op][class],
 		       bmm_pick_backend(pick, job->op));
 }

@@ -150,25 +150,21 @@ static size_t share_of(const struct bmm_pick *pick, const struct bmm_job *job,
  * The whole operation is one sample of the candidate whose turn it is. But if
  * that is a loop and not the leader, it does only the first 2 MiB, and the
  * leader does the rest. Streaming stores are drained.
- *
- * Return: true for the one call that decides.
  */
-bool bmm_turn_job(struct bmm_pick *pick, const struct bmm_job *job)
+void bmm_turn_job(struct bmm_pick *pick, const struct bmm_job *job)
 {
 	const struct bmm_backend *backend;
 	struct bmm_job part = *job;
 	struct bmm_turn turn;
-	bool decided;
 
 	if (!bmm_get(&pick->nr))
 		start(pick, job->op, job->len);
 	backend = bmm_turn_begin(&turn, pick, job->op);
 	part.len = share_of(pick, job, backend);
 	do_drained(&part, backend);
-	decided = bmm_turn_end(&turn, part.len);
+	bmm_turn_end(&turn, part.len);
 	if (part.len < job->len)
 		do_rest(job, part.len, bmm_pick_backend(pick, job->op));
-	return decided;
 }
 
 /**

@@ -33,7 +33,7 @@ const struct bmm_backend *bmm_turn_begin(struct bmm_turn *turn,
 					 struct bmm_pick *pick, enum bmm_op op);
 bool bmm_turn_end(struct bmm_turn *turn, size_t bytes);
 
-bool bmm_turn_job(struct bmm_pick *pick, const struct bmm_job *job);
+void bmm_turn_job(struct bmm_pick *pick, const struct bmm_job *job);
 
 const struct bmm_backend *bmm_pick_backend(const struct bmm_pick *pick,
 					   enum bmm_op op);

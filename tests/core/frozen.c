@@ -5,7 +5,10 @@
  * of the program is made read-only, the time-stamp counter faults, and any
  * system call but exit kills; and it is done again.
  *
- *	frozen [break]   "break" forgets one pick, so that the last part dies
+ *	frozen [break|old]
+ *
+ * "break" forgets one pick, so that the last part dies; "old" is a CPU without
+ * any feature that backends ask for: stamping has a single candidate there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +28,17 @@
 static const size_t lengths[] = { 64, 4096, 65536, 300001, ROOM };
 
 #define LENGTHS (sizeof(lengths) / sizeof(lengths[0]))
+
+static bool old;
+
+/* The linker calls this instead of lib/cpu.c (--wrap). */
+bool __real_bmm_host_has(enum bmm_cpu feature);
+bool __wrap_bmm_host_has(enum bmm_cpu feature);
+
+bool __wrap_bmm_host_has(enum bmm_cpu feature)
+{
+	return !old && __real_bmm_host_has(feature);
+}
 
 static void work(enum bmm_op op, char *to, const char *from, size_t len,
 		 const struct bmm_image *image)
@@ -88,6 +102,7 @@ int main(int argc, char **argv)
 
 	if (!to || !from)
 		return 3;
+	old = argc > 1 && !strcmp(argv[1], "old");
 	memset(to, 1, ROOM);
 	memset(from, 1, ROOM);
 	bmm_image_init(&image, record, NULL, 64);

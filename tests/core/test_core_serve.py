@@ -57,11 +57,12 @@ def listed(op: Op, length: int) -> str:
     return ffi.string(buf).decode()
 
 
-def test_what_is_decided_is_frozen() -> None:
+@pytest.mark.parametrize("cpu", ["this", "old"])
+def test_what_is_decided_is_frozen(cpu: str) -> None:
     """No clock, no system call, no shared write; the check can fail."""
     meson(NATIVE, target="bmm-frozen")
     program = str(NATIVE / "bmm-frozen")
-    done = subprocess.run([program], check=False, capture_output=True, text=True)
+    done = subprocess.run([program, cpu], check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "")
     assert subprocess.run([program, "break"], check=False).returncode < 0
 
