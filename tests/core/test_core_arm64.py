@@ -4,32 +4,22 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from functools import cache
 from typing import TYPE_CHECKING
 
+import armlib
 import pytest
 from corelib import FUZZ_TARGETS, ROOT, disassembled, kept_inputs, meson
-
-from bulkmm.lab.machine import root
-from bulkmm.lab.paths import cache_dir
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 CROSS = ROOT / "build" / "aarch64"
-# of the lab's root, for Debian 12's own does not know MOPS; linked statically
-QEMU = str(root.of(cache_dir()).path / "usr/bin/qemu-aarch64")
 LIBRARIES = "/usr/aarch64-linux-gnu"
 OBJDUMP = "aarch64-linux-gnu-objdump"
-TOOLS = ("aarch64-linux-gnu-gcc", OBJDUMP, QEMU)
 
-pytestmark = pytest.mark.skipif(
-    not all(shutil.which(tool) for tool in TOOLS),
-    reason="needs a cross compiler and QEMU for arm64: "
-    "scripts/setup tests, bulkmm lab prepare",
-)
+pytestmark = [pytest.mark.lab, armlib.needs_gcc]
 
 OLD = ("generic", "dczva", "stnp", "stp")
 # Blocks of DC ZVA of 64 bytes, of 256, and the most that QEMU has.
@@ -58,7 +48,7 @@ def run(program: str, cpu: str, *arguments: str) -> list[str]:
     """Run a program on such a CPU, and return what it says."""
     build()
     done = subprocess.run(
-        [QEMU, "-L", LIBRARIES, "-cpu", cpu, str(CROSS / program), *arguments],
+        [armlib.qemu(), "-L", LIBRARIES, "-cpu", cpu, str(CROSS / program), *arguments],
         check=False,
         capture_output=True,
         text=True,

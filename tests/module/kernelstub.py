@@ -5,14 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bulkmm.lab.machine import root
-from bulkmm.lab.paths import cache_dir
-
 if TYPE_CHECKING:
     from pathlib import Path
 
-ARM64_GCC = "aarch64-linux-gnu-gcc"
-ARM64_QEMU = str(root.of(cache_dir()).path / "usr/bin/qemu-aarch64")
 HEADERS = {
     "linux/linkage.h": """
 #define SYM_CODE_START(name) .balign 8; .global name; name:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
+import armlib
 import pytest
-from kernelstub import ARM64_GCC, ARM64_QEMU, write_headers
+from kernelstub import write_headers
 
 from bulkmm.lab.paths import PROJECT
 
@@ -19,11 +19,7 @@ MODULE = PROJECT / "module"
 SOURCE = PROJECT / "tests/module/trampoline_arm64.S"
 SIGILL = 128 + 4
 
-pytestmark = pytest.mark.skipif(
-    not (shutil.which(ARM64_GCC) and shutil.which(ARM64_QEMU)),
-    reason="needs a cross compiler and QEMU for arm64: "
-    "scripts/setup tests, bulkmm lab prepare",
-)
+pytestmark = [pytest.mark.lab, armlib.needs_gcc]
 
 
 def run(place: Path, trampoline: str, cpu: str = "max") -> int:
@@ -32,10 +28,10 @@ def run(place: Path, trampoline: str, cpu: str = "max") -> int:
     (place / "arm64").mkdir()
     (place / "arm64/trampoline.S").write_text(trampoline)
     program = str(place / "program")
-    argv = [ARM64_GCC, "-nostdlib", "-static", f"-I{place}", "-o", program, str(SOURCE)]
-    subprocess.run(argv, check=True, timeout=60)
+    flags = ["-nostdlib", "-static", f"-I{place}"]
+    subprocess.run([armlib.GCC, *flags, "-o", program, SOURCE], check=True, timeout=60)
     code = subprocess.run(
-        [ARM64_QEMU, "-cpu", cpu, program], check=False, timeout=60
+        [armlib.qemu(), "-cpu", cpu, program], check=False, timeout=60
     ).returncode
     return 128 - code if code < 0 else code
 

@@ -14,8 +14,9 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import armlib
 import pytest
-from kernelstub import ARM64_GCC, ARM64_QEMU, write_headers
+from kernelstub import write_headers
 
 from bulkmm.lab.paths import PROJECT
 
@@ -33,19 +34,12 @@ class Machine:
     folder: str
     config: str
     compiler: str
-    runner: tuple[str, ...]
     hooks: int
-
-    @property
-    def missing(self) -> list[str]:
-        """Return the programs that are not here."""
-        needed = (self.compiler, *self.runner[:1])
-        return [program for program in needed if not shutil.which(program)]
 
 
 MACHINES = {
-    "x86": Machine("x86", "CONFIG_X86_64", "gcc", (), 10),
-    "arm64": Machine("arm64", "CONFIG_ARM64", ARM64_GCC, (ARM64_QEMU,), 11),
+    "x86": Machine("x86", "CONFIG_X86_64", "gcc", 10),
+    "arm64": Machine("arm64", "CONFIG_ARM64", armlib.GCC, 11),
 }
 
 
@@ -54,8 +48,8 @@ def usable(folder: str) -> Machine:
     found = MACHINES[folder]
     if found.folder == "x86" and platform.machine() != "x86_64":
         pytest.skip("runs on x86-64 alone")
-    if found.missing:
-        pytest.skip(f"needs {', '.join(found.missing)}: scripts/setup tests")
+    if not shutil.which(found.compiler):
+        pytest.skip(f"needs {found.compiler}: scripts/setup tests")
     return found
 
 
@@ -70,8 +64,9 @@ def answer(place: Path, machine: Machine, trampoline: str) -> tuple[int, str]:
     flags = ["-O2", "-Wall", "-Werror", "-static", f"-D{machine.config}", f"-I{place}"]
     argv = [machine.compiler, *flags, "-o", program, *sources]
     subprocess.run(argv, check=True, timeout=60)
+    runner = [armlib.qemu()] if machine.folder == "arm64" else []
     done = subprocess.run(
-        [*machine.runner, program],
+        [*runner, program],
         check=False,
         capture_output=True,
         text=True,

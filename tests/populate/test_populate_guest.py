@@ -13,7 +13,9 @@ import pytest
 import rootlib
 
 from bulkmm.lab import paths
-from bulkmm.lab.machine import kernels, root
+from bulkmm.lab.machine import root
+from bulkmm.lab.progress import Progress
+from bulkmm.native import find
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,9 +44,7 @@ def qemu() -> list[str]:
     """Return what starts the lab's QEMU where it sees this machine's files."""
     rootlib.needs_root()
     held = root.of(paths.cache_dir())
-    kernel = kernels.cached(held, "6.12") if held.path.is_dir() else None
-    if not kernel:
-        pytest.skip("needs the lab: bulkmm lab prepare")
+    image, _ = find.of_lab("6.12", None, Progress(), build_module=False)
     usr = held.path / "usr"
     libraries = usr / "lib" / "x86_64-linux-gnu"
     loader = libraries / "ld-linux-x86-64.so.2"
@@ -53,7 +53,7 @@ def qemu() -> list[str]:
     for place in ("qemu", "seabios", "ipxe"):
         words += ["-L", usr / "share" / place]
     words += ["-accel", "tcg", "-display", "none", "-monitor", "none", "-no-reboot"]
-    words += ["-nic", "none", "-serial", "stdio", "-kernel", kernel.image]
+    words += ["-nic", "none", "-serial", "stdio", "-kernel", image]
     return [*map(str, words), "-append", CMDLINE]
 
 

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What builds programs for arm64, and what runs them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from bulkmm.lab.machine import root
+from bulkmm.lab.paths import cache_dir, locked
+from bulkmm.lab.progress import Progress
+
+GCC = "aarch64-linux-gnu-gcc"
+
+needs_gcc = pytest.mark.skipif(
+    not shutil.which(GCC), reason=f"needs {GCC}: scripts/setup tests"
+)
+
+
+def qemu() -> str:
+    """Return the lab's QEMU, made if need be: Debian 12's own does not know MOPS."""
+    program = root.of(cache_dir()).path / "usr/bin/qemu-aarch64"
+    if not program.exists():
+        if os.geteuid() != 0:
+            pytest.skip("needs the lab: bulkmm lab prepare, as root")
+        with locked(Progress()) as cache:
+            root.ensure(cache, Progress())
+    return str(program)
