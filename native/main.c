@@ -32,6 +32,14 @@ static bool listed(const char *list, const char *name)
 	return false;
 }
 
+/* Bytes that a scenario writes, those that it writes repeatedly counted once. */
+static uint64_t memory_of(const struct scenario *s)
+{
+	uint64_t pages = s->pages * PAGE;
+
+	return s->bytes < pages ? s->bytes : pages;
+}
+
 int main(int argc, char **argv)
 {
 	static struct run run;
@@ -68,8 +76,8 @@ int main(int argc, char **argv)
 			continue;
 		}
 		run_scenario(&run, &list[i]);
-		if (written < list[i].bytes)
-			written = list[i].bytes;
+		if (written < memory_of(&list[i]))
+			written = memory_of(&list[i]);
 	}
 	/* now that all memory is allocated */
 	printf("{\"event\":\"start\",\"rounds\":%u,\"bytes\":%llu,\"huge_bytes\":%llu,\"hooks\":%zu}\n",

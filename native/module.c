@@ -10,6 +10,7 @@
 
 static char *base;
 static size_t bytes;
+static char *loaded; /* as it was saved when it was loaded */
 
 static char *module_symbol(const char *name)
 {
@@ -18,50 +19,6 @@ static char *module_symbol(const char *name)
 	if (!at)
 		die("the module has no symbol %s", name);
 	return at;
-}
-
-/**
- * module_init() - load the module
- *
- * Return: false if there is none.
- */
-bool module_init(void)
-{
-	int (*init)(void);
-	int err;
-
-	base = (char *)fact("module");
-	bytes = fact("module size");
-	if (!base)
-		return false;
-	init = (void *)module_symbol("init_module");
-	err = init();
-	if (err)
-		die("the module refuses to load: error %d", err);
-	return true;
-}
-
-/* "auto" is 0 to the module: as many as help. */
-static void module_workers(const char *workers)
-{
-	unsigned long *setting = (unsigned long *)
-		symbol_or_null("memmap_workers", 'm');
-
-	if (setting && workers)
-		*setting = strtoul(workers, NULL, 10);
-}
-
-static bool module_force(void *path, const struct arm *arm)
-{
-	long (*store)(void *, unsigned int, const char *,
-		      size_t) = (void *)module_symbol("bmm_picks_store");
-	bool forced;
-
-	services_quiet(true); /* no message about an unknown name */
-	forced = store(path, (unsigned int)arm->mode->pick, arm->backend,
-		       strlen(arm->backend)) > 0;
-	services_quiet(false);
-	return forced;
 }
 
 /* Saves its memory, followed by its per-CPU memory. */
@@ -95,9 +52,56 @@ static char *module_copy(void)
 }
 
 /**
+ * module_init() - load the module
+ *
+ * Return: false if there is none.
+ */
+bool module_init(void)
+{
+	int (*init)(void);
+	int err;
+
+	base = (char *)fact("module");
+	bytes = fact("module size");
+	if (!base)
+		return false;
+	init = (void *)module_symbol("init_module");
+	err = init();
+	if (err)
+		die("the module refuses to load: error %d", err);
+	loaded = module_copy();
+	return true;
+}
+
+/* "auto" is 0 to the module: as many as help. */
+static void module_workers(const char *workers)
+{
+	unsigned long *setting = (unsigned long *)
+		symbol_or_null("memmap_workers", 'm');
+
+	if (setting && workers)
+		*setting = strtoul(workers, NULL, 10);
+}
+
+static bool module_force(void *path, const struct arm *arm)
+{
+	long (*store)(void *, unsigned int, const char *,
+		      size_t) = (void *)module_symbol("bmm_picks_store");
+	bool forced;
+
+	services_quiet(true); /* no message about an unknown name */
+	forced = store(path, (unsigned int)arm->mode->pick, arm->backend,
+		       strlen(arm->backend)) > 0;
+	services_quiet(false);
+	return forced;
+}
+
+/**
  * module_arm() - switch the module as an arm needs it, and save that state
  * @arm:    the arm, with a mode
  * @family: its path
+ *
+ * It begins as loaded: what was picked for another arm or scenario is not known.
  *
  * Return: false if the module has no such mode or backend.
  */
@@ -107,18 +111,17 @@ bool module_arm(struct arm *arm, const struct family *family)
 		     const char *) = (void *)module_symbol("bmm_parse_mode");
 	int (*set)(void *, int) = (void *)module_symbol("bmm_path_set_mode");
 	void *path = module_symbol(family->path);
-	char *fresh = module_copy();
 	int mode = parse(path, arm->mode->name);
 	bool armed;
 
+	module_put(loaded);
 	sites_write(false);
 	module_workers(arm->mode->workers);
 	armed = mode > 0 && !set(path, mode) &&
 		(!arm->backend || module_force(path, arm));
 	if (armed)
 		arm->state = module_copy();
-	module_put(fresh);
-	free(fresh);
+	module_put(loaded);
 	return armed;
 }
 

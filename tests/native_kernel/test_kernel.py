@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
-from nativelib import deb, harness, measured, prepared, small, wrong
+from nativelib import SIZES, deb, harness, measured, prepared, small, wrong
 
 from bulkmm import cli
 from bulkmm.errors import BulkmmError, Exit
@@ -166,6 +166,23 @@ def test_only_what_is_named_is_run(older: Pair) -> None:
     job = replace(small(older, "clear"), only=tuple(names))
     found = measured(job, "clear", "vmap", "memmap")
     assert {row.scenario for row in found.results} == names
+
+
+def test_what_a_scenario_picked_is_not_known_to_the_next(older: Pair) -> None:
+    """Ahead of use, memory is cleared past the cache: nothing else is measured.
+
+    The first scenario also clears what is touched, in the cache.
+    """
+    names = ("thp-64k", "thp-64k-populate")
+    picks = measured(replace(small(older, "clear"), only=names), "clear").run["picks"]
+    assert picks["thp-64k"]["bulkmm"]
+    assert picks["thp-64k-populate"]["bulkmm"]
+    assert "/" not in picks["thp-64k-populate"]["bulkmm"]
+
+
+def test_memory_that_is_written_repeatedly_counts_once(older: Pair) -> None:
+    again = replace(small(older, "clear"), only=("thp-2m-again",))
+    assert measured(again, "clear").run["bytes"] == SIZES["clear"]
 
 
 def test_a_package(older: Pair, tmp_path: Path) -> None:
