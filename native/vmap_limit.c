@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The limit of vmap: loops that write the same page table entries. Unrolled, for
+ * The limit of vmap: loops that write the same page table entries. Unrolled, as
  * the module's own are: rolled up, one took half as long again (Zen 4).
  */
 #include "vmap.h"
