@@ -11,6 +11,7 @@ from eventlib import document, steady
 
 from bulkmm import cli
 from bulkmm.bench import goals, subjects
+from bulkmm.native import measure
 from bulkmm.results import Document
 
 if TYPE_CHECKING:
@@ -78,6 +79,25 @@ def test_only_cold_and_unused_memory_has_a_limit(scenario: str) -> None:
 )
 def test_what_beats_the_limit_is_found(fast: dict[str, int], *, ok: bool) -> None:
     assert check(cleared(**fast, **limits())) is ok
+
+
+@pytest.mark.parametrize(
+    ("subject", "scenario", "variant", "ok"),
+    [
+        ("memmap", "pmem-fsdax-100g", "bulkmm", False),
+        ("vmap", "vmap-100m-order8", "pte", False),
+        ("vmap", "vmap-100m-order8-adjacent", "block", False),
+        ("clear", "thp-2m", "bulkmm-streaming", False),
+        ("clear", "thp-2m", "bulkmm-cached", True),  # stays in a large cache
+    ],
+)
+def test_what_beats_the_limit_of_a_kernel_is_found(
+    subject: str, scenario: str, variant: str, *, ok: bool
+) -> None:
+    held = {variant: steady(300), **arms(stock=1000, stock_again=1001, limit__a=400)}
+    found = document(measure.SUBJECTS[subject], {scenario: held})
+    judged = {one.name: one.ok for one in found.checks}
+    assert judged[f"nothing of {subject} is faster than its limit"] is ok
 
 
 def test_one_process_below_the_limit_is_no_mistake() -> None:
