@@ -34,7 +34,7 @@ def tree(root: Root, progress: Progress, *, upgrade: bool) -> Path:
     cache = root.path.parent
     versions = [debs.version(), *([next_version()] if upgrade else [])]
     built = [debs.ensure(cache, progress, version) for version in versions]
-    made = root.var / "debs"
+    made = root.var / "packages"  # "debs" is where kernels are fetched
     shutil.rmtree(made, ignore_errors=True)
     with made_whole(made) as part:
         for name, there in zip(DIRECTORIES, built, strict=False):
