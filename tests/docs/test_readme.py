@@ -35,7 +35,7 @@ PROOFS = {
     "It is a kernel module that hooks": "hook-faults",
     "memmap and hotplug are on once": "tests/docs/test_readme.py::test_the_paths",
     "It taints the kernel": "pmem-fsdax-100g",
-    "The table compares the stock kernel's own": f"{NATIVE}::test_the_command",
+    "The stock kernel's own machine code and": f"{NATIVE}::test_the_command",
     "The gain differs from CPU to CPU": (
         "tests/docs/test_figures.py::test_a_section_for_each_cpu"
     ),
