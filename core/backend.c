@@ -14,7 +14,8 @@ static const struct bmm_backend *const files[] = {
 
 /**
  * bmm_backend_at() - a backend by its number
- * @i: 0 is bmm_generic
+ * @i: in the order of the lists, which is the order of preference; bmm_generic
+ *     is the last
  *
  * Return: the backend, or NULL if @i is past the last one.
  */
@@ -22,13 +23,11 @@ const struct bmm_backend *bmm_backend_at(size_t i)
 {
 	const struct bmm_backend *const *file, *backend;
 
-	if (!i)
-		return &bmm_generic;
 	for (file = files; *file; file++)
 		for (backend = *file; backend->name; backend++)
-			if (!--i)
+			if (!i--)
 				return backend;
-	return NULL;
+	return i ? NULL : &bmm_generic;
 }
 
 static bool has_op(const struct bmm_backend *backend, enum bmm_op op)
@@ -91,47 +90,6 @@ const struct bmm_backend *bmm_backend_find(enum bmm_op op, const char *name,
 		if (same_name(backend->name, name, len))
 			return bmm_backend_can(backend, op) ? backend : NULL;
 	return NULL;
-}
-
-static const struct bmm_backend *candidates[BMM_OPS][BMM_CANDIDATES];
-static bool listed[BMM_OPS];
-
-/* CPUs that race here write the same list. */
-static void list_candidates(enum bmm_op op)
-{
-	const struct bmm_backend *backend;
-	size_t i = bmm_op_streams(op);
-	unsigned int n = 0;
-
-	for (; (backend = bmm_backend_at(i)); i++) {
-		if (!bmm_backend_can(backend, op))
-			continue;
-		bmm_assert(n < BMM_CANDIDATES);
-		if (n < BMM_CANDIDATES)
-			bmm_set(&candidates[op][n++], backend);
-	}
-	if (!n)
-		bmm_set(&candidates[op][0], &bmm_generic);
-	__atomic_store_n(&listed[op], true, __ATOMIC_RELEASE);
-}
-
-/**
- * bmm_candidate() - the backends to pick from for an operation
- * @op: the operation, below BMM_OPS
- * @k:  index, from 0; the first one serves until something is measured
- *
- * All backends that can do it, in table order. Generic C is a candidate where
- * the destination stays in the cache, because it is the host's memcpy() and
- * memset(); it does not bypass the cache, so it streams only where no other
- * backend does.
- *
- * Return: a backend, or NULL if @k is past the last one.
- */
-const struct bmm_backend *bmm_candidate(enum bmm_op op, unsigned int k)
-{
-	if (!__atomic_load_n(&listed[op], __ATOMIC_ACQUIRE))
-		list_candidates(op);
-	return k < BMM_CANDIDATES ? bmm_get(&candidates[op][k]) : NULL;
 }
 
 /**

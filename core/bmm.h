@@ -3,15 +3,23 @@
 #ifndef BMM_H
 #define BMM_H
 
+#define BMM_INTERNAL
+
 #include "bmm_host.h"
 #include "bulkmm.h"
+
+#define BMM_TEXT(number)   #number
+#define BMM_TEXT_OF(macro) BMM_TEXT(macro)
+#define BMM_VERSION                    \
+	BMM_TEXT_OF(BMM_VERSION_MAJOR) \
+	"." BMM_TEXT_OF(BMM_VERSION_MINOR) "." BMM_TEXT_OF(BMM_VERSION_PATCH)
 
 /**
  * struct bmm_backend - one way to issue the stores
  * @name:            what a user types to force it
- * @whole:           its speed depends on the length of the call (string
- *                   instructions, memcpy()), so a call is timed whole
- * @supported:       whether this CPU has it; NULL: always. May be slow (CPUID)
+ * @level:           its copies are slow unless source and destination have the
+ *                   same offset within a cache line
+ * @supported:       whether this CPU has it; NULL: always
  * @stamp:           as bmm_stamp(), arguments already checked
  * @copy:            as bmm_copy()
  * @copy_streaming:  as bmm_copy_streaming()
@@ -24,7 +32,7 @@
  */
 struct bmm_backend {
 	const char *name;
-	bool whole;
+	bool level;
 	bool (*supported)(void);
 	void (*stamp)(void *dst, const struct bmm_image *image, size_t count);
 	void (*copy)(void *dst, const void *src, size_t len);
@@ -32,6 +40,13 @@ struct bmm_backend {
 	void (*clear)(void *dst, size_t len);
 	void (*clear_streaming)(void *dst, size_t len);
 };
+
+/* The module never copies: its compiler drops what nothing refers to. */
+#ifdef __KERNEL__
+#define BMM_COPY_FN(function) (0 ? (function) : NULL)
+#else
+#define BMM_COPY_FN(function) (function)
+#endif
 
 #define BMM_CANDIDATES 16U /* at most, of one operation */
 
@@ -47,7 +62,6 @@ const struct bmm_backend *bmm_backend_at(size_t i);
 bool bmm_backend_can(const struct bmm_backend *backend, enum bmm_op op);
 const struct bmm_backend *bmm_backend_find(enum bmm_op op, const char *name,
 					   size_t len);
-const struct bmm_backend *bmm_candidate(enum bmm_op op, unsigned int k);
 
 /* Whether an operation may leave stores that only bmm_drain() orders. */
 static inline bool bmm_op_streams(enum bmm_op op)

@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #define bmm_memcpy(dst, src, len)   __builtin_memcpy(dst, src, len)
+#define bmm_memmove(dst, src, len)  __builtin_memmove(dst, src, len)
 #define bmm_memset(dst, value, len) __builtin_memset(dst, value, len)
 #define bmm_host_broken(condition)        \
 	do {                              \
@@ -47,25 +48,12 @@
 
 /*
  * bmm_host_clock():     ns of a monotonic clock, readable in any context
- * bmm_host_disturbed(): changes when the caller has been scheduled out or (in a
- *                       process) has taken a page fault: times taken across
- *                       that say little about the stores
  * bmm_host_llc():       bytes of the last-level cache, 0 if unknown
  */
 #ifdef __KERNEL__
-#define bmm_host_clock()     ktime_get_mono_fast_ns()
-#define bmm_host_disturbed() (current->nvcsw + current->nivcsw)
-#define BMM_DISTURBED_CHEAP  1
-#ifdef CONFIG_X86_64
-#include "x86/llc.h"
-#define bmm_host_llc() bmm_x86_llc()
-#else
-#define bmm_host_llc() 0UL /* not available to modules on arm64 */
-#endif
+#define bmm_host_clock() ktime_get_mono_fast_ns()
 #else
 uint64_t bmm_host_clock(void);
-unsigned long bmm_host_disturbed(void); /* a system call */
-#define BMM_DISTURBED_CHEAP 0
 size_t bmm_host_llc(void);
 /* The value of an environment variable, or NULL. */
 const char *bmm_host_setting(const char *variable);
@@ -83,6 +71,7 @@ const char *bmm_host_setting(const char *variable);
 #define BMM_CPU_CLZERO	      X86_FEATURE_CLZERO
 #define BMM_CPU_MOVDIR64B     X86_FEATURE_MOVDIR64B
 #define BMM_CPU_PREFETCHW     X86_FEATURE_3DNOWPREFETCH
+#define BMM_CPU_CLFLUSHOPT    X86_FEATURE_CLFLUSHOPT
 #define bmm_host_has(feature) boot_cpu_has(feature)
 #elif defined(__KERNEL__) && defined(__aarch64__)
 #include <linux/version.h>
@@ -100,6 +89,9 @@ enum bmm_cpu {
 	BMM_CPU_AVX2,	   /* and the OS saves its state */
 	BMM_CPU_AVX512,	   /* AVX512F, and the OS saves its state */
 	BMM_CPU_MOPS,	   /* arm64 */
+	BMM_CPU_CLFLUSHOPT,
+	BMM_CPU_CLWB,
+	BMM_CPU_DCPOP, /* arm64: DC CVAP */
 };
 
 bool bmm_host_has(enum bmm_cpu feature);

@@ -5,26 +5,23 @@
  * soon, and costs up to three times as much if random accesses follow at once.
  */
 #include "drain.h"
-#include "serve.h"
+#include "select.h"
 
 /**
  * bmm_clear() - zero memory that is used right away
  * @dst: any alignment
  * @len: bytes; 0 is a no-op, and @dst may then be NULL
  *
- * Leaves the extent in the cache as far as it fits. Ordinary ordering.
+ * Leaves the extent in the cache if it fits. Ordinary ordering.
  */
 void bmm_clear(void *dst, size_t len)
 {
-	const struct bmm_backend *backend = bmm_serving(BMM_CLEAR, len);
+	const struct bmm_backend *backend = bmm_selected(BMM_CLEAR, len, 0);
 
-	if (!len)
-		return;
-	if (backend)
+	if (bmm_outgrows_cache(BMM_CLEAR, len))
+		bmm_clear_streaming(dst, len);
+	else if (len)
 		backend->clear(dst, len);
-	else
-		bmm_serve(&(struct bmm_job){
-			.op = BMM_CLEAR, .dst = dst, .len = len });
 }
 
 /**
@@ -37,16 +34,11 @@ void bmm_clear(void *dst, size_t len)
  */
 void bmm_clear_streaming(void *dst, size_t len)
 {
-	const struct bmm_backend *backend = bmm_serving(BMM_CLEAR_STREAMING,
-							len);
+	const struct bmm_backend *backend = bmm_selected(BMM_CLEAR_STREAMING,
+							 len, 0);
 
 	if (!len)
 		return;
-	if (!backend) {
-		bmm_serve(&(struct bmm_job){
-			.op = BMM_CLEAR_STREAMING, .dst = dst, .len = len });
-		return;
-	}
 	backend->clear_streaming(dst, len);
 	bmm_drain_stores();
 }

@@ -9,14 +9,15 @@
  * instructions drain the write-combining buffers of the CPU it leaves.
  *
  * arm64: stores are not ordered among each other, ordinary ones included: what
- * is published after this fence is seen after what was written before it.
+ * is published after this fence is seen after what was written before it, by
+ * devices that access memory coherently too, as after Linux' dma_wmb().
  */
 static inline void bmm_drain_stores(void)
 {
 #if defined(__x86_64__)
 	__asm__ volatile("sfence" ::: "memory");
 #elif defined(__aarch64__)
-	__asm__ volatile("dmb ishst" ::: "memory");
+	__asm__ volatile("dmb oshst" ::: "memory");
 #else
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif

@@ -5,7 +5,7 @@
 /**
  * bmm_image_init() - make an image from one record or two consecutive ones
  * @image:  result
- * @record: the first record
+ * @record: the first record, any alignment
  * @next:   the record after it, which gives the step of each word; NULL if all
  *          records equal @record
  * @size:   bytes of a record: a multiple of 8, BMM_RECORD_MIN to
@@ -16,7 +16,8 @@
 int bmm_image_init(struct bmm_image *image, const void *record,
 		   const void *next, size_t size)
 {
-	const bmm_word *first = record, *second = next ? next : record;
+	const char *first = record, *second = next ? next : record;
+	uint64_t word, then;
 	size_t w;
 
 	if (size < BMM_RECORD_MIN || size > BMM_RECORD_MAX || size % 8)
@@ -24,8 +25,10 @@ int bmm_image_init(struct bmm_image *image, const void *record,
 
 	*image = (struct bmm_image){ .size = (uint32_t)size };
 	for (w = 0; w < size / 8; w++) {
-		image->word[w] = first[w];
-		image->step[w] = second[w] - first[w];
+		bmm_memcpy(&word, first + 8 * w, 8);
+		bmm_memcpy(&then, second + 8 * w, 8);
+		image->word[w] = word;
+		image->step[w] = then - word;
 		if (image->step[w])
 			image->stepping |= 1U << w;
 	}

@@ -5,14 +5,12 @@
  * Nothing here knows what a struct page holds. Word w of record r of unit u is
  * predicted to be
  *
- *	image(r)[w] + u * unit_step(r)[w] + group(u, r) * group_step[w]
+ *	image(r)[w] + u * unit_step(r)[w]
  *
  * where the records from the first repeating one on share one image that may
  * also step by a constant inside the unit (page->virtual in some 32-bit
- * layouts; zero on every kernel with a virtual memmap), and the caller supplies
- * group_step, usually zero (the section number in page->flags, without a
- * virtual memmap). The first two units give images and steps; all learned
- * units must match the prediction.
+ * layouts; zero on every kernel with a virtual memmap). The first two units
+ * give images and steps; all learned units must match the prediction.
  */
 #include "learn.h"
 
@@ -23,36 +21,17 @@ static const bmm_word *record_at(const void *base, const struct bmm_geometry *g,
 				  record * g->record);
 }
 
-/* Index of a record in the array, as if there were no gaps. */
-static uint64_t place_of(const struct bmm_geometry *g, uint64_t unit,
-			 size_t record)
-{
-	return unit * (g->stride / g->record) + record;
-}
-
 /* Whether there are no gaps between the records, and no tails. */
 static bool is_run(const struct bmm_geometry *g)
 {
 	return g->records == 1 && g->stride == g->record;
 }
 
-/* What the group of a place adds to the group word. */
-static uint64_t group_adds(const struct bmm_groups *groups, uint64_t place)
-{
-	return (groups->phase + place) / groups->records * groups->step;
-}
-
-/* An image of the record found there, less what its group adds. */
+/* An image of the record found there. */
 static void take(struct bmm_image *image, const void *base,
 		 const struct bmm_geometry *g, size_t unit, size_t record)
 {
-	const struct bmm_groups *groups = &g->groups;
-
 	bmm_image_init(image, record_at(base, g, unit, record), NULL, g->record);
-	if (groups->records)
-		image->word[groups->word] -= group_adds(groups,
-							place_of(g, unit,
-								 record));
 }
 
 static bool same_record(const bmm_word *rec, const struct bmm_image *image)
@@ -64,22 +43,6 @@ static bool same_record(const bmm_word *rec, const struct bmm_image *image)
 	for (w = 0; w < image->size / 8; w++)
 		differ |= rec[w] ^ word[w];
 	return !differ;
-}
-
-/* Whether the record at that place is @image plus what its group adds. */
-static bool as_predicted(const void *base, const struct bmm_geometry *g,
-			 size_t unit, size_t record,
-			 const struct bmm_image *image)
-{
-	const bmm_word *rec = record_at(base, g, unit, record);
-	struct bmm_image now;
-
-	if (!g->groups.records)
-		return same_record(rec, image);
-	now = *image;
-	now.word[g->groups.word] += group_adds(&g->groups,
-					       place_of(g, unit, record));
-	return same_record(rec, &now);
 }
 
 /*
@@ -147,9 +110,9 @@ static size_t run_begin(const void *base, const struct bmm_geometry *g,
 	struct bmm_image now = *last;
 	size_t r = g->records;
 
-	if (last->size == 64 && !last->stepping && !g->groups.records)
+	if (last->size == 64 && !last->stepping)
 		return r - count_same(record_at(base, g, unit, r), last, r);
-	for (; r && as_predicted(base, g, unit, r - 1, &now); r--)
+	for (; r && same_record(record_at(base, g, unit, r - 1), &now); r--)
 		advance(&now, -1ULL);
 	return r;
 }
@@ -229,11 +192,12 @@ static int verify_unit(struct bmm_layout *l, const void *base, size_t unit,
 		r = run_begin(base, g, unit, &last);
 	} else {
 		r = l->heads;
-		r += !as_predicted(base, g, unit, r, &l->tail);
+		r += !same_record(record_at(base, g, unit, r), &l->tail);
 	}
 	if (r <= l->heads)
 		for (r = l->heads;
-		     r && as_predicted(base, g, unit, r - 1, &l->image[r - 1]);
+		     r && same_record(record_at(base, g, unit, r - 1),
+				      &l->image[r - 1]);
 		     r--)
 			;
 	if (!r)
@@ -294,15 +258,9 @@ static int explained(struct bmm_layout *l)
 
 static bool valid(const struct bmm_geometry *g)
 {
-	const struct bmm_groups *groups = &g->groups;
-
-	if (g->record < BMM_RECORD_MIN || g->record > BMM_RECORD_MAX ||
-	    g->record % 8 || !g->records || g->stride % 8 ||
-	    g->stride / g->records < g->record)
-		return false;
-	return !groups->records ||
-	       (groups->phase < groups->records &&
-		groups->word < g->record / 8 && !(g->stride % g->record));
+	return g->record >= BMM_RECORD_MIN && g->record <= BMM_RECORD_MAX &&
+	       !(g->record % 8) && g->records && !(g->stride % 8) &&
+	       g->stride / g->records >= g->record;
 }
 
 /**
@@ -350,45 +308,6 @@ int bmm_layout_verify(struct bmm_layout *layout, const void *base, size_t unit)
 	return verify_unit(layout, base, unit, false);
 }
 
-/* Records from a place to the end of its group, itself included. */
-static uint64_t left_in_group(const struct bmm_groups *groups, uint64_t place)
-{
-	return groups->records - (groups->phase + place) % groups->records;
-}
-
-/* Stamps group by group; @image is for the first group. */
-static void stamp_groups(const struct bmm_groups *groups,
-			 const struct bmm_backend *backend, char *p,
-			 const struct bmm_image *image, uint64_t place,
-			 size_t count)
-{
-	struct bmm_image now;
-	uint64_t done, n;
-
-	for (done = 0; done < count; done += n) {
-		n = left_in_group(groups, place + done);
-		if (n > count - done)
-			n = count - done;
-		bmm_image_at(&now, image, done);
-		now.word[groups->word] += group_adds(groups, place + done);
-		backend->stamp(p + done * image->size, &now, (size_t)n);
-	}
-}
-
-/* Stamps @count records from @record on, in the unit of the images. */
-static void stamp_run(const struct bmm_layout *l,
-		      const struct bmm_backend *backend, char *p,
-		      const struct bmm_image *image, size_t record, size_t count)
-{
-	const struct bmm_geometry *g = &l->geometry;
-
-	if (!g->groups.records)
-		backend->stamp(p, image, count);
-	else
-		stamp_groups(&g->groups, backend, p, image,
-			     place_of(g, l->unit, record), count);
-}
-
 /* Stamps the unit that the images are for. */
 static void stamp_unit(const struct bmm_layout *l,
 		       const struct bmm_backend *backend, char *p)
@@ -397,8 +316,8 @@ static void stamp_unit(const struct bmm_layout *l,
 	unsigned int r;
 
 	for (r = 0; r < l->heads; r++, p += g->record)
-		stamp_run(l, backend, p, &l->image[r], r, 1);
-	stamp_run(l, backend, p, &l->tail, r, g->records - r);
+		backend->stamp(p, &l->image[r], 1);
+	backend->stamp(p, &l->tail, g->records - r);
 }
 
 /**
@@ -423,7 +342,7 @@ void bmm_layout_stamp(struct bmm_layout *layout,
 
 	if (is_run(g)) {
 		move_to(layout, first);
-		stamp_run(layout, backend, p, &layout->image[0], 0, units);
+		backend->stamp(p, &layout->image[0], units);
 		return;
 	}
 	for (; first < end; first++, p += g->stride) {

@@ -18,37 +18,16 @@
 #define BMM_LEARN_UNITS	 3U /* two give the steps, the third proves them */
 
 /**
- * struct bmm_groups - a word that changes by a constant at group boundaries
- * @records: record slots in a group, gaps between units included (a section has
- *           as many as page frames); 0 if there are no groups
- * @phase:   slot of the array's first record in its group, below @records
- * @word:    index of the word
- * @step:    added to it from group to group, modulo 2^64
- *
- * Any other step of the same word is learned. The step from group to group
- * cannot be, because all units learned from may lie in one group: the caller
- * supplies it, and it is verified as far as those units reach.
- */
-struct bmm_groups {
-	size_t records;
-	size_t phase;
-	unsigned int word;
-	uint64_t step;
-};
-
-/**
  * struct bmm_geometry - how units lie in memory
  * @record:  bytes of a record (as struct bmm_image)
  * @records: records that exist in a unit, at least 1
  * @stride:  bytes from unit to unit, a multiple of 8, at least
- *           @record * @records; with groups, a multiple of @record
- * @groups:  all zero if no word depends on the group
+ *           @record * @records
  */
 struct bmm_geometry {
 	size_t record;
 	size_t records;
 	size_t stride;
-	struct bmm_groups groups;
 };
 
 /**
@@ -57,8 +36,8 @@ struct bmm_geometry {
  * @heads:    records at the start of a unit that differ from the repeating one,
  *            at most BMM_LAYOUT_HEADS
  * @unit:     the unit that the images are for
- * @image:    images of the heads and, last, of the first repeating record, as
- *            in the first group; they step from unit to unit
+ * @image:    images of the heads and, last, of the first repeating record; they
+ *            step from unit to unit
  * @tail:     the first repeating record again, stepping from record to record
  *            inside a unit
  * @differs:  after -BMM_EUNLIKE: index (unit * @geometry.records + record) of a

@@ -15,17 +15,20 @@ static bool supported(void)
 	return bmm_host_zva_block();
 }
 
-static void clear_blocks(char *p, size_t len)
-{
-	size_t size = bmm_host_zva_block();
-
-	for (; len; len -= size, p += size)
-		__asm__ volatile("dc zva, %0" : : "r"(p) : "memory");
-}
-
+/*
+ * The size is read once: were a CPU to answer otherwise, where the caller may
+ * have migrated to, the loop would miss the end of the extent.
+ */
 static void clear(void *dst, size_t len)
 {
-	clear_extent(dst, len, bmm_host_zva_block(), clear_blocks);
+	size_t size = bmm_host_zva_block();
+	size_t head = extent_head(dst, len, size);
+	char *p = dst;
+
+	clear_edge(p, head);
+	for (p += head, len -= head; len && len >= size; len -= size, p += size)
+		__asm__ volatile("dc zva, %0" : : "r"(p) : "memory");
+	clear_edge(p, len);
 }
 
 const struct bmm_backend bmm_dczva[] = {

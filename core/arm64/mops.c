@@ -58,10 +58,9 @@ static void copy_streaming(void *dst, const void *src, size_t len)
 
 const struct bmm_backend bmm_mops[] = {
 	{ .name = "mops",
-	  .whole = true,
 	  .supported = supported,
-	  .copy = copy,
-	  .copy_streaming = copy_streaming,
+	  .copy = BMM_COPY_FN(copy),
+	  .copy_streaming = BMM_COPY_FN(copy_streaming),
 	  .clear = clear,
 	  .clear_streaming = clear_streaming },
 	{ 0 },

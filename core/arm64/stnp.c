@@ -83,7 +83,7 @@ static void stamp(void *dst, const struct bmm_image *image, size_t count)
 const struct bmm_backend bmm_stnp[] = {
 	{ .name = "stnp",
 	  .stamp = stamp,
-	  .copy_streaming = copy,
+	  .copy_streaming = BMM_COPY_FN(copy),
 	  .clear_streaming = clear },
 	{ 0 },
 };

@@ -8,6 +8,6 @@
 #include "pair.h"
 
 const struct bmm_backend bmm_stp[] = {
-	{ .name = "stp", .copy = copy, .clear = clear },
+	{ .name = "stp", .copy = BMM_COPY_FN(copy), .clear = clear },
 	{ 0 },
 };

@@ -29,10 +29,9 @@ static void clear(void *dst, size_t len)
 
 const struct bmm_backend bmm_generic = {
 	.name = "generic",
-	.whole = true,
 	.stamp = stamp,
-	.copy = copy,
-	.copy_streaming = copy,
+	.copy = BMM_COPY_FN(copy),
+	.copy_streaming = BMM_COPY_FN(copy),
 	.clear = clear,
 	.clear_streaming = clear,
 };

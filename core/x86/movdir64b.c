@@ -88,10 +88,10 @@ const struct bmm_backend bmm_movdir64b[] = {
 	{ .name = "movdir64b",
 	  .supported = supported,
 	  .stamp = stamp,
-	  .copy_streaming = copy_streaming,
+	  .copy_streaming = BMM_COPY_FN(copy_streaming),
 	  .clear_streaming = clear_streaming },
 	{ .name = "movdir64b-t0",
 	  .supported = supported,
-	  .copy_streaming = copy_streaming_t0 },
+	  .copy_streaming = BMM_COPY_FN(copy_streaming_t0) },
 	{ 0 },
 };

@@ -77,12 +77,16 @@ PLAIN(_t1, "t1", 4096)
 PLAIN(_w, "w", 4096)
 
 const struct bmm_backend bmm_plain[] = {
-	{ .name = "plain", .clear = clear, .copy = copy },
-	{ .name = "plain-ahead-t0", .clear = clear_t0, .copy = copy_t0 },
-	{ .name = "plain-ahead-t1", .clear = clear_t1, .copy = copy_t1 },
+	{ .name = "plain", .clear = clear, .copy = BMM_COPY_FN(copy) },
+	{ .name = "plain-ahead-t0",
+	  .clear = clear_t0,
+	  .copy = BMM_COPY_FN(copy_t0) },
+	{ .name = "plain-ahead-t1",
+	  .clear = clear_t1,
+	  .copy = BMM_COPY_FN(copy_t1) },
 	{ .name = "plain-ahead-w",
 	  .supported = has_prefetchw,
 	  .clear = clear_w,
-	  .copy = copy_w },
+	  .copy = BMM_COPY_FN(copy_w) },
 	{ 0 },
 };

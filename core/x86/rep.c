@@ -43,15 +43,22 @@ static void set_q(char *p, size_t len)
 	__asm__ volatile("rep stosq" : "+D"(p), "+c"(len) : "a"(0) : "memory");
 }
 
+#ifdef __KERNEL__
+#define copy_skewed(p, s, len) bmm_memcpy(p, s, len)
+#else
+#define copy_skewed(p, s, len) bmm_plain->copy(p, s, len)
+#endif
+
 /*
  * If source and destination differ in their offset within a line, REP MOVS is
- * up to 20 times slower (Zen 3 and later): use the host's memcpy().
+ * up to 20 times slower (Zen 3 and later). In a process, memcpy() may be just
+ * that from 2 KiB on (glibc 2.36).
  */
 static inline __attribute__((__always_inline__)) void
 copy(char *p, const char *s, size_t len, bmm_copy_lines *move)
 {
 	if (((uintptr_t)p ^ (uintptr_t)s) % BMM_LINE)
-		bmm_memcpy(p, s, len);
+		copy_skewed(p, s, len);
 	else
 		copy_extent(p, s, len, move, copy_edge);
 }
@@ -81,14 +88,14 @@ static void clear_q(void *dst, size_t len)
 
 const struct bmm_backend bmm_rep[] = {
 	{ .name = "rep-b",
-	  .whole = true,
+	  .level = true,
 	  .supported = erms,
-	  .copy = copy_b,
+	  .copy = BMM_COPY_FN(copy_b),
 	  .clear = clear_b },
 	{ .name = "rep-q",
-	  .whole = true,
+	  .level = true,
 	  .supported = no_erms,
-	  .copy = copy_q,
+	  .copy = BMM_COPY_FN(copy_q),
 	  .clear = clear_q },
 	{ 0 },
 };

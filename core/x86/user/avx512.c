@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* AVX-512: a line is one register. */
-#define VECTOR_LOAD   "vmovdqu64 (%[s]), %%zmm0\n\t"
-#define VECTOR_ZERO   "vpxorq %%zmm0, %%zmm0, %%zmm0"
-#define VECTOR_STORE  "vmovdqa64 %%zmm0, (%[p])\n\t"
-#define VECTOR_STREAM "vmovntdq %%zmm0, (%[p])\n\t"
+#define VECTOR_LOAD(n)	    "vmovdqu64 64*" #n "(%[s]), %%zmm" #n "\n\t"
+#define VECTOR_ZERO	    "vpxorq %%zmm0, %%zmm0, %%zmm0"
+#define VECTOR_STORE(r, n)  "vmovdqu64 %%zmm" #r ", 64*" #n "(%[p])\n\t"
+#define VECTOR_STREAM(r, n) "vmovntdq %%zmm" #r ", 64*" #n "(%[p])\n\t"
 #include "vector.h"
 
 static bool supported(void)

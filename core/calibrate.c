@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * As raid6 and xor_blocks in Linux do it: each candidate runs a few times, and
+ * the least time of each counts, since a disturbance only makes a sample
+ * longer. The first candidate is selected that none beats by more than 3 %: so
+ * equal ones give the same result in every process, their order is a
+ * preference, and with a clock that stands still the first is selected.
+ */
+#include "calibrate.h"
+#include "drain.h"
+#include "evict.h"
+#include "lines.h"
+#include "text.h"
+
+#define ROUNDS 7U
+
+/* Short calls are repeated: the clock's resolution is some tens of ns. */
+#define SAMPLE ((size_t)64 << 10)
+
+/*
+ * Where the source lies in its half of the buffer: a line's address and that of
+ * its source differ in the lower 12 bits, else loads wait for stores that they
+ * have nothing to do with.
+ */
+#define APART 2048U
+#define SKEW  24U
+
+/* Whether a backend is measured for an operation. */
+static bool competes(const struct bmm_backend *backend, enum bmm_op op,
+		     bool skewed)
+{
+	/* does not bypass the cache */
+	if (backend == &bmm_generic && bmm_op_streams(op))
+		return false;
+	return bmm_backend_can(backend, op) && !(skewed && backend->level);
+}
+
+static unsigned int list_all(enum bmm_op op, bool skewed,
+			     const struct bmm_backend **list)
+{
+	const struct bmm_backend *backend;
+	unsigned int n = 0;
+	size_t i;
+
+	for (i = 0; (backend = bmm_backend_at(i)); i++) {
+		if (!competes(backend, op, skewed))
+			continue;
+		bmm_assert(n < BMM_CANDIDATES);
+		if (n < BMM_CANDIDATES)
+			list[n++] = backend;
+	}
+	return n;
+}
+
+/**
+ * bmm_candidates() - the backends to select from
+ * @calls: for these calls
+ * @list:  result: up to BMM_CANDIDATES, the one to prefer first
+ *
+ * Return: how many; at least 1.
+ */
+unsigned int bmm_candidates(const struct bmm_calls *calls,
+			    const struct bmm_backend **list)
+{
+	unsigned int n = list_all(calls->op, calls->skewed, list);
+
+	if (!n && calls->skewed)
+		n = list_all(calls->op, false, list);
+	if (!n)
+		list[n++] = &bmm_generic;
+	return n;
+}
+
+/*
+ * Stores complete long after their instructions: pending ones must neither be
+ * charged to another sample nor go untimed. Without this, REP STOSB of 4 KiB
+ * looked twice as fast as ordinary stores that take half as long again (Zen 5).
+ */
+static uint64_t drained_clock(void)
+{
+	bmm_finish_stores();
+	return bmm_host_clock();
+}
+
+/* Returns ns per MiB, at least 1. */
+static uint64_t sample(const struct bmm_job *job, bool cold,
+		       const struct bmm_backend *backend)
+{
+	size_t calls = cold ? 1 : SAMPLE / job->len + 1, i;
+	uint64_t begun;
+
+	if (cold) {
+		bmm_evict(job->dst, job->len);
+		if (job->src)
+			bmm_evict(job->src, job->len);
+	}
+	begun = drained_clock();
+	for (i = 0; i < calls; i++) {
+		bmm_job_do(job, backend);
+		if (bmm_op_streams(job->op))
+			bmm_drain_stores();
+	}
+	return ((drained_clock() - begun) << 20) / (calls * job->len) + 1;
+}
+
+static uint64_t least_of(const uint64_t *cost, unsigned int nr)
+{
+	uint64_t least = cost[0];
+	unsigned int k;
+
+	for (k = 1; k < nr; k++)
+		if (cost[k] < least)
+			least = cost[k];
+	return least;
+}
+
+/*
+ * Rounds begin with different candidates: what one leaves dirty is written back
+ * while the next one runs. From the third on, one that is a quarter behind is
+ * left out: it cannot win any more.
+ */
+static void measure(const struct bmm_job *job, bool cold,
+		    const struct bmm_backend *const *list, unsigned int nr,
+		    uint64_t *cost)
+{
+	unsigned int round, i, k;
+	uint64_t least, now;
+
+	for (round = 0; round < ROUNDS; round++)
+		for (i = 0; i < nr; i++) {
+			k = (i + round) % nr;
+			least = least_of(cost, nr);
+			if (round >= 2 && cost[k] > least + least / 4)
+				continue;
+			now = sample(job, cold, list[k]);
+			if (now < cost[k])
+				cost[k] = now;
+		}
+}
+
+/**
+ * bmm_calibrate() - select the backend for an operation
+ * @calls:  the calls it is for
+ * @buffer: BMM_CALIBRATE_BYTES, aligned to 4096, of which only copies need more
+ *          than BMM_CALIBRATE_EXTENT; its content is lost
+ * @result: the backend, and how fast each was
+ *
+ * Takes 0.1 to 3 ms. In the kernel: not in atomic context, may be preempted
+ * anywhere.
+ */
+void bmm_calibrate(const struct bmm_calls *calls, void *buffer,
+		   struct bmm_calibration *result)
+{
+	const struct bmm_backend *list[BMM_CANDIDATES];
+	unsigned int nr = bmm_candidates(calls, list), k;
+	struct bmm_image image = { .size = BMM_LINE, .word = { 1 } };
+	struct bmm_job job = { .op = calls->op,
+			       .dst = buffer,
+			       .image = &image,
+			       .len = calls->len };
+	uint64_t cost[BMM_CANDIDATES], least;
+
+	if (calls->op == BMM_COPY || calls->op == BMM_COPY_STREAMING)
+		job.src = (char *)buffer + BMM_CALIBRATE_EXTENT + APART +
+			  (calls->skewed ? SKEW : 0);
+	for (k = 0; k < BMM_CANDIDATES; k++)
+		cost[k] = UINT64_MAX >> 8; /* no overflow in measure() */
+	measure(&job, calls->cold, list, nr, cost);
+	for (k = 0; k < BMM_CANDIDATES; k++)
+		bmm_set(&result->rate[k], (uint32_t)((1000ULL << 20) / cost[k]));
+	least = least_of(cost, nr);
+	for (k = 0; cost[k] * 97 > least * 100;)
+		k++;
+	result->selected = list[k];
+}
+
+/* "=12.3", GB/s. */
+static void add_rate(struct bmm_text *text, uint32_t mb)
+{
+	char digits[16], *p = digits + sizeof(digits);
+	uint32_t tenths = (mb + 50) / 100;
+
+	*--p = 0;
+	*--p = (char)('0' + tenths % 10);
+	*--p = '.';
+	do {
+		tenths /= 10;
+		*--p = (char)('0' + tenths % 10);
+	} while (tenths >= 10);
+	*--p = '=';
+	bmm_text_add(text, p);
+}
+
+/**
+ * bmm_calibration_list() - list the backends, how fast they were, and which one
+ * is selected
+ * @of:       the calibration, done or not
+ * @calls:    what it is for
+ * @selected: the backend in brackets
+ * @buf:      result, such as "movnti=36.1 [movdir64b=37.8] generic": all that
+ *            can be forced here, with GB/s where they were measured;
+ *            terminated, cut to @size - 1 bytes
+ * @size:     bytes of @buf; 0 writes nothing, and @buf may then be NULL
+ *
+ * Return: the length of the whole list, without the terminator.
+ */
+size_t bmm_calibration_list(const struct bmm_calibration *of,
+			    const struct bmm_calls *calls,
+			    const struct bmm_backend *selected, char *buf,
+			    size_t size)
+{
+	const struct bmm_backend *list[BMM_CANDIDATES], *backend;
+	unsigned int nr = bmm_candidates(calls, list), k = 0;
+	struct bmm_text text = { .buf = buf, .size = size };
+	uint32_t mb;
+	size_t i;
+
+	for (i = 0; (backend = bmm_backend_at(i)); i++) {
+		if (!bmm_backend_can(backend, calls->op))
+			continue;
+		mb = k < nr && backend == list[k] ? bmm_get(&of->rate[k++]) : 0;
+		bmm_text_add(&text, text.len ? " " : "");
+		bmm_text_add(&text, backend == selected ? "[" : "");
+		bmm_text_add(&text, backend->name);
+		if (mb)
+			add_rate(&text, mb);
+		bmm_text_add(&text, backend == selected ? "]" : "");
+	}
+	bmm_text_end(&text);
+	return text.len;
+}

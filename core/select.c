@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Which backend serves: selected by calibration, at the first call of an
+ * operation, or by the user.
+ */
+#include "calibrate.h"
+#include "select.h"
+#include "text.h"
+
+__attribute__((__aligned__(64)))
+const struct bmm_backend *bmm_selections[BMM_OPS][BMM_CLASSES];
+
+size_t bmm_streams_from[BMM_OPS] = { [0 ... BMM_OPS - 1] = SIZE_MAX };
+
+static struct bmm_calibration calibrations[BMM_OPS][BMM_CLASSES];
+static char buffer[BMM_CALIBRATE_BYTES] __attribute__((__aligned__(4096)));
+
+static const char *const settings[BMM_OPS] = {
+	[BMM_STAMP] = "BULKMM_STAMP",
+	[BMM_COPY] = "BULKMM_COPY",
+	[BMM_COPY_STREAMING] = "BULKMM_COPY_STREAMING",
+	[BMM_CLEAR] = "BULKMM_CLEAR",
+	[BMM_CLEAR_STREAMING] = "BULKMM_CLEAR_STREAMING",
+};
+
+static const char fastest[] = "fastest";
+
+#define SHOWN 40 /* characters shown of an invalid value */
+
+/* The calls that a class stands for. */
+static struct bmm_calls calls_of(enum bmm_op op, unsigned int class)
+{
+	static const size_t len[] = { 64, 4096, 32768, BMM_CALIBRATE_EXTENT };
+	struct bmm_calls calls = { .op = op,
+				   .len = len[class / 2],
+				   .cold = class / 2 == 3,
+				   .skewed = class % 2 };
+
+	return calls;
+}
+
+/* The classes of an operation: only copies differ by their source's offset. */
+static unsigned int step_of(enum bmm_op op)
+{
+	return op == BMM_COPY || op == BMM_COPY_STREAMING ? 1 : 2;
+}
+
+/* What serves before anything is measured, and what is never measured. */
+static const struct bmm_backend *unmeasured(const struct bmm_calls *calls)
+{
+	const struct bmm_backend *list[BMM_CANDIDATES];
+
+	/* The host's memcpy() and memset(), which are inlined where possible. */
+	if (calls->len < BMM_SHORT && !bmm_op_streams(calls->op))
+		return &bmm_generic;
+	bmm_candidates(calls, list);
+	return list[0];
+}
+
+static size_t length_of(const char *s)
+{
+	size_t len = 0;
+
+	while (s && s[len])
+		len++;
+	return len;
+}
+
+static bool is_fastest(const char *name, size_t len)
+{
+	size_t i;
+
+	if (len && len != sizeof(fastest) - 1)
+		return false;
+	for (i = 0; i < len; i++)
+		if (name[i] != fastest[i])
+			return false;
+	return true;
+}
+
+/*
+ * One name for all classes, or one for each, separated by commas. Returns how
+ * many; 0 if a name is not valid here.
+ */
+static unsigned int parse(enum bmm_op op, const char *text, size_t len,
+			  const struct bmm_backend **row)
+{
+	unsigned int class, nr = 0, step = step_of(op);
+	size_t from = 0, to;
+
+	if (!len)
+		return 0;
+	for (; from <= len && nr < BMM_CLASSES / step; from = to + 1, nr++) {
+		for (to = from; to < len && text[to] != ',';)
+			to++;
+		row[nr * step] = bmm_backend_find(op, text + from, to - from);
+		if (!row[nr * step])
+			return 0;
+	}
+	if (from <= len || (nr > 1 && nr < BMM_CLASSES / step))
+		return 0;
+	for (class = 0; class < BMM_CLASSES; class++)
+		row[class] = nr == 1 ? row[0] : row[class - class % step];
+	return nr;
+}
+
+/* Above the size of the cache, unless one backend is forced for all calls. */
+static void set_streams_from(enum bmm_op op, bool forced)
+{
+	size_t cache = forced ? 0 : bmm_host_llc();
+
+	bmm_set(&bmm_streams_from[op], cache ? cache : SIZE_MAX);
+}
+
+/* Unless somebody was first: a user's selection stays. */
+static void settle(const struct bmm_backend **to,
+		   const struct bmm_backend *backend)
+{
+	const struct bmm_backend *none = NULL;
+
+	__atomic_compare_exchange_n(to, &none, backend, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+}
+
+/* Reads the environment once; threads that race find the same. */
+static void begin(void)
+{
+	const struct bmm_backend *row[BMM_CLASSES];
+	static bool begun;
+	unsigned int class, nr;
+	const char *text;
+	int op;
+
+	if (__atomic_load_n(&begun, __ATOMIC_ACQUIRE))
+		return;
+	for (op = 0; op < (int)BMM_OPS; op++) {
+		text = bmm_host_setting(settings[op]);
+		nr = parse((enum bmm_op)op, text, length_of(text), row);
+		if (nr > 1)
+			set_streams_from((enum bmm_op)op, false);
+		for (class = 0; nr && class < BMM_CLASSES; class++)
+			settle(&bmm_selections[op][class], row[class]);
+	}
+	__atomic_store_n(&begun, true, __ATOMIC_RELEASE);
+}
+
+static bool calibrated(enum bmm_op op)
+{
+	unsigned int class = 0;
+
+	while (class < BMM_CLASSES && bmm_get(&bmm_selections[op][class]))
+		class++;
+	return class == BMM_CLASSES;
+}
+
+static void calibrate(enum bmm_op op)
+{
+	unsigned int class, step = step_of(op);
+	struct bmm_calibration *made;
+	struct bmm_calls calls;
+
+	set_streams_from(op, false);
+	for (class = 0; class < BMM_CLASSES; class++) {
+		made = &calibrations[op][class - class % step];
+		calls = calls_of(op, class);
+		if (calls.len < BMM_SHORT)
+			made->selected = unmeasured(&calls);
+		else if (class % step == 0)
+			bmm_calibrate(&calls, buffer, made);
+		settle(&bmm_selections[op][class], made->selected);
+	}
+}
+
+/* ns from which a calibration counts as given up: by a fork, in the child. */
+#define GIVEN_UP 1000000000U
+
+/*
+ * One thread at a time; returns false if another one is at it, or this one in a
+ * signal handler.
+ */
+static bool calibrate_alone(enum bmm_op op)
+{
+	static uint64_t since;
+	uint64_t now, before = bmm_get(&since);
+
+	begin();
+	if (calibrated(op))
+		return true;
+	now = bmm_host_clock() | 1;
+	if ((before && now - before < GIVEN_UP) ||
+	    !__atomic_compare_exchange_n(&since, &before, now, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+	calibrate(op);
+	__atomic_store_n(&since, 0, __ATOMIC_RELEASE);
+	return true;
+}
+
+/**
+ * bmm_select() - the backend for a call, if none was selected before
+ * @op:    the operation, below BMM_OPS
+ * @class: bmm_class() of the call
+ *
+ * Return: the fastest, as measured now; while another thread measures, the
+ * first candidate.
+ */
+const struct bmm_backend *bmm_select(enum bmm_op op, unsigned int class)
+{
+	const struct bmm_calls calls = calls_of(op, class);
+	const struct bmm_backend *found;
+
+	calibrate_alone(op);
+	found = bmm_get(&bmm_selections[op][class]);
+	return found ? found : unmeasured(&calls);
+}
+
+/**
+ * bmm_measure() - select the backends of all operations now
+ *
+ * For programs that must not spend 2 to 5 ms on it at the first call of each
+ * operation, such as before latency matters or a sandbox begins. Returns when
+ * all are selected, whichever thread measures.
+ */
+void bmm_measure(void)
+{
+	int op;
+
+	for (op = 0; op < (int)BMM_OPS; op++)
+		while (!calibrate_alone((enum bmm_op)op)) {
+		}
+}
+
+/**
+ * bmm_backend_select() - force a backend, or have the fastest selected
+ * @op:   the operation
+ * @name: a name from bmm_backend_list(), which serves calls of any length; or
+ *        what bmm_backend_selection() returned; "fastest" discards what was
+ *        measured and has it measured again. Not necessarily terminated
+ * @len:  its length in bytes; 0 means "fastest"
+ *
+ * Calls in progress finish with the backend they have.
+ *
+ * Return: 0, or -BMM_EINVAL if there is no such operation, or no such backend
+ * for it on this CPU (nothing changes).
+ */
+int bmm_backend_select(enum bmm_op op, const char *name, size_t len)
+{
+	const struct bmm_backend *row[BMM_CLASSES] = { NULL };
+	unsigned int class, k;
+
+	begin();
+	if ((unsigned int)op >= BMM_OPS)
+		return -BMM_EINVAL;
+	if (!is_fastest(name, len)) {
+		k = parse(op, name, len, row);
+		if (!k)
+			return -BMM_EINVAL;
+		set_streams_from(op, k == 1);
+	}
+	for (class = 0; class < BMM_CLASSES; class++) {
+		for (k = 0; k < BMM_CANDIDATES; k++)
+			bmm_set(&calibrations[op][class].rate[k], 0);
+		bmm_set(&bmm_selections[op][class], row[class]);
+	}
+	return 0;
+}
+
+/**
+ * bmm_backend_selection() - the selection of an operation as text
+ * @op:   the operation; measured now if it was not
+ * @buf:  result, a name, or one for each class of calls, such as
+ *        "generic,avx512,avx512,rep-b": for bmm_backend_select() or the
+ *        operation's variable in another process on the same kind of CPU, which
+ *        then need not measure; terminated, cut to @size - 1 bytes
+ * @size: bytes of @buf; 0 writes nothing, and @buf may then be NULL
+ *
+ * Return: the length of the whole text, without the terminator; 0 if there is
+ * no such operation.
+ */
+size_t bmm_backend_selection(enum bmm_op op, char *buf, size_t size)
+{
+	struct bmm_text text = { .buf = buf, .size = size };
+	unsigned int class;
+
+	if ((unsigned int)op < BMM_OPS)
+		for (class = 0; class < BMM_CLASSES; class += step_of(op)) {
+			const struct bmm_backend *found = bmm_get(
+				&bmm_selections[op][class]);
+
+			found = found ? found : bmm_select(op, class);
+			bmm_text_add(&text, class ? "," : "");
+			bmm_text_add(&text, found->name);
+		}
+	bmm_text_end(&text);
+	return text.len;
+}
+
+/**
+ * bmm_backend_list() - list the backends, and which one is selected
+ * @op:   the operation
+ * @len:  length of the operations in question: the fastest backend differs by
+ *        size
+ * @buf:  result, such as "movnti=36.1 [movdir64b=37.8] generic": names that are
+ *        valid here for @op; GB/s of those measured for operations of about
+ *        @len bytes; in brackets the one that serves such an operation (a copy
+ *        whose source and destination have the same offset within a cache
+ *        line), or would before anything is measured; terminated, cut to
+ *        @size - 1 bytes
+ * @size: bytes of @buf; 0 writes nothing, and @buf may then be NULL
+ *
+ * Return: the length of the whole list, without the terminator; 0 if there is
+ * no such operation.
+ */
+size_t bmm_backend_list(enum bmm_op op, size_t len, char *buf, size_t size)
+{
+	unsigned int class = bmm_class(len, 0);
+	const struct bmm_backend *selected;
+	struct bmm_calls calls;
+
+	if ((unsigned int)op >= BMM_OPS) {
+		if (size)
+			*buf = 0;
+		return 0;
+	}
+	begin();
+	calls = calls_of(op, class);
+	selected = bmm_get(&bmm_selections[op][class]);
+	return bmm_calibration_list(&calibrations[op][class], &calls,
+				    selected ? selected : unmeasured(&calls),
+				    buf, size);
+}
+
+/* A value may contain anything, terminal control sequences included. */
+static void add_printable(struct bmm_text *text, const char *value)
+{
+	char shown[2] = "";
+	size_t i;
+
+	for (i = 0; value[i] && i < SHOWN; i++) {
+		shown[0] = value[i] < ' ' || value[i] > '~' ? '?' : value[i];
+		bmm_text_add(text, shown);
+	}
+	bmm_text_add(text, value[i] ? "..." : "");
+}
+
+static void add_names(struct bmm_text *text, enum bmm_op op)
+{
+	const struct bmm_backend *backend;
+	size_t i;
+
+	for (i = 0; (backend = bmm_backend_at(i)); i++) {
+		if (!bmm_backend_can(backend, op))
+			continue;
+		bmm_text_add(text, " ");
+		bmm_text_add(text, backend->name);
+	}
+}
+
+/**
+ * bmm_environment_error() - what is wrong with the BULKMM_ variables
+ * @buf:  result, such as "BULKMM_COPY=movnit: no such backend here: fastest
+ *        rep-b plain generic", for the first variable that names no backend of
+ *        its operation on this CPU; empty if all are valid; terminated, cut to
+ *        @size - 1 bytes
+ * @size: bytes of @buf; 0 writes nothing, and @buf may then be NULL
+ *
+ * BULKMM_STAMP, BULKMM_COPY, BULKMM_COPY_STREAMING, BULKMM_CLEAR and
+ * BULKMM_CLEAR_STREAMING each force a backend for their operation, as
+ * bmm_backend_select() does. They are read once, at the first call that needs a
+ * backend, and ignored in a program that runs with more rights than its user.
+ * An invalid one changes nothing and prints nothing: a program that wants to
+ * tell its user calls this.
+ *
+ * Return: the length of the whole text, without the terminator; 0 if all are
+ * valid.
+ */
+size_t bmm_environment_error(char *buf, size_t size)
+{
+	struct bmm_text text = { .buf = buf, .size = size };
+	const struct bmm_backend *row[BMM_CLASSES];
+	const char *name;
+	int op;
+
+	for (op = 0; op < (int)BMM_OPS && !text.len; op++) {
+		name = bmm_host_setting(settings[op]);
+		if (is_fastest(name, length_of(name)) ||
+		    parse((enum bmm_op)op, name, length_of(name), row))
+			continue;
+		bmm_text_add(&text, settings[op]);
+		bmm_text_add(&text, "=");
+		add_printable(&text, name);
+		bmm_text_add(&text, ": no such backend here: fastest");
+		add_names(&text, (enum bmm_op)op);
+	}
+	bmm_text_end(&text);
+	return text.len;
+}
+
+/**
+ * bmm_version() - the version of libbulkmm
+ *
+ * Return: the version, such as "0.1.0"; a string that never changes.
+ */
+const char *bmm_version(void)
+{
+	return BMM_VERSION;
+}
+
+/**
+ * bmm_version_number() - the version of libbulkmm as a number
+ *
+ * A program compares it with BMM_VERSION_NUMBER, the version of the header that
+ * it was compiled with: less means that an older library was loaded.
+ *
+ * Return: major * 10000 + minor * 100 + patch.
+ */
+int bmm_version_number(void)
+{
+	return BMM_VERSION_NUMBER;
+}
