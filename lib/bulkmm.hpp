@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * bulkmm.hpp - bulkmm.h for C++20: spans instead of pointers and lengths
+ * bulkmm.hpp - bulkmm.h for C++20: ranges instead of pointers and lengths
  *
  * A thin wrapper: each function calls the one of the same name in bulkmm.h,
- * which documents its guarantees. Elements must be trivially copyable, because
- * only their bytes are written. What the C functions refuse throws
- * std::invalid_argument, with nothing written; a range that threads share
- * throws bulkmm::range_error.
+ * which documents its guarantees. A range is contiguous: a span, a vector, an
+ * array. Its elements must be trivially copyable, because only their bytes are
+ * written. What the C functions refuse throws std::invalid_argument, with
+ * nothing written; a range that threads share throws bulkmm::range_error.
  */
 #ifndef BULKMM_HPP
 #define BULKMM_HPP
 
+#include <exception>
 #include <functional>
+#include <ranges>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -27,46 +29,100 @@ namespace bulkmm
 template <class T>
 concept bytes_only = std::is_trivially_copyable_v<T>;
 
+namespace detail
+{
+
+template <class R>
+concept readable = std::ranges::contiguous_range<R> &&
+		   std::ranges::sized_range<R> &&
+		   bytes_only<std::ranges::range_value_t<R>>;
+
+/* Not what is const, and not a container about to go. */
+template <class R>
+concept writable =
+	readable<R> && std::ranges::borrowed_range<R> &&
+	!std::is_const_v<
+		std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+
+template <class R> std::size_t bytes(const R &range)
+{
+	return std::ranges::size(range) * sizeof(std::ranges::range_value_t<R>);
+}
+
+/* What a range of R is copied from. */
+template <class S, class R>
+concept source_of = readable<S> && std::is_same_v<std::ranges::range_value_t<R>,
+						  std::ranges::range_value_t<S>>;
+
 inline void refuse(int err, const char *what)
 {
 	if (err)
 		throw std::invalid_argument(what);
 }
 
-template <bytes_only T>
-void clear(std::span<T> dst) noexcept
+/* The bytes of @src, for which there is room. */
+template <class R, class S> std::size_t copied(const R &dst, const S &src)
 {
-	bmm_clear(dst.data(), dst.size_bytes());
+	refuse(bytes(dst) < bytes(src), "bulkmm::copy: no room");
+	return bytes(src);
 }
 
-template <bytes_only T>
-void clear_streaming(std::span<T> dst) noexcept
+} // namespace detail
+
+template <detail::writable R> void clear(R &&dst) noexcept
 {
-	bmm_clear_streaming(dst.data(), dst.size_bytes());
+	bmm_clear(std::ranges::data(dst), detail::bytes(dst));
+}
+
+template <detail::writable R> void clear_streaming(R &&dst) noexcept
+{
+	bmm_clear_streaming(std::ranges::data(dst), detail::bytes(dst));
 }
 
 /* @dst is at least as long as @src. */
-template <bytes_only T, class U>
-	requires std::is_same_v<std::remove_const_t<U>, T>
-void copy(std::span<T> dst, std::span<U> src)
+template <detail::writable R, detail::source_of<R> S>
+void copy(R &&dst, const S &src)
 {
-	refuse(dst.size() < src.size(), "bulkmm::copy: no room");
-	bmm_copy(dst.data(), src.data(), src.size_bytes());
+	bmm_copy(std::ranges::data(dst), std::ranges::data(src),
+		 detail::copied(dst, src));
 }
 
-template <bytes_only T, class U>
-	requires std::is_same_v<std::remove_const_t<U>, T>
-void copy_streaming(std::span<T> dst, std::span<U> src)
+template <detail::writable R, detail::source_of<R> S>
+void copy_streaming(R &&dst, const S &src)
 {
-	refuse(dst.size() < src.size(), "bulkmm::copy_streaming: no room");
-	bmm_copy_streaming(dst.data(), src.data(), src.size_bytes());
+	bmm_copy_streaming(std::ranges::data(dst), std::ranges::data(src),
+			   detail::copied(dst, src));
 }
 
-template <bytes_only T>
-void fill(std::span<T> dst, const T &value)
+/* As copy(), of ranges that may overlap. */
+template <detail::writable R, detail::source_of<R> S>
+void move(R &&dst, const S &src)
 {
-	refuse(bmm_fill(dst.data(), &value, sizeof(T), dst.size_bytes()),
-	       "bulkmm::fill: no record holds whole values of this size");
+	bmm_move(std::ranges::data(dst), std::ranges::data(src),
+		 detail::copied(dst, src));
+}
+
+template <detail::writable R, detail::source_of<R> S>
+void move_streaming(R &&dst, const S &src)
+{
+	bmm_move_streaming(std::ranges::data(dst), std::ranges::data(src),
+			   detail::copied(dst, src));
+}
+
+/* Values have bytes, all that the C function asks for: it cannot fail. */
+template <detail::writable R>
+void fill(R &&dst, const std::ranges::range_value_t<R> &value) noexcept
+{
+	[[maybe_unused]] int err = bmm_fill(std::ranges::data(dst), &value,
+					    sizeof(value), detail::bytes(dst));
+}
+
+template <detail::writable R>
+void fill_cached(R &&dst, const std::ranges::range_value_t<R> &value) noexcept
+{
+	[[maybe_unused]] int err = bmm_fill_cached(std::ranges::data(dst),
+						   &value, sizeof(value),
+						   detail::bytes(dst));
 }
 
 inline void drain() noexcept
@@ -74,36 +130,57 @@ inline void drain() noexcept
 	bmm_drain();
 }
 
+/* The bytes of a mapping of persistent memory. Throws where the CPU cannot. */
+inline void persist(std::span<const std::byte> range)
+{
+	int err = bmm_persist(range.data(), range.size());
+
+	if (err)
+		throw std::system_error(-err, std::generic_category(),
+					"bulkmm::persist");
+}
+
 /* An image whose records all equal @record, or step as from it to @next. */
 template <bytes_only T>
 	requires(sizeof(T) >= BMM_RECORD_MIN && sizeof(T) <= BMM_RECORD_MAX &&
 		 sizeof(T) % 8 == 0)
-class image {
-    public:
-	explicit image(const T &record) noexcept
+class image
+{
+      public:
+	explicit image(const T &record) noexcept : image(record, record)
 	{
-		bmm_image_init(&held, &record, nullptr, sizeof(T));
 	}
 
+	/* T is what bmm_image_init() asks for: it cannot fail. */
 	image(const T &record, const T &next) noexcept
 	{
-		bmm_image_init(&held, &record, &next, sizeof(T));
+		[[maybe_unused]] int err = bmm_image_init(&held, &record, &next,
+							  sizeof(T));
 	}
 
 	void stamp(std::span<T> dst) const
 	{
-		refuse(bmm_stamp(dst.data(), &held, dst.size()),
-		       "bulkmm::image::stamp: not 8-byte aligned");
+		detail::refuse(bmm_stamp(dst.data(), &held, dst.size()),
+			       "bulkmm::image::stamp: not 8-byte aligned");
 	}
 
-    private:
+      private:
 	bmm_image held;
 };
 
 inline void select(bmm_op op, std::string_view backend)
 {
-	refuse(bmm_backend_select(op, backend.data(), backend.size()),
-	       "bulkmm::select: no such backend for this operation here");
+	detail::refuse(bmm_backend_select(op, backend.data(), backend.size()),
+		       "bulkmm::select: no such backend for this operation here");
+}
+
+/* For select(), in another process on the same kind of CPU. */
+inline std::string selection(bmm_op op)
+{
+	std::string text(bmm_backend_selection(op, nullptr, 0), '\0');
+
+	bmm_backend_selection(op, text.data(), text.size() + 1);
+	return text;
 }
 
 inline std::string list(bmm_op op, std::size_t len)
@@ -115,18 +192,19 @@ inline std::string list(bmm_op op, std::size_t len)
 }
 
 /* what() is the line from bmm_report_text(), code() the errno. */
-class range_error : public std::system_error {
-    public:
+class range_error : public std::system_error
+{
+      public:
 	explicit range_error(const bmm_report &report)
-		: std::system_error(-report.error, std::generic_category(),
-				    text(report)),
-		  report(report)
+	    : std::system_error(-report.error, std::generic_category(),
+				text(report)),
+	      report(report)
 	{
 	}
 
 	const bmm_report report;
 
-    private:
+      private:
 	static std::string text(const bmm_report &report)
 	{
 		std::string said(bmm_report_text(&report, nullptr, 0), '\0');
@@ -141,38 +219,59 @@ struct sharing {
 	uint32_t flags = 0;
 	uint32_t threads = 0;
 	uint32_t node = 0;
-	/* returns true to cancel; must not throw */
+	/* returns true to cancel; what it throws cancels, and is thrown on */
 	std::function<bool(std::size_t done, std::size_t len)> progress;
 };
 
-template <class F>
-bmm_report share(F work, const sharing &how)
+namespace detail
 {
+
+struct telling {
+	const sharing &how;
+	std::exception_ptr thrown;
+};
+
+/* Nothing may be thrown through the C function that calls this. */
+inline int tell(void *context, std::size_t done, std::size_t len) noexcept
+{
+	auto *telling_ = static_cast<telling *>(context);
+
+	try {
+		return telling_->thrown || telling_->how.progress(done, len);
+	} catch (...) {
+		telling_->thrown = std::current_exception();
+		return 1;
+	}
+}
+
+template <class F> bmm_report share(F work, const sharing &how)
+{
+	telling context{ how, nullptr };
 	bmm_options options{};
 	bmm_report report{};
+	int err;
 
 	options.size = sizeof(options);
 	report.size = sizeof(report);
 	options.flags = how.flags;
 	options.threads = how.threads;
 	options.node = how.node;
-	if (how.progress) {
-		options.context = const_cast<sharing *>(&how);
-		options.progress = [](void *context, size_t done, size_t len) {
-			auto *sharing_ = static_cast<sharing *>(context);
-
-			return static_cast<int>(sharing_->progress(done, len));
-		};
-	}
-	if (work(&options, &report))
+	options.context = &context;
+	options.progress = how.progress ? tell : nullptr;
+	err = work(&options, &report);
+	if (context.thrown)
+		std::rethrow_exception(context.thrown);
+	if (err)
 		throw range_error(report);
 	return report;
 }
 
+} // namespace detail
+
 /* @range: the bytes of a mapping, starting at a page. */
 inline bmm_report populate(std::span<std::byte> range, const sharing &how = {})
 {
-	return share(
+	return detail::share(
 		[&](auto *options, auto *report) {
 			return bmm_populate(range.data(), range.size(), options,
 					    report);
@@ -180,13 +279,14 @@ inline bmm_report populate(std::span<std::byte> range, const sharing &how = {})
 		how);
 }
 
-template <bytes_only T>
-bmm_report clear_parallel(std::span<T> dst, const sharing &how = {})
+template <detail::writable R>
+bmm_report clear_parallel(R &&dst, const sharing &how = {})
 {
-	return share(
+	return detail::share(
 		[&](auto *options, auto *report) {
-			return bmm_clear_parallel(dst.data(), dst.size_bytes(),
-						  options, report);
+			return bmm_clear_parallel(std::ranges::data(dst),
+						  detail::bytes(dst), options,
+						  report);
 		},
 		how);
 }
@@ -196,6 +296,6 @@ inline std::string_view version() noexcept
 	return bmm_version();
 }
 
-}
+} // namespace bulkmm
 
 #endif

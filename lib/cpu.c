@@ -3,9 +3,8 @@
  * Which features a process may use on every CPU it may run on.
  *
  * x86-64: CPUID answers for the current CPU. In a machine with several kinds of
- * cores (leaf 7, EDX bit 15), a thread may migrate to one that lacks what this
- * one has; there only ERMS and PREFETCHW are used, which at worst are slow on a
- * core without them.
+ * cores (leaf 7, EDX bit 15), a thread may migrate to one that lacks AVX-512,
+ * the only feature here in which kinds of cores have differed (Alder Lake).
  *
  * arm64: the auxiliary vector lists what the kernel has enabled on all CPUs.
  */
@@ -38,12 +37,15 @@ static uint32_t leaf_7(const struct bmm_cpuid *raw)
 		return 0;
 	if (raw->b7 & BIT(9))
 		mask |= BIT(BMM_CPU_ERMS);
-	if (raw->d7 & HYBRID)
-		return mask;
 	if (raw->b7 & BIT(5) && has_state(raw, XCR0_AVX))
 		mask |= BIT(BMM_CPU_AVX2);
-	if (raw->b7 & BIT(16) && has_state(raw, XCR0_AVX512))
+	if (raw->b7 & BIT(16) && has_state(raw, XCR0_AVX512) &&
+	    !(raw->d7 & HYBRID))
 		mask |= BIT(BMM_CPU_AVX512);
+	if (raw->b7 & BIT(23))
+		mask |= BIT(BMM_CPU_CLFLUSHOPT);
+	if (raw->b7 & BIT(24))
+		mask |= BIT(BMM_CPU_CLWB);
 	if (raw->c7 & BIT(28))
 		mask |= BIT(BMM_CPU_MOVDIR64B);
 	return mask;
@@ -99,10 +101,17 @@ static uint32_t ask(void)
 	return bmm_cpu_features(&raw);
 }
 
-/* Called only when a pick starts. */
+/* Asks once; threads that race get the same answer. */
 size_t bmm_host_llc(void)
 {
-	return bmm_x86_llc();
+	static size_t known = SIZE_MAX;
+	size_t bytes = bmm_get(&known);
+
+	if (bytes == SIZE_MAX) {
+		bytes = bmm_x86_llc();
+		bmm_set(&known, bytes);
+	}
+	return bytes;
 }
 #else
 size_t bmm_host_llc(void)
@@ -114,11 +123,13 @@ size_t bmm_host_llc(void)
 #if defined(__aarch64__)
 #include <sys/auxv.h>
 
-#define MOPS 43 /* bit of AT_HWCAP2 */
+#define DCPOP 16 /* bit of AT_HWCAP */
+#define MOPS  43 /* of AT_HWCAP2 */
 
 static uint32_t ask(void)
 {
-	return (getauxval(AT_HWCAP2) >> MOPS & 1) << BMM_CPU_MOPS;
+	return (uint32_t)(getauxval(AT_HWCAP2) >> MOPS & 1) << BMM_CPU_MOPS |
+	       (uint32_t)(getauxval(AT_HWCAP) >> DCPOP & 1) << BMM_CPU_DCPOP;
 }
 #elif !defined(__x86_64__)
 static uint32_t ask(void)

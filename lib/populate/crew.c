@@ -114,15 +114,18 @@ static bool work_once(struct crew *crew, unsigned int id)
 	return true;
 }
 
-/* Binds a thread to its node; returns true if that changed its affinity. */
+/*
+ * Binds a thread to its node; returns true if that changed its affinity. Starts
+ * from what the caller was allowed: a new thread inherits where the caller is
+ * bound now, which is another node's CPUs.
+ */
 bool crew_settle(const struct crew *crew, unsigned int id, struct cpus *before)
 {
 	struct nodes home = { { 0 } };
-	struct cpus cpus;
+	struct cpus cpus = crew->allowed;
 
 	if (!crew->bound || !cpus_allowed(before))
 		return false;
-	cpus = *before;
 	bit_set(home.bits, crew->home[id]);
 	cpus_of_nodes(&home, &cpus);
 	if (!memcmp(&cpus, before, sizeof(cpus)))
@@ -160,8 +163,11 @@ static void *thread(void *arg)
 	return NULL;
 }
 
-/* The program's handlers run on its own threads; faults are not blocked. */
-static void block_signals(sigset_t *before)
+/*
+ * The program's handlers run on its own threads; faults are not blocked. Never
+ * blocked in the caller: pthread_create() may wait for the program's malloc().
+ */
+static int block_signals(pthread_attr_t *attr)
 {
 	static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGSYS };
 	sigset_t set;
@@ -170,7 +176,7 @@ static void block_signals(sigset_t *before)
 	sigfillset(&set);
 	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		sigdelset(&set, faults[i]);
-	pthread_sigmask(SIG_SETMASK, &set, before);
+	return pthread_attr_setsigmask_np(attr, &set);
 }
 
 /* Sums up TLS, which comes out of the stack: with too little left, EINVAL. */
@@ -192,8 +198,7 @@ static bool start_one(struct crew *crew, unsigned int id)
 {
 	struct start *start = &crew->starts[id];
 	pthread_attr_t small;
-	sigset_t before;
-	int error;
+	bool started;
 
 	*start = (struct start){ crew, id };
 	if (!crew->stack) {
@@ -202,11 +207,10 @@ static bool start_one(struct crew *crew, unsigned int id)
 	}
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, crew->stack);
-	block_signals(&before);
-	error = pthread_create(&crew->threads[id], &small, thread, start);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	started = !block_signals(&small) &&
+		  !pthread_create(&crew->threads[id], &small, thread, start);
 	pthread_attr_destroy(&small);
-	return !error;
+	return started;
 }
 
 /* Joins threads that ended because they did not help. */

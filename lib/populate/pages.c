@@ -3,7 +3,8 @@
  * Make a piece of a mapping resident. MADV_POPULATE_WRITE does it in one call.
  * Where that is missing, the kernel touches each page too: FUTEX_WAKE_OP
  * atomically adds 0 to its first word, and returns an error where a store from
- * user space would raise SIGBUS.
+ * user space would raise SIGBUS. Not FUTEX_PRIVATE_FLAG: without it the kernel
+ * first pins the page (get_futex_key()), so that no device's register is read.
  *
  * On a resident 4 KiB page, MADV_POPULATE_WRITE costs a good part of what
  * making the page does. So if the first page of a piece is resident, the rest
@@ -87,8 +88,7 @@ static int touch(uintptr_t page)
 	long woken;
 
 	/* compares with -2048: with 0, waiters on the word would be woken */
-	woken = syscall(SYS_futex, &nobody, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG,
-			0, 0UL, page,
+	woken = syscall(SYS_futex, &nobody, FUTEX_WAKE_OP, 0, 0UL, page,
 			FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0x800));
 	return woken < 0 ? errno : 0;
 }

@@ -37,7 +37,8 @@ static unsigned int spread(struct crew *crew)
 			crew->home[i] = crew->home[i % nr];
 		crew->bound = nr;
 	}
-	nr = cpus_allowed(&cpus);
+	nr = cpus_allowed(&crew->allowed);
+	cpus = crew->allowed;
 	if (crew->bound)
 		nr = cpus_of_nodes(&crew->nodes, &cpus);
 	return nr;
@@ -92,27 +93,14 @@ static void clear_slice(struct crew *crew, const struct slice *slice,
 
 static void look_around(struct crew *crew)
 {
+	size_t len = crew->end - crew->start;
 	struct maps maps;
 
-	if (crew->end - crew->start < LEAST)
+	if (len < LEAST || !maps_open(&maps))
 		return;
-	crew->bound = !crew->on_node && crew->end - crew->start >= SMALL &&
-		      nodes_several();
-	if (!maps_open(&maps)) {
-		crew->bound = false;
-		return;
-	}
+	crew->bound = len >= SMALL && nodes_several();
 	share_segments(crew, &maps);
 	maps_close(&maps);
-	if (crew->on_node && nodes_several() &&
-	    crew->end - crew->start >= SMALL) {
-		unsigned int i;
-
-		crew->bound = true;
-		for (i = 0; i < crew->segments_nr; i++)
-			bit_set(crew->segments[i].nodes.bits,
-				crew->options.node);
-	}
 }
 
 /* The caller works too, bound like its threads, and is then restored. */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#define BMM_INTERNAL
 #include "bulkmm.h"
 
 #ifndef MADV_POPULATE_READ /* of <sys/mman.h> */
@@ -155,6 +156,7 @@ struct crew {
 
 	/* where the threads run */
 	struct nodes nodes;
+	struct cpus allowed;		/* the caller's, before it is bound */
 	unsigned int home[THREADS_MAX]; /* node of each thread, if several */
 	bool bound, on_node;
 	size_t stack; /* bytes of a thread's stack */

@@ -92,6 +92,7 @@ static const char *said(enum bmm_cause cause)
  */
 size_t bmm_report_text(const struct bmm_report *report, char *buf, size_t size)
 {
+	const char *error = strerrordesc_np(-report->error) ?: "unknown error";
 	int len = 0;
 
 	if (size)
@@ -100,12 +101,10 @@ size_t bmm_report_text(const struct bmm_report *report, char *buf, size_t size)
 		len = snprintf(buf, size,
 			       "%zu bytes at %p: %s (%s); %zu bytes are done",
 			       report->failed_len, report->failed,
-			       said(report->cause),
-			       strerrordesc_np(-report->error), report->done);
+			       said(report->cause), error, report->done);
 	else if (report->error)
 		len = snprintf(buf, size, "%s (%s); %zu bytes are done",
-			       said(report->cause),
-			       strerrordesc_np(-report->error), report->done);
+			       said(report->cause), error, report->done);
 	else if (report->slow_len)
 		len = snprintf(buf, size,
 			       "%zu bytes at %p took %" PRIu64

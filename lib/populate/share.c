@@ -59,7 +59,9 @@ void share_segments(struct crew *crew, struct maps *maps)
 	while (at < crew->end && map_find(maps, at, cheap, &one.map) &&
 	       one.map.start < crew->end) {
 		one.next = one.map.start > at ? one.map.start : at;
-		if (crew->bound)
+		if (crew->on_node)
+			bit_set(one.nodes.bits, crew->options.node);
+		else if (crew->bound)
 			nodes_of((void *)one.next, &one.nodes);
 		add_segment(crew, &one);
 		at = one.map.end;

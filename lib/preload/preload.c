@@ -9,9 +9,13 @@
  */
 #undef _FILE_OFFSET_BITS /* mmap() and mmap64() are two names here */
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -23,24 +27,40 @@
 #define MLOCK_ONFAULT 1
 #endif
 
-#define NOT_READ (~0U)
+#define VARIABLE "BULKMM_POPULATE_THREADS"
 
 static __thread __attribute__((__tls_model__("initial-exec"))) bool inside;
+static unsigned int threads; /* the most; 0: behave as if not loaded */
 
-/* BULKMM_POPULATE_THREADS: most threads; 0: behave as if not loaded. */
-static unsigned int threads(void)
+/*
+ * pthread_create() calls calloc(). If that is the program's own allocator, it
+ * may be what has called mmap(), holding its lock; no thread can be had without
+ * libc, and one thread alone gains nothing. So the kernel does the work then.
+ */
+static bool libc_allocates(void)
 {
-	static unsigned int known = NOT_READ;
-	unsigned int now = __atomic_load_n(&known, __ATOMIC_RELAXED);
-	const char *said;
+	Dl_info libc, own;
 
-	if (now == NOT_READ) {
-		said = secure_getenv("BULKMM_POPULATE_THREADS");
-		now = said && *said ? (unsigned int)strtoul(said, NULL, 10) :
-				      NOT_READ - 1;
-		__atomic_store_n(&known, now, __ATOMIC_RELAXED);
-	}
-	return now;
+	return dladdr((void *)gnu_get_libc_version, &libc) &&
+	       dladdr((void *)calloc, &own) && own.dli_fbase == libc.dli_fbase;
+}
+
+/* Calls before this one go to the kernel, too. */
+__attribute__((constructor)) static void start(void)
+{
+	const char *said = secure_getenv(VARIABLE);
+	unsigned long most = UINT32_MAX;
+	char *end = "";
+
+	if (said && *said)
+		most = *said == '-' ? ULONG_MAX : strtoul(said, &end, 10);
+	if (*end || most > UINT32_MAX)
+		dprintf(STDERR_FILENO,
+			"libbulkmm-populate: " VARIABLE
+			"=%s is not a number of threads; doing nothing\n",
+			said);
+	else if (libc_allocates())
+		threads = (unsigned int)most;
 }
 
 /* Returns whether all of it is resident; keeps errno. */
@@ -48,7 +68,7 @@ static bool populate(void *addr, size_t len, uint32_t flags)
 {
 	struct bmm_options options = { .size = sizeof(options),
 				       .flags = flags,
-				       .threads = threads() };
+				       .threads = threads };
 	int kept = errno;
 	bool done;
 
@@ -59,11 +79,15 @@ static bool populate(void *addr, size_t len, uint32_t flags)
 	return done;
 }
 
-/* Not before Linux 5.14, which cannot populate for reading. */
+/* Not before Linux 5.14, which cannot populate for reading; keeps errno. */
 static bool serves(size_t len)
 {
-	return len >= SMALL && !inside && threads() &&
-	       !syscall(SYS_madvise, NULL, 0UL, MADV_POPULATE_READ);
+	int kept = errno;
+	bool can = len >= SMALL && !inside && threads &&
+		   !syscall(SYS_madvise, NULL, 0UL, MADV_POPULATE_READ);
+
+	errno = kept;
+	return can;
 }
 
 /*
