@@ -22,17 +22,16 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/static_call.h>
 
-#include "alloc.h"
 #include "populate.h"
 #include "prototype.h"
+#include "trace.h"
 #include "zero.h"
-
-#define SYMBOL "clear_highpages_kasan_tagged"
 
 /* Pages of a huge page, whether the kernel supports them or not. */
 #define ON_FROM (1 << (PMD_SHIFT - PAGE_SHIFT))
@@ -42,58 +41,45 @@ enum reason {
 };
 
 BMM_FUNCTION(bmm_alloc, void, struct page *, int);
-BMM_FUNCTION(bmm_add, int, int, unsigned long, unsigned long,
+BMM_HOOKED(alloc);
+BMM_FUNCTION(bmm_alloc_add, int, int, unsigned long, unsigned long,
 	     struct mhp_params *);
-static_assert(__same_type(bmm_alloc_handler, bmm_alloc_fn));
-static_assert(__same_type(bmm_alloc_add_handler, bmm_add_fn));
-DEFINE_STATIC_CALL_NULL(bmm_alloc_original, *(bmm_alloc_fn *)NULL);
-DEFINE_STATIC_CALL_NULL(bmm_alloc_add, *(bmm_add_fn *)NULL);
-
-unsigned long bmm_alloc_threshold = BMM_HOOK_PASS;
-unsigned long bmm_alloc_add_threshold = BMM_HOOK_PASS;
+BMM_HOOKED(alloc_add);
 
 /* The task that probes the hook, and whether it reached the handler. */
-static struct task_struct *trier;
-static bool tried;
+static struct task_struct *alloc_prober;
+static bool alloc_reached;
 
 /*
  * The task that adds memory, and the bytes of its struct pages. Memory is added
  * under mem_hotplug_lock, by one task at a time; should there ever be two, the
  * second's struct pages are cleared like any other memory.
  */
-static struct task_struct *adder;
-static size_t memmap_bytes;
+static struct task_struct *alloc_adder;
+static size_t alloc_memmap_bytes;
 
 static enum bmm_op alloc_op(size_t bytes, int mode)
 {
 	if (!in_task())
 		return bmm_zero_op(bytes, mode, false);
-	if (READ_ONCE(adder) == current)
-		return bmm_zero_op(memmap_bytes, mode, false);
+	if (READ_ONCE(alloc_adder) == current)
+		return bmm_zero_op(alloc_memmap_bytes, mode, false);
 	return bmm_zero_op(bytes, mode, bmm_populating());
 }
 
 static void alloc_zero(struct page *page, int numpages, int mode)
 {
-	static const struct bmm_unit_want whole = { .bytes = SIZE_MAX };
 	size_t bytes = (size_t)numpages << PAGE_SHIFT;
 	enum bmm_op op = alloc_op(bytes, mode);
-	u64 ns;
+	u64 begun = trace_alloc_enabled() ? ktime_get_mono_fast_ns() : 0;
 
-	bmm_zero(&bmm_alloc, op, &whole, bytes, page_address(page), bytes, &ns);
+	bmm_zero(&bmm_alloc, op, page_address(page), bytes);
 	bmm_path_count(&bmm_alloc, BMM_HITS, 1);
 	bmm_path_count(&bmm_alloc, BMM_BYTES, bytes);
-}
-
-/* Returns a reason to fall back to the original, or -1. */
-static int alloc_serve(struct page *page, int numpages)
-{
-	int mode = READ_ONCE(bmm_alloc.mode);
-
-	if (mode == BMM_OFF)
-		return REASON_OFF;
-	alloc_zero(page, numpages, mode);
-	return -1;
+	if (begun)
+		trace_alloc(page_to_pfn(page), numpages,
+			    ktime_get_mono_fast_ns() - begun,
+			    op == BMM_CLEAR_STREAMING);
 }
 
 /*
@@ -102,18 +88,16 @@ static int alloc_serve(struct page *page, int numpages)
  */
 void bmm_alloc_handler(struct page *page, int numpages)
 {
-	int reason = -1;
+	int mode = READ_ONCE(bmm_alloc.mode);
 
 	bmm_path_enter(&bmm_alloc);
-	if (unlikely(numpages < ON_FROM)) {
-		if (READ_ONCE(trier) == current && in_task())
-			WRITE_ONCE(tried, true);
-		static_call(bmm_alloc_original)(page, numpages);
+	if (likely(numpages >= ON_FROM && mode != BMM_OFF)) {
+		alloc_zero(page, numpages, mode);
 	} else {
-		reason = alloc_serve(page, numpages);
-	}
-	if (reason >= 0) {
-		bmm_path_fallback(&bmm_alloc, reason);
+		if (numpages >= ON_FROM)
+			bmm_path_fallback(&bmm_alloc, REASON_OFF);
+		else if (READ_ONCE(alloc_prober) == current && in_task())
+			WRITE_ONCE(alloc_reached, true);
 		static_call(bmm_alloc_original)(page, numpages);
 	}
 	bmm_path_leave(&bmm_alloc);
@@ -127,24 +111,14 @@ int bmm_alloc_add_handler(int nid, unsigned long pfn, unsigned long nr_pages,
 	int err;
 
 	bmm_path_enter(&bmm_alloc);
-	began = !cmpxchg(&adder, NULL, current);
+	began = !cmpxchg(&alloc_adder, NULL, current);
 	if (began)
-		memmap_bytes = nr_pages * sizeof(struct page);
-	err = static_call(bmm_alloc_add)(nid, pfn, nr_pages, params);
+		alloc_memmap_bytes = nr_pages * sizeof(struct page);
+	err = static_call(bmm_alloc_add_original)(nid, pfn, nr_pages, params);
 	if (began)
-		smp_store_release(&adder, NULL);
+		smp_store_release(&alloc_adder, NULL);
 	bmm_path_leave(&bmm_alloc);
 	return err;
-}
-
-static void alloc_set_add(unsigned long address)
-{
-	static_call_update(bmm_alloc_add, (void *)address);
-}
-
-static void alloc_set_original(unsigned long address)
-{
-	static_call_update(bmm_alloc_original, (void *)address);
 }
 
 /* The original does more than clear with any of these. */
@@ -166,17 +140,17 @@ static int alloc_probe(void)
 	unsigned long threshold = bmm_alloc_threshold;
 	struct page *page;
 
-	WRITE_ONCE(tried, false);
-	WRITE_ONCE(trier, current);
+	WRITE_ONCE(alloc_reached, false);
+	WRITE_ONCE(alloc_prober, current);
 	WRITE_ONCE(bmm_alloc_threshold, 1);
 	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	if (page)
 		__free_page(page);
 	WRITE_ONCE(bmm_alloc_threshold, threshold);
-	WRITE_ONCE(trier, NULL);
+	WRITE_ONCE(alloc_prober, NULL);
 	if (!page)
 		return -ENOMEM;
-	return READ_ONCE(tried) ? 0 : -ENODATA;
+	return READ_ONCE(alloc_reached) ? 0 : -ENODATA;
 }
 
 struct bmm_path bmm_alloc = {
@@ -185,23 +159,14 @@ struct bmm_path bmm_alloc = {
 	.prepare = alloc_prepare,
 	.hooks = {
 		{
-			.symbol = SYMBOL,
-			.prototype = bmm_alloc_prototype,
-			.trampoline = bmm_alloc_trampoline,
-			.threshold = &bmm_alloc_threshold,
-			.set_original = alloc_set_original,
+			BMM_HOOK(alloc, "clear_highpages_kasan_tagged"),
 			.try = alloc_probe,
 			.on_from = ON_FROM,
 		},
-		{
-			.symbol = "__add_pages",
-			.prototype = bmm_add_prototype,
-			.trampoline = bmm_alloc_add_trampoline,
-			.threshold = &bmm_alloc_add_threshold,
-			.set_original = alloc_set_add,
-		},
+		{ BMM_HOOK(alloc_add, "__add_pages") },
 	},
-	.extras = { &bmm_zero_streamed_attr },
+	.own = { [BMM_ZERO_STREAMED - BMM_OWN] = "streamed" },
+	.untimed = true,
 	.reasons = {
 		[REASON_OFF] = "off",
 	},

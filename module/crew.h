@@ -11,7 +11,7 @@
 #include <linux/atomic.h>
 #include <linux/types.h>
 
-#include "crew_size.h"
+#define BMM_CREW_MOST 32U /* members, no matter what is asked for */
 
 /**
  * struct bmm_crew - a job
@@ -20,13 +20,10 @@
  * @job:      passed to all members
  * @own:      the caller's state; every other member gets a copy
  * @own_size: bytes of it
- * @bytes:    bytes that a part stores
- * @end:      one past the last part
- * @node:     the node whose CPUs do the job
- * @most:     most members
- * @size:     how many members to use, measured; NULL: @most
+ * @parts:    how many there are
+ * @node:     the node whose CPUs do the job; without any, all CPUs
+ * @most:     most members, the caller included
  * @next:     private: the next part to do
- * @stop:     private: one past the last part of this round
  * @shared:   result: parts done by members other than the caller
  */
 struct bmm_crew {
@@ -34,17 +31,14 @@ struct bmm_crew {
 	const void *job;
 	void *own;
 	size_t own_size;
-	u64 bytes;
-	unsigned long end;
+	unsigned long parts;
 	int node;
 	unsigned int most;
-	struct bmm_crew_size *size;
 	atomic_long_t next;
-	unsigned long stop;
 	unsigned long shared;
 };
 
 unsigned int bmm_crew_most(int node, unsigned int wanted);
-void bmm_crew_run(struct bmm_crew *crew, unsigned long first);
+void bmm_crew_run(struct bmm_crew *crew);
 
 #endif

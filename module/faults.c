@@ -30,12 +30,6 @@ MODULE_PARM_DESC(
 	fault_alloc,
 	"test build: the step of loading that finds no memory, from 1 on (default: 0, none)");
 
-static char fault_release[64];
-module_param_string(fault_release, fault_release, sizeof(fault_release), 0444);
-MODULE_PARM_DESC(
-	fault_release,
-	"test build: the kernel release to take the running one for (default: its own)");
-
 static ulong fault_answers[2];
 static int fault_answers_nr;
 module_param_array(fault_answers, ulong, &fault_answers_nr, 0444);
@@ -66,11 +60,6 @@ const char *bmm_fault_symbol(const char *symbol)
 bool bmm_fault_alloc(void)
 {
 	return fault_alloc && !--fault_alloc;
-}
-
-const char *bmm_fault_release(const char *release)
-{
-	return *fault_release ? fault_release : release;
 }
 
 /*

@@ -12,7 +12,6 @@
 bool bmm_fault(const char *fault);
 const char *bmm_fault_symbol(const char *symbol);
 bool bmm_fault_alloc(void);
-const char *bmm_fault_release(const char *release);
 void bmm_fault_delay(void);
 void bmm_fault_checked(bool equal);
 unsigned int bmm_fault_patience(unsigned int seconds);
@@ -30,11 +29,6 @@ static inline const char *bmm_fault_symbol(const char *symbol)
 static inline bool bmm_fault_alloc(void)
 {
 	return false;
-}
-
-static inline const char *bmm_fault_release(const char *release)
-{
-	return release;
 }
 
 static inline void bmm_fault_delay(void)

@@ -12,13 +12,16 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/delay.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 
+#include "compat/compat.h"
 #include "faults.h"
 #include "hook.h"
 #include "prototype.h"
+#include "symbols.h"
 #ifdef CONFIG_ARM64
 #include "arm64/site.h"
 #else
@@ -57,13 +60,12 @@ static long hook_set_filter(struct bmm_hook *hook, unsigned long entry)
 }
 
 /*
- * Whether ftrace still works. It shuts down for good when it finds something
- * wrong, and then calls stay as they are. Like everything here that changes a
- * filter, this waits for anybody else who is changing ftrace.
+ * Whether ftrace still works: ftrace_kill() shuts it down for good when it
+ * finds something wrong, and patch sites then stay as they are.
  */
-static int hook_ask_ftrace(unsigned long site)
+static int hook_check_ftrace(unsigned long site)
 {
-	static struct ftrace_ops ops;
+	struct ftrace_ops ops = {};
 	int err;
 
 	if (bmm_fault("ask"))
@@ -74,22 +76,38 @@ static int hook_ask_ftrace(unsigned long site)
 }
 
 /*
- * PERMANENT makes the kernel refuse kernel.ftrace_enabled = 0 while attached,
- * as for a live patch: 6.12 would silently detach us (later kernels refuse
- * anyway). Set after registering, which overwrites the flags in 6.12.
+ * Whether kernel.ftrace_enabled is set. What is registered while it is 0 (6.12;
+ * 7.3's ftrace_enable_sysctl() refuses that) is not patched, and when ftrace
+ * later takes it away it finds its records wrong and shuts down.
  */
-static void hook_own_flags(struct ftrace_ops *ops)
+static bool hook_ftrace_enabled(void)
 {
-	ops->flags |= FTRACE_OPS_FL_PERMANENT;
+	long address = bmm_symbol_data("ftrace_enabled");
+
+	return IS_ERR_VALUE(address) || READ_ONCE(*(int *)address);
+}
+
+/*
+ * Waits until no CPU uses an ops that ftrace has refused after it was in the
+ * list for a moment (ftrace_startup(), the same in 6.12 and 7.3): it returns
+ * without waiting. __ftrace_ops_list_func() walks the list with preemption
+ * disabled, which synchronize_rcu() waits for. The rude grace period is for
+ * functions that are traced where RCU does not watch; where there are none, it
+ * is a no-op (7.3, kernel/rcu/tasks.h).
+ */
+static void hook_wait_walkers(void)
+{
+	synchronize_rcu_tasks_rude();
+	synchronize_rcu();
 }
 
 /* Checks that calls reach the hook: else it would only look attached. */
 static int hook_confirm(struct bmm_hook *hook)
 {
-	int err = hook_ask_ftrace(hook->site);
+	int err = hook_check_ftrace(hook->site);
 
 	if (!err && !bmm_site_patched(hook->site))
-		err = -ENXIO;
+		err = -EIO;
 	if (!err && hook->try)
 		err = hook->try();
 	return err;
@@ -105,35 +123,37 @@ static int hook_register(struct bmm_hook *hook, unsigned long entry)
 		err = site;
 		goto reset;
 	}
+	if (!hook_ftrace_enabled()) {
+		err = -ENXIO;
+		goto reset;
+	}
 	/* The original must be callable before the first call arrives. */
 	hook->site = site;
-	hook->set_original(bmm_site_way_back(site, hook->trampoline));
+	__static_call_update(hook->original, hook->original_tramp,
+			     (void *)bmm_site_way_back(site, hook->trampoline));
 	if (!try_module_get(THIS_MODULE)) {
 		err = -ESTALE;
 		goto reset;
 	}
+	/* As a live patch has it: nobody sets kernel.ftrace_enabled to 0. */
+	hook->ops.flags |= FTRACE_OPS_FL_PERMANENT;
 	err = register_ftrace_direct(&hook->ops, trampoline);
 	if (err)
 		goto put;
-	hook_own_flags(&hook->ops);
+	bmm_ops_permanent(&hook->ops);
 	return 0;
 put:
-	/* It may have been in ftrace's list, with somebody walking it. */
-	synchronize_rcu_tasks_rude();
+	hook_wait_walkers();
 	module_put(THIS_MODULE);
 reset:
 	hook_reset_ops(&hook->ops);
 	return err == -ENODEV ? -ESHUTDOWN : err;
 }
 
-/**
- * bmm_hook_attach() - attach the hook
- * @hook: the hook, detached; its threshold takes effect at once
- *
- * If it attached but calls do not reach it, it is left detaching.
- *
- * Context: process; callers serialise.
- * Return: 0, or the negative errno that bmm_hook_says() explains.
+/*
+ * Attaches a detached hook; its threshold takes effect at once. If it attached
+ * but calls do not reach it, it is left detaching. Callers serialise. Returns 0
+ * or a negative errno for bmm_hook_strerror().
  */
 int bmm_hook_attach(struct bmm_hook *hook)
 {
@@ -141,205 +161,134 @@ int bmm_hook_attach(struct bmm_hook *hook)
 	int err = IS_ERR_VALUE(entry) ? entry : hook_register(hook, entry);
 
 	if (err) {
-		WRITE_ONCE(hook->why, err);
+		WRITE_ONCE(hook->err, err);
 		return err;
 	}
 	WRITE_ONCE(hook->life, BMM_ATTACHED);
 	err = hook_confirm(hook);
-	if (err) {
-		if (bmm_hook_hide(hook))
-			synchronize_rcu_tasks_rude();
-		bmm_hook_detach(hook);
-		WRITE_ONCE(hook->why, err);
-	}
+	if (err)
+		bmm_hook_detach(hook, err);
 	return err;
+}
+
+/*
+ * Begins to detach a hook whose threshold is BMM_HOOK_PASS by now, for a reason
+ * (-ENODEV: the path is off). From here on, nobody but the work item that calls
+ * bmm_hook_unregister() touches it until it is detached. Callers serialise.
+ */
+void bmm_hook_detach(struct bmm_hook *hook, int err)
+{
+	if (hook->life != BMM_ATTACHED)
+		return;
+	WRITE_ONCE(hook->err, err);
+	WRITE_ONCE(hook->life, BMM_DETACHING);
 }
 
 /*
  * ftrace may still use what it did not release: clear none of it, and keep the
  * hook's reference to the module.
  */
-static int hook_keep(struct bmm_hook *hook)
+static void hook_set_stuck(struct bmm_hook *hook)
 {
-	static bool said;
+	static bool logged;
 
-	WRITE_ONCE(hook->life, BMM_FOR_GOOD);
-	if (!said)
+	if (!xchg(&logged, true))
 		pr_crit("%s cannot be unhooked, for ftrace has shut down: the module stays for good, calls go to the kernel's function while the path is off\n",
 			hook->symbol);
-	said = true;
-	return -EBUSY;
+	WRITE_ONCE(hook->life, BMM_STUCK);
 }
 
-/**
- * bmm_hook_hide() - hide the hook from walks of ftrace's list
- * @hook: the hook; its threshold is BMM_HOOK_PASS by now
- *
- * If others trace the function too, ftrace calls each ops in its list. What is
- * unregistered must not be called or read any more: after this and a rude grace
- * period of RCU tasks it is not. Hooks that are detached together share that
- * wait. (ftrace itself waits after each, holding its lock, and too late:
- * unregistering a direct trampoline corrupts the ops at once.)
- *
- * Return: true if it is attached, so that a wait is needed.
+/*
+ * Takes a detaching hook off its function. ftrace waits as it does for a live
+ * patch (ftrace_shutdown(), 6.12 and 7.3), for several grace periods: when this
+ * returns, no CPU uses the ops, and no task is in ftrace's own trampoline, in
+ * ours, or before the first instruction of the handler that can sleep. Calls
+ * that went further go on.
  */
-bool bmm_hook_hide(struct bmm_hook *hook)
-{
-	if (READ_ONCE(hook->life) != BMM_ATTACHED)
-		return false;
-	hook->ops.flags |= FTRACE_OPS_FL_STUB;
-	return true;
-}
-
-static int hook_unregister(struct bmm_hook *hook)
-{
-	/* ftrace need not wait: bmm_hook_detached() comes after a wait */
-	hook->ops.flags &= ~FTRACE_OPS_FL_DYNAMIC;
-	return unregister_ftrace_direct(&hook->ops,
-					(unsigned long)hook->trampoline, false);
-}
-
-/**
- * bmm_hook_detach() - detach the hook from ftrace
- * @hook: the hook, hidden; a no-op if it is detached or detaching
- *
- * Calls in progress go on. The caller waits for them, and for a grace period of
- * RCU tasks, and then calls bmm_hook_detached().
- *
- * Context: process; callers serialise.
- * Return: 0; -EBUSY if it stays attached for good; or another negative errno
- * with the hook attached as before.
- */
-int bmm_hook_detach(struct bmm_hook *hook)
+void bmm_hook_unregister(struct bmm_hook *hook)
 {
 	int err;
 
-	if (!bmm_hook_attached(hook))
-		return 0;
-	if (hook->life == BMM_FOR_GOOD)
-		return -EBUSY;
-	/* Unregistering would corrupt the ops before it fails. */
-	err = hook_ask_ftrace(hook->site);
-	if (!err && hook_unregister(hook))
-		err = -ENODEV;
-	if (err)
-		hook->ops.flags &= ~FTRACE_OPS_FL_STUB;
-	if (err == -ENODEV)
-		return hook_keep(hook);
-	if (err)
-		return err;
-	WRITE_ONCE(hook->why, -ENODEV);
-	WRITE_ONCE(hook->life, BMM_DETACHING);
-	return 0;
+	/*
+	 * Unregistering corrupts the ops before it fails. Only a lack of memory
+	 * passes.
+	 */
+	while ((err = hook_check_ftrace(hook->site)) == -ENOMEM)
+		ssleep(1);
+	if (err ||
+	    unregister_ftrace_direct(&hook->ops,
+				     (unsigned long)hook->trampoline, false))
+		hook_set_stuck(hook);
 }
 
-/**
- * bmm_hook_leaving() - start to wait for the last calls of a hook
- * @hook: the hook
- *
- * Return: true if there is anything to wait for. A caller that waits and then
- * calls bmm_hook_detached() has waited for this hook, and for none that is
- * detached meanwhile.
+/*
+ * Finishes detaching an unregistered hook that nobody can be inside of, unless
+ * ftrace kept it. May drop the last reference to the module, but its exit waits
+ * for the caller.
  */
-bool bmm_hook_leaving(struct bmm_hook *hook)
+void bmm_hook_release(struct bmm_hook *hook)
 {
 	if (hook->life != BMM_DETACHING)
-		return false;
-	WRITE_ONCE(hook->life, BMM_LEAVING);
-	return true;
-}
-
-/**
- * bmm_hook_detached() - finish detaching a hook that nobody can be inside of
- * @hook: the hook; a no-op if it is not leaving
- *
- * May drop the last reference to the module, but its exit waits for the caller.
- */
-void bmm_hook_detached(struct bmm_hook *hook)
-{
-	if (hook->life != BMM_LEAVING)
 		return;
 	hook_reset_ops(&hook->ops);
 	WRITE_ONCE(hook->life, BMM_DETACHED);
 	module_put(THIS_MODULE);
 }
 
-/**
- * bmm_hook_state() - the state of a hook as a number
- * @hook: the hook
- *
- * Return: 0 while calls reach it, else a negative errno.
- */
+/* 0 while calls reach the hook, else a negative errno. */
 int bmm_hook_state(const struct bmm_hook *hook)
 {
 	switch (READ_ONCE(hook->life)) {
 	case BMM_DETACHED:
-		return READ_ONCE(hook->why);
+		return READ_ONCE(hook->err);
 	case BMM_DETACHING:
-	case BMM_LEAVING:
 		return -EINPROGRESS;
 	default:
 		return 0;
 	}
 }
 
-/**
- * bmm_hook_says() - the state of a hook in words
- * @hook: the hook
- *
- * Return: a phrase for sysfs.
- */
-const char *bmm_hook_says(const struct bmm_hook *hook)
+static const struct {
+	int err;
+	const char *text;
+} hook_errors[] = {
+	{ 0, "attached" },
+	{ -EINPROGRESS, "detaching: the last calls have not left" },
+	{ -ESHUTDOWN, "ftrace has shut down" },
+	{ -EBUSY, "another live patch or direct trampoline has the function" },
+	{ -ENOENT, "the kernel has no such function (renamed or inlined)" },
+	{ -EADDRNOTAVAIL, "the kernel has several functions of this name" },
+	{ -ENODEV, "not attached" },
+	{ -ECANCELED,
+	  "the module is inert (its parameter inert, bulkmm.inert at boot)" },
+	{ -ESTALE, "the module is being unloaded" },
+	{ -EFAULT, "the kernel's symbol of this name is no function" },
+	{ -EINVAL, "the kernel does not allow to trace the function" },
+	{ -ENODATA, "the kernel has it inlined where it matters" },
+	{ -EPROTOTYPE, "the kernel's function has another prototype" },
+	{ -EPROTO, "the kernel has no BTF to hold the prototype against" },
+	{ -ENOMEM, "no memory to try it out" },
+	{ -ENXIO,
+	  "kernel.ftrace_enabled is 0: set it to 1, then switch on again" },
+	{ -EIO, "the patch site did not change" },
+	{ -EOPNOTSUPP, "the kernel's configuration rules it out" },
+};
+
+/* A bmm_hook_state() in words. */
+const char *bmm_hook_strerror(int err)
 {
-	if (READ_ONCE(hook->life) == BMM_FOR_GOOD)
-		return "attached for good: ftrace has shut down";
-	return bmm_hook_why(bmm_hook_state(hook));
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(hook_errors); i++)
+		if (hook_errors[i].err == err)
+			return hook_errors[i].text;
+	return "ftrace refused";
 }
 
-/**
- * bmm_hook_why() - a state in words
- * @state: from bmm_hook_state()
- *
- * Return: a phrase for the log.
- */
-const char *bmm_hook_why(int state)
+/* The state of a hook in words. */
+const char *bmm_hook_text(const struct bmm_hook *hook)
 {
-	switch (state) {
-	case 0:
-		return "attached";
-	case -EINPROGRESS:
-		return "detaching: the last calls have not left";
-	case -ESHUTDOWN:
-		return "ftrace has shut down";
-	case -EBUSY:
-		return "another live patch or direct trampoline has the function";
-	case -ENOENT:
-		return "the kernel has no such function (renamed or inlined)";
-	case -EADDRNOTAVAIL:
-		return "the kernel has several functions of this name";
-	case -ENODEV:
-		return "not attached";
-	case -ECANCELED:
-		return "the module is inert (its parameter inert, bulkmm.inert at boot)";
-	case -ESTALE:
-		return "the module is being unloaded";
-	case -EFAULT:
-		return "the kernel's symbol of this name is no function";
-	case -EINVAL:
-		return "the kernel does not allow to trace the function";
-	case -ENODATA:
-		return "the kernel has it inlined where it matters";
-	case -EPROTOTYPE:
-		return "the kernel's function has another prototype";
-	case -EPROTO:
-		return "the kernel has no BTF to hold the prototype against";
-	case -ENOMEM:
-		return "no memory to try it out";
-	case -ENXIO:
-		return "the patch site did not change (is kernel.ftrace_enabled 0?)";
-	case -EOPNOTSUPP:
-		return "the kernel's configuration rules it out";
-	default:
-		return "ftrace refused";
-	}
+	if (READ_ONCE(hook->life) == BMM_STUCK)
+		return "attached for good: ftrace has shut down";
+	return bmm_hook_strerror(bmm_hook_state(hook));
 }

@@ -3,6 +3,7 @@
 #define BMM_HOOK_H
 
 #include <linux/ftrace.h>
+#include <linux/static_call.h>
 
 #define BMM_HOOK_PASS ULONG_MAX /* no request is this large */
 
@@ -13,9 +14,8 @@
 enum bmm_hook_life {
 	BMM_DETACHED,
 	BMM_ATTACHED,
-	BMM_DETACHING, /* ftrace has released it, calls may be inside */
-	BMM_LEAVING,   /* the same, and somebody waits for them */
-	BMM_FOR_GOOD,  /* attached, and ftrace can no longer detach it */
+	BMM_DETACHING, /* calls pass through; a work item detaches it */
+	BMM_STUCK,     /* attached, and ftrace can no longer detach it */
 };
 
 /**
@@ -28,15 +28,16 @@ enum bmm_hook_life {
  *                all to the original. Read by the trampoline.
  * @on_from:      the threshold while the path is on
  * @first_mode:   first mode of the path that uses the hook
- * @set_original: points the static call to the original at an address
+ * @original:     key of the static call to the original body
+ * @original_tramp: its trampoline, where the architecture has static calls
  * @try:          proves that calls reach the handler, if the compiler may have
  *                inlined some; 0 or a negative errno; NULL: not needed
  * @ops:          the ftrace registration
  * @site:         the address that ftrace patches
  * @life:         enum bmm_hook_life
- * @why:          why it is detached: the negative errno of the last attempt
- *                (-ENODEV: none since it was detached)
- * @about:        the symbol that @why is about
+ * @err:          why it is detached or detaching: the negative errno of the
+ *                last attempt (-ENODEV: none since it was switched off)
+ * @at_fault:     the symbol or option that @err is about
  */
 struct bmm_hook {
 	const char *symbol;
@@ -45,29 +46,50 @@ struct bmm_hook {
 	unsigned long *threshold;
 	unsigned long on_from;
 	int first_mode;
-	void (*set_original)(unsigned long address);
+	struct static_call_key *original;
+	void *original_tramp;
 	int (*try)(void);
 	struct ftrace_ops ops;
 	unsigned long site;
 	int life;
-	int why;
-	const char *about;
+	int err;
+	const char *at_fault;
 };
+
+/*
+ * What the assembly entry of a hook, bmm_NAME_trampoline (trampolines.S),
+ * needs: requests of bmm_NAME_threshold and above go to bmm_NAME_handler, which
+ * calls the kernel's own function by static_call(bmm_NAME_original). A
+ * BMM_FUNCTION(bmm_NAME, ...) precedes: all of them have its prototype.
+ */
+#define BMM_HOOKED(name)                                      \
+	bmm_##name##_fn bmm_##name##_handler;                 \
+	void bmm_##name##_trampoline(void);                   \
+	extern unsigned long bmm_##name##_threshold;          \
+	unsigned long bmm_##name##_threshold = BMM_HOOK_PASS; \
+	DEFINE_STATIC_CALL_NULL(bmm_##name##_original, *(bmm_##name##_fn *)NULL)
+
+/* The same as members of a struct bmm_hook. */
+#define BMM_HOOK(name, function)                                   \
+	.symbol = (function), .prototype = bmm_##name##_prototype, \
+	.trampoline = bmm_##name##_trampoline,                     \
+	.threshold = &bmm_##name##_threshold,                      \
+	.original = &STATIC_CALL_KEY(bmm_##name##_original),       \
+	.original_tramp = STATIC_CALL_TRAMP_ADDR(bmm_##name##_original)
 
 static inline bool bmm_hook_attached(const struct bmm_hook *hook)
 {
 	int life = READ_ONCE(hook->life);
 
-	return life == BMM_ATTACHED || life == BMM_FOR_GOOD;
+	return life == BMM_ATTACHED || life == BMM_STUCK;
 }
 
 int bmm_hook_attach(struct bmm_hook *hook);
-bool bmm_hook_hide(struct bmm_hook *hook);
-int bmm_hook_detach(struct bmm_hook *hook);
-bool bmm_hook_leaving(struct bmm_hook *hook);
-void bmm_hook_detached(struct bmm_hook *hook);
+void bmm_hook_detach(struct bmm_hook *hook, int err);
+void bmm_hook_unregister(struct bmm_hook *hook);
+void bmm_hook_release(struct bmm_hook *hook);
 int bmm_hook_state(const struct bmm_hook *hook);
-const char *bmm_hook_why(int state);
-const char *bmm_hook_says(const struct bmm_hook *hook);
+const char *bmm_hook_strerror(int err);
+const char *bmm_hook_text(const struct bmm_hook *hook);
 
 #endif

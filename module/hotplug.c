@@ -22,11 +22,9 @@
 
 #include "compat/compat.h"
 #include "faults.h"
-#include "hotplug.h"
 #include "hotplug_walk.h"
 #include "prototype.h"
-
-#define WHOLE_SYMBOL "__pageblock_pfn_to_page"
+#include "trace.h"
 
 enum reason {
 	REASON_OFF,  /* switched off after the trampoline's check */
@@ -35,66 +33,47 @@ enum reason {
 
 BMM_FUNCTION(bmm_whole, struct page *, unsigned long, unsigned long,
 	     struct zone *);
-BMM_FUNCTION(bmm_walk, void, struct zone *);
-BMM_FUNCTION(bmm_shrink, void, struct zone *, unsigned long, unsigned long);
-static_assert(__same_type(bmm_hotplug_handler, bmm_walk_fn));
-static_assert(__same_type(bmm_hotplug_grow_handler, bmm_grow_fn));
-static_assert(__same_type(bmm_hotplug_shrink_handler, bmm_shrink_fn));
-
 DEFINE_STATIC_CALL_NULL(bmm_hotplug_whole, *(bmm_whole_fn *)NULL);
-DEFINE_STATIC_CALL_NULL(bmm_hotplug_walk, *(bmm_walk_fn *)NULL);
-DEFINE_STATIC_CALL_NULL(bmm_hotplug_grow, *(bmm_grow_fn *)NULL);
-DEFINE_STATIC_CALL_NULL(bmm_hotplug_shrink, *(bmm_shrink_fn *)NULL);
-
-unsigned long bmm_hotplug_threshold = BMM_HOOK_PASS;
-unsigned long bmm_hotplug_grow_threshold = BMM_HOOK_PASS;
-unsigned long bmm_hotplug_shrink_threshold = BMM_HOOK_PASS;
+BMM_FUNCTION(bmm_hotplug, void, struct zone *);
+BMM_HOOKED(hotplug);
+BMM_HOOKED(hotplug_grow); /* its prototype: compat.h */
+BMM_FUNCTION(bmm_hotplug_shrink, void, struct zone *, unsigned long,
+	     unsigned long);
+BMM_HOOKED(hotplug_shrink);
 
 /*
  * The change in progress. All changes of zones happen under the kernel's
  * mem_hotplug_lock, one at a time; should there ever be two, the second is not
  * recorded, and its walk is done without that knowledge.
  */
-static struct task_struct *changer;
-static struct zone *changed;
-static struct bmm_walk_change change;
+static struct task_struct *hotplug_task;
+static struct zone *hotplug_zone;
+static struct bmm_walk_change hotplug_change;
 
 static bool hotplug_begin(struct zone *zone, unsigned long start_pfn,
-			  unsigned long nr_pages, bool stays)
+			  unsigned long nr_pages, bool was_contiguous)
 {
-	if (cmpxchg(&changer, NULL, current))
+	bmm_path_enter(&bmm_hotplug);
+	bmm_fault_delay();
+	if (cmpxchg(&hotplug_task, NULL, current))
 		return false;
-	changed = zone;
-	change.start = start_pfn;
-	change.end = start_pfn + nr_pages;
-	change.stays = stays;
+	hotplug_zone = zone;
+	hotplug_change.start = start_pfn;
+	hotplug_change.end = start_pfn + nr_pages;
+	hotplug_change.was_contiguous = was_contiguous;
 	return true;
 }
 
 static void hotplug_end(bool began)
 {
 	if (began)
-		smp_store_release(&changer, NULL);
+		smp_store_release(&hotplug_task, NULL);
+	bmm_path_leave(&bmm_hotplug);
 }
 
-static bool hotplug_whole(void *zone, unsigned long start, unsigned long end)
+bool bmm_walk_whole(struct zone *zone, unsigned long start, unsigned long end)
 {
 	return static_call(bmm_hotplug_whole)(start, end, zone);
-}
-
-static enum bmm_walk_answer hotplug_answer(struct zone *zone)
-{
-	const struct bmm_walk_change none = {};
-	struct bmm_walk walk = {
-		.start = zone->zone_start_pfn,
-		.end = zone_end_pfn(zone),
-		.pageblock = pageblock_nr_pages,
-		.whole = hotplug_whole,
-		.zone = zone,
-	};
-	bool ours = READ_ONCE(changer) == current && changed == zone;
-
-	return bmm_walk_shortcut(&walk, ours ? &change : &none);
 }
 
 /* Test builds: runs the kernel's walk too, and uses its answer. */
@@ -104,38 +83,74 @@ static void hotplug_check(struct zone *zone, enum bmm_walk_answer answer)
 
 	if (bmm_fault("wrong"))
 		answer = answer == BMM_WALK_NO ? BMM_WALK_YES : BMM_WALK_NO;
-	static_call(bmm_hotplug_walk)(zone);
+	static_call(bmm_hotplug_original)(zone);
 	if (!was)
 		bmm_fault_checked(zone->contiguous == (answer == BMM_WALK_YES));
 }
 
-static void hotplug_serve(struct zone *zone)
+/*
+ * One line for a walk of a millisecond or a change of a GiB: the blocks of
+ * virtio-mem and of small machines are many.
+ */
+static void hotplug_log(struct zone *zone, const struct bmm_walk_change *now,
+			u64 ns, int reason)
 {
-	u64 begun = ktime_get_mono_fast_ns();
-	enum bmm_walk_answer answer = hotplug_answer(zone);
+	unsigned long nr_pages = now->end - now->start;
 
-	if (answer == BMM_WALK_UNKNOWN) {
-		bmm_path_fallback(&bmm_hotplug, REASON_WALK);
-		static_call(bmm_hotplug_walk)(zone);
+	if (ns < NSEC_PER_MSEC && nr_pages < (1UL << 30) / PAGE_SIZE)
 		return;
-	}
-	bmm_path_served(&bmm_hotplug, 0, ktime_get_mono_fast_ns() - begun);
+	pr_info_ratelimited(
+		"hotplug: %lu PFNs from 0x%lx changed, node %d %s: %llu.%03llu ms, %s\n",
+		nr_pages, now->start, zone_to_nid(zone), zone->name,
+		ns / NSEC_PER_MSEC, ns / NSEC_PER_USEC % 1000,
+		reason < 0 ? "served without a walk" : "the kernel walked");
+}
+
+/* Returns a reason why the kernel has to walk, or -1. */
+static int hotplug_serve(struct zone *zone, const struct bmm_walk *walk,
+			 const struct bmm_walk_change *now)
+{
+	enum bmm_walk_answer answer;
+
+	if (READ_ONCE(bmm_hotplug.mode) == BMM_OFF)
+		return REASON_OFF;
+	answer = bmm_walk_shortcut(walk, now);
+	if (answer == BMM_WALK_UNKNOWN)
+		return REASON_WALK;
 	if (bmm_fault("check") || bmm_fault("wrong"))
 		hotplug_check(zone, answer);
 	else if (answer == BMM_WALK_YES)
 		zone->contiguous = true;
+	return -1;
 }
 
 /* Entered in place of set_zone_contiguous(). */
 void bmm_hotplug_handler(struct zone *zone)
 {
+	const struct bmm_walk walk = {
+		.zone = zone,
+		.start = zone->zone_start_pfn,
+		.end = zone_end_pfn(zone),
+		.pageblock = pageblock_nr_pages,
+	};
+	struct bmm_walk_change now = {};
+	u64 ns = ktime_get_mono_fast_ns();
+	int reason;
+
 	bmm_path_enter(&bmm_hotplug);
-	if (READ_ONCE(bmm_hotplug.mode) == BMM_OFF) {
-		bmm_path_fallback(&bmm_hotplug, REASON_OFF);
-		static_call(bmm_hotplug_walk)(zone);
-	} else {
-		hotplug_serve(zone);
-	}
+	if (READ_ONCE(hotplug_task) == current && hotplug_zone == zone)
+		now = hotplug_change;
+	reason = hotplug_serve(zone, &walk, &now);
+	if (reason >= 0)
+		static_call(bmm_hotplug_original)(zone);
+	ns = ktime_get_mono_fast_ns() - ns;
+	if (reason >= 0)
+		bmm_path_fallback(&bmm_hotplug, reason);
+	else
+		bmm_path_served(&bmm_hotplug, 0, ns);
+	trace_hotplug(&now, &walk, ns,
+		      reason < 0 ? "served" : bmm_hotplug.reasons[reason]);
+	hotplug_log(zone, &now, ns, reason);
 	bmm_path_leave(&bmm_hotplug);
 }
 
@@ -144,44 +159,21 @@ void bmm_hotplug_grow_handler(struct zone *zone, unsigned long start_pfn,
 			      unsigned long nr_pages, struct vmem_altmap *altmap,
 			      int type BMM_GROW_ISOLATE)
 {
-	bool began;
+	bool began = hotplug_begin(zone, start_pfn, nr_pages, false);
 
-	bmm_path_enter(&bmm_hotplug);
-	began = hotplug_begin(zone, start_pfn, nr_pages, false);
-	bmm_fault_delay();
-	static_call(bmm_hotplug_grow)(zone, start_pfn, nr_pages, altmap,
-				      type BMM_GROW_ISOLATE_ARG);
+	static_call(bmm_hotplug_grow_original)(zone, start_pfn, nr_pages, altmap,
+					       type BMM_GROW_ISOLATE_ARG);
 	hotplug_end(began);
-	bmm_path_leave(&bmm_hotplug);
 }
 
 /* Entered in place of remove_pfn_range_from_zone(): the range leaves it. */
 void bmm_hotplug_shrink_handler(struct zone *zone, unsigned long start_pfn,
 				unsigned long nr_pages)
 {
-	bool began;
+	bool began = hotplug_begin(zone, start_pfn, nr_pages, zone->contiguous);
 
-	bmm_path_enter(&bmm_hotplug);
-	began = hotplug_begin(zone, start_pfn, nr_pages, zone->contiguous);
-	bmm_fault_delay();
-	static_call(bmm_hotplug_shrink)(zone, start_pfn, nr_pages);
+	static_call(bmm_hotplug_shrink_original)(zone, start_pfn, nr_pages);
 	hotplug_end(began);
-	bmm_path_leave(&bmm_hotplug);
-}
-
-static void hotplug_set_walk(unsigned long address)
-{
-	static_call_update(bmm_hotplug_walk, (void *)address);
-}
-
-static void hotplug_set_grow(unsigned long address)
-{
-	static_call_update(bmm_hotplug_grow, (void *)address);
-}
-
-static void hotplug_set_shrink(unsigned long address)
-{
-	static_call_update(bmm_hotplug_shrink, (void *)address);
 }
 
 static int hotplug_prepare(const char **symbol)
@@ -190,11 +182,10 @@ static int hotplug_prepare(const char **symbol)
 
 	if (!IS_ENABLED(CONFIG_MEMORY_HOTPLUG))
 		return -EOPNOTSUPP;
-	whole = bmm_function_entry(WHOLE_SYMBOL, bmm_whole_prototype);
-	if (IS_ERR_VALUE(whole)) {
-		*symbol = WHOLE_SYMBOL;
+	*symbol = "__pageblock_pfn_to_page";
+	whole = bmm_function_entry(*symbol, bmm_whole_prototype);
+	if (IS_ERR_VALUE(whole))
 		return whole;
-	}
 	static_call_update(bmm_hotplug_whole, (void *)whole);
 	return 0;
 }
@@ -206,27 +197,9 @@ struct bmm_path bmm_hotplug = {
 	.modes = modes,
 	.prepare = hotplug_prepare,
 	.hooks = {
-		{
-			.symbol = "set_zone_contiguous",
-			.prototype = bmm_walk_prototype,
-			.trampoline = bmm_hotplug_trampoline,
-			.threshold = &bmm_hotplug_threshold,
-			.set_original = hotplug_set_walk,
-		},
-		{
-			.symbol = "move_pfn_range_to_zone",
-			.prototype = bmm_grow_prototype,
-			.trampoline = bmm_hotplug_grow_trampoline,
-			.threshold = &bmm_hotplug_grow_threshold,
-			.set_original = hotplug_set_grow,
-		},
-		{
-			.symbol = "remove_pfn_range_from_zone",
-			.prototype = bmm_shrink_prototype,
-			.trampoline = bmm_hotplug_shrink_trampoline,
-			.threshold = &bmm_hotplug_shrink_threshold,
-			.set_original = hotplug_set_shrink,
-		},
+		{ BMM_HOOK(hotplug, "set_zone_contiguous") },
+		{ BMM_HOOK(hotplug_grow, "move_pfn_range_to_zone") },
+		{ BMM_HOOK(hotplug_shrink, "remove_pfn_range_from_zone") },
 	},
 	.reasons = {
 		[REASON_OFF] = "off",

@@ -25,7 +25,7 @@ static bool walk_whole_at(const struct bmm_walk *walk, unsigned long pfn)
 		start = walk->start;
 	if (end > walk->end)
 		end = walk->end;
-	return walk->whole(walk->zone, start, end);
+	return bmm_walk_whole(walk->zone, start, end);
 }
 
 static bool walk_holds(const struct bmm_walk *walk, unsigned long pfn)
@@ -33,12 +33,9 @@ static bool walk_holds(const struct bmm_walk *walk, unsigned long pfn)
 	return walk->start <= pfn && pfn < walk->end;
 }
 
-/**
- * bmm_walk_shortcut() - the answer of a walk, if a few pageblocks decide it
- * @walk:   the walk
- * @change: what has changed; only a hint where to start, except @stays
- *
- * Return: the answer of the full walk, or that it has to be done.
+/*
+ * The answer of a walk, if a few pageblocks decide it. What has changed is only
+ * a hint where to start, except was_contiguous.
  */
 enum bmm_walk_answer bmm_walk_shortcut(const struct bmm_walk *walk,
 				       const struct bmm_walk_change *change)
@@ -50,7 +47,7 @@ enum bmm_walk_answer bmm_walk_shortcut(const struct bmm_walk *walk,
 		return BMM_WALK_NO;
 	if (changed && walk_holds(walk, last) && !walk_whole_at(walk, last))
 		return BMM_WALK_NO;
-	if (change->stays && (last < walk->start || first >= walk->end))
+	if (change->was_contiguous && (last < walk->start || first >= walk->end))
 		return BMM_WALK_YES;
 	if (walk->start < walk->end && !walk_whole_at(walk, walk->end - 1))
 		return BMM_WALK_NO;

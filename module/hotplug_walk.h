@@ -13,32 +13,32 @@
 #include <stdbool.h>
 #endif
 
+struct zone;
+
 /**
  * struct bmm_walk - a walk: is every pageblock of a zone whole?
- * @start:     first PFN that the zone spans
+ * @zone:      the zone
+ * @start:     first PFN that it spans
  * @end:       one past the last
  * @pageblock: PFNs of a pageblock, a power of two
- * @whole:     the kernel's answer for one pageblock, cut to the span
- * @zone:      the zone, for @whole
  */
 struct bmm_walk {
+	struct zone *zone;
 	unsigned long start;
 	unsigned long end;
 	unsigned long pageblock;
-	bool (*whole)(void *zone, unsigned long start, unsigned long end);
-	void *zone;
 };
 
 /**
  * struct bmm_walk_change - what has changed since the last walk
  * @start: first PFN of the range that joined the zone or left it
  * @end:   one past the last; @start if unknown
- * @stays: the range left the zone, and until then the answer was yes
+ * @was_contiguous: the range left the zone, and until then the answer was yes
  */
 struct bmm_walk_change {
 	unsigned long start;
 	unsigned long end;
-	bool stays;
+	bool was_contiguous;
 };
 
 enum bmm_walk_answer {
@@ -46,6 +46,9 @@ enum bmm_walk_answer {
 	BMM_WALK_YES,
 	BMM_WALK_UNKNOWN, /* the walk has to be done */
 };
+
+/* The kernel's answer for one pageblock, cut to the span: hotplug.c, tests. */
+bool bmm_walk_whole(struct zone *zone, unsigned long start, unsigned long end);
 
 enum bmm_walk_answer bmm_walk_shortcut(const struct bmm_walk *walk,
 				       const struct bmm_walk_change *change);

@@ -4,16 +4,10 @@
 
 #include <linux/module.h>
 
-#include "alloc.h"
-#include "clear.h"
+#include "../core/bmm.h"
 #include "control.h"
-#include "hotplug.h"
-#include "memmap.h"
-#include "supported.h"
-#include "vmap.h"
+#include "select.h"
 #include "zero.h"
-
-#define BMM_VERSION "0.1.0"
 
 static char *memmap = "on";
 module_param(memmap, charp, 0444);
@@ -45,13 +39,6 @@ module_param(hotplug, charp, 0444);
 MODULE_PARM_DESC(
 	hotplug,
 	"hotplug: mode at load, off or on (default: on); later /sys/kernel/bulkmm/hotplug/mode");
-
-/* For a machine that does not boot with the module. */
-static bool inert;
-module_param(inert, bool, 0444);
-MODULE_PARM_DESC(
-	inert,
-	"inert: load, but hook no function, ever (default: N); at boot: bulkmm.inert=1");
 
 static struct bmm_path *const paths[] = {
 	&bmm_memmap, &bmm_clear_path, &bmm_alloc, &bmm_vmap, &bmm_hotplug,
@@ -87,7 +74,6 @@ static void bulkmm_leave(size_t n)
 	bmm_control_exit();
 	for (i = 0; i < n; i++)
 		bmm_path_exit(paths[i]);
-	bmm_zero_exit();
 }
 
 static int __init bulkmm_add_all(void)
@@ -122,27 +108,14 @@ static int __init bulkmm_init(void)
 	int modes[ARRAY_SIZE(paths)];
 	int err;
 
-	err = bmm_supported();
-	if (err)
-		return err;
 	err = bulkmm_parse(modes);
 	if (err)
 		return err;
-	if (inert) {
-		bmm_path_make_inert();
-		pr_notice(
-			"inert: no function is hooked until the module is loaded without it\n");
-	}
 	err = bmm_control_init();
 	if (err)
 		return err;
-	err = bmm_zero_init();
-	if (err) {
-		bmm_control_exit();
-		return err;
-	}
-	bmm_memmap_init();
-	bmm_vmap_init();
+	bmm_select_init();
+	bmm_zero_init();
 	err = bulkmm_add_all();
 	if (err)
 		return err;

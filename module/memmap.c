@@ -11,6 +11,7 @@
 
 #include <linux/cleanup.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -22,9 +23,10 @@
 #include "../core/learn.h"
 #include "compat/compat.h"
 #include "faults.h"
-#include "memmap.h"
 #include "memmap_stamp.h"
+#include "memmap_verify.h"
 #include "prototype.h"
+#include "select.h"
 #include "trace.h"
 
 enum reason {
@@ -33,8 +35,9 @@ enum reason {
 	REASON_TRACEPOINT, /* page_ref_set is traced: stamping would hide it */
 	REASON_LAYOUT,	   /* units are not all alike, or the last one is cut */
 	REASON_UNVERIFIED, /* the learned units contradict each other */
-	REASON_NOMEM,	   /* no memory for the images */
+	REASON_NOMEM,	   /* no memory for images or checksums */
 	REASON_INVALID,	   /* the original rejects or ignores it */
+	REASON_MISMATCH, /* the original wrote something else, now or before */
 };
 
 /*
@@ -46,7 +49,7 @@ static unsigned long memmap_min_pages = 4 * PAGES_PER_SECTION;
 module_param(memmap_min_pages, ulong, 0644);
 MODULE_PARM_DESC(
 	memmap_min_pages,
-	"memmap: smallest range that is stamped, in 4 KiB pages (default: four sections, 131072 = 512 MiB on x86-64)");
+	"memmap: smallest range that is stamped, in pages (default: four sections, 131072 = 512 MiB on x86-64)");
 
 /*
  * Units that a request must have for each one that the original builds: seven
@@ -56,11 +59,8 @@ MODULE_PARM_DESC(
 
 BMM_FUNCTION(bmm_memmap, void, struct zone *, unsigned long, unsigned long,
 	     struct dev_pagemap *);
-static_assert(__same_type(bmm_memmap_handler, bmm_memmap_fn));
-DEFINE_STATIC_CALL_NULL(bmm_memmap_original, *(bmm_memmap_fn *)NULL);
+BMM_HOOKED(memmap);
 DEFINE_STATIC_CALL_NULL(bmm_pageblock, *(bmm_pageblock_fn *)NULL);
-
-unsigned long bmm_memmap_threshold = BMM_HOOK_PASS;
 
 static bool memmap_early(unsigned long pfn)
 {
@@ -126,7 +126,6 @@ static int memmap_survey(struct bringup *b, unsigned long nr_pages)
 	altmap = pgmap_altmap(b->pgmap);
 	b->pfn = altmap ? altmap->base_pfn + vmem_altmap_offset(altmap) :
 			  b->start_pfn;
-	b->end = b->start_pfn + nr_pages;
 	if (b->end <= b->pfn)
 		return REASON_INVALID;
 	if (b->end - b->pfn < READ_ONCE(memmap_min_pages))
@@ -134,16 +133,15 @@ static int memmap_survey(struct bringup *b, unsigned long nr_pages)
 
 	b->order = b->pgmap->vmemmap_shift;
 	b->units = (b->end - b->pfn) >> b->order;
+	b->geometry.record = sizeof(struct page);
+	b->geometry.records = memmap_unit_records(b, b->pfn);
+	b->geometry.stride = sizeof(struct page) << b->order;
 	memmap_divide(b);
 	if (b->units < MEMMAP_WORTH * (b->learn + b->last))
 		return REASON_SMALL;
 	if (((b->end - b->pfn) & ((1UL << b->order) - 1)) ||
 	    !memmap_sections_agree(b))
 		return REASON_LAYOUT;
-
-	b->geometry.record = sizeof(struct page);
-	b->geometry.records = memmap_unit_records(b, b->pfn);
-	b->geometry.stride = sizeof(struct page) << b->order;
 	return -1;
 }
 
@@ -188,16 +186,6 @@ static void memmap_corrupt(const struct bringup *b)
 		((u8 *)pfn_to_page(memmap_learned_end(b) - 1))[8] ^= 0x10;
 }
 
-static void memmap_account(const struct bringup *b,
-			   const struct bmm_backend *backend, u64 ns)
-{
-	u64 bytes = bmm_memmap_bytes(b, b->units - b->learn - b->last);
-
-	bmm_path_served(&bmm_memmap, bytes, ns);
-	trace_memmap(b->pfn, b->end - b->pfn, b->order, bytes, ns,
-		     backend->name);
-}
-
 /* Learns the layout from what the original built, and verifies all of that. */
 static int memmap_learn(const struct bringup *b, struct bmm_layout *layout)
 {
@@ -210,12 +198,31 @@ static int memmap_learn(const struct bringup *b, struct bmm_layout *layout)
 	return err;
 }
 
+/* The PFN of a record, counted as bmm_learn() counts. */
+static unsigned long memmap_record_pfn(const struct bringup *b, size_t record)
+{
+	return b->pfn + (record / b->geometry.records << b->order) +
+	       record % b->geometry.records;
+}
+
+/*
+ * Has the original build all of it again, and compares. If that differs it is
+ * the original's turn once more, as for any request that falls back.
+ */
+static int memmap_verify(struct bringup *b)
+{
+	u64 *sums __free(kvfree) = bmm_memmap_sums(b);
+
+	if (!sums)
+		return REASON_NOMEM;
+	memmap_original(b, b->end);
+	return bmm_memmap_differs(b, sums) ? REASON_MISMATCH : -1;
+}
+
 /* Serves the whole request, or nothing, and returns the reason. */
-static int memmap_range(const struct bringup *b)
+static int memmap_range(struct bringup *b)
 {
 	struct bmm_layout *layout __free(kfree) = NULL;
-	const struct bmm_backend *backend;
-	u64 begin = ktime_get_ns();
 
 	if (!bmm_fault("nomem"))
 		layout = kmalloc(sizeof(*layout), GFP_KERNEL | __GFP_NOWARN);
@@ -226,29 +233,12 @@ static int memmap_range(const struct bringup *b)
 	memmap_original(b, memmap_learned_end(b));
 	memmap_corrupt(b);
 	if (memmap_learn(b, layout)) {
-		pr_warn("memmap: PFN 0x%lx: struct pages do not follow one layout (record %zu), original used\n",
-			b->pfn, layout->differs);
+		b->wrong = memmap_record_pfn(b, layout->differs);
 		return REASON_UNVERIFIED;
 	}
-	backend = bmm_memmap_stamp(b, layout);
+	b->backend = bmm_memmap_stamp(b, layout);
 	memmap_set_pageblocks(b);
-	memmap_account(b, backend, ktime_get_ns() - begin);
-	return -1;
-}
-
-/* Logs what an operator should know; off and small are normal. */
-static void memmap_log(const struct bringup *b, int reason)
-{
-	static const char *const why[] = {
-		[REASON_TRACEPOINT] = "page_ref_set is being traced",
-		[REASON_LAYOUT] = "its units are not all alike",
-		[REASON_NOMEM] = "no memory to learn",
-		[REASON_INVALID] = NULL,
-	};
-
-	if (why[reason])
-		pr_notice("memmap: PFN 0x%lx: %s, original used\n",
-			  b->start_pfn, why[reason]);
+	return bmm_memmap_verify_due(b) ? memmap_verify(b) : -1;
 }
 
 static bool memmap_refs_traced(void)
@@ -266,9 +256,69 @@ static int memmap_serve(struct bringup *b, unsigned long nr_pages)
 	reason = memmap_survey(b, nr_pages);
 	if (reason < 0 && memmap_refs_traced())
 		reason = REASON_TRACEPOINT;
+	if (reason < 0 && bmm_memmap_mistrusted())
+		reason = REASON_MISMATCH;
 	if (reason < 0)
 		reason = memmap_range(b);
 	return reason;
+}
+
+static const char *const reasons[] = {
+	[REASON_OFF] = "the path is off",
+	[REASON_SMALL] = "it has too few units",
+	[REASON_TRACEPOINT] = "page_ref_set is being traced",
+	[REASON_LAYOUT] = "its units are not all alike",
+	[REASON_UNVERIFIED] = "its struct pages do not follow one layout",
+	[REASON_NOMEM] = "no memory to learn or to verify",
+	[REASON_INVALID] = "the kernel refuses or ignores it",
+	[REASON_MISMATCH] =
+		"verification failed, nothing is served until memmap/verify is written",
+};
+
+static const char *memmap_log_level(const struct bringup *b, int reason)
+{
+	if (reason < 0)
+		return KERN_INFO;
+	if (!b->wrong)
+		return KERN_NOTICE;
+	return reason == REASON_MISMATCH ? KERN_ERR : KERN_WARNING;
+}
+
+/* One line for each device, unless it is too small ever to be served. */
+static void memmap_log(const struct bringup *b, int reason, u64 bytes, u64 ns)
+{
+	u64 tenths = div64_u64(10 * bytes, max(ns, 1ULL));
+	char where[32] = "";
+
+	if (b->end - b->start_pfn < READ_ONCE(memmap_min_pages))
+		return;
+	if (b->wrong)
+		scnprintf(where, sizeof(where), " (PFN 0x%lx)", b->wrong);
+	printk("%s" pr_fmt(
+		       "memmap: PFNs 0x%lx-0x%lx, order %u: %llu.%03llu ms, %llu.%llu GB/s, %s%s%s%s\n"),
+	       memmap_log_level(b, reason), b->pfn, b->end - 1, b->order,
+	       ns / NSEC_PER_MSEC, ns / NSEC_PER_USEC % 1000, tenths / 10,
+	       tenths % 10, reason < 0 ? "served by " : "original used: ",
+	       reason < 0 ? b->backend->name : reasons[reason], where,
+	       b->verified ? ", verified" : "");
+}
+
+/* Counts, traces and logs a request that took @ns. */
+static void memmap_record(const struct bringup *b, int reason, u64 ns)
+{
+	u64 stamped = 0, bytes = bmm_memmap_bytes(b, b->units);
+
+	if (reason < 0) {
+		stamped = bmm_memmap_bytes(b, b->units - b->learn - b->last);
+		bmm_path_served(&bmm_memmap, stamped, ns);
+	} else {
+		bmm_path_fallback(&bmm_memmap, reason);
+	}
+	trace_memmap(b, stamped, ns,
+		     reason >= 0 ? bmm_memmap.reasons[reason] :
+		     b->verified ? "verified" :
+				   "served");
+	memmap_log(b, reason, bytes, ns);
 }
 
 /* Entered from the trampoline in place of memmap_init_zone_device(). */
@@ -279,23 +329,19 @@ void bmm_memmap_handler(struct zone *zone, unsigned long start_pfn,
 		.zone = zone,
 		.pgmap = pgmap,
 		.start_pfn = start_pfn,
+		.pfn = start_pfn,
+		.end = start_pfn + nr_pages,
 	};
+	u64 begun = ktime_get_ns();
 	int reason;
 
 	bmm_path_enter(&bmm_memmap);
 	reason = memmap_serve(&b, nr_pages);
-	if (reason >= 0) {
-		bmm_path_fallback(&bmm_memmap, reason);
-		memmap_log(&b, reason);
+	if (reason >= 0)
 		static_call(bmm_memmap_original)(zone, start_pfn, nr_pages,
 						 pgmap);
-	}
+	memmap_record(&b, reason, ktime_get_ns() - begun);
 	bmm_path_leave(&bmm_memmap);
-}
-
-static void memmap_set_original(unsigned long address)
-{
-	static_call_update(bmm_memmap_original, (void *)address);
 }
 
 /*
@@ -342,15 +388,11 @@ struct bmm_path bmm_memmap = {
 	.name = "memmap",
 	.modes = modes,
 	.prepare = memmap_prepare,
-	.picks = { &bmm_memmap_backend },
-	.extras = { &bmm_memmap_workers_attr, &bmm_memmap_shared_attr },
-	.hooks = { {
-		.symbol = "memmap_init_zone_device",
-		.prototype = bmm_memmap_prototype,
-		.trampoline = bmm_memmap_trampoline,
-		.threshold = &bmm_memmap_threshold,
-		.set_original = memmap_set_original,
-	} },
+	.files = { &bmm_select_files[BMM_STAMP].attr,
+		   &bmm_memmap_workers_file.attr, &bmm_memmap_verify_file.attr },
+	.own = { [BMM_MEMMAP_SHARED - BMM_OWN] = "shared_bytes",
+		 [BMM_MEMMAP_VERIFIED - BMM_OWN] = "verified" },
+	.hooks = { { BMM_HOOK(memmap, "memmap_init_zone_device") } },
 	.reasons = {
 		[REASON_OFF] = "off",
 		[REASON_SMALL] = "small",
@@ -359,5 +401,6 @@ struct bmm_path bmm_memmap = {
 		[REASON_UNVERIFIED] = "unverified",
 		[REASON_NOMEM] = "nomem",
 		[REASON_INVALID] = "invalid",
+		[REASON_MISMATCH] = "mismatch",
 	},
 };

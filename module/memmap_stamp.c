@@ -15,12 +15,8 @@
 #include "control.h"
 #include "crew.h"
 #include "faults.h"
-#include "memmap.h"
 #include "memmap_stamp.h"
-
-enum {
-	MEMMAP_SHARED_BYTES = BMM_OWN, /* stamped by others than the caller */
-};
+#include "select.h"
 
 /* Bytes of struct pages in @units units. */
 u64 bmm_memmap_bytes(const struct bringup *b, unsigned long units)
@@ -28,48 +24,17 @@ u64 bmm_memmap_bytes(const struct bringup *b, unsigned long units)
 	return (u64)units * b->geometry.records * b->geometry.record;
 }
 
-/*
- * Device memory is written at another rate than ordinary memory of its node:
- * struct pages on the device itself (altmap) have a pick of their own.
- */
-#define NODES 8 /* higher nodes share picks, modulo this */
-
-static struct bmm_pick memmap_picks[2 * NODES];
-
-static void memmap_label(unsigned int which, char *buf, size_t size)
-{
-	scnprintf(buf, size, "node%u%s", which / 2, which % 2 ? "_own" : "");
-}
-
-struct bmm_picks bmm_memmap_backend = {
-	.name = "backend",
-	.op = BMM_STAMP,
-	.pick = memmap_picks,
-	.label = memmap_label,
-};
-
-/** bmm_memmap_init() - count the picks; call before the path is in sysfs */
-void __init bmm_memmap_init(void)
-{
-	bmm_memmap_backend.nr = 2 * min(nr_node_ids, (unsigned int)NODES);
-}
-
+/* The node of the memory if it has CPUs (CXL, HBM: none), else the nearest. */
 static int memmap_node(const struct bringup *b)
 {
-	return max(zone_to_nid(b->zone), 0);
-}
-
-static unsigned int memmap_which(const struct bringup *b)
-{
-	return 2 * (memmap_node(b) % NODES) + !!pgmap_altmap(b->pgmap);
+	return max(numa_nearest_node(zone_to_nid(b->zone), N_CPU), 0);
 }
 
 /*
- * How many CPUs stamp: above 16 GiB a second one may be worth the time it takes
- * to start. A number set by the operator holds for all ranges.
+ * How many CPUs stamp: from 16 GiB on others are worth the time they take to
+ * start. A number set by the operator holds for all ranges.
  */
 static unsigned long memmap_workers;
-static struct bmm_crew_size memmap_crews[2 * NODES];
 
 #define MEMMAP_SHARED ((16UL << 30) / PAGE_SIZE)
 
@@ -95,9 +60,10 @@ struct stamping {
 	unsigned long end;
 };
 
-static void memmap_stamping(struct stamping *s, const struct bringup *b)
+static void memmap_stamping(struct stamping *s)
 {
-	s->b = b;
+	const struct bringup *b = s->b;
+
 	s->step = max(PAGES_PER_SECTION >> b->order, 1UL);
 	s->first = b->learn;
 	s->end = b->units - b->last;
@@ -121,67 +87,18 @@ static unsigned long memmap_section(const struct stamping *s, unsigned long nr,
 }
 
 /*
- * May be preempted anywhere, and migrate: a context switch drains the stores of
- * the CPU it leaves.
+ * Stamps a section. May be preempted anywhere, and migrate: a context switch
+ * drains the stores of the CPU it leaves.
  */
-static unsigned long memmap_stamp_section(const struct stamping *s,
-					  struct bmm_layout *layout,
-					  unsigned long nr)
+static void memmap_part(const void *job, void *layout, unsigned long nr)
 {
+	const struct stamping *s = job;
 	unsigned long first, n = memmap_section(s, nr, &first);
 
 	bmm_layout_stamp(layout, s->backend, memmap_first_page(s->b), first, n);
 	bmm_drain_stores();
-	return n;
-}
-
-static void memmap_pause(void)
-{
 	bmm_fault_delay();
 	cond_resched();
-}
-
-static void memmap_part(const void *job, void *layout, unsigned long nr)
-{
-	memmap_stamp_section(job, layout, nr);
-	memmap_pause();
-}
-
-static void memmap_log_crew(unsigned int which)
-{
-	const struct bmm_crew_size *size = &memmap_crews[which];
-	char label[24];
-
-	memmap_label(which, label, sizeof(label));
-	pr_info("memmap: workers: %s: %u, at %u MB/s; %u at %u MB/s\n", label,
-		size->members, size->best, size->other, size->rate);
-}
-
-/* Stamps the sections from @from on with several CPUs. */
-static void memmap_share(const struct stamping *s, struct bmm_layout *layout,
-			 unsigned long from, unsigned int most)
-{
-	unsigned int which = memmap_which(s->b);
-	struct bmm_crew crew = {
-		.part = memmap_part,
-		.job = s,
-		.own = layout,
-		.own_size = sizeof(*layout),
-		.bytes = bmm_memmap_bytes(s->b, s->step),
-		.end = memmap_sections(s),
-		.node = memmap_node(s->b),
-		.most = most,
-	};
-	bool settled;
-
-	if (!READ_ONCE(memmap_workers))
-		crew.size = &memmap_crews[which];
-	settled = crew.size && crew.size->settled;
-	bmm_crew_run(&crew, from);
-	if (crew.size && crew.size->settled && !settled)
-		memmap_log_crew(which);
-	bmm_path_count(&bmm_memmap, MEMMAP_SHARED_BYTES,
-		       crew.shared * crew.bytes);
 }
 
 /**
@@ -189,66 +106,50 @@ static void memmap_share(const struct stamping *s, struct bmm_layout *layout,
  * @b:      the request, as divided by memmap.c
  * @layout: its layout, learned and verified
  *
- * Section by section, each a sample while the pick measures; then the crew does
- * the rest. Everything is drained when it returns. May sleep.
+ * Everything is drained when it returns. May sleep.
  *
- * Return: the backend of the caller's last section.
+ * Return: the backend.
  */
 const struct bmm_backend *bmm_memmap_stamp(const struct bringup *b,
 					   struct bmm_layout *layout)
 {
-	unsigned int which = memmap_which(b), most = memmap_most(b);
-	struct stamping s = {};
-	struct bmm_turn turn;
-	unsigned long nr, n;
+	struct stamping s = { .b = b, .backend = bmm_selected(BMM_STAMP) };
+	struct bmm_crew crew = {
+		.part = memmap_part,
+		.job = &s,
+		.own = layout,
+		.own_size = sizeof(*layout),
+		.node = memmap_node(b),
+		.most = memmap_most(b),
+	};
 
-	memmap_stamping(&s, b);
-	for (nr = 0; nr < memmap_sections(&s); nr++) {
-		turn.pick = NULL;
-		s.backend = READ_ONCE(bmm_memmap_backend.forced);
-		if (!s.backend)
-			s.backend = bmm_turn_begin(&turn, &memmap_picks[which],
-						   BMM_STAMP);
-		if (!turn.pick && most > 1) {
-			memmap_share(&s, layout, nr, most);
-			break;
-		}
-		n = memmap_stamp_section(&s, layout, nr);
-		if (bmm_turn_end(&turn, bmm_memmap_bytes(b, n)))
-			bmm_picks_log(&bmm_memmap, &bmm_memmap_backend, which);
-		memmap_pause();
-	}
+	memmap_stamping(&s);
+	crew.parts = memmap_sections(&s);
+	bmm_crew_run(&crew);
+	bmm_path_count(&bmm_memmap, BMM_MEMMAP_SHARED,
+		       crew.shared * bmm_memmap_bytes(b, s.step));
 	return s.backend;
 }
 
-static ssize_t memmap_workers_show(struct bmm_path *path, unsigned int index,
-				   char *buf)
+static ssize_t memmap_workers_show(struct kobject *kobj,
+				   struct kobj_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%lu\n", READ_ONCE(memmap_workers));
 }
 
-/* Any write resets what was measured. */
-static ssize_t memmap_workers_store(struct bmm_path *path, unsigned int index,
+static ssize_t memmap_workers_store(struct kobject *kobj,
+				    struct kobj_attribute *attr,
 				    const char *buf, size_t len)
 {
 	unsigned long value;
-	int err = bmm_parse_number(path, buf, BMM_CREW_MOST, &value);
+	int err = bmm_parse_number("memmap", buf, BMM_CREW_MOST, &value);
 
 	if (err)
 		return err;
 	WRITE_ONCE(memmap_workers, value);
-	memset(memmap_crews, 0, sizeof(memmap_crews));
 	return len;
 }
 
-struct bmm_attribute bmm_memmap_workers_attr = {
-	.attr = { .name = "workers", .mode = 0644 },
-	.show = memmap_workers_show,
-	.store = memmap_workers_store,
-};
-
-struct bmm_attribute bmm_memmap_shared_attr = {
-	.attr = { .name = "shared_bytes", .mode = 0444 },
-	.show = bmm_counter_show,
-	.index = MEMMAP_SHARED_BYTES,
-};
+struct kobj_attribute bmm_memmap_workers_file = __ATTR(workers, 0644,
+						       memmap_workers_show,
+						       memmap_workers_store);

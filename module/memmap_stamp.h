@@ -11,7 +11,7 @@
 #include <linux/mm.h>
 
 #include "../core/learn.h"
-#include "picks.h"
+#include "path.h"
 
 /*
  * struct bringup - one request, as the original would see it
@@ -23,6 +23,9 @@
  * @learn: units at its start that the original builds
  * @last:  units at its end that the original builds
  * @geometry: how the units lie in the memmap
+ * @backend: that stamped it
+ * @verified: the kernel's function wrote the same
+ * @wrong: PFN of struct pages that are not as predicted, or not as stamped
  */
 struct bringup {
 	struct zone *zone;
@@ -35,6 +38,14 @@ struct bringup {
 	unsigned long learn;
 	unsigned long last;
 	struct bmm_geometry geometry;
+	const struct bmm_backend *backend;
+	bool verified;
+	unsigned long wrong;
+};
+
+enum {
+	BMM_MEMMAP_SHARED = BMM_OWN, /* bytes stamped by others than the caller */
+	BMM_MEMMAP_VERIFIED,	     /* requests */
 };
 
 static inline void *memmap_first_page(const struct bringup *b)
@@ -42,9 +53,7 @@ static inline void *memmap_first_page(const struct bringup *b)
 	return pfn_to_page(b->pfn);
 }
 
-extern struct bmm_picks bmm_memmap_backend;
-extern struct bmm_attribute bmm_memmap_workers_attr;
-extern struct bmm_attribute bmm_memmap_shared_attr;
+extern struct kobj_attribute bmm_memmap_workers_file;
 
 u64 bmm_memmap_bytes(const struct bringup *b, unsigned long units);
 const struct bmm_backend *bmm_memmap_stamp(const struct bringup *b,

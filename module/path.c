@@ -4,9 +4,10 @@
  * trace.
  *
  * A path that is off has no hook: its functions are as the kernel built them.
- * Switching it off takes until the last call has left the module's text. The
- * task that switches waits for that, but not for ever, and a signal ends its
- * wait; a work item does the actual waiting, which nothing interrupts.
+ * Switched off, it passes all calls on to them at once; a work item detaches
+ * the hooks and waits until the last call has left the module's text, which
+ * nothing interrupts. The task that switches waits for it, but not for ever,
+ * and a signal ends its wait.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -27,15 +28,22 @@
 #define PATIENCE_S 30
 
 /*
- * Serialises attaching and detaching, for all paths; held for a rude grace
- * period at most, never until calls end.
+ * Serialises attaching, and deciding to detach, for all paths. Never held while
+ * a hook is detached; attaching waits for others who change ftrace.
  */
 static DEFINE_MUTEX(control_lock);
 static DECLARE_WAIT_QUEUE_HEAD(settled);
 static LIST_HEAD(all_paths);
 
-/* Set before the first path is initialised, never cleared. */
+/*
+ * For a machine that does not come up with the module: whatever the other
+ * parameters say, it looks up no symbol and patches nothing.
+ */
 static bool inert;
+module_param(inert, bool, 0444);
+MODULE_PARM_DESC(
+	inert,
+	"inert: load, but hook no function, ever (default: N); at boot: bulkmm.inert=1");
 
 /* Nobody can switch a path until all of them are initialised. */
 static bool started;
@@ -45,8 +53,7 @@ static void path_set_thresholds(struct bmm_path *path)
 	struct bmm_hook *hook;
 	bool on;
 
-	bmm_for_each_hook(hook, path)
-	{
+	bmm_for_each_hook(hook, path) {
 		on = path->mode && path->mode >= hook->first_mode;
 		WRITE_ONCE(*hook->threshold, on ? hook->on_from : BMM_HOOK_PASS);
 	}
@@ -56,17 +63,11 @@ static bool path_any(const struct bmm_path *path, enum bmm_hook_life life)
 {
 	const struct bmm_hook *hook;
 
-	bmm_for_each_hook(hook, path)
-	{
+	bmm_for_each_hook(hook, path) {
 		if (READ_ONCE(hook->life) == life)
 			return true;
 	}
 	return false;
-}
-
-static bool path_settled(const struct bmm_path *path)
-{
-	return !path_any(path, BMM_DETACHING) && !path_any(path, BMM_LEAVING);
 }
 
 static void path_wait_empty(struct bmm_path *path)
@@ -76,63 +77,71 @@ static void path_wait_empty(struct bmm_path *path)
 }
 
 /*
- * After the hooks are detached, a task may still be (1) in the trampoline or
- * before the first instruction that counts it, (2) in the handler, counted, or
- * (3) between the last instruction that counts it and its return. The three
- * waits cover these in order. The first also makes sure that ftrace no longer
- * uses what was registered; a grace period of RCU tasks is not enough for that
- * where RCU is not watching, hence the rude one. Paths that are switched off
- * together share the grace periods.
+ * Detaches the hooks that are to be detached, behind the task that switched the
+ * path off. When ftrace has released them (bmm_hook_unregister()), a task may
+ * still be (1) in the handler, counted, or (2) between the last instruction
+ * that counts it and its return. The two waits cover these in order.
  *
- * A hook detached during this wait is not covered: its path is queued again.
+ * A hook that is to be detached after this has begun is left to the next run:
+ * whoever decides that queues the work again.
  */
-static void path_detached(struct work_struct *work)
+static void path_detach_work(struct work_struct *work)
 {
-	struct bmm_path *path = container_of(work, struct bmm_path, detached);
-	struct bmm_hook *hook;
-	bool any = false;
+	struct bmm_path *path = container_of(work, struct bmm_path, detach);
+	struct bmm_hook *hook, *hooks[BMM_HOOKS];
+	size_t i, n = 0;
 
-	scoped_guard(mutex, &control_lock)
-	{
-		bmm_for_each_hook(hook, path) any |= bmm_hook_leaving(hook);
+	scoped_guard(mutex, &control_lock) {
+		bmm_for_each_hook(hook, path)
+			if (hook->life == BMM_DETACHING)
+				hooks[n++] = hook;
 	}
-	if (!any)
+	if (!n)
 		return;
-	WRITE_ONCE(path->waits_for, "every task to sleep once");
-	synchronize_rcu_tasks_rude();
-	synchronize_rcu_tasks();
+	WRITE_ONCE(path->waits_for, "ftrace");
+	for (i = 0; i < n; i++)
+		bmm_hook_unregister(hooks[i]);
 	WRITE_ONCE(path->waits_for, "calls that are inside");
 	path_wait_empty(path);
-	WRITE_ONCE(path->waits_for, "every task to sleep once more");
+	WRITE_ONCE(path->waits_for, "every task to sleep once");
 	synchronize_rcu_tasks();
 
-	scoped_guard(mutex, &control_lock)
-	{
-		bmm_for_each_hook(hook, path) bmm_hook_detached(hook);
+	scoped_guard(mutex, &control_lock) {
+		for (i = 0; i < n; i++)
+			bmm_hook_release(hooks[i]);
 	}
 	wake_up_all(&settled);
 }
 
-static void path_start_waiting(struct bmm_path *path)
+/* Returns a path that is still detaching: @path, or any if it is NULL. */
+static struct bmm_path *path_detaching(struct bmm_path *path)
 {
-	if (path_any(path, BMM_DETACHING))
-		queue_work(system_dfl_wq, &path->detached);
+	struct bmm_path *one;
+
+	if (path)
+		return path_any(path, BMM_DETACHING) ? path : NULL;
+	list_for_each_entry(one, &all_paths, list)
+		if (path_any(one, BMM_DETACHING))
+			return one;
+	return NULL;
 }
 
-/* Waits until no hook of the path is detaching; returns 0 then. */
+/* Waits until no hook of @path, or of any path, is detaching; returns 0 then. */
 static int path_wait_settled(struct bmm_path *path)
 {
 	unsigned int patience = bmm_fault_patience(PATIENCE_S);
-	long left = wait_event_interruptible_timeout(settled, path_settled(path),
+	long left = wait_event_interruptible_timeout(settled,
+						     !path_detaching(path),
 						     patience * HZ);
+	struct bmm_path *late = path_detaching(path);
 
 	if (left < 0)
 		return left;
-	if (left)
+	if (!late)
 		return 0;
 	pr_notice(
 		"%s: still detaching after %u s, waits for %s: it goes on by itself\n",
-		path->name, patience, READ_ONCE(path->waits_for));
+		late->name, patience, READ_ONCE(late->waits_for));
 	return -EINPROGRESS;
 }
 
@@ -145,7 +154,7 @@ static int path_lock(struct bmm_path *path)
 		err = mutex_lock_interruptible(&control_lock);
 		if (err)
 			return err;
-		if (path_settled(path))
+		if (!path_detaching(path))
 			return 0;
 		mutex_unlock(&control_lock);
 		err = path_wait_settled(path);
@@ -154,92 +163,113 @@ static int path_lock(struct bmm_path *path)
 	}
 }
 
-/* Attaches one hook, or logs in one line why not. */
+/*
+ * Attaches one hook, or logs in one line why not: once, not at each attempt
+ * that ends in the same way.
+ */
 static int path_attach_hook(struct bmm_path *path, struct bmm_hook *hook,
-			    int err, const char *about)
+			    int err, const char *at_fault)
 {
+	int before = READ_ONCE(hook->err);
+
 	if (bmm_hook_attached(hook))
 		return 0;
-	WRITE_ONCE(hook->about, err ? about : hook->symbol);
-	WRITE_ONCE(hook->why, err);
-	if (!err)
-		err = bmm_hook_attach(hook);
+	WRITE_ONCE(hook->at_fault, err ? at_fault : hook->symbol);
 	if (err)
+		WRITE_ONCE(hook->err, err);
+	else
+		err = bmm_hook_attach(hook);
+	if (err && (err != before || hook == path->hooks))
 		pr_warn("%s: %s: %s: %s (%d)\n", path->name,
-			hook == path->hooks ? "off" : "in part", hook->about,
-			bmm_hook_why(err), err);
+			hook == path->hooks ? "off" : "in part", hook->at_fault,
+			bmm_hook_strerror(err), err);
 	return err;
 }
 
 /* The path cannot do without its first hook. */
 static int path_attach(struct bmm_path *path)
 {
-	const char *about = NULL;
+	const char *at_fault = NULL;
 	struct bmm_hook *hook;
-	int err = inert ? -ECANCELED : path->prepare(&about);
+	int err = inert ? -ECANCELED : path->prepare(&at_fault);
 
-	bmm_for_each_hook(hook, path)
-	{
-		path_attach_hook(path, hook, err, about ? about : hook->symbol);
+	bmm_for_each_hook(hook, path) {
+		path_attach_hook(path, hook, err, at_fault ?: hook->symbol);
 		if (!bmm_hook_attached(path->hooks))
 			break;
 	}
-	path_start_waiting(path);
-	return bmm_hook_attached(path->hooks) ? 0 : path->hooks->why;
+	if (path_detaching(path)) /* calls do not reach one that attached */
+		queue_work(system_dfl_wq, &path->detach);
+	return bmm_hook_attached(path->hooks) ? 0 : path->hooks->err;
 }
 
-/* From here on the original serves. Returns whether a hook is attached. */
-static bool path_close(struct bmm_path *path)
+/* From here on the original serves, whoever holds the lock. */
+static void path_pass(struct bmm_path *path)
 {
-	struct bmm_hook *hook;
-	bool any = false;
-
 	WRITE_ONCE(path->mode, BMM_OFF);
 	path_set_thresholds(path);
-	bmm_for_each_hook(hook, path) any |= bmm_hook_hide(hook);
-	return any;
 }
 
-/* A hook that stays attached passes every call on to the original. */
-static int path_detach(struct bmm_path *path)
+/* Begins to detach; a hook that stays attached passes every call on. */
+static void path_off(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
-	int err, failed = 0;
 
+	path_pass(path);
 	bmm_for_each_hook(hook, path)
-	{
-		err = bmm_hook_detach(hook);
-		failed = failed ?: err;
-	}
-	path_start_waiting(path);
-	return failed;
+		bmm_hook_detach(hook, -ENODEV);
+	if (path_detaching(path))
+		queue_work(system_dfl_wq, &path->detach);
 }
 
-static int path_off(struct bmm_path *path)
+/* The outcome of having switched @path off, or all paths. */
+static int path_wait_off(struct bmm_path *path)
 {
-	if (path_close(path))
-		synchronize_rcu_tasks_rude();
-	return path_detach(path);
+	int err = path_wait_settled(path);
+	struct bmm_path *one;
+
+	if (err)
+		return err;
+	list_for_each_entry(one, &all_paths, list)
+		if ((!path || one == path) && path_any(one, BMM_STUCK))
+			return -EBUSY;
+	return 0;
 }
 
-static bool path_all_attached(const struct bmm_path *path)
+static int path_on(struct bmm_path *path, int mode)
 {
-	return !path_any(path, BMM_DETACHED);
-}
+	int err = path_any(path, BMM_DETACHED) ? path_attach(path) : 0;
 
-static int path_switch(struct bmm_path *path, int mode)
-{
-	int err = 0;
-
-	if (mode == BMM_OFF)
-		return path_off(path);
-	if (!path_all_attached(path))
-		err = path_attach(path);
 	if (err)
 		return err;
 	WRITE_ONCE(path->mode, mode);
 	path_set_thresholds(path);
 	return 0;
+}
+
+static int path_switch_on(struct bmm_path *path, int mode)
+{
+	int err = path_lock(path);
+
+	if (err)
+		return err;
+	err = path_on(path, mode);
+	bmm_prototype_done();
+	mutex_unlock(&control_lock);
+	return err;
+}
+
+static int path_switch_off(struct bmm_path *path)
+{
+	int err;
+
+	path_pass(path);
+	err = mutex_lock_interruptible(&control_lock);
+	if (err)
+		return err;
+	path_off(path);
+	mutex_unlock(&control_lock);
+	return path_wait_off(path);
 }
 
 /**
@@ -248,105 +278,56 @@ static int path_switch(struct bmm_path *path, int mode)
  * @mode: for requests from now on; those in progress finish in the mode they
  *        began in
  *
- * A hook that could not be attached earlier (-EBUSY, for example) is tried
- * again when the path is switched on. When this has switched a path off, no
+ * Switching on tries again to attach hooks that could not be attached earlier
+ * (-EBUSY, for example). Switched off, the path passes calls on at once, and
+ * detaching goes on behind the caller, who waits: when this has succeeded, no
  * call is inside any more.
  *
  * Return: 0; -EAGAIN while the module is loading; the negative errno of
  * attaching the first hook, with the mode unchanged; -EBUSY if a hook can never
- * be detached, -ENOMEM if not now, the path being off all the same; or
- * -EINPROGRESS on a timeout, -EINTR or -ERESTARTSYS on a signal: in the wait
- * before the switch to another mode, which is unchanged then, or in the one
- * after off.
+ * be detached, the path being off all the same; -EINPROGRESS on a timeout,
+ * -EINTR or -ERESTARTSYS on a signal, in the wait for an earlier switch (the
+ * mode is unchanged then) or in the one after off.
  */
 int bmm_path_set_mode(struct bmm_path *path, int mode)
 {
+	if (!READ_ONCE(started))
+		return -EAGAIN;
+	return mode ? path_switch_on(path, mode) : path_switch_off(path);
+}
+
+/* Switches all paths off, and waits for them together, as the above. */
+int bmm_path_all_off(void)
+{
+	struct bmm_path *path;
 	int err;
 
 	if (!READ_ONCE(started))
 		return -EAGAIN;
-	/* off first, then wait: a hook may be detaching while the path is on */
-	err = mode ? path_lock(path) : mutex_lock_interruptible(&control_lock);
-	if (err)
-		return err;
-	err = path_switch(path, mode);
-	bmm_prototype_done();
-	mutex_unlock(&control_lock);
-	return err || mode ? err : path_wait_settled(path);
-}
-
-/**
- * bmm_path_all_off() - switch all paths off, and wait for them together
- *
- * Return: 0, or the first negative errno, as in bmm_path_set_mode().
- */
-int bmm_path_all_off(void)
-{
-	struct bmm_path *path;
-	int err, failed = 0;
-	bool any = false;
-
-	if (!READ_ONCE(started))
-		return -EAGAIN;
+	list_for_each_entry(path, &all_paths, list)
+		path_pass(path);
 	err = mutex_lock_interruptible(&control_lock);
 	if (err)
 		return err;
-	list_for_each_entry(path, &all_paths, list) any |= path_close(path);
-	if (any)
-		synchronize_rcu_tasks_rude();
-	/* a path that fails keeps no other from being switched off */
 	list_for_each_entry(path, &all_paths, list)
-	{
-		err = path_detach(path);
-		failed = failed ?: err;
-	}
+		path_off(path);
 	mutex_unlock(&control_lock);
-	list_for_each_entry(path, &all_paths, list)
-	{
-		err = path_wait_settled(path);
-		if (err)
-			return err;
-	}
-	return failed;
+	return path_wait_off(NULL);
 }
 
-/**
- * bmm_path_of() - the path that a sysfs directory belongs to
- * @kobj: the directory
- *
- * Return: the path, or NULL.
- */
+/* The path that a sysfs directory belongs to, or NULL. */
 struct bmm_path *bmm_path_of(const struct kobject *kobj)
 {
 	struct bmm_path *path;
 
 	/* others may be added meanwhile; none goes while it has files */
-	list_for_each_entry_rcu(path, &all_paths, list, true)
-	{
+	list_for_each_entry_rcu(path, &all_paths, list, true) {
 		if (READ_ONCE(path->kobj) == kobj)
 			return path;
 	}
 	return NULL;
 }
 
-/**
- * bmm_path_make_inert() - never let a path hook a function
- *
- * For an operator whose machine does not come up with the module: whatever the
- * other parameters say, it looks up no symbol and patches nothing. Call before
- * the first bmm_path_init().
- */
-void bmm_path_make_inert(void)
-{
-	inert = true;
-}
-
-/**
- * bmm_path_init() - allocate what a path needs
- * @path: the path, off
- *
- * Return: 0 or -ENOMEM.
- */
 int bmm_path_init(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
@@ -355,48 +336,41 @@ int bmm_path_init(struct bmm_path *path)
 		path->counters = alloc_percpu(struct bmm_counters);
 	if (!path->counters)
 		return -ENOMEM;
-	bmm_for_each_hook(hook, path)
-	{
-		hook->about = hook->symbol;
-		hook->why = inert ? -ECANCELED : -ENODEV;
+	bmm_for_each_hook(hook, path) {
+		hook->at_fault = hook->symbol;
+		hook->err = inert ? -ECANCELED : -ENODEV;
 	}
 	path_set_thresholds(path);
-	INIT_WORK(&path->detached, path_detached);
+	INIT_WORK(&path->detach, path_detach_work);
 	list_add_tail_rcu(&path->list, &all_paths);
 	return 0;
 }
 
-/**
- * bmm_path_start() - switch paths to their modes at load
- * @paths: the paths
- * @modes: the mode of each
- * @n:     number of paths
- *
- * The last step of loading, after which nothing can fail: a function that has
- * been hooked may be impossible to unhook. A hook that does not attach is no
- * error: the path is off, or makes do without it; the log and sysfs say why.
+/*
+ * Switches paths to their modes: the last step of loading, after which nothing
+ * can fail, as a function that has been hooked may be impossible to unhook. A
+ * hook that does not attach is no error: the path is off, or makes do without
+ * it; the log and sysfs say why.
  */
 void bmm_path_start(struct bmm_path *const paths[], const int modes[], size_t n)
 {
 	size_t i;
 
 	guard(mutex)(&control_lock);
+	if (inert)
+		pr_notice(
+			"inert: no function is hooked until the module is loaded without it\n");
 	for (i = 0; !inert && i < n; i++)
 		if (modes[i])
-			path_switch(paths[i], modes[i]);
+			path_on(paths[i], modes[i]);
 	bmm_prototype_done();
 	WRITE_ONCE(started, true);
 }
 
-/**
- * bmm_path_sum() - sum a counter over all CPUs
- * @path:  the path
- * @which: the counter
- *
- * A call may enter on one CPU and leave on another: the in-flight count of one
- * may be negative; the sum is right once no new call can arrive.
- *
- * Return: the sum.
+/*
+ * The sum of a counter over all CPUs. A call may enter on one CPU and leave on
+ * another: the in-flight count of one may be negative; the sum is right once no
+ * new call can arrive.
  */
 s64 bmm_path_sum(const struct bmm_path *path, unsigned int which)
 {
@@ -416,19 +390,16 @@ s64 bmm_path_sum(const struct bmm_path *path, unsigned int which)
 static void path_force_off(struct bmm_path *path)
 {
 	for (;;) {
-		scoped_guard(mutex, &control_lock) path_off(path);
-		flush_work(&path->detached);
-		if (!path_any(path, BMM_ATTACHED) &&
-		    !path_any(path, BMM_FOR_GOOD))
+		scoped_guard(mutex, &control_lock)
+			path_off(path);
+		flush_work(&path->detach);
+		if (!path_any(path, BMM_ATTACHED) && !path_any(path, BMM_STUCK))
 			break;
 		ssleep(1);
 	}
 }
 
-/**
- * bmm_path_exit() - free what a path has allocated
- * @path: the path; nobody can switch it any more
- */
+/* Frees a path that nobody can switch any more. */
 void bmm_path_exit(struct bmm_path *path)
 {
 	path_force_off(path);

@@ -9,57 +9,33 @@
 #include <linux/workqueue.h>
 
 #include "hook.h"
-#include "picks.h"
 
 #define BMM_OFF 0 /* the first mode of every path */
 
 #define BMM_HOOKS   4 /* most functions a path hooks */
 #define BMM_REASONS 8 /* most reasons a path has for a fallback */
-#define BMM_PICKS   2 /* most operations whose backend a path picks */
-#define BMM_EXTRAS  8 /* most files specific to a path */
+#define BMM_OWNS    4 /* most counters specific to a path */
+#define BMM_FILES   8 /* most files specific to a path */
 
 struct bmm_path;
 
-/* Counted per CPU, so that counting costs no shared cache line. */
+/*
+ * Counted per CPU, so that counting costs no shared cache line, and shown as
+ * the lines of "stats".
+ */
 enum bmm_counter {
 	BMM_INFLIGHT, /* calls inside the handler */
 	BMM_HITS,     /* requests served in ranges */
 	BMM_BYTES,    /* bytes those requests wrote, or mapped */
 	BMM_NS,	      /* time they took, the kernel's own part included */
 	BMM_OWN,      /* the first one specific to a path */
-	BMM_FALLBACKS = BMM_OWN + 4, /* the first reason's */
+	BMM_FALLBACKS = BMM_OWN + BMM_OWNS, /* the first reason's */
 	BMM_COUNTERS = BMM_FALLBACKS + BMM_REASONS
 };
 
 struct bmm_counters {
 	s64 n[BMM_COUNTERS];
 };
-
-/* A sysfs file of a path; @index tells apart files with the same functions. */
-struct bmm_attribute {
-	union {
-		struct attribute attr;
-		struct kobj_attribute kobj_attr;
-	};
-	ssize_t (*show)(struct bmm_path *path, unsigned int index, char *buf);
-	ssize_t (*store)(struct bmm_path *path, unsigned int index,
-			 const char *buf, size_t len);
-	unsigned int index;
-};
-
-/* Directories with the same files in each: "order1", "order2", ... */
-struct bmm_numbered {
-	const char *name;
-	unsigned int first;
-	unsigned int last;
-	/*
-	 * Files of each, up to one without a name; a file is shown with
-	 * @index of its directory times BMM_COLUMNS, plus its own.
-	 */
-	const struct bmm_attribute *files;
-};
-
-#define BMM_COLUMNS 8
 
 /**
  * struct bmm_path - one family of kernel functions
@@ -70,17 +46,16 @@ struct bmm_numbered {
  *               path needs the first, and makes do with the others that attach
  * @modes:       names of the modes, the first is "off", up to the first NULL
  * @mode:        index of the current mode; read once per call
- * @picks:       for its operations with backends, up to the first NULL
- * @extras:      files specific to this path
- * @numbered:    numbered directories of this path, or NULL
+ * @files:       attributes specific to this path, up to the first NULL
+ * @own:         names of its own counters, from BMM_OWN on; NULL: not there
+ * @untimed:     it reads no clock: BMM_NS is not counted
  * @reasons:     names of the fallback counters, up to the first NULL
  * @counters:    enum bmm_counter: the path's own and its fallbacks
  * @list:        in the list of all paths
- * @detached:    waits for the last calls of hooks that are detaching
- * @waits_for:   what @detached is waiting for
+ * @detach:      detaches hooks, and waits for their last calls
+ * @waits_for:   what @detach is waiting for
  * @kobj:        its directory; the kobject core can free it by itself: others
  *               may hold it for longer than the module exists
- * @dirs:        the subdirectories
  */
 struct bmm_path {
 	const char *name;
@@ -88,21 +63,17 @@ struct bmm_path {
 	struct bmm_hook hooks[BMM_HOOKS];
 	const char *const *modes;
 	int mode;
-	struct bmm_picks *picks[BMM_PICKS];
-	struct bmm_attribute *extras[BMM_EXTRAS];
-	const struct bmm_numbered *numbered;
+	struct attribute *files[BMM_FILES + 1];
+	const char *own[BMM_OWNS];
+	bool untimed;
 	const char *reasons[BMM_REASONS];
 	struct bmm_counters __percpu *counters;
 
 	struct list_head list;
-	struct work_struct detached;
+	struct work_struct detach;
 	const char *waits_for;
 
 	struct kobject *kobj;
-	struct list_head dirs;
-	struct bmm_attribute picks_attr[BMM_PICKS];
-	struct attribute *own_attrs[BMM_PICKS + BMM_EXTRAS + 1];
-	struct attribute_group own_group;
 };
 
 /* The name of an option if set: messages say exactly what rules a path out. */
@@ -113,7 +84,9 @@ struct bmm_path {
 	for ((hook) = (path)->hooks;  \
 	     (hook) < (path)->hooks + BMM_HOOKS && (hook)->symbol; (hook)++)
 
-void bmm_path_make_inert(void);
+extern struct bmm_path bmm_memmap, bmm_clear_path, bmm_alloc, bmm_vmap,
+	bmm_hotplug;
+
 int bmm_path_init(struct bmm_path *path);
 void bmm_path_exit(struct bmm_path *path);
 void bmm_path_start(struct bmm_path *const paths[], const int modes[], size_t n);

@@ -64,13 +64,9 @@ static bool populate_is_call(void)
 	}
 }
 
-/**
- * bmm_populating() - whether the current task asked for memory to be prepared
- *
- * Context: process, with or without user registers.
- * Return: true while memory is pinned long-term, and inside native mmap(),
- * madvise(), mlock() and the like; false for 32-bit programs, whose numbers
- * differ, for kernel threads, and in an exception.
+/*
+ * Whether the current task asked for memory to be prepared. Not for 32-bit
+ * programs, whose numbers of system calls differ, and kernel threads.
  */
 bool bmm_populating(void)
 {

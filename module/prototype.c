@@ -266,16 +266,10 @@ static int btf_check(const char *symbol, const char *prototype)
 	return -EPROTOTYPE;
 }
 
-/**
- * bmm_function_entry() - find a function with the prototype that we expect
- * @symbol:    its name
- * @prototype: from BMM_FUNCTION()
- *
- * The index of types stays allocated until bmm_prototype_done().
- *
- * Context: process; callers serialise.
- * Return: as bmm_symbol_entry(); -EPROTOTYPE if its prototype differs or is not
- * in BTF; -EPROTO if the kernel has no readable BTF; -ENOMEM.
+/*
+ * bmm_symbol_entry() of a function with the @prototype of BMM_FUNCTION().
+ * -EPROTOTYPE: it differs or is not in BTF; -EPROTO: the kernel has no readable
+ * BTF. The index of types stays allocated until bmm_prototype_done().
  */
 long bmm_function_entry(const char *symbol, const char *prototype)
 {
@@ -292,7 +286,6 @@ long bmm_function_entry(const char *symbol, const char *prototype)
 	return err ? err : entry;
 }
 
-/** bmm_prototype_done() - free the index of types */
 void bmm_prototype_done(void)
 {
 	vfree(btf.offset);

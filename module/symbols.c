@@ -4,45 +4,41 @@
  *
  * Looks in the kernel's own symbol table, which does not contain modules: a
  * module's function is never found, whatever its name. The function that
- * searches the table is not exported either. A kprobe gives its address; it is
- * registered disabled, so nothing is patched and nothing can fail when it is
- * unregistered.
+ * searches the table is not exported either. A kprobe gives its address: one
+ * that register_kprobe() refuses, because it is inside an instruction, but only
+ * after it has looked the name up (kernel/kprobes.c, 6.12 and 7.3). So nothing
+ * is registered, and nothing patched.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/static_call.h>
 
+#include "faults.h"
 #include "symbols.h"
 
 DEFINE_STATIC_CALL_NULL(bmm_symbol_match, kallsyms_on_each_match_symbol);
 
 #define MATCH "kallsyms_on_each_match_symbol"
 
-/* Not on the stack: the kernel links it into a list. */
-static struct kprobe match_probe;
+#define INSIDE 1 /* offset: the first instruction is longer, whatever it is */
+
 static bool match_known;
 
 static long symbol_by_kprobe(const char *symbol)
 {
-	int err;
-
-	match_probe = (struct kprobe){
+	struct kprobe probe = {
 		.symbol_name = symbol,
+		.offset = INSIDE,
 		.flags = KPROBE_FLAG_DISABLED,
 	};
-	err = register_kprobe(&match_probe);
-	if (err)
-		return err;
-	unregister_kprobe(&match_probe);
-	if (match_probe.addr)
-		return (long)match_probe.addr;
-	/* A cleared address means that the kprobe is still linked. */
-	__module_get(THIS_MODULE);
-	pr_crit("a kprobe cannot be taken away: the module stays for good\n");
-	return -EBUSY;
+	int err = register_kprobe(&probe);
+
+	if (WARN_ON_ONCE(!err)) {
+		unregister_kprobe(&probe);
+		return -EFAULT;
+	}
+	return probe.addr ? (long)probe.addr - INSIDE : err;
 }
 
 struct matches {
@@ -96,26 +92,22 @@ static bool symbol_in_text(unsigned long address)
 	       address >= (unsigned long)begin && address < (unsigned long)end;
 }
 
-/**
- * bmm_symbol_data() - find a kernel symbol that is not a function
- * @symbol: its name
- *
- * Context: process; callers serialise.
- * Return: the address, or a negative errno.
+/*
+ * The address of a kernel symbol that is not a function (KALLSYMS_ALL), or a
+ * negative errno. Callers serialise.
  */
 long bmm_symbol_data(const char *symbol)
 {
+	symbol = bmm_fault_symbol(symbol);
+	if (!symbol)
+		return -ENOENT;
 	return symbol_prepare() ?: symbol_unique(symbol);
 }
 
-/**
- * bmm_symbol_entry() - find the start of a kernel function
- * @symbol: its name
- *
- * Context: process; callers serialise.
- * Return: the address of its first instruction, which may be a landing pad; or
- * a negative errno (-ENOENT: no such symbol; -EADDRNOTAVAIL: more than one;
- * -EFAULT: not a function).
+/*
+ * The address of a kernel function's first instruction, which may be a landing
+ * pad, or a negative errno: -ENOENT: no such symbol; -EADDRNOTAVAIL: more than
+ * one; -EFAULT: not a function. Callers serialise.
  */
 long bmm_symbol_entry(const char *symbol)
 {

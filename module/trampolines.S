@@ -40,8 +40,8 @@ BMM_TRAMPOLINE vmap_area, BMM_SIZE, ARG0
 
 /*
  * set_zone_contiguous(zone), move_pfn_range_to_zone(zone, start_pfn, nr_pages,
- * ...), remove_pfn_range_from_zone(zone, start_pfn, nr_pages): rare, whatever
- * the size.
+ * ...), remove_pfn_range_from_zone(zone, start_pfn, nr_pages): rare, so none is
+ * too small to be served; as for clear, an address stands in for the size.
  */
 BMM_TRAMPOLINE hotplug, BMM_SIZE, ARG0
 BMM_TRAMPOLINE hotplug_grow, BMM_SIZE, ARG0

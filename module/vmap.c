@@ -16,11 +16,10 @@
 #include <linux/static_call.h>
 #include <linux/vmalloc.h>
 
-#include "control.h"
 #include "pagetable.h"
 #include "trace.h"
-#include "vmap.h"
 #include "vmap_map.h"
+#include "vmap_valid.h"
 
 enum mode {
 	MODE_PTE = 1,
@@ -42,18 +41,9 @@ enum reason {
 	REASON_WALKER, /* the range walker is not hooked */
 };
 
-DEFINE_STATIC_CALL_NULL(bmm_vmap_pages, *(bmm_vmap_pages_fn *)NULL);
-DEFINE_STATIC_CALL_NULL(bmm_vmap_range, *(bmm_vmap_range_fn *)NULL);
-DEFINE_STATIC_CALL_NULL(bmm_vmap_area, *(bmm_vmap_area_fn *)NULL);
-
-static_assert(__same_type(bmm_vmap_pages_handler, bmm_vmap_pages_fn));
-static_assert(__same_type(bmm_vmap_range_handler, bmm_vmap_range_fn));
-static_assert(__same_type(bmm_vmap_huge_handler, bmm_vmap_huge_fn));
-static_assert(__same_type(bmm_vmap_area_handler, bmm_vmap_area_fn));
-
-unsigned long bmm_vmap_pages_threshold = BMM_HOOK_PASS;
-unsigned long bmm_vmap_range_threshold = BMM_HOOK_PASS;
-unsigned long bmm_vmap_area_threshold = BMM_HOOK_PASS;
+BMM_HOOKED(vmap_pages);
+BMM_HOOKED(vmap_range);
+BMM_HOOKED(vmap_area);
 
 /*
  * From this size on, no array was measured to lose, not even with each page
@@ -86,23 +76,44 @@ static int vmap_survey(int mode, unsigned long addr, unsigned long end,
 	return -1;
 }
 
-/* The same for a physical range. */
-static int vmap_survey_range(phys_addr_t phys, unsigned long size)
-{
-	if (!PAGE_ALIGNED(phys) || !bmm_pagetable_linear(phys, size))
-		return REASON_ALIGN;
-	return -1;
-}
-
 /* The range walker, which writes PMD mappings, is known only if hooked. */
 static bool vmap_have_walker(void)
 {
 	return bmm_hook_attached(&bmm_vmap.hooks[HOOK_RANGE]);
 }
 
-static void vmap_account(const struct bmm_mapping *map, unsigned long addr,
-			 unsigned long end, u64 ns)
+/*
+ * Reading the clock twice costs as much as some ten pages: of short requests,
+ * one in 16 is timed. Returns how many requests its time stands for.
+ */
+static unsigned int vmap_timed(unsigned long addr, unsigned long end)
 {
+	if (end - addr >= PMD_SIZE || trace_vmap_enabled())
+		return 1;
+	return this_cpu_read(bmm_vmap.counters->n[BMM_HITS]) % 16 ? 0 : 16;
+}
+
+/* Begins to serve a request, unless there is a reason not to. */
+static bool vmap_begin(struct bmm_mapping *map, unsigned long addr,
+		       unsigned long end, int reason)
+{
+	if (reason >= 0) {
+		bmm_path_fallback(&bmm_vmap, reason);
+		return false;
+	}
+	map->timed = vmap_timed(addr, end);
+	if (map->timed)
+		map->begun = ktime_get_mono_fast_ns();
+	return true;
+}
+
+static void vmap_end(const struct bmm_mapping *map, unsigned long addr,
+		     unsigned long end)
+{
+	u64 ns = 0;
+
+	if (map->timed)
+		ns = (ktime_get_mono_fast_ns() - map->begun) * map->timed;
 	if (map->odd)
 		bmm_path_fallback(&bmm_vmap, REASON_ODD);
 	bmm_path_served(&bmm_vmap, end - addr, ns);
@@ -113,66 +124,25 @@ static void vmap_account(const struct bmm_mapping *map, unsigned long addr,
 	trace_vmap(map, addr, (end - addr) >> PAGE_SHIFT, ns);
 }
 
-/*
- * Reading the clock twice costs as much as some ten pages: of short requests,
- * one in 16 is timed. Returns how many requests its time stands for.
- */
-static u64 vmap_timed(unsigned long addr, unsigned long end)
-{
-	if (end - addr >= PMD_SIZE || trace_vmap_enabled())
-		return 1;
-	return this_cpu_read(bmm_vmap.counters->n[BMM_HITS]) % 16 ? 0 : 16;
-}
-
-static u64 vmap_clock(u64 timed)
-{
-	return timed ? ktime_get_mono_fast_ns() : 0;
-}
-
-static int vmap_serve_pages(unsigned long addr, unsigned long end,
-			    pgprot_t prot, struct page **pages, bool blocks)
-{
-	struct bmm_mapping map = { .prot = prot };
-	u64 timed = vmap_timed(addr, end), begun = vmap_clock(timed);
-	int err;
-
-	map.blocks = blocks && end - addr >= BLOCKS_FROM &&
-		     vmap_have_walker() && bmm_vmap_blocks_allowed(addr);
-	err = bmm_vmap_map_pages(&map, addr, end, pages);
-	vmap_account(&map, addr, end, (vmap_clock(timed) - begun) * timed);
-	return err;
-}
-
 /* Entered in place of vmap_small_pages_range_noflush(). */
 int bmm_vmap_pages_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 			   struct page **pages)
 {
-	int mode = READ_ONCE(bmm_vmap.mode);
-	int reason, err;
+	struct bmm_mapping map = { .prot = prot };
+	int mode = READ_ONCE(bmm_vmap.mode), err;
 
 	bmm_path_enter(&bmm_vmap);
-	reason = vmap_survey(mode, addr, end, prot);
-	if (reason < 0) {
-		err = vmap_serve_pages(addr, end, prot, pages,
-				       mode == MODE_BLOCK);
+	if (vmap_begin(&map, addr, end, vmap_survey(mode, addr, end, prot))) {
+		map.blocks = mode == MODE_BLOCK && end - addr >= BLOCKS_FROM &&
+			     vmap_have_walker() &&
+			     bmm_vmap_blocks_allowed(addr);
+		err = bmm_vmap_map_pages(&map, addr, end, pages);
+		vmap_end(&map, addr, end);
 	} else {
-		bmm_path_fallback(&bmm_vmap, reason);
-		err = static_call(bmm_vmap_pages)(addr, end, prot, pages);
+		err = static_call(bmm_vmap_pages_original)(addr, end, prot,
+							   pages);
 	}
 	bmm_path_leave(&bmm_vmap);
-	return err;
-}
-
-static int vmap_serve_range(unsigned long addr, unsigned long end,
-			    phys_addr_t phys, pgprot_t prot,
-			    unsigned int max_page_shift)
-{
-	struct bmm_mapping map = { .prot = prot };
-	u64 timed = vmap_timed(addr, end), begun = vmap_clock(timed);
-	int err;
-
-	err = bmm_vmap_map_range(&map, addr, end, phys, max_page_shift);
-	vmap_account(&map, addr, end, (vmap_clock(timed) - begun) * timed);
 	return err;
 }
 
@@ -181,40 +151,27 @@ int bmm_vmap_range_handler(unsigned long addr, unsigned long end,
 			   phys_addr_t phys, pgprot_t prot,
 			   unsigned int max_page_shift)
 {
-	int mode = READ_ONCE(bmm_vmap.mode);
-	int reason, err;
+	int reason = vmap_survey(READ_ONCE(bmm_vmap.mode), addr, end, prot);
+	struct bmm_mapping map = { .prot = prot };
+	int err;
 
 	bmm_path_enter(&bmm_vmap);
-	reason = vmap_survey(mode, addr, end, prot);
-	if (reason < 0)
-		reason = vmap_survey_range(phys, end - addr);
-	if (reason < 0) {
-		err = vmap_serve_range(addr, end, phys, prot, max_page_shift);
+	if (reason < 0 &&
+	    (!PAGE_ALIGNED(phys) || !bmm_pagetable_linear(phys, end - addr)))
+		reason = REASON_ALIGN;
+	if (vmap_begin(&map, addr, end, reason)) {
+		err = bmm_vmap_map_range(&map, addr, end, phys, max_page_shift);
+		vmap_end(&map, addr, end);
 	} else {
-		bmm_path_fallback(&bmm_vmap, reason);
-		err = static_call(bmm_vmap_range)(addr, end, phys, prot,
-						  max_page_shift);
+		err = static_call(bmm_vmap_range_original)(addr, end, phys,
+							   prot, max_page_shift);
 	}
 	bmm_path_leave(&bmm_vmap);
 	return err;
 }
 
 #ifdef CONFIG_ARM64
-DEFINE_STATIC_CALL_NULL(bmm_vmap_huge, *(bmm_vmap_huge_fn *)NULL);
-
-unsigned long bmm_vmap_huge_threshold = BMM_HOOK_PASS;
-
-static int vmap_serve_groups(unsigned long addr, unsigned long end,
-			     pgprot_t prot, struct page **pages)
-{
-	struct bmm_mapping map = { .prot = prot };
-	u64 timed = vmap_timed(addr, end), begun = vmap_clock(timed);
-	int err;
-
-	err = bmm_vmap_map_groups(&map, addr, end, pages);
-	vmap_account(&map, addr, end, (vmap_clock(timed) - begun) * timed);
-	return err;
-}
+BMM_HOOKED(vmap_huge);
 
 /*
  * Entered in place of __vmap_pages_range_noflush() for vmalloc() with huge
@@ -223,29 +180,24 @@ static int vmap_serve_groups(unsigned long addr, unsigned long end,
 int bmm_vmap_huge_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 			  struct page **pages, unsigned int page_shift)
 {
-	int mode = READ_ONCE(bmm_vmap.mode);
-	int reason, err;
+	int reason = vmap_survey(READ_ONCE(bmm_vmap.mode), addr, end, prot);
+	struct bmm_mapping map = { .prot = prot };
+	int err;
 
 	bmm_path_enter(&bmm_vmap);
-	reason = vmap_survey(mode, addr, end, prot);
 	if (reason < 0 && !vmap_have_walker())
 		reason = REASON_WALKER;
 	if (reason < 0 && !IS_ALIGNED(addr | end, BMM_GROUP_SIZE))
 		reason = REASON_ALIGN;
-	if (reason < 0) {
-		err = vmap_serve_groups(addr, end, prot, pages);
+	if (vmap_begin(&map, addr, end, reason)) {
+		err = bmm_vmap_map_groups(&map, addr, end, pages);
+		vmap_end(&map, addr, end);
 	} else {
-		bmm_path_fallback(&bmm_vmap, reason);
-		err = static_call(bmm_vmap_huge)(addr, end, prot, pages,
-						 page_shift);
+		err = static_call(bmm_vmap_huge_original)(addr, end, prot,
+							  pages, page_shift);
 	}
 	bmm_path_leave(&bmm_vmap);
 	return err;
-}
-
-static void vmap_set_huge(unsigned long address)
-{
-	static_call_update(bmm_vmap_huge, (void *)address);
 }
 #endif
 
@@ -262,36 +214,19 @@ struct vm_struct *bmm_vmap_area_handler(unsigned long size, unsigned long flags,
 	if (READ_ONCE(bmm_vmap.mode) == MODE_BLOCK && !(flags & VM_IOREMAP))
 		area = bmm_vmap_aligned_area(size, flags, caller);
 	if (!area)
-		area = static_call(bmm_vmap_area)(size, flags, caller);
+		area = static_call(bmm_vmap_area_original)(size, flags, caller);
 	bmm_path_leave(&bmm_vmap);
 	return area;
 }
 
-#define COUNTER(_name, _index)                            \
-	static struct bmm_attribute _name##_attr = {      \
-		.attr = { .name = #_name, .mode = 0444 }, \
-		.show = bmm_counter_show,                 \
-		.index = (_index),                        \
-	}
-
-COUNTER(runs, RUNS);
-COUNTER(leaves_pte, SMALL);
-COUNTER(leaves_contpte, GROUPS);
-COUNTER(leaves_pmd, LEAVES);
-
-static void vmap_set_pages(unsigned long address)
+/*
+ * Whether struct pages are as vmap_valid.h has them. Without SPARSEMEM_VMEMMAP
+ * they may be adjacent where PFNs are not.
+ */
+static bool vmap_memmap_fits(void)
 {
-	static_call_update(bmm_vmap_pages, (void *)address);
-}
-
-static void vmap_set_range(unsigned long address)
-{
-	static_call_update(bmm_vmap_range, (void *)address);
-}
-
-static void vmap_set_area(unsigned long address)
-{
-	static_call_update(bmm_vmap_area, (void *)address);
+	return IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) &&
+	       !((uintptr_t)pfn_to_page(0) % BMM_MEMMAP_BYTES);
 }
 
 /*
@@ -303,7 +238,8 @@ static void vmap_set_area(unsigned long address)
 static int vmap_prepare(const char **symbol)
 {
 	*symbol = BMM_NAME_IF_SET(CONFIG_KMSAN);
-	if (*symbol || !BLOCK_IS_SUBSECTION || !bmm_pagetable_writable())
+	if (*symbol || !BLOCK_IS_SUBSECTION || !vmap_memmap_fits() ||
+	    !bmm_pagetable_writable())
 		return -EOPNOTSUPP;
 	return bmm_vmap_block_prepare(symbol);
 }
@@ -315,42 +251,30 @@ struct bmm_path bmm_vmap = {
 	.name = "vmap",
 	.modes = modes,
 	.prepare = vmap_prepare,
-	.extras = { &runs_attr, &leaves_pte_attr, &leaves_pmd_attr,
-		    BMM_GROUP > 1 ? &leaves_contpte_attr : NULL },
+	.own = {
+		[RUNS - BMM_OWN] = "runs",
+		[SMALL - BMM_OWN] = "leaves_pte",
+		[GROUPS - BMM_OWN] = BMM_GROUP > 1 ? "leaves_contpte" : NULL,
+		[LEAVES - BMM_OWN] = "leaves_pmd",
+	},
 	.hooks = {
 		[HOOK_PAGES] = {
-			.symbol = "vmap_small_pages_range_noflush",
-			.prototype = bmm_vmap_pages_prototype,
-			.trampoline = bmm_vmap_pages_trampoline,
-			.threshold = &bmm_vmap_pages_threshold,
+			BMM_HOOK(vmap_pages, "vmap_small_pages_range_noflush"),
 			.on_from = SERVED_FROM,
-			.set_original = vmap_set_pages,
 		},
 		[HOOK_RANGE] = {
-			.symbol = "vmap_range_noflush",
-			.prototype = bmm_vmap_range_prototype,
-			.trampoline = bmm_vmap_range_trampoline,
-			.threshold = &bmm_vmap_range_threshold,
+			BMM_HOOK(vmap_range, "vmap_range_noflush"),
 			.on_from = SERVED_FROM,
-			.set_original = vmap_set_range,
 		},
 		[HOOK_AREA] = {
-			.symbol = "get_vm_area_caller",
-			.prototype = bmm_vmap_area_prototype,
-			.trampoline = bmm_vmap_area_trampoline,
-			.threshold = &bmm_vmap_area_threshold,
+			BMM_HOOK(vmap_area, "get_vm_area_caller"),
 			.on_from = BLOCKS_FROM,
 			.first_mode = MODE_BLOCK,
-			.set_original = vmap_set_area,
 		},
 #ifdef CONFIG_ARM64
 		[HOOK_HUGE] = {
-			.symbol = "__vmap_pages_range_noflush",
-			.prototype = bmm_vmap_huge_prototype,
-			.trampoline = bmm_vmap_huge_trampoline,
-			.threshold = &bmm_vmap_huge_threshold,
+			BMM_HOOK(vmap_huge, "__vmap_pages_range_noflush"),
 			.on_from = 2 * BMM_GROUP_SIZE,
-			.set_original = vmap_set_huge,
 		},
 #endif
 	},

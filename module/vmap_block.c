@@ -10,10 +10,9 @@
 #include <linux/pgtable.h>
 #include <linux/vmalloc.h>
 
-#include "cmdline.h"
 #include "pagetable.h"
 #include "prototype.h"
-#include "vmap.h"
+#include "symbols.h"
 #include "vmap_map.h"
 
 #define PAGES_PER_BLOCK (PMD_SIZE / PAGE_SIZE)
@@ -27,11 +26,8 @@ BMM_FUNCTION(get_area_node, struct vm_struct *, unsigned long, unsigned long,
 DEFINE_STATIC_CALL_NULL(find_area, *(find_area_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(get_area_node, *(get_area_node_fn *)NULL);
 
-/*
- * An operator who disables huge mappings of vmalloc() wants none of these
- * either: 1 if the command line says so, < 0 if unknown, which counts as yes.
- */
-static int refused __ro_after_init;
+/* An operator who boots with nohugevmalloc wants none of these either. */
+static bool refused;
 
 /*
  * Whether nothing is mapped in the block at @addr. The kernel's range walker
@@ -64,17 +60,11 @@ static bool vmap_is_block(unsigned long addr, unsigned long end,
 	       bmm_vmap_contiguous(pages, PAGES_PER_BLOCK) && vmap_vacant(addr);
 }
 
-/**
- * bmm_vmap_blocks() - how many PMD-sized blocks a range starts with
- * @addr:  its address
- * @end:   its end
- * @pages: its pages
- *
- * A block's pages are contiguous, its address and PFN are aligned; consecutive
- * blocks are contiguous too. A subsection is as large as a block: all of its
- * PFNs have a struct page, or none.
- *
- * Return: the number, 0 if there is none.
+/*
+ * How many PMD-sized blocks a range starts with. A block's pages are
+ * contiguous, its address and PFN are aligned; consecutive blocks are
+ * contiguous too. A subsection is as large as a block: all of its PFNs have a
+ * struct page, or none.
  */
 unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
 			      struct page **pages)
@@ -117,21 +107,14 @@ static void vmap_count_leaves(struct bmm_mapping *map, unsigned long addr,
 	}
 }
 
-/**
- * bmm_vmap_map_blocks() - map blocks
- * @map:  protection; adds what was mapped
- * @addr: the first address
- * @nr:   number of blocks, from bmm_vmap_blocks()
- * @page: the first page
- *
- * Return: 0, or the negative errno of the kernel's own function.
- */
+/* Maps @nr blocks (bmm_vmap_blocks()); 0 or the original's negative errno. */
 int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long addr,
 			unsigned long nr, struct page *page)
 {
-	int err = static_call(bmm_vmap_range)(addr, addr + nr * PMD_SIZE,
-					      page_to_phys(page), map->prot,
-					      PMD_SHIFT);
+	int err = static_call(bmm_vmap_range_original)(addr,
+						       addr + nr * PMD_SIZE,
+						       page_to_phys(page),
+						       map->prot, PMD_SHIFT);
 
 	map->runs++;
 	if (!err)
@@ -139,17 +122,11 @@ int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long addr,
 	return err;
 }
 
-/**
- * bmm_vmap_blocks_allowed() - whether the area at an address may have blocks
- * @addr: an address in it
- *
- * Only areas of vmap(), which are unmapped as a whole, and none at all if the
- * kernel may have been booted with nohugevmalloc. Not: the page-wise part of
- * vmalloc() (its caller did not ask for huge pages) and per-CPU memory, both
- * VM_ALLOC; sparse areas, where single pages are unmapped; vm_map_ram(), which
- * has no vm_struct.
- *
- * Return: true if it may.
+/*
+ * Whether the area at an address may have blocks. Only areas of vmap(), which
+ * are unmapped as a whole. Not: the page-wise part of vmalloc() (its caller did
+ * not ask for huge pages) and per-CPU memory, both VM_ALLOC; sparse areas,
+ * where single pages are unmapped; vm_map_ram(), which has no vm_struct.
  */
 bool bmm_vmap_blocks_allowed(unsigned long addr)
 {
@@ -161,14 +138,9 @@ bool bmm_vmap_blocks_allowed(unsigned long addr)
 	return area && !(area->flags & (VM_ALLOC | VM_SPARSE | VM_IOREMAP));
 }
 
-/**
- * bmm_vmap_aligned_area() - allocate an area aligned for blocks or, if it is
- * smaller than one, for contpte groups
- * @size:   in bytes
- * @flags:  VM_* flags passed to vmap()
- * @caller: shown in /proc/vmallocinfo
- *
- * Return: the area, or NULL if the address space has none left, or blocks are
+/*
+ * Allocates an area aligned for blocks or, if it is smaller than one, for
+ * contpte groups; NULL if the address space has none left, or blocks are
  * refused.
  */
 struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
@@ -184,42 +156,36 @@ struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 					  GFP_KERNEL | __GFP_NOWARN, caller);
 }
 
-/**
- * bmm_vmap_init() - read what the operator wants
- *
- * Once, in the task that loads the module: one that switches the path on later
- * may see another /proc, or none.
+/*
+ * mm/vmalloc.c: nohugevmalloc clears vmap_allow_huge before anything can be
+ * loaded (6.12, 7.3). If it cannot be found, that counts as refused.
  */
-void __init bmm_vmap_init(void)
+static void vmap_look_up_refusal(void)
 {
-	refused = bmm_cmdline_has("nohugevmalloc");
+	long allowed = bmm_symbol_data("vmap_allow_huge");
+
+	refused = IS_ERR_VALUE(allowed) || !*(const bool *)allowed;
+	if (refused)
+		pr_notice("vmap: %s: mode block maps as mode pte\n",
+			  IS_ERR_VALUE(allowed) ? "no symbol vmap_allow_huge" :
+						  "nohugevmalloc");
 }
 
-/**
- * bmm_vmap_block_prepare() - find the kernel's functions
- * @symbol: result: the one that is missing
- *
- * Return: 0 or a negative errno (bmm_function_entry()).
- */
+/* Finds the kernel's functions; @symbol: result, the one that is missing. */
 int bmm_vmap_block_prepare(const char **symbol)
 {
-	long find, node;
+	long entry;
 
 	*symbol = "find_vm_area";
-	find = bmm_function_entry(*symbol, find_area_prototype);
-	if (IS_ERR_VALUE(find))
-		return find;
+	entry = bmm_function_entry(*symbol, find_area_prototype);
+	if (IS_ERR_VALUE(entry))
+		return entry;
+	static_call_update(find_area, (void *)entry);
 	*symbol = "__get_vm_area_node";
-	node = bmm_function_entry(*symbol, get_area_node_prototype);
-	if (IS_ERR_VALUE(node))
-		return node;
-	if (refused > 0)
-		pr_notice("vmap: nohugevmalloc: mode block maps as mode pte\n");
-	if (refused < 0)
-		pr_notice(
-			"vmap: /proc/cmdline could not be read at load (%d): mode block maps as mode pte\n",
-			refused);
-	static_call_update(find_area, (void *)find);
-	static_call_update(get_area_node, (void *)node);
+	entry = bmm_function_entry(*symbol, get_area_node_prototype);
+	if (IS_ERR_VALUE(entry))
+		return entry;
+	static_call_update(get_area_node, (void *)entry);
+	vmap_look_up_refusal();
 	return 0;
 }

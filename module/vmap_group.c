@@ -40,10 +40,10 @@ static long vmap_map_group_table(struct bmm_mapping *map, unsigned long addr,
 	int err;
 
 	if (!pte) {
-		err = static_call(bmm_vmap_range)(addr, addr + BMM_GROUP_SIZE,
-						  page_to_phys(*pages),
-						  map->prot,
-						  ilog2(BMM_GROUP_SIZE));
+		err = static_call(
+			bmm_vmap_range_original)(addr, addr + BMM_GROUP_SIZE,
+						 page_to_phys(*pages), map->prot,
+						 ilog2(BMM_GROUP_SIZE));
 		map->runs += !err;
 		map->groups += !err;
 		return err ? err : BMM_GROUP;
@@ -57,17 +57,11 @@ static long vmap_map_group_table(struct bmm_mapping *map, unsigned long addr,
 	return n;
 }
 
-/**
- * bmm_vmap_map_groups() - map groups that need not be contiguous
- * @map:   protection; adds what was mapped
- * @addr:  the first address, aligned to a group
- * @end:   end of the range, aligned too
- * @pages: the array, one element per page; only the first of each group is used
- *
- * From a group that cannot be served (something is mapped already), the
- * original does the rest.
- *
- * Return: 0, or the negative errno of the kernel's own function.
+/*
+ * Maps groups that need not be contiguous; addresses are aligned to a group,
+ * and of its pages only the first is used. From a group that cannot be served
+ * (something is mapped already), the original does the rest. Returns 0, or the
+ * negative errno of the original.
  */
 int bmm_vmap_map_groups(struct bmm_mapping *map, unsigned long addr,
 			unsigned long end, struct page **pages)
@@ -82,8 +76,9 @@ int bmm_vmap_map_groups(struct bmm_mapping *map, unsigned long addr,
 		if (n)
 			continue;
 		map->odd = true;
-		return static_call(bmm_vmap_huge)(addr, end, map->prot, pages,
-						  ilog2(BMM_GROUP_SIZE));
+		return static_call(
+			bmm_vmap_huge_original)(addr, end, map->prot, pages,
+						ilog2(BMM_GROUP_SIZE));
 	}
 	return 0;
 }

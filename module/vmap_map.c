@@ -208,15 +208,15 @@ static long vmap_begin_table(struct bmm_mapping *map, unsigned long addr,
 	int err;
 
 	if (vmap_group_first(map, addr, end, pages)) {
-		err = static_call(bmm_vmap_range)(addr, addr + BMM_GROUP_SIZE,
-						  page_to_phys(*pages),
-						  map->prot,
-						  ilog2(BMM_GROUP_SIZE));
+		err = static_call(
+			bmm_vmap_range_original)(addr, addr + BMM_GROUP_SIZE,
+						 page_to_phys(*pages), map->prot,
+						 ilog2(BMM_GROUP_SIZE));
 		map->groups += !err;
 		return err ? err : BMM_GROUP;
 	}
-	err = static_call(bmm_vmap_pages)(addr, addr + PAGE_SIZE, map->prot,
-					  pages);
+	err = static_call(bmm_vmap_pages_original)(addr, addr + PAGE_SIZE,
+						   map->prot, pages);
 	map->small += !err;
 	return err ? err : 1;
 }
@@ -241,21 +241,15 @@ static int vmap_map_table(struct bmm_mapping *map, unsigned long addr,
 	if (done == nr)
 		return 0;
 	map->odd = true;
-	return static_call(bmm_vmap_pages)(addr + (done << PAGE_SHIFT), end,
-					   map->prot, pages + done);
+	return static_call(bmm_vmap_pages_original)(addr + (done << PAGE_SHIFT),
+						    end, map->prot,
+						    pages + done);
 }
 
-/**
- * bmm_vmap_map_pages() - map an array of pages
- * @map:   protection (present) and sizes of entries; adds what was mapped
- * @addr:  first address, page aligned
- * @end:   end of the range, page aligned, above @addr
- * @pages: the array
- *
- * Pages are mapped in array order, so that on failure the range holds what the
- * original would have left.
- *
- * Return: 0, or the negative errno of the original.
+/*
+ * Maps an array of pages from @addr to @end, page aligned and not empty. In
+ * array order, so that on failure the range holds what the original would have
+ * left. Returns 0, or the negative errno of the original.
  */
 int bmm_vmap_map_pages(struct bmm_mapping *map, unsigned long addr,
 		       unsigned long end, struct page **pages)
@@ -264,7 +258,7 @@ int bmm_vmap_map_pages(struct bmm_mapping *map, unsigned long addr,
 	unsigned long next, nr;
 	int err;
 
-	bmm_vmap_know_nothing(map, known);
+	bmm_vmap_known_init(map, known);
 	map->base = bmm_pagetable_base(map->prot);
 	for (; addr < end; addr = next) {
 		nr = map->blocks ? bmm_vmap_blocks(addr, end, pages) : 0;

@@ -23,10 +23,10 @@ BMM_FUNCTION(bmm_vmap_area, struct vm_struct *, unsigned long, unsigned long,
 	     const void *);
 
 /* vmap_small_pages_range_noflush(), vmap_range_noflush() and so on. */
-DECLARE_STATIC_CALL(bmm_vmap_pages, *(bmm_vmap_pages_fn *)NULL);
-DECLARE_STATIC_CALL(bmm_vmap_range, *(bmm_vmap_range_fn *)NULL);
-DECLARE_STATIC_CALL(bmm_vmap_huge, *(bmm_vmap_huge_fn *)NULL);
-DECLARE_STATIC_CALL(bmm_vmap_area, *(bmm_vmap_area_fn *)NULL);
+DECLARE_STATIC_CALL(bmm_vmap_pages_original, *(bmm_vmap_pages_fn *)NULL);
+DECLARE_STATIC_CALL(bmm_vmap_range_original, *(bmm_vmap_range_fn *)NULL);
+DECLARE_STATIC_CALL(bmm_vmap_huge_original, *(bmm_vmap_huge_fn *)NULL);
+DECLARE_STATIC_CALL(bmm_vmap_area_original, *(bmm_vmap_area_fn *)NULL);
 
 #define BMM_VMAP_KNOWN 16 /* sections: two cache lines to fill per call */
 
@@ -39,9 +39,10 @@ DECLARE_STATIC_CALL(bmm_vmap_area, *(bmm_vmap_area_fn *)NULL);
  * @groups: contpte groups (arm64)
  * @leaves: entries of PMD_SIZE
  * @odd:    something was left that only the original can handle
+ * @timed:  how many requests its time stands for, 0: none
+ * @begun:  when it began
  * @base:   an entry without its PFN
  * @next:   the PFN that would continue the last run
- * @remembers: whether sections can be kept in @known
  * @known:  numbers of some sections where every PFN has a struct page, each in
  *          the slot of its low bits
  */
@@ -49,21 +50,22 @@ struct bmm_mapping {
 	pgprot_t prot;
 	bool blocks;
 	bool odd;
+	unsigned int timed;
+	u64 begun;
 	unsigned long runs;
 	unsigned long small;
 	unsigned long groups;
 	unsigned long leaves;
 	pteval_t base;
 	unsigned long next;
-	bool remembers;
 	unsigned long *known;
 };
 
 #define BMM_VMAP_AT_ONCE 8 /* entries of a cache line, on most CPUs */
 
 /*
- * Whether the next pages are contiguous from @page on; so are their struct
- * pages. One branch per page is one instruction, combining them would be two.
+ * Whether the next pages are contiguous from @page on: their struct pages are.
+ * Compare and branch fuse to one instruction a page; combining would take two.
  */
 static inline bool bmm_vmap_follow(struct page **pages, struct page *page)
 {
@@ -76,13 +78,7 @@ static inline bool bmm_vmap_follow(struct page **pages, struct page *page)
 	return true;
 }
 
-/**
- * bmm_vmap_contiguous() - whether pages form one run
- * @pages: the pages; of all but the first only the address is used
- * @nr:    number of pages, a multiple of BMM_VMAP_AT_ONCE
- *
- * Return: true if they are.
- */
+/* Whether @nr pages, a multiple of BMM_VMAP_AT_ONCE, form one run. */
 static inline bool bmm_vmap_contiguous(struct page **pages, unsigned long nr)
 {
 	struct page *page = pages[0];

@@ -42,8 +42,9 @@ static long vmap_begin_range_table(struct bmm_mapping *map, unsigned long addr,
 	bool group = map->blocks && end - addr >= BMM_GROUP_SIZE &&
 		     IS_ALIGNED(addr | phys, BMM_GROUP_SIZE);
 	unsigned long nr = group ? BMM_GROUP : 1;
-	int err = static_call(bmm_vmap_range)(addr, addr + nr * PAGE_SIZE, phys,
-					      map->prot, max_page_shift);
+	int err = static_call(
+		bmm_vmap_range_original)(addr, addr + nr * PAGE_SIZE, phys,
+					 map->prot, max_page_shift);
 
 	if (err)
 		return err;
@@ -77,21 +78,15 @@ static int vmap_map_range_table(struct bmm_mapping *map, unsigned long addr,
 		return 0;
 	map->odd = true;
 	done <<= PAGE_SHIFT;
-	return static_call(bmm_vmap_range)(addr + done, end, phys + done,
-					   map->prot, max_page_shift);
+	return static_call(bmm_vmap_range_original)(addr + done, end,
+						    phys + done, map->prot,
+						    max_page_shift);
 }
 
-/**
- * bmm_vmap_map_range() - map one physical range
- * @map:            protection (present); adds what was mapped
- * @addr:           first address, page aligned
- * @end:            end of the range, page aligned, above @addr
- * @phys:           physical address for @addr, page aligned
- * @max_page_shift: largest entry that the caller allows
- *
- * The original maps the part that PMD mappings can serve, in one piece.
- *
- * Return: 0, or the negative errno of the original.
+/*
+ * Maps one physical range, page aligned and not empty, with entries of at most
+ * 1 << @max_page_shift bytes. The original maps the part that PMD mappings can
+ * serve, in one piece. Returns 0, or the negative errno of the original.
  */
 int bmm_vmap_map_range(struct bmm_mapping *map, unsigned long addr,
 		       unsigned long end, phys_addr_t phys,
@@ -108,9 +103,8 @@ int bmm_vmap_map_range(struct bmm_mapping *map, unsigned long addr,
 		    end - addr >= PMD_SIZE) {
 			next = ALIGN_DOWN(end, PMD_SIZE);
 			map->leaves += (next - addr) >> PMD_SHIFT;
-			err = static_call(bmm_vmap_range)(addr, next, phys,
-							  map->prot,
-							  max_page_shift);
+			err = static_call(bmm_vmap_range_original)(
+				addr, next, phys, map->prot, max_page_shift);
 		} else {
 			next = pmd_addr_end(addr, end);
 			err = vmap_map_range_table(map, addr, next, phys,

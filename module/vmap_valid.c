@@ -22,7 +22,7 @@ static noinline bool vmap_ask_late(struct bmm_mapping *map,
 		bitmap_full(usage->subsection_map, SUBSECTIONS_PER_SECTION);
 #endif
 	rcu_read_unlock_sched();
-	if (valid && whole && map->remembers)
+	if (valid && whole)
 		bmm_vmap_remember(map, page);
 	return valid;
 }
@@ -36,8 +36,7 @@ noinline bool bmm_vmap_ask(struct bmm_mapping *map, const struct page *page)
 		return false;
 	if (!early_section(section))
 		return vmap_ask_late(map, page, section);
-	if (map->remembers)
-		bmm_vmap_remember(map, page);
+	bmm_vmap_remember(map, page);
 	return true;
 }
 

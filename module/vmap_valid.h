@@ -19,9 +19,9 @@
 #define BMM_MEMMAP_BYTES      (PAGES_PER_SECTION * sizeof(struct page))
 #define bmm_vmap_number(page) ((uintptr_t)(page) / BMM_MEMMAP_BYTES)
 
-/* Fills each slot with a number that belongs in another one. */
-static __always_inline void bmm_vmap_know_nothing(struct bmm_mapping *map,
-						  unsigned long *known)
+/* Nothing is known: each slot has a number that belongs in another one. */
+static __always_inline void bmm_vmap_known_init(struct bmm_mapping *map,
+						unsigned long *known)
 {
 	unsigned int k;
 
@@ -29,8 +29,6 @@ static __always_inline void bmm_vmap_know_nothing(struct bmm_mapping *map,
 	for (k = 0; k < BMM_VMAP_KNOWN; k++)
 		known[k] = k + 1;
 	map->known = known;
-	map->remembers = IS_BUILTIN(CONFIG_SPARSEMEM_VMEMMAP) &&
-			 !((uintptr_t)pfn_to_page(0) % BMM_MEMMAP_BYTES);
 }
 
 /* Every PFN of the page's section has a struct page. Never NULL's section. */
@@ -90,7 +88,7 @@ static inline bool bmm_vmap_all_early(struct bmm_mapping *map,
 	if (all != flags)
 		return false;
 #pragma GCC unroll 8
-	for (k = 0; map->remembers && k < BMM_VMAP_AT_ONCE; k++)
+	for (k = 0; k < BMM_VMAP_AT_ONCE; k++)
 		bmm_vmap_remember(map, pages[k]);
 	return true;
 }

@@ -6,6 +6,7 @@
 #ifndef BMM_COMPAT_H
 #define BMM_COMPAT_H
 
+#include <linux/ftrace.h>
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/page-isolation.h>
@@ -39,16 +40,29 @@ static inline struct dev_pagemap *bmm_get_dev_pagemap(unsigned long pfn)
 
 /* 6.18, the same change: memory that joins a zone can be isolated at once. */
 #ifdef BMM_HAVE_MOVE_ISOLATE
-BMM_FUNCTION(bmm_grow, void, struct zone *, unsigned long, unsigned long,
-	     struct vmem_altmap *, int, bool);
+BMM_FUNCTION(bmm_hotplug_grow, void, struct zone *, unsigned long,
+	     unsigned long, struct vmem_altmap *, int, bool);
 #define BMM_GROW_ISOLATE     , bool isolate
 #define BMM_GROW_ISOLATE_ARG , isolate
 #else
-BMM_FUNCTION(bmm_grow, void, struct zone *, unsigned long, unsigned long,
-	     struct vmem_altmap *, int);
+BMM_FUNCTION(bmm_hotplug_grow, void, struct zone *, unsigned long,
+	     unsigned long, struct vmem_altmap *, int);
 #define BMM_GROW_ISOLATE
 #define BMM_GROW_ISOLATE_ARG
 #endif
+
+/*
+ * 6.12's register_ftrace_direct() overwrites the flags. This is the only write
+ * to those of a registered ops, and nobody else writes them then: ftrace
+ * changes an ops's flags only when that ops is registered, unregistered or gets
+ * another filter (kernel/trace/ftrace.c), which our callers serialise; its
+ * reader, is_permanent_ops_registered(), sees the flag or does not.
+ */
+static inline void bmm_ops_permanent(struct ftrace_ops *ops)
+{
+	if (!(ops->flags & FTRACE_OPS_FL_PERMANENT))
+		ops->flags |= FTRACE_OPS_FL_PERMANENT;
+}
 
 /* 6.17 renamed this work queue; 7.3 complains about the old name. */
 #ifndef BMM_HAVE_DFL_WQ

@@ -24,6 +24,3 @@ ifeq ($(bmm-known)$(BMM_ANY_KERNEL),)
 $(error bulkmm does not support Linux $(VERSION).$(PATCHLEVEL) here: $(call bmm-name,$(bmm-oldest)) to $(call bmm-name,$(bmm-newest)) only (BMM_ANY_KERNEL=1 builds all the same))
 endif
 endif
-
-bmm-supported := -DBMM_OLDEST=$(bmm-oldest) -DBMM_NEWEST=$(bmm-newest)
-bmm-supported += $(if $(BMM_ANY_KERNEL),-DBMM_ANY_KERNEL)

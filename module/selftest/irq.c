@@ -75,10 +75,10 @@ static int irq_once(void)
 	return 0;
 }
 
-static ssize_t irq_repeat(const char __user *buf, size_t len, int (*once)(void))
+static int irq_repeat(const char *text, int (*once)(void))
 {
 	unsigned long many;
-	int err = kstrtoul_from_user(buf, len, 0, &many);
+	int err = kstrtoul(text, 0, &many);
 
 	if (err)
 		return err;
@@ -87,32 +87,21 @@ static ssize_t irq_repeat(const char __user *buf, size_t len, int (*once)(void))
 	seen = false;
 	while (many-- && !err)
 		err = once();
-	return err ?: len;
+	return err;
 }
 
-static ssize_t zero_irq_write(struct file *file, const char __user *buf,
-			      size_t len, loff_t *pos)
+static int zero_irq_write(char *text)
 {
 	guard(mutex)(&lock);
-	return irq_repeat(buf, len, irq_once);
+	return irq_repeat(text, irq_once);
 }
 
 /* The result of the last write to either file. */
-static ssize_t zero_irq_read(struct file *file, char __user *buf, size_t len,
-			     loff_t *pos)
+static int zero_irq_show(struct seq_file *m)
 {
-	char said[64];
-	int n = scnprintf(said, sizeof(said), "seen=%d got=%lu wrong=%lu\n",
-			  seen, got, wrong);
-
-	return simple_read_from_buffer(buf, len, pos, said, n);
+	seq_printf(m, "seen=%d got=%lu wrong=%lu\n", seen, got, wrong);
+	return 0;
 }
-
-static const struct file_operations zero_irq_fops = {
-	.owner = THIS_MODULE,
-	.read = zero_irq_read,
-	.write = zero_irq_write,
-};
 
 #if defined(CONFIG_X86_64) && defined(BMM_HAVE_ALLOC_NOLOCK)
 
@@ -150,41 +139,27 @@ static int nmi_once(void)
 	return 0;
 }
 
-static ssize_t zero_nmi_write(struct file *file, const char __user *buf,
-			      size_t len, loff_t *pos)
+static int zero_nmi_write(char *text)
 {
-	ssize_t done;
+	int err;
 
 	guard(mutex)(&lock);
-	done = register_nmi_handler(NMI_LOCAL, nmi_take, 0, "bulkmm_lab");
-	if (done)
-		return done;
-	done = irq_repeat(buf, len, nmi_once);
+	err = register_nmi_handler(NMI_LOCAL, nmi_take, 0, "bulkmm_lab");
+	if (err)
+		return err;
+	err = irq_repeat(text, nmi_once);
 	unregister_nmi_handler(NMI_LOCAL, "bulkmm_lab");
-	return done;
+	return err;
 }
-
-static const struct file_operations zero_nmi_fops = {
-	.owner = THIS_MODULE,
-	.read = zero_irq_read,
-	.write = zero_nmi_write,
-};
-
-static void nmi_init(struct dentry *dir)
-{
-	debugfs_create_file("zero_nmi", 0600, dir, NULL, &zero_nmi_fops);
-}
-
-#else
-
-static void nmi_init(struct dentry *dir)
-{
-}
-
 #endif
 
-void bmm_irq_init(struct dentry *dir)
-{
-	debugfs_create_file("zero_irq", 0600, dir, NULL, &zero_irq_fops);
-	nmi_init(dir);
-}
+const struct bmm_lab_part bmm_lab_irq = {
+	.files =
+		(const struct bmm_lab_file[]){
+			{ "zero_irq", zero_irq_write, zero_irq_show },
+#if defined(CONFIG_X86_64) && defined(BMM_HAVE_ALLOC_NOLOCK)
+			{ "zero_nmi", zero_nmi_write, zero_irq_show },
+#endif
+			{},
+		},
+};

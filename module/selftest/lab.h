@@ -2,30 +2,35 @@
 #ifndef BMM_LAB_H
 #define BMM_LAB_H
 
-#include <linux/debugfs.h>
+#include <linux/seq_file.h>
 
-int bmm_timer_init(struct dentry *dir);
-void bmm_timer_exit(void);
+/**
+ * struct bmm_lab_file - a file in debugfs
+ * @name:  its name
+ * @write: gets a line, without its end; 0 or a negative errno
+ * @show:  what reading returns
+ */
+struct bmm_lab_file {
+	const char *name;
+	int (*write)(char *text);
+	int (*show)(struct seq_file *m);
+};
 
-void bmm_snapshot_init(struct dentry *dir);
-void bmm_snapshot_exit(void);
+/**
+ * struct bmm_lab_part - one source file's
+ * @files: up to the first without a name
+ * @init:  if it fails, on a kernel that lacks something, there are no files
+ * @exit:  called once nobody uses them
+ */
+struct bmm_lab_part {
+	const struct bmm_lab_file *files;
+	int (*init)(void);
+	void (*exit)(void);
+};
 
-void bmm_squat_init(struct dentry *dir);
-void bmm_squat_exit(void);
-
-void bmm_private_init(struct dentry *dir);
-void bmm_private_exit(void);
-
-void bmm_limit_init(struct dentry *dir);
-
-void bmm_zero_init(struct dentry *dir);
-void bmm_irq_init(struct dentry *dir);
-
-void bmm_ruin_init(struct dentry *dir);
-void bmm_ruin_exit(void);
-void bmm_zones_init(struct dentry *dir);
-
-void bmm_refuse_init(struct dentry *dir);
-void bmm_refuse_exit(void);
+extern const struct bmm_lab_part bmm_lab_timer, bmm_lab_snapshot,
+	bmm_lab_stamped, bmm_lab_limit, bmm_lab_squat, bmm_lab_zero,
+	bmm_lab_irq, bmm_lab_zones, bmm_lab_walk, bmm_lab_refuse,
+	bmm_lab_private, bmm_lab_ruin;
 
 #endif

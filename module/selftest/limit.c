@@ -9,7 +9,6 @@
 #include <linux/ktime.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
-#include <linux/seq_file.h>
 #include <linux/vmalloc.h>
 
 #include "lab.h"
@@ -96,29 +95,25 @@ static int measure(unsigned long bytes)
 	return 0;
 }
 
-static ssize_t limit_write(struct file *file, const char __user *buf,
-			   size_t len, loff_t *pos)
+static int limit_write(char *text)
 {
 	unsigned long bytes;
-	int err;
+	int err = kstrtoul(text, 0, &bytes);
 
-	err = kstrtoul_from_user(buf, len, 0, &bytes);
-	if (err)
-		return err;
 	guard(mutex)(&lock);
-	err = measure(bytes);
-	return err ? err : len;
+	return err ?: measure(bytes);
 }
 
-static int limit_show(struct seq_file *m, void *unused)
+static int limit_show(struct seq_file *m)
 {
 	seq_printf(m, "%llu\n", last_ns);
 	return 0;
 }
 
-DEFINE_SHOW_STORE_ATTRIBUTE(limit);
-
-void bmm_limit_init(struct dentry *dir)
-{
-	debugfs_create_file("limit", 0600, dir, NULL, &limit_fops);
-}
+const struct bmm_lab_part bmm_lab_limit = {
+	.files =
+		(const struct bmm_lab_file[]){
+			{ "limit", limit_write, limit_show },
+			{},
+		},
+};

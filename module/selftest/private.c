@@ -78,64 +78,39 @@ static void unmap(void)
 	release();
 }
 
-static ssize_t bind_write(struct file *file, const char __user *buf, size_t len,
-			  loff_t *pos)
+static int bind_write(char *text)
 {
 	unsigned long bytes;
-	int err;
+	int err = kstrtoul(text, 0, &bytes);
 
-	err = kstrtoul_from_user(buf, len, 0, &bytes);
 	if (err)
 		return err;
 	guard(mutex)(&lock);
-	if (pgmap.owner)
-		return -EBUSY;
-	err = map(bytes);
-	return err ? err : len;
+	return pgmap.owner ? -EBUSY : map(bytes);
 }
 
-static ssize_t unbind_write(struct file *file, const char __user *buf,
-			    size_t len, loff_t *pos)
+static int unbind_write(char *text)
 {
 	guard(mutex)(&lock);
 	if (!pgmap.owner)
 		return -ENODEV;
 	unmap();
-	return len;
+	return 0;
 }
 
-static const struct file_operations bind_fops = {
-	.owner = THIS_MODULE,
-	.open = simple_open,
-	.write = bind_write,
-};
-
-static const struct file_operations unbind_fops = {
-	.owner = THIS_MODULE,
-	.open = simple_open,
-	.write = unbind_write,
-};
-
-void bmm_private_init(struct dentry *dir)
-{
-	debugfs_create_file("bind", 0200, dir, NULL, &bind_fops);
-	debugfs_create_file("unbind", 0200, dir, NULL, &unbind_fops);
-}
-
-void bmm_private_exit(void)
+static void private_exit(void)
 {
 	if (pgmap.owner)
 		unmap();
 }
 
-#else
-
-void bmm_private_init(struct dentry *dir)
-{
-}
-
-void bmm_private_exit(void)
-{
-}
-
+const struct bmm_lab_part bmm_lab_private = {
+	.files =
+		(const struct bmm_lab_file[]){
+			{ "bind", bind_write },
+			{ "unbind", unbind_write },
+			{},
+		},
+	.exit = private_exit,
+};
 #endif

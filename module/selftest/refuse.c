@@ -8,7 +8,6 @@
 #include <linux/atomic.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
-#include <linux/seq_file.h>
 
 #include "lab.h"
 
@@ -41,50 +40,50 @@ static struct kretprobe probe = {
 	.handler = populated,
 };
 
-static bool registered;
-
-static int refuse_show(struct seq_file *m, void *unused)
+static int refuse_show(struct seq_file *m)
 {
 	seq_printf(m, "%d\n",
 		   atomic_read(&online_left) + atomic_read(&vmemmap_left));
 	return 0;
 }
 
-static ssize_t refuse_write(struct file *file, const char __user *buf,
-			    size_t len, loff_t *pos)
+static int refuse_write(char *text)
 {
-	char text[32] = "";
 	int n;
 
-	if (len >= sizeof(text) || copy_from_user(text, buf, len))
-		return -EINVAL;
 	if (sscanf(text, "online %d", &n) == 1)
 		atomic_set(&online_left, n);
 	else if (sscanf(text, "vmemmap %d", &n) == 1)
 		atomic_set(&vmemmap_left, n);
 	else
 		return -EINVAL;
-	return len;
+	return 0;
 }
 
-DEFINE_SHOW_STORE_ATTRIBUTE(refuse);
-
-/* A kernel that lacks the notifier or the function has no such file. */
-void bmm_refuse_init(struct dentry *dir)
+static int refuse_init(void)
 {
-	if (register_memory_notifier(&notifier))
-		return;
-	registered = !register_kretprobe(&probe);
-	if (registered)
-		debugfs_create_file("refuse", 0600, dir, NULL, &refuse_fops);
-	else
+	int err = register_memory_notifier(&notifier);
+
+	if (err)
+		return err;
+	err = register_kretprobe(&probe);
+	if (err)
 		unregister_memory_notifier(&notifier);
+	return err;
 }
 
-void bmm_refuse_exit(void)
+static void refuse_exit(void)
 {
-	if (!registered)
-		return;
 	unregister_kretprobe(&probe);
 	unregister_memory_notifier(&notifier);
 }
+
+const struct bmm_lab_part bmm_lab_refuse = {
+	.files =
+		(const struct bmm_lab_file[]){
+			{ "refuse", refuse_write, refuse_show },
+			{},
+		},
+	.init = refuse_init,
+	.exit = refuse_exit,
+};

@@ -16,7 +16,7 @@
 #include <linux/namei.h>
 #include <linux/static_call.h>
 
-#include "../symbols.h"
+#include "../symbols.c"
 #include "lab.h"
 
 DEFINE_STATIC_CALL_NULL(kill_ftrace, ftrace_kill);
@@ -24,8 +24,7 @@ DEFINE_STATIC_CALL_NULL(kill_ftrace, ftrace_kill);
 static DEFINE_MUTEX(lock);
 static struct kobject *held;
 
-static ssize_t kill_write(struct file *file, const char __user *buf, size_t len,
-			  loff_t *pos)
+static int kill_write(char *text)
 {
 	long entry = bmm_symbol_entry("ftrace_kill");
 
@@ -33,7 +32,7 @@ static ssize_t kill_write(struct file *file, const char __user *buf, size_t len,
 		return entry;
 	static_call_update(kill_ftrace, (void *)entry);
 	static_call(kill_ftrace)();
-	return len;
+	return 0;
 }
 
 static int hold(const char *name)
@@ -50,40 +49,25 @@ static int hold(const char *name)
 	return held ? 0 : -ENOENT;
 }
 
-static ssize_t hold_write(struct file *file, const char __user *buf, size_t len,
-			  loff_t *pos)
+static void drop(void)
 {
-	char name[64] = "";
-	int err;
-
-	if (len >= sizeof(name) || copy_from_user(name, buf, len))
-		return -EINVAL;
-	guard(mutex)(&lock);
 	kobject_put(held);
 	held = NULL;
-	err = *strim(name) ? hold(strim(name)) : 0;
-	return err ? err : len;
 }
 
-static const struct file_operations kill_fops = {
-	.owner = THIS_MODULE,
-	.open = simple_open,
-	.write = kill_write,
-};
-
-static const struct file_operations hold_fops = {
-	.owner = THIS_MODULE,
-	.open = simple_open,
-	.write = hold_write,
-};
-
-void bmm_ruin_init(struct dentry *dir)
+static int hold_write(char *name)
 {
-	debugfs_create_file("kill_ftrace", 0200, dir, NULL, &kill_fops);
-	debugfs_create_file("hold", 0200, dir, NULL, &hold_fops);
+	guard(mutex)(&lock);
+	drop();
+	return *name ? hold(name) : 0;
 }
 
-void bmm_ruin_exit(void)
-{
-	kobject_put(held);
-}
+const struct bmm_lab_part bmm_lab_ruin = {
+	.files =
+		(const struct bmm_lab_file[]){
+			{ "kill_ftrace", kill_write },
+			{ "hold", hold_write },
+			{},
+		},
+	.exit = drop,
+};

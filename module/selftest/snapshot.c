@@ -9,7 +9,6 @@
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/sched/signal.h>
-#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -206,15 +205,14 @@ static int compare(unsigned long pfn, struct dev_pagemap *pgmap)
 }
 
 /* Runs @work on the live device that holds the PFN written to the file. */
-static ssize_t with_device(const char __user *buf, size_t len,
-			   int (*work)(unsigned long pfn,
-				       struct dev_pagemap *pgmap))
+static int with_device(const char *text, int (*work)(unsigned long pfn,
+						     struct dev_pagemap *pgmap))
 {
 	struct dev_pagemap *pgmap;
 	unsigned long pfn;
 	int err;
 
-	err = kstrtoul_from_user(buf, len, 0, &pfn);
+	err = kstrtoul(text, 0, &pfn);
 	if (err)
 		return err;
 	pgmap = bmm_get_dev_pagemap(pfn);
@@ -224,22 +222,20 @@ static ssize_t with_device(const char __user *buf, size_t len,
 	err = work(pfn, pgmap);
 	mutex_unlock(&lock);
 	put_dev_pagemap(pgmap);
-	return err ? err : len;
+	return err;
 }
 
-static ssize_t snapshot_write(struct file *file, const char __user *buf,
-			      size_t len, loff_t *pos)
+static int snapshot_write(char *text)
 {
-	return with_device(buf, len, keep);
+	return with_device(text, keep);
 }
 
-static ssize_t compare_write(struct file *file, const char __user *buf,
-			     size_t len, loff_t *pos)
+static int compare_write(char *text)
 {
-	return with_device(buf, len, compare);
+	return with_device(text, compare);
 }
 
-static int compare_show(struct seq_file *m, void *unused)
+static int compare_show(struct seq_file *m)
 {
 	guard(mutex)(&lock);
 	seq_printf(
@@ -251,55 +247,36 @@ static int compare_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-DEFINE_SHOW_STORE_ATTRIBUTE(compare);
-
 /*
  * "PFN WORD" flips the lowest bit of one word of a live struct page; the same
  * write again restores it. Proves that compare can fail.
  */
-static ssize_t flip_write(struct file *file, const char __user *buf, size_t len,
-			  loff_t *pos)
-{
-	struct dev_pagemap *pgmap;
-	unsigned long pfn, word;
-	char text[64] = "";
+static unsigned long flip_word;
 
-	if (len >= sizeof(text) || copy_from_user(text, buf, len))
-		return -EINVAL;
-	if (sscanf(text, "%lu %lu", &pfn, &word) != 2 || word >= PAGE_WORDS)
-		return -EINVAL;
-	pgmap = bmm_get_dev_pagemap(pfn);
-	if (!pgmap)
-		return -ENXIO;
-	/* the head page: tails may share memory, and one flip would be many */
+/* The head page: tails may share memory, and one flip would be many. */
+static int flip(unsigned long pfn, struct dev_pagemap *pgmap)
+{
 	pfn = ALIGN_DOWN(pfn, pgmap_vmemmap_nr(pgmap));
-	mutex_lock(&lock);
-	((u64 *)pfn_to_page(pfn))[word] ^= 1;
-	mutex_unlock(&lock);
-	put_dev_pagemap(pgmap);
-	return len;
+	((u64 *)pfn_to_page(pfn))[flip_word] ^= 1;
+	return 0;
 }
 
-static const struct file_operations snapshot_fops = {
-	.owner = THIS_MODULE,
-	.open = simple_open,
-	.write = snapshot_write,
-};
-
-static const struct file_operations flip_fops = {
-	.owner = THIS_MODULE,
-	.open = simple_open,
-	.write = flip_write,
-};
-
-void bmm_snapshot_init(struct dentry *dir)
+static int flip_write(char *text)
 {
-	debugfs_create_file("snapshot", 0200, dir, NULL, &snapshot_fops);
-	debugfs_create_file("compare", 0600, dir, NULL, &compare_fops);
-	debugfs_create_file("flip", 0200, dir, NULL, &flip_fops);
+	char *pfn = strsep(&text, " ");
+
+	if (!text || kstrtoul(text, 0, &flip_word) || flip_word >= PAGE_WORDS)
+		return -EINVAL;
+	return with_device(pfn, flip);
 }
 
-void bmm_snapshot_exit(void)
-{
-	forget();
-}
+const struct bmm_lab_part bmm_lab_snapshot = {
+	.files =
+		(const struct bmm_lab_file[]){
+			{ "snapshot", snapshot_write },
+			{ "compare", compare_write, compare_show },
+			{ "flip", flip_write },
+			{},
+		},
+	.exit = forget,
+};

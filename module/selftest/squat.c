@@ -58,35 +58,30 @@ static int give_back(void)
 }
 
 /* 1 hooks the function, 0 unhooks it. */
-static ssize_t squat_write(struct file *file, const char __user *buf,
-			   size_t len, loff_t *pos)
+static int squat_write(char *text)
 {
 	bool want;
-	int err;
+	int err = kstrtobool(text, &want);
 
-	err = kstrtobool_from_user(buf, len, &want);
 	if (err)
 		return err;
 	guard(mutex)(&lock);
 	if (want == squatting)
-		return len;
-	err = want ? take() : give_back();
-	return err ? err : len;
+		return 0;
+	return want ? take() : give_back();
 }
 
-static const struct file_operations squat_fops = {
-	.owner = THIS_MODULE,
-	.open = simple_open,
-	.write = squat_write,
-};
-
-void bmm_squat_init(struct dentry *dir)
-{
-	debugfs_create_file("squat", 0200, dir, NULL, &squat_fops);
-}
-
-void bmm_squat_exit(void)
+static void squat_exit(void)
 {
 	if (squatting)
 		give_back();
 }
+
+const struct bmm_lab_part bmm_lab_squat = {
+	.files =
+		(const struct bmm_lab_file[]){
+			{ "squat", squat_write },
+			{},
+		},
+	.exit = squat_exit,
+};

@@ -6,7 +6,6 @@
  */
 #include <linux/kprobes.h>
 #include <linux/ktime.h>
-#include <linux/seq_file.h>
 #include <linux/spinlock.h>
 
 #include "lab.h"
@@ -57,7 +56,7 @@ static struct kretprobe probe = {
 	.maxactive = 16,
 };
 
-static int calls_show(struct seq_file *m, void *unused)
+static int calls_show(struct seq_file *m)
 {
 	unsigned int i;
 
@@ -67,26 +66,29 @@ static int calls_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-static ssize_t calls_write(struct file *file, const char __user *buf,
-			   size_t len, loff_t *pos)
+static int calls_write(char *text)
 {
 	WRITE_ONCE(calls_nr, 0);
 	bmm_mark(BMM_MARK_RECORD);
-	return len;
+	return 0;
 }
 
-DEFINE_SHOW_STORE_ATTRIBUTE(calls);
-
-int bmm_timer_init(struct dentry *dir)
+static int timer_init(void)
 {
-	int err = register_kretprobe(&probe);
-
-	if (!err)
-		debugfs_create_file("calls", 0600, dir, NULL, &calls_fops);
-	return err;
+	return register_kretprobe(&probe);
 }
 
-void bmm_timer_exit(void)
+static void timer_exit(void)
 {
 	unregister_kretprobe(&probe);
 }
+
+const struct bmm_lab_part bmm_lab_timer = {
+	.files =
+		(const struct bmm_lab_file[]){
+			{ "calls", calls_write, calls_show },
+			{},
+		},
+	.init = timer_init,
+	.exit = timer_exit,
+};

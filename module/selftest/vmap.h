@@ -2,8 +2,10 @@
 #ifndef BMM_VMAPTEST_H
 #define BMM_VMAPTEST_H
 
+#include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/seq_buf.h>
+#include <linux/static_call.h>
 #include <linux/vmalloc.h>
 
 /* vmap_pages.c: page arrays of a given shape */
@@ -68,20 +70,35 @@ unsigned long bmm_model_prefix(unsigned long addr, struct page **array,
 			       unsigned long nr);
 
 /* vmap_symbols.c: functions of the kernel that are not exported */
+typedef int bmm_pages_range_fn(unsigned long addr, unsigned long end,
+			       pgprot_t prot, struct page **pages,
+			       unsigned int page_shift, gfp_t gfp);
+typedef void bmm_vunmap_range_fn(unsigned long addr, unsigned long end);
+typedef int bmm_set_memory_fn(unsigned long addr, int numpages);
+
+DECLARE_STATIC_CALL(get_vm_area, get_vm_area);
+DECLARE_STATIC_CALL(find_vm_area, find_vm_area);
+DECLARE_STATIC_CALL(vm_area_map_pages, vm_area_map_pages);
+DECLARE_STATIC_CALL(vm_area_unmap_pages, vm_area_unmap_pages);
+DECLARE_STATIC_CALL(vmap_pages_range_noflush, *(bmm_pages_range_fn *)NULL);
+DECLARE_STATIC_CALL(vmap_page_range, vmap_page_range);
+DECLARE_STATIC_CALL(vunmap_range, *(bmm_vunmap_range_fn *)NULL);
+DECLARE_STATIC_CALL(set_memory_ro, *(bmm_set_memory_fn *)NULL);
+DECLARE_STATIC_CALL(set_memory_rw, *(bmm_set_memory_fn *)NULL);
+
+#define bmm_get_vm_area		static_call(get_vm_area)
+#define bmm_find_vm_area	static_call(find_vm_area)
+#define bmm_vm_area_map_pages	static_call(vm_area_map_pages)
+#define bmm_vm_area_unmap_pages static_call(vm_area_unmap_pages)
+#define bmm_vmap_page_range	static_call(vmap_page_range)
+#define bmm_vunmap_range	static_call(vunmap_range)
+#define bmm_set_memory_ro	static_call(set_memory_ro)
+#define bmm_set_memory_rw	static_call(set_memory_rw)
+/* before 7.0 without gfp, which is ignored there */
+#define bmm_vmap_pages_range(...) \
+	static_call(vmap_pages_range_noflush)(__VA_ARGS__, GFP_KERNEL)
+
 int bmm_vmap_symbols(void);
-struct vm_struct *bmm_get_vm_area(unsigned long size, unsigned long flags);
-struct vm_struct *bmm_find_vm_area(const void *addr);
-int bmm_vm_area_map_pages(struct vm_struct *area, unsigned long start,
-			  unsigned long end, struct page **pages);
-void bmm_vm_area_unmap_pages(struct vm_struct *area, unsigned long start,
-			     unsigned long end);
-int bmm_vmap_pages_range(unsigned long addr, unsigned long end, pgprot_t prot,
-			 struct page **pages, unsigned int page_shift);
-int bmm_vmap_page_range(unsigned long addr, unsigned long end,
-			phys_addr_t phys_addr, pgprot_t prot);
-void bmm_vunmap_range(unsigned long addr, unsigned long end);
-int bmm_set_memory_ro(unsigned long addr, int numpages);
-int bmm_set_memory_rw(unsigned long addr, int numpages);
 
 /* Commands: @words are the arguments, @out gets the answer. */
 struct bmm_ktap {

@@ -31,45 +31,6 @@ static int with(struct bmm_ktap *ktap, const char *name, struct bmm_pages *pages
 	return 0;
 }
 
-static int null_first(struct bmm_ktap *ktap, struct bmm_pages *pages)
-{
-	pages->array[0] = NULL;
-	return with(ktap, "null-first", pages);
-}
-
-static int null_middle(struct bmm_ktap *ktap, struct bmm_pages *pages)
-{
-	pages->array[AT] = NULL;
-	return with(ktap, "null-middle", pages);
-}
-
-static int null_last(struct bmm_ktap *ktap, struct bmm_pages *pages)
-{
-	pages->array[pages->nr - 1] = NULL;
-	return with(ktap, "null-last", pages);
-}
-
-static int zero_count(struct bmm_ktap *ktap, struct bmm_pages *pages)
-{
-	void *mapped = vmap(pages->array, 0, VM_MAP, PAGE_KERNEL);
-
-	bmm_ktap(ktap, true, "zero-count # vmap=%s",
-		 mapped ? "mapped" : "refused");
-	vunmap(mapped);
-	return 0;
-}
-
-static int too_many(struct bmm_ktap *ktap, struct bmm_pages *pages)
-{
-	void *mapped = vmap(pages->array, totalram_pages() + 1, VM_MAP,
-			    PAGE_KERNEL);
-
-	bmm_ktap(ktap, true, "too-many # vmap=%s",
-		 mapped ? "mapped" : "refused");
-	vunmap(mapped);
-	return 0;
-}
-
 /* The first PFN after @page that has no struct page. */
 static unsigned long end_of_memory(struct page *page)
 {
@@ -78,22 +39,6 @@ static unsigned long end_of_memory(struct page *page)
 	while (pfn_valid(pfn))
 		pfn = ALIGN_DOWN(pfn, PAGES_PER_SECTION) + PAGES_PER_SECTION;
 	return pfn;
-}
-
-/* Consecutive PFNs, but from entry AT on there is no memory. */
-static int past_memory(struct bmm_ktap *ktap, struct bmm_pages *pages)
-{
-	unsigned long end = end_of_memory(pages->array[0]), i;
-
-	for (i = 0; i < pages->nr; i++)
-		pages->array[i] = pfn_to_page(end - AT + i);
-	return with(ktap, "past-memory", pages);
-}
-
-static int no_memory(struct bmm_ktap *ktap, struct bmm_pages *pages)
-{
-	pages->array[AT] = pfn_to_page(end_of_memory(pages->array[0]));
-	return with(ktap, "no-memory", pages);
 }
 
 /* A page in the middle is mapped already, and has to stay. */
@@ -121,30 +66,55 @@ static int present(struct bmm_ktap *ktap, struct bmm_pages *pages)
 	return 0;
 }
 
-static const struct {
-	const char *name;
-	int (*run)(struct bmm_ktap *ktap, struct bmm_pages *pages);
-} cases[] = {
-	{ "null-first", null_first }, { "null-middle", null_middle },
-	{ "null-last", null_last },   { "zero-count", zero_count },
-	{ "too-many", too_many },     { "past-memory", past_memory },
-	{ "no-memory", no_memory },   { "present", present },
-};
+static int counted(struct bmm_ktap *ktap, const char *name,
+		   struct bmm_pages *pages, unsigned long count)
+{
+	void *mapped = vmap(pages->array, count, VM_MAP, PAGE_KERNEL);
+
+	bmm_ktap(ktap, true, "%s # vmap=%s", name,
+		 mapped ? "mapped" : "refused");
+	vunmap(mapped);
+	return 0;
+}
+
+static int bad(struct bmm_ktap *ktap, const char *name, struct bmm_pages *pages)
+{
+	unsigned long end = end_of_memory(pages->array[0]), i;
+
+	if (!strcmp(name, "zero-count"))
+		return counted(ktap, name, pages, 0);
+	if (!strcmp(name, "too-many"))
+		return counted(ktap, name, pages, totalram_pages() + 1);
+	if (!strcmp(name, "present"))
+		return present(ktap, pages);
+	if (!strcmp(name, "null-first"))
+		pages->array[0] = NULL;
+	else if (!strcmp(name, "null-middle"))
+		pages->array[AT] = NULL;
+	else if (!strcmp(name, "null-last"))
+		pages->array[pages->nr - 1] = NULL;
+	else if (!strcmp(name, "no-memory"))
+		pages->array[AT] = pfn_to_page(end);
+	else if (!strcmp(name, "past-memory"))
+		/* consecutive PFNs, but from entry AT on there is no memory */
+		for (i = 0; i < pages->nr; i++)
+			pages->array[i] = pfn_to_page(end - AT + i);
+	else
+		return -ENOENT;
+	return with(ktap, name, pages);
+}
 
 /* bad NAME */
 int bmm_vmap_bad(char *words, struct seq_buf *out)
 {
 	struct bmm_ktap ktap = { out };
 	struct bmm_pages pages;
-	int i, err = bmm_pages_make(&pages, SHAPE);
+	int err = bmm_pages_make(&pages, SHAPE);
 
 	if (err)
 		return err;
 	words[strcspn(words, " \n")] = '\0';
-	err = -ENOENT;
-	for (i = 0; i < ARRAY_SIZE(cases); i++)
-		if (!strcmp(cases[i].name, words))
-			err = cases[i].run(&ktap, &pages);
+	err = bad(&ktap, words, &pages);
 	bmm_pages_free(&pages);
 	return err;
 }

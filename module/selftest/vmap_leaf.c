@@ -6,12 +6,7 @@
 #include "vmap.h"
 #include "vmap_arch.h"
 
-/**
- * bmm_leaf_at() - the entry that maps an address
- * @addr: kernel address
- *
- * Return: its size (0: none) and its bits.
- */
+/* The entry that maps an address. */
 struct bmm_leaf bmm_leaf_at(unsigned long addr)
 {
 	struct bmm_leaf none = {};
@@ -42,14 +37,7 @@ struct bmm_leaf bmm_leaf_at(unsigned long addr)
 	return (struct bmm_leaf){ PAGE_SIZE, pte_val(*pte) };
 }
 
-/**
- * bmm_leaf_wanted() - the entry that the kernel itself writes
- * @pfn:  first page
- * @size: PAGE_SIZE or PMD_SIZE
- * @prot: of the mapping
- *
- * Return: size and bits.
- */
+/* The entry of PAGE_SIZE or PMD_SIZE that the kernel itself writes. */
 struct bmm_leaf bmm_leaf_wanted(unsigned long pfn, unsigned long size,
 				pgprot_t prot)
 {

@@ -29,12 +29,7 @@ static const struct {
 
 static struct dentry *file;
 
-/**
- * bmm_ktap() - print one verdict
- * @ktap: output, and count of verdicts
- * @ok:   the verdict
- * @fmt:  its name, then after " # " what was seen
- */
+/* Prints one verdict: its name, then after " # " what was seen. */
 void bmm_ktap(struct bmm_ktap *ktap, bool ok, const char *fmt, ...)
 {
 	struct va_format text = { .fmt = fmt };

@@ -123,15 +123,7 @@ static unsigned long check_leaf(struct bmm_verdict *verdict, unsigned long addr,
 	return PMD_PAGES;
 }
 
-/**
- * bmm_model_mapped() - compare a mapping with its page array
- * @verdict: counts go here
- * @addr:    start of the mapping
- * @array:   pages
- * @nr:      pages
- * @prot:    of the entries
- * @large:   where PMD mappings are expected
- */
+/* Compares a mapping with its page array. */
 void bmm_model_mapped(struct bmm_verdict *verdict, unsigned long addr,
 		      struct page **array, unsigned long nr, pgprot_t prot,
 		      enum bmm_large large)
@@ -151,14 +143,9 @@ void bmm_model_mapped(struct bmm_verdict *verdict, unsigned long addr,
 	verdict->pages += nr;
 }
 
-/**
- * bmm_model_gone() - check that nothing of a mapping is left
- * @verdict: counts go here
- * @addr:    where the mapping was
- * @array:   what it mapped
- * @nr:      pages
- *
- * Somebody else may map there by now, but not the same page.
+/*
+ * Checks that nothing of a mapping is left. Somebody else may map there by now,
+ * but not the same page.
  */
 void bmm_model_gone(struct bmm_verdict *verdict, unsigned long addr,
 		    struct page **array, unsigned long nr)
@@ -174,14 +161,9 @@ void bmm_model_gone(struct bmm_verdict *verdict, unsigned long addr,
 	}
 }
 
-/**
- * bmm_model_prefix() - how far a failed mapping got
- * @addr:  start
- * @array: pages
- * @nr:    pages
- *
- * Return: the number of pages mapped from the start on, or -1 if an entry maps
- * another page or follows a gap.
+/*
+ * How far a failed mapping got: the number of pages mapped from the start on,
+ * or -1 if an entry maps another page or follows a gap.
  */
 unsigned long bmm_model_prefix(unsigned long addr, struct page **array,
 			       unsigned long nr)

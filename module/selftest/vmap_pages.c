@@ -107,13 +107,7 @@ static int fill(struct bmm_pages *pages)
 	return 0;
 }
 
-/**
- * bmm_pages_make() - allocate pages and list them
- * @pages: overwritten; free it with bmm_pages_free()
- * @shape: as described above
- *
- * Return: 0, or -EINVAL, -E2BIG or -ENOMEM with nothing allocated.
- */
+/* Allocates pages of a shape; on -EINVAL, -E2BIG or -ENOMEM, none. */
 int bmm_pages_make(struct bmm_pages *pages, const char *shape)
 {
 	char *copy = kstrdup(shape, GFP_KERNEL), *rest = copy, *word;

@@ -86,14 +86,9 @@ static unsigned long stretch(struct bmm_random *random,
 	return nr;
 }
 
-/**
- * bmm_random_array() - fill an array with pages
- * @random: generator
- * @from:   the pages; the same one may be taken more than once
- * @array:  with room for @most pages
- * @most:   pages
- *
- * Return: how many were written, at least one.
+/*
+ * Fills an array with at most @most pages, of which one may be taken more than
+ * once; returns how many, at least one.
  */
 unsigned long bmm_random_array(struct bmm_random *random,
 			       const struct bmm_pages *from,

@@ -12,7 +12,6 @@
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
-#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/static_call.h>
@@ -25,7 +24,7 @@
 #define MOST  (96UL << 20) /* but at most this many bytes of them */
 #define CALLS 4096
 
-DEFINE_STATIC_CALL_NULL(bmm_lab_zero, folio_zero_user);
+DEFINE_STATIC_CALL_NULL(bmm_zero_user, folio_zero_user);
 
 static DEFINE_MUTEX(lock);
 
@@ -87,7 +86,7 @@ static void call(struct row *row, unsigned long hint, enum corrupt corrupt)
 	struct folio *folio = row->folio[1];
 
 	fill(folio);
-	static_call(bmm_lab_zero)(folio, hint);
+	static_call(bmm_zero_user)(folio, hint);
 	if (corrupt == INSIDE)
 		((u8 *)start_of(folio))[row->bytes - 1] = 1;
 	if (corrupt == BESIDE)
@@ -194,7 +193,7 @@ static void time_calls(struct row *row, int calls)
 		cond_resched();
 		begun = ktime_get_ns();
 		bmm_mark(BMM_MARK_BEGIN(0));
-		static_call(bmm_lab_zero)(row->folio[1], PAGE_SIZE);
+		static_call(bmm_zero_user)(row->folio[1], PAGE_SIZE);
 		bmm_mark(BMM_MARK_END(0));
 		taken.ns[i] = ktime_get_ns() - begun;
 	}
@@ -209,35 +208,25 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Reads two numbers; the second is 0 if it is missing. */
-static int two(const char __user *buf, size_t len, unsigned int *a,
-	       unsigned int *b)
+static int two(const char *text, unsigned int *a, unsigned int *b)
 {
-	char text[32] = "";
-
 	*b = 0;
-	if (len >= sizeof(text) || copy_from_user(text, buf, len) ||
-	    sscanf(text, "%u %u", a, b) < 1)
+	if (sscanf(text, "%u %u", a, b) < 1)
 		return -EINVAL;
 	return *a > MAX_PAGE_ORDER ? -ERANGE : 0;
 }
 
 /* "ORDER"; "ORDER 1" corrupts the folio, "ORDER 2" the one after it. */
-static ssize_t zero_write(struct file *file, const char __user *buf, size_t len,
-			  loff_t *pos)
+static int zero_write(char *text)
 {
 	unsigned int order, corrupt;
-	int err = two(buf, len, &order, &corrupt);
+	int err = two(text, &order, &corrupt);
 
-	if (err)
-		return err;
-	if (!static_call_query(bmm_lab_zero))
-		return -ENOENT;
 	guard(mutex)(&lock);
-	err = with_row(order, try_hints, corrupt);
-	return err ? err : len;
+	return err ?: with_row(order, try_hints, corrupt);
 }
 
-static int zero_show(struct seq_file *m, void *unused)
+static int zero_show(struct seq_file *m)
 {
 	guard(mutex)(&lock);
 	seq_printf(
@@ -248,28 +237,23 @@ static int zero_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-DEFINE_SHOW_STORE_ATTRIBUTE(zero);
-
 /* "ORDER CALLS" */
-static ssize_t zero_time_write(struct file *file, const char __user *buf,
-			       size_t len, loff_t *pos)
+static int zero_time_write(char *text)
 {
 	unsigned int order, calls;
-	int err = two(buf, len, &order, &calls);
+	int err = two(text, &order, &calls);
 
 	if (err)
 		return err;
 	if (!calls || calls > CALLS)
 		return -ERANGE;
-	if (!static_call_query(bmm_lab_zero))
-		return -ENOENT;
 	guard(mutex)(&lock);
 	err = with_row(order, time_calls, calls);
 	sort(taken.ns, taken.calls, sizeof(u64), by_time, NULL);
-	return err ? err : len;
+	return err;
 }
 
-static int zero_time_show(struct seq_file *m, void *unused)
+static int zero_time_show(struct seq_file *m)
 {
 	guard(mutex)(&lock);
 	seq_printf(m, "order=%u calls=%u median_ns=%llu\n", taken.order,
@@ -277,17 +261,25 @@ static int zero_time_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-DEFINE_SHOW_STORE_ATTRIBUTE(zero_time);
-
-void bmm_zero_init(struct dentry *dir)
+static int zero_init(void)
 {
 	struct kprobe probe = { .symbol_name = "folio_zero_user" };
+	int err = register_kprobe(&probe);
 
+	if (err)
+		return err;
 	/* After the landing pad, if there is one: for a direct call only. */
-	if (!register_kprobe(&probe)) {
-		unregister_kprobe(&probe);
-		static_call_update(bmm_lab_zero, (void *)probe.addr);
-	}
-	debugfs_create_file("zero", 0600, dir, NULL, &zero_fops);
-	debugfs_create_file("zero_time", 0600, dir, NULL, &zero_time_fops);
+	static_call_update(bmm_zero_user, (void *)probe.addr);
+	unregister_kprobe(&probe);
+	return 0;
 }
+
+const struct bmm_lab_part bmm_lab_zero = {
+	.files =
+		(const struct bmm_lab_file[]){
+			{ "zero", zero_write, zero_show },
+			{ "zero_time", zero_time_write, zero_time_show },
+			{},
+		},
+	.init = zero_init,
+};

@@ -6,7 +6,6 @@
 #include <linux/memory_hotplug.h>
 #include <linux/mmzone.h>
 #include <linux/nodemask.h>
-#include <linux/seq_file.h>
 
 #include "lab.h"
 
@@ -19,7 +18,7 @@ static void show_zone(struct seq_file *m, struct zone *zone)
 			   zone->present_pages, zone->contiguous);
 }
 
-static int zones_show(struct seq_file *m, void *unused)
+static int zones_show(struct seq_file *m)
 {
 	int nid, i;
 
@@ -28,9 +27,10 @@ static int zones_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-DEFINE_SHOW_ATTRIBUTE(zones);
-
-void bmm_zones_init(struct dentry *dir)
-{
-	debugfs_create_file("zones", 0400, dir, NULL, &zones_fops);
-}
+const struct bmm_lab_part bmm_lab_zones = {
+	.files =
+		(const struct bmm_lab_file[]){
+			{ "zones", NULL, zones_show },
+			{},
+		},
+};

@@ -5,13 +5,19 @@
  * argument registers are live; only flags may change.
  *
  * One comparison serves as switch and as size filter. Small or switched off:
- * return into the original body. Else drop our return address and jump to the
- * handler, which then appears to its caller as if called directly. The unwinder
- * sees a function entry at both places, hence the two hints.
+ * return into the original body. Else return to our own jump to the handler,
+ * which then appears to its caller as if called directly. The unwinder sees a
+ * function entry at both places, hence the two hints.
  *
- * A filter that computes may use RAX, which carries no argument except the
- * number of vector registers of a variadic call. (Compilers that generate
- * ftrace's patch sites assume nothing else about a callee.)
+ * Dropping the return address instead would leave it to the CPU's return
+ * predictor, which would then be wrong for every frame above. Below 16 frames,
+ * returning cost 35 ns without a hook, 132 ns then, 46 ns now (Intel family 6
+ * model 167). CPUs whose returns go through a thunk that is never predicted
+ * (SRSO, retbleed) neither lose nor gain.
+ *
+ * RAX may be used: it carries no argument except the number of vector registers
+ * of a variadic call. (Compilers that generate ftrace's patch sites assume
+ * nothing else about a callee.)
  */
 #include <linux/linkage.h>
 #include <linux/pgtable.h>
@@ -55,10 +61,11 @@ SYM_CODE_START(bmm_\name\()_trampoline)
 	ENDBR
 	\filter	bmm_\name\()_threshold, \args
 	jb	1f
-	addq	$8, %rsp
-	UNWIND_HINT_FUNC
+	leaq	2f(%rip), %rax
+	movq	%rax, (%rsp)
+1:	RET
+2:	UNWIND_HINT_FUNC
+	ANNOTATE_NOENDBR		/* a return has no landing pad */
 	jmp	bmm_\name\()_handler
-1:	UNWIND_HINT_FUNC
-	RET
 SYM_CODE_END(bmm_\name\()_trampoline)
 .endm

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * memmap_verify: holds what was stamped against the kernel's own function.
+ *
+ * After stamping, memmap.c keeps checksums of all struct pages, lets
+ * memmap_init_zone_device() build the whole range again, and compares. Building
+ * it again is safe: nobody can hold any of these pages before the function
+ * returns, as memremap_pages() hands them out only then, and what walks PFNs
+ * asks pfn_to_online_page(), which denies device memory (6.12, 7.3). Every word
+ * is written again, by __init_single_page() first.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/bitops.h>
+#include <linux/hash.h>
+#include <linux/memremap.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/overflow.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "control.h"
+#include "faults.h"
+#include "memmap_stamp.h"
+#include "memmap_verify.h"
+
+/* Struct pages of a checksum: their sums take 1/4096 of what they take. */
+#define GROUP 512
+
+enum {
+	VERIFY_OFF,
+	VERIFY_ONCE,
+	VERIFY_ALWAYS
+};
+
+static const char *const modes[] = { "off", "once", "always", NULL };
+
+static int memmap_verify;
+
+/* A request differed: the path serves none until memmap/verify is written. */
+static bool mistrusted;
+
+/* What "once" has verified; if full, more kinds are verified each time. */
+static unsigned long verified[16];
+
+/* Device type and layout: what decides which words the kernel writes. */
+static unsigned long memmap_kind(const struct bringup *b)
+{
+	unsigned long altmap = !!pgmap_altmap(b->pgmap);
+	unsigned long whole = b->geometry.records == 1UL << b->order;
+
+	return 1 | altmap << 1 | whole << 2 | (unsigned long)b->order << 8 |
+	       (unsigned long)b->pgmap->type << 16;
+}
+
+static bool memmap_is_verified(unsigned long kind)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(verified); i++)
+		if (READ_ONCE(verified[i]) == kind)
+			return true;
+	return false;
+}
+
+bool bmm_memmap_mistrusted(void)
+{
+	return READ_ONCE(mistrusted);
+}
+
+bool bmm_memmap_verify_due(const struct bringup *b)
+{
+	int mode = READ_ONCE(memmap_verify);
+
+	if (mode == VERIFY_ONCE)
+		return !memmap_is_verified(memmap_kind(b));
+	return mode == VERIFY_ALWAYS;
+}
+
+/*
+ * Every step is a bijection of the lane, so that a single word that differs
+ * always shows. Four lanes, as one would wait for its multiplications.
+ */
+static u64 memmap_checksum(const u64 *word, size_t n)
+{
+	u64 a = n, b = 1, c = 2, d = 3;
+
+	for (; n >= 4; n -= 4, word += 4) {
+		a = rol64((a ^ word[0]) * GOLDEN_RATIO_64, 29);
+		b = rol64((b ^ word[1]) * GOLDEN_RATIO_64, 29);
+		c = rol64((c ^ word[2]) * GOLDEN_RATIO_64, 29);
+		d = rol64((d ^ word[3]) * GOLDEN_RATIO_64, 29);
+	}
+	for (; n; n--, word++)
+		a = rol64((a ^ *word) * GOLDEN_RATIO_64, 29);
+	a = rol64((a ^ b) * GOLDEN_RATIO_64, 29);
+	a = rol64((a ^ c) * GOLDEN_RATIO_64, 29);
+	return (a ^ d) * GOLDEN_RATIO_64;
+}
+
+static unsigned long memmap_groups(const struct bringup *b)
+{
+	return DIV_ROUND_UP(b->end - b->pfn, GROUP);
+}
+
+/* Without an altmap, tails of a compound page may share memory: read again. */
+static u64 memmap_sum(const struct bringup *b, unsigned long group)
+{
+	unsigned long pfn = b->pfn + group * GROUP;
+	size_t pages = min(b->end - pfn, (unsigned long)GROUP);
+
+	if (!(group % (PAGES_PER_SECTION / GROUP)))
+		cond_resched();
+	return memmap_checksum((const u64 *)pfn_to_page(pfn),
+			       pages * (sizeof(struct page) / sizeof(u64)));
+}
+
+/*
+ * Checksums of all struct pages of a request, stamped and drained: for
+ * bmm_memmap_differs() and kvfree(); NULL: no memory.
+ */
+u64 *bmm_memmap_sums(const struct bringup *b)
+{
+	unsigned long group, nr = memmap_groups(b);
+	u64 *sums = NULL;
+
+	if (!bmm_fault("nomem-verify"))
+		sums = kvmalloc_array(nr, sizeof(*sums),
+				      GFP_KERNEL | __GFP_NOWARN);
+	for (group = 0; sums && group < nr; group++)
+		sums[group] = memmap_sum(b, group);
+	return sums;
+}
+
+/*
+ * Whether the kernel's function, which has run, wrote something else than was
+ * stamped: then @b->wrong says where, and the path is not trusted any more.
+ */
+bool bmm_memmap_differs(struct bringup *b, const u64 *sums)
+{
+	unsigned long group, kind = memmap_kind(b);
+	unsigned int i;
+
+	for (group = 0; group < memmap_groups(b); group++) {
+		if (memmap_sum(b, group) == sums[group])
+			continue;
+		b->wrong = b->pfn + group * GROUP;
+		WRITE_ONCE(mistrusted, true);
+		return true;
+	}
+	b->verified = true;
+	bmm_path_count(&bmm_memmap, BMM_MEMMAP_VERIFIED, 1);
+	for (i = 0; i < ARRAY_SIZE(verified) && !memmap_is_verified(kind); i++)
+		cmpxchg(&verified[i], 0, kind);
+	return false;
+}
+
+/* Any choice forgets what was verified, and trusts the path again. */
+static int memmap_set_verify(const char *text, const struct kernel_param *param)
+{
+	int mode = bmm_choice_parse("memmap", "verify", modes, text);
+
+	if (mode < 0)
+		return mode;
+	memset(verified, 0, sizeof(verified));
+	WRITE_ONCE(memmap_verify, mode);
+	WRITE_ONCE(mistrusted, false);
+	return 0;
+}
+
+static const struct kernel_param_ops verify_ops = { .set = memmap_set_verify };
+module_param_cb(memmap_verify, &verify_ops, NULL, 0);
+MODULE_PARM_DESC(
+	memmap_verify,
+	"memmap: whether the kernel's own function checks what was stamped: off, once (each kind of device) or always (default: off); later /sys/kernel/bulkmm/memmap/verify");
+
+static ssize_t memmap_verify_show(struct kobject *kobj,
+				  struct kobj_attribute *attr, char *buf)
+{
+	return bmm_choice_show(modes, READ_ONCE(memmap_verify), buf);
+}
+
+static ssize_t memmap_verify_store(struct kobject *kobj,
+				   struct kobj_attribute *attr, const char *buf,
+				   size_t len)
+{
+	return memmap_set_verify(buf, NULL) ?: len;
+}
+
+struct kobj_attribute bmm_memmap_verify_file = __ATTR(verify, 0644,
+						      memmap_verify_show,
+						      memmap_verify_store);
