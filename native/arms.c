@@ -35,7 +35,7 @@ static void name_mode(const struct family *family, const struct mode *mode,
 	bool usual = !strcmp(mode->name, "on") || !strcmp(mode->name, "auto");
 	bool shared = is_shared(mode);
 
-	snprintf(buf, size, "%s%s%s%s", family->picks && !usual ? "bulkmm-" : "",
+	snprintf(buf, size, "%s%s%s%s", family->ops && !usual ? "bulkmm-" : "",
 		 usual ? "bulkmm" : mode->name, shared ? "-" : "",
 		 shared ? mode->workers : "");
 }
@@ -58,7 +58,7 @@ bool arms_known(const struct family *family, const char *name)
 	return false;
 }
 
-/* Adds the module in a mode: as it picks, and with each backend. */
+/* Adds the module in a mode: as it selects, and with each backend. */
 static void add_mode(struct run *run, const struct mode *mode)
 {
 	const struct family *family = run->family;
@@ -75,7 +75,7 @@ static void add_mode(struct run *run, const struct mode *mode)
 	if (!module_arm(arm, family))
 		die("the module does not attach %s in mode %s", family->name,
 		    mode->name);
-	if (!run->backends || mode->pick < 0 || is_shared(mode))
+	if (!run->backends || mode->op < 0 || is_shared(mode))
 		return;
 	for (i = 0; (backend = bmm_backend_at(i)); i++) {
 		snprintf(suffix, sizeof(suffix), ":%s", backend->name);
@@ -107,7 +107,7 @@ void arms_make(struct run *run, const struct scenario *s)
 		add(run, run->family->peers[i], "")->peer = i + 1;
 	if (s->unlimited)
 		return;
-	if (!run->family->picks) {
+	if (!run->family->ops) {
 		add(run, "limit:", "loop")->loop = true;
 		return;
 	}

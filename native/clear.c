@@ -66,8 +66,8 @@ static zero_fn *zero;
 static size_t page_size; /* of a struct page */
 
 static const struct mode modes[] = { { "auto", -1, NULL },
-				     { "cached", 0, NULL },
-				     { "streaming", 1, NULL },
+				     { "cached", BMM_CLEAR, NULL },
+				     { "streaming", BMM_CLEAR_STREAMING, NULL },
 				     { NULL, -1, NULL } };
 
 static void clear_list(struct scenario *s, unsigned int kind, size_t bytes)
@@ -259,7 +259,7 @@ const struct family clear_family = {
 	.path = "bmm_clear_path",
 	.op = BMM_CLEAR_STREAMING,
 	.modes = modes,
-	.picks = 2,
+	.ops = 1 << BMM_CLEAR | 1 << BMM_CLEAR_STREAMING,
 	.peers = peers,
 	.setup = clear_setup,
 	.enter = clear_enter,

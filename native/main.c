@@ -3,13 +3,13 @@
  * bmm-native - a kernel's own code against the module's, in this process
  *
  *	bmm-native DIRECTORY SUBJECT --size=BYTES --rounds=N --seed=N
- *		[--only=NAME,...] [--backends] [--break-one-word] [--settled]
+ *		[--only=NAME,...] [--backends] [--break-one-word] [--shared]
  *		[--fuzz=SECONDS [--corpus=FILE]] [--case="ARM FIELD=N ..."]
  *
  * Each scenario is timed, and the module's results are compared with the
- * kernel's (run.c); with --settled no arm is timed: the rounds settle the
- * module, and then one more must write nothing that CPUs share (settle.c); with
- * --fuzz generated cases take the place of scenarios (fuzz.c).
+ * kernel's (run.c); with --shared no arm is timed: each must write nothing that
+ * CPUs share (shared.c); with --fuzz generated cases take the place of
+ * scenarios (fuzz.c).
  *
  * Writes JSON lines as bmm-bench does. Exit code 0, 1 (something differs), 2
  * (usage), 3 (something asked for is not available, or a fault in the code).
@@ -71,8 +71,8 @@ int main(int argc, char **argv)
 		if (run.only ? !listed(run.only, list[i].name) :
 			       list[i].extra && !run.backends)
 			continue;
-		if (run.settled) {
-			settle_scenario(&run, &list[i]);
+		if (run.shared) {
+			shared_scenario(&run, &list[i]);
 			continue;
 		}
 		run_scenario(&run, &list[i]);

@@ -47,7 +47,6 @@ static unsigned int memmap_setup(struct scenario *list, uint64_t size)
 	sums = (uint64_t *)memory((memmap_pages + 2 * ROOM) * sizeof(*sums));
 	flags = memory((memmap_pages + ROOM) / PAGES_SECTION * STATE_FLAGS);
 	pgdat = need(SIZE("pglist_data"));
-	state_nodes(MEMMAP_NODES);
 	zone = pgdat + OFFSET("pglist_data.node_zones") +
 	       ENUM("ZONE_DEVICE") * SIZE("zone");
 	AT(char *, zone, OFFSET("zone.zone_pgdat")) = pgdat;
@@ -232,7 +231,7 @@ const struct family memmap_family = {
 	.path = "bmm_memmap",
 	.op = BMM_STAMP,
 	.modes = memmap_modes,
-	.picks = 1,
+	.ops = 1 << BMM_STAMP,
 	.setup = memmap_setup,
 	.enter = memmap_enter,
 	.reset = memmap_reset,

@@ -12,9 +12,8 @@ const char *const memmap_fields[FIELDS + 1] = {
 	"node", "early", "early_nr", "min",   "cold",	"odd",	   NULL,
 };
 
-const struct mode memmap_modes[] = { { "on", 0, "1" },
-				     { "on", 0, "2t" },
-				     { "on", 0, "auto" },
+const struct mode memmap_modes[] = { { "on", BMM_STAMP, "1" },
+				     { "on", BMM_STAMP, "2t" },
 				     { NULL, -1, NULL } };
 
 uint64_t memmap_record, memmap_pages;

@@ -73,7 +73,6 @@ bool module_init(void)
 	return true;
 }
 
-/* "auto" is 0 to the module: as many as help. */
 static void module_workers(const char *workers)
 {
 	unsigned long *setting = (unsigned long *)
@@ -83,15 +82,21 @@ static void module_workers(const char *workers)
 		*setting = strtoul(workers, NULL, 10);
 }
 
-static bool module_force(void *path, const struct arm *arm)
+/**
+ * module_force() - force a backend of a mode's operation
+ * @mode:    the mode
+ * @backend: its name; "fastest" measures again
+ *
+ * Return: false if there is none.
+ */
+bool module_force(const struct mode *mode, const char *backend)
 {
-	long (*store)(void *, unsigned int, const char *,
-		      size_t) = (void *)module_symbol("bmm_picks_store");
+	int (*select)(unsigned int,
+		      const char *) = (void *)module_symbol("bmm_select");
 	bool forced;
 
 	services_quiet(true); /* no message about an unknown name */
-	forced = store(path, (unsigned int)arm->mode->pick, arm->backend,
-		       strlen(arm->backend)) > 0;
+	forced = !select((unsigned int)mode->op, backend);
 	services_quiet(false);
 	return forced;
 }
@@ -101,7 +106,7 @@ static bool module_force(void *path, const struct arm *arm)
  * @arm:    the arm, with a mode
  * @family: its path
  *
- * It begins as loaded: what was picked for another arm or scenario is not known.
+ * It begins as loaded: nothing is known of another arm or scenario.
  *
  * Return: false if the module has no such mode or backend.
  */
@@ -118,7 +123,7 @@ bool module_arm(struct arm *arm, const struct family *family)
 	sites_write(false);
 	module_workers(arm->mode->workers);
 	armed = mode > 0 && !set(path, mode) &&
-		(!arm->backend || module_force(path, arm));
+		(!arm->backend || module_force(arm->mode, arm->backend));
 	if (armed)
 		arm->state = module_copy();
 	module_put(loaded);
@@ -189,62 +194,38 @@ void module_protect(bool on)
 	protect(last + PAGE - 1, kernel + fact("kernel size"), how);
 }
 
-enum {
-	KINDS = 2 /* picks of an operation on one node */
-};
-
-/* Reads a sysfs file of the module. */
-static char *file_says(const char *show, const struct family *family,
-		       unsigned int index)
+/* Appends the backend that serves an operation: the one in brackets. */
+static void serving(unsigned int op, char *buf, size_t size)
 {
 	static char text[4096] __attribute__((__aligned__(4096)));
-	long (*shows)(void *, unsigned int, char *);
+	long (*list)(unsigned int,
+		     char *) = (void *)module_symbol("bmm_select_list");
+	size_t at = strlen(buf);
+	char *name;
 
-	shows = (void *)module_symbol(show);
-	text[shows(module_symbol(family->path), index, text)] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	return text;
-}
-
-/* The backend that a pick uses; NULL: nothing was measured, pick not in use. */
-static char *pick_name(const struct family *family, unsigned int operation,
-		       unsigned int kind)
-{
-	/* bmm_picks_index() of module/picks.h */
-	unsigned int i, index = (operation << 8 | kind) * BMM_CANDIDATES;
-
-	for (i = 0; i < BMM_CANDIDATES; i++)
-		if (strcmp(file_says("bmm_picks_rate_show", family, index + i),
-			   "0"))
-			return file_says("bmm_picks_serving_show", family,
-					 index);
-	return NULL;
+	text[list(op, text)] = '\0';
+	name = strchr(text, '[');
+	if (!name)
+		die("the module lists no backend that serves: %s", text);
+	name++;
+	snprintf(buf + at, size - at, "%s%.*s", at ? "/" : "",
+		 (int)strcspn(name, "=]"), name);
 }
 
 /**
- * module_served() - list the backends that the module picked
+ * module_served() - list the backends that the module selected
  * @family: the path
- * @mode:   current mode; has one pick, or all
- * @buf:    result; empty if there is no pick
+ * @mode:   current mode; has one operation, or all
+ * @buf:    result; empty if there is no choice of backends
  * @size:   bytes of @buf
  */
 void module_served(const struct family *family, const struct mode *mode,
 		   char *buf, size_t size)
 {
-	unsigned int i, which;
-	size_t at = 0;
-	char *name;
+	int op;
 
 	buf[0] = '\0';
-	for (i = 0; i < family->picks; i++) {
-		if (mode->pick >= 0 && mode->pick != (int)i)
-			continue;
-		for (which = 0; which < KINDS; which++) {
-			name = pick_name(family, i, which);
-			if (name)
-				at += (size_t)snprintf(buf + at, size - at,
-						       "%s%s", at ? "/" : "",
-						       name);
-		}
-	}
+	for (op = 0; op < BMM_OPS; op++)
+		if (family->ops & 1 << op && (mode->op < 0 || mode->op == op))
+			serving((unsigned int)op, buf, size);
 }

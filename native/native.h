@@ -34,13 +34,13 @@
 /**
  * struct mode - a mode of the module's path
  * @name: the module's name for it; NULL: the end of a list
- * @pick: which of the path's picks has the backends to force; -1: none
+ * @op:   enum bmm_op whose backends can be forced; -1: none
  * @workers: NULL, or the value of that setting: "1", or another one, which then
  *           is in the arm's name; such an arm runs only if all are asked for
  */
 struct mode {
 	const char *name;
-	int pick;
+	int op;
 	const char *workers;
 };
 
@@ -99,7 +99,7 @@ struct scenario {
  * @path:   symbol of the path in the module
  * @op:     what the stores of a limit do
  * @modes:  all that a scenario can have as arms
- * @picks:  number of picks of the path
+ * @ops:    the operations that it has a choice of backends for, a bit each
  * @peers:  names of published methods, up to a NULL; or NULL
  * @setup:  builds the state and lists the scenarios; returns how many
  * @enter:  other preparation of a scenario, once
@@ -118,7 +118,7 @@ struct family {
 	const char *path;
 	enum bmm_op op;
 	const struct mode *modes;
-	unsigned int picks;
+	unsigned int ops;
 	const char *const *peers;
 	unsigned int (*setup)(struct scenario *list, uint64_t size);
 	void (*enter)(const struct scenario *s);
@@ -137,7 +137,7 @@ struct family {
  * struct run - what was asked for, and the arms of the current scenario
  * @backends: also run each backend
  * @corrupt:    corrupt one word of what the module wrote
- * @settled: after the rounds, find stores to shared memory
+ * @shared:     find stores to memory that CPUs share
  * @seconds:  how long to generate cases; with @fuzz only
  * @corpus:   file of cases to run first, or NULL
  * @one_case: the only case to run, or NULL
@@ -151,7 +151,7 @@ struct run {
 	const char *only;
 	bool backends;
 	bool corrupt;
-	bool settled;
+	bool shared;
 	bool module;
 	bool failed;
 	bool fuzz;
@@ -180,8 +180,8 @@ uint64_t run_once(const struct run *run, const struct scenario *s,
 bool run_right(struct run *run, const struct scenario *s, const struct arm *arm);
 void run_scenario(struct run *run, const struct scenario *s);
 
-/* settle.c */
-void settle_scenario(struct run *run, const struct scenario *s);
+/* shared.c */
+void shared_scenario(struct run *run, const struct scenario *s);
 
 /* fuzz.c */
 void fuzz(struct run *run);
@@ -215,7 +215,6 @@ uint64_t checksum(const void *at, uint64_t bytes);
 /* state.c */
 void state_init(void);
 void state_cpu(void);
-void state_nodes(uint64_t nodes);
 void state_sections(uint64_t from, uint64_t pages, bool early);
 char *state_section(uint64_t pfn);
 void state_early(uint64_t pfn, bool early);
@@ -238,6 +237,7 @@ char *services_percpu(size_t *bytes);
 /* module.c */
 bool module_init(void);
 bool module_arm(struct arm *arm, const struct family *family);
+bool module_force(const struct mode *mode, const char *backend);
 void module_swap(const struct arm *to);
 uint64_t module_hits(const struct family *family);
 void module_protect(bool on);

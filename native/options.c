@@ -14,8 +14,8 @@ static bool take_flag(struct run *run, const char *word)
 {
 	if (!strcmp(word, "--backends"))
 		run->backends = true;
-	else if (!strcmp(word, "--settled"))
-		run->settled = true;
+	else if (!strcmp(word, "--shared"))
+		run->shared = true;
 	else if (!strcmp(word, "--break-one-word"))
 		run->corrupt = true;
 	else
@@ -70,6 +70,6 @@ bool run_parse(struct run *run, int argc, char **argv)
 			    !take_flag(run, argv[i]))
 			return false;
 	}
-	return run->family && run->size && (run->rounds || run->settled) &&
+	return run->family && run->size && (run->rounds || run->shared) &&
 	       run->seed;
 }

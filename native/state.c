@@ -20,7 +20,7 @@ void state_cpu(void)
 		die("GS cannot be set: %s", strerror(errno));
 }
 
-/* The first CPU is online, and the kernel's preemption mode is set. */
+/* The first CPU is online, ftrace works, the preemption mode is set. */
 void state_init(void)
 {
 	char *mode = symbol_or_null("preempt_dynamic_mode", 'k');
@@ -28,26 +28,9 @@ void state_init(void)
 	state_cpu();
 	AT(uint64_t, symbol("__cpu_possible_mask"), 0) = 1;
 	AT(uint64_t, symbol("__cpu_online_mask"), 0) = 1;
+	AT(int, symbol("ftrace_enabled"), 0) = 1;
 	if (mode)
 		AT(int, mode, 0) = (int)fact("preemption");
-}
-
-/*
- * Gives nodes enough CPUs that a module which takes a quarter of them takes
- * two, whatever this machine has. Masks are found by pointers
- * (CPUMASK_OFFSTACK); a kernel without NUMA has none.
- */
-void state_nodes(uint64_t nodes)
-{
-	char *masks = symbol_or_null("node_to_cpumask_map", 'k');
-	uint64_t i;
-
-	for (i = 0; masks && i < nodes; i++) {
-		uint64_t *mask = need(PAGE);
-
-		*mask = 0xff;
-		AT(uint64_t *, masks, i * sizeof(mask)) = mask;
-	}
 }
 
 static uint64_t early_bits(void)
