@@ -4,9 +4,9 @@
  *
  * A subject is what is measured: "memmap" writes the struct pages of a device
  * of --size bytes; "clear" zeroes and "copy" copies memory, extent by extent;
- * "first-use" measures the cost of picking a backend. A scenario is one job of
- * a subject, like a program that does nothing else; each of its variants is
- * one way to do that job.
+ * "first-use" measures what calibration costs the first call. A scenario is one
+ * job of a subject, like a program that does nothing else; each of its variants
+ * is one way to do that job.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -57,7 +57,7 @@ struct options {
 	uint64_t used_max; /* larger extents are cleared but not used */
 	unsigned int rounds;
 	uint64_t seed;
-	const char *backend; /* what "bulkmm" uses; NULL: the core picks */
+	const char *backend; /* what "bulkmm" uses; NULL: the fastest */
 	bool unverified;     /* another process has verified the output */
 	bool list;
 };
@@ -81,7 +81,7 @@ typedef void method_fn(void *dst, const void *src, size_t len);
  * @op:       the operation, whoever does it
  * @method:   of a peer
  * @limit:    kind of stores, of a limit
- * @backend:  of the core, if the variant names one; else it is picked
+ * @backend:  of the core, if the variant names one; else the selected one
  * @fresh:    before each sample the core forgets what it has measured
  * @threads:  that share each sample
  * @bytes:    that one sample walks through
@@ -111,8 +111,8 @@ struct variant {
 	enum use use;
 };
 
-/* Whether the core picks the backend. */
-static inline bool variant_picks(const struct variant *v)
+/* Whether the core selects the backend. */
+static inline bool variant_selects(const struct variant *v)
 {
 	return !v->method && !v->limit && !v->backend;
 }
@@ -168,7 +168,6 @@ struct subject {
 /**
  * struct bench - a run
  * @cursor:   offset of the next cold sample
- * @settling: samples since the core forgot
  * @random:   state of the order of the rounds
  * @cpu:      that it runs on
  */
@@ -178,7 +177,6 @@ struct bench {
 	struct buffer buffer;
 	struct variants variants;
 	size_t cursor;
-	unsigned int settling;
 	uint64_t random;
 	unsigned int cpu;
 };
@@ -196,8 +194,8 @@ void variants_add(struct variants *list, const struct variant *job,
 		  const char *name);
 void variants_add_peers(struct variants *list, const struct variant *job,
 			const struct variant *peers, size_t nr);
-void variants_add_pick(struct variants *list, const struct variant *job,
-		       enum bmm_op op, const char *name);
+void variants_add_selected(struct variants *list, const struct variant *job,
+			   enum bmm_op op, const char *name);
 void variants_add_ours(struct variants *list, const struct variant *job,
 		       enum bmm_op op, const char *name);
 void variants_add_limits(struct variants *list, const struct variant *job);

@@ -6,6 +6,7 @@
  * by page) and what programs do (memset, a loop, libpmem2).
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
@@ -53,6 +54,36 @@ static struct variant peers[] = {
 #define PEERS_NR (sizeof(peers) / sizeof(*peers))
 #define PMEM	 (PEERS_NR - 1)
 
+/* Repeats a pattern of zeroes: others cost as much. @most: bytes of a call */
+#define FILL(name, how, size, most)                              \
+	static void name(void *dst, const void *src, size_t len) \
+	{                                                        \
+		static const char pattern[size];                 \
+		char *p = dst;                                   \
+		size_t n;                                        \
+                                                                 \
+		for (; len; len -= n, p += n) {                  \
+			n = len < (most) ? len : (most);         \
+			if (how(p, pattern, size, n))            \
+				abort();                         \
+		}                                                \
+		bmm_drain();                                     \
+	}
+
+FILL(fill_64, bmm_fill, 64, SIZE_MAX)
+FILL(fill_24, bmm_fill, 24, SIZE_MAX)
+FILL(fill_by_60, bmm_fill, 4, 60)
+FILL(fill_cached_64, bmm_fill_cached, 64, SIZE_MAX)
+FILL(fill_cached_24, bmm_fill_cached, 24, SIZE_MAX)
+
+static const struct variant fills[] = {
+	{ .name = "bulkmm-fill-64", .method = fill_64 },
+	{ .name = "bulkmm-fill-24", .method = fill_24 },
+	{ .name = "bulkmm-fill-by-60", .method = fill_by_60 },
+	{ .name = "bulkmm-fill-cached-64", .method = fill_cached_64 },
+	{ .name = "bulkmm-fill-cached-24", .method = fill_cached_24 },
+};
+
 static const char *const then[USES] = {
 	[USE_NONE] = "",
 	[USE_READ] = "-then-read",
@@ -68,7 +99,7 @@ static void add_scenario(struct variants *list, struct variant *job,
 
 	/* Longer extents evict every cache: no row per backend. */
 	if (job->use != USE_NONE && job->extent > SAMPLE)
-		add = variants_add_pick;
+		add = variants_add_selected;
 	job->scenario = extent_name("clear", job->extent, suffix);
 	variants_add_peers(list, job, peers, PEERS_NR);
 	add(list, job, BMM_CLEAR, "bulkmm-cached");
@@ -86,6 +117,7 @@ static void add_again(struct variants *list, const struct variant *job)
 	again.bytes = job->extent;
 	again.times = extent_times(job->extent);
 	add_scenario(list, &again, "-again");
+	variants_add_peers(list, &again, fills, sizeof(fills) / sizeof(*fills));
 }
 
 static void add_extent(struct variants *list, const struct options *options,

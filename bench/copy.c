@@ -2,7 +2,7 @@
 /*
  * The subject "copy": ways to copy memory extent by extent: through a source
  * and a destination that are in no cache; repeatedly between the same two
- * extents ("again") if a cache can hold both; and with both misaligned.
+ * extents ("again") if a cache can hold both; and each with both misaligned.
  */
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,8 @@ static void add_scenario(struct variants *list, struct variant *job,
 		variants_add_limits(list, job);
 }
 
-static void add_again(struct variants *list, const struct variant *job)
+static void add_again(struct variants *list, const struct variant *job,
+		      const char *suffix)
 {
 	struct variant again = *job;
 
@@ -61,7 +62,12 @@ static void add_again(struct variants *list, const struct variant *job)
 		return;
 	again.bytes = job->extent;
 	again.times = extent_times(job->extent);
-	add_scenario(list, &again, "-again");
+	add_scenario(list, &again, suffix);
+	if (!job->shifted)
+		return;
+	again.shifted = false; /* what misalignment costs */
+	again.len = again.extent;
+	variants_add(list, &again, "bulkmm-cached-aligned");
 }
 
 static void add_misaligned(struct variants *list, const struct variant *job)
@@ -73,6 +79,7 @@ static void add_misaligned(struct variants *list, const struct variant *job)
 	misaligned.shifted = true;
 	misaligned.len -= SHIFT_CUT;
 	add_scenario(list, &misaligned, "-misaligned");
+	add_again(list, &misaligned, "-misaligned-again");
 }
 
 static void init(struct variants *list, const struct options *options,
@@ -93,7 +100,7 @@ static void init(struct variants *list, const struct options *options,
 		if (job.extent == options_largest(options))
 			variants_add_threads(list, &job, BMM_COPY_STREAMING,
 					     "bulkmm-streaming");
-		add_again(list, &job);
+		add_again(list, &job, "-again");
 		add_misaligned(list, &job);
 	}
 }

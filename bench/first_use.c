@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The subject "first-use": the cost of timing the backends in the first calls
- * of an operation. The same work, of --size bytes, done first in a program
- * ("first"), and once the backend is chosen ("settled").
+ * The subject "first-use": what calibration costs. The same work, of --size
+ * bytes, done first in a program, whose first call calibrates ("first"), and
+ * after that ("settled").
  */
 #include <stdio.h>
 

@@ -3,8 +3,8 @@
  * bmm-bench - time the ways to write bulk memory
  *
  * Writes JSON lines: one that describes the run, one per sample, one for each
- * picked backend or kind of stores, one per verified variant. Exit code 0, 1 (a
- * variant wrote something wrong), 2 (usage), 3 (no memory).
+ * selected backend or kind of stores, one per verified variant. Exit code 0, 1
+ * (a variant wrote something wrong), 2 (usage), 3 (no memory).
  */
 #include <stdio.h>
 #include <string.h>

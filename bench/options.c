@@ -126,7 +126,7 @@ int options_parse(struct options *options, int argc, char **argv)
  * @options: from options_parse()
  * @op:      for which operation
  *
- * Return: the name of the forced backend, or "fastest": the core picks.
+ * Return: the name of the forced backend, or "fastest".
  */
 const char *options_backend(const struct options *options, enum bmm_op op)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Each scenario runs as if it were a program of its own: the core forgets what
- * it has measured, every variant runs to warm up, then come rounds in each of
+ * In each scenario every variant runs to warm up, then come rounds in each of
  * which every variant runs once, in random order, so that drift of the machine
  * affects all alike. Finally their output is verified.
  */
@@ -10,13 +9,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "serve.h"
-
-/*
- * Samples since the core forgot, after which a variant is timed even if its
- * backend is not chosen yet.
- */
-#define SETTLE_MAX 96U
+#include "select.h"
 
 /* Without the parts of the extents that misaligned operations omit. */
 static size_t sample_bytes(const struct variant *v)
@@ -50,7 +43,7 @@ static char *place_sample(struct bench *b, const struct variant *v)
 /**
  * run_select() - force a backend for all operations that it supports
  * @subject: has the operations
- * @name:    its name; NULL: the core measures again
+ * @name:    its name; NULL: the fastest, to be measured again
  *
  * Return: the number of operations.
  */
@@ -65,27 +58,12 @@ unsigned int run_select(const struct subject *subject, const char *name)
 	return done;
 }
 
-static void forget(struct bench *b)
+/* The backend that the command line forces, or the fastest, not measured yet. */
+static void forget(const struct bench *b)
 {
-	b->settling = 0;
 	run_select(b->subject, NULL);
 	if (b->options.backend)
 		run_select(b->subject, b->options.backend);
-}
-
-/*
- * Work until the backend is chosen, so that the pick is what is timed. The use
- * of an extent affects the choice only if a cache can hold the extent.
- */
-static void settle(struct bench *b, const struct variant *v)
-{
-	struct variant work = *v;
-
-	if (v->extent > SAMPLE)
-		work.use = USE_NONE;
-	for (; !bmm_serving(v->op, v->len) && b->settling < SETTLE_MAX;
-	     b->settling++)
-		walk(&work, place_sample(b, v));
 }
 
 static uint64_t timed(struct bench *b, const struct variant *v)
@@ -95,8 +73,8 @@ static uint64_t timed(struct bench *b, const struct variant *v)
 
 	if (v->fresh)
 		forget(b);
-	else if (variant_picks(v))
-		settle(b, v);
+	else
+		bmm_measure();
 	base = place_sample(b, v);
 	if (v->threads > 1)
 		threads_gather(v->threads);
@@ -164,8 +142,6 @@ static int verify_all(struct bench *b, const struct variant *variants, size_t nr
 
 		if (variants[i].use != USE_NONE)
 			continue;
-		if (variants[i].fresh)
-			forget(b);
 		ok = verify(&variants[i], &b->buffer);
 		print_event("verified", &variants[i]);
 		printf("\"ok\": %s}\n", ok ? "true" : "false");
@@ -183,12 +159,18 @@ static const char *const op_names[BMM_OPS] = {
 	[BMM_CLEAR_STREAMING] = "streaming",
 };
 
-/* Print the pick, which is what was measured. */
+/* What exceeds the cache streams: that operation follows the cached one. */
+static enum bmm_op op_done(const struct variant *v)
+{
+	return v->op + (enum bmm_op)bmm_outgrows_cache(v->op, v->len);
+}
+
+/* Print the backend that was selected. */
 static void print_served(const struct variant *v)
 {
 	const char *op = v->limit ? "limit" : op_names[v->op];
 
-	if (v->fresh || (!variant_picks(v) && !(v->limit && v->threads > 1)))
+	if (v->fresh || (!variant_selects(v) && !(v->limit && v->threads > 1)))
 		return;
 	print_event("served", v);
 	printf("\"op\": \"%s", op);
@@ -196,7 +178,7 @@ static void print_served(const struct variant *v)
 		printf("-%ut", v->threads);
 	printf("\", \"backend\": \"%s\"}\n",
 	       v->limit ? limit_name(v->limit) :
-			  bmm_backend_serving(v->op, v->len)->name);
+			  bmm_selected(op_done(v), v->len, v->shifted)->name);
 }
 
 static int run_scenario(struct bench *b, struct variant *variants, size_t nr)
@@ -204,7 +186,6 @@ static int run_scenario(struct bench *b, struct variant *variants, size_t nr)
 	size_t *order = or_exit(calloc(nr, sizeof(*order))), i;
 	unsigned int round;
 
-	forget(b);
 	for (i = 0; i < nr; i++) {
 		order[i] = i;
 		warm_up(b, &variants[i]);
@@ -230,6 +211,7 @@ int run_all(struct bench *b)
 	struct variant *v = b->variants.at, *end = v + b->variants.nr, *next;
 	int wrong = 0;
 
+	forget(b);
 	for (; v < end; v = next) {
 		for (next = v; next < end && next->scenario == v->scenario;)
 			next++;

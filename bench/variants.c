@@ -60,19 +60,19 @@ void variants_add_peers(struct variants *list, const struct variant *job,
 }
 
 /**
- * variants_add_pick() - append an operation of the core as programs call it
+ * variants_add_selected() - append an operation of the core as programs call it
  * @list: the list
  * @job:  scenario
  * @op:   the operation
  * @name: of the variant
  */
-void variants_add_pick(struct variants *list, const struct variant *job,
-		       enum bmm_op op, const char *name)
+void variants_add_selected(struct variants *list, const struct variant *job,
+			   enum bmm_op op, const char *name)
 {
-	struct variant pick = *job;
+	struct variant selected = *job;
 
-	pick.op = op;
-	variants_add(list, &pick, name);
+	selected.op = op;
+	variants_add(list, &selected, name);
 }
 
 /**
@@ -80,7 +80,7 @@ void variants_add_pick(struct variants *list, const struct variant *job,
  * @list: the list
  * @job:  scenario
  * @op:   the operation
- * @name: of the variant that picks its backend; the others append the backend
+ * @name: of the variant with the selected one; the others append the backend
  *
  * Generic C cannot bypass the cache, so streaming operations do not list it.
  */
@@ -89,12 +89,14 @@ void variants_add_ours(struct variants *list, const struct variant *job,
 {
 	const struct bmm_backend *backend;
 	struct variant ours = *job;
-	size_t i = bmm_op_streams(op);
+	size_t i;
 
-	variants_add_pick(list, job, op, name);
+	variants_add_selected(list, job, op, name);
 	ours.op = op;
-	for (; (backend = bmm_backend_at(i)); i++) {
+	for (i = 0; (backend = bmm_backend_at(i)); i++) {
 		ours.backend = backend;
+		if (backend == &bmm_generic && bmm_op_streams(op))
+			continue;
 		if (bmm_backend_can(backend, op))
 			variants_add(list, &ours,
 				     joined(name, ":", backend->name));
