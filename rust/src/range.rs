@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//! Ranges that threads share: populating mappings, and clearing.
+#![allow(clippy::result_large_err)] // a large range costs more
+
+use crate::{sys, Element};
+use std::any::Any;
+use std::ffi::{c_int, c_void};
+use std::fmt;
+use std::mem::{size_of, size_of_val};
+use std::ops::{ControlFlow, Range};
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::time::Duration;
+
+/// Why a range could not be served, or why a piece of it was slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cause {
+    Unknown,
+    Argument,
+    Node,
+    Hole,
+    Protected,
+    Special,
+    Pool,
+    Backing,
+    Poisoned,
+    Memory,
+    Cancelled,
+    Forked,
+    Compaction,
+    Reclaim,
+}
+
+impl Cause {
+    /// Maps enum bmm_cause, which counts from 1 after BMM_CAUSE_NONE.
+    fn of(number: c_int) -> Self {
+        use Cause::*;
+        const ALL: [Cause; 14] = [
+            Unknown, Argument, Node, Hole, Protected, Special, Pool, Backing, Poisoned, Memory,
+            Cancelled, Forked, Compaction, Reclaim,
+        ];
+        let at = usize::try_from(number - 1).unwrap_or(0);
+        ALL.get(at).copied().unwrap_or(Unknown)
+    }
+}
+
+/// A piece that took more than eight times as long as the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slow {
+    pub range: Range<usize>,
+    pub took: Duration,
+    pub usual: Duration,
+    pub cause: Cause,
+}
+
+/// What was done; addresses are integers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Bytes done.
+    pub done: usize,
+    /// Everything before this address is done.
+    pub reached: usize,
+    pub took: Duration,
+    /// Most threads that worked at once, the caller included.
+    pub threads: u32,
+    /// Pages were touched one by one: the kernel is older than 5.14.
+    pub touched: bool,
+    pub slow: Option<Slow>,
+}
+
+/// What went wrong, and how far the work got.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    pub errno: i32,
+    pub cause: Cause,
+    /// The lowest page that failed, if a page was the reason.
+    pub failed: Option<Range<usize>>,
+    pub report: Report,
+    text: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Error {}
+
+type Progress<'a> = dyn FnMut(usize, usize) -> ControlFlow<()> + 'a;
+
+/// How threads share a range.
+#[derive(Default)]
+pub struct Options<'a> {
+    flags: u32,
+    threads: u32,
+    node: u32,
+    progress: Option<Box<Progress<'a>>>,
+}
+
+/// What the callback's context points to.
+struct Told<'t, 'a> {
+    progress: &'t mut Progress<'a>,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+extern "C" fn tell(context: *mut c_void, done: usize, len: usize) -> c_int {
+    // SAFETY: it is the Told of the current call, on the calling thread.
+    let told = unsafe { &mut *context.cast::<Told<'_, '_>>() };
+    if told.panic.is_some() {
+        return 1;
+    }
+    match catch_unwind(AssertUnwindSafe(|| (told.progress)(done, len))) {
+        Ok(flow) => c_int::from(flow.is_break()),
+        Err(panic) => {
+            told.panic = Some(panic);
+            1
+        }
+    }
+}
+
+impl<'a> Options<'a> {
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// At most this many threads, the caller included; 0: as many as pay off.
+    #[must_use]
+    pub fn threads(mut self, most: u32) -> Self {
+        self.threads = most;
+        self
+    }
+
+    /// Takes new pages from this memory node only.
+    #[must_use]
+    pub fn node(mut self, node: u32) -> Self {
+        self.flags |= sys::BMM_ON_NODE;
+        self.node = node;
+        self
+    }
+
+    /// Populates for reading: pages of shared files stay clean.
+    #[must_use]
+    pub fn reading(mut self) -> Self {
+        self.flags |= sys::BMM_READ;
+        self
+    }
+
+    /// Calls `told` on this thread with bytes done and in all; `Break` cancels.
+    #[must_use]
+    pub fn progress(mut self, told: impl FnMut(usize, usize) -> ControlFlow<()> + 'a) -> Self {
+        self.progress = Some(Box::new(told));
+        self
+    }
+
+    /// Makes a mapping resident. Safe for any address: contents do not change,
+    /// and unmapped memory and that of a device are errors.
+    ///
+    /// # Errors
+    ///
+    /// Those of bmm_populate(3).
+    pub fn populate(&mut self, addr: *mut u8, len: usize) -> Result<Report, Error> {
+        // SAFETY: only the kernel accesses the range, and checks it; options and
+        // report outlive the call.
+        self.call(|options, report| unsafe { sys::bmm_populate(addr.cast(), len, options, report) })
+    }
+
+    /// Zeroes a resident range.
+    ///
+    /// # Errors
+    ///
+    /// Those of bmm_clear_parallel(3); what was not cleared is unchanged.
+    pub fn clear<E: Element>(&mut self, range: &mut [E]) -> Result<Report, Error> {
+        // SAFETY: the slice is borrowed exclusively, and zeroes are values.
+        self.call(|options, report| unsafe {
+            let len = size_of_val(range);
+            sys::bmm_clear_parallel(range.as_mut_ptr().cast(), len, options, report)
+        })
+    }
+
+    fn call(
+        &mut self,
+        work: impl FnOnce(*const sys::bmm_options, *mut sys::bmm_report) -> c_int,
+    ) -> Result<Report, Error> {
+        let mut options = sys::bmm_options {
+            size: size_of::<sys::bmm_options>(),
+            flags: self.flags,
+            threads: self.threads,
+            node: self.node,
+            progress: None,
+            context: std::ptr::null_mut(),
+        };
+        let mut told = self.progress.as_deref_mut().map(|progress| Told {
+            progress,
+            panic: None,
+        });
+        if let Some(told) = &mut told {
+            options.progress = Some(tell);
+            options.context = std::ptr::from_mut(told).cast();
+        }
+        // SAFETY: all zero bits are a valid report: numbers and null pointers.
+        let mut report: sys::bmm_report = unsafe { std::mem::zeroed() };
+        report.size = size_of::<sys::bmm_report>();
+        let error = work(&options, &mut report);
+        if let Some(panic) = told.and_then(|told| told.panic) {
+            resume_unwind(panic);
+        }
+        match error {
+            0 => Ok(Report::of(&report)),
+            _ => Err(Error::of(&report)),
+        }
+    }
+}
+
+fn range(start: *mut c_void, len: usize) -> Option<Range<usize>> {
+    (len != 0).then(|| start as usize..start as usize + len)
+}
+
+impl Report {
+    fn of(said: &sys::bmm_report) -> Self {
+        Self {
+            done: said.done,
+            reached: said.reached as usize,
+            took: Duration::from_nanos(said.ns),
+            threads: said.threads,
+            touched: said.touched != 0,
+            slow: range(said.slow, said.slow_len).map(|range| Slow {
+                range,
+                took: Duration::from_nanos(said.slow_ns),
+                usual: Duration::from_nanos(said.usual_ns),
+                cause: Cause::of(said.slow_cause),
+            }),
+        }
+    }
+}
+
+impl Error {
+    fn of(said: &sys::bmm_report) -> Self {
+        let mut text = [0u8; 512];
+        // SAFETY: at most text.len() bytes are written.
+        let len = unsafe { sys::bmm_report_text(said, text.as_mut_ptr().cast(), text.len()) };
+        Self {
+            errno: -said.error,
+            cause: Cause::of(said.cause),
+            failed: range(said.failed, said.failed_len),
+            report: Report::of(said),
+            text: String::from_utf8_lossy(&text[..len.min(text.len() - 1)]).into_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
