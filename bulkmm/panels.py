@@ -18,6 +18,7 @@ TITLES = {
     ("copy", ""): "copy, cold",
     ("copy", "misaligned"): "copy, misaligned",
     ("copy", "again"): "copy again, hot",
+    ("copy", "misaligned-again"): "copy again, hot, misaligned",
 }
 HOW_TO_READ = (
     "GB/s: bytes written, in the time of writing and of the use that follows. "

@@ -47,7 +47,7 @@ WHAT = {
     "first-use": (
         "time what it costs to measure the backends at first use",
         """Time a gigabyte of work that begins with nothing measured, and the same
-        work once every backend is picked.""",
+        work once calibration is done.""",
         "--quick",
         BACKEND,
     ),

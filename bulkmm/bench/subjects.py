@@ -80,7 +80,9 @@ CLEAR = Subject(
     variants=(
         *("rep-stosb", "rep-stosb-again", "rep-stosb-4k"),
         *("glibc", "glibc-again", "libpmem2", "plain"),
-        *("bulkmm-cached", "bulkmm-streaming", "limit"),
+        *("bulkmm-cached", "bulkmm-streaming", "bulkmm-fill-64", "bulkmm-fill-24"),
+        *("bulkmm-fill-by-60", "bulkmm-fill-cached-64", "bulkmm-fill-cached-24"),
+        "limit",
     ),
     ours=("bulkmm-cached", "bulkmm-streaming"),
     bases=("rep-stosb", "glibc"),
@@ -109,7 +111,7 @@ COPY = Subject(
     memory=2,
     variants=(
         *("glibc", "glibc-again", "libpmem2", "plain", "rep-movsb"),
-        *("bulkmm-cached", "bulkmm-streaming", "limit"),
+        *("bulkmm-cached", "bulkmm-cached-aligned", "bulkmm-streaming", "limit"),
     ),
     ours=("bulkmm-cached", "bulkmm-streaming"),
     bases=("glibc",),

@@ -77,9 +77,10 @@ def settings(module: Module) -> dict[str, tuple[str, str, list[str]]]:
     found: dict[str, tuple[str, str, list[str]]] = {}
     for path in module.paths:
         home = f"{modules.HOME}/{path.name}"
-        for name, one in path.backends.items():
-            now = one.choice.chosen or "unknown"
-            found[f"{path.name}.{name}"] = f"{home}/{name}", now, one.choice.words
+        backends = {name: one.setting for name, one in path.backends.items()}
+        for name, choice in {**backends, **path.choices}.items():
+            now = choice.chosen or "unknown"
+            found[f"{path.name}.{name}"] = f"{home}/{name}", now, choice.words
         for name, value in path.settings.items():
             found[f"{path.name}.{name}"] = f"{home}/{name}", str(value), []
     for name, value in module.parameters.items():

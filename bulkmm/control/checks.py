@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bulkmm.control import kernel as kernels
+from bulkmm.control import late, needs
 from bulkmm.control import module as modules
-from bulkmm.control import needs
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.needs import Table
 from bulkmm.control.root import Root
@@ -17,6 +17,9 @@ OK, CARE, NO, UNKNOWN = "ok", "care", "no", "unknown"
 ARCHITECTURE = "/proc/sys/kernel/arch"
 PROC = "mount /proc, or name another root by --root"
 CONFIG = "make /boot/config-RELEASE readable: it comes with the kernel's package"
+EARLIER = (
+    "load it before the driver: docs/install.md, At boot; or bind the device again"
+)
 SIGN = "sign the module and enrol the key: docs/install.md, Secure Boot"
 FOLDERS = ("updates", "updates/dkms", "extra")
 FILE = re.compile(r"bulkmm\.ko(?:\.\w+)?")
@@ -42,6 +45,7 @@ def all_checks(root: Root, table: Table) -> list[Check]:
         _release(root, kernel, table),
         _module(root, kernel),
         *_inert(root, kernel),
+        *_late(root),
         *(_option(kernel, name) for name in table.with_options),
         _ftrace_enabled(root),
         _tracefs(root),
@@ -108,6 +112,12 @@ def _inert(root: Root, kernel: Kernel) -> Iterator[Check]:
     if kernel.told("bulkmm.inert") in kernels.TRUE and not modules.loaded(root):
         said = "1 on the command line: modprobe loads a module that hooks nothing"
         yield Check("bulkmm.inert", NO, said, "modprobe bulkmm inert=0")
+
+
+def _late(root: Root) -> Iterator[Check]:
+    """Check for devices that the module has missed."""
+    if said := late.says(root):
+        yield Check("device memory", CARE, said, EARLIER)
 
 
 def _option(kernel: Kernel, name: str) -> Check:

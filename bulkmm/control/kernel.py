@@ -13,7 +13,7 @@ PACKED_CONFIG = "/proc/config.gz"
 OPTION = re.compile(r"^CONFIG_(\w+)=(.*)$", re.MULTILINE)
 # Since then the allocator with init_on_alloc does the work of folio_zero_user() for
 # anonymous memory.
-ALLOCATOR_SERVES = (6, 13)
+ALLOCATOR_SERVES = "6.13"
 TRUE = ("1", "y", "Y", "on", "true")
 
 
@@ -112,4 +112,4 @@ def zeroing(kernel: Kernel) -> Zeroing:
         return UNKNOWN
     if not kernel.init_on_alloc:
         return ONCE
-    return ALLOCATOR if needs.version(kernel.release) >= ALLOCATOR_SERVES else TWICE
+    return ALLOCATOR if needs.at_least(kernel.release, ALLOCATOR_SERVES) else TWICE

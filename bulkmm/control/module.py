@@ -17,10 +17,11 @@ HOME = "/sys/kernel/bulkmm"
 PARAMETERS = "/sys/module/bulkmm/parameters"
 OFF = "off"
 HOOK = re.compile(r"(-?\d+) (\S+): (.*)")
-NUMBERED = re.compile(r"([a-z]\w*?)(\d+)")
+COUNTER = re.compile(r"([a-z]\w*) (-?\d+)")
+FALLBACK = "fallback_"  # begins the name of a counter of fallbacks
+OPERATION = re.compile(r"backend(_\w+)?")  # the file of an operation's backends
+BACKEND = re.compile(r"(\[)?([^][=]+)(?:=(\d+(?:\.\d+)?))?\]?")
 FASTEST = "fastest"  # the choice that makes the module measure again
-SERVING = "serving"  # makes a directory a pick
-MB_PER_GB = 1000
 
 
 @dataclass(frozen=True)
@@ -32,30 +33,19 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Pick:
-    """The backend for one kind of memory or extent, and its measurements."""
+class Backends:
+    """The backends of an operation, the one that serves, and the measured rates."""
 
-    label: str
+    names: list[str]
     serving: str
+    forced: bool
     gb_per_s: dict[str, float]
 
-
-@dataclass(frozen=True)
-class Backends:
-    """The backends of an operation, the forced one, and its picks."""
-
-    choice: Choice
-    picks: list[Pick] = field(default_factory=list)
-
     @property
-    def names(self) -> list[str]:
-        """Return the backends that can be forced."""
-        return [word for word in self.choice.words if word != FASTEST]
-
-    @property
-    def serving(self) -> list[str]:
-        """Return the backends that serve, usually one."""
-        return list(dict.fromkeys(pick.serving for pick in self.picks))
+    def setting(self) -> Choice:
+        """Return what can be written, and what was."""
+        chosen = self.serving if self.forced else FASTEST
+        return Choice([FASTEST, *self.names], chosen)
 
 
 @dataclass(frozen=True)
@@ -83,7 +73,7 @@ class KernelPath:
     fallbacks: dict[str, int] = field(default_factory=dict)
     backends: dict[str, Backends] = field(default_factory=dict)
     settings: dict[str, int] = field(default_factory=dict)
-    tables: dict[str, list[dict[str, int]]] = field(default_factory=dict)
+    choices: dict[str, Choice] = field(default_factory=dict)  # besides backends
 
 
 @dataclass
@@ -116,48 +106,32 @@ def _path(root: Root, name: str) -> KernelPath | None:
     if not mode:
         return None
     path = KernelPath(name, mode, hooks=hooks(root.read(f"{home}/hook") or ""))
-    files = root.names(home)
-    for file in files:
+    _add_counters(path, root.read(f"{home}/stats") or "")
+    for file in root.names(home):
         text = root.read(f"{home}/{file}")
-        if text is not None and file not in ("mode", "hook"):
-            _add(path, file, text, writable=is_writable(root.at(f"{home}/{file}")))
-    path.fallbacks = _numbers(root, f"{home}/fallbacks")
-    for file in files:
-        if root.is_dir(f"{home}/{file}") and file != "fallbacks":
-            _add_directory(root, path, file)
-    for table in path.tables.values():
-        table.sort(key=lambda row: next(iter(row.values())))
+        if text and file != "mode" and is_writable(root.at(f"{home}/{file}")):
+            _add_setting(path, file, text)
     return path
 
 
-def _add(path: KernelPath, file: str, text: str, *, writable: bool) -> None:
-    """Classify a file by its form."""
-    if re.fullmatch(r"-?\d+", text):
-        (path.settings if writable else path.counters)[file] = int(text)
-    elif writable and (found := choice(text)):
-        path.backends[file] = Backends(found)
+def _add_counters(path: KernelPath, text: str) -> None:
+    """Add the counters, one a line; ignore lines of another form."""
+    for line in text.splitlines():
+        if found := COUNTER.fullmatch(line.strip()):
+            reason = found[1].removeprefix(FALLBACK)
+            held = path.counters if reason == found[1] else path.fallbacks
+            held[reason] = int(found[2])
 
 
-def _add_directory(root: Root, path: KernelPath, name: str) -> None:
-    """Classify a directory: a pick, or a row of a table."""
-    home = f"{HOME}/{path.name}/{name}"
-    numbers = _numbers(root, home)
-    serving = root.read(f"{home}/{SERVING}")
-    if serving is not None:
-        for setting, backends in path.backends.items():
-            if name.startswith(f"{setting}_"):
-                rates = {key: mb / MB_PER_GB for key, mb in numbers.items() if mb}
-                label = name.removeprefix(f"{setting}_")
-                backends.picks.append(Pick(label, serving, rates))
-    elif numbers and (found := NUMBERED.fullmatch(name)):
-        row = {found[1]: int(found[2]), **numbers}
-        path.tables.setdefault(found[1], []).append(row)
-
-
-def _numbers(root: Root, home: str) -> dict[str, int]:
-    """Return the numbers in a directory by file name."""
-    texts = {name: root.read(f"{home}/{name}") or "" for name in root.names(home)}
-    return {name: int(text) for name, text in texts.items() if text.isdecimal()}
+def _add_setting(path: KernelPath, file: str, text: str) -> None:
+    """Classify a file that can be written by its form."""
+    if re.fullmatch(r"\d+", text):
+        path.settings[file] = int(text)
+    elif OPERATION.fullmatch(file):
+        if operation := backends(text):
+            path.backends[file] = operation
+    elif found := choice(text):
+        path.choices[file] = found
 
 
 def choice(text: str) -> Choice | None:
@@ -167,6 +141,21 @@ def choice(text: str) -> Choice | None:
     if len(chosen) != 1:
         return None
     return Choice([word.strip("[]") for word in words], chosen[0])
+
+
+def backends(text: str) -> Backends | None:
+    """Parse backends such as "generic [movnti=12.3]"; None if it is no such list."""
+    words = [found for word in text.split() if (found := BACKEND.fullmatch(word))]
+    listed = [word for word in words if word[2] != FASTEST]
+    serving = [word[2] for word in listed if word[1]]
+    if len(serving) != 1:
+        return None
+    return Backends(
+        names=[word[2] for word in listed],
+        serving=serving[0],
+        forced=len(listed) < len(words),
+        gb_per_s={word[2]: float(word[3]) for word in listed if word[3]},
+    )
 
 
 def hooks(text: str) -> list[Hook]:

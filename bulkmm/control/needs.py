@@ -48,6 +48,11 @@ def version(release: str) -> tuple[int, ...]:
     return tuple(int(n) for n in re.findall(r"\d+", release)[:2])
 
 
+def at_least(release: str, oldest: str) -> bool:
+    """Return whether a kernel is of a series or of a later one."""
+    return version(release) >= version(oldest)
+
+
 def series(release: str) -> str:
     """Return "6.12" for 6.12.107+deb13-cloud-amd64."""
     return ".".join(map(str, version(release)))

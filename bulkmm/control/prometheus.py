@@ -123,27 +123,10 @@ def _add_path(page: Page, path: KernelPath) -> None:
 
 def _add_settings(page: Page, path: KernelPath) -> None:
     for file, backends in path.backends.items():
-        for pick in backends.picks:
-            of = {"path": path.name, "operation": file, "pick": pick.label}
-            for name in backends.names:
-                page.add("backend", int(name == pick.serving), **of, backend=name)
-            for name, rate in pick.gb_per_s.items():
-                rates = "backend_bytes_per_second"
-                page.add(rates, rate * GIGA, **of, backend=name)
+        of = {"path": path.name, "operation": file}
+        for name in backends.names:
+            page.add("backend", int(name == backends.serving), **of, backend=name)
+        for name, rate in backends.gb_per_s.items():
+            page.add("backend_bytes_per_second", rate * GIGA, **of, backend=name)
     for setting, value in path.settings.items():
         page.add("setting", value, path=path.name, setting=setting)
-    for table, rows in path.tables.items():
-        for row in rows:
-            (label, at), *values = row.items()
-            for name, value in values:
-                metric, kind, scale = _column(table, name)
-                about = f"Numbers {name} by {table}."
-                of = {"path": path.name, label: str(at)}
-                page.add_as(f"{path.name}_{metric}", kind, about, value / scale, **of)
-
-
-def _column(table: str, name: str) -> tuple[str, str, float]:
-    """Return a column's name, its kind, and how many make a base unit."""
-    if name.endswith("_ns"):
-        return f"{table}_{name.removesuffix('ns')}seconds", GAUGE, NANO
-    return f"{table}_{name}", COUNTER, 1

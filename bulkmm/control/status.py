@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm status``: the module's state, as text and as JSON."""
 
-from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -64,18 +63,17 @@ def path_json(path: KernelPath) -> dict[str, Any]:
         "fallbacks": path.fallbacks,
         "backends": {name: backends_json(one) for name, one in path.backends.items()},
         "settings": path.settings,
-        "tables": path.tables,
+        "choices": {name: asdict(one) for name, one in path.choices.items()},
     }
 
 
 def backends_json(backends: Backends) -> dict[str, Any]:
     """Return an operation's backends for the document."""
-    serving = backends.serving
     return {
-        "chosen": backends.choice.chosen,
-        "choices": backends.choice.words,
-        "serving": serving[0] if len(serving) == 1 else None,
-        "picks": [asdict(pick) for pick in backends.picks],
+        "chosen": backends.setting.chosen,
+        "choices": backends.setting.words,
+        "serving": backends.serving,
+        "gb_per_s": backends.gb_per_s,
     }
 
 
@@ -98,7 +96,7 @@ def lines(root: Root, wanted: list[str]) -> list[str]:
 
 def _row(path: KernelPath) -> tuple[str, ...]:
     hits, served = path.counters.get("hits", 0), path.counters.get("bytes", 0)
-    spent = path.counters.get("ns", 0)
+    spent = path.counters.get("ns")
     left = [f"{reason} {count}" for reason, count in path.fallbacks.items() if count]
     return (
         path.name,
@@ -106,7 +104,7 @@ def _row(path: KernelPath) -> tuple[str, ...]:
         hook_state(path),
         str(hits),
         text.size(served) if hits else "",
-        text.duration(spent / hits) if hits else "",
+        text.duration(spent / hits) if hits and spent is not None else "",
         ", ".join(left),
     )
 
@@ -125,11 +123,11 @@ def _details(path: KernelPath) -> list[str]:
     rows: list[tuple[str, str]] = [
         *((hook.symbol, hook.why) for hook in path.hooks),
         ("mode", _marked(path.mode)),
-        *(row for name, one in path.backends.items() for row in _picks(name, one)),
+        *((name, _rated(one)) for name, one in path.backends.items()),
+        *((name, _marked(one)) for name, one in path.choices.items()),
         *((name, str(value)) for name, value in path.settings.items()),
         *((name, str(value)) for name, value in path.counters.items()),
-        *((f"fallbacks/{name}", str(count)) for name, count in path.fallbacks.items()),
-        *((name, row) for name, held in path.tables.items() for row in _rows(held)),
+        *((f"fallback_{name}", str(count)) for name, count in path.fallbacks.items()),
     ]
     return [f"{path.name}:", *text.columns(rows, indent="  "), ""]
 
@@ -139,19 +137,11 @@ def _marked(choice: Choice) -> str:
     return " ".join(f"[{w}]" if w == choice.chosen else w for w in choice.words)
 
 
-def _picks(name: str, backends: Backends) -> Iterable[tuple[str, str]]:
-    """Return the setting, and a row for each measured or forced pick."""
-    yield name, _marked(backends.choice)
-    for pick in backends.picks:
-        rates = [f"{word} {rate} GB/s" for word, rate in pick.gb_per_s.items()]
-        if rates:
-            yield f"{name}, {pick.label}", ", ".join([f"[{pick.serving}]", *rates])
-
-
-def _rows(held: list[dict[str, int]]) -> Iterable[str]:
-    """Return the records of a table, except those of zeros."""
-    for record in held:
-        (label, at), *values = record.items()
-        if any(value for _, value in values):
-            said = ", ".join(f"{name} {value}" for name, value in values)
-            yield f"{label} {at}: {said}"
+def _rated(backends: Backends) -> str:
+    """Return the backends with GB/s, and whether the one that serves is forced."""
+    words = []
+    for name in backends.names:
+        rate = f"={backends.gb_per_s[name]}" if name in backends.gb_per_s else ""
+        word = f"{name}{rate}"
+        words.append(f"[{word}]" if name == backends.serving else word)
+    return " ".join([*words, "(forced)"] if backends.forced else words)

@@ -74,7 +74,7 @@ def rates(
         mode=now.mode.chosen,
         requests_per_s=hits / seconds,
         bytes_per_s=_moved(before.counters, now.counters, "bytes") / seconds,
-        mean_ns=spent / hits if hits else None,
+        mean_ns=spent / hits if hits and "ns" in now.counters else None,
         inflight=now.counters.get("inflight", 0),
         fallbacks_per_s={
             reason: _moved(before.fallbacks, now.fallbacks, reason) / seconds

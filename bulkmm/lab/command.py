@@ -35,7 +35,7 @@ GROUPS = {
 --align {{{",".join(choices.ALIGNS)}}}  align devdax to this (default: 2M)
 --map {{{",".join(choices.MAPS)}}}  put struct pages there (default: dev)
 --backend NAME  force this store backend
---workers N  use N CPUs for stamping (default: 0, as many as pay)
+--workers N  use N CPUs for stamping (default: 0, by size)
 """,
     "huge pages": f"""\
 --folios N  fault in N folios a visit
@@ -105,6 +105,7 @@ COMMANDS = {
 --quick  run one short scenario of each path only
 --arch NAME  run on no other architecture (default: all)
 --debug  run on the kernels that the lab builds, with their own checks on
+--newest  run on the newest release of each series, where it is not the one pinned
 --only REGEX  keep only runs in whose name this is found
 {PAGE}""",
     ),

@@ -117,6 +117,7 @@ class Line:
 
 Rows = tuple[tuple[str, ...], ...]  # scenarios and options
 ALIGN, PREEMPT = "--align", "--preempt"
+STORM = ("hook-storm", "--cpus", "4", "--seconds", "240")
 # A kernel built with several preemption models accepts only their names.
 MODELS = {
     ("x86_64", "6.12"): ("none", "voluntary", "full"),
@@ -130,6 +131,8 @@ FULL: Rows = (
     ("pmem-devdax-100g",),
     ("pmem-devdax-100g", ALIGN, "1G"),
     ("pmem-faults",),
+    ("pmem-verify",),
+    STORM,
     ("hmm-private-64g",),
     ("upstream-hmm",),
     ("thp-2m", "--init-on-alloc", "0", *TWO),
@@ -184,7 +187,9 @@ CHECKED: dict[str, Rows] = {
         ("pmem-devdax-100g", "--size", "4G", *ONE),
         ("pmem-devdax-100g", "--size", "16G", ALIGN, "1G", *ONE),
         ("pmem-faults",),
+        ("pmem-verify",),
         ("hook-faults",),
+        STORM,
         ("hmm-private-64g", "--size", "4G", *ONE),
         ("upstream-hmm", *ONE),
         ("thp-2m", "--init-on-alloc", "0", "--folios", "4", *ONE),

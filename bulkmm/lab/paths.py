@@ -17,9 +17,10 @@ PROJECT = Path(__file__).resolve().parents[2]
 GUEST = PROJECT / "lab" / "guest"
 PLUGIN = PROJECT / "lab" / "qemu"
 MARKS = PROJECT / "module" / "selftest" / "mark.h"  # shared by guest, module and plugin
-PACKAGES = PROJECT / "lab" / "root-packages.txt"
+VERSIONS = PROJECT / "lab" / "versions.txt"
 TURN = 0.2  # seconds between tries
 MOST_GUESTS = 64
+HOUR = 3600  # seconds
 FRAGMENTS = PROJECT / "lab" / "kernels"  # of configurations
 
 
@@ -34,7 +35,7 @@ def cache_dir() -> Path:
 
 def need_sources() -> None:
     """Reject running outside a checkout: the lab builds from its sources."""
-    ours = (GUEST, PLUGIN, PACKAGES, FRAGMENTS)
+    ours = (GUEST, PLUGIN, VERSIONS, FRAGMENTS)
     for part in (*ours, PROJECT / "module", PROJECT / "core"):
         if not part.exists():
             raise BulkmmError(f"the lab runs from a source checkout: no {part}")
@@ -157,7 +158,13 @@ def copy_sources(files: Iterable[Path], to: Path) -> None:
 
 
 def forget_old(directory: Path, keep: int = 16) -> None:
-    """Keep only the latest entries of a cache directory."""
-    made = sorted(directory.iterdir(), key=lambda path: path.stat().st_mtime)
-    for old in made[:-keep]:
-        shutil.rmtree(old)
+    """Keep only the latest entries of a cache directory, and those of the last hour.
+
+    What another checkout has just made may be in use.
+    """
+    ages = sorted(
+        (time.time() - path.stat().st_mtime, path) for path in directory.iterdir()
+    )
+    for age, old in ages[keep:]:
+        if age > HOUR:
+            shutil.rmtree(old)

@@ -171,10 +171,10 @@ def check_cpus(request: Request) -> None:
     """Reject CPU models that QEMU lacks, and several CPUs with a counted clock."""
     name = request.work.scenario.name
     if request.cpus != CPUS and request.work.hot.shared_out:
-        raise UsageError(f"{name} has no cpus to choose: one a memory node")
+        raise UsageError(f"--cpus does not apply to {name}: one a memory node")
     least, most = 1, 1 if request.work.scenario.counted else MOST_CPUS
     if request.cpus != CPUS and not least <= request.cpus <= most:
-        raise UsageError(f"{request.cpus} CPUs: give {least} to {most}")
+        raise UsageError(f"--cpus {request.cpus}: give {least} to {most}")
 
 
 def check(request: Request) -> None:

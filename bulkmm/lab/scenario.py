@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from functools import partial
 
+from bulkmm.control.needs import at_least
 from bulkmm.errors import unknown
 from bulkmm.lab.machine import kinds
 from bulkmm.lab.machine.arch import X86_64, Arch
@@ -28,8 +29,10 @@ class Scenario:
     perf: bool = False  # the guest has the kernel's perf
     counted: bool = False  # the guest's clock counts instructions
     marked: bool = False  # TCG: the work of its operations is counted
-    faults: bool = False  # injected into a test build; measures nothing
-    series: tuple[str, ...] = ()  # of kernels that support it; (): all
+    faults: bool = False  # injected, into a test build; measures nothing
+    production: bool = False  # faults: into a build for production
+    since: str = ""  # the oldest kernel that supports it; "": all do
+    kind: str = ""  # of the lab's own kernels: runs on no other
     stock: bool = False  # needs what the lab's own kernels lack
     upstream: str = ""  # a test from the kernel's source, built as a module
     suite: str = ""  # programs of others in the guest (machine/suites.py)
@@ -58,9 +61,10 @@ class Scenario:
                 f"{self.name}: its disk would be reported on the kernel {kernel}, "
                 "which frees disks before what they hold is released"
             )
-        names = (kernel, kinds.series(kernel))
-        if self.series and not any(n.startswith(self.series) for n in names):
-            return f"{self.name} needs kernel {' or '.join(self.series)}, not {kernel}"
+        if self.kind not in ("", kernel):
+            return f"{self.name} needs kernel {self.kind}, not {kernel}"
+        if self.since and not at_least(kinds.series(kernel), self.since):
+            return f"{self.name} needs kernel {self.since} or later, not {kernel}"
         return ""
 
     def runs_on(self, kernel: str, arch: Arch = X86_64) -> bool:
@@ -142,7 +146,7 @@ SCENARIOS = (
         published=("the series: 3 % slower on a reviewer's AMD and Arrow Lake",),
         seconds=240,
         size="64G",
-        series=("7.3",),
+        since="7.3",
     ),
     Scenario(
         "upstream-hmm",
@@ -153,13 +157,21 @@ SCENARIOS = (
         family=HMM,
         seconds=60,
         memory=1024,
-        series=("7.3",),
+        since="7.3",
         upstream="test_hmm",
     ),
     _faults(
         "pmem-faults",
         "nothing: every fault of the memmap path is provoked in a test build",
         "the kernel's own result, a counter and one line in the log each time",
+    ),
+    _faults(
+        "pmem-verify",
+        "nothing: memmap/verify in a build for production, of whose struct pages one "
+        "is broken after stamping",
+        "off does not see it; once and always do, keep the kernel's, count and log it, "
+        "and serve none after it; a record of every device",
+        production=True,
     ),
     _faults(
         "hook-faults",
@@ -169,12 +181,22 @@ SCENARIOS = (
         seconds=90,
     ),
     _faults(
+        "hook-storm",
+        "nothing: paths and the module come and go while tracers, a live patch, BPF "
+        "and kprobes come and go on the same functions, and CPUs are held inside "
+        "ftrace's list",
+        "no warning; each of them succeeds now and then; huge pages zero; ftrace and "
+        "the module work at the end, and the device comes up as the kernel would have "
+        "it",
+        taint=LIVE_PATCH,
+    ),
+    _faults(
         "hook-kasan",
         "nothing: which paths attach on a kernel with KASAN",
         "those that do not name the option, once in the log, and stay off; the others "
         "attach, and the module goes",
         modules=(),
-        series=("kasan",),
+        kind="kasan",
     ),
     _faults(
         "hook-kobject",
@@ -185,7 +207,7 @@ SCENARIOS = (
         mode="private",
         modules=(),
         seconds=300,
-        series=("debug-kobject",),
+        kind="debug-kobject",
     ),
     _zero("thp-2m", "faulting in transparent huge pages of 2 MiB"),
     _zero("mthp", "faulting in transparent huge pages of 16 KiB to 1 MiB", seconds=300),
@@ -224,9 +246,9 @@ SCENARIOS = (
     _clear(
         "clear-latency",
         "how late a real-time task gets the CPU on which hugetlb pages of 2 MiB and "
-        "1 GiB are cleared: units of 8 MiB, 32 MiB, and by the clock",
-        "the longest unit within 1.5 latency_us and a page, each backend forced after "
-        "another one (kernels that do not preempt)",
+        "1 GiB are cleared: with targets of 10 ms and 1 ms",
+        "the longest unit within 1.5 latency_us and a page, with each backend forced "
+        "(kernels that do not preempt)",
         seconds=200,
         memory=4096,  # an aligned GiB is left whole at boot
         counted=True,

@@ -36,7 +36,7 @@ OFFSETS = (
     *("mem_section.section_mem_map", "mem_section.usage"),
     "mem_section_usage.subsection_map",
     *("mm_struct.pgd", "vm_struct.flags"),
-    *("kprobe.symbol_name", "kprobe.addr"),
+    *("kprobe.symbol_name", "kprobe.addr", "kprobe.offset"),
     "bug_entry.flags",
     *("static_call_key.func", "work_struct.func"),
     *("task_struct.flags", "pt_regs.orig_ax"),

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm doctor --measure``: estimate the module's gain here without loading it."""
 
-import re
-
 from bulkmm import facts, table
 from bulkmm.lab.progress import Progress
 from bulkmm.native import find, measure
@@ -10,11 +8,12 @@ from bulkmm.native.command import SUBJECTS
 from bulkmm.native.run import shown
 from bulkmm.results import Document, Ratio
 
-# The scenarios that represent a path.
+# The scenarios that represent a path; no other is run. Where a host reports all of its
+# cache (480 MiB seen), every scenario of clear takes a minute.
 SHOWN = {
-    "memmap": re.compile(r"pmem-fsdax-\w+"),
-    "clear": re.compile(r"thp-2m(-populate)?"),
-    "vmap": re.compile(r"vmap-\d+m-order[08]"),
+    "memmap": ("pmem-fsdax-16g",),
+    "clear": ("thp-2m", "thp-2m-populate"),
+    "vmap": ("vmap-100m-order0", "vmap-100m-order8"),
 }
 BASE, LIMIT = "stock", "limit"
 
@@ -25,7 +24,8 @@ def examine(
     """Measure the running kernel, or another: reduced, and unprivileged."""
     named = kernel or str(find.running(release))
     with find.files(named, module, progress, needed=False) as (image, built):
-        job = measure.Job(image, built, rounds=3, processes=3, quick=True)
+        shows = tuple(one for names in SHOWN.values() for one in names)
+        job = measure.Job(image, built, rounds=3, processes=3, quick=True, only=shows)
         return shown(job, SUBJECTS, progress)
 
 
@@ -34,11 +34,11 @@ def lines(document: Document) -> list[str]:
     kernel, n = document.machine["kernel"], document.run["processes"]
     said = [f"{facts.cpu_name(document)}, kernel {kernel}, natively, n = {n}:"]
     alone = not any(one.variant == "bulkmm" for one in document.results)
-    for path, pattern in SHOWN.items():
+    for path, names in SHOWN.items():
         for ratio in document.ratios:
             ours = ratio.variant in measure.PICKED[path]
             wanted = ratio.variant.startswith(LIMIT) if alone else ours
-            if ratio.base == BASE and wanted and pattern.fullmatch(ratio.scenario):
+            if ratio.base == BASE and wanted and ratio.scenario in names:
                 said.append(_line(path, ratio, alone=alone))
     if alone:
         said.append(

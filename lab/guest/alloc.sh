@@ -6,11 +6,11 @@
 case_interrupt() {
 	[ -e "$LAB/$1" ] || return 0
 	load memmap=off alloc=auto
-	read -r before </sys/kernel/bulkmm/alloc/hits
+	before=$(stat_of alloc hits)
 	check "$2: 50 huge pages are asked for" write "$LAB/$1" 50
 	check "$2: 50 huge pages, all zero" \
 		[ "$(cat "$LAB/$1")" = "seen=1 got=50 wrong=0" ]
-	read -r after </sys/kernel/bulkmm/alloc/hits
+	after=$(stat_of alloc hits)
 	if says_of alloc 0 clear_highpages_kasan_tagged; then
 		# twice 50: the page to dirty was cleared, too
 		check "$2: served" [ $((after - before)) = 100 ]

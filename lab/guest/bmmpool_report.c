@@ -143,7 +143,8 @@ int report(const char *kind, size_t len, char **options)
 	for (; *options; options++)
 		prepare(&m, *options, &asked);
 	syscall(SYS_sched_getaffinity, 0, sizeof(before), &before);
-	bmm_populate(m.at, len, &asked, &said);
+	if (bmm_populate(m.at, len, &asked, &said) != said.error)
+		return 1;
 	syscall(SYS_sched_getaffinity, 0, sizeof(after), &after);
 	good = (size_t)((char *)said.reached - m.at);
 	taken = memory_faults(&m, good);

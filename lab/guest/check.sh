@@ -24,9 +24,9 @@ load() {
 	must insmod /lib/modules/bulkmm.ko hotplug=off "$@"
 }
 
-# count the module's lines in the kernel log so far
+# count the module's lines in the kernel log so far, but for calibration's
 lines() {
-	dmesg | grep -c ' bulkmm: '
+	dmesg | grep ' bulkmm: ' | grep -vc ': backend[a-z_]*: .*\['
 }
 
 # in the path's file hook, SYMBOL's line begins with ERRNO: PATH ERRNO SYMBOL
@@ -40,7 +40,7 @@ settle() {
 }
 
 counter() {
-	cat "$MEMMAP/$1"
+	stat_of memmap "$1"
 }
 
 # the device comes up just as with the kernel's own function

@@ -72,10 +72,10 @@ alloc_arm() {
 clear_unload() {
 	[ -d "$CLEAR" ] || return 0
 	read -r hook <$CLEAR/hook
-	read -r inflight <$CLEAR/inflight
-	report clear-counters served=$SERVED hook="$hook" inflight="$inflight" \
-		cached="$(backend_picks $CLEAR/backend_cached)" \
-		streaming="$(backend_picks $CLEAR/backend_streaming)"
+	# shellcheck disable=SC2046 # "hits=... bytes=..."
+	report clear-counters served=$SERVED hook="$hook" $(stats_of clear) \
+		cached="$(cat $CLEAR/backend_cached)" \
+		streaming="$(cat $CLEAR/backend_streaming)"
 	must remove
 	SERVED=no
 }
@@ -85,16 +85,15 @@ clear_unload() {
 counted() {
 	HITS=0 SMALL=0 FELL=0 ALLOCATED=0
 	[ -d "$CLEAR" ] || return 0
-	read -r HITS <$CLEAR/hits
-	read -r ALLOCATED <$ALLOC/hits
-	for at in "$CLEAR"/fallbacks/*; do
-		read -r count <"$at"
-		case ${at##*/} in
-		off) ;;
-		small) SMALL=$count ;;
-		*) FELL=$((FELL + count)) ;;
+	while read -r stat value; do
+		case $stat in
+		hits) HITS=$value ;;
+		fallback_off) ;;
+		fallback_small) SMALL=$value ;;
+		fallback_*) FELL=$((FELL + value)) ;;
 		esac
-	done
+	done <$CLEAR/stats
+	ALLOCATED=$(stat_of alloc hits)
 }
 
 # start a process that keeps dirtying MIB of free memory

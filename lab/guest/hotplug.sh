@@ -37,8 +37,8 @@ hot_arm() {
 # the counters go with the module, so they are sent before each unload
 hot_unload() {
 	[ -d "$HOTPLUG" ] || return 0
-	report hot-counters hits="$(cat "$HOTPLUG/hits")" \
-		inflight="$(cat "$HOTPLUG/inflight")"
+	# shellcheck disable=SC2046 # "hits=... bytes=..."
+	report hot-counters $(stats_of hotplug)
 	must remove
 }
 
@@ -47,10 +47,10 @@ hot_unload() {
 hot_counted() {
 	SAVED=0 WALKS=0 CLEARED=0 STREAMED=0
 	[ -d "$HOTPLUG" ] || return 0
-	read -r SAVED <"$HOTPLUG/hits"
-	read -r WALKS <"$HOTPLUG/fallbacks/walk"
-	read -r CLEARED <"$ALLOC/bytes"
-	read -r STREAMED <"$ALLOC/streamed"
+	SAVED=$(stat_of hotplug hits)
+	WALKS=$(stat_of hotplug fallback_walk)
+	CLEARED=$(stat_of alloc bytes)
+	STREAMED=$(stat_of alloc streamed)
 }
 
 # set what new blocks become: online, online_movable, online_kernel or offline

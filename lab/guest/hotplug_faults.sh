@@ -23,7 +23,7 @@ hot_case() {
 	load memmap=off hotplug=on
 	"$@"
 	check "$what: zones as without" [ "$SEEN" = "$without" ]
-	check "$what: walks were saved" [ "$(cat "$HOTPLUG/hits")" -gt 0 ]
+	check "$what: walks were saved" [ "$(stat_of hotplug hits)" -gt 0 ]
 	must remove
 	SEEN=
 	load memmap=off hotplug=on fault=check
@@ -284,18 +284,18 @@ hot_in_the_middle() {
 	without=$SEEN SEEN=
 	load memmap=off hotplug=on fault=slow
 	hot_bind "$FIRST" &
-	until [ "$(cat "$HOTPLUG/inflight")" -gt 0 ]; do :; done
-	while [ "$(cat "$HOTPLUG/inflight")" -gt 0 ]; do
+	until [ "$(stat_of hotplug inflight)" -gt 0 ]; do :; done
+	while [ "$(stat_of hotplug inflight)" -gt 0 ]; do
 		for mode in off on; do write "$HOTPLUG/mode" $mode; done
 	done
 	wait
 	hot_look
 	hot_gone "$FIRST"
 	check "switched: zones as without" [ "$SEEN" = "$without" ]
-	check "switched: nobody inside" [ "$(cat "$HOTPLUG/inflight")" = 0 ]
+	check "switched: nobody inside" [ "$(stat_of hotplug inflight)" = 0 ]
 	SEEN=
 	hot_bind "$FIRST" &
-	until [ "$(cat "$HOTPLUG/inflight")" -gt 0 ]; do :; done
+	until [ "$(stat_of hotplug inflight)" -gt 0 ]; do :; done
 	must remove
 	wait
 	check "unloaded: gone" [ ! -d /sys/kernel/bulkmm ]
@@ -344,7 +344,7 @@ hot_hooks() {
 		check "$symbol missing: zones as without" \
 			[ "$SEEN" = "$without" ]
 		check "$symbol missing: walks are saved" \
-			[ "$(cat "$HOTPLUG/hits")" -gt 0 ]
+			[ "$(stat_of hotplug hits)" -gt 0 ]
 		must remove
 	done
 	check "bad mode is refused" \

@@ -21,35 +21,15 @@ preemption() {
 	report preemption model="$model" choices="$choices"
 }
 
-# bring the module into the state of an arm: off, computed, or a unit in MiB
-unit_arm() {
-	bytes=0
-	case $1 in
-	off)
+# bring the module into the state of an arm: off, or a target latency in ms
+latency_arm() {
+	if [ "$1" = off ]; then
 		clear_arm off
-		;;
-	computed)
+	else
 		clear_arm auto
-		;;
-	*)
-		clear_arm auto
-		bytes=$((${1%m} << 20))
-		;;
-	esac
-	must_write "$CLEAR/unit_bytes" $bytes
+		must_write "$CLEAR/latency_us" $((${1%ms} * 1000))
+	fi
 	ARM=$1
-}
-
-# the counters of units since the write to reset_orders: GAP UNITS OVER
-gaps() {
-	GAP=0 UNITS=0 OVER=0
-	for at in "$CLEAR"/order*; do
-		read -r longest <"$at/longest_ns"
-		read -r units <"$at/units"
-		read -r over <"$at/over"
-		[ "$longest" -le "$GAP" ] || GAP=$longest
-		UNITS=$((UNITS + units)) OVER=$((OVER + over))
-	done
 }
 
 # a task waits for the CPU while folios are faulted in: WAY OPTION... (of
@@ -57,23 +37,19 @@ gaps() {
 late() {
 	way=$1
 	shift
-	must_write "$CLEAR/reset_orders" 0
 	must bmmlate $LATE_PERIOD bmmfault -f "$@" "$KIND" "$KIB" "$way"
-	gaps
 	# shellcheck disable=SC2086 # "folios=... late_ns=...", as must() left it
-	report late arm="$ARM" kib="$KIB" way="$way" gap_ns="$GAP" \
-		units="$UNITS" over="$OVER" $SAID
+	report late arm="$ARM" kib="$KIB" way="$way" $SAID
 }
 
-# each backend in turn, with a module that has measured nothing; while the
-# tracepoint is on, all units are timed: WAY OPTION...
+# each backend in turn, as the tracepoint sees it: WAY OPTION...
 bounds() {
 	for list in cached streaming; do
-		clear_unload
 		clear_arm $list
 		clearing 1
+		must_write "$CLEAR/latency_us" 1000
 		file="$CLEAR/backend_"$list
-		for name in fastest $(backend_names "$file") fastest; do
+		for name in $(backend_names "$file") fastest; do
 			must_write "$file" "$name"
 			bound "$@"
 		done
@@ -81,30 +57,37 @@ bounds() {
 	done
 }
 
+# the longest and the largest unit, and what was cleared in how long
 bound() {
 	way=$1
 	shift
-	must_write "$CLEAR/reset_orders" 0
-	read -r ns0 <"$CLEAR/ns"
-	read -r bytes0 <"$CLEAR/bytes"
+	must_write "$TRACING/trace" ""
 	must bmmfault "$@" "$KIND" "$KIB" "$way"
-	read -r ns <"$CLEAR/ns"
-	read -r bytes <"$CLEAR/bytes"
-	read -r wanted <"$CLEAR/latency_us"
-	gaps
-	report bound list="$list" backend="$name" gap_ns="$GAP" units="$UNITS" \
-		over="$OVER" ns=$((ns - ns0)) bytes=$((bytes - bytes0)) \
-		latency_us="$wanted"
+	# shellcheck disable=SC2046 # "gap_ns=... unit=..."
+	report bound list="$list" backend="$name" latency_us=1000 $(awk '
+	/ clear: / {
+		for (i = 1; i <= NF; i++) {
+			split($i, of, "=")
+			sum[of[1]] += of[2]
+			if (of[2] > most[of[1]] + 0)
+				most[of[1]] = of[2]
+		}
+	}
+	END {
+		print "gap_ns=" most["gap"] + 0, "unit=" most["unit"] + 0
+		print "ns=" sum["ns"] + 0, "bytes=" sum["bytes"] + 0
+	}' "$TRACING/trace")
 }
 
-# what the tracepoint reports of a page that is populated in units of BYTES
+# what the tracepoint reports of a page that is populated with no time to spare
 traced() {
 	clear_arm auto
-	must_write "$CLEAR/unit_bytes" "$1"
+	must_write "$CLEAR/latency_us" 0
 	clearing 1
 	must_write "$TRACING/trace" ""
 	must bmmfault -f "$KIND" "$KIB" map-populate
 	clearing 0
+	must_write "$CLEAR/latency_us" 1000
 	line=$(grep -m 1 -o ' clear: .*' "$TRACING/trace") || fail "no trace"
 	# shellcheck disable=SC2086 # "pfn=... order=..."
 	report traced ${line# clear: }

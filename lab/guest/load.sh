@@ -53,49 +53,71 @@ case_load_fails() {
 	done
 }
 
-# whether PMD mappings are allowed is read once, when the module is loaded; if
-# it cannot be read, they are not
+# no memory to measure with, at load and later; then there is some
+case_not_calibrated() {
+	said='no memory to measure with'
+	before=$(dmesg | grep -c "$said")
+	load memmap=on fault=nomem
+	check "not calibrated: a line for each operation" \
+		[ $(($(dmesg | grep -c "$said") - before)) = 3 ]
+	file=/sys/kernel/bulkmm/clear/backend_cached
+	for at in /sys/kernel/bulkmm/*/backend*; do
+		check "not calibrated: the first serves (${at##*/})" \
+			grep -q '^\[[a-z0-9-]*\] [^=[]*$' "$at"
+	done
+	check "not calibrated: nor when asked to" refused write $file fastest
+	check "not calibrated: one can be forced" write $file generic
+	check "forced: it says so" grep -q '^fastest .*\[generic\]' $file
+	write /sys/module/bulkmm/parameters/fault none
+	check "calibrated later" write $file fastest
+	check "calibrated later: rates are known" \
+		grep -q '^[^[]*\[[a-z0-9-]*=[0-9.]*\]' $file
+	check "calibrated later: not forced" refused grep -q fastest $file
+	must remove
+}
+
+# PMD mappings are used if the kernel says that it may; if that cannot be found,
+# they are not; booted with nohugevmalloc, the variable is 0, as another one is
 case_no_blocks() {
 	said='mode block maps as mode pte'
 	load memmap=off vmap=block
 	check "blocks: nothing against them is said" \
 		[ "$(dmesg | grep -c "$said")" = 0 ]
 	must remove
-	echo "quiet nohugevmalloc" >/tmp/cmdline
-	# endless zeros are no command line
-	for at in /tmp/cmdline /dev/full; do
+	for other in '' oops_in_progress; do
 		before=$(dmesg | grep -c "$said")
-		must mount -o bind $at /proc/cmdline
-		load memmap=off vmap=off
-		must umount /proc/cmdline
+		load memmap=off vmap=off fault_symbol=vmap_allow_huge \
+			fault_other=$other
 		must_write /sys/kernel/bulkmm/vmap/mode block
-		check "no blocks ($at): switched on later, it says so" \
+		check "no blocks (${other:-not found}): it says so" \
 			[ "$(dmesg | grep -c "$said")" = $((before + 1)) ]
 		must remove
 	done
 }
 
-# a file has a number, a word or a choice; except hook: a line per function
-case_one_value() {
+# a file has a number, a word or a choice; except hook: a line per function, and
+# stats: a line per counter
+case_files() {
 	load memmap=on clear=auto vmap=pte
-	find /sys/kernel/bulkmm -type f ! -name hook ! -name off \
-		! -name reset_orders >/tmp/files
+	many=$(find /sys/kernel/bulkmm -type f | wc -l)
+	check "files: $many" [ "$many" -gt 15 -a "$many" -le 60 ]
+	find /sys/kernel/bulkmm -type f ! -name hook ! -name off ! -name stats \
+		>/tmp/files
 	# all in one process, which does not notice a missing end of line
 	# shellcheck disable=SC2046 # names without blanks
-	odd=$(awk -v word='[0-9a-z.+_-]+' '
+	odd=$(awk -v word='[0-9a-z.+_=-]+' '
 	BEGIN { choice = "(" word " )*\\[" word "\\]( " word ")*" }
 	FNR > 1 || $0 !~ "^(" word "|" choice ")$" { print " " FILENAME }
 	' $(cat /tmp/files))
-	many=$(wc -l </tmp/files)
 	check "one value a file:$odd" [ -z "$odd" ]
 	check "one value a file: and one line" \
-		[ "$(xargs cat </tmp/files | wc -l)" = "$many" ]
-	check "one value a file: all were looked at" [ "$many" -gt 100 ]
-	nodes=0
-	for at in "$MEMMAP"/backend_node*; do nodes=$((nodes + 1)); done
-	check "backends: two picks a node" [ $nodes = $((2 * \
-		$(find /sys/devices/system/node -maxdepth 1 -name 'node[0-9]*' |
-			wc -l))) ]
+		[ "$(xargs cat </tmp/files | wc -l)" = "$(wc -l </tmp/files)" ]
+	check "stats: a counter a line, each once" [ -z "$(cat "$BULKMM"/*/stats |
+		grep -Evx '[a-z][a-z_]* -?[0-9]+')$(for at in "$BULKMM"/*/stats; do
+			cut -d ' ' -f 1 "$at" | sort | uniq -d
+		done)" ]
+	check "stats: of every path" [ "$(cat "$BULKMM"/*/stats |
+		grep -c '^hits ')" = "$(cat "$BULKMM"/*/mode | wc -l)" ]
 	must remove
 }
 

@@ -95,15 +95,10 @@ backend() {
 # the counters go with the module, so they are sent before each unload
 unload() {
 	[ -d "$MEMMAP" ] || return
-	set -- hits="$(cat $MEMMAP/hits)" backend="$(cat $MEMMAP/backend)"
-	set -- "$@" picks="$(backend_picks $MEMMAP/backend)"
-	set -- "$@" hook="$(cat $MEMMAP/hook)" inflight="$(cat $MEMMAP/inflight)"
-	set -- "$@" version="$(cat /sys/kernel/bulkmm/version)"
-	set -- "$@" shared_bytes="$(cat $MEMMAP/shared_bytes)"
-	for at in "$MEMMAP"/fallbacks/*; do
-		set -- "$@" "fallback_${at##*/}=$(cat "$at")"
-	done
-	report counters "$@"
+	# shellcheck disable=SC2046 # "hits=... bytes=..."
+	report counters backend="$(cat $MEMMAP/backend)" \
+		hook="$(cat $MEMMAP/hook)" version="$(cat "$BULKMM/version")" \
+		$(stats_of memmap)
 	must remove
 }
 

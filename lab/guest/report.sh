@@ -48,23 +48,21 @@ remove() {
 	echo 1 >$BULKMM/off && rmmod bulkmm
 }
 
-# names of the backends in a FILE that lists them: "[fastest] generic movnti"
+# names of the backends in a FILE that lists them: "generic [movnti=12.3]"
 backend_names() {
-	sed 's/[][]//g;s/^fastest //' "$1"
+	sed 's/[][]//g;s/=[0-9.]*//g;s/^fastest //' "$1"
 }
 
-# the picks beside FILE, which forces a backend, and the MB/s of those measured:
-# "node0 movnti generic=9800 movnti=36100; ..."
-backend_picks() {
-	for at in "$1"_*/serving; do
-		[ -e "$at" ] || continue
-		printf '%s %s' "${at%/serving}" "$(cat "$at")"
-		for rate in "${at%/serving}"/*; do
-			[ "$rate" = "$at" ] || [ "$(cat "$rate")" = 0 ] ||
-				printf ' %s=%s' "${rate##*/}" "$(cat "$rate")"
-		done
-		printf '; '
-	done | sed "s,$1_,,g;s/; \$//"
+# a counter, without starting a program: PATH NAME
+stat_of() {
+	while read -r stat value; do
+		[ "$stat" != "$2" ] || echo "$value"
+	done <"$BULKMM/$1/stats"
+}
+
+# all counters of a path as words for report: PATH
+stats_of() {
+	tr ' ' '=' <"$BULKMM/$1/stats"
 }
 
 # write a line to the kernel log that separates what follows

@@ -25,11 +25,12 @@ suite_arm() {
 # the counters go with the module, so they are sent before each unload
 suite_unload() {
 	[ -d "$BULKMM" ] || return 0
-	for at in "$BULKMM"/*/hits; do
-		path=${at%/hits}
-		report suite-hits arm="$ARM" path="${path##*/}" \
-			hits="$(cat "$at")" inflight="$(cat "$path/inflight")" \
-			hook="$(cat "$path/hook")"
+	for at in "$BULKMM"/*/stats; do
+		path=${at%/stats}
+		path=${path##*/}
+		# shellcheck disable=SC2046 # "hits=... bytes=..."
+		report suite-hits arm="$ARM" path="$path" $(stats_of "$path") \
+			hook="$(cat "$BULKMM/$path/hook")"
 	done
 	must remove
 }

@@ -12,6 +12,7 @@ mm_begin() {
 	mkdir -p /dev/shm /tmp/mm
 	mount -t tmpfs tmpfs /dev/shm
 	for script in "$MM"/*.sh; do chmod 755 "$script"; done
+	while read -r name; do report mm-unbuilt name="$name"; done <$MM/unbuilt
 }
 
 # the runner's result of each test, as "VERDICT PASSED FAILED SKIPPED NAME": the

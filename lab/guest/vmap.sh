@@ -36,13 +36,9 @@ vmap_arm() {
 # the counters go with the module, so they are sent before each unload
 vmap_unload() {
 	[ -d $VMAP ] || return 0
-	set --
-	for at in "$VMAP"/* "$VMAP"/fallbacks/*; do
-		[ -f "$at" ] || continue
-		at=${at#"$VMAP/"}
-		set -- "$@" "$(echo "$at" | tr / _)=$(tr '\n' ' ' <"$VMAP/$at")"
-	done
-	report vmap-counters "$@"
+	# shellcheck disable=SC2046 # "hits=... bytes=..."
+	report vmap-counters mode="$(cat $VMAP/mode)" \
+		hook="$(tr '\n' ' ' <$VMAP/hook)" $(stats_of vmap)
 	must remove
 }
 
@@ -50,12 +46,13 @@ vmap_unload() {
 vmap_counted() {
 	HITS=0 SEEN=0
 	[ -d $VMAP ] || return 0
-	read -r HITS <$VMAP/hits
-	SEEN=$HITS
-	for at in "$VMAP"/fallbacks/*; do
-		read -r count <"$at"
-		SEEN=$((SEEN + count))
-	done
+	while read -r stat value; do
+		case $stat in
+		hits) HITS=$value ;;
+		fallback_*) SEEN=$((SEEN + value)) ;;
+		esac
+	done <$VMAP/stats
+	SEEN=$((SEEN + HITS))
 }
 
 # set the page array to map from now on

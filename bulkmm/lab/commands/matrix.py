@@ -3,13 +3,15 @@
 
 import argparse
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from bulkmm import files
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.lab import matrix, run
 from bulkmm.lab.commands.run import asked
-from bulkmm.lab.machine import arch
+from bulkmm.lab.machine import arch, kernels, pins, root
+from bulkmm.lab.paths import locked
 from bulkmm.lab.progress import Progress
 from bulkmm.results import Document
 from bulkmm.sheet import Sheet
@@ -19,6 +21,10 @@ def every(args: argparse.Namespace) -> int:
     """Run the cells of the matrix in turn; show and keep their results."""
     chosen = _chosen(args)
     need_places(args)
+    if args.newest:
+        chosen = _newer(chosen)
+        if not chosen:
+            return Exit.OK
     about = matrix.DEBUG if args.debug else matrix.STOCK
     progress, page = Progress(), ""
     lines: list[matrix.Line] = []
@@ -40,8 +46,10 @@ def every(args: argparse.Namespace) -> int:
 
 def _chosen(args: argparse.Namespace) -> list[matrix.Cell]:
     """Return the requested runs."""
-    if args.debug and (args.quick or args.arch):
-        raise UsageError("--debug has runs of its own: without --quick and --arch")
+    if args.debug and (args.quick or args.arch or args.newest):
+        raise UsageError(
+            "--debug has runs of its own: without --quick, --arch and --newest"
+        )
     wanted = [arch.find(args.arch)] if args.arch else list(arch.ALL)
     stock = matrix.QUICK if args.quick else matrix.FULL
     cells = matrix.checked() if args.debug else matrix.cells(stock, wanted)
@@ -52,8 +60,24 @@ def _chosen(args: argparse.Namespace) -> list[matrix.Cell]:
 
 
 def _flags(args: argparse.Namespace) -> str:
-    given = [name for name in ("quick", "debug") if getattr(args, name)]
+    given = [name for name in ("quick", "debug", "newest") if getattr(args, name)]
     return "".join(f" --{name}" for name in given)
+
+
+def _newer(cells: list[matrix.Cell]) -> list[matrix.Cell]:
+    """Return the cells on the archive's newest releases, without those pinned."""
+    run.need_root()
+    progress, newer = Progress(), {}
+    with locked(progress) as cache:
+        made = root.ensure(cache, progress)
+        kernels.update(made, progress)
+        for name, on in {(cell.kernel, arch.find(cell.arch)) for cell in cells}:
+            if (release := kernels.newest(made, name, on)) != pins.kernel(name, on):
+                newer[name, on.name] = release
+    where = ", ".join(sorted(newer.values())) or "none"
+    progress.note(f"newer than what is pinned: {where}")
+    there = [cell for cell in cells if (cell.kernel, cell.arch) in newer]
+    return [replace(one, kernel=newer[one.kernel, one.arch]) for one in there]
 
 
 def pattern(given: str | None) -> re.Pattern[str]:

@@ -79,7 +79,7 @@ def request(args: argparse.Namespace) -> run.Request:
 def _options(family: str) -> dict[str, str]:
     """Return the options of a family and the fields that hold them."""
     if family == scenario.PACKAGES:
-        return {"no_upgrade": ""}
+        return {"no_upgrade": "no_upgrade"}
     names = [one.name for one in fields(WORKS[family][1])]
     return {CALLED.get(name, name): name for name in names}
 
@@ -87,21 +87,27 @@ def _options(family: str) -> dict[str, str]:
 def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
     """Return the scenario with the given options; reject inapplicable ones."""
     known = _options(wanted.family)
-    given: dict[str, Any] = {}
-    for name in dict.fromkeys(one for f in scenario.FAMILIES for one in _options(f)):
-        value = getattr(args, name)
-        if value is None or value is False:
-            continue
-        if name not in known:
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} is no option of {wanted.name}")
-        given[known[name]] = tuple(value) if isinstance(value, list) else value
+    every = sorted({one for family in scenario.FAMILIES for one in _options(family)})
+    given = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name in every
+        if (value := getattr(args, name)) is not None and value is not False
+    }
+    work = _made(wanted, {known[name]: given[name] for name in given if name in known})
+    for name in given:
+        if known.get(name) not in (*work.takes, "seed"):
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option} does not apply to {wanted.name}")
+    return work
+
+
+def _made(wanted: scenario.Scenario, chosen: dict[str, Any]) -> Work:
     if wanted.family == scenario.PACKAGES:
-        return packages.Work(wanted, upgrade=not given)
-    if "size" in known:
-        given["size"] = pmem.parse_size(str(given.get("size", wanted.size)))
+        return packages.Work(wanted, upgrade=not chosen)
     make, options = WORKS[wanted.family]
-    return make(wanted, options(**given))
+    if "size" in _options(wanted.family):
+        chosen["size"] = pmem.parse_size(str(chosen.get("size", wanted.size)))
+    return make(wanted, options(**chosen))
 
 
 def print_checks(document: Document) -> None:

@@ -39,7 +39,6 @@ class Work(work.Work):
     takes = frozenset({"rounds", "break_one_word"})
     step = ("hmm-visit",)
     kept = (("visits", "hmm-visit"),)
-    purpose = "prove"
 
     @property
     def steps(self) -> int:

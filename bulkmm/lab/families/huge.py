@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from bulkmm import stats
 from bulkmm.control.kernel import ALLOCATOR_SERVES
-from bulkmm.control.needs import version
+from bulkmm.control.needs import at_least
 from bulkmm.errors import UsageError
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.work import SECONDS, Common, Work
@@ -187,8 +187,8 @@ def allocator_clears(outcome: Outcome) -> bool:
 
 def taken_away(outcome: Outcome) -> bool:
     """Return whether only the allocator clears transparent huge pages."""
-    release = version(outcome.of("start")[0]["release"])
-    return allocator_clears(outcome) and release >= ALLOCATOR_SERVES
+    release = outcome.of("start")[0]["release"]
+    return allocator_clears(outcome) and at_least(release, ALLOCATOR_SERVES)
 
 
 def size(kib: int) -> str:

@@ -50,6 +50,7 @@ class Work(work.Work):
     """The life cycle of the packages in a guest."""
 
     upgrade: bool = True  # makes DKMS build the module again
+    takes = frozenset({"no_upgrade"})
     cmdline = RESCUE
     step = ("step",)
 

@@ -15,7 +15,7 @@ from bulkmm.lab import work
 from bulkmm.lab.choices import ALIGNS
 from bulkmm.lab.families import breakdown
 from bulkmm.lab.machine import counting
-from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.machine.vm import Hot, Outcome
 from bulkmm.lab.scenario import Scenario
 from bulkmm.results import Check, Measured
 from bulkmm.size import MIB, PAGE
@@ -30,8 +30,10 @@ LIMIT = "limit"  # only storing as many bytes
 LARGEST = "1T"  # what the guest's address space has room for
 BACKEND = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 PRIVATE = "private"  # device memory that no CPU can access
+FAULTS = "pmem-faults"
 HOOKS = "hook-faults"  # the scenario of lab/guest/hook.sh
-KASAN = "hook-kasan"  # likewise
+STORM = "hook-storm"  # of lab/guest/storm.sh
+KASAN = "hook-kasan"  # of lab/guest/hook.sh
 KOBJECT = "hook-kobject"  # likewise
 # results by name suffix: key of the time, event. No work is counted for unbind: it
 # sleeps, and other tasks' work on its CPU would count.
@@ -39,7 +41,7 @@ TIMED = (("", "ns", "bind"), ("-bind", "bind_ns", "bind"), ("-unbind", "ns", "un
 FIRST = "first"  # label of a bind that is not a sample
 PROOF = "proof"
 FLIPPED_WORD = 5
-WORKERS = 32  # BMM_CREW_MOST of module/crew_size.h
+WORKERS = 32  # BMM_CREW_MOST of module/crew.h
 
 
 # options of stamping; by mode of the device, those of its placement
@@ -57,6 +59,7 @@ class Options(work.Common):
     map: str = "dev"
     backend: str = ""
     workers: int = 0
+    seconds: int = work.SECONDS  # of hook-storm
 
 
 @dataclass(frozen=True)
@@ -71,13 +74,32 @@ class Work(work.Work):
     def takes(self) -> frozenset[str]:
         """Return the options that apply."""
         if self.scenario.faults:
-            return frozenset({"size"})
+            return frozenset({"size", *(["seconds"] if self._storms else [])})
         return STAMPED | PLACED[self.scenario.mode]
+
+    @property
+    def _storms(self) -> bool:
+        """Return whether the run lasts as long as the user wants."""
+        return self.scenario.name == STORM
 
     @property
     def pmem(self) -> int:
         """Return the bytes of the device; 0 for private memory."""
         return 0 if self.scenario.mode == PRIVATE else self.options.size
+
+    @property
+    def hot(self) -> Hot:
+        """Return the memory nodes: faults are injected on one without CPUs."""
+        return Hot(nodes=3, bare=True) if self.scenario.name == FAULTS else Hot()
+
+    @property
+    def cmdline(self) -> str:
+        """Return kernel parameters: a storm holds CPUs, which is not to be reported.
+
+        A machine that hangs is found by the time limit.
+        """
+        quiet = "nowatchdog rcupdate.rcu_cpu_stall_timeout=300"
+        return quiet if self._storms else ""
 
     def check_options(self) -> None:
         """Reject options that do not fit together."""
@@ -93,7 +115,8 @@ class Work(work.Work):
         # fault injection takes the same time at any size
         part = 1.0 if self.scenario.faults else self.options.size / FULL_SIZE
         binds = 8 + len(ARMS) * self.options.rounds
-        return 120 + part * (4 * self.scenario.seconds + 8 * binds)
+        storm = 5 * self.options.seconds if self._storms else 0
+        return 120 + storm + part * (4 * self.scenario.seconds + 8 * binds)
 
     @property
     def steps(self) -> int:
@@ -124,7 +147,6 @@ class Work(work.Work):
         return {
             **super().facts(outcome),
             "backends": next((c["backend"] for c in outcome.of("counters")), ""),
-            "picked": next((c["picks"] for c in outcome.of("counters")), ""),
             "fallbacks": fallback_counts(outcome),
             "breakdown": breakdown.of(outcome),
         }
@@ -141,7 +163,7 @@ def parse_size(text: str) -> int:
 def check_options(options: Options) -> None:
     """Reject options that do not fit together."""
     if not 0 <= options.workers <= WORKERS:
-        raise UsageError(f"{options.workers} workers: give 0 to {WORKERS}")
+        raise UsageError(f"--workers {options.workers}: give 0 to {WORKERS}")
     if options.backend and not BACKEND.fullmatch(options.backend):
         raise UsageError(f"bad backend name {options.backend}")
     least = 2 * ALIGNS[options.align]
@@ -202,6 +224,10 @@ def _faults(scenario: Scenario, options: Options, modules: list[str]) -> str:
     if scenario.name == HOOKS:
         # at the end ftrace is dead: bulkmm_lab cannot be unloaded
         lines = ["case_toggled_around_loads", *device, "hook_faults"]
+    elif scenario.production:
+        lines = [*device, "verify", "must rmmod bulkmm_lab"]
+    elif scenario.name == STORM:
+        lines = [*device, f"storm {options.seconds}", "must rmmod bulkmm_lab"]
     else:
         lines = [
             *device,

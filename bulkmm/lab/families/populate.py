@@ -71,6 +71,11 @@ def _node(node: int, mib: int) -> dict[str, object]:
     return _good(mib, nodes=f"{node}" * 8 + ".", cpus=f"{1 << node}.")
 
 
+def _both(nodes: str) -> dict[str, object]:
+    """Return what is expected if threads run on both nodes, a CPU each."""
+    return _good(96, nodes=nodes, cpus="1.2.")
+
+
 CASES = (
     Case("node 1 asked for", "4k 96 node=1", _node(1, 96)),
     Case("node 1 asked for, one thread", "4k 96 node=1 threads=1", _node(1, 96)),
@@ -78,8 +83,8 @@ CASES = (
     Case("started on node 1, one thread", "4k 96 cpu=1 threads=1", _node(1, 96)),
     Case("node 0 asked for, huge pages", "thp 96 node=0", _node(0, 96)),
     Case("bound to node 1", "4k 96 bind=1", _node(1, 96)),
-    Case("halves bound to a node each", "4k 96 halves", _good(96, nodes="00001111.")),
-    Case("interleaved", "4k 96 interleave", _good(96, nodes="xxxxxxxx.")),
+    Case("halves bound to a node each", "4k 96 halves", _both("00001111.")),
+    Case("interleaved", "4k 96 interleave", _both("xxxxxxxx.")),
     Case("hugetlb of node 1", "2m 32 node=1", _node(1, 32) | {"cpus": None}),
     Case(
         "hugetlb of a node without",
@@ -153,7 +158,6 @@ class Work(work.Work):
     hot = vm.Hot(nodes=NODES, shared_out=True)
     step = ("visit",)
     kept = (("visits", "visit"), ("cases", "pool-case"))
-    purpose = "prove"
 
     @property
     def steps(self) -> int:

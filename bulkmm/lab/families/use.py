@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bulkmm import stats
+from bulkmm.control.needs import at_least
 from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.arch import X86_64, of_release
@@ -18,7 +19,7 @@ LOCKED = ("brk-locked", "mprotect-locked")
 GUESTS = ("kvm-prefault", "kvm-run")  # of x86-64
 TOUCHED = (*TOUCHING, "kvm-run")
 # 6.12 splits the huge zero page on a write
-SERIES_WITH_ZERO_PAGE = "7.3"
+WHOLE_ZERO_PAGE = "7.3"
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def _brought(one: dict[str, Any], release: str) -> Check:
     way, streaming, cached = one["way"], int(one["streaming"]), int(one["cached"])
     touched = way in TOUCHED and one["cached_max"] > 0
     right, wrong = (cached, streaming) if touched else (streaming, cached)
-    none = way == "mprotect-locked" and not release.startswith(SERIES_WITH_ZERO_PAGE)
+    none = way == "mprotect-locked" and not at_least(release, WHOLE_ZERO_PAGE)
     name = f"{way} {'is a touch' if touched else 'bypasses the cache'}"
     if not one["cached_max"]:
         name += " with cached_max 0"
@@ -105,7 +106,7 @@ class PairWork(HugeWork):
         """Return the guest's job: words of lab/guest/use.sh, one per line."""
         lines = [*self.begin(modules), f"folios thp {KIB}"]
         chance = self.options.chance
-        # picks are timed once, in the first visit of each arm
+        # the first visit of each arm warms up
         for arm in ARMS:
             lines += [f"clear_arm {arm}", f"pair 1 {FOLIOS}"]
         for _ in range(2):
@@ -119,7 +120,7 @@ class PairWork(HugeWork):
         taken = {
             arm: [
                 one[f"ns{cpu}"] / FOLIOS
-                # in an arm's first round a pick may be timing
+                # without the one that warmed up
                 for one in outcome.of("pair", arm=arm)[1:]
                 for cpu in (0, 1)
             ]

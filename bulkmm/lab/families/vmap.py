@@ -136,7 +136,6 @@ class Work(work.Work):
         ("checked", "checked"),
         ("counters", "vmap-counters"),
     )
-    purpose = "prove"
 
     @property
     def takes(self) -> frozenset[str]:

@@ -22,19 +22,21 @@ from bulkmm.lab.progress import Progress
 CONTROL = PROJECT / "debian" / "control"
 CHANGELOG = PROJECT / "debian" / "changelog"
 TOOLS = ("build-essential", "lintian")
+INSTALLED = ("dkms", "dracut-core", "initramfs-tools")  # with these: tests/packages
 # all sources of the packages and their build
 PARTS = (
     "LICENSE", "LICENSES", "README.md", "bench", "bulkmm", "core", "debian",
     "docs/abi.md", "docs/command.md", "docs/install.md", "docs/limits.md", "examples",
     "lib", "meson.build", "module", "pyproject.toml", "scripts", "tests/core",
-    "tests/populate",
+    "tests/lib", "tests/populate",
 )  # fmt: skip
 MADE = shutil.ignore_patterns(
     "*.o", "*.ko", "*.mod", "*.mod.c", "*.cmd", "*.pyc", "__pycache__",
     "Module.symvers", "modules.order",
 )  # fmt: skip
 # files that name the version; tests/packages compares them
-VERSIONS = ("debian/changelog", "meson.build", "module/main.c", "pyproject.toml")
+VERSIONS = ("debian/changelog", "pyproject.toml")
+HEADER = "core/bulkmm.h"  # in three lines; Meson and the module have it from there
 # the project has no mail address that lintian accepts
 BUILD = (
     'cd "$1/bulkmm" && dpkg-buildpackage -b -us -uc && cd .. && '
@@ -65,7 +67,7 @@ def version() -> str:
 def ensure(cache: Path, progress: Progress, wanted: str = "") -> Path:
     """Return a directory with the packages, of this or another version."""
     wanted = wanted or version()
-    builder = _builder(cache, progress)
+    builder = root(cache, progress)
     made = builder.path / "srv" / f"{wanted}-{content_key(_sources())}"
     if not made.is_dir():
         with (
@@ -84,8 +86,9 @@ def packages(made: Path) -> list[Path]:
     return sorted(deb for deb in made.glob("*.deb") if "-dbgsym_" not in deb.name)
 
 
-def _builder(cache: Path, progress: Progress) -> Root:
-    names = [*field("Build-Depends"), *TOOLS]
+def root(cache: Path, progress: Progress) -> Root:
+    """Return the Debian root that builds packages, and has what they work with."""
+    names = [*field("Build-Depends"), *TOOLS, *INSTALLED]
     # a virtual package with a version, which apt cannot install by this name
     names = ["debhelper" if n == "debhelper-compat" else n for n in names]
     builder = Root(cache / f"packaging-{content_key([], *SUITES, *names)}")
@@ -118,6 +121,12 @@ def _stage(to: Path, wanted: str) -> None:
         text = (to / name).read_text(encoding="utf-8")
         # the first match in each file is the project's own
         (to / name).write_text(text.replace(version(), wanted, 1), encoding="utf-8")
+    text = (to / HEADER).read_text(encoding="utf-8")
+    for part, number in zip(
+        ("MAJOR", "MINOR", "PATCH"), wanted.split("."), strict=True
+    ):
+        text = re.sub(rf"(_VERSION_{part}) \d+", rf"\1 {number}", text)
+    (to / HEADER).write_text(text, encoding="utf-8")
     script = str(PROJECT / "scripts" / "commandpages.py")
     made = ["--version", wanted, "--out", str(to / "share")]
     subprocess.run([sys.executable, script, *made], check=True)

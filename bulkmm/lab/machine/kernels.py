@@ -2,14 +2,16 @@
 """Stock Debian kernels: which release, its packages, unpacked in the root.
 
 Packages are unpacked, not installed: an installed kernel would build an
-initramfs, and nothing here boots the root itself. The release that a series
-(6.12) resolved to is remembered, so a second run needs no network.
+initramfs, and nothing here boots the root itself. A series (6.12) stands for the
+release that is pinned, or for its newest if the archive has that no longer. It is
+remembered, so a second run needs no network.
 """
 
 import json
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -17,7 +19,7 @@ from bulkmm import files
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.child import ChildError, explained
 from bulkmm.lab.machine import arch as archs
-from bulkmm.lab.machine import kinds
+from bulkmm.lab.machine import kinds, pins
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.progress import Progress
@@ -87,42 +89,73 @@ def _remembered(root: Root, name: str, arch: Arch) -> Path:
 
 
 def cached(root: Root, name: str, arch: Arch = X86_64) -> Kernel | None:
-    """Return the kernel if an earlier run has fetched it."""
-    remembered = _remembered(root, name, arch)
-    known = files.read_json(remembered)
-    return Kernel(root, known["release"]) if "release" in known else None
+    """Return the kernel if an earlier run has fetched it for the same pin."""
+    known = files.read_json(_remembered(root, name, arch))
+    if "release" not in known or known.get("pinned") != pins.kernel(name, arch):
+        return None
+    return Kernel(root, known["release"])
 
 
 def ensure(root: Root, name: str, progress: Progress, arch: Arch = X86_64) -> Kernel:
     """Return the kernel of a series or release, fetched if necessary."""
-    if known := cached(root, name, arch):
-        return known
-    try:
+    pinned = pins.kernel(name, arch)
+    kernel = cached(root, name, arch)
+    if not kernel:
         kernel = _fetched(root, name, arch, progress)
-    except ChildError:
-        # an old index names versions that the mirror has dropped
-        with progress.step("refreshing the package index"):
-            _update(root)
-        kernel = _fetched(root, name, arch, progress)
-    remembered = _remembered(root, name, arch)
-    remembered.parent.mkdir(exist_ok=True)
-    text = json.dumps({"release": kernel.release})
-    files.write(remembered, text, "what the cache knows")
+        remembered = _remembered(root, name, arch)
+        remembered.parent.mkdir(exist_ok=True)
+        text = json.dumps({"release": kernel.release, "pinned": pinned})
+        files.write(remembered, text, "what the cache knows")
+    if kernel.release != (pinned or kernel.release):
+        progress.note(
+            f"kernel {pinned} is pinned, but the archive has it no longer: "
+            f"{kernel.release} instead"
+        )
     return kernel
 
 
-def _update(root: Root) -> None:
-    with explained("no network for the package index"):
+def newest(root: Root, name: str, arch: Arch) -> str:
+    """Return the newest release of a series, whatever is pinned."""
+    return _release(_index(root), name, arch)
+
+
+def update(root: Root, progress: Progress) -> None:
+    """Fetch the package index."""
+    with (
+        progress.step("refreshing the package index"),
+        explained("no network for the package index"),
+    ):
         root.run(["apt-get", "update", "-q"], 300)
 
 
+def _index(root: Root) -> set[str]:
+    return set(root.run(["apt-cache", "pkgnames", "linux-"]).split())
+
+
 def _fetched(root: Root, name: str, arch: Arch, progress: Progress) -> Kernel:
-    known = set(root.run(["apt-cache", "pkgnames", "linux-"]).split())
-    kernel = Kernel(root, _release(known, name, arch))
+    """Return the kernel that is pinned, else the newest, fetched."""
+    pinned = pins.kernel(name, arch)
+    try:
+        return _whole(root, pinned or newest(root, name, arch), progress)
+    except (ChildError, UsageError):
+        # an old index lacks what is new, and names what the mirror has dropped
+        update(root, progress)
+    if pinned:
+        with suppress(ChildError, UsageError):
+            return _whole(root, pinned, progress)
+    return _whole(root, newest(root, name, arch), progress)
+
+
+def _whole(root: Root, release: str, progress: Progress) -> Kernel:
+    """Return a release, fetched if the root has it not."""
+    kernel = Kernel(root, release)
     if (kernel.modules / "modules.dep").is_file():
         return kernel
-    with progress.step(f"fetching kernel {kernel.release}"):
-        _unpack(root, _packages(known, kernel.release), kernel)
+    known = _index(root)
+    if f"{HEADERS}{release}" not in known:
+        raise UsageError(f"the index has no kernel {release}")
+    with progress.step(f"fetching kernel {release}"):
+        _unpack(root, _packages(known, release), kernel)
     return kernel
 
 

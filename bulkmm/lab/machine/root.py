@@ -15,7 +15,8 @@ from pathlib import Path
 
 from bulkmm.errors import BulkmmError
 from bulkmm.lab import child
-from bulkmm.lab.paths import PACKAGES, claimed, content_key, made_whole, need_space
+from bulkmm.lab.machine import pins
+from bulkmm.lab.paths import claimed, content_key, made_whole, need_space
 from bulkmm.lab.progress import Progress
 
 SUITE = "trixie"
@@ -39,6 +40,7 @@ APT_OPTIONS = (
     "Acquire::http::Proxy",
     "Acquire::https::Proxy",
 )
+INSTALLED = ("dpkg-query", "-W", "-f", "${Package} ${Version}\\n")
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,6 @@ class Root:
     ) -> str:
         """Run a command in the root and return its output."""
         return child.run(self.enter(argv), limit)
-
-
-def packages() -> list[str]:
-    """Return the packages of the root."""
-    lines = PACKAGES.read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
 
 
 def apt_source() -> Source:
@@ -139,13 +135,15 @@ def _mmdebstrap(
     argv += [f"--aptopt={option}" for option in _apt_options()]
     argv += [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
     argv += [f"--keyring={keyring}"] if keyring else []
+    argv += [f"--setup-hook={pins.hook()}"]
     argv += [f"--include={','.join(names)}", SUITE, str(to)]
     return argv + [f"deb {mirror} {suite} main" for suite in SUITES]
 
 
 def of(cache: Path) -> Root:
     """Return the root for this package list; it need not exist yet."""
-    return Root(cache / f"root-{content_key([PACKAGES], *SUITES, *DPKG_OPTIONS)}")
+    words = (word for pair in pins.packages().items() for word in pair)
+    return Root(cache / f"root-{content_key([], *words, *SUITES, *DPKG_OPTIONS)}")
 
 
 def ensure(cache: Path, progress: Progress) -> Root:
@@ -155,7 +153,9 @@ def ensure(cache: Path, progress: Progress) -> Root:
         shutil.rmtree(left)
     if root.path.is_dir():
         return root
-    make(root, packages(), f"the Debian root ({SUITE})", progress, "amd64,arm64")
+    make(
+        root, [*pins.packages()], f"the Debian root ({SUITE})", progress, "amd64,arm64"
+    )
     with claimed(cache) as unused:
         older = cache.glob("root-*") if unused else ()
         for old in older:  # from an older package list
@@ -189,6 +189,9 @@ def make(
             trusted = part / "etc/apt/trusted.gpg.d" / f"bulkmm{keyring.suffix}"
             shutil.copy(keyring, trusted)
         (part / "var/lib/bulkmm").mkdir(parents=True)
+        has = Root(part).run(INSTALLED)
+    if gone := pins.gone(has):
+        progress.note(f"pinned, but the archive has them no longer: {gone}")
 
 
 def _reason(error: child.ChildError) -> str:

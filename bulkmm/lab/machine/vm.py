@@ -46,6 +46,7 @@ class Hot:
     cxl: int = 0  # bytes of a CXL device; the kernel makes a node for its window
     nodes: int = 1  # persistent memory is on the last one
     shared_out: bool = False  # spread memory and CPUs over the nodes
+    bare: bool = False  # node 2 of 3 has memory and no CPU; near node 1
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,18 @@ def _nodes(guest: Guest) -> list[str]:
     """
     hot = guest.hot
     argv = []
-    if hot.shared_out:
+    if hot.bare:
+        half, part = guest.cpus // 2, guest.memory // 4
+        for node, size, cpus in (
+            (0, guest.memory - 2 * part, f",cpus=0-{half - 1}"),
+            (1, part, f",cpus={half}-{2 * half - 1}"),
+            (2, part, ""),
+        ):
+            argv += ["-object", f"memory-backend-ram,id=ram{node},size={size}M"]
+            argv += ["-numa", f"node,nodeid={node}{cpus},memdev=ram{node}"]
+        for a, b, far in ((0, 1, 20), (0, 2, 40), (1, 2, 15)):
+            argv += ["-numa", f"dist,src={a},dst={b},val={far}"]
+    elif hot.shared_out:
         for node in range(hot.nodes):
             backend = (
                 f"memory-backend-ram,id=ram{node},size={guest.memory // hot.nodes}M"
@@ -215,6 +227,8 @@ def _cpus(guest: Guest) -> str:
     """Return the -smp option; with several nodes each has its own socket."""
     if guest.hot.shared_out:
         return f"{guest.hot.nodes},sockets={guest.hot.nodes}"
+    if guest.hot.bare:
+        return f"{guest.cpus // 2 * 2},sockets=2"
     # with two CPUs the clock would count one's work as the other's time
     return "1" if guest.counted else str(guest.cpus)
 

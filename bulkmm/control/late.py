@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Struct pages that were built before the module was there.
+
+While memmap is on, the module counts every call of memmap_init_zone_device(), served
+or not, and no device comes up without one (pagemap_range() in mm/memremap.c, 6.12 and
+7.3). So if there are more devices than calls, the rest came up without the module: at
+least as much memory as the smallest have. A device that came up twice hides another
+one, and so does one that sysfs has no size of (device-private memory).
+"""
+
+from collections.abc import Iterator
+
+from bulkmm.control import module as modules
+from bulkmm.control import text
+from bulkmm.control.root import Root
+
+SECTOR = 512
+DISKS = "/sys/block"
+DRIVERS = "/sys/bus/dax/drivers"
+DAX = ("device_dax", "fsdev_dax")  # kmem makes RAM of it
+
+
+def says(root: Root) -> str:
+    """Return how much memory came up without the module; "" if none is known to."""
+    devices = sorted(_devices(root))
+    module = modules.read(root)
+    late = sum(devices[: max(len(devices) - _calls(module), 0)])
+    if not late:
+        return ""
+    when = (
+        "before the module was loaded or memmap was on" if module else "without bulkmm"
+    )
+    of = f" of {text.size(sum(devices))}" if late < sum(devices) else ""
+    return f"struct pages of {text.size(late)}{of} were built {when}"
+
+
+def _calls(module: modules.Module | None) -> int:
+    """Return how many devices, or parts of them, the module has seen come up."""
+    for path in module.paths if module else ():
+        if path.name == "memmap":
+            return path.counters.get("hits", 0) + sum(path.fallbacks.values())
+    return 0
+
+
+def _devices(root: Root) -> Iterator[int]:
+    """Yield the bytes of each device that has struct pages."""
+    for name in root.names(DISKS):
+        # a disk of persistent memory has struct pages if it can be mapped
+        if name.startswith("pmem") and root.read(f"{DISKS}/{name}/queue/dax") == "1":
+            yield SECTOR * int(root.read(f"{DISKS}/{name}/size") or 0)
+    for driver in DAX:
+        for name in root.names(f"{DRIVERS}/{driver}"):
+            yield int(root.read(f"{DRIVERS}/{driver}/{name}/size") or 0)
