@@ -6,6 +6,7 @@
 #	make figures	native figures of this CPU, into results/, docs and README
 #	make lab	every lab scenario on every kernel (hours; resumes where it stopped)
 #	make lab-debug	the scenarios on kernels with their own checks on (part of it)
+#	make newest	the same scenarios on what is newer than lab/versions.txt
 #	make kernels	every kernel of Debian's archive, natively (hours; resumes too)
 #	make install	the module, for the running kernel
 #	make install-lib	libbulkmm, below PREFIX (docs/library.md)
@@ -18,7 +19,7 @@ PREFIX ?= /usr/local
 WHEELS ?= build/wheel
 KDIR ?= /lib/modules/$(RELEASE)/build
 
-.PHONY: build demo test check figures lab lab-debug kernels module install install-lib install-man deb wheel clean
+.PHONY: build demo test check figures lab lab-debug newest kernels module install install-lib install-man deb wheel clean
 
 build:
 	@scripts/setup
@@ -61,6 +62,12 @@ lab-debug: build
 	@.venv/bin/bulkmm lab matrix --debug --resume --json-dir out/lab-debug \
 		-o docs/debug-kernels.md
 
+# Once a week: stable updates break things before anybody pins them.
+newest: build
+	@mkdir -p out
+	@.venv/bin/bulkmm lab matrix --newest --resume --json-dir out/newest \
+		-o out/newest.md
+
 kernels: build
 	@mkdir -p out
 	@.venv/bin/bulkmm lab kernels --resume --json-dir out/kernels \
@@ -72,6 +79,7 @@ module:
 install: module
 	install -D -m 0644 module/bulkmm.ko \
 		$(DESTDIR)/lib/modules/$(RELEASE)/updates/bulkmm.ko
+	install -D -m 0644 -t $(DESTDIR)/usr/lib/modprobe.d module/bulkmm-softdep.conf
 	test -n "$(DESTDIR)" || depmod $(RELEASE)
 
 # A build directory of its own: the prefix is built in.
@@ -93,6 +101,8 @@ deb: build
 	@.venv/bin/python scripts/debs.py --out build/debs
 
 # setuptools would pack stale files in build/lib again.
+wheel: export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
+wheel: export PIP_BUILD_CONSTRAINT = $(CURDIR)/constraints.txt
 wheel: build
 	@rm -rf build/lib build/bdist.*
 	@.venv/bin/pip wheel -q --disable-pip-version-check --no-deps \

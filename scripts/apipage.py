@@ -17,7 +17,7 @@ from manpages import Doc, SourceError, Sources, sentence
 WIDTH = 100
 PROJECT = Path(__file__).resolve().parents[1]
 CORE = PROJECT / "core"
-POPULATE = PROJECT / "lib" / "populate"
+LIB = PROJECT / "lib"
 PAGE = PROJECT / "docs" / "api.md"
 MADE = "<!-- Made by scripts/apipage.py from the sources: change those. -->"
 INTRO = (
@@ -107,7 +107,7 @@ def narrow(lines: list[str]) -> Iterator[str]:
 
 def made() -> str:
     """Return the page generated from the current sources."""
-    sources = [*sorted(CORE.glob("*.c")), *sorted(POPULATE.glob("*.c"))]
+    sources = [*sorted(CORE.glob("*.c")), *sorted(LIB.rglob("*.c"))]
     return page(manpages.read(CORE / "bulkmm.h", sources))
 
 

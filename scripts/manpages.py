@@ -26,6 +26,7 @@ SAFETY = (
 PROTOTYPE = re.compile(
     r"^(?:int |void |size_t |const char \*)(bmm_\w+)\([^;]*\);", re.MULTILINE
 )
+ATTRIBUTES = re.compile(r"\s+BMM_ATTR\(.*\);", re.DOTALL)
 KERNEL_DOC = re.compile(r"^/\*\*\n(.*?)^ \*/\n", re.MULTILINE | re.DOTALL)
 FIRST_COMMENT = re.compile(r"^/\*\n( \* [\w.]+ - .*?)^ \*/\n", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r"(?:(?:struct|enum) )?([\w.]+)(?:\(\))? - (.*)")
@@ -125,7 +126,7 @@ def declared(header: str) -> tuple[list[list[str]], dict[str, str]]:
         if found.start() != end + 1:
             groups.append([])
         groups[-1].append(found[1])
-        prototypes[found[1]] = found[0].expandtabs(8)
+        prototypes[found[1]] = ATTRIBUTES.sub(";", found[0]).expandtabs(8)
         end = found.end()
     return groups, prototypes
 
