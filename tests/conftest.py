@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Who runs what when several processes do: see scripts/test."""
+"""Who runs what when several processes do: see scripts/test.
+
+And that a test finds today what it finds tomorrow, however busy the machine is.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.workermanage import WorkerController
+
+settings.register_profile("any-day", deadline=None, derandomize=True)
+settings.load_profile("any-day")
 
 # Guests, of which only two run at once, are the longest chain of all: one process
 # boots from its first minute on, and the others do the rest before they join in.
@@ -18,6 +25,7 @@ if TYPE_CHECKING:
 GUESTS = (
     "tests/packages/test_packages.py",
     "tests/lab/test_matrix.py::test_the_quick_matrix",
+    "tests/packages/test_boot.py",
     "tests/command/test_guest.py",
     "tests/lab/",
     "tests/populate/test_populate_guest.py",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bulkmm.control import needs
 
@@ -24,37 +24,20 @@ OPTIONS = (
 ZEROING = "INIT_ON_ALLOC_DEFAULT_ON"
 
 
-def pick(name: str, serving: str, **mbps: int) -> dict[str, str]:
-    """Return the files of a pick."""
-    rates = {f"{name}/{backend}": str(rate) for backend, rate in mbps.items()}
-    return {f"{name}/serving": serving, **rates}
-
-
-PATHS = {
+PATHS: dict[str, dict[str, Any]] = {
     "memmap": {
         "mode": "off [on]",
-        "backend": "[fastest] generic movdir64b movnti",
-        **pick("backend_node0", "movdir64b", movdir64b=37800, movnti=36100),
-        **pick("backend_node1_own", "movnti", movdir64b=4000, movnti=4100),
+        "backend": "generic [movdir64b=37.8] movnti=36.1",
         "hook": "0 memmap_init_zone_device: attached",
-        "fallbacks/off": "2",
-        "fallbacks/small": "4",
+        "verify": "[off] once always",
+        "stats": {"fallback_off": 2, "fallback_small": 4},
     },
     "clear": {
         "mode": "[off] auto cached streaming",
-        "backend_cached": "[fastest] generic plain rep-b",
-        **pick("backend_cached_small", "rep-b", generic=9100, plain=8900),
-        "backend_cached_small/rep-b": "12000",
+        "backend_cached": "generic=9.1 plain=8.9 [rep-b=12.0]",
         "backend_streaming": "fastest generic [movnti]",
-        **pick("backend_streaming_large", "movnti", movnti=0),
         "hook": "-19 folio_zero_user: not attached",
-        "fallbacks/off": "0",
-        "fallbacks/small": "7",
-        "order10/longest_ns": "0",
-        "order10/folios": "0",
-        "order9/longest_ns": "1043210",
-        "order9/folios": "512",
-        "reset_orders": "",
+        "stats": {"fallback_off": 0, "fallback_small": 7, "streamed": 4096},
         "latency_us": "1000",
         "min_pages": "16",
     },
@@ -62,16 +45,14 @@ PATHS = {
     "later": {
         "mode": "off pte [block]",
         "hook": "0 first_function: attached\n-16 second_function: somebody has it",
-        "fallbacks/odd": "1",
-        "runs": "5",
-        "leaves_pte": "9",
-        "strange": "neither a number nor a choice",
-        "strange1/text": "nor this",
+        "stats": {"fallback_odd": 1, "runs": 5, "leaves_pte": 9, "no line of": "it"},
+        "backend_odd": "neither a number nor a choice",
+        "strange": "neither, too",
+        "directory/file": "1",
     },
 }
-COUNTERS = {"hits": "4", "bytes": "8388608", "ns": "2000000", "inflight": "0"}
-SETTINGS = ("mode", "backend", "backend_cached", "backend_streaming")
-NUMBERS = ("latency_us", "min_pages", "reset_orders")
+COUNTERS = {"inflight": 0, "hits": 4, "bytes": 8388608, "ns": 2000000}
+READ_ONLY = ("hook", "stats")
 
 
 @dataclass
@@ -98,8 +79,9 @@ class Fake:
 
     def counters(self, path: str, **values: int) -> None:
         """Move the counters of a path."""
-        for name, value in values.items():
-            self.write(f"/sys/kernel/bulkmm/{path}/{name}", str(value))
+        file = f"/sys/kernel/bulkmm/{path}/stats"
+        held = dict(line.rsplit(" ", 1) for line in self.read(file).splitlines())
+        self.write(file, stats({**held, **values}))
 
 
 def kernel(
@@ -129,15 +111,21 @@ def kernel(
     return fake
 
 
+def stats(values: dict[str, Any]) -> str:
+    """Return counters as the file has them."""
+    return "\n".join(f"{name} {value}" for name, value in values.items())
+
+
 def load(fake: Fake) -> Fake:
     """Load the module."""
     home = "/sys/kernel/bulkmm"
     fake.write(f"{home}/version", "0.1.0")
     fake.write(f"{home}/off", "", 0o200)
     for path, files in PATHS.items():
-        for name, text in {**COUNTERS, **files}.items():
-            writable = name in SETTINGS or name in NUMBERS
-            fake.write(f"{home}/{path}/{name}", text, 0o644 if writable else 0o444)
+        for name, held in files.items():
+            text = held if isinstance(held, str) else stats({**COUNTERS, **held})
+            mode = 0o444 if name in READ_ONLY else 0o644
+            fake.write(f"{home}/{path}/{name}", text, mode)
     parameters = "/sys/module/bulkmm/parameters"
     fake.write(f"{parameters}/memmap_min_pages", "32768", 0o644)
     fake.write(f"{parameters}/memmap", "on")

@@ -27,6 +27,7 @@ STANDARD = "usr/lib/python3.13"
 LEFT_OUT = ("test", "idlelib", "ensurepip", "tkinter", "pydoc_data", "lib2to3")
 # whatever times of change files have in a guest
 COMPILE = (*PYTHON, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash")
+PMEM = ("libnvdimm", "nd_btt", "nd_pmem", "nd_e820")  # drivers of its device
 MEMORY, LIMIT = 1024, 240
 # Each step is a command's words, or a line for the shell. One Python does them
 # all: under emulation it takes longer to start than to run.
@@ -59,7 +60,7 @@ def run(name: str, steps: list[Step], words: str = "") -> list[dict[str, Any]]:
         with paths.locked(progress) as cache:
             kernel = kernels.ensure(root.ensure(cache, progress), name, progress)
             built = build.ensure(kernel, [], progress)
-            base = image.ensure_base(kernel, (), progress)
+            base = image.ensure_base(kernel, PMEM, progress)
             at = stack.enter_context(vm.run_directory(kernel.root, keep=False))
             _pack(kernel, at / "extra", steps, progress)
             image.pack(kernel.root, at / "extra", at / "extra.cpio")
@@ -68,6 +69,7 @@ def run(name: str, steps: list[Step], words: str = "") -> list[dict[str, Any]]:
             modules = [built / name for name in build.PRODUCTS]
             whole = image.initramfs(kernel.root, both, at, JOB, modules)
             chosen = accel.choose("auto", kernel, base, progress)
+            words = f"{words} memmap=64M!512M"
             guest = vm.Guest(kernel.image, whole, MEMORY, accel=chosen, words=words)
         stack.enter_context(paths.turn(progress))
         outcome = vm.boot(guest, kernel.root, at, LIMIT)

@@ -12,13 +12,15 @@ from bulkmm.control import needs
 
 PAGE = (ROOT / "docs" / "abi.md").read_text()
 SOURCES = {path.name: path.read_text() for path in (ROOT / "module").glob("*.[ch]")}
-PARAMETER = re.compile(r"^module_param(?:_named)?\((\w+),", re.MULTILINE)
+PARAMETER = re.compile(r"^module_param(?:_named|_cb)?\((\w+),", re.MULTILINE)
 FILE = re.compile(
     # attributes that are named so
-    r"(?:\b(?:BMM_FILE|TUNABLE|COUNTER)|__ATTR_RO)\(([a-z]\w*)|"
-    r"\.attr = \{ \.name = \"(\w+)\"|\tCOLUMN\(\"(\w+)\"|"
-    r"(?:\.name = |PICKS\()\"(backend\w*)\",|"
-    r"\[REASON_\w+\] = \"(\w+)\",$",
+    r"\b(?:TUNABLE|SELECT_FILE|__ATTR(?:_R[OW])?)\(([a-z]\w*)"
+)
+COUNTER = re.compile(
+    r"\[BMM_\w+\] = \"(\w+)\",$|"
+    r"\[\w+ - BMM_OWN\] = (?:\w+ > 1 \? )?\"(\w+)\"|"
+    r"\[(REASON_\w+)\] = \"\w+\",$",
     re.MULTILINE,
 )
 EVENT = re.compile(r"TRACE_EVENT\(\s*(\w+),.*?TP_printk\(\"([^\"]*)\"", re.DOTALL)
@@ -44,11 +46,18 @@ def section(title: str) -> str:
 
 def test_every_file_is_there() -> None:
     files = named(FILE)
-    assert {"mode", "hook", "version", "backend", "unverified"} <= files
-    assert {"backend_cached", "backend_streaming", "latency_us"} <= files
-    assert {"longest_ns", "reset_orders", "leaves_pmd"} <= files
+    assert {"mode", "hook", "stats", "version", "off", "backend_cached"} <= files
+    assert {"backend", "workers", "verify", "latency_us"} <= files
     text = section("Files")
     assert {file for file in files if not re.search(rf"[`/]{file}`", text)} == set()
+
+
+def test_every_counter_is_there_and_no_other() -> None:
+    named_so = {name.replace("REASON_", "FALLBACK_").lower() for name in named(COUNTER)}
+    assert {"hits", "inflight", "leaves_contpte", "fallback_unverified"} <= named_so
+    rows = re.findall(r"^\|[^|]*\|([^|]*)\|", section("Counters"), re.MULTILINE)
+    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert listed == named_so
 
 
 def test_every_parameter_is_there_and_no_other() -> None:

@@ -94,6 +94,7 @@ def test_all_off_is_one_write(loaded: Fake, bulkmm: Command) -> None:
         (("tune", f"clear.latency_us={1 << 64}"), "a number from 0 is needed"),
         (("tune", "clear.hits=1"), "unknown setting clear.hits: did you mean clear."),
         (("tune", "clear.mode=off"), "is set by: bulkmm on PATH MODE, bulkmm off PATH"),
+        (("tune", "memmap.verify=often"), "valid are off, once, always"),
         (("tune", "memmap.backend=zen"), "valid are fastest, generic, movdir64b, "),
         (("tune", "memmap=off"), "unknown setting memmap:"),
     ],
@@ -109,6 +110,7 @@ def test_bad_words(bulkmm: Command, words: tuple[str, ...], says: str) -> None:
     [
         ("clear.latency_us=0x10", f"{HOME}/clear/latency_us", "0x10"),
         ("memmap.backend=fastest", f"{HOME}/memmap/backend", "fastest"),
+        ("memmap.verify=once", f"{HOME}/memmap/verify", "once"),
         ("clear.backend_cached=plain", f"{HOME}/clear/backend_cached", "plain"),
         ("memmap_min_pages=1", f"{PARAMETERS}/memmap_min_pages", "1"),
     ],
@@ -139,6 +141,7 @@ def test_all_that_can_be_tuned_is_listed(bulkmm: Command) -> None:
         "clear.latency_us",
         "clear.min_pages",
         "memmap.backend",
+        "memmap.verify",
         "memmap_min_pages",
     }
     assert held["memmap.backend"]["choices"] == [

@@ -126,6 +126,11 @@ def _refused(fake: Fake) -> None:
             "memmap",
             "CONFIG_SPARSEMEM_VMEMMAP is not set",
         ),
+        (
+            lambda fake: replace(fake, CONFIG, "CONFIG_SPARSEMEM_VMEMMAP=y\n", ""),
+            "vmap",
+            "CONFIG_SPARSEMEM_VMEMMAP is not set",
+        ),
         (_refused, "clear", f"the module says of {FOLIO}: not allowed"),
     ],
 )
@@ -352,3 +357,30 @@ def test_another_prototype_is_refused_as_the_module_does(
     assert verdict == "would not attach"
     assert "set_zone_contiguous: void (int)" in why
     assert "folio_zero_user: none" in paths(done.json)["clear"][1]
+
+
+def test_devices_that_were_up_before_the_module(kernel: Fake, bulkmm: Command) -> None:
+    def says() -> str:
+        held = bulkmm("doctor", "--json").json["checks"]
+        return next((c["says"] for c in held if c["name"] == "device memory"), "")
+
+    def disk(name: str, gib: int, dax: int) -> None:
+        kernel.write(f"/sys/block/{name}/size", str(gib << 21))
+        kernel.write(f"/sys/block/{name}/queue/dax", str(dax))
+
+    disk("vda", 50, 1)
+    disk("pmem0s", 3, 0)  # a sector namespace has none
+    assert not says()
+    disk("pmem1", 100, 1)
+    driver = "/sys/bus/dax/drivers/device_dax"
+    kernel.write(f"{driver}/dax0.0/size", str(2 << 30))
+    kernel.write(f"{driver}/new_id", "")
+    assert says() == "struct pages of 102 GiB were built without bulkmm"
+    load(kernel)
+    late = "were built before the module was loaded or memmap was on"
+    kernel.counters("memmap", hits=0, fallback_off=0, fallback_small=0)
+    assert says() == f"struct pages of 102 GiB {late}"
+    kernel.counters("memmap", fallback_small=1)
+    assert says() == f"struct pages of 2 GiB of 102 GiB {late}"
+    kernel.counters("memmap", hits=1)
+    assert not says()

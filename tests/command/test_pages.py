@@ -33,7 +33,7 @@ WORDS = (
     ("on later pt", {"pte"}),
     ("on later --dry-run pt", {"pte"}),
     ("tune clear.l", {"clear.latency_us="}),
-    ("tune memmap.", {"memmap.backend="}),
+    ("tune memmap.", {"memmap.backend=", "memmap.verify="}),
     ("status --format ", {"text", "json", "prometheus"}),
     ("lab run pmem-f", {"pmem-fsdax-100g", "pmem-faults"}),
     ("lab run --map ", {"dev", "mem"}),
@@ -97,7 +97,7 @@ def test_the_page_of_the_command(share: Path) -> None:
 def test_the_page_of_the_module(share: Path) -> None:
     text = text_of(share / PLACES[1])
     assert "modprobe bulkmm [PARAMETER=VALUE]..." in text
-    for word in ("memmap/mode", "fallbacks/REASON", "memmap_min_pages", "bulkmm:clear"):
+    for word in ("memmap/mode", "streamed", "memmap_min_pages", "bulkmm:clear"):
         assert word in text
     assert "|" not in text.replace("||", "")
     assert "`" not in text

@@ -52,19 +52,16 @@ def test_every_counter_is_there(bulkmm: Command) -> None:
     assert value(found, "bulkmm_fallbacks_total", path="clear", reason="small") == 7
     assert value(found, "bulkmm_mode", path="memmap", mode="on") == 1
     assert value(found, "bulkmm_mode", path="memmap", mode="off") == 0
-    labels = {"path": "clear", "operation": "backend_cached", "pick": "small"}
+    labels = {"path": "clear", "operation": "backend_cached"}
     assert value(found, "bulkmm_backend", **labels, backend="rep-b") == 1
     assert value(found, "bulkmm_backend", **labels, backend="plain") == 0
-    labels = {"path": "memmap", "operation": "backend", "pick": "node0"}
+    labels = {"path": "memmap", "operation": "backend"}
     name = "bulkmm_backend_bytes_per_second"
     assert value(found, name, **labels, backend="movdir64b") == 37.8e9
     hook = {"path": "clear", "symbol": "folio_zero_user"}
     assert value(found, "bulkmm_hook_attached", **hook) == 0
     assert value(found, "bulkmm_setting", path="clear", setting="latency_us") == 1000
-    name = "bulkmm_clear_order_longest_seconds"
-    assert value(found, name, path="clear", order="9") == 0.00104321
-    name = "bulkmm_clear_order_folios_total"
-    assert value(found, name, path="clear", order="9") == 512
+    assert value(found, "bulkmm_clear_streamed_total", path="clear") == 4096
     assert value(found, "bulkmm_later_leaves_pte_total", path="later") == 9
     assert value(found, "bulkmm_later_runs_total", path="later") == 5
     assert value(found, "bulkmm_parameter", parameter="memmap_min_pages") == 32768

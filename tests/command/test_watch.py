@@ -35,7 +35,7 @@ def look(fake: Fake, name: str) -> module.KernelPath:
 def test_rates(loaded: Fake) -> None:
     before = look(loaded, "clear")
     loaded.counters("clear", hits=14, bytes=(8 << 20) + 1000, ns=2000000 + 500)
-    loaded.write("/sys/kernel/bulkmm/clear/fallbacks/small", "27")
+    loaded.counters("clear", fallback_small=27)
     seen = watch.rates(before, look(loaded, "clear"), 2.0, None)
     assert seen.requests_per_s == 5
     assert seen.bytes_per_s == 500

@@ -3,7 +3,7 @@
  * All public operations from several threads while another one changes the
  * selections, to be run under ThreadSanitizer, and with the library as it is
  * installed. Each thread has memory of its own: what they share is what is
- * forced, and the picks.
+ * selected, and the buffer that calibration works on.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -40,9 +40,9 @@ static void *work(void *arg)
 
 	memset(w->from, 0x11, sizeof(w->from));
 	memset(w->words, 0x22, 64);
-	bmm_image_init(&image, w->words, NULL, 64);
+	w->wrong = bmm_image_init(&image, w->words, NULL, 64) != 0;
 	for (round = 0; round < ROUNDS; round++) {
-		bmm_stamp(w->words, &image, BYTES / 64);
+		w->wrong += bmm_stamp(w->words, &image, BYTES / 64) != 0;
 		bmm_drain();
 		w->wrong += differs(w->words, 0x2222222222222222);
 		bmm_clear(w->words, BYTES);
@@ -53,7 +53,7 @@ static void *work(void *arg)
 		bmm_copy(w->words + 1, w->from, BYTES - 8);
 		w->words[0] = 0x1111111111111111;
 		w->wrong += differs(w->words, 0x1111111111111111);
-		bmm_fill(w->words, "3", 1, BYTES);
+		w->wrong += bmm_fill(w->words, "3", 1, BYTES) != 0;
 		bmm_drain();
 		w->wrong += differs(w->words, 0x3333333333333333);
 		bmm_clear_streaming(w->words, BYTES);

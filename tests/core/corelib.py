@@ -48,7 +48,7 @@ ffi.cdef(
     };
     struct bmm_backend {
         const char *name;
-        bool whole;
+        bool level;
         bool (*supported)(void);
         void (*stamp)(void *, const struct bmm_image *, size_t);
         void (*copy)(void *, const void *, size_t);
@@ -56,33 +56,22 @@ ffi.cdef(
         void (*clear)(void *, size_t);
         void (*clear_streaming)(void *, size_t);
     };
-    struct bmm_pick {
-        uint32_t nr, skip, decided, turn, disturbed;
-        unsigned long before;
-        uint64_t bytes, ns;
-        struct {
-            uint32_t least, second;
-        } cost[16];
+    struct bmm_calls {
+        int op;
+        size_t len;
+        bool cold, skewed;
     };
-    struct bmm_turn {
-        struct bmm_pick *pick;
-        uint32_t number;
-        unsigned long disturbed;
-        uint64_t begun;
+    struct bmm_calibration {
+        const struct bmm_backend *selected;
+        uint32_t rate[16];
     };
     struct bmm_cpuid {
         uint32_t most, most_ext;
         uint32_t c1, b7, c7, d7, c_ext1, b_ext8;
         uint64_t xcr0;
     };
-    struct bmm_groups {
-        size_t records, phase;
-        unsigned int word;
-        uint64_t step;
-    };
     struct bmm_geometry {
         size_t record, records, stride;
-        struct bmm_groups groups;
     };
     struct bmm_layout {
         struct bmm_geometry geometry;
@@ -95,28 +84,27 @@ ffi.cdef(
     const struct bmm_backend *bmm_backend_at(size_t);
     bool bmm_backend_can(const struct bmm_backend *, int);
     const struct bmm_backend *bmm_backend_find(int, const char *, size_t);
-    const struct bmm_backend *bmm_candidate(int, unsigned);
-    const struct bmm_backend *bmm_backend_serving(int, size_t);
+    unsigned bmm_candidates(const struct bmm_calls *, const struct bmm_backend **);
+    void bmm_calibrate(const struct bmm_calls *, void *, struct bmm_calibration *);
+    extern const struct bmm_backend *bmm_selections[5][8];
+    extern size_t bmm_streams_from[5];
+    void bmm_measure(void);
     int bmm_backend_select(int, const char *, size_t);
+    size_t bmm_backend_selection(int, char *, size_t);
     size_t bmm_backend_list(int, size_t, char *, size_t);
     size_t bmm_environment_error(char *, size_t);
     const char *bmm_version(void);
-    void bmm_pick_start(struct bmm_pick *, unsigned, uint32_t);
+    int bmm_version_number(void);
     size_t bmm_host_llc(void);
-    unsigned bmm_pick_best(const struct bmm_pick *);
-    bool bmm_pick_feed(struct bmm_pick *, uint32_t, uint64_t, uint64_t);
-    uint32_t bmm_pick_rate(const struct bmm_pick *, unsigned);
-    const struct bmm_backend *bmm_turn_begin(struct bmm_turn *,
-                                             struct bmm_pick *, int);
-    bool bmm_turn_end(struct bmm_turn *, size_t);
     uint32_t bmm_cpu_features(const struct bmm_cpuid *);
     uint64_t bmm_host_clock(void);
     int bmm_image_init(struct bmm_image *, const void *, const void *, size_t);
     void bmm_image_at(struct bmm_image *, const struct bmm_image *, uint64_t);
     int bmm_stamp(void *, const struct bmm_image *, size_t);
-    int bmm_fill(void *, const void *, size_t, size_t);
     void bmm_copy(void *, const void *, size_t);
     void bmm_copy_streaming(void *, const void *, size_t);
+    void bmm_move(void *, const void *, size_t);
+    void bmm_move_streaming(void *, const void *, size_t);
     void bmm_drain(void);
     void bmm_clear(void *, size_t);
     void bmm_clear_streaming(void *, size_t);
@@ -158,7 +146,8 @@ def meson(
     with build.with_name(f"{build.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (build / "build.ninja").exists():
-            steps.insert(0, [*program, "setup", str(build), str(source), *options])
+            setup = [*program, "setup", "-Dwerror=true", str(build), str(source)]
+            steps.insert(0, [*setup, *options])
         for step in steps:
             done = subprocess.run(
                 step, check=False, capture_output=True, text=True, env=environment
@@ -228,17 +217,23 @@ def backend_names(op: Op | None = None) -> list[str]:
     return names
 
 
-def candidates(op: Op) -> list[str]:
-    """Return the backends that may be picked, the first guess first."""
-    lib, names = core(), []
-    while (found := lib.bmm_candidate(op, len(names))) != ffi.NULL:
-        names.append(name_of(found))
-    return names
+def candidates(op: Op, *, skewed: bool = False) -> list[str]:
+    """Return the backends that may be selected, the preferred one first."""
+    found = ffi.new("const struct bmm_backend *[16]")
+    calls = ffi.new("struct bmm_calls *", {"op": op, "len": 4096, "skewed": skewed})
+    return [name_of(found[k]) for k in range(core().bmm_candidates(calls, found))]
 
 
-def serving(op: Op, length: int = 1 << 20) -> Any:
-    """Return the backend that does such an operation now."""
-    return core().bmm_backend_serving(op, length)
+def selection(op: Op) -> list[str]:
+    """Return the selected backends, one for each class of calls."""
+    buf = ffi.new("char[200]")
+    core().bmm_backend_selection(op, buf, 200)
+    return ffi.string(buf).decode().split(",")
+
+
+def selected(op: Op) -> Any:
+    """Return the backend that long calls have, NULL before it is selected."""
+    return core().bmm_selections[op][6]
 
 
 def backend(name: str, op: Op) -> Any:

@@ -35,12 +35,14 @@ static void *exact(size_t bytes)
 
 static int stamp(const struct bmm_backend *backend, size_t size, size_t count)
 {
-	void *first = exact(size), *second = exact(size);
+	char *first = exact(size + 1), *second = exact(size + 1);
 	void *ours = exact(size * count), *reference = exact(size * count);
 	struct bmm_image image;
 	int wrong;
 
-	bmm_image_init(&image, first, number() % 2 ? second : NULL, size);
+	/* records of any alignment */
+	bmm_image_init(&image, first + 1, number() % 2 ? second + 1 : NULL,
+		       size);
 	backend->stamp(ours, &image, count);
 	bmm_drain_stores();
 	bmm_generic.stamp(reference, &image, count);

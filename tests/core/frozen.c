@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What is decided costs nothing more: no clock, no system call, no shared
- * write. Every operation is done until a backend is decided on; then all data
- * of the program is made read-only, the time-stamp counter faults, and any
- * system call but exit kills; and it is done again.
+ * What is selected costs nothing more: no clock, no system call, no shared
+ * write. Every operation is done once; then all data of the program is made
+ * read-only, the time-stamp counter faults, and any system call but exit kills;
+ * and it is done again.
  *
  *	frozen [break|old]
  *
- * "break" forgets one pick, so that the last part dies; "old" is a CPU without
- * any feature that backends ask for: stamping has a single candidate there.
+ * "break" forgets one selection, so that the last part dies; "old" is a CPU
+ * without any feature that backends ask for: stamping has a single candidate
+ * there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +21,9 @@
 
 #include <linux/seccomp.h>
 
-#include "serve.h"
+#include "bmm.h"
 
-#define ROOM  ((size_t)1 << 20)
-#define TRIES 100000
+#define ROOM ((size_t)1 << 20)
 
 static const size_t lengths[] = { 64, 4096, 65536, 300001, ROOM };
 
@@ -63,20 +63,6 @@ static void work(enum bmm_op op, char *to, const char *from, size_t len,
 	bmm_drain();
 }
 
-static void decide(enum bmm_op op, char *to, const char *from, size_t len,
-		   const struct bmm_image *image)
-{
-	int tries = TRIES;
-
-	do
-		work(op, to, from, len, image);
-	while (!bmm_serving(op, len) && --tries);
-	if (tries)
-		return;
-	printf("operation %d, %zu bytes: never decided\n", op, len);
-	exit(1);
-}
-
 /* From the first page of its own data to the last. */
 static void freeze(void)
 {
@@ -109,8 +95,8 @@ int main(int argc, char **argv)
 	for (pass = 0; pass < 2; pass++) {
 		for (op = 0; op < BMM_OPS; op++)
 			for (i = 0; i < LENGTHS; i++)
-				(pass ? work : decide)((enum bmm_op)op, to,
-						       from, lengths[i], &image);
+				work((enum bmm_op)op, to, from, lengths[i],
+				     &image);
 		if (!pass && argc > 1 && !strcmp(argv[1], "break"))
 			bmm_backend_select(BMM_COPY, "fastest", 7);
 		if (!pass)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Every operation of every backend against generic C, at both ends of memory
- * between two pages that may not be touched, every byte of which is compared:
- * for hosts whose core cannot be loaded into the test run.
+ * Every operation of every backend against generic C, and moves and fills
+ * against the simplest loop, at both ends of memory between two pages that may
+ * not be touched, every byte of which is compared.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,12 +64,12 @@ static size_t place(size_t len, size_t distance, bool end)
 	return end ? ROOM - len - distance : distance;
 }
 
-/* The source touches a guard as well, aligned like the destination or not. */
+/* The source touches a guard as well, at any distance modulo a line. */
 static int copy(const struct bmm_backend *backend, size_t len, size_t distance,
 		bool end)
 {
 	size_t at = place(len, distance, end);
-	size_t from = place(len, done % 3 * 4, end);
+	size_t from = place(len, done % 67, end);
 
 	backend->copy(ours + at, source + from, len);
 	bmm_drain_stores();
@@ -93,7 +93,7 @@ static int copy_streaming(const struct bmm_backend *backend, size_t len,
 			  size_t distance, bool end)
 {
 	size_t at = place(len, distance, end);
-	size_t from = place(len, done % 3 * 4 + done % 2, end);
+	size_t from = place(len, done % 67, end);
 
 	backend->copy_streaming(ours + at, source + from, len);
 	bmm_drain_stores();
@@ -159,6 +159,81 @@ static int stamps(const struct bmm_backend *backend)
 	return wrong;
 }
 
+static const size_t lengths[] = { 0,	1,    7,    8,	  63,	64,   65,
+				  127,	128,  129,  191,  255,	256,  321,
+				  1000, 2047, 2048, 2049, 2111, 2200, 4095,
+				  4096, 4160, 4161, 6000, 8191, 9008 };
+
+#define LENGTHS (sizeof(lengths) / sizeof(lengths[0]))
+
+/* @gap: from the source to the destination; one of them touches a guard */
+static int move(long gap, size_t len, bool end)
+{
+	size_t apart = (size_t)(gap < 0 ? -gap : gap);
+	size_t first = place(len + apart, done % 67, end);
+	size_t to = gap < 0 ? first : first + apart;
+	size_t from = gap < 0 ? first + apart : first;
+	int wrong;
+
+	memmove(reference + to, reference + from, len);
+	bmm_move(ours + to, ours + from, len);
+	wrong = memcmp(ours, reference, ROOM) != 0;
+	memcpy(ours + to, canaries + to, len);
+	bmm_move_streaming(ours + to, ours + from, len);
+	bmm_drain_stores();
+	return wrong + compare(to, len);
+}
+
+static int moves(void)
+{
+	static const long gaps[] = { 255,  256,	 1000, 2047, 2048, 2049, 2500,
+				     4000, 4095, 4096, 4097, 5000, 6008 };
+	int wrong = 0;
+	size_t i, l;
+	long gap;
+
+	for (l = 0; l < LENGTHS; l++)
+		for (i = 0; i < 131 + sizeof(gaps) / sizeof(gaps[0]); i++) {
+			gap = i < 131 ? (long)i : gaps[i - 131];
+			wrong += move(gap, lengths[l], done % 2);
+			wrong += move(-gap, lengths[l], done % 2);
+		}
+	printf("moves: %d wrong\n", wrong);
+	return wrong;
+}
+
+static int fill(int (*how)(void *dst, const void *pattern, size_t size,
+			   size_t len),
+		size_t size, size_t len)
+{
+	size_t at = place(len, done % 67, done % 2), i;
+	int wrong;
+
+	for (i = 0; i < len; i++)
+		reference[at + i] = source[i % size];
+	wrong = how(ours + at, source, size, len);
+	bmm_drain_stores();
+	return !!wrong + compare(at, len);
+}
+
+static int fills(void)
+{
+	static const size_t more[] = { 191, 192, 255,  256,  512,
+				       513, 600, 4095, 4096, 5000 };
+	int wrong = !bmm_fill(ours, source, 0, 1) +
+		    !bmm_fill_cached(ours, source, 0, 1);
+	size_t i, l, size;
+
+	for (l = 0; l < LENGTHS; l++)
+		for (i = 0; i < 130 + sizeof(more) / sizeof(more[0]); i++) {
+			size = i < 130 ? i + 1 : more[i - 130];
+			wrong += fill(bmm_fill, size, lengths[l]);
+			wrong += fill(bmm_fill_cached, size, lengths[l]);
+		}
+	printf("fills: %d wrong\n", wrong);
+	return wrong;
+}
+
 static int exercise(const struct bmm_backend *backend)
 {
 	int wrong = 0;
@@ -202,6 +277,11 @@ int main(void)
 	for (i = 0; (backend = bmm_backend_at(i)); i++)
 		if (!backend->supported || backend->supported())
 			wrong += exercise(backend);
+#ifdef __x86_64__
+	if (bmm_host_has(BMM_CPU_AVX2)) /* where AVX-512 is preferred, too */
+		wrong += exercise(bmm_avx2);
+#endif
+	wrong += moves() + fills();
 	printf("%lu extents, %d wrong in all\n", done, wrong);
 	return wrong != 0;
 }

@@ -34,30 +34,6 @@ STEP = st.one_of(st.just(0), st.sampled_from([1, 64, 4096, 2**32, 2**64 - 64]), 
 
 
 @dataclass(frozen=True)
-class Groups:
-    """A word that changes by a constant from group to group."""
-
-    records: int = 0  # 0: there are none
-    phase: int = 0
-    word: int = 0
-    step: int = 0
-
-    def adds(self, word: int, place: int) -> int:
-        """Return what is added to a word of the record at a place."""
-        if not self.records or word != self.word:
-            return 0
-        return (self.phase + place) // self.records * self.step
-
-    @property
-    def fields(self) -> tuple[int, int, int, int]:
-        """Return what the core is told."""
-        return (self.records, self.phase, self.word, self.step)
-
-
-NO_GROUPS = Groups()
-
-
-@dataclass(frozen=True)
 class Layout:
     """Units as a kernel might write them."""
 
@@ -68,7 +44,6 @@ class Layout:
     first: tuple[tuple[int, ...], ...]  # of each head and of the first tail
     unit_step: tuple[tuple[int, ...], ...]
     tail_step: tuple[int, ...]
-    groups: Groups = NO_GROUPS
 
     @property
     def records(self) -> int:
@@ -83,16 +58,11 @@ class Layout:
     def unit(self, u: int) -> bytes:
         """Return the records of unit u."""
         made = []
-        places = self.stride // (self.words * 8)
         for r in range(self.records):
             which, inside = min(r, self.heads), max(r - self.heads, 0)
             made += [
-                w
-                + u * s
-                + (inside * t if which == self.heads else 0)
-                + self.groups.adds(i, u * places + r)
-                for i, w, s, t in zip(
-                    range(self.words),
+                w + u * s + (inside * t if which == self.heads else 0)
+                for w, s, t in zip(
                     self.first[which],
                     self.unit_step[which],
                     self.tail_step,
@@ -117,18 +87,6 @@ class Layout:
 
 
 @st.composite
-def some_groups(draw: st.DrawFn, words: int) -> Groups:
-    """Return groups of which some end inside a unit and some span units."""
-    records = draw(st.integers(1, 100))
-    return Groups(
-        records=records,
-        phase=draw(st.integers(0, records - 1)),
-        word=draw(st.integers(0, words - 1)),
-        step=draw(STEP),
-    )
-
-
-@st.composite
 def layouts(draw: st.DrawFn, tails: st.SearchStrategy[int]) -> Layout:
     """Return a layout of up to eight heads."""
     words = draw(st.sampled_from([8, 8, 4, 7, 12, 16]))
@@ -137,17 +95,14 @@ def layouts(draw: st.DrawFn, tails: st.SearchStrategy[int]) -> Layout:
     def some(value: st.SearchStrategy[int]) -> tuple[int, ...]:
         return tuple(draw(st.lists(value, min_size=words, max_size=words)))
 
-    groups = draw(st.one_of(st.just(NO_GROUPS), some_groups(words)))
-    gaps = [0, 0, words * 8, words * 24] if groups.records else [0, 0, 8, 64, 200]
     return Layout(
         words=words,
         heads=heads,
         tails=draw(tails),
-        gap=draw(st.sampled_from(gaps)),
+        gap=draw(st.sampled_from([0, 0, 8, 64, 200])),
         first=tuple(some(WORD) for _ in range(heads + 1)),
         unit_step=tuple(some(STEP) for _ in range(heads + 1)),
         tail_step=some(st.one_of(st.just(0), STEP)),
-        groups=groups,
     )
 
 
@@ -156,7 +111,7 @@ def learn(layout: Layout, array: bytes, units: int) -> tuple[int, Any, Any]:
     lib, memory = core(), ffi.new("uint64_t[]", max(len(array) // 8, 1))
     ffi.buffer(memory)[: len(array)] = array
     found = ffi.new("struct bmm_layout *")
-    shape = (layout.words * 8, layout.records, layout.stride, layout.groups.fields)
+    shape = (layout.words * 8, layout.records, layout.stride)
     geometry = ffi.new("struct bmm_geometry *", shape)
     return lib.bmm_learn(found, memory, geometry, units), found, memory
 
@@ -173,7 +128,7 @@ def stamped(layout: Layout, found: Any, name: str, first: int, units: int) -> by
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(layouts(st.integers(2, 40)), st.integers(UNITS, 5), st.integers(0, 7), st.data())
 def test_predicts_every_unit(
     name: str, layout: Layout, learned: int, more: int, data: st.DataObject
@@ -190,7 +145,7 @@ def test_predicts_every_unit(
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(layouts(st.just(1)), st.integers(UNITS, 40))
 def test_units_of_one_record(name: str, layout: Layout, learned: int) -> None:
     layout = replace(
@@ -201,7 +156,7 @@ def test_units_of_one_record(name: str, layout: Layout, learned: int) -> None:
     assert stamped(layout, found, name, 0, 50) == layout.array(50)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(layouts(st.integers(1, 3)))
 def test_reproduces_or_refuses_where_the_tail_is_hard_to_see(layout: Layout) -> None:
     code, found, _ = learn(layout, layout.array(UNITS), UNITS)
@@ -210,7 +165,7 @@ def test_reproduces_or_refuses_where_the_tail_is_hard_to_see(layout: Layout) -> 
         assert stamped(layout, found, "generic", 0, 9) == layout.array(9)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(layouts(st.integers(1, 20)), st.integers(UNITS, 5), st.data())
 def test_a_flipped_bit_is_refused_or_reproduced(
     layout: Layout, units: int, data: st.DataObject
@@ -235,7 +190,7 @@ def test_a_flipped_bit_is_refused_or_reproduced(
         assert found.differs == hit
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(layouts(st.integers(2, 10)), st.data())
 def test_what_lies_between_units_does_not_matter(
     layout: Layout, data: st.DataObject
@@ -296,81 +251,6 @@ def test_impossible_geometry(
 
 
 @pytest.mark.parametrize(
-    ("groups", "stride"),
-    [
-        ((8, 8, 0, 1), 256),  # the phase is a whole group
-        ((8, 0, 8, 1), 256),  # no such word
-        ((8, 0, 2**31, 1), 256),
-        ((8, 0, 0, 1), 264),  # units begin between two places
-    ],
-)
-def test_impossible_groups(groups: tuple[int, ...], stride: int) -> None:
-    memory = ffi.new("uint64_t[]", 1000)
-    geometry = ffi.new("struct bmm_geometry *", (64, 4, stride, groups))
-    found = ffi.new("struct bmm_layout *")
-    assert core().bmm_learn(found, memory, geometry, UNITS) == EINVAL
-
-
-SECTION = 32768  # page frames of 128 MiB
-
-
-def section_layout(order: int, pfn: int) -> Layout:
-    """Return struct pages as kernels without a virtual memmap keep them.
-
-    The section number stands in the upper bits of the flags, each page knows
-    its own address, and the tails of a compound page point to their head.
-    """
-    pages, base = 1 << order, 0xFFFF888000000000
-    heads = min(pages - 1, 2)
-    flags = (pfn // SECTION) << 45 | 4 << 43
-    memmap = 0xFFFF889000000000
-
-    def page(r: int) -> tuple[int, ...]:
-        link = memmap | 1 if r else 0xFFFFC90000001000  # a head has a pagemap
-        return (flags, link, r * (r < heads), 0, 0, 0, 1 << 32, base + (pfn + r) * 4096)
-
-    def step(r: int) -> tuple[int, ...]:
-        return (0, pages * 64 if r else 0, 0, 0, 0, 0, 0, pages * 4096)
-
-    return Layout(
-        words=8,
-        heads=heads,
-        tails=pages - heads,
-        gap=0,
-        first=tuple(page(r) for r in range(heads + 1)),
-        unit_step=tuple(step(r) for r in range(heads + 1)),
-        tail_step=(0,) * 7 + (4096,),
-        groups=Groups(records=SECTION, phase=pfn % SECTION, word=0, step=1 << 45),
-    )
-
-
-@pytest.mark.parametrize(("order", "units"), [(0, 70000), (9, 140), (16, 3)])
-@pytest.mark.parametrize("phase", [0, 512, SECTION - 512])
-def test_section_bits_and_page_addresses(order: int, units: int, phase: int) -> None:
-    """Over sections, at real sizes: learn the first units, predict the rest."""
-    pages = 1 << order
-    pfn = 0x100000 + (phase if pages <= phase else 0)
-    layout = section_layout(order, pfn)
-    array = layout.array(units)
-    sections = {pfn // SECTION, (pfn + units * pages - 1) // SECTION}
-    assert len(sections) == 2
-    learned = min(units, 512 if not order else UNITS)
-    code, found, _ = learn(layout, array, learned)
-    assert code == 0
-    for name in BACKENDS:
-        assert stamped(layout, found, name, 0, units) == array
-
-
-def test_a_wrong_group_step_is_refused_where_the_units_show_it() -> None:
-    layout = section_layout(9, 0x100000 + SECTION - 512)
-    wrong = replace(layout, groups=replace(layout.groups, step=1 << 44))
-    code, found, _ = learn(wrong, layout.array(UNITS), UNITS)
-    # seen as a step from unit to unit, which the third unit contradicts
-    assert code == EUNLIKE
-    assert found.differs == 2 * 512 + 2  # the heads are two
-
-
-@pytest.mark.parametrize(
     ("step", "code"), [(0, 0), (16 * 64, 0), (1, EUNLIKE), (2**64 - 16 * 64, EUNLIKE)]
 )
 @pytest.mark.parametrize("record", [0, 1, 2])
@@ -387,7 +267,7 @@ def test_two_units_are_enough_for_pointers_only(
         assert stamped(layout, found, "generic", 0, 9) == layout.array(9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(layouts(st.integers(3, 20)), st.integers(0, 9), st.data())
 def test_any_other_unit_is_verified(
     layout: Layout, unit: int, data: st.DataObject

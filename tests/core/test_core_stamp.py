@@ -16,7 +16,7 @@ from corelib import (
     in_child,
     record_bytes,
     records_bytes,
-    serving,
+    selected,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,7 +37,7 @@ def records(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(records(), st.integers(0, 70), st.integers(0, 20), st.booleans())
 def test_writes_what_the_model_says_and_nothing_else(
     name: str,
@@ -59,7 +59,7 @@ def test_writes_what_the_model_says_and_nothing_else(
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(records(), st.integers(0, 300))
 def test_agrees_with_the_generic_reference(
     name: str, record: tuple[list[int], list[int]], count: int
@@ -79,7 +79,7 @@ def test_agrees_with_the_generic_reference(
 def test_public_entry_uses_the_forced_backend(name: str) -> None:
     lib, memory = core(), Guarded()
     assert lib.bmm_backend_select(Op.STAMP, name.encode(), len(name)) == 0
-    assert serving(Op.STAMP) == backend(name, Op.STAMP)
+    assert selected(Op.STAMP) == backend(name, Op.STAMP)
     words = list(range(1, 9))
     assert lib.bmm_stamp(memory.at(64), image(words, [0] * 8), 3) == 0
     lib.bmm_drain()

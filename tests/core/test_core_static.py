@@ -8,16 +8,21 @@ import re
 import shutil
 import signal
 import subprocess
+from typing import TYPE_CHECKING
 
 import pytest
 from corelib import (
     NATIVE,
+    ROOT,
     SANITIZE,
     THREADS,
     core,
     disassembled,
     meson,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 X86 = platform.machine() == "x86_64"
 needs_x86 = pytest.mark.skipif(
@@ -130,6 +135,15 @@ def test_image_stays_in_registers() -> None:
     assert re.search(block, "\n".join(code) + "\n"), "a load between the stores"
 
 
+def test_nothing_shares_a_cache_line_with_what_is_selected() -> None:
+    core()
+    nm = ["nm", "-S", str(NATIVE / "libbmmcore.so")]
+    said = subprocess.run(nm, check=True, capture_output=True, text=True).stdout
+    (line,) = [one for one in said.splitlines() if one.endswith(" bmm_selections")]
+    at, size = (int(word, 16) for word in line.split()[:2])
+    assert (at % 64, size % 64) == (0, 0)
+
+
 def test_sanitizers_find_nothing() -> None:
     meson(SANITIZE, *OPTIONS, target="bmm-exercise")
     done = subprocess.run(
@@ -156,6 +170,26 @@ def test_thread_sanitizer_finds_nothing() -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout == "0 wrong\n"
+
+
+@needs_x86
+def test_no_vector_register_is_alive_where_a_function_may_be_called(
+    tmp_path: Path,
+) -> None:
+    gcc, program = ["gcc", "-O2", f"-I{ROOT}/core"], tmp_path / "clobber"
+    core_args = ["-ffreestanding", "-mgeneral-regs-only"]
+    objects = []
+    for name in ("avx512", "avx2"):
+        objects.append(tmp_path / f"{name}.o")
+        source = ROOT / "core" / "x86" / "user" / f"{name}.c"
+        calls = [*core_args, "-fsanitize-coverage=trace-pc", "-c"]
+        subprocess.run([*gcc, *calls, source, "-o", objects[-1]], check=True)
+    rest = [ROOT / "tests/core/clobber.c", ROOT / "lib/cpu.c", *objects]
+    subprocess.run([*gcc, *rest, "-o", program], check=True)
+    said = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    if not said:
+        pytest.skip("this CPU has no AVX2")
+    assert [line for line in said.splitlines() if ": 0 wrong" not in line] == []
 
 
 def test_a_debug_build_stops_where_copies_overlap() -> None:

@@ -122,7 +122,12 @@ ELSEWHERE = (
     ),
 )
 # Nobody runs these, for the reason given.
+NO_BPFTRACE = "the lab's guests have no bpftrace"
 NOT_RUN = {
+    "bpftrace -e 'tracepoint:bulkmm:alloc "
+    "{ @us[args.streaming] = hist(args.ns / 1000); }'": NO_BPFTRACE,
+    "bpftrace -e 'tracepoint:bulkmm:memmap "
+    "{ @us[args.start_pfn] = args.ns / 1000; }'": NO_BPFTRACE,
     "mokutil --import /var/lib/dkms/mok.pub": "needs UEFI and somebody at its keyboard",
 }
 

@@ -55,7 +55,7 @@ PROOFS = {
     "vmap finds physically": "vmap-check",
     "hotplug first asks": "hotplug-kmem-32g",
     "That settles a question": "hotplug-kmem-32g",
-    "The store instructions": f"{NATIVE}::test_settled_clearing_shares_nothing",
+    "The store instructions": f"{NATIVE}::test_clearing_shares_nothing",
 }
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from bulkmm import cli
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab import breadth, run
-from bulkmm.lab.machine import archive, root
+from bulkmm.lab.machine import kernels, root
+from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.archive import Archive, Offer
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.progress import Progress
@@ -76,14 +78,14 @@ def test_a_row_that_is_corrupted_is_none(tmp_path: Path) -> None:
 
 
 def test_a_memory_of_kernels_that_is_corrupted_is_none(tmp_path: Path) -> None:
-    from bulkmm.lab.machine import kernels
-
-    place = kernels._remembered(Root(tmp_path), "7.3", archive.X86_64)
+    place = kernels._remembered(Root(tmp_path), "7.3", X86_64)
     place.parent.mkdir(parents=True)
     for text in ("", '{"release": "7.3', "[]", "{}"):
         place.write_text(text)
         assert kernels.cached(Root(tmp_path), "7.3") is None
-    place.write_text('{"release": "7.3.4"}')
+    for pinned in ("7.3.3+deb13-cloud-amd64", kernels.pins.kernel("7.3", X86_64)):
+        assert kernels.cached(Root(tmp_path), "7.3") is None
+        place.write_text(json.dumps({"release": "7.3.4", "pinned": pinned}))
     found = kernels.cached(Root(tmp_path), "7.3")
     assert found
     assert found.release == "7.3.4"

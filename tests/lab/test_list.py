@@ -10,7 +10,7 @@ from commandlib import valid
 
 from bulkmm import cli
 from bulkmm.errors import Exit, UsageError
-from bulkmm.lab import run
+from bulkmm.lab import run, scenario
 from bulkmm.lab.commands.run import asked
 from bulkmm.lab.machine import arch, kinds
 from bulkmm.lab.scenario import SCENARIOS
@@ -30,6 +30,14 @@ def listed(capsys: pytest.CaptureFixture[str], *words: str) -> set[str]:
 
 def test_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert listed(capsys) == {one.name for one in SCENARIOS}
+
+
+@pytest.mark.parametrize("name", ["hmm-private-64g", "upstream-hmm"])
+def test_a_kernel_newer_than_what_a_scenario_needs(name: str) -> None:
+    for kernel in ("7.3", "debug", "7.4", "7.10.1+deb13-cloud-amd64", "8.0-rc1"):
+        assert scenario.find(name).runs_on(kernel)
+    for kernel in ("6.12", "7.2.12+deb13-cloud-amd64"):
+        assert not scenario.find(name).runs_on(kernel)
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def test_the_job_visits_every_way_in_every_state() -> None:
 
 
 def test_no_rounds_are_refused() -> None:
-    with pytest.raises(UsageError, match="0 rounds prove nothing"):
+    with pytest.raises(UsageError, match="--rounds 0: give 1 or more"):
         work(rounds=0).check_options()
 
 

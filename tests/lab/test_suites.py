@@ -3,20 +3,28 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import suites as suitespage
 from lablib import passed
 
 from bulkmm.errors import BulkmmError
-from bulkmm.lab import matrix, scenario
+from bulkmm.lab import matrix, paths, scenario
 from bulkmm.lab.families import suites
-from bulkmm.lab.machine import arch
+from bulkmm.lab.machine import arch, root, vm
+from bulkmm.lab.machine import suites as programs_of_mm
+from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.progress import Progress
 from bulkmm.results import Check, Document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 GUEST = Path(__file__).parents[2] / "lab" / "guest"
 NAMES = (suites.COEXIST, suites.ODD, suites.STRESS, suites.MM)
@@ -113,6 +121,62 @@ def test_paths_must_have_been_used() -> None:
 def test_a_category_that_was_not_run_fails() -> None:
     events = [e for e in good_mm() if e != ran("on")]
     assert failing(COW, events) == {"every category was run"}
+
+
+@pytest.fixture
+def built() -> Iterator[Callable[..., Path]]:
+    """Return what builds programs as those of mm are built."""
+    progress = Progress()
+    with ExitStack() as stack:
+        made = root.ensure(stack.enter_context(paths.locked(progress)), progress)
+        source = stack.enter_context(vm.run_directory(made, keep=False))
+
+        def build(**programs: str) -> Path:
+            tests, to = source / programs_of_mm.SELFTESTS / "mm", source / "to"
+            shutil.rmtree(to, ignore_errors=True)
+            to.mkdir()
+            tests.mkdir(parents=True, exist_ok=True)
+            (tests / "Makefile").write_text(MAKEFILE.format(" ".join(programs)))
+            for name, text in programs.items():
+                (tests / f"{name}.c").write_text(text)
+            kernel = Kernel(made, "planted")
+            programs_of_mm._build_mm(kernel, source, made.path, to)
+            return to
+
+        yield build
+
+
+MAKEFILE = """\
+TEST_GEN_FILES := $(patsubst %,$(OUTPUT)/%,{})
+all: $(TEST_GEN_FILES)
+$(OUTPUT)/%: %.c
+\t$(CC) $< -o $@
+"""
+SOUND, PLANTED = "int main(void) { return 0; }\n", "int main(void) { return NONE; }\n"
+
+
+@pytest.mark.lab
+def test_what_does_not_build_is_skipped_in_every_state(
+    built: Callable[..., Path],
+) -> None:
+    to = built(planted=PLANTED, sound=SOUND)
+    assert {one.name for one in to.iterdir()} == {
+        *("sound", "sound.test", "planted", programs_of_mm.UNBUILT)
+    }
+    assert (to / programs_of_mm.UNBUILT).read_text() == "planted\n"
+    skipped = 4  # to the kernel's runner
+    assert subprocess.run([to / "planted"], check=False).returncode == skipped
+    said = (verdict(arm, "skip") for arm in suites.STATES)
+    left = {"event": "mm-unbuilt", "name": "planted"}
+    events = [*good_mm(), *said, left]
+    checks = COW.checks(Outcome(lambda _event: None, events))
+    assert "planted does not build" in [check.name for check in checks if check.ok]
+
+
+@pytest.mark.lab
+def test_it_is_an_error_if_nothing_builds(built: Callable[..., Path]) -> None:
+    with pytest.raises(BulkmmError, match=r"do not build for planted(.|\n)*NONE"):
+        built(planted=PLANTED)
 
 
 RUNNER = """TAP version 13

@@ -3,7 +3,12 @@
 #include <bulkmm.h>
 #include <bulkmm.h>
 
+#if BMM_VERSION_NUMBER < 100
+#error "no version"
+#endif
+
 int main(void)
 {
-	return !*bmm_version() || bmm_fill(0, "x", 1, 0);
+	return !*bmm_version() || bmm_version_number() != BMM_VERSION_NUMBER ||
+	       bmm_fill(0, "x", 1, 0);
 }

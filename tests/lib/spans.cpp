@@ -8,12 +8,13 @@
 #include <cstdio>
 #include <vector>
 
+#include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 using Record = std::array<uint64_t, 8>;
 
-template <class F>
-static bool refuses(F f)
+template <class F> static bool refuses(F f)
 {
 	try {
 		f();
@@ -37,11 +38,42 @@ static bool copies_and_clears()
 		return false;
 	bulkmm::copy_streaming(std::span(to), std::span(fixed));
 	bulkmm::drain();
-	return to == from && refuses([&] {
-		       bulkmm::copy(std::span(one), std::span(from));
-	       }) && refuses([&] {
+	return to == from &&
+	       refuses([&] { bulkmm::copy(std::span(one), std::span(from)); }) &&
+	       refuses([&] {
 		       bulkmm::copy_streaming(std::span(one), std::span(from));
-	       }) && one[0] == 0;
+	       }) &&
+	       one[0] == 0;
+}
+
+template <class R>
+concept clears = requires(R range) { bulkmm::clear(std::forward<R>(range)); };
+template <class R, class S>
+concept copies = requires(R to, S from) { bulkmm::copy(to, from); };
+
+static_assert(clears<std::span<int, 4>> && clears<std::vector<int> &>);
+static_assert(clears<std::array<int, 4> &> && clears<int (&)[4]>);
+static_assert(!clears<std::span<const int>> && !clears<const Record &>);
+static_assert(!clears<std::vector<std::string> &>);
+static_assert(!clears<std::vector<int>>); /* about to go */
+static_assert(copies<std::span<int, 4>, std::span<const int>>);
+static_assert(!copies<std::span<int>, std::span<short>>);
+
+static bool takes_ranges()
+{
+	std::array<int, 100> from, to{};
+	std::vector<int> words(100, 1);
+	int plain[100];
+
+	bulkmm::fill(std::span<int, 100>(from), 3);
+	bulkmm::drain();
+	bulkmm::copy(std::span<int, 100>(to), std::span<const int, 100>(from));
+	bulkmm::copy_streaming(plain, to);
+	bulkmm::drain();
+	bulkmm::clear(words);
+	bulkmm::clear_streaming(std::span(from).first<50>());
+	return from[49] == 0 && from[50] == 3 && plain[99] == 3 &&
+	       !std::count(words.begin(), words.end(), 1);
 }
 
 static bool fills_and_stamps()
@@ -52,8 +84,13 @@ static bool fills_and_stamps()
 	std::vector<uint32_t> words(99999);
 	std::vector<Record> records(1000);
 	std::vector<odd> odds(3);
+	std::array<int, 5> moved{ 1, 2, 3, 4, 5 };
 
 	bulkmm::fill(std::span(words), 0xdeadbeefU);
+	bulkmm::fill_cached(odds, odd{ "sixteen letters." });
+	bulkmm::move(std::span(moved).subspan<1>(), std::span(moved).first<4>());
+	bulkmm::move_streaming(std::span(moved).subspan<1>(),
+			       std::span(moved).first<4>());
 	bulkmm::image(Record{ 1, 5 }, Record{ 1, 7 }).stamp(std::span(records));
 	bulkmm::drain();
 	for (size_t i = 0; i < records.size(); i++)
@@ -63,7 +100,10 @@ static bool fills_and_stamps()
 	bulkmm::drain();
 	return records.back() == Record{ 3 } &&
 	       std::count(words.begin(), words.end(), 0xdeadbeefU) == 99999 &&
-	       refuses([&] { bulkmm::fill(std::span(odds), odd{}); });
+	       odds[2].bytes[15] == '.' &&
+	       moved == std::array{ 1, 1, 1, 2, 3 } && refuses([&] {
+		       bulkmm::move(words, std::vector<uint32_t>(100000));
+	       });
 }
 
 static bool selects()
@@ -90,7 +130,8 @@ static bool populates()
 	bool good = bulkmm::populate(range, how).done == len && told == len;
 
 	p[len - 1] = std::byte{ 1 };
-	good &= bulkmm::clear_parallel(range).done == len && p[len - 1] == std::byte{};
+	good &= bulkmm::clear_parallel(range).done == len &&
+		p[len - 1] == std::byte{};
 	mprotect(p, 4096, PROT_READ);
 	try {
 		bulkmm::populate(range);
@@ -103,8 +144,46 @@ static bool populates()
 	return false;
 }
 
+/* No thread goes on, and the caller is as it was. */
+static bool throws_through()
+{
+	std::vector<std::byte> range(96UL << 20);
+	cpu_set_t before, after;
+	int state = 0;
+
+	sched_getaffinity(0, sizeof(before), &before);
+	try {
+		bulkmm::clear_parallel(range,
+				       { .threads = 2,
+					 .progress = [](auto, auto) -> bool {
+						 throw std::runtime_error(
+							 "mine");
+					 } });
+	} catch (const std::runtime_error &e) {
+		sched_getaffinity(0, sizeof(after), &after);
+		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+		return e.what() == std::string_view("mine") &&
+		       state == PTHREAD_CANCEL_ENABLE &&
+		       CPU_EQUAL(&before, &after);
+	}
+	return false;
+}
+
+static bool persists()
+{
+	std::array<int, 100> words{};
+
+	try {
+		bulkmm::persist(std::as_bytes(std::span(words)));
+	} catch (const std::system_error &e) {
+		return e.code().value() == BMM_EOPNOTSUPP;
+	}
+	return true;
+}
+
 int main()
 {
-	std::printf("%d%d%d%d\n", copies_and_clears(), fills_and_stamps(),
-		    selects(), populates());
+	std::printf("%d%d%d%d%d%d%d\n", copies_and_clears(), takes_ranges(),
+		    fills_and_stamps(), selects(), populates(),
+		    throws_through(), persists());
 }

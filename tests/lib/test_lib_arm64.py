@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import test_core_arm64
+from corelib import disassembled
 from installed import EXAMPLES, Installed, header_functions, install, output
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = test_core_arm64.pytestmark
 
@@ -27,6 +25,31 @@ def test_exports_are_the_functions_of_the_header(crossed: Installed) -> None:
     said = output("aarch64-linux-gnu-nm", "-D", "--defined-only", library)
     exported = [line.split()[2] for line in said.splitlines() if " T " in line]
     assert sorted(exported) == [f"{n}@@BULKMM_0.1" for n in header_functions()]
+
+
+@pytest.mark.parametrize(("cpu", "says"), [("max", "0 0"), ("cortex-a57", "-95 -95")])
+def test_persisting_fails_on_a_cpu_without_dc_cvap(
+    crossed: Installed, tmp_path: Path, cpu: str, says: str
+) -> None:
+    source = Path(__file__).with_name("unsupported.c")
+    options = {"compiler": "aarch64-linux-gnu-gcc"}
+    program = crossed.build(source, tmp_path / "unsupported", "-static", **options)
+    assert test_core_arm64.run(str(program), cpu) == [says]
+
+
+def test_what_persists_is_dc_cvap_and_dsb() -> None:
+    test_core_arm64.build()
+    file = test_core_arm64.CROSS / "libbmmhost.a.p" / "lib_persist.c.o"
+    code = disassembled(test_core_arm64.OBJDUMP, file, "//")["bmm_persist"]
+    lines = [" ".join(line.split()) for line in code]
+    (cvap,) = [n for n, line in enumerate(lines) if line.startswith("dc cvap")]
+    assert cvap < lines.index("dsb sy")
+
+
+def test_a_drain_orders_stores_for_devices_too() -> None:
+    """As dma_wmb() does: "ish" would order them for other CPUs only."""
+    drain = test_core_arm64.instructions("core_copy.c.o")["bmm_drain"]
+    assert drain[0] == "dmb oshst"
 
 
 @pytest.mark.parametrize("link", [[], ["-static"]], ids=["shared", "static"])

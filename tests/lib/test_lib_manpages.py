@@ -29,8 +29,9 @@ HEADER = r"""/* made up */
  * Ordering. None \ at all.
  */
 int bmm_one(const char *a,
-            int b);
-void bmm_two(void);
+            int b)
+        BMM_ATTR(BMM_MUST_CHECK, BMM_NONNULL(1));
+void bmm_two(void) BMM_ATTR();
 
 void bmm_three(void);
 
@@ -126,7 +127,8 @@ def test_comments_become_a_page(tmp_path: Path) -> None:
     text, warnings = groff(tmp_path / "bmm_one.3")
     assert warnings == ""
     assert "bmm_one, bmm_two - do it; do it again" in text
-    assert re.search(r"int bmm_one\(const char \*a,\n +int b\);", text)
+    assert re.search(r"int bmm_one\(const char \*a,\n +int b\);\n", text)
+    assert "BMM_ATTR" not in text
     assert re.search(r"a +a pointer, or NULL\n", text)
     assert re.search(r"b +-1 or 2\^8; 'x' and ~y\n", text)
     assert r".dots and \fBslashes\fP stay. Then bmm_three()." in text

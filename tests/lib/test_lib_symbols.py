@@ -11,6 +11,8 @@ from corelib import ROOT
 from installed import header_functions, output
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from installed import Installed
 
 VERSION = "BULKMM_0.1"
@@ -42,10 +44,34 @@ def test_the_archive_is_complete_and_one_object(installed: Installed) -> None:
     archive = installed.library("libbulkmm.a")
     assert archive.read_bytes().startswith(b"!<arch>\n")  # not a thin one
     assert len(output("ar", "t", archive).split()) == 1
-    defined = output("nm", "--defined-only", archive).split()
-    assert set(header_functions()) <= set(defined)
     missing = output("nm", "--undefined-only", archive).split()
     assert not [name for name in missing if name.startswith("bmm_")]
+
+
+def test_the_archive_takes_no_name_of_a_program(
+    installed: Installed, tmp_path: Path
+) -> None:
+    """Only the functions of the header are global: a program may have any other."""
+    archive = installed.library("libbulkmm.a")
+    lines = output("nm", "--defined-only", "-g", archive).splitlines()
+    names = [line.split()[2] for line in lines if " " in line]
+    assert sorted(names) == header_functions()
+    source = tmp_path / "clash.c"
+    source.write_text(
+        "#include <bulkmm.h>\n"
+        "int maps_open(void); int crew_run(void);\n"
+        "int maps_open(void) { return 0; }\n"
+        "int crew_run(void) { return 0; }\n"
+        "int main(void) { return maps_open() + crew_run() +"
+        " bmm_populate((void *)1, 1, 0, 0) == 0; }\n"
+    )
+    installed.run(installed.build(source, tmp_path / "clash", "-static"))
+
+
+def test_a_static_link_is_told_of_threads(installed: Installed) -> None:
+    """Not part of libc before glibc 2.34."""
+    pc = next(installed.root.rglob("bulkmm.pc")).read_text()
+    assert re.search(r"^Libs.private:.* -pthread\b", pc, re.MULTILINE)
 
 
 def test_it_loads_without_writable_code_or_executable_stack(

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -51,6 +53,35 @@ def test_the_makefile_of_the_examples_builds_them(
         assert says in installed.run(tmp_path / example)
 
 
+CMAKE = """\
+cmake_minimum_required(VERSION 3.16)
+project(programs C)
+find_package(bulkmm ${wanted} REQUIRED)
+add_executable(shared pool.c)
+target_link_libraries(shared bulkmm::bulkmm)
+add_executable(static pool.c)
+target_link_libraries(static -static bulkmm::static)
+"""
+
+
+def test_cmake_finds_it(installed: Installed, tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE)
+    shutil.copy(EXAMPLES / "pool.c", tmp_path)
+    root = f"-DCMAKE_PREFIX_PATH={installed.root / 'usr/local'}"
+    build = ["cmake", "-S", tmp_path, "-B", tmp_path / "build", root]
+    output(*build, "-Dwanted=0.1")
+    output("cmake", "--build", tmp_path / "build")
+    for program in ("shared", "static"):
+        path = tmp_path / "build" / program
+        assert ("libbulkmm.so.0" in output("readelf", "-d", path)) == (
+            program == "shared"
+        )
+        assert output(path) == SAYS["pool"]
+    for wanted in ("0.99", "1.0"):
+        with pytest.raises(AssertionError, match=r"version: 0\.1\.0"):
+            output(*build, f"-Dwanted={wanted}")
+
+
 @pytest.mark.parametrize(
     ("compiler", "dialect"),
     [("gcc", "c99"), ("gcc", "c11"), ("gcc", "c2x"), ("clang", "c99")],
@@ -64,6 +95,37 @@ def test_the_header_needs_nothing_else(
     program = tmp_path / "header"
     installed.build(HERE / "header.c", program, *strict, compiler=compiler)
     installed.run(program)
+
+
+MISUSE = {
+    "bmm_stamp(at, &image, 1);": ("unused-result", ["gcc", "clang"]),
+    "if (bmm_image_init(NULL, at, NULL, 64)) return 1;": (
+        "nonnull",
+        ["gcc", "clang"],
+    ),
+    "bmm_clear(NULL, 1);": ("nonnull", ["gcc"]),
+    "bmm_copy(at, from, 65);": ("stringop-overread", ["gcc"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("call", "says", "compiler"),
+    [
+        (call, says, compiler)
+        for call, (says, compilers) in MISUSE.items()
+        for compiler in compilers
+    ],
+)
+def test_a_compiler_sees_misuse(
+    installed: Installed, tmp_path: Path, call: str, says: str, compiler: str
+) -> None:
+    (source := tmp_path / "misuse.c").write_text(
+        "#include <bulkmm.h>\nint main(void)\n{\nstruct bmm_image image = { 0 };\n"
+        "uint64_t at[9] = { 0 }, from[8] = { 0 };\n(void)at; (void)from; (void)image;\n"
+        f"bmm_clear(NULL, 0);\nbmm_copy(NULL, NULL, 0);\n{call}\nreturn 0;\n}}\n"
+    )
+    with pytest.raises(AssertionError, match=rf"\[-Werror(=|,-W){says}\]"):
+        installed.build(source, tmp_path / "misuse", compiler=compiler)
 
 
 @pytest.mark.parametrize("link", [[], ["-static"]], ids=["shared", "static"])
@@ -81,7 +143,42 @@ def test_the_cpp_header_can_be_used(
     strict = ["-std=c++20", "-pedantic"]
     program = tmp_path / "spans"
     installed.build(HERE / "spans.cpp", program, *strict, compiler=compiler)
-    assert installed.run(program) == "1111\n"
+    assert installed.run(program) == "1111111\n"
+
+
+SANITIZED = {
+    "address": {
+        "good": "",
+        "write": "heap-buffer-overflow",
+        "read": "heap-buffer-overflow",
+    },
+    "memory": {"good": "", "unknown": "use-of-uninitialized-value"},
+}
+
+
+@pytest.mark.parametrize(
+    ("compiler", "kind"),
+    [("gcc", "address"), ("clang", "address"), ("clang", "memory")],
+)
+def test_a_sanitizer_sees_what_the_library_reads_and_writes(
+    installed: Installed, tmp_path: Path, compiler: str, kind: str
+) -> None:
+    program, strict = tmp_path / "sanitized", [f"-fsanitize={kind}", "-g"]
+    installed.build(HERE / "sanitized.c", program, *strict, compiler=compiler)
+    for mode, says in SANITIZED[kind].items():
+        done = subprocess.run(
+            [program, mode],
+            check=False,
+            capture_output=True,
+            text=True,
+            env={
+                **os.environ,
+                **installed.environment,
+                "ASAN_OPTIONS": "detect_leaks=0",
+            },
+        )
+        assert bool(done.returncode) == bool(says), mode + done.stderr
+        assert says in done.stderr
 
 
 def test_threads_use_it_while_another_one_selects(

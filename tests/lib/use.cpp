@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+static_assert(noexcept(bmm_drain()) && noexcept(bmm_clear(nullptr, 0)));
+
 using Record = std::array<uint64_t, 8>;
 
 static bool stamps()
@@ -47,7 +49,7 @@ static bool fills()
 	std::vector<char> to(100001);
 
 	if (bmm_fill(to.data(), "abc", 3, to.size()) ||
-	    bmm_fill(to.data(), "abc", 17, to.size()) != -BMM_EINVAL)
+	    bmm_fill(to.data(), "abc", 0, to.size()) != -BMM_EINVAL)
 		return false;
 	bmm_drain();
 	for (size_t i = 0; i < to.size(); i++)

@@ -21,7 +21,10 @@ HEADERS = {
 #define PMD_SIZE 0x200000
 #define CONT_PTE_SHIFT 16
 """,
-    "asm/unwind_hints.h": "#define UNWIND_HINT_FUNC\n",
+    "asm/unwind_hints.h": """
+#define UNWIND_HINT_FUNC
+#define ANNOTATE_NOENDBR
+""",
 }
 
 

@@ -23,7 +23,7 @@ BROKEN = (
     # looked at although it lies outside the zone
     ("walk->start <= pfn && ", ""),
     # "yes" for a zone that was not whole before
-    ("change->stays && ", ""),
+    ("change->was_contiguous && ", ""),
     # one block speaks for all
     ("return BMM_WALK_UNKNOWN", "return BMM_WALK_YES"),
 )

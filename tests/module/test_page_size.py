@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A page size that no kernel at hand has: vmap is off there, and all compiles."""
+"""Options that no kernel at hand has: objects are compiled for them, and read."""
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from bulkmm.lab import paths
 from bulkmm.lab.machine import arch, build, kernels, root
 from bulkmm.lab.progress import Progress
+
+if TYPE_CHECKING:
+    from bulkmm.lab.machine.arch import Arch
+
+pytestmark = pytest.mark.vm
 
 # What CONFIG_ARM64_16K_PAGES changes, over the configuration of 4 KiB.
 PAGES_OF_16K = {
@@ -21,7 +29,13 @@ PAGES_OF_16K = {
     "CONFIG_ARM64_CONT_PTE_SHIFT": "7",
     "CONFIG_ARM64_CONT_PMD_SHIFT": "5",
 }
-SOURCES = ("memmap.c", "vmap*.c")
+# What switches SPARSEMEM_VMEMMAP off: 5-level page tables select it.
+IN_PIECES = {
+    "CONFIG_SPARSEMEM_VMEMMAP": "",
+    "CONFIG_X86_5LEVEL": "",
+    "CONFIG_PGTABLE_LEVELS": "4",
+}
+SOURCES = ("memmap.c", "vmap*.c", "zero.c")
 OBJECTS = sorted(
     file.with_suffix(".o").name
     for pattern in SOURCES
@@ -29,12 +43,14 @@ OBJECTS = sorted(
 )
 
 
-@pytest.mark.vm
-def test_pages_of_16_kib_do_not_stop_the_build() -> None:
+def disassembled(
+    series: str, machine: Arch, options: dict[str, str], objects: list[str]
+) -> str:
+    """Return the code of objects compiled with options changed."""
     progress = Progress()
     with paths.locked(progress) as cache:
         where = root.ensure(cache, progress)
-        kernel = kernels.ensure(where, "7.3", progress, arch.ARM64)
+        kernel = kernels.ensure(where, series, progress, machine)
         part = Path(tempfile.mkdtemp(dir=where.var))
         try:
             for file in build.sources():
@@ -43,12 +59,39 @@ def test_pages_of_16_kib_do_not_stop_the_build() -> None:
                 shutil.copy(file, to)
             lines = [
                 f"#undef {name}\n" + (f"#define {name} {value}\n" if value else "")
-                for name, value in PAGES_OF_16K.items()
+                for name, value in options.items()
             ]
-            (part / "pages.h").write_text("".join(lines))
-            flags = f"KCFLAGS=-include {where.inner(part / 'pages.h')}"
+            (part / "options.h").write_text("".join(lines))
+            flags = f"KCFLAGS=-include {where.inner(part / 'options.h')}"
             module = f"M={where.inner(part / 'module')}"
-            where.run(["make", "-C", kernel.headers, module, flags, *OBJECTS], 300)
-            assert all((part / "module" / name).is_file() for name in OBJECTS)
+            where.run(["make", "-C", kernel.headers, module, flags, *objects], 300)
+            tool = f"{machine.triplet}-objdump"
+            made = [str(part / "module" / name) for name in objects]
+            done = subprocess.run(
+                [tool, "-d", *made], capture_output=True, text=True, check=True
+            )
+            return done.stdout
         finally:
             shutil.rmtree(part)
+
+
+def function(code: str, name: str) -> str:
+    found = re.search(
+        rf"^[0-9a-f]+ <{name}>:\n(.*?)\n\n", code, re.DOTALL | re.MULTILINE
+    )
+    assert found, name
+    return found[1]
+
+
+def test_pages_of_16_kib_build_and_keep_2_mib_cached() -> None:
+    code = disassembled("7.3", arch.ARM64, PAGES_OF_16K, OBJECTS)
+    assert all(name in code for name in OBJECTS)
+    assert "#0x200000 " in function(code, "bmm_zero_init")
+
+
+def test_vmap_refuses_struct_pages_in_pieces() -> None:
+    """Without SPARSEMEM_VMEMMAP, PFNs may not follow from struct page addresses."""
+    code = disassembled("6.12", arch.X86_64, IN_PIECES, ["vmap.o"])
+    body = function(code, "vmap_prepare")
+    assert "$0xffffffa1" in body  # -EOPNOTSUPP
+    assert not re.search(r"\tj(?!mp)", body)  # whatever else is so

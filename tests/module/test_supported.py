@@ -17,7 +17,7 @@ def build(version: str, *settings: str) -> subprocess.CompletedProcess[str]:
     """Read the rules as the kernel's build of a version would."""
     number, _, patchlevel = version.partition(".")
     settings = (f"VERSION={number}", f"PATCHLEVEL={patchlevel}", *settings)
-    rules = f"include {RULES}\nall:\n\t@echo $(bmm-supported)\n"
+    rules = f"include {RULES}\nall:\n\t@echo $(bmm-oldest) $(bmm-newest)\n"
     return subprocess.run(
         [
             "make",
@@ -42,7 +42,7 @@ def test_supported(version: str, arch: str) -> None:
     done = build(version, arch)
     assert done.returncode == 0, done.stderr
     oldest = "6012" if arch == X86_64 else "7000"
-    assert done.stdout.split() == [f"-DBMM_OLDEST={oldest}", "-DBMM_NEWEST=7003"]
+    assert done.stdout.split() == [oldest, "7003"]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,6 @@ def test_refused_by_one_line(version: str, arch: str, says: str) -> None:
 def test_at_the_builders_own_risk() -> None:
     done = build("7.4", X86_64, "BMM_ANY_KERNEL=1")
     assert done.returncode == 0, done.stderr
-    assert "-DBMM_ANY_KERNEL" in done.stdout
 
 
 def test_cleaning_asks_nothing() -> None:

@@ -58,10 +58,8 @@ static bool is_online(unsigned long pfn)
 }
 
 /* The kernel's question: the two ends of a pageblock. */
-static bool whole(void *arg, unsigned long start, unsigned long end)
+bool bmm_walk_whole(struct zone *zone, unsigned long start, unsigned long end)
 {
-	const struct zone *zone = arg;
-
 	looks++;
 	if (start >= end || end > PFNS) { /* a question never asked */
 		all.wrong++;
@@ -77,7 +75,8 @@ static bool walk_all(struct zone *zone)
 
 	for (; at < zone->end; at = next) {
 		next = at / pageblock * pageblock + pageblock;
-		if (!whole(zone, at, next < zone->end ? next : zone->end))
+		if (!bmm_walk_whole(zone, at,
+				    next < zone->end ? next : zone->end))
 			return false;
 	}
 	return true;
@@ -89,7 +88,6 @@ static void judge(struct zone *zone, const struct bmm_walk_change *change)
 		.start = zone->start,
 		.end = zone->end,
 		.pageblock = pageblock,
-		.whole = whole,
 		.zone = zone,
 	};
 	enum bmm_walk_answer answer;

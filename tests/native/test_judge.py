@@ -126,8 +126,8 @@ def test_a_pick_stands_against_the_best_backend() -> None:
     )
     held = ratio(found, "bulkmm-streaming:clzero", "bulkmm-streaming")
     assert held.ratio == pytest.approx(0.8, 0.02)
-    (line,) = goals.missed(found, goals.PICK)
-    assert line.startswith("not met: pick of streaming clear: clear-2m, ")
+    (line,) = goals.missed(found, goals.SELECTION)
+    assert line.startswith("not met: selection of streaming clear: clear-2m, ")
     assert "bulkmm-streaming:clzero 0." in line
 
 
@@ -155,8 +155,8 @@ def test_a_goal_is_against_the_fastest_of_its_bases() -> None:
     assert outcome(found, "hot cached copy against glibc").verdict == "met: 1 of 1"
 
 
-@pytest.mark.parametrize(("first", "verdict"), [(1040, "met"), (1070, "not met")])
-def test_first_use_may_cost_five_percent(first: int, verdict: str) -> None:
+@pytest.mark.parametrize(("first", "verdict"), [(1040, "met"), (1120, "not met")])
+def test_first_use_may_cost_ten_percent(first: int, verdict: str) -> None:
     held = {"first-use-copy-64k": {"first": [[first]] * 5, "settled": [[1000]] * 5}}
     found = document(subjects.FIRST_USE, held)
     assert outcome(found, "first use against settled").verdict.startswith(verdict)
@@ -179,11 +179,13 @@ def test_every_goal_can_be_met_or_missed() -> None:
             rebuild=9, bulkmm=5, bulkmm__movnti=5, limit__rep=5)}),
         document(subjects.CLEAR, {f"clear-64k{use}": arms(
             glibc=9, libpmem2=6, limit__rep=5, bulkmm_cached=7, bulkmm_cached__plain=7,
-            bulkmm_streaming=5, bulkmm_streaming__clzero=5)
-            for use in ("", "-then-read")}),
+            bulkmm_streaming=5, bulkmm_streaming__clzero=5,
+            bulkmm_fill_24=5, bulkmm_fill_64=5)
+            for use in ("", "-again", "-then-read")}),
         document(subjects.COPY, {f"copy-64k{use}": arms(
             glibc=9, libpmem2=6, bulkmm_cached=7, bulkmm_cached__plain=7,
-            bulkmm_streaming=5, bulkmm_streaming__movnti=5) for use in ("", "-again")}),
+            bulkmm_streaming=5, bulkmm_streaming__movnti=5, bulkmm_cached_aligned=5)
+            for use in ("", "-again", "-misaligned-again")}),
         document(subjects.FIRST_USE, {"first-use-stamp-64k": arms(first=5, settled=5)}),
     ]  # fmt: skip
     kept = Path(__file__).parents[2] / "results"

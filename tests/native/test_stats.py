@@ -106,7 +106,7 @@ def test_equal_samples() -> None:
     assert (ratio.ratio, ratio.ci95, ratio.significant) == (1, (1, 1), False)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(SAMPLES, SAMPLES, st.integers(0, 100))
 def test_ratio_can_be_repeated_and_turned_round(
     a: list[float], b: list[float], seed: int

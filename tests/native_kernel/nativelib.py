@@ -64,7 +64,7 @@ def harness(ready: Path, *words: str, memory: int = -1) -> Ended:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)),
     )
     return Ended(

@@ -58,7 +58,7 @@ def as_nobody(*words: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
         env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"},
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bulkmm.control import needs
+from bulkmm.control import persist
 from bulkmm.errors import UsageError
 from bulkmm.lab import scenario
 from bulkmm.lab.commands.run import asked
@@ -55,27 +55,6 @@ Suggests: d
 """
 
 
-@pytest.mark.parametrize(
-    ("release", "built"),
-    [
-        ("6.11.9", False),
-        ("6.12.107+deb13-cloud-amd64", True),
-        ("6.99.1", True),
-        ("7.3.4+deb13-cloud-amd64", True),
-        ("7.4.0", False),
-        ("7.30.1", False),
-        ("5.12.1", False),
-    ],
-)
-def test_dkms_builds_for_kernels_that_are_supported(
-    release: str, *, built: bool
-) -> None:
-    assert needs.read("x86_64").supports(release) is built
-    config = (ROOT / "debian/bulkmm-dkms.dkms").read_text()
-    (pattern,) = re.findall(r'^BUILD_EXCLUSIVE_KERNEL="(.*)"$', config, re.MULTILINE)
-    assert bool(re.search(pattern, release)) is built
-
-
 def test_what_packages_depend_on() -> None:
     assert debs.field("Depends", CONTROL) == ["a", "b"]
     assert "dh-dkms" in debs.field("Build-Depends")
@@ -87,6 +66,15 @@ def test_the_example_sets_parameters_that_there_are() -> None:
     (options,) = re.findall(r"^options bulkmm (.*)$", text, re.MULTILINE)
     for word in options.split():
         assert f"module_param({word.partition('=')[0]}," in source
+
+
+def test_what_persist_writes_hides_nothing_that_is_shipped() -> None:
+    (shipped,) = (ROOT / "module").glob("*.conf")
+    assert (
+        f"module/{shipped.name} usr/lib/modprobe.d\n"
+        in (ROOT / "debian/bulkmm-dkms.install").read_text()
+    )
+    assert shipped.name != Path(persist.FILE).name
 
 
 def test_the_page_purges_what_the_guest_does() -> None:
@@ -128,5 +116,5 @@ def test_without_upgrade() -> None:
 
 
 def test_options_of_others() -> None:
-    with pytest.raises(UsageError, match="--init-on-alloc is no option of packages"):
+    with pytest.raises(UsageError, match="--init-on-alloc does not apply to packages"):
         asked([scenario.PACKAGES, "--init-on-alloc", "1"])

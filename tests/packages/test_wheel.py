@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,15 +23,20 @@ PIP = ("-m", "pip", "-q", "--disable-pip-version-check")
 
 
 @pytest.fixture(scope="module")
-def command(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Return what runs the command as installed, in a directory of its own."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the wheel, in a directory of its own."""
     place = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         ["make", "-C", ROOT, "wheel", f"WHEELS={place}"], check=True, timeout=300
     )
-    (wheel,) = place.glob("*.whl")
+    (made,) = place.glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def command(wheel: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return what runs the command as installed."""
+    place = wheel.parent
     subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True)
     python = place / "venv/bin/python"
     subprocess.run([python, *PIP, "install", "--no-deps", wheel], check=True)
@@ -46,6 +53,14 @@ def command(
         )
 
     return run
+
+
+def test_the_build_backend_is_the_pinned_one(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as held:
+        (name,) = (one for one in held.namelist() if one.endswith("/WHEEL"))
+        (version,) = re.findall(r"setuptools \((.+)\)", held.read(name).decode())
+    pinned = (ROOT / "constraints.txt").read_text().splitlines()
+    assert f"setuptools=={version}" in pinned
 
 
 def test_version(command: Callable[..., subprocess.CompletedProcess[str]]) -> None:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A program that knows nothing of bulkmm: bmm-preloaded results|served. It
+ * A program that knows nothing of bulkmm: bmm-preloaded results|served|old. It
  * prints what became of each call, which must be the same with the preload; or,
- * with the kernel's own way barred, whether memory was populated all the same.
+ * with the kernel's own way barred, whether memory was populated all the same;
+ * or the errno that a successful call leaves before Linux 5.14.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -260,11 +261,23 @@ static int served(void)
 	return 0;
 }
 
+static int old(void)
+{
+	if (bar(SYS_madvise, 2, 16, 0, EINVAL))
+		return 77;
+	errno = 77;
+	printf("%d ", anonymous(96 * MIB, MAP_POPULATE) != MAP_FAILED);
+	printf("%d\n", errno);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const size_t lens[] = { 8 * MIB, 96 * MIB };
 	size_t i;
 
+	if (argc == 2 && !strcmp(argv[1], "old"))
+		return old();
 	if (argc == 2 && !strcmp(argv[1], "served"))
 		return served();
 	for (i = 0; i < 2; i++) {

@@ -6,8 +6,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+from ctypes.util import find_library
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 
 PRELOAD = NATIVE / "lib" / "libbulkmm-populate.so"
 PROGRAM = NATIVE / "bmm-preloaded"
+MALLOCS = NATIVE / "bmm-mallocs"
+LOCKED = NATIVE / "libbmm-locked-malloc.so"
+# from scripts/setup tests; their numbers differ between releases
+PACKAGED = ("jemalloc", "mimalloc", "tcmalloc_minimal")
 NAMES = {"madvise", "mlock", "mlock2", "mmap", "mmap64"}
 
 
@@ -65,6 +71,49 @@ def test_it_can_be_switched_off_from_outside() -> None:
     assert ": 1" not in run(PROGRAM, "served", preload=True, **off)
     one = {"BULKMM_POPULATE_THREADS": "1"}
     assert "mmap: 1" in run(PROGRAM, "served", preload=True, **one)
+
+
+@pytest.mark.parametrize("value", ["abc", "-1", "2x", "99999999999"])
+def test_a_number_that_is_none_is_refused_in_one_line(value: str) -> None:
+    """And does not switch it off without a word."""
+    environment = {"LD_PRELOAD": str(PRELOAD), "BULKMM_POPULATE_THREADS": value}
+    done = subprocess.run(
+        ["true"], check=True, capture_output=True, text=True, env=environment
+    )
+    (line,) = done.stderr.splitlines()
+    assert f"BULKMM_POPULATE_THREADS={value} is not a number of threads" in line
+
+
+def test_errno_stays_where_the_kernel_is_too_old() -> None:
+    assert run(PROGRAM, "old", preload=True) == run(PROGRAM, "old") == "1 77\n"
+
+
+def allocators() -> list[str]:
+    found = {name: find_library(name) for name in PACKAGED}
+    assert all(found.values()), f"run scripts/setup tests: {found}"
+    return [str(LOCKED), *map(str, found.values())]
+
+
+@pytest.mark.parametrize("number", range(1 + len(PACKAGED)))
+def test_an_allocator_that_populates_under_its_lock(number: int) -> None:
+    """It must not be called by the preload, which would wait for that lock."""
+    own = allocators()[number]
+    for order in (own, f"{PRELOAD}:{own}", f"{own}:{PRELOAD}"):
+        # without the second, tcmalloc takes its memory from sbrk()
+        more = {"LD_PRELOAD": order, "TCMALLOC_SKIP_SBRK": "1"}
+        assert run(MALLOCS, "preload", **more) == "0123"
+    assert ": 1" not in run(PROGRAM, "served", LD_PRELOAD=f"{PRELOAD}:{own}")
+
+
+def test_signals_end_a_program_that_waits_for_its_own_allocator() -> None:
+    """It uses the library as its page says not to, and ends itself in the wait."""
+    done = subprocess.run(
+        [MALLOCS, "library"],
+        check=False,
+        timeout=60,
+        env={**os.environ, "LD_PRELOAD": str(LOCKED)},
+    )
+    assert done.returncode == -signal.SIGTERM
 
 
 JAVA = """

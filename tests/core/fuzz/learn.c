@@ -13,10 +13,6 @@ static void geometry(struct bmm_geometry *g, struct input *in)
 	g->record = (size_t)(take(in, 1) % 18) * 8;
 	g->records = (size_t)take(in, 1) % 16;
 	g->stride = g->record * g->records + (size_t)(take(in, 1) % 24) * 8;
-	g->groups.records = (size_t)take(in, 1) % 20;
-	g->groups.phase = (size_t)take(in, 1) % 20;
-	g->groups.word = (unsigned int)take(in, 1) % 20;
-	g->groups.step = take(in, 2);
 }
 
 static void stamp_again(const uint64_t *base, size_t bytes, size_t units,

@@ -32,18 +32,20 @@ extern int wrong;
 	} while (0)
 
 /* machine.c: what the linker wraps */
-extern unsigned int cpus_made; /* pretended, 0: as they are */
-extern int creations;	       /* of threads, before they fail */
-extern unsigned int created;
+extern unsigned int cpus_made;	      /* pretended, 0: as they are */
+extern int creations;		      /* of threads, before they fail */
+extern unsigned int created, blocked; /* of them, with SIGTERM blocked */
 extern long sleep_us; /* of each call that populates, instead of it */
 extern bool in_turn;  /* and one at a time */
 extern uintptr_t stall_at;
-extern unsigned int advised; /* calls that populate */
-extern unsigned int looked;  /* entries of pagemap that were read */
-extern bool nodes_made;	     /* several nodes; there are none but the real */
-extern unsigned int bound;   /* calls that bind a thread to CPUs */
-extern bool zero_unseen;     /* a page of zeroes is taken for any other */
-extern pid_t locker;	     /* who may lock, if it is not 0 */
+extern unsigned int advised;   /* calls that populate */
+extern unsigned int looked;    /* entries of pagemap that were read */
+extern bool nodes_made;	       /* several nodes; there are none but the real */
+extern uintptr_t second_node;  /* where its memory begins; SIZE_MAX: in turn */
+extern unsigned int ran[2][2]; /* calls for a node's memory on a node's CPU */
+extern unsigned int bound;     /* calls that bind a thread to CPUs */
+extern bool zero_unseen;       /* a page of zeroes is taken for any other */
+extern pid_t locker;	       /* who may lock, if it is not 0 */
 extern __thread void (*meanwhile)(void); /* called once, in a look for forks */
 
 int __real_pthread_create(pthread_t *, const pthread_attr_t *,
@@ -56,6 +58,8 @@ int __real_sched_getaffinity(pid_t, size_t, cpu_set_t *);
 int __wrap_sched_getaffinity(pid_t, size_t, cpu_set_t *);
 int __real_sched_setaffinity(pid_t, size_t, const cpu_set_t *);
 int __wrap_sched_setaffinity(pid_t, size_t, const cpu_set_t *);
+int __real_open64(const char *, int, ...);
+int __wrap_open64(const char *, int, ...);
 int __real_ioctl(int, unsigned long, void *);
 int __wrap_ioctl(int, unsigned long, void *);
 int __real_getrusage(int, struct rusage *);
@@ -111,6 +115,7 @@ void kernels_own_errors(void);
 void arguments(void);
 void no_policies(void);
 void poisoned(void);
+void device(void);
 void outside(const char *kind, size_t len, bool read);
 
 /* threads.c */
@@ -122,6 +127,8 @@ void limit_of_processes(void);
 void grows_after_fork(void);
 void unknown_cpus(void);
 void bound_as_before(void);
+void halves_of_nodes(void);
+void interleaved_nodes(void);
 void stall(void);
 void set_up(void);
 

@@ -2,12 +2,14 @@
 /* What cannot be done: which error, where, why, and what is done then. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "cases.h"
@@ -202,6 +204,28 @@ void poisoned(void)
 	check(report.reached == p + MIB && report.failed_len == PAGE);
 }
 
+/* Memory of a device is not even read: here what perf shows to a program. */
+void device(void)
+{
+	struct perf_event_attr event = { .type = PERF_TYPE_SOFTWARE,
+					 .size = sizeof(event),
+					 .config = PERF_COUNT_SW_DUMMY,
+					 .exclude_kernel = 1 };
+	struct bmm_report report = REPORT;
+	struct iovec to, from;
+	char byte, *p;
+	long fd;
+
+	fd = syscall(SYS_perf_event_open, &event, 0, -1, -1, 0UL);
+	p = map(PAGE, MAP_SHARED, (int)fd);
+	to = (struct iovec){ &byte, 1 };
+	from = (struct iovec){ p, 1 };
+	if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1)
+		exit(SKIPPED); /* these are pages like others */
+	check(bmm_populate(p, PAGE, NULL, &report) && !report.done);
+	check(report.touched || report.cause == BMM_CAUSE_SPECIAL);
+}
+
 static void read_all(const char *p, size_t len)
 {
 	size_t i;
@@ -231,7 +255,7 @@ void outside(const char *kind, size_t len, bool read)
 	if (read)
 		read_all(p, len);
 	advised = 0;
-	bmm_populate(p, len, NULL, &report);
+	check(bmm_populate(p, len, NULL, &report) == report.error);
 	printf("{\"error\": %d, \"cause\": %d, \"done\": %zu, \"reached\": %zu, "
 	       "\"failed\": %zu, \"failed_len\": %zu, \"threads\": %u, "
 	       "\"advised\": %u, \"faults\": %ld}\n",

@@ -7,6 +7,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -23,12 +24,14 @@
 
 unsigned int cpus_made;
 int creations = 1 << 30;
-unsigned int created;
+unsigned int created, blocked;
 long sleep_us;
 bool in_turn;
 uintptr_t stall_at;
 unsigned int advised, looked, bound;
 bool nodes_made, zero_unseen;
+uintptr_t second_node;
+unsigned int ran[2][2];
 pid_t locker;
 __thread void (*meanwhile)(void);
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
@@ -36,16 +39,51 @@ static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			  void *(*start)(void *), void *arg)
 {
+	sigset_t now;
+
 	if (creations-- <= 0)
 		return EAGAIN;
 	created++;
+	pthread_sigmask(SIG_BLOCK, NULL, &now);
+	blocked += (unsigned int)sigismember(&now, SIGTERM);
 	return __real_pthread_create(thread, attr, start, arg);
+}
+
+/* Node N has CPU N alone; both have memory, in turn or halves of it. */
+static void say_nodes(unsigned long *nodes, uintptr_t addr)
+{
+	*nodes = second_node == SIZE_MAX ? 3 : 1 + (addr >= second_node);
+}
+
+int __wrap_open64(const char *path, int flags, ...)
+{
+	const char *node = second_node ? strstr(path, "/node/node") : NULL;
+	int fd;
+
+	if (!node)
+		return __real_open64(path, flags, 0);
+	fd = memfd_create("cpulist", MFD_CLOEXEC);
+	if (pwrite(fd, node + strlen("/node/node"), 1, 0) != 1)
+		abort();
+	return fd;
+}
+
+static void note_cpu(uintptr_t addr)
+{
+	uint64_t cpus[16] = { 0 };
+
+	__real_sched_getaffinity(0, sizeof(cpus), (cpu_set_t *)cpus);
+	if (cpus[0] == 1 || cpus[0] == 2)
+		__atomic_add_fetch(&ran[addr >= second_node][cpus[0] - 1], 1,
+				   __ATOMIC_RELAXED);
 }
 
 static long sleep_instead(uintptr_t addr, size_t len)
 {
 	long us = sleep_us * (long)(len / MIB + 1);
 
+	if (second_node)
+		note_cpu(addr);
 	if (addr <= stall_at && stall_at < addr + len)
 		us = 200000;
 	if (in_turn)
@@ -66,6 +104,10 @@ long __wrap_syscall(long nr, ...)
 	for (i = 0; i < 6; i++)
 		arg[i] = va_arg(args, long);
 	va_end(args);
+	if (nr == SYS_get_mempolicy && second_node) {
+		say_nodes((unsigned long *)arg[1], (uintptr_t)arg[3]);
+		return 0;
+	}
 	if (nr == SYS_madvise && (int)arg[2] == POPULATE && arg[1])
 		__atomic_add_fetch(&advised, 1, __ATOMIC_RELAXED);
 	if (nr == SYS_madvise && (int)arg[2] == POPULATE && arg[1] && sleep_us)

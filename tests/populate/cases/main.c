@@ -62,6 +62,8 @@ static const struct {
 	{ "grows-after-fork", NULL, grows_after_fork },
 	{ "unknown-cpus", forbid_affinity, unknown_cpus },
 	{ "bound-as-before", NULL, bound_as_before },
+	{ "halves-of-nodes", NULL, halves_of_nodes },
+	{ "interleaved-nodes", NULL, interleaved_nodes },
 	{ "set-up", NULL, set_up },
 	{ "stall", NULL, stall },
 	{ "clears", NULL, clears },
@@ -71,6 +73,8 @@ static const struct {
 	{ "memory-alone-smaps", forbid_query, memory_alone },
 	{ "reading", NULL, reading },
 	{ "poisoned", NULL, poisoned },
+	{ "device", NULL, device },
+	{ "device-touched", forbid_advice, device },
 };
 
 #define CASES (sizeof(cases) / sizeof(cases[0]))

@@ -27,7 +27,8 @@ void grows(void)
 	check(report.threads == 5);
 	cpus_made = 3;
 	check(!bmm_populate(p, len, NULL, &report));
-	check(report.threads == 3);
+	/* beside other work the third may not have paid */
+	check(report.threads >= 2 && report.threads <= 3);
 	created = 0;
 	check(!bmm_populate(p, 64 * MIB - PAGE, NULL, &report));
 	check(!created && report.threads == 1);
@@ -85,7 +86,7 @@ void does_not_grow(void)
 	sleep_us = 1000;
 	in_turn = true;
 	check(!bmm_populate(p, len, NULL, &report));
-	check(report.threads >= 2 && report.threads <= 8);
+	check(report.threads < cpus_made / 2); /* 8 on an idle machine */
 	check(report.done == len);
 }
 
@@ -188,6 +189,42 @@ void bound_as_before(void)
 	nodes_made = true;
 	check(!bmm_populate(p, 96 * MIB, &alone, NULL));
 	check(!bound);
+}
+
+/* A node is a CPU here. */
+static void two_nodes(char *p, size_t len)
+{
+	struct bmm_report report = REPORT;
+	cpu_set_t cpus;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) || !CPU_ISSET(0, &cpus) ||
+	    !CPU_ISSET(1, &cpus))
+		exit(SKIPPED);
+	nodes_made = true;
+	sleep_us = 500;
+	check(!bmm_populate(p, len, NULL, &report));
+	check(report.threads == 2);
+}
+
+void halves_of_nodes(void)
+{
+	size_t len = 256 * MIB;
+	char *p = anonymous(len);
+
+	check(!madvise(p, len / 2, MADV_DONTDUMP)); /* a mapping each */
+	second_node = (uintptr_t)p + len / 2;
+	two_nodes(p, len);
+	/* each begins with its own memory, then helps with the other's */
+	check(ran[0][0] && ran[1][1]);
+}
+
+void interleaved_nodes(void)
+{
+	size_t len = 256 * MIB;
+
+	second_node = SIZE_MAX;
+	two_nodes(anonymous(len), len);
+	check(ran[0][0] && ran[0][1]);
 }
 
 /* Below 64 MiB: all but the pages themselves, which are there. */

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Calibration: what it selects, when and where, and that it disturbs nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from corelib import NATIVE, Op, backend_names, candidates, core, ffi, meson, selection
+
+CLASSES = {
+    Op.STAMP: 4,
+    Op.COPY: 8,
+    Op.COPY_STREAMING: 8,
+    Op.CLEAR: 4,
+    Op.CLEAR_STREAMING: 4,
+}
+
+
+def run(name: str, *words: str, by: tuple[str, ...] = ()) -> list[str]:
+    """Run a test program; return the lines it prints."""
+    meson(NATIVE, target=f"bmm-{name}")
+    command = [*by, str(NATIVE / f"bmm-{name}"), *words]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def valid(lines: list[str]) -> None:
+    """Check that every class of every operation has a candidate."""
+    for op, line in zip(Op, lines, strict=True):
+        names = line.split(",")
+        assert len(names) == CLASSES[op]
+        assert set(names) <= set(backend_names(op))
+
+
+@pytest.mark.parametrize(
+    ("percent", "wins"),
+    [((100, 98), 0), ((100, 96), 1), ((100, 98, 96), 1), ((97, 100, 98), 0)],
+)
+def test_a_later_candidate_has_to_win_by_a_margin(
+    percent: tuple[int, ...], wins: int
+) -> None:
+    names = candidates(Op.CLEAR)
+    costs = [1000 * one for one in percent]
+    costs += [400_000] * (len(names) - len(costs))
+    (line,) = run("calibrate", "costs", str(int(Op.CLEAR)), *map(str, costs))
+    words = {word.strip("[]").partition("=")[0]: word for word in line.split()}
+    assert [name for name, word in words.items() if word[0] == "["] == [names[wins]]
+    for name, cost in zip(names, costs, strict=True):
+        rate = (256 << 10) / cost  # GB/s
+        assert words[name].strip("[]") == f"{name}={rate:.1f}"
+
+
+def test_a_clock_that_stands_still_selects_what_is_preferred() -> None:
+    for op, line in zip(Op, run("calibrate", "still"), strict=True):
+        first, skewed = candidates(op)[0], candidates(op, skewed=True)[0]
+        short = "generic" if op in (Op.COPY, Op.CLEAR) else first
+        if CLASSES[op] == 4:
+            assert line.split(",") == [short, first, first, first]
+        else:
+            assert line.split(",")[2:] == [first, skewed] * 3
+
+
+@pytest.mark.parametrize("how", ["old", "threads", "signal"])
+def test_calibration_in_the_way_of_others(how: str) -> None:
+    valid(run("calibrate", how))
+
+
+def test_a_child_made_during_calibration_calibrates_anew() -> None:
+    lines = run("calibrate", "fork")
+    valid(lines[:5])
+    valid(lines[5:])
+
+
+def test_on_a_single_cpu() -> None:
+    cpu = str(min(os.sched_getaffinity(0)))
+    valid(run("calibrate", "threads", by=("taskset", "-c", cpu)))
+
+
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="needs valgrind")
+def test_under_valgrind() -> None:
+    by = ("valgrind", "-q", "--error-exitcode=9")
+    for op, line in zip(Op, run("calibrate", by=by), strict=True):
+        assert len(line.split(",")) == CLASSES[op]  # of a CPU that valgrind emulates
+
+
+@pytest.mark.parametrize("cpu", ["this", "old"])
+def test_what_is_selected_is_frozen(cpu: str) -> None:
+    """No clock, no system call, no shared write; the check can fail."""
+    assert run("frozen", cpu) == []
+    assert subprocess.run([str(NATIVE / "bmm-frozen"), "break"], check=False).returncode
+
+
+def test_a_first_call_makes_no_system_call() -> None:
+    assert run("first-call") == []
+
+
+@pytest.mark.parametrize("op", Op)
+def test_the_list_shows_what_was_measured_and_what_is_selected(op: Op) -> None:
+    lib, buf = core(), ffi.new("char[500]")
+
+    def listed() -> list[str]:
+        lib.bmm_backend_list(op, 1 << 20, buf, 500)
+        return ffi.string(buf).decode().split()
+
+    assert lib.bmm_backend_select(op, b"fastest", 7) == 0
+    assert not any("=" in word for word in listed())
+    made = selection(op)[-2 if CLASSES[op] == 8 else -1]
+    names = [word.strip("[]").partition("=")[0] for word in listed()]
+    assert names == backend_names(op)
+    measured = {n for n, w in zip(names, listed(), strict=True) if "=" in w}
+    assert measured == set(candidates(op))
+    assert next(w for w in listed() if w[0] == "[").startswith(f"[{made}")
+    assert lib.bmm_backend_select(op, b"fastest", 7) == 0
+
+
+@pytest.mark.parametrize("name", [b"fastes", b"fastest ", b"fastesT", b"fastestt"])
+def test_only_fastest_measures_again(name: bytes) -> None:
+    assert core().bmm_backend_select(Op.COPY, b"generic", 7) == 0
+    assert core().bmm_backend_select(Op.COPY, name, len(name)) < 0
+    assert set(selection(Op.COPY)) == {"generic"}
+    assert core().bmm_backend_select(Op.COPY, b"fastest", 7) == 0
+
+
+def test_what_fits_no_cache_is_streamed_unless_a_backend_is_forced() -> None:
+    lib = core()
+    assert lib.bmm_backend_select(Op.CLEAR, b"fastest", 7) == 0
+    selection(Op.CLEAR)
+    cache = lib.bmm_host_llc()
+    assert lib.bmm_streams_from[Op.CLEAR] == (cache or 2**64 - 1)
+    assert lib.bmm_backend_select(Op.CLEAR, b"generic", 7) == 0
+    assert lib.bmm_streams_from[Op.CLEAR] == 2**64 - 1
+    assert lib.bmm_backend_select(Op.CLEAR, b"fastest", 7) == 0

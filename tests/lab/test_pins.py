@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""lab/versions.txt: preferred while the archive has them, and replaced with a line."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bulkmm.lab import matrix, paths
+from bulkmm.lab.commands import matrix as command
+from bulkmm.lab.machine import kernels, pins, root, vm
+from bulkmm.lab.machine.arch import ALL, X86_64
+from bulkmm.lab.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+LOST = "no longer: "
+
+
+@pytest.fixture
+def pinned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str, str], None]:
+    """Return what pins another version of one line."""
+
+    def pin(name: str, version: str) -> None:
+        lines = paths.VERSIONS.read_text(encoding="utf-8").splitlines()
+        other = [
+            f"{name} {version}" if li.split()[:1] == [name] else li for li in lines
+        ]
+        file = tmp_path / "versions.txt"
+        file.write_text("\n".join(other), encoding="utf-8")
+        monkeypatch.setattr(pins, "VERSIONS", file)
+
+    return pin
+
+
+def test_every_kernel_has_a_pin_and_no_line_an_address() -> None:
+    for arch in ALL:
+        for name in arch.series:
+            release = pins.kernel(name, arch)
+            assert kernels.RELEASE.fullmatch(release)
+            assert release.startswith(f"{name}.")
+            assert pins.kernel(release, arch) == ""
+    assert not {"/", "@"} & set("".join(pins.read().values()))
+
+
+@pytest.mark.lab
+def test_a_kernel_that_the_archive_lost(
+    pinned: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    progress = Progress()
+    with paths.locked(progress) as cache:
+        made = root.ensure(cache, progress)
+        usual = kernels.ensure(made, "7.3", progress).release
+        capsys.readouterr()
+        pinned("linux-7.3", "7.3.0+deb13")
+        for _again in range(2):
+            found = kernels.ensure(made, "7.3", progress)
+            assert found.release == kernels.newest(made, "7.3", X86_64)
+            assert found.image.is_file()
+            said = capsys.readouterr().err
+            wanted = "kernel 7.3.0+deb13-cloud-amd64 is pinned, but"
+            assert f"{wanted} the archive has it {LOST}{found.release}" in said
+        pinned("linux-7.3", usual.partition("-")[0])
+        assert kernels.ensure(made, "7.3", progress).release == usual
+        assert LOST not in capsys.readouterr().err
+
+
+@pytest.mark.lab
+def test_newest_is_what_is_newer_than_pinned(
+    pinned: Callable[[str, str], None],
+) -> None:
+    pinned("linux-7.3", "7.3.0+deb13")
+    quick = matrix.cells(matrix.QUICK, [X86_64])
+    found = [one for one in command._newer(quick) if one.kernel.startswith("7.3.")]
+    assert [one.scenario for one in found] == [name for name, *_ in matrix.QUICK]
+    pinned("linux-7.3", found[0].kernel.partition("-")[0])
+    left = {one.kernel for one in command._newer(quick)}
+    assert not {one.kernel for one in found} & left
+
+
+@pytest.mark.lab
+def test_a_package_that_the_archive_lost(pinned: Callable[[str, str], None]) -> None:
+    """The others stay pinned, and apt takes what the archive has of it."""
+    pinned("cpio", "0-1")
+    progress = Progress()
+    with paths.locked(progress) as cache:
+        made = root.ensure(cache, progress)
+        with vm.run_directory(made, keep=False) as place:
+            parts = place / "etc/apt/preferences.d"
+            parts.mkdir(parents=True)
+            made.run(["sh", "-c", pins.hook(), "sh", made.inner(place)])
+            where = f"-oDir::Etc::PreferencesParts={made.inner(parts)}"
+            said = made.run(["apt-cache", where, "policy"])
+            has = made.run(root.INSTALLED)
+    versions = dict(line.split() for line in has.splitlines())
+    assert f"cpio 0-1 ({versions['cpio']} instead)" in pins.gone(has)
+    held = {name for name, one in pins.packages().items() if versions[name] == one}
+    assert "cpio" not in held
+    assert held == set(re.findall(r"(\S+) -> \S+ with priority 990", said))

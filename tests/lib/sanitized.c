@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * What a sanitizer says of a program that uses the library, which is built
+ * without. The streaming operations never end in libc, which sanitizers see.
+ *
+ *	sanitized good      no report
+ *	sanitized write     clears a byte behind an object
+ *	sanitized read      copies a byte behind an object
+ *	sanitized unknown   looks at a copy of uninitialised bytes
+ */
+#include <bulkmm.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BYTES 8192U
+
+static int looks(const char *bytes)
+{
+	size_t i;
+
+	for (i = 0; i < BYTES; i++)
+		if (bytes[i] != bytes[0])
+			return puts("differ");
+	return bytes[0];
+}
+
+static int good(char *to, char *from)
+{
+	uint64_t record[8];
+	struct bmm_image image;
+	int sum;
+
+	bmm_clear_streaming(from, BYTES);
+	sum = looks(from);
+	bmm_copy_streaming(to, from, BYTES);
+	bmm_drain();
+	sum += looks(to);
+	memset(record, 0, sizeof(record));
+	if (bmm_image_init(&image, record, NULL, sizeof(record)) ||
+	    bmm_stamp(to, &image, BYTES / sizeof(record)))
+		return 1;
+	bmm_drain();
+	sum += looks(to) + (int)image.size - 64;
+	free(to);
+	to = malloc(BYTES);
+	if (!to || bmm_fill(to, "\0\0", 2, BYTES))
+		return 1;
+	bmm_move_streaming(to + 1, to, BYTES - 1);
+	bmm_drain();
+	sum += looks(to);
+	free(to);
+	to = malloc(BYTES);
+	if (!to || bmm_fill_cached(to, "\0\0", 2, BYTES))
+		return 1;
+	bmm_move(to, to + 1, BYTES - 1);
+	return sum + looks(to);
+}
+
+int main(int argc, char **argv)
+{
+	char *to = malloc(BYTES), *from = malloc(BYTES);
+	const char *mode = argc > 1 ? argv[1] : "";
+	volatile size_t bytes = BYTES; /* or the compiler would see it */
+
+	if (!to || !from)
+		return 3;
+	if (!strcmp(mode, "good"))
+		return good(to, from);
+	if (!strcmp(mode, "write"))
+		bmm_clear_streaming(to + 1, bytes);
+	if (!strcmp(mode, "read"))
+		bmm_copy_streaming(to, from + 1, bytes);
+	if (!strcmp(mode, "unknown")) {
+		bmm_copy_streaming(to, from, BYTES);
+		return looks(to);
+	}
+	return 0;
+}

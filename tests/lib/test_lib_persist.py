@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""bmm_persist(): which lines it writes back, and where it says that it cannot."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from pathlib import Path
+
+import pytest
+from corelib import NATIVE, meson
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="instructions of x86-64")
+@pytest.mark.parametrize("instruction", ["clwb", "clflushopt", "clflush"])
+def test_every_line_is_written_back_once_and_then_fenced(instruction: str) -> None:
+    if f" {instruction} " not in Path("/proc/cpuinfo").read_text():
+        pytest.skip(f"this CPU has no {instruction}")
+    meson(NATIVE, target="bmm-persisted")
+    done = subprocess.run(
+        [str(NATIVE / "bmm-persisted"), instruction],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    wanted = f"{instruction}: 200 ranges, 0 wrong\n"
+    assert (done.returncode, done.stdout) == (0, wanted)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The Rust crates, built without a network, and their declarations beside C's."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from corelib import ROOT
+from installed import HEADER, header_functions, output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from installed import Installed
+
+CRATES = ROOT / "rust"
+STRUCTURES = ("bmm_image", "bmm_options", "bmm_report")
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("cargo") and shutil.which("rustc")),
+    reason="needs cargo and rustc: apt install cargo",
+)
+
+
+def cargo(installed: Installed, *words: str) -> str:
+    done = subprocess.run(
+        ["cargo", *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        cwd=CRATES,
+        env={
+            **os.environ,
+            **installed.environment,
+            "CARGO_TARGET_DIR": str(ROOT / "build" / "rust"),
+            "CARGO_NET_OFFLINE": "true",
+            "RUSTFLAGS": "-Dwarnings",
+        },
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_their_own_tests_and_examples_pass(installed: Installed) -> None:
+    said = cargo(installed, "test", "--workspace")
+    assert len(re.findall(r"ok\. [1-9]\d* passed; 0 failed", said)) == 2
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("rustfmt", ["fmt", "--all", "--check"]),
+        ("cargo-clippy", ["clippy", "--workspace", "--all-targets"]),
+    ],
+)
+def test_a_tool_finds_nothing(
+    installed: Installed, tool: str, words: list[str]
+) -> None:
+    if not shutil.which(tool):
+        pytest.skip(f"needs {tool}")
+    cargo(installed, *words)
+
+
+def test_the_declarations_are_those_of_c(installed: Installed, tmp_path: Path) -> None:
+    text = (CRATES / "sys/src/lib.rs").read_text()
+    declared = re.findall(r"pub fn (bmm_\w+)\(", text)
+    assert sorted(declared) == header_functions()
+    said = cargo(installed, "run", "-q", "-p", "bulkmm-sys", "--example", "layout")
+    lines = []
+    for line in said.splitlines():
+        name, _, field = line.split()[0].partition(".")
+        what = (
+            f"offsetof(struct {name}, {field})" if field else f"sizeof(struct {name})"
+        )
+        lines.append(f'printf("{line.split()[0]} %zu\\n", {what});')
+    source = tmp_path / "layout.c"
+    source.write_text(
+        "#include <stddef.h>\n#include <stdio.h>\n#include <bulkmm.h>\n"
+        f"int main(void) {{ {' '.join(lines)} return 0; }}\n"
+    )
+    assert output(installed.build(source, tmp_path / "layout")) == said
+    for name in STRUCTURES:
+        body = HEADER.read_text().split(f"\nstruct {name} {{", 1)[1].split("};", 1)[0]
+        fields = re.findall(r"(\w+)(?:\[\w+\]|\)\([^;]*\))?;", body)
+        assert fields == re.findall(rf"^{name}\.(\w+) ", said, re.MULTILINE)
+
+
+def test_the_version_is_the_librarys(installed: Installed) -> None:
+    held = re.search(
+        r'^version = "(.*?)"', (CRATES / "Cargo.toml").read_text(), re.MULTILINE
+    )
+    assert held
+    assert held[1] == installed.flags("--modversion")[0]
