@@ -27,6 +27,7 @@
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/string.h>
+#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
 #include "../symbols.h"
@@ -45,25 +46,33 @@ static unsigned long hold_ms;
 static unsigned long function;
 static atomic_long_t held;
 
+/* Whether it points to an ops of bulkmm's, that of the function itself. */
+static bool walk_is_bulkmm(const struct ftrace_ops *ops)
+{
+	char symbol[KSYM_SYMBOL_LEN];
+	unsigned long direct_call;
+
+	sprint_symbol(symbol, (unsigned long)ops);
+	if (!strstr(symbol, "[bulkmm]") ||
+	    get_kernel_nofault(direct_call, &ops->direct_call))
+		return false;
+	sprint_symbol_no_offset(symbol, direct_call);
+	return strstarts(symbol, TRAMPOLINE);
+}
+
 /*
- * The walk has the ops in one of the registers that calls preserve. Only that
- * of the function itself is of interest.
+ * The walk has the ops in one of the registers that calls preserve. Others point
+ * into it: on 6.12 the second argument may be &ops->local_hash.
  */
 static const struct ftrace_ops *walk_at_bulkmm(const struct pt_regs *regs)
 {
 	const unsigned long *value = (const unsigned long *)regs;
-	const struct ftrace_ops *ops = NULL;
-	char symbol[KSYM_SYMBOL_LEN];
 	size_t i;
 
-	for (i = 0; i < sizeof(*regs) / sizeof(*value); i++) {
-		sprint_symbol(symbol, value[i]);
-		if (strstr(symbol, "[bulkmm]"))
-			ops = (const struct ftrace_ops *)value[i];
-	}
-	if (ops)
-		sprint_symbol_no_offset(symbol, ops->direct_call);
-	return ops && strstarts(symbol, TRAMPOLINE) ? ops : NULL;
+	for (i = 0; i < sizeof(*regs) / sizeof(*value); i++)
+		if (walk_is_bulkmm((const struct ftrace_ops *)value[i]))
+			return (const struct ftrace_ops *)value[i];
+	return NULL;
 }
 
 /* Somebody has begun to take the ops away. */

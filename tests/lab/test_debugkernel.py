@@ -90,9 +90,8 @@ def test_a_release_is_of_its_content(
 
 
 def test_freed_memory_is_poisoned_unless_the_allocator_zeroes() -> None:
-    told = DEBUG.command_line("preempt=full")
-    assert told.endswith(" page_poison=1 preempt=full")
-    assert " page_poison=1 " in DEBUG.command_line("init_on_alloc=0")
+    assert DEBUG.command_line("preempt=full") == "page_poison=1 preempt=full"
+    assert "page_poison=1 " in DEBUG.command_line("init_on_alloc=0")
     assert "page_poison" not in DEBUG.command_line("init_on_alloc=1")
 
 

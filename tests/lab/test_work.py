@@ -99,11 +99,12 @@ def test_off_does_the_work_of_absent_and_on_less(tmp_path: Path) -> None:
     few = (FSDAX, "--size", "2G", "--rounds", "2", "--accel", "tcg", "--cpus", "1")
     held = passed(tmp_path, *few)["results"]
     arms = {(r["scenario"], r["variant"], r["unit"]): r for r in held}
-    for unit in (INSTRUCTIONS, STORES):
+    # interrupts of a guest that waits for its host add more instructions than stores
+    for unit, near in ((INSTRUCTIONS, 0.05), (STORES, 0.02)):
         absent, off, on, limit = (
             arms[FSDAX, arm, unit]["median"] for arm in ("absent", "off", "on", "limit")
         )
-        assert off == pytest.approx(absent, rel=0.01)
+        assert off == pytest.approx(absent, rel=near)
         assert 0.9 * limit < on < 0.7 * off
         for arm in ("absent", "off", "on"):
             whole = arms[f"{FSDAX}-bind", arm, unit]["median"]

@@ -7,6 +7,7 @@ import fcntl
 import os
 import subprocess
 import tempfile
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,6 +67,33 @@ def cgroup(controller: str, **values: str) -> Iterator[list[str]]:
         yield ["sh", "-c", f'echo $$ > {tasks} && exec "$@"', "sh"]
     finally:
         group.rmdir()
+
+
+@contextmanager
+def full_cgroup(size: int) -> Iterator[list[str]]:
+    """Make a cgroup of so much memory, in which the kernel may not kill.
+
+    It lets who touches a page wait instead, for ever: even a program that has been
+    told that there is no memory, when it says so. So whoever waits gets more.
+    """
+    limits = {"limit_in_bytes": str(size), "oom_control": "1"}
+    with cgroup("memory", **limits) as inside:
+        group = Path("/sys/fs/cgroup/memory") / f"bulkmm-test-{os.getpid()}"
+        over = threading.Event()
+
+        def relieve(limit: int = size) -> None:
+            while not over.wait(0.5):
+                if "under_oom 1" in (group / "memory.oom_control").read_text():
+                    limit += 1 << 20
+                    (group / "memory.limit_in_bytes").write_text(str(limit))
+
+        helper = threading.Thread(target=relieve)
+        helper.start()
+        try:
+            yield inside
+        finally:
+            over.set()
+            helper.join()
 
 
 @contextmanager

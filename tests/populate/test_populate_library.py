@@ -127,8 +127,7 @@ def test_a_file_system_without_a_disk_of_its_own(tmp_path: Path) -> None:
 
 def test_a_cgroup_that_is_full() -> None:
     """Where the kernel may not kill for it; else it does, whoever populates."""
-    limits = {"limit_in_bytes": str(80 * MIB), "oom_control": "1"}
-    with rootlib.cgroup("memory", **limits) as inside:
+    with rootlib.full_cgroup(80 * MIB) as inside:
         said = outside("private", 128 * MIB, inside)
     assert (said["error"], said["cause"]) == (ENOMEM, MEMORY)
     assert 60 * MIB < said["done"] < 80 * MIB

@@ -12,8 +12,6 @@ from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.paths import FRAGMENTS, content_key
 
 SERIES = "7.3"  # of the source
-# Emulated, with checks, on a busy host: shorter limits would report false stalls.
-PATIENT = "watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=150"
 SETS = re.compile(r"(CONFIG_\w+)=(.+)")
 ZEROES = re.compile(r"\binit_on_(?:alloc|free)=1")
 
@@ -54,7 +52,7 @@ class Kind:
     def command_line(self, words: str) -> str:
         """Return the guest's parameters, added to its scenario's."""
         poison = "page_poison=1 " if self.poisons(words) else ""
-        return f"{PATIENT} {poison}{words}".strip()
+        return f"{poison}{words}".strip()
 
     def release(self, version: str) -> str:
         """Return the release of a build from a version's source.

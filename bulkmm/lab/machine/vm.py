@@ -30,8 +30,10 @@ from bulkmm.lab.paths import claimed
 LABEL = 2 << 20  # label area; the rest of the module stays 2 MiB aligned
 HOT_BLOCK = 128 << 20  # plugged and unplugged in whole memory blocks
 ENTER = 'mount --rbind /dev "$1/dev" && root=$1 && shift && exec chroot "$root" "$@"'
+# Emulated on a busy host, a CPU may stand still for longer than the kernel's limits.
+PATIENT = "watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=150"
 # the kernel's crypto self-tests are a fifth of a boot's work
-CMDLINE = "loglevel=5 panic=-1 log_buf_len=1M cryptomgr.notests"
+CMDLINE = f"loglevel=5 panic=-1 log_buf_len=1M cryptomgr.notests {PATIENT}"
 POLL = 0.05
 SILENT = 60.0  # s that a guest may be silent; longer with a longer time limit
 MOST_SILENT = 300.0  # s, however long that is: a guest only boots before its first word
