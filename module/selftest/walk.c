@@ -61,8 +61,8 @@ static bool walk_is_bulkmm(const struct ftrace_ops *ops)
 }
 
 /*
- * The walk has the ops in one of the registers that calls preserve. Others point
- * into it: on 6.12 the second argument may be &ops->local_hash.
+ * The walk has the ops in one of the registers that calls preserve. Others
+ * point into it: on 6.12 the second argument may be &ops->local_hash.
  */
 static const struct ftrace_ops *walk_at_bulkmm(const struct pt_regs *regs)
 {
