@@ -87,10 +87,10 @@ def test_newest_is_what_is_newer_than_pinned(
 @pytest.mark.lab
 def test_a_package_that_the_archive_lost(pinned: Callable[[str, str], None]) -> None:
     """The others stay pinned, and apt takes what the archive has of it."""
-    pinned("cpio", "0-1")
     progress = Progress()
     with paths.locked(progress) as cache:
         made = root.ensure(cache, progress)
+        pinned("cpio", "0-1")  # from here on another root would be asked for
         with vm.run_directory(made, keep=False) as place:
             parts = place / "etc/apt/preferences.d"
             parts.mkdir(parents=True)
