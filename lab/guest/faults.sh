@@ -179,9 +179,13 @@ case_workers() {
 	for workers in 2 3 32; do
 		write "$MEMMAP/workers" $workers
 		before=$(counter shared_bytes)
-		down
-		check "workers $workers: device comes up" up
-		check "workers $workers: same bytes" same
+		# where the host is busy, a CPU may come when all is done
+		for _ in 1 2 3 4 5; do
+			down
+			check "workers $workers: device comes up" up
+			check "workers $workers: same bytes" same
+			[ "$(counter shared_bytes)" = "$before" ] || break
+		done
 		check "workers $workers: others stamp" \
 			[ "$(counter shared_bytes)" -gt "$before" ]
 	done
