@@ -159,12 +159,6 @@ static const char *const op_names[BMM_OPS] = {
 	[BMM_CLEAR_STREAMING] = "streaming",
 };
 
-/* What exceeds the cache streams: that operation follows the cached one. */
-static enum bmm_op op_done(const struct variant *v)
-{
-	return v->op + (enum bmm_op)bmm_outgrows_cache(v->op, v->len);
-}
-
 /* Print the backend that was selected. */
 static void print_served(const struct variant *v)
 {
@@ -178,7 +172,9 @@ static void print_served(const struct variant *v)
 		printf("-%ut", v->threads);
 	printf("\", \"backend\": \"%s\"}\n",
 	       v->limit ? limit_name(v->limit) :
-			  bmm_selected(op_done(v), v->len, v->shifted)->name);
+			  bmm_selected(bmm_serves(v->op, v->len), v->len,
+				       v->shifted)
+				  ->name);
 }
 
 static int run_scenario(struct bench *b, struct variant *variants, size_t nr)

@@ -18,7 +18,7 @@ void bmm_clear(void *dst, size_t len)
 {
 	const struct bmm_backend *backend = bmm_selected(BMM_CLEAR, len, 0);
 
-	if (bmm_outgrows_cache(BMM_CLEAR, len))
+	if (bmm_serves(BMM_CLEAR, len) != BMM_CLEAR)
 		bmm_clear_streaming(dst, len);
 	else if (len)
 		backend->clear(dst, len);

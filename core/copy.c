@@ -25,7 +25,7 @@ void bmm_copy(void *dst, const void *src, size_t len)
 		BMM_COPY, len, (uintptr_t)dst ^ (uintptr_t)src);
 
 	bmm_assert(apart(dst, src, len));
-	if (bmm_outgrows_cache(BMM_COPY, len)) {
+	if (bmm_serves(BMM_COPY, len) != BMM_COPY) {
 		bmm_copy_streaming(dst, src, len);
 		bmm_drain_stores();
 	} else if (len) {

@@ -10,7 +10,9 @@
 __attribute__((__aligned__(64)))
 const struct bmm_backend *bmm_selections[BMM_OPS][BMM_CLASSES];
 
-size_t bmm_streams_from[BMM_OPS] = { [0 ... BMM_OPS - 1] = SIZE_MAX };
+#define UNSET (SIZE_MAX - 1)
+
+size_t bmm_streams_from[BMM_OPS] = { [0 ... BMM_OPS - 1] = UNSET };
 
 static struct bmm_calibration calibrations[BMM_OPS][BMM_CLASSES];
 static char buffer[BMM_CALIBRATE_BYTES] __attribute__((__aligned__(4096)));
@@ -105,11 +107,11 @@ static unsigned int parse(enum bmm_op op, const char *text, size_t len,
 }
 
 /* Above the size of the cache, unless one backend is forced for all calls. */
-static void set_streams_from(enum bmm_op op, bool forced)
+static size_t streams_from(enum bmm_op op, bool forced)
 {
-	size_t cache = forced ? 0 : bmm_host_llc();
+	size_t cache = forced || bmm_op_streams(op) ? 0 : bmm_host_llc();
 
-	bmm_set(&bmm_streams_from[op], cache ? cache : SIZE_MAX);
+	return cache ? cache : SIZE_MAX;
 }
 
 /* Unless somebody was first: a user's selection stays. */
@@ -122,25 +124,30 @@ static void settle(const struct bmm_backend **to,
 				    __ATOMIC_RELAXED);
 }
 
-/* Reads the environment once; threads that race find the same. */
+/* What needs no measurement. */
+static void begin_op(enum bmm_op op)
+{
+	const char *text = bmm_host_setting(settings[op]);
+	const struct bmm_backend *row[BMM_CLASSES];
+	unsigned int nr = parse(op, text, length_of(text), row), class;
+	size_t unset = UNSET, size = streams_from(op, nr == 1);
+
+	__atomic_compare_exchange_n(&bmm_streams_from[op], &unset, size, false,
+				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	for (class = 0; nr && class < BMM_CLASSES; class++)
+		settle(&bmm_selections[op][class], row[class]);
+}
+
+/* Threads that race do the same. */
 static void begin(void)
 {
-	const struct bmm_backend *row[BMM_CLASSES];
 	static bool begun;
-	unsigned int class, nr;
-	const char *text;
 	int op;
 
 	if (__atomic_load_n(&begun, __ATOMIC_ACQUIRE))
 		return;
-	for (op = 0; op < (int)BMM_OPS; op++) {
-		text = bmm_host_setting(settings[op]);
-		nr = parse((enum bmm_op)op, text, length_of(text), row);
-		if (nr > 1)
-			set_streams_from((enum bmm_op)op, false);
-		for (class = 0; nr && class < BMM_CLASSES; class++)
-			settle(&bmm_selections[op][class], row[class]);
-	}
+	for (op = 0; op < (int)BMM_OPS; op++)
+		begin_op((enum bmm_op)op);
 	__atomic_store_n(&begun, true, __ATOMIC_RELEASE);
 }
 
@@ -159,7 +166,6 @@ static void calibrate(enum bmm_op op)
 	struct bmm_calibration *made;
 	struct bmm_calls calls;
 
-	set_streams_from(op, false);
 	for (class = 0; class < BMM_CLASSES; class++) {
 		made = &calibrations[op][class - class % step];
 		calls = calls_of(op, class);
@@ -201,15 +207,19 @@ static bool calibrate_alone(enum bmm_op op)
  * @op:    the operation, below BMM_OPS
  * @class: bmm_class() of the call
  *
- * Return: the fastest, as measured now; while another thread measures, the
- * first candidate.
+ * Return: the fastest, as measured now; the first candidate for short calls,
+ * which nothing is measured for, and while another thread measures.
  */
 const struct bmm_backend *bmm_select(enum bmm_op op, unsigned int class)
 {
 	const struct bmm_calls calls = calls_of(op, class);
 	const struct bmm_backend *found;
 
-	calibrate_alone(op);
+	begin();
+	if (calls.len < BMM_SHORT)
+		settle(&bmm_selections[op][class], unmeasured(&calls));
+	else
+		calibrate_alone(op);
 	found = bmm_get(&bmm_selections[op][class]);
 	return found ? found : unmeasured(&calls);
 }
@@ -247,6 +257,7 @@ int bmm_backend_select(enum bmm_op op, const char *name, size_t len)
 {
 	const struct bmm_backend *row[BMM_CLASSES] = { NULL };
 	unsigned int class, k;
+	bool forced = false;
 
 	begin();
 	if ((unsigned int)op >= BMM_OPS)
@@ -255,8 +266,9 @@ int bmm_backend_select(enum bmm_op op, const char *name, size_t len)
 		k = parse(op, name, len, row);
 		if (!k)
 			return -BMM_EINVAL;
-		set_streams_from(op, k == 1);
+		forced = k == 1;
 	}
+	bmm_set(&bmm_streams_from[op], streams_from(op, forced));
 	for (class = 0; class < BMM_CLASSES; class++) {
 		for (k = 0; k < BMM_CANDIDATES; k++)
 			bmm_set(&calibrations[op][class].rate[k], 0);
@@ -301,8 +313,9 @@ size_t bmm_backend_selection(enum bmm_op op, char *buf, size_t size)
  * @len:  length of the operations in question: the fastest backend differs by
  *        size
  * @buf:  result, such as "movnti=36.1 [movdir64b=37.8] generic": names that are
- *        valid here for @op; GB/s of those measured for operations of about
- *        @len bytes; in brackets the one that serves such an operation (a copy
+ *        valid here for @op, or for the streaming operation that serves
+ *        operations of @len bytes because they outgrow the cache; GB/s of those
+ *        measured for about so many; in brackets the one that serves (a copy
  *        whose source and destination have the same offset within a cache
  *        line), or would before anything is measured; terminated, cut to
  *        @size - 1 bytes
@@ -323,6 +336,7 @@ size_t bmm_backend_list(enum bmm_op op, size_t len, char *buf, size_t size)
 		return 0;
 	}
 	begin();
+	op = bmm_serves(op, len);
 	calls = calls_of(op, class);
 	selected = bmm_get(&bmm_selections[op][class]);
 	return bmm_calibration_list(&calibrations[op][class], &calls,

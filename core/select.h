@@ -43,9 +43,12 @@ static inline const struct bmm_backend *bmm_selected(enum bmm_op op, size_t len,
 	return found ? found : bmm_select(op, class);
 }
 
-static inline bool bmm_outgrows_cache(enum bmm_op op, size_t len)
+/* The operation that serves a call, once a backend was selected for it. */
+static inline enum bmm_op bmm_serves(enum bmm_op op, size_t len)
 {
-	return len >= bmm_get(&bmm_streams_from[op]);
+	if (len < bmm_get(&bmm_streams_from[op]))
+		return op;
+	return op == BMM_CLEAR ? BMM_CLEAR_STREAMING : BMM_COPY_STREAMING;
 }
 
 #endif

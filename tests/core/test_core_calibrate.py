@@ -17,6 +17,7 @@ CLASSES = {
     Op.CLEAR: 4,
     Op.CLEAR_STREAMING: 4,
 }
+STREAMING = {Op.COPY: Op.COPY_STREAMING, Op.CLEAR: Op.CLEAR_STREAMING}
 
 
 def run(name: str, *words: str, by: tuple[str, ...] = ()) -> list[str]:
@@ -100,20 +101,19 @@ def test_a_first_call_makes_no_system_call() -> None:
 
 @pytest.mark.parametrize("op", Op)
 def test_the_list_shows_what_was_measured_and_what_is_selected(op: Op) -> None:
-    lib, buf = core(), ffi.new("char[500]")
+    lib = core()
 
-    def listed() -> list[str]:
-        lib.bmm_backend_list(op, 1 << 20, buf, 500)
-        return ffi.string(buf).decode().split()
+    def words() -> list[str]:
+        return listed(op, 1 << 20).split()
 
     assert lib.bmm_backend_select(op, b"fastest", 7) == 0
-    assert not any("=" in word for word in listed())
+    assert not any("=" in word for word in words())
     made = selection(op)[-2 if CLASSES[op] == 8 else -1]
-    names = [word.strip("[]").partition("=")[0] for word in listed()]
+    names = [word.strip("[]").partition("=")[0] for word in words()]
     assert names == backend_names(op)
-    measured = {n for n, w in zip(names, listed(), strict=True) if "=" in w}
+    measured = {n for n, w in zip(names, words(), strict=True) if "=" in w}
     assert measured == set(candidates(op))
-    assert next(w for w in listed() if w[0] == "[").startswith(f"[{made}")
+    assert next(w for w in words() if w[0] == "[").startswith(f"[{made}")
     assert lib.bmm_backend_select(op, b"fastest", 7) == 0
 
 
@@ -125,12 +125,33 @@ def test_only_fastest_measures_again(name: bytes) -> None:
     assert core().bmm_backend_select(Op.COPY, b"fastest", 7) == 0
 
 
+def listed(op: Op, size: int) -> str:
+    buf = ffi.new("char[500]")
+    core().bmm_backend_list(op, size, buf, 500)
+    return ffi.string(buf).decode()
+
+
 def test_what_fits_no_cache_is_streamed_unless_a_backend_is_forced() -> None:
-    lib = core()
-    assert lib.bmm_backend_select(Op.CLEAR, b"fastest", 7) == 0
-    selection(Op.CLEAR)
-    cache = lib.bmm_host_llc()
-    assert lib.bmm_streams_from[Op.CLEAR] == (cache or 2**64 - 1)
-    assert lib.bmm_backend_select(Op.CLEAR, b"generic", 7) == 0
-    assert lib.bmm_streams_from[Op.CLEAR] == 2**64 - 1
-    assert lib.bmm_backend_select(Op.CLEAR, b"fastest", 7) == 0
+    lib, most = core(), 2**64 - 1
+    cache = lib.bmm_host_llc() or most
+    for op, streaming in STREAMING.items():
+        assert lib.bmm_backend_select(op, b"fastest", 7) == 0
+        assert lib.bmm_streams_from[op] == cache
+        assert lib.bmm_streams_from[streaming] == most
+        if cache != most:
+            assert listed(op, cache) == listed(streaming, cache)
+        assert lib.bmm_backend_select(op, b"generic", 7) == 0
+        assert lib.bmm_streams_from[op] == most
+        assert lib.bmm_backend_select(op, b"fastest", 7) == 0
+
+
+def test_short_calls_measure_nothing() -> None:
+    lib, there, other = core(), ffi.new("char[4096]"), ffi.new("char[4096]")
+    calls = {Op.COPY: lib.bmm_copy, Op.COPY_STREAMING: lib.bmm_copy_streaming}
+    for op, call in calls.items():
+        assert lib.bmm_backend_select(op, b"fastest", 7) == 0
+        for size in (0, 1, 2047):
+            call(there, other, size)
+            assert "=" not in listed(op, 1 << 20)
+        call(there, other, 2048)
+        assert "=" in listed(op, 1 << 20)
