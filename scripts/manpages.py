@@ -86,7 +86,7 @@ def paragraphs(comment: str) -> list[str]:
     found = [""]
     for line in comment.splitlines():
         text = line.removeprefix(" *").strip()
-        if not text or text.startswith("@"):
+        if not text or PARAMETER.match(text):
             found.append("")
         found[-1] = f"{found[-1]} {text}".strip()
     return [text for text in found if text]
