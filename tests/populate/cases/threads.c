@@ -201,7 +201,7 @@ static void two_nodes(char *p, size_t len)
 	    !CPU_ISSET(1, &cpus))
 		exit(SKIPPED);
 	nodes_made = true;
-	sleep_us = 500;
+	sleep_us = 5000; /* a thread may wait for a busy CPU */
 	check(!bmm_populate(p, len, NULL, &report));
 	check(report.threads == 2);
 }
