@@ -4,17 +4,11 @@
 And that a test finds today what it finds tomorrow, however busy the machine is.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
-
-if TYPE_CHECKING:
-    from xdist.remote import Producer
-    from xdist.workermanage import WorkerController
+from xdist.workermanage import WorkerController
 
 settings.register_profile("any-day", deadline=None, derandomize=True)
 settings.load_profile("any-day")

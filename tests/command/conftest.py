@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the command's tests share: a kernel of their own, and the command."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import fakekernel
 import pytest
 from commandlib import Command, Done
 
 from bulkmm import cli
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A directory that looks like the /sys, /proc and /boot of a kernel."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bulkmm.control import needs
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RELEASE = "7.3.4+deb13-cloud-amd64"
 OPTIONS = (

@@ -1,26 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A stock kernel with the module, Python and the command in it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from commandlib import ROOT
 
 from bulkmm.lab import paths
 from bulkmm.lab.machine import accel, build, image, kernels, root, userland, vm
 from bulkmm.lab.machine.arch import X86_64
+from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.progress import Progress
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bulkmm.lab.machine.kernels import Kernel
-
-    Step = tuple[str, ...]
+Step = tuple[str, ...]
 
 PYTHON = ("python3.13",)
 STANDARD = "usr/lib/python3.13"

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Prometheus's own checker, out of Debian's package, cached in the lab's root."""
 
-from __future__ import annotations
-
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bulkmm.lab.machine import root
 from bulkmm.lab.paths import locked, made_whole
 from bulkmm.lab.progress import Progress
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # the package depends on nothing that the program needs to check a page
 FETCH = (

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """docs/abi.md names every file, parameter, tracepoint and hook of the source."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

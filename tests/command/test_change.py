@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm on``, ``off``, ``tune``: only what was asked for is written, or nothing."""
 
-from __future__ import annotations
-
 import errno
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from commandlib import Command
+from fakekernel import Fake
 
 from bulkmm.control import change
 from bulkmm.errors import Exit
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from commandlib import Command
-    from fakekernel import Fake
 
 HOME = "/sys/kernel/bulkmm"
 PARAMETERS = "/sys/module/bulkmm/parameters"

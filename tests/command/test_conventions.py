@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The conventions of docs/command.md, held by every command."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from commandlib import ROOT, leaves, walk
 
 from bulkmm import cli
 from bulkmm.errors import Exit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PARSER = cli.parser()
 LEAVES = [pytest.param(one, id=" ".join(words)) for words, one in leaves(PARSER)]

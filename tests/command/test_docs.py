@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """docs/command.md names every command; tests/docs runs those that it shows."""
 
-from __future__ import annotations
-
 import re
 
 from commandlib import ROOT

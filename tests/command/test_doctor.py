@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm doctor``: every reason for which a path would not attach."""
 
-from __future__ import annotations
-
 import gzip
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
-from fakekernel import RELEASE, ZEROING, load
+from commandlib import Command
+from fakekernel import RELEASE, ZEROING, Fake, load
 
 from bulkmm.errors import Exit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from commandlib import Command
-    from fakekernel import Fake
 
 OLD = "6.12.107+deb13-cloud-amd64"
 CONFIG = f"/boot/config-{RELEASE}"

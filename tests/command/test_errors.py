@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """However a command ends, it ends in a line and a code that the docs have."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import pytest
 from commandlib import ROOT, valid
+from fakekernel import Fake
 
 from bulkmm import cli, show
 from bulkmm.errors import BulkmmError, Exit, GuestError, UsageError
-
-if TYPE_CHECKING:
-    from fakekernel import Fake
 
 COMMAND = [sys.executable, "-m", "bulkmm.cli"]
 

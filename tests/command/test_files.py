@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What ``-o`` names is written, whatever it is; a result is not lost by it."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bulkmm import cli, files, outcome
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.results import Check, Document
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NOBODY = 65534
 

@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command on stock kernels, with the module that they run."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import guest
 import pytest
 from commandlib import valid
+from guest import Step
 from prometheus_client.parser import text_string_to_metric_families
 
 from bulkmm.errors import Exit
 from bulkmm.lab.machine.kernels import SERIES
-
-if TYPE_CHECKING:
-    from guest import Step
 
 pytestmark = pytest.mark.vm
 

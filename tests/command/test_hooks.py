@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What doctor believes a path needs is what the module's source says."""
 
-from __future__ import annotations
-
 import re
 import subprocess
-from typing import TYPE_CHECKING
 
 import pytest
 from commandlib import ROOT
 
 from bulkmm.control import needs
-
-if TYPE_CHECKING:
-    from bulkmm.control.needs import Needs
+from bulkmm.control.needs import Needs
 
 MODULE = ROOT / "module"
 DEFINE = re.compile(r"^#define\s+(\w+)\s+\"(\w+)\"", re.MULTILINE)

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Man pages and completion: all that the parser has, in all of them."""
 
-from __future__ import annotations
-
 import re
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from commandlib import ROOT, leaves, walk
 from fakekernel import Fake, kernel, load
 
 from bulkmm import cli
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 PLACES = (
     "man/man1/bulkmm.1",

@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm on|off --persist``: what the module is loaded with."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
-from commandlib import ROOT
+from commandlib import ROOT, Command
+from fakekernel import Fake
 
 from bulkmm.control import needs, persist
 from bulkmm.errors import Exit
-
-if TYPE_CHECKING:
-    from commandlib import Command
-    from fakekernel import Fake
 
 FILE = persist.FILE
 MODE = "/sys/kernel/bulkmm/clear/mode"

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Metrics as the official client's parser reads them."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import promtool
 import pytest
+from commandlib import Command, Done
+from fakekernel import Fake
+from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from bulkmm.errors import Exit
-
-if TYPE_CHECKING:
-    from commandlib import Command, Done
-    from fakekernel import Fake
-    from prometheus_client.metrics_core import Metric
 
 Key = tuple[str, frozenset[tuple[str, str]]]
 

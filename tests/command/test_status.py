@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm status``: all that sysfs has, of paths that it names itself."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
-from fakekernel import PATHS, RELEASE, ZEROING
+from commandlib import Command
+from fakekernel import PATHS, RELEASE, ZEROING, Fake
 
 from bulkmm.errors import Exit
-
-if TYPE_CHECKING:
-    from commandlib import Command
-    from fakekernel import Fake
 
 HOME = "/sys/kernel/bulkmm"
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm watch``: rates of what moved between two reads."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -10,18 +8,14 @@ import re
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
-from commandlib import valid
+from commandlib import Command, valid
+from fakekernel import Fake
 
 from bulkmm.control import module, trace, watch
 from bulkmm.control.root import Root
 from bulkmm.errors import Exit
-
-if TYPE_CHECKING:
-    from commandlib import Command
-    from fakekernel import Fake
 
 QUICK = ("--interval", "0.05")
 

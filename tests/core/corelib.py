@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The core as a library, guarded memory, and a model of it in plain Python."""
 
-from __future__ import annotations
-
 import faulthandler
 import fcntl
 import json
@@ -11,15 +9,13 @@ import re
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cffi import FFI
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "build" / "native"

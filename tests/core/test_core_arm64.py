@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The arm64 backends, built by a cross compiler and run by QEMU."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import armlib
 import pytest
 from corelib import FUZZ_TARGETS, ROOT, disassembled, kept_inputs, meson
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CROSS = ROOT / "build" / "aarch64"
 LIBRARIES = "/usr/aarch64-linux-gnu"

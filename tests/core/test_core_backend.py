@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The table of backends: names, candidates, and refusing what is unknown."""
 
-from __future__ import annotations
-
 import platform
 import shutil
 import subprocess
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from cffi import FFI
@@ -26,9 +24,6 @@ from corelib import (
     selected,
     selection,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 X86 = platform.machine() == "x86_64"
 needs_x86 = pytest.mark.skipif(not X86, reason="needs x86-64")

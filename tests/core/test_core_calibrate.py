@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Calibration: what it selects, when and where, and that it disturbs nothing."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

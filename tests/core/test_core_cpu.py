@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What may be used of a CPU, from answers that no CPU here gives."""
 
-from __future__ import annotations
-
 import platform
 from itertools import pairwise
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Copies, clears, moves and fills: every byte of memory between two guards."""
 
-from __future__ import annotations
-
 import subprocess
 from typing import Any
 

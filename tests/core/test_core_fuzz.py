@@ -5,18 +5,13 @@ BMM_FUZZ_SECONDS is the time for each target. To keep what a long run found,
 write its inputs, merged, to corpus/TARGET.json as hexadecimal numbers.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from corelib import CORPUS, FUZZ_TARGETS, ROOT, kept_inputs, meson
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FUZZ = ROOT / "build" / "fuzz"
 SECONDS = int(os.environ.get("BMM_FUZZ_SECONDS", "3"))

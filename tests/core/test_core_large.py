@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Lengths beyond 4 GiB: real ones, over the same 2 MiB of memory again and again."""
 
-from __future__ import annotations
-
 import subprocess
 
 from corelib import NATIVE, backend_names, meson

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Learning a layout: it reproduces the whole array, or refuses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Stamping: every backend against the model, up to the guards on both sides."""
 
-from __future__ import annotations
-
 import pytest
 from corelib import (
     EINVAL,

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the compiler made of the core, and what the sanitizers say of it."""
 
-from __future__ import annotations
-
 import platform
 import re
 import shutil
 import signal
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from corelib import (
@@ -20,9 +18,6 @@ from corelib import (
     disassembled,
     meson,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 X86 = platform.machine() == "x86_64"
 needs_x86 = pytest.mark.skipif(

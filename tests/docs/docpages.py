@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The pages of the book and their commands."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """docs/api.md is what its script writes now, and says all that the sources say."""
 
-from __future__ import annotations
-
 import re
 
 import apipage

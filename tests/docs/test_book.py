@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The book as a whole: its contents, its links, its version."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from docpages import BOOK, FENCED, PAGES, ROOT, name
 
 from bulkmm.lab.machine import debs
 from bulkmm.lab.scenario import SCENARIOS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CONTENTS = ROOT / "docs" / "README.md"
 SOURCE = r"[\w./-]+\.(?:c|h|S|py|sh|mk|def)"

@@ -6,19 +6,18 @@ done as far as it goes: a run of the lab up to the moment at which it would touc
 the machine, a bench with a result that was made before, make without its recipes.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import made
 import pytest
@@ -33,9 +32,6 @@ from bulkmm.lab.commands import prepare
 from bulkmm.native import find
 from bulkmm.native import fuzz as kernel_fuzz
 from bulkmm.native import measure as kernel_measure
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # The command is the one of this tree, whatever directory it is given in.
 SHELL = 'bulkmm() { "$PYTHON" -m bulkmm.cli "$@"; }\n'

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Native figures: the pages are in step with results/, and claim no more."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import figures
 import jsonschema
@@ -16,9 +14,6 @@ from docpages import PAGES, ROOT, name
 from bulkmm import machine
 from bulkmm.bench import goals
 from bulkmm.errors import BulkmmError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # What a row of any CPU may contradict, and no page says of this project.
 CLAIMS = re.compile(

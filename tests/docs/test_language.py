@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The words that docs/contributing.md rules out are nowhere in the tree."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Each sentence of the README names what would fail if it were not so."""
 
-from __future__ import annotations
-
 import re
 from importlib import metadata
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What builds programs for arm64, and what runs them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the lab's tests share."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from bulkmm import cli
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 Refused = tuple[int, str]
 

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The lab's command, run as its users do."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bulkmm.errors import Exit
 from bulkmm.lab.families import hotplug
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LAB = [sys.executable, "-m", "bulkmm.cli", "lab", "run"]
 # s; below pytest's own limit of a test, which would not show what the lab said

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What runs of the lab share: who makes, who waits, and what is removed."""
 
-from __future__ import annotations
-
 import argparse
 import threading
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +14,6 @@ from bulkmm.lab.commands import prepare
 from bulkmm.lab.machine import vm
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.progress import Progress
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

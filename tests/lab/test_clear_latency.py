@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The jobs of clear-latency, clear-cases and clear-perf, and their verdicts."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,10 +9,8 @@ from bulkmm.errors import UsageError
 from bulkmm.lab import scenario
 from bulkmm.lab.families import cases, clear, huge, latency, perf
 from bulkmm.lab.machine.vm import Outcome
-
-if TYPE_CHECKING:
-    from bulkmm.lab.work import Work
-    from bulkmm.results import Check
+from bulkmm.lab.work import Work
+from bulkmm.results import Check
 
 Event = dict[str, Any]
 

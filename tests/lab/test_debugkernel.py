@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Kernels that the lab builds: what they ask for, and a build that stops."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,11 +12,9 @@ from bulkmm.lab import run, scenario
 from bulkmm.lab.machine import debugkernel, kernels, kinds
 from bulkmm.lab.machine.arch import ARM64
 from bulkmm.lab.machine.kernels import Kernel
+from bulkmm.lab.machine.kinds import Kind
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.progress import Progress
-
-if TYPE_CHECKING:
-    from bulkmm.lab.machine.kinds import Kind
 
 DEBUG = kinds.KINDS[0]
 # what the issue of a debug kernel is about: it must not go by and by

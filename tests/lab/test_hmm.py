@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The kernel's own test of device-private memory: the job, how it is judged."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from lablib import passed
@@ -12,9 +11,6 @@ from bulkmm.lab import scenario
 from bulkmm.lab.families import hmm
 from bulkmm.lab.machine import upstream
 from bulkmm.lab.machine.vm import Outcome
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCENARIO = scenario.find("upstream-hmm")
 ATTACHED = "0 memmap_init_zone_device: attached"

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Memory that is plugged and unplugged: the job, how a run is judged, short runs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from lablib import lab, passed, whole_operations
@@ -14,9 +13,6 @@ from bulkmm.lab.families import breakdown, hotplug
 from bulkmm.lab.machine import vm
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.machine.vm import Outcome
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KMEM = scenario.find("hotplug-kmem-32g")
 VIRTIO = scenario.find("hotplug-virtio-mem-32g")

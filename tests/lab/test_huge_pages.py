@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The job a huge-page run writes, and how its report is judged."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm lab list``: the scenarios that fit, and no other."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

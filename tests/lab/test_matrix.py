@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The support matrix: what it runs, and what it says of a run."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from lablib import LONGEST, whole_operations
@@ -20,9 +19,6 @@ from bulkmm.lab.families import vmap
 from bulkmm.lab.families.vmap_proof import ARMS
 from bulkmm.lab.machine import arch, build, kinds
 from bulkmm.results import Check, Document, Ratio, Result
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KINDS_32G = ("kmem", "virtio-mem")
 LAB = (sys.executable, "-m", "bulkmm.cli", "lab")

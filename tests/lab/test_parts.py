@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The lab's parts that need no guest."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,12 +13,9 @@ from bulkmm import outcome
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.lab import child, paths
 from bulkmm.lab.machine import build, kernels, klog, root, upstream, vm
-from bulkmm.lab.machine.arch import ARM64, X86_64
+from bulkmm.lab.machine.arch import ARM64, X86_64, Arch
 from bulkmm.lab.machine.root import Root
 from bulkmm.results import Check, Document
-
-if TYPE_CHECKING:
-    from bulkmm.lab.machine.arch import Arch
 
 INDEX = {
     f"linux-headers-{release}"

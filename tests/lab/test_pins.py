@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """lab/versions.txt: preferred while the archive has them, and replaced with a line."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,6 @@ from bulkmm.lab.commands import matrix as command
 from bulkmm.lab.machine import kernels, pins, root, vm
 from bulkmm.lab.machine.arch import ALL, X86_64
 from bulkmm.lab.progress import Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 LOST = "no longer: "
 

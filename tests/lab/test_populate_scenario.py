@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """populate-guest: the job, how a run is judged, a short run."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from lablib import lab
@@ -13,11 +12,7 @@ from bulkmm.errors import Exit, UsageError
 from bulkmm.lab import matrix, scenario
 from bulkmm.lab.families import populate
 from bulkmm.lab.machine.vm import Outcome
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bulkmm.results import Check
+from bulkmm.results import Check
 
 NAME = "populate-guest"
 FOLIOS = populate.SIZE * populate.MIB // populate.FOLIO

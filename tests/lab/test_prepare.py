@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm lab prepare``: a run after it makes nothing any more."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Iterator
+from typing import NoReturn
 
 import pytest
 
@@ -13,9 +12,6 @@ from bulkmm.lab import paths, run, scenario
 from bulkmm.lab.commands import prepare
 from bulkmm.lab.machine.arch import ALL, ARM64, Arch
 from bulkmm.lab.progress import Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SERIES = [(on, kernel) for on in ALL for kernel in on.series]
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a terminal shows of steps in steps."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

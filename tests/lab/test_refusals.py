@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Bad input and a bad machine: one clear line, and the documented code."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from bulkmm import cli, machine
 from bulkmm.errors import Exit
 from bulkmm.lab import run as lab_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 FSDAX = "pmem-fsdax-100g"
 ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The suites: what the guest is told, and how what it says is judged."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import suites as suitespage
@@ -22,9 +21,6 @@ from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.progress import Progress
 from bulkmm.results import Check, Document
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 GUEST = Path(__file__).parents[2] / "lab" / "guest"
 NAMES = (suites.COEXIST, suites.ODD, suites.STRESS, suites.MM)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The jobs of clear-populate and mthp-pair, and their verdicts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bulkmm.lab import scenario

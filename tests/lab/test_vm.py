@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Guests of reduced size: both kernels, every scenario, and what must fail."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from lablib import LAB, lab, passed
@@ -20,9 +19,6 @@ from bulkmm.lab import paths, scenario
 from bulkmm.lab.families import proof
 from bulkmm.lab.machine import image, kernels, root, vm
 from bulkmm.lab.progress import Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 pytestmark = pytest.mark.vm
 

@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Guests of reduced size on arm64."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from lablib import lab, passed
 
 from bulkmm.errors import Exit
 from bulkmm.lab.families import proof
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.vm
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The vmap scenarios: their jobs, how reports are judged, and reduced runs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from lablib import lab, passed
@@ -14,9 +13,6 @@ from bulkmm.lab.families import vmap
 from bulkmm.lab.families.vmap_proof import ARMS, MODES
 from bulkmm.lab.machine import kernels, klog
 from bulkmm.lab.machine.vm import Outcome
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OLD = "WARNING: CPU: 0 PID: 1 at mm/vmalloc.c:556 vmap_small_pages_range_noflush+0x4"
 NEW = "WARNING: mm/vmalloc.c:565 at vmap_small_pages_range_noflush+0x449/0x5e0"

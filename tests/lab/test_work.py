@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The work of emulated guests: counted right, or left out and said so."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from lablib import passed
@@ -17,9 +15,6 @@ from bulkmm.lab.machine import counting, image, vm
 from bulkmm.lab.machine.arch import ALL, X86_64, Arch
 from bulkmm.lab.progress import Progress
 from bulkmm.results import INSTRUCTIONS, NS, STORES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FSDAX = "pmem-fsdax-100g"
 MIB = 1 << 20

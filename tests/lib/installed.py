@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """libbulkmm as it is installed, in a root of its own, and programs that use it."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from corelib import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEADER = ROOT / "core" / "bulkmm.h"
 EXAMPLES = ROOT / "examples"

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The library built for arm64 by a cross compiler, and used under QEMU."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Every command that is shown for the library, run as it stands."""
 
-from __future__ import annotations
-
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from corelib import ROOT
 from installed import EXAMPLES, Installed, output
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 POOL = Path("/dev/shm/guest")  # noqa: S108 - as the README names it
 INSTALL = "make install-lib"

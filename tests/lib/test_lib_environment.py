@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Backends by environment variable, seen through what the library lists."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from installed import EXAMPLES, Installed, output
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 VARIABLES = {
     "stamp": "BULKMM_STAMP",

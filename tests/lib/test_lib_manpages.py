@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The man pages: one for every function, well formed, and what makes them."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from corelib import ROOT
-from installed import header_functions
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from installed import Installed
+from installed import Installed, header_functions
 
 PAGES = ["bulkmm", *header_functions()]
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION"]

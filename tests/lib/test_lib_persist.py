@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """bmm_persist(): which lines it writes back, and where it says that it cannot."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 from pathlib import Path

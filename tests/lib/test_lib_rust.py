@@ -1,22 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The Rust crates, built without a network, and their declarations beside C's."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from corelib import ROOT
-from installed import HEADER, header_functions, output
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from installed import Installed
+from installed import HEADER, Installed, header_functions, output
 
 CRATES = ROOT / "rust"
 STRUCTURES = ("bmm_image", "bmm_options", "bmm_report")

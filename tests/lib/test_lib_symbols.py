@@ -1,19 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the installed library exports, and how it may be loaded."""
 
-from __future__ import annotations
-
 import ctypes
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from corelib import ROOT
-from installed import header_functions, output
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from installed import Installed
+from installed import Installed, header_functions, output
 
 VERSION = "BULKMM_0.1"
 

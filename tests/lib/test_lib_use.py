@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Programs outside the tree, built by pkg-config against the installed library."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from corelib import ROOT
-from installed import EXAMPLES, output
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from installed import Installed
+from installed import EXAMPLES, Installed, output
 
 HERE = ROOT / "tests" / "lib"
 SAYS = {

@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the module's assembly takes from the kernel's headers, for programs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 HEADERS = {
     "linux/linkage.h": """

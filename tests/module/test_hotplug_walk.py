@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A zone's pageblocks, the likeliest looked at first: as if all were looked at."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,22 +5,17 @@ QEMU emulates no IBT, so that no guest can show an indirect call into a function
 of the kernel that has lost its landing pad: the objects are read instead.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bulkmm.lab.machine import build, kernels, root
+from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import locked
 from bulkmm.lab.progress import Progress
-
-if TYPE_CHECKING:
-    from bulkmm.lab.machine.kernels import Kernel
 
 pytestmark = pytest.mark.vm
 

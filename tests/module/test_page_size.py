@@ -1,23 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Options that no kernel at hand has: objects are compiled for them, and read."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bulkmm.lab import paths
 from bulkmm.lab.machine import arch, build, kernels, root
+from bulkmm.lab.machine.arch import Arch
 from bulkmm.lab.progress import Progress
-
-if TYPE_CHECKING:
-    from bulkmm.lab.machine.arch import Arch
 
 pytestmark = pytest.mark.vm
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which kernels the module builds for: one line for any other."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

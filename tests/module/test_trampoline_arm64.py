@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The entry on arm64 where text is guarded: Debian's kernels are not (BTI)."""
 
-from __future__ import annotations
-
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import armlib
 import pytest
 from kernelstub import write_headers
 
 from bulkmm.lab.paths import PROJECT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MODULE = PROJECT / "module"
 SOURCE = PROJECT / "tests/module/trampoline_arm64.S"

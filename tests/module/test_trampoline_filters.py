@@ -5,23 +5,18 @@ The module's own assembly, between functions and a caller that knows what it is
 meant to look at. Each filter is asked 20 000 times, mostly about its edges.
 """
 
-from __future__ import annotations
-
 import platform
 import re
 import shutil
 import subprocess
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import armlib
 import pytest
 from kernelstub import write_headers
 
 from bulkmm.lab.paths import PROJECT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MODULE = PROJECT / "module"
 TESTS = PROJECT / "tests/module"

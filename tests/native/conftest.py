@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The bench program, built before the tests; the command that runs it."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform
@@ -10,17 +8,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from corelib import NATIVE, ROOT, meson
 
 from bulkmm.bench import measure, subjects
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bulkmm.results import Document
+from bulkmm.results import Document
 
 Bench = Callable[..., subprocess.CompletedProcess[str]]
 Fake = Callable[[list[dict[str, Any]], int], str]

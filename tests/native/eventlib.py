@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Events of a bench program that never ran."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm compare``: what counts as proven, what is refused, what it says."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,11 +17,7 @@ from bulkmm.errors import UsageError
 from bulkmm.results import ALPHA, Check, Document, Result
 from bulkmm.verdict import FASTER, SLOWER, UNPROVEN
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Run = Callable[..., tuple[int, str, str]]
+Run = Callable[..., tuple[int, str, str]]
 
 MACHINE = {
     "accelerator": "native",

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Many scenarios as grids: what is in them, what is not, and how wide they are."""
 
-from __future__ import annotations
-
 import io
 
 from rich.console import Console

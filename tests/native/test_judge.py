@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The limit, the picks and the goals, from events that were made up."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from eventlib import document, steady
+from eventlib import Times, document, steady
 
 from bulkmm import cli
 from bulkmm.bench import goals, subjects
 from bulkmm.native import measure
 from bulkmm.results import Document
-
-if TYPE_CHECKING:
-    from eventlib import Times
-
 
 LIMIT_CHECK = "nothing of clear is faster than its limit"
 

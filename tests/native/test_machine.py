@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The machine's description: complete, and nothing personal in it."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

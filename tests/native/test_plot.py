@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm plot``: the figure shows the medians it was given, and says so."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

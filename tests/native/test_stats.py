@@ -1,24 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Statistics: known values, and what holds for any samples."""
 
-from __future__ import annotations
-
 import math
 import random
 import statistics
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bulkmm import stats
-from bulkmm.results import ALPHA, Document, Ratio
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bulkmm.results import Result
+from bulkmm.results import ALPHA, Document, Ratio, Result
 
 SAMPLES = st.lists(st.floats(1, 1e9), min_size=1, max_size=60)
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The table: native and emulated figures, published ones beside them."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 

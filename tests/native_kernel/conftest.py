@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Kernels and modules of the lab, made ready for the harness."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from nativelib import KEPT, Pair, pair_of, prepared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Kernels of the lab, and the harness run by itself."""
 
-from __future__ import annotations
-
 import io
 import lzma
 import resource
@@ -11,15 +9,11 @@ import tarfile
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bulkmm.lab.progress import Progress
 from bulkmm.native import find, measure, package, process
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bulkmm.results import Document
+from bulkmm.results import Document
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Cases kept and made up, of each kernel of the lab: none differs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-from nativelib import harness, prepared, tamper
+from nativelib import Pair, harness, prepared, tamper
 
 from bulkmm import cli
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.native import fuzz, measure
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from nativelib import Pair
 
 pytestmark = pytest.mark.lab
 

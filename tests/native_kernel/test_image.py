@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Reading kernels and modules: what is none is refused in one clear line."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +13,6 @@ from nativelib import deb
 from bulkmm.errors import BulkmmError
 from bulkmm.lab.machine import archive
 from bulkmm.native import btf, package, patch, vmlinux
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def boot_file(payload: bytes, *, length: int | None = None, flags: int = 1) -> bytes:

@@ -4,25 +4,18 @@
 Nothing is booted: the code runs in a process.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
-from nativelib import SIZES, deb, harness, measured, prepared, small, wrong
+from nativelib import SIZES, Pair, deb, harness, measured, prepared, small, wrong
 
 from bulkmm import cli
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.native import command, measure
-
-if TYPE_CHECKING:
-    from nativelib import Pair
-
-    from bulkmm.results import Document
+from bulkmm.results import Document
 
 pytestmark = pytest.mark.lab
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm doctor --measure``: without root, and what is in its way."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -10,21 +8,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
+from nativelib import Pair
 
 from bulkmm import cli
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.native import command, vmlinux
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from nativelib import Pair
 
 pytestmark = pytest.mark.lab
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the harness refuses, what ends it, and what it says of that."""
 
-from __future__ import annotations
-
 import io
 import os
 import re
@@ -12,20 +10,16 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from elftools.elf.elffile import ELFFile
-from nativelib import harness, measured, pair_of, small, tamper
+from nativelib import Pair, harness, measured, pair_of, small, tamper
 
 from bulkmm import cli
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab.progress import Progress
 from bulkmm.native import btf, measure, process, prototypes, symbols, vmlinux
-
-if TYPE_CHECKING:
-    from nativelib import Pair
 
 pytestmark = pytest.mark.lab
 

@@ -5,26 +5,21 @@ The package is installed into a Debian that has another one below it, the lab's,
 lends the kernel. Nothing of it is kept but what the package took part in.
 """
 
-from __future__ import annotations
-
 import shutil
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from bulkmm.control import needs
 from bulkmm.lab import child
 from bulkmm.lab.machine import accel, build, debs, image, kernels, root, vm
+from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import locked, turn
 from bulkmm.lab.progress import Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bulkmm.lab.machine.kernels import Kernel
 
 pytestmark = pytest.mark.vm
 

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The packages as built, and their life in a guest of one kernel."""
 
-from __future__ import annotations
-
 import re
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from lablib import passed
@@ -14,9 +12,6 @@ from bulkmm.lab import scenario
 from bulkmm.lab.machine import debs
 from bulkmm.lab.paths import locked
 from bulkmm.lab.progress import Progress
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.vm
 

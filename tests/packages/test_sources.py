@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the packages are made of says the same thing everywhere."""
 
-from __future__ import annotations
-
 import re
 from importlib import metadata
 from pathlib import Path

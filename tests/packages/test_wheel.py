@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The wheel, alone in a fresh environment: control needs no other library."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bulkmm.lab.machine import debs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
 PIP = ("-m", "pip", "-q", "--disable-pip-version-check")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The library and its test programs, built once for the tests of this directory."""
 
-from __future__ import annotations
-
 import pytest
 from corelib import NATIVE, meson
 

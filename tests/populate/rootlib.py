@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What root can make of this machine for a test, and puts back after it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess
 import tempfile
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 POOL = Path("/proc/sys/vm/nr_hugepages")
 

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm bench populate``: a short run, its names, its errors, its verdict."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -21,9 +19,6 @@ from bulkmm.bench import goals, populate
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.results import Document
 from bulkmm.size import MIB
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COMMAND = [sys.executable, "-m", "bulkmm.cli", "bench", "populate"]
 

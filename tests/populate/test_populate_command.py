@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm populate``: files and memfds filled, refused, and left as they were."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -11,14 +9,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import rootlib
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 COMMAND = [sys.executable, "-m", "bulkmm.cli", "populate"]
 MIB = 1 << 20

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A guest on memory that was filled before takes no page from the pool any more."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import rootlib
@@ -16,9 +14,6 @@ from bulkmm.lab import paths
 from bulkmm.lab.machine import root
 from bulkmm.lab.progress import Progress
 from bulkmm.native import find
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MIB = 1 << 20
 PAGES = 128  # of 2 MiB

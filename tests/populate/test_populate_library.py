@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """bmm_populate() by its cases, as it is and under sanitizers, and its errors."""
 
-from __future__ import annotations
-
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import rootlib
 from corelib import NATIVE, SANITIZE, THREADS, meson
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MIB = 1 << 20
 PAGE = 4096

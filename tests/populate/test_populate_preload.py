@@ -1,24 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """libbulkmm-populate.so: programs under it do as before, in parallel."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from ctypes.util import find_library
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import rootlib
 from corelib import NATIVE, ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PRELOAD = NATIVE / "lib" / "libbulkmm-populate.so"
 PROGRAM = NATIVE / "bmm-preloaded"

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The page of made-up results, written once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import made
@@ -12,9 +10,6 @@ import pytest
 
 from bulkmm import cli
 from bulkmm.results import Document
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Results made up, in the names of the bench and of the lab."""
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from bulkmm import stats
 from bulkmm.results import Check, Document, Result
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 HOSTILE = 'x"<script>alert(1)</script>&amp;$y$'
 GIB = 1 << 30

@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a page has, found as its reader finds it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from bulkmm.report import command
-
-if TYPE_CHECKING:
-    from bulkmm.results import Document
+from bulkmm.results import Document
 
 Table = dict[str, ET.Element]
 

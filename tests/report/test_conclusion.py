@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What is concluded on top of the page, and how to take its results again."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from xml.etree import ElementTree as ET
 
 import made
 from pagelib import named, section, text
@@ -13,10 +12,6 @@ from pagelib import named, section, text
 from bulkmm import cli, table
 from bulkmm.report.conclusion import commands, conclude
 from bulkmm.results import Document, Ratio
-
-if TYPE_CHECKING:
-    from xml.etree import ElementTree as ET
-
 
 ROOT = Path(__file__).parents[2]
 
