@@ -37,7 +37,6 @@ class Work(HugeWork):
     kept = (("cases", "case"), ("calls", "calls"))
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/cases.sh, one per line."""
         lines = [*self.begin(modules), "must insmod /lib/modules/bulkmm_lab.ko"]
         for arm in ARMS:
             lines += [f"clear_arm {arm}", f"cases plain 0 {ORDERS}"]
@@ -99,7 +98,6 @@ class Work(HugeWork):
         return stats.joined(parts)
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Return every verdict of the run."""
         seen = outcome.of("case")
         groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for one in seen:

@@ -112,12 +112,10 @@ class Work(SizedWork):
         return self.shape.cmdline
 
     def check_options(self) -> None:
-        """Reject options that make no sense."""
         super().check_options()
         self.refuse("way", self.options.ways, self.shape.ways)
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/clear.sh, one per line."""
         lines = self.begin(modules)
         lines.append(f"dirty {DIRTY_MIB}")
         chance = self.options.chance
@@ -151,11 +149,9 @@ class Work(SizedWork):
 
     @property
     def steps(self) -> int:
-        """Return the number of visits in rounds; others depend on the CPU."""
         return len(self.kib) * self.rounds * len(ARMS) * len(self.ways)
 
     def limit(self) -> float:
-        """Return a generous time limit, for guests that hang."""
         many = (self.options.folios or self.shape.folios) / self.shape.folios
         return super().limit() * max(many, 1)
 
@@ -169,7 +165,6 @@ class Work(SizedWork):
         return {arm: taken[arm] for arm in ARMS if arm in taken}
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Return every verdict of the run."""
         seen = outcome.of("visit")
         away = self.shape.kind == "thp" and taken_away(outcome)
         return [
@@ -182,7 +177,6 @@ class Work(SizedWork):
         ]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return the options and what else the run observed."""
         seen = super().facts(outcome)
         return {**seen, "allocator_clears": allocator_clears(outcome)}
 

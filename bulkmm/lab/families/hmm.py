@@ -42,11 +42,9 @@ class Work(work.Work):
 
     @property
     def steps(self) -> int:
-        """Return the number of visits."""
         return len(ARMS) * self.options.rounds
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/hmm.sh, one per line."""
         chance = self.options.chance
         broken = " broken" if self.options.break_one_word else ""
         lines = [
@@ -63,11 +61,9 @@ class Work(work.Work):
         return "\n".join(lines) + "\n"
 
     def limit(self) -> float:
-        """Return a generous time limit, for guests that hang."""
         return 120 + self.scenario.seconds * max(self.options.rounds, 5)
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Return every verdict of the run."""
         return [
             *_verdicts(outcome),
             self._whole(outcome),

@@ -59,24 +59,20 @@ class Work(work.Work):
 
     @property
     def takes(self) -> frozenset[str]:
-        """Return the options that apply."""
         return frozenset(
             {"size"} if self.scenario.faults else {"size", "rounds", "break_one_word"}
         )
 
     @property
     def pmem(self) -> int:
-        """Return the bytes of the DAX device."""
         return 0 if self.scenario.mode in {VIRTIO, CXL} else self.options.size
 
     @property
     def becomes_ram(self) -> int:
-        """Return the bytes that are plugged."""
         return self.options.size
 
     @property
     def hot(self) -> vm.Hot:
-        """Return the guest's memory nodes and what can be plugged."""
         if self.scenario.mode == KMEM:
             return vm.Hot(nodes=2)
         if self.scenario.mode == CXL:
@@ -96,7 +92,6 @@ class Work(work.Work):
 
     @property
     def cmdline(self) -> str:
-        """Return additional kernel parameters of the guest."""
         if self.scenario.faults:
             # persistent memory inside a section; struct pages on hot memory
             return "memmap=96M!5152M memory_hotplug.memmap_on_memory=1"
@@ -126,11 +121,9 @@ class Work(work.Work):
 
     @property
     def steps(self) -> int:
-        """Return the number of visits."""
         return sum(len(arms) for _label, arms in self.plan) + 1
 
     def check_options(self) -> None:
-        """Reject options that make no sense."""
         super().check_options()
         unit = UNIT_CXL if self.scenario.mode == CXL else BLOCK
         if not LEAST <= self.options.size <= MOST or self.options.size % unit:
@@ -140,7 +133,6 @@ class Work(work.Work):
             )
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/hotplug.sh, one per line."""
         chance = self.options.chance
         mode = self.scenario.mode
         lines = [
@@ -194,12 +186,10 @@ class Work(work.Work):
         return [*lines, f"hot_use {USED_REDUCED if few else USED}", "}"]
 
     def limit(self) -> float:
-        """Return a generous time limit, for guests that hang."""
         part = max(self.options.size / FULL_SIZE, 0.1)
         return 300 + 4 * self.scenario.seconds + 120 * part * self.steps
 
     def results(self, outcome: Outcome) -> Measured:
-        """Return the times of plugging and of unplugging as a whole."""
         if self.scenario.faults:
             return [], []
         name, size = self.scenario.name, self.options.size
@@ -214,7 +204,6 @@ class Work(work.Work):
         return stats.joined(parts)
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Return every verdict of the run."""
         if self.scenario.faults:
             return work.provoked(outcome)
         return [
@@ -252,7 +241,6 @@ class Work(work.Work):
         return right and int(visit["cleared"]) >= least
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return the options and what else the run observed."""
         return {**super().facts(outcome), "breakdown": breakdown.of(outcome)}
 
 

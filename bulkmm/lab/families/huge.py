@@ -57,7 +57,6 @@ class HugeWork(Work):
 
     @property
     def cmdline(self) -> str:
-        """Return kernel parameters besides vm.CMDLINE."""
         names = (*sorted(ZEROING), "preempt")
         said = {name: getattr(self.options, name) for name in names}
         words = [
@@ -67,12 +66,10 @@ class HugeWork(Work):
         return " ".join(words).strip()
 
     def limit(self) -> float:
-        """Return a generous time limit, for guests that hang."""
         part = max(self.rounds / self.usual, 1) if self.usual else 1
         return 180 + 4 * self.scenario.seconds * part
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return the options and what else the run observed."""
         rounds = {"rounds": self.rounds} if self.usual else {}
         return {**super().facts(outcome), **rounds}
 
@@ -111,7 +108,6 @@ class SizedWork(HugeWork):
         return self.options.kib or self.sizes
 
     def check_options(self) -> None:
-        """Reject options that make no sense."""
         super().check_options()
         self.refuse("folio size", self.options.kib, self.sizes)
 
@@ -120,7 +116,6 @@ class SizedWork(HugeWork):
         """Return the times of each arm, in ns."""
 
     def results(self, outcome: Outcome) -> Measured:
-        """Return the times of each size and kind of visit."""
         return stats.joined(
             stats.rated(
                 f"{self._named(kib)}-{what}",
@@ -172,7 +167,6 @@ class PoolWork(SizedWork):
 
     @property
     def steps(self) -> int:
-        """Return the number of timed visits."""
         return len(self.kib) * self.rounds * len(self.arms) * len(self.kinds)
 
     def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:

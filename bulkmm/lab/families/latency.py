@@ -39,7 +39,6 @@ class Work(PoolWork):
     kept = (("visits", "late"), ("bounds", "bound"))
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/latency.sh, one per line."""
         lines = [*self.begin(modules), f"preemption {self.options.preempt}"]
         lines += self.visits()
         lines += warm(2048, POOLS[2048])
@@ -59,7 +58,6 @@ class Work(PoolWork):
         return [float(one["late_ns"]) for one in seen]
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Return every verdict of the run."""
         seen = outcome.of("late")
         traced = outcome.of("traced")
         model = outcome.of("preemption")[0]["model"]
@@ -76,7 +74,6 @@ class Work(PoolWork):
         return found if preempts else [*found, *_bounds(outcome)]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return the options and what else the run observed."""
         model = outcome.of("preemption")[0]["model"]
         return {**super().facts(outcome), "preemption": model}
 

@@ -56,7 +56,6 @@ class Work(work.Work):
 
     @property
     def steps(self) -> int:
-        """Return the number of steps."""
         return len(self.names)
 
     @property
@@ -65,18 +64,15 @@ class Work(work.Work):
         return tuple(name for name in STEPS if self.upgrade or name != "upgrade")
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/packages.sh, one per line."""
         lines = [f"must insmod /lib/modules/{name}.ko" for name in modules]
         to = next_version() if self.upgrade else ""
         lines.append(f"packages {debs.version()} {RESCUE} {to}".rstrip())
         return "\n".join(lines) + "\n"
 
     def limit(self) -> float:
-        """Return a generous time limit, for guests that hang."""
         return 6.0 * self.scenario.seconds
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Return every verdict of the run."""
         done = tuple(event["name"] for event in outcome.of("step"))
         made = Check(
             "every step is made", done == self.names, ", ".join(done) or "none"
@@ -84,5 +80,4 @@ class Work(work.Work):
         return [made, *work.told(outcome)]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return how long each step took in the guest."""
         return {"steps": outcome.of("step")}

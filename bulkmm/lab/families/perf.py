@@ -23,7 +23,6 @@ class Work(PoolWork):
     kept = (("runs", "perf"),)
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/perf.sh, one per line."""
         lines = [*self.begin(modules), "perf_version", *self.visits()]
         return "\n".join([*lines, "clear_arm absent"]) + "\n"
 
@@ -38,7 +37,6 @@ class Work(PoolWork):
         return [(kib << 10) * 1e9 / float(one["rate"]) for one in seen]
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Check that the module served what perf reports as mapped."""
         seen = outcome.of("perf")
         wrong = [one for one in seen if one["hits"] != _expected(one)]
         detail = f"{len(seen)} runs, {sum(int(one['hits']) for one in seen)} hits"
@@ -49,7 +47,6 @@ class Work(PoolWork):
         return [Check("perf's folios are counted", not wrong and bool(seen), detail)]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return the options and what else the run observed."""
         version = outcome.of("perf-version")[0]["version"]
         return {**super().facts(outcome), "perf": version}
 

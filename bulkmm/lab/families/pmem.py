@@ -72,7 +72,6 @@ class Work(work.Work):
 
     @property
     def takes(self) -> frozenset[str]:
-        """Return the options that apply."""
         if self.scenario.faults:
             return frozenset({"size", *(["seconds"] if self._storms else [])})
         return STAMPED | PLACED[self.scenario.mode]
@@ -84,12 +83,10 @@ class Work(work.Work):
 
     @property
     def pmem(self) -> int:
-        """Return the bytes of the device; 0 for private memory."""
         return 0 if self.scenario.mode == PRIVATE else self.options.size
 
     @property
     def hot(self) -> Hot:
-        """Return the memory nodes: faults are injected on one without CPUs."""
         return Hot(nodes=3, bare=True) if self.scenario.name == FAULTS else Hot()
 
     @property
@@ -102,16 +99,13 @@ class Work(work.Work):
         return quiet if self._storms else ""
 
     def check_options(self) -> None:
-        """Reject options that do not fit together."""
         super().check_options()
         check_options(self.options)
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job."""
         return job(self.scenario, self.options, modules)
 
     def limit(self) -> float:
-        """Return a generous time limit, for guests that hang."""
         # fault injection takes the same time at any size
         part = 1.0 if self.scenario.faults else self.options.size / FULL_SIZE
         binds = 8 + len(ARMS) * self.options.rounds
@@ -120,11 +114,9 @@ class Work(work.Work):
 
     @property
     def steps(self) -> int:
-        """Return the number of binds of a run."""
         return 3 + len(ARMS) * (self.options.rounds + 1)
 
     def is_step(self, event: dict[str, Any]) -> bool:
-        """Return whether a bind ended; raise if a backend does not exist."""
         if event["event"] == "unknown-backend":
             raise UsageError(
                 f"unknown backend {self.options.backend}: "
@@ -133,17 +125,14 @@ class Work(work.Work):
         return super().is_step(event)
 
     def results(self, outcome: Outcome) -> Measured:
-        """Return the times."""
         if self.scenario.faults:
             return [], []
         return results(self.scenario, self.options, outcome)
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Return every verdict of the run."""
         return checks(self.scenario, self.options, outcome)
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return the options and what else the run observed."""
         return {
             **super().facts(outcome),
             "backends": next((c["backend"] for c in outcome.of("counters")), ""),

@@ -161,12 +161,10 @@ class Work(work.Work):
 
     @property
     def steps(self) -> int:
-        """Return the number of visits."""
         counted = len(WAYS) * len(COMPARED) * len(ARMS) * self.options.rounds
         return counted + sum(map(len, WAYS.values()))
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/populate.sh, one per line."""
         chance = self.options.chance
         lines = [f"mark {self.scenario.name} begins", "zeroing"]
         lines += [f"must insmod /lib/modules/{one}.ko" for one in modules]
@@ -208,11 +206,9 @@ class Work(work.Work):
         return lines
 
     def limit(self) -> float:
-        """Return a generous time limit, for guests that hang."""
         return 240 + self.scenario.seconds * max(self.options.rounds, 3)
 
     def results(self, outcome: Outcome) -> Measured:
-        """Return the work of each way in each state of the module."""
         taken: dict[str, dict[str, list[counting.Work]]] = defaultdict(
             lambda: defaultdict(list)
         )
@@ -231,7 +227,6 @@ class Work(work.Work):
         )
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Return every verdict of the run."""
         visits = outcome.of("visit")
         away = taken_away(outcome)
         found = [

@@ -20,16 +20,13 @@ class Work(HugeWork):
     kept = (("soaked", "soaked"),)
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/clear.sh, one per line."""
         lines = [f"dirty {DIRTY_MIB}", f"soak {self.options.soak_seconds}"]
         return "\n".join([*self.begin(modules), *lines]) + "\n"
 
     def limit(self) -> float:
-        """Return a generous time limit, for guests that hang."""
         return 120 + 4 * self.options.soak_seconds
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Return every verdict of the run."""
         found = [_soaked(event) for event in outcome.of("soaked")]
         said = outcome.of("soak")[0]
         detail = (
@@ -45,7 +42,6 @@ class Work(HugeWork):
         ]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return the options and what else the run observed."""
         seen = super().facts(outcome)
         return {**seen, "allocator_clears": allocator_clears(outcome)}
 

@@ -71,7 +71,6 @@ class Work(work.Work):
 
     @property
     def takes(self) -> frozenset[str]:
-        """Return the options that apply."""
         return TAKES[self.scenario.name]
 
     @property
@@ -88,7 +87,6 @@ class Work(work.Work):
 
     @property
     def pmem(self) -> int:
-        """Return the bytes of the guest's persistent memory."""
         if self.scenario.name == ODD:
             return MOST * LARGEST * STEP + STEP
         return 2 << 30 if self.scenario.name == STRESS else 0
@@ -105,13 +103,11 @@ class Work(work.Work):
 
     @property
     def steps(self) -> int:
-        """Return the number of parts."""
         if self.scenario.name == MM:
             return len(self.parts) * len(STATES)
         return self.rounds if self.scenario.name == ODD else len(self.parts)
 
     def check_options(self) -> None:
-        """Reject options that make no sense."""
         super().check_options()
         known = PARTS.get(self.scenario.name, ())
         for part in self.options.parts:
@@ -119,7 +115,6 @@ class Work(work.Work):
                 raise unknown("part", part, known)
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/*.sh, one per line."""
         lines = ["BACKEND=", f"mark {self.scenario.name} begins"]
         if self.scenario.name == COEXIST:
             lines.append(f"coexist {' '.join(self.parts)}")
@@ -151,14 +146,12 @@ class Work(work.Work):
         return found
 
     def limit(self) -> float:
-        """Return a generous time limit, for guests that hang."""
         part = len(self.parts) / len(PARTS.get(self.scenario.name, self.parts) or " ")
         return (
             180 + 4 * self.scenario.seconds * max(part, 0.1) + 4 * self.options.seconds
         )
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Return every verdict of the run."""
         judges = {
             COEXIST: self._coexist,
             ODD: self._odd,
@@ -226,7 +219,6 @@ class Work(work.Work):
         ]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return the options and what else the run observed."""
         return {
             **super().facts(outcome),
             "parts": self.parts,

@@ -34,12 +34,10 @@ class PopulateWork(HugeWork):
 
     @property
     def cmdline(self) -> str:
-        """Return kernel parameters that make clearing happen in the fault path."""
         words = "init_on_alloc=0 intel_iommu=on iommu=nopt"
         return f"{super().cmdline} {words}".strip()
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/use.sh, one per line."""
         lines = self.begin([name for name in modules if name != "vfio_iommu_type1"])
         pc = "vfio_iommu_type1" in modules
         if pc:
@@ -55,7 +53,6 @@ class PopulateWork(HugeWork):
         return "\n".join(lines) + "\n"
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Return every verdict of the run."""
         release = outcome.of("start")[0]["release"]
         seen = outcome.of("brought")
         wanted = {*TOUCHING, *POPULATING, *LOCKED}
@@ -99,11 +96,9 @@ class PairWork(HugeWork):
 
     @property
     def cmdline(self) -> str:
-        """Return kernel parameters that make clearing happen in the fault path."""
         return f"{super().cmdline} init_on_alloc=0".strip()
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/use.sh, one per line."""
         lines = [*self.begin(modules), f"folios thp {KIB}"]
         chance = self.options.chance
         # the first visit of each arm warms up
@@ -115,7 +110,6 @@ class PairWork(HugeWork):
         return "\n".join([*lines, "clear_arm absent"]) + "\n"
 
     def results(self, outcome: Outcome) -> Measured:
-        """Return time and work per folio, separately for each CPU."""
         name, nbytes = self.scenario.name, KIB << 10
         taken = {
             arm: [
@@ -131,7 +125,6 @@ class PairWork(HugeWork):
         return stats.joined([stats.rated(name, "ns", nbytes, taken, PAIRS), work])
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Return every verdict of the run."""
         together = [
             one["together_ns"] / max(one["ns0"], one["ns1"])
             for one in outcome.of("pair")

@@ -139,7 +139,6 @@ class Work(work.Work):
 
     @property
     def takes(self) -> frozenset[str]:
-        """Return the options that apply."""
         timed = frozenset({"rounds", "arms", "arrays", "break_one_word"})
         return TAKES.get(self.scenario.name, timed)
 
@@ -161,18 +160,15 @@ class Work(work.Work):
 
     @property
     def cmdline(self) -> str:
-        """Return kernel parameters that reserve a range."""
         return RESERVED
 
     def check_options(self) -> None:
-        """Reject options that make no sense."""
         super().check_options()
         for arm in self.options.arms:
             if arm not in ARMS:
                 raise unknown("arm", arm, ARMS)
 
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/vmap.sh, one per line."""
         lines = [f"mark {self.scenario.name} begins"]
         lines += [f"must insmod /lib/modules/{module}.ko" for module in modules]
         lines.append("must insmod /lib/modules/bulkmm_vmaptest.ko")
@@ -242,18 +238,15 @@ class Work(work.Work):
 
     @property
     def steps(self) -> int:
-        """Return the number of visits, or of states."""
         return len(self.cases) * self.options.rounds * len(self.arms)
 
     def limit(self) -> float:
-        """Return a generous time limit, for guests that hang."""
         part = max(self.arrays / (ARRAYS if self.scenario.name == CHECK else FEW), 0.1)
         rounds = self.options.rounds / Options.rounds
         soak = self.options.soak_seconds if self.scenario.name == FAULTS else 0
         return 180 + 4 * (self.scenario.seconds * max(part, rounds) + soak)
 
     def results(self, outcome: Outcome) -> Measured:
-        """Return the time per call in each state, mapping and unmapping."""
         parts = []
         for case in self.cases:
             for suffix, key in (("", "map"), ("-unmap", "unmap")):
@@ -290,7 +283,6 @@ class Work(work.Work):
         return found
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Return every verdict of the run."""
         planted = not self.options.break_one_word
         served, passed = (
             {
@@ -340,7 +332,6 @@ class Work(work.Work):
         return Check(WHOLE, ok, detail or f"{bad} bad requests, {len(arms)} arms")
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        """Return the options and what else the run observed."""
         return {**super().facts(outcome), "arrays": self.arrays}
 
 
