@@ -277,9 +277,9 @@ def _boot(
     work = request.work
     what = f"{work.scenario.name} on {kernel.release} under {guest.accel.upper()}"
     kind = kinds.find(request.kernel)
-    limit = work.limit() * (kind.slow if kind else 1)
+    silent = (vm.SILENT + work.quiet) * (kind.slow if kind else 1)
     with progress.step(what):
-        return vm.boot(guest, kernel.root, run, limit, _teller(what, work, progress))
+        return vm.boot(guest, kernel.root, run, silent, _teller(what, work, progress))
 
 
 def _teller(

@@ -23,7 +23,7 @@ LEFT_OUT = ("test", "idlelib", "ensurepip", "tkinter", "pydoc_data", "lib2to3")
 # whatever times of change files have in a guest
 COMPILE = (*PYTHON, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash")
 PMEM = ("libnvdimm", "nd_btt", "nd_pmem", "nd_e820")  # drivers of its device
-MEMORY, LIMIT = 1024, 240
+MEMORY = 1024
 # Each step is a command's words, or a line for the shell. One Python does them
 # all: under emulation it takes longer to start than to run.
 RUNNER = """
@@ -67,7 +67,7 @@ def run(name: str, steps: list[Step], words: str = "") -> list[dict[str, Any]]:
             words = f"{words} memmap=64M!512M"
             guest = vm.Guest(kernel.image, whole, MEMORY, accel=chosen, words=words)
         stack.enter_context(paths.turn(progress))
-        outcome = vm.boot(guest, kernel.root, at, LIMIT)
+        outcome = vm.boot(guest, kernel.root, at)
     seen = outcome.of("step")
     assert len(seen) == len(steps), outcome.log[-2000:]
     return seen

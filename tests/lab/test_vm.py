@@ -257,7 +257,7 @@ def guest() -> Iterator[Callable[..., vm.Outcome]]:
     progress = Progress()
     modules = scenario.find(FSDAX).modules
 
-    def run(job: str, limit: float, words: str = "") -> vm.Outcome:
+    def run(job: str, *silent: float, words: str = "", **more: Any) -> vm.Outcome:
         with ExitStack() as stack:
             with paths.locked(progress) as cache:
                 made = root.ensure(cache, progress)
@@ -267,15 +267,15 @@ def guest() -> Iterator[Callable[..., vm.Outcome]]:
                 initramfs = image.initramfs(made, base, place, job, [])
             stack.enter_context(paths.turn(progress))
             booted = vm.Guest(kernel.image, initramfs, 512, words=words)
-            return vm.boot(booted, made, place, limit)
+            return vm.boot(booted, made, place, *silent, **more)
 
     yield run
     _nothing_left(paths.cache_dir())
 
 
-def test_panic(guest: Callable[[str, float], vm.Outcome]) -> None:
+def test_panic(guest: Callable[..., vm.Outcome]) -> None:
     with pytest.raises(GuestError, match="sysrq triggered crash") as error:
-        guest("echo c >/proc/sysrq-trigger\nsleep 60\n", 60)
+        guest("echo c >/proc/sysrq-trigger\nsleep 60\n")
     assert "Kernel panic" in str(error.value)
 
 
@@ -291,40 +291,39 @@ def test_guest_that_never_says_anything(
         return once(*more)
 
     monkeypatch.setattr(vm, "_once", counted)
-    monkeypatch.setattr(vm, "SILENT", 4.0)
     with pytest.raises(GuestError, match="the guest ran out of time"):
-        guest("", 12, "rdinit=/bin/busybox -- sleep 600")
+        guest("", 12, words="rdinit=/bin/busybox -- sleep 600")
     assert len(boots) == 2
 
 
-@pytest.mark.parametrize(
-    ("limit", "silence"), [(12, 12), (90, 60), (600, 200), (2580, 300)]
-)
-def test_how_long_a_guest_may_be_silent(limit: float, silence: float) -> None:
-    assert vm._silence(limit) == silence
-
-
-def test_guest_that_hangs(guest: Callable[[str, float], vm.Outcome]) -> None:
+def test_guest_that_hangs(
+    guest: Callable[..., vm.Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After its last report: each gives it more time."""
+    monkeypatch.setattr(vm, "BOOTING", 0.2)
+    said: list[str] = []
+    job = "for n in 1 2 3; do sleep 5; report step; done\nsleep 600\n"
     with pytest.raises(GuestError, match="the guest ran out of time"):
-        guest("sleep 600\n", 6)
+        guest(job, 12, seen=lambda event: said.append(event["event"]))
+    assert said.count("step") == 3
 
 
 def test_guest_that_ends_without_its_marker(
-    guest: Callable[[str, float], vm.Outcome],
+    guest: Callable[..., vm.Outcome],
 ) -> None:
     with pytest.raises(GuestError, match="the guest ended early"):
-        guest("poweroff -f\nsleep 60\n", 60)
+        guest("poweroff -f\nsleep 60\n")
 
 
 def test_warning_in_the_kernel_log(
-    guest: Callable[[str, float], vm.Outcome],
+    guest: Callable[..., vm.Outcome],
 ) -> None:
     with pytest.raises(GuestError, match="WARNING: planted"):
-        guest('echo "<6>WARNING: planted" >/dev/kmsg\n', 60)
+        guest('echo "<6>WARNING: planted" >/dev/kmsg\n')
 
 
 def test_command_that_fails_in_the_guest(
-    guest: Callable[[str, float], vm.Outcome],
+    guest: Callable[..., vm.Outcome],
 ) -> None:
     with pytest.raises(GuestError, match="the guest failed: insmod"):
-        guest("must insmod /no-such.ko\n", 60)
+        guest("must insmod /no-such.ko\n")

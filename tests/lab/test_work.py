@@ -54,7 +54,7 @@ def test_work_has_ratios_of_its_own() -> None:
     assert counting.rated("a", 1, {"off": [], "on": []}, []) == ([], [])
 
 
-def limits(arch: Arch, sizes: tuple[int, ...], seconds: float = 60) -> vm.Outcome:
+def limits(arch: Arch, sizes: tuple[int, ...]) -> vm.Outcome:
     """Return a guest that stored so many bytes by loops that are known."""
     progress = Progress()
     job = ["must insmod /lib/modules/bulkmm_lab.ko"]
@@ -71,7 +71,7 @@ def limits(arch: Arch, sizes: tuple[int, ...], seconds: float = 60) -> vm.Outcom
             files = (ready.kernel.image, initramfs, 512)
             # a CPU that waits for another one executes instructions meanwhile
             guest = vm.Guest(*files, cpus=1, arch=arch, plugin=plugin)
-            return vm.boot(guest, root, place, seconds)
+            return vm.boot(guest, root, place)
 
 
 @pytest.mark.vm

@@ -42,7 +42,7 @@ cd root
 mv before after dracut said "$place"
 """
 WORDS = "memmap=768M!1G root=/dev/pmem0 boot=bulkmm"
-MEMORY, LIMIT = 2048, 240
+MEMORY = 2048
 NOT_LOADED = -1  # hits, as seen.sh reports them
 
 
@@ -64,7 +64,7 @@ class Made:
             words=f"{WORDS} {words}",
         )
         with turn(Progress()):
-            outcome = vm.boot(guest, self.kernel.root, self.place, LIMIT)
+            outcome = vm.boot(guest, self.kernel.root, self.place)
         return {seen["label"]: seen for seen in outcome.of("seen")}
 
 

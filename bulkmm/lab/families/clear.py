@@ -151,10 +151,6 @@ class Work(SizedWork):
     def steps(self) -> int:
         return len(self.kib) * self.rounds * len(ARMS) * len(self.ways)
 
-    def limit(self) -> float:
-        many = (self.options.folios or self.shape.folios) / self.shape.folios
-        return super().limit() * max(many, 1)
-
     def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
         """Return the times per folio by arm, in the order measured; empty if none."""
         taken: dict[str, list[float]] = {}

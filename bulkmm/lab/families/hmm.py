@@ -60,9 +60,6 @@ class Work(work.Work):
         lines += ["arm on", "arm absent", "must rmmod bulkmm_lab"]
         return "\n".join(lines) + "\n"
 
-    def limit(self) -> float:
-        return 120 + self.scenario.seconds * max(self.options.rounds, 5)
-
     def checks(self, outcome: Outcome) -> list[Check]:
         return [
             *_verdicts(outcome),

@@ -15,7 +15,7 @@ from bulkmm import stats
 from bulkmm.errors import UsageError
 from bulkmm.lab import work
 from bulkmm.lab.families import breakdown
-from bulkmm.lab.families.pmem import ARMS, FULL_SIZE, PAIRS, STRUCT_PAGE
+from bulkmm.lab.families.pmem import ARMS, PAIRS, STRUCT_PAGE
 from bulkmm.lab.machine import counting, vm
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.scenario import CXL, KMEM, VIRTIO
@@ -184,10 +184,6 @@ class Work(work.Work):
             lines += [f"hot_block online_movable {place}"]
         few = self.reduced or self.scenario.mode == CXL
         return [*lines, f"hot_use {USED_REDUCED if few else USED}", "}"]
-
-    def limit(self) -> float:
-        part = max(self.options.size / FULL_SIZE, 0.1)
-        return 300 + 4 * self.scenario.seconds + 120 * part * self.steps
 
     def results(self, outcome: Outcome) -> Measured:
         if self.scenario.faults:

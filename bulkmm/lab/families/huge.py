@@ -65,10 +65,6 @@ class HugeWork(Work):
         ]
         return " ".join(words).strip()
 
-    def limit(self) -> float:
-        part = max(self.rounds / self.usual, 1) if self.usual else 1
-        return 180 + 4 * self.scenario.seconds * part
-
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         rounds = {"rounds": self.rounds} if self.usual else {}
         return {**super().facts(outcome), **rounds}

@@ -105,12 +105,9 @@ class Work(work.Work):
     def job(self, modules: list[str]) -> str:
         return job(self.scenario, self.options, modules)
 
-    def limit(self) -> float:
-        # fault injection takes the same time at any size
-        part = 1.0 if self.scenario.faults else self.options.size / FULL_SIZE
-        binds = 8 + len(ARMS) * self.options.rounds
-        storm = 5 * self.options.seconds if self._storms else 0
-        return 120 + storm + part * (4 * self.scenario.seconds + 8 * binds)
+    @property
+    def quiet(self) -> float:
+        return self.options.seconds if self._storms else 0
 
     @property
     def steps(self) -> int:

@@ -205,9 +205,6 @@ class Work(work.Work):
         lines += [f"pool_held {FILE}", f"pool_case 'the rest of the file' {FILE} 96"]
         return lines
 
-    def limit(self) -> float:
-        return 240 + self.scenario.seconds * max(self.options.rounds, 3)
-
     def results(self, outcome: Outcome) -> Measured:
         taken: dict[str, dict[str, list[counting.Work]]] = defaultdict(
             lambda: defaultdict(list)

@@ -23,8 +23,9 @@ class Work(HugeWork):
         lines = [f"dirty {DIRTY_MIB}", f"soak {self.options.soak_seconds}"]
         return "\n".join([*self.begin(modules), *lines]) + "\n"
 
-    def limit(self) -> float:
-        return 120 + 4 * self.options.soak_seconds
+    @property
+    def quiet(self) -> float:
+        return self.options.soak_seconds
 
     def checks(self, outcome: Outcome) -> list[Check]:
         found = [_soaked(event) for event in outcome.of("soaked")]

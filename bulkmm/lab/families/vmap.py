@@ -240,11 +240,9 @@ class Work(work.Work):
     def steps(self) -> int:
         return len(self.cases) * self.options.rounds * len(self.arms)
 
-    def limit(self) -> float:
-        part = max(self.arrays / (ARRAYS if self.scenario.name == CHECK else FEW), 0.1)
-        rounds = self.options.rounds / Options.rounds
-        soak = self.options.soak_seconds if self.scenario.name == FAULTS else 0
-        return 180 + 4 * (self.scenario.seconds * max(part, rounds) + soak)
+    @property
+    def quiet(self) -> float:
+        return self.options.soak_seconds
 
     def results(self, outcome: Outcome) -> Measured:
         parts = []

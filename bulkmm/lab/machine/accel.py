@@ -54,7 +54,7 @@ def _probe(kernel: Kernel, base: Path) -> str:
         initramfs = image.initramfs(kernel.root, base, run, "finish 0\n", [])
         guest = vm.Guest(kernel.image, initramfs, memory=512, accel="kvm")
         try:
-            vm.boot(guest, kernel.root, run, PROBE_SECONDS)
+            vm.boot(guest, kernel.root, run, PROBE_SECONDS * vm.BOOTING)
         except BulkmmError as error:
             return str(error).splitlines()[0].partition(";")[0]
     return ""

@@ -35,8 +35,8 @@ PATIENT = "watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=150"
 # the kernel's crypto self-tests are a fifth of a boot's work
 CMDLINE = f"loglevel=5 panic=-1 log_buf_len=1M cryptomgr.notests {PATIENT}"
 POLL = 0.05
-SILENT = 60.0  # s that a guest may be silent; longer with a longer time limit
-MOST_SILENT = 300.0  # s, however long that is: a guest only boots before its first word
+SILENT = 300.0  # s for which a guest may report nothing: emulated, on a busy host
+BOOTING = 3  # part of it before the first report: until then a guest only boots
 
 
 @dataclass(frozen=True)
@@ -264,17 +264,18 @@ def boot(
     guest: Guest,
     root: Root,
     run: Path,
-    limit: float,
+    silent: float = SILENT,
     seen: Callable[[dict[str, Any]], None] = lambda _event: None,
 ) -> Outcome:
     """Run a guest to its end; raise GuestError unless it ended as it should.
 
-    A silent guest is booted once more: an emulated one sometimes hangs before it
-    reaches our code (seen in about one of a hundred boots).
+    A guest that reports nothing for ``silent`` seconds hangs. One that has never
+    reported is booted once more: an emulated one sometimes hangs before it reaches
+    our code (seen in about one of a hundred boots).
     """
-    outcome, in_time = _once(guest, root, run, limit, seen)
+    outcome, in_time = _once(guest, root, run, silent, seen)
     if not (in_time or outcome.events or klog.search(outcome.console)):
-        outcome, in_time = _once(guest, root, run, limit, seen)
+        outcome, in_time = _once(guest, root, run, silent, seen)
     _judge(outcome, _text(run / "qemu.log"), in_time=in_time)
     return outcome
 
@@ -283,7 +284,7 @@ def _once(
     guest: Guest,
     root: Root,
     run: Path,
-    limit: float,
+    silent: float,
     seen: Callable[[dict[str, Any]], None],
 ) -> tuple[Outcome, bool]:
     """Return a guest's outcome and whether it ended in time."""
@@ -291,7 +292,7 @@ def _once(
     argv += [str(root.path), *command(guest, root, run)]
     outcome = Outcome(seen)
     start = time.monotonic()
-    in_time = _follow(argv, run, limit, outcome)
+    in_time = _follow(argv, run, silent, outcome)
     outcome.seconds = time.monotonic() - start
     outcome.console = _text(run / "console")
     outcome.log = _text(run / "klog")
@@ -300,28 +301,23 @@ def _once(
     return outcome, in_time
 
 
-def _follow(argv: list[str], run: Path, limit: float, outcome: Outcome) -> bool:
-    """Read events as they arrive, until QEMU ends or times out."""
+def _follow(argv: list[str], run: Path, silent: float, outcome: Outcome) -> bool:
+    """Read events as they arrive, until QEMU ends or none has come for too long."""
     results = run / "results"
     results.write_text("")
-    end = time.monotonic() + limit
-    silent = time.monotonic() + _silence(limit)
+    end = time.monotonic() + silent / BOOTING
     with (
         (run / "qemu.log").open("w", encoding="utf-8") as output,
         child.started(argv, output) as qemu,
         results.open(encoding="utf-8", errors="replace") as lines,
     ):
         running = True
-        while running and time.monotonic() < (end if outcome.events else silent):
+        while running and time.monotonic() < end:
             running = not _ended(qemu, outcome)
-            _read_events(lines, outcome)
+            if _read_events(lines, outcome):
+                end = time.monotonic() + silent
             time.sleep(POLL)
     return not running
-
-
-def _silence(limit: float) -> float:
-    """Return for how many seconds a guest with a time limit may be silent."""
-    return min(limit, max(SILENT, min(limit / 3, MOST_SILENT)))
 
 
 def _ended(qemu: subprocess.Popen[str], outcome: Outcome) -> bool:
@@ -335,13 +331,15 @@ def _ended(qemu: subprocess.Popen[str], outcome: Outcome) -> bool:
     return True
 
 
-def _read_events(lines: IO[str], outcome: Outcome) -> None:
+def _read_events(lines: IO[str], outcome: Outcome) -> bool:
+    """Return whether there were new ones."""
+    before = len(outcome.events)
     while True:
         at = lines.tell()
         line = lines.readline()
         if not line.endswith("\n"):  # missing or incomplete
             lines.seek(at)
-            return
+            return len(outcome.events) > before
         try:
             event = json.loads(line)
         except ValueError as error:
