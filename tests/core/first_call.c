@@ -8,7 +8,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
-#include "bmm.h"
+#include "call.h"
 
 /* Not the strict mode: the time-stamp counter faults there. */
 static void seal(void)
@@ -27,28 +27,6 @@ static void seal(void)
 		_exit(3);
 }
 
-static void work(enum bmm_op op, char *to, const char *from, size_t len,
-		 const struct bmm_image *image)
-{
-	switch (op) {
-	case BMM_STAMP:
-		bmm_stamp(to, image, len / 64);
-		break;
-	case BMM_COPY:
-		bmm_copy(to + 1, from, len - 1);
-		break;
-	case BMM_COPY_STREAMING:
-		bmm_copy_streaming(to, from + 13, len - 13);
-		break;
-	case BMM_CLEAR:
-		bmm_clear(to, len);
-		break;
-	default:
-		bmm_clear_streaming(to, len);
-		break;
-	}
-}
-
 int main(void)
 {
 	static char to[8192], from[8192];
@@ -60,6 +38,6 @@ int main(void)
 	bmm_host_clock(); /* the first one may load the vDSO's data */
 	seal();
 	for (op = 0; op < BMM_OPS; op++)
-		work((enum bmm_op)op, to, from, sizeof(from), &image);
+		call((enum bmm_op)op, to, from + 13, sizeof(from) - 13, &image);
 	syscall(SYS_exit, 0);
 }

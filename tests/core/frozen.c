@@ -21,7 +21,7 @@
 
 #include <linux/seccomp.h>
 
-#include "bmm.h"
+#include "call.h"
 
 #define ROOM ((size_t)1 << 20)
 
@@ -38,29 +38,6 @@ bool __wrap_bmm_host_has(enum bmm_cpu feature);
 bool __wrap_bmm_host_has(enum bmm_cpu feature)
 {
 	return !old && __real_bmm_host_has(feature);
-}
-
-static void work(enum bmm_op op, char *to, const char *from, size_t len,
-		 const struct bmm_image *image)
-{
-	switch (op) {
-	case BMM_STAMP:
-		bmm_stamp(to, image, len / 64);
-		break;
-	case BMM_COPY:
-		bmm_copy(to, from, len);
-		break;
-	case BMM_COPY_STREAMING:
-		bmm_copy_streaming(to, from, len);
-		break;
-	case BMM_CLEAR:
-		bmm_clear(to, len);
-		break;
-	default:
-		bmm_clear_streaming(to, len);
-		break;
-	}
-	bmm_drain();
 }
 
 /* From the first page of its own data to the last. */
@@ -94,9 +71,11 @@ int main(int argc, char **argv)
 	bmm_image_init(&image, record, NULL, 64);
 	for (pass = 0; pass < 2; pass++) {
 		for (op = 0; op < BMM_OPS; op++)
-			for (i = 0; i < LENGTHS; i++)
-				work((enum bmm_op)op, to, from, lengths[i],
+			for (i = 0; i < LENGTHS; i++) {
+				call((enum bmm_op)op, to, from, lengths[i],
 				     &image);
+				bmm_drain();
+			}
 		if (!pass && argc > 1 && !strcmp(argv[1], "break"))
 			bmm_backend_select(BMM_COPY, "fastest", 7);
 		if (!pass)
