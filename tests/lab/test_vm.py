@@ -299,13 +299,22 @@ def test_guest_that_never_says_anything(
 def test_guest_that_hangs(
     guest: Callable[..., vm.Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After its last report: each gives it more time."""
     monkeypatch.setattr(vm, "BOOTING", 0.2)
     said: list[str] = []
-    job = "for n in 1 2 3; do sleep 5; report step; done\nsleep 600\n"
     with pytest.raises(GuestError, match="the guest ran out of time"):
-        guest(job, 12, seen=lambda event: said.append(event["event"]))
-    assert said.count("step") == 3
+        guest("sleep 600\n", 12, seen=lambda event: said.append(event["event"]))
+    assert said == ["start"]
+
+
+def test_each_report_gives_more_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vm, "BOOTING", 1)
+    step = f"sleep 0.6; echo '{{}}' >>{tmp_path}/results"
+    job = f"for n in 1 2 3 4 5; do {step}; done; exec sleep 600"
+    outcome = vm.Outcome(lambda _event: None)
+    assert not vm._follow(["sh", "-c", job], tmp_path, 2, outcome)
+    assert outcome.events == [{}] * 5
 
 
 def test_guest_that_ends_without_its_marker(

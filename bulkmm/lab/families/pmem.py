@@ -93,7 +93,7 @@ class Work(work.Work):
     def cmdline(self) -> str:
         """Return kernel parameters: a storm holds CPUs, which is not to be reported.
 
-        A machine that hangs is found by the time limit.
+        A machine that hangs is found by its silence.
         """
         quiet = "nowatchdog rcupdate.rcu_cpu_stall_timeout=300"
         return quiet if self._storms else ""
