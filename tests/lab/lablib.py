@@ -4,15 +4,32 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bulkmm.errors import Exit
 from bulkmm.lab.families import hotplug
+from bulkmm.lab.machine import kernels
 
 LAB = [sys.executable, "-m", "bulkmm.cli", "lab", "run"]
 # s; below pytest's own limit of a test, which would not show what the lab said
 LONGEST = 1100
+Rows = Iterable[tuple[str, ...]]
+
+
+def tiers(push: Rows, release: Rows) -> list[Any]:
+    """Return what every push shows, and what a release shows besides."""
+    later = [pytest.param(row, marks=pytest.mark.release) for row in release]
+    return [*push, *later]
+
+
+def series(push: str) -> list[Any]:
+    """Return every series; a push shows one of them."""
+    others = [name for name in kernels.SERIES if name != push]
+    return [push, *(pytest.param(name, marks=pytest.mark.release) for name in others)]
 
 
 def lab(*argv: str) -> subprocess.CompletedProcess[str]:

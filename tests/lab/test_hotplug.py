@@ -312,6 +312,7 @@ SMALL = ("--rounds", "1")
 
 
 @pytest.mark.vm
+@pytest.mark.release
 def test_short_run(tmp_path: Path) -> None:
     """Of what the quick matrix has not."""
     document = passed(tmp_path, "hotplug-virtio-mem-4g", "--kernel", "7.3", *SMALL)
@@ -319,6 +320,7 @@ def test_short_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.vm
+@pytest.mark.release
 def test_short_run_that_is_broken_on_purpose() -> None:
     done = lab("hotplug-kmem-4g", "--kernel", "7.3", *SMALL, "--break-one-word")
     assert done.returncode == Exit.VERDICT

@@ -2,13 +2,11 @@
 """The support matrix: what it runs, and what it says of a run."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lablib import LONGEST, whole_operations
+from lablib import whole_operations
 
 from bulkmm import cli
 from bulkmm.errors import Exit
@@ -21,7 +19,6 @@ from bulkmm.lab.machine import arch, build, kinds
 from bulkmm.results import Check, Document, Ratio, Result
 
 KINDS_32G = ("kmem", "virtio-mem")
-LAB = (sys.executable, "-m", "bulkmm.cli", "lab")
 CELL = matrix.Cell("memmap", "x86_64", "6.12", "pmem-fsdax-100g", ("--size", "2G"))
 
 
@@ -214,41 +211,42 @@ def test_the_mark_of_a_module(tmp_path: Path) -> None:
     assert not build.source_version(module)
 
 
+# of the quick matrix, what every push shows; other tests boot these kernels, too
+PUSH = (
+    "pmem-fsdax-100g-6.12-x86_64",
+    "pmem-fsdax-100g-7.3-arm64",
+    "hugetlb-2m-7.3-x86_64",
+    "vmap-100m-order8-7.3-arm64",
+    "hotplug-kmem-4g-7.3",
+)
+
+
 @pytest.mark.vm
-def test_the_quick_matrix(tmp_path: Path) -> None:
-    """As the README has it, and as a page."""
-    page, results = tmp_path / "page.md", tmp_path / "results"
-    done = subprocess.run(
-        [
-            *(*LAB, "matrix", "--quick"),
-            *("-o", str(page), "--json-dir", str(results)),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LONGEST,
-    )
-    assert done.returncode == Exit.OK, done.stdout + done.stderr
-    cells = matrix.cells(matrix.QUICK)
-    assert f"Runs passed: {len(cells)} of {len(cells)}." in done.stdout
-    rows = [row for row in page.read_text().splitlines() if row.startswith("| ")][1:]
-    assert len(rows) == len(list(results.iterdir())) == len(cells)
-    assert all("| passed " in row for row in rows)
-    assert {arch.name for arch in arch.ALL} == {row.split()[4] for row in rows}
-    documents = [json.loads(file.read_text()) for file in results.iterdir()]
-    for made in documents:
-        assert made["schema_version"] == 1
-        assert all(check["ok"] for check in made["checks"])
-        assert made["machine"]["guest"]["accelerator"] in {"KVM", "TCG"}
-        assert 0 < made["run"]["peak_rss_bytes"] < 6_000_000_000
-        name = made["run"]["scenario"]
-        if name == "pmem-fsdax-100g":
-            _all_of_memmap(made)
-        if name == "hotplug-kmem-4g" and made["run"]["arch"] == arch.X86_64.name:
-            whole_operations(made)
-        if name == "vmap-100m-order8":
-            found = {(r["scenario"], r["variant"]) for r in made["results"]}
-            assert found >= {(name, arm) for arm in (*ARMS, vmap.LIMIT)}
+@pytest.mark.parametrize(
+    "cell",
+    [
+        pytest.param(
+            cell, marks=() if cell.name.startswith(PUSH) else pytest.mark.release
+        )
+        for cell in matrix.cells(matrix.QUICK)
+    ],
+    ids=lambda cell: cell.name,
+)
+def test_a_cell(cell: matrix.Cell, tmp_path: Path) -> None:
+    line = command._run_cell(cell, tmp_path, resume=False)
+    assert line.ok, line.verdict
+    assert line.verdict.startswith("passed ")
+    made = json.loads((tmp_path / f"{cell.name}.json").read_text())
+    assert made["schema_version"] == 1
+    assert made["machine"]["guest"]["accelerator"] in {"KVM", "TCG"}
+    assert 0 < made["run"]["peak_rss_bytes"] < 6_000_000_000
+    if cell.scenario == "pmem-fsdax-100g":
+        _all_of_memmap(made)
+    if cell.scenario == "hotplug-kmem-4g" and cell.arch == arch.X86_64.name:
+        whole_operations(made)
+    if cell.scenario == "vmap-100m-order8":
+        found = {(r["scenario"], r["variant"]) for r in made["results"]}
+        assert found >= {(cell.scenario, arm) for arm in (*ARMS, vmap.LIMIT)}
 
 
 def _all_of_memmap(document: dict[str, Any]) -> None:

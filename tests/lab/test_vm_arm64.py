@@ -20,6 +20,7 @@ ALL_OFF = "arm64.nomte arm64.nobti arm64.nopauth arm64.nomops"
 BACKENDS = {"generic", "stp", "stnp", "dczva", "mops"}
 
 
+@pytest.mark.release
 def test_persistent_memory(tmp_path: Path) -> None:
     argv = (DEVDAX, "--size", "2G", "--map", "mem", *OLD_CPU, *ARM64)
     document = passed(tmp_path, *argv, "--rounds", "1")
@@ -29,6 +30,7 @@ def test_persistent_memory(tmp_path: Path) -> None:
     assert "stnp" in document["run"]["backends"]
 
 
+@pytest.mark.release
 def test_faults() -> None:
     done = lab("pmem-faults", *ARM64)
     assert done.returncode == Exit.OK, done.stderr
@@ -38,7 +40,11 @@ def test_faults() -> None:
     ("argv", "lacks"),
     [
         (("thp-2m", "--init-on-alloc", "0", "--way", "fork"), set()),
-        (("hugetlb-2m", "--way", "fallocate", "--append", ALL_OFF), {"mops"}),
+        pytest.param(
+            ("hugetlb-2m", "--way", "fallocate", "--append", ALL_OFF),
+            {"mops"},
+            marks=pytest.mark.release,
+        ),
         (("mthp", "--init-on-alloc", "0", "--kib", "64", *OLD_CPU), {"mops"}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -53,6 +59,7 @@ def test_huge_pages(argv: tuple[str, ...], lacks: set[str], tmp_path: Path) -> N
     assert tagged is not bool(lacks)
 
 
+@pytest.mark.release
 def test_the_allocators_own_clearing_is_out_of_reach(tmp_path: Path) -> None:
     argv = ("thp-2m", "--init-on-alloc", "1", *FEW, *ARM64)
     visits = passed(tmp_path, *argv)["run"]["visits"]

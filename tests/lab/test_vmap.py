@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lablib import lab, passed
+from lablib import lab, passed, series
 
 from bulkmm.errors import Exit, UsageError
 from bulkmm.lab import scenario
@@ -354,10 +354,17 @@ WHOLE = ("vmap-1page",)
 QUICK = "vmap-100m-order8"  # which is in the quick matrix
 KERNELS = {name: kernels.SERIES[i % 2] for i, name in enumerate(vmap.CASES)}
 del KERNELS[QUICK]
+LATER = ("vmap-order9", "vmap-order0", "vmap-1page")  # a release shows these
 
 
 @pytest.mark.vm
-@pytest.mark.parametrize(("name", "kernel"), KERNELS.items())
+@pytest.mark.parametrize(
+    ("name", "kernel"),
+    [
+        pytest.param(*row, marks=[pytest.mark.release] * (row[0] in LATER))
+        for row in KERNELS.items()
+    ],
+)
 def test_timed(name: str, kernel: str, tmp_path: Path) -> None:
     # loading and unloading take time: not in every case
     arms = ARMS if name in WHOLE else ("off", "block")
@@ -370,7 +377,7 @@ def test_timed(name: str, kernel: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.vm
-@pytest.mark.parametrize("kernel", kernels.SERIES)
+@pytest.mark.parametrize("kernel", series("6.12"))
 def test_check(kernel: str, tmp_path: Path) -> None:
     document = passed(tmp_path, "vmap-check", "--kernel", kernel, "--arrays", "3000")
     seen = document["run"]["checked"]
@@ -380,23 +387,23 @@ def test_check(kernel: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.vm
-@pytest.mark.parametrize("kernel", kernels.SERIES)
+@pytest.mark.parametrize("kernel", series("7.3"))
 def test_faults(kernel: str) -> None:
     done = lab("vmap-faults", "--kernel", kernel, "--seconds", "5")
     assert done.returncode == Exit.OK, done.stderr
 
 
 @pytest.mark.vm
-@pytest.mark.parametrize(
-    ("kernel", "mode"), list(zip(kernels.SERIES, ("pte", "block"), strict=True))
-)
-def test_kernels_own_test(kernel: str, mode: str) -> None:
+@pytest.mark.parametrize("kernel", series("7.3"))
+def test_kernels_own_test(kernel: str) -> None:
+    mode = "block" if kernel == "7.3" else "pte"
     arms = ("--arm", "absent", "--arm", mode)
     done = lab("upstream-vmalloc", "--kernel", kernel, "--loops", "5", *arms)
     assert done.returncode == Exit.OK, done.stderr
 
 
 @pytest.mark.vm
+@pytest.mark.release
 def test_one_wrong_page_fails_the_run() -> None:
     few = ("--rounds", "1", "--arrays", "5", "--arm", "absent")
     done = lab("vmap-1page", *few, "--break-one-word")
