@@ -215,7 +215,6 @@ def test_the_mark_of_a_module(tmp_path: Path) -> None:
 PUSH = (
     "pmem-fsdax-100g-6.12-x86_64",
     "pmem-fsdax-100g-7.3-arm64",
-    "hugetlb-2m-7.3-x86_64",
     "vmap-100m-order8-7.3-arm64",
     "hotplug-kmem-4g-7.3",
 )

@@ -354,7 +354,12 @@ WHOLE = ("vmap-1page",)
 QUICK = "vmap-100m-order8"  # which is in the quick matrix
 KERNELS = {name: kernels.SERIES[i % 2] for i, name in enumerate(vmap.CASES)}
 del KERNELS[QUICK]
-LATER = ("vmap-order9", "vmap-order0", "vmap-1page")  # a release shows these
+LATER = (
+    "vmap-order9",
+    "vmap-order0",
+    "vmap-1page",
+    "vmalloc-1m",
+)  # a release shows these
 
 
 @pytest.mark.vm

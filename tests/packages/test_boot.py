@@ -93,7 +93,9 @@ def made(request: pytest.FixtureRequest) -> Iterator[Made]:
         yield Made(place, kernel, chosen)
 
 
-@pytest.mark.parametrize("name", ["after", "dracut"])
+@pytest.mark.parametrize(
+    "name", ["after", pytest.param("dracut", marks=pytest.mark.release)]
+)
 def test_persistent_memory_comes_up_with_the_module(made: Made, name: str) -> None:
     seen = made.boot(name)
     assert seen["boot"]["disk"]
@@ -104,6 +106,7 @@ def test_persistent_memory_comes_up_with_the_module(made: Made, name: str) -> No
         assert (seen[label]["disk"], seen[label]["hits"]) == (1, NOT_LOADED)
 
 
+@pytest.mark.release
 def test_without_the_package_it_comes_up_alone(made: Made) -> None:
     seen = made.boot("before")
     assert (seen["boot"]["disk"], seen["boot"]["hits"]) == (1, NOT_LOADED)
