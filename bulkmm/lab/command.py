@@ -57,7 +57,7 @@ GROUPS = {
 --part NAME...  run this part; may be given again (default: all)
 """,
     "packages": """\
---no-upgrade  install and purge only: DKMS builds once, not twice
+--no-upgrade  skip the upgrade, for which DKMS builds in the guest
 """,
 }
 DEFAULTS = {

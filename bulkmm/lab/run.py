@@ -232,8 +232,9 @@ def parts(
     if scenario.suite:
         found.over.append(suites.tree(kernel, scenario.suite, progress))
     if isinstance(work, packages.Work):
-        found.over.append(packages.tree(root, progress, upgrade=work.upgrade))
-        found.disk = disk.ensure(root, progress)
+        if work.upgrade:
+            found.over.append(packages.upgrade(root, progress))
+        found.disk = disk.ensure(kernel, progress)
     if scenario.marked and counts:
         found.plugin = counting.ensure(root, request.arch, progress)
     return found

@@ -1,9 +1,10 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The Debian packages on a Debian of their own (in a snapshot of a disk):
-# installed, kept inert, used, upgraded, purged. Steps end in checks.
+# The Debian packages on a Debian of their own (in a snapshot of a disk), where they
+# are installed: kept inert, used, upgraded, purged. Steps end in checks.
 
 DEBIAN=/mnt
+NOTES=/var/cache/bulkmm # bulkmm/lab/machine/disk.py
 PURGED="bulkmm bulkmm-dkms libbulkmm-dev libbulkmm0"
 
 inside() {
@@ -19,37 +20,19 @@ inside_must() {
 	fail "$*: $(tail -n 1 /tmp/said)"
 }
 
-# the disk, with the headers of the running kernel only
 enter_debian() {
 	must mount -t ext4 /dev/vda $DEBIAN
-	for release in "$DEBIAN"/lib/modules/*; do
-		[ "${release##*/}" = "$(uname -r)" ] || rm -rf "$release"
-	done
 	must mount -t proc proc $DEBIAN/proc
 	must mount -t sysfs sysfs $DEBIAN/sys
 	must mount -t devtmpfs dev $DEBIAN/dev
 	must mount -t tmpfs tmpfs $DEBIAN/tmp
 	must mount -t tmpfs tmpfs $DEBIAN/run
-	must cp -r /debs $DEBIAN/tmp
-	inside_must depmod "$(uname -r)"
-}
-
-# every file, except what package tools write themselves
-all_files() {
-	inside find / -xdev ! -type d \
-		! -path "/var/lib/dpkg/*" ! -path "/var/cache/*" ! -path "/var/log/*" \
-		! -path "/lib/modules/*/modules.*" ! -path "/usr/lib/modules/*/modules.*" \
-		! -path "/var/lib/dkms/mok.*" ! -path "/etc/ld.so.cache" | sort
 }
 
 step() {
 	read -r now _ </proc/uptime
 	report step name="$1" seconds="$((${now%.*} - began))"
 	began=${now%.*}
-}
-
-install_debs() {
-	inside_must sh -c "dpkg -i /tmp/debs/$1/*.deb"
 }
 
 has() {
@@ -155,7 +138,8 @@ use() {
 }
 
 upgrade() {
-	install_debs new
+	must cp -r /debs $DEBIAN/tmp
+	inside_must sh -c "dpkg -i /tmp/debs/*.deb"
 	check_built "$2"
 	check "$1 stays loaded" has "^$1$" "$BULKMM/version"
 	inside_must bulkmm off
@@ -171,8 +155,9 @@ purge() {
 	inside_must dpkg --purge $PURGED
 	check "purged: not loaded" [ ! -e /sys/module/bulkmm ]
 	check "purged: no DKMS tree" [ ! -e $DEBIAN/var/lib/dkms/bulkmm ]
-	all_files >/tmp/after
-	check "purged: no file is left" [ "$(diff /tmp/before /tmp/after)" = "" ]
+	inside sh $NOTES/files >/tmp/after
+	check "purged: no file is left" \
+		[ "$(diff $DEBIAN$NOTES/before /tmp/after)" = "" ]
 	# shellcheck disable=SC2086 # a list
 	check "purged: dpkg has forgotten them" eval "! says dpkg-query -W $PURGED"
 }
@@ -183,8 +168,6 @@ packages() {
 	read -r began _ </proc/uptime
 	began=${began%.*}
 	enter_debian
-	all_files >/tmp/before
-	install_debs old
 	check_built "$1"
 	step install
 	rescue

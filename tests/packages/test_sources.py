@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from bulkmm.control import persist
-from bulkmm.errors import UsageError
 from bulkmm.lab import scenario
-from bulkmm.lab.commands.run import asked
 from bulkmm.lab.families import packages
 from bulkmm.lab.machine import debs
 from bulkmm.lab.machine.vm import Outcome
@@ -33,29 +31,11 @@ def test_one_version(name: str) -> None:
     assert version_in(name) == debs.version() == metadata.version("bulkmm")
 
 
-def test_the_next_version_is_another_one() -> None:
-    assert packages.next_version() > debs.version()
-
-
 def test_symbols_are_those_of_the_library() -> None:
     library = (ROOT / "lib" / "libbulkmm.map").read_text()
     listed = (ROOT / "debian" / "libbulkmm0.symbols").read_text()
     exported = re.findall(r"^\t(bmm_\w+);", library, re.MULTILINE)
     assert re.findall(r"^ (bmm_\w+)@", listed, re.MULTILINE) == sorted(exported)
-
-
-CONTROL = """\
-Depends:
- a (>= 1),
- ${x:Depends},
- b | c
-Suggests: d
-"""
-
-
-def test_what_packages_depend_on() -> None:
-    assert debs.field("Depends", CONTROL) == ["a", "b"]
-    assert "dh-dkms" in debs.field("Build-Depends")
 
 
 def test_the_example_sets_parameters_that_there_are() -> None:
@@ -111,8 +91,3 @@ def test_without_upgrade() -> None:
     without = [name for name in packages.STEPS if name != "upgrade"]
     assert all(check.ok for check in some.checks(outcome(*without)))
     assert not all(check.ok for check in work().checks(outcome(*without)))
-
-
-def test_options_of_others() -> None:
-    with pytest.raises(UsageError, match="--init-on-alloc does not apply to packages"):
-        asked([scenario.PACKAGES, "--init-on-alloc", "1"])

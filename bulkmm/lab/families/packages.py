@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""packages: install, upgrade and purge the Debian packages in a guest.
+"""packages: use, upgrade and purge the installed Debian packages in a guest.
 
 The guest boots with the rescue switch, which modprobe reads from the kernel's
 command line; the steps after the rescue run as after a boot without it.
@@ -20,7 +20,6 @@ from bulkmm.results import Check
 
 RESCUE = "bulkmm.inert=1"
 STEPS = ("install", "rescue", "use", "upgrade", "purge")  # lab/guest/packages.sh
-DIRECTORIES = ("old", "new")  # of packages, below /debs in the guest
 
 
 def next_version() -> str:
@@ -29,19 +28,15 @@ def next_version() -> str:
     return f"{front}.{int(last) + 1}"
 
 
-def tree(root: Root, progress: Progress, *, upgrade: bool) -> Path:
-    """Return a tree to overlay on the guest's, with packages of each version."""
-    cache = root.path.parent
-    versions = [debs.version(), *([next_version()] if upgrade else [])]
-    built = [debs.ensure(cache, progress, version) for version in versions]
+def upgrade(root: Root, progress: Progress) -> Path:
+    """Return a tree to overlay on the guest's, with packages of the next version."""
+    built = debs.ensure(root.path.parent, progress, next_version())
     made = root.var / "packages"  # "debs" is where kernels are fetched
     shutil.rmtree(made, ignore_errors=True)
     with made_whole(made) as part:
-        for name, there in zip(DIRECTORIES, built, strict=False):
-            to = part / "debs" / name
-            to.mkdir(parents=True)
-            for deb in debs.packages(there):
-                shutil.copy(deb, to)
+        (part / "debs").mkdir()
+        for deb in debs.packages(built):
+            shutil.copy(deb, part / "debs")
     return made
 
 
@@ -49,7 +44,7 @@ def tree(root: Root, progress: Progress, *, upgrade: bool) -> Path:
 class Work(work.Work):
     """The life cycle of the packages in a guest."""
 
-    upgrade: bool = True  # makes DKMS build the module again
+    upgrade: bool = True  # DKMS builds the module again, in the guest
     takes = frozenset({"no_upgrade"})
     cmdline = RESCUE
     step = ("step",)
@@ -71,7 +66,7 @@ class Work(work.Work):
 
     @property
     def quiet(self) -> float:
-        return 900  # dkms compiles
+        return 900 if self.upgrade else super().quiet  # DKMS compiles
 
     def checks(self, outcome: Outcome) -> list[Check]:
         done = tuple(event["name"] for event in outcome.of("step"))

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A disk with a Debian system, for guests that install packages.
+"""A disk with a Debian system on which the project's packages are installed.
 
-It has the dependencies of the project's packages, headers of both kernels and a
-few of their modules, but nothing that the packages install. Guests write to a
-snapshot.
+They are installed in a chroot, where DKMS compiles at the speed of the machine: in
+an emulated guest it takes minutes. The guest gets a disk that is as after "dpkg -i"
+on a system with one kernel, and writes to a snapshot of it.
 """
 
 import shutil
 from pathlib import Path
 
+from bulkmm.lab import child
 from bulkmm.lab.machine import debs, kernels
 from bulkmm.lab.machine import root as roots
-from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.root import SUITES, Root
 from bulkmm.lab.paths import content_key, forget_old, made_whole
@@ -28,27 +28,67 @@ OURS = {"bulkmm", "bulkmm-dkms", "libbulkmm0", "libbulkmm-dev"}
 MODULES = find("packages").modules
 ROOM = 600 << 20  # bytes for what a guest installs and builds
 LISTS = ("modules.order", "modules.builtin", "modules.builtin.modinfo")
+NOTES = "var/cache/bulkmm"  # where the guest finds what was there before
+# every file, except what package tools write themselves
+FILES = r"""
+find / -xdev \( -path /dev -o -path /proc -o -path /run -o -path /sys -o -path /tmp \
+	-o -path /var/cache -o -path /var/lib/dpkg -o -path /var/log \) -prune -o \
+	! -type d ! -path "/usr/lib/modules/*/modules.*" ! -path "/var/lib/dkms/mok.*" \
+	! -path /etc/ld.so.cache -print | sort
+"""
+INSTALL = """
+notes=$1 release=$2
+depmod "$release"
+sh $notes/files >$notes/before
+dpkg -i /tmp/*.deb
+rm /tmp/*.deb
+"""
+LIMIT = 600
 
 
-def ensure(root: Root, progress: Progress) -> Path:
-    """Return the disk image, below the lab's root, where QEMU can see it."""
-    both = [kernels.ensure(root, name, progress) for name in X86_64.series]
-    names = sorted({*BESIDES, *debs.field("Depends")} - OURS)
-    releases = [kernel.release for kernel in both]
-    made = root.var / "disk" / content_key([], *SUITES, *names, *MODULES, *releases)
+def ensure(kernel: Kernel, progress: Progress) -> Path:
+    """Return the disk image of a kernel, where QEMU can see it."""
+    tree = _tree(kernel.root, progress)
+    given = debs.ensure(kernel.root.path.parent, progress)
+    words = (tree.path.name, given.name, kernel.release, FILES, INSTALL, *MODULES)
+    made = kernel.root.var / "disk" / content_key([], *words)
     if not made.is_dir():
-        tree = Root(root.var / "disk-tree")
-        shutil.rmtree(tree.path, ignore_errors=True)
-        try:
-            roots.make(tree, names, "the Debian of guests", progress)
-            for kernel in both:
-                _add_headers(kernel, tree.path)
-            with progress.step("making the guest's disk"), made_whole(made) as part:
-                _image(root, tree.path, part / "disk")
-        finally:
-            shutil.rmtree(tree.path, ignore_errors=True)
-        forget_old(made.parent, 2)  # a guest may be about to start from the older one
+        with (
+            progress.step(f"installing the packages for {kernel.release}"),
+            made_whole(made) as part,
+        ):
+            guest = Root(part / "tree")
+            child.run(["cp", "-a", str(tree.path), str(guest.path)], LIMIT)
+            _install(guest, kernel, given)
+            _image(kernel.root, guest.path, part / "disk")
+            shutil.rmtree(guest.path)
+        forget_old(made.parent, 2)  # a guest may be about to start from an older one
     return made / "disk"
+
+
+def _tree(root: Root, progress: Progress) -> Root:
+    """Return the Debian system without kernel and without the packages."""
+    names = sorted({*BESIDES, *debs.field("Depends")} - OURS)
+    tree = Root(root.var / "disk-tree" / content_key([], *SUITES, *names))
+    if not tree.path.is_dir():
+        roots.make(tree, names, "the Debian of guests", progress)
+        for dull in ("usr/share/doc", "usr/share/locale", "var/lib/apt/lists"):
+            shutil.rmtree(tree.path / dull)
+        forget_old(tree.path.parent, 1)
+    return tree
+
+
+def _install(guest: Root, kernel: Kernel, given: Path) -> None:
+    """Install the packages on a system that has this kernel only."""
+    _add_headers(kernel, guest.path)
+    notes = guest.path / NOTES
+    notes.mkdir()
+    (notes / "files").write_text(FILES, encoding="utf-8")
+    for deb in debs.packages(given):
+        shutil.copy(deb, guest.path / "tmp")
+    argv = ["sh", "-ec", INSTALL, "sh", f"/{NOTES}", kernel.release]
+    with child.explained("the packages do not install", whole=True):
+        guest.run(argv, LIMIT)
 
 
 def _add_headers(kernel: Kernel, tree: Path) -> None:
@@ -76,8 +116,6 @@ def _add_headers(kernel: Kernel, tree: Path) -> None:
 
 def _image(root: Root, tree: Path, disk: Path) -> None:
     """Make a file system from a tree."""
-    for dull in ("usr/share/doc", "usr/share/locale", "var/lib/apt/lists"):
-        shutil.rmtree(tree / dull)
     used = int(root.run(["du", "-sB1", root.inner(tree)]).split()[0])
     size = f"{(used * 5 // 4 + ROOM) >> 20}M"
     argv = ["mke2fs", "-q", "-t", "ext4", "-d", root.inner(tree)]
