@@ -19,6 +19,7 @@ PRODUCTS = (
 )
 SOURCE = {".c", ".h", ".S", ".mk", ".def"}
 SOURCE_VERSION = re.compile(rb"\0srcversion=([0-9A-F]+)\0")  # in .modinfo
+STRICT = ("W=1", "C=1")  # the compiler's further warnings, and sparse's
 DEFINE = re.compile(r"[A-Z][A-Z0-9_]*(=[A-Za-z0-9_]+)?")
 
 
@@ -52,14 +53,17 @@ def ensure(
     kernel: Kernel, defines: list[str], progress: Progress, *, strict: bool = False
 ) -> Path:
     """Return the directory with the built modules; strict refuses warnings."""
-    built = place(kernel, defines)
-    said = built / "output"
+    words = [*defines, *(STRICT if strict else ())]
+    built = place(kernel, words)
     if not built.is_dir():
-        with progress.step(f"building the module for {kernel.release}"):
-            make(kernel, built, defines)
-            forget_old(built.parent)
-    if strict and "warning:" in (output := said.read_text(encoding="utf-8")):
-        raise BulkmmError(f"the module builds with warnings:\n{output}")
+        with (
+            progress.step(f"building the module for {kernel.release}"),
+            made_whole(built) as part,
+        ):
+            said = make(kernel, part, words)
+            if strict and "warning:" in said:
+                raise BulkmmError(f"the module builds with warnings:\n{said}")
+        forget_old(built.parent)
     return built / "module"
 
 
@@ -69,17 +73,16 @@ def source_version(module: Path) -> str:
     return found[1].decode() if found else ""
 
 
-def make(kernel: Kernel, built: Path, defines: list[str]) -> None:
-    """Build into a new directory of the root."""
-    with made_whole(built) as part:
-        copy_sources(sources(), part)
-        where = kernel.root.inner(part / "module")
-        argv = ["make", "-j2", "-C", kernel.headers, f"M={where}", "W=1", "C=1"]
-        # the root's compiler, whichever built this kernel
-        argv += [f"CC={kernel.arch.compiler}"]
-        with explained(f"the module does not build for {kernel.release}", whole=True):
-            said = kernel.root.run([*argv, *defines, "modules"], 900)
-        for product in PRODUCTS:
-            if not (part / "module" / product).is_file():
-                raise BulkmmError(f"the build made no {product}:\n{said}")
-        (part / "output").write_text(said, encoding="utf-8")
+def make(kernel: Kernel, to: Path, words: list[str]) -> str:
+    """Build in a new directory of the root; return what the build printed."""
+    copy_sources(sources(), to)
+    where = kernel.root.inner(to / "module")
+    argv = ["make", "-j2", "-C", kernel.headers, f"M={where}", *words]
+    # the root's compiler, whichever built this kernel
+    argv += [f"CC={kernel.arch.compiler}"]
+    with explained(f"the module does not build for {kernel.release}", whole=True):
+        said = kernel.root.run([*argv, "modules"], 900)
+    for product in PRODUCTS:
+        if not (to / "module" / product).is_file():
+            raise BulkmmError(f"the build made no {product}:\n{said}")
+    return said
