@@ -41,11 +41,6 @@ def test_this_machine_has_a_folder() -> None:
     assert re.fullmatch(r"[\w.-]+", figures.folder(machine.describe()))
 
 
-def test_lines_are_no_wider_than_a_page() -> None:
-    lines = figures.PAGE.read_text().splitlines()
-    assert [x for x in lines if len(x) > figures.WIDTH and not x.startswith("|")] == []
-
-
 def test_a_section_for_each_cpu() -> None:
     document = made.bench()
     held = figures.Measured(document, [made.kernel("6.12.1"), made.kernel("7.3.4")])

@@ -45,6 +45,7 @@ def test_every_kernel_has_a_pin_and_no_line_an_address() -> None:
 
 
 @pytest.mark.lab
+@pytest.mark.release
 def test_a_kernel_that_the_archive_lost(
     pinned: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -67,6 +68,7 @@ def test_a_kernel_that_the_archive_lost(
 
 
 @pytest.mark.lab
+@pytest.mark.release
 def test_newest_is_what_is_newer_than_pinned(
     pinned: Callable[[str, str], None],
 ) -> None:

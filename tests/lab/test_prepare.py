@@ -10,6 +10,7 @@ from bulkmm import cli
 from bulkmm.errors import Exit
 from bulkmm.lab import paths, run, scenario
 from bulkmm.lab.commands import prepare
+from bulkmm.lab.families import suites
 from bulkmm.lab.machine.arch import ALL, ARM64, Arch
 from bulkmm.lab.progress import Progress
 
@@ -38,8 +39,14 @@ def test_a_request_for_each_scenario_that_runs_there(on: Arch, kernel: str) -> N
 
 
 @pytest.mark.lab
+@pytest.mark.release
 @pytest.mark.parametrize(("on", "kernel"), SERIES)
-def test_a_run_finds_everything_made(on: Arch, kernel: str) -> None:
+def test_a_run_finds_everything_made(
+    on: Arch, kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # whether the sources of today's archive build, the whole matrix shows
+    some = [one for one in scenario.SCENARIOS if one.name != suites.MM]
+    monkeypatch.setattr(scenario, "SCENARIOS", some)
     words = ["lab", "prepare", "--kernel", kernel, "--arch", on.name]
     assert cli.main(words) == Exit.OK
     with paths.locked(Progress()) as cache:

@@ -273,7 +273,7 @@ def test_panic(guest: Callable[..., vm.Outcome]) -> None:
 
 
 Stands = Callable[[str], None]
-STARTED = """echo '{"event":"start"}' >$1/results"""
+STARTED = """echo '{"event":"start"}' >>$1/results"""
 
 
 @pytest.fixture
@@ -307,7 +307,10 @@ def test_guest_that_never_says_anything(
     assert len(boots) == 2
 
 
-def test_guest_that_hangs(guest: Callable[..., vm.Outcome], stands_in: Stands) -> None:
+def test_guest_that_hangs(
+    guest: Callable[..., vm.Outcome], stands_in: Stands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vm, "BOOTING", 0.2)
     said: list[str] = []
     stands_in(f"{STARTED}; exec sleep 600")
     with pytest.raises(GuestError, match="the guest ran out of time"):
