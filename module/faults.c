@@ -28,20 +28,20 @@ static unsigned int fault_alloc;
 module_param(fault_alloc, uint, 0444);
 MODULE_PARM_DESC(
 	fault_alloc,
-	"test build: the step of loading that finds no memory, from 1 on (default: 0, none)");
+	"test build: the step of loading that runs out of memory, from 1 on (default: 0, none)");
 
 static ulong fault_answers[2];
 static int fault_answers_nr;
 module_param_array(fault_answers, ulong, &fault_answers_nr, 0444);
 MODULE_PARM_DESC(
 	fault_answers,
-	"test build: with fault=check, answers that were the kernel's own, and others");
+	"test build: with fault=check, answers that agreed with the kernel's, and others");
 
 static unsigned int fault_patience;
 module_param(fault_patience, uint, 0644);
 MODULE_PARM_DESC(
 	fault_patience,
-	"test build: seconds that switching off waits at most (default: 0, as many as always)");
+	"test build: longest time that switching off waits, in seconds (default: 0, as usual)");
 
 bool bmm_fault(const char *name)
 {

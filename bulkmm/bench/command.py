@@ -12,7 +12,7 @@ verified."""
 POPULATE = """Time the ways to make memory resident, by kind of page: memset,
 MAP_POPULATE, MADV_POPULATE_WRITE by one thread and by plain shares of several, bulkmm
 by at most so many threads, QEMU's prealloc and Java's AlwaysPreTouch where these are
-installed; memory that is resident already; and the limit of the stores. Each sample is
+installed; memory that is already resident; and the limit of the stores. Each sample is
 a process of its own."""
 BACKEND = "--backend NAME  force bulkmm to use this backend"
 SIZE = f"""--size SIZE  set the size of the device (default: {amount.FULL_SIZE}, --quick
@@ -101,6 +101,6 @@ def add_parser(sub: options.Subparsers) -> None:
     add("kernel", run, native.DOES, native.ABOUT, native.EXAMPLE, *tables)
     what.choices["kernel"].set_defaults(**native.DEFAULTS)
     reached = "tell which goals kept results reach"
-    more = "Tell of each goal whether the ratios in kept results reach it."
+    more = "Tell for each goal whether the ratios in kept results reach it."
     example = "bulkmm bench goals a.json"
     add("goals", f"{RUN}:goals", reached, more, example, options.RESULTS)

@@ -59,7 +59,7 @@ def all_checks(root: Root, table: Table) -> list[Check]:
 def _architecture(root: Root, table: Table) -> Check:
     name = root.read(ARCHITECTURE)
     if name is None:
-        return Check("architecture", UNKNOWN, "the kernel does not say it", PROC)
+        return Check("architecture", UNKNOWN, "the kernel does not report it", PROC)
     if name in table.architectures:
         return Check("architecture", OK, name)
     known = ", ".join(table.architectures)
@@ -79,7 +79,7 @@ def _tested(root: Root) -> tuple[str, ...]:
 def _release(root: Root, kernel: Kernel, table: Table) -> Check:
     oldest, newest = table.kernels
     if not needs.version(kernel.release):
-        return Check("kernel", UNKNOWN, "the kernel does not say its release", PROC)
+        return Check("kernel", UNKNOWN, "the kernel does not report its release", PROC)
     said = f"{kernel.release}; the module is for {oldest} to {newest}"
     if not table.supports(kernel.release):
         remedy = f"boot a kernel from {oldest} to {newest}"

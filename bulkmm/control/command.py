@@ -6,7 +6,7 @@ from pathlib import Path
 from bulkmm import options
 
 COMMON = """\
---json  print what it says as JSON, and errors too
+--json  print the result, and errors, as JSON
 --root DIR  read /sys, /proc and /boot (--persist: /etc) below DIR (default: /)
 """
 SWITCH = f"""\
@@ -24,7 +24,7 @@ COMMANDS = {
         module is not loaded.""",
         "bulkmm status clear",
         """
-        PATH...  show all of this path
+        PATH...  show everything about this path
         --format {text,json,prometheus}  print text, JSON, or metrics for Prometheus'
             textfile collector (default: text)
         -o, --output FILE  write it to this file
@@ -102,5 +102,5 @@ def add_parser(sub: options.Subparsers) -> None:
                 type=float,
                 default=1.0,
                 metavar="SECONDS",
-                help="wait so long between two reads (default: 1)",
+                help="wait this long between two reads (default: 1)",
             )

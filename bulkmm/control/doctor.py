@@ -189,7 +189,7 @@ def _refusals(path: Needs, loaded: KernelPath | None, seen: Seen) -> Iterator[st
     """Yield all that keeps a path from attaching."""
     for hook in loaded.hooks[:1] if loaded else ():
         if hook.errno != NOT_TRIED:
-            yield f"the module says of {hook.symbol}: {hook.why}"
+            yield f"the module reports for {hook.symbol}: {hook.why}"
     for name in path.without_options:
         if seen.kernel.option(name):
             yield f"CONFIG_{name} is set"

@@ -45,14 +45,14 @@ class Symbol:
         if self.absent:
             return self.absent
         if self.traceable is False:
-            return "the kernel does not allow to trace it"
+            return "the kernel does not allow tracing it"
         return f"{self.taken_by} has it" if self.taken_by else None
 
     @property
     def remedy(self) -> str:
         """Return what to do about it, if anything can be done."""
         if self.absent is None and self.taken_by:
-            return f"end what has {self.name} ({self.taken_by}), then: bulkmm on PATH"
+            return f"detach {self.taken_by} from {self.name}, then: bulkmm on PATH"
         return ""
 
     @property
@@ -61,7 +61,7 @@ class Symbol:
         if self.count is None:
             return f"{KALLSYMS} cannot be read"
         if self.traceable is None:
-            return "what can be traced only root may read (is tracefs mounted?)"
+            return "only root can list what can be traced (is tracefs mounted?)"
         return None
 
 

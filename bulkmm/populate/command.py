@@ -3,18 +3,18 @@
 
 from bulkmm import options
 
-ABOUT = """Fill a file of tmpfs or hugetlbfs, or a DAX device, by as many threads as
-pay: its pages are in memory, zeroed, before the program that maps it starts. What the
-file holds already stays. With --memfd the memory has no name: the command that follows
--- is run and finds it where its words say {}."""
+ABOUT = """Fill a file of tmpfs or hugetlbfs, or a DAX device, with as many threads as
+help: its pages are in memory, zeroed, before the program that maps it starts. Existing
+content is kept. With --memfd the memory has no name: the command after -- is run, with
+its path in place of {}."""
 TABLE = """
-words:FILE...  fill this file; with --memfd run this command, behind --
+words:FILE...  fill this file; with --memfd run this command, after --
 --memfd  fill a memfd, and run a command with it
 --huge 2M|1G  take huge pages of this size for the memfd
---size SIZE  fill so many bytes, as in 4G; a file is made or grows (default: all)
---node N  take pages of this memory node alone
---threads N|auto  start no more than N threads (default: as many as pay)
---json  print what was done as JSON, and errors too
+--size SIZE  fill SIZE bytes, as in 4G; a file is created or extended (default: all)
+--node N  take pages of this memory node only
+--threads N|auto  start no more than N threads (default: as many as help)
+--json  print the result, and errors, as JSON
 """
 
 

@@ -98,7 +98,7 @@ def _refused(fake: Fake) -> None:
                 fake, f"{TRACING}/available_filter_functions", f"{FOLIO}\n", ""
             ),
             "clear",
-            "the kernel does not allow to trace it",
+            "the kernel does not allow tracing it",
         ),
         (
             _put(f"{TRACING}/enabled_functions", f"{FOLIO} (1) R I    \ttramp: x"),
@@ -125,7 +125,7 @@ def _refused(fake: Fake) -> None:
             "vmap",
             "CONFIG_SPARSEMEM_VMEMMAP is not set",
         ),
-        (_refused, "clear", f"the module says of {FOLIO}: not allowed"),
+        (_refused, "clear", f"the module reports for {FOLIO}: not allowed"),
     ],
 )
 def test_a_path_would_not_attach(
@@ -233,7 +233,7 @@ def test_alloc_is_not_needed_where_the_allocator_is_not_alone(
 @pytest.mark.parametrize(
     ("file", "why"),
     [
-        (f"{TRACING}/available_filter_functions", "only root may read"),
+        (f"{TRACING}/available_filter_functions", "only root can list"),
         ("/proc/kallsyms", "/proc/kallsyms cannot be read"),
         (CONFIG, "configuration cannot be read"),
     ],
