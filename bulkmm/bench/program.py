@@ -20,7 +20,7 @@ def find() -> Path:
     path = Path(forced) if forced else BUILT
     if not (path.is_file() and os.access(path, os.X_OK)):
         hint = "BULKMM_BENCH is no program" if forced else "run make build"
-        raise BulkmmError(f"the bench program is not there: {hint}")
+        raise BulkmmError(f"the bench program was not found: {hint}")
     return path
 
 
@@ -65,7 +65,7 @@ def event(line: str) -> dict[str, Any]:
     except json.JSONDecodeError:
         said = None
     if not isinstance(said, dict):
-        raise BulkmmError(f"the bench program said no event: {line.strip()[:80]}")
+        raise BulkmmError(f"the bench program printed no event: {line.strip()[:80]}")
     return said
 
 

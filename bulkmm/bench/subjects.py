@@ -52,7 +52,7 @@ def split(variant: str) -> tuple[str, str, str]:
     """Return name, number of threads ("-2t", "-auto"), backend or kind of a variant."""
     found = VARIANT.fullmatch(variant)
     if not found:
-        raise ValueError(f"{variant!r} is no name of a variant")
+        raise ValueError(f"{variant!r} is not the name of a variant")
     return found["name"], found["threads"] or "", found["kind"] or ""
 
 

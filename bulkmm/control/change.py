@@ -96,7 +96,7 @@ def to_value(module: Module, pair: str) -> Change:
     known = settings(module)
     if key not in known:
         if key.endswith(".mode"):
-            raise UsageError(f"{key} is set by: bulkmm on PATH MODE, bulkmm off PATH")
+            raise UsageError(f"to set {key}: bulkmm on PATH MODE, bulkmm off PATH")
         raise unknown("setting", key, known)
     file, before, words = known[key]
     if words and value not in words:

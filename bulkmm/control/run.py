@@ -17,7 +17,7 @@ SHORTEST, LONGEST = 0.05, 86_400.0  # seconds between two reads
 
 def _root(args: argparse.Namespace) -> Root:
     if not args.root.is_dir():
-        raise UsageError(f"{args.root} is no directory")
+        raise UsageError(f"{args.root} is not a directory")
     return Root(args.root)
 
 
@@ -29,7 +29,7 @@ def status(args: argparse.Namespace) -> int:
     """Print or write the status."""
     root = _root(args)
     if args.json and args.format not in (None, "json"):
-        raise UsageError(f"--json and --format {args.format} are two formats: give one")
+        raise UsageError(f"--json and --format {args.format} differ: give one")
     form = "json" if args.json else args.format or "text"
     if form == "prometheus":
         from bulkmm.control import prometheus

@@ -146,7 +146,7 @@ def _relocate(
     for one in section.iter_relocations():
         kind = kinds.get(one["r_info_type"])
         if kind not in FORMS:
-            raise BulkmmError(f"{path}: relocation {one['r_info_type']} is not known")
+            raise BulkmmError(f"{path}: unknown relocation {one['r_info_type']}")
         form, distance = FORMS[kind]
         at = start + one["r_offset"]
         value = values[one["r_info_sym"]] + one["r_addend"] - (at if distance else 0)

@@ -162,4 +162,4 @@ def always(text: Text) -> int:
     for _, _, feature, flags, _, _ in _alternatives(text):
         if flags & ALT_DIRECT and not flags & ALT_NOT:
             return feature
-    raise BulkmmError("the kernel's alternatives are not of the known form")
+    raise BulkmmError("the kernel's alternatives have an unknown form")

@@ -72,7 +72,7 @@ def harness() -> Path:
     if platform.machine() != "x86_64":
         raise BulkmmError("a kernel's own code runs on x86-64 only, so far")
     if not BUILT.is_file():
-        raise BulkmmError("the native harness is not there: run make build")
+        raise BulkmmError("the native harness was not found: run make build")
     return BUILT
 
 
@@ -119,7 +119,7 @@ def _plan(
     thunk: str | None,
 ) -> patch.Plan:
     if types.size("alt_instr") != patch.ALT.size:
-        raise BulkmmError("the kernel's alternatives are not of the known form")
+        raise BulkmmError("the kernel's alternatives have an unknown form")
     words = known.size("x86_cap_flags") // 8 // 32
     features = cpu.features(image, known["x86_cap_flags"], words, processor)
     features.add(patch.always(image))

@@ -77,7 +77,7 @@ def _check_fuzz(args: argparse.Namespace) -> None:
         raise UsageError(f"--fuzz {args.fuzz}: give 0 to {fuzz.LONGEST} seconds")
     for name in UNFUZZED:
         if getattr(args, name):
-            raise UsageError(f"--{name.replace('_', '-')} means nothing with --fuzz")
+            raise UsageError(f"--{name.replace('_', '-')} does not apply to --fuzz")
 
 
 def _fuzz(args: argparse.Namespace, job: Job, progress: Progress) -> int:

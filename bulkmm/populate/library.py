@@ -82,7 +82,7 @@ def _load() -> ctypes.CDLL:
         )
     except (OSError, AttributeError) as error:
         hint = "BULKMM_LIBRARY names none" if named else "make build, or libbulkmm0"
-        raise BulkmmError(f"libbulkmm is not there ({hint}): {error}") from error
+        raise BulkmmError(f"libbulkmm was not found ({hint}): {error}") from error
     return library
 
 

@@ -31,7 +31,7 @@ def populate(args: argparse.Namespace) -> int:
         raise UsageError("--memfd: --size says how much to fill")
     huge = size.parse_bytes(args.huge, "16G") if args.huge else 0
     if huge & (huge - 1):
-        raise UsageError(f"--huge {args.huge}: no size of a page")
+        raise UsageError(f"--huge {args.huge}: not a page size")
     with target.memfd(wanted, huge) as held:
         _fill(held, args)
         _become(args.words, held.fd)
@@ -41,12 +41,12 @@ def populate(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     if args.memfd and not args.words:
         raise UsageError(
-            "--memfd: a memfd ends with its user: name a command behind --"
+            "--memfd needs a command after --: the memory is freed with its last user"
         )
     if not args.memfd and len(args.words) != 1:
         raise UsageError("populate: give one FILE, or --memfd and a command")
     if args.huge and not args.memfd:
-        raise UsageError("--huge is of --memfd: a file has its file system's pages")
+        raise UsageError("--huge only applies to --memfd: a file has its own pages")
     if args.node is not None and args.node < 0:
         raise UsageError(f"--node {args.node}: nodes are counted from 0")
     _threads(args.threads)

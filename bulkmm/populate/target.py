@@ -139,7 +139,7 @@ def _device(path: Path, fd: int, held: os.stat_result, size: int | None) -> Targ
         whole = int((known / "size").read_text())
         align = int((known / "align").read_text())
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path} is a device, but no DAX device") from error
+        raise UsageError(f"{path} is a device, but not a DAX device") from error
     size = whole if size is None else size
     if not 0 < size <= whole or size % align:
         raise UsageError(f"size {size} of {path}: up to {whole}, pages of {align}")

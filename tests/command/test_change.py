@@ -88,7 +88,7 @@ def test_all_off_is_one_write(loaded: Fake, bulkmm: Command) -> None:
         (("tune", "clear.latency_us= 1"), "a number from 0 is needed"),
         (("tune", f"clear.latency_us={1 << 64}"), "a number from 0 is needed"),
         (("tune", "clear.hits=1"), "unknown setting clear.hits: did you mean clear."),
-        (("tune", "clear.mode=off"), "is set by: bulkmm on PATH MODE, bulkmm off PATH"),
+        (("tune", "clear.mode=off"), "to set clear.mode: bulkmm on PATH MODE"),
         (("tune", "memmap.verify=often"), "valid are off, once, always"),
         (("tune", "memmap.backend=zen"), "valid are fastest, generic, movdir64b, "),
         (("tune", "memmap=off"), "unknown setting memmap:"),

@@ -94,7 +94,7 @@ def test_what_must_be_escaped(loaded: Fake, bulkmm: Command) -> None:
 def test_one_format_at_a_time(bulkmm: Command) -> None:
     done = bulkmm("status", "--format", "prometheus", "--json")
     assert done.code == Exit.USAGE
-    assert "two formats" in done.json["error"]["message"]
+    assert "differ: give one" in done.json["error"]["message"]
 
 
 @pytest.mark.vm

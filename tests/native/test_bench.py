@@ -228,7 +228,7 @@ def test_what_cannot_be_begun(
     assert "cannot be written" in capsys.readouterr().err
     monkeypatch.setenv("BULKMM_BENCH", str(none))
     assert cli.main(["bench", what, "--quick"]) == 3
-    assert "bench program is not there" in capsys.readouterr().err
+    assert "bench program was not found" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])
@@ -260,7 +260,7 @@ def test_a_line_that_is_no_event(
     path.write_text(f"#!/bin/sh\necho '{line}'\n")
     path.chmod(0o755)
     monkeypatch.setenv("BULKMM_BENCH", str(path))
-    with pytest.raises(BulkmmError, match="said no event: "):
+    with pytest.raises(BulkmmError, match="printed no event: "):
         list(program.events([]))
 
 

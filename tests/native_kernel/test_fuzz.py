@@ -158,7 +158,7 @@ def test_a_fault_names_the_case(ready: Path) -> None:
         (["clear", "--fuzz", "1"], "no fuzzer for clear"),
         (["memmap", "--fuzz", "-1"], "--fuzz -1: give 0 to"),
         *(
-            (["memmap", "--fuzz", "0", *option], f"{option[0]} means nothing with")
+            (["memmap", "--fuzz", "0", *option], f"{option[0]} does not apply to")
             for option in (
                 *(["--plot", "a.svg"], ["--rounds", "2"], ["--processes", "3"]),
                 *(["--scenario", "a"], ["--json"], ["--all-rows"], ["--quick"]),
