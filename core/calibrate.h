@@ -23,13 +23,15 @@
  * struct bmm_calls - the calls that a backend is selected for
  * @op:     the operation
  * @len:    bytes of a call, up to BMM_CALIBRATE_EXTENT
- * @cold:   nothing of it is in a cache
+ * @hot:    what it touches may be in a cache
+ * @cold:   it may be in none; one of the two at least
  * @skewed: source and destination of a copy differ in their offset within a
  *          cache line
  */
 struct bmm_calls {
 	enum bmm_op op;
 	size_t len;
+	bool hot;
 	bool cold;
 	bool skewed;
 };
@@ -37,8 +39,8 @@ struct bmm_calls {
 /**
  * struct bmm_calibration - its result
  * @selected: the backend; NULL before bmm_calibrate()
- * @rate:     MB/s of each candidate, as numbered by bmm_candidates(); 0: not
- *            measured
+ * @rate:     MB/s of each candidate, as numbered by bmm_candidates(), over all
+ *            that was measured; 0: nothing was
  */
 struct bmm_calibration {
 	const struct bmm_backend *selected;

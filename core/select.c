@@ -33,9 +33,11 @@ static const char fastest[] = "fastest";
 static struct bmm_calls calls_of(enum bmm_op op, unsigned int class)
 {
 	static const size_t len[] = { 64, 4096, 32768, BMM_CALIBRATE_EXTENT };
+	bool large = class / 2 == 3;
 	struct bmm_calls calls = { .op = op,
 				   .len = len[class / 2],
-				   .cold = class / 2 == 3,
+				   .hot = !large || !bmm_op_streams(op),
+				   .cold = large,
 				   .skewed = class % 2 };
 
 	return calls;

@@ -12,8 +12,9 @@
 
 /*
  * Classes by length: below 2 KiB, where nothing is measured; to 8 KiB and to
- * 64 KiB, measured in the cache; above, measured cold. Twice as many, as the
- * source of a copy has the same offset within a cache line or another one.
+ * 64 KiB, measured in the cache; above, measured cold and, if it is to stay in
+ * the cache, in it too. Twice as many, as the source of a copy has the same
+ * offset within a cache line or another one.
  */
 #define BMM_CLASSES 8U
 #define BMM_SHORT   2048U

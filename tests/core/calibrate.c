@@ -4,6 +4,8 @@
  * features as a test wants them (--wrap). Prints what is selected.
  *
  *	calibrate costs OP NS...   each candidate's samples take so long
+ *	calibrate close OP NS...   the last one's ten times as long if the  source
+ *				   is close behind the destination
  *	calibrate still            the clock stands still
  *	calibrate old              without CLFLUSHOPT
  *	calibrate threads          64 threads come at once
@@ -23,7 +25,7 @@
 #define THREADS 64
 #define BYTES	8192U
 
-static bool still, old;
+static bool still, old, close_hurts;
 static uint64_t now; /* of a clock that costs drive; 0: the real one */
 static uint64_t costs[BMM_CANDIDATES];
 static enum bmm_op op;
@@ -52,9 +54,11 @@ bool __wrap_bmm_host_has(enum bmm_cpu feature)
 void __wrap_bmm_job_do(const struct bmm_job *job,
 		       const struct bmm_backend *backend)
 {
-	const struct bmm_calls calls = { .op = op };
+	const struct bmm_calls calls = { .op = op, .skewed = close_hurts };
 	const struct bmm_backend *list[BMM_CANDIDATES];
 	unsigned int nr = bmm_candidates(&calls, list), k;
+	uintptr_t ahead = (uintptr_t)job->dst - (uintptr_t)job->src;
+	bool hurt = close_hurts && ahead % 4096 < 64;
 	void (*once)(void) = in_sample;
 
 	in_sample = NULL;
@@ -62,7 +66,7 @@ void __wrap_bmm_job_do(const struct bmm_job *job,
 		once();
 	for (k = 0; now && k < nr; k++)
 		if (list[k] == backend)
-			now += costs[k];
+			now += costs[k] * (hurt && k == nr - 1 ? 10 : 1);
 	__real_bmm_job_do(job, backend);
 }
 
@@ -133,7 +137,10 @@ static void use_threads(void)
 
 static void use_costs(int nr, char **words)
 {
-	struct bmm_calls calls = { .len = BMM_CALIBRATE_EXTENT, .cold = true };
+	struct bmm_calls calls = { .len = BMM_CALIBRATE_EXTENT,
+				   .hot = close_hurts,
+				   .cold = true,
+				   .skewed = close_hurts };
 	static char buffer[BMM_CALIBRATE_BYTES]
 		__attribute__((__aligned__(4096)));
 	struct bmm_calibration made;
@@ -155,7 +162,8 @@ int main(int argc, char **argv)
 
 	still = !strcmp(how, "still");
 	old = !strcmp(how, "old");
-	if (!strcmp(how, "costs") && argc > 2) {
+	close_hurts = !strcmp(how, "close");
+	if ((close_hurts || !strcmp(how, "costs")) && argc > 2) {
 		use_costs(argc - 2, argv + 2);
 		return 0;
 	}

@@ -55,7 +55,7 @@ ffi.cdef(
     struct bmm_calls {
         int op;
         size_t len;
-        bool cold, skewed;
+        bool hot, cold, skewed;
     };
     struct bmm_calibration {
         const struct bmm_backend *selected;

@@ -53,6 +53,17 @@ def test_a_later_candidate_has_to_win_by_a_margin(
         assert words[name].strip("[]") == f"{name}={rate:.1f}"
 
 
+@pytest.mark.parametrize(("how", "last_wins"), [("costs", True), ("close", False)])
+def test_one_that_is_slow_somewhere_has_to_win_elsewhere(
+    how: str, *, last_wins: bool
+) -> None:
+    names = candidates(Op.COPY, skewed=how == "close")
+    costs = [*(1000 for _ in names[1:]), 700]
+    (line,) = run("calibrate", how, str(int(Op.COPY)), *map(str, costs))
+    (selected,) = (word for word in line.split() if word[0] == "[")
+    assert selected[1:].partition("=")[0] == (names[-1] if last_wins else names[0])
+
+
 def test_a_clock_that_stands_still_selects_what_is_preferred() -> None:
     for op, line in zip(Op, run("calibrate", "still"), strict=True):
         first, skewed = candidates(op)[0], candidates(op, skewed=True)[0]
