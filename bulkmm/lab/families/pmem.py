@@ -91,12 +91,14 @@ class Work(work.Work):
 
     @property
     def cmdline(self) -> str:
-        """Return kernel parameters: a storm holds CPUs, which is not to be reported.
+        """Return kernel parameters of a storm.
 
-        A machine that hangs is found by its silence.
+        It holds CPUs, which is not to be reported: a machine that hangs is found by
+        its silence. Freed memory is poisoned: a held walk that still uses it
+        does not get away with it.
         """
         quiet = "nowatchdog rcupdate.rcu_cpu_stall_timeout=300"
-        return quiet if self._storms else ""
+        return f"{quiet} slab_debug=FP" if self._storms else ""
 
     def check_options(self) -> None:
         super().check_options()
