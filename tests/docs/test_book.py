@@ -34,18 +34,6 @@ def test_the_contents_name_every_page() -> None:
     assert {link for link in links(CONTENTS) if "/" not in link} == held
 
 
-def test_a_page_of_the_contents_has_a_line() -> None:
-    line = re.compile(r"^- \[(.*?)\]\((.*?)\): .+$", re.MULTILINE)
-    lines = line.findall(CONTENTS.read_text())
-    held = {page.name for page in BOOK} - {CONTENTS.name}
-    assert all(title == link for title, link in lines)
-    assert {link for _, link in lines} == held
-
-
-def test_the_readme_leads_to_the_book() -> None:
-    assert "docs/README.md" in links(ROOT / "README.md")
-
-
 @pytest.mark.parametrize("page", BOOK, ids=name)
 def test_functions_are_where_a_page_says(page: Path) -> None:
     for file, names in NAMED.findall(" ".join(page.read_text().split())):

@@ -17,22 +17,6 @@ from bulkmm.lab.machine.root import Root
 from bulkmm.lab.progress import Progress
 
 DEBUG = kinds.KINDS[0]
-# what the issue of a debug kernel is about: it must not go by and by
-CHECKS = [
-    "PREEMPT",
-    "PROVE_LOCKING",
-    "PROVE_RCU_LIST",
-    "DEBUG_ATOMIC_SLEEP",
-    "DEBUG_VM",
-    "DEBUG_VM_PGTABLE",
-    "PAGE_TABLE_CHECK_ENFORCED",
-    "PAGE_POISONING",
-    "DEBUG_PAGEALLOC",
-    "DEBUG_OBJECTS",
-    "DEBUG_LIST",
-    "UBSAN",
-    "RCU_EQS_DEBUG",
-]
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS, ids=kinds.NAMES)
@@ -52,11 +36,6 @@ def test_they_ask_for_what_the_paths_need(kind: Kind) -> None:
             continue
         assert set(path.with_options) <= asked
         assert not set(path.without_options) & asked
-
-
-def test_the_debug_kernel_asks_for_the_checks() -> None:
-    asked = kinds.options(DEBUG.text)
-    assert [name for name in CHECKS if asked.get(f"CONFIG_{name}") != "y"] == []
 
 
 def test_what_a_configuration_lacks_is_said() -> None:

@@ -98,13 +98,6 @@ def test_peers_ours_backends_and_limits(small: Document) -> None:
         assert ("limit" in found) == cold
 
 
-def test_a_reader_finds_peers_first_and_the_limit_last(small: Document) -> None:
-    found = [r.variant for r in small.results if r.scenario == "clear-2m"]
-    assert found[0] == CLEAR_BASE
-    assert found[-1].startswith("limit:")
-    assert found.index("bulkmm-cached") < found.index("bulkmm-streaming")
-
-
 def test_a_sample_is_a_process_and_a_raw_time_a_round(small: Document) -> None:
     for result in small.results:
         assert [len(times) for times in result.raw] == [1, 1]
