@@ -15,6 +15,8 @@
 #	make wheel	Python package of the command, into build/wheel
 #	make install-man	man pages and completion of the command, below PREFIX
 
+include module/compat/kernels.mk
+
 RELEASE ?= $(shell uname -r)
 PREFIX ?= /usr/local
 WHEELS ?= build/wheel
@@ -42,7 +44,7 @@ check:
 figures: build
 	@folder=$$(.venv/bin/python scripts/figures.py --folder) && \
 		mkdir -p $$folder && \
-		for one in 6.12 7.3; do \
+		for one in $(tested-x86_64); do \
 			.venv/bin/bulkmm bench kernel --kernel $$one -o build/part && \
 			mv build/part $$folder/kernel-$$one.json || exit; \
 		done && \

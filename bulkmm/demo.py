@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 from bulkmm import options, outcome
+from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.progress import Progress
 from bulkmm.results import Document
 
-KERNEL = "6.12"
 SHOWN = (  # natively: those of summary.HEADLINES, with small devices
     "pmem-fsdax-16g",
     "pmem-devdax-16g",
@@ -79,6 +79,6 @@ def _native(progress: Progress) -> Document:
     """Run the headlines in a process, at small sizes."""
     from bulkmm.native import command, find, measure, run
 
-    kernel, module = find.of_lab(KERNEL, None, progress, build_module=True)
+    kernel, module = find.of_lab(X86_64.series[0], None, progress, build_module=True)
     job = measure.Job(kernel, module, rounds=3, quick=True, only=SHOWN)
     return run.shown(job, command.SUBJECTS, progress)

@@ -40,12 +40,6 @@ enum reason {
 	REASON_OFF, /* switched off after the trampoline's check */
 };
 
-BMM_FUNCTION(bmm_alloc, void, struct page *, int);
-BMM_HOOKED(alloc);
-BMM_FUNCTION(bmm_alloc_add, int, int, unsigned long, unsigned long,
-	     struct mhp_params *);
-BMM_HOOKED(alloc_add);
-
 /* The task that probes the hook, and whether it reached the handler. */
 static struct task_struct *alloc_prober;
 static bool alloc_reached;
@@ -73,9 +67,9 @@ static void alloc_zero(struct page *page, int numpages, int mode)
 	enum bmm_op op = alloc_op(bytes, mode);
 	u64 begun = trace_alloc_enabled() ? ktime_get_mono_fast_ns() : 0;
 
-	bmm_zero(&bmm_alloc, op, page_address(page), bytes);
-	bmm_path_count(&bmm_alloc, BMM_HITS, 1);
-	bmm_path_count(&bmm_alloc, BMM_BYTES, bytes);
+	bmm_zero(&bmm_alloc_path, op, page_address(page), bytes);
+	bmm_path_count(&bmm_alloc_path, BMM_HITS, 1);
+	bmm_path_count(&bmm_alloc_path, BMM_BYTES, bytes);
 	if (begun)
 		trace_alloc(page_to_pfn(page), numpages,
 			    ktime_get_mono_fast_ns() - begun,
@@ -88,19 +82,19 @@ static void alloc_zero(struct page *page, int numpages, int mode)
  */
 void bmm_alloc_handler(struct page *page, int numpages)
 {
-	int mode = READ_ONCE(bmm_alloc.mode);
+	int mode = READ_ONCE(bmm_alloc_path.mode);
 
-	bmm_path_enter(&bmm_alloc);
+	bmm_path_enter(&bmm_alloc_path);
 	if (likely(numpages >= ON_FROM && mode != BMM_OFF)) {
 		alloc_zero(page, numpages, mode);
 	} else {
 		if (numpages >= ON_FROM)
-			bmm_path_fallback(&bmm_alloc, REASON_OFF);
+			bmm_path_fallback(&bmm_alloc_path, REASON_OFF);
 		else if (READ_ONCE(alloc_prober) == current && in_task())
 			WRITE_ONCE(alloc_reached, true);
 		static_call(bmm_alloc_original)(page, numpages);
 	}
-	bmm_path_leave(&bmm_alloc);
+	bmm_path_leave(&bmm_alloc_path);
 }
 
 /* Entered in place of __add_pages(): the memory added will be used. */
@@ -110,24 +104,15 @@ int bmm_alloc_add_handler(int nid, unsigned long pfn, unsigned long nr_pages,
 	bool began;
 	int err;
 
-	bmm_path_enter(&bmm_alloc);
+	bmm_path_enter(&bmm_alloc_path);
 	began = !cmpxchg(&alloc_adder, NULL, current);
 	if (began)
 		alloc_memmap_bytes = nr_pages * sizeof(struct page);
 	err = static_call(bmm_alloc_add_original)(nid, pfn, nr_pages, params);
 	if (began)
 		smp_store_release(&alloc_adder, NULL);
-	bmm_path_leave(&bmm_alloc);
+	bmm_path_leave(&bmm_alloc_path);
 	return err;
-}
-
-/* The original does more than clear with any of these. */
-static int alloc_prepare(const char **symbol)
-{
-	*symbol = BMM_NAME_IF_SET(CONFIG_HIGHMEM)	?:
-			  BMM_NAME_IF_SET(CONFIG_KMSAN) ?:
-			  BMM_NAME_IF_SET(CONFIG_KASAN);
-	return *symbol ? -EOPNOTSUPP : 0;
 }
 
 /*
@@ -153,17 +138,15 @@ static int alloc_probe(void)
 	return READ_ONCE(alloc_reached) ? 0 : -ENODATA;
 }
 
-struct bmm_path bmm_alloc = {
-	.name = "alloc",
-	.modes = bmm_zero_modes,
-	.prepare = alloc_prepare,
+struct bmm_path bmm_alloc_path = {
+	BMM_PATH_NAMED(alloc),
 	.hooks = {
 		{
-			BMM_HOOK(alloc, "clear_highpages_kasan_tagged"),
+			BMM_HOOK(alloc),
 			.try = alloc_probe,
 			.on_from = ON_FROM,
 		},
-		{ BMM_HOOK(alloc_add, "__add_pages") },
+		{ BMM_HOOK(alloc_add) },
 	},
 	.own = { [BMM_ZERO_STREAMED - BMM_OWN] = "streamed" },
 	.untimed = true,

@@ -39,9 +39,6 @@ static unsigned long latency_us = 1000;
 static unsigned long min_pages = 8;
 static unsigned long radius = 2;
 
-BMM_FUNCTION(bmm_clear, void, struct folio *, unsigned long);
-BMM_HOOKED(clear);
-
 /*
  * struct job - one folio
  * @base:    its first byte; mapped in one piece
@@ -181,24 +178,9 @@ void bmm_clear_handler(struct folio *folio, unsigned long addr_hint)
 #define ARCH_DOES_MORE false
 #endif
 
-/*
- * The original also does what the architecture and the sanitizers need around
- * clearing a user page: memory that is not permanently mapped, shadow memory,
- * aliasing caches. Not arm64's memory tags: they are cleared when the page is
- * allocated or mapped.
- */
-static const char *clear_ruled_out_by(void)
+static int clear_prepare(void)
 {
-	return BMM_NAME_IF_SET(CONFIG_HIGHMEM)	     ?:
-		       BMM_NAME_IF_SET(CONFIG_KMSAN) ?:
-		       BMM_NAME_IF_SET(CONFIG_KASAN) ?:
-		       BMM_NAME_IF_SET(CONFIG_ARCH_HAS_CPU_CACHE_ALIASING);
-}
-
-static int clear_prepare(const char **symbol)
-{
-	*symbol = clear_ruled_out_by();
-	return *symbol || ARCH_DOES_MORE ? -EOPNOTSUPP : 0;
+	return ARCH_DOES_MORE ? -EOPNOTSUPP : 0;
 }
 
 struct tunable {
@@ -241,8 +223,7 @@ TUNABLE(radius, radius, 512);
 TUNABLE(cached_max, bmm_zero_cached_max, ULONG_MAX);
 
 struct bmm_path bmm_clear_path = {
-	.name = "clear",
-	.modes = bmm_zero_modes,
+	BMM_PATH_NAMED(clear),
 	.prepare = clear_prepare,
 	.files = { &bmm_select_files[BMM_CLEAR].attr,
 		   &bmm_select_files[BMM_CLEAR_STREAMING].attr,
@@ -250,7 +231,7 @@ struct bmm_path bmm_clear_path = {
 		   &radius_file.file.attr, &cached_max_file.file.attr },
 	.own = { [BMM_ZERO_STREAMED - BMM_OWN] = "streamed" },
 	.untimed = true,
-	.hooks = { { BMM_HOOK(clear, "folio_zero_user") } },
+	.hooks = { { BMM_HOOK(clear) } },
 	.reasons = {
 		[REASON_OFF] = "off",
 		[REASON_SMALL] = "small",

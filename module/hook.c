@@ -20,13 +20,18 @@
 #include "compat/compat.h"
 #include "faults.h"
 #include "hook.h"
-#include "prototype.h"
 #include "symbols.h"
 #ifdef CONFIG_ARM64
 #include "arm64/site.h"
 #else
 #include "x86/site.h"
 #endif
+
+#define BMM_PATH_HOOK(path, name, ...)                        \
+	unsigned long bmm_##name##_threshold = BMM_HOOK_PASS; \
+	DEFINE_STATIC_CALL_NULL(bmm_##name##_original,        \
+				*(bmm_##name##_fn *)NULL);
+#include "paths.def"
 
 /*
  * Freeing a filter leaves its pointers in the ops (6.12): zero an ops before it

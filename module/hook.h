@@ -5,6 +5,8 @@
 #include <linux/ftrace.h>
 #include <linux/static_call.h>
 
+#include "prototype.h"
+
 #define BMM_HOOK_PASS ULONG_MAX /* no request is this large */
 
 /*
@@ -21,7 +23,7 @@ enum bmm_hook_life {
 /**
  * struct bmm_hook - one hooked kernel function
  * @symbol:       its name
- * @prototype:    what its handler is compiled for (BMM_FUNCTION())
+ * @prototype:    what its handler is compiled for
  * @trampoline:   assembly entry (trampolines.S)
  * @threshold:    requests of this size and above go to the handler, smaller
  *                ones straight into the original body; BMM_HOOK_PASS sends
@@ -56,25 +58,12 @@ struct bmm_hook {
 	const char *at_fault;
 };
 
-/*
- * What the assembly entry of a hook, bmm_NAME_trampoline (trampolines.S),
- * needs: requests of bmm_NAME_threshold and above go to bmm_NAME_handler, which
- * calls the kernel's own function by static_call(bmm_NAME_original). A
- * BMM_FUNCTION(bmm_NAME, ...) precedes: all of them have its prototype.
- */
-#define BMM_HOOKED(name)                                      \
-	bmm_##name##_fn bmm_##name##_handler;                 \
-	void bmm_##name##_trampoline(void);                   \
-	extern unsigned long bmm_##name##_threshold;          \
-	unsigned long bmm_##name##_threshold = BMM_HOOK_PASS; \
-	DEFINE_STATIC_CALL_NULL(bmm_##name##_original, *(bmm_##name##_fn *)NULL)
-
-/* The same as members of a struct bmm_hook. */
-#define BMM_HOOK(name, function)                                   \
-	.symbol = (function), .prototype = bmm_##name##_prototype, \
-	.trampoline = bmm_##name##_trampoline,                     \
-	.threshold = &bmm_##name##_threshold,                      \
-	.original = &STATIC_CALL_KEY(bmm_##name##_original),       \
+/* The members of a struct bmm_hook that follow from its name in paths.def. */
+#define BMM_HOOK(name)                                                      \
+	.symbol = bmm_##name##_symbol, .prototype = bmm_##name##_prototype, \
+	.trampoline = bmm_##name##_trampoline,                              \
+	.threshold = &bmm_##name##_threshold,                               \
+	.original = &STATIC_CALL_KEY(bmm_##name##_original),                \
 	.original_tramp = STATIC_CALL_TRAMP_ADDR(bmm_##name##_original)
 
 static inline bool bmm_hook_attached(const struct bmm_hook *hook)

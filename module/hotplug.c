@@ -31,16 +31,6 @@ enum reason {
 	REASON_WALK, /* all that was checked was whole: the kernel walks */
 };
 
-BMM_FUNCTION(bmm_whole, struct page *, unsigned long, unsigned long,
-	     struct zone *);
-DEFINE_STATIC_CALL_NULL(bmm_hotplug_whole, *(bmm_whole_fn *)NULL);
-BMM_FUNCTION(bmm_hotplug, void, struct zone *);
-BMM_HOOKED(hotplug);
-BMM_HOOKED(hotplug_grow); /* its prototype: compat.h */
-BMM_FUNCTION(bmm_hotplug_shrink, void, struct zone *, unsigned long,
-	     unsigned long);
-BMM_HOOKED(hotplug_shrink);
-
 /*
  * The change in progress. All changes of zones happen under the kernel's
  * mem_hotplug_lock, one at a time; should there ever be two, the second is not
@@ -53,7 +43,7 @@ static struct bmm_walk_change hotplug_change;
 static bool hotplug_begin(struct zone *zone, unsigned long start_pfn,
 			  unsigned long nr_pages, bool was_contiguous)
 {
-	bmm_path_enter(&bmm_hotplug);
+	bmm_path_enter(&bmm_hotplug_path);
 	bmm_fault_delay();
 	if (cmpxchg(&hotplug_task, NULL, current))
 		return false;
@@ -68,12 +58,12 @@ static void hotplug_end(bool began)
 {
 	if (began)
 		smp_store_release(&hotplug_task, NULL);
-	bmm_path_leave(&bmm_hotplug);
+	bmm_path_leave(&bmm_hotplug_path);
 }
 
 bool bmm_walk_whole(struct zone *zone, unsigned long start, unsigned long end)
 {
-	return static_call(bmm_hotplug_whole)(start, end, zone);
+	return static_call(bmm_whole)(start, end, zone);
 }
 
 /* Test builds: runs the kernel's walk too, and uses its answer. */
@@ -112,7 +102,7 @@ static int hotplug_serve(struct zone *zone, const struct bmm_walk *walk,
 {
 	enum bmm_walk_answer answer;
 
-	if (READ_ONCE(bmm_hotplug.mode) == BMM_OFF)
+	if (READ_ONCE(bmm_hotplug_path.mode) == BMM_OFF)
 		return REASON_OFF;
 	answer = bmm_walk_shortcut(walk, now);
 	if (answer == BMM_WALK_UNKNOWN)
@@ -137,7 +127,7 @@ void bmm_hotplug_handler(struct zone *zone)
 	u64 ns = ktime_get_mono_fast_ns();
 	int reason;
 
-	bmm_path_enter(&bmm_hotplug);
+	bmm_path_enter(&bmm_hotplug_path);
 	if (READ_ONCE(hotplug_task) == current && hotplug_zone == zone)
 		now = hotplug_change;
 	reason = hotplug_serve(zone, &walk, &now);
@@ -145,13 +135,13 @@ void bmm_hotplug_handler(struct zone *zone)
 		static_call(bmm_hotplug_original)(zone);
 	ns = ktime_get_mono_fast_ns() - ns;
 	if (reason >= 0)
-		bmm_path_fallback(&bmm_hotplug, reason);
+		bmm_path_fallback(&bmm_hotplug_path, reason);
 	else
-		bmm_path_served(&bmm_hotplug, 0, ns);
+		bmm_path_served(&bmm_hotplug_path, 0, ns);
 	trace_hotplug(&now, &walk, ns,
-		      reason < 0 ? "served" : bmm_hotplug.reasons[reason]);
+		      reason < 0 ? "served" : bmm_hotplug_path.reasons[reason]);
 	hotplug_log(zone, &now, ns, reason);
-	bmm_path_leave(&bmm_hotplug);
+	bmm_path_leave(&bmm_hotplug_path);
 }
 
 /* Entered in place of move_pfn_range_to_zone(): the range joins the zone. */
@@ -176,30 +166,12 @@ void bmm_hotplug_shrink_handler(struct zone *zone, unsigned long start_pfn,
 	hotplug_end(began);
 }
 
-static int hotplug_prepare(const char **symbol)
-{
-	long whole;
-
-	if (!IS_ENABLED(CONFIG_MEMORY_HOTPLUG))
-		return -EOPNOTSUPP;
-	*symbol = "__pageblock_pfn_to_page";
-	whole = bmm_function_entry(*symbol, bmm_whole_prototype);
-	if (IS_ERR_VALUE(whole))
-		return whole;
-	static_call_update(bmm_hotplug_whole, (void *)whole);
-	return 0;
-}
-
-static const char *const modes[] = { "off", "on", NULL };
-
-struct bmm_path bmm_hotplug = {
-	.name = "hotplug",
-	.modes = modes,
-	.prepare = hotplug_prepare,
+struct bmm_path bmm_hotplug_path = {
+	BMM_PATH_NAMED(hotplug),
 	.hooks = {
-		{ BMM_HOOK(hotplug, "set_zone_contiguous") },
-		{ BMM_HOOK(hotplug_grow, "move_pfn_range_to_zone") },
-		{ BMM_HOOK(hotplug_shrink, "remove_pfn_range_from_zone") },
+		{ BMM_HOOK(hotplug) },
+		{ BMM_HOOK(hotplug_grow) },
+		{ BMM_HOOK(hotplug_shrink) },
 	},
 	.reasons = {
 		[REASON_OFF] = "off",

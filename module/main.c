@@ -9,45 +9,25 @@
 #include "select.h"
 #include "zero.h"
 
-static char *memmap = "on";
-module_param(memmap, charp, 0444);
-MODULE_PARM_DESC(
-	memmap,
-	"memmap: mode at load, off or on (default: on); later /sys/kernel/bulkmm/memmap/mode");
+/* Each path's modes and its parameter, the mode at load. */
+#define BMM_PATH(path, load, ...)                                           \
+	const char *const bmm_##path##_modes[] = { __VA_ARGS__, NULL };     \
+	static char *path##_at_load = load;                                 \
+	module_param_named(path, path##_at_load, charp, 0444);              \
+	MODULE_PARM_DESC(path, #path                                        \
+			 ": mode at load: " #__VA_ARGS__ " (default: " load \
+			 "); later /sys/kernel/bulkmm/" #path "/mode");
+#include "paths.def"
 
-static char *clear = "off";
-module_param(clear, charp, 0444);
-MODULE_PARM_DESC(
-	clear,
-	"clear: mode at load, off, auto, cached or streaming (default: off); later /sys/kernel/bulkmm/clear/mode");
-
-static char *alloc = "off";
-module_param(alloc, charp, 0444);
-MODULE_PARM_DESC(
-	alloc,
-	"alloc: mode at load, off, auto, cached or streaming (default: off); later /sys/kernel/bulkmm/alloc/mode");
-
-/* vmap() already has the name. */
-static char *vmap_mode = "off";
-module_param_named(vmap, vmap_mode, charp, 0444);
-MODULE_PARM_DESC(
-	vmap,
-	"vmap: mode at load, off, pte or block (default: off); later /sys/kernel/bulkmm/vmap/mode");
-
-static char *hotplug = "on";
-module_param(hotplug, charp, 0444);
-MODULE_PARM_DESC(
-	hotplug,
-	"hotplug: mode at load, off or on (default: on); later /sys/kernel/bulkmm/hotplug/mode");
-
+#define BMM_PATH(path, ...) &bmm_##path##_path,
 static struct bmm_path *const paths[] = {
-	&bmm_memmap, &bmm_clear_path, &bmm_alloc, &bmm_vmap, &bmm_hotplug,
+#include "paths.def"
 };
 
-/* the mode at load of each */
-static char *const *const asked[] = { &memmap, &clear, &alloc, &vmap_mode,
-				      &hotplug };
-static_assert(ARRAY_SIZE(asked) == ARRAY_SIZE(paths));
+#define BMM_PATH(path, ...) &path##_at_load,
+static char *const *const asked[] = {
+#include "paths.def"
+};
 
 static int bulkmm_add(struct bmm_path *path)
 {

@@ -57,11 +57,6 @@ MODULE_PARM_DESC(
  */
 #define MEMMAP_WORTH 4
 
-BMM_FUNCTION(bmm_memmap, void, struct zone *, unsigned long, unsigned long,
-	     struct dev_pagemap *);
-BMM_HOOKED(memmap);
-DEFINE_STATIC_CALL_NULL(bmm_pageblock, *(bmm_pageblock_fn *)NULL);
-
 static bool memmap_early(unsigned long pfn)
 {
 	return early_section(__pfn_to_section(pfn));
@@ -251,7 +246,7 @@ static int memmap_serve(struct bringup *b, unsigned long nr_pages)
 {
 	int reason;
 
-	if (READ_ONCE(bmm_memmap.mode) == BMM_OFF)
+	if (READ_ONCE(bmm_memmap_path.mode) == BMM_OFF)
 		return REASON_OFF;
 	reason = memmap_survey(b, nr_pages);
 	if (reason < 0 && memmap_refs_traced())
@@ -310,12 +305,12 @@ static void memmap_record(const struct bringup *b, int reason, u64 ns)
 
 	if (reason < 0) {
 		stamped = bmm_memmap_bytes(b, b->units - b->learn - b->last);
-		bmm_path_served(&bmm_memmap, stamped, ns);
+		bmm_path_served(&bmm_memmap_path, stamped, ns);
 	} else {
-		bmm_path_fallback(&bmm_memmap, reason);
+		bmm_path_fallback(&bmm_memmap_path, reason);
 	}
 	trace_memmap(b, stamped, ns,
-		     reason >= 0 ? bmm_memmap.reasons[reason] :
+		     reason >= 0 ? bmm_memmap_path.reasons[reason] :
 		     b->verified ? "verified" :
 				   "served");
 	memmap_log(b, reason, bytes, ns);
@@ -335,64 +330,32 @@ void bmm_memmap_handler(struct zone *zone, unsigned long start_pfn,
 	u64 begun = ktime_get_ns();
 	int reason;
 
-	bmm_path_enter(&bmm_memmap);
+	bmm_path_enter(&bmm_memmap_path);
 	reason = memmap_serve(&b, nr_pages);
 	if (reason >= 0)
 		static_call(bmm_memmap_original)(zone, start_pfn, nr_pages,
 						 pgmap);
 	memmap_record(&b, reason, ktime_get_ns() - begun);
-	bmm_path_leave(&bmm_memmap);
+	bmm_path_leave(&bmm_memmap_path);
 }
 
-/*
- * Kernels whose struct pages this path must not or cannot predict: shadow
- * memory that accompanies each page, page words that change from section to
- * section, and pageblocks that are not all MIGRATE_MOVABLE.
- */
-static const char *memmap_ruled_out_by(void)
+/* Whether struct pages can be stamped. */
+static int memmap_prepare(void)
 {
-	return BMM_NAME_IF_SET(CONFIG_KASAN)	     ?:
-		       BMM_NAME_IF_SET(CONFIG_KMSAN) ?:
-		       BMM_NAME_IF_SET(CONFIG_KEXEC_HANDOVER);
-}
-
-/* struct pages can be stamped, and their address follows from the PFN. */
-static bool memmap_fits(void)
-{
-	return IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) &&
-	       sizeof(struct page) % 8 == 0 &&
-	       sizeof(struct page) >= BMM_RECORD_MIN &&
-	       sizeof(struct page) <= BMM_RECORD_MAX;
-}
-
-static int memmap_prepare(const char **symbol)
-{
-	long pageblock;
-
-	*symbol = memmap_ruled_out_by();
-	if (*symbol || !memmap_fits())
+	if (sizeof(struct page) % 8 || sizeof(struct page) < BMM_RECORD_MIN ||
+	    sizeof(struct page) > BMM_RECORD_MAX)
 		return -EOPNOTSUPP;
-	pageblock = bmm_function_entry(BMM_PAGEBLOCK_SYMBOL,
-				       bmm_pageblock_prototype);
-	if (IS_ERR_VALUE(pageblock)) {
-		*symbol = BMM_PAGEBLOCK_SYMBOL;
-		return pageblock;
-	}
-	static_call_update(bmm_pageblock, (void *)pageblock);
 	return 0;
 }
 
-static const char *const modes[] = { "off", "on", NULL };
-
-struct bmm_path bmm_memmap = {
-	.name = "memmap",
-	.modes = modes,
+struct bmm_path bmm_memmap_path = {
+	BMM_PATH_NAMED(memmap),
 	.prepare = memmap_prepare,
 	.files = { &bmm_select_files[BMM_STAMP].attr,
 		   &bmm_memmap_workers_file.attr, &bmm_memmap_verify_file.attr },
 	.own = { [BMM_MEMMAP_SHARED - BMM_OWN] = "shared_bytes",
 		 [BMM_MEMMAP_VERIFIED - BMM_OWN] = "verified" },
-	.hooks = { { BMM_HOOK(memmap, "memmap_init_zone_device") } },
+	.hooks = { { BMM_HOOK(memmap) } },
 	.reasons = {
 		[REASON_OFF] = "off",
 		[REASON_SMALL] = "small",

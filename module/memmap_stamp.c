@@ -126,7 +126,7 @@ const struct bmm_backend *bmm_memmap_stamp(const struct bringup *b,
 	memmap_stamping(&s);
 	crew.parts = memmap_sections(&s);
 	bmm_crew_run(&crew);
-	bmm_path_count(&bmm_memmap, BMM_MEMMAP_SHARED,
+	bmm_path_count(&bmm_memmap_path, BMM_MEMMAP_SHARED,
 		       crew.shared * bmm_memmap_bytes(b, s.step));
 	return s.backend;
 }

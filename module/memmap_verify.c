@@ -151,7 +151,7 @@ bool bmm_memmap_differs(struct bringup *b, const u64 *sums)
 		return true;
 	}
 	b->verified = true;
-	bmm_path_count(&bmm_memmap, BMM_MEMMAP_VERIFIED, 1);
+	bmm_path_count(&bmm_memmap_path, BMM_MEMMAP_VERIFIED, 1);
 	for (i = 0; i < ARRAY_SIZE(verified) && !memmap_is_verified(kind); i++)
 		cmpxchg(&verified[i], 0, kind);
 	return false;

@@ -22,7 +22,35 @@
 #include "compat/compat.h"
 #include "faults.h"
 #include "path.h"
-#include "prototype.h"
+
+#define BMM_PATH_CALL(path, name, ...) \
+	DEFINE_STATIC_CALL_NULL(bmm_##name, *(bmm_##name##_fn *)NULL);
+#include "paths.def"
+
+/* Functions that paths call. */
+static const struct {
+	const char *path, *symbol, *prototype;
+	struct static_call_key *key;
+	void *tramp;
+} calls[] = {
+#define BMM_PATH_CALL(path, name, ...)                        \
+	{ #path, bmm_##name##_symbol, bmm_##name##_prototype, \
+	  &STATIC_CALL_KEY(bmm_##name), STATIC_CALL_TRAMP_ADDR(bmm_##name) },
+#include "paths.def"
+};
+
+/* Whether options rule paths out: those that are set, by name. */
+static const struct {
+	const char *path, *set;
+	bool lacking;
+} options[] = {
+#define NAME_IF_SET(option) (IS_BUILTIN(option) ? #option : NULL)
+#define BMM_PATH_WITHOUT(path, option) \
+	{ #path, NAME_IF_SET(CONFIG_##option), false },
+#define BMM_PATH_WITH(path, option) \
+	{ #path, NULL, !IS_ENABLED(CONFIG_##option) },
+#include "paths.def"
+};
 
 /* How long a task that switches a path waits for the last calls. */
 #define PATIENCE_S 30
@@ -186,12 +214,54 @@ static int path_attach_hook(struct bmm_path *path, struct bmm_hook *hook,
 	return err;
 }
 
+static int path_configured(const struct bmm_path *path, const char **at_fault)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(options); i++) {
+		if (strcmp(options[i].path, path->name))
+			continue;
+		*at_fault = options[i].set;
+		if (options[i].set || options[i].lacking)
+			return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int path_find_calls(const struct bmm_path *path, const char **at_fault)
+{
+	long entry;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(calls); i++) {
+		if (strcmp(calls[i].path, path->name))
+			continue;
+		*at_fault = calls[i].symbol;
+		entry = bmm_function_entry(calls[i].symbol, calls[i].prototype);
+		if (IS_ERR_VALUE(entry))
+			return entry;
+		__static_call_update(calls[i].key, calls[i].tramp,
+				     (void *)entry);
+	}
+	return 0;
+}
+
+/* What the path needs besides hooks, and the symbol or option at fault. */
+static int path_prepare(const struct bmm_path *path, const char **at_fault)
+{
+	int err = path_configured(path, at_fault);
+
+	if (!err && path->prepare)
+		err = path->prepare();
+	return err ?: path_find_calls(path, at_fault);
+}
+
 /* The path cannot do without its first hook. */
 static int path_attach(struct bmm_path *path)
 {
 	const char *at_fault = NULL;
 	struct bmm_hook *hook;
-	int err = inert ? -ECANCELED : path->prepare(&at_fault);
+	int err = inert ? -ECANCELED : path_prepare(path, &at_fault);
 
 	bmm_for_each_hook(hook, path) {
 		path_attach_hook(path, hook, err, at_fault ?: hook->symbol);

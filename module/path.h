@@ -40,8 +40,8 @@ struct bmm_counters {
 /**
  * struct bmm_path - one family of kernel functions
  * @name:        directory in /sys/kernel/bulkmm
- * @prepare:     finds what else the path needs before its hooks are attached;
- *               0, or a negative errno and the symbol or config option at fault
+ * @prepare:     checks what paths.def cannot say before its hooks are attached;
+ *               0 or a negative errno; NULL: nothing
  * @hooks:       the functions hooked, up to the first without a symbol; the
  *               path needs the first, and makes do with the others that attach
  * @modes:       names of the modes, the first is "off", up to the first NULL
@@ -59,7 +59,7 @@ struct bmm_counters {
  */
 struct bmm_path {
 	const char *name;
-	int (*prepare)(const char **symbol);
+	int (*prepare)(void);
 	struct bmm_hook hooks[BMM_HOOKS];
 	const char *const *modes;
 	int mode;
@@ -76,16 +76,18 @@ struct bmm_path {
 	struct kobject *kobj;
 };
 
-/* The name of an option if set: messages say exactly what rules a path out. */
-#define BMM_NAME_IF_SET(option) (IS_BUILTIN(option) ? #option : NULL)
-
 /* All hooks of a path, in order. */
 #define bmm_for_each_hook(hook, path) \
 	for ((hook) = (path)->hooks;  \
 	     (hook) < (path)->hooks + BMM_HOOKS && (hook)->symbol; (hook)++)
 
-extern struct bmm_path bmm_memmap, bmm_clear_path, bmm_alloc, bmm_vmap,
-	bmm_hotplug;
+#define BMM_PATH(name, ...)                            \
+	extern const char *const bmm_##name##_modes[]; \
+	extern struct bmm_path bmm_##name##_path;
+#include "paths.def"
+
+/* The members of a struct bmm_path that follow from its name in paths.def. */
+#define BMM_PATH_NAMED(path) .name = #path, .modes = bmm_##path##_modes
 
 int bmm_path_init(struct bmm_path *path);
 void bmm_path_exit(struct bmm_path *path);

@@ -267,7 +267,7 @@ static int btf_check(const char *symbol, const char *prototype)
 }
 
 /*
- * bmm_symbol_entry() of a function with the @prototype of BMM_FUNCTION().
+ * bmm_symbol_entry() of a function of paths.def, with its @prototype.
  * -EPROTOTYPE: it differs or is not in BTF; -EPROTO: the kernel has no readable
  * BTF. The index of types stays allocated until bmm_prototype_done().
  */

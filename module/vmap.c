@@ -21,6 +21,7 @@
 #include "vmap_map.h"
 #include "vmap_valid.h"
 
+/* as in paths.def */
 enum mode {
 	MODE_PTE = 1,
 	MODE_BLOCK
@@ -40,10 +41,6 @@ enum reason {
 	REASON_ALIGN,  /* not page-aligned, or empty */
 	REASON_WALKER, /* the range walker is not hooked */
 };
-
-BMM_HOOKED(vmap_pages);
-BMM_HOOKED(vmap_range);
-BMM_HOOKED(vmap_area);
 
 /*
  * From this size on, no array was measured to lose, not even with each page
@@ -79,7 +76,7 @@ static int vmap_survey(int mode, unsigned long addr, unsigned long end,
 /* The range walker, which writes PMD mappings, is known only if hooked. */
 static bool vmap_have_walker(void)
 {
-	return bmm_hook_attached(&bmm_vmap.hooks[HOOK_RANGE]);
+	return bmm_hook_attached(&bmm_vmap_path.hooks[HOOK_RANGE]);
 }
 
 /*
@@ -90,7 +87,7 @@ static unsigned int vmap_timed(unsigned long addr, unsigned long end)
 {
 	if (end - addr >= PMD_SIZE || trace_vmap_enabled())
 		return 1;
-	return this_cpu_read(bmm_vmap.counters->n[BMM_HITS]) % 16 ? 0 : 16;
+	return this_cpu_read(bmm_vmap_path.counters->n[BMM_HITS]) % 16 ? 0 : 16;
 }
 
 /* Begins to serve a request, unless there is a reason not to. */
@@ -98,7 +95,7 @@ static bool vmap_begin(struct bmm_mapping *map, unsigned long addr,
 		       unsigned long end, int reason)
 {
 	if (reason >= 0) {
-		bmm_path_fallback(&bmm_vmap, reason);
+		bmm_path_fallback(&bmm_vmap_path, reason);
 		return false;
 	}
 	map->timed = vmap_timed(addr, end);
@@ -115,12 +112,12 @@ static void vmap_end(const struct bmm_mapping *map, unsigned long addr,
 	if (map->timed)
 		ns = (ktime_get_mono_fast_ns() - map->begun) * map->timed;
 	if (map->odd)
-		bmm_path_fallback(&bmm_vmap, REASON_ODD);
-	bmm_path_served(&bmm_vmap, end - addr, ns);
-	bmm_path_count(&bmm_vmap, RUNS, map->runs);
-	bmm_path_count(&bmm_vmap, SMALL, map->small);
-	bmm_path_count(&bmm_vmap, GROUPS, map->groups);
-	bmm_path_count(&bmm_vmap, LEAVES, map->leaves);
+		bmm_path_fallback(&bmm_vmap_path, REASON_ODD);
+	bmm_path_served(&bmm_vmap_path, end - addr, ns);
+	bmm_path_count(&bmm_vmap_path, RUNS, map->runs);
+	bmm_path_count(&bmm_vmap_path, SMALL, map->small);
+	bmm_path_count(&bmm_vmap_path, GROUPS, map->groups);
+	bmm_path_count(&bmm_vmap_path, LEAVES, map->leaves);
 	trace_vmap(map, addr, (end - addr) >> PAGE_SHIFT, ns);
 }
 
@@ -129,9 +126,9 @@ int bmm_vmap_pages_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 			   struct page **pages)
 {
 	struct bmm_mapping map = { .prot = prot };
-	int mode = READ_ONCE(bmm_vmap.mode), err;
+	int mode = READ_ONCE(bmm_vmap_path.mode), err;
 
-	bmm_path_enter(&bmm_vmap);
+	bmm_path_enter(&bmm_vmap_path);
 	if (vmap_begin(&map, addr, end, vmap_survey(mode, addr, end, prot))) {
 		map.blocks = mode == MODE_BLOCK && end - addr >= BLOCKS_FROM &&
 			     vmap_have_walker() &&
@@ -142,7 +139,7 @@ int bmm_vmap_pages_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 		err = static_call(bmm_vmap_pages_original)(addr, end, prot,
 							   pages);
 	}
-	bmm_path_leave(&bmm_vmap);
+	bmm_path_leave(&bmm_vmap_path);
 	return err;
 }
 
@@ -151,11 +148,11 @@ int bmm_vmap_range_handler(unsigned long addr, unsigned long end,
 			   phys_addr_t phys, pgprot_t prot,
 			   unsigned int max_page_shift)
 {
-	int reason = vmap_survey(READ_ONCE(bmm_vmap.mode), addr, end, prot);
+	int reason = vmap_survey(READ_ONCE(bmm_vmap_path.mode), addr, end, prot);
 	struct bmm_mapping map = { .prot = prot };
 	int err;
 
-	bmm_path_enter(&bmm_vmap);
+	bmm_path_enter(&bmm_vmap_path);
 	if (reason < 0 &&
 	    (!PAGE_ALIGNED(phys) || !bmm_pagetable_linear(phys, end - addr)))
 		reason = REASON_ALIGN;
@@ -166,13 +163,11 @@ int bmm_vmap_range_handler(unsigned long addr, unsigned long end,
 		err = static_call(bmm_vmap_range_original)(addr, end, phys,
 							   prot, max_page_shift);
 	}
-	bmm_path_leave(&bmm_vmap);
+	bmm_path_leave(&bmm_vmap_path);
 	return err;
 }
 
 #ifdef CONFIG_ARM64
-BMM_HOOKED(vmap_huge);
-
 /*
  * Entered in place of __vmap_pages_range_noflush() for vmalloc() with huge
  * pages of the size of a contpte group.
@@ -180,11 +175,11 @@ BMM_HOOKED(vmap_huge);
 int bmm_vmap_huge_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 			  struct page **pages, unsigned int page_shift)
 {
-	int reason = vmap_survey(READ_ONCE(bmm_vmap.mode), addr, end, prot);
+	int reason = vmap_survey(READ_ONCE(bmm_vmap_path.mode), addr, end, prot);
 	struct bmm_mapping map = { .prot = prot };
 	int err;
 
-	bmm_path_enter(&bmm_vmap);
+	bmm_path_enter(&bmm_vmap_path);
 	if (reason < 0 && !vmap_have_walker())
 		reason = REASON_WALKER;
 	if (reason < 0 && !IS_ALIGNED(addr | end, BMM_GROUP_SIZE))
@@ -196,7 +191,7 @@ int bmm_vmap_huge_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 		err = static_call(bmm_vmap_huge_original)(addr, end, prot,
 							  pages, page_shift);
 	}
-	bmm_path_leave(&bmm_vmap);
+	bmm_path_leave(&bmm_vmap_path);
 	return err;
 }
 #endif
@@ -210,23 +205,19 @@ struct vm_struct *bmm_vmap_area_handler(unsigned long size, unsigned long flags,
 {
 	struct vm_struct *area = NULL;
 
-	bmm_path_enter(&bmm_vmap);
-	if (READ_ONCE(bmm_vmap.mode) == MODE_BLOCK && !(flags & VM_IOREMAP))
+	bmm_path_enter(&bmm_vmap_path);
+	if (READ_ONCE(bmm_vmap_path.mode) == MODE_BLOCK && !(flags & VM_IOREMAP))
 		area = bmm_vmap_aligned_area(size, flags, caller);
 	if (!area)
 		area = static_call(bmm_vmap_area_original)(size, flags, caller);
-	bmm_path_leave(&bmm_vmap);
+	bmm_path_leave(&bmm_vmap_path);
 	return area;
 }
 
-/*
- * Whether struct pages are as vmap_valid.h has them. Without SPARSEMEM_VMEMMAP
- * they may be adjacent where PFNs are not.
- */
+/* Whether struct pages are as vmap_valid.h has them. */
 static bool vmap_memmap_fits(void)
 {
-	return IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) &&
-	       !((uintptr_t)pfn_to_page(0) % BMM_MEMMAP_BYTES);
+	return !((uintptr_t)pfn_to_page(0) % BMM_MEMMAP_BYTES);
 }
 
 /*
@@ -235,21 +226,17 @@ static bool vmap_memmap_fits(void)
  */
 #define BLOCK_IS_SUBSECTION (PMD_SIZE == PAGES_PER_SUBSECTION * PAGE_SIZE)
 
-static int vmap_prepare(const char **symbol)
+static int vmap_prepare(void)
 {
-	*symbol = BMM_NAME_IF_SET(CONFIG_KMSAN);
-	if (*symbol || !BLOCK_IS_SUBSECTION || !vmap_memmap_fits() ||
+	if (!BLOCK_IS_SUBSECTION || !vmap_memmap_fits() ||
 	    !bmm_pagetable_writable())
 		return -EOPNOTSUPP;
-	return bmm_vmap_block_prepare(symbol);
+	bmm_vmap_block_prepare();
+	return 0;
 }
 
-static const char *const modes[] = { "off", [MODE_PTE] = "pte",
-				     [MODE_BLOCK] = "block", NULL };
-
-struct bmm_path bmm_vmap = {
-	.name = "vmap",
-	.modes = modes,
+struct bmm_path bmm_vmap_path = {
+	BMM_PATH_NAMED(vmap),
 	.prepare = vmap_prepare,
 	.own = {
 		[RUNS - BMM_OWN] = "runs",
@@ -259,21 +246,21 @@ struct bmm_path bmm_vmap = {
 	},
 	.hooks = {
 		[HOOK_PAGES] = {
-			BMM_HOOK(vmap_pages, "vmap_small_pages_range_noflush"),
+			BMM_HOOK(vmap_pages),
 			.on_from = SERVED_FROM,
 		},
 		[HOOK_RANGE] = {
-			BMM_HOOK(vmap_range, "vmap_range_noflush"),
+			BMM_HOOK(vmap_range),
 			.on_from = SERVED_FROM,
 		},
 		[HOOK_AREA] = {
-			BMM_HOOK(vmap_area, "get_vm_area_caller"),
+			BMM_HOOK(vmap_area),
 			.on_from = BLOCKS_FROM,
 			.first_mode = MODE_BLOCK,
 		},
 #ifdef CONFIG_ARM64
 		[HOOK_HUGE] = {
-			BMM_HOOK(vmap_huge, "__vmap_pages_range_noflush"),
+			BMM_HOOK(vmap_huge),
 			.on_from = 2 * BMM_GROUP_SIZE,
 		},
 #endif

@@ -17,15 +17,6 @@
 
 #define PAGES_PER_BLOCK (PMD_SIZE / PAGE_SIZE)
 
-BMM_FUNCTION(find_area, struct vm_struct *, const void *);
-/* size, align, shift, flags, start, end, node, gfp, caller */
-BMM_FUNCTION(get_area_node, struct vm_struct *, unsigned long, unsigned long,
-	     unsigned long, unsigned long, unsigned long, unsigned long, int,
-	     gfp_t, const void *);
-
-DEFINE_STATIC_CALL_NULL(find_area, *(find_area_fn *)NULL);
-DEFINE_STATIC_CALL_NULL(get_area_node, *(get_area_node_fn *)NULL);
-
 /* An operator who boots with nohugevmalloc wants none of these either. */
 static bool refused;
 
@@ -134,7 +125,7 @@ bool bmm_vmap_blocks_allowed(unsigned long addr)
 
 	if (refused)
 		return false;
-	area = static_call(find_area)((void *)addr);
+	area = static_call(bmm_find_area)((void *)addr);
 	return area && !(area->flags & (VM_ALLOC | VM_SPARSE | VM_IOREMAP));
 }
 
@@ -150,17 +141,17 @@ struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 
 	if (refused)
 		return NULL;
-	return static_call(get_area_node)(size, align, PAGE_SHIFT, flags,
-					  VMALLOC_START, VMALLOC_END,
-					  NUMA_NO_NODE,
-					  GFP_KERNEL | __GFP_NOWARN, caller);
+	return static_call(
+		bmm_get_area_node)(size, align, PAGE_SHIFT, flags,
+				   VMALLOC_START, VMALLOC_END, NUMA_NO_NODE,
+				   GFP_KERNEL | __GFP_NOWARN, caller);
 }
 
 /*
  * mm/vmalloc.c: nohugevmalloc clears vmap_allow_huge before anything can be
  * loaded (6.12, 7.3). If it cannot be found, that counts as refused.
  */
-static void vmap_look_up_refusal(void)
+void bmm_vmap_block_prepare(void)
 {
 	long allowed = bmm_symbol_data("vmap_allow_huge");
 
@@ -169,23 +160,4 @@ static void vmap_look_up_refusal(void)
 		pr_notice("vmap: %s: mode block maps as mode pte\n",
 			  IS_ERR_VALUE(allowed) ? "no symbol vmap_allow_huge" :
 						  "nohugevmalloc");
-}
-
-/* Finds the kernel's functions; @symbol: result, the one that is missing. */
-int bmm_vmap_block_prepare(const char **symbol)
-{
-	long entry;
-
-	*symbol = "find_vm_area";
-	entry = bmm_function_entry(*symbol, find_area_prototype);
-	if (IS_ERR_VALUE(entry))
-		return entry;
-	static_call_update(find_area, (void *)entry);
-	*symbol = "__get_vm_area_node";
-	entry = bmm_function_entry(*symbol, get_area_node_prototype);
-	if (IS_ERR_VALUE(entry))
-		return entry;
-	static_call_update(get_area_node, (void *)entry);
-	vmap_look_up_refusal();
-	return 0;
 }

@@ -9,25 +9,6 @@
 
 #include "prototype.h"
 
-/* addr, end, prot, pages */
-BMM_FUNCTION(bmm_vmap_pages, int, unsigned long, unsigned long, pgprot_t,
-	     struct page **);
-/* addr, end, phys, prot, max_page_shift */
-BMM_FUNCTION(bmm_vmap_range, int, unsigned long, unsigned long, phys_addr_t,
-	     pgprot_t, unsigned int);
-/* addr, end, prot, pages, page_shift */
-BMM_FUNCTION(bmm_vmap_huge, int, unsigned long, unsigned long, pgprot_t,
-	     struct page **, unsigned int);
-/* size, flags, caller */
-BMM_FUNCTION(bmm_vmap_area, struct vm_struct *, unsigned long, unsigned long,
-	     const void *);
-
-/* vmap_small_pages_range_noflush(), vmap_range_noflush() and so on. */
-DECLARE_STATIC_CALL(bmm_vmap_pages_original, *(bmm_vmap_pages_fn *)NULL);
-DECLARE_STATIC_CALL(bmm_vmap_range_original, *(bmm_vmap_range_fn *)NULL);
-DECLARE_STATIC_CALL(bmm_vmap_huge_original, *(bmm_vmap_huge_fn *)NULL);
-DECLARE_STATIC_CALL(bmm_vmap_area_original, *(bmm_vmap_area_fn *)NULL);
-
 #define BMM_VMAP_KNOWN 16 /* sections: two cache lines to fill per call */
 
 /**
@@ -102,7 +83,7 @@ int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long addr,
 bool bmm_vmap_blocks_allowed(unsigned long addr);
 int bmm_vmap_map_groups(struct bmm_mapping *map, unsigned long addr,
 			unsigned long end, struct page **pages);
-int bmm_vmap_block_prepare(const char **symbol);
+void bmm_vmap_block_prepare(void);
 struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 					const void *caller);
 

@@ -11,19 +11,12 @@
 #include "select.h"
 #include "zero.h"
 
+/* as in paths.def */
 enum mode {
 	MODE_OFF = BMM_OFF,
 	MODE_AUTO,
 	MODE_CACHED,
 	MODE_STREAMING,
-};
-
-const char *const bmm_zero_modes[] = {
-	[MODE_OFF] = "off",
-	[MODE_AUTO] = "auto",
-	[MODE_CACHED] = "cached",
-	[MODE_STREAMING] = "streaming",
-	NULL,
 };
 
 /* The largest page that mode auto leaves in the cache, in bytes. */
@@ -62,7 +55,7 @@ void bmm_zero_init(void)
 /**
  * bmm_zero_op() - decide whether memory is left in the cache
  * @bytes:      its size
- * @mode:       index into bmm_zero_modes, not that of "off"
+ * @mode:       enum mode, but off
  * @populating: whether it is prepared ahead of use
  *
  * Return: BMM_CLEAR or BMM_CLEAR_STREAMING.

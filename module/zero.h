@@ -9,7 +9,6 @@
 /* A counter of a path that zeroes: those of BMM_BYTES that bypassed the cache. */
 #define BMM_ZERO_STREAMED BMM_OWN
 
-extern const char *const bmm_zero_modes[];
 extern unsigned long bmm_zero_cached_max;
 
 void bmm_zero_init(void);

@@ -125,7 +125,7 @@ static char *hotplug_output(const struct scenario *s)
 
 const struct family hotplug_family = {
 	.name = "hotplug",
-	.path = "bmm_hotplug",
+	.path = "bmm_hotplug_path",
 	.op = BMM_STAMP,
 	.modes = modes,
 	.ops = 1 << BMM_STAMP,

@@ -228,7 +228,7 @@ static char *memmap_output(const struct scenario *s)
 
 const struct family memmap_family = {
 	.name = "memmap",
-	.path = "bmm_memmap",
+	.path = "bmm_memmap_path",
 	.op = BMM_STAMP,
 	.modes = memmap_modes,
 	.ops = 1 << BMM_STAMP,

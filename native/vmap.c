@@ -242,7 +242,7 @@ static char *vmap_output(const struct scenario *s)
 
 const struct family vmap_family = {
 	.name = "vmap",
-	.path = "bmm_vmap",
+	.path = "bmm_vmap_path",
 	.modes = vmap_modes,
 	.setup = vmap_setup,
 	.enter = vmap_enter,

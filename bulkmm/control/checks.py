@@ -41,12 +41,12 @@ def all_checks(root: Root, table: Table) -> list[Check]:
     """Return the checks common to all paths."""
     kernel = kernels.Kernel(root)
     return [
-        _architecture(root, table),
-        _release(root, kernel, table),
+        _architecture(root),
+        _release(kernel, table),
         _module(root, kernel),
         *_inert(root, kernel),
         *_late(root),
-        *(_option(kernel, name) for name in table.with_options),
+        *(_option(kernel, name) for name in needs.WITH),
         _ftrace_enabled(root),
         _tracefs(root),
         *_loading(root, kernel),
@@ -56,27 +56,18 @@ def all_checks(root: Root, table: Table) -> list[Check]:
     ]
 
 
-def _architecture(root: Root, table: Table) -> Check:
+def _architecture(root: Root) -> Check:
     name = root.read(ARCHITECTURE)
     if name is None:
         return Check("architecture", UNKNOWN, "the kernel does not report it", PROC)
-    if name in table.architectures:
+    if name in needs.ARCHITECTURES:
         return Check("architecture", OK, name)
-    known = ", ".join(table.architectures)
+    known = ", ".join(needs.ARCHITECTURES)
     said = f"{name}: the module is for {known}"
     return Check("architecture", NO, said, "use a machine of one of these")
 
 
-def _tested(root: Root) -> tuple[str, ...]:
-    """Return the kernels that the lab tests on this architecture."""
-    from bulkmm.lab.machine import arch
-
-    name = root.read(ARCHITECTURE) or ""
-    known = {one.name: one.series for one in arch.ALL}
-    return known.get({"aarch64": "arm64"}.get(name, name), arch.X86_64.series)
-
-
-def _release(root: Root, kernel: Kernel, table: Table) -> Check:
+def _release(kernel: Kernel, table: Table) -> Check:
     oldest, newest = table.kernels
     if not needs.version(kernel.release):
         return Check("kernel", UNKNOWN, "the kernel does not report its release", PROC)
@@ -84,9 +75,8 @@ def _release(root: Root, kernel: Kernel, table: Table) -> Check:
     if not table.supports(kernel.release):
         remedy = f"boot a kernel from {oldest} to {newest}"
         return Check("kernel", NO, f"{said} and loads into no other", remedy)
-    series = _tested(root)
-    tested = f"{said}, booted with {' and '.join(series)}"
-    is_tested = needs.version(kernel.release) in map(needs.version, series)
+    tested = f"{said}, booted with {' and '.join(table.tested)}"
+    is_tested = needs.series(kernel.release) in table.tested
     return Check("kernel", OK if is_tested else CARE, tested)
 
 

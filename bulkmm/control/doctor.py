@@ -25,7 +25,6 @@ from bulkmm.native.btf import Types
 
 ATTACHED, WOULD, WOULD_NOT = "attached", "would attach", "would not attach"
 NOT_NEEDED, UNKNOWN = "not needed", "cannot be told"
-NOT_TRIED = -19  # -ENODEV: state of a hook before it is switched on
 BLOCKING = ("architecture", "kernel", "kernel.ftrace_enabled")
 BTF = "/sys/kernel/btf/vmlinux"
 MARKS = {checks.OK: "ok", checks.CARE: "care", checks.NO: "NO", checks.UNKNOWN: "?"}
@@ -131,7 +130,7 @@ class Seen:
     checks: list[Check]
     symbols: dict[str, Symbol]
     types: Types | None
-    prototypes: dict[str, str]
+    prototypes: dict[str, list[str]]
 
 
 def examine(root: Root) -> Report:
@@ -188,7 +187,7 @@ def _general(found: list[Check]) -> Iterator[str]:
 def _refusals(path: Needs, loaded: KernelPath | None, seen: Seen) -> Iterator[str]:
     """Yield all that keeps a path from attaching."""
     for hook in loaded.hooks[:1] if loaded else ():
-        if hook.errno != NOT_TRIED:
+        if hook.errno != modules.NOT_TRIED:
             yield f"the module reports for {hook.symbol}: {hook.why}"
     for name in path.without_options:
         if seen.kernel.option(name):
@@ -208,7 +207,7 @@ def _refusals(path: Needs, loaded: KernelPath | None, seen: Seen) -> Iterator[st
 def _functions(path: Needs, known: dict[str, Symbol]) -> Iterator[str]:
     if why := known[path.hooks[0]].refused:
         yield f"{path.hooks[0]}: {why}"
-    for group in path.calls:
+    for group in path.calls.values():
         whys = [known[name].absent for name in group]
         if all(whys):
             yield f"{' or '.join(group)}: {whys[0]}"

@@ -16,7 +16,9 @@ from bulkmm.control.root import Root
 HOME = "/sys/kernel/bulkmm"
 PARAMETERS = "/sys/module/bulkmm/parameters"
 OFF = "off"
-HOOK = re.compile(r"(-?\d+) (\S+): (.*)")
+NOT_TRIED = -19  # -ENODEV: state of a hook before its path is switched on
+# on a line each, or joined
+HOOK = re.compile(r"(-?\d+) (\S+): (.*?)(?=\s+-?\d+ \S+: |\s*$)", re.MULTILINE)
 COUNTER = re.compile(r"([a-z]\w*) (-?\d+)")
 FALLBACK = "fallback_"  # begins the name of a counter of fallbacks
 OPERATION = re.compile(r"backend(_\w+)?")  # the file of an operation's backends
@@ -60,6 +62,10 @@ class Hook:
     def attached(self) -> bool:
         """Return whether calls of the function reach the module."""
         return self.errno == 0
+
+    def __str__(self) -> str:
+        """Return it as in the file."""
+        return f"{self.errno} {self.symbol}: {self.why}"
 
 
 @dataclass
@@ -159,9 +165,8 @@ def backends(text: str) -> Backends | None:
 
 
 def hooks(text: str) -> list[Hook]:
-    """Return the hooks of a path, one per line of text."""
-    found = (HOOK.fullmatch(line.strip()) for line in text.splitlines())
-    return [Hook(hook[2], int(hook[1]), hook[3]) for hook in found if hook]
+    """Return the hooks in the text of a path's file."""
+    return [Hook(name, int(errno), why) for errno, name, why in HOOK.findall(text)]
 
 
 def is_writable(file: Path) -> bool:

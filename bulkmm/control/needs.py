@@ -1,46 +1,92 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What each path needs of a kernel: hooks.toml as data."""
+"""What each path needs of a kernel, and which kernels there are.
+
+Read from what the module is built from: paths.def and kernels.mk (links to
+module/, so that both are in the package).
+"""
 
 import re
-import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-FILE = Path(__file__).with_name("hooks.toml")
+PATHS = Path(__file__).with_name("paths.def")
+KERNELS = Path(__file__).with_name("kernels.mk")
+ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64"}  # ours by the kernel's name
+# options that all paths need
+WITH = ("MODULES", "DYNAMIC_FTRACE_WITH_DIRECT_CALLS", "KPROBES", "DEBUG_INFO_BTF")
+# the one case of clearing (see bulkmm status) in which a path has a use
+ONLY = {"alloc": "allocator"}
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+STATEMENT = re.compile(
+    r"^(?:#(?P<directive>\w+) *(?P<condition>.*)|BMM_PATH(?P<kind>\w*)"
+    r"\((?P<words>[^)]*)\))$",
+    re.MULTILINE,
+)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Needs:
     """What one path needs."""
 
     name: str
-    modes: tuple[str, ...]
-    hooks: tuple[str, ...]
-    calls: tuple[tuple[str, ...], ...]
-    with_options: tuple[str, ...]
-    without_options: tuple[str, ...]
-    only: str | None
+    modes: list[str]
+    hooks: list[str] = field(default_factory=list)
+    # functions that it calls, by our name: one of each is needed
+    calls: dict[str, list[str]] = field(default_factory=dict)
+    with_options: list[str] = field(default_factory=list)
+    without_options: list[str] = field(default_factory=list)
+
+    @property
+    def only(self) -> str | None:
+        """Return the only case of clearing in which it has a use."""
+        return ONLY.get(self.name)
 
     @property
     def symbols(self) -> list[str]:
         """Return all symbols that are looked up."""
-        return [*self.hooks, *(name for group in self.calls for name in group)]
+        return [*self.hooks, *(name for group in self.calls.values() for name in group)]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Table:
-    """What the module needs, and each of its paths."""
+    """What the module needs on an architecture, and each of its paths."""
 
-    architectures: tuple[str, ...]
-    with_options: tuple[str, ...]
-    paths: tuple[Needs, ...]
     kernels: tuple[str, str]  # oldest and newest
-    prototypes: dict[str, str]
+    tested: tuple[str, ...]  # series that the lab boots
+    paths: list[Needs] = field(default_factory=list)
+    # of each function, in the words of BTF: those that it has on some kernel
+    prototypes: dict[str, list[str]] = field(default_factory=dict)
 
     def supports(self, release: str) -> bool:
         """Return whether the module supports a kernel."""
         oldest, newest = map(version, self.kernels)
         return oldest <= version(release) <= newest
+
+    def add(self, kind: str, words: list[str]) -> None:
+        """Add a statement."""
+        path, first, *rest = words
+        if not kind:
+            self.paths.append(Needs(path, modes=rest))
+            return
+        (needs,) = (one for one in self.paths if one.name == path)
+        if kind == "_WITH":
+            needs.with_options.append(first)
+        elif kind == "_WITHOUT":
+            needs.without_options.append(first)
+        else:
+            function, *types = rest
+            group = needs.hooks
+            if kind == "_CALL":
+                group = needs.calls.setdefault(first, [])
+            if function not in group:
+                group.append(function)
+            self.prototypes.setdefault(function, []).append(_prototype(*types))
+
+
+def _prototype(returns: str, *takes: str) -> str:
+    """Return a prototype as BTF has it."""
+    said = f"{returns} ({', '.join(takes)})"
+    return said.replace("unsigned long", "long unsigned int")
 
 
 def version(release: str) -> tuple[int, ...]:
@@ -58,28 +104,26 @@ def series(release: str) -> str:
     return ".".join(map(str, version(release)))
 
 
+def kernels(what: str) -> tuple[str, ...]:
+    """Return a line of kernels.mk."""
+    text = KERNELS.read_text(encoding="ascii")
+    found = re.findall(rf"^{re.escape(what)} := (.*)$", text, re.MULTILINE)
+    return tuple(word for line in found for word in line.split())
+
+
 def read(machine: str) -> Table:
-    """Return what hooks.toml has for an architecture, by its kernel name."""
-    held = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    return Table(
-        architectures=tuple(held["module"]["architectures"]),
-        with_options=tuple(held["module"]["with"]),
-        paths=tuple(
-            Needs(
-                name=name,
-                modes=tuple(one["modes"]),
-                # and those hooked only on this architecture
-                hooks=(
-                    *one["hooks"],
-                    *one.get("on", {}).get(machine, {}).get("hooks", ()),
-                ),
-                calls=tuple(map(tuple, one.get("calls", ()))),
-                with_options=tuple(one.get("with", ())),
-                without_options=tuple(one.get("without", ())),
-                only=one.get("only"),
-            )
-            for name, one in held["paths"].items()
-        ),
-        kernels=tuple(held["kernels"].get(machine, held["kernels"]["x86_64"])),
-        prototypes=held["prototypes"],
-    )
+    """Return what the module needs on an architecture, by its kernel's name or ours."""
+    arch = ARCHITECTURES.get(machine, machine)
+    arch = arch if arch in ARCHITECTURES.values() else "x86_64"
+    oldest, newest = kernels(f"range-{arch}")
+    table = Table((oldest, newest), tested=kernels(f"tested-{arch}"))
+    others = [f"CONFIG_{one.upper()}" for one in ARCHITECTURES.values() if one != arch]
+    other = False
+    for found in STATEMENT.finditer(COMMENT.sub("", PATHS.read_text("ascii"))):
+        if found["directive"]:
+            # of what a kernel has, all cases count; of an architecture, its own
+            other = found["condition"] in others
+        elif not other:
+            words = [" ".join(w.split()).strip('"') for w in found["words"].split(",")]
+            table.add(found["kind"], words)
+    return table

@@ -31,7 +31,7 @@ def plan(root: Root, module: Module | None, path: str | None, mode: str | None) 
         modes = {one.name: one.mode.words for one in module.paths}
     else:
         table = needs.read(root.read(checks.ARCHITECTURE) or "")
-        modes = {one.name: list(one.modes) for one in table.paths}
+        modes = {one.name: one.modes for one in table.paths}
     if path and path not in modes:
         raise unknown("path", path, modes)
     text = _read(root)

@@ -4,11 +4,12 @@
 A cell is one run of a scenario, as by ``bulkmm lab run`` with the same options.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bulkmm import facts, table
+from bulkmm.control import needs
+from bulkmm.control.module import hooks
 from bulkmm.lab import choices
 from bulkmm.lab.families.vmap import CASES
 from bulkmm.lab.machine import arch as archs
@@ -45,7 +46,6 @@ every kobject; `kasan` checks every access against its shadow. A run passed if t
 kernel log has no warning of any kind and, on kernels that prove locking, lockdep was
 still active at the end."""
 DEBUG_NOTE = "All in virtual machines, emulated. Nothing is measured on these kernels."
-HOOK = re.compile(r"(?P<state>-?\d+) (?P<symbol>\w+): .*")
 # pairs per path; "absent" is a kernel without the module
 RATED = {
     "memmap": (("off", "on"),),
@@ -118,11 +118,6 @@ class Line:
 Rows = tuple[tuple[str, ...], ...]  # scenarios and options
 ALIGN, PREEMPT = "--align", "--preempt"
 STORM = ("hook-storm", "--cpus", "4", "--seconds", "240")
-# A kernel built with several preemption models accepts only their names.
-MODELS = {
-    ("x86_64", "6.12"): ("none", "voluntary", "full"),
-    ("x86_64", "7.3"): ("full", "lazy"),
-}
 # All scenarios with their options, path by path, with fewer rounds than by
 # default: as short as is meaningful.
 TWO, THREE = ("--rounds", "2"), ("--rounds", "3")
@@ -251,7 +246,8 @@ def has(arch: archs.Arch, kernel: str, words: tuple[str, ...]) -> bool:
     scenario = find(words[0])
     if (align := option(words, ALIGN)) and align not in arch.aligns:
         return False
-    models = MODELS.get((arch.name, kernel), ())
+    # a kernel built with several preemption models accepts only their names
+    models = needs.kernels(f"models-{arch.name}-{kernel}")
     model = option(words, PREEMPT)
     # each of its models by name, or its only one
     if scenario.name == "clear-latency" and model not in (models or ("",)):
@@ -282,13 +278,13 @@ def judged(cell: Cell, document: Document) -> Line:
 
 def hooked(states: Iterable[str]) -> str:
     """Return the number of hooks seen attached, and the others."""
-    said = [HOOK.fullmatch(state) for state in states]
-    symbols = {m["symbol"] for m in said if m}
-    attached = {m["symbol"] for m in said if m and m["state"] == "0"}
+    said = [hook for state in states for hook in hooks(state)]
+    symbols = {hook.symbol for hook in said}
+    attached = {hook.symbol for hook in said if hook.attached}
     if not symbols:
         return ""
     others = ", ".join(
-        f"{m['symbol']} {m['state']}" for m in said if m and m["symbol"] not in attached
+        f"{hook.symbol} {hook.errno}" for hook in said if hook.symbol not in attached
     )
     return f"{len(attached)} of {len(symbols)}" + (f": not {others}" if others else "")
 

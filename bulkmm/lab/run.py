@@ -3,7 +3,6 @@
 
 import os
 import platform
-import re
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bulkmm import machine
+from bulkmm.control.module import hooks
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.choices import CPUS
 from bulkmm.lab.families import packages, pmem, populate
@@ -40,7 +40,6 @@ from bulkmm.lab.work import Work
 from bulkmm.results import Check, Document
 
 # one or more of "0 folio_zero_user: attached"
-HOOK = re.compile(r"-?\d+ \w+: .*?(?=\s+-?\d+ \w+: |\s*$)")
 MOST_CPUS = 64
 MEMORY_LIMIT = 6_000_000_000  # memory of the host that a run may use
 
@@ -319,7 +318,7 @@ def _document(request: Request, outcome: vm.Outcome) -> Document:
 def hooks_seen(outcome: vm.Outcome) -> list[str]:
     """Return the distinct hook states that the guest's module reported."""
     said = [str(event["hook"]) for event in outcome.events if event.get("hook")]
-    return sorted({state for text in said for state in HOOK.findall(text)})
+    return sorted({str(hook) for text in said for hook in hooks(text)})
 
 
 def _guest_checks(request: Request, outcome: vm.Outcome) -> list[Check]:

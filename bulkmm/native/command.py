@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm bench kernel``: a kernel's own code against the module's: the options."""
 
+from bulkmm.lab.machine.arch import X86_64
+
 SUBJECTS = ("memmap", "clear", "vmap")  # served by the module
 ALONE = ("hotplug",)  # not hooked where this bench can measure
 DOES = "time a stock kernel's own code against the module's"
@@ -12,8 +14,8 @@ EXAMPLE = "bulkmm bench kernel memmap --kernel 7.3 --quick"
 TABLE = f"""
 [subject:{{{",".join((*SUBJECTS, *ALONE, "all"))}}}]  run these functions (default: all
     that the module serves)
---kernel 6.12|7.3|RELEASE|FILE  take this kernel: of the lab, below /boot, a vmlinuz,
-    or a .deb (default: 6.12)
+--kernel {"|".join(X86_64.series)}|RELEASE|FILE  take this kernel: of the lab, below
+    /boot, a vmlinuz, or a .deb (default: {X86_64.series[0]})
 --module FILE  take this bulkmm.ko, or none (default: the lab's, or the installed one,
     or one built against installed headers)
 --mitigations {{host,on,off}}  patch returns as this machine's kernel has them, or with
@@ -27,7 +29,7 @@ TABLE = f"""
 """
 DEFAULTS = {
     "subject": "all",
-    "kernel": "6.12",
+    "kernel": X86_64.series[0],
     "mitigations": "host",
     "scenario": [],
     "seed": 1,

@@ -4,11 +4,13 @@
 from bulkmm.control.needs import Needs
 from bulkmm.native.btf import Types
 
+Prototypes = dict[str, list[str]]  # by function
 
-def against(path: Needs, types: Types, wanted: dict[str, str]) -> list[str]:
-    """Return why a path cannot attach to this kernel; see hooks.toml: prototypes."""
+
+def against(path: Needs, types: Types, wanted: Prototypes) -> list[str]:
+    """Return why a path cannot attach to this kernel; see paths.def."""
     said = []
-    for group in [(path.hooks[0],), *path.calls]:
+    for group in [path.hooks[:1], *path.calls.values()]:
         there = {name: types.prototypes(name) for name in group}
         if not any(there.values()):
             said.append(f"{' or '.join(group)}: none")
@@ -17,17 +19,17 @@ def against(path: Needs, types: Types, wanted: dict[str, str]) -> list[str]:
 
 
 def lacking(
-    path: Needs, types: Types, wanted: dict[str, str]
+    path: Needs, types: Types, wanted: Prototypes
 ) -> tuple[list[str], list[str]]:
     """Return which other hooks are missing, and which have other types."""
     there = {name: types.prototypes(name) for name in path.hooks[1:]}
     return [name for name, found in there.items() if not found], _others(there, wanted)
 
 
-def _others(there: dict[str, list[str]], wanted: dict[str, str]) -> list[str]:
+def _others(there: Prototypes, wanted: Prototypes) -> list[str]:
     return [
         f"{name}: {found}"
         for name, prototypes in there.items()
         for found in prototypes
-        if found not in wanted[name].split(" | ")
+        if found not in wanted[name]
     ]

@@ -12,19 +12,10 @@
 #include <linux/page-isolation.h>
 #include <linux/workqueue.h>
 
-#include "../prototype.h"
-
-/*
- * 6.18 ("mm/page_isolation: make page isolation a standalone bit") renamed
- * the initialising variant and gave it a flag to isolate the pageblock.
- */
+/* Functions that 6.18 changed: paths.def. */
 #ifdef BMM_HAVE_INIT_PAGEBLOCK
-#define BMM_PAGEBLOCK_SYMBOL "init_pageblock_migratetype"
-BMM_FUNCTION(bmm_pageblock, void, struct page *, enum migratetype, bool);
 #define bmm_pageblock_args(page, type) page, type, false
 #else
-#define BMM_PAGEBLOCK_SYMBOL	       "set_pageblock_migratetype"
-BMM_FUNCTION(bmm_pageblock, void, struct page *, int);
 #define bmm_pageblock_args(page, type) page, type
 #endif
 
@@ -38,15 +29,10 @@ static inline struct dev_pagemap *bmm_get_dev_pagemap(unsigned long pfn)
 #endif
 }
 
-/* 6.18, the same change: memory that joins a zone can be isolated at once. */
 #ifdef BMM_HAVE_MOVE_ISOLATE
-BMM_FUNCTION(bmm_hotplug_grow, void, struct zone *, unsigned long,
-	     unsigned long, struct vmem_altmap *, int, bool);
 #define BMM_GROW_ISOLATE     , bool isolate
 #define BMM_GROW_ISOLATE_ARG , isolate
 #else
-BMM_FUNCTION(bmm_hotplug_grow, void, struct zone *, unsigned long,
-	     unsigned long, struct vmem_altmap *, int);
 #define BMM_GROW_ISOLATE
 #define BMM_GROW_ISOLATE_ARG
 #endif

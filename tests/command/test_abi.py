@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""docs/abi.md names every file, parameter, tracepoint and hook of the source."""
+"""docs/abi.md names every file, counter and tracepoint of the source."""
 
 import re
 
 import pytest
 from commandlib import ROOT
 
-from bulkmm.control import needs
-
 PAGE = (ROOT / "docs" / "abi.md").read_text()
 SOURCES = {path.name: path.read_text() for path in (ROOT / "module").glob("*.[ch]")}
-PARAMETER = re.compile(r"^module_param(?:_named|_cb)?\((\w+),", re.MULTILINE)
 FILE = re.compile(
     # attributes that are named so
     r"\b(?:TUNABLE|SELECT_FILE|__ATTR(?:_R[OW])?)\(([a-z]\w*)"
@@ -24,12 +21,11 @@ COUNTER = re.compile(
 EVENT = re.compile(r"TRACE_EVENT\(\s*(\w+),.*?TP_printk\(\"([^\"]*)\"", re.DOTALL)
 
 
-def named(pattern: re.Pattern[str], but: tuple[str, ...] = ()) -> set[str]:
-    """Return what all sources but some name."""
+def named(pattern: re.Pattern[str]) -> set[str]:
+    """Return what the sources name."""
     return {
         word
-        for name, text in SOURCES.items()
-        if name not in but
+        for text in SOURCES.values()
         for found in pattern.finditer(text)
         for word in found.groups()
         if word
@@ -58,11 +54,6 @@ def test_every_counter_is_there_and_no_other() -> None:
     assert listed == named_so
 
 
-def test_every_parameter_is_there_and_no_other() -> None:
-    rows = re.findall(r"^\| `(\w+)` \|", section("Module parameters"), re.MULTILINE)
-    assert set(rows) == named(PARAMETER, but=("faults.c",))
-
-
 def test_how_long_switching_off_waits() -> None:
     """A guest proves it of a test build, which is told to wait for less."""
     (seconds,) = re.findall(r"#define PATIENCE_S (\d+)", SOURCES["path.c"])
@@ -83,19 +74,3 @@ def test_every_field_of_a_tracepoint_is_there(event: str, fields: list[str]) -> 
         re.MULTILINE | re.DOTALL,
     )
     assert [field for field in fields if f"`{field}`" not in said] == []
-
-
-@pytest.mark.parametrize(
-    "path", needs.read("aarch64").paths, ids=lambda path: str(path.name)
-)
-def test_the_table_of_hooks_is_the_one_that_doctor_has(path: needs.Needs) -> None:
-    groups = (
-        path.hooks,
-        [name for group in path.calls for name in group],
-        path.with_options,
-        path.without_options,
-    )
-    start = rf"^\| `{path.name}` \| (`{path.hooks[0]}`.*) \|$"
-    (row,) = re.findall(start, PAGE, re.MULTILINE)
-    cells = [re.findall(r"`(\w+)`", cell) for cell in row.split(" | ")]
-    assert cells == [list(group) for group in groups]

@@ -15,17 +15,9 @@ def build(version: str, *settings: str) -> subprocess.CompletedProcess[str]:
     """Read the rules as the kernel's build of a version would."""
     number, _, patchlevel = version.partition(".")
     settings = (f"VERSION={number}", f"PATCHLEVEL={patchlevel}", *settings)
-    rules = f"include {RULES}\nall:\n\t@echo $(bmm-oldest) $(bmm-newest)\n"
+    rules = f"include {RULES}\nall:\n"
     return subprocess.run(
-        [
-            "make",
-            "-s",
-            "--no-print-directory",
-            "-f",
-            "-",
-            "CONFIG_MODULES=y",
-            *settings,
-        ],
+        ["make", "-sf", "-", "CONFIG_MODULES=y", *settings],
         input=rules,
         capture_output=True,
         text=True,
@@ -39,8 +31,6 @@ def build(version: str, *settings: str) -> subprocess.CompletedProcess[str]:
 def test_supported(version: str, arch: str) -> None:
     done = build(version, arch)
     assert done.returncode == 0, done.stderr
-    oldest = "6012" if arch == X86_64 else "7000"
-    assert done.stdout.split() == [oldest, "7003"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from nativelib import KEPT, Pair, pair_of, prepared
 
+from bulkmm.lab.machine.arch import X86_64
+
 
 @pytest.fixture(scope="session", autouse=True)
 def kept() -> Iterator[None]:
@@ -16,7 +18,7 @@ def kept() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", params=["6.12", "7.3"])
+@pytest.fixture(scope="session", params=X86_64.series)
 def pair(request: pytest.FixtureRequest) -> Pair:
     """One kernel after the other."""
     return pair_of(request.param)
@@ -25,7 +27,7 @@ def pair(request: pytest.FixtureRequest) -> Pair:
 @pytest.fixture(scope="session")
 def older() -> Pair:
     """Return the kernel whose per-CPU addresses count from GS."""
-    return pair_of("6.12")
+    return pair_of(X86_64.series[0])
 
 
 @pytest.fixture

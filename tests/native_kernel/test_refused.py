@@ -82,10 +82,10 @@ def test_prototypes(pair: Pair) -> None:
         if path.name != "alloc" or pair.series != "6.12":
             assert not prototypes.against(path, types, table.prototypes)
     memmap = table.paths[0]
-    odd = table.prototypes | {memmap.hooks[0]: "int (void)"}
+    odd = table.prototypes | {memmap.hooks[0]: ["int (void)"]}
     (said,) = prototypes.against(memmap, types, odd)
     assert said.startswith("memmap_init_zone_device: void (struct zone *, ")
-    (said,) = prototypes.against(replace(memmap, hooks=("odd",)), types, odd)
+    (said,) = prototypes.against(replace(memmap, hooks=["odd"]), types, odd)
     assert said == "odd: none"
 
 

@@ -65,7 +65,7 @@ def test_what_the_command_needs(built: dict[str, Path]) -> None:
         "share/bash-completion/completions/bulkmm",
         "share/zsh/vendor-completions/_bulkmm",
         "share/fish/vendor_completions.d/bulkmm.fish",
-        "lib/python3/dist-packages/bulkmm/control/hooks.toml",
+        "lib/python3/dist-packages/bulkmm/control/paths.def",
         "lib/python3/dist-packages/bulkmm/report/page.css",
     ):
         assert f"/usr/{name}\n" in files

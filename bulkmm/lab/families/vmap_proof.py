@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from bulkmm.control.module import NOT_TRIED, hooks
 from bulkmm.lab.machine import klog
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
@@ -33,8 +34,6 @@ SUMMARY = re.compile(
 )
 # requests impossible alignments; older kernels count that as failed
 MUST_FAIL = "align_shift_alloc_test"
-HOOK = re.compile(r"(-?\d+) (\w+): ")
-NOT_ATTACHED = "-19"  # a path that was never on has hooked nothing
 
 
 def _merged(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -222,10 +221,10 @@ def attached(outcome: Outcome) -> Check:
     seen = outcome.of("vmap-counters")
     busy = bool(outcome.of("soak"))
     switched = outcome.of("vmap-hooks")
-    states = {e["arm"]: {n for n, _ in HOOK.findall(e["hook"])} for e in switched}
+    states = {e["arm"]: {h.errno for h in hooks(e["hook"])} for e in switched}
     on = [state for arm, state in states.items() if arm != "off"]
-    whole = bool(on) and all(state == {"0"} for state in on)
-    gone = states.get("off", {NOT_ATTACHED}) == {NOT_ATTACHED}
+    whole = bool(on) and all(state == {0} for state in on)
+    gone = states.get("off", {NOT_TRIED}) == {NOT_TRIED}
     empty = busy or all(int(str(c["inflight"]).strip()) == 0 for c in seen)
     detail = "; ".join(sorted({str(e["hook"]).strip() for e in switched}))
     return Check("hooks attached, nobody left inside", whole and gone and empty, detail)

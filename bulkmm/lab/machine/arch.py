@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 
+from bulkmm.control import needs
 from bulkmm.errors import UsageError
 
 
@@ -28,7 +29,7 @@ class Arch:
 X86_64 = Arch(
     name="x86_64",
     debian="amd64",
-    series=("6.12", "7.3"),
+    series=needs.kernels("tested-x86_64"),
     triplet="x86_64-linux-gnu",
     compiler="gcc-14",
     qemu="qemu-system-x86_64",
@@ -43,7 +44,7 @@ X86_64 = Arch(
 ARM64 = Arch(
     name="arm64",
     debian="arm64",
-    series=("7.3",),
+    series=needs.kernels("tested-arm64"),
     triplet="aarch64-linux-gnu",
     compiler="aarch64-linux-gnu-gcc-14",
     qemu="qemu-system-aarch64",

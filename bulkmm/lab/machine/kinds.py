@@ -11,7 +11,7 @@ from pathlib import Path
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.paths import FRAGMENTS, content_key
 
-SERIES = "7.3"  # of the source
+SERIES = X86_64.series[-1]  # of the source
 SETS = re.compile(r"(CONFIG_\w+)=(.+)")
 ZEROES = re.compile(r"\binit_on_(?:alloc|free)=1")
 

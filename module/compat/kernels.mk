@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The kernels of bulkmm, read by make and as text by bulkmm/control/needs.py.
+
+# The series, from the oldest to the newest, that the module builds for and
+# loads into.
+range-x86_64 := 6.12 7.3
+range-arm64 := 7.0 7.3
+
+# Those that the lab boots and doctor calls tested; the first is the default.
+# lab/versions.txt pins their releases.
+tested-x86_64 := 6.12 7.3
+tested-arm64 := 7.3
+
+# Preemption models that Debian's kernel of a series accepts at boot.
+models-x86_64-6.12 := none voluntary full
+models-x86_64-7.3 := full lazy

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""module/paths.def and module/compat/kernels.mk, where C and Python could differ."""
+
+import re
+
+from commandlib import ROOT
+
+from bulkmm.control import needs
+
+MODULE = ROOT / "module"
+STRUCT = re.compile(
+    r"^struct bmm_path bmm_(\w+)_path = {(.*?)^};", re.DOTALL | re.MULTILINE
+)
+HOOKED = re.compile(r"^BMM_PATH_HOOK\((\w+), (\w+),", re.MULTILINE)
+
+
+def test_a_path_hooks_what_is_stated_in_that_order() -> None:
+    stated: dict[str, dict[str, None]] = {}
+    for path, hook in HOOKED.findall((MODULE / "paths.def").read_text()):
+        stated.setdefault(path, {})[hook] = None
+    found = {
+        path: re.findall(r"BMM_HOOK\((\w+)\)", body)
+        for file in MODULE.glob("*.c")
+        for path, body in STRUCT.findall(file.read_text())
+    }
+    assert found == {path: [*hooks] for path, hooks in stated.items()}
+    assert {*found} == {path.name for path in needs.read("x86_64").paths}
+
+
+def test_what_differs_between_kernels_and_architectures() -> None:
+    x86_64, arm64 = needs.read("x86_64"), needs.read("aarch64")
+    function = "__vmap_pages_range_noflush"
+    assert function not in x86_64.prototypes
+    assert function in arm64.prototypes
+    memmap = next(path for path in x86_64.paths if path.name == "memmap")
+    (renamed,) = memmap.calls.values()
+    assert renamed == ["init_pageblock_migratetype", "set_pageblock_migratetype"]
+    assert len(x86_64.prototypes["move_pfn_range_to_zone"]) == 2
+
+
+def test_architectures_are_those_with_a_trampoline() -> None:
+    built = {file.parent.name for file in MODULE.glob("*/trampoline.S")}
+    assert built == {"x86", "arm64"}
+    assert {*needs.ARCHITECTURES.values()} == {"x86_64", "arm64"}
+
+
+def test_limits_name_the_same_kernels() -> None:
+    oldest, newest = needs.read("x86_64").kernels
+    older_arm64 = needs.read("aarch64").kernels[0]
+    limits = " ".join((ROOT / "docs/limits.md").read_text().split())
+    assert f"before {oldest} (arm64: {older_arm64}) or after {newest}." in limits
