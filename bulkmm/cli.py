@@ -11,10 +11,9 @@ from typing import Any, NoReturn
 
 from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
 
-SCHEMA_VERSION = 1
 # Libraries that only some commands need, and how to install them.
 APT = "apt install python3-{0}, or pip install {0}"
-LIBRARIES = {name: APT.format(name) for name in ("numpy", "rich", "scipy")}
+LIBRARIES = {name: APT.format(name) for name in ("msgspec", "numpy", "rich", "scipy")}
 LIBRARIES |= dict.fromkeys(("jinja2", "matplotlib"), "pip install 'bulkmm[report]'")
 # Modules and their commands, in the order of --help. Only the current command's
 # module is imported: "status" must not wait for the lab.
@@ -221,10 +220,9 @@ def _explain(error: BaseException) -> tuple[str, int]:
 
 
 def _print_json(message: str, code: int) -> None:
-    import json
+    from bulkmm.control.record import Error, Failure
 
-    error = {"message": message, "exit_code": int(code)}
-    print(json.dumps({"schema_version": SCHEMA_VERSION, "error": error}))
+    print(Error(error=Failure(message, int(code))).json(None))
     sys.stdout.flush()
 
 

@@ -8,14 +8,15 @@ kernel knows the bounds of numbers: it refuses, and its log says what is valid.
 import errno
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from bulkmm.control import module as modules
 from bulkmm.control.module import Module
+from bulkmm.control.record import Record
 from bulkmm.control.root import Root
-from bulkmm.control.status import NOT_LOADED, SCHEMA_VERSION, find
+from bulkmm.control.status import NOT_LOADED, find
 from bulkmm.errors import BulkmmError, UsageError, unknown
 
 NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+)|[0-9]+")
@@ -37,6 +38,33 @@ class Change:
         if dry:
             return f"would write {self.after} to {self.file}{was}"
         return f"{self.key}: {self.after}{was}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes(Record):
+    """Printed by on, off and tune; dry_run: nothing was written."""
+
+    kind: Literal["change"] = "change"
+    dry_run: bool
+    changes: list[Change]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A file that can be written: one of the choices, or if there is none a number."""
+
+    key: str
+    file: str
+    value: str
+    choices: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Record):
+    """Printed by tune without settings."""
+
+    kind: Literal["settings"] = "settings"
+    settings: list[Setting]
 
 
 def need(root: Root) -> Module:
@@ -163,23 +191,11 @@ def _why_not(root: Root, change: Change, error: OSError) -> str:
     return "; ".join(f"{h.symbol}: {h.why}" for h in held if h.attached is not on)
 
 
-def document(changes: list[Change], *, dry: bool) -> dict[str, Any]:
-    """Return the changes as in docs/control.schema.json."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "change",
-        "dry_run": dry,
-        "changes": [asdict(change) for change in changes],
-    }
-
-
-def listed(module: Module) -> dict[str, Any]:
-    """Return the tunables as in docs/control.schema.json."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "settings",
-        "settings": [
-            {"key": key, "file": file, "value": value, "choices": words}
+def listed(module: Module) -> Settings:
+    """Return the tunables as a document."""
+    return Settings(
+        settings=[
+            Setting(key, file, value, words)
             for key, (file, value, words) in settings(module).items()
-        ],
-    }
+        ]
+    )

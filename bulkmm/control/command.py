@@ -28,6 +28,7 @@ COMMANDS = {
         --format {text,json,prometheus}  print text, JSON, or metrics for Prometheus'
             textfile collector (default: text)
         -o, --output FILE  write it to this file
+        --schema  print the JSON schema of all that these commands print with --json
         """,
     ),
     "doctor": (
@@ -35,7 +36,7 @@ COMMANDS = {
         """Tell for each path whether the module can hook its functions on this
         kernel, loaded or not: the verdict, then what is in the way, then what to do
         about it. Exit code 0: all that is needed here would attach; 1: something
-        would not; 3: it cannot be told (root can read more).""",
+        would not; 3: that is unknown (root can read more).""",
         "bulkmm doctor",
         """
         --measure  measure instead what each path would gain: this kernel's own code

@@ -6,8 +6,8 @@ is not loaded, is judged by the kernel's information on the functions.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
 from bulkmm.control import checks, needs, symbols, text
 from bulkmm.control import kernel as kernels
@@ -16,15 +16,15 @@ from bulkmm.control.checks import Check
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.module import KernelPath
 from bulkmm.control.needs import Needs
+from bulkmm.control.record import Record
 from bulkmm.control.root import Root
-from bulkmm.control.status import SCHEMA_VERSION
 from bulkmm.control.symbols import Symbol
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.native import prototypes
 from bulkmm.native.btf import Types
 
 ATTACHED, WOULD, WOULD_NOT = "attached", "would attach", "would not attach"
-NOT_NEEDED, UNKNOWN = "not needed", "cannot be told"
+NOT_NEEDED, UNKNOWN = "not needed", "unknown"
 BLOCKING = ("architecture", "kernel", "kernel.ftrace_enabled")
 BTF = "/sys/kernel/btf/vmlinux"
 MARKS = {checks.OK: "ok", checks.CARE: "care", checks.NO: "NO", checks.UNKNOWN: "?"}
@@ -35,7 +35,7 @@ class Verdict:
     """The findings for one path."""
 
     name: str
-    verdict: str
+    verdict: str  # ATTACHED and so on
     reasons: list[str]
     symbols: list[Symbol]
 
@@ -91,19 +91,17 @@ class Report:
                 found += [symbol.remedy for symbol in path.symbols]
         return list(dict.fromkeys(filter(None, found)))
 
-    def document(self) -> dict[str, Any]:
-        """Return it as in docs/control.schema.json."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kind": "doctor",
-            "release": self.release,
-            "exit_code": int(self.exit_code()),
-            "verdict": self.verdict(),
-            "blockers": self.blockers(),
-            "remedies": self.remedies(),
-            "checks": [asdict(check) for check in self.checks],
-            "paths": [asdict(path) for path in self.paths],
-        }
+    def document(self) -> "Diagnosis":
+        """Return it as a document."""
+        return Diagnosis(
+            release=self.release,
+            exit_code=int(self.exit_code()),
+            verdict=self.verdict(),
+            blockers=self.blockers(),
+            remedies=self.remedies(),
+            checks=self.checks,
+            paths=self.paths,
+        )
 
     def lines(self) -> list[str]:
         """Return it as text."""
@@ -120,6 +118,20 @@ class Report:
             said.append(f"{path.name}: {path.verdict}{why}")
         rows = [(MARKS[one.state], one.name, one.says) for one in self.checks]
         return [*said, "", *text.columns(rows)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis(Record):
+    """Printed by doctor: the answer, what is in the way, what to do about it."""
+
+    kind: Literal["doctor"] = "doctor"
+    release: str
+    exit_code: int
+    verdict: str
+    blockers: list[str]
+    remedies: list[str]
+    checks: list[Check]
+    paths: list[Verdict]
 
 
 @dataclass(frozen=True)

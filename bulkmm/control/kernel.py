@@ -4,6 +4,7 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from bulkmm.control import needs
 from bulkmm.control.root import Root
@@ -75,7 +76,7 @@ class Zeroing:
     """Who clears a huge page before a process sees it."""
 
     init_on_alloc: bool | None
-    case: str  # once, twice, allocator, unknown
+    case: Literal["once", "twice", "allocator", "unknown"]
     says: str
 
 

@@ -2,13 +2,11 @@
 """The commands that inspect and switch the module: their implementation."""
 
 import argparse
-import json
-from typing import Any
 
 from bulkmm import files
 from bulkmm.control import change, module, persist, text
 from bulkmm.control import status as shown
-from bulkmm.control.change import Change
+from bulkmm.control.change import Change, Changes
 from bulkmm.control.root import Root
 from bulkmm.errors import Exit, UsageError
 
@@ -21,12 +19,15 @@ def _root(args: argparse.Namespace) -> Root:
     return Root(args.root)
 
 
-def _json(held: dict[str, Any]) -> str:
-    return json.dumps(held, indent=1)
-
-
 def status(args: argparse.Namespace) -> int:
     """Print or write the status."""
+    if args.schema:
+        import json
+
+        from bulkmm.control import record
+
+        print(json.dumps(record.schema(), indent=1))
+        return Exit.OK
     root = _root(args)
     if args.json and args.format not in (None, "json"):
         raise UsageError(f"--json and --format {args.format} differ: give one")
@@ -36,7 +37,7 @@ def status(args: argparse.Namespace) -> int:
 
         said = prometheus.text(root, args.path)
     elif form == "json":
-        said = _json(shown.document(root, args.path)) + "\n"
+        said = shown.document(root, args.path).json() + "\n"
     else:
         said = "\n".join(shown.lines(root, args.path)) + "\n"
     if args.output:
@@ -58,7 +59,7 @@ def doctor(args: argparse.Namespace) -> int:
     if args.kernel or args.module:
         raise UsageError("--kernel and --module say what to --measure")
     found = examiner.examine(_root(args))
-    print(_json(found.document()) if args.json else "\n".join(found.lines()))
+    print(found.document().json() if args.json else "\n".join(found.lines()))
     return found.exit_code()
 
 
@@ -111,7 +112,7 @@ def tune(args: argparse.Namespace) -> int:
             change.apply(root, changes)
         return _show(args, changes)
     if args.json:
-        print(_json(change.listed(held)))
+        print(change.listed(held).json())
         return Exit.OK
     rows = [(k, v, " ".join(w)) for k, (_, v, w) in change.settings(held).items()]
     print("\n".join(text.columns([("key", "value", "choices"), *rows])))
@@ -120,7 +121,7 @@ def tune(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace, changes: list[Change]) -> int:
     if args.json:
-        print(_json(change.document(changes, dry=args.dry_run)))
+        print(Changes(dry_run=args.dry_run, changes=changes).json())
     else:
         print("\n".join(one.says(dry=args.dry_run) for one in changes))
     return Exit.OK

@@ -1,40 +1,115 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm status``: the module's state, as text and as JSON."""
 
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Literal
 
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
 from bulkmm.control import text
 from bulkmm.control.module import Backends, Choice, KernelPath, Module
+from bulkmm.control.record import Record
 from bulkmm.control.root import Root
 from bulkmm.errors import unknown
 
-SCHEMA_VERSION = 1
 NOT_LOADED = "the module is not loaded: modprobe bulkmm, or insmod module/bulkmm.ko"
 HEADINGS = ("path", "mode", "hook", "served", "bytes", "mean", "fallbacks")
 
 
-def document(root: Root, wanted: list[str]) -> dict[str, Any]:
-    """Return the status as in docs/control.schema.json."""
+@dataclass(frozen=True)
+class KernelRecord:
+    """The kernel, and how it clears huge pages, also in words.
+
+    once: when they are faulted in; twice: in the allocator as well (before 6.13);
+    allocator: there only (anonymous ones, 6.13 and later).
+    """
+
+    release: str
+    init_on_alloc: bool | None
+    zeroing: Literal["once", "twice", "allocator", "unknown"]
+    says: str
+
+
+@dataclass(frozen=True)
+class HookRecord:
+    """A kernel function; errno is 0 or negative."""
+
+    symbol: str
+    errno: int
+    why: str
+    attached: bool
+
+
+@dataclass(frozen=True)
+class BackendsRecord:
+    """Backends of an operation: one that is forced or "fastest", and which serves."""
+
+    chosen: str
+    choices: list[str]
+    serving: str
+    gb_per_s: dict[str, float]  # of those that were measured
+
+
+@dataclass(frozen=True)
+class PathRecord:
+    """A path: fallbacks by reason; settings are numbers, choices words to write."""
+
+    name: str
+    mode: str | None
+    modes: list[str]
+    hooks: list[HookRecord]
+    counters: dict[str, int]
+    fallbacks: dict[str, int]
+    backends: dict[str, BackendsRecord]
+    settings: dict[str, int]
+    choices: dict[str, Choice]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status(Record):
+    """Printed by status; parameters are those that can be changed at run time."""
+
+    kind: Literal["status"] = "status"
+    loaded: bool
+    version: str | None
+    kernel: KernelRecord
+    parameters: dict[str, int]
+    paths: list[PathRecord]
+
+
+def document(root: Root, wanted: list[str]) -> Status:
+    """Return the status as a document."""
     kernel = kernels.Kernel(root)
     zeroing = kernels.zeroing(kernel)
     module = modules.read(root)
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "status",
-        "loaded": module is not None,
-        "version": module.version if module else None,
-        "kernel": {
-            "release": kernel.release,
-            "init_on_alloc": zeroing.init_on_alloc,
-            "zeroing": zeroing.case,
-            "says": zeroing.says,
+    return Status(
+        loaded=module is not None,
+        version=module.version if module else None,
+        kernel=KernelRecord(
+            kernel.release, zeroing.init_on_alloc, zeroing.case, zeroing.says
+        ),
+        parameters=module.parameters if module else {},
+        paths=[_path(path) for path in select(module, wanted)],
+    )
+
+
+def _path(path: KernelPath) -> PathRecord:
+    return PathRecord(
+        name=path.name,
+        mode=path.mode.chosen,
+        modes=path.mode.words,
+        hooks=[HookRecord(**asdict(one), attached=one.attached) for one in path.hooks],
+        counters=path.counters,
+        fallbacks=path.fallbacks,
+        backends={
+            name: BackendsRecord(
+                one.setting.chosen or "", one.setting.words, one.serving, one.gb_per_s
+            )
+            for name, one in path.backends.items()
         },
-        "parameters": module.parameters if module else {},
-        "paths": [path_json(path) for path in select(module, wanted)],
-    }
+        settings=path.settings,
+        choices=path.choices,
+    )
 
 
 def select(module: Module | None, wanted: list[str]) -> list[KernelPath]:
@@ -50,31 +125,6 @@ def find(module: Module, name: str) -> KernelPath:
         if path.name == name:
             return path
     raise unknown("path", name, (path.name for path in module.paths))
-
-
-def path_json(path: KernelPath) -> dict[str, Any]:
-    """Return a path's part of the document."""
-    return {
-        "name": path.name,
-        "mode": path.mode.chosen,
-        "modes": path.mode.words,
-        "hooks": [{**asdict(one), "attached": one.attached} for one in path.hooks],
-        "counters": path.counters,
-        "fallbacks": path.fallbacks,
-        "backends": {name: backends_json(one) for name, one in path.backends.items()},
-        "settings": path.settings,
-        "choices": {name: asdict(one) for name, one in path.choices.items()},
-    }
-
-
-def backends_json(backends: Backends) -> dict[str, Any]:
-    """Return an operation's backends for the document."""
-    return {
-        "chosen": backends.setting.chosen,
-        "choices": backends.setting.words,
-        "serving": backends.serving,
-        "gb_per_s": backends.gb_per_s,
-    }
 
 
 def lines(root: Root, wanted: list[str]) -> list[str]:

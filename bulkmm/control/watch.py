@@ -1,32 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm watch``: activity between two reads of the counters."""
 
-from __future__ import annotations
-
-import json
+import argparse
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Literal
 
 from bulkmm.control import module as modules
 from bulkmm.control import text
-from bulkmm.control.status import SCHEMA_VERSION, select
+from bulkmm.control.module import KernelPath
+from bulkmm.control.record import Record
+from bulkmm.control.root import Root
+from bulkmm.control.status import select
+from bulkmm.control.trace import Latency, Trace
 from bulkmm.errors import BulkmmError, Exit
 
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterator
-
-    from rich.table import Table
-
-    from bulkmm.control.module import KernelPath
-    from bulkmm.control.root import Root
-    from bulkmm.control.trace import Latency, Trace
-
-HEADINGS = ("path", "mode", "requests/s", "GB/s", "mean", "fallbacks/s")
-TRACED = ("median", "p99", "worst")
+TIMES = ("mean", "median", "p99", "worst")  # all but the mean by --trace
 
 
 @dataclass(frozen=True)
@@ -43,24 +36,14 @@ class Rates:
     latency: Latency | None  # None: not traced, or no request was seen
 
 
-@dataclass(frozen=True)
-class Sample:
-    """What all paths did between two reads."""
+@dataclass(frozen=True, kw_only=True)
+class Sample(Record):
+    """Printed by watch, one a line: what paths did in so many seconds up to then."""
 
-    when: float  # seconds since 1970
+    kind: Literal["sample"] = "sample"
+    time: str  # UTC
     seconds: float
     paths: list[Rates]
-
-    def json(self) -> str:
-        """Return the sample on one line, as in docs/control.schema.json."""
-        held: dict[str, Any] = {
-            "schema_version": SCHEMA_VERSION,
-            "kind": "sample",
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.when)),
-            "seconds": round(self.seconds, 6),
-            "paths": [asdict(path) for path in self.paths],
-        }
-        return json.dumps(held)
 
 
 def rates(
@@ -105,7 +88,8 @@ def samples(
             rates(before.get(name, path), path, at - then, times.get(name))
             for name, path in now.items()
         ]
-        yield Sample(time.time(), at - then, paths)
+        clock = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        yield Sample(time=clock, seconds=round(at - then, 6), paths=paths)
         before, then = now, at
 
 
@@ -121,8 +105,6 @@ def run(root: Root, args: argparse.Namespace) -> int:
     with ExitStack() as held:
         trace = None
         if args.trace:
-            from bulkmm.control.trace import Trace
-
             trace = held.enter_context(Trace(root))
         show = _shower(args, held)
         try:
@@ -137,71 +119,57 @@ def run(root: Root, args: argparse.Namespace) -> int:
 def _shower(args: argparse.Namespace, held: ExitStack) -> Callable[[Sample], None]:
     """Return a function that shows a sample: JSON, a table on a terminal, or lines."""
     if args.json:
-        return lambda sample: print(sample.json(), flush=True)
+        return lambda sample: print(sample.json(None), flush=True)
     if not sys.stdout.isatty():
         return lambda sample: print("\n".join(lines(sample)), flush=True)
     from rich.live import Live
+    from rich.text import Text
 
     live = held.enter_context(Live(auto_refresh=False))
-    return lambda sample: live.update(table(sample, traced=args.trace), refresh=True)
+    return lambda sample: live.update(
+        Text("\n".join(table(sample, traced=args.trace))), refresh=True
+    )
+
+
+def cells(path: Rates) -> dict[str, str]:
+    """Return the cells of a path's row by heading; empty: nothing to show."""
+    seen = path.latency
+    times = (
+        path.mean_ns,
+        *((seen.median_ns, seen.p99_ns, seen.max_ns) if seen else ()),
+    )
+    return {
+        "mode": path.mode or "?",
+        "requests/s": text.number(path.requests_per_s),
+        "GB/s": text.number(path.bytes_per_s / 1e9),
+        **{
+            name: "" if ns is None else text.duration(ns)
+            for name, ns in zip_longest(TIMES, times)
+        },
+        "fallbacks/s": " ".join(
+            f"{reason} {text.number(rate)}"
+            for reason, rate in path.fallbacks_per_s.items()
+            if rate
+        ),
+    }
 
 
 def lines(sample: Sample) -> list[str]:
     """Return a line for each path."""
-    clock = time.strftime("%H:%M:%S", time.localtime(sample.when))
-    return [f"{clock} {path.name} {_line(path)}" for path in sample.paths]
-
-
-def _line(path: Rates) -> str:
-    said = [
-        f"mode {path.mode}",
-        f"{text.number(path.requests_per_s)} requests/s",
-        f"{text.number(path.bytes_per_s / 1e9)} GB/s",
-    ]
-    if path.mean_ns is not None:
-        said.append(f"mean {text.duration(path.mean_ns)}")
-    if path.latency:
-        words = zip(TRACED, _latency(path), strict=True)
-        said += [f"{name} {value}" for name, value in words]
-    if left := _left(path):
-        said.append(f"fallbacks {left}")
-    return ", ".join(said)
-
-
-def _latency(path: Rates) -> tuple[str, ...]:
-    if not path.latency:
-        return ("",) * len(TRACED)
-    held = path.latency
-    return tuple(map(text.duration, (held.median_ns, held.p99_ns, held.max_ns)))
-
-
-def _left(path: Rates) -> str:
-    return " ".join(
-        f"{reason} {text.number(rate)}/s"
-        for reason, rate in path.fallbacks_per_s.items()
-        if rate
-    )
-
-
-def table(sample: Sample, *, traced: bool) -> Table:
-    """Return a table for the terminal."""
-    from rich import box
-    from rich.table import Table
-
-    shown = Table(box=box.SIMPLE_HEAD, show_edge=False)
-    shown.caption = time.strftime("%H:%M:%S", time.localtime(sample.when))
-    for heading in (*HEADINGS, *(TRACED if traced else ())):
-        shown.add_column(
-            heading, justify="left" if heading in HEADINGS[:2] else "right"
-        )
+    clock = time.strftime("%H:%M:%S")
+    said = []
     for path in sample.paths:
-        row = (
-            path.name,
-            path.mode or "?",
-            text.number(path.requests_per_s),
-            text.number(path.bytes_per_s / 1e9),
-            "" if path.mean_ns is None else text.duration(path.mean_ns),
-            _left(path),
-        )
-        shown.add_row(*row, *(_latency(path) if traced else ()))
-    return shown
+        shown = (f"{name} {cell}" for name, cell in cells(path).items() if cell)
+        said.append(f"{clock} {path.name} {', '.join(shown)}")
+    return said
+
+
+def table(sample: Sample, *, traced: bool) -> list[str]:
+    """Return a table for the terminal."""
+    hidden = () if traced else TIMES[1:]
+    rows = [
+        {"path": path.name}
+        | {name: cell for name, cell in cells(path).items() if name not in hidden}
+        for path in sample.paths
+    ]
+    return text.columns([[*rows[0]], *([*row.values()] for row in rows)])

@@ -103,7 +103,7 @@ def _refused(fake: Fake) -> None:
         (
             _put(f"{TRACING}/enabled_functions", f"{FOLIO} (1) R I    \ttramp: x"),
             "clear",
-            "a live patch has it",
+            "a live patch is attached to it",
         ),
         (
             _put(
@@ -111,7 +111,7 @@ def _refused(fake: Fake) -> None:
                 f"{FOLIO} (1)    D  \n\tdirect-->bpf_trampoline_1+0x0/0x9",
             ),
             "clear",
-            "the direct trampoline bpf_trampoline_1+0x0/0x9 has it",
+            "the direct trampoline bpf_trampoline_1+0x0/0x9 is attached to it",
         ),
         (_add(CONFIG, "CONFIG_KASAN=y"), "clear", "CONFIG_KASAN is set"),
         (_add(CONFIG, "CONFIG_HIGHMEM=y"), "alloc", "CONFIG_HIGHMEM is set"),
@@ -245,7 +245,7 @@ def test_what_cannot_be_told(
     done = bulkmm("doctor", "--json")
     assert done.code == Exit.ENVIRONMENT
     verdict, reasons = paths(done.json)["memmap"]
-    assert verdict == "cannot be told"
+    assert verdict == "unknown"
     assert why in reasons
 
 
@@ -320,7 +320,7 @@ def test_who_has_a_function_is_told(kernel: Fake, bulkmm: Command) -> None:
     kernel.write(f"{TRACING}/enabled_functions", f"{FOLIO} (1) R I    \ttramp: x")
     held = bulkmm("doctor", "--json").json
     assert held["verdict"].startswith(f"not all attach on {RELEASE}: clear would not")
-    assert held["blockers"] == [f"clear: {FOLIO}: a live patch has it"]
+    assert held["blockers"] == [f"clear: {FOLIO}: a live patch is attached to it"]
     (remedy,) = held["remedies"]
     assert FOLIO in remedy
 

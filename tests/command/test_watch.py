@@ -67,7 +67,7 @@ def test_lines_where_there_is_no_terminal(bulkmm: Command) -> None:
     lines = done.out.splitlines()
     assert len(lines) == 6
     assert all(
-        re.match(r"\d\d:\d\d:\d\d \w+ mode \w+, 0.00 requests/s", x) for x in lines
+        re.match(r"\d\d:\d\d:\d\d \w+ mode \w+, requests/s 0.00", x) for x in lines
     )
 
 

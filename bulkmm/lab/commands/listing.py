@@ -5,7 +5,7 @@ import argparse
 import json
 from typing import Any
 
-from bulkmm.control.status import SCHEMA_VERSION
+from bulkmm.control.record import VERSION
 from bulkmm.errors import Exit, UsageError
 from bulkmm.lab import scenario
 from bulkmm.lab.machine import arch, kernels, kinds
@@ -17,7 +17,7 @@ def show(args: argparse.Namespace) -> int:
     _check(args)
     found = [one for one in scenario.SCENARIOS if _fits(one, args)]
     if args.json:
-        said = {"schema_version": SCHEMA_VERSION, "kind": "scenarios"}
+        said = {"schema_version": VERSION, "kind": "scenarios"}
         print(json.dumps({**said, "scenarios": [*map(_json, found)]}, indent=1))
         return Exit.OK
     for one in found:

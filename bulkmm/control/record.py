@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the commands print with --json; `bulkmm status --schema` describes it.
+
+New members may be added; others keep their meaning while the version is the same.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+VERSION: Literal[1] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One document on standard output."""
+
+    schema_version: Literal[1] = VERSION
+
+    def json(self, indent: int | None = 1) -> str:
+        """Return the document."""
+        import json
+
+        return json.dumps(asdict(self), indent=indent)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The line on standard error, and the exit code."""
+
+    message: str
+    exit_code: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Error(Record):
+    """Printed instead of any other when a command that was given --json fails."""
+
+    error: Failure
+
+
+@dataclass(frozen=True)
+class ScenarioRecord:
+    """A scenario; kernels by architecture, seconds about, under TCG."""
+
+    name: str
+    family: str
+    measures: str
+    checks: str
+    published: list[str]
+    memory_mib: int
+    seconds: int
+    runs_on: dict[str, list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenarios(Record):
+    """Printed by lab list."""
+
+    kind: Literal["scenarios"]
+    scenarios: list[ScenarioRecord]
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of all documents."""
+    from msgspec.json import schema_components
+
+    from bulkmm.control import change, doctor, status, watch
+
+    kinds = (
+        status.Status,
+        doctor.Diagnosis,
+        change.Changes,
+        change.Settings,
+        watch.Sample,
+        Scenarios,
+        Error,
+    )
+    found, parts = schema_components(kinds, ref_template="#/$defs/{name}")
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "oneOf": list(found), "$defs": parts}
