@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """docs/api.md, the reference of libbulkmm, from the comments in its sources.
 
-Made by the same reader as the man pages of section 3, from the same comments.
+scripts/manpages.py makes the man pages of section 3 of the same parts.
 """
 
 import argparse
@@ -11,8 +11,8 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-import manpages
-from manpages import Doc, SourceError, Sources, sentence
+import comments
+from comments import ENVIRONMENT, SAFETY, SECTION, Doc, SourceError, Sources
 
 WIDTH = 100
 PROJECT = Path(__file__).resolve().parents[1]
@@ -34,6 +34,11 @@ def prose(text: str) -> str:
     return re.sub(r"(?<![\w`])(-?BMM_[A-Z_]+|BULKMM_[A-Z_]+)\b", r"`\1`", text)
 
 
+def sentence(text: str) -> str:
+    """Return a phrase as a sentence."""
+    return text[0].upper() + text[1:].rstrip(".") + "."
+
+
 def items(pairs: list[tuple[str, str]]) -> list[str]:
     """Return a list of terms and their meanings."""
     return [f"- `{term}`: {prose(text)}" for term, text in pairs]
@@ -44,15 +49,22 @@ def block(text: str) -> list[str]:
     return ["```c", text.strip("\n"), "```", ""]
 
 
+def spaced(paragraphs: list[str]) -> list[str]:
+    """Return paragraphs of comments."""
+    return [line for text in paragraphs for line in (prose(text), "")]
+
+
 def described(doc: Doc) -> list[str]:
-    """Return the page's part for a comment."""
-    lines = [prose(sentence(doc.purpose)), ""]
-    if doc.parameters:
-        lines += [*items(doc.parameters), ""]
-    for text in doc.body:
-        lines += [prose(text), ""]
-    if doc.returns:
-        lines += [f"Returns {prose(doc.returns)}", ""]
+    """Return what a comment says, but not of the value returned."""
+    parameters = [*items(doc.parameters), ""] if doc.parameters else []
+    return [prose(sentence(doc.purpose)), "", *parameters, *spaced(doc.body)]
+
+
+def types(sources: Sources) -> list[str]:
+    """Return the part for the types."""
+    lines = []
+    for doc in sources.types:
+        lines += [f"### {doc.name}", "", *block(doc.code), *described(doc)]
     return lines
 
 
@@ -63,7 +75,10 @@ def group(sources: Sources, names: list[str]) -> list[str]:
     for name in names:
         if len(names) > 1:
             lines += [f"**`{name}()`**", ""]
-        lines += described(sources.functions[name])
+        doc = sources.functions[name]
+        lines += described(doc)
+        if doc.returns:
+            lines += [f"Returns {prose(doc.returns)}", ""]
     if others := sources.see_also(names):
         lines += [f"See also {', '.join(f'`{name}()`' for name in others)}.", ""]
     return lines
@@ -73,7 +88,7 @@ def page(sources: Sources) -> str:
     """Return the page."""
     lines = ["# API of libbulkmm", "", MADE, "", INTRO, ""]
     for text in sources.overview.body:
-        section = manpages.SECTION.fullmatch(text)
+        section = SECTION.fullmatch(text)
         lines += [f"**{section[1]}.** {prose(section[2])}" if section else text, ""]
     lines += ["| function | does |", "|---|---|"]
     for name in sources.prototypes:
@@ -81,13 +96,8 @@ def page(sources: Sources) -> str:
     lines += ["", "## Functions", ""]
     for names in sources.groups:
         lines += group(sources, names)
-    lines += ["## Types", ""]
-    for doc in sources.types:
-        lines += [f"### {doc.name}", "", *block(doc.code), *described(doc)]
-    lines += ["## Environment", ""]
-    for text in sources.functions[manpages.ENVIRONMENT].body:
-        lines += [prose(text), ""]
-    lines += ["## Threads", "", manpages.SAFETY]
+    lines += ["## Types", "", *types(sources), "## Environment", ""]
+    lines += [*spaced(sources.functions[ENVIRONMENT].body), "## Threads", "", SAFETY]
     return "\n".join(narrow(lines)) + "\n"
 
 
@@ -108,7 +118,7 @@ def narrow(lines: list[str]) -> Iterator[str]:
 def made() -> str:
     """Return the page generated from the current sources."""
     sources = [*sorted(CORE.glob("*.c")), *sorted(LIB.rglob("*.c"))]
-    return page(manpages.read(CORE / "bulkmm.h", sources))
+    return page(comments.read(CORE / "bulkmm.h", sources))
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import roff
 import shtab
 from argparse_manpage.manpage import Manpage
-from manpages import code
+from roff import code
 
 from bulkmm import cli
 from bulkmm.lab.scenario import SCENARIOS

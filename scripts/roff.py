@@ -1,69 +1,110 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Markdown for man pages: paragraphs, code and tables, which become lists.
+"""Markdown for man pages: paragraphs, code, lists, and tables, which become lists.
 
-Renders what markdown-it parses. The writer of docutils would keep tables, too wide
-for a terminal, and need two more packages.
+Own code: the library builds with only a compiler, Meson and Python.
 """
 
+import re
 from collections.abc import Iterator
 
-from manpages import code, escape, quote
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-
+BLOCK = re.compile(
+    r"^```\w*\n(?P<code>(?:.*\n)*?)```$"
+    r"|^(?P<level>#+) (?P<heading>.+)$"
+    r"|(?P<table>(?:^\|.*\n)+)"
+    r"|^- (?:`(?P<term>[^`]+)`: )?(?P<item>.+(?:\n  .+)*)"
+    r"|^(?P<text>.+(?:\n(?!```|#|\||- ).+)*)",
+    re.MULTILINE,
+)
+INLINE = re.compile(
+    r"`(?P<code>[^`]+)`|\*\*(?P<strong>.+?)\*\*|\[(?P<link>.+?)\]\([^)]*\)|\\(?P<char>.)",
+    re.DOTALL,
+)
+CELL = re.compile(r"(?<!\\)\|")
+EMPTY = r"\&"
 MEANINGS = ("meaning", "is", "read", "means")  # columns that need no title
-PARSER = MarkdownIt().enable("table")
+NAMES = str.maketrans(
+    {"\\": r"\(rs", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"}
+)
 
 
 def sections(text: str) -> dict[str, str]:
     """Return the sections of a page in roff by heading; the first has none."""
     found: dict[str, list[str]] = {"": []}
-    name, tokens = "", PARSER.parse(text)
-    for i, token in enumerate(tokens):
-        if token.type == "heading_open" and token.tag != "h1":
-            name = tokens[i + 1].content.replace("`", "")
-            found[name] = []
-        elif token.type in ("fence", "code_block"):
-            found[name] += [".PP", code(token.content)]
-        elif token.type == "paragraph_open":
-            found[name] += [".PP", inline(tokens[i + 1])]
-        elif token.type == "table_open":
-            found[name] += table(tokens[i:])
-    return {name: ascii_only("\n".join(lines)) for name, lines in found.items()}
+    lines = found[""]
+    for block in BLOCK.finditer(text):
+        if block["level"] == "##":
+            lines = found[block["heading"].replace("`", "")] = []
+        elif block["level"] != "#":
+            lines += _block(block)
+    return {
+        name: ascii_only("\n".join(lines).removeprefix(".PP\n"))
+        for name, lines in found.items()
+    }
 
 
-def inline(token: Token) -> str:
+def _block(block: re.Match[str]) -> Iterator[str]:
+    if block["heading"]:
+        yield f".SS {inline(block['heading'])}"
+    elif block["code"]:
+        yield f".PP\n{code(block['code'])}"
+    elif block["table"]:
+        yield from _table(block["table"])
+    elif block["term"]:
+        yield f".TP\n{_bold(block['term'])}\n{inline(block['item'])}"
+    elif block["item"]:
+        yield f".IP \\(bu 2\n{inline(block['item'])}"
+    else:
+        yield f".PP\n{inline(block['text'])}"
+
+
+def inline(text: str) -> str:
     """Return a paragraph: code and strong are bold, a link is its text."""
-    said, strong = "", False
-    for child in token.children or ():
-        if child.type in ("strong_open", "strong_close"):
-            strong = child.type == "strong_open"
-        elif child.type == "code_inline" or (strong and child.content):
-            said += "\\fB" + quote(child.content).replace("-", "\\-") + "\\fP"
+    said, end = "", 0
+    for found in INLINE.finditer(text):
+        said += _escape(text[end : found.start()])
+        end = found.end()
+        if found["code"]:
+            said += _bold(found["code"])
+        elif found["strong"]:
+            said += _bold(found["strong"].replace("`", ""))
+        elif found["link"]:
+            said += inline(found["link"])
         else:
-            said += "\n" if child.type == "softbreak" else escape(child.content)
+            said += _escape(found["char"])
+    lines = (said + _escape(text[end:])).split("\n")
     # no line may begin like a roff request
-    return "\n".join(f"\\&{s}" if s[:1] in ".'" else s for s in said.split("\n"))
+    return "\n".join(
+        ("\\&" if s[:1] in ".'" else "") + s for s in map(str.strip, lines)
+    )
 
 
-def table(tokens: list[Token]) -> Iterator[str]:
+def _escape(text: str) -> str:
+    """Return text that troff prints literally; hyphens as hyphen or minus."""
+    return re.sub(r"(?<!\w)-|-(?!\w)", r"\\-", text.translate(NAMES))
+
+
+def _bold(text: str) -> str:
+    said = text.translate(NAMES).replace("-", "\\-")
+    whole = "\\%" if text.endswith("()") else ""  # never hyphenated
+    return f"\\fB{whole}{said}\\fP"
+
+
+def code(text: str) -> str:
+    """Return lines that are not filled."""
+    lines = [_bold(line.expandtabs(8)) if line else "" for line in text.splitlines()]
+    return "\n".join([".nf", *lines, ".fi"])
+
+
+def _table(text: str) -> Iterator[str]:
     """Return a table as a list: the first cell as term, the others as its text."""
-    rows: list[list[Token]] = []
-    for token in tokens:
-        if token.type == "table_close":
-            break
-        if token.type == "tr_open":
-            rows.append([])
-        elif token.type == "inline":
-            rows[-1].append(token)
-    titles = [cell.content for cell in rows[0]]
-    for first, *rest in rows[1:]:
+    rows = [[s.strip() for s in CELL.split(row)[1:-1]] for row in text.splitlines()]
+    for first, *rest in rows[2:]:
         said = [
-            inline(cell) if title in MEANINGS else f"{escape(title)}: {inline(cell)}"
-            for title, cell in zip(titles[1:], rest, strict=True)
-            if cell.content
+            inline(cell if title in MEANINGS else f"{title}: {cell}")
+            for title, cell in zip(rows[0][1:], rest, strict=True)
+            if cell
         ]
-        yield f".TP\n{inline(first)}\n{'; '.join(said) or chr(92) + '&'}"
+        yield f".TP\n{inline(first) or EMPTY}\n{'; '.join(said) or EMPTY}"
 
 
 def ascii_only(text: str) -> str:

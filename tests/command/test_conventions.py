@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 
 import pytest
-from commandlib import ROOT, leaves, walk
+from commandlib import ROOT, leaves
 
 from bulkmm import cli
 from bulkmm.errors import Exit
@@ -15,16 +15,6 @@ from bulkmm.errors import Exit
 PARSER = cli.parser()
 LEAVES = [pytest.param(one, id=" ".join(words)) for words, one in leaves(PARSER)]
 PAGE = (ROOT / "docs" / "command.md").read_text()
-# What a phrase may begin with; an adverb may stand before it.
-VERBS = {
-    "add", "align", "allow", "boot", "break", "build", "change", "compare",
-    "draw", "emulate", "end", "fail", "fault", "fetch", "fill", "force",
-    "generate", "install", "keep", "let", "list", "loop", "make", "map",
-    "measure", "name", "patch", "populate", "prepare", "print", "put", "read",
-    "remove", "repeat", "reserve", "run", "say", "set", "show", "start",
-    "switch", "take", "tell", "time", "title", "use", "visit", "wait", "write",
-}  # fmt: skip
-ADVERBS = {"only"}
 FLAGS = {  # one meaning everywhere: how many values, and what they are called
     "--json": (0, ""),
     "--markdown": (0, ""),
@@ -50,36 +40,6 @@ def arguments(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
         helps = isinstance(action, argparse._HelpAction)
         if not helps and not isinstance(action, argparse._SubParsersAction):
             yield action
-
-
-def has_verb(phrase: str | None) -> bool:
-    words = [w for w in re.findall(r"[a-z]+", phrase or "") if w not in ADVERBS]
-    return bool(words) and words[0] in VERBS
-
-
-def helps(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str | None]]:
-    """Return each command below a parser, with its phrase."""
-    for _, one in walk(parser):
-        for action in one._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                for choice in action._choices_actions:
-                    yield f"{one.prog} {choice.dest}", choice.help
-
-
-@pytest.mark.parametrize(("command", "phrase"), [*helps(PARSER)])
-def test_a_command_is_a_phrase_with_a_verb(command: str, phrase: str | None) -> None:
-    assert has_verb(phrase), command
-    assert not (phrase or "").endswith(".")
-
-
-@pytest.mark.parametrize("parser", LEAVES)
-def test_an_argument_is_a_phrase_with_a_verb(parser: argparse.ArgumentParser) -> None:
-    bare = [
-        (action.option_strings or action.dest, action.help)
-        for action in arguments(parser)
-        if not has_verb(action.help)
-    ]
-    assert bare == []
 
 
 @pytest.mark.parametrize("parser", LEAVES)
@@ -123,10 +83,3 @@ def test_an_exit_code_has_one_meaning() -> None:
     )
     assert [int(code) for code, _ in rows] == [code.value for code in Exit]
     assert not [meaning for _, meaning in rows if ";" in meaning]
-
-
-@pytest.mark.parametrize(
-    "phrase", ["the figure", "of each visit", "only 3", "", None, "JSON is printed"]
-)
-def test_what_has_no_verb_is_found(phrase: str | None) -> None:
-    assert not has_verb(phrase)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A series and a path added to a copy of the tree, and what reads them there."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import fakekernel
+import pytest
+
+from bulkmm.lab.machine.arch import X86_64
+from bulkmm.lab.paths import PROJECT
+
+PARTS = ("bulkmm", "lab", "module")
+FILES = ("Makefile", "core/bulkmm.h")
+SERIES = "7.12"  # later than 7.3, but not as text
+PATH = """
+BMM_PATH(extra, "off", "off", "half", "full")
+BMM_PATH_HOOK(extra, extra, extra_function, void, struct page *, unsigned long)
+BMM_PATH_CALL(extra, extra_helper, extra_helper, int, void)
+BMM_PATH_WITHOUT(extra, KASAN)
+"""
+# what main.c and prototype.h make of the statements, with nothing of a kernel
+EXPANDED = r"""
+#include <stdio.h>
+struct zone; struct page; struct folio; struct dev_pagemap; struct mhp_params;
+struct vm_struct; struct vmem_altmap;
+enum migratetype { A };
+typedef unsigned long pgprot_t, phys_addr_t; typedef int gfp_t; typedef _Bool bool;
+#define BMM_PATH(path, load, ...) \
+	static const char *const path##_modes[] = { __VA_ARGS__, NULL };
+#define BMM_PATH_HOOK(path, name, function, ret, ...) \
+	typedef ret name##_fn(__VA_ARGS__);
+#define BMM_PATH_CALL BMM_PATH_HOOK
+#include "module/paths.def"
+int main(void)
+{
+	extra_fn *hooked = NULL;
+	extra_helper_fn *called = NULL;
+
+#define BMM_PATH(path, load, ...) printf("%s %s\n", #path, path##_modes[1]);
+#include "module/paths.def"
+	return hooked || called;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the tree with both."""
+    copy = tmp_path_factory.mktemp("tree")
+    leave = shutil.ignore_patterns("__pycache__", "*.o", "*.ko")
+    for name in PARTS:
+        shutil.copytree(PROJECT / name, copy / name, symlinks=True, ignore=leave)
+    for name in FILES:
+        (copy / name).parent.mkdir(exist_ok=True)
+        shutil.copy(PROJECT / name, copy / name)
+    kernels = copy / "module/compat/kernels.mk"
+    text = kernels.read_text()
+    text = re.sub(
+        r"^(range-x86_64 := \S+) .*", rf"\1 {SERIES}", text, flags=re.MULTILINE
+    )
+    text = re.sub(r"^tested-x86_64 .*", rf"\g<0> {SERIES}", text, flags=re.MULTILINE)
+    kernels.write_text(text)
+    paths = copy / "module/paths.def"
+    text = paths.read_text()
+    head, undefined, tail = text.partition("\n#undef BMM_PATH\n")
+    assert undefined
+    paths.write_text(f"{head}{PATH}{undefined}{tail}")
+    return copy
+
+
+def bulkmm(tree: Path, *words: str) -> tuple[int, str]:
+    """Run the copy's command."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "bulkmm.cli", *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tree)},
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_lab_knows_the_series(tree: Path) -> None:
+    code, said = bulkmm(tree, "lab", "list", "--kernel", SERIES, "--json")
+    assert code == 0
+    old = json.loads(bulkmm(tree, "lab", "list", "--kernel", "7.3", "--json")[1])
+    new = {one["name"] for one in json.loads(said)["scenarios"]}
+    assert new == {one["name"] for one in old["scenarios"]}  # "since 7.3" among them
+    unknown = bulkmm(tree, "lab", "list", "--kernel", "5.10")
+    assert f"{' or '.join([*X86_64.series, SERIES])}, or" in unknown[1]
+
+
+def test_make_knows_the_series(tree: Path) -> None:
+    command = ["make", "-n", "-C", str(tree), "figures"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert f"for one in {' '.join([*X86_64.series, SERIES])};" in done.stdout
+    rules = tree / "module/compat/supported.mk"
+    asked = ["--eval", "known: ; @echo $(bmm-known)", "known", "VERSION=7"]
+    for patchlevel, known in ("12", "y"), ("13", ""):
+        command = ["make", "-sf", str(rules), *asked, f"PATCHLEVEL={patchlevel}"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        assert done.stdout.strip() == known
+
+
+def test_the_command_knows_both(tree: Path, tmp_path: Path) -> None:
+    release = f"{SERIES}.1+deb13-cloud-amd64"
+    fake = fakekernel.load(fakekernel.kernel(tmp_path, release))
+    names = fake.read("/proc/kallsyms").splitlines()
+    names += [f"0 t {name}" for name in ("extra_function", "extra_helper")]
+    fake.write("/proc/kallsyms", "\n".join(names))
+    tracing = "/sys/kernel/tracing/available_filter_functions"
+    fake.write(tracing, f"{fake.read(tracing)}\nextra_function")
+    fake.write("/sys/kernel/bulkmm/extra/mode", "off half [full]", 0o644)
+    fake.write("/sys/kernel/bulkmm/extra/hook", "0 extra_function: attached")
+    root = ("--root", str(tmp_path))
+    code, said = bulkmm(tree, "status", "extra", *root)
+    assert (code, "extra_function  attached" in said) == (0, True)
+    report = json.loads(bulkmm(tree, "doctor", "--json", *root)[1])
+    (kernel,) = (one for one in report["checks"] if one["name"] == "kernel")
+    assert kernel["state"] == "ok"
+    verdicts = {path["name"]: path["verdict"] for path in report["paths"]}
+    assert verdicts["extra"] == "attached"
+    fake.remove("/sys/kernel/bulkmm/version")
+    code, said = bulkmm(tree, "on", "extra", "--persist", *root)
+    assert (code, "extra at load: half" in said) == (0, True)
+
+
+def test_the_modules_c_knows_the_path(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text(EXPANDED)
+    program = tmp_path / "a"
+    flags = ["-std=gnu11", "-Wall", "-Werror", "-Wno-unused-function", f"-I{tree}"]
+    subprocess.run(["gcc", *flags, "-o", program, tmp_path / "a.c"], check=True)
+    done = subprocess.run([program], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "extra half"
