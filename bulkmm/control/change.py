@@ -87,9 +87,9 @@ def mode_of(path: str, words: list[str], mode: str | None) -> str:
 def to_mode(module: Module, name: str, mode: str | None) -> Change:
     """Return the change that switches a path; by default, to its first mode not off."""
     path = find(module, name)
-    wanted = mode_of(name, path.mode.words, mode)
+    wanted = mode_of(name, path.modes, mode)
     file = f"{modules.HOME}/{name}/mode"
-    return Change(f"{name}.mode", file, path.mode.chosen or "unknown", wanted)
+    return Change(f"{name}.mode", file, path.mode or "unknown", wanted)
 
 
 def all_off(root: Root, module: Module, *, dry: bool) -> list[Change]:
@@ -105,8 +105,9 @@ def settings(module: Module) -> dict[str, tuple[str, str, list[str]]]:
     found: dict[str, tuple[str, str, list[str]]] = {}
     for path in module.paths:
         home = f"{modules.HOME}/{path.name}"
-        backends = {name: one.setting for name, one in path.backends.items()}
-        for name, choice in {**backends, **path.choices}.items():
+        for name, one in path.backends.items():
+            found[f"{path.name}.{name}"] = f"{home}/{name}", one.chosen, one.choices
+        for name, choice in path.choices.items():
             now = choice.chosen or "unknown"
             found[f"{path.name}.{name}"] = f"{home}/{name}", now, choice.words
         for name, value in path.settings.items():

@@ -36,32 +36,22 @@ class Choice:
 
 @dataclass(frozen=True)
 class Backends:
-    """The backends of an operation, the one that serves, and the measured rates."""
+    """Backends of an operation: one that is forced or "fastest", and which serves."""
 
-    names: list[str]
+    chosen: str
+    choices: list[str]
     serving: str
-    forced: bool
-    gb_per_s: dict[str, float]
-
-    @property
-    def setting(self) -> Choice:
-        """Return what can be written, and what was."""
-        chosen = self.serving if self.forced else FASTEST
-        return Choice([FASTEST, *self.names], chosen)
+    gb_per_s: dict[str, float]  # of those that were measured
 
 
 @dataclass(frozen=True)
 class Hook:
-    """A kernel function and whether it is hooked: 0, or a negative errno."""
+    """A kernel function and whether calls reach the module: 0, or a negative errno."""
 
     symbol: str
     errno: int
     why: str
-
-    @property
-    def attached(self) -> bool:
-        """Return whether calls of the function reach the module."""
-        return self.errno == 0
+    attached: bool
 
     def __str__(self) -> str:
         """Return it as in the file."""
@@ -73,13 +63,14 @@ class KernelPath:
     """One family of kernel functions, hooked together."""
 
     name: str
-    mode: Choice
-    hooks: list[Hook] = field(default_factory=list)
+    mode: str | None
+    modes: list[str]
+    hooks: list[Hook]
     counters: dict[str, int] = field(default_factory=dict)
-    fallbacks: dict[str, int] = field(default_factory=dict)
+    fallbacks: dict[str, int] = field(default_factory=dict)  # by reason
     backends: dict[str, Backends] = field(default_factory=dict)
-    settings: dict[str, int] = field(default_factory=dict)
-    choices: dict[str, Choice] = field(default_factory=dict)  # besides backends
+    settings: dict[str, int] = field(default_factory=dict)  # numbers to write
+    choices: dict[str, Choice] = field(default_factory=dict)  # words to write
 
 
 @dataclass
@@ -111,7 +102,8 @@ def _path(root: Root, name: str) -> KernelPath | None:
     mode = choice(root.read(f"{home}/mode") or "")
     if not mode:
         return None
-    path = KernelPath(name, mode, hooks=hooks(root.read(f"{home}/hook") or ""))
+    held = hooks(root.read(f"{home}/hook") or "")
+    path = KernelPath(name, mode.chosen, mode.words, held)
     _add_counters(path, root.read(f"{home}/stats") or "")
     for file in root.names(home):
         text = root.read(f"{home}/{file}")
@@ -157,16 +149,17 @@ def backends(text: str) -> Backends | None:
     if len(serving) != 1:
         return None
     return Backends(
-        names=[word[2] for word in listed],
+        chosen=serving[0] if len(listed) < len(words) else FASTEST,
+        choices=[FASTEST, *(word[2] for word in listed)],
         serving=serving[0],
-        forced=len(listed) < len(words),
         gb_per_s={word[2]: float(word[3]) for word in listed if word[3]},
     )
 
 
 def hooks(text: str) -> list[Hook]:
     """Return the hooks in the text of a path's file."""
-    return [Hook(name, int(errno), why) for errno, name, why in HOOK.findall(text)]
+    found = ((name, int(errno), why) for errno, name, why in HOOK.findall(text))
+    return [Hook(*one, attached=one[1] == 0) for one in found]
 
 
 def is_writable(file: Path) -> bool:

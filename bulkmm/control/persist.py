@@ -28,7 +28,7 @@ class Kept:
 def plan(root: Root, module: Module | None, path: str | None, mode: str | None) -> Kept:
     """Return the file with changed modes of one path or of all."""
     if module:
-        modes = {one.name: one.mode.words for one in module.paths}
+        modes = {one.name: one.modes for one in module.paths}
     else:
         table = needs.read(root.read(checks.ARCHITECTURE) or "")
         modes = {one.name: one.modes for one in table.paths}

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm status``: the module's state, as text and as JSON."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
 from bulkmm.control import text
-from bulkmm.control.module import Backends, Choice, KernelPath, Module
+from bulkmm.control.module import Backends, KernelPath, Module
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
 from bulkmm.errors import unknown
@@ -30,41 +30,6 @@ class KernelRecord:
     says: str
 
 
-@dataclass(frozen=True)
-class HookRecord:
-    """A kernel function; errno is 0 or negative."""
-
-    symbol: str
-    errno: int
-    why: str
-    attached: bool
-
-
-@dataclass(frozen=True)
-class BackendsRecord:
-    """Backends of an operation: one that is forced or "fastest", and which serves."""
-
-    chosen: str
-    choices: list[str]
-    serving: str
-    gb_per_s: dict[str, float]  # of those that were measured
-
-
-@dataclass(frozen=True)
-class PathRecord:
-    """A path: fallbacks by reason; settings are numbers, choices words to write."""
-
-    name: str
-    mode: str | None
-    modes: list[str]
-    hooks: list[HookRecord]
-    counters: dict[str, int]
-    fallbacks: dict[str, int]
-    backends: dict[str, BackendsRecord]
-    settings: dict[str, int]
-    choices: dict[str, Choice]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Status(Record):
     """Printed by status; parameters are those that can be changed at run time."""
@@ -74,7 +39,7 @@ class Status(Record):
     version: str | None
     kernel: KernelRecord
     parameters: dict[str, int]
-    paths: list[PathRecord]
+    paths: list[KernelPath]
 
 
 def document(root: Root, wanted: list[str]) -> Status:
@@ -89,26 +54,7 @@ def document(root: Root, wanted: list[str]) -> Status:
             kernel.release, zeroing.init_on_alloc, zeroing.case, zeroing.says
         ),
         parameters=module.parameters if module else {},
-        paths=[_path(path) for path in select(module, wanted)],
-    )
-
-
-def _path(path: KernelPath) -> PathRecord:
-    return PathRecord(
-        name=path.name,
-        mode=path.mode.chosen,
-        modes=path.mode.words,
-        hooks=[HookRecord(**asdict(one), attached=one.attached) for one in path.hooks],
-        counters=path.counters,
-        fallbacks=path.fallbacks,
-        backends={
-            name: BackendsRecord(
-                one.setting.chosen or "", one.setting.words, one.serving, one.gb_per_s
-            )
-            for name, one in path.backends.items()
-        },
-        settings=path.settings,
-        choices=path.choices,
+        paths=select(module, wanted),
     )
 
 
@@ -150,7 +96,7 @@ def _row(path: KernelPath) -> tuple[str, ...]:
     left = [f"{reason} {count}" for reason, count in path.fallbacks.items() if count]
     return (
         path.name,
-        path.mode.chosen or "?",
+        path.mode or "?",
         hook_state(path),
         str(hits),
         text.size(served) if hits else "",
@@ -172,9 +118,9 @@ def hook_state(path: KernelPath) -> str:
 def _details(path: KernelPath) -> list[str]:
     rows: list[tuple[str, str]] = [
         *((hook.symbol, hook.why) for hook in path.hooks),
-        ("mode", _marked(path.mode)),
+        ("mode", _marked(path.modes, path.mode)),
         *((name, _rated(one)) for name, one in path.backends.items()),
-        *((name, _marked(one)) for name, one in path.choices.items()),
+        *((name, _marked(one.words, one.chosen)) for name, one in path.choices.items()),
         *((name, str(value)) for name, value in path.settings.items()),
         *((name, str(value)) for name, value in path.counters.items()),
         *((f"fallback_{name}", str(count)) for name, count in path.fallbacks.items()),
@@ -182,16 +128,16 @@ def _details(path: KernelPath) -> list[str]:
     return [f"{path.name}:", *text.columns(rows, indent="  "), ""]
 
 
-def _marked(choice: Choice) -> str:
+def _marked(words: list[str], chosen: str | None) -> str:
     """Return a choice in sysfs's form."""
-    return " ".join(f"[{w}]" if w == choice.chosen else w for w in choice.words)
+    return " ".join(f"[{w}]" if w == chosen else w for w in words)
 
 
 def _rated(backends: Backends) -> str:
     """Return the backends with GB/s, and whether the one that serves is forced."""
-    words = []
-    for name in backends.names:
-        rate = f"={backends.gb_per_s[name]}" if name in backends.gb_per_s else ""
-        word = f"{name}{rate}"
-        words.append(f"[{word}]" if name == backends.serving else word)
-    return " ".join([*words, "(forced)"] if backends.forced else words)
+    rated = {
+        name: f"{name}={backends.gb_per_s[name]}" if name in backends.gb_per_s else name
+        for name in backends.choices[1:]
+    }
+    said = _marked([*rated.values()], rated[backends.serving])
+    return said if backends.chosen == modules.FASTEST else f"{said} (forced)"

@@ -54,7 +54,7 @@ def rates(
     spent = _moved(before.counters, now.counters, "ns")
     return Rates(
         name=now.name,
-        mode=now.mode.chosen,
+        mode=now.mode,
         requests_per_s=hits / seconds,
         bytes_per_s=_moved(before.counters, now.counters, "bytes") / seconds,
         mean_ns=spent / hits if hits and "ns" in now.counters else None,

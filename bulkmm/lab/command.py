@@ -8,6 +8,7 @@ from bulkmm.lab import choices, scenario
 from bulkmm.lab.machine import arch, kinds
 
 ARCH, USUAL = ",".join(arch.NAMES), arch.X86_64.name
+SERIES = arch.X86_64.series
 DEFINES = """\
 --module-defines NAME+  build the module with these make variables, as in BMM_FAULTS=1
 """
@@ -22,8 +23,8 @@ SCENARIO  run this (see: bulkmm lab list)
 GROUPS = {
     "machine": f"""\
 --arch NAME  boot {" or ".join(arch.NAMES)} (default: {USUAL})
---kernel NAME  boot 6.12, 7.3, a full release, or one that the lab builds:
-    {", ".join(kinds.NAMES)} (default: 6.12; on arm64: 7.3)
+--kernel NAME  boot {", ".join(SERIES)}, a full release, or one that the lab builds:
+    {", ".join(kinds.NAMES)} (default: {SERIES[0]}; on arm64: {arch.ARM64.series[0]})
 --accel {{{",".join(choices.ACCEL)}}}  use KVM if a guest boots under it, else TCG
     (default: auto)
 --cpu NAME  emulate this CPU of QEMU's (default: max)
