@@ -173,7 +173,7 @@ def test_others_may_trace_a_function(kernel: Fake, bulkmm: Command) -> None:
         ("/proc/sys/kernel/arch", "riscv64", "architecture"),
         ("/proc/sys/kernel/osrelease", "5.10.0-9-amd64", "kernel"),
         ("/proc/sys/kernel/osrelease", "6.11.9-amd64", "kernel"),
-        ("/proc/sys/kernel/osrelease", "7.4.1-amd64", "kernel"),
+        ("/proc/sys/kernel/osrelease", "99.1.1-amd64", "kernel"),
         ("/proc/sys/kernel/ftrace_enabled", "0", "kernel.ftrace_enabled"),
         ("/proc/sys/kernel/modules_disabled", "1", "kernel.modules_disabled"),
         (CONFIG, "CONFIG_MODULES=y\nCONFIG_KPROBES=y", "CONFIG_DYNAMIC_FTRACE_WITH_"),
