@@ -27,9 +27,8 @@ def test_the_status() -> None:
 
 def modes_at_load() -> dict[str, str]:
     """Return what the module's parameters are by default."""
-    source = (ROOT / "module" / "main.c").read_text()
-    of_path = r'\bMODULE_PARM_DESC\(\s*(\w+),\s*"\1: mode at load.*?\(default: (\w+)\)'
-    return dict(re.findall(of_path, source))
+    source = (ROOT / "module" / "paths.def").read_text()
+    return dict(re.findall(r'^BMM_PATH\((\w+), "(\w+)"', source, re.MULTILINE))
 
 
 def test_the_paths() -> None:
