@@ -141,10 +141,10 @@ struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 
 	if (refused)
 		return NULL;
-	return static_call(
-		bmm_get_area_node)(size, align, PAGE_SHIFT, flags,
-				   VMALLOC_START, VMALLOC_END, NUMA_NO_NODE,
-				   GFP_KERNEL | __GFP_NOWARN, caller);
+	return static_call(bmm_get_area)(size, align, PAGE_SHIFT, flags,
+					 VMALLOC_START, VMALLOC_END,
+					 NUMA_NO_NODE,
+					 GFP_KERNEL | __GFP_NOWARN, caller);
 }
 
 /*
