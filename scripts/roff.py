@@ -52,7 +52,7 @@ def _block(block: re.Match[str]) -> Iterator[str]:
     elif block["term"]:
         yield f".TP\n{_bold(block['term'])}\n{inline(block['item'])}"
     elif block["item"]:
-        yield f".IP \\(bu 2\n{inline(block['item'])}"
+        yield f".IP * 2\n{inline(block['item'])}"
     else:
         yield f".PP\n{inline(block['text'])}"
 
