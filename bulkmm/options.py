@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 # argparse has no public name, and the class is not subscriptable at run time
 Subparsers: TypeAlias = "argparse._SubParsersAction[Any]"  # noqa: SLF001
 TYPES = {"N": int, "SECONDS": int}  # by metavar
-PATHS = {"--output", "--plot", "--root", "--json-dir"}
+PATHS = {"--output", "--root", "--json-dir"}
 FLAG = re.compile(r"(?<!\S)--?\w[\w-]*")
 
 # Options of several commands.

@@ -14,10 +14,7 @@ WHAT = "the result file"
 
 def need_place(args: argparse.Namespace) -> None:
     """Reject files that cannot be written, before all the work."""
-    from bulkmm import plot
-
     files.need_place(args.output, WHAT)
-    plot.check_file(getattr(args, "plot", None))
 
 
 def finish(
@@ -35,10 +32,6 @@ def finish(
     finally:
         if args.output:
             files.write(args.output, document.to_json(), WHAT)
-    if getattr(args, "plot", None):
-        from bulkmm import plot
-
-        plot.save([document], args.plot)
     return verdict(document)
 
 

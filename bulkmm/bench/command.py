@@ -33,7 +33,7 @@ WHAT = {
         the extent or page by page, glibc's memset, libpmem2, a plain loop, bulkmm
         leaving the extent in the cache or bypassing it; cold, hot, and with every
         extent read in order, written, or read in random order at once.""",
-        "--quick --plot clear.svg",
+        "--quick -o clear.json",
         BACKEND,
     ),
     "copy": (
@@ -62,7 +62,6 @@ ENDS = f"""\
 --quick  measure less of each
 {options.JSON}
 {options.SAMPLES}
---plot FILE.svg  draw the samples, or throughput by size, into this file
 """
 COMMON = f"""\
 --processes N  run N processes (default: {amount.FULL_PROCESSES}, --quick

@@ -36,16 +36,10 @@ COMMANDS = {
         """Tell for each path whether the module can hook its functions on this
         kernel, loaded or not: the verdict, then what is in the way, then what to do
         about it. Exit code 0: all that is needed here would attach; 1: something
-        would not; 3: that is unknown (root can read more).""",
+        would not; 3: that is unknown (root can read more). To see what each path would
+        gain here, run: bulkmm bench kernel --kernel RELEASE --quick""",
         "bulkmm doctor",
-        """
-        --measure  measure instead what each path would gain: this kernel's own code
-            against the module's in a process, without root, with nothing loaded
-        --kernel RELEASE|FILE  measure this kernel (default: the image of the one
-            that runs)
-        --module FILE  use this bulkmm.ko, or none (default: the installed one, or
-            one built against installed headers)
-        """,
+        "",
     ),
     "on": (
         "switch a path on",
@@ -93,7 +87,8 @@ def add_parser(sub: options.Subparsers) -> None:
     for name, (does, more, example, table) in COMMANDS.items():
         run = f"bulkmm.control.run:{name}"
         one = options.add(sub, name, does, more, run=run, example=example)
-        options.take(one, table)
+        if table:
+            options.take(one, table)
         options.take(one, COMMON, root=Path("/"))
         if name == "off":
             one.set_defaults(mode="off")

@@ -54,32 +54,9 @@ def doctor(args: argparse.Namespace) -> int:
     """Print what would attach on this kernel."""
     from bulkmm.control import doctor as examiner
 
-    if args.measure:
-        return _measure(args)
-    if args.kernel or args.module:
-        raise UsageError("--kernel and --module say what to --measure")
     found = examiner.examine(_root(args))
     print(found.document().json() if args.json else "\n".join(found.lines()))
     return found.exit_code()
-
-
-def _measure(args: argparse.Namespace) -> int:
-    """Print the module's expected gain."""
-    from bulkmm import outcome
-    from bulkmm.control.kernel import Kernel
-    from bulkmm.lab.progress import Progress
-    from bulkmm.native import run
-
-    run.need_packages("doctor --measure")
-    from bulkmm.native import worth
-
-    release = Kernel(_root(args)).release
-    document = worth.examine(release, args.kernel, args.module, Progress())
-    if args.json:
-        print(document.to_json(), end="")
-    else:
-        print("\n".join(worth.lines(document)))
-    return outcome.verdict(document)
 
 
 def on(args: argparse.Namespace) -> int:

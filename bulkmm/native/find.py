@@ -27,16 +27,6 @@ def image(name: str) -> Path | None:
     return next((file for file in _images(name) if file.is_file()), None)
 
 
-def running(release: str) -> Path:
-    """Return the image of the running kernel."""
-    if not (found := next((one for one in _images(release) if one.is_file()), None)):
-        looked = " nor ".join(map(str, _images(release)))
-        raise BulkmmError(
-            f"the image of the running kernel is neither {looked}: name it by --kernel"
-        )
-    return found
-
-
 def _images(release: str) -> list[Path]:
     return [Path(form.format(release)) for form in IMAGES]
 
@@ -102,7 +92,7 @@ def of_lab(
 
 @contextmanager
 def files(
-    kernel: str, wanted: str | None, progress: Progress, *, needed: bool = True
+    kernel: str, wanted: str | None, progress: Progress
 ) -> Iterator[tuple[Path, Path | None]]:
     """Yield the image and module that the command line selects."""
     named = None if wanted in (None, NONE) else Path(wanted)
@@ -116,7 +106,7 @@ def files(
 
         release = vmlinux.release(found)
         with module(release, progress) as made:
-            if needed and not made:
+            if not made:
                 raise UsageError(
                     f"no bulkmm.ko for {release}, nor its headers here: "
                     f"name a --module, or {NONE}"

@@ -15,7 +15,7 @@ from bulkmm.results import Document
 
 # options that do not apply when comparing cases
 UNFUZZED = (
-    *("json", "output", "plot", "all_rows"),
+    *("json", "output", "all_rows"),
     *("quick", "rounds", "processes", "scenario"),
 )
 NEEDS = ("elftools", "vmlinux_to_elf", "zstandard")
@@ -23,7 +23,7 @@ NEEDS = ("elftools", "vmlinux_to_elf", "zstandard")
 
 def kernel(args: argparse.Namespace) -> int:
     """Measure; show and write the result."""
-    need_packages("bench kernel")
+    need_packages()
     from bulkmm.native import find, measure, summary
 
     outcome.need_place(args)
@@ -55,10 +55,12 @@ def kernel(args: argparse.Namespace) -> int:
     )
 
 
-def need_packages(what: str) -> None:
+def need_packages() -> None:
     """Raise unless the libraries that read kernels are there."""
     if not all(map(importlib.util.find_spec, NEEDS)):
-        raise BulkmmError(f"{what} needs more packages: pip install bulkmm[native]")
+        raise BulkmmError(
+            "bench kernel needs more packages: pip install bulkmm[native]"
+        )
 
 
 def shown(job: Job, names: Sequence[str], progress: Progress) -> Document:

@@ -23,7 +23,6 @@ FLAGS = {  # one meaning everywhere: how many values, and what they are called
     "--all-rows": (0, ""),
     "--resume": (0, ""),
     "--output": (None, "FILE"),
-    "--plot": (None, "FILE"),
     "--root": (None, "DIR"),
     "--json-dir": (None, "DIR"),
     "--size": (None, "SIZE"),

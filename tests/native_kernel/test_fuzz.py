@@ -160,7 +160,7 @@ def test_a_fault_names_the_case(ready: Path) -> None:
         *(
             (["memmap", "--fuzz", "0", *option], f"{option[0]} does not apply to")
             for option in (
-                *(["--plot", "a.svg"], ["--rounds", "2"], ["--processes", "3"]),
+                *(["--rounds", "2"], ["--processes", "3"]),
                 *(["--scenario", "a"], ["--json"], ["--all-rows"], ["--quick"]),
             )
         ),

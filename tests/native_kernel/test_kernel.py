@@ -8,7 +8,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
 import pytest
 from nativelib import SIZES, Pair, deb, harness, measured, prepared, small, wrong
 
@@ -19,7 +18,6 @@ from bulkmm.results import Document
 
 pytestmark = pytest.mark.lab
 
-SCHEMA = Path(__file__).parents[2] / "docs" / "result.schema.json"
 SMALL = ("64k", "256k")
 USED = ("-again", "-then-read", "-then-write", "-then-random")
 SCENARIOS = {
@@ -165,7 +163,5 @@ def test_the_command(older: Pair, tmp_path: Path) -> None:
     words += ["--processes", "2", "--scenario", "pmem-fsdax-1g"]
     words += ["--kernel", str(older.kernel), "--module", str(older.module)]
     assert cli.main([*words, "-o", str(file)]) == Exit.OK
-    document = json.loads(file.read_text())
-    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
-    assert {row["scenario"] for row in document["results"]} == {"pmem-fsdax-1g"}
+    assert Document.read(file).scenarios == ["pmem-fsdax-1g"]
     assert cli.main([*words, "--break-one-word"]) == Exit.VERDICT

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A bench of a kernel's code without root, and of what is no kernel."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from nativelib import Pair
+
+from bulkmm import cli
+from bulkmm.errors import BulkmmError, Exit
+from bulkmm.native import vmlinux
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture
+def open_to_all(older: Pair) -> Iterator[Pair]:
+    """Kernel and module where every user can read them."""
+    place = Path(tempfile.mkdtemp(prefix="bulkmm-test-"))
+    try:
+        place.chmod(0o755)
+        for file in (older.kernel, older.module):
+            shutil.copy(file, place)
+            (place / file.name).chmod(0o644)
+        kernel, module = place / older.kernel.name, place / older.module.name
+        yield replace(older, kernel=kernel, module=module)
+    finally:
+        shutil.rmtree(place)
+
+
+def as_nobody(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command as a user who owns nothing.
+
+    The one capability is to reach the interpreter, wherever root has it.
+    """
+    reach = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *reach]
+    return subprocess.run(
+        [*nobody, sys.executable, "-m", "bulkmm.cli", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"},
+    )
+
+
+def test_a_bench_without_root(open_to_all: Pair) -> None:
+    words = ("bench", "kernel", "vmap", "--scenario", "vmap-1page", "--processes", "2")
+    words += ("--kernel", str(open_to_all.kernel), "--module", str(open_to_all.module))
+    done = as_nobody(*words, "--json")
+    assert done.returncode == Exit.OK, done.stderr
+    document = json.loads(done.stdout)
+    assert {row["variant"] for row in document["results"]} >= {"stock", "pte"}
+
+
+def test_an_image_that_root_alone_can_read(open_to_all: Pair) -> None:
+    open_to_all.kernel.chmod(0o600)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(BulkmmError, match="Permission denied: have root make a"):
+            vmlinux.read(open_to_all.kernel)
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "code", "said"),
+    [
+        ("./none", Exit.ENVIRONMENT, "no such file"),
+        ("5.10", Exit.USAGE, "unknown kernel 5.10"),
+        (__file__, Exit.ENVIRONMENT, "not a kernel image"),
+    ],
+)
+def test_what_is_no_kernel(
+    kernel: str, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["bench", "kernel", "--kernel", kernel]) == code
+    assert said in capsys.readouterr().err
