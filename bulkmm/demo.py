@@ -5,14 +5,19 @@ First natively: the stock kernel's own machine code and the module's, in a
 process on this CPU. Then the module in a guest. Both also as a page.
 """
 
-import argparse
+from __future__ import annotations
+
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bulkmm import options, outcome
-from bulkmm.lab.machine.arch import X86_64
-from bulkmm.lab.progress import Progress
-from bulkmm.results import Document
+from bulkmm import options
+
+if TYPE_CHECKING:  # --help does not wait for them
+    import argparse
+
+    from bulkmm.lab.progress import Progress
+    from bulkmm.results import Document
 
 SHOWN = (  # natively: those of summary.HEADLINES, with small devices
     "pmem-fsdax-16g",
@@ -49,19 +54,20 @@ def _keep(document: Document, name: str) -> Path:
 
 def run_demo(_args: argparse.Namespace) -> int:
     """Measure natively and in a guest; print a table of each."""
-    from bulkmm import table
+    from bulkmm import outcome, table
     from bulkmm.lab import run, scenario
     from bulkmm.lab.families import pmem
+    from bulkmm.lab.progress import Progress
     from bulkmm.native import summary
     from bulkmm.report import command as report
-    from bulkmm.sheet import Sheet, print_lines
+    from bulkmm.sheet import print_lines
 
     start = time.monotonic()
     run.need_root()
     native = _native(Progress())
     files = [_keep(native, "demo-native")]
     print("The stock kernel's own code and the module's, natively:\n")
-    Sheet(*summary.headlines([native])).print()
+    summary.headlines([native]).print()
     print_lines(summary.notes(native))
     print("\nThe module in a guest, switched on and off:\n")
     guest = run.run_scenario(run.Request(pmem.Work(scenario.find(SCENARIO))))
@@ -77,6 +83,7 @@ def run_demo(_args: argparse.Namespace) -> int:
 
 def _native(progress: Progress) -> Document:
     """Run the headlines in a process, at small sizes."""
+    from bulkmm.lab.machine.arch import X86_64
     from bulkmm.native import command, find, measure, run
 
     kernel, module = find.of_lab(X86_64.series[0], None, progress, build_module=True)

@@ -72,20 +72,6 @@ def grids(document: Document, factor: Factor, *, all_rows: bool = False) -> list
     return found
 
 
-def threads(document: Document) -> list[str]:
-    """Return a line for each multi-threaded arm."""
-    held = {(r.scenario, r.variant): r for r in document.results}
-    lines = []
-    for (scenario, variant), arm in held.items():
-        found = THREADS.fullmatch(variant)
-        alone = held.get((scenario, found[1])) if found else None
-        if found and alone and arm.median:
-            rate, gain = arm.bytes / arm.median, alone.median / arm.median
-            said = f"{rate:.1f} GB/s by {found[2]} threads, {gain:.2f} of one"
-            lines.append(f"{scenario}, {found[1]}: {said}.")
-    return lines
-
-
 def _rates(name: str, scenarios: list[str], results: list[Result]) -> Sheet:
     variants = list(dict.fromkeys(r.variant for r in results))
     shown = [v for v in variants if not _is_control(v, variants)]

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from bulkmm import facts, grid
-from bulkmm.results import NS, STORES, Document, Result
+from bulkmm.report import conclusion
+from bulkmm.results import NS, STORES, Document, Ratio, Result
 
 SERIES = re.compile(r"(clear|copy)-([0-9]+)([bkmgt])(?:-(.+))?")
 TITLES = {
@@ -22,11 +23,10 @@ TITLES = {
 }
 HOW_TO_READ = (
     "GB/s: bytes written, in the time of writing and of the use that follows. "
-    "Bars: 95 % interval of the median, below six samples the range. Strips: samples, "
-    "downwards in the order taken."
+    "Ratios: filled if proven, hollow if not. Bars: 95 % interval, below six samples "
+    "the range."
 )
 EMULATION = "emulation (TCG)"
-MS, WORK = "ms", "million instructions"  # units of samples
 
 
 @dataclass(frozen=True)
@@ -39,102 +39,93 @@ class Point:
     high: float
 
 
-@dataclass
+@dataclass(frozen=True)
 class Arm:
-    """One variant in one panel: points by size, or raw samples."""
+    """One variant in one panel, by size."""
 
     label: str
     variant: str
     source: int  # index of the document
     points: list[Point] = field(default_factory=list)
-    samples: list[float] = field(default_factory=list)
-    median: float = 0
-    low: float = 0
-    high: float = 0
 
 
-@dataclass
+@dataclass(frozen=True)
 class Panel:
-    """One operation and use, or one scenario without sizes."""
+    """One operation and use by size, or a result's ratios."""
 
     title: str
-    by_size: bool
     emulated: bool
-    unit: str = "GB/s"
     arms: list[Arm] = field(default_factory=list)
-
-    def arm(self, wanted: Arm) -> Arm:
-        """Return the arm with the same label, added if missing."""
-        for arm in self.arms:
-            if arm.label == wanted.label:
-                return arm
-        self.arms.append(wanted)
-        return wanted
+    ratios: list[Ratio] = field(default_factory=list)
 
 
 def panels(documents: list[Document], names: list[str] | None = None) -> list[Panel]:
-    """Return what to draw, series first, each in the order of the results."""
+    """Return what to draw: throughput by size, then the ratios of what has no sizes."""
     names = names or [f"result {i + 1}" for i in range(len(documents))]
     documents = [document.printed() for document in documents]
+    ratios = [_ratios(*pair) for pair in zip(documents, names, strict=True)]
+    return [*_by_size(documents, names), *(one for one in ratios if one.ratios)]
+
+
+def _by_size(documents: list[Document], names: list[str]) -> list[Panel]:
+    """Return a panel for each use of the memory; names tell equal arms apart."""
     drawn = [
-        [r for r in grid.of_one_thread(grid.shown(document)) if r.unit != STORES]
+        [r for r in grid.of_one_thread(grid.shown(document)) if _series(r)]
         for document in documents
     ]
     seen = Counter((r.scenario, r.variant) for results in drawn for r in results)
     twice = any(count > 1 for count in seen.values())
-    found: dict[tuple[str, bool], Panel] = {}
-    for i, document in enumerate(documents):
+    found: dict[str, Panel] = {}
+    for i, (document, name) in enumerate(zip(documents, names, strict=True)):
         emulated = facts.where(document) == "TCG"
         for result in drawn[i]:
-            variant = result.variant
-            label = f"{variant} ({names[i]})" if twice else variant
-            _add(found, result, Arm(label, variant, i), emulated=emulated)
-    for panel in found.values():
-        for arm in panel.arms:
+            title, point = _point(result)
+            title = f"{title}: {EMULATION}" if emulated else title
+            panel = found.setdefault(title, Panel(title, emulated))
+            label = f"{result.variant} ({name})" if twice else result.variant
+            arm = next((one for one in panel.arms if one.label == label), None)
+            if not arm:
+                panel.arms.append(arm := Arm(label, result.variant, i))
+            arm.points.append(point)
             arm.points.sort(key=lambda point: point.size)
-    return sorted(found.values(), key=lambda panel: not panel.by_size)
+    return list(found.values())
 
 
-def _add(
-    found: dict[tuple[str, bool], Panel], result: Result, arm: Arm, *, emulated: bool
-) -> None:
-    series = SERIES.fullmatch(result.scenario)
-    # An interval that includes 0 has no rate.
-    if series and not (result.median > 0 and result.ci95[0] > 0):
-        series = None
-    title = result.scenario
-    if series:
-        operation, _, _, use = series.groups(default="")
-        said = f"{operation}, {use.replace('-', ' ')}".rstrip(", ")
-        title = TITLES.get((operation, use), said)
-    if emulated:
-        title = f"{title}: {EMULATION}"
-    unit = "GB/s" if series else MS if result.unit == NS else WORK
-    panel = found.setdefault(
-        (title, bool(series)), Panel(title, bool(series), emulated, unit)
-    )
-    arm = panel.arm(arm)
-    if series:
-        size = int(series[2]) << 10 * "bkmgt".index(series[3])
-        rates = [result.bytes / ns for ns in (result.median, *reversed(result.ci95))]
-        arm.points.append(Point(size, *rates))
-        return
-    arm.samples = [value / 1e6 for value in result.samples]  # whatever the unit
-    arm.median = result.median / 1e6
-    arm.low, arm.high = (value / 1e6 for value in result.ci95)
+def _series(result: Result) -> re.Match[str] | None:
+    """Return the parts of a series' name; an interval that includes 0 has no rate."""
+    if result.unit != NS or not (result.median > 0 and result.ci95[0] > 0):
+        return None
+    return SERIES.fullmatch(result.scenario)
+
+
+def _point(result: Result) -> tuple[str, Point]:
+    """Return the title of a result's panel, and its point there."""
+    parts = SERIES.fullmatch(result.scenario)
+    operation, number, unit, use = parts.groups(default="") if parts else ("",) * 4
+    said = f"{operation}, {use.replace('-', ' ')}".rstrip(", ")
+    size = int(number) << 10 * "bkmgt".index(unit)
+    rates = [result.bytes / ns for ns in (result.median, *reversed(result.ci95))]
+    return TITLES.get((operation, use), said), Point(size, *rates)
+
+
+def _ratios(document: Document, name: str) -> Panel:
+    """Return the module's ratios in the scenarios that no panel has by size."""
+    ratios = [
+        ratio
+        for ratio in conclusion.ours(document)
+        if not SERIES.fullmatch(ratio.scenario) and ratio.unit != STORES
+    ]
+    work = "less work" if document.emulated else "faster"
+    than = conclusion.base(ratios) if ratios else ""
+    emulated = f": {EMULATION}" if document.emulated else ""
+    title = f"{name}: how many times {work} than {than}{emulated}"
+    return Panel(title, document.emulated, ratios=ratios)
 
 
 def title(found: list[Panel]) -> str:
     """Return the figure's title."""
-    kinds = [
-        what
-        for what, unit in (
-            ("throughput by size", "GB/s"),
-            ("time of each run", MS),
-            ("work of each run", WORK),
-        )
-        if any(panel.unit == unit for panel in found)
-    ]
+    kinds = ["throughput by size"] if any(panel.arms for panel in found) else []
+    kinds += ["ratios"] if any(panel.ratios for panel in found) else []
     emulated = f"; {EMULATION}" if any(panel.emulated for panel in found) else ""
     return f"bulkmm: {', '.join(kinds)}{emulated}"
 
@@ -145,10 +136,13 @@ def footnotes(documents: list[Document]) -> list[str]:
     return list(dict.fromkeys([*lines, HOW_TO_READ]))
 
 
-def description(documents: list[Document], found: list[Panel]) -> str:
+def description(found: list[Panel]) -> str:
     """Return a description of the figure in words."""
     said = []
     for panel in found:
-        what = "GB/s by size" if panel.by_size else f"samples in {panel.unit}"
-        said.append(f"{panel.title}, {what}: {', '.join(a.label for a in panel.arms)}.")
-    return " ".join([*said, *footnotes(documents)])
+        shown = [f"{arm.label}" for arm in panel.arms] or [
+            f"{one.scenario} {one.variant} {one.ratio:.2f}" for one in panel.ratios
+        ]
+        what = ", GB/s by size" if panel.arms else ""
+        said.append(f"{panel.title}{what}: {', '.join(shown)}.")
+    return " ".join(said)

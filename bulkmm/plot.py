@@ -2,21 +2,20 @@
 """``bulkmm plot``: results as an SVG figure.
 
 Operations measured over a range of sizes become lines of throughput by size, one
-panel for each use of the memory; any other scenario becomes a strip of its raw
-samples. ``bulkmm.panels`` decides what is drawn.
+panel for each use of the memory; of other scenarios the ratios are drawn.
+``bulkmm.panels`` decides what is drawn.
 """
 
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from bulkmm import files, options
 from bulkmm.errors import BulkmmError, Exit, UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
     from pathlib import Path
 
     from matplotlib.axes import Axes
@@ -30,8 +29,9 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 DASHES = ("-", "--", ":", "-.")
-COLUMNS, PANEL_WIDTH, PANEL_HEIGHT = 2, 5.0, 3.1  # inches
+COLUMNS, PANEL_WIDTH, PANEL_HEIGHT, ROW = 2, 5.0, 3.1, 0.2  # inches
 BESIDE = 1.3  # sizes differ by 2 or more
+WIDE = 8  # from this ratio of the ends on an axis has ticks at 1, 2, 5
 STYLE: Any = {"markersize": 5, "linewidth": 1.2, "elinewidth": 0.8, "capsize": 2}
 LEGEND_WIDTH, TEXT_WIDTH = 110, 170  # characters that fit across two columns
 SETTINGS: Any = {
@@ -54,7 +54,7 @@ def add_parser(sub: options.Subparsers) -> None:
         "plot",
         "draw kept results as SVG",
         """Draw kept results: throughput by size with 95 % intervals, a panel for each
-        operation and use; raw samples of all that has no sizes.""",
+        operation and use; ratios of all that has no sizes.""",
         run="bulkmm.plot:run_plot",
         example="bulkmm plot out/a.json -o out/a.svg",
     )
@@ -97,44 +97,33 @@ def svg(documents: list[Document], names: list[str] | None = None) -> str:
 
     found = panels.panels(documents, names)
     if not found:
-        raise BulkmmError("nothing to draw: no results in what was given")
-    text = render(
-        lambda figure: _draw(figure, found, panels.footnotes(documents)),
-        panels.title(found),
-    )
-    return _describe(text, panels.description(documents, found))
+        raise BulkmmError("nothing to draw: no sizes or ratios in what was given")
+    return render(found, panels.footnotes(documents))
 
 
-def render(
-    draw: Callable[[Figure], None],
-    title: str,
-    layout: Literal["constrained"] | None = "constrained",
-) -> str:
-    """Return a figure as SVG: the same bytes whenever the same is drawn."""
+def render(found: list[Panel], notes: list[str]) -> str:
+    """Return panels as one SVG, with title and description for screen readers."""
+    from html import escape
+
     import matplotlib as mpl
     from matplotlib.figure import Figure
+
+    from bulkmm import panels
 
     out = io.StringIO()
     with mpl.rc_context():
         mpl.rcdefaults()  # ignore the user's matplotlibrc
         mpl.rcParams.update(SETTINGS)
-        figure = Figure(layout=layout)
-        draw(figure)
+        figure = Figure(layout="constrained")
+        _draw(figure, found, notes)
         # A date or a program's version would change the bytes, not the figure.
         nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
+        title = panels.title(found)
         figure.savefig(out, format="svg", metadata={**nothing, "Title": title})
-    return out.getvalue()
-
-
-def _describe(text: str, description: str) -> str:
-    """Add title and description for screen readers."""
-    from html import escape
-
-    head, opened, rest = text.partition("<svg ")
-    body = rest.replace(
-        "</title>", f"</title>\n <desc>{escape(description, quote=False)}</desc>", 1
-    )
-    return f'{head}{opened}role="img" {body}'
+    head, _, body = out.getvalue().partition("<svg ")
+    said = escape(panels.description([*found]), quote=False)
+    body = body.replace("</title>", f"</title>\n <desc>{said}</desc>", 1)
+    return f'{head}<svg role="img" {body}'
 
 
 def _draw(figure: Figure, found: list[Panel], notes: list[str]) -> None:
@@ -142,29 +131,27 @@ def _draw(figure: Figure, found: list[Panel], notes: list[str]) -> None:
 
     from bulkmm import panels
 
-    columns = min(COLUMNS, len(found))
-    rows = -(-len(found) // columns)
+    series = [panel for panel in found if panel.arms]
+    rated = [panel for panel in found if panel.ratios]
     lines = [line for note in notes for line in textwrap.wrap(note, TEXT_WIDTH)]
-    inches = PANEL_HEIGHT * rows + 0.16 * len(lines) + 1.2
+    heights = [PANEL_HEIGHT] * -(-len(series) // COLUMNS)
+    heights += [ROW * len(panel.ratios) + 0.9 for panel in rated]
+    inches = sum(heights) + 0.16 * len(lines) + 1.2
     figure.set_size_inches(PANEL_WIDTH * COLUMNS, inches)
     figure.set_facecolor("white")  # opaque: read on dark and on light pages
-    series = [panel for panel in found if panel.by_size]
-    arms = {arm.label: arm for panel in series for arm in panel.arms}
+    grid = figure.add_gridspec(len(heights), COLUMNS, height_ratios=heights)
     looks = looks_of(series)
-    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
     keys: dict[str, Any] = {}
-    for i, (panel, axes) in enumerate(zip(found, grid, strict=False)):
-        if panel.by_size:
-            keys = {**draw_lines(axes, panel, looks, f"panel{i}"), **keys}
-        else:
-            draw_strips(axes, panel, f"panel{i}")
-            names = [arm.label for arm in panel.arms]
-            axes.set_yticks(range(len(names)), names)
+    for i, panel in enumerate(series):
+        axes = figure.add_subplot(grid[i // COLUMNS, i % COLUMNS])
+        keys = {**draw_lines(axes, panel, looks, f"panel{i}"), **keys}
         axes.set_title(panel.title, loc="left", fontweight="bold")
-    for axes in grid[len(found) :]:
-        axes.set_axis_off()
+    for i, panel in enumerate(rated, len(heights) - len(rated)):
+        axes = figure.add_subplot(grid[i, :])
+        draw_ratios(axes, panel)
+        axes.set_title(panel.title, loc="left", fontweight="bold")
     figure.supxlabel("\n".join(lines), fontsize=8, x=0.01, ha="left")
-    _head(figure, panels.title(found), {label: keys[label] for label in arms})
+    _head(figure, panels.title(found), {label: keys[label] for label in looks})
 
 
 def _head(figure: Figure, title: str, keys: dict[str, Any]) -> None:
@@ -237,15 +224,29 @@ def _size_axis(axes: Axes, sizes: list[int]) -> None:
     axes.set_xlim(sizes[0] / 1.5, sizes[-1] * 1.5)
 
 
-def draw_strips(axes: Axes, panel: Panel, gid: str) -> None:
-    """Draw all samples, downwards in measured order, and the median's interval."""
-    for i, arm in enumerate(panel.arms):
-        n = len(arm.samples)
-        y = [i - 0.3 + 0.6 * (k + 0.5) / n for k in range(n)]
-        (dots,) = axes.plot(arm.samples, y, "o", markersize=3, color=COLOURS[0])
-        dots.set_gid(f"{gid}-arm{i}")
-        axes.plot([arm.low, arm.high], [i, i], color="black", linewidth=1)
-        axes.plot([arm.median] * 2, [i - 0.35, i + 0.35], color="black", linewidth=1.5)
-    axes.set_ylim(len(panel.arms) - 0.5, -0.5)
-    axes.set_xlim(left=0)
-    axes.set_xlabel(f"{panel.unit}, emulated" if panel.emulated else panel.unit)
+def draw_ratios(axes: Axes, panel: Panel) -> None:
+    """Draw a row for each ratio with its interval; hollow: not proven."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+    for y, one in enumerate(panel.ratios):
+        low, high = one.ci95
+        axes.plot([low, high], [y, y], color=COLOURS[0], linewidth=1.5)
+        proven = one.significant and not one.unstable
+        fill = COLOURS[0] if proven else "white"
+        axes.plot(one.ratio, y, "o", color=COLOURS[0], markerfacecolor=fill)
+    alike = len({one.base for one in panel.ratios}) == 1
+    axes.set_yticks(
+        range(len(panel.ratios)),
+        [
+            f"{r.scenario}: {r.variant}" + ("" if alike else f" against {r.base}")
+            for r in panel.ratios
+        ],
+    )
+    axes.set_ylim(len(panel.ratios) - 0.5, -0.5)
+    axes.axvline(1, color="black", linewidth=1)
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    wide = high / low > WIDE
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if wide else MaxNLocator(8))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}\N{MULTIPLICATION SIGN}")
+    axes.xaxis.set_minor_locator(NullLocator())

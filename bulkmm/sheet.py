@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A table of text, for the screen or as Markdown."""
+"""A table of text: on the screen, as Markdown, and in report/page.html."""
 
 from __future__ import annotations
 
@@ -24,10 +24,22 @@ class Sheet:
 
     def markdown(self) -> list[str]:
         """Return it as lines of Markdown, followed by an empty line."""
-        rule = ("--:" if name in self.numbers else "---" for name in self.headings)
-        rows = (f"| {' | '.join(row)} |" for row in (self.headings, *self.rows))
-        first, *others = rows
+        headings, rows = self._flat()
+        rule = ("--:" if name in self.numbers else "---" for name in headings)
+        first, *others = (f"| {' | '.join(row)} |" for row in (headings, *rows))
         return [first, f"|{'|'.join(rule)}|", *others, ""]
+
+    def _flat(self) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+        """Return headings and rows with the subheadings as the first column."""
+        if all(len(row) > 1 for row in self.rows):
+            return self.headings, self.rows
+        rows, above = [], ""
+        for row in self.rows:
+            if len(row) == 1:
+                above = row[0]
+            else:
+                rows.append((above, *row))
+        return ("scenario", *self.headings), rows
 
     def print(self, console: Console | None = None) -> None:
         """Print it, as wide as the terminal or WIDTH."""

@@ -37,8 +37,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from bulkmm.results import ALPHA, CONTROLLED_LEAST, INTERVAL_LEAST, Ratio, Result
 

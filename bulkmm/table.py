@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Result documents as a table: on the screen, or as Markdown for the README."""
+"""What the tables of results hold; ``sheet`` and the report's page render them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log10
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from bulkmm import facts, grid, published
 from bulkmm.control import text
@@ -22,16 +24,6 @@ if TYPE_CHECKING:
 
 SPREADS = {INTERVAL: "({})", RANGE: "[{}]"}  # to tell them apart
 MAIN_BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
-BRIEF = (
-    "rebuild",
-    "rebuild-saferet",
-    "template-movnti",
-    "bulkmm",
-    "limit",
-    "absent",
-    "off",
-    "on",
-)
 TIMES = "\N{MULTIPLICATION SIGN}"
 NUMBERS = ("n", "GB/s", "stores")  # headings of right-aligned columns
 BRACKETS = f"(a{DASH}b): 95 % interval. [a{DASH}b]: range of fewer than six samples."
@@ -40,7 +32,7 @@ LEGEND = f"{BRACKETS} ~ not proven. ! unstable: the A/A control moved by more."
 
 @dataclass(frozen=True)
 class Show:
-    """How much a table shows."""
+    """How much the tables show."""
 
     full: bool = False  # a row for every median, and no grids
     all_rows: bool = False  # backends and kinds of limit too
@@ -54,9 +46,8 @@ class Part:
     """The table's part for one scenario; rows have a cell per heading."""
 
     scenario: str
-    title: str  # the scenario, and the meaning of its ratios
     rows: list[list[str]]
-    notes: list[str]
+    notes: list[str]  # the meaning of its ratios, and those not in the rows
 
 
 def count(value: float, median: float = 0) -> str:
@@ -195,12 +186,12 @@ def _part(document: Document, scenario: str, *, all_rows: bool) -> Part:
     first = leading(here, scenario)
     base = next(iter(first.values())).base if first else ""
     rows = [_row(document, r, first.get(r.variant)) for r in results]
-    others = [r for r in here.ratios if r.base != base and r.unit != STORES]
+    said = [_means(document, base)] if base else []
+    said += [_said(r) for r in here.ratios if r.base != base and r.unit != STORES]
     return Part(
         scenario=scenario,
-        title=f"{scenario}: {_means(document, base)}" if base else scenario,
         rows=rows + _published_rows(document, scenario),
-        notes=[f"{scenario}: {_said(r)}" for r in others],
+        notes=[f"{scenario}: {line}" for line in said],
     )
 
 
@@ -241,84 +232,46 @@ def _kinds(documents: Iterable[Document]) -> list[list[Document]]:
     return [kind for kind in kinds if kind]
 
 
-def _grids(documents: Iterable[Document], show: Show) -> list[Sheet]:
-    if show.full:
-        return []
-    return [
+def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:
+    """Return all tables of some results: rows by scenario, then the grids."""
+    compact = [
         held
         for one in documents
+        if not show.full
         for held in grid.grids(one, factor, all_rows=show.all_rows)
     ]
+    found = []
+    for kind in _kinds(documents):
+        held = [part for one in kind for part in parts(one, show)]
+        rows = [row for part in held for row in ([part.scenario], *part.rows)]
+        if rows or not compact:
+            found.append(Sheet(headings(kind), rows, NUMBERS))
+    return found + compact
 
 
-def _lines_under(
-    documents: Iterable[Document], found: list[Part], show: Show
-) -> list[str]:
-    lines = [part.title for part in found if ":" in part.title]
-    lines += [note for part in found for note in part.notes]
+def lines(documents: list[Document], show: Show = DEFAULT) -> list[str]:
+    """Return the lines below the tables."""
+    said = [n for one in documents for part in parts(one, show) for n in part.notes]
     for document in documents:
-        lines += [] if show.full else grid.controls(document)
-        lines += facts.footnotes(document)
-    return list(dict.fromkeys([*lines, LEGEND]))
+        said += [] if show.full else grid.controls(document)
+        said += facts.footnotes(document)
+    return list(dict.fromkeys([*said, LEGEND]))
 
 
 def print_documents(
     documents: list[Document], console: Console | None = None, show: Show = DEFAULT
 ) -> None:
-    """Print one table of several documents.
-
-    Many scenarios of one kind are printed as grids, unless ``show`` is full.
-    """
+    """Print the tables of several documents, and the lines below."""
     console = screen(console)
-    found = [part for one in documents for part in parts(one, show)]
-    compact = _grids(documents, show)
-    for kind in _kinds(documents) if found or not compact else ():
-        rows = [
-            row
-            for one in kind
-            for part in parts(one, show)
-            for row in ([part.scenario], *part.rows)
-        ]
-        Sheet(headings(kind), rows, NUMBERS).print(console)
-    for held in compact:
-        held.print(console)
+    for one in tables(documents, show):
+        one.print(console)
         console.print()
-    print_lines(_lines_under(documents, found, show), console)
+    print_lines(lines(documents, show), console)
 
 
-def _brief(part: Part) -> Part:
-    """Return the rows that fit the first screen of a README."""
-    newest = [row for row in part.rows if row[0].startswith("published")][-1:]
-    rows = [row for row in part.rows if row[0].partition(" ")[0] in BRIEF] + newest
-    return Part(part.scenario, part.title, rows, [])
-
-
-def _shown_parts(
-    documents: Iterable[Document], *, show: Show, brief: bool = False
-) -> list[Part]:
-    found = [part for document in documents for part in parts(document, show)]
-    if not brief:
-        return found
-    return [_brief(part) for part in found if not part.title.endswith("-first")]
-
-
-def markdown_tables(
-    *documents: Document, brief: bool = False, show: Show = DEFAULT
-) -> list[str]:
-    """Return the tables as lines of Markdown."""
-    compact = _grids(documents, show)
-    lines = []
-    for kind in _kinds(documents) or [[]]:
-        found = _shown_parts(kind, brief=brief, show=show)
-        rows = [[part.scenario, *row] for part in found for row in part.rows]
-        if found or not compact:
-            lines += Sheet(("scenario", *headings(kind)), rows, NUMBERS).markdown()
-    return lines + [line for held in compact for line in held.markdown()]
-
-
-def markdown(*documents: Document, brief: bool = False, show: Show = DEFAULT) -> str:
-    """Return the same rows and lines as Markdown; ``brief``: the main ones."""
-    lines = markdown_tables(*documents, brief=brief, show=show)
-    found = _shown_parts(documents, brief=brief, show=show)
-    lines += [f"{line}  " for line in _lines_under(documents, found, show)]
-    return "\n".join(lines).rstrip() + "\n"
+def markdown(*documents: Document, show: Show = DEFAULT) -> str:
+    """Return the same tables and lines as Markdown."""
+    held = [*documents]
+    said = [line for one in tables(held, show) for line in one.markdown()]
+    said += [f"{line}  " for line in lines(held, show)]
+    return "\n".join(said).rstrip() + "\n"

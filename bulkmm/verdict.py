@@ -18,7 +18,9 @@ side, where this takes four.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from bulkmm import stats
 from bulkmm.results import ALPHA, Ratio, Result

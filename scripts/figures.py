@@ -6,8 +6,10 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bulkmm import facts as known
 from bulkmm import grid, machine, table
@@ -16,7 +18,6 @@ from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
 from bulkmm.native import summary
 from bulkmm.results import INTERVAL, Document, spread_of
-from bulkmm.sheet import Sheet
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -87,25 +88,28 @@ def cpu(name: str, measured: Measured) -> Iterator[str]:
     for one in measured.kernels:
         release = needs.series(one.machine["kernel"])
         yield from (f"#### {KERNEL} {release}: its own code and the module's", "")
-        yield from Sheet(summary.HEADINGS, summary.rows(one)).markdown()
+        yield from summary.sheet(one).markdown()
         yield from bullets([*summary.notes(one), *goals.missed(one)])
     if measured.populate:
         yield from ("#### Populate", "")
         show = table.Show(full=True)
-        yield from table.markdown_tables(measured.populate, show=show)
+        for held in table.tables([measured.populate], show):
+            yield from held.markdown()
         yield from bullets(
             [*notes(measured.populate), *known.footnotes(measured.populate)]
         )
-        yield from Sheet(goals.HEADINGS, goals.rows(measured.populate)).markdown()
+        yield from goals.sheet(measured.populate).markdown()
         yield from bullets(goals.missed(measured.populate))
     yield from ("#### The core", "")
     yield from bullets([*facts(document), *known.footnotes(document)])
     for kind, title in TITLES.items():
         if (of := part(document, kind)).results:
-            yield from (f"#### {title}", "", *table.markdown_tables(of))
+            yield from (f"#### {title}", "")
+            for held in table.tables([of]):
+                yield from held.markdown()
             yield from bullets(notes(of))
     yield from ("#### Goals", "")
-    yield from Sheet(goals.HEADINGS, goals.rows(document)).markdown()
+    yield from goals.sheet(document).markdown()
     yield from bullets(goals.missed(document))
 
 
@@ -140,12 +144,9 @@ def part(document: Document, kind: str) -> Document:
 
 def notes(document: Document) -> list[str]:
     """Return the lines below the tables of one subject."""
-    found = [*grid.controls(document)]
-    for one in table.parts(
-        document, table.Show(full=document.run["scenario"] == "populate")
-    ):
-        found += [one.title, *one.notes] if ":" in one.title else one.notes
-    return found
+    show = table.Show(full=document.run["scenario"] == "populate")
+    notes = [note for one in table.parts(document, show) for note in one.notes]
+    return [*grid.controls(document), *notes]
 
 
 def readme(text: str, held: dict[str, Measured]) -> str:
@@ -164,7 +165,7 @@ def readme(text: str, held: dict[str, Measured]) -> str:
 
 def headlines(kernels: list[Document]) -> Iterator[str]:
     """Return the table of the README and the lines below it."""
-    yield from Sheet(*summary.headlines(kernels)).markdown()
+    yield from summary.headlines(kernels).markdown()
     held = kernels[0].machine["cpu"]
     named = f"{held['model']} (family {held['family']}, model {held['model_number']})"
     releases = " and ".join(str(one.machine["kernel"]) for one in kernels)

@@ -9,13 +9,16 @@ threads, the same in ours and in the base.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from operator import attrgetter
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bulkmm import stats
 from bulkmm.bench.judge import Arms, by_scenario
 from bulkmm.bench.subjects import SIZE
 from bulkmm.results import Document, Ratio
+from bulkmm.sheet import Sheet
 
 SAME = 0.98
 LIMIT = 0.97
@@ -24,11 +27,9 @@ FIRST = 1 / 1.1  # the first use of a gigabyte takes at most 10 % longer: 5 ms
 NEAR = 0.9
 ANY = "N"
 SELECTION = "selection of"
-HEADINGS = ("goal", "at least", "met", "the least of them")
 
 
-@dataclass(frozen=True)
-class Goal:
+class Goal(Struct, frozen=True):
     """One goal."""
 
     what: str
@@ -152,8 +153,7 @@ GOALS = (
 )
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """A goal and its ratio in each scenario, worst first."""
 
     goal: Goal
@@ -229,12 +229,13 @@ def _is_base(goal: Goal, name: str) -> bool:
     return name in goal.bases or name.startswith(backends)
 
 
-def rows(document: Document) -> list[tuple[str, ...]]:
+def sheet(document: Document) -> Sheet:
     """Return each goal, its outcome, and its worst scenario."""
-    return [
+    rows = [
         (one.goal.what, f"{one.goal.least:.3f}", one.verdict, _said(one.ratios[0]))
         for one in outcomes(document)
     ]
+    return Sheet(("goal", "at least", "met", "the least of them"), rows)
 
 
 def missed(document: Document, begin: str = "") -> list[str]:

@@ -9,7 +9,8 @@ picks of the scenario.
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bulkmm import stats
 from bulkmm.bench.subjects import Subject, split

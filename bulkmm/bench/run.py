@@ -13,7 +13,7 @@ from bulkmm.bench.subjects import Request
 from bulkmm.errors import Exit
 from bulkmm.lab.progress import Progress
 from bulkmm.results import Document
-from bulkmm.sheet import Sheet, print_lines
+from bulkmm.sheet import print_lines
 
 
 def bench(args: argparse.Namespace) -> int:
@@ -81,6 +81,6 @@ def goals(args: argparse.Namespace) -> int:
         document = Document.read(path)
         if len(args.results) > 1:
             print(f"{path}:")
-        Sheet(reached.HEADINGS, reached.rows(document)).print()
+        reached.sheet(document).print()
         print_lines(reached.missed(document))
     return Exit.OK

@@ -43,7 +43,7 @@ HEADLINES = (
 )
 
 
-def rows(document: Document, *, all_rows: bool = False) -> list[list[str]]:
+def sheet(document: Document, *, all_rows: bool = False) -> Sheet:
     """Return a row per arm of the module; without a module, of its candidates."""
     shown = [
         one
@@ -51,7 +51,8 @@ def rows(document: Document, *, all_rows: bool = False) -> list[list[str]]:
         if one.variant not in (STOCK, AGAIN)
     ]
     ours = [one for one in shown if not one.variant.startswith(grid.LIMIT)]
-    return [row for one in ours or shown if (row := _row(document, one))]
+    rows = [row for one in ours or shown if (row := _row(document, one))]
+    return Sheet(HEADINGS, rows)
 
 
 def _row(document: Document, one: Result) -> list[str]:
@@ -76,8 +77,8 @@ def _row(document: Document, one: Result) -> list[str]:
     return []
 
 
-def headlines(documents: Iterable[Document]) -> tuple[list[str], list[list[str]]]:
-    """Return headings and rows of the headlines, kernels side by side."""
+def headlines(documents: Iterable[Document]) -> Sheet:
+    """Return the headlines, kernels side by side."""
     held = list(documents)
     headings = ["on this CPU"]
     for document in held:
@@ -88,7 +89,7 @@ def headlines(documents: Iterable[Document]) -> tuple[list[str], list[list[str]]
         cells = [_cells(line, document) for document in held]
         if name := next((name for name, _ in cells if name), None):
             found.append([name, *(cell for _, pair in cells for cell in pair)])
-    return headings, found
+    return Sheet(headings, found)
 
 
 def _cells(line: Headline, document: Document) -> tuple[str, list[str]]:
@@ -128,5 +129,5 @@ def notes(document: Document) -> list[str]:
 
 def show(document: Document, *, all_rows: bool = False) -> None:
     """Print all rows and the lines below them."""
-    Sheet(HEADINGS, rows(document, all_rows=all_rows)).print()
+    sheet(document, all_rows=all_rows).print()
     print_lines(notes(document))

@@ -2,45 +2,18 @@
 """Shares of an operation's time by function, from the lab's traces."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from bulkmm.control import needs
 from bulkmm.results import Document
+from bulkmm.sheet import Sheet
 
 BEFORE, AFTER = "absent", "on"
 MOST = 9  # functions with their own line
 REST = "all else"
 UNREACHED = "not by this module"
-
-
-@dataclass(frozen=True)
-class Line:
-    """One function: its share of the operation's time without the module."""
-
-    function: str
-    reached: str  # the path that serves it, if any
-    before: float  # per cent
-    after: float
-
-    @property
-    def label(self) -> str:
-        """Return the function and who serves it."""
-        return f"{self.function} ({self.reached})" if self.reached else self.function
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One operation without and with the module."""
-
-    name: str
-    lines: list[Line]
-
-    @property
-    def after(self) -> float:
-        """Return its remaining time, in per cent."""
-        return sum(line.after for line in self.lines)
+HEADINGS = ("function", "served by", "without the module", "with it")
 
 
 @cache
@@ -49,30 +22,26 @@ def paths() -> dict[str, str]:
     return {hook: path.name for path in needs.read("").paths for hook in path.hooks}
 
 
-def operations(document: Document) -> Iterator[Operation]:
-    """Return the operations traced both without and with the module."""
-    traced = document.run.get("breakdown")
+def sheets(document: Document) -> Iterator[tuple[str, Sheet]]:
+    """Return a table for each operation traced both without and with the module."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
-    for one in traced if isinstance(traced, list) else ():
+    for one in document.run.get("breakdown", ()):
         found.setdefault(one["operation"], {})[one["variant"]] = one
     for name, arms in found.items():
         if BEFORE in arms and AFTER in arms and arms[BEFORE]["ns"]:
-            yield Operation(name, _lines(arms[BEFORE], arms[AFTER]))
+            yield name, Sheet(HEADINGS, _rows(arms[BEFORE], arms[AFTER]), HEADINGS[2:])
 
 
-def _lines(before: dict[str, Any], after: dict[str, Any]) -> list[Line]:
-    whole = before["ns"]
-    shares = [
-        {name: 100 * f["own_ns"] / whole for name, f in one["functions"].items()}
-        for one in (before, after)
+def _rows(before: dict[str, Any], after: dict[str, Any]) -> list[list[str]]:
+    """Return the functions of most time, the rest, and the whole, in per cent."""
+    arms, whole = (before, after), before["ns"]
+    own = [{n: f["own_ns"] for n, f in one["functions"].items()} for one in arms]
+    names = sorted({*own[0], *own[1]}, key=lambda n: -own[0].get(n, 0))[:MOST]
+    times = {(n, paths().get(n, UNREACHED)): [f.get(n, 0) for f in own] for n in names}
+    parts = [sum(column) for column in zip(*times.values(), strict=True)] or [0, 0]
+    rest = [max(one["ns"] - part, 0) for one, part in zip(arms, parts, strict=True)]
+    times |= {(REST, ""): rest, ("the whole", ""): [one["ns"] for one in arms]}
+    return [
+        [*name, *(f"{100 * ns / whole:.1f} %" for ns in both)]
+        for name, both in times.items()
     ]
-    names = sorted({*shares[0], *shares[1]}, key=lambda n: -shares[0].get(n, 0))[:MOST]
-    lines = [
-        Line(n, paths().get(n, UNREACHED), *(share.get(n, 0.0) for share in shares))
-        for n in names
-    ]
-    rest = (
-        100 * one["ns"] / whole - sum(share.get(n, 0.0) for n in names)
-        for one, share in zip((before, after), shares, strict=True)
-    )
-    return [*lines, Line(REST, "", *(max(part, 0.0) for part in rest))]

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm report``: results as one self-contained page."""
 
-import argparse
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bulkmm import options
 from bulkmm.errors import Exit
-from bulkmm.results import Document
+
+if TYPE_CHECKING:  # --help does not wait for them
+    import argparse
+
+    from bulkmm.results import Document
 
 TITLE = "bulkmm: before and after"
 HERE = Path(__file__).parent
@@ -19,8 +25,8 @@ def add_parser(sub: options.Subparsers) -> None:
         "report",
         "write kept results as one page (HTML)",
         "Write results as one page that fetches nothing: a conclusion, before and "
-        "after beside published figures, ratios with intervals, every sample, machine, "
-        "method, glossary, and the results themselves to download.",
+        "after beside published figures, a chart, ratios with intervals, every sample, "
+        "machine, method and glossary.",
         run="bulkmm.report.command:run_report",
         example="bulkmm report out/demo-native.json -o out/demo.html",
     )
@@ -56,7 +62,7 @@ def html(documents: list[Document], names: list[str], title: str = TITLE) -> str
     import jinja2
 
     from bulkmm import facts, panels, published
-    from bulkmm.report.page import page
+    from bulkmm.report.page import BADGES, page
     from bulkmm.results import ALPHA, INTERVAL_LEAST
 
     environment = jinja2.Environment(
@@ -66,10 +72,10 @@ def html(documents: list[Document], names: list[str], title: str = TITLE) -> str
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["exact"] = repr
     return environment.get_template("page.html").render(
         page=page(documents, names, title),
         style=(HERE / "page.css").read_text(encoding="utf-8"),
+        badges=BADGES,
         facts=facts,
         panels=panels,
         alpha=f"{ALPHA:.0%}",

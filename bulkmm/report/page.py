@@ -1,22 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The page's content as data, which page.html renders.
+"""The page's content as data, which page.html renders."""
 
-Every printed number keeps its raw value, so that it can be compared with the
-result that it came from.
-"""
-
-from base64 import b64encode
+import re
 from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
 from bulkmm import facts, grid, panels, plot, published, table
 from bulkmm.native import summary
-from bulkmm.published import Published
-from bulkmm.report import breakdown, conclusion, figures, lines
-from bulkmm.report.figures import Drawn
-from bulkmm.report.lines import Forest, Mark, Number
-from bulkmm.results import ACCELERATORS, NS, STORES, Document, Ratio, Result
+from bulkmm.report import breakdown, conclusion
+from bulkmm.results import ACCELERATORS, Document
+from bulkmm.sheet import Sheet
 
 # The weight of each kind of figure, shown beside it.
 BADGES = {
@@ -24,8 +17,8 @@ BADGES = {
     "KVM": "measured in a virtual machine (KVM)",
     "TCG": "emulated (TCG): work where it was counted, no hardware figures",
 }
-FOREST_MOST = 60  # ratios in one figure
-OPEN_MOST = 8  # scenarios whose tables are initially open
+GAIN = "faster, or fewer instructions"
+HEADINGS = ("scenario", "result", "where", "before", "after", GAIN, "published")
 View = dict[str, Any]  # by the names in page.html
 
 
@@ -33,99 +26,61 @@ def page(documents: list[Document], names: list[str], title: str) -> View:
     """Return the page of some documents, native ones first."""
     held = list(zip(names, documents, strict=True))
     held.sort(key=lambda pair: ACCELERATORS.index(facts.where(pair[1])))
-    figure = count(1)  # figures are numbered across the page
-    heads = [
-        head for name, document in held for head in headlines(document.printed(), name)
-    ]
+    heads = [row for name, document in held for row in headlines(document, name)]
     # Native first, then those with published figures.
-    heads.sort(key=lambda one: not (one["published"] or one["said"]))
-    heads.sort(key=lambda one: ACCELERATORS.index(one["where"]))
+    heads.sort(key=lambda row: (ACCELERATORS.index(row[2]), not row[-1]))
     return {
         "title": title,
-        "sources": [
-            _source(document, name, f"result-{number}", figure)
-            for number, (name, document) in enumerate(held, 1)
-        ],
-        "headlines": heads,
+        "sources": [_source(document, name) for name, document in held],
+        "headlines": Sheet(HEADINGS, heads),
+        "gain": GAIN,
     }
 
 
-def _source(whole: Document, name: str, anchor: str, figure: Iterator[int]) -> View:
+def _source(whole: Document, name: str) -> View:
     """Return all of one document."""
     document, where = whole.printed(), facts.where(whole)
-    scenarios = document.scenarios
+    every = table.Show(full=True, all_rows=True)
     return {
         "name": name,
-        "anchor": anchor,
         "where": where,
         "badge": BADGES[where],
         "conclusion": conclusion.conclude(document),
-        "notes": [*facts.footnotes(document), *grid.controls(document)],
+        "notes": table.lines([document]),
         "facts": {**facts.facts(document), **_versions(document)},
         "commands": conclusion.commands(document),
-        # the whole result, for a link
-        "json": b64encode(whole.to_json().encode()).decode(),
         "failed": document.failed,
         "checks": len(document.checks),
-        "forests": list(_forests(document)),
-        "grids": grid.grids(document, table.factor),
-        "figures": [*_sweeps(document, figure), *_shares(document, name, figure)],
-        "scenarios": [_scenario(document, one) for one in scenarios],
-        "many": len(scenarios) > OPEN_MOST,  # too many to read one by one
+        "figure": _figure(document, name),
+        "tables": table.tables([document]),
+        "traced": dict(breakdown.sheets(document)),
+        "every": table.tables([document], every) if grid.kinds(document) else [],
+        "samples": _samples(document),
     }
 
 
-def _sweeps(document: Document, figure: Iterator[int]) -> Iterator[Drawn]:
-    """Return the figures of scenarios measured over sizes."""
-    found = [panel for panel in panels.panels([document]) if panel.by_size]
-    looks = plot.looks_of(found)
-    for panel in found:
-        yield figures.sweep(panel, looks, next(figure))
+def _figure(document: Document, name: str) -> str:
+    """Return a document's figure as SVG that can stand in a page beside others."""
+    if not (found := panels.panels([document], [name])):
+        return ""
+    drawn = plot.render(found, [panels.HOW_TO_READ])
+    nothing = r"<style.*?</style>|<metadata>.*?</metadata>"
+    drawn = re.sub(nothing, "", drawn, flags=re.DOTALL)
+    own = re.sub(r"\W", "-", name)
+    drawn = re.sub(r'(\bid="|url\(#|href="#)', rf"\1{own}-", drawn)
+    return drawn[drawn.index("<svg ") :]
 
 
-def _shares(document: Document, name: str, figure: Iterator[int]) -> Iterator[Drawn]:
-    """Return the time of operations by function, if traced."""
-    for one in breakdown.operations(document):
-        title = f"{name}, {one.name} by function, tracing included"
-        title += ", emulated" if document.emulated else ""
-        yield figures.shares(one, title, next(figure))
-
-
-def _scenario(document: Document, name: str) -> View:
-    """Return all of one scenario."""
-    every = (r for r in document.results if r.unit != STORES)
-    results = [r for r in every if r.scenario == name]
-    leading = table.leading(document, name)
-    return {
-        "name": name,
-        "base": next(iter(leading.values())).base if leading else "",
-        "lines": [
-            _line(document, result, leading.get(result.variant), mark)
-            for result, mark in zip(results, lines.strips(results), strict=True)
-        ],
-        "published": _published(document, name),
-        "counted": document.counted,  # work and not times
-    }
-
-
-def _line(document: Document, result: Result, ratio: Ratio | None, mark: Mark) -> View:
-    """Return one variant of a scenario."""
-    rate = None  # GB/s, or the stores among instructions
-    if result.unit != NS:
-        stores = table.stores_of(document, result).median
-        rate = Number(stores, table.count(stores))
-    elif facts.where(document) == "native" and result.median > 0:
-        value = result.bytes / result.median
-        rate = Number(value, f"{value:.1f}")
-    return {
-        "variant": result.variant,
-        "time": lines.time(result),
-        "n": len(result.samples),
-        "rate": rate,
-        "ratio": lines.factor(ratio) if ratio else None,
-        "samples": [lines.number(result, value) for value in result.samples],
-        "mark": mark,
-    }
+def _samples(document: Document) -> Sheet:
+    """Return every sample in the order taken."""
+    rows: list[list[str]] = []
+    for scenario in document.scenarios:
+        rows.append([scenario])
+        for one in document.results:
+            if one.scenario == scenario:
+                samples = ", ".join(f"{value:.10g}" for value in one.samples)
+                rows.append([one.variant, one.unit, samples])
+    return Sheet(("variant", "unit", "samples"), rows)
 
 
 def _versions(document: Document) -> dict[str, str]:
@@ -137,50 +92,38 @@ def _versions(document: Document) -> dict[str, str]:
     return {name: str(value) for name, value in held.items() if value is not None}
 
 
-def headlines(document: Document, name: str) -> Iterator[View]:
+def headlines(whole: Document, name: str) -> Iterator[list[str]]:
     """Return before and after of the headlines: few scenarios, or those chosen."""
-    results = {(r.scenario, r.variant): r for r in document.results if r.unit != STORES}
+    document = whole.printed()
+    results = {(r.scenario, r.variant, r.unit): r for r in document.results}
     in_grids = {s for held in grid.kinds(document).values() for s in held}
     for ratio in conclusion.ours(document):
         chosen = any(line.leads(ratio) for line in summary.HEADLINES)
         if ratio.scenario in in_grids and not chosen:
             continue
-        yield {
-            "scenario": ratio.scenario,
-            "source": name,
-            "where": facts.where(document),
-            "base": ratio.base,
-            "variant": ratio.variant,
-            "before": lines.time(results[ratio.scenario, ratio.base]),
-            "after": lines.time(results[ratio.scenario, ratio.variant]),
-            "ratio": lines.factor(ratio),
-            # no hardware figures beside work; some are known only as text
-            "published": _published(document, ratio.scenario),
-            "said": [] if document.emulated else _said(document, ratio.scenario),
-        }
+        before, after = (
+            f"{one}: {table.measured(results[ratio.scenario, one, ratio.unit])}"
+            for one in (ratio.base, ratio.variant)
+        )
+        yield [
+            ratio.scenario,
+            name,
+            facts.where(document),
+            before,
+            after,
+            table.factor(ratio),
+            "; ".join(_published(document, ratio.scenario)),
+        ]
 
 
-def _published(document: Document, scenario: str) -> tuple[Published, ...]:
-    return () if document.emulated else published.for_scenario(scenario)
-
-
-def _said(document: Document, scenario: str) -> list[str]:
-    """Return a scenario's published figures, as text."""
-    if document.run.get("scenario") != scenario or published.for_scenario(scenario):
-        return []
-    said = document.run.get("published")
-    return [str(line) for line in said] if isinstance(said, list) else []
-
-
-def _forests(document: Document) -> Iterator[Forest]:
-    """Yield the module's ratios; for a bench, ours against the best peer."""
+def _published(document: Document, scenario: str) -> list[str]:
+    """Return a scenario's published figures; none beside emulated work."""
     if document.emulated:
-        return  # work is no ratio of times
-    peers = conclusion.best_peers(document)
-    rest = [r for r in conclusion.ours(document) if grid.kind(r.scenario) not in peers]
-    for i in range(0, len(rest), FOREST_MOST):
-        part = rest[i : i + FOREST_MOST]
-        yield lines.forest(f"How many times faster than {conclusion.base(part)}", part)
-    for kind, ratios in peers.items():
-        title = f"{kind}: how many times faster than {conclusion.PEER}"
-        yield lines.forest(title, ratios)
+        return []
+    if known := published.for_scenario(scenario):
+        said = [f"{p.said}, {p.ratio:.2f}{table.TIMES}" for p in known]
+        return [f"{published.MACHINE}: {said[0]}", *said[1:]]
+    if document.run.get("scenario") != scenario:
+        return []
+    lines = document.run.get("published")
+    return [str(line) for line in lines] if isinstance(lines, list) else []

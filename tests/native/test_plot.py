@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -18,7 +17,7 @@ import pytest
 from bulkmm import cli, grid, panels, plot, stats
 from bulkmm.bench import subjects
 from bulkmm.control import text
-from bulkmm.results import Document
+from bulkmm.results import Document, Ratio
 
 SVG = "{http://www.w3.org/2000/svg}"
 SIZES = [4 << 10, 2 << 20, 32 << 20]
@@ -67,10 +66,36 @@ def copied() -> Document:
 
 def emulated() -> Document:
     arms = [
-        stats.summarise("pmem-100g", v, "ns", 64, [1e6, 3e6]) for v in ("off", "on")
+        stats.summarise("pmem-100g", variant, "instructions", 64, work)
+        for variant, work in (("off", [3e6, 4e6]), ("on", [1e6, 2e6]))
     ]
     machine = {"accelerator": "TCG", "kernel": "6.18", "cpu": {"model": "A"}}
-    return Document(machine=machine, results=arms)
+    return Document(machine=machine, results=arms, ratios=[stats.ratio(*arms)])
+
+
+def test_what_has_no_sizes_is_drawn_by_its_ratios() -> None:
+    found = emulated()
+    (panel,) = panels.panels([found], ["a"])
+    assert panel.ratios == found.ratios
+    seen = texts(ET.fromstring(plot.svg([found], ["a"])))  # noqa: S314 - our own
+    title = "a: how many times less work than the module off: emulation (TCG)"
+    assert {title, "pmem-100g: on", "bulkmm: ratios; emulation (TCG)"} <= {*seen}
+    assert any("no hardware figures" in text for text in seen)
+    other = copied()
+    other.machine["accelerator"] = "TCG"
+    assert "GB/s, emulated" in texts(ET.fromstring(plot.svg([other])))  # noqa: S314
+
+
+@pytest.mark.parametrize("most", [1.01, 3, 40, 5000])
+def test_an_axis_of_ratios_has_a_few_ticks(most: float) -> None:
+    ratios = [
+        Ratio(f"s{i}", "off", "on", value, (value, value), significant=True, n=9)
+        for i, value in enumerate((0.99, most))
+    ]
+    found = [panels.Panel("a", emulated=False, ratios=ratios)]
+    seen = texts(ET.fromstring(plot.render(found, [])))  # noqa: S314 - our own
+    ticks = [text for text in seen if text.endswith("\N{MULTIPLICATION SIGN}")]
+    assert 2 <= len({*ticks}) <= 20
 
 
 def test_points_are_the_medians_of_the_document(measured: Document) -> None:
@@ -93,32 +118,6 @@ def test_points_are_the_medians_of_the_document(measured: Document) -> None:
                 seen[arm.variant, name] = point.rate, point.low
                 assert point.low <= point.rate <= point.high
     assert seen == wanted
-
-
-def test_what_is_drawn_stands_at_its_points(
-    measured: Document, drawn: ET.Element
-) -> None:
-    """Heights in the picture are proportional to the rates, from zero."""
-    arms = panels.panels([measured])[0].arms
-    group = {e.get("id"): e for e in drawn.iter(f"{SVG}g")}
-    rates, heights = [], []
-    for i, arm in enumerate(arms):
-        path = group[f"panel0-arm{i}"].find(f"{SVG}path")
-        assert path is not None
-        pairs = re.findall(r"[ML] ([\d.]+) ([\d.]+)", path.get("d", ""))
-        assert len(pairs) == len(arm.points)
-        heights += [float(y) for _, y in pairs]
-        rates += [point.rate for point in arm.points]
-    least, most = rates.index(min(rates)), rates.index(max(rates))
-    scale = (heights[most] - heights[least]) / (rates[most] - rates[least])
-    zero = heights[most] - scale * rates[most]
-    assert scale < 0
-    background = group["axes_1"].find(f".//{SVG}path")  # from the bottom left
-    assert background is not None
-    corner = re.findall(r"M [\d.]+ ([\d.]+)", background.get("d", ""))
-    assert zero == pytest.approx(float(corner[0]), abs=1e-3)
-    for rate, height in zip(rates, heights, strict=True):
-        assert zero + scale * rate == pytest.approx(height, abs=1e-3)
 
 
 def test_legend_names_every_variant(measured: Document, drawn: ET.Element) -> None:
@@ -187,35 +186,6 @@ def test_copies_cold_and_again() -> None:
     assert "A & B" in " ".join(texts(ET.fromstring(plot.svg([copied()]))))  # noqa: S314
 
 
-def test_what_has_no_sizes_is_drawn_by_its_samples() -> None:
-    (panel,) = panels.panels([emulated()])
-    assert not panel.by_size
-    assert [(arm.label, arm.samples) for arm in panel.arms] == [
-        ("off", [1, 3]),
-        ("on", [1, 3]),
-    ]
-    assert panel.arms[0].median == 2
-    seen = texts(ET.fromstring(plot.svg([emulated()])))  # noqa: S314 - our own
-    assert {"off", "on"} <= {*seen}
-
-
-def test_emulation_is_labelled_everywhere() -> None:
-    seen = texts(ET.fromstring(plot.svg([emulated()])))  # noqa: S314 - our own
-    assert "pmem-100g: emulation (TCG)" in seen
-    assert "bulkmm: time of each run; emulation (TCG)" in seen
-    assert "ms, emulated" in seen
-    assert any("no hardware figures" in text for text in seen)
-    counted = emulated()
-    counted.results += [replace(r, unit="instructions") for r in counted.results]
-    seen = texts(ET.fromstring(plot.svg([counted])))  # noqa: S314 - our own
-    assert "bulkmm: work of each run; emulation (TCG)" in seen
-    assert "million instructions, emulated" in seen
-    assert "ms, emulated" not in seen
-    other = copied()
-    other.machine["accelerator"] = "TCG"
-    assert "GB/s, emulated" in texts(ET.fromstring(plot.svg([other])))  # noqa: S314
-
-
 def test_native_and_emulated_results_share_no_panel() -> None:
     other = copied()
     other.machine["accelerator"] = "TCG"
@@ -240,8 +210,8 @@ def test_sizes_are_spoken_of_in_binary_units() -> None:
 
 def test_odd_names_are_drawn_as_they_are() -> None:
     odd = emulated()
-    odd.results[0].variant = "<a> & $b$ _c"
-    assert "<a> & $b$ _c" in texts(ET.fromstring(plot.svg([odd])))  # noqa: S314
+    odd.ratios[0].scenario = odd.results[0].scenario = "<a> & $b$ _c"
+    assert "<a> & $b$ _c: on" in texts(ET.fromstring(plot.svg([odd])))  # noqa: S314
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
@@ -265,7 +235,7 @@ def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, err = refused(capsys, good, good, "-o", out)
     assert (code, "given twice" in err) == (2, True)
     code, err = refused(capsys, bad, "-o", out)
-    assert (code, "bad.json: not a bulkmm result: 'machine' is missing" in err) == (
+    assert (code, "bad.json: not a bulkmm result: Object missing required" in err) == (
         3,
         True,
     )

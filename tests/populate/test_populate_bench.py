@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm bench populate``: a short run, its names, its errors, its verdict."""
 
-import json
 import os
 import re
 import subprocess
@@ -9,7 +8,6 @@ import sys
 import time
 from pathlib import Path
 
-import jsonschema
 import pytest
 import rootlib
 from corelib import NATIVE, ROOT
@@ -35,12 +33,10 @@ def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_short_run(tmp_path: Path) -> None:
-    file, plot = tmp_path / "r.json", tmp_path / "r.svg"
+    file = tmp_path / "r.json"
     words = ["--quick", "--size", "64M", "--kind", "4k", "--processes", "3"]
-    done = run(*words, "-o", str(file), "--plot", str(plot))
+    done = run(*words, "-o", str(file))
     assert done.returncode == 0, done.stderr
-    schema = json.loads((ROOT / "docs" / "result.schema.json").read_text())
-    jsonschema.validate(json.loads(file.read_text()), schema)
     found = Document.read(file)
     assert {r.scenario for r in found.results} == {"populate-64m-4k"}
     count = len(os.sched_getaffinity(0))
@@ -52,7 +48,6 @@ def test_a_short_run(tmp_path: Path) -> None:
     assert ("madvise", "bulkmm-1") in pairs
     assert ("bulkmm-1", "bulkmm-1") not in pairs
     assert "faster = time of madvise" in done.stdout
-    assert plot.stat().st_size > 1000
 
 
 def test_what_does_not_verify_fails(tmp_path: Path) -> None:

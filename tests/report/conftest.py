@@ -12,6 +12,10 @@ from bulkmm import cli
 from bulkmm.results import Document
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="write the golden files")
+
+
 @dataclass(frozen=True)
 class Written:
     """A page and the results that it is of, by name."""

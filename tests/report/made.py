@@ -151,16 +151,6 @@ def sweep() -> Document:
     return document(arms, pairs)
 
 
-def many(scenarios: int) -> Document:
-    """Return a document of so many scenarios."""
-    arms = [
-        arm(f"s{i}-work", variant, ms, 15)
-        for i in range(scenarios)
-        for variant, ms in (("absent", 90), ("off", 91), ("on", 50), ("limit", 40))
-    ]
-    return document(arms, [("off", "on"), ("absent", "off")], "TCG")
-
-
 def kernel(release: str, ours: float = 40) -> Document:
     """Return a bench of a kernel's own code."""
     arms = []

@@ -41,13 +41,3 @@ def rows(element: ET.Element, caption: str) -> Table:
     )
     body = named(found, "tbody")[0]
     return {text(named(row, "th")[0]): row for row in named(body, "tr")}
-
-
-def values(element: ET.Element) -> list[float]:
-    return [float(str(e.get("value"))) for e in named(element, "data")]
-
-
-def places(row: ET.Element) -> list[float]:
-    """Return where the marks of a row's figure are, in percent of its width."""
-    marks = named(named(row, "svg")[0], "circle")
-    return [float(str(mark.get("cx")).rstrip("%")) for mark in marks]

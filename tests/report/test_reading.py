@@ -1,28 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The page is for every kind of reader, alone and without a network."""
 
-from __future__ import annotations
-
 import itertools
 import re
-from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 import pytest
+from conftest import Written
 from pagelib import named, rows, section, text
 
 from bulkmm.report import page
-
-if TYPE_CHECKING:
-    from xml.etree import ElementTree as ET
-
-    from conftest import Written
 
 
 def test_a_screen_reader_finds_its_way(root: ET.Element) -> None:
     assert root.get("lang") == "en"
     for shown in named(root, "table"):
         assert len(named(shown, "caption")) == 1
-        assert all(e.get("scope") in ("row", "col") for e in named(shown, "th"))
+        assert all(e.get("scope", "")[:3] in ("row", "col") for e in named(shown, "th"))
     levels = [int(e.tag[1]) for e in root.iter() if re.fullmatch(r"h[1-6]", str(e.tag))]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -33,14 +27,11 @@ def test_a_screen_reader_finds_its_way(root: ET.Element) -> None:
         for name in str(element.get("aria-labelledby", "")).split():
             assert name in ids
     for svg in named(root, "svg"):
-        if svg.get("aria-hidden"):  # what it shows stands beside it in numbers
-            continue
         assert svg.get("role") == "img"
         assert text(named(svg, "title")[0])
         assert text(named(svg, "desc")[0])
     for link in named(root, "a"):
-        if not link.get("download"):
-            assert str(link.get("href")).removeprefix("#") in ids
+        assert str(link.get("href")).removeprefix("#") in ids
 
 
 def test_nothing_is_fetched(root: ET.Element, written: Written) -> None:
@@ -53,7 +44,7 @@ def test_nothing_is_fetched(root: ET.Element, written: Written) -> None:
     assert "url(" not in style
     assert named(root, "script") == []
     clips = re.findall(r"url\(([^)]*)\)", written.file.read_text())
-    assert all(clip.startswith("#f") for clip in clips)
+    assert all(clip.startswith("#") for clip in clips)
 
 
 @pytest.mark.parametrize(("name", "where"), [("native", "native"), ("guest", "TCG")])
@@ -62,11 +53,8 @@ def test_labels_cannot_be_missed(root: ET.Element, name: str, where: str) -> Non
     assert where in text(named(part, "h2")[0])
     assert page.BADGES[where] in text(part)
     assert where in text(named(root, "header")[0])
-    for heading in named(part, "h3")[:-1]:
-        assert where in text(heading)
     for row in (r for r in rows(root, "Medians").values() if name in text(r)):
         assert where in text(row)
-        assert ("emulated" in text(row)) == (where == "TCG")
 
 
 def test_the_marks_are_in_the_glossary(root: ET.Element) -> None:

@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command that writes the page."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import made
 import pytest
+from conftest import Written
 
 from bulkmm import cli
 from bulkmm.errors import Exit
 from bulkmm.report import command
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Written
 
 
 @pytest.mark.parametrize(
@@ -60,17 +54,3 @@ def test_the_same_results_make_the_same_page(written: Written) -> None:
     documents = list(written.documents.values())
     again = command.html(documents, list(written.documents))
     assert again == written.file.read_text()
-
-
-def test_time_grows_with_the_results_and_not_faster() -> None:
-    """Ten times the scenarios: a wide margin, since other work is on the machine."""
-    import time
-
-    def spent(scenarios: int) -> float:
-        document = made.many(scenarios)
-        start = time.process_time()
-        command.html([document], ["x"])
-        return time.process_time() - start
-
-    spent(1)  # imports
-    assert spent(50) < 40 * spent(5)

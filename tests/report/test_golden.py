@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the three renderers make of results: as it was when it was last looked at.
+
+``pytest tests/report/test_golden.py --update`` writes the files again.
+"""
+
+import io
+import re
+from pathlib import Path
+
+import made
+import pytest
+from rich.console import Console
+
+from bulkmm import table
+from bulkmm.report import command
+from bulkmm.results import Document
+
+GOLDEN = Path(__file__).parent / "golden"
+DOCUMENTS = {
+    "native": made.native(),
+    "guest": made.guest(),
+    "bench": made.bench(),
+    "kernel": made.kernel("7.3.4"),
+}
+
+
+def screen(document: Document) -> str:
+    out = io.StringIO()
+    table.print_documents([document], Console(file=out, width=100))
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+
+
+def html(document: Document) -> str:
+    """Return the results' part of the page, as lines without the figure."""
+    page = command.html([document], ["a"])
+    part = page[
+        page.index("<header>") : page.index('<section aria-labelledby="again">')
+    ]
+    return re.sub(r"<svg .*?</svg>", "<svg/>", part, flags=re.DOTALL)
+
+
+RENDERERS = {"txt": screen, "md": table.markdown, "html": html}
+
+
+@pytest.mark.parametrize("form", RENDERERS)
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_it_is_as_it_was(name: str, form: str, pytestconfig: pytest.Config) -> None:
+    file = GOLDEN / f"{name}.{form}"
+    said = RENDERERS[form](DOCUMENTS[name])
+    if pytestconfig.getoption("--update", default=False):
+        file.write_text(said)
+    assert said == file.read_text()
