@@ -26,7 +26,6 @@ from bulkmm.lab.machine import (
     kinds,
     klog,
     library,
-    perftool,
     root,
     suites,
     upstream,
@@ -224,8 +223,6 @@ def parts(
     found = Parts()
     if scenario.upstream:
         found.modules.append(upstream.ensure(kernel, scenario.upstream, progress))
-    if scenario.perf:
-        found.over.append(perftool.ensure(root, progress))
     if isinstance(work, populate.Work):
         found.over.append(library.ensure(root, request.arch, progress))
     if scenario.suite:

@@ -26,7 +26,6 @@ class Scenario:
     cpu: str = ""  # likewise; "": the architecture's default
     mode: str = ""  # PMEM: namespace mode, fsdax or devdax; or private
     size: str = "100G"  # PMEM: default size of the device
-    perf: bool = False  # the guest has the kernel's perf
     counted: bool = False  # the guest's clock counts instructions
     marked: bool = False  # TCG: the work of its operations is counted
     faults: bool = False  # injected, into a test build; measures nothing
@@ -47,7 +46,6 @@ class Scenario:
     def lacking(self, kernel: str, arch: Arch) -> str:
         """Return why it cannot run on a kernel of an architecture; "" if it can."""
         own = X86_64_ONLY.get(self.family) or X86_64_ONLY.get(self.mode)
-        own = "the lab has perf" if self.perf else own
         if own and arch is not X86_64:
             return f"{self.name}: {own} for x86_64 only"
         if self.stock and kinds.find(kernel):
@@ -252,15 +250,6 @@ SCENARIOS = (
         seconds=200,
         memory=4096,  # an aligned GiB is left whole at boot
         counted=True,
-    ),
-    _clear(
-        "clear-perf",
-        "perf bench mem mmap, on demand and populated, by hugetlb pages of 2 MiB and "
-        "1 GiB",
-        "the pages that perf maps are those that are counted",
-        seconds=200,
-        memory=4096,
-        perf=True,
     ),
     _clear(
         "clear-faults",

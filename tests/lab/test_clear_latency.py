@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The jobs of clear-latency, clear-cases and clear-perf, and their verdicts."""
+"""The jobs of clear-latency and clear-cases, and their verdicts."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 
 from bulkmm.errors import UsageError
 from bulkmm.lab import scenario
-from bulkmm.lab.families import cases, clear, huge, latency, perf
+from bulkmm.lab.families import cases, clear, huge, latency
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.work import Work
 from bulkmm.results import Check
@@ -32,9 +32,8 @@ def ok(name: str, events: list[Event], begins: str) -> bool:
     return all(check.ok for check in found)
 
 
-@pytest.mark.parametrize("name", ["clear-latency", "clear-perf"])
-def test_a_page_of_1_gib_is_there_at_boot(name: str) -> None:
-    assert getattr(work(name), "cmdline", "") == "hugepagesz=1G hugepages=1"
+def test_a_page_of_1_gib_is_there_at_boot() -> None:
+    assert work("clear-latency").cmdline == "hugepagesz=1G hugepages=1"
 
 
 def test_preemption_model_on_the_command_line() -> None:
@@ -47,7 +46,7 @@ def test_preemption_model_on_the_command_line() -> None:
     ("name", "chosen", "says"),
     [
         ("clear-latency", {"kib": (64,)}, "unknown folio size 64: clear-latency has"),
-        ("clear-perf", {"rounds": 0}, "--rounds 0: give 1 or more"),
+        ("clear-latency", {"rounds": 0}, "--rounds 0: give 1 or more"),
     ],
 )
 def test_options_that_mean_nothing(
@@ -185,35 +184,3 @@ def test_what_does_not_grow_with_the_folio() -> None:
     results, _ = work("clear-cases").results(Outcome(lambda _event: None, taken))
     fixed = {r.variant: r.median for r in results if r.scenario.endswith("-fixed")}
     assert fixed == {"absent": 0, "off": 100, "cached": 900}
-
-
-def said(**changed: Any) -> Event:
-    plain = {"event": "perf", "arm": "auto", "kib": 2048, "function": "demand"}
-    return {**plain, "folios": 32, "hits": 32, "rate": "1000000000.5", **changed}
-
-
-@pytest.mark.parametrize(
-    ("changed", "held"),
-    [
-        ({}, True),
-        ({"hits": 31}, False),
-        ({"arm": "off"}, False),
-        ({"arm": "off", "hits": 0}, True),
-    ],
-)
-def test_folios_of_perf(changed: dict[str, Any], *, held: bool) -> None:
-    assert ok("clear-perf", [said(**changed)], "perf's folios") is held
-
-
-def test_time_of_a_folio_by_perf() -> None:
-    seen = [
-        said(arm=arm, kib=kib, function=function)
-        for arm in perf.ARMS
-        for kib in huge.POOLS
-        for function in perf.FUNCTIONS
-    ]
-    results, ratios = work("clear-perf").results(Outcome(lambda _event: None, seen))
-    assert len(results) == 12
-    assert len(ratios) == 8
-    assert results[0].scenario == "clear-perf-2m-demand"
-    assert round(results[0].median) == 2097152

@@ -46,7 +46,6 @@ def test_a_kernel_newer_than_what_a_scenario_needs(name: str) -> None:
         (("--kernel", "6.12"), "thp-2m", "hmm-private-64g"),
         (("--kernel", "7.3"), "hmm-private-64g", None),
         (("--arch", "arm64"), "thp-2m", "packages"),
-        (("--arch", "arm64"), "thp-2m", "clear-perf"),
         (("--arch", "arm64"), "thp-2m", "populate-guest"),
         (("--kernel", "debug"), "thp-2m", "packages"),
         (("--kernel", "kasan"), "stress", "coexist"),

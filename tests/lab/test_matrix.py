@@ -137,11 +137,6 @@ def test_a_kernel_has_what_it_was_built_with(
     assert matrix.has(arch.X86_64, kernel, words) is has
 
 
-def test_perf_is_of_the_hosts_architecture() -> None:
-    where = {cell.arch for cell in matrix.cells(matrix.FULL) if "perf" in cell.name}
-    assert where == {"x86_64"}
-
-
 IDENTITY = {"kernel": "6.12.9", "arch": "x86_64", "srcversion": "ABC"}
 
 

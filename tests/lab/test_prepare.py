@@ -58,6 +58,6 @@ def test_a_run_finds_everything_made(
             assert bool(made.disk) is (wanted.family == scenario.PACKAGES)
             assert bool(made.modules) is bool(wanted.upstream)
             library = wanted.family in (scenario.POPULATE, scenario.PACKAGES)
-            has = library or wanted.perf or bool(wanted.suite)
+            has = library or bool(wanted.suite)
             assert bool(made.over) is has
             assert all(path.is_dir() for path in made.over)

@@ -43,7 +43,6 @@ ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
         (["thp-2m", "--folios", "0"], "--folios 0: give 1 or more"),
         (["mthp", "--way", "read"], "unknown way read: mthp has write-first"),
         (["mthp", "--kib", "48"], "unknown folio size 48: mthp has 16, 32, 64, 128"),
-        (["clear-perf", "--arch", "arm64"], "the lab has perf for x86_64 only"),
         (["hotplug-cxl-4g", "--arch", "arm64"], "QEMU has CXL devices for x86_64 only"),
         (["hotplug-cxl-4g", "--kernel", "debug"], "lacks what Debian's own has"),
         (

@@ -134,7 +134,6 @@ def test_huge_pages(argv: tuple[str, ...], tmp_path: Path) -> None:
         [
             ("clear-cases", "--kernel", "7.3"),
             ("clear-latency", "--kernel", "6.12", "--preempt", "none", "--kib", "2048"),
-            ("clear-perf", "--kernel", "6.12", "--kib", "2048"),
         ],
     ),
     ids=" ".join,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bulkmm.lab import work
-from bulkmm.lab.families import cases, latency, perf, proof, soak, use
+from bulkmm.lab.families import cases, latency, proof, soak, use
 from bulkmm.lab.families.huge import (
     EVERYWHERE,
     Options,
@@ -181,7 +181,6 @@ OWN: dict[str, Callable[[Scenario, Options], work.Work]] = {
     "clear-faults": soak.Work,
     "clear-latency": latency.Work,
     "clear-cases": cases.Work,
-    "clear-perf": perf.Work,
     "clear-populate": use.PopulateWork,
     "mthp-pair": use.PairWork,
 }

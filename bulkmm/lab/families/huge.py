@@ -129,47 +129,6 @@ class SizedWork(HugeWork):
         return name if len(self.sizes) == 1 else f"{name}-{size(kib)}"
 
 
-POOLS = {2048: 16, 1 << 20: 1}  # hugetlb pages by size in KiB
-
-
-@dataclass(frozen=True)
-class PoolWork(SizedWork):
-    """A scenario that faults in pages of hugetlb pools."""
-
-    takes = EVERYWHERE - ZEROING - {"break_one_word"} | {"kib"}
-
-    pages = "hugepagesz=1G hugepages=1"  # can be reserved only at boot
-    usual = 5
-    sizes = tuple(POOLS)
-    arms: ClassVar[tuple[str, ...]]
-
-    @abstractmethod
-    def visit(self, arm: str, kib: int) -> list[str]:
-        """Return the lines of the job for a visit of an arm."""
-
-    @abstractmethod
-    def times(self, outcome: Outcome, arm: str, kib: int, what: str) -> list[float]:
-        """Return the times of an arm, in ns."""
-
-    def visits(self) -> list[str]:
-        """Return the rounds of each size, the arms of a round in random order."""
-        chance, lines = self.options.chance, []
-        for kib in self.kib:
-            lines += warm(kib, POOLS[kib])
-            for _ in range(self.rounds):
-                for arm in chance.sample(self.arms, len(self.arms)):
-                    lines += self.visit(arm, kib)
-        return lines
-
-    @property
-    def steps(self) -> int:
-        return len(self.kib) * self.rounds * len(self.arms) * len(self.kinds)
-
-    def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
-        """Return the times of each arm, in ns."""
-        return {arm: self.times(outcome, arm, kib, what) for arm in self.arms}
-
-
 def allocator_clears(outcome: Outcome) -> bool:
     """Return whether the kernel's allocator clears every page it returns."""
     return bool(outcome.of("zeroing")[0]["allocator"] == "on")
@@ -187,11 +146,3 @@ def size(kib: int) -> str:
         if kib >= many:
             return f"{kib // many}{unit}"
     return f"{kib}k"
-
-
-def warm(kib: int, pages: int) -> list[str]:
-    """Return the lines that fill a pool and fault its pages in on the host."""
-    return [
-        f"folios hugetlb {kib} {pages}",
-        f"must bmmfault -f -n {pages} -b {pages} hugetlb {kib} write-first",
-    ]

@@ -12,13 +12,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm.lab.families.huge import POOLS, PoolWork, warm
+from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, SizedWork
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 from bulkmm.size import PAGE
 
 ARMS = ("off", "10ms", "1ms")  # target latencies
 WAYS = {"demand": "write-middle", "populate": "map-populate"}
+POOLS = {2048: 16, 1 << 20: 1}  # hugetlb pages by size in KiB
 SIZES = {2048: "-n 16 -b 16", 1 << 20: ""}  # options of bmmfault
 BOUND_ROUNDS = 3  # at least: a single one may be disturbed
 BUILT_IN = "preempt"  # cannot be selected: full or lazy, uname does not tell
@@ -29,10 +30,13 @@ TRACED = {"order": 9, "bytes": 2 << 20, "streaming": 1}
 
 
 @dataclass(frozen=True)
-class Work(PoolWork):
+class Work(SizedWork):
     """Clearing with several target latencies, and a waiting task."""
 
-    arms = ARMS
+    takes = EVERYWHERE - ZEROING - {"break_one_word"} | {"kib"}
+    pages = "hugepagesz=1G hugepages=1"  # can be reserved only at boot
+    usual = 5
+    sizes = tuple(POOLS)
     pairs = tuple(("off", arm) for arm in ARMS[1:])
     kinds = tuple(WAYS)
     step = ("late",)
@@ -40,22 +44,36 @@ class Work(PoolWork):
 
     def job(self, modules: list[str]) -> str:
         lines = [*self.begin(modules), f"preemption {self.options.preempt}"]
-        lines += self.visits()
-        lines += warm(2048, POOLS[2048])
+        lines += [*self._visits(), *_warm(2048)]
         rounds = max(self.rounds, BOUND_ROUNDS)
         lines += ["bounds write-middle -f -n 4 -b 4"] * rounds
         lines.append("traced")
         return "\n".join([*lines, "clear_arm absent"]) + "\n"
 
-    def visit(self, arm: str, kib: int) -> list[str]:
-        """Return the lines that set the target and measure the task's waits."""
-        late = (f"late {way} {SIZES[kib]}" for way in WAYS.values())
-        return [f"latency_arm {arm}", *late]
+    def _visits(self) -> list[str]:
+        """Return the rounds of each size, with each target the task's waits."""
+        chance, lines = self.options.chance, []
+        for kib in self.kib:
+            lines += _warm(kib)
+            for _ in range(self.rounds):
+                for arm in chance.sample(ARMS, len(ARMS)):
+                    lines.append(f"latency_arm {arm}")
+                    lines += [f"late {way} {SIZES[kib]}" for way in WAYS.values()]
+        return lines
 
-    def times(self, outcome: Outcome, arm: str, kib: int, what: str) -> list[float]:
+    @property
+    def steps(self) -> int:
+        return len(self.kib) * self.rounds * len(ARMS) * len(WAYS)
+
+    def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
         """Return the longest waits while pages were faulted in or populated."""
-        seen = outcome.of("late", arm=arm, kib=kib, way=WAYS[what])
-        return [float(one["late_ns"]) for one in seen]
+        return {
+            arm: [
+                float(one["late_ns"])
+                for one in outcome.of("late", arm=arm, kib=kib, way=WAYS[what])
+            ]
+            for arm in ARMS
+        }
 
     def checks(self, outcome: Outcome) -> list[Check]:
         seen = outcome.of("late")
@@ -76,6 +94,15 @@ class Work(PoolWork):
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         model = outcome.of("preemption")[0]["model"]
         return {**super().facts(outcome), "preemption": model}
+
+
+def _warm(kib: int) -> list[str]:
+    """Return the lines that fill a pool and fault its pages in on the host."""
+    pages = POOLS[kib]
+    return [
+        f"folios hugetlb {kib} {pages}",
+        f"must bmmfault -f -n {pages} -b {pages} hugetlb {kib} write-first",
+    ]
 
 
 def _bounds(outcome: Outcome) -> list[Check]:
