@@ -56,7 +56,6 @@ def run_demo(_args: argparse.Namespace) -> int:
     """Measure natively and in a guest; print a table of each."""
     from bulkmm import outcome, table
     from bulkmm.lab import run, scenario
-    from bulkmm.lab.families import pmem
     from bulkmm.lab.progress import Progress
     from bulkmm.native import summary
     from bulkmm.report import command as report
@@ -70,7 +69,7 @@ def run_demo(_args: argparse.Namespace) -> int:
     summary.headlines([native]).print()
     print_lines(summary.notes(native))
     print("\nThe module in a guest, switched on and off:\n")
-    guest = run.run_scenario(run.Request(pmem.Work(scenario.find(SCENARIO))))
+    guest = run.run_scenario(run.Request(scenario.find(SCENARIO).make()))
     files.append(_keep(guest, "demo-guest"))
     table.print_documents([guest])
     page = OUT / "demo.html"

@@ -7,9 +7,13 @@ every command.
 
 import argparse
 import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, TypeAlias
+
+from bulkmm.errors import UsageError
 
 # argparse has no public name, and the class is not subscriptable at run time
 Subparsers: TypeAlias = "argparse._SubParsersAction[Any]"  # noqa: SLF001
@@ -96,3 +100,76 @@ def take(
             how["nargs"] = "*" if many else "+" if some else "?"
         parser.add_argument(*(flags or [name or value.lower()]), **how)
     parser.set_defaults(**defaults)
+
+
+@dataclass(frozen=True)
+class Opt:
+    """An option that is a field of a dataclass (see opt)."""
+
+    help: str
+    value: str = ""  # as --help has it; "": a flag, or one of the choices
+    read: Callable[[str], object] = str
+    choices: tuple[str, ...] = ()
+    least: int | None = None
+    most: int | None = None
+    group: str = ""  # the heading that begins here
+    flag: str = ""  # "": as the field is called
+
+    def check(self, name: str, value: Any) -> None:  # noqa: ANN401
+        """Reject a value out of range."""
+        if self.least is None or value is None:
+            return
+        if value < self.least or (self.most is not None and value > self.most):
+            wanted = "or more" if self.most is None else f"to {self.most}"
+            flag = flag_of(name, self)
+            raise UsageError(f"{flag} {value}: give {self.least} {wanted}")
+
+
+def opt(default: object, says: str, value: str = "", **more: Any) -> Any:  # noqa: ANN401
+    """Return a dataclass field that is an option; () as default: any number of times.
+
+    ``default`` may be a function that returns it.
+    """
+    if value in TYPES:
+        more.setdefault("read", TYPES[value])
+    about = {"opt": Opt(says, value, **more)}
+    if callable(default):
+        return field(default_factory=default, metadata=about)
+    return field(default=default, metadata=about)
+
+
+def flag_of(name: str, one: Opt) -> str:
+    """Return the option of a field."""
+    return one.flag or f"--{name.replace('_', '-')}"
+
+
+def flags_of(kind: type) -> dict[str, str]:
+    """Return the option of each field of a dataclass."""
+    return {one.name: flag_of(one.name, one.metadata["opt"]) for one in fields(kind)}
+
+
+def add_fields(parser: argparse.ArgumentParser, kind: type) -> None:
+    """Add the options that a dataclass declares; None: not given."""
+    group: argparse._ActionsContainer = parser
+    for one in fields(kind):
+        declared: Opt = one.metadata["opt"]
+        if declared.group:
+            group = parser.add_argument_group(declared.group)
+        how: dict[str, Any] = {"help": declared.help, "dest": one.name}
+        if not declared.value and not declared.choices:
+            how |= {"action": "store_const", "const": True}
+        else:
+            how |= {"type": declared.read, "metavar": declared.value or None}
+            how |= {"choices": declared.choices or None}
+            how |= {"action": "append"} if one.default == () else {}
+        group.add_argument(flag_of(one.name, declared), **how)
+
+
+def given(args: argparse.Namespace, kind: type) -> dict[str, Any]:
+    """Return the fields of a dataclass that a command line sets."""
+    found = {one.name: getattr(args, one.name) for one in fields(kind)}
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in found.items()
+        if value is not None
+    }

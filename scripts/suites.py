@@ -53,7 +53,7 @@ def _row(document: Document) -> list[str]:
     accelerator = document.machine["accelerator"]
     return [
         f"`{run['scenario']}`",
-        scenario.find(run["scenario"]).measures.removeprefix("nothing: "),
+        scenario.find(run["scenario"]).about,
         str(run["kernel"]),
         f"{accelerator}, {run['seconds']:.0f} s",
         document.verdict,

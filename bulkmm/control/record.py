@@ -44,11 +44,13 @@ class ScenarioRecord:
 
     name: str
     family: str
-    measures: str
+    about: str  # what is measured, or done
+    measures: str  # empty: nothing
     checks: str
     published: list[str]
     memory_mib: int
     seconds: int
+    takes: list[str]  # options of lab run that apply
     runs_on: dict[str, list[str]]
 
 

@@ -14,14 +14,9 @@ DEFINES = """\
 """
 RUN = f"""\
 SCENARIO  run this (see: bulkmm lab list)
---rounds N  visit each arm N times (default: 5)
 --keep  keep the run's files
---seed N  repeat the order of another run
-{DEFINES}--break-one-word  change one word on purpose: the run must fail
-"""
-# Options by group; only some families accept those of the last four.
-GROUPS = {
-    "machine": f"""\
+{DEFINES}"""
+MACHINE = f"""\
 --arch NAME  boot {" or ".join(arch.NAMES)} (default: {USUAL})
 --kernel NAME  boot {", ".join(SERIES)}, a full release, or one that the lab builds:
     {", ".join(kinds.NAMES)} (default: {SERIES[0]}; on arm64: {arch.ARM64.series[0]})
@@ -30,37 +25,7 @@ GROUPS = {
 --cpu NAME  emulate this CPU of QEMU's (default: max)
 --cpus N  boot with N CPUs (default: {choices.CPUS})
 --append WORDS  add these to the kernel's command line
-""",
-    "persistent memory, hotplug": f"""\
---size SIZE  make the device so large (default: 100G)
---align {{{",".join(choices.ALIGNS)}}}  align devdax to this (default: 2M)
---map {{{",".join(choices.MAPS)}}}  put struct pages there (default: dev)
---backend NAME  force this store backend
---workers N  use N CPUs for stamping (default: 0, by size)
-""",
-    "huge pages": f"""\
---folios N  fault in N folios a visit
---way NAME...  fault in by this way; may be given again (default: all)
---kib N...  take folios of N KiB (mthp); may be given again
---init-on-alloc {{0,1}}  let the allocator clear as well, or not (default: the kernel's)
---init-on-free {{0,1}}  let it clear what is freed, or not (default: the kernel's)
---preempt {{{",".join(choices.PREEMPT)}}}  boot with this preemption model (default: the
-    kernel's)
---seconds N  run clear-faults, vmap-faults, stress, or each test of upstream-mm, so
-    long (default: 60)
-""",
-    "kernel mappings": """\
---arm NAME...  visit this arm; may be given again (default: all)
---arrays N  map N arrays of random shape
---loops N  loop upstream-vmalloc N times (default: 1000)
-""",
-    "suites": """\
---part NAME...  run this part; may be given again (default: all)
-""",
-    "packages": """\
---no-upgrade  skip the upgrade, for which DKMS builds in the guest
-""",
-}
+"""
 DEFAULTS = {
     "arch": USUAL,
     "kernel": "",
@@ -160,6 +125,6 @@ def add_parser(sub: options.Subparsers) -> None:
 def add_run_options(one: argparse.ArgumentParser) -> None:
     """Add the options of a run, which lines of the matrix accept too."""
     options.take(one, RUN, module_defines=[])
-    for title, table in GROUPS.items():
-        options.take(one.add_argument_group(title), table)
+    options.take(one.add_argument_group("machine"), MACHINE)
+    options.add_fields(one, choices.Options)
     one.set_defaults(**DEFAULTS)

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from bulkmm import facts, table
 from bulkmm.control import needs
 from bulkmm.control.module import hooks
-from bulkmm.lab import choices
-from bulkmm.lab.families.vmap import CASES
 from bulkmm.lab.machine import arch as archs
-from bulkmm.lab.scenario import find
+from bulkmm.lab.machine import kinds
+from bulkmm.lab.scenario import SCENARIOS, Scenario
 from bulkmm.results import STORES, Document, Ratio
 from bulkmm.sheet import Sheet
 
@@ -115,133 +114,37 @@ class Line:
         ]
 
 
-Rows = tuple[tuple[str, ...], ...]  # scenarios and options
 ALIGN, PREEMPT = "--align", "--preempt"
-STORM = ("hook-storm", "--cpus", "4", "--seconds", "240")
-# All scenarios with their options, path by path, with fewer rounds than by
-# default: as short as is meaningful.
-TWO, THREE = ("--rounds", "2"), ("--rounds", "3")
-FULL: Rows = (
-    ("pmem-fsdax-100g",),
-    ("pmem-devdax-100g",),
-    ("pmem-devdax-100g", ALIGN, "1G"),
-    ("pmem-faults",),
-    ("pmem-verify",),
-    STORM,
-    ("hmm-private-64g",),
-    ("upstream-hmm",),
-    ("thp-2m", "--init-on-alloc", "0", *TWO),
-    ("thp-2m", "--init-on-alloc", "1", *TWO),
-    ("mthp", "--init-on-alloc", "0", *TWO),
-    ("hugetlb-2m", *TWO),
-    ("hugetlb-1g",),
-    ("clear-cases", *TWO),
-    ("clear-faults",),
-    ("clear-populate",),
-    ("mthp-pair",),
-    *(("clear-latency", PREEMPT, model, *TWO) for model in choices.PREEMPT),
-    ("clear-latency", *TWO),
-    ("populate-guest", *TWO),
-    *((name, *THREE) for name in CASES),
-    ("vmap-check",),
-    ("vmap-faults",),
-    ("upstream-vmalloc",),
-    ("hotplug-kmem-32g",),
-    ("hotplug-kmem-4g", *TWO),
-    ("hotplug-cxl-4g", *TWO),
-    ("hotplug-virtio-mem-4g", *TWO),
-    ("hotplug-virtio-mem-32g", *TWO),
-    ("hotplug-faults",),
-    ("coexist",),
-    ("ndctl-odd",),
-    ("stress",),
-    ("upstream-mm", "--seconds", "20"),
-)
-QUICK: Rows = (
-    ("pmem-fsdax-100g", "--size", "2G", "--rounds", "3"),
-    ("hugetlb-2m", "--folios", "8", "--way", "write-middle", "--rounds", "1"),
-    ("vmap-100m-order8", "--rounds", "3", "--arrays", "50"),
-    ("hotplug-kmem-4g", "--rounds", "1"),
-)
-
-# The kernels that the lab builds, and their runs: all scenarios, with as little
-# work as proves the same; loading, unloading and switching where kobjects live on;
-# attaching where memory has a shadow.
-ONE = ("--rounds", "1")
-FEW = (*ONE, "--arrays", "50")
-SMALL = ("--kib", "64", "--kib", "1024")
-MAPPED = (
-    ("vmap-check", "--arrays", "1000"),
-    ("vmap-faults", "--seconds", "30"),
-    ("upstream-vmalloc", "--loops", "20"),
-)
-CHECKED: dict[str, Rows] = {
-    "debug": (
-        ("pmem-fsdax-100g", "--size", "4G", *ONE),
-        ("pmem-devdax-100g", "--size", "4G", *ONE),
-        ("pmem-devdax-100g", "--size", "16G", ALIGN, "1G", *ONE),
-        ("pmem-faults",),
-        ("pmem-verify",),
-        ("hook-faults",),
-        STORM,
-        ("hmm-private-64g", "--size", "4G", *ONE),
-        ("upstream-hmm", *ONE),
-        ("thp-2m", "--init-on-alloc", "0", "--folios", "4", *ONE),
-        ("thp-2m", "--init-on-alloc", "1", "--folios", "4", *ONE),
-        ("mthp", *SMALL, "--init-on-alloc", "0", "--folios", "2", *ONE),
-        ("mthp-pair", *ONE),
-        ("hugetlb-2m", "--folios", "4", *ONE),
-        ("hugetlb-1g", *ONE),
-        ("clear-cases", *ONE),
-        ("clear-faults", "--seconds", "30"),
-        ("clear-latency", PREEMPT, "full", *ONE),
-        ("clear-latency", PREEMPT, "lazy", *ONE),
-        *((name, *FEW) for name in CASES),
-        *MAPPED,
-        ("hotplug-kmem-4g", *ONE),
-        ("hotplug-virtio-mem-4g", *ONE),
-        ("hotplug-faults",),
-    ),
-    "debug-kobject": (
-        ("hook-kobject",),
-        ("clear-faults", "--seconds", "30"),
-        ("hotplug-virtio-mem-4g", *ONE),
-    ),
-    "kasan": (
-        ("hook-kasan",),
-        ("vmap-100m-order8", *FEW),
-        ("vm_map_ram", *FEW),
-        ("ioremap-1m", *FEW),
-        *MAPPED,
-        ("hotplug-kmem-4g", *ONE),
-        ("hotplug-faults",),
-    ),
-}
 
 
 def checked() -> list[Cell]:
     """Return the cells of the kernels that the lab builds."""
     return [
-        Cell(find(name).path, archs.X86_64.name, kernel, name, tuple(options))
-        for kernel, rows in CHECKED.items()
-        for name, *options in rows
+        Cell(one.path, archs.X86_64.name, kernel, one.name, tuple(words.split()))
+        for kernel in kinds.NAMES
+        for one in SCENARIOS
+        for words in one.debug.get(kernel, ())
     ]
 
 
-def cells(scenarios: Rows, wanted: Iterable[archs.Arch] = archs.ALL) -> list[Cell]:
+def cells(
+    wanted: Iterable[archs.Arch] = archs.ALL, *, quick: bool = False
+) -> list[Cell]:
     """Return the cells of these architectures' kernels that can run them."""
     return [
-        Cell(find(words[0]).path, arch.name, kernel, words[0], words[1:])
-        for words in scenarios
+        Cell(one.path, arch.name, kernel, one.name, tuple(words.split()))
+        for one in SCENARIOS
+        for words in (one.quick if quick else one.full)
         for arch in wanted
         for kernel in arch.series
-        if has(arch, kernel, words)
+        if has(arch, kernel, one, tuple(words.split()))
     ]
 
 
-def has(arch: archs.Arch, kernel: str, words: tuple[str, ...]) -> bool:
+def has(
+    arch: archs.Arch, kernel: str, scenario: Scenario, words: tuple[str, ...]
+) -> bool:
     """Return whether a kernel supports a scenario with these options."""
-    scenario = find(words[0])
     if (align := option(words, ALIGN)) and align not in arch.aligns:
         return False
     # a kernel built with several preemption models accepts only their names

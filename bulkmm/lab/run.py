@@ -14,7 +14,6 @@ from bulkmm import machine
 from bulkmm.control.module import hooks
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.choices import CPUS
-from bulkmm.lab.families import packages, pmem, populate
 from bulkmm.lab.machine import (
     accel,
     build,
@@ -25,9 +24,7 @@ from bulkmm.lab.machine import (
     kernels,
     kinds,
     klog,
-    library,
     root,
-    suites,
     upstream,
     vm,
 )
@@ -160,9 +157,6 @@ def check_machine(work: Work, arch: Arch, kernel: str) -> None:
     """Reject an architecture or kernel that cannot run a scenario."""
     if lack := work.scenario.lacking(kernel, arch):
         raise UsageError(lack)
-    if isinstance(work, pmem.Work) and work.options.align not in arch.aligns:
-        known = ", ".join(arch.aligns)
-        raise UsageError(f"no alignment {work.options.align} on {arch.name}: {known}")
 
 
 def check_cpus(request: Request) -> None:
@@ -180,7 +174,7 @@ def check(request: Request) -> None:
     name = request.kernel or request.arch.series[0]
     kernels.check(name, request.arch)
     check_machine(request.work, request.arch, name)
-    request.work.check_options()
+    request.work.check_options(request.arch)
     check_cpus(request)
     build.check_defines(request.defines)
 
@@ -223,13 +217,8 @@ def parts(
     found = Parts()
     if scenario.upstream:
         found.modules.append(upstream.ensure(kernel, scenario.upstream, progress))
-    if isinstance(work, populate.Work):
-        found.over.append(library.ensure(root, request.arch, progress))
-    if scenario.suite:
-        found.over.append(suites.tree(kernel, scenario.suite, progress))
-    if isinstance(work, packages.Work):
-        if work.upgrade:
-            found.over.append(packages.upgrade(root, progress))
+    found.over += work.over(kernel, progress)
+    if scenario.disk:
         found.disk = disk.ensure(kernel, progress)
     if scenario.marked and counts:
         found.plugin = counting.ensure(root, request.arch, progress)

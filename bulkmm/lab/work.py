@@ -1,33 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a family of scenarios implements; bulkmm.lab.run does the rest."""
 
-import random
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
-from bulkmm.errors import UsageError
+from bulkmm.errors import unknown
+from bulkmm.lab.choices import Options
+from bulkmm.lab.machine import suites
+from bulkmm.lab.machine.arch import X86_64, Arch
+from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.vm import Hot, Outcome
+from bulkmm.lab.progress import Progress
 from bulkmm.lab.scenario import Scenario
 from bulkmm.results import Check, Measured
-
-# options with a count, in all families
-COUNTS = ("rounds", "folios", "arrays", "loops")
-TIMES = ("seconds", "soak_seconds")
-SECONDS, LONGEST = 60, 3600  # by default, at most
-
-
-@dataclass(frozen=True)
-class Common:
-    """The user's options for any scenario that has rounds."""
-
-    break_one_word: bool = False
-    seed: int = field(default_factory=lambda: random.SystemRandom().getrandbits(32))
-
-    @property
-    def chance(self) -> random.Random:
-        """Return a random generator in its initial state."""
-        return random.Random(self.seed)  # noqa: S311 - to vary, not to hide
 
 
 @dataclass(frozen=True)
@@ -35,16 +23,16 @@ class Work(ABC):
     """A scenario with its options."""
 
     scenario: Scenario
-    options: Common = field(default_factory=Common)
+    options: Options
 
     step: ClassVar[tuple[str, ...]] = ()  # events that mark a step
     label: ClassVar[str] = ""  # label that these events must have
     kept: ClassVar[tuple[tuple[str, str], ...]] = ()  # facts() from events: name, event
 
     @property
-    def takes(self) -> frozenset[str]:
-        """Return the options that apply, besides the seed."""
-        return frozenset()
+    def known(self) -> Mapping[str, tuple[object, ...]]:
+        """Return the choices of this scenario for options that have several."""
+        return {}
 
     @property
     def pmem(self) -> int:
@@ -72,19 +60,22 @@ class Work(ABC):
         test = self.scenario.faults and not self.scenario.production
         return ["BMM_FAULTS=1"] if test else []
 
+    def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
+        """Return trees to lay over the guest's own."""
+        suite = self.scenario.suite
+        return [suites.tree(kernel, suite, progress)] if suite else []
+
     @property
     def steps(self) -> int:
         """Return the number of steps of a run."""
         return 0
 
-    def check_options(self) -> None:
-        """Reject values that make no sense or do not fit together."""
-        for one in fields(self.options):
-            value = getattr(self.options, one.name)
-            if one.name in COUNTS and value is not None and value < 1:
-                raise UsageError(f"--{one.name} {value}: give 1 or more")
-            if one.name in TIMES and not 1 <= value <= LONGEST:
-                raise UsageError(f"--seconds {value}: give 1 to {LONGEST}")
+    def check_options(self, _arch: Arch = X86_64) -> None:
+        """Reject values that do not fit together, or not this scenario."""
+        for name, known in self.known.items():
+            for one in getattr(self.options, name):
+                if one not in known:
+                    raise unknown(name.removesuffix("s"), str(one), map(str, known))
 
     @abstractmethod
     def job(self, modules: list[str]) -> str:
@@ -110,8 +101,8 @@ class Work(ABC):
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return the options and what else the run observed."""
-        seen = {name: outcome.of(event) for name, event in self.kept}
-        return {**asdict(self.options), **seen}
+        taken = {name: getattr(self.options, name) for name in self.scenario.takes}
+        return taken | {name: outcome.of(event) for name, event in self.kept}
 
 
 def told(outcome: Outcome) -> list[Check]:

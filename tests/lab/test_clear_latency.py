@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from bulkmm.errors import UsageError
 from bulkmm.lab import scenario
-from bulkmm.lab.families import cases, clear, huge, latency
+from bulkmm.lab.families import cases, latency
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.work import Work
 from bulkmm.results import Check
@@ -16,8 +15,7 @@ Event = dict[str, Any]
 
 
 def work(name: str, **chosen: Any) -> Work:
-    options = huge.Options(**{"seed": 1, **chosen})
-    return clear.huge_work(scenario.find(name), options)
+    return scenario.find(name).make(**{"seed": 1, **chosen})
 
 
 def judged(name: str, events: list[Event], begins: str) -> list[Check]:
@@ -40,20 +38,6 @@ def test_preemption_model_on_the_command_line() -> None:
     assert work("clear-cases", preempt="full").cmdline == "preempt=full"
     assert "preemption full" in work("clear-latency", preempt="full").job([])
     assert "\npreemption \n" in work("clear-latency").job([])
-
-
-@pytest.mark.parametrize(
-    ("name", "chosen", "says"),
-    [
-        ("clear-latency", {"kib": (64,)}, "unknown folio size 64: clear-latency has"),
-        ("clear-latency", {"rounds": 0}, "--rounds 0: give 1 or more"),
-    ],
-)
-def test_options_that_mean_nothing(
-    name: str, chosen: dict[str, Any], says: str
-) -> None:
-    with pytest.raises(UsageError, match=says):
-        work(name, **chosen).check_options()
 
 
 def test_every_arm_waits_by_every_way() -> None:

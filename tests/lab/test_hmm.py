@@ -11,13 +11,14 @@ from bulkmm.lab import scenario
 from bulkmm.lab.families import hmm
 from bulkmm.lab.machine import upstream
 from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.work import Work
 
 SCENARIO = scenario.find("upstream-hmm")
 ATTACHED = "0 memmap_init_zone_device: attached"
 
 
-def work(**chosen: Any) -> hmm.Work:
-    return hmm.Work(SCENARIO, hmm.Options(**{"seed": 1, "rounds": 1, **chosen}))
+def work(**chosen: Any) -> Work:
+    return SCENARIO.make(**{"seed": 1, "rounds": 1, **chosen})
 
 
 def case(arm: str, name: str = "a", wrong: Any = 0) -> dict[str, Any]:

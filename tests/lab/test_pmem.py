@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from bulkmm.errors import GuestError, UsageError
+from bulkmm.errors import GuestError
 from bulkmm.lab import scenario
+from bulkmm.lab.choices import Options, device_size
 from bulkmm.lab.families import pmem
 from bulkmm.lab.machine.vm import Outcome
 
@@ -17,8 +18,8 @@ GIB = 1 << 30
 
 
 def lines(one: scenario.Scenario = FSDAX, **chosen: Any) -> list[str]:
-    options = pmem.Options(**{"seed": 1, **chosen})
-    return pmem.job(one, options, ["libnvdimm", "nfit"]).splitlines()
+    work = one.make(**{"seed": 1, **chosen})
+    return work.job(["libnvdimm", "nfit"]).splitlines()
 
 
 def outcome(*events: dict[str, Any]) -> Outcome:
@@ -43,7 +44,7 @@ def test_order_follows_the_seed() -> None:
 
 
 def test_seeds_differ_by_default() -> None:
-    assert pmem.Options().seed != pmem.Options().seed
+    assert Options().seed != Options().seed
 
 
 def test_full_size_compares_first_and_last() -> None:
@@ -58,7 +59,7 @@ def test_reduced_size_compares_every_bind() -> None:
 
 
 def test_private_memory_is_not_the_machines() -> None:
-    work = pmem.Work(PRIVATE, pmem.Options(size=GIB, seed=1))
+    work = PRIVATE.make(size=GIB, seed=1)
     assert work.pmem == 0
     job = work.job([]).splitlines()
     assert f"private {GIB}" in job
@@ -77,8 +78,7 @@ def test_broken_word_stays_broken_and_the_device_unused() -> None:
     assert "use_device" not in job
 
 
-def test_alignment_is_for_devdax_only() -> None:
-    assert "namespace fsdax dev 2M" in lines(align="1G")
+def test_alignment_of_devdax() -> None:
     assert "namespace devdax mem 1G" in lines(DEVDAX, align="1G", map="mem")
 
 
@@ -96,7 +96,7 @@ def test_alignment_is_for_devdax_only() -> None:
 def test_bytes_written(
     one: scenario.Scenario, align: str, where: str, pages: int
 ) -> None:
-    options = pmem.Options(align=align, map=where)
+    options = Options(align=align, map=where)
     report = outcome({"event": "bind", "pages": 1 << 19})
     assert pmem.written(one, options, report) == pages * 64
 
@@ -157,7 +157,7 @@ def test_counters_are_added_up_over_loads(
     hits: tuple[int, int], fallbacks: dict[str, int], *, ok: bool
 ) -> None:
     report = outcome(counters(hits[0], **fallbacks), counters(hits[1]))
-    assert pmem._counted(pmem.Options(rounds=3), report).ok is ok
+    assert pmem._counted(Options(rounds=3), report).ok is ok
 
 
 @pytest.mark.parametrize(
@@ -166,14 +166,11 @@ def test_counters_are_added_up_over_loads(
 )
 def test_who_else_stamped(workers: int, shared: int, *, ok: bool) -> None:
     report = outcome({"event": "counters", "shared_bytes": shared})
-    assert pmem._shared(pmem.Options(workers=workers), report).ok is ok
+    assert pmem._shared(Options(workers=workers), report).ok is ok
 
 
 def test_workers_are_asked_for() -> None:
     assert "BACKEND= WORKERS=3" in lines(workers=3)
-    for bad in (-1, 33):
-        with pytest.raises(UsageError, match="workers"):
-            pmem.check_options(pmem.Options(workers=bad))
 
 
 def test_samples_leave_out_what_is_no_round() -> None:
@@ -191,14 +188,14 @@ def test_samples_leave_out_what_is_no_round() -> None:
     ("text", "size"), [("128M", 128 << 20), ("2g", 2 * GIB), ("100GiB", 100 * GIB)]
 )
 def test_sizes(text: str, size: int) -> None:
-    assert pmem.parse_size(text) == size
+    assert device_size(text) == size
 
 
 def test_faults_that_were_not_provoked_fail() -> None:
     faults = scenario.find("pmem-faults")
-    assert not pmem.checks(faults, pmem.Options(), outcome())[0].ok
+    assert not pmem.checks(faults, Options(), outcome())[0].ok
     seen = {"event": "check", "name": "a", "ok": "no", "detail": "b"}
-    assert not pmem.checks(faults, pmem.Options(), outcome(seen))[0].ok
+    assert not pmem.checks(faults, Options(), outcome(seen))[0].ok
 
 
 def test_the_limit_stores_what_a_bind_writes() -> None:

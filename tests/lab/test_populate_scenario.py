@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lablib import lab
 
-from bulkmm.errors import Exit, UsageError
+from bulkmm.errors import Exit
 from bulkmm.lab import matrix, scenario
 from bulkmm.lab.families import populate
 from bulkmm.lab.machine.vm import Outcome
@@ -18,9 +18,8 @@ NAME = "populate-guest"
 FOLIOS = populate.SIZE * populate.MIB // populate.FOLIO
 
 
-def work(**chosen: Any) -> populate.Work:
-    options = {"seed": 1, "rounds": 1, **chosen}
-    return populate.Work(scenario.find(NAME), populate.Options(**options))
+def work(**chosen: Any) -> Any:
+    return scenario.find(NAME).make(**{"seed": 1, "rounds": 1, **chosen})
 
 
 def visit(way: str = "madvise", **changed: Any) -> dict[str, Any]:
@@ -149,13 +148,8 @@ def test_the_job_visits_every_way_in_every_state() -> None:
     assert sum(line.startswith("pool_visit") for line in lines) == work(rounds=2).steps
 
 
-def test_no_rounds_are_refused() -> None:
-    with pytest.raises(UsageError, match="--rounds 0: give 1 or more"):
-        work(rounds=0).check_options()
-
-
 def test_the_other_architecture_has_none_of_it() -> None:
-    cells = [cell for cell in matrix.cells(matrix.FULL) if cell.scenario == NAME]
+    cells = [cell for cell in matrix.cells() if cell.scenario == NAME]
     assert {cell.arch for cell in cells} == {"x86_64"}
 
 

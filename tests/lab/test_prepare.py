@@ -55,9 +55,9 @@ def test_a_run_finds_everything_made(
             made = run.parts(request, ready.kernel, Idle(), counts=True)
             wanted = request.work.scenario
             assert bool(made.plugin) is wanted.marked
-            assert bool(made.disk) is (wanted.family == scenario.PACKAGES)
+            assert bool(made.disk) is wanted.disk
             assert bool(made.modules) is bool(wanted.upstream)
-            library = wanted.family in (scenario.POPULATE, scenario.PACKAGES)
+            library = wanted.family in ("populate", "packages")
             has = library or bool(wanted.suite)
             assert bool(made.over) is has
             assert all(path.is_dir() for path in made.over)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Bad input and a bad machine: one clear line, and the documented code."""
 
-import itertools
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,9 @@ import pytest
 from bulkmm import cli, machine
 from bulkmm.errors import Exit
 from bulkmm.lab import run as lab_run
+from bulkmm.lab.choices import Options
+from bulkmm.lab.scenario import SCENARIOS, Scenario
+from bulkmm.options import flag_of
 
 FSDAX = "pmem-fsdax-100g"
 ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
@@ -33,16 +36,12 @@ ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
         ([FSDAX, "--size", "130M"], "no multiple of 16M"),
         ([FSDAX, "--size", "lots"], "bad size lots"),
         ([FSDAX, "--size", "2T"], "above the 1T"),
-        ([FSDAX, "--rounds", "0"], "--rounds 0: give 1 or more"),
         ([FSDAX, "--backend", "rm -rf"], "bad backend name rm -rf"),
         ([FSDAX, "--module-defines", "a b"], "bad define a b"),
         (["hmm-private-64g"], "hmm-private-64g needs kernel 7.3 or later, not 6.12"),
         (["upstream-hmm"], "upstream-hmm needs kernel 7.3 or later, not 6.12"),
-        (["upstream-hmm", "--kernel", "7.3", "--rounds", "0"], "--rounds 0: give 1"),
-        (["thp-2m", "--rounds", "0"], "--rounds 0: give 1 or more"),
-        (["thp-2m", "--folios", "0"], "--folios 0: give 1 or more"),
-        (["mthp", "--way", "read"], "unknown way read: mthp has write-first"),
-        (["mthp", "--kib", "48"], "unknown folio size 48: mthp has 16, 32, 64, 128"),
+        (["mthp", "--way", "read"], "unknown way read: there are write-first"),
+        (["mthp", "--kib", "48"], "unknown kib 48: there are 16, 32, 64, 128"),
         (["hotplug-cxl-4g", "--arch", "arm64"], "QEMU has CXL devices for x86_64 only"),
         (["hotplug-cxl-4g", "--kernel", "debug"], "lacks what Debian's own has"),
         (
@@ -50,13 +49,11 @@ ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
             "no alignment 1G on arm64: 4K, 2M",
         ),
         (["coexist", "--part", "perf"], "unknown part perf: there are function, fun"),
-        (["ndctl-odd", "--rounds", "0"], "--rounds 0: give 1 or more"),
-        (["stress", "--seconds", "0"], "--seconds 0: give 1 to 3600"),
         (["coexist", "--kernel", "debug"], "the kernel debug lacks what Debian's own"),
         (["upstream-mm", "--arch", "arm64"], "the suites are built for x86_64"),
         (["clear-faults", "--seconds", "0"], "--seconds 0: give 1 to 3600"),
         (["pmem-devdax-100g", "--align", "1G", "--size", "1G"], "at least 2G"),
-        (["vmap-order0", "--arm", "on"], "unknown arm on: there are absent, off"),
+        (["vmap-order0", "--arm", "on"], "unknown --arm on: "),
     ],
 )
 def test_bad_input(
@@ -67,49 +64,39 @@ def test_bad_input(
     assert says in line
 
 
-STAMPED = ("--break-one-word", "--rounds 2", "--backend plain", "--align 4K")
-FAULTS = (*STAMPED, "--map mem", "--workers 2")
+# text that each option is given, and text that it refuses
+GIVEN = {"SIZE": ("2G", "2T"), "NAME": ("a", ""), "N": ("3", "-1"), "": ("", "")}
 
 
-@pytest.mark.parametrize(
-    ("names", "options"),
-    [
-        (("pmem-faults", "hook-faults", "hook-kasan --kernel kasan"), FAULTS),
-        (("hotplug-faults",), ("--break-one-word", "--rounds 2")),
-        (
-            ("vmap-faults", "upstream-vmalloc"),
-            ("--break-one-word", "--rounds 2", "--arrays 9"),
-        ),
-        (("vmap-check",), ("--rounds 2", "--loops 9", "--seconds 9")),
-        (("vmap-order0",), ("--loops 9", "--seconds 9", "--folios 4")),
-        (("populate-guest",), ("--cpus 8",)),
-        ((FSDAX,), ("--align 4K", "--folios 4", "--init-on-alloc 0")),
-        (("hmm-private-64g --kernel 7.3",), ("--align 4K", "--map mem")),
-        (("upstream-hmm",), ("--size 2G",)),
-        # nor by its default, nor zero
-        (
-            ("thp-2m",),
-            ("--size 2G", "--arrays 4", "--seconds 5", "--seconds 60", "--workers 0"),
-        ),
-        (("clear-faults",), ("--way fork", "--rounds 2")),
-        (("clear-cases",), ("--folios 3",)),
-        (("coexist",), ("--seconds 9",)),
-        (("ndctl-odd",), ("--part kexec",)),
-        (("packages",), ("--rounds 2", "--seed 1", "--break-one-word", "--size 2G")),
-        (("stress",), ("--no-upgrade",)),
-    ],
-)
-def test_an_option_that_does_not_apply(
-    refused: Callable[..., tuple[int, str]],
-    names: tuple[str, ...],
-    options: tuple[str, ...],
+@pytest.mark.parametrize("one", SCENARIOS, ids=[one.name for one in SCENARIOS])
+def test_each_option_applies_or_is_refused(
+    refused: Callable[..., tuple[int, str]], one: Scenario
 ) -> None:
-    for name, option in itertools.product(names, options):
-        code, line = refused("run", *name.split(), *option.split())
-        assert code == Exit.USAGE
-        flag, scenario = option.split()[0], name.split()[0]
-        says = f"bulkmm: {flag} does not apply to {scenario}"
-        assert line.removesuffix(": one a memory node") == says
+    where = ("run", one.name, "--kernel", one.kind or "7.3")
+    for field in fields(Options):
+        declared = field.metadata["opt"]
+        flag = flag_of(field.name, declared)
+        good, bad = GIVEN[declared.value]
+        good = declared.choices[0] if declared.choices else good
+        words = [flag, good] if good else [flag]
+        if field.name not in one.takes:
+            code, line = refused(*where, *words)
+            assert line == f"bulkmm: {flag} does not apply to {one.name}"
+            assert code == Exit.USAGE
+        elif declared.least is not None:
+            code, line = refused(*where, flag, bad)
+            assert f"{flag} {bad}: give {declared.least} " in line
+            assert code == Exit.USAGE
+
+
+def test_several_cpus_where_each_is_a_nodes(
+    refused: Callable[..., tuple[int, str]],
+) -> None:
+    code, line = refused("run", "populate-guest", "--cpus", "8")
+    assert code == Exit.USAGE
+    assert line == (
+        "bulkmm: --cpus does not apply to populate-guest: one a memory node"
+    )
 
 
 def test_result_file_is_checked_before_the_run(

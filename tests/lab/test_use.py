@@ -4,7 +4,7 @@
 from typing import Any
 
 from bulkmm.lab import scenario
-from bulkmm.lab.families import clear, huge, use
+from bulkmm.lab.families import use
 from bulkmm.lab.machine.vm import Outcome
 
 Event = dict[str, Any]
@@ -25,7 +25,7 @@ def brought(way: str, **changed: int) -> Event:
 
 def failed(name: str, events: list[Event], release: str = NEW) -> list[str]:
     """Return the names of the checks that fail."""
-    work = clear.huge_work(scenario.find(name), huge.Options(seed=1))
+    work = scenario.find(name).make()
     start = {"event": "start", "release": release}
     outcome = Outcome(lambda _event: None, [start, *events])
     return [check.name for check in work.checks(outcome) if not check.ok]
@@ -62,7 +62,7 @@ def test_every_way_is_needed() -> None:
 
 
 def test_devices_only_where_there_are_some() -> None:
-    work = clear.huge_work(scenario.find("clear-populate"), huge.Options(seed=1))
+    work = scenario.find("clear-populate").make()
     assert "brought_by_device" in work.job(MODULES)
     assert "kvm" not in work.job([])
     assert "init_on_alloc=0" in work.cmdline

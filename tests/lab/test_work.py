@@ -10,7 +10,6 @@ from lablib import passed
 from bulkmm import facts, stats, table
 from bulkmm.errors import GuestError
 from bulkmm.lab import paths, run, scenario
-from bulkmm.lab.families import vmap
 from bulkmm.lab.machine import counting, image, vm
 from bulkmm.lab.machine.arch import ARM64, X86_64, Arch
 from bulkmm.lab.progress import Progress
@@ -141,8 +140,8 @@ def broken(
 def test_without_the_plugin_a_scenario_runs_without_counts(
     broken: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = vmap.Options(rounds=1, arrays=5, arms=("off", "pte"))
-    work = vmap.Work(scenario.find("vmap-order0"), options)
+    one = scenario.find("vmap-order0")
+    work = one.make(rounds=1, arrays=5, arms=("off", "pte"))
     document = run.run_scenario(run.Request(work, accel="tcg", arch=X86_64))
     notes = [line for line in capsys.readouterr().err.splitlines() if broken in line]
     assert len(notes) == 1

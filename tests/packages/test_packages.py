@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from lablib import passed
 
-from bulkmm.lab import scenario
 from bulkmm.lab.machine import debs
 from bulkmm.lab.paths import locked
 from bulkmm.lab.progress import Progress
@@ -72,7 +71,7 @@ def test_what_the_command_needs(built: dict[str, Path]) -> None:
 
 
 def test_install_rescue_use_purge(tmp_path: Path) -> None:
-    document = passed(tmp_path, scenario.PACKAGES, "--no-upgrade", "--kernel", "6.12")
+    document = passed(tmp_path, "packages", "--no-upgrade", "--kernel", "6.12")
     names = " ".join(check["name"] for check in document["checks"])
     assert "inert: no function is hooked" in names
     assert "purged: no file is left" in names

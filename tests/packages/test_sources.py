@@ -60,8 +60,8 @@ def test_the_page_purges_what_the_guest_does() -> None:
     assert f"\napt purge {purged}\n" in PAGE
 
 
-def work(**chosen: Any) -> packages.Work:
-    return packages.Work(scenario.find(scenario.PACKAGES), **chosen)
+def work(**chosen: Any) -> Any:
+    return scenario.find("packages").make(**chosen)
 
 
 def outcome(*names: str, ok: str = "yes") -> Outcome:
@@ -85,7 +85,7 @@ def test_the_guest_makes_every_step() -> None:
 
 
 def test_without_upgrade() -> None:
-    some = work(upgrade=False)
+    some = work(no_upgrade=True)
     assert packages.next_version() not in some.job([])
     assert packages.next_version() in work().job([])
     without = [name for name in packages.STEPS if name != "upgrade"]

@@ -8,8 +8,10 @@ from typing import Any
 from bulkmm.control.record import VERSION
 from bulkmm.errors import Exit, UsageError
 from bulkmm.lab import scenario
+from bulkmm.lab.choices import Options
 from bulkmm.lab.machine import arch, kernels, kinds
 from bulkmm.lab.scenario import Scenario
+from bulkmm.options import flags_of
 
 
 def show(args: argparse.Namespace) -> int:
@@ -22,19 +24,21 @@ def show(args: argparse.Namespace) -> int:
         return Exit.OK
     for one in found:
         print(one.name)
-        print(f"  measures   {one.measures}")
+        print(f"  {'measures' if one.measures else 'does':9}  {one.about}")
         print(f"  checks     {one.check}")
         for line in one.published:
             print(f"  published  {line}")
         where = ", ".join(f"{name} {' '.join(_series(one, name))}" for name in _on(one))
         guest = f"{one.memory} MiB, about {one.seconds} s under TCG; {where}"
+        taken = " ".join(flags_of(Options)[name] for name in one.takes)
+        print(f"  takes      {taken or 'no option'}")
         print(f"  guest      {guest}")
     return Exit.OK
 
 
 def _fits(one: Scenario, args: argparse.Namespace) -> bool:
     names = [args.arch] if args.arch else _on(one)
-    text = f"{one.name} {one.family} {one.measures} {one.check}".lower()
+    text = f"{one.name} {one.family} {one.about} {one.check}".lower()
     return (
         (not args.family or one.family == args.family)
         and any(_series(one, name, args.kernel) for name in names)
@@ -71,13 +75,16 @@ def _knows(on: arch.Arch, kernel: str) -> bool:
 
 
 def _json(one: Scenario) -> dict[str, Any]:
+    flags = flags_of(Options)
     return {
         "name": one.name,
         "family": one.family,
-        "measures": one.measures,
+        "about": one.about,
+        "measures": one.about if one.measures else "",
         "checks": one.check,
         "published": one.published,
         "memory_mib": one.memory,
         "seconds": one.seconds,
+        "takes": [flags[name] for name in one.takes],
         "runs_on": {name: _series(one, name) for name in _on(one)},
     }

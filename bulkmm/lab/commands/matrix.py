@@ -51,8 +51,7 @@ def _chosen(args: argparse.Namespace) -> list[matrix.Cell]:
             "--debug has runs of its own: without --quick, --arch and --newest"
         )
     wanted = [arch.find(args.arch)] if args.arch else list(arch.ALL)
-    stock = matrix.QUICK if args.quick else matrix.FULL
-    cells = matrix.checked() if args.debug else matrix.cells(stock, wanted)
+    cells = matrix.checked() if args.debug else matrix.cells(wanted, quick=args.quick)
     found = [cell for cell in cells if pattern(args.only).search(cell.name)]
     if not found:
         raise UsageError(f"--only {args.only}: in no name, as {cells[0].name} is one")

@@ -2,41 +2,13 @@
 """``bulkmm lab run``: run one scenario."""
 
 import argparse
-from collections.abc import Callable
-from dataclasses import fields
-from typing import Any
 
-from bulkmm import facts, outcome, table
-from bulkmm.errors import UsageError
+from bulkmm import facts, options, outcome, table
 from bulkmm.lab import run, scenario
+from bulkmm.lab.choices import Options
 from bulkmm.lab.command import add_run_options
-from bulkmm.lab.families import (
-    clear,
-    hmm,
-    hotplug,
-    huge,
-    packages,
-    pmem,
-    populate,
-    suites,
-    vmap,
-)
 from bulkmm.lab.machine import arch
-from bulkmm.lab.work import Common, Work
 from bulkmm.results import Document
-
-# per family: its work's constructor and its options
-WORKS: dict[str, tuple[Callable[..., Work], type[Common]]] = {
-    scenario.PMEM: (pmem.Work, pmem.Options),
-    scenario.CLEAR: (clear.huge_work, huge.Options),
-    scenario.VMAP: (vmap.Work, vmap.Options),
-    scenario.HMM: (hmm.Work, hmm.Options),
-    scenario.HOTPLUG: (hotplug.Work, hotplug.Options),
-    scenario.POPULATE: (populate.Work, populate.Options),
-    scenario.SUITES: (suites.Work, suites.Options),
-}
-# fields whose option has another name
-CALLED = {"ways": "way", "arms": "arm", "parts": "part", "soak_seconds": "seconds"}
 
 
 def one(args: argparse.Namespace) -> int:
@@ -64,7 +36,7 @@ def asked(words: list[str]) -> run.Request:
 def request(args: argparse.Namespace) -> run.Request:
     """Return the request that a command line makes."""
     return run.Request(
-        _work(scenario.find(args.scenario), args),
+        scenario.find(args.scenario).make(**options.given(args, Options)),
         kernel=args.kernel,
         arch=arch.find(args.arch),
         accel=args.accel,
@@ -74,40 +46,6 @@ def request(args: argparse.Namespace) -> run.Request:
         keep=args.keep,
         defines=args.module_defines,
     )
-
-
-def _options(family: str) -> dict[str, str]:
-    """Return the options of a family and the fields that hold them."""
-    if family == scenario.PACKAGES:
-        return {"no_upgrade": "no_upgrade"}
-    names = [one.name for one in fields(WORKS[family][1])]
-    return {CALLED.get(name, name): name for name in names}
-
-
-def _work(wanted: scenario.Scenario, args: argparse.Namespace) -> Work:
-    """Return the scenario with the given options; reject inapplicable ones."""
-    known = _options(wanted.family)
-    every = sorted({one for family in scenario.FAMILIES for one in _options(family)})
-    given = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name in every
-        if (value := getattr(args, name)) is not None and value is not False
-    }
-    work = _made(wanted, {known[name]: given[name] for name in given if name in known})
-    for name in given:
-        if known.get(name) not in (*work.takes, "seed"):
-            option = name.replace("_", "-")
-            raise UsageError(f"--{option} does not apply to {wanted.name}")
-    return work
-
-
-def _made(wanted: scenario.Scenario, chosen: dict[str, Any]) -> Work:
-    if wanted.family == scenario.PACKAGES:
-        return packages.Work(wanted, upgrade=not chosen)
-    make, options = WORKS[wanted.family]
-    if "size" in _options(wanted.family):
-        chosen["size"] = pmem.parse_size(str(chosen.get("size", wanted.size)))
-    return make(wanted, options(**chosen))
 
 
 def print_checks(document: Document) -> None:

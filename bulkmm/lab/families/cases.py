@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bulkmm import stats
-from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork
+from bulkmm.lab.families.huge import HugeWork
 from bulkmm.lab.families.proof import ARMS, LISTS, SERVING
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
@@ -31,9 +31,6 @@ ONE_PAGE, FOUR, EIGHT = 0, 2, 3  # orders that are timed
 class Work(HugeWork):
     """Calls with every hint, on folios of every order."""
 
-    takes = EVERYWHERE - ZEROING
-
-    usual = 5  # rounds of calls of each arm
     kept = (("cases", "case"), ("calls", "calls"))
 
     def job(self, modules: list[str]) -> str:
@@ -56,7 +53,7 @@ class Work(HugeWork):
         """Return what is timed, with stores that cost the same in every arm."""
         chance = self.options.chance
         lines = []
-        for _ in range(self.rounds):
+        for _ in range(self.options.rounds):
             for arm in chance.sample(TIMED, len(TIMED)):
                 lines.append(f"clear_arm {arm}")
                 if arm == "cached":

@@ -7,22 +7,14 @@ contained; bulkmm.lab.families.proof judges that.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm.lab import work
-from bulkmm.lab.families import cases, latency, proof, soak, use
-from bulkmm.lab.families.huge import (
-    EVERYWHERE,
-    Options,
-    SizedWork,
-    allocator_clears,
-    taken_away,
-)
+from bulkmm.lab.families import proof
+from bulkmm.lab.families.huge import SizedWork, allocator_clears, taken_away
 from bulkmm.lab.families.proof import ARMS, LISTS
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.scenario import Scenario
 from bulkmm.results import Check
 
 PAIRS = (("off", "auto"), ("off", "cached"), ("off", "streaming"), ("absent", "off"))
@@ -47,7 +39,6 @@ class Shape:
     folios: int  # per visit, by default
     batch: int  # folios at a time
     pool: int = 0  # hugetlb pages: twice a batch, for a child's copies
-    rounds: int = 5
     cmdline: str = ""
     only_asked: tuple[str, ...] = ()  # run only on request
 
@@ -66,7 +57,6 @@ SHAPES = {
         folios=1,
         batch=1,
         pool=2,
-        rounds=1,
         cmdline="hugepagesz=1G hugepages=2",
         # 7.3's own fork loses these pages: docs/limits.md
         only_asked=(FORK,),
@@ -78,7 +68,6 @@ SHAPES = {
 class Work(SizedWork):
     """Folios faulted in every way, in every state of the module."""
 
-    takes = EVERYWHERE | {"folios", "ways", "kib"}
     pairs = PAIRS
     kinds = tuple(TIMED)
     step = ("visit",)
@@ -102,18 +91,13 @@ class Work(SizedWork):
         return self.shape.kib
 
     @property
-    def usual(self) -> int:
-        """Return the default number of visits of each arm by each way."""
-        return self.shape.rounds
-
-    @property
     def pages(self) -> str:
         """Return the kernel's parameters for huge pages."""
         return self.shape.cmdline
 
-    def check_options(self) -> None:
-        super().check_options()
-        self.refuse("way", self.options.ways, self.shape.ways)
+    @property
+    def known(self) -> Mapping[str, tuple[object, ...]]:
+        return {**super().known, "ways": self.shape.ways}
 
     def job(self, modules: list[str]) -> str:
         lines = self.begin(modules)
@@ -129,7 +113,7 @@ class Work(SizedWork):
         lines = [f"folios {shape.kind} {kib} {shape.pool}", "clear_arm absent"]
         # makes the host fault in its own pages
         lines.append(f"visit first {self.ways[0]} {many}")
-        for _ in range(self.rounds):
+        for _ in range(self.options.rounds):
             for arm in chance.sample(ARMS, len(ARMS)):
                 lines.append(f"clear_arm {arm}")
                 lines += [f"visit round {way} {many}" for way in self.ways]
@@ -149,7 +133,7 @@ class Work(SizedWork):
 
     @property
     def steps(self) -> int:
-        return len(self.kib) * self.rounds * len(ARMS) * len(self.ways)
+        return len(self.kib) * self.options.rounds * len(ARMS) * len(self.ways)
 
     def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
         """Return the times per folio by arm, in the order measured; empty if none."""
@@ -175,17 +159,3 @@ class Work(SizedWork):
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         seen = super().facts(outcome)
         return {**seen, "allocator_clears": allocator_clears(outcome)}
-
-
-OWN: dict[str, Callable[[Scenario, Options], work.Work]] = {
-    "clear-faults": soak.Work,
-    "clear-latency": latency.Work,
-    "clear-cases": cases.Work,
-    "clear-populate": use.PopulateWork,
-    "mthp-pair": use.PairWork,
-}
-
-
-def huge_work(wanted: Scenario, options: Options) -> work.Work:
-    """Return the work of a huge-page scenario, of the class that implements it."""
-    return OWN.get(wanted.name, Work)(wanted, options)

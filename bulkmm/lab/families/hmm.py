@@ -6,7 +6,7 @@ memremap_pages() maps and to which pages of a process migrate.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bulkmm.lab import work
 from bulkmm.lab.families import proof
@@ -24,19 +24,9 @@ SEEDS = 254  # of the words written: one byte
 
 
 @dataclass(frozen=True)
-class Options(work.Common):
-    """The user's options."""
-
-    rounds: int = 5
-
-
-@dataclass(frozen=True)
 class Work(work.Work):
     """The kernel's own test in every state of the module (see bulkmm.lab.work)."""
 
-    options: Options = field(default_factory=Options)
-
-    takes = frozenset({"rounds", "break_one_word"})
     step = ("hmm-visit",)
     kept = (("visits", "hmm-visit"),)
 

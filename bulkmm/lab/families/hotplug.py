@@ -7,7 +7,7 @@ that holds only this memory (lab/guest/hotplug.sh).
 
 import random
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
@@ -17,11 +17,12 @@ from bulkmm.lab import work
 from bulkmm.lab.families import breakdown
 from bulkmm.lab.families.pmem import ARMS, PAIRS, STRUCT_PAGE
 from bulkmm.lab.machine import counting, vm
+from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.scenario import CXL, KMEM, VIRTIO
 from bulkmm.results import Check, Measured
 from bulkmm.size import MIB, PAGE
 
+KMEM, VIRTIO, CXL = "kmem", "virtio", "cxl"  # modes of scenarios
 BLOCK = 128 * MIB
 UNIT_CXL = 256 * MIB  # of CXL devices
 STEPS = 12  # of the proof: single blocks that are removed and added
@@ -42,26 +43,11 @@ TIMED = (("", "plug_ns"), ("-unplug", "unplug_ns"))
 
 
 @dataclass(frozen=True)
-class Options(work.Common):
-    """The user's options."""
-
-    size: int = 32 << 30
-    rounds: int = 5
-
-
-@dataclass(frozen=True)
 class Work(work.Work):
     """A hotplug scenario with its options (see bulkmm.lab.work)."""
 
-    options: Options = field(default_factory=Options)
     step = ("hot-visit",)
     kept = (("visits", "hot-visit"),)
-
-    @property
-    def takes(self) -> frozenset[str]:
-        return frozenset(
-            {"size"} if self.scenario.faults else {"size", "rounds", "break_one_word"}
-        )
 
     @property
     def pmem(self) -> int:
@@ -123,8 +109,8 @@ class Work(work.Work):
     def steps(self) -> int:
         return sum(len(arms) for _label, arms in self.plan) + 1
 
-    def check_options(self) -> None:
-        super().check_options()
+    def check_options(self, arch: Arch = X86_64) -> None:
+        super().check_options(arch)
         unit = UNIT_CXL if self.scenario.mode == CXL else BLOCK
         if not LEAST <= self.options.size <= MOST or self.options.size % unit:
             raise UsageError(

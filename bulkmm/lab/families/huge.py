@@ -2,43 +2,23 @@
 """Shared by the huge-page scenarios: options, command line, time limit."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 from bulkmm import stats
 from bulkmm.control.kernel import ALLOCATOR_SERVES
 from bulkmm.control.needs import at_least
-from bulkmm.errors import UsageError
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.work import SECONDS, Common, Work
+from bulkmm.lab.work import Work
 from bulkmm.results import Measured
 
-
-@dataclass(frozen=True)
-class Options(Common):
-    """The user's options for a huge-page scenario."""
-
-    rounds: int | None = None  # None: the scenario's default
-    folios: int | None = None  # likewise
-    ways: tuple[str, ...] = ()  # none: all
-    kib: tuple[int, ...] = ()  # sizes of folios; none: all
-    init_on_alloc: str = ""  # "0" or "1"; "": the kernel's default
-    init_on_free: str = ""  # likewise
-    preempt: str = ""  # one of PREEMPT; "": likewise
-    soak_seconds: int = SECONDS  # of clear-faults
-
-
-ZEROING = frozenset({"init_on_alloc", "init_on_free"})  # by the allocator
-EVERYWHERE = ZEROING | {"rounds", "preempt", "break_one_word"}
+PARAMETERS = ("init_on_alloc", "init_on_free", "preempt")  # of the kernel
 
 
 @dataclass(frozen=True)
 class HugeWork(Work):
     """A huge-page scenario with its options (see bulkmm.lab.work)."""
-
-    options: Options = field(default_factory=Options)
-
-    takes = EVERYWHERE
 
     @property
     def pages(self) -> str:
@@ -46,39 +26,13 @@ class HugeWork(Work):
         return ""
 
     @property
-    def usual(self) -> int:
-        """Return the default number of rounds; 0: the scenario has none."""
-        return 0
-
-    @property
-    def rounds(self) -> int:
-        """Return the number of visits per arm."""
-        return self.options.rounds or self.usual
-
-    @property
     def cmdline(self) -> str:
-        names = (*sorted(ZEROING), "preempt")
-        said = {name: getattr(self.options, name) for name in names}
+        said = {name: getattr(self.options, name) for name in PARAMETERS}
         words = [
             self.pages,
             *(f"{name}={value}" for name, value in said.items() if value),
         ]
         return " ".join(words).strip()
-
-    def facts(self, outcome: Outcome) -> dict[str, Any]:
-        rounds = {"rounds": self.rounds} if self.usual else {}
-        return {**super().facts(outcome), **rounds}
-
-    def refuse(
-        self, what: str, asked: tuple[object, ...], known: tuple[object, ...]
-    ) -> None:
-        """Reject unknown choices."""
-        for one in asked:
-            if one not in known:
-                listed = ", ".join(map(str, known)) or "none"
-                raise UsageError(
-                    f"unknown {what} {one}: {self.scenario.name} has {listed}"
-                )
 
     def begin(self, modules: list[str]) -> list[str]:
         """Return the first lines of a job."""
@@ -103,9 +57,9 @@ class SizedWork(HugeWork):
         """Return the sizes of this run."""
         return self.options.kib or self.sizes
 
-    def check_options(self) -> None:
-        super().check_options()
-        self.refuse("folio size", self.options.kib, self.sizes)
+    @property
+    def known(self) -> Mapping[str, tuple[object, ...]]:
+        return {"kib": self.sizes}
 
     @abstractmethod
     def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, SizedWork
+from bulkmm.lab.families.huge import SizedWork
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 from bulkmm.size import PAGE
@@ -33,9 +33,7 @@ TRACED = {"order": 9, "bytes": 2 << 20, "streaming": 1}
 class Work(SizedWork):
     """Clearing with several target latencies, and a waiting task."""
 
-    takes = EVERYWHERE - ZEROING - {"break_one_word"} | {"kib"}
     pages = "hugepagesz=1G hugepages=1"  # can be reserved only at boot
-    usual = 5
     sizes = tuple(POOLS)
     pairs = tuple(("off", arm) for arm in ARMS[1:])
     kinds = tuple(WAYS)
@@ -45,7 +43,7 @@ class Work(SizedWork):
     def job(self, modules: list[str]) -> str:
         lines = [*self.begin(modules), f"preemption {self.options.preempt}"]
         lines += [*self._visits(), *_warm(2048)]
-        rounds = max(self.rounds, BOUND_ROUNDS)
+        rounds = max(self.options.rounds, BOUND_ROUNDS)
         lines += ["bounds write-middle -f -n 4 -b 4"] * rounds
         lines.append("traced")
         return "\n".join([*lines, "clear_arm absent"]) + "\n"
@@ -55,7 +53,7 @@ class Work(SizedWork):
         chance, lines = self.options.chance, []
         for kib in self.kib:
             lines += _warm(kib)
-            for _ in range(self.rounds):
+            for _ in range(self.options.rounds):
                 for arm in chance.sample(ARMS, len(ARMS)):
                     lines.append(f"latency_arm {arm}")
                     lines += [f"late {way} {SIZES[kib]}" for way in WAYS.values()]
@@ -63,7 +61,7 @@ class Work(SizedWork):
 
     @property
     def steps(self) -> int:
-        return len(self.kib) * self.rounds * len(ARMS) * len(WAYS)
+        return len(self.kib) * self.options.rounds * len(ARMS) * len(WAYS)
 
     def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
         """Return the longest waits while pages were faulted in or populated."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from bulkmm.lab import work
 from bulkmm.lab.machine import debs
+from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.paths import made_whole
@@ -44,10 +45,16 @@ def upgrade(root: Root, progress: Progress) -> Path:
 class Work(work.Work):
     """The life cycle of the packages in a guest."""
 
-    upgrade: bool = True  # DKMS builds the module again, in the guest
-    takes = frozenset({"no_upgrade"})
     cmdline = RESCUE
     step = ("step",)
+
+    @property
+    def upgrade(self) -> bool:
+        """Return whether DKMS builds the module again."""
+        return not self.options.no_upgrade
+
+    def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
+        return [upgrade(kernel.root, progress)] if self.upgrade else []
 
     @property
     def steps(self) -> int:

@@ -6,29 +6,26 @@ arms, where to compare), so that the seed in the result is enough to repeat a ru
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from bulkmm import size, stats
+from bulkmm import stats
 from bulkmm.errors import GuestError, UsageError
 from bulkmm.lab import work
-from bulkmm.lab.choices import ALIGNS
+from bulkmm.lab.choices import ALIGNS, Options
 from bulkmm.lab.families import breakdown
 from bulkmm.lab.machine import counting
+from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.vm import Hot, Outcome
 from bulkmm.lab.scenario import Scenario
 from bulkmm.results import Check, Measured
-from bulkmm.size import MIB, PAGE
+from bulkmm.size import PAGE
 
-REGION_ALIGN = 16 * MIB  # of libnvdimm on x86: other sizes cannot make a namespace
-FULL_SIZE = 100 << 30
 COMPARE_ALL = 8 << 30  # up to this size every bind of `on` is compared
 STRUCT_PAGE = 64
 ARMS = ("absent", "off", "on")
 PAIRS = (("off", "on"), ("absent", "on"), ("absent", "off"))
 LIMIT = "limit"  # only storing as many bytes
-LARGEST = "1T"  # what the guest's address space has room for
-BACKEND = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 PRIVATE = "private"  # device memory that no CPU can access
 FAULTS = "pmem-faults"
 HOOKS = "hook-faults"  # the scenario of lab/guest/hook.sh
@@ -41,40 +38,14 @@ TIMED = (("", "ns", "bind"), ("-bind", "bind_ns", "bind"), ("-unbind", "ns", "un
 FIRST = "first"  # label of a bind that is not a sample
 PROOF = "proof"
 FLIPPED_WORD = 5
-WORKERS = 32  # BMM_CREW_MOST of module/crew.h
-
-
-# options of stamping; by mode of the device, those of its placement
-STAMPED = frozenset({"size", "rounds", "backend", "workers", "break_one_word"})
-PLACED = {"fsdax": {"map"}, "devdax": {"map", "align"}, PRIVATE: frozenset()}
-
-
-@dataclass(frozen=True)
-class Options(work.Common):
-    """The user's options for a persistent-memory scenario."""
-
-    size: int = FULL_SIZE
-    rounds: int = 5
-    align: str = "2M"
-    map: str = "dev"
-    backend: str = ""
-    workers: int = 0
-    seconds: int = work.SECONDS  # of hook-storm
 
 
 @dataclass(frozen=True)
 class Work(work.Work):
     """A persistent-memory scenario with its options (see bulkmm.lab.work)."""
 
-    options: Options = field(default_factory=Options)
     step = ("bind",)
     kept = (("took", "took"),)
-
-    @property
-    def takes(self) -> frozenset[str]:
-        if self.scenario.faults:
-            return frozenset({"size", *(["seconds"] if self._storms else [])})
-        return STAMPED | PLACED[self.scenario.mode]
 
     @property
     def _storms(self) -> bool:
@@ -100,9 +71,14 @@ class Work(work.Work):
         quiet = "nowatchdog rcupdate.rcu_cpu_stall_timeout=300"
         return f"{quiet} slab_debug=FP" if self._storms else ""
 
-    def check_options(self) -> None:
-        super().check_options()
-        check_options(self.options)
+    def check_options(self, arch: Arch = X86_64) -> None:
+        super().check_options(arch)
+        align = self.options.align
+        if align not in arch.aligns:
+            known = ", ".join(arch.aligns)
+            raise UsageError(f"no alignment {align} on {arch.name}: {known}")
+        if align == "1G" and self.options.size < 2 * ALIGNS[align]:
+            raise UsageError("alignment 1G needs a size of at least 2G")
 
     def job(self, modules: list[str]) -> str:
         return job(self.scenario, self.options, modules)
@@ -138,25 +114,6 @@ class Work(work.Work):
             "fallbacks": fallback_counts(outcome),
             "breakdown": breakdown.of(outcome),
         }
-
-
-def parse_size(text: str) -> int:
-    """Return the bytes of a size such as 100G; reject impossible device sizes."""
-    nbytes = size.parse(text, LARGEST)
-    if nbytes % REGION_ALIGN:
-        raise UsageError(f"size {text} is no multiple of 16M")
-    return nbytes
-
-
-def check_options(options: Options) -> None:
-    """Reject options that do not fit together."""
-    if not 0 <= options.workers <= WORKERS:
-        raise UsageError(f"--workers {options.workers}: give 0 to {WORKERS}")
-    if options.backend and not BACKEND.fullmatch(options.backend):
-        raise UsageError(f"bad backend name {options.backend}")
-    least = 2 * ALIGNS[options.align]
-    if options.align == "1G" and options.size < least:
-        raise UsageError("alignment 1G needs a size of at least 2G")
 
 
 def job(scenario: Scenario, options: Options, modules: list[str]) -> str:

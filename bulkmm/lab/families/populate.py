@@ -10,15 +10,18 @@ DAX, pages of 1 GiB, version 2 cgroups and a poisoned page.
 import random
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from bulkmm import stats
 from bulkmm.lab import work
 from bulkmm.lab.families import proof
 from bulkmm.lab.families.huge import taken_away
-from bulkmm.lab.machine import counting, vm
+from bulkmm.lab.machine import counting, library, vm
+from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.progress import Progress
 from bulkmm.results import Check, Measured
 from bulkmm.size import GIB, MIB
 
@@ -45,13 +48,6 @@ EFAULT, EHWPOISON = 14, 133
 POOL, POISONED = 7, 9  # of enum bmm_cause
 KILLED = 128 + 9
 FILE = "/tmp/pool"  # noqa: S108 - in the guest
-
-
-@dataclass(frozen=True)
-class Options(work.Common):
-    """The user's options."""
-
-    rounds: int = 3
 
 
 @dataclass(frozen=True)
@@ -151,8 +147,6 @@ GROUPED = (
 class Work(work.Work):
     """The scenario with its options (see bulkmm.lab.work)."""
 
-    options: Options = field(default_factory=Options)
-    takes = frozenset({"rounds", "break_one_word"})
     pmem = PMEM
     cmdline = WORDS
     hot = vm.Hot(nodes=NODES, shared_out=True)
@@ -163,6 +157,9 @@ class Work(work.Work):
     def steps(self) -> int:
         counted = len(WAYS) * len(COMPARED) * len(ARMS) * self.options.rounds
         return counted + sum(map(len, WAYS.values()))
+
+    def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
+        return [library.ensure(kernel.root, kernel.arch, progress)]
 
     def job(self, modules: list[str]) -> str:
         chance = self.options.chance

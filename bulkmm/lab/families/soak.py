@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm.lab.families.huge import EVERYWHERE, HugeWork, allocator_clears
+from bulkmm.lab.families.huge import HugeWork, allocator_clears
 from bulkmm.lab.families.proof import place
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
@@ -16,16 +16,15 @@ DIRTY_MIB = 256  # dirtied again and again by another process
 class Work(HugeWork):
     """A soak."""
 
-    takes = EVERYWHERE - {"rounds", "break_one_word"} | {"soak_seconds"}
     kept = (("soaked", "soaked"),)
 
     def job(self, modules: list[str]) -> str:
-        lines = [f"dirty {DIRTY_MIB}", f"soak {self.options.soak_seconds}"]
+        lines = [f"dirty {DIRTY_MIB}", f"soak {self.options.seconds}"]
         return "\n".join([*self.begin(modules), *lines]) + "\n"
 
     @property
     def quiet(self) -> float:
-        return self.options.soak_seconds
+        return self.options.seconds
 
     def checks(self, outcome: Outcome) -> list[Check]:
         found = [_soaked(event) for event in outcome.of("soaked")]

@@ -6,10 +6,10 @@ a function, layouts of a device. Nothing is timed.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from bulkmm.errors import unknown
 from bulkmm.lab import work
 from bulkmm.lab.families import pmem
 from bulkmm.lab.machine.vm import Outcome
@@ -31,18 +31,10 @@ CATEGORIES = (
 )
 PARTS = {COEXIST: (*USERS, "everywhere", "knob", KEXEC), MM: CATEGORIES}
 STATES = ("absent", "on", "streaming")
-# options that apply, besides the seed
-TAKES = {
-    COEXIST: frozenset({"parts"}),
-    ODD: frozenset({"rounds", "break_one_word"}),
-    STRESS: frozenset({"seconds"}),
-    MM: frozenset({"parts", "seconds"}),
-}
 # of ndctl-odd
 STEP = 16 * MIB  # granule of namespace sizes
 SMALLEST, LARGEST = 4, 80  # steps
 MOST = 6  # namespaces of a layout
-ROUNDS = 4
 KINDS = (
     ("fsdax", "dev", "2M"),
     ("fsdax", "mem", "2M"),
@@ -53,25 +45,11 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Options(work.Common):
-    """The user's options."""
-
-    rounds: int | None = None  # layouts of ndctl-odd
-    parts: tuple[str, ...] = ()  # none: all
-    seconds: int = work.SECONDS  # of stress, or time limit of a kernel test
-
-
-@dataclass(frozen=True)
 class Work(work.Work):
     """A suite with its options (see bulkmm.lab.work)."""
 
-    options: Options = field(default_factory=Options)
     step = ("step", "odd", "mm-ran")
     kept = (("hits", "suite-hits"), ("ops", "stress-ops"), ("took", "mm-ran"))
-
-    @property
-    def takes(self) -> frozenset[str]:
-        return TAKES[self.scenario.name]
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -79,11 +57,6 @@ class Work(work.Work):
         known = PARTS.get(self.scenario.name, ())
         chosen = self.options.parts
         return tuple(one for one in known if not chosen or one in chosen)
-
-    @property
-    def rounds(self) -> int:
-        """Return the number of layouts."""
-        return ROUNDS if self.options.rounds is None else self.options.rounds
 
     @property
     def pmem(self) -> int:
@@ -105,14 +78,11 @@ class Work(work.Work):
     def steps(self) -> int:
         if self.scenario.name == MM:
             return len(self.parts) * len(STATES)
-        return self.rounds if self.scenario.name == ODD else len(self.parts)
+        return self.options.rounds if self.scenario.name == ODD else len(self.parts)
 
-    def check_options(self) -> None:
-        super().check_options()
-        known = PARTS.get(self.scenario.name, ())
-        for part in self.options.parts:
-            if part not in known:
-                raise unknown("part", part, known)
+    @property
+    def known(self) -> Mapping[str, tuple[object, ...]]:
+        return {"parts": PARTS.get(self.scenario.name, ())}
 
     def job(self, modules: list[str]) -> str:
         lines = ["BACKEND=", f"mark {self.scenario.name} begins"]
@@ -136,7 +106,7 @@ class Work(work.Work):
         """Return each round's layout of namespaces."""
         chance = self.options.chance
         found = []
-        for number in range(self.rounds):
+        for number in range(self.options.rounds):
             words = []
             for _ in range(chance.randint(3, MOST)):
                 kind = chance.choice(KINDS)

@@ -7,7 +7,7 @@ from typing import Any
 
 from bulkmm import stats
 from bulkmm.control.needs import at_least
-from bulkmm.lab.families.huge import EVERYWHERE, ZEROING, HugeWork
+from bulkmm.lab.families.huge import HugeWork
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.arch import X86_64, of_release
 from bulkmm.lab.machine.vm import Outcome
@@ -25,8 +25,6 @@ WHOLE_ZERO_PAGE = "7.3"
 @dataclass(frozen=True)
 class PopulateWork(HugeWork):
     """2 MiB pages faulted in every way, observed by the tracepoint."""
-
-    takes = EVERYWHERE - ZEROING - {"rounds", "break_one_word"}
 
     steps = len((*TOUCHING, *POPULATING, *LOCKED))
     step = ("brought",)
@@ -78,7 +76,7 @@ def _brought(one: dict[str, Any], release: str) -> Check:
     return Check(name, not wrong and (right > 0 or none), detail)
 
 
-KIB, FOLIOS, ROUNDS = 64, 400, 8
+KIB, FOLIOS = 64, 400
 ARMS = ("off", "cached", "streaming")
 PAIRS = (("off", "cached"), ("off", "streaming"))
 
@@ -87,12 +85,9 @@ PAIRS = (("off", "cached"), ("off", "streaming"))
 class PairWork(HugeWork):
     """Two CPUs that fault in pages of 64 KiB concurrently."""
 
-    takes = EVERYWHERE - ZEROING - {"break_one_word"}
-
     steps = 3 * len(ARMS)
     step = ("paired",)
     kept = (("visits", "pair"),)
-    usual = ROUNDS  # per visit of an arm
 
     @property
     def cmdline(self) -> str:
@@ -106,7 +101,7 @@ class PairWork(HugeWork):
             lines += [f"clear_arm {arm}", f"pair 1 {FOLIOS}"]
         for _ in range(2):
             for arm in chance.sample(ARMS, len(ARMS)):
-                lines += [f"clear_arm {arm}", f"pair {self.rounds} {FOLIOS}"]
+                lines += [f"clear_arm {arm}", f"pair {self.options.rounds} {FOLIOS}"]
         return "\n".join([*lines, "clear_arm absent"]) + "\n"
 
     def results(self, outcome: Outcome) -> Measured:

@@ -8,14 +8,14 @@ bulkmm.lab.families.vmap_proof judges what the test module saw.
 
 import random
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from bulkmm import stats
-from bulkmm.errors import unknown
 from bulkmm.lab import work
+from bulkmm.lab.choices import ARMS
 from bulkmm.lab.families import vmap_proof
-from bulkmm.lab.families.vmap_proof import ABSENT, ARMS
+from bulkmm.lab.families.vmap_proof import ABSENT
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check, Measured
@@ -30,18 +30,11 @@ PAIRS = (
 )
 LIMIT = "limit"  # only reading the page array
 CHECK, FAULTS, UPSTREAM = "vmap-check", "vmap-faults", "upstream-vmalloc"
-# options of scenarios without times
-TAKES = {
-    CHECK: frozenset({"arms", "arrays", "break_one_word"}),
-    FAULTS: frozenset({"arms", "soak_seconds"}),
-    UPSTREAM: frozenset({"arms", "loops"}),
-}
 # 16 MiB reserved from the kernel, for ioremap()
 PHYSICAL = 0x20000000
 RESERVED = f"memmap=16M${PHYSICAL >> 20}M"
 ARRAYS = 100_000
 FEW = 2000  # arrays checked by a timed scenario in each state
-LOOPS = 1000  # of lib/test_vmalloc.c
 SLOTS = ("map", "unmap")  # of a record of work, as vmap_time.c marks them
 WHOLE = "all that was asked for was reported"
 BAD = (
@@ -114,21 +107,9 @@ CASES = {
 
 
 @dataclass(frozen=True)
-class Options(work.Common):
-    """The user's options for a vmap scenario."""
-
-    rounds: int = 5
-    arms: tuple[str, ...] = ()  # none: all
-    arrays: int | None = None  # None: the scenario's default
-    soak_seconds: int = work.SECONDS  # of vmap-faults
-    loops: int = LOOPS  # of upstream-vmalloc
-
-
-@dataclass(frozen=True)
 class Work(work.Work):
     """A vmap scenario with its options (see bulkmm.lab.work)."""
 
-    options: Options = field(default_factory=Options)
     step = ("visit",)
     label = "round"
     kept = (
@@ -136,11 +117,6 @@ class Work(work.Work):
         ("checked", "checked"),
         ("counters", "vmap-counters"),
     )
-
-    @property
-    def takes(self) -> frozenset[str]:
-        timed = frozenset({"rounds", "arms", "arrays", "break_one_word"})
-        return TAKES.get(self.scenario.name, timed)
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -161,12 +137,6 @@ class Work(work.Work):
     @property
     def cmdline(self) -> str:
         return RESERVED
-
-    def check_options(self) -> None:
-        super().check_options()
-        for arm in self.options.arms:
-            if arm not in ARMS:
-                raise unknown("arm", arm, ARMS)
 
     def job(self, modules: list[str]) -> str:
         lines = [f"mark {self.scenario.name} begins"]
@@ -226,7 +196,7 @@ class Work(work.Work):
             lines += [f"vmap_arm {arm}", "ktap starve"]
             lines += [f"bad {name}" for name in BAD]
         modes = " ".join(arm for arm in self.arms if arm != ABSENT)
-        soak = f"vmap_soak {self.options.soak_seconds} {self.options.seed} {modes}"
+        soak = f"vmap_soak {self.options.seconds} {self.options.seed} {modes}"
         return [*lines, "vmap_arm absent", soak.rstrip()]
 
     def _upstream(self, chance: random.Random) -> list[str]:
@@ -242,7 +212,7 @@ class Work(work.Work):
 
     @property
     def quiet(self) -> float:
-        return self.options.soak_seconds
+        return self.options.seconds
 
     def results(self, outcome: Outcome) -> Measured:
         parts = []

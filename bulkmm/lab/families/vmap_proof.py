@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from bulkmm.control.module import NOT_TRIED, hooks
+from bulkmm.lab.choices import ARMS
 from bulkmm.lab.machine import klog
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 
-ABSENT = "absent"
-MODES = ("off", "pte", "block")
-ARMS = (ABSENT, *MODES)
+ABSENT = ARMS[0]
 SERVING = ("pte", "block")  # the modes in which the module maps
 ENTRIES = (
     "vmap",

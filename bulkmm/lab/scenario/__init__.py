@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The lab's scenarios; their names are the interface."""
+
+from bulkmm.errors import unknown
+from bulkmm.lab.scenario import clear, hotplug, memmap, suites, vmap
+from bulkmm.lab.scenario.declaration import LIVE_PATCH, NVDIMM, Scenario
+
+__all__ = ["FAMILIES", "LIVE_PATCH", "NVDIMM", "SCENARIOS", "Scenario", "find"]
+
+SCENARIOS: tuple[Scenario, ...] = (
+    *memmap.SCENARIOS,
+    *clear.SCENARIOS,
+    *vmap.SCENARIOS,
+    *hotplug.SCENARIOS,
+    *suites.SCENARIOS,
+)
+FAMILIES = tuple(dict.fromkeys(one.family for one in SCENARIOS))
+
+
+def find(name: str) -> Scenario:
+    """Return the scenario with this name."""
+    for scenario in SCENARIOS:
+        if scenario.name == name:
+            return scenario
+    raise unknown("scenario", name, (s.name for s in SCENARIOS))

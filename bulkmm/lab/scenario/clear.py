@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Scenarios of path clear."""
+
+from functools import partial
+
+from bulkmm.lab.choices import PREEMPT
+from bulkmm.lab.scenario.declaration import LACKING, NVDIMM, Scenario
+
+ZERO = (
+    "every byte of every folio zero, by every way to fault, in every mode and with "
+    "every backend forced; a planted byte must be seen; hits counted"
+)
+ZEROING = ("init_on_alloc", "init_on_free")
+FAULTED = ("rounds", "seed", "break_one_word", "preempt", *ZEROING, "folios", "ways")
+SOAK = ("--seconds 30",)
+
+_clear = partial(
+    Scenario, family="clear", work="clear:Work", path="clear", seconds=60, memory=1024
+)
+_zero = partial(_clear, check=ZERO, takes=FAULTED, seconds=120)
+
+SCENARIOS = (
+    _zero(
+        "thp-2m",
+        "faulting in transparent huge pages of 2 MiB",
+        full=("--init-on-alloc 0 --rounds 2", "--init-on-alloc 1 --rounds 2"),
+        debug={
+            "debug": (
+                "--init-on-alloc 0 --folios 4 --rounds 1",
+                "--init-on-alloc 1 --folios 4 --rounds 1",
+            )
+        },
+    ),
+    _zero(
+        "mthp",
+        "faulting in transparent huge pages of 16 KiB to 1 MiB",
+        takes=(*FAULTED, "kib"),
+        full=("--init-on-alloc 0 --rounds 2",),
+        debug={
+            "debug": ("--kib 64 --kib 1024 --init-on-alloc 0 --folios 2 --rounds 1",)
+        },
+        seconds=300,
+    ),
+    _zero(
+        "hugetlb-2m",
+        "faulting in hugetlb pages of 2 MiB",
+        full=("--rounds 2",),
+        quick=("--folios 8 --way write-middle --rounds 1",),
+        debug={"debug": ("--folios 4 --rounds 1",)},
+    ),
+    _zero(
+        "hugetlb-1g",
+        "faulting in hugetlb pages of 1 GiB",
+        rounds=1,
+        debug={"debug": ("--rounds 1",)},
+        seconds=600,
+        memory=5120,  # two aligned GiB are left whole at boot
+    ),
+    _clear(
+        "clear-cases",
+        "what a call of folio_zero_user() costs besides the stores",
+        "called on folios of 1 to 512 pages with hints at both ends and outside, in "
+        "every mode and with every backend forced: all of it zero, nothing beside it "
+        "changed; what is corrupted on purpose must be seen",
+        work="cases:Work",
+        takes=("rounds", "seed", "break_one_word", "preempt"),
+        full=("--rounds 2",),
+        debug={"debug": ("--rounds 1",)},
+        seconds=40,
+        marked=True,
+    ),
+    _clear(
+        "clear-populate",
+        "which ways to bring a huge page in count as populating, those of devices and "
+        "guests among them",
+        "each page bypasses the cache if it was populated, and is left in it if it was "
+        "touched; with cached_max 0 all bypass it",
+        work="use:PopulateWork",
+        measures=False,
+        takes=("preempt",),
+        modules=("kvm_amd", "vfio_pci", "vfio_iommu_type1"),
+        lacking_debug=LACKING,
+        devices=("intel-iommu,intremap=off", "edu"),
+    ),
+    _clear(
+        "mthp-pair",
+        "faulting in pages of 64 KiB on two CPUs at once",
+        "both at once, hits counted",
+        work="use:PairWork",
+        takes=("rounds", "seed", "preempt"),
+        rounds=8,
+        debug={"debug": ("--rounds 1",)},
+        marked=True,
+    ),
+    _clear(
+        "clear-latency",
+        "how late a real-time task gets the CPU on which hugetlb pages of 2 MiB and "
+        "1 GiB are cleared: with targets of 10 ms and 1 ms",
+        "the longest unit within 1.5 latency_us and a page, with each backend forced "
+        "(kernels that do not preempt)",
+        work="latency:Work",
+        takes=("rounds", "seed", "preempt", "kib"),
+        full=(*(f"--preempt {model} --rounds 2" for model in PREEMPT), "--rounds 2"),
+        debug={"debug": ("--preempt full --rounds 1", "--preempt lazy --rounds 1")},
+        seconds=200,
+        memory=4096,  # an aligned GiB is left whole at boot
+        counted=True,
+    ),
+    _clear(
+        "clear-faults",
+        "modes, backends, unloading and the hugetlb pool change while four processes "
+        "fault huge pages in",
+        "every byte zero",
+        work="soak:Work",
+        measures=False,
+        takes=("seconds", "preempt", *ZEROING),
+        debug={"debug": SOAK, "debug-kobject": SOAK},
+    ),
+    Scenario(
+        "populate-guest",
+        "memory made resident by the kernel's ways and by libbulkmm, with the module "
+        "and without",
+        "every byte zero; the module knows what is populated and what is touched; "
+        "nodes, DAX, pages of 1 GiB, cgroups and a broken page, as the library reports "
+        "them",
+        family="populate",
+        work="populate:Work",
+        path="clear",
+        takes=("rounds", "seed", "break_one_word"),
+        rounds=3,
+        full=("--rounds 2",),
+        marked=True,
+        modules=NVDIMM,
+        seconds=150,
+        memory=4096,  # an aligned GiB is left whole at boot
+        lacking_debug=LACKING,  # all cgroup controllers and page node queries
+        x86_only="the lab has its machine",
+        warns=True,
+    ),
+)

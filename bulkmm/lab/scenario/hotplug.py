@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Scenarios of path hotplug."""
+
+from functools import partial
+
+from bulkmm.lab.scenario.declaration import LACKING, NVDIMM, Scenario
+from bulkmm.size import GIB
+
+ZONES = (
+    "after every step the node's zones, free lists and page types as without the "
+    "module, and if the kernel takes them for contiguous; memory filled, moved away "
+    "with its blocks, and read back"
+)
+ONCE = ("--rounds 1",)
+VIRTIO = (
+    "virtio-mem plugged and unplugged: the whole operation, and by function",
+    "a series of 2026, 512 GB: plug 36 -> 7 s, unplug 36 -> 9 s",
+)
+
+_hotplug = partial(
+    Scenario,
+    family="hotplug",
+    work="hotplug:Work",
+    path="hotplug",
+    check=ZONES,
+    takes=("size", "rounds", "seed", "break_one_word"),
+    size=4 * GIB,
+    full=("--rounds 2",),
+)
+_kmem = partial(_hotplug, mode="kmem", modules=(*NVDIMM, "kmem"), marked=True)
+_virtio = partial(
+    _hotplug, mode="virtio", modules=("virtio_mem",), published=VIRTIO[1:]
+)
+
+
+def _dax(size: int) -> str:
+    return (
+        f"a DAX device of {size} GiB that becomes ordinary memory and ceases to be, by "
+        "kmem: the whole operation, and by function"
+    )
+
+
+SCENARIOS = (
+    _kmem("hotplug-kmem-32g", _dax(32), size=32 * GIB, full=("",), seconds=150),
+    _kmem(
+        "hotplug-kmem-4g",
+        _dax(4),
+        quick=ONCE,
+        debug={"debug": ONCE, "kasan": ONCE},
+        seconds=40,
+    ),
+    _virtio(
+        "hotplug-virtio-mem-32g", f"32 GiB of {VIRTIO[0]}", size=32 * GIB, seconds=900
+    ),
+    _virtio(
+        "hotplug-virtio-mem-4g",
+        f"4 GiB of {VIRTIO[0]}",
+        debug={"debug": ONCE, "debug-kobject": ONCE},
+        seconds=120,
+    ),
+    _hotplug(
+        "hotplug-cxl-4g",
+        "a CXL device of 4 GiB whose memory becomes ordinary memory and ceases to be, "
+        "by kmem: the whole operation, and by function",
+        mode="cxl",
+        modules=("cxl_acpi", "cxl_pci", "cxl_mem", "dax_cxl", "kmem"),
+        # no region starts where the kernel cannot flush caches, as in a guest
+        cpu="max,hypervisor=off",
+        seconds=60,
+        marked=True,
+        lacking_debug=LACKING,
+        x86_only="QEMU has CXL devices",
+    ),
+    _hotplug(
+        "hotplug-faults",
+        "every fault of the hotplug path is provoked in a test build",
+        check="each answer against the walk of the kernel's own function; the zones as "
+        "without the module",
+        mode="faults",
+        measures=False,
+        takes=("size",),
+        full=("",),
+        debug={"debug": ("",), "kasan": ("",)},
+        modules=(*NVDIMM, "nd_e820", "kmem", "virtio_mem"),
+        seconds=120,
+        faults=True,
+        warns=True,
+    ),
+)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Scenarios of path memmap, and of hooks in general."""
+
+from functools import partial
+
+from bulkmm.lab.scenario.declaration import LIVE_PATCH, NVDIMM, Scenario
+from bulkmm.size import GIB
+
+CHECK = (
+    "every struct page and pageblock type byte for byte against the kernel's own; "
+    "one word flipped must be seen"
+)
+STAMPED = ("size", "rounds", "seed", "backend", "workers", "break_one_word")
+STORM = ("--cpus 4 --seconds 240",)
+
+_nvdimm = partial(
+    Scenario, family="pmem", work="pmem:Work", path="memmap", modules=NVDIMM
+)
+_device = partial(_nvdimm, size=100 * GIB, marked=True, seconds=60)
+_faults = partial(
+    _nvdimm,
+    mode="fsdax",
+    size=2 * GIB,
+    takes=("size",),
+    measures=False,
+    faults=True,
+    seconds=20,
+)
+
+SCENARIOS = (
+    _device(
+        "pmem-fsdax-100g",
+        "memmap_init_zone_device() and the whole bind of nd_pmem",
+        f"{CHECK}; ext4 with DAX written and read back",
+        mode="fsdax",
+        takes=(*STAMPED, "map"),
+        quick=("--size 2G --rounds 3",),
+        debug={"debug": ("--size 4G --rounds 1",)},
+        published=(
+            "v2 (7.1-rc3): 273.5 -> 111.1 ms",
+            "v4 (7.1-rc6): 262.1 -> 108.4 ms, 2.42x",
+            "v5 (7.2-rc1): 244.3 -> 96.8 ms, 2.52x",
+        ),
+    ),
+    _device(
+        "pmem-devdax-100g",
+        "memmap_init_zone_device() and the whole bind of device_dax",
+        f"{CHECK}; the device mapped, written and read back",
+        mode="devdax",
+        takes=(*STAMPED, "map", "align"),
+        full=("", "--align 1G"),
+        debug={"debug": ("--size 4G --rounds 1", "--size 16G --align 1G --rounds 1")},
+        published=(
+            "v2 (7.1-rc3): 313.5 -> 110.2 ms",
+            "v4 (7.1-rc6): 229.1 -> 100.2 ms, 2.29x",
+            "v5 (7.2-rc1): 273.3 -> 119.0 ms, 2.30x",
+        ),
+    ),
+    _device(
+        "hmm-private-64g",
+        "memmap_init_zone_device() and the whole memremap_pages() of device-private "
+        "memory",
+        CHECK,
+        mode="private",
+        modules=(),
+        size=64 * GIB,
+        takes=STAMPED,
+        debug={"debug": ("--size 4G --rounds 1",)},
+        published=("the series: 3 % slower on a reviewer's AMD and Arrow Lake",),
+        seconds=240,
+        since="7.3",
+    ),
+    Scenario(
+        "upstream-hmm",
+        "the running kernel's own lib/test_hmm.c, a driver of device-private memory, "
+        "to which pages migrate and from which they come back",
+        "every word, every page where it belongs, without the module and in every "
+        "mode; a planted word must be seen; hits counted",
+        family="hmm",
+        work="hmm:Work",
+        path="memmap",
+        measures=False,
+        takes=("rounds", "seed", "break_one_word"),
+        debug={"debug": ("--rounds 1",)},
+        seconds=60,
+        memory=1024,
+        since="7.3",
+        upstream="test_hmm",
+    ),
+    _faults(
+        "pmem-faults",
+        "every fault of the memmap path is provoked in a test build",
+        "the kernel's own result, a counter and one line in the log each time",
+        debug={"debug": ("",)},
+    ),
+    _faults(
+        "pmem-verify",
+        "memmap/verify in a build for production, of whose struct pages one is broken "
+        "after stamping",
+        "off does not see it; once and always do, keep the kernel's, count and log it, "
+        "and serve none after it; a record of every device",
+        debug={"debug": ("",)},
+        production=True,
+    ),
+    _faults(
+        "hook-faults",
+        "what ftrace, symbols and a signal can do to a hook, on a test build",
+        "no warning; hook, mode and log say what is so; the machine works on, and the "
+        "device comes up as the kernel would have it",
+        full=(),
+        debug={"debug": ("",)},
+        seconds=90,
+    ),
+    _faults(
+        "hook-storm",
+        "paths and the module come and go while tracers, a live patch, BPF and kprobes "
+        "come and go on the same functions, and CPUs are held inside ftrace's list",
+        "no warning; each of them succeeds now and then; huge pages zero; ftrace and "
+        "the module work at the end, and the device comes up as the kernel would have "
+        "it",
+        takes=("size", "seconds"),
+        full=STORM,
+        debug={"debug": STORM},
+        taint=LIVE_PATCH,
+    ),
+    _faults(
+        "hook-kasan",
+        "which paths attach on a kernel with KASAN",
+        "those that do not name the option, once in the log, and stay off; the others "
+        "attach, and the module goes",
+        full=(),
+        debug={"kasan": ("",)},
+        modules=(),
+        kind="kasan",
+    ),
+    _faults(
+        "hook-kobject",
+        "the module comes and goes, fails to load and is held on to where every "
+        "kobject is released late",
+        "nothing is freed that lives on, and it loads again at once; device-private "
+        "memory comes up as the kernel would have it",
+        mode="private",
+        full=(),
+        debug={"debug-kobject": ("",)},
+        modules=(),
+        seconds=300,
+        kind="debug-kobject",
+    ),
+)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Scenarios that run tests and programs of others, and the Debian packages."""
+
+from functools import partial
+
+from bulkmm.lab.scenario.declaration import LACKING, LIVE_PATCH, NVDIMM, Scenario
+from bulkmm.lab.scenario.memmap import CHECK
+
+_suite = partial(
+    Scenario,
+    family="suites",
+    work="suites:Work",
+    path="suites",
+    measures=False,
+    x86_only="the suites are built",
+)
+
+SCENARIOS = (
+    _suite(
+        "coexist",
+        "other users of the functions that the module hooks, before and after it, with "
+        "a path on and off: tracers, probes, BPF, a live patch; ftrace switched off; "
+        "kexec into the same kernel",
+        "shared users see every call; an exclusive user is refused, or causes a "
+        "refusal, and the module says so; every byte zero whoever clears",
+        takes=("parts",),
+        seconds=120,
+        memory=1024,
+        suite="coexist",
+        lacking_debug=LACKING,
+        taint=LIVE_PATCH,
+    ),
+    _suite(
+        "ndctl-odd",
+        "namespaces of odd sizes, several on one device, come up at once in memory "
+        "that was filled before",
+        CHECK,
+        takes=("rounds", "seed", "break_one_word"),
+        rounds=4,
+        modules=NVDIMM,
+        seconds=150,
+    ),
+    _suite(
+        "upstream-mm",
+        "the running kernel's own tests of memory management "
+        "(tools/testing/selftests/mm)",
+        "each test's verdict, and how many of its own passed, as without the module: "
+        "with every path on, and with huge pages cleared past the caches",
+        takes=("parts", "seconds"),
+        full=("--seconds 20",),
+        seconds=2400,
+        counted=True,  # tests have time limits
+        suite="mm",
+        lacking_debug=LACKING,
+    ),
+    _suite(
+        "stress",
+        "stress-ng with --verify, huge pages and a device that comes and goes, while "
+        "paths, backends and the module change",
+        "all that was stored is read back, every byte of huge pages zero, every struct "
+        "page as the kernel's own",
+        takes=("seconds",),
+        modules=NVDIMM,
+        seconds=60,
+        memory=2048,
+        suite="stress",
+    ),
+    Scenario(
+        "packages",
+        "the Debian packages are installed, upgraded and purged, and the module is "
+        "kept inert by its boot parameter",
+        "DKMS builds the module for the running kernel, it loads and attaches; inert "
+        "hooks no function; purging leaves no file",
+        family="packages",
+        work="packages:Work",
+        path="packages",
+        measures=False,
+        takes=("no_upgrade",),
+        full=(),
+        modules=("virtio_blk", "ext4"),
+        disk=True,
+        lacking_debug="Debian has no packages of the kernel {kernel}",
+        x86_only="the packages are built",
+        seconds=150,
+        memory=2048,
+    ),
+)
