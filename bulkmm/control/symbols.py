@@ -46,7 +46,7 @@ class Symbol:
             return self.absent
         if self.traceable is False:
             return "the kernel does not allow tracing it"
-        return f"{self.taken_by} has it" if self.taken_by else None
+        return f"{self.taken_by} is attached to it" if self.taken_by else None
 
     @property
     def remedy(self) -> str:

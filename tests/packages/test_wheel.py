@@ -98,4 +98,5 @@ def test_a_library_that_is_not_there(
     done = command("show", str(result))
     assert done.returncode == 3
     (line,) = done.stderr.splitlines()
-    assert line.startswith("bulkmm: rich is not installed: apt install python3-rich")
+    wanted = "bulkmm: msgspec is not installed: apt install python3-msgspec"
+    assert line.startswith(wanted)
