@@ -20,6 +20,7 @@ LIBRARIES |= dict.fromkeys(("jinja2", "matplotlib"), "pip install 'bulkmm[report
 PARTS = {
     "bulkmm.control.command": ("status", "doctor", "on", "off", "tune", "watch"),
     "bulkmm.populate.command": ("populate",),
+    "bulkmm.pool.command": ("pool",),
     "bulkmm.bench.command": ("bench",),
     "bulkmm.lab.command": ("lab",),
     "bulkmm.demo": ("demo",),

@@ -67,6 +67,7 @@ def schema() -> dict[str, Any]:
     from msgspec.json import schema_components
 
     from bulkmm.control import change, doctor, status, watch
+    from bulkmm.pool import pools, run
 
     kinds = (
         status.Status,
@@ -74,6 +75,8 @@ def schema() -> dict[str, Any]:
         change.Changes,
         change.Settings,
         watch.Sample,
+        pools.Pools,
+        run.PoolChange,
         Scenarios,
         Error,
     )

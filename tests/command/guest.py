@@ -47,8 +47,10 @@ with open("/steps.json") as file, os.fdopen(3, "w") as home:
 JOB = "must python3.13 /runner.py\n"
 
 
-def run(name: str, steps: list[Step], words: str = "") -> list[dict[str, Any]]:
-    """Boot a kernel and return what became of each step."""
+def run(
+    name: str, steps: list[Step], words: str = "", **machine: Any
+) -> list[dict[str, Any]]:
+    """Boot a kernel and return what became of each step; machine: of vm.Guest."""
     progress = Progress()
     paths.need_sources()
     with ExitStack() as stack:
@@ -65,7 +67,8 @@ def run(name: str, steps: list[Step], words: str = "") -> list[dict[str, Any]]:
             whole = image.initramfs(kernel.root, both, at, JOB, modules)
             chosen = accel.choose("auto", kernel, base, progress)
             words = f"{words} memmap=64M!512M"
-            guest = vm.Guest(kernel.image, whole, MEMORY, accel=chosen, words=words)
+            machine = {"memory": MEMORY, "accel": chosen, "words": words} | machine
+            guest = vm.Guest(kernel.image, whole, **machine)
         stack.enter_context(paths.turn(progress))
         outcome = vm.boot(guest, kernel.root, at)
     seen = outcome.of("step")

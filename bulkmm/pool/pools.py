@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The pools of huge pages as sysfs has them: by page size, in all and by node.
+
+Names are those of Documentation/admin-guide/mm/hugetlbpage.rst; reservations and
+overcommit are known for a size as a whole only.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from bulkmm.control.record import Record
+from bulkmm.control.root import Root
+from bulkmm.errors import BulkmmError
+from bulkmm.size import GIB, KIB, MIB
+
+SIZES, NODES = "/sys/kernel/mm/hugepages", "/sys/devices/system/node"
+SIZE = re.compile(r"hugepages-(\d+)kB")
+NODE = re.compile(r"node(\d+)")
+
+
+@dataclass(frozen=True)
+class NodeRecord:
+    """A node's part of a pool, in pages; surplus pages are part of pages."""
+
+    node: int
+    pages: int
+    free: int
+    surplus: int
+
+
+@dataclass(frozen=True)
+class PoolRecord:
+    """A pool, in pages; overcommit: the surplus that may be allocated on demand."""
+
+    page_bytes: int
+    pages: int
+    free: int
+    reserved: int
+    surplus: int
+    overcommit: int
+    nodes: list[NodeRecord]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pools(Record):
+    """Printed by pool."""
+
+    kind: Literal["pool"] = "pool"
+    pools: list[PoolRecord]
+
+
+class Pool:
+    """The files of the pool of one page size."""
+
+    def __init__(self, root: Root, page: int) -> None:
+        self.root = root
+        self.page = page
+
+    def _file(self, name: str, node: int | None) -> str:
+        size = f"hugepages-{self.page // KIB}kB"
+        if node is None:
+            return f"{SIZES}/{size}/{name}"
+        return f"{NODES}/node{node}/hugepages/{size}/{name}"
+
+    def read(self, name: str, node: int | None = None) -> int:
+        """Return a count of pages."""
+        return int(self.root.read(self._file(name, node)) or 0)
+
+    def write(self, name: str, value: int, node: int | None = None) -> None:
+        """Write a count of pages; the kernel may settle for less."""
+        file = self.root.at(self._file(name, node))
+        try:
+            file.write_text(f"{value}\n", encoding="ascii")
+        except OSError as error:
+            raise BulkmmError(f"{file}: {error.strerror}") from error
+
+    @property
+    def nodes(self) -> list[int]:
+        """Return the nodes that have memory, and so a part of the pool."""
+        return [node for node in nodes(self.root) if self.on(node)]
+
+    def on(self, node: int) -> bool:
+        """Return whether a node has a part of the pool."""
+        return self.root.read(self._file("nr_hugepages", node)) is not None
+
+    def persistent(self, node: int) -> int:
+        """Return the pages of a node that stay: what a write to nr_hugepages sets."""
+        return self.read("nr_hugepages", node) - self.read("surplus_hugepages", node)
+
+    def record(self) -> PoolRecord:
+        """Return what the pool has."""
+        return PoolRecord(
+            self.page,
+            self.read("nr_hugepages"),
+            self.read("free_hugepages"),
+            self.read("resv_hugepages"),
+            self.read("surplus_hugepages"),
+            self.read("nr_overcommit_hugepages"),
+            [
+                NodeRecord(
+                    node,
+                    self.read("nr_hugepages", node),
+                    self.read("free_hugepages", node),
+                    self.read("surplus_hugepages", node),
+                )
+                for node in self.nodes
+            ],
+        )
+
+
+def nodes(root: Root) -> list[int]:
+    """Return the numbers of all nodes."""
+    return sorted(_numbers(NODE, root.names(NODES)))
+
+
+def sizes(root: Root) -> list[int]:
+    """Return the page sizes that the kernel has pools of, in bytes."""
+    return sorted(kib * KIB for kib in _numbers(SIZE, root.names(SIZES)))
+
+
+def _numbers(pattern: re.Pattern[str], names: list[str]) -> Iterator[int]:
+    for name in names:
+        if found := pattern.fullmatch(name):
+            yield int(found[1])
+
+
+def named(page: int) -> str:
+    """Return a page size as users write it."""
+    return f"{page // GIB}G" if page >= GIB else f"{page // MIB or page / MIB:g}M"

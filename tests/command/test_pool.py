@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm pool``: on pools made of files, and on this machine's own."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from commandlib import Command, Done
+from fakekernel import Fake
+
+from bulkmm.control.root import Root
+from bulkmm.errors import Exit
+from bulkmm.pool.pools import Pool
+
+MIB = 1 << 20
+POOL = [sys.executable, "-m", "bulkmm.cli", "pool"]
+MEMINFO = "Node {0} MemTotal: 4194304 kB\nNode {0} MemFree: 1024 kB\n"
+
+
+def pool_of(fake: Fake, nodes: dict[int, tuple[int, int, int]]) -> None:
+    """Make a pool of 2 MiB pages: pages, free and surplus by node."""
+    names = ("nr_hugepages", "free_hugepages", "surplus_hugepages")
+    size = "hugepages/hugepages-2048kB"
+    for node, counts in nodes.items():
+        home = f"/sys/devices/system/node/node{node}"
+        fake.write(f"{home}/meminfo", MEMINFO.format(node))
+        for name, count in zip(names, counts, strict=True):
+            fake.write(f"{home}/{size}/{name}", str(count), 0o644)
+    home = f"/sys/kernel/mm/{size}"
+    for name, counts in zip(names, zip(*nodes.values(), strict=True), strict=True):
+        fake.write(f"{home}/{name}", str(sum(counts)), 0o644)
+    fake.write(f"{home}/resv_hugepages", "3", 0o644)
+    fake.write(f"{home}/nr_overcommit_hugepages", "0", 0o644)
+
+
+@pytest.fixture
+def two(kernel: Fake) -> Fake:
+    """Return a kernel of two nodes with memory."""
+    pool_of(kernel, {0: (10, 6, 0), 1: (4, 4, 2)})
+    return kernel
+
+
+def test_the_table(two: Fake, bulkmm: Command) -> None:
+    (held,) = bulkmm("pool", "--json").json["pools"]
+    assert (held["page_bytes"], held["pages"], held["free"]) == (2 * MIB, 14, 10)
+    assert (held["reserved"], held["surplus"], held["overcommit"]) == (3, 2, 0)
+    assert [one["free"] for one in held["nodes"]] == [6, 4]
+    shown = bulkmm("pool").out.split()
+    assert shown[shown.index("2M") :][:7] == ["2M", "all", "14", "10", "3", "2", "0"]
+    assert two
+
+
+@pytest.mark.parametrize(
+    ("words", "per_node"),
+    [
+        (("grow", "--size", "10M"), {0: 3, 1: 2}),
+        (("grow", "--size", "2M"), {0: 1}),
+        (("grow", "--size", "8M", "--node", "1"), {1: 4}),
+        (("shrink", "--size", "4M"), {0: -1, 1: -1}),
+    ],
+)
+def test_a_dry_run_changes_nothing(
+    two: Fake, bulkmm: Command, words: tuple[str, ...], per_node: dict[int, int]
+) -> None:
+    files = {p: p.read_text() for p in two.root.rglob("*") if p.is_file()}
+    change = bulkmm("pool", *words, "--page", "2M", "--dry-run", "--json").json
+    assert {one["node"]: one["wanted"] for one in change["nodes"]} == per_node
+    assert change["dry_run"]
+    assert files == {p: p.read_text() for p in two.root.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (
+            "grow --page 4M --size 4M",
+            Exit.USAGE,
+            "--page 4M: the kernel has pools of 2M",
+        ),
+        ("grow --page 2M --size 3M", Exit.USAGE, "--size 3M is not a multiple of 2M"),
+        ("grow --page 2M --size 0M", Exit.USAGE, "--size 0M is not a multiple of 2M"),
+        (
+            "grow --page 2M --size 2M --node 7",
+            Exit.USAGE,
+            "--node 7: there are nodes 0",
+        ),
+        ("grow --page 2M --size 2M --jobs 0", Exit.USAGE, "--jobs 0: give a number"),
+        (
+            "grow --page 2M --size 16G",
+            Exit.USAGE,
+            "8192 MiB for node 0, which has 4096",
+        ),
+        (
+            "shrink --page 2M --size 16M",
+            Exit.ENVIRONMENT,
+            "8 pages of 2M: 7 are neither",
+        ),
+        (
+            "shrink --page 2M --size 10M --node 1",
+            Exit.ENVIRONMENT,
+            "node 1: 4 pages are",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    two: Fake, bulkmm: Command, words: str, code: Exit, said: str
+) -> None:
+    done = bulkmm("pool", *words.split())
+    assert (done.code, two.root.joinpath("run").exists()) == (code, False)
+    assert said in done.err
+
+
+def test_a_node_without_memory(two: Fake, bulkmm: Command) -> None:
+    two.write("/sys/devices/system/node/node2/cpulist", "")
+    done = bulkmm("pool", "grow", "--page", "2M", "--size", "2M", "--node", "2")
+    assert (done.code, done.err) == (Exit.USAGE, "bulkmm: --node 2 has no memory")
+
+
+def test_a_kernel_without_pools(kernel: Fake, bulkmm: Command) -> None:
+    done = bulkmm("pool")
+    assert done.code == Exit.ENVIRONMENT
+    assert "has no pools of huge pages" in done.err
+    assert kernel
+
+
+@pytest.fixture
+def real() -> Iterator[Pool]:
+    """Return this machine's pool of 2 MiB pages; it must be left as it was."""
+    pool = Pool(Root(Path("/")), 2 * MIB)
+    if not pool.nodes or os.geteuid():
+        pytest.skip("this machine has no pool that we may change")
+    before = counts(pool)
+    yield pool
+    for node in pool.nodes:
+        pool.write("nr_hugepages", before[node], node)
+    assert counts(pool) == before
+
+
+def counts(pool: Pool) -> dict[int, int]:
+    """Return the pages of each node, and under -1 the overcommit."""
+    found = {node: pool.persistent(node) for node in pool.nodes}
+    return {**found, -1: pool.read("nr_overcommit_hugepages")}
+
+
+def run(*words: str) -> Done:
+    done = subprocess.run(
+        [*POOL, *words], check=False, capture_output=True, text=True, timeout=60
+    )
+    return Done(done.returncode, done.stdout, done.stderr.strip())
+
+
+@pytest.mark.parametrize("jobs", ["auto", "1", "3"])
+def test_it_grows_by_exactly_that_and_shrinks(real: Pool, jobs: str) -> None:
+    before = counts(real)
+    done = run("grow", "--page", "2M", "--size", "198M", "--jobs", jobs, "--json")
+    assert done.code == Exit.OK, done.err
+    wanted = {one["node"]: one["wanted"] for one in done.json["nodes"]}
+    assert sum(wanted.values()) == 99
+    after = {node: count - before[node] for node, count in counts(real).items()}
+    assert after == {-1: 0, **dict.fromkeys(real.nodes, 0), **wanted}
+    assert real.read("surplus_hugepages") == 0
+    assert run("shrink", "--page", "2M", "--size", "198M").code == Exit.OK
+    assert counts(real) == before
+
+
+def stopped(pool: Pool, how: signal.Signals) -> subprocess.CompletedProcess[str]:
+    """Return a run that was stopped while it held surplus pages."""
+    for _ in range(20):
+        process = subprocess.Popen(
+            [*POOL, "grow", "--page", "2M", "--size", "1G", "--jobs", "1"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while process.poll() is None and pool.read("surplus_hugepages") < 32:
+            pass
+        process.send_signal(how)
+        out, err = process.communicate(timeout=60)
+        if process.returncode:
+            return subprocess.CompletedProcess(POOL, process.returncode, out, err)
+        assert run("shrink", "--page", "2M", "--size", "1G").code == Exit.OK
+    pytest.fail("it always ended before it was stopped")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_the_pool_as_it_was(
+    real: Pool, how: signal.Signals
+) -> None:
+    before = counts(real)
+    done = stopped(real, how)
+    assert done.returncode == Exit.INTERRUPTED
+    assert "of 512 pages: the pool is as it was\n" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert counts(real) == before
+    assert real.read("surplus_hugepages") == 0
+
+
+def test_the_next_run_restores_what_a_killed_one_had_raised(real: Pool) -> None:
+    before = counts(real)
+    assert stopped(real, signal.SIGKILL).returncode == -signal.SIGKILL
+    deadline = time.monotonic() + 10
+    while real.read("surplus_hugepages") and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert counts(real)[-1] > before[-1]
+    assert run("grow", "--page", "2M", "--size", "2M").code == Exit.OK
+    assert run("shrink", "--page", "2M", "--size", "2M").code == Exit.OK
+    assert counts(real) == before
+
+
+def test_two_at_once(two: Fake, bulkmm: Command) -> None:
+    home = two.root / "run" / "bulkmm"
+    home.mkdir(parents=True)
+    with (home / "pool.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = bulkmm("pool", "grow", "--page", "2M", "--size", "2M")
+    assert done.code == Exit.ENVIRONMENT
+    assert done.err == "bulkmm: another bulkmm pool is changing a pool"
+
+
+def test_no_permission(two: Fake, bulkmm: Command, tmp_path: Path) -> None:
+    (two.root / "run").mkdir()
+    (two.root / "run" / "bulkmm").write_text("a file")
+    done = bulkmm("pool", "grow", "--page", "2M", "--size", "2M")
+    assert done.code == Exit.ENVIRONMENT
+    assert json.dumps(str(tmp_path)).strip('"') in done.err
