@@ -84,7 +84,7 @@ def _pack(kernel: Kernel, tree: Path, steps: list[Step], progress: Progress) -> 
     shutil.copy(python / "usr/bin/python3.13", tree / "usr/bin")
     libraries = "usr/lib/x86_64-linux-gnu"
     (tree / libraries).mkdir()
-    for pattern in ("libexpat.so*", "libz.so*", "libm.so*"):
+    for pattern in ("libexpat.so*", "libffi.so*", "libm.so*", "libz.so*"):
         for file in (python / libraries).glob(pattern):
             shutil.copy(file, tree / libraries)
     shutil.copytree(ROOT / "bulkmm", tree / "command/bulkmm", ignore=leave)

@@ -131,8 +131,8 @@ def _machine(guest: Guest) -> list[str]:
         machine = ["-M", f"{arch.machine},cxl=on,{window}", "-m", memory]
         return [*machine, *_nodes(guest)]
     if not size and not hot.plug:
-        extra = "" if guest.cpu else arch.machine_extra
-        return ["-M", arch.machine + extra, "-m", memory]
+        extra = "" if guest.cpu or hot.bare else arch.machine_extra
+        return ["-M", arch.machine + extra, "-m", memory, *_nodes(guest)]
     # room above guest memory for the devices and for aligning each to 1 GiB
     devices = bool(size) + bool(hot.plug)
     most = guest.memory + (size + LABEL + hot.plug >> 20) + 2048 * devices
