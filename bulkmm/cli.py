@@ -24,10 +24,7 @@ PARTS = {
     "bulkmm.bench.command": ("bench",),
     "bulkmm.lab.command": ("lab",),
     "bulkmm.demo": ("demo",),
-    "bulkmm.show": ("show",),
-    "bulkmm.compare": ("compare",),
-    "bulkmm.plot": ("plot",),
-    "bulkmm.report.command": ("report",),
+    "bulkmm.report.command": ("show", "compare", "plot", "report"),
 }
 
 

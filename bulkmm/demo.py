@@ -44,39 +44,34 @@ def add_parser(sub: options.Subparsers) -> None:
     )
 
 
-def _keep(document: Document, name: str) -> Path:
-    """Write a result into OUT."""
-    OUT.mkdir(exist_ok=True)
-    file = OUT / f"{name}.json"
-    document.write(file)
-    return file
-
-
 def run_demo(_args: argparse.Namespace) -> int:
     """Measure natively and in a guest; print a table of each."""
-    from bulkmm import outcome, table
+    from bulkmm import files, outcome, table
     from bulkmm.lab import run, scenario
     from bulkmm.lab.progress import Progress
     from bulkmm.native import summary
-    from bulkmm.report import command as report
+    from bulkmm.report import command, page
     from bulkmm.sheet import print_lines
 
     start = time.monotonic()
     run.need_root()
+    OUT.mkdir(exist_ok=True)
     native = _native(Progress())
-    files = [_keep(native, "demo-native")]
+    native.write(OUT / "demo-native.json")
     print("The stock kernel's own code and the module's, natively:\n")
     summary.headlines([native]).print()
-    print_lines(summary.notes(native))
+    print_lines(table.lines([native]))
     print("\nThe module in a guest, switched on and off:\n")
     guest = run.run_scenario(run.Request(scenario.find(SCENARIO).make()))
-    files.append(_keep(guest, "demo-guest"))
+    guest.write(OUT / "demo-guest.json")
     table.print_documents([guest])
-    page = OUT / "demo.html"
-    report.write([native, guest], [file.stem for file in files], page)
+    names = ["demo-native", "demo-guest"]
+    made = page.html([native, guest], names, command.TITLE)
+    files.write(OUT / "demo.html", made, "the report")
     spent = time.monotonic() - start
-    print(f"All samples: {', '.join(map(str, files))}. Took {spent:.0f} s.")
-    print(f"The report: {page}, one page that fetches nothing.")
+    print(f"All samples: {', '.join(f'{OUT / n}.json' for n in names)}.")
+    print(f"The report: {OUT / 'demo.html'}, one page that fetches nothing.")
+    print(f"Took {spent:.0f} s.")
     return max(outcome.verdict(native), outcome.verdict(guest))
 
 

@@ -15,6 +15,7 @@ Factor = Callable[[Ratio], str]
 
 MANY = 4  # from this many scenarios of one kind a grid is shorter than rows
 OURS = "bulkmm"
+STOCK = "stock"  # a kernel's own code
 AGAIN = "-again"  # a variant measured twice: the A/A control
 LIMIT = "limit"  # not a peer: nothing can beat it
 FIRST_USE = "first-use"
@@ -34,6 +35,11 @@ def kinds(document: Document) -> dict[str, list[str]]:
     for scenario in document.scenarios:
         found.setdefault(kind(scenario), []).append(scenario)
     return {name: held for name, held in found.items() if len(held) >= MANY}
+
+
+def of_kernel(document: Document) -> bool:
+    """Return whether a kernel's own code was measured: the one base there."""
+    return any(ratio.base == STOCK for ratio in document.ratios)
 
 
 def shown(document: Document, *, all_rows: bool = False) -> list[Result]:
@@ -128,22 +134,19 @@ def _best(
 def controls(document: Document) -> list[str]:
     """Return a line for each A/A control: how often chance looked like an effect."""
     lines = []
-    for name, scenarios in kinds(document).items():
+    every = {"": document.scenarios} if of_kernel(document) else kinds(document)
+    for name, scenarios in every.items():
         held = [
             r
             for r in document.ratios
             if r.scenario in scenarios and r.variant == r.base + AGAIN
         ]
         if held:
-            lines.append(f"{name}: {moved(held)}.")
+            low, high = (pick(r.ratio for r in held) for pick in (min, max))
+            equal = sum(not r.significant for r in held)
+            lines.append(
+                (f"{name}: " if name else "")
+                + f"A/A control {held[0].base} / {held[0].variant}: "
+                f"{equal} of {len(held)} ~, from {low:.2f} to {high:.2f}."
+            )
     return lines
-
-
-def moved(held: list[Ratio]) -> str:
-    """Return how far a control moved by itself."""
-    low, high = (pick(r.ratio for r in held) for pick in (min, max))
-    equal = sum(not r.significant for r in held)
-    return (
-        f"A/A control {held[0].base} / {held[0].variant}: "
-        f"{equal} of {len(held)} ~, from {low:.2f} to {high:.2f}"
-    )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SPREADS = {INTERVAL: "({})", RANGE: "[{}]"}  # to tell them apart
 MAIN_BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
 TIMES = "\N{MULTIPLICATION SIGN}"
+KERNEL = ("scenario", "variant", "stock", "bulkmm", "limit", "faster", "of limit")
 NUMBERS = ("n", "GB/s", "stores")  # headings of right-aligned columns
 BRACKETS = f"(a{DASH}b): 95 % interval. [a{DASH}b]: range of fewer than six samples."
 LEGEND = f"{BRACKETS} ~ not proven. ! unstable: the A/A control moved by more."
@@ -39,15 +40,6 @@ class Show:
 
 
 DEFAULT = Show()
-
-
-@dataclass(frozen=True)
-class Part:
-    """The table's part for one scenario; rows have a cell per heading."""
-
-    scenario: str
-    rows: list[list[str]]
-    notes: list[str]  # the meaning of its ratios, and those not in the rows
 
 
 def count(value: float, median: float = 0) -> str:
@@ -115,19 +107,13 @@ def factor(ratio: Ratio) -> str:
 
 def headings(documents: Iterable[Document]) -> tuple[str, ...]:
     """Return the headings of the rows; those of figures name their spread."""
-    results = [r for document in documents for r in document.printed().results]
+    results = [r for document in documents for r in document.results]
     spreads = dict.fromkeys(r.spread for r in results if r.spread)
     said = "".join(f" {SPREADS[name].format(name)}" for name in spreads)
     if results and results[0].unit != NS:
         work = f"fewer instructions{said}, stores"
         return ("variant", f"instructions{said}", "n", "stores", work, "where")
     return ("variant", f"median{said}", "n", "GB/s", f"faster{said}", "where")
-
-
-def stores_of(document: Document, result: Result) -> Result:
-    """Return the stores counted together with instructions."""
-    key = (result.scenario, result.variant, STORES)
-    return next(r for r in document.results if (r.scenario, r.variant, r.unit) == key)
 
 
 def _fewer(document: Document, ratio: Ratio) -> str:
@@ -144,17 +130,22 @@ def _fewer(document: Document, ratio: Ratio) -> str:
 
 def _row(document: Document, result: Result, ratio: Ratio | None) -> list[str]:
     """Return the cells of an arm: of times, or of instructions and stores."""
-    place, name, rate, gain = facts.where(document), result.variant, "", ""
+    place, rate, gain = facts.where(document), "", factor(ratio) if ratio else ""
     if result.unit != NS:
-        rate = count(stores_of(document, result).median)
+        key = (result.scenario, result.variant, STORES)
+        stores = (r for r in document.results if (r.scenario, r.variant, r.unit) == key)
+        rate = count(next(stores).median)
         gain = _fewer(document, ratio) if ratio else ""
-    else:
-        if pick := grid.picked(document, result.scenario, result.variant):
-            name = f"{name} ({pick})"
-        if place == "native" and result.median > 0:
-            rate = f"{result.bytes / result.median:.1f}"
-        gain = factor(ratio) if ratio else ""
-    return [name, measured(result), str(len(result.samples)), rate, gain, place]
+    elif place == "native" and result.median > 0:
+        rate = f"{result.bytes / result.median:.1f}"
+    n = str(len(result.samples))
+    return [_name(document, result), measured(result), n, rate, gain, place]
+
+
+def _name(document: Document, result: Result) -> str:
+    """Return a variant, and the backend that served it."""
+    pick = grid.picked(document, result.scenario, result.variant)
+    return f"{result.variant} ({pick})" if pick else result.variant
 
 
 def _published_rows(document: Document, scenario: str) -> list[list[str]]:
@@ -177,22 +168,46 @@ def leading(document: Document, scenario: str) -> dict[str, Ratio]:
     return {r.variant: r for r in here if r.base == base}
 
 
-def _part(document: Document, scenario: str, *, all_rows: bool) -> Part:
-    every = [r for r in grid.shown(document, all_rows=all_rows) if r.unit != STORES]
-    results = [r for r in every if r.scenario == scenario]
-    names = {r.variant for r in results}
-    ratios = [r for r in document.ratios if {r.base, r.variant} <= names]
-    here = replace(document, ratios=[r for r in ratios if r.scenario == scenario])
-    first = leading(here, scenario)
-    base = next(iter(first.values())).base if first else ""
+def _rows(document: Document, scenario: str, show: Show) -> list[list[str]]:
+    """Return a scenario's rows, its name above them."""
+    results = [r for r in _arms(document, show) if r.scenario == scenario]
+    first = leading(_among(document, results), scenario)
     rows = [_row(document, r, first.get(r.variant)) for r in results]
-    said = [_means(document, base)] if base else []
-    said += [_said(r) for r in here.ratios if r.base != base and r.unit != STORES]
-    return Part(
-        scenario=scenario,
-        rows=rows + _published_rows(document, scenario),
-        notes=[f"{scenario}: {line}" for line in said],
-    )
+    return [[scenario], *rows, *_published_rows(document, scenario)]
+
+
+def _arms(document: Document, show: Show) -> list[Result]:
+    every = grid.shown(document, all_rows=show.all_rows)
+    return [r for r in every if r.unit != STORES]
+
+
+def _among(document: Document, results: list[Result]) -> Document:
+    """Return a document with the ratios of some of its arms."""
+    names = {(r.scenario, r.variant) for r in results}
+    ratios = [
+        r
+        for r in document.ratios
+        if {(r.scenario, r.base), (r.scenario, r.variant)} <= names
+    ]
+    return replace(document, ratios=ratios)
+
+
+def meanings(document: Document, show: Show = DEFAULT) -> list[str]:
+    """Return what the ratios in the rows mean, and those that the rows lack."""
+    document = document.printed()
+    among = _among(document, _arms(document, show))
+    found = []
+    for scenario in _in_rows(document, show):
+        if first := leading(among, scenario):
+            base = next(iter(first.values())).base
+            said = [_means(document, base)]
+            said += [
+                _said(r)
+                for r in among.ratios
+                if r.scenario == scenario and r.base != base and r.unit != STORES
+            ]
+            found += [f"{scenario}: {line}" for line in said]
+    return found
 
 
 def _means(document: Document, base: str) -> str:
@@ -211,47 +226,74 @@ def _said(ratio: Ratio) -> str:
     return f"{ratio.variant} against {ratio.base}: {factor(ratio)} fewer {ratio.unit}"
 
 
-def parts(document: Document, show: Show = DEFAULT) -> list[Part]:
-    """Return the parts of a document's table, one per scenario, in order.
+def _in_rows(document: Document, show: Show) -> list[str]:
+    """Return the scenarios that have rows, not a line of a grid."""
+    if show.full:
+        return document.scenarios
+    if grid.of_kernel(document):
+        return []
+    in_grids = grid.kinds(document)
+    return [s for s in document.scenarios if grid.kind(s) not in in_grids]
 
-    Unless ``show`` is full, those shown in a grid are omitted.
+
+def _of_kernel(document: Document, show: Show) -> Sheet:
+    """Return the kernel's own code beside ours: a row per arm of the module.
+
+    Without a module, a row for each of its candidates.
     """
-    document = document.printed()
-    in_grids = {} if show.full else grid.kinds(document)
-    return [
-        _part(document, scenario, all_rows=show.all_rows)
-        for scenario in document.scenarios
-        if grid.kind(scenario) not in in_grids
-    ]
-
-
-def _kinds(documents: Iterable[Document]) -> list[list[Document]]:
-    """Return documents of times and documents of work: no table has both."""
-    held = list(documents)
-    kinds = ([d for d in held if d.counted is counted] for counted in (False, True))
-    return [kind for kind in kinds if kind]
+    arms = {(r.scenario, r.variant): r for r in document.results}
+    others = (grid.STOCK, grid.STOCK + grid.AGAIN)
+    shown = [r for r in _arms(document, show) if r.variant not in others]
+    ours = [r for r in shown if not r.variant.startswith(grid.LIMIT)]
+    ratios = {
+        (r.scenario, r.variant): r for r in document.ratios if r.base == grid.STOCK
+    }
+    rows = []
+    for one in ours or shown:
+        if ratio := ratios.get((one.scenario, one.variant)):
+            limit = arms.get((one.scenario, grid.LIMIT))
+            rows.append(
+                [
+                    one.scenario,
+                    _name(document, one),
+                    text.duration(arms[one.scenario, grid.STOCK].median),
+                    text.duration(one.median),
+                    text.duration(limit.median) if limit else "",
+                    factor(ratio),
+                    f"{limit.median / one.median:.2f}" if limit else "",
+                ]
+            )
+    return Sheet(KERNEL, rows)
 
 
 def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:
-    """Return all tables of some results: rows by scenario, then the grids."""
-    compact = [
-        held
-        for one in documents
-        if not show.full
-        for held in grid.grids(one, factor, all_rows=show.all_rows)
-    ]
+    """Return all tables of some results: rows by scenario, then the grids.
+
+    No table has both times and work.
+    """
+    compact = []
+    for document in documents if not show.full else ():
+        if grid.of_kernel(document):
+            compact.append(_of_kernel(document.printed(), show))
+        else:
+            compact += grid.grids(document, factor, all_rows=show.all_rows)
     found = []
-    for kind in _kinds(documents):
-        held = [part for one in kind for part in parts(one, show)]
-        rows = [row for part in held for row in ([part.scenario], *part.rows)]
-        if rows or not compact:
+    for counted in (False, True):
+        kind = [d.printed() for d in documents if d.counted is counted]
+        rows = [
+            row
+            for one in kind
+            for scenario in _in_rows(one, show)
+            for row in _rows(one, scenario, show)
+        ]
+        if rows or (kind and not compact):
             found.append(Sheet(headings(kind), rows, NUMBERS))
     return found + compact
 
 
 def lines(documents: list[Document], show: Show = DEFAULT) -> list[str]:
     """Return the lines below the tables."""
-    said = [n for one in documents for part in parts(one, show) for n in part.notes]
+    said = [line for one in documents for line in meanings(one, show)]
     for document in documents:
         said += [] if show.full else grid.controls(document)
         said += facts.footnotes(document)

@@ -37,6 +37,7 @@ TITLES = {
     "first-use": "First use",
 }
 WIDTH = 100
+FULL = table.Show(full=True)
 KERNEL = "Linux"
 POPULATE = "populate.json"
 NONE = "No CPU has been measured with this code yet: `make figures`.\n"
@@ -88,27 +89,32 @@ def cpu(name: str, measured: Measured) -> Iterator[str]:
     for one in measured.kernels:
         release = needs.series(one.machine["kernel"])
         yield from (f"#### {KERNEL} {release}: its own code and the module's", "")
-        yield from summary.sheet(one).markdown()
-        yield from bullets([*summary.notes(one), *goals.missed(one)])
-    if measured.populate:
+        yield from shown(one)
+        yield from bullets([*table.lines([one]), *goals.missed(one)])
+    if pools := measured.populate:
         yield from ("#### Populate", "")
-        show = table.Show(full=True)
-        for held in table.tables([measured.populate], show):
-            yield from held.markdown()
-        yield from bullets(
-            [*notes(measured.populate), *known.footnotes(measured.populate)]
-        )
-        yield from goals.sheet(measured.populate).markdown()
-        yield from bullets(goals.missed(measured.populate))
+        yield from shown(pools, FULL)
+        said = [*grid.controls(pools), *table.meanings(pools, FULL)]
+        yield from bullets([*said, *known.footnotes(pools)])
+        yield from reached(pools)
     yield from ("#### The core", "")
     yield from bullets([*facts(document), *known.footnotes(document)])
     for kind, title in TITLES.items():
         if (of := part(document, kind)).results:
             yield from (f"#### {title}", "")
-            for held in table.tables([of]):
-                yield from held.markdown()
-            yield from bullets(notes(of))
+            yield from shown(of)
+            yield from bullets([*grid.controls(of), *table.meanings(of)])
     yield from ("#### Goals", "")
+    yield from reached(document)
+
+
+def shown(document: Document, show: table.Show = table.DEFAULT) -> list[str]:
+    """Return the tables of a document."""
+    return [x for one in table.tables([document], show) for x in one.markdown()]
+
+
+def reached(document: Document) -> Iterator[str]:
+    """Return the goals of a document, and where they are missed."""
     yield from goals.sheet(document).markdown()
     yield from bullets(goals.missed(document))
 
@@ -140,13 +146,6 @@ def part(document: Document, kind: str) -> Document:
         results=[r for r in document.results if grid.kind(r.scenario) == kind],
         ratios=[r for r in document.ratios if grid.kind(r.scenario) == kind],
     )
-
-
-def notes(document: Document) -> list[str]:
-    """Return the lines below the tables of one subject."""
-    show = table.Show(full=document.run["scenario"] == "populate")
-    notes = [note for one in table.parts(document, show) for note in one.notes]
-    return [*grid.controls(document), *notes]
 
 
 def readme(text: str, held: dict[str, Measured]) -> str:

@@ -24,7 +24,8 @@ NEEDS = ("elftools", "vmlinux_to_elf", "zstandard")
 def kernel(args: argparse.Namespace) -> int:
     """Measure; show and write the result."""
     need_packages()
-    from bulkmm.native import find, measure, summary
+    from bulkmm import table
+    from bulkmm.native import find, measure
 
     outcome.need_place(args)
     if args.fuzz is not None:
@@ -50,8 +51,9 @@ def kernel(args: argparse.Namespace) -> int:
             return _fuzz(args, job, progress)
         names = SUBJECTS if args.subject == "all" else (args.subject,)
         document = shown(job, names, progress)
+    wanted = table.Show(all_rows=args.all_rows)
     return outcome.finish(
-        args, document, lambda: summary.show(document, all_rows=args.all_rows)
+        args, document, lambda: table.print_documents([document], show=wanted)
     )
 
 

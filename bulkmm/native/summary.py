@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The tables of "bench kernel": all rows, or the few headlines."""
+"""The few headlines of "bench kernel"; bulkmm/table.py has all rows."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bulkmm import facts, grid, table
+from bulkmm import grid, table
 from bulkmm.control import needs, text
 from bulkmm.results import Document, Ratio, Result
-from bulkmm.sheet import Sheet, print_lines
-
-STOCK, AGAIN = "stock", "stock-again"
-HEADINGS = ("scenario", "variant", "stock", "bulkmm", "limit", "faster", "of limit")
+from bulkmm.sheet import Sheet
 
 
 @dataclass(frozen=True)
@@ -26,7 +23,7 @@ class Headline:
     def leads(self, ratio: Ratio) -> str:
         """Return the label of a ratio's row; "" if the ratio is not of this row."""
         named = self.scenario.fullmatch(ratio.scenario)
-        if not named or (ratio.base, ratio.variant) != (STOCK, self.ours):
+        if not named or (ratio.base, ratio.variant) != (grid.STOCK, self.ours):
             return ""
         return self.what.format(_size(named[1]))
 
@@ -41,40 +38,6 @@ HEADLINES = (
     Headline("vmap() {} in blocks of 1 MiB", re.compile(r"vmap-(\d+m)-order8"), "pte"),
     Headline("vmap() {} of single pages", re.compile(r"vmap-(\d+m)-order0"), "pte"),
 )
-
-
-def sheet(document: Document, *, all_rows: bool = False) -> Sheet:
-    """Return a row per arm of the module; without a module, of its candidates."""
-    shown = [
-        one
-        for one in grid.shown(document, all_rows=all_rows)
-        if one.variant not in (STOCK, AGAIN)
-    ]
-    ours = [one for one in shown if not one.variant.startswith(grid.LIMIT)]
-    rows = [row for one in ours or shown if (row := _row(document, one))]
-    return Sheet(HEADINGS, rows)
-
-
-def _row(document: Document, one: Result) -> list[str]:
-    """Return the cells of an arm; none if not compared with the kernel's."""
-    arms = {
-        arm.variant: arm for arm in document.results if arm.scenario == one.scenario
-    }
-    limit = arms.get(grid.LIMIT)
-    pick = grid.picked(document, one.scenario, one.variant)
-    for ratio in document.ratios:
-        named = (ratio.scenario, ratio.base, ratio.variant)
-        if named == (one.scenario, STOCK, one.variant):
-            return [
-                one.scenario,
-                f"{one.variant} ({pick})" if pick else one.variant,
-                text.duration(arms[STOCK].median),
-                text.duration(one.median),
-                text.duration(limit.median) if limit else "",
-                table.factor(ratio),
-                f"{limit.median / one.median:.2f}" if limit else "",
-            ]
-    return []
 
 
 def headlines(documents: Iterable[Document]) -> Sheet:
@@ -118,16 +81,3 @@ def _pair(line: Headline, ratio: Ratio, document: Document) -> list[str]:
 
 def _rate(arm: Result) -> str:
     return f"{arm.bytes / arm.median:.1f}"
-
-
-def notes(document: Document) -> list[str]:
-    """Return the lines below the rows: control, CPU, kernel, n, checks."""
-    control = [r for r in document.ratios if (r.base, r.variant) == (STOCK, AGAIN)]
-    lines = [f"{grid.moved(control)}."] if control else []
-    return [*lines, *facts.footnotes(document), table.LEGEND]
-
-
-def show(document: Document, *, all_rows: bool = False) -> None:
-    """Print all rows and the lines below them."""
-    sheet(document, all_rows=all_rows).print()
-    print_lines(notes(document))

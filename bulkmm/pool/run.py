@@ -50,10 +50,10 @@ def show(args: argparse.Namespace) -> int:
     """Print all pools."""
     root = _root(args)
     found = [Pool(root, page).record() for page in sizes(root)]
+    if not found:
+        raise BulkmmError("this kernel has no pools of huge pages (hugetlb)")
     if args.json:
         print(Pools(pools=found).json())
-    elif not found:
-        raise BulkmmError("this kernel has no pools of huge pages (hugetlb)")
     else:
         _table(found)
     return Exit.OK

@@ -1,85 +1,134 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm report``: results as one self-contained page."""
+"""``bulkmm show``, ``compare``, ``plot`` and ``report``: what kept results say."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bulkmm import options
-from bulkmm.errors import Exit
+from bulkmm.errors import BulkmmError, Exit, UsageError
 
 if TYPE_CHECKING:  # --help does not wait for them
     import argparse
-
-    from bulkmm.results import Document
+    from pathlib import Path
 
 TITLE = "bulkmm: before and after"
-HERE = Path(__file__).parent
+# per command: where it is, what it does, more about it, an example, arguments
+COMMANDS = {
+    "show": (
+        "bulkmm.report.command:run_show",
+        "print the table of kept results",
+        "Print one table of kept results; those of one machine share its lines.",
+        "bulkmm show out/demo-native.json --markdown",
+        f"""
+results:RESULT.json...  read this kept result; several make one
+{options.MARKDOWN}
+--full  print a row for every median and its interval
+--schema  print the JSON schema of a result, and no table
+{options.ALL_ROWS}
+""",
+    ),
+    "compare": (
+        "bulkmm.report.compare:run_compare",
+        "tell if the results of one build are slower than those of another",
+        """Compare two builds by several results of each. A file is one sample: run the
+        bench at least four times with each build, in turn. A variant is slower if
+        the whole 95 % interval of the ratio (of fewer than six files: the range)
+        lies beyond the threshold, and a permutation test of the files, corrected
+        for all that is compared, says that it is not chance.""",
+        "bulkmm compare --threshold 5% old-*.json -- new-*.json",
+        """
+files:RESULT.json+  read results of one build, then -- and those of the other;
+    two results need no dashes between them
+--threshold T  allow so much more time, as 5%% or 0.05 (default: 5%%)
+--json  print the comparison as JSON, and errors too
+""",
+    ),
+    "plot": (
+        "bulkmm.report.command:run_plot",
+        "draw kept results as SVG",
+        """Draw kept results: throughput by size with 95 % intervals, a panel for each
+        operation and use; ratios of all that has no sizes.""",
+        "bulkmm plot out/a.json -o out/a.svg",
+        f"{options.RESULTS}\n-o!, --output FILE.svg  write the figure to this file",
+    ),
+    "report": (
+        "bulkmm.report.command:run_report",
+        "write kept results as one page (HTML)",
+        """Write results as one page that fetches nothing: a conclusion, before and
+        after beside published figures, a chart, ratios with intervals, every sample,
+        machine, method and glossary.""",
+        "bulkmm report out/demo-native.json -o out/demo.html",
+        f"""
+{options.RESULTS}
+-o!, --output FILE.html  write the page to this file
+--title TEXT  title the page (default: {TITLE})
+""",
+    ),
+}
 
 
 def add_parser(sub: options.Subparsers) -> None:
-    """Add ``report`` to the parser of the whole command."""
-    report = options.add(
-        sub,
-        "report",
-        "write kept results as one page (HTML)",
-        "Write results as one page that fetches nothing: a conclusion, before and "
-        "after beside published figures, a chart, ratios with intervals, every sample, "
-        "machine, method and glossary.",
-        run="bulkmm.report.command:run_report",
-        example="bulkmm report out/demo-native.json -o out/demo.html",
-    )
-    options.take(report, options.RESULTS)
-    options.take(report, "-o!, --output FILE.html  write the page to this file")
-    table = f"--title TEXT  title the page (default: {TITLE})"
-    options.take(report, table, title=TITLE)
+    """Add the commands to the parser of the whole command."""
+    for name, (run, does, more, example, table) in COMMANDS.items():
+        one = options.add(sub, name, does, more, run=run, example=example)
+        options.take(one, table)
+        if name == "compare":
+            one.usage = "%(prog)s [-h] [--threshold T] [--json] A.json... -- B.json..."
+            one.set_defaults(threshold="5%", keeps_dashes=True)
+        if name == "report":
+            one.set_defaults(title=TITLE)
+
+
+def run_show(args: argparse.Namespace) -> int:
+    """Print one table of all the files, or the schema of such files."""
+    from bulkmm import results, table
+
+    if args.schema:
+        print(results.schema())
+        return Exit.OK
+    if not args.results:
+        raise UsageError("name a RESULT.json, or ask for --schema")
+    documents = [results.Document.read(path) for path in args.results]
+    wanted = table.Show(full=args.full, all_rows=args.all_rows)
+    if args.markdown:
+        print(table.markdown(*documents, show=wanted), end="")
+    else:
+        table.print_documents(documents, show=wanted)
+    return Exit.OK
+
+
+def run_plot(args: argparse.Namespace) -> int:
+    """Draw all the files in one figure."""
+    from bulkmm import files
+    from bulkmm.report import figure
+    from bulkmm.results import Document
+
+    if args.output.suffix != ".svg":
+        raise UsageError(f"the figure {args.output} must be named .svg, the one format")
+    files.need_place(args.output, "the figure")
+    drawn = figure.svg(Document.read_all(args.results), names_of(args.results))
+    if not drawn:
+        raise BulkmmError("nothing to draw: no sizes or ratios in what was given")
+    files.write(args.output, drawn, "the figure")
+    return Exit.OK
 
 
 def run_report(args: argparse.Namespace) -> int:
     """Write the page and print its path."""
-    from bulkmm import files, plot
+    from bulkmm import files
+    from bulkmm.report import page
     from bulkmm.results import Document
 
     files.need_place(args.output, "the report")
     documents = Document.read_all(args.results)
-    write(documents, plot.names_of(args.results), args.output, args.title)
+    made = page.html(documents, names_of(args.results), args.title)
+    files.write(args.output, made, "the report")
     print(f"report: {args.output}")
     return Exit.OK
 
 
-def write(
-    documents: list[Document], names: list[str], file: Path, title: str = TITLE
-) -> None:
-    """Write the page of some results."""
-    from bulkmm import files
-
-    files.write(file, html(documents, names, title), "the report")
-
-
-def html(documents: list[Document], names: list[str], title: str = TITLE) -> str:
-    """Return the page: the same bytes for the same results."""
-    import jinja2
-
-    from bulkmm import facts, panels, published
-    from bulkmm.report.page import BADGES, page
-    from bulkmm.results import ALPHA, INTERVAL_LEAST
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html").render(
-        page=page(documents, names, title),
-        style=(HERE / "page.css").read_text(encoding="utf-8"),
-        badges=BADGES,
-        facts=facts,
-        panels=panels,
-        alpha=f"{ALPHA:.0%}",
-        level=f"{1 - ALPHA:.0%}",
-        least=INTERVAL_LEAST,
-        published_machine=published.MACHINE,
-    )
+def names_of(paths: list[Path]) -> list[str]:
+    """Return short names of files, or their paths if those are ambiguous."""
+    short = [path.stem for path in paths]
+    return short if len({*short}) == len(short) else [str(path) for path in paths]

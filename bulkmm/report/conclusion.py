@@ -10,9 +10,8 @@ from bulkmm.results import NS, Document, Ratio
 # the variant that represents the module: the first of these present
 LEADING = ("on", "auto", "pte", "block", "computed", "bulkmm")
 PEER = "the fastest peer"
-STOCK = "stock"
 CALLED = {
-    STOCK: "the stock kernel's own code",
+    grid.STOCK: "the stock kernel's own code",
     "rebuild": "the kernel's loop",
     "off": "the module off",
     "absent": "no module",
@@ -36,7 +35,7 @@ def best_peers(document: Document) -> dict[str, list[Ratio]]:
 
     A bench of the core has peers; a bench of kernel code has only that code.
     """
-    if any(ratio.base == STOCK for ratio in document.ratios):
+    if grid.of_kernel(document):
         return {}
     found = {}
     for kind, scenarios in grid.kinds(document).items():
@@ -82,9 +81,8 @@ def _counted(ratios: list[Ratio]) -> str:
     said += [f"{len(worse)} {words[1]}{_range(worse)}"] if worse else []
     left = len(ratios) - len(proven)
     said += [f"{left} not proven or unstable"] if left else []
-    end = "" if time else " Work is no time."
     many = f"{len(ratios)} comparison" + "s" * (len(ratios) > 1)
-    return f"of {many} {', '.join(said)}.{end}"
+    return f"of {many} {', '.join(said)}.{'' if time else ' Work is no time.'}"
 
 
 def base(ratios: list[Ratio]) -> str:
@@ -95,19 +93,17 @@ def base(ratios: list[Ratio]) -> str:
 
 def _range(ratios: list[Ratio]) -> str:
     """Return a single ratio, or the median and range of several."""
-    held = sorted(r.ratio for r in ratios)
-    if not held:
-        return ""
 
     def write(value: float) -> str:
         if ratios[0].unit == NS:
             return f"{value:.2f}{table.TIMES}"
         return f"{table.removed(value):.0f} %"
 
-    if len(held) == 1:
-        return f" ({write(held[0])})"
-    ends = f"{write(held[0])} to {write(held[-1])}"
-    return f" (median {write(median(held))}, {ends})"
+    held = sorted(r.ratio for r in ratios)
+    if len(held) > 1:
+        ends = f"{write(held[0])} to {write(held[-1])}"
+        return f" (median {write(median(held))}, {ends})"
+    return f" ({write(held[0])})" if held else ""
 
 
 def commands(document: Document) -> list[str]:

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The page's content as data, which page.html renders."""
+"""``bulkmm report``: the page's content as data, which page.html renders."""
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from bulkmm import facts, grid, panels, plot, published, table
+from bulkmm import facts, grid, published, table
 from bulkmm.native import summary
-from bulkmm.report import breakdown, conclusion
-from bulkmm.results import ACCELERATORS, Document
+from bulkmm.report import breakdown, conclusion, figure
+from bulkmm.results import ACCELERATORS, ALPHA, INTERVAL_LEAST, Document
 from bulkmm.sheet import Sheet
 
+HERE = Path(__file__).parent
 # The weight of each kind of figure, shown beside it.
 BADGES = {
     "native": "measured natively on this hardware",
@@ -19,56 +21,75 @@ BADGES = {
 }
 GAIN = "faster, or fewer instructions"
 HEADINGS = ("scenario", "result", "where", "before", "after", GAIN, "published")
-View = dict[str, Any]  # by the names in page.html
+EVERY = table.Show(full=True, all_rows=True)
+VERSIONS = ("revision", "bulkmm", "python", "numpy", "qemu")
+# of a figure that stands in a page beside others
+NEEDLESS = re.compile(r"<style.*?</style>|<metadata>.*?</metadata>", re.DOTALL)
+NAMES = re.compile(r'(\bid="|url\(#|href="#)')
 
 
-def page(documents: list[Document], names: list[str], title: str) -> View:
-    """Return the page of some documents, native ones first."""
+def html(documents: list[Document], names: list[str], title: str) -> str:
+    """Return the page, native results first: the same bytes for the same results."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     held = list(zip(names, documents, strict=True))
     held.sort(key=lambda pair: ACCELERATORS.index(facts.where(pair[1])))
     heads = [row for name, document in held for row in headlines(document, name)]
     # Native first, then those with published figures.
     heads.sort(key=lambda row: (ACCELERATORS.index(row[2]), not row[-1]))
-    return {
-        "title": title,
-        "sources": [_source(document, name) for name, document in held],
-        "headlines": Sheet(HEADINGS, heads),
-        "gain": GAIN,
-    }
+    return environment.get_template("page.html").render(
+        title=title,
+        sources=[_source(document, name) for name, document in held],
+        headlines=Sheet(HEADINGS, heads),
+        gain=GAIN,
+        style=(HERE / "page.css").read_text(encoding="utf-8"),
+        badges=BADGES,
+        facts=facts,
+        how_to_read=figure.HOW_TO_READ,
+        alpha=f"{ALPHA:.0%}",
+        level=f"{1 - ALPHA:.0%}",
+        least=INTERVAL_LEAST,
+        published_machine=published.MACHINE,
+    )
 
 
-def _source(whole: Document, name: str) -> View:
-    """Return all of one document."""
+def _source(whole: Document, name: str) -> dict[str, Any]:
+    """Return all of one document, by the names in page.html."""
     document, where = whole.printed(), facts.where(whole)
-    every = table.Show(full=True, all_rows=True)
+    known = {one: document.machine.get(one) for one in VERSIONS}
+    known["seed"] = document.run.get("seed")
+    versions = {one: str(value) for one, value in known.items() if value is not None}
+    shown = table.tables([document])
+    every = table.tables([document], EVERY)
     return {
         "name": name,
         "where": where,
-        "badge": BADGES[where],
         "conclusion": conclusion.conclude(document),
         "notes": table.lines([document]),
-        "facts": {**facts.facts(document), **_versions(document)},
+        "facts": {**facts.facts(document), **versions},
         "commands": conclusion.commands(document),
         "failed": document.failed,
         "checks": len(document.checks),
         "figure": _figure(document, name),
-        "tables": table.tables([document]),
+        "tables": shown,
         "traced": dict(breakdown.sheets(document)),
-        "every": table.tables([document], every) if grid.kinds(document) else [],
+        "every": every if every != shown else [],
         "samples": _samples(document),
     }
 
 
 def _figure(document: Document, name: str) -> str:
     """Return a document's figure as SVG that can stand in a page beside others."""
-    if not (found := panels.panels([document], [name])):
-        return ""
-    drawn = plot.render(found, [panels.HOW_TO_READ])
-    nothing = r"<style.*?</style>|<metadata>.*?</metadata>"
-    drawn = re.sub(nothing, "", drawn, flags=re.DOTALL)
+    drawn = NEEDLESS.sub("", figure.svg([document], [name], []))
     own = re.sub(r"\W", "-", name)
-    drawn = re.sub(r'(\bid="|url\(#|href="#)', rf"\1{own}-", drawn)
-    return drawn[drawn.index("<svg ") :]
+    return NAMES.sub(rf"\1{own}-", drawn[drawn.find("<svg ") :])
 
 
 def _samples(document: Document) -> Sheet:
@@ -81,15 +102,6 @@ def _samples(document: Document) -> Sheet:
                 samples = ", ".join(f"{value:.10g}" for value in one.samples)
                 rows.append([one.variant, one.unit, samples])
     return Sheet(("variant", "unit", "samples"), rows)
-
-
-def _versions(document: Document) -> dict[str, str]:
-    """Return how the figures were made, to reproduce them."""
-    machine = document.machine
-    names = ("revision", "bulkmm", "python", "numpy", "qemu")
-    held = {name: machine.get(name) for name in names}
-    held["seed"] = document.run.get("seed")
-    return {name: str(value) for name, value in held.items() if value is not None}
 
 
 def headlines(whole: Document, name: str) -> Iterator[list[str]]:
@@ -125,5 +137,4 @@ def _published(document: Document, scenario: str) -> list[str]:
         return [f"{published.MACHINE}: {said[0]}", *said[1:]]
     if document.run.get("scenario") != scenario:
         return []
-    lines = document.run.get("published")
-    return [str(line) for line in lines] if isinstance(lines, list) else []
+    return [str(line) for line in document.run.get("published", ())]

@@ -47,6 +47,7 @@ PATHS: dict[str, dict[str, Any]] = {
         "directory/file": "1",
     },
 }
+MEMINFO = "Node {0} MemTotal: 4194304 kB\nNode {0} MemFree: 1024 kB\n"
 COUNTERS = {"inflight": 0, "hits": 4, "bytes": 8388608, "ns": 2000000}
 READ_ONLY = ("hook", "stats")
 
@@ -126,3 +127,19 @@ def load(fake: Fake) -> Fake:
     fake.write(f"{parameters}/memmap_min_pages", "32768", 0o644)
     fake.write(f"{parameters}/memmap", "on")
     return fake
+
+
+def pool(fake: Fake, nodes: dict[int, tuple[int, int, int]]) -> None:
+    """Make a pool of 2 MiB pages: pages, free and surplus by node."""
+    names = ("nr_hugepages", "free_hugepages", "surplus_hugepages")
+    size = "hugepages/hugepages-2048kB"
+    for node, counts in nodes.items():
+        home = f"/sys/devices/system/node/node{node}"
+        fake.write(f"{home}/meminfo", MEMINFO.format(node))
+        for name, count in zip(names, counts, strict=True):
+            fake.write(f"{home}/{size}/{name}", str(count), 0o644)
+    home = f"/sys/kernel/mm/{size}"
+    for name, counts in zip(names, zip(*nodes.values(), strict=True), strict=True):
+        fake.write(f"{home}/{name}", str(sum(counts)), 0o644)
+    fake.write(f"{home}/resv_hugepages", "3", 0o644)
+    fake.write(f"{home}/nr_overcommit_hugepages", "0", 0o644)

@@ -67,39 +67,6 @@ def test_all_off_is_one_write(loaded: Fake, bulkmm: Command) -> None:
     assert loaded.read(f"{HOME}/off") == "1"
 
 
-@pytest.mark.usefixtures("loaded")
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (
-            ("on", "clear", "pte"),
-            "unknown mode pte: path clear has off, auto, cached, ",
-        ),
-        (("on", "nothing"), "unknown path nothing: there are clear, "),
-        (("off", "../../etc"), "unknown path ../../etc"),
-        (("tune", "clear.latency_us"), "bad setting clear.latency_us: give KEY=VALUE"),
-        (
-            ("tune", "clear.latency_us="),
-            "bad setting clear.latency_us=: give KEY=VALUE",
-        ),
-        (("tune", "clear.latency_us=-1"), "a number from 0 is needed"),
-        (("tune", "clear.latency_us=1e3"), "a number from 0 is needed"),
-        (("tune", "clear.latency_us=1_000"), "a number from 0 is needed"),
-        (("tune", "clear.latency_us= 1"), "a number from 0 is needed"),
-        (("tune", f"clear.latency_us={1 << 64}"), "a number from 0 is needed"),
-        (("tune", "clear.hits=1"), "unknown setting clear.hits: did you mean clear."),
-        (("tune", "clear.mode=off"), "to set clear.mode: bulkmm on PATH MODE"),
-        (("tune", "memmap.verify=often"), "valid are off, once, always"),
-        (("tune", "memmap.backend=zen"), "valid are fastest, generic, movdir64b, "),
-        (("tune", "memmap=off"), "unknown setting memmap:"),
-    ],
-)
-def test_bad_words(bulkmm: Command, words: tuple[str, ...], says: str) -> None:
-    done = bulkmm(*words, "--json")
-    assert done.code == Exit.USAGE
-    assert says in done.json["error"]["message"]
-
-
 @pytest.mark.parametrize(
     ("pair", "file", "value"),
     [
@@ -118,13 +85,6 @@ def test_tuning(
     assert whole(loaded) == before
     assert bulkmm("tune", pair).code == Exit.OK
     assert loaded.read(file) == value
-
-
-def test_nothing_is_written_if_one_is_wrong(loaded: Fake, bulkmm: Command) -> None:
-    before = whole(loaded)
-    done = bulkmm("tune", "clear.latency_us=5", "clear.radius=1")
-    assert done.code == Exit.USAGE
-    assert whole(loaded) == before
 
 
 @pytest.mark.usefixtures("loaded")
@@ -149,13 +109,6 @@ def test_all_that_can_be_tuned_is_listed(bulkmm: Command) -> None:
     assert held["clear.backend_streaming"]["value"] == "movnti"
     said = bulkmm("tune").out
     assert all(key in said for key in held)
-
-
-@pytest.mark.parametrize("words", [("on", "clear"), ("off", "clear"), ("tune", "a=1")])
-def test_without_the_module(bulkmm: Command, words: tuple[str, ...]) -> None:
-    done = bulkmm(*words, "--json")
-    assert done.code == Exit.ENVIRONMENT
-    assert "the module is not loaded" in done.json["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,17 @@
 """However a command ends, it ends in a line and a code that the docs have."""
 
 import errno
-import json
 import os
 import subprocess
 import sys
 from typing import NoReturn
 
 import pytest
-from commandlib import ROOT, valid
 from fakekernel import Fake
 
-from bulkmm import cli, show
+from bulkmm import cli
 from bulkmm.errors import BulkmmError, Exit, GuestError, UsageError
+from bulkmm.report import command
 
 COMMAND = [sys.executable, "-m", "bulkmm.cli"]
 
@@ -47,7 +46,7 @@ def test_an_error_is_a_line(
         raise error
 
     monkeypatch.delenv("BULKMM_TRACEBACK", raising=False)
-    monkeypatch.setattr(show, "run_show", fail)
+    monkeypatch.setattr(command, "run_show", fail)
     assert cli.main(["show", "x.json"]) == code
     said = capsys.readouterr()
     assert said.out == ""
@@ -55,27 +54,18 @@ def test_an_error_is_a_line(
     assert said.err.count("\n") == (1 if says else 0)
 
 
-def test_every_code_is_documented() -> None:
-    text = (ROOT / "docs" / "command.md").read_text()
-    _, _, table = text.partition("## Exit codes")
-    for code in Exit:
-        assert f"\n| {code.value} | " in table
-
-
 def test_a_traceback_only_if_asked_for() -> None:
     script = (
-        "import sys; from bulkmm import cli, show; "
-        "show.run_show = lambda args: 1 / 0; sys.exit(cli.main(['show', 'x']))"
+        "import sys; from bulkmm import cli; from bulkmm.report import command; "
+        "command.run_show = lambda args: 1 / 0; sys.exit(cli.main(['show', 'x']))"
     )
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    words = [sys.executable, "-c", script]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert done.returncode == Exit.INTERNAL
     assert "Traceback" not in done.stderr
     assert "BULKMM_TRACEBACK=1" in done.stderr
     asked = {**os.environ, "BULKMM_TRACEBACK": "1"}
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, env=asked
-    )
+    done = subprocess.run(words, check=False, capture_output=True, text=True, env=asked)
     assert "ZeroDivisionError" in done.stderr
     assert "Traceback" in done.stderr
 
@@ -126,32 +116,6 @@ def test_a_terminal_that_knows_no_letters_but_ascii(loaded: Fake) -> None:
     assert b"on 7.3-?" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("words", "is_json"),
-    [
-        (["status", "--json", "--nothing"], True),
-        (["on", "--json"], True),
-        (["compare", "--json", "a.json"], True),
-        (["bench", "memmap", "-o", "x", "--nothing"], False),
-        (["status", "--nothing"], False),
-        (["nothing", "--json"], False),
-        (["--json-errors", "nothing"], True),
-        (["--json-errors", "lab", "run"], True),
-        (["--json-errors", "lab", "run", "no-such-scenario"], True),
-        (["--json-errors", "bench", "memmap", "--size", "x", "-o", "f"], True),
-    ],
-)
-def test_bad_words(
-    words: list[str], *, is_json: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(words) == Exit.USAGE
-    said = capsys.readouterr()
-    assert said.err.count("\n") == 1
-    assert bool(said.out) == is_json
-    if is_json:
-        valid(json.loads(said.out))
-
-
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--version"]) == Exit.OK
     assert capsys.readouterr().out == "bulkmm 0.1.0\n"
@@ -167,23 +131,6 @@ def test_parts_bring_the_commands_that_they_are_known_for() -> None:
     for name in names:
         (alone,) = cli.parser(name)._subparsers._group_actions  # type: ignore[union-attr]
         assert name in (alone.choices or ())
-
-
-@pytest.mark.parametrize(
-    ("words", "meant"),
-    [
-        (["stat"], "unknown command stat: did you mean status?"),
-        (["status", "--jsn"], "unknown option --jsn: did you mean --json?"),
-        (["lab", "rum"], "unknown ACTION rum: did you mean run?"),
-        (["lab", "run", "thp-2n"], "unknown scenario thp-2n: did you mean thp-2m?"),
-        (["status", "--format", "q"], "unknown --format q: there are text, json, "),
-    ],
-)
-def test_a_word_that_is_nearly_right(
-    words: list[str], meant: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(words) == Exit.USAGE
-    assert capsys.readouterr().err.startswith(f"bulkmm: {meant}")
 
 
 def test_without_a_word_it_helps(capsys: pytest.CaptureFixture[str]) -> None:

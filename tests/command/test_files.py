@@ -64,14 +64,6 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
     assert [one.name for one in there.iterdir()] == ["a"]
 
 
-@pytest.mark.parametrize("name", [".", "/", "..", "no/file"])
-def test_no_file_can_be_there(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["status", "-o", name]) == Exit.ENVIRONMENT
-    assert "cannot be written" in capsys.readouterr().err
-    with pytest.raises(BulkmmError, match="cannot be written"):
-        files.need_place(Path(name), "it")
-
-
 @pytest.fixture
 def public() -> Iterator[Path]:
     """Give a directory that everybody can reach."""

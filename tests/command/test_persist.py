@@ -3,7 +3,6 @@
 
 import re
 
-import pytest
 from commandlib import ROOT, Command
 from fakekernel import Fake
 
@@ -57,22 +56,6 @@ def test_a_dry_run_writes_nothing(loaded: Fake, bulkmm: Command) -> None:
     assert f"would write auto to {FILE}" in done.out
     assert not (loaded.root / FILE[1:]).exists()
     assert loaded.read(MODE).startswith("[off]")
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("on", "clear", "pte"), "unknown mode pte: path clear has off, auto"),
-        (("on", "clearr"), "unknown path clearr: did you mean clear?"),
-    ],
-)
-def test_nothing_is_kept_of_what_makes_no_sense(
-    kernel: Fake, bulkmm: Command, words: tuple[str, ...], says: str
-) -> None:
-    done = bulkmm(*words, "--persist")
-    assert done.code == Exit.USAGE
-    assert says in done.err
-    assert not (kernel.root / FILE[1:]).exists()
 
 
 def test_a_path_that_cannot_be_switched_is_not_kept(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from commandlib import Command, Done
-from fakekernel import Fake
+from fakekernel import Fake, pool
 
 from bulkmm.control.root import Root
 from bulkmm.errors import Exit
@@ -21,29 +21,12 @@ from bulkmm.pool.pools import Pool
 
 MIB = 1 << 20
 POOL = [sys.executable, "-m", "bulkmm.cli", "pool"]
-MEMINFO = "Node {0} MemTotal: 4194304 kB\nNode {0} MemFree: 1024 kB\n"
-
-
-def pool_of(fake: Fake, nodes: dict[int, tuple[int, int, int]]) -> None:
-    """Make a pool of 2 MiB pages: pages, free and surplus by node."""
-    names = ("nr_hugepages", "free_hugepages", "surplus_hugepages")
-    size = "hugepages/hugepages-2048kB"
-    for node, counts in nodes.items():
-        home = f"/sys/devices/system/node/node{node}"
-        fake.write(f"{home}/meminfo", MEMINFO.format(node))
-        for name, count in zip(names, counts, strict=True):
-            fake.write(f"{home}/{size}/{name}", str(count), 0o644)
-    home = f"/sys/kernel/mm/{size}"
-    for name, counts in zip(names, zip(*nodes.values(), strict=True), strict=True):
-        fake.write(f"{home}/{name}", str(sum(counts)), 0o644)
-    fake.write(f"{home}/resv_hugepages", "3", 0o644)
-    fake.write(f"{home}/nr_overcommit_hugepages", "0", 0o644)
 
 
 @pytest.fixture
 def two(kernel: Fake) -> Fake:
     """Return a kernel of two nodes with memory."""
-    pool_of(kernel, {0: (10, 6, 0), 1: (4, 4, 2)})
+    pool(kernel, {0: (10, 6, 0), 1: (4, 4, 2)})
     return kernel
 
 
@@ -74,60 +57,6 @@ def test_a_dry_run_changes_nothing(
     assert {one["node"]: one["wanted"] for one in change["nodes"]} == per_node
     assert change["dry_run"]
     assert files == {p: p.read_text() for p in two.root.rglob("*") if p.is_file()}
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (
-            "grow --page 4M --size 4M",
-            Exit.USAGE,
-            "--page 4M: the kernel has pools of 2M",
-        ),
-        ("grow --page 2M --size 3M", Exit.USAGE, "--size 3M is not a multiple of 2M"),
-        ("grow --page 2M --size 0M", Exit.USAGE, "--size 0M is not a multiple of 2M"),
-        (
-            "grow --page 2M --size 2M --node 7",
-            Exit.USAGE,
-            "--node 7: there are nodes 0",
-        ),
-        ("grow --page 2M --size 2M --jobs 0", Exit.USAGE, "--jobs 0: give a number"),
-        (
-            "grow --page 2M --size 16G",
-            Exit.USAGE,
-            "8192 MiB for node 0, which has 4096",
-        ),
-        (
-            "shrink --page 2M --size 16M",
-            Exit.ENVIRONMENT,
-            "8 pages of 2M: 7 are neither",
-        ),
-        (
-            "shrink --page 2M --size 10M --node 1",
-            Exit.ENVIRONMENT,
-            "node 1: 4 pages are",
-        ),
-    ],
-)
-def test_what_cannot_be_is_refused(
-    two: Fake, bulkmm: Command, words: str, code: Exit, said: str
-) -> None:
-    done = bulkmm("pool", *words.split())
-    assert (done.code, two.root.joinpath("run").exists()) == (code, False)
-    assert said in done.err
-
-
-def test_a_node_without_memory(two: Fake, bulkmm: Command) -> None:
-    two.write("/sys/devices/system/node/node2/cpulist", "")
-    done = bulkmm("pool", "grow", "--page", "2M", "--size", "2M", "--node", "2")
-    assert (done.code, done.err) == (Exit.USAGE, "bulkmm: --node 2 has no memory")
-
-
-def test_a_kernel_without_pools(kernel: Fake, bulkmm: Command) -> None:
-    done = bulkmm("pool")
-    assert done.code == Exit.ENVIRONMENT
-    assert "has no pools of huge pages" in done.err
-    assert kernel
 
 
 @pytest.fixture

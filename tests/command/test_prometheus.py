@@ -90,13 +90,6 @@ def test_what_must_be_escaped(loaded: Fake, bulkmm: Command) -> None:
     assert value(found, "bulkmm_zeroing_info", case="once", kernel=odd) == 1
 
 
-@pytest.mark.usefixtures("loaded")
-def test_one_format_at_a_time(bulkmm: Command) -> None:
-    done = bulkmm("status", "--format", "prometheus", "--json")
-    assert done.code == Exit.USAGE
-    assert "differ: give one" in done.json["error"]["message"]
-
-
 @pytest.mark.vm
 @pytest.mark.usefixtures("loaded")
 def test_the_real_checker_has_nothing_to_say(bulkmm: Command) -> None:

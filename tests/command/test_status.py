@@ -94,16 +94,6 @@ def test_without_the_module(bulkmm: Command) -> None:
     assert "not loaded: modprobe bulkmm" in said.out
 
 
-@pytest.mark.usefixtures("loaded")
-def test_unknown_path(bulkmm: Command) -> None:
-    done = bulkmm("status", "nothing", "--json")
-    assert done.code == Exit.USAGE
-    error = done.json["error"]
-    assert error["exit_code"] == Exit.USAGE
-    assert error["message"] == ("unknown path nothing: there are clear, later, memmap")
-    assert done.err == f"bulkmm: {error['message']}"
-
-
 @pytest.mark.parametrize(
     ("release", "built", "told", "case"),
     [

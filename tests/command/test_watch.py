@@ -96,23 +96,6 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-@pytest.mark.usefixtures("loaded")
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--interval", "0"), "give 0.05 to 86400 seconds"),
-        (("--interval", "nan"), "give 0.05 to 86400 seconds"),
-        (("--interval", "soon"), "invalid float value: 'soon'"),
-        (("--count", "0"), "give 1 or more"),
-        (("nothing",), "unknown path nothing"),
-    ],
-)
-def test_bad_words(bulkmm: Command, words: tuple[str, ...], says: str) -> None:
-    done = bulkmm("watch", *words, "--json")
-    assert done.code == Exit.USAGE
-    assert says in done.json["error"]["message"]
-
-
 def test_the_module_is_unloaded(loaded: Fake, bulkmm: Command) -> None:
     def gone(_seconds: float) -> None:
         loaded.remove("/sys/kernel/bulkmm/version")

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from bulkmm import cli, compare, stats, verdict
+from bulkmm import cli, stats
 from bulkmm.errors import UsageError
+from bulkmm.report import compare
+from bulkmm.report.compare import FASTER, SLOWER, UNPROVEN
 from bulkmm.results import ALPHA, Check, Document, Result
-from bulkmm.verdict import FASTER, SLOWER, UNPROVEN
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -58,7 +59,7 @@ def build(n: int = 4, seed: int = 1, **middles: float) -> list[Document]:
 
 def judged(before: list[float], after: list[float], threshold: float = 0.05) -> str:
     pair = arm("s", "v", before), arm("s", "v", after)
-    return verdict.judge([pair], threshold)[0].verdict
+    return compare.judge([pair], threshold)[0].verdict
 
 
 @pytest.fixture
@@ -125,10 +126,9 @@ def test_equal_samples_prove_nothing() -> None:
     [(4, 4, True), (3, 4, True), (3, 3, False), (1, 1, False)],
 )
 def test_how_many_files_it_takes(n: int, m: int, *, proven: bool) -> None:
-    assert (verdict.smallest_p(n, m) <= ALPHA) is proven
+    assert (compare.smallest_p(n, m) <= ALPHA) is proven
     found = judged(times(100, n), times(150, m, seed=2))
     assert (found == SLOWER) is proven
-    assert verdict.files_needed() == 4
 
 
 def test_one_cell_among_a_hundred_takes_no_more_files() -> None:
@@ -140,7 +140,7 @@ def test_one_cell_among_a_hundred_takes_no_more_files() -> None:
         )
         for i in range(99)
     ]
-    found = verdict.judge([*same, slow], 0)
+    found = compare.judge([*same, slow], 0)
     assert found[0].before.variant == "v"
     assert [cell.verdict for cell in found].count(SLOWER) == 1
 
@@ -159,7 +159,7 @@ def test_two_builds_of_one_source_are_equal(files: int) -> None:
         pairs = [(make(chance, i), make(chance, i)) for i in range(ARMS)]
         found = []
         for threshold in (0, 0.05):
-            cells = verdict.judge(pairs, threshold) if found in ([], [True]) else []
+            cells = compare.judge(pairs, threshold) if found in ([], [True]) else []
             found.append(any(cell.verdict != UNPROVEN for cell in cells))
         return found
 
@@ -324,34 +324,6 @@ def test_emulated_work_compares_as_work(run: Run) -> None:
     assert run(more, less)[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["{a}", "{b}", "{c}"], "parted by one --"),
-        (["{a}"], "parted by one --"),
-        (["{a}", "--"], "parted by one --"),
-        (["--", "{a}"], "parted by one --"),
-        (["{a}", "--", "{b}", "--", "{c}"], "parted by one --"),
-        (["{a}", "{a}", "--", "{b}"], "a.json is given twice"),
-        (["{b}", "--", "{a}", "{copy}"], "copy.json is a copy of a file beside it"),
-    ],
-)
-def test_sides_that_are_none(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    words: list[str],
-    said: str,
-) -> None:
-    for name, held in zip("abc", build(3, a=100), strict=True):
-        held.write(tmp_path / f"{name}.json")
-    (tmp_path / "copy.json").write_bytes((tmp_path / "a.json").read_bytes())
-    known = {name: tmp_path / f"{name}.json" for name in ("a", "b", "c", "copy")}
-    assert cli.main(["compare", *(word.format(**known) for word in words)]) == 2
-    err = capsys.readouterr().err
-    assert said in err
-    assert err.count("\n") == 1
-
-
 def test_two_files_need_no_dashes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -435,12 +407,6 @@ def test_an_arm_that_is_there_twice(run: Run) -> None:
     twice.results *= 2
     code, _, err = run(build(a=100), [twice])
     assert (code, "a, bulkmm is there twice" in err) == (3, True)
-
-
-def test_a_missing_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = str(tmp_path / "none.json")
-    assert cli.main(["compare", file, file]) == 3
-    assert capsys.readouterr().err == f"bulkmm: {file}: No such file or directory\n"
 
 
 def test_help_imports_nothing_slow() -> None:

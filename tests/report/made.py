@@ -63,13 +63,6 @@ def document(
     return Document(machine(where), results, ratios, checks, run)
 
 
-def native() -> Document:
-    """Return a bench of struct pages."""
-    times = {"rebuild": 120, "template-movnti": 80, "bulkmm": 79, "limit": 78}
-    arms = [arm("memmap-stamp", name, ms) for name, ms in times.items()]
-    return document(arms, [("rebuild", name) for name in times if name != "rebuild"])
-
-
 def guest() -> Document:
     """Return a run of the lab, and a name that would break a careless page.
 
@@ -151,7 +144,7 @@ def sweep() -> Document:
     return document(arms, pairs)
 
 
-def kernel(release: str, ours: float = 40) -> Document:
+def kernel(release: str = "7.3.4", ours: float = 40) -> Document:
     """Return a bench of a kernel's own code."""
     arms = []
     for scenario in ("pmem-fsdax-100g", "thp-2m-populate"):

@@ -1,56 +1,178 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command that writes the page."""
+"""The page is for every kind of reader, alone and without a network."""
 
+import itertools
+import re
+import shlex
+import sys
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
 
 import made
 import pytest
-from conftest import Written
 
 from bulkmm import cli
 from bulkmm.errors import Exit
-from bulkmm.report import command
+from bulkmm.report import page
+from bulkmm.report.conclusion import commands, conclude
+from bulkmm.results import Document, Ratio
+from bulkmm.table import TIMES
+
+ROOT = Path(__file__).parents[2]
+MADE = {"native": made.kernel, "guest": made.guest, "sweep": made.sweep}
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "says"),
-    [
-        (["{good}", "-o", "{home}/no/report.html"], 3, "no such directory"),
-        (["{good}", "-o", "{home}"], 3, "cannot be written"),
-        (["{home}/none.json", "-o", "{home}/r.html"], 3, "No such file"),
-        (["{good}", "{good}", "-o", "{home}/r.html"], 2, "given twice"),
-        (["{good}"], 2, "-o/--output"),
-    ],
-)
-def test_bad_input(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    words: list[str],
-    code: int,
-    says: str,
+@pytest.fixture(scope="session")
+def written(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Write the page as a user does: results in files."""
+    home = tmp_path_factory.mktemp("report")
+    for name, document in MADE.items():
+        document().write(home / f"{name}.json")
+    files = [str(home / f"{name}.json") for name in MADE]
+    assert cli.main(["report", *files, "-o", str(home / "report.html")]) == 0
+    return (home / "report.html").read_text()
+
+
+@pytest.fixture(scope="session")
+def root(written: str) -> ET.Element:
+    """Return the page: it is well-formed XML, whatever names are in it."""
+    return ET.fromstring(written)  # noqa: S314 - our own
+
+
+def text(element: ET.Element) -> str:
+    return " ".join(" ".join(element.itertext()).split())
+
+
+def named(root: ET.Element, tag: str) -> list[ET.Element]:
+    return [e for e in root.iter() if e.tag.rpartition("}")[2] == tag]
+
+
+def test_a_screen_reader_finds_its_way(root: ET.Element) -> None:
+    assert root.get("lang") == "en"
+    for shown in named(root, "table"):
+        assert len(named(shown, "caption")) == 1
+        assert all(e.get("scope", "")[:3] in ("row", "col") for e in named(shown, "th"))
+    levels = [int(e.tag[1]) for e in root.iter() if re.fullmatch(r"h[1-6]", str(e.tag))]
+    assert levels[0] == levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
+    ids = [e.get("id") for e in root.iter() if e.get("id")]
+    assert len(ids) == len(set(ids))
+    for element in root.iter():
+        for name in str(element.get("aria-labelledby", "")).split():
+            assert name in ids
+    assert len(named(root, "svg")) == len(MADE)
+    for svg in named(root, "svg"):
+        assert svg.get("role") == "img"
+        assert text(named(svg, "title")[0])
+        assert text(named(svg, "desc")[0])
+    for link in named(root, "a"):
+        assert str(link.get("href")).removeprefix("#") in ids
+
+
+def test_nothing_is_fetched_or_run(root: ET.Element, written: str) -> None:
+    for element in root.iter():
+        for name, value in element.attrib.items():
+            if name.rpartition("}")[2] in ("src", "href", "action", "data", "poster"):
+                assert value.startswith(("#", "data:"))
+    assert "@import" not in written
+    assert named(root, "script") == []
+    assert all(c.startswith("#") for c in re.findall(r"url\(([^)]*)\)", written))
+
+
+def test_every_sample_is_on_the_page(root: ET.Element) -> None:
+    said = text(root)
+    for result in (r for make in MADE.values() for r in make().printed().results):
+        assert ", ".join(f"{value:.10g}" for value in result.samples) in said
+
+
+def test_emulated_rows_have_neither_ratios_of_times_nor_published_ones(
+    root: ET.Element,
 ) -> None:
-    good = tmp_path / "good.json"
-    made.native().write(good)
-    filled = [word.format(good=good, home=tmp_path) for word in words]
-    assert cli.main(["report", *filled]) == code
-    said = capsys.readouterr().err
-    assert says in said
-    assert said.count("\n") == 1
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["good.json"]
+    rows = [row for row in named(root, "tr") if "TCG" in text(row).split()]
+    assert len(rows) >= 6
+    for row in rows:
+        assert not re.search(f"RK3588|Ice Lake|{TIMES}", text(row))
+
+
+def test_native_comes_first_then_what_has_something_published() -> None:
+    arms = [
+        made.arm(scenario, variant, 1)
+        for scenario in ("other", "memmap-stamp")
+        for variant in ("off", "on")
+    ]
+    native, kvm = (made.document(arms, [("off", "on")], w) for w in ("native", "KVM"))
+    root = ET.fromstring(page.html([kvm, native], ["a", "b"], "t"))  # noqa: S314
+    heads = [
+        " ".join([text(named(row, "th")[0]), *map(text, named(row, "td")[:2])])
+        for row in named(named(root, "tbody")[0], "tr")
+    ]
+    assert heads == [
+        *("memmap-stamp b native", "other b native"),
+        *("memmap-stamp a KVM", "other a KVM"),
+    ]
+
+
+def test_results_without_ratios_or_figures() -> None:
+    lone = made.document([made.arm("alone", "only", 1, 1)], [])
+    for document in (lone, made.document([], [])):
+        said = page.html([document], ["x"], "t")
+        ET.fromstring(said)  # noqa: S314 - our own
+        assert 'id="headline"' not in said
+        assert "<figure>" not in said
+
+
+def test_the_same_results_make_the_same_page(written: str) -> None:
+    documents = [make() for make in MADE.values()]
+    assert page.html(documents, [*MADE], "bulkmm: before and after") == written
+
+
+def concluded(*pairs: tuple[str, float], where: str = "native", **more: Any) -> str:
+    """Return what is concluded of scenarios, each with its ratio."""
+    how = {"significant": True, "n": 9, **more}
+    ratios = [Ratio(s, "stock", "bulkmm", ratio, (1, 9), **how) for s, ratio in pairs]
+    arms = [
+        made.arm(s, variant, 1) for s, _ in pairs for variant in ("stock", "bulkmm")
+    ]
+    return conclude(Document(made.machine(where), arms, ratios))
+
+
+def test_what_is_concluded() -> None:
+    said = concluded(("a", 2), ("b", 3), ("c", 0.9), ("d", 1.01))
+    assert "of 4 comparisons 3 are faster than the stock kernel's own code" in said
+    assert f"(median 2.00{TIMES}, 1.01{TIMES} to 3.00{TIMES})" in said
+    assert said.endswith(f"1 slower (0.90{TIMES}).")
+    for more in ({"significant": False}, {"unstable": True}):
+        said = concluded(("a", 2), **more)
+        assert "0 are faster" in said
+        assert said.endswith("1 not proven or unstable.")
+    said = concluded(("a", 2), ("b", 4), where="TCG", unit="instructions")
+    assert "2 are less work than" in said
+    assert "(median 67 %, 50 % to 75 %)" in said
+    assert TIMES not in said
+    assert "1 of 2 checks failed: no figure here is valid" in conclude(made.guest())
+
+
+def test_how_to_take_it_again() -> None:
+    held = Document.read(next(ROOT.glob("results/*/kernel-6.12.json")))
+    held.machine["revision"] = "0123abc+"
+    checkout, changed, again = commands(held)
+    assert checkout == "git checkout 0123abc && make build"
+    assert changed.startswith("#")
+    asked = cli.parser().parse_args(shlex.split(again)[1:])
+    taken = held.run["processes"], held.run["memmap.rounds"]
+    assert (asked.kernel, asked.processes, asked.rounds) == ("6.12", *taken)
+    lab = made.guest()
+    lab.run = {"scenario": "thp-2m", "srcversion": "x", "arch": "x86_64", "rounds": 5}
+    asked = cli.parser().parse_args(shlex.split(commands(lab)[-1])[1:])
+    assert (asked.scenario, asked.kernel, asked.rounds) == ("thp-2m", "7.3", 5)
 
 
 def test_without_its_libraries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    good = tmp_path / "good.json"
-    made.native().write(good)
-    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
-    words = ["report", str(good), "-o", str(tmp_path / "r.html")]
+    made.guest().write(tmp_path / "good.json")
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    words = ["report", str(tmp_path / "good.json"), "-o", str(tmp_path / "r.html")]
     assert cli.main(words) == Exit.ENVIRONMENT
     assert "pip install 'bulkmm[report]'" in capsys.readouterr().err
-
-
-def test_the_same_results_make_the_same_page(written: Written) -> None:
-    documents = list(written.documents.values())
-    again = command.html(documents, list(written.documents))
-    assert again == written.file.read_text()

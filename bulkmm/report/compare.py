@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm compare``: which arms provably changed between the results of two builds.
+
+An arm is a variant of a scenario, and a file is one sample of it: times within a run
+share the placement of memory and the time of day. An arm counts as slower only if
+two things agree: the whole 95 % interval of the ratio of medians (below six files
+the range of all pairs) lies beyond the threshold, and the change is beyond what
+chance does to the largest of all arms.
+
+That chance is known: without a change any of the files may be on either side. So
+the files are dealt to the sides in every way (a permutation test), and the largest
+change of any arm is noted each time (max-T, Westfall and Young). A run has a
+hundred arms; one is named by mistake in 5 % of comparisons, however many there are
+and however they depend on each other. Holm's method has the same bound but treats
+each test separately: for a hundred arms it would take seven files per side, where
+this takes four.
+"""
+
+import argparse
+import json
+import math
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from bulkmm import facts, stats, table
+from bulkmm.control import text
+from bulkmm.errors import Exit, UsageError
+from bulkmm.results import ALPHA, STORES, Document, Ratio, Result
+from bulkmm.sheet import Sheet, print_lines
+
+SLOWER, FASTER, UNPROVEN = "slower", "faster", "unproven"
+SCHEMA_VERSION = 2
+UNKNOWN = "unknown"
+DASHES = "--"
+PROOF = (
+    "slower, faster: the whole interval or range is beyond {:g} %, and files dealt to "
+    "the sides by chance change no arm as much in 95 % of the ways to deal them"
+)
+Key = tuple[str, str]  # scenario, variant
+
+
+@dataclass(frozen=True)
+class Side:
+    """The results of one build, by file."""
+
+    letter: str
+    files: dict[str, Document]
+
+    @property
+    def arms(self) -> dict[Key, list[Result]]:
+        """Return the arms that every file has, by key."""
+        found: dict[Key, list[Result]] = {}
+        for document in self.files.values():
+            for one in document.printed().results:
+                if one.unit != STORES:
+                    found.setdefault((one.scenario, one.variant), []).append(one)
+        return {k: held for k, held in found.items() if len(held) == len(self.files)}
+
+    @property
+    def revisions(self) -> list[str]:
+        """Return what was measured."""
+        known = (d.machine.get("revision") or UNKNOWN for d in self.files.values())
+        return list(dict.fromkeys(map(str, known)))
+
+    @property
+    def said(self) -> str:
+        """Return the name of the file, or of the first and the last of many."""
+        first, *_, last = (*self.files, *self.files)
+        many = len(self.files)
+        return first if many == 1 else f"{first} … {last} ({many} files)"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One arm before and now, and what is proven of it."""
+
+    before: Result
+    after: Result
+    ratio: Ratio  # time before / time after; significant if the verdict is proven
+    p: float  # of a change by chance, corrected for all arms
+    verdict: str
+
+
+def parse_threshold(text: str) -> float:
+    """Return ``5%`` or ``0.05`` as a fraction."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?(%?)", text.strip())
+    if found:
+        value = float(found[1]) / (100 if found[2] else 1)
+        # A bare 5 would be 500 %: more likely a forgotten percent sign.
+        if value < 1 or (value == 1 and found[2]):
+            return value
+    accepted = "give 0% to 100%, or a fraction below 1, as in 5% or 0.05"
+    raise UsageError(f"bad threshold {text!r}: {accepted}")
+
+
+def read(words: Sequence[str]) -> tuple[Side, Side]:
+    """Return the sides that a command's arguments name."""
+    held = list(words)
+    if DASHES not in held and len(held) == 2:  # noqa: PLR2004 - one per side
+        held.insert(1, DASHES)
+    at = held.index(DASHES) if held.count(DASHES) == 1 else 0
+    if not 0 < at < len(held) - 1:
+        how = "as in: bulkmm compare A*.json -- B*.json"
+        raise UsageError(f"give files before and after, parted by one --, {how}")
+    return _side("A", held[:at]), _side("B", held[at + 1 :])
+
+
+def _side(letter: str, names: list[str]) -> Side:
+    places = [Path(name).resolve() for name in names]
+    for i, name in enumerate(names):
+        if places[i] in places[:i]:
+            raise UsageError(f"{name} is given twice: a file is one sample")
+    side = Side(letter, {name: Document.read(Path(name)) for name in names})
+    seen: list[list[Result]] = []
+    for name, document in side.files.items():
+        if document.results and document.results in seen:
+            raise UsageError(f"{name} is a copy of a file beside it")
+        seen.append(document.results)
+    return side
+
+
+def refuse_emulation(files: dict[str, Document]) -> None:
+    """Reject comparing times of hardware with others."""
+    emulated = [name for name, document in files.items() if document.emulated]
+    native = [name for name in files if name not in emulated]
+    if emulated and native:
+        said = f"{emulated[0]} is emulated (TCG), {native[0]} is not"
+        raise UsageError(f"{said}: emulated time does not compare with real time")
+    for name in emulated:
+        if not files[name].counted:
+            said = "emulated times do not compare, and no work was counted"
+            raise UsageError(f"{name}: {said}")
+
+
+def unlike(old: list[Result], new: list[Result]) -> str:
+    """Return why the ratio of two arms would be meaningless, if so."""
+    if len({arm.bytes for arm in (*old, *new)}) > 1:
+        sizes = ({text.size(arm.bytes): 1 for arm in side} for side in (old, new))
+        return "{} in A, {} in B".format(*map(" or ".join, sizes))
+    return "" if all(arm.median for arm in (*old, *new)) else "a median of no time"
+
+
+def by_file(arms: list[Result]) -> Result:
+    """Return an arm with one sample per file: its median."""
+    one, medians = arms[0], [arm.median for arm in arms]
+    return stats.summarise(one.scenario, one.variant, one.unit, one.bytes, medians)
+
+
+def smallest_p(n: int, m: int) -> float:
+    """Return the least p-value of ``n`` files against ``m``.
+
+    One way to deal them has all slow ones on one side; with equally many files on
+    both sides, two.
+    """
+    return (1 + (n == m)) / math.comb(n + m, n)
+
+
+def judge(pairs: Sequence[tuple[Result, Result]], threshold: float) -> list[Cell]:
+    """Return the verdict on each pair (before, after), the worst first."""
+    import numpy as np
+
+    found = [1.0] * len(pairs)
+    if smallest_p(*(len(side.samples) for side in pairs[0])) <= ALPHA:
+        sides = zip(*((a.samples, b.samples) for a, b in pairs), strict=True)
+        found = stats.p_of_sides(*(np.log(np.asarray(side)) for side in sides))
+    cells = [_cell(*pair, threshold, p) for pair, p in zip(pairs, found, strict=True)]
+    rank = (SLOWER, UNPROVEN, FASTER).index
+    return sorted(cells, key=lambda cell: (rank(cell.verdict), cell.ratio.ratio))
+
+
+def _cell(before: Result, after: Result, threshold: float, p: float) -> Cell:
+    ratio = stats.ratio(before, after)
+    low, high = ratio.ci95
+    verdict = UNPROVEN
+    if p <= ALPHA and high < 1 / (1 + threshold):
+        verdict = SLOWER
+    elif p <= ALPHA and low > 1 + threshold:
+        verdict = FASTER
+    proven = verdict != UNPROVEN
+    return Cell(before, after, replace(ratio, significant=proven), p, verdict)
+
+
+class Comparison:
+    """The comparison of two sides; raises if they have nothing in common."""
+
+    def __init__(self, before: Side, after: Side, threshold: float) -> None:
+        self.sides, self.threshold = (before, after), threshold
+        refuse_emulation({**before.files, **after.files})
+        self.counted = next(iter(before.files.values())).counted
+        old, new = before.arms, after.arms
+        common = [key for key in old if key in new]
+        names = f"{before.said} and {after.said}"
+        if not common:
+            raise UsageError(f"{names} have no scenario and variant in common")
+        self.only = [k for k in old if k not in new], [k for k in new if k not in old]
+        self.unlike = {k: why for k in common if (why := unlike(old[k], new[k]))}
+        like = [key for key in common if key not in self.unlike]
+        if not like:
+            key, why = next(iter(self.unlike.items()))
+            raise UsageError(f"nothing in {names} compares: {', '.join(key)}: {why}")
+        pairs = [(by_file(old[key]), by_file(new[key])) for key in like]
+        self.cells = judge(pairs, threshold)
+
+    def warnings(self) -> Iterator[str]:
+        """Return differences of the machines, and outputs that were wrong."""
+        held = [[*map(facts.facts, side.files.values())] for side in self.sides]
+        for what in {what: 1 for side in held for one in side for what in one}:
+            a, b = ({one.get(what, UNKNOWN): 1 for one in side} for side in held)
+            if len({**a, **b}) > 1:
+                yield f"different {what}: {', '.join(a)} in A, {', '.join(b)} in B"
+        for side in self.sides:
+            for name, document in side.files.items():
+                if failed := ", ".join(check.name for check in document.failed):
+                    yield f"{name}: checks failed: {failed}"
+
+    def json(self) -> dict[str, Any]:
+        """Return the table's content and the p-values."""
+        before, after = (
+            {"files": [*side.files], "revisions": side.revisions} for side in self.sides
+        )
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "before": before,
+            "after": after,
+            "threshold": self.threshold,
+            "alpha": ALPHA,
+            "correction": "max-T",
+            "warnings": [*self.warnings()],
+            "cells": [*map(_cell_json, self.cells)],
+            "only_in_before": [*map(_named, self.only[0])],
+            "only_in_after": [*map(_named, self.only[1])],
+            "not_comparable": [
+                {**_named(key), "why": why} for key, why in self.unlike.items()
+            ],
+        }
+
+    def heading(self) -> Iterator[str]:
+        """Return the lines above the table."""
+        for side in self.sides:
+            revisions = ", ".join(side.revisions)
+            yield f"{side.letter}: {side.said}, revision {revisions}"
+            yield f"   {facts.footnotes(next(iter(side.files.values())))[0]}"
+        yield from (f"warning: {line}" for line in self.warnings())
+
+    def sheet(self) -> Sheet:
+        """Return the table."""
+        medians = ("A instructions", "B instructions") if self.counted else ("A", "B")
+        gain = "fewer" if self.counted else "faster"
+        rows = [_row(cell) for cell in self.cells]
+        return Sheet(("scenario", "variant", *medians, gain, ""), rows, medians)
+
+    def notes(self) -> Iterator[str]:
+        """Return the lines below the table."""
+        if self.counted:
+            yield (
+                "fewer = share of the instructions of A that is gone in B: below 0, B "
+                "does more, which counts as slower"
+            )
+        else:
+            yield "faster = time of A / time of B: below 1, B is slower"
+        yield PROOF.format(self.threshold * 100)
+        yield from ("~ neither is proven", table.BRACKETS)
+        n, m = (len(side.files) for side in self.sides)
+        if smallest_p(n, m) > ALPHA:
+            need = next(k for k in count(1) if smallest_p(k, k) <= ALPHA)
+            said = f"{n} and {m} files prove nothing: a file is one sample; run each"
+            yield f"{said} build {need} times or more, in turn, and give all the files"
+        for side, keys in zip(self.sides, self.only, strict=True):
+            if keys:
+                yield f"only in {side.letter}: {_grouped(keys)}"
+        for key, why in self.unlike.items():
+            yield f"not compared: {', '.join(key)}: {why}"
+        if self.counted:
+            yield facts.COUNTED
+
+
+def _grouped(keys: list[Key]) -> str:
+    """Return arms by scenario."""
+    found: dict[str, list[str]] = {}
+    for scenario, variant in keys:
+        found.setdefault(scenario, []).append(variant)
+    return "; ".join(f"{name}: {', '.join(arms)}" for name, arms in found.items())
+
+
+def _named(key: Key) -> dict[str, str]:
+    return dict(zip(("scenario", "variant"), key, strict=True))
+
+
+def _cell_json(cell: Cell) -> dict[str, Any]:
+    return {
+        **_named((cell.before.scenario, cell.before.variant)),
+        "verdict": cell.verdict,
+        "unit": cell.before.unit,
+        "ratio": cell.ratio.ratio,
+        "spread": cell.ratio.spread,
+        "ci95": list(cell.ratio.ci95),
+        "median_before": cell.before.median,
+        "median_after": cell.after.median,
+        "p": cell.p,
+    }
+
+
+def _row(cell: Cell) -> tuple[str, ...]:
+    return (
+        cell.before.scenario,
+        cell.before.variant,
+        table.value(cell.before.median, cell.before.unit),
+        table.value(cell.after.median, cell.after.unit),
+        table.factor(cell.ratio),
+        "" if cell.verdict == UNPROVEN else cell.verdict,
+    )
+
+
+def run_compare(args: argparse.Namespace) -> int:
+    """Compare; the exit code tells whether something is proven slower."""
+    threshold = parse_threshold(args.threshold)
+    compared = Comparison(*read([str(word) for word in args.files]), threshold)
+    if args.json:
+        print(json.dumps(compared.json(), indent=1))
+    else:
+        print_lines(compared.heading())
+        compared.sheet().print()
+        print_lines(compared.notes())
+    slower = sum(cell.verdict == SLOWER for cell in compared.cells)
+    if slower:
+        of = f"{slower} of {len(compared.cells)}"
+        said = f"bulkmm: {of} slower by more than {threshold * 100:g} %\n"
+        sys.stderr.write(said)
+    return Exit.VERDICT if slower else Exit.OK

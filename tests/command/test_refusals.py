@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Bad input: one clear line, the documented code, and nothing is written.
+
+The lab's own are in tests/lab/test_refusals.py.
+"""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commandlib import valid, walk
+from fakekernel import Fake, pool
+
+from bulkmm import cli, stats
+from bulkmm.results import Document
+
+# "--root" is added where it is known; files: {good}, and what is wrong with others.
+TABLE = """
+stat                                 | 2 | unknown command stat: did you mean status?
+nothing --json                       | 2 | unknown command nothing
+status --jsn                         | 2 | unknown option --jsn: did you mean --json?
+status --format q                    | 2 | unknown --format q: there are text, json, pro
+status nothing                       | 2 | unknown path nothing: there are clear, later,
+status --format prometheus --json    | 2 | --json and --format prometheus differ: give o
+status -o .                          | 3 | . cannot be written
+status -o /                          | 3 | / cannot be written
+status -o no/file                    | 3 | no/file cannot be written: No such file
+on                                   | 2 | required: PATH
+on clear pte                         | 2 | unknown mode pte: path clear has off, auto,
+on nothing                           | 2 | unknown path nothing: there are clear,
+on clear pte --persist               | 2 | unknown mode pte: path clear has off, auto,
+on clearr --persist                  | 2 | unknown path clearr: did you mean clear?
+off ../../etc                        | 2 | unknown path ../../etc
+tune clear.latency_us                | 2 | bad setting clear.latency_us: give KEY=VALUE
+tune clear.latency_us=               | 2 | bad setting clear.latency_us=: give KEY=VALUE
+tune clear.latency_us=-1             | 2 | a number from 0 is needed
+tune clear.latency_us=1e3            | 2 | a number from 0 is needed
+tune clear.latency_us=1_000          | 2 | a number from 0 is needed
+tune 'clear.latency_us= 1'           | 2 | a number from 0 is needed
+tune clear.latency_us=18446744073709551616 | 2 | a number from 0 is needed
+tune clear.latency_us=5 clear.radius=1 | 2 | unknown setting clear.radius
+tune clear.hits=1                    | 2 | unknown setting clear.hits: did you mean
+tune clear.mode=off                  | 2 | to set clear.mode: bulkmm on PATH MODE
+tune memmap.verify=often             | 2 | valid are off, once, always
+tune memmap.backend=zen              | 2 | valid are fastest, generic, movdir64b,
+tune memmap=off                      | 2 | unknown setting memmap:
+watch --interval 0                   | 2 | give 0.05 to 86400 seconds
+watch --interval nan                 | 2 | give 0.05 to 86400 seconds
+watch --interval soon                | 2 | invalid float value: 'soon'
+watch --count 0                      | 2 | give 1 or more
+watch nothing                        | 2 | unknown path nothing
+pool grow --page 4M --size 4M        | 2 | --page 4M: the kernel has pools of 2M
+pool grow --page 2M --size 3M        | 2 | --size 3M is not a multiple of 2M
+pool grow --page 2M --size 0M        | 2 | --size 0M is not a multiple of 2M
+pool grow --page 2M --size 2M --node 7 | 2 | --node 7: there are nodes 0
+pool grow --page 2M --size 2M --node 2 | 2 | --node 2 has no memory
+pool grow --page 2M --size 2M --jobs 0 | 2 | --jobs 0: give a number
+pool grow --page 2M --size 16G       | 2 | 8192 MiB for node 0, which has 4096
+pool shrink --page 2M --size 16M     | 3 | 8 pages of 2M: 7 are neither
+pool shrink --page 2M --size 10M --node 1 | 3 | node 1: 4 pages are
+bench memmap -o x --nothing          | 2 | unknown option --nothing
+lab rum                              | 2 | unknown ACTION rum: did you mean run?
+lab run thp-2n                       | 2 | unknown scenario thp-2n: did you mean thp-2m?
+show                                 | 2 | name a RESULT.json, or ask for --schema
+show {none}                          | 3 | No such file
+compare {good}                       | 2 | parted by one --
+compare {good} --                    | 2 | parted by one --
+compare -- {good}                    | 2 | parted by one --
+compare {good} {other} {good}        | 2 | parted by one --
+compare {good} -- {other} -- {good}  | 2 | parted by one --
+compare {good} {good} -- {other}     | 2 | good.json is given twice
+compare {other} -- {good} {copy}     | 2 | copy.json is a copy of a file beside it
+compare --threshold 5 {good} {other} | 2 | as in 5% or 0.05
+compare {bad} {good}                 | 3 | bad.json: not a bulkmm result: Object missing
+plot {good} -o {home}/p.png          | 2 | must be named .svg
+plot {good} -o {home}/no/p.svg       | 3 | no such directory
+plot {good} {good} -o {home}/p.svg   | 2 | given twice
+plot {bad} -o {home}/p.svg           | 3 | bad.json: not a bulkmm result: Object missing
+plot {empty} -o {home}/p.svg         | 3 | nothing to draw
+report {good} -o {home}/no/r.html    | 3 | no such directory
+report {good} -o {home}              | 3 | cannot be written
+report {none} -o {home}/r.html       | 3 | No such file
+report {good} {good} -o {home}/r.html | 2 | given twice
+report {good}                        | 2 | -o/--output
+"""
+UNLOADED = """
+on clear                             | 3 | the module is not loaded
+off clear                            | 3 | the module is not loaded
+tune a=1                             | 3 | the module is not loaded
+watch                                | 3 | the module is not loaded
+pool                                 | 3 | has no pools of huge pages
+"""
+FLAGS = {
+    words[1:]: {flag for one in parser._actions for flag in one.option_strings}
+    for words, parser in walk(cli.parser())
+}
+
+
+def rows(table: str) -> list[Any]:
+    parts = [line.split("|", 2) for line in table.strip().splitlines()]
+    return [
+        pytest.param(words.strip(), int(code), says.strip(), id=words.strip())
+        for words, code, says in parts
+    ]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """Return result files by what they are."""
+    machine = {"accelerator": "native", "kernel": "6.18", "cpu": {"model": "A"}}
+    made = {name: tmp_path / f"{name}.json" for name in ("good", "other", "copy")}
+    for name, ns in (("good", 5), ("other", 6), ("copy", 5)):
+        arm = stats.summarise("clear-4k", "glibc", "ns", 64, [ns] * 3)
+        Document(machine=machine, results=[arm]).write(made[name])
+    made |= {name: tmp_path / f"{name}.json" for name in ("bad", "empty", "none")}
+    made["bad"].write_text('{"schema_version": 1}')
+    Document(machine=machine).write(made["empty"])
+    return {name: str(file) for name, file in made.items()} | {"home": str(tmp_path)}
+
+
+def refused(
+    fake: Fake, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str]:
+    """Return code and line; with --json, where it is known, they are JSON too."""
+    known = FLAGS.get(tuple(words[:2]), FLAGS.get(tuple(words[:1]), set()))
+    if "--root" in known:
+        words = [*words, "--root", str(fake.root)]
+    code = cli.main(words)
+    line = capsys.readouterr().err
+    assert line.startswith("bulkmm: ")
+    assert line.count("\n") == 1
+    if "--json" in known and "--" not in words:
+        cli.main([*words, "--json"])
+        held = json.loads(capsys.readouterr().out)
+        valid(held)
+        if "--format" not in words:
+            said = {"message": line[8:-1], "exit_code": code}
+            assert held["error"] == said
+    return code, line
+
+
+@pytest.mark.parametrize(("words", "code", "says"), rows(TABLE))
+def test_it_is_refused(
+    loaded: Fake,
+    files: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+    *,
+    words: str,
+    code: int,
+    says: str,
+) -> None:
+    pool(loaded, {0: (10, 6, 0), 1: (4, 4, 2)})
+    loaded.write("/sys/devices/system/node/node2/cpulist", "")
+    home = Path(files["home"])
+    before = {p: p.read_bytes() for p in home.rglob("*") if p.is_file()}
+    given = shlex.split(words.format(**files))
+    found, line = refused(loaded, given, capsys)
+    assert (found, says in line) == (code, True), line
+    assert {p: p.read_bytes() for p in home.rglob("*") if p.is_file()} == before
+
+
+@pytest.mark.parametrize(("words", "code", "says"), rows(UNLOADED))
+def test_without_what_it_needs(
+    kernel: Fake, capsys: pytest.CaptureFixture[str], words: str, code: int, says: str
+) -> None:
+    found, line = refused(kernel, words.split(), capsys)
+    assert (found, says in line) == (code, True), line
