@@ -19,6 +19,7 @@ LIBRARIES |= dict.fromkeys(("jinja2", "matplotlib"), "pip install 'bulkmm[report
 # module is imported: "status" must not wait for the lab.
 PARTS = {
     "bulkmm.control.command": ("status", "doctor", "on", "off", "tune", "watch"),
+    "bulkmm.worth.command": ("worth",),
     "bulkmm.populate.command": ("populate",),
     "bulkmm.pool.command": ("pool",),
     "bulkmm.bench.command": ("bench",),

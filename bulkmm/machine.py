@@ -135,6 +135,13 @@ def _cpu() -> dict[str, Any]:
     }
 
 
+def cpu_name(cpu: dict[str, Any] | None = None) -> str:
+    """Return a CPU's name in results/: vendor, family, model, stepping."""
+    names = ("vendor", "family", "model_number", "stepping", "part")
+    held = _cpu() if cpu is None else cpu
+    return "-".join(str(held[name]) for name in names if held.get(name) is not None)
+
+
 def describe() -> dict[str, Any]:
     """Return the description of this machine for a result document."""
     total = memory_kib("MemTotal")

@@ -2,32 +2,38 @@
 """Write the native figures of docs/figures.md and README.md from results/."""
 
 import argparse
+import json
 import re
 import sys
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from bulkmm import facts as known
 from bulkmm import grid, machine, table
-from bulkmm.bench import goals
+from bulkmm.bench import goals, submit
 from bulkmm.control import needs
+from bulkmm.control import text as words
 from bulkmm.errors import BulkmmError
 from bulkmm.native import summary
 from bulkmm.results import INTERVAL, Document, spread_of
+from bulkmm.sheet import Sheet
+from bulkmm.worth import gain
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 PAGE, README = ROOT / "docs" / "figures.md", ROOT / "README.md"
+HOTPLUG = ROOT / "docs" / "hotplug.md"
 # Text between these marks is generated; in the README, for the CPU that it names.
 GENERATED = re.compile(
     r"(?<=<!-- generated: begin -->\n).*?(?=<!-- generated: end -->)", re.DOTALL
 )
 FIGURES = re.compile(
-    r"(?P<begin><!-- figures: begin (?P<cpu>\S+) -->\n).*?(?=<!-- figures: end -->)",
+    r"(?P<begin><!-- (?P<what>waits|figures): begin (?P<cpu>\S+) -->\n)"
+    r".*?(?=<!-- (?P=what): end -->)",
     re.DOTALL,
 )
 TITLES = {
@@ -52,15 +58,6 @@ class Measured:
     populate: Document | None = None
 
 
-def folder(described: dict[str, object]) -> str:
-    """Return a CPU's folder name: vendor, family, model, stepping."""
-    cpu = described["cpu"]
-    if not isinstance(cpu, dict):
-        raise BulkmmError("a machine without a CPU")
-    names = ("vendor", "family", "model_number", "stepping", "part")
-    return "-".join(str(cpu[name]) for name in names if cpu.get(name) is not None)
-
-
 def results(place: Path = RESULTS) -> dict[str, Measured]:
     """Return the results of each CPU by the name of its folder."""
     return {
@@ -73,6 +70,18 @@ def results(place: Path = RESULTS) -> dict[str, Measured]:
         )
         for file in sorted(place.glob("*/bench.json"))
     }
+
+
+def take(file: Path, place: Path = RESULTS) -> Path:
+    """Put a result into the folder of its CPU; return where it is."""
+    document = submit.anonymous(Document.read(file))
+    if (few := document.run.get("processes", 0)) < submit.LEAST:
+        raise BulkmmError(f"{file}: n = {few}, {submit.LEAST} needed for an interval")
+    name = machine.cpu_name(document.machine["cpu"])
+    to = place / name / submit.file_name(document)
+    to.parent.mkdir(exist_ok=True)
+    document.write(to)
+    return to
 
 
 def page(text: str, held: dict[str, Measured]) -> str:
@@ -148,6 +157,21 @@ def part(document: Document, kind: str) -> Document:
     )
 
 
+def ratios(held: dict[str, Measured]) -> str:
+    """Return what "bulkmm worth" knows of each CPU, by kernel series."""
+    found = {
+        name: {
+            needs.series(one.machine["kernel"]): {
+                scenario: asdict(figure) for scenario, figure in gain.of(one).items()
+            }
+            for one in measured.kernels
+        }
+        for name, measured in held.items()
+        if measured.kernels
+    }
+    return json.dumps(found, indent=1, sort_keys=True) + "\n"
+
+
 def readme(text: str, held: dict[str, Measured]) -> str:
     """Return README.md with the figures of the CPU that it names."""
 
@@ -157,9 +181,92 @@ def readme(text: str, held: dict[str, Measured]) -> str:
             raise BulkmmError(
                 f"README.md names {found['cpu']}, which is not in results"
             )
-        return found["begin"] + "\n".join(headlines(kernels)) + "\n"
+        make = waits if found["what"] == "waits" else headlines
+        return found["begin"] + "\n".join(make(kernels)) + "\n"
 
     return FIGURES.sub(made, text)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Something that people wait for: work of a scenario, in bytes of its kind."""
+
+    what: str
+    scenario: str
+    path: str
+    calculated: int = 0  # bytes, from the scenario's rate; 0: measured as it is
+
+
+JOBS = (
+    Job(
+        "a guest starts: 64 GiB of huge pages are populated",
+        "thp-2m-populate",
+        "clear",
+        calculated=64 << 30,
+    ),
+    Job("a device of 100 GiB comes up", "pmem-fsdax-100g", "memmap"),
+    Job(
+        "a process with 8 GiB of hugetlb pages writes after fork()",
+        "copy-2m",
+        "copy",
+        calculated=8 << 30,
+    ),
+)
+GROWN = re.compile(r"^\| 64 GiB \| (\S+) M \| (\S+) M \|", re.MULTILINE)
+
+
+def waits(kernels: list[Document]) -> Iterator[str]:
+    """Return the table of what people wait for, and the lines below it."""
+    headings = ["what takes long", "path"]
+    for one in kernels:
+        headings += [f"{KERNEL} {needs.series(one.machine['kernel'])}", "with bulkmm"]
+    rows = [
+        [f"{job.what}{' ¹' if job.calculated else ''}", f"`{job.path}`", *cells]
+        for job in JOBS
+        if any(cells := [cell for one in kernels for cell in _times(job, one)])
+    ]
+    grown = GROWN.search(HOTPLUG.read_text(encoding="utf-8"))
+    if not grown:
+        raise BulkmmError(f"{HOTPLUG.name} has no row of 64 GiB")
+    before, after = (f"{n} M instructions" for n in grown.groups())
+    what = "64 GiB of memory are plugged in ²"
+    rows.append([what, "`hotplug`", "", "", before, after])
+    yield from Sheet(headings, rows).markdown()
+    said = (
+        "¹ Calculated from the GB/s of this CPU: one thread, and nothing around it. "
+        "² Counted in an emulated guest ([how](docs/hotplug.md#what-it-is-worth)): "
+        "no time. Everything else is measured."
+    )
+    yield from textwrap.wrap(said, WIDTH, break_on_hyphens=False)
+    yield ""
+    yield from textwrap.wrap(bound(kernels), WIDTH, break_on_hyphens=False)
+
+
+def _times(job: Job, document: Document) -> list[str]:
+    """Return the time of the kernel's own code, and the module's."""
+    arms = {r.variant: r for r in document.results if r.scenario == job.scenario}
+    if not {"stock", "bulkmm"} <= arms.keys():
+        return ["", ""]
+    scale = job.calculated / arms["stock"].bytes if job.calculated else 1
+    return [words.duration(arms[v].median * scale) for v in ("stock", "bulkmm")]
+
+
+def bound(kernels: list[Document]) -> str:
+    """Return how near the module comes to what the CPU can do."""
+
+    def reached(scenario: str) -> str:
+        shares = []
+        for one in kernels:
+            arms = {r.variant: r for r in one.results if r.scenario == scenario}
+            shares.append(100 * arms["limit"].median / arms["bulkmm"].median)
+        low, high = (f"{share:.0f}" for share in (min(shares), max(shares)))
+        return f"{low} %" if low == high else f"{low} to {high} %"
+
+    return (
+        f"How near that is to the limit: struct pages are written at "
+        f"{reached('pmem-fsdax-100g')}, and huge pages populated at "
+        f"{reached('thp-2m-populate')}, of what the fastest memset can do on this CPU."
+    )
 
 
 def headlines(kernels: list[Document]) -> Iterator[str]:
@@ -183,13 +290,24 @@ def main() -> None:
     parser.add_argument(
         "--folder", action="store_true", help="print the folder of this CPU, no more"
     )
+    parser.add_argument(
+        "--take",
+        metavar="FILE",
+        type=Path,
+        nargs="+",
+        help="put results that somebody sent into the folder of their CPU first",
+    )
     try:
-        if parser.parse_args().folder:
-            print(RESULTS.relative_to(ROOT) / folder(machine.describe()))
+        args = parser.parse_args()
+        for file in args.take or ():
+            take(file)
+        if args.folder:
+            print(RESULTS.relative_to(ROOT) / machine.cpu_name())
             return
         held = results()
         for file, make in ((PAGE, page), (README, readme)):
             file.write_text(make(file.read_text(encoding="utf-8"), held), "utf-8")
+        gain.KEPT.write_text(ratios(held), "utf-8")
     except (OSError, BulkmmError) as error:
         sys.exit(f"figures: {error}")
 

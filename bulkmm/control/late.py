@@ -8,6 +8,7 @@ least as much memory as the smallest have. A device that came up twice hides ano
 one, and so does one that sysfs has no size of (device-private memory).
 """
 
+import re
 from collections.abc import Iterator
 
 from bulkmm.control import module as modules
@@ -15,6 +16,8 @@ from bulkmm.control import text
 from bulkmm.control.root import Root
 
 SECTOR = 512
+PAGE = 4096  # of x86-64; with larger ones there are fewer struct pages
+ZONE = re.compile(r"zone +Device\n(?:(?!Node ).*\n)*? +spanned +(\d+)")
 DISKS = "/sys/block"
 DRIVERS = "/sys/bus/dax/drivers"
 DAX = ("device_dax", "fsdev_dax")  # kmem makes RAM of it
@@ -22,16 +25,27 @@ DAX = ("device_dax", "fsdev_dax")  # kmem makes RAM of it
 
 def says(root: Root) -> str:
     """Return how much memory came up without the module; "" if none is known to."""
-    devices = sorted(_devices(root))
-    module = modules.read(root)
-    late = sum(devices[: max(len(devices) - _calls(module), 0)])
+    late, total, module = missed(root)
     if not late:
         return ""
     when = (
         "before the module was loaded or memmap was on" if module else "without bulkmm"
     )
-    of = f" of {text.size(sum(devices))}" if late < sum(devices) else ""
+    of = f" of {text.size(total)}" if late < total else ""
     return f"struct pages of {text.size(late)}{of} were built {when}"
+
+
+def missed(root: Root) -> tuple[int, int, modules.Module | None]:
+    """Return bytes of devices that the module has missed, of all, and the module."""
+    devices = sorted(_devices(root))
+    module = modules.read(root)
+    return sum(devices[: max(len(devices) - _calls(module), 0)]), sum(devices), module
+
+
+def zone_bytes(root: Root) -> int:
+    """Return what zone Device spans, where no file names the devices (GPUs)."""
+    zones = ZONE.findall(f"{root.read('/proc/zoneinfo') or ''}\n")
+    return sum(map(int, zones)) * PAGE
 
 
 def _calls(module: modules.Module | None) -> int:

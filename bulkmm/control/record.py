@@ -68,6 +68,7 @@ def schema() -> dict[str, Any]:
 
     from bulkmm.control import change, doctor, status, watch
     from bulkmm.pool import pools, run
+    from bulkmm.worth.report import Worth
 
     kinds = (
         status.Status,
@@ -77,6 +78,7 @@ def schema() -> dict[str, Any]:
         watch.Sample,
         pools.Pools,
         run.PoolChange,
+        Worth,
         Scenarios,
         Error,
     )

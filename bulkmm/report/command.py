@@ -41,6 +41,8 @@ results:RESULT.json...  read this kept result; several make one
 files:RESULT.json+  read results of one build, then -- and those of the other;
     two results need no dashes between them
 --threshold T  allow so much more time, as 5%% or 0.05 (default: 5%%)
+--format {table,mmtests}  print our table, or one as MMTests' compare prints it
+    (default: table)
 --json  print the comparison as JSON, and errors too
 """,
     ),
@@ -57,7 +59,7 @@ files:RESULT.json+  read results of one build, then -- and those of the other;
         "write kept results as one page (HTML)",
         """Write results as one page that fetches nothing: a conclusion, before and
         after beside published figures, a chart, ratios with intervals, every sample,
-        machine, method and glossary.""",
+        machine, method and glossary. Results of bulkmm worth have a section too.""",
         "bulkmm report out/demo-native.json -o out/demo.html",
         f"""
 {options.RESULTS}
@@ -74,8 +76,8 @@ def add_parser(sub: options.Subparsers) -> None:
         one = options.add(sub, name, does, more, run=run, example=example)
         options.take(one, table)
         if name == "compare":
-            one.usage = "%(prog)s [-h] [--threshold T] [--json] A.json... -- B.json..."
-            one.set_defaults(threshold="5%", keeps_dashes=True)
+            one.usage = "%(prog)s [-h] [OPTION...] A.json... -- B.json..."
+            one.set_defaults(threshold="5%", format="table", keeps_dashes=True)
         if name == "report":
             one.set_defaults(title=TITLE)
 
@@ -119,10 +121,17 @@ def run_report(args: argparse.Namespace) -> int:
     from bulkmm import files
     from bulkmm.report import page
     from bulkmm.results import Document
+    from bulkmm.worth import report as worth
 
     files.need_place(args.output, "the report")
-    documents = Document.read_all(args.results)
-    made = page.html(documents, names_of(args.results), args.title)
+    kept = [path for path in args.results if not worth.is_one(path)]
+    counted = [path for path in args.results if path not in kept]
+    made = page.html(
+        Document.read_all(kept),
+        names_of(kept),
+        args.title,
+        zip(names_of(counted), map(worth.read, counted), strict=True),
+    )
     files.write(args.output, made, "the report")
     print(f"report: {args.output}")
     return Exit.OK

@@ -32,6 +32,7 @@ from msgspec.structs import replace
 from bulkmm import facts, stats, table
 from bulkmm.control import text
 from bulkmm.errors import Exit, UsageError
+from bulkmm.report import mmtests
 from bulkmm.results import ALPHA, STORES, Document, Ratio, Result
 from bulkmm.sheet import Sheet, print_lines
 
@@ -324,6 +325,9 @@ def run_compare(args: argparse.Namespace) -> int:
     compared = Comparison(*read([str(word) for word in args.files]), threshold)
     if args.json:
         print(json.dumps(compared.json(), indent=1))
+    elif args.format == "mmtests":
+        before, after = (side.revisions[0] for side in compared.sides)
+        print("\n".join(mmtests.lines(compared.cells, (before, after))))
     else:
         print_lines(compared.heading())
         compared.sheet().print()

@@ -2,7 +2,7 @@
 """``bulkmm report``: the page's content as data, which page.html renders."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from bulkmm.native import summary
 from bulkmm.report import breakdown, conclusion, figure
 from bulkmm.results import ACCELERATORS, ALPHA, INTERVAL_LEAST, Document
 from bulkmm.sheet import Sheet
+from bulkmm.worth import report as worth
+from bulkmm.worth.report import Worth
 
 HERE = Path(__file__).parent
 # The weight of each kind of figure, shown beside it.
@@ -28,7 +30,12 @@ NEEDLESS = re.compile(r"<style.*?</style>|<metadata>.*?</metadata>", re.DOTALL)
 NAMES = re.compile(r'(\bid="|url\(#|href="#)')
 
 
-def html(documents: list[Document], names: list[str], title: str) -> str:
+def html(
+    documents: list[Document],
+    names: list[str],
+    title: str,
+    counted: Iterable[tuple[str, Worth]] = (),
+) -> str:
     """Return the page, native results first: the same bytes for the same results."""
     import jinja2
 
@@ -48,6 +55,7 @@ def html(documents: list[Document], names: list[str], title: str) -> str:
         title=title,
         sources=[_source(document, name) for name, document in held],
         headlines=Sheet(HEADINGS, heads),
+        counted=[(name, *_counted(one)) for name, one in counted],
         gain=GAIN,
         style=(HERE / "page.css").read_text(encoding="utf-8"),
         badges=BADGES,
@@ -58,6 +66,13 @@ def html(documents: list[Document], names: list[str], title: str) -> str:
         least=INTERVAL_LEAST,
         published_machine=published.MACHINE,
     )
+
+
+def _counted(found: Worth) -> tuple[Sheet, list[str]]:
+    """Return the table of what "bulkmm worth" counted, and its lines."""
+    headings, *rows = worth.table(found)
+    said = [found.verdict, worth.where(found), *worth.early(found), *worth.notes(found)]
+    return Sheet(headings, rows, headings[2:]), said
 
 
 def _source(whole: Document, name: str) -> dict[str, Any]:

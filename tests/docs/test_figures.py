@@ -13,6 +13,7 @@ from bulkmm import machine
 from bulkmm.bench import goals
 from bulkmm.errors import BulkmmError
 from bulkmm.results import Document
+from bulkmm.worth import gain
 
 BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->\n"
 SAID = "is not what results/ says now: run scripts/figures.py"
@@ -24,18 +25,19 @@ def test_the_pages_are_in_step_with_the_results() -> None:
     for file, make in ((figures.PAGE, figures.page), (figures.README, figures.readme)):
         text = file.read_text()
         assert text == make(text, held), f"{name(file)} {SAID}"
+    assert gain.KEPT.read_text() == figures.ratios(held), f"ratios.json {SAID}"
 
 
 @pytest.mark.parametrize("file", sorted(figures.RESULTS.glob("*/*")), ids=name)
 def test_a_result_is_of_the_cpu_of_its_folder(file: Path) -> None:
     held = Document.read(file)
-    assert figures.folder(held.machine) == file.parent.name
+    assert machine.cpu_name(held.machine["cpu"]) == file.parent.name
     assert file.stat().st_size < LARGEST
     assert not held.failed
 
 
 def test_this_machine_has_a_folder() -> None:
-    assert re.fullmatch(r"[\w.-]+", figures.folder(machine.describe()))
+    assert re.fullmatch(r"[\w.-]+", machine.cpu_name())
 
 
 def test_a_section_for_each_cpu() -> None:

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A result as its owner can publish it: the CPU's figures, and nothing of the owner.
+
+Only what is named here is kept, so that what is added to results later stays out
+until somebody has thought about it.
+"""
+
+import re
+
+from msgspec.structs import replace
+
+from bulkmm.errors import BulkmmError
+from bulkmm.results import Document
+from bulkmm.size import GIB
+
+CPU = (
+    "model",
+    "vendor",
+    "family",
+    "model_number",
+    "stepping",
+    "part",
+    "cores",
+    "caches",
+    "governor",
+    "mitigations",
+)
+MACHINE = ("architecture", "numa_nodes", "thp", "accelerator", "bulkmm", "revision")
+# of several subjects, members of one as in "clear.rounds"
+RUN = (
+    "scenario",
+    "processes",
+    "rounds",
+    "seed",
+    "size",
+    "bytes",
+    "huge_bytes",
+    "llc",
+    "cpus",
+    "pages",
+    "backend",
+    "cached",
+    "streaming",
+    "libpmem2",
+    "threads",
+    "hooks",
+    "returns",
+    "picks",
+    "load",
+    "steal",
+)
+# Debian's releases are public; anybody else's may name a person or a machine.
+RELEASE = re.compile(r"\d+(?:\.\d+)*(?:[+~-][\w.+~-]*?deb1\d[\w.+~-]*)?")
+LEAST = 6  # processes
+
+
+def anonymous(document: Document) -> Document:
+    """Return what can be published of a result; raise if it should not be."""
+    if document.failed:
+        raise BulkmmError(f"nothing to submit: {document.failed[0].name} failed")
+    if document.machine.get("accelerator") != "native":
+        raise BulkmmError("nothing to submit: this was not measured natively")
+    held = document.machine
+    cpu = {name: held["cpu"].get(name) for name in CPU}
+    # kept: whether there is one; its name may be a company's
+    cpu["hypervisor"] = "yes" if held["cpu"].get("hypervisor") else None
+    machine = {name: held.get(name) for name in MACHINE}
+    machine |= {"cpu": cpu, "kernel": _release(held.get("kernel"))}
+    machine["memory_bytes"] = round((held.get("memory_bytes") or 0) / GIB) * GIB
+    run = {k: v for k, v in document.run.items() if k.rpartition(".")[2] in RUN}
+    if "host_kernel" in document.run:
+        run["host_kernel"] = _release(document.run["host_kernel"])
+    return replace(document, machine=machine, run=run)
+
+
+def _release(text: object) -> str:
+    found = RELEASE.match(str(text))
+    return found[0] if found else "unknown"
+
+
+def file_name(document: Document) -> str:
+    """Return the file of results/ that a result belongs in."""
+    from bulkmm.control import needs
+
+    if "host_kernel" in document.run:
+        return f"kernel-{needs.series(document.machine['kernel'])}.json"
+    scenario = document.run.get("scenario")
+    names = {"all": "bench.json", "populate": "populate.json"}
+    if scenario not in names:
+        raise BulkmmError(f"results/ takes no result of {scenario}: bench all does")
+    return names[scenario]

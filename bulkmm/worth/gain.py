@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How much faster the module is: kept figures of this CPU, or of others.
+
+ratios.json is made from results/ by scripts/figures.py. Each scenario of "bench
+kernel" has the time and the bytes of the kernel's own code, and how many times
+faster the module is: 1 where that was not proven.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bulkmm.control import needs
+from bulkmm.worth.functions import SIZED, Function
+
+if TYPE_CHECKING:
+    from bulkmm.results import Document
+
+KEPT = Path(__file__).with_name("ratios.json")
+STOCK, OURS = "stock", ("bulkmm", "pte")
+FSDAX, DEVDAX = "pmem-fsdax-100g", "pmem-devdax-100g"
+TOUCHED, POPULATED = "thp-2m", "thp-2m-populate"
+# the least and the most that a path may gain, by what the calls are like
+SPANS = {
+    "memmap": (DEVDAX, FSDAX),
+    "clear": (TOUCHED, POPULATED),
+    "alloc": (TOUCHED, POPULATED),
+    "copy": ("copy-2m-middle", "copy-2m"),
+}
+IOREMAP = "vmap_range_noflush"
+SMALL, LARGE = (
+    ("vmap-256k-order0-far", "vmap-256k-order0"),
+    (
+        "vmap-100m-order0-far",
+        "vmap-100m-order8",
+    ),
+)
+RANGES = ("ioremap-256k", "ioremap-1m")
+SCENARIOS = sorted(
+    {*RANGES, *SMALL, *LARGE, *(s for span in SPANS.values() for s in span)}
+)
+ONE_PAGE, ONE_MIB = 12, 20  # as powers of two
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What one scenario of "bench kernel" showed."""
+
+    ratio: float
+    stock_ns: float
+    bytes: int
+
+
+Figures = dict[str, Figure]  # by scenario
+
+
+@dataclass(frozen=True)
+class Known:
+    """The figures that apply here, and where they come from."""
+
+    source: str
+    figures: Figures
+
+    def ratio(self, scenario: str) -> float | None:
+        """Return a scenario's ratio, if it is known."""
+        figure = self.figures.get(scenario)
+        return figure.ratio if figure else None
+
+
+def of(document: "Document") -> Figures:
+    """Return the figures of a result of "bench kernel"."""
+    stock = {r.scenario: r for r in document.results if r.variant == STOCK}
+    return {
+        one.scenario: Figure(
+            round(one.ratio, 2) if one.significant and not one.unstable else 1.0,
+            round(stock[one.scenario].median),
+            stock[one.scenario].bytes,
+        )
+        for one in document.ratios
+        if one.scenario in SCENARIOS and one.base == STOCK and one.variant in OURS
+    }
+
+
+def kept(cpu: str, release: str, file: Path = KEPT) -> Known:
+    """Return the figures kept for a CPU, or the least gains of all others."""
+    held: dict[str, dict[str, dict[str, dict[str, float]]]] = json.loads(
+        file.read_text(encoding="utf-8")
+    )
+    if cpu in held:
+        series = _nearest(release, held[cpu])
+        return Known(f"this CPU's results on {series}", _figures([held[cpu][series]]))
+    others = [one[_nearest(release, one)] for one in held.values()]
+    named = f"the least of {len(others)} other CPUs: this one has no results yet"
+    return Known(named, _figures(others))
+
+
+def _nearest(release: str, series: Iterable[str]) -> str:
+    """Return the newest series that is not newer than a kernel, or the oldest."""
+    ordered = sorted(series, key=needs.version)
+    older = [one for one in ordered if needs.at_least(release, one)]
+    return older[-1] if older else ordered[0]
+
+
+def _figures(held: list[dict[str, dict[str, float]]]) -> Figures:
+    """Return the least gain of each scenario."""
+    names = {name for one in held for name in one}
+    return {
+        name: min(
+            (
+                Figure(f["ratio"], f["stock_ns"], int(f["bytes"]))
+                for one in held
+                if (f := one.get(name))
+            ),
+            key=lambda figure: figure.ratio,
+        )
+        for name in names
+    }
+
+
+def served(one: Function, bits: int) -> bool:
+    """Return whether the module serves calls of this size: not a page at a time."""
+    return one.path != SIZED or bits > ONE_PAGE
+
+
+def span(known: Known, one: Function, bits: int) -> tuple[float, float] | None:
+    """Return how many times faster calls get, at least and at most; None: unknown."""
+    names = SPANS.get(one.path)
+    if one.path == SIZED:
+        names = LARGE if bits > ONE_MIB else SMALL
+        names = RANGES if one.name == IOREMAP else names
+    ratios = [r for name in names or () if (r := known.ratio(name))]
+    return (min(ratios), max(ratios)) if ratios else None
+
+
+def saved(seconds: float, ratio: float) -> float:
+    """Return the seconds that would be saved; none by what is slower."""
+    return max(seconds * (1 - 1 / ratio), 0.0)

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What ``bulkmm worth`` found: as a document, and as a screen of text."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bulkmm import files
+from bulkmm.control import text
+from bulkmm.control.record import Record
+from bulkmm.errors import BulkmmError
+from bulkmm.worth import gain
+from bulkmm.worth.before import Early
+from bulkmm.worth.functions import Function
+from bulkmm.worth.gain import Known
+from bulkmm.worth.probes import Counts
+
+COST_NS = 1000  # of one call that is counted: docs/worth.md says how it was found
+WORTH_IT = 0.01  # of one CPU's time
+DOES = {
+    "memmap": "initialising struct pages",
+    "clear": "zeroing huge pages",
+    "alloc": "faults of huge pages that the allocator zeroes",
+    "vmap": "mapping pages and ranges",
+    "hotplug": "walking zones",
+    "copy": "copying huge pages",
+}
+KIND: Literal["worth"] = "worth"
+Span = tuple[float, float]  # at least, at most
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one function did; seconds are those of calls that the module would serve."""
+
+    path: str
+    function: str
+    served: bool  # a path of the module hooks it
+    calls: int
+    too_small: int  # of these, of one page, which are left to the kernel
+    timed: int  # more in progress than can be timed at once are only counted
+    seconds: float
+    cpu_share: float
+    ratio: Span | None  # None: not measured on any CPU
+    saved_seconds: Span | None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A function without the module, and with it; None: it was not called."""
+
+    path: str
+    function: str
+    expected: Span | None
+    before_ns: float | None  # a call
+    now_ns: float | None
+    ratio: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worth(Record):
+    """Printed by worth: what was counted, and what the module would save of it."""
+
+    kind: Literal["worth"] = KIND
+    kernel: str
+    cpu: str
+    module: bool  # loaded while this was counted
+    command: list[str]
+    seconds: float
+    ratios_from: str
+    functions: list[Row]
+    before: list[Early]
+    cost_seconds: float
+    compared: list[Compared]
+    verdict: str
+
+
+def row(one: Function, counts: Counts, known: Known, spent: float) -> Row:
+    """Return the row of a function: the times of its calls by size, scaled to all."""
+    sums = [s for s in counts.sums if s.function == one.name]
+    calls, timed = counts.calls.get(one.name, 0), sum(s.calls for s in sums)
+    scale = max(calls / timed, 1.0) / 1e9 if timed else 0.0
+    large = [s for s in sums if gain.served(one, s.bits)]
+    seconds = sum(s.ns for s in large) * scale
+    spans = [(s.ns * scale, gain.span(known, one, s.bits)) for s in large]
+    saved = ratio = None
+    if found := [(t, span) for t, span in spans if span]:
+        saved = tuple(
+            round(sum(gain.saved(t, span[i]) for t, span in found), 6) for i in (0, 1)
+        )
+        ratios = [span for _, span in found]
+        ratio = min(r for r, _ in ratios), max(r for _, r in ratios)
+    elif span := gain.span(known, one, gain.ONE_MIB + 1):
+        ratio = span
+    return Row(
+        path=one.path,
+        function=one.name,
+        served=one.served,
+        calls=calls,
+        too_small=sum(s.calls for s in sums) - sum(s.calls for s in large),
+        timed=timed,
+        seconds=round(seconds, 9),
+        cpu_share=round(seconds / spent, 6) if spent else 0.0,
+        ratio=ratio,
+        saved_seconds=saved,  # type: ignore[arg-type]
+    )
+
+
+def cost(rows: list[Row]) -> float:
+    """Return about how many seconds counting took of the calls."""
+    return round(sum(one.calls for one in rows) * COST_NS / 1e9, 6)
+
+
+def verdict(rows: list[Row], early: list[Early], spent: float) -> str:
+    """Return one sentence: load it, try it, or not needed."""
+    load: list[str] = []
+    perhaps: list[str] = []
+    least = WORTH_IT * spent
+    for path in dict.fromkeys(one.path for one in rows if one.served):
+        mine = [one for one in rows if one.path == path]
+        low, high = (sum((r.saved_seconds or (0, 0))[i] for r in mine) for i in (0, 1))
+        done = sum(one.seconds for one in mine)
+        if high < least:
+            continue
+        said = f"{path} {_span((low, high))} of {_s(done)} of {DOES.get(path, path)}"
+        (load if low >= least else perhaps).append(said)
+    idle = [p for p in dict.fromkeys(r.path for r in rows) if not _calls(rows, p)]
+    said = f"load it: in {_s(spent)} it would save {'; '.join(load)}" if load else ""
+    if perhaps:
+        word = "perhaps" if load else "try it: it may save"
+        said += f"{'; ' if load else ''}{word} {'; '.join(perhaps)}"
+    later = sum(one.saved_seconds or 0 for one in early)
+    if not said:
+        said = f"not needed for what ran in {_s(spent)}"
+        said += ": it would save less than 1 % of a CPU" if _calls(rows, "") else ""
+        if later >= 1:
+            said += f"; but what is listed below would take {_s(later)} less"
+    return f"{said}. Nothing called {', '.join(idle)}." if idle else f"{said}."
+
+
+def _calls(rows: list[Row], path: str) -> int:
+    return sum(one.calls for one in rows if path in ("", one.path))
+
+
+def compare(earlier: Worth, rows: list[Row]) -> list[Compared]:
+    """Return what was expected of each function against what it takes now."""
+    then = {one.function: one for one in earlier.functions}
+    found = []
+    for one in rows:
+        old = then.get(one.function)
+        times = [_each(r) for r in (old, one)]
+        found.append(
+            Compared(
+                path=one.path,
+                function=one.function,
+                expected=old.ratio if old else None,
+                before_ns=times[0],
+                now_ns=times[1],
+                ratio=times[0] / times[1] if times[0] and times[1] else None,
+            )
+        )
+    return found
+
+
+def _each(one: Row | None) -> float | None:
+    """Return the time of a call that the module serves."""
+    many = one.calls - one.too_small if one else 0
+    return one.seconds / many * 1e9 if one and many > 0 else None
+
+
+def is_one(file: Path) -> bool:
+    """Return whether a file holds such a result."""
+    return files.read_json(file).get("kind") == KIND
+
+
+def read(file: Path) -> Worth:
+    """Return the result in a file."""
+    try:
+        held = json.loads(file.read_text(encoding="utf-8"))
+        if held["kind"] != KIND:
+            raise ValueError("of another kind")  # noqa: TRY301
+        held["functions"] = [Row(**one) for one in held["functions"]]
+        held["before"] = [Early(**one) for one in held["before"]]
+        held["compared"] = [Compared(**one) for one in held["compared"]]
+        return Worth(**held)
+    except OSError as error:
+        raise BulkmmError(f"{file}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise BulkmmError(f"{file}: not a result of bulkmm worth: {error}") from error
+
+
+def _s(seconds: float) -> str:
+    return text.duration(seconds * 1e9)
+
+
+def _span(span: Span, unit: str = "") -> str:
+    """Return a span of seconds, or of ratios; one figure if both ends read the same."""
+    ends = [f"{end:.2f}{unit}" if unit else _s(end) for end in span]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def table(found: Worth) -> list[tuple[str, ...]]:
+    """Return the rows of the table, headings first."""
+    rows: list[tuple[str, ...]] = [
+        ("path", "function", "calls", "time", "of a CPU", "faster", "saves")
+    ]
+    for one in found.functions:
+        path = one.path if one.served else f"({one.path})"
+        rows.append(
+            (
+                path,
+                one.function,
+                f"{one.calls:,}",
+                _s(one.seconds) if one.seconds else "",
+                f"{one.cpu_share:.1%}" if one.seconds else "",
+                _span(one.ratio, "\N{MULTIPLICATION SIGN}") if one.ratio else "?",
+                _span(one.saved_seconds) if one.saved_seconds else "",
+            )
+        )
+    return rows
+
+
+def notes(found: Worth) -> list[str]:
+    """Return the lines below the table."""
+    said = [f"faster: {found.ratios_from}; the least and the most that calls may gain"]
+    if not all(one.served for one in found.functions):
+        said.append("(path): for information, no path of this build serves it")
+    small = sum(one.too_small for one in found.functions)
+    if small:
+        said.append(f"{small:,} calls of one page are left out: the module leaves them")
+    untimed = sum(max(one.calls - one.timed, 0) for one in found.functions)
+    if untimed:
+        said.append(f"{untimed:,} calls were counted and not timed; times are scaled")
+    calls = _calls(found.functions, "")
+    many = f"{calls:,} calls at about {text.duration(COST_NS)}"
+    return [*said, f"counting took {_s(found.cost_seconds)}: {many}"]
+
+
+def where(found: Worth) -> str:
+    """Return what was counted: for how long, on what."""
+    during = f" while {found.command[0]} ran" if found.command else ""
+    loaded = ", module loaded" if found.module else ""
+    machine = f"on Linux {found.kernel}, {found.cpu}{loaded}"
+    return f"{_s(found.seconds)}{during} {machine}"
+
+
+def early(found: Worth) -> list[str]:
+    """Return a line for all that happened before."""
+    said = []
+    for one in found.before:
+        worked = ""
+        if one.seconds is not None and one.saved_seconds is not None:
+            less = f", {_s(one.saved_seconds)} less with path {one.path}"
+            worked = f": about {_s(one.seconds)} (calculated){less}"
+        said.append(f"before: {one.says}{worked}")
+    return said
+
+
+def lines(found: Worth) -> list[str]:
+    """Return the screen: verdict, table, what happened before, what it cost."""
+    said = [found.verdict, "", where(found), "", *text.columns(table(found)), ""]
+    said += early(found) + notes(found)
+    if found.compared:
+        heads = ("path", "function", "expected", "measured", "a call before", "now")
+        said += ["", *text.columns([heads, *map(_compared, found.compared)])]
+    return said
+
+
+def _compared(one: Compared) -> tuple[str, ...]:
+    times = "\N{MULTIPLICATION SIGN}"
+    return (
+        one.path,
+        one.function,
+        _span(one.expected, times) if one.expected else "?",
+        f"{one.ratio:.2f}{times}" if one.ratio else "not called",
+        *("" if t is None else text.duration(t) for t in (one.before_ns, one.now_ns)),
+    )

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm worth``: its implementation."""
+
+import argparse
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from bulkmm import files, machine
+from bulkmm.control import module as modules
+from bulkmm.control.root import Root
+from bulkmm.control.trace import PLACES, tracefs
+from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
+from bulkmm.worth import before, gain, probes, report
+from bulkmm.worth.command import USUAL
+from bulkmm.worth.functions import Function, functions
+from bulkmm.worth.gain import Known
+from bulkmm.worth.probes import Counts, Probes
+from bulkmm.worth.report import Worth
+
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+LONGEST = 366 * 86400
+POLL = 60.0  # s between looks at how many tasks are remembered
+# of the initial PID namespace (PROC_PID_INIT_INO in include/linux/proc_ns.h)
+OUTSIDE = "pid:[4026531836]"
+WHAT = "the result"
+STDERR = 2
+
+
+def run(args: argparse.Namespace) -> int:
+    """Count, then print what would be saved."""
+    root = Root(Path("/"))
+    seconds = _seconds(args)
+    earlier = report.read(args.compare) if args.compare else None
+    files.need_place(args.output, WHAT)
+    place = _need(root)
+    home = root.at(place)
+    for name in probes.sweep(home):
+        sys.stderr.write(f"bulkmm: removed the probes that {name} left behind\n")
+    wanted = _wanted(root, args.path)
+    known = _known(args)
+    began = time.monotonic()
+    try:
+        with Probes(home, [one.name for one in wanted]) as held:
+            began = time.monotonic()
+            code = _while(args.words, held, seconds, quiet=args.json)
+            spent, counts = time.monotonic() - began, held.read()
+    except OSError as error:
+        raise _refused(root, error) from error
+    found = _record(
+        root,
+        args,
+        wanted=wanted,
+        known=known,
+        spent=spent,
+        counts=counts,
+        earlier=earlier,
+    )
+    try:
+        print(found.json() if args.json else "\n".join(report.lines(found)))
+    finally:
+        if args.output:
+            files.write(args.output, found.json() + "\n", WHAT)
+    return code
+
+
+def _seconds(args: argparse.Namespace) -> float:
+    """Return for how long to count; reject what does not fit together."""
+    if args.words and args.time:
+        raise UsageError("--for and COMMAND: give one; what is counted ends with it")
+    if args.words and not shutil.which(args.words[0]):
+        raise UsageError(f"{args.words[0]}: there is no such command")
+    told = args.time or USUAL
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([smhd]?)", told)
+    seconds = float(found[1]) * UNITS[found[2]] if found else 0
+    if not 0 < seconds <= LONGEST:
+        raise UsageError(f"--for {told}: give a time above 0, as in 90s, 10m or 24h")
+    return seconds
+
+
+def _need(root: Root) -> str:
+    """Return where tracefs is; raise if nothing can be counted here."""
+    if os.geteuid():
+        raise BulkmmError("worth places probes in the kernel: run it as root")
+    with suppress(OSError):
+        if str(root.at("/proc/self/ns/pid").readlink()) != OUTSIDE:
+            raise BulkmmError(
+                "worth cannot count from within a container: run it on the host"
+            )
+    place = tracefs(root)
+    if place is None:
+        raise BulkmmError(
+            f"worth needs tracefs: mount -t tracefs tracefs {PLACES[0]} "
+            "(in a container: run it on the host)"
+        )
+    lacking = {
+        probes.PROBES: "CONFIG_KPROBE_EVENTS",
+        probes.SYNTHETIC: "CONFIG_HIST_TRIGGERS",
+    }
+    for name, option in lacking.items():
+        if not root.at(f"{place}/{name}").exists():
+            raise BulkmmError(f"this kernel has no {name} ({option})")
+    if root.read("/proc/sys/kernel/ftrace_enabled") == "0":
+        raise BulkmmError("kernel.ftrace_enabled is 0: sysctl kernel.ftrace_enabled=1")
+    if root.read("/sys/kernel/debug/kprobes/enabled") == "0":
+        raise BulkmmError("kprobes are off: echo 1 >/sys/kernel/debug/kprobes/enabled")
+    return place
+
+
+def _wanted(root: Root, paths: list[str]) -> list[Function]:
+    found = functions(root, platform.machine())
+    there = list(dict.fromkeys(one.path for one in found))
+    for path in paths:
+        if path not in there:
+            raise unknown("path", path, there)
+    found = [one for one in found if not paths or one.path in paths]
+    if not found:
+        raise BulkmmError("this kernel has none of the functions that can be counted")
+    return found
+
+
+def _known(args: argparse.Namespace) -> Known:
+    cpu, release = machine.cpu_name(), platform.release()
+    return measured(release) if args.measure else gain.kept(cpu, release)
+
+
+def measured(release: str) -> Known:
+    """Return figures that are measured now, by "bench kernel"."""
+    from bulkmm.results import Document
+
+    with tempfile.TemporaryDirectory() as held:
+        file = Path(held, "ratios.json")
+        argv = [sys.executable, "-m", "bulkmm.cli", "bench", "kernel", "--quick"]
+        argv += ["--kernel", release, "--json", "-o", str(file)]
+        argv += [word for name in gain.SCENARIOS for word in ("--scenario", name)]
+        sys.stderr.write("bulkmm: measuring the ratios on this CPU\n")
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if not file.exists():
+            said = done.stderr.strip().splitlines() or ["it said nothing"]
+            why = said[-1].removeprefix("bulkmm: ")
+            raise BulkmmError(f"--measure: {why}")
+        return Known("measured just now", gain.of(Document.read(file)))
+
+
+def _while(words: list[str], held: Probes, seconds: float, *, quiet: bool) -> int:
+    """Wait for a command, or for so long; return the exit code to end with."""
+    if words:
+        return _command(words, held, quiet=quiet)
+    end = time.monotonic() + seconds
+    # Ctrl-C ends the time, not the command
+    with suppress(KeyboardInterrupt):
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, POLL))
+            held.read()
+    return Exit.OK
+
+
+def _command(words: list[str], held: Probes, *, quiet: bool) -> int:
+    """Run a command; with JSON on standard output, its own goes to standard error."""
+    try:
+        child = subprocess.Popen(words, stdout=STDERR if quiet else None)
+    except OSError as error:
+        raise UsageError(f"{words[0]}: {error.strerror}") from error
+    while True:
+        try:
+            code = child.wait(POLL)
+        except subprocess.TimeoutExpired:
+            held.read()
+        except KeyboardInterrupt:
+            child.terminate()
+        else:
+            return code if code >= 0 else 128 - code
+
+
+def _refused(root: Root, error: OSError) -> BulkmmError:
+    """Return why there are no probes."""
+    lockdown = modules.choice(root.read("/sys/kernel/security/lockdown") or "")
+    if lockdown and lockdown.chosen not in (None, "none"):
+        return BulkmmError(
+            f"lockdown ({lockdown.chosen}) forbids probes: boot without it"
+        )
+    where = f"{error.filename}: " if error.filename else ""
+    return BulkmmError(f"the kernel refuses the probes: {where}{error.strerror}")
+
+
+def _record(
+    root: Root,
+    args: argparse.Namespace,
+    *,
+    wanted: list[Function],
+    known: Known,
+    spent: float,
+    counts: Counts,
+    earlier: Worth | None,
+) -> Worth:
+    rows = [report.row(one, counts, known, spent) for one in wanted]
+    early = before.early(root, known)
+    return Worth(
+        kernel=platform.release(),
+        cpu=machine.cpu_name(),
+        module=modules.loaded(root),
+        command=args.words,
+        seconds=round(spent, 6),
+        ratios_from=known.source,
+        functions=rows,
+        before=early,
+        cost_seconds=report.cost(rows),
+        compared=report.compare(earlier, rows) if earlier else [],
+        verdict=report.verdict(rows, early, spent),
+    )

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm worth`` without a kernel to ask: refusals, ratios, verdicts."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bulkmm import cli
+from bulkmm.control.root import Root
+from bulkmm.errors import BulkmmError, Exit
+from bulkmm.worth import before, gain, probes, report, run
+from bulkmm.worth.functions import Function, functions
+from bulkmm.worth.probes import Counts, Sum
+
+ZEN4 = "AuthenticAMD-25-17-1"
+CLEAR = Function("clear", "folio_zero_user")
+VMAP = Function("vmap", "vmap_small_pages_range_noflush")
+SYMBOLS = ("folio_zero_user", "memmap_init_zone_device", VMAP.name)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    """Return a machine on which worth can count."""
+    for name, text in {
+        "sys/kernel/tracing/trace": "",
+        "sys/kernel/tracing/kprobe_events": "",
+        "sys/kernel/tracing/synthetic_events": "",
+        "sys/kernel/tracing/available_filter_functions": "\n".join(SYMBOLS),
+        "proc/sys/kernel/ftrace_enabled": "1\n",
+        "proc/kallsyms": "".join(f"0 T {name}\n" for name in SYMBOLS),
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "proc/self/ns").mkdir(parents=True)
+    (tmp_path / "proc/self/ns/pid").symlink_to(run.OUTSIDE)
+    return Root(tmp_path)
+
+
+def test_a_machine_that_can_count(root: Root) -> None:
+    assert run._need(root) == "/sys/kernel/tracing"
+    assert functions(root, "x86_64") == [
+        Function("memmap", "memmap_init_zone_device"),
+        CLEAR,
+        VMAP,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "says"),
+    [
+        ("sys/kernel/tracing/trace", None, "mount -t tracefs"),
+        ("sys/kernel/tracing/kprobe_events", None, "CONFIG_KPROBE_EVENTS"),
+        ("sys/kernel/tracing/synthetic_events", None, "CONFIG_HIST_TRIGGERS"),
+        ("proc/sys/kernel/ftrace_enabled", "0", "sysctl kernel.ftrace_enabled=1"),
+        ("sys/kernel/debug/kprobes/enabled", "0", "kprobes are off"),
+    ],
+)
+def test_a_machine_that_cannot(
+    root: Root, file: str, text: str | None, says: str
+) -> None:
+    if text is None:
+        root.at(file).unlink()
+    else:
+        root.at(file).parent.mkdir(parents=True, exist_ok=True)
+        root.at(file).write_text(text)
+    with pytest.raises(BulkmmError, match=says):
+        run._need(root)
+
+
+def test_a_container_and_another_user(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.at("proc/self/ns/pid").unlink()
+    root.at("proc/self/ns/pid").symlink_to("pid:[4026532000]")
+    with pytest.raises(BulkmmError, match="run it on the host"):
+        run._need(root)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(BulkmmError, match="as root"):
+        run._need(root)
+
+
+def test_lockdown_is_named(root: Root) -> None:
+    refused = PermissionError(1, "Operation not permitted", "kprobe_events")
+    assert "kprobe_events" in str(run._refused(root, refused))
+    place = root.at("sys/kernel/security/lockdown")
+    place.parent.mkdir()
+    place.write_text("none integrity [confidentiality]\n")
+    assert "lockdown (confidentiality)" in str(run._refused(root, refused))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--for", "0"),
+        ("--for", "soon"),
+        ("--for", "1s", "--", "true"),
+        ("--", "no-such-command"),
+    ],
+)
+def test_misuse(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    assert cli.main(["worth", *words]) == Exit.USAGE
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_this_cpu_is_rated_by_itself_and_another_by_the_least() -> None:
+    own = gain.kept(ZEN4, "7.3.9-amd64")
+    assert own.source == "this CPU's results on 7.3"
+    assert gain.kept(ZEN4, "6.1.0").source.endswith("6.12")
+    other = gain.kept("GenuineIntel-6-1-1", "6.12.1")
+    assert "2 other CPUs" in other.source
+    ratio = gain.kept(ZEN4, "6.12.1").ratio("vmap-100m-order8")
+    assert ratio
+    assert (other.ratio("vmap-100m-order8") or 0) < ratio
+
+
+def test_untimed_calls_are_scaled_and_single_pages_left_out() -> None:
+    known = gain.kept(ZEN4, "6.12.1")
+    sums = [Sum(VMAP.name, 12, 50, 5_000_000), Sum(VMAP.name, 27, 30, 30_000_000)]
+    row = report.row(VMAP, Counts({VMAP.name: 160}, sums), known, 2.0)
+    assert (row.calls, row.timed, row.too_small) == (160, 80, 50)
+    assert row.seconds == pytest.approx(0.06)
+    assert row.cpu_share == pytest.approx(0.03)
+    assert row.saved_seconds
+    assert 0.045 < row.saved_seconds[0] < row.saved_seconds[1] < 0.06
+
+
+@pytest.mark.parametrize(
+    ("ms", "release", "says"),
+    [
+        (3100, "6.12.1", "load it: in 60.0 s it would save clear 1.20 s to 2.61 s"),
+        (3100, "7.3.1", "try it: it may save clear 0 ns to 1.93 s"),
+        (100, "6.12.1", "not needed for what ran in 60.0 s"),
+    ],
+)
+def test_the_verdict(ms: int, release: str, says: str) -> None:
+    counts = Counts({CLEAR.name: 99}, [Sum(CLEAR.name, 40, 99, ms * 1_000_000)])
+    known = gain.kept(ZEN4, release)
+    rows = [report.row(one, counts, known, 60) for one in (CLEAR, VMAP)]
+    verdict = report.verdict(rows, [], 60)
+    assert verdict.startswith(says), verdict
+    assert verdict.endswith("Nothing called vmap.")
+
+
+def test_what_happened_before(root: Root) -> None:
+    zoneinfo = "Node 0, zone   Device\n  pages free     0\n        spanned  26214400\n"
+    root.at("proc/zoneinfo").write_text(zoneinfo + "Node 1, zone    DMA\n")
+    pool = root.at("sys/kernel/mm/hugepages/hugepages-1048576kB")
+    pool.mkdir(parents=True)
+    (pool / "free_hugepages").write_text("64\n")
+    devices, pages = before.early(root, gain.kept(ZEN4, "6.12.1"))
+    assert devices.bytes == 100 << 30
+    assert devices.seconds == pytest.approx(0.272, rel=0.01)
+    assert pages.bytes == 64 << 30
+    assert pages.seconds == pytest.approx(64 * 2 * 0.046, rel=0.01)
+    assert devices.saved_seconds
+    assert devices.saved_seconds < devices.seconds
+
+
+def test_what_the_kernel_prints_is_read() -> None:
+    text = (
+        "{ func: [ffffffff8f2a9c10] folio_zero_user                          , "
+        "bytes: ~ 2^44 } hitcount:         64  lat:  307600000\n"
+    )
+    assert probes.LINE.findall(text) == [("folio_zero_user", "44", "64", "307600000")]
+
+
+def test_only_the_dead_are_swept(tmp_path: Path) -> None:
+    mine = probes.Probes(tmp_path, []).name
+    (tmp_path / "instances" / mine).mkdir(parents=True)
+    (tmp_path / "instances" / "bulkmm_worth_1_1").mkdir()
+    (tmp_path / "instances" / "theirs").mkdir()
+    assert probes.sweep(tmp_path) == ["bulkmm_worth_1_1"]
+    left = {one.name for one in (tmp_path / "instances").iterdir()}
+    assert left == {mine, "theirs"}
+
+
+def test_an_earlier_result_is_read_again(tmp_path: Path) -> None:
+    known = gain.kept(ZEN4, "6.12.1")
+    counts = Counts({CLEAR.name: 8}, [Sum(CLEAR.name, 40, 8, 800_000)])
+    row = report.row(CLEAR, counts, known, 1.0)
+    held = report.Worth(
+        kernel="6.12.1",
+        cpu=ZEN4,
+        module=False,
+        command=[],
+        seconds=1.0,
+        ratios_from=known.source,
+        functions=[row],
+        before=[],
+        cost_seconds=report.cost([row]),
+        compared=[],
+        verdict="",
+    )
+    file = tmp_path / "worth.json"
+    file.write_text(held.json())
+    earlier = report.read(file)
+    (one,) = report.compare(earlier, [replace(row, seconds=row.seconds / 2)])
+    assert one.ratio == pytest.approx(2)
+    assert "expected" in "\n".join(report.lines(replace(held, compared=[one])))
+    page = tmp_path / "page.html"
+    assert cli.main(["report", str(file), "-o", str(page)]) == Exit.OK
+    assert "worth: what the module would save" in page.read_text()
+    assert CLEAR.name in page.read_text()
+    file.write_text('{"kind": "status"}')
+    with pytest.raises(BulkmmError, match="not a result of bulkmm worth"):
+        report.read(file)

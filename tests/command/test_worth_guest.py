@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm worth`` on stock kernels: exact counts, and no trace left of it."""
+
+import json
+import re
+from typing import Any
+
+import guest
+import pytest
+from commandlib import valid
+from guest import Step
+from lablib import series
+
+from bulkmm.errors import Exit
+from bulkmm.lab.machine.kernels import SERIES
+
+pytestmark = pytest.mark.vm
+
+FAULTED, POPULATED = 24, 40
+# All settings that tracing has and that worth could have changed.
+SEEN = """
+cd /sys/kernel/tracing
+for f in kprobe_events synthetic_events dynamic_events uprobe_events set_event \
+	current_tracer trace_clock tracing_on buffer_size_kb set_ftrace_filter \
+	enabled_functions events/enable events/kprobes/theirs/enable \
+	instances/theirs/events/kprobes/theirs/trigger; do
+	echo "$f"; cat "$f"
+done
+ls instances events
+"""
+# Probes of others: a kprobe with a histogram in an instance, and a synthetic event.
+THEIRS = """
+cd /sys/kernel/tracing && mkdir instances/theirs &&
+echo 'p:theirs folio_zero_user' >>kprobe_events &&
+echo 'theirs u64 a' >>synthetic_events &&
+echo 'hist:keys=common_pid' >instances/theirs/events/kprobes/theirs/trigger
+"""
+# huge pages: N touched, M populated
+WORK = (
+    f"bmmfault -n {FAULTED} -b 8 thp 2048 write-first && "
+    f"bmmfault -n {POPULATED} -b 8 hugetlb 2048 madv-populate"
+)
+POOL = "echo 16 >/proc/sys/vm/nr_hugepages"
+# Each child is killed before its Nth write to tracefs, and what it left is removed
+# by the next run; the last one comes to its end.
+KILLED = """
+import os, signal, subprocess, sys
+from pathlib import Path
+sys.path.insert(0, "/command")
+from bulkmm.worth import probes
+home = Path("/sys/kernel/tracing")
+seen = sys.argv[1]
+def settings():
+    return subprocess.run(["sh", seen], capture_output=True, text=True).stdout
+def child(last):
+    write, many = probes._append, 0
+    def counted(file, text):
+        nonlocal many
+        many += 1
+        if many == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        write(file, text)
+    probes._append = counted
+    with probes.Probes(home, ["folio_zero_user", "set_zone_contiguous"]) as held:
+        held.read()
+before, killed = settings(), 0
+while True:
+    pid = os.fork()
+    if not pid:
+        try:
+            child(killed + 1)
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    if not os.WIFSIGNALED(status):
+        break
+    killed += 1
+    assert settings() != before, killed
+    probes.sweep(home)
+    assert settings() == before, f"after the kill before write {killed}"
+print(killed)
+"""
+# SIGTERM as soon as there is something to clean up, or when all is set
+ENDED = """
+cd /command && python3.13 -m bulkmm.cli worth --for 1h --json & p=$!
+cd /sys/kernel/tracing
+while kill -0 $p && ! cat {0} 2>/dev/null | grep -q {1}; do sleep 0.1; done
+sleep {2}; kill $p; wait $p
+"""
+STEPS: dict[str, Step] = {
+    "huge when asked": (
+        "sh",
+        "echo madvise >/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled",
+    ),
+    "prepare": ("sh", f"{POOL} && {THEIRS}"),
+    "before": ("sh", SEEN),
+    "counted": ("worth", "--json", "-o", "/counted", "--", "sh", "-c", WORK),
+    "after": ("sh", SEEN),
+    "failing": ("worth", "--path", "clear", "--", "sh", "-c", "exit 7"),
+    "timed": ("worth", "--for", "1s", "--path", "clear"),
+    "ended": ("sh", ENDED.format("instances/bulk*/events/bulk*/in/trigger", "sym", 1)),
+    "early": ("sh", ENDED.format("synthetic_events", "bulkmm_worth", 0)),
+    "after early": ("sh", SEEN),
+    "misused": ("worth", "--path", "cleer", "--for", "1s", "--json"),
+    "killed": (
+        "sh",
+        f"cat >/seen <<'E'\n{SEEN}\nE\npython3.13 - /seen <<'E'\n{KILLED}\nE\n",
+    ),
+    "after all": ("sh", SEEN),
+    "load": ("sh", "insmod /lib/modules/bulkmm.ko"),
+    "on": ("on", "clear"),
+    "loaded": ("sh", SEEN),
+    "compared": ("worth", "--json", "--compare", "/counted", "--", "sh", "-c", WORK),
+    "status": ("status", "clear", "--json"),
+    "after compared": ("sh", SEEN),
+    "off": ("off",),
+    "unload": ("sh", "rmmod bulkmm"),
+}
+Seen = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module", params=series("7.3"))
+def seen(request: pytest.FixtureRequest) -> Seen:
+    """Do all steps on a kernel."""
+    steps = guest.run(request.param, list(STEPS.values()), "init_on_alloc=1")
+    return {"kernel": {"name": request.param}, **dict(zip(STEPS, steps, strict=True))}
+
+
+def rows(step: dict[str, Any], what: str = "functions") -> dict[str, dict[str, Any]]:
+    """Return the rows of a document by function."""
+    assert step["code"] == 0, step
+    held = json.loads(step["out"])
+    valid(held)
+    return {one["function"]: one for one in held[what]}
+
+
+def expected(seen: Seen) -> dict[str, int]:
+    """Return the calls of WORK: 6.13 and later leave its touches to the allocator."""
+    if seen["kernel"]["name"] == SERIES[0]:
+        return {"folio_zero_user": FAULTED + POPULATED}
+    return {"do_huge_pmd_anonymous_page": FAULTED, "folio_zero_user": POPULATED}
+
+
+@pytest.mark.parametrize("step", ["counted", "compared"])
+def test_every_call_is_counted_and_timed(seen: Seen, step: str) -> None:
+    found = rows(seen[step])
+    for name, calls in expected(seen).items():
+        one = found[name]
+        assert (one["calls"], one["timed"]) == (calls, calls), found
+        assert one["seconds"] > 0
+        assert 0 <= one["saved_seconds"][0] <= one["saved_seconds"][1]
+    for name in ("memmap_init_zone_device", "set_zone_contiguous"):
+        assert found[name]["calls"] == 0
+
+
+def test_the_module_serves_what_was_counted(seen: Seen) -> None:
+    held = json.loads(seen["status"]["out"])
+    (clear,) = held["paths"]
+    calls = expected(seen)["folio_zero_user"]
+    assert clear["counters"]["hits"] == calls
+    one = rows(seen["compared"], "compared")["folio_zero_user"]
+    assert min(one["before_ns"], one["now_ns"], one["ratio"], *one["expected"]) > 0
+
+
+def test_exit_codes(seen: Seen) -> None:
+    assert seen["failing"]["code"] == 7
+    assert seen["timed"]["code"] == 0
+    assert "did you mean clear?" in seen["misused"]["err"]
+    assert json.loads(seen["ended"]["out"])["seconds"] < 3600
+    assert seen["early"]["code"] == Exit.INTERRUPTED
+
+
+def test_nothing_is_left_of_it(seen: Seen) -> None:
+    before = seen["before"]["out"]
+    assert "theirs" in before
+    for step in ("after", "after early", "after all"):
+        assert seen[step]["out"] == before, step
+    assert seen["after compared"]["out"] == seen["loaded"]["out"]
+    assert seen["unload"]["code"] == 0
+
+
+def test_a_killed_run_is_removed_by_the_next(seen: Seen) -> None:
+    assert seen["killed"]["code"] == 0, seen["killed"]
+    assert int(seen["killed"]["out"]) > 12  # writes to tracefs, each a place to die
+
+
+LIMIT = 0.01  # of the work of a program that faults huge pages as fast as it can
+FASTEST = "bmmfault -f -n 64 -b 16 hugetlb 2048 write-first"
+
+
+@pytest.mark.parametrize("kernel", series("7.3"))
+def test_what_counting_costs(kernel: str) -> None:
+    """In instructions: an instruction takes 2 ns of this guest's clock."""
+    steps: list[Step] = [
+        ("sh", f"{POOL}; {FASTEST}"),
+        ("sh", FASTEST),
+        ("worth", "-o", "/counted", "--", "sh", "-c", f"{FASTEST} >/ns"),
+        ("sh", "cat /ns /counted"),
+    ]
+    machine = {"counted": True, "accel": "tcg"}
+    _, plain, _, counted = guest.run(kernel, steps, "init_on_alloc=0", **machine)
+    before, now = (
+        int(re.search(r" ns=(\d+)", one["out"])[1])  # type: ignore[index]
+        for one in (plain, counted)
+    )
+    assert '"calls": 64,' in counted["out"]
+    print(
+        f"{kernel}: {(now - before) / 64 / 2:.0f} instructions a call, "
+        f"{(now - before) / before:.2%}"
+    )
+    assert 0 < now - before < LIMIT * before, (before, now)
