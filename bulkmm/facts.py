@@ -4,9 +4,10 @@
 from statistics import median
 from typing import Any
 
-from bulkmm.results import Document
+from bulkmm.results import INTERVAL_LEAST, Document
 
 DASH = "\N{EN DASH}"
+STEAL = 0.01  # of the CPU time: more is a disturbance
 SAFE_RET = (
     "rebuild-saferet: the same loop, returning as kernels do that mitigate "
     "speculative return stack overflow; this machine's kernel"
@@ -95,6 +96,30 @@ def quiet(document: Document) -> list[str]:
         many = len(document.printed().ratios)
         lines.append(f"Unstable: {shaky} of {many} ratios (!).")
     return lines
+
+
+def warnings(document: Document) -> list[str]:
+    """Return what weakens figures that were just measured, each with its remedy."""
+    if where(document) != "native":
+        return []
+    run, found = document.run, []
+    cpus = document.machine.get("cpu", {}).get("cores") or 1
+    load, steal = run.get("load", (0, 0))[0], run.get("steal", 0)
+    if load > cpus / 2:
+        found.append(f"load {load} on {cpus} CPUs: close what uses the CPU")
+    if steal > STEAL:
+        found.append(
+            f"{steal:.0%} of the CPU time stolen: choose a quieter host or hour"
+        )
+    few = run.get("processes", INTERVAL_LEAST)
+    if few < INTERVAL_LEAST:
+        more = f"{INTERVAL_LEAST} needed for an interval: --processes {INTERVAL_LEAST}"
+        found.append(f"n = {few}, {more}")
+    if shaky := sum(ratio.unstable for ratio in document.printed().ratios):
+        many = len(document.printed().ratios)
+        remedy = "close what uses the CPU and run it again"
+        found.append(f"{shaky} of {many} ratios are unstable (!): {remedy}")
+    return found
 
 
 def facts(document: Document) -> dict[str, str]:

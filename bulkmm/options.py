@@ -18,7 +18,7 @@ from bulkmm.errors import UsageError
 # argparse has no public name, and the class is not subscriptable at run time
 Subparsers: TypeAlias = "argparse._SubParsersAction[Any]"  # noqa: SLF001
 TYPES = {"N": int, "SECONDS": int}  # by metavar
-PATHS = {"--output", "--root", "--json-dir"}
+PATHS = {"--output", "--root", "--json-dir", "--submit-file"}
 FLAG = re.compile(r"(?<!\S)--?\w[\w-]*")
 
 # Options of several commands.

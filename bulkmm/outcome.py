@@ -4,8 +4,9 @@
 import argparse
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
-from bulkmm import files
+from bulkmm import facts, files
 from bulkmm.errors import Exit
 from bulkmm.results import Document
 
@@ -14,7 +15,13 @@ WHAT = "the result file"
 
 def need_place(args: argparse.Namespace) -> None:
     """Reject files that cannot be written, before all the work."""
-    files.need_place(args.output, WHAT)
+    for file in (args.output, _submitted(args)):
+        files.need_place(file, WHAT)
+
+
+def _submitted(args: argparse.Namespace) -> Path | None:
+    """Return the file for a result that others may see, if one was asked for."""
+    return getattr(args, "submit_file", None)
 
 
 def finish(
@@ -32,6 +39,12 @@ def finish(
     finally:
         if args.output:
             files.write(args.output, document.to_json(), WHAT)
+    for one in facts.warnings(document):
+        sys.stderr.write(f"bulkmm: warning: {one}\n")
+    if file := _submitted(args):
+        from bulkmm.bench import submit
+
+        files.write(file, submit.anonymous(document).to_json(), WHAT)
     return verdict(document)
 
 

@@ -62,6 +62,8 @@ ENDS = f"""\
 --quick  measure less of each
 {options.JSON}
 {options.SAMPLES}
+--submit-file FILE  write the result without anything that tells whose machine it is,
+    to be sent to the project (docs/contributing.md)
 """
 COMMON = f"""\
 --processes N  run N processes (default: {amount.FULL_PROCESSES}, --quick

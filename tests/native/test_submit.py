@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a result that is sent to the project says, and what it does not."""
+
+from pathlib import Path
+
+import figures
+import made
+import pytest
+from msgspec.structs import replace
+
+from bulkmm import facts
+from bulkmm.bench import submit
+from bulkmm.errors import BulkmmError
+from bulkmm.results import Document
+
+SECRET = ("jane", "build-7", "/home", "root=UUID", "SN0815", "Acme")
+
+
+def owned() -> Document:
+    """Return a result that tells more than it should."""
+    document = made.kernel("6.12.1")
+    cpu = {**document.machine["cpu"], "hypervisor": "Acme Cloud", "serial": "SN0815"}
+    machine = document.machine | {
+        "cpu": cpu,
+        "host": "build-7",
+        "kernel": "6.12.107+deb13-cloud-amd64",
+        "memory_bytes": 25276502016,
+        "accelerator": "native",
+    }
+    run = document.run | {
+        "scenario": "all",
+        "processes": 6,
+        "memmap.rounds": 5,
+        "module": "/home/jane/bulkmm.ko",
+        "cmdline": "root=UUID=0815",
+        "host_kernel": "6.18.3-jane-build-7",
+    }
+    return replace(document, machine=machine, run=run)
+
+
+def test_nothing_tells_whose_machine_it_is() -> None:
+    before = owned()
+    kept = submit.anonymous(before)
+    text = kept.to_json()
+    assert not [word for word in SECRET if word in text]
+    assert all(word in before.to_json() for word in SECRET)
+    assert kept.machine["kernel"] == "6.12.107+deb13-cloud-amd64"
+    assert kept.run["host_kernel"] == "6.18.3"
+    assert kept.machine["memory_bytes"] == 24 << 30
+    assert kept.run["memmap.rounds"] == 5
+    assert (kept.results, kept.ratios) == (before.results, before.ratios)
+
+
+@pytest.mark.parametrize("file", sorted(figures.RESULTS.glob("*/*.json")), ids=str)
+def test_results_takes_what_was_submitted(file: Path, tmp_path: Path) -> None:
+    sent = tmp_path / "sent.json"
+    submit.anonymous(Document.read(file)).write(sent)
+    to = figures.take(sent, tmp_path)
+    assert to.relative_to(tmp_path) == file.relative_to(figures.RESULTS)
+
+
+def test_warnings_say_what_to_do() -> None:
+    document = owned()
+    run = document.run | {"processes": 3, "load": [7.5, 1], "steal": 0.05}
+    said = facts.warnings(replace(document, run=run))
+    assert said[0] == "load 7.5 on 2 CPUs: close what uses the CPU"
+    assert "n = 3, 6 needed for an interval" in said[2]
+    assert not facts.warnings(replace(document, run={"load": [0.5, 1]}))
+
+
+def test_too_few_processes_are_not_taken(tmp_path: Path) -> None:
+    document = owned()
+    sent = tmp_path / "sent.json"
+    replace(document, run=document.run | {"processes": 3}).write(sent)
+    with pytest.raises(BulkmmError, match="n = 3, 6 needed for an interval"):
+        figures.take(sent, tmp_path)
+    emulated = replace(document, machine=document.machine | {"accelerator": "TCG"})
+    with pytest.raises(BulkmmError, match="natively"):
+        submit.anonymous(emulated)
