@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from bulkmm.control import checks, needs, symbols, text
+from bulkmm.control import checks, fit, needs, symbols, text
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
 from bulkmm.control.checks import Check
+from bulkmm.control.fit import Fit
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.module import KernelPath
 from bulkmm.control.needs import Needs
@@ -47,6 +48,7 @@ class Report:
     release: str
     checks: list[Check]
     paths: list[Verdict]
+    fit: Fit
 
     def exit_code(self) -> int:
         """Return 1 if something would not work, 3 if that is unknown, else 0."""
@@ -101,11 +103,13 @@ class Report:
             remedies=self.remedies(),
             checks=self.checks,
             paths=self.paths,
+            fit=self.fit,
         )
 
     def lines(self) -> list[str]:
         """Return it as text."""
-        said = [self.verdict()]
+        said = [self.verdict(), "", f"for this machine: {self.fit.verdict}"]
+        said += [f"  {why}" for why in self.fit.reasons]
         for title, lines in (
             ("in the way", self.blockers()),
             ("what to do", self.remedies()),
@@ -132,6 +136,7 @@ class Diagnosis(Record):
     remedies: list[str]
     checks: list[Check]
     paths: list[Verdict]
+    fit: Fit  # whether this machine has work for the module
 
 
 @dataclass(frozen=True)
@@ -161,7 +166,9 @@ def examine(root: Root) -> Report:
         prototypes=table.prototypes,
     )
     verdicts = [_judge(path, loaded.get(path.name), seen) for path in table.paths]
-    return Report(release=kernel.release, checks=found, paths=verdicts)
+    attach = {one.name: one.verdict in (ATTACHED, WOULD) for one in verdicts}
+    fitting = fit.judge(root, kernel, attach)
+    return Report(kernel.release, found, verdicts, fitting)
 
 
 def _types(root: Root) -> Types | None:

@@ -15,6 +15,10 @@ from bulkmm.errors import Exit
 OLD = "6.12.107+deb13-cloud-amd64"
 CONFIG = f"/boot/config-{RELEASE}"
 TRACING = "/sys/kernel/tracing"
+RELEASED = "/proc/sys/kernel/osrelease"
+THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+POOL = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
+ASKED = "always [madvise] never"
 FOLIO = "folio_zero_user"
 HIGHPAGES = "clear_highpages_kasan_tagged"
 
@@ -378,3 +382,33 @@ def test_devices_that_were_up_before_the_module(kernel: Fake, bulkmm: Command) -
     assert says() == f"struct pages of 2 GiB of 102 GiB {late}"
     kernel.counters("memmap", hits=1)
     assert not says()
+
+
+@pytest.mark.parametrize(
+    ("files", "verdict", "paths"),
+    [
+        ({}, "not needed", []),
+        ({THP: ASKED, "/proc/cmdline": "init_on_alloc=0"}, "not needed", []),
+        ({THP: ASKED}, "load", ["alloc"]),
+        ({RELEASED: OLD, THP: ASKED}, "load", ["clear"]),
+        ({POOL: "64"}, "load", ["clear"]),
+        (
+            {"/sys/block/pmem0/queue/dax": "1", "/sys/block/pmem0/size": "2048"},
+            "load",
+            ["memmap"],
+        ),
+        ({"/sys/bus/virtio/drivers/virtio_mem/virtio5": ""}, "load", ["hotplug"]),
+        ({RELEASED: "99.1.1-amd64", POOL: "64"}, "wait", ["clear"]),
+    ],
+)
+def test_whether_this_machine_has_work_for_it(
+    kernel: Fake, bulkmm: Command, files: dict[str, str], verdict: str, paths: list[str]
+) -> None:
+    kernel.write(f"/boot/config-{OLD}", kernel.read(CONFIG))
+    for name, text in files.items():
+        kernel.write(name, text)
+    found = bulkmm("doctor", "--json").json["fit"]
+    assert found["verdict"] == verdict, found
+    assert [
+        why.replace(":", " ").split()[0] for why in found["reasons"] if paths
+    ] == paths

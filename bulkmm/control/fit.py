@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Whether this machine has work for the module (docs/is-it-for-me.md)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from bulkmm.control import kernel as kernels
+from bulkmm.control import late, needs, text
+from bulkmm.control import module as modules
+from bulkmm.control.kernel import Kernel
+from bulkmm.control.root import Root
+from bulkmm.pool.pools import Pool, named, sizes
+
+LOAD, WAIT, NOT_NEEDED = "load", "wait", "not needed"
+# Since then folio_zero_user() clears in ranges (mm/memory.c), and touched pages gain
+# nothing any more.
+RANGES_SINCE = "7.0"
+THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+# devices that become RAM, by who drives them
+GROWING = {
+    "kmem devices": "/sys/bus/dax/drivers/kmem",
+    "virtio-mem": "/sys/bus/virtio/drivers/virtio_mem",
+    "CXL memory": "/sys/bus/cxl/drivers/cxl_mem",
+}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The answer, and why."""
+
+    verdict: str
+    reasons: list[str]
+
+
+def judge(root: Root, kernel: Kernel, attach: Mapping[str, bool]) -> Fit:
+    """Return the answer; ``attach`` says which paths would."""
+    used = list(dict.fromkeys(_uses(root, kernel)))
+    ready = [f"{path}: {why}" for path, why in used if attach.get(path)]
+    later = [
+        f"{path} does not attach here: {why}"
+        for path, why in used
+        if not attach.get(path)
+    ]
+    if ready:
+        return Fit(LOAD, ready + later)
+    if later:
+        return Fit(WAIT, later)
+    said = "no devices with struct pages, no huge pages to zero, no memory that grows"
+    return Fit(NOT_NEEDED, [said])
+
+
+def _uses(root: Root, kernel: Kernel) -> Iterator[tuple[str, str]]:
+    """Yield each path that has work here, and what work."""
+    if nbytes := late.missed(root)[1] or late.zone_bytes(root):
+        yield "memmap", f"{text.size(nbytes)} of devices have struct pages"
+    case = kernels.zeroing(kernel)
+    thp = modules.choice(root.read(THP) or "")
+    if thp and thp.chosen not in (None, "never"):
+        if case is kernels.ALLOCATOR:
+            yield "alloc", f"transparent huge pages ({thp.chosen}), allocator zeroes"
+        elif not needs.at_least(kernel.release, RANGES_SINCE):
+            yield "clear", f"transparent huge pages ({thp.chosen})"
+    for page in sizes(root):
+        if count := Pool(root, page).read("nr_hugepages"):
+            yield "clear", f"a pool of {text.size(count * page)} in {named(page)} pages"
+    for what, place in GROWING.items():
+        if any(name[-1:].isdigit() for name in root.names(place)):
+            yield "hotplug", what
