@@ -16,7 +16,7 @@ BOX = " ".join(re.findall(r"(?m)^> (.*)$", README))
 
 def test_it_is_short_and_shows_a_result_first() -> None:
     assert len(README.splitlines()) <= LINES
-    assert README[: README.index("figures: begin")].count("\n") < FIRST_RESULT
+    assert README[: README.index("waits: begin")].count("\n") < FIRST_RESULT
 
 
 def test_the_status() -> None:
