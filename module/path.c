@@ -251,8 +251,10 @@ static int path_prepare(const struct bmm_path *path, const char **at_fault)
 {
 	int err = path_configured(path, at_fault);
 
-	if (!err && path->prepare)
+	if (!err && path->prepare) {
+		*at_fault = path->prepares;
 		err = path->prepare();
+	}
 	return err ?: path_find_calls(path, at_fault);
 }
 

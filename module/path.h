@@ -42,6 +42,7 @@ struct bmm_counters {
  * @name:        directory in /sys/kernel/bulkmm
  * @prepare:     checks what paths.def cannot say before its hooks are attached;
  *               0 or a negative errno; NULL: nothing
+ * @prepares:    the symbol that this is about; NULL: the first hook's
  * @hooks:       the functions hooked, up to the first without a symbol; the
  *               path needs the first, and makes do with the others that attach
  * @modes:       names of the modes, the first is "off", up to the first NULL
@@ -60,6 +61,7 @@ struct bmm_counters {
 struct bmm_path {
 	const char *name;
 	int (*prepare)(void);
+	const char *prepares;
 	struct bmm_hook hooks[BMM_HOOKS];
 	const char *const *modes;
 	int mode;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tracepoints, one per request: bulkmm:memmap and bulkmm:hotplug whoever
- * served it, bulkmm:clear, bulkmm:alloc and bulkmm:vmap if a path did.
+ * served it, bulkmm:clear, bulkmm:copy, bulkmm:alloc and bulkmm:vmap if a path
+ * did.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM bulkmm
@@ -92,6 +93,35 @@ TRACE_EVENT(clear,
 		__entry->pfn, __entry->order, __entry->bytes, __entry->ns,
 		__entry->unit, __entry->gap, __entry->streaming,
 		__get_str(backend))
+);
+
+/* One copy_user_large_folio(): whether the copy got to its end. */
+TRACE_EVENT(copy,
+
+	TP_PROTO(const struct folio *dst, const struct folio *src, u64 ns,
+		 bool whole),
+
+	TP_ARGS(dst, src, ns, whole),
+
+	TP_STRUCT__entry(
+		__field(unsigned long, pfn)
+		__field(unsigned long, src_pfn)
+		__field(unsigned int, order)
+		__field(u64, ns)
+		__field(bool, whole)
+	),
+
+	TP_fast_assign(
+		__entry->pfn = folio_pfn(dst);
+		__entry->src_pfn = folio_pfn(src);
+		__entry->order = folio_order(dst);
+		__entry->ns = ns;
+		__entry->whole = whole;
+	),
+
+	TP_printk("pfn=0x%lx src_pfn=0x%lx order=%u ns=%llu whole=%d",
+		__entry->pfn, __entry->src_pfn, __entry->order, __entry->ns,
+		__entry->whole)
 );
 
 /*

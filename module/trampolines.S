@@ -20,6 +20,9 @@ BMM_TRAMPOLINE memmap, BMM_SIZE, ARG2
  */
 BMM_TRAMPOLINE clear, BMM_SIZE, ARG1
 
+/* copy_user_large_folio(dst, src, addr_hint, vma): likewise */
+BMM_TRAMPOLINE copy, BMM_SIZE, ARG2
+
 /* clear_highpages_kasan_tagged(page, numpages) */
 BMM_TRAMPOLINE alloc, BMM_SIZE_INT, ARG1_INT
 

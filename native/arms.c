@@ -107,7 +107,7 @@ void arms_make(struct run *run, const struct scenario *s)
 		add(run, run->family->peers[i], "")->peer = i + 1;
 	if (s->unlimited)
 		return;
-	if (!run->family->ops) {
+	if (run->family->loop) {
 		add(run, "limit:", "loop")->loop = true;
 		return;
 	}

@@ -128,7 +128,6 @@ const struct family hotplug_family = {
 	.path = "bmm_hotplug_path",
 	.op = BMM_STAMP,
 	.modes = modes,
-	.ops = 1 << BMM_STAMP,
 	.setup = hotplug_setup,
 	.reset = hotplug_reset,
 	.call = hotplug_call,

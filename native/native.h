@@ -99,6 +99,7 @@ struct scenario {
  * @path:   symbol of the path in the module
  * @op:     what the stores of a limit do
  * @modes:  all that a scenario can have as arms
+ * @loop:   a limit is a loop of the harness, not stores
  * @ops:    the operations that it has a choice of backends for, a bit each
  * @peers:  names of published methods, up to a NULL; or NULL
  * @setup:  builds the state and lists the scenarios; returns how many
@@ -118,6 +119,7 @@ struct family {
 	const char *path;
 	enum bmm_op op;
 	const struct mode *modes;
+	bool loop;
 	unsigned int ops;
 	const char *const *peers;
 	unsigned int (*setup)(struct scenario *list, uint64_t size);
@@ -163,8 +165,8 @@ struct run {
 	uint64_t hits;
 };
 
-extern const struct family memmap_family, clear_family, vmap_family,
-	hotplug_family;
+extern const struct family memmap_family, clear_family, copy_family,
+	vmap_family, hotplug_family;
 
 /* options.c */
 bool run_parse(struct run *run, int argc, char **argv);
@@ -224,6 +226,7 @@ void state_syscall(long number);
 
 /* patch.c */
 void divert(const char *name, void *to);
+void divert_undo(const char *name);
 char *divert_keep(const char *name, void *to);
 void sites_write(bool on);
 size_t sites_nr(void);

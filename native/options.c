@@ -6,7 +6,8 @@
 #include "native.h"
 
 static const struct family *const families[] = { &memmap_family, &clear_family,
-						 &vmap_family, &hotplug_family };
+						 &copy_family, &vmap_family,
+						 &hotplug_family };
 
 #define FAMILIES_NR (sizeof(families) / sizeof(families[0]))
 

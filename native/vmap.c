@@ -244,6 +244,7 @@ const struct family vmap_family = {
 	.name = "vmap",
 	.path = "bmm_vmap_path",
 	.modes = vmap_modes,
+	.loop = true,
 	.setup = vmap_setup,
 	.enter = vmap_enter,
 	.reset = vmap_reset,

@@ -3,7 +3,7 @@
 
 from bulkmm.lab.machine.arch import X86_64
 
-SUBJECTS = ("memmap", "clear", "vmap")  # served by the module
+SUBJECTS = ("memmap", "clear", "copy", "vmap")  # served by the module
 ALONE = ("hotplug",)  # not hooked where this bench can measure
 DOES = "time a stock kernel's own code against the module's"
 ABOUT = """Run a stock kernel's own machine code, and the built module's, in a process

@@ -11,11 +11,11 @@ from pathlib import Path
 from bulkmm.errors import UsageError
 from bulkmm.lab.progress import Progress
 from bulkmm.native import measure, process
-from bulkmm.size import GIB
+from bulkmm.size import GIB, MIB
 
 CORPUS = Path(__file__).parents[2] / "native" / "corpus"
 LONGEST = measure.LIMIT - 60  # seconds
-SIZES = {"memmap": 16 * GIB, "vmap": GIB}  # in which cases are generated
+SIZES = {"memmap": 16 * GIB, "copy": 8 * MIB, "vmap": GIB}  # in which cases are generated
 
 
 @dataclass(frozen=True)

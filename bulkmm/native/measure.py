@@ -20,7 +20,8 @@ from bulkmm.size import GIB, MIB
 WRONG_OUTPUT = 1  # exit code of the harness when something differs
 LIMIT = 600  # seconds per process
 STOCK = ("stock", "stock-again")
-GIGANTIC = "hugetlb-1g"  # in names of scenarios with pages of 1 GiB
+GIGANTIC = "-1g"  # in names of scenarios with pages of 1 GiB
+COLDEST = ("clear", "copy")  # begin with what they write out of the caches
 SPARE = 512 << 20  # bytes for images, tables and the rest of the system
 
 
@@ -51,7 +52,7 @@ def _subject(
 
 
 # what a path does when it picks by itself
-PICKED = {"memmap": ("bulkmm",), "clear": ("bulkmm",), "vmap": ("pte", "block")}
+PICKED = {"memmap": ("bulkmm",), "clear": ("bulkmm",), "copy": ("bulkmm",), "vmap": ("pte", "block")}
 CLEARING = ("bulkmm", "bulkmm-cached", "bulkmm-streaming")
 SUBJECTS = {
     one.name: one
@@ -67,6 +68,15 @@ SUBJECTS = {
             published=("rep-stosb-4k", "rep-stosb"),
             cached=CLEARING[:2],  # by itself it may leave all in a large cache
             cold=r"\w+-\d+[kmg](-populate)?",
+        ),
+        # source and destination
+        _subject(
+            "copy",
+            ("bulkmm",),
+            256 * MIB,
+            64 * MIB,
+            2.1,
+            cold=r"\w+-\d+[kmg](-middle|-last)?",
         ),
         # the scenarios' names include the size of the arrays
         _subject("vmap", ("pte", "block"), 100 * MIB, 100 * MIB, 1),
@@ -126,7 +136,7 @@ def measured(
 
 def _request(job: Job, subject: Subject) -> Request:
     amount = subject.quick if job.quick else subject.full
-    least = COLD * machine.last_level_cache() if subject.name == "clear" else 0
+    least = COLD * machine.last_level_cache() if subject.name in COLDEST else 0
     if any(GIGANTIC in name for name in job.only):
         least = max(least, GIB)
     request = Request(

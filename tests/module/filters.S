@@ -17,6 +17,7 @@ site_\name:
 	TAKEN_OVER memmap
 	TAKEN_OVER clear
 	TAKEN_OVER alloc
+	TAKEN_OVER copy
 	TAKEN_OVER vmap_pages
 	TAKEN_OVER vmap_range
 	TAKEN_OVER vmap_area

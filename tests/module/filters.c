@@ -59,6 +59,7 @@ ENDS_IN(body, BODY)
 
 TAKEN_OVER(memmap, arg[2] >= least)
 TAKEN_OVER(clear, arg[1] >= least)
+TAKEN_OVER(copy, arg[2] >= least)
 TAKEN_OVER(alloc, (unsigned int)arg[1] >= (unsigned int)least)
 TAKEN_OVER(alloc_add, arg[2] >= least)
 TAKEN_OVER(vmap_pages, arg[1] - arg[0] >= least)
@@ -83,7 +84,7 @@ static const struct {
 } table[] = {
 	ROW(memmap),	     ROW(clear),     ROW(alloc),   ROW(vmap_pages),
 	ROW(vmap_range),     ROW(vmap_area), ROW(hotplug), ROW(hotplug_grow),
-	ROW(hotplug_shrink), ROW(alloc_add),
+	ROW(hotplug_shrink), ROW(alloc_add), ROW(copy),
 #ifdef __aarch64__
 	ROW(vmap_huge),
 #endif

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * copy: copies huge pages in ascending order.
+ *
+ * copy_user_large_folio() copies a hugetlb page: for a write after fork(), for a
+ * pinned page in fork(), for a UFFDIO_COPY that has to start again. Up to 4 MiB
+ * it goes page by page, towards the address that is about to be used
+ * (process_huge_page() in mm/memory.c, 6.12 and 7.3). If that is at the start,
+ * as it mostly is, it goes down, against the direction that prefetchers follow
+ * best: half as fast. Here what follows the address is copied first, then
+ * everything up to it, both upwards, so that its neighbourhood still comes last.
+ *
+ * The source may be poisoned. The kernel's own copy_mc_to_kernel() survives the
+ * machine check and returns what is left. The original then copies all of it
+ * again, and reports the page as it always does.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/jump_label.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/sizes.h>
+#include <linux/static_call.h>
+#include <linux/uaccess.h>
+
+#include "path.h"
+#include "prototype.h"
+#include "symbols.h"
+#include "trace.h"
+
+enum reason {
+	REASON_OFF,    /* switched off after the trampoline's check */
+	REASON_SMALL,  /* too few pages to gain anything */
+	REASON_POISON, /* a machine check: memory of the source is broken */
+};
+
+/* x86-64 has no hugetlb page below 2 MiB; 64 KiB still gained (Zen 4). */
+#define MIN_PAGES 16
+
+/* Pages on each side of the address, as in folio_zero_user() (7.3). */
+#define RADIUS 2
+
+/* Bytes between two chances to reschedule: 0.1 ms at 2.5 GB/s. */
+#define UNIT SZ_256K
+
+/* Copies bytes @at to @end of a folio; returns how many are left. */
+static unsigned long copy_range(struct folio *dst, struct folio *src, size_t at,
+				size_t end)
+{
+	unsigned long left = 0;
+	size_t n;
+
+	for (; at < end && !left; at += n) {
+		cond_resched();
+		n = min(UNIT, end - at);
+		left = copy_mc_to_kernel(folio_address(dst) + at,
+					 folio_address(src) + at, n);
+	}
+	return left;
+}
+
+static unsigned long copy_folio(struct folio *dst, struct folio *src,
+				unsigned long addr_hint)
+{
+	size_t bytes = folio_size(dst);
+	size_t hint = PAGE_ALIGN_DOWN(addr_hint) & (bytes - 1);
+	size_t to = min(hint + (1 + RADIUS) * PAGE_SIZE, bytes);
+	u64 begun = ktime_get_mono_fast_ns(), ns;
+	unsigned long left;
+
+	left = copy_range(dst, src, to, bytes) ?: copy_range(dst, src, 0, to);
+	ns = ktime_get_mono_fast_ns() - begun;
+	if (!left)
+		bmm_path_served(&bmm_copy_path, bytes, ns);
+	trace_copy(dst, src, ns, !left);
+	return left;
+}
+
+/* Copies; returns a reason to fall back to the original, or -1. */
+static int copy_serve(struct folio *dst, struct folio *src,
+		      unsigned long addr_hint)
+{
+	if (READ_ONCE(bmm_copy_path.mode) == BMM_OFF)
+		return REASON_OFF;
+	if (folio_nr_pages(dst) < MIN_PAGES)
+		return REASON_SMALL;
+	return copy_folio(dst, src, addr_hint) ? REASON_POISON : -1;
+}
+
+/* Entered from the trampoline in place of copy_user_large_folio(). */
+int bmm_copy_handler(struct folio *dst, struct folio *src,
+		     unsigned long addr_hint, struct vm_area_struct *vma)
+{
+	int reason, err = 0;
+
+	might_sleep();
+	bmm_path_enter(&bmm_copy_path);
+	reason = copy_serve(dst, src, addr_hint);
+	if (reason >= 0) {
+		bmm_path_fallback(&bmm_copy_path, reason);
+		err = static_call(bmm_copy_original)(dst, src, addr_hint, vma);
+	}
+	bmm_path_leave(&bmm_copy_path);
+	return err;
+}
+
+/* Set where a machine check in REP MOVSB cannot be survived (copy_mc.c). */
+#define FRAGILE "copy_mc_fragile_key"
+
+/* Such platforms copy word by word: nothing to gain, more to lose. */
+static int copy_prepare(void)
+{
+	long key;
+
+	if (!IS_ENABLED(CONFIG_X86_MCE)) /* no machine check is survived */
+		return 0;
+	key = bmm_symbol_data(FRAGILE);
+	if (IS_ERR_VALUE(key))
+		return key;
+	return static_key_enabled((struct static_key *)key) ? -EOPNOTSUPP : 0;
+}
+
+struct bmm_path bmm_copy_path = {
+	BMM_PATH_NAMED(copy),
+	.prepare = copy_prepare,
+	.prepares = FRAGILE,
+	.hooks = { { BMM_HOOK(copy) } },
+	.reasons = {
+		[REASON_OFF] = "off",
+		[REASON_SMALL] = "small",
+		[REASON_POISON] = "poison",
+	},
+};

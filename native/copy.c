@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * copy: copy_user_large_folio() for an address at the start, in the middle or
+ * at the end of huge pages; and folio_mc_copy(), by which pages migrate and
+ * which the module leaves alone.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "native.h"
+
+#define START 0x100000ULL /* PFN of the first folio that is written */
+#define DIRTY 0x5a
+#define FAR   ((size_t)1 << 30) /* what folios of any size are aligned to */
+#define ORDER_MAX 9		/* of the fuzzer's folios */
+
+typedef int copy_fn(void *dst, void *src, uint64_t hint, void *vma);
+typedef int migrate_fn(void *dst, void *src);
+typedef void compound_fn(void *page, unsigned int order);
+
+enum hint {
+	FIRST,
+	MIDDLE,
+	LAST,
+	MIGRATE, /* folio_mc_copy() is told none */
+};
+
+static const struct mode modes[] = { { "on", -1, NULL }, { NULL, -1, NULL } };
+static const struct mode none[] = { { NULL, -1, NULL } };
+
+/**
+ * struct work - one scenario
+ * @name:  its name
+ * @order: order of the folios
+ * @hint:  the page of each folio that is about to be used
+ * @use:   how each folio is used right after; part of the time
+ * @extra: runs only if named, or if all rows are asked for
+ */
+static const struct work {
+	const char *name;
+	unsigned int order;
+	enum hint hint;
+	enum use use;
+	bool extra;
+} works[] = {
+	{ "copy-2m", 9, FIRST, USE_NONE, false },
+	{ "copy-2m-middle", 9, MIDDLE, USE_NONE, false },
+	{ "copy-2m-last", 9, LAST, USE_NONE, false },
+	{ "copy-2m-then-read", 9, FIRST, USE_READ, true },
+	{ "copy-2m-then-write", 9, FIRST, USE_WRITE, true },
+	{ "copy-2m-then-random", 9, FIRST, USE_RANDOM, true },
+	{ "copy-1g", 18, FIRST, USE_NONE, true },
+	{ "copy-64k", 4, FIRST, USE_NONE, true },
+	{ "copy-64k-middle", 4, MIDDLE, USE_NONE, true },
+	{ "copy-64k-last", 4, LAST, USE_NONE, true },
+	{ "migrate-2m", 9, MIGRATE, USE_NONE, false },
+	{ "migrate-64k", 4, MIGRATE, USE_NONE, true },
+};
+
+#define WORKS_NR (sizeof(works) / sizeof(works[0]))
+
+/* A case of the fuzzer. */
+static const char *const fields[] = { "order", "hint", "poison", "seed", NULL };
+
+enum field {
+	ORDER,
+	HINT,	/* bytes from the start of the folio */
+	BROKEN, /* page of the source that is broken, from 1 on; 0: none */
+	SEED,	/* of the contents */
+};
+
+/* Destination and source have a page on each side. */
+static char *dst, *src;
+static char *dst_pages, *src_pages;
+static size_t page_size; /* of a struct page */
+static copy_fn *copy;
+static migrate_fn *migrate;
+static uint64_t made;	     /* checksum of the source */
+static int returned, wanted; /* by the last call; by the kernel's own */
+
+/* Memory that is broken: copying it ends there, as after a machine check. */
+static char *poisoned;
+static uint64_t reported, expected; /* PFN + 1 of what was reported as broken */
+
+static unsigned long copy_until_poison(char *to, const char *from,
+				       unsigned int bytes)
+{
+	size_t good = bytes;
+
+	if (poisoned < from + bytes && poisoned + PAGE > from)
+		good = poisoned > from ? (size_t)(poisoned - from) : 0;
+	memcpy(to, from, good);
+	return bytes - good;
+}
+
+static void report_poison(uint64_t pfn, int flags)
+{
+	reported = pfn + 1;
+}
+
+static void copy_list(struct scenario *s, unsigned int kind, size_t bytes)
+{
+	const struct work *work = &works[kind];
+
+	snprintf(s->name, sizeof(s->name), "%s", work->name);
+	s->kind = kind;
+	s->order = work->order;
+	s->pages = bytes / PAGE;
+	s->bytes = bytes;
+	s->repeat = 1;
+	s->modes = work->hint == MIGRATE ? none : modes;
+	s->extra = work->extra;
+	s->unlimited = work->use;
+}
+
+static void fill(uint64_t seed, size_t bytes)
+{
+	uint64_t *word = (uint64_t *)src, *end = (uint64_t *)(src + bytes);
+
+	while (word < end)
+		*word++ = order_random(&seed);
+	made = checksum(src, bytes);
+}
+
+static unsigned int copy_setup(struct scenario *list, uint64_t size)
+{
+	unsigned int kind, nr = 0;
+	size_t whole = size / HUGE_SIZE * HUGE_SIZE, bytes;
+	size_t apart = (whole + GUARD + FAR) / FAR * FAR;
+	char *at;
+
+	for (kind = 0; kind < WORKS_NR; kind++) {
+		bytes = whole & -(PAGE << works[kind].order);
+		if (bytes)
+			copy_list(&list[nr++], kind, bytes);
+	}
+	page_size = SIZE("page");
+	copy = (copy_fn *)symbol("copy_user_large_folio");
+	migrate = (migrate_fn *)symbol("folio_mc_copy");
+	state_sections(START, (apart + whole) / PAGE, true);
+	dst_pages = state_pages(START, (apart + whole) / PAGE);
+	src_pages = dst_pages + apart / PAGE * page_size;
+	at = memory(HUGE_SIZE + apart + whole + GUARD) + HUGE_SIZE;
+	dst = at;
+	src = at + apart;
+	AT(uint64_t, symbol("page_offset_base"), 0) = (uint64_t)at -
+						      START * PAGE;
+	fill(1, whole);
+	divert("memory_failure_queue", report_poison);
+	return nr;
+}
+
+static void make_folios(char *pages, const struct scenario *s)
+{
+	compound_fn *compound = (compound_fn *)symbol("prep_compound_page");
+	uint64_t at;
+
+	memset(pages, 0, s->pages * page_size);
+	for (at = 0; s->order && at < s->pages; at += 1ULL << s->order)
+		compound(pages + at * page_size, s->order);
+}
+
+static bool is_case(const struct scenario *s)
+{
+	return s->kind == WORKS_NR;
+}
+
+static void copy_enter(const struct scenario *s)
+{
+	make_folios(dst_pages, s);
+	make_folios(src_pages, s);
+	memset(src - GUARD, DIRTY, GUARD);
+	memset(src + s->pages * PAGE, DIRTY, GUARD);
+	if (is_case(s))
+		fill(s->value[SEED], s->bytes);
+	else
+		made = checksum(src, s->bytes);
+}
+
+static void copy_reset(const struct scenario *s)
+{
+	memset(dst - GUARD, DIRTY, s->bytes + 2 * GUARD);
+	reported = 0;
+}
+
+/* The page that is about to be used, of a folio at page @at, in pages. */
+static uint64_t hint_of(const struct scenario *s, uint64_t at)
+{
+	uint64_t unit = 1ULL << s->order;
+
+	switch (works[s->kind].hint) {
+	case MIDDLE:
+		return at + unit / 2;
+	case LAST:
+		return at + unit - 1;
+	default:
+		return at;
+	}
+}
+
+static void copy_folio(const struct scenario *s, const struct arm *arm,
+		       uint64_t at)
+{
+	struct variant v = { .op = BMM_COPY_STREAMING };
+	size_t bytes = PAGE << s->order;
+	char *to = dst_pages + at * page_size;
+	char *from = src_pages + at * page_size;
+
+	if (arm) {
+		v.limit = arm->limit;
+		limit_write(&v, dst + at * PAGE, src + at * PAGE, bytes);
+	} else if (is_case(s)) {
+		returned = copy(to, from, s->value[HINT], NULL);
+	} else if (works[s->kind].hint == MIGRATE) {
+		returned = migrate(to, from);
+	} else {
+		returned = copy(to, from, hint_of(s, at) * PAGE, NULL);
+	}
+}
+
+static void copy_all(const struct scenario *s, const struct arm *arm)
+{
+	uint64_t at;
+
+	for (at = 0; at < s->pages; at += 1ULL << s->order) {
+		copy_folio(s, arm, at);
+		if (!is_case(s))
+			use_extent(works[s->kind].use, dst + at * PAGE,
+				   PAGE << s->order);
+	}
+}
+
+static void copy_call(const struct scenario *s)
+{
+	copy_all(s, NULL);
+}
+
+static void copy_keep(const struct scenario *s)
+{
+	wanted = returned;
+	expected = reported;
+}
+
+/* Whether the folios are copies, or were written over as a whole. */
+static bool copied(const struct scenario *s)
+{
+	if (!is_case(s) && works[s->kind].use == USE_WRITE)
+		return *dst != DIRTY && !memcmp(dst, dst + 8, s->bytes - 8);
+	return wanted || !memcmp(dst, src, s->bytes);
+}
+
+/*
+ * The destination is a copy, unless the kernel failed: then the page that it
+ * reported counts, and the return value. The source is as it was; nothing
+ * around either was touched.
+ */
+static bool copy_right(const struct scenario *s)
+{
+	return returned == wanted && reported == expected && copied(s) &&
+	       checksum(src, s->bytes) == made &&
+	       bytes_are(dst - GUARD, GUARD, DIRTY) &&
+	       bytes_are(dst + s->bytes, GUARD, DIRTY) &&
+	       bytes_are(src - GUARD, GUARD, DIRTY) &&
+	       bytes_are(src + s->bytes, GUARD, DIRTY);
+}
+
+static char *copy_output(const struct scenario *s)
+{
+	return wanted ? (char *)&returned : dst + s->bytes / 2;
+}
+
+static void copy_draw(uint64_t *value)
+{
+	uint64_t pages;
+
+	value[ORDER] = random_next() % (ORDER_MAX + 1);
+	pages = 1ULL << value[ORDER];
+	value[HINT] = random_next() % (pages * PAGE);
+	if (random_next() % 4 == 0)
+		value[BROKEN] = 1 + random_next() % pages;
+	value[SEED] = 1 + random_next() % 1000;
+}
+
+static bool copy_build(struct scenario *s, const uint64_t *value)
+{
+	uint64_t pages = 1ULL << value[ORDER];
+
+	if (value[ORDER] > ORDER_MAX || value[BROKEN] > pages ||
+	    value[HINT] >= pages * PAGE)
+		return false;
+	s->kind = WORKS_NR;
+	s->order = (unsigned int)value[ORDER];
+	s->pages = pages;
+	s->bytes = pages * PAGE;
+	s->modes = modes;
+	memcpy(s->value, value, sizeof(s->value));
+	poisoned = src + (value[BROKEN] - 1) * PAGE;
+	if (value[BROKEN])
+		divert("copy_mc_to_kernel", copy_until_poison);
+	else
+		divert_undo("copy_mc_to_kernel");
+	return true;
+}
+
+const struct family copy_family = {
+	.name = "copy",
+	.path = "bmm_copy_path",
+	.op = BMM_COPY_STREAMING,
+	.modes = modes,
+	.setup = copy_setup,
+	.enter = copy_enter,
+	.reset = copy_reset,
+	.call = copy_call,
+	.limit = copy_all,
+	.keep = copy_keep,
+	.right = copy_right,
+	.output = copy_output,
+	.fields = fields,
+	.draw = copy_draw,
+	.build = copy_build,
+};
