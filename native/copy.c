@@ -9,10 +9,10 @@
 
 #include "native.h"
 
-#define START 0x100000ULL /* PFN of the first folio that is written */
-#define DIRTY 0x5a
-#define FAR   ((size_t)1 << 30) /* what folios of any size are aligned to */
-#define ORDER_MAX 9		/* of the fuzzer's folios */
+#define START	  0x100000ULL /* PFN of the first folio that is written */
+#define DIRTY	  0x5a
+#define FAR	  ((size_t)1 << 30) /* what folios of any size are aligned to */
+#define ORDER_MAX 9		    /* of the fuzzer's folios */
 
 typedef int copy_fn(void *dst, void *src, uint64_t hint, void *vma);
 typedef int migrate_fn(void *dst, void *src);

@@ -15,7 +15,8 @@ from bulkmm.size import GIB, MIB
 
 CORPUS = Path(__file__).parents[2] / "native" / "corpus"
 LONGEST = measure.LIMIT - 60  # seconds
-SIZES = {"memmap": 16 * GIB, "copy": 8 * MIB, "vmap": GIB}  # in which cases are generated
+# in which cases are generated
+SIZES = {"memmap": 16 * GIB, "copy": 8 * MIB, "vmap": GIB}
 
 
 @dataclass(frozen=True)

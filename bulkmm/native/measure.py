@@ -52,7 +52,10 @@ def _subject(
 
 
 # what a path does when it picks by itself
-PICKED = {"memmap": ("bulkmm",), "clear": ("bulkmm",), "copy": ("bulkmm",), "vmap": ("pte", "block")}
+PICKED = {
+    **dict.fromkeys(("memmap", "clear", "copy"), ("bulkmm",)),
+    "vmap": ("pte", "block"),
+}
 CLEARING = ("bulkmm", "bulkmm-cached", "bulkmm-streaming")
 SUBJECTS = {
     one.name: one

@@ -22,11 +22,12 @@ SYSFS = "/sys/kernel/bulkmm"
 LAB = "/sys/kernel/debug/bulkmm_lab"
 ND_PMEM = "/sys/bus/nd/drivers/nd_pmem"
 HUGE = "/sys/kernel/mm/transparent_hugepage"
-PATHS = ("memmap", "clear", "alloc", "vmap", "hotplug")
+PATHS = ("memmap", "clear", "alloc", "copy", "vmap", "hotplug")
 SWITCHED = {
     "memmap": "on",
     "clear": "auto",
     "alloc": "auto",
+    "copy": "on",
     "vmap": "pte",
     "hotplug": "on",
 }

@@ -92,7 +92,7 @@ def deb(files: dict[str, bytes], tar: str = "data.tar.xz") -> bytes:
     return said
 
 
-SIZES = {"memmap": 3 << 30, "clear": 64 << 20, "vmap": 100 << 20}
+SIZES = {"memmap": 3 << 30, "clear": 64 << 20, "copy": 16 << 20, "vmap": 100 << 20}
 
 
 def small(pair: Pair, subject: str) -> measure.Job:

@@ -165,6 +165,20 @@ def test_no_memory(ready: Path) -> None:
     assert ended.said.startswith("no memory: ")
 
 
+def test_copying_that_no_machine_check_may_interrupt(ready: Path) -> None:
+    """As on a CPU for which the kernel sets copy_mc_fragile_key."""
+    words = [line.split() for line in (ready / "symbols").read_text().splitlines()]
+    (key,) = (int(at, 16) for at, _, name in words if name == "copy_mc_fragile_key")
+    facts = (ready / "facts").read_text()
+    (base,) = re.findall(r"^([0-9a-f]+) kernel$", facts, re.MULTILINE)
+    with (ready / "kernel").open("r+b") as image:
+        image.seek(key - int(base, 16))
+        image.write(b"\1")
+    ended = harness(ready, "copy", f"--size={4 << 20}", *WORDS)
+    assert ended.code == Exit.ENVIRONMENT
+    assert ended.said == "the module does not attach copy in mode on"
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [
