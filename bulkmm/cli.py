@@ -101,11 +101,6 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
         default=argparse.SUPPRESS,
         help="print the version",
     )
-    top.add_argument(
-        "--json-errors",
-        action="store_true",
-        help="print an error as JSON too, whatever the command",
-    )
     sub = top.add_subparsers(
         dest="command", required=True, metavar="COMMAND", title="commands"
     )
@@ -173,13 +168,12 @@ def _report(error: BaseException, words: list[str], asked: argparse.Namespace) -
     message, code = _explain(_known(error))
     if not message:  # --help and --version end like this
         return code
-    flag = getattr(asked, "json", None) is True
-    if isinstance(error, BadUsageError) and "--json" in error.options:
-        flag = "--json" in words
-    flag = flag or getattr(asked, "json_errors", False)
+    in_json = getattr(asked, "json", None) is True
+    if isinstance(error, BadUsageError):
+        in_json = "--json" in error.options.intersection(words)
     try:
         sys.stderr.write(f"bulkmm: {message}\n")
-        if flag:
+        if in_json:
             _print_json(message, code)
     except OSError:  # nobody reads stderr
         _let_go_of_stdout()

@@ -100,20 +100,24 @@ def all_off(root: Root, module: Module, *, dry: bool) -> list[Change]:
     return changes
 
 
-def settings(module: Module) -> dict[str, tuple[str, str, list[str]]]:
-    """Return each tunable: its file, value, and valid words if few."""
-    found: dict[str, tuple[str, str, list[str]]] = {}
+def settings(module: Module) -> dict[str, Setting]:
+    """Return each tunable by its key."""
+    found: dict[str, Setting] = {}
+
+    def add(path: str, name: str, value: str, choices: list[str]) -> None:
+        key = f"{path}.{name}"
+        found[key] = Setting(key, f"{modules.HOME}/{path}/{name}", value, choices)
+
     for path in module.paths:
-        home = f"{modules.HOME}/{path.name}"
         for name, one in path.backends.items():
-            found[f"{path.name}.{name}"] = f"{home}/{name}", one.chosen, one.choices
+            add(path.name, name, one.chosen, one.choices)
         for name, choice in path.choices.items():
-            now = choice.chosen or "unknown"
-            found[f"{path.name}.{name}"] = f"{home}/{name}", now, choice.words
+            add(path.name, name, choice.chosen or "unknown", choice.words)
         for name, value in path.settings.items():
-            found[f"{path.name}.{name}"] = f"{home}/{name}", str(value), []
+            add(path.name, name, str(value), [])
     for name, value in module.parameters.items():
-        found[name] = f"{modules.PARAMETERS}/{name}", str(value), []
+        file = f"{modules.PARAMETERS}/{name}"
+        found[name] = Setting(name, file, str(value), [])
     return found
 
 
@@ -127,12 +131,13 @@ def to_value(module: Module, pair: str) -> Change:
         if key.endswith(".mode"):
             raise UsageError(f"to set {key}: bulkmm on PATH MODE, bulkmm off PATH")
         raise unknown("setting", key, known)
-    file, before, words = known[key]
-    if words and value not in words:
-        raise UsageError(f"bad value {value} of {key}: valid are {', '.join(words)}")
-    if not words and not _is_number(value):
+    one = known[key]
+    if one.choices and value not in one.choices:
+        valid = ", ".join(one.choices)
+        raise UsageError(f"bad value {value} of {key}: valid are {valid}")
+    if not one.choices and not _is_number(value):
         raise UsageError(f"bad value {value} of {key}: a number from 0 is needed")
-    return Change(key, file, before, value)
+    return Change(key, one.file, one.value, value)
 
 
 def _is_number(text: str) -> bool:
@@ -190,13 +195,3 @@ def _why_not(root: Root, change: Change, error: OSError) -> str:
         found = modules.read(root)
         held = [hook for path in found.paths for hook in path.hooks] if found else []
     return "; ".join(f"{h.symbol}: {h.why}" for h in held if h.attached is not on)
-
-
-def listed(module: Module) -> Settings:
-    """Return the tunables as a document."""
-    return Settings(
-        settings=[
-            Setting(key, file, value, words)
-            for key, (file, value, words) in settings(module).items()
-        ]
-    )

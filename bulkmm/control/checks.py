@@ -189,5 +189,5 @@ def _preemption(root: Root, kernel: Kernel) -> Check:
 
 def _zeroing(kernel: Kernel) -> Check:
     case = kernels.zeroing(kernel)
-    state = UNKNOWN if case is kernels.UNKNOWN else OK
-    return Check("clearing of huge pages", state, case.says, CONFIG)
+    state = UNKNOWN if case == "unknown" else OK
+    return Check("clearing of huge pages", state, kernels.CASES[case], CONFIG)

@@ -41,89 +41,6 @@ class Verdict:
     symbols: list[Symbol]
 
 
-@dataclass(frozen=True)
-class Report:
-    """All findings."""
-
-    release: str
-    checks: list[Check]
-    paths: list[Verdict]
-    fit: Fit
-
-    def exit_code(self) -> int:
-        """Return 1 if something would not work, 3 if that is unknown, else 0."""
-        verdicts = {path.verdict for path in self.paths}
-        if WOULD_NOT in verdicts or any(c.state == checks.NO for c in self.checks):
-            return Exit.VERDICT
-        return Exit.ENVIRONMENT if UNKNOWN in verdicts else Exit.OK
-
-    def verdict(self) -> str:
-        """Return the verdict in one sentence."""
-        kinds: dict[str, list[str]] = {}
-        for path in self.paths:
-            kinds.setdefault(path.verdict, []).append(path.name)
-        if {*kinds} <= {ATTACHED, WOULD, NOT_NEEDED}:
-            said = "; ".join(f"{', '.join(n)} {kind}" for kind, n in kinds.items())
-            return f"all is well on {self.release}: {said}"
-        order = (WOULD_NOT, UNKNOWN, ATTACHED, WOULD, NOT_NEEDED)
-        said = "; ".join(f"{', '.join(kinds[k])} {k}" for k in order if k in kinds)
-        what = "nothing attaches" if {*kinds} == {WOULD_NOT} else "not all attach"
-        return f"{what} on {self.release}: {said}"
-
-    def blockers(self) -> list[str]:
-        """Return the blockers, those of all paths first."""
-        found = [*_general(self.checks)]
-        for path in self.paths:
-            if path.verdict in (WOULD_NOT, UNKNOWN):
-                own = [why for why in path.reasons if why not in found]
-                found += [f"{path.name}: {why}" for why in own]
-        return found
-
-    def remedies(self) -> list[str]:
-        """Return the remedies, then the cautions unless a path would not work."""
-        verdicts = {path.verdict for path in self.paths}
-        states = [checks.NO]
-        if UNKNOWN in verdicts:
-            states.append(checks.UNKNOWN)
-        if WOULD_NOT not in verdicts:
-            states.append(checks.CARE)
-        found = [c.remedy for s in states for c in self.checks if c.state == s]
-        for path in self.paths:
-            if path.verdict in (WOULD_NOT, UNKNOWN):
-                found += [symbol.remedy for symbol in path.symbols]
-        return list(dict.fromkeys(filter(None, found)))
-
-    def document(self) -> "Diagnosis":
-        """Return it as a document."""
-        return Diagnosis(
-            release=self.release,
-            exit_code=int(self.exit_code()),
-            verdict=self.verdict(),
-            blockers=self.blockers(),
-            remedies=self.remedies(),
-            checks=self.checks,
-            paths=self.paths,
-            fit=self.fit,
-        )
-
-    def lines(self) -> list[str]:
-        """Return it as text."""
-        said = [self.verdict(), "", f"for this machine: {self.fit.verdict}"]
-        said += [f"  {why}" for why in self.fit.reasons]
-        for title, lines in (
-            ("in the way", self.blockers()),
-            ("what to do", self.remedies()),
-        ):
-            if lines:
-                said += ["", f"{title}:", *(f"  {line}" for line in lines)]
-        said.append("")
-        for path in self.paths:
-            why = f": {'; '.join(path.reasons)}" if path.reasons else ""
-            said.append(f"{path.name}: {path.verdict}{why}")
-        rows = [(MARKS[one.state], one.name, one.says) for one in self.checks]
-        return [*said, "", *text.columns(rows)]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis(Record):
     """Printed by doctor: the answer, what is in the way, what to do about it."""
@@ -138,6 +55,23 @@ class Diagnosis(Record):
     paths: list[Verdict]
     fit: Fit  # whether this machine has work for the module
 
+    def lines(self) -> list[str]:
+        """Return it as text."""
+        said = [self.verdict, "", f"for this machine: {self.fit.verdict}"]
+        said += [f"  {why}" for why in self.fit.reasons]
+        for title, lines in (
+            ("in the way", self.blockers),
+            ("what to do", self.remedies),
+        ):
+            if lines:
+                said += ["", f"{title}:", *(f"  {line}" for line in lines)]
+        said.append("")
+        for path in self.paths:
+            why = f": {'; '.join(path.reasons)}" if path.reasons else ""
+            said.append(f"{path.name}: {path.verdict}{why}")
+        rows = [(MARKS[one.state], one.name, one.says) for one in self.checks]
+        return [*said, "", *text.columns(rows)]
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -150,7 +84,7 @@ class Seen:
     prototypes: dict[str, list[str]]
 
 
-def examine(root: Root) -> Report:
+def examine(root: Root) -> Diagnosis:
     """Inspect the kernel below a root."""
     table = needs.read(root.read(checks.ARCHITECTURE) or "")
     kernel = kernels.Kernel(root)
@@ -165,10 +99,64 @@ def examine(root: Root) -> Report:
         types=_types(root),
         prototypes=table.prototypes,
     )
-    verdicts = [_judge(path, loaded.get(path.name), seen) for path in table.paths]
-    attach = {one.name: one.verdict in (ATTACHED, WOULD) for one in verdicts}
-    fitting = fit.judge(root, kernel, attach)
-    return Report(kernel.release, found, verdicts, fitting)
+    paths = [_judge(path, loaded.get(path.name), seen) for path in table.paths]
+    attach = {one.name: one.verdict in (ATTACHED, WOULD) for one in paths}
+    return Diagnosis(
+        release=kernel.release,
+        exit_code=_exit_code(found, paths),
+        verdict=_verdict(kernel.release, paths),
+        blockers=_blockers(found, paths),
+        remedies=_remedies(found, paths),
+        checks=found,
+        paths=paths,
+        fit=fit.judge(root, kernel, attach),
+    )
+
+
+def _exit_code(found: list[Check], paths: list[Verdict]) -> int:
+    """Return 1 if something would not work, 3 if that is unknown, else 0."""
+    verdicts = {path.verdict for path in paths}
+    if WOULD_NOT in verdicts or any(one.state == checks.NO for one in found):
+        return int(Exit.VERDICT)
+    return int(Exit.ENVIRONMENT if UNKNOWN in verdicts else Exit.OK)
+
+
+def _verdict(release: str, paths: list[Verdict]) -> str:
+    """Return the verdict in one sentence."""
+    kinds: dict[str, list[str]] = {}
+    for path in paths:
+        kinds.setdefault(path.verdict, []).append(path.name)
+    order = (WOULD_NOT, UNKNOWN, ATTACHED, WOULD, NOT_NEEDED)
+    said = "; ".join(f"{', '.join(kinds[k])} {k}" for k in order if k in kinds)
+    what = "not all attach"
+    if not {*kinds} & {WOULD_NOT, UNKNOWN}:
+        what = "all is well"
+    elif {*kinds} == {WOULD_NOT}:
+        what = "nothing attaches"
+    return f"{what} on {release}: {said}"
+
+
+def _blockers(found: list[Check], paths: list[Verdict]) -> list[str]:
+    """Return the blockers, those of all paths first."""
+    said = [*_general(found)]
+    for path in paths:
+        if path.verdict in (WOULD_NOT, UNKNOWN):
+            own = [why for why in path.reasons if why not in said]
+            said += [f"{path.name}: {why}" for why in own]
+    return said
+
+
+def _remedies(found: list[Check], paths: list[Verdict]) -> list[str]:
+    """Return the remedies, then the cautions unless a path would not work."""
+    verdicts = {path.verdict for path in paths}
+    states = [checks.NO]
+    states += [checks.UNKNOWN] if UNKNOWN in verdicts else []
+    states += [checks.CARE] if WOULD_NOT not in verdicts else []
+    said = [one.remedy for state in states for one in found if one.state == state]
+    for path in paths:
+        if path.verdict in (WOULD_NOT, UNKNOWN):
+            said += [symbol.remedy for symbol in path.symbols]
+    return list(dict.fromkeys(filter(None, said)))
 
 
 def _types(root: Root) -> Types | None:
@@ -187,7 +175,7 @@ def _judge(path: Needs, loaded: KernelPath | None, seen: Seen) -> Verdict:
     case = kernels.zeroing(seen.kernel)
     against = [*_general(seen.checks), *_refusals(path, loaded, seen)]
     # If the path has nothing to do here, its absence is no fault.
-    if against and path.only and case is not kernels.UNKNOWN and case.case != path.only:
+    if against and path.only and case not in ("unknown", path.only):
         return Verdict(path.name, NOT_NEEDED, against, mine)
     if against:
         return Verdict(path.name, WOULD_NOT, against, mine)

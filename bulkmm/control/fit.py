@@ -56,7 +56,7 @@ def _uses(root: Root, kernel: Kernel) -> Iterator[tuple[str, str]]:
     case = kernels.zeroing(kernel)
     thp = modules.choice(root.read(THP) or "")
     if thp and thp.chosen not in (None, "never"):
-        if case is kernels.ALLOCATOR:
+        if case == "allocator":
             yield "alloc", f"transparent huge pages ({thp.chosen}), allocator zeroes"
         elif not needs.at_least(kernel.release, RANGES_SINCE):
             yield "clear", f"transparent huge pages ({thp.chosen})"

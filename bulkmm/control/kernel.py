@@ -2,7 +2,6 @@
 """The kernel: release, configuration, command line, who clears pages."""
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -15,6 +14,18 @@ OPTION = re.compile(r"^CONFIG_(\w+)=(.*)$", re.MULTILINE)
 # Since then the allocator with init_on_alloc does the work of folio_zero_user() for
 # anonymous memory.
 ALLOCATOR_SERVES = "6.13"
+Zeroing = Literal["once", "twice", "allocator", "unknown"]
+CASES: dict[Zeroing, str] = {
+    "once": "init_on_alloc is off: huge pages are cleared once, when they are faulted "
+    "in; path clear serves them all",
+    "twice": "init_on_alloc=1 on a kernel before 6.13: anonymous huge pages are "
+    "cleared twice, by the allocator and when they are faulted in; path clear serves "
+    "the second time",
+    "allocator": "init_on_alloc=1 on 6.13 or later: anonymous huge pages are cleared "
+    "by the allocator only; path alloc serves those, path clear hugetlb alone",
+    "unknown": "init_on_alloc is unknown: neither the command line nor a readable "
+    "configuration of this kernel says it",
+}
 TRUE = ("1", "y", "Y", "on", "true")
 
 
@@ -71,46 +82,10 @@ class Kernel:
         return self.option("INIT_ON_ALLOC_DEFAULT_ON")
 
 
-@dataclass(frozen=True)
-class Zeroing:
-    """Who clears a huge page before a process sees it."""
-
-    init_on_alloc: bool | None
-    case: Literal["once", "twice", "allocator", "unknown"]
-    says: str
-
-
-ONCE = Zeroing(
-    init_on_alloc=False,
-    case="once",
-    says="init_on_alloc is off: huge pages are cleared once, when they are faulted "
-    "in; path clear serves them all",
-)
-TWICE = Zeroing(
-    init_on_alloc=True,
-    case="twice",
-    says="init_on_alloc=1 on a kernel before 6.13: anonymous huge pages are cleared "
-    "twice, by the allocator and when they are faulted in; path clear serves the "
-    "second time",
-)
-ALLOCATOR = Zeroing(
-    init_on_alloc=True,
-    case="allocator",
-    says="init_on_alloc=1 on 6.13 or later: anonymous huge pages are cleared by the "
-    "allocator only; path alloc serves those, path clear hugetlb alone",
-)
-UNKNOWN = Zeroing(
-    init_on_alloc=None,
-    case="unknown",
-    says="init_on_alloc is unknown: neither the command line nor a readable "
-    "configuration of this kernel says it",
-)
-
-
 def zeroing(kernel: Kernel) -> Zeroing:
-    """Return this kernel's case."""
+    """Return who clears a huge page of this kernel before a process sees it."""
     if kernel.init_on_alloc is None:
-        return UNKNOWN
+        return "unknown"
     if not kernel.init_on_alloc:
-        return ONCE
-    return ALLOCATOR if needs.at_least(kernel.release, ALLOCATOR_SERVES) else TWICE
+        return "once"
+    return "allocator" if needs.at_least(kernel.release, ALLOCATOR_SERVES) else "twice"

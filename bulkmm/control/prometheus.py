@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from bulkmm.control import status
-from bulkmm.control.root import Root
+from bulkmm.control.status import Status
 
 METRICS = {
     "loaded": ("gauge", "Whether the module is loaded."),
@@ -35,10 +34,10 @@ GIGA = 1e9
 Sample = tuple[str, float, dict[str, str]]  # of a metric: value, labels
 
 
-def text(root: Root, wanted: list[str]) -> str:
+def text(held: Status) -> str:
     """Return the module's metrics, or the one that it is not loaded."""
     found: dict[str, list[str]] = {}
-    for name, value, labels in _samples(asdict(status.document(root, wanted))):
+    for name, value, labels in _samples(asdict(held)):
         kind, about = METRICS.get(name, ("counter", "A counter of this path alone."))
         head = [f"# HELP bulkmm_{name} {about}", f"# TYPE bulkmm_{name} {kind}"]
         said = ",".join(f'{label}="{_escape(v)}"' for label, v in labels.items())

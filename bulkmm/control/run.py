@@ -32,22 +32,21 @@ def status(args: argparse.Namespace) -> int:
     if args.json and args.format not in (None, "json"):
         raise UsageError(f"--json and --format {args.format} differ: give one")
     form = "json" if args.json else args.format or "text"
+    found = shown.document(root, args.path)
     if form == "prometheus":
         from bulkmm.control import prometheus
 
-        said = prometheus.text(root, args.path)
+        said = prometheus.text(found)
     elif form == "json":
-        said = shown.document(root, args.path).json() + "\n"
+        said = found.json() + "\n"
     else:
-        said = "\n".join(shown.lines(root, args.path)) + "\n"
+        said = "\n".join(shown.lines(found, detailed=bool(args.path))) + "\n"
     if args.output:
         files.write(args.output, said, "the status")
     else:
         print(said, end="")
     # Unloaded is a metric too: the collector needs it, and cron no failure.
-    if form == "prometheus" or module.loaded(root):
-        return Exit.OK
-    return Exit.VERDICT
+    return Exit.OK if form == "prometheus" or found.loaded else Exit.VERDICT
 
 
 def doctor(args: argparse.Namespace) -> int:
@@ -55,8 +54,8 @@ def doctor(args: argparse.Namespace) -> int:
     from bulkmm.control import doctor as examiner
 
     found = examiner.examine(_root(args))
-    print(found.document().json() if args.json else "\n".join(found.lines()))
-    return found.exit_code()
+    print(found.json() if args.json else "\n".join(found.lines()))
+    return found.exit_code
 
 
 def on(args: argparse.Namespace) -> int:
@@ -88,10 +87,11 @@ def tune(args: argparse.Namespace) -> int:
         if not args.dry_run:
             change.apply(root, changes)
         return _show(args, changes)
+    found = list(change.settings(held).values())
     if args.json:
-        print(change.listed(held).json())
+        print(change.Settings(settings=found).json())
         return Exit.OK
-    rows = [(k, v, " ".join(w)) for k, (_, v, w) in change.settings(held).items()]
+    rows = [(one.key, one.value, " ".join(one.choices)) for one in found]
     print("\n".join(text.columns([("key", "value", "choices"), *rows])))
     return Exit.OK
 

@@ -26,7 +26,7 @@ class KernelRecord:
 
     release: str
     init_on_alloc: bool | None
-    zeroing: Literal["once", "twice", "allocator", "unknown"]
+    zeroing: kernels.Zeroing
     says: str
 
 
@@ -45,13 +45,13 @@ class Status(Record):
 def document(root: Root, wanted: list[str]) -> Status:
     """Return the status as a document."""
     kernel = kernels.Kernel(root)
-    zeroing = kernels.zeroing(kernel)
+    case = kernels.zeroing(kernel)
     module = modules.read(root)
     return Status(
         loaded=module is not None,
         version=module.version if module else None,
         kernel=KernelRecord(
-            kernel.release, zeroing.init_on_alloc, zeroing.case, zeroing.says
+            kernel.release, kernel.init_on_alloc, case, kernels.CASES[case]
         ),
         parameters=module.parameters if module else {},
         paths=select(module, wanted),
@@ -73,21 +73,17 @@ def find(module: Module, name: str) -> KernelPath:
     raise unknown("path", name, (path.name for path in module.paths))
 
 
-def lines(root: Root, wanted: list[str]) -> list[str]:
-    """Return the status as text, with full details of named paths."""
-    kernel = kernels.Kernel(root)
-    module = modules.read(root)
-    if module is None:
-        said = [f"kernel {kernel.release}: {NOT_LOADED}"]
-        return [*said, kernels.zeroing(kernel).says]
-    said = [f"bulkmm {module.version} on {kernel.release}"]
-    chosen = select(module, wanted)
-    rows = [_row(path) for path in chosen]
+def lines(status: Status, *, detailed: bool) -> list[str]:
+    """Return the status as text."""
+    kernel = status.kernel
+    if not status.loaded:
+        return [f"kernel {kernel.release}: {NOT_LOADED}", kernel.says]
+    rows = [_row(path) for path in status.paths]
+    said = [f"bulkmm {status.version} on {kernel.release}"]
     said += ["", *text.columns([HEADINGS, *rows]), ""]
-    if wanted:
-        for path in chosen:
-            said += _details(path)
-    return [*said, kernels.zeroing(kernel).says]
+    for path in status.paths if detailed else ():
+        said += _details(path)
+    return [*said, kernel.says]
 
 
 def _row(path: KernelPath) -> tuple[str, ...]:

@@ -128,10 +128,10 @@ def headlines(whole: Document, name: str) -> Iterator[list[str]]:
         chosen = any(line.leads(ratio) for line in summary.HEADLINES)
         if ratio.scenario in in_grids and not chosen:
             continue
-        before, after = (
-            f"{one}: {table.measured(results[ratio.scenario, one, ratio.unit])}"
-            for one in (ratio.base, ratio.variant)
-        )
+        arms = [
+            results[ratio.scenario, v, ratio.unit] for v in (ratio.base, ratio.variant)
+        ]
+        before, after = (f"{r.variant}: {table.value(r.median, r.unit)}" for r in arms)
         yield [
             ratio.scenario,
             name,
@@ -148,8 +148,8 @@ def _published(document: Document, scenario: str) -> list[str]:
     if document.emulated:
         return []
     if known := published.for_scenario(scenario):
-        said = [f"{p.said}, {p.ratio:.2f}{table.TIMES}" for p in known]
-        return [f"{published.MACHINE}: {said[0]}", *said[1:]]
+        ratios = ", ".join(f"{p.version} {p.ratio:.2f}{table.TIMES}" for p in known)
+        return [f"{published.MACHINE}: {ratios}"]
     if document.run.get("scenario") != scenario:
         return []
     return [str(line) for line in document.run.get("published", ())]

@@ -43,7 +43,7 @@ class Function:
 
 def functions(root: Root, machine: str) -> list[Function]:
     """Return the functions to count that this kernel has."""
-    allocator = kernels.zeroing(Kernel(root)) is kernels.ALLOCATOR
+    allocator = kernels.zeroing(Kernel(root)) == "allocator"
     wanted: dict[str, Function] = {}
     for path in needs.read(machine).paths:
         for hook in path.hooks:

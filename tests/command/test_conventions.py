@@ -69,12 +69,6 @@ def test_an_option_means_the_same_everywhere(parser: argparse.ArgumentParser) ->
         assert ("-o" in short) == ("--output" in action.option_strings)
 
 
-@pytest.mark.parametrize("flag", FLAGS)
-def test_the_page_states_the_convention(flag: str) -> None:
-    _, _, rest = PAGE.partition("\n## Conventions\n")
-    assert f"`{flag}" in rest.partition("\n## ")[0]
-
-
 def test_an_exit_code_has_one_meaning() -> None:
     _, _, rest = PAGE.partition("\n## Exit codes\n")
     rows = re.findall(

@@ -119,7 +119,7 @@ def test_a_result_that_cannot_be_shown_is_written(tmp_path: Path) -> None:
     [
         ("lab list", ">&-", Exit.OK),
         ("nosuch", "2>&-", Exit.USAGE),
-        ("--json-errors nosuch", ">&- 2>&-", Exit.USAGE),
+        ("status --json --nosuch", ">&- 2>&-", Exit.USAGE),
     ],
 )
 def test_a_stream_that_the_caller_closed(words: str, closed: str, code: Exit) -> None:

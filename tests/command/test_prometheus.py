@@ -3,7 +3,6 @@
 
 import re
 
-import promtool
 import pytest
 from commandlib import Command, Done
 from fakekernel import Fake
@@ -88,15 +87,3 @@ def test_what_must_be_escaped(loaded: Fake, bulkmm: Command) -> None:
     loaded.write("/proc/cmdline", "init_on_alloc=0")
     found = metrics(bulkmm("status", "--format", "prometheus"))
     assert value(found, "bulkmm_zeroing_info", case="once", kernel=odd) == 1
-
-
-@pytest.mark.vm
-@pytest.mark.usefixtures("loaded")
-def test_the_real_checker_has_nothing_to_say(bulkmm: Command) -> None:
-    page = bulkmm("status", "--format", "prometheus").out
-    code, said = promtool.check(page)
-    assert (code, said.splitlines()) == (0, [])
-    nameless = page.replace("# HELP bulkmm_loaded ", "# HELP bulkmm_other ")
-    code, said = promtool.check(nameless)
-    assert code
-    assert "bulkmm_loaded" in said
