@@ -7,9 +7,7 @@ too.
 """
 
 import re
-import stat
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from bulkmm.control.root import Root
 
@@ -107,7 +105,7 @@ def _path(root: Root, name: str) -> KernelPath | None:
     _add_counters(path, root.read(f"{home}/stats") or "")
     for file in root.names(home):
         text = root.read(f"{home}/{file}")
-        if text and file != "mode" and is_writable(root.at(f"{home}/{file}")):
+        if text and file != "mode" and root.is_writable(f"{home}/{file}"):
             _add_setting(path, file, text)
     return path
 
@@ -162,18 +160,10 @@ def hooks(text: str) -> list[Hook]:
     return [Hook(*one, attached=one[1] == 0) for one in found]
 
 
-def is_writable(file: Path) -> bool:
-    """Return whether a file exists with a write permission bit."""
-    try:
-        return bool(file.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
-    except OSError:
-        return False
-
-
 def _parameters(root: Root) -> dict[str, int]:
     found = {}
     for name in root.names(PARAMETERS):
         text = root.read(f"{PARAMETERS}/{name}") or ""
-        if is_writable(root.at(f"{PARAMETERS}/{name}")) and text.isdecimal():
+        if root.is_writable(f"{PARAMETERS}/{name}") and text.isdecimal():
             found[name] = int(text)
     return found

@@ -5,6 +5,7 @@ Some names come from the kernel and may be invalid as file names (ValueError); t
 is treated as a missing file.
 """
 
+import stat
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -41,6 +42,14 @@ class Root:
             return sorted(path.name for path in self.at(name).iterdir())
         except (OSError, ValueError):
             return []
+
+    def is_writable(self, name: str) -> bool:
+        """Return whether a file exists with a write permission bit."""
+        try:
+            mode = self.at(name).stat().st_mode
+        except (OSError, ValueError):
+            return False
+        return bool(mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
 
     def is_dir(self, name: str) -> bool:
         """Return whether a directory exists and is readable."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from bulkmm import machine
-from bulkmm.control.module import hooks
 from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.lab import state
 from bulkmm.lab.choices import CPUS
 from bulkmm.lab.machine import (
     accel,
@@ -295,16 +295,10 @@ def _document(request: Request, outcome: vm.Outcome) -> Document:
         "defines": request.defines,
         "published": list(work.scenario.published),
         "peak_rss_bytes": outcome.peak_rss,
-        "hooks": hooks_seen(outcome),
+        "hooks": state.hooks_seen(outcome, work.scenario.path),
         **work.facts(outcome),
     }
     return document
-
-
-def hooks_seen(outcome: vm.Outcome) -> list[str]:
-    """Return the distinct hook states that the guest's module reported."""
-    said = [str(event["hook"]) for event in outcome.events if event.get("hook")]
-    return sorted({str(hook) for text in said for hook in hooks(text)})
 
 
 def _guest_checks(request: Request, outcome: vm.Outcome) -> list[Check]:

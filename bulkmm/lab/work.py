@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bulkmm.errors import unknown
+from bulkmm.lab import state
 from bulkmm.lab.choices import Options
 from bulkmm.lab.machine import suites
 from bulkmm.lab.machine.arch import X86_64, Arch
@@ -25,9 +26,11 @@ class Work(ABC):
     scenario: Scenario
     options: Options
 
-    step: ClassVar[tuple[str, ...]] = ()  # events that mark a step
+    does: ClassVar[tuple[str, ...]] = ()  # how lines of the job begin that do a step
+    step: ClassVar[tuple[str, ...]] = ()  # events that mark its end
     label: ClassVar[str] = ""  # label that these events must have
     kept: ClassVar[tuple[tuple[str, str], ...]] = ()  # facts() from events: name, event
+    visited: ClassVar[str] = ""  # event that ends a visit, for facts()
 
     @property
     def known(self) -> Mapping[str, tuple[object, ...]]:
@@ -68,7 +71,7 @@ class Work(ABC):
     @property
     def steps(self) -> int:
         """Return the number of steps of a run."""
-        return 0
+        return sum(line.startswith(self.does) for line in self.job([]).splitlines())
 
     def check_options(self, _arch: Arch = X86_64) -> None:
         """Reject values that do not fit together, or not this scenario."""
@@ -77,9 +80,14 @@ class Work(ABC):
                 if one not in known:
                     raise unknown(name.removesuffix("s"), str(one), map(str, known))
 
-    @abstractmethod
     def job(self, modules: list[str]) -> str:
-        """Return the guest's job: words of lab/guest/*.sh, one per line."""
+        """Return the guest's job, in which the kernel's modules are loaded first."""
+        first = [f"mark {self.scenario.name} begins", f"modules {' '.join(modules)}"]
+        return "\n".join([*first, *self.lines()]) + "\n"
+
+    def lines(self) -> list[str]:
+        """Return the lines of the job: words of lab/guest/*.sh."""
+        return []
 
     @property
     def quiet(self) -> float:
@@ -102,7 +110,13 @@ class Work(ABC):
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return the options and what else the run observed."""
         taken = {name: getattr(self.options, name) for name in self.scenario.takes}
-        return taken | {name: outcome.of(event) for name, event in self.kept}
+        taken |= {name: outcome.of(event) for name, event in self.kept}
+        if self.visited:
+            taken["visits"] = [
+                visit.facts(self.scenario.path)
+                for visit in state.visits(outcome, self.visited)
+            ]
+        return taken
 
 
 def told(outcome: Outcome) -> list[Check]:

@@ -2,13 +2,15 @@
 /*
  * What the guest's busybox cannot do: time a write to a sysfs file in
  * nanoseconds, prove that memory on a DAX file or device holds what was stored
- * to it, and load a module once (busybox retries when a module refuses).
+ * to it, load a module once (busybox retries when a module refuses), and report
+ * all that bulkmm shows in sysfs.
  * Each command prints its result on one line and exits 0, or prints what went
  * wrong on stderr and exits 1.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +26,7 @@
 
 #define PIECE	    (2UL << 20) /* one huge page: at most one PMD is touched */
 #define TEN_SECONDS 10000000000UL
+#define BULKMM	    "/sys/kernel/bulkmm/"
 
 static int fail(const char *what)
 {
@@ -155,6 +158,43 @@ static int load(const char *file, const char *options)
 	return 0;
 }
 
+/* print a file as JSON text */
+static void print_text(const char *file)
+{
+	FILE *in = fopen(file, "r");
+
+	putchar('"');
+	for (int c; in && (c = getc(in)) != EOF;) {
+		if (c == '\n')
+			fputs("\\n", stdout);
+		else
+			putchar(c < ' ' || c == '"' || c == '\\' ? ' ' : c);
+	}
+	putchar('"');
+	if (in)
+		fclose(in);
+}
+
+/* one event with every file of the module's */
+static int report_state(const char *when, const char *arm)
+{
+	static char whole[1 << 16]; /* others report meanwhile */
+	glob_t found;
+
+	setvbuf(stdout, whole, _IOFBF, sizeof(whole));
+	if (glob(BULKMM "{version,*/*}", GLOB_BRACE, NULL, &found))
+		return fail(BULKMM);
+	printf("{\"event\":\"state\",\"when\":\"%s\",\"arm\":\"%s\",\"files\":{",
+	       when, arm);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		printf("%s\"%s\":", i ? "," : "",
+		       found.gl_pathv[i] + sizeof(BULKMM) - 1);
+		print_text(found.gl_pathv[i]);
+	}
+	puts("}}");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -163,6 +203,8 @@ int main(int argc, char **argv)
 		return timed_write(argv[2], argv[3], argv[4]);
 	if (!strcmp(what, "load") && argc == 4)
 		return load(argv[2], argv[3]);
+	if (!strcmp(what, "state") && argc == 4)
+		return report_state(argv[2], argv[3]);
 	if (argc == 5) {
 		uint64_t bytes = strtoull(argv[3], NULL, 0);
 		uint64_t seed = strtoull(argv[4], NULL, 0);
@@ -179,6 +221,7 @@ int main(int argc, char **argv)
 	fprintf(stderr,
 		"usage: bmmguest write FILE TEXT [NODE]\n"
 		"       bmmguest load MODULE OPTIONS\n"
+		"       bmmguest state WHEN ARM\n"
 		"       bmmguest fill|check|map-write|map-check FILE BYTES SEED\n");
 	return 2;
 }

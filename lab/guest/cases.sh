@@ -9,19 +9,15 @@ ZERO=/sys/kernel/debug/bulkmm_lab/zero
 cases() {
 	label=$1 corrupt=$2
 	shift 2
+	record before
 	for order in "$@"; do
-		counted
-		# shellcheck disable=SC2153 # set by counted
-		hits=$HITS small=$SMALL least=0
 		must_write $ZERO "$order $corrupt"
-		counted
-		[ ! -e "$CLEAR/min_pages" ] || read -r least <"$CLEAR/min_pages"
 		read -r found <$ZERO
 		# shellcheck disable=SC2086 # "order=... calls=... wrong=..."
-		report case label="$label" arm="$ARM" backend="$FORCED" \
-			hits=$((HITS - hits)) small=$((SMALL - small)) \
-			min_pages="$least" $found
+		report case label="$label" arm="$ARM" backend="$FORCED" $found
 	done
+	record after
+	report cases label="$label" arm="$ARM" orders="$*"
 }
 
 # likewise with each backend of the mode in turn: ORDER...

@@ -77,9 +77,7 @@ user_calls() {
 # fault folios in; a user of KIND and the module must have seen this many calls:
 # NAME KIND CALLS HITS
 used() {
-	counted
-	# shellcheck disable=SC2153 # set by counted
-	hits=$HITS calls=$(user_calls "$2")
+	hits=$(stat_of clear hits) calls=$(user_calls "$2")
 	must bmmfault -n $FOLIOS -b $FOLIOS hugetlb 2048 write-middle
 	# shellcheck disable=SC2153 # set by must
 	case " $SAID " in
@@ -87,11 +85,10 @@ used() {
 	*) ok=no ;;
 	esac
 	report check name="$1: every byte zero" ok=$ok detail="$SAID"
-	counted
 	calls=$(($(user_calls "$2") - calls))
 	[ "$2" = none ] ||
 		check "$1: $2 sees $3 of $FOLIOS calls" [ $calls = "$3" ]
-	check "$1: the module serves $4" [ $((HITS - hits)) = "$4" ]
+	check "$1: the module serves $4" [ $(($(stat_of clear hits) - hits)) = "$4" ]
 }
 
 # COMMAND is refused as the kernel does when a function is busy (on 7.3 BPF
@@ -155,7 +152,7 @@ coexist_exclusive() {
 
 # every function that the module hooks here, not only that of clear
 coexist_everywhere() {
-	suite_arm on
+	all_on
 	hooked=$(cat "$BULKMM"/*/hook |
 		awk '$1 == 0 { sub(":", "", $2); print $2 }')
 	check "every function: more than $FUNCTION" \
@@ -200,7 +197,7 @@ coexist_knob() {
 # all paths on, the machine jumps into the same kernel without a reset and runs
 # this job again there (coexist_again)
 coexist_kexec() {
-	suite_arm on
+	all_on
 	used "before kexec" none 0 $FOLIOS
 	(cd / && find . -xdev | cpio -o -H newc >/tmp/again.cpio 2>/dev/null)
 	mark "kexec"
@@ -212,7 +209,7 @@ coexist_kexec() {
 coexist_again() {
 	check "after kexec: the module is not there" [ ! -e "$BULKMM" ]
 	used "after kexec" none 0 0
-	suite_arm on
+	all_on
 	used "after kexec, all on" none 0 $FOLIOS
 	must remove
 }

@@ -318,7 +318,10 @@ faults() {
 	[ -e "$DRIVER/$DEVICE" ] || up
 	snapshot
 	case_unknown_names
-	case_missing_symbol "$1"
+	# the pageblock function of 7.x kernels, which 6.12 lacks
+	symbol=init_pageblock_migratetype
+	grep -q " $symbol$" /proc/kallsyms || symbol=set_pageblock_migratetype
+	case_missing_symbol $symbol
 	case_busy
 	case_ftrace_off
 	case_fallbacks

@@ -4,8 +4,6 @@
 # kmem, on an NVDIMM or a CXL device, or a virtio-mem device. It has a node of its
 # own, HOT, so that its zones do not depend on what else the guest does.
 
-HOTPLUG=/sys/kernel/bulkmm/hotplug
-ALLOC=/sys/kernel/bulkmm/alloc
 HOT=1
 BLOCKS=/sys/devices/system/memory
 KMEM=/sys/bus/dax/drivers/kmem
@@ -16,42 +14,6 @@ PLUGGED="online_pages offline_pages move_pfn_range_to_zone
 	create_memory_block_devices start_isolate_page_range
 	undo_isolate_page_range arch_add_memory arch_remove_memory vmemmap_free
 	remove_memory_block_devices"
-
-# bring bulkmm.ko into the state of an arm: absent, off, on, or both (on, and
-# path alloc too, where there is something to attach it to)
-hot_arm() {
-	ARM=$1
-	if [ "$1" = absent ]; then
-		hot_unload
-		return
-	fi
-	mode=$1 alloc=off
-	[ "$1" != both ] || mode=on alloc=auto
-	[ -d "$HOTPLUG" ] ||
-		must insmod /lib/modules/bulkmm.ko memmap=off hotplug="$mode"
-	echo "$mode" >"$HOTPLUG/mode" || fail "mode $mode is refused"
-	echo $alloc 2>/dev/null >"$ALLOC/mode" || [ $alloc = auto ] ||
-		fail "alloc: mode $alloc is refused"
-}
-
-# the counters go with the module, so they are sent before each unload
-hot_unload() {
-	[ -d "$HOTPLUG" ] || return 0
-	# shellcheck disable=SC2046 # "hits=... bytes=..."
-	report hot-counters $(stats_of hotplug)
-	must remove
-}
-
-# the module's counters: walks SAVED and WALKS made, bytes CLEARED for the
-# allocator, and those STREAMED, bypassing the cache
-hot_counted() {
-	SAVED=0 WALKS=0 CLEARED=0 STREAMED=0
-	[ -d "$HOTPLUG" ] || return 0
-	SAVED=$(stat_of hotplug hits)
-	WALKS=$(stat_of hotplug fallback_walk)
-	CLEARED=$(stat_of alloc bytes)
-	STREAMED=$(stat_of alloc streamed)
-}
 
 # set what new blocks become: online, online_movable, online_kernel or offline
 hot_policy() {
@@ -248,20 +210,13 @@ hot_trace_begin() {
 }
 
 hot_trace_end() {
-	[ -z "$TRACE" ] || graph_end "$ARM" "$1" "$2"
+	[ -z "$TRACE" ] || graph_end "$1" "$2"
 }
 
-# one visit: plug, run MIDDLE, unplug: ARM LABEL TRACE MIDDLE
+# one visit: plug, run MIDDLE, unplug: LABEL TRACE MIDDLE
 hot_visit() {
-	hot_arm "$1"
-	hook='' clears='' cached_max=0
-	if [ -d "$HOTPLUG" ]; then
-		hook=$(cat "$HOTPLUG/hook") clears=$(cat "$ALLOC/hook")
-		read -r cached_max <"$CLEAR/cached_max"
-	fi
-	LABEL=$2 TRACE=$3 middle=$4
-	hot_counted
-	saved=$SAVED walks=$WALKS cleared=$CLEARED streamed=$STREAMED
+	LABEL=$1 TRACE=$2 middle=$3
+	record before
 	bmmplug record
 	hot_trace_begin
 	hot_plug
@@ -272,10 +227,7 @@ hot_visit() {
 	hot_unplug
 	hot_trace_end unplug "$UNPLUG"
 	hot_state unplugged
-	hot_counted
+	record after
 	report hot-visit arm="$ARM" label="$LABEL" plug_ns="$PLUG" \
-		unplug_ns="$UNPLUG" hook="$hook" saved=$((SAVED - saved)) \
-		walks=$((WALKS - walks)) cleared=$((CLEARED - cleared)) \
-		streamed=$((STREAMED - streamed)) clears="$clears" \
-		cached_max="$cached_max"
+		unplug_ns="$UNPLUG"
 }

@@ -21,17 +21,6 @@ preemption() {
 	report preemption model="$model" choices="$choices"
 }
 
-# bring the module into the state of an arm: off, or a target latency in ms
-latency_arm() {
-	if [ "$1" = off ]; then
-		clear_arm off
-	else
-		clear_arm auto
-		must_write "$CLEAR/latency_us" $((${1%ms} * 1000))
-	fi
-	ARM=$1
-}
-
 # a task waits for the CPU while folios are faulted in: WAY OPTION... (of
 # bmmfault)
 late() {
@@ -45,7 +34,7 @@ late() {
 # each backend in turn, as the tracepoint sees it: WAY OPTION...
 bounds() {
 	for list in cached streaming; do
-		clear_arm $list
+		state $list clear=$list
 		clearing 1
 		must_write "$CLEAR/latency_us" 1000
 		file="$CLEAR/backend_"$list
@@ -81,7 +70,7 @@ bound() {
 
 # what the tracepoint reports of a page that is populated with no time to spare
 traced() {
-	clear_arm auto
+	state auto clear=auto
 	must_write "$CLEAR/latency_us" 0
 	clearing 1
 	must_write "$TRACING/trace" ""

@@ -82,7 +82,7 @@ odd_fill() {
 
 # all come up in MODE, after the memory of their struct pages was filled
 odd_up() {
-	must_write "$MEMMAP/mode" "$1"
+	state "$1" "memmap=$1"
 	must bmmpoison memory $ODD_FREE "$PATTERN"
 	odd_each odd_fill
 	odd_each odd_bind
@@ -115,7 +115,7 @@ odd() {
 	must ndctl destroy-namespace -f all
 	odd_layout "$@"
 	odd_each odd_unbind
-	load memmap=off
+	state off memmap=off
 	echo 1 >"$PARAMETERS/memmap_min_pages"
 	odd_each odd_compare
 	report odd label="$LABEL" namespaces=$#

@@ -3,7 +3,6 @@
 # Commands of a persistent-memory job. The host writes the job: it decides the
 # order of binds, and where to compare.
 
-MEMMAP=/sys/kernel/bulkmm/memmap
 LAB=/sys/kernel/debug/bulkmm_lab
 
 # load the modules in the order given (the host has resolved dependencies)
@@ -22,8 +21,7 @@ namespace() {
 	must ndctl create-namespace -m "$1" -M "$2" -a "$3"
 	find_device
 	calls_read
-	report bind arm=absent label=first pages="$PAGES" start="$START" \
-		ns="$NS" calls="$CALLS"
+	report bind arm=absent label=first pages="$PAGES" start="$START" ns="$NS"
 	unbind
 }
 
@@ -32,7 +30,7 @@ namespace() {
 private() {
 	DRIVER=$LAB DEVICE=$1 NODE=$LAB/calls
 	[ -e "$DRIVER/bind" ] || fail "the kernel has no device-private memory"
-	bind absent first
+	bind first
 	unbind
 }
 
@@ -64,59 +62,22 @@ calls_read() {
 	MIDDLE=$((START + PAGES / 2))
 }
 
-# bring bulkmm.ko into the state of an arm: absent, off or on
-arm() {
-	if [ "$1" = absent ]; then
-		unload
-		return
-	fi
-	if [ ! -d "$MEMMAP" ]; then
-		must insmod /lib/modules/bulkmm.ko hotplug=off "memmap=$1"
-		[ -z "$BACKEND" ] || backend
-		[ "${WORKERS:-0}" = 0 ] || must_write "$MEMMAP/workers" "$WORKERS"
-	fi
-	echo "$1" >"$MEMMAP/mode" || fail "mode $1 is refused"
-	read -r mode <"$MEMMAP/mode"
-	case $mode in
-	*"[$1]"*) ;;
-	*) fail "mode reads '$mode' after writing $1" ;;
-	esac
-}
-
-# force the backend that the user named; the module rejects unknown ones
-backend() {
-	known=$(backend_names "$MEMMAP/backend")
-	if ! echo "$BACKEND" 2>/dev/null >"$MEMMAP/backend"; then
-		report unknown-backend known="$known"
-		finish 1
-	fi
-}
-
-# the counters go with the module, so they are sent before each unload
-unload() {
-	[ -d "$MEMMAP" ] || return
-	# shellcheck disable=SC2046 # "hits=... bytes=..."
-	report counters backend="$(cat $MEMMAP/backend)" \
-		hook="$(cat $MEMMAP/hook)" version="$(cat "$BULKMM/version")" \
-		$(stats_of memmap)
-	must remove
-}
-
-# bring the device up in an arm and time it
+# bring the device up and time it: LABEL
 bind() {
-	ARM=$1 LABEL=$2
-	arm "$1"
+	LABEL=$1
 	calls_clear
+	record before
 	bind_ns=$(bmmguest write "$DRIVER/bind" "$DEVICE" "$NODE" 2>&1) ||
 		fail "bind: $bind_ns"
+	record after
 	calls_read
-	report bind arm="$1" label="$2" pages="$PAGES" start="$START" ns="$NS" \
-		calls="$CALLS" bind_ns="$bind_ns"
+	report bind arm="$ARM" label="$1" pages="$PAGES" start="$START" ns="$NS" \
+		bind_ns="$bind_ns"
 }
 
 unbind() {
 	must bmmguest write "$DRIVER/unbind" "$DEVICE"
-	report unbind arm="${ARM-absent}" label="${LABEL-first}" ns="$SAID"
+	report unbind arm="$ARM" label="${LABEL-first}" ns="$SAID"
 }
 
 BROUGHT_UP="memremap_pages memmap_init_zone_device vmemmap_populate
@@ -127,15 +88,14 @@ BROUGHT_UP="memremap_pages memmap_init_zone_device vmemmap_populate
 
 # trace a bind and an unbind by function; these are no samples
 graphed() {
-	arm "$1"
 	# shellcheck disable=SC2086 # names
 	graph_begin $BROUGHT_UP
-	bind "$1" graph
-	graph_end "$1" bind "$bind_ns"
+	bind graph
+	graph_end bind "$bind_ns"
 	# shellcheck disable=SC2086 # names
 	graph_begin $BROUGHT_UP
 	unbind
-	graph_end "$1" unbind "$SAID"
+	graph_end unbind "$SAID"
 }
 
 # time of merely storing the same bytes: UNIT-PAGES BYTES-PER-UNIT

@@ -17,26 +17,22 @@ pool_trace() {
 	[ ! -d "$TRACING/events/bulkmm" ] || clearing "$1"
 }
 
-# populate by a WAY, report how the counters moved: LABEL KIND MIB WAY
+# populate by a WAY: LABEL KIND MIB WAY
 pool_visit() {
 	label=$1 kind=$2 way=$4
 	shift
-	counted
-	# shellcheck disable=SC2153 # set by counted
-	hits=$HITS alloc=$ALLOCATED small=$SMALL fell=$FELL
+	record before
 	[ "$label" = counted ] || echo >"$TRACING/trace"
 	must bmmpool visit "$@"
-	counted
+	record after
 	around=0 cached=0
 	if [ "$label" != counted ]; then
 		around=$(grep -c streaming=1 "$TRACING/trace")
 		cached=$(grep -c streaming=0 "$TRACING/trace")
 	fi
-	# shellcheck disable=SC2086,SC2153 # "bytes=... ns=...", as must() left it
+	# shellcheck disable=SC2086 # "bytes=... ns=...", as must() left it
 	report visit label="$label" arm="$ARM" kind="$kind" way="$way" \
-		hits=$((HITS - hits)) alloc=$((ALLOCATED - alloc)) \
-		small=$((SMALL - small)) fell=$((FELL - fell)) \
-		alloc_on=$ALLOC_ON streaming="$around" cached="$cached" $SAID
+		streaming="$around" cached="$cached" $SAID
 }
 
 # pass on what the library reports: NAME KIND MIB OPTION... (of bmmpool)

@@ -3,6 +3,9 @@
 # What every job needs: report to the host, fail, end; the module.
 
 BULKMM=/sys/kernel/bulkmm
+# shellcheck disable=SC2034 # for all scripts
+MEMMAP=$BULKMM/memmap CLEAR=$BULKMM/clear VMAP=$BULKMM/vmap HOTPLUG=$BULKMM/hotplug
+export ARM=absent # what the module is in
 
 # send one JSON line to the host, its fields given as name=value; a value that
 # is not a plain number is quoted
@@ -55,14 +58,10 @@ backend_names() {
 
 # a counter, without starting a program: PATH NAME
 stat_of() {
+	[ -d "$BULKMM" ] || return 0
 	while read -r stat value; do
 		[ "$stat" != "$2" ] || echo "$value"
 	done <"$BULKMM/$1/stats"
-}
-
-# all counters of a path as words for report: PATH
-stats_of() {
-	tr ' ' '=' <"$BULKMM/$1/stats"
 }
 
 # write a line to the kernel log that separates what follows

@@ -57,10 +57,10 @@ graph_sums() {
 	}' $TRACING/trace
 }
 
-# report the trace of an operation that took NS: ARM OPERATION NS
+# report the trace of an operation that took NS: OPERATION NS
 graph_end() {
 	echo 0 >$TRACING/tracing_on
-	report graph arm="$1" operation="$2" ns="$3" functions="$(graph_sums)" \
+	report graph arm="$ARM" operation="$1" ns="$2" functions="$(graph_sums)" \
 		lost="$(cat $TRACING/per_cpu/cpu*/stats |
 			awk '/^overrun/ { n += $2 } END { print n + 0 }')"
 	echo nop >$TRACING/current_tracer

@@ -8,6 +8,17 @@ MM=/suite/mm
 MM_ARMS="absent on streaming"
 MM_AGAIN="2 3" # attempts after the first
 
+# streaming: huge pages of all sizes bypass the cache: ARM
+mm_state() {
+	state absent
+	case $1 in
+	on) all_on ;;
+	streaming)
+		state streaming clear=streaming alloc=streaming? clear/min_pages=2
+		;;
+	esac
+}
+
 mm_begin() {
 	mkdir -p /dev/shm /tmp/mm
 	mount -t tmpfs tmpfs /dev/shm
@@ -78,7 +89,7 @@ mm() {
 	export MM_LIMIT="$1"
 	shift
 	for arm in $MM_ARMS; do
-		suite_arm "$arm"
+		mm_state "$arm"
 		for category in "$@"; do mm_category "$category" 1; done
 	done
 	for category in "$@"; do
@@ -86,11 +97,11 @@ mm() {
 		for attempt in $MM_AGAIN; do
 			MM_LIMIT=$((MM_LIMIT * 2))
 			for arm in $MM_ARMS; do
-				suite_arm "$arm"
+				mm_state "$arm"
 				mm_category "$category" "$attempt"
 			done
 			MM_LIMIT=$((MM_LIMIT / 2))
 		done
 	done
-	suite_arm absent
+	state absent
 }

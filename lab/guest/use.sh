@@ -45,12 +45,10 @@ brought_by_device() {
 
 # two processes on two CPUs fault folios in: ROUNDS FOLIOS
 pair() {
-	counted
-	# shellcheck disable=SC2153 # set by counted
-	hits=$HITS
+	record before
 	bmmpair "$1" "$2" "$KIB" >/tmp/pair || fail "bmmpair: $(cat /tmp/pair)"
-	counted
-	report paired arm="$ARM" rounds="$1" folios="$2" hits=$((HITS - hits))
+	record after
+	report paired arm="$ARM" rounds="$1" folios="$2"
 	while read -r line; do
 		# shellcheck disable=SC2086 # "round=0 ns0=..."
 		report pair arm="$ARM" folios="$2" $line

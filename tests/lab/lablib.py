@@ -11,19 +11,23 @@ from typing import Any
 import pytest
 
 from bulkmm.errors import Exit
-from bulkmm.lab.families import hotplug
+from bulkmm.lab.families import hotplug, vmap
 from bulkmm.lab.machine import kernels
 
 LAB = [sys.executable, "-m", "bulkmm.cli", "lab", "run"]
 # s; below pytest's own limit of a test, which would not show what the lab said
 LONGEST = 1100
-Rows = Iterable[tuple[str, ...]]
+Rows = Iterable[tuple[Any, ...]]
 
 
 def tiers(push: Rows, release: Rows) -> list[Any]:
     """Return what every push shows, and what a release shows besides."""
-    later = [pytest.param(row, marks=pytest.mark.release) for row in release]
-    return [*push, *later]
+
+    def param(row: Any, *marks: pytest.MarkDecorator) -> Any:
+        whole = row if isinstance(row[0], tuple) else (row,)
+        return pytest.param(*whole, marks=marks)
+
+    return [*map(param, push), *(param(row, pytest.mark.release) for row in release)]
 
 
 def series(push: str) -> list[Any]:
@@ -50,11 +54,28 @@ def passed(place: Path, *argv: str) -> dict[str, Any]:
     return document
 
 
-def whole_operations(document: dict[str, Any]) -> None:
-    """Both operations by function in each arm, which online as much."""
-    graphs = document["run"]["breakdown"]
-    assert {(g["operation"], g["variant"]) for g in graphs} == {
-        (operation, arm) for operation in ("plug", "unplug") for arm in hotplug.ARMS
-    }
-    calls = {g["functions"]["online_pages"]["calls"] for g in graphs[::2]}
-    assert len(calls) == 1
+def whole(document: dict[str, Any], rounds: int) -> None:
+    """Every arm was measured, as often as there were rounds, or in every function."""
+    name = document["run"]["scenario"]
+    assert document["schema_version"] == 1
+    assert document["machine"]["guest"]["accelerator"] in {"KVM", "TCG"}
+    assert 0 < document["run"]["peak_rss_bytes"] < 6_000_000_000
+    arms = {(r["scenario"], r["variant"]): r["samples"] for r in document["results"]}
+    pairs = {(r["base"], r["variant"]) for r in document["ratios"]}
+    if name.startswith(("pmem-fsdax", "pmem-devdax", "hmm-private")):
+        for one in (name, f"{name}-bind"):
+            for arm in ("absent", "off", "on"):
+                assert len(arms[one, arm]) == rounds
+                assert min(arms[one, arm]) > 0
+        assert len(arms[f"{name}-first", "absent"]) == 1
+        assert pairs >= {("off", "on"), ("absent", "on"), ("absent", "off")}
+    if name in ("hotplug-kmem-4g", "hotplug-virtio-mem-4g"):
+        graphs = document["run"]["breakdown"]
+        assert {(g["operation"], g["variant"]) for g in graphs} == {
+            (operation, arm) for operation in ("plug", "unplug") for arm in hotplug.ARMS
+        }
+        # each arm onlines as much
+        assert len({g["functions"]["online_pages"]["calls"] for g in graphs[::2]}) == 1
+    if name in vmap.CASES and len(pairs) > 1:
+        limit = [vmap.LIMIT] if vmap.CASES[name][0].scanned else []
+        assert set(arms) >= {(name, arm) for arm in ("off", "block", *limit)}

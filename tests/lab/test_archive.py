@@ -37,14 +37,6 @@ def held(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Archive
     assert not list(made.home.iterdir())
 
 
-@pytest.mark.parametrize("count", ["0", "-1"])
-def test_a_count_that_looks_at_nothing(
-    count: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["lab", "kernels", "--count", count]) == Exit.USAGE
-    assert f"--count {count}: give 1 or more" in capsys.readouterr().err
-
-
 @pytest.mark.usefixtures("held")
 def test_it_says_how_many_are_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["lab", "kernels", "--count", "2"]) == Exit.VERDICT

@@ -8,9 +8,8 @@ import pytest
 
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
-from bulkmm.lab import run, scenario
-from bulkmm.lab.machine import debugkernel, kernels, kinds
-from bulkmm.lab.machine.arch import ARM64
+from bulkmm.lab import run
+from bulkmm.lab.machine import debugkernel, kinds
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.kinds import Kind
 from bulkmm.lab.machine.root import Root
@@ -63,18 +62,6 @@ def test_a_release_is_of_its_content(
     assert DEBUG.release("7.3.4+deb13") != before
 
 
-def test_freed_memory_is_poisoned_unless_the_allocator_zeroes() -> None:
-    assert DEBUG.command_line("preempt=full") == "page_poison=1 preempt=full"
-    assert "page_poison=1 " in DEBUG.command_line("init_on_alloc=0")
-    assert "page_poison" not in DEBUG.command_line("init_on_alloc=1")
-
-
-def test_they_are_of_the_series_that_they_are_built_from() -> None:
-    assert scenario.find("upstream-hmm").runs_on("debug")
-    with pytest.raises(BulkmmError, match="debug is built for x86_64 only"):
-        kernels.check("debug", ARM64)
-
-
 @pytest.mark.parametrize(
     ("end", "ok"),
     [({"debug_locks": 1}, True), ({"debug_locks": 0}, False), ({}, False)],
@@ -99,32 +86,6 @@ class Sources(debugkernel.Build):
 
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="enters a root")
-SLOW = """\
-first:
-	@echo '  CC      mm/first.o'
-	touch $(O)/first
-second: ; sleep 60
-bzImage modules: first second
-"""
-
-
-@needs_root
-def test_a_build_out_of_time_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(debugkernel, "LIMIT", 2)
-    build = Sources(tmp_path, SLOW)
-    with pytest.raises(BulkmmError, match=r"make modules took more than .* goes on"):
-        build._make("bzImage", "modules", poll=build._show)
-    assert (build.objects / "first").is_file()
-    assert "1 files compiled, now mm/first.o" in capsys.readouterr().err
-
-
-@needs_root
-def test_a_build_that_fails_says_why(tmp_path: Path) -> None:
-    build = Sources(tmp_path, "modules:\n\t@echo 'a.c:1: error: no'; exit 1\n")
-    with pytest.raises(BulkmmError, match=r"make modules failed: a\.c:1: error: no"):
-        build._make("modules")
 
 
 @needs_root

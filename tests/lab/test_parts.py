@@ -2,20 +2,17 @@
 """The lab's parts that need no guest."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from bulkmm import outcome
-from bulkmm.errors import BulkmmError, Exit, UsageError
+from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab import child, paths
-from bulkmm.lab.machine import build, kernels, klog, root, upstream, vm
+from bulkmm.lab.machine import kernels, klog, root, upstream
 from bulkmm.lab.machine.arch import ARM64, X86_64, Arch
 from bulkmm.lab.machine.root import Root
-from bulkmm.results import Check, Document
 
 INDEX = {
     f"linux-headers-{release}"
@@ -143,10 +140,6 @@ def test_cache_places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert paths.cache_dir() == tmp_path / "c"
 
 
-def test_defines_become_make_variables() -> None:
-    assert build.check_defines(["BMM_FAULTS", "A=2"]) == ["A=2", "BMM_FAULTS=1"]
-
-
 def test_mirror_from_the_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -159,18 +152,6 @@ def test_mirror_from_the_environment(
         "file:/a/mirror",
         tmp_path / "none.gpg",
     )
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["Types: deb\nSigned-By: {}\n", "deb [arch=amd64 signed-by={}] http://x y main\n"],
-)
-def test_signed_by(tmp_path: Path, text: str) -> None:
-    keyring = tmp_path / "keys.gpg"
-    keyring.touch()
-    entry = tmp_path / "entry"
-    entry.write_text(text.format(keyring))
-    assert root._signed_by(entry) == keyring
 
 
 def test_child_failure_says_its_last_line() -> None:
@@ -213,52 +194,6 @@ def _gone(pid: int) -> bool:
     return False
 
 
-def test_failed_checks_decide_the_exit_code(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    document = Document(machine={}, checks=[Check("a", ok=True, detail="")])
-    assert outcome.verdict(document) == Exit.OK
-    document.checks.append(Check("taint", ok=False, detail="0 -> 512"))
-    assert outcome.verdict(document) == Exit.VERDICT
-    assert "check failed: taint: 0 -> 512" in capsys.readouterr().err
-
-
-def test_qemu_command(tmp_path: Path) -> None:
-    here = Root(tmp_path)
-    guest = vm.Guest(tmp_path / "vmlinuz", tmp_path / "initrd", 4096, pmem=100 << 30)
-    argv = vm.command(guest, here, tmp_path / "run")
-    assert "memory-backend-ram,id=pmem,reserve=off,size=107376279552" in argv
-    assert "4096M,slots=2,maxmem=108546M" in argv
-    assert not [word for word in argv if "monitor" in word and word != "-monitor"]
-    assert argv[argv.index("-kernel") + 1] == "/vmlinuz"
-    assert "-bios" not in argv
-
-
-def test_qemu_command_for_arm64(tmp_path: Path) -> None:
-    files = (tmp_path / "vmlinuz", tmp_path / "initrd", 1024)
-    guest = vm.Guest(*files, words="arm64.nomte", arch=ARM64)
-    argv = vm.command(guest, Root(tmp_path), tmp_path / "run")
-    assert argv[0] == "qemu-system-aarch64"
-    assert argv[argv.index("-cpu") + 1] == "max,pauth-impdef=on"
-    assert argv[argv.index("-M") + 1] == "virt,mte=on"
-    assert argv[-1].startswith("console=ttyAMA0 ")
-    assert argv[-1].endswith(" arm64.nomte")
-    guest = vm.Guest(*files, pmem=1 << 30, arch=ARM64, cpu="cortex-a72")
-    argv = vm.command(guest, Root(tmp_path), tmp_path / "run")
-    assert argv[argv.index("-cpu") + 1] == "cortex-a72"
-    assert argv[argv.index("-M") + 1] == "virt,nvdimm=on"
-    assert argv[argv.index("-bios") + 1] == ARM64.firmware
-
-
-def test_list(capsys: pytest.CaptureFixture[str]) -> None:
-    from bulkmm import cli
-
-    assert cli.main(["lab", "list"]) == Exit.OK
-    said = capsys.readouterr().out
-    assert "pmem-fsdax-100g" in said
-    assert "2.30x" in said
-
-
 def test_source_package_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
     index = "".join(
         f" linux-source-6.12 | {version} | a-mirror trixie/main Packages\n"
@@ -270,15 +205,3 @@ def test_source_package_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = kernels.Kernel(kernel.root, "6.12.1+deb13-cloud-amd64")
     with pytest.raises(BulkmmError, match=r"no linux-source-6\.12 6\.12\.1: "):
         upstream.source_package(gone)
-
-
-def test_no_function_of_the_guest_is_there_twice() -> None:
-    # all scripts are read into one shell: the last of a name would win
-    scripts = [*(paths.PROJECT / "lab/guest").glob("*.sh")]
-    names = [
-        name
-        for script in scripts
-        for name in re.findall(r"^(\w+)\(\)", script.read_text(), re.MULTILINE)
-    ]
-    assert len(names) > len(scripts)
-    assert sorted(names) == sorted(set(names))

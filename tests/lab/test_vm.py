@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Guests of reduced size: both kernels, every scenario, and what must fail."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lablib import LAB, lab, passed, tiers
+from lablib import LAB, lab, passed, tiers, whole
 
 from bulkmm.errors import Exit, GuestError
 from bulkmm.lab import paths, scenario
@@ -27,119 +28,129 @@ PRIVATE = "hmm-private-64g"
 SHARED = ("--cpus", "4", "--workers", "3", "--backend", "movnti")
 
 
-@pytest.mark.parametrize(
-    "argv",
-    tiers(
-        [
-            (DEVDAX, "--kernel", "7.3", "--size", "2G", "--map", "mem", *SHARED),
-            (DEVDAX, "--kernel", "7.3", "--size", "1040M", "--align", "4K"),
-            (PRIVATE, "--kernel", "7.3", "--size", "2G"),
-        ],
-        [
-            (DEVDAX, "--kernel", "6.12", "--size", "2G"),
-            (DEVDAX, "--kernel", "6.12", "--size", "12G", "--align", "1G"),
-        ],
-    ),
-    ids=" ".join,
-)
-def test_scenario(argv: tuple[str, ...], tmp_path: Path) -> None:
-    """Those that the quick matrix has not."""
-    document = passed(tmp_path, *argv, "--rounds", "2")
-    arms = {(r["scenario"], r["variant"]): r for r in document["results"]}
-    for name in (argv[0], f"{argv[0]}-bind"):
-        for arm in ("absent", "off", "on"):
-            assert len(arms[name, arm]["samples"]) == 2
-            assert min(arms[name, arm]["samples"]) > 0
-    assert len(arms[f"{argv[0]}-first", "absent"]["samples"]) == 1
-    pairs = {(r["base"], r["variant"]) for r in document["ratios"]}
-    assert pairs >= {("off", "on"), ("absent", "on"), ("absent", "off")}
-    assert document["run"]["kernel"].startswith(argv[2])
-    assert ("[movnti" in document["run"]["backends"]) or "movnti" not in argv
-    assert 0 < document["run"]["peak_rss_bytes"] < 6_000_000_000
-    assert document["machine"]["guest"]["accelerator"] in {"KVM", "TCG"}
-
-
-FAULTS = [
-    ("pmem-faults", "--kernel", "7.3"),
-    ("pmem-verify", "--kernel", "6.12"),
-    ("clear-faults", "--kernel", "7.3", "--seconds", "6"),
-    ("clear-populate", "--kernel", "7.3"),
-]
-FAULTS_TOO = [
-    ("pmem-faults", "--kernel", "6.12"),
-    ("pmem-verify", "--kernel", "7.3"),
-    ("clear-faults", "--kernel", "6.12", "--seconds", "6"),
-]
-
-
-@pytest.mark.parametrize("argv", tiers(FAULTS, FAULTS_TOO), ids=" ".join)
-def test_faults(argv: tuple[str, ...]) -> None:
-    done = lab(*argv)
-    assert done.returncode == Exit.OK, done.stderr
-
-
-# the default of cached_max is checked where the CPU is Intel's
-INTEL = ("--cpu", "Skylake-Server", "--accel", "tcg")
-
-
-@pytest.mark.parametrize("argv", tiers([("7.3", *INTEL)], [("6.12",)]), ids=" ".join)
-def test_hook_faults(argv: tuple[str, ...], tmp_path: Path) -> None:
-    document = passed(tmp_path, "hook-faults", "--kernel", *argv)
-    names = {check["name"].partition(":")[0] for check in document["checks"]}
-    assert len(argv) == 1 or "cached_max" in names
-
-
 FEW = ("--way", "write-middle", "--way", "madv-populate", "--way", "fork")
 SIZES = ("--kib", "64", "--kib", "16")
-
-
-@pytest.mark.parametrize(
-    "argv",
-    tiers(
-        [
-            ("thp-2m", "--kernel", "6.12", "--init-on-alloc", "0"),
-            ("thp-2m", "--kernel", "7.3", "--init-on-alloc", "1", *FEW[:2]),
-            ("mthp", "--kernel", "7.3", "--init-on-alloc", "0", *FEW[:2], *SIZES),
-            ("hugetlb-2m", "--kernel", "6.12", *FEW),
-        ],
-        [
-            ("thp-2m", "--kernel", "7.3", "--init-on-alloc", "0", *FEW),
-            ("mthp", "--kernel", "6.12", "--init-on-alloc", "0", *FEW[:2], *SIZES),
-            ("hugetlb-2m", "--kernel", "7.3", "--way", "memfd", "--way", "fallocate"),
-            ("hugetlb-1g", "--kernel", "7.3", "--way", "write-middle"),
-        ],
+THP = ("--rounds", "1", "--folios", "3")
+# the default of cached_max is checked where the CPU is Intel's
+INTEL = ("--cpu", "Skylake-Server", "--accel", "tcg")
+VMAP = ("--rounds", "1", "--arrays", "50", "--arm", "off", "--arm", "block")
+UPSTREAM = ("--loops", "5", "--arm", "absent", "--arm")
+COEXIST = [
+    word for part in ("fentry", "livepatch", "knob") for word in ("--part", part)
+]
+ARM64 = ("--arch", "arm64")
+# no MOPS, no memory tags, no signed pointers, no landing pads
+OLD_CPU = ("--cpu", "cortex-a72")
+ALL_OFF = "arm64.nomte arm64.nobti arm64.nopauth arm64.nomops"
+BACKENDS = {"", "generic", "stp", "stnp", "dczva", "mops"}
+ONE, TWO = ("--rounds", "1"), ("--rounds", "2")
+PUSH = [  # what the quick matrix has not
+    (DEVDAX, "7.3", "--size", "2G", "--map", "mem", *SHARED, *TWO),
+    (DEVDAX, "7.3", "--size", "1040M", "--align", "4K", *TWO),
+    (PRIVATE, "7.3", "--size", "2G", *TWO),
+    ("upstream-hmm", "7.3", *ONE),
+    ("pmem-faults", "7.3"),
+    ("pmem-verify", "6.12"),
+    ("hook-faults", "7.3", *INTEL),
+    ("clear-faults", "7.3", "--seconds", "6"),
+    ("clear-populate", "7.3"),
+    ("thp-2m", "6.12", "--init-on-alloc", "0", *THP),
+    ("thp-2m", "7.3", "--init-on-alloc", "1", *FEW[:2], *THP),
+    ("mthp", "7.3", "--init-on-alloc", "0", *FEW[:2], *SIZES, *THP),
+    ("hugetlb-2m", "6.12", *FEW, *THP),
+    ("clear-cases", "6.12", *ONE),
+    ("clear-latency", "7.3", "--preempt", "lazy", "--kib", "2048", *ONE),
+    ("hotplug-faults", "7.3"),
+    ("vmap-128m-mixed", "7.3", *VMAP),
+    ("vm_map_ram", "7.3", *VMAP),
+    ("ioremap-1m", "7.3", *VMAP),
+    ("vmap-check", "6.12", "--arrays", "3000"),
+    ("vmap-faults", "7.3", "--seconds", "5"),
+    ("upstream-vmalloc", "7.3", *UPSTREAM, "block"),
+    ("coexist", "7.3", *COEXIST),
+    ("ndctl-odd", "6.12", *ONE, "--seed", "6"),
+    ("thp-2m", "7.3", *ARM64, "--init-on-alloc", "0", "--way", "fork", *THP),
+    (
+        "mthp",
+        "7.3",
+        *ARM64,
+        "--init-on-alloc",
+        "0",
+        *SIZES[:2],
+        *OLD_CPU,
+        *FEW[:2],
+        *THP,
     ),
-    ids=" ".join,
-)
-def test_huge_pages(argv: tuple[str, ...], tmp_path: Path) -> None:
-    few = ("--rounds", "1", "--folios", "1" if argv[0] == "hugetlb-1g" else "3")
-    document = passed(tmp_path, *argv, *few)
-    assert {r["variant"] for r in document["results"]} == set(proof.ARMS)
-    visits = document["run"]["visits"]
-    assert {v["backend"] for v in visits} > {"", "generic", "plain"}
-    hits = sum(v["hits"] for v in visits)
-    taken_away = argv[:5] == ("thp-2m", "--kernel", "7.3", "--init-on-alloc", "1")
-    assert (hits == 0) is taken_away
-    assert (sum(v["alloc"] for v in visits) > 0) is taken_away
-    assert document["machine"]["guest"]["accelerator"] in {"KVM", "TCG"}
+]
+RELEASE = [
+    (DEVDAX, "6.12", "--size", "2G", *TWO),
+    (DEVDAX, "6.12", "--size", "12G", "--align", "1G", *TWO),
+    ("pmem-faults", "6.12"),
+    ("pmem-verify", "7.3"),
+    ("hook-faults", "6.12"),
+    ("clear-faults", "6.12", "--seconds", "6"),
+    ("thp-2m", "7.3", "--init-on-alloc", "0", *FEW, *THP),
+    ("mthp", "6.12", "--init-on-alloc", "0", *FEW[:2], *SIZES, *THP),
+    ("hugetlb-2m", "7.3", "--way", "memfd", "--way", "fallocate", *THP),
+    ("hugetlb-1g", "7.3", "--way", "write-middle", *ONE, "--folios", "1"),
+    ("clear-cases", "7.3", *ONE),
+    ("clear-latency", "6.12", "--preempt", "none", "--kib", "2048", *ONE),
+    ("hotplug-virtio-mem-4g", "7.3", *ONE),
+    ("vmap-order9", "6.12", *VMAP),
+    ("vmap-order0", "7.3", *VMAP),
+    ("vmap-1page", "6.12", "--rounds", "1", "--arrays", "50"),
+    ("vmalloc-1m", "6.12", *VMAP),
+    ("vmap-check", "7.3", "--arrays", "3000"),
+    ("vmap-faults", "6.12", "--seconds", "5"),
+    ("upstream-vmalloc", "6.12", *UPSTREAM, "pte"),
+    (DEVDAX, "7.3", *ARM64, "--size", "2G", "--map", "mem", *OLD_CPU, *ONE),
+    ("pmem-faults", "7.3", *ARM64),
+    ("thp-2m", "7.3", *ARM64, "--init-on-alloc", "1", *FEW[:2], *THP),
+    ("hugetlb-2m", "7.3", *ARM64, "--way", "fallocate", "--append", ALL_OFF, *THP),
+]
 
 
-@pytest.mark.parametrize(
-    "argv",
-    tiers(
-        [
-            ("clear-cases", "--kernel", "6.12"),
-            ("clear-latency", "--kernel", "7.3", "--preempt", "lazy", "--kib", "2048"),
-        ],
-        [
-            ("clear-cases", "--kernel", "7.3"),
-            ("clear-latency", "--kernel", "6.12", "--preempt", "none", "--kib", "2048"),
-        ],
-    ),
-    ids=" ".join,
-)
-def test_clear(argv: tuple[str, ...], tmp_path: Path) -> None:
-    assert passed(tmp_path, *argv, "--rounds", "1")["results"]
+@pytest.mark.parametrize("argv", tiers(PUSH, RELEASE), ids=" ".join)
+def test_scenario(argv: tuple[str, ...], tmp_path: Path) -> None:
+    name, kernel, *words = argv
+    document = passed(tmp_path, name, "--kernel", kernel, *words)
+    ran, one = document["run"], scenario.find(name)
+    assert ran["kernel"].startswith(kernel)
+    whole(document, rounds=1 if "--rounds 1" in " ".join(words) else 2)
+    arms = {(r["scenario"], r["variant"]): r for r in document["results"]}
+    assert bool(arms) is (one.measures and not one.upstream and not one.suite)
+    if name == DEVDAX:
+        assert ("[movnti" in ran["backends"]) or "movnti" not in words
+        assert ("stnp" in ran["backends"]) is (ran["arch"] == "arm64")
+    if words[-2:] == list(THP[-2:]):
+        assert {arm for _, arm in arms} == set(proof.ARMS)
+        backends = {v["backend"] for v in ran["visits"]}
+        if ran["arch"] == "arm64":
+            old = {OLD_CPU[1], ALL_OFF} & set(words)  # nor has it memory tags
+            assert backends == BACKENDS - ({"mops"} if old else set())
+            tagged = {c["name"] for c in document["checks"]} & {"every memory tag zero"}
+            assert bool(tagged) is not bool(old)
+        else:
+            assert backends > {"", "generic", "plain"}
+        away = argv[:4] == ("thp-2m", "7.3", "--init-on-alloc", "1")
+        assert (sum(v["hits"] for v in ran["visits"]) == 0) is away
+        assert (sum(v["alloc"] for v in ran["visits"]) > 0) is away
+        if ran["arch"] == "arm64":
+            assert {v["alloc_on"] for v in ran["visits"]} == {"no"}
+    if name == "upstream-hmm":
+        assert ran["hooks"] == ["0 memmap_init_zone_device: attached"]
+    if name == "vmap-check":
+        large = {e["arm"]: e["large"] for e in ran["checked"] if e["label"] == "random"}
+        assert large["block"] > 20
+        assert {large[arm] for arm in large if arm != "block"} == {0}
+    if INTEL[1] in words:
+        assert "cached_max" in {c["name"].partition(":")[0] for c in document["checks"]}
+
+
+def test_kvm_is_for_the_hosts_own_kind() -> None:
+    done = lab(FSDAX, *ARM64, "--accel", "kvm")
+    assert done.returncode == Exit.ENVIRONMENT
+    assert "KVM cannot be used here: the guest is arm64" in done.stderr
 
 
 @pytest.mark.release
@@ -149,20 +160,54 @@ def test_a_preemption_model_that_the_kernel_has_not() -> None:
     assert "this kernel does not do preempt=none: it has full (lazy)" in done.stderr
 
 
-@pytest.mark.release
-def test_one_byte_left_fails_the_run() -> None:
-    few = ("--rounds", "1", "--folios", "1", "--way", "read")
-    done = lab("thp-2m", *few, "--break-one-word")
-    assert done.returncode == Exit.VERDICT
-    assert "every byte zero (2m read): " in done.stderr
-    assert "1 words wrong, first in folio 0 at byte 2097144" in done.stderr
+POPULATED = "every byte zero, and there ({} corrupted)"
+LAST = "1 words wrong, first in folio 0 at byte 2097144"
 
 
-def test_one_broken_word_fails_the_run() -> None:
-    done = lab(FSDAX, "--size", "1G", "--rounds", "1", "--break-one-word")
-    assert done.returncode == Exit.VERDICT
-    assert "struct pages identical (broken-on-purpose)" in done.stderr
-    assert "1 words and 0 pageblocks differ" in done.stderr
+@pytest.mark.parametrize(
+    ("argv", "fails", "says"),
+    tiers(
+        [
+            (
+                (FSDAX, "--size", "1G", *ONE),
+                {"struct pages identical (broken-on-purpose)"},
+                "1 words and 0 pageblocks differ",
+            ),
+            (
+                ("populate-guest", *ONE),
+                {POPULATED.format("thp"), POPULATED.format("2m")},
+                "1 words wrong",
+            ),
+        ],
+        [
+            (
+                ("thp-2m", *ONE, "--folios", "1", "--way", "read"),
+                {"every byte zero (2m read)"},
+                LAST,
+            ),
+            (
+                ("hotplug-kmem-4g", "--kernel", "7.3", *ONE),
+                {"zones and free lists as without (proof)"},
+                "first differing: on",
+            ),
+            (
+                ("vmap-1page", *ONE, "--arrays", "5", "--arm", "absent"),
+                {"arrays mapped as the model says (broken-on-purpose absent)"},
+                "wrong; first",
+            ),
+        ],
+    ),
+    ids=str,
+)
+def test_what_is_broken_on_purpose_fails(
+    argv: tuple[str, ...], fails: set[str], says: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "result.json"
+    done = lab(*argv, "--break-one-word", "-o", str(file))
+    assert done.returncode == Exit.VERDICT, done.stderr
+    checks = json.loads(file.read_text())["checks"]
+    assert {check["name"] for check in checks if not check["ok"]} == fails
+    assert says in done.stderr
 
 
 @pytest.mark.release
@@ -323,17 +368,6 @@ def test_guest_that_ends_without_its_marker(
     stands_in(STARTED)
     with pytest.raises(GuestError, match="the guest ended early"):
         guest("")
-
-
-def test_each_report_gives_more_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vm, "BOOTING", 1)
-    step = f"sleep 0.6; echo '{{}}' >>{tmp_path}/results"
-    job = f"for n in 1 2 3 4 5; do {step}; done; exec sleep 600"
-    outcome = vm.Outcome(lambda _event: None)
-    assert not vm._follow(["sh", "-c", job], tmp_path, 2, outcome)
-    assert outcome.events == [{}] * 5
 
 
 def test_a_warning_in_the_kernel_log_and_a_command_that_fails(

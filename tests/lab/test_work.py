@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lablib import passed
 
-from bulkmm import facts, stats, table
+from bulkmm import facts, table
 from bulkmm.errors import GuestError
 from bulkmm.lab import paths, run, scenario
 from bulkmm.lab.machine import counting, image, vm
@@ -150,11 +150,3 @@ def test_without_the_plugin_a_scenario_runs_without_counts(
     text = table.markdown(document)
     assert facts.EMULATED in text
     assert table.TIMES not in text
-
-
-def test_a_unit_is_kept_in_the_ratio() -> None:
-    arms = [
-        stats.summarise("a", arm, STORES, 1, [count])
-        for arm, count in (("off", 4), ("on", 2))
-    ]
-    assert stats.ratio(*arms).unit == STORES

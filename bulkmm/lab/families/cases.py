@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bulkmm import stats
-from bulkmm.lab.families.huge import HugeWork
+from bulkmm.lab import state
+from bulkmm.lab.families.huge import HugeWork, arm
 from bulkmm.lab.families.proof import ARMS, LISTS, SERVING
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
@@ -33,12 +34,12 @@ class Work(HugeWork):
 
     kept = (("cases", "case"), ("calls", "calls"))
 
-    def job(self, modules: list[str]) -> str:
-        lines = [*self.begin(modules), "must insmod /lib/modules/bulkmm_lab.ko"]
-        for arm in ARMS:
-            lines += [f"clear_arm {arm}", f"cases plain 0 {ORDERS}"]
-        for arm in LISTS:
-            lines += [f"clear_arm {arm}", "tune min_pages 0"]
+    def lines(self) -> list[str]:
+        lines = ["zeroing", "modules bulkmm_lab"]
+        for one in ARMS:
+            lines += [arm(one), f"cases plain 0 {ORDERS}"]
+        for one in LISTS:
+            lines += [arm(one), "tune min_pages 0"]
             lines.append(f"cases_by_backend {ORDERS}")
             for name, value, usual in EXTREMES:
                 lines += [f"tune {name} {value}", f"cases {name}-{value} 0 {FEW}"]
@@ -46,24 +47,23 @@ class Work(HugeWork):
         label = "broken-on-purpose" if self.options.break_one_word else "corrupted"
         lines += [f"cases {label}-inside 1 0 9", f"cases {label}-beside 2 0 9"]
         lines += self._times()
-        lines += ["clear_arm absent", "must rmmod bulkmm_lab"]
-        return "\n".join(lines) + "\n"
+        return [*lines, "state absent", "must rmmod bulkmm_lab"]
 
     def _times(self) -> list[str]:
         """Return what is timed, with stores that cost the same in every arm."""
         chance = self.options.chance
         lines = []
         for _ in range(self.options.rounds):
-            for arm in chance.sample(TIMED, len(TIMED)):
-                lines.append(f"clear_arm {arm}")
-                if arm == "cached":
+            for one in chance.sample(TIMED, len(TIMED)):
+                lines.append(arm(one))
+                if one == "cached":
                     lines += ["plain_stores", "tune min_pages 0"]
                 lines.append(f"call_times {CALLS} {ONE_PAGE} {FOUR} {EIGHT}")
         return lines
 
-    steps = 2  # lists of backends
-    step = ("case",)
-    label = "latency_us-0"  # the last of each
+    does = ("cases plain ",)
+    step = ("cases",)
+    label = "plain"
 
     def results(self, outcome: Outcome) -> Measured:
         """Return the cost of a call on one page and its fixed cost.
@@ -108,7 +108,10 @@ class Work(HugeWork):
                 for one in seen
                 if one["label"] == f"corrupted-{what}"
             ),
-            _counted(seen),
+            state.judge(
+                "counters",
+                [(v, [_expected(v)]) for v in state.visits(outcome, "cases")],
+            ),
         ]
 
 
@@ -158,19 +161,12 @@ def _corrupted(one: dict[str, Any], what: str) -> Check:
     return Check(f"corrupted {what} is seen (order {one['order']})", ok, detail)
 
 
-def _counted(seen: list[dict[str, Any]]) -> Check:
-    """Check that folios were served and that single pages fell back."""
-    wrong = [one for one in seen if (one["hits"], one["small"]) != _expected(one)]
-    detail = f"{sum(int(one['hits']) for one in seen)} served"
-    if wrong:
-        one = wrong[0]
-        detail += f"; {one['arm']}, order {one['order']}: {one['hits']} hits"
-        detail += f", {one['small']} small, expected {_expected(one)}"
-    return Check("counters", not wrong and bool(seen), detail)
-
-
-def _expected(one: dict[str, Any]) -> tuple[int, int]:
-    if one["arm"] not in SERVING:
-        return 0, 0
-    large = 1 << one["order"] >= max(int(one["min_pages"]), 2)
-    return (HINTS, 0) if large else (0, HINTS)
+def _expected(visit: state.Visit) -> state.Expect:
+    """Return what is expected: large folios are served, single pages never."""
+    if visit.arm not in SERVING:
+        return state.Expect("clear")
+    least = max(visit.path("clear").settings.get("min_pages", 0), 2)
+    orders = [int(order) for order in str(visit.event["orders"]).split()]
+    large = HINTS * sum(1 << order >= least for order in orders)
+    small = HINTS * len(orders) - large
+    return state.Expect("clear", visit.arm, large, small=small)

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bulkmm.lab import state
 from bulkmm.lab.families import proof
-from bulkmm.lab.families.huge import SizedWork, allocator_clears, taken_away
+from bulkmm.lab.families.huge import SizedWork, allocator_clears, arm, taken_away
 from bulkmm.lab.families.proof import ARMS, LISTS
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
@@ -70,9 +71,9 @@ class Work(SizedWork):
 
     pairs = PAIRS
     kinds = tuple(TIMED)
+    does = ("visit round ",)
     step = ("visit",)
     label = "round"
-    kept = (("visits", "visit"), ("counters", "clear-counters"))
 
     @property
     def shape(self) -> Shape:
@@ -99,26 +100,25 @@ class Work(SizedWork):
     def known(self) -> Mapping[str, tuple[object, ...]]:
         return {**super().known, "ways": self.shape.ways}
 
-    def job(self, modules: list[str]) -> str:
-        lines = self.begin(modules)
-        lines.append(f"dirty {DIRTY_MIB}")
+    def lines(self) -> list[str]:
+        lines = ["zeroing", f"dirty {DIRTY_MIB}"]
         chance = self.options.chance
         for kib in self.kib:
             lines += self._size(kib, chance)
-        return "\n".join([*lines, "clear_arm absent"]) + "\n"
+        return [*lines, "state absent"]
 
     def _size(self, kib: int, chance: random.Random) -> list[str]:
         """Return the lines of the job for folios of one size."""
         shape, many = self.shape, self._many
-        lines = [f"folios {shape.kind} {kib} {shape.pool}", "clear_arm absent"]
+        lines = [f"folios {shape.kind} {kib} {shape.pool}", "state absent"]
         # makes the host fault in its own pages
         lines.append(f"visit first {self.ways[0]} {many}")
         for _ in range(self.options.rounds):
-            for arm in chance.sample(ARMS, len(ARMS)):
-                lines.append(f"clear_arm {arm}")
+            for name in chance.sample(ARMS, len(ARMS)):
+                lines.append(arm(name))
                 lines += [f"visit round {way} {many}" for way in self.ways]
         for name in LISTS:
-            lines.append(f"clear_arm {name}")
+            lines.append(arm(name))
             lines += [f"each_backend {name} {way} {many}" for way in self.ways]
         label = "broken-on-purpose" if self.options.break_one_word else "planted"
         # in a way that checks every folio once
@@ -131,10 +131,6 @@ class Work(SizedWork):
         folios = self.options.folios or self.shape.folios
         return f"-n {folios} -b {self.shape.batch}"
 
-    @property
-    def steps(self) -> int:
-        return len(self.kib) * self.options.rounds * len(ARMS) * len(self.ways)
-
     def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
         """Return the times per folio by arm, in the order measured; empty if none."""
         taken: dict[str, list[float]] = {}
@@ -145,17 +141,23 @@ class Work(SizedWork):
         return {arm: taken[arm] for arm in ARMS if arm in taken}
 
     def checks(self, outcome: Outcome) -> list[Check]:
+        visits = state.visits(outcome, "visit")
         seen = outcome.of("visit")
         away = self.shape.kind == "thp" and taken_away(outcome)
         return [
             *proof.zero(v for v in seen if v["label"] != "planted"),
             *proof.planted(seen, wanted=not self.options.break_one_word),
             *proof.tags(seen),
-            *proof.counters(seen, taken_away=away),
+            *proof.counters(visits, taken_away=away),
             proof.forced(seen, len(self.ways) * len(self.kib)),
-            proof.attached(outcome),
+            state.attached(outcome, "clear"),
         ]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         seen = super().facts(outcome)
-        return {**seen, "allocator_clears": allocator_clears(outcome)}
+        return {
+            **seen,
+            "visits": [*map(proof.facts, state.visits(outcome, "visit"))],
+            "counters": state.unloaded(outcome),
+            "allocator_clears": allocator_clears(outcome),
+        }

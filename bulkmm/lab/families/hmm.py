@@ -8,9 +8,8 @@ memremap_pages() maps and to which pages of a process migrate.
 from collections import Counter
 from dataclasses import dataclass
 
-from bulkmm.lab import work
-from bulkmm.lab.families import proof
-from bulkmm.lab.families.pmem import ARMS, fell
+from bulkmm.lab import state, work
+from bulkmm.lab.families.pmem import ARMS, expected
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 from bulkmm.size import PAGE
@@ -27,36 +26,34 @@ SEEDS = 254  # of the words written: one byte
 class Work(work.Work):
     """The kernel's own test in every state of the module (see bulkmm.lab.work)."""
 
+    does = ("hmm_visit ",)
     step = ("hmm-visit",)
-    kept = (("visits", "hmm-visit"),)
+    visited = "hmm-visit"
 
-    @property
-    def steps(self) -> int:
-        return len(ARMS) * self.options.rounds
-
-    def job(self, modules: list[str]) -> str:
+    def lines(self) -> list[str]:
         chance = self.options.chance
         broken = " broken" if self.options.break_one_word else ""
-        lines = [
-            "BACKEND=",
-            f"modules {' '.join([*modules, 'bulkmm_lab'])}",
-            f"mark {self.scenario.name} begins",
-        ]
+        lines = ["modules bulkmm_lab"]
         for _ in range(self.options.rounds):
             for arm in chance.sample(ARMS, len(ARMS)):
-                # a path that is off is detached: its hook reports nothing at unload
-                lines += ["arm on"] if arm == "absent" else []
-                lines.append(f"hmm_visit {arm} {chance.randint(1, SEEDS)}{broken}")
-        lines += ["arm on", "arm absent", "must rmmod bulkmm_lab"]
-        return "\n".join(lines) + "\n"
+                mode = "" if arm == "absent" else f" memmap={arm}"
+                lines.append(f"state {arm}{mode}")
+                lines.append(f"hmm_visit {chance.randint(1, SEEDS)}{broken}")
+        return [*lines, "state absent", "must rmmod bulkmm_lab"]
 
     def checks(self, outcome: Outcome) -> list[Check]:
         return [
             *_verdicts(outcome),
             self._whole(outcome),
             _brought_up(outcome),
-            _counted(outcome),
-            proof.attached(outcome, "counters", (proof.ON,)),
+            state.judge(
+                "counters",
+                [
+                    (one, [expected(one, one.event["calls"])])
+                    for one in state.visits(outcome, "hmm-visit")
+                ],
+            ),
+            state.attached(outcome, "memmap"),
         ]
 
     def _whole(self, outcome: Outcome) -> Check:
@@ -97,17 +94,3 @@ def _brought_up(outcome: Outcome) -> Check:
     seen = {(int(v["calls"]), int(v["pages"])) for v in visits}
     listed = ", ".join(f"{calls} calls of {pages} pages" for calls, pages in seen)
     return Check("device memory brought up", seen == {wanted}, listed or "none")
-
-
-def _counted(outcome: Outcome) -> Check:
-    """Compare the module's counters with the calls made."""
-    calls = dict.fromkeys(ARMS, 0)
-    for visit in outcome.of("hmm-visit"):
-        calls[visit["arm"]] += int(visit["calls"])
-    hits = sum(int(c["hits"]) for c in outcome.of("counters"))
-    wrong = fell(outcome)
-    return Check(
-        "counters",
-        hits == calls["on"] > 0 and not wrong,
-        f"{hits} hits of {calls['on']}; unexpected fallbacks: {wrong or 'none'}",
-    )

@@ -6,6 +6,7 @@ that holds only this memory (lab/guest/hotplug.sh).
 """
 
 import random
+import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -13,7 +14,7 @@ from typing import Any
 
 from bulkmm import stats
 from bulkmm.errors import UsageError
-from bulkmm.lab import work
+from bulkmm.lab import state, work
 from bulkmm.lab.families import breakdown
 from bulkmm.lab.families.pmem import ARMS, PAIRS, STRUCT_PAGE
 from bulkmm.lab.machine import counting, vm
@@ -36,7 +37,14 @@ BOTH = "both"  # an arm: `on`, and path alloc in mode auto
 EVERY = (*ARMS, BOTH)
 SERVED = {"on", BOTH}  # arms with the path on
 KEPT = "kept"  # its visit in which nothing is too large for the cache
-HOOKS, ALLOC_HOOKS = 3, 2  # of the paths
+ALLOC_HOOKS = 2
+# path alloc is not on every kernel
+STATES = {
+    "absent": "",
+    "off": "hotplug=off alloc=off?",
+    "on": "hotplug=on alloc=off?",
+    BOTH: "hotplug=on alloc=auto?",
+}
 DEVICES = {KMEM: "hot_device", VIRTIO: "hot_virtio 1", CXL: "hot_cxl"}
 # results by name suffix: key of the time
 TIMED = (("", "plug_ns"), ("-unplug", "unplug_ns"))
@@ -46,8 +54,9 @@ TIMED = (("", "plug_ns"), ("-unplug", "unplug_ns"))
 class Work(work.Work):
     """A hotplug scenario with its options (see bulkmm.lab.work)."""
 
+    does = ("hot_visit ",)
     step = ("hot-visit",)
-    kept = (("visits", "hot-visit"),)
+    visited = "hot-visit"
 
     @property
     def pmem(self) -> int:
@@ -105,10 +114,6 @@ class Work(work.Work):
         added = BLOCK if self.scenario.mode == VIRTIO else self.options.size
         return added // PAGE * STRUCT_PAGE
 
-    @property
-    def steps(self) -> int:
-        return sum(len(arms) for _label, arms in self.plan) + 1
-
     def check_options(self, arch: Arch = X86_64) -> None:
         super().check_options(arch)
         unit = UNIT_CXL if self.scenario.mode == CXL else BLOCK
@@ -118,36 +123,29 @@ class Work(work.Work):
                 f"{MOST >> 30}G, a multiple of {unit >> 20}M"
             )
 
-    def job(self, modules: list[str]) -> str:
+    def lines(self) -> list[str]:
         chance = self.options.chance
         mode = self.scenario.mode
         lines = [
             f"KIND={mode} SIZE={self.options.size >> 10} ONLINE=online_movable",
             f"OFFLINE={'1' if self._offline_first else ''}",
-            f"modules {' '.join(modules)}",
-            f"mark {self.scenario.name} begins",
         ]
         if self.scenario.faults:
-            lines += ["modules bulkmm_lab", "hot_faults", "must rmmod bulkmm_lab"]
-            return "\n".join(lines) + "\n"
+            return [*lines, "modules bulkmm_lab", "hot_faults", "must rmmod bulkmm_lab"]
         lines += ["hot_policy $ONLINE"]
         lines += [DEVICES[mode]]
         # loaded late: it must not mark the work of the device just made
         lines += ["modules bulkmm_lab"]
         # the first visit faults in the host's pages
-        lines += ["hot_visit absent first '' ''", *self._middle(chance)]
+        lines += ["hot_visit first '' ''", *self._middle(chance)]
         more = {ROUND: "'' ''", PROOF: "'' middle", GRAPH: "1 ''"}
         for label, arms in self.plan:
-            lines += [
-                f"hot_visit {arm} {label} {more[label]}"
-                for arm in chance.sample(arms, len(arms))
-            ]
-        lines += [
-            f"hot_arm {BOTH}",
-            f"must_write /sys/kernel/bulkmm/clear/cached_max {MOST}",
-            f"hot_visit {BOTH} {KEPT} '' ''",
-        ]
-        return "\n".join([*lines, "hot_unload", "must rmmod bulkmm_lab"]) + "\n"
+            for arm in chance.sample(arms, len(arms)):
+                lines.append(f"state {arm} {STATES[arm]}".rstrip())
+                lines.append(f"hot_visit {label} {more[label]}")
+        lines.append(f"state {BOTH} {STATES[BOTH]} clear/cached_max={MOST}")
+        lines.append(f"hot_visit {KEPT} '' ''")
+        return [*lines, "state absent", "must rmmod bulkmm_lab"]
 
     def _middle(self, chance: random.Random) -> list[str]:
         """Return the proof's steps with plugged memory, the same in every arm."""
@@ -193,7 +191,7 @@ class Work(work.Work):
             _contiguous(outcome),
             _used(outcome),
             _counted(outcome),
-            _attached(outcome),
+            state.attached(outcome, "hotplug"),
             self._cleared(outcome),
             breakdown.check(outcome, ("plug", "unplug"), self.arms),
         ]
@@ -205,22 +203,25 @@ class Work(work.Work):
         first section on some devices.
         """
         name = "struct pages cleared as their size wants it"
-        visits = [v for v in outcome.of("hot-visit") if v["arm"] == BOTH]
-        if any(str(v["clears"]).count(": attached") != ALLOC_HOOKS for v in visits):
-            cleared = sum(int(v["cleared"]) for v in visits)
+        visits = [v for v in state.visits(outcome, "hot-visit") if v.arm == BOTH]
+        if any(
+            sum(hook.attached for hook in v.path("alloc").hooks) != ALLOC_HOOKS
+            for v in visits
+        ):
+            cleared = sum(v.moved("alloc", "bytes") for v in visits)
             return Check(name, not cleared, "alloc does not attach on this kernel")
-        streamed = sorted(int(v["streamed"]) >> 20 for v in visits) or [0]
+        streamed = sorted(v.moved("alloc", "streamed") >> 20 for v in visits) or [0]
         detail = f"{streamed[0]} to {streamed[-1]} MiB bypassed the cache"
-        seen = {v["label"] for v in visits} >= {PROOF, KEPT}
+        seen = {v.event["label"] for v in visits} >= {PROOF, KEPT}
         return Check(name, seen and all(map(self._cleared_right, visits)), detail)
 
-    def _cleared_right(self, visit: dict[str, Any]) -> bool:
+    def _cleared_right(self, visit: state.Visit) -> bool:
         """Return whether a visit's struct pages were cleared in the expected way."""
         least = self.options.size // PAGE * STRUCT_PAGE // 2
-        streamed = int(visit["streamed"])
-        bypasses = self.memmap > int(visit["cached_max"])
+        streamed = visit.moved("alloc", "streamed")
+        bypasses = self.memmap > visit.path("clear").settings.get("cached_max", 0)
         right = streamed >= least if bypasses else not streamed
-        return right and int(visit["cleared"]) >= least
+        return right and visit.moved("alloc", "bytes") >= least
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         return {**super().facts(outcome), "breakdown": breakdown.of(outcome)}
@@ -306,23 +307,12 @@ def _used(outcome: Outcome) -> Check:
 
 def _counted(outcome: Outcome) -> Check:
     """Check that walks were saved in every visit with the path on, and only there."""
-    visits = outcome.of("hot-visit")
-    walks = sum(int(v["walks"]) for v in visits)
-    saved = sum(int(v["saved"]) for v in visits)
-    ok = all((int(v["saved"]) > 0) == (v["arm"] in SERVED) for v in visits)
-    seen = {v["arm"] for v in visits} >= SERVED
-    return Check("counters", ok and seen, f"{saved} walks saved, {walks} made")
 
+    def expected(arm: str) -> state.Expect:
+        on = arm in SERVED
+        most = sys.maxsize if on else 0
+        mode = "on" if on else "off"
+        return state.Expect("hotplug", mode, int(on), most, others=True)
 
-def _attached(outcome: Outcome) -> Check:
-    """Check that at every unload all hooks were in place and nobody in them."""
-    seen = outcome.of("hot-counters")
-    on = [str(v["hook"]) for v in outcome.of("hot-visit") if v["arm"] in SERVED]
-    ok = (
-        bool(on)
-        and bool(seen)
-        and all(text.count(": attached") == HOOKS for text in on)
-    )
-    empty = not any(int(c["inflight"]) for c in seen)
-    detail = "; ".join(sorted(set(on)))
-    return Check("hooks attached, nobody left inside", ok and empty, detail)
+    visits = state.visits(outcome, "hot-visit")
+    return state.judge("counters", [(v, [expected(v.arm)]) for v in visits])

@@ -34,11 +34,6 @@ class HugeWork(Work):
         ]
         return " ".join(words).strip()
 
-    def begin(self, modules: list[str]) -> list[str]:
-        """Return the first lines of a job."""
-        lines = [f"mark {self.scenario.name} begins", "zeroing"]
-        return lines + [f"must insmod /lib/modules/{one}.ko" for one in modules]
-
 
 @dataclass(frozen=True)
 class SizedWork(HugeWork):
@@ -81,6 +76,11 @@ class SizedWork(HugeWork):
     def _named(self, kib: int) -> str:
         name = self.scenario.name
         return name if len(self.sizes) == 1 else f"{name}-{size(kib)}"
+
+
+def arm(name: str) -> str:
+    """Return the job's line that brings path clear into a state."""
+    return f"state {name}" if name == "absent" else f"clear_state {name}"
 
 
 def allocator_clears(outcome: Outcome) -> bool:

@@ -17,7 +17,12 @@ from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 from bulkmm.size import PAGE
 
-ARMS = ("off", "10ms", "1ms")  # target latencies
+STATES = {  # target latencies
+    "off": "clear=off",
+    "10ms": "clear=auto clear/latency_us=10000",
+    "1ms": "clear=auto clear/latency_us=1000",
+}
+ARMS = tuple(STATES)
 WAYS = {"demand": "write-middle", "populate": "map-populate"}
 POOLS = {2048: 16, 1 << 20: 1}  # hugetlb pages by size in KiB
 SIZES = {2048: "-n 16 -b 16", 1 << 20: ""}  # options of bmmfault
@@ -37,16 +42,15 @@ class Work(SizedWork):
     sizes = tuple(POOLS)
     pairs = tuple(("off", arm) for arm in ARMS[1:])
     kinds = tuple(WAYS)
+    does = ("late ",)
     step = ("late",)
     kept = (("visits", "late"), ("bounds", "bound"))
 
-    def job(self, modules: list[str]) -> str:
-        lines = [*self.begin(modules), f"preemption {self.options.preempt}"]
-        lines += [*self._visits(), *_warm(2048)]
+    def lines(self) -> list[str]:
+        lines = [f"preemption {self.options.preempt}", *self._visits(), *_warm(2048)]
         rounds = max(self.options.rounds, BOUND_ROUNDS)
         lines += ["bounds write-middle -f -n 4 -b 4"] * rounds
-        lines.append("traced")
-        return "\n".join([*lines, "clear_arm absent"]) + "\n"
+        return [*lines, "traced", "state absent"]
 
     def _visits(self) -> list[str]:
         """Return the rounds of each size, with each target the task's waits."""
@@ -55,13 +59,9 @@ class Work(SizedWork):
             lines += _warm(kib)
             for _ in range(self.options.rounds):
                 for arm in chance.sample(ARMS, len(ARMS)):
-                    lines.append(f"latency_arm {arm}")
+                    lines.append(f"state {arm} {STATES[arm]}")
                     lines += [f"late {way} {SIZES[kib]}" for way in WAYS.values()]
         return lines
-
-    @property
-    def steps(self) -> int:
-        return len(self.kib) * self.options.rounds * len(ARMS) * len(WAYS)
 
     def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
         """Return the longest waits while pages were faulted in or populated."""

@@ -65,11 +65,9 @@ class Work(work.Work):
         """Return the names of the steps."""
         return tuple(name for name in STEPS if self.upgrade or name != "upgrade")
 
-    def job(self, modules: list[str]) -> str:
-        lines = [f"must insmod /lib/modules/{name}.ko" for name in modules]
+    def lines(self) -> list[str]:
         to = next_version() if self.upgrade else ""
-        lines.append(f"packages {debs.version()} {RESCUE} {to}".rstrip())
-        return "\n".join(lines) + "\n"
+        return [f"packages {debs.version()} {RESCUE} {to}".rstrip()]
 
     @property
     def quiet(self) -> float:

@@ -6,28 +6,29 @@ arms, where to compare), so that the seed in the result is enough to repeat a ru
 """
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 from bulkmm import stats
 from bulkmm.errors import GuestError, UsageError
-from bulkmm.lab import work
-from bulkmm.lab.choices import ALIGNS, Options
+from bulkmm.lab import state, work
+from bulkmm.lab.choices import ALIGNS
 from bulkmm.lab.families import breakdown
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.vm import Hot, Outcome
-from bulkmm.lab.scenario import Scenario
 from bulkmm.results import Check, Measured
 from bulkmm.size import PAGE
 
 COMPARE_ALL = 8 << 30  # up to this size every bind of `on` is compared
 STRUCT_PAGE = 64
 ARMS = ("absent", "off", "on")
+SERVED = {"absent": 0, "off": 0, "on": 1}  # hits of a bind
 PAIRS = (("off", "on"), ("absent", "on"), ("absent", "off"))
 LIMIT = "limit"  # only storing as many bytes
 PRIVATE = "private"  # device memory that no CPU can access
-FAULTS = "pmem-faults"
+FAULTS, VERIFY = "pmem-faults", "pmem-verify"
 HOOKS = "hook-faults"  # the scenario of lab/guest/hook.sh
 STORM = "hook-storm"  # of lab/guest/storm.sh
 KASAN = "hook-kasan"  # of lab/guest/hook.sh
@@ -44,13 +45,10 @@ FLIPPED_WORD = 5
 class Work(work.Work):
     """A persistent-memory scenario with its options (see bulkmm.lab.work)."""
 
+    does = ("namespace ", "private ", "bind ", "graphed")
     step = ("bind",)
     kept = (("took", "took"),)
-
-    @property
-    def _storms(self) -> bool:
-        """Return whether the run lasts as long as the user wants."""
-        return self.scenario.name == STORM
+    visited = "bind"
 
     @property
     def pmem(self) -> int:
@@ -69,7 +67,7 @@ class Work(work.Work):
         does not get away with it.
         """
         quiet = "nowatchdog rcupdate.rcu_cpu_stall_timeout=300"
-        return f"{quiet} slab_debug=FP" if self._storms else ""
+        return f"{quiet} slab_debug=FP" if self.scenario.name == STORM else ""
 
     def check_options(self, arch: Arch = X86_64) -> None:
         super().check_options(arch)
@@ -81,15 +79,96 @@ class Work(work.Work):
             raise UsageError("alignment 1G needs a size of at least 2G")
 
     def job(self, modules: list[str]) -> str:
-        return job(self.scenario, self.options, modules)
+        # before any kprobe of bulkmm_lab's
+        first = "case_toggled_around_loads\n" if self.scenario.name == HOOKS else ""
+        return first + super().job(modules)
+
+    def lines(self) -> list[str]:
+        if self.scenario.name == KASAN:
+            return ["hook_kasan"]
+        does = self._provoke if self.scenario.faults else self._measure
+        lines = ["modules bulkmm_lab", *self._device(), *does()]
+        # at the end of HOOKS ftrace is dead: it cannot be unloaded
+        return (
+            lines if self.scenario.name == HOOKS else [*lines, "must rmmod bulkmm_lab"]
+        )
+
+    def _device(self) -> list[str]:
+        """Return how the device is made, which the module must not have seen."""
+        mode, options = self.scenario.mode, self.options
+        align = options.align if mode == "devdax" else "2M"
+        device = f"namespace {mode} {options.map} {align}"
+        if mode == PRIVATE:
+            device = f"private {options.size}"
+        known = [self._state("off"), self._state("absent")] if options.backend else []
+        return [*known, device]
+
+    def _state(self, arm: str) -> str:
+        words = [] if arm == "absent" else [f"memmap={arm}"]
+        if words and self.options.backend:
+            words.append(f"memmap/backend={self.options.backend}")
+        if words and self.options.workers:
+            words.append(f"memmap/workers={self.options.workers}")
+        return " ".join(["state", arm, *words])
+
+    def _provoke(self) -> list[str]:
+        """Return what injects every fault (lab/guest/faults.sh and others)."""
+        jobs = {
+            HOOKS: ["hook_faults"],
+            KOBJECT: ["hook_kobject"],
+            STORM: [f"storm {self.options.seconds}"],
+            VERIFY: ["verify"],
+            FAULTS: ["faults"],
+        }
+        return jobs[self.scenario.name]
+
+    def _measure(self) -> list[str]:
+        """Return the rounds in random order, a trace of each arm, and the proof."""
+        options, chance = self.options, self.options.chance
+        lines = ["bind reference", "snapshot", "unbind"]
+        every, compared = options.size <= COMPARE_ALL, False
+        for number in range(options.rounds):
+            for arm in chance.sample(ARMS, len(ARMS)):
+                lines += [self._state(arm), "bind round"]
+                if arm == "on" and (every or not compared):
+                    lines.append(f"compare round-{number}")
+                    compared = True
+                lines.append("unbind")
+                if arm == ARMS[-1]:
+                    lines.append("limit {} {}".format(*self._unit))
+        for arm in ARMS:
+            lines += [self._state(arm), "graphed"]
+        return [*lines, *self._proof(), "state absent"]
+
+    def _proof(self) -> list[str]:
+        """Return the last bind: compare it, show that comparing works, use it."""
+        lines = [f"bind {PROOF}"]  # in the last of ARMS
+        if self.options.break_one_word:
+            return [*lines, "flip", "compare broken-on-purpose", "unbind"]
+        lines += ["compare last", "flip", "compare flipped", "flip", "compare restored"]
+        use = [] if self.scenario.mode == PRIVATE else ["use_device"]
+        return [*lines, *use, "unbind"]
+
+    @property
+    def _unit(self) -> tuple[int, int]:
+        """Return the pages of a compound page and the bytes written for it.
+
+        With the memory map in RAM, the kernel shares the tail struct pages of a
+        compound page: only two pages of 64 struct pages each are real (HVO).
+        """
+        devdax = self.scenario.mode == "devdax"
+        unit = ALIGNS[self.options.align] // PAGE if devdax else 1
+        real = 2 * PAGE if self.options.map == "mem" else unit * STRUCT_PAGE
+        return unit, min(real, unit * STRUCT_PAGE)
+
+    def written(self, outcome: Outcome) -> int:
+        """Return the bytes of struct pages written by one bring-up."""
+        unit, nbytes = self._unit
+        return int(outcome.of("bind")[0]["pages"]) // unit * nbytes
 
     @property
     def quiet(self) -> float:
-        return self.options.seconds if self._storms else 0
-
-    @property
-    def steps(self) -> int:
-        return 3 + len(ARMS) * (self.options.rounds + 1)
+        return self.options.seconds if self.scenario.name == STORM else 0
 
     def is_step(self, event: dict[str, Any]) -> bool:
         if event["event"] == "unknown-backend":
@@ -100,163 +179,66 @@ class Work(work.Work):
         return super().is_step(event)
 
     def results(self, outcome: Outcome) -> Measured:
+        """Return the times: the function, bind and unbind, the first bring-up."""
         if self.scenario.faults:
             return [], []
-        return results(self.scenario, self.options, outcome)
+        name, nbytes = self.scenario.name, self.written(outcome)
+        pairs = (*PAIRS, (LIMIT, "on"))  # only the function has a limit
+        parts = []
+        for suffix, key, event in TIMED:
+            taken = {
+                arm: [
+                    float(one[key]) for one in outcome.of(event, label="round", arm=arm)
+                ]
+                for arm in ARMS
+            }
+            if not suffix:
+                taken[LIMIT] = [float(one["ns"]) for one in outcome.of(LIMIT)]
+            parts.append(stats.rated(name + suffix, "ns", nbytes, taken, pairs))
+        first = {"absent": [float(outcome.of("bind", label=FIRST)[0]["ns"])]}
+        parts.append(stats.rated(f"{name}-first", "ns", nbytes, first, ()))
+        for slot, suffix in enumerate(("", "-bind")):
+            counted = _work(outcome, slot)
+            parts.append(counting.rated(name + suffix, nbytes, counted, pairs))
+        return stats.joined(parts)
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        return checks(self.scenario, self.options, outcome)
+        if self.scenario.faults:
+            return work.provoked(outcome)
+        found = [compared(c) for c in outcome.of("compare")]
+        if not self.options.break_one_word and self.scenario.mode != PRIVATE:
+            proved = sum(int(one["bytes"]) for one in outcome.of("used"))
+            detail = f"{proved} bytes read back"
+            found.append(Check("device used afterwards", proved > 0, detail))
+        if self.options.workers:
+            found.append(self._shared(outcome))
+        found.append(breakdown.check(outcome, ("bind", "unbind"), ARMS))
+        binds = state.visits(outcome, "bind")
+        return [
+            *found,
+            state.judge("counters", [(one, [expected(one)]) for one in binds]),
+            state.attached(outcome, "memmap"),
+        ]
+
+    def _shared(self, outcome: Outcome) -> Check:
+        """Check that several CPUs stamped where requested."""
+        shared = sum(c.get("shared_bytes", 0) for c in state.unloaded(outcome))
+        detail = f"{shared} bytes by others than the caller"
+        ok = bool(shared) == (self.options.workers > 1)
+        return Check(f"stamped by {self.options.workers} CPUs", ok, detail)
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
+        fell: Counter[str] = Counter()
+        for record in state.records(outcome, state.UNLOAD):
+            fell.update(record.paths["memmap"].fallbacks)
         return {
             **super().facts(outcome),
-            "backends": next((c["backend"] for c in outcome.of("counters")), ""),
-            "fallbacks": fallback_counts(outcome),
+            "backends": next(
+                (r.files["memmap/backend"] for r in state.records(outcome)), ""
+            ),
+            "fallbacks": dict(fell),
             "breakdown": breakdown.of(outcome),
         }
-
-
-def job(scenario: Scenario, options: Options, modules: list[str]) -> str:
-    """Return the guest's job: words of lab/guest/*.sh, one per line."""
-    if scenario.faults:
-        return _faults(scenario, options, modules)
-    align = options.align if scenario.mode == "devdax" else "2M"
-    device = f"namespace {scenario.mode} {options.map} {align}"
-    if scenario.mode == PRIVATE:
-        device = f"private {options.size}"
-    lines = [
-        f"BACKEND={options.backend} WORKERS={options.workers}",
-        f"modules {' '.join(modules)}",
-        "modules bulkmm_lab",
-        f"mark {scenario.name} begins",
-        *(["arm off", "arm absent"] if options.backend else []),
-        device,
-        "bind absent reference",
-        "snapshot",
-        "unbind",
-    ]
-    every = options.size <= COMPARE_ALL
-    compared = False
-    for number, arm in _order(options):
-        lines += [f"bind {arm} round"]
-        if arm == "on" and (every or not compared):
-            lines += [f"compare round-{number}"]
-            compared = True
-        lines += ["unbind"]
-        if arm == ARMS[-1]:
-            lines += ["limit {} {}".format(*_unit(scenario, options))]
-    lines += [f"graphed {arm}" for arm in ARMS]
-    lines += _proof(scenario, break_it=options.break_one_word)
-    lines += ["arm absent", "must rmmod bulkmm_lab"]
-    return "\n".join(lines) + "\n"
-
-
-def _faults(scenario: Scenario, options: Options, modules: list[str]) -> str:
-    """Return the job that injects every fault (lab/guest/faults.sh)."""
-    if scenario.name == KASAN:
-        return f"mark {scenario.name} begins\nhook_kasan\n"
-    if scenario.name == KOBJECT:
-        return (
-            f"modules bulkmm_lab\nmark {scenario.name} begins\n"
-            f"private {options.size}\nhook_kobject\nmust rmmod bulkmm_lab\n"
-        )
-    device = [
-        f"modules {' '.join(modules)}",
-        "modules bulkmm_lab",
-        f"mark {scenario.name} begins",
-        f"namespace {scenario.mode} dev 2M",
-    ]
-    if scenario.name == HOOKS:
-        # at the end ftrace is dead: bulkmm_lab cannot be unloaded
-        lines = ["case_toggled_around_loads", *device, "hook_faults"]
-    elif scenario.production:
-        lines = [*device, "verify", "must rmmod bulkmm_lab"]
-    elif scenario.name == STORM:
-        lines = [*device, f"storm {options.seconds}", "must rmmod bulkmm_lab"]
-    else:
-        lines = [
-            *device,
-            # the pageblock function of 7.x kernels, which 6.12 lacks
-            "symbol=init_pageblock_migratetype",
-            'grep -q " $symbol$" /proc/kallsyms || symbol=set_pageblock_migratetype',
-            'faults "$symbol"',
-            "must rmmod bulkmm_lab",
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def _order(options: Options) -> list[tuple[int, str]]:
-    """Return (round, arm) in the seed's random order."""
-    chance = options.chance
-    return [
-        (number, arm)
-        for number in range(options.rounds)
-        for arm in chance.sample(ARMS, len(ARMS))
-    ]
-
-
-def _proof(scenario: Scenario, *, break_it: bool) -> list[str]:
-    """Return the last bind: compare it, show that comparing works, use it."""
-    lines = [f"bind on {PROOF}"]
-    if break_it:
-        return [*lines, "flip", "compare broken-on-purpose", "unbind"]
-    lines += ["compare last", "flip", "compare flipped", "flip", "compare restored"]
-    use = [] if scenario.mode == PRIVATE else ["use_device"]
-    return [*lines, *use, "unbind"]
-
-
-def samples(outcome: Outcome, key: str, of: str = "bind") -> dict[str, list[float]]:
-    """Return the samples of each arm, in order of measurement."""
-    return {
-        arm: [float(bind[key]) for bind in outcome.of(of, label="round", arm=arm)]
-        for arm in ARMS
-    }
-
-
-def first_bind(outcome: Outcome) -> float:
-    """Return the function's time in the first bring-up."""
-    return float(outcome.of("bind", label=FIRST)[0]["ns"])
-
-
-def limits(outcome: Outcome) -> list[float]:
-    """Return the times of merely storing as many bytes, one per round."""
-    return [float(event["ns"]) for event in outcome.of("limit")]
-
-
-def _unit(scenario: Scenario, options: Options) -> tuple[int, int]:
-    """Return the pages of a compound page and the bytes written for it.
-
-    With the memory map in RAM, the kernel shares the tail struct pages of a compound
-    page: only two pages of 64 struct pages each are real (HVO).
-    """
-    unit = ALIGNS[options.align] // PAGE if scenario.mode == "devdax" else 1
-    real = 2 * PAGE if options.map == "mem" else unit * STRUCT_PAGE
-    return unit, min(real, unit * STRUCT_PAGE)
-
-
-def written(scenario: Scenario, options: Options, outcome: Outcome) -> int:
-    """Return the bytes of struct pages written by one bring-up."""
-    unit, nbytes = _unit(scenario, options)
-    return int(outcome.of("bind")[0]["pages"]) // unit * nbytes
-
-
-def results(scenario: Scenario, options: Options, outcome: Outcome) -> Measured:
-    """Return the times: the function, bind and unbind, the first bring-up."""
-    name = scenario.name
-    nbytes = written(scenario, options, outcome)
-    pairs = (*PAIRS, (LIMIT, "on"))  # only the function has a limit
-    parts = []
-    for suffix, key, event in TIMED:
-        taken = samples(outcome, key, event)
-        if not suffix:
-            taken[LIMIT] = limits(outcome)
-        parts.append(stats.rated(name + suffix, "ns", nbytes, taken, pairs))
-    first = {"absent": [first_bind(outcome)]}
-    parts.append(stats.rated(f"{name}-first", "ns", nbytes, first, ()))
-    for slot, suffix in enumerate(("", "-bind")):
-        counted = _work(outcome, slot)
-        parts.append(counting.rated(name + suffix, nbytes, counted, pairs))
-    return stats.joined(parts)
 
 
 def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
@@ -269,17 +251,9 @@ def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
     return found
 
 
-def checks(scenario: Scenario, options: Options, outcome: Outcome) -> list[Check]:
-    """Return every verdict of a run."""
-    if scenario.faults:
-        return work.provoked(outcome)
-    found = [compared(c) for c in outcome.of("compare")]
-    if not options.break_one_word and scenario.mode != PRIVATE:
-        found.append(_used(outcome))
-    if options.workers:
-        found.append(_shared(options, outcome))
-    found.append(breakdown.check(outcome, ("bind", "unbind"), ARMS))
-    return [*found, _counted(options, outcome)]
+def expected(bind: state.Visit, many: int = 1) -> state.Expect:
+    """Return what is expected of bringing up many times."""
+    return state.Expect("memmap", bind.arm, many * SERVED[bind.arm])
 
 
 def compared(event: dict[str, Any]) -> Check:
@@ -304,46 +278,3 @@ def compared(event: dict[str, Any]) -> Check:
             f"was {said['was']}, is {said['is']}"
         )
     return Check(name, ok, detail)
-
-
-def _used(outcome: Outcome) -> Check:
-    used = outcome.of("used")
-    proved = int(used[0]["bytes"]) if used else 0
-    return Check("device used afterwards", proved > 0, f"{proved} bytes read back")
-
-
-def _counted(options: Options, outcome: Outcome) -> Check:
-    """Compare the module's counters with the binds made."""
-    hits = sum(int(c["hits"]) for c in outcome.of("counters"))
-    wanted = options.rounds + 2  # the traced bind, the proof
-    wrong = fell(outcome, but="off")
-    return Check(
-        "counters",
-        hits == wanted and not wrong,
-        f"{hits} hits of {wanted}, unexpected fallbacks: {wrong or 'none'}",
-    )
-
-
-def _shared(options: Options, outcome: Outcome) -> Check:
-    """Check that several CPUs stamped where requested."""
-    shared = sum(int(c["shared_bytes"]) for c in outcome.of("counters"))
-    detail = f"{shared} bytes by others than the caller"
-    ok = bool(shared) == (options.workers > 1)
-    return Check(f"stamped by {options.workers} CPUs", ok, detail)
-
-
-def fallback_counts(outcome: Outcome) -> dict[str, int]:
-    """Return how often the original served, by reason."""
-    total: dict[str, int] = {}
-    for counters in outcome.of("counters"):
-        for key, value in counters.items():
-            if key.startswith("fallback_"):
-                reason = key.removeprefix("fallback_")
-                total[reason] = total.get(reason, 0) + int(value)
-    return total
-
-
-def fell(outcome: Outcome, but: str = "") -> str:
-    """Return the reasons for which the original served, except one; "" if none."""
-    counts = fallback_counts(outcome).items()
-    return ", ".join(f"{k} {n}" for k, n in counts if n and k != but)

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from bulkmm import stats
-from bulkmm.lab import work
+from bulkmm.control.module import OFF
+from bulkmm.lab import state, work
 from bulkmm.lab.families import proof
-from bulkmm.lab.families.huge import taken_away
+from bulkmm.lab.families.huge import arm, taken_away
 from bulkmm.lab.machine import counting, library, vm
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.vm import Outcome
@@ -150,23 +151,16 @@ class Work(work.Work):
     pmem = PMEM
     cmdline = WORDS
     hot = vm.Hot(nodes=NODES, shared_out=True)
+    does = ("pool_visit ",)
     step = ("visit",)
-    kept = (("visits", "visit"), ("cases", "pool-case"))
-
-    @property
-    def steps(self) -> int:
-        counted = len(WAYS) * len(COMPARED) * len(ARMS) * self.options.rounds
-        return counted + sum(map(len, WAYS.values()))
+    kept = (("cases", "pool-case"),)
+    visited = "visit"
 
     def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
         return [library.ensure(kernel.root, kernel.arch, progress)]
 
-    def job(self, modules: list[str]) -> str:
-        chance = self.options.chance
-        lines = [f"mark {self.scenario.name} begins", "zeroing"]
-        lines += [f"must insmod /lib/modules/{one}.ko" for one in modules]
-        lines += [*self._visits(chance), *self._cases()]
-        return "\n".join(lines) + "\n"
+    def lines(self) -> list[str]:
+        return ["zeroing", *self._visits(self.options.chance), *self._cases()]
 
     def _visits(self, chance: random.Random) -> list[str]:
         lines = []
@@ -174,16 +168,16 @@ class Work(work.Work):
             pages = SIZE * MIB // FOLIO if kind == "2m" else 0
             lines.append(f"folios {'hugetlb' if pages else kind} 2048 {pages}")
             for _ in range(self.options.rounds):
-                for arm in chance.sample(ARMS, len(ARMS)):
-                    lines.append(f"clear_arm {arm}")
-                    lines += ["pool_backends"] if arm in SERVING else []
+                for name in chance.sample(ARMS, len(ARMS)):
+                    lines.append(arm(name))
+                    lines += ["pool_backends"] if name in SERVING else []
                     order = chance.sample(COMPARED, len(COMPARED))
                     lines += _each(COUNTED, kind, order)
-            lines += [f"clear_arm {TOLD}", "pool_trace 1"]
+            lines += [arm(TOLD), "pool_trace 1"]
             lines += _each(TRACED, kind, ways)
             if self.options.break_one_word:
                 lines += _each(TRACED, kind, [CORRUPTED])
-            lines += ["pool_trace 0", "clear_arm absent"]
+            lines += ["pool_trace 0", "state absent"]
         return lines
 
     def _cases(self) -> list[str]:
@@ -221,7 +215,7 @@ class Work(work.Work):
         )
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        visits = outcome.of("visit")
+        visits = state.visits(outcome, "visit")
         away = taken_away(outcome)
         found = [
             check
@@ -233,7 +227,7 @@ class Work(work.Work):
         said = {event["name"]: event for event in outcome.of("pool-case")}
         found += [_of_case(case, said.get(case.name)) for case in CASES]
         found += [_of_case(case, said.get(case.words.split()[1])) for case in GROUPED]
-        return [*found, _continued(outcome, said), proof.attached(outcome)]
+        return [*found, _continued(outcome, said), state.attached(outcome, "clear")]
 
 
 def _each(label: str, kind: str, ways: list[str] | tuple[str, ...]) -> list[str]:
@@ -250,13 +244,16 @@ def _pairs() -> list[tuple[str, str]]:
 
 
 def _of_way(
-    kind: str, way: str, visits: list[dict[str, Any]], *, away: bool
+    kind: str, way: str, visits: list[state.Visit], *, away: bool
 ) -> list[Check]:
-    some = [v for v in visits if (v["kind"], v["way"]) == (kind, way)]
+    some = [v for v in visits if (v.event["kind"], v.event["way"]) == (kind, way)]
+    events = [v.event for v in some]
     return [
-        _zero(f"{kind} {way}", way, some),
-        _counted(f"{kind} {way}", some, away=away),
-        *([] if away else [_recognised(f"{kind} {way}", way, some)]),
+        _zero(f"{kind} {way}", way, events),
+        state.judge(
+            f"counters ({kind} {way})", [(v, _expected(v, away=away)) for v in some]
+        ),
+        *([] if away else [_recognised(f"{kind} {way}", way, events)]),
     ]
 
 
@@ -270,23 +267,12 @@ def _zero(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
     return Check(f"every byte zero, and there ({name})", ok, detail)
 
 
-def _counted(name: str, visits: list[dict[str, Any]], *, away: bool) -> Check:
-    """Check that the module served every folio where it is on, else none."""
-    folios = SIZE * MIB // FOLIO
-    wrong = []
-    for visit in visits:
-        served = folios if visit["arm"] in SERVING else 0
-        wanted = (0, served if visit["alloc_on"] == "yes" else 0)
-        if not away:
-            wanted = (served, 0)
-        if (int(visit["hits"]), int(visit["alloc"])) != wanted or int(visit["fell"]):
-            wrong.append(visit)
-    detail = f"{sum(int(v['hits']) + int(v['alloc']) for v in visits)} folios served"
-    if wrong:
-        one = wrong[0]
-        detail += f"; {one['arm']}: {one['hits']} hits, {one['alloc']} alloc, "
-        detail += f"{one['fell']} fallbacks"
-    return Check(f"counters ({name})", bool(visits) and not wrong, detail)
+def _expected(visit: state.Visit, *, away: bool) -> tuple[state.Expect, ...]:
+    """Return what is expected: every folio served where it is on, else none."""
+    folios = SIZE * MIB // FOLIO if visit.arm in SERVING else 0
+    alloc = folios if away and visit.path("alloc").mode != OFF else 0
+    clear = state.Expect("clear", visit.arm, 0 if away else folios, small=None)
+    return clear, proof.allocated(alloc)
 
 
 def _recognised(name: str, way: str, visits: list[dict[str, Any]]) -> Check:

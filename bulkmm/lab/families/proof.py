@@ -5,8 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from bulkmm.control.module import OFF
 from bulkmm.lab.families.huge import size
-from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.state import Expect, Visit, judge
 from bulkmm.results import Check
 
 Visits = list[dict[str, Any]]
@@ -15,22 +16,44 @@ PAGE_KIB = 4
 ARMS = ("absent", "off", "auto", "cached", "streaming")
 SERVING = ARMS[2:]  # the modes in which the module clears
 ALLOC_FROM = 512  # pages: the least that path alloc serves
-ON = "0 "  # of a hook: attached
-ON_OFF = (ON, "-19 ")  # attached or detached
 LISTS = ("cached", "streaming")  # of backends, named as the modes that use them
 
 
-def expected(visit: dict[str, Any], *, taken_away: bool) -> tuple[int, int, int]:
-    """Return a visit's expected hits, small folios and folios of path alloc."""
-    folios, pages = int(visit["folios"]), visit["kib"] // PAGE_KIB
-    if visit["arm"] not in SERVING:
-        return 0, 0, 0
-    if taken_away:
-        served = visit["alloc_on"] == "yes" and pages >= ALLOC_FROM
-        return 0, 0, folios if served else 0
+def expected(visit: Visit, *, taken_away: bool) -> tuple[Expect, Expect]:
+    """Return what a visit is to do to paths clear and alloc."""
+    event, arm = visit.event, visit.arm
+    folios, pages = int(event["folios"]), event["kib"] // PAGE_KIB
+    hits = small = alloc = 0
+    if arm not in SERVING:
+        pass
+    elif taken_away:
+        served = visit.path("alloc").mode != OFF and pages >= ALLOC_FROM
+        alloc = folios if served else 0
     # the original clears single pages, whatever the tunables
-    least = max(int(visit["min_pages"]), 2)
-    return (folios, 0, 0) if pages >= least else (0, folios, 0)
+    elif pages >= max(visit.path("clear").settings.get("min_pages", 0), 2):
+        hits = folios
+    else:
+        small = folios
+    return Expect("clear", arm, hits, small=small), allocated(alloc)
+
+
+def allocated(hits: int) -> Expect:
+    """Return what is expected of path alloc, which also sees other pages."""
+    return Expect("alloc", least=hits, small=None, others=True)
+
+
+def facts(visit: Visit) -> dict[str, Any]:
+    """Return a visit as results have it."""
+    fell = visit.fell("clear")
+    return {
+        **visit.event,
+        "hits": visit.moved("clear"),
+        "small": fell.pop("small", 0),
+        "fell": fell.total(),
+        "alloc": visit.moved("alloc"),
+        "alloc_on": "no" if visit.path("alloc").mode == OFF else "yes",
+        "min_pages": visit.path("clear").settings.get("min_pages", 0),
+    }
 
 
 def place(event: dict[str, Any]) -> str:
@@ -41,18 +64,13 @@ def place(event: dict[str, Any]) -> str:
     )
 
 
-def _groups(visits: Iterable[dict[str, Any]], key: str) -> dict[str, Visits]:
-    """Return visits by folio size and a field."""
-    groups: dict[str, Visits] = defaultdict(list)
-    for visit in visits:
-        groups[f"{size(visit['kib'])} {visit[key]}"].append(visit)
-    return groups
-
-
 def zero(visits: Iterable[dict[str, Any]]) -> list[Check]:
     """Check for each size and way that every byte was zero."""
     found = []
-    for name, some in _groups(visits, "way").items():
+    groups: dict[str, Visits] = defaultdict(list)
+    for visit in visits:
+        groups[f"{size(visit['kib'])} {visit['way']}"].append(visit)
+    for name, some in groups.items():
         folios = sum(int(v["folios"]) for v in some)
         wrong = next((v for v in some if v["wrong"]), None)
         detail = f"{folios} folios in {len(some)} visits"
@@ -90,24 +108,18 @@ def planted(visits: Visits, *, wanted: bool) -> list[Check]:
     return found
 
 
-def counters(visits: Visits, *, taken_away: bool) -> list[Check]:
+def counters(visits: Iterable[Visit], *, taken_away: bool) -> list[Check]:
     """Compare the module's counters with the expected folios."""
+    groups: dict[str, list[Visit]] = defaultdict(list)
+    for visit in visits:
+        groups[f"{size(visit.event['kib'])} {visit.arm}"].append(visit)
     return [
-        _moved(name, some, taken_away=taken_away)
-        for name, some in _groups(visits, "arm").items()
+        judge(
+            f"counters ({name})",
+            [(visit, expected(visit, taken_away=taken_away)) for visit in some],
+        )
+        for name, some in groups.items()
     ]
-
-
-def _moved(name: str, visits: Visits, *, taken_away: bool) -> Check:
-    """Check that the counters moved as expected in every visit."""
-    moved = [(int(v["hits"]), int(v["small"]), int(v["alloc"])) for v in visits]
-    wanted = [expected(v, taken_away=taken_away) for v in visits]
-    fell = sum(int(v["fell"]) for v in visits)
-    sums = [tuple(map(sum, zip(*pairs, strict=True))) for pairs in (moved, wanted)]
-    detail = "{} hits, {} small, {} by the allocator".format(*sums[0])
-    detail += "; expected {}, {}, {}".format(*sums[1])
-    detail += f"; {fell} other fallbacks"
-    return Check(f"counters ({name})", moved == wanted and not fell, detail)
 
 
 def forced(visits: Visits, least: int) -> Check:
@@ -121,18 +133,3 @@ def forced(visits: Visits, least: int) -> Check:
     ok = all(names[n] and count[n] == len(names[n]) * least for n in LISTS)
     detail = "; ".join(f"{n}: {', '.join(sorted(names[n]))}" for n in LISTS)
     return Check("backends forced", ok, detail)
-
-
-def attached(
-    outcome: Outcome,
-    counters: str = "clear-counters",
-    allowed: tuple[str, ...] = ON_OFF,
-) -> Check:
-    """Check that at unload the hook was attached, or detached if off, and empty."""
-    seen = outcome.of(counters)
-    # a path that was never on has hooked nothing
-    hooks = {str(c["hook"]) for c in seen if c.get("served", "yes") == "yes"}
-    ok = bool(hooks) and all(hook.startswith(allowed) for hook in hooks)
-    empty = not any(int(c["inflight"]) for c in seen)
-    detail = "; ".join(sorted(hooks))
-    return Check("hook attached, nobody left inside", ok and empty, detail)

@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from bulkmm.lab import state
 from bulkmm.lab.families.huge import HugeWork, allocator_clears
 from bulkmm.lab.families.proof import place
 from bulkmm.lab.machine.vm import Outcome
@@ -18,9 +19,10 @@ class Work(HugeWork):
 
     kept = (("soaked", "soaked"),)
 
-    def job(self, modules: list[str]) -> str:
-        lines = [f"dirty {DIRTY_MIB}", f"soak {self.options.seconds}"]
-        return "\n".join([*self.begin(modules), *lines]) + "\n"
+    def lines(self) -> list[str]:
+        seconds = self.options.seconds
+        first = ["zeroing", f"dirty {DIRTY_MIB}", f"soakers {seconds}"]
+        return [*first, f"soak {seconds} 1 turn clear=auto"]
 
     @property
     def quiet(self) -> float:
@@ -29,8 +31,9 @@ class Work(HugeWork):
     def checks(self, outcome: Outcome) -> list[Check]:
         found = [_soaked(event) for event in outcome.of("soaked")]
         said = outcome.of("soak")[0]
+        hits = state.served(outcome)["clear"]
         detail = (
-            f"{said['hits']} folios served, {said['turns']} turns of modes and "
+            f"{hits} folios served, {said['turns']} turns of modes and "
             f"backends, module loaded {said['loads']} times"
         )
         had = sum(int(event["folios"]) > 0 for event in outcome.of("soaked"))
@@ -38,7 +41,8 @@ class Work(HugeWork):
         return [
             *found,
             Check("folios for most processes", 2 * had > len(found), most),
-            Check("served meanwhile", said["hits"] > 0, detail),
+            Check("served meanwhile", hits > 0, detail),
+            state.attached(outcome, "clear", busy=True),
         ]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:

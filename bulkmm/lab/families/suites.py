@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm.lab import work
+from bulkmm.lab import state, work
 from bulkmm.lab.families import pmem
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
@@ -49,7 +49,7 @@ class Work(work.Work):
     """A suite with its options (see bulkmm.lab.work)."""
 
     step = ("step", "odd", "mm-ran")
-    kept = (("hits", "suite-hits"), ("ops", "stress-ops"), ("took", "mm-ran"))
+    kept = (("ops", "stress-ops"), ("took", "mm-ran"))
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -84,22 +84,22 @@ class Work(work.Work):
     def known(self) -> Mapping[str, tuple[object, ...]]:
         return {"parts": PARTS.get(self.scenario.name, ())}
 
-    def job(self, modules: list[str]) -> str:
-        lines = ["BACKEND=", f"mark {self.scenario.name} begins"]
-        if self.scenario.name == COEXIST:
-            lines.append(f"coexist {' '.join(self.parts)}")
-        elif self.scenario.name == MM:
-            categories = " ".join(self.parts)
-            lines += ["mm_begin", f"mm {self.options.seconds} {categories}"]
-        else:
-            lines.append(f"modules {' '.join([*modules, 'bulkmm_lab'])}")
-        if self.scenario.name == ODD:
-            broken = "1" if self.options.break_one_word else ""
-            lines += [f"BROKEN={broken}", "odd_begin"]
-            lines += [f"odd {label} {' '.join(words)}" for label, words in self.layouts]
-        if self.scenario.name == STRESS:
-            lines += ["namespace fsdax dev 2M", f"stress {self.options.seconds}"]
-        return "\n".join(lines) + "\n"
+    def lines(self) -> list[str]:
+        name, parts, seconds = (
+            self.scenario.name,
+            " ".join(self.parts),
+            self.options.seconds,
+        )
+        if name == COEXIST:
+            return [f"coexist {parts}"]
+        if name == MM:
+            return ["mm_begin", f"mm {seconds} {parts}"]
+        lines = ["modules bulkmm_lab"]
+        if name == STRESS:
+            return [*lines, "namespace fsdax dev 2M", f"stress {seconds}"]
+        lines += [f"BROKEN={'1' if self.options.break_one_word else ''}", "odd_begin"]
+        found = [f"odd {label} {' '.join(words)}" for label, words in self.layouts]
+        return [*lines, *found]
 
     @property
     def layouts(self) -> list[tuple[str, list[str]]]:
@@ -166,30 +166,43 @@ class Work(work.Work):
             f"{len(found)} of {wanted}",
         )
         binds = sum(len(words) ** 2 for _, words in self.layouts)
-        hits = sum(int(event["hits"]) for event in outcome.of("counters"))
-        detail = f"{hits} of {binds}; fell: {pmem.fell(outcome) or 'none'}"
-        served = Check("served in ranges", hits == binds, detail)
-        return [*found, whole, served]
+        hits = state.served(outcome)["memmap"]
+        served = Check("served in ranges", hits == binds, f"{hits} of {binds}")
+        return [*found, whole, served, state.attached(outcome, "memmap")]
 
     def _stress(self, outcome: Outcome) -> list[Check]:
-        """Check that each path was used while it was switched."""
-        hits: dict[str, int] = defaultdict(int)
-        for event in outcome.of("suite-hits"):
-            hits[event["path"]] += int(event["hits"])
+        """Check that each path was used while it was switched, and what users saw."""
+        hits = state.served(outcome)
         listed = ", ".join(f"{path} {many}" for path, many in hits.items())
         used = all(hits[path] for path in ("memmap", "clear", "vmap"))
-        said = outcome.of("stress")
-        detail = ", ".join(f"{k} {said[0][k]}" for k in ("loads", "turns", "binds"))
-        loads = int(said[0]["loads"])
+        said = {event["process"]: event for event in outcome.of("soaked")}
+        binds, folios = said["device"], said["folios"]
+        loads, turns = (int(outcome.of("soak")[0][key]) for key in ("loads", "turns"))
         return [
             Check("paths were used meanwhile", used, listed),
-            Check("loaded more than once", loads > 1, detail),
+            Check("loaded more than once", loads > 1, f"{loads} loads, {turns} turns"),
+            Check(
+                "stress-ng verifies all that it stored",
+                said["stress-ng"]["code"] == 0,
+                f"code {said['stress-ng']['code']}",
+            ),
+            Check(
+                "huge pages: every byte zero",
+                folios["folios"] > 0 and folios["wrong"] == 0,
+                f"{folios['folios']} folios, {folios['wrong']} words wrong",
+            ),
+            Check(
+                "device: always came up",
+                binds["binds"] > 0 and binds["failed"] == 0,
+                f"{binds['failed']} of {binds['binds']} times not",
+            ),
         ]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         return {
             **super().facts(outcome),
             "parts": self.parts,
+            "hits": state.unloaded(outcome),
             "tests": {
                 f"{category}: {name}": arms
                 for (category, name), arms in verdicts(outcome.of("mm")).items()
@@ -234,8 +247,8 @@ def same(test: tuple[str, str], arms: Attempts) -> Check:
 def _served(outcome: Outcome) -> list[Check]:
     """Check that the tests reached the paths."""
     hits: dict[str, int] = defaultdict(int)
-    for event in outcome.of("suite-hits"):
-        hits[f"{event['path']}, {event['arm']}"] += int(event["hits"])
+    for one in state.unloaded(outcome):
+        hits[f"{one['path']}, {one['arm']}"] += one["hits"]
     listed = ", ".join(f"{path}: {many}" for path, many in hits.items())
     used = all(hits[f"clear, {arm}"] for arm in STATES[1:])
     return [Check("huge pages were served meanwhile", used, listed)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from bulkmm import stats
 from bulkmm.control.needs import at_least
+from bulkmm.lab import state
 from bulkmm.lab.families.huge import HugeWork
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.arch import X86_64, of_release
@@ -26,7 +27,7 @@ WHOLE_ZERO_PAGE = "7.3"
 class PopulateWork(HugeWork):
     """2 MiB pages faulted in every way, observed by the tracepoint."""
 
-    steps = len((*TOUCHING, *POPULATING, *LOCKED))
+    does = ("brought",)
     step = ("brought",)
     kept = (("brought", "brought"),)
 
@@ -36,18 +37,19 @@ class PopulateWork(HugeWork):
         return f"{super().cmdline} {words}".strip()
 
     def job(self, modules: list[str]) -> str:
-        lines = self.begin([name for name in modules if name != "vfio_iommu_type1"])
         pc = "vfio_iommu_type1" in modules
+        others = [name for name in modules if name != "vfio_iommu_type1"]
+        lines = super().job(others).splitlines()
         if pc:
             unsafe = "allow_unsafe_interrupts=1"  # no guest's interrupts are at risk
             lines.append(f"must insmod /lib/modules/vfio_iommu_type1.ko {unsafe}")
-        lines += ["folios thp 2048", "clear_arm auto"]
+        lines += ["folios thp 2048", "state auto clear=auto"]
         lines += [f"brought {way}" for way in (*TOUCHING, *POPULATING)]
         lines += ["brought_by_all brk-locked", "brought_over_zeros mprotect-locked"]
         if pc:
             lines += [f"brought {way}" for way in GUESTS]
             lines.append("brought_by_device")
-        lines += ["must_write $CLEAR/cached_max 0", "brought touch", "clear_arm absent"]
+        lines += ["must_write $CLEAR/cached_max 0", "brought touch", "state absent"]
         return "\n".join(lines) + "\n"
 
     def checks(self, outcome: Outcome) -> list[Check]:
@@ -85,7 +87,7 @@ PAIRS = (("off", "cached"), ("off", "streaming"))
 class PairWork(HugeWork):
     """Two CPUs that fault in pages of 64 KiB concurrently."""
 
-    steps = 3 * len(ARMS)
+    does = ("pair ",)
     step = ("paired",)
     kept = (("visits", "pair"),)
 
@@ -93,16 +95,17 @@ class PairWork(HugeWork):
     def cmdline(self) -> str:
         return f"{super().cmdline} init_on_alloc=0".strip()
 
-    def job(self, modules: list[str]) -> str:
-        lines = [*self.begin(modules), f"folios thp {KIB}"]
+    def lines(self) -> list[str]:
+        lines = [f"folios thp {KIB}"]
         chance = self.options.chance
         # the first visit of each arm warms up
         for arm in ARMS:
-            lines += [f"clear_arm {arm}", f"pair 1 {FOLIOS}"]
+            lines += [f"state {arm} clear={arm}", f"pair 1 {FOLIOS}"]
         for _ in range(2):
             for arm in chance.sample(ARMS, len(ARMS)):
-                lines += [f"clear_arm {arm}", f"pair {self.options.rounds} {FOLIOS}"]
-        return "\n".join([*lines, "clear_arm absent"]) + "\n"
+                lines.append(f"state {arm} clear={arm}")
+                lines.append(f"pair {self.options.rounds} {FOLIOS}")
+        return [*lines, "state absent"]
 
     def results(self, outcome: Outcome) -> Measured:
         name, nbytes = self.scenario.name, KIB << 10
@@ -124,9 +127,9 @@ class PairWork(HugeWork):
             one["together_ns"] / max(one["ns0"], one["ns1"])
             for one in outcome.of("pair")
         ]
-        usual = statistics.median(together)
+        usual = statistics.median(together or [0])
         return [
-            *(_served(arm, outcome.of("paired", arm=arm)) for arm in ARMS),
+            *(_served(arm, outcome) for arm in ARMS),
             # a busy host may keep one of them from running at times
             Check("both at once", usual > 0, f"{usual:.0%} of the time"),
         ]
@@ -144,9 +147,12 @@ def _counted(outcome: Outcome) -> dict[str, list[counting.Work]]:
     return {arm: found[arm] for arm in ARMS if arm in found}
 
 
-def _served(arm: str, seen: list[dict[str, Any]]) -> Check:
+def _served(arm: str, outcome: Outcome) -> Check:
     """Check that the module served all folios of an arm, or none."""
-    hits = sum(int(one["hits"]) for one in seen)
-    wanted = sum(2 * int(one["folios"]) * int(one["rounds"]) for one in seen)
-    wanted = 0 if arm == "off" else wanted
-    return Check(f"hits ({arm})", hits == wanted, f"{hits}, expected {wanted}")
+    visits = [v for v in state.visits(outcome, "paired") if v.arm == arm]
+    cpus = 0 if arm == "off" else 2
+
+    def expected(event: dict[str, Any]) -> state.Expect:
+        return state.Expect("clear", arm, cpus * event["folios"] * event["rounds"])
+
+    return state.judge(f"hits ({arm})", [(v, [expected(v.event)]) for v in visits])

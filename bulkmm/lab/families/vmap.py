@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bulkmm import stats
-from bulkmm.lab import work
+from bulkmm.lab import state, work
 from bulkmm.lab.choices import ARMS
 from bulkmm.lab.families import vmap_proof
 from bulkmm.lab.families.vmap_proof import ABSENT
@@ -110,12 +110,13 @@ CASES = {
 class Work(work.Work):
     """A vmap scenario with its options (see bulkmm.lab.work)."""
 
+    does = ("timed round ",)
     step = ("visit",)
     label = "round"
     kept = (
         ("shapes", "shape"),
         ("checked", "checked"),
-        ("counters", "vmap-counters"),
+        ("soaked", "soaked"),
     )
 
     @property
@@ -138,15 +139,12 @@ class Work(work.Work):
     def cmdline(self) -> str:
         return RESERVED
 
-    def job(self, modules: list[str]) -> str:
-        lines = [f"mark {self.scenario.name} begins"]
-        lines += [f"must insmod /lib/modules/{module}.ko" for module in modules]
-        lines.append("must insmod /lib/modules/bulkmm_vmaptest.ko")
+    def lines(self) -> list[str]:
         chance = self.options.chance
         kinds = {CHECK: self._check, FAULTS: self._faults, UPSTREAM: self._upstream}
-        lines += kinds.get(self.scenario.name, self._timed)(chance)
-        lines += ["vmap_arm absent", "must rmmod bulkmm_vmaptest"]
-        return "\n".join(lines) + "\n"
+        lines = kinds.get(self.scenario.name, self._timed)(chance)
+        last = ["state absent", "must rmmod bulkmm_vmaptest"]
+        return ["modules bulkmm_vmaptest", *lines, *last]
 
     def _timed(self, chance: random.Random) -> list[str]:
         """Return the rounds of each case, then a check of the mappings."""
@@ -155,10 +153,10 @@ class Work(work.Work):
             lines += [f"shape {case.shape}"] if case.shape else []
             name = self.scenario.name + case.result
             # makes the host fault in its own pages
-            lines += ["vmap_arm absent", f"timed first {name} {case.words}"]
+            lines += ["state absent", f"timed first {name} {case.words}"]
             for _ in range(self.options.rounds):
                 for arm in chance.sample(self.arms, len(self.arms)):
-                    lines += [f"vmap_arm {arm}", f"timed round {name} {case.words}"]
+                    lines += [_state(arm), f"timed round {name} {case.words}"]
                 if case.scanned:
                     lines += [f"timed {LIMIT} {name}-scan {case.scan}"]
         for arm in self.arms:
@@ -171,7 +169,7 @@ class Work(work.Work):
         label = "broken-on-purpose" if self.options.break_one_word else "planted"
         seed = self.options.seed
         return [
-            f"vmap_arm {arm}",
+            _state(arm),
             f"checked random {large} {arrays} {seed}",
             f"checked {label} {large} 1 {seed} planted",
         ]
@@ -193,22 +191,22 @@ class Work(work.Work):
     def _faults(self, chance: random.Random) -> list[str]:
         lines = []
         for arm in chance.sample(self.arms, len(self.arms)):
-            lines += [f"vmap_arm {arm}", "ktap starve"]
+            lines += [_state(arm), "ktap starve"]
             lines += [f"bad {name}" for name in BAD]
-        modes = " ".join(arm for arm in self.arms if arm != ABSENT)
-        soak = f"vmap_soak {self.options.seconds} {self.options.seed} {modes}"
-        return [*lines, "vmap_arm absent", soak.rstrip()]
+        modes = [arm for arm in self.arms if arm != ABSENT]
+        seconds, seed = self.options.seconds, self.options.seed
+        lines += ["state absent", f"MODES='{' '.join(modes)}'"]
+        lines += [f"worker {n} mapper {n} {seed} {seconds}" for n in (1, 2)]
+        if modes:
+            return [*lines, f"soak {seconds} 2 vmap_turn vmap={modes[0]}"]
+        return [*lines, f"soak {seconds} 0 'sleep 1'"]
 
     def _upstream(self, chance: random.Random) -> list[str]:
         options = f"run_test_mask={0xFFFF} test_loop_count={self.options.loops}"
         lines = []
         for arm in chance.sample(self.arms, len(self.arms)):
-            lines += [f"vmap_arm {arm}", f"upstream {options} nr_threads=2"]
+            lines += [_state(arm), f"upstream {options} nr_threads=2"]
         return lines
-
-    @property
-    def steps(self) -> int:
-        return len(self.cases) * self.options.rounds * len(self.arms)
 
     @property
     def quiet(self) -> float:
@@ -268,11 +266,12 @@ class Work(work.Work):
             *vmap_proof.as_original(outcome, self.arms[0]),
             *vmap_proof.warnings(outcome, self.arms[0]),
             *vmap_proof.upstream(outcome, self.arms[0]),
-            *vmap_proof.soak(outcome),
+            *vmap_proof.soak(outcome, self.arms),
         ]
         found.append(self._whole(outcome))
         if set(self.arms) & set(vmap_proof.SERVING):
-            found.append(vmap_proof.attached(outcome))
+            busy = bool(outcome.of("soak"))
+            found.append(state.attached(outcome, "vmap", busy=busy))
         return found
 
     def _whole(self, outcome: Outcome) -> Check:
@@ -283,24 +282,26 @@ class Work(work.Work):
             "checked": told["checked"],
             "entry": told["entries"] * len(vmap_proof.ENTRIES),
             "ktap-plan": told["ktap"],
-            "soak": told["vmap_soak"],
+            "soak": told["soak"],
         }
         seen = {event: len(outcome.of(event)) for event in wanted}
-        # their number depends on how long they take
-        soaked = outcome.of("checked", arm="toggled")
-        seen["checked"] -= len(soaked)
         bad = len(outcome.of("ktap", of="bad"))
         arms = {event["arm"] for event in outcome.of("upstream")}
         ok = seen == wanted and bad == told["bad"]
         if told["upstream"]:
             ok = ok and arms == set(self.arms)
-        if told["vmap_soak"]:
-            ok = ok and {e["label"] for e in soaked} == {"soak-1", "soak-2"}
+        if told["soak"]:
+            ok = ok and {e["process"] for e in outcome.of("soaked")} == {1, 2}
         detail = ", ".join(f"{seen[e]} of {n} {e}" for e, n in wanted.items() if n)
         return Check(WHOLE, ok, detail or f"{bad} bad requests, {len(arms)} arms")
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        return {**super().facts(outcome), "arrays": self.arrays}
+        counters = state.unloaded(outcome)
+        return {**super().facts(outcome), "arrays": self.arrays, "counters": counters}
+
+
+def _state(arm: str) -> str:
+    return f"state {arm}" if arm == ABSENT else f"state {arm} vmap={arm}"
 
 
 def _samples(

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The checks of a vmap run: entries, counters, the original's return values."""
 
-import math
 import re
+import sys
 from collections.abc import Iterable
 from typing import Any
 
-from bulkmm.control.module import NOT_TRIED, hooks
+from bulkmm.lab import state
 from bulkmm.lab.choices import ARMS
 from bulkmm.lab.machine import klog
 from bulkmm.lab.machine.vm import Outcome
@@ -35,18 +35,17 @@ SUMMARY = re.compile(
 MUST_FAIL = "align_shift_alloc_test"
 
 
-def _merged(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Merge the reports of each process that maps for a period."""
-    found = [event for event in events if event["arm"] != "toggled"]
+def _merged(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return the reports, those of each process of a soak as one."""
+    found = outcome.of("checked")
     pieces: dict[str, list[dict[str, Any]]] = {}
-    for event in events:
-        if event["arm"] == "toggled":
-            pieces.setdefault(event["label"], []).append(event)
-    for some in pieces.values():
+    for event in outcome.of("soaked"):
+        pieces.setdefault(f"soak-{event['process']}", []).append(event)
+    for label, some in pieces.items():
         keys = ("arrays", "pages", "small", "large", "wrong")
         sums = {key: sum(int(e[key]) for e in some) for key in keys}
         first = next((e["first"] for e in some if int(e["wrong"])), "none")
-        found.append({**some[0], **sums, "first": first})
+        found.append({"label": label, "arm": "toggled", **sums, "first": first})
     return found
 
 
@@ -54,7 +53,7 @@ def random_arrays(outcome: Outcome, *, planted: bool) -> list[Check]:
     """Check that every random array was mapped as in the model."""
     found = []
     labels = set()
-    for event in _merged(outcome.of("checked")):
+    for event in _merged(outcome):
         label, arm, wrong = event["label"], event["arm"], int(event["wrong"])
         labels.add(label)
         detail = (
@@ -83,33 +82,28 @@ def hits(
     Calls that return from the trampoline are not counted, but mappings made by
     others meanwhile are.
     """
-    seen: dict[str, list[tuple[int, int, float]]] = {}
-    for visit in outcome.of("visit"):
-        name, serving = visit["result"], visit["arm"] in SERVING
+    seen: dict[str, list[tuple[state.Visit, list[state.Expect]]]] = {}
+    for visit in state.visits(outcome, "visit"):
+        name, serving = visit.event["result"], visit.arm in SERVING
         least = served.get(name, 0) if serving else 0
-        below = passed.get(name, math.inf) if serving else 1
-        seen.setdefault(visit["arm"], []).append((int(visit["hits"]), least, below))
-    return [
-        Check(
-            f"hits ({arm})",
-            all(least <= count < below for count, least, below in counts),
-            f"{sum(count for count, _, _ in counts)} of at least "
-            f"{sum(least for _, least, _ in counts)}",
-        )
-        for arm, counts in seen.items()
-    ]
+        most = passed.get(name, sys.maxsize) - 1 if serving else 0
+        seen.setdefault(visit.arm, []).append((visit, [_vmap(visit.arm, least, most)]))
+    return [state.judge(f"hits ({arm})", some) for arm, some in seen.items()]
+
+
+def _vmap(arm: str, least: int, most: int) -> state.Expect:
+    return state.Expect("vmap", arm, least, most, small=None, others=True)
 
 
 def entries(outcome: Outcome) -> list[Check]:
     """Check that every public entry point reached the path, only when on."""
-    return [
-        Check(
-            f"{event['name']}() is seen ({event['arm']})",
-            (int(event["hits"]) > 0) is (event["arm"] in SERVING),
-            f"{event['hits']} hits, {event['seen']} requests",
-        )
-        for event in outcome.of("entry")
-    ]
+    found = []
+    for visit in state.visits(outcome, "entry"):
+        on = visit.arm in SERVING
+        expected = _vmap(visit.arm, int(on), sys.maxsize if on else 0)
+        name = f"{visit.event['name']}() is seen ({visit.arm})"
+        found.append(state.judge(name, [(visit, [expected])]))
+    return found
 
 
 def _ktap(outcome: Outcome) -> Iterable[tuple[dict[str, Any], bool, str, str]]:
@@ -198,32 +192,15 @@ def upstream(outcome: Outcome, base: str) -> list[Check]:
     return checks
 
 
-def soak(outcome: Outcome) -> list[Check]:
+def soak(outcome: Outcome, arms: tuple[str, ...]) -> list[Check]:
     """Check that the path served requests while it was toggled and unloaded."""
+    hits = state.served(outcome)["vmap"]
     return [
         Check(
             "served meanwhile",
-            event["loads"] == 0 or event["hits"] > 0,
-            f"{event['hits']} requests served, {event['turns']} turns of modes, "
+            hits > 0 or not set(arms) & set(SERVING),
+            f"{hits} requests served, {event['turns']} turns of modes, "
             f"module loaded {event['loads']} times",
         )
         for event in outcome.of("soak")
     ]
-
-
-def attached(outcome: Outcome) -> Check:
-    """Check that all hooks were in place in every mode, and empty at the end.
-
-    While others map, calls may be in progress: there the proof is the unload
-    itself, which waits for them.
-    """
-    seen = outcome.of("vmap-counters")
-    busy = bool(outcome.of("soak"))
-    switched = outcome.of("vmap-hooks")
-    states = {e["arm"]: {h.errno for h in hooks(e["hook"])} for e in switched}
-    on = [state for arm, state in states.items() if arm != "off"]
-    whole = bool(on) and all(state == {0} for state in on)
-    gone = states.get("off", {NOT_TRIED}) == {NOT_TRIED}
-    empty = busy or all(int(str(c["inflight"]).strip()) == 0 for c in seen)
-    detail = "; ".join(sorted({str(e["hook"]).strip() for e in switched}))
-    return Check("hooks attached, nobody left inside", whole and gone and empty, detail)

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The one judge of the module's state: record before, record after, expectation."""
+
+from typing import Any
+
+import pytest
+
+from bulkmm.lab import state
+from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.state import Expect
+
+Event = dict[str, Any]
+ATTACHED, DETACHED = "0 f: attached\n0 g: attached", "-19 f: no\n-19 g: no"
+TAKEN = "0 f: attached\n-16 g: taken by another"
+
+
+def shown(mode: str = "on", hook: str = "", **stats: int) -> dict[str, str]:
+    """Return the files of a module with one path."""
+    counted = {"hits": 0, "inflight": 0, **stats}
+    modes = ("off", "on", "auto")
+    return {
+        "version": "0.1",
+        "p/mode": " ".join(f"[{one}]" if one == mode else one for one in modes),
+        "p/stats": "\n".join(f"{name} {count}" for name, count in counted.items()),
+        "p/hook": hook or (DETACHED if mode == "off" else ATTACHED),
+        "p/min_pages": "16",
+    }
+
+
+def record(when: str, files: dict[str, str]) -> Event:
+    return {"event": "state", "when": when, "arm": "a", "files": files}
+
+
+def outcome(*events: Event) -> Outcome:
+    return Outcome(lambda _event: None, list(events))
+
+
+ON, OFF = shown(), shown("off")
+FOUR, BOTH = Expect("p", "on", 4), Expect("p", "on", 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expect", "ok"),
+    [
+        # as many hits as expected, neither more nor fewer
+        (ON, shown(hits=4), FOUR, True),
+        (shown(hits=3), shown(hits=7), FOUR, True),
+        (ON, shown(hits=3), FOUR, False),
+        (ON, shown(hits=5), FOUR, False),
+        (shown(hits=4), shown(hits=4), FOUR, False),
+        (shown(hits=4), shown(hits=0), Expect("p", "on"), False),
+        # or within bounds
+        (ON, shown(hits=1), BOTH, False),
+        (ON, shown(hits=2), BOTH, True),
+        (ON, shown(hits=4), BOTH, True),
+        (ON, shown(hits=5), BOTH, False),
+        # without the module, or a path, nothing moves
+        (None, None, Expect("p"), True),
+        (None, None, Expect("p", "on"), True),
+        (None, None, FOUR, False),
+        (ON, None, FOUR, False),
+        # loaded meanwhile: counted from 0
+        (None, shown(hits=4), FOUR, True),
+        # the mode that was asked for
+        (OFF, OFF, Expect("p", "off"), True),
+        (OFF, OFF, Expect("p", "on"), False),
+        (ON, ON, Expect("p", "off"), False),
+        (ON, shown("auto"), Expect("p", "on"), False),
+        (ON, shown("auto"), Expect("p"), True),
+        # reasons to fall back
+        (ON, shown(hits=4, fallback_nomem=1), FOUR, False),
+        (shown(fallback_nomem=1), shown(hits=4, fallback_nomem=1), FOUR, True),
+        (ON, shown(hits=4, fallback_off=1), FOUR, True),
+        (ON, shown(hits=4, fallback_small=1), FOUR, False),
+        (ON, shown(hits=4, fallback_small=1), Expect("p", "on", 4, small=1), True),
+        (ON, shown(hits=4), Expect("p", "on", 4, small=1), False),
+        (ON, shown(hits=4, fallback_small=9), Expect("p", "on", 4, small=None), True),
+        (ON, shown(hits=4, fallback_walk=9), Expect("p", "on", 4, others=True), True),
+        (ON, shown(hits=4, fallback_later=1), FOUR, False),
+    ],
+)
+def test_visit(
+    before: dict[str, str] | None,
+    after: dict[str, str] | None,
+    expect: Expect,
+    ok: bool,  # noqa: FBT001
+) -> None:
+    events = [record("before", before)] if before else []
+    events += [record("after", after)] if after else []
+    visit = {"event": "visit", "arm": "a"}
+    (seen,) = state.visits(outcome(*events, visit), "visit")
+    assert state.judge("a", [(seen, [expect])]).ok is ok
+    # one that is wrong is not made up for by others
+    assert state.judge("a", [(seen, [expect]), (seen, [Expect("p", least=99)])]).ok is (
+        False
+    )
+
+
+def test_nothing_seen_proves_nothing() -> None:
+    assert not state.judge("a", []).ok
+
+
+@pytest.mark.parametrize(
+    ("visited", "left", "busy", "ok"),
+    [
+        (ON, ON, False, True),
+        (ON, OFF, False, True),
+        (shown("auto"), OFF, False, True),
+        # never on: nothing was hooked
+        (OFF, OFF, False, False),
+        # a hook that is missing while the path is on, or there while it is off
+        (shown(hook=TAKEN), OFF, False, False),
+        (shown(hook=DETACHED), OFF, False, False),
+        (ON, shown(hook=TAKEN), False, False),
+        (ON, shown("off", ATTACHED), False, False),
+        (ON, shown("off", "-16 f: taken"), False, False),
+        (shown(hook=" "), OFF, False, False),
+        # calls in flight at unload, where nobody calls any more
+        (ON, shown(inflight=1), False, False),
+        (shown(inflight=1), ON, False, True),
+        (ON, shown(inflight=1), True, True),
+        (ON, shown(hook=TAKEN, inflight=1), True, False),
+        (ON, None, False, False),
+        (None, None, False, False),
+    ],
+)
+def test_hooks(
+    visited: dict[str, str] | None,
+    left: dict[str, str] | None,
+    busy: bool,  # noqa: FBT001
+    ok: bool,  # noqa: FBT001
+) -> None:
+    events = [record("after", visited)] if visited else []
+    events += [record("unload", left)] if left else []
+    assert state.attached(outcome(*events), "p", busy=busy).ok is ok
+
+
+def test_records_belong_to_the_visit_after_them() -> None:
+    first, second = ({"event": "visit", "arm": "a", "n": n} for n in (1, 2))
+    one = (record("before", ON), record("after", shown(hits=1)), first)
+    two = (record("before", shown(hits=1)), record("after", shown(hits=3)), second)
+    seen = state.visits(outcome(*one, *two, first), "visit")
+    assert [visit.moved("p") for visit in seen] == [1, 2, 0]
+    assert seen[0].facts("p") == {**first, "hits": 1}
+    assert seen[0].path("p").settings == {"min_pages": 16}
+
+
+def test_counters_of_every_load_count() -> None:
+    loads = [record("unload", shown(hits=n, fallback_odd=1)) for n in (2, 3)]
+    assert state.served(outcome(*loads)) == {"p": 5}
+    said = state.unloaded(outcome(*loads))[0]
+    assert (said["arm"], said["path"], said["fallback_odd"]) == ("a", "p", 1)
+
+
+def test_hooks_that_were_tried_are_named() -> None:
+    held = outcome(record("after", shown(hook=TAKEN)), record("unload", OFF))
+    said = ["-16 g: taken by another", "0 f: attached"]
+    assert state.hooks_seen(held, "p") == state.hooks_seen(held, "suites") == said
+    assert state.hooks_seen(held, "other") == []
