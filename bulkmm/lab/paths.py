@@ -6,7 +6,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -149,22 +149,34 @@ def made_whole(path: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
+def built(
+    path: Path,
+    what: str,
+    progress: Progress,
+    make: Callable[[Path], object],
+    keep: int = 16,
+) -> Path:
+    """Return a directory of the cache, made as a step if it is not there.
+
+    Of its kind only the latest are kept, and those of the last hour: what another
+    checkout has just made may be in use.
+    """
+    if path.is_dir():
+        return path
+    with progress.step(what), made_whole(path) as part:
+        make(part)
+    ages = sorted(
+        (time.time() - one.stat().st_mtime, one) for one in path.parent.iterdir()
+    )
+    for age, old in ages[keep:]:
+        if age > HOUR:
+            shutil.rmtree(old)
+    return path
+
+
 def copy_sources(files: Iterable[Path], to: Path) -> None:
     """Copy files of the checkout to the same paths below another directory."""
     for file in files:
         there = to / file.relative_to(PROJECT)
         there.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, there)
-
-
-def forget_old(directory: Path, keep: int = 16) -> None:
-    """Keep only the latest entries of a cache directory, and those of the last hour.
-
-    What another checkout has just made may be in use.
-    """
-    ages = sorted(
-        (time.time() - path.stat().st_mtime, path) for path in directory.iterdir()
-    )
-    for age, old in ages[keep:]:
-        if age > HOUR:
-            shutil.rmtree(old)

@@ -9,7 +9,7 @@ then deleted, to save disk space.
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,16 +104,11 @@ class Archive:
     def fetched(self, names: tuple[str, ...]) -> Iterator[list[Path]]:
         """Fetch packages and delete them when the block exits."""
         to = self.home / "debs"
-        shutil.rmtree(to, ignore_errors=True)
-        to.mkdir()
-        inner = self.root.inner(to)
-        try:
-            apt = [*self._apt(), "download", *names]
+        with ExitStack() as stack:
             with explained("not fetched"):
-                self.root.run(["sh", "-c", kernels.FETCH, "sh", inner, *apt], 900)
-            yield sorted(to.glob("*.deb"))
-        finally:
-            shutil.rmtree(to)
+                debs = kernels.fetched(self.root, names, to, self._apt())
+                found = stack.enter_context(debs)
+            yield found
 
     @contextmanager
     def installed(self, offer: Offer) -> Iterator[None]:
@@ -121,9 +116,7 @@ class Archive:
         kept = [place for place in self._places(offer) if not place.exists()]
         try:
             with self.fetched(offer.headers) as debs:
-                for deb in debs:
-                    inner = self.root.inner(deb)
-                    self.root.run(["sh", "-c", kernels.UNPACK, "sh", inner], 300)
+                kernels.unpack(self.root, debs)
             yield
         finally:
             for place in kept:

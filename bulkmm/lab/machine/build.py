@@ -7,7 +7,7 @@ from pathlib import Path
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.child import explained
 from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.paths import PROJECT, content_key, copy_sources, forget_old, made_whole
+from bulkmm.lab.paths import PROJECT, built, content_key, copy_sources
 from bulkmm.lab.progress import Progress
 
 PRODUCTS = (
@@ -54,17 +54,14 @@ def ensure(
 ) -> Path:
     """Return the directory with the built modules; strict refuses warnings."""
     words = [*defines, *(STRICT if strict else ())]
-    built = place(kernel, words)
-    if not built.is_dir():
-        with (
-            progress.step(f"building the module for {kernel.release}"),
-            made_whole(built) as part,
-        ):
-            said = make(kernel, part, words)
-            if strict and "warning:" in said:
-                raise BulkmmError(f"the module builds with warnings:\n{said}")
-        forget_old(built.parent)
-    return built / "module"
+
+    def made(part: Path) -> None:
+        said = make(kernel, part, words)
+        if strict and "warning:" in said:
+            raise BulkmmError(f"the module builds with warnings:\n{said}")
+
+    what = f"building the module for {kernel.release}"
+    return built(place(kernel, words), what, progress, made) / "module"
 
 
 def source_version(module: Path) -> str:

@@ -18,7 +18,7 @@ from bulkmm.lab.child import ChildError
 from bulkmm.lab.machine.arch import Arch
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.paths import MARKS, PLUGIN, content_key, forget_old, made_whole
+from bulkmm.lab.paths import MARKS, PLUGIN, built, content_key
 from bulkmm.lab.progress import Progress
 from bulkmm.results import INSTRUCTIONS, STORES, Measured
 
@@ -35,10 +35,16 @@ def ensure(root: Root, arch: Arch, progress: Progress) -> Path | None:
     """Return the plugin; None, with a note, if this QEMU cannot load it."""
     sources = [*PLUGIN.glob("*.[ch]"), MARKS]
     made = root.var / "plugin" / f"{arch.name}-{content_key(sources)}"
+
+    def make(part: Path) -> None:
+        for file in sources:
+            shutil.copy(file, part)
+        plugin, source = (root.inner(part / name) for name in ("work.so", "work.c"))
+        root.run([COMPILER, *COMPILE, "-o", plugin, source])
+        root.run(["sh", "-c", TRY, "sh", arch.qemu, f"{plugin},out=/dev/null"], 30)
+
     try:
-        if not made.is_dir():
-            with progress.step("building QEMU's plugin that counts work"):
-                _build(root, arch, made, sources)
+        built(made, "building QEMU's plugin that counts work", progress, make)
     except ChildError as error:
         why = _reason(error)
         progress.note(f"work is not counted, QEMU's plugin is not usable: {why}")
@@ -50,16 +56,6 @@ def _reason(error: ChildError) -> str:
     """Return the compiler's first error, or why QEMU rejects the plugin."""
     said = re.findall(r"error: (.+)|work\.so: (.+)", error.output)
     return "".join(said[0]) if said else str(error)
-
-
-def _build(root: Root, arch: Arch, made: Path, sources: Iterable[Path]) -> None:
-    with made_whole(made) as part:
-        for file in sources:
-            shutil.copy(file, part)
-        plugin, source = (root.inner(part / name) for name in ("work.so", "work.c"))
-        root.run([COMPILER, *COMPILE, "-o", plugin, source])
-        root.run(["sh", "-c", TRY, "sh", arch.qemu, f"{plugin},out=/dev/null"], 30)
-    forget_old(made.parent)
 
 
 def of_events(

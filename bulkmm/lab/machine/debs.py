@@ -16,7 +16,7 @@ from bulkmm.errors import BulkmmError
 from bulkmm.lab.child import explained
 from bulkmm.lab.machine import root as roots
 from bulkmm.lab.machine.root import SUITES, Root
-from bulkmm.lab.paths import PROJECT, content_key, copy_sources, forget_old, made_whole
+from bulkmm.lab.paths import PROJECT, built, content_key, copy_sources
 from bulkmm.lab.progress import Progress
 
 CONTROL = PROJECT / "debian" / "control"
@@ -68,17 +68,16 @@ def ensure(cache: Path, progress: Progress, wanted: str = "") -> Path:
     """Return a directory with the packages, of this or another version."""
     wanted = wanted or version()
     builder = root(cache, progress)
+
+    def make(part: Path) -> None:
+        _stage(part / "bulkmm", wanted)
+        with explained("the packages do not build", whole=True):
+            said = builder.run(["sh", "-ec", BUILD, "sh", builder.inner(part)], LIMIT)
+        (part / "output").write_text(said, encoding="utf-8")
+        shutil.rmtree(part / "bulkmm")
+
     made = builder.path / "srv" / f"{wanted}-{content_key(_sources())}"
-    if not made.is_dir():
-        with (
-            progress.step(f"building the packages {wanted}"),
-            made_whole(made) as part,
-        ):
-            _stage(part / "bulkmm", wanted)
-            _build(builder, part)
-            shutil.rmtree(part / "bulkmm")
-        forget_old(made.parent)
-    return made
+    return built(made, f"building the packages {wanted}", progress, make)
 
 
 def packages(made: Path) -> list[Path]:
@@ -130,10 +129,3 @@ def _stage(to: Path, wanted: str) -> None:
     script = str(PROJECT / "scripts" / "commandpages.py")
     made = ["--version", wanted, "--out", str(to / "share")]
     subprocess.run([sys.executable, script, *made], check=True)
-
-
-def _build(builder: Root, part: Path) -> None:
-    argv = ["sh", "-ec", BUILD, "sh", builder.inner(part)]
-    with explained("the packages do not build", whole=True):
-        said = builder.run(argv, LIMIT)
-    (part / "output").write_text(said, encoding="utf-8")

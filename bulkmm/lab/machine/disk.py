@@ -14,7 +14,7 @@ from bulkmm.lab.machine import debs, kernels
 from bulkmm.lab.machine import root as roots
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.root import SUITES, Root
-from bulkmm.lab.paths import content_key, forget_old, made_whole
+from bulkmm.lab.paths import built, content_key
 from bulkmm.lab.progress import Progress
 from bulkmm.lab.scenario import find
 
@@ -52,18 +52,17 @@ def ensure(kernel: Kernel, progress: Progress) -> Path:
     given = debs.ensure(kernel.root.path.parent, progress)
     words = (tree.path.name, given.name, kernel.release, FILES, INSTALL, *MODULES)
     made = kernel.root.var / "disk" / content_key([], *words)
-    if not made.is_dir():
-        with (
-            progress.step(f"installing the packages for {kernel.release}"),
-            made_whole(made) as part,
-        ):
-            guest = Root(part / "tree")
-            child.run(["cp", "-a", str(tree.path), str(guest.path)], LIMIT)
-            _install(guest, kernel, given)
-            _image(kernel.root, guest.path, part / "disk")
-            shutil.rmtree(guest.path)
-        forget_old(made.parent, 2)  # a guest may be about to start from an older one
-    return made / "disk"
+
+    def make(part: Path) -> None:
+        guest = Root(part / "tree")
+        child.run(["cp", "-a", str(tree.path), str(guest.path)], LIMIT)
+        _install(guest, kernel, given)
+        _image(kernel.root, guest.path, part / "disk")
+        shutil.rmtree(guest.path)
+
+    what = f"installing the packages for {kernel.release}"
+    # a guest may be about to start from an older one
+    return built(made, what, progress, make, keep=2) / "disk"
 
 
 def _tree(root: Root, progress: Progress) -> Root:
@@ -74,7 +73,9 @@ def _tree(root: Root, progress: Progress) -> Root:
         roots.make(tree, names, "the Debian of guests", progress)
         for dull in ("usr/share/doc", "usr/share/locale", "var/lib/apt/lists"):
             shutil.rmtree(tree.path / dull)
-        forget_old(tree.path.parent, 1)
+        for old in tree.path.parent.iterdir():
+            if old != tree.path:
+                shutil.rmtree(old)
     return tree
 
 

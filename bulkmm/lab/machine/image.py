@@ -14,7 +14,7 @@ from bulkmm.lab.machine import userland
 from bulkmm.lab.machine.arch import Arch
 from bulkmm.lab.machine.kernels import Kernel, module_name, with_dependencies
 from bulkmm.lab.machine.root import Root
-from bulkmm.lab.paths import GUEST, MARKS, content_key, forget_old, made_whole
+from bulkmm.lab.paths import GUEST, MARKS, built, content_key
 from bulkmm.lab.progress import Progress
 
 HELPERS = (
@@ -40,37 +40,37 @@ def ensure_base(kernel: Kernel, modules: tuple[str, ...], progress: Progress) ->
     root = kernel.root
     scripts = [path for path in GUEST.iterdir() if path.is_file()]
     key = content_key([*scripts, MARKS], kernel.release, *modules)
+    helpers = _ensure_helpers(root, kernel.arch, progress)
+    programs = userland.ensure(root, kernel.arch, progress)
+
+    def make(part: Path) -> None:
+        tree = part / "tree"
+        _fill(kernel, tree, modules)
+        userland.copy_programs(root, kernel.arch, programs, tree)
+        shutil.copytree(helpers, tree / "bin", dirs_exist_ok=True)
+        pack(root, tree, part / "base.cpio")
+        shutil.rmtree(tree)
+
     made = root.var / "image" / f"{kernel.release}-{key}"
-    if not made.is_dir():
-        helpers = _ensure_helpers(root, kernel.arch, progress)
-        programs = userland.ensure(root, kernel.arch, progress)
-        with progress.step("packing the guest"), made_whole(made) as part:
-            tree = part / "tree"
-            _fill(kernel, tree, modules)
-            userland.copy_programs(root, kernel.arch, programs, tree)
-            shutil.copytree(helpers, tree / "bin", dirs_exist_ok=True)
-            pack(root, tree, part / "base.cpio")
-            shutil.rmtree(tree)
-        forget_old(made.parent, KEEP)
-    return made / "base.cpio"
+    return built(made, "packing the guest", progress, make, KEEP) / "base.cpio"
 
 
 def _ensure_helpers(root: Root, arch: Arch, progress: Progress) -> Path:
     """Return the directory of the lab's own programs for guests."""
     sources = [*GUEST.glob("*.[ch]"), MARKS]
+
+    def make(part: Path) -> None:
+        for file in sources:
+            shutil.copy(file, part)
+        for name in HELPERS:
+            files = [root.inner(file) for file in sorted(part.glob(f"{name}*.c"))]
+            to = root.inner(part / name)
+            root.run([arch.compiler, *COMPILE, "-o", to, *files])
+        for file in part.glob("*.[ch]"):
+            file.unlink()
+
     made = root.var / "helpers" / f"{arch.name}-{content_key(sources, *COMPILE)}"
-    if not made.is_dir():
-        with progress.step("compiling the guest's programs"), made_whole(made) as part:
-            for file in sources:
-                shutil.copy(file, part)
-            for name in HELPERS:
-                files = [root.inner(file) for file in sorted(part.glob(f"{name}*.c"))]
-                to = root.inner(part / name)
-                root.run([arch.compiler, *COMPILE, "-o", to, *files])
-            for file in part.glob("*.[ch]"):
-                file.unlink()
-        forget_old(made.parent)
-    return made
+    return built(made, "compiling the guest's programs", progress, make)
 
 
 def _fill(kernel: Kernel, tree: Path, modules: tuple[str, ...]) -> None:

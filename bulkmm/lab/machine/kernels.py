@@ -10,8 +10,8 @@ remembered, so a second run needs no network.
 import json
 import re
 import shutil
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -197,18 +197,32 @@ def _packages(known: set[str], release: str) -> list[str]:
     ]
 
 
-def _unpack(root: Root, names: list[str], kernel: Kernel) -> None:
-    debs = root.var / "debs"
-    shutil.rmtree(debs, ignore_errors=True)
-    debs.mkdir()
+@contextmanager
+def fetched(
+    root: Root, names: Sequence[str], to: Path, apt: Sequence[str] = ()
+) -> Iterator[list[Path]]:
+    """Fetch packages, and delete them when the block exits."""
+    shutil.rmtree(to, ignore_errors=True)
+    to.mkdir()
     try:
-        root.run(["sh", "-c", FETCH, "sh", root.inner(debs), "download", *names], 600)
-        for deb in sorted(debs.glob("*.deb")):
-            # --keep-directory-symlink: /lib is a link in a merged /usr
-            root.run(["sh", "-c", UNPACK, "sh", root.inner(deb)], 300)
-        root.run(["depmod", kernel.release])
+        argv = [root.inner(to), *apt, "download", *names]
+        root.run(["sh", "-c", FETCH, "sh", *argv], 900)
+        yield sorted(to.glob("*.deb"))
     finally:
-        shutil.rmtree(debs)
+        shutil.rmtree(to)
+
+
+def unpack(root: Root, debs: list[Path]) -> None:
+    """Unpack packages into the root."""
+    for deb in debs:
+        # --keep-directory-symlink: /lib is a link in a merged /usr
+        root.run(["sh", "-c", UNPACK, "sh", root.inner(deb)], 300)
+
+
+def _unpack(root: Root, names: list[str], kernel: Kernel) -> None:
+    with fetched(root, names, root.var / "debs") as debs:
+        unpack(root, debs)
+        root.run(["depmod", kernel.release])
     if not kernel.image.is_file():
         raise BulkmmError(f"the packages of {kernel.release} hold no kernel image")
 

@@ -10,10 +10,9 @@ from bulkmm.lab.paths import (
     GUEST,
     MARKS,
     PROJECT,
+    built,
     content_key,
     copy_sources,
-    forget_old,
-    made_whole,
 )
 from bulkmm.lab.progress import Progress
 
@@ -34,11 +33,11 @@ def ensure(root: Root, arch: Arch, progress: Progress) -> Path:
     lists = list((PROJECT / "core").rglob("backends.def"))
     files = [*core, *hosted, *headers, *lists]
     made = root.var / "library" / f"{arch.name}-{content_key(files)}"
-    if not made.is_dir():
-        with progress.step("building libbulkmm for guests"), made_whole(made) as part:
-            _build(root, arch, part, files)
-        forget_old(made.parent)
-    return made / "tree"
+
+    def make(part: Path) -> None:
+        _build(root, arch, part, files)
+
+    return built(made, "building libbulkmm for guests", progress, make) / "tree"
 
 
 def _sources(arch: Arch) -> tuple[list[Path], list[Path]]:

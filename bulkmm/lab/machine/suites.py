@@ -13,7 +13,7 @@ from bulkmm.errors import BulkmmError
 from bulkmm.lab.child import ChildError
 from bulkmm.lab.machine import upstream, userland
 from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.paths import content_key, forget_old, made_whole
+from bulkmm.lab.paths import built, content_key
 from bulkmm.lab.progress import Progress
 
 MM, STRESS, COEXIST = "mm", "stress", "coexist"  # suites
@@ -50,11 +50,12 @@ def tree(kernel: Kernel, name: str, progress: Progress) -> Path:
     version = upstream.source_package(kernel)[1] if name == MM else kernel.release
     key = content_key([], *SOURCE, *SYSROOT, COMPILER, WRAPPER, STAND_IN, version)
     place = kernel.root.var / "suites" / f"{name}-{kernel.release}-{key}"
-    if not place.is_dir():
-        with made_whole(place) as part:
-            makers[name](kernel, part, progress)
-        forget_old(place.parent)
-    return place
+    return built(
+        place,
+        f"making the suite {name} for {kernel.release}",
+        progress,
+        lambda part: makers[name](kernel, part, progress),
+    )
 
 
 def _mm(kernel: Kernel, part: Path, progress: Progress) -> None:
@@ -65,9 +66,8 @@ def _mm(kernel: Kernel, part: Path, progress: Progress) -> None:
     source, to = part / "source", part / PLACE / MM
     source.mkdir()
     to.mkdir(parents=True)
-    with progress.step(f"building the tests of mm for {kernel.release}"):
-        upstream.extract(kernel, source, ("--strip-components=1",), SOURCE)
-        _build_mm(kernel, source, sysroot, to)
+    upstream.extract(kernel, source, ("--strip-components=1",), SOURCE)
+    _build_mm(kernel, source, sysroot, to)
     shutil.rmtree(source)
     (part / "bin").mkdir()
     shutil.copy(shell / "usr/bin" / BASH, part / "bin/bash")

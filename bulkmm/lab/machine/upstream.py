@@ -17,10 +17,9 @@ from bulkmm.lab.machine import build
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import (
     PROJECT,
+    built,
     content_key,
     copy_sources,
-    forget_old,
-    made_whole,
     need_space,
 )
 from bulkmm.lab.progress import Progress
@@ -47,11 +46,13 @@ def ensure(kernel: Kernel, name: str, progress: Progress) -> Path:
     files = source(kernel, name, progress)
     shims = [path for path in (PROJECT / SHIM).iterdir() if path.is_file()]
     key = content_key([*files, *shims, *build.sources()])
-    built = kernel.root.var / "upstream" / f"{kernel.release}-{key}"
-    if not built.is_dir():
-        with progress.step(f"building {name} for {kernel.release}"):
-            _build(kernel, files, built, name)
-    return built / f"{SHIM}/{name}.ko"
+    made = kernel.root.var / "upstream" / f"{kernel.release}-{key}"
+
+    def make(part: Path) -> None:
+        _build(kernel, files, part, name)
+
+    what = f"building {name} for {kernel.release}"
+    return built(made, what, progress, make) / f"{SHIM}/{name}.ko"
 
 
 def source(kernel: Kernel, name: str, progress: Progress) -> list[Path]:
@@ -59,15 +60,10 @@ def source(kernel: Kernel, name: str, progress: Progress) -> list[Path]:
     # all architectures are built from one source
     version = kernel.release.partition("-")[0]
     kept = kernel.root.var / "source" / f"{version}-{name}.c"
-    files = [kept / file for file in TESTS[name]]
-    if kept.is_dir():
-        return files
-    with (
-        progress.step(f"fetching {name} of {kernel.release}"),
-        made_whole(kept) as part,
-    ):
-        extract(kernel, part, FILES, [f"lib/{file}" for file in TESTS[name]])
-    return files
+    members = [f"lib/{file}" for file in TESTS[name]]
+    what = f"fetching {name} of {kernel.release}"
+    built(kept, what, progress, lambda part: extract(kernel, part, FILES, members))
+    return [kept / file for file in TESTS[name]]
 
 
 def extract(
@@ -99,16 +95,14 @@ def source_package(kernel: Kernel) -> tuple[str, str]:
     raise BulkmmError(f"the index has no {package} {found[0]}: it cannot be tested")
 
 
-def _build(kernel: Kernel, files: list[Path], built: Path, name: str) -> None:
-    with made_whole(built) as part:
-        copy_sources(build.sources(), part)
-        test, *headers = files
-        shutil.copy(test, part / SHIM / "upstream.c")
-        for header in headers:
-            shutil.copy(header, part / SHIM)
-        where = kernel.root.inner(part / SHIM)
-        make = ["make", "-j2", "-C", kernel.headers, f"M={where}"]
-        make += [f"CC={kernel.arch.compiler}"]
-        with explained(f"{name} does not build for {kernel.release}", whole=True):
-            kernel.root.run([*make, f"BMM_UPSTREAM={name}", "modules"], 300)
-    forget_old(built.parent)
+def _build(kernel: Kernel, files: list[Path], part: Path, name: str) -> None:
+    copy_sources(build.sources(), part)
+    test, *headers = files
+    shutil.copy(test, part / SHIM / "upstream.c")
+    for header in headers:
+        shutil.copy(header, part / SHIM)
+    where = kernel.root.inner(part / SHIM)
+    make = ["make", "-j2", "-C", kernel.headers, f"M={where}"]
+    make += [f"CC={kernel.arch.compiler}", f"BMM_UPSTREAM={name}", "modules"]
+    with explained(f"{name} does not build for {kernel.release}", whole=True):
+        kernel.root.run(make, 300)

@@ -12,7 +12,7 @@ from pathlib import Path
 from bulkmm.lab.child import explained
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.root import Root
-from bulkmm.lab.paths import content_key, forget_old, made_whole
+from bulkmm.lab.paths import built, content_key
 from bulkmm.lab.progress import Progress
 
 PACKAGES = ("busybox-static", "e2fsprogs", "ndctl")
@@ -41,22 +41,16 @@ def unpacked(
     root: Root, arch: Arch, packages: tuple[str, ...], progress: Progress
 ) -> Path:
     """Return a tree below the root with packages and their dependencies."""
+    what = f"fetching the guest's programs for {arch.name}"
+
+    def fetch(part: Path) -> None:
+        script = ["sh", "-ec", FETCH, "sh", root.inner(part), arch.debian]
+        with explained(f"{what} failed"):
+            root.run([*script, *packages], 600)
+        shutil.rmtree(part / "debs")
+
     made = root.var / "userland" / f"{arch.name}-{content_key([], *packages)}"
-    if not made.is_dir():
-        with (
-            progress.step(f"fetching the guest's programs for {arch.name}"),
-            made_whole(made) as part,
-        ):
-            _fetch(root, part, arch, packages)
-        forget_old(made.parent)
-    return made / "tree"
-
-
-def _fetch(root: Root, part: Path, arch: Arch, packages: tuple[str, ...]) -> None:
-    script = ["sh", "-ec", FETCH, "sh", root.inner(part), arch.debian]
-    with explained(f"the guest's programs for {arch.name} could not be fetched"):
-        root.run([*script, *packages], 600)
-    shutil.rmtree(part / "debs")
+    return built(made, what, progress, fetch) / "tree"
 
 
 def copy_programs(root: Root, arch: Arch, programs: Path, tree: Path) -> None:
