@@ -28,7 +28,7 @@ BMM_PATH_WITHOUT(extra, KASAN)
 EXPANDED = r"""
 #include <stdio.h>
 struct zone; struct page; struct folio; struct dev_pagemap; struct mhp_params;
-struct vm_struct; struct vmem_altmap;
+struct vm_area_struct; struct vm_struct; struct vmem_altmap;
 enum migratetype { A };
 typedef unsigned long pgprot_t, phys_addr_t; typedef int gfp_t; typedef _Bool bool;
 #define BMM_PATH(path, load, ...) \
