@@ -5,12 +5,11 @@
  * Nothing here knows what a struct page holds. Word w of record r of unit u is
  * predicted to be
  *
- *	image(r)[w] + u * unit_step(r)[w]
+ *	image(r)[w] + u * step(r)[w]
  *
- * where the records from the first repeating one on share one image that may
- * also step by a constant inside the unit (page->virtual in some 32-bit
- * layouts; zero on every kernel with a virtual memmap). The first two units
- * give images and steps; all learned units must match the prediction.
+ * where the records from the first repeating one on, the tails, are all alike.
+ * The first two units give images and steps; all learned units must match the
+ * prediction.
  */
 #include "learn.h"
 
@@ -21,60 +20,14 @@ static const bmm_word *record_at(const void *base, const struct bmm_geometry *g,
 				  record * g->record);
 }
 
-/* Whether there are no gaps between the records, and no tails. */
-static bool is_run(const struct bmm_geometry *g)
-{
-	return g->records == 1 && g->stride == g->record;
-}
-
-/* An image of the record found there. */
-static void take(struct bmm_image *image, const void *base,
-		 const struct bmm_geometry *g, size_t unit, size_t record)
-{
-	bmm_image_init(image, record_at(base, g, unit, record), NULL, g->record);
-}
-
 static bool same_record(const bmm_word *rec, const struct bmm_image *image)
 {
-	const uint64_t *word = image->word;
 	uint64_t differ = 0;
 	size_t w;
 
 	for (w = 0; w < image->size / 8; w++)
-		differ |= rec[w] ^ word[w];
+		differ |= rec[w] ^ image->word[w];
 	return !differ;
-}
-
-/*
- * Advances an image by @n times the steps of another. Touches only the words
- * that step: this runs for each image of each unit, and most images have one
- * such word or none.
- */
-static void advance_by(struct bmm_image *image, const struct bmm_image *steps,
-		       uint64_t n)
-{
-	uint32_t left = steps->stepping;
-	unsigned int w;
-
-	for (; left; left &= left - 1) {
-		w = (unsigned int)__builtin_ctz(left);
-		image->word[w] += n * steps->step[w];
-	}
-}
-
-/* Advances an image by @n records (or units); @n may be negative. */
-static void advance(struct bmm_image *image, uint64_t n)
-{
-	advance_by(image, image, n);
-}
-
-/* Sets the step of each word of @image to the difference from @next. */
-static void set_steps(struct bmm_image *image, const struct bmm_image *next)
-{
-	uint64_t word[BMM_RECORD_WORDS];
-
-	bmm_memcpy(word, image->word, sizeof(word));
-	bmm_image_init(image, word, next->word, image->size);
 }
 
 /*
@@ -100,148 +53,84 @@ static size_t count_same(const bmm_word *end, const struct bmm_image *image,
 }
 
 /*
- * The first record of a unit from which all, to the unit's end, are as
- * predicted; @last is the image of the last one. Goes backwards: the cache
- * still holds what the kernel wrote last, but not a whole 1 GiB unit.
+ * The first record of a unit from which all, to the unit's end, equal the
+ * tail. Goes backwards: the cache still holds what the kernel wrote last, but
+ * not a whole 1 GiB unit.
  */
-static size_t run_begin(const void *base, const struct bmm_geometry *g,
-			size_t unit, const struct bmm_image *last)
+static size_t tails_begin(const struct bmm_layout *l, const void *base,
+			  size_t unit)
 {
-	struct bmm_image now = *last;
+	const struct bmm_geometry *g = &l->geometry;
 	size_t r = g->records;
 
-	if (last->size == 64 && !last->stepping)
-		return r - count_same(record_at(base, g, unit, r), last, r);
-	for (; r && same_record(record_at(base, g, unit, r - 1), &now); r--)
-		advance(&now, -1ULL);
+	if (g->record == 64)
+		return r - count_same(record_at(base, g, unit, r), &l->tail, r);
+	while (r && same_record(record_at(base, g, unit, r - 1), &l->tail))
+		r--;
 	return r;
 }
 
-/* Sets layout->tail (except its words) and layout->heads from one unit. */
-static int find_tail(struct bmm_layout *layout, const void *base, size_t unit)
+/*
+ * Takes the heads to be what precedes the last run of equal records, as far as
+ * there is room for heads: if there are more, the unit will not verify.
+ */
+static void find_heads(struct bmm_layout *l, const void *base, size_t unit)
 {
-	const struct bmm_geometry *g = &layout->geometry;
-	struct bmm_image now, last;
-	size_t first;
+	const struct bmm_geometry *g = &l->geometry;
+	size_t r = g->records - 1;
 
-	/* The step inside a unit; with two records, any step would fit. */
-	take(&now, base, g, unit, g->records - 1);
-	if (g->records >= 3) {
-		last = now;
-		take(&now, base, g, unit, g->records - 2);
-		set_steps(&now, &last);
-		advance(&now, 1);
-	}
-	layout->tail = now;
-	/* the last one matches its own image */
-	first = run_begin(base, g, unit, &now);
-	if (first > BMM_LAYOUT_HEADS) {
-		layout->differs = unit * g->records + first - 1;
-		return -BMM_EUNLIKE;
-	}
-	layout->heads = (unsigned int)first;
-	return 0;
+	bmm_image_init(&l->tail, record_at(base, g, unit, r), NULL, g->record);
+	if (r > BMM_LAYOUT_HEADS)
+		r = BMM_LAYOUT_HEADS;
+	while (r && same_record(record_at(base, g, unit, r - 1), &l->tail))
+		r--;
+	l->heads = (unsigned int)r;
+}
+
+/* Takes the images of the heads and of the tail, which step to unit 1. */
+static void take_images(struct bmm_layout *l, const void *base)
+{
+	const struct bmm_geometry *g = &l->geometry;
+	unsigned int r;
+
+	for (r = 0; r <= l->heads; r++)
+		bmm_image_init(&l->image[r], record_at(base, g, 0, r),
+			       record_at(base, g, 1, r), g->record);
+	l->unit = 0;
 }
 
 /*
- * Sets the images of the heads and of the first tail from units 0 and 1, and
- * the words of layout->tail.
+ * Advances an image by @n units; @n may be negative. Touches only the words
+ * that step: this runs for each image of each unit, and most images have one
+ * such word or none.
  */
-static void take_images(struct bmm_layout *layout, const void *base)
+static void advance(struct bmm_image *image, uint64_t n)
 {
-	const struct bmm_geometry *g = &layout->geometry;
-	struct bmm_image next;
-	unsigned int r;
+	uint32_t left = image->stepping;
+	unsigned int w;
 
-	for (r = 0; r <= layout->heads; r++) {
-		take(&layout->image[r], base, g, 0, r);
-		take(&next, base, g, 1, r);
-		set_steps(&layout->image[r], &next);
+	for (; left; left &= left - 1) {
+		w = (unsigned int)__builtin_ctz(left);
+		image->word[w] += n * image->step[w];
 	}
-	layout->unit = 0;
-	bmm_memcpy(layout->tail.word, layout->image[layout->heads].word,
-		   g->record);
 }
 
 /* Advances the images from their current unit to another. */
-static void move_to(struct bmm_layout *layout, uint64_t unit)
+static void move_to(struct bmm_layout *l, uint64_t unit)
 {
-	struct bmm_image *last = layout->image + layout->heads, *image;
-	uint64_t n = unit - layout->unit;
+	unsigned int r;
 
-	for (image = layout->image; image <= last; image++)
-		advance(image, n);
-	advance_by(&layout->tail, last, n);
-	layout->unit = unit;
-}
-
-/*
- * Whether a unit is as predicted. If its tail is known to repeat, checks only
- * up to the first tail.
- */
-static int verify_unit(struct bmm_layout *l, const void *base, size_t unit,
-		       bool repeats)
-{
-	const struct bmm_geometry *g = &l->geometry;
-	struct bmm_image last;
-	size_t r;
-
-	move_to(l, unit);
-	if (!repeats) {
-		bmm_image_at(&last, &l->tail, g->records - 1 - l->heads);
-		r = run_begin(base, g, unit, &last);
-	} else {
-		r = l->heads;
-		r += !same_record(record_at(base, g, unit, r), &l->tail);
-	}
-	if (r <= l->heads)
-		for (r = l->heads;
-		     r && same_record(record_at(base, g, unit, r - 1),
-				      &l->image[r - 1]);
-		     r--)
-			;
-	if (!r)
-		return 0;
-	l->differs = unit * g->records + r - 1;
-	return -BMM_EUNLIKE;
-}
-
-/* Units of one record without gaps form one run. */
-static int verify_run(struct bmm_layout *layout, const void *base, size_t units)
-{
-	struct bmm_geometry run = layout->geometry;
-	struct bmm_image last;
-	size_t r;
-
-	run.records = units;
-	bmm_image_at(&last, &layout->image[0], units - 1);
-	r = run_begin(base, &run, 0, &last);
-	if (!r)
-		return 0;
-	layout->differs = r - 1;
-	return -BMM_EUNLIKE;
-}
-
-/* The last unit's tail is known to repeat: it was found there. */
-static int verify(struct bmm_layout *layout, const void *base, size_t units)
-{
-	const struct bmm_geometry *g = &layout->geometry;
-	size_t u = units - 1;
-	int err;
-
-	if (is_run(g))
-		return verify_run(layout, base, units);
-	err = verify_unit(layout, base, u, true);
-	while (!err && u--)
-		err = verify_unit(layout, base, u, false);
-	return err;
+	for (r = 0; r <= l->heads; r++)
+		advance(&l->image[r], unit - l->unit);
+	bmm_memcpy(l->tail.word, l->image[l->heads].word, l->geometry.record);
+	l->unit = unit;
 }
 
 /*
  * Two units cannot disprove a step. Accept only steps that are zero or equal to
  * the distance of the units: pointers into the unit itself.
  */
-static int explained(struct bmm_layout *l)
+static int explain_steps(struct bmm_layout *l)
 {
 	unsigned int r;
 	size_t w;
@@ -264,6 +153,33 @@ static bool valid(const struct bmm_geometry *g)
 }
 
 /**
+ * bmm_layout_verify() - whether another unit is as predicted
+ * @layout: from a bmm_learn() that returned 0
+ * @base:   first record of unit 0
+ * @unit:   index of the unit
+ *
+ * Return: 0, or -BMM_EUNLIKE, and @layout->differs says where.
+ */
+int bmm_layout_verify(struct bmm_layout *layout, const void *base, size_t unit)
+{
+	const struct bmm_geometry *g = &layout->geometry;
+	size_t r;
+
+	move_to(layout, unit);
+	r = tails_begin(layout, base, unit);
+	if (r <= layout->heads)
+		for (r = layout->heads;
+		     r && same_record(record_at(base, g, unit, r - 1),
+				      &layout->image[r - 1]);
+		     r--)
+			;
+	if (!r)
+		return 0;
+	layout->differs = unit * g->records + r - 1;
+	return -BMM_EUNLIKE;
+}
+
+/**
  * bmm_learn() - learn the layout of an array from its first units, and verify
  * @layout:   result; about 3 KB, too much for a kernel stack
  * @base:     first record of unit 0, 8-byte aligned
@@ -280,44 +196,19 @@ static bool valid(const struct bmm_geometry *g)
 int bmm_learn(struct bmm_layout *layout, const void *base,
 	      const struct bmm_geometry *geometry, size_t units)
 {
-	int err;
+	size_t u = units;
+	int err = 0;
 
 	if (units < 2 || (uintptr_t)base % 8 || !valid(geometry))
 		return -BMM_EINVAL;
 	layout->geometry = *geometry;
-	err = find_tail(layout, base, units - 1);
-	if (err)
-		return err;
+	find_heads(layout, base, units - 1);
 	take_images(layout, base);
-	err = verify(layout, base, units);
+	while (!err && u--)
+		err = bmm_layout_verify(layout, base, u);
 	if (!err && units < BMM_LEARN_UNITS)
-		err = explained(layout);
+		err = explain_steps(layout);
 	return err;
-}
-
-/**
- * bmm_layout_verify() - whether another unit is as predicted
- * @layout: from a bmm_learn() that returned 0
- * @base:   first record of unit 0
- * @unit:   index of the unit
- *
- * Return: 0, or -BMM_EUNLIKE, and @layout->differs says where.
- */
-int bmm_layout_verify(struct bmm_layout *layout, const void *base, size_t unit)
-{
-	return verify_unit(layout, base, unit, false);
-}
-
-/* Stamps the unit that the images are for. */
-static void stamp_unit(const struct bmm_layout *l,
-		       const struct bmm_backend *backend, char *p)
-{
-	const struct bmm_geometry *g = &l->geometry;
-	unsigned int r;
-
-	for (r = 0; r < l->heads; r++, p += g->record)
-		backend->stamp(p, &l->image[r], 1);
-	backend->stamp(p, &l->tail, g->records - r);
 }
 
 /**
@@ -337,16 +228,20 @@ void bmm_layout_stamp(struct bmm_layout *layout,
 		      uint64_t first, size_t units)
 {
 	const struct bmm_geometry *g = &layout->geometry;
-	char *p = (char *)base + first * g->stride;
+	char *unit = (char *)base + first * g->stride, *p;
 	uint64_t end = first + units;
+	unsigned int r;
 
-	if (is_run(g)) {
+	/* Single records without gaps are one run. */
+	if (g->records == 1 && g->stride == g->record) {
 		move_to(layout, first);
-		backend->stamp(p, &layout->image[0], units);
+		backend->stamp(unit, &layout->image[0], units);
 		return;
 	}
-	for (; first < end; first++, p += g->stride) {
+	for (; first < end; first++, unit += g->stride) {
 		move_to(layout, first);
-		stamp_unit(layout, backend, p);
+		for (r = 0, p = unit; r < layout->heads; r++, p += g->record)
+			backend->stamp(p, &layout->image[r], 1);
+		backend->stamp(p, &layout->tail, g->records - r);
 	}
 }

@@ -36,10 +36,9 @@ struct bmm_geometry {
  * @heads:    records at the start of a unit that differ from the repeating one,
  *            at most BMM_LAYOUT_HEADS
  * @unit:     the unit that the images are for
- * @image:    images of the heads and, last, of the first repeating record; they
- *            step from unit to unit
- * @tail:     the first repeating record again, stepping from record to record
- *            inside a unit
+ * @image:    images of the heads and, last, of the repeating record; they step
+ *            from unit to unit
+ * @tail:     the repeating record of that unit, without a step
  * @differs:  after -BMM_EUNLIKE: index (unit * @geometry.records + record) of a
  *            record that is not as predicted, the last such in its unit
  */

@@ -41,7 +41,6 @@ class Layout:
     gap: int  # bytes after a unit
     first: tuple[tuple[int, ...], ...]  # of each head and of the first tail
     unit_step: tuple[tuple[int, ...], ...]
-    tail_step: tuple[int, ...]
 
     @property
     def records(self) -> int:
@@ -57,26 +56,10 @@ class Layout:
         """Return the records of unit u."""
         made = []
         for r in range(self.records):
-            which, inside = min(r, self.heads), max(r - self.heads, 0)
-            made += [
-                w + u * s + (inside * t if which == self.heads else 0)
-                for w, s, t in zip(
-                    self.first[which],
-                    self.unit_step[which],
-                    self.tail_step,
-                    strict=True,
-                )
-            ]
+            which = min(r, self.heads)
+            pairs = zip(self.first[which], self.unit_step[which], strict=True)
+            made += [word + u * step for word, step in pairs]
         return record_bytes(made)
-
-    @property
-    def clear(self) -> bool:
-        """Return whether unit 0 shows where the heads end."""
-        if not self.heads:
-            return True
-        last, tail = self.first[self.heads - 1], self.first[self.heads]
-        back = [w - s for w, s in zip(tail, self.tail_step, strict=True)]
-        return record_bytes(last) != record_bytes(back)
 
     def array(self, units: int) -> bytes:
         """Return units with their gaps."""
@@ -100,7 +83,6 @@ def layouts(draw: st.DrawFn, tails: st.SearchStrategy[int]) -> Layout:
         gap=draw(st.sampled_from([0, 0, 8, 64, 200])),
         first=tuple(some(WORD) for _ in range(heads + 1)),
         unit_step=tuple(some(STEP) for _ in range(heads + 1)),
-        tail_step=some(st.one_of(st.just(0), STEP)),
     )
 
 
@@ -131,11 +113,10 @@ def stamped(layout: Layout, found: Any, name: str, first: int, units: int) -> by
 def test_predicts_every_unit(
     name: str, layout: Layout, learned: int, more: int, data: st.DataObject
 ) -> None:
-    assume(layout.clear)
     total = learned + more
     code, found, _ = learn(layout, layout.array(learned), learned)
     assert code == 0
-    assert found.heads <= max(layout.heads, 1)  # two records show no step
+    assert found.heads <= layout.heads
     first = data.draw(st.integers(0, total))
     got = stamped(layout, found, name, first, total - first)
     untouched = bytes([GAP]) * (first * layout.stride)
@@ -152,15 +133,6 @@ def test_units_of_one_record(name: str, layout: Layout, learned: int) -> None:
     code, found, _ = learn(layout, layout.array(learned), learned)
     assert code == 0
     assert stamped(layout, found, name, 0, 50) == layout.array(50)
-
-
-@settings(max_examples=100)
-@given(layouts(st.integers(1, 3)))
-def test_reproduces_or_refuses_where_the_tail_is_hard_to_see(layout: Layout) -> None:
-    code, found, _ = learn(layout, layout.array(UNITS), UNITS)
-    assert code in (0, EUNLIKE)
-    if not code:
-        assert stamped(layout, found, "generic", 0, 9) == layout.array(9)
 
 
 @settings(max_examples=300)
@@ -183,7 +155,7 @@ def test_a_flipped_bit_is_refused_or_reproduced(
         return
     assert code == EUNLIKE
     assert found.differs < units * layout.records
-    if UNITS - 1 <= unit < units - 1:  # not that which shows the tail's step
+    if UNITS - 1 <= unit < units - 1:  # not that which shows the tail
         hit = unit * layout.records + inside // (layout.words * 8)
         assert found.differs == hit
 
@@ -193,7 +165,7 @@ def test_a_flipped_bit_is_refused_or_reproduced(
 def test_what_lies_between_units_does_not_matter(
     layout: Layout, data: st.DataObject
 ) -> None:
-    assume(layout.gap and layout.clear)
+    assume(layout.gap)
     array = bytearray(layout.array(UNITS))
     unit = data.draw(st.integers(0, UNITS - 1))
     array[(unit + 1) * layout.stride - 1] ^= 0xFF
@@ -210,7 +182,6 @@ def plain_layout(heads: int = 0, tails: int = 4, gap: int = 0) -> Layout:
         gap=gap,
         first=tuple(((r + 1) ** 3, *range(7)) for r in range(heads + 1)),
         unit_step=(nothing,) * (heads + 1),
-        tail_step=nothing,
     )
 
 
@@ -220,7 +191,7 @@ def test_more_heads_than_there_is_room_for_are_refused() -> None:
         code, found, _ = learn(layout, layout.array(UNITS), UNITS)
         assert code == (0 if heads <= HEADS else EUNLIKE)
         if code:
-            assert found.differs == (UNITS - 1) * layout.records + heads - 1
+            assert found.differs // layout.records == UNITS - 1
         else:
             assert found.heads == heads
 
@@ -270,7 +241,6 @@ def test_two_units_are_enough_for_pointers_only(
 def test_any_other_unit_is_verified(
     layout: Layout, unit: int, data: st.DataObject
 ) -> None:
-    assume(layout.clear)
     array = bytearray(layout.array(10))
     code, found, memory = learn(layout, bytes(array), UNITS)
     assert code == 0
