@@ -32,20 +32,15 @@ const struct bmm_backend *bmm_backend_at(size_t i)
 
 static bool has_op(const struct bmm_backend *backend, enum bmm_op op)
 {
-	switch (op) {
-	case BMM_STAMP:
-		return backend->stamp;
-	case BMM_COPY:
-		return backend->copy;
-	case BMM_COPY_STREAMING:
-		return backend->copy_streaming;
-	case BMM_CLEAR:
-		return backend->clear;
-	case BMM_CLEAR_STREAMING:
-		return backend->clear_streaming;
-	default:
-		return false;
-	}
+	const bool has[BMM_OPS] = {
+		[BMM_STAMP] = backend->stamp,
+		[BMM_COPY] = backend->copy,
+		[BMM_COPY_STREAMING] = backend->copy_streaming,
+		[BMM_CLEAR] = backend->clear,
+		[BMM_CLEAR_STREAMING] = backend->clear_streaming,
+	};
+
+	return (unsigned int)op < BMM_OPS && has[op];
 }
 
 /**

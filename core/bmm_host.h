@@ -46,17 +46,11 @@
 #define bmm_get(p)	  __atomic_load_n(p, __ATOMIC_RELAXED)
 #define bmm_set(p, value) __atomic_store_n(p, value, __ATOMIC_RELAXED)
 
-/*
- * bmm_host_clock():     ns of a monotonic clock, readable in any context
- * bmm_host_llc():       bytes of the last-level cache, 0 if unknown
- */
+/* ns of a monotonic clock, readable in any context */
 #ifdef __KERNEL__
 #define bmm_host_clock() ktime_get_mono_fast_ns()
 #else
 uint64_t bmm_host_clock(void);
-size_t bmm_host_llc(void);
-/* The value of an environment variable, or NULL. */
-const char *bmm_host_setting(const char *variable);
 #endif
 
 /*
@@ -70,7 +64,6 @@ const char *bmm_host_setting(const char *variable);
 #define BMM_CPU_ERMS	      X86_FEATURE_ERMS
 #define BMM_CPU_CLZERO	      X86_FEATURE_CLZERO
 #define BMM_CPU_MOVDIR64B     X86_FEATURE_MOVDIR64B
-#define BMM_CPU_PREFETCHW     X86_FEATURE_3DNOWPREFETCH
 #define BMM_CPU_CLFLUSHOPT    X86_FEATURE_CLFLUSHOPT
 #define bmm_host_has(feature) boot_cpu_has(feature)
 #elif defined(__KERNEL__) && defined(__aarch64__)
@@ -85,7 +78,6 @@ enum bmm_cpu {
 	BMM_CPU_ERMS,	   /* REP MOVSB and STOSB are fast */
 	BMM_CPU_CLZERO,	   /* AMD */
 	BMM_CPU_MOVDIR64B, /* 64 bytes in one store */
-	BMM_CPU_PREFETCHW, /* #UD on the oldest CPUs without it */
 	BMM_CPU_AVX2,	   /* and the OS saves its state */
 	BMM_CPU_AVX512,	   /* AVX512F, and the OS saves its state */
 	BMM_CPU_MOPS,	   /* arm64 */

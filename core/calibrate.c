@@ -15,7 +15,6 @@
 #include "drain.h"
 #include "evict.h"
 #include "lines.h"
-#include "text.h"
 
 #define ROUNDS 7U
 
@@ -140,8 +139,7 @@ static void measure(const struct bmm_job *job, bool cold,
 	uint64_t least, now;
 
 	for (k = 0; k < nr; k++)
-		cost[k] = UINT64_MAX >>
-			  11; /* no overflow here and in compare() */
+		cost[k] = UINT64_MAX >> 11; /* no overflow in sums and ratios */
 	for (round = 0; round < ROUNDS; round++)
 		for (i = 0; i < nr; i++) {
 			k = (i + round) % nr;
@@ -152,45 +150,6 @@ static void measure(const struct bmm_job *job, bool cold,
 			if (now < cost[k])
 				cost[k] = now;
 		}
-}
-
-/* All candidates' costs so far: in ns, and as multiples of the least. */
-struct totals {
-	unsigned int situations;
-	uint64_t ns[BMM_CANDIDATES];
-	uint64_t ratio[BMM_CANDIDATES];
-};
-
-static void compare(const struct bmm_job *job, bool cold,
-		    const struct bmm_backend *const *list, unsigned int nr,
-		    struct totals *totals)
-{
-	uint64_t cost[BMM_CANDIDATES], least;
-	unsigned int k;
-
-	measure(job, cold, list, nr, cost);
-	least = least_of(cost, nr);
-	for (k = 0; k < nr; k++) {
-		totals->ns[k] += cost[k];
-		totals->ratio[k] += (cost[k] << 10) / least;
-	}
-	totals->situations++;
-}
-
-static void select_least(const struct totals *totals,
-			 const struct bmm_backend *const *list, unsigned int nr,
-			 struct bmm_calibration *result)
-{
-	uint64_t bytes = (uint64_t)totals->situations << 20;
-	uint64_t least = least_of(totals->ratio, nr);
-	unsigned int k;
-
-	for (k = 0; k < BMM_CANDIDATES; k++)
-		bmm_set(&result->rate[k],
-			k < nr ? (uint32_t)(1000 * bytes / totals->ns[k]) : 0);
-	for (k = 0; totals->ratio[k] * 97 > least * 100;)
-		k++;
-	result->selected = list[k];
 }
 
 /**
@@ -207,7 +166,9 @@ void bmm_calibrate(const struct bmm_calls *calls, void *buffer,
 		   struct bmm_calibration *result)
 {
 	const struct bmm_backend *list[BMM_CANDIDATES];
-	unsigned int nr = bmm_candidates(calls, list), place;
+	unsigned int nr = bmm_candidates(calls, list), place, k;
+	uint64_t cost[BMM_CANDIDATES], ratio[BMM_CANDIDATES] = { 0 }, least;
+	uint64_t ns[BMM_CANDIDATES] = { 0 }, situations = 0;
 	struct bmm_image image = { .size = BMM_LINE, .word = { 1 } };
 	struct bmm_job job = { .op = calls->op,
 			       .dst = buffer,
@@ -217,19 +178,29 @@ void bmm_calibrate(const struct bmm_calls *calls, void *buffer,
 	const char *source = (char *)buffer + BMM_CALIBRATE_EXTENT;
 	const unsigned int places[] = { APART + (calls->skewed ? SKEW : 0),
 					CLOSE };
-	struct totals totals = { 0 };
+	int cold;
 
 	bmm_assert(calls->hot || calls->cold);
-
-	for (place = 0; place <= (copies && calls->skewed); place++) {
-		if (copies)
-			job.src = source + places[place];
-		if (calls->hot)
-			compare(&job, false, list, nr, &totals);
-		if (calls->cold && !place)
-			compare(&job, true, list, nr, &totals);
-	}
-	select_least(&totals, list, nr, result);
+	for (place = 0; place <= (copies && calls->skewed); place++)
+		for (cold = !calls->hot; cold <= (calls->cold && !place);
+		     cold++) {
+			job.src = copies ? source + places[place] : NULL;
+			measure(&job, cold, list, nr, cost);
+			least = least_of(cost, nr);
+			for (k = 0; k < nr; k++) {
+				ns[k] += cost[k];
+				ratio[k] += (cost[k] << 10) / least;
+			}
+			situations++;
+		}
+	for (k = 0; k < BMM_CANDIDATES; k++)
+		bmm_set(&result->rate[k],
+			k < nr ? (uint32_t)((situations * 1000 << 20) / ns[k]) :
+				 0);
+	least = least_of(ratio, nr);
+	for (k = 0; ratio[k] * 97 > least * 100;)
+		k++;
+	result->selected = list[k];
 }
 
 /* "=12.3", GB/s. */
@@ -252,24 +223,20 @@ static void add_rate(struct bmm_text *text, uint32_t mb)
 /**
  * bmm_calibration_list() - list the backends, how fast they were, and which one
  * is selected
+ * @text:     appended to, such as "movnti=36.1 [movdir64b=37.8] generic": all
+ *            that can be forced here, with GB/s where they were measured
  * @of:       the calibration, done or not
  * @calls:    what it is for
  * @selected: the backend in brackets
- * @buf:      result, such as "movnti=36.1 [movdir64b=37.8] generic": all that
- *            can be forced here, with GB/s where they were measured;
- *            terminated, cut to @size - 1 bytes
- * @size:     bytes of @buf; 0 writes nothing, and @buf may then be NULL
- *
- * Return: the length of the whole list, without the terminator.
  */
-size_t bmm_calibration_list(const struct bmm_calibration *of,
-			    const struct bmm_calls *calls,
-			    const struct bmm_backend *selected, char *buf,
-			    size_t size)
+void bmm_calibration_list(struct bmm_text *text,
+			  const struct bmm_calibration *of,
+			  const struct bmm_calls *calls,
+			  const struct bmm_backend *selected)
 {
 	const struct bmm_backend *list[BMM_CANDIDATES], *backend;
 	unsigned int nr = bmm_candidates(calls, list), k = 0;
-	struct bmm_text text = { .buf = buf, .size = size };
+	const char *space = "";
 	uint32_t mb;
 	size_t i;
 
@@ -277,13 +244,12 @@ size_t bmm_calibration_list(const struct bmm_calibration *of,
 		if (!bmm_backend_can(backend, calls->op))
 			continue;
 		mb = k < nr && backend == list[k] ? bmm_get(&of->rate[k++]) : 0;
-		bmm_text_add(&text, text.len ? " " : "");
-		bmm_text_add(&text, backend == selected ? "[" : "");
-		bmm_text_add(&text, backend->name);
+		bmm_text_add(text, space);
+		bmm_text_add(text, backend == selected ? "[" : "");
+		bmm_text_add(text, backend->name);
 		if (mb)
-			add_rate(&text, mb);
-		bmm_text_add(&text, backend == selected ? "]" : "");
+			add_rate(text, mb);
+		bmm_text_add(text, backend == selected ? "]" : "");
+		space = " ";
 	}
-	bmm_text_end(&text);
-	return text.len;
 }

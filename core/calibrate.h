@@ -10,6 +10,7 @@
 #define BMM_CALIBRATE_H
 
 #include "bmm.h"
+#include "text.h"
 
 /*
  * Bytes of the buffer: a destination and a source, each many times what a core
@@ -51,9 +52,9 @@ unsigned int bmm_candidates(const struct bmm_calls *calls,
 			    const struct bmm_backend **list);
 void bmm_calibrate(const struct bmm_calls *calls, void *buffer,
 		   struct bmm_calibration *result);
-size_t bmm_calibration_list(const struct bmm_calibration *of,
-			    const struct bmm_calls *calls,
-			    const struct bmm_backend *selected, char *buf,
-			    size_t size);
+void bmm_calibration_list(struct bmm_text *text,
+			  const struct bmm_calibration *of,
+			  const struct bmm_calls *calls,
+			  const struct bmm_backend *selected);
 
 #endif

@@ -61,8 +61,6 @@ uint32_t bmm_cpu_features(const struct bmm_cpuid *raw)
 {
 	uint32_t mask = leaf_7(raw);
 
-	if (raw->most_ext >= 0x80000001 && raw->c_ext1 & BIT(8))
-		mask |= BIT(BMM_CPU_PREFETCHW);
 	if (raw->most_ext >= 0x80000008 && raw->b_ext8 & BIT(0))
 		mask |= BIT(BMM_CPU_CLZERO);
 	return mask;
@@ -92,8 +90,6 @@ static uint32_t ask(void)
 	raw.b7 = out[1];
 	raw.c7 = out[2];
 	raw.d7 = out[3];
-	bmm_x86_cpuid(0x80000001, 0, out);
-	raw.c_ext1 = out[2];
 	bmm_x86_cpuid(0x80000008, 0, out);
 	raw.b_ext8 = out[1];
 	if (raw.c1 & OSXSAVE)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* core/bmm_host.h for a process: the clock, the environment. */
-#include <stdlib.h>
+/* core/bmm_host.h for a process, and the library's version. */
 #include <time.h>
 
-#include "bmm_host.h"
+#include "bmm.h"
 
 uint64_t bmm_host_clock(void)
 {
@@ -13,8 +12,25 @@ uint64_t bmm_host_clock(void)
 	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
-/* NULL for a program that runs with more rights than its user. */
-const char *bmm_host_setting(const char *variable)
+/**
+ * bmm_version() - the version of libbulkmm
+ *
+ * Return: the version, such as "0.1.0"; a string that never changes.
+ */
+const char *bmm_version(void)
 {
-	return secure_getenv(variable);
+	return BMM_VERSION;
+}
+
+/**
+ * bmm_version_number() - the version of libbulkmm as a number
+ *
+ * A program compares it with BMM_VERSION_NUMBER, the version of the header that
+ * it was compiled with: less means that an older library was loaded.
+ *
+ * Return: major * 10000 + minor * 100 + patch.
+ */
+int bmm_version_number(void)
+{
+	return BMM_VERSION_NUMBER;
 }

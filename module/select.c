@@ -64,12 +64,13 @@ static struct bmm_calls select_calls(enum bmm_op op)
 static size_t select_list(enum bmm_op op, char *buf, size_t size)
 {
 	const struct operation *o = &operations[op];
+	struct bmm_text text = { .buf = buf, .size = size };
 	struct bmm_calls calls = select_calls(op);
-	size_t at = scnprintf(buf, size, "%s", o->forced ? "fastest " : "");
 
-	at += bmm_calibration_list(&o->measured, &calls, o->selected, buf + at,
-				   size - at);
-	return min(at, size - 1);
+	bmm_text_add(&text, o->forced ? "fastest " : "");
+	bmm_calibration_list(&text, &o->measured, &calls, o->selected);
+	bmm_text_end(&text);
+	return min(text.len, size - 1);
 }
 
 static unsigned int select_rate(enum bmm_op op,
@@ -192,8 +193,10 @@ static void select_refuse(enum bmm_op op, const char *name, int len)
 	static const struct bmm_calibration none;
 	struct bmm_calls calls = select_calls(op);
 	char valid[LINE];
+	struct bmm_text text = { .buf = valid, .size = sizeof(valid) };
 
-	bmm_calibration_list(&none, &calls, NULL, valid, sizeof(valid));
+	bmm_calibration_list(&text, &none, &calls, NULL);
+	bmm_text_end(&text);
 	pr_err("%s: unknown backend '%.*s': valid are fastest %s\n",
 	       operations[op].file, min(len, 16), name, valid);
 }

@@ -107,6 +107,12 @@ def first_comment(path: Path) -> Doc:
     return parse(found[1])
 
 
+def whole(header: Path) -> str:
+    """Return the text of the header, with the part that the core does without."""
+    part = header.parents[1] / "lib" / "bulkmm-populate.h"
+    return header.read_text().replace(f'#include "{part.name}"\n', part.read_text())
+
+
 def declared(header: str) -> tuple[list[list[str]], dict[str, str]]:
     """Return the header's functions in groups, and their prototypes."""
     groups: list[list[str]] = []
@@ -134,7 +140,7 @@ def documented_types(header: str) -> list[Doc]:
 
 def read(header: Path, sources: list[Path]) -> Sources:
     """Read the sources of the pages."""
-    text = header.read_text()
+    text = whole(header)
     groups, prototypes = declared(text)
     functions: dict[str, Doc] = {}
     for path in sources:

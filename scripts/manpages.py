@@ -95,7 +95,7 @@ def main() -> None:
     args = parser.parse_args()
     try:
         if args.list:
-            groups, _ = comments.declared(args.header.read_text())
+            groups, _ = comments.declared(comments.whole(args.header))
             names = [name for group in groups for name in group]
             print("\n".join(f"{name}.3" for name in [OVERVIEW, *names]))
             return

@@ -18,7 +18,7 @@
 #error "BMM_PAIR is the store: \"stp\" or \"stnp\""
 #endif
 
-/* clang-format off: the columns of the macros are their structure */
+/* clang-format off */
 /* "rZ" with %x: zero goes out as xzr. */
 #define PAIR_AT(a, b, off) \
 	BMM_PAIR " %x[" #a "], %x[" #b "], [%[p], #(" #off ")]\n\t"
@@ -72,15 +72,12 @@ static inline void store_line(char *p, const struct line *line)
  */
 static inline void store_word(char *p, uint64_t word)
 {
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	uint32_t first = word >> 32, second = word;
-#else
-	uint32_t first = word, second = word >> 32;
-#endif
+	uint32_t half[2];
 
+	bmm_memcpy(half, &word, 8);
 	__asm__ volatile(BMM_PAIR " %w1, %w2, [%0]"
 			 :
-			 : "r"(p), "rZ"(first), "rZ"(second)
+			 : "r"(p), "rZ"(half[0]), "rZ"(half[1])
 			 : "memory");
 }
 

@@ -6,8 +6,6 @@
  * MOVNTI: each would first have to be written to memory and read back through
  * store forwarding.
  */
-#include "../lines.h"
-#include "prefetch.h"
 #include "record.h"
 
 static bool supported(void)
@@ -29,34 +27,9 @@ static void copy_lines(char *p, const char *s, size_t len)
 		store_line(p, s);
 }
 
-/* 1 KiB ahead: 3 % faster on Granite Rapids, not on Zen 5. */
-#define AHEAD 1024U
-
-static void copy_lines_t0(char *p, const char *s, size_t len)
-{
-	for (; len > AHEAD; len -= 64, p += 64, s += 64) {
-		BMM_PREFETCH("t0", s, AHEAD);
-		store_line(p, s);
-	}
-	copy_lines(p, s, len);
-}
-
-static void copy(void *dst, const void *src, size_t len, bmm_copy_lines *lines)
-{
-	if (((uintptr_t)dst | len) % 8)
-		copy_extent(dst, src, len, lines, copy_edge);
-	else
-		copy_extent(dst, src, len, lines, bmm_x86_stream_words);
-}
-
 static void copy_streaming(void *dst, const void *src, size_t len)
 {
-	copy(dst, src, len, copy_lines);
-}
-
-static void copy_streaming_t0(void *dst, const void *src, size_t len)
-{
-	copy(dst, src, len, copy_lines_t0);
+	bmm_x86_stream_extent(dst, src, len, copy_lines);
 }
 
 static void clear_lines(char *line, size_t len)
@@ -90,8 +63,5 @@ const struct bmm_backend bmm_movdir64b[] = {
 	  .stamp = stamp,
 	  .copy_streaming = BMM_COPY_FN(copy_streaming),
 	  .clear_streaming = clear_streaming },
-	{ .name = "movdir64b-t0",
-	  .supported = supported,
-	  .copy_streaming = BMM_COPY_FN(copy_streaming_t0) },
 	{ 0 },
 };

@@ -11,7 +11,6 @@
  * From a source at another offset in its line, long copies fall to an eighth of
  * the rate that short ones have (2.8 and 22 GB/s, Zen 4).
  */
-#include "../lines.h"
 #include "prefetch.h"
 #include "record.h"
 
@@ -22,31 +21,29 @@ static inline void copy_line(char *p, const char *s)
 		bmm_x86_stream_words(p + i, s + i, 8);
 }
 
-/* The edges too by MOVNTI if they are whole words, else by ordinary stores. */
-#define COPY(name, hint, ahead)                                              \
-	static void name##_lines(char *p, const char *s, size_t len)         \
-	{                                                                    \
-		for (; len > (ahead); len -= 64, p += 64, s += 64) {         \
-			if (ahead)                                           \
-				BMM_PREFETCH(hint, s, ahead);                \
-			copy_line(p, s);                                     \
-		}                                                            \
-		for (; len; len -= 64, p += 64, s += 64)                     \
-			copy_line(p, s);                                     \
-	}                                                                    \
-                                                                             \
-	static void name(void *dst, const void *src, size_t len)             \
-	{                                                                    \
-		if (((uintptr_t)dst | len) % 8)                              \
-			copy_extent(dst, src, len, name##_lines, copy_edge); \
-		else                                                         \
-			copy_extent(dst, src, len, name##_lines,             \
-				    bmm_x86_stream_words);                   \
-	}
+static void copy_lines(char *p, const char *s, size_t len)
+{
+	for (; len; len -= 64, p += 64, s += 64)
+		copy_line(p, s);
+}
 
-COPY(copy, "t0", 0)
-COPY(copy_t0, "t0", 1024)
-COPY(copy_nta, "nta", 2048)
+BMM_COPY_AHEAD(copy_lines_t0, copy_line, "t0", s, 1024)
+BMM_COPY_AHEAD(copy_lines_nta, copy_line, "nta", s, 2048)
+
+static void copy(void *dst, const void *src, size_t len)
+{
+	bmm_x86_stream_extent(dst, src, len, copy_lines);
+}
+
+static void copy_t0(void *dst, const void *src, size_t len)
+{
+	bmm_x86_stream_extent(dst, src, len, copy_lines_t0);
+}
+
+static void copy_nta(void *dst, const void *src, size_t len)
+{
+	bmm_x86_stream_extent(dst, src, len, copy_lines_nta);
+}
 
 static void clear_lines(char *line, size_t len)
 {

@@ -11,21 +11,19 @@
 #ifndef BMM_X86_RECORD_H
 #define BMM_X86_RECORD_H
 
-#include "../bmm.h"
+#include "../lines.h"
 
-/* clang-format off: the columns of the macros are their structure */
-#define BMM_STORE8(insn, off)                                          \
-	insn " %[w0], " #off "+0(%[p])\n\t" insn " %[w1], " #off       \
-	     "+8(%[p])\n\t" insn " %[w2], " #off "+16(%[p])\n\t" insn  \
-	     " %[w3], " #off "+24(%[p])\n\t" insn " %[w4], " #off      \
-	     "+32(%[p])\n\t" insn " %[w5], " #off "+40(%[p])\n\t" insn \
-	     " %[w6], " #off "+48(%[p])\n\t" insn " %[w7], " #off      \
-	     "+56(%[p])\n\t"
-
-#define BMM_WORDS8(w)                                                 \
-	[w0] "r"((w)[0]), [w1] "r"((w)[1]), [w2] "r"((w)[2]),         \
-		[w3] "r"((w)[3]), [w4] "r"((w)[4]), [w5] "r"((w)[5]), \
-		[w6] "r"((w)[6]), [w7] "r"((w)[7])
+/* clang-format off */
+#define STREAM_WORD(n, off) "movnti %[w" #n "], " #off "+8*" #n "(%[p])\n\t"
+#define STREAM_LINE(off)                                        \
+	STREAM_WORD(0, off) STREAM_WORD(1, off)                 \
+	STREAM_WORD(2, off) STREAM_WORD(3, off)                 \
+	STREAM_WORD(4, off) STREAM_WORD(5, off)                 \
+	STREAM_WORD(6, off) STREAM_WORD(7, off)
+#define WORDS(a, b, c, d, e, f, g, h)                           \
+	[w0] "r"(a), [w1] "r"(b), [w2] "r"(c), [w3] "r"(d),     \
+	[w4] "r"(e), [w5] "r"(f), [w6] "r"(g), [w7] "r"(h)
+#define WORDS_OF(w) WORDS(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7])
 /* clang-format on */
 
 static inline void bmm_x86_stream(void *p, uint64_t word)
@@ -33,7 +31,6 @@ static inline void bmm_x86_stream(void *p, uint64_t word)
 	__asm__ volatile("movnti %1, %0" : "=m"(*(bmm_word *)p) : "r"(word));
 }
 
-/* Whole aligned words only; callers write other edges by ordinary stores. */
 static inline void bmm_x86_stream_words(char *p, const char *s, size_t len)
 {
 	uint64_t word;
@@ -44,20 +41,30 @@ static inline void bmm_x86_stream_words(char *p, const char *s, size_t len)
 	}
 }
 
+/* The edges, too, are streamed if they are whole words, else stored. */
+static inline __attribute__((__always_inline__)) void
+bmm_x86_stream_extent(void *dst, const void *src, size_t len,
+		      bmm_copy_lines *lines)
+{
+	if (((uintptr_t)dst | len) % 8)
+		copy_extent(dst, src, len, lines, copy_edge);
+	else
+		copy_extent(dst, src, len, lines, bmm_x86_stream_words);
+}
+
 /* 64 bytes, all records equal: the image never leaves registers. */
 static inline void bmm_x86_stamp64(char *p, const uint64_t *w, size_t count)
 {
 	for (; count >= 4; count -= 4, p += 256)
-		__asm__ volatile(BMM_STORE8("movnti", 0) BMM_STORE8("movnti", 64)
-					 BMM_STORE8("movnti", 128)
-						 BMM_STORE8("movnti", 192)
+		__asm__ volatile(STREAM_LINE(0) STREAM_LINE(64) STREAM_LINE(128)
+					 STREAM_LINE(192)
 				 :
-				 : [p] "r"(p), BMM_WORDS8(w)
+				 : [p] "r"(p), WORDS_OF(w)
 				 : "memory");
 	for (; count; count--, p += 64)
-		__asm__ volatile(BMM_STORE8("movnti", 0)
+		__asm__ volatile(STREAM_LINE(0)
 				 :
-				 : [p] "r"(p), BMM_WORDS8(w)
+				 : [p] "r"(p), WORDS_OF(w)
 				 : "memory");
 }
 
@@ -70,11 +77,10 @@ static inline void bmm_x86_step64(char *p, const struct bmm_image *image,
 	uint64_t w4 = word[4], w5 = word[5], w6 = word[6], w7 = word[7];
 
 	for (; count; count--, p += 64) {
-		__asm__ volatile(BMM_STORE8("movnti", 0)
+		__asm__ volatile(STREAM_LINE(0)
 				 :
-				 : [p] "r"(p), [w0] "r"(w0), [w1] "r"(w1),
-				   [w2] "r"(w2), [w3] "r"(w3), [w4] "r"(w4),
-				   [w5] "r"(w5), [w6] "r"(w6), [w7] "r"(w7)
+				 : [p] "r"(p),
+				   WORDS(w0, w1, w2, w3, w4, w5, w6, w7)
 				 : "memory");
 		w0 += step[0];
 		w1 += step[1];

@@ -3,7 +3,7 @@
  * REP MOVS and REP STOS: the microcode knows the length in advance. It writes
  * whole lines without reading them first, and some CPUs choose to bypass the
  * cache for lengths of the order of its size. With ERMS the byte forms are the
- * fast ones; without, the quadword forms are.
+ * fast ones; without, REP STOSQ is, and for copies plain loops.
  *
  * Stores of one string instruction may become visible in any order, but before
  * the stores that follow it: no drain is needed.
@@ -28,15 +28,6 @@ static void move_b(char *p, const char *s, size_t len)
 			 : "memory");
 }
 
-static void move_q(char *p, const char *s, size_t len)
-{
-	len /= 8;
-	__asm__ volatile("rep movsq"
-			 : "+D"(p), "+S"(s), "+c"(len)
-			 :
-			 : "memory");
-}
-
 static void set_q(char *p, size_t len)
 {
 	len /= 8;
@@ -54,23 +45,12 @@ static void set_q(char *p, size_t len)
  * up to 20 times slower (Zen 3 and later). In a process, memcpy() may be just
  * that from 2 KiB on (glibc 2.36).
  */
-static inline __attribute__((__always_inline__)) void
-copy(char *p, const char *s, size_t len, bmm_copy_lines *move)
-{
-	if (((uintptr_t)p ^ (uintptr_t)s) % BMM_LINE)
-		copy_skewed(p, s, len);
-	else
-		copy_extent(p, s, len, move, copy_edge);
-}
-
 static void copy_b(void *dst, const void *src, size_t len)
 {
-	copy(dst, src, len, move_b);
-}
-
-static void copy_q(void *dst, const void *src, size_t len)
-{
-	copy(dst, src, len, move_q);
+	if (((uintptr_t)dst ^ (uintptr_t)src) % BMM_LINE)
+		copy_skewed(dst, src, len);
+	else
+		copy_extent(dst, src, len, move_b, copy_edge);
 }
 
 static void clear_b(void *dst, size_t len)
@@ -92,10 +72,6 @@ const struct bmm_backend bmm_rep[] = {
 	  .supported = erms,
 	  .copy = BMM_COPY_FN(copy_b),
 	  .clear = clear_b },
-	{ .name = "rep-q",
-	  .level = true,
-	  .supported = no_erms,
-	  .copy = BMM_COPY_FN(copy_q),
-	  .clear = clear_q },
+	{ .name = "rep-q", .supported = no_erms, .clear = clear_q },
 	{ 0 },
 };

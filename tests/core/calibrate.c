@@ -12,6 +12,7 @@
  *	calibrate signal           a signal handler calls in the middle of it
  *	calibrate fork             a child is made in the middle of it
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,18 @@ bool __wrap_bmm_host_has(enum bmm_cpu feature)
 	       __real_bmm_host_has(feature);
 }
 
+/* Fails on a page that was only read: it is the kernel's page of zeros. */
+static void expect_own_page(const void *at)
+{
+	int file = open("/proc/self/pagemap", O_RDONLY);
+	off_t entry = (off_t)((uintptr_t)at / 4096 * 8);
+	uint64_t flags = 0;
+
+	if (pread(file, &flags, 8, entry) != 8 || !(flags >> 56 & 1))
+		abort();
+	close(file);
+}
+
 void __wrap_bmm_job_do(const struct bmm_job *job,
 		       const struct bmm_backend *backend)
 {
@@ -62,6 +75,8 @@ void __wrap_bmm_job_do(const struct bmm_job *job,
 	void (*once)(void) = in_sample;
 
 	in_sample = NULL;
+	if (!now && job->src)
+		expect_own_page(job->src);
 	if (once)
 		once();
 	for (k = 0; now && k < nr; k++)
@@ -144,7 +159,8 @@ static void use_costs(int nr, char **words)
 	static char buffer[BMM_CALIBRATE_BYTES]
 		__attribute__((__aligned__(4096)));
 	struct bmm_calibration made;
-	char text[400];
+	char list[400];
+	struct bmm_text text = { .buf = list, .size = sizeof(list) };
 	int k;
 
 	now = 1;
@@ -152,8 +168,9 @@ static void use_costs(int nr, char **words)
 	for (k = 0; k < nr - 1; k++)
 		costs[k] = strtoull(words[k + 1], NULL, 10);
 	bmm_calibrate(&calls, buffer, &made);
-	bmm_calibration_list(&made, &calls, made.selected, text, sizeof(text));
-	puts(text);
+	bmm_calibration_list(&text, &made, &calls, made.selected);
+	bmm_text_end(&text);
+	puts(list);
 }
 
 int main(int argc, char **argv)

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The core as a library, guarded memory, and a model of it in plain Python."""
+"""The core as a library, built if need be, and what tests ask of it."""
 
-import faulthandler
 import fcntl
 import json
 import os
 import re
 import subprocess
 import sys
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from functools import cache
 from pathlib import Path
@@ -27,11 +25,9 @@ FUZZ_TARGETS = ("clear", "copy", "learn", "stamp")
 EINVAL, EUNLIKE = -22, -61
 HEADS, UNITS = 8, 3
 WORD_MASK = 2**64 - 1
-PAGE = 4096
 
-PROT_NONE, PROT_RW = 0, 3
-MAP_SHARED, MAP_PRIVATE, MAP_FIXED = 0x1, 0x2, 0x10
-MAP_ANONYMOUS, MAP_NORESERVE = 0x20, 0x4000
+PROT_RW = 3
+MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE = 0x2, 0x20, 0x4000
 
 ffi = FFI()
 ffi.cdef(
@@ -63,7 +59,7 @@ ffi.cdef(
     };
     struct bmm_cpuid {
         uint32_t most, most_ext;
-        uint32_t c1, b7, c7, d7, c_ext1, b_ext8;
+        uint32_t c1, b7, c7, d7, b_ext8;
         uint64_t xcr0;
     };
     struct bmm_geometry {
@@ -112,7 +108,6 @@ ffi.cdef(
 
     void *mmap(void *, size_t, int, int, int, long);
     int munmap(void *, size_t);
-    int mprotect(void *, size_t, int);
     """
 )
 libc: Any = ffi.dlopen(None)
@@ -239,87 +234,6 @@ def backend(name: str, op: Op) -> Any:
     return found
 
 
-class Guarded:
-    """Some pages of memory, between two that may not be touched."""
-
-    def __init__(self, pages: int = 4) -> None:
-        """Map the memory, all canaries."""
-        self.size = pages * PAGE
-        flags = MAP_PRIVATE | MAP_ANONYMOUS
-        room = self.size + 2 * PAGE
-        self.map = libc.mmap(ffi.NULL, room, PROT_NONE, flags, -1, 0)
-        self.base = ffi.cast("char *", self.map) + PAGE
-        assert not libc.mprotect(self.base, self.size, PROT_RW)
-        self.view = ffi.buffer(self.base, self.size)
-        self.fill()
-
-    def fill(self) -> None:
-        """Set every byte to what its place says, so that a move is seen too."""
-        pattern = bytes((i * 37 + 11) % 251 for i in range(PAGE))
-        self.before = pattern * (self.size // PAGE)
-        self.view[:] = self.before
-
-    def place(self, length: int, distance: int = 0, *, end: bool) -> int:
-        """Return the offset of an extent so far from the one guard."""
-        return self.size - length - distance if end else distance
-
-    def at(self, offset: int) -> Any:
-        """Return a pointer into the memory; to its guard at the very end."""
-        return self.base + offset
-
-    def check(self, offset: int, wanted: bytes) -> None:
-        """Assert that this stands there, and that nothing else has changed."""
-        after = self.before[:offset] + wanted + self.before[offset + len(wanted) :]
-        if self.view[:] != after:
-            got = self.view[:]
-            wrong = next(i for i in range(self.size) if got[i] != after[i])
-            raise AssertionError(
-                f"byte {wrong - offset} of {len(wanted)}: "
-                f"{got[wrong]:#x} instead of {after[wrong]:#x}"
-            )
-
-    def close(self) -> None:
-        """Unmap the memory."""
-        libc.munmap(self.map, self.size + 2 * PAGE)
-
-
-def in_child(work: Callable[[], None]) -> None:
-    """Run in a child, so that a fault fails the test and not the test run."""
-    read, write = os.pipe()
-    pid = os.fork()
-    if not pid:
-        code = 1
-        try:
-            faulthandler.disable()
-            work()
-            code = 0
-        except BaseException:  # noqa: BLE001 - the parent raises it
-            os.write(write, traceback.format_exc()[-4000:].encode())
-        finally:
-            os._exit(code)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        said = pipe.read()
-    _, status = os.waitpid(pid, 0)
-    code = os.waitstatus_to_exitcode(status)
-    assert code == 0, f"the child died of signal {-code}" if code < 0 else said
-
-
-def image(words: Sequence[int], steps: Sequence[int]) -> Any:
-    """Return an image of these words, which step so from record to record."""
-    made = ffi.new("struct bmm_image *")
-    first = record_bytes(words)
-    then = record_bytes([w + s for w, s in zip(words, steps, strict=True)])
-    assert not core().bmm_image_init(made, first, then, len(first))
-    return made
-
-
 def record_bytes(words: Sequence[int]) -> bytes:
     """Return the words as they lie in memory."""
     return b"".join((w & WORD_MASK).to_bytes(8, sys.byteorder) for w in words)
-
-
-def records_bytes(words: Sequence[int], steps: Sequence[int], count: int) -> bytes:
-    """Return what a stamp must write: the model, in integers."""
-    pairs = list(zip(words, steps, strict=True))
-    return b"".join(record_bytes([w + n * s for w, s in pairs]) for n in range(count))

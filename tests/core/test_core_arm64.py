@@ -87,11 +87,6 @@ def test_every_backend_writes_what_generic_c_writes(cpu: str) -> None:
 
 
 @on_every_cpu
-def test_the_exercise_finds_nothing(cpu: str) -> None:
-    assert run("bmm-exercise", cpu) == nothing_wrong(cpu)
-
-
-@on_every_cpu
 def test_threads_that_change_the_selection(cpu: str) -> None:
     assert run("bmm-concurrent", cpu) == ["0 wrong"]
 
@@ -112,7 +107,7 @@ def test_models(target: str, cpu: str, tmp_path: Path) -> None:
 def test_no_object_uses_a_vector_register() -> None:
     build()
     objects = sorted(p.name for p in (CROSS / "libbmmcore.a.p").glob("*.o"))
-    assert len(objects) >= 12
+    assert len(objects) >= 10
     for obj in objects:
         for name, lines in instructions(obj).items():
             assert not vector_uses(lines), f"{obj}, {name}"

@@ -33,16 +33,16 @@ NEEDS = {
     "movdir64b": "movdir64b",
     "clzero": "clzero",
     "rep-b": "erms",
-    "plain-ahead-w": "3dnowprefetch",
+    "rep-q": "no erms",
     "avx512": "avx512f",
 }
-PLAIN = ["plain", "plain-ahead-t0", "plain-ahead-t1", "plain-ahead-w"]
+PLAIN = ["plain", "plain-ahead-t1"]
 MOVNTI = ["movnti", "movnti-t0", "movnti-nta"]
 WANTED = {
     Op.STAMP: ["movnti", "movdir64b"],
     Op.COPY: ["avx512", "rep-b", *PLAIN, "generic"],
-    Op.COPY_STREAMING: ["avx512", *MOVNTI, "movdir64b", "movdir64b-t0"],
-    Op.CLEAR: ["avx512", "rep-b", *PLAIN, "generic"],
+    Op.COPY_STREAMING: ["avx512", *MOVNTI, "movdir64b"],
+    Op.CLEAR: ["avx512", "rep-b", "rep-q", *PLAIN, "generic"],
     Op.CLEAR_STREAMING: ["avx512", "movnti", "movdir64b", "clzero"],
 }
 
@@ -59,7 +59,8 @@ def cpu_flags() -> set[str]:
     """Return what the kernel says the CPU has."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("flags"):
-            return set(line.split())
+            flags = set(line.split())
+            return flags if "erms" in flags else {*flags, "no erms"}
     return set()
 
 
@@ -67,13 +68,10 @@ def here(names: list[str]) -> list[str]:
     """Return the names of backends that this CPU has, or has another one for."""
     flags, found = cpu_flags(), []
     for name in names:
-        need = NEEDS.get(name.removesuffix("-t0"), NEEDS.get(name, "fpu"))
-        if need in flags:
+        if NEEDS.get(name, "fpu") in flags:
             found.append(name)
         elif name == "avx512" and "avx2" in flags:
             found.append("avx2")
-        elif name == "rep-b":
-            found.append("rep-q")
     return found
 
 

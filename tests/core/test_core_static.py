@@ -70,7 +70,7 @@ def ordinary_stores(lines: list[str]) -> list[str]:
 
 @needs_x86
 def test_no_object_uses_a_vector_register() -> None:
-    assert len(objects()) >= 14
+    assert len(objects()) >= 11
     for obj in objects():
         for name, lines in instructions(obj).items():
             used = [line for line in lines if VECTOR.search(line)]
@@ -104,12 +104,10 @@ def test_the_source_of_a_streaming_copy_never_passes_the_stack() -> None:
 @needs_x86
 def test_variants_fetch_as_they_say() -> None:
     for obj, function, hint in (
-        ("movnti", "copy_t0_lines", "prefetcht0"),
-        ("movnti", "copy_nta_lines", "prefetchnta"),
-        ("movdir64b", "copy_lines_t0", "prefetcht0"),
-        ("plain", "clear_lines_t0", "prefetcht0"),
+        ("movnti", "copy_lines_t0", "prefetcht0"),
+        ("movnti", "copy_lines_nta", "prefetchnta"),
+        ("plain", "clear_lines_t1", "prefetcht1"),
         ("plain", "copy_lines_t1", "prefetcht1"),
-        ("plain", "clear_lines_w", "prefetchw"),
     ):
         code = instructions(f"core_x86_{obj}.c.o")
         lines = code.get(function) or code[function.replace("_lines", "")]
@@ -140,9 +138,9 @@ def test_nothing_shares_a_cache_line_with_what_is_selected() -> None:
 
 
 def test_sanitizers_find_nothing() -> None:
-    meson(SANITIZE, *OPTIONS, target="bmm-exercise")
+    meson(SANITIZE, *OPTIONS, target="bmm-guarded")
     done = subprocess.run(
-        [str(SANITIZE / "bmm-exercise")],
+        [str(SANITIZE / "bmm-guarded")],
         check=False,
         capture_output=True,
         text=True,
@@ -150,7 +148,7 @@ def test_sanitizers_find_nothing() -> None:
         env={"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count(": 0 wrong") == len(done.stdout.splitlines())
+    assert ", 0 wrong in all" in done.stdout
 
 
 def test_thread_sanitizer_finds_nothing() -> None:
@@ -171,7 +169,10 @@ def test_thread_sanitizer_finds_nothing() -> None:
 def test_no_vector_register_is_alive_where_a_function_may_be_called(
     tmp_path: Path,
 ) -> None:
-    gcc, program = ["gcc", "-O2", f"-I{ROOT}/core"], tmp_path / "clobber"
+    gcc, program = (
+        ["gcc", "-O2", f"-I{ROOT}/core", f"-I{ROOT}/lib"],
+        tmp_path / "clobber",
+    )
     core_args = ["-ffreestanding", "-mgeneral-regs-only"]
     objects = []
     for name in ("avx512", "avx2"):
@@ -188,10 +189,10 @@ def test_no_vector_register_is_alive_where_a_function_may_be_called(
 
 
 def test_a_debug_build_stops_where_copies_overlap() -> None:
-    meson(SANITIZE, *OPTIONS, target="bmm-exercise")
-    program = [str(SANITIZE / "bmm-exercise"), "overlap"]
+    meson(SANITIZE, *OPTIONS, target="bmm-guarded")
+    program = [str(SANITIZE / "bmm-guarded"), "overlap"]
     code = subprocess.run(program, check=False).returncode
     assert code in (-signal.SIGILL, -signal.SIGTRAP)
-    meson(NATIVE, target="bmm-exercise")
-    program[0] = str(NATIVE / "bmm-exercise")
+    meson(NATIVE, target="bmm-guarded")
+    program[0] = str(NATIVE / "bmm-guarded")
     assert subprocess.run(program, check=False).returncode == 0

@@ -11,14 +11,15 @@ from pathlib import Path
 
 from corelib import ROOT
 
-HEADER = ROOT / "core" / "bulkmm.h"
+HEADERS = (ROOT / "core/bulkmm.h", ROOT / "lib/bulkmm-populate.h")
 EXAMPLES = ROOT / "examples"
 STRICT = ("-O2", "-Wall", "-Wextra", "-Werror", "-pthread")
 
 
 def header_functions() -> list[str]:
     """Return what bulkmm.h declares: names before a parenthesis."""
-    text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.DOTALL)
+    text = "".join(header.read_text() for header in HEADERS)
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     return sorted(re.findall(r"\b(bmm_\w+)\(", text))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from corelib import ROOT
-from installed import HEADER, Installed, header_functions, output
+from installed import HEADERS, Installed, header_functions, output
 
 CRATES = ROOT / "rust"
 STRUCTURES = ("bmm_image", "bmm_options", "bmm_report")
@@ -79,7 +79,8 @@ def test_the_declarations_are_those_of_c(installed: Installed, tmp_path: Path) -
     )
     assert output(installed.build(source, tmp_path / "layout")) == said
     for name in STRUCTURES:
-        body = HEADER.read_text().split(f"\nstruct {name} {{", 1)[1].split("};", 1)[0]
+        text = "".join(header.read_text() for header in HEADERS)
+        body = text.split(f"\nstruct {name} {{", 1)[1].split("};", 1)[0]
         fields = re.findall(r"(\w+)(?:\[\w+\]|\)\([^;]*\))?;", body)
         assert fields == re.findall(rf"^{name}\.(\w+) ", said, re.MULTILINE)
 

@@ -82,8 +82,8 @@ def failed_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FailedWith:
         file.write_text(text.replace(old, new))
         program = tmp_path / "bmm-bench"
         core = sorted(NATIVE.glob("libbmm*.a"))
-        command = ["cc", "-O2", "-D_GNU_SOURCE", "-pthread", "-I", ROOT / "core"]
-        command += ["-o", program]
+        command = ["cc", "-O2", "-D_GNU_SOURCE", "-pthread"]
+        command += [f"-I{ROOT / 'core'}", f"-I{ROOT / 'lib'}", "-o", program]
         if platform.machine() in ("x86_64", "aarch64"):
             command.append("-mgeneral-regs-only")
         others = {source / "populate.c"}  # has a main() of its own

@@ -89,7 +89,7 @@ def test_what_is_not_there_or_not_zero_is_seen(
     broken.write_text(source.replace(call, instead))
     libraries = [NATIVE / f"libbmm{part}.a" for part in ("populate", "core", "host")]
     command = ["cc", "-O2", "-D_GNU_SOURCE", "-pthread", "-mgeneral-regs-only"]
-    command += ["-I", str(ROOT / "core"), "-I", str(ROOT / "bench"), str(broken)]
+    command += [*(f"-I{ROOT / name}" for name in ("core", "lib", "bench")), str(broken)]
     command += [str(ROOT / "bench" / "limit.c"), *map(str, libraries)]
     command += ["-o", str(tmp_path / "broken")]
     subprocess.run(command, check=True)

@@ -19,7 +19,7 @@ from bulkmm.lab.progress import Progress
 PROGRAM = "bmmpool"  # of NAME*.c in lab/guest
 FOLDERS = {"x86_64": "x86", "arm64": "arm64"}  # of the core, by architecture
 # as in meson.build: the core is freestanding, the rest uses libc
-COMMON = ("-O2", "-Wall", "-Wextra", "-Werror", "-Icore")
+COMMON = ("-O2", "-Wall", "-Wextra", "-Werror", "-Icore", "-Ilib")
 CORE = ("-std=c11", "-ffreestanding", "-mgeneral-regs-only", "-c")
 HOSTED = ("-std=gnu11", "-D_GNU_SOURCE", "-pthread", "-static", "-Imodule/selftest")
 IN = 'cd "$1" && shift && exec "$@"'

@@ -16,7 +16,6 @@
 #ifndef BMM_X86_USER_VECTOR_H
 #define BMM_X86_USER_VECTOR_H
 
-#include "../../lines.h"
 #include "../record.h"
 
 #define LINE(store)  VECTOR_LOAD(0) store(0, 0)
@@ -114,10 +113,7 @@ static void copy(void *dst, const void *src, size_t len)
 
 static void copy_streaming(void *dst, const void *src, size_t len)
 {
-	if (((uintptr_t)dst | len) % 8)
-		copy_extent(dst, src, len, stream_lines, copy_edge);
-	else
-		copy_extent(dst, src, len, stream_lines, bmm_x86_stream_words);
+	bmm_x86_stream_extent(dst, src, len, stream_lines);
 }
 
 static void clear(void *dst, size_t len)

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Which backend serves: selected by calibration, at the first call of an
- * operation, or by the user.
+ * Which backend serves a process: selected by calibration, at the first call of
+ * an operation, or by the user.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "calibrate.h"
+#include "cpu.h"
 #include "select.h"
 #include "text.h"
 
@@ -17,17 +21,13 @@ size_t bmm_streams_from[BMM_OPS] = { [0 ... BMM_OPS - 1] = UNSET };
 static struct bmm_calibration calibrations[BMM_OPS][BMM_CLASSES];
 static char buffer[BMM_CALIBRATE_BYTES] __attribute__((__aligned__(4096)));
 
-static const char *const settings[BMM_OPS] = {
+static const char *const variables[BMM_OPS] = {
 	[BMM_STAMP] = "BULKMM_STAMP",
 	[BMM_COPY] = "BULKMM_COPY",
 	[BMM_COPY_STREAMING] = "BULKMM_COPY_STREAMING",
 	[BMM_CLEAR] = "BULKMM_CLEAR",
 	[BMM_CLEAR_STREAMING] = "BULKMM_CLEAR_STREAMING",
 };
-
-static const char fastest[] = "fastest";
-
-#define SHOWN 40 /* characters shown of an invalid value */
 
 /* The calls that a class stands for. */
 static struct bmm_calls calls_of(enum bmm_op op, unsigned int class)
@@ -61,25 +61,17 @@ static const struct bmm_backend *unmeasured(const struct bmm_calls *calls)
 	return list[0];
 }
 
-static size_t length_of(const char *s)
+/* "" too for a program that runs with more rights than its user. */
+static const char *setting(enum bmm_op op)
 {
-	size_t len = 0;
+	const char *value = secure_getenv(variables[op]);
 
-	while (s && s[len])
-		len++;
-	return len;
+	return value ? value : "";
 }
 
 static bool is_fastest(const char *name, size_t len)
 {
-	size_t i;
-
-	if (len && len != sizeof(fastest) - 1)
-		return false;
-	for (i = 0; i < len; i++)
-		if (name[i] != fastest[i])
-			return false;
-	return true;
+	return !len || (len == 7 && !memcmp(name, "fastest", 7));
 }
 
 /*
@@ -129,9 +121,9 @@ static void settle(const struct bmm_backend **to,
 /* What needs no measurement. */
 static void begin_op(enum bmm_op op)
 {
-	const char *text = bmm_host_setting(settings[op]);
+	const char *text = setting(op);
 	const struct bmm_backend *row[BMM_CLASSES];
-	unsigned int nr = parse(op, text, length_of(text), row), class;
+	unsigned int nr = parse(op, text, strlen(text), row), class;
 	size_t unset = UNSET, size = streams_from(op, nr == 1);
 
 	__atomic_compare_exchange_n(&bmm_streams_from[op], &unset, size, false,
@@ -168,6 +160,12 @@ static void calibrate(enum bmm_op op)
 	struct bmm_calibration *made;
 	struct bmm_calls calls;
 
+	/*
+	 * A page that was only read is the kernel's page of zeros, for every
+	 * address the same 4 KiB: a source that is always in the cache.
+	 */
+	if (step == 1)
+		memset(buffer, 1, sizeof(buffer));
 	for (class = 0; class < BMM_CLASSES; class++) {
 		made = &calibrations[op][class - class % step];
 		calls = calls_of(op, class);
@@ -329,22 +327,23 @@ size_t bmm_backend_selection(enum bmm_op op, char *buf, size_t size)
 size_t bmm_backend_list(enum bmm_op op, size_t len, char *buf, size_t size)
 {
 	unsigned int class = bmm_class(len, 0);
+	struct bmm_text text = { .buf = buf, .size = size };
 	const struct bmm_backend *selected;
 	struct bmm_calls calls;
 
-	if ((unsigned int)op >= BMM_OPS) {
-		if (size)
-			*buf = 0;
-		return 0;
+	if ((unsigned int)op < BMM_OPS) {
+		begin();
+		op = bmm_serves(op, len);
+		calls = calls_of(op, class);
+		selected = bmm_get(&bmm_selections[op][class]);
+		bmm_calibration_list(&text, &calibrations[op][class], &calls,
+				     selected ? selected : unmeasured(&calls));
 	}
-	begin();
-	op = bmm_serves(op, len);
-	calls = calls_of(op, class);
-	selected = bmm_get(&bmm_selections[op][class]);
-	return bmm_calibration_list(&calibrations[op][class], &calls,
-				    selected ? selected : unmeasured(&calls),
-				    buf, size);
+	bmm_text_end(&text);
+	return text.len;
 }
+
+#define SHOWN 40 /* characters shown of an invalid value */
 
 /* A value may contain anything, terminal control sequences included. */
 static void add_printable(struct bmm_text *text, const char *value)
@@ -357,19 +356,6 @@ static void add_printable(struct bmm_text *text, const char *value)
 		bmm_text_add(text, shown);
 	}
 	bmm_text_add(text, value[i] ? "..." : "");
-}
-
-static void add_names(struct bmm_text *text, enum bmm_op op)
-{
-	const struct bmm_backend *backend;
-	size_t i;
-
-	for (i = 0; (backend = bmm_backend_at(i)); i++) {
-		if (!bmm_backend_can(backend, op))
-			continue;
-		bmm_text_add(text, " ");
-		bmm_text_add(text, backend->name);
-	}
 }
 
 /**
@@ -392,45 +378,25 @@ static void add_names(struct bmm_text *text, enum bmm_op op)
  */
 size_t bmm_environment_error(char *buf, size_t size)
 {
+	static const struct bmm_calibration none;
 	struct bmm_text text = { .buf = buf, .size = size };
 	const struct bmm_backend *row[BMM_CLASSES];
+	struct bmm_calls calls = { 0 };
 	const char *name;
 	int op;
 
 	for (op = 0; op < (int)BMM_OPS && !text.len; op++) {
-		name = bmm_host_setting(settings[op]);
-		if (is_fastest(name, length_of(name)) ||
-		    parse((enum bmm_op)op, name, length_of(name), row))
+		calls.op = (enum bmm_op)op;
+		name = setting(calls.op);
+		if (is_fastest(name, strlen(name)) ||
+		    parse(calls.op, name, strlen(name), row))
 			continue;
-		bmm_text_add(&text, settings[op]);
+		bmm_text_add(&text, variables[op]);
 		bmm_text_add(&text, "=");
 		add_printable(&text, name);
-		bmm_text_add(&text, ": no such backend here: fastest");
-		add_names(&text, (enum bmm_op)op);
+		bmm_text_add(&text, ": no such backend here: fastest ");
+		bmm_calibration_list(&text, &none, &calls, NULL);
 	}
 	bmm_text_end(&text);
 	return text.len;
-}
-
-/**
- * bmm_version() - the version of libbulkmm
- *
- * Return: the version, such as "0.1.0"; a string that never changes.
- */
-const char *bmm_version(void)
-{
-	return BMM_VERSION;
-}
-
-/**
- * bmm_version_number() - the version of libbulkmm as a number
- *
- * A program compares it with BMM_VERSION_NUMBER, the version of the header that
- * it was compiled with: less means that an older library was loaded.
- *
- * Return: major * 10000 + minor * 100 + patch.
- */
-int bmm_version_number(void)
-{
-	return BMM_VERSION_NUMBER;
 }

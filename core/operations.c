@@ -1,7 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Copying, with the destination left in the cache or bypassing it. */
+/*
+ * The operations as programs call them: each asks which backend is selected.
+ *
+ * There are two of each, since only the caller knows which is right: bypassing
+ * the cache takes less than half the time if nobody reads the memory soon, and
+ * costs up to three times as much if random accesses follow at once.
+ */
 #include "drain.h"
 #include "select.h"
+
+/**
+ * bmm_clear() - zero memory that is used right away
+ * @dst: any alignment
+ * @len: bytes; 0 is a no-op, and @dst may then be NULL
+ *
+ * Leaves the extent in the cache if it fits. Ordinary ordering.
+ */
+void bmm_clear(void *dst, size_t len)
+{
+	const struct bmm_backend *backend = bmm_selected(BMM_CLEAR, len, 0);
+
+	if (bmm_serves(BMM_CLEAR, len) != BMM_CLEAR)
+		bmm_clear_streaming(dst, len);
+	else if (len)
+		backend->clear(dst, len);
+}
+
+/**
+ * bmm_clear_streaming() - zero memory that is prepared ahead of use
+ * @dst: any alignment; whole cache lines are the fast case
+ * @len: bytes; 0 is a no-op, and @dst may then be NULL
+ *
+ * Bypasses the cache, and drains before it returns. A line that is only partly
+ * inside the extent may stay in the cache.
+ */
+void bmm_clear_streaming(void *dst, size_t len)
+{
+	const struct bmm_backend *backend = bmm_selected(BMM_CLEAR_STREAMING,
+							 len, 0);
+
+	if (!len)
+		return;
+	backend->clear_streaming(dst, len);
+	bmm_drain_stores();
+}
 
 static bool apart(const void *a, const void *b, size_t len)
 {
@@ -145,4 +187,34 @@ void bmm_move_streaming(void *dst, const void *src, size_t len)
 void bmm_drain(void)
 {
 	bmm_drain_stores();
+}
+
+/**
+ * bmm_stamp() - write @count records that follow from one image
+ * @dst:   first record, 8-byte aligned; written in ascending order, nothing
+ *         outside @count * image->size bytes
+ * @image: what to write; held in registers if the record is 64 bytes
+ * @count: number of records; 0 is a no-op
+ *
+ * Bypasses the cache. Weakly ordered until bmm_drain(). May be preempted and
+ * migrated: a context switch drains the stores of the CPU it leaves.
+ *
+ * Stamping struct pages from a template instead of building each one is the
+ * idea of the "speed up ZONE_DEVICE memmap initialization" series on the Linux
+ * memory management list (2026). Here the image stays in registers instead of
+ * being refreshed in memory, so no refresh can stall on store forwarding, and
+ * its content is learned instead of coded.
+ *
+ * Return: 0, or -BMM_EINVAL for a misaligned @dst or an image that
+ * bmm_image_init() did not make (nothing is written).
+ */
+int bmm_stamp(void *dst, const struct bmm_image *image, size_t count)
+{
+	if (!count)
+		return 0;
+	if ((uintptr_t)dst % 8 || image->size < BMM_RECORD_MIN ||
+	    image->size > BMM_RECORD_MAX || image->size % 8)
+		return -BMM_EINVAL;
+	bmm_selected(BMM_STAMP, count * image->size, 0)->stamp(dst, image, count);
+	return 0;
 }

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Pools: the part of bulkmm.h, which includes this, that starts threads, and
+ * that the core does without.
+ */
+#ifndef BULKMM_POPULATE_H
+#define BULKMM_POPULATE_H
+
+/* Flags of struct bmm_options. */
+#define BMM_ON_NODE 1U /* node is set: take new pages only from there */
+#define BMM_READ    2U /* populate for reading: shared files stay clean */
+
+/**
+ * struct bmm_options - how threads share a range
+ * @size:     sizeof(struct bmm_options) in the calling program
+ * @flags:    BMM_ON_NODE, BMM_READ, or 0
+ * @threads:  most threads to use, the caller included; 0: as many as help
+ * @node:     memory node, with BMM_ON_NODE; a policy set on the range itself
+ *            (mbind) takes precedence
+ * @progress: called on the calling thread every few milliseconds with the bytes
+ *            done so far; any return value but 0 cancels. May be NULL
+ * @context:  passed to @progress
+ *
+ * Usually all fields but @size are zero.
+ */
+struct bmm_options {
+	size_t size;
+	uint32_t flags;
+	uint32_t threads;
+	uint32_t node;
+	int (*progress)(void *context, size_t done, size_t len);
+	void *context;
+};
+
+/**
+ * enum bmm_cause - why a range could not be populated, or was slow
+ * @BMM_CAUSE_NONE:       no failure, or nothing was slow
+ * @BMM_CAUSE_UNKNOWN:    the system does not say
+ * @BMM_CAUSE_ARGUMENT:   an argument is wrong; nothing was done
+ * @BMM_CAUSE_NODE:       the node does not exist, or policies are forbidden
+ *                        here; nothing was done
+ * @BMM_CAUSE_HOLE:       nothing is mapped there
+ * @BMM_CAUSE_PROTECTED:  the mapping does not allow it
+ * @BMM_CAUSE_SPECIAL:    a mapping that cannot be populated, such as a device's
+ * @BMM_CAUSE_POOL:       no huge page is left in the pool
+ * @BMM_CAUSE_BACKING:    the file is too short, or its file system is full
+ * @BMM_CAUSE_POISONED:   a page of it has failed (hardware memory error)
+ * @BMM_CAUSE_MEMORY:     out of memory: the cgroup, the node or the machine
+ * @BMM_CAUSE_CANCELLED:  @progress cancelled
+ * @BMM_CAUSE_FORKED:     this is the child of a fork() in @progress
+ * @BMM_CAUSE_COMPACTION: the kernel moved pages to make huge ones
+ * @BMM_CAUSE_RECLAIM:    the kernel had to free memory first
+ */
+enum bmm_cause {
+	BMM_CAUSE_NONE,
+	BMM_CAUSE_UNKNOWN,
+	BMM_CAUSE_ARGUMENT,
+	BMM_CAUSE_NODE,
+	BMM_CAUSE_HOLE,
+	BMM_CAUSE_PROTECTED,
+	BMM_CAUSE_SPECIAL,
+	BMM_CAUSE_POOL,
+	BMM_CAUSE_BACKING,
+	BMM_CAUSE_POISONED,
+	BMM_CAUSE_MEMORY,
+	BMM_CAUSE_CANCELLED,
+	BMM_CAUSE_FORKED,
+	BMM_CAUSE_COMPACTION,
+	BMM_CAUSE_RECLAIM
+};
+
+/**
+ * struct bmm_report - what became of a range
+ * @size:       sizeof(struct bmm_report) in the calling program, set by it
+ * @done:       bytes done
+ * @reached:    everything before this address is done
+ * @failed:     the page that failed, the lowest if there are several
+ * @failed_len: its bytes; 0 if nothing failed
+ * @ns:         time it took
+ * @slow:       a piece that took more than eight times as long as the others
+ * @slow_len:   its bytes; 0 if there was none
+ * @slow_ns:    time it took
+ * @usual_ns:   time that as many bytes took elsewhere
+ * @error:      0, or the negative error number that was returned
+ * @cause:      why it failed
+ * @slow_cause: why the piece was slow
+ * @threads:    most threads that worked at once, the caller included
+ * @touched:    1 if pages were touched one by one: the kernel is older than
+ *              MADV_POPULATE_WRITE (5.14), or forbids it
+ */
+struct bmm_report {
+	size_t size;
+	size_t done;
+	void *reached;
+	void *failed;
+	size_t failed_len;
+	uint64_t ns;
+	void *slow;
+	size_t slow_len;
+	uint64_t slow_ns;
+	uint64_t usual_ns;
+	int error;
+	enum bmm_cause cause;
+	enum bmm_cause slow_cause;
+	uint32_t threads;
+	uint32_t touched;
+};
+
+int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
+		 struct bmm_report *report) BMM_ATTR(BMM_MUST_CHECK);
+size_t bmm_report_text(const struct bmm_report *report, char *buf, size_t size)
+	BMM_ATTR(BMM_NONNULL(1), BMM_WRITES(2, 3));
+
+int bmm_clear_parallel(void *dst, size_t len, const struct bmm_options *options,
+		       struct bmm_report *report)
+	BMM_ATTR(BMM_MUST_CHECK, BMM_WRITES(1, 2));
+
+#endif

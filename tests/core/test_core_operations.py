@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The operations, by every backend: every byte, every length, and what is refused."""
+
+import subprocess
+from typing import Any
+
+import pytest
+from corelib import (
+    EINVAL,
+    NATIVE,
+    Op,
+    backend,
+    backend_names,
+    core,
+    ffi,
+    meson,
+    record_bytes,
+    selected,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+DATA = b"abcdefgh" * 125
+ENTRIES = [
+    (Op.STAMP, "bmm_stamp"),
+    (Op.COPY, "bmm_copy"),
+    (Op.COPY, "bmm_move"),
+    (Op.COPY_STREAMING, "bmm_copy_streaming"),
+    (Op.COPY_STREAMING, "bmm_move_streaming"),
+    (Op.CLEAR, "bmm_clear"),
+    (Op.CLEAR_STREAMING, "bmm_clear_streaming"),
+]
+WORD = st.integers(0, 2**64 - 1)
+
+
+def run(name: str) -> list[str]:
+    """Run a test program; return the lines that it prints."""
+    meson(NATIVE, target=f"bmm-{name}")
+    program = [str(NATIVE / f"bmm-{name}")]
+    done = subprocess.run(program, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    return done.stdout.splitlines()
+
+
+def image(words: list[int], steps: list[int]) -> Any:
+    """Return an image of these words, which step so from record to record."""
+    made = ffi.new("struct bmm_image *")
+    first = record_bytes(words)
+    then = record_bytes([w + s for w, s in zip(words, steps, strict=True)])
+    assert not core().bmm_image_init(made, first, then, len(first))
+    return made
+
+
+def call(op: Op, name: str, dst: Any, src: Any, length: int) -> bytes:
+    """Call a public function, and return what it has to write."""
+    function = getattr(core(), name)
+    if op is Op.STAMP:
+        word = int.from_bytes(DATA[:8], "little")
+        assert function(dst, image([word] * 8, [0] * 8), length // 64) == 0
+    elif op in (Op.CLEAR, Op.CLEAR_STREAMING):
+        function(dst, length)
+        return bytes(length)
+    else:
+        function(dst, src, length)
+    core().bmm_drain()
+    return DATA[:length]
+
+
+def test_every_extent_is_written_and_nothing_else() -> None:
+    *found, total = run("guarded")
+    wanted = [*backend_names(), "moves", "fills"]
+    assert [name for name in wanted if f"{name}: 0 wrong" not in found] == []
+    assert int(total.split()[0]) > 500000
+
+
+def test_no_backend_cuts_a_length() -> None:
+    assert run("large") == [f"{name}: 0 wrong" for name in backend_names()]
+
+
+@pytest.mark.parametrize(("op", "entry"), ENTRIES)
+def test_public_entry_uses_the_forced_backend(op: Op, entry: str) -> None:
+    lib = core()
+    for name in backend_names(op):
+        memory = ffi.new("char[]", b"\xa5" * 2000)
+        assert lib.bmm_backend_select(op, name.encode(), len(name)) == 0
+        assert selected(op) == backend(name, op)
+        wanted = call(op, entry, memory + 40, DATA, 960)
+        assert ffi.unpack(memory, 2000) == b"\xa5" * 40 + wanted + b"\xa5" * 1000
+    assert lib.bmm_backend_select(op, b"", 0) == 0
+
+
+@pytest.mark.parametrize(("op", "entry"), ENTRIES)
+def test_no_bytes_need_no_memory(op: Op, entry: str) -> None:
+    call(op, entry, ffi.NULL, ffi.NULL, 0)
+
+
+@pytest.mark.parametrize("size", [0, 8, 24, 31, 33, 36, 63, 65, 129, 136, 2**40])
+def test_image_of_a_bad_size_is_refused(size: int) -> None:
+    made = ffi.new("struct bmm_image *")
+    ffi.buffer(made)[:] = b"\xa5" * ffi.sizeof(made[0])
+    assert core().bmm_image_init(made, bytes(136), ffi.NULL, size) == EINVAL
+    assert ffi.buffer(made)[:] == b"\xa5" * ffi.sizeof(made[0])
+
+
+@pytest.mark.parametrize(
+    ("size", "offset"),
+    [(size, 0) for size in (0, 24, 60, 136, 2**32 - 8)]
+    + [(64, offset) for offset in range(1, 8)],
+)
+def test_stamp_refuses_a_bad_image_and_a_misaligned_place(
+    size: int, offset: int
+) -> None:
+    memory, made = ffi.new("char[256]"), image([1] * 8, [0] * 8)
+    made.size = size
+    assert core().bmm_stamp(memory + offset, made, 1) == EINVAL
+    assert not any(ffi.unpack(memory, 256))
+
+
+@settings(max_examples=100)
+@given(st.lists(st.tuples(WORD, WORD), min_size=4, max_size=16), WORD)
+def test_image_at_moves_on_by_any_number(record: list[tuple[int, int]], n: int) -> None:
+    words, steps = (list(part) for part in zip(*record, strict=True))
+    made = image(words, steps)
+    core().bmm_image_at(made, made, n)
+    moved = record_bytes([w + n * s for w, s in record])
+    assert ffi.buffer(made.word)[: len(moved)] == moved
