@@ -12,10 +12,9 @@ from bulkmm.errors import Exit
 from bulkmm.lab import matrix, run, scenario
 from bulkmm.lab.commands import matrix as command
 from bulkmm.lab.commands.run import asked
-from bulkmm.lab.machine import arch, kinds
+from bulkmm.lab.machine import kinds
 from bulkmm.results import Check, Document, Ratio, Result
 
-KINDS_32G = ("kmem", "virtio-mem")
 CELL = matrix.Cell("memmap", "x86_64", "6.12", "pmem-fsdax-100g", ("--size", "2G"))
 
 
@@ -34,19 +33,6 @@ def document(*, ok: bool = True, hooks: tuple[str, ...] = ()) -> Document:
     return found
 
 
-@pytest.mark.parametrize("quick", [True, False])
-def test_every_cell_names_a_scenario_and_a_kernel_of_its_architecture(
-    *, quick: bool
-) -> None:
-    cells = matrix.cells(quick=quick)
-    paths = {"memmap", "clear", "vmap", "hotplug"}
-    assert {cell.path for cell in cells} - {"suites"} == paths
-    for cell in cells:
-        assert scenario.find(cell.scenario).runs_on(cell.kernel)
-        assert cell.kernel in arch.find(cell.arch).series
-    assert len({cell.name for cell in cells}) == len(cells)
-
-
 def test_every_scenario_runs_on_the_debug_kernel() -> None:
     cells = matrix.checked()
     assert {cell.kernel for cell in cells} == set(kinds.NAMES)
@@ -54,22 +40,16 @@ def test_every_scenario_runs_on_the_debug_kernel() -> None:
     assert len({cell.name for cell in cells}) == len(cells)
     there = {cell.scenario for cell in cells if cell.kernel == "debug"}
     names = {one.name for one in scenario.SCENARIOS if one.runs_on("debug")}
-    names -= {f"hotplug-{kind}-32g" for kind in KINDS_32G}  # -4g are
-    assert names - there == {"ndctl-odd", "stress"}
-    stock = {one.name for one in scenario.SCENARIOS} - names
-    # Debian has no packages of this kernel, which is built without KVM, VFIO and
-    # CXL and without what only the suites want; others are of another kernel
-    of_stock = {"packages", "clear-populate", "populate-guest", "coexist"}
-    of_stock |= {"upstream-mm", "hotplug-cxl-4g"}
-    of_others = {"hook-kasan", "hook-kobject"}
-    of_others |= {f"hotplug-{kind}-32g" for kind in KINDS_32G}
-    assert stock == of_stock | of_others
+    large = {f"hotplug-{kind}-32g" for kind in ("kmem", "virtio-mem")}  # -4g are there
+    assert names - there == {"ndctl-odd", "stress"} | large
 
 
 def test_every_cell_is_what_lab_run_takes() -> None:
     cells = [*matrix.cells(), *matrix.cells(quick=True)]
+    assert {cell.path for cell in cells} >= {"memmap", "clear", "vmap", "hotplug"}
     for cell in [*cells, *matrix.checked()]:
         run.check(asked(cell.words))
+    assert len({cell.name for cell in matrix.cells()}) == len(matrix.cells())
 
 
 def test_a_run_that_held() -> None:
@@ -83,23 +63,6 @@ def test_a_run_that_held() -> None:
         "1 of 1",
         "on 60.0 % (50.0–75.0) TCG",  # noqa: RUF001
     ]
-
-
-@pytest.mark.parametrize(
-    ("kernel", "words", "has"),
-    [
-        ("6.12", ("clear-latency", "--preempt", "none"), True),
-        ("6.12", ("clear-latency", "--preempt", "lazy"), False),
-        ("7.3", ("clear-latency", "--preempt", "none"), False),
-        ("6.12", ("hmm-private-64g",), False),
-        ("7.3", ("hmm-private-64g",), True),
-    ],
-)
-def test_a_kernel_has_what_it_was_built_with(
-    kernel: str, words: tuple[str, ...], *, has: bool
-) -> None:
-    one = scenario.find(words[0])
-    assert matrix.has(arch.X86_64, kernel, one, words[1:]) is has
 
 
 IDENTITY = {"kernel": "6.12.9", "arch": "x86_64", "srcversion": "ABC"}

@@ -10,7 +10,7 @@ import pytest
 
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab import child, paths
-from bulkmm.lab.machine import kernels, klog, root, upstream
+from bulkmm.lab.machine import kernels, klog, upstream
 from bulkmm.lab.machine.arch import ARM64, X86_64, Arch
 from bulkmm.lab.machine.root import Root
 
@@ -130,33 +130,6 @@ def test_made_whole_leaves_nothing_when_it_fails(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         half()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_cache_places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv("BULKMM_CACHE", raising=False)
-    assert paths.cache_dir() == tmp_path / "bulkmm"
-    monkeypatch.setenv("BULKMM_CACHE", str(tmp_path / "c"))
-    assert paths.cache_dir() == tmp_path / "c"
-
-
-def test_mirror_from_the_environment(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("BULKMM_DEBIAN_MIRROR", "file:/a/mirror")
-    monkeypatch.setenv("BULKMM_DEBIAN_KEYRING", str(tmp_path / "none.gpg"))
-    with pytest.raises(BulkmmError, match="does not exist"):
-        root.apt_source()
-    (tmp_path / "none.gpg").touch()
-    assert root.apt_source() == (
-        "file:/a/mirror",
-        tmp_path / "none.gpg",
-    )
-
-
-def test_child_failure_says_its_last_line() -> None:
-    with pytest.raises(child.ChildError, match="sh failed with code 3: two"):
-        child.run(["sh", "-c", "echo one; echo two; exit 3"], 10)
 
 
 def test_child_out_of_time_is_killed() -> None:

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from bulkmm.errors import GuestError, UsageError
+from bulkmm.errors import GuestError
 from bulkmm.lab import scenario
-from bulkmm.lab.choices import device_size
-from bulkmm.lab.families import hotplug, pmem
+from bulkmm.lab.families import pmem
 from bulkmm.lab.machine.vm import Outcome
 
 FSDAX = scenario.find("pmem-fsdax-100g")
@@ -72,29 +71,3 @@ def test_who_else_stamped(workers: int, shared: int, *, ok: bool) -> None:
     work = FSDAX.make(workers=workers, break_one_word=True)
     (check,) = [c for c in work.checks(held) if c.name.startswith("stamped")]
     assert check.ok is ok
-
-
-@pytest.mark.parametrize(
-    ("text", "size"), [("128M", 128 << 20), ("2g", 2 * GIB), ("100GiB", 100 * GIB)]
-)
-def test_sizes(text: str, size: int) -> None:
-    assert device_size(text) == size
-
-
-@pytest.mark.parametrize(
-    ("name", "size", "fits"),
-    [
-        ("hotplug-kmem-4g", 64 << 20, False),
-        ("hotplug-kmem-4g", 1 << 40, False),
-        ("hotplug-kmem-4g", 3 << 25, False),
-        ("hotplug-kmem-4g", GIB + hotplug.BLOCK, True),
-        ("hotplug-cxl-4g", GIB + hotplug.BLOCK, False),
-    ],
-)
-def test_sizes_of_hotplug(name: str, size: int, *, fits: bool) -> None:
-    work = scenario.find(name).make(size=size)
-    if fits:
-        work.check_options()
-    else:
-        with pytest.raises(UsageError, match="a multiple of"):
-            work.check_options()

@@ -54,6 +54,10 @@ ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
         (["clear-faults", "--seconds", "0"], "--seconds 0: give 1 to 3600"),
         (["pmem-devdax-100g", "--align", "1G", "--size", "1G"], "at least 2G"),
         (["vmap-order0", "--arm", "on"], "unknown --arm on: "),
+        (["hotplug-kmem-4g", "--size", "512M"], "a multiple of 128M"),
+        (["hotplug-kmem-4g", "--size", "1040M"], "a multiple of 128M"),
+        (["hotplug-cxl-4g", "--size", "1152M"], "a multiple of 256M"),
+        (["populate-guest", "--cpus", "8"], "--cpus does not apply to populate-guest"),
     ],
 )
 def test_bad_input(
@@ -87,16 +91,6 @@ def test_each_option_applies_or_is_refused(
             code, line = refused(*where, flag, bad)
             assert f"{flag} {bad}: give {declared.least} " in line
             assert code == Exit.USAGE
-
-
-def test_several_cpus_where_each_is_a_nodes(
-    refused: Callable[..., tuple[int, str]],
-) -> None:
-    code, line = refused("run", "populate-guest", "--cpus", "8")
-    assert code == Exit.USAGE
-    assert line == (
-        "bulkmm: --cpus does not apply to populate-guest: one a memory node"
-    )
 
 
 def test_result_file_is_checked_before_the_run(
