@@ -11,12 +11,14 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/io.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/sizes.h>
 #include <linux/static_call.h>
 
+#include "compat/compat.h"
 #include "control.h"
 #include "populate.h"
 #include "prototype.h"
@@ -119,12 +121,13 @@ static void clear_around(struct job *job, size_t hint)
 	clear_range(job, BMM_CLEAR, from, to);
 }
 
-static void clear_folio(struct folio *folio, unsigned long addr_hint, int mode)
+static void clear_folio(char *base, size_t bytes, unsigned long addr_hint,
+			int mode)
 {
 	bool populating = bmm_populating();
 	struct job job = {
-		.base = folio_address(folio),
-		.bytes = folio_size(folio),
+		.base = base,
+		.bytes = bytes,
 		.traced = trace_clear_enabled(),
 	};
 	u64 begun = clear_now(&job);
@@ -137,36 +140,38 @@ static void clear_folio(struct folio *folio, unsigned long addr_hint, int mode)
 	bmm_path_count(&bmm_clear_path, BMM_HITS, 1);
 	bmm_path_count(&bmm_clear_path, BMM_BYTES, job.bytes);
 	if (job.traced)
-		trace_clear(folio_pfn(folio), folio_order(folio), job.bytes,
-			    clear_now(&job) - begun, job.largest, job.longest,
-			    job.op == BMM_CLEAR_STREAMING,
+		trace_clear(PHYS_PFN(virt_to_phys(base)), get_order(bytes),
+			    bytes, clear_now(&job) - begun, job.largest,
+			    job.longest, job.op == BMM_CLEAR_STREAMING,
 			    bmm_selected(job.op)->name);
 }
 
 /* Returns a reason to fall back to the original, or -1. */
-static int clear_survey(struct folio *folio, int mode)
+static int clear_survey(unsigned long nr_pages, int mode)
 {
 	if (mode == BMM_OFF)
 		return REASON_OFF;
-	if (folio_nr_pages(folio) < max(READ_ONCE(min_pages), 2UL))
+	if (nr_pages < max(READ_ONCE(min_pages), 2UL))
 		return REASON_SMALL;
 	return -1;
 }
 
 /* Entered from the trampoline in place of folio_zero_user(). */
-void bmm_clear_handler(struct folio *folio, unsigned long addr_hint)
+void bmm_clear_handler(BMM_CLEAR_PARAMS)
 {
+	unsigned long nr = bmm_clear_pages(BMM_CLEAR_ARGS);
 	int mode, reason;
 
 	might_sleep();
 	bmm_path_enter(&bmm_clear_path);
 	mode = READ_ONCE(bmm_clear_path.mode);
-	reason = clear_survey(folio, mode);
+	reason = clear_survey(nr, mode);
 	if (reason < 0) {
-		clear_folio(folio, addr_hint, mode);
+		clear_folio(bmm_clear_base(BMM_CLEAR_ARGS), nr * PAGE_SIZE,
+			    addr_hint, mode);
 	} else {
 		bmm_path_fallback(&bmm_clear_path, reason);
-		static_call(bmm_clear_original)(folio, addr_hint);
+		static_call(bmm_clear_original)(BMM_CLEAR_ARGS);
 	}
 	bmm_path_leave(&bmm_clear_path);
 }

@@ -34,8 +34,8 @@
 #include "paths.def"
 
 /*
- * Freeing a filter leaves its pointers in the ops (6.12): zero an ops before it
- * is used again, or the next filter is copied from freed memory.
+ * Freeing a filter leaves its pointers in the ops (6.1, 6.12): zero an ops
+ * before it is used again, or the next filter is copied from freed memory.
  */
 static void hook_reset_ops(struct ftrace_ops *ops)
 {
@@ -81,9 +81,9 @@ static int hook_check_ftrace(unsigned long site)
 }
 
 /*
- * Whether kernel.ftrace_enabled is set. What is registered while it is 0 (6.12;
- * 7.3's ftrace_enable_sysctl() refuses that) is not patched, and when ftrace
- * later takes it away it finds its records wrong and shuts down.
+ * Whether kernel.ftrace_enabled is set. What is registered while it is 0 (6.1,
+ * 6.12; 7.3's ftrace_enable_sysctl() refuses that) is not patched, and when
+ * ftrace later takes it away it finds its records wrong and shuts down.
  */
 static bool hook_ftrace_enabled(void)
 {
@@ -94,7 +94,7 @@ static bool hook_ftrace_enabled(void)
 
 /*
  * Waits until no CPU uses an ops that ftrace has refused after it was in the
- * list for a moment (ftrace_startup(), the same in 6.12 and 7.3): it returns
+ * list for a moment (ftrace_startup(), the same in 6.1 to 7.3): it returns
  * without waiting. __ftrace_ops_list_func() walks the list with preemption
  * disabled, which synchronize_rcu() waits for. The rude grace period is for
  * functions that are traced where RCU does not watch; where there are none, it
@@ -205,10 +205,12 @@ static void hook_set_stuck(struct bmm_hook *hook)
 
 /*
  * Takes a detaching hook off its function. ftrace waits as it does for a live
- * patch (ftrace_shutdown(), 6.12 and 7.3), for several grace periods: when this
+ * patch (ftrace_shutdown(), 6.1 to 7.3), for several grace periods: when this
  * returns, no CPU uses the ops, and no task is in ftrace's own trampoline, in
- * ours, or before the first instruction of the handler that can sleep. Calls
- * that went further go on.
+ * ours, or before the first instruction of the handler that can sleep. (6.1
+ * leaves synchronize_rcu_tasks() out on a kernel that does not preempt: there a
+ * task leaves them before its CPU schedules, which the rude one waits for.)
+ * Calls that went further go on.
  */
 void bmm_hook_unregister(struct bmm_hook *hook)
 {

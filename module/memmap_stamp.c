@@ -15,6 +15,7 @@
 #include "control.h"
 #include "crew.h"
 #include "faults.h"
+#include "compat/compat.h"
 #include "memmap_stamp.h"
 #include "select.h"
 

@@ -20,13 +20,13 @@
  * the program.
  */
 #include <linux/compat.h>
-#include <linux/kvm.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
 #include <asm/syscall.h>
 #include <asm/unistd.h>
 
+#include "compat/compat.h"
 #include "populate.h"
 
 /*

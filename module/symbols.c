@@ -6,7 +6,7 @@
  * module's function is never found, whatever its name. The function that
  * searches the table is not exported either. A kprobe gives its address: one
  * that register_kprobe() refuses, because it is inside an instruction, but only
- * after it has looked the name up (kernel/kprobes.c, 6.12 and 7.3). So nothing
+ * after it has looked the name up (kernel/kprobes.c, 6.1 to 7.3). So nothing
  * is registered, and nothing patched.
  */
 #include <linux/kallsyms.h>

@@ -12,6 +12,7 @@
 
 #include <linux/tracepoint.h>
 
+#include "compat/compat.h"
 #include "hotplug_walk.h"
 #include "memmap_stamp.h"
 #include "vmap_map.h"
@@ -45,8 +46,8 @@ TRACE_EVENT(memmap,
 		__entry->order = b->order;
 		__entry->bytes = bytes;
 		__entry->ns = ns;
-		__assign_str(backend);
-		__assign_str(result);
+		bmm_assign_str(backend, b->backend ? b->backend->name : "none");
+		bmm_assign_str(result, result);
 	),
 
 	TP_printk("start_pfn=0x%lx nr_pages=%lu order=%u bytes=%llu ns=%llu backend=%s result=%s",
@@ -86,7 +87,7 @@ TRACE_EVENT(clear,
 		__entry->unit = unit;
 		__entry->gap = gap;
 		__entry->streaming = streaming;
-		__assign_str(backend);
+		bmm_assign_str(backend, backend);
 	),
 
 	TP_printk("pfn=0x%lx order=%u bytes=%llu ns=%llu unit=%llu gap=%llu streaming=%d backend=%s",
@@ -218,7 +219,7 @@ TRACE_EVENT(hotplug,
 		__entry->zone_start_pfn = walk->start;
 		__entry->zone_pages = walk->end - walk->start;
 		__entry->ns = ns;
-		__assign_str(result);
+		bmm_assign_str(result, result);
 	),
 
 	TP_printk("start_pfn=0x%lx nr_pages=%lu zone_start_pfn=0x%lx zone_pages=%lu ns=%llu result=%s",

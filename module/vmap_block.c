@@ -10,6 +10,7 @@
 #include <linux/pgtable.h>
 #include <linux/vmalloc.h>
 
+#include "compat/compat.h"
 #include "pagetable.h"
 #include "prototype.h"
 #include "symbols.h"
@@ -149,7 +150,7 @@ struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 
 /*
  * mm/vmalloc.c: nohugevmalloc clears vmap_allow_huge before anything can be
- * loaded (6.12, 7.3). If it cannot be found, that counts as refused.
+ * loaded (6.1 to 7.3). If it cannot be found, that counts as refused.
  */
 void bmm_vmap_block_prepare(void)
 {

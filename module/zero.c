@@ -4,10 +4,10 @@
 #include <linux/preempt.h>
 #include <linux/sizes.h>
 #include <linux/smp.h>
-#include <asm/processor.h>
 
 #include "../core/drain.h"
 #include "../core/x86/llc.h"
+#include "compat/compat.h"
 #include "select.h"
 #include "zero.h"
 
@@ -36,7 +36,7 @@ static unsigned long zero_cache_share(void)
 	me = smp_processor_id();
 	for_each_online_cpu(cpu)
 	{
-		if (cpu_data(cpu).topo.llc_id == cpu_data(me).topo.llc_id)
+		if (bmm_llc_id(cpu) == bmm_llc_id(me))
 			sharing++;
 	}
 	return bmm_x86_llc() / max(sharing, 1U);

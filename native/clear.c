@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * clear: folio_zero_user() on huge pages that a fault touches or a system call
- * prepares; cold, or just cleared before; and then used at once.
+ * clear: folio_zero_user(), or 6.1's clear_huge_page(), on huge pages that a
+ * fault touches or a system call prepares; cold, or just cleared before; and
+ * then used at once.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,14 +10,16 @@
 
 #include "native.h"
 
-#define START 0x100000ULL /* PFN of the first folio */
-#define DIRTY 0x5a
-#define TOUCH (-1L) /* no system call: an exception */
-#define TIMES 8	    /* clears of a folio in a row ("-again") */
+#define START	    0x100000ULL /* PFN of the first folio */
+#define DIRTY	    0x5a
+#define ORDER_LEAST 9	  /* of huge pages in 6.1 */
+#define TOUCH	    (-1L) /* no system call: an exception */
+#define TIMES	    8	  /* clears of a folio in a row ("-again") */
 #define RADIUS 2 /* pages on each side of a touch that the series clears last */
 #define BATCH ((size_t)8 << 20) /* cleared between two chances to reschedule */
 
-typedef void zero_fn(void *folio, uint64_t hint);
+/* 6.1 has a third argument, which others ignore. */
+typedef void zero_fn(void *folio, uint64_t hint, unsigned int pages);
 typedef void compound_fn(void *page, unsigned int order);
 
 /**
@@ -91,13 +94,17 @@ static unsigned int clear_setup(struct scenario *list, uint64_t size)
 	unsigned int kind, nr = 0;
 	size_t whole = size / HUGE_SIZE * HUGE_SIZE, bytes;
 
+	zero = (zero_fn *)symbol_or_null("folio_zero_user", 'k');
 	for (kind = 0; kind < WORKS_NR; kind++) {
+		if (!zero && works[kind].order < ORDER_LEAST)
+			continue;
 		bytes = size & -(PAGE << works[kind].order);
 		if (bytes)
 			clear_list(&list[nr++], kind, bytes);
 	}
 	page_size = SIZE("page");
-	zero = (zero_fn *)symbol("folio_zero_user");
+	if (!zero)
+		zero = (zero_fn *)symbol("clear_huge_page");
 	state_sections(START, whole / PAGE, true);
 	pages_at = state_pages(START, whole / PAGE);
 	folios = memory(whole + 2 * HUGE_SIZE) + GUARD;
@@ -202,7 +209,7 @@ static void clear_folio(const struct scenario *s, const struct arm *arm,
 	char *folio = folios + at * PAGE;
 
 	if (!arm)
-		zero(pages_at + at * page_size, hint);
+		zero(pages_at + at * page_size, hint, 1U << s->order);
 	else if (arm->limit)
 		clear_stores(arm->limit, folio, bytes);
 	else if (arm->peer == 1)

@@ -141,6 +141,18 @@ STUB(int, unregister_ftrace_direct, void *ops, char *target, bool free_filter)
 	return sites_point(ops, NULL);
 }
 
+/* The names of 6.1 */
+
+STUB(int, register_ftrace_direct_multi, void *ops, char *target)
+{
+	return sites_point(ops, target);
+}
+
+STUB(int, unregister_ftrace_direct_multi, void *ops, char *target)
+{
+	return sites_point(ops, NULL);
+}
+
 STUB(void, __static_call_update, void *key, void *trampoline, void *function)
 {
 	AT(void *, key, OFFSET("static_call_key.func")) = function;

@@ -53,6 +53,18 @@ STUB(void *, __kmalloc_noprof, size_t size, unsigned int gfp)
 	return calloc(1, size);
 }
 
+/* The names of 6.1 */
+
+STUB(void *, kmalloc_trace, void *cache, unsigned int gfp, size_t size)
+{
+	return calloc(1, size);
+}
+
+STUB(void *, __kmalloc, size_t size, unsigned int gfp)
+{
+	return calloc(1, size);
+}
+
 STUB(void, kfree, void *at)
 {
 	free(at);
@@ -64,12 +76,22 @@ STUB(void *, __kvmalloc_node_noprof, size_t size)
 	return aligned_alloc(PAGE, (size + PAGE - 1) & ~(PAGE - 1));
 }
 
+STUB(void *, kvmalloc_node, size_t size)
+{
+	return stub___kvmalloc_node_noprof(size);
+}
+
 STUB(void, kvfree, void *at)
 {
 	free(at);
 }
 
 STUB(void *, vmalloc_noprof, unsigned long size)
+{
+	return malloc(size);
+}
+
+STUB(void *, vmalloc, unsigned long size)
 {
 	return malloc(size);
 }
@@ -100,6 +122,11 @@ STUB(uint64_t, pcpu_alloc_noprof, size_t size, size_t align, bool reserved,
 		return 0;
 	percpu_used = at + size;
 	return (uint64_t)percpu + at - fact("gs");
+}
+
+STUB(uint64_t, __alloc_percpu, size_t size, size_t align)
+{
+	return stub_pcpu_alloc_noprof(size, align, false, 0);
 }
 
 STUB(void, free_percpu, void *at)

@@ -11,6 +11,8 @@
 
 #include "native.h"
 
+#define STACK ((size_t)16384) /* THREAD_SIZE */
+
 static char **roots; /* of sections */
 
 /* Makes the calling thread run on the one CPU, as far as the kernel sees. */
@@ -115,8 +117,10 @@ char *state_pages(uint64_t from, uint64_t pages)
 /* Puts the task inside a system call, or (-1) in an exception. */
 void state_syscall(long number)
 {
-	char *registers = symbol("__top_init_kernel_stack");
+	char *registers = symbol_or_null("__top_init_kernel_stack", 'k');
 
+	if (!registers) /* 6.1 */
+		registers = symbol("init_stack") + STACK - SIZE("pt_regs");
 	/* not a kernel thread */
 	AT(uint32_t, symbol("init_task"), OFFSET("task_struct.flags")) = 0;
 	AT(long, registers, OFFSET("pt_regs.orig_ax")) = number;

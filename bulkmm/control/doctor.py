@@ -212,19 +212,26 @@ def _refusals(path: Needs, loaded: KernelPath | None, seen: Seen) -> Iterator[st
 
 
 def _functions(path: Needs, known: dict[str, Symbol]) -> Iterator[str]:
-    if why := known[path.hooks[0]].refused:
-        yield f"{path.hooks[0]}: {why}"
-    for group in path.calls.values():
+    first, *called = path.needed
+    yield from _none_hooked(first, known)
+    for group in called:
         whys = [known[name].absent for name in group]
         if all(whys):
             yield f"{' or '.join(group)}: {whys[0]}"
 
 
+def _none_hooked(group: list[str], known: dict[str, Symbol]) -> Iterator[str]:
+    """Yield why none of these functions, of which a kernel has one, can be hooked."""
+    there = [name for name in group if known[name].count != 0 or known[name].clones]
+    whys = [known[name].refused for name in there or group]
+    if all(whys):
+        yield f"{' or '.join(there or group)}: {whys[0]}"
+
+
 def _lacking(path: Needs, seen: Seen) -> Iterator[str]:
     """Yield the other functions that it would make do without."""
-    for name in path.hooks[1:]:
-        if why := seen.symbols[name].refused:
-            yield f"without {name}: {why}"
+    for group in path.optional:
+        yield from (f"without {why}" for why in _none_hooked(group, seen.symbols))
     if seen.types:
         _, others = prototypes.lacking(path, seen.types, seen.prototypes)
         yield from (f"without {one}" for one in others)
@@ -242,5 +249,5 @@ def _matters(check: Check) -> bool:
 
 
 def _unknowns(path: Needs, known: dict[str, Symbol]) -> list[str]:
-    said = [why for name in path.hooks if (why := known[name].unknown)]
-    return list(dict.fromkeys(said))
+    hooked = [name for group in path.hooks.values() for name in group]
+    return list(dict.fromkeys(why for name in hooked if (why := known[name].unknown)))

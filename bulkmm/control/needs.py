@@ -30,8 +30,9 @@ class Needs:
 
     name: str
     modes: list[str]
-    hooks: list[str] = field(default_factory=list)
-    # functions that it calls, by our name: one of each is needed
+    # functions by our name, those that some kernel has: one of each is needed, of
+    # hooks only the first
+    hooks: dict[str, list[str]] = field(default_factory=dict)
     calls: dict[str, list[str]] = field(default_factory=dict)
     with_options: list[str] = field(default_factory=list)
     without_options: list[str] = field(default_factory=list)
@@ -42,9 +43,19 @@ class Needs:
         return ONLY.get(self.name)
 
     @property
+    def needed(self) -> list[list[str]]:
+        """Return the functions of which it needs one each."""
+        return [*[*self.hooks.values()][:1], *self.calls.values()]
+
+    @property
+    def optional(self) -> list[list[str]]:
+        """Return the functions that it hooks but makes do without."""
+        return [*self.hooks.values()][1:]
+
+    @property
     def symbols(self) -> list[str]:
         """Return all symbols that are looked up."""
-        return [*self.hooks, *(name for group in self.calls.values() for name in group)]
+        return [name for group in [*self.needed, *self.optional] for name in group]
 
 
 @dataclass
@@ -75,9 +86,8 @@ class Table:
             needs.without_options.append(first)
         else:
             function, *types = rest
-            group = needs.hooks
-            if kind == "_CALL":
-                group = needs.calls.setdefault(first, [])
+            groups = needs.calls if kind == "_CALL" else needs.hooks
+            group = groups.setdefault(first, [])
             if function not in group:
                 group.append(function)
             self.prototypes.setdefault(function, []).append(_prototype(*types))

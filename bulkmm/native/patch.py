@@ -16,7 +16,11 @@ from bulkmm.errors import BulkmmError
 from bulkmm.native.vmlinux import Bytes
 
 ALT = struct.Struct("<iiHHBB")  # struct alt_instr
+ALT_SHORT = struct.Struct("<iiHBB")  # of 6.1: one flag, in its number of a feature
+SHORT_NOT = 1 << 15
 ALT_NOT, ALT_DIRECT = 1, 2  # its flags
+ALWAYS = 3 * 32 + 21  # X86_FEATURE_ALWAYS of 6.1
+PARAVIRT = struct.Struct("<QBB6x")  # struct paravirt_patch_site of 6.1
 CALL, JUMP, RET, INT3 = 0xE8, 0xE9, 0xC3, 0xCC
 NEAR = 5  # bytes of a call or jump with a 32-bit displacement
 INDIRECT_CALL = b"\xff\x15"  # call *distance(%rip)
@@ -52,6 +56,8 @@ class Plan:
     thunks: int  # address of __x86_indirect_thunk_array
     pointer: Text  # the text that holds function pointers: the kernel
     returns: int | None  # address of the return thunk; None: plain RET
+    alt: struct.Struct = ALT
+    paravirt: tuple[int, int] = (0, 0)  # of 6.1: addresses of pv_ops and of its NOP
 
 
 def nops(count: int) -> bytes:
@@ -62,11 +68,13 @@ def nops(count: int) -> bytes:
 
 def apply(text: Text, plan: Plan) -> None:
     """Apply all patches, in the kernel's order."""
+    if plan.paravirt[0]:
+        _paravirt(text, plan)
     for site in _sites(text, "retpoline"):
         _retpoline(text, site, plan)
     for site in _sites(text, "return"):
         _return(text, site, plan)
-    for one in _alternatives(text):
+    for one in _alternatives(text, plan.alt):
         _alternative(text, plan, one)
 
 
@@ -112,13 +120,28 @@ def _retpoline(text: Text, site: int, plan: Plan) -> None:
     _write(text, site, code + nops(prefixed + NEAR - len(code)))
 
 
-def _alternatives(text: Text) -> Iterator[tuple[int, ...]]:
+def _paravirt(text: Text, plan: Plan) -> None:
+    """Replace calls by way of pv_ops by direct ones."""
+    ops, nop = plan.paravirt
+    address, size = text.sections.get(".parainstructions", (0, 0))
+    table = text.at(address, size).tobytes() if size else b""
+    for site, kind, length in PARAVIRT.iter_unpack(table):
+        (target,) = struct.unpack("<Q", plan.pointer.at(ops + 8 * kind, 8).tobytes())
+        code = b"" if target == nop else _near(CALL, site, target)
+        _write(text, site, code + nops(length - len(code)))
+
+
+def _alternatives(text: Text, form: struct.Struct) -> Iterator[tuple[int, ...]]:
     """Yield address, replacement's address, feature, flags, both lengths."""
     address, size = text.sections.get(".altinstructions", (0, 0))
     table = text.at(address, size).tobytes() if size else b""
-    for index, one in enumerate(ALT.iter_unpack(table)):
-        at = address + index * ALT.size
-        yield at + one[0], at + 4 + one[1], *one[2:]
+    for index, one in enumerate(form.iter_unpack(table)):
+        at = address + index * form.size
+        first, second, feature, *rest = one
+        if form is ALT_SHORT:
+            rest.insert(0, ALT_NOT if feature & SHORT_NOT else 0)
+            feature &= ~SHORT_NOT
+        yield at + first, at + 4 + second, feature, *rest
 
 
 def _alternative(text: Text, plan: Plan, one: tuple[int, ...]) -> None:
@@ -157,9 +180,11 @@ def entries(text: Text, sites: list[int]) -> None:
             _write(text, site, nops(NEAR))
 
 
-def always(text: Text) -> int:
+def always(text: Text, form: struct.Struct) -> int:
     """Return the feature that all CPUs have; direct calls depend on it."""
-    for _, _, feature, flags, _, _ in _alternatives(text):
+    if form is ALT_SHORT:
+        return ALWAYS
+    for _, _, feature, flags, _, _ in _alternatives(text, form):
         if flags & ALT_DIRECT and not flags & ALT_NOT:
             return feature
     raise BulkmmError("the kernel's alternatives have an unknown form")

@@ -43,7 +43,7 @@ OFFSETS = (
     "page._refcount",
 )
 SIZES = (
-    *("page", "zone", "pglist_data", "dev_pagemap"),
+    *("page", "zone", "pglist_data", "dev_pagemap", "pt_regs"),
     *("mem_section", "mem_section_usage", "vm_struct", "bug_entry"),
 )
 ENUMERATORS = (
@@ -118,11 +118,12 @@ def _plan(
     processor: cpu.Cpu,
     thunk: str | None,
 ) -> patch.Plan:
-    if types.size("alt_instr") != patch.ALT.size:
+    forms = {form.size: form for form in (patch.ALT, patch.ALT_SHORT)}
+    if not (form := forms.get(types.size("alt_instr"))):
         raise BulkmmError("the kernel's alternatives have an unknown form")
     words = known.size("x86_cap_flags") // 8 // 32
     features = cpu.features(image, known["x86_cap_flags"], words, processor)
-    features.add(patch.always(image))
+    features.add(patch.always(image, form))
     has = image.at(
         known["boot_cpu_data"] + types.offset("cpuinfo_x86.x86_capability"), 4 * words
     )
@@ -130,7 +131,11 @@ def _plan(
     flags[sorted(features)] = 1
     has[:] = np.packbits(flags, bitorder="little")
     returns = known[thunk] if thunk else None
-    return patch.Plan(features, known["__x86_indirect_thunk_array"], image, returns)
+    paravirt = 0, 0
+    if ".parainstructions" in image.sections:
+        paravirt = known["pv_ops"], known["_paravirt_nop"]
+    thunks = known["__x86_indirect_thunk_array"]
+    return patch.Plan(features, thunks, image, returns, form, paravirt)
 
 
 def _module(built: Path, image: Image, known: symbols.Symbols) -> module.Module:

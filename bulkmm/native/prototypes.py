@@ -10,7 +10,7 @@ Prototypes = dict[str, list[str]]  # by function
 def against(path: Needs, types: Types, wanted: Prototypes) -> list[str]:
     """Return why a path cannot attach to this kernel; see paths.def."""
     said = []
-    for group in [path.hooks[:1], *path.calls.values()]:
+    for group in path.needed:
         there = {name: types.prototypes(name) for name in group}
         if not any(there.values()):
             said.append(f"{' or '.join(group)}: none")
@@ -22,8 +22,13 @@ def lacking(
     path: Needs, types: Types, wanted: Prototypes
 ) -> tuple[list[str], list[str]]:
     """Return which other hooks are missing, and which have other types."""
-    there = {name: types.prototypes(name) for name in path.hooks[1:]}
-    return [name for name, found in there.items() if not found], _others(there, wanted)
+    missing, others = [], []
+    for group in path.optional:
+        there = {name: types.prototypes(name) for name in group}
+        if not any(there.values()):
+            missing.append(" or ".join(group))
+        others += _others(there, wanted)
+    return missing, others
 
 
 def _others(there: Prototypes, wanted: Prototypes) -> list[str]:

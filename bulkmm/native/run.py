@@ -18,7 +18,7 @@ UNFUZZED = (
     *("json", "output", "all_rows"),
     *("quick", "rounds", "processes", "scenario"),
 )
-NEEDS = ("elftools", "vmlinux_to_elf", "zstandard")
+NEEDS = ("elftools", "lz4", "vmlinux_to_elf", "zstandard")
 
 
 def kernel(args: argparse.Namespace) -> int:

@@ -19,6 +19,7 @@ import numpy as np
 import zstandard
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
+from lz4 import block as lz4
 
 from bulkmm.errors import BulkmmError
 from bulkmm.native import package
@@ -33,6 +34,8 @@ HEADER = 0x268  # bytes of the boot header that are read
 SETUP_SECTS, SIGNATURE, VERSION, XLOADFLAGS, PAYLOAD = 0x1F1, 0x202, 0x20E, 0x236, 0x248
 KERNEL_64 = 1  # of XLOADFLAGS
 LZMA_START = b"\x5d\x00\x00"
+LZ4_LEGACY = b"\x02\x21\x4c\x18"
+LZ4_BLOCK = 8 << 20  # bytes that a block holds, unless it is the last
 
 
 @dataclass
@@ -114,6 +117,20 @@ def _payload(path: Path, boot: bytes) -> tuple[str, bytes]:
     return name, boot[start : start + length]
 
 
+def _lz4(data: bytes) -> bytes:
+    """Return the content of blocks that each follow their length.
+
+    All but the last hold the same; the kernel's build appends their total.
+    """
+    found, at = bytearray(), len(LZ4_LEGACY)
+    while len(found) % LZ4_BLOCK == 0 and at + 8 <= len(data):
+        (length,) = struct.unpack_from("<I", data, at)
+        block = data[at + 4 : at + 4 + length]
+        found += lz4.decompress(block, uncompressed_size=LZ4_BLOCK)
+        at += 4 + length
+    return bytes(found)
+
+
 FORMATS: dict[bytes, Callable[[bytes], bytes]] = {
     b"\x28\xb5\x2f\xfd": lambda data: (
         zstandard.ZstdDecompressor().decompressobj().decompress(data)
@@ -122,7 +139,11 @@ FORMATS: dict[bytes, Callable[[bytes], bytes]] = {
     b"\xfd7zXZ\0": lambda data: lzma.LZMADecompressor().decompress(data),
     LZMA_START: lambda data: lzma.LZMADecompressor().decompress(data),
     b"BZh": lambda data: bz2.BZ2Decompressor().decompress(data),
+    LZ4_LEGACY: _lz4,
 }
+DAMAGE = (
+    *(zlib.error, lzma.LZMAError, zstandard.ZstdError, lz4.LZ4BlockError, OSError),
+)
 
 
 def unpacked(path: Path, packed: bytes) -> bytes | None:
@@ -130,7 +151,7 @@ def unpacked(path: Path, packed: bytes) -> bytes | None:
     found = [how for magic, how in FORMATS.items() if packed.startswith(magic)]
     try:
         return found[0](packed) if found else None
-    except (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError) as error:
+    except DAMAGE as error:
         raise BulkmmError(f"{path}: damaged: {error}") from error
 
 

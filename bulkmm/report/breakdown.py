@@ -19,7 +19,12 @@ HEADINGS = ("function", "served by", "without the module", "with it")
 @cache
 def paths() -> dict[str, str]:
     """Return the path that hooks each function."""
-    return {hook: path.name for path in needs.read("").paths for hook in path.hooks}
+    return {
+        function: path.name
+        for path in needs.read("").paths
+        for group in path.hooks.values()
+        for function in group
+    }
 
 
 def sheets(document: Document) -> Iterator[tuple[str, Sheet]]:

@@ -5,7 +5,8 @@
 # exclusive ones are refused while the module has it hooked, and keep the module
 # out while they have it. Every folio must be zero, whoever clears it.
 
-FUNCTION=folio_zero_user
+FUNCTION=folio_zero_user # 6.1: clear_huge_page
+grep -q " $FUNCTION$" /proc/kallsyms || FUNCTION=clear_huge_page
 FOLIOS=4 # faulted in for each check of who is called
 PIN=/sys/fs/bpf/bmm
 PATCHED=/sys/kernel/livepatch/bulkmm_livepatch

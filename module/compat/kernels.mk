@@ -4,14 +4,16 @@
 
 # The series, from the oldest to the newest, that the module builds for and
 # loads into.
-range-x86_64 := 6.12 7.3
+range-x86_64 := 6.1 7.3
 range-arm64 := 7.0 7.3
 
-# Those that the lab boots and doctor calls tested; the first is the default.
+# Those that the lab boots and doctor calls tested: the default first, the newest,
+# whose source the lab's own kernels are built from, last.
 # lab/versions.txt pins their releases.
-tested-x86_64 := 6.12 7.3
+tested-x86_64 := 6.12 6.1 7.3
 tested-arm64 := 7.3
 
 # Preemption models that Debian's kernel of a series accepts at boot.
 models-x86_64-6.12 := none voluntary full
+models-x86_64-6.1 := none voluntary full
 models-x86_64-7.3 := full lazy

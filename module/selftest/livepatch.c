@@ -3,10 +3,12 @@
  * bulkmm_livepatch: a live patch of folio_zero_user(), a function that bulkmm
  * hooks: the replacement clears page by page too, and counts its calls.
  */
-#include <linux/highmem.h>
 #include <linux/livepatch.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/stringify.h>
+
+#include "../compat/selftest.h"
 
 #ifdef CONFIG_LIVEPATCH
 
@@ -23,12 +25,12 @@ static const struct kernel_param_ops livepatch_calls_ops = {
 
 module_param_cb(calls, &livepatch_calls_ops, NULL, 0444);
 
-static void livepatch_folio_zero_user(struct folio *folio, unsigned long hint)
+static void livepatch_clear(BMM_CLEAR_PARAMS)
 {
 	unsigned long i;
 
-	for (i = 0; i < folio_nr_pages(folio); i++) {
-		clear_highpage(folio_page(folio, i));
+	for (i = 0; i < bmm_clear_pages(BMM_CLEAR_ARGS); i++) {
+		clear_page(bmm_clear_base(BMM_CLEAR_ARGS) + i * PAGE_SIZE);
 		cond_resched();
 	}
 	atomic_long_inc(&livepatch_calls);
@@ -36,8 +38,8 @@ static void livepatch_folio_zero_user(struct folio *folio, unsigned long hint)
 
 static struct klp_func livepatch_functions[] = {
 	{
-		.old_name = "folio_zero_user",
-		.new_func = livepatch_folio_zero_user,
+		.old_name = __stringify(BMM_TEST_CLEAR),
+		.new_func = livepatch_clear,
 	},
 	{}
 };

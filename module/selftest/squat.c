@@ -9,6 +9,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 
+#include "../compat/compat.h"
 #include "lab.h"
 
 void bmm_squat_trampoline(void);

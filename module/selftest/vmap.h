@@ -8,6 +8,8 @@
 #include <linux/static_call.h>
 #include <linux/vmalloc.h>
 
+#include "../compat/selftest.h"
+
 /* vmap_pages.c: page arrays of a given shape */
 struct bmm_block {
 	struct page *page;
@@ -78,22 +80,17 @@ typedef int bmm_set_memory_fn(unsigned long addr, int numpages);
 
 DECLARE_STATIC_CALL(get_vm_area, get_vm_area);
 DECLARE_STATIC_CALL(find_vm_area, find_vm_area);
-DECLARE_STATIC_CALL(vm_area_map_pages, vm_area_map_pages);
-DECLARE_STATIC_CALL(vm_area_unmap_pages, vm_area_unmap_pages);
 DECLARE_STATIC_CALL(vmap_pages_range_noflush, *(bmm_pages_range_fn *)NULL);
-DECLARE_STATIC_CALL(vmap_page_range, vmap_page_range);
+BMM_TEST_CALLS(DECLARE_STATIC_CALL)
 DECLARE_STATIC_CALL(vunmap_range, *(bmm_vunmap_range_fn *)NULL);
 DECLARE_STATIC_CALL(set_memory_ro, *(bmm_set_memory_fn *)NULL);
 DECLARE_STATIC_CALL(set_memory_rw, *(bmm_set_memory_fn *)NULL);
 
-#define bmm_get_vm_area		static_call(get_vm_area)
-#define bmm_find_vm_area	static_call(find_vm_area)
-#define bmm_vm_area_map_pages	static_call(vm_area_map_pages)
-#define bmm_vm_area_unmap_pages static_call(vm_area_unmap_pages)
-#define bmm_vmap_page_range	static_call(vmap_page_range)
-#define bmm_vunmap_range	static_call(vunmap_range)
-#define bmm_set_memory_ro	static_call(set_memory_ro)
-#define bmm_set_memory_rw	static_call(set_memory_rw)
+#define bmm_get_vm_area	  static_call(get_vm_area)
+#define bmm_find_vm_area  static_call(find_vm_area)
+#define bmm_vunmap_range  static_call(vunmap_range)
+#define bmm_set_memory_ro static_call(set_memory_ro)
+#define bmm_set_memory_rw static_call(set_memory_rw)
 /* before 7.0 without gfp, which is ignored there */
 #define bmm_vmap_pages_range(...) \
 	static_call(vmap_pages_range_noflush)(__VA_ARGS__, GFP_KERNEL)

@@ -12,7 +12,8 @@
 static int with(struct bmm_ktap *ktap, const char *name, struct bmm_pages *pages)
 {
 	unsigned long size = pages->nr * PAGE_SIZE, addr;
-	struct vm_struct *area = bmm_get_vm_area(size + PMD_SIZE, VM_SPARSE);
+	struct vm_struct *area = bmm_get_vm_area(size + PMD_SIZE,
+						 BMM_TEST_SPARSE);
 	void *mapped;
 	long prefix;
 	int err;
@@ -45,7 +46,8 @@ static unsigned long end_of_memory(struct page *page)
 static int present(struct bmm_ktap *ktap, struct bmm_pages *pages)
 {
 	unsigned long size = pages->nr * PAGE_SIZE, addr, there;
-	struct vm_struct *area = bmm_get_vm_area(size + PMD_SIZE, VM_SPARSE);
+	struct vm_struct *area = bmm_get_vm_area(size + PMD_SIZE,
+						 BMM_TEST_SPARSE);
 	struct page *page = pages->array[0];
 	int err, first;
 	long prefix;

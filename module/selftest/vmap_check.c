@@ -111,7 +111,7 @@ static void check_map_ram(struct check *check, unsigned long nr)
 static void check_sparse(struct check *check, unsigned long nr)
 {
 	unsigned long size = nr * PAGE_SIZE, addr;
-	struct vm_struct *area = bmm_get_vm_area(size, VM_SPARSE);
+	struct vm_struct *area = bmm_get_vm_area(size, BMM_TEST_SPARSE);
 	int err;
 
 	if (!area) {

@@ -51,7 +51,7 @@ static int enter_vmalloc_huge(struct bmm_pages *pages, phys_addr_t phys)
 
 static int enter_sparse(struct bmm_pages *pages, phys_addr_t phys)
 {
-	struct vm_struct *area = bmm_get_vm_area(BYTES, VM_SPARSE);
+	struct vm_struct *area = bmm_get_vm_area(BYTES, BMM_TEST_SPARSE);
 	unsigned long addr;
 	int err;
 

@@ -36,7 +36,7 @@ void bmm_ktap(struct bmm_ktap *ktap, bool ok, const char *fmt, ...)
 	va_list args;
 
 	if (!ktap->nr++)
-		seq_buf_puts(ktap->out, "KTAP version 1\n");
+		seq_buf_printf(ktap->out, "KTAP version 1\n");
 	va_start(args, fmt);
 	text.va = &args;
 	seq_buf_printf(ktap->out, "%sok %u %pV\n", ok ? "" : "not ", ktap->nr,

@@ -43,7 +43,8 @@ static void say(struct bmm_ktap *ktap, const char *name,
 /* An area that its owner fills and empties page by page, as BPF arenas do. */
 static void sparse(struct bmm_ktap *ktap, struct bmm_pages *pages)
 {
-	struct vm_struct *area = bmm_get_vm_area(BYTES + PMD_SIZE, VM_SPARSE);
+	struct vm_struct *area = bmm_get_vm_area(BYTES + PMD_SIZE,
+						 BMM_TEST_SPARSE);
 	struct bmm_verdict verdict = {};
 	unsigned long addr;
 

@@ -88,7 +88,8 @@ void bmm_vmap_starve_exit(void)
 static unsigned long next_window(void)
 {
 	if (!area)
-		area = bmm_get_vm_area((WINDOWS + 1) * P4D_SIZE, VM_SPARSE);
+		area = bmm_get_vm_area((WINDOWS + 1) * P4D_SIZE,
+				       BMM_TEST_SPARSE);
 	if (!area || windows_used == WINDOWS)
 		return 0;
 	return ALIGN((unsigned long)area->addr + BEFORE * PAGE_SIZE, P4D_SIZE) +

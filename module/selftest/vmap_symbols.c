@@ -10,15 +10,13 @@
 
 DEFINE_STATIC_CALL_NULL(get_vm_area, get_vm_area);
 DEFINE_STATIC_CALL_NULL(find_vm_area, find_vm_area);
-DEFINE_STATIC_CALL_NULL(vm_area_map_pages, vm_area_map_pages);
-DEFINE_STATIC_CALL_NULL(vm_area_unmap_pages, vm_area_unmap_pages);
 DEFINE_STATIC_CALL_NULL(vmap_pages_range_noflush, *(bmm_pages_range_fn *)NULL);
-DEFINE_STATIC_CALL_NULL(vmap_page_range, vmap_page_range);
+BMM_TEST_CALLS(DEFINE_STATIC_CALL_NULL)
 DEFINE_STATIC_CALL_NULL(vunmap_range, *(bmm_vunmap_range_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(set_memory_ro, *(bmm_set_memory_fn *)NULL);
 DEFINE_STATIC_CALL_NULL(set_memory_rw, *(bmm_set_memory_fn *)NULL);
 
-#define RESOLVE(name)                                                           \
+#define RESOLVE(name, ...)                                                      \
 	do {                                                                    \
 		long entry = bmm_symbol_entry(#name);                           \
                                                                                 \
@@ -34,10 +32,8 @@ int bmm_vmap_symbols(void)
 {
 	RESOLVE(get_vm_area);
 	RESOLVE(find_vm_area);
-	RESOLVE(vm_area_map_pages);
-	RESOLVE(vm_area_unmap_pages);
 	RESOLVE(vmap_pages_range_noflush);
-	RESOLVE(vmap_page_range);
+	BMM_TEST_CALLS(RESOLVE)
 	RESOLVE(vunmap_range);
 	RESOLVE(set_memory_ro);
 	RESOLVE(set_memory_rw);

@@ -242,7 +242,7 @@ static void list(struct seq_buf *out, const char *name, const u64 *ns,
 
 	for (i = 0; i < nr; i++)
 		seq_buf_printf(out, "%s%llu", i ? "," : name, ns[i]);
-	seq_buf_puts(out, " ");
+	seq_buf_printf(out, " ");
 }
 
 static int time_samples(const char *name, struct timing *t, unsigned int nr,

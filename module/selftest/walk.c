@@ -27,16 +27,15 @@
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "../path.h"
 #include "../symbols.h"
 #include "lab.h"
 
-#define LONGEST	   5000 /* ms: no soft lockup, no RCU stall */
-#define WAIT	   10	/* part of the time for which the ops is waited to go */
-#define TRAMPOLINE "bmm_vmap_pages_trampoline"
-#define ENTRY	   16 /* bytes of a function in which its patch site lies */
+#define LONGEST 5000 /* ms: no soft lockup, no RCU stall */
+#define WAIT	10   /* part of the time for which the ops is waited to go */
+#define ENTRY	16   /* bytes of a function in which its patch site lies */
 
 /* compilers may give it another name when they drop an argument */
 static const char *const names[] = { "hash_contains_ip",
@@ -49,15 +48,12 @@ static atomic_long_t held;
 /* Whether it points to an ops of bulkmm's, that of the function itself. */
 static bool walk_is_bulkmm(const struct ftrace_ops *ops)
 {
-	char symbol[KSYM_SYMBOL_LEN];
-	unsigned long direct_call;
+	char symbol[KSYM_SYMBOL_LEN], wanted[32];
 
+	snprintf(wanted, sizeof(wanted), "bmm_vmap_path+0x%zx/",
+		 offsetof(struct bmm_path, hooks[0].ops));
 	sprint_symbol(symbol, (unsigned long)ops);
-	if (!strstr(symbol, "[bulkmm]") ||
-	    get_kernel_nofault(direct_call, &ops->direct_call))
-		return false;
-	sprint_symbol_no_offset(symbol, direct_call);
-	return strstarts(symbol, TRAMPOLINE);
+	return strstarts(symbol, wanted) && strstr(symbol, "[bulkmm]");
 }
 
 /*

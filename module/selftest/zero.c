@@ -16,6 +16,7 @@
 #include <linux/sort.h>
 #include <linux/static_call.h>
 
+#include "../compat/selftest.h"
 #include "lab.h"
 #include "mark.h"
 
@@ -24,7 +25,7 @@
 #define MOST  (96UL << 20) /* but at most this many bytes of them */
 #define CALLS 4096
 
-DEFINE_STATIC_CALL_NULL(bmm_zero_user, folio_zero_user);
+DEFINE_STATIC_CALL_NULL(bmm_zero_user, BMM_TEST_CLEAR);
 
 static DEFINE_MUTEX(lock);
 
@@ -86,7 +87,7 @@ static void call(struct row *row, unsigned long hint, enum corrupt corrupt)
 	struct folio *folio = row->folio[1];
 
 	fill(folio);
-	static_call(bmm_zero_user)(folio, hint);
+	static_call(bmm_zero_user)(BMM_TEST_CLEAR_ARGS(folio, hint));
 	if (corrupt == INSIDE)
 		((u8 *)start_of(folio))[row->bytes - 1] = 1;
 	if (corrupt == BESIDE)
@@ -182,10 +183,11 @@ static void try_hints(struct row *row, int corrupt)
 /* The hint is in the second page, so that all three regions exist. */
 static void time_calls(struct row *row, int calls)
 {
+	struct folio *folio = row->folio[1];
 	u64 begun;
 	int i;
 
-	taken.order = folio_order(row->folio[1]);
+	taken.order = folio_order(folio);
 	taken.calls = calls;
 	migrate_disable();
 	bmm_mark(BMM_MARK_RECORD);
@@ -193,7 +195,8 @@ static void time_calls(struct row *row, int calls)
 		cond_resched();
 		begun = ktime_get_ns();
 		bmm_mark(BMM_MARK_BEGIN(0));
-		static_call(bmm_zero_user)(row->folio[1], PAGE_SIZE);
+		static_call(bmm_zero_user)(
+			BMM_TEST_CLEAR_ARGS(folio, PAGE_SIZE));
 		bmm_mark(BMM_MARK_END(0));
 		taken.ns[i] = ktime_get_ns() - begun;
 	}
@@ -263,7 +266,7 @@ static int zero_time_show(struct seq_file *m)
 
 static int zero_init(void)
 {
-	struct kprobe probe = { .symbol_name = "folio_zero_user" };
+	struct kprobe probe = { .symbol_name = __stringify(BMM_TEST_CLEAR) };
 	int err = register_kprobe(&probe);
 
 	if (err)

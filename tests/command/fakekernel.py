@@ -98,7 +98,12 @@ def kernel(
     options = [*OPTIONS, *([ZEROING] if zeroing else [])]
     lines = [f"CONFIG_{name}=y" for name in options]
     fake.write(f"/boot/config-{release}", "\n".join(lines))
-    names = [name for path in needs.read(machine).paths for name in path.symbols]
+    paths = needs.read(machine).paths
+    # a function that is hooked has one name on a kernel, the newest's
+    older = {
+        name for path in paths for group in path.hooks.values() for name in group[1:]
+    }
+    names = [name for path in paths for name in path.symbols if name not in older]
     symbols = [f"0000000000000000 t {name}" for name in names]
     fake.write("/proc/kallsyms", "\n".join([*symbols, "0 D jiffies", "0 t x\t[ext4]"]))
     traced = [*names, "x [ext4]"]

@@ -154,7 +154,7 @@ def test_a_path_does_without_what_it_does_not_need(
     [
         ("/proc/sys/kernel/arch", "riscv64", "architecture", "no"),
         ("/proc/sys/kernel/osrelease", "5.10.0-9-amd64", "kernel", "no"),
-        ("/proc/sys/kernel/osrelease", "6.11.9-amd64", "kernel", "no"),
+        ("/proc/sys/kernel/osrelease", "6.0.9-amd64", "kernel", "no"),
         ("/proc/sys/kernel/osrelease", "99.1.1-amd64", "kernel", "no"),
         ("/proc/sys/kernel/ftrace_enabled", "0", "kernel.ftrace_enabled", "no"),
         ("/proc/sys/kernel/modules_disabled", "1", "kernel.modules_disabled", "no"),
@@ -313,7 +313,7 @@ def test_another_prototype_is_refused_as_the_module_does(
     verdict, why = paths(done.json)["hotplug"]
     assert verdict == "would not attach"
     assert "set_zone_contiguous: void (int)" in why
-    assert "folio_zero_user: none" in paths(done.json)["clear"][1]
+    assert "folio_zero_user or clear_huge_page: none" in paths(done.json)["clear"][1]
 
 
 def test_devices_that_were_up_before_the_module(kernel: Fake, bulkmm: Command) -> None:

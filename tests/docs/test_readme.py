@@ -6,6 +6,7 @@ from importlib import metadata
 
 from docpages import ROOT
 
+from bulkmm.control import needs
 from bulkmm.lab.machine import arch, kernels
 
 README = (ROOT / "README.md").read_text()
@@ -21,7 +22,8 @@ def test_it_is_short_and_shows_a_result_first() -> None:
 
 def test_the_status() -> None:
     assert f" {metadata.version('bulkmm')}," in BOX
-    assert f" {' and '.join(kernels.SERIES)} kernels on x86-64" in BOX
+    *others, last = sorted(kernels.SERIES, key=needs.version)
+    assert f" {', '.join(others)} and {last} kernels on x86-64" in BOX
     assert f"({arch.ARM64.series[0]} on arm64, " in BOX
 
 

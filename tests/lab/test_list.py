@@ -34,7 +34,7 @@ def test_all(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_kernel_newer_than_what_a_scenario_needs(name: str) -> None:
     for kernel in ("7.3", "debug", "7.4", "7.10.1+deb13-cloud-amd64", "8.0-rc1"):
         assert scenario.find(name).runs_on(kernel)
-    for kernel in ("6.12", "7.2.12+deb13-cloud-amd64"):
+    for kernel in ("6.1", "6.12", "7.2.12+deb13-cloud-amd64"):
         assert not scenario.find(name).runs_on(kernel)
 
 

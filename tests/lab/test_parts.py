@@ -21,7 +21,9 @@ INDEX = {
         "6.12.107+deb13-cloud-amd64",
         "6.12.107+deb13-amd64",
         "6.12.107+deb13-common",
-        "6.1.200+deb13-cloud-amd64",
+        "6.1.0-9-cloud-amd64",
+        "6.1.0-56-cloud-amd64",
+        "6.1.0-57-amd64",
         "7.3.4+deb13-cloud-amd64",
         "7.3.4+deb13.1-cloud-amd64",
         "7.3.5+deb13-cloud-arm64",
@@ -33,6 +35,7 @@ INDEX = {
 @pytest.mark.parametrize(
     ("name", "arch", "release"),
     [
+        ("6.1", X86_64, "6.1.0-56-cloud-amd64"),
         ("6.12", X86_64, "6.12.107+deb13-cloud-amd64"),
         ("7.3", X86_64, "7.3.4+deb13.1-cloud-amd64"),
         ("7.3", ARM64, "7.3.5+deb13-cloud-arm64"),
@@ -49,14 +52,22 @@ def test_release_that_the_index_lacks() -> None:
         kernels._release(INDEX, "6.12.1+deb13-cloud-amd64")
 
 
-def test_packages_of_both_layouts() -> None:
+def test_packages_of_each_layout() -> None:
     known = {
         "linux-image-6.12.1+deb13-cloud-amd64-unsigned",
         "linux-headers-6.12.1+deb13-common",
         "linux-modules-7.3.4+deb13-cloud-amd64",
         "linux-modules-7.3.4+deb13-cloud-arm64",
         "linux-kbuild-7.3.4+deb13",
+        "linux-image-6.1.0-56-cloud-amd64-unsigned",
+        "linux-headers-6.1.0-56-common",
+        "linux-kbuild-6.1",
     }
+    assert kernels._packages(known, "6.1.0-56-cloud-amd64") == [
+        "linux-image-6.1.0-56-cloud-amd64-unsigned:amd64",
+        "linux-headers-6.1.0-56-common",
+        "linux-kbuild-6.1",
+    ]
     assert kernels._packages(known, "7.3.4+deb13-cloud-arm64") == [
         "linux-modules-7.3.4+deb13-cloud-arm64:arm64",
         "linux-kbuild-7.3.4+deb13",
@@ -172,9 +183,15 @@ def test_source_package_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
         f" linux-source-6.12 | {version} | a-mirror trixie/main Packages\n"
         for version in ("6.12.108-1", "6.12.107-1", "6.12.10-1")
     )
-    monkeypatch.setattr(Root, "run", lambda *_args: index)
+    said = {"linux-source-6.12": index}
+    monkeypatch.setattr(Root, "run", lambda _self, argv: said.get(argv[-1], ""))
     kernel = kernels.Kernel(Root(Path("/x")), "6.12.107+deb13-cloud-amd64")
     assert upstream.source_package(kernel) == ("linux-source-6.12", "6.12.107-1")
+    older = kernels.Kernel(kernel.root, "6.1.0-56-cloud-amd64")
+    listed = " {} | 6.1.193-1 | a-mirror\n {} | 6.1.192-2 | a-mirror\n"
+    said["linux-source-6.1"] = listed.replace("{}", "linux-source-6.1")
+    said[f"linux-headers-{older.release}"] = listed.splitlines()[1]
+    assert upstream.source_package(older) == ("linux-source-6.1", "6.1.192-2")
     gone = kernels.Kernel(kernel.root, "6.12.1+deb13-cloud-amd64")
-    with pytest.raises(BulkmmError, match=r"no linux-source-6\.12 6\.12\.1: "):
+    with pytest.raises(BulkmmError, match=r"no linux-source-6\.12 of 6\.12\.1"):
         upstream.source_package(gone)

@@ -24,7 +24,7 @@ ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
     ("argv", "says"),
     [
         (["no-such"], "there are pmem-fsdax-100g, pmem-devdax-100g, hmm-pri"),
-        ([FSDAX, "--kernel", "5.10"], "unknown kernel 5.10: give 6.12 or 7.3"),
+        ([FSDAX, "--kernel", "5.10"], "unknown kernel 5.10: give 6.12 or 6.1 or 7.3"),
         ([FSDAX, "--kernel", "debu"], "or the lab's own: debug, debug-kobject, kasan"),
         ([FSDAX, "--kernel", "debug", "--arch", "arm64"], "is built for x86_64 only"),
         (["hook-faults", "--kernel", "debug-kobject"], "its disk would be reported"),

@@ -40,7 +40,7 @@ def test_supported(version: str, arch: str) -> None:
     ("version", "arch", "says"),
     [
         ("5.10", X86_64, f"Linux 5.10 here: {OLDEST} to {NEWEST} only"),
-        ("6.2", X86_64, f"Linux 6.2 here: {OLDEST} to {NEWEST} only"),
+        ("6.0", X86_64, f"Linux 6.0 here: {OLDEST} to {NEWEST} only"),
         ("99.0", X86_64, f"Linux 99.0 here: {OLDEST} to {NEWEST} only"),
         ("6.12", ARM64, f"Linux 6.12 here: {OLDEST_ARM64} to {NEWEST} only"),
         ("6.12", "CONFIG_RISCV=y", "this architecture: x86-64 and arm64 only"),

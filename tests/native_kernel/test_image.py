@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lz4 import block as lz4
 from nativelib import deb
 
 from bulkmm.errors import BulkmmError
@@ -42,6 +43,10 @@ def boot_file(payload: bytes, *, length: int | None = None, flags: int = 1) -> b
         (boot_file(b"\x1f\x8b" + bytes(64)), "damaged"),
         (boot_file(b"\x28\xb5\x2f\xfd" + b"\xff" * 64), "damaged"),
         (boot_file(b"\xfd7zXZ\0" + bytes(64)), "damaged"),
+        (
+            boot_file(vmlinux.LZ4_LEGACY + struct.pack("<I", 60) + b"\xff" * 60),
+            "damaged",
+        ),
     ],
 )
 def test_what_is_no_kernel_is_refused(
@@ -92,7 +97,9 @@ def test_what_is_no_package_of_a_kernel(
 
 
 OFFERED = {
-    *("linux-image-6.1.0-47-amd64", "linux-image-6.12-amd64", "linux-image-amd64"),
+    *("linux-image-5.10.0-47-amd64", "linux-image-6.12-amd64", "linux-image-amd64"),
+    *("linux-image-6.1.0-47-amd64", "linux-headers-6.1.0-47-amd64"),
+    *("linux-headers-6.1.0-47-common", "linux-kbuild-6.1"),
     *("linux-image-6.12.9+deb13-amd64", "linux-image-6.12.9+deb13-amd64-dbg"),
     *("linux-image-6.12.9+deb13-amd64-unsigned", "linux-image-6.12.10+deb13-amd64"),
     *("linux-headers-6.12.9+deb13-amd64", "linux-headers-6.12.9+deb13-common"),
@@ -107,17 +114,19 @@ OFFERED = {
 def test_what_the_archive_offers() -> None:
     found = archive.offers(OFFERED)
     assert [one.release for one in found] == [
-        *("7.3-rt-amd64", "6.12.9+deb13-amd64"),  # the newest that can be built for
+        # the newest that can be built for
+        *("7.3-rt-amd64", "6.12.9+deb13-amd64", "6.1.0-47-amd64"),
         *("6.12.10+deb13-amd64", "6.12.8+deb13-cloud-amd64"),
     ]
     assert found[0].image == "linux-binary-7.3-rt-amd64"
     assert found[0].headers[1] == "linux-headers-7.3-common-rt"
     assert found[1].headers[1] == "linux-headers-6.12.9+deb13-common"
-    assert not found[2].headers
+    assert found[2].headers[2] == "linux-kbuild-6.1"
+    assert not found[3].headers
 
 
 def test_an_archive_without_kernels() -> None:
-    assert not archive.offers({"linux-doc", "linux-image-6.1.0-47-amd64"})
+    assert not archive.offers({"linux-doc", "linux-image-5.10.0-47-amd64"})
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -148,8 +157,9 @@ def made(code: bytes, **sections: tuple[int, int]) -> Made:
     return Made(np.frombuffer(code, np.uint8).copy(), named)
 
 
-def applied(text: Made, *features: int, returns: int | None = None) -> bytes:
-    patch.apply(text, patch.Plan({*features}, 0x1000, text, returns))
+def applied(text: Made, *features: int, **more: Any) -> bytes:
+    plan = patch.Plan({*features}, 0x1000, text, more.pop("returns", None), **more)
+    patch.apply(text, plan)
     return bytes(text.data)
 
 
@@ -183,6 +193,39 @@ def alternative(feature: int, flags: int, new: bytes) -> Made:
     entry = patch.ALT.pack(-32, 8 - 36, feature, flags, 8, len(new))
     code = b"\xaa" * 8 + new.ljust(24, b"\0") + entry
     return made(code, _altinstructions=(32, patch.ALT.size))
+
+
+def test_alternatives_of_old() -> None:
+    """Without flags, but for one in the number of the feature."""
+    for inverted in (0, patch.SHORT_NOT):
+        entry = patch.ALT_SHORT.pack(-16, 8 - 20, 7 | inverted, 8, 2)
+        code = b"\xaa" * 8 + b"\xf3\xaa" + bytes(6) + entry
+        for has in (True, False):
+            text = made(code, _altinstructions=(16, len(entry)))
+            found = applied(text, *[7] * has, alt=patch.ALT_SHORT)[:8]
+            assert (found != code[:8]) is (has != bool(inverted))
+            assert found in (code[:8], code[8:10] + patch.nops(6))
+
+
+def test_calls_by_way_of_a_table_become_direct() -> None:
+    """The table is at 40: a function at 0x200, and one that does nothing."""
+    sites = patch.PARAVIRT.pack(0, 0, 7) + patch.PARAVIRT.pack(7, 1, 1)
+    table = struct.pack("<QQ", 0x200, 0x300)
+    text = made(b"\xaa" * 8 + sites + table, _parainstructions=(8, len(sites)))
+    code = applied(text, paravirt=(40, 0x300))[:8]
+    assert code == b"\xe8" + struct.pack("<i", 0x200 - 5) + patch.nops(2) + b"\x90"
+
+
+@pytest.mark.parametrize("size", [0, 5, vmlinux.LZ4_BLOCK, vmlinux.LZ4_BLOCK + 5])
+def test_lz4_as_the_kernels_build_makes_it(size: int) -> None:
+    """Blocks of 8 MiB, and behind them the total."""
+    whole = bytes(np.arange(size, dtype=np.uint32).view(np.uint8)[:size])
+    packed = vmlinux.LZ4_LEGACY
+    for at in range(0, size, vmlinux.LZ4_BLOCK):
+        part = whole[at : at + vmlinux.LZ4_BLOCK]
+        block = lz4.compress(part, store_size=False)
+        packed += struct.pack("<I", len(block)) + block
+    assert vmlinux.unpacked(Path("x"), packed + struct.pack("<I", size)) == whole
 
 
 def test_alternatives_follow_the_features() -> None:

@@ -22,16 +22,15 @@ from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.progress import Progress
 
-OLDER = "bookworm"  # its backports and security have kernels that are new enough
 SUITES = (
-    *(*roots.SUITES, f"{OLDER}-backports"),
+    *(*roots.SUITES, roots.OLDER, f"{roots.OLDER}-backports"),
     *("testing", "unstable", "experimental"),
 )
-SECURITY = (f"{roots.SUITE}-security", f"{OLDER}-security")
 FLAVOURS = ("cloud-", "", "rt-")
 IMAGE = re.compile(
     r"linux-(?:image|binary)-"
-    rf"(?P<version>\d+\.\d+[\w.+~]*)-(?P<flavour>cloud-|rt-|){X86_64.debian}"
+    r"(?P<version>\d+\.\d+[\w.+~]*(?:-\d+)?)-"
+    rf"(?P<flavour>cloud-|rt-|){X86_64.debian}"
 )
 MISSING = re.compile(r"^E: The repository '\S+ (\S+) ", re.MULTILINE)
 
@@ -128,7 +127,7 @@ class Archive:
             usr / "src" / f"linux-headers-{offer.release}",
             usr / "src" / f"linux-headers-{offer.version}-common",
             usr / "src" / f"linux-headers-{offer.version}-common-rt",
-            usr / "lib" / f"linux-kbuild-{offer.version}",
+            usr / "lib" / offer.headers[-1],
             usr / "lib" / "modules" / offer.release,
             usr / "share" / "doc" / f"linux-headers-{offer.release}",
         ]
@@ -138,9 +137,7 @@ def _sources() -> str:
     """Return the suites for apt; security comes from the host's mirror for it."""
     mirror, _ = roots.apt_source()
     lines = [f"deb {mirror} {suite} main" for suite in SUITES]
-    if security := roots.host_mirror("Debian-Security"):
-        lines += [f"deb {security} {suite} main" for suite in SECURITY]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *roots.security(roots.SUITE, roots.OLDER)]) + "\n"
 
 
 def offers(known: set[str]) -> list[Offer]:
@@ -187,7 +184,7 @@ def _age(one: Offer) -> tuple[bool, list[int]]:
 
 def _headers(known: set[str], release: str, version: str) -> tuple[str, ...]:
     """Return the packages to build for a kernel, or () if any is missing."""
-    own, tools = f"linux-headers-{release}", f"linux-kbuild-{version}"
+    own, tools = f"linux-headers-{release}", kernels.build_tools(known, version)
     common = f"linux-headers-{version}-common"
     rt = f"{common}-rt" if f"{common}-rt" in known and "-rt-" in release else common
     names = (own, rt, tools)

@@ -16,16 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from bulkmm import files
+from bulkmm.control import needs
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.child import ChildError, explained
 from bulkmm.lab.machine import arch as archs
 from bulkmm.lab.machine import kinds, pins
+from bulkmm.lab.machine import root as roots
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.progress import Progress
 
 SERIES = X86_64.series
-RELEASE = re.compile(r"\d+\.\d+\.\d+\+deb13(?:\.\d+)?-cloud-(?:amd64|arm64)")
+# older ones count what changes for modules: 6.1.0-56
+RELEASE = re.compile(r"\d+\.\d+\.\d+(?:\+deb13(?:\.\d+)?|-\d+)-cloud-(?:amd64|arm64)")
 HEADERS = "linux-headers-"
 
 
@@ -120,7 +123,9 @@ def newest(root: Root, name: str, arch: Arch) -> str:
 
 
 def update(root: Root, progress: Progress) -> None:
-    """Fetch the package index."""
+    """Fetch the package index, with the suites of older kernels."""
+    for place, text in roots.older().items():
+        (root.path / place).write_text(text, encoding="ascii")
     with (
         progress.step("refreshing the package index"),
         explained("no network for the package index"),
@@ -168,7 +173,7 @@ def _release(known: set[str], name: str, arch: Arch = X86_64) -> str:
     usable = [
         r for r in releases if RELEASE.fullmatch(r) and archs.of_release(r) is arch
     ]
-    matching = [r for r in usable if name in (r, r[: r.rindex(".", 0, r.index("+"))])]
+    matching = [r for r in usable if name in (r, needs.series(r))]
     if not matching:
         raise UsageError(
             f"unknown kernel {name}: the index has {', '.join(usable) or 'none'}"
@@ -190,11 +195,17 @@ def _packages(known: set[str], release: str) -> list[str]:
         f"linux-base-{release}",
         f"linux-headers-{release}",
     ]
-    shared = [f"linux-headers-{version}-common", f"linux-kbuild-{version}"]
+    shared = [f"linux-headers-{version}-common", build_tools(known, version)]
     return [
         *(f"{name}:{debian}" for name in own if name in known),
         *(name for name in shared if name in known),
     ]
+
+
+def build_tools(known: set[str], version: str) -> str:
+    """Return the package of a kernel's build tools: 6.1 has one for all releases."""
+    own = f"linux-kbuild-{version}"
+    return own if own in known else f"linux-kbuild-{needs.series(version)}"
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from bulkmm.lab.progress import Progress
 
 SUITE = "trixie"
 SUITES = (SUITE, f"{SUITE}-updates", f"{SUITE}-backports")
+OLDER = "bookworm"  # its own kernel is in the range
 Source = tuple[str, Path | None]  # mirror and keyring
 SPACE = 3_000_000_000  # root, three kernels with headers, builds
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -85,6 +86,28 @@ def apt_source() -> Source:
     if keyring and not keyring.is_file():
         raise BulkmmError(f"the keyring {keyring} does not exist")
     return mirror, keyring
+
+
+def security(*suites: str) -> list[str]:
+    """Return the lines for apt of the security updates of suites."""
+    mirror = host_mirror("Debian-Security")
+    return [f"deb {mirror} {suite}-security main" for suite in suites if mirror]
+
+
+def older() -> dict[str, str]:
+    """Return files of a root's apt, by place: kernels of an older suite.
+
+    Nothing is installed from it as long as the root's own suites have it.
+    """
+    mirror, _ = apt_source()
+    lines = [f"deb {mirror} {OLDER} main", *security(OLDER)]
+    pin = "Package: *\nPin: release n={}\nPin-Priority: 1\n"
+    return {
+        "etc/apt/sources.list.d/bulkmm-older.list": "\n".join(lines) + "\n",
+        "etc/apt/preferences.d/bulkmm-older": "\n".join(
+            pin.format(name) for name in (OLDER, f"{OLDER}-security")
+        ),
+    }
 
 
 def _host_source() -> Source:

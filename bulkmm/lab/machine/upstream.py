@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
 from bulkmm.lab.child import explained
 from bulkmm.lab.machine import build
@@ -25,7 +26,7 @@ from bulkmm.lab.paths import (
 from bulkmm.lab.progress import Progress
 
 SPACE = 500_000_000  # a source package while a test is extracted
-VERSION = re.compile(r"(\d+\.\d+)\.\d+")
+VERSION = re.compile(r"\d+\.\d+\.\d+(?=\+)")  # older releases name none
 SHIM = "module/selftest/upstream"
 # files of lib/ that a test consists of; the first is compiled
 TESTS = {
@@ -83,16 +84,21 @@ def extract(
 
 def source_package(kernel: Kernel) -> tuple[str, str]:
     """Return name and version of a release's source package."""
+    package = f"linux-source-{needs.series(kernel.release)}"
     found = VERSION.match(kernel.release)
-    if not found:
-        raise BulkmmError(f"no source package is known for {kernel.release}")
-    package = f"linux-source-{found[1]}"
-    said = kernel.root.run(["apt-cache", "madison", package])
-    for line in said.splitlines():
-        version = line.split("|")[1].strip()
-        if version.startswith(f"{found[0]}-"):
+    built = _versions(kernel, f"linux-headers-{kernel.release}")
+    for version in _versions(kernel, package):
+        if version in built or (found and version.startswith(f"{found[0]}-")):
             return package, version
-    raise BulkmmError(f"the index has no {package} {found[0]}: it cannot be tested")
+    raise BulkmmError(
+        f"the index has no {package} of {kernel.release}: it cannot be tested"
+    )
+
+
+def _versions(kernel: Kernel, package: str) -> list[str]:
+    """Return the versions of a package that the index has."""
+    said = kernel.root.run(["apt-cache", "madison", package])
+    return [line.split("|")[1].strip() for line in said.splitlines()]
 
 
 def _build(kernel: Kernel, files: list[Path], part: Path, name: str) -> None:

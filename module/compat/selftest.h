@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the selftests call of older kernels. BMM_TEST_CALLS(DO) has DO(name,
+ * type) for each function by static call.
+ */
+#ifndef BMM_COMPAT_SELFTEST_H
+#define BMM_COMPAT_SELFTEST_H
+
+#include "compat.h"
+
+/*
+ * 6.9 added areas that their owners fill and empty page by page. Before, such
+ * owners call what these functions call, in areas that get no PMD mappings for
+ * another reason (bmm_vmap_blocks_allowed()).
+ */
+#ifdef BMM_HAVE_VM_SPARSE
+#define BMM_TEST_SPARSE_CALLS(DO)                 \
+	DO(vm_area_map_pages, vm_area_map_pages); \
+	DO(vm_area_unmap_pages, vm_area_unmap_pages);
+#define BMM_TEST_SPARSE		VM_SPARSE
+#define bmm_vm_area_map_pages	static_call(vm_area_map_pages)
+#define bmm_vm_area_unmap_pages static_call(vm_area_unmap_pages)
+#else
+#define BMM_TEST_SPARSE_CALLS(DO)
+#define BMM_TEST_SPARSE VM_ALLOC
+#define bmm_vm_area_map_pages(area, addr, end, pages) \
+	bmm_vmap_pages_range(addr, end, PAGE_KERNEL, pages, PAGE_SHIFT)
+#define bmm_vm_area_unmap_pages(area, addr, end) bmm_vunmap_range(addr, end)
+#endif
+
+#ifdef BMM_HAVE_FOLIO_ZERO_USER
+#define BMM_TEST_CLEAR			 folio_zero_user
+#define BMM_TEST_CLEAR_ARGS(folio, hint) folio, hint
+#else
+#define BMM_TEST_CLEAR clear_huge_page
+#define BMM_TEST_CLEAR_ARGS(folio, hint) \
+	folio_page(folio, 0), hint, folio_nr_pages(folio)
+#endif
+
+/* 6.9 renamed the part of ioremap() that maps. */
+#ifdef BMM_HAVE_VMAP_PAGE_RANGE
+#define BMM_TEST_CALLS(DO)        \
+	BMM_TEST_SPARSE_CALLS(DO) \
+	DO(vmap_page_range, vmap_page_range);
+#define bmm_vmap_page_range static_call(vmap_page_range)
+#else
+#define BMM_TEST_CALLS(DO)        \
+	BMM_TEST_SPARSE_CALLS(DO) \
+	DO(ioremap_page_range, ioremap_page_range);
+#define bmm_vmap_page_range static_call(ioremap_page_range)
+#endif
+
+#endif
