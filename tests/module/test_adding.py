@@ -12,6 +12,7 @@ from pathlib import Path
 import fakekernel
 import pytest
 
+from bulkmm.control import needs
 from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.paths import PROJECT
 
@@ -138,3 +139,19 @@ def test_the_modules_c_knows_the_path(tree: Path, tmp_path: Path) -> None:
     subprocess.run(["gcc", *flags, "-o", program, tmp_path / "a.c"], check=True)
     done = subprocess.run([program], check=True, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "extra half"
+
+
+def test_the_range_is_stated_in_one_place() -> None:
+    """Its two ends are on one line only where tests compare them, or tools write."""
+    may = {"README.md", "docs/limits.md"}
+    may |= {f"{part}/kernels.mk" for part in ("module/compat", "bulkmm/control")}
+    may |= {f"docs/{page}.md" for page in ("figures", "kernels", "support-matrix")}
+    kinds = ("*.py", "*.md", "*.mk", "*.sh", "Makefile", "debian")
+    command = ["git", "ls-files", *kinds, ":!tests"]
+    listed = subprocess.check_output(command, cwd=PROJECT, text=True).split()
+    assert may < {*listed}
+    for arch in ("x86_64", "arm64"):
+        ends = (re.escape(end) for end in needs.kernels(f"range-{arch}"))
+        both = re.compile(".*".join(rf"(?<![\d.]){end}(?!\.?\d)" for end in ends))
+        found = {n for n in listed if both.search((PROJECT / n).read_text("utf-8"))}
+        assert found <= may
