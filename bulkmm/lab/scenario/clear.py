@@ -35,6 +35,7 @@ SCENARIOS = (
         "mthp",
         "faulting in transparent huge pages of 16 KiB to 1 MiB",
         takes=(*FAULTED, "kib"),
+        since="6.12",
         full=("--init-on-alloc 0 --rounds 2",),
         debug={
             "debug": ("--kib 64 --kib 1024 --init-on-alloc 0 --folios 2 --rounds 1",)
@@ -87,6 +88,7 @@ SCENARIOS = (
         "faulting in pages of 64 KiB on two CPUs at once",
         "both at once, hits counted",
         work="use:PairWork",
+        since="6.12",
         takes=("rounds", "seed", "preempt"),
         rounds=8,
         debug={"debug": ("--rounds 1",)},
