@@ -46,7 +46,7 @@ def functions(root: Root, machine: str) -> list[Function]:
     allocator = kernels.zeroing(Kernel(root)) == "allocator"
     wanted: dict[str, Function] = {}
     for path in needs.read(machine).paths:
-        for hook in path.hooks:
+        for hook, *_ in path.hooks.values():  # by its newest name
             if hook in NO_WORK or (hook in INSTEAD and not allocator):
                 continue
             name = INSTEAD.get(hook, hook)
