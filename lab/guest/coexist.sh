@@ -5,8 +5,8 @@
 # exclusive ones are refused while the module has it hooked, and keep the module
 # out while they have it. Every folio must be zero, whoever clears it.
 
-FUNCTION=folio_zero_user # 6.1: clear_huge_page
-grep -q " $FUNCTION$" /proc/kallsyms || FUNCTION=clear_huge_page
+HOOKED_CLEAR=folio_zero_user # 6.1: clear_huge_page
+grep -q " $HOOKED_CLEAR$" /proc/kallsyms || HOOKED_CLEAR=clear_huge_page
 FOLIOS=4 # faulted in for each check of who is called
 PIN=/sys/fs/bpf/bmm
 PATCHED=/sys/kernel/livepatch/bulkmm_livepatch
@@ -61,11 +61,11 @@ transition() {
 	while [ "$(cat $PATCHED/transition)" = 1 ]; do usleep 10000; done
 }
 
-# print how many calls of FUNCTION a user has seen: KIND
+# print how many calls of HOOKED_CLEAR a user has seen: KIND
 user_calls() {
 	case $1 in
-	function) grep -c " $FUNCTION <-" "$TRACING/trace" ;;
-	function_graph) grep -c "$FUNCTION()\|$FUNCTION();" "$TRACING/trace" ;;
+	function) grep -c " $HOOKED_CLEAR <-" "$TRACING/trace" ;;
+	function_graph) grep -c "$HOOKED_CLEAR()\|$HOOKED_CLEAR();" "$TRACING/trace" ;;
 	kprobe | kretprobe)
 		awk '$1 == "bmm" { print $2 }' "$TRACING/kprobe_profile"
 		;;
@@ -105,21 +105,21 @@ says_busy() {
 # KIND: a user that shares the function attaches before, then after the module
 coexist_shared() {
 	load clear=off
-	check "$1 first, path off: attaches" user_begin "$1" $FUNCTION
+	check "$1 first, path off: attaches" user_begin "$1" $HOOKED_CLEAR
 	used "$1 first, path off" "$1" $FOLIOS 0
 	check "$1 first: on is taken" write "$CLEAR/mode" auto
 	used "$1 first, path on" "$1" $FOLIOS $FOLIOS
 	check "$1 first: off is taken" write "$CLEAR/mode" off
 	used "$1 first, path off again" "$1" $FOLIOS 0
-	user_end "$1" $FUNCTION
+	user_end "$1" $HOOKED_CLEAR
 	check "$1 gone: on is taken" write "$CLEAR/mode" auto
-	check "$1 last, path on: attaches" user_begin "$1" $FUNCTION
+	check "$1 last, path on: attaches" user_begin "$1" $HOOKED_CLEAR
 	used "$1 last, path on" "$1" $FOLIOS $FOLIOS
 	must remove
 	used "$1 stays, the module goes" "$1" $FOLIOS 0
 	load clear=auto
 	used "$1 stays, the module is back" "$1" $FOLIOS $FOLIOS
-	user_end "$1" $FUNCTION
+	user_end "$1" $HOOKED_CLEAR
 	used "$1 gone, path on" none 0 $FOLIOS
 	must remove
 }
@@ -127,28 +127,28 @@ coexist_shared() {
 # KIND: a user that needs the function exclusively
 coexist_exclusive() {
 	load clear=off
-	check "$1 first, path off: attaches" user_begin "$1" $FUNCTION
+	check "$1 first, path off: attaches" user_begin "$1" $HOOKED_CLEAR
 	used "$1 first, path off" "$1" $FOLIOS 0
 	check "$1 first: on is refused" says_busy write "$CLEAR/mode" auto
-	check "$1 first: hook says who has it" says_of clear -16 $FUNCTION
+	check "$1 first: hook says who has it" says_of clear -16 $HOOKED_CLEAR
 	check "$1 first: mode is off" eval "grep -q '^\[off\]' $CLEAR/mode"
 	used "$1 first, on refused" "$1" $FOLIOS 0
 	must remove
 	load clear=auto
 	check "$1 first: the module loads without the path" \
-		says_of clear -16 $FUNCTION
+		says_of clear -16 $HOOKED_CLEAR
 	used "$1 first, module loaded with on" "$1" $FOLIOS 0
-	user_end "$1" $FUNCTION
+	user_end "$1" $HOOKED_CLEAR
 	check "$1 gone: on is taken" write "$CLEAR/mode" auto
 	used "$1 gone, path on" none 0 $FOLIOS
-	check "$1 last, path on: is refused" says_busy user_begin "$1" $FUNCTION
+	check "$1 last, path on: is refused" says_busy user_begin "$1" $HOOKED_CLEAR
 	used "$1 last, refused" none 0 $FOLIOS
 	check "$1 last: off is taken" write "$CLEAR/mode" off
-	check "$1 last, path off: attaches" user_begin "$1" $FUNCTION
+	check "$1 last, path off: attaches" user_begin "$1" $HOOKED_CLEAR
 	used "$1 last, path off" "$1" $FOLIOS 0
 	must remove
 	used "$1 stays, the module goes" "$1" $FOLIOS 0
-	user_end "$1" $FUNCTION
+	user_end "$1" $HOOKED_CLEAR
 }
 
 # every function that the module hooks here, not only that of clear
@@ -156,7 +156,7 @@ coexist_everywhere() {
 	all_on
 	hooked=$(cat "$BULKMM"/*/hook |
 		awk '$1 == 0 { sub(":", "", $2); print $2 }')
-	check "every function: more than $FUNCTION" \
+	check "every function: more than $HOOKED_CLEAR" \
 		[ "$(echo "$hooked" | wc -l)" -gt 4 ]
 	for function in $hooked; do
 		check "$function hooked: fentry is refused" \
@@ -184,7 +184,7 @@ coexist_knob() {
 	load clear=off
 	if write "$FTRACE" 0 2>/dev/null; then
 		check "ftrace off: on is refused" refused write "$CLEAR/mode" auto
-		check "ftrace off: hook says so" says_of clear -6 $FUNCTION
+		check "ftrace off: hook says so" says_of clear -6 $HOOKED_CLEAR
 		used "ftrace off" none 0 0
 		write "$FTRACE" 1
 	fi

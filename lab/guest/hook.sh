@@ -270,7 +270,7 @@ case_ftrace_dead() {
 	check "dead: same bytes again" same
 	check "dead: another path says why" refused \
 		write /sys/kernel/bulkmm/clear/mode auto
-	check "dead: it has" says_of clear -108 "$FUNCTION"
+	check "dead: it has" says_of clear -108 "$HOOKED_CLEAR"
 }
 
 hook_faults() {

@@ -7,7 +7,7 @@
 # must work as at the beginning.
 
 OPTIMIZE=/proc/sys/debug/kprobes-optimization
-STORM_FUNCTIONS="memmap_init_zone_device $FUNCTION set_zone_contiguous
+STORM_FUNCTIONS="memmap_init_zone_device $HOOKED_CLEAR set_zone_contiguous
 vmap_small_pages_range_noflush"
 
 # repeat COMMAND until the end, and count what succeeds: NAME COMMAND...
@@ -52,7 +52,7 @@ storm_bpf() {
 }
 
 storm_probe() {
-	user_begin kprobe "$FUNCTION" || return 1
+	user_begin kprobe "$HOOKED_CLEAR" || return 1
 	storm_pause
 	user_end kprobe
 }
