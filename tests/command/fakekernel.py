@@ -9,6 +9,7 @@ from bulkmm.control import needs
 
 RELEASE = "7.3.4+deb13-cloud-amd64"
 OPTIONS = (
+    "X86_64",
     "MODULES",
     "KPROBES",
     "DEBUG_INFO_BTF",
