@@ -202,7 +202,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror or error}", Exit.ENVIRONMENT
     if isinstance(error, MemoryError):
-        return "there is no memory for that", Exit.ENVIRONMENT
+        return "out of memory", Exit.ENVIRONMENT
     if os.environ.get("BULKMM_TRACEBACK"):
         raise error
     said = " ".join(str(error).split())

@@ -12,14 +12,14 @@ SAFE_RET = (
     "rebuild-saferet: the same loop, returning as kernels do that mitigate "
     "speculative return stack overflow; this machine's kernel"
 )
-NO_PMEM = "libpmem2 is left out: it was not there when the bench program was built."
+NO_PMEM = "libpmem2 is left out: it was not installed when the bench program was built."
 EMULATED = (
-    "TCG: the processor is emulated; its times are no hardware figures, and nothing "
-    "is rated by them."
+    "TCG: the processor is emulated; these times do not reflect hardware, so no ratios "
+    "are shown."
 )
 COUNTED = (
-    "TCG: instructions that the emulated guest's kernel retired, and its stores: work, "
-    "no times and no hardware figures."
+    "TCG: instructions and stores of the emulated guest's kernel: they measure work, "
+    "not speed."
 )
 
 

@@ -26,7 +26,7 @@ JSON = "--json  print the result as JSON, and errors too"
 MARKDOWN = "--markdown  print it in Markdown"
 SAMPLES = "-o, --output FILE  write the result, all samples as JSON, to this file"
 RESULTS = "results:RESULT.json+  read this kept result; several make one"
-DRY_RUN = "--dry-run  say what would be written, and write nothing"
+DRY_RUN = "--dry-run  show what would be written, and write nothing"
 ALL_ROWS = "--all-rows  show every backend and limit too"
 
 

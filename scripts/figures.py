@@ -143,7 +143,7 @@ def facts(document: Document) -> list[str]:
     held = document.machine["cpu"]
     caches = ", ".join(f"{name} {size}" for name, size in held["caches"].items())
     nodes = document.machine.get("numa_nodes")
-    governor = held.get("governor") or "not told"
+    governor = held.get("governor") or "unknown"
     said = f"{held['cores']} CPUs, {nodes} memory node(s); caches {caches}"
     return [f"{said}; frequency governor: {governor}."]
 

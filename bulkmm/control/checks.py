@@ -147,7 +147,7 @@ def _loading(root: Root, kernel: Kernel) -> Iterator[Check]:
     if root.read("/proc/sys/kernel/modules_disabled") == "1":
         said = "1: nothing can be loaded until the next boot"
         state = OK if loaded else NO
-        yield Check("kernel.modules_disabled", state, said, "boot again")
+        yield Check("kernel.modules_disabled", state, said, "reboot")
     lockdown = modules.choice(root.read("/sys/kernel/security/lockdown") or "")
     level = lockdown.chosen if lockdown else "none"
     signed = "only modules signed by a key that the kernel trusts are loaded"

@@ -43,11 +43,11 @@ COMMANDS = {
     ),
     "on": (
         "switch a path on",
-        "Switch a path on, in the mode given, or in its first that is not off.",
+        "Switch a path on, in the mode given, or in the first of its modes but off.",
         "bulkmm on clear --persist",
         f"""
-PATH  name the path (see: bulkmm status)
-[MODE]  name the mode (see: bulkmm status PATH; default: the first but off)
+PATH  switch this path (see: bulkmm status)
+[MODE]  use this mode (see: bulkmm status PATH; default: the first but off)
 {SWITCH}""",
     ),
     "off": (
@@ -55,7 +55,7 @@ PATH  name the path (see: bulkmm status)
         """Switch a path off, or all of them: their functions are unhooked, the
         kernel's own code does the work, and the module can be unloaded.""",
         "bulkmm off",
-        f"[PATH]  name the path (default: all)\n{SWITCH}",
+        f"[PATH]  switch this path (default: all)\n{SWITCH}",
     ),
     "tune": (
         "change settings of the loaded module, or list them",
@@ -63,20 +63,20 @@ PATH  name the path (see: bulkmm status)
         checked before the first is written. Without any, all are listed.""",
         "bulkmm tune clear.latency_us=500",
         f"""
-settings:KEY=VALUE...  set this, as in clear.latency_us=500
+settings:KEY=VALUE...  set KEY to VALUE, as in clear.latency_us=500
 {options.DRY_RUN}
 """,
     ),
     "watch": (
         "show live rates and latencies",
         """Show rates and the mean time of a request, path by path: a table on a
-        terminal, lines elsewhere. Only reads, unless --trace is given.""",
+        terminal, lines elsewhere. It only reads, unless --trace is given.""",
         "bulkmm watch clear --interval 0.5",
         """
         PATH...  show only this path
-        --count N  end after N reads (default: when interrupted)
-        --trace  add medians and worst cases from the tracepoints, by a trace
-            instance of its own (root)
+        --count N  stop after N reads (default: when interrupted)
+        --trace  add medians and worst cases from the tracepoints, through
+            its own trace instance (needs root)
         """,
     ),
 }

@@ -18,7 +18,7 @@ COMMANDS = {
     "show": (
         "bulkmm.report.command:run_show",
         "print the table of kept results",
-        "Print one table of kept results; those of one machine share its lines.",
+        "Print one table of kept results; results of one machine share its notes.",
         "bulkmm show out/demo-native.json --markdown",
         f"""
 results:RESULT.json...  read this kept result; several make one
@@ -50,7 +50,7 @@ files:RESULT.json+  read results of one build, then -- and those of the other;
         "bulkmm.report.command:run_plot",
         "draw kept results as SVG",
         """Draw kept results: throughput by size with 95 % intervals, a panel for each
-        operation and use; ratios of all that has no sizes.""",
+        operation and use; ratios of everything else.""",
         "bulkmm plot out/a.json -o out/a.svg",
         f"{options.RESULTS}\n-o!, --output FILE.svg  write the figure to this file",
     ),
@@ -111,7 +111,9 @@ def run_plot(args: argparse.Namespace) -> int:
     files.need_place(args.output, "the figure")
     drawn = figure.svg(Document.read_all(args.results), names_of(args.results))
     if not drawn:
-        raise BulkmmError("nothing to draw: no sizes or ratios in what was given")
+        raise BulkmmError(
+            "nothing to draw: these results have neither sizes nor ratios"
+        )
     files.write(args.output, drawn, "the figure")
     return Exit.OK
 

@@ -109,7 +109,7 @@ def read(words: Sequence[str]) -> tuple[Side, Side]:
     at = held.index(DASHES) if held.count(DASHES) == 1 else 0
     if not 0 < at < len(held) - 1:
         how = "as in: bulkmm compare A*.json -- B*.json"
-        raise UsageError(f"give files before and after, parted by one --, {how}")
+        raise UsageError(f"give files before and after, separated by one --, {how}")
     return _side("A", held[:at]), _side("B", held[at + 1 :])
 
 

@@ -56,7 +56,8 @@ def conclude(document: Document) -> str:
     if ratios:
         return f"{place}: {_counted(ratios)}{passed}"
     if document.emulated:
-        return f"{place}: no work was counted, and its times say nothing.{passed}"
+        said = "no work was counted, and its times do not reflect hardware"
+        return f"{place}: {said}.{passed}"
     return f"{place}: nothing to compare with.{passed}"
 
 

@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 BADGES = {
     "native": "measured natively on this hardware",
     "KVM": "measured in a virtual machine (KVM)",
-    "TCG": "emulated (TCG): work where it was counted, no hardware figures",
+    "TCG": "emulated (TCG): counts of work; times do not reflect hardware",
 }
 GAIN = "faster, or fewer instructions"
 HEADINGS = ("scenario", "result", "where", "before", "after", GAIN, "published")

@@ -25,7 +25,7 @@ COMMAND = [sys.executable, "-m", "bulkmm.cli"]
         (GuestError("panic"), 4, "bulkmm: panic"),
         (KeyboardInterrupt(), 130, "bulkmm: interrupted"),
         (OSError(errno.ENOSPC, "No space left", "a"), 3, "bulkmm: a: No space left"),
-        (MemoryError(), 3, "bulkmm: there is no memory for that"),
+        (MemoryError(), 3, "bulkmm: out of memory"),
         (
             ZeroDivisionError("a\nb"),
             70,

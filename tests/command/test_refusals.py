@@ -65,11 +65,11 @@ lab rum                              | 2 | unknown ACTION rum: did you mean run?
 lab run thp-2n                       | 2 | unknown scenario thp-2n: did you mean thp-2m?
 show                                 | 2 | name a RESULT.json, or ask for --schema
 show {none}                          | 3 | No such file
-compare {good}                       | 2 | parted by one --
-compare {good} --                    | 2 | parted by one --
-compare -- {good}                    | 2 | parted by one --
-compare {good} {other} {good}        | 2 | parted by one --
-compare {good} -- {other} -- {good}  | 2 | parted by one --
+compare {good}                       | 2 | separated by one --
+compare {good} --                    | 2 | separated by one --
+compare -- {good}                    | 2 | separated by one --
+compare {good} {other} {good}        | 2 | separated by one --
+compare {good} -- {other} -- {good}  | 2 | separated by one --
 compare {good} {good} -- {other}     | 2 | good.json is given twice
 compare {other} -- {good} {copy}     | 2 | copy.json is a copy of a file beside it
 compare --threshold 5 {good} {other} | 2 | as in 5% or 0.05
