@@ -16,6 +16,7 @@ Factor = Callable[[Ratio], str]
 MANY = 4  # from this many scenarios of one kind a grid is shorter than rows
 OURS = "bulkmm"
 STOCK = "stock"  # a kernel's own code
+AGAINST = "against"  # the same of the kernel to compare with
 AGAIN = "-again"  # a variant measured twice: the A/A control
 LIMIT = "limit"  # not a peer: nothing can beat it
 FIRST_USE = "first-use"
@@ -39,7 +40,7 @@ def kinds(document: Document) -> dict[str, list[str]]:
 
 def of_kernel(document: Document) -> bool:
     """Return whether a kernel's own code was measured: the one base there."""
-    return any(ratio.base == STOCK for ratio in document.ratios)
+    return any(ratio.base in (STOCK, AGAINST) for ratio in document.ratios)
 
 
 def shown(document: Document, *, all_rows: bool = False) -> list[Result]:

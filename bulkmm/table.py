@@ -239,15 +239,16 @@ def _in_rows(document: Document, show: Show) -> list[str]:
 def _of_kernel(document: Document, show: Show) -> Sheet:
     """Return the kernel's own code beside ours: a row per arm of the module.
 
-    Without a module, a row for each of its candidates.
+    Without a module, a row for each of its candidates; or for the kernel that is
+    compared with another one.
     """
+    other = document.run.get(grid.AGAINST)
+    base = grid.AGAINST if other else grid.STOCK
     arms = {(r.scenario, r.variant): r for r in document.results}
-    others = (grid.STOCK, grid.STOCK + grid.AGAIN)
+    others = (base, base + grid.AGAIN)
     shown = [r for r in _arms(document, show) if r.variant not in others]
     ours = [r for r in shown if not r.variant.startswith(grid.LIMIT)]
-    ratios = {
-        (r.scenario, r.variant): r for r in document.ratios if r.base == grid.STOCK
-    }
+    ratios = {(r.scenario, r.variant): r for r in document.ratios if r.base == base}
     rows = []
     for one in ours or shown:
         if ratio := ratios.get((one.scenario, one.variant)):
@@ -256,13 +257,17 @@ def _of_kernel(document: Document, show: Show) -> Sheet:
                 [
                     one.scenario,
                     _name(document, one),
-                    text.duration(arms[one.scenario, grid.STOCK].median),
+                    text.duration(arms[one.scenario, base].median),
                     text.duration(one.median),
                     text.duration(limit.median) if limit else "",
                     factor(ratio),
                     f"{limit.median / one.median:.2f}" if limit else "",
                 ]
             )
+    if other:
+        # there are no limits
+        headings = (*KERNEL[:2], str(other), "this", "faster")
+        return Sheet(headings, [[*row[:4], row[5]] for row in rows])
     return Sheet(KERNEL, rows)
 
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The arms of a scenario: the kernel's function, twice; the module in each mode
- * and with each backend; published methods; limits.
+ * The arms of a scenario: the kernel's function, twice, or that of the kernel to
+ * compare with; the module in each mode and with each backend; published
+ * methods; limits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +88,18 @@ static void add_mode(struct run *run, const struct mode *mode)
 	}
 }
 
+/* The first is the base, whose result the others' are compared with. */
+static void add_kernels(struct run *run)
+{
+	const char *base = run->against ? "against" : "stock";
+	unsigned int side = !!run->against;
+
+	add(run, base, "")->side = side;
+	add(run, base, "-again")->side = side;
+	if (run->against)
+		add(run, "kernel", "");
+}
+
 /**
  * arms_make() - set up all arms of a scenario
  * @run: has the family; filled
@@ -99,10 +112,12 @@ void arms_make(struct run *run, const struct scenario *s)
 	size_t i;
 
 	run->nr = 0;
-	add(run, "stock", "");
-	add(run, "stock", "-again");
+	side_enter(0);
+	add_kernels(run);
 	for (mode = s->modes; run->module && mode->name; mode++)
 		add_mode(run, mode);
+	if (run->stock)
+		return;
 	for (i = 0; run->family->peers && run->family->peers[i]; i++)
 		add(run, run->family->peers[i], "")->peer = i + 1;
 	if (s->unlimited)

@@ -65,7 +65,7 @@ static const struct work {
 #define WORKS_NR (sizeof(works) / sizeof(works[0]))
 
 static char *folios, *pages_at;
-static zero_fn *zero;
+static SIDE zero_fn *zero;
 static size_t page_size; /* of a struct page */
 
 static const struct mode modes[] = { { "auto", -1, NULL },

@@ -73,8 +73,8 @@ enum field {
 static char *dst, *src;
 static char *dst_pages, *src_pages;
 static size_t page_size; /* of a struct page */
-static copy_fn *copy;
-static migrate_fn *migrate;
+static SIDE copy_fn *copy;
+static SIDE migrate_fn *migrate;
 static uint64_t made;	     /* checksum of the source */
 static int returned, wanted; /* by the last call; by the kernel's own */
 

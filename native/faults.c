@@ -74,9 +74,10 @@ static void fault(int number, siginfo_t *info, void *context)
 		return;
 	}
 	symbol_describe((uint64_t)*at, where, sizeof(where));
-	dprintf(STDERR_FILENO, "%s in %s, address %p%s%s\n",
-		signal_words(number), where, info->si_addr,
-		doing[0] ? ", case: " : "", doing);
+	dprintf(STDERR_FILENO, "%s in %s%s, address %p%s%s\n",
+		signal_words(number), where,
+		side_now() ? " of the kernel to compare with" : "",
+		info->si_addr, doing[0] ? ", case: " : "", doing);
 	_exit(ENVIRONMENT);
 }
 

@@ -23,12 +23,13 @@ typedef void init_fn(void *zone, uint64_t from, uint64_t pages, void *pgmap);
 static char *pages_at; /* struct page of PFN MEMMAP_START */
 static uint64_t *sums; /* of each struct page, as the kernel made it */
 static char *flags;    /* of pageblocks, as the kernel made them */
-static char *zone, *pgmap, *pgdat;
-static uint64_t *min_pages, min_pages_own;
-static init_fn *init_pages;
+static SIDE char *zone, *pgdat;
+static char *pgmap; /* struct pages point to it */
+static SIDE uint64_t *min_pages, min_pages_own;
+static SIDE init_fn *init_pages;
 static struct bmm_image image;
 static char *odd_page; /* that the kernel makes differ, or NULL */
-static void (*pageblock_init)(char *page, int type, bool isolate);
+static SIDE void (*pageblock_init)(char *page, int type, bool isolate);
 
 /* What the stores of a limit write: one of the kernel's struct pages. */
 const struct bmm_image *pages_image(void)
@@ -50,7 +51,7 @@ static unsigned int memmap_setup(struct scenario *list, uint64_t size)
 	zone = pgdat + OFFSET("pglist_data.node_zones") +
 	       ENUM("ZONE_DEVICE") * SIZE("zone");
 	AT(char *, zone, OFFSET("zone.zone_pgdat")) = pgdat;
-	pgmap = need(SIZE("dev_pagemap"));
+	pgmap = memory(PAGE);
 	min_pages = (uint64_t *)symbol_or_null("memmap_min_pages", 'm');
 	min_pages_own = min_pages ? *min_pages : 0;
 	return nr;
@@ -101,6 +102,7 @@ static void memmap_enter(const struct scenario *s)
 
 	if (v[ODD])
 		pageblock_divert();
+	memset(pgmap, 0, PAGE);
 	AT(uint32_t, pgmap,
 	   OFFSET("dev_pagemap.type")) = (uint32_t)fact(types[v[TYPE]]);
 	AT(uint32_t, pgmap,

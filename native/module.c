@@ -226,6 +226,6 @@ void module_served(const struct family *family, const struct mode *mode,
 
 	buf[0] = '\0';
 	for (op = 0; op < BMM_OPS; op++)
-		if (family->ops & 1 << op && (mode->op < 0 || mode->op == op))
+		if (family->ops & 1 << op && (mode->op == -1 || mode->op == op))
 			serving((unsigned int)op, buf, size);
 }

@@ -24,6 +24,13 @@
 #define NAME_MAX_BYTES 64
 #define FIELDS_MAX     16
 #define DOING	       512
+#define NO_OP	       (-2)
+
+/*
+ * What belongs to one kernel. With two of them (side.c) each has its own; all
+ * that is not marked is common to both, such as the memory that is measured.
+ */
+#define SIDE __attribute__((__section__("side")))
 
 /* A member of a kernel structure, at an offset found at run time. */
 #define AT(type, base, offset) (*(type *)((char *)(base) + (offset)))
@@ -34,7 +41,8 @@
 /**
  * struct mode - a mode of the module's path
  * @name: the module's name for it; NULL: the end of a list
- * @op:   enum bmm_op whose backends can be forced; -1: none
+ * @op:   enum bmm_op whose backends can be forced; -1: none; NO_OP: nor does it
+ *        use any
  * @workers: NULL, or the value of that setting: "1", or another one, which then
  *           is in the arm's name; such an arm runs only if all are asked for
  */
@@ -52,6 +60,7 @@ struct mode {
  * @limit:   kind of stores, or NULL
  * @loop:    a limit: the job as a loop of the harness
  * @peer:    number of a published method, from 1 on
+ * @side:    whose code runs: 1, of the kernel to compare with
  * @state:   the module's state in this arm: each arm has its own
  */
 struct arm {
@@ -61,6 +70,7 @@ struct arm {
 	const struct limit *limit;
 	bool loop;
 	unsigned int peer;
+	unsigned int side;
 	char *state;
 };
 
@@ -144,6 +154,9 @@ struct family {
  * @corpus:   file of cases to run first, or NULL
  * @one_case: the only case to run, or NULL
  * @hits:     the module's hits before this scenario
+ * @against:  directory of the kernel to compare with, or NULL
+ * @stock:    only the kernel's own code: no published methods, no limits
+ * @arrays:   seed of what is random in a scenario, the same on both sides
  */
 struct run {
 	const struct family *family;
@@ -163,6 +176,9 @@ struct run {
 	struct arm arms[ARMS_MAX];
 	size_t nr;
 	uint64_t hits;
+	const char *against;
+	bool stock;
+	uint64_t arrays;
 };
 
 extern const struct family memmap_family, clear_family, copy_family,
@@ -177,6 +193,8 @@ void arms_make(struct run *run, const struct scenario *s);
 void arms_free(struct run *run);
 
 /* run.c */
+void run_enter(const struct run *run, const struct scenario *s,
+	       unsigned int side);
 uint64_t run_once(const struct run *run, const struct scenario *s,
 		  const struct arm *arm);
 bool run_right(struct run *run, const struct scenario *s, const struct arm *arm);
@@ -191,6 +209,11 @@ void fuzz_scenario(const struct run *run, struct scenario *s);
 
 /* image.c */
 void image_load(const char *directory);
+
+/* side.c */
+void side_begin(void);
+bool side_enter(unsigned int side);
+unsigned int side_now(void);
 
 /* symbols.c */
 void symbols_load(const char *directory);

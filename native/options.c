@@ -19,6 +19,8 @@ static bool take_flag(struct run *run, const char *word)
 		run->shared = true;
 	else if (!strcmp(word, "--break-one-word"))
 		run->corrupt = true;
+	else if (!strcmp(word, "--stock"))
+		run->stock = true;
 	else
 		return false;
 	return true;
@@ -36,6 +38,8 @@ static bool take_value(struct run *run, const char *word, const char *value)
 		run->only = value;
 	else if (!strncmp(word, "--corpus=", 9))
 		run->corpus = value;
+	else if (!strncmp(word, "--against=", 10))
+		run->against = value;
 	else if (!strncmp(word, "--case=", 7))
 		run->one_case = value;
 	else if (!strncmp(word, "--fuzz=", 7)) {

@@ -8,6 +8,16 @@
 
 #include "native.h"
 
+/* Enters a side, and prepares a scenario there. */
+void run_enter(const struct run *run, const struct scenario *s,
+	       unsigned int side)
+{
+	side_enter(side);
+	random_seed(run->arrays);
+	if (run->family->enter)
+		run->family->enter(s);
+}
+
 /* Runs an arm once; returns how long it took. */
 uint64_t run_once(const struct run *run, const struct scenario *s,
 		  const struct arm *arm)
@@ -15,6 +25,8 @@ uint64_t run_once(const struct run *run, const struct scenario *s,
 	uint64_t took = 0, begun;
 	unsigned int i;
 
+	if (arm->side != side_now())
+		run_enter(run, s, arm->side);
 	module_swap(arm);
 	for (i = 0; i < s->repeat; i++) {
 		run->family->reset(s);
@@ -35,7 +47,7 @@ bool run_right(struct run *run, const struct scenario *s, const struct arm *arm)
 
 	if (arm->limit || arm->loop)
 		return true;
-	if (run->corrupt && arm->mode)
+	if (run->corrupt && (arm->mode || (run->against && !arm->side)))
 		*run->family->output(s) ^= 0x10;
 	same = run->family->right(s);
 	if (!same)
@@ -49,6 +61,7 @@ static void print_verdicts(const struct run *run, const struct scenario *s,
 	char served[128];
 	size_t i;
 
+	side_enter(0);
 	for (i = 0; i < run->nr; i++) {
 		const struct arm *arm = &run->arms[i];
 
@@ -82,8 +95,8 @@ void run_scenario(struct run *run, const struct scenario *s)
 
 	arms_make(run, s);
 	run->hits = run->module ? module_hits(run->family) : 0;
-	if (run->family->enter)
-		run->family->enter(s);
+	run->arrays = random_next();
+	run_enter(run, s, run->arms[0].side);
 	run_once(run, s, &run->arms[0]);
 	run->family->keep(s);
 	for (i = 0; i < run->nr; i++) {

@@ -13,7 +13,7 @@
 
 #define STACK ((size_t)16384) /* THREAD_SIZE */
 
-static char **roots; /* of sections */
+static SIDE char **roots; /* of sections */
 
 /* Makes the calling thread run on the one CPU, as far as the kernel sees. */
 void state_cpu(void)

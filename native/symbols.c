@@ -18,7 +18,7 @@ struct list {
 	size_t nr;
 };
 
-static struct list facts, symbols;
+static SIDE struct list facts, symbols;
 
 static char *read_whole(const char *directory, const char *name)
 {

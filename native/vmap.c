@@ -25,10 +25,10 @@ typedef int range_fn(uint64_t from, uint64_t to, uint64_t physical,
 typedef int vmalloc_fn(uint64_t from, uint64_t to, uint64_t prot, void **pages,
 		       unsigned int shift);
 
-static pages_fn *map_pages;
-static range_fn *map_range;
-static vmalloc_fn *map_vmalloc;
-static char *area;
+static SIDE pages_fn *map_pages;
+static SIDE range_fn *map_range;
+static SIDE vmalloc_fn *map_vmalloc;
+static SIDE char *area;
 static size_t taken;
 static uint64_t *kept;
 static int result, kept_result;

@@ -65,12 +65,13 @@ ENDS = f"""\
 --submit-file FILE  write the result without anything that tells whose machine it is,
     to be sent to the project (docs/contributing.md)
 """
-COMMON = f"""\
+OFTEN = f"""\
 --processes N  run N processes (default: {amount.FULL_PROCESSES}, --quick
     {amount.QUICK_PROCESSES})
 --rounds N  run N rounds (default: {amount.FULL_ROUNDS}, --quick {amount.QUICK_ROUNDS})
-{options.ALL_ROWS}
-{ENDS}"""
+"""
+COMMON = f"{OFTEN}{options.ALL_ROWS}\n{ENDS}"
+HISTORY = f"{OFTEN}{options.MARKDOWN}\n{ENDS}"
 RESIDENT = f"""\
 --size SIZE  populate so many bytes (default: 1G, --quick 256M)
 --kind {{4k,thp,memfd,hugetlb}}...  measure these pages only; may be given again
@@ -101,6 +102,10 @@ def add_parser(sub: options.Subparsers) -> None:
     run = "bulkmm.native.run:kernel"
     add("kernel", run, native.DOES, native.ABOUT, native.EXAMPLE, *tables)
     what.choices["kernel"].set_defaults(**native.DEFAULTS)
+    tables = (native.HISTORY, HISTORY)
+    run, does = "bulkmm.native.history:history", native.HISTORY_DOES
+    example = native.HISTORY_EXAMPLE
+    add("history", run, does, native.HISTORY_ABOUT, example, *tables)
     reached = "tell which goals kept results reach"
     more = "Tell for each goal whether the ratios in kept results reach it."
     example = "bulkmm bench goals a.json"

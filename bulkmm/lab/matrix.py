@@ -38,7 +38,7 @@ NOTE = (
 )
 DEBUG_INTRO = """\
 What `bulkmm lab matrix{flags}` printed: reduced scenarios, on kernels that the lab
-[builds](lab.md#kernels-with-their-checks-on) with the kernel's own checks switched on.
+[builds](lab.md#kernels-that-the-lab-builds) with the kernel's own checks switched on.
 `debug` proves locking, RCU and atomic sections, checks page tables, free pages,
 objects and lists, and preempts anywhere; `debug-kobject` also delays the release of
 every kobject; `kasan` checks every access against its shadow. A run passed if the

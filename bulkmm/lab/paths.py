@@ -22,6 +22,7 @@ TURN = 0.2  # seconds between tries
 MOST_GUESTS = 64
 HOUR = 3600  # seconds
 FRAGMENTS = PROJECT / "lab" / "kernels"  # of configurations
+UPSTREAM = PROJECT / "upstream"  # patches for the kernel
 
 
 def cache_dir() -> Path:

@@ -108,6 +108,22 @@ def need_memory(request: Request) -> None:
         )
 
 
+def kernel_of(
+    made: root.Root, name: str, progress: Progress, arch: Arch = X86_64
+) -> Kernel:
+    """Return a stock kernel or one of the lab's own, from the cache where possible."""
+    if kind := kinds.find(name):
+        return debugkernel.ensure(made, kind, progress)
+    return kernels.ensure(made, name, progress, arch)
+
+
+def cached(made: root.Root, name: str) -> Kernel | None:
+    """Return such a kernel if there is nothing to fetch or build."""
+    if kind := kinds.find(name):
+        return debugkernel.cached(made, kind)
+    return kernels.cached(made, name)
+
+
 def prepare(
     cache: Path,
     name: str,
@@ -118,11 +134,7 @@ def prepare(
     arch: Arch = X86_64,
 ) -> Prepared:
     """Return root, kernel, guest and module, from the cache where possible."""
-    made = root.ensure(cache, progress)
-    if kind := kinds.find(name):
-        kernel = debugkernel.ensure(made, kind, progress)
-    else:
-        kernel = kernels.ensure(made, name, progress, arch)
+    kernel = kernel_of(root.ensure(cache, progress), name, progress, arch)
     built = build.ensure(kernel, defines, progress)
     base = image.ensure_base(kernel, modules, progress)
     return Prepared(kernel, base, built)

@@ -77,12 +77,12 @@ def of_lab(
     from bulkmm.lab import paths, run
     from bulkmm.lab.machine import build, kernels, root
 
-    kernels.check_name(name)
-    kernel = kernels.cached(root.of(paths.cache_dir()), name)
+    kernels.check(name)
+    kernel = run.cached(root.of(paths.cache_dir()), name)
     if not kernel or (build_module and not build.place(kernel, []).is_dir()):
         run.need_root()
         with paths.locked(progress) as cache:
-            kernel = kernels.ensure(root.ensure(cache, progress), name, progress)
+            kernel = run.kernel_of(root.ensure(cache, progress), name, progress)
             if build_module:
                 build.ensure(kernel, [], progress)
     if build_module:

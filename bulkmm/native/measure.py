@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bulkmm import machine
+from bulkmm import grid, machine
 from bulkmm.bench import limits, program, take
 from bulkmm.bench import measure as bench
 from bulkmm.bench.subjects import COLD, Amount, Request, Subject
@@ -20,6 +20,7 @@ from bulkmm.size import GIB, MIB
 WRONG_OUTPUT = 1  # exit code of the harness when something differs
 LIMIT = 600  # seconds per process
 STOCK = ("stock", "stock-again")
+KERNEL, AGAINST = "kernel", (grid.AGAINST, grid.AGAINST + grid.AGAIN)
 GIGANTIC = "-1g"  # in names of scenarios with pages of 1 GiB
 COLDEST = ("clear", "copy")  # begin with what they write out of the caches
 SPARE = 512 << 20  # bytes for images, tables and the rest of the system
@@ -105,6 +106,7 @@ class Job:
     backends: bool = False  # each backend, too
     corrupt: bool = False  # break one word of what the module wrote
     case: str | None = None  # runs instead of the scenarios
+    against: Path | None = None  # the kernel to compare with, instead of a module
 
 
 def run(
@@ -112,8 +114,9 @@ def run(
 ) -> Document:
     """Measure and compare these subjects; ``seen`` is called for each event."""
     for name in names:
-        _request(job, SUBJECTS[name])  # reject bad requests at once
-    with process.prepared(job.kernel, job.module, job.mitigations, progress) as ready:
+        requested(job, SUBJECTS[name])  # reject bad requests at once
+    images = job.kernel, job.module, job.against
+    with process.two(*images, job.mitigations, progress) as ready:
         return measured(ready, job, names, seen)
 
 
@@ -123,7 +126,7 @@ def measured(
     """Return the measurements of a prepared kernel."""
     before = machine.state()
     documents = []
-    for one in (_request(job, SUBJECTS[name]) for name in names):
+    for one in (requested(job, _compared(ready, SUBJECTS[name])) for name in names):
         taken = _processes(ready, one, job, seen)
         if any(event["event"] == "sample" for event in taken[0]):
             documents.append(bench.document(taken, one))
@@ -134,10 +137,29 @@ def measured(
     found.run |= {"host_kernel": found.machine["kernel"], "returns": ready.mitigations}
     found.run |= machine.disturbed(before)
     found.machine["kernel"] = ready.release  # whose code it is
+    if ready.against:
+        found.run["against"] = ready.against.release
     return found
 
 
-def _request(job: Job, subject: Subject) -> Request:
+def _compared(ready: process.Prepared, subject: Subject) -> Subject:
+    """Return a subject as it is if there is a kernel to compare with."""
+    if not ready.against:
+        return subject
+    release = ready.against.release
+    return replace(
+        subject,
+        variants=(*AGAINST, *subject.ours),
+        ours=(KERNEL, *subject.ours),
+        bases=AGAINST[:1],
+        cold="",
+        right=f"as the code of {release} leaves it, in every round",
+        wrong=f"differs from what the code of {release} leaves",
+    )
+
+
+def requested(job: Job, subject: Subject) -> Request:
+    """Return what to run of a subject; rejects what cannot be."""
     amount = subject.quick if job.quick else subject.full
     least = COLD * machine.last_level_cache() if subject.name in COLDEST else 0
     if any(GIGANTIC in name for name in job.only):
@@ -172,7 +194,7 @@ def _processes(
 def events(ready: process.Prepared, words: list[str], padding: str) -> list[Event]:
     """Run one process; padding in its environment shifts its stack."""
     late = f"{words[0]} of {ready.release}: not done in {LIMIT} s"
-    command = [process.harness(), ready.path, *words]
+    command = ready.command(words)
     environment = {"BULKMM_BENCH_PADDING": padding}
     done = program.run(command, LIMIT, "the native harness", late, environment)
     if done.returncode not in (0, WRONG_OUTPUT):

@@ -8,9 +8,9 @@ A directory holds the images of kernel and module and two lists: ``facts``
 import platform
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,7 @@ ALIGN = 2 << 20
 
 OFFSETS = (
     *("zone.zone_pgdat", "zone.node"),
+    *("zone.zone_start_pfn", "zone.spanned_pages", "zone.contiguous"),
     *("pglist_data.node_zones", "pglist_data.node_id"),
     *("dev_pagemap.type", "dev_pagemap.vmemmap_shift", "dev_pagemap.flags"),
     *("dev_pagemap.altmap", "dev_pagemap.nr_range"),
@@ -65,6 +66,14 @@ class Prepared:
     path: Path
     release: str
     mitigations: str
+    against: "Prepared | None" = None  # a second kernel in the same process
+
+    def command(self, words: Iterable[object]) -> list[object]:
+        """Return the harness's command line."""
+        other = []
+        if self.against:
+            other = ["--stock", f"--against={self.against.path}"]
+        return [harness(), self.path, *words, *other]
 
 
 def harness() -> Path:
@@ -76,9 +85,9 @@ def harness() -> Path:
     return BUILT
 
 
-def read(kernel: Path) -> tuple[Image, Types]:
+def read(kernel: Path, mapped: int = vmlinux.MAPPED) -> tuple[Image, Types]:
     """Return a kernel's image and its types."""
-    image = vmlinux.read(kernel)
+    image = vmlinux.read(kernel, mapped)
     start, length = image.sections.get(".BTF", (0, 0))
     if not length:
         raise BulkmmError(f"{kernel}: the kernel has no BTF")
@@ -87,10 +96,14 @@ def read(kernel: Path) -> tuple[Image, Types]:
 
 @contextmanager
 def prepared(
-    kernel: Path, built: Path | None, mitigations: str, progress: Progress
+    kernel: Path,
+    built: Path | None,
+    mitigations: str,
+    progress: Progress,
+    mapped: int = vmlinux.MAPPED,
 ) -> Iterator[Prepared]:
     """Prepare a kernel and, if given, the module built for it."""
-    image, types = read(kernel)
+    image, types = read(kernel, mapped)
     if not (table := needs.read("x86_64")).supports(image.release):
         oldest, newest = table.kernels
         raise BulkmmError(
@@ -109,6 +122,24 @@ def prepared(
         yield Prepared(where, image.release, thunk or "plain returns")
     finally:
         shutil.rmtree(where)
+
+
+@contextmanager
+def two(
+    kernel: Path,
+    built: Path | None,
+    against: Path | None,
+    mitigations: str,
+    progress: Progress,
+) -> Iterator[Prepared]:
+    """Prepare a kernel and, if given, the one to compare it with."""
+    with prepared(kernel, built, mitigations, progress) as ready:
+        if not against:
+            yield ready
+            return
+        where = vmlinux.MAPPED_SECOND
+        with prepared(against, None, mitigations, progress, where) as other:
+            yield replace(ready, against=other)
 
 
 def _plan(

@@ -4,6 +4,7 @@
 import argparse
 import importlib.util
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from bulkmm import outcome, size
 from bulkmm.bench import amount
@@ -16,7 +17,7 @@ from bulkmm.results import Document
 # options that do not apply when comparing cases
 UNFUZZED = (
     *("json", "output", "all_rows"),
-    *("quick", "rounds", "processes", "scenario"),
+    *("quick", "rounds", "processes", "scenario", "against"),
 )
 NEEDS = ("elftools", "lz4", "vmlinux_to_elf", "zstandard")
 
@@ -32,7 +33,13 @@ def kernel(args: argparse.Namespace) -> int:
         _check_fuzz(args)
     progress = Progress()
     rounds, processes = amount.repeats(args)
-    with find.files(args.kernel, args.module, progress) as (image, module):
+    wanted = find.NONE if args.against and args.module is None else args.module
+    with ExitStack() as held:
+        image, module = held.enter_context(find.files(args.kernel, wanted, progress))
+        against = None
+        if args.against:
+            other = find.files(args.against, find.NONE, progress)
+            against, _ = held.enter_context(other)
         job = measure.Job(
             kernel=image,
             module=module,
@@ -46,6 +53,7 @@ def kernel(args: argparse.Namespace) -> int:
             corrupt=args.break_one_word,
             seed=args.seed,
             case=args.case,
+            against=against,
         )
         if args.fuzz is not None:
             return _fuzz(args, job, progress)

@@ -28,8 +28,8 @@ Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 KERNEL_MAP = 0xFFFFFFFF80000000  # where x86-64 links a kernel, physical 0
-MAPPED = 0x20000000  # its address in the process: 0x1000000 to 2 GB are free
-DELTA = (MAPPED - KERNEL_MAP) % 2**64
+# its address in the process, and that of a second one: below 1.75 GB all is free
+MAPPED, MAPPED_SECOND = 0x20000000, 0x40000000
 HEADER = 0x268  # bytes of the boot header that are read
 SETUP_SECTS, SIGNATURE, VERSION, XLOADFLAGS, PAYLOAD = 0x1F1, 0x202, 0x20E, 0x236, 0x248
 KERNEL_64 = 1  # of XLOADFLAGS
@@ -48,10 +48,16 @@ class Image:
     sections: dict[str, tuple[int, int]]  # address and size
     gs: int  # base of per-CPU addresses
     payload: bytes = field(repr=False)  # the kernel as it was linked
+    mapped: int = MAPPED
+
+    @property
+    def delta(self) -> int:
+        """Return what is added to addresses as linked."""
+        return (self.mapped - KERNEL_MAP) % 2**64
 
     def place(self, linked: int) -> int:
         """Return the process address of a link address."""
-        return (linked + DELTA) % 2**64 if linked >= KERNEL_MAP else linked
+        return (linked + self.delta) % 2**64 if linked >= KERNEL_MAP else linked
 
     def at(self, address: int, size: int) -> Bytes:
         """Return writable bytes of the image."""
@@ -71,11 +77,11 @@ class Image:
         return self.data[start : start + 256].tobytes().partition(b"\0")[0].decode()
 
 
-def read(path: Path) -> Image:
+def read(path: Path, mapped: int = MAPPED) -> Image:
     """Return the kernel in a boot file or a package of one."""
     name, payload = _payload(path, boot_file(path))
     try:
-        return _laid_out(path, name, _decompressed(path, payload))
+        return _laid_out(path, name, _decompressed(path, payload), mapped)
     except (ELFError, struct.error, IndexError, ValueError) as error:
         raise BulkmmError(f"{path}: a kernel that cannot be read: {error}") from error
 
@@ -162,7 +168,7 @@ def _decompressed(path: Path, payload: bytes) -> bytes:
     return found
 
 
-def _laid_out(path: Path, release: str, payload: bytes) -> Image:
+def _laid_out(path: Path, release: str, payload: bytes, mapped: int) -> Image:
     elf = ELFFile(io.BytesIO(payload))
     if elf["e_machine"] != "EM_X86_64":
         raise BulkmmError(f"{path}: a kernel of another architecture, not x86-64")
@@ -172,11 +178,12 @@ def _laid_out(path: Path, release: str, payload: bytes) -> Image:
     end = max(KERNEL_MAP + one["p_paddr"] + one["p_memsz"] for one in loads)
     image = Image(
         release,
-        base=low + DELTA - 2**64,
+        base=low - KERNEL_MAP + mapped,
         data=np.zeros(end - low, np.uint8),
         sections={},
         gs=0,
         payload=payload,
+        mapped=mapped,
     )
     for one in loads:
         start = KERNEL_MAP + one["p_paddr"] - low
@@ -197,15 +204,16 @@ def _relocate(path: Path, image: Image, tables: bytes) -> None:
     words = np.frombuffer(tables[len(tables) % 4 :], "<u4")[::-1]
     ends = np.flatnonzero(words == 0)
     blocks = [part[part != 0] for part in np.split(words, ends)[:-1]]
+    delta = image.delta
     known = {
-        2: ((4, DELTA), (8, DELTA)),
-        3: ((4, DELTA), (4, -DELTA), (8, DELTA)),
+        2: ((4, delta), (8, delta)),
+        3: ((4, delta), (4, -delta), (8, delta)),
     }
     if len(blocks) not in known:
         raise BulkmmError(f"{path}: a kernel that cannot be relocated")
     for block, (width, by) in zip(blocks, known[len(blocks)], strict=True):
         linked = block.astype(np.int64) + (KERNEL_MAP >> 32 << 32) % 2**32
-        places = linked + MAPPED - (KERNEL_MAP % 2**32) - image.base
+        places = linked + image.mapped - (KERNEL_MAP % 2**32) - image.base
         _add(image.data, places, width, by)
 
 

@@ -50,7 +50,7 @@ def test_a_truncated_kernel(older: Pair, tmp_path: Path) -> None:
 def test_a_kernel_without_btf(older: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     image = vmlinux.read(older.kernel)
     del image.sections[".BTF"]
-    monkeypatch.setattr(vmlinux, "read", lambda _: image)
+    monkeypatch.setattr(vmlinux, "read", lambda *_: image)
     with pytest.raises(BulkmmError, match="the kernel has no BTF"):
         measure.run(small(older, "memmap"), ["memmap"], Progress())
 
@@ -68,7 +68,7 @@ def test_a_kernel_outside_the_range(
     older: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     image = replace(vmlinux.read(older.kernel), release="7.4.1-made-up")
-    monkeypatch.setattr(vmlinux, "read", lambda _: image)
+    monkeypatch.setattr(vmlinux, "read", lambda *_: image)
     with pytest.raises(BulkmmError, match=r"Linux 7\.4\.1-made-up is outside .* 7\.3$"):
         measure.run(small(older, "memmap"), ["memmap"], Progress())
 

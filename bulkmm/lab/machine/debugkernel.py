@@ -25,14 +25,25 @@ LIMIT = 7200  # seconds for one step
 COMPILED = re.compile(r"^  (?:CC|AS)\b.* (\S+)$", re.MULTILINE)
 COMPLAINT = re.compile(r"error:|\*\*\*|undefined reference|FAILED", re.IGNORECASE)
 INSTALLED = "config"  # the last file installed
+APPLY = 'cd "$1" && busybox patch -p1 -i "$2"'
 EXTMOD = "$(srctree)/scripts/package/install-extmod-build"
+
+
+def cached(root: Root, kind: Kind) -> Kernel | None:
+    """Return the kernel of a kind if it is built."""
+    stock = kernels.cached(root, SERIES, kind.arch)
+    kernel = _of(root, kind, stock) if stock else None
+    return kernel if kernel and (kernel.modules / INSTALLED).is_file() else None
+
+
+def _of(root: Root, kind: Kind, stock: Kernel) -> Kernel:
+    return Kernel(root, kind.release(stock.release.partition("-")[0]))
 
 
 def ensure(root: Root, kind: Kind, progress: Progress) -> Kernel:
     """Return the kernel of a kind, built unless the root has this configuration."""
     stock = kernels.ensure(root, SERIES, progress, kind.arch)
-    version = stock.release.partition("-")[0]
-    kernel = Kernel(root, kind.release(version))
+    kernel = _of(root, kind, stock)
     if not (kernel.modules / INSTALLED).is_file():
         Build(kind, stock, kernel, progress).run()
         for old in kernel.modules.parent.glob(f"*-{kind.name}.*"):
@@ -55,6 +66,20 @@ def _image(kernel: Kernel) -> Path:
     return kernel.root.path / f"boot/vmlinuz-{kernel.release}"
 
 
+def apply(root: Root, patch: Path, source: Path, version: str) -> None:
+    """Apply a patch to a source below the root, or say which version it is not for."""
+    copy = Path(shutil.copy(patch, source))
+    names = root.inner(source), copy.name
+    try:
+        root.run(["sh", "-c", APPLY, "sh", *names])
+    except child.ChildError as error:
+        lines = error.output.splitlines()
+        why = next((line for line in lines if "FAILED" in line), str(error))
+        said = f"{patch.name} does not apply to {version}: {why}"
+        raise BulkmmError(said) from error
+    copy.unlink()
+
+
 class Build:
     """The build of one kernel from a stock kernel's source."""
 
@@ -64,7 +89,8 @@ class Build:
         self.kind, self.stock, self.kernel = kind, stock, kernel
         self.root, self.progress = kernel.root, progress
         work = self.root.var / "kernel"
-        self.source = work / f"source-{stock.release}"
+        suffix = "-patched" if kind.patched else ""
+        self.source = work / f"source-{stock.release}{suffix}"
         self.objects = work / kernel.release
         self.log = self.objects / "make.log"
 
@@ -93,6 +119,8 @@ class Build:
             # documentation is a third of all files; Kconfig needs one of them
             options = ("--strip-components=1", f"--exclude={package}/Documentation/*/*")
             upstream.extract(self.stock, part, options)
+            for patch in self.kind.patches:
+                apply(self.root, patch, part, f"{package} {version}")
 
     def _configure(self) -> None:
         """Write the configuration and check that it has the requested options."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bulkmm.lab.machine.arch import X86_64, Arch
-from bulkmm.lab.paths import FRAGMENTS, content_key
+from bulkmm.lab.paths import FRAGMENTS, UPSTREAM, content_key
 
 SERIES = X86_64.series[-1]  # of the source
 SETS = re.compile(r"(CONFIG_\w+)=(.+)")
@@ -26,6 +26,12 @@ class Kind:
     slow: int = 1  # time limits relative to a stock kernel's
     no_disks: bool = False  # the kernel itself warns when one is removed
     arch: Arch = X86_64
+    patched: bool = False  # with the patches in upstream/
+
+    @property
+    def patches(self) -> list[Path]:
+        """Return the patches that its source gets, without cover letters."""
+        return sorted(UPSTREAM.glob("*/000[1-9]-*.patch")) if self.patched else []
 
     @property
     def files(self) -> list[Path]:
@@ -57,10 +63,10 @@ class Kind:
     def release(self, version: str) -> str:
         """Return the release of a build from a version's source.
 
-        It has a hash of the fragments, so whatever is cached by release is of this
-        configuration.
+        It has a hash of fragments and patches, so whatever is cached by release is of
+        this configuration.
         """
-        key = content_key(self.files)[:6]
+        key = content_key([*self.files, *self.patches])[:6]
         return f"{version}-{self.name}.{key}-{self.arch.debian}"
 
 
@@ -75,6 +81,7 @@ KINDS = (
         no_disks=True,
     ),
     Kind("kasan", ("guest", "kasan"), slow=8),
+    Kind("patched", ("guest", "patched"), patched=True),
 )
 NAMES = tuple(kind.name for kind in KINDS)
 

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm bench history``: the code of kernel after kernel, on this CPU.
+
+Each kernel's own code only. The process is the unit: every kernel has one before
+any has the next, in random order.
+"""
+
+import argparse
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from bulkmm import facts, machine, outcome, stats, table
+from bulkmm.bench import amount, judge, limits, take
+from bulkmm.bench.take import Event, Seen
+from bulkmm.control import needs, text
+from bulkmm.lab.progress import Progress
+from bulkmm.native import find, measure, process, vmlinux
+from bulkmm.native.run import need_packages
+from bulkmm.results import Check, Document, Result
+from bulkmm.sheet import Sheet, print_lines
+
+STOCK, AGAIN = measure.STOCK
+
+
+def _time(arm: Result) -> str:
+    return text.duration(arm.median)
+
+
+def _rate(arm: Result) -> str:
+    return f"{arm.bytes / arm.median:.1f} GB/s"
+
+
+def _entry(arm: Result) -> str:
+    return f"{arm.median / (arm.bytes / 8):.2f} ns"
+
+
+class Column(NamedTuple):
+    """A column: a scenario of a subject, and how its times are written."""
+
+    heading: str
+    subject: str
+    scenario: str
+    written: Callable[[Result], str]
+
+
+COLUMNS = (
+    Column("memmap, 16 GiB", "memmap", "pmem-fsdax-16g", _time),
+    Column("clear, 2 MiB", "clear", "thp-2m", _rate),
+    Column("copy, 2 MiB", "copy", "copy-2m", _rate),
+    Column("vmap, a page", "vmap", "vmap-100m-order0", _entry),
+    Column("vmap, a page of a run", "vmap", "vmap-100m-order9", _entry),
+)
+
+
+def history(args: argparse.Namespace) -> int:
+    """Measure; show and write the result."""
+    need_packages()
+    outcome.need_place(args)
+    rounds, processes = amount.repeats(args)
+    limits.check_counts(rounds=rounds, processes=processes)
+    progress = Progress()
+    job = measure.Job(Path(), None, rounds=rounds, processes=processes, quick=True)
+    with ExitStack() as held:
+        files = held.enter_context(_images(args.kernels, progress))
+        # of two of the same release, the last
+        ready = {
+            one.release: one
+            for file in files
+            if (
+                one := held.enter_context(
+                    process.prepared(file, None, "host", progress)
+                )
+            )
+        }
+        seen = held.enter_context(progress.following("bench history", "bench history"))
+        document = measured(list(ready.values()), job, seen)
+
+    def show() -> None:
+        shown = sheet(document)
+        print(*shown.markdown(), sep="\n") if args.markdown else shown.print()
+        print_lines(notes(document))
+
+    return outcome.finish(args, document, show)
+
+
+@contextmanager
+def _images(names: Sequence[str], progress: Progress) -> Iterator[list[Path]]:
+    """Yield the images named or, if none is, the newest of each series there is."""
+    if names:
+        with ExitStack() as held:
+            chosen = [find.files(name, find.NONE, progress) for name in names]
+            yield [held.enter_context(one)[0] for one in chosen]
+        return
+    from bulkmm.lab import paths, run
+    from bulkmm.lab.machine import archive, root
+
+    run.need_root()
+    with TemporaryDirectory(prefix="bulkmm-history-") as made:
+        with paths.locked(progress) as cache:
+            every = archive.Archive(root.ensure(cache, progress))
+            every.update(progress)
+            newest = {one.series: one for one in reversed(every.offers())}
+            for one in newest.values():
+                file = Path(made) / one.release
+                step = progress.step(f"fetching {one.release}")
+                with step, every.fetched((one.image,)) as debs:
+                    file.write_bytes(vmlinux.boot_file(debs[0]))
+        yield sorted(Path(made).iterdir())
+
+
+def measured(
+    kernels: Sequence[process.Prepared], job: measure.Job, seen: Seen
+) -> Document:
+    """Return what all kernels take for the scenarios of all columns."""
+    kernels = sorted(kernels, key=lambda one: needs.version(one.release))
+    before, chance = machine.state(), random.Random(job.seed)  # noqa: S311
+    found = Document(machine={**machine.describe(), "accelerator": "native"})
+    effects: list[stats.Effect] = []
+    for column in COLUMNS:
+        taken: dict[str, list[list[Event]]] = {one.release: [] for one in kernels}
+        for number in range(job.processes):
+            padding = "." * chance.randrange(take.PADDING)
+            for one in chance.sample(kernels, len(kernels)):
+                events = measure.events(one, _words(column, job, number), padding)
+                taken[one.release].append(events)
+                for event in events:
+                    seen({**event, "process": number})
+        arms = _arms(taken)
+        first, again, *others = arms
+        pairs = [(first, name) for name in (again, *others)]
+        effects += stats.compared(arms, pairs, (first, again))
+        found.results += arms.values()
+        found.checks += _checks(column, taken)
+    found.ratios = stats.proven(effects)
+    # whose code ran is in the names of the variants
+    found.run = {"scenario": "history", "processes": job.processes}
+    found.run |= {"returns": kernels[0].mitigations, **machine.disturbed(before)}
+    return found
+
+
+def _words(column: Column, job: measure.Job, number: int) -> list[str]:
+    request = measure.requested(job, measure.SUBJECTS[column.subject])
+    return [
+        *(column.subject, f"--size={request.amount.size}", f"--rounds={job.rounds}"),
+        *(f"--seed={job.seed + number}", f"--only={column.scenario}", "--stock"),
+    ]
+
+
+def _arms(taken: dict[str, list[list[Event]]]) -> dict[str, Result]:
+    """Return the results by release; the oldest also has its control."""
+    found: dict[str, Result] = {}
+    for release, events in taken.items():
+        for (_, variant), arm in take.arms(events).items():
+            name = release + variant.removeprefix(STOCK)
+            if variant == STOCK or len(found) == 1:
+                found[name] = replace(arm, variant=name)
+    return found
+
+
+def _checks(column: Column, taken: dict[str, list[list[Event]]]) -> Iterator[Check]:
+    for release, events in taken.items():
+        for check in take.verdicts(events, "the same in every round", "differs"):
+            name = f"{column.scenario} of {release}: {check.name}"
+            yield replace(check, name=name)
+
+
+def sheet(document: Document) -> Sheet:
+    """Return a row per kernel, oldest first, with its ratio to the oldest."""
+    held = judge.by_scenario(document.results)
+    ratios = {(one.scenario, one.variant): one for one in document.ratios}
+    columns = [one for one in COLUMNS if one.scenario in held]
+    names = list(held[columns[0].scenario])
+    names.remove(names[0] + AGAIN.removeprefix(STOCK))
+    rows = [
+        [
+            f"{name}",
+            *(
+                one.written(held[one.scenario][name])
+                + (f", {table.factor(ratio)}" if ratio else "")
+                for one in columns
+                for ratio in [ratios.get((one.scenario, name))]
+            ),
+        ]
+        for name in names
+    ]
+    return Sheet(("kernel", *(one.heading for one in columns)), rows)
+
+
+def notes(document: Document) -> list[str]:
+    """Return the lines below the table."""
+    first = document.results[0].variant
+    said = f"Each kernel's own code; {table.TIMES}: how often as fast as {first}."
+    machine = f"native: {facts.cpu_name(document)}; n = {document.run['processes']}"
+    quiet = facts.quiet(document)
+    return [said, f"{machine} processes.", *quiet, facts.passed(document), table.LEGEND]

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Two kernels in one process, and one after the other."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from nativelib import SIZES, Pair, pair_of, small, wrong
+
+from bulkmm import cli
+from bulkmm.bench.measure import join
+from bulkmm.errors import BulkmmError, Exit
+from bulkmm.lab.progress import Progress
+from bulkmm.native import command, measure, process, vmlinux
+from bulkmm.results import Document
+
+pytestmark = pytest.mark.lab
+
+EVERY = (*command.SUBJECTS, *command.ALONE)
+
+
+def compared(pair: Pair, other: Path, **more: object) -> Document:
+    """Compare every subject, reduced."""
+    job = replace(small(pair, "memmap"), module=None, against=other)
+    job = replace(job, **more)
+    images = job.kernel, job.module, job.against
+    with process.two(*images, "host", Progress()) as ready:
+        of = [
+            measure.measured(ready, replace(job, size=SIZES.get(name, 2 << 30)), [name])
+            for name in EVERY
+        ]
+    found = join(of)
+    found.run["against"] = of[0].run["against"]
+    return found
+
+
+def test_a_kernel_with_itself_and_the_module(pair: Pair) -> None:
+    document = compared(pair, pair.kernel, module=pair.module)
+    assert not wrong(document)
+    held: dict[str, set[str]] = {}
+    for ratio in document.ratios:
+        assert ratio.base == "against" or ratio.variant != "kernel"
+        held.setdefault(ratio.scenario, set()).add(ratio.variant)
+    assert all({"kernel", "against-again"} <= arms for arms in held.values())
+    assert "bulkmm" in held["pmem-fsdax-3g"] & held["hotplug-contiguous"]
+    # one whose module answers at once, and one where it cannot
+    picks = document.run["picks"]
+    assert "bulkmm" not in picks.get("hotplug-contiguous", {})
+    assert picks["hotplug-contiguous-whole"]["bulkmm"] == "kernel"
+
+
+def test_two_series(older: Pair) -> None:
+    """6.12 leaves other reference counts in the struct pages of fsdax."""
+    document = compared(pair_of("7.3"), older.kernel)
+    differs = {name.split()[2] for name in wrong(document)}
+    assert differs
+    assert all(name.startswith("pmem-") for name in differs)
+    assert document.machine["kernel"].startswith("7.3")
+    assert document.run["against"].startswith("6.12")
+
+
+def test_a_broken_word_of_the_kernel_is_found(older: Pair) -> None:
+    document = compared(older, older.kernel, corrupt=True)
+    scenarios = {one.scenario for one in document.results}
+    broken = {tuple(name.split()[2:]) for name in wrong(document)}
+    assert broken == {(name, "kernel") for name in scenarios}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda boot: boot[:0x38] + b"ARM\x64" + boot[0x3C:], "another architecture"),
+        (lambda _: b"nothing" * 999, "not a kernel image"),
+    ],
+)
+def test_what_is_no_kernel_to_compare_with(
+    older: Pair,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    spoil: Callable[[bytes], bytes],
+    said: str,
+) -> None:
+    file = tmp_path / "vmlinuz"
+    file.write_bytes(spoil(older.kernel.read_bytes()))
+    words = ["--kernel", str(older.kernel), "--against", str(file)]
+    assert cli.main(["bench", "kernel", *words]) == Exit.ENVIRONMENT
+    told = [one for one in capsys.readouterr().err.splitlines() if "bulkmm: " in one]
+    assert len(told) == 1
+    assert f"{file}: " in told[0]
+    assert said in told[0]
+
+
+def test_no_btf_to_compare_with(older: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = vmlinux.read
+
+    def without(path: Path, mapped: int = vmlinux.MAPPED) -> vmlinux.Image:
+        image = read(path, mapped)
+        if mapped != vmlinux.MAPPED:
+            del image.sections[".BTF"]
+        return image
+
+    monkeypatch.setattr(vmlinux, "read", without)
+    with pytest.raises(BulkmmError, match="the kernel has no BTF"):
+        compared(older, older.kernel)
+
+
+def test_history(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The oldest is the base, in whatever order they are named."""
+    file = tmp_path / "history.json"
+    names = [str(pair_of(series).kernel) for series in ("7.3", "6.12")]
+    words = [*names, "--processes", "1", "--rounds", "1", "--markdown", "-o", str(file)]
+    assert cli.main(["bench", "history", *words]) == Exit.OK
+    rows = [line for line in capsys.readouterr().out.splitlines() if "-amd64 |" in line]
+    assert [row[2:6] for row in rows] == ["6.12", "7.3."]
+    document = Document.read(file)
+    assert {one.base[:4] for one in document.ratios} == {"6.12"}
+    assert len(rows[1].split(" | ")) == 1 + len({r.scenario for r in document.results})
