@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import eventlib
@@ -81,6 +82,19 @@ def test_points_are_the_medians_of_the_document(measured: Document) -> None:
         for size in SIZES
         if scenario == f"clear-{size}{use}"
     }
+
+
+def test_a_line_is_throughput_with_its_interval() -> None:
+    class Axes:
+        def errorbar(self, *drawn: Any, **_: Any) -> Any:
+            return drawn
+
+    one = stats.summarise("clear-4k", "glibc", "ns", 1 << 20, [100, 200, 400])
+    look = figure._look(0, 0)
+    sizes, rates, ends = figure._line(Axes(), [(4096, one)], 1.5, look)  # type: ignore[arg-type]
+    middle, slowest, fastest = ((1 << 20) / ns for ns in (200, 400, 100))
+    assert (sizes, rates) == ([6144], [middle])
+    assert ends == [[middle - slowest], [fastest - middle]]
 
 
 def test_it_says_what_is_drawn(measured: Document) -> None:
