@@ -150,9 +150,12 @@ def _name(document: Document, result: Result) -> str:
 
 def _published_rows(document: Document, scenario: str) -> list[list[str]]:
     """Return the published times of a scenario, not shown beside work."""
-    known = () if document.emulated else published.for_scenario(scenario)
+    known = () if document.emulated else published.FIGURES.get(scenario, ())
     name = f"published ({published.MACHINE})"
-    return [[name, f"{p.said}", "", "", f"{p.ratio:.2f}{TIMES}", "VM"] for p in known]
+    return [
+        [name, f"{p.version}: {p.said}", "", "", f"{p.ratio:.2f}{TIMES}", "VM"]
+        for p in known
+    ]
 
 
 def main_base(ratios: list[Ratio]) -> str:

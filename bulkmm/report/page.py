@@ -147,7 +147,7 @@ def _published(document: Document, scenario: str) -> list[str]:
     """Return a scenario's published figures; none beside emulated work."""
     if document.emulated:
         return []
-    if known := published.for_scenario(scenario):
+    if known := published.FIGURES.get(scenario):
         ratios = ", ".join(f"{p.version} {p.ratio:.2f}{table.TIMES}" for p in known)
         return [f"{published.MACHINE}: {ratios}"]
     if document.run.get("scenario") != scenario:

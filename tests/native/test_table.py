@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from bulkmm import published, sheet, stats, table
+from bulkmm import sheet, stats, table
 from bulkmm.control import text as words
 from bulkmm.results import Check, Document
 from bulkmm.table import TIMES
@@ -156,10 +156,3 @@ def test_a_document_without_ratios_or_results() -> None:
     bare = Document(machine={}, results=NATIVE.results)
     assert "rebuild" in shown(bare)
     assert shown(Document(machine={}))
-
-
-def test_published() -> None:
-    devdax = published.for_scenario("pmem-devdax-100g")
-    assert [figure.version for figure in devdax] == ["v2", "v4", "v5"]
-    assert devdax[-1].ratio == pytest.approx(2.30, abs=0.005)
-    assert not published.for_scenario("thp-2m")

@@ -3,6 +3,7 @@
 
 from functools import partial
 
+from bulkmm import published
 from bulkmm.lab.scenario.declaration import LIVE_PATCH, NVDIMM, Scenario
 from bulkmm.size import GIB
 
@@ -36,11 +37,7 @@ SCENARIOS = (
         takes=(*STAMPED, "map"),
         quick=("--size 2G --rounds 3",),
         debug={"debug": ("--size 4G --rounds 1",)},
-        published=(
-            "v2 (7.1-rc3): 273.5 -> 111.1 ms",
-            "v4 (7.1-rc6): 262.1 -> 108.4 ms, 2.42x",
-            "v5 (7.2-rc1): 244.3 -> 96.8 ms, 2.52x",
-        ),
+        published=published.lines("pmem-fsdax-100g"),
     ),
     _device(
         "pmem-devdax-100g",
@@ -50,11 +47,7 @@ SCENARIOS = (
         takes=(*STAMPED, "map", "align"),
         full=("", "--align 1G"),
         debug={"debug": ("--size 4G --rounds 1", "--size 16G --align 1G --rounds 1")},
-        published=(
-            "v2 (7.1-rc3): 313.5 -> 110.2 ms",
-            "v4 (7.1-rc6): 229.1 -> 100.2 ms, 2.29x",
-            "v5 (7.2-rc1): 273.3 -> 119.0 ms, 2.30x",
-        ),
+        published=published.lines("pmem-devdax-100g"),
     ),
     _device(
         "hmm-private-64g",
