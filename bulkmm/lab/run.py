@@ -271,7 +271,6 @@ def _guest(
 def _boot(
     request: Request, kernel: Kernel, guest: vm.Guest, run: Path, progress: Progress
 ) -> vm.Outcome:
-    """Boot the guest and follow it to its end."""
     work = request.work
     what = f"{work.scenario.name} on {kernel.release} under {guest.accel.upper()}"
     kind = kinds.find(request.kernel)
@@ -283,7 +282,6 @@ def _boot(
 def _teller(
     what: str, work: Work, progress: Progress
 ) -> Callable[[dict[str, Any]], None]:
-    """Return a callback that shows the run's progress."""
     done = 0
 
     def seen(event: dict[str, Any]) -> None:
@@ -296,7 +294,6 @@ def _teller(
 
 
 def _document(request: Request, outcome: vm.Outcome) -> Document:
-    """Return what was measured and judged."""
     work = request.work
     document = Document(machine={})
     document.results, document.ratios = work.results(outcome)

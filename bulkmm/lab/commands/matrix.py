@@ -45,7 +45,6 @@ def every(args: argparse.Namespace) -> int:
 
 
 def _chosen(args: argparse.Namespace) -> list[matrix.Cell]:
-    """Return the requested runs."""
     if args.debug and (args.quick or args.arch or args.newest):
         raise UsageError(
             "--debug has runs of its own: without --quick, --arch and --newest"

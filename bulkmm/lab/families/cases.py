@@ -119,7 +119,6 @@ Taken = dict[tuple[str, int], list[float]]
 
 
 def _counted_calls(outcome: Outcome) -> tuple[Taken, Taken]:
-    """Return instructions and stores per call."""
     found: tuple[Taken, Taken] = defaultdict(list), defaultdict(list)
     for calls, (record,) in counting.of(outcome, "calls"):
         work = counting.slot(record, 0, int(calls["calls"]))

@@ -77,23 +77,19 @@ class Work(SizedWork):
 
     @property
     def shape(self) -> Shape:
-        """Return the scenario's folios."""
         return SHAPES[self.scenario.name]
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """Return the ways of this run."""
         usual = (way for way in self.shape.ways if way not in self.shape.only_asked)
         return self.options.ways or tuple(usual)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Return the sizes that exist, in KiB."""
         return self.shape.kib
 
     @property
     def pages(self) -> str:
-        """Return the kernel's parameters for huge pages."""
         return self.shape.cmdline
 
     @property
@@ -108,7 +104,6 @@ class Work(SizedWork):
         return [*lines, "state absent"]
 
     def _size(self, kib: int, chance: random.Random) -> list[str]:
-        """Return the lines of the job for folios of one size."""
         shape, many = self.shape, self._many
         lines = [f"folios {shape.kind} {kib} {shape.pool}", "state absent"]
         # makes the host fault in its own pages

@@ -57,7 +57,6 @@ class Work(work.Work):
         ]
 
     def _whole(self, outcome: Outcome) -> Check:
-        """Check that every visit reported every case."""
         visits = Counter(event["arm"] for event in outcome.of("hmm-visit"))
         said = Counter(event["arm"] for event in outcome.of("hmm-case"))
         rounds = self.options.rounds

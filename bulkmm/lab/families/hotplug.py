@@ -99,7 +99,6 @@ class Work(work.Work):
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """Return the states of the module that are measured."""
         return ARMS if self.reduced else EVERY
 
     @property
@@ -290,13 +289,11 @@ def _contiguous(outcome: Outcome) -> Check:
 
 
 def _zones(text: str) -> list[list[str]]:
-    """Split the guest's line into zones of six words."""
     words = text.split()
     return [words[at : at + 6] for at in range(0, len(words), 6)]
 
 
 def _used(outcome: Outcome) -> Check:
-    """Check that each arm used memory and migrated it off its blocks."""
     used = outcome.of("hot-used")
     arms = {event["arm"] for event in used if int(event["moved"]) > 0}
     proved = sum(int(event["bytes"]) for event in used)

@@ -53,7 +53,6 @@ class Work(SizedWork):
         return [*lines, "traced", "state absent"]
 
     def _visits(self) -> list[str]:
-        """Return the rounds of each size, with each target the task's waits."""
         chance, lines = self.options.chance, []
         for kib in self.kib:
             lines += _warm(kib)
@@ -112,7 +111,6 @@ def _bounds(outcome: Outcome) -> list[Check]:
 
 
 def _bound(name: str, some: list[dict[str, Any]]) -> Check:
-    """Check the least disturbed visit."""
     page = min(one["ns"] * PAGE / one["bytes"] for one in some if one["bytes"])
     most = ALLOWED * 1000 * some[0]["latency_us"] + page
     least = min(int(one["gap_ns"]) for one in some)

@@ -62,7 +62,6 @@ class Work(work.Work):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the steps."""
         return tuple(name for name in STEPS if self.upgrade or name != "upgrade")
 
     def lines(self) -> list[str]:

@@ -141,7 +141,6 @@ class Work(work.Work):
         return [*lines, *self._proof(), "state absent"]
 
     def _proof(self) -> list[str]:
-        """Return the last bind: compare it, show that comparing works, use it."""
         lines = [f"bind {PROOF}"]  # in the last of ARMS
         if self.options.break_one_word:
             return [*lines, "flip", "compare broken-on-purpose", "unbind"]

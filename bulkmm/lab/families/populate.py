@@ -258,7 +258,6 @@ def _of_way(
 
 
 def _zero(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
-    """Check that every byte was zero and resident."""
     wrong = sum(int(v["wrong"]) for v in visits)
     most = max((int(v["faults"]) for v in visits), default=0)
     allowed = NO_FAULTS + (SIZE * MIB // FOLIO if way == "fallocate" else 0)
@@ -291,7 +290,6 @@ def _recognised(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
 
 
 def _of_case(case: Case, said: dict[str, Any] | None) -> Check:
-    """Check that the library returned the expected result."""
     name = f"library: {case.name}"
     if said is None:
         return Check(name, ok=False, detail="not reported")

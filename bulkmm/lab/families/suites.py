@@ -53,7 +53,6 @@ class Work(work.Work):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Return the parts of this run, in their order."""
         known = PARTS.get(self.scenario.name, ())
         chosen = self.options.parts
         return tuple(one for one in known if not chosen or one in chosen)
@@ -103,7 +102,6 @@ class Work(work.Work):
 
     @property
     def layouts(self) -> list[tuple[str, list[str]]]:
-        """Return each round's layout of namespaces."""
         chance = self.options.chance
         found = []
         for number in range(self.options.rounds):
@@ -129,7 +127,6 @@ class Work(work.Work):
         return [*work.told(outcome), *judges[self.scenario.name](outcome)]
 
     def _coexist(self, outcome: Outcome) -> list[Check]:
-        """Check that every part ended."""
         done = [str(event["name"]) for event in outcome.of("step")]
         if KEXEC in self.parts and len(outcome.of("start")) > 1:
             done.append(KEXEC)  # kexec replaced the kernel that began it
@@ -157,7 +154,6 @@ class Work(work.Work):
         ]
 
     def _odd(self, outcome: Outcome) -> list[Check]:
-        """Check the namespaces and that they were served."""
         found = [pmem.compared(event) for event in outcome.of("compare")]
         wanted = sum(len(words) for _, words in self.layouts)
         whole = Check(
@@ -245,7 +241,6 @@ def same(test: tuple[str, str], arms: Attempts) -> Check:
 
 
 def _served(outcome: Outcome) -> list[Check]:
-    """Check that the tests reached the paths."""
     hits: dict[str, int] = defaultdict(int)
     for one in state.unloaded(outcome):
         hits[f"{one['path']}, {one['arm']}"] += one["hits"]

@@ -121,12 +121,10 @@ class Work(work.Work):
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """Return the states of this run."""
         return self.options.arms or ARMS
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """Return the timed cases."""
         return CASES.get(self.scenario.name, ())
 
     @property
@@ -147,7 +145,6 @@ class Work(work.Work):
         return ["modules bulkmm_vmaptest", *lines, *last]
 
     def _timed(self, chance: random.Random) -> list[str]:
-        """Return the rounds of each case, then a check of the mappings."""
         lines = []
         for case in self.cases:
             lines += [f"shape {case.shape}"] if case.shape else []
@@ -275,7 +272,6 @@ class Work(work.Work):
         return found
 
     def _whole(self, outcome: Outcome) -> Check:
-        """Check that the guest reported all its commands."""
         told = Counter(line.split()[0] for line in self.job([]).splitlines())
         wanted = {
             "visit": told["timed"],
@@ -307,7 +303,6 @@ def _state(arm: str) -> str:
 def _samples(
     outcome: Outcome, label: str, name: str, key: str
 ) -> dict[str, list[float]]:
-    """Return the samples of a result by arm, in order of measurement."""
     taken: dict[str, list[float]] = {}
     for visit in outcome.of("visit", label=label, result=name):
         samples = [float(text) for text in str(visit[key]).split(",")]

@@ -100,7 +100,6 @@ def root(cache: Path, progress: Progress) -> Root:
 
 
 def _sources() -> list[Path]:
-    """Return every file that is staged."""
     found = []
     for name in PARTS:
         top = PROJECT / name

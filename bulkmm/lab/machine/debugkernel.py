@@ -167,7 +167,6 @@ class Build:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def _show(self) -> None:
-        """Show make's progress."""
         compiled = COMPILED.findall(self._said())
         at = f", now {compiled[-1]}" if compiled else ""
         self.progress.pulse(

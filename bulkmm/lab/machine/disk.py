@@ -66,7 +66,6 @@ def ensure(kernel: Kernel, progress: Progress) -> Path:
 
 
 def _tree(root: Root, progress: Progress) -> Root:
-    """Return the Debian system without kernel and without the packages."""
     names = sorted({*BESIDES, *debs.field("Depends")} - OURS)
     tree = Root(root.var / "disk-tree" / content_key([], *SUITES, *names))
     if not tree.path.is_dir():
@@ -116,7 +115,6 @@ def _add_headers(kernel: Kernel, tree: Path) -> None:
 
 
 def _image(root: Root, tree: Path, disk: Path) -> None:
-    """Make a file system from a tree."""
     used = int(root.run(["du", "-sB1", root.inner(tree)]).split()[0])
     size = f"{(used * 5 // 4 + ROOM) >> 20}M"
     argv = ["mke2fs", "-q", "-t", "ext4", "-d", root.inner(tree)]

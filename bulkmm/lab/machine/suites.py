@@ -110,13 +110,11 @@ def _write_script(to: Path, text: str) -> None:
 
 
 def _stress(kernel: Kernel, part: Path, progress: Progress) -> None:
-    """Copy stress-ng."""
     root, arch = kernel.root, kernel.arch
     programs = userland.unpacked(root, arch, (STRESS_NG,), progress)
     userland.copy_tools(root, arch, programs, (f"usr/bin/{STRESS_NG}",), part)
 
 
 def _coexist(kernel: Kernel, part: Path, _progress: Progress) -> None:
-    """Copy the kernel that kexec starts."""
     (part / PLACE).mkdir()
     shutil.copy(kernel.image, part / PLACE / "vmlinuz")
