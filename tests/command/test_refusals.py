@@ -91,6 +91,8 @@ off clear                            | 3 | the module is not loaded
 tune a=1                             | 3 | the module is not loaded
 watch                                | 3 | the module is not loaded
 pool                                 | 3 | has no pools of huge pages
+on clearr --persist                  | 2 | unknown path clearr: did you mean clear?
+on clear pte --persist               | 2 | unknown mode pte: path clear has off, auto
 """
 FLAGS = {
     words[1:]: {flag for one in parser._actions for flag in one.option_strings}

@@ -5,14 +5,16 @@
 """
 
 import io
+import json
 import re
 from pathlib import Path
 
+import jsonschema
 import made
 import pytest
 from rich.console import Console
 
-from bulkmm import table
+from bulkmm import cli, table
 from bulkmm.report import page
 from bulkmm.results import Document
 
@@ -45,3 +47,24 @@ def test_it_is_as_it_was(name: str, form: str, pytestconfig: pytest.Config) -> N
     if pytestconfig.getoption("--update", default=False):
         file.write_text(said)
     assert said == file.read_text()
+
+
+@pytest.mark.parametrize(("words", "form"), [((), "txt"), (("--markdown",), "md")])
+def test_show_prints_the_same(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    form: str,
+) -> None:
+    made.bench().write(tmp_path / "bench.json")
+    assert cli.main(["show", str(tmp_path / "bench.json"), *words]) == 0
+    said = capsys.readouterr().out
+    lines = "".join(f"{line.rstrip()}\n" for line in said.splitlines())
+    wanted = RENDERERS[form](made.bench())
+    assert lines.split() == wanted.split()
+
+
+def test_the_schema_of_results(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["show", "--schema"]) == 0
+    held = json.loads(capsys.readouterr().out)
+    jsonschema.validate(json.loads(made.guest().to_json()), held)

@@ -150,6 +150,8 @@ def test_what_is_concluded() -> None:
     assert "2 are less work than" in said
     assert "(median 67 %, 50 % to 75 %)" in said
     assert TIMES not in said
+    lone = made.document([made.arm("a", "on", 1)], [], "TCG")
+    assert "no work was counted" in conclude(lone)
     assert "1 of 2 checks failed: no figure here is valid" in conclude(made.guest())
 
 
