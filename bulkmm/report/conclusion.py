@@ -76,14 +76,15 @@ def _counted(ratios: list[Ratio]) -> str:
     better = [r for r in proven if r.ratio > 1]
     worse = [r for r in proven if r.ratio < 1]
     time = ratios[0].unit == NS
-    words = ("faster", "slower") if time else ("less work", "more work")
-    be = "is" if len(better) == 1 else "are"
-    said = [f"{len(better)} {be} {words[0]} than {base(ratios)}{_range(better)}"]
+    words = ("are faster", "slower") if time else ("need less work", "more")
+    if len(better) == 1:
+        words = ("is faster" if time else "needs less work", words[1])
+    said = [f"{len(better)} {words[0]} than {base(ratios)}{_range(better)}"]
     said += [f"{len(worse)} {words[1]}{_range(worse)}"] if worse else []
     left = len(ratios) - len(proven)
     said += [f"{left} not proven or unstable"] if left else []
     many = f"{len(ratios)} comparison" + "s" * (len(ratios) > 1)
-    return f"of {many} {', '.join(said)}.{'' if time else ' Work is no time.'}"
+    return f"of {many} {', '.join(said)}.{'' if time else ' Less work is not speed.'}"
 
 
 def base(ratios: list[Ratio]) -> str:

@@ -54,7 +54,7 @@ def html(
     return environment.get_template("page.html").render(
         title=title,
         sources=[_source(document, name) for name, document in held],
-        headlines=Sheet(HEADINGS, heads),
+        headlines=_without_empty(HEADINGS, heads),
         counted=[(name, *_counted(one)) for name, one in counted],
         gain=GAIN,
         style=(HERE / "page.css").read_text(encoding="utf-8"),
@@ -66,6 +66,13 @@ def html(
         least=INTERVAL_LEAST,
         published_machine=published.MACHINE,
     )
+
+
+def _without_empty(headings: tuple[str, ...], rows: list[list[str]]) -> Sheet:
+    """Return a table without the last column if that is empty."""
+    if any(row[-1] for row in rows):
+        return Sheet(headings, rows)
+    return Sheet(headings[:-1], [row[:-1] for row in rows])
 
 
 def _counted(found: Worth) -> tuple[Sheet, list[str]]:

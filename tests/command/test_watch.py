@@ -26,27 +26,22 @@ def look(fake: Fake, name: str) -> module.KernelPath:
     return next(path for path in held.paths if path.name == name)
 
 
-def test_rates(loaded: Fake) -> None:
+@pytest.mark.parametrize(
+    ("moved", "rates"),
+    [
+        ({"hits": 14, "bytes": (8 << 20) + 1000, "ns": 2000500}, (5, 500, 50)),
+        ({"hits": 2, "bytes": 6, "ns": 8}, (1, 3, 4)),  # reloaded: they begin at 0
+        ({}, (0, 0, None)),
+    ],
+)
+def test_rates(
+    loaded: Fake, moved: dict[str, int], rates: tuple[float, float, float | None]
+) -> None:
     before = look(loaded, "clear")
-    loaded.counters("clear", hits=14, bytes=(8 << 20) + 1000, ns=2000000 + 500)
-    loaded.counters("clear", fallback_small=27)
+    loaded.counters("clear", fallback_small=27, **moved)
     seen = watch.rates(before, look(loaded, "clear"), 2.0, None)
-    assert seen.requests_per_s == 5
-    assert seen.bytes_per_s == 500
-    assert seen.mean_ns == 50
+    assert (seen.requests_per_s, seen.bytes_per_s, seen.mean_ns) == rates
     assert seen.fallbacks_per_s == {"off": 0, "small": 10}
-
-
-def test_counters_of_a_reloaded_module_begin_at_zero(loaded: Fake) -> None:
-    before = look(loaded, "clear")
-    loaded.counters("clear", hits=2, bytes=6, ns=8)
-    seen = watch.rates(before, look(loaded, "clear"), 1.0, None)
-    assert (seen.requests_per_s, seen.bytes_per_s, seen.mean_ns) == (2, 6, 4)
-
-
-def test_nothing_happened(loaded: Fake) -> None:
-    seen = watch.rates(look(loaded, "clear"), look(loaded, "clear"), 1.0, None)
-    assert (seen.requests_per_s, seen.mean_ns) == (0, None)
 
 
 @pytest.mark.usefixtures("loaded")

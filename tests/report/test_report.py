@@ -147,7 +147,7 @@ def test_what_is_concluded() -> None:
         assert "0 are faster" in said
         assert said.endswith("1 not proven or unstable.")
     said = concluded(("a", 2), ("b", 4), where="TCG", unit="instructions")
-    assert "2 are less work than" in said
+    assert "2 need less work than" in said
     assert "(median 67 %, 50 % to 75 %)" in said
     assert TIMES not in said
     lone = made.document([made.arm("a", "on", 1)], [], "TCG")
