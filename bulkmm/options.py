@@ -19,7 +19,7 @@ from bulkmm.errors import UsageError
 Subparsers: TypeAlias = "argparse._SubParsersAction[Any]"  # noqa: SLF001
 TYPES = {"N": int, "SECONDS": int}  # by metavar
 PATHS = {"--output", "--root", "--json-dir", "--submit-file"}
-FLAG = re.compile(r"(?<!\S)--?\w[\w-]*")
+MANY = {"...": "*", "+": "+", "]": "?"}  # nargs by the end of a word
 
 # Options of several commands.
 JSON = "--json  print the result as JSON, and errors too"
@@ -78,12 +78,11 @@ def take(
         how: dict[str, Any] = {"help": " ".join(text.split())}
         if "!" in spec:
             how["required"] = True
-        flags = FLAG.findall(spec := spec.replace("!", ""))
-        value = FLAG.sub("", spec).strip(" ,")
-        optional, value = value.startswith("["), value.strip("[]")
-        many, value = value[-3:] == "...", value.removesuffix("...")
-        some, value = value[-1:] == "+", value.removesuffix("+")
-        name, _, value = value.rpartition(":")
+        words = spec.replace("!", "").replace(", -", " -").split()
+        flags = [word for word in words if word.startswith("-")]
+        name, _, value = "".join(words[len(flags) :]).rpartition(":")
+        many = next((n for end, n in MANY.items() if value.endswith(end)), None)
+        value = value.strip("[].+")
         if value.startswith("{"):
             how["choices"] = value.strip("{}").split(",")
         elif value:
@@ -94,11 +93,11 @@ def take(
             how["type"] = Path
         if flags and not value:
             how["action"] = "store_true"
-        elif flags and many:
+        elif flags and many == "*":
             how["action"] = "append"
-        elif many or some or optional:
-            how["nargs"] = "*" if many else "+" if some else "?"
-        parser.add_argument(*(flags or [name or value.lower()]), **how)
+        elif many:
+            how["nargs"] = many
+        parser.add_argument(*(flags or [name.strip("[") or value.lower()]), **how)
     parser.set_defaults(**defaults)
 
 
