@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Many scenarios as grids: what is in them, what is not, and how wide they are."""
 
-import io
-
-from rich.console import Console
-
-from bulkmm import grid, stats, table
+from bulkmm import grid, stats
 from bulkmm.results import Document, Result
 
 SIZES = ("4k", "64k", "2m", "1g")
@@ -34,13 +30,6 @@ def factor(ratio: object) -> str:
     return f"{getattr(ratio, 'ratio', 0):.1f}"
 
 
-def shown(width: int = 80, *, full: bool = False) -> str:
-    out = io.StringIO()
-    console = Console(file=out, width=width)
-    table.print_documents([document()], console, table.Show(full=full))
-    return out.getvalue()
-
-
 def test_goals_are_against_the_fastest_peer() -> None:
     """Neither the slower one nor the bound that nobody can beat."""
     _, best = grid.grids(document(), factor)
@@ -53,24 +42,8 @@ def test_control() -> None:
     assert line.startswith("copy: A/A control glibc / glibc-again: 0 of 4 ~")
 
 
-def test_few_scenarios_keep_their_rows() -> None:
-    few = document(SIZES[:3])
-    assert not grid.grids(few, factor)
-    assert not grid.controls(few)
-    assert "copy-4k | plain | " in table.markdown(few)
-
-
 def test_emulated_results_have_no_throughput() -> None:
     assert not grid.grids(document(accelerator="TCG"), factor)
-
-
-def test_full_has_every_median_and_its_interval() -> None:
-    text = shown(full=True)
-    assert text.count("\nglibc-again ") == len(SIZES)
-    assert "GB/s " in text
-    assert "best peer" not in text
-    rows = table.markdown(document(), show=table.Show(full=True))
-    assert rows.count("| glibc-again | ") == len(SIZES)
 
 
 def test_neither_one_backend_nor_threads_are_a_column() -> None:
