@@ -5,7 +5,7 @@
  * copy_user_large_folio() copies a hugetlb page: for a write after fork(), for a
  * pinned page in fork(), for a UFFDIO_COPY that has to start again. Up to 4 MiB
  * it goes page by page, towards the address that is about to be used
- * (process_huge_page() in mm/memory.c, 6.12 and 7.3). If that is at the start,
+ * (process_huge_page() in mm/memory.c, 6.1 to 7.3). If that is at the start,
  * as it mostly is, it goes down, against the direction that prefetchers follow
  * best: half as fast. Here what follows the address is copied first, then
  * everything up to it, both upwards, so that its neighbourhood still comes last.
@@ -24,6 +24,7 @@
 #include <linux/static_call.h>
 #include <linux/uaccess.h>
 
+#include "compat/compat.h"
 #include "path.h"
 #include "prototype.h"
 #include "symbols.h"
@@ -88,9 +89,8 @@ static int copy_serve(struct folio *dst, struct folio *src,
 	return copy_folio(dst, src, addr_hint) ? REASON_POISON : -1;
 }
 
-/* Entered from the trampoline in place of copy_user_large_folio(). */
-int bmm_copy_handler(struct folio *dst, struct folio *src,
-		     unsigned long addr_hint, struct vm_area_struct *vma)
+static int copy_handle(struct folio *dst, struct folio *src,
+		       unsigned long addr_hint, struct vm_area_struct *vma)
 {
 	int reason, err = 0;
 
@@ -99,11 +99,14 @@ int bmm_copy_handler(struct folio *dst, struct folio *src,
 	reason = copy_serve(dst, src, addr_hint);
 	if (reason >= 0) {
 		bmm_path_fallback(&bmm_copy_path, reason);
-		err = static_call(bmm_copy_original)(dst, src, addr_hint, vma);
+		err = bmm_copy_by_kernel(dst, src, addr_hint, vma);
 	}
 	bmm_path_leave(&bmm_copy_path);
 	return err;
 }
+
+/* Entered from the trampoline in place of copy_user_large_folio(). */
+BMM_COPY_HANDLER(copy_handle)
 
 /* Set where a machine check in REP MOVSB cannot be survived (copy_mc.c). */
 #define FRAGILE "copy_mc_fragile_key"

@@ -99,7 +99,7 @@ TRACE_EVENT(clear,
 /* One copy_user_large_folio(): whether the copy got to its end. */
 TRACE_EVENT(copy,
 
-	TP_PROTO(const struct folio *dst, const struct folio *src, u64 ns,
+	TP_PROTO(struct folio *dst, struct folio *src, u64 ns,
 		 bool whole),
 
 	TP_ARGS(dst, src, ns, whole),

@@ -14,7 +14,9 @@
 #define FAR	  ((size_t)1 << 30) /* what folios of any size are aligned to */
 #define ORDER_MAX 9		    /* of the fuzzer's folios */
 
-typedef int copy_fn(void *dst, void *src, uint64_t hint, void *vma);
+/* 6.1 has a fifth argument, which others ignore, and no result. */
+typedef int copy_fn(void *dst, void *src, uint64_t hint, void *vma,
+		    unsigned int pages);
 typedef int migrate_fn(void *dst, void *src);
 typedef void compound_fn(void *page, unsigned int order);
 
@@ -75,6 +77,7 @@ static char *dst_pages, *src_pages;
 static size_t page_size; /* of a struct page */
 static SIDE copy_fn *copy;
 static SIDE migrate_fn *migrate;
+static SIDE bool silent; /* it has no result */
 static uint64_t made;	     /* checksum of the source */
 static int returned, wanted; /* by the last call; by the kernel's own */
 
@@ -129,14 +132,19 @@ static unsigned int copy_setup(struct scenario *list, uint64_t size)
 	size_t apart = (whole + GUARD + FAR) / FAR * FAR;
 	char *at;
 
+	migrate = (migrate_fn *)symbol_or_null("folio_mc_copy", 'k');
 	for (kind = 0; kind < WORKS_NR; kind++) {
+		if (works[kind].hint == MIGRATE && !migrate)
+			continue;
 		bytes = whole & -(PAGE << works[kind].order);
 		if (bytes)
 			copy_list(&list[nr++], kind, bytes);
 	}
 	page_size = SIZE("page");
-	copy = (copy_fn *)symbol("copy_user_large_folio");
-	migrate = (migrate_fn *)symbol("folio_mc_copy");
+	copy = (copy_fn *)symbol_or_null("copy_user_large_folio", 'k');
+	silent = !copy;
+	if (silent)
+		copy = (copy_fn *)symbol("copy_user_huge_page");
 	state_sections(START, (apart + whole) / PAGE, true);
 	dst_pages = state_pages(START, (apart + whole) / PAGE);
 	src_pages = dst_pages + apart / PAGE * page_size;
@@ -146,7 +154,8 @@ static unsigned int copy_setup(struct scenario *list, uint64_t size)
 	AT(uint64_t, symbol("page_offset_base"), 0) = (uint64_t)at -
 						      START * PAGE;
 	fill(1, whole);
-	divert("memory_failure_queue", report_poison);
+	if (symbol_or_null("memory_failure_queue", 'k'))
+		divert("memory_failure_queue", report_poison);
 	return nr;
 }
 
@@ -198,6 +207,14 @@ static uint64_t hint_of(const struct scenario *s, uint64_t at)
 	}
 }
 
+static int copy_one(const struct scenario *s, char *to, char *from,
+		    uint64_t hint)
+{
+	int err = copy(to, from, hint, NULL, 1U << s->order);
+
+	return silent ? 0 : err;
+}
+
 static void copy_folio(const struct scenario *s, const struct arm *arm,
 		       uint64_t at)
 {
@@ -210,11 +227,11 @@ static void copy_folio(const struct scenario *s, const struct arm *arm,
 		v.limit = arm->limit;
 		limit_write(&v, dst + at * PAGE, src + at * PAGE, bytes);
 	} else if (is_case(s)) {
-		returned = copy(to, from, s->value[HINT], NULL);
+		returned = copy_one(s, to, from, s->value[HINT]);
 	} else if (works[s->kind].hint == MIGRATE) {
 		returned = migrate(to, from);
 	} else {
-		returned = copy(to, from, hint_of(s, at) * PAGE, NULL);
+		returned = copy_one(s, to, from, hint_of(s, at) * PAGE);
 	}
 }
 
@@ -276,7 +293,7 @@ static void copy_draw(uint64_t *value)
 	value[ORDER] = random_next() % (ORDER_MAX + 1);
 	pages = 1ULL << value[ORDER];
 	value[HINT] = random_next() % (pages * PAGE);
-	if (random_next() % 4 == 0)
+	if (!silent && random_next() % 4 == 0)
 		value[BROKEN] = 1 + random_next() % pages;
 	value[SEED] = 1 + random_next() % 1000;
 }
@@ -286,7 +303,7 @@ static bool copy_build(struct scenario *s, const uint64_t *value)
 	uint64_t pages = 1ULL << value[ORDER];
 
 	if (value[ORDER] > ORDER_MAX || value[BROKEN] > pages ||
-	    value[HINT] >= pages * PAGE)
+	    (silent && value[BROKEN]) || value[HINT] >= pages * PAGE)
 		return false;
 	s->kind = WORKS_NR;
 	s->order = (unsigned int)value[ORDER];

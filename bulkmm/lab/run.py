@@ -243,9 +243,7 @@ def _guest(
     """Return the guest, with its job and our modules in a second archive."""
     kernel, work = ready.kernel, request.work
     scenario = work.scenario
-    order = kernels.with_dependencies(kernel, scenario.modules)
-    names = [kernels.module_name(path) for path in order]
-    job = work.job(names)
+    job = work.job(image.modules_to_load(kernel, scenario.modules))
     kind = kinds.find(request.kernel)
     more = parts(request, kernel, progress, counts=chosen == "tcg")
     ours = [*(ready.modules / product for product in build.PRODUCTS), *more.modules]

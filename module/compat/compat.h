@@ -111,6 +111,37 @@ static inline unsigned long bmm_clear_pages(BMM_CLEAR_PARAMS)
 #endif
 }
 
+/*
+ * 6.1 passes the head pages of two hugetlb pages (mm/hugetlb.c) and their
+ * number, and returns nothing: copying poison ends in a panic there.
+ */
+#ifdef BMM_HAVE_COPY_LARGE_FOLIO
+#define BMM_COPY_HANDLER(handle)                                   \
+	int bmm_copy_handler(struct folio *dst, struct folio *src, \
+			     unsigned long addr_hint,              \
+			     struct vm_area_struct *vma)           \
+	{                                                          \
+		return handle(dst, src, addr_hint, vma);           \
+	}
+#define bmm_copy_by_kernel(dst, src, addr_hint, vma) \
+	static_call(bmm_copy_original)(dst, src, addr_hint, vma)
+#else
+#define BMM_COPY_HANDLER(handle)                                           \
+	void bmm_copy_handler(struct page *dst, struct page *src,          \
+			      unsigned long addr_hint,                     \
+			      struct vm_area_struct *vma, unsigned int nr) \
+	{                                                                  \
+		handle(page_folio(dst), page_folio(src), addr_hint, vma);  \
+	}
+#define bmm_copy_by_kernel(dst, src, addr_hint, vma)                       \
+	({                                                                 \
+		static_call(bmm_copy_original)(&(dst)->page, &(src)->page, \
+					       addr_hint, vma,             \
+					       folio_nr_pages(dst));       \
+		0;                                                         \
+	})
+#endif
+
 /* 6.10 dropped the second argument. */
 #ifdef BMM_HAVE_ASSIGN_STR_ALONE
 #define bmm_assign_str(field, text) __assign_str(field)

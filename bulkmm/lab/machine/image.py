@@ -29,6 +29,7 @@ HELPERS = (
     "bmmkexec",
     "bmmpoison",
 )  # of NAME*.c in lab/guest
+EARLY = ("virtio_pci", "virtio_console")  # for the ports to the host
 COMPILE = ("-static", "-O2", "-Wall", "-Wextra", "-Werror")
 KEEP = 32  # of 20 MB each: eight sets of modules for each of three kernels, and spare
 # sorted names make the archive's content reproducible
@@ -80,8 +81,17 @@ def _fill(kernel: Kernel, tree: Path, modules: tuple[str, ...]) -> None:
         shutil.copy(script, tree / "lib/bmm")
     shutil.copy(GUEST / "init", tree / "init")
     (tree / "init").chmod(0o755)
-    for module in with_dependencies(kernel, modules):
+    for module in with_dependencies(kernel, (*EARLY, *modules)):
         _add_module(kernel, module, tree / "lib/modules")
+    early = [f"{module_name(path)}\n" for path in with_dependencies(kernel, EARLY)]
+    (tree / "lib/early").write_text("".join(early), encoding="ascii")
+
+
+def modules_to_load(kernel: Kernel, names: tuple[str, ...]) -> list[str]:
+    """Return the modules that a guest's job loads for these, in load order."""
+    early = with_dependencies(kernel, EARLY)
+    wanted = with_dependencies(kernel, names)
+    return [module_name(path) for path in wanted if path not in early]
 
 
 def _add_module(kernel: Kernel, module: str, to: Path) -> None:
