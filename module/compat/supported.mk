@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Refuses kernels that bulkmm is not tested on. This is about what has been
-# proven, not about what a kernel has, so it goes by version, unlike probe.mk.
-# BMM_ANY_KERNEL=1 builds for others, at the builder's own risk.
+# Refuses kernels that bulkmm is not tested on, and those to which nothing could
+# attach. What has been proven is not about what a kernel has, so it goes by
+# version, unlike probe.mk. BMM_ANY_KERNEL=1 builds for others, at the builder's
+# own risk.
 
 include $(dir $(lastword $(MAKEFILE_LIST)))kernels.mk
 
@@ -10,6 +11,8 @@ bmm-range := $(if $(CONFIG_ARM64),$(range-arm64),$(range-x86_64))
 bmm-this := $(VERSION).$(PATCHLEVEL)
 bmm-known := $(shell printf '%s\n' $(firstword $(bmm-range)) $(bmm-this) \
 	$(lastword $(bmm-range)) | sort -CV && echo y)
+bmm-compiler = $(if $(findstring clang,$(shell $(CC) --version)),Clang,GCC)
+bmm-built-by := $(if $(CONFIG_CC_IS_CLANG),Clang,GCC)
 
 # "make clean" reads this without a configuration
 ifdef CONFIG_MODULES
@@ -18,5 +21,17 @@ $(error bulkmm does not support this architecture: x86-64 and arm64 only)
 endif
 ifeq ($(bmm-known)$(BMM_ANY_KERNEL),)
 $(error bulkmm does not support Linux $(bmm-this) here: $(firstword $(bmm-range)) to $(lastword $(bmm-range)) only (BMM_ANY_KERNEL=1 builds all the same))
+endif
+ifeq ($(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS),)
+$(error bulkmm could not attach to this kernel: it lacks CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)
+endif
+# A call by pointer of what Clang has not seen would be a panic.
+ifneq ($(CONFIG_CFI)$(CONFIG_CFI_CLANG),)
+ifeq ($(BMM_ANY_KERNEL),)
+$(error bulkmm has not been proven on kernels that check indirect calls, as this one: CONFIG_CFI (BMM_ANY_KERNEL=1 builds all the same))
+endif
+endif
+ifneq ($(bmm-compiler),$(bmm-built-by))
+$(error $(bmm-built-by) built this kernel, but CC is $(bmm-compiler): give make $(if $(CONFIG_CC_IS_CLANG),LLVM=1,CC=gcc))
 endif
 endif

@@ -10,6 +10,8 @@ from bulkmm.lab.paths import PROJECT
 
 RULES = PROJECT / "module/compat/supported.mk"
 X86_64, ARM64 = "CONFIG_X86_64=y", "CONFIG_ARM64=y"
+DIRECT = "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y"
+CLANG = ("CONFIG_CC_IS_CLANG=y", "CC=clang")
 OLDEST, NEWEST = needs.kernels("range-x86_64")
 OLDEST_ARM64, _ = needs.kernels("range-arm64")
 
@@ -20,7 +22,7 @@ def build(version: str, *settings: str) -> subprocess.CompletedProcess[str]:
     settings = (f"VERSION={number}", f"PATCHLEVEL={patchlevel}", *settings)
     rules = f"include {RULES}\nall:\n"
     return subprocess.run(
-        ["make", "-sf", "-", "CONFIG_MODULES=y", *settings],
+        ["make", "-sf", "-", "CONFIG_MODULES=y", DIRECT, "CC=gcc", *settings],
         input=rules,
         capture_output=True,
         text=True,
@@ -53,8 +55,36 @@ def test_refused_by_one_line(version: str, arch: str, says: str) -> None:
     assert f"bulkmm does not support {says}" in line
 
 
-def test_at_the_builders_own_risk() -> None:
-    done = build("99.0", X86_64, "BMM_ANY_KERNEL=1")
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ((DIRECT[:-1],), "lacks CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS"),
+        (("CONFIG_CFI=y", *CLANG), "has not been proven on kernels that check"),
+        (("CONFIG_CFI_CLANG=y", *CLANG), "has not been proven on kernels that check"),
+        (CLANG[:1], "Clang built this kernel, but CC is GCC: give make LLVM=1"),
+        (CLANG[1:], "GCC built this kernel, but CC is Clang: give make CC=gcc"),
+    ],
+)
+def test_a_kernel_to_which_it_does_not_fit(
+    settings: tuple[str, ...], says: str
+) -> None:
+    done = build(NEWEST, X86_64, *settings)
+    assert done.returncode
+    (line,) = done.stderr.splitlines()
+    assert says in line
+
+
+@pytest.mark.parametrize(
+    ("version", "settings"),
+    [("99.0", ()), (NEWEST, ("CONFIG_CFI=y", *CLANG))],
+)
+def test_at_the_builders_own_risk(version: str, settings: tuple[str, ...]) -> None:
+    done = build(version, X86_64, "BMM_ANY_KERNEL=1", *settings)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_kernel_built_by_clang() -> None:
+    done = build(NEWEST, X86_64, *CLANG)
     assert done.returncode == 0, done.stderr
 
 
