@@ -83,6 +83,8 @@ static int is_map_populate(const struct way *way)
 	return !strcmp(way->name, "map-populate");
 }
 
+#define THP "/sys/kernel/mm/transparent_hugepage"
+
 /*
  * MAP_POPULATE acts before any madvise() can: for that moment every process may
  * have folios of this size. The only other one that maps new memory meanwhile
@@ -93,9 +95,10 @@ static void policy(const struct work *work, const char *word)
 	char file[96];
 	int fd;
 
-	snprintf(file, sizeof(file),
-		 "/sys/kernel/mm/transparent_hugepage/hugepages-%lukB/enabled",
+	snprintf(file, sizeof(file), THP "/hugepages-%lukB/enabled",
 		 work->bytes / 1024);
+	if (work->bytes == 2 << 20 && access(file, F_OK)) /* 6.1 */
+		strcpy(file, THP "/enabled");
 	fd = open(file, O_WRONLY);
 	if (fd < 0 || write(fd, word, strlen(word)) < 0)
 		die("%s: %s", file, strerror(errno));

@@ -3,18 +3,24 @@
 # Commands of a huge-page job.
 
 HUGE=/sys/kernel/mm/transparent_hugepage
+THP_2M=$HUGE/hugepages-2048kB/enabled
+[ -e $THP_2M ] || THP_2M=$HUGE/enabled # 6.1 has this size only
 POOLS=/sys/kernel/mm/hugepages
 
 # allow folios of this kind and of no other size: KIND (thp or hugetlb) KIB POOL
 # (hugetlb pages)
 folios() {
 	KIND=$1 KIB=$2
-	for at in "$HUGE"/hugepages-*/enabled; do echo never >"$at"; done
+	for at in "$HUGE"/hugepages-*/enabled; do
+		[ ! -e "$at" ] || echo never >"$at"
+	done
 	# readers get folios of their own, not the shared zero page
 	echo 0 >$HUGE/use_zero_page
 	echo defer+madvise >$HUGE/defrag
 	if [ "$KIND" = thp ]; then
-		echo madvise >"$HUGE/hugepages-${KIB}kB/enabled" ||
+		at=$HUGE/hugepages-${KIB}kB/enabled
+		[ "$KIB" != 2048 ] || at=$THP_2M
+		echo madvise >"$at" ||
 			fail "no huge pages of $KIB KiB"
 	else
 		pool "$3"
@@ -94,7 +100,7 @@ each_backend() {
 # four processes of a soak fault folios in: SECONDS
 soakers() {
 	folios thp 64
-	echo madvise >$HUGE/hugepages-2048kB/enabled
+	echo madvise >$THP_2M
 	set -- bmmfault -t "$1" -u /tmp/soaked
 	worker 1 "$@" -b 4 thp 2048 write-middle write-last read fork
 	worker 2 "$@" -b 8 thp 2048 madv-populate write-first

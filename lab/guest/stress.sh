@@ -41,7 +41,7 @@ stress() {
 	up
 	snapshot
 	folios thp 64
-	echo madvise >"$HUGE/hugepages-2048kB/enabled"
+	echo madvise >"$THP_2M"
 	echo always >"$HUGE/enabled"
 	worker stress-ng stress_ng "$1"
 	worker device binds

@@ -18,9 +18,9 @@ brought() {
 
 # the same for memory that cannot get advice
 brought_by_all() {
-	must_write "$HUGE/hugepages-2048kB/enabled" always
+	must_write "$THP_2M" always
 	brought "$@"
-	must_write "$HUGE/hugepages-2048kB/enabled" madvise
+	must_write "$THP_2M" madvise
 }
 
 # the same with the huge zero page in use
