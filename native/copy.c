@@ -77,7 +77,7 @@ static char *dst_pages, *src_pages;
 static size_t page_size; /* of a struct page */
 static SIDE copy_fn *copy;
 static SIDE migrate_fn *migrate;
-static SIDE bool silent; /* it has no result */
+static SIDE bool silent;     /* it has no result */
 static uint64_t made;	     /* checksum of the source */
 static int returned, wanted; /* by the last call; by the kernel's own */
 
