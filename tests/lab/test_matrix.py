@@ -124,7 +124,7 @@ def test_a_run_that_cannot_be_does_not_end_the_others(
 
 # of the quick matrix, what every push shows; other tests boot these kernels, too
 PUSH = (
-    "pmem-fsdax-100g-6.12-x86_64",
+    "pmem-fsdax-100g-6.1-x86_64",
     "pmem-fsdax-100g-7.3-arm64",
     "vmap-100m-order8-7.3-arm64",
     "hotplug-kmem-4g-7.3",
