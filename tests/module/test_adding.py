@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A series and a path added to a copy of the tree, and what reads them there."""
+"""A scenario with an option, a series and a path, added to a copy of the tree."""
 
 import json
 import os
@@ -16,8 +16,7 @@ from bulkmm.control import needs
 from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.paths import PROJECT
 
-PARTS = ("bulkmm", "lab", "module")
-FILES = ("Makefile", "core/bulkmm.h")
+PARTS = ("bulkmm", "core", "lab", "module")
 SERIES = "7.12"  # later than 7.3, but not as text
 PATH = """
 BMM_PATH(extra, "off", "off", "half", "full")
@@ -25,6 +24,29 @@ BMM_PATH_HOOK(extra, extra, extra_function, void, struct page *, unsigned long)
 BMM_PATH_CALL(extra, extra_helper, extra_helper, int, void)
 BMM_PATH_WITHOUT(extra, KASAN)
 """
+# all of a scenario with an option of its own: file, where, what
+ADDED = (
+    (
+        "bulkmm/lab/scenario/vmap.py",
+        "SCENARIOS = (\n",
+        """    _mapped(
+        "vmap-extra",
+        "vmap() of 64 pages",
+        takes=("rounds", "seed", "arms", "arrays", "extra"),
+    ),
+""",
+    ),
+    (
+        "bulkmm/lab/families/vmap.py",
+        "CASES = {\n",
+        '    "vmap-extra": (Case("", "vmap", 10, 4, "0x64", pages=64),),\n',
+    ),
+    (
+        "bulkmm/lab/choices.py",
+        "    parts: tuple[str, ...] = opt(\n",
+        '    extra: int = opt(7, "take N of something", "N", least=1, most=9)\n',
+    ),
+)
 # what main.c and prototype.h make of the statements, with nothing of a kernel
 EXPANDED = r"""
 #include <stdio.h>
@@ -50,16 +72,27 @@ int main(void)
 """
 
 
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the tree with both."""
-    copy = tmp_path_factory.mktemp("tree")
+@pytest.fixture
+def grown(tmp_path: Path) -> Path:
+    """Return a copy of the tree with the scenario and its option."""
+    copy = tmp_path / "tree"
     leave = shutil.ignore_patterns("__pycache__", "*.o", "*.ko")
     for name in PARTS:
         shutil.copytree(PROJECT / name, copy / name, symlinks=True, ignore=leave)
-    for name in FILES:
-        (copy / name).parent.mkdir(exist_ok=True)
-        shutil.copy(PROJECT / name, copy / name)
+    shutil.copy(PROJECT / "Makefile", copy)
+    for name, where, what in ADDED:
+        text = (copy / name).read_text()
+        assert text.count(where) == 1
+        before = name.endswith("choices.py")
+        whole = what + where if before else where + what
+        (copy / name).write_text(text.replace(where, whole))
+    return copy
+
+
+@pytest.fixture
+def tree(grown: Path) -> Path:
+    """Return it with the series and the path as well."""
+    copy = grown
     kernels = copy / "module/compat/kernels.mk"
     text = kernels.read_text()
     text = re.sub(
@@ -85,6 +118,30 @@ def bulkmm(tree: Path, *words: str) -> tuple[int, str]:
         env={**os.environ, "PYTHONPATH": str(tree)},
     )
     return done.returncode, done.stdout + done.stderr
+
+
+def test_the_lab_knows_the_scenario_and_its_option(grown: Path) -> None:
+    code, said = bulkmm(grown, "lab", "list", "vmap-extra", "--json")
+    assert code == 0
+    (one,) = json.loads(said)["scenarios"]
+    assert "--extra" in one["takes"]
+    run = ("lab", "run", "vmap-extra", "--extra")
+    assert "--extra 10: give 1 to 9" in bulkmm(grown, *run, "10")[1]
+    other = bulkmm(grown, "lab", "run", "vmap-order9", "--extra", "3")
+    assert "--extra does not apply to vmap-order9" in other[1]
+
+
+@pytest.mark.vm
+@pytest.mark.release
+def test_the_scenario_runs(grown: Path, tmp_path: Path) -> None:
+    few = ("--rounds", "1", "--arrays", "5", "--arm", "off", "--arm", "pte")
+    file = tmp_path / "result.json"
+    words = ("vmap-extra", "--extra", "3", *few, "-o", str(file))
+    code, said = bulkmm(grown, "lab", "run", *words)
+    assert code == 0, said
+    made = json.loads(file.read_text())
+    assert made["run"]["extra"] == 3
+    assert {one["scenario"] for one in made["results"]} >= {"vmap-extra"}
 
 
 def test_the_lab_knows_the_series(tree: Path) -> None:
