@@ -60,3 +60,12 @@ up() {
 down() {
 	bmmguest write "$DRIVER/unbind" "$DEVICE" >/dev/null
 }
+
+# the device goes down and comes up as with the kernel's own function, and the
+# module has served it so often in all ("-": any number): NAME HITS
+comes_up() {
+	down
+	check "$1: device comes up" up
+	[ "$2" = - ] || check "$1: hits $2" [ "$(counter hits)" = "$2" ]
+	check "$1: same bytes" same
+}

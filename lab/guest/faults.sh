@@ -63,9 +63,7 @@ case_missing_symbol() {
 			grep -q "^-2 $symbol: " "$MEMMAP/hook"
 		check "$symbol missing: on is refused" \
 			refused write "$MEMMAP/mode" on
-		down
-		check "$symbol missing: device comes up" up
-		check "$symbol missing: same bytes" same
+		comes_up "$symbol missing" -
 		must remove
 	done
 }
@@ -75,14 +73,10 @@ case_busy() {
 	load
 	check "busy: hook says so" grep -q '^-16 ' "$MEMMAP/hook"
 	check "busy: on is refused" refused write "$MEMMAP/mode" on
-	down
-	check "busy: device comes up" up
-	check "busy: same bytes" same
+	comes_up "busy" -
 	write "$LAB/squat" 0
 	check "free again: on is taken" write "$MEMMAP/mode" on
-	down
-	check "free again: device comes up" up
-	check "free again: served" [ "$(counter hits)" = 1 ]
+	comes_up "free again" 1
 	check "free again: the function cannot be taken" \
 		refused write "$LAB/squat" 1
 	must remove
@@ -95,14 +89,9 @@ case_ftrace_off() {
 	settle
 	check "ftrace off: hook says so" grep -q '^-6 ' "$MEMMAP/hook"
 	write /proc/sys/kernel/ftrace_enabled 1
-	down
-	check "ftrace on again: device comes up" up
-	check "ftrace on again: not taken by itself" [ "$(counter hits)" = 0 ]
+	comes_up "ftrace on again" 0
 	check "ftrace on again: on is taken" write "$MEMMAP/mode" on
-	down
-	check "ftrace on again: device comes up" up
-	check "ftrace on again: served" [ "$(counter hits)" = 1 ]
-	check "ftrace on again: same bytes" same
+	comes_up "ftrace on again" 1
 	must remove
 }
 
@@ -115,10 +104,7 @@ case_fallbacks() {
 	echo 1000000000 >"$PARAMETERS/memmap_min_pages"
 	fallback none small 0
 	echo 131072 >"$PARAMETERS/memmap_min_pages"
-	down
-	check "no fault: device comes up" up
-	check "no fault: served" [ "$(counter hits)" = 1 ]
-	check "no fault: same bytes" same
+	comes_up "no fault" 1
 	must remove
 	load memmap_verify=always
 	fallback nomem-verify nomem 1
@@ -131,9 +117,7 @@ case_backends() {
 	for name in $(backend_names "$MEMMAP/backend") fastest; do
 		check "$name is taken" write "$MEMMAP/backend" "$name"
 		forced=$((forced + 1))
-		down
-		check "$name: device comes up" up
-		check "$name: same bytes" same
+		comes_up "$name" -
 	done
 	check "backends: more than one" [ $forced -gt 2 ]
 	check "backends: all served" [ "$(counter hits)" = $forced ]
@@ -181,9 +165,7 @@ case_workers() {
 		before=$(counter shared_bytes)
 		# where the host is busy, a CPU may come when all is done
 		for _ in 1 2 3 4 5; do
-			down
-			check "workers $workers: device comes up" up
-			check "workers $workers: same bytes" same
+			comes_up "workers $workers" -
 			[ "$(counter shared_bytes)" = "$before" ] || break
 		done
 		check "workers $workers: others stamp" \
@@ -236,10 +218,7 @@ case_traced() {
 	write "$TRACING/kprobe_events" "p:bmm memmap_init_zone_device"
 	write "$TRACING/events/kprobes/bmm/enable" 1
 	write "$TRACING/events/bulkmm/memmap/enable" 1
-	down
-	check "traced: device comes up" up
-	check "traced: same bytes" same
-	check "traced: served" [ "$(counter hits)" = 1 ]
+	comes_up "traced" 1
 	check "traced: function tracer saw it" \
 		grep -q ' memmap_init_zone_device <-' "$TRACING/trace"
 	check "traced: kprobe saw it" grep -q ' bmm: ' "$TRACING/trace"

@@ -96,10 +96,7 @@ case_off_detaches() {
 	check "off: hook says who has it" says_of memmap -16 $function
 	write "$LAB/squat" 0
 	check "on again is taken" write "$MEMMAP/mode" on
-	down
-	check "on again: device comes up" up
-	check "on again: served" [ "$(counter hits)" = 1 ]
-	check "on again: same bytes" same
+	comes_up "on again" 1
 	check "all off" write /sys/kernel/bulkmm/off 1
 	check "all off: bad word is refused" refused write /sys/kernel/bulkmm/off x
 	check "off: the module can go" rmmod bulkmm
@@ -110,9 +107,7 @@ case_ftrace_knob() {
 	load memmap=on
 	check "knob: 0 is refused while a path is on" refused write $FTRACE 0
 	check "knob: hook says attached" says_of memmap 0 memmap_init_zone_device
-	down
-	check "knob: device comes up" up
-	check "knob: served" [ "$(counter hits)" = 1 ]
+	comes_up "knob" 1
 	must remove
 }
 
@@ -172,16 +167,12 @@ case_off_fails() {
 	check "no memory: all off does not either" refused \
 		write /sys/kernel/bulkmm/off 1
 	check "no memory: the module is in use" refused rmmod bulkmm
-	down
-	check "no memory: device comes up" up
-	check "no memory: by the original" [ "$(counter hits)" = 0 ]
+	comes_up "no memory" 0
 	echo none >"$PARAMETERS/fault"
 	settle
 	check "memory again: hook says off" says_of memmap -19 $function
 	check "memory again: on" write "$MEMMAP/mode" on
-	down
-	check "memory again: device comes up" up
-	check "memory again: served" [ "$(counter hits)" = 1 ]
+	comes_up "memory again" 1
 	check "memory again: the module can go" remove
 }
 
@@ -197,9 +188,7 @@ case_two_writers() {
 	wait
 	check "two writers: none is refused" [ ! -e /tmp/refused ]
 	write "$MEMMAP/mode" on
-	down
-	check "two writers: device comes up" up
-	check "two writers: served" [ "$(counter hits)" = 1 ]
+	comes_up "two writers" 1
 	check "two writers: nobody inside" [ "$(counter inflight)" = 0 ]
 	must remove
 }
@@ -259,15 +248,9 @@ case_ftrace_dead() {
 	check "dead: off again is refused" refused write "$MEMMAP/mode" off
 	check "dead: one line says so" [ $(($(lines) - before)) = 1 ]
 	check "dead: the module stays" refused rmmod bulkmm
-	down
-	check "dead: device comes up" up
-	check "dead: by the original" [ "$(counter hits)" = 0 ]
-	check "dead: same bytes" same
+	comes_up "dead" 0
 	check "dead: on serves" write "$MEMMAP/mode" on
-	down
-	check "dead: device comes up again" up
-	check "dead: served" [ "$(counter hits)" = 1 ]
-	check "dead: same bytes again" same
+	comes_up "dead again" 1
 	check "dead: another path says why" refused \
 		write /sys/kernel/bulkmm/clear/mode auto
 	check "dead: it has" says_of clear -108 "$HOOKED_CLEAR"
