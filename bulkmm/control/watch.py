@@ -4,8 +4,8 @@
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
@@ -19,6 +19,7 @@ from bulkmm.control.status import select
 from bulkmm.control.trace import Latency, Trace
 from bulkmm.errors import BulkmmError, Exit
 
+CLEAR = "\x1b[H\x1b[2J"  # the screen
 TIMES = ("mean", "median", "p99", "worst")  # all but the mean by --trace
 
 
@@ -102,33 +103,23 @@ def _look(root: Root, wanted: list[str]) -> dict[str, KernelPath]:
 
 def run(root: Root, args: argparse.Namespace) -> int:
     """Show samples until there are enough or the user stops it."""
-    with ExitStack() as held:
-        trace = None
-        if args.trace:
-            trace = held.enter_context(Trace(root))
-        show = _shower(args, held)
+    with Trace(root) if args.trace else nullcontext() as trace:
         try:
             for sample in samples(root, args, trace):
-                show(sample)
+                print(shown(sample, args), flush=True)
         except KeyboardInterrupt:
             if args.count is not None:  # fewer samples than requested
                 raise
     return Exit.OK
 
 
-def _shower(args: argparse.Namespace, held: ExitStack) -> Callable[[Sample], None]:
-    """Return a function that shows a sample: JSON, a table on a terminal, or lines."""
+def shown(sample: Sample, args: argparse.Namespace) -> str:
+    """Return a sample: JSON, a table that fills a terminal, or lines."""
     if args.json:
-        return lambda sample: print(sample.json(None), flush=True)
+        return sample.json(None)
     if not sys.stdout.isatty():
-        return lambda sample: print("\n".join(lines(sample)), flush=True)
-    from rich.live import Live
-    from rich.text import Text
-
-    live = held.enter_context(Live(auto_refresh=False))
-    return lambda sample: live.update(
-        Text("\n".join(table(sample, traced=args.trace))), refresh=True
-    )
+        return "\n".join(lines(sample))
+    return CLEAR + "\n".join(table(sample, traced=args.trace))
 
 
 def cells(path: Rates) -> dict[str, str]:
