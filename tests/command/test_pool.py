@@ -65,11 +65,13 @@ def real() -> Iterator[Pool]:
     pool = Pool(Root(Path("/")), 2 * MIB)
     if not pool.nodes or os.geteuid():
         pytest.skip("this machine has no pool that we may change")
-    before = counts(pool)
-    yield pool
-    for node in pool.nodes:
-        pool.write("nr_hugepages", before[node], node)
-    assert counts(pool) == before
+    with Path("/run/lock/bulkmm-test-pool").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # of all tests on this machine
+        before = counts(pool)
+        yield pool
+        for node in pool.nodes:
+            pool.write("nr_hugepages", before[node], node)
+        assert counts(pool) == before
 
 
 def counts(pool: Pool) -> dict[int, int]:
