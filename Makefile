@@ -50,6 +50,8 @@ figures: build
 		done && \
 		.venv/bin/bulkmm bench all -o build/part && \
 		mv build/part $$folder/bench.json && \
+		.venv/bin/bulkmm bench history --quick --processes 6 -o build/part && \
+		mv build/part $$folder/history.json && \
 		.venv/bin/bulkmm bench populate --reserve -o build/part && \
 		mv build/part $$folder/populate.json
 	@.venv/bin/python scripts/figures.py

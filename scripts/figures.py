@@ -18,7 +18,7 @@ from bulkmm.bench import goals, submit
 from bulkmm.control import needs
 from bulkmm.control import text as words
 from bulkmm.errors import BulkmmError
-from bulkmm.native import summary
+from bulkmm.native import history, summary
 from bulkmm.results import INTERVAL, Document, spread_of
 from bulkmm.sheet import Sheet
 from bulkmm.worth import gain
@@ -45,7 +45,7 @@ TITLES = {
 WIDTH = 100
 FULL = table.Show(full=True)
 KERNEL = "Linux"
-POPULATE = "populate.json"
+POPULATE, HISTORY = "populate.json", "history.json"
 NONE = "No CPU has been measured with this code yet: `make figures`.\n"
 
 
@@ -56,6 +56,7 @@ class Measured:
     bench: Document
     kernels: list[Document] = field(default_factory=list)  # one per kernel
     populate: Document | None = None
+    history: Document | None = None
 
 
 def results(place: Path = RESULTS) -> dict[str, Measured]:
@@ -64,12 +65,14 @@ def results(place: Path = RESULTS) -> dict[str, Measured]:
         file.parent.name: Measured(
             Document.read(file),
             [Document.read(one) for one in sorted(file.parent.glob("kernel-*.json"))],
-            Document.read(pools)
-            if (pools := file.with_name(POPULATE)).exists()
-            else None,
+            *(_read(file.with_name(name)) for name in (POPULATE, HISTORY)),
         )
         for file in sorted(place.glob("*/bench.json"))
     }
+
+
+def _read(file: Path) -> Document | None:
+    return Document.read(file) if file.exists() else None
 
 
 def take(file: Path, place: Path = RESULTS) -> Path:
@@ -100,6 +103,10 @@ def cpu(name: str, measured: Measured) -> Iterator[str]:
         yield from (f"#### {KERNEL} {release}: its own code and the module's", "")
         yield from shown(one)
         yield from bullets([*table.lines([one]), *goals.missed(one)])
+    if measured.history:
+        yield from ("#### Kernel after kernel", "")
+        yield from history.sheet(measured.history).markdown()
+        yield from bullets(history.notes(measured.history))
     if pools := measured.populate:
         yield from ("#### Populate", "")
         yield from shown(pools, FULL)

@@ -51,6 +51,10 @@ RUN = (
 )
 # Debian's releases are public; anybody else's may name a person or a machine.
 RELEASE = re.compile(r"\d+(?:\.\d+)*(?:[+~-][\w.+~-]*?deb1\d[\w.+~-]*)?")
+DEBIANS = re.compile(
+    r"\d+(?:\.\d+)+(?:\+deb1\d[\w.+~]*|-\d+)?-(?:cloud-|rt-)?amd64(?:-again)?"
+)
+HISTORY = "history"  # its variants are kernels
 LEAST = 6  # processes
 
 
@@ -60,6 +64,13 @@ def anonymous(document: Document) -> Document:
         raise BulkmmError(f"nothing to submit: {document.failed[0].name} failed")
     if document.machine.get("accelerator") != "native":
         raise BulkmmError("nothing to submit: this was not measured natively")
+    if "against" in document.run:
+        raise BulkmmError("nothing to submit: two kernels were compared")
+    if document.run.get("scenario") == HISTORY:
+        for one in document.results:
+            if not DEBIANS.fullmatch(one.variant):
+                said = f"{one.variant} is no kernel of Debian"
+                raise BulkmmError(f"nothing to submit: {said}")
     held = document.machine
     cpu = {name: held["cpu"].get(name) for name in CPU}
     # kept: whether there is one; its name may be a company's
@@ -82,10 +93,11 @@ def file_name(document: Document) -> str:
     """Return the file of results/ that a result belongs in."""
     from bulkmm.control import needs
 
-    if "host_kernel" in document.run:
-        return f"kernel-{needs.series(document.machine['kernel'])}.json"
     scenario = document.run.get("scenario")
-    names = {"all": "bench.json", "populate": "populate.json"}
+    if "host_kernel" in document.run and scenario != HISTORY:
+        return f"kernel-{needs.series(document.machine['kernel'])}.json"
+    names = {"all": "bench.json"}
+    names |= {name: f"{name}.json" for name in ("populate", HISTORY)}
     if scenario not in names:
         raise BulkmmError(f"results/ takes no result of {scenario}: bench all does")
     return names[scenario]

@@ -138,8 +138,10 @@ def measured(
         found.results += arms.values()
         found.checks += _checks(column, taken)
     found.ratios = stats.proven(effects)
-    # whose code ran is in the names of the variants
+    # whose code ran is in the names of the variants, too
     found.run = {"scenario": "history", "processes": job.processes}
+    found.run |= {"host_kernel": found.machine["kernel"]}
+    found.machine["kernel"] = kernels[-1].release
     found.run |= {"returns": kernels[0].mitigations, **machine.disturbed(before)}
     return found
 

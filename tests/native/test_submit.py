@@ -77,3 +77,16 @@ def test_too_few_processes_are_not_taken(tmp_path: Path) -> None:
     emulated = replace(document, machine=document.machine | {"accelerator": "TCG"})
     with pytest.raises(BulkmmError, match="natively"):
         submit.anonymous(emulated)
+
+
+def test_only_debians_kernels_and_no_comparison() -> None:
+    document = owned()
+    run = document.run | {"against": "6.12.1"}
+    with pytest.raises(BulkmmError, match="two kernels were compared"):
+        submit.anonymous(replace(document, run=run))
+    arms = [replace(document.results[0], variant="6.1.0-56-cloud-amd64-again")]
+    held = replace(document, run=document.run | {"scenario": "history"}, results=arms)
+    assert submit.file_name(submit.anonymous(held)) == "history.json"
+    arms = [replace(arms[0], variant="6.18.3-jane-build-7")]
+    with pytest.raises(BulkmmError, match="jane-build-7 is no kernel of Debian"):
+        submit.anonymous(replace(held, results=arms))
