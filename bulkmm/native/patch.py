@@ -151,12 +151,14 @@ def _alternative(text: Text, plan: Plan, one: tuple[int, ...]) -> None:
         return
     if flags & ALT_DIRECT:
         code = _direct(text, site, plan)
+        if not code:
+            return
     else:
         code = text.at(source, new).tobytes()
         if new >= NEAR and code[0] in (CALL, JUMP):
             code = _near(code[0], site, _distance(text, source)) + code[NEAR:]
-    if code:
-        _write(text, site, code + nops(length - len(code)))
+    # none at all, where static_cpu_has() goes on
+    _write(text, site, code + nops(length - len(code)))
 
 
 def _near(opcode: int, site: int, target: int) -> bytes:

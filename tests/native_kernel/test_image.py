@@ -235,6 +235,8 @@ def test_alternatives_follow_the_features() -> None:
     assert applied(alternative(7, 0, new), 7)[:8] == taken
     assert applied(alternative(7, patch.ALT_NOT, new))[:8] == taken
     assert applied(alternative(7, patch.ALT_NOT, new), 7)[:8] == kept
+    # without code: what a CPU that has the feature jumps over
+    assert applied(alternative(7, 0, b""), 7)[:8] == patch.nops(8)
 
 
 def test_a_call_keeps_its_target() -> None:
