@@ -10,7 +10,7 @@ import pytest
 
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab import child, paths
-from bulkmm.lab.machine import kernels, klog, upstream
+from bulkmm.lab.machine import kernels, klog, root, upstream
 from bulkmm.lab.machine.arch import ARM64, X86_64, Arch
 from bulkmm.lab.machine.root import Root
 
@@ -141,6 +141,32 @@ def test_made_whole_leaves_nothing_when_it_fails(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         half()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_mirror_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("BULKMM_DEBIAN_MIRROR", "file:/a/mirror")
+    monkeypatch.setenv("BULKMM_DEBIAN_KEYRING", str(tmp_path / "none.gpg"))
+    with pytest.raises(BulkmmError, match="does not exist"):
+        root.apt_source()
+    (tmp_path / "none.gpg").touch()
+    assert root.apt_source() == (
+        "file:/a/mirror",
+        tmp_path / "none.gpg",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Types: deb\nSigned-By: {}\n", "deb [arch=amd64 signed-by={}] http://x y main\n"],
+)
+def test_signed_by(tmp_path: Path, text: str) -> None:
+    keyring = tmp_path / "keys.gpg"
+    keyring.touch()
+    entry = tmp_path / "entry"
+    entry.write_text(text.format(keyring))
+    assert root._signed_by(entry) == keyring
 
 
 def test_child_out_of_time_is_killed() -> None:
