@@ -293,7 +293,7 @@ static void copy_draw(uint64_t *value)
 	value[ORDER] = random_next() % (ORDER_MAX + 1);
 	pages = 1ULL << value[ORDER];
 	value[HINT] = random_next() % (pages * PAGE);
-	if (!silent && random_next() % 4 == 0)
+	if (random_next() % 4 == 0)
 		value[BROKEN] = 1 + random_next() % pages;
 	value[SEED] = 1 + random_next() % 1000;
 }
@@ -303,7 +303,7 @@ static bool copy_build(struct scenario *s, const uint64_t *value)
 	uint64_t pages = 1ULL << value[ORDER];
 
 	if (value[ORDER] > ORDER_MAX || value[BROKEN] > pages ||
-	    (silent && value[BROKEN]) || value[HINT] >= pages * PAGE)
+	    value[HINT] >= pages * PAGE)
 		return false;
 	s->kind = WORKS_NR;
 	s->order = (unsigned int)value[ORDER];
