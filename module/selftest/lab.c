@@ -11,6 +11,7 @@
  *	   bulkmm_lab/kill_ftrace, hold	a machine in trouble
  *	   bulkmm_lab/hold_walk		holds CPUs inside ftrace
  *	   bulkmm_lab/refuse		makes memory hotplug fail
+ *	   bulkmm_lab/poison		a page that copying finds broken
  *	   bulkmm_lab/zones		zones, and whether they are contiguous
  *	   bulkmm_lab/zero, zero_time	folio_zero_user(), called by hand
  *	   bulkmm_lab/zero_irq, zero_nmi	zeroed pages in interrupts
@@ -24,7 +25,7 @@
 static const struct bmm_lab_part *const parts[] = {
 	&bmm_lab_timer,	  &bmm_lab_snapshot, &bmm_lab_stamped, &bmm_lab_limit,
 	&bmm_lab_squat,	  &bmm_lab_zero,     &bmm_lab_irq,     &bmm_lab_zones,
-	&bmm_lab_walk,	  &bmm_lab_refuse,
+	&bmm_lab_walk,	  &bmm_lab_refuse,   &bmm_lab_poison,
 #ifdef CONFIG_DEVICE_PRIVATE
 	&bmm_lab_private,
 #endif

@@ -25,6 +25,7 @@ HELPERS = (
     "bmmplug",
     "bmmpin",
     "bmmpair",
+    "bmmcopy",
     "bmmbpf",
     "bmmkexec",
     "bmmpoison",

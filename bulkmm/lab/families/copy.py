@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""copy-hugetlb: hugetlb pages copied in every way, and what a broken one does."""
+
+from dataclasses import dataclass
+
+from bulkmm.lab import state
+from bulkmm.lab.families.huge import HugeWork
+from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.state import Expect, Visit
+from bulkmm.results import Check
+
+PATH = "copy"
+ARMS = ("absent", "off", "on")
+PLACES = ("first", "middle", "last")
+WAYS = (
+    *(f"{kind}-{place}" for kind in ("private", "file") for place in PLACES),
+    *("pinned", "uffd-private", "uffd-shared"),
+)
+BROKEN = ("private-middle", "pinned")  # copying meets the page that is broken
+KNOWN = "hwpoison"  # nobody gets as far as copying it
+POOL = 48  # each broken page is lost to it
+VERDICT = ("copies", "wrong", "child", "parent", "shift", "error", "told")
+
+
+@dataclass(frozen=True)
+class Work(HugeWork):
+    """Every way in every state of the module."""
+
+    does = ("copied ", "broken ", "known_broken")
+    step = ("copied", "broken")
+    visited = "broken"
+
+    def lines(self) -> list[str]:
+        lines = ["must insmod /lib/modules/bulkmm_lab.ko"]
+        lines.append(f"folios hugetlb 2048 {POOL}")
+        for arm in ARMS:
+            lines.append(f"state {arm}" + (f" copy={arm}" if arm != "absent" else ""))
+            lines += [f"copied way {way} keep" for way in WAYS]
+            lines += [*(f"broken {way}" for way in BROKEN), "known_broken"]
+        label = "broken-on-purpose" if self.options.break_one_word else "planted"
+        lines.append(f"copied {label} {WAYS[0]} break")
+        return [*lines, "state absent", "must rmmod bulkmm_lab"]
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        copied = state.visits(outcome, "copied")
+        broken = state.visits(outcome, "broken")
+        return [
+            *(
+                _contents(visit)
+                for visit in copied
+                if visit.event["label"] != "planted"
+            ),
+            *(_seen(visit) for visit in copied if visit.event["label"] == "planted"),
+            state.judge("hits", ((one, [_hits(one)]) for one in copied)),
+            *(_same(way, broken) for way in (*BROKEN, KNOWN)),
+            _redone(broken),
+            state.attached(outcome, PATH),
+        ]
+
+
+def _contents(visit: Visit) -> Check:
+    event = visit.event
+    name = f"{event['way']}, {visit.arm}: as the model has it"
+    detail = f"{event['copies']} copies, {event['wrong']} words wrong"
+    return Check(name, event["copies"] > 0 and not event["wrong"], detail)
+
+
+def _seen(visit: Visit) -> Check:
+    wrong = visit.event["wrong"]
+    return Check("a wrong word is seen", wrong == 1, f"{wrong} words wrong")
+
+
+def _hits(visit: Visit) -> Expect:
+    served = visit.event["copies"] if visit.arm == "on" else 0
+    return Expect(PATH, None if visit.arm == "absent" else visit.arm, served)
+
+
+def _same(way: str, seen: list[Visit]) -> Check:
+    """Check that a broken page has the same consequences in every state."""
+    found = {
+        one.arm: tuple(str(one.event.get(name, "")) for name in VERDICT)
+        for one in seen
+        if one.event["way"] == way
+    }
+    verdict = found.get("absent", ())
+    dealt = any(value not in ("", "0") for value in verdict[2:])
+    ok = set(found) == set(ARMS) and len(set(found.values())) == 1 and dealt
+    said = ", ".join(f"{n}={v}" for n, v in zip(VERDICT, verdict, strict=False) if v)
+    detail = said if ok else str(found)
+    return Check(f"{way}, a broken page: the same verdict", ok, detail)
+
+
+def _redone(seen: list[Visit]) -> Check:
+    """Check that the original dealt with what a machine check had cut short."""
+    many = {
+        one.event["way"]: one.fell(PATH)["poison"] for one in seen if one.arm == "on"
+    }
+    wanted = {**dict.fromkeys(BROKEN, 1), KNOWN: 0}
+    return Check("the original meets the broken page", many == wanted, str(many))
