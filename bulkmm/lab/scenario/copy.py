@@ -17,6 +17,7 @@ SCENARIOS = (
         takes=("break_one_word",),
         quick=("",),
         lacking_debug=LACKING,  # io_uring
+        since="6.12",  # 6.1 copies without regard to machine checks
         x86_only="the path is",
         seconds=40,
         memory=1024,
