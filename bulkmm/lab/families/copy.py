@@ -33,9 +33,12 @@ class Work(HugeWork):
     def lines(self) -> list[str]:
         lines = ["must insmod /lib/modules/bulkmm_lab.ko"]
         lines.append(f"folios hugetlb 2048 {POOL}")
+        chance = self.options.chance
         for arm in ARMS:
             lines.append(f"state {arm}" + (f" copy={arm}" if arm != "absent" else ""))
-            lines += [f"copied way {way} keep" for way in WAYS]
+            lines += [
+                f"copied way {way} keep" for way in chance.sample(WAYS, len(WAYS))
+            ]
             lines += [*(f"broken {way}" for way in BROKEN), "known_broken"]
         label = "broken-on-purpose" if self.options.break_one_word else "planted"
         lines.append(f"copied {label} {WAYS[0]} break")
