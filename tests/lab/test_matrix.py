@@ -127,6 +127,7 @@ PUSH = (
     "pmem-fsdax-100g-6.1-x86_64",
     "pmem-fsdax-100g-7.3-arm64",
     "vmap-100m-order8-7.3-arm64",
+    "hotplug-kmem-4g-6.1-",
     "hotplug-kmem-4g-7.3",
 )
 
