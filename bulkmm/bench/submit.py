@@ -51,7 +51,7 @@ RUN = (
 )
 # Debian's releases are public; anybody else's may name a person or a machine.
 RELEASE = re.compile(r"\d+(?:\.\d+)*(?:[+~-][\w.+~-]*?deb1\d[\w.+~-]*)?")
-DEBIANS = re.compile(
+OF_DEBIAN = re.compile(
     r"\d+(?:\.\d+)+(?:\+deb1\d[\w.+~]*|-\d+)?-(?:cloud-|rt-)?amd64(?:-again)?"
 )
 HISTORY = "history"  # its variants are kernels
@@ -68,7 +68,7 @@ def anonymous(document: Document) -> Document:
         raise BulkmmError("nothing to submit: two kernels were compared")
     if document.run.get("scenario") == HISTORY:
         for one in document.results:
-            if not DEBIANS.fullmatch(one.variant):
+            if not OF_DEBIAN.fullmatch(one.variant):
                 said = f"{one.variant} is no kernel of Debian"
                 raise BulkmmError(f"nothing to submit: {said}")
     held = document.machine
