@@ -25,6 +25,7 @@ LIMIT = 0.97
 FROM_64K = f"(?!4k){SIZE}"  # below, mostly the drain of each extent is measured
 FIRST = 1 / 1.1  # the first use of a gigabyte takes at most 10 % longer: 5 ms
 NEAR = 0.9
+APART = 1.03  # what a later backend has to win by (core/calibrate.c)
 ANY = "N"
 SELECTION = "selection of"
 
@@ -121,6 +122,19 @@ GOALS = (
         "bulkmm-streaming",
         ("glibc", "libpmem2"),
         1.0,
+    ),
+    Goal(
+        "cold streaming copy, misaligned, against libpmem2",
+        f"copy-{FROM_64K}-misaligned",
+        "bulkmm-streaming",
+        ("libpmem2",),
+        1.0,
+    ),
+    Goal(
+        "hot cached copy, misaligned, against glibc",
+        f"copy-{SIZE}-misaligned-again",
+        "bulkmm-cached",
+        ("glibc",),
     ),
     Goal(
         "hot cached copy against glibc",
@@ -250,6 +264,22 @@ def missed(document: Document, begin: str = "") -> list[str]:
         for ratio in one.missed
         if one.goal.what.startswith(begin)
     ]
+
+
+def disagreements(document: Document) -> list[str]:
+    """Return a line for each selection in which processes differ by more than 3 %."""
+    found = []
+    held = by_scenario(one for one in document.results if one.raw)
+    for scenario, picks in document.run.get("picks", {}).items():
+        for variant, names in picks.items():
+            arms = [held[scenario].get(f"{variant}:{n}") for n in names.split("/")]
+            times = [arm.median for arm in arms if arm and arm.median]
+            if times and max(times) > APART * min(times):
+                found.append(
+                    f"not met: processes agree: {scenario}, {variant}: {names}, "
+                    f"{max(times) / min(times):.2f} times as long"
+                )
+    return found
 
 
 def _said(one: Ratio) -> str:

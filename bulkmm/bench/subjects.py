@@ -107,7 +107,7 @@ COPY = Subject(
             GIB,
         ),
     ),
-    quick=Amount(256 * MIB, (64 * KIB, MIB, 16 * MIB, 64 * MIB)),
+    quick=Amount(256 * MIB, (4 * KIB, 64 * KIB, MIB, 16 * MIB, 64 * MIB)),
     memory=2,
     variants=(
         *("glibc", "glibc-again", "libpmem2", "plain", "rep-movsb"),

@@ -125,6 +125,19 @@ def test_a_pick_stands_against_the_best_backend() -> None:
     assert "bulkmm-streaming:clzero 0." in line
 
 
+@pytest.mark.parametrize(("clzero", "lines"), [(490, 0), (400, 1)])
+def test_processes_agree_unless_backends_are_alike(clzero: int, lines: int) -> None:
+    found = cleared(
+        bulkmm_streaming=500,
+        bulkmm_streaming__movnti=500,
+        bulkmm_streaming__clzero=clzero,
+    )
+    found.run["picks"] = {"clear-2m": {"bulkmm-streaming": "clzero/movnti"}}
+    said = goals.disagreements(found)
+    assert len(said) == lines
+    assert all("clear-2m, bulkmm-streaming: clzero/movnti" in line for line in said)
+
+
 def outcome(found: Document, what: str) -> goals.Outcome:
     (held,) = (one for one in goals.outcomes(found) if one.goal.what == what)
     return held
@@ -179,7 +192,7 @@ def test_every_goal_can_be_met_or_missed() -> None:
         document(subjects.COPY, {f"copy-64k{use}": arms(
             glibc=9, libpmem2=6, bulkmm_cached=7, bulkmm_cached__plain=7,
             bulkmm_streaming=5, bulkmm_streaming__movnti=5, bulkmm_cached_aligned=5)
-            for use in ("", "-again", "-misaligned-again")}),
+            for use in ("", "-again", "-misaligned", "-misaligned-again")}),
         document(subjects.FIRST_USE, {"first-use-stamp-64k": arms(first=5, settled=5)}),
     ]  # fmt: skip
     kept = Path(__file__).parents[2] / "results"
