@@ -218,7 +218,8 @@ def _write(
         **{f"size {one}": types.size(one) for one in SIZES},
         **{f"enum {one}": _enumerator(types, one) for one in ENUMERATORS},
         "preemption": next(
-            types.enumerators[one] for one in PREEMPTION if one in types.enumerators
+            (types.enumerators[one] for one in PREEMPTION if one in types.enumerators),
+            0,  # nothing to decide: 6.1-rt
         ),
     }
     listed = [f"{address:x} k {name}" for name, address in known.all.items()]
