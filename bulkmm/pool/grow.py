@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, Exit
-from bulkmm.pool.pools import NODES, Pool
+from bulkmm.pool.pools import NODES, Pool, free_bytes
 from bulkmm.pool.reserve import Reserved, Share
 from bulkmm.size import KIB, MIB
 
@@ -159,15 +159,6 @@ def compact(root: Root, nodes: Mapping[int, int]) -> None:
             file.write_text("1\n", encoding="ascii")
         except OSError as error:
             raise BulkmmError(f"{file}: {error.strerror}") from error
-
-
-def free_bytes(root: Root, node: int) -> int:
-    """Return the memory of a node that is free, as the kernel reports it."""
-    for line in root.lines(f"{NODES}/node{node}/meminfo") or ():
-        words = line.split()
-        if words[2:3] == ["MemFree:"]:
-            return int(words[3]) * KIB
-    return 0
 
 
 def _why(pool: Pool, node: int, missing: int) -> str:

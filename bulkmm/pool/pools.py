@@ -129,3 +129,12 @@ def _numbers(pattern: re.Pattern[str], names: list[str]) -> Iterator[int]:
 def named(page: int) -> str:
     """Return a page size as users write it."""
     return f"{page // GIB}G" if page >= GIB else f"{page // MIB or page / MIB:g}M"
+
+
+def free_bytes(root: Root, node: int) -> int:
+    """Return the memory of a node that is free, as the kernel reports it."""
+    for line in root.lines(f"{NODES}/node{node}/meminfo") or ():
+        words = line.split()
+        if words[2:3] == ["MemFree:"]:
+            return int(words[3]) * KIB
+    return 0

@@ -5,21 +5,34 @@ A mapping of huge pages reserves them; what the pool lacks is allocated as surpl
 outside hugetlb_lock (gather_surplus_pages(), mm/hugetlb.c, 6.12 and 7.3), while a
 write to nr_hugepages allocates under resize_lock, one thread at a time. Nothing is
 touched, so nothing is zeroed. Processes, as threads would share a mmap_lock.
+
+A process is bound to its node only while it reserves, and leaves the node a margin:
+where no memory is left, an allocation of the kernel's for a bound process ends in
+the OOM killer (out_of_memory(), CONSTRAINT_MEMORY_POLICY), which may choose any
+process. What is within the margin, writing nr_hugepages gets without that risk.
 """
 
 import ctypes
+import errno
 import mmap
 import os
 import platform
 import selectors
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NoReturn
+
+from bulkmm.control.root import Root
+from bulkmm.pool.pools import free_bytes
+from bulkmm.size import KIB
 
 PORTION = 64 << 20  # bytes that a process asks for at once, between two reports
 HUGETLB, LOG_OF_HUGE = 0x40000, 26  # MAP_HUGETLB, MAP_HUGE_SHIFT
-PDEATHSIG, BIND = 1, 2  # PR_SET_PDEATHSIG, MPOL_BIND
+PDEATHSIG, DEFAULT, BIND = 1, 0, 2  # PR_SET_PDEATHSIG, MPOL_DEFAULT, MPOL_BIND
+MARGIN = 64 << 20  # bytes that stay free on a node, and more if the kernel keeps more
 SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -83,8 +96,7 @@ def _hold(share: Share, page: int, tell: int, parent: int) -> NoReturn:
         os._exit(1)
     if share.cpus:
         os.sched_setaffinity(0, share.cpus)
-    if share.node is not None:
-        _bind(share.node)
+    Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     how = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | HUGETLB
     how |= (page.bit_length() - 1) << LOG_OF_HUGE
     held, left = [], share.pages
@@ -92,7 +104,8 @@ def _hold(share: Share, page: int, tell: int, parent: int) -> NoReturn:
     while left:
         count = min(step, left)
         try:
-            held.append(mmap.mmap(-1, count * page, flags=how))
+            with _bound(share.node, count * page):
+                held.append(mmap.mmap(-1, count * page, flags=how))
         except OSError:
             if count == 1:
                 break
@@ -105,13 +118,29 @@ def _hold(share: Share, page: int, tell: int, parent: int) -> NoReturn:
         signal.pause()
 
 
-def _bind(node: int) -> None:
-    """Take memory of this node alone."""
+@contextmanager
+def _bound(node: int | None, size: int) -> Iterator[None]:
+    """Take memory of this node alone, if it has as much and a margin."""
+    if node is None:
+        yield
+        return
+    kept = Path("/proc/sys/vm/min_free_kbytes").read_text(encoding="ascii")
+    if free_bytes(Root(Path("/")), node) < size + max(MARGIN, 2 * KIB * int(kept)):
+        raise OSError(errno.ENOMEM, "the rest of the node is its margin")
     bits = 8 * ctypes.sizeof(ctypes.c_ulong)
     words = node // bits + 1
     mask = (ctypes.c_ulong * words)()
     mask[node // bits] = 1 << node % bits
-    call = SET_MEMPOLICY[platform.machine()]
     # the kernel reads one bit less than it is told
-    if LIBC.syscall(call, BIND, mask, words * bits + 1):
+    _set_policy(BIND, mask, words * bits + 1)
+    try:
+        yield
+    finally:
+        _set_policy(DEFAULT, None, 0)
+
+
+def _set_policy(
+    mode: int, mask: ctypes.Array[ctypes.c_ulong] | None, bits: int
+) -> None:
+    if LIBC.syscall(SET_MEMPOLICY[platform.machine()], mode, mask, bits):
         raise OSError(ctypes.get_errno(), "set_mempolicy")
