@@ -21,13 +21,14 @@
 #include "compat/compat.h"
 #include "control.h"
 #include "populate.h"
+#include "prezero.h"
 #include "prototype.h"
 #include "select.h"
 #include "trace.h"
 #include "zero.h"
 
 enum reason {
-	REASON_OFF,   /* switched off after the trampoline's check */
+	REASON_OFF,   /* switched off after the check, or only prezero is on */
 	REASON_SMALL, /* too few pages to gain anything */
 };
 
@@ -156,23 +157,31 @@ static int clear_survey(unsigned long nr_pages, int mode)
 	return -1;
 }
 
-/* Entered from the trampoline in place of folio_zero_user(). */
-void bmm_clear_handler(BMM_CLEAR_PARAMS)
+static void clear_serve(BMM_CLEAR_PARAMS)
 {
 	unsigned long nr = bmm_clear_pages(BMM_CLEAR_ARGS);
-	int mode, reason;
+	int mode = READ_ONCE(bmm_clear_path.mode);
+	int reason = clear_survey(nr, mode);
 
-	might_sleep();
-	bmm_path_enter(&bmm_clear_path);
-	mode = READ_ONCE(bmm_clear_path.mode);
-	reason = clear_survey(nr, mode);
 	if (reason < 0) {
 		clear_folio(bmm_clear_base(BMM_CLEAR_ARGS), nr * PAGE_SIZE,
 			    addr_hint, mode);
-	} else {
-		bmm_path_fallback(&bmm_clear_path, reason);
-		static_call(bmm_clear_original)(BMM_CLEAR_ARGS);
+		return;
 	}
+	bmm_path_fallback(&bmm_clear_path, reason);
+	static_call(bmm_clear_original)(BMM_CLEAR_ARGS);
+}
+
+/*
+ * Entered from the trampoline in place of folio_zero_user(), while this path or
+ * prezero is on.
+ */
+void bmm_clear_handler(BMM_CLEAR_PARAMS)
+{
+	might_sleep();
+	bmm_path_enter(&bmm_clear_path);
+	if (!bmm_prezero_serves(bmm_clear_folio(BMM_CLEAR_ARGS)))
+		clear_serve(BMM_CLEAR_ARGS);
 	bmm_path_leave(&bmm_clear_path);
 }
 

@@ -6,6 +6,7 @@
 
 #include "../core/bmm.h"
 #include "control.h"
+#include "prezero_known.h"
 #include "select.h"
 #include "zero.h"
 
@@ -43,7 +44,8 @@ static int bulkmm_add(struct bmm_path *path)
 
 /*
  * Removes the first @n paths: sysfs before everything else, so that nobody can
- * switch on a path that is going away.
+ * switch on a path that is going away; then the last first, as it may need an
+ * earlier one.
  */
 static void bulkmm_leave(size_t n)
 {
@@ -52,8 +54,9 @@ static void bulkmm_leave(size_t n)
 	for (i = 0; i < n; i++)
 		bmm_control_remove(paths[i]);
 	bmm_control_exit();
-	for (i = 0; i < n; i++)
-		bmm_path_exit(paths[i]);
+	while (n--)
+		bmm_path_exit(paths[n]);
+	bmm_known_exit();
 }
 
 static int __init bulkmm_add_all(void)
@@ -96,6 +99,7 @@ static int __init bulkmm_init(void)
 		return err;
 	bmm_select_init();
 	bmm_zero_init();
+	bmm_known_init();
 	err = bulkmm_add_all();
 	if (err)
 		return err;

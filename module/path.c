@@ -76,15 +76,29 @@ MODULE_PARM_DESC(
 /* Nobody can switch a path until all of them are initialised. */
 static bool started;
 
+/* Whether another path that is on needs the hooks of this one. */
+static bool path_lent(const struct bmm_path *path)
+{
+	const struct bmm_path *other;
+
+	/* others may be added meanwhile; none goes while it can be switched */
+	list_for_each_entry_rcu(other, &all_paths, list, true)
+		if (other->with == path && READ_ONCE(other->mode))
+			return true;
+	return false;
+}
+
 static void path_set_thresholds(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
-	bool on;
+	bool lent = path_lent(path), on;
 
 	bmm_for_each_hook(hook, path) {
-		on = path->mode && path->mode >= hook->first_mode;
+		on = lent || (path->mode && path->mode >= hook->first_mode);
 		WRITE_ONCE(*hook->threshold, on ? hook->on_from : BMM_HOOK_PASS);
 	}
+	if (path->with)
+		path_set_thresholds(path->with);
 }
 
 static bool path_any(const struct bmm_path *path, enum bmm_hook_life life)
@@ -108,7 +122,8 @@ static void path_wait_empty(struct bmm_path *path)
  * Detaches the hooks that are to be detached, behind the task that switched the
  * path off. When ftrace has released them (bmm_hook_unregister()), a task may
  * still be (1) in the handler, counted, or (2) between the last instruction
- * that counts it and its return. The two waits cover these in order.
+ * that counts it and its return; or that is (3) an interrupt of an idle CPU,
+ * which RCU tasks does not wait for. The three waits cover these in order.
  *
  * A hook that is to be detached after this has begun is left to the next run:
  * whoever decides that queues the work again.
@@ -133,6 +148,7 @@ static void path_detach_work(struct work_struct *work)
 	path_wait_empty(path);
 	WRITE_ONCE(path->waits_for, "every task to sleep once");
 	synchronize_rcu_tasks();
+	synchronize_rcu();
 
 	scoped_guard(mutex, &control_lock) {
 		for (i = 0; i < n; i++)
@@ -141,11 +157,16 @@ static void path_detach_work(struct work_struct *work)
 	wake_up_all(&settled);
 }
 
-/* Returns a path that is still detaching: @path, or any if it is NULL. */
+/*
+ * Returns a path that is still detaching: @path or what it needs, or any if it
+ * is NULL.
+ */
 static struct bmm_path *path_detaching(struct bmm_path *path)
 {
 	struct bmm_path *one;
 
+	if (path && path->with && path_any(path->with, BMM_DETACHING))
+		return path->with;
 	if (path)
 		return path_any(path, BMM_DETACHING) ? path : NULL;
 	list_for_each_entry(one, &all_paths, list)
@@ -209,8 +230,8 @@ static int path_attach_hook(struct bmm_path *path, struct bmm_hook *hook,
 		err = bmm_hook_attach(hook);
 	if (err && (err != before || hook == path->hooks))
 		pr_warn("%s: %s: %s: %s (%d)\n", path->name,
-			hook == path->hooks ? "off" : "in part", hook->at_fault,
-			bmm_hook_strerror(err), err);
+			path->whole || hook == path->hooks ? "off" : "in part",
+			hook->at_fault, bmm_hook_strerror(err), err);
 	return err;
 }
 
@@ -258,21 +279,77 @@ static int path_prepare(const struct bmm_path *path, const char **at_fault)
 	return err ?: path_find_calls(path, at_fault);
 }
 
-/* The path cannot do without its first hook. */
+/* Prepares and attaches what the path needs of another. */
+static int path_attach_with(struct bmm_path *with, const char **at_fault)
+{
+	struct bmm_hook *hook;
+	int err = with ? path_prepare(with, at_fault) : 0;
+
+	if (err || !with)
+		return err;
+	bmm_for_each_hook(hook, with) {
+		err = bmm_hook_attached(hook) ? 0 : bmm_hook_attach(hook);
+		if (!err)
+			continue;
+		*at_fault = hook->symbol;
+		return err;
+	}
+	return 0;
+}
+
+/* Begins to detach hooks, unless another path needs them. */
+static void path_detach(struct bmm_path *path)
+{
+	struct bmm_hook *hook;
+
+	if (path_lent(path))
+		return;
+	bmm_for_each_hook(hook, path)
+		bmm_hook_detach(hook, -ENODEV);
+	if (path_any(path, BMM_DETACHING))
+		queue_work(system_dfl_wq, &path->detach);
+}
+
+/* The same for all hooks that only this path, which is off, needs. */
+static void path_release(struct bmm_path *path)
+{
+	path_detach(path);
+	if (path->with && !path->with->mode)
+		path_detach(path->with);
+}
+
+/* 0 if all hooks are attached that the path cannot do without, or why not. */
+static int path_lacks(const struct bmm_path *path)
+{
+	const struct bmm_hook *hook;
+
+	bmm_for_each_hook(hook, path) {
+		if (!bmm_hook_attached(hook))
+			return hook->err;
+		if (!path->whole)
+			break;
+	}
+	return 0;
+}
+
 static int path_attach(struct bmm_path *path)
 {
 	const char *at_fault = NULL;
 	struct bmm_hook *hook;
 	int err = inert ? -ECANCELED : path_prepare(path, &at_fault);
 
+	err = err ?: path_attach_with(path->with, &at_fault);
 	bmm_for_each_hook(hook, path) {
-		path_attach_hook(path, hook, err, at_fault ?: hook->symbol);
+		path_attach_hook(path, hook, err, err ? at_fault : hook->symbol);
 		if (!bmm_hook_attached(path->hooks))
 			break;
 	}
-	if (path_detaching(path)) /* calls do not reach one that attached */
+	err = path_lacks(path);
+	if (err)
+		path_release(path);
+	else if (path_any(path, BMM_DETACHING)) /* calls do not reach one */
 		queue_work(system_dfl_wq, &path->detach);
-	return bmm_hook_attached(path->hooks) ? 0 : path->hooks->err;
+	return err;
 }
 
 /* From here on the original serves, whoever holds the lock. */
@@ -282,16 +359,23 @@ static void path_pass(struct bmm_path *path)
 	path_set_thresholds(path);
 }
 
+/*
+ * The same before the lock is taken; not for a path that must not pass calls
+ * between what somebody else does under the lock.
+ */
+static void path_pass_early(struct bmm_path *path)
+{
+	if (!path->live)
+		path_pass(path);
+}
+
 /* Begins to detach; a hook that stays attached passes every call on. */
 static void path_off(struct bmm_path *path)
 {
-	struct bmm_hook *hook;
-
+	if (path->live)
+		path->live(false);
 	path_pass(path);
-	bmm_for_each_hook(hook, path)
-		bmm_hook_detach(hook, -ENODEV);
-	if (path_detaching(path))
-		queue_work(system_dfl_wq, &path->detach);
+	path_release(path);
 }
 
 /* The outcome of having switched @path off, or all paths. */
@@ -311,11 +395,14 @@ static int path_wait_off(struct bmm_path *path)
 static int path_on(struct bmm_path *path, int mode)
 {
 	int err = path_any(path, BMM_DETACHED) ? path_attach(path) : 0;
+	int before = path->mode;
 
 	if (err)
 		return err;
 	WRITE_ONCE(path->mode, mode);
 	path_set_thresholds(path);
+	if (path->live && !before)
+		path->live(true);
 	return 0;
 }
 
@@ -335,7 +422,7 @@ static int path_switch_off(struct bmm_path *path)
 {
 	int err;
 
-	path_pass(path);
+	path_pass_early(path);
 	err = mutex_lock_interruptible(&control_lock);
 	if (err)
 		return err;
@@ -377,7 +464,7 @@ int bmm_path_all_off(void)
 	if (!READ_ONCE(started))
 		return -EAGAIN;
 	list_for_each_entry(path, &all_paths, list)
-		path_pass(path);
+		path_pass_early(path);
 	err = mutex_lock_interruptible(&control_lock);
 	if (err)
 		return err;

@@ -48,6 +48,11 @@ struct bmm_counters {
  * @modes:       names of the modes, the first is "off", up to the first NULL
  * @mode:        index of the current mode; read once per call
  * @files:       attributes specific to this path, up to the first NULL
+ * @with:        a path whose hooks it needs as well: they are attached, and
+ *               calls reach their handlers, while either is on; NULL: none
+ * @whole:       it needs all its hooks, not only the first
+ * @live:        told that it is on, after all calls go to its handlers, and off
+ *               before any passes; NULL: no matter
  * @own:         names of its own counters, from BMM_OWN on; NULL: not there
  * @untimed:     it reads no clock: BMM_NS is not counted
  * @reasons:     names of the fallback counters, up to the first NULL
@@ -66,6 +71,9 @@ struct bmm_path {
 	const char *const *modes;
 	int mode;
 	struct attribute *files[BMM_FILES + 1];
+	struct bmm_path *with;
+	bool whole;
+	void (*live)(bool on);
 	const char *own[BMM_OWNS];
 	bool untimed;
 	const char *reasons[BMM_REASONS];

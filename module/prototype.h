@@ -5,6 +5,7 @@
 #include <linux/mm.h>
 #include <linux/static_call.h>
 
+struct hstate;
 struct mhp_params;
 struct vm_struct;
 struct vmem_altmap;

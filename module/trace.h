@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tracepoints, one per request: bulkmm:memmap and bulkmm:hotplug whoever
- * served it, bulkmm:clear, bulkmm:copy, bulkmm:alloc and bulkmm:vmap if a path
- * did.
+ * served it, bulkmm:clear, bulkmm:prezero, bulkmm:copy, bulkmm:alloc and
+ * bulkmm:vmap if a path did.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM bulkmm
@@ -123,6 +123,29 @@ TRACE_EVENT(copy,
 	TP_printk("pfn=0x%lx src_pfn=0x%lx order=%u ns=%llu whole=%d",
 		__entry->pfn, __entry->src_pfn, __entry->order, __entry->ns,
 		__entry->whole)
+);
+
+/* One hugetlb page: "zeroed" ahead of use, or "served" without a clearing. */
+TRACE_EVENT(prezero,
+
+	TP_PROTO(unsigned long pfn, unsigned int order, const char *what),
+
+	TP_ARGS(pfn, order, what),
+
+	TP_STRUCT__entry(
+		__field(unsigned long, pfn)
+		__field(unsigned int, order)
+		__string(what, what)
+	),
+
+	TP_fast_assign(
+		__entry->pfn = pfn;
+		__entry->order = order;
+		bmm_assign_str(what, what);
+	),
+
+	TP_printk("pfn=0x%lx order=%u %s", __entry->pfn, __entry->order,
+		__get_str(what))
 );
 
 /*

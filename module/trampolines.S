@@ -20,6 +20,13 @@ BMM_TRAMPOLINE memmap, BMM_SIZE, ARG2
  */
 BMM_TRAMPOLINE clear, BMM_SIZE, ARG1
 
+/*
+ * enqueue_hugetlb_folio(h, folio), remove_hugetlb_folio(h, folio,
+ * adjust_surplus): all of them, as for hotplug below.
+ */
+BMM_TRAMPOLINE prezero, BMM_SIZE, ARG1
+BMM_TRAMPOLINE prezero_remove, BMM_SIZE, ARG1
+
 /* copy_user_large_folio(dst, src, addr_hint, vma): likewise */
 BMM_TRAMPOLINE copy, BMM_SIZE, ARG2
 

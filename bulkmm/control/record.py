@@ -79,6 +79,7 @@ def schema() -> dict[str, Any]:
         pools.Pools,
         run.PoolChange,
         Worth,
+        run.PoolZeroed,
         Scenarios,
         Error,
     )

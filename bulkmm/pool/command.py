@@ -37,6 +37,21 @@ ACTIONS = {
         "bulkmm pool shrink --page 2M --size 64G --dry-run",
         WANTED,
     ),
+    "zero": (
+        "zero free pages ahead of use, for path prezero",
+        """Zero the free pages of the pools, one by one and at the lowest priority, so
+        that nobody who takes one has to wait for that. It takes path prezero of the
+        module, which remembers them. Pages that are reserved, and the margin, stay
+        free. Exit code 1: some were left; others need them.""",
+        "bulkmm pool zero --watch",
+        """\
+--watch  go on, whenever pages come back
+--margin PERCENT  keep so many of a node's pages free (default: 10%%)
+--page SIZE  zero pages of this size (default: all sizes)
+--node N  zero this node's pages (default: all nodes)
+--threads N  zero with N threads (default: 1)
+""",
+    ),
 }
 
 
@@ -45,9 +60,9 @@ def add_parser(sub: options.Subparsers) -> None:
     pool = options.add(
         sub,
         "pool",
-        "show, grow and shrink the pools of huge pages",
+        "show, grow, shrink and zero the pools of huge pages",
         """Show the pools of huge pages (hugetlb), by size and node. Grow and shrink
-        them.""",
+        them, and zero what is free.""",
         run="bulkmm.pool.run:show",
         example="bulkmm pool",
     )
@@ -59,3 +74,5 @@ def add_parser(sub: options.Subparsers) -> None:
         options.take(one, f"{table.rstrip()}\n{COMMON}", root=Path("/"))
         if name == "grow":
             one.set_defaults(jobs="auto")
+        if name == "zero":
+            one.set_defaults(margin="10%", threads=1)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, Exit
-from bulkmm.pool.pools import NODES, Pool, free_bytes
+from bulkmm.pool.pools import NODES, Pool, cpus_of, free_bytes
 from bulkmm.pool.reserve import Reserved, Share
 from bulkmm.size import KIB, MIB
 
@@ -136,19 +136,10 @@ def _surplus(
 def _shares(root: Root, node: int, pages: int, jobs: int) -> Iterator[Share]:
     """Yield even shares for a node's processes, which run on its CPUs if it has any."""
     here = os.sched_getaffinity(0)
-    cpus = sorted(_cpus(root.read(f"{NODES}/node{node}/cpulist") or "") & here)
+    cpus = sorted(cpus_of(root.read(f"{NODES}/node{node}/cpulist") or "") & here)
     count = min(jobs or len(cpus) or len(here), pages)
     for index in range(count):
         yield Share(pages // count + (index < pages % count), node, cpus)
-
-
-def _cpus(text: str) -> set[int]:
-    """Return the CPUs of a list such as 0-3,8."""
-    found: set[int] = set()
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
 
 
 def compact(root: Root, nodes: Mapping[int, int]) -> None:

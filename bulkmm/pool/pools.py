@@ -15,6 +15,7 @@ from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError
 from bulkmm.size import GIB, KIB, MIB
 
+KNOWN = "/sys/kernel/bulkmm/prezero/known"
 SIZES, NODES = "/sys/kernel/mm/hugepages", "/sys/devices/system/node"
 SIZE = re.compile(r"hugepages-(\d+)kB")
 NODE = re.compile(r"node(\d+)")
@@ -22,12 +23,16 @@ NODE = re.compile(r"node(\d+)")
 
 @dataclass(frozen=True)
 class NodeRecord:
-    """A node's part of a pool, in pages; surplus pages are part of pages."""
+    """A node's part of a pool, in pages; surplus pages are part of pages.
+
+    zeroed: of the free ones, those that path prezero knows to be zero.
+    """
 
     node: int
     pages: int
     free: int
     surplus: int
+    zeroed: int
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,12 @@ class Pool:
         """Return the pages of a node that stay: what a write to nr_hugepages sets."""
         return self.read("nr_hugepages", node) - self.read("surplus_hugepages", node)
 
+    def zeroed(self, node: int) -> int:
+        """Return the free pages of a node that are known to be zero."""
+        # one that was taken and not cleared counts until it comes back
+        all_known = known(self.root).get((self.page, node), 0)
+        return min(all_known, self.read("free_hugepages", node))
+
     def record(self) -> PoolRecord:
         """Return what the pool has."""
         return PoolRecord(
@@ -104,6 +115,7 @@ class Pool:
                     self.read("nr_hugepages", node),
                     self.read("free_hugepages", node),
                     self.read("surplus_hugepages", node),
+                    self.zeroed(node),
                 )
                 for node in self.nodes
             ],
@@ -118,6 +130,24 @@ def nodes(root: Root) -> list[int]:
 def sizes(root: Root) -> list[int]:
     """Return the page sizes that the kernel has pools of, in bytes."""
     return sorted(kib * KIB for kib in _numbers(SIZE, root.names(SIZES)))
+
+
+def known(root: Root) -> dict[tuple[int, int], int]:
+    """Return the pages that path prezero knows to be zero, by page size and node."""
+    found = {}
+    for line in root.lines(KNOWN) or ():
+        kib, node, pages = map(int, line.split())
+        found[kib * KIB, node] = pages
+    return found
+
+
+def cpus_of(text: str) -> set[int]:
+    """Return the CPUs of a list such as 0-3,8."""
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
 
 
 def _numbers(pattern: re.Pattern[str], names: list[str]) -> Iterator[int]:

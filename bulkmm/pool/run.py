@@ -3,6 +3,7 @@
 
 import argparse
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +14,13 @@ from bulkmm.control.record import Record
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.pool import grow as growing
+from bulkmm.pool import zero as zeroing
 from bulkmm.pool.grow import Grown
 from bulkmm.pool.pools import NODES, Pool, PoolRecord, Pools, named, nodes, sizes
+from bulkmm.pool.zero import Zeroer
 
 LARGEST = "1024T"
+ALL = 100  # percent
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,26 @@ class PoolChange(Record):
     page_bytes: int
     nodes: list[NodeChange]
     pool: PoolRecord
+
+
+@dataclass(frozen=True)
+class NodeZeroed:
+    """A node's free pages, and those of them that are known to be zero."""
+
+    page_bytes: int
+    node: int
+    free: int
+    zeroed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolZeroed(Record):
+    """Printed by pool zero; zeroed_pages: by this run or others meanwhile."""
+
+    kind: Literal["pool-zeroed"] = "pool-zeroed"
+    seconds: float
+    zeroed_pages: int
+    nodes: list[NodeZeroed]
 
 
 def _root(args: argparse.Namespace) -> Root:
@@ -62,14 +86,16 @@ def show(args: argparse.Namespace) -> int:
 def _table(found: list[PoolRecord]) -> None:
     from bulkmm.sheet import Sheet
 
-    numbers = ("pages", "free", "reserved", "surplus", "overcommit")
+    numbers = ("pages", "free", "reserved", "surplus", "overcommit", "zeroed")
     rows: list[tuple[str, ...]] = []
     for one in found:
         whole = (one.pages, one.free, one.reserved, one.surplus, one.overcommit)
-        rows.append((named(one.page_bytes), "all", *map(str, whole)))
+        zeroed = sum(part.zeroed for part in one.nodes)
+        rows.append((named(one.page_bytes), "all", *map(str, (*whole, zeroed))))
         for part in one.nodes:
-            pages, free, surplus = map(str, (part.pages, part.free, part.surplus))
-            rows.append(("", str(part.node), pages, free, "", surplus, ""))
+            counts = (part.node, part.pages, part.free, part.surplus, part.zeroed)
+            node, pages, free, surplus, zero = map(str, counts)
+            rows.append(("", node, pages, free, "", surplus, "", zero))
     Sheet(("page", "node", *numbers), rows, numbers).print()
 
 
@@ -164,22 +190,100 @@ def _line(one: NodeChange, page: int, *, dry: bool) -> str:
     return f"node {one.node}: {one.done:+} pages of {named(page)}{less}"
 
 
-def _wanted(root: Root, args: argparse.Namespace) -> tuple[Pool, dict[int, int]]:
-    """Return the pool and the pages per node; raise if that cannot be."""
-    page = size.parse_bytes(args.page, LARGEST)
+def zero(args: argparse.Namespace) -> int:
+    """Zero free pages ahead of use."""
+    root = _root(args)
+    pages = [_page(root, args.page)] if args.page else sizes(root)
+    if args.node is not None:
+        _check_node(root, args.node)
+    margin, threads = _margin(args.margin), args.threads
+    _check_threads(threads)
+    zeroing.check(root)
+    work = zeroing.Zeroer(zeroing.targets(root, pages, args.node, margin), args.watch)
+    before, began = zeroing.counted(root), time.monotonic()
+    try:
+        _zero(work, threads)
+    except KeyboardInterrupt as error:
+        done = zeroing.counted(root) - before
+        raise zeroing.InterruptedZeroingError(done) from error
+    nodes = [
+        NodeZeroed(one.pool.page, one.node, one.pages, one.zeroed)
+        for one in work.targets
+    ]
+    seconds = time.monotonic() - began
+    done = zeroing.counted(root) - before
+    record = PoolZeroed(seconds=seconds, zeroed_pages=done, nodes=nodes)
+    if args.json:
+        print(record.json())
+    else:
+        print(f"{done} pages zeroed in {seconds:.1f} s")
+        for one in filter(lambda one: one.free, nodes):
+            print(
+                f"node {one.node}: {one.zeroed} of {one.free} free pages of "
+                f"{named(one.page_bytes)} are known to be zero"
+            )
+    left = any(one.zeroed < one.free for one in nodes)
+    return Exit.VERDICT if left else Exit.OK
+
+
+def _zero(work: Zeroer, threads: int) -> None:
+    """Zero, with a progress bar on a terminal."""
+    if not sys.stderr.isatty():
+        work.run(threads, lambda: None)
+        return
+    from rich import progress as bars
+    from rich.console import Console
+
+    with bars.Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("free pages that are zero")
+
+        def show() -> None:
+            free = sum(one.pages for one in work.targets)
+            zeroed = sum(one.zeroed for one in work.targets)
+            bar.update(task, total=max(free, 1), completed=zeroed)
+
+        work.run(threads, show)
+
+
+def _margin(text: str) -> float:
+    """Return a share given as in 10%."""
+    number = text.removesuffix("%")
+    if not number.isdecimal() or int(number) > ALL:
+        raise UsageError(f"--margin {text}: give a percentage, 0% to 100%")
+    return int(number) / ALL
+
+
+def _check_threads(count: int) -> None:
+    if not 1 <= count <= 1 << 10:
+        raise UsageError(f"--threads {count}: give a number from 1 to 1024")
+
+
+def _page(root: Root, text: str) -> int:
+    """Return a page size that there are pools of."""
+    page = size.parse_bytes(text, LARGEST)
     known = sizes(root)
     if page not in known:
         said = ", ".join(map(named, known)) or "none"
-        raise UsageError(f"--page {args.page}: the kernel has pools of {said}")
+        raise UsageError(f"--page {text}: the kernel has pools of {said}")
+    return page
+
+
+def _check_node(root: Root, node: int) -> None:
+    if node not in nodes(root):
+        said = ", ".join(map(str, nodes(root)))
+        raise UsageError(f"--node {node}: there are nodes {said}")
+
+
+def _wanted(root: Root, args: argparse.Namespace) -> tuple[Pool, dict[int, int]]:
+    """Return the pool and the pages per node; raise if that cannot be."""
+    page = _page(root, args.page)
     wanted = size.parse_bytes(args.size, LARGEST)
     if not wanted or wanted % page:
         raise UsageError(f"--size {args.size} is not a multiple of {named(page)}")
     pool = Pool(root, page)
     parts = pool.nodes
     if args.node is not None:
-        if args.node not in nodes(root):
-            said = ", ".join(map(str, nodes(root)))
-            raise UsageError(f"--node {args.node}: there are nodes {said}")
+        _check_node(root, args.node)
         if not pool.on(args.node):
             raise UsageError(f"--node {args.node} has no memory")
         parts = [args.node]

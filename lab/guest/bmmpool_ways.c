@@ -52,6 +52,17 @@ static void end(void)
 	run_on(-1);
 }
 
+/* Counted by itself. */
+static void free_all(const struct memory *m)
+{
+	run_on(0);
+	bmm_mark(BMM_MARK_BEGIN(1));
+	munmap(m->at, m->len);
+	close(m->fd);
+	bmm_mark(BMM_MARK_END(1));
+	run_on(-1);
+}
+
 static void touch(const struct memory *m)
 {
 	for (size_t i = 0; i < m->len; i += m->page)
@@ -117,6 +128,7 @@ int visit(const char *kind, size_t len, const char *way)
 		m.at[len / 2] = 1;
 	wrong = memory_wrong(&m);
 	memset(m.at, DIRT, len);
+	free_all(&m);
 	printf("bytes=%zu ns=%lu wrong=%lu faults=%ld threads=%u\n", len, ns,
 	       wrong, taken, threads);
 	return 0;

@@ -93,6 +93,15 @@ static inline void bmm_ops_permanent(struct ftrace_ops *ops)
 #define BMM_CLEAR_ARGS page, addr_hint, nr_pages
 #endif
 
+static inline struct folio *bmm_clear_folio(BMM_CLEAR_PARAMS)
+{
+#ifdef BMM_HAVE_FOLIO_ZERO_USER
+	return folio;
+#else
+	return page_folio(page);
+#endif
+}
+
 static inline void *bmm_clear_base(BMM_CLEAR_PARAMS)
 {
 #ifdef BMM_HAVE_FOLIO_ZERO_USER

@@ -22,10 +22,11 @@ SYSFS = "/sys/kernel/bulkmm"
 LAB = "/sys/kernel/debug/bulkmm_lab"
 ND_PMEM = "/sys/bus/nd/drivers/nd_pmem"
 HUGE = "/sys/kernel/mm/transparent_hugepage"
-PATHS = ("memmap", "clear", "alloc", "copy", "vmap", "hotplug")
+PATHS = ("memmap", "clear", "prezero", "alloc", "copy", "vmap", "hotplug")
 SWITCHED = {
     "memmap": "on",
     "clear": "auto",
+    "prezero": "on",
     "alloc": "auto",
     "copy": "on",
     "vmap": "pte",

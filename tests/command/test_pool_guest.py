@@ -33,7 +33,18 @@ kill -9 $!
 until [ $(cat {SIZE}/surplus_hugepages) = 0 ]; do sleep 0.1; done
 cat {SIZE}/nr_overcommit_hugepages
 """
+WATCHED = f"""
+cd /command && {POOL} zero --watch --threads 2 &
+until [ "$(cat /sys/kernel/bulkmm/prezero/known | wc -l)" = 3 ]; do sleep 0.1; done
+kill -{{0}} $!
+wait $!
+code=$?
+cat {SIZE}/free_hugepages
+exit $code
+"""
 STEPS: dict[str, Step] = {
+    "nothing to gain": ("pool", "zero"),
+    "load": ("sh", "insmod /lib/modules/bulkmm.ko hotplug=off prezero=on"),
     "big": ("pool", "grow", *BIG, "--node", "2", "--json"),
     "big gone": ("sh", GONE),
     "all": ("pool", "grow", "--page", "2M", "--size", "194M", "--json"),
@@ -43,6 +54,12 @@ STEPS: dict[str, Step] = {
     "none": ("sh", f"echo 0 >{SIZE}/nr_hugepages"),
     "killed": ("sh", KILLED),
     "next": ("pool", "grow", "--page", "2M", "--size", "12M", "--json"),
+    "margin": ("pool", "zero", "--page", "2M", "--margin", "100%", "--json"),
+    "zero": ("pool", "zero", "--page", "2M", "--json"),
+    "zeroed": ("pool", "--json"),
+    "off": ("sh", "cd /sys/kernel/bulkmm && echo 1 >off && echo on >prezero/mode"),
+    "watched": ("sh", WATCHED.format("TERM")),
+    "stopped": ("sh", WATCHED.format("9")),
 }
 
 
@@ -103,3 +120,32 @@ def test_a_killed_run_is_cleaned_up_by_the_next(
     held = document(seen["next"])
     assert nodes(held) == [(2, 0), (2, 0), (2, 0)]
     assert held["pool"]["overcommit"] == 0
+
+
+def test_zeroing_is_of_no_use_without_the_path(seen: dict[str, dict[str, Any]]) -> None:
+    said = seen["nothing to gain"]
+    assert said["code"] == Exit.ENVIRONMENT
+    assert "without path prezero the kernel clears each page again" in said["err"]
+    assert seen["load"]["code"] == 0
+
+
+def test_free_pages_are_zeroed_but_for_a_margin(
+    seen: dict[str, dict[str, Any]],
+) -> None:
+    held = document(seen["margin"], Exit.VERDICT)
+    assert [one["zeroed"] for one in held["nodes"]] == [0, 0, 0]
+    held = document(seen["zero"])
+    assert held["zeroed_pages"] == 6
+    assert [(one["free"], one["zeroed"]) for one in held["nodes"]] == [(2, 2)] * 3
+    pools = document(seen["zeroed"])["pools"]
+    shown = {one["page_bytes"]: [n["zeroed"] for n in one["nodes"]] for one in pools}
+    assert shown[2 * MIB] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("step", "code"), [("watched", Exit.INTERRUPTED), ("stopped", 128 + 9)]
+)
+def test_a_watch_that_ends_leaves_the_pool_as_it_is(
+    seen: dict[str, dict[str, Any]], step: str, code: int
+) -> None:
+    assert (seen[step]["code"], seen[step]["out"].split()[-1]) == (code, "6")

@@ -16,6 +16,8 @@ site_\name:
 
 	TAKEN_OVER memmap
 	TAKEN_OVER clear
+	TAKEN_OVER prezero
+	TAKEN_OVER prezero_remove
 	TAKEN_OVER alloc
 	TAKEN_OVER copy
 	TAKEN_OVER vmap_pages

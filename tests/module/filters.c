@@ -59,6 +59,8 @@ ENDS_IN(body, BODY)
 
 TAKEN_OVER(memmap, arg[2] >= least)
 TAKEN_OVER(clear, arg[1] >= least)
+TAKEN_OVER(prezero, arg[1] >= least)
+TAKEN_OVER(prezero_remove, arg[1] >= least)
 TAKEN_OVER(copy, arg[2] >= least)
 TAKEN_OVER(alloc, (unsigned int)arg[1] >= (unsigned int)least)
 TAKEN_OVER(alloc_add, arg[2] >= least)
@@ -84,7 +86,8 @@ static const struct {
 } table[] = {
 	ROW(memmap),	     ROW(clear),     ROW(alloc),   ROW(vmap_pages),
 	ROW(vmap_range),     ROW(vmap_area), ROW(hotplug), ROW(hotplug_grow),
-	ROW(hotplug_shrink), ROW(alloc_add), ROW(copy),
+	ROW(hotplug_shrink), ROW(alloc_add), ROW(prezero), ROW(prezero_remove),
+	ROW(copy),
 #ifdef __aarch64__
 	ROW(vmap_huge),
 #endif

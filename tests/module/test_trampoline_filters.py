@@ -33,8 +33,8 @@ class Machine:
 
 
 MACHINES = {
-    "x86": Machine("x86", "CONFIG_X86_64", "gcc", 11),
-    "arm64": Machine("arm64", "CONFIG_ARM64", armlib.GCC, 12),
+    "x86": Machine("x86", "CONFIG_X86_64", "gcc", 13),
+    "arm64": Machine("arm64", "CONFIG_ARM64", armlib.GCC, 14),
 }
 
 

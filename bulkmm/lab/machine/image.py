@@ -29,6 +29,7 @@ HELPERS = (
     "bmmbpf",
     "bmmkexec",
     "bmmpoison",
+    "bmmzero",
 )  # of NAME*.c in lab/guest
 EARLY = ("virtio_pci", "virtio_console")  # for the ports to the host
 COMPILE = ("-static", "-O2", "-Wall", "-Wextra", "-Werror")

@@ -2,7 +2,7 @@
 """The lab's scenarios; their names are the interface."""
 
 from bulkmm.errors import unknown
-from bulkmm.lab.scenario import clear, copy, hotplug, memmap, suites, vmap
+from bulkmm.lab.scenario import clear, copy, hotplug, memmap, prezero, suites, vmap
 from bulkmm.lab.scenario.declaration import LIVE_PATCH, NVDIMM, Scenario
 
 __all__ = ["FAMILIES", "LIVE_PATCH", "NVDIMM", "SCENARIOS", "Scenario", "find"]
@@ -11,6 +11,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     *memmap.SCENARIOS,
     *clear.SCENARIOS,
     *copy.SCENARIOS,
+    *prezero.SCENARIOS,
     *vmap.SCENARIOS,
     *hotplug.SCENARIOS,
     *suites.SCENARIOS,

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""prezero-2m and prezero-1g: what it costs to populate a pool that is ready.
+
+A visit populates the whole pool in one way, in one state of the module, checks every
+byte, fills it with a pattern and frees it (lab/guest/bmmpool_ways.c). The work of
+populating and of freeing is counted.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bulkmm import stats
+from bulkmm.lab import work
+from bulkmm.lab.families import proof
+from bulkmm.lab.machine import counting, library, vm
+from bulkmm.lab.machine.counting import Event
+from bulkmm.lab.machine.kernels import Kernel
+from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.progress import Progress
+from bulkmm.results import Check, Measured
+from bulkmm.size import GIB, KIB, MIB
+
+ARMS = ("absent", "off", "clear", "on", "ready", "both")
+READY = ("ready", "both")
+PAIRS = (("absent", "ready"), ("off", "on"), ("clear", "both"))
+THREADS = "bulkmm-2"  # as QEMU does; their waiting is counted as well
+# the kernel's, DPDK's, a file's
+MAPPED = ("madvise", "map-populate")
+ALONE = (*MAPPED, "fallocate")
+WAYS = (*ALONE, THREADS)
+CORRUPTED = "corrupted"
+POPULATE, FREE = 0, 1  # slots of a record
+STORE = 8  # bytes that a store is taken to write
+WIDE = 16  # and one of path clear at most
+FREE_MORE = 60  # instructions
+STRESS_PAGES = 100_000
+SERVED = 50  # of so many pages at least one was ready
+VISIT = "prezero-visit"
+HOOKS = "0 enqueue_hugetlb_folio: attached 0 remove_hugetlb_folio: attached"
+OFF = HOOKS.replace("0 ", "-19 ").replace(" attached", " not attached")
+Taken = Mapping[tuple[str, str], list[counting.Work]]  # by way and arm
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The pool of a scenario."""
+
+    kind: str  # of bmmpool
+    page: int
+    pages: int
+    most: float  # of a ready page's bytes that are stored
+    cmdline: str = ""
+
+
+SHAPES = {
+    "prezero-2m": Shape("2m", 2 * MIB, 32, 0.01),
+    # pages of this size are there if they are reserved at boot
+    "prezero-1g": Shape("1g", GIB, 1, 0.0001, "hugepagesz=1G hugepages=1"),
+}
+
+
+@dataclass(frozen=True)
+class Work(work.Work):
+    """The scenario with its options (see bulkmm.lab.work)."""
+
+    step = (VISIT,)
+    kept = (("visits", VISIT),)
+
+    @property
+    def shape(self) -> Shape:
+        """Return the scenario's pool."""
+        return SHAPES[self.scenario.name]
+
+    @property
+    def cmdline(self) -> str:
+        return self.shape.cmdline
+
+    @property
+    def steps(self) -> int:
+        return len(ARMS) * len(WAYS) * self.options.rounds
+
+    def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
+        return [library.ensure(kernel.root, kernel.arch, progress)]
+
+    def job(self, modules: list[str]) -> str:
+        shape, chance = self.shape, self.options.chance
+        lines = [f"mark {self.scenario.name} begins"]
+        lines += [f"must insmod /lib/modules/{one}.ko" for one in modules]
+        lines.append(f"folios hugetlb {shape.page // KIB} {shape.pages}")
+        for _ in range(self.options.rounds):
+            for arm in chance.sample(ARMS, len(ARMS)):
+                lines.append(f"prezero_arm {arm}")
+                lines += map(self._visit, chance.sample(WAYS, len(WAYS)))
+        if self.options.break_one_word:
+            lines += ["prezero_arm ready", self._visit(CORRUPTED)]
+        return "\n".join([*lines, "prezero_arm absent"]) + "\n"
+
+    def _visit(self, way: str) -> str:
+        shape = self.shape
+        return f"prezero_visit {shape.kind} {shape.page * shape.pages // MIB} {way}"
+
+    def results(self, outcome: Outcome) -> Measured:
+        return stats.joined(
+            counting.rated(
+                f"{self.scenario.name}-{way}{name}",
+                self.shape.page * self.shape.pages,
+                {arm: taken[way, arm] for arm in ARMS},
+                PAIRS,
+            )
+            for slot, name in ((POPULATE, ""), (FREE, "-free"))
+            for taken in (_taken(outcome, slot),)
+            for way in WAYS
+            if taken
+        )
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        visits = outcome.of(VISIT)
+        ways = [*WAYS, *([CORRUPTED] if self.options.break_one_word else [])]
+        found = [_zero(way, [v for v in visits if v["way"] == way]) for way in ways]
+        found += [self._known(arm, visits) for arm in ARMS]
+        found.append(proof.attached(outcome, "prezero-counters", allowed=(HOOKS, OFF)))
+        if taken := _taken(outcome, POPULATE):
+            found += [check for way in ALONE for check in self._cheap(way, taken)]
+            found.append(self._freed(_taken(outcome, FREE)))
+        return found
+
+    def _known(self, arm: str, visits: list[Event]) -> Check:
+        """Check that the whole pool was known where it is to be ready, and then not."""
+        pages = self.shape.pages
+        wanted = (pages, pages, 0) if arm in READY else (0, 0, 0)
+        seen = {
+            (int(v["before"]), int(v["hits"]), int(v["after"]))
+            for v in visits
+            if v["arm"] == arm
+        }
+        detail = "; ".join(
+            f"{before} known, {hits} not cleared, {after} known after"
+            for before, hits, after in sorted(seen)
+        )
+        return Check(f"known pages ({arm})", seen == {wanted}, detail)
+
+    def _cheap(self, way: str, taken: Taken) -> Iterator[Check]:
+        """Compare what a ready page costs with its bytes, and with stock's work."""
+        shape = self.shape
+        stock, _ = _least(taken[way, "absent"], shape.pages)
+        _, seen = _least(taken[way, "clear"], shape.pages)
+        yield Check(
+            f"stores are counted ({way})",
+            seen * WIDE >= shape.page,
+            f"{seen:.0f} a page that path clear writes",
+        )
+        for arm in READY:
+            insns, stores = _least(taken[way, arm], shape.pages)
+            yield Check(
+                f"work of a page ({way}, {arm})",
+                stores * STORE <= shape.page * shape.most and insns <= stock,
+                f"{stores:.0f} stores, {stores * STORE / shape.page:.4%} of its bytes "
+                f"at most; {insns:.0f} instructions, stock {stock:.0f}",
+            )
+
+    def _freed(self, taken: Taken) -> Check:
+        """Check what the hooks cost when nothing is known."""
+        off, on = (
+            _least([w for way in MAPPED for w in taken[way, arm]], self.shape.pages)
+            for arm in ("off", "on")
+        )
+        more = on[0] - off[0]
+        detail = f"{more:+.0f} instructions a page, of {off[0]:.0f}"
+        return Check("cost of a free", more <= FREE_MORE, detail)
+
+
+def _least(works: Sequence[counting.Work], pages: int) -> counting.Work:
+    """Return the least work of a page: interrupts only ever add to it."""
+    instructions, stores = (min(one[i] for one in works) / pages for i in (0, 1))
+    return instructions, stores
+
+
+def _taken(outcome: Outcome, slot: int) -> Taken:
+    """Return the work of all visits; empty if none was counted."""
+    found: dict[tuple[str, str], list[counting.Work]] = defaultdict(list)
+    for visit, (record,) in counting.of(outcome, VISIT):
+        found[visit["way"], visit["arm"]].append(counting.slot(record, slot))
+    return found
+
+
+def _zero(way: str, visits: list[Event]) -> Check:
+    """Check that every byte was zero."""
+    wrong = [v for v in visits if v["wrong"]]
+    detail = f"{len(visits)} visits"
+    if wrong:
+        detail += f"; {wrong[0]['arm']}: {wrong[0]['wrong']} words wrong"
+    return Check(f"every byte zero ({way})", bool(visits) and not wrong, detail)
+
+
+@dataclass(frozen=True)
+class FaultsWork(work.Work):
+    """prezero-faults: what can go wrong, provoked in a test build."""
+
+    hot = vm.Hot(nodes=2, shared_out=True)
+    # pages that the page allocator cleared would hide what is not cleared
+    cmdline = "init_on_alloc=0 hugepagesz=1G hugepages=1"
+    step = ("check",)
+    kept = (("skipped", "prezero-skipped"),)
+
+    def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
+        return [library.ensure(kernel.root, kernel.arch, progress)]
+
+    def job(self, _modules: list[str]) -> str:
+        return f"mark {self.scenario.name} begins\nprezero_faults 24\n"
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        return work.provoked(outcome)
+
+
+@dataclass(frozen=True)
+class StressWork(work.Work):
+    """prezero-stress: everything at once, until so many pages have been seen."""
+
+    hot = vm.Hot(nodes=2, shared_out=True)
+    cmdline = FaultsWork.cmdline.partition(" ")[0]
+    step = ("prezero-turn",)
+    kept = (("churned", "prezero-churned"), ("counters", "prezero-stress"))
+
+    @property
+    def pages(self) -> int:
+        """Return how many pages are taken and looked at."""
+        return self.options.folios or STRESS_PAGES
+
+    def job(self, _modules: list[str]) -> str:
+        return f"mark {self.scenario.name} begins\nprezero_stress {self.pages}\n"
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        churned = outcome.of("prezero-churned")
+        pages = sum(int(one.get("pages", 0)) for one in churned)
+        wrong = sum(int(one.get("wrong", 1)) for one in churned)
+        (said,) = outcome.of("prezero-stress")
+        served = f"{said['hits']} not cleared, {said['zeroed']} zeroed ahead of use"
+        return [
+            *work.told(outcome),
+            Check("every page zero", not wrong, f"{wrong} of {pages} were not"),
+            Check(
+                "enough pages", pages >= self.pages, f"{pages} in {said['turns']} turns"
+            ),
+            Check("served meanwhile", int(said["hits"]) * SERVED >= pages, served),
+        ]

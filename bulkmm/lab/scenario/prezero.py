@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Scenarios of path prezero."""
+
+from functools import partial
+
+from bulkmm.lab.scenario.declaration import Scenario
+
+_ready = partial(
+    Scenario,
+    family="prezero",
+    work="prezero:Work",
+    path="prezero",
+    check="every byte zero, by every way to populate; one that is ready costs stores "
+    "of 1 % (2 MiB) or 0.01 % (1 GiB) of its bytes at most, no more instructions than "
+    "stock's; each free 60 more at most",
+    takes=("rounds", "seed", "break_one_word"),
+    marked=True,
+)
+
+SCENARIOS = (
+    _ready(
+        "prezero-2m",
+        "populating a pool of hugetlb pages of 2 MiB that are ready, and that are not",
+        rounds=2,
+        full=("--rounds 2",),
+        quick=("--rounds 1",),
+        debug={"debug": ("--rounds 1",)},
+        seconds=90,
+        memory=1024,
+    ),
+    _ready(
+        "prezero-1g",
+        "populating a page of 1 GiB that is ready, and that is not",
+        rounds=1,
+        debug={"debug": ("--rounds 1",)},
+        seconds=400,
+        memory=4096,  # an aligned GiB is left whole at boot
+    ),
+    Scenario(
+        "prezero-faults",
+        "every way to take a hugetlb page and to free it dirty, resizing, demotion, "
+        "memory that goes offline, broken pages, fillers that are killed, and each "
+        "fault of the path, in a test build",
+        "every byte zero whenever pages are populated; the pool exact; a bit that is "
+        "kept on purpose must be seen",
+        family="prezero",
+        work="prezero:FaultsWork",
+        path="prezero",
+        measures=False,
+        debug={"debug": ("",)},
+        faults=True,
+        warns=True,
+        seconds=200,
+        memory=4096,  # an aligned GiB is left whole at boot
+    ),
+    Scenario(
+        "prezero-stress",
+        "hugetlb pages taken in every way and freed dirty, while fillers are killed, "
+        "pages migrate, the pool, modes and hooks change",
+        "every page zero at first touch; the pool exact; some were ready",
+        family="prezero",
+        work="prezero:StressWork",
+        path="prezero",
+        measures=False,
+        takes=("folios",),
+        full=("--folios 20000",),
+        debug={"debug": ("--folios 2000",)},
+        seconds=900,
+        memory=1536,
+    ),
+)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Zero free pages of a pool ahead of use, so that path prezero can vouch for them.
+
+A thread of ours does it inside a write to the module (module/prezero_fill.c): one page
+at a time, at the lowest priority, on the page's node. A thread that ends, in whatever
+way, leaves nothing behind.
+"""
+
+import errno
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from bulkmm.control.module import HOME, choice
+from bulkmm.control.root import Root
+from bulkmm.errors import BulkmmError, Exit
+from bulkmm.pool.pools import NODES, Pool, cpus_of, nodes
+from bulkmm.size import KIB
+
+PREZERO = f"{HOME}/prezero"
+PORTION = 64 << 20  # bytes, or a page: how long Ctrl-C waits for a thread
+REST = 0.5  # seconds between two looks at a pool
+DONE, BUSY = errno.EEXIST, errno.EAGAIN  # all are known; others need them
+PASSES = {
+    errno.ENOMEM: "the kernel has no memory for its bitmap",
+    errno.ENODEV: "path prezero was switched off",
+    errno.ENODATA: "the kernel's frees do not reach the module: path prezero "
+    "cannot serve this kernel",
+    errno.EINVAL: "the pool is gone",
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A node's part of a pool."""
+
+    pool: Pool
+    node: int
+    margin: float  # of its pages, that stay free
+
+    @property
+    def pages(self) -> int:
+        """Return its pages that are free."""
+        return self.pool.read("free_hugepages", self.node)
+
+    @property
+    def zeroed(self) -> int:
+        """Return those of them that are known to be zero."""
+        return self.pool.zeroed(self.node)
+
+    @property
+    def floor(self) -> int:
+        """Return how many pages stay free."""
+        return -int(-self.pool.read("nr_hugepages", self.node) * self.margin // 1)
+
+
+class InterruptedZeroingError(BulkmmError):
+    """Ctrl-C while pages were zeroed."""
+
+    exit = Exit.INTERRUPTED
+
+    def __init__(self, done: int) -> None:
+        super().__init__(f"interrupted after {done} pages, which are known to be zero")
+
+
+def counted(root: Root) -> int:
+    """Return how many pages have been zeroed since the module was loaded."""
+    for line in root.lines(f"{PREZERO}/stats") or ():
+        name, _, value = line.partition(" ")
+        if name == "zeroed":
+            return int(value)
+    return 0
+
+
+def check(root: Root) -> None:
+    """Raise unless zeroing would be of any use."""
+    mode = choice(root.read(f"{PREZERO}/mode") or "")
+    if not mode or mode.chosen != "on":
+        raise BulkmmError(
+            "nothing to gain: without path prezero the kernel clears each page again; "
+            "switch it on first: bulkmm on prezero"
+        )
+
+
+@dataclass
+class Zeroer:
+    """Threads that zero the free pages of some targets."""
+
+    targets: Sequence[Target]
+    watch: bool
+    stop: threading.Event = field(default_factory=threading.Event)
+    busy: set[Target] = field(default_factory=set)  # where others need the pages
+    failed: BulkmmError | None = None
+
+    def run(self, threads: int, progress: Callable[[], None]) -> None:
+        """Zero until all are known, or for ever; raise what stopped a thread."""
+        began = [threading.Thread(target=self._thread) for _ in range(threads)]
+        try:
+            for thread in began:
+                thread.start()
+            while any(thread.is_alive() for thread in began):
+                progress()
+                began[0].join(REST / 5)
+                self.stop.wait(REST / 5)
+        finally:
+            self.stop.set()
+            for thread in began:
+                thread.join()
+        if self.failed:
+            raise self.failed
+
+    def _thread(self) -> None:
+        try:
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+            while True:
+                for target in self.targets:
+                    with _on(target):
+                        self._target(target)
+                if not self.watch or self.stop.wait(REST):
+                    return
+        except BulkmmError as error:
+            self.failed = error
+            self.stop.set()
+
+    def _target(self, target: Target) -> None:
+        """Zero portions of a target until none is left, or none is to be had."""
+        if self.watch and target.zeroed >= target.pages:
+            return
+        kib, count = target.pool.page // KIB, max(PORTION // target.pool.page, 1)
+        while not self.stop.is_set():
+            code = _write(target.pool.root, f"{kib} {target.node} {count}", target)
+            if code == BUSY:
+                self.busy.add(target)
+            if code:
+                return
+
+
+def _write(root: Root, words: str, target: Target) -> int:
+    """Return 0, DONE or BUSY; raise what cannot be passed."""
+    try:
+        with root.at(f"{PREZERO}/zero").open("wb", buffering=0) as file:
+            file.write(f"{words} {target.floor}\n".encode())
+    except OSError as error:
+        code = error.errno or 0
+        if code in {DONE, BUSY}:
+            return code
+        raise BulkmmError(
+            PASSES.get(code, f"{error.filename or PREZERO}: {error.strerror}")
+        ) from error
+    return 0
+
+
+@contextmanager
+def _on(target: Target) -> Iterator[None]:
+    """Run the thread on the CPUs of a node, if it has any that we may use."""
+    usual = os.sched_getaffinity(0)
+    here = cpus_of(target.pool.root.read(f"{NODES}/node{target.node}/cpulist") or "")
+    if here & usual:
+        os.sched_setaffinity(0, here & usual)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # CPUs may have gone
+            os.sched_setaffinity(0, usual)
+
+
+def targets(
+    root: Root, pages: Sequence[int], node: int | None, margin: float
+) -> list[Target]:
+    """Return the parts of pools of these sizes, on a node or all."""
+    return [
+        Target(Pool(root, page), one, margin)
+        for page in pages
+        for one in (nodes(root) if node is None else [node])
+        if Pool(root, page).on(one)
+    ]

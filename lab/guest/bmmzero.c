@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Takes hugetlb pages of 2 MiB and gives them back dirty, in every way there  is:
+ *
+ *	bmmzero way NAME PAGES       by one way
+ *	bmmzero hold mapping PAGES   reserves them until it is killed
+ *	bmmzero churn TOTAL BATCH    by one after another, until TOTAL have been
+ *	                             seen; prints how many were not zero
+ *
+ * What is taken by a fault is looked at first: a word of each 4 KiB, at a place
+ * that all of these programs dirty.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HUGE	     (2UL << 20)
+#define SMALL	     4096UL
+#define WORD	     3 /* of each 4 KiB, in words of 8 bytes */
+#define DIRT	     0xa5
+#define LOG_OF_HUGE  26
+#define SOFT_OFFLINE 101 /* MADV_SOFT_OFFLINE */
+#define BROKEN	     100 /* MADV_HWPOISON */
+#define MOVE_ALL     4	 /* MPOL_MF_MOVE_ALL */
+#define CANNOT	     77	 /* exit code: the kernel has no such thing */
+
+static unsigned long seen, wrong;
+
+static void die(const char *what)
+{
+	int cannot = errno == ENOSYS || errno == EOPNOTSUPP;
+
+	fprintf(stderr, "bmmzero: %s: %s\n", what, strerror(errno));
+	_exit(cannot ? CANNOT : 1);
+}
+
+static void look(const char *at, size_t len)
+{
+	for (size_t page = 0; page < len; page += HUGE) {
+		int dirty = 0;
+
+		for (size_t i = page; i < page + HUGE; i += SMALL)
+			dirty |= ((volatile const uint64_t *)(at + i))[WORD] !=
+				 0;
+		seen++;
+		wrong += (unsigned long)dirty;
+	}
+}
+
+static void dirty(char *at, size_t len)
+{
+	for (size_t i = 0; i < len; i += SMALL)
+		((volatile uint64_t *)(at + i))[WORD] = DIRT;
+}
+
+static int file_of(size_t len)
+{
+	int fd = memfd_create("bmmzero", MFD_HUGETLB | 21U << LOG_OF_HUGE);
+
+	if (fd < 0 || ftruncate(fd, (off_t)len))
+		die("memfd");
+	return fd;
+}
+
+static char *map(size_t len, int fd, int flags)
+{
+	char *at;
+
+	flags |= fd < 0 ? MAP_ANONYMOUS | MAP_HUGETLB | 21 << LOG_OF_HUGE : 0;
+	at = mmap(NULL, len, PROT_READ | PROT_WRITE, flags, fd, 0);
+	if (at == MAP_FAILED)
+		die("mmap");
+	return at;
+}
+
+static void use(char *at, size_t len)
+{
+	look(at, len);
+	dirty(at, len);
+}
+
+static void use_private(size_t len)
+{
+	use(map(len, -1, MAP_PRIVATE), len);
+}
+
+static void use_shared(size_t len)
+{
+	use(map(len, file_of(len), MAP_SHARED), len);
+}
+
+/* The child's copies are taken from the pool, and never cleared. */
+static void use_fork(size_t len)
+{
+	char *at = map(len, -1, MAP_PRIVATE | MAP_NORESERVE);
+	int status;
+
+	use(at, len / 2);
+	if (!fork()) {
+		dirty(at, len / 2);
+		_exit(0);
+	}
+	if (wait(&status) < 0 || status)
+		die("the child");
+}
+
+/* Copies of a file's pages likewise. */
+static void use_cow(size_t len)
+{
+	int fd = file_of(len / 2);
+
+	use(map(len / 2, fd, MAP_SHARED), len / 2);
+	dirty(map(len / 2, fd, MAP_PRIVATE), len / 2);
+}
+
+static void use_punch(size_t len)
+{
+	int fd = file_of(len);
+
+	use(map(len, fd, MAP_SHARED), len);
+	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+		      (off_t)len))
+		die("hole");
+	use(map(len, fd, MAP_SHARED), len);
+	if (ftruncate(fd, 0))
+		die("truncate");
+}
+
+static void use_dontneed(size_t len)
+{
+	char *at = map(len, -1, MAP_PRIVATE);
+
+	for (int i = 0; i < 2; i++) {
+		use(at, len);
+		if (madvise(at, len, MADV_DONTNEED))
+			die("MADV_DONTNEED");
+	}
+}
+
+/* Pages that a pipe holds when nobody maps them any more. */
+static void use_pinned(size_t len)
+{
+	char *at = map(len, -1, MAP_PRIVATE);
+	int pipes[2];
+
+	use(at, len);
+	if (pipe(pipes))
+		die("pipe");
+	for (size_t i = 0; i < len; i += HUGE) {
+		struct iovec one = { at + i, SMALL };
+
+		if (i / HUGE < 8 && vmsplice(pipes[1], &one, 1, 0) < 0)
+			die("vmsplice");
+	}
+	munmap(at, len);
+}
+
+/* Each page to the other node, if there is one, and back. */
+static void use_move(size_t len)
+{
+	char *at = map(len / 2, -1, MAP_PRIVATE);
+
+	use(at, len / 2);
+	for (int node = 1; node >= 0; node--)
+		for (size_t i = 0; i < len / 2; i += HUGE) {
+			void *page = at + i;
+			int status;
+
+			syscall(SYS_move_pages, 0, 1UL, &page, &node, &status,
+				MOVE_ALL);
+		}
+}
+
+static int faults_of(char *at, size_t len, uint64_t mode, uint64_t feature)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = feature };
+	struct uffdio_register range = { .range = { (uintptr_t)at, len },
+					 .mode = mode };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) ||
+	    ioctl(fd, UFFDIO_REGISTER, &range))
+		die("userfaultfd");
+	return fd;
+}
+
+static void use_copy(size_t len)
+{
+	char *at = map(len, -1, MAP_PRIVATE);
+	int fd = faults_of(at, len, UFFDIO_REGISTER_MODE_MISSING, 0);
+	char *from = aligned_alloc(SMALL, HUGE);
+
+	memset(from, DIRT, HUGE);
+	for (size_t i = 0; i < len; i += HUGE) {
+		struct uffdio_copy copy = { .dst = (uintptr_t)at + i,
+					    .src = (uintptr_t)from,
+					    .len = HUGE };
+
+		if (ioctl(fd, UFFDIO_COPY, &copy))
+			die("UFFDIO_COPY");
+	}
+}
+
+static void use_continue(size_t len)
+{
+	int file = file_of(len);
+	char *at = map(len, file, MAP_SHARED),
+	     *other = map(len, file, MAP_SHARED);
+	int fd = faults_of(other, len, UFFDIO_REGISTER_MODE_MINOR,
+			   UFFD_FEATURE_MINOR_HUGETLBFS);
+	struct uffdio_continue all = { .range = { (uintptr_t)other, len } };
+
+	use(at, len);
+	if (ioctl(fd, UFFDIO_CONTINUE, &all))
+		die("UFFDIO_CONTINUE");
+	dirty(other, len);
+}
+
+static void on_broken(int number)
+{
+	(void)number; /* the page was broken on purpose: nothing to do */
+}
+
+static void break_one(size_t len, int how)
+{
+	char *at = map(len / 2, -1, MAP_PRIVATE);
+
+	signal(SIGBUS, on_broken);
+	use(at, len / 2);
+	if (madvise(at, SMALL, how))
+		die("madvise");
+	if (how == SOFT_OFFLINE)
+		dirty(at, len / 2);
+}
+
+static void use_soft_offline(size_t len)
+{
+	break_one(len, SOFT_OFFLINE);
+}
+
+static void use_broken(size_t len)
+{
+	break_one(len, BROKEN);
+}
+
+static const struct way {
+	const char *name;
+	void (*use)(size_t len);
+	int churns; /* can be repeated for ever */
+} ways[] = {
+	{ "private", use_private, 1 },
+	{ "shared", use_shared, 1 },
+	{ "fork", use_fork, 1 },
+	{ "cow", use_cow, 1 },
+	{ "punch", use_punch, 1 },
+	{ "dontneed", use_dontneed, 1 },
+	{ "pinned", use_pinned, 1 },
+	{ "move", use_move, 1 },
+	{ "copy", use_copy, 1 },
+	{ "continue", use_continue, 1 },
+	{ "soft-offline", use_soft_offline, 0 },
+	{ "broken", use_broken, 0 },
+};
+
+#define WAYS (sizeof(ways) / sizeof(*ways))
+
+/*
+ * In a process of its own, which frees all it had by ending; one that the pool
+ * has too little for is killed, or gives up.
+ */
+static void churn_once(const struct way *way, size_t len)
+{
+	unsigned long told[2];
+	int pipes[2];
+
+	if (pipe(pipes))
+		die("pipe");
+	if (!fork()) {
+		seen = wrong = 0;
+		freopen("/dev/null", "w", stderr);
+		way->use(len);
+		told[0] = seen, told[1] = wrong;
+		_exit(write(pipes[1], told, sizeof(told)) != sizeof(told));
+	}
+	close(pipes[1]);
+	if (read(pipes[0], told, sizeof(told)) == sizeof(told)) {
+		seen += told[0];
+		wrong += told[1];
+	}
+	close(pipes[0]);
+	wait(NULL);
+}
+
+static void churn(unsigned long total, unsigned long batch)
+{
+	for (unsigned long i = 0; seen < total; i++)
+		if (ways[i % WAYS].churns)
+			churn_once(&ways[i % WAYS], batch * HUGE);
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	if (argc != 4)
+		return 2;
+	if (!strcmp(argv[1], "churn")) {
+		churn(strtoul(argv[2], NULL, 0), strtoul(argv[3], NULL, 0));
+	} else if (!strcmp(argv[1], "hold")) {
+		map(strtoul(argv[3], NULL, 0) * HUGE, -1, MAP_SHARED);
+		pause();
+	} else {
+		for (i = 0; i < WAYS && strcmp(ways[i].name, argv[2]); i++)
+			;
+		if (i == WAYS)
+			return 2;
+		ways[i].use(strtoul(argv[3], NULL, 0) * HUGE);
+	}
+	printf("pages=%lu wrong=%lu\n", seen, wrong);
+	return 0;
+}

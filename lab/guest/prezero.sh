@@ -1,0 +1,360 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Commands of a job of the prezero family: hugetlb pages that are zeroed ahead of
+# use, in every state of the module. The host decides what to expect.
+
+PREZERO=/sys/kernel/bulkmm/prezero
+
+# bring the module into the state of an arm: absent; off; clear: path clear, whose
+# stores are counted; on: prezero knows nothing; ready: all free pages; both: with
+# path clear on
+prezero_arm() {
+	ARM=$1
+	if [ "$ARM" = absent ]; then
+		[ ! -d $PREZERO ] || prezero_unload
+		return
+	fi
+	[ -d $PREZERO ] || load
+	case $ARM in
+	on | ready | both) zero=on ;;
+	*) zero=off ;;
+	esac
+	case $ARM in
+	clear | both) other=cached ;;
+	*) other=off ;;
+	esac
+	must_write $PREZERO/mode off
+	plain_stores
+	must_write $PREZERO/mode $zero
+	must_write /sys/kernel/bulkmm/clear/mode $other
+}
+
+prezero_unload() {
+	# shellcheck disable=SC2046 # "hits=... bytes=..."
+	report prezero-counters hook="$(cat $PREZERO/hook)" $(stats_of prezero)
+	must remove
+}
+
+# zero all free pages that are not known to be zero: KIB
+prezero_fill() {
+	for at in /sys/devices/system/node/node[0-9]*; do
+		while echo "$1 ${at##*node} 1024 0" 2>/dev/null >$PREZERO/zero; do
+			:
+		done
+	done
+}
+
+# the pages that are known to be zero, of all sizes and nodes
+known() {
+	all=0
+	[ ! -d $PREZERO ] || while read -r _ _ pages; do
+		all=$((all + pages))
+	done <$PREZERO/known
+	echo $all
+}
+
+# populate by a WAY, report what it found and how the counters moved: KIND MIB WAY
+prezero_visit() {
+	hits=0 after=0
+	case $ARM in
+	ready | both) prezero_fill "$KIB" ;;
+	esac
+	before=$(known)
+	[ ! -d $PREZERO ] || hits=$(stat_of prezero hits)
+	must bmmpool visit "$@"
+	[ ! -d $PREZERO ] || after=$(stat_of prezero hits)
+	# shellcheck disable=SC2086 # "bytes=... ns=...", as must() left it
+	report prezero-visit arm="$ARM" kind="$1" way="$3" hits=$((after - hits)) \
+		before="$before" after="$(known)" $SAID
+}
+
+# What can go wrong around the path, provoked on a test build (BMM_FAULTS=1). Pages
+# are full of a pattern whenever they are freed.
+
+SMALL_POOL=/sys/kernel/mm/hugepages/hugepages-2048kB
+FILES=/sys/module/bulkmm/parameters
+
+free_pages() {
+	cat $SMALL_POOL/free_hugepages
+}
+
+# every byte of all free pages of 2 MiB is zero when they are populated
+all_zero() {
+	must bmmpool visit 2m $(($(free_pages) * 2)) madvise
+	case " $SAID " in
+	*" wrong=0 "*) return 0 ;;
+	esac
+	return 1
+}
+
+ready() {
+	prezero_fill 2048
+	[ "$(known)" = "$(free_pages)" ]
+}
+
+exact() {
+	[ "$(free_pages)" = "$PAGES" ] &&
+		[ "$(cat $SMALL_POOL/nr_hugepages)" = "$PAGES" ]
+}
+
+# set the pool, and PAGES to what there is: PAGES
+set_pool() {
+	echo "$1" >$SMALL_POOL/nr_hugepages
+	read -r PAGES <$SMALL_POOL/nr_hugepages
+}
+
+# pages that are ready are used in a way and freed dirty: WAY
+case_way() {
+	check "$1: ready" ready
+	SAID=$(bmmzero way "$1" $(($(free_pages) / 2 * 2)) 2>&1)
+	code=$?
+	[ $code != 77 ] || {
+		report prezero-skipped way="$1" why="$SAID"
+		return
+	}
+	check "$1: zero at first touch" [ "$code ${SAID#*wrong=}" = "0 0" ]
+	check "$1: zero afterwards" all_zero
+	check "$1: ready again" ready
+	check "$1: zero when ready" all_zero
+}
+
+# known pages leave the pool, all memory is dirtied, and they come back: as pages of
+# the pool, or as surplus pages, which no free list has had
+case_resized() {
+	many=$PAGES
+	for pool in nr_hugepages nr_overcommit_hugepages; do
+		check "$pool: ready" ready
+		set_pool 0
+		check "$pool: none known" [ "$(known)" = 0 ]
+		must bmmpool visit 4k $(($(free_mib) * 3 / 4)) touch
+		must_write $SMALL_POOL/$pool "$many"
+		must bmmpool visit 2m $((many * 2)) madvise
+		check "$pool: zero" [ "${SAID#* wrong=0 }" != "$SAID" ]
+		echo 0 >$SMALL_POOL/nr_overcommit_hugepages
+		set_pool "$many"
+	done
+}
+
+free_mib() {
+	sed -n 's/^MemFree: *\([0-9]*\)... kB/\1/p' /proc/meminfo
+}
+
+# a page of 1 GiB becomes 512 of 2 MiB, which are used and come back in one piece
+case_demoted() {
+	big=/sys/kernel/mm/hugepages/hugepages-1048576kB
+	set_pool 0
+	prezero_fill 1048576
+	check "demoted: 1 GiB is ready" [ "$(known)" = "$(cat $big/free_hugepages)" ]
+	must_write $big/demote 1
+	check "demoted: none known" [ "$(known)" = 0 ]
+	must bmmzero way private 512
+	set_pool 0
+	echo 1 >$big/nr_hugepages
+	case $(cat $big/free_hugepages) in
+	0) report prezero-skipped way=demoted why="no GiB in one piece" ;;
+	*)
+		must bmmpool visit 1g 1024 madvise
+		check "demoted: 1 GiB is zero" [ "${SAID#* wrong=0 }" != "$SAID" ]
+		;;
+	esac
+	echo 0 >$big/nr_hugepages
+	set_pool "$1"
+}
+
+# blocks of memory with free pages that are ready go offline, and online
+case_offline() {
+	gone=0
+	check "offline: ready" ready
+	for at in /sys/devices/system/memory/memory[0-9]*; do
+		echo offline 2>/dev/null >"$at/state" || continue
+		gone=$((gone + 1))
+		[ $gone -lt 6 ] || break
+	done
+	for at in /sys/devices/system/memory/memory[0-9]*; do
+		echo online_movable 2>/dev/null >"$at/state"
+	done
+	check "offline: some blocks went" [ $gone -gt 0 ]
+	must bmmpool visit 4k $(($(free_mib) / 2)) touch
+	check "offline: zero" all_zero
+	set_pool "$1"
+}
+
+# one that fills for ever
+filler() {
+	while :; do
+		echo "2048 $1 64 0" 2>/dev/null >$PREZERO/zero
+	done
+}
+
+case_fillers() {
+	fillers=
+	for pause in 0 0.001 0.002 0.005 0.01 0.02 0.05 0.1; do
+		must_write $PREZERO/mode off
+		must_write $PREZERO/mode on
+		for node in 0 1 0; do
+			filler $node &
+			fillers="$fillers $!"
+		done
+		sleep $pause
+		# shellcheck disable=SC2086 # several
+		kill -9 $fillers
+		wait
+		fillers=
+		check "fillers killed after $pause s: the pool is exact" exact
+	done
+	check "fillers killed: zero" all_zero
+}
+
+case_switched() {
+	filler 0 &
+	fillers=$!
+	filler 1 &
+	fillers="$fillers $!"
+	for mode in off on off on; do must_write $PREZERO/mode $mode; done
+	must_write /sys/kernel/bulkmm/clear/mode auto
+	must_write $PREZERO/mode off
+	check "clear keeps its hook" says_of clear 0 folio_zero_user
+	must_write $PREZERO/mode on
+	must_write /sys/kernel/bulkmm/clear/mode off
+	check "prezero keeps it" says_of clear 0 folio_zero_user
+	check "switched while it fills: zero" all_zero
+	must remove
+	check "unloaded while it fills: the pool is exact" exact
+	load prezero=on
+	check "loaded again: none known" [ "$(known)" -lt "$PAGES" ]
+	# shellcheck disable=SC2086 # several
+	kill -9 $fillers
+	wait
+	check "loaded again: zero" all_zero
+	must_write $PREZERO/mode off
+	settle
+	check "off: no hook is left" says_of clear -19 folio_zero_user
+	must_write $PREZERO/mode on
+}
+
+case_refused() {
+	before=$(lines)
+	for words in x "2048 0 1" "2048 0 1 0 more"; do
+		check "zero: '$words' is refused" refused write $PREZERO/zero "$words"
+	done
+	check "zero: one line each" [ $(($(lines) - before)) = 3 ]
+	for words in "12 0 1 0" "2048 9999 1 0" "2048 -1 1 0" "0 0 1 0" \
+		"2048 0 1 $PAGES"; do
+		check "zero: '$words' is refused" refused write $PREZERO/zero "$words"
+	done
+	bmmzero hold mapping "$PAGES" &
+	holder=$!
+	until [ "$(cat $SMALL_POOL/resv_hugepages)" = "$PAGES" ]; do sleep 0.01; done
+	check "zero: reserved pages are left" refused write $PREZERO/zero "2048 0 1 0"
+	kill $holder
+	wait
+	must_write $PREZERO/mode off
+	check "zero: refused while the path is off" \
+		refused write $PREZERO/zero "2048 0 1 0"
+	must_write $PREZERO/mode on
+}
+
+case_symbols() {
+	must remove
+	for symbol in remove_hugetlb_folio enqueue_hugetlb_folio folio_zero_user \
+		size_to_hstate; do
+		before=$(lines)
+		load prezero=on fault_symbol=$symbol
+		settle
+		check "$symbol missing: one line" [ $(($(lines) - before)) = 1 ]
+		check "$symbol missing: off" [ "$(cat $PREZERO/mode)" = "[off] on" ]
+		check "$symbol missing: no hook is left" \
+			refused grep -q '^0 ' $PREZERO/hook /sys/kernel/bulkmm/clear/hook
+		must remove
+	done
+	load fault=inlined
+	check "inlined: on is refused" refused write $PREZERO/mode on
+	settle
+	check "inlined: hook says so" says_of prezero -61 enqueue_hugetlb_folio
+	must remove
+	load prezero=on
+}
+
+# a bit that is kept when a page is freed dirty must be seen
+case_stale() {
+	check "stale: ready" ready
+	echo stale >$FILES/fault
+	must bmmzero way fork "$(free_pages)"
+	check "stale: seen" refused all_zero
+	echo none >$FILES/fault
+	must_write $PREZERO/mode off
+	must_write $PREZERO/mode on
+}
+
+# every case: PAGES
+prezero_faults() {
+	set_pool "$1"
+	load prezero=on
+	for way in private shared fork cow punch dontneed pinned move copy continue; do
+		case_way $way
+	done
+	must_write /sys/kernel/bulkmm/clear/mode auto
+	case_way private
+	must_write /sys/kernel/bulkmm/clear/mode off
+	case_fillers
+	case_refused
+	case_switched
+	case_resized
+	case_stale
+	case_symbols
+	case_demoted "$1"
+	case_offline "$1"
+	echo 1 2>/dev/null >/proc/sys/vm/hugetlb_optimize_vmemmap
+	set_pool 0
+	set_pool "$1"
+	for way in private fork; do case_way $way; done
+	case_resized
+	case_way soft-offline
+	case_way broken
+	must_write $PREZERO/mode off
+	must remove
+}
+
+# two processes take pages in every way until they have seen so many, while fillers
+# come and are killed, the pool and the modes change: PAGES
+prezero_stress() {
+	set_pool 96
+	load prezero=on
+	for one in 1 2; do
+		(
+			bmmzero churn $(($1 / 2)) 12 >/tmp/churn.$one 2>&1
+			echo $? >/tmp/churned.$one
+		) &
+	done
+	turns=0
+	until [ -e /tmp/churned.1 ] && [ -e /tmp/churned.2 ]; do
+		filler 0 &
+		fillers=$!
+		filler 1 &
+		fillers="$fillers $!"
+		for pages in 64 96 80 96; do
+			echo $pages >$SMALL_POOL/nr_hugepages
+			sleep 0.3
+		done
+		# shellcheck disable=SC2086 # several
+		kill -9 $fillers
+		case $((turns % 4)) in
+		0) must_write /sys/kernel/bulkmm/clear/mode auto ;;
+		1) must_write $PREZERO/mode off && must_write $PREZERO/mode on ;;
+		2) must_write /sys/kernel/bulkmm/clear/mode off ;;
+		esac
+		turns=$((turns + 1))
+		report prezero-turn number=$turns
+	done
+	wait
+	set_pool 96
+	check "the pool is exact" exact
+	for one in 1 2; do
+		read -r code </tmp/churned.$one
+		# shellcheck disable=SC2046 # "pages=... wrong=..."
+		report prezero-churned code="$code" $(cat /tmp/churn.$one)
+	done
+	# shellcheck disable=SC2046 # "hits=... bytes=..."
+	report prezero-stress turns=$turns $(stats_of prezero)
+	must remove
+}

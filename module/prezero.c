@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * prezero: a hugetlb page that is known to be zero is not cleared again.
+ *
+ * A bit is set for a page that was zeroed while nobody else could write to it,
+ * at the moment it goes to the free list (prezero_fill.c). It is cleared when
+ * somebody else returns the page, when the page leaves the pool, and when it is
+ * used to skip a clearing. So a set bit means: since the page was zeroed, it
+ * was free, or in the hands of one that took it from there and has not asked
+ * for it to be cleared. docs/prezero.md has the proof.
+ *
+ * enqueue_hugetlb_folio() and remove_hugetlb_folio() are the only ways back to
+ * the free list and out of the pool. The latter matters, as a surplus page
+ * comes from the page allocator without passing the former.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/hugetlb.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/static_call.h>
+
+#include "control.h"
+#include "faults.h"
+#include "prezero.h"
+#include "prezero_fill.h"
+#include "prezero_known.h"
+#include "prototype.h"
+#include "trace.h"
+#include "zero.h"
+
+static void prezero_forget(struct folio *folio, unsigned int order)
+{
+	if (!bmm_fault("stale") && bmm_known_clear(folio, order))
+		bmm_path_count(&bmm_prezero_path, BMM_PREZERO_FORGOTTEN, 1);
+}
+
+/**
+ * bmm_prezero_serves() - whether a page need not be cleared
+ * @folio: any folio that folio_zero_user() is to clear; its caller's alone
+ */
+bool bmm_prezero_serves(struct folio *folio)
+{
+	unsigned int order = folio_order(folio);
+
+	if (!bmm_known_opened() || !folio_test_hugetlb(folio))
+		return false;
+	if (folio_test_hwpoison(folio)) {
+		prezero_forget(folio, order);
+		return false;
+	}
+	if (!bmm_known_clear(folio, order))
+		return false;
+	bmm_path_count(&bmm_prezero_path, BMM_HITS, 1);
+	bmm_path_count(&bmm_prezero_path, BMM_BYTES, folio_size(folio));
+	trace_prezero(folio_pfn(folio), order, "served");
+	return true;
+}
+
+/*
+ * Known pages come first on the free list, the others last, so that known ones
+ * are used first. The filler can take only the first: with each page that it
+ * returns, the last one moves to the front, unless all are known.
+ */
+static void prezero_move_unknown(struct list_head *list, unsigned int order)
+{
+	struct folio *last = list_last_entry(list, struct folio, lru);
+
+	if (!bmm_known_test(last, order))
+		list_move(&last->lru, list);
+}
+
+static void prezero_keep(struct folio *folio, unsigned int order,
+			 enum bmm_prezero_return as)
+{
+	if (as == BMM_RETURN_ZEROED && !folio_test_hwpoison(folio) &&
+	    bmm_known_set(folio, order))
+		bmm_path_count(&bmm_prezero_path, BMM_PREZERO_ZEROED, 1);
+}
+
+/*
+ * Entered in place of enqueue_hugetlb_folio(), under hugetlb_lock with
+ * interrupts disabled: nobody has a reference to the page.
+ */
+void bmm_prezero_handler(struct hstate *h, struct folio *folio)
+{
+	struct list_head *list = &h->hugepage_freelists[folio_nid(folio)];
+	enum bmm_prezero_return as = bmm_fault("inlined") ?
+					     BMM_RETURN_NONE :
+					     bmm_prezero_returns(folio);
+	unsigned int order = huge_page_order(h);
+
+	bmm_path_enter(&bmm_prezero_path);
+	static_call(bmm_prezero_original)(h, folio);
+	if (as != BMM_RETURN_NONE) {
+		prezero_keep(folio, order, as);
+		prezero_move_unknown(list, order);
+	} else if (bmm_known_any(order, folio_nid(folio))) {
+		prezero_forget(folio, order);
+		list_move_tail(&folio->lru, list);
+	}
+	bmm_path_leave(&bmm_prezero_path);
+}
+
+/* Entered in place of remove_hugetlb_folio(), under hugetlb_lock likewise. */
+void bmm_prezero_remove_handler(struct hstate *h, struct folio *folio,
+				bool adjust_surplus)
+{
+	bmm_path_enter(&bmm_prezero_path);
+	if (bmm_known_any(huge_page_order(h), folio_nid(folio)))
+		prezero_forget(folio, huge_page_order(h));
+	static_call(bmm_prezero_remove_original)(h, folio, adjust_surplus);
+	bmm_path_leave(&bmm_prezero_path);
+}
+
+/* The compiler may have inlined enqueue_hugetlb_folio() into its callers. */
+static int prezero_prove(void)
+{
+	unsigned long threshold = bmm_prezero_threshold;
+	int err;
+
+	WRITE_ONCE(bmm_prezero_threshold, 0);
+	err = bmm_prezero_prove();
+	WRITE_ONCE(bmm_prezero_threshold, threshold);
+	return err;
+}
+
+/* Called by path.c. */
+static void prezero_live(bool on)
+{
+	if (on)
+		bmm_path_count(&bmm_prezero_path, BMM_PREZERO_FORGOTTEN,
+			       bmm_known_open());
+	else
+		bmm_known_close();
+}
+
+static ssize_t known_show(struct kobject *kobj, struct kobj_attribute *attr,
+			  char *buf)
+{
+	return bmm_known_show(buf);
+}
+
+static struct kobj_attribute known_file = __ATTR_RO(known);
+
+/* "KIB NODE PAGES FLOOR": see bmm_prezero_fill(). */
+static ssize_t zero_store(struct kobject *kobj, struct kobj_attribute *attr,
+			  const char *buf, size_t len)
+{
+	unsigned long kib, pages, floor;
+	int nid, err, end = 0;
+
+	if (sscanf(buf, "%lu %d %lu %lu %n", &kib, &nid, &pages, &floor,
+		   &end) != 4 ||
+	    buf[end]) {
+		pr_err("prezero: zero: write the size of a page in KiB, a node, how many pages, and how many stay free\n");
+		return -EINVAL;
+	}
+	bmm_path_enter(&bmm_prezero_path);
+	err = bmm_prezero_fill(kib, nid, pages, floor);
+	bmm_path_leave(&bmm_prezero_path);
+	return err ?: len;
+}
+
+static struct kobj_attribute zero_file = __ATTR(zero, 0200, NULL, zero_store);
+
+struct bmm_path bmm_prezero_path = {
+	BMM_PATH_NAMED(prezero),
+	.with = &bmm_clear_path,
+	.whole = true,
+	.live = prezero_live,
+	.hooks = {
+		{ BMM_HOOK(prezero), .try = prezero_prove },
+		{ BMM_HOOK(prezero_remove) },
+	},
+	.files = { &known_file.attr, &zero_file.attr },
+	.own = {
+		[BMM_ZERO_STREAMED - BMM_OWN] = "streamed",
+		[BMM_PREZERO_ZEROED - BMM_OWN] = "zeroed",
+		[BMM_PREZERO_FORGOTTEN - BMM_OWN] = "forgotten",
+	},
+	.untimed = true,
+};

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One bit for each hugetlb page, by its size and PFN, in chunks of a page. They
+ * are allocated when memory is about to be zeroed and freed all at once, so
+ * that the rest can be done under hugetlb_lock. 1 MiB is enough for 16 TiB of
+ * pages of 2 MiB, and 3 KiB for the tree that finds it.
+ *
+ * While it is closed, no page is known. Everybody finds chunks and uses them
+ * under RCU, for which disabled interrupts are enough, so that those who saw it
+ * open have left when a grace period has passed.
+ */
+#include <linux/bitmap.h>
+#include <linux/hugetlb.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+
+#include "prezero_known.h"
+
+#define CHUNK_BITS (PAGE_SIZE * BITS_PER_BYTE)
+
+struct bmm_known bmm_known[PUD_SHIFT - PAGE_SHIFT + 1];
+
+static bool opened;
+
+static unsigned long known_index(struct folio *folio, unsigned int order)
+{
+	return folio_pfn(folio) >> order;
+}
+
+static unsigned long known_bit(struct folio *folio, unsigned int order)
+{
+	return known_index(folio, order) % CHUNK_BITS;
+}
+
+static unsigned long *known_chunk(struct folio *folio, unsigned int order)
+{
+	/* pairs with bmm_known_open(): not what was there before */
+	if (!smp_load_acquire(&opened))
+		return NULL;
+	return xa_load(&bmm_known[order].chunks,
+		       known_index(folio, order) / CHUNK_BITS);
+}
+
+/** bmm_known_init() - called once, before the others */
+void bmm_known_init(void)
+{
+	struct bmm_known *size;
+
+	for (size = bmm_known; size < bmm_known + ARRAY_SIZE(bmm_known); size++)
+		xa_init(&size->chunks);
+}
+
+/* Frees all chunks, which nobody uses, and returns how many bits were set. */
+static unsigned long known_wipe(struct bmm_known *size)
+{
+	unsigned long index, pages = 0;
+	unsigned long *chunk;
+	int nid;
+
+	xa_for_each(&size->chunks, index, chunk)
+	{
+		xa_erase(&size->chunks, index);
+		pages += bitmap_weight(chunk, CHUNK_BITS);
+		free_page((unsigned long)chunk);
+	}
+	for (nid = 0; size->on_node && nid < nr_node_ids; nid++)
+		atomic_long_set(&size->on_node[nid], 0);
+	return pages;
+}
+
+/** bmm_known_close() - from now on no page is known; any context */
+void bmm_known_close(void)
+{
+	WRITE_ONCE(opened, false);
+	/*
+	 * Before the caller lets pages be taken and returned unreported. Who
+	 * gets such a page has it by hugetlb_lock or the page allocator's from
+	 * one that saw the caller's store, and so sees this one.
+	 */
+	smp_wmb();
+}
+
+static unsigned long known_wipe_all(void)
+{
+	unsigned long pages = 0;
+	struct bmm_known *size;
+
+	bmm_known_close();
+	synchronize_rcu();
+	for (size = bmm_known; size < bmm_known + ARRAY_SIZE(bmm_known); size++)
+		pages += known_wipe(size);
+	return pages;
+}
+
+/**
+ * bmm_known_open() - begin with nothing
+ *
+ * Context: may sleep; callers serialise. All pages that are taken, returned or
+ * removed from now on are reported, by all CPUs.
+ *
+ * Return: how many pages were known when it was closed.
+ */
+unsigned long bmm_known_open(void)
+{
+	unsigned long pages = known_wipe_all();
+
+	smp_store_release(&opened, true);
+	return pages;
+}
+
+/** bmm_known_exit() - free everything; nobody calls any more */
+void bmm_known_exit(void)
+{
+	struct bmm_known *size;
+
+	known_wipe_all();
+	for (size = bmm_known; size < bmm_known + ARRAY_SIZE(bmm_known); size++)
+		kfree(size->on_node);
+}
+
+bool bmm_known_opened(void)
+{
+	return READ_ONCE(opened);
+}
+
+static int known_prepare_nodes(struct bmm_known *size)
+{
+	atomic_long_t *on_node;
+
+	if (READ_ONCE(size->on_node))
+		return 0;
+	on_node = kcalloc(nr_node_ids, sizeof(*on_node), GFP_KERNEL);
+	if (!on_node)
+		return -ENOMEM;
+	if (cmpxchg(&size->on_node, NULL, on_node))
+		kfree(on_node);
+	return 0;
+}
+
+/**
+ * bmm_known_prepare() - allocate what bmm_known_set() needs for a page
+ * @folio: the page
+ *
+ * Context: may sleep. Return: 0 or -ENOMEM.
+ */
+int bmm_known_prepare(struct folio *folio)
+{
+	unsigned int order = folio_order(folio);
+	unsigned long index = known_index(folio, order) / CHUNK_BITS;
+	struct bmm_known *size = &bmm_known[order];
+	void *chunk, *before;
+	int err;
+
+	if (xa_load(&size->chunks, index))
+		return 0;
+	err = known_prepare_nodes(size);
+	if (err)
+		return err;
+	chunk = (void *)get_zeroed_page(GFP_KERNEL);
+	if (!chunk)
+		return -ENOMEM;
+	before = xa_cmpxchg(&size->chunks, index, NULL, chunk, GFP_KERNEL);
+	if (before)
+		free_page((unsigned long)chunk);
+	return xa_err(before);
+}
+
+/** bmm_known_test() - whether a page is known to be zero */
+bool bmm_known_test(struct folio *folio, unsigned int order)
+{
+	unsigned long *chunk;
+
+	guard(rcu)();
+	chunk = known_chunk(folio, order);
+	return chunk && test_bit(known_bit(folio, order), chunk);
+}
+
+/** bmm_known_set() - remember a page; false: nobody prepared, or it is closed */
+bool bmm_known_set(struct folio *folio, unsigned int order)
+{
+	unsigned long *chunk;
+
+	guard(rcu)();
+	chunk = known_chunk(folio, order);
+	if (!chunk)
+		return false;
+	if (!test_and_set_bit(known_bit(folio, order), chunk))
+		atomic_long_inc(&bmm_known[order].on_node[folio_nid(folio)]);
+	return true;
+}
+
+/** bmm_known_clear() - forget a page; returns whether it was known */
+bool bmm_known_clear(struct folio *folio, unsigned int order)
+{
+	unsigned long *chunk, bit = known_bit(folio, order);
+
+	guard(rcu)();
+	chunk = known_chunk(folio, order);
+	if (!chunk || !test_bit(bit, chunk) || !test_and_clear_bit(bit, chunk))
+		return false;
+	atomic_long_dec(&bmm_known[order].on_node[folio_nid(folio)]);
+	return true;
+}
+
+/** bmm_known_show() - a line "KIB NODE PAGES" for each size and node with any */
+ssize_t bmm_known_show(char *buf)
+{
+	atomic_long_t *on_node;
+	ssize_t at = 0;
+	size_t order;
+	long pages;
+	int nid;
+
+	for (order = 0; bmm_known_opened() && order < ARRAY_SIZE(bmm_known);
+	     order++) {
+		on_node = READ_ONCE(bmm_known[order].on_node);
+		if (!on_node)
+			continue;
+		for_each_online_node(nid)
+		{
+			pages = atomic_long_read(&on_node[nid]);
+			if (pages > 0)
+				at += sysfs_emit_at(buf, at, "%lu %d %ld\n",
+						    PAGE_SIZE << order >> 10,
+						    nid, pages);
+		}
+	}
+	return at;
+}
