@@ -96,6 +96,11 @@ static void use_private(size_t len)
 	use(map(len, -1, MAP_PRIVATE), len);
 }
 
+static void use_noreserve(size_t len)
+{
+	use(map(len, -1, MAP_PRIVATE | MAP_NORESERVE), len);
+}
+
 static void use_shared(size_t len)
 {
 	use(map(len, file_of(len), MAP_SHARED), len);
@@ -261,6 +266,7 @@ static const struct way {
 	int churns; /* can be repeated for ever */
 } ways[] = {
 	{ "private", use_private, 1 },
+	{ "noreserve", use_noreserve, 1 },
 	{ "shared", use_shared, 1 },
 	{ "fork", use_fork, 1 },
 	{ "cow", use_cow, 1 },
