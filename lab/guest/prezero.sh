@@ -5,34 +5,23 @@
 
 PREZERO=/sys/kernel/bulkmm/prezero
 
-# bring the module into the state of an arm: absent; off; clear: path clear, whose
-# stores are counted; on: prezero knows nothing; ready: all free pages; both: with
+# bring the module into a state: absent; off; clear: path clear, whose stores are
+# counted; on: prezero knows nothing; ready: it will know all free pages; both: with
 # path clear on
-prezero_arm() {
-	ARM=$1
-	if [ "$ARM" = absent ]; then
-		[ ! -d $PREZERO ] || prezero_unload
-		return
-	fi
-	[ -d $PREZERO ] || load
-	case $ARM in
+prezero_state() {
+	zero=off other=off
+	case $1 in
 	on | ready | both) zero=on ;;
-	*) zero=off ;;
+	absent)
+		state absent
+		return
+		;;
 	esac
-	case $ARM in
+	case $1 in
 	clear | both) other=cached ;;
-	*) other=off ;;
 	esac
-	must_write $PREZERO/mode off
+	state "$1" prezero=off clear=$other prezero=$zero
 	plain_stores
-	must_write $PREZERO/mode $zero
-	must_write /sys/kernel/bulkmm/clear/mode $other
-}
-
-prezero_unload() {
-	# shellcheck disable=SC2046 # "hits=... bytes=..."
-	report prezero-counters hook="$(cat $PREZERO/hook)" $(stats_of prezero)
-	must remove
 }
 
 # zero all free pages that are not known to be zero: KIB
@@ -53,19 +42,18 @@ known() {
 	echo $all
 }
 
-# populate by a WAY, report what it found and how the counters moved: KIND MIB WAY
+# populate by a WAY: KIND MIB WAY
 prezero_visit() {
-	hits=0 after=0
 	case $ARM in
 	ready | both) prezero_fill "$KIB" ;;
 	esac
 	before=$(known)
-	[ ! -d $PREZERO ] || hits=$(stat_of prezero hits)
+	record before
 	must bmmpool visit "$@"
-	[ ! -d $PREZERO ] || after=$(stat_of prezero hits)
+	record after
 	# shellcheck disable=SC2086 # "bytes=... ns=...", as must() left it
-	report prezero-visit arm="$ARM" kind="$1" way="$3" hits=$((after - hits)) \
-		before="$before" after="$(known)" $SAID
+	report prezero-visit arm="$ARM" kind="$1" way="$3" known="$before" \
+		left="$(known)" $SAID
 }
 
 # What can go wrong around the path, provoked on a test build (BMM_FAULTS=1). Pages
@@ -337,7 +325,7 @@ prezero_faults() {
 # come and are killed, the pool and the modes change: PAGES
 prezero_stress() {
 	set_pool 96
-	load prezero=on
+	state on prezero=on
 	for one in 1 2; do
 		(
 			bmmzero churn $(($1 / 2)) 12 >/tmp/churn.$one 2>&1
@@ -372,7 +360,6 @@ prezero_stress() {
 		# shellcheck disable=SC2046 # "pages=... wrong=..."
 		report prezero-churned code="$code" $(cat /tmp/churn.$one)
 	done
-	# shellcheck disable=SC2046 # "hits=... bytes=..."
-	report prezero-stress turns=$turns $(stats_of prezero)
-	must remove
+	report prezero-stress turns=$turns
+	state absent
 }

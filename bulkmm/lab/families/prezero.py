@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bulkmm import stats
-from bulkmm.lab import work
-from bulkmm.lab.families import proof
+from bulkmm.lab import state, work
 from bulkmm.lab.machine import counting, library, vm
 from bulkmm.lab.machine.counting import Event
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.progress import Progress
+from bulkmm.lab.state import Visit
 from bulkmm.results import Check, Measured
 from bulkmm.size import GIB, KIB, MIB
 
@@ -38,8 +38,6 @@ FREE_MORE = 60  # instructions
 STRESS_PAGES = 100_000
 SERVED = 50  # of so many pages at least one was ready
 VISIT = "prezero-visit"
-HOOKS = "0 enqueue_hugetlb_folio: attached 0 remove_hugetlb_folio: attached"
-OFF = HOOKS.replace("0 ", "-19 ").replace(" attached", " not attached")
 Taken = Mapping[tuple[str, str], list[counting.Work]]  # by way and arm
 
 
@@ -66,7 +64,7 @@ class Work(work.Work):
     """The scenario with its options (see bulkmm.lab.work)."""
 
     step = (VISIT,)
-    kept = (("visits", VISIT),)
+    visited = VISIT
 
     @property
     def shape(self) -> Shape:
@@ -84,18 +82,16 @@ class Work(work.Work):
     def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
         return [library.ensure(kernel.root, kernel.arch, progress)]
 
-    def job(self, modules: list[str]) -> str:
+    def lines(self) -> list[str]:
         shape, chance = self.shape, self.options.chance
-        lines = [f"mark {self.scenario.name} begins"]
-        lines += [f"must insmod /lib/modules/{one}.ko" for one in modules]
-        lines.append(f"folios hugetlb {shape.page // KIB} {shape.pages}")
+        lines = [f"folios hugetlb {shape.page // KIB} {shape.pages}"]
         for _ in range(self.options.rounds):
             for arm in chance.sample(ARMS, len(ARMS)):
-                lines.append(f"prezero_arm {arm}")
+                lines.append(f"prezero_state {arm}")
                 lines += map(self._visit, chance.sample(WAYS, len(WAYS)))
         if self.options.break_one_word:
-            lines += ["prezero_arm ready", self._visit(CORRUPTED)]
-        return "\n".join([*lines, "prezero_arm absent"]) + "\n"
+            lines += ["prezero_state ready", self._visit(CORRUPTED)]
+        return [*lines, "prezero_state absent"]
 
     def _visit(self, way: str) -> str:
         shape = self.shape
@@ -116,28 +112,31 @@ class Work(work.Work):
         )
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        visits = outcome.of(VISIT)
+        visits = state.visits(outcome, VISIT)
         ways = [*WAYS, *([CORRUPTED] if self.options.break_one_word else [])]
-        found = [_zero(way, [v for v in visits if v["way"] == way]) for way in ways]
+        found = [
+            _zero(way, [v.event for v in visits if v.event["way"] == way])
+            for way in ways
+        ]
         found += [self._known(arm, visits) for arm in ARMS]
-        found.append(proof.attached(outcome, "prezero-counters", allowed=(HOOKS, OFF)))
+        found.append(state.attached(outcome, "prezero"))
         if taken := _taken(outcome, POPULATE):
             found += [check for way in ALONE for check in self._cheap(way, taken)]
             found.append(self._freed(_taken(outcome, FREE)))
         return found
 
-    def _known(self, arm: str, visits: list[Event]) -> Check:
+    def _known(self, arm: str, visits: list[Visit]) -> Check:
         """Check that the whole pool was known where it is to be ready, and then not."""
         pages = self.shape.pages
         wanted = (pages, pages, 0) if arm in READY else (0, 0, 0)
         seen = {
-            (int(v["before"]), int(v["hits"]), int(v["after"]))
+            (int(v.event["known"]), v.moved("prezero"), int(v.event["left"]))
             for v in visits
-            if v["arm"] == arm
+            if v.arm == arm
         }
         detail = "; ".join(
-            f"{before} known, {hits} not cleared, {after} known after"
-            for before, hits, after in sorted(seen)
+            f"{known} known, {hits} not cleared, {left} known after"
+            for known, hits, left in sorted(seen)
         )
         return Check(f"known pages ({arm})", seen == {wanted}, detail)
 
@@ -207,8 +206,8 @@ class FaultsWork(work.Work):
     def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
         return [library.ensure(kernel.root, kernel.arch, progress)]
 
-    def job(self, _modules: list[str]) -> str:
-        return f"mark {self.scenario.name} begins\nprezero_faults 24\n"
+    def lines(self) -> list[str]:
+        return ["prezero_faults 24"]
 
     def checks(self, outcome: Outcome) -> list[Check]:
         return work.provoked(outcome)
@@ -221,27 +220,27 @@ class StressWork(work.Work):
     hot = vm.Hot(nodes=2, shared_out=True)
     cmdline = FaultsWork.cmdline.partition(" ")[0]
     step = ("prezero-turn",)
-    kept = (("churned", "prezero-churned"), ("counters", "prezero-stress"))
+    kept = (("churned", "prezero-churned"),)
 
     @property
     def pages(self) -> int:
         """Return how many pages are taken and looked at."""
         return self.options.folios or STRESS_PAGES
 
-    def job(self, _modules: list[str]) -> str:
-        return f"mark {self.scenario.name} begins\nprezero_stress {self.pages}\n"
+    def lines(self) -> list[str]:
+        return [f"prezero_stress {self.pages}"]
 
     def checks(self, outcome: Outcome) -> list[Check]:
         churned = outcome.of("prezero-churned")
         pages = sum(int(one.get("pages", 0)) for one in churned)
         wrong = sum(int(one.get("wrong", 1)) for one in churned)
         (said,) = outcome.of("prezero-stress")
-        served = f"{said['hits']} not cleared, {said['zeroed']} zeroed ahead of use"
+        hits = state.served(outcome)["prezero"]
         return [
             *work.told(outcome),
             Check("every page zero", not wrong, f"{wrong} of {pages} were not"),
             Check(
                 "enough pages", pages >= self.pages, f"{pages} in {said['turns']} turns"
             ),
-            Check("served meanwhile", int(said["hits"]) * SERVED >= pages, served),
+            Check("served meanwhile", hits * SERVED >= pages, f"{hits} not cleared"),
         ]

@@ -10,6 +10,7 @@ _ready = partial(
     family="prezero",
     work="prezero:Work",
     path="prezero",
+    since="6.12",
     check="every byte zero, by every way to populate; one that is ready costs stores "
     "of 1 % (2 MiB) or 0.01 % (1 GiB) of its bytes at most, no more instructions than "
     "stock's; each free 60 more at most",
@@ -46,6 +47,7 @@ SCENARIOS = (
         family="prezero",
         work="prezero:FaultsWork",
         path="prezero",
+        since="6.12",
         measures=False,
         debug={"debug": ("",)},
         faults=True,
@@ -61,6 +63,7 @@ SCENARIOS = (
         family="prezero",
         work="prezero:StressWork",
         path="prezero",
+        since="6.12",
         measures=False,
         takes=("folios",),
         full=("--folios 20000",),
