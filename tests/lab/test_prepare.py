@@ -57,7 +57,8 @@ def test_a_run_finds_everything_made(
             assert bool(made.plugin) is wanted.marked
             assert bool(made.disk) is wanted.disk
             assert bool(made.modules) is bool(wanted.upstream)
-            library = wanted.family in ("populate", "packages")
+            library = wanted.family in ("populate", "packages", "prezero")
+            library = library and wanted.name != "prezero-stress"
             has = library or bool(wanted.suite)
             assert bool(made.over) is has
             assert all(path.is_dir() for path in made.over)
