@@ -170,10 +170,13 @@ int bmm_known_prepare(struct folio *folio)
 bool bmm_known_test(struct folio *folio, unsigned int order)
 {
 	unsigned long *chunk;
+	bool set;
 
-	guard(rcu)();
+	rcu_read_lock();
 	chunk = known_chunk(folio, order);
-	return chunk && test_bit(known_bit(folio, order), chunk);
+	set = chunk && test_bit(known_bit(folio, order), chunk);
+	rcu_read_unlock();
+	return set;
 }
 
 /** bmm_known_set() - remember a page; false: nobody prepared, or it is closed */
@@ -181,26 +184,27 @@ bool bmm_known_set(struct folio *folio, unsigned int order)
 {
 	unsigned long *chunk;
 
-	guard(rcu)();
+	rcu_read_lock();
 	chunk = known_chunk(folio, order);
-	if (!chunk)
-		return false;
-	if (!test_and_set_bit(known_bit(folio, order), chunk))
+	if (chunk && !test_and_set_bit(known_bit(folio, order), chunk))
 		atomic_long_inc(&bmm_known[order].on_node[folio_nid(folio)]);
-	return true;
+	rcu_read_unlock();
+	return chunk;
 }
 
 /** bmm_known_clear() - forget a page; returns whether it was known */
 bool bmm_known_clear(struct folio *folio, unsigned int order)
 {
 	unsigned long *chunk, bit = known_bit(folio, order);
+	bool was;
 
-	guard(rcu)();
+	rcu_read_lock();
 	chunk = known_chunk(folio, order);
-	if (!chunk || !test_bit(bit, chunk) || !test_and_clear_bit(bit, chunk))
-		return false;
-	atomic_long_dec(&bmm_known[order].on_node[folio_nid(folio)]);
-	return true;
+	was = chunk && test_bit(bit, chunk) && test_and_clear_bit(bit, chunk);
+	if (was)
+		atomic_long_dec(&bmm_known[order].on_node[folio_nid(folio)]);
+	rcu_read_unlock();
+	return was;
 }
 
 /** bmm_known_show() - a line "KIB NODE PAGES" for each size and node with any */
