@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from bulkmm.control import late, text
 from bulkmm.control.root import Root
 from bulkmm.pool.pools import Pool, named, sizes
-from bulkmm.size import GIB
 from bulkmm.worth import gain
 from bulkmm.worth.gain import Known
 
-DEVICE_BYTES = 100 * GIB  # of the scenario of struct pages
+STRUCT_PAGE = 64 / 4096  # of the memory that it describes
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ def _devices(root: Root, known: Known) -> Iterator[Early]:
         nbytes = late.zone_bytes(root)
     if nbytes:
         said = f"struct pages of {text.size(nbytes)} of devices were built without it"
-        yield _worked("memmap", said, nbytes, known, gain.FSDAX, per=DEVICE_BYTES)
+        yield _worked("memmap", said, nbytes, known, gain.FSDAX, share=STRUCT_PAGE)
 
 
 def _pools(root: Root, known: Known) -> Iterator[Early]:
@@ -50,11 +49,11 @@ def _pools(root: Root, known: Known) -> Iterator[Early]:
 
 
 def _worked(
-    path: str, said: str, nbytes: int, known: Known, scenario: str, *, per: int = 0
+    path: str, said: str, nbytes: int, known: Known, scenario: str, *, share: float = 1
 ) -> Early:
-    """Return the time for so many bytes by a scenario, whose call does ``per``."""
+    """Return the time for memory of which a scenario's call writes a share."""
     figure = known.figures.get(scenario)
     if not figure:
         return Early(path, said, nbytes, None, None)
-    seconds = figure.stock_ns * nbytes / (per or figure.bytes) / 1e9
+    seconds = figure.stock_ns * nbytes * share / figure.bytes / 1e9
     return Early(path, said, nbytes, seconds, gain.saved(seconds, figure.ratio))

@@ -41,8 +41,8 @@ class Function:
     served: bool = True
 
 
-def functions(root: Root, machine: str) -> list[Function]:
-    """Return the functions to count that this kernel has."""
+def functions(root: Root, machine: str) -> tuple[list[Function], list[str]]:
+    """Return the functions to count that this kernel has, and what it lacks."""
     allocator = kernels.zeroing(Kernel(root)) == "allocator"
     wanted: dict[str, Function] = {}
     for path in needs.read(machine).paths:
@@ -54,9 +54,12 @@ def functions(root: Root, machine: str) -> list[Function]:
     for name, copies in INFORMATION.items():
         wanted.setdefault(name, Function(copies, name, served=False))
     known = symbols.look_up(root, [*wanted, *OLDER.values()])
-    found = {}
+    found: dict[str, Function] = {}
+    missing = []
     for one in wanted.values():
         name = OLDER.get(one.name, one.name) if known[one.name].absent else one.name
-        if not known[name].absent and known[name].traceable is not False:
+        if known[name].absent or known[name].traceable is False:
+            missing.append(f"{one.name}: {known[one.name].absent or 'not traceable'}")
+        else:
             found[name] = replace(one, name=name)
-    return list(found.values())
+    return list(found.values()), missing

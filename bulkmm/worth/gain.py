@@ -7,6 +7,7 @@ faster the module is: 1 where that was not proven.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,14 +74,20 @@ def of(document: "Document") -> Figures:
     """Return the figures of a result of "bench kernel"."""
     stock = {r.scenario: r for r in document.results if r.variant == STOCK}
     return {
-        one.scenario: Figure(
+        _usual(one.scenario): Figure(
             round(one.ratio, 2) if one.significant and not one.unstable else 1.0,
             round(stock[one.scenario].median),
             stock[one.scenario].bytes,
         )
         for one in document.ratios
-        if one.scenario in SCENARIOS and one.base == STOCK and one.variant in OURS
+        if one.base == STOCK and one.variant in OURS
+        if _usual(one.scenario) in SCENARIOS
     }
+
+
+def _usual(scenario: str) -> str:
+    """Return the name with the usual size of a device; --quick has a smaller one."""
+    return re.sub(r"^(pmem-\w+)-\d+g$", r"\1-100g", scenario)
 
 
 def kept(cpu: str, release: str, file: Path = KEPT) -> Known:

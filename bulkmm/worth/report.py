@@ -70,6 +70,7 @@ class Worth(Record):
     seconds: float
     ratios_from: str
     functions: list[Row]
+    not_counted: list[str]  # functions that this kernel lacks, and why
     before: list[Early]
     cost_seconds: float
     compared: list[Compared]
@@ -226,6 +227,7 @@ def notes(found: Worth) -> list[str]:
     said = [f"faster: {found.ratios_from}; the least and the most that calls may gain"]
     if not all(one.served for one in found.functions):
         said.append("(path): for information, no path of this build serves it")
+    said += [f"not counted: {why}" for why in found.not_counted]
     small = sum(one.too_small for one in found.functions)
     if small:
         said.append(f"{small:,} calls of one page are left out: the module leaves them")

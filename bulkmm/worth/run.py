@@ -2,6 +2,7 @@
 """``bulkmm worth``: its implementation."""
 
 import argparse
+import errno
 import os
 import platform
 import re
@@ -22,7 +23,7 @@ from bulkmm.worth import before, gain, probes, report
 from bulkmm.worth.command import USUAL
 from bulkmm.worth.functions import Function, functions
 from bulkmm.worth.gain import Known
-from bulkmm.worth.probes import Counts, Probes
+from bulkmm.worth.probes import Probes
 from bulkmm.worth.report import Worth
 
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -40,12 +41,12 @@ def run(args: argparse.Namespace) -> int:
     seconds = _seconds(args)
     earlier = report.read(args.compare) if args.compare else None
     files.need_place(args.output, WHAT)
-    place = _need(root)
-    home = root.at(place)
+    home = root.at(_need(root))
     for name in probes.sweep(home):
         sys.stderr.write(f"bulkmm: removed the probes that {name} left behind\n")
-    wanted = _wanted(root, args.path)
-    known = _known(args)
+    wanted, missing = _wanted(root, args.path)
+    cpu, release = machine.cpu_name(), platform.release()
+    known = measured(release) if args.measure else gain.kept(cpu, release)
     began = time.monotonic()
     try:
         with Probes(home, [one.name for one in wanted]) as held:
@@ -54,14 +55,21 @@ def run(args: argparse.Namespace) -> int:
             spent, counts = time.monotonic() - began, held.read()
     except OSError as error:
         raise _refused(root, error) from error
-    found = _record(
-        root,
-        args,
-        wanted=wanted,
-        known=known,
-        spent=spent,
-        counts=counts,
-        earlier=earlier,
+    rows = [report.row(one, counts, known, spent) for one in wanted]
+    early = before.early(root, known)
+    found = Worth(
+        kernel=release,
+        cpu=cpu,
+        module=modules.loaded(root),
+        command=args.words,
+        seconds=round(spent, 6),
+        ratios_from=known.source,
+        functions=rows,
+        not_counted=missing,
+        before=early,
+        cost_seconds=report.cost(rows),
+        compared=report.compare(earlier, rows) if earlier else [],
+        verdict=report.verdict(rows, early, spent),
     )
     try:
         print(found.json() if args.json else "\n".join(report.lines(found)))
@@ -96,15 +104,12 @@ def _need(root: Root) -> str:
             )
     place = tracefs(root)
     if place is None:
-        raise BulkmmError(
-            f"worth needs tracefs: mount -t tracefs tracefs {PLACES[0]} "
-            "(in a container: run it on the host)"
-        )
-    lacking = {
-        probes.PROBES: "CONFIG_KPROBE_EVENTS",
-        probes.SYNTHETIC: "CONFIG_HIST_TRIGGERS",
-    }
-    for name, option in lacking.items():
+        mount = f"mount -t tracefs tracefs {PLACES[0]}"
+        raise BulkmmError(f"worth needs tracefs: {mount}")
+    for name, option in (
+        (probes.PROBES, "CONFIG_KPROBE_EVENTS"),
+        (probes.SYNTHETIC, "CONFIG_HIST_TRIGGERS"),
+    ):
         if not root.at(f"{place}/{name}").exists():
             raise BulkmmError(f"this kernel has no {name} ({option})")
     if root.read("/proc/sys/kernel/ftrace_enabled") == "0":
@@ -114,8 +119,8 @@ def _need(root: Root) -> str:
     return place
 
 
-def _wanted(root: Root, paths: list[str]) -> list[Function]:
-    found = functions(root, platform.machine())
+def _wanted(root: Root, paths: list[str]) -> tuple[list[Function], list[str]]:
+    found, missing = functions(root, platform.machine())
     there = list(dict.fromkeys(one.path for one in found))
     for path in paths:
         if path not in there:
@@ -123,12 +128,7 @@ def _wanted(root: Root, paths: list[str]) -> list[Function]:
     found = [one for one in found if not paths or one.path in paths]
     if not found:
         raise BulkmmError("this kernel has none of the functions that can be counted")
-    return found
-
-
-def _known(args: argparse.Namespace) -> Known:
-    cpu, release = machine.cpu_name(), platform.release()
-    return measured(release) if args.measure else gain.kept(cpu, release)
+    return found, missing
 
 
 def measured(release: str) -> Known:
@@ -139,10 +139,11 @@ def measured(release: str) -> Known:
         file = Path(held, "ratios.json")
         argv = [sys.executable, "-m", "bulkmm.cli", "bench", "kernel", "--quick"]
         argv += ["--kernel", release, "--json", "-o", str(file)]
-        argv += [word for name in gain.SCENARIOS for word in ("--scenario", name)]
+        names = {name.replace("-100g", "-16g") for name in gain.SCENARIOS}  # --quick
+        argv += [word for name in sorted(names) for word in ("--scenario", name)]
         sys.stderr.write("bulkmm: measuring the ratios on this CPU\n")
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        if not file.exists():
+        if done.returncode:
             said = done.stderr.strip().splitlines() or ["it said nothing"]
             why = said[-1].removeprefix("bulkmm: ")
             raise BulkmmError(f"--measure: {why}")
@@ -170,48 +171,20 @@ def _command(words: list[str], held: Probes, *, quiet: bool) -> int:
         raise UsageError(f"{words[0]}: {error.strerror}") from error
     while True:
         try:
-            code = child.wait(POLL)
-        except subprocess.TimeoutExpired:
+            with suppress(subprocess.TimeoutExpired):
+                code = child.wait(POLL)
+                return code if code >= 0 else 128 - code
             held.read()
         except KeyboardInterrupt:
             child.terminate()
-        else:
-            return code if code >= 0 else 128 - code
 
 
 def _refused(root: Root, error: OSError) -> BulkmmError:
     """Return why there are no probes."""
     lockdown = modules.choice(root.read("/sys/kernel/security/lockdown") or "")
-    if lockdown and lockdown.chosen not in (None, "none"):
+    if error.errno == errno.EPERM and lockdown and lockdown.chosen != "none":
         return BulkmmError(
             f"lockdown ({lockdown.chosen}) forbids probes: boot without it"
         )
     where = f"{error.filename}: " if error.filename else ""
     return BulkmmError(f"the kernel refuses the probes: {where}{error.strerror}")
-
-
-def _record(
-    root: Root,
-    args: argparse.Namespace,
-    *,
-    wanted: list[Function],
-    known: Known,
-    spent: float,
-    counts: Counts,
-    earlier: Worth | None,
-) -> Worth:
-    rows = [report.row(one, counts, known, spent) for one in wanted]
-    early = before.early(root, known)
-    return Worth(
-        kernel=platform.release(),
-        cpu=machine.cpu_name(),
-        module=modules.loaded(root),
-        command=args.words,
-        seconds=round(spent, 6),
-        ratios_from=known.source,
-        functions=rows,
-        before=early,
-        cost_seconds=report.cost(rows),
-        compared=report.compare(earlier, rows) if earlier else [],
-        verdict=report.verdict(rows, early, spent),
-    )

@@ -40,11 +40,9 @@ def root(tmp_path: Path) -> Root:
 
 def test_a_machine_that_can_count(root: Root) -> None:
     assert run._need(root) == "/sys/kernel/tracing"
-    assert functions(root, "x86_64") == [
-        Function("memmap", "memmap_init_zone_device"),
-        CLEAR,
-        VMAP,
-    ]
+    found, missing = functions(root, "x86_64")
+    assert found == [Function("memmap", "memmap_init_zone_device"), CLEAR, VMAP]
+    assert "set_zone_contiguous: the kernel has no such function" in "".join(missing)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +149,7 @@ def test_what_happened_before(root: Root) -> None:
     (pool / "free_hugepages").write_text("64\n")
     devices, pages = before.early(root, gain.kept(ZEN4, "6.12.1"))
     assert devices.bytes == 100 << 30
-    assert devices.seconds == pytest.approx(0.272, rel=0.01)
+    assert devices.seconds == pytest.approx(0.272, rel=0.03)
     assert pages.bytes == 64 << 30
     assert pages.seconds == pytest.approx(64 * 2 * 0.046, rel=0.01)
     assert devices.saved_seconds
@@ -188,6 +186,7 @@ def test_an_earlier_result_is_read_again(tmp_path: Path) -> None:
         seconds=1.0,
         ratios_from=known.source,
         functions=[row],
+        not_counted=[],
         before=[],
         cost_seconds=report.cost([row]),
         compared=[],

@@ -44,7 +44,7 @@ POOL = "echo 16 >/proc/sys/vm/nr_hugepages"
 # Each child is killed before its Nth write to tracefs, and what it left is removed
 # by the next run; the last one comes to its end.
 KILLED = """
-import os, signal, subprocess, sys
+import os, signal, subprocess, sys, time
 from pathlib import Path
 sys.path.insert(0, "/command")
 from bulkmm.worth import probes
@@ -78,7 +78,15 @@ while True:
     assert settings() != before, killed
     probes.sweep(home)
     assert settings() == before, f"after the kill before write {killed}"
-print(killed)
+from bulkmm.control.root import Root
+from bulkmm.worth.functions import functions
+names = [one.name for one in functions(Root(Path("/")), "x86_64")[0]]
+clock = [time.monotonic()]
+with probes.Probes(home, names):
+    clock.append(time.monotonic())
+clock.append(time.monotonic())
+print(killed, f"{len(names)} functions: {clock[1] - clock[0]:.2f} s to start,",
+      f"{clock[2] - clock[1]:.2f} s to stop")
 """
 # SIGTERM as soon as there is something to clean up, or when all is set
 ENDED = """
@@ -181,7 +189,9 @@ def test_nothing_is_left_of_it(seen: Seen) -> None:
 
 def test_a_killed_run_is_removed_by_the_next(seen: Seen) -> None:
     assert seen["killed"]["code"] == 0, seen["killed"]
-    assert int(seen["killed"]["out"]) > 12  # writes to tracefs, each a place to die
+    killed, _, said = seen["killed"]["out"].partition(" ")
+    assert int(killed) > 12  # writes to tracefs, each a place to die
+    print(said)
 
 
 LIMIT = 0.01  # of the work of a program that faults huge pages as fast as it can
