@@ -140,8 +140,11 @@ class Zeroer:
 def _write(root: Root, words: str, target: Target) -> int:
     """Return 0, DONE or BUSY; raise what cannot be passed."""
     try:
-        with root.at(f"{PREZERO}/zero").open("wb", buffering=0) as file:
-            file.write(f"{words} {target.floor}\n".encode())
+        file = os.open(root.at(f"{PREZERO}/zero"), os.O_WRONLY)
+        try:  # not by a file object, which takes EAGAIN for a write of nothing
+            os.write(file, f"{words} {target.floor}\n".encode())
+        finally:
+            os.close(file)
     except OSError as error:
         code = error.errno or 0
         if code in {DONE, BUSY}:
