@@ -161,10 +161,8 @@ def named(page: int) -> str:
     return f"{page // GIB}G" if page >= GIB else f"{page // MIB or page / MIB:g}M"
 
 
-def free_bytes(root: Root, node: int) -> int:
-    """Return the memory of a node that is free, as the kernel reports it."""
-    for line in root.lines(f"{NODES}/node{node}/meminfo") or ():
-        words = line.split()
-        if words[2:3] == ["MemFree:"]:
-            return int(words[3]) * KIB
-    return 0
+def free_bytes(root: Root, node: int, *more: str) -> int:
+    """Return the free memory of a node, and that of more lines of its meminfo."""
+    lines = [line.split() for line in root.lines(f"{NODES}/node{node}/meminfo") or ()]
+    counted = {f"{name}:" for name in ("MemFree", *more)}
+    return sum(int(line[3]) for line in lines if line[2] in counted) * KIB

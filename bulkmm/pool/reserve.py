@@ -32,6 +32,7 @@ from bulkmm.size import KIB
 PORTION = 64 << 20  # bytes that a process asks for at once, between two reports
 HUGETLB, LOG_OF_HUGE = 0x40000, 26  # MAP_HUGETLB, MAP_HUGE_SHIFT
 PDEATHSIG, DEFAULT, BIND = 1, 0, 2  # PR_SET_PDEATHSIG, MPOL_DEFAULT, MPOL_BIND
+FILES = "Active(file)", "Inactive(file)"  # in meminfo: memory that is reclaimed first
 MARGIN = 64 << 20  # bytes that stay free on a node, and more if the kernel keeps more
 SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -125,7 +126,8 @@ def _bound(node: int | None, size: int) -> Iterator[None]:
         yield
         return
     kept = Path("/proc/sys/vm/min_free_kbytes").read_text(encoding="ascii")
-    if free_bytes(Root(Path("/")), node) < size + max(MARGIN, 2 * KIB * int(kept)):
+    had = free_bytes(Root(Path("/")), node, *FILES)
+    if had < size + max(MARGIN, 2 * KIB * int(kept)):
         raise OSError(errno.ENOMEM, "the rest of the node is its margin")
     bits = 8 * ctypes.sizeof(ctypes.c_ulong)
     words = node // bits + 1

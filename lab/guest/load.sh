@@ -95,14 +95,14 @@ case_no_blocks() {
 	done
 }
 
-# a file has a number, a word or a choice; except hook: a line per function, and
-# stats: a line per counter
+# a file has a number, a word or a choice; except hook: a line per function, stats:
+# a line per counter, and known: a line per size and node
 case_files() {
 	load memmap=on clear=auto vmap=pte
 	many=$(find /sys/kernel/bulkmm -type f | wc -l)
 	check "files: $many" [ "$many" -gt 15 -a "$many" -le 60 ]
 	find /sys/kernel/bulkmm -type f ! -name hook ! -name off ! -name stats \
-		>/tmp/files
+		! -name known ! -name zero >/tmp/files
 	# all in one process, which does not notice a missing end of line
 	# shellcheck disable=SC2046 # names without blanks
 	odd=$(awk -v word='[0-9a-z.+_=-]+' '

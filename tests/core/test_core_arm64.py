@@ -150,6 +150,7 @@ def test_a_clear_reads_the_block_size_once(tmp_path: Path) -> None:
     """A migration between two reads cannot mislead it; -O1 does not merge them."""
     source, made = ROOT / "core/arm64/dczva.c", tmp_path / "dczva.o"
     flags = ["-O1", "-std=gnu11", "-mgeneral-regs-only", "-c", "-o", str(made)]
+    flags += ["-I", str(ROOT / "lib")]
     subprocess.run(["aarch64-linux-gnu-gcc", *flags, str(source)], check=True)
     functions = disassembled(OBJDUMP, made, "//")
     code = [x for n, c in functions.items() if n != "supported" for x in c]

@@ -69,7 +69,7 @@ PUSH = [  # what the quick matrix has not
     ("upstream-vmalloc", "7.3", *UPSTREAM, "block"),
     ("coexist", "7.3", *COEXIST),
     ("ndctl-odd", "6.12", *ONE, "--seed", "6"),
-    ("thp-2m", "7.3", *ARM64, "--init-on-alloc", "0", "--way", "fork", *THP),
+    ("thp-2m", "7.3", *ARM64, "--init-on-alloc", "0", *FEW, *THP),
     (
         "mthp",
         "7.3",

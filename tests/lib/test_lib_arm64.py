@@ -46,7 +46,7 @@ def test_what_persists_is_dc_cvap_and_dsb() -> None:
 
 def test_a_drain_orders_stores_for_devices_too() -> None:
     """As dma_wmb() does: "ish" would order them for other CPUs only."""
-    drain = test_core_arm64.instructions("core_copy.c.o")["bmm_drain"]
+    drain = test_core_arm64.instructions("core_operations.c.o")["bmm_drain"]
     assert drain[0] == "dmb oshst"
 
 

@@ -51,9 +51,10 @@ ADDED = (
 EXPANDED = r"""
 #include <stdio.h>
 struct zone; struct page; struct folio; struct dev_pagemap; struct mhp_params;
-struct vm_area_struct; struct vm_struct; struct vmem_altmap;
+struct vm_area_struct; struct vm_struct; struct vmem_altmap; struct hstate;
 enum migratetype { A };
 typedef unsigned long pgprot_t, phys_addr_t; typedef int gfp_t; typedef _Bool bool;
+typedef struct { unsigned long bits; } nodemask_t;
 #define BMM_PATH(path, load, ...) \
 	static const char *const path##_modes[] = { __VA_ARGS__, NULL };
 #define BMM_PATH_HOOK(path, name, function, ret, ...) \
