@@ -20,6 +20,7 @@
 
 /* 6.1 has a third argument, which others ignore. */
 typedef void zero_fn(void *folio, uint64_t hint, unsigned int pages);
+typedef void compound_fn(void *page, unsigned int order);
 
 /**
  * struct work - one scenario
@@ -119,9 +120,15 @@ static size_t clear_bytes(const struct scenario *s)
 	return s->pages * PAGE;
 }
 
+/* Has the kernel's own function make compound pages. */
 static void clear_enter(const struct scenario *s)
 {
-	state_folios(pages_at, s->pages, s->order);
+	compound_fn *compound = (compound_fn *)symbol("prep_compound_page");
+	uint64_t at;
+
+	memset(pages_at, 0, s->pages * page_size);
+	for (at = 0; at < s->pages; at += 1ULL << s->order)
+		compound(pages_at + at * page_size, s->order);
 	state_syscall(works[s->kind].number);
 }
 

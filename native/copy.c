@@ -18,6 +18,7 @@
 typedef int copy_fn(void *dst, void *src, uint64_t hint, void *vma,
 		    unsigned int pages);
 typedef int migrate_fn(void *dst, void *src);
+typedef void compound_fn(void *page, unsigned int order);
 
 enum hint {
 	FIRST,
@@ -164,6 +165,16 @@ static unsigned int copy_setup(struct scenario *list, uint64_t size)
 	return nr;
 }
 
+static void make_folios(char *pages, const struct scenario *s)
+{
+	compound_fn *compound = (compound_fn *)symbol("prep_compound_page");
+	uint64_t at;
+
+	memset(pages, 0, s->pages * page_size);
+	for (at = 0; s->order && at < s->pages; at += 1ULL << s->order)
+		compound(pages + at * page_size, s->order);
+}
+
 static bool is_case(const struct scenario *s)
 {
 	return s->kind == WORKS_NR;
@@ -180,8 +191,8 @@ static void place_source(unsigned int order)
 static void copy_enter(const struct scenario *s)
 {
 	place_source(s->order);
-	state_folios(dst_pages, s->pages, s->order);
-	state_folios(src_pages, s->pages, s->order);
+	make_folios(dst_pages, s);
+	make_folios(src_pages, s);
 	memset(src - GUARD, DIRTY, GUARD);
 	memset(src + s->pages * PAGE, DIRTY, GUARD);
 	fill(is_case(s) ? s->value[SEED] : 1, s->bytes);

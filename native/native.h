@@ -245,7 +245,6 @@ char *state_section(uint64_t pfn);
 void state_early(uint64_t pfn, bool early);
 char *state_flags(uint64_t pfn);
 char *state_pages(uint64_t from, uint64_t pages);
-void state_folios(char *at, uint64_t pages, unsigned int order);
 void state_syscall(long number);
 
 /* patch.c */

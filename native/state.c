@@ -114,18 +114,6 @@ char *state_pages(uint64_t from, uint64_t pages)
 	return at;
 }
 
-/* Has the kernel's own function make folios of some of those struct pages. */
-void state_folios(char *at, uint64_t pages, unsigned int order)
-{
-	void (*compound)(void *page, unsigned int order) =
-		(void *)symbol("prep_compound_page");
-	uint64_t size = SIZE("page"), i;
-
-	memset(at, 0, pages * size);
-	for (i = 0; order && i < pages; i += 1ULL << order)
-		compound(at + i * size, order);
-}
-
 /* Puts the task inside a system call, or (-1) in an exception. */
 void state_syscall(long number)
 {
