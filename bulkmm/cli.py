@@ -25,7 +25,7 @@ PARTS = {
     "bulkmm.bench.command": ("bench",),
     "bulkmm.lab.command": ("lab",),
     "bulkmm.demo": ("demo",),
-    "bulkmm.report.command": ("show", "compare", "plot", "report"),
+    "bulkmm.report.command": ("show", "compare", "report"),
 }
 
 

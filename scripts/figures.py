@@ -176,7 +176,9 @@ def ratios(held: dict[str, Measured]) -> str:
         for name, measured in held.items()
         if measured.kernels
     }
-    return json.dumps(found, indent=1, sort_keys=True) + "\n"
+    text = json.dumps(found, indent=1, sort_keys=True)
+    # a line for each scenario
+    return re.sub(r"\{[^{}]+\}", lambda one: " ".join(one[0].split()), text) + "\n"
 
 
 def readme(text: str, held: dict[str, Measured]) -> str:

@@ -11,9 +11,8 @@ round of a process every variant runs once, in random order. Every output is
 verified."""
 POPULATE = """Time the ways to make memory resident, by kind of page: memset,
 MAP_POPULATE, MADV_POPULATE_WRITE by one thread and by plain shares of several, bulkmm
-by at most so many threads, QEMU's prealloc and Java's AlwaysPreTouch where these are
-installed; memory that is already resident; and the limit of the stores. Each sample is
-a process of its own."""
+by at most so many threads, QEMU's prealloc where it is installed; memory that is
+already resident; and the limit of the stores. Each sample is a process of its own."""
 BACKEND = "--backend NAME  force bulkmm to use this backend"
 SIZE = f"""--size SIZE  set the size of the device (default: {amount.FULL_SIZE}, --quick
     {amount.QUICK_SIZE})"""
@@ -95,7 +94,7 @@ def add_parser(sub: options.Subparsers) -> None:
     for name, (does, more, example, table) in WHAT.items():
         example = f"bulkmm bench {name} {example}"  # noqa: PLW2901 - the whole of it
         add(name, f"{RUN}:bench", does, f"{more} {HOW}", example, table, COMMON)
-    residency = "time the ways to make memory resident, those of QEMU and Java too"
+    residency = "time the ways to make memory resident, QEMU's too"
     example = "bulkmm bench populate --quick --kind thp"
     add("populate", f"{RUN}:populate", residency, POPULATE, example, RESIDENT)
     tables = (native.TABLE, COMMON)

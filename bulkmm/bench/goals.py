@@ -85,7 +85,6 @@ POPULATE_GOALS = (
         until=f"limit-{ANY}",
     ),
     Goal("populating against QEMU", "populate-.*", f"bulkmm-{ANY}", (f"qemu-{ANY}",)),
-    Goal("populating against Java", "populate-.*", f"bulkmm-{ANY}", (f"jvm-{ANY}",)),
     Goal(
         "what is there already against populating it",
         "populate-.*",

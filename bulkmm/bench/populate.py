@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm bench populate``: ways to make memory resident, by kind of page.
 
-A sample is a separate process with its own memory. QEMU and a JVM are measured by
-the time until they answer with memory preallocated, less the time without, run in
-succession, with as many threads as ours.
+A sample is a separate process with its own memory. QEMU is measured by the time
+until it answers with memory preallocated, less the time without, run in succession,
+with as many threads as ours.
 """
 
 import ctypes
@@ -44,8 +44,7 @@ QEMU_MEMORY = {
     "memfd": "memory-backend-memfd",
     "hugetlb": "memory-backend-memfd,hugetlb=on,hugetlbsize=2M",
 }
-# With UseLargePages a JVM (17) reserves pages of the pool but touches none.
-JVM_PAGES = {"4k": [], "thp": ["-XX:+UseTransparentHugePages"]}
+READY = b"(qemu)"
 
 
 @dataclass(frozen=True)
@@ -138,15 +137,6 @@ def _measure(kind: str, job: Job, taken: list[list[Event]], seen: Seen | None) -
 Way = tuple[str, "Callable[[str], Iterator[Event]]"]
 
 
-@dataclass(frozen=True)
-class Program:
-    """A program with memory preallocated, and without; its output when ready."""
-
-    on: list[str]
-    off: list[str]
-    ready: bytes
-
-
 def arms(kind: str, job: Job) -> list[Way]:
     """Return the available ways by name."""
     counts = threads(quick=job.quick)
@@ -158,22 +148,12 @@ def arms(kind: str, job: Job) -> list[Way]:
         (name, partial(_own, kind=kind, size=job.size, way=name.removesuffix("-again")))
         for name in names
     ]
-    if qemu := _qemu():
-        words = [qemu_words(qemu, kind, job.size, n) for n in counts]
-        found += _programs("qemu", counts, words, kind, job.size)
-    if shutil.which("java") and kind in JVM_PAGES:
-        words = [jvm_words(kind, job.size, n) for n in counts]
-        found += _programs("jvm", counts, words, kind, job.size)
+    if start := _qemu():
+        found += [
+            (f"qemu-{n}", partial(_preallocated, start, kind, job.size, n))
+            for n in counts
+        ]
     return found
-
-
-def _programs(
-    name: str, counts: list[int], programs: list[Program], kind: str, size: int
-) -> list[Way]:
-    return [
-        (f"{name}-{n}", partial(_foreign, size=size, small=kind != "thp", program=one))
-        for n, one in zip(counts, programs, strict=True)
-    ]
 
 
 def _own(scenario: str, *, kind: str, size: int, way: str) -> Iterator[Event]:
@@ -197,28 +177,17 @@ def _qemu() -> list[str]:
     return [name] if shutil.which(name) else []
 
 
-def qemu_words(start: list[str], kind: str, size: int, count: int) -> Program:
-    """Return QEMU with an amount of memory, preallocated by some threads."""
+def _preallocated(
+    start: list[str], kind: str, size: int, count: int, scenario: str
+) -> Iterator[Event]:
+    """Time QEMU with memory that some threads preallocate, less the time without."""
     words = [*start, "-machine", "none", "-nodefaults", "-display", "none"]
     words += ["-monitor", "stdio", "-object"]
     memory = f"{QEMU_MEMORY[kind]},id=m,size={size}"
-    on = f"{memory},prealloc=on,prealloc-threads={count}"
-    return Program([*words, on], [*words, memory], b"(qemu)")
-
-
-def jvm_words(kind: str, size: int, count: int) -> Program:
-    """Return a JVM with a heap that some threads touch first."""
-    words = ["java", f"-Xms{size}", f"-Xmx{size}", "-XX:+UseParallelGC"]
-    words += [f"-XX:ParallelGCThreads={count}", *JVM_PAGES[kind]]
-    on = [*words, "-XX:+AlwaysPreTouch", "-version"]
-    return Program(on, [*words, "-version"], b"Server VM")
-
-
-def _foreign(
-    scenario: str, *, size: int, small: bool, program: Program
-) -> Iterator[Event]:
-    without = _until_ready(program.off, program.ready, small=small)
-    ns = _until_ready(program.on, program.ready, small=small) - without
+    prealloc = f"{memory},prealloc=on,prealloc-threads={count}"
+    small = kind != "thp"
+    without = _until_ready([*words, memory], READY, small=small)
+    ns = _until_ready([*words, prealloc], READY, small=small) - without
     yield {
         "event": "sample",
         "scenario": scenario,
@@ -267,7 +236,7 @@ def _name(size: int) -> str:
 
 
 def _rank(variant: str) -> tuple[int, int]:
-    order = ("memset", "map-populate", BASE, AGAIN, "bulkmm", "qemu", "jvm")
+    order = ("memset", "map-populate", BASE, AGAIN, "bulkmm", "qemu")
     name, _, count = variant.rpartition("-")
     if not count.isdecimal():
         name, count = variant, "0"
@@ -306,7 +275,7 @@ def _pairs(held: dict[str, Result]) -> Iterator[tuple[str, str]]:
         way, _, count = name.rpartition("-")
         if way != "bulkmm":
             continue
-        for peer in (BASE, "qemu", "jvm", "limit"):
+        for peer in (BASE, "qemu", "limit"):
             other = f"{peer}-{count}" if f"{peer}-{count}" in held else peer
             if other in held and (other != peer or count == "1"):
                 yield other, name

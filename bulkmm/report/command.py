@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm show``, ``compare``, ``plot`` and ``report``: what kept results say."""
+"""``bulkmm show``, ``compare`` and ``report``: what kept results say."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from bulkmm import options
-from bulkmm.errors import BulkmmError, Exit, UsageError
+from bulkmm.errors import Exit, UsageError
 
 if TYPE_CHECKING:  # --help does not wait for them
     import argparse
@@ -45,14 +45,6 @@ files:RESULT.json+  read results of one build, then -- and those of the other;
     (default: table)
 --json  print the comparison as JSON, and errors too
 """,
-    ),
-    "plot": (
-        "bulkmm.report.command:run_plot",
-        "draw kept results as SVG",
-        """Draw kept results: throughput by size with 95 % intervals, a panel for each
-        operation and use; ratios of everything else.""",
-        "bulkmm plot out/a.json -o out/a.svg",
-        f"{options.RESULTS}\n-o!, --output FILE.svg  write the figure to this file",
     ),
     "report": (
         "bulkmm.report.command:run_report",
@@ -97,24 +89,6 @@ def run_show(args: argparse.Namespace) -> int:
         print(table.markdown(*documents, show=wanted), end="")
     else:
         table.print_documents(documents, show=wanted)
-    return Exit.OK
-
-
-def run_plot(args: argparse.Namespace) -> int:
-    """Draw all the files in one figure."""
-    from bulkmm import files
-    from bulkmm.report import figure
-    from bulkmm.results import Document
-
-    if args.output.suffix != ".svg":
-        raise UsageError(f"the figure {args.output} must be named .svg, the one format")
-    files.need_place(args.output, "the figure")
-    drawn = figure.svg(Document.read_all(args.results), names_of(args.results))
-    if not drawn:
-        raise BulkmmError(
-            "nothing to draw: these results have neither sizes nor ratios"
-        )
-    files.write(args.output, drawn, "the figure")
     return Exit.OK
 
 

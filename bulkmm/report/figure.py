@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Results as an SVG figure.
+"""A result as an SVG figure of the report.
 
 Operations measured over a range of sizes become lines of throughput by size, one
 panel for each use of the memory; of other scenarios the ratios are drawn.
@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import io
 import re
-import textwrap
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from bulkmm import facts, grid
+from bulkmm import grid
 from bulkmm.control import text
 from bulkmm.report import conclusion
 from bulkmm.results import NS, STORES, Document, Ratio, Result
@@ -39,9 +38,8 @@ HOW_TO_READ = (
 # lost on white. Markers distinguish them in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
-DASHES = ("-", "--", ":", "-.")
 COLUMNS, PANEL_WIDTH, PANEL_HEIGHT, ROW = 2, 5.0, 3.1, 0.2  # inches
-LEGEND_WIDTH, TEXT_WIDTH = 110, 170  # characters that fit across two columns
+LEGEND_WIDTH = 110  # characters that fit across two columns
 BESIDE = 1.3  # sizes differ by 2 or more
 WIDE = 8  # from this ratio of the ends on, an axis has ticks at 1, 2, 5
 STYLE: Any = {"markersize": 5, "linewidth": 1.2, "elinewidth": 0.8, "capsize": 2}
@@ -57,59 +55,54 @@ SETTINGS: Any = {
     "text.parse_math": False,  # a $ in a name is a $
 }
 Points = list[tuple[int, Result]]  # by size
-Panels = dict[str, dict[tuple[str, int], Points]]  # by title; by variant and file
+Panels = dict[str, dict[str, Points]]  # by title; by variant
+# of a figure that stands in a page beside others
+NEEDLESS = re.compile(r"<style.*?</style>|<metadata>.*?</metadata>", re.DOTALL)
+NAMES = re.compile(r'(\bid="|url\(#|href="#)')
 
 
-def svg(
-    documents: list[Document], names: list[str], notes: list[str] | None = None
-) -> str:
-    """Return results as one figure, "" if nothing can be drawn.
+def svg(whole: Document, name: str) -> str:
+    """Return a result's figure as an element of a page, "" if there is nothing to draw.
 
-    The same results make the same bytes. ``names`` distinguish files with the same
-    arms; ``notes`` stand below instead of the machines.
+    The same result makes the same bytes. ``name`` keeps its parts apart from those of
+    other figures.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    held = [document.printed() for document in documents]
-    series = _series(held)
-    ratios = {
-        _title(one, name, rows): rows
-        for one, name in zip(held, names, strict=True)
-        if (rows := _unsized(one))
-    }
+    document = whole.printed()
+    series, ratios = _series(document), _unsized(document)
     if not series and not ratios:
         return ""
-    if notes is None:
-        notes = [line for one in held for line in facts.footnotes(one)]
     out = io.StringIO()
     with mpl.rc_context():
         mpl.rcdefaults()  # ignore the user's matplotlibrc
         mpl.rcParams.update(SETTINGS)
         figure = Figure(layout="constrained", facecolor="white")  # on dark pages too
-        _draw(figure, series, ratios, names, list(dict.fromkeys([*notes, HOW_TO_READ])))
+        title = _title(document, name, ratios) if ratios else ""
+        _draw(figure, series, title, ratios)
         # A date or a program's version would change the bytes, not the figure.
         nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
         figure.savefig(out, format="svg", metadata={**nothing, "Title": "bulkmm"})
-    said = escape(_described(series, ratios), quote=False)
-    head, _, body = out.getvalue().partition("<svg ")
+    said = escape(_described(series, title, ratios), quote=False)
+    body = out.getvalue().partition("<svg ")[2]
     body = body.replace("</title>", f"</title>\n <desc>{said}</desc>", 1)
-    return f'{head}<svg role="img" {body}'
+    own = re.sub(r"\W", "-", name)
+    return NAMES.sub(rf"\1{own}-", f'<svg role="img" {NEEDLESS.sub("", body)}')
 
 
-def _series(documents: list[Document]) -> Panels:
+def _series(document: Document) -> Panels:
     """Return throughput by size; an interval that includes 0 has no rate."""
     found: Panels = {}
-    for source, document in enumerate(documents):
-        for one in grid.of_one_thread(grid.shown(document)):
-            sized = SERIES.fullmatch(one.scenario)
-            if not sized or one.unit != NS or not one.ci95[0] > 0:
-                continue
-            operation, number, unit, use = sized.groups(default="")
-            words = [operation, USES.get(use, use.replace("-", " "))]
-            title = ", ".join(filter(None, words)) + _emulation(document)
-            arm = found.setdefault(title, {}).setdefault((one.variant, source), [])
-            arm.append((int(number) << 10 * "bkmgt".index(unit), one))
+    for one in grid.of_one_thread(grid.shown(document)):
+        sized = SERIES.fullmatch(one.scenario)
+        if not sized or one.unit != NS or not one.ci95[0] > 0:
+            continue
+        operation, number, unit, use = sized.groups(default="")
+        words = [operation, USES.get(use, use.replace("-", " "))]
+        title = ", ".join(filter(None, words)) + _emulation(document)
+        arm = found.setdefault(title, {}).setdefault(one.variant, [])
+        arm.append((int(number) << 10 * "bkmgt".index(unit), one))
     return found
 
 
@@ -132,50 +125,38 @@ def _title(document: Document, name: str, ratios: list[Ratio]) -> str:
     return f"{name}: how many times {work} than {than}{_emulation(document)}"
 
 
-def _described(series: Panels, ratios: dict[str, list[Ratio]]) -> str:
+def _described(series: Panels, heading: str, ratios: list[Ratio]) -> str:
     """Return the figure in words."""
     said = [
-        f"{title}, GB/s by size: {', '.join(dict.fromkeys(v for v, _ in arms))}."
-        for title, arms in series.items()
+        f"{title}, GB/s by size: {', '.join(arms)}." for title, arms in series.items()
     ]
-    for title, rows in ratios.items():
-        shown = (f"{one.scenario} {one.variant} {one.ratio:.2f}" for one in rows)
-        said.append(f"{title}: {', '.join(shown)}.")
+    if ratios:
+        shown = (f"{one.scenario} {one.variant} {one.ratio:.2f}" for one in ratios)
+        said.append(f"{heading}: {', '.join(shown)}.")
     return " ".join(said)
 
 
-def _draw(
-    figure: Figure,
-    series: Panels,
-    ratios: dict[str, list[Ratio]],
-    names: list[str],
-    notes: list[str],
-) -> None:
-    lines = [line for note in notes for line in textwrap.wrap(note, TEXT_WIDTH)]
+def _draw(figure: Figure, series: Panels, heading: str, ratios: list[Ratio]) -> None:
     heights = [PANEL_HEIGHT] * -(-len(series) // COLUMNS)
-    heights += [ROW * len(rows) + 0.9 for rows in ratios.values()]
-    inches = sum(heights) + 0.16 * len(lines) + 1.2
-    figure.set_size_inches(PANEL_WIDTH * COLUMNS, inches)
+    heights += [ROW * len(ratios) + 0.9] if ratios else []
+    figure.set_size_inches(PANEL_WIDTH * COLUMNS, sum(heights) + 0.8)
     cells = figure.add_gridspec(len(heights), COLUMNS, height_ratios=heights)
     keys: dict[str, Any] = {}
-    variants = list(dict.fromkeys(v for arms in series.values() for v, _ in arms))
-    several = len({source for arms in series.values() for _, source in arms}) > 1
+    variants = list(dict.fromkeys(v for arms in series.values() for v in arms))
     for i, (title, arms) in enumerate(series.items()):
         axes = figure.add_subplot(cells[i // COLUMNS, i % COLUMNS])
         axes.set_title(title, loc="left", fontweight="bold")
         axes.set_ylabel("GB/s, emulated" if title.endswith("(TCG)") else "GB/s")
-        for k, ((variant, source), points) in enumerate(arms.items()):
+        for k, (variant, points) in enumerate(arms.items()):
             # Shifted slightly, so that no interval hides another.
             shift = BESIDE ** ((k + 0.5) / len(arms) - 0.5)
-            look = _look(variants.index(variant), source)
-            label = f"{variant} ({names[source]})" if several else variant
-            keys[label] = _line(axes, sorted(points, key=_size), shift, look)
+            look = _look(variants.index(variant))
+            keys[variant] = _line(axes, sorted(points, key=_size), shift, look)
         _size_axis(axes, sorted({size for held in arms.values() for size, _ in held}))
-    for i, (title, rows) in enumerate(ratios.items(), len(heights) - len(ratios)):
-        axes = figure.add_subplot(cells[i, :])
-        axes.set_title(title, loc="left", fontweight="bold")
-        _ratios(axes, rows)
-    figure.supxlabel("\n".join(lines), fontsize=8, x=0.01, ha="left")
+    if ratios:
+        axes = figure.add_subplot(cells[-1, :])
+        axes.set_title(heading, loc="left", fontweight="bold")
+        _ratios(axes, ratios)
     if keys:
         figure.legend(
             keys.values(),
@@ -190,14 +171,11 @@ def _size(point: tuple[int, Result]) -> int:
     return point[0]
 
 
-def _look(variant: int, source: int) -> dict[str, Any]:
-    """Return a line's style: colour and marker by variant, dashes by file."""
-    colour = COLOURS[variant % len(COLOURS)]
+def _look(variant: int) -> dict[str, Any]:
+    """Return a line's style by its variant."""
     return {
-        "color": colour,
+        "color": COLOURS[variant % len(COLOURS)],
         "marker": MARKERS[variant % len(MARKERS)],
-        "linestyle": DASHES[source % len(DASHES)],
-        "markerfacecolor": "white" if source % 2 else colour,
     }
 
 

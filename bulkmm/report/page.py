@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm report``: the page's content as data, which page.html renders."""
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,6 @@ GAIN = "faster, or fewer instructions"
 HEADINGS = ("scenario", "result", "where", "before", "after", GAIN, "published")
 EVERY = table.Show(full=True, all_rows=True)
 VERSIONS = ("revision", "bulkmm", "python", "numpy", "qemu")
-# of a figure that stands in a page beside others
-NEEDLESS = re.compile(r"<style.*?</style>|<metadata>.*?</metadata>", re.DOTALL)
-NAMES = re.compile(r'(\bid="|url\(#|href="#)')
 
 
 def html(
@@ -99,19 +95,12 @@ def _source(whole: Document, name: str) -> dict[str, Any]:
         "commands": conclusion.commands(document),
         "failed": document.failed,
         "checks": len(document.checks),
-        "figure": _figure(document, name),
+        "figure": figure.svg(document, name),
         "tables": shown,
         "traced": dict(breakdown.sheets(document)),
         "every": every if every != shown else [],
         "samples": _samples(document),
     }
-
-
-def _figure(document: Document, name: str) -> str:
-    """Return a document's figure as SVG that can stand in a page beside others."""
-    drawn = NEEDLESS.sub("", figure.svg([document], [name], []))
-    own = re.sub(r"\W", "-", name)
-    return NAMES.sub(rf"\1{own}-", drawn[drawn.find("<svg ") :])
 
 
 def _samples(document: Document) -> Sheet:

@@ -74,11 +74,6 @@ compare {good} {good} -- {other}     | 2 | good.json is given twice
 compare {other} -- {good} {copy}     | 2 | copy.json is a copy of a file beside it
 compare --threshold 5 {good} {other} | 2 | as in 5% or 0.05
 compare {bad} {good}                 | 3 | bad.json: not a bulkmm result: Object missing
-plot {good} -o {home}/p.png          | 2 | must be named .svg
-plot {good} -o {home}/no/p.svg       | 3 | no such directory
-plot {good} {good} -o {home}/p.svg   | 2 | given twice
-plot {bad} -o {home}/p.svg           | 3 | bad.json: not a bulkmm result: Object missing
-plot {empty} -o {home}/p.svg         | 3 | nothing to draw
 report {good} -o {home}/no/r.html    | 3 | no such directory
 report {good} -o {home}              | 3 | cannot be written
 report {none} -o {home}/r.html       | 3 | No such file

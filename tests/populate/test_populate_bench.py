@@ -234,7 +234,7 @@ ONE = {"madvise": 1000, "bulkmm_1": 1000, "resident_1": 20}
         ({"bulkmm_2": 540, "limit_2": 490}, []),  # the limit is reached
         ({"bulkmm_2": 520, "bulkmm_4": 300}, ["each of several threads"]),
         ({"qemu_1": 900}, ["against QEMU"]),
-        ({"bulkmm_2": 520, "qemu_2": 500, "jvm_2": 500}, ["QEMU", "Java"]),
+        ({"bulkmm_2": 520, "qemu_2": 500}, ["QEMU"]),
         ({"bulkmm_2": 520, "qemu_2": 515, "qemu_4": 100}, []),  # as many threads
     ],
 )
