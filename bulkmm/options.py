@@ -9,6 +9,7 @@ import argparse
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, TypeAlias
@@ -20,6 +21,7 @@ Subparsers: TypeAlias = "argparse._SubParsersAction[Any]"  # noqa: SLF001
 TYPES = {"N": int, "SECONDS": int}  # by metavar
 PATHS = {"--output", "--root", "--json-dir", "--submit-file"}
 MANY = {"...": "*", "+": "+", "]": "?"}  # nargs by the end of a word
+RANGE = re.compile(r"(\w+)<(\d+)\.\.(\d*)>(\|auto)?")
 
 # Options of several commands.
 JSON = "--json  print the result as JSON, and errors too"
@@ -71,7 +73,8 @@ def take(
     ``--flag``; ``--option VALUE``, ``{one,of,these}``; ``WORD``, ``[WORD]`` if it
     may be left out, ``-o!`` if it may not; ``...``: any number of times, ``+``: at
     least once.
-    ``name:WORD`` sets another name of the attribute.
+    ``name:WORD`` sets another name of the attribute. ``N<1..8>``, ``N<1..>``: a number
+    in this range; ``N<1..>|auto``: or auto, which is 0.
     """
     for entry in re.split(r"\n(?! )", dedent(table).strip("\n")):
         spec, text = re.split(r"  +", entry, maxsplit=1)
@@ -83,22 +86,47 @@ def take(
         name, _, value = "".join(words[len(flags) :]).rpartition(":")
         many = next((n for end, n in MANY.items() if value.endswith(end)), None)
         value = value.strip("[].+")
+        value, how["type"] = _read_as(value, flags)
         if value.startswith("{"):
             how["choices"] = value.strip("{}").split(",")
         elif value:
             how["metavar"] = value
-        if value in TYPES:
-            how["type"] = TYPES[value]
-        if PATHS & {*flags} or (not flags and value.endswith(".json")):
-            how["type"] = Path
         if flags and not value:
-            how["action"] = "store_true"
+            how = {"help": how["help"], "action": "store_true"}
         elif flags and many == "*":
             how["action"] = "append"
         elif many:
             how["nargs"] = many
         parser.add_argument(*(flags or [name.strip("[") or value.lower()]), **how)
     parser.set_defaults(**defaults)
+
+
+def _read_as(value: str, flags: list[str]) -> tuple[str, Callable[[str], object]]:
+    """Return how --help writes a value, and what reads it."""
+    if bounds := RANGE.fullmatch(value):
+        name, least, most, auto = bounds.groups(default="")
+        return name + auto, partial(_number, int(least), int(most or 0) or None, auto)
+    if PATHS & {*flags} or (not flags and value.endswith(".json")):
+        return value, Path
+    return value, TYPES.get(value, str)
+
+
+def _number(least: int, most: int | None, auto: str, text: str) -> int:
+    """Return the number on a command line; reject one out of range."""
+    if auto and text == "auto":
+        return 0
+    if not re.fullmatch(r"-?\d+", text) or _outside(int(text), least, most):
+        wanted = f"give {_span(least, most)}{', or auto' if auto else ''}"
+        raise argparse.ArgumentTypeError(f"{text}: {wanted}")
+    return int(text)
+
+
+def _outside(value: int, least: int, most: int | None) -> bool:
+    return value < least or (most is not None and value > most)
+
+
+def _span(least: int, most: int | None) -> str:
+    return f"{least} or more" if most is None else f"{least} to {most}"
 
 
 @dataclass(frozen=True)
@@ -118,10 +146,9 @@ class Opt:
         """Reject a value out of range."""
         if self.least is None or value is None:
             return
-        if value < self.least or (self.most is not None and value > self.most):
-            wanted = "or more" if self.most is None else f"to {self.most}"
-            flag = flag_of(name, self)
-            raise UsageError(f"{flag} {value}: give {self.least} {wanted}")
+        if _outside(value, self.least, self.most):
+            wanted = _span(self.least, self.most)
+            raise UsageError(f"{flag_of(name, self)} {value}: give {wanted}")
 
 
 def opt(default: object, says: str, value: str = "", **more: Any) -> Any:  # noqa: ANN401

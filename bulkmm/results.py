@@ -198,8 +198,6 @@ class Document(Struct):
                 raise BulkmmError(f"{path}: schema version {version} is not known")
             msgspec.convert(held, File).check()
             return msgspec.convert(held, cls)
-        except OSError as error:
-            raise BulkmmError(f"{path}: {error.strerror}") from error
         except (ValueError, RecursionError) as error:
             raise BulkmmError(f"{path}: not a bulkmm result: {error}") from error
 

@@ -94,7 +94,7 @@ def main() -> None:
         files.write(
             args.out, page([Document.read(one) for one in args.results]), "the page"
         )
-    except BulkmmError as error:
+    except (OSError, BulkmmError) as error:
         sys.exit(f"suites.py: {error}")
 
 

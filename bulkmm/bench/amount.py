@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How much is measured by default."""
+"""How much is measured by default, and at most."""
 
 import argparse
+
+from bulkmm import machine
+from bulkmm.errors import BulkmmError
 
 FULL_ROUNDS, FULL_PROCESSES = 5, 6  # the range of six is a 95 % interval
 QUICK_ROUNDS, QUICK_PROCESSES = 3, 3
 FULL_SIZE, QUICK_SIZE = "100G", "16G"
 POPULATE_PROCESSES = 7  # six are enough for an interval
+MOST = 10000  # upper bound of the programs
+SPARE = 64 << 20  # bytes for the program and the rest of the system
 
 
 def repeats(args: argparse.Namespace) -> tuple[int, int]:
@@ -18,3 +23,13 @@ def repeats(args: argparse.Namespace) -> tuple[int, int]:
         rounds if args.rounds is None else args.rounds,
         processes if args.processes is None else args.processes,
     )
+
+
+def check_memory(nbytes: int, spare: int = SPARE) -> None:
+    """Reject sizes that would exhaust the host's memory."""
+    need = nbytes + spare >> 20
+    have = machine.memory_kib("MemAvailable")
+    if have is not None and have >> 10 < need:
+        raise BulkmmError(
+            f"not enough memory: {need} MiB needed, {have >> 10} MiB available"
+        )

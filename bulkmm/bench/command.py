@@ -65,9 +65,10 @@ ENDS = f"""\
     to be sent to the project (docs/contributing.md)
 """
 OFTEN = f"""\
---processes N  run N processes (default: {amount.FULL_PROCESSES}, --quick
-    {amount.QUICK_PROCESSES})
---rounds N  run N rounds (default: {amount.FULL_ROUNDS}, --quick {amount.QUICK_ROUNDS})
+--processes N<1..{amount.MOST}>  run N processes (default: {amount.FULL_PROCESSES},
+    --quick {amount.QUICK_PROCESSES})
+--rounds N<1..{amount.MOST}>  run N rounds (default: {amount.FULL_ROUNDS}, --quick
+    {amount.QUICK_ROUNDS})
 """
 COMMON = f"{OFTEN}{options.ALL_ROWS}\n{ENDS}"
 HISTORY = f"{OFTEN}{options.MARKDOWN}\n{ENDS}"
@@ -75,7 +76,7 @@ RESIDENT = f"""\
 --size SIZE  populate so many bytes (default: 1G, --quick 256M)
 --kind {{4k,thp,memfd,hugetlb}}...  measure these pages only; may be given again
 --reserve  reserve huge pages for hugetlb while it runs (root)
---processes N  take N samples of each variant
+--processes N<1..{amount.MOST}>  take N samples of each variant
 {ENDS}"""
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from bulkmm import machine, stats
-from bulkmm.bench import limits, program, take
+from bulkmm.bench import amount, program, take
 from bulkmm.bench.take import Event, Seen
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.results import Document, Result
@@ -87,10 +87,9 @@ def run(job: Job, seen: Seen | None = None) -> Document:
 
 def check(job: Job) -> None:
     """Reject what cannot be measured."""
-    limits.check_counts(processes=job.processes)
     if job.size % HUGE or job.size < 64 * MIB:
         raise UsageError(f"{job.size} bytes: give whole 2 MiB, 64M or more")
-    limits.check_memory(job.size, SPARE)
+    amount.check_memory(job.size, SPARE)
 
 
 def _missing(kind: str, size: int) -> str:

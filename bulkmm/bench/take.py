@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from bulkmm import stats
-from bulkmm.bench import limits, program
+from bulkmm.bench import amount, program
 from bulkmm.bench.subjects import Request
 from bulkmm.errors import BulkmmError, unknown
 from bulkmm.results import Check, Result
@@ -23,10 +23,9 @@ PADDING = 4096  # bytes of padding in the environment, which shifts the stack
 
 def check(request: Request) -> None:
     """Reject what cannot be measured before starting anything."""
-    limits.check_counts(rounds=request.rounds, processes=request.processes)
     if request.backend is not None:
         _check_backend(request.subject.name, request.backend)
-    limits.check_memory(request.memory)
+    amount.check_memory(request.memory)
 
 
 def _check_backend(subject: str, name: str) -> None:
@@ -60,10 +59,10 @@ def _bench(request: Request, number: int, padding: str) -> Iterator[Event]:
 
 
 def _arguments(request: Request, number: int) -> list[str]:
-    subject, amount = request.subject, request.amount
-    arguments = [subject.name, f"--size={amount.size}"]
+    subject, wanted = request.subject, request.amount
+    arguments = [subject.name, f"--size={wanted.size}"]
     arguments += [f"--rounds={request.rounds}", f"--seed={request.seed + number}"]
-    arguments += [f"--extent={extent}" for extent in amount.extents]
+    arguments += [f"--extent={extent}" for extent in wanted.extents]
     if number:  # the first one verifies every output; the code is the same
         arguments.append("--unverified")
     if request.backend:

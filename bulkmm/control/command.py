@@ -74,7 +74,7 @@ settings:KEY=VALUE...  set KEY to VALUE, as in clear.latency_us=500
         "bulkmm watch clear --interval 0.5",
         """
         PATH...  show only this path
-        --count N  stop after N reads (default: when interrupted)
+        --count N<1..>  stop after N reads (default: when interrupted)
         --trace  add medians and worst cases from the tracepoints, through
             its own trace instance (needs root)
         """,

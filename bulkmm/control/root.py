@@ -9,6 +9,9 @@ import stat
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Self
+
+from bulkmm.errors import UsageError
 
 
 class Root:
@@ -16,6 +19,13 @@ class Root:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @classmethod
+    def given(cls, path: Path) -> Self:
+        """Return the root that a user names."""
+        if not path.is_dir():
+            raise UsageError(f"{path} is not a directory")
+        return cls(path)
 
     def at(self, name: str) -> Path:
         """Return the path of a file such as /proc/cmdline."""

@@ -13,12 +13,6 @@ from bulkmm.errors import Exit, UsageError
 SHORTEST, LONGEST = 0.05, 86_400.0  # seconds between two reads
 
 
-def _root(args: argparse.Namespace) -> Root:
-    if not args.root.is_dir():
-        raise UsageError(f"{args.root} is not a directory")
-    return Root(args.root)
-
-
 def status(args: argparse.Namespace) -> int:
     """Print or write the status."""
     if args.schema:
@@ -28,7 +22,7 @@ def status(args: argparse.Namespace) -> int:
 
         print(json.dumps(record.schema(), indent=1))
         return Exit.OK
-    root = _root(args)
+    root = Root.given(args.root)
     if args.json and args.format not in (None, "json"):
         raise UsageError(f"--json and --format {args.format} differ: give one")
     form = "json" if args.json else args.format or "text"
@@ -53,14 +47,14 @@ def doctor(args: argparse.Namespace) -> int:
     """Print what would attach on this kernel."""
     from bulkmm.control import doctor as examiner
 
-    found = examiner.examine(_root(args))
+    found = examiner.examine(Root.given(args.root))
     print(found.json() if args.json else "\n".join(found.lines()))
     return found.exit_code
 
 
 def on(args: argparse.Namespace) -> int:
     """Switch a path on or off, now and optionally at every load."""
-    root = _root(args)
+    root = Root.given(args.root)
     held = module.read(root) if args.persist else change.need(root)
     changes = []
     if held and args.path:
@@ -80,7 +74,7 @@ off = on
 
 def tune(args: argparse.Namespace) -> int:
     """Change settings, or list them."""
-    root = _root(args)
+    root = Root.given(args.root)
     held = change.need(root)
     if args.settings:
         changes = [change.to_value(held, pair) for pair in args.settings]
@@ -110,8 +104,6 @@ def watch(args: argparse.Namespace) -> int:
 
     if not SHORTEST <= args.interval <= LONGEST:
         raise UsageError(f"--interval {args.interval:g}: give 0.05 to 86400 seconds")
-    if args.count is not None and args.count < 1:
-        raise UsageError(f"--count {args.count}: give 1 or more")
-    root = _root(args)
+    root = Root.given(args.root)
     shown.select(change.need(root), args.path)
     return watcher.run(root, args)

@@ -27,7 +27,8 @@ TABLE = f"""
     mitigations on, or off (default: host)
 --size SIZE  set the size of the device or of the clearing
 --scenario NAME...  run this scenario only; may be given again
---fuzz SECONDS  compare kept cases, then generated ones for this long; 0: only kept
+--fuzz SECONDS<0..540>  compare kept cases, then generated ones for this long;
+    0: only kept
 --seed N  generate the cases of this seed (default: 1)
 --case LINE  measure this case only or, with --fuzz, compare it
 --break-one-word  break one word of what the module wrote: the run must fail

@@ -14,7 +14,6 @@ from bulkmm.native import measure, process
 from bulkmm.size import GIB, MIB
 
 CORPUS = Path(__file__).parents[2] / "native" / "corpus"
-LONGEST = measure.LIMIT - 60  # seconds
 # in which cases are generated
 SIZES = {"memmap": 16 * GIB, "copy": 8 * MIB, "vmap": GIB}
 

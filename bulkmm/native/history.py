@@ -16,7 +16,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from bulkmm import facts, machine, outcome, stats, table
-from bulkmm.bench import amount, judge, limits, take
+from bulkmm.bench import amount, judge, take
 from bulkmm.bench.take import Event, Seen
 from bulkmm.control import needs, text
 from bulkmm.lab.progress import Progress
@@ -63,7 +63,6 @@ def history(args: argparse.Namespace) -> int:
     need_packages()
     outcome.need_place(args)
     rounds, processes = amount.repeats(args)
-    limits.check_counts(rounds=rounds, processes=processes)
     progress = Progress()
     job = measure.Job(Path(), None, rounds=rounds, processes=processes, quick=True)
     with ExitStack() as held:

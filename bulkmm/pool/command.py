@@ -26,7 +26,8 @@ ACTIONS = {
         "bulkmm pool grow --page 2M --size 64G",
         f"""\
 {WANTED}
---jobs N|auto  allocate with N processes on each node (default: one per CPU of it)
+--jobs N<1..1024>|auto  allocate with N processes on each node (default: one per
+    CPU of it)
 --compact  compact the memory of the nodes first
 """,
     ),
@@ -49,7 +50,7 @@ ACTIONS = {
 --margin PERCENT  keep so many of a node's pages free (default: 10%%)
 --page SIZE  zero pages of this size (default: all sizes)
 --node N  zero this node's pages (default: all nodes)
---threads N  zero with N threads (default: 1)
+--threads N<1..1024>  zero with N threads (default: 1)
 """,
     ),
 }

@@ -6,28 +6,17 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, Exit
-from bulkmm.pool.pools import NODES, Pool, cpus_of, free_bytes
+from bulkmm.pool.pools import NODES, NodeChange, Pool, cpus_of, meminfo
 from bulkmm.pool.reserve import Reserved, Share
 from bulkmm.size import KIB, MIB
 
 RUN = "/run/bulkmm"
 OVERCOMMIT = "nr_overcommit_hugepages"
 Progress = Callable[[int], None]  # pages so far
-
-
-@dataclass(frozen=True)
-class Grown:
-    """What became of a node's part."""
-
-    node: int
-    wanted: int  # pages more
-    got: int
-    why: str = ""  # there are fewer
 
 
 class InterruptedGrowthError(BulkmmError):
@@ -67,7 +56,7 @@ def grow(
     jobs: int,
     note: Path,
     progress: Progress,
-) -> list[Grown]:
+) -> list[NodeChange]:
     """Add pages to nodes, with so many processes on each (0: one per CPU).
 
     An exception leaves the pool as it was.
@@ -92,7 +81,7 @@ def grow(
         raise
     got = {node: pool.persistent(node) - before[node] for node in wanted}
     return [
-        Grown(node, pages, got[node], _why(pool, node, pages - got[node]))
+        NodeChange(node, pages, got[node], _why(pool, node, pages - got[node]))
         for node, pages in wanted.items()
     ]
 
@@ -156,7 +145,7 @@ def _why(pool: Pool, node: int, missing: int) -> str:
     """Return why a node gave fewer pages than were wanted."""
     if missing <= 0:
         return ""
-    free = free_bytes(pool.root, node)
+    free = meminfo(pool.root, node, "MemFree")
     if free < missing * pool.page:
         return f"{free // MIB} MiB are free there"
     return f"{free // MIB} MiB are free there, but in smaller pieces"

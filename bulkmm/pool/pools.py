@@ -48,6 +48,16 @@ class PoolRecord:
     nodes: list[NodeRecord]
 
 
+@dataclass(frozen=True)
+class NodeChange:
+    """A node's change in pages, negative if they are given back; why there is less."""
+
+    node: int
+    wanted: int
+    done: int
+    why: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pools(Record):
     """Printed by pool."""
@@ -161,8 +171,8 @@ def named(page: int) -> str:
     return f"{page // GIB}G" if page >= GIB else f"{page // MIB or page / MIB:g}M"
 
 
-def free_bytes(root: Root, node: int, *more: str) -> int:
-    """Return the free memory of a node, and that of more lines of its meminfo."""
-    lines = [line.split() for line in root.lines(f"{NODES}/node{node}/meminfo") or ()]
-    counted = {f"{name}:" for name in ("MemFree", *more)}
-    return sum(int(line[3]) for line in lines if line[2] in counted) * KIB
+def meminfo(root: Root, node: int, *names: str) -> int:
+    """Return the bytes of some lines of a node's meminfo, together."""
+    lines = map(str.split, root.lines(f"{NODES}/node{node}/meminfo") or ())
+    counted = [[f"{name}:"] for name in names]
+    return sum(int(line[3]) for line in lines if line[2:3] in counted) * KIB

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from bulkmm.control.root import Root
-from bulkmm.pool.pools import free_bytes
+from bulkmm.pool.pools import meminfo
 from bulkmm.size import KIB
 
 PORTION = 64 << 20  # bytes that a process asks for at once, between two reports
@@ -126,7 +126,7 @@ def _bound(node: int | None, size: int) -> Iterator[None]:
         yield
         return
     kept = Path("/proc/sys/vm/min_free_kbytes").read_text(encoding="ascii")
-    had = free_bytes(Root(Path("/")), node, *FILES)
+    had = meminfo(Root(Path("/")), node, "MemFree", *FILES)
     if had < size + max(MARGIN, 2 * KIB * int(kept)):
         raise OSError(errno.ENOMEM, "the rest of the node is its margin")
     bits = 8 * ctypes.sizeof(ctypes.c_ulong)

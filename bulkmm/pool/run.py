@@ -2,11 +2,8 @@
 """``bulkmm pool``: its implementation."""
 
 import argparse
-import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from bulkmm import size
@@ -15,22 +12,19 @@ from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.pool import grow as growing
 from bulkmm.pool import zero as zeroing
-from bulkmm.pool.grow import Grown
-from bulkmm.pool.pools import NODES, Pool, PoolRecord, Pools, named, nodes, sizes
-from bulkmm.pool.zero import Zeroer
+from bulkmm.pool.pools import (
+    NodeChange,
+    Pool,
+    PoolRecord,
+    Pools,
+    meminfo,
+    named,
+    nodes,
+    sizes,
+)
 
 LARGEST = "1024T"
 ALL = 100  # percent
-
-
-@dataclass(frozen=True)
-class NodeChange:
-    """A node's change in pages, negative if they are given back; why there is less."""
-
-    node: int
-    wanted: int
-    done: int
-    why: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,15 +58,9 @@ class PoolZeroed(Record):
     nodes: list[NodeZeroed]
 
 
-def _root(args: argparse.Namespace) -> Root:
-    if not args.root.is_dir():
-        raise UsageError(f"{args.root} is not a directory")
-    return Root(args.root)
-
-
 def show(args: argparse.Namespace) -> int:
     """Print all pools."""
-    root = _root(args)
+    root = Root.given(args.root)
     found = [Pool(root, page).record() for page in sizes(root)]
     if not found:
         raise BulkmmError("this kernel has no pools of huge pages (hugetlb)")
@@ -101,45 +89,34 @@ def _table(found: list[PoolRecord]) -> None:
 
 def grow(args: argparse.Namespace) -> int:
     """Add pages to a pool."""
-    root = _root(args)
+    root = Root.given(args.root)
     pool, wanted = _wanted(root, args)
-    jobs = _jobs(args.jobs)
     for node, pages in wanted.items():
-        total = _total(root, node)
+        total = meminfo(root, node, "MemTotal")
         if pages * pool.page > total:
             raise UsageError(
                 f"--size {args.size}: {pages * pool.page // size.MIB} MiB for node "
                 f"{node}, which has {total // size.MIB} MiB in all"
             )
     if args.dry_run:
-        done = [Grown(node, pages, 0) for node, pages in wanted.items()]
+        changes = [NodeChange(node, pages, 0) for node, pages in wanted.items()]
     else:
+        from bulkmm import bar
+
         with growing.alone(root, pool) as note:
             if args.compact:
                 growing.compact(root, wanted)
-            done = _grow(pool, wanted, jobs, note)
-    changes = [NodeChange(one.node, one.wanted, one.got, one.why) for one in done]
+            total = sum(wanted.values())
+            with bar.shown(f"pages of {named(pool.page)}") as show:
+                changes = growing.grow(
+                    pool, wanted, args.jobs, note, lambda pages: show(pages, total)
+                )
     return _told(args, pool, changes)
-
-
-def _grow(pool: Pool, wanted: Mapping[int, int], jobs: int, note: Path) -> list[Grown]:
-    """Grow it, with a progress bar on a terminal."""
-    if not sys.stderr.isatty():
-        return growing.grow(pool, wanted, jobs, note, lambda _: None)
-    from rich import progress as bars
-    from rich.console import Console
-
-    with bars.Progress(console=Console(stderr=True), transient=True) as bar:
-        total = sum(wanted.values())
-        task = bar.add_task(f"pages of {named(pool.page)}", total=total)
-        return growing.grow(
-            pool, wanted, jobs, note, lambda pages: bar.update(task, completed=pages)
-        )
 
 
 def shrink(args: argparse.Namespace) -> int:
     """Give free pages of a pool back."""
-    root = _root(args)
+    root = Root.given(args.root)
     pool, wanted = _wanted(root, args)
     spare = pool.read("free_hugepages") - pool.read("resv_hugepages")
     if sum(wanted.values()) > spare:
@@ -192,17 +169,19 @@ def _line(one: NodeChange, page: int, *, dry: bool) -> str:
 
 def zero(args: argparse.Namespace) -> int:
     """Zero free pages ahead of use."""
-    root = _root(args)
+    root = Root.given(args.root)
     pages = [_page(root, args.page)] if args.page else sizes(root)
     if args.node is not None:
         _check_node(root, args.node)
-    margin, threads = _margin(args.margin), args.threads
-    _check_threads(threads)
+    margin = _margin(args.margin)
     zeroing.check(root)
+    from bulkmm import bar
+
     work = zeroing.Zeroer(zeroing.targets(root, pages, args.node, margin), args.watch)
     before, began = zeroing.counted(root), time.monotonic()
     try:
-        _zero(work, threads)
+        with bar.shown("free pages that are zero") as show:
+            work.run(args.threads, lambda: show(work.zeroed, work.free))
     except KeyboardInterrupt as error:
         done = zeroing.counted(root) - before
         raise zeroing.InterruptedZeroingError(done) from error
@@ -226,36 +205,12 @@ def zero(args: argparse.Namespace) -> int:
     return Exit.VERDICT if left else Exit.OK
 
 
-def _zero(work: Zeroer, threads: int) -> None:
-    """Zero, with a progress bar on a terminal."""
-    if not sys.stderr.isatty():
-        work.run(threads, lambda: None)
-        return
-    from rich import progress as bars
-    from rich.console import Console
-
-    with bars.Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("free pages that are zero")
-
-        def show() -> None:
-            free = sum(one.pages for one in work.targets)
-            zeroed = sum(one.zeroed for one in work.targets)
-            bar.update(task, total=max(free, 1), completed=zeroed)
-
-        work.run(threads, show)
-
-
 def _margin(text: str) -> float:
     """Return a share given as in 10%."""
     number = text.removesuffix("%")
     if not number.isdecimal() or int(number) > ALL:
         raise UsageError(f"--margin {text}: give a percentage, 0% to 100%")
     return int(number) / ALL
-
-
-def _check_threads(count: int) -> None:
-    if not 1 <= count <= 1 << 10:
-        raise UsageError(f"--threads {count}: give a number from 1 to 1024")
 
 
 def _page(root: Root, text: str) -> int:
@@ -291,19 +246,3 @@ def _wanted(root: Root, args: argparse.Namespace) -> tuple[Pool, dict[int, int]]
     each, more = divmod(pages, len(parts))
     shares = {node: each + (i < more) for i, node in enumerate(parts)}
     return pool, {node: count for node, count in shares.items() if count}
-
-
-def _jobs(text: str) -> int:
-    if text == "auto":
-        return 0
-    if not text.isdecimal() or not 1 <= int(text) <= 1 << 10:
-        raise UsageError(f"--jobs {text}: give a number, or auto")
-    return int(text)
-
-
-def _total(root: Root, node: int) -> int:
-    for line in root.lines(f"{NODES}/node{node}/meminfo") or ():
-        words = line.split()
-        if words[2:3] == ["MemTotal:"]:
-            return int(words[3]) * size.KIB
-    return 0

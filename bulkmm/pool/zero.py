@@ -94,6 +94,16 @@ class Zeroer:
     busy: set[Target] = field(default_factory=set)  # where others need the pages
     failed: BulkmmError | None = None
 
+    @property
+    def free(self) -> int:
+        """Return the free pages of all targets."""
+        return sum(one.pages for one in self.targets)
+
+    @property
+    def zeroed(self) -> int:
+        """Return those of them that are known to be zero."""
+        return sum(one.zeroed for one in self.targets)
+
     def run(self, threads: int, progress: Callable[[], None]) -> None:
         """Zero until all are known, or for ever; raise what stopped a thread."""
         began = [threading.Thread(target=self._thread) for _ in range(threads)]

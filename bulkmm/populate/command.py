@@ -12,8 +12,8 @@ words:FILE...  fill this file; with --memfd run this command, after --
 --memfd  fill a memfd, and run a command with it
 --huge 2M|1G  take huge pages of this size for the memfd
 --size SIZE  fill SIZE bytes, as in 4G; a file is created or extended (default: all)
---node N  take pages of this memory node only
---threads N|auto  start no more than N threads (default: as many as help)
+--node N<0..>  take pages of this memory node only
+--threads N<1..65536>|auto  start no more than N threads (default: as many as help)
 --json  print the result, and errors, as JSON
 """
 

@@ -4,19 +4,23 @@
 import argparse
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich import progress as bars
-from rich.console import Console
 
-from bulkmm import size
+from bulkmm import bar, size
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.populate import target
 from bulkmm.populate.library import Populated
 from bulkmm.populate.target import Target
 
 LARGEST = "64T"
+BYTES = (
+    bars.DownloadColumn(binary_units=True),
+    bars.TransferSpeedColumn(),
+    bars.TimeRemainingColumn(),
+)
 
 
 def populate(args: argparse.Namespace) -> int:
@@ -47,51 +51,21 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("populate: give one FILE, or --memfd and a command")
     if args.huge and not args.memfd:
         raise UsageError("--huge only applies to --memfd: a file has its own pages")
-    if args.node is not None and args.node < 0:
-        raise UsageError(f"--node {args.node}: nodes are counted from 0")
-    _threads(args.threads)
-
-
-def _threads(text: str) -> int:
-    if text == "auto":
-        return 0
-    if not text.isdecimal() or not 1 <= int(text) <= 1 << 16:
-        raise UsageError(f"--threads {text}: give a number, or auto")
-    return int(text)
 
 
 def _fill(held: Target, args: argparse.Namespace) -> None:
     from bulkmm.populate import library  # loads libbulkmm
 
-    with held.mapped() as mapping:
-        threads = _threads(args.threads)
-
-        def fill(progress: Callable[[int], None]) -> Populated:
-            return library.populate(mapping, progress, threads=threads, node=args.node)
-
-        done = _shown(fill, held)
+    with held.mapped() as mapping, bar.shown(held.name, BYTES) as show:
+        done = library.populate(
+            mapping,
+            lambda so_far: show(so_far, held.size),
+            threads=args.threads,
+            node=args.node,
+        )
     if done.error:
         raise BulkmmError(f"{held.name}: {done.said}")
     _say(held, done, as_json=args.json)
-
-
-def _shown(
-    fill: Callable[[Callable[[int], None]], Populated], held: Target
-) -> Populated:
-    """Fill the target, with a progress bar on a terminal."""
-    columns = (
-        bars.TextColumn("{task.description}"),
-        bars.BarColumn(),
-        bars.DownloadColumn(binary_units=True),
-        bars.TransferSpeedColumn(),
-        bars.TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
-    with bars.Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(held.name.replace("[", "\\["), total=held.size)
-        return fill(lambda done: bar.update(task, completed=done))
 
 
 def _say(held: Target, done: Populated, *, as_json: bool) -> None:

@@ -182,9 +182,9 @@ def test_processes_differ_in_seed_and_environment(
         (["memmap", "--size=100"], "bad size"),
         (["memmap", "--size=-5G"], "bad size"),
         (["memmap", "--size=65T"], "above the 64T"),
-        (["memmap", "--rounds=0"], "0 rounds: give 1 to 10000"),
+        (["memmap", "--rounds=0"], "--rounds: 0: give 1 to 10000"),
         (["clear", "--rounds=-1"], "rounds"),
-        (["copy", "--processes=0"], "0 processes: give 1 to 10000"),
+        (["copy", "--processes=0"], "--processes: 0: give 1 to 10000"),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(

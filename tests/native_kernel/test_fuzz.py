@@ -156,7 +156,7 @@ def test_a_fault_names_the_case(ready: Path) -> None:
     ("words", "said"),
     [
         (["clear", "--fuzz", "1"], "no fuzzer for clear"),
-        (["memmap", "--fuzz", "-1"], "--fuzz -1: give 0 to"),
+        (["memmap", "--fuzz", "-1"], "--fuzz: -1: give 0 to"),
         *(
             (["memmap", "--fuzz", "0", *option], f"{option[0]} does not apply to")
             for option in (
