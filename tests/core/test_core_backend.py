@@ -34,14 +34,15 @@ NEEDS = {
     "clzero": "clzero",
     "rep-b": "erms",
     "rep-q": "no erms",
-    "avx512": "avx512f",
+    **dict.fromkeys(("avx512", "avx512-t0"), "avx512f"),
 }
 PLAIN = ["plain", "plain-ahead-t1"]
 MOVNTI = ["movnti", "movnti-t0", "movnti-nta"]
+AVX512 = ["avx512", "avx512-t0"]
 WANTED = {
     Op.STAMP: ["movnti", "movdir64b"],
     Op.COPY: ["avx512", "rep-b", *PLAIN, "generic"],
-    Op.COPY_STREAMING: ["avx512", *MOVNTI, "movdir64b"],
+    Op.COPY_STREAMING: [*AVX512, *MOVNTI, "movdir64b"],
     Op.CLEAR: ["avx512", "rep-b", "rep-q", *PLAIN, "generic"],
     Op.CLEAR_STREAMING: ["avx512", "movnti", "movdir64b", "clzero"],
 }
@@ -70,8 +71,8 @@ def here(names: list[str]) -> list[str]:
     for name in names:
         if NEEDS.get(name, "fpu") in flags:
             found.append(name)
-        elif name == "avx512" and "avx2" in flags:
-            found.append("avx2")
+        elif name in AVX512 and "avx2" in flags:
+            found.append(name.replace("avx512", "avx2"))
     return found
 
 

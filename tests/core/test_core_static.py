@@ -106,6 +106,7 @@ def test_variants_fetch_as_they_say() -> None:
     for obj, function, hint in (
         ("movnti", "copy_lines_t0", "prefetcht0"),
         ("movnti", "copy_lines_nta", "prefetchnta"),
+        ("user_avx512", "stream_lines_t0", "prefetcht0"),
         ("plain", "clear_lines_t1", "prefetcht1"),
         ("plain", "copy_lines_t1", "prefetcht1"),
     ):

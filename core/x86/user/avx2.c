@@ -25,5 +25,8 @@ const struct bmm_backend bmm_avx2[] = {
 	  .copy_streaming = copy_streaming,
 	  .clear = clear,
 	  .clear_streaming = clear_streaming },
+	{ .name = "avx2-t0",
+	  .supported = supported,
+	  .copy_streaming = copy_streaming_t0 },
 	{ 0 },
 };

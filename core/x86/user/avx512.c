@@ -18,5 +18,8 @@ const struct bmm_backend bmm_avx512[] = {
 	  .copy_streaming = copy_streaming,
 	  .clear = clear,
 	  .clear_streaming = clear_streaming },
+	{ .name = "avx512-t0",
+	  .supported = supported,
+	  .copy_streaming = copy_streaming_t0 },
 	{ 0 },
 };

@@ -60,10 +60,31 @@
 		LOOP(VECTOR_ZERO, ZEROS(store) MOVE("add", 256), end); \
 	}
 
+/* Four lines of the source, 1 KiB ahead. */
+#define AHEAD                        \
+	"prefetcht0 1024(%[s])\n\t" \
+	"prefetcht0 1088(%[s])\n\t" \
+	"prefetcht0 1152(%[s])\n\t" \
+	"prefetcht0 1216(%[s])\n\t"
+
 COPY_LINES(copy_lines, VECTOR_STORE)
 COPY_LINES(stream_lines, VECTOR_STREAM)
 CLEAR_LINES(clear_lines, VECTOR_STORE)
 CLEAR_LINES(stream_zero, VECTOR_STREAM)
+
+/*
+ * Not for shorter ones: 4 KiB at 7.1 instead of 8.4 GB/s, 256 KiB at 23 to 25
+ * instead of 20 (Zen 4). Nothing past the source's end is prefetched.
+ */
+static void stream_lines_t0(char *p, const char *s, size_t len)
+{
+	char *few = p + len % 256, *end = p + len;
+	char *far = len < 64 << 10 ? few : end - 1024;
+
+	LOOP("", LINE(VECTOR_STREAM) MOVE("add", 64), few);
+	LOOP("", AHEAD LINES(VECTOR_STREAM) MOVE("add", 256), far);
+	LOOP("", LINES(VECTOR_STREAM) MOVE("add", 256), end);
+}
 
 static void copy_lines_down(char *p, const char *s, size_t len)
 {
@@ -114,6 +135,11 @@ static void copy(void *dst, const void *src, size_t len)
 static void copy_streaming(void *dst, const void *src, size_t len)
 {
 	bmm_x86_stream_extent(dst, src, len, stream_lines);
+}
+
+static void copy_streaming_t0(void *dst, const void *src, size_t len)
+{
+	bmm_x86_stream_extent(dst, src, len, stream_lines_t0);
 }
 
 static void clear(void *dst, size_t len)
