@@ -61,7 +61,6 @@ lab: build
 	@.venv/bin/bulkmm lab matrix --resume --json-dir out/lab \
 		-o out/lab.md; code=$$?; \
 	.venv/bin/bulkmm report out/lab/*.json -o out/lab.html; \
-	.venv/bin/python scripts/suites.py out/lab/*.json --out out/suites.md; \
 	$(MAKE) lab-debug || code=$$?; exit $$code
 
 # The first run builds these kernels: ten CPU minutes each.

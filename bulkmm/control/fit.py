@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Whether this machine has work for the module (docs/is-it-for-me.md)."""
+"""Whether this machine has work for the module (docs/worth.md)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

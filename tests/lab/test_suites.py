@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The suites: how their programs are built, their results read and shown."""
+"""The suites: how their programs are built, their results read."""
 
 import shutil
 import subprocess
@@ -8,16 +8,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-import suites as suitespage
 
 from bulkmm.errors import BulkmmError
 from bulkmm.lab import paths
-from bulkmm.lab.families import suites
 from bulkmm.lab.machine import root, vm
 from bulkmm.lab.machine import suites as programs_of_mm
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.progress import Progress
-from bulkmm.results import Check, Document
 
 GUEST = Path(__file__).parents[2] / "lab" / "guest"
 
@@ -103,26 +100,3 @@ def test_what_the_runner_says_is_understood() -> None:
         timeout=30,
     )
     assert done.stdout == PARSED
-
-
-def result(kernel: str, **tests: suites.Attempts) -> Document:
-    document = Document(machine={"accelerator": "TCG"})
-    document.checks = [Check("a", ok=True, detail=""), Check("b", ok=False, detail="")]
-    document.run = {"scenario": suites.MM, "kernel": kernel, "seconds": 9.4}
-    document.run["tests"] = tests
-    return document
-
-
-def test_the_page_has_every_test_of_every_kernel() -> None:
-    same = {arm: ["pass, 1 passed"] for arm in suites.STATES}
-    other = same | {"on": ["fail"]}
-    page = suitespage.page([result("7", a=same), result("6", b=other)])
-    assert "| 7 | TCG, 9 s | FAILED 1 of 2 |" in page
-    assert "| test | 6 | 7 |\n" in page
-    assert "| `a` | has none | pass, 1 passed |\n" in page
-    assert "| `b` | **differs**: absent: pass" in page
-
-
-def test_a_page_of_nothing_is_refused() -> None:
-    with pytest.raises(BulkmmError, match="no result is of a suite"):
-        suitespage.page([])
