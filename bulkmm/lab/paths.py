@@ -67,18 +67,25 @@ def content_key(files: Iterable[Path], *extra: str) -> str:
 def locked(progress: Progress) -> Iterator[Path]:
     """Lock the cache, to add to it or to remove from it."""
     cache = cache_dir()
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-        lock = (cache / "lock").open("w", encoding="ascii")
-    except OSError as error:
-        raise BulkmmError(f"the cache {cache} cannot be made: {error}") from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress.note("waiting for another command to prepare the lab")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    with lock(cache, progress, "prepare the lab"):
         yield cache
+
+
+@contextmanager
+def lock(place: Path, progress: Progress, what: str) -> Iterator[None]:
+    """Lock a directory of the cache against others that do the same."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        file = (place / "lock").open("w", encoding="ascii")
+    except OSError as error:
+        raise BulkmmError(f"the cache {place} cannot be made: {error}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress.note(f"waiting for another command to {what}")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager

@@ -4,8 +4,8 @@
 import os
 import platform
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,6 +117,25 @@ def kernel_of(
     return kernels.ensure(made, name, progress, arch)
 
 
+@contextmanager
+def locked_with(names: Iterable[str], progress: Progress) -> Iterator[Path]:
+    """Lock the cache once it has the kernels of these names that the lab builds.
+
+    That takes minutes, in which other commands have the cache.
+    """
+    for kind in filter(None, map(kinds.find, names)):
+        with ExitStack() as stack:
+            with locked(progress) as cache:
+                made = root.ensure(cache, progress)
+                if debugkernel.cached(made, kind):
+                    continue
+                kernels.ensure(made, kinds.SERIES, progress, kind.arch)
+                stack.enter_context(used(cache))
+            debugkernel.build(made, kind, progress)
+    with locked(progress) as cache:
+        yield cache
+
+
 def cached(made: root.Root, name: str) -> Kernel | None:
     """Return such a kernel if there is nothing to fetch or build."""
     if kind := kinds.find(name):
@@ -153,7 +172,7 @@ def would_be_of(request: Request) -> dict[str, str]:
     """Return the identity that a run would have."""
     need_root()
     progress = Progress()
-    with locked(progress) as cache:
+    with locked_with([request.kernel], progress) as cache:
         return identity(prepared(cache, request, progress))
 
 
@@ -199,7 +218,7 @@ def run_scenario(request: Request) -> Document:
     need_memory(request)
     progress = Progress()
     with ExitStack() as stack:
-        with locked(progress) as cache:
+        with locked_with([request.kernel], progress) as cache:
             ready = prepared(cache, request, progress)
             chosen = accel.choose(request.accel, ready.kernel, ready.base, progress)
             directory = vm.run_directory(ready.kernel.root, keep=request.keep)

@@ -81,7 +81,7 @@ def of_lab(
     kernel = run.cached(root.of(paths.cache_dir()), name)
     if not kernel or (build_module and not build.place(kernel, []).is_dir()):
         run.need_root()
-        with paths.locked(progress) as cache:
+        with run.locked_with([name], progress) as cache:
             kernel = run.kernel_of(root.ensure(cache, progress), name, progress)
             if build_module:
                 build.ensure(kernel, [], progress)

@@ -2,14 +2,15 @@
 """Kernels that the lab builds: what they ask for, and a build that stops."""
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
-from bulkmm.lab import run
-from bulkmm.lab.machine import debugkernel, kinds
+from bulkmm.lab import paths, run
+from bulkmm.lab.machine import debugkernel, kernels, kinds, root
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.kinds import Kind
 from bulkmm.lab.machine.root import Root
@@ -99,3 +100,32 @@ def test_an_option_that_does_not_take_is_no_kernel(tmp_path: Path) -> None:
         "allnoconfig:\n\tcp $(KCONFIG_ALLCONFIG) $(O)/.config\n"
     )
     build._configure()
+
+
+def test_a_build_leaves_the_cache_to_other_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = Root(tmp_path / "root")
+    stock = Kernel(lab, "7.3.4+deb13-cloud-amd64")
+    builds = []
+
+    def build(one: debugkernel.Build) -> None:
+        places = (tmp_path / "lock", lab.var / "kernel/lock", tmp_path)
+        with ExitStack() as stack:
+            free = [stack.enter_context(paths.claimed(place)) for place in places]
+        builds.append(free)
+        one.kernel.modules.mkdir(parents=True)
+        (one.kernel.modules / debugkernel.INSTALLED).touch()
+
+    monkeypatch.setenv("BULKMM_CACHE", str(tmp_path))
+    monkeypatch.setattr(root, "ensure", lambda *_: lab)
+    for name in ("ensure", "cached"):
+        monkeypatch.setattr(kernels, name, lambda *_: stock)
+    monkeypatch.setattr(debugkernel.Build, "run", build)
+    for _ in range(2):
+        with run.locked_with(["7.3", "debug"], Progress()) as cache:
+            assert run.kernel_of(lab, "debug", Progress()).modules.is_dir()
+            with paths.claimed(cache / "lock") as free:
+                assert not free
+    # the cache is free for others, who may not remove it; a second build waits
+    assert builds == [[True, False, False]]

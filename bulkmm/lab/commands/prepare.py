@@ -27,7 +27,7 @@ def prepare(args: argparse.Namespace) -> int:
     need_sources()
     run.need_root()
     progress = Progress()
-    with locked(progress) as cache:
+    with run.locked_with([name for _, name in wanted], progress) as cache:
         for one, name in wanted:
             for request in requests(name, one, args.module_defines):
                 ready = run.prepared(cache, request, progress)

@@ -17,7 +17,7 @@ from bulkmm.lab.machine import kernels, upstream
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.kinds import SERIES, Kind, lacking
 from bulkmm.lab.machine.root import Root
-from bulkmm.lab.paths import made_whole, need_space
+from bulkmm.lab.paths import lock, made_whole, need_space
 from bulkmm.lab.progress import Progress
 
 SPACE = 4_000_000_000  # source and objects with debug information
@@ -42,13 +42,23 @@ def _of(root: Root, kind: Kind, stock: Kernel) -> Kernel:
 
 def ensure(root: Root, kind: Kind, progress: Progress) -> Kernel:
     """Return the kernel of a kind, built unless the root has this configuration."""
+    kernel = build(root, kind, progress)
+    for old in kernel.modules.parent.glob(f"*-{kind.name}.*"):
+        if old != kernel.modules:  # from other fragments or another version
+            _remove(Kernel(root, old.name))
+    return kernel
+
+
+def build(root: Root, kind: Kind, progress: Progress) -> Kernel:
+    """Build the kernel of a kind unless the root has it; under a lock of its own.
+
+    Once the stock kernel is there, this needs the cache used, but not locked.
+    """
     stock = kernels.ensure(root, SERIES, progress, kind.arch)
     kernel = _of(root, kind, stock)
-    if not (kernel.modules / INSTALLED).is_file():
-        Build(kind, stock, kernel, progress).run()
-        for old in kernel.modules.parent.glob(f"*-{kind.name}.*"):
-            if old != kernel.modules:  # from other fragments or another version
-                _remove(Kernel(root, old.name))
+    with lock(root.var / "kernel", progress, "build a kernel"):
+        if not (kernel.modules / INSTALLED).is_file():
+            Build(kind, stock, kernel, progress).run()
     return kernel
 
 
