@@ -61,8 +61,23 @@ def _uses(root: Root, kernel: Kernel) -> Iterator[tuple[str, str]]:
         elif not needs.at_least(kernel.release, RANGES_SINCE):
             yield "clear", f"transparent huge pages ({thp.chosen})"
     for page in sizes(root):
-        if count := Pool(root, page).read("nr_hugepages"):
+        pool = Pool(root, page)
+        if count := pool.read("nr_hugepages"):
             yield "clear", f"a pool of {text.size(count * page)} in {named(page)} pages"
+            yield from (("prezero", why) for why in _not_ready(pool))
     for what, place in GROWING.items():
         if any(name[-1:].isdigit() for name in root.names(place)):
             yield "hotplug", what
+
+
+def _not_ready(pool: Pool) -> Iterator[str]:
+    """Yield what of a pool would be cleared when a program takes it, and the remedy."""
+    on = modules.choice(pool.root.read(f"{modules.HOME}/prezero/mode") or "")
+    free = pool.read("free_hugepages")
+    zeroed = sum(map(pool.zeroed, pool.nodes))
+    if free > zeroed:
+        remedy = "" if on and on.chosen == "on" else "bulkmm on prezero, then "
+        yield (
+            f"{free - zeroed} of {free} free {named(pool.page)} pages are cleared when "
+            f"a program takes them: {remedy}bulkmm pool zero"
+        )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from commandlib import Command
-from fakekernel import RELEASE, ZEROING, Fake, load
+from fakekernel import RELEASE, ZEROING, Fake, load, pool
 
 from bulkmm.errors import Exit
 
@@ -371,3 +371,23 @@ def test_whether_this_machine_has_work_for_it(
     assert [
         why.replace(":", " ").split()[0] for why in found["reasons"] if paths
     ] == paths
+
+
+def test_a_pool_that_is_not_ready_and_what_makes_it_so(
+    kernel: Fake, bulkmm: Command
+) -> None:
+    def says() -> list[str]:
+        reasons = bulkmm("doctor", "--json").json["fit"]["reasons"]
+        return [why for why in reasons if why.startswith("prezero: ")]
+
+    pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
+    cleared = "free 2M pages are cleared when a program takes them"
+    off = f"prezero: 10 of 10 {cleared}: bulkmm on prezero, then bulkmm pool zero"
+    assert says() == [off]
+    load(kernel)
+    assert says() == [off]
+    kernel.write("/sys/kernel/bulkmm/prezero/mode", "off [on]")
+    kernel.write("/sys/kernel/bulkmm/prezero/known", "2048 0 5\n2048 1 4")
+    assert says() == [f"prezero: 1 of 10 {cleared}: bulkmm pool zero"]
+    kernel.write("/sys/kernel/bulkmm/prezero/known", "2048 0 6\n2048 1 4")
+    assert not says()
