@@ -65,6 +65,12 @@ class Parser(argparse.ArgumentParser):
         """Raise the command's error for bad arguments."""
         raise BadUsageError(f"{message} (see: {self.prog} --help)", self._flags())
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:  # noqa: ANN401
+        try:
+            return super()._get_value(action, arg_string)
+        except UsageError as error:  # of a value; "--json" may come after it
+            raise BadUsageError(str(error), self._flags()) from error
+
     def _flags(self) -> set[str]:
         return {
             word

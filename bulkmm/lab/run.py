@@ -303,9 +303,13 @@ def _teller(
 
     def seen(event: dict[str, Any]) -> None:
         nonlocal done
-        if work.is_step(event):
-            done += 1
-            progress.detail(f"{what}: {event['event']} {done} of {work.steps}")
+        if event["event"] == "unknown-backend":
+            raise UsageError(
+                f"unknown backend {work.options.backend}: "
+                f"the module has {event['known']}"
+            )
+        done += 1
+        progress.detail(f"{what}: {event['event']}, {done} reports")
 
     return seen
 

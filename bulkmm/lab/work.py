@@ -26,9 +26,6 @@ class Work(ABC):
     scenario: Scenario
     options: Options
 
-    does: ClassVar[tuple[str, ...]] = ()  # how lines of the job begin that do a step
-    step: ClassVar[tuple[str, ...]] = ()  # events that mark its end
-    label: ClassVar[str] = ""  # label that these events must have
     kept: ClassVar[tuple[tuple[str, str], ...]] = ()  # facts() from events: name, event
     visited: ClassVar[str] = ""  # event that ends a visit, for facts()
 
@@ -68,11 +65,6 @@ class Work(ABC):
         suite = self.scenario.suite
         return [suites.tree(kernel, suite, progress)] if suite else []
 
-    @property
-    def steps(self) -> int:
-        """Return the number of steps of a run."""
-        return sum(line.startswith(self.does) for line in self.job([]).splitlines())
-
     def check_options(self, _arch: Arch = X86_64) -> None:
         """Reject values that do not fit together, or not this scenario."""
         for name, known in self.known.items():
@@ -93,11 +85,6 @@ class Work(ABC):
     def quiet(self) -> float:
         """Return for how many seconds the job by itself reports nothing."""
         return 0
-
-    def is_step(self, event: dict[str, Any]) -> bool:
-        """Return whether an event is progress; raise if the run cannot go on."""
-        labelled = self.label in ("", event.get("label"))
-        return event["event"] in self.step and labelled
 
     def results(self, _outcome: Outcome) -> Measured:
         """Return the measurements; by default none."""

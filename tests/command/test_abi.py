@@ -54,12 +54,6 @@ def test_every_counter_is_there_and_no_other() -> None:
     assert listed == named_so
 
 
-def test_how_long_switching_off_waits() -> None:
-    """A guest proves it of a test build, which is told to wait for less."""
-    (seconds,) = re.findall(r"#define PATIENCE_S (\d+)", SOURCES["path.c"])
-    assert f"`EINPROGRESS` after {seconds} s" in PAGE
-
-
 @pytest.mark.parametrize(
     ("event", "fields"),
     [

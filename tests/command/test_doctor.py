@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from commandlib import Command
-from fakekernel import RELEASE, ZEROING, Fake, load, pool
+from fakekernel import RELEASE, Fake, load, pool
 
 from bulkmm.errors import Exit
 
@@ -230,51 +230,6 @@ def test_what_is_installed(kernel: Fake, bulkmm: Command) -> None:
     assert "it can be built: make module" in bulkmm("doctor").out
     kernel.write(f"/lib/modules/{RELEASE}/updates/dkms/bulkmm.ko.xz", "")
     assert "updates/dkms/bulkmm.ko.xz: modprobe bulkmm" in bulkmm("doctor").out
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "says"),
-    [
-        ("/sys/kernel/debug/sched/preempt", "none (full) lazy", "full (as the sch"),
-        ("/proc/cmdline", "preempt=voluntary", "voluntary (as it was booted)"),
-        (CONFIG, f"CONFIG_{ZEROING}=y\nCONFIG_PREEMPT_NONE=y", "none (as built)"),
-    ],
-)
-def test_preemption(
-    kernel: Fake, bulkmm: Command, file: str, text: str, says: str
-) -> None:
-    kernel.write(file, text)
-    (line,) = (x for x in bulkmm("doctor").out.splitlines() if " preemption " in x)
-    assert says in line
-
-
-def test_indirect_branch_tracking(kernel: Fake, bulkmm: Command) -> None:
-    def says() -> str:
-        lines = bulkmm("doctor").out.splitlines()
-        return next(x for x in lines if " indirect branch tracking " in x)
-
-    assert "not in force" in says()
-    add(CONFIG, "CONFIG_X86_KERNEL_IBT=y")(kernel)
-    assert "on: the originals are reached by direct calls" in says()
-    kernel.write("/proc/cmdline", "ibt=off")
-    assert "not in force" in says()
-
-
-def test_the_verdict_leads(kernel: Fake, bulkmm: Command) -> None:
-    first, *rest = bulkmm("doctor").out.splitlines()
-    assert first.startswith(f"all is well on {RELEASE}: memmap, ")
-    assert "in the way:" not in rest
-    kernel.write("/proc/sys/kernel/ftrace_enabled", "0")
-    done = bulkmm("doctor", "--json")
-    assert done.json["verdict"].startswith(f"nothing attaches on {RELEASE}: memmap, ")
-    assert done.json["blockers"] == [
-        "kernel.ftrace_enabled: 0: every hook is without effect"
-    ]
-    assert done.json["remedies"] == ["sysctl kernel.ftrace_enabled=1"]
-    said = bulkmm("doctor").out
-    order = [said.index(word) for word in ("nothing ", "in the way", "what to do")]
-    assert order == sorted(order)
-    assert said.index("what to do") < said.index("memmap: would not attach")
 
 
 def test_who_has_a_function_is_told(kernel: Fake, bulkmm: Command) -> None:

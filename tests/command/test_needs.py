@@ -27,23 +27,6 @@ def test_a_path_hooks_what_is_stated_in_that_order() -> None:
     assert {*found} == {path.name for path in needs.read("x86_64").paths}
 
 
-def test_what_differs_between_kernels_and_architectures() -> None:
-    x86_64, arm64 = needs.read("x86_64"), needs.read("aarch64")
-    function = "__vmap_pages_range_noflush"
-    assert function not in x86_64.prototypes
-    assert function in arm64.prototypes
-    memmap = next(path for path in x86_64.paths if path.name == "memmap")
-    (renamed,) = memmap.calls.values()
-    assert renamed == ["init_pageblock_migratetype", "set_pageblock_migratetype"]
-    assert len(x86_64.prototypes["move_pfn_range_to_zone"]) == 2
-
-
-def test_architectures_are_those_with_a_trampoline() -> None:
-    built = {file.parent.name for file in MODULE.glob("*/trampoline.S")}
-    assert built == {"x86", "arm64"}
-    assert {*needs.ARCHITECTURES.values()} == {"x86_64", "arm64"}
-
-
 def test_limits_name_the_same_kernels() -> None:
     oldest, newest = needs.read("x86_64").kernels
     older_arm64 = needs.read("aarch64").kernels[0]

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commandlib import ROOT, leaves, walk
+from commandlib import ROOT, walk
 from fakekernel import Fake, kernel, load
 
 from bulkmm import cli
@@ -64,29 +64,6 @@ def output(*command: object, **more: str) -> str:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout
-
-
-def text_of(page: Path) -> str:
-    """Return a page as it is read; a warning of groff's fails."""
-    return output("groff", "-man", "-Tutf8", "-ww", "-rLL=200n", "-P-cbou", page)
-
-
-def test_the_page_of_the_command(share: Path) -> None:
-    text = text_of(share / PLACES[0])
-    for words, parser in leaves(cli.parser()):
-        assert f" {' '.join(words)} " in text
-        for action in parser._actions:
-            flags = {*action.option_strings} - {"-h", "--help"}
-            assert all(flag in text for flag in flags)
-    for word in ("EXIT STATUS", "BULKMM_CACHE", "bulkmm on clear --dry-run"):
-        assert word in text
-
-
-def test_the_page_of_the_module(share: Path) -> None:
-    text = text_of(share / PLACES[1])
-    for word in ("memmap/mode", "streamed", "memmap_min_pages", "bulkmm:clear"):
-        assert word in text
-    assert "`" not in text
 
 
 BASH = """

@@ -88,20 +88,6 @@ def test_lockdown_is_named(root: Root) -> None:
     assert "lockdown (confidentiality)" in str(run._refused(root, refused))
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--for", "0"),
-        ("--for", "soon"),
-        ("--for", "1s", "--", "true"),
-        ("--", "no-such-command"),
-    ],
-)
-def test_misuse(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
-    assert cli.main(["worth", *words]) == Exit.USAGE
-    assert capsys.readouterr().err.count("\n") == 1
-
-
 def test_this_cpu_is_rated_by_itself_and_another_by_the_least() -> None:
     own = gain.kept(ZEN4, "7.3.9-amd64")
     assert own.source == "this CPU's results on 7.3"
@@ -154,14 +140,6 @@ def test_what_happened_before(root: Root) -> None:
     assert pages.seconds == pytest.approx(64 * 2 * 0.046, rel=0.01)
     assert devices.saved_seconds
     assert devices.saved_seconds < devices.seconds
-
-
-def test_what_the_kernel_prints_is_read() -> None:
-    text = (
-        "{ func: [ffffffff8f2a9c10] folio_zero_user                          , "
-        "bytes: ~ 2^44 } hitcount:         64  lat:  307600000\n"
-    )
-    assert probes.LINE.findall(text) == [("folio_zero_user", "44", "64", "307600000")]
 
 
 def test_only_the_dead_are_swept(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from docpages import name
 
 from bulkmm import machine
-from bulkmm.bench import goals
 from bulkmm.errors import BulkmmError
 from bulkmm.results import Document
 from bulkmm.worth import gain
@@ -34,30 +33,6 @@ def test_a_result_is_of_the_cpu_of_its_folder(file: Path) -> None:
     assert machine.cpu_name(held.machine["cpu"]) == file.parent.name
     assert file.stat().st_size < LARGEST
     assert not held.failed
-
-
-def test_this_machine_has_a_folder() -> None:
-    assert re.fullmatch(r"[\w.-]+", machine.cpu_name())
-
-
-def test_a_section_for_each_cpu() -> None:
-    document = made.bench()
-    held = figures.Measured(document, [made.kernel("6.12.1"), made.kernel("7.3.4")])
-    both = {"one": held, "two": held}
-    text = figures.page(f"a\n{BEGIN}made before\n{END}b\n", both)
-    assert "made before" not in text
-    assert text.startswith(f"a\n{BEGIN}")
-    assert text.endswith(f"{END}b\n")
-    for cpu in ("one", "two"):
-        assert f"### A & B ({cpu})" in text
-    assert text.count("#### Clearing") == 2
-    for outcome in goals.outcomes(document):
-        assert f"| {outcome.goal.what} | " in text
-        assert f"| {outcome.verdict} |" in text
-    for series in ("6.12", "7.3"):
-        assert text.count(f"#### Linux {series}: its own code") == 2
-    assert "| thp-2m-populate | bulkmm (clzero) | 100 ms | 40" in text
-    assert figures.page(text, both) == text
 
 
 def test_without_results_the_page_says_so() -> None:

@@ -10,14 +10,7 @@ from bulkmm.control import needs
 from bulkmm.lab.machine import arch, kernels
 
 README = (ROOT / "README.md").read_text()
-LINES = 120  # a screen or two, and the first result on the first
-FIRST_RESULT = 40
 BOX = " ".join(re.findall(r"(?m)^> (.*)$", README))
-
-
-def test_it_is_short_and_shows_a_result_first() -> None:
-    assert len(README.splitlines()) <= LINES
-    assert README[: README.index("waits: begin")].count("\n") < FIRST_RESULT
 
 
 def test_the_status() -> None:

@@ -39,31 +39,6 @@ def test_they_ask_for_what_the_paths_need(kind: Kind) -> None:
         assert not set(path.without_options) & asked
 
 
-def test_what_a_configuration_lacks_is_said() -> None:
-    asked = "# why\nCONFIG_A=y\nCONFIG_B=m\nCONFIG_N=8\nCONFIG_C=y\n"
-    has = "CONFIG_A=y\nCONFIG_B=y\n# CONFIG_C is not set\nCONFIG_N=8\n"
-    assert kinds.lacking(asked, has) == [
-        "CONFIG_B is y, not m",
-        "CONFIG_C is n, not y",
-    ]
-    assert kinds.lacking(asked, asked) == []
-
-
-def test_a_release_is_of_its_content(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = DEBUG.release("7.3.4+deb13")
-    assert before.startswith("7.3.4+deb13-debug.")
-    assert Kernel(Root(tmp_path), before).arch is DEBUG.arch
-    for file in DEBUG.files:
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    monkeypatch.setattr(kinds, "FRAGMENTS", tmp_path)
-    assert DEBUG.release("7.3.4+deb13") == before
-    with DEBUG.files[-1].open("a") as fragment:
-        fragment.write("# another word\n")
-    assert DEBUG.release("7.3.4+deb13") != before
-
-
 @pytest.mark.parametrize(
     ("end", "ok"),
     [({"debug_locks": 1}, True), ({"debug_locks": 0}, False), ({}, False)],

@@ -53,19 +53,6 @@ def test_every_cell_is_what_lab_run_takes() -> None:
     assert len({cell.name for cell in matrix.cells()}) == len(matrix.cells())
 
 
-def test_a_run_that_held() -> None:
-    line = matrix.judged(CELL, document(hooks=("0 f: attached", "-19 f: not yet")))
-    assert line.ok
-    assert line.cells() == [
-        "memmap",
-        "6.12.9 x86_64",
-        "`pmem-fsdax-100g --size 2G`",
-        "passed 2 of 2",
-        "1 of 1",
-        "on 60.0 % (50.0–75.0) TCG",  # noqa: RUF001
-    ]
-
-
 IDENTITY = {"kernel": "6.12.9", "arch": "x86_64", "srcversion": "ABC"}
 
 

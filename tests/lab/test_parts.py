@@ -10,7 +10,7 @@ import pytest
 
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab import child, paths
-from bulkmm.lab.machine import kernels, klog, root, upstream
+from bulkmm.lab.machine import kernels, klog, root
 from bulkmm.lab.machine.arch import ARM64, X86_64, Arch
 from bulkmm.lab.machine.root import Root
 
@@ -50,49 +50,6 @@ def test_newest_release(name: str, arch: Arch, release: str) -> None:
 def test_release_that_the_index_lacks() -> None:
     with pytest.raises(UsageError, match=r"the index has .*6\.12\.94\+deb13"):
         kernels._release(INDEX, "6.12.1+deb13-cloud-amd64")
-
-
-def test_packages_of_each_layout() -> None:
-    known = {
-        "linux-image-6.12.1+deb13-cloud-amd64-unsigned",
-        "linux-headers-6.12.1+deb13-common",
-        "linux-modules-7.3.4+deb13-cloud-amd64",
-        "linux-modules-7.3.4+deb13-cloud-arm64",
-        "linux-kbuild-7.3.4+deb13",
-        "linux-image-6.1.0-56-cloud-amd64-unsigned",
-        "linux-headers-6.1.0-56-common",
-        "linux-kbuild-6.1",
-    }
-    assert kernels._packages(known, "6.1.0-56-cloud-amd64") == [
-        "linux-image-6.1.0-56-cloud-amd64-unsigned:amd64",
-        "linux-headers-6.1.0-56-common",
-        "linux-kbuild-6.1",
-    ]
-    assert kernels._packages(known, "7.3.4+deb13-cloud-arm64") == [
-        "linux-modules-7.3.4+deb13-cloud-arm64:arm64",
-        "linux-kbuild-7.3.4+deb13",
-    ]
-    assert kernels._packages(known, "6.12.1+deb13-cloud-amd64") == [
-        "linux-image-6.12.1+deb13-cloud-amd64-unsigned:amd64",
-        "linux-headers-6.12.1+deb13-common",
-    ]
-
-
-def test_module_order(tmp_path: Path) -> None:
-    kernel = kernels.Kernel(Root(tmp_path), "6.12.1+deb13-cloud-amd64")
-    kernel.modules.mkdir(parents=True)
-    (kernel.modules / "modules.builtin").write_text("kernel/fs/ext4/ext4.ko\n")
-    (kernel.modules / "modules.dep").write_text(
-        "k/nd_pmem.ko.xz: k/nd_btt.ko.xz k/libnvdimm.ko.xz\n"
-        "k/nd_btt.ko.xz: k/libnvdimm.ko.xz\n"
-        "k/dax-pmem.ko.xz:\n"
-        "k/libnvdimm.ko.xz:\n"
-    )
-    order = kernels.with_dependencies(kernel, ("ext4", "nd_pmem", "dax_pmem"))
-    names = [kernels.module_name(path) for path in order]
-    assert names == ["libnvdimm", "nd_btt", "nd_pmem", "dax_pmem"]
-    with pytest.raises(BulkmmError, match="has no module floppy"):
-        kernels.with_dependencies(kernel, ("floppy",))
 
 
 @pytest.mark.parametrize(
@@ -202,22 +159,3 @@ def _gone(pid: int) -> bool:
             return True
         subprocess.run(["sleep", "0.1"], check=True)
     return False
-
-
-def test_source_package_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
-    index = "".join(
-        f" linux-source-6.12 | {version} | a-mirror trixie/main Packages\n"
-        for version in ("6.12.108-1", "6.12.107-1", "6.12.10-1")
-    )
-    said = {"linux-source-6.12": index}
-    monkeypatch.setattr(Root, "run", lambda _self, argv: said.get(argv[-1], ""))
-    kernel = kernels.Kernel(Root(Path("/x")), "6.12.107+deb13-cloud-amd64")
-    assert upstream.source_package(kernel) == ("linux-source-6.12", "6.12.107-1")
-    older = kernels.Kernel(kernel.root, "6.1.0-56-cloud-amd64")
-    listed = " {} | 6.1.193-1 | a-mirror\n {} | 6.1.192-2 | a-mirror\n"
-    said["linux-source-6.1"] = listed.replace("{}", "linux-source-6.1")
-    said[f"linux-headers-{older.release}"] = listed.splitlines()[1]
-    assert upstream.source_package(older) == ("linux-source-6.1", "6.1.192-2")
-    gone = kernels.Kernel(kernel.root, "6.12.1+deb13-cloud-amd64")
-    with pytest.raises(BulkmmError, match=r"no linux-source-6\.12 of 6\.12\.1"):
-        upstream.source_package(gone)

@@ -20,54 +20,6 @@ FSDAX = "pmem-fsdax-100g"
 ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
 
 
-@pytest.mark.parametrize(
-    ("argv", "says"),
-    [
-        (["no-such"], "there are pmem-fsdax-100g, pmem-devdax-100g, hmm-pri"),
-        ([FSDAX, "--kernel", "5.10"], "unknown kernel 5.10: give 6.12 or 6.1 or 7.3"),
-        ([FSDAX, "--kernel", "debu"], "or the lab's own: debug, debug-kobject, kasan"),
-        ([FSDAX, "--kernel", "debug", "--arch", "arm64"], "is built for x86_64 only"),
-        (["hook-faults", "--kernel", "debug-kobject"], "its disk would be reported"),
-        (["packages", "--kernel", "kasan"], "Debian has no packages of the kernel"),
-        ([FSDAX, "--arch", "sparc"], "unknown architecture sparc: give x86_64 or arm"),
-        ([FSDAX, "--arch", "arm64", "--kernel", "6.12"], "6.12: give 7.3, or a full"),
-        ([FSDAX, "--kernel", ARM64_KERNEL], f"{ARM64_KERNEL} is not for x86_64"),
-        ([FSDAX, "--size", "64M"], "below a section: at least 128M"),
-        ([FSDAX, "--size", "130M"], "no multiple of 16M"),
-        ([FSDAX, "--size", "lots"], "bad size lots"),
-        ([FSDAX, "--size", "2T"], "above the 1T"),
-        ([FSDAX, "--backend", "rm -rf"], "bad backend name rm -rf"),
-        ([FSDAX, "--module-defines", "a b"], "bad define a b"),
-        (["hmm-private-64g"], "hmm-private-64g needs kernel 7.3 or later, not 6.12"),
-        (["upstream-hmm"], "upstream-hmm needs kernel 7.3 or later, not 6.12"),
-        (["mthp", "--way", "read"], "unknown way read: there are write-first"),
-        (["mthp", "--kib", "48"], "unknown kib 48: there are 16, 32, 64, 128"),
-        (["hotplug-cxl-4g", "--arch", "arm64"], "QEMU has CXL devices for x86_64 only"),
-        (["hotplug-cxl-4g", "--kernel", "debug"], "lacks what Debian's own has"),
-        (
-            ["pmem-devdax-100g", "--align", "1G", "--arch", "arm64"],
-            "no alignment 1G on arm64: 4K, 2M",
-        ),
-        (["coexist", "--part", "perf"], "unknown part perf: there are function, fun"),
-        (["coexist", "--kernel", "debug"], "the kernel debug lacks what Debian's own"),
-        (["upstream-mm", "--arch", "arm64"], "the suites are built for x86_64"),
-        (["clear-faults", "--seconds", "0"], "--seconds 0: give 1 to 3600"),
-        (["pmem-devdax-100g", "--align", "1G", "--size", "1G"], "at least 2G"),
-        (["vmap-order0", "--arm", "on"], "unknown --arm on: "),
-        (["hotplug-kmem-4g", "--size", "512M"], "a multiple of 128M"),
-        (["hotplug-kmem-4g", "--size", "1040M"], "a multiple of 128M"),
-        (["hotplug-cxl-4g", "--size", "1152M"], "a multiple of 256M"),
-        (["populate-guest", "--cpus", "8"], "--cpus does not apply to populate-guest"),
-    ],
-)
-def test_bad_input(
-    refused: Callable[..., tuple[int, str]], argv: list[str], says: str
-) -> None:
-    code, line = refused("run", *argv)
-    assert code == Exit.USAGE
-    assert says in line
-
-
 # text that each option is given, and text that it refuses
 GIVEN = {"SIZE": ("2G", "2T"), "NAME": ("a", ""), "N": ("3", "-1"), "": ("", "")}
 

@@ -326,58 +326,36 @@ def test_panic(guest: Callable[..., vm.Outcome]) -> None:
     assert "Kernel panic" in str(error.value)
 
 
-Stands = Callable[[str], None]
 STARTED = """echo '{"event":"start"}' >>$1/results"""
 
 
-@pytest.fixture
-def stands_in(monkeypatch: pytest.MonkeyPatch) -> Stands:
-    """Return what gives the shell something to do that a guest might do to QEMU."""
-
-    def begin(script: str) -> None:
-        words = ["sh", "-c", script, "sh"]
-        monkeypatch.setattr(
-            vm, "command", lambda _guest, root, run: [*words, root.inner(run)]
-        )
-
-    return begin
-
-
-def test_guest_that_never_says_anything(
-    guest: Callable[..., vm.Outcome], stands_in: Stands, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("script", "says", "boots"),
+    [
+        ("exec sleep 600", "the guest ran out of time", 2),  # once more
+        (f"{STARTED}; exec sleep 600", "the guest ran out of time", 1),
+        (STARTED, "the guest ended early", 1),
+    ],
+)
+def test_guest_that_does_not_end_as_it_should(
+    guest: Callable[..., vm.Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    says: str,
+    boots: int,
 ) -> None:
-    """It is booted once more, and then given up."""
-    boots: list[float] = []
-    once = vm._once
+    """The shell does what a guest might do to QEMU."""
+    begun: list[str] = []
 
-    def counted(*more: Any) -> tuple[vm.Outcome, bool]:
-        boots.append(time.monotonic())
-        return once(*more)
+    def command(_guest: vm.Guest, made: root.Root, run: Path) -> list[str]:
+        begun.append(script)
+        return ["sh", "-c", script, "sh", made.inner(run)]
 
-    monkeypatch.setattr(vm, "_once", counted)
-    stands_in("exec sleep 600")
-    with pytest.raises(GuestError, match="the guest ran out of time"):
+    monkeypatch.setattr(vm, "command", command)
+    monkeypatch.setattr(vm, "BOOTING", 1)
+    with pytest.raises(GuestError, match=says):
         guest("", 3)
-    assert len(boots) == 2
-
-
-def test_guest_that_hangs(
-    guest: Callable[..., vm.Outcome], stands_in: Stands, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vm, "BOOTING", 0.2)
-    said: list[str] = []
-    stands_in(f"{STARTED}; exec sleep 600")
-    with pytest.raises(GuestError, match="the guest ran out of time"):
-        guest("", 3, seen=lambda event: said.append(event["event"]))
-    assert said == ["start"]
-
-
-def test_guest_that_ends_without_its_marker(
-    guest: Callable[..., vm.Outcome], stands_in: Stands
-) -> None:
-    stands_in(STARTED)
-    with pytest.raises(GuestError, match="the guest ended early"):
-        guest("")
+    assert len(begun) == boots
 
 
 def test_a_warning_in_the_kernel_log_and_a_command_that_fails(

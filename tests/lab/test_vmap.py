@@ -44,33 +44,3 @@ def test_warnings(what: str, absent: Said, pte: Said, *, ok: bool) -> None:
     log = logged("absent", *absent, what=what) + logged("pte", *pte, what=what)
     held = Outcome(lambda _event: None, log=log)
     assert [check.ok for check in vmap_proof.warnings(held, "absent")] == [ok]
-
-
-PASSED, FAILED = "passed: 1 failed: 0", "passed: 0 failed: 1"
-SUMMARY = "Summary: {} {} repeat: 1"
-FIX, ALIGN = "fix_size_alloc_test", "align_shift_alloc_test"
-
-
-@pytest.mark.parametrize(
-    ("test", "absent", "pte", "ok"),
-    [
-        (FIX, PASSED, PASSED, True),
-        (FIX, PASSED, FAILED, False),
-        (FIX, FAILED, FAILED, False),
-        (ALIGN, FAILED, FAILED, True),
-        (ALIGN, "passed: 0 failed: 0 xfailed: 1", f"{PASSED} xfailed: 0", False),
-    ],
-)
-def test_upstream(test: str, absent: str, pte: str, *, ok: bool) -> None:
-    held = Outcome(
-        lambda _event: None,
-        [
-            {
-                "event": "upstream",
-                "arm": arm,
-                "line": f"Summary: {test} {said} repeat: 1",
-            }
-            for arm, said in (("absent", absent), ("pte", pte))
-        ],
-    )
-    assert [check.ok for check in vmap_proof.upstream(held, "absent")] == [ok]

@@ -59,12 +59,6 @@ def test_the_library_itself_prints_nothing(installed: Installed) -> None:
     assert re.search(r"\.init_array\s+INIT_ARRAY\s+\w+ \w+ 000008 ", sections)
 
 
-def test_nothing_is_said_without_variables(program: Path, installed: Installed) -> None:
-    listed, said = run(program, installed, {})
-    assert list(listed) == list(VARIABLES)
-    assert said == ""
-
-
 def test_each_name_forces_its_operation_and_no_other(
     program: Path, installed: Installed
 ) -> None:
@@ -76,17 +70,6 @@ def test_each_name_forces_its_operation_and_no_other(
             assert said == ""
             for other in set(VARIABLES) - {operation}:
                 assert listed[other] == before[other]
-
-
-@pytest.mark.parametrize("value", ["", "fastest"])
-def test_a_value_that_leaves_the_choice_to_the_library(
-    program: Path, installed: Installed, value: str
-) -> None:
-    before, _ = run(program, installed, {})
-    assert run(program, installed, dict.fromkeys(VARIABLES.values(), value)) == (
-        before,
-        "",
-    )
 
 
 def test_an_unknown_name_is_one_line_that_lists_the_valid_ones(
@@ -122,20 +105,6 @@ def test_a_value_reaches_no_terminal_as_it_is(
     assert said.startswith("BULKMM_COPY=?[2J???????xxxx")
     assert "xxx...: " in said
     assert len(said) < 300
-
-
-def test_of_two_bad_values_the_first_is_named_and_a_good_one_still_holds(
-    program: Path, installed: Installed
-) -> None:
-    variables: dict[str, bytes | str] = {
-        "BULKMM_STAMP": "no",
-        "BULKMM_CLEAR": "generic",
-        "BULKMM_COPY": "none",
-    }
-    listed, said = run(program, installed, variables)
-    assert said.startswith("BULKMM_STAMP=no: ")
-    assert said.count("\n") == 1
-    assert "[generic]" in listed["clear"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to change an owner")

@@ -9,7 +9,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ import jsonschema
 import pytest
 from eventlib import events, process, steady
 
-from bulkmm import cli, machine, results, size
+from bulkmm import cli, machine, results
 from bulkmm.bench import measure, program, subjects, take
 from bulkmm.bench.subjects import Amount, Request
 from bulkmm.errors import BulkmmError
@@ -140,13 +139,6 @@ def test_picks_are_named(small: Document) -> None:
     assert small.run["picks"]["memmap-stamp"]["limit"]
 
 
-def test_a_document_is_read_as_it_was_written(small: Document, tmp_path: Path) -> None:
-    small.write(tmp_path / "r.json")
-    assert Document.read(tmp_path / "r.json").to_json() == small.to_json()
-    lines = (tmp_path / "r.json").read_text().splitlines()
-    assert len(lines) > len(small.results) + len(small.ratios)  # a line each
-
-
 @pytest.mark.parametrize("request_", SMALL[:3], ids=lambda one: one.subject.name)
 def test_forced_backend(request_: Request) -> None:
     once = dataclasses.replace(request_, processes=1, backend="generic")
@@ -171,32 +163,6 @@ def test_processes_differ_in_seed_and_environment(
     assert len({len(padding) for _, padding in seen}) == 4
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["memmap", "--backend=nothing"], "there are "),
-        (["memmap", "--backend="], "there are "),
-        (["clear", "--backend=nothing"], "there are "),
-        (["copy", "--backend=clzero"], "there are "),  # which copies nothing
-        (["memmap", "--size=127M"], "below a section"),
-        (["memmap", "--size=100"], "bad size"),
-        (["memmap", "--size=-5G"], "bad size"),
-        (["memmap", "--size=65T"], "above the 64T"),
-        (["memmap", "--rounds=0"], "--rounds: 0: give 1 to 10000"),
-        (["clear", "--rounds=-1"], "rounds"),
-        (["copy", "--processes=0"], "--processes: 0: give 1 to 10000"),
-    ],
-)
-def test_bad_input_is_one_line_and_code_2(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["bench", *words]) == 2
-    shown = capsys.readouterr()
-    assert said in shown.err
-    assert len(shown.err.splitlines()) == 1
-    assert not shown.out
-
-
 def test_not_enough_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Source and destination count, and that no cache may hold them."""
     monkeypatch.setattr(machine, "memory_kib", lambda _: 1 << 20)
@@ -207,21 +173,6 @@ def test_not_enough_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "last_level_cache", lambda: 256 * MIB)
     with pytest.raises(BulkmmError, match="not enough memory: 2112 MiB needed"):
         take.check(half)
-
-
-@pytest.mark.parametrize("what", ["memmap", "clear", "copy", "first-use", "all"])
-def test_what_cannot_be_begun(
-    what: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    none = tmp_path / "none"
-    assert cli.main(["bench", what, "-o", str(none / "result.json")]) == 3
-    assert "cannot be written" in capsys.readouterr().err
-    monkeypatch.setenv("BULKMM_BENCH", str(none))
-    assert cli.main(["bench", what, "--quick"]) == 3
-    assert "bench program was not found" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])
@@ -295,14 +246,6 @@ def test_the_command_measures_what_the_subjects_say(
         assert (one.rounds, one.processes, one.amount) == (rounds, processes, amount)
 
 
-def test_help_is_quick_because_it_imports_no_statistics() -> None:
-    code = (
-        "import sys, bulkmm.bench.command, bulkmm.stats, bulkmm.table, bulkmm.machine\n"
-        "sys.exit(any(m in sys.modules for m in ('numpy', 'scipy', 'rich')))"
-    )
-    assert not subprocess.run([sys.executable, "-c", code], check=False).returncode
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -369,10 +312,3 @@ def test_the_plain_loop_is_a_loop(name: str) -> None:
     assert 4 <= len(code) <= 30
     assert not [word for word in code if word.startswith(("call", "rep", "bl"))]
     assert not re.search(r"mem(cpy|move|set)", done.stdout)
-
-
-@pytest.mark.parametrize(
-    ("text", "nbytes"), [("100G", 100 << 30), ("128M", 128 << 20), ("1TiB", 1 << 40)]
-)
-def test_sizes(text: str, nbytes: int) -> None:
-    assert size.parse(text, subjects.LARGEST_DEVICE) == nbytes

@@ -3,8 +3,6 @@
 
 import json
 import random
-import subprocess
-import sys
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -358,34 +356,21 @@ def bad_ratio(**change: object) -> str:
     ("text", "said"),
     [
         ("no JSON", "not a bulkmm result"),
-        ("[]", "not a bulkmm result"),
         ("{}", "missing required field `schema_version`"),
         ('{"schema_version": 1}', "missing required field `machine`"),
         ('{"schema_version": 2}', "schema version 2 is not known"),
         (broken(samples=[]), "length >= 1 - at `$.results[0].samples`"),
-        (broken(samples=["1"]), "$.results[0].samples[0]"),
         (broken(samples=[float("nan")]), "JSON is malformed"),
         (broken(samples=[-1]), ">= 0 - at `$.results[0].samples[0]"),
         (broken(ci95=[1]), "length 2, got 1 - at `$.results[0].ci95`"),
-        (broken(median=None), "got `null` - at `$.results[0].median`"),
-        (broken(cv="x"), "$.results[0].cv"),
-        (broken(raw=[["x"]]), "$.results[0].raw[0][0]"),
         (broken(raw=[[1], [1], [1]]), "raw has not a list of times"),
         (bad_ratio(ratio="x"), "$.ratios[0].ratio"),
-        (bad_ratio(ci95=None), "$.ratios[0].ci95"),
-        (bad_ratio(n="a"), "$.ratios[0].n"),
         (bad_ratio(base=1), "Expected `str`, got `int` - at `$.ratios[0].base`"),
-        (bad_ratio(unit="s"), "$.ratios[0].unit"),
-        (bad_ratio(significant=None), "$.ratios[0].significant"),
         (bad_member("checks", [{"name": "a", "ok": "no", "detail": ""}]), "checks[0]"),
         (bad_member("run", {"load": [1]}), "length 2, got 1 - at `$.run.load`"),
-        (bad_member("run", {"steal": "x"}), "$.run.steal"),
-        (bad_member("run", {"picks": {"a": 1}}), "$.run.picks"),
         (bad_member("run", {"breakdown": [1]}), "$.run.breakdown[0]"),
         (broken(more=1), "unknown field `more` - at `$.results[0]`"),
         (broken().replace('"native"', '"magic"'), "Invalid enum value 'magic'"),
-        (broken().replace('"cpu": {', '"cpu": 1, "x": {'), "$.machine.cpu"),
-        (broken().replace('"results": [{', '"results": [1, {'), "$.results[0]"),
     ],
 )
 def test_a_bad_file_is_named_and_said_why(
@@ -407,15 +392,3 @@ def test_an_arm_that_is_there_twice(run: Run) -> None:
     twice.results *= 2
     code, _, err = run(build(a=100), [twice])
     assert (code, "a, bulkmm is there twice" in err) == (3, True)
-
-
-def test_help_imports_nothing_slow() -> None:
-    code = (
-        "import sys; from bulkmm import cli; cli.parser().format_help(); "
-        "slow = ('matplotlib', 'numpy', 'rich', 'scipy'); "
-        "print([name for name in slow if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[]\n"

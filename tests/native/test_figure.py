@@ -12,7 +12,6 @@ import pytest
 
 from bulkmm import grid, stats
 from bulkmm.bench import subjects
-from bulkmm.control import text
 from bulkmm.report import figure
 from bulkmm.results import Document
 
@@ -93,27 +92,6 @@ def test_a_line_is_throughput_with_its_interval() -> None:
     assert ends == [[middle - slowest], [fastest - middle]]
 
 
-def test_it_says_what_is_drawn(measured: Document) -> None:
-    root = drawn(measured)
-    seen = {*texts(root)}
-    assert {*USES, "4 KiB", "2 MiB", "32 MiB", "GB/s"} <= seen
-    (legend,) = [g for g in root.iter(f"{SVG}g") if g.get("id") == "a-legend_1"]
-    assert {r.variant for r in grid.shown(measured)} <= {*texts(legend)}
-    assert "emulat" not in " ".join(seen)
-    assert root.get("role") == "img"
-    assert root[0].tag == f"{SVG}title"  # where programs look for it
-    description = root.findtext(f"{SVG}desc", "")
-    assert "clear, then read at random, GB/s by size: " in description
-    assert "bulkmm-streaming" in description
-    assert "fill: #ffffff" in next(root.iter(f"{SVG}path")).get("style", "")
-
-
-def test_looks_differ_without_colour() -> None:
-    looks = [figure._look(i) for i in range(70)]
-    assert len({look["marker"] for look in looks[:10]}) == 10
-    assert len({tuple(look.values()) for look in looks}) == 70
-
-
 def test_what_has_no_sizes_is_drawn_by_its_ratios() -> None:
     seen = texts(drawn(emulated("<a> & $b$ _c")))
     title = "a: how many times less work than the module off: emulation (TCG)"
@@ -133,11 +111,6 @@ def test_an_axis_of_ratios_has_a_few_ticks(most: float) -> None:
 def test_emulated_throughput_is_named_so(measured: Document) -> None:
     other = Document(machine={"accelerator": "TCG"}, results=measured.results)
     assert "GB/s, emulated" in texts(drawn(other))
-
-
-def test_sizes_are_spoken_of_in_binary_units() -> None:
-    named = [text.size(1 << power) for power in (9, 12, 16, 21, 30, 41)]
-    assert named == ["512 B", "4 KiB", "64 KiB", "2 MiB", "1 GiB", "2 TiB"]
 
 
 def test_a_users_own_settings_do_not_matter(measured: Document, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 
 import math
 import random
-import statistics
 from pathlib import Path
 
 import pytest
@@ -56,29 +55,11 @@ def test_interval_covers_the_median_as_often_as_it_says() -> None:
     assert hits >= 935
 
 
-@given(SAMPLES)
-def test_interval_holds_the_median(samples: list[float]) -> None:
-    low, high = stats.median_interval(samples)
-    assert min(samples) <= low <= statistics.median(samples) <= high <= max(samples)
-
-
 def test_ratio_is_base_over_variant() -> None:
     ratio = stats.ratio(arm("off", around(300, 15, 1)), arm("on", around(100, 15, 2)))
     assert ratio.ratio == pytest.approx(3, rel=0.05)
     assert ratio.ci95[0] < ratio.ratio < ratio.ci95[1]
     assert (ratio.base, ratio.variant, ratio.significant) == ("off", "on", True)
-
-
-def test_no_difference_is_not_proven() -> None:
-    proven = [
-        stats.ratio(arm("a", around(100, 15, s)), arm("b", around(100, 15, 999 - s)))
-        for s in range(40)
-    ]
-    assert sum(ratio.significant for ratio in proven) <= 6
-
-
-def test_too_few_samples_prove_nothing() -> None:
-    assert not stats.ratio(arm("a", [300.0] * 3), arm("b", [100.0] * 3)).significant
 
 
 def test_below_six_a_ratio_has_the_range_of_all_pairs() -> None:
@@ -92,11 +73,6 @@ def test_below_six_a_ratio_has_the_range_of_all_pairs() -> None:
 def test_a_clear_difference_is_proven_from_four_samples_on(n: int) -> None:
     slow, fast = arm("a", around(300, n, 1)), arm("b", around(100, n, 2))
     assert stats.ratio(slow, fast).significant
-
-
-def test_equal_samples() -> None:
-    ratio = stats.ratio(arm("a", [100.0] * 9), arm("b", [100.0] * 9))
-    assert (ratio.ratio, ratio.ci95, ratio.significant) == (1, (1, 1), False)
 
 
 @settings(max_examples=20)
@@ -147,10 +123,6 @@ def test_a_ratio_is_paired_by_round() -> None:
     assert (ratio.spread, ratio.significant) == ("range", True)
     unpaired = stats.ratio(of_processes("a", drift), of_processes("b", half))
     assert unpaired.ci95[0] < 1 < unpaired.ci95[1]
-
-
-def test_rounds_that_do_not_pair_count_by_their_median() -> None:
-    assert one([[300, 100, 200]] * 3, [[100]] * 3).ratio == 2
 
 
 @pytest.mark.parametrize(
@@ -299,19 +271,3 @@ def test_a_ratio_covers_what_clustered_samples_are_of(n: int, way: str) -> None:
 def one_of(base: Result, variant: Result) -> Ratio:
     """Return the paired ratio."""
     return stats.proven(stats.compared({"a": base, "b": variant}, [("a", "b")]))[0]
-
-
-def test_chance_is_seldom_proven() -> None:
-    """Noise of one kind in all arms: with five processes below one in a hundred."""
-    found = 0
-    for seed in range(300):
-        chance = random.Random(seed)  # noqa: S311
-        arms = {
-            name: of_processes(
-                name, [[round(chance.gauss(1e6, 2e4))] for _ in range(5)]
-            )
-            for name in ("a", "a-again", "b")
-        }
-        (ratio,) = stats.proven(stats.compared(arms, [("a", "b")], ("a", "a-again")))
-        found += ratio.significant
-    assert found <= 3

@@ -4,7 +4,6 @@
 import io
 
 import pytest
-from msgspec.structs import replace
 from rich.console import Console
 
 from bulkmm import sheet, stats, table
@@ -76,21 +75,6 @@ def test_times_and_work_share_no_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        (0, "0"),
-        (999, "999"),
-        (1000, "1.000 k"),
-        (12_345, "12.35 k"),
-        (123_456_789, "123.5 M"),
-        (9_999_999_999, "10.000 G"),
-    ],
-)
-def test_counts_of_every_size(value: float, said: str) -> None:
-    assert table.count(value) == said
-
-
-@pytest.mark.parametrize(
     ("ns", "said"),
     [
         (0, "0 ns"),
@@ -115,41 +99,6 @@ def test_fits_without_a_terminal(width: int) -> None:
     rows = [found for found in text.splitlines() if found.startswith("bulkmm ")]
     assert len(rows) == 1  # not wrapped
     assert rows[0].rstrip().endswith("native")
-
-
-def test_fewer_than_six_have_a_range_and_one_has_none() -> None:
-    arms = [
-        stats.summarise("memmap-stamp", variant, "ns", 64, samples)
-        for variant, samples in (("rebuild", [3e6, 1e6, 2e6]), ("bulkmm", [5e5]))
-    ]
-    few = Document(machine={}, results=arms, ratios=[stats.ratio(*arms)])
-    text = shown(few)
-    assert "median [range]" in text
-    assert "2.00 ms [1.00\N{EN DASH}3.00]" in text
-    assert "| 500 \N{MICRO SIGN}s | 1 |" in table.markdown(few)
-    both = shown(few, NATIVE)
-    assert "median [range] (95 %)" in both
-
-
-def test_an_unstable_ratio_is_marked() -> None:
-    found = replace(NATIVE.ratios[0], unstable=True)
-    assert table.factor(found).endswith(" !")
-
-
-def test_backends_are_shown_if_asked_for() -> None:
-    arms = [
-        stats.summarise("memmap-stamp", name, "ns", 64, [1e6] * 6)
-        for name in ("bulkmm", "bulkmm:movnti", "limit", "limit:rep")
-    ]
-    picks = {"memmap-stamp": {"bulkmm": "movnti", "limit": "rep"}}
-    held = Document(machine={}, results=arms, run={"picks": picks})
-    few, every = (
-        table.markdown(held, show=table.Show(all_rows=rows)) for rows in (False, True)
-    )
-    assert "| bulkmm (movnti) |" in few
-    assert "| limit (rep) |" in few
-    assert "bulkmm:movnti" not in few
-    assert {"bulkmm:movnti", "limit:rep"} <= {*every.split()}
 
 
 def test_a_document_without_ratios_or_results() -> None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Two kernels in one process, and one after the other."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +9,9 @@ from nativelib import SIZES, Pair, pair_of, small, wrong
 
 from bulkmm import cli
 from bulkmm.bench.measure import join
-from bulkmm.errors import BulkmmError, Exit
+from bulkmm.errors import Exit
 from bulkmm.lab.progress import Progress
-from bulkmm.native import command, measure, process, vmlinux
+from bulkmm.native import command, measure, process
 from bulkmm.results import Document
 
 pytestmark = pytest.mark.lab
@@ -65,44 +64,6 @@ def test_a_broken_word_of_the_kernel_is_found(older: Pair) -> None:
     scenarios = {one.scenario for one in document.results}
     broken = {tuple(name.split()[2:]) for name in wrong(document)}
     assert broken == {(name, "kernel") for name in scenarios}
-
-
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (lambda boot: boot[:0x38] + b"ARM\x64" + boot[0x3C:], "another architecture"),
-        (lambda _: b"nothing" * 999, "not a kernel image"),
-    ],
-)
-def test_what_is_no_kernel_to_compare_with(
-    older: Pair,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    spoil: Callable[[bytes], bytes],
-    said: str,
-) -> None:
-    file = tmp_path / "vmlinuz"
-    file.write_bytes(spoil(older.kernel.read_bytes()))
-    words = ["--kernel", str(older.kernel), "--against", str(file)]
-    assert cli.main(["bench", "kernel", *words]) == Exit.ENVIRONMENT
-    told = [one for one in capsys.readouterr().err.splitlines() if "bulkmm: " in one]
-    assert len(told) == 1
-    assert f"{file}: " in told[0]
-    assert said in told[0]
-
-
-def test_no_btf_to_compare_with(older: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = vmlinux.read
-
-    def without(path: Path, mapped: int = vmlinux.MAPPED) -> vmlinux.Image:
-        image = read(path, mapped)
-        if mapped != vmlinux.MAPPED:
-            del image.sections[".BTF"]
-        return image
-
-    monkeypatch.setattr(vmlinux, "read", without)
-    with pytest.raises(BulkmmError, match="the kernel has no BTF"):
-        compared(older, older.kernel)
 
 
 def test_history(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

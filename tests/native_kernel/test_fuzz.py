@@ -117,20 +117,6 @@ def test_a_case_that_is_none(older: Pair, case: str, said: str) -> None:
         found(older, "memmap", 0, case)
 
 
-@pytest.mark.parametrize(
-    ("case", "said"),
-    [
-        ("", "a case begins with a variant, not with a blank"),
-        ("pages=4096", "a case begins with a variant, not with pages=4096"),
-        ("stock pages=4096", "a case begins with a variant, not with stock"),
-        ("bulkmm pages=4096.5", "pages of a case is a number, not '4096.5'"),
-    ],
-)
-def test_a_measured_case_that_is_none(ready: Path, case: str, said: str) -> None:
-    ended = harness(ready, "memmap", *WORDS, f"--case={case}")
-    assert (ended.code, ended.said) == (Exit.ENVIRONMENT, said)
-
-
 def test_an_address_that_wraps_is_out_of_range(ready: Path) -> None:
     case = f"pte pages=1 at={(1 << 64) - 1}"
     ended = harness(ready, "vmap", *WORDS, "--fuzz=0", f"--case={case}")

@@ -163,13 +163,6 @@ def applied(text: Made, *features: int, **more: Any) -> bytes:
     return bytes(text.data)
 
 
-def test_returns_return() -> None:
-    text = made(b"\xe9\0\0\0\0" + struct.pack("<i", -5), _return_sites=(5, 4))
-    assert applied(text)[:5] == b"\xc3\xcc\xcc\xcc\xcc"
-    text = made(b"\xe9\0\0\0\0" + struct.pack("<i", -5), _return_sites=(5, 4))
-    assert applied(text, returns=0x105)[:5] == b"\xe9\x00\x01\0\0"
-
-
 @pytest.mark.parametrize(
     ("code", "thunk", "expected"),
     [
@@ -195,27 +188,6 @@ def alternative(feature: int, flags: int, new: bytes) -> Made:
     return made(code, _altinstructions=(32, patch.ALT.size))
 
 
-def test_alternatives_of_old() -> None:
-    """Without flags, but for one in the number of the feature."""
-    for inverted in (0, patch.SHORT_NOT):
-        entry = patch.ALT_SHORT.pack(-16, 8 - 20, 7 | inverted, 8, 2)
-        code = b"\xaa" * 8 + b"\xf3\xaa" + bytes(6) + entry
-        for has in (True, False):
-            text = made(code, _altinstructions=(16, len(entry)))
-            found = applied(text, *[7] * has, alt=patch.ALT_SHORT)[:8]
-            assert (found != code[:8]) is (has != bool(inverted))
-            assert found in (code[:8], code[8:10] + patch.nops(6))
-
-
-def test_calls_by_way_of_a_table_become_direct() -> None:
-    """The table is at 40: a function at 0x200, and one that does nothing."""
-    sites = patch.PARAVIRT.pack(0, 0, 7) + patch.PARAVIRT.pack(7, 1, 1)
-    table = struct.pack("<QQ", 0x200, 0x300)
-    text = made(b"\xaa" * 8 + sites + table, _parainstructions=(8, len(sites)))
-    code = applied(text, paravirt=(40, 0x300))[:8]
-    assert code == b"\xe8" + struct.pack("<i", 0x200 - 5) + patch.nops(2) + b"\x90"
-
-
 @pytest.mark.parametrize("size", [0, 5, vmlinux.LZ4_BLOCK, vmlinux.LZ4_BLOCK + 5])
 def test_lz4_as_the_kernels_build_makes_it(size: int) -> None:
     """Blocks of 8 MiB, and behind them the total."""
@@ -237,9 +209,3 @@ def test_alternatives_follow_the_features() -> None:
     assert applied(alternative(7, patch.ALT_NOT, new), 7)[:8] == kept
     # without code: what a CPU that has the feature jumps over
     assert applied(alternative(7, 0, b""), 7)[:8] == patch.nops(8)
-
-
-def test_a_call_keeps_its_target() -> None:
-    new = b"\xe8" + struct.pack("<i", 0x100)  # at 8: calls 0x10d
-    code = applied(alternative(7, 0, new), 7)[:8]
-    assert code == b"\xe8" + struct.pack("<i", 0x10D - 5) + patch.nops(3)

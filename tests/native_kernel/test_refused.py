@@ -15,11 +15,10 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from nativelib import Pair, harness, measured, pair_of, small, tamper
 
-from bulkmm import cli
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab.progress import Progress
-from bulkmm.native import btf, measure, process, prototypes, symbols, vmlinux
+from bulkmm.native import btf, measure, prototypes, symbols, vmlinux
 
 pytestmark = pytest.mark.lab
 
@@ -178,23 +177,3 @@ def test_copying_that_no_machine_check_may_interrupt(ready: Path) -> None:
     ended = harness(ready, "copy", f"--size={4 << 20}", *WORDS)
     assert ended.code == Exit.ENVIRONMENT
     assert ended.said == "the module does not attach copy in mode on"
-
-
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["--kernel", "5.10"], Exit.USAGE),
-        (["--kernel", "./nothing/vmlinuz"], Exit.ENVIRONMENT),
-        (["--size", "1"], Exit.USAGE),
-        (["--rounds", "0"], Exit.USAGE),
-    ],
-)
-def test_what_is_refused(
-    words: list[str], code: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["bench", "kernel", "memmap", *words]) == code
-    assert capsys.readouterr().err.count("bulkmm: ") == 1
-
-
-def test_the_harness_is_built() -> None:
-    assert process.harness().is_file()

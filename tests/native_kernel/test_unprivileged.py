@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from nativelib import Pair
 
-from bulkmm import cli
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.native import vmlinux
 
@@ -70,18 +69,3 @@ def test_an_image_that_root_alone_can_read(open_to_all: Pair) -> None:
             vmlinux.read(open_to_all.kernel)
     finally:
         os.seteuid(0)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "code", "said"),
-    [
-        ("./none", Exit.ENVIRONMENT, "no such file"),
-        ("5.10", Exit.USAGE, "unknown kernel 5.10"),
-        (__file__, Exit.ENVIRONMENT, "not a kernel image"),
-    ],
-)
-def test_what_is_no_kernel(
-    kernel: str, code: int, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["bench", "kernel", "--kernel", kernel]) == code
-    assert said in capsys.readouterr().err

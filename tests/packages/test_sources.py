@@ -4,15 +4,11 @@
 import re
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bulkmm.control import needs, persist
-from bulkmm.lab import scenario
-from bulkmm.lab.families import packages
 from bulkmm.lab.machine import debs
-from bulkmm.lab.machine.vm import Outcome
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "install.md").read_text()
@@ -58,36 +54,3 @@ def test_what_persist_writes_hides_nothing_that_is_shipped() -> None:
 def test_the_page_purges_what_the_guest_does() -> None:
     (purged,) = re.findall(r'^PURGED="(.*)"$', GUEST, re.MULTILINE)
     assert f"\napt purge {purged}\n" in PAGE
-
-
-def work(**chosen: Any) -> Any:
-    return scenario.find("packages").make(**chosen)
-
-
-def outcome(*names: str, ok: str = "yes") -> Outcome:
-    """Return what a guest would report that came as far as these steps."""
-    steps = [{"event": "step", "name": name, "seconds": 1} for name in names]
-    check = {"event": "check", "name": "attached", "ok": ok, "detail": "grep"}
-    return Outcome(lambda _event: None, [*steps, check])
-
-
-def test_verdicts() -> None:
-    assert all(check.ok for check in work().checks(outcome(*packages.STEPS)))
-    early = work().checks(outcome(*packages.STEPS[:-1]))
-    assert [check.ok for check in early] == [False, True]
-    failed = work().checks(outcome(*packages.STEPS, ok="no"))
-    assert [check.ok for check in failed] == [True, False]
-
-
-def test_the_guest_makes_every_step() -> None:
-    made = re.findall(r"^\t+step (\w+)$", GUEST, re.MULTILINE)
-    assert tuple(made) == packages.STEPS
-
-
-def test_without_upgrade() -> None:
-    some = work(no_upgrade=True)
-    assert packages.next_version() not in some.job([])
-    assert packages.next_version() in work().job([])
-    without = [name for name in packages.STEPS if name != "upgrade"]
-    assert all(check.ok for check in some.checks(outcome(*without)))
-    assert not all(check.ok for check in work().checks(outcome(*without)))

@@ -14,7 +14,7 @@ from corelib import NATIVE, ROOT
 
 from bulkmm import machine
 from bulkmm.bench import goals, populate
-from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.errors import BulkmmError
 from bulkmm.results import Document
 from bulkmm.size import MIB
 
@@ -130,35 +130,6 @@ def test_memory_that_was_reserved_is_not_asked_for_again(
         populate.run(populate.Job(1 << 50, ("hugetlb",), 1))
 
 
-@pytest.mark.parametrize(
-    ("size", "processes", "error", "says"),
-    [
-        (3 * MIB, 1, UsageError, "64M or more"),
-        (65 * MIB, 1, UsageError, "whole 2 MiB"),
-        (1 << 50, 1, BulkmmError, "not enough memory"),
-    ],
-)
-def test_what_is_refused(
-    size: int, processes: int, error: type[BulkmmError], says: str
-) -> None:
-    with pytest.raises(error, match=says):
-        populate.check(populate.Job(size, ("4k",), processes))
-
-
-@pytest.mark.parametrize(
-    ("cpus", "quick", "counts"),
-    [(1, False, [1]), (2, False, [1, 2]), (6, False, [1, 2, 4, 6]), (6, True, [1, 6])],
-)
-def test_how_many_threads(
-    monkeypatch: pytest.MonkeyPatch,
-    cpus: int,
-    quick: bool,  # noqa: FBT001 - a value of the table above
-    counts: list[int],
-) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
-    assert populate.threads(quick=quick) == counts
-
-
 def test_a_program_that_ends_is_one_line() -> None:
     with pytest.raises(BulkmmError, match=r"sh ended and said: no such thing"):
         populate._until_ready(["sh", "-c", "echo no such thing"], b"ready", small=False)
@@ -243,9 +214,3 @@ def test_goals(more: dict[str, int], missed: list[str]) -> None:
     for line, says in zip(found, missed, strict=True):
         assert line.startswith("not met: ")
         assert says in line
-
-
-def test_a_thread_of_several_is_said_by_itself() -> None:
-    found = measured(**ONE, bulkmm_4=500, limit_4=100)
-    (line,) = goals.missed(found)
-    assert "populate-1g-4k, bulkmm-1 0.500" in line

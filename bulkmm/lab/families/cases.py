@@ -61,10 +61,6 @@ class Work(HugeWork):
                 lines.append(f"call_times {CALLS} {ONE_PAGE} {FOUR} {EIGHT}")
         return lines
 
-    does = ("cases plain ",)
-    step = ("cases",)
-    label = "plain"
-
     def results(self, outcome: Outcome) -> Measured:
         """Return the cost of a call on one page and its fixed cost.
 

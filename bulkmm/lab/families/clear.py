@@ -71,9 +71,6 @@ class Work(SizedWork):
 
     pairs = PAIRS
     kinds = tuple(TIMED)
-    does = ("visit round ",)
-    step = ("visit",)
-    label = "round"
 
     @property
     def shape(self) -> Shape:

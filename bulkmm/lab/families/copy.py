@@ -26,8 +26,6 @@ VERDICT = ("copies", "wrong", "child", "parent", "shift", "error", "told")
 class Work(HugeWork):
     """Every way in every state of the module."""
 
-    does = ("copied ", "broken ", "known_broken")
-    step = ("copied", "broken")
     visited = "broken"
 
     def lines(self) -> list[str]:

@@ -26,8 +26,6 @@ SEEDS = 254  # of the words written: one byte
 class Work(work.Work):
     """The kernel's own test in every state of the module (see bulkmm.lab.work)."""
 
-    does = ("hmm_visit ",)
-    step = ("hmm-visit",)
     visited = "hmm-visit"
 
     def lines(self) -> list[str]:

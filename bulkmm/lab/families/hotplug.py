@@ -54,8 +54,6 @@ TIMED = (("", "plug_ns"), ("-unplug", "unplug_ns"))
 class Work(work.Work):
     """A hotplug scenario with its options (see bulkmm.lab.work)."""
 
-    does = ("hot_visit ",)
-    step = ("hot-visit",)
     visited = "hot-visit"
 
     @property

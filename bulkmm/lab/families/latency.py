@@ -42,8 +42,6 @@ class Work(SizedWork):
     sizes = tuple(POOLS)
     pairs = tuple(("off", arm) for arm in ARMS[1:])
     kinds = tuple(WAYS)
-    does = ("late ",)
-    step = ("late",)
     kept = (("visits", "late"), ("bounds", "bound"))
 
     def lines(self) -> list[str]:

@@ -46,7 +46,6 @@ class Work(work.Work):
     """The life cycle of the packages in a guest."""
 
     cmdline = RESCUE
-    step = ("step",)
 
     @property
     def upgrade(self) -> bool:
@@ -55,10 +54,6 @@ class Work(work.Work):
 
     def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
         return [upgrade(kernel.root, progress)] if self.upgrade else []
-
-    @property
-    def steps(self) -> int:
-        return len(self.names)
 
     @property
     def names(self) -> tuple[str, ...]:

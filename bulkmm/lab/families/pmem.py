@@ -45,8 +45,6 @@ FLIPPED_WORD = 5
 class Work(work.Work):
     """A persistent-memory scenario with its options (see bulkmm.lab.work)."""
 
-    does = ("namespace ", "private ", "bind ", "graphed")
-    step = ("bind",)
     kept = (("took", "took"),)
     visited = "bind"
 
@@ -168,14 +166,6 @@ class Work(work.Work):
     @property
     def quiet(self) -> float:
         return self.options.seconds if self.scenario.name == STORM else 0
-
-    def is_step(self, event: dict[str, Any]) -> bool:
-        if event["event"] == "unknown-backend":
-            raise UsageError(
-                f"unknown backend {self.options.backend}: "
-                f"the module has {event['known']}"
-            )
-        return super().is_step(event)
 
     def results(self, outcome: Outcome) -> Measured:
         """Return the times: the function, bind and unbind, the first bring-up."""

@@ -151,8 +151,6 @@ class Work(work.Work):
     pmem = PMEM
     cmdline = WORDS
     hot = vm.Hot(nodes=NODES, shared_out=True)
-    does = ("pool_visit ",)
-    step = ("visit",)
     kept = (("cases", "pool-case"),)
     visited = "visit"
 

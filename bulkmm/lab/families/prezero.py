@@ -66,7 +66,6 @@ SHAPES = {
 class Work(work.Work):
     """The scenario with its options (see bulkmm.lab.work)."""
 
-    step = (VISIT,)
     visited = VISIT
 
     @property
@@ -77,10 +76,6 @@ class Work(work.Work):
     @property
     def cmdline(self) -> str:
         return self.shape.cmdline
-
-    @property
-    def steps(self) -> int:
-        return len(ARMS) * len(WAYS) * self.options.rounds
 
     def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
         return [library.ensure(kernel.root, kernel.arch, progress)]
@@ -210,7 +205,6 @@ class FaultsWork(work.Work):
     hot = vm.Hot(nodes=2, shared_out=True)
     # pages that the page allocator cleared would hide what is not cleared
     cmdline = "init_on_alloc=0 hugepagesz=1G hugepages=1"
-    step = ("check",)
     kept = (("skipped", "prezero-skipped"),)
 
     def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
@@ -229,7 +223,6 @@ class StressWork(work.Work):
 
     hot = vm.Hot(nodes=2, shared_out=True)
     cmdline = FaultsWork.cmdline.partition(" ")[0]
-    step = ("prezero-turn",)
     kept = (("churned", "prezero-churned"),)
 
     @property

@@ -48,7 +48,6 @@ KINDS = (
 class Work(work.Work):
     """A suite with its options (see bulkmm.lab.work)."""
 
-    step = ("step", "odd", "mm-ran")
     kept = (("ops", "stress-ops"), ("took", "mm-ran"))
 
     @property
@@ -72,12 +71,6 @@ class Work(work.Work):
         if self.scenario.name == ODD:
             return "init_on_alloc=0 iomem=relaxed"
         return "init_on_alloc=0" if self.scenario.name == STRESS else ""
-
-    @property
-    def steps(self) -> int:
-        if self.scenario.name == MM:
-            return len(self.parts) * len(STATES)
-        return self.options.rounds if self.scenario.name == ODD else len(self.parts)
 
     @property
     def known(self) -> Mapping[str, tuple[object, ...]]:

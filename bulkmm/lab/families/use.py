@@ -27,8 +27,6 @@ WHOLE_ZERO_PAGE = "7.3"
 class PopulateWork(HugeWork):
     """2 MiB pages faulted in every way, observed by the tracepoint."""
 
-    does = ("brought",)
-    step = ("brought",)
     kept = (("brought", "brought"),)
 
     @property
@@ -87,8 +85,6 @@ PAIRS = (("off", "cached"), ("off", "streaming"))
 class PairWork(HugeWork):
     """Two CPUs that fault in pages of 64 KiB concurrently."""
 
-    does = ("pair ",)
-    step = ("paired",)
     kept = (("visits", "pair"),)
 
     @property

@@ -110,9 +110,6 @@ CASES = {
 class Work(work.Work):
     """A vmap scenario with its options (see bulkmm.lab.work)."""
 
-    does = ("timed round ",)
-    step = ("visit",)
-    label = "round"
     kept = (
         ("shapes", "shape"),
         ("checked", "checked"),

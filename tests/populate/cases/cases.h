@@ -48,28 +48,20 @@ extern bool zero_unseen;       /* a page of zeroes is taken for any other */
 extern pid_t locker;	       /* who may lock, if it is not 0 */
 extern __thread void (*meanwhile)(void); /* called once, in a look for forks */
 
-int __real_pthread_create(pthread_t *, const pthread_attr_t *,
-			  void *(*)(void *), void *);
-int __wrap_pthread_create(pthread_t *, const pthread_attr_t *,
-			  void *(*)(void *), void *);
-long __real_syscall(long, ...);
-long __wrap_syscall(long, ...);
-int __real_sched_getaffinity(pid_t, size_t, cpu_set_t *);
-int __wrap_sched_getaffinity(pid_t, size_t, cpu_set_t *);
-int __real_sched_setaffinity(pid_t, size_t, const cpu_set_t *);
-int __wrap_sched_setaffinity(pid_t, size_t, const cpu_set_t *);
-int __real_open64(const char *, int, ...);
-int __wrap_open64(const char *, int, ...);
-int __real_ioctl(int, unsigned long, void *);
-int __wrap_ioctl(int, unsigned long, void *);
-int __real_getrusage(int, struct rusage *);
-int __wrap_getrusage(int, struct rusage *);
-int __real_pthread_mutex_lock(pthread_mutex_t *);
-int __wrap_pthread_mutex_lock(pthread_mutex_t *);
-bool __real_nodes_several(void);
-bool __wrap_nodes_several(void);
-ssize_t __real_pread64(int, void *, size_t, off_t);
-ssize_t __wrap_pread64(int, void *, size_t, off_t);
+#define WRAPPED(type, name, ...)         \
+	type __real_##name(__VA_ARGS__); \
+	type __wrap_##name(__VA_ARGS__)
+WRAPPED(int, pthread_create, pthread_t *, const pthread_attr_t *,
+	void *(*)(void *), void *);
+WRAPPED(long, syscall, long, ...);
+WRAPPED(int, sched_getaffinity, pid_t, size_t, cpu_set_t *);
+WRAPPED(int, sched_setaffinity, pid_t, size_t, const cpu_set_t *);
+WRAPPED(int, open64, const char *, int, ...);
+WRAPPED(int, ioctl, int, unsigned long, void *);
+WRAPPED(int, getrusage, int, struct rusage *);
+WRAPPED(int, pthread_mutex_lock, pthread_mutex_t *);
+WRAPPED(bool, nodes_several, void);
+WRAPPED(ssize_t, pread64, int, void *, size_t, off_t);
 
 /* From now on this system call fails if argument @which is @value. */
 void forbid(unsigned int nr, unsigned int which, uint32_t value, int error);
@@ -86,60 +78,12 @@ char *map(size_t len, int flags, int fd);
 char *anonymous(size_t len);
 int memfd(size_t len);
 
-/* kinds.c */
-void kinds(void);
-void many_mappings(void);
-void many_mappings_smaps(void);
-void on_node(void);
-void reading(void);
-void memory_alone(void);
-void clears(void);
-
-/* present.c */
-void present(void);
-void present_huge(void);
-void zeroes_huge(void);
-void holes(void);
-void alone(void);
-void alone_no_more(void);
-void forked_before(void);
-void child_before(void);
-void forked_unseen(void);
-void looked_at_once(void);
-void read_of_a_file(void);
+/* The cases themselves. */
+#define CASE(name, before, run) void run(void);
+#include "cases.def"
+#undef CASE
 
 /* errors.c */
-void bad_ranges(void);
-void bisection(void);
-void kernels_own_errors(void);
-void arguments(void);
-void no_policies(void);
-void poisoned(void);
-void device(void);
 void outside(const char *kind, size_t len, bool read);
-
-/* threads.c */
-void grows(void);
-void finds_how_many(void);
-void does_not_grow(void);
-void no_threads(void);
-void limit_of_processes(void);
-void grows_after_fork(void);
-void unknown_cpus(void);
-void bound_as_before(void);
-void halves_of_nodes(void);
-void interleaved_nodes(void);
-void stall(void);
-void set_up(void);
-
-/* process.c */
-void progress(void);
-void fork_in_progress(void);
-void fork_that_cancels(void);
-void fork_elsewhere(void);
-void signals(void);
-void cancelled_thread(void);
-void nothing_left(void);
-void no_files(void);
 
 #endif

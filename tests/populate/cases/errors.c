@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +12,6 @@
 #include <unistd.h>
 
 #include "cases.h"
-
-/* What the kernel says to the whole range, which must be what we say. */
-static int native(char *p, size_t len)
-{
-	return madvise(p, len, POPULATE) ? -errno : 0;
-}
 
 static void expect(char *p, size_t len, size_t good, enum bmm_cause cause,
 		   int error)
@@ -101,19 +94,6 @@ void bisection(void)
 	pages_close(&how);
 }
 
-void kernels_own_errors(void)
-{
-	char *p = anonymous(8 * PAGE);
-	int fd = memfd(PAGE);
-
-	munmap(p + PAGE, PAGE);
-	check(native(p, 8 * PAGE) == -ENOMEM);
-	mprotect(p + 2 * PAGE, PAGE, PROT_READ);
-	check(native(p + 2 * PAGE, PAGE) == -EINVAL);
-	p = map(2 * PAGE, MAP_SHARED, fd);
-	check(native(p, 2 * PAGE) == -EFAULT);
-}
-
 static void refused(int said, int error, const struct bmm_report *report,
 		    enum bmm_cause cause)
 {
@@ -182,26 +162,6 @@ void no_policies(void)
 	check(faults_of(p, MIB) > 200);
 	check(!bmm_populate(p, 96 * MIB, NULL, NULL));
 	check(is_there(p, 96 * MIB));
-}
-
-static void on_broken(int number)
-{
-	(void)number; /* the page is broken on purpose: nothing is to be done */
-}
-
-void poisoned(void)
-{
-	struct bmm_report report = REPORT;
-	size_t len = 4 * MIB;
-	char *p = anonymous(len);
-
-	p[MIB] = 1;
-	signal(SIGBUS, on_broken);
-	if (madvise(p + MIB, PAGE, MADV_HWPOISON))
-		exit(SKIPPED); /* not root, or the kernel cannot */
-	check(bmm_populate(p, len, NULL, &report) == -EHWPOISON);
-	check(report.cause == BMM_CAUSE_POISONED && report.failed == p + MIB);
-	check(report.reached == p + MIB && report.failed_len == PAGE);
 }
 
 /* Memory of a device is not even read: here what perf shows to a program. */

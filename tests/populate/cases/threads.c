@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bmm_host.h"
 #include "cases.h"
 
 /* Threads that sleep: each of them adds as much as the first. */
@@ -225,24 +224,4 @@ void interleaved_nodes(void)
 	second_node = SIZE_MAX;
 	two_nodes(anonymous(len), len);
 	check(ran[0][0] && ran[0][1]);
-}
-
-/* Below 64 MiB: all but the pages themselves, which are there. */
-void set_up(void)
-{
-	struct bmm_report report = REPORT;
-	size_t len = 62 * MIB, i;
-	char *p = map(len, MAP_SHARED, memfd(len));
-	uint64_t ns, best = UINT64_MAX;
-
-	check(!bmm_populate(p, len, NULL, NULL));
-	created = 0;
-	for (i = 0; i < 50; i++) {
-		ns = bmm_host_clock();
-		check(!bmm_populate(p, len, NULL, &report));
-		ns = bmm_host_clock() - ns;
-		best = ns < best ? ns : best;
-	}
-	check(best < 1000000);
-	check(!created && report.threads == 1);
 }
