@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -145,18 +144,6 @@ def test_an_interrupted_run_leaves_the_pool_as_it_was(
     assert done.stderr.count("\n") == 1
     assert counts(real) == before
     assert real.read("surplus_hugepages") == 0
-
-
-def test_the_next_run_restores_what_a_killed_one_had_raised(real: Pool) -> None:
-    before = counts(real)
-    assert stopped(real, signal.SIGKILL).returncode == -signal.SIGKILL
-    deadline = time.monotonic() + 10
-    while real.read("surplus_hugepages") and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert counts(real)[-1] > before[-1]
-    assert run("grow", "--page", "2M", "--size", "2M").code == Exit.OK
-    assert run("shrink", "--page", "2M", "--size", "2M").code == Exit.OK
-    assert counts(real) == before
 
 
 def test_two_at_once(two: Fake, bulkmm: Command) -> None:

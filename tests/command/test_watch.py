@@ -4,7 +4,6 @@
 import json
 import os
 import pty
-import re
 import signal
 import subprocess
 import sys
@@ -54,16 +53,6 @@ def test_json_is_a_document_a_line(bulkmm: Command) -> None:
         valid(one)
         assert [path["name"] for path in one["paths"]] == ["clear", "later"]
         assert one["seconds"] >= 0.05
-
-
-@pytest.mark.usefixtures("loaded")
-def test_lines_where_there_is_no_terminal(bulkmm: Command) -> None:
-    done = bulkmm("watch", *QUICK, "--count", "2")
-    lines = done.out.splitlines()
-    assert len(lines) == 6
-    assert all(
-        re.match(r"\d\d:\d\d:\d\d \w+ mode \w+, requests/s 0.00", x) for x in lines
-    )
 
 
 def test_a_table_on_a_terminal(loaded: Fake) -> None:
