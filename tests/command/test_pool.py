@@ -120,7 +120,8 @@ def stopped(pool: Pool, how: signal.Signals) -> subprocess.CompletedProcess[str]
     """Return a run that was stopped while it held surplus pages."""
     argv = ["pool", "grow", "--page", "2M", "--size", "1G", "--jobs", "1"]
     process = subprocess.Popen(
-        [sys.executable, "-c", RESTING, *argv],
+        # a shell's background job, as CI may be, is born with SIGINT ignored
+        ["env", "--default-signal=INT", sys.executable, "-c", RESTING, *argv],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
