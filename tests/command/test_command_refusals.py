@@ -105,7 +105,6 @@ bench memmap --size=65T              | 2 | above the 64T
 bench memmap --rounds=0              | 2 | give 1 to 10000
 bench copy --processes=0             | 2 | give 1 to 10000
 bench kernel memmap --kernel 5.10    | 2 | unknown kernel 5.10
-bench kernel memmap --size 1         | 2 | bad size
 bench kernel memmap --rounds 0       | 2 | rounds
 bench populate --size 3M             | 2 | 64M or more
 bench populate --size 65M            | 2 | whole 2 MiB

@@ -15,6 +15,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from nativelib import Pair, harness, measured, pair_of, small, tamper
 
+from bulkmm import cli
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab.progress import Progress
@@ -177,3 +178,8 @@ def test_copying_that_no_machine_check_may_interrupt(ready: Path) -> None:
     ended = harness(ready, "copy", f"--size={4 << 20}", *WORDS)
     assert ended.code == Exit.ENVIRONMENT
     assert ended.said == "the module does not attach copy in mode on"
+
+
+def test_a_size_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "kernel", "memmap", "--size", "1"]) == Exit.USAGE
+    assert capsys.readouterr().err.count("bulkmm: ") == 1
