@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Main targets:
-#	make demo	set-up, native bench, one lab scenario, one table
+#	make demo	set-up, native bench, one guest, one page
 #	make test	set-up and everything CI runs on a push
 #	make test-all	the same, and what a release must show besides
 #	make figures	native figures of this CPU, into results/, docs and README
@@ -27,8 +27,17 @@ KDIR ?= /lib/modules/$(RELEASE)/build
 build:
 	@scripts/setup
 
+# Natively the stock kernel's own code beside the module's, then the module in a guest,
+# switched off and on; both on one page.
+DEMO = pmem-fsdax-16g pmem-devdax-16g thp-2m-populate thp-2m vmap-100m-order8 vmap-100m-order0
 demo: build
-	@.venv/bin/bulkmm demo
+	@mkdir -p out
+	@.venv/bin/bulkmm bench kernel --quick --processes 6 $(DEMO:%=--scenario %) \
+		-o out/demo-native.json; code=$$?; [ $$code -le 1 ] || exit $$code; \
+	.venv/bin/bulkmm lab run pmem-fsdax-100g -o out/demo-guest.json || code=$$?; \
+	[ $$code -le 1 ] || exit $$code; \
+	.venv/bin/bulkmm report out/demo-native.json out/demo-guest.json \
+		-o out/demo.html; exit $$code
 
 test:
 	@scripts/test -m "not release"

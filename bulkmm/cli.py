@@ -24,7 +24,6 @@ PARTS = {
     "bulkmm.pool.command": ("pool",),
     "bulkmm.bench.command": ("bench",),
     "bulkmm.lab.command": ("lab",),
-    "bulkmm.demo": ("demo",),
     "bulkmm.report.command": ("show", "compare", "report"),
 }
 
