@@ -61,7 +61,7 @@
 	}
 
 /* Four lines of the source, 1 KiB ahead. */
-#define AHEAD                        \
+#define AHEAD                       \
 	"prefetcht0 1024(%[s])\n\t" \
 	"prefetcht0 1088(%[s])\n\t" \
 	"prefetcht0 1152(%[s])\n\t" \
