@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What ``bulkmm worth`` found: as a document, and as a screen of text."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -176,11 +177,17 @@ def is_one(file: Path) -> bool:
 
 def read(file: Path) -> Worth:
     """Return the result in a file."""
-    import msgspec
-
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Worth)
-    except ValueError as error:
+        held = json.loads(file.read_text(encoding="utf-8"))
+        if held["kind"] != KIND:
+            raise ValueError("of another kind")  # noqa: TRY301
+        held["functions"] = [Row(**one) for one in held["functions"]]
+        held["before"] = [Early(**one) for one in held["before"]]
+        held["compared"] = [Compared(**one) for one in held["compared"]]
+        return Worth(**held)
+    except OSError as error:
+        raise BulkmmError(f"{file}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
         raise BulkmmError(f"{file}: not a result of bulkmm worth: {error}") from error
 
 
