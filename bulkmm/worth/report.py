@@ -185,8 +185,6 @@ def read(file: Path) -> Worth:
         held["before"] = [Early(**one) for one in held["before"]]
         held["compared"] = [Compared(**one) for one in held["compared"]]
         return Worth(**held)
-    except OSError as error:
-        raise BulkmmError(f"{file}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise BulkmmError(f"{file}: not a result of bulkmm worth: {error}") from error
 
