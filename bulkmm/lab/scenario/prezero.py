@@ -13,7 +13,7 @@ _ready = partial(
     since="6.12",
     check="every byte zero, by every way to populate; one that is ready costs stores "
     "of 1 % (2 MiB) or 0.01 % (1 GiB) of its bytes at most, no more instructions than "
-    "stock's; each free 60 more at most (arm64: 130)",
+    "stock's; each free 60 more at most",
     takes=("rounds", "seed", "break_one_word"),
     marked=True,
 )
