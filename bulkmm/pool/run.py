@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-from bulkmm import size
+from bulkmm import bar, size
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, Exit, UsageError
@@ -101,8 +101,6 @@ def grow(args: argparse.Namespace) -> int:
     if args.dry_run:
         changes = [NodeChange(node, pages, 0) for node, pages in wanted.items()]
     else:
-        from bulkmm import bar
-
         with growing.alone(root, pool) as note:
             if args.compact:
                 growing.compact(root, wanted)
@@ -175,8 +173,6 @@ def zero(args: argparse.Namespace) -> int:
         _check_node(root, args.node)
     margin = _margin(args.margin)
     zeroing.check(root)
-    from bulkmm import bar
-
     work = zeroing.Zeroer(zeroing.targets(root, pages, args.node, margin), args.watch)
     before, began = zeroing.counted(root), time.monotonic()
     try:
