@@ -63,9 +63,9 @@ STEPS: dict[str, Step] = {
 }
 
 
-@pytest.fixture(scope="module", params=series("7.3"))
+@pytest.fixture(scope="module", params=series("7.3", "6.1"))
 def seen(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
-    """Do all steps on a kernel."""
+    """Do all steps on a kernel that has path prezero."""
     done = guest.run(request.param, list(STEPS.values()), "init_on_alloc=0", **MACHINE)
     return dict(zip(STEPS, done, strict=True))
 

@@ -30,9 +30,9 @@ def tiers(push: Rows, release: Rows) -> list[Any]:
     return [*map(param, push), *(param(row, pytest.mark.release) for row in release)]
 
 
-def series(push: str) -> list[Any]:
-    """Return every series; a push shows one of them."""
-    others = [name for name in kernels.SERIES if name != push]
+def series(push: str, *without: str) -> list[Any]:
+    """Return every series but those without; a push shows one of them."""
+    others = [name for name in kernels.SERIES if name not in (push, *without)]
     return [push, *(pytest.param(name, marks=pytest.mark.release) for name in others)]
 
 
