@@ -11,6 +11,7 @@ import os
 import random
 import select
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +34,7 @@ PROGRAM = "bmm-populate"
 POOL = Path("/proc/sys/vm/nr_hugepages")
 HUGE = 2 * MIB
 SPARE = GIB  # bytes that stay free besides what is populated
-PR_SET_THP_DISABLE = 41
+PR_SET_PDEATHSIG, PR_SET_THP_DISABLE = 1, 41
 LIMIT = 120  # seconds per sample
 RIGHT = "every page is there and zero"
 WRONG = "leaves pages to fault, or not zero"
@@ -203,7 +204,7 @@ def _until_ready(command: list[str], ready: bytes, *, small: bool) -> int:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        preexec_fn=_small_pages if small else None,  # noqa: PLW1509 - no threads here
+        preexec_fn=partial(_prepare, small=small),  # noqa: PLW1509 - no threads here
     ) as child:
         try:
             _await(child, ready, command[0])
@@ -226,8 +227,12 @@ def _await(child: subprocess.Popen[bytes], ready: bytes, name: str) -> None:
         said += more
 
 
-def _small_pages() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
+def _prepare(*, small: bool) -> None:
+    """In the program: end with the parent, even if that is interrupted in Popen()."""
+    prctl = ctypes.CDLL(None).prctl
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if small:
+        prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
 
 
 def _name(size: int) -> str:

@@ -108,8 +108,9 @@ from bulkmm.pool.pools import Pool
 write, rests = Pool.write, [60]
 def slow(self, name, *rest):
     if name == "nr_hugepages" and rests:
+        rest = rests.pop()  # first: an interrupt may come as soon as this is printed
         print("resting", flush=True)
-        time.sleep(rests.pop())
+        time.sleep(rest)
     write(self, name, *rest)
 Pool.write = slow
 sys.exit(cli.main())
