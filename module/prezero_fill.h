@@ -28,10 +28,10 @@ DECLARE_PER_CPU(struct bmm_dropped, bmm_dropped);
 static inline enum bmm_prezero_return
 bmm_prezero_returns(const struct folio *folio)
 {
-	if (likely(this_cpu_read(bmm_dropped.folio) != folio))
+	if (likely(__this_cpu_read(bmm_dropped.folio) != folio))
 		return BMM_RETURN_NONE;
-	this_cpu_write(bmm_dropped.folio, NULL);
-	return this_cpu_read(bmm_dropped.as);
+	__this_cpu_write(bmm_dropped.folio, NULL);
+	return __this_cpu_read(bmm_dropped.as);
 }
 
 int bmm_prezero_prove(void);
