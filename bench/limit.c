@@ -141,7 +141,9 @@ WORDS(movnti_t0, "movnti", "prefetcht0 1024(%9)")
 
 /* Lines: load one from %1 into registers, and store it to %0. */
 #define LINES(name, load, store)                                               \
-	static void stamp_##name(char *p, const char *s, size_t len)           \
+	static __attribute__((__unused__)) void stamp_##name(char *p,          \
+							     const char *s,    \
+							     size_t len)       \
 	{                                                                      \
 		__asm__ volatile(load : : "r"(p), "r"(s) : "memory");          \
 		for (; len; len -= LINE, p += LINE)                            \
@@ -160,12 +162,16 @@ WORDS(movnti_t0, "movnti", "prefetcht0 1024(%9)")
 	}
 
 #define LOAD_512 "vmovdqu64 (%1), %%zmm0"
+#define AHEAD	 "prefetcht0 1024(%1)\n\t"
 #define LOAD_256 "vmovdqu (%1), %%ymm0\n\tvmovdqu 32(%1), %%ymm1"
 
 LINES(avx512, LOAD_512, "vmovdqa64 %%zmm0, (%0)")
 LINES(avx512_nt, LOAD_512, "vmovntdq %%zmm0, (%0)")
 LINES(avx2, LOAD_256, "vmovdqa %%ymm0, (%0)\n\tvmovdqa %%ymm1, 32(%0)")
 LINES(avx2_nt, LOAD_256, "vmovntdq %%ymm0, (%0)\n\tvmovntdq %%ymm1, 32(%0)")
+LINES(avx512_nt_t0, AHEAD LOAD_512, "vmovntdq %%zmm0, (%0)")
+LINES(avx2_nt_t0, AHEAD LOAD_256,
+      "vmovntdq %%ymm0, (%0)\n\tvmovntdq %%ymm1, 32(%0)")
 
 static void stamp_movdir64b(char *p, const char *s, size_t len)
 {
@@ -203,9 +209,11 @@ static const struct limit limits[] = {
 	{ "avx512", has_avx512, false, stamp_avx512, stamp_avx512, copy_avx512 },
 	{ "avx512-nt", has_avx512, true, stamp_avx512_nt, stamp_avx512_nt,
 	  copy_avx512_nt },
+	{ "avx512-nt-t0", has_avx512, true, NULL, NULL, copy_avx512_nt_t0 },
 	{ "avx2", has_avx2, false, stamp_avx2, stamp_avx2, copy_avx2 },
 	{ "avx2-nt", has_avx2, true, stamp_avx2_nt, stamp_avx2_nt,
 	  copy_avx2_nt },
+	{ "avx2-nt-t0", has_avx2, true, NULL, NULL, copy_avx2_nt_t0 },
 	{ "clzero", has_clzero, true, NULL, clear_clzero, NULL },
 	{ "glibc", NULL, false, NULL, NULL, copy_glibc },
 };

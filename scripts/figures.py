@@ -283,7 +283,7 @@ def headlines(kernels: list[Document]) -> Iterator[str]:
     yield from summary.headlines(kernels).markdown()
     held = kernels[0].machine["cpu"]
     named = f"{held['model']} (family {held['family']}, model {held['model_number']})"
-    releases = " and ".join(str(one.machine["kernel"]) for one in kernels)
+    releases = ", ".join(str(one.machine["kernel"]) for one in kernels)
     count = kernels[0].run["processes"]
     spread = "(95 % interval)" if spread_of(count) == INTERVAL else "[range]"
     said = (
