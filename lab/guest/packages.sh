@@ -27,6 +27,8 @@ enter_debian() {
 	must mount -t devtmpfs dev $DEBIAN/dev
 	must mount -t tmpfs tmpfs $DEBIAN/tmp
 	must mount -t tmpfs tmpfs $DEBIAN/run
+	# as udev makes it: the dkms of Debian 12 removes nothing without
+	must ln -s /proc/self/fd $DEBIAN/dev/fd
 }
 
 step() {

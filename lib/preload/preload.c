@@ -7,8 +7,6 @@
  *
  * A thread inside bmm_populate() does not come back in: it calls madvise() too.
  */
-#undef _FILE_OFFSET_BITS /* mmap() and mmap64() are two names here */
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <gnu/libc-version.h>

@@ -166,18 +166,24 @@ def test_no_memory(ready: Path) -> None:
     assert ended.said.startswith("no memory: ")
 
 
-def test_copying_that_no_machine_check_may_interrupt(ready: Path) -> None:
-    """As on a CPU for which the kernel sets copy_mc_fragile_key."""
+@pytest.mark.parametrize(
+    ("data", "path", "size"),
+    [("copy_mc_fragile_key", "copy", 4 << 20), ("__start_BTF", "memmap", 1 << 30)],
+)
+def test_what_the_module_does_not_attach_to(
+    ready: Path, data: str, path: str, size: int
+) -> None:
+    """On a CPU for which the kernel sets that key; a kernel whose BTF is none."""
     words = [line.split() for line in (ready / "symbols").read_text().splitlines()]
-    (key,) = (int(at, 16) for at, _, name in words if name == "copy_mc_fragile_key")
+    (key,) = (int(at, 16) for at, _, name in words if name == data)
     facts = (ready / "facts").read_text()
     (base,) = re.findall(r"^([0-9a-f]+) kernel$", facts, re.MULTILINE)
     with (ready / "kernel").open("r+b") as image:
         image.seek(key - int(base, 16))
         image.write(b"\1")
-    ended = harness(ready, "copy", f"--size={4 << 20}", *WORDS)
+    ended = harness(ready, path, f"--size={size}", *WORDS)
     assert ended.code == Exit.ENVIRONMENT
-    assert ended.said == "the module does not attach copy in mode on"
+    assert ended.said == f"the module does not attach {path} in mode on"
 
 
 def test_a_size_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:

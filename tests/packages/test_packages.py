@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from lablib import passed
+from lablib import passed, tiers
 
 from bulkmm.lab.machine import debs
 from bulkmm.lab.paths import locked
@@ -70,8 +70,12 @@ def test_what_the_command_needs(built: dict[str, Path]) -> None:
         assert f"/usr/{name}\n" in files
 
 
-def test_install_rescue_use_purge(tmp_path: Path) -> None:
-    document = passed(tmp_path, "packages", "--no-upgrade", "--kernel", "6.12")
+@pytest.mark.parametrize(
+    "argv", tiers([("6.1", "--no-upgrade")], [("6.1",), ("6.12",)]), ids=" ".join
+)
+def test_install_rescue_use_purge(argv: tuple[str, ...], tmp_path: Path) -> None:
+    """On a Debian that has the kernel as its own."""
+    document = passed(tmp_path, "packages", "--kernel", *argv)
     names = " ".join(check["name"] for check in document["checks"])
     assert "inert: no function is hooked" in names
     assert "purged: no file is left" in names

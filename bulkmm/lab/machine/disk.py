@@ -9,6 +9,7 @@ on a system with one kernel, and writes to a snapshot of it.
 import shutil
 from pathlib import Path
 
+from bulkmm.control.needs import series
 from bulkmm.lab import child
 from bulkmm.lab.machine import debs, kernels
 from bulkmm.lab.machine import root as roots
@@ -20,9 +21,9 @@ from bulkmm.lab.scenario import find
 
 # the packages of kernel headers depend on gcc and pahole; DKMS makes its signing
 # key with openssl; programs find the library with pkgconf
-BESIDES = (
-    "dkms", "gcc-14", "gcc", "libc6-dev", "openssl", "pahole", "pkgconf", "python3",
-)  # fmt: skip
+BESIDES = ("dkms", "gcc", "libc6-dev", "openssl", "pahole", "pkgconf", "python3")
+# what built its kernels
+COMPILERS = {roots.SUITE: "gcc-14", roots.OLDER: "gcc-12"}
 OURS = {"bulkmm", "bulkmm-dkms", "libbulkmm0", "libbulkmm-dev"}
 # of the kernel's own: DKMS takes a kernel without any for a removed one
 MODULES = find("packages").modules
@@ -48,7 +49,7 @@ LIMIT = 600
 
 def ensure(kernel: Kernel, progress: Progress) -> Path:
     """Return the disk image of a kernel, where QEMU can see it."""
-    tree = _tree(kernel.root, progress)
+    tree = _tree(kernel, progress)
     given = debs.ensure(kernel.root.path.parent, progress)
     words = (tree.path.name, given.name, kernel.release, FILES, INSTALL, *MODULES)
     made = kernel.root.var / "disk" / content_key([], *words)
@@ -65,14 +66,16 @@ def ensure(kernel: Kernel, progress: Progress) -> Path:
     return built(made, what, progress, make, keep=2) / "disk"
 
 
-def _tree(root: Root, progress: Progress) -> Root:
-    names = sorted({*BESIDES, *debs.field("Depends")} - OURS)
-    tree = Root(root.var / "disk-tree" / content_key([], *SUITES, *names))
+def _tree(kernel: Kernel, progress: Progress) -> Root:
+    suite = kernel.suite
+    names = sorted({*BESIDES, COMPILERS[suite], *debs.field("Depends")} - OURS)
+    trees = kernel.root.var / "disk-tree"
+    tree = Root(trees / f"{suite}-{content_key([], *SUITES, *names)}", suite)
     if not tree.path.is_dir():
-        roots.make(tree, names, "the Debian of guests", progress)
+        roots.make(tree, names, f"the Debian of guests ({suite})", progress)
         for dull in ("usr/share/doc", "usr/share/locale", "var/lib/apt/lists"):
             shutil.rmtree(tree.path / dull)
-        for old in tree.path.parent.iterdir():
+        for old in trees.glob(f"{suite}-*"):
             if old != tree.path:
                 shutil.rmtree(old)
     return tree
@@ -98,7 +101,7 @@ def _add_headers(kernel: Kernel, tree: Path) -> None:
     wanted = [
         f"usr/src/linux-headers-{kernel.release}",
         f"usr/src/linux-headers-{version}-common",
-        f"usr/lib/linux-kbuild-{version}",
+        *(f"usr/lib/linux-kbuild-{name}" for name in (version, series(version))),
         f"usr/src/linux-kbuild-{version}",
         f"usr/lib/modules/{kernel.release}/build",
         f"usr/lib/modules/{kernel.release}/source",

@@ -45,6 +45,11 @@ class Kernel:
         return archs.of_release(self.release)
 
     @property
+    def suite(self) -> str:
+        """Return the Debian that has it."""
+        return self.root.suite if "+" in self.release else roots.OLDER
+
+    @property
     def modules(self) -> Path:
         """Return the directory of its modules."""
         return self.root.path / "usr/lib/modules" / self.release

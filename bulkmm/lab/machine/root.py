@@ -49,6 +49,7 @@ class Root:
     """A Debian root; ``var`` is the lab's own directory in it."""
 
     path: Path
+    suite: str = SUITE
 
     @property
     def var(self) -> Path:
@@ -149,18 +150,20 @@ def _apt_options() -> list[str]:
 
 
 def _mmdebstrap(
-    to: Path, names: Sequence[str], architectures: str, source: Source
+    to: Root, names: Sequence[str], architectures: str, source: Source
 ) -> list[str]:
     mirror, keyring = source
+    lines = [f"deb {mirror} {suite} main" for suite in SUITES]
+    if to.suite == OLDER:
+        lines = [f"deb {mirror} {OLDER} main", *security(OLDER)]
     argv = [*child.ALONE, "--mount-proc", "mmdebstrap", "--mode=root"]
     argv += ["--variant=apt", "--skip=cleanup/apt/lists"]
     argv += [f"--architectures={architectures}"]
     argv += [f"--aptopt={option}" for option in _apt_options()]
     argv += [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
     argv += [f"--keyring={keyring}"] if keyring else []
-    argv += [f"--setup-hook={pins.hook()}"]
-    argv += [f"--include={','.join(names)}", SUITE, str(to)]
-    return argv + [f"deb {mirror} {suite} main" for suite in SUITES]
+    argv += [f"--setup-hook={pins.hook()}"] if to.suite == SUITE else []
+    return [*argv, f"--include={','.join(names)}", to.suite, str(to.path), *lines]
 
 
 def of(cache: Path) -> Root:
@@ -202,7 +205,8 @@ def make(
     mirror, keyring = source = apt_source()
     with progress.step(f"making {what}"), made_whole(root.path) as part:
         try:
-            child.run(_mmdebstrap(part, names, architectures, source), 1200)
+            to = Root(part, root.suite)
+            child.run(_mmdebstrap(to, names, architectures, source), 1200)
         except child.ChildError as error:
             raise BulkmmError(
                 f"{what} could not be made from {mirror} "
@@ -213,7 +217,7 @@ def make(
             shutil.copy(keyring, trusted)
         (part / "var/lib/bulkmm").mkdir(parents=True)
         has = Root(part).run(INSTALLED)
-    if gone := pins.gone(has):
+    if root.suite == SUITE and (gone := pins.gone(has)):
         progress.note(f"pinned, but the archive has them no longer: {gone}")
 
 

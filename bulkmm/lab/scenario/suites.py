@@ -76,7 +76,6 @@ SCENARIOS = (
         path="packages",
         measures=False,
         takes=("no_upgrade",),
-        since="6.12",  # that of the Debian for which they are built
         full=(),
         modules=("virtio_blk", "ext4"),
         disk=True,
