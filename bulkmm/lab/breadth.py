@@ -5,6 +5,7 @@ Nothing is booted: see bulkmm.native. A kernel that fails gets a row saying so.
 """
 
 import json
+import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -24,7 +25,12 @@ from bulkmm.native import measure, process, prototypes, vmlinux
 from bulkmm.results import Document
 from bulkmm.sheet import Sheet
 
-SIZES = {"memmap": 3 << 30, "clear": 128 << 20, "vmap": 100 << 20}
+SIZES = {
+    "memmap": 3 << 30,
+    "clear": 128 << 20,
+    "copy": 64 << 20,
+    "vmap": 100 << 20,
+}
 BASE = "stock"
 HEADINGS = ("kernel", "module", "prototypes", *SIZES)
 INTRO = """\
@@ -37,12 +43,18 @@ module built for it run natively, in a process
 
 - *prototypes*: how many of the functions hooked or called have the prototype in the
   kernel's BTF that the module was written for; `without`: what this kernel lacks.
-- *memmap*, *clear*, *vmap*: `=`: attached, and every byte, struct page and
-  translation is what the kernel's own code leaves; then the lowest and the
+- *memmap*, *clear*, *copy*, *vmap*: `=`: attached, and every byte, struct page
+  and translation is what the kernel's own code leaves; then the lowest and the
   highest of the scenarios' ratios stock / bulkmm, of two processes. No ratio:
   the machine was overloaded.
 - *no headers*: the archive has the image but nothing to build the module with: only
   prototypes are checked, and the kernel's code runs by itself (`stock only`)."""
+
+UPDATES = """\
+## Point releases
+
+What differs, of the structs and functions that the module uses, between a release
+and the one before it of the same series and flavour:"""
 
 
 @dataclass
@@ -54,6 +66,8 @@ class Row:
     module: str = "built"
     prototypes: str = ""
     paths: dict[str, str] = field(default_factory=dict)
+    # by its BTF: structs, and the prototypes of functions hooked or called
+    types: dict[str, int | str] = field(default_factory=dict)
     ok: bool = True
     cpu: str = ""
 
@@ -134,6 +148,8 @@ def _prototypes(row: Row, image: Path) -> None:
             said.append(f"without {path.name}")
         said += [f"without {name}" for name in without]
     row.prototypes = "; ".join(said) or f"all {names}"
+    written = {one: " or ".join(types.prototypes(one)) for one in known.prototypes}
+    row.types = {**process.layout(types), **written}
 
 
 def _module(
@@ -185,11 +201,36 @@ def _said(name: str, document: Document) -> str:
 
 def markdown(rows: Iterable[Row], offered: int) -> str:
     """Return the page; the run may still be incomplete."""
-    rows = sorted(rows, key=lambda row: row.release)
+    rows = sorted(rows, key=_age)
     cpus = sorted({row.cpu for row in rows if row.cpu})
     how = f"at reduced sizes, on {' and '.join(cpus) or 'no CPU yet'}"
     lines = Sheet(HEADINGS, [row.cells() for row in rows]).markdown()
-    return "\n".join([INTRO.format(how=how), "", summary(rows, offered), "", *lines])
+    page = [INTRO.format(how=how), "", summary(rows, offered), "", *lines]
+    return "\n".join([*page, UPDATES, "", *_updates(rows)])
+
+
+def _age(row: Row) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", row.release)]
+
+
+def _updates(rows: Iterable[Row]) -> list[str]:
+    """Return what each release has other than the one before it, line by line."""
+    before: dict[tuple[str, ...], Row] = {}
+    said, same = [], 0
+    for row in rows:
+        line = needs.series(row.release), *re.findall("-(?:cloud|rt)-", row.release)
+        if row.types and (old := before.get(line)):
+            differ = [
+                f"`{name}` {old.types.get(name)}, then {value}"
+                for name, value in row.types.items()
+                if old.types.get(name) != value
+            ]
+            same += not differ
+            whose = f"- `{old.release}`, `{row.release}`"
+            said += [f"{whose}: {'; '.join(differ)}"] if differ else []
+        if row.types:
+            before[line] = row
+    return [*said, f"- pairs that do not differ: {same}", ""]
 
 
 def summary(rows: Iterable[Row], offered: int) -> str:

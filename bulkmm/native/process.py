@@ -214,9 +214,7 @@ def _write(
         "gs": image.gs,
         "module": 0,
         "module size": 0,
-        **{f"offset {one}": types.offset(one) for one in OFFSETS},
-        **{f"size {one}": types.size(one) for one in SIZES},
-        **{f"enum {one}": _enumerator(types, one) for one in ENUMERATORS},
+        **layout(types),
         "preemption": next(
             (types.enumerators[one] for one in PREEMPTION if one in types.enumerators),
             0,  # nothing to decide: 6.1-rt
@@ -230,6 +228,15 @@ def _write(
     text = "".join(f"{value:x} {name}\n" for name, value in facts.items())
     (where / "facts").write_text(text, encoding="ascii")
     (where / "symbols").write_text("\n".join(listed) + "\n", encoding="ascii")
+
+
+def layout(types: Types) -> dict[str, int]:
+    """Return what harness and module find in a kernel by its BTF."""
+    return {
+        **{f"offset {one}": types.offset(one) for one in OFFSETS},
+        **{f"size {one}": types.size(one) for one in SIZES},
+        **{f"enum {one}": _enumerator(types, one) for one in ENUMERATORS},
+    }
 
 
 def _enumerator(types: Types, name: str) -> int:

@@ -76,3 +76,19 @@ def test_a_memory_of_kernels_that_is_corrupted_is_none(tmp_path: Path) -> None:
     found = kernels.cached(Root(tmp_path), "7.3")
     assert found
     assert found.release == "7.3.4"
+
+
+def test_what_a_point_release_changes_is_listed() -> None:
+    sizes = {
+        "7.3.9-cloud-amd64": 64,
+        "7.3.10-cloud-amd64": 64,
+        "7.3.11-cloud-amd64": 72,
+        "7.3.11-amd64": 80,
+        "7.4.1-cloud-amd64": 96,
+    }
+    rows = [breadth.Row(name, "", types={"size page": n}) for name, n in sizes.items()]
+    page = breadth.markdown(reversed(rows), 5)
+    assert (
+        "\n- `7.3.10-cloud-amd64`, `7.3.11-cloud-amd64`: `size page` 64, then 72\n"
+        "- pairs that do not differ: 1\n"
+    ) in page
