@@ -155,6 +155,12 @@ def test_a_sample_has_a_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         list(populate._own("s", kind="4k", size=64 * MIB, way="memset"))
 
 
+def signal_for_long(child: int) -> None:
+    for _ in range(200):  # an orphan that was killed waits for init
+        os.kill(child, 0)
+        time.sleep(0.05)
+
+
 def test_a_program_does_not_outlive_an_interrupt(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     script = f"echo $$ >{file}; exec sleep 60"
@@ -172,9 +178,7 @@ def test_a_program_does_not_outlive_an_interrupt(tmp_path: Path) -> None:
         run.terminate()
         run.communicate(timeout=60)
     with pytest.raises(ProcessLookupError):
-        for _ in range(200):  # an orphan that was killed waits for init
-            os.kill(child, 0)
-            time.sleep(0.05)
+        signal_for_long(child)
 
 
 def measured(**times: int) -> Document:
