@@ -182,7 +182,9 @@ def _command(words: list[str], held: Probes, *, quiet: bool) -> int:
 def _refused(root: Root, error: OSError) -> BulkmmError:
     """Return why there are no probes."""
     lockdown = modules.choice(root.read("/sys/kernel/security/lockdown") or "")
-    if error.errno == errno.EPERM and lockdown and lockdown.chosen != "none":
+    # an instance is refused with EINVAL, a probe with EPERM
+    told = error.errno in (errno.EPERM, errno.EINVAL)
+    if told and lockdown and lockdown.chosen != "none":
         return BulkmmError(
             f"lockdown ({lockdown.chosen}) forbids probes: boot without it"
         )

@@ -87,6 +87,8 @@ def test_lockdown_is_named(root: Root) -> None:
     place.parent.mkdir()
     place.write_text("none integrity [confidentiality]\n")
     assert "lockdown (confidentiality)" in str(run._refused(root, refused))
+    refused = OSError(22, "Invalid argument", "instances/bulkmm_worth_1_1")
+    assert "lockdown (confidentiality)" in str(run._refused(root, refused))
 
 
 def test_this_cpu_is_rated_by_itself_and_another_by_the_least() -> None:
