@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bulkmm import files, machine
 from bulkmm.control import module as modules
+from bulkmm.control.kernel import Kernel
 from bulkmm.control.root import Root
 from bulkmm.control.trace import PLACES, tracefs
 from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
@@ -103,15 +104,16 @@ def _need(root: Root) -> str:
                 "worth cannot count from within a container: run it on the host"
             )
     place = tracefs(root)
+    for name, option in (
+        (probes.PROBES, "KPROBE_EVENTS"),
+        (probes.SYNTHETIC, "HIST_TRIGGERS"),
+    ):
+        lacks = place and not root.at(f"{place}/{name}").exists()
+        if lacks or Kernel(root).option(option) is False:
+            raise BulkmmError(f"this kernel has no {name} (CONFIG_{option})")
     if place is None:
         mount = f"mount -t tracefs tracefs {PLACES[0]}"
         raise BulkmmError(f"worth needs tracefs: {mount}")
-    for name, option in (
-        (probes.PROBES, "CONFIG_KPROBE_EVENTS"),
-        (probes.SYNTHETIC, "CONFIG_HIST_TRIGGERS"),
-    ):
-        if not root.at(f"{place}/{name}").exists():
-            raise BulkmmError(f"this kernel has no {name} ({option})")
     if root.read("/proc/sys/kernel/ftrace_enabled") == "0":
         raise BulkmmError("kernel.ftrace_enabled is 0: sysctl kernel.ftrace_enabled=1")
     if root.read("/sys/kernel/debug/kprobes/enabled") == "0":
