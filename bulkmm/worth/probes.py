@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from bulkmm.control.needs import at_least
+
 PREFIX = "bulkmm_worth_"
 OWN = re.compile(rf"\b{PREFIX}(\d+)_(\d+)\b")
 PROBES, SYNTHETIC = "kprobe_events", "synthetic_events"
@@ -28,6 +30,10 @@ TASKS = 1 << 14
 # Calls in progress at once that are timed (a function may sleep); more are counted.
 ACTIVE = 1024
 BUFFER_KIB = "4"  # per CPU: nothing is recorded there
+# 6.1's ring_buffer_expanded (kernel/trace/trace.c) is one flag for all instances: the
+# size of one sets it, and the top level's buffer stays as small as at boot. 6.12 has
+# a flag in each.
+OWN_SIZES = "6.12"
 # what the triggers of each event are, in the order in which they are set
 CALLS = "hist:keys=__probe_ip.sym"
 START = (
@@ -129,7 +135,8 @@ class Probes:
     def _install(self) -> None:
         instance = self.events.parent
         instance.mkdir()
-        _append(instance / "buffer_size_kb", BUFFER_KIB)
+        if at_least(os.uname().release, OWN_SIZES):
+            _append(instance / "buffer_size_kb", BUFFER_KIB)
         _append(self.home / SYNTHETIC, f"{self.name} {FIELDS}")
         for one in self.functions:
             arguments = "a1=$arg1:u64 a2=$arg2:u64"
