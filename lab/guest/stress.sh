@@ -1,8 +1,9 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
 # Everything at once, and all of it verified: stress-ng's memory workers, which
-# check what they stored; huge pages that must be zero; a device that goes down
-# and up; while paths and backends are switched and the module is reloaded.
+# check what they stored; huge pages that must be zero; hugetlb pages that are
+# copied; a device that goes down and up; while paths and backends are switched
+# and the module is reloaded.
 
 # SECONDS
 stress_ng() {
@@ -24,12 +25,30 @@ binds() {
 	echo "binds=$binds failed=$failed"
 }
 
+# hugetlb pages are copied until everything else ends, against a model
+copies() {
+	copies=0 wrong=0
+	until [ -e /tmp/worker.stress-ng.code ] && [ -e /tmp/soaked ]; do
+		for way in private-first private-middle file-first file-last \
+			uffd-private uffd-shared; do
+			said=$(bmmcopy $way keep) || return 1
+			said=${said#copies=}
+			copies=$((copies + ${said%% *}))
+			said=${said#*wrong=}
+			wrong=$((wrong + ${said%% *}))
+		done
+	done
+	echo "copies=$copies wrong=$wrong"
+}
+
 # switch every path through every mode
 stress_turn() {
 	turn
 	for mode in off on; do must_write "$MEMMAP/mode" $mode; done
 	for mode in off pte block; do must_write "$VMAP/mode" $mode; done
+	for mode in off on off on; do must_write "$BULKMM/copy/mode" $mode; done
 	must_write "$BULKMM/off" 1
+	must_write "$BULKMM/copy/mode" on
 	must_write "$MEMMAP/mode" on
 	must_write "$VMAP/mode" block
 	must_write "$CLEAR/mode" auto
@@ -40,11 +59,13 @@ stress() {
 	down
 	up
 	snapshot
+	folios hugetlb 2048 8
 	folios thp 64
 	echo madvise >"$THP_2M"
 	echo always >"$HUGE/enabled"
 	worker stress-ng stress_ng "$1"
 	worker device binds
+	worker copies copies
 	worker folios bmmfault -t "$1" -u /tmp/soaked -b 4 thp 2048 write-middle \
 		read fork
 	# shellcheck disable=SC2086 # words

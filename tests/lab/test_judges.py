@@ -40,7 +40,7 @@ def record(when: str, arm: str, modes: dict[str, str], counts: Counts) -> Event:
     """Return what the module shows."""
     files = {"version": "0.1", "clear/min_pages": "16", "clear/cached_max": "2097152"}
     files["memmap/backend"] = "generic [movnti=9]"
-    for path in ("memmap", "clear", "alloc", "vmap", "hotplug"):
+    for path in ("memmap", "clear", "alloc", "copy", "vmap", "hotplug"):
         on = path in modes and modes[path] != "off"
         counted = {"hits": 0, "bytes": 0, "inflight": 0, **counts.get(path, {})}
         files[f"{path}/mode"] = f"[{modes.get(path, 'off')}]"
@@ -320,12 +320,13 @@ def odd() -> list[Event]:
 
 
 def stressed() -> list[Event]:
-    hits = {path: {"hits": 1} for path in ("memmap", "clear", "vmap")}
-    modes = {"memmap": "on", "clear": "auto", "vmap": "block"}
+    hits = {path: {"hits": 1} for path in ("memmap", "clear", "copy", "vmap")}
+    modes = {"memmap": "on", "clear": "auto", "copy": "on", "vmap": "block"}
     return [
         event("soaked", process="stress-ng", code=0),
         event("soaked", process="device", binds=3, failed=0),
         event("soaked", process="folios", folios=3, wrong=0),
+        event("soaked", process="copies", copies=8, wrong=0),
         event("soak", loads=2, turns=9),
         record("unload", "on", modes, hits),
     ]
@@ -474,6 +475,8 @@ def on(event: str = "", **match: Any) -> Event:
         ("mm", on("mm-ran", arm="on"), GONE, "every category was run"),
         ("stress", on(process="stress-ng"), on(code=2), "stress-ng verifies"),
         ("stress", on(process="folios"), on(wrong=1), "huge pages: every byte zero"),
+        ("stress", on(process="copies"), on(wrong=1), "hugetlb pages: copies"),
+        ("stress", on(process="copies"), on(copies=0), "hugetlb pages: copies"),
         ("stress", on(process="device"), on(failed=1), "device: always came up"),
         ("stress", on("soak"), on(loads=1), "loaded more than once"),
         ("coexist", on("start"), GONE, "every part was run"),

@@ -50,6 +50,7 @@ def test_a_kernel_newer_than_what_a_scenario_needs(name: str) -> None:
         (("--kernel", "debug"), "thp-2m", "packages"),
         (("--kernel", "kasan"), "stress", "coexist"),
         (("--kernel", "debug"), "stress", "upstream-mm"),
+        (("--kernel", "patched"), "upstream-mm", "coexist"),
         (("--kernel", "debug-kobject"), "thp-2m", "clear-populate"),
         (("--kernel", "debug-kobject"), "hook-kobject", "pmem-fsdax-100g"),
         (("--kernel", "kasan"), "hook-kasan", "packages"),

@@ -163,9 +163,9 @@ class Work(work.Work):
         """Check that each path was used while it was switched, and what users saw."""
         hits = state.served(outcome)
         listed = ", ".join(f"{path} {many}" for path, many in hits.items())
-        used = all(hits[path] for path in ("memmap", "clear", "vmap"))
+        used = all(hits[path] for path in ("memmap", "clear", "copy", "vmap"))
         said = {event["process"]: event for event in outcome.of("soaked")}
-        binds, folios = said["device"], said["folios"]
+        binds, folios, copies = said["device"], said["folios"], said["copies"]
         loads, turns = (int(outcome.of("soak")[0][key]) for key in ("loads", "turns"))
         return [
             Check("paths were used meanwhile", used, listed),
@@ -179,6 +179,11 @@ class Work(work.Work):
                 "huge pages: every byte zero",
                 folios["folios"] > 0 and folios["wrong"] == 0,
                 f"{folios['folios']} folios, {folios['wrong']} words wrong",
+            ),
+            Check(
+                "hugetlb pages: copies as the model has them",
+                copies["copies"] > 0 and copies["wrong"] == 0,
+                f"{copies['copies']} copies, {copies['wrong']} words wrong",
             ),
             Check(
                 "device: always came up",

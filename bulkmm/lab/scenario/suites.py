@@ -52,13 +52,14 @@ SCENARIOS = (
         counted=True,  # tests have time limits
         suite="mm",
         lacking_debug=LACKING,
+        also="patched",
     ),
     _suite(
         "stress",
-        "stress-ng with --verify, huge pages and a device that comes and goes, while "
-        "paths, backends and the module change",
-        "all that was stored is read back, every byte of huge pages zero, every struct "
-        "page as the kernel's own",
+        "stress-ng with --verify, huge pages, hugetlb pages that are copied and a "
+        "device that comes and goes, while paths, backends and the module change",
+        "all that was stored is read back, every byte of huge pages zero, every copy "
+        "as the model has it, every struct page as the kernel's own",
         takes=("seconds",),
         modules=NVDIMM,
         seconds=60,
