@@ -116,8 +116,6 @@ def tracefs():
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     for place in ("/sys/kernel/tracing", "/sys/kernel/debug"):
         subprocess.run(["umount", "-l", place])
-def ftrace():
-    Path("/proc/sys/kernel/ftrace_enabled").write_text("0")
 def kprobes():
     Path("/sys/kernel/debug/kprobes/enabled").write_text("0")
 def instance():
@@ -125,14 +123,13 @@ def instance():
 def event():
     probes._append(home / probes.SYNTHETIC, f"{probes.Probes(home, []).name} u64 a")
 before = settings()
-for way in (user, container, tracefs, ftrace, kprobes, instance, event):
+for way in (user, container, tracefs, kprobes, instance, event):
     print(way.__name__, end=" ", flush=True)
     if not (pid := os.fork()):
         way()
         os.dup2(1, 2)
         os._exit(cli.main(["worth", "--for", "1s"]))
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    Path("/proc/sys/kernel/ftrace_enabled").write_text("1")
     Path("/sys/kernel/debug/kprobes/enabled").write_text("1")
     assert (code, settings()) == (3, before), (way, code)
 """
@@ -140,7 +137,6 @@ SAYS = {
     "user": "run it as root",
     "container": "from within a container",
     "tracefs": "mount -t tracefs",
-    "ftrace": "sysctl kernel.ftrace_enabled=1",
     "kprobes": "kprobes are off",
     "instance": "File exists",
     "event": "the kernel refuses the probes",
