@@ -3,8 +3,8 @@
  * Have the kernel copy hugetlb pages, and compare them with a model:
  *	bmmcopy WAY break|keep
  *	bmmcopy WAY poison FILE
- * break: a word of a copy is changed before it is compared; FILE is told the PFN
- * of a broken page.
+ * break: a word of a copy is changed before it is compared; FILE is told the
+ * PFN of a broken page.
  *
  * WAY: private-first, -middle, -last: a child writes there after fork();
  * file-first, -middle, -last: a private mapping of a shared file is written;
