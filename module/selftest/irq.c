@@ -151,15 +151,9 @@ static int zero_nmi_write(char *text)
 	unregister_nmi_handler(NMI_LOCAL, "bulkmm_lab");
 	return err;
 }
-#endif
 
-const struct bmm_lab_part bmm_lab_irq = {
-	.files =
-		(const struct bmm_lab_file[]){
-			{ "zero_irq", zero_irq_write, zero_irq_show },
-#if defined(CONFIG_X86_64) && defined(BMM_HAVE_ALLOC_NOLOCK)
-			{ "zero_nmi", zero_nmi_write, zero_irq_show },
+BMM_LAB_PART(irq, NULL, NULL, { "zero_irq", zero_irq_write, zero_irq_show },
+	     { "zero_nmi", zero_nmi_write, zero_irq_show });
+#else
+BMM_LAB_PART(irq, NULL, NULL, { "zero_irq", zero_irq_write, zero_irq_show });
 #endif
-			{},
-		},
-};

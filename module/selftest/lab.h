@@ -28,6 +28,14 @@ struct bmm_lab_part {
 	void (*exit)(void);
 };
 
+/* The one definition of a source file; the further arguments are its files. */
+#define BMM_LAB_PART(_name, _init, _exit, ...)                             \
+	const struct bmm_lab_part bmm_lab_##_name = {                      \
+		.files = (const struct bmm_lab_file[]){ __VA_ARGS__, {} }, \
+		.init = _init,                                             \
+		.exit = _exit,                                             \
+	}
+
 extern const struct bmm_lab_part bmm_lab_timer, bmm_lab_snapshot,
 	bmm_lab_stamped, bmm_lab_limit, bmm_lab_squat, bmm_lab_zero,
 	bmm_lab_irq, bmm_lab_zones, bmm_lab_walk, bmm_lab_refuse,

@@ -69,12 +69,5 @@ static void poison_exit(void)
 	unregister_kretprobe(&probe);
 }
 
-const struct bmm_lab_part bmm_lab_poison = {
-	.files =
-		(const struct bmm_lab_file[]){
-			{ "poison", poison_write, NULL },
-			{},
-		},
-	.init = poison_init,
-	.exit = poison_exit,
-};
+BMM_LAB_PART(poison, poison_init, poison_exit,
+	     { "poison", poison_write });

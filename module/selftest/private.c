@@ -104,13 +104,6 @@ static void private_exit(void)
 		unmap();
 }
 
-const struct bmm_lab_part bmm_lab_private = {
-	.files =
-		(const struct bmm_lab_file[]){
-			{ "bind", bind_write },
-			{ "unbind", unbind_write },
-			{},
-		},
-	.exit = private_exit,
-};
+BMM_LAB_PART(private, NULL, private_exit, { "bind", bind_write },
+	     { "unbind", unbind_write });
 #endif

@@ -6,6 +6,7 @@
  * is required.
  */
 #include <linux/cleanup.h>
+#include <linux/kprobes.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/sched/signal.h>
@@ -270,13 +271,55 @@ static int flip_write(char *text)
 	return with_device(pfn, flip);
 }
 
-const struct bmm_lab_part bmm_lab_snapshot = {
-	.files =
-		(const struct bmm_lab_file[]){
-			{ "snapshot", snapshot_write },
-			{ "compare", compare_write, compare_show },
-			{ "flip", flip_write },
-			{},
-		},
-	.exit = forget,
-};
+BMM_LAB_PART(snapshot, NULL, forget, { "snapshot", snapshot_write },
+	     { "compare", compare_write, compare_show }, { "flip", flip_write });
+
+/*
+ * Breaks a struct page between stamping and what comes after it, in any build
+ * of bulkmm: "PFN WORD" flips the lowest bit of that word whenever
+ * bmm_memmap_stamp() returns; an empty line ends it.
+ */
+static struct kretprobe probe;
+static unsigned long stamped_pfn, stamped_word;
+
+static int stamped(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	((u64 *)pfn_to_page(stamped_pfn))[stamped_word] ^= 1;
+	return 0;
+}
+
+/* Once unregistered, a probe cannot be registered again as it is. */
+static void disarm(void)
+{
+	if (probe.handler)
+		unregister_kretprobe(&probe);
+	memset(&probe, 0, sizeof(probe));
+}
+
+static int arm(void)
+{
+	int err;
+
+	probe.kp.symbol_name = "bulkmm:bmm_memmap_stamp";
+	probe.handler = stamped;
+	err = register_kretprobe(&probe);
+	if (err)
+		memset(&probe, 0, sizeof(probe));
+	return err;
+}
+
+static int break_write(char *text)
+{
+	int words;
+
+	guard(mutex)(&lock);
+	disarm();
+	words = sscanf(text, "%lu %lu", &stamped_pfn, &stamped_word);
+	if (words <= 0)
+		return 0;
+	if (words != 2 || !pfn_valid(stamped_pfn) || stamped_word >= PAGE_WORDS)
+		return -EINVAL;
+	return arm();
+}
+
+BMM_LAB_PART(stamped, NULL, disarm, { "break_stamped", break_write });

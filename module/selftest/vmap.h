@@ -27,7 +27,6 @@ struct bmm_pages {
 int bmm_pages_make(struct bmm_pages *pages, const char *shape);
 void bmm_pages_free(struct bmm_pages *pages);
 
-/* vmap_random.c */
 struct bmm_random {
 	u64 state;
 };
@@ -37,7 +36,7 @@ unsigned long bmm_random_array(struct bmm_random *random,
 			       const struct bmm_pages *from,
 			       struct page **array, unsigned long most);
 
-/* vmap_leaf.c: what the page tables hold */
+/* vmap_model.c: what the page tables hold */
 struct bmm_leaf {
 	unsigned long size; /* 0: nothing is mapped */
 	u64 bits;
@@ -78,13 +77,15 @@ typedef int bmm_pages_range_fn(unsigned long addr, unsigned long end,
 typedef void bmm_vunmap_range_fn(unsigned long addr, unsigned long end);
 typedef int bmm_set_memory_fn(unsigned long addr, int numpages);
 
-DECLARE_STATIC_CALL(get_vm_area, get_vm_area);
-DECLARE_STATIC_CALL(find_vm_area, find_vm_area);
-DECLARE_STATIC_CALL(vmap_pages_range_noflush, *(bmm_pages_range_fn *)NULL);
-BMM_TEST_CALLS(DECLARE_STATIC_CALL)
-DECLARE_STATIC_CALL(vunmap_range, *(bmm_vunmap_range_fn *)NULL);
-DECLARE_STATIC_CALL(set_memory_ro, *(bmm_set_memory_fn *)NULL);
-DECLARE_STATIC_CALL(set_memory_rw, *(bmm_set_memory_fn *)NULL);
+#define BMM_VMAP_CALLS(DO)                                           \
+	DO(get_vm_area, get_vm_area);                                \
+	DO(find_vm_area, find_vm_area);                              \
+	DO(vmap_pages_range_noflush, *(bmm_pages_range_fn *)NULL);   \
+	DO(vunmap_range, *(bmm_vunmap_range_fn *)NULL);              \
+	DO(set_memory_ro, *(bmm_set_memory_fn *)NULL);               \
+	DO(set_memory_rw, *(bmm_set_memory_fn *)NULL);               \
+	BMM_TEST_CALLS(DO)
+BMM_VMAP_CALLS(DECLARE_STATIC_CALL)
 
 #define bmm_get_vm_area	  static_call(get_vm_area)
 #define bmm_find_vm_area  static_call(find_vm_area)
@@ -97,24 +98,27 @@ DECLARE_STATIC_CALL(set_memory_rw, *(bmm_set_memory_fn *)NULL);
 
 int bmm_vmap_symbols(void);
 
-/* Commands: @words are the arguments, @out gets the answer. */
-struct bmm_ktap {
+/*
+ * struct bmm_vmap - a command
+ * @words:    its arguments
+ * @out:      gets the answer
+ * @pages:    of the shape that the command has, made before it runs
+ * @verdicts: how many were printed
+ */
+struct bmm_vmap {
+	char *words;
 	struct seq_buf *out;
-	unsigned int nr;
+	struct bmm_pages pages;
+	unsigned int verdicts;
 };
 
-__printf(3, 4) void bmm_ktap(struct bmm_ktap *ktap, bool ok, const char *fmt,
-			     ...);
+typedef int bmm_vmap_fn(struct bmm_vmap *v);
 
-int bmm_vmap_shape(char *words, struct seq_buf *out);
-int bmm_vmap_time(char *words, struct seq_buf *out);
-int bmm_vmap_enter(char *words, struct seq_buf *out);
-int bmm_vmap_check(char *words, struct seq_buf *out);
-int bmm_vmap_soak(char *words, struct seq_buf *out);
-int bmm_vmap_parts(char *words, struct seq_buf *out);
-int bmm_vmap_attributes(char *words, struct seq_buf *out);
-int bmm_vmap_starve(char *words, struct seq_buf *out);
-int bmm_vmap_bad(char *words, struct seq_buf *out);
+__printf(3, 4) void bmm_ktap(struct bmm_vmap *v, bool ok, const char *fmt, ...);
+
+bmm_vmap_fn bmm_vmap_shape, bmm_vmap_time, bmm_vmap_enter, bmm_vmap_check,
+	bmm_vmap_soak, bmm_vmap_parts, bmm_vmap_attributes, bmm_vmap_starve,
+	bmm_vmap_bad;
 
 void bmm_vmap_time_exit(void);
 int bmm_vmap_starve_init(void);

@@ -6,11 +6,11 @@
  */
 #include "vmap.h"
 
-#define SHAPE "10x1p"
-#define AT    600 /* index of the bad entry */
+#define AT 600 /* index of the bad entry */
 
-static int with(struct bmm_ktap *ktap, const char *name, struct bmm_pages *pages)
+static int with(struct bmm_vmap *v, const char *name)
 {
+	struct bmm_pages *pages = &v->pages;
 	unsigned long size = pages->nr * PAGE_SIZE, addr;
 	struct vm_struct *area = bmm_get_vm_area(size + PMD_SIZE,
 						 BMM_TEST_SPARSE);
@@ -27,8 +27,8 @@ static int with(struct bmm_ktap *ktap, const char *name, struct bmm_pages *pages
 	free_vm_area(area);
 	mapped = vmap(pages->array, pages->nr, VM_MAP, PAGE_KERNEL);
 	vunmap(mapped);
-	bmm_ktap(ktap, true, "%s # err=%d mapped=%ld vmap=%s", name, err,
-		 prefix, mapped ? "mapped" : "refused");
+	bmm_ktap(v, true, "%s # err=%d mapped=%ld vmap=%s", name, err, prefix,
+		 mapped ? "mapped" : "refused");
 	return 0;
 }
 
@@ -43,8 +43,9 @@ static unsigned long end_of_memory(struct page *page)
 }
 
 /* A page in the middle is mapped already, and has to stay. */
-static int present(struct bmm_ktap *ktap, struct bmm_pages *pages)
+static int present(struct bmm_vmap *v)
 {
+	struct bmm_pages *pages = &v->pages;
 	unsigned long size = pages->nr * PAGE_SIZE, addr, there;
 	struct vm_struct *area = bmm_get_vm_area(size + PMD_SIZE,
 						 BMM_TEST_SPARSE);
@@ -59,7 +60,7 @@ static int present(struct bmm_ktap *ktap, struct bmm_pages *pages)
 	first = bmm_vm_area_map_pages(area, there, there + PAGE_SIZE, &page);
 	err = bmm_vm_area_map_pages(area, addr, addr + size, pages->array);
 	prefix = bmm_model_prefix(addr, pages->array, AT);
-	bmm_ktap(ktap,
+	bmm_ktap(v,
 		 !first && vmalloc_to_page((void *)there) == page &&
 			 !bmm_leaf_at(there + PAGE_SIZE).size,
 		 "present # err=%d mapped=%ld", err, prefix);
@@ -68,27 +69,26 @@ static int present(struct bmm_ktap *ktap, struct bmm_pages *pages)
 	return 0;
 }
 
-static int counted(struct bmm_ktap *ktap, const char *name,
-		   struct bmm_pages *pages, unsigned long count)
+static int counted(struct bmm_vmap *v, const char *name, unsigned long count)
 {
-	void *mapped = vmap(pages->array, count, VM_MAP, PAGE_KERNEL);
+	void *mapped = vmap(v->pages.array, count, VM_MAP, PAGE_KERNEL);
 
-	bmm_ktap(ktap, true, "%s # vmap=%s", name,
-		 mapped ? "mapped" : "refused");
+	bmm_ktap(v, true, "%s # vmap=%s", name, mapped ? "mapped" : "refused");
 	vunmap(mapped);
 	return 0;
 }
 
-static int bad(struct bmm_ktap *ktap, const char *name, struct bmm_pages *pages)
+static int bad(struct bmm_vmap *v, const char *name)
 {
+	struct bmm_pages *pages = &v->pages;
 	unsigned long end = end_of_memory(pages->array[0]), i;
 
 	if (!strcmp(name, "zero-count"))
-		return counted(ktap, name, pages, 0);
+		return counted(v, name, 0);
 	if (!strcmp(name, "too-many"))
-		return counted(ktap, name, pages, totalram_pages() + 1);
+		return counted(v, name, totalram_pages() + 1);
 	if (!strcmp(name, "present"))
-		return present(ktap, pages);
+		return present(v);
 	if (!strcmp(name, "null-first"))
 		pages->array[0] = NULL;
 	else if (!strcmp(name, "null-middle"))
@@ -103,20 +103,11 @@ static int bad(struct bmm_ktap *ktap, const char *name, struct bmm_pages *pages)
 			pages->array[i] = pfn_to_page(end - AT + i);
 	else
 		return -ENOENT;
-	return with(ktap, name, pages);
+	return with(v, name);
 }
 
 /* bad NAME */
-int bmm_vmap_bad(char *words, struct seq_buf *out)
+int bmm_vmap_bad(struct bmm_vmap *v)
 {
-	struct bmm_ktap ktap = { out };
-	struct bmm_pages pages;
-	int err = bmm_pages_make(&pages, SHAPE);
-
-	if (err)
-		return err;
-	words[strcspn(words, " \n")] = '\0';
-	err = bad(&ktap, words, &pages);
-	bmm_pages_free(&pages);
-	return err;
+	return bad(v, strim(v->words));
 }

@@ -10,14 +10,12 @@
 
 #include "vmap.h"
 
-/* 47 MiB: split, compound and plain blocks of many orders, single pages. */
-#define SHAPE	      "10x3 10x3p 10x2c 9x2c 9x2 8x4 4x16p 4x16s 0x256s"
 #define MOST_PAGES    4096
 #define PLANTED_PAGES 16 /* no PMD mapping, so that just one page is wrong */
 #define BLOCK_PAGES   PFN_DOWN(PMD_SIZE)
 
 struct check {
-	struct bmm_pages pages;
+	const struct bmm_pages *pages;
 	struct page **array;
 	struct bmm_random random;
 	struct bmm_verdict verdict;
@@ -51,9 +49,9 @@ static pgprot_t prot_of(struct bmm_random *random)
 /* Replace a page in the array, not in the mapping: the model must notice. */
 static void plant(struct check *check, unsigned long nr)
 {
-	check->array[nr - 1] = check->array[nr - 1] == check->pages.array[0] ?
-				       check->pages.array[1] :
-				       check->pages.array[0];
+	struct page *const *other = check->pages->array;
+
+	check->array[nr - 1] = other[check->array[nr - 1] == other[0]];
 }
 
 static void judge(struct check *check, void *mapped, unsigned long nr,
@@ -130,7 +128,7 @@ static void check_sparse(struct check *check, unsigned long nr)
 static void check_one(struct check *check)
 {
 	unsigned long most = check->planted ? PLANTED_PAGES : MOST_PAGES;
-	unsigned long nr = bmm_random_array(&check->random, &check->pages,
+	unsigned long nr = bmm_random_array(&check->random, check->pages,
 					    check->array, most);
 
 	switch (bmm_random_below(&check->random, 8)) {
@@ -149,39 +147,31 @@ static void check_one(struct check *check)
 	cond_resched_tasks_rcu_qs();
 }
 
-static int begin(struct check *check, u64 seed)
+static int begin(struct check *check, struct bmm_vmap *v, u64 seed)
 {
-	int err = bmm_pages_make(&check->pages, SHAPE);
-
-	if (err)
-		return err;
+	check->pages = &v->pages;
 	/* odd: xorshift would stay at zero */
 	check->random.state = seed * 2 + 1;
 	check->array = kvmalloc_array(MOST_PAGES, sizeof(*check->array),
 				      GFP_KERNEL);
-	if (!check->array) {
-		bmm_pages_free(&check->pages);
-		return -ENOMEM;
-	}
-	return 0;
+	return check->array ? 0 : -ENOMEM;
 }
 
-static int end(struct check *check, struct seq_buf *out)
+static int end(struct check *check, struct bmm_vmap *v)
 {
-	const struct bmm_verdict *v = &check->verdict;
+	const struct bmm_verdict *verdict = &check->verdict;
 
 	kvfree(check->array);
-	bmm_pages_free(&check->pages);
 	seq_buf_printf(
-		out,
+		v->out,
 		"arrays=%lu pages=%lu small=%lu large=%lu wrong=%lu first=%s\n",
-		v->arrays, v->pages, v->small, v->large, v->wrong,
-		v->wrong ? v->first : "none");
+		verdict->arrays, verdict->pages, verdict->small, verdict->large,
+		verdict->wrong, verdict->wrong ? verdict->first : "none");
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
 /* check never|always|any ARRAYS SEED [planted] */
-int bmm_vmap_check(char *words, struct seq_buf *out)
+int bmm_vmap_check(struct bmm_vmap *v)
 {
 	struct check check = { .alone = true };
 	char large[8], planted[8] = "";
@@ -189,25 +179,25 @@ int bmm_vmap_check(char *words, struct seq_buf *out)
 	u64 seed;
 	int err;
 
-	if (sscanf(words, "%7s %lu %llu %7s", large, &arrays, &seed, planted) <
-	    3)
+	if (sscanf(v->words, "%7s %lu %llu %7s", large, &arrays, &seed,
+		   planted) < 3)
 		return -EINVAL;
 	err = match_string(large_names, ARRAY_SIZE(large_names), large);
 	if (err < 0)
 		return err;
 	check.large = err;
-	err = begin(&check, seed);
+	err = begin(&check, v, seed);
 	if (err)
 		return err;
 	for (i = 0; i < arrays && !fatal_signal_pending(current); i++) {
 		check.planted = i + 1 == arrays && !strcmp(planted, "planted");
 		check_one(&check);
 	}
-	return end(&check, out);
+	return end(&check, v);
 }
 
 /* soak SECONDS SEED: for this long, while modes may change */
-int bmm_vmap_soak(char *words, struct seq_buf *out)
+int bmm_vmap_soak(struct bmm_vmap *v)
 {
 	struct check check = { .large = BMM_LARGE_ANY };
 	unsigned int seconds;
@@ -215,14 +205,14 @@ int bmm_vmap_soak(char *words, struct seq_buf *out)
 	u64 seed;
 	int err;
 
-	if (sscanf(words, "%u %llu", &seconds, &seed) != 2)
+	if (sscanf(v->words, "%u %llu", &seconds, &seed) != 2)
 		return -EINVAL;
-	err = begin(&check, seed);
+	err = begin(&check, v, seed);
 	if (err)
 		return err;
 	until = ktime_add_ms(ktime_get(), 1000ULL * seconds);
 	while (ktime_before(ktime_get(), until) &&
 	       !fatal_signal_pending(current))
 		check_one(&check);
-	return end(&check, out);
+	return end(&check, v);
 }

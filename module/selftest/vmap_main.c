@@ -12,34 +12,41 @@
 
 #include "vmap.h"
 
+#define LARGE "10x1p" /* 4 MiB, contiguous: two PMD mappings */
+
 static const struct {
 	const char *name;
-	int (*run)(char *words, struct seq_buf *out);
+	bmm_vmap_fn *run;
+	const char *shape;
 } commands[] = {
 	{ "shape", bmm_vmap_shape },
 	{ "time", bmm_vmap_time },
-	{ "enter", bmm_vmap_enter },
-	{ "check", bmm_vmap_check },
-	{ "soak", bmm_vmap_soak },
-	{ "parts", bmm_vmap_parts },
-	{ "starve", bmm_vmap_starve },
-	{ "bad", bmm_vmap_bad },
-	{ "attributes", bmm_vmap_attributes },
+	{ "enter", bmm_vmap_enter, LARGE },
+	/* 47 MiB: split, compound and plain blocks, single pages */
+	{ "check", bmm_vmap_check,
+	  "10x3 10x3p 10x2c 9x2c 9x2 8x4 4x16p 4x16s 0x256s" },
+	{ "soak", bmm_vmap_soak,
+	  "10x3 10x3p 10x2c 9x2c 9x2 8x4 4x16p 4x16s 0x256s" },
+	{ "parts", bmm_vmap_parts, LARGE },
+	/* runs that cross page tables, and scattered pages */
+	{ "starve", bmm_vmap_starve, "10x1p 0x300s 9x1" },
+	{ "bad", bmm_vmap_bad, LARGE },
+	{ "attributes", bmm_vmap_attributes, LARGE },
 };
 
 static struct dentry *file;
 
 /* Prints one verdict: its name, then after " # " what was seen. */
-void bmm_ktap(struct bmm_ktap *ktap, bool ok, const char *fmt, ...)
+void bmm_ktap(struct bmm_vmap *v, bool ok, const char *fmt, ...)
 {
 	struct va_format text = { .fmt = fmt };
 	va_list args;
 
-	if (!ktap->nr++)
-		seq_buf_printf(ktap->out, "KTAP version 1\n");
+	if (!v->verdicts++)
+		seq_buf_puts(v->out, "KTAP version 1\n");
 	va_start(args, fmt);
 	text.va = &args;
-	seq_buf_printf(ktap->out, "%sok %u %pV\n", ok ? "" : "not ", ktap->nr,
+	seq_buf_printf(v->out, "%sok %u %pV\n", ok ? "" : "not ", v->verdicts,
 		       &text);
 	va_end(args);
 }
@@ -47,12 +54,22 @@ void bmm_ktap(struct bmm_ktap *ktap, bool ok, const char *fmt, ...)
 static int obey(char *text, struct seq_buf *out)
 {
 	char *name = strsep(&text, " \n");
-	int i;
+	struct bmm_vmap v = { .words = text ?: "", .out = out };
+	int i, err = 0;
 
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		if (!strcmp(commands[i].name, name))
-			return commands[i].run(text ?: "", out);
-	return -ENOENT;
+			break;
+	if (i == ARRAY_SIZE(commands))
+		return -ENOENT;
+	if (commands[i].shape)
+		err = bmm_pages_make(&v.pages, commands[i].shape);
+	if (!err)
+		err = commands[i].run(&v);
+	if (v.verdicts > 1)
+		seq_buf_printf(out, "1..%u\n", v.verdicts);
+	bmm_pages_free(&v.pages);
+	return err;
 }
 
 static ssize_t command_write(struct file *file, const char __user *buf,

@@ -6,7 +6,6 @@
 #include "vmap.h"
 #include "vmap_arch.h"
 
-#define SHAPE "10x1p" /* 4 MiB: two PMD mappings */
 #define PAGES 1024
 #define BYTES (PAGES * PAGE_SIZE)
 #define FROM  100 /* the part: pages inside the first PMD mapping */
@@ -32,19 +31,19 @@ static void gone(struct bmm_verdict *verdict, unsigned long addr,
 	bmm_model_gone(verdict, at(addr, from), pages->array + from, to - from);
 }
 
-static void say(struct bmm_ktap *ktap, const char *name,
+static void say(struct bmm_vmap *v, const char *name,
 		const struct bmm_verdict *verdict)
 {
-	bmm_ktap(ktap, !verdict->wrong && verdict->pages,
+	bmm_ktap(v, !verdict->wrong && verdict->pages,
 		 "%s # pages=%lu wrong=%lu first=%s", name, verdict->pages,
 		 verdict->wrong, verdict->wrong ? verdict->first : "none");
 }
 
 /* An area that its owner fills and empties page by page, as BPF arenas do. */
-static void sparse(struct bmm_ktap *ktap, struct bmm_pages *pages)
+static void sparse(struct bmm_vmap *v)
 {
-	struct vm_struct *area = bmm_get_vm_area(BYTES + PMD_SIZE,
-						 BMM_TEST_SPARSE);
+	struct bmm_pages *pages = &v->pages;
+	struct vm_struct *area = bmm_get_vm_area(BYTES + PMD_SIZE, BMM_TEST_SPARSE);
 	struct bmm_verdict verdict = {};
 	unsigned long addr;
 
@@ -57,21 +56,22 @@ static void sparse(struct bmm_ktap *ktap, struct bmm_pages *pages)
 	rest(&verdict, addr, pages, 0, FROM);
 	gone(&verdict, addr, pages, FROM, FROM + PART);
 	rest(&verdict, addr, pages, FROM + PART, PAGES);
-	say(ktap, "part of a sparse area unmapped", &verdict);
+	say(v, "part of a sparse area unmapped", &verdict);
 	if (bmm_vm_area_map_pages(area, at(addr, FROM), at(addr, FROM + PART),
 				  pages->array + FROM))
 		bmm_model_wrong(&verdict, "refused", 0, 0, 0);
 	rest(&verdict, addr, pages, 0, PAGES);
-	say(ktap, "part of a sparse area mapped again", &verdict);
+	say(v, "part of a sparse area mapped again", &verdict);
 	bmm_vm_area_unmap_pages(area, addr, addr + BYTES);
 	gone(&verdict, addr, pages, 0, PAGES);
-	say(ktap, "sparse area empty", &verdict);
+	say(v, "sparse area empty", &verdict);
 	free_vm_area(area);
 }
 
 /* Two mappings share a vmap block; one is unmapped in two parts. */
-static void map_ram(struct bmm_ktap *ktap, struct bmm_pages *pages)
+static void map_ram(struct bmm_vmap *v)
 {
+	struct bmm_pages *pages = &v->pages;
 	void *mapped = vm_map_ram(pages->array, RAM, NUMA_NO_NODE);
 	void *other = vm_map_ram(pages->array, RAM / 2, NUMA_NO_NODE);
 	unsigned long addr = (unsigned long)mapped;
@@ -91,22 +91,14 @@ static void map_ram(struct bmm_ktap *ktap, struct bmm_pages *pages)
 		vm_unmap_ram(other, RAM / 2);
 		gone(&verdict, (unsigned long)other, pages, 0, RAM / 2);
 	}
-	say(ktap, "part of vm_map_ram() unmapped", &verdict);
+	say(v, "part of vm_map_ram() unmapped", &verdict);
 }
 
 /* parts: mappings unmapped in parts */
-int bmm_vmap_parts(char *words, struct seq_buf *out)
+int bmm_vmap_parts(struct bmm_vmap *v)
 {
-	struct bmm_ktap ktap = { out };
-	struct bmm_pages pages;
-	int err = bmm_pages_make(&pages, SHAPE);
-
-	if (err)
-		return err;
-	sparse(&ktap, &pages);
-	map_ram(&ktap, &pages);
-	bmm_pages_free(&pages);
-	seq_buf_printf(out, "1..%u\n", ktap.nr);
+	sparse(v);
+	map_ram(v);
 	return 0;
 }
 
@@ -131,9 +123,9 @@ static void writable_but(struct bmm_verdict *verdict, unsigned long addr,
 }
 
 /* Where the architecture refuses, nothing may change. */
-static void change(struct bmm_ktap *ktap, struct bmm_pages *pages,
-		   unsigned long addr)
+static void change(struct bmm_vmap *v, unsigned long addr)
 {
+	struct bmm_pages *pages = &v->pages;
 	unsigned long part = BMM_ARCH_SET_MEMORY ? 0 : PART;
 	unsigned long large = bmm_leaf_at(addr).size;
 	struct bmm_verdict verdict = {};
@@ -143,46 +135,34 @@ static void change(struct bmm_ktap *ktap, struct bmm_pages *pages,
 	if (err != BMM_ARCH_SET_MEMORY)
 		bmm_model_wrong(&verdict, "ro", 0, err, BMM_ARCH_SET_MEMORY);
 	writable_but(&verdict, addr, pages, FROM, FROM + part);
-	say(ktap, "set_memory_ro() on a part", &verdict);
-	bmm_ktap(ktap,
+	say(v, "set_memory_ro() on a part", &verdict);
+	bmm_ktap(v,
 		 bmm_leaf_at(at(addr, FROM)).size == (part ? PAGE_SIZE : large),
 		 "the block of the part is %s", part ? "split" : "left whole");
-	bmm_ktap(ktap, bmm_leaf_at(at(addr, PAGES / 2)).size == large,
+	bmm_ktap(v, bmm_leaf_at(at(addr, PAGES / 2)).size == large,
 		 "the other block is whole");
 	err = bmm_set_memory_rw(at(addr, FROM), PART);
 	if (err != BMM_ARCH_SET_MEMORY)
 		bmm_model_wrong(&verdict, "rw", 0, err, BMM_ARCH_SET_MEMORY);
 	writable_but(&verdict, addr, pages, 0, 0);
-	say(ktap, "set_memory_rw() on the part", &verdict);
+	say(v, "set_memory_rw() on the part", &verdict);
 }
 
 /* attributes never|always: set_memory_*() on a part of what vmap() made */
-int bmm_vmap_attributes(char *words, struct seq_buf *out)
+int bmm_vmap_attributes(struct bmm_vmap *v)
 {
-	struct bmm_ktap ktap = { out };
-	struct bmm_verdict verdict = {};
-	struct bmm_pages pages;
-	unsigned long size;
-	void *mapped;
-	int err = bmm_pages_make(&pages, SHAPE);
+	void *mapped = vmap(v->pages.array, v->pages.nr, VM_MAP, PAGE_KERNEL);
+	struct bmm_verdict verdict = { .pages = v->pages.nr };
+	unsigned long addr = (unsigned long)mapped, size;
 
-	if (err)
-		return err;
-	mapped = vmap(pages.array, pages.nr, VM_MAP, PAGE_KERNEL);
-	if (!mapped) {
-		bmm_pages_free(&pages);
+	if (!mapped)
 		return -ENOMEM;
-	}
-	words[strcspn(words, " \n")] = '\0';
-	size = bmm_leaf_at((unsigned long)mapped).size;
-	bmm_ktap(&ktap, (size == PMD_SIZE) == !strcmp(words, "always"),
+	size = bmm_leaf_at(addr).size;
+	bmm_ktap(v, (size == PMD_SIZE) == !strcmp(strim(v->words), "always"),
 		 "entries are as large as the mode has them # size=%lu", size);
-	change(&ktap, &pages, (unsigned long)mapped);
+	change(v, addr);
 	vunmap(mapped);
-	verdict.pages = pages.nr;
-	gone(&verdict, (unsigned long)mapped, &pages, 0, PAGES);
-	say(&ktap, "nothing left of it", &verdict);
-	bmm_pages_free(&pages);
-	seq_buf_printf(out, "1..%u\n", ktap.nr);
+	gone(&verdict, addr, &v->pages, 0, PAGES);
+	say(v, "nothing left of it", &verdict);
 	return 0;
 }

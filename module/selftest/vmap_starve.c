@@ -8,14 +8,15 @@
  * addresses, around the end of a P4D entry so that tables of all levels are
  * missing.
  */
+#include <linux/cleanup.h>
 #include <linux/kprobes.h>
+#include <linux/mutex.h>
 
 #include "vmap.h"
 #include "vmap_arch.h"
 
-#define WINDOWS 40 /* 20 TiB: ten windows for each of four modes */
-#define SHAPE	"10x1p 0x300s 9x1" /* runs that cross tables, and scattered */
-#define BEFORE	700		   /* pages before the boundary */
+#define WINDOWS 40  /* 20 TiB: ten windows for each of four modes */
+#define BEFORE	700 /* pages before the boundary */
 #define STEPS	16
 
 void bmm_starve_return(void);
@@ -114,9 +115,9 @@ static unsigned int map(unsigned long addr, struct bmm_pages *pages,
  * refused: together they must allocate as many tables as are needed, or one was
  * leaked. Returns whether there was an n-th table.
  */
-static bool attempt(struct bmm_ktap *ktap, struct bmm_pages *pages,
-		    unsigned int n)
+static bool attempt(struct bmm_vmap *v, unsigned int n)
 {
+	struct bmm_pages *pages = &v->pages;
 	unsigned long addr = next_window(), prefix;
 	struct bmm_verdict verdict = {};
 	unsigned int made, rest;
@@ -124,7 +125,7 @@ static bool attempt(struct bmm_ktap *ktap, struct bmm_pages *pages,
 	bool failed;
 
 	if (!addr) {
-		bmm_ktap(ktap, false, "a place without page tables");
+		bmm_ktap(v, false, "a place without page tables");
 		return false;
 	}
 	made = map(addr, pages, n, &err);
@@ -137,7 +138,7 @@ static bool attempt(struct bmm_ktap *ktap, struct bmm_pages *pages,
 			 BMM_LARGE_ANY);
 	bmm_vm_area_unmap_pages(area, addr, addr + pages->nr * PAGE_SIZE);
 	bmm_model_gone(&verdict, addr, pages->array, pages->nr);
-	bmm_ktap(ktap,
+	bmm_ktap(v,
 		 !again && !verdict.wrong && prefix != -1 &&
 			 (failed ? err == -ENOMEM && prefix < pages->nr :
 				   !err && prefix == pages->nr),
@@ -148,21 +149,12 @@ static bool attempt(struct bmm_ktap *ktap, struct bmm_pages *pages,
 }
 
 /* starve: every page table of a mapping refused in turn */
-int bmm_vmap_starve(char *words, struct seq_buf *out)
+int bmm_vmap_starve(struct bmm_vmap *v)
 {
-	struct bmm_ktap ktap = { out };
-	struct bmm_pages pages;
-	unsigned int n;
-	int err = bmm_pages_make(&pages, SHAPE);
+	unsigned int n = 1;
 
-	if (err)
-		return err;
-	mutex_lock(&lock);
-	for (n = 1; n < STEPS; n++)
-		if (!attempt(&ktap, &pages, n))
-			break;
-	mutex_unlock(&lock);
-	bmm_pages_free(&pages);
-	seq_buf_printf(out, "1..%u\n", ktap.nr);
+	guard(mutex)(&lock);
+	while (n < STEPS && attempt(v, n))
+		n++;
 	return 0;
 }

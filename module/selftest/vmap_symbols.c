@@ -8,34 +8,21 @@
 
 #include "../symbols.c"
 
-DEFINE_STATIC_CALL_NULL(get_vm_area, get_vm_area);
-DEFINE_STATIC_CALL_NULL(find_vm_area, find_vm_area);
-DEFINE_STATIC_CALL_NULL(vmap_pages_range_noflush, *(bmm_pages_range_fn *)NULL);
-BMM_TEST_CALLS(DEFINE_STATIC_CALL_NULL)
-DEFINE_STATIC_CALL_NULL(vunmap_range, *(bmm_vunmap_range_fn *)NULL);
-DEFINE_STATIC_CALL_NULL(set_memory_ro, *(bmm_set_memory_fn *)NULL);
-DEFINE_STATIC_CALL_NULL(set_memory_rw, *(bmm_set_memory_fn *)NULL);
+BMM_VMAP_CALLS(DEFINE_STATIC_CALL_NULL)
 
-#define RESOLVE(name, ...)                                                      \
-	do {                                                                    \
-		long entry = bmm_symbol_entry(#name);                           \
-                                                                                \
-		if (IS_ERR_VALUE(entry)) {                                      \
-			pr_err("bulkmm_vmaptest: no %s (%ld)\n", #name, entry); \
-			return entry;                                           \
-		}                                                               \
-		static_call_update(name, (void *)entry);                        \
-	} while (0)
+#define RESOLVE(name, ...)                                              \
+	entry = bmm_symbol_entry(#name);                                \
+	if (IS_ERR_VALUE(entry)) {                                      \
+		pr_err("bulkmm_vmaptest: no %s (%ld)\n", #name, entry); \
+		return entry;                                           \
+	}                                                               \
+	static_call_update(name, (void *)entry)
 
 /* Return: 0, or a negative errno and a line in the log. */
 int bmm_vmap_symbols(void)
 {
-	RESOLVE(get_vm_area);
-	RESOLVE(find_vm_area);
-	RESOLVE(vmap_pages_range_noflush);
-	BMM_TEST_CALLS(RESOLVE)
-	RESOLVE(vunmap_range);
-	RESOLVE(set_memory_ro);
-	RESOLVE(set_memory_rw);
+	long entry;
+
+	BMM_VMAP_CALLS(RESOLVE)
 	return 0;
 }

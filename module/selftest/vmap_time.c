@@ -8,18 +8,24 @@
 #include <linux/io.h>
 #include <linux/ktime.h>
 #include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "mark.h"
 #include "vmap.h"
 
 #define MOST_CALLS   4096
-#define MOST_SAMPLES 64 /* an answer is one page of text */
+#define MOST_SAMPLES 64	   /* an answer is one page of text */
+#define SHORT	     SZ_1M /* for PMDs, which the kernel serves */
+#define PERCPU_BYTES 32768
+#define PERCPU_MANY  256 /* more than any chunk can hold */
 
 static DEFINE_MUTEX(lock);
 static struct bmm_pages shaped;
 
 struct timing {
+	struct bmm_pages *pages;
 	unsigned long size; /* bytes, if no page array is mapped */
 	phys_addr_t phys;
 	unsigned int calls;
@@ -38,15 +44,16 @@ static unsigned long runs(void)
 }
 
 /* shape WORD...: the page array to map from now on */
-int bmm_vmap_shape(char *words, struct seq_buf *out)
+int bmm_vmap_shape(struct bmm_vmap *v)
 {
 	int err;
 
 	guard(mutex)(&lock);
 	bmm_pages_free(&shaped);
-	err = bmm_pages_make(&shaped, words);
+	err = bmm_pages_make(&shaped, v->words);
 	if (!err)
-		seq_buf_printf(out, "pages=%lu runs=%lu\n", shaped.nr, runs());
+		seq_buf_printf(v->out, "pages=%lu runs=%lu\n", shaped.nr,
+			       runs());
 	return err;
 }
 
@@ -57,7 +64,7 @@ void bmm_vmap_time_exit(void)
 
 static void *one_vmap(const struct timing *t)
 {
-	return vmap(shaped.array, shaped.nr, VM_MAP, PAGE_KERNEL);
+	return vmap(t->pages->array, t->pages->nr, VM_MAP, PAGE_KERNEL);
 }
 
 static void one_vunmap(const struct timing *t, void *mapped)
@@ -67,12 +74,12 @@ static void one_vunmap(const struct timing *t, void *mapped)
 
 static void *one_map_ram(const struct timing *t)
 {
-	return vm_map_ram(shaped.array, shaped.nr, NUMA_NO_NODE);
+	return vm_map_ram(t->pages->array, t->pages->nr, NUMA_NO_NODE);
 }
 
 static void one_unmap_ram(const struct timing *t, void *mapped)
 {
-	vm_unmap_ram(mapped, shaped.nr);
+	vm_unmap_ram(mapped, t->pages->nr);
 }
 
 static void *one_vmalloc(const struct timing *t)
@@ -95,6 +102,43 @@ static void one_iounmap(const struct timing *t, void *mapped)
 	iounmap((void __iomem *)mapped);
 }
 
+static void *one_vmalloc_huge(const struct timing *t)
+{
+	return vmalloc_huge(t->size, GFP_KERNEL);
+}
+
+static void one_unsparse(const struct timing *t, void *mapped)
+{
+	struct vm_struct *area = mapped;
+	unsigned long addr = (unsigned long)area->addr;
+
+	bmm_vm_area_unmap_pages(area, addr, addr + t->pages->nr * PAGE_SIZE);
+	free_vm_area(area);
+}
+
+static void *one_sparse(const struct timing *t)
+{
+	unsigned long size = t->pages->nr * PAGE_SIZE;
+	struct vm_struct *area = bmm_get_vm_area(size, BMM_TEST_SPARSE);
+	unsigned long addr = area ? (unsigned long)area->addr : 0;
+
+	if (!area ||
+	    !bmm_vm_area_map_pages(area, addr, addr + size, t->pages->array))
+		return area;
+	one_unsparse(t, area);
+	return NULL;
+}
+
+static void *one_percpu(const struct timing *t)
+{
+	return (void *)(uintptr_t)__alloc_percpu(PERCPU_BYTES, PAGE_SIZE);
+}
+
+static void one_unpercpu(const struct timing *t, void *mapped)
+{
+	free_percpu((void __percpu *)(uintptr_t)mapped);
+}
+
 /* Whole calls as users make them: map all, then unmap all. */
 struct whole {
 	const char *name;
@@ -108,7 +152,20 @@ static const struct whole wholes[] = {
 	{ "vm_map_ram", one_map_ram, one_unmap_ram, true },
 	{ "vmalloc", one_vmalloc, one_vfree },
 	{ "ioremap", one_ioremap, one_iounmap },
+	{ "vmalloc_huge", one_vmalloc_huge, one_vfree },
+	{ "vm_area_map_pages", one_sparse, one_unsparse, true },
+	{ "percpu", one_percpu, one_unpercpu },
 };
+
+static const struct whole *find_whole(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(wholes); i++)
+		if (!strcmp(name, wholes[i].name))
+			return &wholes[i];
+	return NULL;
+}
 
 static int time_whole(const struct whole *whole, struct timing *t)
 {
@@ -216,7 +273,7 @@ static int time_scan(struct timing *t)
 
 static int time_sample(const char *name, struct timing *t)
 {
-	unsigned int i;
+	const struct whole *whole = find_whole(name);
 
 	t->map_ns = t->unmap_ns = 0;
 	if (!strcmp(name, "vmalloc-map"))
@@ -225,14 +282,9 @@ static int time_sample(const char *name, struct timing *t)
 		return time_ioremap_map(t);
 	if (!strcmp(name, "scan"))
 		return time_scan(t);
-	for (i = 0; i < ARRAY_SIZE(wholes); i++) {
-		if (strcmp(name, wholes[i].name))
-			continue;
-		if (wholes[i].of_array && !shaped.nr)
-			return -ENODATA;
-		return time_whole(&wholes[i], t);
-	}
-	return -EINVAL;
+	if (!whole)
+		return -EINVAL;
+	return whole->of_array && !shaped.nr ? -ENODATA : time_whole(whole, t);
 }
 
 static void list(struct seq_buf *out, const char *name, const u64 *ns,
@@ -271,16 +323,16 @@ static int time_samples(const char *name, struct timing *t, unsigned int nr,
 }
 
 /* time WHAT CALLS SAMPLES [BYTES [PHYSICAL ADDRESS]] */
-int bmm_vmap_time(char *words, struct seq_buf *out)
+int bmm_vmap_time(struct bmm_vmap *v)
 {
-	struct timing t = {};
+	struct timing t = { .pages = &shaped };
 	unsigned int samples;
 	unsigned long long phys = 0;
-	char name[16];
+	char name[24];
 	int err;
 
 	guard(mutex)(&lock);
-	if (sscanf(words, "%15s %u %u %lu %llx", name, &t.calls, &samples,
+	if (sscanf(v->words, "%23s %u %u %lu %llx", name, &t.calls, &samples,
 		   &t.size, &phys) < 3)
 		return -EINVAL;
 	if (!t.calls || t.calls > MOST_CALLS || !samples ||
@@ -290,7 +342,32 @@ int bmm_vmap_time(char *words, struct seq_buf *out)
 	t.mapped = kvmalloc_array(t.calls, sizeof(*t.mapped), GFP_KERNEL);
 	if (!t.mapped)
 		return -ENOMEM;
-	err = time_samples(name, &t, samples, out);
+	err = time_samples(name, &t, samples, v->out);
 	kvfree(t.mapped);
 	return err;
+}
+
+/*
+ * enter NAME PHYSICAL ADDRESS: enters the functions under test by a public one
+ * that leads there: the host compares the module's counters before and after
+ */
+int bmm_vmap_enter(struct bmm_vmap *v)
+{
+	static void *mapped[PERCPU_MANY];
+	struct timing t = { .pages = &v->pages,
+			    .size = SHORT,
+			    .mapped = mapped };
+	unsigned long long phys;
+	const struct whole *whole;
+	char name[24];
+
+	if (sscanf(v->words, "%23s %llx", name, &phys) != 2)
+		return -EINVAL;
+	whole = find_whole(name);
+	if (!whole)
+		return -ENOENT;
+	t.phys = phys;
+	t.calls = strcmp(name, "percpu") ? 1 : PERCPU_MANY;
+	guard(mutex)(&lock);
+	return time_whole(whole, &t);
 }

@@ -169,12 +169,6 @@ static int map_write(char *text)
 	return err;
 }
 
-const struct bmm_lab_part bmm_lab_walk = {
-	.files =
-		(const struct bmm_lab_file[]){
-			{ "hold_walk", hold_walk_write, hold_walk_show },
-			{ "map", map_write },
-			{},
-		},
-	.exit = walk_end,
-};
+BMM_LAB_PART(walk, NULL, walk_end,
+	     { "hold_walk", hold_walk_write, hold_walk_show },
+	     { "map", map_write });

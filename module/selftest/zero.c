@@ -277,12 +277,5 @@ static int zero_init(void)
 	return 0;
 }
 
-const struct bmm_lab_part bmm_lab_zero = {
-	.files =
-		(const struct bmm_lab_file[]){
-			{ "zero", zero_write, zero_show },
-			{ "zero_time", zero_time_write, zero_time_show },
-			{},
-		},
-	.init = zero_init,
-};
+BMM_LAB_PART(zero, zero_init, NULL, { "zero", zero_write, zero_show },
+	     { "zero_time", zero_time_write, zero_time_show });

@@ -18,7 +18,7 @@ from bulkmm.results import INSTRUCTIONS, NS, STORES
 FSDAX = "pmem-fsdax-100g"
 MIB = 1 << 20
 LAB = "/sys/kernel/debug/bulkmm_lab"
-# bytes of a store of module/selftest/limit.c: MOVNTI, or STP
+# bytes of a store of module/selftest/timer.c: MOVNTI, or STP
 STORE = {"x86_64": 8, "arm64": 16}
 
 

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Makes memory hotplug fail: "online N" refuses the N-th block from now on that
- * is to go online, as a driver may; "vmemmap N" has the N-th request for memory
- * that holds struct pages return -ENOMEM. Reading returns how many events are
- * left until then.
+ * Memory hotplug.
+ *
+ * debugfs bulkmm_lab/refuse makes it fail: "online N" refuses the N-th block
+ * from now on that is to go online, as a driver may; "vmemmap N" has the N-th
+ * request for memory that holds struct pages return -ENOMEM. Reading returns
+ * how many events are left until then.
+ *
+ * debugfs bulkmm_lab/zones: zones as the kernel sees them, including what none
+ * of its own files shows: whether it considers a zone contiguous.
  */
 #include <linux/atomic.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
+#include <linux/memory_hotplug.h>
+#include <linux/mmzone.h>
+#include <linux/nodemask.h>
 
 #include "lab.h"
 
@@ -78,12 +86,24 @@ static void refuse_exit(void)
 	unregister_memory_notifier(&notifier);
 }
 
-const struct bmm_lab_part bmm_lab_refuse = {
-	.files =
-		(const struct bmm_lab_file[]){
-			{ "refuse", refuse_write, refuse_show },
-			{},
-		},
-	.init = refuse_init,
-	.exit = refuse_exit,
-};
+/* "NODE ZONE START SPANNED PRESENT CONTIGUOUS", a line per zone with a span */
+static void show_zone(struct seq_file *m, struct zone *zone)
+{
+	if (zone->spanned_pages)
+		seq_printf(m, "%d %s %lu %lu %lu %d\n", zone_to_nid(zone),
+			   zone->name, zone->zone_start_pfn, zone->spanned_pages,
+			   zone->present_pages, zone->contiguous);
+}
+
+static int zones_show(struct seq_file *m)
+{
+	int nid, i;
+
+	for_each_online_node(nid) for (i = 0; i < MAX_NR_ZONES; i++)
+		show_zone(m, &NODE_DATA(nid)->node_zones[i]);
+	return 0;
+}
+
+BMM_LAB_PART(refuse, refuse_init, refuse_exit,
+	     { "refuse", refuse_write, refuse_show });
+BMM_LAB_PART(zones, NULL, NULL, { "zones", NULL, zones_show });
