@@ -11,7 +11,6 @@
  * of its own files shows: whether it considers a zone contiguous.
  */
 #include <linux/atomic.h>
-#include <linux/kprobes.h>
 #include <linux/memory.h>
 #include <linux/memory_hotplug.h>
 #include <linux/mmzone.h>
@@ -70,19 +69,11 @@ static int refuse_write(char *text)
 
 static int refuse_init(void)
 {
-	int err = register_memory_notifier(&notifier);
-
-	if (err)
-		return err;
-	err = register_kretprobe(&probe);
-	if (err)
-		unregister_memory_notifier(&notifier);
-	return err;
+	return register_memory_notifier(&notifier);
 }
 
 static void refuse_exit(void)
 {
-	unregister_kretprobe(&probe);
 	unregister_memory_notifier(&notifier);
 }
 
@@ -104,6 +95,6 @@ static int zones_show(struct seq_file *m)
 	return 0;
 }
 
-BMM_LAB_PART(refuse, refuse_init, refuse_exit,
-	     { "refuse", refuse_write, refuse_show });
-BMM_LAB_PART(zones, NULL, NULL, { "zones", NULL, zones_show });
+BMM_LAB_PART(refuse, &probe, refuse_init, refuse_exit,
+	     { "refuse", .write = refuse_write, .show = refuse_show });
+BMM_LAB_PART(zones, NULL, NULL, NULL, { "zones", .show = zones_show });

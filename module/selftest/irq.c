@@ -8,13 +8,10 @@
  * in NMIs that a CPU sends to itself (x86, kernels with alloc_pages_nolock()).
  */
 #include <linux/atomic.h>
-#include <linux/cleanup.h>
 #include <linux/delay.h>
 #include <linux/gfp.h>
 #include <linux/irq_work.h>
-#include <linux/kstrtox.h>
 #include <linux/mm.h>
-#include <linux/mutex.h>
 #include <linux/pgtable.h>
 #include <linux/preempt.h>
 #include <linux/smp.h>
@@ -29,7 +26,6 @@
 #define DIRT  0xa5
 #define GFP   (GFP_ATOMIC | __GFP_NOWARN | __GFP_NORETRY | __GFP_ZERO)
 
-static DEFINE_MUTEX(lock);
 static unsigned long got, wrong;
 static bool seen; /* ran in the requested context */
 
@@ -75,13 +71,10 @@ static int irq_once(void)
 	return 0;
 }
 
-static int irq_repeat(const char *text, int (*once)(void))
+static int irq_repeat(unsigned long many, int (*once)(void))
 {
-	unsigned long many;
-	int err = kstrtoul(text, 0, &many);
+	int err = 0;
 
-	if (err)
-		return err;
 	got = 0;
 	wrong = 0;
 	seen = false;
@@ -90,10 +83,9 @@ static int irq_repeat(const char *text, int (*once)(void))
 	return err;
 }
 
-static int zero_irq_write(char *text)
+static int zero_irq_write(unsigned long many)
 {
-	guard(mutex)(&lock);
-	return irq_repeat(text, irq_once);
+	return irq_repeat(many, irq_once);
 }
 
 /* The result of the last write to either file. */
@@ -139,21 +131,24 @@ static int nmi_once(void)
 	return 0;
 }
 
-static int zero_nmi_write(char *text)
+static int zero_nmi_write(unsigned long many)
 {
 	int err;
 
-	guard(mutex)(&lock);
 	err = register_nmi_handler(NMI_LOCAL, nmi_take, 0, "bulkmm_lab");
 	if (err)
 		return err;
-	err = irq_repeat(text, nmi_once);
+	err = irq_repeat(many, nmi_once);
 	unregister_nmi_handler(NMI_LOCAL, "bulkmm_lab");
 	return err;
 }
 
-BMM_LAB_PART(irq, NULL, NULL, { "zero_irq", zero_irq_write, zero_irq_show },
-	     { "zero_nmi", zero_nmi_write, zero_irq_show });
+#define ZERO_NMI \
+	{ "zero_nmi", .number = zero_nmi_write, .show = zero_irq_show },
 #else
-BMM_LAB_PART(irq, NULL, NULL, { "zero_irq", zero_irq_write, zero_irq_show });
+#define ZERO_NMI
 #endif
+
+BMM_LAB_PART(irq, NULL, NULL, NULL,
+	     ZERO_NMI{ "zero_irq", .number = zero_irq_write,
+		       .show = zero_irq_show });

@@ -16,8 +16,10 @@
  *	   bulkmm_lab/zero, zero_time	folio_zero_user(), called by hand
  *	   bulkmm_lab/zero_irq, zero_nmi	zeroed pages in interrupts
  */
+#include <linux/cleanup.h>
 #include <linux/debugfs.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/string.h>
 
 #include "lab.h"
@@ -35,16 +37,38 @@ static const struct bmm_lab_part *const parts[] = {
 static bool ready[ARRAY_SIZE(parts)];
 static struct dentry *dir;
 
+/* Held by whoever uses a file that is not parallel. */
+static DEFINE_MUTEX(lock);
+
 static int lab_show(struct seq_file *m, void *unused)
 {
 	const struct bmm_lab_file *of = m->private;
 
+	guard(mutex)(&lock);
 	return of->show ? of->show(m) : -EINVAL;
 }
 
 static int lab_open(struct inode *inode, struct file *file)
 {
 	return single_open(file, lab_show, inode->i_private);
+}
+
+static int lab_call(const struct bmm_lab_file *of, char *text)
+{
+	unsigned long number;
+	int err = of->number ? kstrtoul(text, 0, &number) : 0;
+
+	if (err)
+		return err;
+	return of->number ? of->number(number) : of->write(text);
+}
+
+static int lab_obey(const struct bmm_lab_file *of, char *text)
+{
+	if (of->parallel)
+		return lab_call(of, text);
+	guard(mutex)(&lock);
+	return lab_call(of, text);
 }
 
 static ssize_t lab_write(struct file *file, const char __user *buf, size_t len,
@@ -54,9 +78,10 @@ static ssize_t lab_write(struct file *file, const char __user *buf, size_t len,
 	char text[64] = "";
 	int err;
 
-	if (!of->write || len >= sizeof(text) || copy_from_user(text, buf, len))
+	if ((!of->write && !of->number) || len >= sizeof(text) ||
+	    copy_from_user(text, buf, len))
 		return -EINVAL;
-	err = of->write(strim(text));
+	err = lab_obey(of, strim(text));
 	return err ? err : len;
 }
 
@@ -74,8 +99,28 @@ static void lab_add(const struct bmm_lab_file *of)
 	for (; of->name; of++)
 		debugfs_create_file(of->name,
 				    (of->show ? 0400 : 0) |
-					    (of->write ? 0200 : 0),
+					    (of->write || of->number ? 0200 : 0),
 				    dir, (void *)of, &lab_fops);
+}
+
+static int lab_begin(const struct bmm_lab_part *part)
+{
+	int err = part->init ? part->init() : 0;
+
+	if (err || !part->probe)
+		return err;
+	err = register_kretprobe(part->probe);
+	if (err && part->exit)
+		part->exit();
+	return err;
+}
+
+static void lab_end(const struct bmm_lab_part *part)
+{
+	if (part->probe)
+		unregister_kretprobe(part->probe);
+	if (part->exit)
+		part->exit();
 }
 
 static int __init bmm_lab_init(void)
@@ -84,7 +129,7 @@ static int __init bmm_lab_init(void)
 
 	dir = debugfs_create_dir("bulkmm_lab", NULL);
 	for (i = 0; i < ARRAY_SIZE(parts); i++) {
-		ready[i] = !parts[i]->init || !parts[i]->init();
+		ready[i] = !lab_begin(parts[i]);
 		if (ready[i])
 			lab_add(parts[i]->files);
 	}
@@ -97,8 +142,8 @@ static void __exit bmm_lab_exit(void)
 
 	debugfs_remove(dir);
 	for (i = 0; i < ARRAY_SIZE(parts); i++)
-		if (ready[i] && parts[i]->exit)
-			parts[i]->exit();
+		if (ready[i])
+			lab_end(parts[i]);
 }
 
 module_init(bmm_lab_init);

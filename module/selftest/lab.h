@@ -2,36 +2,46 @@
 #ifndef BMM_LAB_H
 #define BMM_LAB_H
 
+#include <linux/kprobes.h>
 #include <linux/seq_file.h>
 
 /**
  * struct bmm_lab_file - a file in debugfs
- * @name:  its name
- * @write: gets a line, without its end; 0 or a negative errno
- * @show:  what reading returns
+ * @name:     its name
+ * @write:    gets a line, without its end; 0 or a negative errno
+ * @number:   the same, of a line that is a number
+ * @show:     what reading returns
+ * @parallel: may be written by several at once; else one at a time uses any
+ *            file
  */
 struct bmm_lab_file {
 	const char *name;
 	int (*write)(char *text);
+	int (*number)(unsigned long number);
 	int (*show)(struct seq_file *m);
+	bool parallel;
 };
 
 /**
- * struct bmm_lab_part - one source file's
+ * struct bmm_lab_part - what belongs together
  * @files: up to the first without a name
- * @init:  if it fails, on a kernel that lacks something, there are no files
+ * @probe: registered while it is there, or NULL
+ * @init:  if it, or the probe, fails, on a kernel that lacks something, there
+ *         are no files
  * @exit:  called once nobody uses them
  */
 struct bmm_lab_part {
 	const struct bmm_lab_file *files;
+	struct kretprobe *probe;
 	int (*init)(void);
 	void (*exit)(void);
 };
 
-/* The one definition of a source file; the further arguments are its files. */
-#define BMM_LAB_PART(_name, _init, _exit, ...)                             \
+/* The further arguments are its files. */
+#define BMM_LAB_PART(_name, _probe, _init, _exit, ...)                     \
 	const struct bmm_lab_part bmm_lab_##_name = {                      \
 		.files = (const struct bmm_lab_file[]){ __VA_ARGS__, {} }, \
+		.probe = _probe,                                           \
 		.init = _init,                                             \
 		.exit = _exit,                                             \
 	}

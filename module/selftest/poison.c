@@ -3,7 +3,6 @@
  * A page of memory that is broken: copy_mc_to_kernel() returns what is left from
  * there on, as it does after a machine check. "PFN" breaks it, "none" mends it.
  */
-#include <linux/kprobes.h>
 #include <linux/mm.h>
 
 #include "lab.h"
@@ -59,15 +58,4 @@ static int poison_write(char *text)
 	return 0;
 }
 
-static int poison_init(void)
-{
-	return register_kretprobe(&probe);
-}
-
-static void poison_exit(void)
-{
-	unregister_kretprobe(&probe);
-}
-
-BMM_LAB_PART(poison, poison_init, poison_exit,
-	     { "poison", poison_write });
+BMM_LAB_PART(poison, &probe, NULL, NULL, { "poison", .write = poison_write });

@@ -7,16 +7,13 @@
  * debugfs bulkmm_lab/bind	creates this many bytes of it
  *	   bulkmm_lab/unbind	removes it
  */
-#include <linux/cleanup.h>
 #include <linux/memremap.h>
 #include <linux/mm.h>
-#include <linux/mutex.h>
 
 #include "lab.h"
 
 #ifdef CONFIG_DEVICE_PRIVATE
 
-static DEFINE_MUTEX(lock);
 static struct dev_pagemap pgmap; /* mapped while .owner is set */
 
 static vm_fault_t migrate_to_ram(struct vm_fault *vmf)
@@ -78,20 +75,13 @@ static void unmap(void)
 	release();
 }
 
-static int bind_write(char *text)
+static int bind_write(unsigned long bytes)
 {
-	unsigned long bytes;
-	int err = kstrtoul(text, 0, &bytes);
-
-	if (err)
-		return err;
-	guard(mutex)(&lock);
 	return pgmap.owner ? -EBUSY : map(bytes);
 }
 
 static int unbind_write(char *text)
 {
-	guard(mutex)(&lock);
 	if (!pgmap.owner)
 		return -ENODEV;
 	unmap();
@@ -104,6 +94,6 @@ static void private_exit(void)
 		unmap();
 }
 
-BMM_LAB_PART(private, NULL, private_exit, { "bind", bind_write },
-	     { "unbind", unbind_write });
+BMM_LAB_PART(private, NULL, NULL, private_exit, { "bind", .number = bind_write },
+	     { "unbind", .write = unbind_write });
 #endif

@@ -10,12 +10,10 @@
  *
  * debugfs bulkmm_lab/squat: 1 hooks memmap_init_zone_device(), 0 unhooks it.
  */
-#include <linux/cleanup.h>
 #include <linux/ftrace.h>
 #include <linux/kernfs.h>
 #include <linux/kobject.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/namei.h>
 #include <linux/static_call.h>
 
@@ -25,7 +23,6 @@
 
 DEFINE_STATIC_CALL_NULL(kill_ftrace, ftrace_kill);
 
-static DEFINE_MUTEX(lock);
 static struct kobject *held;
 
 static int kill_write(char *text)
@@ -61,13 +58,12 @@ static void drop(void)
 
 static int hold_write(char *name)
 {
-	guard(mutex)(&lock);
 	drop();
 	return *name ? hold(name) : 0;
 }
 
-BMM_LAB_PART(ruin, NULL, drop, { "kill_ftrace", kill_write },
-	     { "hold", hold_write });
+BMM_LAB_PART(ruin, NULL, NULL, drop, { "kill_ftrace", .write = kill_write },
+	     { "hold", .write = hold_write });
 
 /*
  * Hooks memmap_init_zone_device() first, as a live patch or a BPF trampoline
@@ -119,16 +115,9 @@ static int give_back(void)
 	return err;
 }
 
-/* 1 hooks the function, 0 unhooks it. */
-static int squat_write(char *text)
+static int squat_write(unsigned long want)
 {
-	bool want;
-	int err = kstrtobool(text, &want);
-
-	if (err)
-		return err;
-	guard(mutex)(&lock);
-	if (want == squatting)
+	if (!!want == squatting)
 		return 0;
 	return want ? take() : give_back();
 }
@@ -139,4 +128,4 @@ static void squat_exit(void)
 		give_back();
 }
 
-BMM_LAB_PART(squat, NULL, squat_exit, { "squat", squat_write });
+BMM_LAB_PART(squat, NULL, NULL, squat_exit, { "squat", .number = squat_write });

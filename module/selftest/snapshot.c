@@ -5,10 +5,7 @@
  * dev_pagemap may differ: where the snapshot has the old address, the new one
  * is required.
  */
-#include <linux/cleanup.h>
-#include <linux/kprobes.h>
 #include <linux/mm.h>
-#include <linux/mutex.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -19,13 +16,11 @@
 #define PAGE_WORDS    (sizeof(struct page) / sizeof(u64))
 #define SECTION_WORDS (SECTION_BLOCKFLAGS_BITS / BITS_PER_LONG)
 
-static DEFINE_MUTEX(lock);
-
 /* The device as saved: PFNs [start, end), struct pages, pageblocks. */
 static struct {
 	unsigned long start, end;
 	u64 pgmap;
-	u64 **chunks;	       /* one per section: its struct pages */
+	u64 *pages;
 	unsigned long *blocks; /* SECTION_WORDS per section */
 } kept;
 
@@ -47,13 +42,15 @@ static unsigned long sections(void)
 
 static void forget(void)
 {
-	unsigned long i;
-
-	for (i = 0; kept.chunks && i < sections(); i++)
-		vfree(kept.chunks[i]);
-	kvfree(kept.chunks);
+	vfree(kept.pages);
 	kvfree(kept.blocks);
 	memset(&kept, 0, sizeof(kept));
+}
+
+/* What was saved of a struct page. */
+static u64 *saved(unsigned long pfn)
+{
+	return kept.pages + (pfn - kept.start) * PAGE_WORDS;
 }
 
 /* PFNs of the device within its @i-th section. */
@@ -83,14 +80,11 @@ static void copy_words(u64 *to, const u64 *from, unsigned long n)
 
 static int keep_section(unsigned long i)
 {
-	unsigned long from, to, words;
+	unsigned long from, to;
 
 	section_range(i, &from, &to);
-	words = (to - from) * PAGE_WORDS;
-	kept.chunks[i] = vmalloc(words * sizeof(u64));
-	if (!kept.chunks[i])
-		return -ENOMEM;
-	copy_words(kept.chunks[i], (u64 *)pfn_to_page(from), words);
+	copy_words(saved(from), (u64 *)pfn_to_page(from),
+		   (to - from) * PAGE_WORDS);
 	memcpy(kept.blocks + i * SECTION_WORDS, block_flags(i),
 	       SECTION_WORDS * sizeof(long));
 	cond_resched();
@@ -132,10 +126,10 @@ static int keep(unsigned long pfn, struct dev_pagemap *pgmap)
 	kept.start = first_pfn(pgmap, range);
 	kept.end = PHYS_PFN(range->end) + 1;
 	kept.pgmap = (u64)(uintptr_t)pgmap;
-	kept.chunks = kvcalloc(sections(), sizeof(*kept.chunks), GFP_KERNEL);
+	kept.pages = vmalloc((kept.end - kept.start) * sizeof(struct page));
 	kept.blocks = kvcalloc(sections(), SECTION_WORDS * sizeof(long),
 			       GFP_KERNEL);
-	if (!kept.chunks || !kept.blocks)
+	if (!kept.pages || !kept.blocks)
 		err = -ENOMEM;
 	for (i = 0; !err && i < sections(); i++)
 		err = keep_section(i);
@@ -157,9 +151,10 @@ static void note_word(unsigned long pfn, unsigned long word, u64 was, u64 is)
 static void compare_pages(unsigned long i, u64 pgmap)
 {
 	unsigned long from, to, n, words;
-	const u64 *was = kept.chunks[i], *is;
+	const u64 *was, *is;
 
 	section_range(i, &from, &to);
+	was = saved(from);
 	is = (u64 *)pfn_to_page(from);
 	words = (to - from) * PAGE_WORDS;
 	for (n = 0; n < words; n++) {
@@ -192,7 +187,7 @@ static int compare(unsigned long pfn, struct dev_pagemap *pgmap)
 	unsigned long i;
 
 	memset(&verdict, 0, sizeof(verdict));
-	if (!kept.chunks)
+	if (!kept.pages)
 		return -ENODATA;
 	if (!range || first_pfn(pgmap, range) != kept.start ||
 	    PHYS_PFN(range->end) + 1 != kept.end)
@@ -205,40 +200,32 @@ static int compare(unsigned long pfn, struct dev_pagemap *pgmap)
 	return 0;
 }
 
-/* Runs @work on the live device that holds the PFN written to the file. */
-static int with_device(const char *text, int (*work)(unsigned long pfn,
-						     struct dev_pagemap *pgmap))
+/* Runs @work on the live device that holds a PFN. */
+static int with_device(unsigned long pfn,
+		       int (*work)(unsigned long pfn, struct dev_pagemap *pgmap))
 {
-	struct dev_pagemap *pgmap;
-	unsigned long pfn;
+	struct dev_pagemap *pgmap = bmm_get_dev_pagemap(pfn);
 	int err;
 
-	err = kstrtoul(text, 0, &pfn);
-	if (err)
-		return err;
-	pgmap = bmm_get_dev_pagemap(pfn);
 	if (!pgmap)
 		return -ENXIO;
-	mutex_lock(&lock);
 	err = work(pfn, pgmap);
-	mutex_unlock(&lock);
 	put_dev_pagemap(pgmap);
 	return err;
 }
 
-static int snapshot_write(char *text)
+static int snapshot_write(unsigned long pfn)
 {
-	return with_device(text, keep);
+	return with_device(pfn, keep);
 }
 
-static int compare_write(char *text)
+static int compare_write(unsigned long pfn)
 {
-	return with_device(text, compare);
+	return with_device(pfn, compare);
 }
 
 static int compare_show(struct seq_file *m)
 {
-	guard(mutex)(&lock);
 	seq_printf(
 		m,
 		"pages=%lu pageblocks=%lu words_differ=%lu pageblocks_differ=%lu first_pfn=%lu first_word=%lu was=%016llx is=%016llx\n",
@@ -264,15 +251,18 @@ static int flip(unsigned long pfn, struct dev_pagemap *pgmap)
 
 static int flip_write(char *text)
 {
-	char *pfn = strsep(&text, " ");
+	unsigned long pfn;
 
-	if (!text || kstrtoul(text, 0, &flip_word) || flip_word >= PAGE_WORDS)
+	if (sscanf(text, "%li %li", &pfn, &flip_word) != 2 ||
+	    flip_word >= PAGE_WORDS)
 		return -EINVAL;
 	return with_device(pfn, flip);
 }
 
-BMM_LAB_PART(snapshot, NULL, forget, { "snapshot", snapshot_write },
-	     { "compare", compare_write, compare_show }, { "flip", flip_write });
+BMM_LAB_PART(snapshot, NULL, NULL, forget,
+	     { "snapshot", .number = snapshot_write },
+	     { "compare", .number = compare_write, .show = compare_show },
+	     { "flip", .write = flip_write });
 
 /*
  * Breaks a struct page between stamping and what comes after it, in any build
@@ -312,7 +302,6 @@ static int break_write(char *text)
 {
 	int words;
 
-	guard(mutex)(&lock);
 	disarm();
 	words = sscanf(text, "%lu %lu", &stamped_pfn, &stamped_word);
 	if (words <= 0)
@@ -322,4 +311,5 @@ static int break_write(char *text)
 	return arm();
 }
 
-BMM_LAB_PART(stamped, NULL, disarm, { "break_stamped", break_write });
+BMM_LAB_PART(stamped, NULL, NULL, disarm,
+	     { "break_stamped", .write = break_write });

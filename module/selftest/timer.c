@@ -4,10 +4,7 @@
  * return address, so the kernel's own function and the module's handler are
  * timed by the same clock.
  */
-#include <linux/cleanup.h>
-#include <linux/kprobes.h>
 #include <linux/ktime.h>
-#include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/vmalloc.h>
@@ -77,18 +74,8 @@ static int calls_write(char *text)
 	return 0;
 }
 
-static int timer_init(void)
-{
-	return register_kretprobe(&probe);
-}
-
-static void timer_exit(void)
-{
-	unregister_kretprobe(&probe);
-}
-
-BMM_LAB_PART(timer, timer_init, timer_exit,
-	     { "calls", calls_write, calls_show });
+BMM_LAB_PART(timer, &probe, NULL, NULL,
+	     { "calls", .write = calls_write, .show = calls_show });
 
 /*
  * How fast the machine can store at all: a bound on every way of writing struct
@@ -98,62 +85,34 @@ BMM_LAB_PART(timer, timer_init, timer_exit,
  */
 #define BUFFER_BYTES (64UL << 20)
 
-static DEFINE_MUTEX(lock);
 static u64 last_ns;
 
 #ifdef CONFIG_ARM64
-static void store_line(void *p, u64 value)
-{
-	asm volatile("stnp %1, %1, [%0]\n\t"
-		     "stnp %1, %1, [%0, 16]\n\t"
-		     "stnp %1, %1, [%0, 32]\n\t"
-		     "stnp %1, %1, [%0, 48]"
-		     :
-		     : "r"(p), "r"(value)
-		     : "memory");
-}
-
-static void drain(void)
-{
-	asm volatile("dmb ishst" ::: "memory");
-}
+#define STORE(at) \
+	"stnp %1, %1, [%0, " #at "]\n\tstnp %1, %1, [%0, " #at " + 16]\n\t"
+#define DRAIN "dmb ishst"
 #else
-static void store_line(void *p, u64 value)
-{
-	asm volatile("movnti %1, 0(%0)\n\t"
-		     "movnti %1, 8(%0)\n\t"
-		     "movnti %1, 16(%0)\n\t"
-		     "movnti %1, 24(%0)\n\t"
-		     "movnti %1, 32(%0)\n\t"
-		     "movnti %1, 40(%0)\n\t"
-		     "movnti %1, 48(%0)\n\t"
-		     "movnti %1, 56(%0)"
-		     :
-		     : "r"(p), "r"(value)
-		     : "memory");
-}
-
-static void drain(void)
-{
-	asm volatile("sfence" ::: "memory");
-}
+#define STORE(at)                                                  \
+	"movnti %1, " #at "(%0)\n\tmovnti %1, " #at " + 8(%0)\n\t" \
+	"movnti %1, " #at " + 16(%0)\n\tmovnti %1, " #at " + 24(%0)\n\t"
+#define DRAIN "sfence"
 #endif
 
 static void store_all(char *p, unsigned long bytes)
 {
 	char *end = p + bytes;
 
-	for (; p < end; p += 256) {
-		store_line(p, 1);
-		store_line(p + 64, 1);
-		store_line(p + 128, 1);
-		store_line(p + 192, 1);
-	}
-	drain();
+	for (; p < end; p += 256)
+		asm volatile(STORE(0) STORE(32) STORE(64) STORE(96) STORE(128)
+				     STORE(160) STORE(192) STORE(224)
+			     :
+			     : "r"(p), "r"(1UL)
+			     : "memory");
+	asm volatile(DRAIN ::: "memory");
 }
 
 /* Times @bytes (rounded up to 256) stored from one register. */
-static int measure(unsigned long bytes)
+static int limit(unsigned long bytes)
 {
 	unsigned long done;
 	char *buffer;
@@ -177,19 +136,11 @@ static int measure(unsigned long bytes)
 	return 0;
 }
 
-static int limit_write(char *text)
-{
-	unsigned long bytes;
-	int err = kstrtoul(text, 0, &bytes);
-
-	guard(mutex)(&lock);
-	return err ?: measure(bytes);
-}
-
 static int limit_show(struct seq_file *m)
 {
 	seq_printf(m, "%llu\n", last_ns);
 	return 0;
 }
 
-BMM_LAB_PART(limit, NULL, NULL, { "limit", limit_write, limit_show });
+BMM_LAB_PART(limit, NULL, NULL, NULL,
+	     { "limit", .number = limit, .show = limit_show });

@@ -77,13 +77,13 @@ typedef int bmm_pages_range_fn(unsigned long addr, unsigned long end,
 typedef void bmm_vunmap_range_fn(unsigned long addr, unsigned long end);
 typedef int bmm_set_memory_fn(unsigned long addr, int numpages);
 
-#define BMM_VMAP_CALLS(DO)                                           \
-	DO(get_vm_area, get_vm_area);                                \
-	DO(find_vm_area, find_vm_area);                              \
-	DO(vmap_pages_range_noflush, *(bmm_pages_range_fn *)NULL);   \
-	DO(vunmap_range, *(bmm_vunmap_range_fn *)NULL);              \
-	DO(set_memory_ro, *(bmm_set_memory_fn *)NULL);               \
-	DO(set_memory_rw, *(bmm_set_memory_fn *)NULL);               \
+#define BMM_VMAP_CALLS(DO)                                         \
+	DO(get_vm_area, get_vm_area);                              \
+	DO(find_vm_area, find_vm_area);                            \
+	DO(vmap_pages_range_noflush, *(bmm_pages_range_fn *)NULL); \
+	DO(vunmap_range, *(bmm_vunmap_range_fn *)NULL);            \
+	DO(set_memory_ro, *(bmm_set_memory_fn *)NULL);             \
+	DO(set_memory_rw, *(bmm_set_memory_fn *)NULL);             \
 	BMM_TEST_CALLS(DO)
 BMM_VMAP_CALLS(DECLARE_STATIC_CALL)
 

@@ -8,12 +8,15 @@
 
 #define AT 600 /* index of the bad entry */
 
-static int with(struct bmm_vmap *v, const char *name)
+/* Maps the array; @there: a page in the middle is mapped already, and stays. */
+static int with(struct bmm_vmap *v, const char *name, bool there)
 {
 	struct bmm_pages *pages = &v->pages;
-	unsigned long size = pages->nr * PAGE_SIZE, addr;
+	unsigned long size = pages->nr * PAGE_SIZE, addr, at;
 	struct vm_struct *area = bmm_get_vm_area(size + PMD_SIZE,
 						 BMM_TEST_SPARSE);
+	struct page *page = pages->array[0];
+	bool stays = true;
 	void *mapped;
 	long prefix;
 	int err;
@@ -21,13 +24,19 @@ static int with(struct bmm_vmap *v, const char *name)
 	if (!area)
 		return -ENOMEM;
 	addr = ALIGN((unsigned long)area->addr, PMD_SIZE);
+	at = addr + AT * PAGE_SIZE;
+	if (there)
+		stays = !bmm_vm_area_map_pages(area, at, at + PAGE_SIZE, &page);
 	err = bmm_vm_area_map_pages(area, addr, addr + size, pages->array);
-	prefix = bmm_model_prefix(addr, pages->array, pages->nr);
+	prefix = bmm_model_prefix(addr, pages->array, there ? AT : pages->nr);
+	if (there)
+		stays &= vmalloc_to_page((void *)at) == page &&
+			 !bmm_leaf_at(at + PAGE_SIZE).size;
 	bmm_vm_area_unmap_pages(area, addr, addr + size);
 	free_vm_area(area);
 	mapped = vmap(pages->array, pages->nr, VM_MAP, PAGE_KERNEL);
 	vunmap(mapped);
-	bmm_ktap(v, true, "%s # err=%d mapped=%ld vmap=%s", name, err, prefix,
+	bmm_ktap(v, stays, "%s # err=%d mapped=%ld vmap=%s", name, err, prefix,
 		 mapped ? "mapped" : "refused");
 	return 0;
 }
@@ -40,33 +49,6 @@ static unsigned long end_of_memory(struct page *page)
 	while (pfn_valid(pfn))
 		pfn = ALIGN_DOWN(pfn, PAGES_PER_SECTION) + PAGES_PER_SECTION;
 	return pfn;
-}
-
-/* A page in the middle is mapped already, and has to stay. */
-static int present(struct bmm_vmap *v)
-{
-	struct bmm_pages *pages = &v->pages;
-	unsigned long size = pages->nr * PAGE_SIZE, addr, there;
-	struct vm_struct *area = bmm_get_vm_area(size + PMD_SIZE,
-						 BMM_TEST_SPARSE);
-	struct page *page = pages->array[0];
-	int err, first;
-	long prefix;
-
-	if (!area)
-		return -ENOMEM;
-	addr = ALIGN((unsigned long)area->addr, PMD_SIZE);
-	there = addr + AT * PAGE_SIZE;
-	first = bmm_vm_area_map_pages(area, there, there + PAGE_SIZE, &page);
-	err = bmm_vm_area_map_pages(area, addr, addr + size, pages->array);
-	prefix = bmm_model_prefix(addr, pages->array, AT);
-	bmm_ktap(v,
-		 !first && vmalloc_to_page((void *)there) == page &&
-			 !bmm_leaf_at(there + PAGE_SIZE).size,
-		 "present # err=%d mapped=%ld", err, prefix);
-	bmm_vm_area_unmap_pages(area, addr, addr + size);
-	free_vm_area(area);
-	return 0;
 }
 
 static int counted(struct bmm_vmap *v, const char *name, unsigned long count)
@@ -87,8 +69,6 @@ static int bad(struct bmm_vmap *v, const char *name)
 		return counted(v, name, 0);
 	if (!strcmp(name, "too-many"))
 		return counted(v, name, totalram_pages() + 1);
-	if (!strcmp(name, "present"))
-		return present(v);
 	if (!strcmp(name, "null-first"))
 		pages->array[0] = NULL;
 	else if (!strcmp(name, "null-middle"))
@@ -101,9 +81,9 @@ static int bad(struct bmm_vmap *v, const char *name)
 		/* consecutive PFNs, but from entry AT on there is no memory */
 		for (i = 0; i < pages->nr; i++)
 			pages->array[i] = pfn_to_page(end - AT + i);
-	else
+	else if (strcmp(name, "present"))
 		return -ENOENT;
-	return with(v, name);
+	return with(v, name, !strcmp(name, "present"));
 }
 
 /* bad NAME */

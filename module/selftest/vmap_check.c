@@ -3,7 +3,6 @@
  * Maps random page arrays, compares them with the model, unmaps them and
  * compares again: for a number of arrays, or for a time.
  */
-#include <linux/cleanup.h>
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -147,20 +146,27 @@ static void check_one(struct check *check)
 	cond_resched_tasks_rcu_qs();
 }
 
-static int begin(struct check *check, struct bmm_vmap *v, u64 seed)
+/* Checks arrays until their number or the time is up, and answers. */
+static int check_all(struct check *check, struct bmm_vmap *v, u64 seed,
+		     unsigned long arrays, unsigned int seconds)
 {
+	ktime_t until = ktime_add_ms(ktime_get(), 1000ULL * seconds);
+	bool planted = check->planted;
+	const struct bmm_verdict *verdict = &check->verdict;
+
 	check->pages = &v->pages;
 	/* odd: xorshift would stay at zero */
 	check->random.state = seed * 2 + 1;
 	check->array = kvmalloc_array(MOST_PAGES, sizeof(*check->array),
 				      GFP_KERNEL);
-	return check->array ? 0 : -ENOMEM;
-}
-
-static int end(struct check *check, struct bmm_vmap *v)
-{
-	const struct bmm_verdict *verdict = &check->verdict;
-
+	if (!check->array)
+		return -ENOMEM;
+	while (!fatal_signal_pending(current) &&
+	       (arrays ? verdict->arrays < arrays :
+			 ktime_before(ktime_get(), until))) {
+		check->planted = planted && verdict->arrays + 1 == arrays;
+		check_one(check);
+	}
 	kvfree(check->array);
 	seq_buf_printf(
 		v->out,
@@ -175,25 +181,20 @@ int bmm_vmap_check(struct bmm_vmap *v)
 {
 	struct check check = { .alone = true };
 	char large[8], planted[8] = "";
-	unsigned long arrays, i;
+	unsigned long arrays;
 	u64 seed;
-	int err;
+	int index;
 
 	if (sscanf(v->words, "%7s %lu %llu %7s", large, &arrays, &seed,
-		   planted) < 3)
+		   planted) < 3 ||
+	    !arrays)
 		return -EINVAL;
-	err = match_string(large_names, ARRAY_SIZE(large_names), large);
-	if (err < 0)
-		return err;
-	check.large = err;
-	err = begin(&check, v, seed);
-	if (err)
-		return err;
-	for (i = 0; i < arrays && !fatal_signal_pending(current); i++) {
-		check.planted = i + 1 == arrays && !strcmp(planted, "planted");
-		check_one(&check);
-	}
-	return end(&check, v);
+	index = match_string(large_names, ARRAY_SIZE(large_names), large);
+	if (index < 0)
+		return index;
+	check.large = index;
+	check.planted = !strcmp(planted, "planted");
+	return check_all(&check, v, seed, arrays, 0);
 }
 
 /* soak SECONDS SEED: for this long, while modes may change */
@@ -201,18 +202,9 @@ int bmm_vmap_soak(struct bmm_vmap *v)
 {
 	struct check check = { .large = BMM_LARGE_ANY };
 	unsigned int seconds;
-	ktime_t until;
 	u64 seed;
-	int err;
 
 	if (sscanf(v->words, "%u %llu", &seconds, &seed) != 2)
 		return -EINVAL;
-	err = begin(&check, v, seed);
-	if (err)
-		return err;
-	until = ktime_add_ms(ktime_get(), 1000ULL * seconds);
-	while (ktime_before(ktime_get(), until) &&
-	       !fatal_signal_pending(current))
-		check_one(&check);
-	return end(&check, v);
+	return check_all(&check, v, seed, 0, seconds);
 }

@@ -43,7 +43,8 @@ static void say(struct bmm_vmap *v, const char *name,
 static void sparse(struct bmm_vmap *v)
 {
 	struct bmm_pages *pages = &v->pages;
-	struct vm_struct *area = bmm_get_vm_area(BYTES + PMD_SIZE, BMM_TEST_SPARSE);
+	struct vm_struct *area = bmm_get_vm_area(BYTES + PMD_SIZE,
+						 BMM_TEST_SPARSE);
 	struct bmm_verdict verdict = {};
 	unsigned long addr;
 

@@ -55,19 +55,15 @@ static void after(struct kprobe *probe, struct pt_regs *regs,
 }
 
 #define PROBE(symbol)                  \
-	{                              \
+	&(struct kprobe){              \
 		.symbol_name = symbol, \
 		.pre_handler = refuse, \
 		.post_handler = after, \
 	}
 
-static struct kprobe probes[] = {
-	PROBE("__pud_alloc"),
-	PROBE("__pmd_alloc"),
-	PROBE("__pte_alloc_kernel"),
-};
-
-static struct kprobe *probe_list[] = { &probes[0], &probes[1], &probes[2] };
+static struct kprobe *probe_list[] = { PROBE("__pud_alloc"),
+				       PROBE("__pmd_alloc"),
+				       PROBE("__pte_alloc_kernel") };
 
 int bmm_vmap_starve_init(void)
 {

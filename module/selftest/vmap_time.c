@@ -62,61 +62,15 @@ void bmm_vmap_time_exit(void)
 	bmm_pages_free(&shaped);
 }
 
-static void *one_vmap(const struct timing *t)
+static void unmap_sparse(const struct timing *t, struct vm_struct *area)
 {
-	return vmap(t->pages->array, t->pages->nr, VM_MAP, PAGE_KERNEL);
-}
-
-static void one_vunmap(const struct timing *t, void *mapped)
-{
-	vunmap(mapped);
-}
-
-static void *one_map_ram(const struct timing *t)
-{
-	return vm_map_ram(t->pages->array, t->pages->nr, NUMA_NO_NODE);
-}
-
-static void one_unmap_ram(const struct timing *t, void *mapped)
-{
-	vm_unmap_ram(mapped, t->pages->nr);
-}
-
-static void *one_vmalloc(const struct timing *t)
-{
-	return vmalloc(t->size);
-}
-
-static void one_vfree(const struct timing *t, void *mapped)
-{
-	vfree(mapped);
-}
-
-static void *one_ioremap(const struct timing *t)
-{
-	return (void __force *)ioremap(t->phys, t->size);
-}
-
-static void one_iounmap(const struct timing *t, void *mapped)
-{
-	iounmap((void __iomem *)mapped);
-}
-
-static void *one_vmalloc_huge(const struct timing *t)
-{
-	return vmalloc_huge(t->size, GFP_KERNEL);
-}
-
-static void one_unsparse(const struct timing *t, void *mapped)
-{
-	struct vm_struct *area = mapped;
 	unsigned long addr = (unsigned long)area->addr;
 
 	bmm_vm_area_unmap_pages(area, addr, addr + t->pages->nr * PAGE_SIZE);
 	free_vm_area(area);
 }
 
-static void *one_sparse(const struct timing *t)
+static void *map_sparse(const struct timing *t)
 {
 	unsigned long size = t->pages->nr * PAGE_SIZE;
 	struct vm_struct *area = bmm_get_vm_area(size, BMM_TEST_SPARSE);
@@ -125,36 +79,50 @@ static void *one_sparse(const struct timing *t)
 	if (!area ||
 	    !bmm_vm_area_map_pages(area, addr, addr + size, t->pages->array))
 		return area;
-	one_unsparse(t, area);
+	unmap_sparse(t, area);
 	return NULL;
 }
 
-static void *one_percpu(const struct timing *t)
-{
-	return (void *)(uintptr_t)__alloc_percpu(PERCPU_BYTES, PAGE_SIZE);
-}
+/*
+ * Whole calls as users make them: map all, then unmap all. X(name, whether a
+ * page array is mapped, the call, its reverse)
+ */
+#define WHOLES(X)                                                               \
+	X(vmap, true, vmap(t->pages->array, t->pages->nr, VM_MAP, PAGE_KERNEL), \
+	  vunmap(mapped))                                                       \
+	X(vm_map_ram, true,                                                     \
+	  vm_map_ram(t->pages->array, t->pages->nr, NUMA_NO_NODE),              \
+	  vm_unmap_ram(mapped, t->pages->nr))                                   \
+	X(vmalloc, false, vmalloc(t->size), vfree(mapped))                      \
+	X(vmalloc_huge, false, vmalloc_huge(t->size, GFP_KERNEL),               \
+	  vfree(mapped))                                                        \
+	X(ioremap, false, (void __force *)ioremap(t->phys, t->size),            \
+	  iounmap((void __iomem *)mapped))                                      \
+	X(vm_area_map_pages, true, map_sparse(t), unmap_sparse(t, mapped))      \
+	X(percpu, false,                                                        \
+	  (void *)(uintptr_t)__alloc_percpu(PERCPU_BYTES, PAGE_SIZE),           \
+	  free_percpu((void __percpu *)(uintptr_t)mapped))
 
-static void one_unpercpu(const struct timing *t, void *mapped)
-{
-	free_percpu((void __percpu *)(uintptr_t)mapped);
-}
+#define WHOLE_FUNCTIONS(name, of_array, map, unmap)                    \
+	static void *map_##name(const struct timing *t)                \
+	{                                                              \
+		return map;                                            \
+	}                                                              \
+	static void unmap_##name(const struct timing *t, void *mapped) \
+	{                                                              \
+		unmap;                                                 \
+	}
+WHOLES(WHOLE_FUNCTIONS)
 
-/* Whole calls as users make them: map all, then unmap all. */
-struct whole {
+static const struct whole {
 	const char *name;
 	void *(*map)(const struct timing *t);
 	void (*unmap)(const struct timing *t, void *mapped);
 	bool of_array;
-};
-
-static const struct whole wholes[] = {
-	{ "vmap", one_vmap, one_vunmap, true },
-	{ "vm_map_ram", one_map_ram, one_unmap_ram, true },
-	{ "vmalloc", one_vmalloc, one_vfree },
-	{ "ioremap", one_ioremap, one_iounmap },
-	{ "vmalloc_huge", one_vmalloc_huge, one_vfree },
-	{ "vm_area_map_pages", one_sparse, one_unsparse, true },
-	{ "percpu", one_percpu, one_unpercpu },
+} wholes[] = {
+#define WHOLE(name, of_array, ...) \
+	{ #name, map_##name, unmap_##name, of_array },
+	WHOLES(WHOLE)
 };
 
 static const struct whole *find_whole(const char *name)

@@ -18,13 +18,9 @@
  * times.
  */
 #include <linux/atomic.h>
-#include <linux/cleanup.h>
 #include <linux/delay.h>
 #include <linux/ftrace.h>
 #include <linux/kallsyms.h>
-#include <linux/kprobes.h>
-#include <linux/kstrtox.h>
-#include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
@@ -40,7 +36,6 @@
 /* compilers may give it another name when they drop an argument */
 static const char *const names[] = { "hash_contains_ip",
 				     "hash_contains_ip.isra.0" };
-static DEFINE_MUTEX(lock);
 static unsigned long hold_ms;
 static unsigned long function;
 static atomic_long_t held;
@@ -128,19 +123,14 @@ static void walk_end(void)
 	hold_ms = 0;
 }
 
-static int hold_walk_write(char *text)
+static int hold_walk_write(unsigned long ms)
 {
-	unsigned long ms;
-	int err = kstrtoul(text, 0, &ms);
+	int err;
 
-	if (!err && ms > LONGEST)
-		err = -ERANGE;
-	if (err)
-		return err;
-	guard(mutex)(&lock);
+	if (ms > LONGEST)
+		return -ERANGE;
 	walk_end();
-	if (ms)
-		err = walk_begin();
+	err = ms ? walk_begin() : 0;
 	if (!err)
 		hold_ms = ms;
 	return err;
@@ -152,11 +142,10 @@ static int hold_walk_show(struct seq_file *m)
 	return 0;
 }
 
-static int map_write(char *text)
+static int map_write(unsigned long many)
 {
 	struct page *page = ZERO_PAGE(0);
-	unsigned long many;
-	int err = kstrtoul(text, 0, &many);
+	int err = 0;
 
 	while (!err && many-- && !signal_pending(current)) {
 		void *at = vmap(&page, 1, VM_MAP, PAGE_KERNEL_RO);
@@ -169,6 +158,6 @@ static int map_write(char *text)
 	return err;
 }
 
-BMM_LAB_PART(walk, NULL, walk_end,
-	     { "hold_walk", hold_walk_write, hold_walk_show },
-	     { "map", map_write });
+BMM_LAB_PART(walk, NULL, NULL, walk_end,
+	     { "hold_walk", .number = hold_walk_write, .show = hold_walk_show },
+	     { "map", .number = map_write, .parallel = true });

@@ -7,11 +7,8 @@
  *
  * The call goes to the function's entry, where a hook sits.
  */
-#include <linux/cleanup.h>
-#include <linux/kprobes.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
-#include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/static_call.h>
@@ -26,8 +23,6 @@
 #define CALLS 4096
 
 DEFINE_STATIC_CALL_NULL(bmm_zero_user, BMM_TEST_CLEAR);
-
-static DEFINE_MUTEX(lock);
 
 enum corrupt {
 	NOTHING,
@@ -125,51 +120,50 @@ static void all_hints(struct row *row, enum corrupt corrupt)
 		call(row, hints[i], corrupt);
 }
 
-static int by_pfn(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
-	unsigned long x = folio_pfn(*(struct folio *const *)a);
-	unsigned long y = folio_pfn(*(struct folio *const *)b);
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
 
 	return x < y ? -1 : x > y;
 }
 
-static int row_among(struct folio **folio, int n, struct row *row)
+/* Finds three in a row among @n sorted PFNs of folios of @pages. */
+static int find_row(const u64 *pfn, int n, unsigned long pages, struct row *row)
 {
-	unsigned long pages = folio_nr_pages(folio[0]);
-	int i;
+	int i, of;
 
 	for (i = 0; i + 2 < n; i++)
-		if (folio_pfn(folio[i]) + pages == folio_pfn(folio[i + 1]) &&
-		    folio_pfn(folio[i]) + 2 * pages == folio_pfn(folio[i + 2])) {
-			memcpy(row->folio, folio + i, sizeof(row->folio));
+		if (pfn[i] + pages == pfn[i + 1] &&
+		    pfn[i] + 2 * pages == pfn[i + 2]) {
+			for (of = 0; of < 3; of++)
+				row->folio[of] = pfn_folio(pfn[i + of]);
 			row->bytes = pages * PAGE_SIZE;
 			return 0;
 		}
-	return -EAGAIN; /* memory is fragmented */
+	return n < 3 ? -ENOMEM : -EAGAIN; /* memory is fragmented */
 }
 
 /* Runs @work on a row of folios of @order. */
 static int with_row(unsigned int order, void (*work)(struct row *row, int arg),
 		    int arg)
 {
-	struct folio **folio = kcalloc(TRIES, sizeof(*folio), GFP_KERNEL);
-	struct row row;
-	int n = 0, err = -ENOMEM;
+	u64 *pfn = kcalloc(TRIES, sizeof(*pfn), GFP_KERNEL);
+	int n = 0, err;
 	int most = min_t(unsigned long, TRIES, MOST >> (PAGE_SHIFT + order));
+	struct folio *folio;
+	struct row row;
 
-	if (!folio)
+	if (!pfn)
 		return -ENOMEM;
-	while (n < most && (folio[n] = folio_alloc(GFP_KERNEL, order)))
-		n++;
-	if (n >= 3) {
-		sort(folio, n, sizeof(*folio), by_pfn, NULL);
-		err = row_among(folio, n, &row);
-	}
+	while (n < most && (folio = folio_alloc(GFP_KERNEL, order)))
+		pfn[n++] = folio_pfn(folio);
+	sort(pfn, n, sizeof(*pfn), by_value, NULL);
+	err = find_row(pfn, n, 1UL << order, &row);
 	if (!err)
 		work(&row, arg);
 	while (n--)
-		folio_put(folio[n]);
-	kfree(folio);
+		folio_put(pfn_folio(pfn[n]));
+	kfree(pfn);
 	return err;
 }
 
@@ -203,13 +197,6 @@ static void time_calls(struct row *row, int calls)
 	migrate_enable();
 }
 
-static int by_time(const void *a, const void *b)
-{
-	u64 x = *(const u64 *)a, y = *(const u64 *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Reads two numbers; the second is 0 if it is missing. */
 static int two(const char *text, unsigned int *a, unsigned int *b)
 {
@@ -225,13 +212,11 @@ static int zero_write(char *text)
 	unsigned int order, corrupt;
 	int err = two(text, &order, &corrupt);
 
-	guard(mutex)(&lock);
 	return err ?: with_row(order, try_hints, corrupt);
 }
 
 static int zero_show(struct seq_file *m)
 {
-	guard(mutex)(&lock);
 	seq_printf(
 		m,
 		"order=%u calls=%lu wrong=%lu beside=%lu hint=0x%lx offset=%lu\n",
@@ -250,15 +235,13 @@ static int zero_time_write(char *text)
 		return err;
 	if (!calls || calls > CALLS)
 		return -ERANGE;
-	guard(mutex)(&lock);
 	err = with_row(order, time_calls, calls);
-	sort(taken.ns, taken.calls, sizeof(u64), by_time, NULL);
+	sort(taken.ns, taken.calls, sizeof(u64), by_value, NULL);
 	return err;
 }
 
 static int zero_time_show(struct seq_file *m)
 {
-	guard(mutex)(&lock);
 	seq_printf(m, "order=%u calls=%u median_ns=%llu\n", taken.order,
 		   taken.calls, taken.ns[taken.calls / 2]);
 	return 0;
@@ -277,5 +260,6 @@ static int zero_init(void)
 	return 0;
 }
 
-BMM_LAB_PART(zero, zero_init, NULL, { "zero", zero_write, zero_show },
-	     { "zero_time", zero_time_write, zero_time_show });
+BMM_LAB_PART(zero, NULL, zero_init, NULL,
+	     { "zero", .write = zero_write, .show = zero_show },
+	     { "zero_time", .write = zero_time_write, .show = zero_time_show });
