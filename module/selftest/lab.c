@@ -2,19 +2,7 @@
 /*
  * bulkmm_lab: clock, judge and faults, independent of the module under test.
  *
- * debugfs bulkmm_lab/calls		times of memmap_init_zone_device()
- *	   bulkmm_lab/snapshot, compare, flip	struct pages, byte for byte
- *	   bulkmm_lab/break_stamped	breaks a struct page after stamping
- *	   bulkmm_lab/limit		time that the stores alone take
- *	   bulkmm_lab/bind, unbind	device-private memory
- *	   bulkmm_lab/squat		hooks the function before bulkmm does
- *	   bulkmm_lab/kill_ftrace, hold	a machine in trouble
- *	   bulkmm_lab/hold_walk		holds CPUs inside ftrace
- *	   bulkmm_lab/refuse		makes memory hotplug fail
- *	   bulkmm_lab/poison		a page that copying finds broken
- *	   bulkmm_lab/zones		zones, and whether they are contiguous
- *	   bulkmm_lab/zero, zero_time	folio_zero_user(), called by hand
- *	   bulkmm_lab/zero_irq, zero_nmi	zeroed pages in interrupts
+ * Its files are in debugfs, bulkmm_lab/: each part says what its own do.
  */
 #include <linux/cleanup.h>
 #include <linux/debugfs.h>
@@ -150,5 +138,4 @@ module_init(bmm_lab_init);
 module_exit(bmm_lab_exit);
 
 MODULE_DESCRIPTION("bulkmm lab: timer and struct page comparison for tests");
-MODULE_AUTHOR("the bulkmm authors");
 MODULE_LICENSE("GPL");

@@ -46,5 +46,4 @@ module_init(namesake_init);
 module_exit(namesake_exit);
 
 MODULE_DESCRIPTION("bulkmm lab: functions by names that bulkmm looks for");
-MODULE_AUTHOR("the bulkmm authors");
 MODULE_LICENSE("GPL");

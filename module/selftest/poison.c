@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A page of memory that is broken: copy_mc_to_kernel() returns what is left from
- * there on, as it does after a machine check. "PFN" breaks it, "none" mends it.
+ * debugfs bulkmm_lab/poison: a page of memory that is broken:
+ * copy_mc_to_kernel() returns what is left from there on, as it does after a
+ * machine check. "PFN" breaks it, "none" mends it.
  */
 #include <linux/mm.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Saves all struct pages and pageblock bits of a device and compares them word
- * by word. Between two bring-ups of the same device, only the address of its
- * dev_pagemap may differ: where the snapshot has the old address, the new one
- * is required.
+ * debugfs bulkmm_lab/snapshot and compare: saves all struct pages and pageblock
+ * bits of a device and compares them word by word. Between two bring-ups of the
+ * same device, only the address of its dev_pagemap may differ: where the
+ * snapshot has the old address, the new one is required.
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -47,48 +47,28 @@ static void forget(void)
 	memset(&kept, 0, sizeof(kept));
 }
 
-/* What was saved of a struct page. */
-static u64 *saved(unsigned long pfn)
-{
-	return kept.pages + (pfn - kept.start) * PAGE_WORDS;
-}
-
-/* PFNs of the device within its @i-th section. */
-static void section_range(unsigned long i, unsigned long *from,
-			  unsigned long *to)
-{
-	unsigned long pfn = section_nr_to_pfn(first_section() + i);
-
-	*from = max(pfn, kept.start);
-	*to = min(pfn + PAGES_PER_SECTION, kept.end);
-}
-
 static unsigned long *block_flags(unsigned long i)
 {
 	return __nr_to_section(first_section() + i)->usage->pageblock_flags;
 }
 
 /* REP MOVS is a byte loop under emulation: copy words. */
-static void copy_words(u64 *to, const u64 *from, unsigned long n)
+static int keep_pages(void)
 {
-	while (n--) {
-		WRITE_ONCE(*to, *from);
-		to++;
-		from++;
+	const u64 *from = (u64 *)pfn_to_page(kept.start);
+	u64 *to = kept.pages;
+	unsigned long pfn, n;
+
+	for (pfn = kept.start; pfn < kept.end; pfn++) {
+		for (n = 0; n < PAGE_WORDS; n++)
+			WRITE_ONCE(*to++, *from++);
+		if (!IS_ALIGNED(pfn, PAGES_PER_SECTION))
+			continue;
+		cond_resched();
+		if (fatal_signal_pending(current))
+			return -EINTR;
 	}
-}
-
-static int keep_section(unsigned long i)
-{
-	unsigned long from, to;
-
-	section_range(i, &from, &to);
-	copy_words(saved(from), (u64 *)pfn_to_page(from),
-		   (to - from) * PAGE_WORDS);
-	memcpy(kept.blocks + i * SECTION_WORDS, block_flags(i),
-	       SECTION_WORDS * sizeof(long));
-	cond_resched();
-	return fatal_signal_pending(current) ? -EINTR : 0;
+	return 0;
 }
 
 static struct range *range_of(struct dev_pagemap *pgmap, unsigned long pfn)
@@ -132,7 +112,10 @@ static int keep(unsigned long pfn, struct dev_pagemap *pgmap)
 	if (!kept.pages || !kept.blocks)
 		err = -ENOMEM;
 	for (i = 0; !err && i < sections(); i++)
-		err = keep_section(i);
+		memcpy(kept.blocks + i * SECTION_WORDS, block_flags(i),
+		       SECTION_WORDS * sizeof(long));
+	if (!err)
+		err = keep_pages();
 	if (err)
 		forget();
 	return err;
@@ -148,37 +131,33 @@ static void note_word(unsigned long pfn, unsigned long word, u64 was, u64 is)
 	}
 }
 
-static void compare_pages(unsigned long i, u64 pgmap)
+static void compare_pages(u64 pgmap)
 {
-	unsigned long from, to, n, words;
-	const u64 *was, *is;
+	const u64 *was = kept.pages, *is = (u64 *)pfn_to_page(kept.start);
+	unsigned long pfn, n;
 
-	section_range(i, &from, &to);
-	was = saved(from);
-	is = (u64 *)pfn_to_page(from);
-	words = (to - from) * PAGE_WORDS;
-	for (n = 0; n < words; n++) {
-		u64 want = was[n] == kept.pgmap ? pgmap : was[n];
+	for (pfn = kept.start; pfn < kept.end; pfn++) {
+		for (n = 0; n < PAGE_WORDS; n++, was++, is++) {
+			u64 want = *was == kept.pgmap ? pgmap : *was;
 
-		if (unlikely(is[n] != want))
-			note_word(from + n / PAGE_WORDS, n % PAGE_WORDS, want,
-				  is[n]);
+			if (unlikely(*is != want))
+				note_word(pfn, n, want, *is);
+		}
+		if (IS_ALIGNED(pfn, PAGES_PER_SECTION))
+			cond_resched();
 	}
-	verdict.pages += to - from;
+	verdict.pages = kept.end - kept.start;
 }
 
 static void compare_blocks(unsigned long i)
 {
 	const unsigned long *was = kept.blocks + i * SECTION_WORDS;
 	const unsigned long *is = block_flags(i);
-	unsigned long bit;
+	unsigned long n;
 
-	for (bit = 0; bit < SECTION_BLOCKFLAGS_BITS; bit++) {
-		if (!(bit % NR_PAGEBLOCK_BITS))
-			verdict.blocks++;
-		if (test_bit(bit, was) != test_bit(bit, is))
-			verdict.blocks_differ++;
-	}
+	for (n = 0; n < SECTION_WORDS; n++)
+		verdict.blocks_differ += hweight_long(was[n] ^ is[n]);
+	verdict.blocks += SECTION_BLOCKFLAGS_BITS / NR_PAGEBLOCK_BITS;
 }
 
 static int compare(unsigned long pfn, struct dev_pagemap *pgmap)
@@ -192,11 +171,9 @@ static int compare(unsigned long pfn, struct dev_pagemap *pgmap)
 	if (!range || first_pfn(pgmap, range) != kept.start ||
 	    PHYS_PFN(range->end) + 1 != kept.end)
 		return -ERANGE;
-	for (i = 0; i < sections(); i++) {
-		compare_pages(i, (u64)(uintptr_t)pgmap);
+	compare_pages((u64)(uintptr_t)pgmap);
+	for (i = 0; i < sections(); i++)
 		compare_blocks(i);
-		cond_resched();
-	}
 	return 0;
 }
 
@@ -236,8 +213,8 @@ static int compare_show(struct seq_file *m)
 }
 
 /*
- * "PFN WORD" flips the lowest bit of one word of a live struct page; the same
- * write again restores it. Proves that compare can fail.
+ * debugfs bulkmm_lab/flip: "PFN WORD" flips the lowest bit of one word of a live
+ * struct page; the same write again restores it. Proves that compare can fail.
  */
 static unsigned long flip_word;
 
@@ -265,9 +242,9 @@ BMM_LAB_PART(snapshot, NULL, NULL, forget,
 	     { "flip", .write = flip_write });
 
 /*
- * Breaks a struct page between stamping and what comes after it, in any build
- * of bulkmm: "PFN WORD" flips the lowest bit of that word whenever
- * bmm_memmap_stamp() returns; an empty line ends it.
+ * debugfs bulkmm_lab/break_stamped breaks a struct page between stamping and
+ * what comes after it, in any build of bulkmm: "PFN WORD" flips the lowest bit
+ * of that word whenever bmm_memmap_stamp() returns; an empty line ends it.
  */
 static struct kretprobe probe;
 static unsigned long stamped_pfn, stamped_word;

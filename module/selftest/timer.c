@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Times memmap_init_zone_device(), whoever serves it: a kretprobe replaces the
- * return address, so the kernel's own function and the module's handler are
- * timed by the same clock.
+ * debugfs bulkmm_lab/calls: times memmap_init_zone_device(), whoever serves it:
+ * a kretprobe replaces the return address, so the kernel's own function and the
+ * module's handler are timed by the same clock. A write forgets the calls.
  */
 #include <linux/ktime.h>
 #include <linux/sched.h>
@@ -78,10 +78,10 @@ BMM_LAB_PART(timer, &probe, NULL, NULL,
 	     { "calls", .write = calls_write, .show = calls_show });
 
 /*
- * How fast the machine can store at all: a bound on every way of writing struct
- * pages. Stores one register throughout a buffer larger than the caches, mapped
- * as the memmap is: virtually, by huge pages if there are any.
- * Under emulation the bound is the lookup that each store costs.
+ * debugfs bulkmm_lab/limit: how fast the machine can store at all, a bound on
+ * every way of writing struct pages. Stores one register throughout a buffer
+ * larger than the caches, mapped as the memmap is: virtually, by huge pages if
+ * there are any. Under emulation the bound is the lookup that each store costs.
  */
 #define BUFFER_BYTES (64UL << 20)
 

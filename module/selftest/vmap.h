@@ -14,7 +14,6 @@
 struct bmm_block {
 	struct page *page;
 	unsigned int order;
-	bool split; /* order-0 pages that happen to be contiguous */
 };
 
 struct bmm_pages {
@@ -52,7 +51,7 @@ bool bmm_leaf_writable(struct bmm_leaf leaf);
 enum bmm_large {
 	BMM_LARGE_NEVER,
 	BMM_LARGE_ALWAYS, /* wherever address, PFN and length allow */
-	BMM_LARGE_ANY,
+	BMM_LARGE_ANY,	  /* the mode changes meanwhile */
 };
 
 struct bmm_verdict {
@@ -70,7 +69,7 @@ void bmm_model_gone(struct bmm_verdict *verdict, unsigned long addr,
 unsigned long bmm_model_prefix(unsigned long addr, struct page **array,
 			       unsigned long nr);
 
-/* vmap_symbols.c: functions of the kernel that are not exported */
+/* functions of the kernel that are not exported */
 typedef int bmm_pages_range_fn(unsigned long addr, unsigned long end,
 			       pgprot_t prot, struct page **pages,
 			       unsigned int page_shift, gfp_t gfp);
@@ -95,8 +94,6 @@ BMM_VMAP_CALLS(DECLARE_STATIC_CALL)
 /* before 7.0 without gfp, which is ignored there */
 #define bmm_vmap_pages_range(...) \
 	static_call(vmap_pages_range_noflush)(__VA_ARGS__, GFP_KERNEL)
-
-int bmm_vmap_symbols(void);
 
 /*
  * struct bmm_vmap - a command

@@ -19,14 +19,7 @@ struct check {
 	struct bmm_random random;
 	struct bmm_verdict verdict;
 	enum bmm_large large;
-	bool alone; /* the mode does not change meanwhile */
 	bool planted;
-};
-
-static const char *const large_names[] = {
-	[BMM_LARGE_NEVER] = "never",
-	[BMM_LARGE_ALWAYS] = "always",
-	[BMM_LARGE_ANY] = "any",
 };
 
 static pgprot_t prot_of(struct bmm_random *random)
@@ -78,7 +71,7 @@ static void check_vmap(struct check *check, unsigned long nr)
 		bmm_model_wrong(&check->verdict, "unaligned", nr, addr, 0);
 	judge(check, mapped, nr, pgprot_nx(prot), check->large);
 	vunmap(mapped);
-	if (check->alone)
+	if (check->large != BMM_LARGE_ANY)
 		bmm_model_gone(&check->verdict, addr, check->array, nr);
 }
 
@@ -101,7 +94,7 @@ static void check_map_ram(struct check *check, unsigned long nr)
 	if (!mapped)
 		return;
 	vm_unmap_ram(mapped, nr);
-	if (check->alone)
+	if (check->large != BMM_LARGE_ANY)
 		bmm_model_gone(&check->verdict, addr, check->array, nr);
 }
 
@@ -176,23 +169,20 @@ static int check_all(struct check *check, struct bmm_vmap *v, u64 seed,
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
-/* check never|always|any ARRAYS SEED [planted] */
+/* check never|always ARRAYS SEED [planted] */
 int bmm_vmap_check(struct bmm_vmap *v)
 {
-	struct check check = { .alone = true };
+	struct check check = {};
 	char large[8], planted[8] = "";
 	unsigned long arrays;
 	u64 seed;
-	int index;
 
 	if (sscanf(v->words, "%7s %lu %llu %7s", large, &arrays, &seed,
 		   planted) < 3 ||
 	    !arrays)
 		return -EINVAL;
-	index = match_string(large_names, ARRAY_SIZE(large_names), large);
-	if (index < 0)
-		return index;
-	check.large = index;
+	check.large = strcmp(large, "always") ? BMM_LARGE_NEVER :
+						BMM_LARGE_ALWAYS;
 	check.planted = !strcmp(planted, "planted");
 	return check_all(&check, v, seed, arrays, 0);
 }

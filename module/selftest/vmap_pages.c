@@ -2,64 +2,18 @@
 /*
  * Page arrays of a given shape.
  *
- * A shape is a list of words ORDERxCOUNT, followed by letters: c for compound
- * pages, p for pages split as perf's AUX buffers are, s for blocks in random
- * order. "8x96 4x384s 0x2048s" is what a dma-buf heap gets in fragmented
- * memory.
+ * A shape is a list of words ORDERxCOUNT, followed by a letter: c for compound
+ * pages, s for blocks in random order. "8x96 4x384s 0x2048s" is what a dma-buf
+ * heap gets in fragmented memory.
  */
 #include <linux/gfp.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "vmap.h"
 
 #define MOST_BLOCKS (1UL << 16)
 #define SEED	    1 /* the same order of blocks in every run */
-
-struct part {
-	unsigned int order;
-	unsigned long count;
-	bool compound, split, shuffled;
-};
-
-static int parse_part(const char *word, struct part *part)
-{
-	int at = 0;
-
-	*part = (struct part){};
-	if (sscanf(word, "%ux%lu%n", &part->order, &part->count, &at) < 2)
-		return -EINVAL;
-	for (word += at; *word; word++) {
-		part->compound |= *word == 'c';
-		part->split |= *word == 'p';
-		part->shuffled |= *word == 's';
-		if (!strchr("cps", *word))
-			return -EINVAL;
-	}
-	if (part->order > MAX_PAGE_ORDER || part->count > MOST_BLOCKS)
-		return -EINVAL;
-	return part->compound && part->split ? -EINVAL : 0;
-}
-
-static struct page *allocate(const struct part *part)
-{
-	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN;
-	void *exact;
-
-	if (part->split) {
-		exact = alloc_pages_exact(PAGE_SIZE << part->order, gfp);
-		return exact ? virt_to_page(exact) : NULL;
-	}
-	return alloc_pages(part->compound ? gfp | __GFP_COMP : gfp, part->order);
-}
-
-static void release(const struct bmm_block *block)
-{
-	if (block->split)
-		free_pages_exact(page_address(block->page),
-				 PAGE_SIZE << block->order);
-	else
-		__free_pages(block->page, block->order);
-}
 
 static void shuffle(struct bmm_block *blocks, unsigned long nr)
 {
@@ -72,24 +26,32 @@ static void shuffle(struct bmm_block *blocks, unsigned long nr)
 	}
 }
 
-static int add(struct bmm_pages *pages, const struct part *part)
+/* Allocates the blocks of a shape's word. */
+static int add(struct bmm_pages *pages, const char *word)
 {
 	struct bmm_block *blocks = pages->blocks + pages->nr_blocks;
-	unsigned long i;
+	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN;
+	unsigned long count, i;
+	unsigned int order;
+	char letter = ' ';
 
-	if (pages->nr_blocks + part->count > MOST_BLOCKS)
+	if (sscanf(word, "%ux%lu%c", &order, &count, &letter) < 2 ||
+	    order > MAX_PAGE_ORDER || !strchr("cs \n", letter))
+		return -EINVAL;
+	if (count > MOST_BLOCKS - pages->nr_blocks)
 		return -E2BIG;
-	for (i = 0; i < part->count; i++) {
-		blocks[i].page = allocate(part);
+	if (letter == 'c')
+		gfp |= __GFP_COMP;
+	for (i = 0; i < count; i++) {
+		blocks[i].page = alloc_pages(gfp, order);
 		if (!blocks[i].page)
 			return -ENOMEM;
-		blocks[i].order = part->order;
-		blocks[i].split = part->split;
+		blocks[i].order = order;
 		pages->nr_blocks++;
-		pages->nr += 1UL << part->order;
+		pages->nr += 1UL << order;
 	}
-	if (part->shuffled)
-		shuffle(blocks, part->count);
+	if (letter == 's')
+		shuffle(blocks, count);
 	return 0;
 }
 
@@ -110,36 +72,34 @@ static int fill(struct bmm_pages *pages)
 /* Allocates pages of a shape; on -EINVAL, -E2BIG or -ENOMEM, none. */
 int bmm_pages_make(struct bmm_pages *pages, const char *shape)
 {
-	char *copy = kstrdup(shape, GFP_KERNEL), *rest = copy, *word;
-	struct part part;
+	const char *word;
 	int err = 0;
 
 	*pages = (struct bmm_pages){};
-	if (!copy)
-		return -ENOMEM;
 	pages->blocks = kvcalloc(MOST_BLOCKS, sizeof(*pages->blocks),
 				 GFP_KERNEL);
 	if (!pages->blocks)
 		err = -ENOMEM;
-	while (!err && (word = strsep(&rest, " \n"))) {
-		if (!*word)
-			continue;
-		err = parse_part(word, &part);
-		if (!err)
-			err = add(pages, &part);
+	for (word = skip_spaces(shape); !err && *word;
+	     word = skip_spaces(word)) {
+		err = add(pages, word);
+		word += strcspn(word, " \n");
 	}
 	if (!err)
 		err = pages->nr ? fill(pages) : -EINVAL;
 	if (err)
 		bmm_pages_free(pages);
-	kfree(copy);
 	return err;
 }
 
 void bmm_pages_free(struct bmm_pages *pages)
 {
-	while (pages->nr_blocks)
-		release(&pages->blocks[--pages->nr_blocks]);
+	const struct bmm_block *block;
+
+	while (pages->nr_blocks) {
+		block = &pages->blocks[--pages->nr_blocks];
+		__free_pages(block->page, block->order);
+	}
 	kvfree(pages->blocks);
 	kvfree(pages->array);
 	*pages = (struct bmm_pages){};

@@ -218,11 +218,6 @@ static int time_vmalloc_map(struct timing *t)
 	return err;
 }
 
-static int time_ioremap_map(struct timing *t)
-{
-	return time_alone(t, VM_IOREMAP, NULL, 0);
-}
-
 static unsigned long scanned; /* keeps the compiler from dropping the reads */
 
 /* Reading the array alone: what would be left if nothing were written. */
@@ -247,7 +242,7 @@ static int time_sample(const char *name, struct timing *t)
 	if (!strcmp(name, "vmalloc-map"))
 		return time_vmalloc_map(t);
 	if (!strcmp(name, "ioremap-map"))
-		return time_ioremap_map(t);
+		return time_alone(t, VM_IOREMAP, NULL, 0);
 	if (!strcmp(name, "scan"))
 		return time_scan(t);
 	if (!whole)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls folio_zero_user() as no fault does: with folios of every order, single
- * pages included, and hints at both ends, outside, and far away. Whoever serves
- * the call, the folio must be zero afterwards and its neighbours unchanged.
- * Also times such calls.
+ * debugfs bulkmm_lab/zero calls folio_zero_user() as no fault does: with folios
+ * of every order, single pages included, and hints at both ends, outside, and
+ * far away. Whoever serves the call, the folio must be zero afterwards and its
+ * neighbours unchanged. bulkmm_lab/zero_time times such calls.
  *
  * The call goes to the function's entry, where a hook sits.
  */
@@ -14,6 +14,7 @@
 #include <linux/static_call.h>
 
 #include "../compat/selftest.h"
+#include "../symbols.h"
 #include "lab.h"
 #include "mark.h"
 
@@ -249,14 +250,11 @@ static int zero_time_show(struct seq_file *m)
 
 static int zero_init(void)
 {
-	struct kprobe probe = { .symbol_name = __stringify(BMM_TEST_CLEAR) };
-	int err = register_kprobe(&probe);
+	long entry = bmm_symbol_entry(__stringify(BMM_TEST_CLEAR));
 
-	if (err)
-		return err;
-	/* After the landing pad, if there is one: for a direct call only. */
-	static_call_update(bmm_zero_user, (void *)probe.addr);
-	unregister_kprobe(&probe);
+	if (IS_ERR_VALUE(entry))
+		return entry;
+	static_call_update(bmm_zero_user, (void *)entry);
 	return 0;
 }
 
