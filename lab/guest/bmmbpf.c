@@ -7,6 +7,7 @@
  *	bmmbpf calls PIN
  */
 #define _GNU_SOURCE
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -21,12 +22,6 @@
 
 #define BTF_FILE  "/sys/kernel/btf/vmlinux"
 #define MAP_VALUE 2 /* of the program's first instruction, an address */
-
-static int fail(const char *what)
-{
-	fprintf(stderr, "bmmbpf: %s: %s\n", what, strerror(errno));
-	return 1;
-}
 
 static int bpf(int command, union bpf_attr *attr)
 {
@@ -162,20 +157,20 @@ static int attach(const char *function, const char *name)
 	int counter, program, link;
 
 	if (!id)
-		return fail(function);
+		err(1, "%s", function);
 	counter = make_counter();
 	if (counter < 0)
-		return fail("a map");
+		err(1, "a map");
 	program = load(id, counter);
 	if (program < 0)
-		return fail("a program");
+		err(1, "a program");
 	attr.raw_tracepoint.prog_fd = program;
 	link = bpf(BPF_RAW_TRACEPOINT_OPEN, &attr);
 	if (link < 0)
-		return fail("attach");
+		err(1, "attach");
 	snprintf(calls, sizeof(calls), "%s-calls", name);
 	if (pin(link, name) || pin(counter, calls))
-		return fail("pin");
+		err(1, "pin");
 	return 0;
 }
 
@@ -193,7 +188,7 @@ static int say_calls(const char *name)
 	snprintf(calls, sizeof(calls), "%s-calls", name);
 	look.map_fd = bpf(BPF_OBJ_GET, &get);
 	if ((int)look.map_fd < 0 || bpf(BPF_MAP_LOOKUP_ELEM, &look))
-		return fail(calls);
+		err(1, "%s", calls);
 	printf("%lu\n", value);
 	return 0;
 }

@@ -13,6 +13,7 @@
  * the child copies is broken by MADV_HWPOISON.
  */
 #define _GNU_SOURCE
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
@@ -52,18 +53,12 @@ static int breaks;
 static const char *poison; /* file */
 static uint64_t word;	   /* of each folio, that is written */
 
-static void die(const char *what)
-{
-	fprintf(stderr, "%s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
 static void *map(int flags, int fd)
 {
 	void *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, flags, fd, 0);
 
 	if (at == MAP_FAILED)
-		die("mmap");
+		err(1, "mmap");
 	return at;
 }
 
@@ -77,7 +72,7 @@ static int file(unsigned int flags)
 	int fd = memfd_create("bmmcopy", flags);
 
 	if (fd < 0 || ftruncate(fd, BYTES))
-		die("memfd_create");
+		err(1, "memfd_create");
 	return fd;
 }
 
@@ -151,7 +146,7 @@ static uint64_t frame(const void *at)
 	int fd = open("/proc/self/pagemap", O_RDONLY);
 
 	if (fd < 0 || pread(fd, &entry, 8, (uintptr_t)at / PAGE * 8) != 8)
-		die("pagemap");
+		err(1, "pagemap");
 	close(fd);
 	return entry & ((1UL << 55) - 1);
 }
@@ -163,7 +158,7 @@ static void break_page(const uint64_t *at)
 	FILE *to = fopen(poison, "w");
 
 	if (!to || fprintf(to, "%lu", pfn) < 0 || fclose(to))
-		die(poison);
+		err(1, "%s", poison);
 	printf("pfn=%lu ", pfn);
 	fflush(stdout);
 }
@@ -173,7 +168,7 @@ static void wait_for(pid_t child)
 	int status;
 
 	if (waitpid(child, &status, 0) != child || status)
-		die("child");
+		err(1, "child");
 }
 
 /* After a machine check the page is taken out of use in the background. */
@@ -188,7 +183,7 @@ static void after_fork(uint64_t *at)
 	pid_t child = fork();
 
 	if (child < 0)
-		die("fork");
+		err(1, "fork");
 	if (!child) {
 		if (survives(at, &seen->child))
 			compare_copies(at, word);
@@ -219,7 +214,7 @@ static void hwpoison(void)
 	note(&seen->error); /* as if this process had met it */
 	if (!sigsetjmp(out, 1) &&
 	    madvise((char *)at + POISON, PAGE, MADV_HWPOISON))
-		die("MADV_HWPOISON");
+		err(1, "MADV_HWPOISON");
 	after_fork(at);
 	survives(at, &seen->parent);
 }
@@ -243,7 +238,7 @@ static void pin(void *at)
 
 	if (ring < 0 || syscall(SYS_io_uring_register, ring,
 				IORING_REGISTER_BUFFERS, &memory, 1))
-		die("io_uring");
+		err(1, "io_uring");
 }
 
 static void pinned(void)
@@ -296,7 +291,7 @@ static void by_userfaultfd(uint64_t *at)
 
 	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) ||
 	    ioctl(fd, UFFDIO_REGISTER, &area) || ioctl(fd, UFFDIO_COPY, &copy))
-		die("userfaultfd");
+		err(1, "userfaultfd");
 	close(fd);
 	compare_copies(at, NOWHERE);
 }
@@ -344,7 +339,7 @@ int main(int argc, char **argv)
 	seen = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (seen == MAP_FAILED)
-		die("mmap");
+		err(1, "mmap");
 	way->act();
 	printf("copies=%lu wrong=%lu child=%d parent=%d shift=%d error=%d\n",
 	       seen->copies, seen->wrong, seen->child, seen->parent,

@@ -9,7 +9,7 @@
  * page flags: a mapping that fell back to small pages would prove nothing.
  */
 #define _GNU_SOURCE
-#include <errno.h>
+#include <err.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,18 +22,6 @@
 #include "measure.h"
 
 struct seen *seen;
-
-void die(const char *format, ...)
-{
-	va_list arguments;
-
-	fprintf(stderr, "bmmfault: ");
-	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
-	va_end(arguments);
-	fprintf(stderr, "\n");
-	exit(1);
-}
 
 /*
  * Dirties the kernel's free memory through small pages: they come from
@@ -50,7 +38,7 @@ static void dirty_for_ever(uint64_t bytes)
 				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (at == MAP_FAILED)
-			die("no memory to dirty: %s", strerror(errno));
+			err(1, "no memory to dirty");
 		fill(at, bytes / SMALL);
 		munmap(at, bytes);
 		usleep((useconds_t)((now() - start) / 1000) * 2);
@@ -71,8 +59,8 @@ static uint64_t mapped_batch(const struct work *work, const struct way *way,
 		look(work, way, at, folios);
 	huge = huge_ones(work, at, folios);
 	if (huge != folios && !work->seconds)
-		die("%s: only %lu of %lu folios are of %lu KiB", way->name,
-		    huge, folios, work->bytes / 1024);
+		errx(1, "%s: only %lu of %lu folios are of %lu KiB", way->name,
+		     huge, folios, work->bytes / 1024);
 	if (work->faults_only)
 		return huge;
 	if (work->plant) {
@@ -95,13 +83,12 @@ static uint64_t one_batch(const struct work *work, const struct way *way,
 	uintptr_t at = (uintptr_t)room + work->bytes - 1;
 
 	if (room == MAP_FAILED)
-		die("no address space: %s", strerror(errno));
+		err(1, "no address space");
 	at &= ~(work->bytes - 1);
 	if (map(work, way, (char *)at, bytes) != MAP_FAILED)
 		proved = mapped_batch(work, way, (char *)at, folios);
 	else if (!work->seconds)
-		die("%s: no memory for %lu folios: %s", way->name, folios,
-		    strerror(errno));
+		err(1, "%s: no memory for %lu folios", way->name, folios);
 	munmap(room, bytes + 2 * work->bytes);
 	return proved;
 }
@@ -153,7 +140,7 @@ static void prepare(void)
 	seen = mmap(NULL, SMALL, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (seen == MAP_FAILED)
-		die("no memory: %s", strerror(errno));
+		err(1, "no memory");
 }
 
 static void run(const struct asked *asked)

@@ -66,8 +66,6 @@ struct asked {
 
 extern struct seen *seen;
 
-void die(const char *format, ...) __attribute__((noreturn));
-
 /* bmmfault_options.c */
 uint64_t number(const char *text);
 int arguments(struct asked *asked, int argc, char **argv);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Is it a folio of the requested size, and does it hold only zeros? */
-#include <errno.h>
+#include <err.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,7 +24,7 @@ void folio_init(void)
 	pagemap = open("/proc/self/pagemap", O_RDONLY);
 	kpageflags = open("/proc/kpageflags", O_RDONLY);
 	if (pagemap < 0 || kpageflags < 0)
-		die("no page flags: %s", strerror(errno));
+		err(1, "no page flags");
 }
 
 /* Page by page: a constant count makes these two loops short. */
@@ -151,7 +150,7 @@ static void prove_forked(const struct work *work, char *at, uint64_t folios,
 	int status;
 
 	if (pid < 0)
-		die("fork: %s", strerror(errno));
+		err(1, "fork");
 	if (!pid) {
 		prove_all(work, at, folios, parent, 1);
 		for (uint64_t i = 0; i < folios; i++)
@@ -160,7 +159,7 @@ static void prove_forked(const struct work *work, char *at, uint64_t folios,
 		_exit(0);
 	}
 	if (waitpid(pid, &status, 0) != pid || status)
-		die("the child did not end as it should: status %d", status);
+		errx(1, "the child did not end as it should: status %d", status);
 	prove_all(work, at, folios, parent, 1);
 }
 

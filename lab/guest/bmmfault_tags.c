@@ -4,6 +4,8 @@
  * data and not cleared with it. In a new page of a process none may be set.
  * Elsewhere there are no tags.
  */
+#include <err.h>
+
 #include "bmmfault.h"
 
 #define TAG 5UL /* what memory is tagged with */
@@ -49,7 +51,7 @@ static uint64_t get(const char *at)
 int tags_prot(const struct work *work)
 {
 	if (work->tagged && !PROT)
-		die("this architecture has no memory tags");
+		errx(1, "this architecture has no memory tags");
 	return work->tagged ? PROT : 0;
 }
 

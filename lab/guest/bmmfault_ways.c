@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The ways to fault folios in. */
 #define _GNU_SOURCE
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -54,7 +55,7 @@ static int populate(const struct work *work, const struct way *way, char *at,
 	if (!madvise(at, folios * work->bytes, MADV_POPULATE_WRITE))
 		return 1;
 	if (errno != ENOMEM && errno != EFAULT)
-		die("MADV_POPULATE_WRITE: %s", strerror(errno));
+		err(1, "MADV_POPULATE_WRITE");
 	return 0;
 }
 
@@ -101,7 +102,7 @@ static void policy(const struct work *work, const char *word)
 		strcpy(file, THP "/enabled");
 	fd = open(file, O_WRONLY);
 	if (fd < 0 || write(fd, word, strlen(word)) < 0)
-		die("%s: %s", file, strerror(errno));
+		err(1, "%s", file);
 	close(fd);
 }
 
@@ -119,7 +120,7 @@ static int huge_file(const struct work *work, const struct way *way,
 	uint64_t start = now();
 
 	if (fd < 0 || ftruncate(fd, bytes))
-		die("memfd_create: %s", strerror(errno));
+		err(1, "memfd_create");
 	if (way->fd == FALLOCATE && fallocate(fd, 0, 0, bytes)) {
 		close(fd);
 		return -1;
@@ -173,7 +174,7 @@ char *map(const struct work *work, const struct way *way, char *at,
 		policy(work, "madvise");
 	if (got != MAP_FAILED && !work->hugetlb &&
 	    madvise(got, bytes, MADV_HUGEPAGE))
-		die("MADV_HUGEPAGE: %s", strerror(errno));
+		err(1, "MADV_HUGEPAGE");
 	return got;
 }
 
@@ -182,6 +183,6 @@ const struct way *way_named(const char *name, int hugetlb)
 	for (unsigned int i = 0; i < WAYS; i++)
 		if (!strcmp(ways[i].name, name) && (hugetlb || !ways[i].fd))
 			return &ways[i];
-	die("no way %s", name);
+	errx(1, "no way %s", name);
 	return NULL;
 }

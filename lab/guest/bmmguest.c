@@ -8,7 +8,7 @@
  * wrong on stderr and exits 1.
  */
 #define _GNU_SOURCE
-#include <errno.h>
+#include <err.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <stdint.h>
@@ -28,12 +28,6 @@
 #define TEN_SECONDS 10000000000UL
 #define BULKMM	    "/sys/kernel/bulkmm/"
 
-static int fail(const char *what)
-{
-	fprintf(stderr, "bmmguest: %s: %s\n", what, strerror(errno));
-	return 1;
-}
-
 /*
  * Write @text to @file and wait until @node exists, if one is named. The
  * driver core probes within the write, so the loop rarely iterates.
@@ -45,16 +39,16 @@ static int timed_write(const char *file, const char *text, const char *node)
 	int fd = open(file, O_WRONLY);
 
 	if (fd < 0)
-		return fail(file);
+		err(1, "%s", file);
 	stay();
 	start = now();
 	if (node)
 		bmm_mark(BMM_MARK_BEGIN(1));
 	if (write(fd, text, strlen(text)) < 0)
-		return fail(file);
+		err(1, "%s", file);
 	while (node && stat(node, &st)) {
 		if (now() - start > TEN_SECONDS)
-			return fail(node);
+			err(1, "%s", node);
 	}
 	if (node)
 		bmm_mark(BMM_MARK_END(1));
@@ -79,14 +73,14 @@ static int fill(const char *file, uint64_t bytes, uint64_t seed)
 	int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
 	if (fd < 0 || !buf)
-		return fail(file);
+		err(1, "%s", file);
 	for (uint64_t at = 0; at < bytes; at += PIECE) {
 		store(buf, PIECE / 8, seed, at / 8);
 		if (write(fd, buf, PIECE) != (ssize_t)PIECE)
-			return fail(file);
+			err(1, "%s", file);
 	}
 	if (fsync(fd) || close(fd))
-		return fail(file);
+		err(1, "%s", file);
 	printf("%lu\n", bytes);
 	return 0;
 }
@@ -98,10 +92,10 @@ static int check(const char *file, uint64_t bytes, uint64_t seed)
 	int fd = open(file, O_RDONLY);
 
 	if (fd < 0 || !buf)
-		return fail(file);
+		err(1, "%s", file);
 	for (uint64_t at = 0; at < bytes; at += PIECE) {
 		if (read(fd, buf, PIECE) != (ssize_t)PIECE)
-			return fail(file);
+			err(1, "%s", file);
 		bad += differing(buf, PIECE / 8, seed, at / 8);
 	}
 	return say_verdict(file, bytes, bad);
@@ -132,10 +126,10 @@ static int mapped(const char *file, uint64_t bytes, uint64_t seed, int writes)
 	char *base;
 
 	if (fd < 0)
-		return fail(file);
+		err(1, "%s", file);
 	base = map(fd, bytes);
 	if (base == MAP_FAILED)
-		return fail(file);
+		err(1, "%s", file);
 	for (unsigned int i = 0; i < 3; i++) {
 		uint64_t *piece = (uint64_t *)(base + at[i]);
 
@@ -144,7 +138,7 @@ static int mapped(const char *file, uint64_t bytes, uint64_t seed, int writes)
 		bad += differing(piece, PIECE / 8, seed, at[i] / 8);
 	}
 	if (munmap(base, bytes) || close(fd))
-		return fail(file);
+		err(1, "%s", file);
 	return say_verdict(file, 3 * PIECE, bad);
 }
 
@@ -153,7 +147,7 @@ static int load(const char *file, const char *options)
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0 || syscall(SYS_finit_module, fd, options, 0))
-		return fail(file);
+		err(1, "%s", file);
 	puts("loaded");
 	return 0;
 }
@@ -183,7 +177,7 @@ static int report_state(const char *when, const char *arm)
 
 	setvbuf(stdout, whole, _IOFBF, sizeof(whole));
 	if (glob(BULKMM "{version,*/*}", GLOB_BRACE, NULL, &found))
-		return fail(BULKMM);
+		err(1, "%s", BULKMM);
 	printf("{\"event\":\"state\",\"when\":\"%s\",\"arm\":\"%s\",\"files\":{",
 	       when, arm);
 	for (size_t i = 0; i < found.gl_pathc; i++) {

@@ -4,19 +4,13 @@
  * processes here: bmmkexec KERNEL INITRAMFS WORDS
  */
 #define _GNU_SOURCE
-#include <errno.h>
+#include <err.h>
 #include <fcntl.h>
 #include <linux/reboot.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-static int fail(const char *what)
-{
-	fprintf(stderr, "bmmkexec: %s: %s\n", what, strerror(errno));
-	return 1;
-}
 
 int main(int argc, char **argv)
 {
@@ -29,12 +23,12 @@ int main(int argc, char **argv)
 	kernel = open(argv[1], O_RDONLY);
 	initramfs = open(argv[2], O_RDONLY);
 	if (kernel < 0 || initramfs < 0)
-		return fail(kernel < 0 ? argv[1] : argv[2]);
+		err(1, "%s", kernel < 0 ? argv[1] : argv[2]);
 	if (syscall(SYS_kexec_file_load, kernel, initramfs, strlen(argv[3]) + 1,
 		    argv[3], 0UL))
-		return fail("load");
+		err(1, "load");
 	sync();
 	syscall(SYS_reboot, LINUX_REBOOT_MAGIC1, LINUX_REBOOT_MAGIC2,
 		LINUX_REBOOT_CMD_KEXEC, NULL);
-	return fail("jump");
+	err(1, "jump");
 }

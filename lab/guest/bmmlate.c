@@ -9,12 +9,11 @@
  * others, so its delay is the time spent in code that could not be preempted.
  */
 #define _GNU_SOURCE
-#include <errno.h>
+#include <err.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -24,12 +23,6 @@
 
 #define PRIORITY 50
 
-static void die(const char *what)
-{
-	fprintf(stderr, "bmmlate: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
 /* Not on the first CPU if there is another: it serves device interrupts. */
 static void stay_here(void)
 {
@@ -38,7 +31,7 @@ static void stay_here(void)
 	CPU_ZERO(&set);
 	CPU_SET(sysconf(_SC_NPROCESSORS_ONLN) - 1, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
-		die("no such CPU");
+		err(1, "no such CPU");
 }
 
 static void be_real_time(void)
@@ -46,9 +39,9 @@ static void be_real_time(void)
 	struct sched_param param = { .sched_priority = PRIORITY };
 
 	if (sched_setscheduler(0, SCHED_FIFO, &param))
-		die("SCHED_FIFO");
+		err(1, "SCHED_FIFO");
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
-		die("mlockall");
+		err(1, "mlockall");
 }
 
 /* Returns how late it woke up. */
@@ -91,10 +84,10 @@ int main(int argc, char **argv)
 	stay_here();
 	child = fork();
 	if (child < 0)
-		die("fork");
+		err(1, "fork");
 	if (!child) {
 		execvp(argv[2], argv + 2);
-		die(argv[2]);
+		err(1, "%s", argv[2]);
 	}
 	be_real_time();
 	return watch(child, period) ? 1 : 0;

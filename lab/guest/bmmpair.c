@@ -5,6 +5,7 @@
  * slot (mark.h); one line per round: ns of both.
  */
 #define _GNU_SOURCE
+#include <err.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,12 +23,6 @@ static struct shared {
 	unsigned int ready, done;
 	uint64_t begun[PAIR], ended[PAIR];
 } *shared;
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
 
 /* A barrier without a system call: waits until both arrived in this round. */
 static void meet(unsigned int *count, unsigned int round)
@@ -49,10 +44,10 @@ static char *mapped(unsigned long folios, unsigned long bytes)
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (at == MAP_FAILED)
-		die("mmap");
+		err(1, "mmap");
 	at += -(uintptr_t)at % bytes;
 	if (madvise(at, folios * bytes, MADV_HUGEPAGE))
-		die("MADV_HUGEPAGE");
+		err(1, "MADV_HUGEPAGE");
 	return at;
 }
 
@@ -109,13 +104,13 @@ int main(int argc, char **argv)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
-		die("mmap");
+		err(1, "mmap");
 	if (!fork())
 		me = 1;
 	CPU_ZERO(&cpus);
 	CPU_SET(me, &cpus);
 	if (sched_setaffinity(0, sizeof(cpus), &cpus))
-		die("sched_setaffinity");
+		err(1, "sched_setaffinity");
 	for (unsigned int round = 0; round < rounds; round++) {
 		one_round(me, round, folios, bytes);
 		if (!me)

@@ -5,7 +5,7 @@
  * The module's tracepoint tells who cleared them, and how.
  */
 #define _GNU_SOURCE
-#include <errno.h>
+#include <err.h>
 #include <fcntl.h>
 #include <linux/if_xdp.h>
 #include <linux/io_uring.h>
@@ -21,12 +21,6 @@
 
 #include "bmmpin.h"
 
-void die(const char *what)
-{
-	fprintf(stderr, "%s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
 /* Aligned, untouched memory that is to get huge pages. */
 char *fresh(int prot)
 {
@@ -34,10 +28,10 @@ char *fresh(int prot)
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (at == MAP_FAILED)
-		die("mmap");
+		err(1, "mmap");
 	at += -(uintptr_t)at % HUGE_BYTES;
 	if (madvise(at, BYTES, MADV_HUGEPAGE))
-		die("MADV_HUGEPAGE");
+		err(1, "MADV_HUGEPAGE");
 	return at;
 }
 
@@ -57,23 +51,23 @@ static void read_into(void)
 
 	for (size_t i = 0; i < BYTES; i += HUGE_BYTES)
 		if (read(fd, at + i, 4096) != 4096)
-			die("read");
+			err(1, "read");
 	close(fd);
 }
 
 static void lock(void)
 {
 	if (mlock(fresh(PROT_READ | PROT_WRITE), BYTES))
-		die("mlock");
+		err(1, "mlock");
 }
 
 /* A heap has no advice: the caller enables huge pages for every process. */
 static void grow_locked_heap(void)
 {
 	if (mlockall(MCL_FUTURE))
-		die("mlockall");
+		err(1, "mlockall");
 	if (sbrk(BYTES + HUGE_BYTES) == (void *)-1)
-		die("sbrk");
+		err(1, "sbrk");
 }
 
 static void uring(void)
@@ -86,10 +80,10 @@ static void uring(void)
 	long ring = syscall(SYS_io_uring_setup, 1, &params);
 
 	if (ring < 0)
-		die("io_uring_setup");
+		err(1, "io_uring_setup");
 	if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS,
 		    &memory, 1))
-		die("io_uring_register");
+		err(1, "io_uring_register");
 }
 
 static void xdp(void)
@@ -102,9 +96,9 @@ static void xdp(void)
 	int fd = socket(AF_XDP, SOCK_RAW, 0);
 
 	if (fd < 0)
-		die("AF_XDP");
+		err(1, "AF_XDP");
 	if (setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &memory, sizeof(memory)))
-		die("XDP_UMEM_REG");
+		err(1, "XDP_UMEM_REG");
 }
 
 /* Memory locked while read-only, then made writable. */
@@ -113,9 +107,9 @@ static void protect(void)
 	char *at = fresh(PROT_READ);
 
 	if (mlock(at, BYTES))
-		die("mlock");
+		err(1, "mlock");
 	if (mprotect(at, BYTES, PROT_READ | PROT_WRITE))
-		die("mprotect");
+		err(1, "mprotect");
 }
 
 static const struct {

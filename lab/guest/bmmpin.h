@@ -8,7 +8,6 @@
 #define HUGE_BYTES (2UL << 20)
 #define BYTES	   (4 * HUGE_BYTES) /* of memory to allocate */
 
-void die(const char *what) __attribute__((noreturn));
 char *fresh(int prot);
 
 /* bmmpin_vm.c */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Guest memory: given to a device, faulted in ahead, touched by the guest. */
 #define _GNU_SOURCE
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kvm.h>
@@ -8,7 +9,6 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -20,7 +20,7 @@ static int opened(const char *file)
 	int fd = open(file, O_RDWR);
 
 	if (fd < 0)
-		die(file);
+		err(1, "%s", file);
 	return fd;
 }
 
@@ -37,13 +37,13 @@ void vfio(const char *device, const char *group)
 	int container = opened("/dev/vfio/vfio"), fd = opened(group);
 
 	if (ioctl(fd, VFIO_GROUP_SET_CONTAINER, &container))
-		die("VFIO_GROUP_SET_CONTAINER");
+		err(1, "VFIO_GROUP_SET_CONTAINER");
 	if (ioctl(container, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU))
-		die("VFIO_SET_IOMMU");
+		err(1, "VFIO_SET_IOMMU");
 	if (ioctl(fd, VFIO_GROUP_GET_DEVICE_FD, device) < 0)
-		die("VFIO_GROUP_GET_DEVICE_FD");
+		err(1, "VFIO_GROUP_GET_DEVICE_FD");
 	if (ioctl(container, VFIO_IOMMU_MAP_DMA, &map))
-		die("VFIO_IOMMU_MAP_DMA");
+		err(1, "VFIO_IOMMU_MAP_DMA");
 }
 
 #ifdef __x86_64__
@@ -57,12 +57,12 @@ static int kvm_vcpu(void)
 	int vm = ioctl(opened("/dev/kvm"), KVM_CREATE_VM, 0), vcpu;
 
 	if (vm < 0)
-		die("KVM_CREATE_VM");
+		err(1, "KVM_CREATE_VM");
 	if (ioctl(vm, KVM_SET_USER_MEMORY_REGION, &memory))
-		die("KVM_SET_USER_MEMORY_REGION");
+		err(1, "KVM_SET_USER_MEMORY_REGION");
 	vcpu = ioctl(vm, KVM_CREATE_VCPU, 0);
 	if (vcpu < 0)
-		die("KVM_CREATE_VCPU");
+		err(1, "KVM_CREATE_VCPU");
 	return vcpu;
 }
 
@@ -74,7 +74,7 @@ void kvm_prefault(void)
 	while (memory.size)
 		if (ioctl(vcpu, KVM_PRE_FAULT_MEMORY, &memory) &&
 		    errno != EINTR && errno != EAGAIN)
-			die("KVM_PRE_FAULT_MEMORY");
+			err(1, "KVM_PRE_FAULT_MEMORY");
 }
 
 static void ignore(int signal)
@@ -95,27 +95,27 @@ void kvm_run(void)
 	int vcpu = kvm_vcpu();
 
 	if (ioctl(vcpu, KVM_GET_SREGS, &sregs))
-		die("KVM_GET_SREGS");
+		err(1, "KVM_GET_SREGS");
 	sregs.cs.base = 0;
 	sregs.cs.selector = 0;
 	if (ioctl(vcpu, KVM_SET_SREGS, &sregs) ||
 	    ioctl(vcpu, KVM_SET_REGS, &regs))
-		die("KVM_SET_REGS");
+		err(1, "KVM_SET_REGS");
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &soon, NULL);
 	if (ioctl(vcpu, KVM_RUN, 0) && errno != EINTR)
-		die("KVM_RUN");
+		err(1, "KVM_RUN");
 }
 #else
 void kvm_prefault(void)
 {
 	errno = ENOSYS;
-	die("KVM_PRE_FAULT_MEMORY");
+	err(1, "KVM_PRE_FAULT_MEMORY");
 }
 
 void kvm_run(void)
 {
 	errno = ENOSYS;
-	die("KVM_RUN");
+	err(1, "KVM_RUN");
 }
 #endif

@@ -30,7 +30,7 @@
  * them online (0: until the node is gone); prints the nanoseconds it took.
  */
 #define _GNU_SOURCE
-#include <errno.h>
+#include <err.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,12 +41,6 @@
 #include "mark.h"
 #include "measure.h"
 
-int fail(const char *what)
-{
-	fprintf(stderr, "bmmplug: %s: %s\n", what, strerror(errno));
-	return 1;
-}
-
 /* Write to a driver's file, and count the work in one slot of a record. */
 static int driver(const char *file, const char *device, int taken)
 {
@@ -55,7 +49,7 @@ static int driver(const char *file, const char *device, int taken)
 	ssize_t done;
 
 	if (fd < 0)
-		return fail(file);
+		err(1, "%s", file);
 	stay();
 	if (taken)
 		bmm_mark(BMM_MARK_BEGIN(1));
@@ -67,7 +61,7 @@ static int driver(const char *file, const char *device, int taken)
 	else
 		bmm_mark(BMM_MARK_END(0));
 	if (done < 0)
-		return fail(file);
+		err(1, "%s", file);
 	printf("%lu\n", now() - start);
 	return 0;
 }

@@ -8,7 +8,6 @@
 #define PATIENCE 120000000000UL /* ns: two minutes */
 
 /* Print why it failed; returns 1, for main() to return. */
-int fail(const char *what);
 
 /* bmmplug_use.c */
 int use(int node, uint64_t bytes, uint64_t seed, const char *filled,

@@ -2,6 +2,7 @@
 /* The memory blocks of a node: taken offline, and waited for. */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -36,13 +37,13 @@ static int write_offline(const char *block)
 	errno = 0;
 	fd = open(path, O_WRONLY);
 	if (fd < 0)
-		return fail(path);
+		err(1, "%s", path);
 	/* a page may be in use for the moment */
 	while (write(fd, "offline", 7) < 0 && errno == EBUSY && tries--)
 		usleep(10000);
 	/* EINVAL: it is offline already */
 	if (tries < 0 || (errno && errno != EINVAL && errno != EBUSY))
-		return fail(path);
+		err(1, "%s", path);
 	close(fd);
 	return 0;
 }
@@ -54,7 +55,7 @@ int offline(const char *node)
 	struct dirent *entry;
 
 	if (!all)
-		return fail(node);
+		err(1, "%s", node);
 	stay();
 	bmm_mark(BMM_MARK_BEGIN(1));
 	while ((entry = readdir(all)))
@@ -129,7 +130,7 @@ int timed_wait(const char *file, const char *text, const char *node, int blocks)
 	uint64_t start = now(), changed = start;
 
 	if (fd < 0 || dprintf(fd, "%s\n", text) < 0)
-		return fail(file);
+		err(1, "%s", file);
 	while (!settled(node, have = count(node, 0), blocks)) {
 		if (have != before)
 			changed = now();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Uses a node's memory while it may move elsewhere, and checks every word. */
 #define _GNU_SOURCE
-#include <errno.h>
+#include <err.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -26,7 +26,7 @@ static int wait_for(const char *file)
 
 	while (stat(file, &st)) {
 		if (now() - start > PATIENCE)
-			return fail(file);
+			err(1, "%s", file);
 		usleep(10000);
 	}
 	return 0;
@@ -44,7 +44,7 @@ static int pages_on(char *base, uint64_t bytes, int node, uint64_t *on)
 
 		if (syscall(SYS_get_mempolicy, &where, NULL, 0UL, base + at,
 			    MPOL_F_NODE | MPOL_F_ADDR))
-			return fail("get_mempolicy");
+			err(1, "get_mempolicy");
 		*on += where == node;
 	}
 	return 0;
@@ -74,19 +74,21 @@ static int list_blocks(const char *base, uint64_t bytes, const char *name)
 	snprintf(part, sizeof(part), "%s.part", name);
 	file = fopen(part, "w");
 	if (!size || map < 0 || !file)
-		return fail(part);
+		err(1, "%s", part);
 	for (uint64_t at = 0; at < bytes; at += PAGE) {
 		uint64_t page, block;
 
 		if (pread(map, &page, 8, ((uintptr_t)base + at) / PAGE * 8) != 8)
-			return fail("pagemap");
+			err(1, "pagemap");
 		block = (page & PAGEMAP_PFN) * PAGE / size;
 		if (!at || block != last)
 			fprintf(file, "%lu\n", block);
 		last = block;
 	}
 	close(map);
-	return fclose(file) || rename(part, name) ? fail(name) : 0;
+	if (fclose(file) || rename(part, name))
+		err(1, "%s", name);
+	return 0;
 }
 
 int use(int node, uint64_t bytes, uint64_t seed, const char *filled,
@@ -99,15 +101,15 @@ int use(int node, uint64_t bytes, uint64_t seed, const char *filled,
 	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (base == MAP_FAILED)
-		return fail("mmap");
+		err(1, "mmap");
 	if (syscall(SYS_mbind, base, bytes, MPOL_BIND, &nodes, 64UL, 0UL))
-		return fail("mbind");
+		err(1, "mbind");
 	store((uint64_t *)base, bytes / 8, seed, 0);
 	if (pages_on(base, bytes, node, &on))
 		return 1;
 	/* from here on it may migrate anywhere */
 	if (syscall(SYS_mbind, base, bytes, 0, NULL, 0UL, 0UL))
-		return fail("mbind");
+		err(1, "mbind");
 	if (list_blocks(base, bytes, filled) || wait_for(go) ||
 	    pages_on(base, bytes, node, &left))
 		return 1;

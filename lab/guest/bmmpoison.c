@@ -5,7 +5,7 @@
  *	bmmpoison memory MIB PATTERN
  *	bmmpoison device START BYTES PATTERN	(physical, multiples of a page)
  */
-#include <errno.h>
+#include <err.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,12 +15,6 @@
 #include <unistd.h>
 
 #define PIECE (2UL << 20)
-
-static int fail(const char *what)
-{
-	fprintf(stderr, "bmmpoison: %s: %s\n", what, strerror(errno));
-	return 1;
-}
 
 static uint64_t number(const char *text)
 {
@@ -39,7 +33,7 @@ static int memory(uint64_t bytes, uint64_t pattern)
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (at == MAP_FAILED)
-		return fail("memory");
+		err(1, "memory");
 	fill((uint64_t *)at, bytes, pattern);
 	printf("%lu\n", bytes);
 	return 0;
@@ -50,17 +44,17 @@ static int device(uint64_t start, uint64_t bytes, uint64_t pattern)
 	int fd = open("/dev/mem", O_RDWR | O_SYNC);
 
 	if (fd < 0)
-		return fail("/dev/mem");
+		err(1, "/dev/mem");
 	for (uint64_t done = 0; done < bytes; done += PIECE) {
 		uint64_t some = bytes - done < PIECE ? bytes - done : PIECE;
 		uint64_t *at = mmap(NULL, some, PROT_READ | PROT_WRITE,
 				    MAP_SHARED, fd, start + done);
 
 		if (at == MAP_FAILED)
-			return fail("device");
+			err(1, "device");
 		fill(at, some, pattern);
 		if (at[some / sizeof(*at) - 1] != pattern)
-			return fail("device holds something else");
+			err(1, "device holds something else");
 		munmap(at, some);
 	}
 	printf("%lu\n", bytes);

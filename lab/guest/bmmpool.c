@@ -4,18 +4,12 @@
  * populate side by side, each counted (visit), and what the library reports for
  * memory that only such a guest has (report).
  */
-#include <errno.h>
+#include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bmmpool.h"
-
-void die(const char *what)
-{
-	fprintf(stderr, "bmmpool: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
 
 int main(int argc, char **argv)
 {

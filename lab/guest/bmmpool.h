@@ -16,8 +16,6 @@ struct memory {
 	int fd;	     /* of the file that backs it, -1: none */
 };
 
-void die(const char *what) __attribute__((noreturn));
-
 /* bmmpool_memory.c */
 void memory_map(struct memory *m, const char *kind, size_t len, int more);
 void memory_file(struct memory *m, const char *kind, size_t len);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Memory: 4k, thp, 2m or 1g of hugetlb, or a file or DAX device by its path. */
+#include <err.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,14 +36,14 @@ void memory_file(struct memory *m, const char *kind, size_t len)
 	if (*kind != '/') {
 		m->fd = memfd_create("bmmpool", huge_flags(kind, MFD_HUGETLB));
 		if (m->fd < 0 || ftruncate(m->fd, (off_t)len))
-			die("memfd");
+			err(1, "memfd");
 		return;
 	}
 	m->fd = open(kind, O_RDWR | O_CREAT, 0600);
 	if (m->fd < 0 || fstat(m->fd, &st))
-		die(kind);
+		err(1, "%s", kind);
 	if (S_ISREG(st.st_mode) && ftruncate(m->fd, (off_t)len))
-		die(kind);
+		err(1, "%s", kind);
 }
 
 void memory_map(struct memory *m, const char *kind, size_t len, int more)
@@ -52,7 +53,7 @@ void memory_map(struct memory *m, const char *kind, size_t len, int more)
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (room == MAP_FAILED)
-		die("address space");
+		err(1, "address space");
 	if (m->fd < 0)
 		flags |= (int)huge_flags(kind, MAP_HUGETLB) | MAP_NORESERVE;
 	m->len = len;
@@ -61,7 +62,7 @@ void memory_map(struct memory *m, const char *kind, size_t len, int more)
 	m->at = mmap(m->at, len, PROT_READ | PROT_WRITE,
 		     flags | MAP_FIXED | more, m->fd, 0);
 	if (m->at == MAP_FAILED)
-		die("mmap");
+		err(1, "mmap");
 	if (!strcmp(kind, "thp"))
 		madvise(m->at, len, MADV_HUGEPAGE);
 	else if (m->fd < 0)

@@ -11,6 +11,7 @@
  *	poison                  break the page in the middle
  */
 #include <dirent.h>
+#include <err.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -58,7 +59,7 @@ static void bind_to(const struct memory *m, size_t from, size_t len, int mode,
 		    unsigned long nodes)
 {
 	if (syscall(SYS_mbind, m->at + from, len, mode, &nodes, 64UL, 0))
-		die("mbind");
+		err(1, "mbind");
 }
 
 static void begin_on(int cpu)
@@ -68,7 +69,7 @@ static void begin_on(int cpu)
 	if (syscall(SYS_sched_getaffinity, 0, sizeof(before), &before) < 0 ||
 	    syscall(SYS_sched_setaffinity, 0, sizeof(set), &set) ||
 	    syscall(SYS_sched_setaffinity, 0, sizeof(before), &before))
-		die("CPU");
+		err(1, "CPU");
 }
 
 static void on_broken(int number)
@@ -83,7 +84,7 @@ static void poison(const struct memory *m)
 	signal(SIGBUS, on_broken);
 	m->at[at] = 1;
 	if (madvise(m->at + at, SMALL, POISON))
-		die("MADV_HWPOISON");
+		err(1, "MADV_HWPOISON");
 }
 
 static void read_all(const struct memory *m)
@@ -114,7 +115,7 @@ static void prepare(const struct memory *m, const char *word,
 		poison(m);
 	else {
 		errno = EINVAL;
-		die(word);
+		err(1, "%s", word);
 	}
 }
 

@@ -4,6 +4,7 @@
  * kernel is counted, and every byte is checked. Memory is freed dirty, so that
  * memory that is not cleared shows.
  */
+#include <err.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -80,7 +81,7 @@ static unsigned int library(const struct memory *m, unsigned int threads)
 	/* each node has a CPU, which works on the node's own memory */
 	if (threads > 1 &&
 	    syscall(SYS_mbind, m->at, m->len, INTERLEAVE, &both, 64UL, 0))
-		die("mbind");
+		err(1, "mbind");
 	if (bmm_populate(m->at, m->len, &options, &report)) {
 		bmm_report_text(&report, text, sizeof(text));
 		fprintf(stderr, "bmmpool: %s\n", text);
@@ -100,10 +101,10 @@ static unsigned int populate(struct memory *m, const char *kind, const char *way
 		memory_map(m, kind, m->len, MAP_POPULATE);
 	else if (!strcmp(way, "fallocate") &&
 		 fallocate(m->fd, 0, 0, (off_t)m->len))
-		die("fallocate");
+		err(1, "fallocate");
 	else if ((!strcmp(way, "madvise") || !strcmp(way, "corrupted")) &&
 		 madvise(m->at, m->len, MADV_POPULATE_WRITE))
-		die("MADV_POPULATE_WRITE");
+		err(1, "MADV_POPULATE_WRITE");
 	return 1;
 }
 
