@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import pytest
 from fakekernel import Fake
+from programs import completed
 
 from bulkmm import cli
 from bulkmm.errors import BulkmmError, Exit, GuestError, UsageError
@@ -66,12 +67,12 @@ def test_a_traceback_only_if_asked_for() -> None:
         "command.run_show = lambda args: 1 / 0; sys.exit(cli.main(['show', 'x']))"
     )
     words = [sys.executable, "-c", script]
-    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    done = completed(words)
     assert done.returncode == Exit.INTERNAL
     assert "Traceback" not in done.stderr
     assert "BULKMM_TRACEBACK=1" in done.stderr
     asked = {**os.environ, "BULKMM_TRACEBACK": "1"}
-    done = subprocess.run(words, check=False, capture_output=True, text=True, env=asked)
+    done = completed(words, env=asked)
     assert "ZeroDivisionError" in done.stderr
     assert "Traceback" in done.stderr
 

@@ -3,7 +3,6 @@
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 import threading
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from programs import completed
 
 from bulkmm import cli, files, outcome
 from bulkmm.errors import BulkmmError, Exit
@@ -48,7 +48,7 @@ def test_a_device_stays() -> None:
 
 def test_standard_output_by_its_name() -> None:
     command = [sys.executable, "-m", "bulkmm.cli", "status", "-o", "/proc/self/fd/1"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = completed(command)
     assert done.returncode in (Exit.OK, Exit.VERDICT), done.stderr
     assert "bulkmm" in done.stdout
 
@@ -124,10 +124,5 @@ def test_a_result_that_cannot_be_shown_is_written(tmp_path: Path) -> None:
 )
 def test_a_stream_that_the_caller_closed(words: str, closed: str, code: Exit) -> None:
     script = f'"$0" -m bulkmm.cli {words} {closed}'
-    done = subprocess.run(
-        ["sh", "-c", script, sys.executable],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    done = completed(["sh", "-c", script, sys.executable])
     assert done.returncode == code, done.stderr

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from commandlib import ROOT, walk
 from fakekernel import Fake, kernel, load
+from programs import completed
 
 from bulkmm import cli
 
@@ -54,11 +55,8 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def output(*command: object, **more: str) -> str:
-    done = subprocess.run(
-        [str(word) for word in command],
-        check=False,
-        capture_output=True,
-        text=True,
+    done = completed(
+        command,
         env={"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "LC_ALL": "C.UTF-8", **more},
     )
     assert done.returncode == 0, done.stderr

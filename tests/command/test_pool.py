@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from commandlib import Command, Done
 from fakekernel import Fake, pool
+from programs import completed
 
 from bulkmm.control.root import Root
 from bulkmm.errors import Exit
@@ -80,9 +81,7 @@ def counts(pool: Pool) -> dict[int, int]:
 
 
 def run(*words: str) -> Done:
-    done = subprocess.run(
-        [*POOL, *words], check=False, capture_output=True, text=True, timeout=60
-    )
+    done = completed([*POOL, *words], timeout=60)
     return Done(done.returncode, done.stdout, done.stderr.strip())
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm status``: all that sysfs has, of paths that it names itself."""
 
-import subprocess
 import sys
 
 import pytest
 from commandlib import Command
 from fakekernel import PATHS, RELEASE, ZEROING, Fake
+from programs import completed
 
 from bulkmm.errors import Exit
 
@@ -135,7 +135,7 @@ def test_no_library_is_imported_that_takes_longer_than_the_work(loaded: Fake) ->
         "sys.exit(f'imported: {heavy}' if heavy else code)"
     )
     command = [sys.executable, "-c", script, "status", "--root", str(loaded.root)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = completed(command)
     assert done.returncode == 0, done.stderr
 
 

@@ -5,7 +5,6 @@ import fcntl
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from enum import IntEnum
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cffi import FFI
+from programs import completed
 
 ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "build" / "native"
@@ -140,9 +140,7 @@ def meson(
             setup = [*program, "setup", "-Dwerror=true", str(build), str(source)]
             steps.insert(0, [*setup, *options])
         for step in steps:
-            done = subprocess.run(
-                step, check=False, capture_output=True, text=True, env=environment
-            )
+            done = completed(step, env=environment)
             assert not done.returncode, done.stdout + done.stderr
 
 
@@ -164,12 +162,7 @@ def core() -> Any:
 
 def disassembled(objdump: str, path: Path, comment: str) -> dict[str, list[str]]:
     """Return the instructions of each function of an object."""
-    done = subprocess.run(
-        [objdump, "-d", "--no-show-raw-insn", str(path)],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = completed([objdump, "-d", "--no-show-raw-insn", path], check=True)
     found: dict[str, list[str]] = {}
     for line in done.stdout.splitlines():
         if start := re.match(r"[0-9a-f]+ <(.+)>:$", line):

@@ -9,6 +9,7 @@ from pathlib import Path
 import armlib
 import pytest
 from corelib import FUZZ_TARGETS, ROOT, disassembled, kept_inputs, meson
+from programs import completed
 
 CROSS = ROOT / "build" / "aarch64"
 LIBRARIES = "/usr/aarch64-linux-gnu"
@@ -42,11 +43,8 @@ def build() -> None:
 def run(program: str, cpu: str, *arguments: str) -> list[str]:
     """Run a program on such a CPU, and return what it says."""
     build()
-    done = subprocess.run(
-        [armlib.qemu(), "-L", LIBRARIES, "-cpu", cpu, str(CROSS / program), *arguments],
-        check=False,
-        capture_output=True,
-        text=True,
+    done = completed(
+        [armlib.qemu(), "-L", LIBRARIES, "-cpu", cpu, CROSS / program, *arguments],
         timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr

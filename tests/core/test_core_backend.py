@@ -3,7 +3,6 @@
 
 import platform
 import shutil
-import subprocess
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -24,6 +23,7 @@ from corelib import (
     selected,
     selection,
 )
+from programs import completed
 
 X86 = platform.machine() == "x86_64"
 needs_x86 = pytest.mark.skipif(not X86, reason="needs x86-64")
@@ -223,12 +223,6 @@ def test_adding_a_backend_takes_one_file_and_one_line(tmp_path: Path) -> None:
     # The kernel's build reads the same list.
     kbuild = f"src := {ROOT}/module\nCONFIG_X86_64 := y\ninclude $(src)/Kbuild\n"
     kbuild = kbuild.replace(str(ROOT), str(tmp_path)) + "all:\n\t@echo $(bulkmm-y)\n"
-    done = subprocess.run(
-        ["make", "-sf-", "all"],
-        check=True,
-        capture_output=True,
-        text=True,
-        input=kbuild,
-    )
+    done = completed(["make", "-sf-", "all"], check=True, input=kbuild)
     assert "../core/x86/bytewise.o" in done.stdout.split()
     assert "user" not in done.stdout

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from corelib import NATIVE, Op, backend_names, candidates, core, ffi, meson, selection
+from programs import completed
 
 CLASSES = {
     Op.STAMP: 4,
@@ -22,7 +23,7 @@ def run(name: str, *words: str, by: tuple[str, ...] = ()) -> list[str]:
     """Run a test program; return the lines it prints."""
     meson(NATIVE, target=f"bmm-{name}")
     command = [*by, str(NATIVE / f"bmm-{name}"), *words]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = completed(command)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 

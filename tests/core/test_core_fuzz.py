@@ -7,11 +7,11 @@ write its inputs, merged, to corpus/TARGET.json as hexadecimal numbers.
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from corelib import CORPUS, FUZZ_TARGETS, ROOT, kept_inputs, meson
+from programs import completed
 
 FUZZ = ROOT / "build" / "fuzz"
 SECONDS = int(os.environ.get("BMM_FUZZ_SECONDS", "3"))
@@ -24,11 +24,8 @@ def test_fuzz(target: str, tmp_path: Path) -> None:
     options = ("-Db_sanitize=address,undefined", "-Db_lundef=false")
     meson(FUZZ, *options, compiler="clang", target=program)
     kept_inputs(target, tmp_path)
-    done = subprocess.run(
-        [str(FUZZ / program), f"-max_total_time={SECONDS}", str(tmp_path)],
-        check=False,
-        capture_output=True,
-        text=True,
+    done = completed(
+        [FUZZ / program, f"-max_total_time={SECONDS}", tmp_path],
         cwd=tmp_path,
         env={"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
         timeout=SECONDS + 60,

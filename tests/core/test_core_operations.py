@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The operations, by every backend: every byte, every length, and what is refused."""
 
-import subprocess
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from corelib import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from programs import completed
 
 DATA = b"abcdefgh" * 125
 ENTRIES = [
@@ -37,7 +37,7 @@ def run(name: str) -> list[str]:
     """Run a test program; return the lines that it prints."""
     meson(NATIVE, target=f"bmm-{name}")
     program = [str(NATIVE / f"bmm-{name}")]
-    done = subprocess.run(program, check=False, capture_output=True, text=True)
+    done = completed(program)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     return done.stdout.splitlines()
 

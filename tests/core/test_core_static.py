@@ -18,6 +18,7 @@ from corelib import (
     disassembled,
     meson,
 )
+from programs import completed
 
 X86 = platform.machine() == "x86_64"
 needs_x86 = pytest.mark.skipif(
@@ -132,7 +133,7 @@ def test_image_stays_in_registers() -> None:
 def test_nothing_shares_a_cache_line_with_what_is_selected() -> None:
     core()
     nm = ["nm", "-S", str(NATIVE / "libbmmcore.so")]
-    said = subprocess.run(nm, check=True, capture_output=True, text=True).stdout
+    said = completed(nm, check=True).stdout
     (line,) = [one for one in said.splitlines() if one.endswith(" bmm_selections")]
     at, size = (int(word, 16) for word in line.split()[:2])
     assert (at % 64, size % 64) == (0, 0)
@@ -140,12 +141,8 @@ def test_nothing_shares_a_cache_line_with_what_is_selected() -> None:
 
 def test_sanitizers_find_nothing() -> None:
     meson(SANITIZE, *OPTIONS, target="bmm-guarded")
-    done = subprocess.run(
-        [str(SANITIZE / "bmm-guarded")],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
+    done = completed(
+        [SANITIZE / "bmm-guarded"],
         env={"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -155,13 +152,7 @@ def test_sanitizers_find_nothing() -> None:
 def test_thread_sanitizer_finds_nothing() -> None:
     options = ("-Db_sanitize=thread", "-Db_lundef=false")
     meson(THREADS, *options, target="bmm-concurrent")
-    done = subprocess.run(
-        ["setarch", "-R", str(THREADS / "bmm-concurrent")],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = completed(["setarch", "-R", THREADS / "bmm-concurrent"])
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout == "0 wrong\n"
 
@@ -183,7 +174,7 @@ def test_no_vector_register_is_alive_where_a_function_may_be_called(
         subprocess.run([*gcc, *calls, source, "-o", objects[-1]], check=True)
     rest = [ROOT / "tests/core/clobber.c", ROOT / "lib/cpu.c", *objects]
     subprocess.run([*gcc, *rest, "-o", program], check=True)
-    said = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    said = completed([program], check=True).stdout
     if not said:
         pytest.skip("this CPU has no AVX2")
     assert [line for line in said.splitlines() if ": 0 wrong" not in line] == []

@@ -7,7 +7,6 @@ Nothing is run: that is for the tests of what it does.
 import os
 import re
 import shlex
-import subprocess
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 from docpages import PAGES, ROOT, commands
+from programs import completed
 
 from bulkmm import cli
 from bulkmm.lab import run
@@ -31,13 +31,7 @@ def shown(begin: str = "") -> list[str]:
 
 def bash(line: str, *options: str) -> None:
     """Have bash read a line, or run it."""
-    done = subprocess.run(
-        ["bash", *options, "-euc", line],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
+    done = completed(["bash", *options, "-euc", line], cwd=ROOT)
     assert done.returncode == 0, done.stderr
 
 

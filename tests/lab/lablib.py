@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import completed
 
 from bulkmm.errors import Exit
 from bulkmm.lab.families import hotplug, vmap
 from bulkmm.lab.machine import kernels
 
 LAB = [sys.executable, "-m", "bulkmm.cli", "lab", "run"]
-# s; below pytest's own limit of a test, which would not show what the lab said
-LONGEST = 1100
 Rows = Iterable[tuple[Any, ...]]
 
 
@@ -38,9 +37,7 @@ def series(push: str, *without: str) -> list[Any]:
 
 def lab(*argv: str) -> subprocess.CompletedProcess[str]:
     """Run a scenario, whatever comes of it."""
-    return subprocess.run(
-        [*LAB, *argv], capture_output=True, text=True, check=False, timeout=LONGEST
-    )
+    return completed([*LAB, *argv])
 
 
 def passed(place: Path, *argv: str) -> dict[str, Any]:

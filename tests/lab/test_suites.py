@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from programs import completed
 
 from bulkmm.errors import BulkmmError
 from bulkmm.lab import paths
@@ -91,12 +92,5 @@ late 0 0 0 thp
 
 def test_what_the_runner_says_is_understood() -> None:
     script = f". {GUEST}/upstream_mm.sh; mm_parse"
-    done = subprocess.run(
-        ["sh", "-c", script],
-        input=RUNNER,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=30,
-    )
+    done = completed(["sh", "-c", script], input=RUNNER, check=True, timeout=30)
     assert done.stdout == PARSED

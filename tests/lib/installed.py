@@ -3,13 +3,13 @@
 
 import os
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from corelib import ROOT
+from programs import completed
 
 HEADERS = (ROOT / "core/bulkmm.h", ROOT / "lib/bulkmm-populate.h")
 EXAMPLES = ROOT / "examples"
@@ -25,14 +25,7 @@ def header_functions() -> list[str]:
 
 def output(*command: object, **more: str) -> str:
     """Run a command that must succeed, and return what it printed."""
-    done = subprocess.run(
-        [str(word) for word in command],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, **more},
-    )
+    done = completed(command, timeout=300, env={**os.environ, **more})
     assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
     return done.stdout
 

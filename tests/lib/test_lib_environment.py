@@ -3,11 +3,11 @@
 
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from installed import EXAMPLES, Installed, output
+from programs import completed
 
 VARIABLES = {
     "stamp": "BULKMM_STAMP",
@@ -33,12 +33,8 @@ def run(
     program: Path, installed: Installed, variables: dict[str, bytes | str]
 ) -> tuple[dict[str, str], str]:
     """Return the list of each operation, and what was said on standard error."""
-    done = subprocess.run(
-        [program],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **installed.environment, **variables},
+    done = completed(
+        [program], env={**os.environ, **installed.environment, **variables}
     )
     assert done.returncode == (2 if done.stderr else 0)
     listed = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())

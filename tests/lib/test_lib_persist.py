@@ -2,11 +2,11 @@
 """bmm_persist(): which lines it writes back, and where it says that it cannot."""
 
 import platform
-import subprocess
 from pathlib import Path
 
 import pytest
 from corelib import NATIVE, meson
+from programs import completed
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="instructions of x86-64")
@@ -15,12 +15,6 @@ def test_every_line_is_written_back_once_and_then_fenced(instruction: str) -> No
     if f" {instruction} " not in Path("/proc/cpuinfo").read_text():
         pytest.skip(f"this CPU has no {instruction}")
     meson(NATIVE, target="bmm-persisted")
-    done = subprocess.run(
-        [str(NATIVE / "bmm-persisted"), instruction],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = completed([NATIVE / "bmm-persisted", instruction])
     wanted = f"{instruction}: 200 ranges, 0 wrong\n"
     assert (done.returncode, done.stdout) == (0, wanted)

@@ -4,12 +4,12 @@
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from corelib import ROOT
 from installed import HEADERS, Installed, header_functions, output
+from programs import completed
 
 CRATES = ROOT / "rust"
 STRUCTURES = ("bmm_image", "bmm_options", "bmm_report")
@@ -21,11 +21,8 @@ pytestmark = pytest.mark.skipif(
 
 
 def cargo(installed: Installed, *words: str) -> str:
-    done = subprocess.run(
+    done = completed(
         ["cargo", *words],
-        check=False,
-        capture_output=True,
-        text=True,
         timeout=600,
         cwd=CRATES,
         env={

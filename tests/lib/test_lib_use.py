@@ -3,12 +3,12 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from corelib import ROOT
 from installed import EXAMPLES, Installed, output
+from programs import completed
 
 HERE = ROOT / "tests" / "lib"
 SAYS = {
@@ -159,11 +159,8 @@ def test_a_sanitizer_sees_what_the_library_reads_and_writes(
     program, strict = tmp_path / "sanitized", [f"-fsanitize={kind}", "-g"]
     installed.build(HERE / "sanitized.c", program, *strict, compiler=compiler)
     for mode, says in SANITIZED[kind].items():
-        done = subprocess.run(
+        done = completed(
             [program, mode],
-            check=False,
-            capture_output=True,
-            text=True,
             env={
                 **os.environ,
                 **installed.environment,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import fakekernel
 import pytest
+from programs import completed
 
 from bulkmm.control import needs
 from bulkmm.lab.machine.arch import X86_64
@@ -111,11 +112,8 @@ def tree(grown: Path) -> Path:
 
 def bulkmm(tree: Path, *words: str) -> tuple[int, str]:
     """Run the copy's command."""
-    done = subprocess.run(
+    done = completed(
         [sys.executable, "-P", "-m", "bulkmm.cli", *words],
-        check=False,
-        capture_output=True,
-        text=True,
         env={**os.environ, "PYTHONPATH": str(tree)},
     )
     return done.returncode, done.stdout + done.stderr
@@ -157,13 +155,13 @@ def test_the_lab_knows_the_series(tree: Path) -> None:
 
 def test_make_knows_the_series(tree: Path) -> None:
     command = ["make", "-n", "-C", str(tree), "figures"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = completed(command, check=True)
     assert f"for one in {' '.join([*X86_64.series, SERIES])};" in done.stdout
     rules = tree / "module/compat/supported.mk"
     asked = ["--eval", "known: ; @echo $(bmm-known)", "known", "VERSION=7"]
     for patchlevel, known in ("12", "y"), ("13", ""):
         command = ["make", "-sf", str(rules), *asked, f"PATCHLEVEL={patchlevel}"]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        done = completed(command, check=True)
         assert done.stdout.strip() == known
 
 
@@ -195,7 +193,7 @@ def test_the_modules_c_knows_the_path(tree: Path, tmp_path: Path) -> None:
     program = tmp_path / "a"
     flags = ["-std=gnu11", "-Wall", "-Werror", "-Wno-unused-function", f"-I{tree}"]
     subprocess.run(["gcc", *flags, "-o", program, tmp_path / "a.c"], check=True)
-    done = subprocess.run([program], check=True, capture_output=True, text=True)
+    done = completed([program], check=True)
     assert done.stdout.splitlines()[-1] == "extra half"
 
 

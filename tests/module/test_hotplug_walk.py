@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from programs import completed
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTED = ROOT / "module/hotplug_walk.c"
@@ -47,7 +48,7 @@ def compiled(source: Path, to: Path) -> Path:
 
 def run(program: Path, seed: int, sizes: tuple[int, int], cases: int = CASES) -> Run:
     argv = [str(program), *map(str, (seed, cases, *sizes))]
-    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    done = completed(argv, check=True)
     return Run(*map(int, done.stdout.split()))
 
 

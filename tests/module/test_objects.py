@@ -6,12 +6,12 @@ of the kernel that has lost its landing pad: the objects are read instead.
 """
 
 import re
-import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from lablib import series
+from programs import completed
 
 from bulkmm.lab.machine import build, kernels, root
 from bulkmm.lab.machine.kernels import Kernel
@@ -63,9 +63,7 @@ def test_it_builds_without_a_warning(name: str) -> None:
 
 def disassembly(file: Path) -> dict[str, list[str]]:
     """Return the lines of each function, relocations among them."""
-    done = subprocess.run(
-        ["objdump", "-dr", str(file)], capture_output=True, text=True, check=True
-    )
+    done = completed(["objdump", "-dr", file], check=True)
     functions: dict[str, list[str]] = {}
     name = ""
     for line in done.stdout.splitlines():

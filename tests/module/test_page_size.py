@@ -3,11 +3,11 @@
 
 import re
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
+from programs import completed
 
 from bulkmm.lab import paths
 from bulkmm.lab.machine import arch, build, kernels, root
@@ -66,9 +66,7 @@ def disassembled(
             where.run(["make", "-C", kernel.headers, module, flags, *objects], 300)
             tool = f"{machine.triplet}-objdump"
             made = [str(part / "module" / name) for name in objects]
-            done = subprocess.run(
-                [tool, *how, *made], capture_output=True, text=True, check=True
-            )
+            done = completed([tool, *how, *made], check=True)
             return done.stdout
         finally:
             shutil.rmtree(part)

@@ -4,6 +4,7 @@
 import subprocess
 
 import pytest
+from programs import completed
 
 from bulkmm.control import needs
 from bulkmm.lab.paths import PROJECT
@@ -21,12 +22,9 @@ def build(version: str, *settings: str) -> subprocess.CompletedProcess[str]:
     number, _, patchlevel = version.partition(".")
     settings = (f"VERSION={number}", f"PATCHLEVEL={patchlevel}", *settings)
     rules = f"include {RULES}\nall:\n"
-    return subprocess.run(
+    return completed(
         ["make", "-sf", "-", "CONFIG_MODULES=y", DIRECT, "CC=gcc", *settings],
         input=rules,
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import armlib
 import pytest
 from kernelstub import write_headers
+from programs import completed
 
 from bulkmm.lab.paths import PROJECT
 
@@ -60,13 +61,7 @@ def answer(place: Path, machine: Machine, trampoline: str) -> tuple[int, str]:
     argv = [machine.compiler, *flags, "-o", program, *sources]
     subprocess.run(argv, check=True, timeout=60)
     runner = [armlib.qemu()] if machine.folder == "arm64" else []
-    done = subprocess.run(
-        [*runner, program],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = completed([*runner, program])
     return done.returncode, done.stdout
 
 

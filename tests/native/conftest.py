@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from corelib import NATIVE, ROOT, meson
+from programs import completed
 
 from bulkmm.bench import measure, subjects
 from bulkmm.results import Document
@@ -32,12 +33,8 @@ def bench() -> Bench:
     """Run ``bulkmm bench`` with these words and environment."""
 
     def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        return completed(
             [sys.executable, "-m", "bulkmm.cli", "bench", *words],
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=120,
             env={**os.environ, **environment},
         )
 

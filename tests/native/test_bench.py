@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 from eventlib import events, process, steady
+from programs import completed
 
 from bulkmm import cli, machine, results
 from bulkmm.bench import measure, program, subjects, take
@@ -302,11 +303,9 @@ def test_a_method_that_is_wrong_is_found(
 @pytest.mark.parametrize("name", ["plain_copy", "plain_clear"])
 def test_the_plain_loop_is_a_loop(name: str) -> None:
     """A compiler that sees what it is makes a call of it."""
-    done = subprocess.run(
+    done = completed(
         ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={name}", PROGRAM],
         check=True,
-        capture_output=True,
-        text=True,
     )
     code = re.findall(r"^ +[0-9a-f]+:\t(\S+)", done.stdout, re.MULTILINE)
     assert 4 <= len(code) <= 30

@@ -4,12 +4,13 @@
 import io
 import lzma
 import resource
-import subprocess
 import tarfile
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from programs import completed
 
 from bulkmm.lab.progress import Progress
 from bulkmm.native import find, measure, package, process
@@ -53,11 +54,8 @@ class Ended:
 
 def harness(ready: Path, *words: str, memory: int = -1) -> Ended:
     """Run the harness on a directory, with so much address space."""
-    done = subprocess.run(
+    done = completed(
         [process.harness(), ready, *words],
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=300,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)),
     )

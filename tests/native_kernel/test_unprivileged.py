@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from nativelib import Pair
+from programs import completed
 
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.native import vmlinux
@@ -42,11 +43,8 @@ def as_nobody(*words: str) -> subprocess.CompletedProcess[str]:
     """
     reach = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *reach]
-    return subprocess.run(
+    return completed(
         [*nobody, sys.executable, "-m", "bulkmm.cli", *words],
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=900,
         env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"},
     )

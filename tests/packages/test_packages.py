@@ -2,11 +2,11 @@
 """The packages as built, and their life in a guest of one kernel."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from lablib import passed, tiers
+from programs import completed
 
 from bulkmm.lab.machine import debs
 from bulkmm.lab.paths import locked
@@ -33,9 +33,7 @@ def built() -> dict[str, Path]:
 
 
 def held(deb: Path, *words: str) -> str:
-    return subprocess.run(
-        ["dpkg-deb", *words, deb], check=True, capture_output=True, text=True
-    ).stdout
+    return completed(["dpkg-deb", *words, deb], check=True).stdout
 
 
 def test_there_are_four(built: dict[str, Path]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from programs import completed
 
 from bulkmm.lab.machine import debs
 
@@ -38,13 +39,8 @@ def command(wheel: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-        return subprocess.run(
-            [place / "venv/bin/bulkmm", *words],
-            check=False,
-            capture_output=True,
-            text=True,
-            cwd=place,
-            env=environment,
+        return completed(
+            [place / "venv/bin/bulkmm", *words], cwd=place, env=environment
         )
 
     return run

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import rootlib
 from corelib import NATIVE, ROOT
+from programs import completed
 
 from bulkmm import machine
 from bulkmm.bench import goals, populate
@@ -22,14 +23,7 @@ COMMAND = [sys.executable, "-m", "bulkmm.cli", "bench", "populate"]
 
 
 def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *words],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, **more},
-    )
+    return completed([*COMMAND, *words], timeout=300, env={**os.environ, **more})
 
 
 def test_a_short_run(tmp_path: Path) -> None:
@@ -93,12 +87,7 @@ def test_what_is_not_there_or_not_zero_is_seen(
     command += [str(ROOT / "bench" / "limit.c"), *map(str, libraries)]
     command += ["-o", str(tmp_path / "broken")]
     subprocess.run(command, check=True)
-    done = subprocess.run(
-        [tmp_path / "broken", "s", "4k", str(64 * MIB), way],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = completed([tmp_path / "broken", "s", "4k", 64 * MIB, way], check=True)
     assert f'"ok": {"true" if call == instead else "false"}' in done.stdout
 
 

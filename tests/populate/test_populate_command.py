@@ -14,19 +14,14 @@ from pathlib import Path
 
 import pytest
 import rootlib
+from programs import completed
 
 COMMAND = [sys.executable, "-m", "bulkmm.cli", "populate"]
 MIB = 1 << 20
 
 
 def run(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*COMMAND, *map(str, words)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = completed([*COMMAND, *words], timeout=60)
     assert done.returncode == code, done.stdout + done.stderr
     if code:
         assert done.stderr.count("\n") == 1, done.stderr

@@ -2,13 +2,13 @@
 """bmm_populate() by its cases, as it is and under sanitizers, and its errors."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import rootlib
 from corelib import NATIVE, SANITIZE, THREADS, meson
+from programs import completed
 
 MIB = 1 << 20
 PAGE = 4096
@@ -27,9 +27,7 @@ POOL, BACKING, MEMORY = 7, 8, 10  # of enum bmm_cause
 
 def names() -> list[str]:
     meson(NATIVE, target="bmm-cases")
-    done = subprocess.run(
-        [NATIVE / "bmm-cases"], check=True, capture_output=True, text=True
-    )
+    done = completed([NATIVE / "bmm-cases"], check=True)
     return done.stdout.split()
 
 
@@ -39,9 +37,7 @@ def outside(
     """Populate what the test has prepared, after it was read; return the report."""
     command = [*(before or []), str(NATIVE / "bmm-cases"), kind, str(size)]
     command += [after] * bool(after)
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=60
-    )
+    done = completed(command, timeout=60)
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -52,14 +48,7 @@ def outside(
 def test_a_case(build: str, case: str) -> None:
     place, options = BUILDS[build]
     meson(place, *options, target="bmm-cases")
-    done = subprocess.run(
-        ["setarch", "-R", str(place / "bmm-cases"), case],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=QUIET,
-    )
+    done = completed(["setarch", "-R", place / "bmm-cases", case], env=QUIET)
     if done.returncode == SKIP:
         pytest.skip(f"this machine cannot: {done.stdout.strip() or case}")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -68,13 +57,7 @@ def test_a_case(build: str, case: str) -> None:
 
 def test_threads_with_much_data_of_their_own() -> None:
     """Which the C library puts on their stacks."""
-    done = subprocess.run(
-        [NATIVE / "bmm-cases-data", "grows"],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = completed([NATIVE / "bmm-cases-data", "grows"])
     assert (done.returncode, done.stdout) == (0, "")
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import rootlib
 from corelib import NATIVE, ROOT
+from programs import completed
 
 PRELOAD = NATIVE / "lib" / "libbulkmm-populate.so"
 PROGRAM = NATIVE / "bmm-preloaded"
@@ -29,14 +30,7 @@ def run(*words: object, preload: bool = False, **more: str) -> str:
     environment = {**os.environ, **more}
     if preload:
         environment["LD_PRELOAD"] = str(PRELOAD)
-    done = subprocess.run(
-        [*map(str, words)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=environment,
-    )
+    done = completed([*words], env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "preload" not in done.stderr
     return done.stdout
@@ -73,9 +67,7 @@ def test_it_can_be_switched_off_from_outside() -> None:
 def test_a_number_that_is_none_is_refused_in_one_line(value: str) -> None:
     """And does not switch it off without a word."""
     environment = {"LD_PRELOAD": str(PRELOAD), "BULKMM_POPULATE_THREADS": value}
-    done = subprocess.run(
-        ["true"], check=True, capture_output=True, text=True, env=environment
-    )
+    done = completed(["true"], check=True, env=environment)
     (line,) = done.stderr.splitlines()
     assert f"BULKMM_POPULATE_THREADS={value} is not a number of threads" in line
 
