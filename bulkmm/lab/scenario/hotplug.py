@@ -66,6 +66,7 @@ SCENARIOS = (
         modules=("cxl_acpi", "cxl_pci", "cxl_mem", "dax_cxl", "kmem"),
         # no region starts where the kernel cannot flush caches, as in a guest
         cpu="max,hypervisor=off",
+        since="6.12",  # 6.1 has no dax_cxl
         seconds=60,
         marked=True,
         lacking_debug=LACKING,
