@@ -25,12 +25,13 @@ HEADINGS = (
     "fewer instructions, or faster",
 )
 INTRO = """\
-What `bulkmm lab matrix{flags}` printed. Each line is one run of a scenario in a
-virtual machine, off and on in one boot. A verdict counts the run's checks of
-correctness, a clean kernel log among them. TCG means that the CPU is emulated: the
-last column is the share of the kernel's instructions saved, by count. Elsewhere it is
-time without / time with. Medians, with 95 % intervals in round brackets, or in square
-ones the range of fewer than six samples; `~`: not proven."""
+What `bulkmm lab matrix{flags}` printed. Each cell is one run of a scenario in a
+virtual machine, off and on in one boot: its verdict, which counts the checks of
+correctness, a clean kernel log among them; the functions hooked; and what each mode
+saves. TCG means that the CPU is emulated: that is the share of the kernel's
+instructions, by count. Elsewhere it is time without / time with. Medians, with 95 %
+intervals in round brackets, or in square ones the range of fewer than six samples;
+`~`: not proven."""
 NOTE = (
     "All in virtual machines. Instruction counts are neither times nor hardware "
     "figures. Those of clearing are not counted: it makes the same stores in another "
@@ -210,10 +211,23 @@ def failed(cell: Cell, why: str) -> Line:
 
 def markdown(lines: Iterable[Line], flags: str, page: Page = STOCK) -> str:
     """Return the matrix as a page."""
-    width, intro = page.columns, page.intro.format(flags=flags)
-    rows = [line.cells()[:width] for line in lines]
-    shown = Sheet(HEADINGS[:width], rows).markdown()
+    rows = [line.cells()[: page.columns] for line in lines]
+    flat = Sheet(HEADINGS[: page.columns], rows)
+    shown = (_crossed(rows) if page is STOCK else flat).markdown()
+    intro = page.intro.format(flags=flags)
     return "\n".join([page.title, "", intro, "", *shown, page.note, ""])
+
+
+def _crossed(rows: list[list[str]]) -> Sheet:
+    """Return a row for each scenario and a column for each kernel."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for path, kernel, scenario, verdict, held, faster in rows:
+        said = (verdict, held and f"{held} hooked", faster)
+        cells = found.setdefault((path, scenario), {})
+        cells[kernel] = "; ".join(filter(None, said))
+    kernels = [*dict.fromkeys(row[1] for row in rows)]
+    whole = [(*on, *(cells.get(k, "") for k in kernels)) for on, cells in found.items()]
+    return Sheet(("path", "scenario", *kernels), whole)
 
 
 def summary(lines: list[Line]) -> str:
