@@ -323,10 +323,11 @@ prezero_faults() {
 }
 
 # two processes take pages in every way until they have seen so many, while fillers
-# come and are killed, the pool and the modes change: PAGES
+# come and are killed, the pool and the modes change: PAGES FAULT
 prezero_stress() {
 	set_pool 96
 	state on prezero=on
+	[ "$2" = none ] || must_write $FILES/fault "$2"
 	for one in 1 2; do
 		(
 			bmmzero churn $(($1 / 2)) 12 >/tmp/churn.$one 2>&1

@@ -5,6 +5,7 @@ Counters, modes and hooks are of bulkmm.lab.state, which test_state.py judges.
 """
 
 from collections.abc import Callable, Iterable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from bulkmm.lab.families import (
     hotplug,
     latency,
     populate,
+    prezero,
     proof,
     suites,
     use,
@@ -40,7 +42,7 @@ def record(when: str, arm: str, modes: dict[str, str], counts: Counts) -> Event:
     """Return what the module shows."""
     files = {"version": "0.1", "clear/min_pages": "16", "clear/cached_max": "2097152"}
     files["memmap/backend"] = "generic [movnti=9]"
-    for path in ("memmap", "clear", "alloc", "copy", "vmap", "hotplug"):
+    for path in ("memmap", "clear", "alloc", "copy", "vmap", "hotplug", "prezero"):
         on = path in modes and modes[path] != "off"
         counted = {"hits": 0, "bytes": 0, "inflight": 0, **counts.get(path, {})}
         files[f"{path}/mode"] = f"[{modes.get(path, 'off')}]"
@@ -332,6 +334,28 @@ def stressed() -> list[Event]:
     ]
 
 
+def ready() -> list[Event]:
+    pages = prezero.SHAPES["prezero-2m"].pages
+    found = []
+    for arm, way in product(prezero.ARMS, prezero.WAYS):
+        known = pages if arm in prezero.READY else 0
+        said = event("prezero-visit", arm=arm, way=way, known=known, left=0, wrong=0)
+        modes = {"prezero": "on"} if arm in prezero.HOOKED else {}
+        found += visit(said, modes, prezero={"hits": known})
+    return [*found, left("prezero", "on", hits=pages)]
+
+
+def churned() -> list[Event]:
+    churns = [event("prezero-churned", code=0, pages=9, wrong=0) for _ in range(2)]
+    check = event("check", name="the pool is exact", ok="yes", detail="")
+    return [
+        check,
+        *churns,
+        event("prezero-stress", turns=2),
+        left("prezero", "on", hits=3),
+    ]
+
+
 def coexisted() -> list[Event]:
     return [event("start"), event("step", name="fentry"), event("start")]
 
@@ -353,8 +377,11 @@ RUNS: dict[str, tuple[str, dict[str, Any], Callable[[], list[Event]]]] = {
     "mm": (suites.MM, {"parts": ("cow",)}, ran),
     "odd": (suites.ODD, {"seed": 1, "rounds": 1}, odd),
     "stress": (suites.STRESS, {}, stressed),
+    "prezero": ("prezero-2m", {"seed": 1, "rounds": 1}, ready),
+    "churn": ("prezero-stress", {"folios": 18}, churned),
     "coexist": (suites.COEXIST, {"parts": ("fentry", suites.KEXEC)}, coexisted),
 }
+UNCOUNTED = ("populate", "prezero")  # their results are work, which a guest counts
 PARTIAL = {vmaps.WHOLE}  # of "asked"
 
 
@@ -377,7 +404,7 @@ def test_a_run_that_held(run: str) -> None:
     work = scenario.find(name).make(**options)
     kept = outcome(made())
     found, _ratios = work.results(kept)
-    assert bool(found) is (work.scenario.measures and run != "populate")
+    assert bool(found) is (work.scenario.measures and run not in UNCOUNTED)
     assert work.facts(kept)
 
 
@@ -479,6 +506,15 @@ def on(event: str = "", **match: Any) -> Event:
         ("stress", on(process="copies"), on(copies=0), "hugetlb pages: copies"),
         ("stress", on(process="device"), on(failed=1), "device: always came up"),
         ("stress", on("soak"), on(loads=1), "loaded more than once"),
+        # pages that are ready
+        ("prezero", {**AFTER, "arm": "ready"}, GONE, "known pages (ready)"),
+        ("prezero", on("prezero-visit", arm="both"), on(wrong=1), "every byte zero (m"),
+        ("prezero", on("prezero-visit", arm="on"), on(known=1), "known pages (on)"),
+        ("prezero", on("prezero-visit", arm="both"), on(left=1), "known pages (both)"),
+        ("churn", on("prezero-churned"), on(wrong=1), "every page zero"),
+        ("churn", on("prezero-churned"), on(pages=8), "enough pages"),
+        ("churn", on("check"), on(ok="no"), "the pool is exact"),
+        ("churn", UNLOAD, GONE, "served meanwhile"),
         ("coexist", on("start"), GONE, "every part was run"),
         ("coexist", on("step"), GONE, "every part was run"),
         (

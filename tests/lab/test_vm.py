@@ -204,6 +204,16 @@ LAST = "1 words wrong, first in folio 0 at byte 2097144"
                 {"arrays mapped as the model says (broken-on-purpose absent)"},
                 "wrong; first",
             ),
+            (
+                ("prezero-stress", "--kernel", "7.3", "--folios", "1000"),
+                {"every page zero"},
+                "of 1",
+            ),
+            (
+                ("prezero-2m", "--kernel", "7.3", *ONE),
+                {"every byte zero (corrupted)"},
+                "words wrong",
+            ),
         ],
     ),
     # the order of a set differs between the processes that run tests

@@ -224,8 +224,13 @@ class StressWork(work.Work):
         """Return how many pages are taken and looked at."""
         return self.options.folios or STRESS_PAGES
 
+    @property
+    def defines(self) -> list[str]:
+        return ["BMM_FAULTS=1"] if self.options.break_one_word else []
+
     def lines(self) -> list[str]:
-        return [f"prezero_stress {self.pages}"]
+        fault = "stale" if self.options.break_one_word else "none"
+        return [f"prezero_stress {self.pages} {fault}"]
 
     def checks(self, outcome: Outcome) -> list[Check]:
         churned = outcome.of("prezero-churned")
