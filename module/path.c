@@ -122,8 +122,9 @@ static void path_wait_empty(struct bmm_path *path)
  * Detaches the hooks that are to be detached, behind the task that switched the
  * path off. When ftrace has released them (bmm_hook_unregister()), a task may
  * still be (1) in the handler, counted, or (2) between the last instruction
- * that counts it and its return; or that is (3) an interrupt of an idle CPU,
- * which RCU tasks does not wait for. The three waits cover these in order.
+ * that counts it and its return, or in a handler that does not count as it
+ * cannot sleep; or that is (3) an interrupt of an idle CPU, which RCU tasks
+ * does not wait for. The three waits cover these in order.
  *
  * A hook that is to be detached after this has begun is left to the next run:
  * whoever decides that queues the work again.

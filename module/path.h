@@ -114,8 +114,9 @@ static inline void bmm_path_count(struct bmm_path *path, unsigned int which,
 }
 
 /*
- * Brackets of a handler. Between them the module's text cannot go away; what
- * comes before the first and after the second is covered by RCU tasks.
+ * Brackets of a handler that can sleep. Between them the module's text cannot
+ * go away; what comes before the first and after the second, and a handler that
+ * cannot sleep, is covered by RCU tasks.
  */
 static inline void bmm_path_enter(struct bmm_path *path)
 {

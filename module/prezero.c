@@ -78,39 +78,46 @@ static void prezero_keep(struct folio *folio, unsigned int order,
 		bmm_path_count(&bmm_prezero_path, BMM_PREZERO_ZEROED, 1);
 }
 
-/*
- * Entered in place of enqueue_hugetlb_folio(), under hugetlb_lock with
- * interrupts disabled: nobody has a reference to the page.
- */
-void bmm_prezero_handler(struct hstate *h, struct folio *folio)
+/* Apart, so that a free that does not come here saves no registers for it. */
+static noinline void prezero_returned(struct hstate *h, struct folio *folio,
+				      enum bmm_prezero_return as)
 {
 	struct list_head *list = &h->hugepage_freelists[folio_nid(folio)];
-	enum bmm_prezero_return as = bmm_fault("inlined") ?
-					     BMM_RETURN_NONE :
-					     bmm_prezero_returns(folio);
 	unsigned int order = huge_page_order(h);
 
-	bmm_path_enter(&bmm_prezero_path);
-	static_call(bmm_prezero_original)(h, folio);
 	if (as != BMM_RETURN_NONE) {
 		prezero_keep(folio, order, as);
 		prezero_move_unknown(list, order);
-	} else if (bmm_known_any(order, folio_nid(folio))) {
+	} else {
 		prezero_forget(folio, order);
 		list_move_tail(&folio->lru, list);
 	}
-	bmm_path_leave(&bmm_prezero_path);
 }
 
-/* Entered in place of remove_hugetlb_folio(), under hugetlb_lock likewise. */
+/*
+ * Entered in place of enqueue_hugetlb_folio(), as the next one under
+ * hugetlb_lock with interrupts disabled: nobody has a reference to the page,
+ * and neither can sleep, so they are not counted as being inside (path.h).
+ */
+void bmm_prezero_handler(struct hstate *h, struct folio *folio)
+{
+	enum bmm_prezero_return as = bmm_fault("inlined") ?
+					     BMM_RETURN_NONE :
+					     bmm_prezero_returns(folio);
+
+	static_call(bmm_prezero_original)(h, folio);
+	if (unlikely(as != BMM_RETURN_NONE ||
+		     bmm_known_any(huge_page_order(h), folio_nid(folio))))
+		prezero_returned(h, folio, as);
+}
+
+/* Entered in place of remove_hugetlb_folio(). */
 void bmm_prezero_remove_handler(struct hstate *h, struct folio *folio,
 				bool adjust_surplus)
 {
-	bmm_path_enter(&bmm_prezero_path);
 	if (bmm_known_any(huge_page_order(h), folio_nid(folio)))
 		prezero_forget(folio, huge_page_order(h));
 	static_call(bmm_prezero_remove_original)(h, folio, adjust_surplus);
-	bmm_path_leave(&bmm_prezero_path);
 }
 
 /* The compiler may have inlined enqueue_hugetlb_folio() into its callers. */
