@@ -42,8 +42,9 @@ known() {
 	echo $all
 }
 
-# populate by a WAY: KIND MIB WAY
+# populate by a WAY, if the guest has what it takes: KIND MIB WAY
 prezero_visit() {
+	[ "$3" != qemu ] || [ -e /usr/bin/qemu-system-x86_64 ] || return 0
 	case $ARM in
 	ready | both) prezero_fill "$KIB" ;;
 	esac

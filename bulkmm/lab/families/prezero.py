@@ -13,7 +13,8 @@ from pathlib import Path
 
 from bulkmm import stats
 from bulkmm.lab import state, work
-from bulkmm.lab.machine import counting, library, vm
+from bulkmm.lab.machine import counting, library, suites, vm
+from bulkmm.lab.machine.arch import X86_64, of_release
 from bulkmm.lab.machine.counting import Event
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.vm import Outcome
@@ -30,7 +31,8 @@ THREADS = "bulkmm-2"  # as QEMU does; their waiting is counted as well
 # the kernel's, DPDK's, a file's
 MAPPED = ("madvise", "map-populate")
 ALONE = (*MAPPED, "fallocate")
-WAYS = (*ALONE, THREADS)
+QEMU = suites.QEMU  # a file's, with what its start takes (x86-64)
+WAYS = (*ALONE, THREADS, QEMU)
 CORRUPTED = "corrupted"
 POPULATE, FREE = 0, 1  # slots of a record
 STORE = 8  # bytes that a store is taken to write
@@ -76,7 +78,10 @@ class Work(work.Work):
         return self.shape.cmdline
 
     def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
-        return [library.ensure(kernel.root, kernel.arch, progress)]
+        found = [library.ensure(kernel.root, kernel.arch, progress)]
+        if kernel.arch is X86_64:
+            found.append(suites.tree(kernel, QEMU, progress))
+        return found
 
     def lines(self) -> list[str]:
         shape, chance = self.shape, self.options.chance
@@ -110,6 +115,8 @@ class Work(work.Work):
     def checks(self, outcome: Outcome) -> list[Check]:
         visits = state.visits(outcome, VISIT)
         ways = [*WAYS, *([CORRUPTED] if self.options.break_one_word else [])]
+        if of_release(outcome.of("start")[0]["release"]) is not X86_64:
+            ways.remove(QEMU)
         found = [
             _zero(way, [v.event for v in visits if v.event["way"] == way])
             for way in ways
@@ -119,6 +126,8 @@ class Work(work.Work):
         if taken := _taken(outcome, POPULATE):
             found += [check for way in ALONE for check in self._cheap(way, taken)]
             found.append(self._freed(_taken(outcome, FREE)))
+            if QEMU in ways:
+                found.append(self._started(taken))
         return found
 
     def _known(self, arm: str, visits: list[Visit]) -> Check:
@@ -154,6 +163,15 @@ class Work(work.Work):
             f"{stores:.0f} stores, {stores * STORE / shape.page:.4%} of its bytes; "
             f"{insns:.0f} instructions, stock {stock:.0f}",
         )
+
+    def _started(self, taken: Taken) -> Check:
+        """Check that most of the clearing is gone when QEMU starts."""
+        pages = self.shape.pages
+        _, cleared = _least(taken[QEMU, "clear"], pages)
+        _, left = _least([w for arm in READY for w in taken[QEMU, arm]], pages)
+        _, seen = _least(taken[MAPPED[0], "clear"], pages)
+        detail = f"{cleared - left:.0f} stores fewer a page, of {seen:.0f}"
+        return Check("a start of QEMU", cleared - left > seen / 2, detail)
 
     def _freed(self, taken: Taken) -> Check:
         """Check what the hooks cost when nothing is known: the pool was used up."""

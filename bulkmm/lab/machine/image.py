@@ -124,7 +124,7 @@ def initramfs(
     """
     tree = run / "tree"
     for more in over:
-        shutil.copytree(more, tree)
+        shutil.copytree(more, tree, dirs_exist_ok=True)
     (tree / "lib/modules").mkdir(parents=True)
     for module in modules:
         shutil.copy(module, tree / "lib/modules")

@@ -17,6 +17,7 @@ from bulkmm.lab.paths import built, content_key
 from bulkmm.lab.progress import Progress
 
 MM, STRESS, COEXIST = "mm", "stress", "coexist"  # suites
+QEMU = "qemu"  # the root's own, as a user of huge pages
 PLACE = "suite"  # in the guest
 SELFTESTS = "tools/testing/selftests"
 SOURCE = ("tools", "include", "mm/gup_test.h", "lib/test_hmm_uapi.h")
@@ -46,7 +47,7 @@ LISTED = "bmm-listed: ; @echo $(TEST_GEN_FILES)"
 
 def tree(kernel: Kernel, name: str, progress: Progress) -> Path:
     """Return the tree of a suite, made if this kernel has none."""
-    makers = {MM: _mm, STRESS: _stress, COEXIST: _coexist}
+    makers = {MM: _mm, STRESS: _stress, COEXIST: _coexist, QEMU: _qemu}
     version = upstream.source_package(kernel)[1] if name == MM else kernel.release
     key = content_key([], *SOURCE, *SYSROOT, COMPILER, WRAPPER, STAND_IN, version)
     place = kernel.root.var / "suites" / f"{name}-{kernel.release}-{key}"
@@ -113,6 +114,11 @@ def _stress(kernel: Kernel, part: Path, progress: Progress) -> None:
     root, arch = kernel.root, kernel.arch
     programs = userland.unpacked(root, arch, (STRESS_NG,), progress)
     userland.copy_tools(root, arch, programs, (f"usr/bin/{STRESS_NG}",), part)
+
+
+def _qemu(kernel: Kernel, part: Path, _progress: Progress) -> None:
+    root, program = kernel.root, "usr/bin/qemu-system-x86_64"
+    userland.copy_tools(root, kernel.arch, root.path, (program,), part)
 
 
 def _coexist(kernel: Kernel, part: Path, _progress: Progress) -> None:
