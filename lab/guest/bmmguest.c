@@ -2,8 +2,9 @@
 /*
  * What the guest's busybox cannot do: time a write to a sysfs file in
  * nanoseconds, prove that memory on a DAX file or device holds what was stored
- * to it, load a module once (busybox retries when a module refuses), and report
- * all that bulkmm shows in sysfs.
+ * to it, load a module once (busybox retries when a module refuses), report all
+ * that bulkmm shows in sysfs, fill memory that a kernel will write next, and
+ * jump into another kernel.
  * Each command prints its result on one line and exits 0, or prints what went
  * wrong on stderr and exits 1.
  */
@@ -11,6 +12,7 @@
 #include <err.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <linux/reboot.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,6 +191,69 @@ static int report_state(const char *when, const char *arm)
 	return 0;
 }
 
+/* With this pattern a byte shows that a kernel omits when it writes there next. */
+static void poison(volatile uint64_t *to, uint64_t bytes, uint64_t pattern)
+{
+	for (uint64_t i = 0; i < bytes / sizeof(*to); i++)
+		to[i] = pattern;
+}
+
+static int poison_free(uint64_t bytes, uint64_t pattern)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		err(1, "memory");
+	poison(at, bytes, pattern);
+	printf("%lu\n", bytes);
+	return 0;
+}
+
+/* A device without a driver, at this physical address. */
+static int poison_device(uint64_t start, uint64_t bytes, uint64_t pattern)
+{
+	int fd = open("/dev/mem", O_RDWR | O_SYNC);
+
+	if (fd < 0)
+		err(1, "/dev/mem");
+	for (uint64_t done = 0; done < bytes; done += PIECE) {
+		uint64_t some = bytes - done < PIECE ? bytes - done : PIECE;
+		uint64_t *at = mmap(NULL, some, PROT_READ | PROT_WRITE,
+				    MAP_SHARED, fd, start + done);
+
+		if (at == MAP_FAILED)
+			err(1, "device");
+		poison(at, some, pattern);
+		if (at[some / sizeof(*at) - 1] != pattern)
+			errx(1, "device holds something else");
+		munmap(at, some);
+	}
+	printf("%lu\n", bytes);
+	return 0;
+}
+
+/* Neither the firmware nor the processes here are told. */
+static int jump(const char *kernel, const char *initramfs, const char *words)
+{
+	int image = open(kernel, O_RDONLY), files = open(initramfs, O_RDONLY);
+
+	if (image < 0 || files < 0)
+		err(1, "%s", image < 0 ? kernel : initramfs);
+	if (syscall(SYS_kexec_file_load, image, files, strlen(words) + 1, words,
+		    0UL))
+		err(1, "load");
+	sync();
+	syscall(SYS_reboot, LINUX_REBOOT_MAGIC1, LINUX_REBOOT_MAGIC2,
+		LINUX_REBOOT_CMD_KEXEC, NULL);
+	err(1, "jump");
+}
+
+static uint64_t number(const char *text)
+{
+	return strtoull(text, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -199,9 +264,15 @@ int main(int argc, char **argv)
 		return load(argv[2], argv[3]);
 	if (!strcmp(what, "state") && argc == 4)
 		return report_state(argv[2], argv[3]);
+	if (!strcmp(what, "poison") && argc == 4)
+		return poison_free(number(argv[2]) << 20, number(argv[3]));
+	if (!strcmp(what, "poison") && argc == 5)
+		return poison_device(number(argv[2]), number(argv[3]),
+				     number(argv[4]));
+	if (!strcmp(what, "kexec") && argc == 5)
+		return jump(argv[2], argv[3], argv[4]);
 	if (argc == 5) {
-		uint64_t bytes = strtoull(argv[3], NULL, 0);
-		uint64_t seed = strtoull(argv[4], NULL, 0);
+		uint64_t bytes = number(argv[3]), seed = number(argv[4]);
 
 		if (!strcmp(what, "fill"))
 			return fill(argv[2], bytes, seed);
@@ -216,6 +287,9 @@ int main(int argc, char **argv)
 		"usage: bmmguest write FILE TEXT [NODE]\n"
 		"       bmmguest load MODULE OPTIONS\n"
 		"       bmmguest state WHEN ARM\n"
+		"       bmmguest poison MIB PATTERN\n"
+		"       bmmguest poison START BYTES PATTERN\n"
+		"       bmmguest kexec KERNEL INITRAMFS WORDS\n"
 		"       bmmguest fill|check|map-write|map-check FILE BYTES SEED\n");
 	return 2;
 }

@@ -206,7 +206,7 @@ coexist_kexec() {
 	mark "kexec"
 	dmesg >"$(port klog)"
 	read -r words </proc/cmdline
-	must bmmkexec /suite/vmlinuz /tmp/again.cpio "$words $AGAIN"
+	must bmmguest kexec /suite/vmlinuz /tmp/again.cpio "$words $AGAIN"
 }
 
 coexist_again() {

@@ -77,13 +77,13 @@ odd_unbind() {
 }
 
 odd_fill() {
-	[ "$4" = 0 ] || must bmmpoison device "$3" "$4" "$PATTERN"
+	[ "$4" = 0 ] || must bmmguest poison "$3" "$4" "$PATTERN"
 }
 
 # all come up in MODE, after the memory of their struct pages was filled
 odd_up() {
 	state "$1" "memmap=$1"
-	must bmmpoison memory $ODD_FREE "$PATTERN"
+	must bmmguest poison $ODD_FREE "$PATTERN"
 	odd_each odd_fill
 	odd_each odd_bind
 	wait

@@ -27,8 +27,6 @@ HELPERS = (
     "bmmpair",
     "bmmcopy",
     "bmmbpf",
-    "bmmkexec",
-    "bmmpoison",
     "bmmzero",
 )  # of NAME*.c in lab/guest
 EARLY = ("virtio_pci", "virtio_console")  # for the ports to the host
