@@ -121,9 +121,8 @@ static void vmap_end(const struct bmm_mapping *map, unsigned long addr,
 	trace_vmap(map, addr, (end - addr) >> PAGE_SHIFT, ns);
 }
 
-/* Entered in place of vmap_small_pages_range_noflush(). */
-int bmm_vmap_pages_handler(unsigned long addr, unsigned long end, pgprot_t prot,
-			   struct page **pages)
+static int vmap_pages(unsigned long addr, unsigned long end, pgprot_t prot,
+		      struct page **pages)
 {
 	struct bmm_mapping map = { .prot = prot };
 	int mode = READ_ONCE(bmm_vmap_path.mode), err;
@@ -136,12 +135,35 @@ int bmm_vmap_pages_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 		err = bmm_vmap_map_pages(&map, addr, end, pages);
 		vmap_end(&map, addr, end);
 	} else {
-		err = static_call(bmm_vmap_pages_original)(addr, end, prot,
-							   pages);
+		err = bmm_vmap_pages_by_kernel(addr, end, prot, pages);
 	}
 	bmm_path_leave(&bmm_vmap_path);
 	return err;
 }
+
+#ifdef CONFIG_CC_IS_GCC
+/* Entered in place of vmap_small_pages_range_noflush(). */
+int bmm_vmap_pages_handler(unsigned long addr, unsigned long end, pgprot_t prot,
+			   struct page **pages)
+{
+	return vmap_pages(addr, end, prot, pages);
+}
+#else
+/* Entered in place of its caller, which maps huge pages by vmap_range_noflush(). */
+int bmm_vmap_pages_handler(unsigned long addr, unsigned long end, pgprot_t prot,
+			   struct page **pages, unsigned int page_shift)
+{
+	int err;
+
+	if (page_shift == PAGE_SHIFT)
+		return vmap_pages(addr, end, prot, pages);
+	bmm_path_enter(&bmm_vmap_path);
+	err = static_call(bmm_vmap_pages_original)(addr, end, prot, pages,
+						   page_shift);
+	bmm_path_leave(&bmm_vmap_path);
+	return err;
+}
+#endif
 
 /* Entered in place of vmap_range_noflush(). */
 int bmm_vmap_range_handler(unsigned long addr, unsigned long end,

@@ -150,15 +150,22 @@ struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 
 /*
  * mm/vmalloc.c: nohugevmalloc clears vmap_allow_huge before anything can be
- * loaded (6.1 to 7.3). If it cannot be found, that counts as refused.
+ * loaded (6.1 to 7.3). If it cannot be found, that counts as refused. Clang
+ * keeps the variable's negation, and inlines get_vm_area_caller(): areas stay
+ * as they are.
  */
 void bmm_vmap_block_prepare(void)
 {
 	long allowed = bmm_symbol_data("vmap_allow_huge");
+	const char *why = NULL;
 
-	refused = IS_ERR_VALUE(allowed) || !*(const bool *)allowed;
+	if (IS_ENABLED(CONFIG_CC_IS_CLANG))
+		why = "the kernel is built by Clang";
+	else if (IS_ERR_VALUE(allowed))
+		why = "no symbol vmap_allow_huge";
+	else if (!*(const bool *)allowed)
+		why = "nohugevmalloc";
+	refused = why;
 	if (refused)
-		pr_notice("vmap: %s: mode block maps as mode pte\n",
-			  IS_ERR_VALUE(allowed) ? "no symbol vmap_allow_huge" :
-						  "nohugevmalloc");
+		pr_notice("vmap: %s: mode block maps as mode pte\n", why);
 }

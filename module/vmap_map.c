@@ -215,8 +215,7 @@ static long vmap_begin_table(struct bmm_mapping *map, unsigned long addr,
 		map->groups += !err;
 		return err ? err : BMM_GROUP;
 	}
-	err = static_call(bmm_vmap_pages_original)(addr, addr + PAGE_SIZE,
-						   map->prot, pages);
+	err = bmm_vmap_pages_by_kernel(addr, addr + PAGE_SIZE, map->prot, pages);
 	map->small += !err;
 	return err ? err : 1;
 }
@@ -241,9 +240,8 @@ static int vmap_map_table(struct bmm_mapping *map, unsigned long addr,
 	if (done == nr)
 		return 0;
 	map->odd = true;
-	return static_call(bmm_vmap_pages_original)(addr + (done << PAGE_SHIFT),
-						    end, map->prot,
-						    pages + done);
+	return bmm_vmap_pages_by_kernel(addr + (done << PAGE_SHIFT), end,
+					map->prot, pages + done);
 }
 
 /*

@@ -9,6 +9,15 @@
 
 #include "prototype.h"
 
+/* The kernel's function for pages of PAGE_SIZE; see paths.def for its name. */
+#ifdef CONFIG_CC_IS_GCC
+#define bmm_vmap_pages_by_kernel(addr, end, prot, pages) \
+	static_call(bmm_vmap_pages_original)(addr, end, prot, pages)
+#else
+#define bmm_vmap_pages_by_kernel(addr, end, prot, pages) \
+	static_call(bmm_vmap_pages_original)(addr, end, prot, pages, PAGE_SHIFT)
+#endif
+
 #define BMM_VMAP_KNOWN 16 /* sections: two cache lines to fill per call */
 
 /**

@@ -42,9 +42,9 @@ What `bulkmm lab matrix{flags}` printed: reduced scenarios, on kernels that the 
 [builds](lab.md#kernels-that-the-lab-builds) with the kernel's own checks switched on.
 `debug` proves locking, RCU and atomic sections, checks page tables, free pages,
 objects and lists, and preempts anywhere; `debug-kobject` also delays the release of
-every kobject; `kasan` checks every access against its shadow. A run passed if the
-kernel log has no warning of any kind and, on kernels that prove locking, lockdep was
-still active at the end."""
+every kobject; `kasan` checks every access against its shadow; `clang-cfi`, built by
+Clang, checks every indirect call. A run passed if the kernel log has no warning of any
+kind and, on kernels that prove locking, lockdep was still active at the end."""
 DEBUG_NOTE = "All in virtual machines, emulated. Nothing is measured on these kernels."
 # pairs per path; "absent" is a kernel without the module
 RATED = {

@@ -21,8 +21,9 @@ NO_WORK = {
 # The allocator clears every page by this function. A probe there would slow every
 # allocation, so the fault that asks for a huge page is timed instead.
 INSTEAD = {"clear_highpages_kasan_tagged": "do_huge_pmd_anonymous_page"}
-# as 6.1 calls them
+# as 6.1 calls them, or what Clang inlines them into
 OLDER = {
+    "vmap_small_pages_range_noflush": "__vmap_pages_range_noflush",
     "folio_zero_user": "clear_huge_page",
     "copy_user_large_folio": "copy_user_huge_page",
 }

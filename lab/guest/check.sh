@@ -26,7 +26,7 @@ load() {
 
 # count the module's lines in the kernel log so far, but for calibration's
 lines() {
-	dmesg | grep ' bulkmm: ' | grep -vc ': backend[a-z_]*: .*\['
+	dmesg | grep ' bulkmm: ' | grep -vce ': backend[a-z_]*: .*\[' -e 'built by Clang: '
 }
 
 # in the path's file hook, SYMBOL's line begins with ERRNO: PATH ERRNO SYMBOL

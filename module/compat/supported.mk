@@ -25,10 +25,11 @@ endif
 ifeq ($(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS),)
 $(error bulkmm could not attach to this kernel: it lacks CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)
 endif
-# A call by pointer of what Clang has not seen would be a panic.
-ifneq ($(CONFIG_CFI)$(CONFIG_CFI_CLANG),)
+# A call by pointer of what Clang has not seen would be a panic: arm64's static calls
+# are such. Kernels before 6.18 call the option CFI_CLANG, and none has been tried.
+ifneq ($(and $(CONFIG_CFI),$(CONFIG_ARM64))$(CONFIG_CFI_CLANG),)
 ifeq ($(BMM_ANY_KERNEL),)
-$(error bulkmm has not been proven on kernels that check indirect calls, as this one: CONFIG_CFI (BMM_ANY_KERNEL=1 builds all the same))
+$(error bulkmm has not been proven on kernels that check indirect calls, as this one: $(if $(CONFIG_CFI_CLANG),CONFIG_CFI_CLANG,CONFIG_CFI on arm64) (BMM_ANY_KERNEL=1 builds all the same))
 endif
 endif
 ifneq ($(bmm-compiler),$(bmm-built-by))

@@ -57,7 +57,6 @@ def test_refused_by_one_line(version: str, arch: str, says: str) -> None:
     ("settings", "says"),
     [
         ((DIRECT[:-1],), "lacks CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS"),
-        (("CONFIG_CFI=y", *CLANG), "has not been proven on kernels that check"),
         (("CONFIG_CFI_CLANG=y", *CLANG), "has not been proven on kernels that check"),
         (CLANG[:1], "Clang built this kernel, but CC is GCC: give make LLVM=1"),
         (CLANG[1:], "GCC built this kernel, but CC is Clang: give make CC=gcc"),
@@ -74,16 +73,22 @@ def test_a_kernel_to_which_it_does_not_fit(
 
 @pytest.mark.parametrize(
     ("version", "settings"),
-    [("99.0", ()), (NEWEST, ("CONFIG_CFI=y", *CLANG))],
+    [("99.0", ()), (NEWEST, ("CONFIG_CFI_CLANG=y", *CLANG))],
 )
 def test_at_the_builders_own_risk(version: str, settings: tuple[str, ...]) -> None:
     done = build(version, X86_64, "BMM_ANY_KERNEL=1", *settings)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_kernel_built_by_clang() -> None:
-    done = build(NEWEST, X86_64, *CLANG)
+@pytest.mark.parametrize("settings", [(), ("CONFIG_CFI=y",)])
+def test_a_kernel_built_by_clang(settings: tuple[str, ...]) -> None:
+    done = build(NEWEST, X86_64, *CLANG, *settings)
     assert done.returncode == 0, done.stderr
+
+
+def test_static_calls_of_arm64_are_by_pointer() -> None:
+    done = build(NEWEST, ARM64, *CLANG, "CONFIG_CFI=y")
+    assert "CONFIG_CFI on arm64" in done.stderr
 
 
 def test_cleaning_asks_nothing() -> None:

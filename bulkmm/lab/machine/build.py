@@ -75,8 +75,8 @@ def make(kernel: Kernel, to: Path, words: list[str]) -> str:
     copy_sources(sources(), to)
     where = kernel.root.inner(to / "module")
     argv = ["make", "-j2", "-C", kernel.headers, f"M={where}", *words]
-    # the root's compiler, whichever built this kernel
-    argv += [f"CC={kernel.arch.compiler}"]
+    # the root's, of the kind that built this kernel
+    argv += [f"CC={kernel.compiler}"]
     with explained(f"the module does not build for {kernel.release}", whole=True):
         said = kernel.root.run([*argv, "modules"], 900)
     for product in PRODUCTS:

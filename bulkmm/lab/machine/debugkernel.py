@@ -25,6 +25,10 @@ LIMIT = 7200  # seconds for one step
 COMPILED = re.compile(r"^  (?:CC|AS)\b.* (\S+)$", re.MULTILINE)
 COMPLAINT = re.compile(r"error:|\*\*\*|undefined reference|FAILED", re.IGNORECASE)
 INSTALLED = "config"  # the last file installed
+INSTALL = (
+    "apt-get", "-qy", "-o", "APT::Sandbox::User=root", "--no-install-recommends",
+    "install",
+)  # fmt: skip
 APPLY = 'cd "$1" && busybox patch -p1 -i "$2"'
 EXTMOD = "$(srctree)/scripts/package/install-extmod-build"
 
@@ -106,6 +110,7 @@ class Build:
 
     def run(self) -> None:
         """Build and install, then remove the build files."""
+        self._install_compiler()
         need_space(SPACE, f"building kernel {self.kernel.release}")
         self._unpack()
         self.objects.mkdir(exist_ok=True)
@@ -117,6 +122,13 @@ class Build:
             self._install()
         shutil.rmtree(self.objects)
         shutil.rmtree(self.source)
+
+    def _install_compiler(self) -> None:
+        """Add what only this kind needs to the root."""
+        name = self.kind.compiler
+        if not (self.root.path / "usr/bin" / name).exists():
+            with self.progress.step(f"installing {name}"):
+                self.root.run([*INSTALL, name], LIMIT)
 
     def _unpack(self) -> None:
         if self.source.is_dir():
@@ -149,10 +161,10 @@ class Build:
             )
 
     def _make(self, *goals: str, poll: Callable[[], None] = lambda: None) -> None:
-        compiler = self.kind.arch.compiler
         argv = ["make", f"-j{os.cpu_count()}", "-C", self.root.inner(self.source)]
         argv += [f"O={self.root.inner(self.objects)}"]
-        argv += [f"CC={compiler}", f"HOSTCC={compiler}", *goals]
+        argv += [f"CC={self.kind.compiler}", f"HOSTCC={self.kind.arch.compiler}"]
+        argv += goals
         # into a file, which can be read while it grows
         logged = ["sh", "-c", 'log=$1; shift; exec "$@" >"$log" 2>&1', "sh"]
         logged += [self.root.inner(self.log), *argv]

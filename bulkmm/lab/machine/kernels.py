@@ -50,6 +50,12 @@ class Kernel:
         return self.root.suite if "+" in self.release else roots.OLDER
 
     @property
+    def compiler(self) -> str:
+        """Return the root's compiler for its modules."""
+        kind = kinds.of_release(self.release)
+        return kind.compiler if kind else self.arch.compiler
+
+    @property
     def modules(self) -> Path:
         """Return the directory of its modules."""
         return self.root.path / "usr/lib/modules" / self.release

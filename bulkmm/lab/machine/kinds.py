@@ -27,6 +27,7 @@ class Kind:
     no_disks: bool = False  # the kernel itself warns when one is removed
     arch: Arch = X86_64
     patched: bool = False  # with the patches in upstream/
+    compiler: str = X86_64.compiler
 
     @property
     def patches(self) -> list[Path]:
@@ -81,6 +82,7 @@ KINDS = (
         no_disks=True,
     ),
     Kind("kasan", ("guest", "kasan"), slow=8),
+    Kind("clang-cfi", ("guest", "clang-cfi"), compiler="clang-19"),
     Kind("patched", ("guest", "patched"), patched=True),
 )
 NAMES = tuple(kind.name for kind in KINDS)
@@ -89,6 +91,11 @@ NAMES = tuple(kind.name for kind in KINDS)
 def find(name: str) -> Kind | None:
     """Return the kind with this name; None: a stock kernel's name."""
     return next((kind for kind in KINDS if kind.name == name), None)
+
+
+def of_release(release: str) -> Kind | None:
+    """Return the kind that a release is of; None: a stock kernel's."""
+    return next((kind for kind in KINDS if f"-{kind.name}." in release), None)
 
 
 def of(arch: Arch) -> tuple[str, ...]:

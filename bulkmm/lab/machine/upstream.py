@@ -109,6 +109,6 @@ def _build(kernel: Kernel, files: list[Path], part: Path, name: str) -> None:
         shutil.copy(header, part / SHIM)
     where = kernel.root.inner(part / SHIM)
     make = ["make", "-j2", "-C", kernel.headers, f"M={where}"]
-    make += [f"CC={kernel.arch.compiler}", f"BMM_UPSTREAM={name}", "modules"]
+    make += [f"CC={kernel.compiler}", f"BMM_UPSTREAM={name}", "modules"]
     with explained(f"{name} does not build for {kernel.release}", whole=True):
         kernel.root.run(make, 300)

@@ -47,7 +47,7 @@ SCENARIOS = (
         "faulting in hugetlb pages of 2 MiB",
         full=("--rounds 2",),
         quick=("--folios 8 --way write-middle --rounds 1",),
-        debug={"debug": ("--folios 4 --rounds 1",)},
+        debug=dict.fromkeys(("debug", "clang-cfi"), ("--folios 4 --rounds 1",)),
     ),
     _zero(
         "hugetlb-1g",

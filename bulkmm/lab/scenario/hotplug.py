@@ -46,7 +46,7 @@ SCENARIOS = (
         "hotplug-kmem-4g",
         _dax(4),
         quick=ONCE,
-        debug={"debug": ONCE, "kasan": ONCE},
+        debug=dict.fromkeys(("debug", "kasan", "clang-cfi"), ONCE),
         seconds=40,
     ),
     _virtio(

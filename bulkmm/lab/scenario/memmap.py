@@ -36,7 +36,7 @@ SCENARIOS = (
         mode="fsdax",
         takes=(*STAMPED, "map"),
         quick=("--size 2G --rounds 3",),
-        debug={"debug": ("--size 4G --rounds 1",)},
+        debug=dict.fromkeys(("debug", "clang-cfi"), ("--size 4G --rounds 1",)),
         published=published.lines("pmem-fsdax-100g"),
     ),
     _device(
@@ -101,7 +101,7 @@ SCENARIOS = (
         "no warning; hook, mode and log say what is so; the machine works on, and the "
         "device comes up as the kernel would have it",
         full=(),
-        debug={"debug": ("",)},
+        debug={"debug": ("",), "clang-cfi": ("",)},
         seconds=90,
     ),
     _faults(

@@ -40,7 +40,10 @@ SCENARIOS = (
         "vmap-100m-order8",
         "vmap() of 100 MiB in blocks of order 8, as they are allocated",
         quick=("--rounds 3 --arrays 50",),
-        debug=_on_both(*FEW),
+        debug={
+            **_on_both(*FEW),
+            "clang-cfi": (f"{FEW[0]} --arm off --arm pte",),
+        },
         published=("RK3588: 1235 -> 149 us, 8.3x",),
     ),
     _mapped(
