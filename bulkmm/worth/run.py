@@ -103,13 +103,13 @@ def _need(root: Root) -> str:
             raise BulkmmError(
                 "worth cannot count from within a container: run it on the host"
             )
-    place = tracefs(root)
+    place, kernel = tracefs(root), Kernel(root)
     for name, option in (
         (probes.PROBES, "KPROBE_EVENTS"),
         (probes.SYNTHETIC, "HIST_TRIGGERS"),
     ):
         lacks = place and not root.at(f"{place}/{name}").exists()
-        if lacks or Kernel(root).option(option) is False:
+        if lacks or kernel.option(option) is False:
             raise BulkmmError(f"this kernel has no {name} (CONFIG_{option})")
     if place is None:
         mount = f"mount -t tracefs tracefs {PLACES[0]}"
