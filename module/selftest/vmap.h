@@ -69,7 +69,7 @@ void bmm_model_gone(struct bmm_verdict *verdict, unsigned long addr,
 unsigned long bmm_model_prefix(unsigned long addr, struct page **array,
 			       unsigned long nr);
 
-/* functions of the kernel that are not exported */
+/* vmap_symbols.c: functions of the kernel that are not exported */
 typedef int bmm_pages_range_fn(unsigned long addr, unsigned long end,
 			       pgprot_t prot, struct page **pages,
 			       unsigned int page_shift, gfp_t gfp);
@@ -94,6 +94,8 @@ BMM_VMAP_CALLS(DECLARE_STATIC_CALL)
 /* before 7.0 without gfp, which is ignored there */
 #define bmm_vmap_pages_range(...) \
 	static_call(vmap_pages_range_noflush)(__VA_ARGS__, GFP_KERNEL)
+
+int bmm_vmap_symbols(void);
 
 /*
  * struct bmm_vmap - a command

@@ -12,8 +12,6 @@
 
 #include "vmap.h"
 
-#include "../symbols.c"
-
 #define LARGE "10x1" /* 4 MiB, contiguous: two PMD mappings */
 /* 47 MiB: compound and plain blocks, single pages */
 #define MIXED "10x6 10x2c 9x2c 9x2 8x4 4x32s 0x256s"
@@ -104,32 +102,9 @@ static const struct file_operations command_fops = {
 	.release = simple_transaction_release,
 };
 
-/*
- * Unexported functions of the kernel, reached by static calls: a call through a
- * pointer would trap where IBT has sealed their landing pads. The call lands on
- * the patch site, so hooks see it like any other.
- */
-BMM_VMAP_CALLS(DEFINE_STATIC_CALL_NULL)
-
-#define RESOLVE(name, ...)                                              \
-	entry = bmm_symbol_entry(#name);                                \
-	if (IS_ERR_VALUE(entry)) {                                      \
-		pr_err("bulkmm_vmaptest: no %s (%ld)\n", #name, entry); \
-		return entry;                                           \
-	}                                                               \
-	static_call_update(name, (void *)entry)
-
-static int __init find_functions(void)
-{
-	long entry;
-
-	BMM_VMAP_CALLS(RESOLVE)
-	return 0;
-}
-
 static int __init bmm_vmaptest_init(void)
 {
-	int err = find_functions();
+	int err = bmm_vmap_symbols();
 
 	if (err)
 		return err;
