@@ -43,7 +43,6 @@ TITLES = {
     "first-use": "First use",
 }
 WIDTH = 100
-FULL = table.Show(full=True)
 KERNEL = "Linux"
 POPULATE, HISTORY = "populate.json", "history.json"
 NONE = "No CPU has been measured with this code yet: `make figures`.\n"
@@ -98,21 +97,20 @@ def cpu(name: str, measured: Measured) -> Iterator[str]:
     """Return the section of a CPU."""
     document = measured.bench
     yield from (f"### {document.machine['cpu']['model']} ({name})", "")
-    for one in measured.kernels:
-        release = needs.series(one.machine["kernel"])
-        yield from (f"#### {KERNEL} {release}: its own code and the module's", "")
-        yield from shown(one)
-        yield from bullets([*table.lines([one]), *goals.missed(one)])
+    if kernels := measured.kernels:
+        yield from ("#### Each kernel's own code and the module's", "")
+        yield from summary.every(kernels).markdown()
+        yield from bullets([about(one) for one in kernels])
     if measured.history:
         yield from ("#### Kernel after kernel", "")
         yield from history.sheet(measured.history).markdown()
         yield from bullets(history.notes(measured.history))
     if pools := measured.populate:
         yield from ("#### Populate", "")
-        yield from shown(pools, FULL)
-        said = [*grid.controls(pools), *table.meanings(pools, FULL)]
+        yield from shown(pools)
+        said = [*grid.controls(pools), *table.meanings(pools)]
         yield from bullets([*said, *known.footnotes(pools)])
-        yield from reached(pools)
+        yield from goals.sheet(pools).markdown()
     yield from ("#### The core", "")
     yield from bullets([*facts(document), *known.footnotes(document)])
     for kind, title in TITLES.items():
@@ -121,18 +119,21 @@ def cpu(name: str, measured: Measured) -> Iterator[str]:
             yield from shown(of)
             yield from bullets([*grid.controls(of), *table.meanings(of)])
     yield from ("#### Goals", "")
-    yield from reached(document)
-
-
-def shown(document: Document, show: table.Show = table.DEFAULT) -> list[str]:
-    """Return the tables of a document."""
-    return [x for one in table.tables([document], show) for x in one.markdown()]
-
-
-def reached(document: Document) -> Iterator[str]:
-    """Return the goals of a document, and where they are missed."""
     yield from goals.sheet(document).markdown()
-    yield from bullets(goals.missed(document))
+
+
+def about(kernel: Document) -> str:
+    """Return what is to be known of a kernel's figures, and the goals they miss."""
+    said = [line.removesuffix(".") for line in grid.controls(kernel)]
+    said += [line.removesuffix(".") for line in known.footnotes(kernel)]
+    if missed := [line.partition(": ")[2] for line in goals.missed(kernel)]:
+        said.append(f"Goals not met: {'; '.join(missed)}")
+    return ". ".join(said) + "."
+
+
+def shown(document: Document) -> list[str]:
+    """Return the tables of a document."""
+    return [x for one in table.tables([document]) for x in one.markdown()]
 
 
 def bullets(lines: list[str]) -> Iterator[str]:
