@@ -141,12 +141,11 @@ def _prototypes(row: Row, image: Path) -> None:
         against = prototypes.against(path, types, known.prototypes)
         without, _ = prototypes.lacking(path, types, known.prototypes)
         names += len(path.hooks) + len(path.calls)
-        if against and path.name not in NEWER:
-            row.ok = False
-            said += against
-        elif against:
+        if against and path.name in NEWER:
             said.append(f"without {path.name}")
-        said += [f"without {name}" for name in without]
+            continue
+        row.ok &= not against
+        said += [*against, *(f"without {name}" for name in without)]
     row.prototypes = "; ".join(said) or f"all {names}"
     written = {one: " or ".join(types.prototypes(one)) for one in known.prototypes}
     row.types = {**process.layout(types), **written}
