@@ -53,6 +53,7 @@ def test_refused_by_one_line(version: str, arch: str, says: str) -> None:
     assert f"bulkmm does not support {says}" in line
 
 
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
@@ -63,9 +64,9 @@ def test_refused_by_one_line(version: str, arch: str, says: str) -> None:
     ],
 )
 def test_a_kernel_to_which_it_does_not_fit(
-    settings: tuple[str, ...], says: str
+    version: str, settings: tuple[str, ...], says: str
 ) -> None:
-    done = build(NEWEST, X86_64, *settings)
+    done = build(version, X86_64, *settings)
     assert done.returncode
     (line,) = done.stderr.splitlines()
     assert says in line

@@ -47,12 +47,12 @@ def test_a_truncated_kernel(older: Pair, tmp_path: Path) -> None:
         measured(replace(small(older, "memmap"), kernel=file), "memmap")
 
 
-def test_a_kernel_without_btf(older: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    image = vmlinux.read(older.kernel)
+def test_a_kernel_without_btf(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = vmlinux.read(pair.kernel)
     del image.sections[".BTF"]
     monkeypatch.setattr(vmlinux, "read", lambda *_: image)
     with pytest.raises(BulkmmError, match="the kernel has no BTF"):
-        measure.run(small(older, "memmap"), ["memmap"], Progress())
+        measure.run(small(pair, "memmap"), ["memmap"], Progress())
 
 
 def test_a_kernel_without_kallsyms(older: Pair) -> None:
