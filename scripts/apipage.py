@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """docs/api.md, the reference of libbulkmm, from the comments in its sources.
 
-scripts/manpages.py makes the man pages of section 3 of the same parts.
+Own code: linuxdoc and hawkmoth need all of Sphinx. scripts/manpages.py makes the man
+pages of section 3 of this page.
 """
 
 import argparse
@@ -9,21 +10,76 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-import comments
-from comments import ENVIRONMENT, SAFETY, SECTION, Doc, SourceError, Sources
 
 WIDTH = 100
 PROJECT = Path(__file__).resolve().parents[1]
-CORE = PROJECT / "core"
-LIB = PROJECT / "lib"
+CORE, LIB = PROJECT / "core", PROJECT / "lib"
 PAGE = PROJECT / "docs" / "api.md"
 MADE = "<!-- Made by scripts/apipage.py from the sources: change those. -->"
 INTRO = (
     "Made by `scripts/apipage.py` from the comments in the sources, as are the man "
     "pages of section 3. How to install, link and use it: [library.md](library.md)."
 )
+SAFETY = (
+    "Thread safety: MT-Safe. Memory and images that threads share are theirs to guard."
+)
+ENVIRONMENT = "bmm_environment_error"  # its comment names the variables
+PROTOTYPE = re.compile(
+    r"^(?:int |void |size_t |const char \*)(bmm_\w+)\([^;]*\);", re.MULTILINE
+)
+ATTRIBUTES = re.compile(r"\s+BMM_ATTR\(.*\);", re.DOTALL)
+KERNEL_DOC = re.compile(r"^/\*\*\n(.*?)^ \*/\n", re.MULTILINE | re.DOTALL)
+FIRST_COMMENT = re.compile(r"^/\*\n( \* [\w.]+ - .*?)^ \*/\n", re.MULTILINE | re.DOTALL)
+TITLE = re.compile(r"(?:(?:struct|enum) )?([\w.]+)(?:\(\))? - (.*)")
+PARAMETER = re.compile(r"@(\w+):\s+(.*)")
+SECTION = re.compile(r"([A-Z][a-z]+)\. (.*)")
+
+
+class SourceError(Exception):
+    """A comment is missing or cannot be made into a page."""
+
+
+@dataclass
+class Doc:
+    """The content of one comment."""
+
+    name: str
+    purpose: str
+    lines: list[str]  # parameters and paragraphs
+    code: str = ""  # what it is about
+
+    def described(self) -> list[str]:
+        """Return what it says."""
+        return [sentence(prose(self.purpose)), "", *self.lines, ""]
+
+    def mentions(self, names: list[str]) -> bool:
+        """Return whether it names any of these functions."""
+        said = " ".join([self.purpose, *self.lines])
+        return any(f"{name}()" in said for name in names)
+
+
+def parse(comment: str, code: str = "") -> Doc:
+    """Parse a kernel-doc comment, or the first comment of a file."""
+    found = [""]
+    for line in comment.splitlines():
+        text = line.removeprefix(" *").strip()
+        if not text or PARAMETER.match(text):
+            found.append("")
+        found[-1] = f"{found[-1]} {text}".strip()
+    title, *rest = filter(None, found)
+    start = TITLE.fullmatch(title)
+    if not start:
+        raise SourceError(f"no 'name - purpose' in the comment that begins: {title}")
+    lines = []
+    for text in rest:
+        if parameter := PARAMETER.fullmatch(text):
+            lines.append(f"- `{parameter[1]}`: {prose(parameter[2])}")
+        else:
+            said = re.sub("^Return: ", "Returns ", prose(text))
+            lines += ["", SECTION.sub(r"**\1.** \2", said)]
+    return Doc(start[1], start[2], lines, code.expandtabs(8))
 
 
 def prose(text: str) -> str:
@@ -39,95 +95,104 @@ def sentence(text: str) -> str:
     return text[0].upper() + text[1:].rstrip(".") + "."
 
 
-def items(pairs: list[tuple[str, str]]) -> list[str]:
-    """Return a list of terms and their meanings."""
-    return [f"- `{term}`: {prose(text)}" for term, text in pairs]
-
-
 def block(text: str) -> list[str]:
     """Return code."""
-    return ["```c", text.strip("\n"), "```", ""]
+    return ["```c", *text.strip("\n").splitlines(), "```", ""]
 
 
-def spaced(paragraphs: list[str]) -> list[str]:
-    """Return paragraphs of comments."""
-    return [line for text in paragraphs for line in (prose(text), "")]
+def declared(header: str) -> list[list[str]]:
+    """Return the header's prototypes, those without an empty line between together."""
+    groups: list[list[str]] = []
+    end = -1
+    for found in PROTOTYPE.finditer(header):
+        if found.start() != end + 1:
+            groups.append([])
+        groups[-1].append(ATTRIBUTES.sub(";", found[0]).expandtabs(8))
+        end = found.end()
+    return groups
 
 
-def described(doc: Doc) -> list[str]:
-    """Return what a comment says, but not of the value returned."""
-    parameters = [*items(doc.parameters), ""] if doc.parameters else []
-    return [prose(sentence(doc.purpose)), "", *parameters, *spaced(doc.body)]
+def name_of(prototype: str) -> str:
+    """Return the function that a prototype declares."""
+    return PROTOTYPE.findall(prototype)[0]
 
 
-def types(sources: Sources) -> list[str]:
-    """Return the part for the types."""
-    lines = []
-    for doc in sources.types:
-        lines += [f"### {doc.name}", "", *block(doc.code), *described(doc)]
-    return lines
-
-
-def group(sources: Sources, names: list[str]) -> list[str]:
+def group(docs: list[Doc], others: list[Doc]) -> Iterator[str]:
     """Return the part for functions grouped in the header."""
-    lines = [f"### {', '.join(f'{name}()' for name in names)}", ""]
-    lines += block("\n".join(sources.prototypes[name] for name in names))
-    for name in names:
-        if len(names) > 1:
-            lines += [f"**`{name}()`**", ""]
-        doc = sources.functions[name]
-        lines += described(doc)
-        if doc.returns:
-            lines += [f"Returns {prose(doc.returns)}", ""]
-    if others := sources.see_also(names):
-        lines += [f"See also {', '.join(f'`{name}()`' for name in others)}.", ""]
-    return lines
+    names = [doc.name for doc in docs]
+    yield from (f"### {', '.join(f'{name}()' for name in names)}", "")
+    yield from block("\n".join(doc.code for doc in docs))
+    for doc in docs:
+        if len(docs) > 1:
+            yield from (f"**`{doc.name}()`**", "")
+        yield from doc.described()
+    if also := [
+        f"`{other.name}()`"
+        for other in others
+        if other.name not in names
+        and (other.mentions(names) or any(d.mentions([other.name]) for d in docs))
+    ]:
+        yield from (f"See also {', '.join(also)}.", "")
 
 
-def page(sources: Sources) -> str:
-    """Return the page."""
-    lines = ["# API of libbulkmm", "", MADE, "", INTRO, ""]
-    for text in sources.overview.body:
-        section = SECTION.fullmatch(text)
-        lines += [f"**{section[1]}.** {prose(section[2])}" if section else text, ""]
-    lines += ["| function | does |", "|---|---|"]
-    for name in sources.prototypes:
-        lines.append(f"| `{name}()` | {prose(sources.functions[name].purpose)} |")
-    lines += ["", "## Functions", ""]
-    for names in sources.groups:
-        lines += group(sources, names)
-    lines += ["## Types", "", *types(sources), "## Environment", ""]
-    lines += [*spaced(sources.functions[ENVIRONMENT].body), "## Threads", "", SAFETY]
-    return "\n".join(narrow(lines)) + "\n"
-
-
-def narrow(lines: list[str]) -> Iterator[str]:
-    """Return lines wrapped to the page's width, except tables and code."""
-    code = False
-    for line in lines:
-        code ^= line.startswith("```")
-        if code or not line or line.startswith(("|", "```", "#")) or "\n" in line:
-            yield line
-        else:
-            more = "  " if line.startswith("- ") else ""
-            yield from textwrap.wrap(
-                line, WIDTH, subsequent_indent=more, break_on_hyphens=False
-            )
+def page() -> Iterator[str]:
+    """Return the lines of the page."""
+    file = CORE / "bulkmm.h"
+    part = LIB / "bulkmm-populate.h"  # that the core does without
+    header = file.read_text().replace(f'#include "{part.name}"\n', part.read_text())
+    sources = [*sorted(CORE.glob("*.c")), *sorted(LIB.rglob("*.c"))]
+    known = {
+        doc.name: doc
+        for source in sources
+        for comment in KERNEL_DOC.findall(source.read_text())
+        if (doc := parse(comment))
+    }
+    groups = []
+    for prototypes in declared(header):
+        if missing := [n for n in map(name_of, prototypes) if n not in known]:
+            raise SourceError(f"{file}: no kernel-doc comment for {', '.join(missing)}")
+        groups.append([replace(known[name_of(one)], code=one) for one in prototypes])
+    functions = [doc for docs in groups for doc in docs]
+    overview = FIRST_COMMENT.search(header)
+    if not overview:
+        raise SourceError(f"{file}: no comment that begins with the file's name")
+    yield from ("# API of libbulkmm", "", MADE, "", INTRO, "")
+    yield from (*parse(overview[1]).lines, "", "| function | does |", "|---|---|")
+    yield from (f"| `{one.name}()` | {prose(one.purpose)} |" for one in functions)
+    yield from ("", "## Functions", "")
+    for docs in groups:
+        yield from group(docs, functions)
+    yield from ("## Types", "")
+    for comment in KERNEL_DOC.finditer(header):
+        code = header[comment.end() : header.index("};\n", comment.end()) + 2]
+        doc = parse(comment[1], code)
+        yield from (f"### {doc.name}", "", *block(doc.code), *doc.described())
+    said = known[ENVIRONMENT].lines
+    yield "## Environment"
+    yield from (line for line in said if not line.startswith(("- ", "Returns ")))
+    yield from ("", "## Threads", "", SAFETY)
 
 
 def made() -> str:
-    """Return the page generated from the current sources."""
-    sources = [*sorted(CORE.glob("*.c")), *sorted(LIB.rglob("*.c"))]
-    return page(comments.read(CORE / "bulkmm.h", sources))
+    """Return the page, wrapped to its width except for tables and code."""
+    code, lines = False, [""]
+    for line in page():
+        code ^= line.startswith("```")
+        if code or not line or line.startswith(("|", "```", "#")):
+            lines += [line] if line or code or lines[-1] else []
+        else:
+            more = "  " if line.startswith("- ") else ""
+            lines += textwrap.wrap(
+                line, WIDTH, subsequent_indent=more, break_on_hyphens=False
+            )
+    return "\n".join(lines[1:]) + "\n"
 
 
 def main() -> None:
     """Write the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, default=PAGE, metavar="FILE")
-    out = parser.parse_args().out
+    argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     try:
-        out.write_text(made(), encoding="utf-8")
+        PAGE.write_text(made(), encoding="utf-8")
     except (OSError, SourceError) as error:
         sys.exit(f"apipage: {error}")
 

@@ -4,7 +4,6 @@
 import re
 
 import apipage
-import comments
 import pytest
 from docpages import ROOT
 
@@ -17,7 +16,10 @@ def test_the_page_is_the_one_that_the_script_writes() -> None:
     assert PAGE.read_text() == apipage.made(), said
 
 
-@pytest.mark.parametrize("name", comments.declared(HEADER)[1])
+NAMES = [apipage.name_of(one) for some in apipage.declared(HEADER) for one in some]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_function_is_described(name: str) -> None:
     page = PAGE.read_text()
     assert re.search(rf"^### .*\b{name}\(\)", page, re.MULTILINE)
