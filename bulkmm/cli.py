@@ -5,7 +5,6 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -28,14 +27,6 @@ PARTS = {
 }
 
 
-class BadUsageError(UsageError):
-    """Arguments that the parser rejects."""
-
-    def __init__(self, message: str, options: set[str]) -> None:
-        super().__init__(message)
-        self.options = options  # the command's flags
-
-
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are like all others: one line, and JSON."""
 
@@ -44,8 +35,7 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             spoken = action.option_strings or [str(action.metavar or action.dest)]
             what = "command" if action.dest == "command" else spoken[-1]
-            error = unknown(what, str(value), map(str, action.choices))
-            raise BadUsageError(f"{error} (see: {self.prog} --help)", self._flags())
+            self.error(str(unknown(what, str(value), map(str, action.choices))))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401
         """Reject an unknown option here, where the known ones are."""
@@ -56,41 +46,12 @@ class Parser(argparse.ArgumentParser):
         known = [word for one in self._actions for word in one.option_strings]
         for word in rest:
             if word.startswith("--"):
-                error = unknown("option", word.partition("=")[0], known)
-                raise BadUsageError(f"{error} (see: {self.prog} --help)", self._flags())
+                self.error(str(unknown("option", word.partition("=")[0], known)))
         return found, rest
 
     def error(self, message: str) -> NoReturn:
         """Raise the command's error for bad arguments."""
-        raise BadUsageError(f"{message} (see: {self.prog} --help)", self._flags())
-
-    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:  # noqa: ANN401
-        try:
-            return super()._get_value(action, arg_string)
-        except UsageError as error:  # of a value; "--json" may come after it
-            raise BadUsageError(str(error), self._flags()) from error
-
-    def _flags(self) -> set[str]:
-        return {
-            word
-            for action in self._actions
-            if action.nargs == 0
-            for word in action.option_strings
-        }
-
-
-class Version(argparse.Action):
-    """Prints the version, found only now: that takes longer than most commands."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:  # noqa: ANN401
-        super().__init__(option_strings, dest, nargs=0, **more)
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print it and exit."""
-        from importlib import metadata
-
-        print(f"bulkmm {metadata.version('bulkmm')}")
-        parser.exit()
+        raise UsageError(f"{message} (see: {self.prog} --help)")
 
 
 def parser(command: str | None = None) -> argparse.ArgumentParser:
@@ -100,12 +61,7 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
         description="Initialise, clear and map memory in ranges instead of page by "
         "page: control the module, measure before and after, show the results.",
     )
-    top.add_argument(
-        "--version",
-        action=Version,
-        default=argparse.SUPPRESS,
-        help="print the version",
-    )
+    top.add_argument("--version", action="store_true", help="print the version")
     sub = top.add_subparsers(
         dest="command", required=True, metavar="COMMAND", title="commands"
     )
@@ -155,6 +111,11 @@ def _run(words: list[str], asked: argparse.Namespace) -> int:
     if not words:
         parser().print_help()
         return Exit.OK
+    if words[0] == "--version":
+        from importlib import metadata  # takes longer than most commands
+
+        print(f"bulkmm {metadata.version('bulkmm')}")
+        return Exit.OK
     command = next((word for word in words if not word.startswith("-")), None)
     parser(command).parse_args(words, asked)
     module, _, name = asked.run.partition(":")
@@ -173,12 +134,10 @@ def _report(error: BaseException, words: list[str], asked: argparse.Namespace) -
     message, code = _explain(_known(error))
     if not message:  # --help and --version end like this
         return code
-    in_json = getattr(asked, "json", None) is True
-    if isinstance(error, BadUsageError):
-        in_json = "--json" in error.options.intersection(words)
+    ours = words[: words.index("--")] if "--" in words else words
     try:
         sys.stderr.write(f"bulkmm: {message}\n")
-        if in_json:
+        if getattr(asked, "json", None) is True or "--json" in ours:
             _print_json(message, code)
     except OSError:  # nobody reads stderr
         _let_go_of_stdout()
