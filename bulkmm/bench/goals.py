@@ -23,6 +23,7 @@ from bulkmm.sheet import Sheet
 SAME = 0.98
 LIMIT = 0.97
 FROM_64K = f"(?!4k){SIZE}"  # below, mostly the drain of each extent is measured
+CLEARED = f"clear-{FROM_64K}"
 FIRST = 1 / 1.1  # the first use of a gigabyte takes at most 10 % longer: 5 ms
 NEAR = 0.9
 APART = 1.03  # what a later backend has to win by (core/calibrate.c)
@@ -36,133 +37,75 @@ class Goal(Struct, frozen=True):
     what: str
     scenario: str  # a pattern for the whole name
     ours: str
-    bases: tuple[str, ...]  # the fastest present; "NAME:" is each of its backends
+    bases: str  # the fastest present; "NAME:" is each of its backends
     least: float = SAME
     each: bool = False  # one ratio per thread
     until: str = ""  # an arm: no goal where ours has NEAR of its speed
 
 
-def _selection(what: str, scenario: str, ours: str) -> Goal:
-    return Goal(f"{SELECTION} {what}", scenario, ours, (f"{ours}:",))
-
-
-def _stock(what: str, scenario: str, ours: str, least: float) -> Goal:
-    return Goal(f"{what} against stock", scenario, ours, ("stock",), least)
-
-
 # the kernel itself maps huge vmalloc() and whole blocks of ioremap()
 SERVED_SHAPES = "(vmap(?!-1page)|ioremap(?!-1g)|vmalloc(?!.*-huge))-.*"
+CACHED, STREAMING, PEERS = "bulkmm-cached", "bulkmm-streaming", "glibc libpmem2"
+DEVICES = "(pmem|hmm)-.*"
+COPIED, COPIED_AGAIN = f"copy-{FROM_64K}", f"copy-{SIZE}-misaligned-again"
+EACH = "populating, each of several threads, against one"
 
-# For a stock kernel's own code: "bench kernel".
-KERNEL_GOALS = (
-    _stock("memmap", "(pmem|hmm)-.*", "bulkmm", 1.5),
-    Goal("memmap against the limit", "(pmem|hmm)-.*", "bulkmm", ("limit",), 0.95),
-    _stock("populating 2 MiB", "(thp|hugetlb)-2m-populate", "bulkmm", 2),
-    _stock("cached clear", "(thp|hugetlb)-.*", "bulkmm-cached", 1),
-    _stock("clear", "(thp|hugetlb)-.*", "bulkmm", 1),
-    _stock("vmap, order 8", "vmap-100m-order8", "pte", 6),
-    _stock("vmap in blocks", "vmap-.*", "block", 20),
-    _stock("vmap, single pages", "vmap-100m-order0", "pte", 2.5),
-    _stock("vmap of any shape", SERVED_SHAPES, "pte", 1),
-    _stock("one page", "vmap-1page", "pte", 0.97),
-)
-
-# For ways to make memory resident: "bench populate".
-POPULATE_GOALS = (
-    Goal(
-        "populating, one thread, against the kernel's call",
-        "populate-.*",
-        "bulkmm-1",
-        ("madvise",),
-    ),
-    Goal(
-        "populating, each of several threads, against one",
-        "populate-.*",
-        f"bulkmm-{ANY}",
-        ("bulkmm-1",),
-        0.95,
-        each=True,
-        until=f"limit-{ANY}",
-    ),
-    Goal("populating against QEMU", "populate-.*", f"bulkmm-{ANY}", (f"qemu-{ANY}",)),
-    Goal(
-        "what is there already against populating it",
-        "populate-.*",
-        "resident-1",
-        ("madvise",),
-        50,
-    ),
-)
-
+# Of "bench all", "bench kernel" for a stock kernel's own code, "bench populate".
 GOALS = (
-    Goal("stamping against the limit", "memmap-stamp", "bulkmm", ("limit",), LIMIT),
-    Goal(
-        "streaming clear against libpmem2",
-        f"clear-{FROM_64K}",
-        "bulkmm-streaming",
-        ("libpmem2",),
-    ),
-    Goal(
-        "streaming clear against the limit",
-        f"clear-{FROM_64K}",
-        "bulkmm-streaming",
-        ("limit",),
-        LIMIT,
-    ),
+    Goal("stamping against the limit", "memmap-stamp", "bulkmm", "limit", LIMIT),
+    Goal("streaming clear against libpmem2", CLEARED, STREAMING, "libpmem2"),
+    Goal("streaming clear against the limit", CLEARED, STREAMING, "limit", LIMIT),
     Goal(
         "cached clear, then use, against rep-stosb, glibc, plain",
-        f"clear-{SIZE}-then-.*",
-        "bulkmm-cached",
-        ("rep-stosb", "glibc", "plain"),
+        *(f"clear-{SIZE}-then-.*", CACHED, "rep-stosb glibc plain"),
     ),
-    Goal(
-        "cold streaming copy against glibc, libpmem2",
-        f"copy-{FROM_64K}",
-        "bulkmm-streaming",
-        ("glibc", "libpmem2"),
-        1.0,
-    ),
+    Goal("cold streaming copy against glibc, libpmem2", COPIED, STREAMING, PEERS, 1.0),
     Goal(
         "cold streaming copy, misaligned, against libpmem2",
-        f"copy-{FROM_64K}-misaligned",
-        "bulkmm-streaming",
-        ("libpmem2",),
-        1.0,
+        *(f"{COPIED}-misaligned", STREAMING, "libpmem2", 1.0),
     ),
-    Goal(
-        "hot cached copy, misaligned, against glibc",
-        f"copy-{SIZE}-misaligned-again",
-        "bulkmm-cached",
-        ("glibc",),
-    ),
-    Goal(
-        "hot cached copy against glibc",
-        f"copy-{SIZE}-again",
-        "bulkmm-cached",
-        ("glibc",),
-    ),
+    Goal("hot cached copy, misaligned, against glibc", COPIED_AGAIN, CACHED, "glibc"),
+    Goal("hot cached copy against glibc", f"copy-{SIZE}-again", CACHED, "glibc"),
     Goal(
         "hot cached copy, misaligned against aligned",
-        f"copy-{SIZE}-misaligned-again",
-        "bulkmm-cached",
-        ("bulkmm-cached-aligned",),
-        0.7,
+        *(COPIED_AGAIN, CACHED, "bulkmm-cached-aligned", 0.7),
     ),
     Goal(
         "filling with 24 bytes against 64",
-        f"clear-{SIZE}-again",
-        "bulkmm-fill-24",
-        ("bulkmm-fill-64",),
-        NEAR,
+        *(f"clear-{SIZE}-again", "bulkmm-fill-24", "bulkmm-fill-64", NEAR),
     ),
-    Goal("first use against settled", "first-use-.*", "first", ("settled",), FIRST),
-    _selection("stamping", "memmap-stamp", "bulkmm"),
-    _selection("cached clear", "clear-.*", "bulkmm-cached"),
-    _selection("streaming clear", f"clear-{SIZE}", "bulkmm-streaming"),
-    _selection("cached copy", "copy-.*", "bulkmm-cached"),
-    _selection("streaming copy", f"copy-{SIZE}(-misaligned)?", "bulkmm-streaming"),
-    *KERNEL_GOALS,
-    *POPULATE_GOALS,
+    Goal("first use against settled", "first-use-.*", "first", "settled", FIRST),
+    Goal("selection of stamping", "memmap-stamp", "bulkmm", "bulkmm:"),
+    Goal("selection of cached clear", "clear-.*", CACHED, f"{CACHED}:"),
+    Goal("selection of streaming clear", f"clear-{SIZE}", STREAMING, f"{STREAMING}:"),
+    Goal("selection of cached copy", "copy-.*", CACHED, f"{CACHED}:"),
+    Goal(
+        "selection of streaming copy",
+        *(f"copy-{SIZE}(-misaligned)?", STREAMING, f"{STREAMING}:"),
+    ),
+    Goal("memmap against stock", DEVICES, "bulkmm", "stock", 1.5),
+    Goal("memmap against the limit", DEVICES, "bulkmm", "limit", 0.95),
+    Goal(
+        "populating 2 MiB against stock",
+        *("(thp|hugetlb)-2m-populate", "bulkmm", "stock", 2),
+    ),
+    Goal("cached clear against stock", "(thp|hugetlb)-.*", CACHED, "stock", 1),
+    Goal("clear against stock", "(thp|hugetlb)-.*", "bulkmm", "stock", 1),
+    Goal("vmap, order 8 against stock", "vmap-100m-order8", "pte", "stock", 6),
+    Goal("vmap in blocks against stock", "vmap-.*", "block", "stock", 20),
+    Goal("vmap, single pages against stock", "vmap-100m-order0", "pte", "stock", 2.5),
+    Goal("vmap of any shape against stock", SERVED_SHAPES, "pte", "stock", 1),
+    Goal("one page against stock", "vmap-1page", "pte", "stock", 0.97),
+    Goal(
+        "populating, one thread, against the kernel's call",
+        *("populate-.*", "bulkmm-1", "madvise"),
+    ),
+    Goal(EACH, "populate-.*", "bulkmm-N", "bulkmm-1", 0.95, each=True, until="limit-N"),
+    Goal("populating against QEMU", "populate-.*", "bulkmm-N", "qemu-N"),
+    Goal(
+        "what is there already against populating it",
+        *("populate-.*", "resident-1", "madvise", 50),
+    ),
 )
 
 
@@ -223,8 +166,8 @@ def _with(goal: Goal, count: int) -> Goal:
     def named(name: str) -> str:
         return re.sub(f"-{ANY}$", f"-{count}", name)
 
-    bases = tuple(map(named, goal.bases))
-    return replace(goal, ours=named(goal.ours), bases=bases, until=named(goal.until))
+    parts = {part: named(getattr(goal, part)) for part in ("ours", "bases", "until")}
+    return replace(goal, **parts)
 
 
 def _reached(goal: Goal, arms: Arms) -> bool:
@@ -238,8 +181,8 @@ def _by_thread(ratio: Ratio, count: int) -> Ratio:
 
 
 def _is_base(goal: Goal, name: str) -> bool:
-    backends = tuple(base for base in goal.bases if base.endswith(":"))
-    return name in goal.bases or name.startswith(backends)
+    bases = goal.bases.split()
+    return name in bases or name.startswith(tuple(b for b in bases if b[-1] == ":"))
 
 
 def sheet(document: Document) -> Sheet:
