@@ -21,15 +21,8 @@ NO_WORK = {
 # The allocator clears every page by this function. A probe there would slow every
 # allocation, so the fault that asks for a huge page is timed instead.
 INSTEAD = {"clear_highpages_kasan_tagged": "do_huge_pmd_anonymous_page"}
-# as 6.1 calls them, or what Clang inlines them into
-OLDER = {
-    "vmap_small_pages_range_noflush": "__vmap_pages_range_noflush",
-    "folio_zero_user": "clear_huge_page",
-    "copy_user_large_folio": "copy_user_huge_page",
-}
-# counted too, whether a path serves them or not
-COPY = "copy"
-INFORMATION = {"copy_user_large_folio": COPY, "folio_mc_copy": COPY}
+# counted too, though no path serves them
+INFORMATION = {"folio_mc_copy": "copy"}
 SIZED = "vmap"  # the path whose first two arguments are the ends of a range
 
 
@@ -45,22 +38,22 @@ class Function:
 def functions(root: Root, machine: str) -> tuple[list[Function], list[str]]:
     """Return the functions to count that this kernel has, and what it lacks."""
     allocator = kernels.zeroing(Kernel(root)) == "allocator"
-    wanted: dict[str, Function] = {}
+    wanted: list[tuple[Function, list[str]]] = []  # and all its names, newest first
     for path in needs.read(machine).paths:
-        for hook, *_ in path.hooks.values():  # by its newest name
+        for hook, *older in path.hooks.values():
             if hook in NO_WORK or (hook in INSTEAD and not allocator):
                 continue
             name = INSTEAD.get(hook, hook)
-            wanted.setdefault(name, Function(path.name, name))
-    for name, copies in INFORMATION.items():
-        wanted.setdefault(name, Function(copies, name, served=False))
-    known = symbols.look_up(root, [*wanted, *OLDER.values()])
+            wanted.append((Function(path.name, name), [name, *older]))
+    for name, path_name in INFORMATION.items():
+        wanted.append((Function(path_name, name, served=False), [name]))
+    known = symbols.look_up(root, [name for _, names in wanted for name in names])
     found: dict[str, Function] = {}
     missing = []
-    for one in wanted.values():
-        name = OLDER.get(one.name, one.name) if known[one.name].absent else one.name
+    for one, names in wanted:
+        name = next((n for n in names if not known[n].absent), one.name)
         if known[name].absent or known[name].traceable is False:
             missing.append(f"{one.name}: {known[one.name].absent or 'not traceable'}")
         else:
-            found[name] = replace(one, name=name)
+            found.setdefault(name, replace(one, name=name))
     return list(found.values()), missing
