@@ -44,3 +44,9 @@ class GuestError(BulkmmError):
     """The guest did not finish: panic, time-out, or a bad kernel log."""
 
     exit = Exit.GUEST
+
+
+class InterruptedWorkError(BulkmmError):
+    """Ctrl-C; the message says what was done."""
+
+    exit = Exit.INTERRUPTED

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bulkmm.control.root import Root
-from bulkmm.errors import BulkmmError, Exit
+from bulkmm.errors import BulkmmError, InterruptedWorkError
 from bulkmm.pool.pools import NODES, NodeChange, Pool, cpus_of, meminfo
 from bulkmm.pool.reserve import Reserved, Share
 from bulkmm.size import KIB, MIB
@@ -17,17 +17,6 @@ from bulkmm.size import KIB, MIB
 RUN = "/run/bulkmm"
 OVERCOMMIT = "nr_overcommit_hugepages"
 Progress = Callable[[int], None]  # pages so far
-
-
-class InterruptedGrowthError(BulkmmError):
-    """Ctrl-C while a pool grew."""
-
-    exit = Exit.INTERRUPTED
-
-    def __init__(self, had: int, wanted: int) -> None:
-        super().__init__(
-            f"interrupted with {had} of {wanted} pages: the pool is as it was"
-        )
 
 
 @contextmanager
@@ -77,7 +66,8 @@ def grow(
         for node, pages in before.items():
             pool.write("nr_hugepages", pages, node)
         if isinstance(error, KeyboardInterrupt):
-            raise InterruptedGrowthError(had, sum(wanted.values())) from error
+            said = f"interrupted with {had} of {sum(wanted.values())} pages"
+            raise InterruptedWorkError(f"{said}: the pool is as it was") from error
         raise
     got = {node: pool.persistent(node) - before[node] for node in wanted}
     return [

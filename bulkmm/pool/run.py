@@ -9,7 +9,7 @@ from typing import Literal
 from bulkmm import bar, size
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
-from bulkmm.errors import BulkmmError, Exit, UsageError
+from bulkmm.errors import BulkmmError, Exit, InterruptedWorkError, UsageError
 from bulkmm.pool import grow as growing
 from bulkmm.pool import zero as zeroing
 from bulkmm.pool.pools import (
@@ -180,7 +180,8 @@ def zero(args: argparse.Namespace) -> int:
             work.run(args.threads, lambda: show(work.zeroed, work.free))
     except KeyboardInterrupt as error:
         done = zeroing.counted(root) - before
-        raise zeroing.InterruptedZeroingError(done) from error
+        said = f"interrupted after {done} pages, which are known to be zero"
+        raise InterruptedWorkError(said) from error
     nodes = [
         NodeZeroed(one.pool.page, one.node, one.pages, one.zeroed)
         for one in work.targets

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from bulkmm.control.module import HOME, choice
 from bulkmm.control.root import Root
-from bulkmm.errors import BulkmmError, Exit
+from bulkmm.errors import BulkmmError
 from bulkmm.pool.pools import NODES, Pool, cpus_of, nodes
 from bulkmm.size import KIB
 
@@ -54,15 +54,6 @@ class Target:
     def floor(self) -> int:
         """Return how many pages stay free."""
         return -int(-self.pool.read("nr_hugepages", self.node) * self.margin // 1)
-
-
-class InterruptedZeroingError(BulkmmError):
-    """Ctrl-C while pages were zeroed."""
-
-    exit = Exit.INTERRUPTED
-
-    def __init__(self, done: int) -> None:
-        super().__init__(f"interrupted after {done} pages, which are known to be zero")
 
 
 def counted(root: Root) -> int:
