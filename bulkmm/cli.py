@@ -8,6 +8,7 @@ import sys
 from importlib import import_module
 from typing import Any, NoReturn
 
+from bulkmm import options
 from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
 
 # Libraries that only some commands need, and how to install them.
@@ -39,7 +40,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401
         """Reject an unknown option here, where the known ones are."""
-        if self.get_default("keeps_dashes") and "--" in args:
+        if self.prog == "bulkmm compare" and "--" in args:
             at = args.index("--")  # argparse consumes the first one
             args = [*args[:at], "--", *args[at:]]
         found, rest = super().parse_known_args(args, namespace)
@@ -68,7 +69,11 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
     known = any(command in commands for commands in PARTS.values())
     for module, commands in PARTS.items():
         if not known or command in commands:
-            import_module(module).add_parser(sub)
+            part = import_module(module)
+            if hasattr(part, "add_parser"):
+                part.add_parser(sub)
+            else:
+                options.add_all(part.COMMANDS, sub)
     return top
 
 

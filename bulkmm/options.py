@@ -19,10 +19,9 @@ from bulkmm.errors import UsageError
 # argparse has no public name, and the class is not subscriptable at run time
 Subparsers: TypeAlias = "argparse._SubParsersAction[Any]"  # noqa: SLF001
 TYPES = {"N": int, "SECONDS": int}  # by metavar
-PATHS = {"--output", "--root", "--json-dir", "--submit-file"}
+PATHS = {"--output", "--root", "--json-dir", "--submit-file", "--compare"}
 MANY = {"...": "*", "+": "+", "]": "?"}  # nargs by the end of a word
-RANGE = re.compile(r"(\w+)<(\d+)\.\.(\d*)>(\|auto)?")
-
+RANGE = re.compile(r"(\w+)<([\d.]+?)\.\.([\d.]*)>(\|auto)?")
 # Options of several commands.
 JSON = "--json  print the result as JSON, and errors too"
 MARKDOWN = "--markdown  print it in Markdown"
@@ -45,6 +44,40 @@ class Help(argparse.HelpFormatter):
         return "\n\n".join(kept)
 
 
+def add_all(text: str, sub: Subparsers) -> None:
+    """Add the commands of a text, an empty line after each.
+
+    The first line of one has its words, what runs (below bulkmm), and what those below
+    it are called, if any. Indented lines follow: what it does, an example, more about
+    it; and then its arguments (see take).
+    """
+    groups = {"": sub}
+    for block in re.split(r"\n\n+", text.strip()):
+        first, does, *lines = block.splitlines()
+        words, run, *below = first.split(": ")
+        told: dict[str, str] = {}
+        more = []
+        while lines and lines[0].startswith(" "):
+            line = lines.pop(0).strip()
+            name, marked, value = line.partition(": ")
+            if marked and name in ("example", "usage"):
+                told[name] = value
+            else:
+                more.append(line)
+        above, _, name = words.rpartition(" ")
+        example = f"bulkmm {words} {told.get('example', '')}".rstrip()
+        text = " ".join(more)
+        module = run and f"bulkmm.{run}"
+        one = add(groups[above], name, does.strip(), text, run=module, example=example)
+        take(one, "\n".join(lines))
+        if "usage" in told:
+            one.usage = f"%(prog)s [-h] {told['usage']}"
+        if below:
+            groups[words] = one.add_subparsers(
+                dest="action", required=not run, metavar=below[0]
+            )
+
+
 def add(
     sub: Subparsers, name: str, does: str, more: str, *, run: str, example: str
 ) -> argparse.ArgumentParser:
@@ -56,7 +89,7 @@ def add(
     one: argparse.ArgumentParser = sub.add_parser(
         name,
         help=does,
-        description=f"{' '.join(more.split())}\n\nexample: {example}",
+        description=f"{' '.join(more.split())}\n\nexample: {example}" if more else None,
         formatter_class=Help,
     )
     one.set_defaults(run=run)
@@ -74,11 +107,14 @@ def take(
     may be left out, ``-o!`` if it may not; ``...``: any number of times, ``+``: at
     least once.
     ``name:WORD`` sets another name of the attribute. ``N<1..8>``, ``N<1..>``: a number
-    in this range; ``N<1..>|auto``: or auto, which is 0.
+    in this range; ``N<1..>|auto``: or auto, which is 0. `` = VALUE``: the default.
     """
-    for entry in re.split(r"\n(?! )", dedent(table).strip("\n")):
+    for entry in filter(None, re.split(r"\n(?! )", dedent(table).strip("\n"))):
         spec, text = re.split(r"  +", entry, maxsplit=1)
+        spec, _, default = spec.partition(" = ")
         how: dict[str, Any] = {"help": " ".join(text.split())}
+        if default:
+            how |= {"default": default, "help": f"{how['help']} (default: %(default)s)"}
         if "!" in spec:
             how["required"] = True
         words = spec.replace("!", "").replace(", -", " -").split()
@@ -91,6 +127,8 @@ def take(
             how["choices"] = value.strip("{}").split(",")
         elif value:
             how["metavar"] = value
+        if flags and name:
+            how["dest"] = name
         if flags and not value:
             how = {"help": how["help"], "action": "store_true"}
         elif flags and many == "*":
@@ -105,28 +143,36 @@ def _read_as(value: str, flags: list[str]) -> tuple[str, Callable[[str], object]
     """Return how --help writes a value, and what reads it."""
     if bounds := RANGE.fullmatch(value):
         name, least, most, auto = bounds.groups(default="")
-        return name + auto, partial(_number, int(least), int(most or 0) or None, auto)
+        kind = float if "." in least else int
+        ends = kind(least), kind(most) if most else None
+        return name + auto, partial(_number, kind, *ends, auto)
     if PATHS & {*flags} or (not flags and value.endswith(".json")):
         return value, Path
     return value, TYPES.get(value, str)
 
 
-def _number(least: int, most: int | None, auto: str, text: str) -> int:
+def _number(
+    kind: type[float], least: float, most: float | None, auto: str, text: str
+) -> float:
     """Return the number on a command line; reject one out of range."""
     if auto and text == "auto":
         return 0
-    if not re.fullmatch(r"-?\d+", text) or _outside(int(text), least, most):
-        wanted = f"give {_span(least, most)}{', or auto' if auto else ''}"
-        raise argparse.ArgumentTypeError(f"{text}: {wanted}")
-    return int(text)
+    wanted = f"{text}: give {_span(least, most)}{', or auto' if auto else ''}"
+    try:
+        value = kind(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(wanted) from error
+    if _outside(value, least, most):
+        raise argparse.ArgumentTypeError(wanted)
+    return value
 
 
-def _outside(value: int, least: int, most: int | None) -> bool:
-    return value < least or (most is not None and value > most)
+def _outside(value: float, least: float, most: float | None) -> bool:
+    return not (value >= least and (most is None or value <= most))  # nor NaN
 
 
-def _span(least: int, most: int | None) -> str:
-    return f"{least} or more" if most is None else f"{least} to {most}"
+def _span(least: float, most: float | None) -> str:
+    return f"{least} or more" if most is None else f"{least} to {most:g}"
 
 
 @dataclass(frozen=True)

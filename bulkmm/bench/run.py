@@ -43,7 +43,9 @@ def requests(args: argparse.Namespace) -> list[Request]:
             processes=processes,
             backend=getattr(args, "backend", None),
         )
-        for subject in (every.values() if args.bench == "all" else [every[args.bench]])
+        for subject in (
+            every.values() if args.action == "all" else [every[args.action]]
+        )
     ]
     if device := getattr(args, "size", None):
         given = subjects.Amount(size.parse(device, subjects.LARGEST_DEVICE))

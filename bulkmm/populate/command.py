@@ -1,31 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm populate``: fill a file of memory before its user starts: the options."""
+"""``bulkmm populate`` (see bulkmm/options.py: add_all)."""
 
-from bulkmm import options
-
-ABOUT = """Fill a file of tmpfs or hugetlbfs, or a DAX device, with as many threads as
-help: its pages are in memory, zeroed, before the program that maps it starts. Existing
-content is kept. With --memfd the memory has no name: the command after -- is run, with
-its path in place of {}."""
-TABLE = """
+COMMANDS = """
+populate: populate.run:populate
+    fill memory before its user starts
+    example: /dev/shm/guest --size 4G
+    Fill a file of tmpfs or hugetlbfs, or a DAX device, with as many threads as help:
+    its pages are in memory, zeroed, before the program that maps it starts. Existing
+    content is kept. With --memfd the memory has no name: the command after -- is run,
+    with its path in place of {}.
 words:FILE...  fill this file; with --memfd run this command, after --
 --memfd  fill a memfd, and run a command with it
 --huge 2M|1G  take huge pages of this size for the memfd
 --size SIZE  fill SIZE bytes, as in 4G; a file is created or extended (default: all)
 --node N<0..>  take pages of this memory node only
---threads N<1..65536>|auto  start no more than N threads (default: as many as help)
+--threads N<1..65536>|auto = auto  start no more than N threads, or as many as help
 --json  print the result, and errors, as JSON
 """
-
-
-def add_parser(sub: options.Subparsers) -> None:
-    """Add ``populate`` to the parser of the whole command."""
-    parser = options.add(
-        sub,
-        "populate",
-        "fill memory before its user starts",
-        ABOUT,
-        run="bulkmm.populate.run:populate",
-        example="bulkmm populate /dev/shm/guest --size 4G",
-    )
-    options.take(parser, TABLE, threads="auto")

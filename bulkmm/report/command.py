@@ -12,66 +12,43 @@ if TYPE_CHECKING:  # --help does not wait for them
     import argparse
     from pathlib import Path
 
-TITLE = "bulkmm: before and after"
-# per command: where it is, what it does, more about it, an example, arguments
-COMMANDS = {
-    "show": (
-        "bulkmm.report.command:run_show",
-        "print the table of kept results",
-        "Print one table of kept results; results of one machine share its notes.",
-        "bulkmm show out/demo-native.json --markdown",
-        f"""
+COMMANDS = f"""
+show: report.command:run_show
+    print the table of kept results
+    example: out/demo-native.json --markdown
+    Print one table of kept results; results of one machine share its notes.
 results:RESULT.json...  read this kept result; several make one
 {options.MARKDOWN}
 --full  print a row for every median and its interval
 --schema  print the JSON schema of a result, and no table
 {options.ALL_ROWS}
-""",
-    ),
-    "compare": (
-        "bulkmm.report.compare:run_compare",
-        "tell if the results of one build are slower than those of another",
-        """Compare two builds by several results of each. A file is one sample: run the
-        bench at least four times with each build, in turn. A variant is slower if
-        the whole 95 % interval of the ratio (of fewer than six files: the range)
-        lies beyond the threshold, and a permutation test of the files, corrected
-        for all that is compared, says that it is not chance.""",
-        "bulkmm compare --threshold 5% old-*.json -- new-*.json",
-        """
+
+compare: report.compare:run_compare
+    tell if the results of one build are slower than those of another
+    example: --threshold 5% old-*.json -- new-*.json
+    usage: [OPTION...] A.json... -- B.json...
+    Compare two builds by several results of each. A file is one sample: run the bench
+    at least four times with each build, in turn. A variant is slower if the whole 95 %
+    interval of the ratio (of fewer than six files: the range) lies beyond the
+    threshold, and a permutation test of the files, corrected for all that is compared,
+    says that it is not chance.
 files:RESULT.json+  read results of one build, then -- and those of the other;
     two results need no dashes between them
---threshold T  allow so much more time, as 5%% or 0.05 (default: 5%%)
---format {table,mmtests}  print our table, or one as MMTests' compare prints it
-    (default: table)
+--threshold T = 5%  allow so much more time, as 5%% or 0.05
+--format {{table,mmtests}} = table  print our table, or one as MMTests' compare prints
+    it
 --json  print the comparison as JSON, and errors too
-""",
-    ),
-    "report": (
-        "bulkmm.report.command:run_report",
-        "write kept results as one page (HTML)",
-        """Write results as one page that fetches nothing: a conclusion, before and
-        after beside published figures, a chart, ratios with intervals, every sample,
-        machine, method and glossary. Results of bulkmm worth have a section too.""",
-        "bulkmm report out/demo-native.json -o out/demo.html",
-        f"""
+
+report: report.command:run_report
+    write kept results as one page (HTML)
+    example: out/demo-native.json -o out/demo.html
+    Write results as one page that fetches nothing: a conclusion, before and after
+    beside published figures, a chart, ratios with intervals, every sample, machine,
+    method and glossary. Results of bulkmm worth have a section too.
 {options.RESULTS}
 -o!, --output FILE.html  write the page to this file
---title TEXT  title the page (default: {TITLE})
-""",
-    ),
-}
-
-
-def add_parser(sub: options.Subparsers) -> None:
-    """Add the commands to the parser of the whole command."""
-    for name, (run, does, more, example, table) in COMMANDS.items():
-        one = options.add(sub, name, does, more, run=run, example=example)
-        options.take(one, table)
-        if name == "compare":
-            one.usage = "%(prog)s [-h] [OPTION...] A.json... -- B.json..."
-            one.set_defaults(threshold="5%", format="table", keeps_dashes=True)
-        if name == "report":
-            one.set_defaults(title=TITLE)
+--title TEXT = bulkmm: before and after  title the page
+"""
 
 
 def run_show(args: argparse.Namespace) -> int:

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     home = root.at(_need(root))
     for name in probes.sweep(home):
         sys.stderr.write(f"bulkmm: removed the probes that {name} left behind\n")
-    wanted, missing = _wanted(root, args.path)
+    wanted, missing = _wanted(root, args.path or [])
     cpu, release = machine.cpu_name(), platform.release()
     known = measured(release) if args.measure else gain.kept(cpu, release)
     began = time.monotonic()

@@ -41,8 +41,8 @@ tune clear.mode=off                  | 2 | to set clear.mode: bulkmm on PATH MOD
 tune memmap.verify=often             | 2 | valid are off, once, always
 tune memmap.backend=zen              | 2 | valid are fastest, generic, movdir64b,
 tune memmap=off                      | 2 | unknown setting memmap:
-watch --interval 0                   | 2 | give 0.05 to 86400 seconds
-watch --interval soon                | 2 | invalid float value: 'soon'
+watch --interval 0                   | 2 | give 0.05 to 86400
+watch --interval soon                | 2 | soon: give 0.05 to 86400
 watch --count 0                      | 2 | give 1 or more
 watch nothing                        | 2 | unknown path nothing
 pool grow --page 4M --size 4M        | 2 | --page 4M: the kernel has pools of 2M

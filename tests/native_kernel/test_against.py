@@ -11,12 +11,12 @@ from bulkmm import cli
 from bulkmm.bench.measure import join
 from bulkmm.errors import Exit
 from bulkmm.lab.progress import Progress
-from bulkmm.native import command, measure, process
+from bulkmm.native import measure, process
 from bulkmm.results import Document
 
 pytestmark = pytest.mark.lab
 
-EVERY = (*command.SUBJECTS, *command.ALONE)
+EVERY = tuple(measure.SUBJECTS)
 
 
 def compared(pair: Pair, other: Path, **more: object) -> Document:
