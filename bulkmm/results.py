@@ -157,6 +157,12 @@ class Document(Struct):
         return list(dict.fromkeys(result.scenario for result in self.results))
 
     @property
+    def arms(self) -> dict[tuple[str, str], Result]:
+        """Return its results by scenario and variant, without those of stores."""
+        arms = (r for r in self.results if r.unit != STORES)
+        return {(r.scenario, r.variant): r for r in arms}
+
+    @property
     def failed(self) -> list[Check]:
         """Return the failed checks."""
         return [check for check in self.checks if not check.ok]

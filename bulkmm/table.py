@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from bulkmm import facts, grid, published
-from bulkmm.control import text
+from bulkmm.control import needs, text
 from bulkmm.facts import DASH
 from bulkmm.results import INTERVAL, NS, RANGE, STORES
 from bulkmm.sheet import Sheet, print_lines, screen
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SPREADS = {INTERVAL: "({})", RANGE: "[{}]"}  # to tell them apart
 MAIN_BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
 TIMES = "\N{MULTIPLICATION SIGN}"
-KERNEL = ("scenario", "variant", "stock", "bulkmm", "limit", "faster", "of limit")
+OURS = ("bulkmm", "pte", "block")  # the module as it is, not what else it could use
 NUMBERS = ("n", "GB/s", "stores")  # headings of right-aligned columns
 BRACKETS = f"(a{DASH}b): 95 % interval. [a{DASH}b]: range of fewer than six samples."
 LEGEND = f"{BRACKETS} ~ not proven. ! unstable: the A/A control moved by more."
@@ -139,13 +139,14 @@ def _row(document: Document, result: Result, ratio: Ratio | None) -> list[str]:
     elif place == "native" and result.median > 0:
         rate = f"{result.bytes / result.median:.1f}"
     n = str(len(result.samples))
-    return [_name(document, result), measured(result), n, rate, gain, place]
+    name = _name(document, result.scenario, result.variant)
+    return [name, measured(result), n, rate, gain, place]
 
 
-def _name(document: Document, result: Result) -> str:
+def _name(document: Document, scenario: str, variant: str) -> str:
     """Return a variant, and the backend that served it."""
-    pick = grid.picked(document, result.scenario, result.variant)
-    return f"{result.variant} ({pick})" if pick else result.variant
+    pick = grid.picked(document, scenario, variant)
+    return f"{variant} ({pick})" if pick else variant
 
 
 def _published_rows(document: Document, scenario: str) -> list[list[str]]:
@@ -239,39 +240,64 @@ def _in_rows(document: Document, show: Show) -> list[str]:
     return [s for s in document.scenarios if grid.kind(s) not in in_grids]
 
 
-def _of_kernel(document: Document, show: Show) -> Sheet:
-    """Return the kernel's own code beside ours: a row per arm of the module.
+def kernels(
+    documents: list[Document], show: Show = DEFAULT, ways: tuple[str, ...] = ()
+) -> Sheet:
+    """Return kernels' own code beside ours, side by side: a row per arm of the module.
 
     Without a module, a row for each of its candidates; or for the kernel that is
-    compared with another one.
+    compared with another one. ``ways``: only these arms.
     """
-    other = document.run.get(grid.AGAINST)
-    base = grid.AGAINST if other else grid.STOCK
-    arms = {(r.scenario, r.variant): r for r in document.results}
-    others = (base, base + grid.AGAIN)
-    shown = [r for r in _arms(document, show) if r.variant not in others]
-    ours = [r for r in shown if not r.variant.startswith(grid.LIMIT)]
-    ratios = {(r.scenario, r.variant): r for r in document.ratios if r.base == base}
-    rows = []
-    for one in ours or shown:
-        if ratio := ratios.get((one.scenario, one.variant)):
-            limit = arms.get((one.scenario, grid.LIMIT))
-            rows.append(
-                [
-                    one.scenario,
-                    _name(document, one),
-                    text.duration(arms[one.scenario, base].median),
-                    text.duration(one.median),
-                    text.duration(limit.median) if limit else "",
-                    factor(ratio),
-                    f"{limit.median / one.median:.2f}" if limit else "",
-                ]
-            )
-    if other:
-        # there are no limits
-        headings = (*KERNEL[:2], str(other), "this", "faster")
-        return Sheet(headings, [[*row[:4], row[5]] for row in rows])
-    return Sheet(KERNEL, rows)
+    headings, cells = ["scenario", "variant"], []
+    for one in documents:
+        arms = f"{one.run.get(grid.AGAINST, 'stock')} → "
+        arms += "this" if grid.AGAINST in one.run else "bulkmm"
+        gain = "faster; of limit" if _has_limit(one) else "faster"
+        headings += [f"Linux {needs.series(facts.kernel(one))}: {arms}", gain]
+        cells.append(_of_kernel(one, show, ways))
+    # in the newest kernel's order, which has them all
+    keys = dict.fromkeys(key for one in reversed(cells) for key in one)
+    rows = [
+        [*key, *(x for one in cells for x in one.get(key, ("", "")))] for key in keys
+    ]
+    if len(documents) == 1:
+        for row in rows:
+            row[1] = _name(documents[0], *row[:2])
+    return Sheet(headings, rows)
+
+
+def _has_limit(document: Document) -> bool:
+    return any(r.variant == grid.LIMIT for r in document.results)
+
+
+def _of_kernel(
+    document: Document, show: Show, ways: tuple[str, ...]
+) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return the cells of a kernel by scenario and arm."""
+    base = grid.AGAINST if grid.AGAINST in document.run else grid.STOCK
+    shown = {(r.scenario, r.variant) for r in _arms(document, show)}
+    held = [
+        r
+        for r in document.ratios
+        if r.base == base and (r.scenario, r.variant) in shown
+        if r.variant in ways or not (ways or r.variant == base + grid.AGAIN)
+    ]
+    ours = [r for r in held if not r.variant.startswith(grid.LIMIT)] or held
+    arms, found = document.arms, {}
+    for one in ours:
+        limit = arms.get((one.scenario, grid.LIMIT))
+        near = limit.median / arms[one.scenario, one.variant].median if limit else 0
+        gain = factor(one) + (f"; {near:.2f}" if limit else "")
+        found[one.scenario, one.variant] = pair(document, one), gain
+    return found
+
+
+def pair(document: Document, ratio: Ratio, *, rate: bool = False) -> str:
+    """Return the times of base and variant, or their throughput."""
+    arms = (document.arms[ratio.scenario, v] for v in (ratio.base, ratio.variant))
+    if rate:
+        return f"{' → '.join(f'{r.bytes / r.median:.1f}' for r in arms)} GB/s"
+    return " → ".join(text.duration(r.median) for r in arms)
 
 
 def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:
@@ -282,7 +308,7 @@ def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:
     compact = []
     for document in documents if not show.full else ():
         if grid.of_kernel(document):
-            compact.append(_of_kernel(document.printed(), show))
+            compact.append(kernels([document.printed()], show))
         else:
             compact += grid.grids(document, factor, all_rows=show.all_rows)
     found = []

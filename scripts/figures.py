@@ -99,7 +99,7 @@ def cpu(name: str, measured: Measured) -> Iterator[str]:
     yield from (f"### {document.machine['cpu']['model']} ({name})", "")
     if kernels := measured.kernels:
         yield from ("#### Each kernel's own code and the module's", "")
-        yield from summary.every(kernels).markdown()
+        yield from table.kernels(kernels, ways=table.OURS).markdown()
         yield from bullets([about(one) for one in kernels])
     if measured.history:
         yield from ("#### Kernel after kernel", "")
@@ -254,11 +254,13 @@ def waits(kernels: list[Document]) -> Iterator[str]:
 
 def _times(job: Job, document: Document) -> list[str]:
     """Return the time of the kernel's own code, and the module's."""
-    arms = {r.variant: r for r in document.results if r.scenario == job.scenario}
-    if not {"stock", "bulkmm"} <= arms.keys():
-        return ["", ""]
-    scale = job.calculated / arms["stock"].bytes if job.calculated else 1
-    return [words.duration(arms[v].median * scale) for v in ("stock", "bulkmm")]
+    arms = [document.arms.get((job.scenario, v)) for v in ("stock", "bulkmm")]
+    return [
+        words.duration(one.median * (job.calculated or one.bytes) / one.bytes)
+        if one and all(arms)
+        else ""
+        for one in arms
+    ]
 
 
 def bound(kernels: list[Document]) -> str:
@@ -267,8 +269,8 @@ def bound(kernels: list[Document]) -> str:
     def reached(scenario: str) -> str:
         shares = []
         for one in kernels:
-            arms = {r.variant: r for r in one.results if r.scenario == scenario}
-            shares.append(100 * arms["limit"].median / arms["bulkmm"].median)
+            limit, ours = (one.arms[scenario, v] for v in ("limit", "bulkmm"))
+            shares.append(100 * limit.median / ours.median)
         low, high = (f"{share:.0f}" for share in (min(shares), max(shares)))
         return f"{low} %" if low == high else f"{low} to {high} %"
 

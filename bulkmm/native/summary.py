@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Kernels side by side: the few headlines of "bench kernel", and all of ours."""
+"""The few headlines of "bench kernel", kernels side by side."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bulkmm import grid, table
-from bulkmm.control import needs, text
-from bulkmm.results import Document, Ratio, Result
+from bulkmm.control import needs
+from bulkmm.results import Document, Ratio
 from bulkmm.sheet import Sheet
 
 
@@ -40,13 +40,13 @@ HEADLINES = (
 )
 
 
-OURS = ("bulkmm", "pte", "block")  # the module as it is, not what else it could use
-
-
 def headlines(documents: Iterable[Document]) -> Sheet:
     """Return the headlines, kernels side by side."""
     held = list(documents)
-    headings = ["on this CPU", *_headings(held, "faster")]
+    headings = ["on this CPU"]
+    for one in held:
+        release = needs.series(str(one.machine["kernel"]))
+        headings += [f"Linux {release}: stock → bulkmm", "faster"]
     found = []
     for line in HEADLINES:
         cells = [_cells(line, document) for document in held]
@@ -55,71 +55,17 @@ def headlines(documents: Iterable[Document]) -> Sheet:
     return Sheet(headings, found)
 
 
-def every(documents: Iterable[Document]) -> Sheet:
-    """Return a row for each way in which the module serves a scenario."""
-    held = list(documents)
-    cells = [
-        {(r.scenario, r.variant): r for r in one.ratios if _of_ours(r)} for one in held
-    ]
-    # in the newest kernel's order, which has them all
-    keys = dict.fromkeys(key for one in reversed(cells) for key in one)
-    rows = [
-        [
-            *key,
-            *(
-                cell
-                for d, c in zip(held, cells, strict=True)
-                for cell in _full(d, c.get(key))
-            ),
-        ]
-        for key in keys
-    ]
-    return Sheet(["scenario", "variant", *_headings(held, "faster; of limit")], rows)
-
-
-def _of_ours(ratio: Ratio) -> bool:
-    return ratio.base == grid.STOCK and ratio.variant in OURS
-
-
-def _full(document: Document, ratio: Ratio | None) -> list[str]:
-    """Return a kernel's cells for a ratio: also how near to the limit that is."""
-    if not ratio:
-        return ["", ""]
-    times, faster = _pair(ratio, document)
-    arms = {r.variant: r for r in document.results if r.scenario == ratio.scenario}
-    if limit := arms.get(grid.LIMIT):
-        faster += f"; {limit.median / arms[ratio.variant].median:.2f}"
-    return [times, faster]
-
-
-def _headings(documents: list[Document], gain: str) -> list[str]:
-    releases = [needs.series(str(one.machine["kernel"])) for one in documents]
-    return [x for one in releases for x in (f"Linux {one}: stock → bulkmm", gain)]
-
-
 def _cells(line: Headline, document: Document) -> tuple[str, list[str]]:
     """Return a row's label and a document's cells for it."""
     for ratio in document.ratios:
         if name := line.leads(ratio):
-            return name, _pair(ratio, document, rate=line.rate)
+            return name, [
+                table.pair(document, ratio, rate=line.rate),
+                table.factor(ratio),
+            ]
     return "", ["", ""]
 
 
 def _size(text: str) -> str:
     """Return a size as written in text: "100 GiB" for "100g"."""
     return f"{text[:-1]} {text[-1].upper()}iB"
-
-
-def _pair(ratio: Ratio, document: Document, *, rate: bool = False) -> list[str]:
-    arms = {(one.scenario, one.variant): one for one in document.results}
-    stock = arms[ratio.scenario, ratio.base]
-    ours = arms[ratio.scenario, ratio.variant]
-    if rate:
-        said = f"{_rate(stock)} → {_rate(ours)} GB/s"
-    else:
-        said = f"{text.duration(stock.median)} → {text.duration(ours.median)}"
-    return [said, table.factor(ratio)]
-
-
-def _rate(arm: Result) -> str:
-    return f"{arm.bytes / arm.median:.1f}"

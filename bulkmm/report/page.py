@@ -22,7 +22,6 @@ BADGES = {
 }
 GAIN = "faster, or fewer instructions"
 HEADINGS = ("scenario", "result", "where", "before", "after", GAIN, "published")
-EVERY = table.Show(full=True, all_rows=True)
 VERSIONS = ("revision", "bulkmm", "python", "numpy", "qemu")
 
 
@@ -84,8 +83,6 @@ def _source(whole: Document, name: str) -> dict[str, Any]:
     known = {one: document.machine.get(one) for one in VERSIONS}
     known["seed"] = document.run.get("seed")
     versions = {one: str(value) for one, value in known.items() if value is not None}
-    shown = table.tables([document])
-    every = table.tables([document], EVERY)
     return {
         "name": name,
         "where": where,
@@ -96,9 +93,8 @@ def _source(whole: Document, name: str) -> dict[str, Any]:
         "failed": document.failed,
         "checks": len(document.checks),
         "figure": figure.svg(document, name),
-        "tables": shown,
+        "tables": table.tables([document]),
         "traced": dict(breakdown.sheets(document)),
-        "every": every if every != shown else [],
         "samples": _samples(document),
     }
 
@@ -118,15 +114,12 @@ def _samples(document: Document) -> Sheet:
 def headlines(whole: Document, name: str) -> Iterator[list[str]]:
     """Return before and after of the headlines: few scenarios, or those chosen."""
     document = whole.printed()
-    results = {(r.scenario, r.variant, r.unit): r for r in document.results}
     in_grids = {s for held in grid.kinds(document).values() for s in held}
     for ratio in conclusion.ours(document):
         chosen = any(line.leads(ratio) for line in summary.HEADLINES)
         if ratio.scenario in in_grids and not chosen:
             continue
-        arms = [
-            results[ratio.scenario, v, ratio.unit] for v in (ratio.base, ratio.variant)
-        ]
+        arms = [document.arms[ratio.scenario, v] for v in (ratio.base, ratio.variant)]
         before, after = (f"{r.variant}: {table.value(r.median, r.unit)}" for r in arms)
         yield [
             ratio.scenario,
