@@ -3,7 +3,6 @@
 
 import argparse
 from contextlib import nullcontext
-from dataclasses import replace
 
 from bulkmm import outcome, size, table
 from bulkmm.bench import amount, measure, subjects
@@ -35,21 +34,14 @@ def requests(args: argparse.Namespace) -> list[Request]:
     """Return the request that the command line makes."""
     every = subjects.SUBJECTS
     rounds, processes = amount.repeats(args)
-    asked = [
-        subjects.plan(
-            subject,
-            quick=args.quick,
-            rounds=rounds,
-            processes=processes,
-            backend=getattr(args, "backend", None),
-        )
-        for subject in (
-            every.values() if args.action == "all" else [every[args.action]]
-        )
-    ]
-    if device := getattr(args, "size", None):
-        given = subjects.Amount(size.parse(device, subjects.LARGEST_DEVICE))
-        asked = [replace(one, amount=given) for one in asked]
+    device = getattr(args, "size", None)
+    asked = []
+    for one in every.values() if args.action == "all" else [every[args.action]]:
+        much = one.quick if args.quick else one.full
+        if device:
+            much = subjects.Amount(size.parse(device, subjects.LARGEST_DEVICE))
+        backend = getattr(args, "backend", None)
+        asked.append(Request(one, much, rounds, processes, backend=backend))
     return asked
 
 

@@ -149,16 +149,3 @@ class Request:
         """Return the bytes of all buffers, which must exceed the caches."""
         cold = COLD * machine.last_level_cache() * max(1, self.subject.memory)
         return int(max(self.amount.size * self.subject.memory, cold))
-
-
-def plan(
-    subject: Subject,
-    *,
-    quick: bool = False,
-    rounds: int = 5,
-    processes: int = 6,
-    backend: str | None = None,
-) -> Request:
-    """Return the full or quick request for a subject."""
-    amount = subject.quick if quick else subject.full
-    return Request(subject, amount, rounds, processes, backend=backend)

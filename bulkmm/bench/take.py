@@ -23,15 +23,11 @@ PADDING = 4096  # bytes of padding in the environment, which shifts the stack
 
 def check(request: Request) -> None:
     """Reject what cannot be measured before starting anything."""
-    if request.backend is not None:
-        _check_backend(request.subject.name, request.backend)
+    if (wanted := request.backend) is not None:
+        names = program.backends(request.subject.name)
+        if wanted not in names:
+            raise unknown("backend", wanted, names)
     amount.check_memory(request.memory)
-
-
-def _check_backend(subject: str, name: str) -> None:
-    names = program.backends(subject)
-    if name not in names:
-        raise unknown("backend", name, names)
 
 
 def processes(

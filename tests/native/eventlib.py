@@ -49,7 +49,7 @@ def document(
 ) -> Any:
     """Return the document of these times."""
     taken = events(scenarios, served)
-    request = subjects.plan(subject, processes=len(taken))
+    request = subjects.Request(subject, subject.full, processes=len(taken))
     return measure.document(taken, request)
 
 
