@@ -10,10 +10,12 @@ import io
 import lzma
 import re
 import struct
+import tarfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
 
 import numpy as np
 import zstandard
@@ -22,7 +24,6 @@ from elftools.elf.elffile import ELFFile
 from lz4 import block as lz4
 
 from bulkmm.errors import BulkmmError
-from bulkmm.native import package
 
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 Places = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -33,6 +34,8 @@ MAPPED, MAPPED_SECOND = 0x20000000, 0x40000000
 HEADER = 0x268  # bytes of the boot header that are read
 SETUP_SECTS, SIGNATURE, VERSION, XLOADFLAGS, PAYLOAD = 0x1F1, 0x202, 0x20E, 0x236, 0x248
 KERNEL_64 = 1  # of XLOADFLAGS
+PACKAGE = b"!<arch>\n"  # begins a Debian package
+IMAGE = re.compile(r"(?:/boot/vmlinuz-[^/]+|/modules/[^/]+/vmlinuz(?:\.unsigned)?)$")
 LZMA_START = b"\x5d\x00\x00"
 LZ4_LEGACY = b"\x02\x21\x4c\x18"
 LZ4_BLOCK = 8 << 20  # bytes that a block holds, unless it is the last
@@ -100,7 +103,26 @@ def boot_file(path: Path) -> bytes:
         raise BulkmmError(f"{path}: {error.strerror}: {how}") from error
     except OSError as error:
         raise BulkmmError(f"{path}: {error.strerror}") from error
-    return package.image(path, held) if held.startswith(package.MAGIC) else held
+    return _in_package(path) if held.startswith(PACKAGE) else held
+
+
+def _in_package(path: Path) -> bytes:
+    """Return the kernel image in a Debian package; it comes early, the rest is left."""
+    command = ["dpkg-deb", "--fsys-tarfile", path]
+    try:
+        with (
+            Popen(command, stdout=PIPE, stderr=DEVNULL) as child,
+            tarfile.open(fileobj=child.stdout, mode="r|") as files,
+        ):
+            for one in files:
+                held = files.extractfile(one) if IMAGE.search(one.name) else None
+                if held:
+                    return held.read()
+    except FileNotFoundError as error:
+        raise BulkmmError("dpkg-deb is not installed") from error
+    except (OSError, tarfile.TarError) as error:
+        raise BulkmmError(f"{path}: a damaged package: {error}") from error
+    raise BulkmmError(f"{path}: a package without a kernel image")
 
 
 def _payload(path: Path, boot: bytes) -> tuple[str, bytes]:

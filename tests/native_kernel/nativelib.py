@@ -13,7 +13,7 @@ from pathlib import Path
 from programs import completed
 
 from bulkmm.lab.progress import Progress
-from bulkmm.native import find, measure, package, process
+from bulkmm.native import find, measure, process, vmlinux
 from bulkmm.results import Document
 
 
@@ -73,7 +73,7 @@ def tamper(ready: Path, name: str, value: int) -> None:
     file.write_text("\n".join([*kept, f"{value:x} {name}"]) + "\n")
 
 
-def deb(files: dict[str, bytes], tar: str = "data.tar.xz") -> bytes:
+def deb(files: dict[str, bytes]) -> bytes:
     """Return a Debian package of these files."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as out:
@@ -82,8 +82,8 @@ def deb(files: dict[str, bytes], tar: str = "data.tar.xz") -> bytes:
             info.size = len(content)
             out.addfile(info, io.BytesIO(content))
     members = {"debian-binary": b"2.0\n", "control.tar.xz": b"odd"}
-    members[tar] = lzma.compress(packed.getvalue())
-    said = package.MAGIC
+    members["data.tar.xz"] = lzma.compress(packed.getvalue())
+    said = vmlinux.PACKAGE
     for name, content in members.items():
         head = f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n"
         said += head.encode() + content + b"\n" * (len(content) % 2)
