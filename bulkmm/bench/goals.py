@@ -15,8 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bulkmm import stats
-from bulkmm.bench.judge import Arms, by_scenario
-from bulkmm.bench.subjects import SIZE
+from bulkmm.bench.judge import by_scenario
+from bulkmm.bench.subjects import SIZE, Arms
 from bulkmm.results import Document, Ratio
 from bulkmm.sheet import Sheet
 

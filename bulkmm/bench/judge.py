@@ -13,13 +13,10 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from bulkmm import stats
-from bulkmm.bench.subjects import Subject, split
+from bulkmm.bench.subjects import LIMIT, Arms, Subject, split
 from bulkmm.bench.take import Key
 from bulkmm.results import CONTROLLED_LEAST, Check, Ratio, Result
 
-Arms = dict[str, Result]  # of one scenario, by variant
-
-LIMIT = "limit"
 # Faster than the limit by this factor, in every process, is a mistake of the bench;
 # the threshold is higher where the A/A control moves by more.
 BEATEN = 1.02
@@ -66,7 +63,7 @@ def ratios(subject: Subject, results: Iterable[Result]) -> list[Ratio]:
     """Return the ratios of every scenario."""
     found = []
     for held in by_scenario(results).values():
-        pairs = dict.fromkeys(_pairs(subject, held))
+        pairs = dict.fromkeys(subject.pairs(held))
         found += stats.compared(held, pairs, _control(subject, held))
     return stats.proven(found)
 
@@ -77,42 +74,12 @@ def _control(subject: Subject, held: Arms) -> tuple[str, str] | None:
     return next((pair for pair in pairs if held.keys() >= {*pair}), None)
 
 
-def _pairs(subject: Subject, held: Arms) -> Iterator[tuple[str, str]]:
-    """Return base and variant of each ratio.
-
-    The first base is compared with all but single backends and kinds; each of ours
-    with every other base, the fastest peer, the limit and its fastest own backend.
-    """
-    bases = [base for base in subject.bases if base in held]
-    for name in held:
-        if bases and name != bases[0] and not split(name)[2]:
-            yield bases[0], name
-    for name in held:
-        call, threads, backend = split(name)
-        if call not in subject.ours or backend:
-            continue
-        if not threads:
-            yield from ((base, name) for base in bases)
-            yield from _best(held, subject.peers.get(call, ()), name)
-        backends = [arm for arm in held if arm.startswith(f"{name}:")]
-        yield from _best(held, (LIMIT + threads,), name)
-        yield from _best(held, backends, name)
-
-
-def _best(
-    held: Arms, candidates: Iterable[str], name: str
-) -> Iterator[tuple[str, str]]:
-    """Return the pair of the fastest candidate present, as base, and a variant."""
-    if there := [one for one in candidates if one in held]:
-        yield min(there, key=lambda one: held[one].median), name
-
-
 def limit_checks(subject: Subject, results: Iterable[Result]) -> list[Check]:
     """Return the check that nothing beats the limit, where there is one.
 
     Two processes are too few to tell what happens in every one.
     """
-    held = [arms for arms in by_scenario(results).values() if LIMIT in arms]
+    held = [a for a in by_scenario(results).values() if any(map(_is_kind, a))]
     if not held or len(held[0][LIMIT].samples) < CONTROLLED_LEAST:
         return []
     beaten = [line for arms in held for line in _beaten(subject, arms)]

@@ -21,11 +21,12 @@ from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
-from bulkmm import machine, stats
-from bulkmm.bench import amount, program, take
+from bulkmm import machine
+from bulkmm.bench import amount, measure, program, take
+from bulkmm.bench.subjects import LIMIT, Amount, Arms, Request, Subject
 from bulkmm.bench.take import Event, Seen
 from bulkmm.errors import BulkmmError, UsageError
-from bulkmm.results import Document, Result
+from bulkmm.results import Document
 from bulkmm.size import GIB, MIB
 
 KINDS = ("4k", "thp", "memfd", "hugetlb")
@@ -35,9 +36,7 @@ POOL = Path("/proc/sys/vm/nr_hugepages")
 HUGE = 2 * MIB
 SPARE = GIB  # bytes that stay free besides what is populated
 PR_SET_PDEATHSIG, PR_SET_THP_DISABLE = 1, 41
-LIMIT = 120  # seconds per sample
-RIGHT = "every page is there and zero"
-WRONG = "leaves pages to fault, or not zero"
+LATEST = 120  # seconds per sample
 NONE = 1  # ns: where the difference of two runs is negative
 QEMU_MEMORY = {
     "4k": "memory-backend-ram",
@@ -48,6 +47,45 @@ QEMU_MEMORY = {
 READY = b"(qemu)"
 
 
+class Ways(Subject):
+    """The ways to populate; each thread count is compared with its peers."""
+
+    def rank(self, variant: str) -> tuple[int, int, str]:
+        """Sort by way, then by threads."""
+        order = ("memset", "map-populate", BASE, AGAIN, "bulkmm", "qemu")
+        name, _, count = variant.rpartition("-")
+        if not count.isdecimal():
+            name, count = variant, "0"
+        return order.index(name) if name in order else len(order), int(count), ""
+
+    def pairs(self, held: Arms) -> Iterator[tuple[str, str]]:
+        """Return bases and variants: one thread's madvise, then each peer of ours."""
+        yield from ((BASE, name) for name in held if name != BASE)
+        for name in held:
+            way, _, count = name.rpartition("-")
+            if way != "bulkmm":
+                continue
+            for peer in (BASE, "qemu", LIMIT):
+                other = f"{peer}-{count}" if f"{peer}-{count}" in held else peer
+                if other in held and (other != peer or count == "1"):
+                    yield other, name
+            if count != "1":
+                yield "bulkmm-1", name
+
+
+WAYS = Ways(
+    name="populate",
+    full=Amount(GIB),
+    quick=Amount(256 * MIB),
+    memory=1,
+    variants=(),
+    ours=(),
+    bases=(BASE,),
+    right="every page is there and zero",
+    wrong="leaves pages to fault, or not zero",
+)
+
+
 @dataclass(frozen=True)
 class Job:
     """What to measure."""
@@ -56,7 +94,6 @@ class Job:
     kinds: Sequence[str]
     processes: int
     quick: bool = False
-    seed: int = 1
 
 
 def threads(*, quick: bool) -> list[int]:
@@ -77,10 +114,9 @@ def run(job: Job, seen: Seen | None = None) -> Document:
             kinds.append(kind)
     if not kinds:
         raise BulkmmError("; ".join(skipped.values()))
-    taken: list[list[Event]] = [[] for _ in range(job.processes)]
-    for kind in kinds:
-        _measure(kind, job, taken, seen)
-    found = document(taken, job)
+    request = Request(WAYS, Amount(job.size), processes=job.processes)
+    taken = take.processes(request, seen, partial(_process, job, kinds))
+    found = measure.document(taken, request)
     found.run |= {"skipped": skipped, "threads": threads(quick=job.quick)}
     found.run |= machine.disturbed(before)
     return found
@@ -117,21 +153,20 @@ def reserved(size: int) -> Iterator[None]:
         POOL.write_text(before)
 
 
-def _measure(kind: str, job: Job, taken: list[list[Event]], seen: Seen | None) -> None:
-    """Run one sample of each arm, in random order, per process of the result."""
-    chance = random.Random(f"{kind} {job.seed}")  # noqa: S311 - to vary
-    scenario = f"populate-{_name(job.size)}-{kind}"
-    ways = arms(kind, job)
-    list(
-        _own(scenario, kind=kind, size=job.size, way="bulkmm-1")
-    )  # the host's first use of the memory
-    for number, events in enumerate(taken):
+def _process(
+    job: Job, kinds: Sequence[str], number: int, _padding: str
+) -> Iterator[Event]:
+    """Run one sample of each arm of each kind, in random order."""
+    chance = random.Random(f"{kinds} {number}")  # noqa: S311 - to vary
+    yield {"event": "start", "bytes": job.size}
+    for kind in kinds:
+        scenario = f"populate-{_name(job.size)}-{kind}"
+        ways = arms(kind, job)
         chance.shuffle(ways)
+        if not number:  # the host's first use of the memory
+            list(_own(scenario, kind=kind, size=job.size, way="bulkmm-1"))
         for name, way in ways:
-            for event in way(scenario):
-                events.append({**event, "variant": name})
-                if seen:
-                    seen({**event, "variant": name, "process": number})
+            yield from ({**event, "variant": name} for event in way(scenario))
 
 
 Way = tuple[str, "Callable[[str], Iterator[Event]]"]
@@ -158,8 +193,8 @@ def arms(kind: str, job: Job) -> list[Way]:
 
 def _own(scenario: str, *, kind: str, size: int, way: str) -> Iterator[Event]:
     command = [program.find().with_name(PROGRAM), scenario, kind, size, way]
-    late = f"{scenario}, {way}: ran out of time ({LIMIT} s)"
-    done = program.run(command, LIMIT, "the bench program", late)
+    late = f"{scenario}, {way}: ran out of time ({LATEST} s)"
+    done = program.run(command, LATEST, "the bench program", late)
     if done.returncode:
         raise BulkmmError(f"{scenario}, {way}: {done.stderr.strip() or 'failed'}")
     yield from map(program.event, done.stdout.splitlines())
@@ -216,12 +251,12 @@ def _until_ready(command: list[str], ready: bytes, *, small: bool) -> int:
 def _await(child: subprocess.Popen[bytes], ready: bytes, name: str) -> None:
     """Read a program's output until it is ready, with a time limit."""
     out = cast("IO[bytes]", child.stdout).fileno()
-    end, said = time.monotonic() + LIMIT, b""
+    end, said = time.monotonic() + LATEST, b""
     while ready not in said:
         readable, _, _ = select.select([out], [], [], max(0, end - time.monotonic()))
         more = os.read(out, 4096) if readable else b""
         if not more:
-            how = "ended" if readable else f"ran out of time ({LIMIT} s)"
+            how = "ended" if readable else f"ran out of time ({LATEST} s)"
             text = said.decode(errors="replace").strip().splitlines() or ["(nothing)"]
             raise BulkmmError(f"{name} {how} and said: {text[-1]}")
         said += more
@@ -237,51 +272,3 @@ def _prepare(*, small: bool) -> None:
 
 def _name(size: int) -> str:
     return f"{size >> 30}g" if size % GIB == 0 else f"{size >> 20}m"
-
-
-def _rank(variant: str) -> tuple[int, int]:
-    order = ("memset", "map-populate", BASE, AGAIN, "bulkmm", "qemu")
-    name, _, count = variant.rpartition("-")
-    if not count.isdecimal():
-        name, count = variant, "0"
-    return order.index(name) if name in order else len(order), int(count)
-
-
-def document(taken: list[list[Event]], job: Job) -> Document:
-    """Return the results of the events."""
-    found = take.arms([[{"round": 0, **event} for event in one] for one in taken])
-    scenarios = dict.fromkeys(scenario for scenario, _ in found)
-    results, effects = [], []
-    for scenario in scenarios:
-        held = {v: arm for (s, v), arm in found.items() if s == scenario}
-        held = dict(sorted(held.items(), key=lambda pair: _rank(pair[0])))
-        results += list(held.values())
-        pairs = dict.fromkeys(_pairs(held))
-        effects += stats.compared(held, pairs, (BASE, AGAIN))
-    return Document(
-        machine={**machine.describe(), "accelerator": "native"},
-        results=results,
-        ratios=stats.proven(effects),
-        checks=take.verdicts(taken, RIGHT, WRONG),
-        run={
-            "scenario": "populate",
-            "processes": job.processes,
-            "bytes": job.size,
-            "picks": take.picks(taken),
-        },
-    )
-
-
-def _pairs(held: dict[str, Result]) -> Iterator[tuple[str, str]]:
-    """Return bases and variants: one thread's madvise, then each peer of ours."""
-    yield from ((BASE, name) for name in held if name != BASE)
-    for name in held:
-        way, _, count = name.rpartition("-")
-        if way != "bulkmm":
-            continue
-        for peer in (BASE, "qemu", "limit"):
-            other = f"{peer}-{count}" if f"{peer}-{count}" in held else peer
-            if other in held and (other != peer or count == "1"):
-                yield other, name
-        if count != "1":
-            yield "bulkmm-1", name

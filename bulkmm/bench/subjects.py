@@ -2,12 +2,15 @@
 """What the bench measures, as data: its sizes and its presentation."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from bulkmm import machine
+from bulkmm.results import Result
 from bulkmm.size import GIB, KIB, MIB
 
+Arms = dict[str, Result]  # of one scenario, by variant
+LIMIT = "limit"
 LARGEST_DEVICE = "64T"
 COLD = 4  # the program's buffers are at least this many times the last-level cache
 SIZE = r"\d+[bkmgt]"
@@ -46,6 +49,35 @@ class Subject:
         known = self.variants
         place = known.index(name) if name in known else len(known)
         return place, threads, kind
+
+    def pairs(self, held: Arms) -> Iterator[tuple[str, str]]:
+        """Return base and variant of each ratio of a scenario.
+
+        The first base is compared with all but single backends and kinds; each of ours
+        with every other base, the fastest peer, the limit and its fastest own backend.
+        """
+        bases = [base for base in self.bases if base in held]
+        for name in held:
+            if bases and name != bases[0] and not split(name)[2]:
+                yield bases[0], name
+        for name in held:
+            call, threads, backend = split(name)
+            if call not in self.ours or backend:
+                continue
+            if not threads:
+                yield from ((base, name) for base in bases)
+                yield from _best(held, self.peers.get(call, ()), name)
+            backends = [arm for arm in held if arm.startswith(f"{name}:")]
+            yield from _best(held, (LIMIT + threads,), name)
+            yield from _best(held, backends, name)
+
+
+def _best(
+    held: Arms, candidates: Iterable[str], name: str
+) -> Iterator[tuple[str, str]]:
+    """Return the pair of the fastest candidate present, as base, and a variant."""
+    if there := [one for one in candidates if one in held]:
+        yield min(there, key=lambda one: held[one].median), name
 
 
 def split(variant: str) -> tuple[str, str, str]:

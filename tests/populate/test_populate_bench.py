@@ -14,7 +14,8 @@ from corelib import NATIVE, ROOT
 from programs import completed
 
 from bulkmm import machine
-from bulkmm.bench import goals, populate
+from bulkmm.bench import goals, measure, populate
+from bulkmm.bench.subjects import Request
 from bulkmm.errors import BulkmmError
 from bulkmm.results import Document
 from bulkmm.size import MIB
@@ -127,7 +128,7 @@ def test_a_program_that_ends_is_one_line() -> None:
 def test_a_program_that_is_never_ready_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(populate, "LIMIT", 0.2)
+    monkeypatch.setattr(populate, "LATEST", 0.2)
     words = ["sh", "-c", "echo starting; exec sleep 60"]
     with pytest.raises(BulkmmError, match=r"sh ran out of time .* said: starting"):
         populate._until_ready(words, b"ready", small=False)
@@ -139,7 +140,7 @@ def test_a_sample_has_a_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         (tmp_path / name).write_text(f"#!/bin/sh\n{said}\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("BULKMM_BENCH", str(bench))
-    monkeypatch.setattr(populate, "LIMIT", 0.2)
+    monkeypatch.setattr(populate, "LATEST", 0.2)
     with pytest.raises(BulkmmError, match=r"s, memset: ran out of time"):
         list(populate._own("s", kind="4k", size=64 * MIB, way="memset"))
 
@@ -181,8 +182,9 @@ def measured(**times: int) -> Document:
     control = {**events[0], "variant": populate.AGAIN}
     events.append(control | {"ns": named[populate.BASE]})
     verified = [{**one, "event": "verified", "ok": True} for one in events]
-    job = populate.Job(1 << 30, ("4k",), 6)
-    return populate.document([[*events, *verified]] * 6, job)
+    request = Request(populate.WAYS, populate.WAYS.full, processes=6)
+    taken = [{"event": "start", "bytes": 1 << 30}, *events, *verified]
+    return measure.document([taken] * 6, request)
 
 
 ONE = {"madvise": 1000, "bulkmm_1": 1000, "resident_1": 20}
