@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import log10
 from typing import TYPE_CHECKING
@@ -26,6 +27,16 @@ SPREADS = {INTERVAL: "({})", RANGE: "[{}]"}  # to tell them apart
 MAIN_BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
 TIMES = "\N{MULTIPLICATION SIGN}"
 OURS = ("bulkmm", "pte", "block")  # the module as it is, not what else it could use
+# the scenarios that lead a page, and what they show; huge pages by throughput, as no
+# size is typical
+HEADLINES = (
+    (r"pmem-fsdax-(\d+)g", "{} GiB device, fsdax"),
+    (r"pmem-devdax-(\d+)g", "{} GiB device, devdax 2 MiB"),
+    (r"thp-2m-populate", "populate huge pages"),
+    (r"thp-2m", "touch huge pages"),
+    (r"vmap-(\d+)m-order8", "vmap() {} MiB in blocks of 1 MiB"),
+    (r"vmap-(\d+)m-order0", "vmap() {} MiB of single pages"),
+)
 NUMBERS = ("n", "GB/s", "stores")  # headings of right-aligned columns
 BRACKETS = f"(a{DASH}b): 95 % interval. [a{DASH}b]: range of fewer than six samples."
 LEGEND = f"{BRACKETS} ~ not proven. ! unstable: the A/A control moved by more."
@@ -290,6 +301,31 @@ def _of_kernel(
         gain = factor(one) + (f"; {near:.2f}" if limit else "")
         found[one.scenario, one.variant] = pair(document, one), gain
     return found
+
+
+def headline(ratio: Ratio) -> tuple[int, str]:
+    """Return place and label of a ratio among the headlines; "" if it is none."""
+    if ratio.base == grid.STOCK and ratio.variant in OURS[:2]:
+        for i, (scenario, what) in enumerate(HEADLINES):
+            if found := re.fullmatch(scenario, ratio.scenario):
+                return i, what.format(*found.groups())
+    return 0, ""
+
+
+def headlines(documents: list[Document]) -> Sheet:
+    """Return the headlines of "bench kernel", kernels side by side."""
+    headings = ["on this CPU"]
+    found: dict[tuple[int, str], list[str]] = {}
+    for k, one in enumerate(documents):
+        release = needs.series(facts.kernel(one))
+        headings += [f"Linux {release}: stock → bulkmm", "faster"]
+        for ratio in one.ratios:
+            place, what = headline(ratio)
+            if what:
+                row = found.setdefault((place, what), [""] * 2 * len(documents))
+                rate = "huge" in what
+                row[2 * k : 2 * k + 2] = pair(one, ratio, rate=rate), factor(ratio)
+    return Sheet(headings, [[what, *found[i, what]] for i, what in sorted(found)])
 
 
 def pair(document: Document, ratio: Ratio, *, rate: bool = False) -> str:

@@ -18,7 +18,7 @@ from bulkmm.bench import goals, submit
 from bulkmm.control import needs
 from bulkmm.control import text as words
 from bulkmm.errors import BulkmmError
-from bulkmm.native import history, summary
+from bulkmm.native import history
 from bulkmm.results import INTERVAL, Document, spread_of
 from bulkmm.sheet import Sheet
 from bulkmm.worth import gain
@@ -283,7 +283,7 @@ def bound(kernels: list[Document]) -> str:
 
 def headlines(kernels: list[Document]) -> Iterator[str]:
     """Return the table of the README and the lines below it."""
-    yield from summary.headlines(kernels).markdown()
+    yield from table.headlines(kernels).markdown()
     held = kernels[0].machine["cpu"]
     named = f"{held['model']} (family {held['family']}, model {held['model_number']})"
     releases = ", ".join(str(one.machine["kernel"]) for one in kernels)

@@ -108,7 +108,7 @@ def boot_file(path: Path) -> bytes:
 
 def _in_package(path: Path) -> bytes:
     """Return the kernel image in a Debian package; it comes early, the rest is left."""
-    command = ["dpkg-deb", "--fsys-tarfile", path]
+    command = ["dpkg-deb", "--fsys-tarfile", str(path)]
     try:
         with (
             Popen(command, stdout=PIPE, stderr=DEVNULL) as child,

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from bulkmm import facts, grid, published, table
-from bulkmm.native import summary
 from bulkmm.report import breakdown, conclusion, figure
 from bulkmm.results import ACCELERATORS, ALPHA, INTERVAL_LEAST, Document
 from bulkmm.sheet import Sheet
@@ -116,8 +115,7 @@ def headlines(whole: Document, name: str) -> Iterator[list[str]]:
     document = whole.printed()
     in_grids = {s for held in grid.kinds(document).values() for s in held}
     for ratio in conclusion.ours(document):
-        chosen = any(line.leads(ratio) for line in summary.HEADLINES)
-        if ratio.scenario in in_grids and not chosen:
+        if ratio.scenario in in_grids and not table.headline(ratio)[1]:
             continue
         arms = [document.arms[ratio.scenario, v] for v in (ratio.base, ratio.variant)]
         before, after = (f"{r.variant}: {table.value(r.median, r.unit)}" for r in arms)

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bulkmm.control import needs
+from bulkmm.control import late, needs, text
+from bulkmm.control.root import Root
+from bulkmm.pool.pools import Pool, named, sizes
 from bulkmm.worth.functions import SIZED, Function
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ RANGES = ("ioremap-256k", "ioremap-1m")
 SCENARIOS = sorted(
     {*RANGES, *SMALL, *LARGE, *(s for span in SPANS.values() for s in span)}
 )
+STRUCT_PAGE = 64 / 4096  # of the memory that it describes
 ONE_PAGE, ONE_MIB = 12, 20  # as powers of two
 
 
@@ -144,3 +147,40 @@ def span(known: Known, one: Function, bits: int) -> tuple[float, float] | None:
 def saved(seconds: float, ratio: float) -> float:
     """Return the seconds that would be saved; none by what is slower."""
     return max(seconds * (1 - 1 / ratio), 0.0)
+
+
+@dataclass(frozen=True)
+class Early:
+    """Work of the kernel's own code that no probe has seen."""
+
+    path: str
+    says: str
+    bytes: int
+    seconds: float | None  # None: no rate is known
+    saved_seconds: float | None
+
+
+def early(root: Root, known: Known) -> list[Early]:
+    """Return what happened at boot, and what will happen at the first use."""
+    found = []
+    nbytes, total, _ = late.missed(root)
+    if nbytes := nbytes if total else late.zone_bytes(root):
+        said = f"struct pages of {text.size(nbytes)} of devices were built without it"
+        found.append(_worked("memmap", said, nbytes, known, FSDAX, share=STRUCT_PAGE))
+    for page in sizes(root):
+        if nbytes := page * Pool(root, page).read("free_hugepages"):
+            said = f"{text.size(nbytes)} of free huge pages of {named(page)} are zeroed"
+            said += " at their first use"
+            found.append(_worked("clear", said, nbytes, known, POPULATED))
+    return found
+
+
+def _worked(
+    path: str, said: str, nbytes: int, known: Known, scenario: str, *, share: float = 1
+) -> Early:
+    """Return the time for memory of which a scenario's call writes a share."""
+    figure = known.figures.get(scenario)
+    if not figure:
+        return Early(path, said, nbytes, None, None)
+    seconds = figure.stock_ns * nbytes * share / figure.bytes / 1e9
+    return Early(path, said, nbytes, seconds, saved(seconds, figure.ratio))

@@ -11,9 +11,8 @@ from bulkmm.control import text
 from bulkmm.control.record import Record
 from bulkmm.errors import BulkmmError
 from bulkmm.worth import gain
-from bulkmm.worth.before import Early
 from bulkmm.worth.functions import Function
-from bulkmm.worth.gain import Known
+from bulkmm.worth.gain import Early, Known
 from bulkmm.worth.probes import Counts
 
 COST_NS = 3000  # of a call: 9,000 instructions (test_worth_guest.py), three per ns

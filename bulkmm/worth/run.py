@@ -20,7 +20,7 @@ from bulkmm.control.kernel import Kernel
 from bulkmm.control.root import Root
 from bulkmm.control.trace import PLACES, tracefs
 from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
-from bulkmm.worth import before, gain, probes, report
+from bulkmm.worth import gain, probes, report
 from bulkmm.worth.command import USUAL
 from bulkmm.worth.functions import Function, functions
 from bulkmm.worth.gain import Known
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         raise _refused(root, error) from error
     rows = [report.row(one, counts, known, spent) for one in wanted]
-    early = before.early(root, known)
+    early = gain.early(root, known)
     found = Worth(
         kernel=release,
         cpu=cpu,

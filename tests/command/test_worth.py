@@ -13,7 +13,7 @@ from bulkmm import cli
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab.machine.kernels import SERIES
-from bulkmm.worth import before, gain, probes, report, run
+from bulkmm.worth import gain, probes, report, run
 from bulkmm.worth.functions import Function, functions
 from bulkmm.worth.probes import Counts, Sum
 
@@ -163,7 +163,7 @@ def test_what_happened_before(root: Root, kept: Path) -> None:
     pool = root.at("sys/kernel/mm/hugepages/hugepages-1048576kB")
     pool.mkdir(parents=True)
     (pool / "free_hugepages").write_text("64\n")
-    devices, pages = before.early(root, gain.kept(ZEN4, "6.12.1", kept))
+    devices, pages = gain.early(root, gain.kept(ZEN4, "6.12.1", kept))
     assert (devices.bytes, pages.bytes) == (100 << 30, 64 << 30)
     assert devices.seconds == pytest.approx(0.25)
     assert pages.seconds == pytest.approx(64)
