@@ -50,10 +50,8 @@ def zone_bytes(root: Root) -> int:
 
 def _calls(module: modules.Module | None) -> int:
     """Return how many devices, or parts of them, the module has seen come up."""
-    for path in module.paths if module else ():
-        if path.name == "memmap":
-            return path.counters.get("hits", 0) + sum(path.fallbacks.values())
-    return 0
+    path = module.path("memmap") if module else None
+    return path.counters.get("hits", 0) + sum(path.fallbacks.values()) if path else 0
 
 
 def _devices(root: Root) -> Iterator[int]:

@@ -79,6 +79,10 @@ class Module:
     paths: list[KernelPath]
     parameters: dict[str, int] = field(default_factory=dict)  # that are writable
 
+    def path(self, name: str) -> KernelPath | None:
+        """Return a path by name."""
+        return next((one for one in self.paths if one.name == name), None)
+
 
 def loaded(root: Root) -> bool:
     """Return whether the module is loaded."""

@@ -4,6 +4,7 @@
 New members may be added; others keep their meaning while the version is the same.
 """
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -21,6 +22,10 @@ class Record:
         import json
 
         return json.dumps(asdict(self), indent=indent)
+
+    def tell(self, lines: Iterable[str], *, as_json: bool) -> None:
+        """Print the document, or what it says as text."""
+        print(self.json() if as_json else "\n".join(lines))
 
 
 @dataclass(frozen=True)

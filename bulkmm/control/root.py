@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Self
 
-from bulkmm.errors import UsageError
+from bulkmm.errors import BulkmmError, UsageError
 
 
 class Root:
@@ -37,6 +37,14 @@ class Root:
             return self.at(name).read_text(encoding="utf-8", errors="replace").strip()
         except (OSError, ValueError):
             return None
+
+    def write(self, name: str, text: str) -> None:
+        """Write a line to a file that exists; raise if that is refused."""
+        file = self.at(name)
+        try:
+            file.write_text(f"{text}\n", encoding="ascii")
+        except OSError as error:
+            raise BulkmmError(f"{file}: {error.strerror}") from error
 
     def lines(self, name: str) -> Iterator[str] | None:
         """Yield the lines of a file that may be long."""

@@ -46,7 +46,7 @@ def doctor(args: argparse.Namespace) -> int:
     from bulkmm.control import doctor as examiner
 
     found = examiner.examine(Root.given(args.root))
-    print(found.json() if args.json else "\n".join(found.lines()))
+    found.tell(found.lines(), as_json=args.json)
     return found.exit_code
 
 
@@ -81,19 +81,15 @@ def tune(args: argparse.Namespace) -> int:
             change.apply(root, changes)
         return _show(args, changes)
     found = list(change.settings(held).values())
-    if args.json:
-        print(change.Settings(settings=found).json())
-        return Exit.OK
     rows = [(one.key, one.value, " ".join(one.choices)) for one in found]
-    print("\n".join(text.columns([("key", "value", "choices"), *rows])))
+    rows.insert(0, ("key", "value", "choices"))
+    change.Settings(settings=found).tell(text.columns(rows), as_json=args.json)
     return Exit.OK
 
 
 def _show(args: argparse.Namespace, changes: list[Change]) -> int:
-    if args.json:
-        print(Changes(dry_run=args.dry_run, changes=changes).json())
-    else:
-        print("\n".join(one.says(dry=args.dry_run) for one in changes))
+    said = (one.says(dry=args.dry_run) for one in changes)
+    Changes(dry_run=args.dry_run, changes=changes).tell(said, as_json=args.json)
     return Exit.OK
 
 

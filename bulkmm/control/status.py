@@ -67,9 +67,8 @@ def select(module: Module | None, wanted: list[str]) -> list[KernelPath]:
 
 def find(module: Module, name: str) -> KernelPath:
     """Return a path by name; if unknown, the error lists all."""
-    for path in module.paths:
-        if path.name == name:
-            return path
+    if path := module.path(name):
+        return path
     raise unknown("path", name, (path.name for path in module.paths))
 
 

@@ -124,11 +124,7 @@ def _shares(root: Root, node: int, pages: int, jobs: int) -> Iterator[Share]:
 def compact(root: Root, nodes: Mapping[int, int]) -> None:
     """Compact the memory of nodes, so that there are larger pieces."""
     for node in nodes:
-        file = root.at(f"{NODES}/node{node}/compact")
-        try:
-            file.write_text("1\n", encoding="ascii")
-        except OSError as error:
-            raise BulkmmError(f"{file}: {error.strerror}") from error
+        root.write(f"{NODES}/node{node}/compact", "1")
 
 
 def _why(pool: Pool, node: int, missing: int) -> str:

@@ -12,7 +12,6 @@ from typing import Literal
 
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
-from bulkmm.errors import BulkmmError
 from bulkmm.size import GIB, KIB, MIB
 
 KNOWN = "/sys/kernel/bulkmm/prezero/known"
@@ -85,11 +84,7 @@ class Pool:
 
     def write(self, name: str, value: int, node: int | None = None) -> None:
         """Write a count of pages; the kernel may settle for less."""
-        file = self.root.at(self._file(name, node))
-        try:
-            file.write_text(f"{value}\n", encoding="ascii")
-        except OSError as error:
-            raise BulkmmError(f"{file}: {error.strerror}") from error
+        self.root.write(self._file(name, node), str(value))
 
     @property
     def nodes(self) -> list[int]:

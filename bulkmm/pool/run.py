@@ -142,18 +142,10 @@ def shrink(args: argparse.Namespace) -> int:
 
 def _told(args: argparse.Namespace, pool: Pool, changes: list[NodeChange]) -> int:
     """Print what was done; return whether it was all."""
-    record = pool.record()
-    if args.json:
-        change = PoolChange(
-            dry_run=args.dry_run,
-            page_bytes=pool.page,
-            nodes=changes,
-            pool=record,
-        )
-        print(change.json())
-    else:
-        for one in changes:
-            print(_line(one, pool.page, dry=args.dry_run))
+    said = [_line(one, pool.page, dry=args.dry_run) for one in changes]
+    PoolChange(
+        dry_run=args.dry_run, page_bytes=pool.page, nodes=changes, pool=pool.record()
+    ).tell(said, as_json=args.json)
     short = not args.dry_run and any(one.done != one.wanted for one in changes)
     return Exit.VERDICT if short else Exit.OK
 
@@ -180,24 +172,23 @@ def zero(args: argparse.Namespace) -> int:
             work.run(args.threads, lambda: show(work.zeroed, work.free))
     except KeyboardInterrupt as error:
         done = zeroing.counted(root) - before
-        said = f"interrupted after {done} pages, which are known to be zero"
-        raise InterruptedWorkError(said) from error
+        after = f"interrupted after {done} pages, which are known to be zero"
+        raise InterruptedWorkError(after) from error
     nodes = [
         NodeZeroed(one.pool.page, one.node, one.pages, one.zeroed)
         for one in work.targets
     ]
     seconds = time.monotonic() - began
     done = zeroing.counted(root) - before
+    said = [f"{done} pages zeroed in {seconds:.1f} s"]
+    said += [
+        f"node {one.node}: {one.zeroed} of {one.free} free pages of "
+        f"{named(one.page_bytes)} are known to be zero"
+        for one in nodes
+        if one.free
+    ]
     record = PoolZeroed(seconds=seconds, zeroed_pages=done, nodes=nodes)
-    if args.json:
-        print(record.json())
-    else:
-        print(f"{done} pages zeroed in {seconds:.1f} s")
-        for one in filter(lambda one: one.free, nodes):
-            print(
-                f"node {one.node}: {one.zeroed} of {one.free} free pages of "
-                f"{named(one.page_bytes)} are known to be zero"
-            )
+    record.tell(said, as_json=args.json)
     left = any(one.zeroed < one.free for one in nodes)
     return Exit.VERDICT if left else Exit.OK
 

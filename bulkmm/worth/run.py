@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         verdict=report.verdict(rows, early, spent),
     )
     try:
-        print(found.json() if args.json else "\n".join(report.lines(found)))
+        found.tell(report.lines(found), as_json=args.json)
     finally:
         if args.output:
             files.write(args.output, found.json() + "\n", WHAT)
