@@ -114,7 +114,7 @@ def declared(header: str) -> list[list[str]]:
 
 def name_of(prototype: str) -> str:
     """Return the function that a prototype declares."""
-    return PROTOTYPE.findall(prototype)[0]
+    return str(PROTOTYPE.findall(prototype)[0])
 
 
 def group(docs: list[Doc], others: list[Doc]) -> Iterator[str]:
