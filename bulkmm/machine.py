@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from bulkmm.control.module import choice
 from bulkmm.control.root import Root
 
 CPU = "/sys/devices/system/cpu"
@@ -64,12 +65,6 @@ def _hypervisor(flags: str) -> str | None:
         if text := read(path):
             return text
     return "unknown"
-
-
-def _chosen(path: str) -> str | None:
-    """Return the current choice, in brackets, of a sysfs setting."""
-    match = re.search(r"\[(\w+)\]", read(path) or "")
-    return match[1] if match else None
 
 
 def _revision() -> str | None:
@@ -146,13 +141,14 @@ def describe() -> dict[str, Any]:
     """Return the description of this machine for a result document."""
     total = memory_kib("MemTotal")
     nodes = Path("/sys/devices/system/node").glob("node[0-9]*")
+    thp = choice(read("/sys/kernel/mm/transparent_hugepage/enabled") or "")
     return {
         "cpu": _cpu(),
         "architecture": platform.machine(),
         "memory_bytes": total * 1024 if total else None,
         "numa_nodes": len(list(nodes)) or 1,
         "kernel": platform.release(),
-        "thp": _chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "thp": thp.chosen if thp else None,
         "python": platform.python_version(),
         "numpy": _version("numpy"),
         "bulkmm": _version("bulkmm"),

@@ -15,7 +15,6 @@ from elftools.elf.sections import Symbol, SymbolTableSection
 
 from bulkmm.errors import BulkmmError
 from bulkmm.native import vmlinux
-from bulkmm.native.vmlinux import Bytes
 
 ALLOCATED = 2  # SHF_ALLOC
 # relocation type: format of the value, and whether it is PC-relative
@@ -30,20 +29,10 @@ FORMS = {
 
 
 @dataclass
-class Module:
-    """A module's image in memory."""
+class Module(vmlinux.Placed):
+    """A module."""
 
-    base: int
-    data: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
-    sections: dict[str, tuple[int, int]] = field(default_factory=dict)
     symbols: dict[str, int] = field(default_factory=dict)
-
-    def at(self, address: int, size: int) -> Bytes:
-        """Return writable bytes of the module."""
-        start = address - self.base
-        if not 0 <= start <= start + size <= len(self.data):
-            raise BulkmmError(f"the module has nothing at {address:#x}")
-        return self.data[start : start + size]
 
     def words(self, section: str) -> list[int]:
         """Return the addresses that a section lists."""
@@ -80,7 +69,7 @@ def _check_release(path: Path, elf: ELFFile, release: str) -> None:
 
 
 def _linked(path: Path, elf: ELFFile, base: int, known: dict[str, int]) -> Module:
-    module = Module(base)
+    module = Module("the module", base, np.zeros(0, np.uint8), {})
     placed: dict[int, int] = {}
     end = base
     for index, section in enumerate(elf.iter_sections()):

@@ -42,13 +42,27 @@ LZ4_BLOCK = 8 << 20  # bytes that a block holds, unless it is the last
 
 
 @dataclass
-class Image:
-    """A kernel's image in memory, at its addresses in the process."""
+class Placed:
+    """A program's text and data, at their addresses in the process."""
 
-    release: str
+    name: str
     base: int
     data: Bytes
     sections: dict[str, tuple[int, int]]  # address and size
+
+    def at(self, address: int, size: int) -> Bytes:
+        """Return bytes, which can be written."""
+        start = address - self.base
+        if not 0 <= start <= start + size <= len(self.data):
+            raise BulkmmError(f"{self.name} has nothing at {address:#x}")
+        return self.data[start : start + size]
+
+
+@dataclass
+class Image(Placed):
+    """A kernel."""
+
+    release: str
     gs: int  # base of per-CPU addresses
     payload: bytes = field(repr=False)  # the kernel as it was linked
     mapped: int = MAPPED
@@ -61,13 +75,6 @@ class Image:
     def place(self, linked: int) -> int:
         """Return the process address of a link address."""
         return (linked + self.delta) % 2**64 if linked >= KERNEL_MAP else linked
-
-    def at(self, address: int, size: int) -> Bytes:
-        """Return writable bytes of the image."""
-        start = address - self.base
-        if not 0 <= start <= start + size <= len(self.data):
-            raise BulkmmError(f"the kernel {self.release} has nothing at {address:#x}")
-        return self.data[start : start + size]
 
     def word(self, address: int, form: str) -> int:
         """Return one number, in a format of Python's ``struct``."""
@@ -199,7 +206,8 @@ def _laid_out(path: Path, release: str, payload: bytes, mapped: int) -> Image:
     low = min(KERNEL_MAP + one["p_paddr"] for one in loads)
     end = max(KERNEL_MAP + one["p_paddr"] + one["p_memsz"] for one in loads)
     image = Image(
-        release,
+        f"the kernel {release}",
+        release=release,
         base=low - KERNEL_MAP + mapped,
         data=np.zeros(end - low, np.uint8),
         sections={},
