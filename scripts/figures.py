@@ -210,16 +210,12 @@ class Job:
 JOBS = (
     Job(
         "a guest starts: 64 GiB of huge pages are populated",
-        "thp-2m-populate",
-        "clear",
-        calculated=64 << 30,
+        *("thp-2m-populate", "clear", 64 << 30),
     ),
     Job("a device of 100 GiB comes up", "pmem-fsdax-100g", "memmap"),
     Job(
         "a process with 8 GiB of hugetlb pages writes after fork()",
-        "copy-2m",
-        "copy",
-        calculated=8 << 30,
+        *("copy-2m", "copy", 8 << 30),
     ),
 )
 GROWN = re.compile(r"^\| 64 GiB \| (\S+) M \| (\S+) M \|", re.MULTILINE)

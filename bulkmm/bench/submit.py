@@ -14,40 +14,15 @@ from bulkmm.results import Document
 from bulkmm.size import GIB
 
 CPU = (
-    "model",
-    "vendor",
-    "family",
-    "model_number",
-    "stepping",
-    "part",
-    "cores",
-    "caches",
-    "governor",
-    "mitigations",
+    *("model", "vendor", "family", "model_number", "stepping", "part", "cores"),
+    *("caches", "governor", "mitigations"),
 )
 MACHINE = ("architecture", "numa_nodes", "thp", "accelerator", "bulkmm", "revision")
 # of several subjects, members of one as in "clear.rounds"
 RUN = (
-    "scenario",
-    "processes",
-    "rounds",
-    "seed",
-    "size",
-    "bytes",
-    "huge_bytes",
-    "llc",
-    "cpus",
-    "pages",
-    "backend",
-    "cached",
-    "streaming",
-    "libpmem2",
-    "threads",
-    "hooks",
-    "returns",
-    "picks",
-    "load",
-    "steal",
+    *("scenario", "processes", "rounds", "seed", "size", "bytes", "huge_bytes", "llc"),
+    *("cpus", "pages", "backend", "cached", "streaming", "libpmem2", "threads"),
+    *("hooks", "returns", "picks", "load", "steal"),
 )
 # Debian's releases are public; anybody else's may name a person or a machine.
 RELEASE = re.compile(r"\d+(?:\.\d+)*(?:[+~-][\w.+~-]*?deb1\d[\w.+~-]*)?")
