@@ -257,7 +257,7 @@ def kernels(
     """Return kernels' own code beside ours, side by side: a row per arm of the module.
 
     Without a module, a row for each of its candidates; or for the kernel that is
-    compared with another one. ``ways``: only these arms.
+    compared with another one. ``ways``: only these arms, without what they picked.
     """
     headings, cells = ["scenario", "variant"], []
     for one in documents:
@@ -271,7 +271,7 @@ def kernels(
     rows = [
         [*key, *(x for one in cells for x in one.get(key, ("", "")))] for key in keys
     ]
-    if len(documents) == 1:
+    if len(documents) == 1 and not ways:
         for row in rows:
             row[1] = _name(documents[0], *row[:2])
     return Sheet(headings, rows)
