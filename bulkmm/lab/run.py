@@ -35,7 +35,6 @@ from bulkmm.lab.progress import Progress
 from bulkmm.lab.work import Work
 from bulkmm.results import Check, Document
 
-# one or more of "0 folio_zero_user: attached"
 MOST_CPUS = 64
 MEMORY_LIMIT = 6_000_000_000  # memory of the host that a run may use
 
@@ -45,7 +44,7 @@ class Request:
     """What is run, where and how."""
 
     work: Work
-    kernel: str = ""  # "": the first series of the architecture
+    kernel: str = ""  # "": the first series of the architecture; see named
     arch: Arch = X86_64
     accel: str = "auto"
     cpu: str = ""  # "": the architecture's default
@@ -53,6 +52,11 @@ class Request:
     append: str = ""  # for the kernel's command line
     keep: bool = False
     defines: list[str] = field(default_factory=list)
+
+    @property
+    def named(self) -> str:
+        """Return the name of the kernel."""
+        return self.kernel or self.arch.series[0]
 
     @property
     def words(self) -> str:
@@ -66,17 +70,10 @@ class Prepared:
 
     kernel: Kernel
     base: Path
-    modules: Path
-
-
-@dataclass
-class Parts:
-    """Additional parts of one scenario's guest."""
-
-    modules: list[Path] = field(default_factory=list)
-    over: list[Path] = field(default_factory=list)  # trees laid over its own
-    disk: Path | None = None
-    plugin: Path | None = None
+    modules: list[Path]  # ours, the path's own first
+    over: list[Path]  # trees laid over the guest's own
+    disk: Path | None
+    plugin: Path | None  # that counts work
 
 
 def need_root() -> None:
@@ -94,7 +91,8 @@ def memory_limit(request: Request) -> int:
     """
     kind = kinds.find(request.kernel)
     touched = kind and kind.poisons(request.words)
-    return MEMORY_LIMIT + (request.work.becomes_ram if touched else 0)
+    plugged = request.work.scenario.path == "hotplug"
+    return MEMORY_LIMIT + (request.work.options.size if touched and plugged else 0)
 
 
 def need_memory(request: Request) -> None:
@@ -131,7 +129,7 @@ def locked_with(names: Iterable[str], progress: Progress) -> Iterator[Path]:
                     continue
                 kernels.ensure(made, kinds.SERIES, progress, kind.arch)
                 stack.enter_context(used(cache))
-            debugkernel.build(made, kind, progress)
+            debugkernel.ensure(made, kind, progress)
     with locked(progress) as cache:
         yield cache
 
@@ -143,28 +141,12 @@ def cached(made: root.Root, name: str) -> Kernel | None:
     return kernels.cached(made, name)
 
 
-def prepare(
-    cache: Path,
-    name: str,
-    modules: tuple[str, ...],
-    defines: list[str],
-    progress: Progress,
-    *,
-    arch: Arch = X86_64,
-) -> Prepared:
-    """Return root, kernel, guest and module, from the cache where possible."""
-    kernel = kernel_of(root.ensure(cache, progress), name, progress, arch)
-    built = build.ensure(kernel, defines, progress)
-    base = image.ensure_base(kernel, modules, progress)
-    return Prepared(kernel, base, built)
-
-
 def identity(ready: Prepared) -> dict[str, str]:
     """Return the identity of a run's kernel and module."""
     return {
         "kernel": ready.kernel.release,
         "arch": ready.kernel.arch.name,
-        "srcversion": build.source_version(ready.modules / build.PRODUCTS[0]),
+        "srcversion": build.source_version(ready.modules[0]),
     }
 
 
@@ -177,23 +159,29 @@ def would_be_of(request: Request) -> dict[str, str]:
 
 
 def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
-    """Return kernel, base and module for a run."""
-    defines = build.check_defines([*request.defines, *request.work.defines])
-    modules = request.work.scenario.modules
-    name = request.kernel or request.arch.series[0]
-    return prepare(cache, name, modules, defines, progress, arch=request.arch)
-
-
-def check_machine(work: Work, arch: Arch, kernel: str) -> None:
-    """Reject an architecture or kernel that cannot run a scenario."""
-    if lack := work.scenario.lacking(kernel, arch):
-        raise UsageError(lack)
+    """Return root, kernel, guest and module of a run, from the cache if possible."""
+    made, work, arch = root.ensure(cache, progress), request.work, request.arch
+    scenario = work.scenario
+    kernel = kernel_of(made, request.named, progress, arch)
+    defines = build.check_defines([*request.defines, *work.defines])
+    place = build.ensure(kernel, defines, progress)
+    modules = [place / product for product in build.PRODUCTS]
+    if scenario.upstream:
+        modules.append(upstream.ensure(kernel, scenario.upstream, progress))
+    return Prepared(
+        kernel,
+        image.ensure_base(kernel, scenario.modules, progress),
+        modules,
+        work.over(kernel, progress),
+        disk.ensure(kernel, progress) if scenario.disk else None,
+        counting.ensure(made, arch, progress) if scenario.marked else None,
+    )
 
 
 def check_cpus(request: Request) -> None:
     """Reject CPU models that QEMU lacks, and several CPUs with a counted clock."""
     name = request.work.scenario.name
-    if request.cpus != CPUS and request.work.hot.shared_out:
+    if request.cpus != CPUS and request.work.scenario.hot.shared_out:
         raise UsageError(f"--cpus does not apply to {name}: one a memory node")
     least, most = 1, 1 if request.work.scenario.counted else MOST_CPUS
     if request.cpus != CPUS and not least <= request.cpus <= most:
@@ -202,9 +190,9 @@ def check_cpus(request: Request) -> None:
 
 def check(request: Request) -> None:
     """Reject what does not exist or does not fit together."""
-    name = request.kernel or request.arch.series[0]
-    kernels.check(name, request.arch)
-    check_machine(request.work, request.arch, name)
+    kernels.check(request.named, request.arch)
+    if lack := request.work.scenario.lacking(request.named, request.arch):
+        raise UsageError(lack)
     request.work.check_options(request.arch)
     check_cpus(request)
     build.check_defines(request.defines)
@@ -223,7 +211,7 @@ def run_scenario(request: Request) -> Document:
             chosen = accel.choose(request.accel, ready.kernel, ready.base, progress)
             directory = vm.run_directory(ready.kernel.root, keep=request.keep)
             run = stack.enter_context(directory)
-            guest = _guest(request, ready, chosen, run, progress)
+            guest = _guest(request, ready, chosen, run)
             stack.enter_context(used(cache))
             qemu = vm.qemu_version(ready.kernel.root, request.arch)
         if request.keep:
@@ -239,48 +227,29 @@ def run_scenario(request: Request) -> Document:
     return document
 
 
-def parts(
-    request: Request, kernel: Kernel, progress: Progress, *, counts: bool
-) -> Parts:
-    """Return the guest's additional parts, from the cache where possible."""
-    work, root = request.work, kernel.root
-    scenario = work.scenario
-    found = Parts()
-    if scenario.upstream:
-        found.modules.append(upstream.ensure(kernel, scenario.upstream, progress))
-    found.over += work.over(kernel, progress)
-    if scenario.disk:
-        found.disk = disk.ensure(kernel, progress)
-    if scenario.marked and counts:
-        found.plugin = counting.ensure(root, request.arch, progress)
-    return found
-
-
-def _guest(
-    request: Request, ready: Prepared, chosen: str, run: Path, progress: Progress
-) -> vm.Guest:
+def _guest(request: Request, ready: Prepared, chosen: str, run: Path) -> vm.Guest:
     """Return the guest, with its job and our modules in a second archive."""
     kernel, work = ready.kernel, request.work
     scenario = work.scenario
     job = work.job(image.modules_to_load(kernel, scenario.modules))
     kind = kinds.find(request.kernel)
-    more = parts(request, kernel, progress, counts=chosen == "tcg")
-    ours = [*(ready.modules / product for product in build.PRODUCTS), *more.modules]
-    initramfs = image.initramfs(kernel.root, ready.base, run, job, ours, over=more.over)
+    files = (ready.base, run, job, ready.modules)
+    initramfs = image.initramfs(kernel.root, *files, over=ready.over)
     return vm.Guest(
         kernel.image,
         initramfs,
         scenario.memory,
-        work.pmem,
+        "nd_pmem" in scenario.modules,
+        work.options.size,
         chosen,
         kind.command_line(request.words) if kind else request.words,
         request.arch,
         request.cpu or (scenario.cpu if request.arch is X86_64 else ""),
         request.cpus,
         counted=scenario.counted,
-        disk=more.disk,
-        plugin=more.plugin,
-        hot=work.hot,
+        disk=ready.disk,
+        plugin=ready.plugin if chosen == "tcg" else None,
+        hot=scenario.hot,
         devices=scenario.devices if request.arch is X86_64 else (),
     )
 

@@ -1,27 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a family of scenarios implements; bulkmm.lab.run does the rest."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bulkmm.errors import unknown
+from bulkmm.errors import UsageError, unknown
 from bulkmm.lab import state
 from bulkmm.lab.choices import Options
 from bulkmm.lab.machine import suites
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.machine.vm import Hot, Outcome
+from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.progress import Progress
 from bulkmm.lab.scenario import Scenario
 from bulkmm.results import Check, Measured
 
+ABSENT = "absent"  # the state in which the module is not loaded
+PARAMETERS = ("init_on_alloc", "init_on_free", "preempt")  # options of the kernel's
+
 
 @dataclass(frozen=True)
-class Work(ABC):
-    """A scenario with its options."""
+class Work:
+    """A scenario with its options: by default one whose guest does and checks all."""
 
     scenario: Scenario
     options: Options
@@ -35,30 +37,16 @@ class Work(ABC):
         return {}
 
     @property
-    def pmem(self) -> int:
-        """Return the bytes of the guest's persistent memory."""
-        return 0
-
-    @property
-    def becomes_ram(self) -> int:
-        """Return the bytes of devices that become ordinary memory."""
-        return 0
-
-    @property
-    def hot(self) -> Hot:
-        """Return the guest's hotpluggable memory and its nodes."""
-        return Hot()
-
-    @property
     def cmdline(self) -> str:
         """Return kernel parameters besides vm.CMDLINE."""
-        return ""
+        said = ((name, getattr(self.options, name)) for name in PARAMETERS)
+        words = (f"{name}={value}" for name, value in said if value)
+        return " ".join((self.scenario.cmdline, *words)).strip()
 
     @property
     def defines(self) -> list[str]:
-        """Return make variables: fault injection needs a test build."""
-        test = self.scenario.faults and not self.scenario.production
-        return ["BMM_FAULTS=1"] if test else []
+        """Return make variables."""
+        return ["BMM_FAULTS=1"] if self.scenario.faults else []
 
     def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
         """Return trees to lay over the guest's own."""
@@ -71,6 +59,12 @@ class Work(ABC):
             for one in getattr(self.options, name):
                 if one not in known:
                     raise unknown(name.removesuffix("s"), str(one), map(str, known))
+        nbytes, (least, most, unit) = self.options.size, self.scenario.sizes
+        if not least <= nbytes <= most or nbytes % unit:
+            raise UsageError(
+                f"size {nbytes >> 20}M does not fit: give {least >> 30}G to "
+                f"{most >> 30}G, a multiple of {unit >> 20}M"
+            )
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job, in which the kernel's modules are loaded first."""
@@ -79,20 +73,26 @@ class Work(ABC):
 
     def lines(self) -> list[str]:
         """Return the lines of the job: words of lab/guest/*.sh."""
-        return []
+        return [line.format(**vars(self.options)) for line in self.scenario.job]
+
+    def state(self, arm: str, *more: str) -> str:
+        """Return the line that brings the scenario's path, and more, into a state."""
+        set_to = () if arm == ABSENT else (f"{self.scenario.path}={arm}", *more)
+        return " ".join(("state", arm, *set_to))
 
     @property
     def quiet(self) -> float:
-        """Return for how many seconds the job by itself reports nothing."""
-        return 0
+        """Return for how many seconds the job by itself may report nothing."""
+        return self.options.seconds
 
     def results(self, _outcome: Outcome) -> Measured:
         """Return the measurements; by default none."""
         return [], []
 
-    @abstractmethod
     def checks(self, outcome: Outcome) -> list[Check]:
-        """Return every verdict of the run."""
+        """Return every verdict; by default those of the guest, of which there are."""
+        made = told(outcome)
+        return made or [Check("faults", ok=False, detail="none was provoked")]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return the options and what else the run observed."""
@@ -114,6 +114,25 @@ def told(outcome: Outcome) -> list[Check]:
     ]
 
 
-def provoked(outcome: Outcome) -> list[Check]:
-    """Return the guest's checks of the faults that it injected; there must be some."""
-    return told(outcome) or [Check("faults", ok=False, detail="none was provoked")]
+def samples(
+    outcome: Outcome, event: str, key: str, arms: Iterable[str], **wanted: object
+) -> dict[str, list[float]]:
+    """Return what events have under a key, in each arm."""
+    return {
+        arm: [float(one[key]) for one in outcome.of(event, arm=arm, **wanted)]
+        for arm in arms
+    }
+
+
+def alike(
+    name: str,
+    arms: Mapping[str, object],
+    base: str = ABSENT,
+    detail: str = "",
+    *,
+    ok: bool = True,
+) -> Check:
+    """Check that every state of the module ends as the base: without it."""
+    same = base in arms and all(said == arms[base] for said in arms.values())
+    listed = "; ".join(f"{arm}: {said}" for arm, said in arms.items())
+    return Check(name, same and ok, detail or listed)

@@ -10,6 +10,7 @@ from lablib import passed
 from bulkmm import facts, table
 from bulkmm.errors import GuestError
 from bulkmm.lab import paths, run, scenario
+from bulkmm.lab.commands.run import asked
 from bulkmm.lab.machine import counting, image, vm
 from bulkmm.lab.machine.arch import ARM64, X86_64, Arch
 from bulkmm.lab.progress import Progress
@@ -59,14 +60,13 @@ def limits(arch: Arch, sizes: tuple[int, ...]) -> vm.Outcome:
     job = ["must insmod /lib/modules/bulkmm_lab.ko"]
     job += [f"echo {size} >{LAB}/limit; report limit" for size in sizes]
     with paths.locked(progress) as cache:
-        ready = run.prepare(cache, arch.series[-1], (), [], progress, arch=arch)
-        root = ready.kernel.root
-        plugin = counting.ensure(root, arch, progress)
+        where = ["--kernel", arch.series[-1], "--arch", arch.name]
+        ready = run.prepared(cache, asked(["vmap-1page", *where]), progress)
+        root, plugin = ready.kernel.root, ready.plugin
         assert plugin
         with vm.run_directory(root, keep=False) as place:
-            module = ready.modules / "selftest/bulkmm_lab.ko"
             text = "\n".join([*job, "must rmmod bulkmm_lab", ""])
-            initramfs = image.initramfs(root, ready.base, place, text, [module])
+            initramfs = image.initramfs(root, ready.base, place, text, ready.modules)
             files = (ready.kernel.image, initramfs, 512)
             # a CPU that waits for another one executes instructions meanwhile
             guest = vm.Guest(*files, cpus=1, arch=arch, plugin=plugin)

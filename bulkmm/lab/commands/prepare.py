@@ -31,7 +31,6 @@ def prepare(args: argparse.Namespace) -> int:
         for one, name in wanted:
             for request in requests(name, one, args.module_defines):
                 ready = run.prepared(cache, request, progress)
-                run.parts(request, ready.kernel, progress, counts=True)
             if args.strict:
                 build.ensure(ready.kernel, defines, progress, strict=True)
             progress.note(f"ready: {ready.kernel.release}")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bulkmm import stats
-from bulkmm.lab import state
-from bulkmm.lab.families.huge import HugeWork, arm
+from bulkmm.lab import state, work
+from bulkmm.lab.families.huge import arm
 from bulkmm.lab.families.proof import ARMS, LISTS, SERVING
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
@@ -29,7 +29,7 @@ ONE_PAGE, FOUR, EIGHT = 0, 2, 3  # orders that are timed
 
 
 @dataclass(frozen=True)
-class Work(HugeWork):
+class Work(work.Work):
     """Calls with every hint, on folios of every order."""
 
     kept = (("cases", "case"), ("calls", "calls"))

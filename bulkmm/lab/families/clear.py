@@ -40,7 +40,6 @@ class Shape:
     folios: int  # per visit, by default
     batch: int  # folios at a time
     pool: int = 0  # hugetlb pages: twice a batch, for a child's copies
-    cmdline: str = ""
     only_asked: tuple[str, ...] = ()  # run only on request
 
 
@@ -50,7 +49,6 @@ SHAPES = {
         "thp", tuple(1 << n for n in range(4, 11)), PART, folios=80, batch=80
     ),
     "hugetlb-2m": Shape("hugetlb", (2048,), HUGETLB, folios=32, batch=16, pool=32),
-    # pages of this size can be reserved only at boot
     "hugetlb-1g": Shape(
         "hugetlb",
         (1 << 20,),
@@ -58,7 +56,6 @@ SHAPES = {
         folios=1,
         batch=1,
         pool=2,
-        cmdline="hugepagesz=1G hugepages=2",
         # 7.3's own fork loses these pages: docs/limits.md
         only_asked=(FORK,),
     ),
@@ -84,10 +81,6 @@ class Work(SizedWork):
     @property
     def sizes(self) -> tuple[int, ...]:
         return self.shape.kib
-
-    @property
-    def pages(self) -> str:
-        return self.shape.cmdline
 
     @property
     def known(self) -> Mapping[str, tuple[object, ...]]:

@@ -3,8 +3,8 @@
 
 from dataclasses import dataclass
 
-from bulkmm.lab import state
-from bulkmm.lab.families.huge import HugeWork
+from bulkmm.lab import state, work
+from bulkmm.lab.families.proof import right
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.state import Expect, Visit
 from bulkmm.results import Check
@@ -23,7 +23,7 @@ VERDICT = ("copies", "wrong", "child", "parent", "shift", "error", "told")
 
 
 @dataclass(frozen=True)
-class Work(HugeWork):
+class Work(work.Work):
     """Every way in every state of the module."""
 
     visited = "broken"
@@ -33,7 +33,7 @@ class Work(HugeWork):
         lines.append(f"folios hugetlb 2048 {POOL}")
         chance = self.options.chance
         for arm in ARMS:
-            lines.append(f"state {arm}" + (f" copy={arm}" if arm != "absent" else ""))
+            lines.append(self.state(arm))
             lines += [
                 f"copied way {way} keep" for way in chance.sample(WAYS, len(WAYS))
             ]
@@ -47,11 +47,16 @@ class Work(HugeWork):
         broken = state.visits(outcome, "broken")
         return [
             *(
-                _contents(visit)
-                for visit in copied
-                if visit.event["label"] != "planted"
+                _seen(one.event["wrong"])
+                if one.event["label"] == "planted"
+                else right(
+                    f"{one.event['way']}, {one.arm}: as the model has it",
+                    [one.event],
+                    f"{one.event['copies']} copies",
+                    ok=one.event["copies"] > 0,
+                )
+                for one in copied
             ),
-            *(_seen(visit) for visit in copied if visit.event["label"] == "planted"),
             state.judge("hits", ((one, [_hits(one)]) for one in copied)),
             *(_same(way, broken) for way in (*BROKEN, KNOWN)),
             _redone(broken),
@@ -59,15 +64,7 @@ class Work(HugeWork):
         ]
 
 
-def _contents(visit: Visit) -> Check:
-    event = visit.event
-    name = f"{event['way']}, {visit.arm}: as the model has it"
-    detail = f"{event['copies']} copies, {event['wrong']} words wrong"
-    return Check(name, event["copies"] > 0 and not event["wrong"], detail)
-
-
-def _seen(visit: Visit) -> Check:
-    wrong = visit.event["wrong"]
+def _seen(wrong: int) -> Check:
     return Check("a wrong word is seen", wrong == 1, f"{wrong} words wrong")
 
 
@@ -85,10 +82,8 @@ def _same(way: str, seen: list[Visit]) -> Check:
     }
     verdict = found.get("absent", ())
     dealt = any(value not in ("", "0") for value in verdict[2:])
-    ok = set(found) == set(ARMS) and len(set(found.values())) == 1 and dealt
-    said = ", ".join(f"{n}={v}" for n, v in zip(VERDICT, verdict, strict=False) if v)
-    detail = said if ok else str(found)
-    return Check(f"{way}, a broken page: the same verdict", ok, detail)
+    ok = set(found) == set(ARMS) and dealt
+    return work.alike(f"{way}, a broken page: the same verdict", found, ok=ok)
 
 
 def _redone(seen: list[Visit]) -> Check:

@@ -13,22 +13,18 @@ from itertools import zip_longest
 from typing import Any
 
 from bulkmm import stats
-from bulkmm.errors import UsageError
 from bulkmm.lab import state, work
 from bulkmm.lab.families import breakdown
 from bulkmm.lab.families.pmem import ARMS, PAIRS, STRUCT_PAGE
-from bulkmm.lab.machine import counting, vm
-from bulkmm.lab.machine.arch import X86_64, Arch
+from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.scenario.hotplug import MOST
 from bulkmm.results import Check, Measured
 from bulkmm.size import MIB, PAGE
 
 KMEM, VIRTIO, CXL = "kmem", "virtio", "cxl"  # modes of scenarios
 BLOCK = 128 * MIB
-UNIT_CXL = 256 * MIB  # of CXL devices
 STEPS = 12  # of the proof: single blocks that are removed and added
-MOST = 96 << 30  # bytes whose struct pages fit into the guest's memory
-LEAST = 1 << 30
 REDUCED = 4 << 30  # bytes; up to this size a run is for CI
 USED = 192  # MiB filled and migrated
 USED_REDUCED = 16  # of CXL memory too: QEMU emulates each access to it
@@ -57,24 +53,6 @@ class Work(work.Work):
     visited = "hot-visit"
 
     @property
-    def pmem(self) -> int:
-        return 0 if self.scenario.mode in {VIRTIO, CXL} else self.options.size
-
-    @property
-    def becomes_ram(self) -> int:
-        return self.options.size
-
-    @property
-    def hot(self) -> vm.Hot:
-        if self.scenario.mode == KMEM:
-            return vm.Hot(nodes=2)
-        if self.scenario.mode == CXL:
-            return vm.Hot(cxl=self.options.size)
-        # faults are injected on a node that has boot memory too
-        node = 0 if self.scenario.faults else 1
-        return vm.Hot(plug=self.options.size, node=node, nodes=2)
-
-    @property
     def _offline_first(self) -> bool:
         """Return whether the guest offlines memory before it returns it.
 
@@ -82,13 +60,6 @@ class Work(work.Work):
         emulation takes a second per block: too long for reduced runs.
         """
         return self.scenario.mode != VIRTIO or self.reduced
-
-    @property
-    def cmdline(self) -> str:
-        if self.scenario.faults:
-            # persistent memory inside a section; struct pages on hot memory
-            return "memmap=96M!5152M memory_hotplug.memmap_on_memory=1"
-        return "init_on_alloc=1"  # Debian's default: path alloc is about it
 
     @property
     def reduced(self) -> bool:
@@ -111,30 +82,19 @@ class Work(work.Work):
         added = BLOCK if self.scenario.mode == VIRTIO else self.options.size
         return added // PAGE * STRUCT_PAGE
 
-    def check_options(self, arch: Arch = X86_64) -> None:
-        super().check_options(arch)
-        unit = UNIT_CXL if self.scenario.mode == CXL else BLOCK
-        if not LEAST <= self.options.size <= MOST or self.options.size % unit:
-            raise UsageError(
-                f"size {self.options.size >> 20}M does not fit: give 1G to "
-                f"{MOST >> 30}G, a multiple of {unit >> 20}M"
-            )
-
     def lines(self) -> list[str]:
         chance = self.options.chance
         mode = self.scenario.mode
         lines = [
             f"KIND={mode} SIZE={self.options.size >> 10} ONLINE=online_movable",
             f"OFFLINE={'1' if self._offline_first else ''}",
+            "hot_policy $ONLINE",
+            DEVICES[mode],
+            # loaded late: it must not mark the work of the device just made
+            "modules bulkmm_lab",
+            "hot_visit first '' ''",  # faults in the host's pages
+            *self._middle(chance),
         ]
-        if self.scenario.faults:
-            return [*lines, "modules bulkmm_lab", "hot_faults", "must rmmod bulkmm_lab"]
-        lines += ["hot_policy $ONLINE"]
-        lines += [DEVICES[mode]]
-        # loaded late: it must not mark the work of the device just made
-        lines += ["modules bulkmm_lab"]
-        # the first visit faults in the host's pages
-        lines += ["hot_visit first '' ''", *self._middle(chance)]
         more = {ROUND: "'' ''", PROOF: "'' middle", GRAPH: "1 ''"}
         for label, arms in self.plan:
             for arm in chance.sample(arms, len(arms)):
@@ -167,22 +127,19 @@ class Work(work.Work):
         return [*lines, f"hot_use {USED_REDUCED if few else USED}", "}"]
 
     def results(self, outcome: Outcome) -> Measured:
-        if self.scenario.faults:
-            return [], []
         name, size = self.scenario.name, self.options.size
         pairs = (*PAIRS, ("absent", BOTH))
         parts = []
         for suffix, key in TIMED:
-            taken = {arm: _taken(outcome, arm, key) for arm in self.arms}
+            taken = work.samples(outcome, "hot-visit", key, self.arms, label=ROUND)
             parts.append(stats.rated(name + suffix, "ns", size, taken, pairs))
         for slot, (suffix, _key) in enumerate(TIMED):
-            counted = _work(outcome, slot)
+            seen = counting.by(outcome, ["hot-visit"], _arm, slot)
+            counted = {arm: seen[arm] for arm in ARMS}
             parts.append(counting.rated(name + suffix, size, counted, PAIRS))
         return stats.joined(parts)
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        if self.scenario.faults:
-            return work.provoked(outcome)
         return [
             *_same(outcome, dict(self.plan)),
             _contiguous(outcome),
@@ -224,21 +181,12 @@ class Work(work.Work):
         return {**super().facts(outcome), "breakdown": breakdown.of(outcome)}
 
 
-def _taken(outcome: Outcome, arm: str, key: str) -> list[float]:
-    visits = outcome.of("hot-visit", label=ROUND, arm=arm)
-    return [float(visit[key]) for visit in visits]
-
-
-def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
-    """Return the work of each arm's rounds, plugging or unplugging.
+def _arm(event: dict[str, Any]) -> str | None:
+    """Return whose round a visit was.
 
     Not of `both`: the kernel clears with string instructions, which count once.
     """
-    found: dict[str, list[counting.Work]] = {arm: [] for arm in ARMS}
-    for event, (record,) in counting.of(outcome, "hot-visit"):
-        if event["label"] == ROUND and event["arm"] in ARMS:
-            found[event["arm"]].append(counting.slot(record, slot))
-    return found
+    return event["arm"] if event["label"] == ROUND and event["arm"] in ARMS else None
 
 
 def _states(outcome: Outcome, label: str) -> dict[str, list[tuple[str, ...]]]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Shared by the huge-page scenarios: options, command line, time limit."""
+"""Shared by the huge-page scenarios: sizes, states, and what the allocator clears."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,30 +13,9 @@ from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.work import Work
 from bulkmm.results import Measured
 
-PARAMETERS = ("init_on_alloc", "init_on_free", "preempt")  # of the kernel
-
 
 @dataclass(frozen=True)
-class HugeWork(Work):
-    """A huge-page scenario with its options (see bulkmm.lab.work)."""
-
-    @property
-    def pages(self) -> str:
-        """Return the kernel's parameters for huge pages."""
-        return ""
-
-    @property
-    def cmdline(self) -> str:
-        said = {name: getattr(self.options, name) for name in PARAMETERS}
-        words = [
-            self.pages,
-            *(f"{name}={value}" for name, value in said.items() if value),
-        ]
-        return " ".join(words).strip()
-
-
-@dataclass(frozen=True)
-class SizedWork(HugeWork):
+class SizedWork(Work, ABC):
     """A scenario that times folios of one or several sizes."""
 
     pairs: ClassVar[tuple[tuple[str, str], ...]]

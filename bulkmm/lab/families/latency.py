@@ -38,7 +38,6 @@ TRACED = {"order": 9, "bytes": 2 << 20, "streaming": 1}
 class Work(SizedWork):
     """Clearing with several target latencies, and a waiting task."""
 
-    pages = "hugepagesz=1G hugepages=1"  # can be reserved only at boot
     sizes = tuple(POOLS)
     pairs = tuple(("off", arm) for arm in ARMS[1:])
     kinds = tuple(WAYS)

@@ -19,7 +19,6 @@ from bulkmm.lab.paths import made_whole
 from bulkmm.lab.progress import Progress
 from bulkmm.results import Check
 
-RESCUE = "bulkmm.inert=1"
 STEPS = ("install", "rescue", "use", "upgrade", "purge")  # lab/guest/packages.sh
 
 
@@ -45,8 +44,6 @@ def upgrade(root: Root, progress: Progress) -> Path:
 class Work(work.Work):
     """The life cycle of the packages in a guest."""
 
-    cmdline = RESCUE
-
     @property
     def upgrade(self) -> bool:
         """Return whether DKMS builds the module again."""
@@ -61,7 +58,8 @@ class Work(work.Work):
 
     def lines(self) -> list[str]:
         to = next_version() if self.upgrade else ""
-        return [f"packages {debs.version()} {RESCUE} {to}".rstrip()]
+        rescue = self.scenario.cmdline
+        return [f"packages {debs.version()} {rescue} {to}".rstrip()]
 
     @property
     def quiet(self) -> float:

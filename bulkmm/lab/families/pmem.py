@@ -17,7 +17,7 @@ from bulkmm.lab.choices import ALIGNS
 from bulkmm.lab.families import breakdown
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.arch import X86_64, Arch
-from bulkmm.lab.machine.vm import Hot, Outcome
+from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check, Measured
 from bulkmm.size import PAGE
 
@@ -27,17 +27,10 @@ ARMS = ("absent", "off", "on")
 SERVED = {"absent": 0, "off": 0, "on": 1}  # hits of a bind
 PAIRS = (("off", "on"), ("absent", "on"), ("absent", "off"))
 LIMIT = "limit"  # only storing as many bytes
-PRIVATE = "private"  # device memory that no CPU can access
-FAULTS, VERIFY = "pmem-faults", "pmem-verify"
-HOOKS = "hook-faults"  # the scenario of lab/guest/hook.sh
-STORM = "hook-storm"  # of lab/guest/storm.sh
-KASAN = "hook-kasan"  # of lab/guest/hook.sh
-KOBJECT = "hook-kobject"  # likewise
+PRIVATE = "private"  # mode: device memory that no CPU can access
 # results by name suffix: key of the time, event. No work is counted for unbind: it
 # sleeps, and other tasks' work on its CPU would count.
 TIMED = (("", "ns", "bind"), ("-bind", "bind_ns", "bind"), ("-unbind", "ns", "unbind"))
-FIRST = "first"  # label of a bind that is not a sample
-PROOF = "proof"
 FLIPPED_WORD = 5
 
 
@@ -48,25 +41,6 @@ class Work(work.Work):
     kept = (("took", "took"),)
     visited = "bind"
 
-    @property
-    def pmem(self) -> int:
-        return 0 if self.scenario.mode == PRIVATE else self.options.size
-
-    @property
-    def hot(self) -> Hot:
-        return Hot(nodes=3, bare=True) if self.scenario.name == FAULTS else Hot()
-
-    @property
-    def cmdline(self) -> str:
-        """Return kernel parameters of a storm.
-
-        It holds CPUs, which is not to be reported: a machine that hangs is found by
-        its silence. Freed memory is poisoned: a held walk that still uses it
-        does not get away with it.
-        """
-        quiet = "nowatchdog rcupdate.rcu_cpu_stall_timeout=300"
-        return f"{quiet} slab_debug=FP" if self.scenario.name == STORM else ""
-
     def check_options(self, arch: Arch = X86_64) -> None:
         super().check_options(arch)
         align = self.options.align
@@ -76,54 +50,21 @@ class Work(work.Work):
         if align == "1G" and self.options.size < 2 * ALIGNS[align]:
             raise UsageError("alignment 1G needs a size of at least 2G")
 
-    def job(self, modules: list[str]) -> str:
-        # before any kprobe of bulkmm_lab's
-        first = "case_toggled_around_loads\n" if self.scenario.name == HOOKS else ""
-        return first + super().job(modules)
-
     def lines(self) -> list[str]:
-        if self.scenario.name == KASAN:
-            return ["hook_kasan"]
-        does = self._provoke if self.scenario.faults else self._measure
-        lines = ["modules bulkmm_lab", *self._device(), *does()]
-        # at the end of HOOKS ftrace is dead: it cannot be unloaded
-        return (
-            lines if self.scenario.name == HOOKS else [*lines, "must rmmod bulkmm_lab"]
+        """Return the rounds in random order, a trace of each arm, and the proof.
+
+        The device is made where the module has not seen it.
+        """
+        options, chance, private = self.options, self.options.chance, self._private
+        align = options.align if self.scenario.mode == "devdax" else "2M"
+        lines = ["modules bulkmm_lab"]
+        lines += [self._state("off"), "state absent"] if options.backend else []
+        lines.append(
+            f"private {options.size}"
+            if private
+            else f"namespace {self.scenario.mode} {options.map} {align}"
         )
-
-    def _device(self) -> list[str]:
-        """Return how the device is made, which the module must not have seen."""
-        mode, options = self.scenario.mode, self.options
-        align = options.align if mode == "devdax" else "2M"
-        device = f"namespace {mode} {options.map} {align}"
-        if mode == PRIVATE:
-            device = f"private {options.size}"
-        known = [self._state("off"), self._state("absent")] if options.backend else []
-        return [*known, device]
-
-    def _state(self, arm: str) -> str:
-        words = [] if arm == "absent" else [f"memmap={arm}"]
-        if words and self.options.backend:
-            words.append(f"memmap/backend={self.options.backend}")
-        if words and self.options.workers:
-            words.append(f"memmap/workers={self.options.workers}")
-        return " ".join(["state", arm, *words])
-
-    def _provoke(self) -> list[str]:
-        """Return what injects every fault (lab/guest/faults.sh and others)."""
-        jobs = {
-            HOOKS: ["hook_faults"],
-            KOBJECT: ["hook_kobject"],
-            STORM: [f"storm {self.options.seconds}"],
-            VERIFY: ["verify"],
-            FAULTS: ["faults"],
-        }
-        return jobs[self.scenario.name]
-
-    def _measure(self) -> list[str]:
-        """Return the rounds in random order, a trace of each arm, and the proof."""
-        options, chance = self.options, self.options.chance
-        lines = ["bind reference", "snapshot", "unbind"]
+        lines += ["bind reference", "snapshot", "unbind"]
         every, compared = options.size <= COMPARE_ALL, False
         for number in range(options.rounds):
             for arm in chance.sample(ARMS, len(ARMS)):
@@ -136,15 +77,21 @@ class Work(work.Work):
                     lines.append("limit {} {}".format(*self._unit))
         for arm in ARMS:
             lines += [self._state(arm), "graphed"]
-        return [*lines, *self._proof(), "state absent"]
+        lines.append("bind proof")  # in the last of ARMS
+        if options.break_one_word:
+            lines += ["flip", "compare broken-on-purpose"]
+        else:
+            lines += ["compare last", "flip", "compare flipped"]
+            lines += ["flip", "compare restored", *([] if private else ["use_device"])]
+        return [*lines, "unbind", "state absent", "must rmmod bulkmm_lab"]
 
-    def _proof(self) -> list[str]:
-        lines = [f"bind {PROOF}"]  # in the last of ARMS
-        if self.options.break_one_word:
-            return [*lines, "flip", "compare broken-on-purpose", "unbind"]
-        lines += ["compare last", "flip", "compare flipped", "flip", "compare restored"]
-        use = [] if self.scenario.mode == PRIVATE else ["use_device"]
-        return [*lines, *use, "unbind"]
+    @property
+    def _private(self) -> bool:
+        return self.scenario.mode == PRIVATE
+
+    def _state(self, arm: str) -> str:
+        asked = ((name, getattr(self.options, name)) for name in ("backend", "workers"))
+        return self.state(arm, *(f"memmap/{name}={one}" for name, one in asked if one))
 
     @property
     def _unit(self) -> tuple[int, int]:
@@ -163,39 +110,27 @@ class Work(work.Work):
         unit, nbytes = self._unit
         return int(outcome.of("bind")[0]["pages"]) // unit * nbytes
 
-    @property
-    def quiet(self) -> float:
-        return self.options.seconds if self.scenario.name == STORM else 0
-
     def results(self, outcome: Outcome) -> Measured:
         """Return the times: the function, bind and unbind, the first bring-up."""
-        if self.scenario.faults:
-            return [], []
         name, nbytes = self.scenario.name, self.written(outcome)
         pairs = (*PAIRS, (LIMIT, "on"))  # only the function has a limit
         parts = []
         for suffix, key, event in TIMED:
-            taken = {
-                arm: [
-                    float(one[key]) for one in outcome.of(event, label="round", arm=arm)
-                ]
-                for arm in ARMS
-            }
+            taken = work.samples(outcome, event, key, ARMS, label="round")
             if not suffix:
                 taken[LIMIT] = [float(one["ns"]) for one in outcome.of(LIMIT)]
             parts.append(stats.rated(name + suffix, "ns", nbytes, taken, pairs))
-        first = {"absent": [float(outcome.of("bind", label=FIRST)[0]["ns"])]}
+        first = {"absent": [float(outcome.of("bind", label="first")[0]["ns"])]}
         parts.append(stats.rated(f"{name}-first", "ns", nbytes, first, ()))
-        for slot, suffix in enumerate(("", "-bind")):
-            counted = _work(outcome, slot)
+        for slot, (suffix, arms) in enumerate((("", (*ARMS, LIMIT)), ("-bind", ARMS))):
+            seen = counting.by(outcome, ("bind", LIMIT), _arm, slot)
+            counted = {arm: seen[arm] for arm in arms}
             parts.append(counting.rated(name + suffix, nbytes, counted, pairs))
         return stats.joined(parts)
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        if self.scenario.faults:
-            return work.provoked(outcome)
         found = [compared(c) for c in outcome.of("compare")]
-        if not self.options.break_one_word and self.scenario.mode != PRIVATE:
+        if not self.options.break_one_word and not self._private:
             proved = sum(int(one["bytes"]) for one in outcome.of("used"))
             detail = f"{proved} bytes read back"
             found.append(Check("device used afterwards", proved > 0, detail))
@@ -230,14 +165,11 @@ class Work(work.Work):
         }
 
 
-def _work(outcome: Outcome, slot: int) -> dict[str, list[counting.Work]]:
-    """Return the work of each arm's samples: the function or the whole bind."""
-    found: dict[str, list[counting.Work]] = {arm: [] for arm in ARMS}
-    for event, (record,) in counting.of(outcome, "bind", LIMIT):
-        arm = LIMIT if event["event"] == LIMIT else event["arm"]
-        if event.get("label", "round") == "round" and not (arm == LIMIT and slot):
-            found.setdefault(arm, []).append(counting.slot(record, slot))
-    return found
+def _arm(event: dict[str, Any]) -> str | None:
+    """Return whose sample an event is."""
+    if event["event"] == LIMIT:
+        return LIMIT
+    return str(event["arm"]) if event["label"] == "round" else None
 
 
 def expected(bind: state.Visit, many: int = 1) -> state.Expect:

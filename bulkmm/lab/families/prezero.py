@@ -6,19 +6,15 @@ byte, fills it with a pattern and frees it (lab/guest/bmmpool_ways.c). The work 
 populating and of freeing is counted.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from bulkmm import stats
 from bulkmm.lab import state, work
-from bulkmm.lab.machine import counting, library, suites, vm
+from bulkmm.lab.families import proof
+from bulkmm.lab.machine import counting, suites
 from bulkmm.lab.machine.arch import X86_64, of_release
-from bulkmm.lab.machine.counting import Event
-from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.progress import Progress
 from bulkmm.lab.state import Visit
 from bulkmm.results import Check, Measured
 from bulkmm.size import GIB, KIB, MIB
@@ -52,13 +48,11 @@ class Shape:
     page: int
     pages: int
     most: float  # of a ready page's bytes that are stored
-    cmdline: str = ""
 
 
 SHAPES = {
     "prezero-2m": Shape("2m", 2 * MIB, 32, 0.01),
-    # pages of this size are there if they are reserved at boot
-    "prezero-1g": Shape("1g", GIB, 1, 0.0001, "hugepagesz=1G hugepages=1"),
+    "prezero-1g": Shape("1g", GIB, 1, 0.0001),
 }
 
 
@@ -72,16 +66,6 @@ class Work(work.Work):
     def shape(self) -> Shape:
         """Return the scenario's pool."""
         return SHAPES[self.scenario.name]
-
-    @property
-    def cmdline(self) -> str:
-        return self.shape.cmdline
-
-    def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
-        found = [library.ensure(kernel.root, kernel.arch, progress)]
-        if kernel.arch is X86_64:
-            found.append(suites.tree(kernel, QEMU, progress))
-        return found
 
     def lines(self) -> list[str]:
         shape, chance = self.shape, self.options.chance
@@ -118,7 +102,10 @@ class Work(work.Work):
         if of_release(outcome.of("start")[0]["release"]) is not X86_64:
             ways.remove(QEMU)
         found = [
-            _zero(way, [v.event for v in visits if v.event["way"] == way])
+            proof.right(
+                f"every byte zero ({way})",
+                [v.event for v in visits if v.event["way"] == way],
+            )
             for way in ways
         ]
         found += [self._known(arm, visits) for arm in ARMS]
@@ -195,46 +182,13 @@ def _least(works: Sequence[counting.Work], pages: int) -> counting.Work:
 
 def _taken(outcome: Outcome, slot: int) -> Taken:
     """Return the work of all visits; empty if none was counted."""
-    found: dict[tuple[str, str], list[counting.Work]] = defaultdict(list)
-    for visit, (record,) in counting.of(outcome, VISIT):
-        found[visit["way"], visit["arm"]].append(counting.slot(record, slot))
-    return found
-
-
-def _zero(way: str, visits: list[Event]) -> Check:
-    """Check that every byte was zero."""
-    wrong = [v for v in visits if v["wrong"]]
-    detail = f"{len(visits)} visits"
-    if wrong:
-        detail += f"; {wrong[0]['arm']}: {wrong[0]['wrong']} words wrong"
-    return Check(f"every byte zero ({way})", bool(visits) and not wrong, detail)
-
-
-@dataclass(frozen=True)
-class FaultsWork(work.Work):
-    """prezero-faults: what can go wrong, provoked in a test build."""
-
-    hot = vm.Hot(nodes=2, shared_out=True)
-    # pages that the page allocator cleared would hide what is not cleared
-    cmdline = "init_on_alloc=0 hugepagesz=1G hugepages=1"
-    kept = (("skipped", "prezero-skipped"),)
-
-    def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
-        return [library.ensure(kernel.root, kernel.arch, progress)]
-
-    def lines(self) -> list[str]:
-        return ["prezero_faults 24"]
-
-    def checks(self, outcome: Outcome) -> list[Check]:
-        return work.provoked(outcome)
+    return counting.by(outcome, [VISIT], lambda one: (one["way"], one["arm"]), slot)
 
 
 @dataclass(frozen=True)
 class StressWork(work.Work):
     """prezero-stress: everything at once, until so many pages have been seen."""
 
-    hot = vm.Hot(nodes=2, shared_out=True)
-    cmdline = FaultsWork.cmdline.partition(" ")[0]
     kept = (("churned", "prezero-churned"),)
 
     @property

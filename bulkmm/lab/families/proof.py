@@ -57,11 +57,22 @@ def facts(visit: Visit) -> dict[str, Any]:
 
 
 def place(event: dict[str, Any]) -> str:
-    """Return the position of the first wrong word."""
-    return (
-        f"{event['wrong']} words wrong, first in folio {event['folio']} at byte "
-        f"{event['offset']}: {event['word']}"
-    )
+    """Return what is wrong and, if it is known, where first."""
+    said = f"{event['wrong']} words wrong"
+    if "folio" in event:
+        said += f", first in folio {event['folio']} at byte "
+        said += f"{event['offset']}: {event['word']}"
+    return said
+
+
+def right(name: str, events: Visits, detail: str = "", *, ok: bool = True) -> Check:
+    """Check that no word was wrong in what events report; there must be some."""
+    wrong = next((one for one in events if int(one["wrong"])), None)
+    said = detail or f"{len(events)} visits"
+    if wrong:
+        what = (str(wrong.get(key, "")) for key in ("arm", "backend"))
+        said += f"; {' '.join(filter(None, what))}: {place(wrong)}"
+    return Check(name, bool(events) and not wrong and ok, said)
 
 
 def zero(visits: Iterable[dict[str, Any]]) -> list[Check]:
@@ -72,13 +83,8 @@ def zero(visits: Iterable[dict[str, Any]]) -> list[Check]:
         groups[f"{size(visit['kib'])} {visit['way']}"].append(visit)
     for name, some in groups.items():
         folios = sum(int(v["folios"]) for v in some)
-        wrong = next((v for v in some if v["wrong"]), None)
         detail = f"{folios} folios in {len(some)} visits"
-        if wrong:
-            detail += f"; {wrong['arm']} {wrong['backend']}: {place(wrong)}"
-        found.append(
-            Check(f"every byte zero ({name})", not wrong and folios > 0, detail)
-        )
+        found.append(right(f"every byte zero ({name})", some, detail, ok=folios > 0))
     return found
 
 

@@ -4,9 +4,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm.lab import state
-from bulkmm.lab.families.huge import HugeWork, allocator_clears
-from bulkmm.lab.families.proof import place
+from bulkmm.lab import state, work
+from bulkmm.lab.families.huge import allocator_clears
+from bulkmm.lab.families.proof import right
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 
@@ -14,7 +14,7 @@ DIRTY_MIB = 256  # dirtied again and again by another process
 
 
 @dataclass(frozen=True)
-class Work(HugeWork):
+class Work(work.Work):
     """A soak."""
 
     kept = (("soaked", "soaked"),)
@@ -23,10 +23,6 @@ class Work(HugeWork):
         seconds = self.options.seconds
         first = ["zeroing", f"dirty {DIRTY_MIB}", f"soakers {seconds}"]
         return [*first, f"soak {seconds} 1 turn clear=auto"]
-
-    @property
-    def quiet(self) -> float:
-        return self.options.seconds
 
     def checks(self, outcome: Outcome) -> list[Check]:
         found = [_soaked(event) for event in outcome.of("soaked")]
@@ -51,11 +47,8 @@ class Work(HugeWork):
 
 
 def _soaked(event: dict[str, Any]) -> Check:
-    folios = int(event["folios"])
-    detail = f"{folios} folios, {event['refused']} not to be had"
-    if event["wrong"]:
-        detail += f"; {place(event)}"
+    folios, refused = int(event["folios"]), int(event["refused"])
     name = f"every byte zero (process {event['process']})"
+    detail = f"{folios} folios, {refused} not to be had"
     # in a short run the others may leave one process without a folio
-    tried = folios > 0 or int(event["refused"]) > 0
-    return Check(name, tried and not event["wrong"], detail)
+    return right(name, [event], detail, ok=folios > 0 or refused > 0)

@@ -1,40 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The suites: tests and programs of others in each state of the module.
 
-Each has parts that can be run alone: categories of the kernel's tests, users of
-a function, layouts of a device. Nothing is timed.
+Some have parts that can be run alone: categories of the kernel's tests, users of a
+function. Nothing is timed.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from bulkmm.lab import state, work
 from bulkmm.lab.families import pmem
 from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.scenario.suites import LARGEST, MOST, STEP
 from bulkmm.results import Check
-from bulkmm.size import MIB
 
-COEXIST, ODD, STRESS, MM = "coexist", "ndctl-odd", "stress", "upstream-mm"
 LATE = "late"  # a test that timed out
 # kinds of other users of a function (lab/guest/coexist.sh); kexec must be last
 USERS = ("function", "function_graph", "kprobe", "kretprobe", "fentry", "livepatch")
 KEXEC = "kexec"
-# categories of the kernel's tests (run_vmtests.sh); others need modules or options
-# that stock kernels lack
-CATEGORIES = (
-    *("hugetlb", "mmap", "gup_test", "userfaultfd", "compaction", "mlock"),
-    *("process_mrelease", "mremap", "hugevm", "madv_guard", "madv_populate"),
-    *("process_madv", "vma_merge", "memfd_secret", "ksm", "pkey", "soft_dirty"),
-    *("pagemap", "pfnmap", "cow", "thp", "migration", "mkdirty", "mdwe", "rmap"),
-)
-PARTS = {COEXIST: (*USERS, "everywhere", "knob", KEXEC), MM: CATEGORIES}
 STATES = ("absent", "on", "streaming")
-# of ndctl-odd
-STEP = 16 * MIB  # granule of namespace sizes
-SMALLEST, LARGEST = 4, 80  # steps
-MOST = 6  # namespaces of a layout
+SMALLEST = 4  # steps of a namespace of ndctl-odd
 KINDS = (
     ("fsdax", "dev", "2M"),
     ("fsdax", "mem", "2M"),
@@ -45,53 +32,101 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Work(work.Work):
+class Suite(work.Work):
     """A suite with its options (see bulkmm.lab.work)."""
 
+    every: ClassVar[tuple[str, ...]] = ()  # part that there is
     kept = (("ops", "stress-ops"), ("took", "mm-ran"))
 
     @property
     def parts(self) -> tuple[str, ...]:
-        known = PARTS.get(self.scenario.name, ())
         chosen = self.options.parts
-        return tuple(one for one in known if not chosen or one in chosen)
-
-    @property
-    def pmem(self) -> int:
-        if self.scenario.name == ODD:
-            return MOST * LARGEST * STEP + STEP
-        return 2 << 30 if self.scenario.name == STRESS else 0
-
-    @property
-    def cmdline(self) -> str:
-        """Return kernel parameters: allocated memory is not zeroed.
-
-        An idle device may be written by physical address.
-        """
-        if self.scenario.name == ODD:
-            return "init_on_alloc=0 iomem=relaxed"
-        return "init_on_alloc=0" if self.scenario.name == STRESS else ""
+        return tuple(one for one in self.every if not chosen or one in chosen)
 
     @property
     def known(self) -> Mapping[str, tuple[object, ...]]:
-        return {"parts": PARTS.get(self.scenario.name, ())}
+        return {"parts": self.every}
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        return {
+            **super().facts(outcome),
+            "parts": self.parts,
+            "hits": state.unloaded(outcome),
+            "tests": {
+                f"{category}: {name}": arms
+                for (category, name), arms in verdicts(outcome.of("mm")).items()
+            },
+        }
+
+
+@dataclass(frozen=True)
+class Coexist(Suite):
+    """Other users of the hooked functions."""
+
+    every = (*USERS, "everywhere", "knob", KEXEC)
 
     def lines(self) -> list[str]:
-        name, parts, seconds = (
-            self.scenario.name,
-            " ".join(self.parts),
-            self.options.seconds,
+        return [f"coexist {' '.join(self.parts)}"]
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        done = [str(event["name"]) for event in outcome.of("step")]
+        if KEXEC in self.parts and len(outcome.of("start")) > 1:
+            done.append(KEXEC)  # kexec replaced the kernel that began it
+        ran = Check("every part was run", tuple(done) == self.parts, ", ".join(done))
+        return [*work.told(outcome), ran]
+
+
+@dataclass(frozen=True)
+class Mm(Suite):
+    """The kernel's own tests of memory management."""
+
+    # categories of run_vmtests.sh; others need modules or options that stock kernels
+    # lack
+    every = (
+        *("hugetlb", "mmap", "gup_test", "userfaultfd", "compaction", "mlock"),
+        *("process_mrelease", "mremap", "hugevm", "madv_guard", "madv_populate"),
+        *("process_madv", "vma_merge", "memfd_secret", "ksm", "pkey", "soft_dirty"),
+        *("pagemap", "pfnmap", "cow", "thp", "migration", "mkdirty", "mdwe", "rmap"),
+    )
+
+    def lines(self) -> list[str]:
+        return ["mm_begin", f"mm {self.options.seconds} {' '.join(self.parts)}"]
+
+    @property
+    def quiet(self) -> float:
+        return 10 * self.options.seconds  # a category's tests, each for twice as long
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        """Check that tests end as without the module, and which paths they used."""
+        attempts = verdicts(outcome.of("mm"))
+        ran = {(e["arm"], e["category"]) for e in outcome.of("mm-ran")}
+        wanted = {(arm, part) for arm in STATES for part in self.parts}
+        judged = sum(
+            any(one.startswith("pass") for one in arms[STATES[0]])
+            for arms in attempts.values()
+            if STATES[0] in arms
         )
-        if name == COEXIST:
-            return [f"coexist {parts}"]
-        if name == MM:
-            return ["mm_begin", f"mm {seconds} {parts}"]
-        lines = ["modules bulkmm_lab"]
-        if name == STRESS:
-            return [*lines, "namespace fsdax dev 2M", f"stress {seconds}"]
-        lines += [f"BROKEN={'1' if self.options.break_one_word else ''}", "odd_begin"]
+        return [
+            *work.told(outcome),
+            *(
+                Check(f"{event['name']} does not build", ok=True, detail="skipped")
+                for event in outcome.of("mm-unbuilt")
+            ),
+            *(same(name, arms) for name, arms in attempts.items()),
+            Check("every category was run", ran == wanted, f"{len(ran)} runs"),
+            Check("tests passed", judged > 0, f"{judged} of {len(attempts)}"),
+            *_served(outcome),
+        ]
+
+
+@dataclass(frozen=True)
+class Odd(Suite):
+    """Namespaces of odd sizes on one device."""
+
+    def lines(self) -> list[str]:
+        broken = f"BROKEN={'1' if self.options.break_one_word else ''}"
         found = [f"odd {label} {' '.join(words)}" for label, words in self.layouts]
-        return [*lines, *found]
+        return ["modules bulkmm_lab", broken, "odd_begin", *found]
 
     @property
     def layouts(self) -> list[tuple[str, list[str]]]:
@@ -106,102 +141,53 @@ class Work(work.Work):
             found.append((f"layout-{number}", words))
         return found
 
-    @property
-    def quiet(self) -> float:
-        return 10 * self.options.seconds  # a category's tests, each for twice as long
-
     def checks(self, outcome: Outcome) -> list[Check]:
-        judges = {
-            COEXIST: self._coexist,
-            ODD: self._odd,
-            STRESS: self._stress,
-            MM: self._mm,
-        }
-        return [*work.told(outcome), *judges[self.scenario.name](outcome)]
-
-    def _coexist(self, outcome: Outcome) -> list[Check]:
-        done = [str(event["name"]) for event in outcome.of("step")]
-        if KEXEC in self.parts and len(outcome.of("start")) > 1:
-            done.append(KEXEC)  # kexec replaced the kernel that began it
-        return [Check("every part was run", tuple(done) == self.parts, ", ".join(done))]
-
-    def _mm(self, outcome: Outcome) -> list[Check]:
-        """Check that tests end as without the module, and which paths they used."""
-        attempts = verdicts(outcome.of("mm"))
-        ran = {(e["arm"], e["category"]) for e in outcome.of("mm-ran")}
-        wanted = {(arm, part) for arm in STATES for part in self.parts}
-        judged = sum(
-            any(one.startswith("pass") for one in arms[STATES[0]])
-            for arms in attempts.values()
-            if STATES[0] in arms
-        )
+        found = [pmem.compared(event) for event in outcome.of("compare")]
+        many = [len(words) for _, words in self.layouts]
+        seen = f"{len(found)} of {sum(many)}"
+        binds = sum(one**2 for one in many)
+        hits = state.served(outcome)["memmap"]
         return [
-            *(
-                Check(f"{event['name']} does not build", ok=True, detail="skipped")
-                for event in outcome.of("mm-unbuilt")
-            ),
-            *(same(name, arms) for name, arms in attempts.items()),
-            Check("every category was run", ran == wanted, f"{len(ran)} runs"),
-            Check("tests passed", judged > 0, f"{judged} of {len(attempts)}"),
-            *_served(outcome),
+            *work.told(outcome),
+            *found,
+            Check("every namespace was compared", len(found) == sum(many), seen),
+            Check("served in ranges", hits == binds, f"{hits} of {binds}"),
+            state.attached(outcome, "memmap"),
         ]
 
-    def _odd(self, outcome: Outcome) -> list[Check]:
-        found = [pmem.compared(event) for event in outcome.of("compare")]
-        wanted = sum(len(words) for _, words in self.layouts)
-        whole = Check(
-            "every namespace was compared",
-            len(found) == wanted,
-            f"{len(found)} of {wanted}",
-        )
-        binds = sum(len(words) ** 2 for _, words in self.layouts)
-        hits = state.served(outcome)["memmap"]
-        served = Check("served in ranges", hits == binds, f"{hits} of {binds}")
-        return [*found, whole, served, state.attached(outcome, "memmap")]
 
-    def _stress(self, outcome: Outcome) -> list[Check]:
+@dataclass(frozen=True)
+class Stress(Suite):
+    """Everything at once, while paths are switched."""
+
+    users = (
+        ("folios", "huge pages: every byte zero", "folios", "wrong"),
+        ("copies", "hugetlb pages: copies as the model has them", "copies", "wrong"),
+        ("device", "device: always came up", "binds", "failed"),
+    )
+
+    def checks(self, outcome: Outcome) -> list[Check]:
         """Check that each path was used while it was switched, and what users saw."""
         hits = state.served(outcome)
         listed = ", ".join(f"{path} {many}" for path, many in hits.items())
         used = all(hits[path] for path in ("memmap", "clear", "copy", "vmap"))
         said = {event["process"]: event for event in outcome.of("soaked")}
-        binds, folios, copies = said["device"], said["folios"], said["copies"]
         loads, turns = (int(outcome.of("soak")[0][key]) for key in ("loads", "turns"))
+        code = said["stress-ng"]["code"]
         return [
+            *work.told(outcome),
             Check("paths were used meanwhile", used, listed),
             Check("loaded more than once", loads > 1, f"{loads} loads, {turns} turns"),
-            Check(
-                "stress-ng verifies all that it stored",
-                said["stress-ng"]["code"] == 0,
-                f"code {said['stress-ng']['code']}",
-            ),
-            Check(
-                "huge pages: every byte zero",
-                folios["folios"] > 0 and folios["wrong"] == 0,
-                f"{folios['folios']} folios, {folios['wrong']} words wrong",
-            ),
-            Check(
-                "hugetlb pages: copies as the model has them",
-                copies["copies"] > 0 and copies["wrong"] == 0,
-                f"{copies['copies']} copies, {copies['wrong']} words wrong",
-            ),
-            Check(
-                "device: always came up",
-                binds["binds"] > 0 and binds["failed"] == 0,
-                f"{binds['failed']} of {binds['binds']} times not",
+            Check("stress-ng verifies all that it stored", code == 0, f"code {code}"),
+            *(
+                Check(
+                    name,
+                    said[one][many] > 0 and not said[one][bad],
+                    f"{said[one][many]} {many}, {said[one][bad]} {bad}",
+                )
+                for one, name, many, bad in self.users
             ),
         ]
-
-    def facts(self, outcome: Outcome) -> dict[str, Any]:
-        return {
-            **super().facts(outcome),
-            "parts": self.parts,
-            "hits": state.unloaded(outcome),
-            "tests": {
-                f"{category}: {name}": arms
-                for (category, name), arms in verdicts(outcome.of("mm")).items()
-            },
-        }
 
 
 Attempts = dict[str, list[str]]  # outcomes of a test by state

@@ -7,8 +7,7 @@ from typing import Any
 
 from bulkmm import stats
 from bulkmm.control.needs import at_least
-from bulkmm.lab import state
-from bulkmm.lab.families.huge import HugeWork
+from bulkmm.lab import state, work
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.arch import X86_64, of_release
 from bulkmm.lab.machine.vm import Outcome
@@ -24,15 +23,10 @@ WHOLE_ZERO_PAGE = "7.3"
 
 
 @dataclass(frozen=True)
-class PopulateWork(HugeWork):
+class PopulateWork(work.Work):
     """2 MiB pages faulted in every way, observed by the tracepoint."""
 
     kept = (("brought", "brought"),)
-
-    @property
-    def cmdline(self) -> str:
-        words = "init_on_alloc=0 intel_iommu=on iommu=nopt"
-        return f"{super().cmdline} {words}".strip()
 
     def job(self, modules: list[str]) -> str:
         pc = "vfio_iommu_type1" in modules
@@ -82,7 +76,7 @@ PAIRS = (("off", "cached"), ("off", "streaming"))
 
 
 @dataclass(frozen=True)
-class PairWork(HugeWork):
+class PairWork(work.Work):
     """Two CPUs that fault in pages of 64 KiB concurrently."""
 
     kept = (("visits", "pair"),)

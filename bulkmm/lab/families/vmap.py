@@ -15,9 +15,10 @@ from bulkmm import stats
 from bulkmm.lab import state, work
 from bulkmm.lab.choices import ARMS
 from bulkmm.lab.families import vmap_proof
-from bulkmm.lab.families.vmap_proof import ABSENT
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.scenario.vmap import PHYSICAL
+from bulkmm.lab.work import ABSENT
 from bulkmm.results import Check, Measured
 from bulkmm.size import MIB, PAGE
 
@@ -30,9 +31,6 @@ PAIRS = (
 )
 LIMIT = "limit"  # only reading the page array
 CHECK, FAULTS, UPSTREAM = "vmap-check", "vmap-faults", "upstream-vmalloc"
-# 16 MiB reserved from the kernel, for ioremap()
-PHYSICAL = 0x20000000
-RESERVED = f"memmap=16M${PHYSICAL >> 20}M"
 ARRAYS = 100_000
 FEW = 2000  # arrays checked by a timed scenario in each state
 SLOTS = ("map", "unmap")  # of a record of work, as vmap_time.c marks them
@@ -130,10 +128,6 @@ class Work(work.Work):
         whole = ARRAYS if self.scenario.name == CHECK else FEW
         return whole if self.options.arrays is None else self.options.arrays
 
-    @property
-    def cmdline(self) -> str:
-        return RESERVED
-
     def lines(self) -> list[str]:
         chance = self.options.chance
         kinds = {CHECK: self._check, FAULTS: self._faults, UPSTREAM: self._upstream}
@@ -150,7 +144,7 @@ class Work(work.Work):
             lines += ["state absent", f"timed first {name} {case.words}"]
             for _ in range(self.options.rounds):
                 for arm in chance.sample(self.arms, len(self.arms)):
-                    lines += [_state(arm), f"timed round {name} {case.words}"]
+                    lines += [self.state(arm), f"timed round {name} {case.words}"]
                 if case.scanned:
                     lines += [f"timed {LIMIT} {name}-scan {case.scan}"]
         for arm in self.arms:
@@ -163,7 +157,7 @@ class Work(work.Work):
         label = "broken-on-purpose" if self.options.break_one_word else "planted"
         seed = self.options.seed
         return [
-            _state(arm),
+            self.state(arm),
             f"checked random {large} {arrays} {seed}",
             f"checked {label} {large} 1 {seed} planted",
         ]
@@ -185,7 +179,7 @@ class Work(work.Work):
     def _faults(self, chance: random.Random) -> list[str]:
         lines = []
         for arm in chance.sample(self.arms, len(self.arms)):
-            lines += [_state(arm), "ktap starve"]
+            lines += [self.state(arm), "ktap starve"]
             lines += [f"bad {name}" for name in BAD]
         modes = [arm for arm in self.arms if arm != ABSENT]
         seconds, seed = self.options.seconds, self.options.seed
@@ -199,12 +193,8 @@ class Work(work.Work):
         options = f"run_test_mask={0xFFFF} test_loop_count={self.options.loops}"
         lines = []
         for arm in chance.sample(self.arms, len(self.arms)):
-            lines += [_state(arm), f"upstream {options} nr_threads=2"]
+            lines += [self.state(arm), f"upstream {options} nr_threads=2"]
         return lines
-
-    @property
-    def quiet(self) -> float:
-        return self.options.seconds
 
     def results(self, outcome: Outcome) -> Measured:
         parts = []
@@ -291,10 +281,6 @@ class Work(work.Work):
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         counters = state.unloaded(outcome)
         return {**super().facts(outcome), "arrays": self.arrays, "counters": counters}
-
-
-def _state(arm: str) -> str:
-    return f"state {arm}" if arm == ABSENT else f"state {arm} vmap={arm}"
 
 
 def _samples(

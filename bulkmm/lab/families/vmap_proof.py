@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from bulkmm.lab import state
-from bulkmm.lab.choices import ARMS
 from bulkmm.lab.machine import klog
 from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.work import alike
 from bulkmm.results import Check
 
-ABSENT = ARMS[0]
 SERVING = ("pte", "block")  # the modes in which the module maps
 ENTRIES = (
     "vmap",
@@ -25,8 +24,8 @@ ENTRIES = (
 )
 # a wrong page: found by its entry and by vmalloc_to_page()
 PLANTED = 2
-# requests that the kernel refuses silently
-SILENT = ("zero-count", "too-many")
+# requests that the kernel refuses silently; the warnings of its own are rate-limited
+SILENT = ("zero-count", "too-many", "test_vmalloc")
 LINE = re.compile(r"(not ok|ok) \d+ (?P<name>[^#]+?)(?: # (?P<detail>.*))?$")
 SUMMARY = re.compile(
     r"Summary: (\w+) passed: (\d+) failed: (\d+)(?: xfailed: (\d+))? repeat:"
@@ -143,11 +142,7 @@ def as_original(outcome: Outcome, base: str) -> list[Check]:
         ):
             said.setdefault((event["of"], name), {})[event["arm"]] = detail
     return [
-        Check(
-            f"as the original: {name}",
-            len(set(arms.values())) == 1 and base in arms,
-            "; ".join(f"{arm}: {detail}" for arm, detail in arms.items()),
-        )
+        alike(f"as the original: {name}", arms, base)
         for (_, name), arms in said.items()
     ]
 
@@ -157,15 +152,15 @@ def warnings(outcome: Outcome, base: str) -> list[Check]:
     seen: dict[str, dict[str, list[str]]] = {}
     for what, arm, places in klog.warnings(outcome.log):
         seen.setdefault(what, {})[arm] = places
-    found = []
-    for what, arms in seen.items():
-        same = all(places == arms.get(base) for places in arms.values())
-        warned = bool(arms.get(base)) is (what not in SILENT)
-        detail = "; ".join(f"{arm}: {', '.join(p) or '-'}" for arm, p in arms.items())
-        if what == "test_vmalloc":  # its warnings are rate-limited
-            same, warned = all(p == [] for p in arms.values()), True
-        found.append(Check(f"warnings ({what})", same and warned, detail))
-    return found
+    return [
+        alike(
+            f"warnings ({what})",
+            arms,
+            base,
+            ok=bool(arms.get(base)) is (what not in SILENT),
+        )
+        for what, arms in seen.items()
+    ]
 
 
 def upstream(outcome: Outcome, base: str) -> list[Check]:
@@ -178,17 +173,13 @@ def upstream(outcome: Outcome, base: str) -> list[Check]:
             arms.setdefault(event["arm"], []).append(verdict)
     checks = []
     for name, arms in said.items():
-        same = all(some == arms.get(base) for some in arms.values())
         failed = any(int(v[1]) for some in arms.values() for v in some)
         detail = "; ".join(
             f"{arm}: {' '.join('/'.join(v[:3]) for v in some)}"
             for arm, some in arms.items()
         )
-        checks.append(
-            Check(
-                f"{name} (upstream)", same and (not failed or name == MUST_FAIL), detail
-            )
-        )
+        ok = not failed or name == MUST_FAIL
+        checks.append(alike(f"{name} (upstream)", arms, base, detail, ok=ok))
     return checks
 
 

@@ -9,13 +9,13 @@ then deleted, to save disk space.
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
-from bulkmm.lab.child import ChildError, explained
+from bulkmm.lab.child import ChildError
 from bulkmm.lab.machine import kernels
 from bulkmm.lab.machine import root as roots
 from bulkmm.lab.machine.arch import X86_64
@@ -99,15 +99,9 @@ class Archive:
             raise BulkmmError("the archive offers no kernel of the supported range")
         return found
 
-    @contextmanager
-    def fetched(self, names: tuple[str, ...]) -> Iterator[list[Path]]:
+    def fetched(self, names: tuple[str, ...]) -> AbstractContextManager[list[Path]]:
         """Fetch packages and delete them when the block exits."""
-        to = self.home / "debs"
-        with ExitStack() as stack:
-            with explained("not fetched"):
-                debs = kernels.fetched(self.root, names, to, self._apt())
-                found = stack.enter_context(debs)
-            yield found
+        return kernels.fetched(self.root, names, self.home / "debs", self._apt())
 
     @contextmanager
     def installed(self, offer: Offer) -> Iterator[None]:
@@ -155,37 +149,21 @@ def offers(known: set[str]) -> list[Offer]:
             image = f"linux-image-{release}"
         # 6.12-amd64 is a metapackage, but experimental's 7.3-amd64 is a split kernel
         if version.count(".") > 1 or image.startswith("linux-binary-"):
-            headers = _headers(known, release, version)
-            found[version, flavour] = Offer(version, flavour, image, headers)
+            headers = kernels.header_packages(known, release, version)
+            complete = headers if known.issuperset(headers) else ()
+            found[version, flavour] = Offer(version, flavour, image, complete)
     return _ranked(list(found.values()))
 
 
 def _ranked(found: list[Offer]) -> list[Offer]:
     """Return the newest of each series, then the rest, those with headers first."""
-    versions: dict[tuple[int, ...], list[str]] = {}
-    for one in sorted(found, key=_age, reverse=True):
-        of_series = versions.setdefault(one.series, [])
-        if one.version not in of_series:
-            of_series.append(one.version)
+    ages = {one: [int(n) for n in re.findall(r"\d+", one.version)] for one in found}
+    newest = sorted(found, key=lambda one: (bool(one.headers), ages[one]), reverse=True)
 
-    def rank(one: Offer) -> tuple[bool, int, tuple[int, ...], int]:
-        series = tuple(-number for number in one.series)
-        place = versions[one.series].index(one.version)
-        later = place > 0 and not one.headers
-        return later, place, series, FLAVOURS.index(one.flavour)
+    def rank(one: Offer) -> tuple[bool, int, list[int], int]:
+        same = dict.fromkeys(x.version for x in newest if x.series == one.series)
+        place = [*same].index(one.version)
+        series = [-number for number in one.series]
+        return place > 0 and not one.headers, place, series, FLAVOURS.index(one.flavour)
 
     return sorted(found, key=rank)
-
-
-def _age(one: Offer) -> tuple[bool, list[int]]:
-    numbers = [int(number) for number in re.findall(r"\d+", one.version)]
-    return bool(one.headers), numbers
-
-
-def _headers(known: set[str], release: str, version: str) -> tuple[str, ...]:
-    """Return the packages to build for a kernel, or () if any is missing."""
-    own, tools = f"linux-headers-{release}", kernels.build_tools(known, version)
-    common = f"linux-headers-{version}-common"
-    rt = f"{common}-rt" if f"{common}-rt" in known and "-rt-" in release else common
-    names = (own, rt, tools)
-    return names if all(name in known for name in names) else ()

@@ -73,13 +73,15 @@ def source_version(module: Path) -> str:
 def make(kernel: Kernel, to: Path, words: list[str]) -> str:
     """Build in a new directory of the root; return what the build printed."""
     copy_sources(sources(), to)
-    where = kernel.root.inner(to / "module")
-    argv = ["make", "-j2", "-C", kernel.headers, f"M={where}", *words]
-    # the root's, of the kind that built this kernel
-    argv += [f"CC={kernel.compiler}"]
-    with explained(f"the module does not build for {kernel.release}", whole=True):
-        said = kernel.root.run([*argv, "modules"], 900)
+    said = modules(kernel, to / "module", "the module", *words)
     for product in PRODUCTS:
         if not (to / "module" / product).is_file():
             raise BulkmmError(f"the build made no {product}:\n{said}")
     return said
+
+
+def modules(kernel: Kernel, place: Path, what: str, *words: str) -> str:
+    """Build a kernel's modules in a place, with the compiler that built the kernel."""
+    argv = ["make", "-j2", "-C", kernel.headers, f"M={kernel.root.inner(place)}"]
+    with explained(f"{what} does not build for {kernel.release}", whole=True):
+        return kernel.root.run([*argv, *words, f"CC={kernel.compiler}", "modules"], 900)

@@ -8,9 +8,10 @@ operations (module/selftest/mark.h); the plugin writes one line per record, in o
 
 import re
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bulkmm import stats
 from bulkmm.errors import GuestError
@@ -29,6 +30,7 @@ TRY = 'echo quit | "$1" -M none -accel tcg -display none -monitor stdio -plugin 
 UNITS = (INSTRUCTIONS, STORES)
 Event = dict[str, Any]  # from a guest
 Work = tuple[float, float]  # instructions and stores of one operation
+Key = TypeVar("Key")
 
 
 def ensure(root: Root, arch: Arch, progress: Progress) -> Path | None:
@@ -76,6 +78,20 @@ def of_events(
 def of(outcome: Outcome, *names: str) -> list[tuple[Event, list[list[int]]]]:
     """Return the one record of each event with one of these names."""
     return of_events(outcome, lambda event: int(event["event"] in names))
+
+
+def by(
+    outcome: Outcome,
+    names: Sequence[str],
+    key: Callable[[Event], Key | None],
+    number: int = 0,
+) -> dict[Key, list[Work]]:
+    """Return the work in a slot of the events' records, by key; None: is left out."""
+    found: dict[Key, list[Work]] = defaultdict(list)
+    for event, (record,) in of(outcome, *names):
+        if (kind := key(event)) is not None:
+            found[kind].append(slot(record, number))
+    return found
 
 
 def slot(record: Sequence[int], number: int, calls: int = 1) -> Work:

@@ -91,12 +91,7 @@ def root(cache: Path, progress: Progress) -> Root:
     # a virtual package with a version, which apt cannot install by this name
     names = ["debhelper" if n == "debhelper-compat" else n for n in names]
     builder = Root(cache / f"packaging-{content_key([], *SUITES, *names)}")
-    if not builder.path.is_dir():
-        roots.make(builder, names, "the root that builds packages", progress)
-        for old in cache.glob("packaging-*"):
-            if old != builder.path:
-                shutil.rmtree(old)
-    return builder
+    return roots.made(builder, names, "the root that builds packages", progress)
 
 
 def _sources() -> list[Path]:

@@ -45,24 +45,19 @@ def _of(root: Root, kind: Kind, stock: Kernel) -> Kernel:
 
 
 def ensure(root: Root, kind: Kind, progress: Progress) -> Kernel:
-    """Return the kernel of a kind, built unless the root has this configuration."""
-    kernel = build(root, kind, progress)
-    for old in kernel.modules.parent.glob(f"*-{kind.name}.*"):
-        if old != kernel.modules:  # from other fragments or another version
-            _remove(Kernel(root, old.name))
-    return kernel
+    """Return the kernel of a kind, built unless the root has this configuration.
 
-
-def build(root: Root, kind: Kind, progress: Progress) -> Kernel:
-    """Build the kernel of a kind unless the root has it; under a lock of its own.
-
-    Once the stock kernel is there, this needs the cache used, but not locked.
+    That is under a lock of its own: once the stock kernel is there, this needs the
+    cache used, but not locked.
     """
     stock = kernels.ensure(root, SERIES, progress, kind.arch)
     kernel = _of(root, kind, stock)
     with lock(root.var / "kernel", progress, "build a kernel"):
         if not (kernel.modules / INSTALLED).is_file():
             Build(kind, stock, kernel, progress).run()
+            for old in kernel.modules.parent.glob(f"*-{kind.name}.*"):
+                if old != kernel.modules:  # from other fragments or another version
+                    _remove(Kernel(root, old.name))
     return kernel
 
 

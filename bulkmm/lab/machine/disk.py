@@ -69,15 +69,11 @@ def ensure(kernel: Kernel, progress: Progress) -> Path:
 def _tree(kernel: Kernel, progress: Progress) -> Root:
     suite = kernel.suite
     names = sorted({*BESIDES, COMPILERS[suite], *debs.field("Depends")} - OURS)
-    trees = kernel.root.var / "disk-tree"
-    tree = Root(trees / f"{suite}-{content_key([], *SUITES, *names)}", suite)
-    if not tree.path.is_dir():
-        roots.make(tree, names, f"the Debian of guests ({suite})", progress)
-        for dull in ("usr/share/doc", "usr/share/locale", "var/lib/apt/lists"):
-            shutil.rmtree(tree.path / dull)
-        for old in trees.glob(f"{suite}-*"):
-            if old != tree.path:
-                shutil.rmtree(old)
+    place = f"disk-tree/{suite}-{content_key([], *SUITES, *names)}"
+    tree = Root(kernel.root.var / place, suite)
+    roots.made(tree, names, f"the Debian of guests ({suite})", progress)
+    for dull in ("usr/share/doc", "usr/share/locale", "var/lib/apt/lists"):
+        shutil.rmtree(tree.path / dull, ignore_errors=True)
     return tree
 
 

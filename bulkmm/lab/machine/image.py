@@ -10,27 +10,16 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from bulkmm.lab.child import explained
 from bulkmm.lab.machine import userland
 from bulkmm.lab.machine.arch import Arch
 from bulkmm.lab.machine.kernels import Kernel, module_name, with_dependencies
 from bulkmm.lab.machine.root import Root
-from bulkmm.lab.paths import GUEST, MARKS, built, content_key
+from bulkmm.lab.paths import GUEST, MARKS, PROJECT, built, content_key, copy_sources
 from bulkmm.lab.progress import Progress
 
-HELPERS = (
-    "bmmguest",
-    "bmmfault",
-    "bmmlate",
-    "bmmhmm",
-    "bmmplug",
-    "bmmpin",
-    "bmmpair",
-    "bmmcopy",
-    "bmmbpf",
-    "bmmzero",
-)  # of NAME*.c in lab/guest
 EARLY = ("virtio_pci", "virtio_console")  # for the ports to the host
-COMPILE = ("-static", "-O2", "-Wall", "-Wextra", "-Werror")
+PROGRAMS = {".c", ".h", ".def"}  # what they are compiled from
 KEEP = 32  # of 20 MB each: eight sets of modules for each of three kernels, and spare
 # sorted names make the archive's content reproducible
 PACK = 'cd "$1" && find . | LC_ALL=C sort | cpio -o -H newc --quiet -F "$2"'
@@ -39,9 +28,9 @@ PACK = 'cd "$1" && find . | LC_ALL=C sort | cpio -o -H newc --quiet -F "$2"'
 def ensure_base(kernel: Kernel, modules: tuple[str, ...], progress: Progress) -> Path:
     """Return the base initramfs of a kernel with these modules."""
     root = kernel.root
-    scripts = [path for path in GUEST.iterdir() if path.is_file()]
-    key = content_key([*scripts, MARKS], kernel.release, *modules)
     helpers = _ensure_helpers(root, kernel.arch, progress)
+    scripts = [*GUEST.glob("*.sh"), GUEST / "init"]
+    key = content_key(scripts, kernel.release, helpers.parent.name, *modules)
     programs = userland.ensure(root, kernel.arch, progress)
 
     def make(part: Path) -> None:
@@ -58,20 +47,19 @@ def ensure_base(kernel: Kernel, modules: tuple[str, ...], progress: Progress) ->
 
 def _ensure_helpers(root: Root, arch: Arch, progress: Progress) -> Path:
     """Return the directory of the lab's own programs for guests."""
-    sources = [*GUEST.glob("*.[ch]"), MARKS]
+    tops = [GUEST, PROJECT / "core", PROJECT / "lib"]
+    sources = [one for top in tops for one in top.rglob("*") if one.suffix in PROGRAMS]
+    sources += [GUEST / "Makefile", MARKS]
 
     def make(part: Path) -> None:
-        for file in sources:
-            shutil.copy(file, part)
-        for name in HELPERS:
-            files = [root.inner(file) for file in sorted(part.glob(f"{name}*.c"))]
-            to = root.inner(part / name)
-            root.run([arch.compiler, *COMPILE, "-o", to, *files])
-        for file in part.glob("*.[ch]"):
-            file.unlink()
+        copy_sources(sources, part)
+        (part / "bin").mkdir()
+        words = [f"OUT={root.inner(part / 'bin')}", f"CC={arch.compiler}"]
+        with explained(f"no programs of guests for {arch.name}", whole=True):
+            root.run(["make", "-sj2", "-C", root.inner(part / "lab/guest"), *words])
 
-    made = root.var / "helpers" / f"{arch.name}-{content_key(sources, *COMPILE)}"
-    return built(made, "compiling the guest's programs", progress, make)
+    made = root.var / "helpers" / f"{arch.name}-{content_key(sources)}"
+    return built(made, "compiling the guest's programs", progress, make) / "bin"
 
 
 def _fill(kernel: Kernel, tree: Path, modules: tuple[str, ...]) -> None:

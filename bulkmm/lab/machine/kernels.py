@@ -199,24 +199,25 @@ def _packages(known: set[str], release: str) -> list[str]:
     """
     debian = archs.of_release(release).debian
     version = release.removesuffix(f"-cloud-{debian}")
-    own = [
+    names = [
         f"linux-image-{release}-unsigned",
         f"linux-binary-unsigned-{release}",
         f"linux-modules-{release}",
         f"linux-base-{release}",
-        f"linux-headers-{release}",
+        *header_packages(known, release, version),
     ]
-    shared = [f"linux-headers-{version}-common", build_tools(known, version)]
-    return [
-        *(f"{name}:{debian}" for name in own if name in known),
-        *(name for name in shared if name in known),
-    ]
+    held = filter(known.__contains__, names)
+    return [f"{name}:{debian}" if release in name else name for name in held]
 
 
-def build_tools(known: set[str], version: str) -> str:
-    """Return the package of a kernel's build tools: 6.1 has one for all releases."""
-    own = f"linux-kbuild-{version}"
-    return own if own in known else f"linux-kbuild-{needs.series(version)}"
+def header_packages(known: set[str], release: str, version: str) -> tuple[str, ...]:
+    """Return the packages to build for a release; 6.1 has one of tools for all."""
+    tools, common = f"linux-kbuild-{version}", f"{HEADERS}{version}-common"
+    return (
+        f"{HEADERS}{release}",
+        f"{common}-rt" if "-rt-" in release and f"{common}-rt" in known else common,
+        tools if tools in known else f"linux-kbuild-{needs.series(version)}",
+    )
 
 
 @contextmanager

@@ -174,30 +174,37 @@ def of(cache: Path) -> Root:
 
 def ensure(cache: Path, progress: Progress) -> Root:
     """Return the root, made if the cache has none for this package list."""
-    root = of(cache)
     for left in cache.glob("*.part"):  # from a killed run
         shutil.rmtree(left)
-    if root.path.is_dir():
-        return root
-    make(
-        root, [*pins.packages()], f"the Debian root ({SUITE})", progress, "amd64,arm64"
-    )
-    with claimed(cache) as unused:
-        older = cache.glob("root-*") if unused else ()
-        for old in older:  # from an older package list
-            if old != root.path:
-                shutil.rmtree(old)
-    return root
+    what = f"the Debian root ({SUITE})"
+    return made(of(cache), [*pins.packages()], what, progress, "amd64,arm64")
 
 
-def make(
+def made(
     root: Root,
     names: Sequence[str],
     what: str,
     progress: Progress,
     architectures: str = "amd64",
+) -> Root:
+    """Return a root of Debian packages, made if it is not there.
+
+    Those of an older package list go, unless something is in use.
+    """
+    if not root.path.is_dir():
+        _make(root, names, what, progress, architectures)
+        kind = root.path.name.rpartition("-")[0]
+        with claimed(root.path.parent) as unused:
+            for old in root.path.parent.glob(f"{kind}-*") if unused else ():
+                if old != root.path:
+                    shutil.rmtree(old)
+    return root
+
+
+def _make(
+    root: Root, names: Sequence[str], what: str, progress: Progress, architectures: str
 ) -> None:
-    """Make a root of Debian packages, atomically."""
+    """Make a root, atomically."""
     for tool in ("mmdebstrap", "unshare", "setpriv", "chroot"):
         if not shutil.which(tool):
             raise BulkmmError(f"{tool} is not installed: apt-get install {tool}")

@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 from bulkmm.errors import BulkmmError
 from bulkmm.lab.child import ChildError
 from bulkmm.lab.machine import upstream, userland
+from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import built, content_key
 from bulkmm.lab.progress import Progress
@@ -117,8 +118,9 @@ def _stress(kernel: Kernel, part: Path, progress: Progress) -> None:
 
 
 def _qemu(kernel: Kernel, part: Path, _progress: Progress) -> None:
-    root, program = kernel.root, "usr/bin/qemu-system-x86_64"
-    userland.copy_tools(root, kernel.arch, root.path, (program,), part)
+    root, arch = kernel.root, kernel.arch
+    if arch is X86_64:  # the root's own
+        userland.copy_tools(root, arch, root.path, (f"usr/bin/{arch.qemu}",), part)
 
 
 def _coexist(kernel: Kernel, part: Path, _progress: Progress) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
 from bulkmm.lab.child import explained
-from bulkmm.lab.machine import build
+from bulkmm.lab.machine import build, kernels
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import (
     PROJECT,
@@ -34,9 +34,8 @@ TESTS = {
     "test_vmalloc": ("test_vmalloc.c",),
 }
 EXTRACT = (
-    'cd "$1" && apt-get -q -o APT::Sandbox::User=root download "$2=$3" >&2 && '
-    'dpkg-deb --fsys-tarfile ./*.deb | tar -xO "./usr/src/$2.tar.xz" | xz -dc | '
-    '{ shift 3; tar -xo "$@"; }'
+    'cd "$1" && dpkg-deb --fsys-tarfile "$2" | tar -xO "./usr/src/$3.tar.xz" | '
+    'xz -dc | { shift 3; tar -xo "$@"; }'
 )
 # stop reading the archive after the last of the files
 FILES = ("--occurrence=1", "--strip-components=2")
@@ -50,7 +49,12 @@ def ensure(kernel: Kernel, name: str, progress: Progress) -> Path:
     made = kernel.root.var / "upstream" / f"{kernel.release}-{key}"
 
     def make(part: Path) -> None:
-        _build(kernel, files, part, name)
+        copy_sources(build.sources(), part)
+        test, *headers = files
+        shutil.copy(test, part / SHIM / "upstream.c")
+        for header in headers:
+            shutil.copy(header, part / SHIM)
+        build.modules(kernel, part / SHIM, name, f"BMM_UPSTREAM={name}")
 
     what = f"building {name} for {kernel.release}"
     return built(made, what, progress, make) / f"{SHIM}/{name}.ko"
@@ -73,13 +77,14 @@ def extract(
     """Unpack a kernel's source, or part of it."""
     need_space(SPACE, "the kernel's source package")
     package, version = source_package(kernel)
-    wanted = [f"{package}/{member}" for member in members]
-    argv = [kernel.root.inner(to), package, version, *options, *wanted]
+    wanted, root = [f"{package}/{member}" for member in members], kernel.root
     first = f"{members[0]} of " if members else ""
-    with explained(f"no {first}{package} {version}"):
-        kernel.root.run(["sh", "-c", EXTRACT, "sh", *argv], 900)
-    for deb in to.glob("*.deb"):
-        deb.unlink()
+    with (
+        explained(f"no {first}{package} {version}"),
+        kernels.fetched(root, [f"{package}={version}"], to / "debs") as (deb,),
+    ):
+        argv = [root.inner(to), root.inner(deb), package, *options, *wanted]
+        root.run(["sh", "-c", EXTRACT, "sh", *argv], 900)
 
 
 def source_package(kernel: Kernel) -> tuple[str, str]:
@@ -99,16 +104,3 @@ def _versions(kernel: Kernel, package: str) -> list[str]:
     """Return the versions of a package that the index has."""
     said = kernel.root.run(["apt-cache", "madison", package])
     return [line.split("|")[1].strip() for line in said.splitlines()]
-
-
-def _build(kernel: Kernel, files: list[Path], part: Path, name: str) -> None:
-    copy_sources(build.sources(), part)
-    test, *headers = files
-    shutil.copy(test, part / SHIM / "upstream.c")
-    for header in headers:
-        shutil.copy(header, part / SHIM)
-    where = kernel.root.inner(part / SHIM)
-    make = ["make", "-j2", "-C", kernel.headers, f"M={where}"]
-    make += [f"CC={kernel.compiler}", f"BMM_UPSTREAM={name}", "modules"]
-    with explained(f"{name} does not build for {kernel.release}", whole=True):
-        kernel.root.run(make, 300)

@@ -43,9 +43,9 @@ BOOTING = 3  # part of it before the first report: until then a guest only boots
 class Hot:
     """Memory that can be hotplugged into a guest, and its memory nodes."""
 
-    plug: int = 0  # bytes of a virtio-mem device, initially unplugged
+    plug: bool = False  # a virtio-mem device, initially unplugged
     node: int = 0  # of that device
-    cxl: int = 0  # bytes of a CXL device; the kernel makes a node for its window
+    cxl: bool = False  # a CXL device; the kernel makes a node for its window
     nodes: int = 1  # persistent memory is on the last one
     shared_out: bool = False  # spread memory and CPUs over the nodes
     bare: bool = False  # node 2 of 3 has memory and no CPU; near node 1
@@ -58,7 +58,8 @@ class Guest:
     image: Path
     initramfs: Path
     memory: int  # MiB
-    pmem: int = 0  # bytes of persistent memory
+    pmem: bool = False  # a device of persistent memory
+    size: int = 0  # bytes of each of its devices
     accel: str = "tcg"
     words: str = ""  # kernel parameters besides CMDLINE
     arch: Arch = X86_64
@@ -124,22 +125,22 @@ def qemu_version(root: Root, arch: Arch) -> str:
 
 def _machine(guest: Guest) -> list[str]:
     """Return the options of the machine and its memory devices."""
-    arch, size, hot = guest.arch, guest.pmem, guest.hot
+    arch, size, hot = guest.arch, guest.size, guest.hot
     memory = f"{guest.memory}M"
     if hot.cxl:
-        window = f"cxl-fmw.0.targets.0=cxl,cxl-fmw.0.size={hot.cxl}"
+        window = f"cxl-fmw.0.targets.0=cxl,cxl-fmw.0.size={size}"
         machine = ["-M", f"{arch.machine},cxl=on,{window}", "-m", memory]
         return [*machine, *_nodes(guest)]
-    if not size and not hot.plug:
+    if not guest.pmem and not hot.plug:
         extra = "" if guest.cpu or hot.bare else arch.machine_extra
         return ["-M", arch.machine + extra, "-m", memory, *_nodes(guest)]
     # room above guest memory for the devices and for aligning each to 1 GiB
-    devices = bool(size) + bool(hot.plug)
-    most = guest.memory + (size + LABEL + hot.plug >> 20) + 2048 * devices
+    devices = guest.pmem + hot.plug
+    most = guest.memory + devices * ((size + LABEL >> 20) + 2048)
     argv = ["-M", f"{arch.machine},nvdimm=on", "-m", f"{memory},slots=2,maxmem={most}M"]
     argv += ["-bios", arch.firmware] if arch.firmware else []
     argv += _nodes(guest)
-    if size:
+    if guest.pmem:
         backend = f"memory-backend-ram,id=pmem,reserve=off,size={size + LABEL}"
         device = f"nvdimm,id=nvdimm,memdev=pmem,label-size={LABEL}"
         argv += ["-object", backend, "-device", f"{device},node={hot.nodes - 1}"]
@@ -152,42 +153,38 @@ def _nodes(guest: Guest) -> list[str]:
     A single one is named where the kernel shall add another: without a table of
     nodes it has only one.
     """
-    hot = guest.hot
-    argv = []
+    hot, whole, cpus = guest.hot, guest.memory, guest.cpus
+    nodes: list[tuple[int, str]] = []  # MiB and CPUs
+    distances: tuple[tuple[int, int, int], ...] = ()
     if hot.bare:
-        half, part = guest.cpus // 2, guest.memory // 4
-        for node, size, cpus in (
-            (0, guest.memory - 2 * part, f",cpus=0-{half - 1}"),
-            (1, part, f",cpus={half}-{2 * half - 1}"),
-            (2, part, ""),
-        ):
-            argv += ["-object", f"memory-backend-ram,id=ram{node},size={size}M"]
-            argv += ["-numa", f"node,nodeid={node}{cpus},memdev=ram{node}"]
-        for a, b, far in ((0, 1, 20), (0, 2, 40), (1, 2, 15)):
-            argv += ["-numa", f"dist,src={a},dst={b},val={far}"]
+        half, part = cpus // 2, whole // 4
+        nodes = [(whole - 2 * part, f"0-{half - 1}"), (part, f"{half}-{2 * half - 1}")]
+        nodes.append((part, ""))
+        distances = ((0, 1, 20), (0, 2, 40), (1, 2, 15))
     elif hot.shared_out:
-        for node in range(hot.nodes):
-            backend = (
-                f"memory-backend-ram,id=ram{node},size={guest.memory // hot.nodes}M"
-            )
-            argv += ["-object", backend]
-            argv += ["-numa", f"node,nodeid={node},cpus={node},memdev=ram{node}"]
+        nodes = [(whole // hot.nodes, f"{node}") for node in range(hot.nodes)]
     elif hot.nodes > 1 or hot.cxl:
-        argv += ["-object", f"memory-backend-ram,id=ram,size={guest.memory}M"]
-        argv += ["-numa", f"node,nodeid=0,cpus=0-{guest.cpus - 1},memdev=ram"]
-        for node in range(1, hot.nodes):
-            argv += ["-numa", f"node,nodeid={node}"]
+        nodes = [(whole, f"0-{cpus - 1}"), *[(0, "")] * (hot.nodes - 1)]
+    argv = []
+    for node, (size, held) in enumerate(nodes):
+        said = f"node,nodeid={node}" + (f",cpus={held}" if held else "")
+        if size:
+            argv += ["-object", f"memory-backend-ram,id=ram{node},size={size}M"]
+            said += f",memdev=ram{node}"
+        argv += ["-numa", said]
+    for one, other, far in distances:
+        argv += ["-numa", f"dist,src={one},dst={other},val={far}"]
     return argv
 
 
-def _cxl(size: int) -> list[str]:
+def _cxl(guest: Guest) -> list[str]:
     """Return the options of a CXL memory device and its host bridge.
 
     They come after all other devices, which QEMU would put below that bridge.
     """
-    if not size:
+    if not guest.hot.cxl:
         return []
-    argv = ["-object", f"memory-backend-ram,id=cxlmem,reserve=off,size={size}"]
+    argv = ["-object", f"memory-backend-ram,id=cxlmem,reserve=off,size={guest.size}"]
     argv += ["-device", "pxb-cxl,id=cxl,bus=pcie.0,bus_nr=12"]
     argv += ["-device", "cxl-rp,id=cxlport,bus=cxl,chassis=0,slot=2,port=0"]
     return [*argv, "-device", "cxl-type3,bus=cxlport,volatile-memdev=cxlmem"]
@@ -199,8 +196,8 @@ def _plugged(guest: Guest, inner: str) -> list[str]:
     The guest requests memory itself, as an administrator would, from QEMU's monitor
     behind a port. Port and monitor are joined by a socket of which QEMU is both ends.
     """
-    size, node = guest.hot.plug, guest.hot.node
-    if not size:
+    size, node = guest.size, guest.hot.node
+    if not guest.hot.plug:
         return []
     socket = f"{inner}/monitor"
     argv = ["-object", f"memory-backend-ram,id=hot,reserve=off,size={size}"]
@@ -254,7 +251,7 @@ def command(guest: Guest, root: Root, run: Path) -> list[str]:
     if guest.disk:
         drive = f"file={root.inner(guest.disk)},format=raw,if=virtio,snapshot=on"
         argv += ["-drive", drive]
-    argv += _cxl(guest.hot.cxl)
+    argv += _cxl(guest)
     argv += ["-kernel", root.inner(guest.image), "-initrd", root.inner(guest.initramfs)]
     words = f"console={guest.arch.console} {CMDLINE} {guest.words}"
     return [*argv, "-append", words.rstrip()]

@@ -4,7 +4,9 @@
 from functools import partial
 
 from bulkmm.lab.choices import PREEMPT
-from bulkmm.lab.scenario.declaration import LACKING, NVDIMM, Scenario
+from bulkmm.lab.machine.vm import Hot
+from bulkmm.lab.scenario.declaration import GIB_PAGE, LACKING, NVDIMM, Scenario
+from bulkmm.size import GIB
 
 ZERO = (
     "every byte of every folio zero, by every way to fault, in every mode and with "
@@ -15,7 +17,12 @@ FAULTED = ("rounds", "seed", "break_one_word", "preempt", *ZEROING, "folios", "w
 SOAK = ("--seconds 30",)
 
 _clear = partial(
-    Scenario, family="clear", work="clear:Work", path="clear", seconds=60, memory=1024
+    Scenario,
+    family="clear",
+    work="families.clear:Work",
+    path="clear",
+    seconds=60,
+    memory=1024,
 )
 _zero = partial(_clear, check=ZERO, takes=FAULTED, seconds=120)
 
@@ -55,7 +62,8 @@ SCENARIOS = (
         rounds=1,
         debug={"debug": ("--rounds 1",)},
         seconds=600,
-        memory=5120,  # two aligned GiB are left whole at boot
+        memory=5120,
+        cmdline="hugepagesz=1G hugepages=2",
     ),
     _clear(
         "clear-cases",
@@ -63,7 +71,7 @@ SCENARIOS = (
         "called on folios of 1 to 512 pages with hints at both ends and outside, in "
         "every mode and with every backend forced: all of it zero, nothing beside it "
         "changed; what is corrupted on purpose must be seen",
-        work="cases:Work",
+        work="families.cases:Work",
         takes=("rounds", "seed", "break_one_word", "preempt"),
         full=("--rounds 2",),
         debug={"debug": ("--rounds 1",)},
@@ -76,9 +84,10 @@ SCENARIOS = (
         "guests among them",
         "each page bypasses the cache if it was populated, and is left in it if it was "
         "touched; with cached_max 0 all bypass it",
-        work="use:PopulateWork",
+        work="families.use:PopulateWork",
         measures=False,
         takes=("preempt",),
+        cmdline="init_on_alloc=0 intel_iommu=on iommu=nopt",
         modules=("kvm_amd", "vfio_pci", "vfio_iommu_type1"),
         lacking_debug=LACKING,
         devices=("intel-iommu,intremap=off", "edu"),
@@ -87,7 +96,7 @@ SCENARIOS = (
         "mthp-pair",
         "faulting in pages of 64 KiB on two CPUs at once",
         "both at once, hits counted",
-        work="use:PairWork",
+        work="families.use:PairWork",
         since="6.12",
         takes=("rounds", "seed", "preempt"),
         rounds=8,
@@ -100,12 +109,13 @@ SCENARIOS = (
         "1 GiB are cleared: with targets of 10 ms and 1 ms",
         "the longest unit within 1.5 latency_us and a page, with each backend forced "
         "(kernels that do not preempt)",
-        work="latency:Work",
+        work="families.latency:Work",
         takes=("rounds", "seed", "preempt", "kib"),
         full=(*(f"--preempt {model} --rounds 2" for model in PREEMPT), "--rounds 2"),
         debug={"debug": ("--preempt full --rounds 1", "--preempt lazy --rounds 1")},
         seconds=200,
-        memory=4096,  # an aligned GiB is left whole at boot
+        memory=4096,
+        cmdline=GIB_PAGE,
         counted=True,
     ),
     _clear(
@@ -113,7 +123,7 @@ SCENARIOS = (
         "modes, backends, unloading and the hugetlb pool change while four processes "
         "fault huge pages in",
         "every byte zero",
-        work="soak:Work",
+        work="families.soak:Work",
         measures=False,
         takes=("seconds", "preempt", *ZEROING),
         debug={"debug": SOAK, "debug-kobject": SOAK},
@@ -126,15 +136,18 @@ SCENARIOS = (
         "nodes, DAX, pages of 1 GiB, cgroups and a broken page, as the library reports "
         "them",
         family="populate",
-        work="populate:Work",
+        work="families.populate:Work",
         path="clear",
         takes=("rounds", "seed", "break_one_word"),
         rounds=3,
         full=("--rounds 2",),
         marked=True,
         modules=NVDIMM,
+        size=GIB // 2,
+        # NUMA balancing's hint faults are not faults on missing pages
+        cmdline=f"numa_balancing=disable {GIB_PAGE}",
+        hot=Hot(nodes=2, shared_out=True),
         seconds=150,
-        memory=4096,  # an aligned GiB is left whole at boot
         lacking_debug=LACKING,  # all cgroup controllers and page node queries
         x86_only="the lab has its machine",
         warns=True,

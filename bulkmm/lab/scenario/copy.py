@@ -11,7 +11,7 @@ SCENARIOS = (
         "copies and sources against a model, hits counted; a broken page has the "
         "same consequences with the path on as without it; a wrong word must be seen",
         family="copy",
-        work="copy:Work",
+        work="families.copy:Work",
         path="copy",
         measures=False,
         takes=("seed", "break_one_word"),

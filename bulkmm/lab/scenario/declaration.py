@@ -11,6 +11,7 @@ from bulkmm.errors import UsageError
 from bulkmm.lab.choices import Options
 from bulkmm.lab.machine import kinds
 from bulkmm.lab.machine.arch import X86_64, Arch
+from bulkmm.lab.machine.vm import Hot
 from bulkmm.options import flags_of
 
 if TYPE_CHECKING:  # lab list must not wait for what runs need
@@ -18,6 +19,8 @@ if TYPE_CHECKING:  # lab list must not wait for what runs need
 
 LIVE_PATCH = 1 << 15  # taint of a live patch
 LACKING = "the kernel {kernel} lacks what Debian's own has"
+# pages of this size are there if they are reserved at boot, where one is left whole
+GIB_PAGE = "hugepagesz=1G hugepages=1"
 NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
 
 
@@ -29,26 +32,29 @@ class Scenario:
     about: str  # what is measured; of scenarios that measure nothing, what is done
     check: str
     family: str
-    work: str  # its implementation: "module:class" of bulkmm.lab.families
     path: str  # of the module
     seconds: int  # for one run at full size under TCG, without set-up
+    work: str = "work:Work"  # its implementation: module and class of bulkmm.lab
+    job: tuple[str, ...] = ()  # lines with fields of Options: what a guest does alone
     measures: bool = True
     published: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()  # fields of Options that apply
     rounds: int = 5  # default
-    size: int = 0  # default: bytes of the device
+    size: int = 0  # default: bytes of each device
+    sizes: tuple[int, int, int] = (0, 1 << 62, 1)  # that fit: least, most, multiple of
     full: tuple[str, ...] = ("",)  # options of its runs in the support matrix
     quick: tuple[str, ...] = ()  # likewise with --quick
     debug: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by kernel
-    memory: int = 4096  # MiB of the guest
+    memory: int = 4096  # MiB of the guest, with an aligned GiB left whole at boot
+    cmdline: str = ""  # parameters of its kernel
+    hot: Hot = field(default_factory=Hot)
     modules: tuple[str, ...] = ()  # kernel modules that the guest needs
     devices: tuple[str, ...] = ()  # of QEMU, on x86-64
     cpu: str = ""  # likewise; "": the architecture's default
     mode: str = ""  # of pmem and hotplug: the kind of device
     counted: bool = False  # the guest's clock counts instructions
     marked: bool = False  # TCG: the work of its operations is counted
-    faults: bool = False  # injected, into a test build; measures nothing
-    production: bool = False  # faults: into a build for production
+    faults: bool = False  # can be injected: it needs a test build
     since: str = ""  # the oldest kernel that supports it; "": all do
     kind: str = ""  # of the lab's own kernels: runs on no other
     lacking_debug: str = ""  # why it does not run on the lab's own kernels
@@ -91,6 +97,6 @@ class Scenario:
                 )
         usual = {"rounds": self.rounds, "size": self.size}
         module, _, name = self.work.partition(":")
-        kind = getattr(import_module(f"bulkmm.lab.families.{module}"), name)
+        kind = getattr(import_module(f"bulkmm.lab.{module}"), name)
         made: Work = kind(self, Options(**{**usual, **chosen}))  # type: ignore[arg-type]
         return made

@@ -3,14 +3,16 @@
 
 from functools import partial
 
+from bulkmm.lab.machine.vm import Hot
 from bulkmm.lab.scenario.declaration import LACKING, NVDIMM, Scenario
-from bulkmm.size import GIB
+from bulkmm.size import GIB, MIB
 
 ZONES = (
     "after every step the node's zones, free lists and page types as without the "
     "module, and if the kernel takes them for contiguous; memory filled, moved away "
     "with its blocks, and read back"
 )
+MOST = 96 * GIB  # whose struct pages fit into the guest's memory
 ONCE = ("--rounds 1",)
 VIRTIO = (
     "virtio-mem plugged and unplugged: the whole operation, and by function",
@@ -20,16 +22,28 @@ VIRTIO = (
 _hotplug = partial(
     Scenario,
     family="hotplug",
-    work="hotplug:Work",
+    work="families.hotplug:Work",
     path="hotplug",
     check=ZONES,
     takes=("size", "rounds", "seed", "break_one_word"),
     size=4 * GIB,
+    sizes=(GIB, MOST, 128 * MIB),
+    cmdline="init_on_alloc=1",  # Debian's default: path alloc is about it
     full=("--rounds 2",),
 )
-_kmem = partial(_hotplug, mode="kmem", modules=(*NVDIMM, "kmem"), marked=True)
+_kmem = partial(
+    _hotplug,
+    mode="kmem",
+    modules=(*NVDIMM, "kmem"),
+    hot=Hot(nodes=2),
+    marked=True,
+)
 _virtio = partial(
-    _hotplug, mode="virtio", modules=("virtio_mem",), published=VIRTIO[1:]
+    _hotplug,
+    mode="virtio",
+    modules=("virtio_mem",),
+    hot=Hot(plug=True, node=1, nodes=2),
+    published=VIRTIO[1:],
 )
 
 
@@ -63,6 +77,8 @@ SCENARIOS = (
         "a CXL device of 4 GiB whose memory becomes ordinary memory and ceases to be, "
         "by kmem: the whole operation, and by function",
         mode="cxl",
+        sizes=(GIB, MOST, 256 * MIB),
+        hot=Hot(cxl=True),
         modules=("cxl_acpi", "cxl_pci", "cxl_mem", "dax_cxl", "kmem"),
         # no region starts where the kernel cannot flush caches, as in a guest
         cpu="max,hypervisor=off",
@@ -77,7 +93,17 @@ SCENARIOS = (
         "every fault of the hotplug path is provoked in a test build",
         check="each answer against the walk of the kernel's own function; the zones as "
         "without the module",
-        mode="faults",
+        work="work:Work",
+        job=(
+            "KIND=faults SIZE=$(({size} >> 10)) ONLINE=online_movable OFFLINE=1",
+            "modules bulkmm_lab",
+            "hot_faults",
+            "must rmmod bulkmm_lab",
+        ),
+        # persistent memory inside a section; struct pages on hot memory
+        cmdline="memmap=96M!5152M memory_hotplug.memmap_on_memory=1",
+        # faults are injected on a node that has boot memory too
+        hot=Hot(plug=True, nodes=2),
         measures=False,
         takes=("size",),
         full=("",),

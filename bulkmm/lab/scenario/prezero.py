@@ -3,18 +3,18 @@
 
 from functools import partial
 
-from bulkmm.lab.scenario.declaration import Scenario
+from bulkmm.lab.machine.vm import Hot
+from bulkmm.lab.scenario.declaration import GIB_PAGE, Scenario
 
+_prezero = partial(Scenario, family="prezero", path="prezero", since="6.12")
 _ready = partial(
-    Scenario,
-    family="prezero",
-    work="prezero:Work",
-    path="prezero",
-    since="6.12",
+    _prezero,
+    work="families.prezero:Work",
     check="every byte zero, by every way to populate; one that is ready costs stores "
     "of 1 % (2 MiB) or 0.01 % (1 GiB) of its bytes at most, no more instructions than "
     "stock's; each free 60 more at most",
     takes=("rounds", "seed", "break_one_word"),
+    suite="qemu",
     marked=True,
 )
 
@@ -35,35 +35,33 @@ SCENARIOS = (
         rounds=1,
         debug={"debug": ("--rounds 1",)},
         seconds=400,
-        memory=4096,  # an aligned GiB is left whole at boot
+        cmdline=GIB_PAGE,
     ),
-    Scenario(
+    _prezero(
         "prezero-faults",
         "every way to take a hugetlb page and to free it dirty, resizing, demotion, "
         "memory that goes offline, broken pages, fillers that are killed, and each "
         "fault of the path, in a test build",
         "every byte zero whenever pages are populated; the pool exact; a bit that is "
         "kept on purpose must be seen",
-        family="prezero",
-        work="prezero:FaultsWork",
-        path="prezero",
-        since="6.12",
+        job=("prezero_faults 24",),
+        # pages that the page allocator cleared would hide what is not cleared
+        cmdline=f"init_on_alloc=0 {GIB_PAGE}",
+        hot=Hot(nodes=2, shared_out=True),
         measures=False,
         debug={"debug": ("",)},
         faults=True,
         warns=True,
         seconds=200,
-        memory=4096,  # an aligned GiB is left whole at boot
     ),
-    Scenario(
+    _prezero(
         "prezero-stress",
         "hugetlb pages taken in every way and freed dirty, while fillers are killed, "
         "pages migrate, the pool, modes and hooks change",
         "every page zero at first touch; the pool exact; some were ready",
-        family="prezero",
-        work="prezero:StressWork",
-        path="prezero",
-        since="6.12",
+        work="families.prezero:StressWork",
+        cmdline="init_on_alloc=0",
+        hot=Hot(nodes=2, shared_out=True),
         measures=False,
         takes=("folios", "break_one_word"),
         full=("--folios 20000",),

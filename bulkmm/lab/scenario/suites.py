@@ -5,11 +5,14 @@ from functools import partial
 
 from bulkmm.lab.scenario.declaration import LACKING, LIVE_PATCH, NVDIMM, Scenario
 from bulkmm.lab.scenario.memmap import CHECK
+from bulkmm.size import GIB, MIB
+
+STEP = 16 * MIB  # of the sizes of odd namespaces
+MOST, LARGEST = 6, 80  # of them on a device, and steps of each
 
 _suite = partial(
     Scenario,
     family="suites",
-    work="suites:Work",
     path="suites",
     measures=False,
     x86_only="the suites are built",
@@ -23,6 +26,7 @@ SCENARIOS = (
         "kexec into the same kernel",
         "shared users see every call; an exclusive user is refused, or causes a "
         "refusal, and the module says so; every byte zero whoever clears",
+        work="families.suites:Coexist",
         takes=("parts",),
         seconds=120,
         memory=1024,
@@ -35,9 +39,13 @@ SCENARIOS = (
         "namespaces of odd sizes, several on one device, come up at once in memory "
         "that was filled before",
         CHECK,
+        work="families.suites:Odd",
         takes=("rounds", "seed", "break_one_word"),
         rounds=4,
         modules=NVDIMM,
+        size=(MOST * LARGEST + 1) * STEP,
+        # an idle device may be written by physical address
+        cmdline="init_on_alloc=0 iomem=relaxed",
         seconds=150,
     ),
     _suite(
@@ -46,6 +54,7 @@ SCENARIOS = (
         "(tools/testing/selftests/mm)",
         "each test's verdict, and how many of its own passed, as without the module: "
         "with every path on, and with huge pages cleared past the caches",
+        work="families.suites:Mm",
         takes=("parts", "seconds"),
         full=("--seconds 20",),
         seconds=2400,
@@ -60,8 +69,12 @@ SCENARIOS = (
         "device that comes and goes, while paths, backends and the module change",
         "all that was stored is read back, every byte of huge pages zero, every copy "
         "as the model has it, every struct page as the kernel's own",
+        work="families.suites:Stress",
+        job=("modules bulkmm_lab", "namespace fsdax dev 2M", "stress {seconds}"),
         takes=("seconds",),
         modules=NVDIMM,
+        size=2 * GIB,
+        cmdline="init_on_alloc=0",
         seconds=60,
         memory=2048,
         suite="stress",
@@ -73,12 +86,13 @@ SCENARIOS = (
         "DKMS builds the module for the running kernel, it loads and attaches; inert "
         "hooks no function; purging leaves no file",
         family="packages",
-        work="packages:Work",
+        work="families.packages:Work",
         path="packages",
         measures=False,
         takes=("no_upgrade",),
         full=(),
         modules=("virtio_blk", "ext4"),
+        cmdline="bulkmm.inert=1",  # the rescue switch
         disk=True,
         lacking_debug="Debian has no packages of the kernel {kernel}",
         x86_only="the packages are built",

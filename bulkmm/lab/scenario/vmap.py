@@ -9,16 +9,18 @@ MAPPED = (
     "random page arrays against a model: every entry's size and bits, the page behind "
     "every address, data both ways, nothing left; a wrong page must be seen"
 )
+PHYSICAL = 0x20000000  # reserved from the kernel, for ioremap()
 FEW = ("--rounds 1 --arrays 50",)
 
 _vmap = partial(
     Scenario,
     family="vmap",
-    work="vmap:Work",
+    work="families.vmap:Work",
     path="vmap",
     check=MAPPED,
     seconds=60,
     memory=1024,
+    cmdline=f"memmap=16M${PHYSICAL >> 20}M",
     measures=False,
 )
 _mapped = partial(
