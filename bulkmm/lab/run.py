@@ -4,9 +4,10 @@
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,25 @@ class Request:
         return self.kernel or self.arch.series[0]
 
     @property
+    def kind(self) -> kinds.Kind | None:
+        """Return the kind of a kernel that the lab builds."""
+        return kinds.find(self.kernel)
+
+    @property
     def words(self) -> str:
-        """Return the parameters of the scenario and of the user."""
-        return f"{self.work.cmdline} {self.append}".strip()
+        """Return the kernel's parameters, with those of the scenario and the user."""
+        words = f"{self.work.cmdline} {self.append}".strip()
+        return self.kind.command_line(words) if self.kind else words
+
+    @property
+    def memory_limit(self) -> int:
+        """Return the bytes of the host's memory that a run may use.
+
+        A kernel that poisons free memory also touches all that is plugged.
+        """
+        plugged = self.work.scenario.path == "hotplug"
+        touched = plugged and self.kind and self.kind.poisons(self.words)
+        return MEMORY_LIMIT + (self.work.options.size if touched else 0)
 
 
 @dataclass(frozen=True)
@@ -84,21 +101,10 @@ def need_root() -> None:
         raise BulkmmError(f"the lab runs on x86_64 only, not on {platform.machine()}")
 
 
-def memory_limit(request: Request) -> int:
-    """Return the bytes of the host's memory that a run may use.
-
-    A kernel that poisons free memory also touches all that is plugged.
-    """
-    kind = kinds.find(request.kernel)
-    touched = kind and kind.poisons(request.words)
-    plugged = request.work.scenario.path == "hotplug"
-    return MEMORY_LIMIT + (request.work.options.size if touched and plugged else 0)
-
-
 def need_memory(request: Request) -> None:
     """Reject runs that would exhaust the host's memory."""
     have = (machine.memory_kib("MemAvailable") or 0) * 1024
-    need = memory_limit(request)
+    need = request.memory_limit
     if have < need:
         raise BulkmmError(
             f"no memory for the guest: {need / 1e9:.0f} GB are needed, "
@@ -232,7 +238,6 @@ def _guest(request: Request, ready: Prepared, chosen: str, run: Path) -> vm.Gues
     kernel, work = ready.kernel, request.work
     scenario = work.scenario
     job = work.job(image.modules_to_load(kernel, scenario.modules))
-    kind = kinds.find(request.kernel)
     files = (ready.base, run, job, ready.modules)
     initramfs = image.initramfs(kernel.root, *files, over=ready.over)
     return vm.Guest(
@@ -242,7 +247,7 @@ def _guest(request: Request, ready: Prepared, chosen: str, run: Path) -> vm.Gues
         "nd_pmem" in scenario.modules,
         work.options.size,
         chosen,
-        kind.command_line(request.words) if kind else request.words,
+        request.words,
         request.arch,
         request.cpu or (scenario.cpu if request.arch is X86_64 else ""),
         request.cpus,
@@ -257,30 +262,21 @@ def _guest(request: Request, ready: Prepared, chosen: str, run: Path) -> vm.Gues
 def _boot(
     request: Request, kernel: Kernel, guest: vm.Guest, run: Path, progress: Progress
 ) -> vm.Outcome:
-    work = request.work
+    work, done = request.work, count(1)
     what = f"{work.scenario.name} on {kernel.release} under {guest.accel.upper()}"
-    kind = kinds.find(request.kernel)
-    silent = (vm.SILENT + work.quiet) * (kind.slow if kind else 1)
-    with progress.step(what):
-        return vm.boot(guest, kernel.root, run, silent, _teller(what, work, progress))
-
-
-def _teller(
-    what: str, work: Work, progress: Progress
-) -> Callable[[dict[str, Any]], None]:
-    done = 0
+    slow = request.kind.slow if request.kind else 1
 
     def seen(event: dict[str, Any]) -> None:
-        nonlocal done
         if event["event"] == "unknown-backend":
             raise UsageError(
                 f"unknown backend {work.options.backend}: "
                 f"the module has {event['known']}"
             )
-        done += 1
-        progress.detail(f"{what}: {event['event']}, {done} reports")
+        progress.detail(f"{what}: {event['event']}, {next(done)} reports")
 
-    return seen
+    with progress.step(what):
+        silent = (vm.SILENT + work.quiet) * slow
+        return vm.boot(guest, kernel.root, run, silent, seen)
 
 
 def _document(request: Request, outcome: vm.Outcome) -> Document:
@@ -306,21 +302,20 @@ def _guest_checks(request: Request, outcome: vm.Outcome) -> list[Check]:
     allowed = request.work.scenario.taint
     allowed |= klog.WARNED_TAINT if request.work.scenario.warns else 0
     taint = klog.new_taint(int(start["taint"]), int(end["taint"]), allowed)
-    rss, most = outcome.peak_rss, memory_limit(request)
+    rss, most = outcome.peak_rss, request.memory_limit
     return [
         Check("kernel log clean", ok=True, detail="nothing found"),
         Check("taint", not taint, f"{start['taint']} -> {end['taint']}"),
         Check("host memory", rss < most, f"{rss / 1e9:.2f} GB at its peak"),
-        *_lock_checks(request.kernel, end),
+        *_lock_checks(request.kind, end),
     ]
 
 
-def _lock_checks(kernel: str, end: dict[str, Any]) -> list[Check]:
+def _lock_checks(kind: kinds.Kind | None, end: dict[str, Any]) -> list[Check]:
     """Check that a kernel with lockdep kept it running to the end.
 
     Lockdep turns itself off after its first report, and when its tables are full.
     """
-    kind = kinds.find(kernel)
     if not kind or not kind.proves_locking:
         return []
     said = end.get("debug_locks")

@@ -200,6 +200,14 @@ def served(outcome: Outcome) -> Counter[str]:
     return hits
 
 
+def meanwhile(outcome: Outcome, path: str, *, wanted: bool = True) -> Check:
+    """Check that a path served requests while it was toggled and unloaded."""
+    hits, said = served(outcome)[path], outcome.of("soak")[0]
+    detail = f"{hits} requests served, {said['turns']} turns of modes and backends, "
+    detail += f"module loaded {said['loads']} times"
+    return Check("served meanwhile", hits > 0 or not wanted, detail)
+
+
 def hooks_seen(outcome: Outcome, path: str) -> list[str]:
     """Return the distinct states of the hooks of a path, or of all, once tried."""
     found = (p for one in records(outcome) for p in one.paths.values())

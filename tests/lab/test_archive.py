@@ -9,7 +9,8 @@ import pytest
 
 from bulkmm import cli
 from bulkmm.errors import BulkmmError, Exit
-from bulkmm.lab import breadth, run
+from bulkmm.lab import run
+from bulkmm.lab.commands import kernels as command
 from bulkmm.lab.machine import kernels, root
 from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.archive import Archive, Offer
@@ -52,7 +53,7 @@ def test_kernels_are_looked_at_beside_another_command(
     others = held.home / "work"
     others.mkdir()
     (others / "vmlinuz").touch()
-    row = breadth.look_at(held, OFFERS[0], tmp_path, Progress())
+    row = command.look_at(held, OFFERS[0], tmp_path, Progress())
     assert row.prototypes == "FAILED: not fetched"
     assert [path.name for path in held.home.iterdir()] == ["work"]
     (others / "vmlinuz").unlink()
@@ -61,7 +62,7 @@ def test_kernels_are_looked_at_beside_another_command(
 
 def test_a_row_that_is_corrupted_is_none(tmp_path: Path) -> None:
     (tmp_path / f"{OFFERS[0].release}.json").write_text('{"release": "7.')
-    assert breadth.kept(OFFERS[0], tmp_path) is None
+    assert command.kept(OFFERS[0], tmp_path) is None
 
 
 def test_a_memory_of_kernels_that_is_corrupted_is_none(tmp_path: Path) -> None:
@@ -86,8 +87,8 @@ def test_what_a_point_release_changes_is_listed() -> None:
         "7.3.11-amd64": 80,
         "7.4.1-cloud-amd64": 96,
     }
-    rows = [breadth.Row(name, "", types={"size page": n}) for name, n in sizes.items()]
-    page = breadth.markdown(reversed(rows), 5)
+    rows = [command.Row(name, "", types={"size page": n}) for name, n in sizes.items()]
+    page = command.markdown(reversed(rows), 5)
     assert (
         "\n- `7.3.10-cloud-amd64`, `7.3.11-cloud-amd64`: `size page` 64, then 72\n"
         "- pairs that do not differ: 1\n"

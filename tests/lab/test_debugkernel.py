@@ -44,8 +44,9 @@ def test_they_ask_for_what_the_paths_need(kind: Kind) -> None:
     [({"debug_locks": 1}, True), ({"debug_locks": 0}, False), ({}, False)],
 )
 def test_locking_must_be_proven_to_the_end(end: dict[str, int], *, ok: bool) -> None:
-    assert [check.ok for check in run._lock_checks("debug", end)] == [ok]
-    assert run._lock_checks("kasan", end) == run._lock_checks("7.3", end) == []
+    assert [check.ok for check in run._lock_checks(DEBUG, end)] == [ok]
+    assert run._lock_checks(kinds.find("kasan"), end) == []
+    assert run._lock_checks(None, end) == []
 
 
 class Sources(debugkernel.Build):

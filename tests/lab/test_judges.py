@@ -15,10 +15,10 @@ from bulkmm.lab.families import (
     cases,
     hmm,
     hotplug,
+    huge,
     latency,
     populate,
     prezero,
-    proof,
     suites,
     use,
 )
@@ -154,7 +154,7 @@ def faulted(
     said = event("visit", label=label, arm=arm, backend=backend, kib=2048, folios=4)
     said |= {"way": "write-first", "ns": 9, "wrong": 0, "folio": 0, "offset": 0}
     said |= {"word": "0x0", "tags": 9, "tags_wrong": 0, **more}
-    hits = 4 if arm in proof.SERVING else 0
+    hits = 4 if arm in huge.SERVING else 0
     return visit(said, {"clear": arm}, clear={"hits": hits})
 
 
@@ -163,8 +163,8 @@ def thp() -> list[Event]:
     return [
         event("start", release=OLD),
         event("zeroing", allocator="off"),
-        *(e for arm in proof.ARMS for e in faulted(arm)),
-        *(e for arm in proof.LISTS for e in faulted(arm, "forced", "b")),
+        *(e for arm in huge.ARMS for e in faulted(arm)),
+        *(e for arm in huge.LISTS for e in faulted(arm, "forced", "b")),
         *faulted("streaming", "planted", **last),
         left("clear", "auto"),
     ]
@@ -173,7 +173,7 @@ def thp() -> list[Event]:
 def called(label: str, arm: str, wrong: int = 0, beside: int = 0) -> list[Event]:
     said = event("case", label=label, arm=arm, backend="", order=9, calls=cases.HINTS)
     said |= {"wrong": wrong, "beside": beside, "hint": "0x0", "offset": 0}
-    on = arm in proof.SERVING
+    on = arm in huge.SERVING
     orders = f"0 {9}" if label == "plain" else 9  # a single number comes as one
     moved = {"hits": cases.HINTS * on}
     moved["fallback_small"] = cases.HINTS * (on and label == "plain")
@@ -184,7 +184,7 @@ def called(label: str, arm: str, wrong: int = 0, beside: int = 0) -> list[Event]
 def zeroed() -> list[Event]:
     half = (cases.HINTS + 1) // 2
     return [
-        *(e for arm in proof.ARMS for e in called("plain", arm)),
+        *(e for arm in huge.ARMS for e in called("plain", arm)),
         *called("corrupted-inside", "streaming", wrong=cases.HINTS),
         *called("corrupted-beside", "streaming", beside=half),
         *(
@@ -548,7 +548,7 @@ def test_huge_pages_that_the_allocator_clears() -> None:
     """On a later kernel, and only where path alloc is on."""
     said = changed(thp(), {"event": "start"}, {"release": "7.3.4+deb13-cloud-amd64"})
     said = changed(said, {"event": "zeroing"}, {"allocator": "on"})
-    counted = {f"counters (2m {arm})" for arm in proof.SERVING}
+    counted = {f"counters (2m {arm})" for arm in huge.SERVING}
     assert failing("thp", said) == counted
     for one in said:
         if one["event"] == "state" and one["when"] == "after" and one["arm"] != "off":

@@ -9,8 +9,8 @@ from lablib import whole
 
 from bulkmm import cli
 from bulkmm.errors import Exit
-from bulkmm.lab import matrix, run, scenario
-from bulkmm.lab.commands import matrix as command
+from bulkmm.lab import run, scenario
+from bulkmm.lab.commands import matrix
 from bulkmm.lab.commands.run import asked
 from bulkmm.lab.machine import kinds
 from bulkmm.results import Check, Document, Ratio, Result
@@ -84,9 +84,9 @@ def test_only_what_passed_and_is_of_the_same_is_kept(
     earlier = document(ok=ok)
     earlier.run |= kept
     earlier.write(tmp_path / f"{CELL.name}.json")
-    assert command._run_cell(CELL, tmp_path, resume=True).ok
+    assert matrix._run_cell(CELL, tmp_path, resume=True).ok
     assert len(ran) == runs
-    command._run_cell(CELL, tmp_path, resume=False)
+    matrix._run_cell(CELL, tmp_path, resume=False)
     assert len(ran) == runs + 1
 
 
@@ -131,7 +131,7 @@ PUSH = (
     ids=lambda cell: cell.name,
 )
 def test_a_cell(cell: matrix.Cell, tmp_path: Path) -> None:
-    line = command._run_cell(cell, tmp_path, resume=False)
+    line = matrix._run_cell(cell, tmp_path, resume=False)
     assert line.ok, line.verdict
     assert line.verdict.startswith("passed ")
     made = json.loads((tmp_path / f"{cell.name}.json").read_text())

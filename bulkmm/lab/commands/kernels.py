@@ -1,16 +1,84 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm lab kernels``: check every kernel image of the archive natively."""
+"""``bulkmm lab kernels``: check every kernel of the archive natively.
+
+Nothing is booted: see bulkmm.native. A kernel that fails gets a row saying so.
+"""
 
 import argparse
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
-from bulkmm import files
-from bulkmm.errors import Exit, UsageError
-from bulkmm.lab import breadth, run
+from bulkmm import facts, files, table
+from bulkmm.control import needs
+from bulkmm.errors import BulkmmError, Exit, UsageError
+from bulkmm.lab import run
 from bulkmm.lab.commands.matrix import need_places, pattern
-from bulkmm.lab.machine import archive, root
-from bulkmm.lab.paths import locked, need_sources
+from bulkmm.lab.machine import build, root
+from bulkmm.lab.machine.arch import X86_64
+from bulkmm.lab.machine.archive import Archive, Offer
+from bulkmm.lab.machine.kernels import Kernel
+from bulkmm.lab.paths import PROJECT, content_key, locked, need_sources
 from bulkmm.lab.progress import Progress
+from bulkmm.native import measure, process, prototypes, vmlinux
+from bulkmm.results import Document
 from bulkmm.sheet import Sheet
+
+SIZES = {
+    "memmap": 3 << 30,
+    "clear": 128 << 20,
+    "copy": 64 << 20,
+    "vmap": 100 << 20,
+}
+BASE = "stock"
+NEWER = ("alloc", "prezero")  # older kernels lack the functions of these paths
+HEADINGS = ("kernel", "module", "prototypes", *SIZES)
+INTRO = """\
+# Kernels
+
+What `make kernels` found: kernel images for x86-64 in Debian's archive, within the
+supported range; the newest of each series run first. The kernel's own code and the
+module built for it run natively, in a process
+([how](native.md)), {how}.
+
+- *prototypes*: how many of the functions hooked or called have the prototype in the
+  kernel's BTF that the module was written for; `without`: what this kernel lacks.
+- *memmap*, *clear*, *copy*, *vmap*: `=`: attached, and every byte, struct page
+  and translation is what the kernel's own code leaves; then the lowest and the
+  highest of the scenarios' ratios stock / bulkmm, of two processes. No ratio:
+  the machine was overloaded.
+- *no headers*: the archive has the image but nothing to build the module with: only
+  prototypes are checked, and the kernel's code runs by itself (`stock only`)."""
+
+UPDATES = """\
+## Point releases
+
+What differs, of the structs and functions that the module uses, between a release
+and the one before it of the same series and flavour:"""
+
+
+@dataclass
+class Row:
+    """The results for one kernel."""
+
+    release: str
+    key: str  # of the sources it was made from
+    module: str = "built"
+    prototypes: str = ""
+    paths: dict[str, str] = field(default_factory=dict)
+    # by its BTF: structs, and the prototypes of functions hooked or called
+    types: dict[str, int | str] = field(default_factory=dict)
+    ok: bool = True
+    cpu: str = ""
+
+    def cells(self) -> list[str]:
+        """Return the row's cells in heading order."""
+        paths = (self.paths.get(name, "") for name in SIZES)
+        return [f"`{self.release}`", self.module, self.prototypes, *paths]
 
 
 def every(args: argparse.Namespace) -> int:
@@ -23,7 +91,7 @@ def every(args: argparse.Namespace) -> int:
     run.need_root()
     progress = Progress()
     with locked(progress) as cache:
-        held = archive.Archive(root.ensure(cache, progress))
+        held = Archive(root.ensure(cache, progress))
         held.update(progress)
         found = [one for one in held.offers() if chosen.search(one.release)]
     looked_at = found[: args.count]
@@ -32,17 +100,181 @@ def every(args: argparse.Namespace) -> int:
             print(one.release, "" if one.headers else "(no headers)")
         return Exit.OK
     rows, page = [], ""
-    with breadth.place(args.json_dir) as to:
+    with place(args.json_dir) as to:
         for number, one in enumerate(looked_at, 1):
             progress.note(f"kernel {number} of {len(looked_at)}: {one.release}")
-            row = breadth.kept(one, to) if args.resume else None
-            rows.append(row or breadth.look_at(held, one, to, progress))
-            page = breadth.markdown(rows, len(found))
+            row = kept(one, to) if args.resume else None
+            rows.append(row or look_at(held, one, to, progress))
+            page = markdown(rows, len(found))
             if args.output:  # keeps partial results if interrupted
                 files.write(args.output, page, "the page")
     if args.markdown:
         print(page, end="")
     else:
-        Sheet(breadth.HEADINGS, [row.cells() for row in rows]).print()
-        print(breadth.summary(rows, len(found)))
+        Sheet(HEADINGS, [row.cells() for row in rows]).print()
+        print(summary(rows, len(found)))
     return Exit.OK if all(row.ok for row in rows) else Exit.VERDICT
+
+
+def key() -> str:
+    """Return a hash of the sources of module and harness."""
+    native = (PROJECT / "native").glob("*.[ch]")
+    python = (PROJECT / "bulkmm" / "native").glob("*.py")
+    return content_key([*build.sources(), *native, *python])
+
+
+@contextmanager
+def place(named: Path | None) -> Iterator[Path]:
+    """Yield a directory for the rows: the one named, or a temporary one."""
+    if named:
+        named.mkdir(parents=True, exist_ok=True)
+        yield named
+    else:
+        with tempfile.TemporaryDirectory(prefix="bulkmm-kernels-") as made:
+            yield Path(made)
+
+
+def kept(offer: Offer, to: Path) -> Row | None:
+    """Return the row of an earlier run, if the sources are the same."""
+    held = files.read_json(to / f"{offer.release}.json")
+    if held.get("key") != key():
+        return None
+    row = Row(**held)
+    return row if row.ok else None
+
+
+def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row:
+    """Fetch, build, run and write the row; keep only the row."""
+    row = Row(offer.release, key())
+    # its own directory: another command may be checking kernels too
+    with tempfile.TemporaryDirectory(prefix="work-", dir=archive.home) as made:
+        work = Path(made)
+        try:
+            image = work / "vmlinuz"
+            with locked(progress), archive.fetched((offer.image,)) as debs:
+                image.write_bytes(vmlinux.boot_file(debs[0]))
+            _prototypes(row, image)
+            module = _module(archive, offer, row, work, progress)
+            _run(row, image, module, progress)
+        except BulkmmError as error:
+            row.ok = False
+            row.prototypes = row.prototypes or f"FAILED: {_line(error)}"
+    text = json.dumps(asdict(row), indent=1) + "\n"
+    files.write(to / f"{offer.release}.json", text, "the row")
+    return row
+
+
+def _line(error: BulkmmError) -> str:
+    """Return an error's first line and, from a compiler, its first complaint."""
+    first, *more = str(error).splitlines()
+    complaints = [line.strip() for line in more if "error:" in line or "***" in line]
+    return " ".join([first, *complaints[:1]])
+
+
+def _prototypes(row: Row, image: Path) -> None:
+    _, types = process.read(image)
+    known = needs.read(X86_64.name)
+    said, names = [], 0
+    for path in known.paths:
+        against = prototypes.against(path, types, known.prototypes)
+        without, _ = prototypes.lacking(path, types, known.prototypes)
+        names += len(path.hooks) + len(path.calls)
+        if against and path.name in NEWER:
+            said.append(f"without {path.name}")
+            continue
+        row.ok &= not against
+        said += [*against, *(f"without {name}" for name in without)]
+    row.prototypes = "; ".join(said) or f"all {names}"
+    written = {one: " or ".join(types.prototypes(one)) for one in known.prototypes}
+    row.types = {**process.layout(types), **written}
+
+
+def _module(
+    archive: Archive, offer: Offer, row: Row, work: Path, progress: Progress
+) -> Path | None:
+    if not offer.headers:
+        row.module = "no headers"
+        return None
+    try:
+        with locked(progress), archive.installed(offer):
+            build.make(Kernel(archive.root, offer.release), work / "built", [])
+    except BulkmmError as error:
+        row.ok = False
+        row.module = f"FAILED: {_line(error)}"
+        return None
+    return work / "built" / "module" / "bulkmm.ko"
+
+
+def _run(row: Row, image: Path, module: Path | None, progress: Progress) -> None:
+    with process.prepared(image, module, "host", progress) as ready:
+        for name, size in SIZES.items():
+            job = measure.Job(image, module, rounds=1, processes=2, size=size)
+            try:
+                document = measure.measured(ready, job, [name])
+            except BulkmmError as error:
+                row.ok = False
+                row.paths[name] = f"FAILED: {_line(error)}"
+                continue
+            row.cpu = facts.cpu_name(document)
+            row.paths[name] = _said(name, document)
+            row.ok &= not document.failed
+
+
+def _said(name: str, document: Document) -> str:
+    if wrong := ", ".join(check.name for check in document.failed):
+        return f"FAILED: differs: {wrong}"
+    if not any(one.variant in measure.PICKED[name] for one in document.results):
+        return "stock only"
+    if document.run["load"][0] > document.machine["cpu"]["cores"]:
+        return "="
+    ratios = [
+        one.ratio
+        for one in document.ratios
+        if one.base == BASE and one.variant in measure.PICKED[name]
+    ]
+    low, high = min(ratios), max(ratios)
+    return f"= {low:.2f}{facts.DASH}{high:.2f}{table.TIMES}"
+
+
+def markdown(rows: Iterable[Row], offered: int) -> str:
+    """Return the page; the run may still be incomplete."""
+    rows = sorted(rows, key=_age)
+    cpus = sorted({row.cpu for row in rows if row.cpu})
+    how = f"at reduced sizes, on {' and '.join(cpus) or 'no CPU yet'}"
+    lines = Sheet(HEADINGS, [row.cells() for row in rows]).markdown()
+    page = [INTRO.format(how=how), "", summary(rows, offered), "", *lines]
+    return "\n".join([*page, UPDATES, "", *_updates(rows)])
+
+
+def _age(row: Row) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", row.release)]
+
+
+def _updates(rows: Iterable[Row]) -> list[str]:
+    """Return what each release has other than the one before it, line by line."""
+    before: dict[tuple[str, ...], Row] = {}
+    said, same = [], 0
+    for row in rows:
+        line = needs.series(row.release), *re.findall("-(?:cloud|rt)-", row.release)
+        if row.types and (old := before.get(line)):
+            differ = [
+                f"`{name}` {old.types.get(name)}, then {value}"
+                for name, value in row.types.items()
+                if old.types.get(name) != value
+            ]
+            same += not differ
+            whose = f"- `{old.release}`, `{row.release}`"
+            said += [f"{whose}: {'; '.join(differ)}"] if differ else []
+        if row.types:
+            before[line] = row
+    return [*said, f"- pairs that do not differ: {same}", ""]
+
+
+def summary(rows: Iterable[Row], offered: int) -> str:
+    """Return how many passed."""
+    rows = list(rows)
+    built = sum(row.module == "built" for row in rows)
+    return (
+        f"Kernels: {len(rows)} of {offered} offered; with the module: "
+        f"{built}; without a finding: {sum(row.ok for row in rows)}."
+    )

@@ -1,20 +1,126 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm lab matrix``: run every cell in turn; make one table."""
+"""``bulkmm lab matrix``: scenarios over kernels and architectures, in one table.
+
+A cell is one run of a scenario, as by ``bulkmm lab run`` with the same options.
+"""
 
 import argparse
 import re
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bulkmm import files
+from bulkmm import facts, files, table
+from bulkmm.control import needs
+from bulkmm.control.module import hooks
 from bulkmm.errors import BulkmmError, Exit, UsageError
-from bulkmm.lab import matrix, run
+from bulkmm.lab import run
 from bulkmm.lab.commands.run import asked
-from bulkmm.lab.machine import arch, kernels, pins, root
+from bulkmm.lab.machine import arch as archs
+from bulkmm.lab.machine import kernels, kinds, pins, root
 from bulkmm.lab.paths import locked
 from bulkmm.lab.progress import Progress
-from bulkmm.results import Document
+from bulkmm.lab.scenario import SCENARIOS, Scenario
+from bulkmm.results import STORES, Document, Ratio
 from bulkmm.sheet import Sheet
+
+HEADINGS = (
+    "path",
+    "kernel",
+    "scenario",
+    "verdict",
+    "functions hooked",
+    "fewer instructions, or faster",
+)
+INTRO = """\
+What `bulkmm lab matrix{flags}` printed. Each cell is one run of a scenario in a
+virtual machine, off and on in one boot: its verdict, which counts the checks of
+correctness, a clean kernel log among them; the functions hooked; and what each mode
+saves. TCG means that the CPU is emulated: that is the share of the kernel's
+instructions, by count. Elsewhere it is time without / time with. Medians, with 95 %
+intervals in round brackets, or in square ones the range of fewer than six samples;
+`~`: not proven."""
+NOTE = (
+    "All in virtual machines. Instruction counts are neither times nor hardware "
+    "figures. Those of clearing are not counted: it makes the same stores in another "
+    "way, and one string instruction clears a page."
+)
+DEBUG_INTRO = """\
+What `bulkmm lab matrix{flags}` printed: reduced scenarios, on kernels that the lab
+[builds](lab.md#kernels-that-the-lab-builds) with the kernel's own checks switched on.
+`debug` proves locking, RCU and atomic sections, checks page tables, free pages,
+objects and lists, and preempts anywhere; `debug-kobject` also delays the release of
+every kobject; `kasan` checks every access against its shadow; `clang-cfi`, built by
+Clang, checks every indirect call. A run passed if the kernel log has no warning of any
+kind and, on kernels that prove locking, lockdep was still active at the end."""
+DEBUG_NOTE = "All in virtual machines, emulated. Nothing is measured on these kernels."
+# pairs per path; "absent" is a kernel without the module
+RATED = {
+    "memmap": (("off", "on"),),
+    "vmap": (("absent", "pte"), ("absent", "block")),
+    "hotplug": (("absent", "on"),),
+}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A table of runs: the text around it and its columns."""
+
+    title: str
+    intro: str
+    note: str
+    columns: int = len(HEADINGS)
+
+
+STOCK = Page("# Support matrix", INTRO, NOTE)
+DEBUG = Page("# Debug kernels", DEBUG_INTRO, DEBUG_NOTE, HEADINGS.index("verdict") + 2)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A scenario with options, on one kernel."""
+
+    path: str
+    arch: str
+    kernel: str
+    scenario: str
+    options: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        """Return the arguments of ``bulkmm lab run``."""
+        where = ["--arch", self.arch, "--kernel", self.kernel]
+        return [self.scenario, *where, *self.options]
+
+    @property
+    def name(self) -> str:
+        """Return a name for the cell's files."""
+        words = "".join(self.options).replace("--", "-").replace("=", "-")
+        return f"{self.scenario}-{self.kernel}-{self.arch}{words}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A cell and its result."""
+
+    cell: Cell
+    verdict: str
+    ok: bool
+    hooks: str = ""
+    faster: tuple[str, ...] = ()
+    release: str = ""
+
+    def cells(self) -> list[str]:
+        """Return the line's cells in heading order."""
+        options = " ".join((self.cell.scenario, *self.cell.options))
+        return [
+            self.cell.path,
+            f"{self.release or self.cell.kernel} {self.cell.arch}".strip(),
+            f"`{options}`",
+            self.verdict,
+            self.hooks,
+            "; ".join(self.faster),
+        ]
 
 
 def every(args: argparse.Namespace) -> int:
@@ -25,35 +131,35 @@ def every(args: argparse.Namespace) -> int:
         chosen = _newer(chosen)
         if not chosen:
             return Exit.OK
-    about = matrix.DEBUG if args.debug else matrix.STOCK
+    about = DEBUG if args.debug else STOCK
     progress, page = Progress(), ""
-    lines: list[matrix.Line] = []
+    lines: list[Line] = []
     for number, cell in enumerate(chosen, 1):  # a failure does not stop the rest
         progress.note(f"run {number} of {len(chosen)}: {cell.name}")
         lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
-        page = matrix.markdown(lines, _flags(args), about)
+        page = markdown(lines, _flags(args), about)
         if args.output:  # keeps partial results if interrupted
             files.write(args.output, page, "the page")
     if args.markdown:
         print(page, end="")
     else:
         rows = [line.cells()[: about.columns] for line in lines]
-        Sheet(matrix.HEADINGS[: about.columns], rows).print()
+        Sheet(HEADINGS[: about.columns], rows).print()
         print(about.note)
-        print(matrix.summary(lines))
+        print(summary(lines))
     return Exit.OK if all(line.ok for line in lines) else Exit.VERDICT
 
 
-def _chosen(args: argparse.Namespace) -> list[matrix.Cell]:
+def _chosen(args: argparse.Namespace) -> list[Cell]:
     if args.debug and (args.quick or args.arch or args.newest):
         raise UsageError(
             "--debug has runs of its own: without --quick, --arch and --newest"
         )
-    wanted = [arch.find(args.arch)] if args.arch else list(arch.ALL)
-    cells = matrix.checked() if args.debug else matrix.cells(wanted, quick=args.quick)
-    found = [cell for cell in cells if pattern(args.only).search(cell.name)]
+    wanted = [archs.find(args.arch)] if args.arch else archs.ALL
+    every = checked() if args.debug else cells(wanted, quick=args.quick)
+    found = [cell for cell in every if pattern(args.only).search(cell.name)]
     if not found:
-        raise UsageError(f"--only {args.only}: in no name, as {cells[0].name} is one")
+        raise UsageError(f"--only {args.only}: in no name, as {every[0].name} is one")
     return found
 
 
@@ -62,14 +168,14 @@ def _flags(args: argparse.Namespace) -> str:
     return "".join(f" --{name}" for name in given)
 
 
-def _newer(cells: list[matrix.Cell]) -> list[matrix.Cell]:
+def _newer(cells: list[Cell]) -> list[Cell]:
     """Return the cells on the archive's newest releases, without those pinned."""
     run.need_root()
     progress, newer = Progress(), {}
     with locked(progress) as cache:
         made = root.ensure(cache, progress)
         kernels.update(made, progress)
-        for name, on in {(cell.kernel, arch.find(cell.arch)) for cell in cells}:
+        for name, on in {(cell.kernel, archs.find(cell.arch)) for cell in cells}:
             if (release := kernels.newest(made, name, on)) != pins.kernel(name, on):
                 newer[name, on.name] = release
     where = ", ".join(sorted(newer.values())) or "none"
@@ -96,7 +202,7 @@ def need_places(args: argparse.Namespace) -> None:
         args.json_dir.mkdir(parents=True, exist_ok=True)
 
 
-def _run_cell(cell: matrix.Cell, to: Path | None, *, resume: bool) -> matrix.Line:
+def _run_cell(cell: Cell, to: Path | None, *, resume: bool) -> Line:
     file = to / f"{cell.name}.json" if to else None
     try:
         wanted = asked(cell.words)
@@ -106,10 +212,10 @@ def _run_cell(cell: matrix.Cell, to: Path | None, *, resume: bool) -> matrix.Lin
             if file:
                 document.write(file)
     except BulkmmError as error:
-        return matrix.failed(cell, str(error).splitlines()[0])
+        return failed(cell, str(error).splitlines()[0])
     except OSError as error:
-        return matrix.failed(cell, str(error))
-    return matrix.judged(cell, document)
+        return failed(cell, str(error))
+    return judged(cell, document)
 
 
 def _resumed(request: run.Request, file: Path) -> Document | None:
@@ -119,3 +225,120 @@ def _resumed(request: run.Request, file: Path) -> Document | None:
     document = Document.read(file)
     same = run.would_be_of(request).items() <= document.run.items()
     return document if same and not document.failed else None
+
+
+def checked() -> list[Cell]:
+    """Return the cells of the kernels that the lab builds."""
+    return [
+        Cell(one.path, archs.X86_64.name, kernel, one.name, tuple(words.split()))
+        for kernel in kinds.NAMES
+        for one in SCENARIOS
+        for words in one.debug.get(kernel, ())
+    ]
+
+
+def cells(
+    wanted: Iterable[archs.Arch] = archs.ALL, *, quick: bool = False
+) -> list[Cell]:
+    """Return the cells of these architectures' kernels that can run them."""
+    return [
+        Cell(one.path, arch.name, kernel, one.name, tuple(words.split()))
+        for one in SCENARIOS
+        for words in (one.quick if quick else one.full)
+        for arch in wanted
+        for kernel in arch.series
+        if has(arch, kernel, one, tuple(words.split()))
+    ]
+
+
+def has(
+    arch: archs.Arch, kernel: str, scenario: Scenario, words: tuple[str, ...]
+) -> bool:
+    """Return whether a kernel supports a scenario with these options."""
+    if (align := option(words, "--align")) and align not in arch.aligns:
+        return False
+    # a kernel built with several preemption models accepts only their names
+    models = needs.kernels(f"models-{arch.name}-{kernel}")
+    model = option(words, "--preempt")
+    # each of its models by name, or its only one
+    if scenario.name == "clear-latency" and model not in (models or ("",)):
+        return False
+    return scenario.runs_on(kernel, arch)
+
+
+def option(words: tuple[str, ...], name: str) -> str:
+    """Return an option's value, "" if it is not given."""
+    return words[words.index(name) + 1] if name in words else ""
+
+
+def judged(cell: Cell, document: Document) -> Line:
+    """Return a cell's line from its run's result."""
+    where = facts.where(document)
+    return Line(
+        cell,
+        document.verdict,
+        not document.failed,
+        hooked(document.run.get("hooks", ())),
+        tuple(
+            f"{ratio.variant} {table.factor(ratio)} {where}"
+            for ratio in rated(cell.path, document)
+        ),
+        str(document.run.get("kernel", "")),
+    )
+
+
+def hooked(states: Iterable[str]) -> str:
+    """Return the number of hooks seen attached, and the others."""
+    said = [hook for state in states for hook in hooks(state)]
+    symbols = {hook.symbol for hook in said}
+    attached = {hook.symbol for hook in said if hook.attached}
+    if not symbols:
+        return ""
+    others = ", ".join(
+        f"{hook.symbol} {hook.errno}" for hook in said if hook.symbol not in attached
+    )
+    return f"{len(attached)} of {len(symbols)}" + (f": not {others}" if others else "")
+
+
+def rated(path: str, document: Document) -> list[Ratio]:
+    """Return the ratios that represent a path: those of its first result."""
+    first = document.results[0].scenario if document.results else ""
+    pairs = RATED.get(path, ())
+    return [
+        ratio
+        for base, variant in pairs
+        for ratio in document.printed().ratios
+        if (ratio.scenario, ratio.base, ratio.variant) == (first, base, variant)
+        and ratio.unit != STORES
+    ]
+
+
+def failed(cell: Cell, why: str) -> Line:
+    """Return the line of a run without a verdict."""
+    return Line(cell, f"FAILED: {why}", ok=False)
+
+
+def markdown(lines: Iterable[Line], flags: str, page: Page = STOCK) -> str:
+    """Return the matrix as a page."""
+    rows = [line.cells()[: page.columns] for line in lines]
+    flat = Sheet(HEADINGS[: page.columns], rows)
+    shown = (_crossed(rows) if page is STOCK else flat).markdown()
+    intro = page.intro.format(flags=flags)
+    return "\n".join([page.title, "", intro, "", *shown, page.note, ""])
+
+
+def _crossed(rows: list[list[str]]) -> Sheet:
+    """Return a row for each scenario and a column for each kernel."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for path, kernel, scenario, verdict, held, faster in rows:
+        said = (verdict, held and f"{held} hooked", faster)
+        cells = found.setdefault((path, scenario), {})
+        cells[kernel] = "; ".join(filter(None, said))
+    kernels = [*dict.fromkeys(row[1] for row in rows)]
+    whole = [(*on, *(cells.get(k, "") for k in kernels)) for on, cells in found.items()]
+    return Sheet(("path", "scenario", *kernels), whole)
+
+
+def summary(lines: list[Line]) -> str:
+    """Return how many runs passed."""
+    return f"Runs passed: {sum(line.ok for line in lines)} of {len(lines)}."

@@ -7,8 +7,7 @@ from typing import Any
 
 from bulkmm import stats
 from bulkmm.lab import state, work
-from bulkmm.lab.families.huge import arm
-from bulkmm.lab.families.proof import ARMS, LISTS, SERVING
+from bulkmm.lab.families.huge import ARMS, LISTS, SERVING, arm
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check, Measured

@@ -3,7 +3,7 @@
 
 A visit is one run of the guest's program (lab/guest/bmmfault.c): a number of
 folios, faulted in one way, in one state of the module. It reports what the folios
-contained; bulkmm.lab.families.proof judges that.
+contained; bulkmm.lab.families.huge judges that.
 """
 
 import random
@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm.lab import state
-from bulkmm.lab.families import proof
-from bulkmm.lab.families.huge import SizedWork, allocator_clears, arm, taken_away
-from bulkmm.lab.families.proof import ARMS, LISTS
+from bulkmm.lab import state, work
+from bulkmm.lab.families import huge
+from bulkmm.lab.families.huge import ARMS, LISTS, SizedWork, arm, right
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 
@@ -128,13 +127,13 @@ class Work(SizedWork):
     def checks(self, outcome: Outcome) -> list[Check]:
         visits = state.visits(outcome, "visit")
         seen = outcome.of("visit")
-        away = self.shape.kind == "thp" and taken_away(outcome)
+        away = self.shape.kind == "thp" and huge.taken_away(outcome)
         return [
-            *proof.zero(v for v in seen if v["label"] != "planted"),
-            *proof.planted(seen, wanted=not self.options.break_one_word),
-            *proof.tags(seen),
-            *proof.counters(visits, taken_away=away),
-            proof.forced(seen, len(self.ways) * len(self.kib)),
+            *huge.zero(v for v in seen if v["label"] != "planted"),
+            *huge.planted(seen, wanted=not self.options.break_one_word),
+            *huge.tags(seen),
+            *huge.counters(visits, taken_away=away),
+            huge.forced(seen, len(self.ways) * len(self.kib)),
             state.attached(outcome, "clear"),
         ]
 
@@ -142,7 +141,37 @@ class Work(SizedWork):
         seen = super().facts(outcome)
         return {
             **seen,
-            "visits": [*map(proof.facts, state.visits(outcome, "visit"))],
+            "visits": [*map(huge.facts, state.visits(outcome, "visit"))],
             "counters": state.unloaded(outcome),
-            "allocator_clears": allocator_clears(outcome),
+            "allocator_clears": huge.allocator_clears(outcome),
         }
+
+
+@dataclass(frozen=True)
+class Soak(work.Work):
+    """All settings change while four processes fault in huge pages."""
+
+    kept = (("soaked", "soaked"),)
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        found = [_soaked(event) for event in outcome.of("soaked")]
+        had = sum(int(event["folios"]) > 0 for event in outcome.of("soaked"))
+        most = f"{had} of {len(found)} processes had folios"
+        return [
+            *found,
+            Check("folios for most processes", 2 * had > len(found), most),
+            state.meanwhile(outcome, "clear"),
+            state.attached(outcome, "clear", busy=True),
+        ]
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        seen = super().facts(outcome)
+        return {**seen, "allocator_clears": huge.allocator_clears(outcome)}
+
+
+def _soaked(event: dict[str, Any]) -> Check:
+    folios, refused = int(event["folios"]), int(event["refused"])
+    name = f"every byte zero (process {event['process']})"
+    detail = f"{folios} folios, {refused} not to be had"
+    # in a short run the others may leave one process without a folio
+    return right(name, [event], detail, ok=folios > 0 or refused > 0)

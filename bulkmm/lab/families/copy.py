@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from bulkmm.lab import state, work
-from bulkmm.lab.families.proof import right
+from bulkmm.lab.families.huge import right
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.state import Expect, Visit
 from bulkmm.results import Check

@@ -1,17 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Shared by the huge-page scenarios: sizes, states, and what the allocator clears."""
+"""Shared by the huge-page scenarios: sizes, states, and the checks of a visit."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from bulkmm import stats
 from bulkmm.control.kernel import ALLOCATOR_SERVES
+from bulkmm.control.module import OFF
 from bulkmm.control.needs import at_least
 from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.state import Expect, Visit, judge
 from bulkmm.lab.work import Work
-from bulkmm.results import Measured
+from bulkmm.results import Check, Measured
+
+Visits = list[dict[str, Any]]
+
+PAGE_KIB = 4
+ARMS = ("absent", "off", "auto", "cached", "streaming")
+SERVING = ARMS[2:]  # the modes in which the module clears
+ALLOC_FROM = 512  # pages: the least that path alloc serves
+LISTS = ("cached", "streaming")  # of backends, named as the modes that use them
 
 
 @dataclass(frozen=True)
@@ -79,3 +90,125 @@ def size(kib: int) -> str:
         if kib >= many:
             return f"{kib // many}{unit}"
     return f"{kib}k"
+
+
+def expected(visit: Visit, *, taken_away: bool) -> tuple[Expect, Expect]:
+    """Return what a visit is to do to paths clear and alloc."""
+    event, arm = visit.event, visit.arm
+    folios, pages = int(event["folios"]), event["kib"] // PAGE_KIB
+    hits = small = alloc = 0
+    if arm not in SERVING:
+        pass
+    elif taken_away:
+        served = visit.path("alloc").mode != OFF and pages >= ALLOC_FROM
+        alloc = folios if served else 0
+    # the original clears single pages, whatever the tunables
+    elif pages >= max(visit.path("clear").settings.get("min_pages", 0), 2):
+        hits = folios
+    else:
+        small = folios
+    return Expect("clear", arm, hits, small=small), allocated(alloc)
+
+
+def allocated(hits: int) -> Expect:
+    """Return what is expected of path alloc, which also sees other pages."""
+    return Expect("alloc", least=hits, small=None, others=True)
+
+
+def facts(visit: Visit) -> dict[str, Any]:
+    """Return a visit as results have it."""
+    fell = visit.fell("clear")
+    return {
+        **visit.event,
+        "hits": visit.moved("clear"),
+        "small": fell.pop("small", 0),
+        "fell": fell.total(),
+        "alloc": visit.moved("alloc"),
+        "alloc_on": "no" if visit.path("alloc").mode == OFF else "yes",
+        "min_pages": visit.path("clear").settings.get("min_pages", 0),
+    }
+
+
+def place(event: dict[str, Any]) -> str:
+    """Return what is wrong and, if it is known, where first."""
+    said = f"{event['wrong']} words wrong"
+    if "folio" in event:
+        said += f", first in folio {event['folio']} at byte "
+        said += f"{event['offset']}: {event['word']}"
+    return said
+
+
+def right(name: str, events: Visits, detail: str = "", *, ok: bool = True) -> Check:
+    """Check that no word was wrong in what events report; there must be some."""
+    wrong = next((one for one in events if int(one["wrong"])), None)
+    said = detail or f"{len(events)} visits"
+    if wrong:
+        what = (str(wrong.get(key, "")) for key in ("arm", "backend"))
+        said += f"; {' '.join(filter(None, what))}: {place(wrong)}"
+    return Check(name, bool(events) and not wrong and ok, said)
+
+
+def zero(visits: Iterable[dict[str, Any]]) -> list[Check]:
+    """Check for each size and way that every byte was zero."""
+    found = []
+    groups: dict[str, Visits] = defaultdict(list)
+    for visit in visits:
+        groups[f"{size(visit['kib'])} {visit['way']}"].append(visit)
+    for name, some in groups.items():
+        folios = sum(int(v["folios"]) for v in some)
+        detail = f"{folios} folios in {len(some)} visits"
+        found.append(right(f"every byte zero ({name})", some, detail, ok=folios > 0))
+    return found
+
+
+def tags(visits: Visits) -> list[Check]:
+    """Check that memory tags were zero, except planted ones."""
+    looked = [v for v in visits if v["tags"]]
+    wanted = [int(v["label"] == "planted") for v in looked]
+    wrong = [int(v["tags_wrong"]) for v in looked]
+    many = sum(int(v["tags"]) for v in looked)
+    detail = f"{many} tags in {len(looked)} visits, {sum(wrong)} not zero"
+    detail += f"; {sum(wanted)} planted"
+    return [Check("every memory tag zero", wrong == wanted, detail)] if looked else []
+
+
+def planted(visits: Visits, *, wanted: bool) -> list[Check]:
+    """Check that exactly the byte planted was found."""
+    found = []
+    for visit in visits:
+        if visit["label"] == "planted":
+            last = (visit["kib"] << 10) - 8
+            where = (visit["wrong"], visit["folio"], visit["offset"])
+            ok = where == (1, visit["folios"] - 1, last)
+            name = f"a planted byte is seen ({size(visit['kib'])})"
+            found.append(Check(name, ok, place(visit)))
+    if wanted and not found:
+        found.append(Check("a planted byte is seen", ok=False, detail="none planted"))
+    return found
+
+
+def counters(visits: Iterable[Visit], *, taken_away: bool) -> list[Check]:
+    """Compare the module's counters with the expected folios."""
+    groups: dict[str, list[Visit]] = defaultdict(list)
+    for visit in visits:
+        groups[f"{size(visit.event['kib'])} {visit.arm}"].append(visit)
+    return [
+        judge(
+            f"counters ({name})",
+            [(visit, expected(visit, taken_away=taken_away)) for visit in some],
+        )
+        for name, some in groups.items()
+    ]
+
+
+def forced(visits: Visits, least: int) -> Check:
+    """Check that backends of both lists were forced in every way."""
+    names: dict[str, set[str]] = {name: set() for name in LISTS}
+    count = dict.fromkeys(LISTS, 0)
+    for visit in visits:
+        if visit["label"] == "forced":
+            names[visit["arm"]].add(visit["backend"])
+            count[visit["arm"]] += 1
+    ok = all(names[n] and count[n] == len(names[n]) * least for n in LISTS)
+    detail = "; ".join(f"{n}: {', '.join(sorted(names[n]))}" for n in LISTS)
+    return Check("backends forced", ok, detail)

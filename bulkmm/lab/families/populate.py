@@ -15,7 +15,7 @@ from typing import Any
 from bulkmm import stats
 from bulkmm.control.module import OFF
 from bulkmm.lab import state, work
-from bulkmm.lab.families import proof
+from bulkmm.lab.families import huge
 from bulkmm.lab.families.huge import arm, taken_away
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
@@ -244,7 +244,7 @@ def _zero(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
     allowed = NO_FAULTS + (SIZE * MIB // FOLIO if way == "fallocate" else 0)
     detail = f"{len(visits)} visits, {most} faults at most"
     name = f"every byte zero, and there ({name})"
-    return proof.right(name, visits, detail, ok=most <= allowed)
+    return huge.right(name, visits, detail, ok=most <= allowed)
 
 
 def _expected(visit: state.Visit, *, away: bool) -> tuple[state.Expect, ...]:
@@ -252,7 +252,7 @@ def _expected(visit: state.Visit, *, away: bool) -> tuple[state.Expect, ...]:
     folios = SIZE * MIB // FOLIO if visit.arm in SERVING else 0
     alloc = folios if away and visit.path("alloc").mode != OFF else 0
     clear = state.Expect("clear", visit.arm, 0 if away else folios, small=None)
-    return clear, proof.allocated(alloc)
+    return clear, huge.allocated(alloc)
 
 
 def _recognised(name: str, way: str, visits: list[dict[str, Any]]) -> Check:

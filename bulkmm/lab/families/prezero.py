@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bulkmm import stats
 from bulkmm.lab import state, work
-from bulkmm.lab.families import proof
+from bulkmm.lab.families import huge
 from bulkmm.lab.machine import counting, suites
 from bulkmm.lab.machine.arch import X86_64, of_release
 from bulkmm.lab.machine.vm import Outcome
@@ -102,7 +102,7 @@ class Work(work.Work):
         if of_release(outcome.of("start")[0]["release"]) is not X86_64:
             ways.remove(QEMU)
         found = [
-            proof.right(
+            huge.right(
                 f"every byte zero ({way})",
                 [v.event for v in visits if v.event["way"] == way],
             )

@@ -250,13 +250,11 @@ class Work(work.Work):
             *vmap_proof.as_original(outcome, self.arms[0]),
             *vmap_proof.warnings(outcome, self.arms[0]),
             *vmap_proof.upstream(outcome, self.arms[0]),
-            *vmap_proof.soak(outcome, self.arms),
+            self._whole(outcome),
         ]
-        found.append(self._whole(outcome))
-        if set(self.arms) & set(vmap_proof.SERVING):
-            busy = bool(outcome.of("soak"))
-            found.append(state.attached(outcome, "vmap", busy=busy))
-        return found
+        busy, on = bool(outcome.of("soak")), bool({*self.arms} & {*vmap_proof.SERVING})
+        found += [state.meanwhile(outcome, "vmap", wanted=on)] if busy else []
+        return [*found, *([state.attached(outcome, "vmap", busy=busy)] if on else [])]
 
     def _whole(self, outcome: Outcome) -> Check:
         told = Counter(line.split()[0] for line in self.job([]).splitlines())

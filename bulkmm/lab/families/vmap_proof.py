@@ -181,17 +181,3 @@ def upstream(outcome: Outcome, base: str) -> list[Check]:
         ok = not failed or name == MUST_FAIL
         checks.append(alike(f"{name} (upstream)", arms, base, detail, ok=ok))
     return checks
-
-
-def soak(outcome: Outcome, arms: tuple[str, ...]) -> list[Check]:
-    """Check that the path served requests while it was toggled and unloaded."""
-    hits = state.served(outcome)["vmap"]
-    return [
-        Check(
-            "served meanwhile",
-            hits > 0 or not set(arms) & set(SERVING),
-            f"{hits} requests served, {event['turns']} turns of modes, "
-            f"module loaded {event['loads']} times",
-        )
-        for event in outcome.of("soak")
-    ]

@@ -123,7 +123,13 @@ SCENARIOS = (
         "modes, backends, unloading and the hugetlb pool change while four processes "
         "fault huge pages in",
         "every byte zero",
-        work="families.soak:Work",
+        work="families.clear:Soak",
+        job=(
+            "zeroing",
+            "dirty 256",
+            "soakers {seconds}",
+            "soak {seconds} 1 turn clear=auto",
+        ),
         measures=False,
         takes=("seconds", "preempt", *ZEROING),
         debug={"debug": SOAK, "debug-kobject": SOAK},
