@@ -6,7 +6,7 @@ sysfs (lab/guest/state.sh). They are read as on a real machine.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,13 +142,17 @@ class Expect:
         return "; ".join(said)
 
 
-def judge(name: str, seen: Iterable[tuple[Visit, Sequence[Expect]]]) -> Check:
+def judge(
+    name: str,
+    seen: Sequence[Visit],
+    expected: Callable[[Visit], Expect | tuple[Expect, ...]],
+) -> Check:
     """Check that each visit moved the counters as expected; there must be one."""
-    seen = list(seen)
     hits: Counter[str] = Counter()
     wrong = []
-    for visit, expected in seen:
-        for one in expected:
+    for visit in seen:
+        some = expected(visit)
+        for one in (some,) if isinstance(some, Expect) else some:
             hits[one.path] += visit.moved(one.path)
             if said := one.wrong(visit):
                 wrong.append(f"{visit.arm}, {one.path}: {said}")

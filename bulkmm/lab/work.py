@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a family of scenarios implements; bulkmm.lab.run does the rest."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from bulkmm.errors import UsageError, unknown
 from bulkmm.lab import state
@@ -17,6 +17,7 @@ from bulkmm.lab.progress import Progress
 from bulkmm.lab.scenario import Scenario
 from bulkmm.results import Check, Measured
 
+Seen = TypeVar("Seen")
 ABSENT = "absent"  # the state in which the module is not loaded
 PARAMETERS = ("init_on_alloc", "init_on_free", "preempt")  # options of the kernel's
 
@@ -122,6 +123,14 @@ def samples(
         arm: [float(one[key]) for one in outcome.of(event, arm=arm, **wanted)]
         for arm in arms
     }
+
+
+def grouped(some: Iterable[Seen], key: Callable[[Seen], str]) -> dict[str, list[Seen]]:
+    """Return what was seen in groups, in the order of their first members."""
+    found: dict[str, list[Seen]] = {}
+    for one in some:
+        found.setdefault(key(one), []).append(one)
+    return found
 
 
 def alike(

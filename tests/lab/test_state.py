@@ -89,15 +89,14 @@ def test_visit(
     events += [record("after", after)] if after else []
     visit = {"event": "visit", "arm": "a"}
     (seen,) = state.visits(outcome(*events, visit), "visit")
-    assert state.judge("a", [(seen, [expect])]).ok is ok
+    assert state.judge("a", [seen], lambda _visit: expect).ok is ok
     # one that is wrong is not made up for by others
-    assert state.judge("a", [(seen, [expect]), (seen, [Expect("p", least=99)])]).ok is (
-        False
-    )
+    both = (expect, Expect("p", least=99))
+    assert not state.judge("a", [seen], lambda _visit: both).ok
 
 
 def test_nothing_seen_proves_nothing() -> None:
-    assert not state.judge("a", []).ok
+    assert not state.judge("a", [], lambda _visit: FOUR).ok
 
 
 @pytest.mark.parametrize(

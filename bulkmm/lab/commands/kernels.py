@@ -8,8 +8,7 @@ import argparse
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -100,7 +99,8 @@ def every(args: argparse.Namespace) -> int:
             print(one.release, "" if one.headers else "(no headers)")
         return Exit.OK
     rows, page = [], ""
-    with place(args.json_dir) as to:
+    with tempfile.TemporaryDirectory(prefix="bulkmm-kernels-") as made:
+        to = args.json_dir or Path(made)
         for number, one in enumerate(looked_at, 1):
             progress.note(f"kernel {number} of {len(looked_at)}: {one.release}")
             row = kept(one, to) if args.resume else None
@@ -121,17 +121,6 @@ def key() -> str:
     native = (PROJECT / "native").glob("*.[ch]")
     python = (PROJECT / "bulkmm" / "native").glob("*.py")
     return content_key([*build.sources(), *native, *python])
-
-
-@contextmanager
-def place(named: Path | None) -> Iterator[Path]:
-    """Yield a directory for the rows: the one named, or a temporary one."""
-    if named:
-        named.mkdir(parents=True, exist_ok=True)
-        yield named
-    else:
-        with tempfile.TemporaryDirectory(prefix="bulkmm-kernels-") as made:
-            yield Path(made)
 
 
 def kept(offer: Offer, to: Path) -> Row | None:

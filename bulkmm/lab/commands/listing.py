@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from bulkmm.control.record import VERSION
-from bulkmm.errors import Exit, UsageError
+from bulkmm.errors import Exit
 from bulkmm.lab import scenario
 from bulkmm.lab.choices import Options
 from bulkmm.lab.machine import arch, kernels, kinds
@@ -53,25 +53,15 @@ def _on(one: Scenario) -> list[str]:
 def _series(one: Scenario, name: str, kernel: str | None = None) -> list[str]:
     """Return which of an architecture's kernels, or of the one, a scenario runs on."""
     on = arch.find(name)
-    if kernel:
-        known = [kernel] if _knows(on, kernel) else []
-    else:
-        known = [*on.series, *kinds.of(on)]
+    known = [kernel] if kernel else [*on.series, *kinds.of(on)]
+    known = [each for each in known if not kernels.problem(each, on)]
     return [each for each in known if one.runs_on(each, on)]
 
 
 def _check(args: argparse.Namespace) -> None:
     """Reject a kernel that no architecture has."""
-    if args.kernel and not any(_knows(one, args.kernel) for one in arch.ALL):
+    if args.kernel and all(kernels.problem(args.kernel, one) for one in arch.ALL):
         kernels.check(args.kernel, arch.find(args.arch or arch.X86_64.name))
-
-
-def _knows(on: arch.Arch, kernel: str) -> bool:
-    try:
-        kernels.check(kernel, on)
-    except UsageError:
-        return False
-    return True
 
 
 def _json(one: Scenario) -> dict[str, Any]:

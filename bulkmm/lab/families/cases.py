@@ -67,12 +67,11 @@ class Work(work.Work):
         lookups and counting.
         """
         taken = {
-            (arm, order): [
-                float(one["median_ns"])
-                for one in outcome.of("calls", arm=arm, order=order)
-            ]
-            for arm in TIMED
+            (arm, order): samples
             for order in (ONE_PAGE, FOUR, EIGHT)
+            for arm, samples in work.samples(
+                outcome, "calls", "median_ns", TIMED, order=order
+            ).items()
         }
         counted = _counted_calls(outcome)
         parts = []
@@ -81,32 +80,23 @@ class Work(work.Work):
             ("clear-cases-fixed", 0, _fixed, ()),
         ):
             times = {arm: what(taken, arm) for arm in TIMED}
-            work = {
+            done = {
                 arm: [*zip(*(what(one, arm) for one in counted), strict=True)]
                 for arm in TIMED
             }
             parts.append(stats.rated(name, "ns", nbytes, times, pairs))
-            parts.append(counting.rated(name, nbytes, work, pairs))
+            parts.append(counting.rated(name, nbytes, done, pairs))
         return stats.joined(parts)
 
     def checks(self, outcome: Outcome) -> list[Check]:
-        seen = outcome.of("case")
-        groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for one in seen:
-            if not one["label"].startswith("corrupted"):
-                groups[f"{one['label']}, {one['arm']}"].append(one)
+        seen = work.grouped(
+            outcome.of("case"), lambda one: f"{one['label']}, {one['arm']}"
+        )
+        corrupted = [name for name in seen if name.startswith("corrupted")]
         return [
-            *(_zero(name, some) for name, some in groups.items()),
-            *(
-                _corrupted(one, what)
-                for what in ("inside", "beside")
-                for one in seen
-                if one["label"] == f"corrupted-{what}"
-            ),
-            state.judge(
-                "counters",
-                [(v, [_expected(v)]) for v in state.visits(outcome, "cases")],
-            ),
+            *(_zero(name, seen[name]) for name in seen if name not in corrupted),
+            *(_corrupted(one) for name in corrupted for one in seen[name]),
+            state.judge("counters", state.visits(outcome, "cases"), _expected),
         ]
 
 
@@ -146,8 +136,9 @@ def _zero(name: str, some: list[dict[str, Any]]) -> Check:
     return Check(f"zero, and nothing else ({name})", ok, detail)
 
 
-def _corrupted(one: dict[str, Any], what: str) -> Check:
+def _corrupted(one: dict[str, Any]) -> Check:
     """Check that deliberate corruption was found every time, and nothing else."""
+    what = one["label"].removeprefix("corrupted-")
     # the next call restores the word beside the folio
     counts = (HINTS, 0) if what == "inside" else (0, (HINTS + 1) // 2)
     ok = (one["wrong"], one["beside"]) == counts

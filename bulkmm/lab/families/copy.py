@@ -57,7 +57,7 @@ class Work(work.Work):
                 )
                 for one in copied
             ),
-            state.judge("hits", ((one, [_hits(one)]) for one in copied)),
+            state.judge("hits", copied, _hits),
             *(_same(way, broken) for way in (*BROKEN, KNOWN)),
             _redone(broken),
             state.attached(outcome, PATH),

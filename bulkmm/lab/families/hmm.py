@@ -46,10 +46,8 @@ class Work(work.Work):
             _brought_up(outcome),
             state.judge(
                 "counters",
-                [
-                    (one, [expected(one, one.event["calls"])])
-                    for one in state.visits(outcome, "hmm-visit")
-                ],
+                state.visits(outcome, "hmm-visit"),
+                lambda one: expected(one, one.event["calls"]),
             ),
             state.attached(outcome, "memmap"),
         ]

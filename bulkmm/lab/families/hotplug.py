@@ -7,7 +7,6 @@ that holds only this memory (lab/guest/hotplug.sh).
 
 import random
 import sys
-from collections import defaultdict
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -144,7 +143,7 @@ class Work(work.Work):
             *_same(outcome, dict(self.plan)),
             _contiguous(outcome),
             _used(outcome),
-            _counted(outcome),
+            state.judge("counters", state.visits(outcome, "hot-visit"), _expected),
             state.attached(outcome, "hotplug"),
             self._cleared(outcome),
             breakdown.check(outcome, ("plug", "unplug"), self.arms),
@@ -189,26 +188,18 @@ def _arm(event: dict[str, Any]) -> str | None:
     return event["arm"] if event["label"] == ROUND and event["arm"] in ARMS else None
 
 
-def _states(outcome: Outcome, label: str) -> dict[str, list[tuple[str, ...]]]:
-    """Return each arm's steps in their order, with the state after each."""
-    seen: dict[str, list[tuple[str, ...]]] = defaultdict(list)
-    keys = ("step", "zones", "lists")
-    for event in outcome.of("hot-state", label=label):
-        seen[event["arm"]].append(tuple(str(event[key]) for key in keys))
-    return seen
-
-
 def _same(outcome: Outcome, plan: dict[str, tuple[str, ...]]) -> list[Check]:
     """Check for each kind of visit that every step ends as without the module."""
     found = []
     for label, arms in plan.items():
-        seen = _states(outcome, label)
+        seen: dict[str, list[tuple[str, ...]]] = {arm: [] for arm in arms}
+        for event in outcome.of("hot-state", label=label):
+            step = tuple(str(event[key]) for key in ("step", "zones", "lists"))
+            seen[event["arm"]].append(step)
         wanted = seen["absent"]
-        differing = [_first(arm, wanted, seen[arm]) for arm in arms]
+        wrong = [*filter(None, (_first(arm, wanted, seen[arm]) for arm in arms))]
         detail = f"{len(wanted)} steps in {len(arms)} arms"
-        wrong = [one for one in differing if one]
-        if wrong:
-            detail += f"; first differing: {', '.join(wrong)}"
+        detail += f"; first differing: {', '.join(wrong)}" if wrong else ""
         ok = bool(wanted) and not wrong
         found.append(Check(f"zones and free lists as without ({label})", ok, detail))
     return found
@@ -224,19 +215,11 @@ def _first(arm: str, wanted: list[tuple[str, ...]], seen: list[tuple[str, ...]])
 
 def _contiguous(outcome: Outcome) -> Check:
     """Check that the hot node's zones were seen both contiguous and not."""
-    said = {
-        zone[5]
-        for event in outcome.of("hot-state")
-        for zone in _zones(event["zones"])
-        if zone[0] == "1"
-    }
+    words = [str(event["zones"]).split() for event in outcome.of("hot-state")]
+    zones = [one[at : at + 6] for one in words for at in range(0, len(one), 6)]
+    said = {zone[5] for zone in zones if zone[0] == "1"}
     ok = said == {"0", "1"}
     return Check("zones contiguous and not", ok, f"seen: {sorted(said)}")
-
-
-def _zones(text: str) -> list[list[str]]:
-    words = text.split()
-    return [words[at : at + 6] for at in range(0, len(words), 6)]
 
 
 def _used(outcome: Outcome) -> Check:
@@ -248,14 +231,8 @@ def _used(outcome: Outcome) -> Check:
     return Check("memory used, moved and read back", arms == {*EVERY}, detail)
 
 
-def _counted(outcome: Outcome) -> Check:
-    """Check that walks were saved in every visit with the path on, and only there."""
-
-    def expected(arm: str) -> state.Expect:
-        on = arm in SERVED
-        most = sys.maxsize if on else 0
-        mode = "on" if on else "off"
-        return state.Expect("hotplug", mode, int(on), most, others=True)
-
-    visits = state.visits(outcome, "hot-visit")
-    return state.judge("counters", [(v, [expected(v.arm)]) for v in visits])
+def _expected(visit: state.Visit) -> state.Expect:
+    """Return what is expected: walks are saved where the path is on, only there."""
+    on = visit.arm in SERVED
+    most = sys.maxsize if on else 0
+    return state.Expect("hotplug", "on" if on else "off", int(on), most, others=True)

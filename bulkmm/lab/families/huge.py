@@ -2,9 +2,9 @@
 """Shared by the huge-page scenarios: sizes, states, and the checks of a visit."""
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from bulkmm import stats
@@ -13,7 +13,7 @@ from bulkmm.control.module import OFF
 from bulkmm.control.needs import at_least
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.state import Expect, Visit, judge
-from bulkmm.lab.work import Work
+from bulkmm.lab.work import Work, grouped
 from bulkmm.results import Check, Measured
 
 Visits = list[dict[str, Any]]
@@ -151,9 +151,7 @@ def right(name: str, events: Visits, detail: str = "", *, ok: bool = True) -> Ch
 def zero(visits: Iterable[dict[str, Any]]) -> list[Check]:
     """Check for each size and way that every byte was zero."""
     found = []
-    groups: dict[str, Visits] = defaultdict(list)
-    for visit in visits:
-        groups[f"{size(visit['kib'])} {visit['way']}"].append(visit)
+    groups = grouped(visits, lambda one: f"{size(one['kib'])} {one['way']}")
     for name, some in groups.items():
         folios = sum(int(v["folios"]) for v in some)
         detail = f"{folios} folios in {len(some)} visits"
@@ -189,26 +187,18 @@ def planted(visits: Visits, *, wanted: bool) -> list[Check]:
 
 def counters(visits: Iterable[Visit], *, taken_away: bool) -> list[Check]:
     """Compare the module's counters with the expected folios."""
-    groups: dict[str, list[Visit]] = defaultdict(list)
-    for visit in visits:
-        groups[f"{size(visit.event['kib'])} {visit.arm}"].append(visit)
+    groups = grouped(visits, lambda one: f"{size(one.event['kib'])} {one.arm}")
     return [
-        judge(
-            f"counters ({name})",
-            [(visit, expected(visit, taken_away=taken_away)) for visit in some],
-        )
+        judge(f"counters ({name})", some, partial(expected, taken_away=taken_away))
         for name, some in groups.items()
     ]
 
 
 def forced(visits: Visits, least: int) -> Check:
     """Check that backends of both lists were forced in every way."""
-    names: dict[str, set[str]] = {name: set() for name in LISTS}
-    count = dict.fromkeys(LISTS, 0)
-    for visit in visits:
-        if visit["label"] == "forced":
-            names[visit["arm"]].add(visit["backend"])
-            count[visit["arm"]] += 1
-    ok = all(names[n] and count[n] == len(names[n]) * least for n in LISTS)
-    detail = "; ".join(f"{n}: {', '.join(sorted(names[n]))}" for n in LISTS)
+    seen = grouped((v for v in visits if v["label"] == "forced"), lambda v: v["arm"])
+    names = {arm: sorted({v["backend"] for v in some}) for arm, some in seen.items()}
+    ok = {*names} == {*LISTS}
+    ok = ok and all(len(seen[n]) == len(names[n]) * least for n in LISTS)
+    detail = "; ".join(f"{arm}: {', '.join(some)}" for arm, some in names.items())
     return Check("backends forced", ok, detail)

@@ -8,12 +8,12 @@ claimed bound. Disturbance can only lengthen them, so the least of several visit
 is compared with it.
 """
 
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
 from bulkmm.lab.families.huge import SizedWork
 from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.work import grouped, samples
 from bulkmm.results import Check
 from bulkmm.size import PAGE
 
@@ -61,13 +61,7 @@ class Work(SizedWork):
 
     def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
         """Return the longest waits while pages were faulted in or populated."""
-        return {
-            arm: [
-                float(one["late_ns"])
-                for one in outcome.of("late", arm=arm, kib=kib, way=WAYS[what])
-            ]
-            for arm in ARMS
-        }
+        return samples(outcome, "late", "late_ns", ARMS, kib=kib, way=WAYS[what])
 
     def checks(self, outcome: Outcome) -> list[Check]:
         seen = outcome.of("late")
@@ -75,13 +69,10 @@ class Work(SizedWork):
         model = outcome.of("preemption")[0]["model"]
         preempts = model in PREEMPTIBLE
         wanted = {**TRACED, "unit": 2 << 20 if preempts else PAGE}
+        told = any(wanted.items() <= one.items() for one in traced[:1])
         found = [
             Check("sampled", all(one["late_samples"] > 0 for one in seen), model),
-            Check(
-                "tracepoint",
-                any(wanted.items() <= e.items() for e in traced[:1]),
-                f"{traced}",
-            ),
+            Check("tracepoint", told, f"{traced}"),
         ]
         return found if preempts else [*found, *_bounds(outcome)]
 
@@ -101,10 +92,8 @@ def _warm(kib: int) -> list[str]:
 
 def _bounds(outcome: Outcome) -> list[Check]:
     """Check for each backend that its longest unit is within the bound."""
-    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for one in outcome.of("bound"):
-        groups[f"{one['list']}, {one['backend']}"].append(one)
-    return [_bound(name, some) for name, some in groups.items()]
+    bounds = grouped(outcome.of("bound"), lambda e: f"{e['list']}, {e['backend']}")
+    return [_bound(name, some) for name, some in bounds.items()]
 
 
 def _bound(name: str, some: list[dict[str, Any]]) -> Check:

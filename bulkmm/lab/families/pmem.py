@@ -137,10 +137,9 @@ class Work(work.Work):
         if self.options.workers:
             found.append(self._shared(outcome))
         found.append(breakdown.check(outcome, ("bind", "unbind"), ARMS))
-        binds = state.visits(outcome, "bind")
         return [
             *found,
-            state.judge("counters", [(one, [expected(one)]) for one in binds]),
+            state.judge("counters", state.visits(outcome, "bind"), expected),
             state.attached(outcome, "memmap"),
         ]
 

@@ -10,6 +10,7 @@ DAX, pages of 1 GiB, version 2 cgroups and a poisoned page.
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bulkmm import stats
@@ -232,9 +233,7 @@ def _of_way(
     events = [v.event for v in some]
     return [
         _zero(f"{kind} {way}", way, events),
-        state.judge(
-            f"counters ({kind} {way})", [(v, _expected(v, away=away)) for v in some]
-        ),
+        state.judge(f"counters ({kind} {way})", some, partial(_expected, away=away)),
         *([] if away else [_recognised(f"{kind} {way}", way, events)]),
     ]
 

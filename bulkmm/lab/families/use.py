@@ -145,4 +145,4 @@ def _served(arm: str, outcome: Outcome) -> Check:
     def expected(event: dict[str, Any]) -> state.Expect:
         return state.Expect("clear", arm, cpus * event["folios"] * event["rounds"])
 
-    return state.judge(f"hits ({arm})", [(v, [expected(v.event)]) for v in visits])
+    return state.judge(f"hits ({arm})", visits, lambda one: expected(one.event))

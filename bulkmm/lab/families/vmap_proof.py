@@ -9,7 +9,7 @@ from typing import Any
 from bulkmm.lab import state
 from bulkmm.lab.machine import klog
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.work import alike
+from bulkmm.lab.work import alike, grouped
 from bulkmm.results import Check
 
 SERVING = ("pte", "block")  # the modes in which the module maps
@@ -37,9 +37,7 @@ MUST_FAIL = "align_shift_alloc_test"
 def _merged(outcome: Outcome) -> list[dict[str, Any]]:
     """Return the reports, those of each process of a soak as one."""
     found = outcome.of("checked")
-    pieces: dict[str, list[dict[str, Any]]] = {}
-    for event in outcome.of("soaked"):
-        pieces.setdefault(f"soak-{event['process']}", []).append(event)
+    pieces = grouped(outcome.of("soaked"), lambda e: f"soak-{e['process']}")
     for label, some in pieces.items():
         keys = ("arrays", "pages", "small", "large", "wrong")
         sums = {key: sum(int(e[key]) for e in some) for key in keys}
@@ -81,13 +79,15 @@ def hits(
     Calls that return from the trampoline are not counted, but mappings made by
     others meanwhile are.
     """
-    seen: dict[str, list[tuple[state.Visit, list[state.Expect]]]] = {}
-    for visit in state.visits(outcome, "visit"):
+
+    def expected(visit: state.Visit) -> state.Expect:
         name, serving = visit.event["result"], visit.arm in SERVING
         least = served.get(name, 0) if serving else 0
         most = passed.get(name, sys.maxsize) - 1 if serving else 0
-        seen.setdefault(visit.arm, []).append((visit, [_vmap(visit.arm, least, most)]))
-    return [state.judge(f"hits ({arm})", some) for arm, some in seen.items()]
+        return _vmap(visit.arm, least, most)
+
+    visits = grouped(state.visits(outcome, "visit"), lambda one: one.arm)
+    return [state.judge(f"hits ({arm})", v, expected) for arm, v in visits.items()]
 
 
 def _vmap(arm: str, least: int, most: int) -> state.Expect:
@@ -96,13 +96,15 @@ def _vmap(arm: str, least: int, most: int) -> state.Expect:
 
 def entries(outcome: Outcome) -> list[Check]:
     """Check that every public entry point reached the path, only when on."""
-    found = []
-    for visit in state.visits(outcome, "entry"):
+
+    def expected(visit: state.Visit) -> state.Expect:
         on = visit.arm in SERVING
-        expected = _vmap(visit.arm, int(on), sys.maxsize if on else 0)
-        name = f"{visit.event['name']}() is seen ({visit.arm})"
-        found.append(state.judge(name, [(visit, [expected])]))
-    return found
+        return _vmap(visit.arm, int(on), sys.maxsize if on else 0)
+
+    return [
+        state.judge(f"{one.event['name']}() is seen ({one.arm})", [one], expected)
+        for one in state.visits(outcome, "entry")
+    ]
 
 
 def _ktap(outcome: Outcome) -> Iterable[tuple[dict[str, Any], bool, str, str]]:

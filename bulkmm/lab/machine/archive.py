@@ -116,15 +116,10 @@ class Archive:
                 shutil.rmtree(place, ignore_errors=True)
 
     def _places(self, offer: Offer) -> list[Path]:
-        usr = self.root.path / "usr"
-        return [
-            usr / "src" / f"linux-headers-{offer.release}",
-            usr / "src" / f"linux-headers-{offer.version}-common",
-            usr / "src" / f"linux-headers-{offer.version}-common-rt",
-            usr / "lib" / offer.headers[-1],
-            usr / "lib" / "modules" / offer.release,
-            usr / "share" / "doc" / f"linux-headers-{offer.release}",
-        ]
+        places = kernels.header_places(offer.release, offer.version)
+        places.append(f"lib/modules/{offer.release}")
+        places.append(f"share/doc/linux-headers-{offer.release}")
+        return [self.root.path / "usr" / place for place in places]
 
 
 def _sources() -> str:

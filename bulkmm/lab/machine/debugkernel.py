@@ -14,6 +14,7 @@ from pathlib import Path
 from bulkmm.errors import BulkmmError
 from bulkmm.lab import child
 from bulkmm.lab.machine import kernels, upstream
+from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.kinds import SERIES, Kind, lacking
 from bulkmm.lab.machine.root import Root
@@ -35,7 +36,7 @@ EXTMOD = "$(srctree)/scripts/package/install-extmod-build"
 
 def cached(root: Root, kind: Kind) -> Kernel | None:
     """Return the kernel of a kind if it is built."""
-    stock = kernels.cached(root, SERIES, kind.arch)
+    stock = kernels.cached(root, SERIES)
     kernel = _of(root, kind, stock) if stock else None
     return kernel if kernel and (kernel.modules / INSTALLED).is_file() else None
 
@@ -50,7 +51,7 @@ def ensure(root: Root, kind: Kind, progress: Progress) -> Kernel:
     That is under a lock of its own: once the stock kernel is there, this needs the
     cache used, but not locked.
     """
-    stock = kernels.ensure(root, SERIES, progress, kind.arch)
+    stock = kernels.ensure(root, SERIES, progress)
     kernel = _of(root, kind, stock)
     with lock(root.var / "kernel", progress, "build a kernel"):
         if not (kernel.modules / INSTALLED).is_file():
@@ -158,7 +159,7 @@ class Build:
     def _make(self, *goals: str, poll: Callable[[], None] = lambda: None) -> None:
         argv = ["make", f"-j{os.cpu_count()}", "-C", self.root.inner(self.source)]
         argv += [f"O={self.root.inner(self.objects)}"]
-        argv += [f"CC={self.kind.compiler}", f"HOSTCC={self.kind.arch.compiler}"]
+        argv += [f"CC={self.kind.compiler}", f"HOSTCC={X86_64.compiler}"]
         argv += goals
         # into a file, which can be read while it grows
         logged = ["sh", "-c", 'log=$1; shift; exec "$@" >"$log" 2>&1', "sh"]

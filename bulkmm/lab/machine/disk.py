@@ -9,7 +9,6 @@ on a system with one kernel, and writes to a snapshot of it.
 import shutil
 from pathlib import Path
 
-from bulkmm.control.needs import series
 from bulkmm.lab import child
 from bulkmm.lab.machine import debs, kernels
 from bulkmm.lab.machine import root as roots
@@ -95,10 +94,7 @@ def _add_headers(kernel: Kernel, tree: Path) -> None:
     lab = kernel.root.path
     version = kernel.release.removesuffix(f"-cloud-{kernel.arch.debian}")
     wanted = [
-        f"usr/src/linux-headers-{kernel.release}",
-        f"usr/src/linux-headers-{version}-common",
-        *(f"usr/lib/linux-kbuild-{name}" for name in (version, series(version))),
-        f"usr/src/linux-kbuild-{version}",
+        *(f"usr/{one}" for one in kernels.header_places(kernel.release, version)),
         f"usr/lib/modules/{kernel.release}/build",
         f"usr/lib/modules/{kernel.release}/source",
         f"boot/config-{kernel.release}",

@@ -72,30 +72,27 @@ class Kernel:
         return boot if boot.is_file() else self.modules / "vmlinuz.unsigned"
 
 
-def check_name(name: str, arch: Arch = X86_64, others: Sequence[str] = ()) -> None:
-    """Reject what is neither a supported series nor a full release.
-
-    ``others``: further names that the error lists.
-    """
-    known = " or ".join(arch.series)
+def problem(name: str, arch: Arch = X86_64) -> str:
+    """Return why no kernel of an architecture is called so; "" if one is."""
+    own = kinds.of(arch)
+    if name in (*arch.series, *own):
+        return ""
+    if kinds.find(name):
+        return f"kernel {name} is built for {X86_64.name} only"
     if RELEASE.fullmatch(name):
-        if archs.of_release(name) is not arch:
-            raise UsageError(f"kernel {name} is not for {arch.name}")
-    elif name not in arch.series:
-        raise UsageError(
-            f"unknown kernel {name}: give {known}, or a full release "
-            f"such as {arch.series[0]}.4+deb13-cloud-{arch.debian}"
-            + (f", or the lab's own: {', '.join(others)}" if others else "")
-        )
+        other = archs.of_release(name) is not arch
+        return f"kernel {name} is not for {arch.name}" if other else ""
+    return (
+        f"unknown kernel {name}: give {' or '.join(arch.series)}, or a full release "
+        f"such as {arch.series[0]}.4+deb13-cloud-{arch.debian}"
+        + (f", or the lab's own: {', '.join(own)}" if own else "")
+    )
 
 
 def check(name: str, arch: Arch = X86_64) -> None:
     """Reject names of no kernel of this architecture, stock or the lab's own."""
-    kind = kinds.find(name)
-    if not kind:
-        check_name(name, arch, kinds.of(arch))
-    elif kind.arch is not arch:
-        raise UsageError(f"kernel {name} is built for {kind.arch.name} only")
+    if found := problem(name, arch):
+        raise UsageError(found)
 
 
 def _remembered(root: Root, name: str, arch: Arch) -> Path:
@@ -208,6 +205,16 @@ def _packages(known: set[str], release: str) -> list[str]:
     ]
     held = filter(known.__contains__, names)
     return [f"{name}:{debian}" if release in name else name for name in held]
+
+
+def header_places(release: str, version: str) -> list[str]:
+    """Return where a kernel's headers may lie, below /usr."""
+    return [
+        f"src/linux-headers-{release}",
+        *(f"src/linux-headers-{version}-common{kind}" for kind in ("", "-rt")),
+        *(f"lib/linux-kbuild-{name}" for name in (version, needs.series(version))),
+        f"src/linux-kbuild-{version}",
+    ]
 
 
 def header_packages(known: set[str], release: str, version: str) -> tuple[str, ...]:

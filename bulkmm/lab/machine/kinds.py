@@ -25,7 +25,6 @@ class Kind:
     can_poison: bool = False  # fill freed memory with a pattern and check it
     slow: int = 1  # time limits relative to a stock kernel's
     no_disks: bool = False  # the kernel itself warns when one is removed
-    arch: Arch = X86_64
     patched: bool = False  # with the patches in upstream/
     compiler: str = X86_64.compiler
 
@@ -68,7 +67,7 @@ class Kind:
         this configuration.
         """
         key = content_key([*self.files, *self.patches])[:6]
-        return f"{version}-{self.name}.{key}-{self.arch.debian}"
+        return f"{version}-{self.name}.{key}-{X86_64.debian}"
 
 
 KINDS = (
@@ -100,7 +99,7 @@ def of_release(release: str) -> Kind | None:
 
 def of(arch: Arch) -> tuple[str, ...]:
     """Return the names of an architecture's kinds."""
-    return tuple(kind.name for kind in KINDS if kind.arch is arch)
+    return NAMES if arch is X86_64 else ()
 
 
 def series(name: str) -> str:
