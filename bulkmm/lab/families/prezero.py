@@ -6,7 +6,7 @@ byte, fills it with a pattern and frees it (lab/guest/bmmpool_ways.c). The work 
 populating and of freeing is counted.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bulkmm import stats
@@ -135,15 +135,14 @@ class Work(work.Work):
     def _cheap(self, way: str, taken: Taken) -> Iterator[Check]:
         """Compare what a ready page costs with its bytes, and with stock's work."""
         shape = self.shape
-        stock, _ = _least(taken[way, "absent"], shape.pages)
-        _, seen = _least(taken[way, "clear"], shape.pages)
+        stock, _ = self._least(taken, way, "absent")
+        _, seen = self._least(taken, way, "clear")
         yield Check(
             f"stores are counted ({way})",
             seen * WIDE >= shape.page,
             f"{seen:.0f} a page that path clear writes",
         )
-        ready = [work for arm in READY for work in taken[way, arm]]
-        insns, stores = _least(ready, shape.pages)
+        insns, stores = self._least(taken, way, *READY)
         yield Check(
             f"work of a page that is ready ({way})",
             stores * STORE <= shape.page * shape.most and insns <= stock,
@@ -153,10 +152,9 @@ class Work(work.Work):
 
     def _started(self, taken: Taken) -> Check:
         """Check that most of the clearing is gone when QEMU starts."""
-        pages = self.shape.pages
-        _, cleared = _least(taken[QEMU, "clear"], pages)
-        _, left = _least([w for arm in READY for w in taken[QEMU, arm]], pages)
-        _, seen = _least(taken[MAPPED[0], "clear"], pages)
+        _, cleared = self._least(taken, QEMU, "clear")
+        _, left = self._least(taken, QEMU, *READY)
+        _, seen = self._least(taken, MAPPED[0], "clear")
         detail = f"{cleared - left:.0f} stores fewer a page, of {seen:.0f}"
         return Check("a start of QEMU", cleared - left > seen / 2, detail)
 
@@ -164,20 +162,17 @@ class Work(work.Work):
         """Check what the hooks cost when nothing is known: the pool was used up."""
         costs = []
         for way in MAPPED:  # each frees in its own way
-            off, on = (
-                _least([w for arm in arms for w in taken[way, arm]], self.shape.pages)
-                for arms in (UNHOOKED, HOOKED)
-            )
+            off, on = (self._least(taken, way, *arms) for arms in (UNHOOKED, HOOKED))
             costs.append((on[0] - off[0], off[0]))
         more, stock = max(costs)
         detail = f"{more:+.0f} instructions a page, of {stock:.0f}"
         return Check("cost of a free", more <= FREE_MORE, detail)
 
-
-def _least(works: Sequence[counting.Work], pages: int) -> counting.Work:
-    """Return the least work of a page: interrupts only ever add to it."""
-    instructions, stores = (min(one[i] for one in works) / pages for i in (0, 1))
-    return instructions, stores
+    def _least(self, taken: Taken, way: str, *arms: str) -> counting.Work:
+        """Return the least work of a page in arms: interrupts only ever add to it."""
+        works = [work for arm in arms for work in taken[way, arm]]
+        insns, stores = (min(some) for some in zip(*works, strict=True))
+        return insns / self.shape.pages, stores / self.shape.pages
 
 
 def _taken(outcome: Outcome, slot: int) -> Taken:
