@@ -26,6 +26,7 @@ FROM_64K = f"(?!4k){SIZE}"  # below, mostly the drain of each extent is measured
 CLEARED = f"clear-{FROM_64K}"
 FIRST = 1 / 1.1  # the first use of a gigabyte takes at most 10 % longer: 5 ms
 NEAR = 0.9
+APART = 1.03  # what a later backend has to win by (core/calibrate.c)
 ANY = "N"
 SELECTION = "selection of"
 
@@ -205,6 +206,22 @@ def missed(document: Document, begin: str = "") -> list[str]:
         for ratio in one.missed
         if one.goal.what.startswith(begin)
     ]
+
+
+def disagreements(document: Document) -> list[str]:
+    """Return a line for each selection in which processes differ by more than 3 %."""
+    found = []
+    held = by_scenario(one for one in document.results if one.raw)
+    for scenario, picks in document.run.get("picks", {}).items():
+        for variant, names in picks.items():
+            arms = [held[scenario].get(f"{variant}:{n}") for n in names.split("/")]
+            times = [arm.median for arm in arms if arm and arm.median]
+            if times and max(times) > APART * min(times):
+                found.append(
+                    f"not met: processes agree: {scenario}, {variant}: {names}, "
+                    f"{max(times) / min(times):.2f} times as long"
+                )
+    return found
 
 
 def _said(one: Ratio) -> str:

@@ -76,5 +76,5 @@ def goals(args: argparse.Namespace) -> int:
         if len(args.results) > 1:
             print(f"{path}:")
         reached.sheet(document).print()
-        print_lines(reached.missed(document))
+        print_lines(reached.missed(document) + reached.disagreements(document))
     return Exit.OK

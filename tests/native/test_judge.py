@@ -125,6 +125,19 @@ def test_a_pick_stands_against_the_best_backend() -> None:
     assert "bulkmm-streaming:clzero 0." in line
 
 
+@pytest.mark.parametrize(("clzero", "lines"), [(490, 0), (400, 1)])
+def test_processes_agree_unless_backends_are_alike(clzero: int, lines: int) -> None:
+    found = cleared(
+        bulkmm_streaming=500,
+        bulkmm_streaming__movnti=500,
+        bulkmm_streaming__clzero=clzero,
+    )
+    found.run["picks"] = {"clear-2m": {"bulkmm-streaming": "clzero/movnti"}}
+    said = goals.disagreements(found)
+    assert len(said) == lines
+    assert all("clear-2m, bulkmm-streaming: clzero/movnti" in line for line in said)
+
+
 def outcome(found: Document, what: str) -> goals.Outcome:
     (held,) = (one for one in goals.outcomes(found) if one.goal.what == what)
     return held
