@@ -79,7 +79,8 @@ def limit_checks(subject: Subject, results: Iterable[Result]) -> list[Check]:
 
     Two processes are too few to tell what happens in every one.
     """
-    held = [a for a in by_scenario(results).values() if any(map(_is_kind, a))]
+    every = by_scenario(results).values()
+    held = [a for a in every if LIMIT in a and any(map(_is_kind, a))]
     if not held or len(held[0][LIMIT].samples) < CONTROLLED_LEAST:
         return []
     beaten = [line for arms in held for line in _beaten(subject, arms)]
