@@ -1,7 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The expected use of a folio: which ways to allocate it count as populating,
-# and what two CPUs that fault at once cost each other.
+# The expected use of a folio: which ways to allocate it count as populating.
 
 # an arm's folios of 2 MiB, as the tracepoint reports them: WAY [ARGUMENT...]
 # of bmmpin
@@ -41,16 +40,4 @@ brought_by_device() {
 	must_write /sys/bus/pci/drivers_probe "${device##*/}"
 	group=$(readlink "$device/iommu_group")
 	brought vfio "${device##*/}" "/dev/vfio/${group##*/}"
-}
-
-# two processes on two CPUs fault folios in: ROUNDS FOLIOS
-pair() {
-	record before
-	bmmpair "$1" "$2" "$KIB" >/tmp/pair || fail "bmmpair: $(cat /tmp/pair)"
-	record after
-	report paired arm="$ARM" rounds="$1" folios="$2"
-	while read -r line; do
-		# shellcheck disable=SC2086 # "round=0 ns0=..."
-		report pair arm="$ARM" folios="$2" $line
-	done </tmp/pair
 }

@@ -223,15 +223,6 @@ def populated() -> list[Event]:
     return [event("start", release=OLD), *map(brought, ways), brought("touch", 0)]
 
 
-def pairs() -> list[Event]:
-    found = []
-    for arm in use.ARMS:
-        said = event("paired", arm=arm, rounds=2, folios=10)
-        found += visit(said, {"clear": arm}, clear={"hits": 0 if arm == "off" else 40})
-        found += [event("pair", arm=arm, folios=10, ns0=9, ns1=8, together_ns=7)] * 2
-    return found
-
-
 def soaked() -> list[Event]:
     one = {"folios": 5, "refused": 0, "wrong": 0, "folio": 0, "offset": 0, "word": 0}
     found = [event("soaked", process=n, **one) for n in range(1, 5)]
@@ -369,7 +360,6 @@ RUNS: dict[str, tuple[str, dict[str, Any], Callable[[], list[Event]]]] = {
     "cases": ("clear-cases", {"seed": 1, "rounds": 1}, zeroed),
     "latency": ("clear-latency", {"seed": 1, "rounds": 1}, late),
     "use": ("clear-populate", {}, populated),
-    "pair": ("mthp-pair", {"seed": 1}, pairs),
     "soak": ("clear-faults", {}, soaked),
     "populate": ("populate-guest", {"seed": 1, "rounds": 1}, pooled),
     "vmap": ("vmap-order9", {"seed": 1, "rounds": 1}, vmap),
@@ -433,7 +423,6 @@ def on(event: str = "", **match: Any) -> Event:
         ("hotplug", {**AFTER, "arm": "both"}, GONE, "counters|struct pages cleared"),
         ("thp", {**AFTER, "arm": "auto"}, GONE, "counters (2m auto)"),
         ("cases", {**AFTER, "arm": "auto"}, GONE, "counters"),
-        ("pair", {**AFTER, "arm": "cached"}, GONE, "hits (cached)"),
         ("populate", AFTER, GONE, "counters (thp touch)"),
         ("vmap", {**AFTER, "arm": "pte"}, GONE, "hits (pte)"),
         ("asked", {**AFTER, "arm": "pte"}, GONE, "vmap() is seen (pte)"),

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""clear-populate and mthp-pair: clearing by the page's future user and CPUs."""
+"""clear-populate: clearing by the page's future user."""
 
-import statistics
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm import stats
 from bulkmm.control.needs import at_least
-from bulkmm.lab import state, work
-from bulkmm.lab.machine import counting
+from bulkmm.lab import work
 from bulkmm.lab.machine.arch import X86_64, of_release
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.results import Check, Measured
+from bulkmm.results import Check
 
 TOUCHING = ("touch", "read-call")
 POPULATING = ("mlock", "io-uring", "af-xdp")
@@ -23,7 +20,7 @@ WHOLE_ZERO_PAGE = "7.3"
 
 
 @dataclass(frozen=True)
-class PopulateWork(work.Work):
+class Work(work.Work):
     """2 MiB pages faulted in every way, observed by the tracepoint."""
 
     kept = (("brought", "brought"),)
@@ -68,81 +65,3 @@ def _brought(one: dict[str, Any], release: str) -> Check:
         name += " with cached_max 0"
     detail = f"{streaming} bypassed the cache, {cached} did not"
     return Check(name, not wrong and (right > 0 or none), detail)
-
-
-KIB, FOLIOS = 64, 400
-ARMS = ("off", "cached", "streaming")
-PAIRS = (("off", "cached"), ("off", "streaming"))
-
-
-@dataclass(frozen=True)
-class PairWork(work.Work):
-    """Two CPUs that fault in pages of 64 KiB concurrently."""
-
-    kept = (("visits", "pair"),)
-
-    @property
-    def cmdline(self) -> str:
-        return f"{super().cmdline} init_on_alloc=0".strip()
-
-    def lines(self) -> list[str]:
-        lines = [f"folios thp {KIB}"]
-        chance = self.options.chance
-        # the first visit of each arm warms up
-        for arm in ARMS:
-            lines += [f"state {arm} clear={arm}", f"pair 1 {FOLIOS}"]
-        for _ in range(2):
-            for arm in chance.sample(ARMS, len(ARMS)):
-                lines.append(f"state {arm} clear={arm}")
-                lines.append(f"pair {self.options.rounds} {FOLIOS}")
-        return [*lines, "state absent"]
-
-    def results(self, outcome: Outcome) -> Measured:
-        name, nbytes = self.scenario.name, KIB << 10
-        taken = {
-            arm: [
-                one[f"ns{cpu}"] / FOLIOS
-                # without the one that warmed up
-                for one in outcome.of("pair", arm=arm)[1:]
-                for cpu in (0, 1)
-            ]
-            for arm in ARMS
-        }
-        # a string instruction counts as one: no ratio of work
-        work = counting.rated(name, nbytes, _counted(outcome), ())
-        return stats.joined([stats.rated(name, "ns", nbytes, taken, PAIRS), work])
-
-    def checks(self, outcome: Outcome) -> list[Check]:
-        together = [
-            one["together_ns"] / max(one["ns0"], one["ns1"])
-            for one in outcome.of("pair")
-        ]
-        usual = statistics.median(together or [0])
-        return [
-            *(_served(arm, outcome) for arm in ARMS),
-            # a busy host may keep one of them from running at times
-            Check("both at once", usual > 0, f"{usual:.0%} of the time"),
-        ]
-
-
-def _counted(outcome: Outcome) -> dict[str, list[counting.Work]]:
-    """Return instructions and stores per folio by arm, separately for each CPU."""
-    found: dict[str, list[counting.Work]] = {}
-    first = set()
-    for event, (record,) in counting.of(outcome, "pair"):
-        work = [counting.slot(record, cpu, FOLIOS) for cpu in (0, 1)]
-        if event["arm"] in first:
-            found.setdefault(event["arm"], []).extend(work)
-        first.add(event["arm"])
-    return {arm: found[arm] for arm in ARMS if arm in found}
-
-
-def _served(arm: str, outcome: Outcome) -> Check:
-    """Check that the module served all folios of an arm, or none."""
-    visits = [v for v in state.visits(outcome, "paired") if v.arm == arm]
-    cpus = 0 if arm == "off" else 2
-
-    def expected(event: dict[str, Any]) -> state.Expect:
-        return state.Expect("clear", arm, cpus * event["folios"] * event["rounds"])
-
-    return state.judge(f"hits ({arm})", visits, lambda one: expected(one.event))
