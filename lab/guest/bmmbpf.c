@@ -3,101 +3,66 @@
  * A BPF program at the entry of a kernel function (fentry), as observability
  * tools attach them: it counts calls. Its link and map are pinned in a BPF file
  * system; removing the two files detaches it.
- *	bmmbpf attach FUNCTION PIN	(PIN and PIN-calls are made)
- *	bmmbpf calls PIN
  */
 #define _GNU_SOURCE
-#include <err.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/btf.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "guest.h"
 
 #define BTF_FILE  "/sys/kernel/btf/vmlinux"
+#define BTF_MOST  (64UL << 20)
 #define MAP_VALUE 2 /* of the program's first instruction, an address */
 
-static int bpf(int command, union bpf_attr *attr)
+static int bpf(int command, union bpf_attr *attr, const char *what)
 {
-	return syscall(SYS_bpf, command, attr, sizeof(*attr));
+	int said = syscall(SYS_bpf, command, attr, sizeof(*attr));
+
+	if (said < 0)
+		err(1, "%s", what);
+	return said;
 }
 
-/* Bytes that follow a type's own record. */
-static size_t more(const struct btf_type *type)
-{
-	unsigned int many = BTF_INFO_VLEN(type->info);
+/* Bytes that follow a type's own record: of it, and of each of its members. */
+static const struct {
+	unsigned char own, each;
+} sizes[32] = {
+	[BTF_KIND_INT] = { 4, 0 },
+	[BTF_KIND_VAR] = { sizeof(struct btf_var), 0 },
+	[BTF_KIND_DECL_TAG] = { sizeof(struct btf_decl_tag), 0 },
+	[BTF_KIND_ARRAY] = { sizeof(struct btf_array), 0 },
+	[BTF_KIND_STRUCT] = { 0, sizeof(struct btf_member) },
+	[BTF_KIND_UNION] = { 0, sizeof(struct btf_member) },
+	[BTF_KIND_ENUM] = { 0, sizeof(struct btf_enum) },
+	[BTF_KIND_ENUM64] = { 0, sizeof(struct btf_enum64) },
+	[BTF_KIND_FUNC_PROTO] = { 0, sizeof(struct btf_param) },
+	[BTF_KIND_DATASEC] = { 0, sizeof(struct btf_var_secinfo) },
+};
 
-	switch (BTF_INFO_KIND(type->info)) {
-	case BTF_KIND_INT:
-	case BTF_KIND_VAR:
-	case BTF_KIND_DECL_TAG:
-		return 4;
-	case BTF_KIND_ARRAY:
-		return sizeof(struct btf_array);
-	case BTF_KIND_STRUCT:
-	case BTF_KIND_UNION:
-		return many * sizeof(struct btf_member);
-	case BTF_KIND_ENUM:
-		return many * sizeof(struct btf_enum);
-	case BTF_KIND_ENUM64:
-		return many * sizeof(struct btf_enum64);
-	case BTF_KIND_FUNC_PROTO:
-		return many * sizeof(struct btf_param);
-	case BTF_KIND_DATASEC:
-		return many * sizeof(struct btf_var_secinfo);
-	default:
-		return 0;
-	}
-}
-
-static char *read_btf(size_t *size)
-{
-	struct stat st;
-	int fd = open(BTF_FILE, O_RDONLY);
-	char *all;
-	ssize_t got;
-
-	if (fd < 0 || fstat(fd, &st))
-		return NULL;
-	all = malloc(st.st_size);
-	for (*size = 0; all && *size < (size_t)st.st_size; *size += got) {
-		got = read(fd, all + *size, st.st_size - *size);
-		if (got <= 0)
-			return NULL;
-	}
-	close(fd);
-	return all;
-}
-
-/* BTF id of a kernel function, 0 if there is none. */
+/* BTF id of a kernel function. */
 static unsigned int find(const char *function)
 {
-	size_t size;
-	char *all = read_btf(&size);
+	FILE *in = fopen(BTF_FILE, "r");
+	char *all = mapped(BTF_MOST, MAP_PRIVATE, -1);
 	const struct btf_header *head = (const void *)all;
 	const char *names, *at, *end;
 
-	if (!all)
-		return 0;
+	if (!in || !fread(all, 1, BTF_MOST, in))
+		err(1, BTF_FILE);
 	names = all + head->hdr_len + head->str_off;
 	at = all + head->hdr_len + head->type_off;
 	end = at + head->type_len;
 	for (unsigned int id = 1; at < end; id++) {
 		const struct btf_type *type = (const void *)at;
+		unsigned int kind = BTF_INFO_KIND(type->info);
 
-		if (BTF_INFO_KIND(type->info) == BTF_KIND_FUNC &&
+		if (kind == BTF_KIND_FUNC &&
 		    !strcmp(names + type->name_off, function))
 			return id;
-		at += sizeof(*type) + more(type);
+		at += sizeof(*type) + sizes[kind].own +
+		      sizes[kind].each * BTF_INFO_VLEN(type->info);
 	}
-	errno = ENOENT;
-	return 0;
+	errx(1, "%s: not in the BTF", function);
 }
 
 static int make_counter(void)
@@ -109,7 +74,7 @@ static int make_counter(void)
 		.max_entries = 1,
 	};
 
-	return bpf(BPF_MAP_CREATE, &attr);
+	return bpf(BPF_MAP_CREATE, &attr, "a map");
 }
 
 static int load(unsigned int function, int counter)
@@ -139,67 +104,57 @@ static int load(unsigned int function, int counter)
 		.attach_btf_id = function,
 	};
 
-	return bpf(BPF_PROG_LOAD, &attr);
+	return bpf(BPF_PROG_LOAD, &attr, "a program");
 }
 
-static int pin(int fd, const char *name)
+static void pin(int fd, const char *name)
 {
 	union bpf_attr attr = { .pathname = (uintptr_t)name, .bpf_fd = fd };
 
-	return bpf(BPF_OBJ_PIN, &attr);
+	bpf(BPF_OBJ_PIN, &attr, name);
 }
 
-static int attach(const char *function, const char *name)
+/* The file with the calls of a program that is pinned. */
+static const char *calls_of(const char *name)
+{
+	static char calls[256];
+
+	snprintf(calls, sizeof(calls), "%s-calls", name);
+	return calls;
+}
+
+/* FUNCTION PIN (it and PIN-calls are made) */
+static void attach(char **word)
 {
 	union bpf_attr attr = { 0 };
-	unsigned int id = find(function);
-	char calls[256];
-	int counter, program, link;
+	int counter = make_counter();
 
-	if (!id)
-		err(1, "%s", function);
-	counter = make_counter();
-	if (counter < 0)
-		err(1, "a map");
-	program = load(id, counter);
-	if (program < 0)
-		err(1, "a program");
-	attr.raw_tracepoint.prog_fd = program;
-	link = bpf(BPF_RAW_TRACEPOINT_OPEN, &attr);
-	if (link < 0)
-		err(1, "attach");
-	snprintf(calls, sizeof(calls), "%s-calls", name);
-	if (pin(link, name) || pin(counter, calls))
-		err(1, "pin");
-	return 0;
+	attr.raw_tracepoint.prog_fd = load(find(word[0]), counter);
+	pin(bpf(BPF_RAW_TRACEPOINT_OPEN, &attr, "attach"), word[1]);
+	pin(counter, calls_of(word[1]));
 }
 
-static int say_calls(const char *name)
+static void say_calls(char **word)
 {
 	uint32_t key = 0;
 	uint64_t value = 0;
-	char calls[256];
-	union bpf_attr get = { .pathname = (uintptr_t)calls };
+	union bpf_attr get = { .pathname = (uintptr_t)calls_of(word[0]) };
 	union bpf_attr look = {
 		.key = (uintptr_t)&key,
 		.value = (uintptr_t)&value,
 	};
 
-	snprintf(calls, sizeof(calls), "%s-calls", name);
-	look.map_fd = bpf(BPF_OBJ_GET, &get);
-	if ((int)look.map_fd < 0 || bpf(BPF_MAP_LOOKUP_ELEM, &look))
-		err(1, "%s", calls);
+	look.map_fd = bpf(BPF_OBJ_GET, &get, word[0]);
+	bpf(BPF_MAP_LOOKUP_ELEM, &look, word[0]);
 	printf("%lu\n", value);
-	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	if (argc == 4 && !strcmp(argv[1], "attach"))
-		return attach(argv[2], argv[3]);
-	if (argc == 3 && !strcmp(argv[1], "calls"))
-		return say_calls(argv[2]);
-	fprintf(stderr, "usage: bmmbpf attach FUNCTION PIN\n"
-			"       bmmbpf calls PIN\n");
-	return 2;
+	static const struct command commands[] = {
+		{ "attach FUNCTION PIN", 2, 2, attach },
+		{ "calls PIN", 1, 1, say_calls },
+	};
+
+	return RUN_ONE(commands, argc, argv);
 }

@@ -13,23 +13,13 @@
  * the child copies is broken by MADV_HWPOISON.
  */
 #define _GNU_SOURCE
-#include <err.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/io_uring.h>
 #include <linux/userfaultfd.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+#include "guest.h"
 
 #define PAGE	4096UL
 #define FOLIO	(2UL << 20)
@@ -53,18 +43,9 @@ static int breaks;
 static const char *poison; /* file */
 static uint64_t word;	   /* of each folio, that is written */
 
-static void *map(int flags, int fd)
-{
-	void *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, flags, fd, 0);
-
-	if (at == MAP_FAILED)
-		err(1, "mmap");
-	return at;
-}
-
 static uint64_t *huge(void)
 {
-	return map(MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1);
+	return mapped(BYTES, MAP_PRIVATE | MAP_HUGETLB, -1);
 }
 
 static int file(unsigned int flags)
@@ -76,15 +57,9 @@ static int file(unsigned int flags)
 	return fd;
 }
 
-static uint64_t model(uint64_t i)
-{
-	return (i + 1) * 0x9e3779b97f4a7c15UL;
-}
-
 static void fill(uint64_t *at)
 {
-	for (uint64_t i = 0; i < BYTES / 8; i++)
-		at[i] = model(i);
+	store(at, BYTES / 8, 0, 0);
 }
 
 /* Counts the words that are neither the model's nor were written. */
@@ -92,7 +67,7 @@ static void compare(volatile uint64_t *at, uint64_t written)
 {
 	for (uint64_t i = 0; i < BYTES / 8; i++)
 		seen->wrong += at[i] !=
-			       (i % WORDS == written ? WRITTEN : model(i));
+			       (i % WORDS == written ? WRITTEN : word_at(0, i));
 }
 
 static void compare_copies(volatile uint64_t *at, uint64_t written)
@@ -140,21 +115,10 @@ static int survives(uint64_t *at, int *to)
 	return 1;
 }
 
-static uint64_t frame(const void *at)
-{
-	uint64_t entry = 0;
-	int fd = open("/proc/self/pagemap", O_RDONLY);
-
-	if (fd < 0 || pread(fd, &entry, 8, (uintptr_t)at / PAGE * 8) != 8)
-		err(1, "pagemap");
-	close(fd);
-	return entry & ((1UL << 55) - 1);
-}
-
 /* Tells the lab's module which page is broken from now on. */
 static void break_page(const uint64_t *at)
 {
-	uint64_t pfn = frame((const char *)at + POISON);
+	uint64_t pfn = pfn_of((const char *)at + POISON);
 	FILE *to = fopen(poison, "w");
 
 	if (!to || fprintf(to, "%lu", pfn) < 0 || fclose(to))
@@ -222,23 +186,13 @@ static void hwpoison(void)
 static void of_file(void)
 {
 	int fd = file(MFD_HUGETLB);
-	uint64_t *shared = map(MAP_SHARED, fd), *own = map(MAP_PRIVATE, fd);
+	uint64_t *shared = mapped(BYTES, MAP_SHARED, fd);
+	uint64_t *own = mapped(BYTES, MAP_PRIVATE, fd);
 
 	fill(shared);
 	write_all(own);
 	compare_copies(own, word);
 	compare(shared, NOWHERE);
-}
-
-static void pin(void *at)
-{
-	struct iovec memory = { .iov_base = at, .iov_len = BYTES };
-	struct io_uring_params params = {};
-	long ring = syscall(SYS_io_uring_setup, 1, &params);
-
-	if (ring < 0 || syscall(SYS_io_uring_register, ring,
-				IORING_REGISTER_BUFFERS, &memory, 1))
-		err(1, "io_uring");
 }
 
 static void pinned(void)
@@ -247,7 +201,7 @@ static void pinned(void)
 	pid_t child;
 
 	fill(at);
-	pin(at);
+	pinned_by_io_uring(at, BYTES);
 	if (poison)
 		break_page(at);
 	child = fork();
@@ -268,11 +222,11 @@ static void pinned(void)
 static void *absent_source(void)
 {
 	int fd = file(0);
-	uint64_t *at = map(MAP_SHARED, fd);
+	uint64_t *at = mapped(BYTES, MAP_SHARED, fd);
 
 	fill(at);
 	munmap(at, BYTES);
-	return map(MAP_PRIVATE, fd);
+	return mapped(BYTES, MAP_PRIVATE, fd);
 }
 
 static void by_userfaultfd(uint64_t *at)
@@ -289,9 +243,9 @@ static void by_userfaultfd(uint64_t *at)
 		.len = BYTES,
 	};
 
-	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) ||
-	    ioctl(fd, UFFDIO_REGISTER, &area) || ioctl(fd, UFFDIO_COPY, &copy))
-		err(1, "userfaultfd");
+	IOCTL(fd, UFFDIO_API, &api);
+	IOCTL(fd, UFFDIO_REGISTER, &area);
+	IOCTL(fd, UFFDIO_COPY, &copy);
 	close(fd);
 	compare_copies(at, NOWHERE);
 }
@@ -303,7 +257,7 @@ static void uffd_private(void)
 
 static void uffd_shared(void)
 {
-	by_userfaultfd(map(MAP_SHARED, file(MFD_HUGETLB)));
+	by_userfaultfd(mapped(BYTES, MAP_SHARED, file(MFD_HUGETLB)));
 }
 
 static const struct way {
@@ -336,10 +290,7 @@ int main(int argc, char **argv)
 	breaks = !strcmp(argv[2], "break");
 	poison = argv[3];
 	word = way->word;
-	seen = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (seen == MAP_FAILED)
-		err(1, "mmap");
+	seen = mapped(PAGE, MAP_SHARED, -1);
 	way->act();
 	printf("copies=%lu wrong=%lu child=%d parent=%d shift=%d error=%d\n",
 	       seen->copies, seen->wrong, seen->child, seen->parent,

@@ -9,19 +9,258 @@
  * page flags: a mapping that fell back to small pages would prove nothing.
  */
 #define _GNU_SOURCE
-#include <err.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
+#include <errno.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "bmmfault.h"
 #include "measure.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define THP	   "/sys/kernel/mm/transparent_hugepage"
+#define HUGE_SHIFT 26 /* of the size in the flags of mmap and memfd_create */
+
+struct work work = { .folios = 1, .batch = 1 };
 struct seen *seen;
+
+enum {
+	NO_FD,
+	DEMAND_FD,
+	FALLOCATE
+};
+
+/*
+ * struct way - a way to fault folios in
+ * @name: on the command line
+ * @page: which page is touched first: 0 the first, 1 the middle, 2 the last
+ * @fd:   maps a descriptor of hugetlb memory
+ * @fault: faults a batch in; 0 if the kernel has no memory for it. NULL: mmap()
+ *	   itself, or fallocate() before it, has allocated already
+ * @stores: leaves PARENT in each folio, in the touched page
+ * @forks: a child checks the folios and stores to its copies
+ * @populates: is MAP_POPULATE
+ */
+struct way {
+	const char *name;
+	int page;
+	int fd;
+	int (*fault)(uint64_t word, char *at, uint64_t folios);
+	int stores;
+	int forks;
+	int populates;
+};
+
+static int touch(uint64_t word, char *at, uint64_t folios)
+{
+	for (uint64_t i = 0; i < folios; i++)
+		*((volatile uint64_t *)(at + i * work.bytes) + word) = PARENT;
+	return 1;
+}
+
+static int look(uint64_t word, char *at, uint64_t folios)
+{
+	for (uint64_t i = 0; i < folios; i++)
+		(void)*((volatile uint64_t *)(at + i * work.bytes) + word);
+	return 1;
+}
+
+static int populate(uint64_t word, char *at, uint64_t folios)
+{
+	if (!madvise(at, folios * work.bytes, MADV_POPULATE_WRITE))
+		return 1;
+	if (errno != ENOMEM && errno != EFAULT)
+		err(1, "MADV_POPULATE_WRITE");
+	return 0;
+}
+
+static const struct way ways[] = {
+	{ "write-first", .page = 0, .fault = touch, .stores = 1 },
+	{ "write-middle", .page = 1, .fault = touch, .stores = 1 },
+	{ "write-last", .page = 2, .fault = touch, .stores = 1 },
+	{ "read", .page = 1, .fault = look },
+	{ "madv-populate", .fault = populate },
+	{ "map-populate", .populates = 1 },
+	{ "fork", .page = 1, .fault = touch, .stores = 1, .forks = 1 },
+	{ "memfd", .page = 1, .fd = DEMAND_FD, .fault = touch, .stores = 1 },
+	{ "fallocate", .fd = FALLOCATE },
+};
+
+#define WAYS (sizeof(ways) / sizeof(*ways))
+
+static const struct way *way_named(const char *name)
+{
+	for (const struct way *way = ways; way < ways + WAYS; way++)
+		if (!strcmp(way->name, name) && (work.hugetlb || !way->fd))
+			return way;
+	errx(1, "no way %s", name);
+}
+
+static uint64_t touched_word(const struct way *way)
+{
+	uint64_t pages = work.bytes / SMALL;
+	uint64_t page[] = { 0, pages / 2, pages - 1 };
+
+	return (page[way->page] * SMALL + 24) / 8;
+}
+
+/*
+ * MAP_POPULATE acts before any madvise() can: for that moment every process may
+ * have folios of this size. The only other one that maps new memory meanwhile
+ * dirties memory, and has opted out.
+ */
+static void policy(const char *word)
+{
+	char file[96];
+	int fd;
+
+	snprintf(file, sizeof(file), THP "/hugepages-%lukB/enabled",
+		 work.bytes / 1024);
+	if (work.bytes == 2 << 20 && access(file, F_OK)) /* 6.1 */
+		strcpy(file, THP "/enabled");
+	fd = opened(file, O_WRONLY);
+	if (write(fd, word, strlen(word)) < 0)
+		err(1, "%s", file);
+	close(fd);
+}
+
+/* A descriptor of hugetlb memory, -1 if the pool has too little. */
+static int huge_file(const struct way *way, uint64_t bytes, unsigned int size)
+{
+	int fd = memfd_create("bmmfault", MFD_HUGETLB | size);
+	uint64_t start = now();
+
+	if (fd < 0 || ftruncate(fd, bytes))
+		err(1, "memfd_create");
+	if (way->fd != FALLOCATE)
+		return fd;
+	if (fallocate(fd, 0, 0, bytes)) {
+		close(fd);
+		return -1;
+	}
+	seen->ns += now() - start;
+	return fd;
+}
+
+static char *map_at(const struct way *way, char *at, uint64_t bytes)
+{
+	unsigned int size = (unsigned int)__builtin_ctzl(work.bytes)
+			    << HUGE_SHIFT;
+	int flags = MAP_FIXED | (way->populates ? MAP_POPULATE : 0);
+	int fd = way->fd ? huge_file(way, bytes, size) : -1;
+	char *got;
+
+	if (way->fd)
+		flags |= MAP_SHARED;
+	else
+		flags |= MAP_PRIVATE | MAP_ANONYMOUS |
+			 (work.hugetlb ? MAP_HUGETLB | (int)size : 0);
+	if (way->fd && fd < 0)
+		return MAP_FAILED;
+	got = mmap(at, bytes, PROT_READ | PROT_WRITE | tags_prot(), flags, fd,
+		   0);
+	if (fd >= 0)
+		close(fd);
+	return got;
+}
+
+/* Map a batch at an aligned address; MAP_FAILED if there is no room for it. */
+static char *map(const struct way *way, char *at, uint64_t bytes)
+{
+	int open_to_all = way->populates && !work.hugetlb;
+	uint64_t start;
+	char *got;
+
+	if (open_to_all)
+		policy("always");
+	start = now();
+	got = map_at(way, at, bytes);
+	if (way->populates)
+		seen->ns += now() - start;
+	if (open_to_all)
+		policy("madvise");
+	if (got != MAP_FAILED && !work.hugetlb &&
+	    madvise(got, bytes, MADV_HUGEPAGE))
+		err(1, "MADV_HUGEPAGE");
+	return got;
+}
+
+/* Proves a mapped batch; returns how many folios of it count. */
+static uint64_t mapped_batch(const struct way *way, char *at, uint64_t folios,
+			     int plant)
+{
+	uint64_t start = now(), word = touched_word(way), huge;
+	int given = !way->fault || way->fault(word, at, folios);
+
+	seen->ns += now() - start;
+	if (!given)
+		return 0;
+	if (way->fd == FALLOCATE) /* there, and not mapped yet */
+		look(word, at, folios);
+	huge = huge_ones(at, folios);
+	if (huge != folios && !work.seconds)
+		errx(1, "%s: only %lu of %lu folios are of %lu KiB", way->name,
+		     huge, folios, work.bytes / 1024);
+	if (work.faults_only)
+		return huge;
+	if (plant) {
+		at[folios * work.bytes - 1] = 1;
+		tag(at + folios * work.bytes - GRANULE, GRANULE);
+	}
+	prove_batch(at, folios, word, way->stores, way->forks);
+	fill(at, folios * work.bytes / SMALL);
+	tag(at, folios * work.bytes);
+	return huge;
+}
+
+/* Returns how many folios of a batch count. */
+static uint64_t one_batch(const struct way *way, uint64_t folios, int plant)
+{
+	uint64_t bytes = folios * work.bytes, proved = 0;
+	/* room to align it, and no other mapping close to it to merge with */
+	char *room = mmap(NULL, bytes + 2 * work.bytes, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *at = (char *)(((uintptr_t)room + work.bytes - 1) & -work.bytes);
+
+	if (room == MAP_FAILED)
+		err(1, "no address space");
+	if (map(way, at, bytes) != MAP_FAILED)
+		proved = mapped_batch(way, at, folios, plant);
+	else if (!work.seconds)
+		err(1, "%s: no memory for %lu folios", way->name, folios);
+	munmap(room, bytes + 2 * work.bytes);
+	seen->folios += proved;
+	seen->refused += folios - proved;
+	return proved;
+}
+
+/* Faults a number of folios in by one way. */
+static void run_once(const struct way *way)
+{
+	for (uint64_t left = work.folios; left;) {
+		uint64_t n = left < work.batch ? left : work.batch;
+
+		left -= n;
+		one_batch(way, n, work.plant && !left);
+	}
+}
+
+/* Time is up, and the awaited file exists. */
+static int over(uint64_t end)
+{
+	return now() >= end && (!work.until || !access(work.until, F_OK));
+}
+
+/* Faults folios in by all named ways in turn, until time is up. */
+static void run_long(const struct way *const *chosen, int n)
+{
+	uint64_t end = now() + work.seconds * 1000000000UL;
+
+	for (int i = 0; !over(end); i = (i + 1) % n)
+		if (!one_batch(chosen[i], work.batch, work.plant))
+			usleep(1000);
+}
 
 /*
  * Dirties the kernel's free memory through small pages: they come from
@@ -34,134 +273,80 @@ static void dirty_for_ever(uint64_t bytes)
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	for (;;) {
 		uint64_t start = now();
-		void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		void *at = mapped(bytes, MAP_PRIVATE, -1);
 
-		if (at == MAP_FAILED)
-			err(1, "no memory to dirty");
 		fill(at, bytes / SMALL);
 		munmap(at, bytes);
 		usleep((useconds_t)((now() - start) / 1000) * 2);
 	}
 }
 
-/* Proves a mapped batch; returns how many folios of it count. */
-static uint64_t mapped_batch(const struct work *work, const struct way *way,
-			     char *at, uint64_t folios)
+static int usage(void)
 {
-	uint64_t start = now(), huge;
-	int given = way->fault(work, way, at, folios);
+	fprintf(stderr,
+		"usage: bmmfault dirty MIB: so much memory, again and again\n"
+		"       bmmfault [-n FOLIOS] [-b BATCH] [-t SECONDS] [-u FILE]\n"
+		"                [-p|-f] [-m] thp|hugetlb KIB WAY...\n"
+		"  -n how many folios; -b so many at once\n"
+		"  -t go on for so long; that there are no huge pages is no failure\n"
+		"  -u and until there is such a file\n"
+		"  -p leave a byte in the last folio, which must be found\n"
+		"  -f fault in, and neither look at the folios nor fill them\n"
+		"  -m with memory tags, which must be zero as well\n"
+		"  WAY:");
+	for (unsigned int i = 0; i < WAYS; i++)
+		fprintf(stderr, " %s", ways[i].name);
+	fprintf(stderr, "\n");
+	return 2;
+}
 
-	seen->ns += now() - start;
-	if (!given)
+/* Sets what is to be done; returns 0 if the options are invalid. */
+static int options(int argc, char **argv)
+{
+	int option;
+
+	while ((option = getopt(argc, argv, "n:b:t:u:pfm")) != -1) {
+		if (option == 'n')
+			work.folios = number(optarg);
+		else if (option == 'b')
+			work.batch = number(optarg);
+		else if (option == 't')
+			work.seconds = number(optarg);
+		else if (option == 'u')
+			work.until = optarg;
+		else if (option == 'p')
+			work.plant = 1;
+		else if (option == 'f')
+			work.faults_only = 1;
+		else if (option == 'm')
+			work.tagged = 1;
+		else
+			return 0;
+	}
+	if (!work.batch || argc - optind < 3 || argc - optind - 2 > (int)WAYS)
 		return 0;
-	if (way->fd == FALLOCATE) /* there, and not mapped yet */
-		look(work, way, at, folios);
-	huge = huge_ones(work, at, folios);
-	if (huge != folios && !work->seconds)
-		errx(1, "%s: only %lu of %lu folios are of %lu KiB", way->name,
-		     huge, folios, work->bytes / 1024);
-	if (work->faults_only)
-		return huge;
-	if (work->plant) {
-		at[folios * work->bytes - 1] = 1;
-		tag(work, at + folios * work->bytes - GRANULE, GRANULE);
-	}
-	prove_batch(work, way, at, folios);
-	fill((uint64_t *)at, folios * work->bytes / SMALL);
-	tag(work, at, folios * work->bytes);
-	return huge;
-}
-
-static uint64_t one_batch(const struct work *work, const struct way *way,
-			  uint64_t folios)
-{
-	uint64_t bytes = folios * work->bytes, proved = 0;
-	/* room to align it, and no other mapping close to it to merge with */
-	char *room = mmap(NULL, bytes + 2 * work->bytes, PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	uintptr_t at = (uintptr_t)room + work->bytes - 1;
-
-	if (room == MAP_FAILED)
-		err(1, "no address space");
-	at &= ~(work->bytes - 1);
-	if (map(work, way, (char *)at, bytes) != MAP_FAILED)
-		proved = mapped_batch(work, way, (char *)at, folios);
-	else if (!work->seconds)
-		err(1, "%s: no memory for %lu folios", way->name, folios);
-	munmap(room, bytes + 2 * work->bytes);
-	return proved;
-}
-
-static void count(uint64_t wanted, uint64_t proved)
-{
-	seen->folios += proved;
-	seen->refused += wanted - proved;
-}
-
-/* Faults a number of folios in by one way. */
-static void run_once(const struct work *work, const struct way *way)
-{
-	struct work last = *work;
-
-	last.plant = 0;
-	for (uint64_t left = work->folios; left;) {
-		uint64_t n = left < work->batch ? left : work->batch;
-
-		left -= n;
-		count(n, one_batch(left ? &last : work, way, n));
-	}
-}
-
-/* Time is up, and the awaited file exists. */
-static int over(const struct work *work, uint64_t end)
-{
-	return now() >= end && (!work->until || !access(work->until, F_OK));
-}
-
-/* Faults folios in by all named ways in turn, until time is up. */
-static void run_long(const struct work *work, const struct way *const *chosen,
-		     int n)
-{
-	uint64_t end = now() + work->seconds * 1000000000UL;
-
-	for (int i = 0; !over(work, end); i = (i + 1) % n) {
-		uint64_t proved = one_batch(work, chosen[i], work->batch);
-
-		count(work->batch, proved);
-		if (!proved)
-			usleep(1000);
-	}
-}
-
-static void prepare(void)
-{
-	folio_init();
-	seen = mmap(NULL, SMALL, PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (seen == MAP_FAILED)
-		err(1, "no memory");
-}
-
-static void run(const struct asked *asked)
-{
-	if (asked->work.seconds)
-		run_long(&asked->work, asked->ways, asked->n);
-	else
-		for (int i = 0; i < asked->n; i++)
-			run_once(&asked->work, asked->ways[i]);
+	work.hugetlb = !strcmp(argv[optind], "hugetlb");
+	work.bytes = number(argv[optind + 1]) * 1024;
+	return work.bytes >= 2 * SMALL && !(work.bytes & (work.bytes - 1));
 }
 
 int main(int argc, char **argv)
 {
-	struct asked asked = { .work = { .folios = 1, .batch = 1 } };
+	const struct way *chosen[WAYS];
+	int n = 0;
 
 	if (argc == 3 && !strcmp(argv[1], "dirty"))
 		dirty_for_ever(number(argv[2]) << 20);
-	if (!arguments(&asked, argc, argv))
+	if (!options(argc, argv))
 		return usage();
-	prepare();
-	run(&asked);
+	for (int i = optind + 2; i < argc; i++)
+		chosen[n++] = way_named(argv[i]);
+	seen = mapped(SMALL, MAP_SHARED, -1);
+	if (work.seconds)
+		run_long(chosen, n);
+	else
+		for (int i = 0; i < n; i++)
+			run_once(chosen[i]);
 	printf("folios=%lu refused=%lu ns=%lu wrong=%lu folio=%lu offset=%lu word=0x%016lx tags=%lu tags_wrong=%lu\n",
 	       seen->folios, seen->refused, seen->ns, seen->wrong, seen->folio,
 	       seen->offset, seen->word, seen->tags, seen->tags_wrong);

@@ -3,15 +3,15 @@
 #ifndef BMMFAULT_H
 #define BMMFAULT_H
 
-#include <stdint.h>
+#include "guest.h"
 
 #define SMALL  4096UL
-#define DIRT   0xa5a5a5a5a5a5a5a5UL
 #define PARENT 0x1111111111111111UL /* what a fault stores */
 
 #define GRANULE 16UL /* bytes that share a memory tag */
 
-struct work {
+/* What to do. */
+extern struct work {
 	int hugetlb;
 	uint64_t bytes;	   /* of a folio */
 	uint64_t folios;   /* in all */
@@ -21,74 +21,33 @@ struct work {
 	int plant;	 /* leave a byte in the last folio: it must be found */
 	int faults_only; /* neither check folios nor fill them */
 	int tagged;	 /* memory has tags, to be cleared like the data */
-};
+} work;
 
-/* Results; shared with a child that proves its copy. */
-struct seen {
+/* What was seen; shared with a child that proves its copy. */
+extern struct seen {
 	uint64_t folios, refused, ns, wrong;
 	uint64_t folio, offset, word; /* the first wrong one */
 	uint64_t tags, tags_wrong;
-};
+} *seen;
 
-enum {
-	NO_FD,
-	DEMAND_FD,
-	FALLOCATE
-};
+/* Fill memory with what a page must not have when it is new. */
+void fill(void *to, uint64_t pages);
+
+/* How many folios of a batch have the requested size. */
+uint64_t huge_ones(const char *at, uint64_t folios);
 
 /*
- * struct way - a way to fault folios in
- * @name: on the command line
- * @page: which page is touched first: 0 the first, 1 the middle, 2 the last
- * @fd:   maps a descriptor of hugetlb memory
- * @fault: faults a batch in; 0 if the kernel has no memory for it
- * @stores: leaves PARENT in each folio, in the touched page
- * @forks: a child checks the folios and stores to its copies
+ * Every byte of a batch is zero, but for the word that was stored, if @stored;
+ * with
+ * @forks the same in a child, which stores to its copies.
  */
-struct way {
-	const char *name;
-	int page;
-	int fd;
-	int (*fault)(const struct work *work, const struct way *way, char *at,
-		     uint64_t folios);
-	int stores;
-	int forks;
-};
+void prove_batch(char *at, uint64_t folios, uint64_t touched, int stored,
+		 int forks);
 
-#define WAYS 9
-extern const struct way ways[WAYS];
+/* Protection bits of memory that is to have tags. */
+int tags_prot(void);
 
-struct asked {
-	struct work work;
-	const struct way *ways[WAYS];
-	int n;
-};
-
-extern struct seen *seen;
-
-/* bmmfault_options.c */
-uint64_t number(const char *text);
-int arguments(struct asked *asked, int argc, char **argv);
-int usage(void);
-
-/* bmmfault_ways.c */
-uint64_t touched_word(const struct work *work, const struct way *way);
-int look(const struct work *work, const struct way *way, char *at,
-	 uint64_t folios);
-char *map(const struct work *work, const struct way *way, char *at,
-	  uint64_t bytes);
-const struct way *way_named(const char *name, int hugetlb);
-
-/* bmmfault_folio.c */
-void folio_init(void);
-void fill(uint64_t *to, uint64_t pages);
-uint64_t huge_ones(const struct work *work, const char *at, uint64_t folios);
-void prove_batch(const struct work *work, const struct way *way, char *at,
-		 uint64_t folios);
-
-/* bmmfault_tags.c */
-int tags_prot(const struct work *work);
-void tag(const struct work *work, char *at, uint64_t bytes);
-void prove_tags(const struct work *work, const char *in);
+/* Like the pattern, tags are left in memory that is freed. */
+void tag(char *at, uint64_t bytes);
 
 #endif

@@ -1,137 +1,111 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What the guest's busybox cannot do: time a write to a sysfs file in
- * nanoseconds, prove that memory on a DAX file or device holds what was stored
- * to it, load a module once (busybox retries when a module refuses), report all
- * that bulkmm shows in sysfs, fill memory that a kernel will write next, and
- * jump into another kernel.
- * Each command prints its result on one line and exits 0, or prints what went
- * wrong on stderr and exits 1.
+ * nanoseconds and count its work, prove that memory on a DAX file or device
+ * holds what was stored to it, load a module once (busybox retries when a
+ * module refuses), report all that bulkmm shows in sysfs, fill memory that a
+ * kernel will write next, and jump into another kernel. Each command prints its
+ * result on one line and exits 0, or prints what went wrong on stderr and
+ * exits 1.
  */
 #define _GNU_SOURCE
-#include <err.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <linux/reboot.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "mark.h"
+#include "guest.h"
 #include "measure.h"
-#include "words.h"
 
 #define PIECE	    (2UL << 20) /* one huge page: at most one PMD is touched */
 #define TEN_SECONDS 10000000000UL
 #define BULKMM	    "/sys/kernel/bulkmm/"
 
 /*
- * Write @text to @file and wait until @node exists, if one is named. The
- * driver core probes within the write, so the loop rarely iterates.
+ * FILE TEXT [SLOT [NODE]]: write to a file, counted in a slot of the record,
+ * and wait until NODE exists. The driver core probes within the write, so the
+ * loop rarely iterates.
  */
-static int timed_write(const char *file, const char *text, const char *node)
+static void timed_write(char **word)
 {
+	int fd = opened(word[0], O_WRONLY), slot = word[2] ? atoi(word[2]) : -1;
 	struct stat st;
 	uint64_t start;
-	int fd = open(file, O_WRONLY);
 
-	if (fd < 0)
-		err(1, "%s", file);
 	stay();
 	start = now();
-	if (node)
-		bmm_mark(BMM_MARK_BEGIN(1));
-	if (write(fd, text, strlen(text)) < 0)
-		err(1, "%s", file);
-	while (node && stat(node, &st)) {
+	mark_begin(slot);
+	if (write(fd, word[1], strlen(word[1])) < 0)
+		err(1, "%s", word[0]);
+	while (word[3] && stat(word[3], &st)) {
 		if (now() - start > TEN_SECONDS)
-			err(1, "%s", node);
+			err(1, "%s", word[3]);
 	}
-	if (node)
-		bmm_mark(BMM_MARK_END(1));
+	mark_end(slot);
 	printf("%lu\n", now() - start);
-	return 0;
 }
 
-static int say_verdict(const char *file, uint64_t bytes, uint64_t bad)
+static void record(char **word)
 {
-	if (bad) {
-		fprintf(stderr, "bmmguest: %s: %lu words differ\n", file, bad);
-		return 1;
-	}
+	bmm_mark(BMM_MARK_RECORD);
+}
+
+static void say_verdict(const char *file, uint64_t bytes, uint64_t bad)
+{
+	if (bad)
+		errx(1, "%s: %lu words differ", file, bad);
 	printf("%lu\n", bytes);
-	return 0;
 }
 
-/* Write @bytes (a multiple of PIECE) with write(2), through to the medium. */
-static int fill(const char *file, uint64_t bytes, uint64_t seed)
+/* FILE BYTES (a multiple of PIECE) SEED: by write(2), through to the medium */
+static void fill(char **word)
 {
-	uint64_t *buf = malloc(PIECE);
-	int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	uint64_t bytes = number(word[1]), seed = number(word[2]);
+	uint64_t *buf = mapped(PIECE, MAP_PRIVATE, -1);
+	int fd = opened(word[0], O_WRONLY | O_CREAT | O_TRUNC);
 
-	if (fd < 0 || !buf)
-		err(1, "%s", file);
 	for (uint64_t at = 0; at < bytes; at += PIECE) {
 		store(buf, PIECE / 8, seed, at / 8);
 		if (write(fd, buf, PIECE) != (ssize_t)PIECE)
-			err(1, "%s", file);
+			err(1, "%s", word[0]);
 	}
 	if (fsync(fd) || close(fd))
-		err(1, "%s", file);
+		err(1, "%s", word[0]);
 	printf("%lu\n", bytes);
-	return 0;
 }
 
 /* Read back with read(2) what fill() or the mapping wrote. */
-static int check(const char *file, uint64_t bytes, uint64_t seed)
+static void check(char **word)
 {
-	uint64_t *buf = malloc(PIECE), bad = 0;
-	int fd = open(file, O_RDONLY);
+	uint64_t bytes = number(word[1]), seed = number(word[2]), bad = 0;
+	uint64_t *buf = mapped(PIECE, MAP_PRIVATE, -1);
+	int fd = opened(word[0], O_RDONLY);
 
-	if (fd < 0 || !buf)
-		err(1, "%s", file);
 	for (uint64_t at = 0; at < bytes; at += PIECE) {
 		if (read(fd, buf, PIECE) != (ssize_t)PIECE)
-			err(1, "%s", file);
+			err(1, "%s", word[0]);
 		bad += differing(buf, PIECE / 8, seed, at / 8);
 	}
-	return say_verdict(file, bytes, bad);
+	say_verdict(word[0], bytes, bad);
 }
 
 /*
- * MAP_SYNC is granted on DAX only, so a mapping of the page cache cannot pass.
- * A DAX device does not need it.
+ * FILE BYTES SEED: map it, write (or compare) a piece at its start, middle and
+ * end. MAP_SYNC is granted on DAX only, so a mapping of the page cache cannot
+ * pass. A DAX device does not need it.
  */
-static void *map(int fd, uint64_t bytes)
+static void map(char **word, int writes)
 {
-	struct stat st;
-	int flags = MAP_SHARED;
-
-	if (fstat(fd, &st))
-		return MAP_FAILED;
-	if (S_ISREG(st.st_mode))
-		flags = MAP_SHARED_VALIDATE | MAP_SYNC;
-	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
-}
-
-/* Map @file, write (or compare) a piece at its start, middle and end. */
-static int mapped(const char *file, uint64_t bytes, uint64_t seed, int writes)
-{
+	uint64_t bytes = number(word[1]), seed = number(word[2]), bad = 0;
 	uint64_t at[] = { 0, bytes / 2 & ~(PIECE - 1), bytes - PIECE };
-	uint64_t bad = 0;
-	int fd = open(file, O_RDWR);
+	int fd = opened(word[0], O_RDWR), flags = MAP_SHARED;
+	struct stat st;
 	char *base;
 
-	if (fd < 0)
-		err(1, "%s", file);
-	base = map(fd, bytes);
-	if (base == MAP_FAILED)
-		err(1, "%s", file);
+	if (fstat(fd, &st))
+		err(1, "%s", word[0]);
+	if (S_ISREG(st.st_mode))
+		flags = MAP_SHARED_VALIDATE | MAP_SYNC;
+	base = mapped(bytes, flags, fd);
 	for (unsigned int i = 0; i < 3; i++) {
 		uint64_t *piece = (uint64_t *)(base + at[i]);
 
@@ -140,18 +114,27 @@ static int mapped(const char *file, uint64_t bytes, uint64_t seed, int writes)
 		bad += differing(piece, PIECE / 8, seed, at[i] / 8);
 	}
 	if (munmap(base, bytes) || close(fd))
-		err(1, "%s", file);
-	return say_verdict(file, 3 * PIECE, bad);
+		err(1, "%s", word[0]);
+	say_verdict(word[0], 3 * PIECE, bad);
 }
 
-static int load(const char *file, const char *options)
+static void map_write(char **word)
 {
-	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	map(word, 1);
+}
 
-	if (fd < 0 || syscall(SYS_finit_module, fd, options, 0))
-		err(1, "%s", file);
+static void map_check(char **word)
+{
+	map(word, 0);
+}
+
+static void load(char **word)
+{
+	int fd = opened(word[0], O_RDONLY | O_CLOEXEC);
+
+	if (syscall(SYS_finit_module, fd, word[1], 0))
+		err(1, "%s", word[0]);
 	puts("loaded");
-	return 0;
 }
 
 /* print a file as JSON text */
@@ -171,8 +154,8 @@ static void print_text(const char *file)
 		fclose(in);
 }
 
-/* one event with every file of the module's */
-static int report_state(const char *when, const char *arm)
+/* WHEN ARM: one event with every file of the module's */
+static void report_state(char **word)
 {
 	static char whole[1 << 16]; /* others report meanwhile */
 	glob_t found;
@@ -181,42 +164,38 @@ static int report_state(const char *when, const char *arm)
 	if (glob(BULKMM "{version,*/*}", GLOB_BRACE, NULL, &found))
 		err(1, "%s", BULKMM);
 	printf("{\"event\":\"state\",\"when\":\"%s\",\"arm\":\"%s\",\"files\":{",
-	       when, arm);
+	       word[0], word[1]);
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		printf("%s\"%s\":", i ? "," : "",
 		       found.gl_pathv[i] + sizeof(BULKMM) - 1);
 		print_text(found.gl_pathv[i]);
 	}
 	puts("}}");
-	return 0;
 }
 
-/* With this pattern a byte shows that a kernel omits when it writes there next. */
-static void poison(volatile uint64_t *to, uint64_t bytes, uint64_t pattern)
+/* A pattern shows bytes that a kernel omits when it writes there next. */
+static void fill_words(volatile uint64_t *to, uint64_t bytes, uint64_t pattern)
 {
 	for (uint64_t i = 0; i < bytes / sizeof(*to); i++)
 		to[i] = pattern;
 }
 
-static int poison_free(uint64_t bytes, uint64_t pattern)
+/* MIB PATTERN: free memory */
+static void poison(char **word)
 {
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t bytes = number(word[0]) << 20;
 
-	if (at == MAP_FAILED)
-		err(1, "memory");
-	poison(at, bytes, pattern);
+	fill_words(mapped(bytes, MAP_PRIVATE, -1), bytes, number(word[1]));
 	printf("%lu\n", bytes);
-	return 0;
 }
 
-/* A device without a driver, at this physical address. */
-static int poison_device(uint64_t start, uint64_t bytes, uint64_t pattern)
+/* START BYTES PATTERN: a device without a driver, at this physical address */
+static void poison_device(char **word)
 {
-	int fd = open("/dev/mem", O_RDWR | O_SYNC);
+	uint64_t start = number(word[0]), bytes = number(word[1]);
+	uint64_t pattern = number(word[2]);
+	int fd = opened("/dev/mem", O_RDWR | O_SYNC);
 
-	if (fd < 0)
-		err(1, "/dev/mem");
 	for (uint64_t done = 0; done < bytes; done += PIECE) {
 		uint64_t some = bytes - done < PIECE ? bytes - done : PIECE;
 		uint64_t *at = mmap(NULL, some, PROT_READ | PROT_WRITE,
@@ -224,24 +203,22 @@ static int poison_device(uint64_t start, uint64_t bytes, uint64_t pattern)
 
 		if (at == MAP_FAILED)
 			err(1, "device");
-		poison(at, some, pattern);
+		fill_words(at, some, pattern);
 		if (at[some / sizeof(*at) - 1] != pattern)
 			errx(1, "device holds something else");
 		munmap(at, some);
 	}
 	printf("%lu\n", bytes);
-	return 0;
 }
 
-/* Neither the firmware nor the processes here are told. */
-static int jump(const char *kernel, const char *initramfs, const char *words)
+/* KERNEL INITRAMFS WORDS: neither the firmware nor the processes here are told */
+static void jump(char **word)
 {
-	int image = open(kernel, O_RDONLY), files = open(initramfs, O_RDONLY);
+	int image = opened(word[0], O_RDONLY);
+	int files = opened(word[1], O_RDONLY);
 
-	if (image < 0 || files < 0)
-		err(1, "%s", image < 0 ? kernel : initramfs);
-	if (syscall(SYS_kexec_file_load, image, files, strlen(words) + 1, words,
-		    0UL))
+	if (syscall(SYS_kexec_file_load, image, files, strlen(word[2]) + 1,
+		    word[2], 0UL))
 		err(1, "load");
 	sync();
 	syscall(SYS_reboot, LINUX_REBOOT_MAGIC1, LINUX_REBOOT_MAGIC2,
@@ -249,47 +226,21 @@ static int jump(const char *kernel, const char *initramfs, const char *words)
 	err(1, "jump");
 }
 
-static uint64_t number(const char *text)
-{
-	return strtoull(text, NULL, 0);
-}
-
 int main(int argc, char **argv)
 {
-	const char *what = argc > 1 ? argv[1] : "";
+	static const struct command commands[] = {
+		{ "write FILE TEXT [SLOT [NODE]]", 2, 4, timed_write },
+		{ "record", 0, 0, record },
+		{ "load MODULE OPTIONS", 2, 2, load },
+		{ "state WHEN ARM", 2, 2, report_state },
+		{ "poison MIB PATTERN", 2, 2, poison },
+		{ "poison START BYTES PATTERN", 3, 3, poison_device },
+		{ "kexec KERNEL INITRAMFS WORDS", 3, 3, jump },
+		{ "fill FILE BYTES SEED", 3, 3, fill },
+		{ "check FILE BYTES SEED", 3, 3, check },
+		{ "map-write FILE BYTES SEED", 3, 3, map_write },
+		{ "map-check FILE BYTES SEED", 3, 3, map_check },
+	};
 
-	if (!strcmp(what, "write") && (argc == 4 || argc == 5))
-		return timed_write(argv[2], argv[3], argv[4]);
-	if (!strcmp(what, "load") && argc == 4)
-		return load(argv[2], argv[3]);
-	if (!strcmp(what, "state") && argc == 4)
-		return report_state(argv[2], argv[3]);
-	if (!strcmp(what, "poison") && argc == 4)
-		return poison_free(number(argv[2]) << 20, number(argv[3]));
-	if (!strcmp(what, "poison") && argc == 5)
-		return poison_device(number(argv[2]), number(argv[3]),
-				     number(argv[4]));
-	if (!strcmp(what, "kexec") && argc == 5)
-		return jump(argv[2], argv[3], argv[4]);
-	if (argc == 5) {
-		uint64_t bytes = number(argv[3]), seed = number(argv[4]);
-
-		if (!strcmp(what, "fill"))
-			return fill(argv[2], bytes, seed);
-		if (!strcmp(what, "check"))
-			return check(argv[2], bytes, seed);
-		if (!strcmp(what, "map-write"))
-			return mapped(argv[2], bytes, seed, 1);
-		if (!strcmp(what, "map-check"))
-			return mapped(argv[2], bytes, seed, 0);
-	}
-	fprintf(stderr,
-		"usage: bmmguest write FILE TEXT [NODE]\n"
-		"       bmmguest load MODULE OPTIONS\n"
-		"       bmmguest state WHEN ARM\n"
-		"       bmmguest poison MIB PATTERN\n"
-		"       bmmguest poison START BYTES PATTERN\n"
-		"       bmmguest kexec KERNEL INITRAMFS WORDS\n"
-		"       bmmguest fill|check|map-write|map-check FILE BYTES SEED\n");
-	return 2;
+	return RUN_ONE(commands, argc, argv);
 }

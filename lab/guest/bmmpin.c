@@ -1,68 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bmmpin WAY... - allocate folios of 2 MiB in ways that bmmfault does not have:
- * for a device, for a guest, locked, or inside a system call that touches them.
- * The module's tracepoint tells who cleared them, and how.
+ * Allocates folios of 2 MiB in ways that bmmfault does not have: for a device,
+ * for a guest, locked, or inside a system call that touches them. The module's
+ * tracepoint tells who cleared them, and how.
  */
 #define _GNU_SOURCE
-#include <err.h>
-#include <fcntl.h>
+#include <errno.h>
 #include <linux/if_xdp.h>
-#include <linux/io_uring.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
+#include <linux/kvm.h>
+#include <linux/vfio.h>
+#include <signal.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
+#include <sys/time.h>
 
-#include "bmmpin.h"
+#include "guest.h"
 
-/* Aligned, untouched memory that is to get huge pages. */
-char *fresh(int prot)
+#define HUGE_BYTES (2UL << 20)
+#define BYTES	   (4 * HUGE_BYTES) /* of memory to allocate */
+
+/* Untouched memory that is to get huge pages. */
+static char *fresh(void)
 {
-	char *at = mmap(NULL, BYTES + HUGE_BYTES, prot,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (at == MAP_FAILED)
-		err(1, "mmap");
-	at += -(uintptr_t)at % HUGE_BYTES;
-	if (madvise(at, BYTES, MADV_HUGEPAGE))
-		err(1, "MADV_HUGEPAGE");
-	return at;
+	return advised(BYTES, HUGE_BYTES, MADV_HUGEPAGE);
 }
 
-static void touch(void)
+static void touch(char **word)
 {
-	char *at = fresh(PROT_READ | PROT_WRITE);
+	char *at = fresh();
 
 	for (size_t i = 0; i < BYTES; i += HUGE_BYTES)
 		*(volatile char *)(at + i) = 1;
 }
 
 /* read(2), a page each time: the kernel stores to it. */
-static void read_into(void)
+static void read_into(char **word)
 {
-	char *at = fresh(PROT_READ | PROT_WRITE);
-	int fd = open("/dev/zero", O_RDONLY);
+	int fd = opened("/dev/zero", O_RDONLY);
+	char *at = fresh();
 
 	for (size_t i = 0; i < BYTES; i += HUGE_BYTES)
 		if (read(fd, at + i, 4096) != 4096)
 			err(1, "read");
-	close(fd);
 }
 
-static void lock(void)
+static void lock(char **word)
 {
-	if (mlock(fresh(PROT_READ | PROT_WRITE), BYTES))
+	if (mlock(fresh(), BYTES))
 		err(1, "mlock");
 }
 
 /* A heap has no advice: the caller enables huge pages for every process. */
-static void grow_locked_heap(void)
+static void grow_locked_heap(char **word)
 {
 	if (mlockall(MCL_FUTURE))
 		err(1, "mlockall");
@@ -70,79 +58,124 @@ static void grow_locked_heap(void)
 		err(1, "sbrk");
 }
 
-static void uring(void)
+/* Memory locked while read-only, then made writable. */
+static void protect(char **word)
 {
-	struct iovec memory = {
-		.iov_base = fresh(PROT_READ | PROT_WRITE),
-		.iov_len = BYTES,
-	};
-	struct io_uring_params params = {};
-	long ring = syscall(SYS_io_uring_setup, 1, &params);
+	char *at = fresh();
 
-	if (ring < 0)
-		err(1, "io_uring_setup");
-	if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS,
-		    &memory, 1))
-		err(1, "io_uring_register");
+	if (mprotect(at, BYTES, PROT_READ) || mlock(at, BYTES) ||
+	    mprotect(at, BYTES, PROT_READ | PROT_WRITE))
+		err(1, "mlock and mprotect");
 }
 
-static void xdp(void)
+static void uring(char **word)
+{
+	pinned_by_io_uring(fresh(), BYTES);
+}
+
+static void xdp(char **word)
 {
 	struct xdp_umem_reg memory = {
-		.addr = (uintptr_t)fresh(PROT_READ | PROT_WRITE),
+		.addr = (uintptr_t)fresh(),
 		.len = BYTES,
 		.chunk_size = 4096,
 	};
 	int fd = socket(AF_XDP, SOCK_RAW, 0);
 
-	if (fd < 0)
+	if (fd < 0 ||
+	    setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &memory, sizeof(memory)))
 		err(1, "AF_XDP");
-	if (setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &memory, sizeof(memory)))
-		err(1, "XDP_UMEM_REG");
 }
 
-/* Memory locked while read-only, then made writable. */
-static void protect(void)
+/* DEVICE (its name on the PCI bus) GROUP (of the IOMMU): memory is given to it */
+static void vfio(char **word)
 {
-	char *at = fresh(PROT_READ);
+	struct vfio_iommu_type1_dma_map map = {
+		.argsz = sizeof(map),
+		.flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
+		.vaddr = (uintptr_t)fresh(),
+		.iova = 0,
+		.size = BYTES,
+	};
+	int container = opened("/dev/vfio/vfio", O_RDWR);
+	int fd = opened(word[1], O_RDWR);
 
-	if (mlock(at, BYTES))
-		err(1, "mlock");
-	if (mprotect(at, BYTES, PROT_READ | PROT_WRITE))
-		err(1, "mprotect");
+	IOCTL(fd, VFIO_GROUP_SET_CONTAINER, &container);
+	IOCTL(container, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU);
+	IOCTL(fd, VFIO_GROUP_GET_DEVICE_FD, word[0]);
+	IOCTL(container, VFIO_IOMMU_MAP_DMA, &map);
 }
 
-static const struct {
-	const char *name;
-	void (*bring)(void);
-} ways[] = {
-	{ "touch", touch },
-	{ "read-call", read_into },
-	{ "mlock", lock },
-	{ "brk-locked", grow_locked_heap },
-	{ "mprotect-locked", protect },
-	{ "io-uring", uring },
-	{ "af-xdp", xdp },
-	{ "kvm-prefault", kvm_prefault },
-	{ "kvm-run", kvm_run },
-};
+#ifdef __x86_64__
+/* A guest's CPU, and untouched memory from address 0 on. */
+static int kvm_vcpu(void)
+{
+	struct kvm_userspace_memory_region memory = {
+		.memory_size = BYTES,
+		.userspace_addr = (uintptr_t)fresh(),
+	};
+	int vm = IOCTL(opened("/dev/kvm", O_RDWR), KVM_CREATE_VM, 0);
 
-#define WAYS (sizeof(ways) / sizeof(*ways))
+	IOCTL(vm, KVM_SET_USER_MEMORY_REGION, &memory);
+	return IOCTL(vm, KVM_CREATE_VCPU, 0);
+}
+
+static void kvm_prefault(char **word)
+{
+	struct kvm_pre_fault_memory memory = { .size = BYTES };
+	int vcpu = kvm_vcpu();
+
+	while (memory.size)
+		if (ioctl(vcpu, KVM_PRE_FAULT_MEMORY, &memory) &&
+		    errno != EINTR && errno != EAGAIN)
+			err(1, "KVM_PRE_FAULT_MEMORY");
+}
+
+static void ignore(int signal)
+{
+	(void)signal;
+}
+
+/*
+ * The guest executes zeros, two of which are an add to memory: it first touches
+ * the first folio, and runs until a signal comes.
+ */
+static void kvm_run(char **word)
+{
+	struct itimerval soon = { .it_value.tv_usec = 100000 };
+	struct sigaction action = { .sa_handler = ignore };
+	struct kvm_regs regs = { .rflags = 2 };
+	struct kvm_sregs sregs;
+	int vcpu = kvm_vcpu();
+
+	IOCTL(vcpu, KVM_GET_SREGS, &sregs);
+	sregs.cs.base = 0;
+	sregs.cs.selector = 0;
+	IOCTL(vcpu, KVM_SET_SREGS, &sregs);
+	IOCTL(vcpu, KVM_SET_REGS, &regs);
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	if (ioctl(vcpu, KVM_RUN, 0) && errno != EINTR)
+		err(1, "KVM_RUN");
+}
+#endif
 
 int main(int argc, char **argv)
 {
-	if (argc == 4 && !strcmp(argv[1], "vfio")) {
-		vfio(argv[2], argv[3]);
-		return 0;
-	}
-	for (size_t i = 0; argc == 2 && i < WAYS; i++)
-		if (!strcmp(argv[1], ways[i].name)) {
-			ways[i].bring();
-			return 0;
-		}
-	fprintf(stderr, "usage: bmmpin vfio DEVICE GROUP\n       bmmpin WAY:");
-	for (size_t i = 0; i < WAYS; i++)
-		fprintf(stderr, " %s", ways[i].name);
-	fprintf(stderr, "\n");
-	return 2;
+	static const struct command commands[] = {
+		{ "touch", 0, 0, touch },
+		{ "read-call", 0, 0, read_into },
+		{ "mlock", 0, 0, lock },
+		{ "brk-locked", 0, 0, grow_locked_heap },
+		{ "mprotect-locked", 0, 0, protect },
+		{ "io-uring", 0, 0, uring },
+		{ "af-xdp", 0, 0, xdp },
+		{ "vfio DEVICE GROUP", 2, 2, vfio },
+#ifdef __x86_64__
+		{ "kvm-prefault", 0, 0, kvm_prefault },
+		{ "kvm-run", 0, 0, kvm_run },
+#endif
+	};
+
+	return RUN_ONE(commands, argc, argv);
 }

@@ -1,92 +1,227 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Memory of a node that is plugged and unplugged:
- *
- *	bmmplug use NODE MIB SEED FILLED GO
- *
- * allocates MIB of the node's memory, fills it with distinct words, lists the
- * memory blocks that hold them in the file FILLED (some more than once), waits
- * for the file GO and checks each word. Prints the number of bytes, and how
- * many pages have left the node; exits 1 if one was not on it at first, or a
- * word has changed.
- *
- *	bmmplug offline NODE
- *
- * takes every block of the node offline, in the order of the directory, as
- * daxctl does; prints how many nanoseconds that took.
- *
- *	bmmplug plug|unplug FILE DEVICE
- *
- * writes a device to a file of its driver, and prints how long that took.
- *
- *	bmmplug record
- *
- * begins a record of work; "plug" is counted in its first slot, "offline" and
- * "unplug" in its second.
- *
- *	bmmplug wait FILE TEXT NODE BLOCKS
- *
- * writes a text to a file and waits until the node has BLOCKS blocks, all of
- * them online (0: until the node is gone); prints the nanoseconds it took.
- */
+/* Memory of a node that is plugged and unplugged. */
 #define _GNU_SOURCE
-#include <err.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include <errno.h>
+#include <glob.h>
 
-#include "bmmplug.h"
-#include "mark.h"
+#include "guest.h"
 #include "measure.h"
 
-/* Write to a driver's file, and count the work in one slot of a record. */
-static int driver(const char *file, const char *device, int taken)
-{
-	uint64_t start = now();
-	int fd = open(file, O_WRONLY);
-	ssize_t done;
+#define BLOCKS	     "/sys/devices/system/memory/"
+#define PATIENCE     120000000000UL /* ns: two minutes */
+#define MPOL_DEFAULT 0
+#define MPOL_BIND    2
+#define MPOL_F_NODE  1
+#define MPOL_F_ADDR  2
+#define PAGE	     4096UL
+#define MANY	     65536 /* blocks: 8 TiB of the smallest */
 
-	if (fd < 0)
-		err(1, "%s", file);
+/* The directories of a node's blocks; returns how many. */
+static int blocks_of(const char *node, glob_t *found)
+{
+	char all[64];
+
+	snprintf(all, sizeof(all),
+		 "/sys/devices/system/node/node%s/memory[0-9]*", node);
+	return glob(all, GLOB_NOSORT, NULL, found) ? 0 : (int)found->gl_pathc;
+}
+
+/* Sets a block's state; returns 0 or the errno of the kernel's refusal. */
+static int set_state(const char *block, const char *state)
+{
+	char file[272];
+	int fd, refused = 0;
+
+	snprintf(file, sizeof(file), "%s/state", block);
+	fd = opened(file, O_WRONLY);
+	if (write(fd, state, strlen(state)) < 0)
+		refused = errno;
+	close(fd);
+	return refused;
+}
+
+static void offline_block(const char *block)
+{
+	int refused, tries = 500;
+
+	/* a page may be in use for the moment */
+	while ((refused = set_state(block, "offline")) == EBUSY && tries--)
+		usleep(10000);
+	errno = refused;
+	if (refused && refused != EINVAL) /* EINVAL: it is offline already */
+		err(1, "%s", block);
+}
+
+/*
+ * NODE: take every block of it offline, in the order of the directory, as daxctl
+ * does; prints how many nanoseconds that took. Counted in the second slot.
+ */
+static void offline(char **word)
+{
+	uint64_t start;
+	glob_t found;
+	int many = blocks_of(word[0], &found);
+
+	if (!many)
+		errx(1, "node %s has no memory", word[0]);
 	stay();
-	if (taken)
-		bmm_mark(BMM_MARK_BEGIN(1));
-	else
-		bmm_mark(BMM_MARK_BEGIN(0));
-	done = write(fd, device, strlen(device));
-	if (taken)
-		bmm_mark(BMM_MARK_END(1));
-	else
-		bmm_mark(BMM_MARK_END(0));
-	if (done < 0)
-		err(1, "%s", file);
+	start = now();
+	mark_begin(1);
+	for (int i = 0; i < many; i++)
+		offline_block(found.gl_pathv[i]);
+	mark_end(1);
 	printf("%lu\n", now() - start);
-	return 0;
+}
+
+static int is_online(const char *block)
+{
+	char file[272], state[8] = "";
+	int fd;
+
+	snprintf(file, sizeof(file), "%s/state", block);
+	fd = open(file, O_RDONLY);
+	if (fd < 0)
+		return 0; /* it was removed meanwhile */
+	if (read(fd, state, sizeof(state) - 1) < 0)
+		state[0] = 0;
+	close(fd);
+	return !strcmp(state, "online\n");
+}
+
+/*
+ * Is the last operation over? A block reads "online" once online_pages() has
+ * returned. The last block of a node is unlinked in the middle of its removal,
+ * which ends with that of the node: until then /proc/zoneinfo has its zones.
+ */
+static int settled(const char *node, int wanted, int *have)
+{
+	char directory[64];
+	int online = 0;
+	glob_t found;
+
+	snprintf(directory, sizeof(directory),
+		 "/sys/devices/system/node/node%s", node);
+	*have = blocks_of(node, &found);
+	for (int i = 0; *have == wanted && i < wanted; i++)
+		online += is_online(found.gl_pathv[i]);
+	if (*have)
+		globfree(&found);
+	return wanted ? online == wanted : access(directory, F_OK);
+}
+
+/*
+ * FILE TEXT NODE BLOCKS: write a text to a file and wait until the node has so
+ * many blocks, all of them online (0: until the node is gone); prints the
+ * nanoseconds.
+ */
+static void timed_wait(char **word)
+{
+	int fd = opened(word[0], O_WRONLY), blocks = atoi(word[3]);
+	int have, before = -1;
+	uint64_t start = now(), changed = start;
+
+	if (dprintf(fd, "%s\n", word[1]) < 0)
+		err(1, "%s", word[0]);
+	while (!settled(word[2], blocks, &have)) {
+		if (have != before)
+			changed = now();
+		if (now() - changed > PATIENCE)
+			errx(1,
+			     "nothing changes for %lu s: node %s has %d blocks, "
+			     "or is not online or gone; wanted: %d",
+			     PATIENCE / 1000000000, word[2], have, blocks);
+		before = have;
+		usleep(1000);
+	}
+	printf("%lu\n", now() - start);
+}
+
+/*
+ * Counts the mapping's pages on the node. With get_mempolicy(): move_pages()
+ * exists only with CONFIG_NUMA_MIGRATION.
+ */
+static uint64_t pages_on(char *base, uint64_t bytes, int node)
+{
+	uint64_t on = 0;
+
+	for (uint64_t at = 0; at < bytes; at += PAGE) {
+		int where = -1;
+
+		if (syscall(SYS_get_mempolicy, &where, NULL, 0UL, base + at,
+			    MPOL_F_NODE | MPOL_F_ADDR))
+			err(1, "get_mempolicy");
+		on += where == node;
+	}
+	return on;
+}
+
+/* Notes the blocks that hold a mapping. */
+static void find_blocks(const char *base, uint64_t bytes, char *held)
+{
+	FILE *file = fopen(BLOCKS "block_size_bytes", "r");
+	uint64_t size, block;
+
+	if (!file || fscanf(file, "%lx", &size) != 1)
+		err(1, "block size");
+	fclose(file);
+	for (uint64_t at = 0; at < bytes; at += PAGE) {
+		block = pfn_of(base + at) * PAGE / size;
+		if (block >= MANY)
+			errx(1, "block %lu", block);
+		held[block] = 1;
+	}
+}
+
+static void take_turns(const char *held, const char *online)
+{
+	char block[64];
+
+	for (int i = 0; i < MANY; i++) {
+		snprintf(block, sizeof(block), BLOCKS "memory%d", i);
+		if (held[i] && !set_state(block, "offline") &&
+		    set_state(block, online))
+			errx(1, "block %d does not come back", i);
+	}
+}
+
+/*
+ * NODE MIB ONLINE: allocate so much of its memory, fill it with distinct words,
+ * take each block that holds them offline, if the kernel does so, and online
+ * again (as ONLINE), and check each word. Prints how many pages have left the
+ * node; it is an error if one was not on it at first.
+ */
+static void use(char **word)
+{
+	int node = atoi(word[0]);
+	unsigned long nodes = 1UL << node;
+	uint64_t bytes = number(word[1]) << 20;
+	char *base = mapped(bytes, MAP_PRIVATE, -1);
+	static char held[MANY];
+	uint64_t on, bad;
+
+	if (syscall(SYS_mbind, base, bytes, MPOL_BIND, &nodes, 64UL, 0UL))
+		err(1, "mbind");
+	store((uint64_t *)base, bytes / 8, node, 0);
+	on = pages_on(base, bytes, node);
+	/* from here on it may migrate anywhere */
+	if (syscall(SYS_mbind, base, bytes, MPOL_DEFAULT, NULL, 0UL, 0UL))
+		err(1, "mbind");
+	find_blocks(base, bytes, held);
+	take_turns(held, word[2]);
+	bad = differing((uint64_t *)base, bytes / 8, node, 0);
+	if (bad || on != bytes / PAGE)
+		errx(1, "%lu words differ, %lu of %lu pages", bad, on,
+		     bytes / PAGE);
+	printf("bytes=%lu moved=%lu\n", bytes, on - pages_on(base, bytes, node));
 }
 
 int main(int argc, char **argv)
 {
-	if (argc == 7 && !strcmp(argv[1], "use"))
-		return use(atoi(argv[2]), strtoull(argv[3], NULL, 0) << 20,
-			   strtoull(argv[4], NULL, 0), argv[5], argv[6]);
-	if (argc == 2 && !strcmp(argv[1], "record")) {
-		bmm_mark(BMM_MARK_RECORD);
-		return 0;
-	}
-	if (argc == 4 && !strcmp(argv[1], "plug"))
-		return driver(argv[2], argv[3], 0);
-	if (argc == 4 && !strcmp(argv[1], "unplug"))
-		return driver(argv[2], argv[3], 1);
-	if (argc == 3 && !strcmp(argv[1], "offline"))
-		return offline(argv[2]);
-	if (argc == 6 && !strcmp(argv[1], "wait"))
-		return timed_wait(argv[2], argv[3], argv[4], atoi(argv[5]));
-	fprintf(stderr, "usage: bmmplug use NODE MIB SEED FILLED GO\n"
-			"       bmmplug plug|unplug FILE DEVICE\n"
-			"       bmmplug record\n"
-			"       bmmplug offline NODE\n"
-			"       bmmplug wait FILE TEXT NODE BLOCKS\n");
-	return 2;
+	static const struct command commands[] = {
+		{ "use NODE MIB ONLINE", 3, 3, use },
+		{ "offline NODE", 1, 1, offline },
+		{ "wait FILE TEXT NODE BLOCKS", 4, 4, timed_wait },
+	};
+
+	return RUN_ONE(commands, argc, argv);
 }

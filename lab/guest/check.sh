@@ -54,7 +54,7 @@ same() {
 }
 
 up() {
-	bmmguest write "$DRIVER/bind" "$DEVICE" "$NODE" >/dev/null
+	bmmguest write "$DRIVER/bind" "$DEVICE" 1 "$NODE" >/dev/null
 }
 
 down() {

@@ -140,7 +140,7 @@ members() {
 	must_write "$event/enable" 1
 	for _ in 1 2 3 4; do
 		down
-		taskset 1 bmmguest write "$DRIVER/bind" "$DEVICE" "$NODE" \
+		taskset 1 bmmguest write "$DRIVER/bind" "$DEVICE" 1 "$NODE" \
 			>/dev/null
 	done
 	must_write "$event/enable" 0

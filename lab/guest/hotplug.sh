@@ -151,23 +151,9 @@ hot_block() {
 # fill MIB of the node, take the blocks that hold it offline, and check that the
 # data has moved intact: MIB
 hot_use() {
-	rm -f /tmp/filled /tmp/go
-	bmmplug use $HOT "$1" 7 /tmp/filled /tmp/go >/tmp/used 2>/tmp/said &
-	user=$!
-	until [ -e /tmp/filled ] || ! kill -0 $user 2>/dev/null; do
-		usleep 10000
-	done
-	sort -nu /tmp/filled >/tmp/blocks
-	while read -r number; do
-		if echo offline 2>/dev/null >"$BLOCKS/memory$number/state"; then
-			echo "$ONLINE" >"$BLOCKS/memory$number/state" ||
-				fail "block $number does not come back"
-		fi
-	done </tmp/blocks
-	echo >/tmp/go
-	wait $user || fail "memory of node $HOT: $(cat /tmp/said)"
-	read -r used moved </tmp/used
-	report hot-used arm="$ARM" bytes="$used" moved="$moved"
+	must bmmplug use $HOT "$1" "$ONLINE"
+	# shellcheck disable=SC2086 # "bytes=... moved=..."
+	report hot-used arm="$ARM" $SAID
 }
 
 # plug by KIND of device: time in PLUG; functions are traced if TRACE is set
@@ -178,7 +164,7 @@ hot_plug() {
 	else
 		NS=0
 		for device in $DAX; do
-			must bmmplug plug $KMEM/bind "$device"
+			must bmmguest write $KMEM/bind "$device" 0
 			NS=$((NS + SAID))
 		done
 	fi
@@ -199,7 +185,7 @@ hot_unplug() {
 		return
 	fi
 	for device in $DAX; do
-		must bmmplug unplug $KMEM/unbind "$device"
+		must bmmguest write $KMEM/unbind "$device" 1
 		UNPLUG=$((UNPLUG + SAID))
 	done
 }
@@ -217,7 +203,7 @@ hot_trace_end() {
 hot_visit() {
 	LABEL=$1 TRACE=$2 middle=$3
 	record before
-	bmmplug record
+	bmmguest record
 	hot_trace_begin
 	hot_plug
 	hot_trace_end plug "$PLUG"

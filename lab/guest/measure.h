@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How long an operation takes, and the CPU on which its work is counted. */
+/* How long an operation takes, and the work of it that is counted (mark.h). */
 #ifndef MEASURE_H
 #define MEASURE_H
 
@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "mark.h"
+
 /* Nanoseconds since some moment. */
 static inline uint64_t now(void)
 {
@@ -21,8 +23,8 @@ static inline uint64_t now(void)
 }
 
 /*
- * Stay on this CPU: work is counted there (mark.h), and what is done on another
- * CPU in between would be missed.
+ * Stay on this CPU: work is counted there, and what is done on another CPU in
+ * between would be missed.
  */
 static inline void stay(void)
 {
@@ -31,6 +33,23 @@ static inline void stay(void)
 	CPU_ZERO(&here);
 	CPU_SET(sched_getcpu(), &here);
 	sched_setaffinity(0, sizeof(here), &here);
+}
+
+/* Count what follows in a slot of the record; in any other number, not. */
+static inline void mark_begin(int slot)
+{
+	if (slot == 0)
+		bmm_mark(BMM_MARK_BEGIN(0));
+	else if (slot == 1)
+		bmm_mark(BMM_MARK_BEGIN(1));
+}
+
+static inline void mark_end(int slot)
+{
+	if (slot == 0)
+		bmm_mark(BMM_MARK_END(0));
+	else if (slot == 1)
+		bmm_mark(BMM_MARK_END(1));
 }
 
 #endif

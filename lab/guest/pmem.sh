@@ -67,7 +67,7 @@ bind() {
 	LABEL=$1
 	calls_clear
 	record before
-	bind_ns=$(bmmguest write "$DRIVER/bind" "$DEVICE" "$NODE" 2>&1) ||
+	bind_ns=$(bmmguest write "$DRIVER/bind" "$DEVICE" 1 "$NODE" 2>&1) ||
 		fail "bind: $bind_ns"
 	record after
 	calls_read

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the guest's programs share: their commands; files and memory, without which
+ * a program ends; words to write to memory and to check when it is read again.
+ */
+#ifndef GUEST_H
+#define GUEST_H
+
+#include <err.h>
+#include <fcntl.h>
+#include <linux/io_uring.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/*
+ * struct command - what a program does
+ * @usage: its name, and after a blank what follows it on the command line
+ * @few:   how many words follow, at least
+ * @many:  likewise, at most
+ * @run:   is given these words, and NULL for each that is not there
+ */
+struct command {
+	const char *usage;
+	int few, many;
+	void (*run)(char **word);
+};
+
+/* Run the command that a program was called with; @end: of the list. */
+static inline int run_one(const struct command *all, const struct command *end,
+			  int argc, char **argv)
+{
+	char *words[8] = { NULL };
+
+	for (const struct command *one = all; one < end && argc > 1; one++) {
+		size_t len = strcspn(one->usage, " ");
+
+		if (strlen(argv[1]) != len ||
+		    strncmp(argv[1], one->usage, len) || argc - 2 < one->few ||
+		    argc - 2 > one->many)
+			continue;
+		memcpy(words, argv + 2, (size_t)(argc - 2) * sizeof(*words));
+		one->run(words);
+		return 0;
+	}
+	for (const struct command *one = all; one < end; one++)
+		fprintf(stderr, "usage: %s %s\n", argv[0], one->usage);
+	return 2;
+}
+
+#define RUN_ONE(all, argc, argv) \
+	run_one(all, all + sizeof(all) / sizeof(*(all)), argc, argv)
+
+static inline uint64_t number(const char *text)
+{
+	return strtoull(text, NULL, 0);
+}
+
+static inline int opened(const char *file, int flags)
+{
+	int fd = open(file, flags, 0600);
+
+	if (fd < 0)
+		err(1, "%s", file);
+	return fd;
+}
+
+/* @fd: -1 for memory of no file */
+static inline void *mapped(uint64_t bytes, int flags, int fd)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			flags | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
+
+	if (at == MAP_FAILED)
+		err(1, "mmap of %lu bytes", bytes);
+	return at;
+}
+
+/* Aligned to a multiple of @align, untouched, with an advice, never unmapped. */
+static inline void *advised(uint64_t bytes, uint64_t align, int advice)
+{
+	char *at = mapped(bytes + align, MAP_PRIVATE, -1);
+
+	at += -(uintptr_t)at % align;
+	if (madvise(at, bytes, advice))
+		err(1, "madvise %d", advice);
+	return at;
+}
+
+/* An ioctl() that must succeed, and what it returns. */
+#define IOCTL(fd, request, argument)                     \
+	({                                               \
+		int said = ioctl(fd, request, argument); \
+                                                         \
+		if (said < 0)                            \
+			err(1, #request);                \
+		said;                                    \
+	})
+
+/* The page frame that is mapped here; 0: none is. */
+static inline uint64_t pfn_of(const void *at)
+{
+	static int map = -1;
+	uint64_t entry;
+
+	if (map < 0)
+		map = opened("/proc/self/pagemap", O_RDONLY);
+	if (pread(map, &entry, 8, (off_t)((uintptr_t)at / 4096 * 8)) != 8)
+		err(1, "pagemap");
+	return entry & ((1UL << 55) - 1);
+}
+
+/* Pin memory for as long as this process lives. */
+static inline void pinned_by_io_uring(void *at, size_t bytes)
+{
+	struct iovec memory = { .iov_base = at, .iov_len = bytes };
+	struct io_uring_params params = {};
+	long ring = syscall(SYS_io_uring_setup, 1, &params);
+
+	if (ring < 0 || syscall(SYS_io_uring_register, ring,
+				IORING_REGISTER_BUFFERS, &memory, 1))
+		err(1, "io_uring");
+}
+
+/* A word that differs for every index and every seed. */
+static inline uint64_t word_at(uint64_t seed, uint64_t index)
+{
+	return (index + 1) * 0x9e3779b97f4a7c15UL ^ seed << 56;
+}
+
+static inline void store(uint64_t *to, uint64_t words, uint64_t seed,
+			 uint64_t first)
+{
+	for (uint64_t i = 0; i < words; i++)
+		to[i] = word_at(seed, first + i);
+}
+
+static inline uint64_t differing(const uint64_t *in, uint64_t words,
+				 uint64_t seed, uint64_t first)
+{
+	uint64_t bad = 0;
+
+	for (uint64_t i = 0; i < words; i++)
+		bad += in[i] != word_at(seed, first + i);
+	return bad;
+}
+
+#endif
