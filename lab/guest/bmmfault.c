@@ -281,26 +281,7 @@ static void dirty_for_ever(uint64_t bytes)
 	}
 }
 
-static int usage(void)
-{
-	fprintf(stderr,
-		"usage: bmmfault dirty MIB: so much memory, again and again\n"
-		"       bmmfault [-n FOLIOS] [-b BATCH] [-t SECONDS] [-u FILE]\n"
-		"                [-p|-f] [-m] thp|hugetlb KIB WAY...\n"
-		"  -n how many folios; -b so many at once\n"
-		"  -t go on for so long; that there are no huge pages is no failure\n"
-		"  -u and until there is such a file\n"
-		"  -p leave a byte in the last folio, which must be found\n"
-		"  -f fault in, and neither look at the folios nor fill them\n"
-		"  -m with memory tags, which must be zero as well\n"
-		"  WAY:");
-	for (unsigned int i = 0; i < WAYS; i++)
-		fprintf(stderr, " %s", ways[i].name);
-	fprintf(stderr, "\n");
-	return 2;
-}
-
-/* Sets what is to be done; returns 0 if the options are invalid. */
+/* [OPTION...] thp|hugetlb KIB WAY..., see struct work; returns 0 if it is not that. */
 static int options(int argc, char **argv)
 {
 	int option;
@@ -338,7 +319,9 @@ int main(int argc, char **argv)
 	if (argc == 3 && !strcmp(argv[1], "dirty"))
 		dirty_for_ever(number(argv[2]) << 20);
 	if (!options(argc, argv))
-		return usage();
+		errx(2,
+		     "usage: bmmfault dirty MIB, or [-n FOLIOS] [-b BATCH] "
+		     "[-t SECONDS] [-u FILE] [-p|-f] [-m] thp|hugetlb KIB WAY...");
 	for (int i = optind + 2; i < argc; i++)
 		chosen[n++] = way_named(argv[i]);
 	seen = mapped(SMALL, MAP_SHARED, -1);

@@ -10,17 +10,17 @@
 
 #define GRANULE 16UL /* bytes that share a memory tag */
 
-/* What to do. */
+/* What to do, by the command's options. */
 extern struct work {
 	int hugetlb;
 	uint64_t bytes;	   /* of a folio */
-	uint64_t folios;   /* in all */
-	uint64_t batch;	   /* folios at once */
-	uint64_t seconds;  /* run this long, failures allowed, */
-	const char *until; /* and until this file exists, or NULL */
-	int plant;	 /* leave a byte in the last folio: it must be found */
-	int faults_only; /* neither check folios nor fill them */
-	int tagged;	 /* memory has tags, to be cleared like the data */
+	uint64_t folios;   /* -n: in all */
+	uint64_t batch;	   /* -b: folios at once */
+	uint64_t seconds;  /* -t: run this long, failures allowed, */
+	const char *until; /* -u: and until this file exists, or NULL */
+	int plant; /* -p: leave a byte in the last folio: it must be found */
+	int faults_only; /* -f: neither check folios nor fill them */
+	int tagged;	 /* -m: memory has tags, to be cleared like the data */
 } work;
 
 /* What was seen; shared with a child that proves its copy. */

@@ -56,76 +56,58 @@ static void say_verdict(const char *file, uint64_t bytes, uint64_t bad)
 	printf("%lu\n", bytes);
 }
 
-/* FILE BYTES (a multiple of PIECE) SEED: by write(2), through to the medium */
-static void fill(char **word)
+/*
+ * write|read FILE BYTES (a multiple of PIECE) SEED: by these system calls,
+ * through to the medium; what was stored to a mapping is read likewise
+ */
+static void file(char **word)
 {
-	uint64_t bytes = number(word[1]), seed = number(word[2]);
+	uint64_t bytes = number(word[2]), seed = number(word[3]), bad = 0;
 	uint64_t *buf = mapped(PIECE, MAP_PRIVATE, -1);
-	int fd = opened(word[0], O_WRONLY | O_CREAT | O_TRUNC);
+	int writes = !strcmp(word[0], "write");
+	int fd = opened(word[1], writes ? O_WRONLY | O_CREAT | O_TRUNC : 0);
 
 	for (uint64_t at = 0; at < bytes; at += PIECE) {
-		store(buf, PIECE / 8, seed, at / 8);
-		if (write(fd, buf, PIECE) != (ssize_t)PIECE)
-			err(1, "%s", word[0]);
-	}
-	if (fsync(fd) || close(fd))
-		err(1, "%s", word[0]);
-	printf("%lu\n", bytes);
-}
-
-/* Read back with read(2) what fill() or the mapping wrote. */
-static void check(char **word)
-{
-	uint64_t bytes = number(word[1]), seed = number(word[2]), bad = 0;
-	uint64_t *buf = mapped(PIECE, MAP_PRIVATE, -1);
-	int fd = opened(word[0], O_RDONLY);
-
-	for (uint64_t at = 0; at < bytes; at += PIECE) {
-		if (read(fd, buf, PIECE) != (ssize_t)PIECE)
-			err(1, "%s", word[0]);
+		if (writes)
+			store(buf, PIECE / 8, seed, at / 8);
+		if ((writes ? write(fd, buf, PIECE) : read(fd, buf, PIECE)) !=
+		    (ssize_t)PIECE)
+			err(1, "%s", word[1]);
 		bad += differing(buf, PIECE / 8, seed, at / 8);
 	}
-	say_verdict(word[0], bytes, bad);
+	if (fsync(fd) || close(fd))
+		err(1, "%s", word[1]);
+	say_verdict(word[1], bytes, bad);
 }
 
 /*
- * FILE BYTES SEED: map it, write (or compare) a piece at its start, middle and
- * end. MAP_SYNC is granted on DAX only, so a mapping of the page cache cannot
- * pass. A DAX device does not need it.
+ * write|read FILE BYTES SEED: map it, write (or compare) a piece at its start,
+ * middle and end. MAP_SYNC is granted on DAX only, so a mapping of the page
+ * cache cannot pass. A DAX device does not need it.
  */
-static void map(char **word, int writes)
+static void mapping(char **word)
 {
-	uint64_t bytes = number(word[1]), seed = number(word[2]), bad = 0;
+	uint64_t bytes = number(word[2]), seed = number(word[3]), bad = 0;
 	uint64_t at[] = { 0, bytes / 2 & ~(PIECE - 1), bytes - PIECE };
-	int fd = opened(word[0], O_RDWR), flags = MAP_SHARED;
+	int fd = opened(word[1], O_RDWR), flags = MAP_SHARED;
 	struct stat st;
 	char *base;
 
 	if (fstat(fd, &st))
-		err(1, "%s", word[0]);
+		err(1, "%s", word[1]);
 	if (S_ISREG(st.st_mode))
 		flags = MAP_SHARED_VALIDATE | MAP_SYNC;
 	base = mapped(bytes, flags, fd);
 	for (unsigned int i = 0; i < 3; i++) {
 		uint64_t *piece = (uint64_t *)(base + at[i]);
 
-		if (writes)
+		if (!strcmp(word[0], "write"))
 			store(piece, PIECE / 8, seed, at[i] / 8);
 		bad += differing(piece, PIECE / 8, seed, at[i] / 8);
 	}
 	if (munmap(base, bytes) || close(fd))
-		err(1, "%s", word[0]);
-	say_verdict(word[0], 3 * PIECE, bad);
-}
-
-static void map_write(char **word)
-{
-	map(word, 1);
-}
-
-static void map_check(char **word)
-{
-	map(word, 0);
+		err(1, "%s", word[1]);
+	say_verdict(word[1], 3 * PIECE, bad);
 }
 
 static void load(char **word)
@@ -236,10 +218,8 @@ int main(int argc, char **argv)
 		{ "poison MIB PATTERN", 2, 2, poison },
 		{ "poison START BYTES PATTERN", 3, 3, poison_device },
 		{ "kexec KERNEL INITRAMFS WORDS", 3, 3, jump },
-		{ "fill FILE BYTES SEED", 3, 3, fill },
-		{ "check FILE BYTES SEED", 3, 3, check },
-		{ "map-write FILE BYTES SEED", 3, 3, map_write },
-		{ "map-check FILE BYTES SEED", 3, 3, map_check },
+		{ "file write|read FILE BYTES SEED", 4, 4, file },
+		{ "mapping write|read FILE BYTES SEED", 4, 4, mapping },
 	};
 
 	return RUN_ONE(commands, argc, argv);

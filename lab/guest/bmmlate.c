@@ -9,16 +9,9 @@
  * others, so its delay is the time spent in code that could not be preempted.
  */
 #define _GNU_SOURCE
-#include <err.h>
-#include <sched.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "guest.h"
 #include "measure.h"
 
 #define PRIORITY 50
@@ -76,11 +69,8 @@ int main(int argc, char **argv)
 	uint64_t period;
 	pid_t child;
 
-	if (argc < 3 || !(period = strtoull(argv[1], NULL, 0) * 1000)) {
-		fprintf(stderr,
-			"usage: bmmlate PERIOD_US COMMAND ARGUMENT...\n");
-		return 2;
-	}
+	if (argc < 3 || !(period = number(argv[1]) * 1000))
+		errx(2, "usage: bmmlate PERIOD_US COMMAND ARGUMENT...");
 	stay_here();
 	child = fork();
 	if (child < 0)

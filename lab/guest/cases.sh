@@ -12,9 +12,8 @@ cases() {
 	record before
 	for order in "$@"; do
 		must_write $ZERO "$order $corrupt"
-		read -r found <$ZERO
-		# shellcheck disable=SC2086 # "order=... calls=... wrong=..."
-		report case label="$label" arm="$ARM" backend="$FORCED" $found
+		read -r SAID <$ZERO
+		report_said case label="$label" backend="$FORCED"
 	done
 	record after
 	report cases label="$label" arm="$ARM" orders="$*"
@@ -22,13 +21,7 @@ cases() {
 
 # likewise with each backend of the mode in turn: ORDER...
 cases_by_backend() {
-	list="$CLEAR/backend_"$ARM
-	for FORCED in $(backend_names "$list"); do
-		must_write "$list" "$FORCED"
-		cases forced 0 "$@"
-	done
-	echo fastest >"$list"
-	FORCED=
+	forced "$ARM" cases forced 0 "$@"
 }
 
 # set a file of the clear path: NAME VALUE
@@ -50,8 +43,7 @@ call_times() {
 	shift
 	for order in "$@"; do
 		must_write ${ZERO}_time "$order $many"
-		read -r taken <${ZERO}_time
-		# shellcheck disable=SC2086 # "order=... calls=... median_ns=..."
-		report calls arm="$ARM" $taken
+		read -r SAID <${ZERO}_time
+		report_said calls
 	done
 }

@@ -15,13 +15,45 @@ refused() {
 	! "$@" 2>/dev/null
 }
 
+# a file has one line, with this text: FILE TEXT
+reads() {
+	read -r line <"$1" && [ "$line" = "$2" ]
+}
+
+# a path needs a symbol that is missing: PATH SYMBOL
+symbol_missing() {
+	check "$2 missing: off" reads "$BULKMM/$1/mode" "[off] on"
+	check "$2 missing: hook says so" says_of "$1" -2 "$2"
+	check "$2 missing: on is refused" refused write "$BULKMM/$1/mode" on
+}
+
+# TEXT PATTERN
+matches() {
+	echo "$1" | grep -q "$2"
+}
+
 write() {
 	echo "$2" >"$1"
 }
 
-# hotplug is on by default, and the cases of other paths do without it
+# load the module, again if it is there: OPTION... Hotplug is on by default, and the
+# cases of other paths do without it.
 load() {
+	gone
 	must insmod /lib/modules/bulkmm.ko hotplug=off "$@"
+}
+
+gone() {
+	[ ! -d "$BULKMM" ] || must remove
+}
+
+# after each case the module goes: "NAME ARGUMENT..."...
+each_case() {
+	for each; do
+		# shellcheck disable=SC2086 # words
+		case_$each
+		gone
+	done
 }
 
 # count the module's lines in the kernel log so far, but for calibration's

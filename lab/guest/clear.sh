@@ -72,29 +72,30 @@ tags() {
 visit() {
 	label=$1 way=$2
 	shift 2
-	record before
 	# shellcheck disable=SC2046 # nothing, or one option
-	must bmmfault $(tags "$label") "$@" "$KIND" "$KIB" "$way"
-	record after
-	# shellcheck disable=SC2086 # "folios=... ns=...", as must() left it
-	report visit label="$label" arm="$ARM" backend="$FORCED" kib="$KIB" \
-		way="$way" $SAID
+	visited "visit label=$label backend=$FORCED kib=$KIB way=$way" \
+		bmmfault $(tags "$label") "$@" "$KIND" "$KIB" "$way"
 }
 
-# visit with each backend of a list forced in turn, and folios of every size
-# served: LIST (cached or streaming) WAY OPTION...
-each_backend() {
+# with each backend of a list forced in turn: LIST (cached or streaming) COMMAND...
+forced() {
 	list=$CLEAR/backend_$1
 	shift
-	read -r pages <"$CLEAR/min_pages"
-	echo 0 >"$CLEAR/min_pages"
 	for FORCED in $(backend_names "$list"); do
 		must_write "$list" "$FORCED"
-		visit forced "$@"
+		"$@"
 	done
-	echo "$pages" >"$CLEAR/min_pages"
 	echo fastest >"$list"
 	FORCED=
+}
+
+# visit with each backend, and folios of every size served: LIST WAY OPTION...
+each_backend() {
+	pages=$(cat "$CLEAR/min_pages") which=$1
+	shift
+	echo 0 >"$CLEAR/min_pages"
+	forced "$which" visit forced "$@"
+	echo "$pages" >"$CLEAR/min_pages"
 }
 
 # four processes of a soak fault folios in: SECONDS

@@ -83,11 +83,7 @@ used() {
 	hits=$(stat_of clear hits) calls=$(user_calls "$2")
 	must bmmfault -n $FOLIOS -b $FOLIOS hugetlb 2048 write-middle
 	# shellcheck disable=SC2153 # set by must
-	case " $SAID " in
-	*" folios=$FOLIOS "*" wrong=0 "*) ok=yes ;;
-	*) ok=no ;;
-	esac
-	report check name="$1: every byte zero" ok=$ok detail="$SAID"
+	check "$1: every byte zero" matches "$SAID" "^folios=$FOLIOS .* wrong=0 "
 	calls=$(($(user_calls "$2") - calls))
 	[ "$2" = none ] ||
 		check "$1: $2 sees $3 of $FOLIOS calls" [ $calls = "$3" ]
@@ -123,7 +119,6 @@ coexist_shared() {
 	used "$1 stays, the module is back" "$1" $FOLIOS $FOLIOS
 	user_end "$1" $HOOKED_CLEAR
 	used "$1 gone, path on" none 0 $FOLIOS
-	must remove
 }
 
 # KIND: a user that needs the function exclusively
@@ -135,7 +130,6 @@ coexist_exclusive() {
 	check "$1 first: hook says who has it" says_of clear -16 $HOOKED_CLEAR
 	check "$1 first: mode is off" eval "grep -q '^\[off\]' $CLEAR/mode"
 	used "$1 first, on refused" "$1" $FOLIOS 0
-	must remove
 	load clear=auto
 	check "$1 first: the module loads without the path" \
 		says_of clear -16 $HOOKED_CLEAR
@@ -178,7 +172,6 @@ coexist_everywhere() {
 			user_begin fentry "$function"
 		user_end fentry "$function"
 	done
-	must remove
 }
 
 # ftrace's own switch: 7.3 refuses it where it would do harm, 6.12 does not
@@ -194,7 +187,6 @@ coexist_knob() {
 	used "ftrace on" none 0 $FOLIOS
 	check "path on: ftrace off is refused" refused write "$FTRACE" 0
 	used "path on, ftrace stays" none 0 $FOLIOS
-	must remove
 }
 
 # all paths on, the machine jumps into the same kernel without a reset and runs
@@ -214,7 +206,6 @@ coexist_again() {
 	used "after kexec" none 0 0
 	all_on
 	used "after kexec, all on" none 0 $FOLIOS
-	must remove
 }
 
 # CASE...: kinds of users, everywhere, knob; kexec must come last
@@ -222,6 +213,7 @@ coexist() {
 	coexist_begin
 	if grep -qw $AGAIN /proc/cmdline; then
 		coexist_again
+		gone
 		return
 	fi
 	for one in "$@"; do
@@ -230,6 +222,7 @@ coexist() {
 		everywhere | knob | kexec) "coexist_$one" ;;
 		*) coexist_shared "$one" ;;
 		esac
+		gone
 		report step name="$one"
 	done
 }

@@ -20,12 +20,17 @@ fallback() {
 	check "$1: lines in the log" [ $(($(lines) - before)) = "$3" ]
 }
 
-# run something in the middle of a slowed-down bring-up
-during_bringup() {
-	echo slow >"$PARAMETERS/fault"
+# begin a bring-up that stays inside for a while: FAULT
+begin_bringup() {
+	echo "$1" >"$PARAMETERS/fault"
 	down
 	up &
 	until [ "$(counter inflight)" -gt 0 ]; do :; done
+}
+
+# run something in the middle of a slowed-down bring-up
+during_bringup() {
+	begin_bringup slow
 	"$@"
 	wait
 }
@@ -48,8 +53,7 @@ case_unknown_names() {
 	check "unknown mode is refused" refused write "$MEMMAP/mode" bad
 	check "unknown backend is refused" refused write "$MEMMAP/backend" bad
 	check "one line each" [ $(($(lines) - before)) = 2 ]
-	check "mode stays" [ "$(cat "$MEMMAP/mode")" = "off [on]" ]
-	must remove
+	check "mode stays" reads "$MEMMAP/mode" "off [on]"
 }
 
 case_missing_symbol() {
@@ -57,12 +61,7 @@ case_missing_symbol() {
 		before=$(lines)
 		load fault_symbol="$symbol"
 		check "$symbol missing: one line" [ $(($(lines) - before)) = 1 ]
-		check "$symbol missing: loads, off" \
-			[ "$(cat "$MEMMAP/mode")" = "[off] on" ]
-		check "$symbol missing: hook says so" \
-			grep -q "^-2 $symbol: " "$MEMMAP/hook"
-		check "$symbol missing: on is refused" \
-			refused write "$MEMMAP/mode" on
+		symbol_missing memmap "$symbol"
 		comes_up "$symbol missing" -
 		must remove
 	done
@@ -79,7 +78,6 @@ case_busy() {
 	comes_up "free again" 1
 	check "free again: the function cannot be taken" \
 		refused write "$LAB/squat" 1
-	must remove
 }
 
 # ftrace patches nothing while disabled, and catches up later; 7.3 refuses that
@@ -92,7 +90,6 @@ case_ftrace_off() {
 	comes_up "ftrace on again" 0
 	check "ftrace on again: on is taken" write "$MEMMAP/mode" on
 	comes_up "ftrace on again" 1
-	must remove
 }
 
 case_fallbacks() {
@@ -105,10 +102,8 @@ case_fallbacks() {
 	fallback none small 0
 	echo 131072 >"$PARAMETERS/memmap_min_pages"
 	comes_up "no fault" 1
-	must remove
 	load memmap_verify=always
 	fallback nomem-verify nomem 1
-	must remove
 }
 
 case_backends() {
@@ -121,7 +116,6 @@ case_backends() {
 	done
 	check "backends: more than one" [ $forced -gt 2 ]
 	check "backends: all served" [ "$(counter hits)" = $forced ]
-	must remove
 }
 
 share() {
@@ -189,7 +183,6 @@ case_toggled() {
 	during_bringup toggle
 	check "toggled: same bytes" same
 	check "toggled: nobody inside" [ "$(counter inflight)" = 0 ]
-	must remove
 }
 
 case_unloaded() {
@@ -226,7 +219,6 @@ case_traced() {
 	write "$TRACING/events/enable" 0
 	write "$TRACING/kprobe_events" ""
 	write "$TRACING/current_tracer" nop
-	must remove
 }
 
 # the PFN in the middle of a pfn device
@@ -268,10 +260,7 @@ beside_removal() {
 case_two_devices() {
 	down
 	must ndctl destroy-namespace -f all
-	# only a region with labels can be split
-	must ndctl disable-region all
-	must ndctl init-labels -f all
-	must ndctl enable-region all
+	labels
 	read -r free </sys/bus/nd/devices/region0/available_size
 	half=$((free / 2 >> 25 << 25)) # libnvdimm needs multiples of 16 MiB
 	for _ in 1 2; do
@@ -290,25 +279,14 @@ case_two_devices() {
 		write "$DRIVER/unbind" "$2"
 	done
 	check "two devices: all served" [ "$(counter hits)" = 8 ]
-	must remove
 }
 
 faults() {
 	[ -e "$DRIVER/$DEVICE" ] || up
 	snapshot
-	case_unknown_names
 	# the pageblock function of 7.x kernels, which 6.12 lacks
 	symbol=init_pageblock_migratetype
 	grep -q " $symbol$" /proc/kallsyms || symbol=set_pageblock_migratetype
-	case_missing_symbol $symbol
-	case_busy
-	case_ftrace_off
-	case_fallbacks
-	case_backends
-	case_workers
-	case_toggled
-	case_unloaded
-	case_reloaded
-	case_traced
-	case_two_devices
+	each_case unknown_names "missing_symbol $symbol" busy ftrace_off fallbacks \
+		backends workers toggled unloaded reloaded traced two_devices
 }

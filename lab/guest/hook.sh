@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What can go wrong between the module and ftrace, provoked on a test build
 # (BMM_FAULTS=1): symbols, other users, switching a path. Each case ends in
-# checks, as in faults.sh. hook-faults also runs cases of load.sh and alloc.sh.
+# checks, as in faults.sh. hook-faults also runs cases of load.sh.
 
 FTRACE=/proc/sys/kernel/ftrace_enabled
 HOOKED=/sys/kernel/tracing/enabled_functions
@@ -53,7 +53,6 @@ case_namesake() {
 		"$(cat "$BULKMM/alloc/hook" "$BULKMM/vmap/hook")" ]
 	check "namesake: no function of the module is hooked" \
 		refused grep -q bulkmm_namesake "$HOOKED"
-	must remove
 	load fault_symbol=memmap_init_zone_device \
 		fault_other=bulkmm_namesake_only
 	check "namesake: a module's alone is none" \
@@ -74,9 +73,7 @@ case_ambiguous() {
 		load fault_symbol=memmap_init_zone_device "fault_other=${other%=*}"
 		check "${other%=*}: hook says ${other#*=}" \
 			says_of memmap "${other#*=}" memmap_init_zone_device
-		check "${other%=*}: mode is off" \
-			[ "$(cat "$MEMMAP/mode")" = "[off] on" ]
-		must remove
+		check "${other%=*}: mode is off" reads "$MEMMAP/mode" "[off] on"
 	done
 }
 
@@ -108,7 +105,6 @@ case_ftrace_knob() {
 	check "knob: 0 is refused while a path is on" refused write $FTRACE 0
 	check "knob: hook says attached" says_of memmap 0 memmap_init_zone_device
 	comes_up "knob" 1
-	must remove
 }
 
 # COMMAND does not end within SECONDS and is interrupted: SECONDS COMMAND...
@@ -125,13 +121,10 @@ case_stuck_call() {
 	function=memmap_init_zone_device
 	load memmap=on
 	before=$(lines)
-	down
-	echo stuck >"$PARAMETERS/fault"
-	up &
-	until [ "$(counter inflight)" -gt 0 ]; do :; done
+	begin_bringup stuck
 	check "stuck: off can be interrupted" interrupted 3 \
 		sh -c "echo off >$MEMMAP/mode"
-	check "stuck: mode is off" [ "$(cat "$MEMMAP/mode")" = "[off] on" ]
+	check "stuck: mode is off" reads "$MEMMAP/mode" "[off] on"
 	check "stuck: hook says detaching" says_of memmap -115 $function
 	check "stuck: not hooked" refused grep -q "$DIRECT" "$HOOKED"
 	check "stuck: the module is in use" refused rmmod bulkmm
@@ -162,7 +155,7 @@ case_off_fails() {
 	echo ask >"$PARAMETERS/fault"
 	check "no memory: off does not wait for ever" \
 		refused write "$MEMMAP/mode" off
-	check "no memory: mode is off" [ "$(cat "$MEMMAP/mode")" = "[off] on" ]
+	check "no memory: mode is off" reads "$MEMMAP/mode" "[off] on"
 	check "no memory: hook says detaching" says_of memmap -115 $function
 	check "no memory: all off does not either" refused \
 		write /sys/kernel/bulkmm/off 1
@@ -190,7 +183,23 @@ case_two_writers() {
 	write "$MEMMAP/mode" on
 	comes_up "two writers" 1
 	check "two writers: nobody inside" [ "$(counter inflight)" = 0 ]
-	must remove
+}
+
+# the allocator may be called in atomic context (module/selftest/irq.c): FILE CONTEXT
+case_interrupt() {
+	[ -e "$LAB/$1" ] || return 0
+	load memmap=off alloc=auto
+	before=$(stat_of alloc hits)
+	check "$2: 50 huge pages are asked for" write "$LAB/$1" 50
+	check "$2: 50 huge pages, all zero" \
+		[ "$(cat "$LAB/$1")" = "seen=1 got=50 wrong=0" ]
+	after=$(stat_of alloc hits)
+	if says_of alloc 0 clear_highpages_kasan_tagged; then
+		# twice 50: the page to dirty was cleared, too
+		check "$2: served" [ $((after - before)) = 100 ]
+	else
+		check "$2: no path" [ "$after" = 0 ]
+	fi
 }
 
 # time an operation that an operator waits for: NAME COMMAND...
@@ -242,7 +251,7 @@ case_ftrace_dead() {
 	check "dead: every path is off" \
 		refused grep -v '^\[off\] ' /sys/kernel/bulkmm/*/mode
 	check "dead: off is refused" refused write "$MEMMAP/mode" off
-	check "dead: mode is off" [ "$(cat "$MEMMAP/mode")" = "[off] on" ]
+	check "dead: mode is off" reads "$MEMMAP/mode" "[off] on"
 	check "dead: hook says for good" grep -q \
 		"^0 $function: attached for good: ftrace has shut down" "$MEMMAP/hook"
 	check "dead: off again is refused" refused write "$MEMMAP/mode" off
@@ -259,22 +268,9 @@ case_ftrace_dead() {
 hook_faults() {
 	[ -e "$DRIVER/$DEVICE" ] || up
 	snapshot
-	case_namesake
-	case_ambiguous
-	case_off_detaches
-	case_ftrace_knob
-	case_off_fails
-	case_two_writers
-	case_held
-	case_stuck_call
-	case_load_fails
-	case_not_calibrated
-	case_no_blocks
-	case_files
-	case_cached_max
-	case_interrupt zero_irq interrupt
-	case_interrupt zero_nmi NMI
-	case_times
+	each_case namesake ambiguous off_detaches ftrace_knob off_fails two_writers \
+		held stuck_call load_fails not_calibrated no_blocks files cached_max \
+		"interrupt zero_irq interrupt" "interrupt zero_nmi NMI" times
 	case_ftrace_dead
 }
 
@@ -299,17 +295,17 @@ hook_kasan() {
 	check "the module can go" remove
 }
 
-# cases that create and remove objects, where each release is delayed by seconds
+case_many_loads() {
+	for _ in 1 2 3; do
+		load memmap=on clear=auto alloc=auto vmap=block
+	done
+}
+
+# cases that create and remove objects, where each release is delayed by seconds; the
+# kernel itself waits for seconds at each module unload
 hook_kobject() {
 	up
 	snapshot
-	case_held
-	case_two_writers
-	for _ in 1 2 3; do
-		load memmap=on clear=auto alloc=auto vmap=block
-		must remove
-	done
-	# the kernel itself waits for seconds at each module unload
-	case_load_fails 5
+	each_case held two_writers many_loads "load_fails 5"
 	down
 }

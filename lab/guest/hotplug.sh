@@ -57,17 +57,17 @@ hot_wait() {
 	must bmmplug wait "$2" "$3" "$NODE" $((FEWEST + $1 / BLOCK_KIB))
 }
 
+# its ports are found in the background
+hot_decoder() {
+	for DECODER in "$CXL"/devices/endpoint*/decoder*.0; do :; done
+	[ -e "$DECODER" ]
+}
+
 # make all memory of the CXL device one region, as "cxl create-region" does. kmem
 # has it at once, as in any machine; it is taken back.
 hot_cxl() {
 	hot_before $HOT
-	tries=0
-	until [ -e "$DECODER" ]; do # ports are found in the background
-		tries=$((tries + 1))
-		[ $tries -le 500 ] || fail "no CXL device came up"
-		usleep 20000
-		for DECODER in "$CXL"/devices/endpoint*/decoder*.0; do :; done
-	done
+	await hot_decoder || fail "no CXL device came up"
 	window=$CXL/devices/decoder0.0
 	must_write "$DECODER/mode" ram
 	# shellcheck disable=SC2153 # by the job
@@ -152,8 +152,7 @@ hot_block() {
 # data has moved intact: MIB
 hot_use() {
 	must bmmplug use $HOT "$1" "$ONLINE"
-	# shellcheck disable=SC2086 # "bytes=... moved=..."
-	report hot-used arm="$ARM" $SAID
+	report_said hot-used
 }
 
 # plug by KIND of device: time in PLUG; functions are traced if TRACE is set
@@ -191,8 +190,7 @@ hot_unplug() {
 }
 
 hot_trace_begin() {
-	# shellcheck disable=SC2086 # names
-	[ -z "$TRACE" ] || graph_begin $PLUGGED
+	[ -z "$TRACE" ] || graph_begin "$PLUGGED"
 }
 
 hot_trace_end() {

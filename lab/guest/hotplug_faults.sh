@@ -13,21 +13,23 @@ hot_look() {
 "
 }
 
+hot_seen() {
+	SEEN=
+	"$@"
+}
+
 # run a case in all three ways: NAME COMMAND...
 hot_case() {
 	what=$1
 	shift
-	SEEN=
-	"$@"
-	without=$SEEN SEEN=
+	hot_seen "$@"
+	without=$SEEN
 	load memmap=off hotplug=on
-	"$@"
+	hot_seen "$@"
 	check "$what: zones as without" [ "$SEEN" = "$without" ]
 	check "$what: walks were saved" [ "$(stat_of hotplug hits)" -gt 0 ]
-	must remove
-	SEEN=
 	load memmap=off hotplug=on fault=check
-	"$@"
+	hot_seen "$@"
 	equal=0 other=0
 	IFS=, read -r equal other <"$ANSWERS"
 	check "$what: zones as without, checked" [ "$SEEN" = "$without" ]
@@ -52,11 +54,15 @@ hot_gone() {
 	hot_look
 }
 
-# set a block of the node: STATE PLACE
+# set blocks of the node, one after the other: STATE PLACE...
 hot_set() {
-	hot_write "$1" "$2" || SEEN="$SEEN$2 is not $1
+	become=$1
+	shift
+	for place; do
+		hot_write "$become" "$place" || SEEN="$SEEN$place is not $become
 "
-	hot_look
+		hot_look
+	done
 }
 
 # request memory without waiting for it: KIB
@@ -64,15 +70,10 @@ hot_ask() {
 	echo "qom-set /machine/peripheral/hot0 requested-size $1K" >"$MONITOR"
 }
 
-# wait until the requested failure has happened
+# has the requested failure happened?
 hot_refused() {
-	left=1 tries=0
-	while [ "$left" != 0 ] && [ $tries -lt 1000 ]; do
-		usleep 20000
-		read -r left <"$LAB/refuse"
-		tries=$((tries + 1))
-	done
-	check "$1: was provoked" [ "$left" = 0 ]
+	read -r left <"$LAB/refuse"
+	[ "$left" = 0 ]
 }
 
 hot_plain() {
@@ -85,7 +86,7 @@ hot_plain() {
 hot_not_online() {
 	must_write "$LAB/refuse" "online 5"
 	must hot_bind "$FIRST"
-	hot_refused "block refused"
+	check "block refused: was provoked" await hot_refused
 	hot_look
 	hot_gone "$FIRST"
 }
@@ -101,7 +102,7 @@ hot_no_memory() {
 	hot_gone "$FIRST"
 	must_write "$LAB/refuse" "vmemmap 3"
 	hot_ask 1048576
-	hot_refused "no struct pages"
+	check "no struct pages: was provoked" await hot_refused
 	hot_look
 	hot_request 0
 	warnings end
@@ -128,8 +129,7 @@ hot_beside() {
 	one=$!
 	hot_flip 2 4 6 8 10 12 14 2 4 6 &
 	wait $one $!
-	hot_set offline 14
-	hot_set offline 0
+	hot_set offline 14 0
 	hot_gone "$FIRST"
 }
 
@@ -159,10 +159,8 @@ hot_filled() {
 	must hot_bind "$FIRST"
 	hot_look
 	hot_list
-	for place in 2 4 3 16 14 15 0 1; do hot_set offline $place; done
-	for place in 15 3 1 14 4 0 16 2; do
-		hot_set online_movable $place
-	done
+	hot_set offline 2 4 3 16 14 15 0 1
+	hot_set online_movable 15 3 1 14 4 0 16 2
 	hot_gone "$SECOND" "$FIRST"
 }
 
@@ -180,8 +178,8 @@ hot_own_memmap() {
 		[ "$(hot_total)" -lt "$WHOLE" ]
 	hot_look
 	hot_list
-	for place in 3 0 5 4; do hot_set offline $place; done
-	for place in 4 5 0 3; do hot_set online_movable $place; done
+	hot_set offline 3 0 5 4
+	hot_set online_movable 4 5 0 3
 	hot_gone "$FIRST"
 	must_write "/sys/bus/dax/devices/$FIRST/memmap_on_memory" 0
 }
@@ -201,20 +199,19 @@ hot_auto_movable() {
 	must_write $policy contig-zones
 }
 
+# have four blocks come that are offline: LIST
+hot_offline() {
+	LIST=$(grep -l offline "$BLOCKS"/memory*/state |
+		sed 's/.*memory\([0-9]*\).*/\1/' | sort -n)
+	# shellcheck disable=SC2086 # numbers
+	set -- $LIST
+	[ $# = 4 ]
+}
+
 # four blocks of virtio-mem, while all others are online: LIST
 hot_four() {
 	hot_ask 524288
-	tries=0
-	while [ $tries -lt 500 ]; do
-		tries=$((tries + 1))
-		LIST=$(grep -l offline "$BLOCKS"/memory*/state |
-			sed 's/.*memory\([0-9]*\).*/\1/' | sort -n)
-		# shellcheck disable=SC2086 # numbers
-		set -- $LIST
-		[ $# -lt 4 ] || break
-		usleep 20000
-	done
-	check "four blocks came" [ $# = 4 ]
+	check "four blocks came" await hot_offline
 }
 
 # does a zone of node 0 span memory of node 1?
@@ -237,7 +234,7 @@ hot_nodes() {
 	hot_set offline 1
 	other=$LIST
 	hot_list
-	for place in 4 0 7; do hot_set online_movable $place; done
+	hot_set online_movable 4 0 7
 	hot_gone "$FIRST"
 	LIST=$other
 	hot_set offline 3
@@ -251,11 +248,11 @@ hot_mixed() {
 	hot_policy offline
 	must hot_bind "$FIRST"
 	hot_list
-	for place in 8 2 5 11; do hot_set online_movable $place; done
-	for place in 3 9 4 6; do hot_set online_kernel $place; done
-	for place in 7 10 1 12; do hot_set online_movable $place; done
-	for place in 3 12 6 1 9 5 4; do hot_set offline $place; done
-	for place in 12 4 9 1; do hot_set online_movable $place; done
+	hot_set online_movable 8 2 5 11
+	hot_set online_kernel 3 9 4 6
+	hot_set online_movable 7 10 1 12
+	hot_set offline 3 12 6 1 9 5 4
+	hot_set online_movable 12 4 9 1
 	hot_gone "$FIRST"
 	hot_policy "$ONLINE"
 }
@@ -264,9 +261,9 @@ hot_mixed() {
 hot_neighbour() {
 	hot_policy offline
 	hot_four
-	for place in 1 3; do
-		hot_set online_kernel $place
-		hot_set offline $place
+	for one in 1 3; do
+		hot_set online_kernel $one
+		hot_set offline $one
 	done
 	must_write "$NEIGHBOUR/unbind" "$NEIGHBOURS"
 	hot_set online_kernel 2
@@ -279,8 +276,7 @@ hot_neighbour() {
 
 # meanwhile the path is switched, or the module loaded and unloaded
 hot_in_the_middle() {
-	SEEN=
-	hot_plain
+	hot_seen hot_plain
 	without=$SEEN SEEN=
 	load memmap=off hotplug=on fault=slow
 	hot_bind "$FIRST" &
@@ -316,31 +312,23 @@ hot_in_the_middle() {
 		must remove
 	done
 	wait
-	SEEN=
-	hot_plain
+	hot_seen hot_plain
 	check "reloaded: zones as without" [ "$SEEN" = "$without" ]
 }
 
 hot_hooks() {
 	for symbol in set_zone_contiguous __pageblock_pfn_to_page; do
 		load memmap=off hotplug=on fault_symbol=$symbol
-		check "$symbol missing: off" \
-			[ "$(cat "$HOTPLUG/mode")" = "[off] on" ]
-		check "$symbol missing: said" \
-			grep -q "^-2 $symbol: " "$HOTPLUG/hook"
-		check "$symbol missing: on is refused" \
-			refused write "$HOTPLUG/mode" on
+		symbol_missing hotplug $symbol
 		must remove
 	done
-	SEEN=
-	hot_plain
+	hot_seen hot_plain
 	without=$SEEN
 	for symbol in move_pfn_range_to_zone remove_pfn_range_from_zone; do
 		load memmap=off hotplug=on fault_symbol=$symbol
 		check "$symbol missing: in part" \
-			[ "$(cat "$HOTPLUG/mode")" = "off [on]" ]
-		SEEN=
-		hot_plain
+			reads "$HOTPLUG/mode" "off [on]"
+		hot_seen hot_plain
 		check "$symbol missing: zones as without" \
 			[ "$SEEN" = "$without" ]
 		check "$symbol missing: walks are saved" \
@@ -371,9 +359,7 @@ hot_neighbours() {
 }
 
 hot_two_devices() {
-	must ndctl disable-region -b ACPI.NFIT all
-	must ndctl init-labels -f all
-	must ndctl enable-region -b ACPI.NFIT all
+	labels -b ACPI.NFIT
 	# shellcheck disable=SC2153 # by the job
 	size=$((SIZE * 1024 / 2 - (64 << 20)))
 	for _ in 1 2; do

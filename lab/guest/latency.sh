@@ -27,21 +27,19 @@ late() {
 	way=$1
 	shift
 	must bmmlate $LATE_PERIOD bmmfault -f "$@" "$KIND" "$KIB" "$way"
-	# shellcheck disable=SC2086 # "folios=... late_ns=...", as must() left it
-	report late arm="$ARM" kib="$KIB" way="$way" $SAID
+	report_said late kib="$KIB" way="$way"
 }
 
 # each backend in turn, as the tracepoint sees it: WAY OPTION...
 bounds() {
-	for list in cached streaming; do
-		state $list clear=$list
+	for mode in cached streaming; do
+		state $mode clear=$mode
 		clearing 1
 		must_write "$CLEAR/latency_us" 1000
-		file="$CLEAR/backend_"$list
-		for name in $(backend_names "$file") fastest; do
-			must_write "$file" "$name"
-			bound "$@"
-		done
+		forced $mode bound "$@"
+		FORCED=fastest
+		bound "$@"
+		FORCED=
 		clearing 0
 	done
 }
@@ -53,7 +51,7 @@ bound() {
 	must_write "$TRACING/trace" ""
 	must bmmfault "$@" "$KIND" "$KIB" "$way"
 	# shellcheck disable=SC2046 # "gap_ns=... unit=..."
-	report bound list="$list" backend="$name" latency_us=1000 $(awk '
+	report bound list="$mode" backend="$FORCED" latency_us=1000 $(awk '
 	/ clear: / {
 		for (i = 1; i <= NF; i++) {
 			split($i, of, "=")

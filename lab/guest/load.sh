@@ -15,7 +15,6 @@ case_held() {
 		write "$LAB/hold" " "
 		check "held ${at##*/}: files work" says_of memmap 0 \
 			memmap_init_zone_device
-		must remove
 	done
 }
 
@@ -73,7 +72,6 @@ case_not_calibrated() {
 	check "calibrated later: rates are known" \
 		grep -q '^[^[]*\[[a-z0-9-]*=[0-9.]*\]' $file
 	check "calibrated later: not forced" refused grep -q fastest $file
-	must remove
 }
 
 # PMD mappings are used if the kernel says that it may; if that cannot be found,
@@ -83,7 +81,6 @@ case_no_blocks() {
 	load memmap=off vmap=block
 	check "blocks: nothing against them is said" \
 		[ "$(dmesg | grep "$said" | grep -vc "built by Clang: ")" = 0 ]
-	must remove
 	for other in '' oops_in_progress; do
 		before=$(dmesg | grep -c "$said")
 		load memmap=off vmap=off fault_symbol=vmap_allow_huge \
@@ -91,7 +88,6 @@ case_no_blocks() {
 		must_write /sys/kernel/bulkmm/vmap/mode block
 		check "no blocks (${other:-not found}): it says so" \
 			[ "$(dmesg | grep -c "$said")" = $((before + 1)) ]
-		must remove
 	done
 }
 
@@ -118,7 +114,6 @@ case_files() {
 		done)" ]
 	check "stats: of every path" [ "$(cat "$BULKMM"/*/stats |
 		grep -c '^hits ')" = "$(cat "$BULKMM"/*/mode | wc -l)" ]
-	must remove
 }
 
 # a CPU's share of the last-level cache, as the kernel knows it: BYTES
@@ -142,5 +137,4 @@ case_cached_max() {
 	cache_share
 	check "cached_max: a CPU's share, $bytes" \
 		[ "$(cat /sys/kernel/bulkmm/clear/cached_max)" = "$bytes" ]
-	must remove
 }

@@ -8,24 +8,20 @@
 NVDIMMS=/sys/bus/nd/devices
 ODD_FREE=192 # MiB of free memory to fill
 
-# only a region with labels can be split
 odd_begin() {
 	must ndctl destroy-namespace -f all
-	must ndctl disable-region all
-	must ndctl init-labels -f all
-	must ndctl enable-region all
+	labels
 }
 
-# "MODE,MAP,ALIGN,SIZE"...: create these namespaces; sets ODD to "DRIVER DEVICE
-# FROM BYTES PFN" of each, comma-separated: what to bind where, which part of it
-# holds struct pages, and the PFN in its middle
+# "MODE,MAP,ALIGN,SIZE"...: create these namespaces; a line of /tmp/odd for each: what
+# to bind where, which part of it holds struct pages, and the PFN in its middle
 odd_layout() {
-	ODD=
-	for words in "$@"; do
+	: >/tmp/odd
+	for words; do
 		# shellcheck disable=SC2046 # four words
 		set -- $(echo "$words" | tr , ' ')
 		must ndctl create-namespace -m "$1" -M "$2" -a "$3" -s "$4"
-		odd_place "$1" "$2" "$(json dev)" "$(json chardev)"
+		odd_place "$1" "$2" "$(json dev)" "$(json chardev)" >>/tmp/odd
 	done
 }
 
@@ -54,30 +50,26 @@ odd_place() {
 	bytes=0
 	# after the namespace's superblock
 	[ "$2" = mem ] || bytes=$((start - from - 8192))
-	ODD="$ODD$driver $device $((from + 8192)) $bytes $((start / 4096 +
-		size / 8192)),"
+	echo "$driver $device $((from + 8192)) $bytes $((start / 4096 + size / 8192))"
 }
 
-# for each namespace run COMMAND DRIVER DEVICE FROM BYTES PFN
+# for each namespace run COMMAND with driver, device, from, bytes and pfn set
 odd_each() {
-	rest=$ODD
-	while [ -n "$rest" ]; do
-		# shellcheck disable=SC2086 # five words
-		"$1" ${rest%%,*}
-		rest=${rest#*,}
-	done
+	while read -r driver device from bytes pfn; do
+		"$1"
+	done </tmp/odd
 }
 
 odd_bind() {
-	(write "$1/bind" "$2" || : >/tmp/odd.failed) &
+	(write "$driver/bind" "$device" || : >/tmp/odd.failed) &
 }
 
 odd_unbind() {
-	write "$1/unbind" "$2"
+	write "$driver/unbind" "$device"
 }
 
 odd_fill() {
-	[ "$4" = 0 ] || must bmmguest poison "$3" "$4" "$PATTERN"
+	[ "$bytes" = 0 ] || must bmmguest poison "$from" "$bytes" "$PATTERN"
 }
 
 # all come up in MODE, after the memory of their struct pages was filled
@@ -90,11 +82,11 @@ odd_up() {
 	[ ! -e /tmp/odd.failed ] || fail "a namespace does not come up, path $1"
 }
 
-# check one of the namespaces, which all come up: DRIVER DEVICE FROM BYTES PFN
+# check one of the namespaces, which all come up
 odd_compare() {
 	# shellcheck disable=SC2034 # for snapshot and compare
-	MIDDLE=$5
-	all=$rest
+	MIDDLE=$pfn
+	compared=$device
 	PATTERN=0x5a5a5a5a5a5a5a5a
 	odd_up off
 	snapshot
@@ -102,10 +94,9 @@ odd_compare() {
 	PATTERN=0xa5a5a5a5a5a5a5a5
 	odd_up on
 	[ -z "$BROKEN" ] || flip
-	compare "$LABEL-$2"
+	compare "$LABEL-$compared"
 	[ -z "$BROKEN" ] || flip
 	odd_each odd_unbind
-	rest=$all
 }
 
 # LABEL WORDS...: a layout from creation to removal

@@ -22,17 +22,12 @@ pool_visit() {
 	label=$1 kind=$2 way=$4
 	shift
 	record before
-	[ "$label" = counted ] || echo >"$TRACING/trace"
+	echo >"$TRACING/trace"
 	must bmmpool visit "$@"
 	record after
-	around=0 cached=0
-	if [ "$label" != counted ]; then
-		around=$(grep -c streaming=1 "$TRACING/trace")
-		cached=$(grep -c streaming=0 "$TRACING/trace")
-	fi
-	# shellcheck disable=SC2086 # "bytes=... ns=...", as must() left it
-	report visit label="$label" arm="$ARM" kind="$kind" way="$way" \
-		streaming="$around" cached="$cached" $SAID
+	report_said visit label="$label" kind="$kind" way="$way" \
+		streaming="$(grep -c streaming=1 "$TRACING/trace")" \
+		cached="$(grep -c streaming=0 "$TRACING/trace")"
 }
 
 # pass on what the library reports: NAME KIND MIB OPTION... (of bmmpool)
@@ -40,8 +35,7 @@ pool_case() {
 	name=$1
 	shift
 	must bmmpool report "$@"
-	# shellcheck disable=SC2086 # "error=... cause=..."
-	report pool-case name="$name" $SAID
+	report_said pool-case name="$name"
 }
 
 # allocate hugetlb pages on one node and on no other: KIB NODE COUNT
@@ -88,10 +82,9 @@ pool_grouped() {
 		exec bmmpool report "$@" 2>/dev/null
 	)
 	code=$?
-	# shellcheck disable=SC2086 # "error=... cause=...", or nothing
-	report pool-case name="$name" code=$code \
+	report_said pool-case name="$name" code=$code \
 		killed="$(sed -n 's/^oom_kill //p' $POOLED/pool/memory.events)" \
-		left="$(grep -c . $POOLED/pool/cgroup.procs)" $SAID
+		left="$(grep -c . $POOLED/pool/cgroup.procs)"
 	rmdir $POOLED/pool || fail "the cgroup is not empty"
 }
 

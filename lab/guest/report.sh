@@ -30,6 +30,12 @@ report() {
 	printf '%s}\n' "$line" >&3
 }
 
+# report an event whose further fields must() has left: EVENT FIELD...
+report_said() {
+	# shellcheck disable=SC2086 # "folios=... ns=..."
+	report "$@" arm="$ARM" $SAID
+}
+
 # the job cannot go on: report why and end
 fail() {
 	report fail what="$*"
@@ -44,6 +50,16 @@ must() {
 # write to a file; if it is refused, the job ends: FILE TEXT
 must_write() {
 	echo "$2" >"$1" || fail "$2 is refused by $1"
+}
+
+# wait until COMMAND succeeds, for half a minute at most: COMMAND...
+await() {
+	tries=0
+	until "$@"; do
+		tries=$((tries + 1))
+		[ $tries -lt 1500 ] || return 1
+		usleep 20000
+	done
 }
 
 # unload bulkmm.ko, after all paths are off: one that is on holds it

@@ -47,6 +47,17 @@ record() {
 	[ ! -d "$BULKMM" ] || bmmguest state "$1" "$ARM" >&3 || fail "no state"
 }
 
+# a visit, with the fields that COMMAND prints: "EVENT FIELD..." COMMAND...
+visited() {
+	visit=$1
+	shift
+	record before
+	must "$@"
+	record after
+	# shellcheck disable=SC2086 # words
+	report_said $visit
+}
+
 # start a process of a soak; its output and exit code go to files: NAME COMMAND...
 worker() {
 	worker=/tmp/worker.$1

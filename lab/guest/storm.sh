@@ -25,36 +25,25 @@ storm_pause() {
 	sleep "0.$(($(od -An -N1 -tu1 /dev/urandom) % 50 + 10))"
 }
 
-# trace everything, in an instance of its own: NAME
-storm_all() {
-	write "$TRACING/instances/$1/current_tracer" function || return 1
+# trace functions for a while: INSTANCE (a directory)
+storm_tracer() {
+	write "$1/current_tracer" function || return 1
 	storm_pause
-	write "$TRACING/instances/$1/current_tracer" nop
+	write "$1/current_tracer" nop
 	storm_pause
 }
 
-storm_hooked() {
-	write "$TRACING/current_tracer" function || return 1
+# another user for a while: KIND [FUNCTION]
+storm_user() {
+	user_begin "$@" || return 1
 	storm_pause
-	write "$TRACING/current_tracer" nop
-}
-
-storm_patch() {
-	user_begin livepatch || return 1
-	storm_pause
-	user_end livepatch
+	user_end "$@"
 }
 
 storm_bpf() {
 	bmmbpf attach set_zone_contiguous "$PIN" || return 1
 	storm_pause
 	rm "$PIN" "$PIN-calls"
-}
-
-storm_probe() {
-	user_begin kprobe "$HOOKED_CLEAR" || return 1
-	storm_pause
-	user_end kprobe
 }
 
 storm_device() {
@@ -65,10 +54,7 @@ storm_device() {
 # fault huge pages in, which must be zero
 storm_faults() {
 	said=$(bmmfault -n 4 -b 4 hugetlb 2048 write-middle) || return 1
-	case " $said " in
-	*" wrong=0 "*) ;;
-	*) echo "$said" >/tmp/storm.wrong ;;
-	esac
+	matches "$said" " wrong=0 " || echo "$said" >/tmp/storm.wrong
 }
 
 # load, switch, unload; what others have is not to be had meanwhile
@@ -111,8 +97,11 @@ storm_phase() {
 	rm -f /tmp/storm.over
 	for actor in "$@"; do
 		case $actor in
-		all_*) storm_actor "$actor" storm_all "$actor" & ;;
+		all_*) storm_actor "$actor" storm_tracer "$TRACING/instances/$actor" & ;;
+		hooked) storm_actor hooked storm_tracer "$TRACING" & ;;
 		map_*) storm_actor "$actor" storm_map & ;;
+		kprobe) storm_actor kprobe storm_user kprobe "$HOOKED_CLEAR" & ;;
+		livepatch) storm_actor livepatch storm_user livepatch & ;;
 		*) storm_actor "$actor" "storm_$actor" & ;;
 		esac
 	done
@@ -138,10 +127,10 @@ storm() {
 	for function in $STORM_FUNCTIONS; do
 		echo "$function" >>"$TRACING/set_ftrace_filter"
 	done
-	patch="patch"
+	patch=livepatch
 	[ -d /sys/kernel/livepatch ] || patch=
 	# shellcheck disable=SC2086 # a word or none
-	storm_phase shared $(($1 / 2)) all_1 all_2 hooked bpf probe device \
+	storm_phase shared $(($1 / 2)) all_1 all_2 hooked bpf kprobe device \
 		faults turn $patch
 	check "held: a tracer" write "$TRACING/current_tracer" function
 	# kprobes where vmap is hooked, so that no patch site changes

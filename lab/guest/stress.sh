@@ -27,18 +27,14 @@ binds() {
 
 # hugetlb pages are copied until everything else ends, against a model
 copies() {
-	copies=0 wrong=0
 	until [ -e /tmp/worker.stress-ng.code ] && [ -e /tmp/soaked ]; do
 		for way in private-first private-middle file-first file-last \
 			uffd-private uffd-shared; do
-			said=$(bmmcopy $way keep) || return 1
-			said=${said#copies=}
-			copies=$((copies + ${said%% *}))
-			said=${said#*wrong=}
-			wrong=$((wrong + ${said%% *}))
+			bmmcopy $way keep >>/tmp/copies || return 1
 		done
 	done
-	echo "copies=$copies wrong=$wrong"
+	awk -F '[= ]' '{ copies += $2; wrong += $4 }
+		END { print "copies=" copies, "wrong=" wrong }' /tmp/copies
 }
 
 # switch every path through every mode

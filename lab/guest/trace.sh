@@ -10,13 +10,13 @@ clearing() {
 	must_write $TRACING/events/bulkmm/clear/enable "$1"
 }
 
-# trace these functions, if the kernel has them: FUNCTION... Set by index: for a
+# trace these functions, if the kernel has them: "FUNCTION..." Set by index: for a
 # name the kernel would look up the names of all functions.
 graph_begin() {
 	echo 16384 >$TRACING/buffer_size_kb
-	if [ "$GRAPHED" != "$*" ]; then
-		GRAPHED=$*
-		awk -v wanted="$*" '
+	if [ "$GRAPHED" != "$1" ]; then
+		GRAPHED=$1
+		awk -v wanted="$1" '
 		BEGIN { for (n = split(wanted, name); n; n--) is[name[n]] }
 		$1 in is { print NR }' $TRACING/available_filter_functions \
 			>$TRACING/set_ftrace_filter

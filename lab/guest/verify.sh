@@ -19,11 +19,10 @@ brought_up() {
 	check "$1: mismatches" [ "$(counter fallback_mismatch)" = "$4" ]
 	check "$1: one line for the device" [ $(($(devices) - before)) = 1 ]
 	last=$(dmesg | grep ' bulkmm: memmap: PFNs 0x' | tail -n 1)
-	if echo "$last" | grep -q "$5"; then ok=yes; else ok=no; fi
-	report check name="$1: its words" ok=$ok detail="$last"
+	check "$1: its words" matches "$last" "$5"
 }
 
-verify_broken() {
+case_verify() {
 	load
 	check "break: is armed" write "$LAB/break_stamped" "$MIDDLE 5"
 	brought_up "off, broken" 1 0 0 'served by [a-z0-9]*$'
@@ -34,9 +33,6 @@ verify_broken() {
 	write "$LAB/break_stamped" ""
 	brought_up "mismatch before" 1 0 2 'original used: verification failed.*written$'
 	check "mismatch before: same bytes" same
-}
-
-verify_whole() {
 	check "once again is taken" write "$MEMMAP/verify" once
 	brought_up "once" 2 1 2 ', verified$'
 	check "once: same bytes" same
@@ -45,20 +41,18 @@ verify_whole() {
 	brought_up "always" 4 2 2 ', verified$'
 	brought_up "always, second time" 5 3 2 ', verified$'
 	check "always: same bytes" same
-	must remove
 }
 
-verify_parameter() {
+case_verify_parameter() {
 	check "a bad parameter is refused" \
 		refused insmod /lib/modules/bulkmm.ko memmap_verify=bad
 	load memmap_verify=once
-	check "parameter: shown" [ "$(cat "$MEMMAP/verify")" = "off [once] always" ]
+	check "parameter: shown" reads "$MEMMAP/verify" "off [once] always"
 	check "a bad word is refused" refused write "$MEMMAP/verify" bad
-	must remove
 }
 
 # every request has a record, the kernel's too; hotplug's of the device's zone
-verify_records() {
+case_verify_records() {
 	load
 	write /sys/kernel/bulkmm/hotplug/mode on
 	write "$TRACING/events/bulkmm/enable" 1
@@ -77,17 +71,12 @@ verify_records() {
 		" hotplug: start_pfn=.* nr_pages=[1-9].* result=served$" \
 		"$TRACING/trace"
 	last=$(dmesg | grep ' bulkmm: hotplug: [1-9][0-9]* PFNs from 0x' | tail -n 1)
-	if [ "$last" ]; then ok=yes; else ok=no; fi
-	report check name="records: hotplug in the log" ok=$ok detail="$last"
+	check "records: hotplug in the log" [ "$last" ]
 	write "$TRACING/events/enable" 0
-	must remove
 }
 
 verify() {
 	[ -e "$DRIVER/$DEVICE" ] || up
 	snapshot
-	verify_broken
-	verify_whole
-	verify_parameter
-	verify_records
+	each_case verify verify_parameter verify_records
 }

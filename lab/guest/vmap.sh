@@ -15,29 +15,23 @@ ask() {
 
 # set the page array to map from now on
 shape() {
-	said=$(ask shape "$@") || exit
-	# shellcheck disable=SC2086 # "pages=... runs=..."
-	report shape words="$*" $said
+	must ask shape "$@"
+	report_said shape words="$*"
 }
 
 # time samples of several calls each: LABEL RESULT WHAT CALLS SAMPLES...
 timed() {
-	label=$1 result=$2
+	fields="label=$1 result=$2"
 	shift 2
-	record before
-	said=$(ask time "$@") || exit
-	record after
-	# shellcheck disable=SC2086 # "map=1,2,3 unmap=4,5,6"
-	report visit label="$label" arm="$ARM" result="$result" $said
+	visited "visit $fields" ask time "$@"
 }
 
 # compare random page arrays with the model: LABEL LARGE ARRAYS SEED...
 checked() {
 	label=$1
 	shift
-	said=$(ask check "$@") || exit
-	# shellcheck disable=SC2086 # "arrays=... first=none"
-	report checked label="$label" arm="$ARM" $said
+	must ask check "$@"
+	report_said checked label="$label"
 }
 
 # call each public entry once: PHYSICAL ADDRESS (for ioremap) ENTRY...
@@ -45,10 +39,7 @@ entries() {
 	phys=$1
 	shift
 	for entry in "$@"; do
-		record before
-		ask enter "$entry" "$phys" || exit
-		record after
-		report entry arm="$ARM" name="$entry"
+		visited "entry name=$entry" ask enter "$entry" "$phys"
 	done
 }
 
@@ -73,12 +64,11 @@ bad() {
 # run the kernel's own lib/test_vmalloc.c, which never stays loaded: OPTION...
 upstream() {
 	warnings "of test_vmalloc in $ARM begin"
-	dmesg | grep -c 'Summary: ' >/tmp/before
-	bmmguest load /lib/modules/test_vmalloc.ko "$*" >/tmp/said 2>&1
-	grep -q 'Resource temporarily unavailable' /tmp/said ||
-		fail "test_vmalloc: $(cat /tmp/said)"
+	before=$(dmesg | grep -c 'Summary: ')
+	SAID=$(bmmguest load /lib/modules/test_vmalloc.ko "$*" 2>&1)
+	matches "$SAID" 'Resource temporarily unavailable' ||
+		fail "test_vmalloc: $SAID"
 	warnings end
-	read -r before </tmp/before
 	dmesg | grep -o 'Summary: .*' | tail -n +$((before + 1)) >/tmp/summary
 	while read -r line; do
 		report upstream arm="$ARM" line="$line"
