@@ -79,10 +79,7 @@ counter() {
 same() {
 	echo "$MIDDLE" >"$LAB/compare" || return 1
 	read -r verdict <"$LAB/compare"
-	case $verdict in
-	*" words_differ=0 pageblocks_differ=0 "*) return 0 ;;
-	esac
-	return 1
+	matches "$verdict" " words_differ=0 pageblocks_differ=0 "
 }
 
 up() {

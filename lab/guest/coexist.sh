@@ -14,11 +14,6 @@ PIN=/sys/fs/bpf/bmm
 PATCHED=/sys/kernel/livepatch/bulkmm_livepatch
 AGAIN=bulkmm_again # on the command line of the kernel that kexec starts
 
-coexist_begin() {
-	mount -t bpf bpf /sys/fs/bpf
-	folios hugetlb 2048 $FOLIOS
-}
-
 # KIND FUNCTION
 user_begin() {
 	case $1 in
@@ -210,7 +205,8 @@ coexist_again() {
 
 # CASE...: kinds of users, everywhere, knob; kexec must come last
 coexist() {
-	coexist_begin
+	mount -t bpf bpf /sys/fs/bpf
+	folios hugetlb 2048 $FOLIOS
 	if grep -qw $AGAIN /proc/cmdline; then
 		coexist_again
 		gone

@@ -189,27 +189,19 @@ hot_unplug() {
 	done
 }
 
-hot_trace_begin() {
-	[ -z "$TRACE" ] || graph_begin "$PLUGGED"
-}
-
-hot_trace_end() {
-	[ -z "$TRACE" ] || graph_end "$1" "$2"
-}
-
 # one visit: plug, run MIDDLE, unplug: LABEL TRACE MIDDLE
 hot_visit() {
 	LABEL=$1 TRACE=$2 middle=$3
 	record before
 	bmmguest record
-	hot_trace_begin
+	[ -z "$TRACE" ] || graph_begin "$PLUGGED"
 	hot_plug
-	hot_trace_end plug "$PLUG"
+	[ -z "$TRACE" ] || graph_end plug "$PLUG"
 	hot_state plugged
 	[ -z "$middle" ] || $middle
-	hot_trace_begin
+	[ -z "$TRACE" ] || graph_begin "$PLUGGED"
 	hot_unplug
-	hot_trace_end unplug "$UNPLUG"
+	[ -z "$TRACE" ] || graph_end unplug "$UNPLUG"
 	hot_state unplugged
 	record after
 	report hot-visit arm="$ARM" label="$LABEL" plug_ns="$PLUG" \

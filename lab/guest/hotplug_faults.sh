@@ -126,9 +126,8 @@ hot_beside() {
 	must hot_bind "$FIRST"
 	hot_list
 	hot_flip 1 3 5 7 9 11 13 1 3 5 &
-	one=$!
 	hot_flip 2 4 6 8 10 12 14 2 4 6 &
-	wait $one $!
+	wait
 	hot_set offline 14 0
 	hot_gone "$FIRST"
 }
@@ -136,19 +135,15 @@ hot_beside() {
 # three devices of two kinds and two nodes come and go at once
 hot_at_once() {
 	hot_bind "$FIRST" &
-	one=$!
 	hot_bind "$SECOND" &
-	two=$!
 	hot_request 1048576
-	wait $one $two
+	wait
 	hot_look
 	must bmmplug offline "$HOT"
 	hot_unbind "$FIRST" &
-	one=$!
 	hot_unbind "$SECOND" &
-	two=$!
 	hot_request 0
-	wait $one $two
+	wait
 	hot_look
 }
 
