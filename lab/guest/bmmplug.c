@@ -127,9 +127,9 @@ static void timed_wait(char **word)
 			changed = now();
 		if (now() - changed > PATIENCE)
 			errx(1,
-			     "nothing changes for %lu s: node %s has %d blocks, "
-			     "or is not online or gone; wanted: %d",
-			     PATIENCE / 1000000000, word[2], have, blocks);
+			     "node %s has had %d blocks for %lu s, not %d that "
+			     "are online (0: no node)",
+			     word[2], have, PATIENCE / 1000000000, blocks);
 		before = have;
 		usleep(1000);
 	}
