@@ -77,6 +77,7 @@ pool_grouped() {
 	shift 3
 	mkdir $POOLED/pool
 	[ "$file" = - ] || must_write "$POOLED/pool/$file" "$value"
+	# shellcheck disable=SC2034 # for report_said
 	SAID=$(
 		echo 0 >$POOLED/pool/cgroup.procs
 		exec bmmpool report "$@" 2>/dev/null
