@@ -27,6 +27,12 @@ def parse_bytes(text: str, largest: str) -> int:
     return size
 
 
+def named(nbytes: int) -> str:
+    """Return a size as users write it: 2M, 1G."""
+    unit = next(unit for unit in "TGMK" if nbytes % UNITS[unit] == 0)
+    return f"{nbytes // UNITS[unit]}{unit}"
+
+
 def _bytes(text: str) -> int:
     found = re.fullmatch(r"([0-9]{1,12})([KMGT])(?:i?B)?", text, re.IGNORECASE)
     if not found:

@@ -27,7 +27,7 @@ from bulkmm.bench.subjects import LIMIT, Amount, Arms, Request, Subject
 from bulkmm.bench.take import Event, Seen
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.results import Document
-from bulkmm.size import GIB, MIB
+from bulkmm.size import GIB, MIB, named
 
 KINDS = ("4k", "thp", "memfd", "hugetlb")
 BASE, AGAIN = "madvise", "madvise-again"
@@ -160,7 +160,7 @@ def _process(
     chance = random.Random(f"{kinds} {number}")  # noqa: S311 - to vary
     yield {"event": "start", "bytes": job.size}
     for kind in kinds:
-        scenario = f"populate-{_name(job.size)}-{kind}"
+        scenario = f"populate-{named(job.size).lower()}-{kind}"
         ways = arms(kind, job)
         chance.shuffle(ways)
         if not number:  # the host's first use of the memory
@@ -268,7 +268,3 @@ def _prepare(*, small: bool) -> None:
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if small:
         prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
-
-
-def _name(size: int) -> str:
-    return f"{size >> 30}g" if size % GIB == 0 else f"{size >> 20}m"

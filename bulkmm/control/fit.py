@@ -9,7 +9,8 @@ from bulkmm.control import late, needs, text
 from bulkmm.control import module as modules
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.root import Root
-from bulkmm.pool.pools import Pool, named, sizes
+from bulkmm.pool.pools import Pool, sizes
+from bulkmm.size import named
 
 LOAD, WAIT, NOT_NEEDED = "load", "wait", "not needed"
 # Since then folio_zero_user() clears in ranges (mm/memory.c), and touched pages gain

@@ -12,7 +12,7 @@ from typing import Literal
 
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
-from bulkmm.size import GIB, KIB, MIB
+from bulkmm.size import KIB
 
 KNOWN = "/sys/kernel/bulkmm/prezero/known"
 SIZES, NODES = "/sys/kernel/mm/hugepages", "/sys/devices/system/node"
@@ -159,11 +159,6 @@ def _numbers(pattern: re.Pattern[str], names: list[str]) -> Iterator[int]:
     for name in names:
         if found := pattern.fullmatch(name):
             yield int(found[1])
-
-
-def named(page: int) -> str:
-    """Return a page size as users write it."""
-    return f"{page // GIB}G" if page >= GIB else f"{page // MIB or page / MIB:g}M"
 
 
 def meminfo(root: Root, node: int, *names: str) -> int:

@@ -18,7 +18,6 @@ from bulkmm.pool.pools import (
     PoolRecord,
     Pools,
     meminfo,
-    named,
     nodes,
     sizes,
 )
@@ -79,7 +78,7 @@ def _table(found: list[PoolRecord]) -> None:
     for one in found:
         whole = (one.pages, one.free, one.reserved, one.surplus, one.overcommit)
         zeroed = sum(part.zeroed for part in one.nodes)
-        rows.append((named(one.page_bytes), "all", *map(str, (*whole, zeroed))))
+        rows.append((size.named(one.page_bytes), "all", *map(str, (*whole, zeroed))))
         for part in one.nodes:
             counts = (part.node, part.pages, part.free, part.surplus, part.zeroed)
             node, pages, free, surplus, zero = map(str, counts)
@@ -105,7 +104,7 @@ def grow(args: argparse.Namespace) -> int:
             if args.compact:
                 growing.compact(root, wanted)
             total = sum(wanted.values())
-            with bar.shown(f"pages of {named(pool.page)}") as show:
+            with bar.shown(f"pages of {size.named(pool.page)}") as show:
                 changes = growing.grow(
                     pool, wanted, args.jobs, note, lambda pages: show(pages, total)
                 )
@@ -120,7 +119,7 @@ def shrink(args: argparse.Namespace) -> int:
     if sum(wanted.values()) > spare:
         raise BulkmmError(
             f"--size {args.size} is {sum(wanted.values())} pages of "
-            f"{named(pool.page)}: {max(spare, 0)} are neither used nor reserved"
+            f"{size.named(pool.page)}: {max(spare, 0)} are neither used nor reserved"
         )
     for node, pages in wanted.items():
         free = pool.read("free_hugepages", node)
@@ -151,10 +150,11 @@ def _told(args: argparse.Namespace, pool: Pool, changes: list[NodeChange]) -> in
 
 
 def _line(one: NodeChange, page: int, *, dry: bool) -> str:
+    said = f"pages of {size.named(page)}"
     if dry:
-        return f"node {one.node}: would change by {one.wanted:+} pages of {named(page)}"
+        return f"node {one.node}: would change by {one.wanted:+} {said}"
     less = f", {one.wanted:+} were asked for: {one.why}" if one.why else ""
-    return f"node {one.node}: {one.done:+} pages of {named(page)}{less}"
+    return f"node {one.node}: {one.done:+} {said}{less}"
 
 
 def zero(args: argparse.Namespace) -> int:
@@ -183,7 +183,7 @@ def zero(args: argparse.Namespace) -> int:
     said = [f"{done} pages zeroed in {seconds:.1f} s"]
     said += [
         f"node {one.node}: {one.zeroed} of {one.free} free pages of "
-        f"{named(one.page_bytes)} are known to be zero"
+        f"{size.named(one.page_bytes)} are known to be zero"
         for one in nodes
         if one.free
     ]
@@ -206,7 +206,7 @@ def _page(root: Root, text: str) -> int:
     page = size.parse_bytes(text, LARGEST)
     known = sizes(root)
     if page not in known:
-        said = ", ".join(map(named, known)) or "none"
+        said = ", ".join(map(size.named, known)) or "none"
         raise UsageError(f"--page {text}: the kernel has pools of {said}")
     return page
 
@@ -222,7 +222,7 @@ def _wanted(root: Root, args: argparse.Namespace) -> tuple[Pool, dict[int, int]]
     page = _page(root, args.page)
     wanted = size.parse_bytes(args.size, LARGEST)
     if not wanted or wanted % page:
-        raise UsageError(f"--size {args.size} is not a multiple of {named(page)}")
+        raise UsageError(f"--size {args.size} is not a multiple of {size.named(page)}")
     pool = Pool(root, page)
     parts = pool.nodes
     if args.node is not None:

@@ -14,7 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.pool.pools import Pool, sizes
+from bulkmm.size import named
 
 LOG_OF_HUGE = 26  # shift of the huge page size's logarithm in memfd_create() flags
 MEMORY = ("tmpfs", "hugetlbfs", "ramfs")
@@ -43,16 +46,13 @@ class Target:
 
 def _pool(page: int) -> str:
     """Describe the pool of a page size, and how to enlarge it."""
-    pool = Path(f"/sys/kernel/mm/hugepages/hugepages-{page >> 10}kB")
-    try:
-        free = int((pool / "free_hugepages").read_text())
-        kept = int((pool / "resv_hugepages").read_text())
-    except (OSError, ValueError):
+    root = Root(Path("/"))
+    if page not in sizes(root):
         return f"the kernel has no pool of {page >> 20} MiB pages"
-    return (
-        f"its pool has {free - kept} pages of {page >> 20} MiB to spare: "
-        f"more by {pool}/nr_hugepages"
-    )
+    pool = Pool(root, page)
+    spare = pool.read("free_hugepages") - pool.read("resv_hugepages")
+    more = f"bulkmm pool grow --page {named(page)}"
+    return f"its pool has {spare} pages of {page >> 20} MiB to spare; more by {more}"
 
 
 @contextmanager

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from bulkmm.control import late, needs, text
 from bulkmm.control.root import Root
-from bulkmm.pool.pools import Pool, named, sizes
+from bulkmm.pool.pools import Pool, sizes
+from bulkmm.size import named
 from bulkmm.worth.functions import SIZED, Function
 
 if TYPE_CHECKING:
