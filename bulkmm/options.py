@@ -66,9 +66,9 @@ def add_all(text: str, sub: Subparsers) -> None:
                 more.append(line)
         above, _, name = words.rpartition(" ")
         example = f"bulkmm {words} {told.get('example', '')}".rstrip()
-        text = " ".join(more)
+        about = " ".join(more)
         module = run and f"bulkmm.{run}"
-        one = add(groups[above], name, does.strip(), text, run=module, example=example)
+        one = add(groups[above], name, does.strip(), about, run=module, example=example)
         take(one, "\n".join(lines))
         if "usage" in told:
             one.usage = f"%(prog)s [-h] {told['usage']}"
