@@ -44,63 +44,46 @@ class Help(argparse.HelpFormatter):
         return "\n\n".join(kept)
 
 
-def add_all(text: str, sub: Subparsers) -> None:
-    """Add the commands of a text, an empty line after each.
+def add_all(commands: str, sub: Subparsers) -> dict[str, argparse.ArgumentParser]:
+    """Add the commands of a text, an empty line after each; return them by their words.
 
-    The first line of one has its words, what runs (below bulkmm), and what those below
-    it are called, if any. Indented lines follow: what it does, an example, more about
-    it; and then its arguments (see take).
+    The first line of one has its words, what runs ("module:function" below bulkmm,
+    imported only then: --help and other commands do not wait for it), and what those
+    below it are called, if any. Indented lines follow: what it does, an example, more
+    about it; and then its arguments (see take).
     """
-    groups = {"": sub}
-    for block in re.split(r"\n\n+", text.strip()):
+    groups, made = {"": sub}, {}
+    for block in re.split(r"\n\n+", commands.strip()):
         first, does, *lines = block.splitlines()
         words, run, *below = first.split(": ")
-        told: dict[str, str] = {}
-        more = []
+        told = {"example": "", "usage": ""}
+        about = ""
         while lines and lines[0].startswith(" "):
             line = lines.pop(0).strip()
-            name, marked, value = line.partition(": ")
-            if marked and name in ("example", "usage"):
+            name, _, value = line.partition(": ")
+            if name in told:
                 told[name] = value
             else:
-                more.append(line)
+                about += f"{line} "
         above, _, name = words.rpartition(" ")
-        example = f"bulkmm {words} {told.get('example', '')}".rstrip()
-        about = " ".join(more)
-        module = run and f"bulkmm.{run}"
-        one = add(groups[above], name, does.strip(), about, run=module, example=example)
+        example = f"example: bulkmm {words} {told['example']}".rstrip()
+        one = made[words] = groups[above].add_parser(
+            name,
+            help=does.strip(),
+            description=f"{about}\n\n{example}" if about else None,
+            formatter_class=Help,
+        )
+        one.set_defaults(run=run and f"bulkmm.{run}")
+        one.usage = f"%(prog)s [-h] {told['usage']}" if told["usage"] else None
         take(one, "\n".join(lines))
-        if "usage" in told:
-            one.usage = f"%(prog)s [-h] {told['usage']}"
         if below:
             groups[words] = one.add_subparsers(
                 dest="action", required=not run, metavar=below[0]
             )
+    return made
 
 
-def add(
-    sub: Subparsers, name: str, does: str, more: str, *, run: str, example: str
-) -> argparse.ArgumentParser:
-    """Add a command.
-
-    ``run`` is "module:function", imported only when the command runs, so that --help
-    and other commands do not wait for it.
-    """
-    one: argparse.ArgumentParser = sub.add_parser(
-        name,
-        help=does,
-        description=f"{' '.join(more.split())}\n\nexample: {example}" if more else None,
-        formatter_class=Help,
-    )
-    one.set_defaults(run=run)
-    return one
-
-
-def take(
-    parser: argparse.ArgumentParser | argparse._ArgumentGroup,
-    table: str,
-    **defaults: object,
-) -> None:
+def take(parser: argparse.ArgumentParser | argparse._ArgumentGroup, table: str) -> None:
     """Add a command's arguments: one entry per line, two spaces before its help.
 
     ``--flag``; ``--option VALUE``, ``{one,of,these}``; ``WORD``, ``[WORD]`` if it
@@ -136,7 +119,6 @@ def take(
         elif many:
             how["nargs"] = many
         parser.add_argument(*(flags or [name.strip("[") or value.lower()]), **how)
-    parser.set_defaults(**defaults)
 
 
 def _read_as(value: str, flags: list[str]) -> tuple[str, Callable[[str], object]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The options of ``bulkmm lab``; bulkmm.lab.commands implements it."""
+"""``bulkmm lab`` (see bulkmm/options.py: add_all); bulkmm.lab.commands implements it."""
 
 import argparse
 
@@ -17,114 +17,93 @@ SCENARIO  run this (see: bulkmm lab list)
 --keep  keep the run's files
 {DEFINES}"""
 MACHINE = f"""\
---arch NAME  boot {" or ".join(arch.NAMES)} (default: {USUAL})
+--arch NAME = {USUAL}  boot {" or ".join(arch.NAMES)}
 --kernel NAME  boot {", ".join(SERIES)}, a full release, or one that the lab builds:
     {", ".join(kinds.NAMES)} (default: {SERIES[0]}; on arm64: {arch.ARM64.series[0]})
---accel {{{",".join(choices.ACCEL)}}}  use KVM if a guest boots under it, else TCG
-    (default: auto)
+--accel {{{",".join(choices.ACCEL)}}} = auto  use KVM if a guest boots under it,
+    else TCG
 --cpu NAME  emulate this CPU of QEMU's (default: max)
---cpus N  boot with N CPUs (default: {choices.CPUS})
+--cpus N = {choices.CPUS}  boot with N CPUs
 --append WORDS  add these to the kernel's command line
 """
-DEFAULTS = {
-    "arch": USUAL,
-    "kernel": "",
-    "accel": "auto",
-    "cpu": "",
-    "append": "",
-    "cpus": choices.CPUS,
-}
 PAGE = """\
 --json-dir DIR  write each result below DIR
 --resume  keep what --json-dir has of the same sources, if it passed
 --markdown  print the page in Markdown
 -o, --output FILE.md  write the page to this file
 """
-# per command: help, description, example, arguments
-COMMANDS = {
-    "listing:show": (
-        "list the scenarios",
-        """List the scenarios: what each measures and checks, and what guest it needs.
-        Each filter keeps those that fit; several keep those that fit all.""",
-        "bulkmm lab list --family clear --kernel 7.3 latency",
-        f"""\
+COMMANDS = f"""
+lab: : ACTION
+    measure on stock kernels in virtual machines
+
+lab list: lab.commands.listing:show
+    list the scenarios
+    example: --family clear --kernel 7.3 latency
+    List the scenarios: what each measures and checks, and what guest it needs. Each
+    filter keeps those that fit; several keep those that fit all.
 [TEXT]  keep those in which this is found
 --family {{{",".join(scenario.FAMILIES)}}}  keep those of this family
 --kernel NAME  keep those that run on this kernel
 --arch {{{ARCH}}}  keep those that run on this architecture
 --json  print the list as JSON, and errors too
-""",
-    ),
-    "run:one": (
-        "run a scenario off and on in one boot",
-        """Boot a stock kernel in a virtual machine and run a scenario with the module
-        absent, off and on, in one boot, in random order; check every byte.""",
-        "bulkmm lab run pmem-fsdax-100g --size 2G",
-        f"{options.JSON}\n{options.SAMPLES}",
-    ),
-    "matrix:every": (
-        "run the scenarios on all kernels and architectures",
-        """Run the scenarios on all kernels and architectures, one after the other, and
-        print one table. All of it takes hours; --resume continues.""",
-        "bulkmm lab matrix --quick --arch x86_64",
-        f"""\
+
+lab run: lab.commands.run:one
+    run a scenario off and on in one boot
+    example: pmem-fsdax-100g --size 2G
+    Boot a stock kernel in a virtual machine and run a scenario with the module absent,
+    off and on, in one boot, in random order; check every byte.
+{RUN}{options.JSON}
+{options.SAMPLES}
+
+lab matrix: lab.commands.matrix:every
+    run the scenarios on all kernels and architectures
+    example: --quick --arch x86_64
+    Run the scenarios on all kernels and architectures, one after the other, and print
+    one table. All of it takes hours; --resume continues.
 --quick  run one short scenario of each path only
 --arch NAME  run on no other architecture (default: all)
 --debug  run on the kernels that the lab builds, with their own checks on
 --newest  run on the newest release of each series, where it is not the one pinned
 --only REGEX  keep only runs in whose name this is found
-{PAGE}""",
-    ),
-    "kernels:every": (
-        "run the module natively on every kernel image of Debian's archive",
-        """Fetch each kernel of the supported range that Debian's archive offers for
-        x86-64, build the module for it, and run both natively: attached, prototypes,
-        every result against the kernel's own, ratios. The newest of each series comes
-        first.""",
-        "bulkmm lab kernels --only cloud --list",
-        f"""\
+{PAGE}
+lab kernels: lab.commands.kernels:every
+    run the module natively on every kernel image of Debian's archive
+    example: --only cloud --list
+    Fetch each kernel of the supported range that Debian's archive offers for x86-64,
+    build the module for it, and run both natively: attached, prototypes, every result
+    against the kernel's own, ratios. The newest of each series comes first.
 --only REGEX  keep only releases in which this is found
 --count N  take only the first N
 --list  only list the kernels
-{PAGE}""",
-    ),
-    "prepare:prepare": (
-        "fetch and build everything that runs need",
-        "Fetch and build everything that runs need, and boot nothing.",
-        "bulkmm lab prepare --kernel 7.3 --arch x86_64",
-        f"""\
+{PAGE}
+lab prepare: lab.commands.prepare:prepare
+    fetch and build everything that runs need
+    example: --kernel 7.3 --arch x86_64
+    Fetch and build everything that runs need, and boot nothing.
 --arch NAME  prepare no other architecture (default: all)
 --kernel NAME...  prepare no other kernel; may be given again
 {DEFINES}--strict  fail on any compiler warning (W=1)
-""",
-    ),
-    "prepare:clean": (
-        "remove everything that the lab has cached",
-        "Remove everything that the lab has cached: Debian roots, kernels, builds.",
-        "bulkmm lab clean",
-        "",
-    ),
-}
+
+lab clean: lab.commands.prepare:clean
+    remove everything that the lab has cached
+    Remove everything that the lab has cached: Debian roots, kernels, builds.
+"""
 
 
 def add_parser(sub: options.Subparsers) -> None:
     """Add ``lab`` and its subcommands."""
-    lab = sub.add_parser("lab", help="measure on stock kernels in virtual machines")
-    below = lab.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for run, (does, more, example, table) in COMMANDS.items():
-        name = example.split()[2]
-        run = f"bulkmm.lab.commands.{run}"  # noqa: PLW2901 - the whole of it
-        one = options.add(below, name, does, more, run=run, example=example)
-        if name == "run":
-            add_run_options(one)
-        if table:
-            options.take(one, table)
-    below.choices["prepare"].set_defaults(module_defines=[])
+    made = options.add_all(COMMANDS, sub)
+    made["lab prepare"].set_defaults(module_defines=[])
+    _add_options(made["lab run"])
 
 
 def add_run_options(one: argparse.ArgumentParser) -> None:
     """Add the options of a run, which lines of the matrix accept too."""
-    options.take(one, RUN, module_defines=[])
+    options.take(one, RUN)
+    _add_options(one)
+
+
+def _add_options(one: argparse.ArgumentParser) -> None:
     options.take(one.add_argument_group("machine"), MACHINE)
     options.add_fields(one, choices.Options)
-    one.set_defaults(**DEFAULTS)
+    one.set_defaults(module_defines=[], kernel="", cpu="", append="")
