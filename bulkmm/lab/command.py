@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm lab`` (see bulkmm/options.py: add_all); bulkmm.lab.commands implements it."""
+"""``bulkmm lab`` (see bulkmm/options.py: add_all), which is in bulkmm/lab/commands."""
 
 import argparse
 
