@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a family of scenarios implements; bulkmm.lab.run does the rest."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from bulkmm import stats
 from bulkmm.errors import UsageError, unknown
 from bulkmm.lab import state
 from bulkmm.lab.choices import Options
-from bulkmm.lab.machine import suites
+from bulkmm.lab.machine import counting, suites
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.vm import Outcome
@@ -20,6 +21,16 @@ from bulkmm.results import Check, Measured
 Seen = TypeVar("Seen")
 ABSENT = "absent"  # the state in which the module is not loaded
 PARAMETERS = ("init_on_alloc", "init_on_free", "preempt")  # options of the kernel's
+
+
+class Measure(NamedTuple):
+    """What was measured of one thing, by arm."""
+
+    name: str
+    nbytes: int
+    pairs: Iterable[tuple[str, str]] = ()  # of arms that are compared
+    times: Mapping[str, Sequence[float]] = {}  # ns
+    counted: Mapping[str, Sequence[counting.Work]] = {}
 
 
 @dataclass(frozen=True)
@@ -86,9 +97,20 @@ class Work:
         """Return for how many seconds the job by itself may report nothing."""
         return self.options.seconds
 
-    def results(self, _outcome: Outcome) -> Measured:
-        """Return the measurements; by default none."""
-        return [], []
+    def measured(self, _outcome: Outcome) -> Iterable[Measure]:
+        """Return what was measured; by default nothing."""
+        return ()
+
+    def results(self, outcome: Outcome) -> Measured:
+        """Return the arms of all that was measured, and their ratios."""
+        return stats.joined(
+            part
+            for name, nbytes, pairs, times, counted in self.measured(outcome)
+            for part in (
+                stats.rated(name, "ns", nbytes, times, pairs),
+                counting.rated(name, nbytes, counted, pairs),
+            )
+        )
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict; by default those of the guest, of which there are."""

@@ -2,15 +2,15 @@
 """clear-cases: folio_zero_user() called as no fault calls it, and its cost."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm import stats
 from bulkmm.lab import state, work
 from bulkmm.lab.families.huge import ARMS, LISTS, SERVING, arm
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.results import Check, Measured
+from bulkmm.results import Check
 
 ORDERS = " ".join(str(order) for order in range(10))  # one page to 2 MiB
 FEW = "0 1 2 3 4 9"
@@ -60,7 +60,7 @@ class Work(work.Work):
                 lines.append(f"call_times {CALLS} {ONE_PAGE} {FOUR} {EIGHT}")
         return lines
 
-    def results(self, outcome: Outcome) -> Measured:
+    def measured(self, outcome: Outcome) -> Iterable[work.Measure]:
         """Return the cost of a call on one page and its fixed cost.
 
         Two sizes give the time and work that do not grow with the folio: decisions,
@@ -74,7 +74,6 @@ class Work(work.Work):
             ).items()
         }
         counted = _counted_calls(outcome)
-        parts = []
         for name, nbytes, what, pairs in (
             ("clear-cases-one-page", 4096, _one_page, PAIRS),
             ("clear-cases-fixed", 0, _fixed, ()),
@@ -84,9 +83,7 @@ class Work(work.Work):
                 arm: [*zip(*(what(one, arm) for one in counted), strict=True)]
                 for arm in TIMED
             }
-            parts.append(stats.rated(name, "ns", nbytes, times, pairs))
-            parts.append(counting.rated(name, nbytes, done, pairs))
-        return stats.joined(parts)
+            yield work.Measure(name, nbytes, pairs, times, done)
 
     def checks(self, outcome: Outcome) -> list[Check]:
         seen = work.grouped(

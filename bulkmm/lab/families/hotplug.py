@@ -7,18 +7,18 @@ that holds only this memory (lab/guest/hotplug.sh).
 
 import random
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from bulkmm import stats
 from bulkmm.lab import state, work
 from bulkmm.lab.families import breakdown
 from bulkmm.lab.families.pmem import ARMS, PAIRS, STRUCT_PAGE
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.scenario.hotplug import MOST
-from bulkmm.results import Check, Measured
+from bulkmm.results import Check
 from bulkmm.size import MIB, PAGE
 
 KMEM, VIRTIO, CXL = "kmem", "virtio", "cxl"  # modes of scenarios
@@ -125,18 +125,14 @@ class Work(work.Work):
         few = self.reduced or self.scenario.mode == CXL
         return [*lines, f"hot_use {USED_REDUCED if few else USED}", "}"]
 
-    def results(self, outcome: Outcome) -> Measured:
-        name, size = self.scenario.name, self.options.size
-        pairs = (*PAIRS, ("absent", BOTH))
-        parts = []
-        for suffix, key in TIMED:
+    def measured(self, outcome: Outcome) -> Iterable[work.Measure]:
+        name, pairs = self.scenario.name, (*PAIRS, ("absent", BOTH))
+        for slot, (suffix, key) in enumerate(TIMED):
             taken = work.samples(outcome, "hot-visit", key, self.arms, label=ROUND)
-            parts.append(stats.rated(name + suffix, "ns", size, taken, pairs))
-        for slot, (suffix, _key) in enumerate(TIMED):
             seen = counting.by(outcome, ["hot-visit"], _arm, slot)
             counted = {arm: seen[arm] for arm in ARMS}
-            parts.append(counting.rated(name + suffix, size, counted, PAIRS))
-        return stats.joined(parts)
+            size = self.options.size
+            yield work.Measure(name + suffix, size, pairs, taken, counted)
 
     def checks(self, outcome: Outcome) -> list[Check]:
         return [

@@ -5,16 +5,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any, ClassVar
 
-from bulkmm import stats
 from bulkmm.control.kernel import ALLOCATOR_SERVES
 from bulkmm.control.module import OFF
 from bulkmm.control.needs import at_least
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.state import Expect, Visit, judge
-from bulkmm.lab.work import Work, grouped
-from bulkmm.results import Check, Measured
+from bulkmm.lab.work import Measure, Work, grouped
+from bulkmm.results import Check
 
 Visits = list[dict[str, Any]]
 
@@ -50,18 +50,10 @@ class SizedWork(Work, ABC):
     def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
         """Return the times of each arm, in ns."""
 
-    def results(self, outcome: Outcome) -> Measured:
-        return stats.joined(
-            stats.rated(
-                f"{self._named(kib)}-{what}",
-                "ns",
-                kib << 10,
-                self.taken(outcome, kib, what),
-                self.pairs,
-            )
-            for kib in self.kib
-            for what in self.kinds
-        )
+    def measured(self, outcome: Outcome) -> Iterable[Measure]:
+        for kib, what in product(self.kib, self.kinds):
+            taken = self.taken(outcome, kib, what)
+            yield Measure(f"{self._named(kib)}-{what}", kib << 10, self.pairs, taken)
 
     def _named(self, kib: int) -> str:
         name = self.scenario.name

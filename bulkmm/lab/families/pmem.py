@@ -7,10 +7,10 @@ arms, where to compare), so that the seed in the result is enough to repeat a ru
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm import stats
 from bulkmm.errors import GuestError, UsageError
 from bulkmm.lab import state, work
 from bulkmm.lab.choices import ALIGNS
@@ -18,7 +18,7 @@ from bulkmm.lab.families import breakdown
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.results import Check, Measured
+from bulkmm.results import Check
 from bulkmm.size import PAGE
 
 COMPARE_ALL = 8 << 30  # up to this size every bind of `on` is compared
@@ -28,9 +28,13 @@ SERVED = {"absent": 0, "off": 0, "on": 1}  # hits of a bind
 PAIRS = (("off", "on"), ("absent", "on"), ("absent", "off"))
 LIMIT = "limit"  # only storing as many bytes
 PRIVATE = "private"  # mode: device memory that no CPU can access
-# results by name suffix: key of the time, event. No work is counted for unbind: it
-# sleeps, and other tasks' work on its CPU would count.
-TIMED = (("", "ns", "bind"), ("-bind", "bind_ns", "bind"), ("-unbind", "ns", "unbind"))
+# results by name suffix: key of the time, event, arms whose work is counted. None is
+# of an unbind: it sleeps, and other tasks' work on its CPU would count.
+TIMED = (
+    ("", "ns", "bind", (*ARMS, LIMIT)),
+    ("-bind", "bind_ns", "bind", ARMS),
+    ("-unbind", "ns", "unbind", ()),
+)
 FLIPPED_WORD = 5
 
 
@@ -110,23 +114,19 @@ class Work(work.Work):
         unit, nbytes = self._unit
         return int(outcome.of("bind")[0]["pages"]) // unit * nbytes
 
-    def results(self, outcome: Outcome) -> Measured:
-        """Return the times: the function, bind and unbind, the first bring-up."""
+    def measured(self, outcome: Outcome) -> Iterable[work.Measure]:
+        """Return the function, bind and unbind, the first bring-up."""
         name, nbytes = self.scenario.name, self.written(outcome)
         pairs = (*PAIRS, (LIMIT, "on"))  # only the function has a limit
-        parts = []
-        for suffix, key, event in TIMED:
+        for slot, (suffix, key, event, arms) in enumerate(TIMED):
             taken = work.samples(outcome, event, key, ARMS, label="round")
-            if not suffix:
-                taken[LIMIT] = [float(one["ns"]) for one in outcome.of(LIMIT)]
-            parts.append(stats.rated(name + suffix, "ns", nbytes, taken, pairs))
-        first = {"absent": [float(outcome.of("bind", label="first")[0]["ns"])]}
-        parts.append(stats.rated(f"{name}-first", "ns", nbytes, first, ()))
-        for slot, (suffix, arms) in enumerate((("", (*ARMS, LIMIT)), ("-bind", ARMS))):
-            seen = counting.by(outcome, ("bind", LIMIT), _arm, slot)
+            seen = counting.by(outcome, ("bind", LIMIT), _arm, slot) if arms else {}
             counted = {arm: seen[arm] for arm in arms}
-            parts.append(counting.rated(name + suffix, nbytes, counted, pairs))
-        return stats.joined(parts)
+            if not slot:
+                taken[LIMIT] = [float(one["ns"]) for one in outcome.of(LIMIT)]
+            yield work.Measure(name + suffix, nbytes, pairs, taken, counted)
+        first = {"absent": [float(outcome.of("bind", label="first")[0]["ns"])]}
+        yield work.Measure(f"{name}-first", nbytes, (), first)
 
     def checks(self, outcome: Outcome) -> list[Check]:
         found = [compared(c) for c in outcome.of("compare")]

@@ -8,19 +8,18 @@ DAX, pages of 1 GiB, version 2 cgroups and a poisoned page.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bulkmm import stats
 from bulkmm.control.module import OFF
 from bulkmm.lab import state, work
 from bulkmm.lab.families import huge
 from bulkmm.lab.families.huge import arm, taken_away
 from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.results import Check, Measured
+from bulkmm.results import Check
 from bulkmm.size import GIB, MIB
 
 SIZE = 64  # MiB per visit: enough for several threads
@@ -181,21 +180,16 @@ class Work(work.Work):
         lines += [f"pool_held {FILE}", f"pool_case 'the rest of the file' {FILE} 96"]
         return lines
 
-    def results(self, outcome: Outcome) -> Measured:
+    def measured(self, outcome: Outcome) -> Iterable[work.Measure]:
         def of(visit: dict[str, Any]) -> tuple[str, str] | None:
             name = f"{visit['way']}+{visit['arm']}"
             return (visit["kind"], name) if visit["label"] == COUNTED else None
 
         taken = sorted(counting.by(outcome, ["visit"], of).items())
-        return stats.joined(
-            counting.rated(
-                f"populate-{SIZE}m-{kind}",
-                SIZE * MIB,
-                {name: one for (of_kind, name), one in taken if of_kind == kind},
-                _pairs(),
-            )
-            for kind in (WAYS if taken else ())
-        )
+        for kind in WAYS if taken else ():
+            counted = {name: one for (of_kind, name), one in taken if of_kind == kind}
+            name = f"populate-{SIZE}m-{kind}"
+            yield work.Measure(name, SIZE * MIB, _pairs(), counted=counted)
 
     def checks(self, outcome: Outcome) -> list[Check]:
         visits = state.visits(outcome, "visit")

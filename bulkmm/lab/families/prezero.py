@@ -9,14 +9,13 @@ populating and of freeing is counted.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bulkmm import stats
 from bulkmm.lab import state, work
 from bulkmm.lab.families import huge
 from bulkmm.lab.machine import counting, suites
 from bulkmm.lab.machine.arch import X86_64, of_release
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.state import Visit
-from bulkmm.results import Check, Measured
+from bulkmm.results import Check
 from bulkmm.size import GIB, KIB, MIB
 
 ARMS = ("absent", "off", "clear", "on", "ready", "both")
@@ -82,19 +81,14 @@ class Work(work.Work):
         shape = self.shape
         return f"prezero_visit {shape.kind} {shape.page * shape.pages // MIB} {way}"
 
-    def results(self, outcome: Outcome) -> Measured:
-        return stats.joined(
-            counting.rated(
-                f"{self.scenario.name}-{way}{name}",
-                self.shape.page * self.shape.pages,
-                {arm: taken[way, arm] for arm in ARMS},
-                PAIRS,
-            )
-            for slot, name in ((POPULATE, ""), (FREE, "-free"))
-            for taken in (_taken(outcome, slot),)
-            for way in WAYS
-            if taken
-        )
+    def measured(self, outcome: Outcome) -> Iterator[work.Measure]:
+        nbytes = self.shape.page * self.shape.pages
+        for slot, suffix in ((POPULATE, ""), (FREE, "-free")):
+            taken = _taken(outcome, slot)
+            for way in WAYS if taken else ():
+                name = f"{self.scenario.name}-{way}{suffix}"
+                counted = {arm: taken[way, arm] for arm in ARMS}
+                yield work.Measure(name, nbytes, PAIRS, counted=counted)
 
     def checks(self, outcome: Outcome) -> list[Check]:
         visits = state.visits(outcome, VISIT)
@@ -170,7 +164,7 @@ class Work(work.Work):
 
     def _least(self, taken: Taken, way: str, *arms: str) -> counting.Work:
         """Return the least work of a page in arms: interrupts only ever add to it."""
-        works = [work for arm in arms for work in taken[way, arm]]
+        works = [one for arm in arms for one in taken[way, arm]]
         insns, stores = (min(some) for some in zip(*works, strict=True))
         return insns / self.shape.pages, stores / self.shape.pages
 

@@ -8,10 +8,11 @@ bulkmm.lab.families.vmap_proof judges what the test module saw.
 
 import random
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
-from bulkmm import stats
 from bulkmm.lab import state, work
 from bulkmm.lab.choices import ARMS
 from bulkmm.lab.families import vmap_proof
@@ -19,7 +20,7 @@ from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.scenario.vmap import PHYSICAL
 from bulkmm.lab.work import ABSENT
-from bulkmm.results import Check, Measured
+from bulkmm.results import Check
 from bulkmm.size import MIB, PAGE
 
 PAIRS = (
@@ -196,21 +197,17 @@ class Work(work.Work):
             lines += [self.state(arm), f"upstream {options} nr_threads=2"]
         return lines
 
-    def results(self, outcome: Outcome) -> Measured:
-        parts = []
-        for case in self.cases:
-            for suffix, key in (("", "map"), ("-unmap", "unmap")):
-                name = self.scenario.name + case.result
-                seen = _samples(outcome, "round", name, key)
-                taken = {arm: seen[arm] for arm in self.arms}
-                if case.scanned and key == "map":
-                    limit = _samples(outcome, LIMIT, f"{name}-scan", key).values()
-                    taken[LIMIT] = [one for some in limit for one in some]
-                work = self._work(outcome, case, key)
-                name += suffix
-                parts.append(stats.rated(name, "ns", case.nbytes, taken, PAIRS))
-                parts.append(counting.rated(name, case.nbytes, work, PAIRS))
-        return stats.joined(parts)
+    def measured(self, outcome: Outcome) -> Iterable[work.Measure]:
+        for case, key in product(self.cases, SLOTS):
+            name = self.scenario.name + case.result
+            seen = _samples(outcome, "round", name, key)
+            taken = {arm: seen[arm] for arm in self.arms}
+            if case.scanned and key == "map":
+                limit = _samples(outcome, LIMIT, f"{name}-scan", key).values()
+                taken[LIMIT] = [one for some in limit for one in some]
+            counted = self._work(outcome, case, key)
+            name += "-unmap" if key == "unmap" else ""
+            yield work.Measure(name, case.nbytes, PAIRS, taken, counted)
 
     def _work(
         self, outcome: Outcome, case: Case, key: str
