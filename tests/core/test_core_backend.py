@@ -208,7 +208,7 @@ const struct bmm_backend bmm_bytewise[] = {
 
 @needs_x86
 def test_adding_a_backend_takes_one_file_and_one_line(tmp_path: Path) -> None:
-    for name in ("core", "lib", "bench", "tests", "scripts", "module"):
+    for name in ("core", "lib", "bench", "tests", "scripts", "docs", "module"):
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "meson.build", tmp_path)
     (tmp_path / "core/x86/bytewise.c").write_text(NEW_FILE)
