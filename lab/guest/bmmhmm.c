@@ -111,20 +111,7 @@ static long there_and_back(uint64_t *at)
 	return away(at, ON_DEVICE | HERE) ?: back(at);
 }
 
-/* The device's own stores and loads, while the CPU has no page. */
-static long device_works(uint64_t *at)
-{
-	long err = away(at, ON_DEVICE | HERE);
-
-	store(data, WORDS, seed + 1, 0);
-	err = err ?: ask(WRITE, at);
-	memset(data, 0, BYTES);
-	err = err ?: ask(READ, at);
-	err = err ?: differs(data, seed + 1);
-	err = err ?: not_seen_as(at, ON_DEVICE | HERE);
-	return err ?: differs(at, seed + 1);
-}
-
+/* The device's own store and loads, while the CPU has no page. */
 static long planted_word(uint64_t *at)
 {
 	uint64_t *copy = data + WORDS / 2;
@@ -159,7 +146,6 @@ static const struct {
 	int advice;
 } cases[] = {
 	{ "there and back", there_and_back, MADV_NOHUGEPAGE },
-	{ "the device works on its own", device_works, MADV_NOHUGEPAGE },
 	{ "a planted word is seen", planted_word, MADV_NOHUGEPAGE },
 	{ "a huge page", huge_page, MADV_HUGEPAGE },
 	{ "the device gives up its memory", device_gives_up, MADV_NOHUGEPAGE },

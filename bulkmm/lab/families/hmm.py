@@ -14,7 +14,7 @@ from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 from bulkmm.size import PAGE
 
-CASES = 5  # of lab/guest/bmmhmm.c
+CASES = 4  # of lab/guest/bmmhmm.c
 # one chunk per device when the driver is loaded, one for the first huge page,
 # one after a device has released all its memory
 CHUNKS = 4
