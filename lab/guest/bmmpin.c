@@ -108,11 +108,11 @@ static void vfio(char **word)
 
 #ifdef __x86_64__
 /* A guest's CPU, and untouched memory from address 0 on. */
-static int kvm_vcpu(void)
+static int kvm_vcpu(char *at)
 {
 	struct kvm_userspace_memory_region memory = {
 		.memory_size = BYTES,
-		.userspace_addr = (uintptr_t)fresh(),
+		.userspace_addr = (uintptr_t)at,
 	};
 	int vm = IOCTL(opened("/dev/kvm", O_RDWR), KVM_CREATE_VM, 0);
 
@@ -123,7 +123,7 @@ static int kvm_vcpu(void)
 static void kvm_prefault(char **word)
 {
 	struct kvm_pre_fault_memory memory = { .size = BYTES };
-	int vcpu = kvm_vcpu();
+	int vcpu = kvm_vcpu(fresh());
 
 	while (memory.size)
 		if (ioctl(vcpu, KVM_PRE_FAULT_MEMORY, &memory) &&
@@ -138,15 +138,16 @@ static void ignore(int signal)
 
 /*
  * The guest executes zeros, two of which are an add to memory: it first touches
- * the first folio, and runs until a signal comes.
+ * the first folio, and is interrupted again and again until it has.
  */
 static void kvm_run(char **word)
 {
-	struct itimerval soon = { .it_value.tv_usec = 100000 };
+	struct itimerval often = { { 0, 100000 }, { 0, 100000 } };
 	struct sigaction action = { .sa_handler = ignore };
 	struct kvm_regs regs = { .rflags = 2 };
 	struct kvm_sregs sregs;
-	int vcpu = kvm_vcpu();
+	char *at = fresh();
+	int vcpu = kvm_vcpu(at);
 
 	IOCTL(vcpu, KVM_GET_SREGS, &sregs);
 	sregs.cs.base = 0;
@@ -154,9 +155,10 @@ static void kvm_run(char **word)
 	IOCTL(vcpu, KVM_SET_SREGS, &sregs);
 	IOCTL(vcpu, KVM_SET_REGS, &regs);
 	sigaction(SIGALRM, &action, NULL);
-	setitimer(ITIMER_REAL, &soon, NULL);
-	if (ioctl(vcpu, KVM_RUN, 0) && errno != EINTR)
-		err(1, "KVM_RUN");
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (int i = 0; i < 600 && !pfn_of(at); i++)
+		if (ioctl(vcpu, KVM_RUN, 0) && errno != EINTR)
+			err(1, "KVM_RUN");
 }
 #endif
 
