@@ -78,7 +78,9 @@ class Archive:
         """Fetch the package lists; report missing suites."""
         for name in ("lists/partial", "cache/archives/partial"):
             (self.home / name).mkdir(parents=True, exist_ok=True)
-        (self.home / "sources.list").write_text(_sources(), encoding="ascii")
+        lines = roots.sources(SUITES, roots.SUITE, roots.OLDER)
+        text = "".join(f"{line}\n" for line in lines)
+        (self.home / "sources.list").write_text(text, encoding="ascii")
         with progress.step("fetching the archive's lists of packages"):
             try:
                 self.root.run(["apt-get", "-q", *self._apt(), "update"], 600)
@@ -120,13 +122,6 @@ class Archive:
         places.append(f"lib/modules/{offer.release}")
         places.append(f"share/doc/linux-headers-{offer.release}")
         return [self.root.path / "usr" / place for place in places]
-
-
-def _sources() -> str:
-    """Return the suites for apt; security comes from the host's mirror for it."""
-    mirror, _ = roots.apt_source()
-    lines = [f"deb {mirror} {suite} main" for suite in SUITES]
-    return "\n".join([*lines, *roots.security(roots.SUITE, roots.OLDER)]) + "\n"
 
 
 def offers(known: set[str]) -> list[Offer]:

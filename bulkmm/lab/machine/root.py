@@ -9,7 +9,7 @@ stays mounted or running afterwards.
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,19 +65,17 @@ class Root:
         proc = f"--mount-proc={self.path}/proc"
         return [*child.ALONE, proc, "chroot", str(self.path), *argv]
 
-    def run(
-        self,
-        argv: Sequence[str],
-        limit: float = 300,
-    ) -> str:
+    def run(self, argv: Sequence[str], limit: float = 300) -> str:
         """Run a command in the root and return its output."""
         return child.run(self.enter(argv), limit)
 
 
 def apt_source() -> Source:
     """Return the Debian mirror and the keyring of the host's apt."""
-    mirror, keyring = _host_source()
+    rows = sorted(_host_rows(), key=lambda row: row[0] != "Debian")
+    _, mirror, entry = rows[0] if rows else ("", "", "")
     mirror = os.environ.get("BULKMM_DEBIAN_MIRROR", mirror)
+    keyring = _signed_by(Path(entry.rpartition(":")[0]))
     if named := os.environ.get("BULKMM_DEBIAN_KEYRING"):
         keyring = Path(named)
     if not mirror:
@@ -89,10 +87,12 @@ def apt_source() -> Source:
     return mirror, keyring
 
 
-def security(*suites: str) -> list[str]:
-    """Return the lines for apt of the security updates of suites."""
-    mirror = host_mirror("Debian-Security")
-    return [f"deb {mirror} {suite}-security main" for suite in suites if mirror]
+def sources(suites: Iterable[str], *secured: str) -> list[str]:
+    """Return apt's lines of suites and, for some, of their security updates."""
+    mirror, _ = apt_source()
+    updates = next((row[1] for row in _host_rows() if row[0] == "Debian-Security"), "")
+    lines = [f"deb {mirror} {suite} main" for suite in suites]
+    return lines + [f"deb {updates} {one}-security main" for one in secured if updates]
 
 
 def older() -> dict[str, str]:
@@ -100,8 +100,7 @@ def older() -> dict[str, str]:
 
     Nothing is installed from it as long as the root's own suites have it.
     """
-    mirror, _ = apt_source()
-    lines = [f"deb {mirror} {OLDER} main", *security(OLDER)]
+    lines = sources([OLDER], OLDER)
     pin = "Package: *\nPin: release n={}\nPin-Priority: 1\n"
     return {
         "etc/apt/sources.list.d/bulkmm-older.list": "\n".join(lines) + "\n",
@@ -109,19 +108,6 @@ def older() -> dict[str, str]:
             pin.format(name) for name in (OLDER, f"{OLDER}-security")
         ),
     }
-
-
-def _host_source() -> Source:
-    rows = sorted(_host_rows(), key=lambda row: row[0] != "Debian")
-    if not rows:
-        return "", KEYRING if KEYRING.is_file() else None
-    _, mirror, entry = rows[0]
-    return mirror, _signed_by(Path(entry.rsplit(":", 1)[0]))
-
-
-def host_mirror(label: str) -> str | None:
-    """Return the host apt's mirror of the archive with this label."""
-    return next((row[1] for row in _host_rows() if row[0] == label), None)
 
 
 def _host_rows() -> list[list[str]]:
@@ -150,12 +136,9 @@ def _apt_options() -> list[str]:
 
 
 def _mmdebstrap(
-    to: Root, names: Sequence[str], architectures: str, source: Source
+    to: Root, names: Sequence[str], architectures: str, keyring: Path | None
 ) -> list[str]:
-    mirror, keyring = source
-    lines = [f"deb {mirror} {suite} main" for suite in SUITES]
-    if to.suite == OLDER:
-        lines = [f"deb {mirror} {OLDER} main", *security(OLDER)]
+    lines = sources([OLDER], OLDER) if to.suite == OLDER else sources(SUITES)
     argv = [*child.ALONE, "--mount-proc", "mmdebstrap", "--mode=root"]
     argv += ["--variant=apt", "--skip=cleanup/apt/lists"]
     argv += [f"--architectures={architectures}"]
@@ -209,11 +192,11 @@ def _make(
         if not shutil.which(tool):
             raise BulkmmError(f"{tool} is not installed: apt-get install {tool}")
     need_space(SPACE, what)
-    mirror, keyring = source = apt_source()
+    mirror, keyring = apt_source()
     with progress.step(f"making {what}"), made_whole(root.path) as part:
         try:
             to = Root(part, root.suite)
-            child.run(_mmdebstrap(to, names, architectures, source), 1200)
+            child.run(_mmdebstrap(to, names, architectures, keyring), 1200)
         except child.ChildError as error:
             raise BulkmmError(
                 f"{what} could not be made from {mirror} "
