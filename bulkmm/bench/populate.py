@@ -6,12 +6,10 @@ until it answers with memory preallocated, less the time without, run in success
 with as many threads as ours.
 """
 
-import ctypes
 import os
 import random
 import select
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
-from bulkmm import machine
+from bulkmm import machine, parent
 from bulkmm.bench import amount, measure, program, take
 from bulkmm.bench.subjects import LIMIT, Amount, Arms, Request, Subject
 from bulkmm.bench.take import Event, Seen
@@ -35,7 +33,7 @@ PROGRAM = "bmm-populate"
 POOL = Path("/proc/sys/vm/nr_hugepages")
 HUGE = 2 * MIB
 SPARE = GIB  # bytes that stay free besides what is populated
-PR_SET_PDEATHSIG, PR_SET_THP_DISABLE = 1, 41
+PR_SET_THP_DISABLE = 41
 LATEST = 120  # seconds per sample
 NONE = 1  # ns: where the difference of two runs is negative
 QEMU_MEMORY = {
@@ -264,7 +262,6 @@ def _await(child: subprocess.Popen[bytes], ready: bytes, name: str) -> None:
 
 def _prepare(*, small: bool) -> None:
     """In the program: end with the parent, even if that is interrupted in Popen()."""
-    prctl = ctypes.CDLL(None).prctl
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    parent.end_with_parent()
     if small:
-        prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
+        parent.LIBC.prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)

@@ -26,16 +26,16 @@ from pathlib import Path
 from typing import NoReturn
 
 from bulkmm.control.root import Root
+from bulkmm.parent import LIBC, end_with_parent
 from bulkmm.pool.pools import meminfo
 from bulkmm.size import KIB
 
 PORTION = 64 << 20  # bytes that a process asks for at once, between two reports
 HUGETLB, LOG_OF_HUGE = 0x40000, 26  # MAP_HUGETLB, MAP_HUGE_SHIFT
-PDEATHSIG, DEFAULT, BIND = 1, 0, 2  # PR_SET_PDEATHSIG, MPOL_DEFAULT, MPOL_BIND
+DEFAULT, BIND = 0, 2  # MPOL_DEFAULT, MPOL_BIND
 FILES = "Active(file)", "Inactive(file)"  # in meminfo: memory that is reclaimed first
 MARGIN = 64 << 20  # bytes that stay free on a node, and more if the kernel keeps more
 SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
-LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Reserved:
 def _hold(share: Share, page: int, tell: int, parent: int) -> NoReturn:
     """In a process of its own: reserve a share, report each portion, wait."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
-    LIBC.prctl(PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    end_with_parent()
     if os.getppid() != parent:
         os._exit(1)
     if share.cpus:
