@@ -4,8 +4,8 @@
  *
  * debugfs bulkmm_lab/zero_irq: writing N allocates N huge pages in interrupts,
  * one after the other, each dirtied just before; reading returns how many it
- * got, and how many of their words were not zero. bulkmm_lab/zero_nmi does so
- * in NMIs that a CPU sends to itself (x86, kernels with alloc_pages_nolock()).
+ * got, and how many of them were not zero. bulkmm_lab/zero_nmi does so in NMIs
+ * that a CPU sends to itself (x86, kernels with alloc_pages_nolock()).
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>
@@ -15,6 +15,7 @@
 #include <linux/pgtable.h>
 #include <linux/preempt.h>
 #include <linux/smp.h>
+#include <linux/string.h>
 #ifdef CONFIG_X86_64
 #include <asm/apic.h>
 #include <asm/nmi.h>
@@ -42,15 +43,10 @@ static void irq_dirty(void)
 
 static void irq_look(struct page *page)
 {
-	const u64 *word;
-	size_t i;
-
 	if (!page)
 		return;
 	got++;
-	word = page_address(page);
-	for (i = 0; i < PMD_SIZE / sizeof(*word); i++)
-		wrong += !!word[i];
+	wrong += !!memchr_inv(page_address(page), 0, PMD_SIZE);
 	__free_pages(page, ORDER);
 }
 

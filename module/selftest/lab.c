@@ -41,22 +41,13 @@ static int lab_open(struct inode *inode, struct file *file)
 	return single_open(file, lab_show, inode->i_private);
 }
 
-static int lab_call(const struct bmm_lab_file *of, char *text)
-{
-	unsigned long number;
-	int err = of->number ? kstrtoul(text, 0, &number) : 0;
-
-	if (err)
-		return err;
-	return of->number ? of->number(number) : of->write(text);
-}
-
 static int lab_obey(const struct bmm_lab_file *of, char *text)
 {
-	if (of->parallel)
-		return lab_call(of, text);
-	guard(mutex)(&lock);
-	return lab_call(of, text);
+	unsigned long number;
+
+	if (of->write)
+		return of->write(text);
+	return kstrtoul(text, 0, &number) ?: of->number(number);
 }
 
 static ssize_t lab_write(struct file *file, const char __user *buf, size_t len,
@@ -64,13 +55,17 @@ static ssize_t lab_write(struct file *file, const char __user *buf, size_t len,
 {
 	const struct bmm_lab_file *of = file_inode(file)->i_private;
 	char text[64] = "";
-	int err;
+	int err = 0;
 
 	if ((!of->write && !of->number) || len >= sizeof(text) ||
 	    copy_from_user(text, buf, len))
 		return -EINVAL;
-	err = lab_obey(of, strim(text));
-	return err ? err : len;
+	if (of->parallel)
+		err = lab_obey(of, strim(text));
+	else
+		scoped_guard(mutex, &lock)
+			err = lab_obey(of, strim(text));
+	return err ?: len;
 }
 
 static const struct file_operations lab_fops = {

@@ -12,18 +12,8 @@
 
 #ifdef CONFIG_LIVEPATCH
 
-static atomic_long_t livepatch_calls;
-
-static int livepatch_get_calls(char *buf, const struct kernel_param *kp)
-{
-	return sysfs_emit(buf, "%ld\n", atomic_long_read(&livepatch_calls));
-}
-
-static const struct kernel_param_ops livepatch_calls_ops = {
-	.get = livepatch_get_calls,
-};
-
-module_param_cb(calls, &livepatch_calls_ops, NULL, 0444);
+static atomic_t livepatch_calls;
+module_param_named(calls, livepatch_calls.counter, int, 0444);
 
 static void livepatch_clear(BMM_CLEAR_PARAMS)
 {
@@ -33,7 +23,7 @@ static void livepatch_clear(BMM_CLEAR_PARAMS)
 		clear_page(bmm_clear_base(BMM_CLEAR_ARGS) + i * PAGE_SIZE);
 		cond_resched();
 	}
-	atomic_long_inc(&livepatch_calls);
+	atomic_inc(&livepatch_calls);
 }
 
 static struct klp_func livepatch_functions[] = {
@@ -79,5 +69,4 @@ module_init(livepatch_init);
 module_exit(livepatch_exit);
 
 MODULE_DESCRIPTION("bulkmm lab: a live patch of a function that bulkmm hooks");
-MODULE_AUTHOR("the bulkmm authors");
 MODULE_LICENSE("GPL");

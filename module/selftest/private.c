@@ -47,11 +47,13 @@ static void release(void)
 	memset(&pgmap, 0, sizeof(pgmap));
 }
 
-static int map(unsigned long bytes)
+static int bind_write(unsigned long bytes)
 {
 	struct resource *free;
 	void *mapped;
 
+	if (pgmap.owner)
+		return -EBUSY;
 	free = request_free_mem_region(&iomem_resource, bytes, "bulkmm_lab");
 	if (IS_ERR(free))
 		return PTR_ERR(free);
@@ -62,36 +64,23 @@ static int map(unsigned long bytes)
 	pgmap.ops = &ops;
 	pgmap.owner = &pgmap;
 	mapped = memremap_pages(&pgmap, numa_mem_id());
-	if (IS_ERR(mapped)) {
+	if (IS_ERR(mapped))
 		release();
-		return PTR_ERR(mapped);
-	}
-	return 0;
-}
-
-static void unmap(void)
-{
-	memunmap_pages(&pgmap);
-	release();
-}
-
-static int bind_write(unsigned long bytes)
-{
-	return pgmap.owner ? -EBUSY : map(bytes);
+	return PTR_ERR_OR_ZERO(mapped);
 }
 
 static int unbind_write(char *text)
 {
 	if (!pgmap.owner)
 		return -ENODEV;
-	unmap();
+	memunmap_pages(&pgmap);
+	release();
 	return 0;
 }
 
 static void private_exit(void)
 {
-	if (pgmap.owner)
-		unmap();
+	unbind_write(NULL);
 }
 
 BMM_LAB_PART(private, NULL, NULL, private_exit, { "bind", .number = bind_write },

@@ -124,8 +124,7 @@ static int squat_write(unsigned long want)
 
 static void squat_exit(void)
 {
-	if (squatting)
-		give_back();
+	squat_write(0);
 }
 
 BMM_LAB_PART(squat, NULL, NULL, squat_exit, { "squat", .number = squat_write });

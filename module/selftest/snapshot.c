@@ -16,9 +16,12 @@
 #define PAGE_WORDS    (sizeof(struct page) / sizeof(u64))
 #define SECTION_WORDS (SECTION_BLOCKFLAGS_BITS / BITS_PER_LONG)
 
-/* The device as saved: PFNs [start, end), struct pages, pageblocks. */
+/*
+ * The device as saved: PFNs [start, end), their sections, struct pages,
+ * pageblocks.
+ */
 static struct {
-	unsigned long start, end;
+	unsigned long start, end, section, sections;
 	u64 pgmap;
 	u64 *pages;
 	unsigned long *blocks; /* SECTION_WORDS per section */
@@ -30,16 +33,6 @@ static struct {
 	u64 was, is;
 } verdict;
 
-static unsigned long first_section(void)
-{
-	return pfn_to_section_nr(kept.start);
-}
-
-static unsigned long sections(void)
-{
-	return pfn_to_section_nr(kept.end - 1) - first_section() + 1;
-}
-
 static void forget(void)
 {
 	vfree(kept.pages);
@@ -49,7 +42,7 @@ static void forget(void)
 
 static unsigned long *block_flags(unsigned long i)
 {
-	return __nr_to_section(first_section() + i)->usage->pageblock_flags;
+	return __nr_to_section(kept.section + i)->usage->pageblock_flags;
 }
 
 /* REP MOVS is a byte loop under emulation: copy words. */
@@ -105,13 +98,15 @@ static int keep(unsigned long pfn, struct dev_pagemap *pgmap)
 		return -ENXIO;
 	kept.start = first_pfn(pgmap, range);
 	kept.end = PHYS_PFN(range->end) + 1;
+	kept.section = pfn_to_section_nr(kept.start);
+	kept.sections = pfn_to_section_nr(kept.end - 1) - kept.section + 1;
 	kept.pgmap = (u64)(uintptr_t)pgmap;
 	kept.pages = vmalloc((kept.end - kept.start) * sizeof(struct page));
-	kept.blocks = kvcalloc(sections(), SECTION_WORDS * sizeof(long),
+	kept.blocks = kvcalloc(kept.sections, SECTION_WORDS * sizeof(long),
 			       GFP_KERNEL);
 	if (!kept.pages || !kept.blocks)
 		err = -ENOMEM;
-	for (i = 0; !err && i < sections(); i++)
+	for (i = 0; !err && i < kept.sections; i++)
 		memcpy(kept.blocks + i * SECTION_WORDS, block_flags(i),
 		       SECTION_WORDS * sizeof(long));
 	if (!err)
@@ -172,7 +167,7 @@ static int compare(unsigned long pfn, struct dev_pagemap *pgmap)
 	    PHYS_PFN(range->end) + 1 != kept.end)
 		return -ERANGE;
 	compare_pages((u64)(uintptr_t)pgmap);
-	for (i = 0; i < sections(); i++)
+	for (i = 0; i < kept.sections; i++)
 		compare_blocks(i);
 	return 0;
 }
@@ -212,6 +207,14 @@ static int compare_show(struct seq_file *m)
 	return 0;
 }
 
+/* "PFN WORD" */
+static int parse(const char *text, unsigned long *pfn, unsigned long *word)
+{
+	bool two = sscanf(text, "%lu %lu", pfn, word) == 2;
+
+	return two && *word < PAGE_WORDS && pfn_valid(*pfn) ? 0 : -EINVAL;
+}
+
 /*
  * debugfs bulkmm_lab/flip: "PFN WORD" flips the lowest bit of one word of a live
  * struct page; the same write again restores it. Proves that compare can fail.
@@ -230,10 +233,7 @@ static int flip_write(char *text)
 {
 	unsigned long pfn;
 
-	if (sscanf(text, "%li %li", &pfn, &flip_word) != 2 ||
-	    flip_word >= PAGE_WORDS)
-		return -EINVAL;
-	return with_device(pfn, flip);
+	return parse(text, &pfn, &flip_word) ?: with_device(pfn, flip);
 }
 
 BMM_LAB_PART(snapshot, NULL, NULL, forget,
@@ -247,6 +247,7 @@ BMM_LAB_PART(snapshot, NULL, NULL, forget,
  * of that word whenever bmm_memmap_stamp() returns; an empty line ends it.
  */
 static struct kretprobe probe;
+static bool armed;
 static unsigned long stamped_pfn, stamped_word;
 
 static int stamped(struct kretprobe_instance *instance, struct pt_regs *regs)
@@ -255,37 +256,31 @@ static int stamped(struct kretprobe_instance *instance, struct pt_regs *regs)
 	return 0;
 }
 
-/* Once unregistered, a probe cannot be registered again as it is. */
 static void disarm(void)
 {
-	if (probe.handler)
+	if (armed)
 		unregister_kretprobe(&probe);
-	memset(&probe, 0, sizeof(probe));
-}
-
-static int arm(void)
-{
-	int err;
-
-	probe.kp.symbol_name = "bulkmm:bmm_memmap_stamp";
-	probe.handler = stamped;
-	err = register_kretprobe(&probe);
-	if (err)
-		memset(&probe, 0, sizeof(probe));
-	return err;
+	armed = false;
 }
 
 static int break_write(char *text)
 {
-	int words;
+	int err;
 
 	disarm();
-	words = sscanf(text, "%lu %lu", &stamped_pfn, &stamped_word);
-	if (words <= 0)
+	if (!*text)
 		return 0;
-	if (words != 2 || !pfn_valid(stamped_pfn) || stamped_word >= PAGE_WORDS)
-		return -EINVAL;
-	return arm();
+	err = parse(text, &stamped_pfn, &stamped_word);
+	if (err)
+		return err;
+	/* once unregistered, it cannot be registered again as it is */
+	probe = (struct kretprobe){
+		.kp.symbol_name = "bulkmm:bmm_memmap_stamp",
+		.handler = stamped,
+	};
+	err = register_kretprobe(&probe);
+	armed = !err;
+	return err;
 }
 
 BMM_LAB_PART(stamped, NULL, NULL, disarm,

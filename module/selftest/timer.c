@@ -4,11 +4,12 @@
  * a kretprobe replaces the return address, so the kernel's own function and the
  * module's handler are timed by the same clock. A write forgets the calls.
  */
+#include <linux/atomic.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
-#include <linux/spinlock.h>
 #include <linux/vmalloc.h>
 
+#include "../../core/drain.h"
 #include "lab.h"
 #include "mark.h"
 
@@ -21,8 +22,7 @@ struct call {
 };
 
 static struct call calls[CALLS_MAX];
-static unsigned int calls_nr;
-static DEFINE_RAW_SPINLOCK(calls_lock);
+static atomic_t calls_nr; /* since the write; above CALLS_MAX, none is kept */
 
 static int entry(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
@@ -38,14 +38,13 @@ static int entry(struct kretprobe_instance *instance, struct pt_regs *regs)
 static int leave(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
 	struct call *call = (struct call *)instance->data;
-	unsigned long flags;
+	int i;
 
 	bmm_mark(BMM_MARK_END(0));
 	call->ns = ktime_get_ns() - call->ns;
-	raw_spin_lock_irqsave(&calls_lock, flags);
-	if (calls_nr < CALLS_MAX)
-		calls[calls_nr++] = *call;
-	raw_spin_unlock_irqrestore(&calls_lock, flags);
+	i = atomic_fetch_inc(&calls_nr);
+	if (i < CALLS_MAX)
+		calls[i] = *call;
 	return 0;
 }
 
@@ -59,9 +58,9 @@ static struct kretprobe probe = {
 
 static int calls_show(struct seq_file *m)
 {
-	unsigned int i;
+	int i;
 
-	for (i = 0; i < READ_ONCE(calls_nr); i++)
+	for (i = 0; i < min(atomic_read(&calls_nr), CALLS_MAX); i++)
 		seq_printf(m, "%lu %lu %llu\n", calls[i].start_pfn,
 			   calls[i].nr_pages, calls[i].ns);
 	return 0;
@@ -69,7 +68,7 @@ static int calls_show(struct seq_file *m)
 
 static int calls_write(char *text)
 {
-	WRITE_ONCE(calls_nr, 0);
+	atomic_set(&calls_nr, 0);
 	bmm_mark(BMM_MARK_RECORD);
 	return 0;
 }
@@ -90,12 +89,10 @@ static u64 last_ns;
 #ifdef CONFIG_ARM64
 #define STORE(at) \
 	"stnp %1, %1, [%0, " #at "]\n\tstnp %1, %1, [%0, " #at " + 16]\n\t"
-#define DRAIN "dmb ishst"
 #else
 #define STORE(at)                                                  \
 	"movnti %1, " #at "(%0)\n\tmovnti %1, " #at " + 8(%0)\n\t" \
 	"movnti %1, " #at " + 16(%0)\n\tmovnti %1, " #at " + 24(%0)\n\t"
-#define DRAIN "sfence"
 #endif
 
 static void store_all(char *p, unsigned long bytes)
@@ -108,7 +105,7 @@ static void store_all(char *p, unsigned long bytes)
 			     :
 			     : "r"(p), "r"(1UL)
 			     : "memory");
-	asm volatile(DRAIN ::: "memory");
+	bmm_drain_stores();
 }
 
 /* Times @bytes (rounded up to 256) stored from one register. */

@@ -4,6 +4,7 @@
 
 #include <linux/io.h>
 #include <linux/mm.h>
+#include <linux/prandom.h>
 #include <linux/seq_buf.h>
 #include <linux/static_call.h>
 #include <linux/vmalloc.h>
@@ -26,12 +27,8 @@ struct bmm_pages {
 int bmm_pages_make(struct bmm_pages *pages, const char *shape);
 void bmm_pages_free(struct bmm_pages *pages);
 
-struct bmm_random {
-	u64 state;
-};
-
-u32 bmm_random_below(struct bmm_random *random, u32 limit);
-unsigned long bmm_random_array(struct bmm_random *random,
+u32 bmm_random_below(struct rnd_state *random, u32 limit);
+unsigned long bmm_random_array(struct rnd_state *random,
 			       const struct bmm_pages *from,
 			       struct page **array, unsigned long most);
 
@@ -113,7 +110,15 @@ struct bmm_vmap {
 
 typedef int bmm_vmap_fn(struct bmm_vmap *v);
 
-__printf(3, 4) void bmm_ktap(struct bmm_vmap *v, bool ok, const char *fmt, ...);
+/* Prints one verdict: its name, then after " # " what was seen. */
+#define bmm_ktap(v, ok, fmt, ...)                                     \
+	do {                                                          \
+		if (!(v)->verdicts++)                                 \
+			seq_buf_printf((v)->out, "KTAP version 1\n"); \
+		seq_buf_printf((v)->out, "%sok %u " fmt "\n",         \
+			       (ok) ? "" : "not ",                    \
+			       (v)->verdicts, ##__VA_ARGS__);         \
+	} while (0)
 
 bmm_vmap_fn bmm_vmap_shape, bmm_vmap_time, bmm_vmap_enter, bmm_vmap_check,
 	bmm_vmap_soak, bmm_vmap_parts, bmm_vmap_attributes, bmm_vmap_starve,

@@ -60,34 +60,30 @@ static int counted(struct bmm_vmap *v, const char *name, unsigned long count)
 	return 0;
 }
 
-static int bad(struct bmm_vmap *v, const char *name)
+/* bad NAME */
+int bmm_vmap_bad(struct bmm_vmap *v)
 {
-	struct bmm_pages *pages = &v->pages;
-	unsigned long end = end_of_memory(pages->array[0]), i;
+	const char *name = strim(v->words);
+	struct page **array = v->pages.array;
+	unsigned long end = end_of_memory(array[0]), i;
 
 	if (!strcmp(name, "zero-count"))
 		return counted(v, name, 0);
 	if (!strcmp(name, "too-many"))
 		return counted(v, name, totalram_pages() + 1);
 	if (!strcmp(name, "null-first"))
-		pages->array[0] = NULL;
+		array[0] = NULL;
 	else if (!strcmp(name, "null-middle"))
-		pages->array[AT] = NULL;
+		array[AT] = NULL;
 	else if (!strcmp(name, "null-last"))
-		pages->array[pages->nr - 1] = NULL;
+		array[v->pages.nr - 1] = NULL;
 	else if (!strcmp(name, "no-memory"))
-		pages->array[AT] = pfn_to_page(end);
+		array[AT] = pfn_to_page(end);
 	else if (!strcmp(name, "past-memory"))
 		/* consecutive PFNs, but from entry AT on there is no memory */
-		for (i = 0; i < pages->nr; i++)
-			pages->array[i] = pfn_to_page(end - AT + i);
+		for (i = 0; i < v->pages.nr; i++)
+			array[i] = pfn_to_page(end - AT + i);
 	else if (strcmp(name, "present"))
 		return -ENOENT;
 	return with(v, name, !strcmp(name, "present"));
-}
-
-/* bad NAME */
-int bmm_vmap_bad(struct bmm_vmap *v)
-{
-	return bad(v, strim(v->words));
 }

@@ -16,13 +16,13 @@
 struct check {
 	const struct bmm_pages *pages;
 	struct page **array;
-	struct bmm_random random;
+	struct rnd_state random;
 	struct bmm_verdict verdict;
 	enum bmm_large large;
 	bool planted;
 };
 
-static pgprot_t prot_of(struct bmm_random *random)
+static pgprot_t prot_of(struct rnd_state *random)
 {
 	switch (bmm_random_below(random, 8)) {
 	case 0:
@@ -148,8 +148,7 @@ static int check_all(struct check *check, struct bmm_vmap *v, u64 seed,
 	const struct bmm_verdict *verdict = &check->verdict;
 
 	check->pages = &v->pages;
-	/* odd: xorshift would stay at zero */
-	check->random.state = seed * 2 + 1;
+	prandom_seed_state(&check->random, seed);
 	check->array = kvmalloc_array(MOST_PAGES, sizeof(*check->array),
 				      GFP_KERNEL);
 	if (!check->array)

@@ -35,21 +35,6 @@ static const struct {
 
 static struct dentry *file;
 
-/* Prints one verdict: its name, then after " # " what was seen. */
-void bmm_ktap(struct bmm_vmap *v, bool ok, const char *fmt, ...)
-{
-	struct va_format text = { .fmt = fmt };
-	va_list args;
-
-	if (!v->verdicts++)
-		seq_buf_printf(v->out, "KTAP version 1\n");
-	va_start(args, fmt);
-	text.va = &args;
-	seq_buf_printf(v->out, "%sok %u %pV\n", ok ? "" : "not ", v->verdicts,
-		       &text);
-	va_end(args);
-}
-
 static int obey(char *text, struct seq_buf *out)
 {
 	char *name = strsep(&text, " \n");

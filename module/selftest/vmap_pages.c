@@ -17,9 +17,10 @@
 
 static void shuffle(struct bmm_block *blocks, unsigned long nr)
 {
-	struct bmm_random random = { SEED };
+	struct rnd_state random;
 	u32 with;
 
+	prandom_seed_state(&random, SEED);
 	for (; nr > 1; nr--) {
 		with = bmm_random_below(&random, nr);
 		swap(blocks[nr - 1], blocks[with]);
@@ -122,22 +123,14 @@ enum stretch {
 	STRETCHES = IN_PHASE + 3,
 };
 
-/* xorshift64*: the same arrays for the same seed, on every kernel. */
-static u32 next(struct bmm_random *random)
+/* The same for the same seed, on every kernel. */
+u32 bmm_random_below(struct rnd_state *random, u32 limit)
 {
-	random->state ^= random->state >> 12;
-	random->state ^= random->state << 25;
-	random->state ^= random->state >> 27;
-	return (random->state * 0x2545f4914f6cdd1dULL) >> 32;
-}
-
-u32 bmm_random_below(struct bmm_random *random, u32 limit)
-{
-	return limit ? next(random) % limit : 0;
+	return limit ? prandom_u32_state(random) % limit : 0;
 }
 
 /* Most arrays are short, some are long enough for PMD mappings. */
-static unsigned long length(struct bmm_random *random, unsigned long most)
+static unsigned long length(struct rnd_state *random, unsigned long most)
 {
 	u32 dice = bmm_random_below(random, 100);
 	unsigned long limit = dice < 80 ? 64 : dice < 95 ? 700 : most;
@@ -146,7 +139,7 @@ static unsigned long length(struct bmm_random *random, unsigned long most)
 }
 
 /* Half are among the first blocks: a shape lists the largest ones first. */
-static const struct bmm_block *pick(struct bmm_random *random,
+static const struct bmm_block *pick(struct rnd_state *random,
 				    const struct bmm_pages *from)
 {
 	unsigned long few = min(from->nr_blocks, LARGEST);
@@ -157,7 +150,7 @@ static const struct bmm_block *pick(struct bmm_random *random,
 }
 
 /* Writes one stretch of at most @room pages; returns how many it wrote. */
-static unsigned long stretch(struct bmm_random *random,
+static unsigned long stretch(struct rnd_state *random,
 			     const struct bmm_pages *from, struct page **array,
 			     unsigned long at, unsigned long room)
 {
@@ -194,7 +187,7 @@ static unsigned long stretch(struct bmm_random *random,
  * Fills an array with at most @most pages, of which one may be taken more than
  * once; returns how many, at least one.
  */
-unsigned long bmm_random_array(struct bmm_random *random,
+unsigned long bmm_random_array(struct rnd_state *random,
 			       const struct bmm_pages *from,
 			       struct page **array, unsigned long most)
 {

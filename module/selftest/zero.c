@@ -44,20 +44,9 @@ static struct {
 	u64 ns[CALLS];
 } taken;
 
-/* Three adjacent folios: the middle one is cleared. */
-struct row {
-	struct folio *folio[3];
-	unsigned long bytes;
-};
-
-static u64 *start_of(struct folio *folio)
-{
-	return folio_address(folio);
-}
-
 static void fill(struct folio *folio)
 {
-	u64 *to = start_of(folio);
+	u64 *to = folio_address(folio);
 	unsigned long i;
 
 	for (i = 0; i < folio_size(folio) / sizeof(u64); i++)
@@ -67,7 +56,7 @@ static void fill(struct folio *folio)
 /* Counts the words of a folio that differ from @wanted. */
 static unsigned long others(struct folio *folio, u64 wanted, unsigned long hint)
 {
-	const u64 *at = start_of(folio);
+	const u64 *at = folio_address(folio);
 	unsigned long i, n = 0;
 
 	for (i = 0; i < folio_size(folio) / sizeof(u64); i++)
@@ -78,26 +67,26 @@ static unsigned long others(struct folio *folio, u64 wanted, unsigned long hint)
 	return n;
 }
 
-static void call(struct row *row, unsigned long hint, enum corrupt corrupt)
+static void call(struct folio **row, unsigned long hint, enum corrupt corrupt)
 {
-	struct folio *folio = row->folio[1];
+	struct folio *folio = row[1];
 
 	fill(folio);
 	static_call(bmm_zero_user)(BMM_TEST_CLEAR_ARGS(folio, hint));
 	if (corrupt == INSIDE)
-		((u8 *)start_of(folio))[row->bytes - 1] = 1;
+		((u8 *)folio_address(folio))[folio_size(folio) - 1] = 1;
 	if (corrupt == BESIDE)
-		*start_of(row->folio[2]) ^= 1;
+		*(u64 *)folio_address(row[2]) ^= 1;
 	found.wrong += others(folio, 0, hint);
-	found.beside += others(row->folio[0], DIRT, hint);
-	found.beside += others(row->folio[2], DIRT, hint);
+	found.beside += others(row[0], DIRT, hint);
+	found.beside += others(row[2], DIRT, hint);
 	found.calls++;
 	cond_resched();
 }
 
-static void all_hints(struct row *row, enum corrupt corrupt)
+static void try_hints(struct folio **row, int corrupt)
 {
-	unsigned long bytes = row->bytes, base = bytes << 10;
+	unsigned long bytes = folio_size(row[1]), base = bytes << 10;
 	const unsigned long hints[] = {
 		base, /* its first byte */
 		base + 1,
@@ -115,8 +104,10 @@ static void all_hints(struct row *row, enum corrupt corrupt)
 	};
 	unsigned int i;
 
-	fill(row->folio[0]);
-	fill(row->folio[2]);
+	memset(&found, 0, sizeof(found));
+	found.order = folio_order(row[1]);
+	fill(row[0]);
+	fill(row[2]);
 	for (i = 0; i < ARRAY_SIZE(hints); i++)
 		call(row, hints[i], corrupt);
 }
@@ -129,7 +120,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Finds three in a row among @n sorted PFNs of folios of @pages. */
-static int find_row(const u64 *pfn, int n, unsigned long pages, struct row *row)
+static int find_row(const u64 *pfn, int n, unsigned long pages,
+		    struct folio **row)
 {
 	int i, of;
 
@@ -137,48 +129,39 @@ static int find_row(const u64 *pfn, int n, unsigned long pages, struct row *row)
 		if (pfn[i] + pages == pfn[i + 1] &&
 		    pfn[i] + 2 * pages == pfn[i + 2]) {
 			for (of = 0; of < 3; of++)
-				row->folio[of] = pfn_folio(pfn[i + of]);
-			row->bytes = pages * PAGE_SIZE;
+				row[of] = pfn_folio(pfn[i + of]);
 			return 0;
 		}
 	return n < 3 ? -ENOMEM : -EAGAIN; /* memory is fragmented */
 }
 
-/* Runs @work on a row of folios of @order. */
-static int with_row(unsigned int order, void (*work)(struct row *row, int arg),
-		    int arg)
+/* Runs @work on three adjacent folios of @order: the middle one is cleared. */
+static int with_row(unsigned int order,
+		    void (*work)(struct folio **row, int arg), int arg)
 {
 	u64 *pfn = kcalloc(TRIES, sizeof(*pfn), GFP_KERNEL);
 	int n = 0, err;
 	int most = min_t(unsigned long, TRIES, MOST >> (PAGE_SHIFT + order));
-	struct folio *folio;
-	struct row row;
+	struct folio *folio, *row[3];
 
 	if (!pfn)
 		return -ENOMEM;
 	while (n < most && (folio = folio_alloc(GFP_KERNEL, order)))
 		pfn[n++] = folio_pfn(folio);
 	sort(pfn, n, sizeof(*pfn), by_value, NULL);
-	err = find_row(pfn, n, 1UL << order, &row);
+	err = find_row(pfn, n, 1UL << order, row);
 	if (!err)
-		work(&row, arg);
+		work(row, arg);
 	while (n--)
 		folio_put(pfn_folio(pfn[n]));
 	kfree(pfn);
 	return err;
 }
 
-static void try_hints(struct row *row, int corrupt)
-{
-	memset(&found, 0, sizeof(found));
-	found.order = folio_order(row->folio[1]);
-	all_hints(row, corrupt);
-}
-
 /* The hint is in the second page, so that all three regions exist. */
-static void time_calls(struct row *row, int calls)
+static void time_calls(struct folio **row, int calls)
 {
-	struct folio *folio = row->folio[1];
+	struct folio *folio = row[1];
 	u64 begun;
 	int i;
 

@@ -32,7 +32,6 @@ INDIRECT = {
     "path_on": 1,  # path->prepare()
     "path_prepare": 1,
     "bmm_path_set_mode": 1,  # path->live()
-    "bmm_path_all_off": 1,
     "bmm_path_exit": 1,
     "bmm_hook_attach": 1,  # hook->try()
     "crew_take": 1,  # crew->part()
@@ -160,7 +159,7 @@ def test_nothing_copies(built: tuple[Kernel, Path]) -> None:
 @pytest.mark.parametrize("product", build.PRODUCTS)
 def test_general_registers_only(built: tuple[Kernel, Path], product: str) -> None:
     functions = disassembly(built[1] / product)
-    assert len(functions) > 5
+    assert functions.keys() >= {"init_module", "cleanup_module"}
     found = [n for n, ls in functions.items() if any(SIMD.search(x) for x in ls)]
     assert found == []
 
