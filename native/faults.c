@@ -61,12 +61,15 @@ unsigned int faults_warnings(void)
 	return nr;
 }
 
-/* Nothing here can repair the code that runs: say where, and end. */
+/*
+ * Nothing here can repair the code that runs: say where, and end. Functions of
+ * libc that need no stack begin it with their caller, who is the one to blame.
+ */
 static void fault(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *c = context;
 	greg_t *at = &c->uc_mcontext.gregs[REG_RIP];
-	char where[256];
+	char where[256], from[256];
 
 	if (goes_on && number == SIGILL && is_warning((uint64_t)*at)) {
 		warnings++;
@@ -74,10 +77,15 @@ static void fault(int number, siginfo_t *info, void *context)
 		return;
 	}
 	symbol_describe((uint64_t)*at, where, sizeof(where));
-	dprintf(STDERR_FILENO, "%s in %s%s, address %p%s%s\n",
+	symbol_describe(*(uint64_t *)c->uc_mcontext.gregs[REG_RSP], from,
+			sizeof(from));
+	dprintf(STDERR_FILENO, "%s in %s%s, address %p%s, stack: %s%s%s\n",
 		signal_words(number), where,
 		side_now() ? " of the kernel to compare with" : "",
-		info->si_addr, doing[0] ? ", case: " : "", doing);
+		info->si_addr,
+		info->si_code == SI_KERNEL ? " (not canonical, or misaligned)" :
+					     "",
+		from, doing[0] ? ", case: " : "", doing);
 	_exit(ENVIRONMENT);
 }
 

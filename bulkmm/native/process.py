@@ -46,6 +46,7 @@ OFFSETS = (
 SIZES = (
     *("page", "zone", "pglist_data", "dev_pagemap", "pt_regs"),
     *("mem_section", "mem_section_usage", "vm_struct", "bug_entry"),
+    "kobj_attribute",
 )
 ENUMERATORS = (
     *("ZONE_DEVICE", "MEMORY_DEVICE_FS_DAX", "MEMORY_DEVICE_GENERIC"),
@@ -66,10 +67,13 @@ class Prepared:
     path: Path
     release: str
     mitigations: str
+    version: tuple[int, int]  # of the harness, whose functions the module calls
     against: "Prepared | None" = None  # a second kernel in the same process
 
     def command(self, words: Iterable[object]) -> list[object]:
         """Return the harness's command line."""
+        if self.version != version():
+            raise BulkmmError("the native harness was built anew meanwhile: try again")
         other = []
         if self.against:
             other = ["--stock", f"--against={self.against.path}"]
@@ -83,6 +87,12 @@ def harness() -> Path:
     if not BUILT.is_file():
         raise BulkmmError("the native harness was not found: run make build")
     return BUILT
+
+
+def version() -> tuple[int, int]:
+    """Return what differs when the harness is built anew: functions may move."""
+    held = harness().stat()
+    return held.st_ino, held.st_mtime_ns
 
 
 def read(kernel: Path, mapped: int = vmlinux.MAPPED) -> tuple[Image, Types]:
@@ -113,13 +123,14 @@ def prepared(
     known = symbols.find(image, progress)
     processor = cpu.here()
     thunk = cpu.return_thunk(mitigations, processor)
+    of_harness = version()
     plan = _plan(image, types, known, processor, thunk)
     linked = _module(built, image, known) if built else None
     _patch(image, known, plan, linked)
     where = Path(tempfile.mkdtemp(prefix="bulkmm-native-"))
     try:
         _write(where, image, linked, known, types)
-        yield Prepared(where, image.release, thunk or "plain returns")
+        yield Prepared(where, image.release, thunk or "plain returns", of_harness)
     finally:
         shutil.rmtree(where)
 

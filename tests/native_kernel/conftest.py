@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from corelib import NATIVE, meson
 from nativelib import KEPT, Pair, pair_of, prepared
 
 from bulkmm.lab.machine.arch import X86_64
@@ -13,7 +14,8 @@ from bulkmm.lab.machine.arch import X86_64
 
 @pytest.fixture(scope="session", autouse=True)
 def kept() -> Iterator[None]:
-    """Remove what was prepared."""
+    """Build the harness, for none to build it meanwhile; remove what it was given."""
+    meson(NATIVE)
     with KEPT:
         yield
 
