@@ -197,44 +197,14 @@ static int clear_prepare(void)
 	return ARCH_DOES_MORE ? -EOPNOTSUPP : 0;
 }
 
-struct tunable {
-	struct kobj_attribute file;
-	unsigned long *value, most;
-};
-
-static ssize_t clear_tunable_show(struct kobject *kobj,
-				  struct kobj_attribute *attr, char *buf)
-{
-	const struct tunable *tunable = container_of(attr, struct tunable, file);
-
-	return sysfs_emit(buf, "%lu\n", READ_ONCE(*tunable->value));
-}
-
-static ssize_t clear_tunable_store(struct kobject *kobj,
-				   struct kobj_attribute *attr, const char *buf,
-				   size_t len)
-{
-	const struct tunable *tunable = container_of(attr, struct tunable, file);
-	unsigned long value;
-	int err = bmm_parse_number("clear", buf, tunable->most, &value);
-
-	if (err)
-		return err;
-	WRITE_ONCE(*tunable->value, value);
-	return len;
-}
-
-#define TUNABLE(_name, _value, _most)                                         \
-	static struct tunable _name##_file = {                                \
-		__ATTR(_name, 0644, clear_tunable_show, clear_tunable_store), \
-		&(_value),                                                    \
-		(_most),                                                      \
-	}
-
-TUNABLE(latency_us, latency_us, USEC_PER_SEC);
-TUNABLE(min_pages, min_pages, 1UL << 20);
-TUNABLE(radius, radius, 512);
-TUNABLE(cached_max, bmm_zero_cached_max, ULONG_MAX);
+static struct bmm_tunable latency_us_file = BMM_TUNABLE(latency_us, latency_us,
+							USEC_PER_SEC);
+static struct bmm_tunable min_pages_file = BMM_TUNABLE(min_pages, min_pages,
+						       1UL << 20);
+static struct bmm_tunable radius_file = BMM_TUNABLE(radius, radius, 512);
+static struct bmm_tunable cached_max_file = BMM_TUNABLE(cached_max,
+							bmm_zero_cached_max,
+							ULONG_MAX);
 
 struct bmm_path bmm_clear_path = {
 	BMM_PATH_NAMED(clear),

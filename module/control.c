@@ -133,26 +133,35 @@ static ssize_t stats_show(struct kobject *kobj, struct kobj_attribute *attr,
 	return at;
 }
 
-/**
- * bmm_parse_number() - parse a number written to a setting
- * @path:  name of the path of the setting
- * @text:  what was written, in a form kstrtoul() accepts
- * @most:  the largest valid value
- * @value: result
- *
- * Return: 0, or a negative errno after one line in the log.
- */
-int bmm_parse_number(const char *path, const char *text, unsigned long most,
-		     unsigned long *value)
+static const struct bmm_tunable *control_tunable(struct kobj_attribute *attr)
 {
-	int err = kstrtoul(text, 0, value);
+	return container_of(attr, struct bmm_tunable, file);
+}
 
-	if (!err && *value > most)
+ssize_t bmm_tunable_show(struct kobject *kobj, struct kobj_attribute *attr,
+			 char *buf)
+{
+	return sysfs_emit(buf, "%lu\n",
+			  READ_ONCE(*control_tunable(attr)->value));
+}
+
+ssize_t bmm_tunable_store(struct kobject *kobj, struct kobj_attribute *attr,
+			  const char *buf, size_t len)
+{
+	const struct bmm_tunable *tunable = control_tunable(attr);
+	unsigned long value;
+	int err = kstrtoul(buf, 0, &value);
+
+	if (!err && value > tunable->most)
 		err = -ERANGE;
-	if (err)
-		pr_err("%s: bad value '%.*s': a number from 0 to %lu\n", path,
-		       min((int)strcspn(text, "\n"), 24), text, most);
-	return err;
+	if (err) {
+		pr_err("%s: bad value '%.*s': a number from 0 to %lu\n",
+		       bmm_path_of(kobj)->name,
+		       min((int)strcspn(buf, "\n"), 24), buf, tunable->most);
+		return err;
+	}
+	WRITE_ONCE(*tunable->value, value);
+	return len;
 }
 
 static struct kobj_attribute mode_attr = __ATTR_RW(mode);
@@ -187,7 +196,7 @@ static ssize_t off_store(struct kobject *kobj, struct kobj_attribute *attr,
 		pr_err("off: write 1, which switches all paths off\n");
 		return -EINVAL;
 	}
-	err = bmm_path_all_off();
+	err = bmm_path_set_mode(NULL, BMM_OFF);
 	return err ? err : len;
 }
 

@@ -12,7 +12,28 @@ int bmm_choice_parse(const char *path, const char *what,
 		     const char *const *names, const char *text);
 ssize_t bmm_choice_show(const char *const *names, int chosen, char *buf);
 int bmm_parse_mode(const struct bmm_path *path, const char *text);
-int bmm_parse_number(const char *path, const char *text, unsigned long most,
-		     unsigned long *value);
+
+/**
+ * struct bmm_tunable - a file of a path that holds a number
+ * @file:  the file
+ * @value: the number, read and written once
+ * @most:  its largest valid value
+ */
+struct bmm_tunable {
+	struct kobj_attribute file;
+	unsigned long *value, most;
+};
+
+ssize_t bmm_tunable_show(struct kobject *kobj, struct kobj_attribute *attr,
+			 char *buf);
+ssize_t bmm_tunable_store(struct kobject *kobj, struct kobj_attribute *attr,
+			  const char *buf, size_t len);
+
+#define BMM_TUNABLE(_name, _value, _most)                                 \
+	{                                                                 \
+		__ATTR(_name, 0644, bmm_tunable_show, bmm_tunable_store), \
+		&(_value),                                                \
+		_most,                                                    \
+	}
 
 #endif

@@ -20,11 +20,6 @@
 			 "); later /sys/kernel/bulkmm/" #path "/mode");
 #include "paths.def"
 
-#define BMM_PATH(path, ...) &bmm_##path##_path,
-static struct bmm_path *const paths[] = {
-#include "paths.def"
-};
-
 #define BMM_PATH(path, ...) &path##_at_load,
 static char *const *const asked[] = {
 #include "paths.def"
@@ -52,10 +47,10 @@ static void bulkmm_leave(size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		bmm_control_remove(paths[i]);
+		bmm_control_remove(bmm_paths[i]);
 	bmm_control_exit();
 	while (n--)
-		bmm_path_exit(paths[n]);
+		bmm_path_exit(bmm_paths[n]);
 	bmm_known_exit();
 }
 
@@ -64,8 +59,8 @@ static int __init bulkmm_add_all(void)
 	size_t i;
 	int err;
 
-	for (i = 0; i < ARRAY_SIZE(paths); i++) {
-		err = bulkmm_add(paths[i]);
+	for (i = 0; i < ARRAY_SIZE(asked); i++) {
+		err = bulkmm_add(bmm_paths[i]);
 		if (err) {
 			bulkmm_leave(i);
 			return err;
@@ -78,8 +73,8 @@ static int __init bulkmm_parse(int modes[])
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(paths); i++) {
-		modes[i] = bmm_parse_mode(paths[i], *asked[i]);
+	for (i = 0; i < ARRAY_SIZE(asked); i++) {
+		modes[i] = bmm_parse_mode(bmm_paths[i], *asked[i]);
 		if (modes[i] < 0)
 			return modes[i];
 	}
@@ -88,7 +83,7 @@ static int __init bulkmm_parse(int modes[])
 
 static int __init bulkmm_init(void)
 {
-	int modes[ARRAY_SIZE(paths)];
+	int modes[ARRAY_SIZE(asked)];
 	int err;
 
 	err = bulkmm_parse(modes);
@@ -103,14 +98,14 @@ static int __init bulkmm_init(void)
 	err = bulkmm_add_all();
 	if (err)
 		return err;
-	bmm_path_start(paths, modes, ARRAY_SIZE(paths));
+	bmm_path_start(modes);
 	return 0;
 }
 
 /* No path is on: one that is would hold the module. */
 static void __exit bulkmm_exit(void)
 {
-	bulkmm_leave(ARRAY_SIZE(paths));
+	bulkmm_leave(ARRAY_SIZE(asked));
 }
 
 module_init(bulkmm_init);

@@ -352,7 +352,7 @@ struct bmm_path bmm_memmap_path = {
 	BMM_PATH_NAMED(memmap),
 	.prepare = memmap_prepare,
 	.files = { &bmm_select_files[BMM_STAMP].attr,
-		   &bmm_memmap_workers_file.attr, &bmm_memmap_verify_file.attr },
+		   &bmm_memmap_workers_file.file.attr, &bmm_memmap_verify_file.attr },
 	.own = { [BMM_MEMMAP_SHARED - BMM_OWN] = "shared_bytes",
 		 [BMM_MEMMAP_VERIFIED - BMM_OWN] = "verified" },
 	.hooks = { { BMM_HOOK(memmap) } },

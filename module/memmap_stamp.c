@@ -132,25 +132,5 @@ const struct bmm_backend *bmm_memmap_stamp(const struct bringup *b,
 	return s.backend;
 }
 
-static ssize_t memmap_workers_show(struct kobject *kobj,
-				   struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%lu\n", READ_ONCE(memmap_workers));
-}
-
-static ssize_t memmap_workers_store(struct kobject *kobj,
-				    struct kobj_attribute *attr,
-				    const char *buf, size_t len)
-{
-	unsigned long value;
-	int err = bmm_parse_number("memmap", buf, BMM_CREW_MOST, &value);
-
-	if (err)
-		return err;
-	WRITE_ONCE(memmap_workers, value);
-	return len;
-}
-
-struct kobj_attribute bmm_memmap_workers_file = __ATTR(workers, 0644,
-						       memmap_workers_show,
-						       memmap_workers_store);
+struct bmm_tunable bmm_memmap_workers_file = BMM_TUNABLE(workers, memmap_workers,
+							 BMM_CREW_MOST);

@@ -11,7 +11,7 @@
 #include <linux/mm.h>
 
 #include "../core/learn.h"
-#include "path.h"
+#include "control.h"
 
 /*
  * struct bringup - one request, as the original would see it
@@ -53,7 +53,7 @@ static inline void *memmap_first_page(const struct bringup *b)
 	return pfn_to_page(b->pfn);
 }
 
-extern struct kobj_attribute bmm_memmap_workers_file;
+extern struct bmm_tunable bmm_memmap_workers_file;
 
 u64 bmm_memmap_bytes(const struct bringup *b, unsigned long units);
 const struct bmm_backend *bmm_memmap_stamp(const struct bringup *b,

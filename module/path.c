@@ -15,7 +15,6 @@
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/wait.h>
 
@@ -39,16 +38,15 @@ static const struct {
 #include "paths.def"
 };
 
-/* Whether options rule paths out: those that are set, by name. */
+/* Options that rule a path out, as they are set in this kernel or not. */
 static const struct {
-	const char *path, *set;
-	bool lacking;
+	const char *path, *option;
+	bool out;
 } options[] = {
-#define NAME_IF_SET(option) (IS_BUILTIN(option) ? #option : NULL)
 #define BMM_PATH_WITHOUT(path, option) \
-	{ #path, NAME_IF_SET(CONFIG_##option), false },
+	{ #path, "CONFIG_" #option, IS_BUILTIN(CONFIG_##option) },
 #define BMM_PATH_WITH(path, option) \
-	{ #path, NULL, !IS_ENABLED(CONFIG_##option) },
+	{ #path, "CONFIG_" #option, !IS_BUILTIN(CONFIG_##option) },
 #include "paths.def"
 };
 
@@ -61,7 +59,6 @@ static const struct {
  */
 static DEFINE_MUTEX(control_lock);
 static DECLARE_WAIT_QUEUE_HEAD(settled);
-static LIST_HEAD(all_paths);
 
 /*
  * For a machine that does not come up with the module: whatever the other
@@ -76,13 +73,22 @@ MODULE_PARM_DESC(
 /* Nobody can switch a path until all of them are initialised. */
 static bool started;
 
+/* One that is not initialised yet, or has gone, is off and has no hook. */
+struct bmm_path *const bmm_paths[] = {
+#define BMM_PATH(path, ...) &bmm_##path##_path,
+#include "paths.def"
+};
+
+#define for_each_path(path)                          \
+	for (struct bmm_path *const *at = bmm_paths; \
+	     at < bmm_paths + ARRAY_SIZE(bmm_paths) && ((path) = *at); at++)
+
 /* Whether another path that is on needs the hooks of this one. */
 static bool path_lent(const struct bmm_path *path)
 {
 	const struct bmm_path *other;
 
-	/* others may be added meanwhile; none goes while it can be switched */
-	list_for_each_entry_rcu(other, &all_paths, list, true)
+	for_each_path(other)
 		if (other->with == path && READ_ONCE(other->mode))
 			return true;
 	return false;
@@ -170,7 +176,7 @@ static struct bmm_path *path_detaching(struct bmm_path *path)
 		return path->with;
 	if (path)
 		return path_any(path, BMM_DETACHING) ? path : NULL;
-	list_for_each_entry(one, &all_paths, list)
+	for_each_path(one)
 		if (path_any(one, BMM_DETACHING))
 			return one;
 	return NULL;
@@ -214,8 +220,9 @@ static int path_lock(struct bmm_path *path)
 }
 
 /*
- * Attaches one hook, or logs in one line why not: once, not at each attempt
- * that ends in the same way.
+ * Attaches one hook, unless there is an error already, and logs in one line why
+ * not: once, not at each attempt that ends in the same way. @at_fault: what the
+ * error is about; NULL: the hook.
  */
 static int path_attach_hook(struct bmm_path *path, struct bmm_hook *hook,
 			    int err, const char *at_fault)
@@ -224,7 +231,7 @@ static int path_attach_hook(struct bmm_path *path, struct bmm_hook *hook,
 
 	if (bmm_hook_attached(hook))
 		return 0;
-	WRITE_ONCE(hook->at_fault, err ? at_fault : hook->symbol);
+	WRITE_ONCE(hook->at_fault, at_fault ?: hook->symbol);
 	if (err)
 		WRITE_ONCE(hook->err, err);
 	else
@@ -241,11 +248,10 @@ static int path_configured(const struct bmm_path *path, const char **at_fault)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(options); i++) {
-		if (strcmp(options[i].path, path->name))
+		if (!options[i].out || strcmp(options[i].path, path->name))
 			continue;
-		*at_fault = options[i].set;
-		if (options[i].set || options[i].lacking)
-			return -EOPNOTSUPP;
+		*at_fault = options[i].option;
+		return -EOPNOTSUPP;
 	}
 	return 0;
 }
@@ -341,7 +347,7 @@ static int path_attach(struct bmm_path *path)
 
 	err = err ?: path_attach_with(path->with, &at_fault);
 	bmm_for_each_hook(hook, path) {
-		path_attach_hook(path, hook, err, err ? at_fault : hook->symbol);
+		path_attach_hook(path, hook, err, err ? at_fault : NULL);
 		if (!bmm_hook_attached(path->hooks))
 			break;
 	}
@@ -379,7 +385,12 @@ static void path_off(struct bmm_path *path)
 	path_release(path);
 }
 
-/* The outcome of having switched @path off, or all paths. */
+static bool path_among(const struct bmm_path *one, const struct bmm_path *path)
+{
+	return !path || one == path;
+}
+
+/* The outcome of having switched @path off; NULL: all paths. */
 static int path_wait_off(struct bmm_path *path)
 {
 	int err = path_wait_settled(path);
@@ -387,8 +398,8 @@ static int path_wait_off(struct bmm_path *path)
 
 	if (err)
 		return err;
-	list_for_each_entry(one, &all_paths, list)
-		if ((!path || one == path) && path_any(one, BMM_STUCK))
+	for_each_path(one)
+		if (path_among(one, path) && path_any(one, BMM_STUCK))
 			return -EBUSY;
 	return 0;
 }
@@ -421,20 +432,25 @@ static int path_switch_on(struct bmm_path *path, int mode)
 
 static int path_switch_off(struct bmm_path *path)
 {
+	struct bmm_path *one;
 	int err;
 
-	path_pass_early(path);
+	for_each_path(one)
+		if (path_among(one, path))
+			path_pass_early(one);
 	err = mutex_lock_interruptible(&control_lock);
 	if (err)
 		return err;
-	path_off(path);
+	for_each_path(one)
+		if (path_among(one, path))
+			path_off(one);
 	mutex_unlock(&control_lock);
 	return path_wait_off(path);
 }
 
 /**
  * bmm_path_set_mode() - switch a path at run time
- * @path: the path
+ * @path: the path; NULL: all, which are switched off and wait together
  * @mode: for requests from now on; those in progress finish in the mode they
  *        began in
  *
@@ -456,35 +472,14 @@ int bmm_path_set_mode(struct bmm_path *path, int mode)
 	return mode ? path_switch_on(path, mode) : path_switch_off(path);
 }
 
-/* Switches all paths off, and waits for them together, as the above. */
-int bmm_path_all_off(void)
-{
-	struct bmm_path *path;
-	int err;
-
-	if (!READ_ONCE(started))
-		return -EAGAIN;
-	list_for_each_entry(path, &all_paths, list)
-		path_pass_early(path);
-	err = mutex_lock_interruptible(&control_lock);
-	if (err)
-		return err;
-	list_for_each_entry(path, &all_paths, list)
-		path_off(path);
-	mutex_unlock(&control_lock);
-	return path_wait_off(NULL);
-}
-
 /* The path that a sysfs directory belongs to, or NULL. */
 struct bmm_path *bmm_path_of(const struct kobject *kobj)
 {
 	struct bmm_path *path;
 
-	/* others may be added meanwhile; none goes while it has files */
-	list_for_each_entry_rcu(path, &all_paths, list, true) {
+	for_each_path(path)
 		if (READ_ONCE(path->kobj) == kobj)
 			return path;
-	}
 	return NULL;
 }
 
@@ -502,17 +497,17 @@ int bmm_path_init(struct bmm_path *path)
 	}
 	path_set_thresholds(path);
 	INIT_WORK(&path->detach, path_detach_work);
-	list_add_tail_rcu(&path->list, &all_paths);
+	path->waits_for = "a worker";
 	return 0;
 }
 
 /*
- * Switches paths to their modes: the last step of loading, after which nothing
- * can fail, as a function that has been hooked may be impossible to unhook. A
- * hook that does not attach is no error: the path is off, or makes do without
- * it; the log and sysfs say why.
+ * Switches all paths to their modes: the last step of loading, after which
+ * nothing can fail, as a function that has been hooked may be impossible to
+ * unhook. A hook that does not attach is no error: the path is off, or makes do
+ * without it; the log and sysfs say why.
  */
-void bmm_path_start(struct bmm_path *const paths[], const int modes[], size_t n)
+void bmm_path_start(const int modes[])
 {
 	size_t i;
 
@@ -520,9 +515,9 @@ void bmm_path_start(struct bmm_path *const paths[], const int modes[], size_t n)
 	if (inert)
 		pr_notice(
 			"inert: no function is hooked until the module is loaded without it\n");
-	for (i = 0; !inert && i < n; i++)
+	for (i = 0; !inert && i < ARRAY_SIZE(bmm_paths); i++)
 		if (modes[i])
-			path_on(paths[i], modes[i]);
+			path_on(bmm_paths[i], modes[i]);
 	bmm_prototype_done();
 	WRITE_ONCE(started, true);
 }
@@ -563,6 +558,5 @@ static void path_force_off(struct bmm_path *path)
 void bmm_path_exit(struct bmm_path *path)
 {
 	path_force_off(path);
-	list_del(&path->list);
 	free_percpu(path->counters);
 }

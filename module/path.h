@@ -3,7 +3,6 @@
 #define BMM_PATH_H
 
 #include <linux/kobject.h>
-#include <linux/list.h>
 #include <linux/percpu.h>
 #include <linux/sysfs.h>
 #include <linux/workqueue.h>
@@ -57,7 +56,6 @@ struct bmm_counters {
  * @untimed:     it reads no clock: BMM_NS is not counted
  * @reasons:     names of the fallback counters, up to the first NULL
  * @counters:    enum bmm_counter: the path's own and its fallbacks
- * @list:        in the list of all paths
  * @detach:      detaches hooks, and waits for their last calls
  * @waits_for:   what @detach is waiting for
  * @kobj:        its directory; the kobject core can free it by itself: others
@@ -79,7 +77,6 @@ struct bmm_path {
 	const char *reasons[BMM_REASONS];
 	struct bmm_counters __percpu *counters;
 
-	struct list_head list;
 	struct work_struct detach;
 	const char *waits_for;
 
@@ -96,14 +93,16 @@ struct bmm_path {
 	extern struct bmm_path bmm_##name##_path;
 #include "paths.def"
 
+/* All of them, in the order of paths.def. */
+extern struct bmm_path *const bmm_paths[];
+
 /* The members of a struct bmm_path that follow from its name in paths.def. */
 #define BMM_PATH_NAMED(path) .name = #path, .modes = bmm_##path##_modes
 
 int bmm_path_init(struct bmm_path *path);
 void bmm_path_exit(struct bmm_path *path);
-void bmm_path_start(struct bmm_path *const paths[], const int modes[], size_t n);
+void bmm_path_start(const int modes[]);
 int bmm_path_set_mode(struct bmm_path *path, int mode);
-int bmm_path_all_off(void);
 struct bmm_path *bmm_path_of(const struct kobject *kobj);
 s64 bmm_path_sum(const struct bmm_path *path, unsigned int which);
 

@@ -169,24 +169,6 @@ unsigned int bmm_selected_rate(enum bmm_op op)
 	return READ_ONCE(operations[op].rate);
 }
 
-/**
- * bmm_select_list() - list the backends of an operation, as its file has them
- * @op:  the operation
- * @buf: a page; all names that can be written, with GB/s where that was
- *       measured, the one that serves in brackets; "fastest" too, if another is
- *       forced
- *
- * Return: the length.
- */
-ssize_t bmm_select_list(enum bmm_op op, char *buf)
-{
-	size_t at;
-
-	guard(mutex)(&select_lock);
-	at = select_list(op, buf, PAGE_SIZE - 1);
-	return at + sysfs_emit_at(buf, at, "\n");
-}
-
 /* Logs the one line about an invalid name. */
 static void select_refuse(enum bmm_op op, const char *name, int len)
 {
@@ -201,40 +183,38 @@ static void select_refuse(enum bmm_op op, const char *name, int len)
 	       operations[op].file, min(len, 16), name, valid);
 }
 
-/**
- * bmm_select() - select the backend of an operation
- * @op:   the operation
- * @name: forces that backend; "fastest" measures again
- *
- * Return: 0, or a negative errno with nothing changed.
+/*
+ * All names that can be written, with GB/s where that was measured, the one
+ * that serves in brackets; "fastest" too, if another is forced.
  */
-int bmm_select(enum bmm_op op, const char *name)
-{
-	const struct bmm_backend *forced;
-	int len = strcspn(name, "\n");
-
-	guard(mutex)(&select_lock);
-	if (sysfs_streq(name, "fastest"))
-		return select_fastest(op);
-	forced = bmm_backend_find(op, name, len);
-	if (!forced) {
-		select_refuse(op, name, len);
-		return -EINVAL;
-	}
-	select_backend(op, forced, true);
-	return 0;
-}
-
 static ssize_t select_show(struct kobject *kobj, struct kobj_attribute *attr,
 			   char *buf)
 {
-	return bmm_select_list(attr - bmm_select_files, buf);
+	size_t at;
+
+	guard(mutex)(&select_lock);
+	at = select_list(attr - bmm_select_files, buf, PAGE_SIZE - 1);
+	return at + sysfs_emit_at(buf, at, "\n");
 }
 
+/* A name forces that backend; "fastest" measures again. */
 static ssize_t select_store(struct kobject *kobj, struct kobj_attribute *attr,
 			    const char *buf, size_t len)
 {
-	return bmm_select(attr - bmm_select_files, buf) ?: len;
+	enum bmm_op op = attr - bmm_select_files;
+	const struct bmm_backend *forced;
+	int length = strcspn(buf, "\n");
+
+	guard(mutex)(&select_lock);
+	if (sysfs_streq(buf, "fastest"))
+		return select_fastest(op) ?: len;
+	forced = bmm_backend_find(op, buf, length);
+	if (!forced) {
+		select_refuse(op, buf, length);
+		return -EINVAL;
+	}
+	select_backend(op, forced, true);
+	return len;
 }
 
 #define SELECT_FILE(_name) __ATTR(_name, 0644, select_show, select_store)

@@ -23,7 +23,4 @@ void bmm_select_init(void);
 const struct bmm_backend *bmm_selected(enum bmm_op op);
 unsigned int bmm_selected_rate(enum bmm_op op);
 
-ssize_t bmm_select_list(enum bmm_op op, char *buf);
-int bmm_select(enum bmm_op op, const char *name);
-
 #endif

@@ -82,6 +82,13 @@ static void module_workers(const char *workers)
 		*setting = strtoul(workers, NULL, 10);
 }
 
+/* The module's file with the backends of an operation. */
+static char *backends_file(int op)
+{
+	return module_symbol("bmm_select_files") +
+	       (unsigned int)op * SIZE("kobj_attribute");
+}
+
 /**
  * module_force() - force a backend of a mode's operation
  * @mode:    the mode
@@ -91,12 +98,13 @@ static void module_workers(const char *workers)
  */
 bool module_force(const struct mode *mode, const char *backend)
 {
-	int (*select)(unsigned int,
-		      const char *) = (void *)module_symbol("bmm_select");
+	ssize_t (*store)(void *, void *, const char *,
+			 size_t) = (void *)module_symbol("select_store");
 	bool forced;
 
 	services_quiet(true); /* no message about an unknown name */
-	forced = !select((unsigned int)mode->op, backend);
+	forced = store(NULL, backends_file(mode->op), backend,
+		       strlen(backend)) > 0;
 	services_quiet(false);
 	return forced;
 }
@@ -195,15 +203,15 @@ void module_protect(bool on)
 }
 
 /* Appends the backend that serves an operation: the one in brackets. */
-static void serving(unsigned int op, char *buf, size_t size)
+static void serving(int op, char *buf, size_t size)
 {
 	static char text[4096] __attribute__((__aligned__(4096)));
-	long (*list)(unsigned int,
-		     char *) = (void *)module_symbol("bmm_select_list");
+	ssize_t (*show)(void *, void *,
+			char *) = (void *)module_symbol("select_show");
 	size_t at = strlen(buf);
 	char *name;
 
-	text[list(op, text)] = '\0';
+	text[show(NULL, backends_file(op), text)] = '\0';
 	name = strchr(text, '[');
 	if (!name)
 		die("the module lists no backend that serves: %s", text);
@@ -227,5 +235,5 @@ void module_served(const struct family *family, const struct mode *mode,
 	buf[0] = '\0';
 	for (op = 0; op < BMM_OPS; op++)
 		if (family->ops & 1 << op && (mode->op == -1 || mode->op == op))
-			serving((unsigned int)op, buf, size);
+			serving(op, buf, size);
 }

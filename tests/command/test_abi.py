@@ -10,7 +10,7 @@ PAGE = (ROOT / "docs" / "abi.md").read_text()
 SOURCES = {path.name: path.read_text() for path in (ROOT / "module").glob("*.[ch]")}
 FILE = re.compile(
     # attributes that are named so
-    r"\b(?:TUNABLE|SELECT_FILE|__ATTR(?:_R[OW])?)\(([a-z]\w*)"
+    r"\b(?:BMM_TUNABLE|SELECT_FILE|__ATTR(?:_R[OW])?)\(([a-z]\w*)"
 )
 COUNTER = re.compile(
     r"\[BMM_\w+\] = \"(\w+)\",$|"
