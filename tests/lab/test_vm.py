@@ -30,14 +30,13 @@ SHARED = ("--cpus", "4", "--workers", "3", "--backend", "movnti")
 
 FEW = ("--way", "write-middle", "--way", "madv-populate", "--way", "fork")
 SIZES = ("--kib", "64", "--kib", "16")
+UNZEROED = ("--init-on-alloc", "0")  # by the allocator
 THP = ("--rounds", "1", "--folios", "3")
 # the default of cached_max is checked where the CPU is Intel's
 INTEL = ("--cpu", "Skylake-Server", "--accel", "tcg")
 VMAP = ("--rounds", "1", "--arrays", "50", "--arm", "off", "--arm", "block")
 UPSTREAM = ("--loops", "5", "--arm", "absent", "--arm")
-COEXIST = [
-    word for part in ("fentry", "livepatch", "knob") for word in ("--part", part)
-]
+COEXIST = ("--part", "fentry", "--part", "livepatch", "--part", "knob")
 ARM64 = ("--arch", "arm64")
 # no MOPS, no memory tags, no signed pointers, no landing pads
 OLD_CPU = ("--cpu", "cortex-a72")
@@ -54,9 +53,9 @@ PUSH = [  # what the quick matrix has not
     ("hook-faults", "7.3", *INTEL),
     ("clear-faults", "7.3", "--seconds", "6"),
     ("clear-populate", "7.3"),
-    ("thp-2m", "6.1", "--init-on-alloc", "0", *THP),
+    ("thp-2m", "6.1", *UNZEROED, *THP),
     ("thp-2m", "7.3", "--init-on-alloc", "1", *FEW[:2], *THP),
-    ("mthp", "7.3", "--init-on-alloc", "0", *FEW[:2], *SIZES, *THP),
+    ("mthp", "7.3", *UNZEROED, *FEW[:2], *SIZES, *THP),
     ("hugetlb-2m", "6.1", *FEW, *THP),
     ("clear-cases", "6.12", *ONE),
     ("clear-latency", "7.3", "--preempt", "lazy", "--kib", "2048", *ONE),
@@ -69,18 +68,8 @@ PUSH = [  # what the quick matrix has not
     ("upstream-vmalloc", "7.3", *UPSTREAM, "block"),
     ("coexist", "7.3", *COEXIST),
     ("ndctl-odd", "6.12", *ONE, "--seed", "6"),
-    ("thp-2m", "7.3", *ARM64, "--init-on-alloc", "0", *FEW, *THP),
-    (
-        "mthp",
-        "7.3",
-        *ARM64,
-        "--init-on-alloc",
-        "0",
-        *SIZES[:2],
-        *OLD_CPU,
-        *FEW[:2],
-        *THP,
-    ),
+    ("thp-2m", "7.3", *ARM64, *UNZEROED, *FEW, *THP),
+    ("mthp", "7.3", *ARM64, *UNZEROED, *SIZES[:2], *OLD_CPU, *FEW[:2], *THP),
 ]
 RELEASE = [
     (DEVDAX, "6.12", "--size", "2G", *TWO),
@@ -90,9 +79,9 @@ RELEASE = [
     ("hook-faults", "6.1"),
     ("hook-faults", "6.12"),
     ("clear-faults", "6.12", "--seconds", "6"),
-    ("thp-2m", "6.12", "--init-on-alloc", "0", *THP),
-    ("thp-2m", "7.3", "--init-on-alloc", "0", *FEW, *THP),
-    ("mthp", "6.12", "--init-on-alloc", "0", *FEW[:2], *SIZES, *THP),
+    ("thp-2m", "6.12", *UNZEROED, *THP),
+    ("thp-2m", "7.3", *UNZEROED, *FEW, *THP),
+    ("mthp", "6.12", *UNZEROED, *FEW[:2], *SIZES, *THP),
     ("hugetlb-2m", "6.12", *FEW, *THP),
     ("hugetlb-2m", "7.3", "--way", "memfd", "--way", "fallocate", *THP),
     ("prezero-faults", "6.12"),
