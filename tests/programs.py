@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How tests run programs."""
 
+import os
+import pty
 import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 # s; below pytest's own limit of a test, which would not show what was printed
@@ -16,3 +19,18 @@ def completed(
     argv = [*map(str, words)]
     more |= {"capture_output": True, "text": True}
     return subprocess.run(argv, check=check, timeout=timeout, **more)
+
+
+def on_terminal(words: Iterable[object], **more: Any) -> tuple[int, bytes]:
+    """Run a program on a terminal; return its exit code and what it shows there."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    more = {"stdout": theirs, "stderr": theirs, "env": environment} | more
+    said = b""
+    with subprocess.Popen([*map(str, words)], **more) as running:
+        os.close(theirs)
+        with suppress(OSError):  # the other end is closed
+            while part := os.read(ours, 65536):
+                said += part
+    os.close(ours)
+    return running.returncode, said

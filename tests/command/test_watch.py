@@ -2,8 +2,6 @@
 """``bulkmm watch``: rates of what moved between two reads."""
 
 import json
-import os
-import pty
 import signal
 import subprocess
 import sys
@@ -11,6 +9,7 @@ import sys
 import pytest
 from commandlib import Command, valid
 from fakekernel import Fake
+from programs import on_terminal
 
 from bulkmm.control import module, trace, watch
 from bulkmm.control.root import Root
@@ -56,28 +55,12 @@ def test_json_is_a_document_a_line(bulkmm: Command) -> None:
 
 
 def test_a_table_on_a_terminal(loaded: Fake) -> None:
-    ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "bulkmm.cli", "watch", *QUICK, "--count", "2"]
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
-    with subprocess.Popen(
-        [*command, "--root", str(loaded.root)], stdout=theirs, env=environment
-    ) as running:
-        os.close(theirs)
-        said = b""
-        while part := _read(ours):
-            said += part
-    os.close(ours)
-    assert running.returncode == Exit.OK
+    code, said = on_terminal([*command, "--root", loaded.root])
+    assert code == Exit.OK
     assert b"requests/s" in said
     assert b"\x1b[" in said
     assert said.count(b"memmap") >= 2
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 4096)
-    except OSError:  # the other end is closed
-        return b""
 
 
 def test_the_module_is_unloaded(loaded: Fake, bulkmm: Command) -> None:

@@ -19,8 +19,12 @@ ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "build" / "native"
 SANITIZE = ROOT / "build" / "sanitize"
 THREADS = ROOT / "build" / "threads"
-CORPUS = ROOT / "tests" / "core" / "corpus"
-FUZZ_TARGETS = ("clear", "copy", "learn", "stamp")
+FUZZ = ROOT / "build" / "fuzz"
+OPTIONS = {
+    SANITIZE: ("-Db_sanitize=address,undefined", "-Db_lundef=false"),
+    THREADS: ("-Db_sanitize=thread", "-Db_lundef=false"),
+    FUZZ: ("-Db_sanitize=address,undefined", "-Db_lundef=false"),
+}
 
 EINVAL, EUNLIKE = -22, -61
 HEADS, UNITS = 8, 3
@@ -29,87 +33,26 @@ WORD_MASK = 2**64 - 1
 PROT_RW = 3
 MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE = 0x2, 0x20, 0x4000
 
-ffi = FFI()
-ffi.cdef(
-    """
-    struct bmm_image {
-        uint32_t size;
-        uint32_t stepping;
-        uint64_t word[16];
-        uint64_t step[16];
-    };
-    struct bmm_backend {
-        const char *name;
-        bool level;
-        bool (*supported)(void);
-        void (*stamp)(void *, const struct bmm_image *, size_t);
-        void (*copy)(void *, const void *, size_t);
-        void (*copy_streaming)(void *, const void *, size_t);
-        void (*clear)(void *, size_t);
-        void (*clear_streaming)(void *, size_t);
-    };
-    struct bmm_calls {
-        int op;
-        size_t len;
-        bool hot, cold, skewed;
-    };
-    struct bmm_calibration {
-        const struct bmm_backend *selected;
-        uint32_t rate[16];
-    };
-    struct bmm_cpuid {
-        uint32_t most, most_ext;
-        uint32_t c1, b7, c7, d7, b_ext8;
-        uint64_t xcr0;
-    };
-    struct bmm_geometry {
-        size_t record, records, stride;
-    };
-    struct bmm_layout {
-        struct bmm_geometry geometry;
-        unsigned int heads;
-        uint64_t unit;
-        struct bmm_image image[9];
-        struct bmm_image tail;
-        size_t differs;
-    };
-    const struct bmm_backend *bmm_backend_at(size_t);
-    bool bmm_backend_can(const struct bmm_backend *, int);
-    const struct bmm_backend *bmm_backend_find(int, const char *, size_t);
-    unsigned bmm_candidates(const struct bmm_calls *, const struct bmm_backend **);
-    void bmm_calibrate(const struct bmm_calls *, void *, struct bmm_calibration *);
-    extern const struct bmm_backend *bmm_selections[5][8];
-    extern size_t bmm_streams_from[5];
-    void bmm_measure(void);
-    int bmm_backend_select(int, const char *, size_t);
-    size_t bmm_backend_selection(int, char *, size_t);
-    size_t bmm_backend_list(int, size_t, char *, size_t);
-    size_t bmm_environment_error(char *, size_t);
-    const char *bmm_version(void);
-    int bmm_version_number(void);
-    size_t bmm_host_llc(void);
-    uint32_t bmm_cpu_features(const struct bmm_cpuid *);
-    uint64_t bmm_host_clock(void);
-    int bmm_image_init(struct bmm_image *, const void *, const void *, size_t);
-    void bmm_image_at(struct bmm_image *, const struct bmm_image *, uint64_t);
-    int bmm_stamp(void *, const struct bmm_image *, size_t);
-    void bmm_copy(void *, const void *, size_t);
-    void bmm_copy_streaming(void *, const void *, size_t);
-    void bmm_move(void *, const void *, size_t);
-    void bmm_move_streaming(void *, const void *, size_t);
-    void bmm_drain(void);
-    void bmm_clear(void *, size_t);
-    void bmm_clear_streaming(void *, size_t);
-    int bmm_learn(struct bmm_layout *, const void *,
-                  const struct bmm_geometry *, size_t);
-    int bmm_layout_verify(struct bmm_layout *, const void *, size_t);
-    void bmm_layout_stamp(struct bmm_layout *, const struct bmm_backend *,
-                          void *, uint64_t, size_t);
 
-    void *mmap(void *, size_t, int, int, int, long);
-    int munmap(void *, size_t);
-    """
-)
+def declarations() -> str:
+    """Return what the headers declare, without macros and bodies."""
+    names = ("bmm", "calibrate", "learn", "select", "cpu")
+    text = "".join(f'#include "{name}.h"\n' for name in names)
+    flags = ["-E", "-xc", "-D__attribute__(x)=", f"-I{ROOT / 'core'}"]
+    command = ["cc", *flags, f"-I{ROOT / 'lib'}", "-"]
+    kept, ours = [], False
+    for line in completed(command, input=text, check=True).stdout.splitlines():
+        if line.startswith("# "):
+            ours = str(ROOT) in line
+        elif ours:
+            kept.append(line)
+    bodies = re.compile(r"^static[^;]*?\{.*?^\}", re.DOTALL | re.MULTILINE)
+    return bodies.sub("", "\n".join(kept))
+
+
+ffi = FFI()
+ffi.cdef(declarations())
+ffi.cdef("void *mmap(void *, size_t, int, int, int, long); int munmap(void *, size_t);")
 libc: Any = ffi.dlopen(None)
 
 
@@ -138,15 +81,15 @@ def meson(
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (build / "build.ninja").exists():
             setup = [*program, "setup", "-Dwerror=true", str(build), str(source)]
-            steps.insert(0, [*setup, *options])
+            steps.insert(0, [*setup, *OPTIONS.get(build, ()), *options])
         for step in steps:
             done = completed(step, env=environment)
             assert not done.returncode, done.stdout + done.stderr
 
 
-def kept_inputs(target: str, to: Path) -> list[Path]:
-    """Write the kept inputs of a fuzz target as files, and return these."""
-    texts = json.loads((CORPUS / f"{target}.json").read_text())
+def kept_inputs(to: Path) -> list[Path]:
+    """Write the kept inputs of the fuzz target as files, and return these."""
+    texts = json.loads((ROOT / "tests/core/fuzz_learn.json").read_text())
     files = [to / f"kept-{n}" for n in range(len(texts))]
     for file, text in zip(files, texts, strict=True):
         file.write_bytes(bytes.fromhex(text))
@@ -158,6 +101,14 @@ def core() -> Any:
     """Return the core, built if need be."""
     meson(NATIVE, target="bmmcore:shared_library")
     return ffi.dlopen(str(NATIVE / "libbmmcore.so"))
+
+
+def run(name: str, *words: str, by: tuple[str, ...] = ()) -> list[str]:
+    """Run a test program; return the lines it prints."""
+    meson(NATIVE, target=f"bmm-{name}")
+    done = completed([*by, NATIVE / f"bmm-{name}", *words])
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
 
 
 def disassembled(objdump: str, path: Path, comment: str) -> dict[str, list[str]]:

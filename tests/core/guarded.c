@@ -64,68 +64,41 @@ static size_t place(size_t len, size_t distance, bool end)
 	return end ? ROOM - len - distance : distance;
 }
 
+typedef void copy_fn(void *dst, const void *src, size_t len);
+typedef void clear_fn(void *dst, size_t len);
+
 /* The source touches a guard as well, at any distance modulo a line. */
-static int copy(const struct bmm_backend *backend, size_t len, size_t distance,
-		bool end)
+static int extent(copy_fn *copy, clear_fn *clear, size_t len, size_t distance,
+		  bool end)
 {
-	size_t at = place(len, distance, end);
-	size_t from = place(len, done % 67, end);
+	size_t at = place(len, distance, end),
+	       from = place(len, done % 67, end);
 
-	backend->copy(ours + at, source + from, len);
-	bmm_drain_stores();
-	bmm_generic.copy(reference + at, source + from, len);
-	return compare(at, len);
-}
-
-static int clear(const struct bmm_backend *backend, size_t len, size_t distance,
-		 bool end)
-{
-	size_t at = place(len, distance, end);
-	int wrong;
-
-	bmm_generic.clear(reference + at, len);
-	backend->clear(ours + at, len);
-	wrong = memcmp(ours, reference, ROOM) != 0;
-	return wrong + compare(at, len);
-}
-
-static int copy_streaming(const struct bmm_backend *backend, size_t len,
-			  size_t distance, bool end)
-{
-	size_t at = place(len, distance, end);
-	size_t from = place(len, done % 67, end);
-
-	backend->copy_streaming(ours + at, source + from, len);
-	bmm_drain_stores();
-	bmm_generic.copy(reference + at, source + from, len);
-	return compare(at, len);
-}
-
-static int clear_streaming(const struct bmm_backend *backend, size_t len,
-			   size_t distance, bool end)
-{
-	size_t at = place(len, distance, end);
-
-	bmm_generic.clear(reference + at, len);
-	backend->clear_streaming(ours + at, len);
+	if (copy) {
+		copy(ours + at, source + from, len);
+		bmm_generic.copy(reference + at, source + from, len);
+	} else {
+		clear(ours + at, len);
+		bmm_generic.clear(reference + at, len);
+	}
 	bmm_drain_stores();
 	return compare(at, len);
 }
 
-static int extents(const struct bmm_backend *backend,
-		   int (*one)(const struct bmm_backend *backend, size_t len,
-			      size_t distance, bool end))
+static int extents(copy_fn *copy, clear_fn *clear)
 {
 	static const size_t more[] = { 511,  512,  513,	 1000, 2048, 2056,
 				       2176, 4096, 4104, 5000, 8191, 9008 };
 	size_t i, distance, len;
 	int wrong = 0;
 
+	if (!copy && !clear)
+		return 0;
 	for (i = 0; i < 200 + sizeof(more) / sizeof(more[0]); i++) {
 		len = i < 200 ? i : more[i - 200];
 		for (distance = 0; distance <= 64; distance++) {
-			wrong += one(backend, len, distance, true);
-			wrong += one(backend, len, distance, false);
+			wrong += extent(copy, clear, len, distance, true);
+			wrong += extent(copy, clear, len, distance, false);
 		}
 	}
 	return wrong;
@@ -240,14 +213,10 @@ static int exercise(const struct bmm_backend *backend)
 
 	if (backend->stamp)
 		wrong += stamps(backend);
-	if (backend->copy)
-		wrong += extents(backend, copy);
-	if (backend->copy_streaming)
-		wrong += extents(backend, copy_streaming);
-	if (backend->clear)
-		wrong += extents(backend, clear);
-	if (backend->clear_streaming)
-		wrong += extents(backend, clear_streaming);
+	wrong += extents(backend->copy, NULL);
+	wrong += extents(backend->copy_streaming, NULL);
+	wrong += extents(NULL, backend->clear);
+	wrong += extents(NULL, backend->clear_streaming);
 	printf("%s: %d wrong\n", backend->name, wrong);
 	return wrong;
 }

@@ -28,23 +28,14 @@ from programs import completed
 X86 = platform.machine() == "x86_64"
 needs_x86 = pytest.mark.skipif(not X86, reason="needs x86-64")
 UNKNOWN = ["nt", "mov", "movnt", "movntiq", "MOVNTI", " movnti", "plain\n", "x" * 500]
-# what a backend needs of /proc/cpuinfo, by the start of its name
+# what a backend needs of /proc/cpuinfo
 NEEDS = {
     "movdir64b": "movdir64b",
     "clzero": "clzero",
     "rep-b": "erms",
-    "rep-q": "no erms",
-    **dict.fromkeys(("avx512", "avx512-t0"), "avx512f"),
-}
-PLAIN = ["plain", "plain-ahead-t1"]
-MOVNTI = ["movnti", "movnti-t0", "movnti-nta"]
-AVX512 = ["avx512", "avx512-t0"]
-WANTED = {
-    Op.STAMP: ["movnti", "movdir64b"],
-    Op.COPY: ["avx512", "rep-b", *PLAIN, "generic"],
-    Op.COPY_STREAMING: [*AVX512, *MOVNTI, "movdir64b"],
-    Op.CLEAR: ["avx512", "rep-b", "rep-q", *PLAIN, "generic"],
-    Op.CLEAR_STREAMING: ["avx512", "movnti", "movdir64b", "clzero"],
+    "avx512": "avx512f",
+    "avx512-t0": "avx512f",
+    "movnti": "fpu",
 }
 
 
@@ -56,30 +47,16 @@ def again() -> Iterator[None]:
         assert core().bmm_backend_select(op, b"fastest", 7) == 0
 
 
-def cpu_flags() -> set[str]:
-    """Return what the kernel says the CPU has."""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("flags"):
-            flags = set(line.split())
-            return flags if "erms" in flags else {*flags, "no erms"}
-    return set()
-
-
-def here(names: list[str]) -> list[str]:
-    """Return the names of backends that this CPU has, or has another one for."""
-    flags, found = cpu_flags(), []
-    for name in names:
-        if NEEDS.get(name, "fpu") in flags:
-            found.append(name)
-        elif name in AVX512 and "avx2" in flags:
-            found.append(name.replace("avx512", "avx2"))
-    return found
-
-
 @needs_x86
-@pytest.mark.parametrize("op", Op)
-def test_the_candidates_of_this_cpu(op: Op) -> None:
-    assert candidates(op) == here(WANTED[op])
+def test_a_backend_is_there_if_the_cpu_has_what_it_needs() -> None:
+    text = Path("/proc/cpuinfo").read_text().partition("flags")[2]
+    flags = text.partition("\n")[0].split()
+    found = backend_names()
+    for name, flag in NEEDS.items():
+        assert (name in found) == (flag in flags), name
+    assert ("rep-q" in found) != ("rep-b" in found)
+    wanted = "avx2" in flags and "avx512f" not in flags
+    assert ("avx2" in found) == wanted
 
 
 @pytest.mark.parametrize("op", Op)
@@ -92,7 +69,7 @@ def test_what_streams_never_picks_what_does_not(op: Op) -> None:
 
 @needs_x86
 def test_a_copy_between_different_offsets_has_candidates_that_suit_it() -> None:
-    unsuited = {"rep-b", "rep-q", *MOVNTI}
+    unsuited = {"rep-b", "rep-q", "movnti", "movnti-t0", "movnti-nta"}
     for op in (Op.COPY, Op.COPY_STREAMING):
         level = [name for name in candidates(op) if name not in unsuited]
         assert candidates(op, skewed=True) == level

@@ -6,8 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from corelib import NATIVE, Op, backend_names, candidates, core, ffi, meson, selection
-from programs import completed
+from corelib import NATIVE, Op, backend_names, candidates, core, ffi, run, selection
 
 CLASSES = {
     Op.STAMP: 4,
@@ -17,15 +16,6 @@ CLASSES = {
     Op.CLEAR_STREAMING: 4,
 }
 STREAMING = {Op.COPY: Op.COPY_STREAMING, Op.CLEAR: Op.CLEAR_STREAMING}
-
-
-def run(name: str, *words: str, by: tuple[str, ...] = ()) -> list[str]:
-    """Run a test program; return the lines it prints."""
-    meson(NATIVE, target=f"bmm-{name}")
-    command = [*by, str(NATIVE / f"bmm-{name}"), *words]
-    done = completed(command)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()
 
 
 def valid(lines: list[str]) -> None:
@@ -106,7 +96,7 @@ def test_what_is_selected_is_frozen(cpu: str) -> None:
 
 
 def test_a_first_call_makes_no_system_call() -> None:
-    assert run("first-call") == []
+    assert run("frozen", "first") == []
 
 
 @pytest.mark.parametrize("op", Op)

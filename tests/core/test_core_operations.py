@@ -6,19 +6,17 @@ from typing import Any
 import pytest
 from corelib import (
     EINVAL,
-    NATIVE,
     Op,
     backend,
     backend_names,
     core,
     ffi,
-    meson,
     record_bytes,
+    run,
     selected,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from programs import completed
 
 DATA = b"abcdefgh" * 125
 ENTRIES = [
@@ -31,15 +29,6 @@ ENTRIES = [
     (Op.CLEAR_STREAMING, "bmm_clear_streaming"),
 ]
 WORD = st.integers(0, 2**64 - 1)
-
-
-def run(name: str) -> list[str]:
-    """Run a test program; return the lines that it prints."""
-    meson(NATIVE, target=f"bmm-{name}")
-    program = [str(NATIVE / f"bmm-{name}")]
-    done = completed(program)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    return done.stdout.splitlines()
 
 
 def image(words: list[int], steps: list[int]) -> Any:

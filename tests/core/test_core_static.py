@@ -9,23 +9,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from corelib import (
-    NATIVE,
-    ROOT,
-    SANITIZE,
-    THREADS,
-    core,
-    disassembled,
-    meson,
-)
+from corelib import NATIVE, ROOT, SANITIZE, THREADS, core, disassembled, meson
 from programs import completed
 
 X86 = platform.machine() == "x86_64"
 needs_x86 = pytest.mark.skipif(
     not (X86 and shutil.which("objdump")), reason="needs x86-64 and objdump"
 )
-
-OPTIONS = ["-Db_sanitize=address,undefined", "-Db_lundef=false"]
 
 VECTOR = re.compile(r"%(?:[xyz]?mm\d|st\b|k[0-7]\b)")
 # An instruction whose last operand, its destination, is memory.
@@ -140,7 +130,7 @@ def test_nothing_shares_a_cache_line_with_what_is_selected() -> None:
 
 
 def test_sanitizers_find_nothing() -> None:
-    meson(SANITIZE, *OPTIONS, target="bmm-guarded")
+    meson(SANITIZE, target="bmm-guarded")
     done = completed(
         [SANITIZE / "bmm-guarded"],
         env={"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
@@ -150,8 +140,7 @@ def test_sanitizers_find_nothing() -> None:
 
 
 def test_thread_sanitizer_finds_nothing() -> None:
-    options = ("-Db_sanitize=thread", "-Db_lundef=false")
-    meson(THREADS, *options, target="bmm-concurrent")
+    meson(THREADS, target="bmm-concurrent")
     done = completed(["setarch", "-R", THREADS / "bmm-concurrent"])
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout == "0 wrong\n"
@@ -181,7 +170,7 @@ def test_no_vector_register_is_alive_where_a_function_may_be_called(
 
 
 def test_a_debug_build_stops_where_copies_overlap() -> None:
-    meson(SANITIZE, *OPTIONS, target="bmm-guarded")
+    meson(SANITIZE, target="bmm-guarded")
     program = [str(SANITIZE / "bmm-guarded"), "overlap"]
     code = subprocess.run(program, check=False).returncode
     assert code in (-signal.SIGILL, -signal.SIGTRAP)

@@ -6,31 +6,17 @@
  * or the errno that a successful call leaves before Linux 5.14.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MIB   ((size_t)1 << 20)
-#define PAGE  ((size_t)4096)
+#include "memory.h"
+
 #define READ  22 /* MADV_POPULATE_ */
 #define WRITE 23
-
-static long faults(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_THREAD, &usage);
-	return usage.ru_minflt + usage.ru_majflt;
-}
 
 /* Percent of the pages that are there for a write, or for a read. */
 static size_t there(char *p, size_t len, int write)
@@ -47,28 +33,6 @@ static size_t there(char *p, size_t len, int write)
 	}
 	before = (faults() - before) * 100 / (long)(len / PAGE);
 	return before > 100 ? 0 : 100 - (size_t)before; /* two each, even */
-}
-
-static char *map(size_t len, int prot, int flags, int fd)
-{
-	return mmap(NULL, len, prot, flags, fd, 0);
-}
-
-static char *anonymous(size_t len, int more)
-{
-	char *p = map(len, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | more, -1);
-
-	if (p != MAP_FAILED)
-		madvise(p, len, MADV_NOHUGEPAGE);
-	return p;
-}
-
-static int memfd(size_t len)
-{
-	int fd = memfd_create("preloaded", 0);
-
-	return ftruncate(fd, (off_t)len) ? -1 : fd;
 }
 
 static void said(const char *what, size_t len, int result)
@@ -92,7 +56,7 @@ static void locked(void)
 static void locks(size_t len)
 {
 	struct rlimit little = { 65 * MIB, 65 * MIB };
-	char *p = anonymous(len, 0);
+	char *p = anonymous(len);
 
 	said("mlock", len, mlock(p + 100, len - 200));
 	printf("there: %zu %%\n", there(p, len, 1));
@@ -101,19 +65,19 @@ static void locks(size_t len)
 	said("mlock2", len, mlock2(p, len, 1));
 	locked();
 	munmap(p, len);
-	p = map(len, PROT_READ | PROT_WRITE, MAP_SHARED, memfd(len));
+	p = map(len, MAP_SHARED, memfd(len));
 	said("mlock shared", len, mlock(p, len));
 	munmap(p, len);
-	p = map(len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	p = try_map(len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	said("mlock nothing", len, mlock(p, len));
 	locked();
 	munmap(p, len);
 	said("mlock hole", len, mlock(p, len));
 	said("mlock wraps", len, mlock((char *)64, SIZE_MAX));
-	p = map(len, PROT_READ | PROT_WRITE, MAP_SHARED, memfd(len / 2));
+	p = map(len, MAP_SHARED, memfd(len / 2));
 	said("mlock beyond", len, mlock(p, len));
 	munmap(p, len);
-	p = anonymous(len, 0);
+	p = anonymous(len);
 	if (!getuid() && seteuid(65534))
 		return;
 	setrlimit(RLIMIT_MEMLOCK, &little);
@@ -127,7 +91,7 @@ static void locks(size_t len)
 
 static void advises(size_t len)
 {
-	char *p = anonymous(len, 0);
+	char *p = anonymous(len);
 
 	said("write", len, madvise(p, len, WRITE));
 	printf("there: %zu %%\n", there(p, len, 1));
@@ -136,14 +100,14 @@ static void advises(size_t len)
 	munmap(p + len / 2, PAGE);
 	said("hole", len, madvise(p, len, WRITE));
 	munmap(p, len);
-	p = map(len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	p = try_map(len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	said("protected", len, madvise(p, len, WRITE));
 	said("read", len, madvise(p, len, READ));
 	printf("there: %zu %%\n", there(p, len, 0));
 	said("other", len, madvise(p, len, MADV_DONTNEED));
 	said("unknown", len, madvise(p, len, 12345));
 	munmap(p, len);
-	p = map(len, PROT_READ | PROT_WRITE, MAP_SHARED, memfd(len / 2));
+	p = map(len, MAP_SHARED, memfd(len / 2));
 	said("beyond", len, madvise(p, len, WRITE));
 	munmap(p, len);
 }
@@ -151,7 +115,7 @@ static void advises(size_t len)
 /* What may not be read, or written, is made as well. */
 static void one_way(size_t len, int prot, int flags, int fd)
 {
-	char *p = map(len, prot, flags | MAP_POPULATE, fd);
+	char *p = try_map(len, prot, flags | MAP_POPULATE, fd);
 
 	if (p == MAP_FAILED || mprotect(p, len, PROT_READ))
 		printf("not mapped\n");
@@ -174,8 +138,8 @@ static void no_room(size_t len)
 	limit = before;
 	limit.rlim_cur = pages * PAGE + len;
 	setrlimit(RLIMIT_AS, &limit);
-	p = map(len, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1);
+	p = try_map(len, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1);
 	setrlimit(RLIMIT_AS, &before);
 	printf("no room: %d\n", p == MAP_FAILED);
 	printf("populated: %zu %%\n", there(p, len, 1));
@@ -185,23 +149,25 @@ static void no_room(size_t len)
 static void maps(size_t len)
 {
 	int fd = memfd(len / 2);
-	char *p = map(len, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1);
+	char *p = try_map(len, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1);
 
 	printf("populated: %zu %%\n", there(p, len, 1));
 	munmap(p, len);
-	p = map(len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd);
+	p = try_map(len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd);
 	printf("beyond its end: %d\n", p == MAP_FAILED);
 	printf("populated: %zu %%\n", there(p, len / 2, 1));
 	munmap(p, len);
-	p = map(len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1);
+	p = try_map(len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+		    -1);
 	printf("nothing allowed: %d\n", p == MAP_FAILED);
 	munmap(p, len);
-	p = map(0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1);
+	p = try_map(0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+		    -1);
 	printf("no length: %d %s\n", p == MAP_FAILED, strerror(errno));
-	p = map(len, PROT_READ, MAP_SHARED | MAP_POPULATE, -1);
+	p = try_map(len, PROT_READ, MAP_SHARED | MAP_POPULATE, -1);
 	printf("no file: %d %s\n", p == MAP_FAILED, strerror(errno));
-	p = anonymous(len, MAP_POPULATE | MAP_NONBLOCK);
+	p = try_anonymous(len, MAP_POPULATE | MAP_NONBLOCK);
 	printf("not now: %d\n", there(p, len, 1) < 10);
 	munmap(p, len);
 	one_way(len, PROT_WRITE, MAP_SHARED, memfd(len));
@@ -210,80 +176,54 @@ static void maps(size_t len)
 	one_way(len, PROT_READ, MAP_SHARED, memfd(len));
 	no_room(len);
 	errno = 77;
-	p = anonymous(len, MAP_POPULATE);
+	p = try_anonymous(len, MAP_POPULATE);
 	printf("errno: %d\n", errno);
 	munmap(p, len);
 }
 
-/* Where a bit of one argument is set, or all if @bit is 0. */
-static int bar(unsigned int nr, unsigned int which, uint32_t bit,
-	       uint32_t least, unsigned int error)
-{
-	size_t arg = offsetof(struct seccomp_data, args);
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 5),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 (unsigned int)arg + 8 * which),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bit, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned int)arg + 8),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, least, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
-
 /* The kernel's own way is barred for large ranges; so who has populated them? */
-static int served(void)
+static void served(void)
 {
 	size_t len = 96 * MIB;
 	char *p;
 
-	if (bar(SYS_mmap, 3, MAP_POPULATE, 0, EPERM) ||
-	    bar(SYS_madvise, 2, 16, 64 * MIB, EPERM) || /* 22 and 23 */
-	    bar(SYS_mlock, 1, ~0U, 64 * MIB, 0))
-		return 77;
-	p = anonymous(len, MAP_POPULATE);
+	forbid(SYS_mmap, 3, MAP_POPULATE, MAP_POPULATE, 0, EPERM);
+	forbid(SYS_madvise, 2, 16, 16, 64 * MIB, EPERM); /* 22 and 23 */
+	forbid(SYS_mlock, 1, 0, 0, 64 * MIB, 0);
+	p = try_anonymous(len, MAP_POPULATE);
 	printf("mmap: %d\n", p != MAP_FAILED && there(p, len, 1) > 98);
-	p = anonymous(len, 0);
+	p = anonymous(len);
 	printf("madvise: %d\n",
 	       !madvise(p, len, WRITE) && there(p, len, 1) > 98);
-	p = map(len, PROT_READ | PROT_WRITE, MAP_SHARED, memfd(len));
+	p = map(len, MAP_SHARED, memfd(len));
 	printf("madvise read: %d\n",
 	       !madvise(p, len, READ) && there(p, len, 0) > 98);
-	p = anonymous(len, 0);
+	p = anonymous(len);
 	printf("mlock: %d\n", !mlock(p, len) && there(p, len, 1) > 98);
-	return 0;
 }
 
-static int old(void)
+static void old(void)
 {
-	if (bar(SYS_madvise, 2, 16, 0, EINVAL))
-		return 77;
+	forbid(SYS_madvise, 2, 16, 16, 0, EINVAL);
 	errno = 77;
-	printf("%d ", anonymous(96 * MIB, MAP_POPULATE) != MAP_FAILED);
+	printf("%d ", try_anonymous(96 * MIB, MAP_POPULATE) != MAP_FAILED);
 	printf("%d\n", errno);
-	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	static const size_t lens[] = { 8 * MIB, 96 * MIB };
-	size_t i;
+	const char *what = argc == 2 ? argv[1] : "";
+	size_t len;
 
-	if (argc == 2 && !strcmp(argv[1], "old"))
-		return old();
-	if (argc == 2 && !strcmp(argv[1], "served"))
-		return served();
-	for (i = 0; i < 2; i++) {
-		maps(lens[i]);
-		advises(lens[i]);
-		locks(lens[i]);
-	}
+	if (!strcmp(what, "old"))
+		old();
+	else if (!strcmp(what, "served"))
+		served();
+	else
+		for (len = 8 * MIB; len <= 96 * MIB; len *= 12) {
+			maps(len);
+			advises(len);
+			locks(len);
+		}
 	return 0;
 }

@@ -2,8 +2,6 @@
 """``bulkmm populate``: files and memfds filled, refused, and left as they were."""
 
 import json
-import os
-import pty
 import signal
 import subprocess
 import sys
@@ -14,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import rootlib
-from programs import completed
+from programs import completed, on_terminal
 
 COMMAND = [sys.executable, "-m", "bulkmm.cli", "populate"]
 MIB = 1 << 20
@@ -169,25 +167,8 @@ def test_an_interrupt_ends_it_and_takes_the_file_along(shm: Path) -> None:
 
 def test_a_terminal_has_a_bar(shm: Path) -> None:
     """And only a terminal: above, standard error is empty or a line."""
-    ours, theirs = pty.openpty()
-    words = [*COMMAND, str(shm / "memory"), "--size", "600M", "--threads", "1"]
-    child = subprocess.Popen(
-        words,
-        stderr=theirs,
-        stdout=subprocess.DEVNULL,
-        env=dict(os.environ, TERM="vt100"),
-    )
-    os.close(theirs)
-    said = b""
-    while True:
-        try:
-            more = os.read(ours, 65536)
-        except OSError:
-            break
-        if not more:
-            break
-        said += more
-    os.close(ours)
-    assert child.wait(30) == 0
+    words = [*COMMAND, shm / "memory", "--size", "600M", "--threads", "1"]
+    code, said = on_terminal(words, stdout=subprocess.DEVNULL)
+    assert code == 0
     assert b"MiB" in said
     assert b"/s" in said

@@ -3,17 +3,11 @@
 
 import os
 import re
-import shutil
 import signal
 import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import nullcontext
 from ctypes.util import find_library
-from pathlib import Path
 
 import pytest
-import rootlib
 from corelib import NATIVE, ROOT
 from programs import completed
 
@@ -102,89 +96,3 @@ def test_signals_end_a_program_that_waits_for_its_own_allocator() -> None:
         env={**os.environ, "LD_PRELOAD": str(LOCKED)},
     )
     assert done.returncode == -signal.SIGTERM
-
-
-JAVA = """
-import java.util.*;
-public class Sums {
-    public static void main(String[] words) {
-        Map<Integer, long[]> held = new TreeMap<>();
-        for (int i = 0; i < 2000; i++) {
-            long[] row = new long[1000];
-            for (int k = 0; k < row.length; k++)
-                row[k] = (long) i * k ^ k;
-            held.put(i * 7919 % 2003, row);
-        }
-        long sum = 0;
-        for (long[] row : held.values())
-            for (long one : row)
-                sum = sum * 31 + one;
-        System.out.println(held.size() + " " + sum);
-    }
-}
-"""
-
-
-@pytest.fixture
-def java(tmp_path: Path) -> list[str | Path]:
-    """Return a program with every page of its heap touched at the start."""
-    if not shutil.which("java"):
-        pytest.skip("needs java")
-    source = tmp_path / "Sums.java"
-    source.write_text(JAVA)
-    return ["java", "-Xms256m", "-Xmx256m", "-XX:+AlwaysPreTouch", source]
-
-
-@pytest.mark.parametrize("kind", ["", "TransparentHuge", "Large"])
-def test_a_java_program_says_the_same(java: list[str | Path], kind: str) -> None:
-    """Of pages of the pool, too, which a JVM that did not get them would warn of."""
-    words = [*java[:-1], *[f"-XX:+Use{kind}Pages"][: len(kind)], java[-1]]
-    with rootlib.huge_pages(256) if kind == "Large" else nullcontext():
-        said = run(*words)
-        assert re.fullmatch(r"2000 -?\d+\n", said)
-        assert run(*words, preload=True) == said
-
-
-SQL = """
-create table t as select i, md5(i::text) as m, i * 7919 % 10007 as k
-from generate_series(1, 60000) i;
-create index on t (k);
-select count(*), sum(k), max(m) from t;
-select k, count(*), min(m) from t group by k order by 2 desc, 1 limit 5;
-update t set m = reverse(m) where k < 3000;
-select md5(string_agg(m, '' order by i)) from t;
-show huge_pages;
-"""
-
-
-@pytest.fixture
-def nobodys() -> Iterator[Path]:
-    """PostgreSQL does not run as root, nor in a directory of root's."""
-    rootlib.needs_root()
-    with tempfile.TemporaryDirectory() as place:
-        os.chown(place, 65534, 65534)
-        yield Path(place)
-
-
-@pytest.mark.skipif(
-    not (shutil.which("postgres") and shutil.which("initdb")), reason="needs postgres"
-)
-def test_postgresql_with_huge_pages_says_the_same(nobodys: Path) -> None:
-    """A database each, its buffers in huge pages of the pool, which must suffice."""
-    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    script = nobodys / "work.sql"
-    # in single-user mode a line is a statement
-    script.write_text(SQL.strip().replace("\n", " ").replace("; ", ";\n") + "\n")
-    said = []
-    with rootlib.huge_pages(120):
-        for preload in (False, True):
-            place = nobodys / f"data{preload:d}"
-            run(*nobody, "initdb", "-D", place, "-A", "trust", "--no-sync")
-            start = f"postgres --single -D {place} -c huge_pages=on"
-            start += f" -c shared_buffers=128MB postgres < {script}"
-            free = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
-            assert int(free.read_text()) == 120
-            said.append(run(*nobody, "sh", "-c", start, preload=preload))
-    assert 'huge_pages = "on"' in said[0]
-    assert 'count = "60000"' in said[0]
-    assert said[1] == said[0]

@@ -12,11 +12,10 @@
 #include <sys/resource.h>
 
 #include "../../../lib/populate/populate.h"
+#include "../memory.h"
 
-#define PAGE	     ((size_t)4096)
 #define POPULATE     23		 /* MADV_POPULATE_WRITE */
 #define SCAN	     0xc0606610U /* PAGEMAP_SCAN, of <linux/fs.h> since 6.7 */
-#define SKIPPED	     77		 /* how a case ends that this machine has not */
 #define OPTIONS(...) { .size = sizeof(struct bmm_options), __VA_ARGS__ }
 #define REPORT	     { .size = sizeof(struct bmm_report) }
 
@@ -29,6 +28,12 @@ extern int wrong;
 			printf("%s: line %d: %s\n", current, __LINE__, #what); \
 			wrong = 1;                                             \
 		}                                                              \
+	} while (0)
+
+#define check_populated(p, len)                           \
+	do {                                              \
+		check(!bmm_populate(p, len, NULL, NULL)); \
+		check(is_there(p, len));                  \
 	} while (0)
 
 /* machine.c: what the linker wraps */
@@ -63,20 +68,11 @@ WRAPPED(int, pthread_mutex_lock, pthread_mutex_t *);
 WRAPPED(bool, nodes_several, void);
 WRAPPED(ssize_t, pread64, int, void *, size_t, off_t);
 
-/* From now on this system call fails if argument @which is @value. */
-void forbid(unsigned int nr, unsigned int which, uint32_t value, int error);
+/* As on other kernels. */
 void forbid_advice(void);
 void forbid_query(void);
 void forbid_scan(void);
 void forbid_affinity(void);
-
-/* memory.c */
-long faults_of(char *p, size_t len);
-bool is_there(char *p, size_t len);
-bool is_zero(const char *p, size_t len);
-char *map(size_t len, int flags, int fd);
-char *anonymous(size_t len);
-int memfd(size_t len);
 
 /* The cases themselves. */
 #define CASE(name, before, run) void run(void);

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * A machine of another kind: functions of the C library that the linker wraps,
- * and filters of system calls.
- */
+/* A machine of another kind: functions of the C library that the linker wraps. */
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -173,47 +165,25 @@ int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 	return 0;
 }
 
-void forbid(unsigned int nr, unsigned int which, uint32_t value, int error)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, args[which])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K,
-			 SECCOMP_RET_ERRNO | (unsigned int)error),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
-
-	if (error == 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
-		puts("no filter of system calls");
-		exit(SKIPPED);
-	}
-}
-
 void forbid_advice(void)
 {
-	forbid(SYS_madvise, 2, POPULATE, EINVAL);
+	forbid(SYS_madvise, 2, ~0U, POPULATE, 0, EINVAL);
 }
 
 /* Before Linux 6.11; the number is in <linux/fs.h> of later headers only. */
 void forbid_query(void)
 {
-	forbid(SYS_ioctl, 1, 0xc0686611, ENOTTY);
+	forbid(SYS_ioctl, 1, ~0U, 0xc0686611, 0, ENOTTY);
 }
 
 /* Of the calling thread, as a container's filter may. */
 void forbid_affinity(void)
 {
-	forbid(SYS_sched_getaffinity, 0, 0, EPERM);
+	forbid(SYS_sched_getaffinity, 0, ~0U, 0, 0, EPERM);
 }
 
 /* Before Linux 6.7, likewise. */
 void forbid_scan(void)
 {
-	forbid(SYS_ioctl, 1, SCAN, ENOTTY);
+	forbid(SYS_ioctl, 1, ~0U, SCAN, 0, ENOTTY);
 }

@@ -15,38 +15,41 @@
 #define LEN   (96 * MIB)
 #define PAGES (LEN / PAGE)
 
-/* A fork's pages and the page of zeroes are present, and yet not there. */
-static void present_pages(bool huge)
+static pid_t child_that_waits(void)
 {
-	size_t len = 96 * MIB, i;
-	char *p = anonymous(len + 2 * MIB);
-	int status;
-	pid_t child;
+	pid_t child = fork();
 
-	p += -(uintptr_t)p & (2 * MIB - 1);
-	if (huge)
-		madvise(p, len, MADV_HUGEPAGE);
-	for (i = 0; i < len; i += PAGE)
-		check(!((volatile char *)p)[i]);
-	check(!bmm_populate(p, len, NULL, NULL));
-	check(is_there(p, len));
-	child = fork();
 	if (!child) {
 		pause();
 		_exit(0);
 	}
-	check(!bmm_populate(p, len, NULL, NULL));
-	check(is_there(p, len));
+	check(child > 0);
+	return child;
+}
+
+static void end(pid_t child)
+{
 	kill(child, SIGKILL);
-	waitpid(child, &status, 0);
-	munmap(p, len);
-	p = anonymous(len); /* every second page is there */
-	for (i = 0; i < len; i += 2 * PAGE)
-		p[i] = 1;
-	check(!bmm_populate(p, len, NULL, NULL));
-	check(is_there(p, len));
-	for (i = 0; i < len; i += 2 * PAGE)
-		check(p[i] == 1 && !p[i + PAGE]);
+	waitpid(child, NULL, 0);
+}
+
+/* A fork's pages and the page of zeroes are present, and yet not there. */
+static void present_pages(bool huge)
+{
+	char *p = anonymous(LEN + 2 * MIB);
+	pid_t child;
+	size_t i;
+
+	p += -(uintptr_t)p & (2 * MIB - 1);
+	if (huge)
+		madvise(p, LEN, MADV_HUGEPAGE);
+	for (i = 0; i < LEN; i += PAGE)
+		check(!((volatile char *)p)[i]);
+	check_populated(p, LEN);
+	child = child_that_waits();
+	check_populated(p, LEN);
+	end(child);
+	munmap(p, LEN);
 }
 
 void present(void)
@@ -87,8 +90,7 @@ void zeroes_huge(void)
 		p[i] = 1;
 		(void)((volatile char *)p)[i + 2 * MIB];
 	}
-	check(!bmm_populate(p, LEN, NULL, NULL));
-	check(is_there(p, LEN));
+	check_populated(p, LEN);
 	advised = 0;
 	check(!bmm_populate(p, LEN, NULL, NULL));
 	check(advised <= LEN / MIB);
@@ -117,18 +119,6 @@ void holes(void)
 		check(p[i * PAGE] == was_there(i));
 }
 
-static pid_t child_that_waits(void)
-{
-	pid_t child = fork();
-
-	if (!child) {
-		pause();
-		_exit(0);
-	}
-	check(child > 0);
-	return child;
-}
-
 /* Some pages are as all should be: among them the first of each slice. */
 static void write_some(char *p)
 {
@@ -136,12 +126,6 @@ static void write_some(char *p)
 
 	for (i = 0; i < LEN; i += 64 * PAGE)
 		p[i] = 1;
-}
-
-static void end(pid_t child)
-{
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
 }
 
 /* All of it is there and none of it shared: few entries are read to know it. */
@@ -166,8 +150,7 @@ static void populates_after_fork(char *p)
 	if (!child)
 		_exit(bmm_populate(p, LEN, NULL, NULL) || !is_there(p, LEN));
 	check(waitpid(child, &status, 0) == child && !status);
-	check(!bmm_populate(p, LEN, NULL, NULL));
-	check(is_there(p, LEN));
+	check_populated(p, LEN);
 }
 
 /* A fork after that is seen by both sides, for good. */
@@ -180,8 +163,7 @@ void alone_no_more(void)
 	check(!bmm_populate(p, LEN, NULL, NULL));
 	child = child_that_waits();
 	write_some(p);
-	check(!bmm_populate(p, LEN, NULL, NULL));
-	check(is_there(p, LEN));
+	check_populated(p, LEN);
 	end(child);
 	populates_after_fork(p);
 }
@@ -203,8 +185,7 @@ void child_before(void)
 	memset(p, 1, LEN);
 	child = child_that_waits();
 	write_some(p);
-	check(!bmm_populate(p, LEN, NULL, NULL));
-	check(is_there(p, LEN));
+	check_populated(p, LEN);
 	end(child);
 }
 
@@ -221,8 +202,7 @@ void forked_unseen(void)
 		_exit(0);
 	while (!kill(child, 0))
 		usleep(1000);
-	check(!bmm_populate(p, LEN, NULL, NULL));
-	check(is_there(p, LEN));
+	check_populated(p, LEN);
 }
 
 static char *page;
@@ -266,6 +246,5 @@ void read_of_a_file(void)
 	for (i = 0; i < LEN; i += PAGE)
 		check(!((volatile char *)p)[i]);
 	write_some(p);
-	check(!bmm_populate(p, LEN, NULL, NULL));
-	check(is_there(p, LEN));
+	check_populated(p, LEN);
 }

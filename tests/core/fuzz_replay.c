@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A fuzz target without a fuzzer, for hosts that have none: runs the kept
+ * The fuzz target without a fuzzer, for hosts that have none: runs the kept
  * inputs and as many made ones as it is told, which are the same in every run.
  *
- *   replay-TARGET MADE KEPT...
+ *   bmm-replay MADE KEPT...
  */
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
-
-#include "fuzz.h"
 
 #define LONGEST 4096U /* of what a fuzzer keeps; made ones are shorter */
 #define MADE	512U
@@ -17,6 +19,8 @@
 static uint8_t now[LONGEST];
 static size_t now_size;
 static uint64_t state = 1;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint64_t number(uint64_t below)
 {
@@ -53,7 +57,8 @@ static void run(void)
 {
 	uint8_t *input = malloc(now_size + 1);
 
-	must(input);
+	if (!input)
+		exit(3);
 	memcpy(input, now, now_size);
 	LLVMFuzzerTestOneInput(input, now_size);
 	free(input);

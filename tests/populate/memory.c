@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Memory for a test, what of it is there, and calls that fail. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+long faults(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
+/*
+ * Page faults of a write to each page, which changes nothing. A sanitizer would
+ * have memory of its own for each.
+ */
+__attribute__((no_sanitize("address", "thread", "undefined"))) long
+faults_of(char *p, size_t len)
+{
+	volatile char *page = p;
+	long before;
+	size_t i;
+
+	before = faults();
+	before = faults(); /* the first may have one of its own */
+	for (i = 0; i < len; i += PAGE)
+		page[i] = page[i];
+	return faults() - before;
+}
+
+bool is_there(char *p, size_t len)
+{
+	return faults_of(p, len) <= 2;
+}
+
+bool is_zero(const char *p, size_t len)
+{
+	return !len || (!*p && !memcmp(p, p + 1, len - 1));
+}
+
+char *try_map(size_t len, int prot, int flags, int fd)
+{
+	return mmap(NULL, len, prot, flags, fd, 0);
+}
+
+static char *must(char *p)
+{
+	if (p == MAP_FAILED) {
+		perror("mmap");
+		exit(SKIPPED);
+	}
+	return p;
+}
+
+char *map(size_t len, int flags, int fd)
+{
+	return must(try_map(len, PROT_READ | PROT_WRITE, flags, fd));
+}
+
+char *try_anonymous(size_t len, int more)
+{
+	char *p = try_map(len, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | more, -1);
+
+	if (p != MAP_FAILED)
+		madvise(p, len, MADV_NOHUGEPAGE);
+	return p;
+}
+
+char *anonymous(size_t len)
+{
+	return must(try_anonymous(len, 0));
+}
+
+int memfd(size_t len)
+{
+	int fd = memfd_create("tests", 0);
+
+	if (fd < 0 || ftruncate(fd, (off_t)len)) {
+		perror("memfd_create");
+		exit(1);
+	}
+	return fd;
+}
+
+void forbid(unsigned int nr, unsigned int which, uint32_t mask, uint32_t value,
+	    uint32_t least, unsigned int error)
+{
+	const size_t args = offsetof(struct seccomp_data, args);
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 6),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 (unsigned int)args + 8 * which),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned int)args + 8),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, least, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
+		puts("no filter of system calls");
+		exit(SKIPPED);
+	}
+}
