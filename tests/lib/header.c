@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The header alone, twice, in a strict and old dialect. */
+/* The header alone, twice, in strict and old dialects of C and C++. */
 #include <bulkmm.h>
 #include <bulkmm.h>
 
 #if BMM_VERSION_NUMBER < 100
 #error "no version"
+#endif
+
+#ifdef __cplusplus
+static_assert(noexcept(bmm_drain()), "declared so");
 #endif
 
 int main(void)

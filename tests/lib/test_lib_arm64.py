@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import test_core_arm64
 from corelib import disassembled
-from installed import EXAMPLES, Installed, header_functions, install, output
+from installed import EXAMPLES, Installed, install
 
 pytestmark = test_core_arm64.pytestmark
 
@@ -16,13 +16,6 @@ pytestmark = test_core_arm64.pytestmark
 def crossed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     test_core_arm64.build()
     return install(test_core_arm64.CROSS, tmp_path_factory.mktemp("arm64"))
-
-
-def test_exports_are_the_functions_of_the_header(crossed: Installed) -> None:
-    library = crossed.library("libbulkmm.so.0")
-    said = output("aarch64-linux-gnu-nm", "-D", "--defined-only", library)
-    exported = [line.split()[2] for line in said.splitlines() if " T " in line]
-    assert sorted(exported) == [f"{n}@@BULKMM_0.1" for n in header_functions()]
 
 
 @pytest.mark.parametrize(("cpu", "says"), [("max", "0 0"), ("cortex-a57", "-95 -95")])
