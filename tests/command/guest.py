@@ -4,10 +4,11 @@
 import json
 import shutil
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from commandlib import ROOT
+from commandlib import ROOT, valid
 
 from bulkmm.lab import paths
 from bulkmm.lab.machine import accel, build, image, kernels, root, userland, vm
@@ -45,6 +46,44 @@ with open("/steps.json") as file, os.fdopen(3, "w") as home:
               file=home, flush=True)
 """
 JOB = "must python3.13 /runner.py\n"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What became of each step on a kernel."""
+
+    kernel: str
+    steps: dict[str, dict[str, Any]]
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        """Return a step: code, out, err."""
+        return self.steps[name]
+
+    def code(self, name: str) -> int:
+        """Return the exit code of a step."""
+        return int(self.steps[name]["code"])
+
+    def out(self, name: str) -> str:
+        """Return what a step printed; errors are one line."""
+        assert self.steps[name]["err"].count("\n") <= 1
+        return str(self.steps[name]["out"])
+
+    def json(self, name: str, code: int = 0) -> dict[str, Any]:
+        """Return the document of a step that ended with this code."""
+        assert self.code(name) == code, self.steps[name]
+        held: dict[str, Any] = json.loads(self.out(name))
+        valid(held)
+        return held
+
+    def paths(self, name: str, code: int = 0) -> dict[str, dict[str, Any]]:
+        """Return the paths of a document."""
+        return {path["name"]: path for path in self.json(name, code)["paths"]}
+
+
+def seen(kernel: str, steps: dict[str, Step], words: str = "", **machine: Any) -> Seen:
+    """Do all steps on a kernel."""
+    done = run(kernel, list(steps.values()), words, **machine)
+    return Seen(kernel, dict(zip(steps, done, strict=True)))
 
 
 def run(

@@ -15,6 +15,8 @@ from bulkmm.errors import Exit
 OLD = "6.12.107+deb13-cloud-amd64"
 CONFIG = f"/boot/config-{RELEASE}"
 TRACING = "/sys/kernel/tracing"
+ENABLED = f"{TRACING}/enabled_functions"
+FILTERS = f"{TRACING}/available_filter_functions"
 RELEASED = "/proc/sys/kernel/osrelease"
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 POOL = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
@@ -23,7 +25,8 @@ FOLIO = "folio_zero_user"
 NEEDED = "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS"
 MODULE = "/sys/module/module/parameters"
 Edit = Callable[[Fake], None]
-HIGHPAGES = "clear_highpages_kasan_tagged"
+INIT, SET = "init_pageblock_migratetype", "set_pageblock_migratetype"
+AREA = "get_vm_area_caller"
 
 
 def paths(held: dict[str, Any]) -> dict[str, tuple[str, str]]:
@@ -54,10 +57,9 @@ def test_all_would_attach(bulkmm: Command) -> None:
 
 
 def test_all_is_attached(kernel: Fake, bulkmm: Command) -> None:
-    load(kernel)
-    kernel.write("/sys/kernel/bulkmm/clear/hook", f"0 {FOLIO}: attached")
+    attached(kernel)
     line = f"{FOLIO} (1)        D  \tdirect-->bmm_clear_trampoline+0x0/0x30 [bulkmm]"
-    kernel.write(f"{TRACING}/enabled_functions", line)
+    kernel.write(ENABLED, line)
     done = bulkmm("doctor", "--json")
     assert done.code == Exit.OK
     found = paths(done.json)
@@ -93,60 +95,93 @@ def tried(fake: Fake) -> None:
     fake.write("/sys/kernel/bulkmm/clear/hook", f"-22 {FOLIO}: not allowed")
 
 
-LIVE = put(f"{TRACING}/enabled_functions", f"{FOLIO} (1) R I    \ttramp: x")
+def removed(name: str) -> Edit:
+    return lambda fake: fake.remove(name)
+
+
+def older(fake: Fake) -> None:
+    fake.write(RELEASED, OLD)
+    fake.write(f"/boot/config-{OLD}", fake.read(CONFIG))
+
+
+def attached(fake: Fake) -> None:
+    load(fake)
+    fake.write("/sys/kernel/bulkmm/clear/hook", f"0 {FOLIO}: attached")
+
+
+def packed(size: int | None) -> Edit:
+    """Have the configuration in the kernel itself, whole or cut."""
+
+    def edit(fake: Fake) -> None:
+        held = gzip.compress(fake.read(CONFIG).encode())
+        fake.remove(CONFIG)
+        (fake.root / "proc/config.gz").write_bytes(held[:size])
+
+    return edit
+
+
+LIVE = put(ENABLED, f"{FOLIO} (1) R I    \ttramp: x")
 BPF = f"{FOLIO} (1)    D  \n\tdirect-->bpf_trampoline_1+0x0/0x9"
-UNTRACED = without(f"{TRACING}/available_filter_functions", f"{FOLIO}\n")
+UNTRACED = without(FILTERS, f"{FOLIO}\n")
 FLAT = without(CONFIG, "CONFIG_SPARSEMEM_VMEMMAP=y\n")
 
 
+HIGH = gone("clear_highpages_kasan_tagged")
+TOLD = put("/proc/cmdline", "init_on_alloc=0")
+NO, YES, UNKNOWN = "would not attach", "would attach", "unknown"
+CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
+
+
 @pytest.mark.parametrize(
-    ("edit", "path", "why"),
+    ("edits", "path", "verdict", "why"),
     [
-        (gone("memmap_init_zone_device"), "memmap", "renamed, or inlined"),
-        (inlined, "clear", f"the compiler changed it to {FOLIO}.constprop.0"),
-        (add("/proc/kallsyms", f"0 t {FOLIO}"), "clear", "has 2 functions of this"),
-        (UNTRACED, "clear", "the kernel does not allow tracing it"),
-        (LIVE, "clear", "a live patch is attached to it"),
-        (put(f"{TRACING}/enabled_functions", BPF), "clear", "bpf_trampoline_1+0x0/0x9"),
-        (add(CONFIG, "CONFIG_KASAN=y"), "clear", "CONFIG_KASAN is set"),
-        (add(CONFIG, "CONFIG_HIGHMEM=y"), "alloc", "CONFIG_HIGHMEM is set"),
-        (FLAT, "memmap", "CONFIG_SPARSEMEM_VMEMMAP is not set"),
-        (FLAT, "vmap", "CONFIG_SPARSEMEM_VMEMMAP is not set"),
-        (tried, "clear", f"the module reports for {FOLIO}: not allowed"),
+        ([gone("memmap_init_zone_device")], "memmap", NO, "renamed, or inlined"),
+        ([inlined], "clear", NO, f"the compiler changed it to {FOLIO}.constprop.0"),
+        ([add("/proc/kallsyms", f"0 t {FOLIO}")], "clear", NO, "has 2 functions of"),
+        ([UNTRACED], "clear", NO, "the kernel does not allow tracing it"),
+        ([LIVE], "clear", NO, "a live patch is attached to it"),
+        ([put(ENABLED, BPF)], "clear", NO, "bpf_trampoline_1+0x0/0x9"),
+        ([add(CONFIG, "CONFIG_KASAN=y")], "clear", NO, "CONFIG_KASAN is set"),
+        ([add(CONFIG, "CONFIG_HIGHMEM=y")], "alloc", NO, "CONFIG_HIGHMEM is set"),
+        ([FLAT], "memmap", NO, "CONFIG_SPARSEMEM_VMEMMAP is not set"),
+        ([FLAT], "vmap", NO, "CONFIG_SPARSEMEM_VMEMMAP is not set"),
+        ([tried], "clear", NO, f"the module reports for {FOLIO}: not allowed"),
+        # one of two names is enough
+        ([gone(SET)], "memmap", YES, ""),
+        ([gone(SET), gone(INIT)], "memmap", NO, f"{INIT} or {SET}: the kernel has no"),
+        # not needed by the path
+        ([gone(AREA)], "vmap", YES, f"without {AREA}: the kernel has no such function"),
+        ([gone("vmap_small_pages_range_noflush")], "vmap", NO, "no such function"),
+        # not needed where the allocator does not clear, or not alone
+        ([HIGH], "alloc", NO, "clear_highpages_kasan_tagged"),
+        ([HIGH, TOLD], "alloc", "not needed", ""),
+        ([HIGH, older], "alloc", "not needed", ""),
+        ([removed(FILTERS)], "memmap", UNKNOWN, "only root can list"),
+        ([removed("/proc/kallsyms")], "memmap", UNKNOWN, "kallsyms cannot be read"),
+        ([removed(CONFIG)], "memmap", UNKNOWN, "configuration cannot be read"),
+        ([packed(None)], "memmap", YES, ""),
+        ([packed(20)], "memmap", UNKNOWN, "configuration cannot be read"),
+        ([put("/proc/cmdline", "bulkmm.inert=1")], "memmap", NO, "inert"),
+        # with inert=0: its hooks say what is so
+        ([put("/proc/cmdline", "bulkmm.inert=1"), attached], "memmap", "attached", ""),
     ],
 )
-def test_a_path_would_not_attach(
-    kernel: Fake, bulkmm: Command, edit: Edit, path: str, why: str
+def test_the_verdict_on_a_path(
+    kernel: Fake,
+    bulkmm: Command,
+    edits: list[Edit],
+    path: str,
+    *,
+    verdict: str,
+    why: str,
 ) -> None:
-    edit(kernel)
+    for edit in edits:
+        edit(kernel)
     done = bulkmm("doctor", "--json")
-    assert done.code == Exit.VERDICT
-    verdict, reasons = paths(done.json)[path]
-    assert verdict == "would not attach"
+    assert done.code == CODES.get(verdict, Exit.OK)
+    found, reasons = paths(done.json)[path]
+    assert found == verdict, reasons
     assert why in reasons
-
-
-def test_one_of_two_names_is_enough(kernel: Fake, bulkmm: Command) -> None:
-    gone("set_pageblock_migratetype")(kernel)
-    assert bulkmm("doctor").code == Exit.OK
-    gone("init_pageblock_migratetype")(kernel)
-    done = bulkmm("doctor", "--json")
-    assert done.code == Exit.VERDICT
-    both = "init_pageblock_migratetype or set_pageblock_migratetype: the kernel has no"
-    assert both in paths(done.json)["memmap"][1]
-
-
-def test_a_path_does_without_what_it_does_not_need(
-    kernel: Fake, bulkmm: Command
-) -> None:
-    gone("get_vm_area_caller")(kernel)
-    done = bulkmm("doctor", "--json")
-    assert done.code == Exit.OK
-    why = "without get_vm_area_caller: the kernel has no such function"
-    assert paths(done.json)["vmap"][0] == "would attach"
-    assert why in paths(done.json)["vmap"][1]
-    gone("vmap_small_pages_range_noflush")(kernel)
-    assert bulkmm("doctor").code == Exit.VERDICT
 
 
 @pytest.mark.parametrize(
@@ -177,53 +212,6 @@ def test_what_is_wrong_with_a_kernel(
     assert all((name in why) is (state == "no") for why in whys)
 
 
-def test_alloc_is_not_needed_where_the_allocator_is_not_alone(
-    kernel: Fake, bulkmm: Command
-) -> None:
-    """6.12 inlines the function, and clear sees these pages there."""
-    gone(HIGHPAGES)(kernel)
-    assert bulkmm("doctor").code == Exit.VERDICT
-    kernel.write("/proc/cmdline", "init_on_alloc=0")
-    done = bulkmm("doctor", "--json")
-    assert done.code == Exit.OK
-    assert paths(done.json)["alloc"][0] == "not needed"
-    kernel.write("/proc/cmdline", "")
-    kernel.write("/proc/sys/kernel/osrelease", OLD)
-    kernel.write(f"/boot/config-{OLD}", kernel.read(CONFIG))
-    done = bulkmm("doctor", "--json")
-    assert done.code == Exit.OK
-    assert paths(done.json)["alloc"][0] == "not needed"
-
-
-@pytest.mark.parametrize(
-    ("file", "why"),
-    [
-        (f"{TRACING}/available_filter_functions", "only root can list"),
-        ("/proc/kallsyms", "/proc/kallsyms cannot be read"),
-        (CONFIG, "configuration cannot be read"),
-    ],
-)
-def test_what_cannot_be_told(
-    kernel: Fake, bulkmm: Command, file: str, why: str
-) -> None:
-    kernel.remove(file)
-    done = bulkmm("doctor", "--json")
-    assert done.code == Exit.ENVIRONMENT
-    verdict, reasons = paths(done.json)["memmap"]
-    assert verdict == "unknown"
-    assert why in reasons
-
-
-def test_configuration_of_the_kernel_itself(kernel: Fake, bulkmm: Command) -> None:
-    packed = gzip.compress(kernel.read(CONFIG).encode())
-    kernel.remove(CONFIG)
-    (kernel.root / "proc/config.gz").write_bytes(packed)
-    done = bulkmm("doctor", "--json")
-    assert done.code == Exit.OK
-    (kernel.root / "proc/config.gz").write_bytes(packed[:20])
-    assert bulkmm("doctor").code == Exit.ENVIRONMENT
-
-
 def test_what_is_installed(kernel: Fake, bulkmm: Command) -> None:
     assert "linux-headers-" in bulkmm("doctor").out
     kernel.write(f"/lib/modules/{RELEASE}/build/Makefile", "")
@@ -233,7 +221,7 @@ def test_what_is_installed(kernel: Fake, bulkmm: Command) -> None:
 
 
 def test_who_has_a_function_is_told(kernel: Fake, bulkmm: Command) -> None:
-    kernel.write(f"{TRACING}/enabled_functions", f"{FOLIO} (2) R     \ttramp: x (y)")
+    kernel.write(ENABLED, f"{FOLIO} (2) R     \ttramp: x (y)")
     assert bulkmm("doctor").code == Exit.OK  # a callback is no obstacle
     LIVE(kernel)
     held = bulkmm("doctor", "--json").json
@@ -241,15 +229,6 @@ def test_who_has_a_function_is_told(kernel: Fake, bulkmm: Command) -> None:
     assert held["blockers"] == [f"clear: {FOLIO}: a live patch is attached to it"]
     (remedy,) = held["remedies"]
     assert FOLIO in remedy
-
-
-def test_a_module_that_would_be_inert(kernel: Fake, bulkmm: Command) -> None:
-    kernel.write("/proc/cmdline", "quiet bulkmm.inert=1")
-    done = bulkmm("doctor", "--json")
-    assert done.code == Exit.VERDICT
-    assert "modprobe bulkmm inert=0" in done.json["remedies"]
-    load(kernel)  # with inert=0: its hooks say what is so
-    assert "bulkmm.inert" not in states(bulkmm("doctor", "--json").json)
 
 
 def test_another_prototype_is_refused_as_the_module_does(

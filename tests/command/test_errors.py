@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
@@ -87,13 +86,6 @@ def test_a_reader_that_has_gone(words: str) -> None:
     assert done.returncode == (Exit.USAGE if words == "nothing" else Exit.OK)
 
 
-def test_a_full_disk() -> None:
-    with Path("/dev/full").open("w") as full:
-        done = ran(["lab", "list"], stdout=full, stderr=subprocess.PIPE)
-    assert done.returncode == Exit.ENVIRONMENT
-    assert done.stderr == b"bulkmm: No space left on device\n"
-
-
 def test_a_terminal_that_knows_no_letters_but_ascii(loaded: Fake) -> None:
     loaded.write("/proc/sys/kernel/osrelease", "7.3-\N{SNOWMAN}")
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
@@ -101,11 +93,6 @@ def test_a_terminal_that_knows_no_letters_but_ascii(loaded: Fake) -> None:
     done = ran(words, capture_output=True, env={**os.environ, **ascii_only})
     assert done.returncode == Exit.OK
     assert b"on 7.3-?" in done.stdout
-
-
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["--version"]) == Exit.OK
-    assert capsys.readouterr().out == "bulkmm 0.1.0\n"
 
 
 def test_parts_bring_the_commands_that_they_are_known_for() -> None:

@@ -115,14 +115,14 @@ def test_a_result_that_cannot_be_shown_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "closed", "code"),
+    ("words", "code", "says"),
     [
-        ("lab list", ">&-", Exit.OK),
-        ("nosuch", "2>&-", Exit.USAGE),
-        ("status --json --nosuch", ">&- 2>&-", Exit.USAGE),
+        ("lab list >&-", Exit.OK, ""),
+        ("nosuch 2>&-", Exit.USAGE, ""),
+        ("status --json --nosuch >&- 2>&-", Exit.USAGE, ""),
+        ("lab list >/dev/full", Exit.ENVIRONMENT, "bulkmm: No space left on device\n"),
     ],
 )
-def test_a_stream_that_the_caller_closed(words: str, closed: str, code: Exit) -> None:
-    script = f'"$0" -m bulkmm.cli {words} {closed}'
-    done = completed(["sh", "-c", script, sys.executable])
-    assert done.returncode == code, done.stderr
+def test_a_stream_that_is_closed_or_full(words: str, code: Exit, says: str) -> None:
+    done = completed(["sh", "-c", f'"$0" -m bulkmm.cli {words}', sys.executable])
+    assert (done.returncode, done.stderr) == (code, says)

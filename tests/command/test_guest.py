@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command on stock kernels, with the module that they run."""
 
-import json
 import re
-from dataclasses import dataclass
-from typing import Any
 
 import guest
 import pytest
-from commandlib import valid
-from guest import Step
+from guest import Seen, Step
 from lablib import series
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -86,40 +82,11 @@ STEPS: dict[str, Step] = {
 }
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What became of each step on a kernel."""
-
-    kernel: str
-    steps: dict[str, dict[str, Any]]
-
-    def code(self, name: str) -> int:
-        """Return the exit code of a step."""
-        return int(self.steps[name]["code"])
-
-    def out(self, name: str) -> str:
-        """Return what a step printed; errors are one line."""
-        assert self.steps[name]["err"].count("\n") <= 1
-        return str(self.steps[name]["out"])
-
-    def json(self, name: str, code: int = 0) -> dict[str, Any]:
-        """Return the document of a step that ended with this code."""
-        assert self.code(name) == code, self.steps[name]
-        held: dict[str, Any] = json.loads(self.out(name))
-        valid(held)
-        return held
-
-    def paths(self, name: str, code: int = 0) -> dict[str, dict[str, Any]]:
-        """Return the paths of a document."""
-        return {path["name"]: path for path in self.json(name, code)["paths"]}
-
-
 @pytest.fixture(scope="module", params=series("7.3"))
 def seen(request: pytest.FixtureRequest) -> Seen:
     """Do all steps on a kernel."""
     words = "init_on_alloc=0" if request.param != SERIES[0] else "init_on_alloc=1"
-    steps = guest.run(request.param, list(STEPS.values()), words)
-    return Seen(request.param, dict(zip(STEPS, steps, strict=True)))
+    return guest.seen(request.param, STEPS, words)
 
 
 def test_without_the_module(seen: Seen) -> None:

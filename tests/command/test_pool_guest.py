@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm pool`` on stock kernels with three nodes, the last without a CPU."""
 
-import json
 from typing import Any
 
 import guest
 import pytest
-from commandlib import valid
-from guest import Step
+from guest import Seen, Step
 from lablib import series
 
 from bulkmm.errors import Exit
@@ -64,17 +62,9 @@ STEPS: dict[str, Step] = {
 
 
 @pytest.fixture(scope="module", params=series("7.3", "6.1"))
-def seen(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
+def seen(request: pytest.FixtureRequest) -> Seen:
     """Do all steps on a kernel that has path prezero."""
-    done = guest.run(request.param, list(STEPS.values()), "init_on_alloc=0", **MACHINE)
-    return dict(zip(STEPS, done, strict=True))
-
-
-def document(step: dict[str, Any], code: Exit = Exit.OK) -> dict[str, Any]:
-    assert (step["code"], step["err"]) == (code, ""), step
-    held: dict[str, Any] = json.loads(step["out"])
-    valid(held)
-    return held
+    return guest.seen(request.param, STEPS, "init_on_alloc=0", **MACHINE)
 
 
 def nodes(held: dict[str, Any]) -> list[tuple[int, int]]:
@@ -82,62 +72,52 @@ def nodes(held: dict[str, Any]) -> list[tuple[int, int]]:
     return [(one["pages"], one["surplus"]) for one in held["pool"]["nodes"]]
 
 
-def test_a_node_gets_its_part(seen: dict[str, dict[str, Any]]) -> None:
-    assert nodes(document(seen["all"])) == [(33, 0), (32, 0), (32, 0)]
-    assert nodes(document(seen["one"])) == [(33, 0), (48, 0), (32, 0)]
+def test_a_node_gets_its_part(seen: Seen) -> None:
+    assert nodes(seen.json("all")) == [(33, 0), (32, 0), (32, 0)]
+    assert nodes(seen.json("one")) == [(33, 0), (48, 0), (32, 0)]
 
 
-def test_a_page_of_a_gibibyte(seen: dict[str, dict[str, Any]]) -> None:
+def test_a_page_of_a_gibibyte(seen: Seen) -> None:
     """A guest that has just booted may have none in one piece."""
-    big = json.loads(seen["big"]["out"])
-    valid(big)
-    (one,) = big["nodes"]
+    (one,) = seen.json("big", seen.code("big"))["nodes"]
     assert one["done"] == 1 or "free there, but in smaller pieces" in one["why"]
-    assert seen["big"]["code"] == (Exit.OK if one["done"] else Exit.VERDICT)
+    assert seen.code("big") == (Exit.OK if one["done"] else Exit.VERDICT)
 
 
-def test_the_pool_keeps_what_was_had_and_a_line_says_why(
-    seen: dict[str, dict[str, Any]],
-) -> None:
-    change = document(seen["too much"], Exit.VERDICT)
+def test_the_pool_keeps_what_was_had_and_a_line_says_why(seen: Seen) -> None:
+    change = seen.json("too much", Exit.VERDICT)
     (one,) = change["nodes"]
     assert 0 < one["done"] < one["wanted"]
     assert "MiB are free there" in one["why"]
     (pool,) = (
-        each
-        for each in document(seen["full"])["pools"]
-        if each["page_bytes"] == 2 * MIB
+        each for each in seen.json("full")["pools"] if each["page_bytes"] == 2 * MIB
     )
     assert pool["overcommit"] == pool["surplus"] == pool["reserved"] == 0
     assert pool["pages"] == pool["free"] == 113 + one["done"]
 
 
-def test_a_killed_run_is_cleaned_up_by_the_next(
-    seen: dict[str, dict[str, Any]],
-) -> None:
+def test_a_killed_run_is_cleaned_up_by_the_next(seen: Seen) -> None:
     assert seen["killed"]["code"] == 0
     assert int(seen["killed"]["out"]) > 0  # still raised
-    held = document(seen["next"])
+    held = seen.json("next")
     assert nodes(held) == [(2, 0), (2, 0), (2, 0)]
     assert held["pool"]["overcommit"] == 0
 
 
-def test_zeroing_is_of_no_use_without_the_path(seen: dict[str, dict[str, Any]]) -> None:
+def test_zeroing_is_of_no_use_without_the_path(seen: Seen) -> None:
     said = seen["nothing to gain"]
     assert said["code"] == Exit.ENVIRONMENT
     assert "without path prezero the kernel clears each page again" in said["err"]
     assert seen["load"]["code"] == 0
 
 
-def test_free_pages_are_zeroed_but_for_a_margin(
-    seen: dict[str, dict[str, Any]],
-) -> None:
-    held = document(seen["margin"], Exit.VERDICT)
+def test_free_pages_are_zeroed_but_for_a_margin(seen: Seen) -> None:
+    held = seen.json("margin", Exit.VERDICT)
     assert [one["zeroed"] for one in held["nodes"]] == [0, 0, 0]
-    held = document(seen["zero"])
+    held = seen.json("zero")
     assert held["zeroed_pages"] == 6
     assert [(one["free"], one["zeroed"]) for one in held["nodes"]] == [(2, 2)] * 3
-    pools = document(seen["zeroed"])["pools"]
+    pools = seen.json("zeroed")["pools"]
     shown = {one["page_bytes"]: [n["zeroed"] for n in one["nodes"]] for one in pools}
     assert shown[2 * MIB] == [2, 2, 2]
 
@@ -146,6 +126,6 @@ def test_free_pages_are_zeroed_but_for_a_margin(
     ("step", "code"), [("watched", Exit.INTERRUPTED), ("stopped", 128 + 9)]
 )
 def test_a_watch_that_ends_leaves_the_pool_as_it_is(
-    seen: dict[str, dict[str, Any]], step: str, code: int
+    seen: Seen, step: str, code: int
 ) -> None:
     assert (seen[step]["code"], seen[step]["out"].split()[-1]) == (code, "6")

@@ -137,13 +137,3 @@ def test_no_library_is_imported_that_takes_longer_than_the_work(loaded: Fake) ->
     command = [sys.executable, "-c", script, "status", "--root", str(loaded.root)]
     done = completed(command)
     assert done.returncode == 0, done.stderr
-
-
-def test_written_in_one_step(loaded: Fake, bulkmm: Command) -> None:
-    file = loaded.root / "status.json"
-    assert bulkmm("status", "--json", "--output", str(file)).out == ""
-    assert '"kind": "status"' in file.read_text()
-    assert [p.name for p in loaded.root.iterdir() if ".part" in p.name] == []
-    done = bulkmm("status", "-o", str(loaded.root / "no" / "file"))
-    assert done.code == Exit.ENVIRONMENT
-    assert "cannot be written" in done.err

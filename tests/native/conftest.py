@@ -7,20 +7,16 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from corelib import NATIVE, ROOT, meson
+from eventlib import Bench, FailedWith, Fake
 from programs import completed
 
 from bulkmm.bench import measure, subjects
 from bulkmm.results import Document
-
-Bench = Callable[..., subprocess.CompletedProcess[str]]
-Fake = Callable[[list[dict[str, Any]], int], str]
-FailedWith = Callable[[str, subjects.Request], set[str]]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm bench``: short runs of the program, its names, and its errors."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import platform
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
-from eventlib import events, process, steady
+from eventlib import Bench, FailedWith, Fake, events, process, steady
 from programs import completed
 
 from bulkmm import cli, machine, results
@@ -23,11 +22,6 @@ from bulkmm.bench.subjects import Amount, Request
 from bulkmm.errors import BulkmmError
 from bulkmm.results import Document
 from bulkmm.size import MIB
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from conftest import Bench, FailedWith, Fake
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "build" / "native" / "bmm-bench"

@@ -79,16 +79,13 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("5%", 0.05), ("0.05", 0.05), ("5 %", 0.05), (".5", 0.5), ("2.5%", 0.025),
-     ("0", 0), ("0%", 0), ("100%", 1)],
-)  # fmt: skip
+    [("5%", 0.05), ("5 %", 0.05), (".5", 0.5), ("2.5%", 0.025), ("0", 0), ("100%", 1)],
+)
 def test_thresholds(text: str, value: float) -> None:
     assert compare.parse_threshold(text) == pytest.approx(value)
 
 
-@pytest.mark.parametrize(
-    "text", ["5", "1", "101%", "", "%", "5%%", "-5%", "nan", "inf", "1e-2", "five"]
-)
+@pytest.mark.parametrize("text", ["5", "1", "101%", "", "%", "-5%", "nan", "1e-2"])
 def test_other_thresholds_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"as in 5% or 0\.05"):
         compare.parse_threshold(text)
@@ -275,19 +272,14 @@ def test_differing_machines_are_warned_of(run: Run) -> None:
     others[0].checks.append(Check("output of glibc", ok=False, detail=""))
     side[1].machine["kernel"] = "6.19"  # of one file
     out = " ".join(run(side, others)[1].split())
-    for said in (
-        "different CPU: A CPU in A, B CPU in B",
-        "different number of CPUs: 2 in A, 4 in B",
-        "different cache L2: 512K in A, 1M in B",
-        "different kernel: 6.18, 6.19 in A, 7.3 in B",
-        "different guest kernel: unknown in A, 6.12 in B",
-        "different accelerator: native in A, KVM in B",
-        "different transparent huge page setting: madvise in A, always in B",
-        "different share of huge pages: 100 % in A, 25 % in B",
-        "different run: backend: unknown in A, plain in B",
-        "B0.json: checks failed: output of glibc",
+    for what in (
+        *("CPU: A CPU in A, B CPU in B", "number of CPUs", "cache L2"),
+        *("kernel: 6.18, 6.19 in A", "guest kernel: unknown in A", "accelerator"),
+        *("transparent huge page setting", "share of huge pages: 100 % in A, 25 %"),
+        "run: backend: unknown in A, plain in B",
     ):
-        assert f"warning: {said}" in out or said in out
+        assert f"warning: different {what}" in out
+    assert "B0.json: checks failed: output of glibc" in out
     assert out.count("warning: ") == 10
 
 
@@ -342,35 +334,16 @@ def broken(**change: Any) -> str:
     return json.dumps(held)
 
 
-def bad_member(name: str, value: object) -> str:
-    return json.dumps(json.loads(broken()) | {name: value})
-
-
-def bad_ratio(**change: object) -> str:
-    one: dict[str, object] = {"scenario": "a", "base": "b", "variant": "bulkmm"}
-    one |= {"ratio": 2, "ci95": [1, 3], "significant": True, "n": 6}
-    return bad_member("ratios", [one | change])
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("no JSON", "not a bulkmm result"),
         ("{}", "missing required field `schema_version`"),
-        ('{"schema_version": 1}', "missing required field `machine`"),
         ('{"schema_version": 2}', "schema version 2 is not known"),
-        (broken(samples=[]), "length >= 1 - at `$.results[0].samples`"),
         (broken(samples=[float("nan")]), "JSON is malformed"),
         (broken(samples=[-1]), ">= 0 - at `$.results[0].samples[0]"),
-        (broken(ci95=[1]), "length 2, got 1 - at `$.results[0].ci95`"),
         (broken(raw=[[1], [1], [1]]), "raw has not a list of times"),
-        (bad_ratio(ratio="x"), "$.ratios[0].ratio"),
-        (bad_ratio(base=1), "Expected `str`, got `int` - at `$.ratios[0].base`"),
-        (bad_member("checks", [{"name": "a", "ok": "no", "detail": ""}]), "checks[0]"),
-        (bad_member("run", {"load": [1]}), "length 2, got 1 - at `$.run.load`"),
-        (bad_member("run", {"breakdown": [1]}), "$.run.breakdown[0]"),
         (broken(more=1), "unknown field `more` - at `$.results[0]`"),
-        (broken().replace('"native"', '"magic"'), "Invalid enum value 'magic'"),
     ],
 )
 def test_a_bad_file_is_named_and_said_why(

@@ -105,10 +105,8 @@ def test_a_broken_word_is_found_and_found_again(
         ("bulkmm order=19", "out of range: bulkmm type=0 order=19"),
         ("bulkmm pages", "a case has no pages; it has type, ... each with =N"),
         ("bulkmm pages=many", "pages of a case is a number, not 'many'"),
-        ("nobody pages=1", "a case begins with a variant, not with nobody"),
         ("nobody:movnti pages=1", "begins with a variant, not with nobody:movnti"),
         ("", "a case begins with a variant, not with a blank"),
-        (" bulkmm pages=1", "a case begins with a variant, not with a blank"),
         ("bulkmm:none pages=1", "variant is not available here: bulkmm:none pages=1"),
     ],
 )

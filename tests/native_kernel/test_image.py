@@ -162,24 +162,6 @@ def applied(text: Made, *features: int, **more: Any) -> bytes:
     return bytes(text.data)
 
 
-@pytest.mark.parametrize(
-    ("code", "thunk", "expected"),
-    [
-        (b"\xe8", 0, b"\xff\xd0\x0f\x1f\x00"),  # call *%rax
-        (b"\xe9", 9, b"\x41\xff\xe1\x66\x90"),  # jmp *%r9
-        (b"\x2e\xe8", 11, b"\x41\xff\xd3\x0f\x1f\x00"),  # call *%r11
-    ],
-)
-def test_retpolines_go_by_the_register(
-    code: bytes, thunk: int, expected: bytes
-) -> None:
-    end = len(code) + 4
-    distance = struct.pack("<i", 0x1000 + 32 * thunk - end)
-    listed = struct.pack("<i", -end)
-    text = made(code + distance + listed, _retpoline_sites=(end, 4))
-    assert applied(text)[:end] == expected
-
-
 def alternative(feature: int, flags: int, new: bytes) -> Made:
     """Return eight bytes, what may stand there instead, and the entry."""
     entry = patch.ALT.pack(-32, 8 - 36, feature, flags, 8, len(new))

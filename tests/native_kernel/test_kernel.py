@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from nativelib import SIZES, Pair, deb, harness, measured, prepared, small, wrong
+from nativelib import SIZES, Pair, harness, measured, prepared, small, wrong
 
 from bulkmm import cli
 from bulkmm.errors import BulkmmError, Exit
@@ -158,15 +158,6 @@ def test_only_what_is_named_is_run(older: Pair) -> None:
 def test_memory_that_is_written_repeatedly_counts_once(older: Pair) -> None:
     again = replace(small(older, "clear"), only=("thp-2m-again",))
     assert measured(again, "clear").run["bytes"] == SIZES["clear"]
-
-
-def test_a_package(older: Pair, tmp_path: Path) -> None:
-    """The image as it comes out of a package runs."""
-    file = tmp_path / "linux-image.deb"
-    file.write_bytes(deb({"./boot/vmlinuz-1": older.kernel.read_bytes()}))
-    document = measured(replace(small(older, "memmap"), kernel=file), "memmap")
-    assert not wrong(document)
-    assert document.machine["kernel"].startswith("6.12.")
 
 
 def test_the_command(older: Pair, tmp_path: Path) -> None:

@@ -45,14 +45,6 @@ def test_a_harness_that_is_built_meanwhile(older: Pair) -> None:
     with pytest.raises(BulkmmError, match="was built anew meanwhile"):
         replace(made, version=(0, 0)).command([])
 
-
-def test_a_truncated_kernel(older: Pair, tmp_path: Path) -> None:
-    file = tmp_path / "vmlinuz"
-    file.write_bytes(older.kernel.read_bytes()[: 8 << 20])
-    with pytest.raises(BulkmmError, match="truncated"):
-        measured(replace(small(older, "memmap"), kernel=file), "memmap")
-
-
 def test_a_kernel_without_btf(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     image = vmlinux.read(pair.kernel)
     del image.sections[".BTF"]

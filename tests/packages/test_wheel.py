@@ -15,6 +15,7 @@ from programs import completed
 from bulkmm.lab.machine import debs
 
 ROOT = Path(__file__).parents[2]
+RESULT = str(next((ROOT / "results").glob("*/bench.json")))
 PIP = ("-m", "pip", "-q", "--disable-pip-version-check")
 
 
@@ -54,45 +55,28 @@ def test_the_build_backend_is_the_pinned_one(wheel: Path) -> None:
     assert f"setuptools=={version}" in pinned
 
 
-def test_version(command: Callable[..., subprocess.CompletedProcess[str]]) -> None:
-    done = command("--version")
-    assert (done.returncode, done.stdout) == (0, f"bulkmm {debs.version()}\n")
-
-
-def test_doctor(
-    command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("--version",), 0, f"bulkmm {debs.version()}\n"),
+        (("doctor", "--json", "--root", "here"), 1, '"kind": "doctor"'),
+        (("status", "--root", "here"), 0, "memmap"),
+        (("lab", "run", "packages"), 3, "bulkmm: "),
+        (("show", RESULT), 3, "msgspec is not installed: apt install python3-msgspec"),
+    ],
+)
+def test_what_it_does_alone(
+    command: Callable[..., subprocess.CompletedProcess[str]],
+    wheel: Path,
+    words: tuple[str, ...],
+    code: int,
+    says: str,
 ) -> None:
-    done = command("doctor", "--json", "--root", str(tmp_path))
-    assert '"kind": "doctor"' in done.stdout, done.stderr
-
-
-def test_status(
-    command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
-    home = tmp_path / "sys/kernel/bulkmm/memmap"
-    home.mkdir(parents=True)
+    home = wheel.parent / "here/sys/kernel/bulkmm/memmap"
+    home.mkdir(parents=True, exist_ok=True)
     (home.parent / "version").write_text("0.1.0\n")
     (home / "mode").write_text("off [on]\n")
     (home / "hook").write_text("0 memmap_init_zone_device: attached\n")
-    done = command("status", "--root", str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    assert "memmap" in done.stdout
-
-
-def test_the_lab_wants_a_checkout(
-    command: Callable[..., subprocess.CompletedProcess[str]],
-) -> None:
-    done = command("lab", "run", "packages")
-    assert done.returncode == 3
-    assert "Traceback" not in done.stderr
-
-
-def test_a_library_that_is_not_there(
-    command: Callable[..., subprocess.CompletedProcess[str]],
-) -> None:
-    result = next((ROOT / "results").glob("*/bench.json"))
-    done = command("show", str(result))
-    assert done.returncode == 3
-    (line,) = done.stderr.splitlines()
-    wanted = "bulkmm: msgspec is not installed: apt install python3-msgspec"
-    assert line.startswith(wanted)
+    done = command(*words)
+    assert (done.returncode, says in done.stdout + done.stderr) == (code, True), done
+    assert done.stderr.count("\n") <= 1

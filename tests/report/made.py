@@ -133,19 +133,6 @@ def bench() -> Document:
     return held
 
 
-def sweep() -> Document:
-    """Return a bench of clearing by size."""
-    variants = {"rep-stosb": 10, "rep-stosb-again": 10, "bulkmm-streaming": 5}
-    arms = [
-        arm(f"clear-{size}{use}", variant, ms)
-        for size in ("4k", "64k", "2m", "32m")
-        for use in ("", "-then-read")
-        for variant, ms in variants.items()
-    ]
-    pairs = [("rep-stosb", name) for name in variants if name != "rep-stosb"]
-    return document(arms, pairs)
-
-
 def kernel(release: str = "7.3.4", ours: float = 40) -> Document:
     """Return a bench of a kernel's own code."""
     arms = []

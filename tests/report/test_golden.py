@@ -7,6 +7,7 @@
 import io
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -14,7 +15,8 @@ import made
 import pytest
 from rich.console import Console
 
-from bulkmm import cli, table
+from bulkmm import cli, sheet, table
+from bulkmm.control import text as words
 from bulkmm.report import page
 from bulkmm.results import Document
 
@@ -22,9 +24,9 @@ GOLDEN = Path(__file__).parent / "golden"
 DOCUMENTS = {"guest": made.guest, "bench": made.bench, "kernel": made.kernel}
 
 
-def screen(document: Document) -> str:
+def screen(document: Document, width: int = 100) -> str:
     out = io.StringIO()
-    table.print_documents([document], Console(file=out, width=100))
+    table.print_documents([document], Console(file=out, width=width))
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
@@ -64,6 +66,30 @@ def test_show_prints_the_same(
     lines = "".join(f"{line.rstrip()}\n" for line in said.splitlines())
     wanted = RENDERERS[form](made.guest())
     assert lines.split() == wanted.split()
+
+
+@pytest.mark.parametrize("width", [40, 120])
+@pytest.mark.parametrize("make", DOCUMENTS.values(), ids=DOCUMENTS)
+def test_it_fits_without_a_terminal(make: Callable[[], Document], width: int) -> None:
+    longest = max(map(len, screen(make(), width).splitlines()))
+    assert longest <= max(width, sheet.WIDTH)
+
+
+def test_a_document_without_ratios_or_results() -> None:
+    assert "rebuild" in screen(Document(machine={}, results=made.bench().results))
+    assert screen(Document(machine={}))
+
+
+@pytest.mark.parametrize(
+    ("ns", "said"),
+    [
+        *((0, "0 ns"), (49, "49 ns"), (8412, "8.41 \N{MICRO SIGN}s")),
+        *((99_960, "100 \N{MICRO SIGN}s"), (1_234_000, "1.23 ms")),
+        *((123_400_000, "123 ms"), (9_994_000_000, "9.99 s")),
+    ],
+)
+def test_times_of_every_size(ns: float, said: str) -> None:
+    assert words.duration(ns) == table.value(ns, "ns") == said
 
 
 def test_the_schema_of_results(capsys: pytest.CaptureFixture[str]) -> None:
