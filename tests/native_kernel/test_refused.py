@@ -45,6 +45,7 @@ def test_a_harness_that_is_built_meanwhile(older: Pair) -> None:
     with pytest.raises(BulkmmError, match="was built anew meanwhile"):
         replace(made, version=(0, 0)).command([])
 
+
 def test_a_kernel_without_btf(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     image = vmlinux.read(pair.kernel)
     del image.sections[".BTF"]
