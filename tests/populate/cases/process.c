@@ -140,7 +140,7 @@ void signals(void)
 	struct sigaction action = { .sa_handler = on_alarm };
 	struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { 0 };
 	size_t len = 96 * MIB;
-	sigset_t before, after;
+	sigset_t before = { 0 }, after = { 0 }; /* not set whole */
 	char *p = anonymous(len);
 	int i;
 
