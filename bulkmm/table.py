@@ -299,7 +299,7 @@ def _of_kernel(
         limit = arms.get((one.scenario, grid.LIMIT))
         near = limit.median / arms[one.scenario, one.variant].median if limit else 0
         gain = factor(one) + (f"; {near:.2f}" if limit else "")
-        found[one.scenario, one.variant] = pair(document, one), gain
+        found[one.scenario, one.variant] = pair(arms, one), gain
     return found
 
 
@@ -317,23 +317,25 @@ def headlines(documents: list[Document]) -> Sheet:
     headings = ["on this CPU"]
     found: dict[tuple[int, str], list[str]] = {}
     for k, one in enumerate(documents):
-        release = needs.series(facts.kernel(one))
+        arms, release = one.arms, needs.series(facts.kernel(one))
         headings += [f"Linux {release}: stock → bulkmm", "faster"]
         for ratio in one.ratios:
             place, what = headline(ratio)
             if what:
                 row = found.setdefault((place, what), [""] * 2 * len(documents))
                 rate = "huge" in what
-                row[2 * k : 2 * k + 2] = pair(one, ratio, rate=rate), factor(ratio)
+                row[2 * k : 2 * k + 2] = pair(arms, ratio, rate=rate), factor(ratio)
     return Sheet(headings, [[what, *found[i, what]] for i, what in sorted(found)])
 
 
-def pair(document: Document, ratio: Ratio, *, rate: bool = False) -> str:
+def pair(
+    arms: dict[tuple[str, str], Result], ratio: Ratio, *, rate: bool = False
+) -> str:
     """Return the times of base and variant, or their throughput."""
-    arms = (document.arms[ratio.scenario, v] for v in (ratio.base, ratio.variant))
+    two = (arms[ratio.scenario, v] for v in (ratio.base, ratio.variant))
     if rate:
-        return f"{' → '.join(f'{r.bytes / r.median:.1f}' for r in arms)} GB/s"
-    return " → ".join(text.duration(r.median) for r in arms)
+        return f"{' → '.join(f'{r.bytes / r.median:.1f}' for r in two)} GB/s"
+    return " → ".join(text.duration(r.median) for r in two)
 
 
 def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:

@@ -113,12 +113,13 @@ def _samples(document: Document) -> Sheet:
 def headlines(whole: Document, name: str) -> Iterator[list[str]]:
     """Return before and after of the headlines: few scenarios, or those chosen."""
     document = whole.printed()
+    arms = document.arms
     in_grids = {s for held in grid.kinds(document).values() for s in held}
     for ratio in conclusion.ours(document):
         if ratio.scenario in in_grids and not table.headline(ratio)[1]:
             continue
-        arms = [document.arms[ratio.scenario, v] for v in (ratio.base, ratio.variant)]
-        before, after = (f"{r.variant}: {table.value(r.median, r.unit)}" for r in arms)
+        two = (arms[ratio.scenario, v] for v in (ratio.base, ratio.variant))
+        before, after = (f"{r.variant}: {table.value(r.median, r.unit)}" for r in two)
         yield [
             ratio.scenario,
             name,
