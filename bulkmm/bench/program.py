@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from bulkmm import parent
 from bulkmm.errors import BulkmmError
 
 BUILT = Path(__file__).parents[2] / "build" / "native" / "bmm-bench"
@@ -40,6 +41,8 @@ def run(
             timeout=limit,
             check=False,
             env=environment,
+            # an interrupt within Popen() leaves nobody who would end it
+            preexec_fn=parent.end_with_parent,
         )
     except OSError as error:
         raise BulkmmError(f"{name} does not run: {error}") from error
