@@ -26,14 +26,15 @@ def section(title: str) -> str:
 
 def test_every_file() -> None:
     files, text = {*FILE.findall(SOURCES)}, section("Files")
-    assert {"mode", "version", "backend_cached", "workers", "latency_us"} <= files
+    assert {"mode", "hook", "stats", "version", "off", "backend_cached"} <= files
+    assert {"backend", "workers", "verify", "latency_us"} <= files
     assert {file for file in files if not re.search(rf"[`/]{file}`", text)} == set()
 
 
 def test_every_counter_and_no_other() -> None:
     names = {name for found in COUNTER.findall(SOURCES) for name in found if name}
     names = {name.replace("REASON_", "FALLBACK_").lower() for name in names}
-    assert {"hits", "leaves_contpte", "fallback_unverified"} <= names
+    assert {"hits", "inflight", "leaves_contpte", "fallback_unverified"} <= names
     rows = re.findall(r"^\|[^|]*\|([^|]*)\|", section("Counters"), re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == names
 

@@ -161,9 +161,6 @@ CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
         ([removed(CONFIG)], "memmap", UNKNOWN, "configuration cannot be read"),
         ([packed(None)], "memmap", YES, ""),
         ([packed(20)], "memmap", UNKNOWN, "configuration cannot be read"),
-        ([put("/proc/cmdline", "bulkmm.inert=1")], "memmap", NO, "inert"),
-        # with inert=0: its hooks say what is so
-        ([put("/proc/cmdline", "bulkmm.inert=1"), attached], "memmap", "attached", ""),
     ],
 )
 def test_the_verdict_on_a_path(
@@ -229,6 +226,15 @@ def test_who_has_a_function_is_told(kernel: Fake, bulkmm: Command) -> None:
     assert held["blockers"] == [f"clear: {FOLIO}: a live patch is attached to it"]
     (remedy,) = held["remedies"]
     assert FOLIO in remedy
+
+
+def test_a_module_that_would_be_inert(kernel: Fake, bulkmm: Command) -> None:
+    kernel.write("/proc/cmdline", "quiet bulkmm.inert=1")
+    done = bulkmm("doctor", "--json")
+    assert done.code == Exit.VERDICT
+    assert "modprobe bulkmm inert=0" in done.json["remedies"]
+    load(kernel)  # with inert=0: its hooks say what is so
+    assert "bulkmm.inert" not in states(bulkmm("doctor", "--json").json)
 
 
 def test_another_prototype_is_refused_as_the_module_does(

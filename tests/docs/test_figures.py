@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Native figures: the pages are in step with results/."""
 
+import re
 from pathlib import Path
 
 import figures
+import made
 import pytest
 from docpages import name
 
 from bulkmm import machine
+from bulkmm.errors import BulkmmError
 from bulkmm.results import Document
 from bulkmm.worth import gain
 
+BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->\n"
 SAID = "is not what results/ says now: run scripts/figures.py"
 LARGEST = 1 << 20  # bytes of a CPU's result, in a repository that is cloned
 
@@ -29,3 +33,26 @@ def test_a_result_is_of_the_cpu_of_its_folder(file: Path) -> None:
     assert machine.cpu_name(held.machine["cpu"]) == file.parent.name
     assert file.stat().st_size < LARGEST
     assert not held.failed
+
+
+def test_without_results_the_page_says_so() -> None:
+    assert "make figures" in figures.page(f"{BEGIN}{END}", {})
+
+
+def test_the_readme_has_the_rows_of_the_cpu_that_it_names() -> None:
+    begin, end = "<!-- figures: begin one -->\n", "<!-- figures: end -->\n"
+    kernels = [made.kernel("6.12.1"), made.kernel("7.3.4", ours=80)]
+    held = {"one": figures.Measured(made.bench(), kernels)}
+    text = figures.readme(f"a\n{begin}9.99\n{end}b\n", held)
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert len(rows) == 3
+    assert "9.99" not in text
+    assert "| Linux 6.12: stock → bulkmm | faster | Linux 7.3: " in rows[0]
+    assert rows[1].startswith("| 100 GiB device, fsdax | ")
+    faster = [float(x) for x in re.findall("([\\d.]+)\N{MULTIPLICATION SIGN}", rows[1])]
+    assert faster == pytest.approx([100 / 40, 100 / 80], rel=0.1)
+    assert "GB/s | 2." in rows[2]
+    with pytest.raises(BulkmmError, match="names two, which is not in results"):
+        figures.readme(text.replace("begin one", "begin two"), held)
+    with pytest.raises(BulkmmError, match="names one, which is not in results"):
+        figures.readme(text, {"one": figures.Measured(made.bench())})

@@ -272,14 +272,19 @@ def test_differing_machines_are_warned_of(run: Run) -> None:
     others[0].checks.append(Check("output of glibc", ok=False, detail=""))
     side[1].machine["kernel"] = "6.19"  # of one file
     out = " ".join(run(side, others)[1].split())
-    for what in (
-        *("CPU: A CPU in A, B CPU in B", "number of CPUs", "cache L2"),
-        *("kernel: 6.18, 6.19 in A", "guest kernel: unknown in A", "accelerator"),
-        *("transparent huge page setting", "share of huge pages: 100 % in A, 25 %"),
-        "run: backend: unknown in A, plain in B",
+    for said in (
+        "different CPU: A CPU in A, B CPU in B",
+        "different number of CPUs: 2 in A, 4 in B",
+        "different cache L2: 512K in A, 1M in B",
+        "different kernel: 6.18, 6.19 in A, 7.3 in B",
+        "different guest kernel: unknown in A, 6.12 in B",
+        "different accelerator: native in A, KVM in B",
+        "different transparent huge page setting: madvise in A, always in B",
+        "different share of huge pages: 100 % in A, 25 % in B",
+        "different run: backend: unknown in A, plain in B",
+        "B0.json: checks failed: output of glibc",
     ):
-        assert f"warning: different {what}" in out
-    assert "B0.json: checks failed: output of glibc" in out
+        assert f"warning: {said}" in out or said in out
     assert out.count("warning: ") == 10
 
 

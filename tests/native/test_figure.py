@@ -108,6 +108,11 @@ def test_an_axis_of_ratios_has_a_few_ticks(most: float) -> None:
     assert 2 <= len(ticks) <= 20
 
 
+def test_emulated_throughput_is_named_so(measured: Document) -> None:
+    other = Document(machine={"accelerator": "TCG"}, results=measured.results)
+    assert "GB/s, emulated" in texts(drawn(other))
+
+
 def test_a_users_own_settings_do_not_matter(measured: Document, tmp_path: Path) -> None:
     usual = figure.svg(measured, "r")
     (tmp_path / "rc").write_text("axes.linewidth: 9\naxes.facecolor: red\n")

@@ -46,6 +46,15 @@ def test_no_samples_are_no_result() -> None:
         arm("off", [])
 
 
+def test_interval_covers_the_median_as_often_as_it_says() -> None:
+    hits = 0
+    for seed in range(1000):
+        chance = random.Random(seed)  # noqa: S311
+        low, high = stats.median_interval([chance.expovariate(1) for _ in range(15)])
+        hits += low <= 0.693147 <= high
+    assert hits >= 935
+
+
 def test_ratio_is_base_over_variant() -> None:
     ratio = stats.ratio(arm("off", around(300, 15, 1)), arm("on", around(100, 15, 2)))
     assert ratio.ratio == pytest.approx(3, rel=0.05)
@@ -230,6 +239,19 @@ class Clusters:
             round(middle * math.exp(luck + self.chance.gauss(0, self.JITTER)))
             for _ in range(self.CALLS)
         ]
+
+
+@pytest.mark.parametrize("n", [6, 9])
+def test_an_interval_covers_what_clustered_samples_are_of(n: int) -> None:
+    """Nominally 95 %; with the call as the unit it would be two thirds."""
+    runs, hits, calls = 300, 0, 0
+    for seed in range(runs):
+        result = Clusters(seed).arm("a", n)
+        hits += result.ci95[0] <= 1e6 <= result.ci95[1]
+        low, high = stats.median_interval([ns for one in result.raw for ns in one])
+        calls += low <= 1e6 <= high
+    assert hits >= 0.93 * runs
+    assert calls < 0.80 * runs
 
 
 @pytest.mark.parametrize("n", [6, 9])

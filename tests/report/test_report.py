@@ -86,6 +86,15 @@ def test_every_sample_is_on_the_page(root: ET.Element) -> None:
         assert ", ".join(f"{value:.10g}" for value in result.samples) in said
 
 
+def test_emulated_rows_have_neither_ratios_of_times_nor_published_ones(
+    root: ET.Element,
+) -> None:
+    rows = [row for row in named(root, "tr") if "TCG" in text(row).split()]
+    assert len(rows) >= 6
+    for row in rows:
+        assert not re.search(f"RK3588|Ice Lake|{TIMES}", text(row))
+
+
 def test_native_comes_first_then_what_has_something_published() -> None:
     arms = [
         made.arm(scenario, variant, 1)
