@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Memory: 4k, thp, 2m or 1g of hugetlb, or a file or DAX device by its path. */
+/* Memory: 4k, thp, 2m, 32m or 1g of hugetlb, or a file or DAX device by its path. */
 #include <err.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,18 +14,26 @@
 
 #define ALIGN (1UL << 30) /* no huge page is split */
 
+/* Of hugetlb pages; 0: of none. */
+static unsigned int shift_of(const char *kind)
+{
+	if (!strcmp(kind, "2m"))
+		return 21;
+	if (!strcmp(kind, "32m"))
+		return 25;
+	return strcmp(kind, "1g") ? 0 : 30;
+}
+
 static size_t page_of(const char *kind)
 {
-	if (!strcmp(kind, "1g"))
-		return 1UL << 30;
-	return strcmp(kind, "thp") && strcmp(kind, "2m") ? SMALL : 2UL << 20;
+	if (!strcmp(kind, "thp"))
+		return 2UL << 20;
+	return shift_of(kind) ? 1UL << shift_of(kind) : SMALL;
 }
 
 static unsigned int huge_flags(const char *kind, unsigned int flag)
 {
-	if (!strcmp(kind, "2m"))
-		return flag | 21U << 26;
-	return strcmp(kind, "1g") ? 0 : flag | 30U << 26;
+	return shift_of(kind) ? flag | shift_of(kind) << 26 : 0;
 }
 
 /* The file that a shared mapping needs: a memfd, or one given by its path. */

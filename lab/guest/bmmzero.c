@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Takes hugetlb pages of 2 MiB and gives them back dirty, in every way there  is:
+ * Takes hugetlb pages of 2 MiB, in every way there is, and frees them dirty:
  *
- *	bmmzero way NAME PAGES       by one way
- *	bmmzero hold mapping PAGES   reserves them until it is killed
+ *	bmmzero WAY PAGES            by one way
  *	bmmzero churn TOTAL BATCH    by one after another, until TOTAL have been
- *	                             seen; prints how many were not zero
+ *	                             seen
  *
+ * and prints how many of those that it looked at were not zero.
  * What is taken by a fault is looked at first: a word of each 4 KiB, at a place
  * that all of these programs dirty.
  */
@@ -34,16 +34,13 @@
 #define SOFT_OFFLINE 101 /* MADV_SOFT_OFFLINE */
 #define BROKEN	     100 /* MADV_HWPOISON */
 #define MOVE_ALL     4	 /* MPOL_MF_MOVE_ALL */
-#define CANNOT	     77	 /* exit code: the kernel has no such thing */
 
 static unsigned long seen, wrong;
 
 static void die(const char *what)
 {
-	int cannot = errno == ENOSYS || errno == EOPNOTSUPP;
-
 	fprintf(stderr, "bmmzero: %s: %s\n", what, strerror(errno));
-	_exit(cannot ? CANNOT : 1);
+	_exit(1);
 }
 
 static void look(const char *at, size_t len)
@@ -99,6 +96,13 @@ static void use_private(size_t len)
 static void use_noreserve(size_t len)
 {
 	use(map(len, -1, MAP_PRIVATE | MAP_NORESERVE), len);
+}
+
+/* Reserves them until it is killed. */
+static void use_nothing(size_t len)
+{
+	map(len, -1, MAP_SHARED);
+	pause();
 }
 
 static void use_shared(size_t len)
@@ -278,6 +282,7 @@ static const struct way {
 	{ "continue", use_continue, 1 },
 	{ "soft-offline", use_soft_offline, 0 },
 	{ "broken", use_broken, 0 },
+	{ "reserve", use_nothing, 0 },
 };
 
 #define WAYS (sizeof(ways) / sizeof(*ways))
@@ -318,21 +323,16 @@ static void churn(unsigned long total, unsigned long batch)
 
 int main(int argc, char **argv)
 {
-	size_t i;
+	size_t i = 0;
 
-	if (argc != 4)
-		return 2;
-	if (!strcmp(argv[1], "churn")) {
+	if (argc == 4 && !strcmp(argv[1], "churn")) {
 		churn(strtoul(argv[2], NULL, 0), strtoul(argv[3], NULL, 0));
-	} else if (!strcmp(argv[1], "hold")) {
-		map(strtoul(argv[3], NULL, 0) * HUGE, -1, MAP_SHARED);
-		pause();
 	} else {
-		for (i = 0; i < WAYS && strcmp(ways[i].name, argv[2]); i++)
-			;
-		if (i == WAYS)
+		while (argc == 3 && i < WAYS && strcmp(ways[i].name, argv[1]))
+			i++;
+		if (argc != 3 || i == WAYS)
 			return 2;
-		ways[i].use(strtoul(argv[3], NULL, 0) * HUGE);
+		ways[i].use(strtoul(argv[2], NULL, 0) * HUGE);
 	}
 	printf("pages=%lu wrong=%lu\n", seen, wrong);
 	return 0;

@@ -62,6 +62,7 @@ prezero_visit() {
 
 SMALL_POOL=/sys/kernel/mm/hugepages/hugepages-2048kB
 FILES=/sys/module/bulkmm/parameters
+DIRT=0xa5a5a5a5a5a5a5a5
 
 free_pages() {
 	cat $SMALL_POOL/free_hugepages
@@ -95,79 +96,80 @@ set_pool() {
 # pages that are ready are used in a way and freed dirty: WAY
 case_way() {
 	check "$1: ready" ready
-	SAID=$(bmmzero way "$1" $(($(free_pages) / 2 * 2)) 2>&1)
-	code=$?
-	[ $code != 77 ] || {
-		report prezero-skipped way="$1" why="$SAID"
-		return
-	}
-	check "$1: zero at first touch" [ "$code ${SAID#*wrong=}" = "0 0" ]
+	SAID=$(bmmzero "$1" $(($(free_pages) / 2 * 2)) 2>&1)
+	check "$1: zero at first touch" [ "$? ${SAID#*wrong=}" = "0 0" ]
 	check "$1: zero afterwards" all_zero
 	check "$1: ready again" ready
 	check "$1: zero when ready" all_zero
 }
 
-# known pages leave the pool, all memory is dirtied, and they come back as pages of
-# the pool
-case_resized() {
+# known pages leave the pool, memory is dirtied, and they come back: as surplus pages,
+# which no free list has had, and as the pool's. Each time it is three quarters of the
+# memory, so that one quarter at least was known, is dirty, and is looked at. LEFT: how
+# many were known outside of the pool; WRONG: how many surplus pages were not zero
+resize() {
 	many=$PAGES
-	check "resized: ready" ready
+	pages=$(($(free_mib) * 3 / 8))
+	set_pool $pages
+	check "$1: the pool has most of the memory" [ "$PAGES" = $pages ]
+	check "$1: ready" ready
 	set_pool 0
-	check "resized: none known" [ "$(known)" = 0 ]
-	must bmmpool visit 4k $(($(free_mib) * 3 / 4)) touch
-	set_pool "$many"
-	check "resized: zero" all_zero
-}
-
-# likewise, as surplus pages, which no free list has had: most of the memory, so that
-# those that were known are among them. WRONG: how many were not zero
-surplus() {
-	many=$PAGES
-	check "surplus: ready" ready
-	set_pool 0
-	must bmmpool visit 4k $(($(free_mib) * 3 / 4)) touch
+	LEFT=$(known)
+	must bmmguest poison $(($(free_mib) * 3 / 4)) $DIRT
+	report prezero-dirtied # this takes a while
 	pages=$(($(free_mib) * 3 / 8))
 	must_write $SMALL_POOL/nr_overcommit_hugepages $pages
-	must bmmzero way noreserve $pages
+	must bmmzero noreserve $pages
 	WRONG=${SAID#*wrong=}
 	echo 0 >$SMALL_POOL/nr_overcommit_hugepages
 	set_pool "$many"
 }
 
-case_surplus() {
-	surplus
-	check "surplus: zero" [ "$WRONG" = 0 ]
+case_resized() {
+	resize resized
+	check "resized: none known" [ "$LEFT" = 0 ]
+	check "resized: surplus pages are zero" [ "$WRONG" = 0 ]
+	check "resized: zero" all_zero
 }
 
 free_mib() {
 	sed -n 's/^MemFree: *\([0-9]*\)... kB/\1/p' /proc/meminfo
 }
 
-# a page of 1 GiB becomes 512 of 2 MiB, which are used and come back in one piece
+# a large page, of 1 GiB since boot or arm64's of 32 MiB, becomes small ones, which are
+# used and come back in one piece: PAGES
 case_demoted() {
-	big=/sys/kernel/mm/hugepages/hugepages-1048576kB
+	kind=1g kib=1048576
+	[ ! -d ${SMALL_POOL%-*}-32768kB ] || kind=32m kib=32768
+	big=${SMALL_POOL%-*}-${kib}kB
 	set_pool 0
-	prezero_fill 1048576
-	check "demoted: 1 GiB is ready" [ "$(known)" = "$(cat $big/free_hugepages)" ]
-	must_write $big/demote_size 2M # that of arm64 is 32M otherwise
-	must_write $big/demote 1
+	echo 1 >"$big/nr_hugepages"
+	prezero_fill $kib
+	check "demoted: a large page is ready" [ "$(known)" = 1 ]
+	must_write "$big/demote_size" 2M # that of arm64 can be others
+	must_write "$big/demote" 1
 	check "demoted: none known" [ "$(known)" = 0 ]
-	must bmmzero way private 512
+	must bmmzero private $((kib / 2048))
 	set_pool 0
-	echo 1 >$big/nr_hugepages
-	case $(cat $big/free_hugepages) in
-	0) report prezero-skipped way=demoted why="no GiB in one piece" ;;
+	echo 1 >"$big/nr_hugepages"
+	case $kind$(cat "$big/free_hugepages") in
+	1g0) check "demoted: skipped, no GiB in one piece any more" true ;;
 	*)
-		must bmmpool visit 1g 1024 madvise
-		check "demoted: 1 GiB is zero" [ "${SAID#* wrong=0 }" != "$SAID" ]
+		must bmmpool visit $kind $((kib / 1024)) madvise
+		check "demoted: a large page is zero" \
+			[ "${SAID#* wrong=0 }" != "$SAID" ]
 		;;
 	esac
-	echo 0 >$big/nr_hugepages
+	echo 0 >"$big/nr_hugepages"
 	set_pool "$1"
 }
 
-# blocks of memory with free pages that are ready go offline, and online
+# blocks of memory with free pages that are ready go offline, and online: PAGES
 case_offline() {
+	if [ "$(uname -m)" = aarch64 ]; then
+		check "offline: skipped, arm64 keeps the memory of its boot" true
+		return
+	fi
 	gone=0
 	check "offline: ready" ready
 	for at in /sys/devices/system/memory/memory[0-9]*; do
@@ -179,7 +181,7 @@ case_offline() {
 		echo online_movable 2>/dev/null >"$at/state"
 	done
 	check "offline: some blocks went" [ $gone -gt 0 ]
-	must bmmpool visit 4k $(($(free_mib) / 2)) touch
+	must bmmguest poison $(($(free_mib) / 2)) $DIRT
 	check "offline: zero" all_zero
 	set_pool "$1"
 }
@@ -246,7 +248,7 @@ case_refused() {
 		"2048 0 1 $PAGES"; do
 		check "zero: '$words' is refused" refused write $PREZERO/zero "$words"
 	done
-	bmmzero hold mapping "$PAGES" &
+	bmmzero reserve "$PAGES" &
 	holder=$!
 	until [ "$(cat $SMALL_POOL/resv_hugepages)" = "$PAGES" ]; do sleep 0.01; done
 	check "zero: reserved pages are left" refused write $PREZERO/zero "2048 0 1 0"
@@ -283,9 +285,9 @@ case_symbols() {
 case_stale() {
 	check "stale: ready" ready
 	echo stale >$FILES/fault
-	must bmmzero way fork "$(free_pages)"
+	must bmmzero fork "$(free_pages)"
 	check "stale: seen" refused all_zero
-	surplus
+	resize stale
 	check "stale: seen in surplus pages" [ "$WRONG" -gt 0 ]
 	echo none >$FILES/fault
 	must_write $PREZERO/mode off
@@ -306,7 +308,6 @@ prezero_faults() {
 	case_refused
 	case_switched
 	case_resized
-	case_surplus
 	case_stale
 	case_symbols
 	case_demoted "$1"
@@ -316,7 +317,6 @@ prezero_faults() {
 	set_pool "$1"
 	for way in private fork; do case_way $way; done
 	case_resized
-	case_surplus
 	case_way soft-offline
 	case_way broken
 	must_write $PREZERO/mode off
