@@ -56,17 +56,14 @@ static void bulkmm_leave(size_t n)
 
 static int __init bulkmm_add_all(void)
 {
+	int err = bmm_known_init();
 	size_t i;
-	int err;
 
-	for (i = 0; i < ARRAY_SIZE(asked); i++) {
+	for (i = 0; !err && i < ARRAY_SIZE(asked); i += !err)
 		err = bulkmm_add(bmm_paths[i]);
-		if (err) {
-			bulkmm_leave(i);
-			return err;
-		}
-	}
-	return 0;
+	if (err)
+		bulkmm_leave(i);
+	return err;
 }
 
 static int __init bulkmm_parse(int modes[])
@@ -94,7 +91,6 @@ static int __init bulkmm_init(void)
 		return err;
 	bmm_select_init();
 	bmm_zero_init();
-	bmm_known_init();
 	err = bulkmm_add_all();
 	if (err)
 		return err;

@@ -61,37 +61,27 @@ bool bmm_prezero_serves(struct folio *folio)
  * Known pages come first on the free list, the others last, so that known ones
  * are used first. The filler can take only the first: with each page that it
  * returns, the last one moves to the front, unless all are known.
+ *
+ * Apart, so that a free that does not come here saves no registers for it.
  */
-static void prezero_move_unknown(struct list_head *list, unsigned int order)
-{
-	struct folio *last = list_last_entry(list, struct folio, lru);
-
-	if (!bmm_known_test(last, order))
-		list_move(&last->lru, list);
-}
-
-static void prezero_keep(struct folio *folio, unsigned int order,
-			 enum bmm_prezero_return as)
-{
-	if (as == BMM_RETURN_ZEROED && !folio_test_hwpoison(folio) &&
-	    bmm_known_set(folio, order))
-		bmm_path_count(&bmm_prezero_path, BMM_PREZERO_ZEROED, 1);
-}
-
-/* Apart, so that a free that does not come here saves no registers for it. */
 static noinline void prezero_returned(struct hstate *h, struct folio *folio,
 				      enum bmm_prezero_return as)
 {
 	struct list_head *list = &h->hugepage_freelists[folio_nid(folio)];
 	unsigned int order = huge_page_order(h);
+	struct folio *last;
 
-	if (as != BMM_RETURN_NONE) {
-		prezero_keep(folio, order, as);
-		prezero_move_unknown(list, order);
-	} else {
+	if (as == BMM_RETURN_NONE) {
 		prezero_forget(folio, order);
 		list_move_tail(&folio->lru, list);
+		return;
 	}
+	if (as == BMM_RETURN_ZEROED && !folio_test_hwpoison(folio) &&
+	    bmm_known_set(folio, order))
+		bmm_path_count(&bmm_prezero_path, BMM_PREZERO_ZEROED, 1);
+	last = list_last_entry(list, struct folio, lru);
+	if (!bmm_known_test(last, order))
+		list_move(&last->lru, list);
 }
 
 /*

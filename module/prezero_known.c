@@ -14,13 +14,16 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
+#include <linux/xarray.h>
 
 #include "prezero_known.h"
 
 #define CHUNK_BITS (PAGE_SIZE * BITS_PER_BYTE)
+#define ORDERS	   (PUD_SHIFT - PAGE_SHIFT + 1) /* no huge page is larger */
 
-struct bmm_known bmm_known[PUD_SHIFT - PAGE_SHIFT + 1];
+atomic_long_t *bmm_known_on_node;
 
+static struct xarray known_chunks[ORDERS];
 static bool opened;
 
 static unsigned long known_index(struct folio *folio, unsigned int order)
@@ -38,34 +41,37 @@ static unsigned long *known_chunk(struct folio *folio, unsigned int order)
 	/* pairs with bmm_known_open(): not what was there before */
 	if (!smp_load_acquire(&opened))
 		return NULL;
-	return xa_load(&bmm_known[order].chunks,
+	return xa_load(&known_chunks[order],
 		       known_index(folio, order) / CHUNK_BITS);
 }
 
-/** bmm_known_init() - called once, before the others */
-void bmm_known_init(void)
+/** bmm_known_init() - called once, before the others; 0 or -ENOMEM */
+int bmm_known_init(void)
 {
-	struct bmm_known *size;
+	unsigned int order;
 
-	for (size = bmm_known; size < bmm_known + ARRAY_SIZE(bmm_known); size++)
-		xa_init(&size->chunks);
+	for (order = 0; order < ORDERS; order++)
+		xa_init(&known_chunks[order]);
+	bmm_known_on_node = kcalloc(ORDERS * nr_node_ids,
+				    sizeof(*bmm_known_on_node), GFP_KERNEL);
+	return bmm_known_on_node ? 0 : -ENOMEM;
 }
 
-/* Frees all chunks, which nobody uses, and returns how many bits were set. */
-static unsigned long known_wipe(struct bmm_known *size)
+/* Frees the chunks of a size, which nobody uses; returns how many bits were set. */
+static unsigned long known_wipe(unsigned int order)
 {
 	unsigned long index, pages = 0;
 	unsigned long *chunk;
 	int nid;
 
-	xa_for_each(&size->chunks, index, chunk)
+	xa_for_each(&known_chunks[order], index, chunk)
 	{
-		xa_erase(&size->chunks, index);
+		xa_erase(&known_chunks[order], index);
 		pages += bitmap_weight(chunk, CHUNK_BITS);
 		free_page((unsigned long)chunk);
 	}
-	for (nid = 0; size->on_node && nid < nr_node_ids; nid++)
-		atomic_long_set(&size->on_node[nid], 0);
+	for (nid = 0; nid < nr_node_ids; nid++)
+		atomic_long_set(bmm_known_count(order, nid), 0);
 	return pages;
 }
 
@@ -84,12 +90,12 @@ void bmm_known_close(void)
 static unsigned long known_wipe_all(void)
 {
 	unsigned long pages = 0;
-	struct bmm_known *size;
+	unsigned int order;
 
 	bmm_known_close();
 	synchronize_rcu();
-	for (size = bmm_known; size < bmm_known + ARRAY_SIZE(bmm_known); size++)
-		pages += known_wipe(size);
+	for (order = 0; order < ORDERS; order++)
+		pages += known_wipe(order);
 	return pages;
 }
 
@@ -112,30 +118,14 @@ unsigned long bmm_known_open(void)
 /** bmm_known_exit() - free everything; nobody calls any more */
 void bmm_known_exit(void)
 {
-	struct bmm_known *size;
-
-	known_wipe_all();
-	for (size = bmm_known; size < bmm_known + ARRAY_SIZE(bmm_known); size++)
-		kfree(size->on_node);
+	if (bmm_known_on_node)
+		known_wipe_all();
+	kfree(bmm_known_on_node);
 }
 
 bool bmm_known_opened(void)
 {
 	return READ_ONCE(opened);
-}
-
-static int known_prepare_nodes(struct bmm_known *size)
-{
-	atomic_long_t *on_node;
-
-	if (READ_ONCE(size->on_node))
-		return 0;
-	on_node = kcalloc(nr_node_ids, sizeof(*on_node), GFP_KERNEL);
-	if (!on_node)
-		return -ENOMEM;
-	if (cmpxchg(&size->on_node, NULL, on_node))
-		kfree(on_node);
-	return 0;
 }
 
 /**
@@ -148,19 +138,15 @@ int bmm_known_prepare(struct folio *folio)
 {
 	unsigned int order = folio_order(folio);
 	unsigned long index = known_index(folio, order) / CHUNK_BITS;
-	struct bmm_known *size = &bmm_known[order];
+	struct xarray *chunks = &known_chunks[order];
 	void *chunk, *before;
-	int err;
 
-	if (xa_load(&size->chunks, index))
+	if (xa_load(chunks, index))
 		return 0;
-	err = known_prepare_nodes(size);
-	if (err)
-		return err;
 	chunk = (void *)get_zeroed_page(GFP_KERNEL);
 	if (!chunk)
 		return -ENOMEM;
-	before = xa_cmpxchg(&size->chunks, index, NULL, chunk, GFP_KERNEL);
+	before = xa_cmpxchg(chunks, index, NULL, chunk, GFP_KERNEL);
 	if (before)
 		free_page((unsigned long)chunk);
 	return xa_err(before);
@@ -187,7 +173,7 @@ bool bmm_known_set(struct folio *folio, unsigned int order)
 	rcu_read_lock();
 	chunk = known_chunk(folio, order);
 	if (chunk && !test_and_set_bit(known_bit(folio, order), chunk))
-		atomic_long_inc(&bmm_known[order].on_node[folio_nid(folio)]);
+		atomic_long_inc(bmm_known_count(order, folio_nid(folio)));
 	rcu_read_unlock();
 	return chunk;
 }
@@ -202,7 +188,7 @@ bool bmm_known_clear(struct folio *folio, unsigned int order)
 	chunk = known_chunk(folio, order);
 	was = chunk && test_bit(bit, chunk) && test_and_clear_bit(bit, chunk);
 	if (was)
-		atomic_long_dec(&bmm_known[order].on_node[folio_nid(folio)]);
+		atomic_long_dec(bmm_known_count(order, folio_nid(folio)));
 	rcu_read_unlock();
 	return was;
 }
@@ -210,20 +196,15 @@ bool bmm_known_clear(struct folio *folio, unsigned int order)
 /** bmm_known_show() - a line "KIB NODE PAGES" for each size and node with any */
 ssize_t bmm_known_show(char *buf)
 {
-	atomic_long_t *on_node;
+	unsigned int order;
 	ssize_t at = 0;
-	size_t order;
 	long pages;
 	int nid;
 
-	for (order = 0; bmm_known_opened() && order < ARRAY_SIZE(bmm_known);
-	     order++) {
-		on_node = READ_ONCE(bmm_known[order].on_node);
-		if (!on_node)
-			continue;
+	for (order = 0; bmm_known_opened() && order < ORDERS; order++) {
 		for_each_online_node(nid)
 		{
-			pages = atomic_long_read(&on_node[nid]);
+			pages = atomic_long_read(bmm_known_count(order, nid));
 			if (pages > 0)
 				at += sysfs_emit_at(buf, at, "%lu %d %ld\n",
 						    PAGE_SIZE << order >> 10,

@@ -5,34 +5,26 @@
 
 #include <linux/atomic.h>
 #include <linux/mm_types.h>
-#include <linux/pgtable.h>
-#include <linux/xarray.h>
+#include <linux/nodemask.h>
 
-/**
- * struct bmm_known - the pages of one size
- * @chunks:  of the bitmap
- * @on_node: bits that are set, by node; there before the first chunk, or NULL
- */
-struct bmm_known {
-	struct xarray chunks;
-	atomic_long_t *on_node;
-};
+extern atomic_long_t *bmm_known_on_node;
 
-/* By order: no huge page is larger. */
-extern struct bmm_known bmm_known[PUD_SHIFT - PAGE_SHIFT + 1];
+/* How many pages of a size are known on a node. */
+static inline atomic_long_t *bmm_known_count(unsigned int order, int nid)
+{
+	return &bmm_known_on_node[order * nr_node_ids + nid];
+}
 
 /*
- * Whether any page of a node is known, for a caller that holds hugetlb_lock:
- * pages become known under it, and this is cheap where none is.
+ * Whether there are any, for a caller that holds hugetlb_lock: pages become
+ * known under it, and this is cheap where none is.
  */
 static inline bool bmm_known_any(unsigned int order, int nid)
 {
-	atomic_long_t *on_node = READ_ONCE(bmm_known[order].on_node);
-
-	return on_node && atomic_long_read(&on_node[nid]);
+	return atomic_long_read(bmm_known_count(order, nid));
 }
 
-void bmm_known_init(void);
+int bmm_known_init(void);
 void bmm_known_exit(void);
 unsigned long bmm_known_open(void);
 void bmm_known_close(void);
