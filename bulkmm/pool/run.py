@@ -32,6 +32,7 @@ class PoolChange(Record):
 
     kind: Literal["pool-change"] = "pool-change"
     dry_run: bool
+    seconds: float
     page_bytes: int
     nodes: list[NodeChange]
     pool: PoolRecord
@@ -90,6 +91,7 @@ def grow(args: argparse.Namespace) -> int:
     """Add pages to a pool."""
     root = Root.given(args.root)
     pool, wanted = _wanted(root, args)
+    began = time.monotonic()
     for node, pages in wanted.items():
         total = meminfo(root, node, "MemTotal")
         if pages * pool.page > total:
@@ -108,7 +110,7 @@ def grow(args: argparse.Namespace) -> int:
                 changes = growing.grow(
                     pool, wanted, args.jobs, note, lambda pages: show(pages, total)
                 )
-    return _told(args, pool, changes)
+    return _told(args, pool, changes, began)
 
 
 def shrink(args: argparse.Namespace) -> int:
@@ -126,6 +128,7 @@ def shrink(args: argparse.Namespace) -> int:
         if pages > free:
             raise BulkmmError(f"node {node}: {free} pages are free, not {pages}")
     before = {node: pool.persistent(node) for node in wanted}
+    began = time.monotonic()
     if not args.dry_run:
         with growing.alone(root, pool):
             for node, pages in wanted.items():
@@ -136,14 +139,20 @@ def shrink(args: argparse.Namespace) -> int:
         short = not args.dry_run and done != pages
         why = "others changed the pool meanwhile" if short else ""
         changes.append(NodeChange(node, -pages, -done, why))
-    return _told(args, pool, changes)
+    return _told(args, pool, changes, began)
 
 
-def _told(args: argparse.Namespace, pool: Pool, changes: list[NodeChange]) -> int:
+def _told(
+    args: argparse.Namespace, pool: Pool, changes: list[NodeChange], began: float
+) -> int:
     """Print what was done; return whether it was all."""
     said = [_line(one, pool.page, dry=args.dry_run) for one in changes]
     PoolChange(
-        dry_run=args.dry_run, page_bytes=pool.page, nodes=changes, pool=pool.record()
+        dry_run=args.dry_run,
+        seconds=time.monotonic() - began,
+        page_bytes=pool.page,
+        nodes=changes,
+        pool=pool.record(),
     ).tell(said, as_json=args.json)
     short = not args.dry_run and any(one.done != one.wanted for one in changes)
     return Exit.VERDICT if short else Exit.OK
