@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from programs import completed
 
 from bulkmm.errors import BulkmmError
 from bulkmm.lab import paths
-from bulkmm.lab.machine import debugkernel, kinds, root
+from bulkmm.lab.machine import debugkernel, kernels, kinds, root, upstream
 from bulkmm.lab.progress import Progress
 
 pytestmark = pytest.mark.lab
@@ -64,3 +65,19 @@ def test_a_changed_patch_is_another_kernel(
     with kind.patches[0].open("a") as file:
         file.write("\n")
     assert kind.release("7.3.4+deb13") != before
+
+
+@pytest.mark.release
+def test_checkpatch_finds_nothing(made: tuple[root.Root, Path]) -> None:
+    """That of the source which they are for; it takes a tracked file for no patch."""
+    lab, source = made
+    names = ("checkpatch.pl", "spelling.txt", "const_structs.checkpatch")
+    kernel = kernels.ensure(lab, kinds.SERIES, Progress())
+    scripts = [f"scripts/{name}" for name in names]
+    upstream.extract(kernel, source, upstream.FILES, scripts)
+    kind = kinds.find("patched")
+    assert kind
+    script = ["perl", source / names[0], "--no-tree", "--strict", "--terse", "-"]
+    for patch in kind.patches:
+        done = completed(script, input=patch.read_text(), timeout=300)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
