@@ -27,7 +27,7 @@ mm_begin() {
 }
 
 # the runner's result of each test, as "VERDICT PASSED FAILED SKIPPED NAME": the
-# numbers count the lines that the test itself prints
+# numbers count the lines that the test itself prints; each is told as it ends
 mm_parse() {
 	awk '
 	/^# (not )?ok [0-9]/ {
@@ -41,6 +41,7 @@ mm_parse() {
 		sub(/^(not )?ok [0-9]+ /, "")
 		sub(/ # (SKIP|exit=[0-9]+)$/, "")
 		print verdict, passed + 0, failed + 0, skipped + 0, $0
+		fflush()
 		passed = failed = skipped = 0
 	}'
 }
@@ -49,18 +50,15 @@ mm_parse() {
 mm_category() {
 	mark "mm $1 in $ARM begins"
 	read -r begun _ </proc/uptime
-	# tests that never end are stopped one by one
-	(cd $MM && exec bash ./run_vmtests.sh -t "$1") >/tmp/mm.out 2>&1 \
-		</dev/null
-	code=$?
+	(cd $MM && exec bash ./run_vmtests.sh -t "$1") 2>&1 </dev/null |
+		mm_parse | tee "/tmp/mm/$ARM.$1" |
+		while read -r verdict passed failed skipped name; do
+			report mm arm="$ARM" category="$1" attempt="$2" name="$name" \
+				verdict="$verdict" passed="$passed" failed="$failed" \
+				skipped="$skipped"
+		done
 	read -r ended _ </proc/uptime
-	mm_parse </tmp/mm.out >"/tmp/mm/$ARM.$1"
-	while read -r verdict passed failed skipped name; do
-		report mm arm="$ARM" category="$1" attempt="$2" name="$name" \
-			verdict="$verdict" passed="$passed" failed="$failed" \
-			skipped="$skipped"
-	done <"/tmp/mm/$ARM.$1"
-	report mm-ran arm="$ARM" category="$1" attempt="$2" code=$code \
+	report mm-ran arm="$ARM" category="$1" attempt="$2" \
 		seconds="$(echo "$ended $begun" | awk '{ printf "%d", $1 - $2 }')"
 	mm_clean
 }

@@ -51,9 +51,10 @@ What `bulkmm lab matrix{flags}` printed: reduced scenarios, on kernels that the 
 `debug` proves locking, RCU and atomic sections, checks page tables, free pages,
 objects and lists, and preempts anywhere; `debug-kobject` also delays the release of
 every kobject; `kasan` checks every access against its shadow; `clang-cfi`, built by
-Clang, checks every indirect call. A run passed if the kernel log has no warning of any
-kind and, on kernels that prove locking, lockdep was still active at the end."""
-DEBUG_NOTE = "All in virtual machines, emulated. Nothing is measured on these kernels."
+Clang, checks every indirect call; `patched` checks nothing, it has the [patches in
+upstream/](upstream.md#the-patches). A run passed if the kernel log has no warning of
+any kind and, on kernels that prove locking, lockdep was still active at the end."""
+DEBUG_NOTE = "All in virtual machines, emulated. Nothing is measured in these runs."
 # pairs per path; "absent" is a kernel without the module
 RATED = {
     "memmap": (("off", "on"),),

@@ -94,7 +94,7 @@ class Mm(Suite):
 
     @property
     def quiet(self) -> float:
-        return 10 * self.options.seconds  # a category's tests, each for twice as long
+        return 10 * self.options.seconds  # a test has twice that, by the guest's clock
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Check that tests end as without the module, and which paths they used."""

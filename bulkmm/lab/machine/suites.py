@@ -28,11 +28,14 @@ BASH = "bash-static"  # the test runner is a bash script
 STRESS_NG = "stress-ng"
 # the compiler's name must be one word for the tests' own probes
 COMPILER = '#!/bin/sh\nexec gcc-14 --sysroot="{}" -static -s "$@"\n'
-# the tests have no time limit of their own; some exit by themselves if stopped
+# the tests have no time limit of their own; some exit by themselves if stopped, and
+# the runner waits for their children
 WRAPPER = """#!/bin/sh
 read -r begun _ </proc/uptime
-timeout -k 5 "$MM_LIMIT" "$0.test" "$@"
+setsid timeout -k 5 "$MM_LIMIT" "$0.test" "$@" &
+wait $!
 code=$?
+pkill -9 -s $!
 read -r ended _ </proc/uptime
 [ $((${ended%.*} - ${begun%.*})) -lt "$MM_LIMIT" ] || code=124
 exit $code

@@ -16,6 +16,7 @@ SCENARIOS = (
         measures=False,
         takes=("seed", "break_one_word"),
         quick=("",),
+        debug={"patched": ("",)},
         lacking_debug=LACKING,  # io_uring
         since="6.12",  # 6.1 copies without regard to machine checks
         x86_only="the path is",

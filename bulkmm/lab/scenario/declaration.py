@@ -57,8 +57,7 @@ class Scenario:
     faults: bool = False  # can be injected: it needs a test build
     since: str = ""  # the oldest kernel that supports it; "": all do
     kind: str = ""  # of the lab's own kernels: runs on no other
-    lacking_debug: str = ""  # why it does not run on the lab's own kernels
-    also: str = ""  # the one of these on which it does run
+    lacking_debug: str = ""  # why it runs on no other of the lab's own kernels
     x86_only: str = ""  # what of it is for x86-64 only
     upstream: str = ""  # a test from the kernel's source, built as a module
     suite: str = ""  # programs of others in the guest (machine/suites.py)
@@ -71,7 +70,7 @@ class Scenario:
         if self.x86_only and arch is not X86_64:
             return f"{self.name}: {self.x86_only} for x86_64 only"
         kind = kinds.find(kernel)
-        if self.lacking_debug and kind and kernel != self.also:
+        if self.lacking_debug and kind and kernel not in self.debug:
             return f"{self.name}: {self.lacking_debug.format(kernel=kernel)}"
         if kind and kind.no_disks and "nd_pmem" in self.modules:
             return (

@@ -60,7 +60,7 @@ SCENARIOS = (
         "hotplug-kmem-4g",
         _dax(4),
         quick=ONCE,
-        debug=dict.fromkeys(("debug", "kasan", "clang-cfi"), ONCE),
+        debug=dict.fromkeys(("debug", "kasan", "clang-cfi", "patched"), ONCE),
         seconds=40,
     ),
     _virtio(

@@ -10,6 +10,9 @@ from bulkmm.size import GIB, MIB
 STEP = 16 * MIB  # of the sizes of odd namespaces
 MOST, LARGEST = 6, 80  # of them on a device, and steps of each
 
+# of the kernel's tests, those of what the patches in upstream/ change
+TOUCHED = "--part hugetlb --part userfaultfd --part cow --part compaction --seconds 20"
+
 _suite = partial(
     Scenario,
     family="suites",
@@ -57,11 +60,11 @@ SCENARIOS = (
         work="families.suites:Mm",
         takes=("parts", "seconds"),
         full=("--seconds 20",),
+        debug={"patched": (TOUCHED,)},
         seconds=2400,
         counted=True,  # tests have time limits
         suite="mm",
         lacking_debug=LACKING,
-        also="patched",
     ),
     _suite(
         "stress",
