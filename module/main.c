@@ -59,8 +59,11 @@ static int __init bulkmm_add_all(void)
 	int err = bmm_known_init();
 	size_t i;
 
-	for (i = 0; !err && i < ARRAY_SIZE(asked); i += !err)
+	for (i = 0; !err && i < ARRAY_SIZE(asked); i++) {
 		err = bulkmm_add(bmm_paths[i]);
+		if (err)
+			break;
+	}
 	if (err)
 		bulkmm_leave(i);
 	return err;
