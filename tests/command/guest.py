@@ -8,21 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from commandlib import ROOT, valid
+from commandlib import valid
 
 from bulkmm.lab import paths
-from bulkmm.lab.machine import accel, build, image, kernels, root, userland, vm
-from bulkmm.lab.machine.arch import X86_64
+from bulkmm.lab.machine import accel, build, image, kernels, root, suites, vm
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.progress import Progress
 
 Step = tuple[str, ...]
 
-PYTHON = ("python3.13",)
-STANDARD = "usr/lib/python3.13"
-LEFT_OUT = ("test", "idlelib", "ensurepip", "tkinter", "pydoc_data", "lib2to3")
-# whatever times of change files have in a guest
-COMPILE = (*PYTHON, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash")
 PMEM = ("libnvdimm", "nd_btt", "nd_pmem", "nd_e820")  # drivers of its device
 MEMORY = 1024
 # Each step is a command's words, or a line for the shell. One Python does them
@@ -98,12 +92,10 @@ def run(
             built = build.ensure(kernel, [], progress)
             base = image.ensure_base(kernel, PMEM, progress)
             at = stack.enter_context(vm.run_directory(kernel.root, keep=False))
-            _pack(kernel, at / "extra", steps, progress)
-            image.pack(kernel.root, at / "extra", at / "extra.cpio")
-            both = at / "both.cpio"
-            both.write_bytes(base.read_bytes() + (at / "extra.cpio").read_bytes())
+            over = [suites.tree(kernel, suites.COMMAND, progress), at / "extra"]
+            _pack(kernel, over[1], steps)
             modules = [built / name for name in build.PRODUCTS]
-            whole = image.initramfs(kernel.root, both, at, JOB, modules)
+            whole = image.initramfs(kernel.root, base, at, JOB, modules, over=over)
             chosen = accel.choose("auto", kernel, base, progress)
             words = f"{words} memmap=64M!512M"
             machine = {"memory": MEMORY, "accel": chosen, "words": words} | machine
@@ -115,27 +107,11 @@ def run(
     return seen
 
 
-def _pack(kernel: Kernel, tree: Path, steps: list[Step], progress: Progress) -> None:
-    python = userland.unpacked(kernel.root, X86_64, PYTHON, progress)
-    leave = shutil.ignore_patterns("*.pyc", "__pycache__", *LEFT_OUT)
-    shutil.copytree(python / STANDARD, tree / STANDARD, ignore=leave, symlinks=True)
-    (tree / "usr/bin").mkdir()
-    shutil.copy(python / "usr/bin/python3.13", tree / "usr/bin")
-    libraries = "usr/lib/x86_64-linux-gnu"
-    (tree / libraries).mkdir()
-    for pattern in ("libexpat.so*", "libffi.so*", "libm.so*", "libz.so*"):
-        for file in (python / libraries).glob(pattern):
-            shutil.copy(file, tree / libraries)
-    shutil.copytree(ROOT / "bulkmm", tree / "command/bulkmm", ignore=leave)
-    for sources in (STANDARD, "command"):  # which takes a guest ten times as long
-        kernel.root.run([*COMPILE, kernel.root.inner(tree / sources)])
-    _config(kernel, tree)
+def _pack(kernel: Kernel, tree: Path, steps: list[Step]) -> None:
+    tree.mkdir()
     (tree / "runner.py").write_text(RUNNER)
     (tree / "steps.json").write_text(json.dumps(steps))
-
-
-def _config(kernel: Kernel, tree: Path) -> None:
-    """Put the configuration where this kernel's packages have it."""
+    # the configuration is where this kernel's packages have it
     for place in (
         f"boot/config-{kernel.release}",
         f"lib/modules/{kernel.release}/config",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""prezero-2m and prezero-1g: what it costs to populate a pool that is ready.
+"""Scenarios of huge pages that are ready before they are asked for.
 
-A visit populates the whole pool in one way, in one state of the module, checks every
-byte, fills it with a pattern and frees it (lab/guest/bmmpool_ways.c). The work of
-populating and of freeing is counted.
+In prezero-2m and prezero-1g a visit populates the whole pool in one way, in one state
+of the module, checks every byte, fills it with a pattern and frees it
+(lab/guest/bmmpool_ways.c). The work of populating and of freeing is counted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -205,3 +205,34 @@ class StressWork(work.Work):
             Check("enough pages", pages >= self.pages, f"{pages} in {turns} turns"),
             Check("served meanwhile", hits * SERVED >= pages, f"{hits} not cleared"),
         ]
+
+
+GROWN = 512  # pages
+BY_KERNEL = 0
+JOBS = (BY_KERNEL, 1, 2)
+
+
+@dataclass(frozen=True)
+class GrowWork(work.Work):
+    """pool-grow: the pool grown by the kernel and by so many jobs."""
+
+    def lines(self) -> list[str]:
+        chance = self.options.chance
+        grown = [
+            f"pool_grow {GROWN} {jobs}"
+            for _ in range(self.options.rounds)
+            for jobs in chance.sample(JOBS, len(JOBS))
+        ]
+        ended = [f"pool_ended {signal} {GROWN}" for signal in ("TERM", "KILL")]
+        limit = "must_write /sys/kernel/mm/$KINDS/nr_overcommit_hugepages $KEPT"
+        return [limit, *grown, *ended]
+
+    def measured(self, outcome: Outcome) -> Iterator[work.Measure]:
+        times = {
+            f"jobs-{jobs}" if jobs else "kernel": [
+                float(one["ns"]) for one in outcome.of("pool-grown", jobs=jobs)
+            ]
+            for jobs in JOBS
+        }
+        pairs = [("kernel", arm) for arm in times if arm != "kernel"]
+        yield work.Measure("pool-grow", GROWN * 2 * MIB, pairs, times)

@@ -14,11 +14,12 @@ from bulkmm.lab.child import ChildError
 from bulkmm.lab.machine import upstream, userland
 from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.paths import built, content_key
+from bulkmm.lab.paths import PROJECT, built, content_key
 from bulkmm.lab.progress import Progress
 
 MM, STRESS, COEXIST = "mm", "stress", "coexist"  # suites
 QEMU = "qemu"  # the root's own, as a user of huge pages
+COMMAND = "command"  # this one, with a Python
 PLACE = "suite"  # in the guest
 SELFTESTS = "tools/testing/selftests"
 SOURCE = ("tools", "include", "mm/gup_test.h", "lib/test_hmm_uapi.h")
@@ -26,6 +27,12 @@ SOURCE = ("tools", "include", "mm/gup_test.h", "lib/test_hmm_uapi.h")
 SYSROOT = ("libc6-dev", "libcap-dev", "libnuma-dev", "liburing-dev")
 BASH = "bash-static"  # the test runner is a bash script
 STRESS_NG = "stress-ng"
+PYTHON = "python3.13"
+STANDARD = f"usr/lib/{PYTHON}"
+LEFT_OUT = ("test", "idlelib", "ensurepip", "tkinter", "pydoc_data", "lib2to3")
+ELSEWHERE = "sitecustomize.py"  # a link to /etc
+# whatever times of change files have in a guest
+COMPILE = ("-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash")
 # the compiler's name must be one word for the tests' own probes
 COMPILER = '#!/bin/sh\nexec gcc-14 --sysroot="{}" -static -s "$@"\n'
 # the tests have no time limit of their own; some exit by themselves if stopped, and
@@ -51,9 +58,16 @@ LISTED = "bmm-listed: ; @echo $(TEST_GEN_FILES)"
 
 def tree(kernel: Kernel, name: str, progress: Progress) -> Path:
     """Return the tree of a suite, made if this kernel has none."""
-    makers = {MM: _mm, STRESS: _stress, COEXIST: _coexist, QEMU: _qemu}
+    makers = {
+        MM: _mm,
+        STRESS: _stress,
+        COEXIST: _coexist,
+        QEMU: _qemu,
+        COMMAND: _command,
+    }
     version = upstream.source_package(kernel)[1] if name == MM else kernel.release
-    key = content_key([], *SOURCE, *SYSROOT, COMPILER, WRAPPER, STAND_IN, version)
+    files = (PROJECT / "bulkmm").rglob("*.py") if name == COMMAND else ()
+    key = content_key(files, *SOURCE, *SYSROOT, COMPILER, WRAPPER, STAND_IN, version)
     place = kernel.root.var / "suites" / f"{name}-{kernel.release}-{key}"
     return built(
         place,
@@ -124,6 +138,22 @@ def _qemu(kernel: Kernel, part: Path, _progress: Progress) -> None:
     root, arch = kernel.root, kernel.arch
     if arch is X86_64:  # the root's own
         userland.copy_tools(root, arch, root.path, (f"usr/bin/{arch.qemu}",), part)
+
+
+def _command(kernel: Kernel, part: Path, progress: Progress) -> None:
+    python = userland.unpacked(kernel.root, X86_64, (PYTHON,), progress)
+    leave = shutil.ignore_patterns("*.pyc", "__pycache__", ELSEWHERE, *LEFT_OUT)
+    libraries = "usr/lib/x86_64-linux-gnu"
+    for place in ("usr/bin", libraries):
+        (part / place).mkdir(parents=True)
+    shutil.copytree(python / STANDARD, part / STANDARD, ignore=leave)
+    shutil.copy(python / "usr/bin" / PYTHON, part / "usr/bin")
+    for pattern in ("libexpat.so*", "libffi.so*", "libm.so*", "libz.so*"):
+        for file in (python / libraries).glob(pattern):
+            shutil.copy(file, part / libraries)
+    shutil.copytree(PROJECT / "bulkmm", part / COMMAND / "bulkmm", ignore=leave)
+    for sources in (STANDARD, COMMAND):  # which takes a guest ten times as long
+        kernel.root.run([PYTHON, *COMPILE, kernel.root.inner(part / sources)])
 
 
 def _coexist(kernel: Kernel, part: Path, _progress: Progress) -> None:

@@ -69,4 +69,20 @@ SCENARIOS = (
         seconds=900,
         memory=1536,
     ),
+    Scenario(
+        "pool-grow",
+        "a pool of hugetlb pages of 2 MiB on two nodes grown by `nr_hugepages`, and by "
+        "`bulkmm pool grow` with one job and two, which is also terminated and killed",
+        "the pool as asked for, equal on both nodes; limits as before; none left by a "
+        "run that was terminated, nor by one that was killed once another has run",
+        family="prezero",
+        path="prezero",
+        work="families.prezero:GrowWork",
+        hot=Hot(nodes=2, shared_out=True),
+        takes=("rounds", "seed"),
+        rounds=3,
+        seconds=200,
+        suite="command",
+        x86_only="the Python in the guest is",
+    ),
 )
