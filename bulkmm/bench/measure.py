@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bulkmm import machine
+from bulkmm import machine, stats
 from bulkmm.bench import judge, take
 from bulkmm.bench.subjects import Request
 from bulkmm.bench.take import Event, Seen
@@ -51,11 +51,18 @@ def document(taken: list[list[Event]], request: Request) -> Document:
 
 
 def join(documents: Sequence[Document]) -> Document:
-    """Merge documents of one machine into one."""
+    """Merge documents of one run into one, whose ratios are judged together."""
+    results = [result for one in documents for result in one.results]
+    arms = {(one.scenario, one.variant): one for one in results}
+    effects = [
+        (r, stats.effects(arms[r.scenario, r.base], arms[r.scenario, r.variant]))
+        for one in documents
+        for r in one.ratios
+    ]
     return Document(
         machine=documents[0].machine,
-        results=[result for one in documents for result in one.results],
-        ratios=[ratio for one in documents for ratio in one.ratios],
+        results=results,
+        ratios=stats.proven(effects),
         checks=[check for one in documents for check in one.checks],
         run={"scenario": "all", **_sums(documents), **_named(documents)},
     )

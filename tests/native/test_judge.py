@@ -9,6 +9,7 @@ from eventlib import Times, document, steady
 
 from bulkmm import cli
 from bulkmm.bench import goals, subjects
+from bulkmm.bench import measure as bench
 from bulkmm.native import measure
 from bulkmm.results import Document
 
@@ -112,6 +113,21 @@ def test_beating_the_limit_is_exit_code_1(
     monkeypatch.setattr("bulkmm.bench.measure.run_bench", lambda *_: found)
     assert cli.main(["bench", "clear"]) == 1
     assert f"{LIMIT_CHECK}: clear-2m bulkmm-streaming" in capsys.readouterr().err
+
+
+def test_the_subjects_of_a_run_are_judged_together() -> None:
+    """What is uneven is as often as even chance, beside something more even."""
+
+    def slowed(by: list[int]) -> Times:
+        return {"glibc": [[1000 + ns] for ns in by], "bulkmm-cached": [[1000]] * 6}
+
+    uneven = {"clear-2m": slowed([9, 9, 9, 9, 9, 99])}
+    even = {"copy-2m": slowed([9, 9, 9, 9, 9, 9])}
+    alone = [document(subjects.CLEAR, uneven), document(subjects.COPY, even)]
+    assert [r.significant for one in alone for r in one.ratios] == [True, True]
+    together = bench.join(alone)
+    assert [r.significant for r in together.ratios] == [False, True]
+    assert together.ratios[1:] == alone[1].ratios
 
 
 def test_a_pick_stands_against_the_best_backend() -> None:
