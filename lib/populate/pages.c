@@ -7,12 +7,10 @@
  * first pins the page (get_futex_key()), so that no device's register is read.
  *
  * On a resident 4 KiB page, MADV_POPULATE_WRITE costs a good part of what
- * making the page does. So if the first page of a piece is resident, the rest
- * is looked up in /proc/self/pagemap: all at once if uniform (PAGEMAP_SCAN,
- * Linux 6.7, some ns a page), else by entries, for up to a tenth of the cost of
- * making the page; and only what is missing is populated. Where a write to a
- * resident page may fault (private memory after a fork: forks.c; files not on
- * tmpfs), the kernel does all of it.
+ * making the page does. So if the first page of a piece is resident and that
+ * will do, the rest is looked up in /proc/self/pagemap: all at once if uniform
+ * (PAGEMAP_SCAN, Linux 6.7, some ns a page), else by entries, for up to a tenth
+ * of the cost of making the page; and only what is missing is populated.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,10 +22,8 @@
 
 #include "populate.h"
 
-#define PRESENT	  (1ULL << 63) /* bits of a pagemap entry */
-#define OF_FILE	  (1ULL << 61)
-#define EXCLUSIVE (1ULL << 56)
-#define ENTRIES	  2048U /* 16 KiB of stack; fewer cost up to twice the time */
+#define PRESENT (1ULL << 63) /* in a pagemap entry */
+#define ENTRIES 2048U /* 16 KiB of stack; fewer cost up to twice the time */
 
 /* As in <linux/fs.h>, which may be older than the kernel. */
 struct region {
@@ -41,8 +37,6 @@ struct scan {
 
 #define SCAN	     _IOWR('f', 16, struct scan)
 #define SCAN_PRESENT 8ULL
-#define SCAN_ZERO    32ULL
-#define SCAN_HUGE    64ULL
 
 /* Not madvise(), which a preloaded library may replace: ours does. */
 static long kernel_madvise(uintptr_t from, size_t len, int advice)
@@ -68,7 +62,6 @@ int pages_open(struct pages *how, bool read, bool look)
 	how->advice = read ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
 	how->touch = kernel_madvise(0, 0, how->advice) != 0;
 	how->pagemap = -1;
-	how->alone = UNKNOWN;
 	if (how->touch && read)
 		return -EOPNOTSUPP;
 	if (look)
@@ -165,23 +158,15 @@ static size_t look(const struct pages *how, uintptr_t from, uint64_t *entries,
 }
 
 /*
- * Whether a page needs no more work: it belongs to a shared file mapping, or to
- * this process alone. Neither holds for the zero page or what a fork left.
+ * Whether a page that is resident needs no more work. Not to be written where a
+ * write to it may fault, or it may go: private memory after fork() or MADV_FREE,
+ * files not on tmpfs. And it may be off limits: the kernel returns the error.
  */
-static bool is_there(const struct pages *how, const struct map *map, uint64_t e)
+static bool resident_will_do(const struct pages *how, const struct map *map)
 {
-	if (!(e & PRESENT))
-		return false;
 	if (how->advice == MADV_POPULATE_READ)
-		return true;
-	return e & OF_FILE ? map->shared : (e & EXCLUSIVE) != 0;
-}
-
-/* A resident page may still be off limits: let the kernel return the error. */
-static bool allowed(const struct pages *how, const struct map *map)
-{
-	return how->advice == MADV_POPULATE_READ ? map->readable :
-						   map->writable;
+		return map->readable;
+	return map->writable && map->shared && !map->watched;
 }
 
 static void fill_holes(const struct pages *how, uintptr_t from, uintptr_t to,
@@ -197,7 +182,7 @@ static void fill_holes(const struct pages *how, uintptr_t from, uintptr_t to,
 		if (!got)
 			break;
 		for (i = 0; i < got; i++) {
-			if (!is_there(how, map, entries[i]))
+			if (!(entries[i] & PRESENT))
 				continue;
 			outcome->there &= missing == from + i * base;
 			if (!fill(how, missing, from + i * base, map->page,
@@ -210,8 +195,8 @@ static void fill_holes(const struct pages *how, uintptr_t from, uintptr_t to,
 	fill(how, missing, to, map->page, outcome);
 }
 
-/* The categories of a uniform piece; 0 if it is not, or the kernel is older. */
-static uint64_t alike(const struct pages *how, uintptr_t from, uintptr_t to)
+/* Whether all of a piece is resident; false if the kernel is older. */
+static bool all_there(const struct pages *how, uintptr_t from, uintptr_t to)
 {
 	struct region region = { 0 };
 	struct scan scan = { .size = sizeof(scan),
@@ -220,52 +205,10 @@ static uint64_t alike(const struct pages *how, uintptr_t from, uintptr_t to)
 			     .vec = (uintptr_t)&region,
 			     .vec_len = 1,
 			     .mask = SCAN_PRESENT,
-			     .wanted = SCAN_PRESENT | SCAN_ZERO | SCAN_HUGE };
+			     .wanted = SCAN_PRESENT };
 
-	if (ioctl(how->pagemap, SCAN, &scan) != 1 || region.start != from ||
-	    region.end != to)
-		return 0;
-	return region.categories;
-}
-
-/* Whether a write to a resident page may fault all the same. */
-static bool may_fault(struct pages *how, const struct map *map)
-{
-	int alone;
-
-	if (how->advice == MADV_POPULATE_READ)
-		return false;
-	if (map->shared)
-		return map->watched;
-	alone = __atomic_load_n(&how->alone, __ATOMIC_RELAXED);
-	if (alone == UNKNOWN) {
-		alone = forks_none();
-		if (alone != UNKNOWN) /* else the next slice may find out */
-			__atomic_store_n(&how->alone, alone, __ATOMIC_RELAXED);
-	}
-	return alone != true;
-}
-
-/* Populates a piece whose first page is resident. */
-static void fill_rest(struct pages *how, uintptr_t from, uintptr_t to,
-		      const struct map *map, struct outcome *outcome)
-{
-	bool private = how->advice != MADV_POPULATE_READ && !map->shared;
-	bool huge = map->page > base_page(), ask = huge || may_fault(how, map);
-	uint64_t all = 0;
-
-	/* base pages that were not looked up count as made */
-	outcome->there = huge || !ask;
-	/* a file's page is not enough if a write copies it */
-	if (!ask && !(private && !map->anonymous))
-		all = alike(how, from, to);
-	/* until 2025 the huge zero page was not told from other huge pages */
-	if (private && all == (SCAN_PRESENT | SCAN_HUGE))
-		ask = true;
-	if (ask) /* the kernel is quick with huge pages */
-		fill(how, from, to, map->page, outcome);
-	else if ((all & ~SCAN_HUGE) != SCAN_PRESENT)
-		fill_holes(how, from, to, map, outcome);
+	return ioctl(how->pagemap, SCAN, &scan) == 1 && region.start == from &&
+	       region.end == to;
 }
 
 /**
@@ -279,11 +222,14 @@ static void fill_rest(struct pages *how, uintptr_t from, uintptr_t to,
 void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
 		    const struct map *map, struct outcome *outcome)
 {
+	bool huge = map->page > base_page(); /* the kernel is quick with them */
 	uint64_t first;
 
-	if (how->pagemap >= 0 && allowed(how, map) &&
-	    look(how, from, &first, 1) && is_there(how, map, first))
-		fill_rest(how, from, to, map, outcome);
-	else
+	outcome->there = how->pagemap >= 0 &&
+			 (huge || resident_will_do(how, map)) &&
+			 look(how, from, &first, 1) && first & PRESENT;
+	if (huge || !outcome->there)
 		fill(how, from, to, map->page, outcome);
+	else if (!all_there(how, from, to))
+		fill_holes(how, from, to, map, outcome);
 }

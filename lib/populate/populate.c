@@ -193,8 +193,9 @@ static int run(uintptr_t start, uintptr_t end,
  *
  * When it returns, every page is resident and writable, zeroed once, by the
  * kernel. The content of resident pages is not changed, and they cost next to
- * nothing. Works on private and shared memory, memfd and tmpfs, hugetlbfs,
- * transparent huge pages, DAX.
+ * nothing, except for private ones of 4 KiB: a third of making them. Works on
+ * private and shared memory, memfd and tmpfs, hugetlbfs, transparent huge
+ * pages, DAX.
  *
  * Ranges of 64 MiB and more are shared by threads, as many as help: their
  * number grows while the total rate does, within the CPUs that affinity and

@@ -27,8 +27,6 @@
 #define NODES_MAX    1024U /* the kernel's own limit */
 #define CPUS_MAX     8192U
 
-#define UNKNOWN (-1) /* neither true nor false yet */
-
 #define WORD_BITS   (8 * sizeof(unsigned long))
 #define WORDS(bits) ((bits) / WORD_BITS)
 
@@ -109,7 +107,6 @@ void grow_next(struct grow *grow, size_t done);
 struct pages {
 	int pagemap; /* -1: not used */
 	int advice;
-	int alone; /* whether there never was a fork; UNKNOWN at first */
 	bool touch;
 };
 
@@ -124,9 +121,6 @@ int pages_open(struct pages *how, bool read, bool look);
 void pages_close(struct pages *how);
 void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
 		    const struct map *map, struct outcome *outcome);
-
-/* forks.c: whether a write to a private page may fault */
-int forks_none(void);
 
 /* crew.c: threads that share a range */
 struct segment {

@@ -49,9 +49,7 @@ extern bool nodes_made;	       /* several nodes; there are none but the real */
 extern uintptr_t second_node;  /* where its memory begins; SIZE_MAX: in turn */
 extern unsigned int ran[2][2]; /* calls for a node's memory on a node's CPU */
 extern unsigned int bound;     /* calls that bind a thread to CPUs */
-extern bool zero_unseen;       /* a page of zeroes is taken for any other */
 extern pid_t locker;	       /* who may lock, if it is not 0 */
-extern __thread void (*meanwhile)(void); /* called once, in a look for forks */
 
 #define WRAPPED(type, name, ...)         \
 	type __real_##name(__VA_ARGS__); \
@@ -62,8 +60,6 @@ WRAPPED(long, syscall, long, ...);
 WRAPPED(int, sched_getaffinity, pid_t, size_t, cpu_set_t *);
 WRAPPED(int, sched_setaffinity, pid_t, size_t, const cpu_set_t *);
 WRAPPED(int, open64, const char *, int, ...);
-WRAPPED(int, ioctl, int, unsigned long, void *);
-WRAPPED(int, getrusage, int, struct rusage *);
 WRAPPED(int, pthread_mutex_lock, pthread_mutex_t *);
 WRAPPED(bool, nodes_several, void);
 WRAPPED(ssize_t, pread64, int, void *, size_t, off_t);

@@ -12,8 +12,6 @@
 
 #include "cases.h"
 
-#define ZERO 32ULL /* PAGE_IS_PFNZERO */
-
 unsigned int cpus_made;
 int creations = 1 << 30;
 unsigned int created, blocked;
@@ -21,11 +19,10 @@ long sleep_us;
 bool in_turn;
 uintptr_t stall_at;
 unsigned int advised, looked, bound;
-bool nodes_made, zero_unseen;
+bool nodes_made;
 uintptr_t second_node;
 unsigned int ran[2][2];
 pid_t locker;
-__thread void (*meanwhile)(void);
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
@@ -123,26 +120,6 @@ int __wrap_sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set)
 {
 	__atomic_add_fetch(&bound, 1, __ATOMIC_RELAXED);
 	return __real_sched_setaffinity(pid, size, set);
-}
-
-/* What to answer with is the last word of what PAGEMAP_SCAN is asked. */
-int __wrap_ioctl(int fd, unsigned long nr, void *arg)
-{
-	uint64_t *wanted = (uint64_t *)arg + 11;
-
-	if (nr == SCAN && arg && zero_unseen)
-		*wanted &= ~ZERO;
-	return __real_ioctl(fd, nr, arg);
-}
-
-int __wrap_getrusage(int who, struct rusage *usage)
-{
-	void (*now)(void) = meanwhile;
-
-	meanwhile = NULL;
-	if (now)
-		now();
-	return __real_getrusage(who, usage);
 }
 
 /* It would wait for ever where a thread held it that is not here any more. */

@@ -72,17 +72,12 @@ static void needs_scan(void)
 	close(fd);
 }
 
-/*
- * As on kernels of which PAGEMAP_SCAN takes the huge page of zeroes for any
- * other: pieces that begin with a page that is there, and go on with that one.
- */
+/* Pieces that begin with a page that is there, and go on with one of zeroes. */
 void zeroes_huge(void)
 {
 	char *p = map(LEN + 2 * MIB, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	size_t i;
 
-	needs_scan();
-	zero_unseen = true;
 	cpus_made = 1;
 	p += -(uintptr_t)p & (2 * MIB - 1);
 	madvise(p, LEN, MADV_HUGEPAGE);
@@ -105,9 +100,8 @@ static bool was_there(size_t i)
 	return i % 61 == 0 || i % 8 < 3 || (i > 2000 && i < 2100);
 }
 
-void holes(void)
+static void holes_of(char *p)
 {
-	char *p = anonymous(LEN);
 	size_t i;
 
 	for (i = 0; i < PAGES; i++)
@@ -119,6 +113,12 @@ void holes(void)
 		check(p[i * PAGE] == was_there(i));
 }
 
+void holes(void)
+{
+	holes_of(anonymous(LEN));
+	holes_of(map(LEN, MAP_SHARED | MAP_ANONYMOUS, -1));
+}
+
 /* Some pages are as all should be: among them the first of each slice. */
 static void write_some(char *p)
 {
@@ -128,10 +128,10 @@ static void write_some(char *p)
 		p[i] = 1;
 }
 
-/* All of it is there and none of it shared: few entries are read to know it. */
-void alone(void)
+/* Shared memory that is all there: few entries are read to know it. */
+void shared(void)
 {
-	char *p = anonymous(LEN);
+	char *p = map(LEN, MAP_SHARED | MAP_ANONYMOUS, -1);
 
 	needs_scan();
 	memset(p, 1, LEN);
@@ -153,88 +153,33 @@ static void populates_after_fork(char *p)
 	check_populated(p, LEN);
 }
 
-/* A fork after that is seen by both sides, for good. */
-void alone_no_more(void)
+/* Whether the child is still there, was there before, or is the caller. */
+void forked(void)
 {
 	char *p = anonymous(LEN);
 	pid_t child;
 
 	memset(p, 1, LEN);
+	child = child_that_waits();
+	write_some(p);
+	check_populated(p, LEN);
+	end(child);
+	populates_after_fork(p);
+}
+
+/* What was given back, but has not been taken yet, is kept after all. */
+void lazily_free(void)
+{
+	char *p = anonymous(LEN);
+	size_t i, kept = 0;
+
+	memset(p, 1, LEN);
+	check(!madvise(p, LEN, MADV_FREE));
 	check(!bmm_populate(p, LEN, NULL, NULL));
-	child = child_that_waits();
-	write_some(p);
-	check_populated(p, LEN);
-	end(child);
-	populates_after_fork(p);
-}
-
-/* Neither is one overlooked that was before the first call. */
-void forked_before(void)
-{
-	char *p = anonymous(LEN);
-
-	memset(p, 1, LEN);
-	populates_after_fork(p);
-}
-
-void child_before(void)
-{
-	char *p = anonymous(LEN);
-	pid_t child;
-
-	memset(p, 1, LEN);
-	child = child_that_waits();
-	write_some(p);
-	check_populated(p, LEN);
-	end(child);
-}
-
-/* Nor where children leave no trace. */
-void forked_unseen(void)
-{
-	char *p = anonymous(LEN);
-	pid_t child;
-
-	signal(SIGCHLD, SIG_IGN);
-	memset(p, 1, LEN);
-	child = fork();
-	if (!child)
-		_exit(0);
-	while (!kill(child, 0))
-		usleep(1000);
-	check_populated(p, LEN);
-}
-
-static char *page;
-static struct pages how;
-
-static void look_again(void)
-{
-	struct map map = { .page = PAGE,
-			   .readable = true,
-			   .writable = true,
-			   .anonymous = true };
-	struct outcome outcome = { 0 };
-
-	pages_populate(&how, (uintptr_t)page, (uintptr_t)page + PAGE, &map,
-		       &outcome);
-	check(!outcome.error && outcome.there == (how.alone == true));
-}
-
-/* What meets another's look for forks waits for no answer, and keeps none. */
-void looked_at_once(void)
-{
-	page = anonymous(PAGE);
-	*page = 1;
-	needs_scan();
-	check(!pages_open(&how, false, true));
-	check(forks_none() == true);
-	meanwhile = look_again;
-	check(forks_none() == true);
-	check(!meanwhile && how.alone == UNKNOWN);
-	look_again();
-	check(how.alone == true);
-	pages_close(&how);
+	madvise(p, LEN, MADV_PAGEOUT);
+	for (i = 0; i < LEN; i += PAGE)
+		kept += (size_t)p[i];
+	check(kept == PAGES);
 }
 
 /* A file's pages that were read are there, and a write would copy them. */
