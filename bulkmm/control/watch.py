@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal
 
@@ -20,6 +20,7 @@ from bulkmm.control.trace import Latency, Trace
 from bulkmm.errors import BulkmmError, Exit
 
 CLEAR = "\x1b[H\x1b[2J"  # the screen
+INFLIGHT = "inflight"  # rises and falls
 TIMES = ("mean", "median", "p99", "worst")  # all but the mean by --trace
 
 
@@ -50,7 +51,9 @@ class Sample(Record):
 def rates(
     before: KernelPath, now: KernelPath, seconds: float, latency: Latency | None
 ) -> Rates:
-    """Return what a path did between two reads."""
+    """Return what a path did between two reads, or since a reload between them."""
+    if _reloaded(before, now):
+        before = replace(before, counters={}, fallbacks={})
     hits = _moved(before.counters, now.counters, "hits")
     spent = _moved(before.counters, now.counters, "ns")
     return Rates(
@@ -59,7 +62,7 @@ def rates(
         requests_per_s=hits / seconds,
         bytes_per_s=_moved(before.counters, now.counters, "bytes") / seconds,
         mean_ns=spent / hits if hits and "ns" in now.counters else None,
-        inflight=now.counters.get("inflight", 0),
+        inflight=now.counters.get(INFLIGHT, 0),
         fallbacks_per_s={
             reason: _moved(before.fallbacks, now.fallbacks, reason) / seconds
             for reason in now.fallbacks
@@ -68,10 +71,14 @@ def rates(
     )
 
 
+def _reloaded(before: KernelPath, now: KernelPath) -> bool:
+    """Return whether the counters began at 0 in between: one that only grows fell."""
+    old, new = ({**one.fallbacks, **one.counters} for one in (before, now))
+    return any(new.get(k, 0) < n for k, n in old.items() if k != INFLIGHT)
+
+
 def _moved(before: dict[str, int], now: dict[str, int], name: str) -> int:
-    """Return a counter's increase; one that fell was reset."""
-    value, old = now.get(name, 0), before.get(name, 0)
-    return value - old if value >= old else value
+    return now.get(name, 0) - before.get(name, 0)
 
 
 def samples(

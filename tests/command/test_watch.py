@@ -25,21 +25,26 @@ def look(fake: Fake, name: str) -> module.KernelPath:
 
 
 @pytest.mark.parametrize(
-    ("moved", "rates"),
+    ("moved", "rates", "small"),
     [
-        ({"hits": 14, "bytes": (8 << 20) + 1000, "ns": 2000500}, (5, 500, 50)),
-        ({"hits": 2, "bytes": 6, "ns": 8}, (1, 3, 4)),  # reloaded: they begin at 0
-        ({}, (0, 0, None)),
+        ({"hits": 14, "bytes": (8 << 20) + 1000, "ns": 2000500}, (5, 500, 50), 10),
+        ({"inflight": -1}, (0, 0, None), 10),
+        # reloaded: they begin at 0, also those that are larger by now
+        ({"hits": 2, "bytes": 6, "ns": 8}, (1, 3, 4), 13.5),
+        ({"hits": 6, "bytes": 9 << 20, "ns": 60}, (3, 4.5 * (1 << 20), 10), 13.5),
     ],
 )
 def test_rates(
-    loaded: Fake, moved: dict[str, int], rates: tuple[float, float, float | None]
+    loaded: Fake,
+    moved: dict[str, int],
+    rates: tuple[float, float, float | None],
+    small: float,
 ) -> None:
     before = look(loaded, "clear")
     loaded.counters("clear", fallback_small=27, **moved)
     seen = watch.rates(before, look(loaded, "clear"), 2.0, None)
     assert (seen.requests_per_s, seen.bytes_per_s, seen.mean_ns) == rates
-    assert seen.fallbacks_per_s == {"off": 0, "small": 10}
+    assert seen.fallbacks_per_s == {"off": 0, "small": small}
 
 
 @pytest.mark.usefixtures("loaded")
