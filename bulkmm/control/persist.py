@@ -4,10 +4,9 @@
 from dataclasses import dataclass
 
 from bulkmm import files
-from bulkmm.control import change, checks, needs
+from bulkmm.control import change, status
 from bulkmm.control.module import Module
 from bulkmm.control.root import Root
-from bulkmm.errors import unknown
 
 FILE = "/etc/modprobe.d/bulkmm.conf"
 HEAD = ["options", "bulkmm"]
@@ -27,13 +26,7 @@ class Kept:
 
 def plan(root: Root, module: Module | None, path: str | None, mode: str | None) -> Kept:
     """Return the file with changed modes of one path or of all."""
-    if module:
-        modes = {one.name: one.modes for one in module.paths}
-    else:
-        table = needs.read(root.read(checks.ARCHITECTURE) or "")
-        modes = {one.name: one.modes for one in table.paths}
-    if path and path not in modes:
-        raise unknown("path", path, modes)
+    modes = status.known(root, module, [path] if path else [])
     text = _read(root)
     changes = []
     for name in [path] if path else modes:

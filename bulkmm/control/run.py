@@ -12,14 +12,23 @@ from bulkmm.errors import Exit, UsageError
 
 
 def status(args: argparse.Namespace) -> int:
-    """Print or write the status."""
+    """Print or write the status, or the schema of what commands print."""
     if args.schema:
         import json
 
         from bulkmm.control import record
 
-        print(json.dumps(record.schema(), indent=1))
-        return Exit.OK
+        said, code = json.dumps(record.schema(), indent=1) + "\n", Exit.OK
+    else:
+        said, code = _status(args)
+    if args.output:
+        files.write(args.output, said, "the status")
+    else:
+        print(said, end="")
+    return code
+
+
+def _status(args: argparse.Namespace) -> tuple[str, Exit]:
     root = Root.given(args.root)
     if args.json and args.format not in (None, "json"):
         raise UsageError(f"--json and --format {args.format} differ: give one")
@@ -33,12 +42,9 @@ def status(args: argparse.Namespace) -> int:
         said = found.json() + "\n"
     else:
         said = "\n".join(shown.lines(found, detailed=bool(args.path))) + "\n"
-    if args.output:
-        files.write(args.output, said, "the status")
-    else:
-        print(said, end="")
     # Unloaded is a metric too: the collector needs it, and cron no failure.
-    return Exit.OK if form == "prometheus" or found.loaded else Exit.VERDICT
+    fine = form == "prometheus" or found.loaded
+    return said, Exit.OK if fine else Exit.VERDICT
 
 
 def doctor(args: argparse.Namespace) -> int:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm status``: the module's state, as text and as JSON."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from bulkmm.control import checks, needs, text
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
-from bulkmm.control import text
 from bulkmm.control.module import Backends, KernelPath, Module
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
@@ -47,6 +48,7 @@ def document(root: Root, wanted: list[str]) -> Status:
     kernel = kernels.Kernel(root)
     case = kernels.zeroing(kernel)
     module = modules.read(root)
+    known(root, module, wanted)
     return Status(
         loaded=module is not None,
         version=module.version if module else None,
@@ -56,6 +58,18 @@ def document(root: Root, wanted: list[str]) -> Status:
         parameters=module.parameters if module else {},
         paths=select(module, wanted),
     )
+
+
+def known(
+    root: Root, module: Module | None, wanted: Iterable[str]
+) -> dict[str, list[str]]:
+    """Return the modes of all paths, loaded or not; reject unknown names."""
+    table = module or needs.read(root.read(checks.ARCHITECTURE) or "")
+    modes = {path.name: path.modes for path in table.paths}
+    for name in wanted:
+        if name not in modes:
+            raise unknown("path", name, modes)
+    return modes
 
 
 def select(module: Module | None, wanted: list[str]) -> list[KernelPath]:

@@ -367,6 +367,8 @@ def _less(base: float, value: float) -> float:
 
 def run_compare(args: argparse.Namespace) -> int:
     """Compare; the exit code tells whether something is proven slower."""
+    if args.json and args.format == "mmtests":
+        raise UsageError("--json and --format mmtests differ: give one")
     threshold = parse_threshold(args.threshold)
     compared = Comparison(*read([str(word) for word in args.files]), threshold)
     if args.json:

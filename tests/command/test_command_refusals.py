@@ -63,6 +63,7 @@ compare {good} -- {other} -- {good}  | 2 | separated by one --
 compare {good} {good} -- {other}     | 2 | good.json is given twice
 compare {other} -- {good} {copy}     | 2 | copy.json is a copy of a file beside it
 compare --threshold 5 {good} {other} | 2 | as in 5% or 0.05
+compare --json --format mmtests {good} {other} | 2 | mmtests differ: give one
 compare {bad} {good}                 | 3 | bad.json: not a bulkmm result: Object missing
 report {good} -o {home}/no/r.html    | 3 | no such directory
 report {good} -o {home}              | 3 | cannot be written
@@ -110,6 +111,7 @@ worth -- no-such-command             | 2 |
 UNLOADED = """
 on clear                             | 3 | the module is not loaded
 off clear                            | 3 | the module is not loaded
+status clear nothing                 | 2 | unknown path nothing: there are memmap,
 tune a=1                             | 3 | the module is not loaded
 watch                                | 3 | the module is not loaded
 pool                                 | 3 | has no pools of huge pages

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm status``: all that sysfs has, of paths that it names itself."""
 
+import json
 import sys
+from pathlib import Path
 
 import pytest
-from commandlib import Command
+from commandlib import SCHEMA, Command, Done
 from fakekernel import PATHS, RELEASE, ZEROING, Fake
 from programs import completed
 
@@ -79,6 +81,12 @@ def test_without_the_module(bulkmm: Command) -> None:
     said = bulkmm("status")
     assert said.code == Exit.VERDICT
     assert "not loaded: modprobe bulkmm" in said.out
+
+
+def test_the_schema_goes_where_it_is_wanted(bulkmm: Command, tmp_path: Path) -> None:
+    file = tmp_path / "schema.json"
+    assert bulkmm("status", "--schema", "-o", str(file)) == Done(Exit.OK, "", "")
+    assert json.loads(file.read_text()) == SCHEMA
 
 
 @pytest.mark.parametrize(
