@@ -105,7 +105,7 @@ GOALS = (
     Goal(
         "what is there already against populating it",
         # private pages of 4 KiB are the kernel's
-        *("populate-.*-(?!4k)\w+", "resident-1", "madvise", 50),
+        *(r"populate-.*-(?!4k)\w+", "resident-1", "madvise", 50),
     ),
 )
 
