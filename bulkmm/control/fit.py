@@ -74,11 +74,10 @@ def _uses(root: Root, kernel: Kernel) -> Iterator[tuple[str, str]]:
 def _not_ready(pool: Pool) -> Iterator[str]:
     """Yield what of a pool would be cleared when a program takes it, and the remedy."""
     on = modules.choice(pool.root.read(f"{modules.HOME}/prezero/mode") or "")
-    free = pool.read("free_hugepages")
-    zeroed = sum(map(pool.zeroed, pool.nodes))
-    if free > zeroed:
+    if (left := pool.uncleared) > 0:
+        free = pool.read("free_hugepages")
         remedy = "" if on and on.chosen == "on" else "bulkmm on prezero, then "
         yield (
-            f"{free - zeroed} of {free} free {named(pool.page)} pages are cleared when "
+            f"{left} of {free} free {named(pool.page)} pages are cleared when "
             f"a program takes them: {remedy}bulkmm pool zero"
         )

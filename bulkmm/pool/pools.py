@@ -105,6 +105,11 @@ class Pool:
         all_known = known(self.root).get((self.page, node), 0)
         return min(all_known, self.read("free_hugepages", node))
 
+    @property
+    def uncleared(self) -> int:
+        """Return the free pages that are cleared when a program takes them."""
+        return self.read("free_hugepages") - sum(map(self.zeroed, self.nodes))
+
     def record(self) -> PoolRecord:
         """Return what the pool has."""
         return PoolRecord(

@@ -42,7 +42,7 @@ class Row:
     seconds: float
     cpu_share: float
     ratio: Span | None  # None: not measured on any CPU
-    saved_seconds: Span | None
+    saved_seconds: Span | None  # None: not measured, or no path serves it
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def row(one: Function, counts: Counts, known: Known, spent: float) -> Row:
         seconds=round(seconds, 9),
         cpu_share=round(seconds / spent, 6) if spent else 0.0,
         ratio=ratio,
-        saved_seconds=saved,  # type: ignore[arg-type]
+        saved_seconds=saved if one.served else None,  # type: ignore[arg-type]
     )
 
 
@@ -117,7 +117,8 @@ def verdict(rows: list[Row], early: list[Early], spent: float) -> str:
     load: list[str] = []
     perhaps: list[str] = []
     least = WORTH_IT * spent
-    for path in dict.fromkeys(one.path for one in rows if one.served):
+    rows = [one for one in rows if one.served]
+    for path in dict.fromkeys(one.path for one in rows):
         mine = [one for one in rows if one.path == path]
         low, high = (sum((r.saved_seconds or (0, 0))[i] for r in mine) for i in (0, 1))
         done = sum(one.seconds for one in mine)
@@ -164,9 +165,11 @@ def compare(earlier: Worth, rows: list[Row]) -> list[Compared]:
 
 
 def _each(one: Row | None) -> float | None:
-    """Return the time of a call that the module serves."""
-    many = one.calls - one.too_small if one else 0
-    return one.seconds / many * 1e9 if one and many > 0 else None
+    """Return the time of a call that the module serves: those timed, not scaled."""
+    if not one or one.timed <= one.too_small:
+        return None
+    scale = max(one.calls / one.timed, 1.0)
+    return one.seconds / scale / (one.timed - one.too_small) * 1e9
 
 
 def is_one(file: Path) -> bool:

@@ -138,6 +138,7 @@ def test_untimed_calls_are_scaled_and_single_pages_left_out(kept: Path) -> None:
     assert row.seconds == pytest.approx(0.06)
     assert row.cpu_share == pytest.approx(0.03)
     assert row.saved_seconds == pytest.approx((0.048, 0.057))
+    assert report._each(row) == pytest.approx(1_000_000)
 
 
 @pytest.mark.parametrize(
@@ -157,12 +158,29 @@ def test_the_verdict(ms: int, release: str, says: str, kept: Path) -> None:
     assert verdict.endswith("Nothing called vmap.")
 
 
+def test_what_no_path_serves_is_no_gain(kept: Path) -> None:
+    migrated = replace(CLEAR, name="folio_mc_copy", served=False)
+    counts = Counts({migrated.name: 9}, [Sum(migrated.name, 40, 9, 30_000_000_000)])
+    known = gain.kept(ZEN4, "6.12.1", kept)
+    rows = [report.row(one, counts, known, 60) for one in (CLEAR, migrated)]
+    assert (rows[1].seconds, rows[1].saved_seconds) == (30, None)
+    said = "not needed for what ran in 60.0 s. Nothing called clear."
+    assert report.verdict(rows, [], 60) == said
+
+
 def test_what_happened_before(root: Root, kept: Path) -> None:
     zoneinfo = "Node 0, zone   Device\n  pages free     0\n        spanned  26214400\n"
     root.at("proc/zoneinfo").write_text(zoneinfo + "Node 1, zone    DMA\n")
     pool = root.at("sys/kernel/mm/hugepages/hugepages-1048576kB")
     pool.mkdir(parents=True)
-    (pool / "free_hugepages").write_text("64\n")
+    (pool / "free_hugepages").write_text("80\n")
+    node = root.at("sys/devices/system/node/node0/hugepages") / pool.name
+    node.mkdir(parents=True)
+    for name in ("nr_hugepages", "free_hugepages"):
+        (node / name).write_text("80\n")
+    prezeroed = root.at("sys/kernel/bulkmm/prezero/known")
+    prezeroed.parent.mkdir(parents=True)
+    prezeroed.write_text("1048576 0 16\n")
     devices, pages = gain.early(root, gain.kept(ZEN4, "6.12.1", kept))
     assert (devices.bytes, pages.bytes) == (100 << 30, 64 << 30)
     assert devices.seconds == pytest.approx(0.25)
