@@ -47,13 +47,8 @@ def last_level_cache() -> int:
 
 def memory_kib(field: str) -> int | None:
     """Return a field of /proc/meminfo, in KiB."""
-    return memory_number(field, " kB")
-
-
-def memory_number(field: str, unit: str = "") -> int | None:
-    """Return a field of /proc/meminfo; without a unit it is a count."""
     text = read("/proc/meminfo") or ""
-    match = re.search(rf"^{field}:\s+(\d+){unit}$", text, re.MULTILINE)
+    match = re.search(rf"^{field}:\s+(\d+) kB$", text, re.MULTILINE)
     return int(match[1]) if match else None
 
 

@@ -13,25 +13,28 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
-from bulkmm import machine, parent
+from bulkmm import ending, machine
 from bulkmm.bench import amount, measure, program, take
 from bulkmm.bench.subjects import LIMIT, Amount, Arms, Request, Subject
 from bulkmm.bench.take import Event, Seen
+from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.pool import grow
+from bulkmm.pool.pools import Pool
 from bulkmm.results import Document
 from bulkmm.size import GIB, MIB, named
 
 KINDS = ("4k", "thp", "memfd", "hugetlb")
 BASE, AGAIN = "madvise", "madvise-again"
 PROGRAM = "bmm-populate"
-POOL = Path("/proc/sys/vm/nr_hugepages")
 HUGE = 2 * MIB
+POOL = Pool(Root(Path("/")), HUGE)
 SPARE = GIB  # bytes that stay free besides what is populated
 PR_SET_THP_DISABLE = 41
 LATEST = 120  # seconds per sample
@@ -106,8 +109,11 @@ def run(job: Job, seen: Seen | None = None) -> Document:
     before = machine.state()
     kinds, skipped = [], {}
     for kind in job.kinds:
-        if why := _missing(kind, job.size):
-            skipped[kind] = why
+        if kind == "hugetlb" and (pages := missing(job.size)):
+            skipped[kind] = (
+                f"hugetlb: {pages} more free pages of {named(HUGE)} needed: "
+                "--reserve, or bulkmm pool grow"
+            )
         else:
             kinds.append(kind)
     if not kinds:
@@ -127,28 +133,18 @@ def check(job: Job) -> None:
     amount.check_memory(job.size, SPARE)
 
 
-def _missing(kind: str, size: int) -> str:
-    free = machine.memory_number("HugePages_Free") or 0
-    if kind == "hugetlb" and free * HUGE < size:
-        return (
-            f"hugetlb: {size // HUGE} free pages of 2 MiB needed: --reserve, or {POOL}"
-        )
-    return ""
+def missing(size: int) -> int:
+    """Return how many huge pages the pool has too few to spare for a size."""
+    return max(0, size // HUGE - POOL.spare())
 
 
-@contextmanager
-def reserved(size: int) -> Iterator[None]:
+def reserved(size: int) -> AbstractContextManager[None]:
     """Grow the pool of huge pages to a size while the block runs."""
-    before = POOL.read_text()
-    missing = size // HUGE - (machine.memory_number("HugePages_Free") or 0)
-    try:
-        POOL.write_text(str(int(before) + max(0, missing)))
-    except OSError as error:
-        raise BulkmmError(f"{POOL}: {error.strerror}: --reserve needs root") from error
-    try:
-        yield
-    finally:
-        POOL.write_text(before)
+    if not (pages := missing(size)):
+        return nullcontext()
+    if os.geteuid():
+        raise BulkmmError("--reserve needs root")
+    return grow.lent(POOL, pages)
 
 
 def _process(
@@ -262,6 +258,6 @@ def _await(child: subprocess.Popen[bytes], ready: bytes, name: str) -> None:
 
 def _prepare(*, small: bool) -> None:
     """In the program: end with the parent, even if that is interrupted in Popen()."""
-    parent.end_with_parent()
+    ending.end_with_parent()
     if small:
-        parent.LIBC.prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
+        ending.LIBC.prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)

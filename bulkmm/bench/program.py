@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bulkmm import parent
+from bulkmm.ending import end_with_parent
 from bulkmm.errors import BulkmmError
 
 BUILT = Path(__file__).parents[2] / "build" / "native" / "bmm-bench"
+LISTED = 60  # seconds
 WRONG_OUTPUT = 1  # its exit code when a variant wrote something wrong
 
 
@@ -42,7 +43,7 @@ def run(
             check=False,
             env=environment,
             # an interrupt within Popen() leaves nobody who would end it
-            preexec_fn=parent.end_with_parent,
+            preexec_fn=end_with_parent,
         )
     except OSError as error:
         raise BulkmmError(f"{name} does not run: {error}") from error
@@ -52,12 +53,10 @@ def run(
 
 def backends(subject: str) -> list[str]:
     """Return the backends of a subject on this CPU, slowest first."""
-    try:
-        done = subprocess.run(
-            [find(), "--list", subject], capture_output=True, text=True, check=True
-        )
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise BulkmmError(f"the bench program does not run: {error}") from error
+    late = f"the bench program listed nothing in {LISTED} s"
+    done = run([find(), "--list", subject], LISTED, "the bench program", late)
+    if done.returncode:
+        raise BulkmmError(f"the bench program ended with {done.returncode}")
     return done.stdout.split()
 
 
@@ -81,7 +80,11 @@ def events(arguments: list[str], padding: str = "") -> Iterator[dict[str, Any]]:
     environment = {**os.environ, "BULKMM_BENCH_PADDING": padding}
     try:
         child = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, env=environment
+            command,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+            preexec_fn=end_with_parent,  # noqa: PLW1509 - no threads here
         )
     except OSError as error:
         raise BulkmmError(f"the bench program does not run: {error}") from error

@@ -6,10 +6,8 @@ kernel knows the bounds of numbers: it refuses, and its log says what is valid.
 """
 
 import errno
-import os
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from bulkmm.control import module as modules
@@ -150,19 +148,10 @@ def apply(root: Root, changes: list[Change]) -> None:
     """Write all changes in order; if one is refused, report which were made."""
     for i, change in enumerate(changes):
         try:
-            _write(root.at(change.file), change.after)
+            root.write(change.file, change.after)
         except OSError as error:
             done = "".join(f"; {made.key} is changed" for made in changes[:i])
             raise BulkmmError(_refused(root, change, error) + done) from error
-
-
-def _write(file: Path, text: str) -> None:
-    """Write an existing file: sysfs cannot create files."""
-    held = os.open(file, os.O_WRONLY | os.O_TRUNC)
-    try:
-        os.write(held, text.encode())
-    finally:
-        os.close(held)
 
 
 def _refused(root: Root, change: Change, error: OSError) -> str:

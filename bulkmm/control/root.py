@@ -5,13 +5,14 @@ Some names come from the kernel and may be invalid as file names (ValueError); t
 is treated as a missing file.
 """
 
+import os
 import stat
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Self
 
-from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.errors import UsageError
 
 
 class Root:
@@ -38,13 +39,19 @@ class Root:
         except (OSError, ValueError):
             return None
 
-    def write(self, name: str, text: str) -> None:
-        """Write a line to a file that exists; raise if that is refused."""
+    def write(self, name: str, text: str, *, append: bool = False) -> None:
+        """Write a line to a file that exists, at once; ``append``: without emptying it.
+
+        Python's file objects would seek first, and take EAGAIN for a write of nothing.
+        """
         file = self.at(name)
+        handle = os.open(file, os.O_WRONLY | (os.O_APPEND if append else os.O_TRUNC))
         try:
-            file.write_text(f"{text}\n", encoding="ascii")
+            os.write(handle, f"{text}\n".encode("ascii"))
         except OSError as error:
-            raise BulkmmError(f"{file}: {error.strerror}") from error
+            raise OSError(error.errno, error.strerror, f"{file}: {text}") from error
+        finally:
+            os.close(handle)
 
     def lines(self, name: str) -> Iterator[str] | None:
         """Yield the lines of a file that may be long."""

@@ -7,8 +7,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+from bulkmm import files
 from bulkmm.control.root import Root
+from bulkmm.ending import undisturbed
 from bulkmm.errors import BulkmmError, InterruptedWorkError
 from bulkmm.pool.pools import NODES, NodeChange, Pool, cpus_of, meminfo
 from bulkmm.pool.reserve import Reserved, Share
@@ -33,10 +36,40 @@ def alone(root: Root, pool: Pool) -> Iterator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise BulkmmError("another bulkmm pool is changing a pool") from error
-        with suppress(FileNotFoundError, ValueError):
-            pool.write(OVERCOMMIT, json.loads(note.read_text())[OVERCOMMIT])
+        # no reason to fail: a note that says nothing, or what the kernel had refused
+        with suppress(OSError, AttributeError, TypeError, ValueError):
+            _restore(pool, **json.loads(note.read_text()))
         note.unlink(missing_ok=True)
         yield note
+
+
+def _restore(
+    pool: Pool,
+    nr_overcommit_hugepages: int | None = None,
+    lent: Mapping[str, tuple[int, int]] | None = None,
+) -> None:
+    """Undo what was noted; lent: by node, the pages before and how many more."""
+    for node, (before, pages) in (lent or {}).items():
+        now = pool.persistent(int(node))
+        pool.write("nr_hugepages", max(before, now - pages), int(node))
+    if nr_overcommit_hugepages is not None:
+        pool.write(OVERCOMMIT, nr_overcommit_hugepages)
+
+
+@contextmanager
+def _noted(note: Path, pool: Pool, **raised: Any) -> Iterator[None]:  # noqa: ANN401
+    """Restore what the block raises; the next run does if this one is killed."""
+    earlier = files.read_json(note)
+    files.write(note, json.dumps(earlier | raised), "the note")
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            _restore(pool, **raised)
+        if earlier:
+            files.write(note, json.dumps(earlier), "the note")
+        else:
+            note.unlink(missing_ok=True)
 
 
 def grow(
@@ -58,17 +91,28 @@ def grow(
         had = pages
         progress(pages)
 
-    try:
-        with _surplus(pool, wanted, jobs, note, told):
-            for node, pages in wanted.items():
-                pool.write("nr_hugepages", before[node] + pages, node)
-    except BaseException as error:
-        for node, pages in before.items():
-            pool.write("nr_hugepages", pages, node)
-        if isinstance(error, KeyboardInterrupt):
-            said = f"interrupted with {had} of {sum(wanted.values())} pages"
-            raise InterruptedWorkError(f"{said}: the pool is as it was") from error
-        raise
+    with undisturbed() as interruptible:
+        try:
+            with (
+                _overcommitted(pool, wanted, note) as spare,
+                Reserved(pool.page) as held,
+                interruptible(),
+            ):
+                if spare is not None:
+                    held.take([Share(spare)] if spare else [], lambda _: None)
+                    shares = _shares(pool.root, wanted, jobs)
+                    held.take(shares, lambda pages: told(pages - spare))
+                for node, pages in wanted.items():
+                    pool.write("nr_hugepages", before[node] + pages, node)
+            with interruptible():  # by what came after that
+                pass
+        except BaseException as error:
+            for node, pages in before.items():
+                pool.write("nr_hugepages", pages, node)
+            if isinstance(error, KeyboardInterrupt):
+                said = f"interrupted with {had} of {sum(wanted.values())} pages"
+                raise InterruptedWorkError(f"{said}: the pool is as it was") from error
+            raise
     got = {node: pool.persistent(node) - before[node] for node in wanted}
     return [
         NodeChange(node, pages, got[node], _why(pool, node, pages - got[node]))
@@ -77,48 +121,47 @@ def grow(
 
 
 @contextmanager
-def _surplus(
-    pool: Pool, wanted: Mapping[int, int], jobs: int, note: Path, progress: Progress
-) -> Iterator[None]:
-    """Hold as many surplus pages as are wanted, where the kernel allows that.
+def lent(pool: Pool, pages: int) -> Iterator[None]:
+    """Have so many pages more, or as many as are to be had, while the block runs."""
+    wanted = pool.evenly(pages)
+    with undisturbed() as interruptible, alone(pool.root, pool) as note:
+        before = {node: (pool.persistent(node), n) for node, n in wanted.items()}
+        with _noted(note, pool, lent=before):
+            grow(pool, wanted, 0, note, lambda _: None)
+            with interruptible():
+                yield
 
-    6.12 refuses surplus pages of 1 GiB (__nr_hugepages_store_common() and
-    nr_overcommit_hugepages_store(), mm/hugetlb.c): then writing nr_hugepages does all.
+
+@contextmanager
+def _overcommitted(
+    pool: Pool, wanted: Mapping[int, int], note: Path
+) -> Iterator[int | None]:
+    """Allow as many surplus pages as are wanted; yield how many are free now.
+
+    Reserving takes these first. None: 6.12 refuses surplus pages of 1 GiB
+    (__nr_hugepages_store_common() and nr_overcommit_hugepages_store(), mm/hugetlb.c),
+    and writing nr_hugepages does all.
     """
     usual = pool.read(OVERCOMMIT)
-    # Reserving takes what is free first.
-    spare = max(pool.read("free_hugepages") - pool.read("resv_hugepages"), 0)
-    reserved = Reserved(pool.page)
-    note.write_text(json.dumps({OVERCOMMIT: usual}))
-    try:
-        most = pool.read("surplus_hugepages") + sum(wanted.values()) + spare
-        with suppress(BulkmmError):
-            pool.write(OVERCOMMIT, max(usual, most))
-        if pool.read(OVERCOMMIT) >= most:
-            reserved.take([Share(spare)] if spare else [], lambda _: None)
-            reserved.take(
-                [
-                    share
-                    for node, pages in wanted.items()
-                    for share in _shares(pool.root, node, pages, jobs)
-                ],
-                lambda held: progress(held - spare),
-            )
-        yield
-    finally:
-        reserved.let_go()
-        with suppress(BulkmmError):
-            pool.write(OVERCOMMIT, usual)
-        note.unlink(missing_ok=True)
+    spare = pool.spare()
+    most = pool.read("surplus_hugepages") + sum(wanted.values()) + spare
+    if usual >= most:
+        yield spare
+        return
+    with _noted(note, pool, nr_overcommit_hugepages=usual):
+        with suppress(OSError):
+            pool.write(OVERCOMMIT, most)
+        yield spare if pool.read(OVERCOMMIT) >= most else None
 
 
-def _shares(root: Root, node: int, pages: int, jobs: int) -> Iterator[Share]:
-    """Yield even shares for a node's processes, which run on its CPUs if it has any."""
+def _shares(root: Root, wanted: Mapping[int, int], jobs: int) -> Iterator[Share]:
+    """Yield even shares for each node's processes, on its CPUs if it has any."""
     here = os.sched_getaffinity(0)
-    cpus = sorted(cpus_of(root.read(f"{NODES}/node{node}/cpulist") or "") & here)
-    count = min(jobs or len(cpus) or len(here), pages)
-    for index in range(count):
-        yield Share(pages // count + (index < pages % count), node, cpus)
+    for node, pages in wanted.items():
+        cpus = sorted(cpus_of(root.read(f"{NODES}/node{node}/cpulist") or "") & here)
+        count = min(jobs or len(cpus) or len(here), pages)
+        for index in range(count):
+            yield Share(pages // count + (index < pages % count), node, cpus)
 
 
 def compact(root: Root, nodes: Mapping[int, int]) -> None:

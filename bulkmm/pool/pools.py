@@ -12,7 +12,8 @@ from typing import Literal
 
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
-from bulkmm.size import KIB
+from bulkmm.errors import BulkmmError
+from bulkmm.size import KIB, named
 
 KNOWN = "/sys/kernel/bulkmm/prezero/known"
 SIZES, NODES = "/sys/kernel/mm/hugepages", "/sys/devices/system/node"
@@ -94,6 +95,19 @@ class Pool:
     def on(self, node: int) -> bool:
         """Return whether a node has a part of the pool."""
         return self.root.read(self._file("nr_hugepages", node)) is not None
+
+    def evenly(self, pages: int, node: int | None = None) -> dict[int, int]:
+        """Return shares of pages by node, on one or on all that have any."""
+        parts = self.nodes if node is None else [node]
+        if not parts:
+            raise BulkmmError(f"the kernel has no pool of {named(self.page)} pages")
+        each, more = divmod(pages, len(parts))
+        shares = {node: each + (i < more) for i, node in enumerate(parts)}
+        return {node: count for node, count in shares.items() if count}
+
+    def spare(self) -> int:
+        """Return the pages that are neither used nor reserved."""
+        return max(self.read("free_hugepages") - self.read("resv_hugepages"), 0)
 
     def persistent(self, node: int) -> int:
         """Return the pages of a node that stay: what a write to nr_hugepages sets."""

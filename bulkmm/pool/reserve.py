@@ -19,14 +19,14 @@ import os
 import platform
 import selectors
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Self
 
 from bulkmm.control.root import Root
-from bulkmm.parent import LIBC, end_with_parent
+from bulkmm.ending import LIBC, end_with_parent, undisturbed
 from bulkmm.pool.pools import meminfo
 from bulkmm.size import KIB
 
@@ -49,13 +49,17 @@ class Share:
 
 @dataclass
 class Reserved:
-    """Processes that hold reserved pages until they are let go, or killed."""
+    """Processes that hold reserved pages until the block ends, or they are killed."""
 
     page: int
     kids: list[int] = field(default_factory=list)
     held: int = 0  # pages, all processes together
 
-    def take(self, shares: Sequence[Share], progress: Callable[[int], None]) -> None:
+    def __enter__(self) -> Self:
+        """Have none yet."""
+        return self
+
+    def take(self, shares: Iterable[Share], progress: Callable[[int], None]) -> None:
         """Reserve, each share in a process of its own; return when none has more."""
         with selectors.DefaultSelector() as waiting:
             for share in shares:
@@ -72,26 +76,25 @@ class Reserved:
     def _start(self, share: Share) -> int:
         told, tell = os.pipe()
         parent = os.getpid()
-        if kid := os.fork():
-            os.close(tell)
+        with undisturbed():  # in the process, to its end: the parent decides
+            if not (kid := os.fork()):
+                try:
+                    _hold(share, self.page, tell, parent)
+                finally:
+                    os._exit(1)
             self.kids.append(kid)
-            return told
-        try:
-            _hold(share, self.page, tell, parent)
-        finally:
-            os._exit(1)
+            os.close(tell)
+        return told
 
-    def let_go(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """End all processes: pages that are not persistent by now are freed."""
         for kid in self.kids:
             os.kill(kid, signal.SIGKILL)
             os.waitpid(kid, 0)
-        self.kids, self.held = [], 0
 
 
 def _hold(share: Share, page: int, tell: int, parent: int) -> NoReturn:
     """In a process of its own: reserve a share, report each portion, wait."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     end_with_parent()
     if os.getppid() != parent:
         os._exit(1)

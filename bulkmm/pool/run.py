@@ -9,6 +9,7 @@ from typing import Literal
 from bulkmm import bar, size
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
+from bulkmm.ending import undisturbed
 from bulkmm.errors import BulkmmError, Exit, InterruptedWorkError, UsageError
 from bulkmm.pool import grow as growing
 from bulkmm.pool import zero as zeroing
@@ -117,29 +118,41 @@ def shrink(args: argparse.Namespace) -> int:
     """Give free pages of a pool back."""
     root = Root.given(args.root)
     pool, wanted = _wanted(root, args)
-    spare = pool.read("free_hugepages") - pool.read("resv_hugepages")
+    _need_free(pool, wanted, args.size)
+    began = time.monotonic()
+    if args.dry_run:
+        changes = [NodeChange(node, -pages, 0) for node, pages in wanted.items()]
+    else:
+        with growing.alone(root, pool):
+            _need_free(pool, wanted, args.size)  # what a killed run had lent has gone
+            changes = _shrunk(pool, wanted)
+    return _told(args, pool, changes, began)
+
+
+def _need_free(pool: Pool, wanted: dict[int, int], said: str) -> None:
+    spare = pool.spare()
     if sum(wanted.values()) > spare:
         raise BulkmmError(
-            f"--size {args.size} is {sum(wanted.values())} pages of "
-            f"{size.named(pool.page)}: {max(spare, 0)} are neither used nor reserved"
+            f"--size {said} is {sum(wanted.values())} pages of "
+            f"{size.named(pool.page)}: {spare} are neither used nor reserved"
         )
     for node, pages in wanted.items():
         free = pool.read("free_hugepages", node)
         if pages > free:
             raise BulkmmError(f"node {node}: {free} pages are free, not {pages}")
+
+
+def _shrunk(pool: Pool, wanted: dict[int, int]) -> list[NodeChange]:
     before = {node: pool.persistent(node) for node in wanted}
-    began = time.monotonic()
-    if not args.dry_run:
-        with growing.alone(root, pool):
-            for node, pages in wanted.items():
-                pool.write("nr_hugepages", before[node] - pages, node)
+    with undisturbed():
+        for node, pages in wanted.items():
+            pool.write("nr_hugepages", before[node] - pages, node)
     changes = []
     for node, pages in wanted.items():
         done = before[node] - pool.persistent(node)
-        short = not args.dry_run and done != pages
-        why = "others changed the pool meanwhile" if short else ""
+        why = "others changed the pool meanwhile" if done != pages else ""
         changes.append(NodeChange(node, -pages, -done, why))
-    return _told(args, pool, changes, began)
+    return changes
 
 
 def _told(
@@ -233,13 +246,8 @@ def _wanted(root: Root, args: argparse.Namespace) -> tuple[Pool, dict[int, int]]
     if not wanted or wanted % page:
         raise UsageError(f"--size {args.size} is not a multiple of {size.named(page)}")
     pool = Pool(root, page)
-    parts = pool.nodes
     if args.node is not None:
         _check_node(root, args.node)
         if not pool.on(args.node):
             raise UsageError(f"--node {args.node} has no memory")
-        parts = [args.node]
-    pages = wanted // page
-    each, more = divmod(pages, len(parts))
-    shares = {node: each + (i < more) for i, node in enumerate(parts)}
-    return pool, {node: count for node, count in shares.items() if count}
+    return pool, pool.evenly(wanted // page, args.node)

@@ -141,11 +141,7 @@ class Zeroer:
 def _write(root: Root, words: str, target: Target) -> int:
     """Return 0, DONE or BUSY; raise what cannot be passed."""
     try:
-        file = os.open(root.at(f"{PREZERO}/zero"), os.O_WRONLY)
-        try:  # not by a file object, which takes EAGAIN for a write of nothing
-            os.write(file, f"{words} {target.floor}\n".encode())
-        finally:
-            os.close(file)
+        root.write(f"{PREZERO}/zero", f"{words} {target.floor}")
     except OSError as error:
         code = error.errno or 0
         if code in {DONE, BUSY}:

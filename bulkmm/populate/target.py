@@ -50,9 +50,9 @@ def _pool(page: int) -> str:
     if page not in sizes(root):
         return f"the kernel has no pool of {page >> 20} MiB pages"
     pool = Pool(root, page)
-    spare = pool.read("free_hugepages") - pool.read("resv_hugepages")
     more = f"bulkmm pool grow --page {named(page)}"
-    return f"its pool has {spare} pages of {page >> 20} MiB to spare; more by {more}"
+    spare = f"{pool.spare()} pages of {page >> 20} MiB to spare"
+    return f"its pool has {spare}; more by {more}"
 
 
 @contextmanager

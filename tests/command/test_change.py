@@ -10,7 +10,7 @@ import pytest
 from commandlib import Command
 from fakekernel import Fake
 
-from bulkmm.control import change
+from bulkmm.control.root import Root
 from bulkmm.errors import Exit
 
 HOME = "/sys/kernel/bulkmm"
@@ -116,19 +116,19 @@ def test_the_kernel_refuses(
         raise OSError(code, os.strerror(code))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(change, "_write", refuse)
+        patch.setattr(Root, "write", refuse)
         done = bulkmm(*words.split(), "--json")
     assert done.code == Exit.ENVIRONMENT
     assert says in done.json["error"]["message"]
 
 
 def test_it_goes_away_while_it_is_switched(loaded: Fake, bulkmm: Command) -> None:
-    def gone(file: Path, _text: str) -> None:
-        file.unlink()
+    def gone(root: Root, name: str, _text: str) -> None:
+        root.at(name).unlink()
         raise FileNotFoundError(errno.ENOENT, "no such file")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(change, "_write", gone)
+        patch.setattr(Root, "write", gone)
         done = bulkmm("off", "clear")
     assert done.code == Exit.ENVIRONMENT
     assert "was the module unloaded?" in done.err
@@ -139,17 +139,16 @@ def test_what_was_changed_before_a_refusal_is_said(
     loaded: Fake, bulkmm: Command
 ) -> None:
     """A file that is a full device stands for one that the kernel refuses."""
-    pages = loaded.root / "sys/kernel/bulkmm/clear/min_pages"
     pairs = ("clear.latency_us=5", "clear.min_pages=9")
-    real = change._write
+    real = Root.write
 
-    def write(file: Path, text: str) -> None:
-        if file == pages:
+    def write(root: Root, name: str, text: str) -> None:
+        if name == f"{HOME}/clear/min_pages":
             raise OSError(errno.ERANGE, "out of range")
-        real(file, text)
+        real(root, name, text)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(change, "_write", write)
+        patch.setattr(Root, "write", write)
         done = bulkmm("tune", *pairs)
     assert done.code == Exit.ENVIRONMENT
     assert done.err.endswith("; clear.latency_us is changed")
@@ -158,5 +157,5 @@ def test_what_was_changed_before_a_refusal_is_said(
 
 def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        change._write(tmp_path / "mode", "on")
+        Root(tmp_path).write("mode", "on")
     assert list(tmp_path.iterdir()) == []

@@ -17,6 +17,7 @@ from programs import completed
 
 from bulkmm.control.root import Root
 from bulkmm.errors import Exit
+from bulkmm.pool import reserve
 from bulkmm.pool.pools import Pool
 
 MIB = 1 << 20
@@ -57,6 +58,64 @@ def test_a_dry_run_changes_nothing(
     assert {one["node"]: one["wanted"] for one in change["nodes"]} == per_node
     assert change["dry_run"]
     assert files == {p: p.read_text() for p in two.root.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("note", "left"),
+    [
+        ('{"nr_overcommit_hugepages": 0}', 9),  # refused, as that of 1 GiB pages is
+        ('{"lent": {"0": [8, 1]}}', 8),
+        ('{"lent": {"0": [8, 5]}}', 7),
+        ('{"lent": {"0": [11, 1]}}', 10),
+        ("{}", 9),
+        ("[1]", 9),
+        ('{"lent": 1}', 9),
+        ('{"le', 9),
+    ],
+)
+def test_a_note_of_a_killed_run_is_heeded_once(
+    two: Fake, bulkmm: Command, note: str, left: int
+) -> None:
+    raised = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages"
+    two.remove(raised)
+    (two.root / raised[1:]).mkdir()
+    two.write("/run/bulkmm/pool-2048kB.json", note)
+    done = bulkmm("pool", "shrink", "--page", "2M", "--size", "2M", "--node", "0")
+    assert done.code == Exit.OK, done.err
+    assert Pool(Root(two.root), 2 * MIB).persistent(0) == left
+    assert not list(two.root.glob("run/bulkmm/*.json"))
+
+
+@pytest.mark.parametrize(
+    "case", [("grow", (2, 3), 10), ("shrink", (1,), 9)], ids=lambda case: case[0]
+)
+def test_signals_leave_no_pool_half_changed(
+    kernel: Fake,
+    bulkmm: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    case: tuple[str, tuple[int, ...], int],
+) -> None:
+    """An interrupt within some writes: the second comes while the first is undone."""
+    word, at, left = case
+    pool(kernel, {0: (10, 6, 0), 1: (10, 6, 0)})
+    write, writes = Pool.write, 0
+
+    def signalled(self: Pool, name: str, value: int, node: int | None = None) -> None:
+        nonlocal writes
+        write(self, name, value, node)
+        writes += name == "nr_hugepages"
+        if name == "nr_hugepages" and writes in at:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Pool, "write", signalled)
+    monkeypatch.setattr(reserve.Reserved, "take", lambda *_: None)
+    done = bulkmm("pool", word, "--page", "2M", "--size", "4M")
+    assert done.code == Exit.INTERRUPTED
+    monkeypatch.undo()
+    held = Pool(Root(kernel.root), 2 * MIB)
+    assert [held.persistent(node) for node in (0, 1)] == [left, left]
+    assert held.read("nr_overcommit_hugepages") == 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.fixture
@@ -103,6 +162,7 @@ def test_it_grows_by_exactly_that_and_shrinks(real: Pool, jobs: str) -> None:
 RESTING = """
 import sys, time
 from bulkmm import cli
+from bulkmm.pool import reserve
 from bulkmm.pool.pools import Pool
 write, rests = Pool.write, [60]
 def slow(self, name, *rest):

@@ -3,6 +3,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -16,7 +17,9 @@ from programs import completed
 from bulkmm import machine
 from bulkmm.bench import goals, measure, populate
 from bulkmm.bench.subjects import Request
+from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError
+from bulkmm.pool import grow
 from bulkmm.results import Document
 from bulkmm.size import MIB
 
@@ -95,20 +98,52 @@ def test_what_is_not_there_or_not_zero_is_seen(
 def test_huge_pages_are_reserved_and_released() -> None:
     rootlib.needs_root()
     with rootlib.alone_with_the_pool():
-        before = populate.POOL.read_text()
+        before = populate.POOL.record()
         with populate.reserved(64 * MIB):
-            assert (machine.memory_number("HugePages_Free") or 0) >= 32
-        assert populate.POOL.read_text() == before
+            assert populate.POOL.spare() >= 32
+        assert populate.POOL.record() == before
+
+
+# a run that has pages lent, which writes what it waits for
+LENT = """
+import sys, time
+from bulkmm import cli
+from bulkmm.bench import populate
+def run(*_):
+    print(populate.POOL.spare(), flush=True)
+    time.sleep(60)
+populate.run = run
+sys.exit(cli.main())
+"""
+
+
+@pytest.mark.parametrize("how", ["INT INT", "TERM HUP", "KILL"])
+def test_huge_pages_are_released_however_it_ends(how: str) -> None:
+    rootlib.needs_root()
+    words = ["bench", "populate", "--reserve", "--size", "64M"]
+    command = ["env", "--default-signal=INT", sys.executable, "-c", LENT, *words]
+    with rootlib.alone_with_the_pool():
+        before = populate.POOL.record()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+            assert run.stdout
+            assert int(run.stdout.readline()) >= 32
+            for name in how.split():
+                run.send_signal(signal.Signals[f"SIG{name}"])
+        if how == "KILL":
+            assert populate.POOL.record() != before
+            with grow.alone(Root(Path("/")), populate.POOL):
+                pass
+        assert populate.POOL.record() == before
 
 
 def test_without_huge_pages_hugetlb_is_left_out() -> None:
     words = ("--quick", "--size", "64M", "--processes", "1")
     with rootlib.alone_with_the_pool():
-        if machine.memory_number("HugePages_Free"):
+        if populate.POOL.spare():
             pytest.skip("the machine has free huge pages")
         done = run(*words, "--kind", "hugetlb")
     assert done.returncode == 3
-    assert re.search(r"32 free pages of 2 MiB needed: --reserve, or /proc", done.stderr)
+    assert re.search("32 more free pages of 2M needed: --reserve, or", done.stderr)
 
 
 def test_memory_that_was_reserved_is_not_asked_for_again(
@@ -116,7 +151,7 @@ def test_memory_that_was_reserved_is_not_asked_for_again(
 ) -> None:
     """What is in the pool is not available: the check stands before it."""
     monkeypatch.setattr(machine, "memory_kib", lambda _field: 0)
-    with pytest.raises(BulkmmError, match="free pages of 2 MiB needed"):
+    with pytest.raises(BulkmmError, match="free pages of 2M needed"):
         populate.run(populate.Job(1 << 50, ("hugetlb",), 1))
 
 
@@ -151,21 +186,30 @@ def signal_for_long(child: int) -> None:
         time.sleep(0.05)
 
 
-def test_a_program_does_not_outlive_an_interrupt(tmp_path: Path) -> None:
-    file = tmp_path / "pid"
-    script = f"echo $$ >{file}; exec sleep 60"
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "call",
+    ["populate._until_ready([script], b'ready', small=False)", "[*program.events([])]"],
+)
+def test_a_program_does_not_outlive_its_parent(
+    tmp_path: Path, call: str, how: signal.Signals
+) -> None:
+    file, script = tmp_path / "pid", tmp_path / "script"
+    script.write_text(f"#!/bin/sh\necho $$ >{file}; exec sleep 60\n")
+    script.chmod(0o755)
     code = (
-        "from bulkmm import cli; from bulkmm.bench import populate; "
-        "cli._heed_signals(); "
-        f"populate._until_ready(['sh', '-c', {script!r}], b'ready', small=False)"
+        "import os, sys; from bulkmm import cli; "
+        "from bulkmm.bench import populate, program; cli._heed_signals(); "
+        f"script = os.environ['BULKMM_BENCH'] = sys.argv[1]; {call}"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as run:
+    command = [sys.executable, "-c", code, str(script)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as run:
         for _ in range(1200):
             if file.is_file() and file.read_text():
                 break
             time.sleep(0.05)
         child = int(file.read_text())
-        run.terminate()
+        run.send_signal(how)
         run.communicate(timeout=60)
     with pytest.raises(ProcessLookupError):
         signal_for_long(child)
