@@ -5,10 +5,11 @@ import argparse
 import os
 import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
-from bulkmm import options
+from bulkmm import options, streams
 from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
 
 # Libraries that only some commands need, and how to install them.
@@ -48,6 +49,9 @@ class Parser(argparse.ArgumentParser):
         for word in rest:
             if word.startswith("--"):
                 self.error(str(unknown("option", word.partition("=")[0], known)))
+            apart = {*known} & {*args[: args.index(word)]} and not self._subparsers
+            if apart and not word.startswith("-"):
+                self.error(f"unexpected {word}: give options before or after all words")
         return found, rest
 
     def error(self, message: str) -> NoReturn:
@@ -81,18 +85,11 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command; every error is one line and a documented exit code."""
     words = sys.argv[1:] if argv is None else argv
     _heed_signals()
-    _open_closed_streams()
+    streams.replace()
     asked = argparse.Namespace()  # what was parsed so far
     try:
-        # Do not fail on a name that the terminal cannot show.
-        for stream in (sys.stdout, sys.stderr):
-            if reconfigure := getattr(stream, "reconfigure", None):
-                reconfigure(errors="replace")
         code = _run(words, asked)
         sys.stdout.flush()
-    except BrokenPipeError:
-        _let_go_of_stdout()
-        return Exit.OK
     except BaseException as error:  # noqa: BLE001 - the last resort
         return _report(error, words, asked)
     return code
@@ -103,13 +100,6 @@ def _heed_signals() -> None:
     for one in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(one) is signal.SIG_DFL:
             signal.signal(one, signal.default_int_handler)
-
-
-def _open_closed_streams() -> None:
-    """Redirect standard streams that the caller closed to nowhere."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
 
 
 def _run(words: list[str], asked: argparse.Namespace) -> int:
@@ -128,24 +118,16 @@ def _run(words: list[str], asked: argparse.Namespace) -> int:
     return code
 
 
-def _let_go_of_stdout() -> None:
-    """Discard pending output: its reader has gone."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-
-
 def _report(error: BaseException, words: list[str], asked: argparse.Namespace) -> int:
     """Print the error in one line, as JSON too if requested."""
     message, code = _explain(_known(error))
     if not message:  # --help and --version end like this
         return code
     ours = words[: words.index("--")] if "--" in words else words
-    try:
-        sys.stderr.write(f"bulkmm: {message}\n")
-        if getattr(asked, "json", None) is True or "--json" in ours:
+    sys.stderr.write(f"bulkmm: {message}\n")
+    if getattr(asked, "json", None) is True or "--json" in ours:
+        with suppress(OSError):  # a full device has been reported
             _print_json(message, code)
-    except OSError:  # nobody reads stderr
-        _let_go_of_stdout()
     return code
 
 
@@ -160,9 +142,7 @@ def _known(error: BaseException) -> BaseException:
 def _explain(error: BaseException) -> tuple[str, int]:
     """Return an error's message and exit code."""
     if isinstance(error, SystemExit):
-        # rich exits the program when its output's reader has gone
-        gone = isinstance(error.__context__, BrokenPipeError)
-        return "", error.code if isinstance(error.code, int) and not gone else Exit.OK
+        return "", error.code if isinstance(error.code, int) else Exit.OK
     if isinstance(error, BulkmmError):
         return str(error), error.exit
     if isinstance(error, KeyboardInterrupt):

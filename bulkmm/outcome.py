@@ -36,16 +36,18 @@ def finish(
             print(document.to_json(), end="")
         else:
             show()
+        sys.stdout.flush()
     finally:
+        for one in facts.warnings(document):
+            sys.stderr.write(f"bulkmm: warning: {one}\n")
+        code = verdict(document)
         if args.output:
             files.write(args.output, document.to_json(), WHAT)
-    for one in facts.warnings(document):
-        sys.stderr.write(f"bulkmm: warning: {one}\n")
-    if file := _submitted(args):
-        from bulkmm.bench import submit
+        if file := _submitted(args):
+            from bulkmm.bench import submit
 
-        files.write(file, submit.anonymous(document).to_json(), WHAT)
-    return verdict(document)
+            files.write(file, submit.anonymous(document).to_json(), WHAT)
+    return code
 
 
 def verdict(document: Document) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal
 
+from bulkmm import streams
 from bulkmm.control import module as modules
 from bulkmm.control import text
 from bulkmm.control.module import KernelPath
@@ -114,6 +115,8 @@ def run(root: Root, args: argparse.Namespace) -> int:
         try:
             for sample in samples(root, args, trace):
                 print(shown(sample, args), flush=True)
+                if streams.unread():
+                    break
         except KeyboardInterrupt:
             if args.count is not None:  # fewer samples than requested
                 raise

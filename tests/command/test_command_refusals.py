@@ -28,6 +28,9 @@ status -o .                          | 3 | . cannot be written
 status -o no/file                    | 3 | no/file cannot be written: No such file
 on                                   | 2 | required: PATH
 on clear pte                         | 2 | unknown mode pte: path clear has off, auto,
+on clear --dry-run streaming         | 2 | unexpected streaming: give options before or
+show {good} --full {other}           | 2 | give options before or after all words
+on clear auto more                   | 2 | unrecognized arguments: more (see
 on clearr --persist                  | 2 | unknown path clearr: did you mean clear?
 off ../../etc                        | 2 | unknown path ../../etc
 tune clear.latency_us                | 2 | bad setting clear.latency_us: give KEY=VALUE

@@ -76,14 +76,51 @@ def test_a_traceback_only_if_asked_for() -> None:
     assert "Traceback" in done.stderr
 
 
-@pytest.mark.parametrize("words", ["--help", "status", "lab list", "nothing"])
-def test_a_reader_that_has_gone(words: str) -> None:
+@pytest.mark.parametrize(
+    "words", ["--help", "status", "lab list", "doctor", "nothing", "watch"]
+)
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_reader_that_has_gone(loaded: Fake, words: str, stream: str) -> None:
+    """The command ends as with one, in the same code."""
+    argv = words.split()
+    if words in ("status", "doctor", "watch"):
+        argv += ["--root", str(loaded.root)]
+    counted = [*argv, *(["--count", "1"] if words == "watch" else [])]
+    whole = ran(counted, capture_output=True)
     ours, theirs = os.pipe()
     os.close(ours)
-    done = ran(words.split(), stdout=theirs, stderr=subprocess.PIPE)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: theirs}
+    done = ran(argv if stream == "stdout" else counted, **streams)
     os.close(theirs)
-    assert not re.search(b"Traceback|Exception ignored", done.stderr)
-    assert done.returncode == (Exit.USAGE if words == "nothing" else Exit.OK)
+    assert not re.search(b"Traceback|Exception ignored", done.stderr or b"")
+    assert done.returncode == whole.returncode
+    if stream == "stderr" and words != "watch":
+        assert done.stdout == whole.stdout
+
+
+def test_a_verdict_that_nobody_reads() -> None:
+    script = "import sys; from bulkmm.sheet import print_lines; "
+    script += "from bulkmm import cli; from bulkmm.report import compare; "
+    script += "compare.run_compare = lambda args: print_lines('ab' * 9) or 1; "
+    script += "sys.exit(cli.main(['compare', 'a.json', 'b.json']))"
+    words = [sys.executable, "-c", script]
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run(words, check=False, stdout=theirs)
+    os.close(theirs)
+    assert done.returncode == Exit.VERDICT
+
+
+def test_progress_that_nobody_reads() -> None:
+    script = "from bulkmm import streams; from bulkmm.lab.progress import Progress; "
+    script += "streams.replace(); shown = Progress(); "
+    script += "[shown.note('a') for _ in range(9)]; print('done')"
+    ours, theirs = os.pipe()
+    os.close(ours)
+    words = [sys.executable, "-c", script]
+    done = subprocess.run(words, check=False, stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    assert (done.returncode, done.stdout) == (0, b"done\n")
 
 
 def test_a_terminal_that_knows_no_letters_but_ascii(loaded: Fake) -> None:
