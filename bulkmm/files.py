@@ -4,6 +4,7 @@
 import json
 import os
 from pathlib import Path
+from stat import S_IMODE
 from typing import Any
 
 from bulkmm.errors import BulkmmError
@@ -24,9 +25,13 @@ def write(file: Path, text: str, what: str) -> None:
 
 
 def _replace(file: Path, text: str) -> None:
-    part = file.with_name(f".{file.name}.part")
+    """Replace a file, which keeps its mode, by one of a name that nobody else has."""
+    part = file.with_name(f".bulkmm-{os.urandom(8).hex()}.part")
     try:
-        part.write_text(text, encoding="utf-8")
+        with part.open("x", encoding="utf-8") as made:
+            made.write(text)
+        if file.exists():
+            part.chmod(S_IMODE(file.stat().st_mode))
         part.replace(file)
     finally:
         part.unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 
 import argparse
 import os
+import stat
 import sys
 import tempfile
 import threading
@@ -64,6 +65,30 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
     assert [one.name for one in there.iterdir()] == ["a"]
 
 
+def test_a_file_keeps_its_mode(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    before = os.umask(0o077)
+    try:
+        files.write(file, "new", "it")
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        file.chmod(0o644)
+        files.write(file, "newer", "it")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o644
+    assert [one.name for one in tmp_path.iterdir()] == ["a"]
+
+
+def test_what_others_wait_for_is_not_written_to(tmp_path: Path) -> None:
+    """Nor is what another writer of the same file has begun."""
+    victim, file = tmp_path / "victim", tmp_path / "a"
+    victim.write_text("kept")
+    (tmp_path / ".a.part").symlink_to(victim)
+    files.write(file, "new", "it")
+    assert (victim.read_text(), file.read_text()) == ("kept", "new")
+    assert (tmp_path / ".a.part").is_symlink()
+
+
 @pytest.fixture
 def public() -> Iterator[Path]:
     """Give a directory that everybody can reach."""
@@ -90,15 +115,21 @@ def test_a_directory_without_permission_is_refused_before_the_work(
     assert os.waitstatus_to_exitcode(status) == 0
 
 
-def finished(file: Path, shown: list[str], *, fails: bool = False) -> int:
-    document = Document(machine={}, checks=[Check("a", ok=True, detail="")])
+def finished(
+    file: Path, shown: list[str], *, fails: bool = False, ok: bool = True
+) -> int:
+    checks = [Check("a", ok, detail="")]
+    machine = {"accelerator": "native", "cpu": {}}
+    document = Document(machine=machine, checks=checks)
 
     def show() -> None:
         shown.append("table")
         if fails:
-            raise BrokenPipeError
+            raise OSError
 
-    return outcome.finish(argparse.Namespace(output=file, json=False), document, show)
+    args = argparse.Namespace(output=file, json=False)
+    args.submit_file = file.with_name("submitted") if ok else None
+    return outcome.finish(args, document, show)
 
 
 def test_a_result_that_cannot_be_written_is_shown(tmp_path: Path) -> None:
@@ -108,10 +139,16 @@ def test_a_result_that_cannot_be_written_is_shown(tmp_path: Path) -> None:
     assert shown == ["table"]
 
 
-def test_a_result_that_cannot_be_shown_is_written(tmp_path: Path) -> None:
-    with pytest.raises(BrokenPipeError):
+def test_a_result_that_cannot_be_shown_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(OSError):  # noqa: PT011 - as it was raised
         finished(tmp_path / "file", [], fails=True)
-    assert (tmp_path / "file").read_text().startswith('{"schema_version"')
+    for name in ("file", "submitted"):
+        assert (tmp_path / name).read_text().startswith('{"schema_version"')
+    with pytest.raises(OSError):  # noqa: PT011 - as it was raised
+        finished(tmp_path / "file", [], fails=True, ok=False)
+    assert "check failed: a" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -121,6 +158,8 @@ def test_a_result_that_cannot_be_shown_is_written(tmp_path: Path) -> None:
         ("nosuch 2>&-", Exit.USAGE, ""),
         ("status --json --nosuch >&- 2>&-", Exit.USAGE, ""),
         ("lab list >/dev/full", Exit.ENVIRONMENT, "bulkmm: No space left on device\n"),
+        ("lab list >/dev/null 2>/dev/full", Exit.OK, ""),
+        ("status --json --nosuch >/dev/full 2>/dev/full", Exit.USAGE, ""),
     ],
 )
 def test_a_stream_that_is_closed_or_full(words: str, code: Exit, says: str) -> None:
