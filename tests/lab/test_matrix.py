@@ -87,6 +87,9 @@ def test_only_what_passed_and_is_of_the_same_is_kept(
     assert len(ran) == runs
     matrix._run_cell(CELL, tmp_path, resume=False)
     assert len(ran) == runs + 1
+    (tmp_path / f"{CELL.name}.json").write_text('{"schema_version": 7}')
+    assert matrix._run_cell(CELL, tmp_path, resume=True).ok
+    assert len(ran) == runs + 2
 
 
 def test_a_run_that_cannot_be_does_not_end_the_others(

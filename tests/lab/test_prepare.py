@@ -2,6 +2,8 @@
 """``bulkmm lab prepare``: a run after it makes nothing any more."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
@@ -11,7 +13,7 @@ from bulkmm.errors import Exit
 from bulkmm.lab import paths, run, scenario
 from bulkmm.lab.commands import prepare
 from bulkmm.lab.machine import build
-from bulkmm.lab.machine.arch import ALL, ARM64, Arch
+from bulkmm.lab.machine.arch import ALL, ARM64, NAMES, Arch
 from bulkmm.lab.progress import Progress
 
 SERIES = [(on, kernel) for on in ALL for kernel in on.series]
@@ -36,6 +38,36 @@ def test_a_request_for_each_scenario_that_runs_there(on: Arch, kernel: str) -> N
     names = {one.work.scenario.name for one in found}
     assert names == {one.name for one in scenario.SCENARIOS if one.runs_on(kernel, on)}
     assert ("packages" in names) is (on is not ARM64)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "made"),
+    [
+        (("6.12",), Exit.OK, {"6.12": ["x86_64"]}),
+        (("7.3", "debug"), Exit.OK, {"7.3": [*NAMES], "debug": ["x86_64"]}),
+        (("7.3", "5.10"), Exit.USAGE, {}),
+    ],
+)
+def test_a_kernel_of_some_architectures(
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    code: Exit,
+    made: dict[str, list[str]],
+) -> None:
+    found: dict[str, list[str]] = {}
+
+    def requested(name: str, on: Arch, _defines: list[str]) -> list[str]:
+        found.setdefault(name, []).append(on.name)
+        return [name]
+
+    ready = SimpleNamespace(kernel=SimpleNamespace(release="7.3.4"))
+    monkeypatch.setattr(prepare, "requests", requested)
+    monkeypatch.setattr(run, "prepared", lambda *_: ready)
+    monkeypatch.setattr(run, "need_root", lambda: None)
+    monkeypatch.setattr(run, "locked_with", lambda *_: nullcontext())
+    given = [word for name in words for word in ("--kernel", name)]
+    assert cli.main(["lab", "prepare", *given]) == code
+    assert found == made
 
 
 @pytest.mark.lab

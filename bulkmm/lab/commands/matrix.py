@@ -223,7 +223,10 @@ def _resumed(request: run.Request, file: Path) -> Document | None:
     """Return an earlier run's result, if it passed and its identity matches."""
     if not file.is_file():
         return None
-    document = Document.read(file)
+    try:
+        document = Document.read(file)
+    except BulkmmError:  # of another version
+        return None
     same = run.would_be_of(request).items() <= document.run.items()
     return document if same and not document.failed else None
 

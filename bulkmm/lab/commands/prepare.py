@@ -17,13 +17,15 @@ from bulkmm.lab.progress import Progress
 def prepare(args: argparse.Namespace) -> int:
     """Make everything that a run needs, without booting a guest."""
     defines = build.check_defines(args.module_defines)
+    on = [arch.find(args.arch)] if args.arch else arch.ALL
+    for name in args.kernel or ():
+        kernels.check(name, *on)
     wanted = [
         (one, name)
-        for one in ([arch.find(args.arch)] if args.arch else arch.ALL)
+        for one in on
         for name in args.kernel or one.series
+        if not kernels.problem(name, one)
     ]
-    for one, name in wanted:
-        kernels.check(name, one)
     need_sources()
     run.need_root()
     progress = Progress()

@@ -89,10 +89,11 @@ def problem(name: str, arch: Arch = X86_64) -> str:
     )
 
 
-def check(name: str, arch: Arch = X86_64) -> None:
-    """Reject names of no kernel of this architecture, stock or the lab's own."""
-    if found := problem(name, arch):
-        raise UsageError(found)
+def check(name: str, *on: Arch) -> None:
+    """Reject a name of no kernel of these architectures, stock or the lab's own."""
+    found = [problem(name, one) for one in on or (X86_64,)]
+    if all(found):
+        raise UsageError(found[0])
 
 
 def _remembered(root: Root, name: str, arch: Arch) -> Path:
