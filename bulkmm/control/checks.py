@@ -123,6 +123,8 @@ def _option(kernel: Kernel, name: str) -> Check:
 
 def _ftrace_enabled(root: Root) -> Check:
     name, value = "kernel.ftrace_enabled", root.read("/proc/sys/kernel/ftrace_enabled")
+    if value is None and not root.is_dir("/proc/sys/kernel"):
+        return Check(name, UNKNOWN, "there is no /proc/sys/kernel", PROC)
     if value is None:
         said = "no such sysctl: this kernel has no ftrace"
         return Check(name, NO, said, "boot a kernel that has ftrace, as Debian's have")

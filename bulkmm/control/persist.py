@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``on --persist``, ``off --persist``: set the mode at module load."""
 
+import re
 from dataclasses import dataclass
 
 from bulkmm import files
@@ -10,6 +11,7 @@ from bulkmm.control.root import Root
 
 FILE = "/etc/modprobe.d/bulkmm.conf"
 HEAD = ["options", "bulkmm"]
+LINE = re.compile(r"((?:\\\n|.)*)\n")  # continued by a backslash at its end
 DEFAULT = "the module's default"
 NEW = """\
 # What the module is loaded with; written by bulkmm on|off --persist.
@@ -46,8 +48,9 @@ def _edited(text: str, name: str, mode: str) -> tuple[str, str]:
     """Set one parameter and keep the rest; the last occurrence counts."""
     lines: list[str] = []
     before, last = DEFAULT, None
-    for line in text.splitlines():
-        words = line.split()
+    for line in LINE.findall(text.removesuffix("\n") + "\n"):
+        joined = line.replace("\\\n", "").rstrip("\\")
+        words = joined.split()
         if words[:2] == HEAD:
             given = [word for word in words if word.startswith(f"{name}=")]
             before = given[-1].partition("=")[2] if given else before
@@ -55,7 +58,7 @@ def _edited(text: str, name: str, mode: str) -> tuple[str, str]:
             if words == HEAD:
                 continue
             last = len(lines)
-            lines.append(" ".join(words) if given else line)
+            lines.append(" ".join(words) if given else joined)
         else:
             lines.append(line)
     word = f"{name}={mode}"

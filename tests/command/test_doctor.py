@@ -2,6 +2,7 @@
 """``bulkmm doctor``: every reason for which a path would not attach."""
 
 import gzip
+import shutil
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -54,6 +55,14 @@ def test_all_would_attach(bulkmm: Command) -> None:
     said = bulkmm("doctor").out
     assert "memmap: would attach\n" in said
     assert "ok    kernel " in said
+
+
+def test_without_proc(kernel: Fake, bulkmm: Command) -> None:
+    shutil.rmtree(kernel.root / "proc")
+    done = bulkmm("doctor", "--json")
+    assert done.code == Exit.ENVIRONMENT
+    assert states(done.json)["kernel.ftrace_enabled"] == "unknown"
+    assert "no" not in states(done.json).values()
 
 
 def test_all_is_attached(kernel: Fake, bulkmm: Command) -> None:

@@ -41,6 +41,18 @@ def test_what_else_the_file_says_stays(loaded: Fake, bulkmm: Command) -> None:
     assert loaded.read(FILE).splitlines()[2] == "options bulkmm clear=off memmap=on"
 
 
+def test_a_line_that_is_continued(kernel: Fake, bulkmm: Command) -> None:
+    ours = "options bulkmm clear=auto \\\n  vmap=on \\\n memmap=off"
+    kernel.write(FILE, f"# a \\\n b\n{ours}\nblacklist \\\n y\n")
+    bulkmm("off", "clear", "--persist")
+    lines = "# a \\\n b\n{}\nblacklist \\\n y"
+    ours = "options bulkmm vmap=on memmap=off clear=off"
+    assert kernel.read(FILE) == lines.format(ours)
+    kernel.write(FILE, "options bulkmm vmap=on \\\n")
+    bulkmm("off", "clear", "--persist")
+    assert kernel.read(FILE).split() == ["options", "bulkmm", "vmap=on", "clear=off"]
+
+
 def test_without_a_loaded_module(kernel: Fake, bulkmm: Command) -> None:
     assert bulkmm("on", "vmap", "block").code == Exit.ENVIRONMENT
     assert bulkmm("on", "vmap", "block", "--persist").code == Exit.OK
