@@ -16,7 +16,7 @@ from bulkmm.results import Document
 SUBJECTS = ("memmap", "clear", "copy", "vmap")  # those that the module serves
 # options that do not apply when comparing cases
 UNFUZZED = (
-    *("json", "output", "all_rows"),
+    *("json", "output", "submit_file", "all_rows"),
     *("quick", "rounds", "processes", "scenario", "against"),
 )
 NEEDS = ("elftools", "lz4", "vmlinux_to_elf", "zstandard")

@@ -21,11 +21,8 @@ def build(version: str, *settings: str) -> subprocess.CompletedProcess[str]:
     """Read the rules as the kernel's build of a version would."""
     number, _, patchlevel = version.partition(".")
     settings = (f"VERSION={number}", f"PATCHLEVEL={patchlevel}", *settings)
-    rules = f"include {RULES}\nall:\n"
-    return completed(
-        ["make", "-sf", "-", "CONFIG_MODULES=y", DIRECT, "CC=gcc", *settings],
-        input=rules,
-    )
+    settings = ("CONFIG_MODULES=y", DIRECT, "CC=gcc", *settings)
+    return completed(["make", "-sf", str(RULES), "--eval", "all:", *settings])
 
 
 RISK = "BMM_ANY_KERNEL=1"

@@ -146,6 +146,7 @@ def test_a_fault_names_the_case(ready: Path) -> None:
             for option in (
                 *(["--rounds", "2"], ["--processes", "3"]),
                 *(["--scenario", "a"], ["--json"], ["--all-rows"], ["--quick"]),
+                ["--submit-file", "a"],
             )
         ),
     ],
