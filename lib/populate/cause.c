@@ -11,7 +11,7 @@
 /* Not inline: its buffer must not be on the stack during the work. */
 __attribute__((noinline)) void pressure_read(struct pressure *pressure)
 {
-	char text[16384];
+	char text[4096]; /* what the kernel gives at once */
 	const char *at;
 
 	*pressure = (struct pressure){ 0 };

@@ -23,7 +23,7 @@
 #include "populate.h"
 
 #define PRESENT (1ULL << 63) /* in a pagemap entry */
-#define ENTRIES 2048U /* 16 KiB of stack; fewer cost up to twice the time */
+#define ENTRIES 512U	     /* 4 KiB of stack: of a thread that may have 16 */
 
 /* As in <linux/fs.h>, which may be older than the kernel. */
 struct region {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A program that knows nothing of bulkmm: bmm-preloaded results|served|old. It
- * prints what became of each call, which must be the same with the preload; or,
- * with the kernel's own way barred, whether memory was populated all the same;
- * or the errno that a successful call leaves before Linux 5.14.
+ * A program that knows nothing of bulkmm: bmm-preloaded results|served|thread|
+ * old. It prints what became of each call, which must be the same with the
+ * preload; or, with the kernel's own way barred, whether memory was populated
+ * all the same; or what a thread sees of it that has the least of stacks, and
+ * is cancelled; or the errno that a successful call leaves before Linux 5.14.
  */
 #include <errno.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -202,6 +205,34 @@ static void served(void)
 	printf("mlock: %d\n", !mlock(p, len) && there(p, len, 1) > 98);
 }
 
+static void *little_stack(void *arg)
+{
+	size_t len = 64 * MIB, i;
+	char *p;
+
+	(void)arg;
+	p = try_anonymous(len, MAP_POPULATE);
+	munmap(p, len);
+	p = map(len, MAP_SHARED, memfd(len));
+	for (i = 0; i < len; i += 2 * PAGE)
+		p[i] = 1;
+	return (void *)(intptr_t)madvise(p, len, WRITE);
+}
+
+static void on_a_thread(void *(*what)(void *))
+{
+	pthread_attr_t least;
+	pthread_t thread;
+	void *result;
+
+	pthread_attr_init(&least);
+	pthread_attr_setstacksize(&least, (size_t)PTHREAD_STACK_MIN);
+	if (pthread_create(&thread, &least, what, NULL) ||
+	    pthread_join(thread, &result))
+		return;
+	printf("thread: %d\n", (int)(intptr_t)result);
+}
+
 static void old(void)
 {
 	forbid(SYS_madvise, 2, 16, 16, 0, EINVAL);
@@ -219,6 +250,8 @@ int main(int argc, char **argv)
 		old();
 	else if (!strcmp(what, "served"))
 		served();
+	else if (!strcmp(what, "thread"))
+		on_a_thread(little_stack);
 	else
 		for (len = 8 * MIB; len <= 96 * MIB; len *= 12) {
 			maps(len);

@@ -66,6 +66,10 @@ def test_a_number_that_is_none_is_refused_in_one_line(value: str) -> None:
     assert f"BULKMM_POPULATE_THREADS={value} is not a number of threads" in line
 
 
+def test_a_thread_of_little_stack_is_served() -> None:
+    assert run(PROGRAM, "thread", preload=True) == "thread: 0\n"
+
+
 def test_errno_stays_where_the_kernel_is_too_old() -> None:
     assert run(PROGRAM, "old", preload=True) == run(PROGRAM, "old") == "1 77\n"
 
