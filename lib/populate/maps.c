@@ -162,10 +162,10 @@ static bool read_smaps(struct maps *maps, uintptr_t addr, struct map *map)
 	return false;
 }
 
-/* Queries again, for the name of the file. */
+/* Queries again, for the name of the file; no more than fits little stacks. */
 static bool query_is_watched(const struct maps *maps, struct query *query)
 {
-	char name[4096] = "";
+	char name[1024] = "";
 
 	if (!query->major) {
 		query->name = (uintptr_t)name;

@@ -131,6 +131,9 @@ static int populate(struct crew *crew, struct bmm_report *report)
 	struct pressure before = { 0 };
 	int error;
 
+	if (crew->on_node && !nodes_online(crew->options.node))
+		return refuse(report, (void *)crew->start, -EINVAL,
+			      BMM_CAUSE_NODE);
 	error = pages_open(&crew->pages, crew->options.flags & BMM_READ,
 			   len >= LEAST);
 	if (error)
@@ -237,8 +240,6 @@ int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
 		error = -EINVAL;
 	if (error)
 		return refuse(report, addr, error, BMM_CAUSE_ARGUMENT);
-	if (taken.flags & BMM_ON_NODE && !nodes_online(taken.node))
-		return refuse(report, addr, -EINVAL, BMM_CAUSE_NODE);
 	return run(start, (start + len + page - 1) & ~(page - 1), &taken,
 		   report, populate);
 }

@@ -51,7 +51,7 @@ struct map {
 struct maps {
 	int fd, smaps;	/* -1: cannot be opened; not needed so far */
 	size_t at, got; /* in the buffer of smaps */
-	char text[4096];
+	char text[1024];
 };
 
 bool maps_open(struct maps *maps);

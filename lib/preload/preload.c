@@ -135,6 +135,17 @@ int madvise(void *addr, size_t len, int advice)
 	return (int)syscall(SYS_madvise, addr, len, advice);
 }
 
+/* Not inline: the stack it takes must be free during the work. */
+__attribute__((noinline)) static bool is_mapping(uintptr_t from, uintptr_t to,
+						 struct map *map)
+{
+	struct maps maps;
+	bool known = maps_open(&maps) && map_find(&maps, from, true, map);
+
+	maps_close(&maps);
+	return known && from >= map->start && to <= map->end;
+}
+
 /*
  * Locks without waiting for pages, so that what may not be locked is not
  * populated either; then populates as locking would: writes to what is private
@@ -142,12 +153,9 @@ int madvise(void *addr, size_t len, int advice)
  */
 static void prepare_lock(uintptr_t from, uintptr_t to)
 {
-	struct maps maps;
 	struct map map;
-	bool known = maps_open(&maps) && map_find(&maps, from, true, &map);
 
-	maps_close(&maps);
-	if (!known || from < map.start || to > map.end)
+	if (!is_mapping(from, to, &map))
 		return;
 	if (syscall(SYS_mlock2, from, to - from, MLOCK_ONFAULT))
 		return;
@@ -159,9 +167,14 @@ int mlock(const void *addr, size_t len)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t from = (uintptr_t)addr & -page;
+	int kept = errno, cancel;
 
+	/* a thread must not end in a call that would not end it either */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (serves(len) && (uintptr_t)addr + len > from)
 		prepare_lock(from, ((uintptr_t)addr + len + page - 1) & -page);
+	pthread_setcancelstate(cancel, NULL);
+	errno = kept;
 	return (int)syscall(SYS_mlock, addr, len);
 }
 

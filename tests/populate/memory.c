@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Memory for a test, what of it is there, and calls that fail. */
 #include <linux/filter.h>
+#include <linux/magic.h>
 #include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "memory.h"
@@ -88,6 +90,22 @@ int memfd(size_t len)
 
 	if (fd < 0 || ftruncate(fd, (off_t)len)) {
 		perror("memfd_create");
+		exit(1);
+	}
+	return fd;
+}
+
+int removed(size_t len)
+{
+	char name[] = "/dev/shm/bulkmm-XXXXXX";
+	struct statfs fs;
+	int fd;
+
+	if (statfs("/dev/shm", &fs) || fs.f_type != TMPFS_MAGIC)
+		return memfd(len);
+	fd = mkstemp(name);
+	if (fd < 0 || unlink(name) || ftruncate(fd, (off_t)len)) {
+		perror(name);
 		exit(1);
 	}
 	return fd;

@@ -20,6 +20,8 @@ char *map(size_t len, int flags, int fd);
 char *try_anonymous(size_t len, int more);
 char *anonymous(size_t len);
 int memfd(size_t len);
+/* A file of tmpfs that has no name any more; else a memfd. */
+int removed(size_t len);
 
 /*
  * From now on this system call ends with @error if argument @which, masked, is

@@ -40,8 +40,8 @@ static size_t there(char *p, size_t len, int write)
 
 static void said(const char *what, size_t len, int result)
 {
-	printf("%s %zu: %d %s\n", what, len / MIB, result,
-	       result ? strerror(errno) : "");
+	printf("%s %zu: %d %s\n", what, len / MIB, result, strerror(errno));
+	errno = 0;
 }
 
 static void locked(void)
@@ -70,6 +70,9 @@ static void locks(size_t len)
 	munmap(p, len);
 	p = map(len, MAP_SHARED, memfd(len));
 	said("mlock shared", len, mlock(p, len));
+	munmap(p, len);
+	p = map(len, MAP_SHARED, removed(len));
+	said("mlock removed", len, mlock(p, len));
 	munmap(p, len);
 	p = try_map(len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	said("mlock nothing", len, mlock(p, len));
@@ -211,7 +214,9 @@ static void *little_stack(void *arg)
 	char *p;
 
 	(void)arg;
+	pthread_cancel(pthread_self()); /* takes effect in none of these */
 	p = try_anonymous(len, MAP_POPULATE);
+	(void)mlock(p, len);
 	munmap(p, len);
 	p = map(len, MAP_SHARED, memfd(len));
 	for (i = 0; i < len; i += 2 * PAGE)
@@ -230,7 +235,7 @@ static void on_a_thread(void *(*what)(void *))
 	if (pthread_create(&thread, &least, what, NULL) ||
 	    pthread_join(thread, &result))
 		return;
-	printf("thread: %d\n", (int)(intptr_t)result);
+	printf("thread: %d\n", result == PTHREAD_CANCELED ? 7 : !!result);
 }
 
 static void old(void)

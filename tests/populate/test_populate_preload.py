@@ -66,7 +66,7 @@ def test_a_number_that_is_none_is_refused_in_one_line(value: str) -> None:
     assert f"BULKMM_POPULATE_THREADS={value} is not a number of threads" in line
 
 
-def test_a_thread_of_little_stack_is_served() -> None:
+def test_a_thread_is_served_with_little_stack_and_if_cancelled() -> None:
     assert run(PROGRAM, "thread", preload=True) == "thread: 0\n"
 
 

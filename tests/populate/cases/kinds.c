@@ -2,14 +2,12 @@
 /* Memory of every kind, as it is, and as others left it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "cases.h"
@@ -135,20 +133,6 @@ void many_mappings_smaps(void)
 	many_mappings();
 	before = bytes_read() - before;
 	check(before < 3 * length_of("/proc/self/smaps"));
-}
-
-/* A file of tmpfs that has no name any more; on another system it is a memfd. */
-static int removed(size_t len)
-{
-	char name[] = "/dev/shm/bulkmm-XXXXXX";
-	struct statfs fs;
-	int fd;
-
-	if (statfs("/dev/shm", &fs) || fs.f_type != TMPFS_MAGIC)
-		return memfd(len);
-	fd = mkstemp(name);
-	check(fd >= 0 && !unlink(name) && !ftruncate(fd, (off_t)len));
-	return fd;
 }
 
 /* Of memory that has no file system, or tmpfs, the kernel is not asked again. */

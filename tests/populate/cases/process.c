@@ -161,9 +161,12 @@ void signals(void)
 
 static void *populates(void *arg)
 {
+	struct bmm_options options = OPTIONS(.flags = BMM_ON_NODE, .node = 0);
 	size_t len = 96 * MIB;
 
+	pthread_cancel(pthread_self());
 	check(!bmm_populate(arg, len, NULL, NULL));
+	check(!bmm_populate(arg, len, &options, NULL));
 	__atomic_store_n(&over, 1, __ATOMIC_SEQ_CST);
 	pthread_testcancel();
 	return NULL;
@@ -178,8 +181,6 @@ void cancelled_thread(void)
 	cpus_made = 4;
 	sleep_us = 300;
 	check(!__real_pthread_create(&thread, NULL, populates, p));
-	usleep(2000);
-	pthread_cancel(thread);
 	pthread_join(thread, &result);
 	check(over && result == PTHREAD_CANCELED);
 }
