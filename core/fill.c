@@ -66,7 +66,7 @@ static void repeat(char *to, const char *pattern, size_t size, size_t len)
 int bmm_fill(void *dst, const void *pattern, size_t size, size_t len)
 {
 	char block[BLOCK + BMM_LINE] __attribute__((__aligned__(BMM_LINE)));
-	size_t step = size, held = size, at = 0, n;
+	size_t step = size, held = size, at = 0, left, n;
 	const char *from = pattern;
 	char *p = dst;
 
@@ -85,10 +85,18 @@ int bmm_fill(void *dst, const void *pattern, size_t size, size_t len)
 		repeat((char *)from, pattern, size, held);
 	}
 	for (; len; len -= n, p += n, at = (at + n) % step) {
-		n = least(held - at, len);
-		if (n < len && n > BMM_LINE)
-			n -= (uintptr_t)(p + n) % BMM_LINE;
-		bmm_copy_streaming(p, from + at, n);
+		n = left = least(held - at, len);
+		if (n < len)
+			n -= least(n, (uintptr_t)(p + n) % BMM_LINE);
+		if (n) {
+			bmm_copy_streaming(p, from + at, n);
+			continue;
+		}
+		/* The pattern ends within a line, which is made whole. */
+		n = least(BMM_LINE - (uintptr_t)p % BMM_LINE, len);
+		bmm_memcpy(block, from + at, left);
+		bmm_memcpy(block + left, from, n - left);
+		bmm_copy_streaming(p, block, n);
 	}
 	return 0;
 }

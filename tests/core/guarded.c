@@ -11,6 +11,7 @@
 
 #include "bmm.h"
 #include "drain.h"
+#include "lines.h"
 
 #define PAGE 4096U
 #define ROOM (4 * PAGE)
@@ -175,6 +176,21 @@ static int moves(void)
 	return wrong;
 }
 
+/* What is filled, and lines of it that bypass the cache in part only. */
+static uintptr_t filled, filled_end;
+static int torn;
+
+void __real_bmm_copy_streaming(void *dst, const void *src, size_t len);
+void __wrap_bmm_copy_streaming(void *dst, const void *src, size_t len);
+void __wrap_bmm_copy_streaming(void *dst, const void *src, size_t len)
+{
+	uintptr_t at = (uintptr_t)dst, end = at + len;
+
+	torn += (at % BMM_LINE && at != filled) ||
+		(end % BMM_LINE && end != filled_end);
+	__real_bmm_copy_streaming(dst, src, len);
+}
+
 static int fill(int (*how)(void *dst, const void *pattern, size_t size,
 			   size_t len),
 		size_t size, size_t len)
@@ -184,15 +200,18 @@ static int fill(int (*how)(void *dst, const void *pattern, size_t size,
 
 	for (i = 0; i < len; i++)
 		reference[at + i] = source[i % size];
+	filled = (uintptr_t)ours + at;
+	filled_end = filled + len;
+	torn = 0;
 	wrong = how(ours + at, source, size, len);
 	bmm_drain_stores();
-	return !!wrong + compare(at, len);
+	return !!wrong + !!torn + compare(at, len);
 }
 
 static int fills(void)
 {
-	static const size_t more[] = { 191, 192, 255,  256,  512,
-				       513, 600, 4095, 4096, 5000 };
+	static const size_t more[] = { 191, 192,  255,	256,  512, 513,
+				       600, 1001, 4095, 4096, 5000 };
 	int wrong = !bmm_fill(ours, source, 0, 1) +
 		    !bmm_fill_cached(ours, source, 0, 1);
 	size_t i, l, size;
