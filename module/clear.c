@@ -178,8 +178,8 @@ static void clear_serve(BMM_CLEAR_PARAMS)
  */
 void bmm_clear_handler(BMM_CLEAR_PARAMS)
 {
-	might_sleep();
 	bmm_path_enter(&bmm_clear_path);
+	might_sleep(); /* counted first: it may be where a task sleeps */
 	if (!bmm_prezero_serves(bmm_clear_folio(BMM_CLEAR_ARGS)))
 		clear_serve(BMM_CLEAR_ARGS);
 	bmm_path_leave(&bmm_clear_path);

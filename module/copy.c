@@ -94,8 +94,8 @@ static int copy_handle(struct folio *dst, struct folio *src,
 {
 	int reason, err = 0;
 
-	might_sleep();
 	bmm_path_enter(&bmm_copy_path);
+	might_sleep(); /* counted first, as in clear.c */
 	reason = copy_serve(dst, src, addr_hint);
 	if (reason >= 0) {
 		bmm_path_fallback(&bmm_copy_path, reason);

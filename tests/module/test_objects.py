@@ -39,6 +39,8 @@ INDIRECT = {
 THUNK = re.compile(r"__x86_indirect_thunk|\b(?:call|jmp)\s+\*")
 # Of the kernel's headers: plain moves once the module is loaded.
 PARAVIRT = "pv_ops"
+COUNTED = r"incq\s+%gs:"
+SLEEPS = "(might|cond)_resched"
 SIMD = re.compile(r"%[xyz]mm\d")
 
 
@@ -114,6 +116,18 @@ def test_registrations_are_not_edited() -> None:
 def test_no_file_is_left_out(built: tuple[Kernel, Path]) -> None:
     names = {file.name for file in address_files(built[1])}
     assert names >= {"hook.o", "memmap.o", "clear.o", "alloc.o", "vmap.o", "zero.o"}
+
+
+def test_a_call_is_counted_before_it_can_sleep(built: tuple[Kernel, Path]) -> None:
+    """Who sleeps before that may find the module gone: nobody waits for it."""
+    seen = 0
+    for file in address_files(built[1]):
+        for name, lines in disassembly(file).items():
+            counts = [i for i, line in enumerate(lines) if re.search(COUNTED, line)]
+            if re.fullmatch(r"bmm_\w+_handler", name) and counts:
+                seen += 1
+                assert not re.search(SLEEPS, "\n".join(lines[: counts[0]])), name
+    assert seen > 5
 
 
 def test_originals_are_static_calls(built: tuple[Kernel, Path]) -> None:
