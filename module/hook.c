@@ -98,12 +98,14 @@ static bool hook_ftrace_enabled(void)
  * without waiting. __ftrace_ops_list_func() walks the list with preemption
  * disabled, which synchronize_rcu() waits for. The rude grace period is for
  * functions that are traced where RCU does not watch; where there are none, it
- * is a no-op (7.3, kernel/rcu/tasks.h).
+ * is a no-op (7.3, kernel/rcu/tasks.h). Whom the walk sent to the trampoline
+ * may be preempted there: that synchronize_rcu_tasks() waits for.
  */
 static void hook_wait_walkers(void)
 {
 	synchronize_rcu_tasks_rude();
 	synchronize_rcu();
+	synchronize_rcu_tasks();
 }
 
 /* Checks that calls reach the hook: else it would only look attached. */
@@ -156,15 +158,22 @@ reset:
 }
 
 /*
- * Attaches a detached hook; its threshold takes effect at once. If it attached
- * but calls do not reach it, it is left detaching. Callers serialise. Returns 0
- * or a negative errno for bmm_hook_strerror().
+ * Attaches a hook that is not; its threshold takes effect at once. If it
+ * attached but calls do not reach it, it is left detaching, and can be attached
+ * again when that is over. Callers serialise. Returns 0 or a negative errno for
+ * bmm_hook_strerror().
  */
 int bmm_hook_attach(struct bmm_hook *hook)
 {
-	long entry = bmm_function_entry(hook->symbol, hook->prototype);
-	int err = IS_ERR_VALUE(entry) ? entry : hook_register(hook, entry);
+	long entry;
+	int err;
 
+	if (bmm_hook_attached(hook))
+		return 0;
+	if (hook->life == BMM_DETACHING) /* ftrace has its ops */
+		return hook->err;
+	entry = bmm_function_entry(hook->symbol, hook->prototype);
+	err = IS_ERR_VALUE(entry) ? entry : hook_register(hook, entry);
 	if (err) {
 		WRITE_ONCE(hook->err, err);
 		return err;

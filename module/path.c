@@ -295,7 +295,7 @@ static int path_attach_with(struct bmm_path *with, const char **at_fault)
 	if (err || !with)
 		return err;
 	bmm_for_each_hook(hook, with) {
-		err = bmm_hook_attached(hook) ? 0 : bmm_hook_attach(hook);
+		err = bmm_hook_attach(hook);
 		if (!err)
 			continue;
 		*at_fault = hook->symbol;
@@ -433,14 +433,12 @@ static int path_switch_on(struct bmm_path *path, int mode)
 static int path_switch_off(struct bmm_path *path)
 {
 	struct bmm_path *one;
-	int err;
 
 	for_each_path(one)
 		if (path_among(one, path))
 			path_pass_early(one);
-	err = mutex_lock_interruptible(&control_lock);
-	if (err)
-		return err;
+	/* Not to be interrupted half way: what passes is to be detached, too. */
+	mutex_lock(&control_lock);
 	for_each_path(one)
 		if (path_among(one, path))
 			path_off(one);
@@ -462,8 +460,8 @@ static int path_switch_off(struct bmm_path *path)
  * Return: 0; -EAGAIN while the module is loading; the negative errno of
  * attaching the first hook, with the mode unchanged; -EBUSY if a hook can never
  * be detached, the path being off all the same; -EINPROGRESS on a timeout,
- * -EINTR or -ERESTARTSYS on a signal, in the wait for an earlier switch (the
- * mode is unchanged then) or in the one after off.
+ * -EINTR or -ERESTARTSYS on a signal, in the wait of on for an earlier switch
+ * (the mode is unchanged then) or in the one after off.
  */
 int bmm_path_set_mode(struct bmm_path *path, int mode)
 {
