@@ -122,7 +122,6 @@ int bmm_alloc_add_handler(int nid, unsigned long pfn, unsigned long nr_pages,
  */
 static int alloc_probe(void)
 {
-	unsigned long threshold = bmm_alloc_threshold;
 	struct page *page;
 
 	WRITE_ONCE(alloc_reached, false);
@@ -131,7 +130,7 @@ static int alloc_probe(void)
 	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	if (page)
 		__free_page(page);
-	WRITE_ONCE(bmm_alloc_threshold, threshold);
+	WRITE_ONCE(bmm_alloc_threshold, BMM_HOOK_PASS);
 	WRITE_ONCE(alloc_prober, NULL);
 	if (!page)
 		return -ENOMEM;

@@ -26,6 +26,7 @@
 #include "prezero_fill.h"
 #include "prezero_known.h"
 #include "prototype.h"
+#include "symbols.h"
 #include "trace.h"
 #include "zero.h"
 
@@ -113,13 +114,30 @@ void bmm_prezero_remove_handler(struct hstate *h, struct folio *folio,
 /* The compiler may have inlined enqueue_hugetlb_folio() into its callers. */
 static int prezero_prove(void)
 {
-	unsigned long threshold = bmm_prezero_threshold;
 	int err;
 
 	WRITE_ONCE(bmm_prezero_threshold, 0);
 	err = bmm_prezero_prove();
-	WRITE_ONCE(bmm_prezero_threshold, threshold);
+	WRITE_ONCE(bmm_prezero_threshold, BMM_HOOK_PASS);
 	return err;
+}
+
+#define REMOVE "remove_hugetlb_folio"
+
+/* A clone of the function would serve some callers behind the hook's back. */
+static int prezero_prepare(void)
+{
+	static const char *const clones[] = {
+		REMOVE ".constprop.0",
+		REMOVE ".isra.0",
+		REMOVE ".part.0",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(clones); i++)
+		if (bmm_symbol_data(clones[i]) != -ENOENT)
+			return -ENODATA;
+	return bmm_fault("cloned") ? -ENODATA : 0;
 }
 
 /* Called by path.c. */
@@ -165,6 +183,8 @@ struct bmm_path bmm_prezero_path = {
 	BMM_PATH_NAMED(prezero),
 	.with = &bmm_clear_path,
 	.whole = true,
+	.prepare = prezero_prepare,
+	.prepares = REMOVE,
 	.live = prezero_live,
 	.hooks = {
 		{ BMM_HOOK(prezero), .try = prezero_prove },

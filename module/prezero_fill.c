@@ -27,8 +27,9 @@
 #include "trace.h"
 #include "zero.h"
 
-#define UNIT  SZ_256K /* bytes between two chances to reschedule, or to end */
-#define TRIES 3	      /* others may hold a reference for a moment */
+#define UNIT	SZ_256K /* bytes between two chances to reschedule, or to end */
+#define SKIPPED 8	/* at the end of the list: poisoned, isolated */
+#define TRIES	3	/* others may hold a reference for a moment */
 
 DEFINE_PER_CPU(struct bmm_dropped, bmm_dropped);
 
@@ -164,13 +165,16 @@ static int fill_one(struct hstate *h, int nid, unsigned long floor)
 
 /*
  * A page that is known is first only until it comes back: the hook then puts an
- * unknown one before it. A second one in a row means that there is none.
+ * unknown one before it, if one is last. Several in a row mean that there is
+ * none, but for what dequeue_hugetlb_folio_node_exact() skips.
  */
 static int fill_next(struct hstate *h, int nid, unsigned long floor)
 {
-	int err = fill_one(h, nid, floor);
+	int try, err = -EEXIST;
 
-	return err == -EEXIST ? fill_one(h, nid, floor) : err;
+	for (try = 0; try < SKIPPED && err == -EEXIST; try++)
+		err = fill_one(h, nid, floor);
+	return err;
 }
 
 /**

@@ -278,6 +278,16 @@ case_symbols() {
 	check "inlined: on is refused" refused write $PREZERO/mode on
 	settle
 	check "inlined: hook says so" says_of prezero -61 enqueue_hugetlb_folio
+	echo cloned >$FILES/fault
+	check "cloned: on is refused" refused write $PREZERO/mode on
+	check "cloned: hook says so" says_of prezero -61 remove_hugetlb_folio
+	must remove
+	# the hook that both need is being detached again when the second wants it
+	load clear=auto prezero=on fault=ask
+	check "no memory at load: off" reads $PREZERO/mode "[off] on"
+	echo none >$FILES/fault
+	settle
+	check "no memory at load: on later" write $PREZERO/mode on
 	must remove
 	load prezero=on
 }
