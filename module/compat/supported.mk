@@ -25,6 +25,9 @@ endif
 ifeq ($(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS),)
 $(error bulkmm could not attach to this kernel: it lacks CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)
 endif
+ifneq ($(CONFIG_HUGETLB_PAGE)$(CONFIG_ZONE_DEVICE),yy)
+$(error bulkmm does not build for this kernel: it lacks $(if $(CONFIG_ZONE_DEVICE),CONFIG_HUGETLB_PAGE,CONFIG_ZONE_DEVICE))
+endif
 # A call by pointer of what Clang has not seen would be a panic: arm64's static calls
 # are such. Kernels before 6.18 call the option CFI_CLANG, and none has been tried.
 ifneq ($(and $(CONFIG_CFI),$(CONFIG_ARM64))$(CONFIG_CFI_CLANG),)

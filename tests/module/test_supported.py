@@ -12,6 +12,7 @@ from bulkmm.lab.paths import PROJECT
 RULES = PROJECT / "module/compat/supported.mk"
 X86_64, ARM64 = "CONFIG_X86_64=y", "CONFIG_ARM64=y"
 DIRECT = "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y"
+NEEDED = (DIRECT, "CONFIG_HUGETLB_PAGE=y", "CONFIG_ZONE_DEVICE=y")
 CLANG = ("CONFIG_CC_IS_CLANG=y", "CC=clang")
 OLDEST, NEWEST = needs.kernels("range-x86_64")
 OLDEST_ARM64, _ = needs.kernels("range-arm64")
@@ -21,14 +22,14 @@ def build(version: str, *settings: str) -> subprocess.CompletedProcess[str]:
     """Read the rules as the kernel's build of a version would."""
     number, _, patchlevel = version.partition(".")
     settings = (f"VERSION={number}", f"PATCHLEVEL={patchlevel}", *settings)
-    settings = ("CONFIG_MODULES=y", DIRECT, "CC=gcc", *settings)
+    settings = ("CONFIG_MODULES=y", *NEEDED, "CC=gcc", *settings)
     return completed(["make", "-sf", str(RULES), "--eval", "all:", *settings])
 
 
 RISK = "BMM_ANY_KERNEL=1"
 CFI = ("CONFIG_CFI_CLANG=y", *CLANG)
 MISFITS = (
-    ((X86_64, DIRECT[:-1]), f"lacks {DIRECT[:-2]}"),
+    *(((X86_64, had[:-1]), f"it lacks {had[:-2]}") for had in NEEDED),
     ((X86_64, *CFI), "has not been proven on kernels that check"),
     ((X86_64, CLANG[0]), "Clang built this kernel, but CC is GCC: give make LLVM=1"),
     ((X86_64, CLANG[1]), "GCC built this kernel, but CC is Clang: give make CC=gcc"),
