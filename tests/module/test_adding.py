@@ -17,7 +17,7 @@ from bulkmm.control import needs
 from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.paths import PROJECT
 
-PARTS = ("bulkmm", "core", "lab", "module")
+PARTS = ("bulkmm", "core", "lab", "lib", "module")
 SERIES = "7.12"  # later than 7.3, but not as text
 PATH = """
 BMM_PATH(extra, "off", "off", "half", "full")
