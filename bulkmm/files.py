@@ -9,6 +9,8 @@ from typing import Any
 
 from bulkmm.errors import BulkmmError
 
+FOREIGN = "surrogateescape"  # bytes that are not ours to understand stay as they are
+
 
 def write(file: Path, text: str, what: str) -> None:
     """Write a file atomically; ``what`` names it in errors.
@@ -17,7 +19,7 @@ def write(file: Path, text: str, what: str) -> None:
     """
     try:
         if _is_special(file):
-            file.write_text(text, encoding="utf-8")
+            file.write_text(text, encoding="utf-8", errors=FOREIGN)
         else:
             _replace(_real(file), text)
     except OSError as error:
@@ -28,7 +30,7 @@ def _replace(file: Path, text: str) -> None:
     """Replace a file, which keeps its mode, by one of a name that nobody else has."""
     part = file.with_name(f".bulkmm-{os.urandom(8).hex()}.part")
     try:
-        with part.open("x", encoding="utf-8") as made:
+        with part.open("x", encoding="utf-8", errors=FOREIGN) as made:
             made.write(text)
         if file.exists():
             part.chmod(S_IMODE(file.stat().st_mode))
@@ -41,7 +43,7 @@ def read_json(file: Path) -> dict[str, Any]:
     """Return a file's object; empty if the file is missing or corrupt."""
     try:
         held = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return held if isinstance(held, dict) else {}
 

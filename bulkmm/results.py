@@ -235,12 +235,19 @@ class Machine(TypedDict, total=False):
     guest: dict[str, Any]
 
 
+class Spent(TypedDict):
+    """The time of a function, without those that it called."""
+
+    own_ns: Number
+
+
 class Traced(TypedDict):
     """An operation's time by function."""
 
     operation: str
     variant: str
     ns: Number
+    functions: dict[str, Spent]
 
 
 class Run(TypedDict, total=False):
@@ -281,6 +288,13 @@ class File(Struct, forbid_unknown_fields=True):
             if key in seen:
                 raise ValueError(f"{name} is there twice")
             seen.add(key)
+        for ratio in self.ratios:
+            for name in (ratio.base, ratio.variant):
+                if (ratio.scenario, name, ratio.unit) not in seen:
+                    raise ValueError(f"{ratio.scenario}, {name}: a ratio of no result")
+        for scenario, name, unit in seen:
+            if unit == INSTRUCTIONS and (scenario, name, STORES) not in seen:
+                raise ValueError(f"{scenario}, {name}: {INSTRUCTIONS} without {STORES}")
 
 
 def schema() -> str:

@@ -41,7 +41,7 @@ def plan(root: Root, module: Module | None, path: str | None, mode: str | None) 
 def _read(root: Root) -> str:
     """Return the file's content; raise if it exists but cannot be read."""
     file = root.at(FILE)
-    return file.read_text(encoding="utf-8") if file.exists() else NEW
+    return file.read_text("utf-8", files.FOREIGN) if file.exists() else NEW
 
 
 def _edited(text: str, name: str, mode: str) -> tuple[str, str]:

@@ -173,4 +173,4 @@ def table(sample: Sample, *, traced: bool) -> list[str]:
         | {name: cell for name, cell in cells(path).items() if name not in hidden}
         for path in sample.paths
     ]
-    return text.columns([[*rows[0]], *([*row.values()] for row in rows)])
+    return text.columns([[*row] for row in rows[:1]] + [[*r.values()] for r in rows])

@@ -82,7 +82,7 @@ def run_report(args: argparse.Namespace) -> int:
     made = page.html(
         Document.read_all(kept),
         names_of(kept),
-        args.title,
+        _legible(args.title),
         zip(names_of(counted), map(worth.read, counted), strict=True),
     )
     files.write(args.output, made, "the report")
@@ -93,4 +93,10 @@ def run_report(args: argparse.Namespace) -> int:
 def names_of(paths: list[Path]) -> list[str]:
     """Return short names of files, or their paths if those are ambiguous."""
     short = [path.stem for path in paths]
-    return short if len({*short}) == len(short) else [str(path) for path in paths]
+    names = short if len({*short}) == len(short) else [str(path) for path in paths]
+    return [*map(_legible, names)]
+
+
+def _legible(words: str) -> str:
+    """Return words of the command line without bytes that no text can have."""
+    return words.encode(errors="replace").decode()

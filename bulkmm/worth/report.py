@@ -2,9 +2,11 @@
 """What ``bulkmm worth`` found: as a document, and as a screen of text."""
 
 import json
+import reprlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from bulkmm import files
 from bulkmm.control import text
@@ -180,15 +182,27 @@ def is_one(file: Path) -> bool:
 def read(file: Path) -> Worth:
     """Return the result in a file."""
     try:
-        held = json.loads(file.read_text(encoding="utf-8"))
-        if held["kind"] != KIND:
-            raise ValueError("of another kind")  # noqa: TRY301
-        held["functions"] = [Row(**one) for one in held["functions"]]
-        held["before"] = [Early(**one) for one in held["before"]]
-        held["compared"] = [Compared(**one) for one in held["compared"]]
-        return Worth(**held)
-    except (ValueError, KeyError, TypeError) as error:
+        found: Worth = _as(Worth, json.loads(file.read_text(encoding="utf-8")), "")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BulkmmError(f"{file}: not a result of bulkmm worth: {error}") from error
+    return found
+
+
+def _as(kind: Any, held: Any, name: str) -> Any:  # noqa: ANN401
+    """Return what JSON says as a type; later versions may have further members."""
+    if hasattr(kind, "__dataclass_fields__"):
+        types = get_type_hints(kind).items()
+        return kind(**{one: _as(its, held[one], one) for one, its in types})
+    origin, inner = get_origin(kind) or kind, get_args(kind)
+    if origin is UnionType:
+        return None if held is None else _as(inner[0], held, name)
+    if origin in (list, tuple) and isinstance(held, list):
+        kinds = inner if origin is tuple else inner * len(held)
+        return origin(_as(*one, name) for one in zip(kinds, held, strict=True))
+    accepted = (int, float) if kind is float else origin
+    if held in inner if origin is Literal else isinstance(held, accepted):
+        return held
+    raise ValueError(f"{name} {reprlib.repr(held)}")
 
 
 def _s(seconds: float) -> str:

@@ -68,6 +68,7 @@ compare {other} -- {good} {copy}     | 2 | copy.json is a copy of a file beside 
 compare --threshold 5 {good} {other} | 2 | as in 5% or 0.05
 compare --json --format mmtests {good} {other} | 2 | mmtests differ: give one
 compare {bad} {good}                 | 3 | bad.json: not a bulkmm result: Object missing
+report {deep} -o {home}/r.html       | 3 | deep.json: not a bulkmm result
 report {good} -o {home}/no/r.html    | 3 | no such directory
 report {good} -o {home}              | 3 | cannot be written
 report {good}                        | 2 | -o/--output
@@ -109,6 +110,7 @@ bench kernel memmap --kernel ./nothing/vmlinuz | 3 | no such file
 worth --for 0                        | 2 |
 worth --for soon                     | 2 |
 worth --for 1s -- true               | 2 |
+worth --compare {deep}               | 3 | deep.json: not a result of bulkmm worth
 worth -- no-such-command             | 2 |
 """
 UNLOADED = """
@@ -143,7 +145,10 @@ def files(tmp_path: Path) -> dict[str, str]:
     for name, ns in (("good", 5), ("other", 6), ("copy", 5)):
         arm = stats.summarise("clear-4k", "glibc", "ns", 64, [ns] * 3)
         Document(machine=machine, results=[arm]).write(made[name])
-    made |= {name: tmp_path / f"{name}.json" for name in ("bad", "empty", "none")}
+    made |= {
+        name: tmp_path / f"{name}.json" for name in ("bad", "empty", "deep", "none")
+    }
+    made["deep"].write_text("[" * 100_000)
     made["bad"].write_text('{"schema_version": 1}')
     Document(machine=machine).write(made["empty"])
     return {name: str(file) for name, file in made.items()} | {"home": str(tmp_path)}

@@ -53,6 +53,14 @@ def test_a_line_that_is_continued(kernel: Fake, bulkmm: Command) -> None:
     assert kernel.read(FILE).split() == ["options", "bulkmm", "vmap=on", "clear=off"]
 
 
+def test_a_comment_of_another_encoding_stays(loaded: Fake, bulkmm: Command) -> None:
+    loaded.write(FILE, "", 0o644)
+    file = loaded.root / FILE[1:]
+    file.write_bytes(b"# g\xfcltig\n")
+    assert bulkmm("on", "clear", "--persist").code == Exit.OK
+    assert file.read_bytes() == b"# g\xfcltig\noptions bulkmm clear=auto\n"
+
+
 def test_without_a_loaded_module(kernel: Fake, bulkmm: Command) -> None:
     assert bulkmm("on", "vmap", "block").code == Exit.ENVIRONMENT
     assert bulkmm("on", "vmap", "block", "--persist").code == Exit.OK

@@ -68,6 +68,10 @@ def test_a_table_on_a_terminal(loaded: Fake) -> None:
     assert said.count(b"memmap") >= 2
 
 
+def test_a_module_without_paths() -> None:
+    assert watch.table(watch.Sample(time="", seconds=1, paths=[]), traced=False) == []
+
+
 def test_the_module_is_unloaded(loaded: Fake, bulkmm: Command) -> None:
     def gone(_seconds: float) -> None:
         loaded.remove("/sys/kernel/bulkmm/version")

@@ -230,6 +230,17 @@ def test_an_earlier_result_is_read_again(
     assert cli.main(["report", str(file), "-o", str(page)]) == Exit.OK
     assert "worth: what the module would save" in page.read_text()
     assert CLEAR.name in page.read_text()
-    file.write_text('{"kind": "status"}')
-    with pytest.raises(BulkmmError, match="not a result of bulkmm worth"):
-        report.read(file)
+    found = json.loads(held.json())
+    found["functions"][0]["later"] = found["later"] = 1
+    file.write_text(json.dumps(found))
+    assert report.read(file) == held
+    many = {**found["functions"][0], "calls": "many"}
+    for wrong, says in (
+        ({"kind": "status"}, "kind 'status'"),
+        ({"schema_version": 2}, "schema_version 2"),
+        ({"functions": [many]}, "calls 'many'"),
+        ({"command": "true"}, "command 'true'"),
+    ):
+        file.write_text(json.dumps({**found, **wrong}))
+        with pytest.raises(BulkmmError, match=f"a result of bulkmm worth: {says}"):
+            report.read(file)

@@ -333,8 +333,17 @@ def test_two_files_need_no_dashes(
     assert json.loads(said[2])["before"]["files"] == [str(files[0])]
 
 
+RATIO = {"scenario": "a", "base": "stock", "variant": "bulkmm", "ratio": 2}
+RATIO |= {"ci95": [2, 2], "significant": True}
+TRACED = {"operation": "plug", "variant": "on", "ns": 1}
+
+
+def told(**members: Any) -> str:
+    return json.dumps({**json.loads(document(a=times(100)).to_json()), **members})
+
+
 def broken(**change: Any) -> str:
-    held = json.loads(document(a=times(100)).to_json())
+    held = json.loads(told())
     held["results"][0].update(change)
     return json.dumps(held)
 
@@ -348,6 +357,9 @@ def broken(**change: Any) -> str:
         (broken(samples=[float("nan")]), "JSON is malformed"),
         (broken(samples=[-1]), ">= 0 - at `$.results[0].samples[0]"),
         (broken(raw=[[1], [1], [1]]), "raw has not a list of times"),
+        (broken(unit="instructions"), "a, bulkmm: instructions without stores"),
+        (told(ratios=[RATIO]), "a, stock: a ratio of no result"),
+        (told(run={"breakdown": [TRACED]}), "missing required field `functions`"),
         (broken(more=1), "unknown field `more` - at `$.results[0]`"),
     ],
 )

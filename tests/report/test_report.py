@@ -127,6 +127,13 @@ def test_the_same_results_make_the_same_page(written: str) -> None:
     assert page.html(documents, [*MADE], "bulkmm: before and after") == written
 
 
+def test_names_and_a_title_that_no_text_can_have(tmp_path: Path) -> None:
+    file, made_of = tmp_path / "r.html", tmp_path / "a\udcff.json"
+    made.kernel().write(made_of)
+    assert cli.main(["report", str(made_of), "-o", str(file), "--title=\udcff"]) == 0
+    assert "a?" in file.read_text()
+
+
 def concluded(*pairs: tuple[str, float], where: str = "native", **more: Any) -> str:
     """Return what is concluded of scenarios, each with its ratio."""
     how = {"significant": True, "n": 9, **more}
