@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bulkmm.control import kernel as kernels
-from bulkmm.control import late, needs
+from bulkmm.control import late, needs, tracefs
 from bulkmm.control import module as modules
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.needs import Table
 from bulkmm.control.root import Root
-from bulkmm.control.trace import tracefs
 
 OK, CARE, NO, UNKNOWN = "ok", "care", "no", "unknown"
 ARCHITECTURE = "/proc/sys/kernel/arch"
@@ -135,7 +134,7 @@ def _ftrace_enabled(root: Root) -> Check:
 
 
 def _tracefs(root: Root) -> Check:
-    place = tracefs(root)
+    place = tracefs.place(root)
     if place:
         return Check("tracefs", OK, place)
     said = "not mounted, or not root"

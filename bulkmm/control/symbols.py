@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bulkmm.control.root import Root
-from bulkmm.control.trace import PLACES
+from bulkmm.control.tracefs import PLACES
 
 KALLSYMS = "/proc/kallsyms"
 FUNCTION = "tTwW"  # how kallsyms marks functions

@@ -1,31 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Latency of single requests, from the module's tracepoints.
 
-They go to our own trace instance, invisible to other users of tracing, which is
-removed however the command ends.
+They go to our own trace instance, invisible to other users of tracing.
 """
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Self
 
+from bulkmm.control import tracefs
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError
 
-PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 EVENT = re.compile(r": (\w+): .*\bns=(\d+)")
 BUFFER_KIB = "1024"  # per CPU: events that do not fit between two reads are lost
 CHUNK = 1 << 20
-
-
-def tracefs(root: Root) -> str | None:
-    """Return where tracefs is mounted."""
-    for place in PLACES:
-        if root.at(f"{place}/trace").exists():
-            return place
-    return None
 
 
 @dataclass(frozen=True)
@@ -57,40 +48,11 @@ def by_path(lines: str) -> dict[str, list[int]]:
 
 
 class Trace:
-    """A trace instance with the module's tracepoints enabled."""
+    """The pipe of a trace instance."""
 
-    def __init__(self, root: Root) -> None:
-        place = tracefs(root)
-        if place is None:
-            mount = f"mount -t tracefs tracefs {PLACES[0]}"
-            raise BulkmmError(f"--trace needs tracefs, as root: {mount}")
-        self.home = root.at(f"{place}/instances/bulkmm-{os.getpid()}")
-        self.pipe = -1
+    def __init__(self, pipe: int) -> None:
+        self.pipe = pipe
         self.rest = ""
-
-    def __enter__(self) -> Self:
-        """Create the instance."""
-        try:
-            self.home.mkdir()
-            _write(self.home / "buffer_size_kb", BUFFER_KIB)
-            _write(self.home / "events/bulkmm/enable", "1")
-            self.pipe = os.open(self.home / "trace_pipe", os.O_RDONLY | os.O_NONBLOCK)
-        except OSError as error:
-            self._remove()
-            message = f"--trace: {error.filename}: {error.strerror}"
-            raise BulkmmError(message) from error
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Remove the instance."""
-        self._remove()
-
-    def _remove(self) -> None:
-        if self.pipe >= 0:
-            os.close(self.pipe)
-            self.pipe = -1
-        if self.home.is_dir():
-            self.home.rmdir()  # tracefs: rmdir() despite the files in it
 
     def read(self) -> dict[str, Latency]:
         """Return the latencies since the last read, by path."""
@@ -107,6 +69,24 @@ class Trace:
         return {name: latency(times) for name, times in by_path(whole).items()}
 
 
-def _write(file: Path, text: str) -> None:
-    with file.open("r+", encoding="ascii") as held:
-        held.write(text)
+@contextmanager
+def traced(root: Root) -> Iterator[Trace]:
+    """Have a trace instance with the module's tracepoints enabled."""
+    place = tracefs.place(root)
+    if place is None:
+        mount = f"mount -t tracefs tracefs {tracefs.PLACES[0]}"
+        raise BulkmmError(f"--trace needs tracefs, as root: {mount}")
+    home = Root(root.at(place))
+    with ExitStack() as held:
+        try:
+            name, interruptible = held.enter_context(tracefs.owned(home, "watch"))
+            instance = Root(home.at(f"instances/{name}"))
+            instance.write("buffer_size_kb", BUFFER_KIB)
+            instance.write("events/bulkmm/enable", "1")
+            pipe = os.open(instance.at("trace_pipe"), os.O_RDONLY | os.O_NONBLOCK)
+            held.callback(os.close, pipe)  # else the instance could not be removed
+        except OSError as error:
+            message = f"--trace: {error.filename}: {error.strerror}"
+            raise BulkmmError(message) from error
+        with interruptible():
+            yield Trace(pipe)

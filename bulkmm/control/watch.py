@@ -17,7 +17,7 @@ from bulkmm.control.module import KernelPath
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
 from bulkmm.control.status import select
-from bulkmm.control.trace import Latency, Trace
+from bulkmm.control.trace import Latency, Trace, traced
 from bulkmm.errors import BulkmmError, Exit
 
 CLEAR = "\x1b[H\x1b[2J"  # the screen
@@ -111,7 +111,7 @@ def _look(root: Root, wanted: list[str]) -> dict[str, KernelPath]:
 
 def run(root: Root, args: argparse.Namespace) -> int:
     """Show samples until there are enough or the user stops it."""
-    with Trace(root) if args.trace else nullcontext() as trace:
+    with traced(root) if args.trace else nullcontext() as trace:
         try:
             for sample in samples(root, args, trace):
                 print(shown(sample, args), flush=True)

@@ -2,28 +2,20 @@
 """Probes that add up calls and times inside the kernel, in an instance of their own.
 
 A kprobe event and its return, each on all functions, start and stop a clock by task
-and function; a synthetic event carries the difference to a histogram. Everything is
-named after its owner, so that the next run can remove what a killed one left, and
-nobody else's probes are touched. Files are appended to: opening kprobe_events or
-synthetic_events to truncate it would remove everybody's.
+and function; a synthetic event carries the difference to a histogram.
 """
 
 import os
 import re
-import signal
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Self
 
 from bulkmm.control.needs import at_least
+from bulkmm.control.root import Root
+from bulkmm.control.tracefs import PROBES, SYNTHETIC, owned
 
-PREFIX = "bulkmm_worth_"
-OWN = re.compile(rf"\b{PREFIX}(\d+)_(\d+)\b")
-PROBES, SYNTHETIC = "kprobe_events", "synthetic_events"
 FIELDS = "u64 func; u64 bytes; u64 lat"
-STARTED = 19  # field of /proc/PID/stat after the name: when the process started
 # Tasks by which a start is kept. Those that have gone are forgotten when it is half
 # full; a call in progress then is counted and not timed.
 TASKS = 1 << 14
@@ -50,7 +42,6 @@ LINE = re.compile(
     r" hitcount: +(\d+)(?: +lat: +(\d+))?"
 )
 ENTRIES = re.compile(r"^ +Entries: (\d+)$", re.MULTILINE)
-SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 @dataclass(frozen=True)
@@ -71,127 +62,59 @@ class Counts:
     sums: list[Sum]
 
 
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Let no signal that ends the command in between."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _started(pid: int) -> str:
-    """Return when a process started, in ticks; "" if there is none."""
-    with suppress(OSError):
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        return text.rpartition(")")[2].split()[STARTED]
-    return ""
-
-
-def _append(file: Path, text: str) -> None:
-    """Write to a file of tracefs without emptying it; Python's own "a" would seek."""
-    held = os.open(file, os.O_WRONLY | os.O_APPEND)
-    try:
-        os.write(held, f"{text}\n".encode("ascii"))
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, f"{file}: {text}") from error
-    finally:
-        os.close(held)
-
-
-def _lines(file: Path) -> list[str]:
-    with suppress(OSError):
-        return file.read_text(encoding="utf-8", errors="replace").splitlines()
-    return []
-
-
 class Probes:
-    """The probes of this process; a context that installs and removes them."""
+    """The probes of an instance."""
 
-    def __init__(self, home: Path, functions: Iterable[str]) -> None:
+    def __init__(self, home: Root, name: str) -> None:
         self.home = home
-        self.functions = list(functions)
-        self.name = f"{PREFIX}{os.getpid()}_{_started(os.getpid())}"
-        self.events = self.home / "instances" / self.name / "events"
+        self.name = name
 
-    def __enter__(self) -> Self:
-        """Install them; a failure leaves nothing."""
-        try:
-            # a signal that came meanwhile is raised at the end of this, in the try
-            with undisturbed():
-                self._install()
-        except BaseException:
-            with undisturbed():
-                remove(self.home, self.name)
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Remove them."""
-        with undisturbed():
-            remove(self.home, self.name)
-
-    def _install(self) -> None:
-        instance = self.events.parent
-        instance.mkdir()
+    def install(self, functions: Iterable[str]) -> None:
+        """Install them on functions."""
         if at_least(os.uname().release, OWN_SIZES):
-            _append(instance / "buffer_size_kb", BUFFER_KIB)
-        _append(self.home / SYNTHETIC, f"{self.name} {FIELDS}")
-        for one in self.functions:
+            self._append(f"instances/{self.name}/buffer_size_kb", BUFFER_KIB)
+        self._append(SYNTHETIC, f"{self.name} {FIELDS}")
+        for one in functions:
             arguments = "a1=$arg1:u64 a2=$arg2:u64"
-            _append(self.home / PROBES, f"p:{self.name}/in {one} {arguments}")
-            _append(self.home / PROBES, f"r{ACTIVE}:{self.name}/out {one}")
-        stop = STOP.format(name=self.name, size=TASKS)
-        _append(self._event("synthetic", self.name) / "trigger", SUMS)
-        _append(self._event(self.name, "in") / "trigger", START)
-        _append(self._event(self.name, "out") / "trigger", stop)
-        _append(self._event(self.name, "in") / "trigger", CALLS)
+            self._append(PROBES, f"p:{self.name}/in {one} {arguments}")
+            self._append(PROBES, f"r{ACTIVE}:{self.name}/out {one}")
+        self._trigger(f"synthetic/{self.name}", SUMS)
+        self._trigger(f"{self.name}/in", START)
+        self._trigger(f"{self.name}/out", self._stop())
+        self._trigger(f"{self.name}/in", CALLS)
 
-    def _event(self, group: str, name: str) -> Path:
-        return self.events / group / name
+    def _append(self, file: str, text: str) -> None:
+        # opening these to truncate them would remove everybody's
+        self.home.write(file, text, append=True)
+
+    def _trigger(self, event: str, text: str) -> None:
+        self._append(f"instances/{self.name}/events/{event}/trigger", text)
+
+    def _stop(self) -> str:
+        return STOP.format(name=self.name, size=TASKS)
+
+    def _hist(self, event: str) -> str:
+        file = self.home.at(f"instances/{self.name}/events/{event}/hist")
+        return file.read_text(encoding="utf-8", errors="replace")
 
     def read(self) -> Counts:
         """Return the counts so far; tasks that have gone are forgotten now and then."""
-        calls = self._event(self.name, "in") / "hist"
-        text = calls.read_text(encoding="utf-8", errors="replace")
+        text = self._hist(f"{self.name}/in")
         if any(int(n) > TASKS // 2 for n in ENTRIES.findall(text)):
-            stop = STOP.format(name=self.name, size=TASKS)
-            _append(self._event(self.name, "out") / "trigger", f"{stop}:clear")
-            _append(self._event(self.name, "in") / "trigger", f"{START}:clear")
-        sums = self._event("synthetic", self.name) / "hist"
-        found = LINE.findall(sums.read_text(encoding="utf-8", errors="replace"))
+            self._trigger(f"{self.name}/out", f"{self._stop()}:clear")
+            self._trigger(f"{self.name}/in", f"{START}:clear")
+        found = LINE.findall(self._hist(f"synthetic/{self.name}"))
         return Counts(
             {name: int(n) for name, _, n, _ in LINE.findall(text)},
             [Sum(name, int(bits), int(n), int(ns)) for name, bits, n, ns in found],
         )
 
 
-def sweep(home: Path) -> list[str]:
-    """Remove what runs left that were killed; return their names."""
-    with undisturbed():
-        texts = [*_lines(home / PROBES), *_lines(home / SYNTHETIC)]
-        with suppress(OSError):
-            texts += [one.name for one in (home / "instances").iterdir()]
-        left = {m[0]: m for m in OWN.finditer("\n".join(texts))}
-        dead = [name for name, m in left.items() if _started(int(m[1])) != m[2]]
-        for name in dead:
-            remove(home, name)
-    return dead
-
-
-def remove(home: Path, name: str) -> None:
-    """Remove all of one owner: whatever refers to something goes before it."""
-    instance = home / "instances" / name
-    for event in (f"{name}/out", f"synthetic/{name}", f"{name}/in"):
-        file = instance / "events" / event / "trigger"
-        for line in reversed([t for t in _lines(file) if t.startswith("hist:")]):
-            _append(file, f"!{line.rpartition(' [')[0]}")
-    for event in ("in", "out"):
-        if any(f":{name}/{event} " in line for line in _lines(home / PROBES)):
-            _append(home / PROBES, f"-:{name}/{event}")
-    for line in _lines(home / SYNTHETIC):
-        if line.split()[0] == name:
-            _append(home / SYNTHETIC, f"!{line}")
-    if instance.is_dir():
-        instance.rmdir()  # tracefs: rmdir() despite the files in it
+@contextmanager
+def installed(home: Root, functions: Iterable[str]) -> Iterator[Probes]:
+    """Have probes on functions; a signal comes as soon as all are installed."""
+    with owned(home, "worth") as (name, interruptible):
+        probes = Probes(home, name)
+        probes.install(functions)
+        with interruptible():
+            yield probes

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from bulkmm import files, machine
 from bulkmm.control import module as modules
+from bulkmm.control import tracefs
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.root import Root
-from bulkmm.control.trace import PLACES, tracefs
 from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
 from bulkmm.worth import gain, probes, report
 from bulkmm.worth.command import USUAL
@@ -30,8 +30,6 @@ from bulkmm.worth.report import Worth
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 LONGEST = 366 * 86400
 POLL = 60.0  # s between looks at how many tasks are remembered
-# of the initial PID namespace (PROC_PID_INIT_INO in include/linux/proc_ns.h)
-OUTSIDE = "pid:[4026531836]"
 WHAT = "the result"
 STDERR = 2
 
@@ -42,15 +40,13 @@ def run(args: argparse.Namespace) -> int:
     seconds = _seconds(args)
     earlier = report.read(args.compare) if args.compare else None
     files.need_place(args.output, WHAT)
-    home = root.at(_need(root))
-    for name in probes.sweep(home):
-        sys.stderr.write(f"bulkmm: removed the probes that {name} left behind\n")
+    home = Root(root.at(_need(root)))
     wanted, missing = _wanted(root, args.path or [])
     cpu, release = machine.cpu_name(), platform.release()
     known = measured(release) if args.measure else gain.kept(cpu, release)
     began = time.monotonic()
     try:
-        with Probes(home, [one.name for one in wanted]) as held:
+        with probes.installed(home, [one.name for one in wanted]) as held:
             began = time.monotonic()
             code = _while(args.words, held, seconds, quiet=args.json)
             spent, counts = time.monotonic() - began, held.read()
@@ -98,21 +94,20 @@ def _need(root: Root) -> str:
     """Return where tracefs is; raise if nothing can be counted here."""
     if os.geteuid():
         raise BulkmmError("worth places probes in the kernel: run it as root")
-    with suppress(OSError):
-        if str(root.at("/proc/self/ns/pid").readlink()) != OUTSIDE:
-            raise BulkmmError(
-                "worth cannot count from within a container: run it on the host"
-            )
-    place, kernel = tracefs(root), Kernel(root)
+    if tracefs.in_container(root):
+        raise BulkmmError(
+            "worth cannot count from within a container: run it on the host"
+        )
+    place, kernel = tracefs.place(root), Kernel(root)
     for name, option in (
-        (probes.PROBES, "KPROBE_EVENTS"),
-        (probes.SYNTHETIC, "HIST_TRIGGERS"),
+        (tracefs.PROBES, "KPROBE_EVENTS"),
+        (tracefs.SYNTHETIC, "HIST_TRIGGERS"),
     ):
         lacks = place and not root.at(f"{place}/{name}").exists()
         if lacks or kernel.option(option) is False:
             raise BulkmmError(f"this kernel has no {name} (CONFIG_{option})")
     if place is None:
-        mount = f"mount -t tracefs tracefs {PLACES[0]}"
+        mount = f"mount -t tracefs tracefs {tracefs.PLACES[0]}"
         raise BulkmmError(f"worth needs tracefs: {mount}")
     if root.read("/proc/sys/kernel/ftrace_enabled") == "0":
         raise BulkmmError("kernel.ftrace_enabled is 0: sysctl kernel.ftrace_enabled=1")

@@ -5,13 +5,15 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 from commandlib import Command, valid
 from fakekernel import Fake
 from programs import on_terminal
 
-from bulkmm.control import module, trace, watch
+from bulkmm.control import module, trace, tracefs, watch
 from bulkmm.control.root import Root
 from bulkmm.errors import Exit
 
@@ -133,3 +135,50 @@ def test_trace_where_it_cannot_be(kernel: Fake, bulkmm: Command) -> None:
     done = bulkmm("watch", "--trace", "--count", "1")
     assert done.code == Exit.ENVIRONMENT
     assert "mount -t tracefs" in done.err
+
+
+@pytest.mark.parametrize("at", ["made", "within", "removed"])
+def test_an_instance_is_removed_by_any_number_of_signals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    remove, root = tracefs.remove, Root(tmp_path)
+
+    def removed(*words: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+        remove(*words)
+
+    def use() -> None:
+        with tracefs.owned(root, "watch") as (name, interruptible):
+            assert root.names("instances") == [name]
+            if at == "made":
+                signal.raise_signal(signal.SIGINT)
+                assert root.names("instances") == [name]
+            with interruptible():
+                assert at != "made"
+                if at == "within":
+                    signal.raise_signal(signal.SIGINT)
+
+    (tmp_path / "instances").mkdir()
+    monkeypatch.setattr(tracefs, "remove", removed)
+    with pytest.raises(KeyboardInterrupt):
+        use()
+    assert root.names("instances") == []
+
+
+@pytest.mark.usefixtures("loaded")
+def test_an_interrupt_of_what_traces(
+    kernel: Fake, bulkmm: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two of its steps, before it is in a position to show anything."""
+    mkdir = Path.mkdir
+
+    def made(path: Path, *words: Any, **more: Any) -> None:
+        mkdir(path, *words, **more)
+        signal.raise_signal(signal.SIGINT)
+
+    home = kernel.root / "sys/kernel/tracing/instances"
+    home.mkdir()
+    monkeypatch.setattr(Path, "mkdir", made)
+    done = bulkmm("watch", "--trace")
+    assert done.code == Exit.INTERRUPTED
+    assert list(home.iterdir()) == []

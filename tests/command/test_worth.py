@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from bulkmm import cli
+from bulkmm.control import tracefs
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab.machine.kernels import SERIES
-from bulkmm.worth import gain, probes, report, run
+from bulkmm.worth import gain, report, run
 from bulkmm.worth.functions import Function, functions
 from bulkmm.worth.probes import Counts, Sum
 
@@ -59,7 +60,7 @@ def root(tmp_path: Path) -> Root:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     (tmp_path / "proc/self/ns").mkdir(parents=True)
-    (tmp_path / "proc/self/ns/pid").symlink_to(run.OUTSIDE)
+    (tmp_path / "proc/self/ns/pid").symlink_to(tracefs.OUTSIDE)
     return Root(tmp_path)
 
 
@@ -189,11 +190,11 @@ def test_what_happened_before(root: Root, kept: Path) -> None:
 
 
 def test_only_the_dead_are_swept(tmp_path: Path) -> None:
-    mine = probes.Probes(tmp_path, []).name
+    mine = tracefs.own("worth")
     (tmp_path / "instances" / mine).mkdir(parents=True)
-    (tmp_path / "instances" / "bulkmm_worth_1_1").mkdir()
+    (tmp_path / "instances" / "bulkmm_watch_1_1").mkdir()
     (tmp_path / "instances" / "theirs").mkdir()
-    assert probes.sweep(tmp_path) == ["bulkmm_worth_1_1"]
+    assert tracefs.sweep(Root(tmp_path)) == ["bulkmm_watch_1_1"]
     left = {one.name for one in (tmp_path / "instances").iterdir()}
     assert left == {mine, "theirs"}
 

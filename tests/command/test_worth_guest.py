@@ -51,21 +51,23 @@ KILLED = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
 sys.path.insert(0, "/command")
+from bulkmm.control import tracefs
+from bulkmm.control.root import Root
 from bulkmm.worth import probes
-home = Path("/sys/kernel/tracing")
+home = Root(Path("/sys/kernel/tracing"))
 seen = sys.argv[1]
 def settings():
     return subprocess.run(["sh", seen], capture_output=True, text=True).stdout
 def child(last):
-    write, many = probes._append, 0
-    def counted(file, text):
+    write, many = Root.write, 0
+    def counted(self, name, text, **how):
         nonlocal many
         many += 1
         if many == last:
             os.kill(os.getpid(), signal.SIGKILL)
-        write(file, text)
-    probes._append = counted
-    with probes.Probes(home, ["set_zone_contiguous", "vmap_range_noflush"]) as held:
+        write(self, name, text, **how)
+    Root.write = counted
+    with probes.installed(home, ["set_zone_contiguous", "vmap_range_noflush"]) as held:
         held.read()
 before, killed = settings(), 0
 while True:
@@ -80,15 +82,14 @@ while True:
         break
     killed += 1
     assert settings() != before, killed
-    probes.sweep(home)
+    tracefs.sweep(home)
     assert settings() == before, f"after the kill before write {killed}"
-from bulkmm.control.root import Root
 from bulkmm.worth.functions import functions
 names = [one.name for one in functions(Root(Path("/")), "x86_64")[0]]
 spent = []
 for _ in range(6):
     clock = [time.monotonic()]
-    with probes.Probes(home, names):
+    with probes.installed(home, names):
         clock.append(time.monotonic())
     clock.append(time.monotonic())
     spent.append(f"{clock[1] - clock[0]:.2f}+{clock[2] - clock[1]:.2f}")
@@ -100,8 +101,9 @@ import os, subprocess, sys
 from pathlib import Path
 sys.path.insert(0, "/command")
 from bulkmm import cli
-from bulkmm.worth import probes
-home, knobs = Path("/sys/kernel/tracing"), []
+from bulkmm.control import tracefs
+from bulkmm.control.root import Root
+home = Root(Path("/sys/kernel/tracing"))
 def settings():
     return subprocess.run(["sh", sys.argv[1]], capture_output=True, text=True).stdout
 def user():
@@ -118,9 +120,9 @@ def tracefs():
 def kprobes():
     Path("/sys/kernel/debug/kprobes/enabled").write_text("0")
 def instance():
-    (home / "instances" / probes.Probes(home, []).name).mkdir()
+    home.at(f"instances/{tracefs.own('worth')}").mkdir()
 def event():
-    probes._append(home / probes.SYNTHETIC, f"{probes.Probes(home, []).name} u64 a")
+    home.write(tracefs.SYNTHETIC, f"{tracefs.own('worth')} u64 a", append=True)
 before = settings()
 for way in (user, container, tracefs, kprobes, instance, event):
     print(way.__name__, end=" ", flush=True)

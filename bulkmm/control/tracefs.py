@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What is ours in tracefs: an instance, and probes and events that bear its name.
+
+The name tells the process that owns them, so that the next run can remove what a
+killed one left, and nobody else's are touched.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from bulkmm.control.root import Root
+from bulkmm.ending import Interruptible, undisturbed
+
+PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
+PROBES, SYNTHETIC = "kprobe_events", "synthetic_events"
+OWN = re.compile(r"\bbulkmm_[a-z]+_(\d+)_(\d+)\b")
+STARTED = 19  # field of /proc/PID/stat after the name: when the process started
+# of the initial PID namespace (PROC_PID_INIT_INO in include/linux/proc_ns.h)
+OUTSIDE = "pid:[4026531836]"
+
+
+def place(root: Root) -> str | None:
+    """Return where tracefs is mounted."""
+    for one in PLACES:
+        if root.at(f"{one}/trace").exists():
+            return one
+    return None
+
+
+def in_container(root: Root) -> bool:
+    """Return whether process numbers here are not the host's."""
+    with suppress(OSError):
+        return str(root.at("/proc/self/ns/pid").readlink()) != OUTSIDE
+    return False
+
+
+def own(what: str) -> str:
+    """Return the name of what this process has there."""
+    return f"bulkmm_{what}_{os.getpid()}_{_started(os.getpid())}"
+
+
+def _started(pid: int) -> str:
+    """Return when a process started, in ticks; "" if there is none."""
+    with suppress(OSError):
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return text.rpartition(")")[2].split()[STARTED]
+    return ""
+
+
+@contextmanager
+def owned(home: Root, what: str) -> Iterator[tuple[str, Interruptible]]:
+    """Have an instance; yield its name, and what opens a part of the block to signals.
+
+    All that bears the name is removed, however the block ends.
+    """
+    for name in sweep(home):
+        sys.stderr.write(f"bulkmm: removed what {name} left behind in tracefs\n")
+    name = own(what)
+    with undisturbed() as interruptible:
+        try:
+            home.at(f"instances/{name}").mkdir()
+            yield name, interruptible
+        finally:
+            remove(home, name)
+
+
+def sweep(home: Root) -> list[str]:
+    """Remove what runs left that were killed; return their names."""
+    if in_container(Root(Path("/"))):
+        return []
+    with undisturbed():
+        texts = home.names("instances") + _lines(home, PROBES) + _lines(home, SYNTHETIC)
+        left = {m[0]: m for m in OWN.finditer("\n".join(texts))}
+        removed = []
+        for name, found in left.items():
+            if _started(int(found[1])) != found[2]:
+                with suppress(OSError):
+                    remove(home, name)
+                    removed.append(name)
+    return removed
+
+
+def _lines(home: Root, file: str) -> list[str]:
+    return (home.read(file) or "").splitlines()
+
+
+def remove(home: Root, name: str) -> None:
+    """Remove all of one owner: whatever refers to something goes before it."""
+    instance = f"instances/{name}"
+    for event in (f"{name}/out", f"synthetic/{name}", f"{name}/in"):
+        file = f"{instance}/events/{event}/trigger"
+        for line in reversed(_lines(home, file)):
+            if line.startswith("hist:"):
+                home.write(file, f"!{line.rpartition(' [')[0]}", append=True)
+    for event in ("in", "out"):
+        if any(f":{name}/{event} " in line for line in _lines(home, PROBES)):
+            home.write(PROBES, f"-:{name}/{event}", append=True)
+    for line in _lines(home, SYNTHETIC):
+        if line.split()[0] == name:
+            home.write(SYNTHETIC, f"!{line}", append=True)
+    if home.is_dir(instance):
+        home.at(instance).rmdir()  # tracefs: rmdir() despite the files in it
