@@ -7,18 +7,17 @@ every command.
 
 import argparse
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, TypeAlias
 
-from bulkmm.errors import UsageError
-
 # argparse has no public name, and the class is not subscriptable at run time
 Subparsers: TypeAlias = "argparse._SubParsersAction[Any]"  # noqa: SLF001
-TYPES = {"N": int, "SECONDS": int}  # by metavar
+Read: TypeAlias = Callable[[str], object]
+Reads: TypeAlias = Mapping[str, Read]
+TYPES: Reads = {"N": int, "SECONDS": int}  # by metavar
 PATHS = {"--output", "--root", "--json-dir", "--submit-file", "--compare"}
 MANY = {"...": "*", "+": "+", "]": "?"}  # nargs by the end of a word
 RANGE = re.compile(r"(\w+)<([\d.]+?)\.\.([\d.]*)>(\|auto)?")
@@ -83,15 +82,21 @@ def add_all(commands: str, sub: Subparsers) -> dict[str, argparse.ArgumentParser
     return made
 
 
-def take(parser: argparse.ArgumentParser | argparse._ArgumentGroup, table: str) -> None:
-    """Add a command's arguments: one entry per line, two spaces before its help.
+def take(
+    parser: argparse.ArgumentParser | argparse._ArgumentGroup,
+    table: str,
+    reads: Reads = TYPES,
+) -> list[argparse.Action]:
+    """Add and return arguments: one entry per line, two spaces before its help.
 
     ``--flag``; ``--option VALUE``, ``{one,of,these}``; ``WORD``, ``[WORD]`` if it
     may be left out, ``-o!`` if it may not; ``...``: any number of times, ``+``: at
     least once.
     ``name:WORD`` sets another name of the attribute. ``N<1..8>``, ``N<1..>``: a number
     in this range; ``N<1..>|auto``: or auto, which is 0. `` = VALUE``: the default.
+    ``reads``: what reads values, by metavar.
     """
+    made = []
     for entry in filter(None, re.split(r"\n(?! )", dedent(table).strip("\n"))):
         spec, text = re.split(r"  +", entry, maxsplit=1)
         spec, _, default = spec.partition(" = ")
@@ -105,7 +110,7 @@ def take(parser: argparse.ArgumentParser | argparse._ArgumentGroup, table: str) 
         name, _, value = "".join(words[len(flags) :]).rpartition(":")
         many = next((n for end, n in MANY.items() if value.endswith(end)), None)
         value = value.strip("[].+")
-        value, how["type"] = _read_as(value, flags)
+        value, how["type"] = _read_as(value, flags, reads)
         if value.startswith("{"):
             how["choices"] = value.strip("{}").split(",")
         elif value:
@@ -118,10 +123,12 @@ def take(parser: argparse.ArgumentParser | argparse._ArgumentGroup, table: str) 
             how["action"] = "append"
         elif many:
             how["nargs"] = many
-        parser.add_argument(*(flags or [name.strip("[") or value.lower()]), **how)
+        names = flags or [name.strip("[") or value.lower()]
+        made.append(parser.add_argument(*names, **how))
+    return made
 
 
-def _read_as(value: str, flags: list[str]) -> tuple[str, Callable[[str], object]]:
+def _read_as(value: str, flags: list[str], reads: Reads) -> tuple[str, Read]:
     """Return how --help writes a value, and what reads it."""
     if bounds := RANGE.fullmatch(value):
         name, least, most, auto = bounds.groups(default="")
@@ -130,7 +137,7 @@ def _read_as(value: str, flags: list[str]) -> tuple[str, Callable[[str], object]
         return name + auto, partial(_number, kind, *ends, auto)
     if PATHS & {*flags} or (not flags and value.endswith(".json")):
         return value, Path
-    return value, TYPES.get(value, str)
+    return value, reads.get(value, str)
 
 
 def _number(
@@ -139,91 +146,12 @@ def _number(
     """Return the number on a command line; reject one out of range."""
     if auto and text == "auto":
         return 0
-    wanted = f"{text}: give {_span(least, most)}{', or auto' if auto else ''}"
+    span = f"{least} or more" if most is None else f"{least} to {most:g}"
+    wanted = f"{text}: give {span}{', or auto' if auto else ''}"
     try:
         value = kind(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(wanted) from error
-    if _outside(value, least, most):
+    if not (value >= least and (most is None or value <= most)):  # nor NaN
         raise argparse.ArgumentTypeError(wanted)
     return value
-
-
-def _outside(value: float, least: float, most: float | None) -> bool:
-    return not (value >= least and (most is None or value <= most))  # nor NaN
-
-
-def _span(least: float, most: float | None) -> str:
-    return f"{least} or more" if most is None else f"{least} to {most:g}"
-
-
-@dataclass(frozen=True)
-class Opt:
-    """An option that is a field of a dataclass (see opt)."""
-
-    help: str
-    value: str = ""  # as --help has it; "": a flag, or one of the choices
-    read: Callable[[str], object] = str
-    choices: tuple[str, ...] = ()
-    least: int | None = None
-    most: int | None = None
-    group: str = ""  # the heading that begins here
-    flag: str = ""  # "": as the field is called
-
-    def check(self, name: str, value: Any) -> None:  # noqa: ANN401
-        """Reject a value out of range."""
-        if self.least is None or value is None:
-            return
-        if _outside(value, self.least, self.most):
-            wanted = _span(self.least, self.most)
-            raise UsageError(f"{flag_of(name, self)} {value}: give {wanted}")
-
-
-def opt(default: object, says: str, value: str = "", **more: Any) -> Any:  # noqa: ANN401
-    """Return a dataclass field that is an option; () as default: any number of times.
-
-    ``default`` may be a function that returns it.
-    """
-    if value in TYPES:
-        more.setdefault("read", TYPES[value])
-    about = {"opt": Opt(says, value, **more)}
-    if callable(default):
-        return field(default_factory=default, metadata=about)
-    return field(default=default, metadata=about)
-
-
-def flag_of(name: str, one: Opt) -> str:
-    """Return the option of a field."""
-    return one.flag or f"--{name.replace('_', '-')}"
-
-
-def flags_of(kind: type) -> dict[str, str]:
-    """Return the option of each field of a dataclass."""
-    return {one.name: flag_of(one.name, one.metadata["opt"]) for one in fields(kind)}
-
-
-def add_fields(parser: argparse.ArgumentParser, kind: type) -> None:
-    """Add the options that a dataclass declares; None: not given."""
-    group: argparse._ActionsContainer = parser
-    for one in fields(kind):
-        declared: Opt = one.metadata["opt"]
-        if declared.group:
-            group = parser.add_argument_group(declared.group)
-        how: dict[str, Any] = {"help": declared.help, "dest": one.name}
-        if not declared.value and not declared.choices:
-            how |= {"action": "store_const", "const": True}
-        else:
-            how |= {"type": declared.read, "metavar": declared.value or None}
-            how |= {"choices": declared.choices or None}
-            how |= {"action": "append"} if one.default == () else {}
-        group.add_argument(flag_of(one.name, declared), **how)
-
-
-def given(args: argparse.Namespace, kind: type) -> dict[str, Any]:
-    """Return the fields of a dataclass that a command line sets."""
-    found = {one.name: getattr(args, one.name) for one in fields(kind)}
-    return {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in found.items()
-        if value is not None
-    }

@@ -4,24 +4,61 @@
 A scenario names those that it takes; ``lab run`` refuses the others.
 """
 
+import argparse
 import random
 import re
-from dataclasses import dataclass, fields
+from typing import Any
 
-from bulkmm import size
+from bulkmm import options, size
 from bulkmm.errors import UsageError
-from bulkmm.options import opt
 from bulkmm.size import MIB
 
 ACCEL = ("auto", "kvm", "tcg")
 ALIGNS = {"4K": 4 << 10, "2M": 2 << 20, "1G": 1 << 30}
-MAPS = ("dev", "mem")
 PREEMPT = ("none", "voluntary", "full", "lazy")
 CPUS = 2  # of a guest
 ARMS = ("absent", "off", "pte", "block")  # of vmap
 LARGEST = "1T"  # what the guest's address space has room for
 REGION_ALIGN = 16 * MIB  # of libnvdimm on x86: other sizes cannot make a namespace
 BACKEND = re.compile(r"[a-z][a-z0-9_-]{0,30}")
+# By heading (see bulkmm/options.py: take). The most workers: BMM_CREW_MOST of
+# module/crew.h.
+TABLES = {
+    "visits": """
+--rounds N<1..>  visit each arm N times (default: the scenario's, mostly 5)
+--seed N  repeat the order of another run
+--break-one-word  change one word on purpose: the run must fail
+""",
+    "persistent memory, hotplug": f"""
+--size SIZE  make the device so large (default: 100G)
+--align {{{",".join(ALIGNS)}}} = 2M  align devdax to this
+--map {{dev,mem}} = dev  put struct pages there
+--backend BACKEND  force this store backend
+--workers N<0..32> = 0  use N CPUs for stamping; 0: by size
+""",
+    "huge pages": f"""
+--folios N<1..>  fault in N folios a visit
+--way ways:NAME...  fault in by this way; may be given again (default: all)
+--kib N...  take folios of N KiB (mthp); may be given again
+--init-on-alloc {{0,1}}  let the allocator clear as well, or not (default: the kernel's)
+--init-on-free {{0,1}}  let it clear what is freed, or not (default: the kernel's)
+--preempt {{{",".join(PREEMPT)}}}  boot with this preemption model (default: the
+    kernel's)
+--seconds N<1..3600> = 60  run hook-storm, clear-faults, vmap-faults, stress, or each
+    test of upstream-mm, so long
+""",
+    "kernel mappings": f"""
+--arm arms:{{{",".join(ARMS)}}}...  visit this arm; may be given again (default: all)
+--arrays N<1..>  map N arrays of random shape
+--loops N<1..> = 1000  loop upstream-vmalloc N times
+""",
+    "suites": """
+--part parts:NAME...  run this part; may be given again (default: all)
+""",
+    "packages": """
+--no-upgrade  skip the upgrade, for which DKMS builds in the guest
+""",
+}
 
 
 def device_size(text: str) -> int:
@@ -39,102 +76,34 @@ def backend(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True)
-class Options:
+def _take(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    reads = {**options.TYPES, "SIZE": device_size, "BACKEND": backend}
+    return [
+        one
+        for title, table in TABLES.items()
+        for one in options.take(parser.add_argument_group(title), table, reads)
+    ]
+
+
+_parser = argparse.ArgumentParser(add_help=False)
+FLAGS = {one.dest: one.option_strings[-1] for one in _take(_parser)}
+USUAL = vars(_parser.parse_args([]))  # values where a scenario has no other
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options; those that are not given are not parsed."""
+    for one in _take(parser):
+        one.help = str(one.help) % vars(one)
+        one.default = argparse.SUPPRESS
+
+
+def given(args: argparse.Namespace) -> dict[str, Any]:
+    """Return those that a command line sets."""
+    return {name: getattr(args, name) for name in FLAGS if name in args}
+
+
+class Options(argparse.Namespace):
     """The user's options; a scenario takes some of them."""
-
-    rounds: int = opt(
-        5, "visit each arm N times (default: the scenario's, mostly 5)", "N", least=1
-    )
-    seed: int = opt(
-        lambda: random.SystemRandom().getrandbits(32),
-        "repeat the order of another run",
-        "N",
-    )
-    break_one_word: bool = opt(
-        default=False, says="change one word on purpose: the run must fail"
-    )
-    size: int = opt(
-        0,
-        "make the device so large (default: 100G)",
-        "SIZE",
-        read=device_size,
-        group="persistent memory, hotplug",
-    )
-    align: str = opt("2M", "align devdax to this (default: 2M)", choices=(*ALIGNS,))
-    map: str = opt("dev", "put struct pages there (default: dev)", choices=MAPS)
-    backend: str = opt("", "force this store backend", "NAME", read=backend)
-    workers: int = opt(
-        0,
-        "use N CPUs for stamping (default: 0, by size)",
-        "N",
-        least=0,
-        most=32,  # BMM_CREW_MOST of module/crew.h
-    )
-    folios: int | None = opt(
-        None, "fault in N folios a visit", "N", least=1, group="huge pages"
-    )
-    ways: tuple[str, ...] = opt(
-        (),
-        "fault in by this way; may be given again (default: all)",
-        "NAME",
-        flag="--way",
-    )
-    kib: tuple[int, ...] = opt(
-        (), "take folios of N KiB (mthp); may be given again", "N"
-    )
-    init_on_alloc: str = opt(
-        "",
-        "let the allocator clear as well, or not (default: the kernel's)",
-        choices=("0", "1"),
-    )
-    init_on_free: str = opt(
-        "",
-        "let it clear what is freed, or not (default: the kernel's)",
-        choices=("0", "1"),
-    )
-    preempt: str = opt(
-        "",
-        "boot with this preemption model (default: the kernel's)",
-        choices=PREEMPT,
-    )
-    seconds: int = opt(
-        60,
-        "run hook-storm, clear-faults, vmap-faults, stress, or each test of "
-        "upstream-mm, so long (default: 60)",
-        "N",
-        least=1,
-        most=3600,
-    )
-    arms: tuple[str, ...] = opt(
-        (),
-        "visit this arm; may be given again (default: all)",
-        "NAME",
-        choices=ARMS,
-        flag="--arm",
-        group="kernel mappings",
-    )
-    arrays: int | None = opt(None, "map N arrays of random shape", "N", least=1)
-    loops: int = opt(
-        1000, "loop upstream-vmalloc N times (default: 1000)", "N", least=1
-    )
-    parts: tuple[str, ...] = opt(
-        (),
-        "run this part; may be given again (default: all)",
-        "NAME",
-        flag="--part",
-        group="suites",
-    )
-    no_upgrade: bool = opt(
-        default=False,
-        says="skip the upgrade, for which DKMS builds in the guest",
-        group="packages",
-    )
-
-    def __post_init__(self) -> None:
-        """Reject values out of range."""
-        for one in fields(self):
-            one.metadata["opt"].check(one.name, getattr(self, one.name))
 
     @property
     def chance(self) -> random.Random:

@@ -105,5 +105,5 @@ def add_run_options(one: argparse.ArgumentParser) -> None:
 
 def _add_options(one: argparse.ArgumentParser) -> None:
     options.take(one.add_argument_group("machine"), MACHINE)
-    options.add_fields(one, choices.Options)
+    choices.add(one)
     one.set_defaults(module_defines=[], kernel="", cpu="", append="")

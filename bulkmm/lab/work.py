@@ -68,7 +68,7 @@ class Work:
     def check_options(self, _arch: Arch = X86_64) -> None:
         """Reject values that do not fit together, or not this scenario."""
         for name, known in self.known.items():
-            for one in getattr(self.options, name):
+            for one in getattr(self.options, name) or ():
                 if one not in known:
                     raise unknown(name.removesuffix("s"), str(one), map(str, known))
         nbytes, (least, most, unit) = self.options.size, self.scenario.sizes
@@ -95,7 +95,7 @@ class Work:
     @property
     def quiet(self) -> float:
         """Return for how many seconds the job by itself may report nothing."""
-        return self.options.seconds
+        return float(self.options.seconds)
 
     def measured(self, _outcome: Outcome) -> Iterable[Measure]:
         """Return what was measured; by default nothing."""

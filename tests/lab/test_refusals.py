@@ -3,25 +3,26 @@
 
 import os
 import shutil
+from argparse import ArgumentParser
 from collections.abc import Callable
-from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from bulkmm import cli, machine
 from bulkmm.errors import Exit
+from bulkmm.lab import choices
 from bulkmm.lab import run as lab_run
-from bulkmm.lab.choices import Options
 from bulkmm.lab.scenario import SCENARIOS, Scenario
-from bulkmm.options import flag_of
 
 FSDAX = "pmem-fsdax-100g"
 ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
 
 
 # text that each option is given, and text that it refuses
-GIVEN = {"SIZE": ("2G", "2T"), "NAME": ("a", ""), "N": ("3", "-1"), "": ("", "")}
+GIVEN = {"SIZE": ("2G", "2T"), "N": ("3", "-1"), None: ("", "")}
+GIVEN |= dict.fromkeys(("NAME", "BACKEND"), ("a", ""))
 
 
 @pytest.mark.parametrize("one", SCENARIOS, ids=[one.name for one in SCENARIOS])
@@ -29,19 +30,18 @@ def test_each_option_applies_or_is_refused(
     refused: Callable[..., tuple[int, str]], one: Scenario
 ) -> None:
     where = ("run", one.name, "--kernel", one.kind or "7.3")
-    for field in fields(Options):
-        declared = field.metadata["opt"]
-        flag = flag_of(field.name, declared)
-        good, bad = GIVEN[declared.value]
-        good = declared.choices[0] if declared.choices else good
+    for option in choices._take(ArgumentParser()):
+        flag = choices.FLAGS[option.dest]
+        good, bad = GIVEN[option.metavar]
+        good = next(iter(option.choices)) if option.choices else good
         words = [flag, good] if good else [flag]
-        if field.name not in one.takes:
+        if option.dest not in one.takes:
             code, line = refused(*where, *words)
             assert line == f"bulkmm: {flag} does not apply to {one.name}"
             assert code == Exit.USAGE
-        elif declared.least is not None:
+        elif isinstance(option.type, partial):
             code, line = refused(*where, flag, bad)
-            assert f"{flag} {bad}: give {declared.least} " in line
+            assert f"{flag}: {bad}: give {option.type.args[1]} " in line
             assert code == Exit.USAGE
 
 

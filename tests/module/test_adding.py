@@ -44,8 +44,8 @@ ADDED = (
     ),
     (
         "bulkmm/lab/choices.py",
-        "    parts: tuple[str, ...] = opt(\n",
-        '    extra: int = opt(7, "take N of something", "N", least=1, most=9)\n',
+        "--part parts:NAME...",
+        "--extra N<1..9> = 7  take N of something\n",
     ),
 )
 # what main.c and prototype.h make of the statements, with nothing of a kernel
@@ -125,7 +125,7 @@ def test_the_lab_knows_the_scenario_and_its_option(grown: Path) -> None:
     (one,) = json.loads(said)["scenarios"]
     assert "--extra" in one["takes"]
     run = ("lab", "run", "vmap-extra", "--extra")
-    assert "--extra 10: give 1 to 9" in bulkmm(grown, *run, "10")[1]
+    assert "--extra: 10: give 1 to 9" in bulkmm(grown, *run, "10")[1]
     other = bulkmm(grown, "lab", "run", "vmap-order9", "--extra", "3")
     assert "--extra does not apply to vmap-order9" in other[1]
 

@@ -8,10 +8,9 @@ from typing import Any
 from bulkmm.control.record import VERSION
 from bulkmm.errors import Exit
 from bulkmm.lab import scenario
-from bulkmm.lab.choices import Options
+from bulkmm.lab.choices import FLAGS
 from bulkmm.lab.machine import arch, kernels, kinds
 from bulkmm.lab.scenario import Scenario
-from bulkmm.options import flags_of
 
 
 def show(args: argparse.Namespace) -> int:
@@ -32,7 +31,7 @@ def show(args: argparse.Namespace) -> int:
             print(f"  published  {line}")
         where = ", ".join(f"{name} {' '.join(_series(one, name))}" for name in _on(one))
         guest = f"{one.memory} MiB, about {one.seconds} s under TCG; {where}"
-        taken = " ".join(flags_of(Options)[name] for name in one.takes)
+        taken = " ".join(FLAGS[name] for name in one.takes)
         print(f"  takes      {taken or 'no option'}")
         print(f"  guest      {guest}")
     return Exit.OK
@@ -61,7 +60,6 @@ def _series(one: Scenario, name: str, kernel: str | None = None) -> list[str]:
 
 
 def _json(one: Scenario) -> dict[str, Any]:
-    flags = flags_of(Options)
     return {
         "name": one.name,
         "family": one.family,
@@ -71,6 +69,6 @@ def _json(one: Scenario) -> dict[str, Any]:
         "published": one.published,
         "memory_mib": one.memory,
         "seconds": one.seconds,
-        "takes": [flags[name] for name in one.takes],
+        "takes": [FLAGS[name] for name in one.takes],
         "runs_on": {name: _series(one, name) for name in _on(one)},
     }

@@ -3,9 +3,8 @@
 
 import argparse
 
-from bulkmm import facts, options, outcome, table
-from bulkmm.lab import run, scenario
-from bulkmm.lab.choices import Options
+from bulkmm import facts, outcome, table
+from bulkmm.lab import choices, run, scenario
 from bulkmm.lab.command import add_run_options
 from bulkmm.lab.machine import arch
 from bulkmm.results import Document
@@ -36,7 +35,7 @@ def asked(words: list[str]) -> run.Request:
 def request(args: argparse.Namespace) -> run.Request:
     """Return the request that a command line makes."""
     return run.Request(
-        scenario.find(args.scenario).make(**options.given(args, Options)),
+        scenario.find(args.scenario).make(**choices.given(args)),
         kernel=args.kernel,
         arch=arch.find(args.arch),
         accel=args.accel,

@@ -63,7 +63,7 @@ class Work(work.Work):
     @property
     def reduced(self) -> bool:
         """Return whether the run is reduced, for CI."""
-        return self.options.size <= REDUCED
+        return bool(self.options.size <= REDUCED)
 
     @property
     def arms(self) -> tuple[str, ...]:

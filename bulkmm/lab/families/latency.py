@@ -44,7 +44,8 @@ class Work(SizedWork):
     kept = (("visits", "late"), ("bounds", "bound"))
 
     def lines(self) -> list[str]:
-        lines = [f"preemption {self.options.preempt}", *self._visits(), *_warm(2048)]
+        model = self.options.preempt or ""
+        lines = [f"preemption {model}", *self._visits(), *_warm(2048)]
         rounds = max(self.options.rounds, BOUND_ROUNDS)
         lines += ["bounds write-middle -f -n 4 -b 4"] * rounds
         return [*lines, "traced", "state absent"]

@@ -94,7 +94,8 @@ class Mm(Suite):
 
     @property
     def quiet(self) -> float:
-        return 10 * self.options.seconds  # a test has twice that, by the guest's clock
+        # a test has twice that, by the guest's clock
+        return 10 * float(self.options.seconds)
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Check that tests end as without the module, and which paths they used."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a scenario declares."""
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -8,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from bulkmm.control.needs import at_least
 from bulkmm.errors import UsageError
-from bulkmm.lab.choices import Options
+from bulkmm.lab.choices import FLAGS, USUAL, Options
 from bulkmm.lab.machine import kinds
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.vm import Hot
-from bulkmm.options import flags_of
 
 if TYPE_CHECKING:  # lab list must not wait for what runs need
     from bulkmm.lab.work import Work
@@ -35,10 +35,10 @@ class Scenario:
     path: str  # of the module
     seconds: int  # for one run at full size under TCG, without set-up
     work: str = "work:Work"  # its implementation: module and class of bulkmm.lab
-    job: tuple[str, ...] = ()  # lines with fields of Options: what a guest does alone
+    job: tuple[str, ...] = ()  # lines with options: what a guest does alone
     measures: bool = True
     published: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()  # fields of Options that apply
+    takes: tuple[str, ...] = ()  # options that apply
     rounds: int = 5  # default
     size: int = 0  # default: bytes of each device
     sizes: tuple[int, int, int] = (0, 1 << 62, 1)  # that fit: least, most, multiple of
@@ -91,11 +91,10 @@ class Scenario:
         """Return its work with the user's options; reject those that do not apply."""
         for name in chosen:
             if name not in self.takes:
-                raise UsageError(
-                    f"{flags_of(Options)[name]} does not apply to {self.name}"
-                )
-        usual = {"rounds": self.rounds, "size": self.size}
+                raise UsageError(f"{FLAGS[name]} does not apply to {self.name}")
+        usual = {**USUAL, "rounds": self.rounds, "size": self.size}
+        usual["seed"] = random.SystemRandom().getrandbits(32)
         module, _, name = self.work.partition(":")
         kind = getattr(import_module(f"bulkmm.lab.{module}"), name)
-        made: Work = kind(self, Options(**{**usual, **chosen}))  # type: ignore[arg-type]
+        made: Work = kind(self, Options(**{**usual, **chosen}))
         return made
