@@ -25,7 +25,8 @@ class Record:
 
     def tell(self, lines: Iterable[str], *, as_json: bool) -> None:
         """Print the document, or what it says as text."""
-        print(self.json() if as_json else "\n".join(lines))
+        for line in [self.json()] if as_json else lines:
+            print(line)
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class ScenarioRecord:
 class Scenarios(Record):
     """Printed by lab list."""
 
-    kind: Literal["scenarios"]
+    kind: Literal["scenarios"] = "scenarios"
     scenarios: list[ScenarioRecord]
 
 

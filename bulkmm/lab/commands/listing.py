@@ -2,10 +2,9 @@
 """``bulkmm lab list``: list the scenarios that match."""
 
 import argparse
-import json
-from typing import Any
+from collections.abc import Iterator
 
-from bulkmm.control.record import VERSION
+from bulkmm.control.record import ScenarioRecord, Scenarios
 from bulkmm.errors import Exit
 from bulkmm.lab import scenario
 from bulkmm.lab.choices import FLAGS
@@ -18,23 +17,22 @@ def show(args: argparse.Namespace) -> int:
     if args.kernel:
         named = arch.find(args.arch or arch.X86_64.name)
         kernels.check(args.kernel, named, *arch.ALL)
-    found = [one for one in scenario.SCENARIOS if _fits(one, args)]
-    if args.json:
-        said = {"schema_version": VERSION, "kind": "scenarios"}
-        print(json.dumps({**said, "scenarios": [*map(_json, found)]}, indent=1))
-        return Exit.OK
-    for one in found:
-        print(one.name)
-        print(f"  {'measures' if one.measures else 'does':9}  {one.about}")
-        print(f"  checks     {one.check}")
-        for line in one.published:
-            print(f"  published  {line}")
-        where = ", ".join(f"{name} {' '.join(_series(one, name))}" for name in _on(one))
-        guest = f"{one.memory} MiB, about {one.seconds} s under TCG; {where}"
-        taken = " ".join(FLAGS[name] for name in one.takes)
-        print(f"  takes      {taken or 'no option'}")
-        print(f"  guest      {guest}")
+    found = [_record(one) for one in scenario.SCENARIOS if _fits(one, args)]
+    lines = (line for one in found for line in _lines(one))
+    Scenarios(scenarios=found).tell(lines, as_json=args.json)
     return Exit.OK
+
+
+def _lines(one: ScenarioRecord) -> Iterator[str]:
+    yield one.name
+    yield f"  {'measures' if one.measures else 'does':9}  {one.about}"
+    yield f"  checks     {one.checks}"
+    for line in one.published:
+        yield f"  published  {line}"
+    yield f"  takes      {' '.join(one.takes) or 'no option'}"
+    where = ", ".join(" ".join((name, *on)) for name, on in one.runs_on.items())
+    guest = f"{one.memory_mib} MiB, about {one.seconds} s under TCG"
+    yield f"  guest      {guest}; {where}"
 
 
 def _fits(one: Scenario, args: argparse.Namespace) -> bool:
@@ -59,16 +57,16 @@ def _series(one: Scenario, name: str, kernel: str | None = None) -> list[str]:
     return [each for each in known if one.runs_on(each, on)]
 
 
-def _json(one: Scenario) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "family": one.family,
-        "about": one.about,
-        "measures": one.about if one.measures else "",
-        "checks": one.check,
-        "published": one.published,
-        "memory_mib": one.memory,
-        "seconds": one.seconds,
-        "takes": [FLAGS[name] for name in one.takes],
-        "runs_on": {name: _series(one, name) for name in _on(one)},
-    }
+def _record(one: Scenario) -> ScenarioRecord:
+    return ScenarioRecord(
+        name=one.name,
+        family=one.family,
+        about=one.about,
+        measures=one.about if one.measures else "",
+        checks=one.check,
+        published=list(one.published),
+        memory_mib=one.memory,
+        seconds=one.seconds,
+        takes=[FLAGS[name] for name in one.takes],
+        runs_on={name: _series(one, name) for name in _on(one)},
+    )
