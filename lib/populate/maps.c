@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * What is mapped where. Linux 6.11 can look up one address (PROCMAP_QUERY, some
- * microseconds). Before, smaps has to be read from its beginning, for which the
- * kernel walks the page tables of everything mapped below: once for a range, as
- * lookups ascend.
+ * microseconds). Before, maps has to be read from its beginning: once for a
+ * range, as lookups ascend. Not smaps, for which the kernel walks the page tables
+ * of everything mapped below; how large the pages are, the file system tells.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -41,7 +41,6 @@ struct query {
 bool maps_open(struct maps *maps)
 {
 	maps->fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	maps->smaps = -1;
 	maps->at = maps->got = 0;
 	return maps->fd >= 0;
 }
@@ -50,60 +49,87 @@ void maps_close(const struct maps *maps)
 {
 	if (maps->fd >= 0)
 		close(maps->fd);
-	if (maps->smaps >= 0)
-		close(maps->smaps);
 }
 
-/* The device of memory without a file: memfd, shared anonymous, System V. */
-static dev_t nameless(void)
+/*
+ * The device of memory without a file (memfd, shared anonymous, System V): one
+ * for base pages, @flags 0, and one for each size of huge pages. 0: none.
+ */
+static dev_t nameless(unsigned int flags)
 {
-	static dev_t known; /* 0: unknown; never a file's device */
-	dev_t device = __atomic_load_n(&known, __ATOMIC_RELAXED);
-	struct stat st;
-	int fd;
+	int fd = memfd_create("bulkmm", MFD_CLOEXEC | MFD_NOEXEC_SEAL | flags);
+	struct stat st = { 0 };
 
-	if (device)
-		return device;
-	fd = memfd_create("bulkmm", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
 	if (fd < 0) /* before Linux 6.3 */
-		fd = memfd_create("bulkmm", MFD_CLOEXEC);
+		fd = memfd_create("bulkmm", MFD_CLOEXEC | flags);
 	if (fd < 0)
 		return 0;
-	if (!fstat(fd, &st))
-		__atomic_store_n(&known, st.st_dev, __ATOMIC_RELAXED);
+	fstat(fd, &st);
 	close(fd);
-	return __atomic_load_n(&known, __ATOMIC_RELAXED);
+	return st.st_dev;
 }
 
-/* Whether a file, even a removed one, is on tmpfs; shortens @name. */
-static bool on_tmpfs(char *name, dev_t device)
+/* Remembered: never a file's device, and asked for at each shared mapping. */
+static bool is_nameless(dev_t device)
+{
+	static dev_t known; /* 0: unknown */
+	dev_t here = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+	if (!here) {
+		here = nameless(0);
+		__atomic_store_n(&known, here, __ATOMIC_RELAXED);
+	}
+	return device == here;
+}
+
+/* The file system of a regular file, even of a removed one; shortens @name. */
+static bool file_system(char *name, dev_t device, struct statfs *fs)
 {
 	char *end = strrchr(name, '/');
-	struct statfs fs;
 	struct stat st;
 
 	if (!end || (!stat(name, &st) && !S_ISREG(st.st_mode)))
 		return false; /* a device: devtmpfs is tmpfs, too */
 	end[end == name] = 0;
-	return !stat(name, &st) && st.st_dev == device && !statfs(name, &fs) &&
-	       fs.f_type == TMPFS_MAGIC;
+	return !stat(name, &st) && st.st_dev == device && !statfs(name, fs);
+}
+
+/* Bytes of the huge pages of memory without a file; 0: it has none. */
+static size_t nameless_huge(dev_t device)
+{
+	unsigned int bits;
+
+	for (bits = 14; bits <= 34; bits++) /* 16 KiB to 16 GiB */
+		if (nameless(MFD_HUGETLB | bits << MAP_HUGE_SHIFT) == device)
+			return (size_t)1 << bits;
+	return 0;
 }
 
 /*
- * Whether the file system of a shared mapping may have to be told of the first
- * write to a resident page. One in memory need not; for all others, with a
- * disk or without (Btrfs, NFS, FUSE), the kernel decides.
+ * Finds out the size of a file's pages, if that is unknown (0), and whether its
+ * file system may have to be told of the first write to a resident page of a
+ * shared mapping. One in memory need not; for all others, with a disk or
+ * without (Btrfs, NFS, FUSE), the kernel decides.
  */
-static bool is_watched(dev_t device, char *name)
+static void look_at_file(struct map *map, dev_t device, char *name)
 {
-	if (major(device))
-		return true;
-	return device != nameless() && !on_tmpfs(name, device);
+	bool disk = major(device), memory = !disk && is_nameless(device);
+	struct statfs fs = { 0 };
+
+	if (!disk && !memory)
+		file_system(name, device, &fs);
+	map->watched = map->shared && !memory && fs.f_type != TMPFS_MAGIC;
+	if (map->page)
+		return;
+	if (fs.f_type == HUGETLBFS_MAGIC)
+		map->page = (size_t)fs.f_bsize;
+	else if (!disk && !memory && !fs.f_type)
+		map->page = nameless_huge(device);
 }
 
 static bool refill(struct maps *maps)
 {
-	ssize_t got = read(maps->smaps, maps->text, sizeof(maps->text));
+	ssize_t got = read(maps->fd, maps->text, sizeof(maps->text));
 
 	maps->at = 0;
 	maps->got = got < 0 ? 0 : (size_t)got;
@@ -127,53 +153,47 @@ static bool next_line(struct maps *maps, char *line, size_t size)
 	return true;
 }
 
-/* smaps has a line for each mapping, then its "Name: value" lines. */
-static bool read_smaps(struct maps *maps, uintptr_t addr, struct map *map)
+static bool read_maps(struct maps *maps, uintptr_t addr, struct map *map)
 {
 	unsigned int major, minor;
 	char line[512], mode[5];
-	bool found = false;
 	uint64_t inode;
-	size_t kib;
 	int name;
 
-	if (maps->smaps < 0)
-		maps->smaps = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
-	while (next_line(maps, line, sizeof(line))) {
-		if (sscanf(line,
+	do {
+		if (!next_line(maps, line, sizeof(line)) ||
+		    sscanf(line,
 			   "%" SCNxPTR "-%" SCNxPTR " %4s %*s %x:%x %" SCNu64
 			   " %n",
 			   &map->start, &map->end, mode, &major, &minor, &inode,
-			   &name) == 6) {
-			found = addr < map->end;
-			map->readable = mode[0] == 'r';
-			map->writable = mode[1] == 'w';
-			map->shared = mode[3] == 's';
-			map->anonymous = !inode && !major;
-			map->watched = found && map->shared &&
-				       is_watched(makedev(major, minor),
-						  line + name);
-		} else if (found &&
-			   sscanf(line, "KernelPageSize: %zu", &kib) == 1) {
-			map->page = kib * KIB;
-			return true;
-		}
-	}
-	return false;
+			   &name) != 6)
+			return false;
+	} while (addr >= map->end);
+	map->readable = mode[0] == 'r';
+	map->writable = mode[1] == 'w';
+	map->shared = mode[3] == 's';
+	map->anonymous = !inode && !major;
+	map->watched = false;
+	map->page = 0;
+	if (!map->anonymous)
+		look_at_file(map, makedev(major, minor), line + name);
+	if (!map->page)
+		map->page = (size_t)sysconf(_SC_PAGESIZE);
+	return true;
 }
 
 /* Queries again, for the name of the file; no more than fits little stacks. */
-static bool query_is_watched(const struct maps *maps, struct query *query)
+static void query_file(const struct maps *maps, struct query *query,
+		       struct map *map)
 {
+	dev_t device = makedev(query->major, query->minor);
 	char name[1024] = "";
 
-	if (!query->major) {
-		query->name = (uintptr_t)name;
-		query->name_len = sizeof(name);
-		if (ioctl(maps->fd, QUERY, query))
-			return true;
-	}
-	return is_watched(makedev(query->major, query->minor), name);
+	query->name = (uintptr_t)name;
+	query->name_len = sizeof(name);
+	if (!query->major && ioctl(maps->fd, QUERY, query))
+		*name = 0;
+	look_at_file(map, device, name);
 }
 
 /**
@@ -191,7 +211,7 @@ bool map_find(struct maps *maps, uintptr_t addr, bool cheap, struct map *map)
 			       .addr = addr };
 
 	if (ioctl(maps->fd, QUERY, &query))
-		return !cheap && read_smaps(maps, addr, map);
+		return !cheap && read_maps(maps, addr, map);
 	map->start = query.start;
 	map->end = query.end;
 	map->page = query.page;
@@ -199,6 +219,8 @@ bool map_find(struct maps *maps, uintptr_t addr, bool cheap, struct map *map)
 	map->writable = query.vma_flags & VMA_WRITABLE;
 	map->shared = query.vma_flags & VMA_SHARED;
 	map->anonymous = !query.inode && !query.major && !query.minor;
-	map->watched = map->shared && query_is_watched(maps, &query);
+	map->watched = false;
+	if (map->shared)
+		query_file(maps, &query, map);
 	return true;
 }

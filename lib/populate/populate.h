@@ -49,8 +49,8 @@ struct map {
 };
 
 struct maps {
-	int fd, smaps;	/* -1: cannot be opened; not needed so far */
-	size_t at, got; /* in the buffer of smaps */
+	int fd;		/* -1: cannot be opened */
+	size_t at, got; /* in the buffer */
 	char text[1024];
 };
 
