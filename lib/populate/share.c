@@ -32,7 +32,7 @@ static void add_segment(struct crew *crew, const struct segment *one)
 		crew->segments[crew->segments_nr++] = *one;
 		return;
 	}
-	if (one->map.page > last->map.page)
+	if (one->map.page < last->map.page)
 		last->map.page = one->map.page;
 	last->map.shared = last->map.shared && one->map.shared;
 	last->map.anonymous = last->map.anonymous && one->map.anonymous;

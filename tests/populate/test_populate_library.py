@@ -29,7 +29,7 @@ def names() -> list[str]:
 def outside(
     kind: str, size: int, before: list[str] | None = None, after: str = ""
 ) -> dict[str, Any]:
-    """Populate what the test has prepared, after it was read; return the report."""
+    """Populate what the test has prepared, after this; return the report."""
     command = [*(before or []), str(NATIVE / "bmm-cases"), kind, str(size)]
     command += [after] * bool(after)
     done = completed(command, timeout=60)
@@ -55,9 +55,18 @@ def test_threads_with_much_data_of_their_own() -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_a_pool_that_is_too_small_says_how_far_it_came() -> None:
-    with rootlib.huge_pages(40):
-        said = outside("hugetlb", 128 * MIB)
+@pytest.mark.parametrize("kernel", ["", "before-6.11"])
+@pytest.mark.parametrize("kind", ["hugetlb", "memfd", "file"])
+def test_a_pool_that_is_too_small_says_how_far_it_came(
+    tmp_path: Path, kind: str, kernel: str
+) -> None:
+    with (
+        rootlib.huge_pages(40),
+        rootlib.mounted("hugetlbfs", "pagesize=2M", tmp_path / "m") as place,
+    ):
+        said = outside(
+            f"{place}/file" if kind == "file" else kind, 128 * MIB, after=kernel
+        )
     assert (said["error"], said["cause"]) == (EFAULT, POOL)
     assert said["done"] == 80 * MIB
     assert said["failed_len"] == 2 * MIB
@@ -68,6 +77,14 @@ def test_a_pool_that_suffices() -> None:
     with rootlib.huge_pages(40):
         said = outside("hugetlb", 80 * MIB)
     assert (said["error"], said["done"]) == (0, 80 * MIB)
+
+
+def test_a_huge_page_among_many_mappings() -> None:
+    """What is touched one by one is touched by the smallest of the pages."""
+    with rootlib.huge_pages(1):
+        said = outside("mixed", 96 * MIB, after="before-5.14")
+    assert (said["error"], said["done"]) == (0, 96 * MIB)
+    assert said["faults"] <= FEW
 
 
 @pytest.mark.parametrize("huge", ["", ",huge=always"])

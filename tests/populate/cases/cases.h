@@ -76,6 +76,6 @@ void forbid_affinity(void);
 #undef CASE
 
 /* errors.c */
-void outside(const char *kind, size_t len, bool read);
+void outside(const char *kind, size_t len, const char *more);
 
 #endif

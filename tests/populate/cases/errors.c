@@ -193,26 +193,60 @@ static void read_all(const char *p, size_t len)
 		(void)((const volatile char *)p)[i];
 }
 
-/* Of what the test that runs this has prepared; prints what the test judges. */
-void outside(const char *kind, size_t len, bool read)
+/* More mappings than are told apart, a huge page among the last. */
+static char *mixed(size_t len)
 {
-	int huge = strcmp(kind, "hugetlb") ? 0 : MAP_HUGETLB | MAP_NORESERVE;
+	char *p = anonymous(len + 2 * MIB);
+	size_t i;
+
+	p += -(uintptr_t)p & (2 * MIB - 1);
+	for (i = 0; i < len / MIB; i++)
+		check(mmap(p + i * MIB, MIB / 2, PROT_READ | PROT_WRITE,
+			   MAP_FIXED | MAP_SHARED | MAP_ANONYMOUS, -1,
+			   0) != MAP_FAILED);
+	check(mmap(p + len - 16 * MIB, 2 * MIB, PROT_READ | PROT_WRITE,
+		   MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1,
+		   0) != MAP_FAILED);
+	return p;
+}
+
+/* A file may be longer than its file system has room for. */
+static char *made(const char *kind, size_t len)
+{
+	int fd = -1;
+
+	if (!strcmp(kind, "private"))
+		return anonymous(len);
+	if (!strcmp(kind, "mixed"))
+		return mixed(len);
+	if (!strcmp(kind, "hugetlb"))
+		return map(len,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB |
+				   MAP_NORESERVE,
+			   -1);
+	if (!strcmp(kind, "memfd"))
+		fd = memfd_create("tests", MFD_HUGETLB);
+	else
+		fd = open(kind, O_RDWR | O_CREAT, 0600);
+	check(fd >= 0 && !ftruncate(fd, (off_t)len));
+	return map(len, MAP_SHARED | MAP_NORESERVE, fd);
+}
+
+/*
+ * Of what the test that runs this has prepared; prints what the test judges.
+ * @more: "read" before, or as on the kernels "before-6.11" or "before-5.14"
+ */
+void outside(const char *kind, size_t len, const char *more)
+{
 	struct bmm_report report = REPORT;
-	char *p;
+	char *p = made(kind, len);
 
-	if (*kind ==
-	    '/') { /* a file, longer than its file system has room for */
-		int fd = open(kind, O_RDWR | O_CREAT, 0600);
-
-		check(fd >= 0 && !ftruncate(fd, (off_t)len));
-		p = map(len, MAP_SHARED, fd);
-	} else {
-		p = map(len, MAP_PRIVATE | MAP_ANONYMOUS | huge, -1);
-	}
-	if (!huge && *kind != '/')
-		madvise(p, len, MADV_NOHUGEPAGE);
-	if (read)
+	if (!strcmp(more, "read"))
 		read_all(p, len);
+	if (!strcmp(more, "before-6.11"))
+		forbid_query();
+	if (!strcmp(more, "before-5.14"))
+		forbid_advice();
 	advised = 0;
 	check(bmm_populate(p, len, NULL, &report) == report.error);
 	printf("{\"error\": %d, \"cause\": %d, \"done\": %zu, \"reached\": %zu, "

@@ -31,7 +31,8 @@ int main(int argc, char **argv)
 	size_t i;
 
 	if (argc >= 3)
-		outside(argv[1], strtoull(argv[2], NULL, 10), argc > 3);
+		outside(argv[1], strtoull(argv[2], NULL, 10),
+			argc > 3 ? argv[3] : "");
 	for (i = 0; i < CASES; i++) {
 		if (argc == 1)
 			puts(cases[i].name);
