@@ -73,9 +73,9 @@ static enum bmm_cause why_failed(const struct crew *crew, int *error)
 	case EFAULT:
 		if (!known)
 			return BMM_CAUSE_UNKNOWN;
-		return map.page > (size_t)sysconf(_SC_PAGESIZE) ?
-			       BMM_CAUSE_POOL :
-			       BMM_CAUSE_BACKING;
+		if (map.page > (size_t)sysconf(_SC_PAGESIZE))
+			return BMM_CAUSE_POOL;
+		return map.anonymous ? BMM_CAUSE_PROTECTED : BMM_CAUSE_BACKING;
 	default:
 		return BMM_CAUSE_UNKNOWN;
 	}

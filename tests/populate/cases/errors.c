@@ -65,6 +65,17 @@ void bad_ranges(void)
 	}
 }
 
+/* Whose page the mapping allows and a guard does not (MADV_GUARD_INSTALL). */
+void guard(void)
+{
+	size_t len = 5 * MIB, at = 3 * MIB;
+	char *p = anonymous(len);
+
+	if (madvise(p + at, PAGE, 102)) /* before Linux 6.13 */
+		exit(SKIPPED);
+	expect(p, len, at, BMM_CAUSE_PROTECTED, -EFAULT);
+}
+
 /*
  * The page that fails is found by halves: a call that fails, one for each half,
  * and one of the page alone.
