@@ -20,10 +20,12 @@ void bmm_clear(void *dst, size_t len)
 {
 	const struct bmm_backend *backend = bmm_selected(BMM_CLEAR, len, 0);
 
-	if (bmm_serves(BMM_CLEAR, len) != BMM_CLEAR)
+	if (bmm_serves(BMM_CLEAR, len) != BMM_CLEAR) {
+		bmm_drain_stores(); /* not ahead of earlier stores, either */
 		bmm_clear_streaming(dst, len);
-	else if (len)
+	} else if (len) {
 		backend->clear(dst, len);
+	}
 }
 
 /**
@@ -68,6 +70,7 @@ void bmm_copy(void *dst, const void *src, size_t len)
 
 	bmm_assert(apart(dst, src, len));
 	if (bmm_serves(BMM_COPY, len) != BMM_COPY) {
+		bmm_drain_stores(); /* as in bmm_clear() */
 		bmm_copy_streaming(dst, src, len);
 		bmm_drain_stores();
 	} else if (len) {

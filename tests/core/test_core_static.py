@@ -113,6 +113,14 @@ def test_the_check_sees_an_ordinary_store() -> None:
 
 
 @needs_x86
+@pytest.mark.parametrize("name", ["bmm_clear", "bmm_copy"])
+def test_what_bypasses_the_cache_is_not_ahead_of_earlier_stores(name: str) -> None:
+    """Of the operations of ordinary ordering, which for large extents do that."""
+    code = "\n".join(instructions("core_operations.c.o")[name])
+    assert re.search(r"sfence\n(?:(?:mov|pop|add) [^\n]*\n)*(?:call|jmp) ", code)
+
+
+@needs_x86
 def test_image_stays_in_registers() -> None:
     """In the loop for 64-byte records nothing is loaded."""
     code = instructions("core_x86_movnti.c.o")["stamp"]
