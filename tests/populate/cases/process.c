@@ -161,12 +161,12 @@ void signals(void)
 
 static void *populates(void *arg)
 {
-	struct bmm_options options = OPTIONS(.flags = BMM_ON_NODE, .node = 0);
+	static const struct bmm_options on_node = OPTIONS(.flags = BMM_ON_NODE);
 	size_t len = 96 * MIB;
 
 	pthread_cancel(pthread_self());
 	check(!bmm_populate(arg, len, NULL, NULL));
-	check(!bmm_populate(arg, len, &options, NULL));
+	check(!bmm_populate(arg, len, &on_node, NULL));
 	__atomic_store_n(&over, 1, __ATOMIC_SEQ_CST);
 	pthread_testcancel();
 	return NULL;
