@@ -26,8 +26,8 @@
 /* The compiler's own check reports the first bad byte. */
 static inline void bmm_sanitize_read(const void *src, size_t len)
 {
-	const volatile char *bad = (char *)__asan_region_is_poisoned((void *)src,
-								     len);
+	const volatile char *bad = (const char *)
+		__asan_region_is_poisoned((void *)(uintptr_t)src, len);
 
 	if (bad)
 		(void)*bad;
@@ -88,6 +88,17 @@ static inline void bmm_sanitize_write(void *dst, size_t len)
 		return err;                                                \
 	}
 
+#define BMM_SANITIZE_TEXT(name, takes, gives)                         \
+	static inline size_t sanitized_##name takes                   \
+	{                                                             \
+		size_t len;                                           \
+                                                                      \
+		bmm_sanitize_write(buf, size);                        \
+		len = name gives;                                     \
+		bmm_sanitize_wrote(buf, len < size ? len + 1 : size); \
+		return len;                                           \
+	}
+
 /* Sanitizers know memmove(), and what it does where ranges overlap. */
 static inline void sanitized_bmm_move(void *dst, const void *src, size_t len)
 {
@@ -101,6 +112,15 @@ BMM_SANITIZE_COPY(bmm_copy)
 BMM_SANITIZE_COPY(bmm_copy_streaming)
 BMM_SANITIZE_FILL(bmm_fill)
 BMM_SANITIZE_FILL(bmm_fill_cached)
+BMM_SANITIZE_TEXT(bmm_backend_selection,
+		  (enum bmm_op op, char *buf, size_t size), (op, buf, size))
+BMM_SANITIZE_TEXT(bmm_backend_list,
+		  (enum bmm_op op, size_t extent, char *buf, size_t size),
+		  (op, extent, buf, size))
+BMM_SANITIZE_TEXT(bmm_environment_error, (char *buf, size_t size), (buf, size))
+BMM_SANITIZE_TEXT(bmm_report_text,
+		  (const struct bmm_report *report, char *buf, size_t size),
+		  (report, buf, size))
 
 static inline int sanitized_bmm_image_init(struct bmm_image *image,
 					   const void *record, const void *next,
@@ -111,6 +131,15 @@ static inline int sanitized_bmm_image_init(struct bmm_image *image,
 	if (!err)
 		bmm_sanitize_wrote(image, sizeof(*image));
 	return err;
+}
+
+static inline void sanitized_bmm_image_at(struct bmm_image *out,
+					  const struct bmm_image *image,
+					  uint64_t n)
+{
+	bmm_sanitize_write(out, sizeof(*out));
+	bmm_image_at(out, image, n);
+	bmm_sanitize_wrote(out, sizeof(*out));
 }
 
 static inline int sanitized_bmm_stamp(void *dst, const struct bmm_image *image,
@@ -126,6 +155,22 @@ static inline int sanitized_bmm_stamp(void *dst, const struct bmm_image *image,
 	return err;
 }
 
+static inline void bmm_sanitize_report(struct bmm_report *report)
+{
+	if (report && report->size == sizeof(*report))
+		bmm_sanitize_wrote(report, sizeof(*report));
+}
+
+static inline int sanitized_bmm_populate(void *addr, size_t len,
+					 const struct bmm_options *options,
+					 struct bmm_report *report)
+{
+	int err = bmm_populate(addr, len, options, report);
+
+	bmm_sanitize_report(report);
+	return err;
+}
+
 static inline int sanitized_bmm_clear_parallel(void *dst, size_t len,
 					       const struct bmm_options *options,
 					       struct bmm_report *report)
@@ -134,27 +179,30 @@ static inline int sanitized_bmm_clear_parallel(void *dst, size_t len,
 
 	bmm_sanitize_write(dst, len);
 	err = bmm_clear_parallel(dst, len, options, report);
+	bmm_sanitize_report(report);
 	if (!err)
 		bmm_sanitize_wrote(dst, len);
 	return err;
 }
 
-#define bmm_clear(dst, len)	      sanitized_bmm_clear(dst, len)
-#define bmm_clear_streaming(dst, len) sanitized_bmm_clear_streaming(dst, len)
-#define bmm_copy(dst, src, len)	      sanitized_bmm_copy(dst, src, len)
-#define bmm_copy_streaming(dst, src, len) \
-	sanitized_bmm_copy_streaming(dst, src, len)
-#define bmm_move(dst, src, len)		  sanitized_bmm_move(dst, src, len)
-#define bmm_move_streaming(dst, src, len) sanitized_bmm_move(dst, src, len)
-#define bmm_image_init(image, record, next, size) \
-	sanitized_bmm_image_init(image, record, next, size)
-#define bmm_stamp(dst, image, count) sanitized_bmm_stamp(dst, image, count)
-#define bmm_fill(dst, pattern, size, len) \
-	sanitized_bmm_fill(dst, pattern, size, len)
-#define bmm_fill_cached(dst, pattern, size, len) \
-	sanitized_bmm_fill_cached(dst, pattern, size, len)
-#define bmm_clear_parallel(dst, len, options, report) \
-	sanitized_bmm_clear_parallel(dst, len, options, report)
+/* Of any number of arguments: a literal may have commas of its own. */
+#define bmm_clear(...)		   sanitized_bmm_clear(__VA_ARGS__)
+#define bmm_clear_streaming(...)   sanitized_bmm_clear_streaming(__VA_ARGS__)
+#define bmm_copy(...)		   sanitized_bmm_copy(__VA_ARGS__)
+#define bmm_copy_streaming(...)	   sanitized_bmm_copy_streaming(__VA_ARGS__)
+#define bmm_fill(...)		   sanitized_bmm_fill(__VA_ARGS__)
+#define bmm_fill_cached(...)	   sanitized_bmm_fill_cached(__VA_ARGS__)
+#define bmm_image_init(...)	   sanitized_bmm_image_init(__VA_ARGS__)
+#define bmm_image_at(...)	   sanitized_bmm_image_at(__VA_ARGS__)
+#define bmm_stamp(...)		   sanitized_bmm_stamp(__VA_ARGS__)
+#define bmm_backend_selection(...) sanitized_bmm_backend_selection(__VA_ARGS__)
+#define bmm_backend_list(...)	   sanitized_bmm_backend_list(__VA_ARGS__)
+#define bmm_environment_error(...) sanitized_bmm_environment_error(__VA_ARGS__)
+#define bmm_report_text(...)	   sanitized_bmm_report_text(__VA_ARGS__)
+#define bmm_populate(...)	   sanitized_bmm_populate(__VA_ARGS__)
+#define bmm_clear_parallel(...)	   sanitized_bmm_clear_parallel(__VA_ARGS__)
+#define bmm_move(...)		   sanitized_bmm_move(__VA_ARGS__)
+#define bmm_move_streaming(...)	   sanitized_bmm_move(__VA_ARGS__)
 
 #endif
 

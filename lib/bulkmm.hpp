@@ -195,21 +195,21 @@ inline std::string list(bmm_op op, std::size_t len)
 class range_error : public std::system_error
 {
       public:
-	explicit range_error(const bmm_report &report)
-	    : std::system_error(-report.error, std::generic_category(),
-				text(report)),
-	      report(report)
+	explicit range_error(const bmm_report &given)
+	    : std::system_error(-given.error, std::generic_category(),
+				text(given)),
+	      report(given)
 	{
 	}
 
 	const bmm_report report;
 
       private:
-	static std::string text(const bmm_report &report)
+	static std::string text(const bmm_report &given)
 	{
-		std::string said(bmm_report_text(&report, nullptr, 0), '\0');
+		std::string said(bmm_report_text(&given, nullptr, 0), '\0');
 
-		bmm_report_text(&report, said.data(), said.size() + 1);
+		bmm_report_text(&given, said.data(), said.size() + 1);
 		return said;
 	}
 };

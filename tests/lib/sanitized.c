@@ -26,14 +26,38 @@ static int looks(const char *bytes)
 	return bytes[0];
 }
 
+/* What the library says of itself, and of a range. */
+static int says(void)
+{
+	struct bmm_report report;
+	char text[400], copy[4];
+
+	report.size = sizeof(report);
+	if (bmm_populate(NULL, 0, NULL, &report) || report.error ||
+	    report.failed_len || report.threads)
+		return 1;
+	if (bmm_clear_parallel(text, sizeof(text), NULL, &report) ||
+	    report.done != sizeof(text) || report.slow_len)
+		return 1;
+	bmm_backend_list(BMM_CLEAR, 4096, text, sizeof(text));
+	if (strchr(text, '!'))
+		return 1;
+	bmm_backend_selection(BMM_CLEAR, text, sizeof(text));
+	if (strchr(text, '!') || bmm_environment_error(copy, sizeof(copy)) ||
+	    *copy || bmm_report_text(&report, copy, sizeof(copy)) || *copy)
+		return 1;
+	bmm_copy(copy, (char[4]){ 1, 2, 3, 4 }, 4);
+	return copy[0] + copy[3] - 5;
+}
+
 static int good(char *to, char *from)
 {
 	uint64_t record[8];
-	struct bmm_image image;
-	int sum;
+	struct bmm_image image, next;
+	int sum = says();
 
 	bmm_clear_streaming(from, BYTES);
-	sum = looks(from);
+	sum += looks(from);
 	bmm_copy_streaming(to, from, BYTES);
 	bmm_drain();
 	sum += looks(to);
@@ -42,7 +66,8 @@ static int good(char *to, char *from)
 	    bmm_stamp(to, &image, BYTES / sizeof(record)))
 		return 1;
 	bmm_drain();
-	sum += looks(to) + (int)image.size - 64;
+	bmm_image_at(&next, &image, 1);
+	sum += looks(to) + (int)image.size - 64 + (next.word[7] != 0);
 	free(to);
 	to = malloc(BYTES);
 	if (!to || bmm_fill(to, "\0\0", 2, BYTES))

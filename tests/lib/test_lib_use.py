@@ -140,7 +140,7 @@ def test_a_compiler_sees_misuse(
 def test_the_cpp_header_can_be_used(
     installed: Installed, tmp_path: Path, compiler: str
 ) -> None:
-    strict = ["-std=c++20", "-pedantic"]
+    strict = ["-std=c++20", "-pedantic", "-Wshadow"]
     program = tmp_path / "spans"
     installed.build(HERE / "spans.cpp", program, *strict, compiler=compiler)
     assert installed.run(program) == "1111111\n"
@@ -163,7 +163,10 @@ SANITIZED = {
 def test_a_sanitizer_sees_what_the_library_reads_and_writes(
     installed: Installed, tmp_path: Path, compiler: str, kind: str
 ) -> None:
-    program, strict = tmp_path / "sanitized", [f"-fsanitize={kind}", "-g"]
+    program, strict = (
+        tmp_path / "sanitized",
+        [f"-fsanitize={kind}", "-g", "-Wcast-qual"],
+    )
     installed.build(HERE / "sanitized.c", program, *strict, compiler=compiler)
     for mode, says in SANITIZED[kind].items():
         done = completed(
