@@ -140,7 +140,7 @@ __attribute__((noinline)) static bool is_mapping(uintptr_t from, uintptr_t to,
 						 struct map *map)
 {
 	struct maps maps;
-	bool known = maps_open(&maps) && map_find(&maps, from, true, map);
+	bool known = maps_open(&maps) && map_find(&maps, from, false, map);
 
 	maps_close(&maps);
 	return known && from >= map->start && to <= map->end;

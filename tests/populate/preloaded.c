@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A program that knows nothing of bulkmm: bmm-preloaded results|served|thread|
- * old. It prints what became of each call, which must be the same with the
- * preload; or, with the kernel's own way barred, whether memory was populated
- * all the same; or what a thread sees of it that has the least of stacks, and
- * is cancelled; or the errno that a successful call leaves before Linux 5.14.
+ * A program that knows nothing of bulkmm: bmm-preloaded results|served|
+ * before-6.11|thread|old. It prints what became of each call, which must be the
+ * same with the preload; or, with the kernel's own way barred, whether memory
+ * was populated all the same, before Linux 6.11 too; or what a thread sees of
+ * it that has the least of stacks, and is cancelled; or the errno that a
+ * successful call leaves before Linux 5.14.
  */
 #include <errno.h>
 #include <limits.h>
@@ -255,7 +256,10 @@ int main(int argc, char **argv)
 		old();
 	else if (!strcmp(what, "served"))
 		served();
-	else if (!strcmp(what, "thread"))
+	else if (!strcmp(what, "before-6.11")) {
+		forbid(SYS_ioctl, 1, ~0U, 0xc0686611, 0, ENOTTY);
+		served();
+	} else if (!strcmp(what, "thread"))
 		on_a_thread(little_stack);
 	else
 		for (len = 8 * MIB; len <= 96 * MIB; len *= 12) {
