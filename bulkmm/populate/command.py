@@ -13,7 +13,7 @@ words:FILE...  fill this file; with --memfd run this command, after --
 --memfd  fill a memfd, and run a command with it
 --huge 2M|1G  take huge pages of this size for the memfd
 --size SIZE  fill SIZE bytes, as in 4G; a file is created or extended (default: all)
---node N<0..>  take pages of this memory node only
+--node N<0..1023>  take pages of this memory node only
 --threads N<1..65536>|auto = auto  start no more than N threads, or as many as help
 --json  print the result, and errors, as JSON
 """

@@ -2,7 +2,7 @@
 """The target of populate: a file whose pages stay in memory, or a memfd.
 
 Errors are detected before any page is allocated, if possible; a file that cannot
-be filled is restored to its state before.
+be filled gets its old size back.
 """
 
 import mmap
