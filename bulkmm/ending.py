@@ -17,6 +17,32 @@ def end_with_parent(how: signal.Signals = signal.SIGKILL) -> None:
     LIBC.prctl(PR_SET_PDEATHSIG, how, 0, 0, 0)
 
 
+class _Heard:
+    """A handler that raises only where it may, and once."""
+
+    def __init__(self) -> None:
+        self.came: list[int] = []
+        self.open = self.raised = False
+
+    def __call__(self, number: int, _frame: object) -> None:
+        """Handle a signal."""
+        self.came.append(number)
+        if self.open and not self.raised:
+            self.raised = True
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let a signal interrupt the block, also one that came before."""
+        self.open = True
+        try:
+            if self.came:
+                self(self.came[0], None)
+            yield
+        finally:
+            self.open = False
+
+
 @contextmanager
 def undisturbed() -> Iterator[Interruptible]:
     """Hold the signals that end the command until the block ends.
@@ -24,36 +50,18 @@ def undisturbed() -> Iterator[Interruptible]:
     Yield what opens a part of the block to them. The first that comes there interrupts
     it; those after it are dropped, so that what it makes necessary is done in peace.
     """
-    came: list[int] = []
-    state = ""
-
-    def heard(number: int, _frame: object) -> None:
-        nonlocal state
-        came.append(number)
-        if state == "open":
-            state = "interrupted"
-            raise KeyboardInterrupt
-
-    @contextmanager
-    def interruptible() -> Iterator[None]:
-        nonlocal state
-        state = "open"
-        try:
-            if came:
-                heard(came[0], None)
-            yield
-        finally:
-            state = state.replace("open", "")
-
+    heard = _Heard()
     usual = {one: signal.getsignal(one) for one in SIGNALS}
     try:
         for one, handler in usual.items():
             if handler is not signal.SIG_IGN:
                 # not by a mask: other threads would hear them, and children inherit it
                 signal.signal(one, heard)
-        yield interruptible
+        yield heard.interruptible
     finally:
         for one, handler in usual.items():
             signal.signal(one, handler)
-        if came and state != "interrupted":
-            signal.raise_signal(came[0])
+            if heard.raised and isinstance(handler, _Heard):
+                handler.raised = True
+        if heard.came and not heard.raised:
+            signal.raise_signal(heard.came[0])

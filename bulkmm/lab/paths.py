@@ -5,11 +5,14 @@ import fcntl
 import hashlib
 import os
 import shutil
+import stat
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from bulkmm.ending import undisturbed
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.progress import Progress
 
@@ -21,6 +24,7 @@ VERSIONS = PROJECT / "lab" / "versions.txt"
 TURN = 0.2  # seconds between tries
 MOST_GUESTS = 64
 HOUR = 3600  # seconds
+NEW = "bulkmm-new-"  # a scratch directory that is not claimed yet
 FRAGMENTS = PROJECT / "lab" / "kernels"  # of configurations
 UPSTREAM = PROJECT / "upstream"  # patches for the kernel
 
@@ -142,6 +146,34 @@ def claimed(path: Path) -> Iterator[bool]:
         yield mine
     finally:
         os.close(handle)
+
+
+@contextmanager
+def scratch(prefix: str = "", home: Path | None = None) -> Iterator[Path]:
+    """Make a directory that goes with the block; if that is killed, with the next."""
+    home = home or Path(tempfile.gettempdir())
+    with undisturbed() as interruptible:
+        for left in home.glob(f"{prefix}*"):
+            _remove_left(left)
+        new = Path(tempfile.mkdtemp(prefix=NEW, dir=home))
+        with claimed(new):
+            # others look for it by this name only
+            made = new.rename(home / new.name.replace(NEW, prefix))
+            try:
+                with interruptible():
+                    yield made
+            finally:
+                shutil.rmtree(made)
+
+
+def _remove_left(path: Path) -> None:
+    """Remove a directory of ours that nobody claims; it may be going right now."""
+    with suppress(OSError):
+        held = path.lstat()
+        if stat.S_ISDIR(held.st_mode) and held.st_uid == os.geteuid():
+            with claimed(path) as left:
+                if left:
+                    shutil.rmtree(path)
 
 
 @contextmanager

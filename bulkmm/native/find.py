@@ -2,14 +2,13 @@
 """Find a kernel image by name, and the module for it."""
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from bulkmm.control.checks import FILE, FOLDERS
 from bulkmm.errors import BulkmmError, UsageError
-from bulkmm.lab.paths import PROJECT
+from bulkmm.lab.paths import PROJECT, scratch
 from bulkmm.lab.progress import Progress
 
 IMAGES = ("/boot/vmlinuz-{}", "/lib/modules/{}/vmlinuz")
@@ -45,8 +44,8 @@ def module(release: str, progress: Progress) -> Iterator[Path | None]:
     if not sources or not (home / "build" / "Makefile").is_file():
         yield None
         return
-    with tempfile.TemporaryDirectory(prefix="bulkmm-module-") as made:
-        yield _built(release, home / "build", sources, Path(made), progress)
+    with scratch("bulkmm-module-") as made:
+        yield _built(release, home / "build", sources, made, progress)
 
 
 def _sources() -> Path | None:

@@ -10,7 +10,6 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -100,17 +99,17 @@ def _images(names: Sequence[str], progress: Progress) -> Iterator[list[Path]]:
     from bulkmm.lab.machine import archive, root
 
     run.need_root()
-    with TemporaryDirectory(prefix="bulkmm-history-") as made:
+    with paths.scratch("bulkmm-history-") as made:
         with paths.locked(progress) as cache:
             every = archive.Archive(root.ensure(cache, progress))
             every.update(progress)
             newest = {one.series: one for one in reversed(every.offers())}
             for one in newest.values():
-                file = Path(made) / one.release
+                file = made / one.release
                 step = progress.step(f"fetching {one.release}")
                 with step, every.fetched((one.image,)) as debs:
                     file.write_bytes(vmlinux.boot_file(debs[0]))
-        yield sorted(Path(made).iterdir())
+        yield sorted(made.iterdir())
 
 
 def measured(

@@ -6,8 +6,6 @@ A directory holds the images of kernel and module and two lists: ``facts``
 """
 
 import platform
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +16,7 @@ from elftools.elf.elffile import ELFFile
 
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
+from bulkmm.lab.paths import scratch
 from bulkmm.lab.progress import Progress
 from bulkmm.native import cpu, module, patch, symbols, vmlinux
 from bulkmm.native.btf import Types
@@ -127,12 +126,9 @@ def prepared(
     plan = _plan(image, types, known, processor, thunk)
     linked = _module(built, image, known) if built else None
     _patch(image, known, plan, linked)
-    where = Path(tempfile.mkdtemp(prefix="bulkmm-native-"))
-    try:
+    with scratch("bulkmm-native-") as where:
         _write(where, image, linked, known, types)
         yield Prepared(where, image.release, thunk or "plain returns", of_harness)
-    finally:
-        shutil.rmtree(where)
 
 
 @contextmanager

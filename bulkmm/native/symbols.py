@@ -9,9 +9,9 @@ first segment, so the header stays.
 
 import bisect
 import io
+import os
 import struct
 import sys
-import tempfile
 
 from elftools.elf.elffile import ELFFile
 
@@ -69,10 +69,10 @@ def _tables(image: Image) -> bytes:
 
 def _found(image: Image) -> str:
     """Run the finder on the tables as they are before relocation."""
-    with tempfile.NamedTemporaryFile(prefix="bulkmm-kernel-") as raw:
+    with os.fdopen(os.memfd_create("kernel"), "wb", 0) as raw:
         raw.write(_tables(image))
-        raw.flush()
-        command = [sys.executable, "-m", FINDER, "--bit-size", "64", raw.name]
+        name = f"/proc/{os.getpid()}/fd/{raw.fileno()}"
+        command = [sys.executable, "-m", FINDER, "--bit-size", "64", name]
         late = f"the kernel's symbols were not found in {LIMIT} s"
         done = program.run(command, LIMIT, sys.executable, late)
     if done.returncode or len(done.stdout.splitlines()) < LEAST:

@@ -7,11 +7,12 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from bulkmm import files, machine
@@ -19,6 +20,7 @@ from bulkmm.control import module as modules
 from bulkmm.control import tracefs
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.root import Root
+from bulkmm.ending import end_with_parent
 from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
 from bulkmm.worth import gain, probes, report
 from bulkmm.worth.command import USUAL
@@ -130,19 +132,33 @@ def _wanted(root: Root, paths: list[str]) -> tuple[list[Function], list[str]]:
 
 def measured(release: str) -> Known:
     """Return figures that are measured now, by "bench kernel"."""
+    from bulkmm.lab.paths import scratch
     from bulkmm.results import Document
 
-    with tempfile.TemporaryDirectory() as held:
-        file = Path(held, "ratios.json")
+    with scratch("bulkmm-worth-") as held:
+        file = held / "ratios.json"
         argv = [sys.executable, "-m", "bulkmm.cli", "bench", "kernel", "--quick"]
         argv += ["--kernel", release, "--json", "-o", str(file)]
         names = {name.replace("-100g", "-16g") for name in gain.SCENARIOS}  # --quick
         argv += [word for name in sorted(names) for word in ("--scenario", name)]
         sys.stderr.write("bulkmm: measuring the ratios on this CPU\n")
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        if done.returncode:
-            said = done.stderr.strip().splitlines() or ["it said nothing"]
-            why = said[-1].removeprefix("bulkmm: ")
+        with subprocess.Popen(
+            argv,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            # as below, if this ends first
+            preexec_fn=partial(end_with_parent, signal.SIGTERM),  # noqa: PLW1509
+        ) as child:
+            try:
+                _, said = child.communicate()
+            except KeyboardInterrupt:
+                child.terminate()  # it removes what it has made
+                child.wait()
+                raise
+        if child.returncode:
+            lines = said.strip().splitlines() or ["it said nothing"]
+            why = lines[-1].removeprefix("bulkmm: ")
             raise BulkmmError(f"--measure: {why}")
         return Known("measured just now", gain.of(Document.read(file)))
 

@@ -3,7 +3,11 @@
 
 import json
 import os
+import signal
 import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -245,3 +249,31 @@ def test_an_earlier_result_is_read_again(
         file.write_text(json.dumps({**found, **wrong}))
         with pytest.raises(BulkmmError, match=f"a result of bulkmm worth: {says}"):
             report.read(file)
+
+
+def test_an_interrupt_lets_the_measurement_clean_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, done = tmp_path / "begun", tmp_path / "done"
+    program = tmp_path / "program"
+    program.write_text(
+        f"#!/bin/sh\ntrap 'sleep 1; touch {done}; exit 130' TERM\n"
+        f"touch {begun}; while :; do sleep 0.1; done\n"
+    )
+    program.chmod(0o755)
+
+    def interrupt() -> None:
+        while not begun.exists():
+            time.sleep(0.05)
+        for _ in range(3):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.3)
+
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with ThreadPoolExecutor() as pool:
+        pool.submit(interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run.measured("7.3")
+    assert done.exists()
+    assert not [*tmp_path.glob("bulkmm-*")]

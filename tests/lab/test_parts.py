@@ -2,8 +2,10 @@
 """The lab's parts that need no guest."""
 
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -159,3 +161,45 @@ def _gone(pid: int) -> bool:
             return True
         subprocess.run(["sleep", "0.1"], check=True)
     return False
+
+
+SCRATCH = """
+import os, signal, sys
+from pathlib import Path
+from bulkmm import cli
+from bulkmm.lab.paths import scratch
+cli._heed_signals()
+with scratch("bulkmm-a-"), scratch("bulkmm-a-") as made:
+    try:
+        (made / "file").touch()
+        print(made, flush=True)
+        signal.pause()
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_scratch_directories_go_with_their_owner(
+    tmp_path: Path, how: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed, with the next one; those of others, and of the living, stay."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    other = tmp_path / "bulkmm-b-1"
+    other.mkdir()
+    with subprocess.Popen(
+        ["env", "--default-signal=INT", sys.executable, "-c", SCRATCH],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as run:
+        assert run.stdout
+        run.stdout.readline()
+        with paths.scratch("bulkmm-a-"):
+            assert len([*tmp_path.glob("bulkmm-a-*")]) == 3
+        run.send_signal(how)
+    assert len([*tmp_path.iterdir()]) == (3 if how == signal.SIGKILL else 1)
+    with paths.scratch("bulkmm-a-") as made:
+        assert {*tmp_path.iterdir()} == {other, made}

@@ -7,7 +7,6 @@ Nothing is booted: see bulkmm.native. A kernel that fails gets a row saying so.
 import argparse
 import json
 import re
-import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,7 +20,7 @@ from bulkmm.lab.machine import build, root
 from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.archive import Archive, Offer
 from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.paths import PROJECT, content_key, locked, need_sources
+from bulkmm.lab.paths import PROJECT, content_key, locked, need_sources, scratch
 from bulkmm.lab.progress import Progress
 from bulkmm.native import measure, process, prototypes, vmlinux
 from bulkmm.results import Document
@@ -99,8 +98,8 @@ def every(args: argparse.Namespace) -> int:
             print(one.release, "" if one.headers else "(no headers)")
         return Exit.OK
     rows, page = [], ""
-    with tempfile.TemporaryDirectory(prefix="bulkmm-kernels-") as made:
-        to = args.json_dir or Path(made)
+    with scratch("bulkmm-kernels-") as made:
+        to = args.json_dir or made
         for number, one in enumerate(looked_at, 1):
             progress.note(f"kernel {number} of {len(looked_at)}: {one.release}")
             row = kept(one, to) if args.resume else None
@@ -136,8 +135,7 @@ def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row
     """Fetch, build, run and write the row; keep only the row."""
     row = Row(offer.release, key())
     # its own directory: another command may be checking kernels too
-    with tempfile.TemporaryDirectory(prefix="work-", dir=archive.home) as made:
-        work = Path(made)
+    with scratch("work-", archive.home) as work:
         try:
             image = work / "vmlinuz"
             with locked(progress), archive.fetched((offer.image,)) as debs:

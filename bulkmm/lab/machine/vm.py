@@ -9,12 +9,11 @@ virtio-serial ports backed by files.
 
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -25,7 +24,7 @@ from bulkmm.lab.choices import CPUS
 from bulkmm.lab.machine import klog
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.root import Root
-from bulkmm.lab.paths import claimed
+from bulkmm.lab.paths import scratch
 
 LABEL = 2 << 20  # label area; the rest of the module stays 2 MiB aligned
 HOT_BLOCK = 128 << 20  # plugged and unplugged in whole memory blocks
@@ -98,23 +97,11 @@ def run_directory(root: Root, *, keep: bool) -> Iterator[Path]:
     """
     runs = root.var / ("kept" if keep else "runs")
     runs.mkdir(exist_ok=True)
-    if not keep:
-        _remove_left(runs)
-    run = Path(tempfile.mkdtemp(dir=runs))
-    with claimed(run):
-        try:
-            yield run
-        finally:
-            if not keep:
-                shutil.rmtree(run)
-
-
-def _remove_left(runs: Path) -> None:
-    """Remove files of killed runs; a run may be ending right now."""
-    for run in runs.iterdir():
-        with suppress(FileNotFoundError), claimed(run) as left:
-            if left:
-                shutil.rmtree(run)
+    if keep:
+        yield Path(tempfile.mkdtemp(dir=runs))
+        return
+    with scratch(home=runs) as run:
+        yield run
 
 
 def qemu_version(root: Root, arch: Arch) -> str:
