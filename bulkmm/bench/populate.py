@@ -199,10 +199,11 @@ def _qemu() -> list[str]:
     from bulkmm.lab import paths
     from bulkmm.lab.machine import root
 
-    held = root.of(paths.cache_dir())
     name = "qemu-system-x86_64"
-    if os.geteuid() == 0 and (held.path / "usr/bin" / name).exists():
-        return ["chroot", str(held.path), name]
+    if os.geteuid() == 0 and paths.VERSIONS.exists():
+        held = root.of(paths.cache_dir())
+        if (held.path / "usr/bin" / name).exists():
+            return ["chroot", str(held.path), name]
     return [name] if shutil.which(name) else []
 
 

@@ -76,6 +76,7 @@ def of_lab(
     from bulkmm.lab import paths, run
     from bulkmm.lab.machine import build, kernels, root
 
+    paths.need_sources()
     kernels.check(name)
     kernel = run.cached(root.of(paths.cache_dir()), name)
     if not kernel or (build_module and not build.place(kernel, []).is_dir()):

@@ -98,6 +98,7 @@ def _images(names: Sequence[str], progress: Progress) -> Iterator[list[Path]]:
     from bulkmm.lab import paths, run
     from bulkmm.lab.machine import archive, root
 
+    paths.need_sources()
     run.need_root()
     with paths.scratch("bulkmm-history-") as made:
         with paths.locked(progress) as cache:

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from bulkmm import cli, machine
+from bulkmm.bench import populate
 from bulkmm.errors import Exit
-from bulkmm.lab import choices
+from bulkmm.lab import choices, paths
 from bulkmm.lab import run as lab_run
+from bulkmm.lab.machine import pins
 from bulkmm.lab.scenario import SCENARIOS, Scenario
 
 FSDAX = "pmem-fsdax-100g"
@@ -69,6 +71,22 @@ def test_a_kernel_of_the_lab_without_root(
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert cli.main(["bench", "kernel", "memmap"]) == Exit.ENVIRONMENT
     assert "needs root" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["kernel memmap", "history 7.3", "populate"])
+def test_without_a_checkout(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    """What needs the lab says so; what can do without its QEMU does."""
+    nowhere = paths.VERSIONS / "nowhere"
+    monkeypatch.setattr(paths, "VERSIONS", nowhere)
+    monkeypatch.setattr(pins, "VERSIONS", nowhere)
+    if words == "populate":
+        assert populate._qemu() in ([], ["qemu-system-x86_64"])
+        return
+    assert cli.main(["bench", *words.split()]) == Exit.ENVIRONMENT
+    said = capsys.readouterr().err
+    assert said == f"bulkmm: the lab runs from a source checkout: no {nowhere}\n"
 
 
 @pytest.fixture
