@@ -139,7 +139,7 @@ def measured(
     found.ratios = stats.proven(effects)
     # whose code ran is in the names of the variants, too
     found.run = {"scenario": "history", "processes": job.processes}
-    found.run |= {"host_kernel": found.machine["kernel"]}
+    found.run |= {"rounds": job.rounds, "host_kernel": found.machine["kernel"]}
     found.machine["kernel"] = kernels[-1].release
     found.run |= {"returns": kernels[0].mitigations, **machine.disturbed(before)}
     return found

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A result in one sentence; and how to measure it again."""
 
+import shlex
 from statistics import median
 
 from bulkmm import facts, grid, table
 from bulkmm.control import needs
 from bulkmm.results import NS, Document, Ratio
+from bulkmm.size import named
 
 # the variant that represents the module: the first of these present
 LEADING = ("on", "auto", "pte", "block", "computed", "bulkmm")
@@ -112,16 +114,36 @@ def commands(document: Document) -> list[str]:
     """Return how to reproduce this result, as far as it is recorded."""
     run, machine = document.run, document.machine
     known = {name.rpartition(".")[2]: value for name, value in run.items()}
-    words = [str(run.get("scenario", "all"))]
-    if "srcversion" in run:  # from the lab
-        words = ["lab", "run", *words, "--arch", str(run.get("arch"))]
+    scenario, release = str(run.get("scenario", "all")), facts.kernel(document)
+    if "srcversion" in run:
+        words = ["lab", "run", scenario, "--arch", str(run.get("arch"))]
+        words += ["--kernel", needs.series(release)]
+    elif scenario == "history":
+        words = ["bench", scenario, *_releases(document)]
+    elif grid.AGAINST in run:
+        words = ["bench", "kernel", scenario, "--kernel", release]
+        words += ["--against", str(run[grid.AGAINST])]
+    elif "host_kernel" in run:
+        words = ["bench", "kernel", scenario, "--kernel", needs.series(release)]
     else:
-        words = ["bench", *(["kernel"] if "host_kernel" in run else []), *words]
-    if "srcversion" in run or "host_kernel" in run:
-        words += ["--kernel", needs.series(facts.kernel(document))]
+        words = ["bench", scenario]
+    if scenario == "populate":
+        kinds = [one.rpartition("-")[2] for one in document.scenarios]
+        words += [f"--kind={kind}" for kind in kinds]
+        words += ["--size", named(run["bytes"])] if run.get("bytes") else []
+        words += ["--reserve"] if "hugetlb" in kinds else []
     for name in ("rounds", "processes"):
         words += [f"--{name}", str(known[name])] if known.get(name) else []
     revision, changed, _ = str(machine.get("revision") or "").partition("+")
     begin = [f"git checkout {revision} && make build"] if revision else []
     begin += ["# and changes that were not committed"] if changed else []
-    return [*begin, f".venv/bin/bulkmm {' '.join(words)}"]
+    return [*begin, f".venv/bin/bulkmm {shlex.join(words)}"]
+
+
+def _releases(document: Document) -> list[str]:
+    """Return the kernels of a history; none if some are the archive's alone."""
+    from bulkmm.lab.machine import kernels
+
+    found = dict.fromkeys(one.variant for one in document.results)
+    releases = [name for name in found if not name.endswith(grid.AGAIN)]
+    return [] if any(map(kernels.problem, releases)) else releases
