@@ -41,9 +41,8 @@ void bmm_clear_streaming(void *dst, size_t len)
 	const struct bmm_backend *backend = bmm_selected(BMM_CLEAR_STREAMING,
 							 len, 0);
 
-	if (!len)
-		return;
-	backend->clear_streaming(dst, len);
+	if (len)
+		backend->clear_streaming(dst, len);
 	bmm_drain_stores();
 }
 
