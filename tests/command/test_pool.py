@@ -176,8 +176,8 @@ sys.exit(cli.main())
 """
 
 
-def stopped(pool: Pool, how: signal.Signals) -> subprocess.CompletedProcess[str]:
-    """Return a run that was stopped while it held surplus pages."""
+def stopped(pool: Pool, how: str) -> subprocess.CompletedProcess[str]:
+    """Return a run that got these signals while it held surplus pages."""
     argv = ["pool", "grow", "--page", "2M", "--size", "1G", "--jobs", "1"]
     process = subprocess.Popen(
         # a shell's background job, as CI may be, is born with SIGINT ignored
@@ -189,20 +189,29 @@ def stopped(pool: Pool, how: signal.Signals) -> subprocess.CompletedProcess[str]
     assert process.stdout
     assert process.stdout.readline() == "resting\n"
     assert pool.read("surplus_hugepages") >= 511  # one page may have been free
-    process.send_signal(how)
+    for name in how.split():
+        process.send_signal(signal.Signals[f"SIG{name}"])
     out, err = process.communicate(timeout=60)
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_leaves_the_pool_as_it_was(
-    real: Pool, how: signal.Signals
-) -> None:
+@pytest.mark.parametrize("how", ["INT", "TERM", "INT INT TERM HUP"])
+def test_an_interrupted_run_leaves_the_pool_as_it_was(real: Pool, how: str) -> None:
     before = counts(real)
     done = stopped(real, how)
     assert done.returncode == Exit.INTERRUPTED
     assert "of 512 pages: the pool is as it was\n" in done.stderr
     assert done.stderr.count("\n") == 1
+    assert counts(real) == before
+    assert real.read("surplus_hugepages") == 0
+
+
+def test_what_a_killed_run_had_raised_is_restored_by_the_next(real: Pool) -> None:
+    before = counts(real)
+    stopped(real, "KILL")
+    assert counts(real)[-1] > before[-1]
+    assert run("grow", "--page", "2M", "--size", "2M").code == Exit.OK
+    assert run("shrink", "--page", "2M", "--size", "2M").code == Exit.OK
     assert counts(real) == before
     assert real.read("surplus_hugepages") == 0
 
