@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The order of tests, and that a test finds today what it finds tomorrow."""
 
+import signal
+
 import pytest
 from hypothesis import settings
 
 settings.register_profile("any-day", deadline=None, derandomize=True)
 settings.load_profile("any-day")
+
+# Background jobs of a shell or of nohup, as CI may be, are born with these ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Guests are the longest chain, as few run at once. So the first process (scripts/test
 # gives each a part of the list) begins with them while the others do the rest, and

@@ -180,8 +180,7 @@ def stopped(pool: Pool, how: str) -> subprocess.CompletedProcess[str]:
     """Return a run that got these signals while it held surplus pages."""
     argv = ["pool", "grow", "--page", "2M", "--size", "1G", "--jobs", "1"]
     process = subprocess.Popen(
-        # a shell's background job, as CI may be, is born with SIGINT ignored
-        ["env", "--default-signal=INT", sys.executable, "-c", RESTING, *argv],
+        [sys.executable, "-c", RESTING, *argv],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -189,7 +189,7 @@ def test_scratch_directories_go_with_their_owner(
     other = tmp_path / "bulkmm-b-1"
     other.mkdir()
     with subprocess.Popen(
-        ["env", "--default-signal=INT", sys.executable, "-c", SCRATCH],
+        [sys.executable, "-c", SCRATCH],
         env={**os.environ, "TMPDIR": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

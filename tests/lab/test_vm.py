@@ -230,8 +230,6 @@ def test_unknown_backend_lists_those_there_are() -> None:
 
 def _stop_when(says: str, argv: list[str], environment: dict[str, str]) -> int:
     """Start the lab, send SIGINT when it says something, return its code."""
-    # A shell's background job, as CI may be, is born with SIGINT ignored.
-    argv = ["env", "--default-signal=INT", *argv]
     with subprocess.Popen(
         argv, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
     ) as running:
