@@ -111,7 +111,7 @@ def initramfs(
     tree = run / "tree"
     for more in over:
         shutil.copytree(more, tree, dirs_exist_ok=True)
-    (tree / "lib/modules").mkdir(parents=True)
+    (tree / "lib/modules").mkdir(parents=True, exist_ok=True)
     for module in modules:
         shutil.copy(module, tree / "lib/modules")
     (tree / "job").write_text(job, encoding="ascii")
