@@ -218,6 +218,7 @@ def run_scenario(request: Request) -> Document:
             directory = vm.run_directory(ready.kernel.root, keep=request.keep)
             run = stack.enter_context(directory)
             guest = _guest(request, ready, chosen, run)
+            made = identity(ready)  # others may clean the cache while the guest runs
             stack.enter_context(used(cache))
             qemu = vm.qemu_version(ready.kernel.root, request.arch)
         if request.keep:
@@ -228,7 +229,7 @@ def run_scenario(request: Request) -> Document:
             seconds = time.monotonic() - start
     document = _document(request, outcome)
     document.machine = _machine(outcome, chosen, qemu)
-    document.run |= identity(ready)
+    document.run |= made
     document.run["seconds"] = round(seconds, 1)
     return document
 

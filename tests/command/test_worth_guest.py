@@ -101,8 +101,8 @@ import os, subprocess, sys
 from pathlib import Path
 sys.path.insert(0, "/command")
 from bulkmm import cli
-from bulkmm.control import tracefs
 from bulkmm.control.root import Root
+from bulkmm.control.tracefs import SYNTHETIC, own
 home = Root(Path("/sys/kernel/tracing"))
 def settings():
     return subprocess.run(["sh", sys.argv[1]], capture_output=True, text=True).stdout
@@ -120,9 +120,9 @@ def tracefs():
 def kprobes():
     Path("/sys/kernel/debug/kprobes/enabled").write_text("0")
 def instance():
-    home.at(f"instances/{tracefs.own('worth')}").mkdir()
+    home.at(f"instances/{own('worth')}").mkdir()
 def event():
-    home.write(tracefs.SYNTHETIC, f"{tracefs.own('worth')} u64 a", append=True)
+    home.write(SYNTHETIC, f"{own('worth')} u64 a", append=True)
 before = settings()
 for way in (user, container, tracefs, kprobes, instance, event):
     print(way.__name__, end=" ", flush=True)
