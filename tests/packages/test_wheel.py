@@ -74,6 +74,7 @@ def test_what_it_does_alone(
 ) -> None:
     home = wheel.parent / "here/sys/kernel/bulkmm/memmap"
     home.mkdir(parents=True, exist_ok=True)
+    (wheel.parent / "here/proc/sys/kernel").mkdir(parents=True, exist_ok=True)
     (home.parent / "version").write_text("0.1.0\n")
     (home / "mode").write_text("off [on]\n")
     (home / "hook").write_text("0 memmap_init_zone_device: attached\n")
