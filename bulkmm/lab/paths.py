@@ -149,8 +149,11 @@ def claimed(path: Path) -> Iterator[bool]:
 
 
 @contextmanager
-def scratch(prefix: str = "", home: Path | None = None) -> Iterator[Path]:
-    """Make a directory that goes with the block; if that is killed, with the next."""
+def scratch(prefix: str, home: Path | None = None) -> Iterator[Path]:
+    """Make a directory that goes with the block; if that is killed, with the next.
+
+    Whatever else begins with the prefix there is such a directory.
+    """
     home = home or Path(tempfile.gettempdir())
     with undisturbed() as interruptible:
         for left in home.glob(f"{prefix}*"):

@@ -100,7 +100,7 @@ def run_directory(root: Root, *, keep: bool) -> Iterator[Path]:
     if keep:
         yield Path(tempfile.mkdtemp(dir=runs))
         return
-    with scratch(home=runs) as run:
+    with scratch("", runs) as run:  # all there is ours
         yield run
 
 
