@@ -108,7 +108,7 @@ case_way() {
 # which no free list has had, and as the pool's. Each time it is three quarters of the
 # memory, so that one quarter at least was known, is dirty, and is looked at. LEFT: how
 # many were known outside of the pool; WRONG: how many surplus pages were not zero
-resize() {
+come_back() {
 	many=$PAGES
 	pages=$(($(free_mib) * 3 / 8))
 	set_pool $pages
@@ -127,7 +127,7 @@ resize() {
 }
 
 case_resized() {
-	resize resized
+	come_back resized
 	check "resized: none known" [ "$LEFT" = 0 ]
 	check "resized: surplus pages are zero" [ "$WRONG" = 0 ]
 	check "resized: zero" all_zero
@@ -298,7 +298,7 @@ case_stale() {
 	echo stale >$FILES/fault
 	must bmmzero fork "$(free_pages)"
 	check "stale: seen" refused all_zero
-	resize stale
+	come_back stale
 	check "stale: seen in surplus pages" [ "$WRONG" -gt 0 ]
 	echo none >$FILES/fault
 	must_write $PREZERO/mode off

@@ -2,6 +2,7 @@
 """The lab's parts that need no guest."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -203,3 +204,11 @@ def test_scratch_directories_go_with_their_owner(
     assert len([*tmp_path.iterdir()]) == (3 if how == signal.SIGKILL else 1)
     with paths.scratch("bulkmm-a-") as made:
         assert {*tmp_path.iterdir()} == {other, made}
+
+
+def test_no_two_functions_of_the_guest_have_one_name() -> None:
+    """A guest reads all scripts into one shell."""
+    texts = [file.read_text() for file in paths.GUEST.glob("*.sh")]
+    names = re.findall(r"^(\w+)\(\)", "\n".join(texts), re.MULTILINE)
+    assert len(names) > 100
+    assert len(names) == len({*names})
