@@ -66,7 +66,7 @@ def tree(kernel: Kernel, name: str, progress: Progress) -> Path:
         COMMAND: _command,
     }
     version = upstream.source_package(kernel)[1] if name == MM else kernel.release
-    files = (PROJECT / "bulkmm").rglob("*.py") if name == COMMAND else ()
+    files = _own() if name == COMMAND else ()
     key = content_key(files, *SOURCE, *SYSROOT, COMPILER, WRAPPER, STAND_IN, version)
     place = kernel.root.var / "suites" / f"{name}-{kernel.release}-{key}"
     return built(
@@ -138,6 +138,12 @@ def _qemu(kernel: Kernel, part: Path, _progress: Progress) -> None:
     root, arch = kernel.root, kernel.arch
     if arch is X86_64:  # the root's own
         userland.copy_tools(root, arch, root.path, (f"usr/bin/{arch.qemu}",), part)
+
+
+def _own() -> list[Path]:
+    """Return the command's files, with its data, as they are copied."""
+    found = (PROJECT / "bulkmm").rglob("*")
+    return [f for f in found if f.is_file() and f.suffix != ".pyc"]
 
 
 def _command(kernel: Kernel, part: Path, progress: Progress) -> None:

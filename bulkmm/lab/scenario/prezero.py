@@ -72,7 +72,7 @@ SCENARIOS = (
     Scenario(
         "pool-grow",
         "a pool of hugetlb pages of 2 MiB on two nodes grown by `nr_hugepages`, and by "
-        "`bulkmm pool grow` with one job and two, which is also terminated and killed",
+        "`bulkmm pool grow` with one process a node and two; ended by TERM and KILL",
         "the pool as asked for, equal on both nodes; limits as before; none left by a "
         "run that was terminated, nor by one that was killed once another has run",
         family="prezero",
