@@ -58,10 +58,16 @@ def need_space(need: int, what: str) -> None:
 
 
 def content_key(files: Iterable[Path], *extra: str) -> str:
-    """Return a short hash of files' names and contents and of extra words."""
+    """Return a short hash of files and of extra words.
+
+    A file counts by its content and its path below the folder that all share.
+    """
     digest = hashlib.sha256()
-    for file in sorted(files):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    found = sorted(files)
+    top = os.path.commonpath([file.parent for file in found]) if found else ""
+    for file in found:
+        name = str(file.relative_to(top))
+        digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
     for word in extra:
         digest.update(word.encode() + b"\0")
     return digest.hexdigest()[:16]

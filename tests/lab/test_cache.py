@@ -99,3 +99,15 @@ def test_what_a_guest_uses_is_not_cleaned(
     assert (cache / "root-1").is_dir()
     prepare.clean(argparse.Namespace())
     assert not (cache / "root-1").exists()
+
+
+def test_a_file_in_another_folder_is_another_content(tmp_path: Path) -> None:
+    names = ("a/one", "a/two", "b/one")
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("text")
+    keys = {paths.content_key([tmp_path / n for n in names[k : k + 2]]) for k in (0, 1)}
+    (tmp_path / "c").mkdir()
+    (tmp_path / "a/two").rename(tmp_path / "c/two")
+    keys.add(paths.content_key([tmp_path / "a/one", tmp_path / "c/two"]))
+    assert len(keys) == 3

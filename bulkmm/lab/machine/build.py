@@ -44,8 +44,7 @@ def sources() -> list[Path]:
 
 def place(kernel: Kernel, defines: list[str]) -> Path:
     """Return the directory for a build of these sources; it need not exist."""
-    kinds = [f"{file.relative_to(PROJECT)}" for file in sources()]
-    key = content_key(sources(), kernel.release, *sorted(kinds), *defines)
+    key = content_key([*sources(), Path(__file__)], kernel.release, *defines)
     return kernel.root.var / "build" / f"{kernel.release}-{key}"
 
 

@@ -36,7 +36,9 @@ Key = TypeVar("Key")
 def ensure(root: Root, arch: Arch, progress: Progress) -> Path | None:
     """Return the plugin; None, with a note, if this QEMU cannot load it."""
     sources = [*PLUGIN.glob("*.[ch]"), MARKS]
-    made = root.var / "plugin" / f"{arch.name}-{content_key(sources)}"
+    made = (
+        root.var / "plugin" / f"{arch.name}-{content_key([*sources, Path(__file__)])}"
+    )
 
     def make(part: Path) -> None:
         for file in sources:

@@ -76,7 +76,9 @@ def ensure(cache: Path, progress: Progress, wanted: str = "") -> Path:
         (part / "output").write_text(said, encoding="utf-8")
         shutil.rmtree(part / "bulkmm")
 
-    made = builder.path / "srv" / f"{wanted}-{content_key(_sources())}"
+    made = (
+        builder.path / "srv" / f"{wanted}-{content_key([*_sources(), Path(__file__)])}"
+    )
     return built(made, f"building the packages {wanted}", progress, make)
 
 

@@ -50,8 +50,8 @@ def ensure(kernel: Kernel, progress: Progress) -> Path:
     """Return the disk image of a kernel, where QEMU can see it."""
     tree = _tree(kernel, progress)
     given = debs.ensure(kernel.root.path.parent, progress)
-    words = (tree.path.name, given.name, kernel.release, FILES, INSTALL, *MODULES)
-    made = kernel.root.var / "disk" / content_key([], *words)
+    words = (tree.path.name, given.name, kernel.release)
+    made = kernel.root.var / "disk" / content_key([Path(__file__)], *words)
 
     def make(part: Path) -> None:
         guest = Root(part / "tree")

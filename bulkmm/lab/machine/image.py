@@ -20,6 +20,7 @@ from bulkmm.lab.progress import Progress
 
 EARLY = ("virtio_pci", "virtio_console")  # for the ports to the host
 PROGRAMS = {".c", ".h", ".def"}  # what they are compiled from
+RECIPE = (Path(__file__), Path(userland.__file__))
 KEEP = 32  # of 20 MB each: eight sets of modules for each of three kernels, and spare
 # sorted names make the archive's content reproducible
 PACK = 'cd "$1" && find . | LC_ALL=C sort | cpio -o -H newc --quiet -F "$2"'
@@ -29,8 +30,8 @@ def ensure_base(kernel: Kernel, modules: tuple[str, ...], progress: Progress) ->
     """Return the base initramfs of a kernel with these modules."""
     root = kernel.root
     helpers = _ensure_helpers(root, kernel.arch, progress)
-    scripts = [*GUEST.glob("*.sh"), GUEST / "init"]
-    key = content_key(scripts, kernel.release, helpers.parent.name, *modules)
+    files = [*GUEST.glob("*.sh"), GUEST / "init", *RECIPE]
+    key = content_key(files, kernel.release, helpers.parent.name, *modules)
     programs = userland.ensure(root, kernel.arch, progress)
 
     def make(part: Path) -> None:
@@ -58,7 +59,7 @@ def _ensure_helpers(root: Root, arch: Arch, progress: Progress) -> Path:
         with explained(f"no programs of guests for {arch.name}", whole=True):
             root.run(["make", "-sj2", "-C", root.inner(part / "lab/guest"), *words])
 
-    made = root.var / "helpers" / f"{arch.name}-{content_key(sources)}"
+    made = root.var / "helpers" / f"{arch.name}-{content_key([*sources, *RECIPE])}"
     return built(made, "compiling the guest's programs", progress, make) / "bin"
 
 

@@ -66,8 +66,8 @@ def tree(kernel: Kernel, name: str, progress: Progress) -> Path:
         COMMAND: _command,
     }
     version = upstream.source_package(kernel)[1] if name == MM else kernel.release
-    files = _own() if name == COMMAND else ()
-    key = content_key(files, *SOURCE, *SYSROOT, COMPILER, WRAPPER, STAND_IN, version)
+    recipe = [Path(__file__), Path(userland.__file__)]
+    key = content_key([*(_own() if name == COMMAND else ()), *recipe], version)
     place = kernel.root.var / "suites" / f"{name}-{kernel.release}-{key}"
     return built(
         place,

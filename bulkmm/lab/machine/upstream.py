@@ -45,7 +45,8 @@ def ensure(kernel: Kernel, name: str, progress: Progress) -> Path:
     """Return the module built from a kernel's lib/NAME.c."""
     files = source(kernel, name, progress)
     shims = [path for path in (PROJECT / SHIM).iterdir() if path.is_file()]
-    key = content_key([*files, *shims, *build.sources()])
+    own = content_key([*shims, *build.sources(), Path(__file__), Path(build.__file__)])
+    key = content_key(files, own)
     made = kernel.root.var / "upstream" / f"{kernel.release}-{key}"
 
     def make(part: Path) -> None:

@@ -49,7 +49,7 @@ def unpacked(
             root.run([*script, *packages], 600)
         shutil.rmtree(part / "debs")
 
-    made = root.var / "userland" / f"{arch.name}-{content_key([], *packages)}"
+    made = root.var / "userland" / f"{arch.name}-{content_key([], FETCH, *packages)}"
     return built(made, what, progress, fetch) / "tree"
 
 
