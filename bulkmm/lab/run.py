@@ -31,13 +31,25 @@ from bulkmm.lab.machine import (
 )
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.paths import locked, need_sources, turn, used
+from bulkmm.lab.paths import (
+    PROJECT,
+    content_key,
+    locked,
+    need_sources,
+    turn,
+    used,
+)
 from bulkmm.lab.progress import Progress
 from bulkmm.lab.work import Work
 from bulkmm.results import Check, Document
 
 MOST_CPUS = 64
 MEMORY_LIMIT = 6_000_000_000  # memory of the host that a run may use
+# below bulkmm: what drives and judges a run
+JUDGING = (
+    *("lab/*.py", "lab/families/*.py", "lab/machine/*.py", "lab/scenario/*.py"),
+    *("control/*.py", "stats.py"),
+)
 
 
 @dataclass(frozen=True)
@@ -147,21 +159,32 @@ def cached(made: root.Root, name: str) -> Kernel | None:
     return kernels.cached(made, name)
 
 
-def identity(ready: Prepared) -> dict[str, str]:
-    """Return the identity of a run's kernel and module."""
-    return {
-        "kernel": ready.kernel.release,
-        "arch": ready.kernel.arch.name,
-        "srcversion": build.source_version(ready.modules[0]),
-    }
+def identity(ready: Prepared) -> str:
+    """Return a hash of all that a run with given options depends on."""
+    root = ready.kernel.root
+    judging = [file for names in JUDGING for file in (PROJECT / "bulkmm").glob(names)]
+    parts = (ready.base, *ready.modules, *ready.over, ready.disk, ready.plugin)
+    # their directories have hashes of what they were made from
+    made = [root.inner(part) for part in parts if part]
+    return content_key(judging, root.path.name, ready.kernel.release, *made)
 
 
-def would_be_of(request: Request) -> dict[str, str]:
+def would_be_of(request: Request) -> str:
     """Return the identity that a run would have."""
     need_root()
     progress = Progress()
     with locked_with([request.kernel], progress) as cache:
         return identity(prepared(cache, request, progress))
+
+
+def _origin(ready: Prepared) -> dict[str, str]:
+    """Return what a run is of, taken before others may clean the cache."""
+    return {
+        "kernel": ready.kernel.release,
+        "arch": ready.kernel.arch.name,
+        "srcversion": build.source_version(ready.modules[0]),
+        "key": identity(ready),
+    }
 
 
 def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
@@ -218,7 +241,7 @@ def run_scenario(request: Request) -> Document:
             directory = vm.run_directory(ready.kernel.root, keep=request.keep)
             run = stack.enter_context(directory)
             guest = _guest(request, ready, chosen, run)
-            made = identity(ready)  # others may clean the cache while the guest runs
+            made = _origin(ready)
             stack.enter_context(used(cache))
             qemu = vm.qemu_version(ready.kernel.root, request.arch)
         if request.keep:

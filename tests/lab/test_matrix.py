@@ -13,6 +13,8 @@ from bulkmm.lab import run, scenario
 from bulkmm.lab.commands import matrix
 from bulkmm.lab.commands.run import asked
 from bulkmm.lab.machine import kinds
+from bulkmm.lab.machine.kernels import Kernel
+from bulkmm.lab.machine.root import Root
 from bulkmm.results import Check, Document, Ratio, Result
 
 CELL = matrix.Cell("memmap", "x86_64", "6.12", "pmem-fsdax-100g", ("--size", "2G"))
@@ -53,21 +55,30 @@ def test_every_cell_is_what_lab_run_takes() -> None:
     assert len({cell.name for cell in matrix.cells()}) == len(matrix.cells())
 
 
-IDENTITY = {"kernel": "6.12.9", "arch": "x86_64", "srcversion": "ABC"}
+@pytest.mark.parametrize("part", ["base", "module", "over", "disk", "plugin"])
+def test_a_run_is_of_all_that_it_is_made_from(part: str) -> None:
+    def prepared(changed: str = "") -> run.Prepared:
+        lab = Root(Path("/root"))
+        names = ("base", "module", "over", "disk", "plugin")
+        made = {n: lab.path / f"{n}-{2 if n == changed else 1}" / n for n in names}
+        return run.Prepared(
+            Kernel(lab, "7.3.4"),
+            made["base"],
+            [made["module"]],
+            [made["over"]],
+            made["disk"],
+            made["plugin"],
+        )
+
+    assert run.identity(prepared()) == run.identity(prepared())
+    assert run.identity(prepared()) != run.identity(prepared(part))
 
 
 @pytest.mark.parametrize(
-    ("kept", "ok", "runs"),
-    [
-        (IDENTITY, True, 0),
-        (IDENTITY, False, 1),
-        (IDENTITY | {"srcversion": "123"}, True, 1),
-        (IDENTITY | {"kernel": "6.12.8"}, True, 1),
-        ({}, True, 1),
-    ],
+    ("key", "ok", "runs"), [("same", True, 0), ("same", False, 1), ("other", True, 1)]
 )
 def test_only_what_passed_and_is_of_the_same_is_kept(
-    kept: dict[str, str],
+    key: str,
     ok: bool,  # noqa: FBT001
     runs: int,
     tmp_path: Path,
@@ -79,10 +90,10 @@ def test_only_what_passed_and_is_of_the_same_is_kept(
         ran.append(request)
         return document()
 
-    monkeypatch.setattr(run, "would_be_of", lambda _request: IDENTITY)
+    monkeypatch.setattr(run, "would_be_of", lambda _request: "same")
     monkeypatch.setattr(run, "run_scenario", booted)
     earlier = document(ok=ok)
-    earlier.run |= kept
+    earlier.run["key"] = key
     earlier.write(tmp_path / f"{CELL.name}.json")
     assert matrix._run_cell(CELL, tmp_path, resume=True).ok
     assert len(ran) == runs

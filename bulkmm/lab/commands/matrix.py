@@ -220,14 +220,14 @@ def _run_cell(cell: Cell, to: Path | None, *, resume: bool) -> Line:
 
 
 def _resumed(request: run.Request, file: Path) -> Document | None:
-    """Return an earlier run's result, if it passed and its identity matches."""
+    """Return an earlier run's result, if it passed and nothing has changed."""
     if not file.is_file():
         return None
     try:
         document = Document.read(file)
     except BulkmmError:  # of another version
         return None
-    same = run.would_be_of(request).items() <= document.run.items()
+    same = document.run.get("key") == run.would_be_of(request)
     return document if same and not document.failed else None
 
 
