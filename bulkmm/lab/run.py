@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bulkmm import machine
-from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.errors import BulkmmError, GuestError, UsageError
 from bulkmm.lab import state
 from bulkmm.lab.choices import CPUS
 from bulkmm.lab.machine import (
@@ -300,10 +300,21 @@ def _boot(
 
     with progress.step(what):
         silent = (vm.SILENT + work.quiet) * slow
-        return vm.boot(guest, kernel.root, run, silent, seen)
+        outcome = vm.boot(guest, kernel.root, run, silent, seen)
+    if guest.plugin and not outcome.work:  # or checks of work would be left out
+        raise GuestError("QEMU's plugin counted no work")
+    return outcome
 
 
 def _document(request: Request, outcome: vm.Outcome) -> Document:
+    try:
+        return _judged(request, outcome)
+    # a family's judge looks for what its guest reports, which may have failed to
+    except (KeyError, IndexError, ValueError) as error:
+        raise GuestError(f"the guest's reports are incomplete: {error!r}") from error
+
+
+def _judged(request: Request, outcome: vm.Outcome) -> Document:
     work = request.work
     document = Document(machine={})
     document.results, document.ratios = work.results(outcome)

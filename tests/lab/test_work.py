@@ -11,8 +11,9 @@ from bulkmm import facts, table
 from bulkmm.errors import GuestError
 from bulkmm.lab import paths, run, scenario
 from bulkmm.lab.commands.run import asked
-from bulkmm.lab.machine import counting, image, vm
+from bulkmm.lab.machine import counting, image, kernels, vm
 from bulkmm.lab.machine.arch import ARM64, X86_64, Arch
+from bulkmm.lab.machine.root import Root
 from bulkmm.lab.progress import Progress
 from bulkmm.results import INSTRUCTIONS, NS, STORES
 
@@ -52,6 +53,25 @@ def test_work_has_ratios_of_its_own() -> None:
     _, (ratio,) = counting.rated("a", 1, arms, [("off", "on"), ("off", "absent")])
     assert (ratio.unit, ratio.ratio) == (INSTRUCTIONS, 4)  # no stores: no ratio
     assert counting.rated("a", 1, {"off": [], "on": []}, []) == ([], [])
+
+
+def test_a_plugin_that_counts_nothing_is_no_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel, request = kernels.Kernel(Root(Path("/")), "7.3.4"), asked([FSDAX])
+    guest = vm.Guest(Path(), Path(), 1, plugin=Path("work.so"))
+    told = outcome([])
+    monkeypatch.setattr(vm, "boot", lambda *_: told)
+    with pytest.raises(GuestError, match="counted no work"):
+        run._boot(request, kernel, guest, Path(), Progress())
+    told.work.append([1, 2])
+    assert run._boot(request, kernel, guest, Path(), Progress()) is told
+
+
+def test_a_report_that_is_missing_is_an_error_of_the_guest() -> None:
+    told = outcome([], "start", "soak", "end")
+    with pytest.raises(GuestError, match="incomplete: KeyError"):
+        run._document(asked(["stress"]), told)
 
 
 def limits(arch: Arch, sizes: tuple[int, ...]) -> vm.Outcome:

@@ -10,9 +10,9 @@ _prezero = partial(Scenario, family="prezero", path="prezero", since="6.12")
 _ready = partial(
     _prezero,
     work="families.prezero:Work",
-    check="every byte zero, by every way to populate; one that is ready costs stores "
-    "of 1 % (2 MiB) or 0.01 % (1 GiB) of its bytes at most, no more instructions than "
-    "stock's; each free 60 more at most",
+    check="every byte zero, by every way to populate; where emulated, one that is "
+    "ready costs stores of 1 % (2 MiB) or 0.01 % (1 GiB) of its bytes at most, no more "
+    "instructions than stock's; each free 60 more at most",
     takes=("rounds", "seed", "break_one_word"),
     suite="qemu",
     marked=True,
