@@ -145,7 +145,7 @@ def locked_with(names: Iterable[str], progress: Progress) -> Iterator[Path]:
                 made = root.ensure(cache, progress)
                 if debugkernel.cached(made, kind):
                     continue
-                kernels.ensure(made, kinds.SERIES, progress)
+                debugkernel.prepare(made, kind, progress)
                 stack.enter_context(used(cache))
             debugkernel.ensure(made, kind, progress)
     with locked(progress) as cache:

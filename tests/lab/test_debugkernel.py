@@ -79,11 +79,34 @@ def test_an_option_that_does_not_take_is_no_kernel(tmp_path: Path) -> None:
     build._configure()
 
 
+def test_what_other_patches_have_left_is_not_built_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab, kind = Root(tmp_path), kinds.KINDS[-1]
+    stock, work = Kernel(lab, "7.3.4+deb13-cloud-amd64"), lab.var / "kernel"
+    begun = [
+        debugkernel.Build(kind, stock, Kernel(lab, kind.release(version)), Progress())
+        for version in ("7.3.4+deb13", "7.3.3+deb13")
+    ]
+    for one in begun:
+        one.source.mkdir(parents=True)
+        one.objects.mkdir()
+    monkeypatch.setattr(debugkernel, "prepare", lambda *_: stock)
+    monkeypatch.setattr(debugkernel.Build, "run", lambda _: None)
+    debugkernel.ensure(lab, kind, Progress())
+    left = {path for path in work.iterdir() if path.is_dir()}
+    assert left == {begun[0].source, begun[0].objects}
+    assert kind.release("") in f"{begun[0].source}"
+
+
 def test_a_build_leaves_the_cache_to_other_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = Root(tmp_path / "root")
     stock = Kernel(lab, "7.3.4+deb13-cloud-amd64")
+    compiler = lab.path / "usr/bin" / DEBUG.compiler
+    compiler.parent.mkdir(parents=True)
+    compiler.touch()
     builds = []
 
     def build(one: debugkernel.Build) -> None:

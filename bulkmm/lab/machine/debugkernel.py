@@ -48,18 +48,36 @@ def _of(root: Root, kind: Kind, stock: Kernel) -> Kernel:
 def ensure(root: Root, kind: Kind, progress: Progress) -> Kernel:
     """Return the kernel of a kind, built unless the root has this configuration.
 
-    That is under a lock of its own: once the stock kernel is there, this needs the
-    cache used, but not locked.
+    That is under a lock of its own: once all is prepared, this needs the cache used,
+    but not locked.
     """
-    stock = kernels.ensure(root, SERIES, progress)
+    stock = prepare(root, kind, progress)
     kernel = _of(root, kind, stock)
     with lock(root.var / "kernel", progress, "build a kernel"):
         if not (kernel.modules / INSTALLED).is_file():
+            _remove_others(kernel, kind)
             Build(kind, stock, kernel, progress).run()
-            for old in kernel.modules.parent.glob(f"*-{kind.name}.*"):
-                if old != kernel.modules:  # from other fragments or another version
-                    _remove(Kernel(root, old.name))
     return kernel
+
+
+def prepare(root: Root, kind: Kind, progress: Progress) -> Kernel:
+    """Return the stock kernel whose source is built, and install the compiler."""
+    name = kind.compiler
+    if not (root.path / "usr/bin" / name).exists():
+        with progress.step(f"installing {name}"):
+            root.run([*INSTALL, name], LIMIT)
+    return kernels.ensure(root, SERIES, progress)
+
+
+def _remove_others(kernel: Kernel, kind: Kind) -> None:
+    """Remove what is from other fragments, other patches or another version."""
+    root, names = kernel.root, f"*-{kind.name}.*"
+    for old in kernel.modules.parent.glob(names):
+        if old != kernel.modules:
+            _remove(Kernel(root, old.name))
+    for old in (root.var / "kernel").glob(names):  # of builds that were interrupted
+        if not old.name.endswith(kernel.release):
+            shutil.rmtree(old)
 
 
 def _remove(kernel: Kernel) -> None:
@@ -99,14 +117,13 @@ class Build:
         self.kind, self.stock, self.kernel = kind, stock, kernel
         self.root, self.progress = kernel.root, progress
         work = self.root.var / "kernel"
-        suffix = "-patched" if kind.patched else ""
-        self.source = work / f"source-{stock.release}{suffix}"
+        # the release tells which patches it has
+        self.source = work / f"source-{kernel.release}"
         self.objects = work / kernel.release
         self.log = self.objects / "make.log"
 
     def run(self) -> None:
         """Build and install, then remove the build files."""
-        self._install_compiler()
         need_space(SPACE, f"building kernel {self.kernel.release}")
         self._unpack()
         self.objects.mkdir(exist_ok=True)
@@ -118,13 +135,6 @@ class Build:
             self._install()
         shutil.rmtree(self.objects)
         shutil.rmtree(self.source)
-
-    def _install_compiler(self) -> None:
-        """Add what only this kind needs to the root."""
-        name = self.kind.compiler
-        if not (self.root.path / "usr/bin" / name).exists():
-            with self.progress.step(f"installing {name}"):
-                self.root.run([*INSTALL, name], LIMIT)
 
     def _unpack(self) -> None:
         if self.source.is_dir():
