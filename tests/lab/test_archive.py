@@ -4,18 +4,21 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from bulkmm import cli
+from bulkmm.control.needs import Needs
 from bulkmm.errors import BulkmmError, Exit
-from bulkmm.lab import run
+from bulkmm.lab import paths, run
 from bulkmm.lab.commands import kernels as command
 from bulkmm.lab.machine import kernels, root
 from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.archive import Archive, Offer
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.progress import Progress
+from bulkmm.native import process, prototypes
 
 OFFERS = [Offer(f"7.3.{n}+deb14", "cloud-", f"linux-image-{n}", ()) for n in range(3)]
 
@@ -44,6 +47,47 @@ def test_it_says_how_many_are_looked_at(capsys: pytest.CaptureFixture[str]) -> N
     said = capsys.readouterr()
     assert "kernel 2 of 2: 7.3.1+deb14-cloud-amd64" in said.err
     assert "2 of 3 offered" in said.out
+
+
+def test_the_cache_is_in_use_meanwhile(
+    held: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = held.root.path.parent
+
+    def looked_at(*_: object) -> command.Row:
+        with paths.claimed(cache) as free, paths.claimed(cache / "lock") as unlocked:
+            assert (free, unlocked) == (False, True)
+        return command.Row("7.3.0", "")
+
+    monkeypatch.setattr(command, "look_at", looked_at)
+    assert cli.main(["lab", "kernels", "--count", "1"]) == Exit.OK
+
+
+@pytest.mark.parametrize(
+    ("release", "ok", "said"),
+    [
+        ("6.1.0-56-cloud-amd64", True, "without alloc"),
+        ("6.12.107+deb13-cloud-amd64", True, "without alloc"),
+        ("7.3.4+deb13-cloud-amd64", False, "f: int (void)"),
+    ],
+)
+def test_only_an_older_kernel_may_lack_a_path(
+    release: str,
+    ok: bool,  # noqa: FBT001
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def against(path: Needs, *_: object) -> list[str]:
+        return ["f: int (void)"] if path.name == "alloc" else []
+
+    types = SimpleNamespace(prototypes=lambda _name: [])
+    monkeypatch.setattr(process, "read", lambda _: (None, types))
+    monkeypatch.setattr(process, "layout", lambda _: {})
+    monkeypatch.setattr(prototypes, "against", against)
+    monkeypatch.setattr(prototypes, "lacking", lambda *_: ([], []))
+    row = command.Row(release, "")
+    command._prototypes(row, Path())
+    assert (row.ok, row.prototypes) == (ok, said)
 
 
 def test_kernels_are_looked_at_beside_another_command(

@@ -8,10 +8,11 @@ import argparse
 import json
 import re
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from bulkmm import facts, files, table
+from bulkmm import facts, files, stats, table
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.lab import run
@@ -20,7 +21,7 @@ from bulkmm.lab.machine import build, root
 from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.archive import Archive, Offer
 from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.paths import PROJECT, content_key, locked, need_sources, scratch
+from bulkmm.lab.paths import PROJECT, content_key, locked, need_sources, scratch, used
 from bulkmm.lab.progress import Progress
 from bulkmm.native import measure, process, prototypes, vmlinux
 from bulkmm.results import Document
@@ -33,7 +34,8 @@ SIZES = {
     "vmap": 100 << 20,
 }
 BASE = "stock"
-NEWER = ("alloc", "prezero")  # older kernels lack the functions of these paths
+# older kernels lack the functions of these paths, or have them with other types
+SINCE = {"alloc": "7.3", "prezero": "6.12"}
 HEADINGS = ("kernel", "module", "prototypes", *SIZES)
 INTRO = """\
 # Kernels
@@ -88,10 +90,18 @@ def every(args: argparse.Namespace) -> int:
     need_sources()
     run.need_root()
     progress = Progress()
-    with locked(progress) as cache:
-        held = Archive(root.ensure(cache, progress))
-        held.update(progress)
-        found = [one for one in held.offers() if chosen.search(one.release)]
+    with ExitStack() as stack:
+        with locked(progress) as cache:
+            held = Archive(root.ensure(cache, progress))
+            held.update(progress)
+            found = [one for one in held.offers() if chosen.search(one.release)]
+            stack.enter_context(used(cache))  # until the last was looked at
+        return _every(args, held, found, progress)
+
+
+def _every(
+    args: argparse.Namespace, held: Archive, found: list[Offer], progress: Progress
+) -> int:
     looked_at = found[: args.count]
     if args.list:
         for one in looked_at:
@@ -116,9 +126,10 @@ def every(args: argparse.Namespace) -> int:
 
 
 def key() -> str:
-    """Return a hash of the sources of module and harness."""
+    """Return a hash of the sources of module, harness and judges."""
     native = (PROJECT / "native").glob("*.[ch]")
-    python = (PROJECT / "bulkmm" / "native").glob("*.py")
+    python = [*(PROJECT / "bulkmm" / "native").glob("*.py"), Path(__file__)]
+    python.append(Path(stats.__file__))
     return content_key([*build.sources(), *native, *python])
 
 
@@ -160,13 +171,13 @@ def _line(error: BulkmmError) -> str:
 
 def _prototypes(row: Row, image: Path) -> None:
     _, types = process.read(image)
-    known = needs.read(X86_64.name)
+    known, series = needs.read(X86_64.name), needs.series(row.release)
     said, names = [], 0
     for path in known.paths:
         against = prototypes.against(path, types, known.prototypes)
         without, _ = prototypes.lacking(path, types, known.prototypes)
         names += len(path.hooks) + len(path.calls)
-        if against and path.name in NEWER:
+        if against and not needs.at_least(series, SINCE.get(path.name, series)):
             said.append(f"without {path.name}")
             continue
         row.ok &= not against
