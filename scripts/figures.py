@@ -80,6 +80,8 @@ def take(file: Path, place: Path = RESULTS) -> Path:
     if (few := document.run.get("processes", 0)) < submit.LEAST:
         raise BulkmmError(f"{file}: n = {few}, {submit.LEAST} needed for an interval")
     name = machine.cpu_name(document.machine["cpu"])
+    if not re.fullmatch(r"\w[\w-]*", name):
+        raise BulkmmError(f"{file}: the CPU is no name of a folder: {name}")
     to = place / name / submit.file_name(document)
     to.parent.mkdir(exist_ok=True)
     document.write(to)

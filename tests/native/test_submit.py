@@ -90,3 +90,12 @@ def test_only_debians_kernels_and_no_comparison() -> None:
     arms = [replace(arms[0], variant="6.18.3-jane-build-7")]
     with pytest.raises(BulkmmError, match="jane-build-7 is no kernel of Debian"):
         submit.anonymous(replace(held, results=arms))
+
+
+def test_a_result_stays_within_results(tmp_path: Path) -> None:
+    document = owned()
+    cpu = document.machine["cpu"] | {"vendor": "/../Acme"}
+    sent = tmp_path / "sent.json"
+    replace(document, machine=document.machine | {"cpu": cpu}).write(sent)
+    with pytest.raises(BulkmmError, match="no name of a folder"):
+        figures.take(sent, tmp_path / "results")
