@@ -35,6 +35,15 @@ def test_a_result_is_of_the_cpu_of_its_folder(file: Path) -> None:
     assert not held.failed
 
 
+def test_instructions_stand_below_the_kernel_that_they_were_counted_on() -> None:
+    kernels = [one for cpu in figures.results().values() for one in cpu.kernels]
+    table = [row.split("|") for row in figures.waits(kernels) if row.startswith("|")]
+    heads = [cell.strip() for cell in table[0]]
+    grown = next(row for row in table if "`hotplug`" in row[2])
+    counted = [heads[at] for at, cell in enumerate(grown) if "instructions" in cell]
+    assert counted[::2] == ["Linux 7.3"] * (len(counted) // 2) != []
+
+
 def test_without_results_the_page_says_so() -> None:
     assert "make figures" in figures.page(f"{BEGIN}{END}", {})
 
