@@ -41,6 +41,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from bulkmm.control.needs import at_least
+from bulkmm.errors import BulkmmError
 from bulkmm.results import ALPHA, CONTROLLED_LEAST, INTERVAL_LEAST, Ratio, Result
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     Effect = tuple[Ratio, list[float]]  # and the log-ratio of each process
 
 LEVEL = 1 - ALPHA
+SCIPY = "1.15"  # as in pyproject.toml; Debian 12 has an older one
 RESAMPLES = 9999  # the exact distribution, if it is no larger
 DRAWS = 1999  # of a bootstrap
 BATCH = 100  # resamples at a time: each is as large as all arms together
@@ -61,13 +64,22 @@ FLOOR = 1e-3  # 0.1 %: clocks resolve no less, and equal samples have no spread
 NOTICED = math.log(1.02)  # no smaller movement of a control makes a row unstable
 
 
+def _scipy() -> Any:  # noqa: ANN401 - it has no types
+    """Return scipy's tests; raise if they cannot be given a generator."""
+    import scipy
+    from scipy import stats
+
+    if not at_least(scipy.__version__, SCIPY):
+        said = f"scipy {scipy.__version__} is too old"
+        raise BulkmmError(f"{said}: pip install 'scipy>={SCIPY}'")
+    return stats
+
+
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     """Return the narrowest pair of samples that covers 95 %, or the range."""
     if len(samples) < INTERVAL_LEAST:
         return min(samples), max(samples)
-    from scipy import stats
-
-    low, high = stats.quantile_test(samples).confidence_interval(LEVEL)
+    low, high = _scipy().quantile_test(samples).confidence_interval(LEVEL)
     return float(low), float(high)
 
 
@@ -224,9 +236,8 @@ def p_of_sides(before: Array, after: Array) -> list[float]:
 def _null(data: tuple[Array, Array], largest: Callable[..., Array], kind: str) -> Array:
     """Return the distribution by chance of the largest change of any row."""
     import numpy as np
-    from scipy import stats
 
-    test = stats.permutation_test(
+    test = _scipy().permutation_test(
         data,
         largest,
         permutation_type=kind,
@@ -249,9 +260,7 @@ def _differ(base: Sequence[float], variant: Sequence[float]) -> bool:
     # So few samples cannot differ at this level, despite any approximation.
     if 2 / math.comb(len(base) + len(variant), len(base)) >= ALPHA:
         return False
-    from scipy import stats
-
-    return bool(stats.mannwhitneyu(base, variant).pvalue < ALPHA)
+    return bool(_scipy().mannwhitneyu(base, variant).pvalue < ALPHA)
 
 
 def _ratio_interval(
@@ -259,13 +268,12 @@ def _ratio_interval(
 ) -> tuple[float, float]:
     """Return the bootstrapped interval of the ratio of medians, by scipy."""
     import numpy as np
-    from scipy import stats
 
     def of_medians(a: Array, b: Array, axis: int = -1) -> Array:
         return np.asarray(np.median(a, axis=axis) / np.median(b, axis=axis))
 
     # Not bias-corrected: for a median of few values that covers too little.
-    found = stats.bootstrap(
+    found = _scipy().bootstrap(
         (base, variant),
         of_medians,
         n_resamples=DRAWS,

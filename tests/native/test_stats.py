@@ -6,10 +6,12 @@ import random
 from pathlib import Path
 
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bulkmm import stats
+from bulkmm.errors import BulkmmError
 from bulkmm.results import ALPHA, Document, Ratio, Result
 
 SAMPLES = st.lists(st.floats(1, 1e9), min_size=1, max_size=60)
@@ -266,6 +268,12 @@ def test_a_ratio_covers_what_clustered_samples_are_of(n: int, way: str) -> None:
         assert found.spread == "95 %"
         hits += found.ci95[0] <= 2 <= found.ci95[1]
     assert hits >= 0.93 * runs
+
+
+def test_a_scipy_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scipy, "__version__", "1.10.1")
+    with pytest.raises(BulkmmError, match=r"scipy 1\.10\.1 is too old"):
+        stats.median_interval([1.0] * 6)
 
 
 def one_of(base: Result, variant: Result) -> Ratio:
