@@ -40,7 +40,8 @@ from bulkmm.lab.paths import (
     used,
 )
 from bulkmm.lab.progress import Progress
-from bulkmm.lab.work import Work
+from bulkmm.lab.scenario import Scenario
+from bulkmm.lab.work import ABSENT, Work
 from bulkmm.results import Check, Document
 
 MOST_CPUS = 64
@@ -342,8 +343,20 @@ def _guest_checks(request: Request, outcome: vm.Outcome) -> list[Check]:
         Check("kernel log clean", ok=True, detail="nothing found"),
         Check("taint", not taint, f"{start['taint']} -> {end['taint']}"),
         Check("host memory", rss < most, f"{rss / 1e9:.2f} GB at its peak"),
+        *_warning_checks(request.work.scenario, outcome.log),
         *_lock_checks(request.kind, end),
     ]
+
+
+def _warning_checks(scenario: Scenario, log: str) -> list[Check]:
+    """Check that nothing warned, where that is expected, but what does without us."""
+    if not scenario.warns or scenario.path == "vmap":  # whose judge compares each
+        return []
+    seen: dict[bool, set[str]] = {True: set(), False: set()}
+    for _, arm, places in klog.warnings(log):
+        seen[arm == ABSENT].update(places)
+    more = seen[False] - seen[True]
+    return [Check("warnings", not more, f"not without the module: {sorted(more)}")]
 
 
 def _lock_checks(kind: kinds.Kind | None, end: dict[str, Any]) -> list[Check]:

@@ -93,7 +93,8 @@ hot_not_online() {
 
 # no memory for struct pages: at the start, then in the middle of a device
 hot_no_memory() {
-	warnings "of vmemmap in hotplug begin"
+	if [ -d "$BULKMM" ]; then with=on; else with=absent; fi
+	warnings "of vmemmap in $with begin"
 	must_write "$LAB/refuse" "vmemmap 1"
 	check "no struct pages: device is refused" refused hot_bind "$FIRST"
 	hot_look

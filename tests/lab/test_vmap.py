@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the vmap family reads in the kernel's log: warnings, its own tests' results."""
+"""What is read in the kernel's log: warnings, its own tests' results."""
 
 import pytest
 
+from bulkmm.lab import run, scenario
 from bulkmm.lab.families import vmap_proof
 from bulkmm.lab.machine import klog
 from bulkmm.lab.machine.vm import Outcome
@@ -25,6 +26,20 @@ def test_expected_warnings_are_no_fault() -> None:
     for line, place in ((OLD, "mm/vmalloc.c:556"), (NEW, "mm/vmalloc.c:565")):
         found = klog.warnings(logged("pte", line, line) + line)
         assert found == [("null-first", "pte", [place, place])]
+    lockdep = "WARNING: bad unlock balance detected!"
+    assert klog.warnings(logged("pte", f"[ 1.0] {lockdep}"))[0][2] == [lockdep]
+
+
+@pytest.mark.parametrize(
+    ("absent", "on", "ok"),
+    [((OLD,), (OLD,), True), ((OLD,), (), True), ((OLD,), (NEW,), False)],
+)
+def test_nothing_else_warns_than_without_the_module(
+    absent: Said, on: Said, *, ok: bool
+) -> None:
+    log = logged("absent", *absent) + logged("on", *on)
+    faults = scenario.find("hotplug-faults")
+    assert [check.ok for check in run._warning_checks(faults, log)] == [ok]
 
 
 @pytest.mark.parametrize(

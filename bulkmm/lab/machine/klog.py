@@ -25,7 +25,7 @@ GRAPH = re.compile(
 )
 BEGIN = re.compile(r"bulkmm-lab: warnings of (\S+) in (\S+) begin")
 END = "bulkmm-lab: warnings end"
-PLACE = re.compile(r"WARNING: .*?([\w/.-]+\.[ch]:\d+)")
+PLACE = re.compile(r"WARNING: (?:.*?([\w/.-]+\.[ch]:\d+)|.*)")
 # taint from loading an unsigned out-of-tree module
 ALLOWED_TAINT = 1 << 12 | 1 << 13
 WARNED_TAINT = 1 << 9
@@ -58,7 +58,7 @@ def warnings(log: str) -> list[tuple[str, str, list[str]]]:
         elif END in line:
             places = None
         elif places is not None and (place := PLACE.search(line)):
-            places.append(place[1])
+            places.append(place[1] or place[0])
     return found
 
 

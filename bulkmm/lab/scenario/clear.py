@@ -145,6 +145,5 @@ SCENARIOS = (
         seconds=150,
         lacking_debug=LACKING,  # all cgroup controllers and page node queries
         x86_only="the lab has its machine",
-        warns=True,
     ),
 )

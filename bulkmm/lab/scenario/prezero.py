@@ -51,7 +51,6 @@ SCENARIOS = (
         measures=False,
         debug={"debug": ("",)},
         faults=True,
-        warns=True,
         seconds=200,
     ),
     _prezero(
