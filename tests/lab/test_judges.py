@@ -484,6 +484,7 @@ def on(event: str = "", **match: Any) -> Event:
         ("asked", on(of="starve", arm="pte"), on(line="not ok 1 a"), "a (pte)|as the"),
         ("asked", on("ktap-plan", arm="off"), on(plan=2), "bad in off: all lines"),
         ("asked", on("upstream", arm="pte"), on(line=FAILED), "fix_size_alloc_test"),
+        ("asked", on("upstream", arm="pte"), on(line="x"), "a result|fix_size_alloc"),
         # suites
         ("mm", on("mm", arm="on"), on(verdict="fail"), "cow: cow"),
         ("mm", on("mm", arm="on"), on(skipped=0), "cow: cow"),
