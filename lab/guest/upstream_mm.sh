@@ -59,6 +59,7 @@ mm_category() {
 		done
 	read -r ended _ </proc/uptime
 	report mm-ran arm="$ARM" category="$1" attempt="$2" \
+		tests="$(grep -c "CATEGORY=\"$1\"" $MM/run_vmtests.sh)" \
 		seconds="$(echo "$ended $begun" | awk '{ printf "%d", $1 - $2 }')"
 	mm_clean
 }

@@ -296,7 +296,8 @@ def asked() -> list[Event]:
 def ran() -> list[Event]:
     said = {"category": "cow", "name": "cow", "verdict": "pass", "attempt": 1}
     said |= {"passed": 3, "failed": 0, "skipped": 1}
-    found = [event("mm-ran", arm=arm, category="cow") for arm in suites.STATES]
+    said_of = {"category": "cow", "tests": 1}
+    found = [event("mm-ran", arm=arm, **said_of) for arm in suites.STATES]
     found.append(event("mm-unbuilt", name="planted"))
     found += [event("mm", arm=arm, **said) for arm in suites.STATES]
     modes = {"on": "auto", "streaming": "streaming"}
@@ -532,6 +533,13 @@ def test_a_test_that_is_flaky_by_itself_may_be_so_with_the_module() -> None:
     assert failing("mm", changed([*said, again[2]], on, {"verdict": "fail"})) == {
         "cow: cow"
     }
+
+
+def test_a_category_of_the_kernels_tests_must_have_run_one() -> None:
+    said = [one for one in ran() if one["event"] != "mm"]
+    assert failing("mm", said) == {"tests passed", "every category was run"}
+    older = [one | {"tests": 0} for one in said]
+    assert failing("mm", older) == {"tests passed"}
 
 
 def test_huge_pages_that_the_allocator_clears() -> None:
