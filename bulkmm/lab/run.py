@@ -211,8 +211,9 @@ def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
 def check_cpus(request: Request) -> None:
     """Reject CPU models that QEMU lacks, and several CPUs with a counted clock."""
     name = request.work.scenario.name
-    if request.cpus != CPUS and request.work.scenario.hot.shared_out:
-        raise UsageError(f"--cpus does not apply to {name}: one a memory node")
+    hot = request.work.scenario.hot
+    if request.cpus != CPUS and (hot.shared_out or hot.bare):
+        raise UsageError(f"--cpus does not apply to {name}: its memory nodes have them")
     least, most = 1, 1 if request.work.scenario.counted else MOST_CPUS
     if request.cpus != CPUS and not least <= request.cpus <= most:
         raise UsageError(f"--cpus {request.cpus}: give {least} to {most}")

@@ -120,6 +120,15 @@ def test_no_mmdebstrap(
     assert line == ("bulkmm: mmdebstrap is not installed: apt-get install mmdebstrap")
 
 
+@pytest.mark.parametrize("name", ["populate-guest", "pmem-faults"])
+def test_cpus_where_memory_nodes_have_them(
+    refused: Callable[..., tuple[int, str]], name: str
+) -> None:
+    code, line = refused("run", name, "--cpus", "8")
+    assert code == Exit.USAGE
+    assert "--cpus does not apply" in line
+
+
 def test_no_memory(
     refused: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
