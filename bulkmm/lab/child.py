@@ -24,7 +24,6 @@ ENVIRONMENT = {
     "HOME": "/root",
     "DEBIAN_FRONTEND": "noninteractive",
 }
-OUT_OF_TIME = -1
 TIED = ("setpriv", "--pdeathsig", "SIGKILL")
 ALONE = (*TIED, "unshare", "--mount", "--pid", "--fork", "--kill-child")
 
@@ -67,20 +66,21 @@ def run(
             code = _waited(child, limit, poll)
         output.seek(0)
         said = output.read()
-    if code:
+    if code != 0:
         raise ChildError(argv, code, said)
     return said
 
 
 def _waited(
     child: subprocess.Popen[str], limit: float, poll: Callable[[], None]
-) -> int:
+) -> int | None:
+    """Return the child's exit code; None if it ran out of time."""
     end = time.monotonic() + limit
     while time.monotonic() < end:
         with suppress(subprocess.TimeoutExpired):
             return child.wait(0.5)
         poll()
-    return OUT_OF_TIME
+    return None
 
 
 @contextmanager
@@ -98,7 +98,7 @@ class ChildError(BulkmmError):
 
     def __init__(self, argv: Sequence[str], code: int | None, output: str) -> None:
         lines = output.strip().splitlines() or ["(it said nothing)"]
-        self.timed_out = code == OUT_OF_TIME
+        self.timed_out = code is None
         how = "ran out of time" if self.timed_out else f"failed with code {code}"
         name = next((a for a in argv[len(ALONE) :] if "/" not in a), argv[0])
         super().__init__(f"{name} {how}: {lines[-1]}")

@@ -132,6 +132,8 @@ def test_signed_by(tmp_path: Path, text: str) -> None:
 def test_child_out_of_time_is_killed() -> None:
     with pytest.raises(child.ChildError, match="ran out of time"):
         child.run(["sleep", "60"], 1)
+    with pytest.raises(child.ChildError, match="failed with code -1"):
+        child.run(["sh", "-c", "kill -HUP $$"], 60)
 
 
 def test_child_dies_with_the_lab(tmp_path: Path) -> None:
