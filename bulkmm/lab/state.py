@@ -107,9 +107,13 @@ def visits(outcome: Outcome, *kinds: str) -> list[Visit]:
     around: dict[str, Record] = {}
     for event in outcome.events:
         if event["event"] == "state":
+            if event["when"] == "before":
+                around = {}
             around[event["when"]] = _record(event)
         elif event["event"] in kinds:
             found.append(Visit(event, around.get("before"), around.get("after")))
+            around = {}
+        elif "after" in around:  # of a visit of another kind
             around = {}
     return found
 

@@ -138,7 +138,8 @@ def test_records_belong_to_the_visit_after_them() -> None:
     first, second = ({"event": "visit", "arm": "a", "n": n} for n in (1, 2))
     one = (record("before", ON), record("after", shown(hits=1)), first)
     two = (record("before", shown(hits=1)), record("after", shown(hits=3)), second)
-    seen = state.visits(outcome(*one, *two, first), "visit")
+    other = (*two[:2], {"event": "other", "arm": "a"})
+    seen = state.visits(outcome(*one, *two, *other, first), "visit")
     assert [visit.moved("p") for visit in seen] == [1, 2, 0]
     assert seen[0].facts("p") == {**first, "hits": 1}
     assert seen[0].path("p").settings == {"min_pages": 16}
