@@ -5,10 +5,10 @@
 
 # report a check, ok if COMMAND succeeds: NAME COMMAND...
 check() {
-	name=$1
+	checked=$1
 	shift
 	if "$@"; then ok=yes; else ok=no; fi
-	report check name="$name" ok=$ok detail="$*"
+	report check name="$checked" ok=$ok detail="$*"
 }
 
 refused() {

@@ -68,6 +68,8 @@ stress() {
 	soak "$1" 2 stress_turn $ALL_ON
 	awk '/stressor:/ { name = $3 } /bogo-ops:/ { print name, $2 }' \
 		/tmp/stress.yaml >/tmp/stress.ops
+	# vm, mmap, mremap, fork, pipe
+	check "stress-ng: all are reported" [ "$(grep -c . /tmp/stress.ops)" = 5 ]
 	while read -r name ops; do
 		check "stress-ng $name worked" [ "$ops" -gt 0 ]
 		report stress-ops name="$name" ops="$ops"
