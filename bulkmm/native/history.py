@@ -157,10 +157,10 @@ def _arms(taken: dict[str, list[list[Event]]]) -> dict[str, Result]:
     """Return the results by release; the oldest also has its control."""
     found: dict[str, Result] = {}
     for release, events in taken.items():
-        for (_, variant), arm in take.arms(events).items():
+        arms = {variant: arm for (_, variant), arm in take.arms(events).items()}
+        for variant in (STOCK,) if found else (STOCK, AGAIN):
             name = release + variant.removeprefix(STOCK)
-            if variant == STOCK or len(found) == 1:
-                found[name] = replace(arm, variant=name)
+            found[name] = replace(arms[variant], variant=name)
     return found
 
 
