@@ -64,6 +64,15 @@ def test_what_does_not_verify_fails(tmp_path: Path) -> None:
     assert "output of bulkmm-1: leaves pages to fault" in done.stderr
 
 
+def test_a_start_that_hides_what_populating_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    took = iter([9_000, 8_000])
+    monkeypatch.setattr(populate, "_until_ready", lambda *_, **__: next(took))
+    with pytest.raises(BulkmmError, match="give a larger --size"):
+        list(populate._preallocated(["qemu"], "4k", 64 * MIB, 1, "populate-64m-4k"))
+
+
 OURS = "return bmm_populate(m->base, m->len, &options, NULL);"
 STORES = "limit_write(share->variant, share->from, NULL, share->len);"
 
