@@ -7,6 +7,7 @@ faster the module is: 1 where that was not proven.
 """
 
 import json
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING
 from bulkmm.control import late, needs, text
 from bulkmm.control.root import Root
 from bulkmm.pool.pools import Pool, sizes
-from bulkmm.size import named
-from bulkmm.worth.functions import SIZED, Function
+from bulkmm.size import MIB, named
+from bulkmm.worth.functions import INSTEAD, SIZED, Function
 
 if TYPE_CHECKING:
     from bulkmm.results import Document
@@ -31,7 +32,7 @@ SPANS = {
     "memmap": (DEVDAX, FSDAX),
     "clear": (TOUCHED, POPULATED),
     "alloc": (TOUCHED, POPULATED),
-    "copy": ("copy-2m-middle", "copy-2m"),
+    "copy": ("copy-2m-last", "copy-2m-middle", "copy-2m"),
 }
 IOREMAP = "vmap_range_noflush"
 SMALL, LARGE = (
@@ -45,6 +46,7 @@ RANGES = ("ioremap-256k", "ioremap-1m")
 SCENARIOS = sorted(
     {*RANGES, *SMALL, *LARGE, *(s for span in SPANS.values() for s in span)}
 )
+HUGE = 2 * MIB  # what a fault clears
 STRUCT_PAGE = 64 / 4096  # of the memory that it describes
 ONE_PAGE, ONE_MIB = 12, 20  # as powers of two
 
@@ -137,12 +139,25 @@ def served(one: Function, bits: int) -> bool:
 
 def span(known: Known, one: Function, bits: int) -> tuple[float, float] | None:
     """Return how many times faster calls get, at least and at most; None: unknown."""
+    if not one.served:
+        return None
     names = SPANS.get(one.path)
     if one.path == SIZED:
         names = LARGE if bits > ONE_MIB else SMALL
         names = RANGES if one.name == IOREMAP else names
     ratios = [r for name in names or () if (r := known.ratio(name))]
     return (min(ratios), max(ratios)) if ratios else None
+
+
+def work(known: Known, one: Function, calls: float) -> float:
+    """Return the most seconds that calls spend on what a path does.
+
+    A fault that is timed in place of its clearing does more than clear.
+    """
+    figure = known.figures.get(TOUCHED)
+    if one.name not in INSTEAD.values() or not figure:
+        return math.inf
+    return calls * figure.stock_ns * HUGE / figure.bytes / 1e9
 
 
 def saved(seconds: float, ratio: float) -> float:

@@ -13,7 +13,7 @@ from bulkmm.control import text
 from bulkmm.control.record import Record
 from bulkmm.errors import BulkmmError
 from bulkmm.worth import gain
-from bulkmm.worth.functions import Function
+from bulkmm.worth.functions import INSTEAD, Function
 from bulkmm.worth.gain import Early, Known
 from bulkmm.worth.probes import Counts
 
@@ -43,8 +43,8 @@ class Row:
     timed: int  # more in progress than can be timed at once are only counted
     seconds: float
     cpu_share: float
-    ratio: Span | None  # None: not measured on any CPU
-    saved_seconds: Span | None  # None: not measured, or no path serves it
+    ratio: Span | None  # None: not measured on any CPU, or no path serves it
+    saved_seconds: Span | None  # None: as above
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,16 @@ def row(one: Function, counts: Counts, known: Known, spent: float) -> Row:
     """Return the row of a function: the times of its calls by size, scaled to all."""
     sums = [s for s in counts.sums if s.function == one.name]
     calls, timed = counts.calls.get(one.name, 0), sum(s.calls for s in sums)
-    scale = max(calls / timed, 1.0) / 1e9 if timed else 0.0
+    scale = max(calls / timed, 1.0) if timed else 0.0
     large = [s for s in sums if gain.served(one, s.bits)]
-    seconds = sum(s.ns for s in large) * scale
-    spans = [(s.ns * scale, gain.span(known, one, s.bits)) for s in large]
+    seconds = sum(s.ns for s in large) * scale / 1e9
+    spans = [
+        (
+            min(s.ns * scale / 1e9, gain.work(known, one, s.calls * scale)),
+            gain.span(known, one, s.bits),
+        )
+        for s in large
+    ]
     saved = ratio = None
     if found := [(t, span) for t, span in spans if span]:
         saved = tuple(
@@ -105,7 +111,7 @@ def row(one: Function, counts: Counts, known: Known, spent: float) -> Row:
         seconds=round(seconds, 9),
         cpu_share=round(seconds / spent, 6) if spent else 0.0,
         ratio=ratio,
-        saved_seconds=saved if one.served else None,  # type: ignore[arg-type]
+        saved_seconds=saved,  # type: ignore[arg-type]
     )
 
 
@@ -229,11 +235,17 @@ def table(found: Worth) -> list[tuple[str, ...]]:
                 f"{one.calls:,}",
                 _s(one.seconds) if one.seconds else "",
                 f"{one.cpu_share:.1%}" if one.seconds else "",
-                _span(one.ratio, "\N{MULTIPLICATION SIGN}") if one.ratio else "?",
+                _faster(one),
                 _span(one.saved_seconds) if one.saved_seconds else "",
             )
         )
     return rows
+
+
+def _faster(one: Row) -> str:
+    if one.ratio:
+        return _span(one.ratio, "\N{MULTIPLICATION SIGN}")
+    return "?" if one.served else ""
 
 
 def notes(found: Worth) -> list[str]:
@@ -241,6 +253,10 @@ def notes(found: Worth) -> list[str]:
     said = [f"faster: {found.ratios_from}; the least and the most that calls may gain"]
     if not all(one.served for one in found.functions):
         said.append("(path): for information, no path of this build serves it")
+    if any(one.function in INSTEAD.values() and one.calls for one in found.functions):
+        said.append(
+            "alloc: what is saved is a part of each fault's clearing, not of all of it"
+        )
     said += [f"not counted: {why}" for why in found.not_counted]
     small = sum(one.too_small for one in found.functions)
     if small:

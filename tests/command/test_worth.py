@@ -168,9 +168,27 @@ def test_what_no_path_serves_is_no_gain(kept: Path) -> None:
     counts = Counts({migrated.name: 9}, [Sum(migrated.name, 40, 9, 30_000_000_000)])
     known = gain.kept(ZEN4, "6.12.1", kept)
     rows = [report.row(one, counts, known, 60) for one in (CLEAR, migrated)]
-    assert (rows[1].seconds, rows[1].saved_seconds) == (30, None)
+    assert (rows[1].seconds, rows[1].ratio, rows[1].saved_seconds) == (30, None, None)
     said = "not needed for what ran in 60.0 s. Nothing called clear."
     assert report.verdict(rows, [], 60) == said
+
+
+def test_of_a_fault_only_the_clearing_gets_faster(kept: Path) -> None:
+    fault = Function("alloc", "do_huge_pmd_anonymous_page")
+    counts = Counts({fault.name: 512}, [Sum(fault.name, 40, 256, 9_000_000_000)])
+    row = report.row(fault, counts, gain.kept(ZEN4, "6.12.1", kept), 60)
+    assert row.seconds == pytest.approx(18)
+    cleared = 1  # s, of 1 GiB
+    assert row.saved_seconds == pytest.approx((cleared * 0.375, cleared * 0.6))
+
+
+def test_the_least_gain_of_copy_is_its_least_scenario() -> None:
+    of = {
+        f"copy-2m{hint}": gain.Figure(r, 1, 1)
+        for hint, r in (("", 2.0), ("-middle", 1.5), ("-last", 1.2))
+    }
+    one = Function("copy", "copy_user_large_folio")
+    assert gain.span(gain.Known("", of), one, 0) == (1.2, 2.0)
 
 
 def test_what_happened_before(root: Root, kept: Path) -> None:
