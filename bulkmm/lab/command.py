@@ -86,7 +86,8 @@ lab prepare: lab.commands.prepare:prepare
 
 lab clean: lab.commands.prepare:clean
     remove everything that the lab has cached
-    Remove everything that the lab has cached: Debian roots, kernels, builds.
+    Remove everything that the lab has cached: Debian roots, kernels, builds. What
+    --keep has kept stays.
 """
 
 

@@ -3,6 +3,8 @@
 
 import os
 import platform
+import shutil
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -240,14 +242,15 @@ def run_scenario(request: Request) -> Document:
         with locked_with([request.kernel], progress) as cache:
             ready = prepared(cache, request, progress)
             chosen = accel.choose(request.accel, ready.kernel, ready.base, progress)
-            directory = vm.run_directory(ready.kernel.root, keep=request.keep)
-            run = stack.enter_context(directory)
+            run = stack.enter_context(vm.run_directory(ready.kernel.root))
+            if request.keep:
+                kept = _kept(cache, request.work.scenario.name)
+                stack.callback(_keep, run, kept)
+                progress.note(f"the run's files are kept in {kept}")
             guest = _guest(request, ready, chosen, run)
             made = _origin(ready)
             stack.enter_context(used(cache))
             qemu = vm.qemu_version(ready.kernel.root, request.arch)
-        if request.keep:
-            progress.note(f"the run's files are kept in {run}")
         with turn(progress):
             start = time.monotonic()
             outcome = _boot(request, ready.kernel, guest, run, progress)
@@ -257,6 +260,18 @@ def run_scenario(request: Request) -> Document:
     document.run |= made
     document.run["seconds"] = round(seconds, 1)
     return document
+
+
+def _kept(cache: Path, name: str) -> Path:
+    """Return a new directory for a run's files, which no root takes with it."""
+    (cache / "kept").mkdir(exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=cache / "kept"))
+
+
+def _keep(run: Path, to: Path) -> None:
+    for file in run.iterdir():
+        if file.is_file():  # and no socket
+            shutil.copy(file, to)
 
 
 def _guest(request: Request, ready: Prepared, chosen: str, run: Path) -> vm.Guest:

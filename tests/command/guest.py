@@ -91,7 +91,7 @@ def run(
             kernel = kernels.ensure(root.ensure(cache, progress), name, progress)
             built = build.ensure(kernel, [], progress)
             base = image.ensure_base(kernel, PMEM, progress)
-            at = stack.enter_context(vm.run_directory(kernel.root, keep=False))
+            at = stack.enter_context(vm.run_directory(kernel.root))
             over = [suites.tree(kernel, suites.COMMAND, progress), at / "extra"]
             _pack(kernel, over[1], steps)
             modules = [built / name for name in build.PRODUCTS]

@@ -81,9 +81,9 @@ def test_a_run_removes_what_nobody_has(tmp_path: Path) -> None:
     # as one that goes between the look at all and the look at it
     (root.var / "runs" / "going").symlink_to("gone")
     with ExitStack() as stack:
-        first = stack.enter_context(vm.run_directory(root, keep=False))
+        first = stack.enter_context(vm.run_directory(root))
         assert not left.exists()
-        second = stack.enter_context(vm.run_directory(root, keep=False))
+        second = stack.enter_context(vm.run_directory(root))
         assert first.is_dir()
         assert second.is_dir()
     assert [path.name for path in (root.var / "runs").iterdir()] == ["going"]
@@ -93,12 +93,16 @@ def test_what_a_guest_uses_is_not_cleaned(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "need_root", lambda: None)
-    (cache / "root-1").mkdir()
+    (cache / "root-1/files").mkdir(parents=True)
+    (cache / "root-1/files/console").touch()
+    kept = run._kept(cache, "a")
+    run._keep(cache / "root-1/files", kept)
     with paths.used(cache), pytest.raises(BulkmmError, match=r"a guest .* is running"):
         prepare.clean(argparse.Namespace())
     assert (cache / "root-1").is_dir()
     prepare.clean(argparse.Namespace())
     assert not (cache / "root-1").exists()
+    assert (kept / "console").is_file()
 
 
 def test_a_file_in_another_folder_is_another_content(tmp_path: Path) -> None:

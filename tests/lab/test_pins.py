@@ -89,7 +89,7 @@ def test_a_package_that_the_archive_lost(pinned: Callable[[str, str], None]) -> 
     with paths.locked(progress) as cache:
         made = root.ensure(cache, progress)
         pinned("cpio", "0-1")  # from here on another root would be asked for
-        with vm.run_directory(made, keep=False) as place:
+        with vm.run_directory(made) as place:
             parts = place / "etc/apt/preferences.d"
             parts.mkdir(parents=True)
             made.run(["sh", "-c", pins.hook(), "sh", made.inner(place)])

@@ -26,7 +26,7 @@ def built() -> Iterator[Callable[..., Path]]:
     progress = Progress()
     with ExitStack() as stack:
         made = root.ensure(stack.enter_context(paths.locked(progress)), progress)
-        source = stack.enter_context(vm.run_directory(made, keep=False))
+        source = stack.enter_context(vm.run_directory(made))
 
         def build(**programs: str) -> Path:
             tests, to = source / programs_of_mm.SELFTESTS / "mm", source / "to"

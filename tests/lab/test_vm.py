@@ -309,7 +309,7 @@ def guest() -> Iterator[Callable[..., vm.Outcome]]:
                 made = root.ensure(cache, progress)
                 kernel = kernels.ensure(made, "6.12", progress)
                 base = image.ensure_base(kernel, modules, progress)
-                place = stack.enter_context(vm.run_directory(made, keep=False))
+                place = stack.enter_context(vm.run_directory(made))
                 initramfs = image.initramfs(made, base, place, job, [])
             stack.enter_context(paths.turn(progress))
             booted = vm.Guest(kernel.image, initramfs, 512, words=words)

@@ -84,7 +84,7 @@ def limits(arch: Arch, sizes: tuple[int, ...]) -> vm.Outcome:
         ready = run.prepared(cache, asked(["vmap-1page", *where]), progress)
         root, plugin = ready.kernel.root, ready.plugin
         assert plugin
-        with vm.run_directory(root, keep=False) as place:
+        with vm.run_directory(root) as place:
             text = "\n".join([*job, "must rmmod bulkmm_lab", ""])
             initramfs = image.initramfs(root, ready.base, place, text, ready.modules)
             files = (ready.kernel.image, initramfs, 512)

@@ -81,7 +81,7 @@ def made(request: pytest.FixtureRequest) -> Iterator[Made]:
             base = image.ensure_base(kernel, (), progress)
             chosen = accel.choose("auto", kernel, base, progress)
             package = next(debs.ensure(cache, progress).glob("bulkmm-dkms_*.deb"))
-            place = stack.enter_context(vm.run_directory(kernel.root, keep=False))
+            place = stack.enter_context(vm.run_directory(kernel.root))
             given = place / "in"
             given.mkdir()
             for file in (module, HERE / "boot.sh", HERE / "seen.sh"):

@@ -50,7 +50,7 @@ def _remembered(kernel: Kernel, base: Path, progress: Progress) -> str:
 
 
 def _probe(kernel: Kernel, base: Path) -> str:
-    with vm.run_directory(kernel.root, keep=False) as run:
+    with vm.run_directory(kernel.root) as run:
         initramfs = image.initramfs(kernel.root, base, run, "finish 0\n", [])
         guest = vm.Guest(kernel.image, initramfs, memory=512, accel="kvm")
         try:

@@ -10,7 +10,6 @@ virtio-serial ports backed by files.
 import json
 import os
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -90,16 +89,13 @@ class Outcome:
 
 
 @contextmanager
-def run_directory(root: Root, *, keep: bool) -> Iterator[Path]:
-    """Yield a directory for a run's files, removed afterwards unless kept.
+def run_directory(root: Root) -> Iterator[Path]:
+    """Yield a directory for a run's files, removed afterwards.
 
     The caller must hold the cache's lock: unused directories are removed.
     """
-    runs = root.var / ("kept" if keep else "runs")
+    runs = root.var / "runs"
     runs.mkdir(exist_ok=True)
-    if keep:
-        yield Path(tempfile.mkdtemp(dir=runs))
-        return
     with scratch("", runs) as run:  # all there is ours
         yield run
 
