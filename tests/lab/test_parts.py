@@ -13,7 +13,7 @@ import pytest
 
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab import child, paths
-from bulkmm.lab.machine import kernels, klog, root
+from bulkmm.lab.machine import kernels, klog, root, vm
 from bulkmm.lab.machine.arch import ARM64, X86_64, Arch
 from bulkmm.lab.machine.root import Root
 
@@ -84,6 +84,12 @@ def test_good_kernel_log() -> None:
     log += "\nbulkmm: memmap: off: CONFIG_KASAN: the configuration rules it out (-95)"
     log += "\nWARNING: stack going in the wrong direction? at return_to_handler+0x46"
     assert klog.search(log) == []
+
+
+def test_a_signal_that_ends_qemu_is_named() -> None:
+    held = vm.Outcome(lambda _event: None, [{"event": "start"}], code=-11)
+    with pytest.raises(BulkmmError, match=r"QEMU ended by SIGSEGV .*: last$"):
+        vm._judge(held, "first\nlast\n", 1)
 
 
 def test_only_our_taint_is_allowed() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from lablib import LAB, lab, passed, tiers, whole
 
-from bulkmm.errors import Exit, GuestError
+from bulkmm.errors import BulkmmError, Exit, GuestError
 from bulkmm.lab import paths, scenario
 from bulkmm.lab.families import huge
 from bulkmm.lab.machine import image, kernels, root, vm
@@ -331,9 +331,10 @@ STARTED = """echo '{"event":"start"}' >>$1/results"""
 @pytest.mark.parametrize(
     ("script", "says", "boots"),
     [
-        ("exec sleep 600", "the guest ran out of time", 2),  # once more
-        (f"{STARTED}; exec sleep 600", "the guest ran out of time", 1),
+        ("exec sleep 600", "the guest reported nothing for 3 s", 2),  # once more
+        (f"{STARTED}; exec sleep 600", "the guest reported nothing for 3 s", 1),
         (STARTED, "the guest ended early", 1),
+        (f"{STARTED}; echo a; exit 7", "QEMU ended with code 7 .*: a", 1),
     ],
 )
 def test_guest_that_does_not_end_as_it_should(
@@ -352,7 +353,7 @@ def test_guest_that_does_not_end_as_it_should(
 
     monkeypatch.setattr(vm, "command", command)
     monkeypatch.setattr(vm, "BOOTING", 1)
-    with pytest.raises(GuestError, match=says):
+    with pytest.raises(BulkmmError, match=says):
         guest("", 3)
     assert len(begun) == boots
 

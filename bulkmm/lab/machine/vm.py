@@ -9,6 +9,7 @@ virtio-serial ports backed by files.
 
 import json
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -81,6 +82,7 @@ class Outcome:
     work: list[list[int]] = field(default_factory=list)  # by record
     peak_rss: int = 0
     seconds: float = 0.0
+    code: int | None = None  # of QEMU; None: it was stopped
 
     def of(self, event: str, **wanted: object) -> list[dict[str, Any]]:
         """Return events of one kind whose fields have these values, in order."""
@@ -253,10 +255,11 @@ def boot(
     reported is booted once more: an emulated one sometimes hangs before it reaches
     our code (seen in about one of a hundred boots).
     """
-    outcome, in_time = _once(guest, root, run, silent, seen)
-    if not (in_time or outcome.events or klog.search(outcome.console)):
-        outcome, in_time = _once(guest, root, run, silent, seen)
-    _judge(outcome, _text(run / "qemu.log"), in_time=in_time)
+    outcome = _once(guest, root, run, silent, seen)
+    hangs = outcome.code is None and not outcome.events
+    if hangs and not klog.search(outcome.console):
+        outcome = _once(guest, root, run, silent, seen)
+    _judge(outcome, _text(run / "qemu.log"), silent)
     return outcome
 
 
@@ -266,22 +269,21 @@ def _once(
     run: Path,
     silent: float,
     seen: Callable[[dict[str, Any]], None],
-) -> tuple[Outcome, bool]:
-    """Return a guest's outcome and whether it ended in time."""
+) -> Outcome:
     argv = [*child.ALONE, f"--mount-proc={root.path}/proc", "sh", "-c", ENTER, "sh"]
     argv += [str(root.path), *command(guest, root, run)]
     outcome = Outcome(seen)
     start = time.monotonic()
-    in_time = _follow(argv, run, silent, outcome)
+    _follow(argv, run, silent, outcome)
     outcome.seconds = time.monotonic() - start
     outcome.console = _text(run / "console")
     outcome.log = _text(run / "klog")
     lines = _text(run / "work").splitlines()
     outcome.work = [[int(word) for word in line.split()] for line in lines]
-    return outcome, in_time
+    return outcome
 
 
-def _follow(argv: list[str], run: Path, silent: float, outcome: Outcome) -> bool:
+def _follow(argv: list[str], run: Path, silent: float, outcome: Outcome) -> None:
     """Read events as they arrive, until QEMU ends or none has come for too long."""
     results = run / "results"
     results.write_text("")
@@ -297,15 +299,14 @@ def _follow(argv: list[str], run: Path, silent: float, outcome: Outcome) -> bool
             if _read_events(lines, outcome):
                 end = time.monotonic() + silent
             time.sleep(POLL)
-    return not running
 
 
 def _ended(qemu: subprocess.Popen[str], outcome: Outcome) -> bool:
-    """Return whether QEMU has ended; if so, record its peak memory."""
+    """Return whether QEMU has ended; if so, record how, and its peak memory."""
     pid, status, usage = os.wait4(qemu.pid, os.WNOHANG)
     if not pid:
         return False
-    qemu.returncode = os.waitstatus_to_exitcode(status)
+    outcome.code = qemu.returncode = os.waitstatus_to_exitcode(status)
     # unshare, chroot and QEMU are one process chain; QEMU is the largest
     outcome.peak_rss = usage.ru_maxrss * 1024
     return True
@@ -335,17 +336,25 @@ def _text(path: Path) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _judge(outcome: Outcome, qemu_said: str, *, in_time: bool) -> None:
+def _judge(outcome: Outcome, qemu_said: str, silent: float) -> None:
     """Raise unless the guest finished with a clean kernel log."""
     shown = klog.last_lines(outcome.log or outcome.console or qemu_said)
-    if not outcome.console and not outcome.events and in_time:
-        cause = (qemu_said.strip() or "it said nothing").splitlines()[0]
-        raise BulkmmError(f"QEMU did not start a guest: {cause}")
+    said = (qemu_said.strip() or "it said nothing").splitlines()
+    if not outcome.console and not outcome.events and outcome.code is not None:
+        raise BulkmmError(f"QEMU did not start a guest: {said[0]}")
     if bad := klog.search(outcome.console) + klog.search(outcome.log):
         raise GuestError(f"the kernel log has {bad[0].strip()!r}; its end:\n{shown}")
     if failed := outcome.of("fail"):
         raise GuestError(f"the guest failed: {failed[0]['what']}")
-    if not in_time:
-        raise GuestError(f"the guest ran out of time; its log ends with\n{shown}")
+    if outcome.code is None:
+        limit = silent if outcome.events else silent / BOOTING
+        raise GuestError(
+            f"the guest reported nothing for {limit:.0f} s; its log ends with\n{shown}"
+        )
+    if outcome.code and not outcome.of("end"):
+        how = f"with code {outcome.code}"
+        if outcome.code < 0:
+            how = f"by {signal.Signals(-outcome.code).name}"
+        raise BulkmmError(f"QEMU ended {how} before its guest did: {said[-1]}")
     if not outcome.of("end"):
         raise GuestError(f"the guest ended early; its log ends with\n{shown}")
