@@ -16,6 +16,7 @@ from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.progress import Progress
 
 PROBE_SECONDS = 6
+DEVICE = Path("/dev/kvm")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -24,23 +25,29 @@ def choose(wish: str, kernel: Kernel, base: Path, progress: Progress) -> str:
     if wish == "tcg":
         return "tcg"
     foreign = f"the guest is {kernel.arch.name}, the host x86_64"
-    problem = _remembered(kernel, base, progress) if kernel.arch is X86_64 else foreign
+    asked = wish == "kvm"
+    problem = foreign
+    if kernel.arch is X86_64:
+        problem = _problem(kernel, base, progress, again=asked)
     if not problem:
         return "kvm"
-    if wish == "kvm":
+    if asked:
         raise BulkmmError(f"KVM cannot be used here: {problem}")
     progress.note(f"accelerator: TCG, for KVM cannot be used here: {problem}")
     return "tcg"
 
 
-def _remembered(kernel: Kernel, base: Path, progress: Progress) -> str:
-    """Return what is wrong with KVM, probing once per boot of the host."""
-    if not Path("/dev/kvm").exists():
+def _problem(kernel: Kernel, base: Path, progress: Progress, *, again: bool) -> str:
+    """Return what is wrong with KVM, probing once per boot of the host.
+
+    Again if it was wrong: what was may have gone, a busy host or rights of a device.
+    """
+    if not DEVICE.exists():
         return "no /dev/kvm"
     memory = kernel.root.var / "kvm.json"
     boot = BOOT_ID.read_text(encoding="ascii").strip()
     known = files.read_json(memory)
-    if known.get("boot") == boot:
+    if known.get("boot") == boot and not (again and known["problem"]):
         return str(known["problem"])
     with progress.step("trying a guest under KVM"):
         problem = _probe(kernel, base)
