@@ -2,17 +2,20 @@
 """The support matrix: what it runs, and what it says of a run."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from lablib import whole
 
 from bulkmm import cli
-from bulkmm.errors import Exit
+from bulkmm.errors import Exit, UsageError
 from bulkmm.lab import run, scenario
 from bulkmm.lab.commands import matrix
 from bulkmm.lab.commands.run import asked
-from bulkmm.lab.machine import kinds
+from bulkmm.lab.machine import arch as archs
+from bulkmm.lab.machine import kernels, kinds
+from bulkmm.lab.machine import root as roots
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.root import Root
 from bulkmm.results import Check, Document, Ratio, Result
@@ -102,6 +105,25 @@ def test_only_what_passed_and_is_of_the_same_is_kept(
     (tmp_path / f"{CELL.name}.json").write_text('{"schema_version": 7}')
     assert matrix._run_cell(CELL, tmp_path, resume=True).ok
     assert len(ran) == runs + 2
+
+
+def test_newest_is_newer_and_a_series_that_is_lost_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    releases = {"6.1": "6.1.0-9-cloud-amd64", "7.3": "7.3.99+deb14-cloud-amd64"}
+
+    def newest(_root: Root, name: str, _arch: archs.Arch) -> str:
+        if name not in releases:
+            raise UsageError(f"unknown kernel {name}")
+        return releases[name]
+
+    monkeypatch.setenv("BULKMM_CACHE", str(tmp_path))
+    monkeypatch.setattr(run, "need_root", lambda: None)
+    monkeypatch.setattr(roots, "ensure", lambda *_: Root(tmp_path))
+    monkeypatch.setattr(kernels, "update", lambda *_: None)
+    monkeypatch.setattr(kernels, "newest", newest)
+    found = matrix._newer([replace(CELL, kernel=name) for name in archs.X86_64.series])
+    assert [cell.kernel for cell in found] == [releases["7.3"]]
 
 
 def test_a_run_that_cannot_be_does_not_end_the_others(

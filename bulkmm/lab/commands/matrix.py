@@ -177,7 +177,12 @@ def _newer(cells: list[Cell]) -> list[Cell]:
         made = root.ensure(cache, progress)
         kernels.update(made, progress)
         for name, on in {(cell.kernel, archs.find(cell.arch)) for cell in cells}:
-            if (release := kernels.newest(made, name, on)) != pins.kernel(name, on):
+            try:
+                release = kernels.newest(made, name, on)
+            except UsageError as error:  # a series may have left the archive
+                progress.note(f"{on.name}: {error}")
+                continue
+            if kernels.age(release) > kernels.age(pins.kernel(name, on)):
                 newer[name, on.name] = release
     where = ", ".join(sorted(newer.values())) or "none"
     progress.note(f"newer than what is pinned: {where}")

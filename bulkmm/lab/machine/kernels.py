@@ -173,11 +173,15 @@ def _whole(root: Root, release: str, progress: Progress) -> Kernel:
     return kernel
 
 
+def age(release: str) -> list[int]:
+    """Return what releases are sorted by."""
+    return [int(n) for n in re.findall(r"\d+(?=[.+-])", release)]
+
+
 def _release(known: set[str], name: str, arch: Arch = X86_64) -> str:
     """Return the newest release in the index that a name stands for."""
     releases = sorted(
-        (n.removeprefix(HEADERS) for n in known if n.startswith(HEADERS)),
-        key=lambda release: [int(n) for n in re.findall(r"\d+(?=[.+-])", release)],
+        (n.removeprefix(HEADERS) for n in known if n.startswith(HEADERS)), key=age
     )
     usable = [
         r for r in releases if RELEASE.fullmatch(r) and archs.of_release(r) is arch
