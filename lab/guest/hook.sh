@@ -202,44 +202,6 @@ case_interrupt() {
 	fi
 }
 
-# time an operation that an operator waits for: NAME COMMAND...
-hook_time() {
-	name=$1
-	shift
-	read -r begun _ </proc/uptime
-	"$@" || fail "$*"
-	read -r ended _ </proc/uptime
-	report took name="$name" seconds="$(echo "$ended $begun" |
-		awk '{ printf "%.2f", $1 - $2 }')"
-}
-
-# AMONG (what else runs, for the name), then a word per repetition: ROUND...
-hook_times() {
-	among=$1
-	shift
-	for _; do
-		hook_time "load, all on$among" insmod /lib/modules/bulkmm.ko \
-			memmap=on clear=auto alloc=auto vmap=block hotplug=on
-		hook_time "one path off$among" write "$MEMMAP/mode" off
-		hook_time "one path on$among" write "$MEMMAP/mode" on
-		hook_time "all off and unload$among" remove
-	done
-}
-
-# idle, then with four busy processes on two CPUs: nothing waits longer than off
-# may
-case_times() {
-	hook_times "" 1 2 3
-	busy=''
-	for _ in 1 2 3 4; do
-		while :; do :; done &
-		busy="$busy $!"
-	done
-	hook_times ", four busy processes" 1 # takes a minute on 6.12
-	# shellcheck disable=SC2086 # four numbers
-	kill $busy
-}
-
 # the last case: ftrace stays dead from here on
 case_ftrace_dead() {
 	function=memmap_init_zone_device
@@ -270,7 +232,7 @@ hook_faults() {
 	snapshot
 	each_case namesake ambiguous off_detaches ftrace_knob off_fails two_writers \
 		held stuck_call load_fails not_calibrated no_blocks files cached_max \
-		"interrupt zero_irq interrupt" "interrupt zero_nmi NMI" times
+		"interrupt zero_irq interrupt" "interrupt zero_nmi NMI"
 	case_ftrace_dead
 }
 

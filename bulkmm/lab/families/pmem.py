@@ -42,7 +42,6 @@ FLIPPED_WORD = 5
 class Work(work.Work):
     """A persistent-memory scenario with its options (see bulkmm.lab.work)."""
 
-    kept = (("took", "took"),)
     visited = "bind"
 
     def check_options(self, arch: Arch = X86_64) -> None:
