@@ -29,7 +29,6 @@ MACHINE = f"""\
 PAGE = """\
 --json-dir DIR  write each result below DIR
 --resume  keep what --json-dir has of the same sources, if it passed
---markdown  print the page in Markdown
 -o, --output FILE.md  write the page to this file
 """
 COMMANDS = f"""

@@ -107,21 +107,17 @@ def _every(
         for one in looked_at:
             print(one.release, "" if one.headers else "(no headers)")
         return Exit.OK
-    rows, page = [], ""
+    rows = []
     with scratch("bulkmm-kernels-") as made:
         to = args.json_dir or made
         for number, one in enumerate(looked_at, 1):
             progress.note(f"kernel {number} of {len(looked_at)}: {one.release}")
             row = kept(one, to) if args.resume else None
             rows.append(row or look_at(held, one, to, progress))
-            page = markdown(rows, len(found))
             if args.output:  # keeps partial results if interrupted
-                files.write(args.output, page, "the page")
-    if args.markdown:
-        print(page, end="")
-    else:
-        Sheet(HEADINGS, [row.cells() for row in rows]).print()
-        print(summary(rows, len(found)))
+                files.write(args.output, markdown(rows, len(found)), "the page")
+    Sheet(HEADINGS, [row.cells() for row in rows]).print()
+    print(summary(rows, len(found)))
     return Exit.OK if all(row.ok for row in rows) else Exit.VERDICT
 
 

@@ -133,21 +133,18 @@ def every(args: argparse.Namespace) -> int:
         if not chosen:
             return Exit.OK
     about = DEBUG if args.debug else STOCK
-    progress, page = Progress(), ""
+    progress = Progress()
     lines: list[Line] = []
     for number, cell in enumerate(chosen, 1):  # a failure does not stop the rest
         progress.note(f"run {number} of {len(chosen)}: {cell.name}")
         lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
-        page = markdown(lines, _flags(args), about)
         if args.output:  # keeps partial results if interrupted
+            page = markdown(lines, _flags(args), about)
             files.write(args.output, page, "the page")
-    if args.markdown:
-        print(page, end="")
-    else:
-        rows = [line.cells()[: about.columns] for line in lines]
-        Sheet(HEADINGS[: about.columns], rows).print()
-        print(about.note)
-        print(summary(lines))
+    rows = [line.cells()[: about.columns] for line in lines]
+    Sheet(HEADINGS[: about.columns], rows).print()
+    print(about.note)
+    print(summary(lines))
     return Exit.OK if all(line.ok for line in lines) else Exit.VERDICT
 
 
