@@ -96,6 +96,13 @@ odd_compare() {
 	[ -z "$BROKEN" ] || flip
 	compare "$LABEL-$compared"
 	[ -z "$BROKEN" ] || flip
+	# prove once a layout that a difference would be seen
+	if [ -n "$PROOF" ]; then
+		PROOF=
+		flip
+		compare flipped
+		flip
+	fi
 	odd_each odd_unbind
 }
 
@@ -108,6 +115,8 @@ odd() {
 	odd_each odd_unbind
 	state off memmap=off
 	echo 1 >"$PARAMETERS/memmap_min_pages"
+	PROOF=yes
+	[ -z "$BROKEN" ] || PROOF=
 	odd_each odd_compare
 	report odd label="$LABEL" namespaces=$#
 	unload

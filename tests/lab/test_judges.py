@@ -309,7 +309,7 @@ def ran() -> list[Event]:
 def odd() -> list[Event]:
     work = scenario.find("ndctl-odd").make(seed=1, rounds=1)
     many = len(work.layouts[0][1])  # type: ignore[attr-defined]
-    found = [compared("l") for _ in range(many)]
+    found = [*(compared("l") for _ in range(many)), compared("flipped", 1)]
     return [*found, left("memmap", "on", hits=many**2)]
 
 
@@ -442,6 +442,8 @@ def on(event: str = "", **match: Any) -> Event:
         ("hmm", on("hmm-case"), GONE, "all that was asked"),
         ("hmm", on("hmm-visit"), on(calls=3), "device memory brought up"),
         ("odd", on("compare"), GONE, "every namespace was compared"),
+        ("odd", on(label="flipped"), GONE, "every namespace was compared"),
+        ("odd", on(label="flipped"), compared("flipped", 0), "a flipped word"),
         # zones
         ("hotplug", on(arm="on", step="plugged"), on(zones="x"), "zones and free"),
         ("hotplug", on(arm="off", label="proof"), on(lists="y"), "zones and free"),
