@@ -86,7 +86,7 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     _heed_signals()
     streams.replace()
-    asked = argparse.Namespace()  # what was parsed so far
+    asked = argparse.Namespace(argv=words)  # and what was parsed so far
     try:
         code = _run(words, asked)
         sys.stdout.flush()

@@ -3,7 +3,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bulkmm import facts, files
@@ -11,6 +11,7 @@ from bulkmm.errors import Exit
 from bulkmm.results import Document
 
 WHAT = "the result file"
+WRITTEN = ("--output", "--submit-file")
 
 
 def need_place(args: argparse.Namespace) -> None:
@@ -24,6 +25,19 @@ def _submitted(args: argparse.Namespace) -> Path | None:
     return getattr(args, "submit_file", None)
 
 
+def again(argv: Sequence[str]) -> list[str]:
+    """Return a command line without the files that it writes."""
+    left, kept = iter(argv), []
+    for word in left:
+        name, equals, _ = word.partition("=")
+        long = name[:2] == "--" < name and any(x.startswith(name) for x in WRITTEN)
+        if not (long or word.startswith("-o")):
+            kept.append(word)
+        elif word == "-o" or (long and not equals):
+            next(left)
+    return kept
+
+
 def finish(
     args: argparse.Namespace, document: Document, show: Callable[[], None]
 ) -> int:
@@ -31,6 +45,7 @@ def finish(
 
     It is written even if printing fails: measuring may have taken hours.
     """
+    document.run["argv"] = again(args.argv)
     try:
         if args.json:
             print(document.to_json(), end="")

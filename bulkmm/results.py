@@ -265,6 +265,7 @@ class Run(TypedDict, total=False):
         Meta(description="Backend that served, by scenario and variant"),
     ]
     breakdown: list[Traced]
+    argv: Annotated[list[str], Meta(description="The command, without bulkmm")]
 
 
 class File(Struct, forbid_unknown_fields=True):

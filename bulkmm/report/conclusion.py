@@ -5,9 +5,7 @@ import shlex
 from statistics import median
 
 from bulkmm import facts, grid, table
-from bulkmm.control import needs
 from bulkmm.results import NS, Document, Ratio
-from bulkmm.size import named
 
 # the variant that represents the module: the first of these present
 LEADING = ("on", "auto", "pte", "block", "computed", "bulkmm")
@@ -111,39 +109,10 @@ def _range(ratios: list[Ratio]) -> str:
 
 
 def commands(document: Document) -> list[str]:
-    """Return how to reproduce this result, as far as it is recorded."""
-    run, machine = document.run, document.machine
-    known = {name.rpartition(".")[2]: value for name, value in run.items()}
-    scenario, release = str(run.get("scenario", "all")), facts.kernel(document)
-    if "srcversion" in run:
-        words = ["lab", "run", scenario, "--arch", str(run.get("arch"))]
-        words += ["--kernel", needs.series(release)]
-    elif scenario == "history":
-        words = ["bench", scenario, *_releases(document)]
-    elif grid.AGAINST in run:
-        words = ["bench", "kernel", scenario, "--kernel", release]
-        words += ["--against", str(run[grid.AGAINST])]
-    elif "host_kernel" in run:
-        words = ["bench", "kernel", scenario, "--kernel", needs.series(release)]
-    else:
-        words = ["bench", scenario]
-    if scenario == "populate":
-        kinds = [one.rpartition("-")[2] for one in document.scenarios]
-        words += [f"--kind={kind}" for kind in kinds]
-        words += ["--size", named(run["bytes"])] if run.get("bytes") else []
-        words += ["--reserve"] if "hugetlb" in kinds else []
-    for name in ("rounds", "processes"):
-        words += [f"--{name}", str(known[name])] if known.get(name) else []
-    revision, changed, _ = str(machine.get("revision") or "").partition("+")
+    """Return how to measure it again; nothing if its command is not recorded."""
+    if not (argv := document.run.get("argv")):
+        return []
+    revision, changed, _ = str(document.machine.get("revision") or "").partition("+")
     begin = [f"git checkout {revision} && make build"] if revision else []
     begin += ["# and changes that were not committed"] if changed else []
-    return [*begin, f".venv/bin/bulkmm {shlex.join(words)}"]
-
-
-def _releases(document: Document) -> list[str]:
-    """Return the kernels of a history; none if some are the archive's alone."""
-    from bulkmm.lab.machine import kernels
-
-    found = dict.fromkeys(one.variant for one in document.results)
-    releases = [name for name in found if not name.endswith(grid.AGAIN)]
-    return [] if any(map(kernels.problem, releases)) else releases
+    return [*begin, f".venv/bin/bulkmm {shlex.join(argv)}"]

@@ -127,7 +127,7 @@ def finished(
         if fails:
             raise OSError
 
-    args = argparse.Namespace(output=file, json=False)
+    args = argparse.Namespace(argv=[], output=file, json=False)
     args.submit_file = file.with_name("submitted") if ok else None
     return outcome.finish(args, document, show)
 

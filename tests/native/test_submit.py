@@ -33,6 +33,7 @@ def owned() -> Document:
         "memmap.rounds": 5,
         "module": "/home/jane/bulkmm.ko",
         "cmdline": "root=UUID=0815",
+        "argv": ["bench", "kernel", "--kernel", "/home/jane/vmlinuz"],
         "host_kernel": "6.18.3-jane-build-7",
     }
     return replace(document, machine=machine, run=run)

@@ -36,6 +36,7 @@ def test_a_short_run(tmp_path: Path) -> None:
     done = run(*words, "-o", str(file))
     assert done.returncode == 0, done.stderr
     found = Document.read(file)
+    assert found.run["argv"] == ["bench", "populate", *words]
     assert {r.scenario for r in found.results} == {"populate-64m-4k"}
     count = len(os.sched_getaffinity(0))
     names = {r.variant for r in found.results}

@@ -3,7 +3,6 @@
 
 import itertools
 import re
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,8 @@ from xml.etree import ElementTree as ET
 import made
 import pytest
 
-from bulkmm import cli
+from bulkmm import cli, outcome
 from bulkmm.errors import Exit
-from bulkmm.native import history
 from bulkmm.report import page
 from bulkmm.report.conclusion import commands, conclude
 from bulkmm.results import Document, Ratio
@@ -163,37 +161,24 @@ def test_what_is_concluded() -> None:
     assert "1 of 2 checks failed: no figure here is valid" in conclude(made.guest())
 
 
-def test_how_to_take_it_again() -> None:
-    held = Document.read(next(ROOT.glob("results/*/kernel-6.12.json")))
+@pytest.mark.parametrize(
+    "files",
+    [
+        *(["-o", "a.json"], ["-oa.json"], ["--output", "a.json"], ["--out=a.json"]),
+        *(["--submit-file", "b.json", "-o", "a.json"], []),
+    ],
+)
+def test_how_to_take_it_again(files: list[str]) -> None:
+    words = ["bench", "populate", "--kind=4k", *files, "--size", "1G"]
+    held = made.kernel()
     held.machine["revision"] = "0123abc+"
-    checkout, changed, again = commands(held)
+    held.run["argv"] = outcome.again(words)
+    checkout, changed, command = commands(held)
     assert checkout == "git checkout 0123abc && make build"
     assert changed.startswith("#")
-    asked = cli.parser().parse_args(shlex.split(again)[1:])
-    taken = held.run["processes"], held.run["memmap.rounds"]
-    assert (asked.kernel, asked.processes, asked.rounds) == ("6.12", *taken)
-    held.run["against"] = "6.1.0-56-amd64"
-    asked = cli.parser().parse_args(shlex.split(commands(held)[-1])[1:])
-    assert (asked.kernel, asked.against) == (held.machine["kernel"], "6.1.0-56-amd64")
-    lab = made.guest()
-    lab.run = {"scenario": "thp-2m", "srcversion": "x", "arch": "x86_64", "rounds": 5}
-    asked = cli.parser().parse_args(shlex.split(commands(lab)[-1])[1:])
-    assert (asked.scenario, asked.kernel, asked.rounds) == ("thp-2m", "7.3", 5)
-
-
-@pytest.mark.parametrize("name", ["history", "populate"])
-def test_how_to_take_the_kept_ones_again(name: str) -> None:
-    held = Document.read(next(ROOT.glob(f"results/*/{name}.json")))
-    asked = cli.parser().parse_args(shlex.split(commands(held)[-1])[1:])
-    assert asked.processes == held.run["processes"]
-    if name == "history":
-        assert asked.kernels == []  # some are of suites that the lab does not have
-        named = [row[0] for row in history.sheet(held).rows if "+deb14" not in row[0]]
-        held.results = [one for one in held.results if one.variant in named]
-        assert shlex.split(commands(held)[-1])[3:-2] == named
-    else:
-        assert (asked.size, asked.reserve) == ("1G", True)
-        assert asked.kind == [one.rpartition("-")[2] for one in held.scenarios]
+    assert command == ".venv/bin/bulkmm bench populate --kind=4k --size 1G"
+    del held.run["argv"]
+    assert commands(held) == []
 
 
 def test_without_its_libraries(
