@@ -124,6 +124,17 @@ static inline bool bytes_are(const char *at, size_t len, int value)
 	       ((unsigned char)*at == value && !memcmp(at, at + 1, len - 1));
 }
 
+#ifdef __x86_64__
+/* Zeroes memory by one string instruction. */
+static inline void rep_stosb(void *dst, size_t len)
+{
+	__asm__ volatile("rep stosb"
+			 : "+D"(dst), "+c"(len)
+			 : "a"(0)
+			 : "memory");
+}
+#endif
+
 /* A growing list of variants; those of one scenario are adjacent. */
 struct variants {
 	struct variant *at;

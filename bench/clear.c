@@ -19,29 +19,26 @@ static void glibc(void *dst, const void *src, size_t len)
 }
 
 #ifdef __x86_64__
-static void rep_stosb(void *dst, const void *src, size_t len)
+static void rep(void *dst, const void *src, size_t len)
 {
-	__asm__ volatile("rep stosb"
-			 : "+D"(dst), "+c"(len)
-			 : "a"(0)
-			 : "memory");
+	rep_stosb(dst, len);
 }
 
-static void rep_stosb_4k(void *dst, const void *src, size_t len)
+static void rep_4k(void *dst, const void *src, size_t len)
 {
 	char *page = dst, *end = page + len;
 
 	for (; page < end; page += BASE_PAGE)
-		rep_stosb(page, src, BASE_PAGE);
+		rep_stosb(page, BASE_PAGE);
 }
 #endif
 
 /* The base is listed twice: the difference between the two is noise. */
 static struct variant peers[] = {
 #ifdef __x86_64__
-	{ .name = "rep-stosb", .method = rep_stosb },
-	{ .name = "rep-stosb-again", .method = rep_stosb },
-	{ .name = "rep-stosb-4k", .method = rep_stosb_4k },
+	{ .name = "rep-stosb", .method = rep },
+	{ .name = "rep-stosb-again", .method = rep },
+	{ .name = "rep-stosb-4k", .method = rep_4k },
 	{ .name = "glibc", .method = glibc },
 #else
 	{ .name = "glibc", .method = glibc },

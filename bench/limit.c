@@ -99,7 +99,7 @@ static void copy_rep(char *p, const char *s, size_t len)
 
 static void clear_rep(char *p, const char *s, size_t len)
 {
-	__asm__ volatile("rep stosb" : "+D"(p), "+c"(len) : "a"(0) : "memory");
+	rep_stosb(p, len);
 }
 
 /* REP STOS cannot write a line: move many lines from the L1 cache instead. */

@@ -150,21 +150,13 @@ static uint64_t clear_hint(const struct scenario *s, uint64_t at)
 	return at + (at / unit * 7 + 5) % unit;
 }
 
-static void peer_rep(char *at, size_t bytes)
-{
-	__asm__ volatile("rep stosb"
-			 : "+D"(at), "+c"(bytes)
-			 : "a"(0)
-			 : "memory");
-}
-
 static void peer_extent(char *at, size_t bytes)
 {
 	size_t n;
 
 	for (; bytes; at += n, bytes -= n) {
 		n = bytes < BATCH ? bytes : BATCH;
-		peer_rep(at, n);
+		rep_stosb(at, n);
 	}
 }
 
@@ -188,8 +180,8 @@ static void peer_pages(char *folio, size_t bytes, size_t hint)
 
 	for (at = 0; at < bytes; at += PAGE)
 		if (at != hint)
-			peer_rep(folio + at, PAGE);
-	peer_rep(folio + hint, PAGE);
+			rep_stosb(folio + at, PAGE);
+	rep_stosb(folio + hint, PAGE);
 }
 
 static void clear_stores(const struct limit *limit, char *folio, size_t bytes)
