@@ -76,6 +76,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	random_seed(run.seed);
+	work_pin(); /* before memory is touched */
 	faults_catch();
 	nr = load(&run, argv[1], list);
 	if (run.against) {

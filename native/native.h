@@ -260,6 +260,9 @@ void services_quiet(bool quiet);
 uint64_t services_clocks(void);
 char *services_percpu(size_t *bytes);
 
+/* work.c */
+void work_pin(void);
+
 /* module.c */
 bool module_init(void);
 bool module_arm(struct arm *arm, const struct family *family);

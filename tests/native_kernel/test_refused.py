@@ -19,7 +19,7 @@ from bulkmm import cli
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab.progress import Progress
-from bulkmm.native import btf, measure, prototypes, symbols, vmlinux
+from bulkmm.native import btf, measure, process, prototypes, symbols, vmlinux
 
 pytestmark = pytest.mark.lab
 
@@ -149,6 +149,19 @@ def test_a_fault_names_the_symbol(
     assert "harness" in said or re.search(
         r" in [\w:]+\+0x[0-9a-f]+, address", ended.said
     )
+
+
+def test_it_stays_on_one_cpu(ready: Path) -> None:
+    first = min(os.sched_getaffinity(0))
+    words = ["memmap", f"--size={1 << 30}", "--rounds=1000", "--seed=1"]
+    with subprocess.Popen(
+        [process.harness(), ready, *words], stdout=subprocess.DEVNULL
+    ) as started:
+        end = time.monotonic() + 60
+        while (on := os.sched_getaffinity(started.pid)) != {first}:
+            assert time.monotonic() < end, on
+            time.sleep(0.01)
+        started.kill()
 
 
 def test_a_range_that_is_taken(ready: Path) -> None:
