@@ -165,6 +165,8 @@ static void hotplug_keep(const struct scenario *s)
 		hotplug_call(s);
 		sums[at] = sum(at);
 	}
+	if (s->kind < JOINS)
+		pages_keep(block(at), record);
 }
 
 /* Compares the last block of the sample. */

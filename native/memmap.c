@@ -31,9 +31,17 @@ static struct bmm_image image;
 static char *odd_page; /* that the kernel makes differ, or NULL */
 static SIDE void (*pageblock_init)(char *page, int type, bool isolate);
 
+/* Has the stores of a limit write what the kernel wrote here. */
+void pages_keep(const char *page, size_t record)
+{
+	bmm_image_init(&image, page, page + record, record);
+}
+
 /* What the stores of a limit write: one of the kernel's struct pages. */
 const struct bmm_image *pages_image(void)
 {
+	if (!image.size)
+		die("no struct page is kept for a limit to write");
 	return &image;
 }
 
@@ -189,9 +197,9 @@ static void memmap_limit(const struct scenario *s, const struct arm *arm)
 static void memmap_keep(const struct scenario *s)
 {
 	uint64_t nr, i;
-	const char *page = window(s, &nr), *one = first(s);
+	const char *page = window(s, &nr);
 
-	bmm_image_init(&image, one, one + memmap_record, memmap_record);
+	pages_keep(first(s), memmap_record);
 	for (i = 0; i < nr; i++, page += memmap_record)
 		sums[i] = checksum(page, memmap_record);
 	for (i = 0; i < sections(s); i++)

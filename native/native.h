@@ -237,6 +237,9 @@ uint64_t random_next(void);
 void random_seed(uint64_t seed);
 uint64_t checksum(const void *at, uint64_t bytes);
 
+/* memmap.c */
+void pages_keep(const char *page, size_t record);
+
 /* state.c */
 void state_init(void);
 void state_cpu(void);
