@@ -87,6 +87,7 @@ static void clear_list(struct scenario *s, unsigned int kind, size_t bytes)
 	s->modes = modes;
 	s->extra = work->extra;
 	s->unlimited = work->times > 1 || work->use;
+	s->overwritten = work->use == USE_WRITE;
 }
 
 static unsigned int clear_setup(struct scenario *list, uint64_t size)
@@ -232,19 +233,13 @@ static void clear_keep(const struct scenario *s)
 {
 }
 
-/*
- * Every byte is zero, or what was written over it, and nothing around the
- * folios was touched.
- */
+/* Every byte is zero, and nothing around the folios was touched. */
 static bool clear_right(const struct scenario *s)
 {
 	char *behind = folios + clear_bytes(s), *ahead = folios - GUARD;
-	bool zero = bytes_are(folios, clear_bytes(s), 0);
 
-	if (works[s->kind].use == USE_WRITE) /* a word, over and over */
-		zero = *folios != DIRTY &&
-		       !memcmp(folios, folios + 8, clear_bytes(s) - 8);
-	return zero && bytes_are(ahead, GUARD, DIRTY) &&
+	return bytes_are(folios, clear_bytes(s), 0) &&
+	       bytes_are(ahead, GUARD, DIRTY) &&
 	       bytes_are(behind, GUARD, DIRTY);
 }
 

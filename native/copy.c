@@ -122,6 +122,7 @@ static void copy_list(struct scenario *s, unsigned int kind, size_t bytes)
 	s->modes = work->hint == MIGRATE ? none : modes;
 	s->extra = work->extra;
 	s->unlimited = work->use;
+	s->overwritten = work->use == USE_WRITE;
 }
 
 static void fill(uint64_t seed, size_t bytes)

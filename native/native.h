@@ -87,6 +87,7 @@ struct arm {
  * @extra:  runs only if named, or if all rows are asked for
  * @value:  numbers known to its subject; they define a case of the fuzzer
  * @unlimited: does more than store, so no limit applies
+ * @overwritten: ends with a use of the result that leaves nothing to compare
  */
 struct scenario {
 	char name[NAME_MAX_BYTES];
@@ -101,6 +102,7 @@ struct scenario {
 	bool extra;
 	uint64_t value[FIELDS_MAX];
 	bool unlimited;
+	bool overwritten;
 };
 
 /**

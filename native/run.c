@@ -40,12 +40,18 @@ uint64_t run_once(const struct run *run, const struct scenario *s,
 	return took / s->repeat;
 }
 
+/* Whether an arm leaves a result that can be compared. */
+static bool has_result(const struct scenario *s, const struct arm *arm)
+{
+	return !arm->limit && !arm->loop && !s->overwritten;
+}
+
 /* Whether an arm left the same result as the kernel. */
 bool run_right(struct run *run, const struct scenario *s, const struct arm *arm)
 {
 	bool same;
 
-	if (arm->limit || arm->loop)
+	if (!has_result(s, arm))
 		return true;
 	if (run->corrupt && (arm->mode || (run->against && !arm->side)))
 		*run->family->output(s) ^= 0x10;
@@ -65,10 +71,9 @@ static void print_verdicts(const struct run *run, const struct scenario *s,
 	for (i = 0; i < run->nr; i++) {
 		const struct arm *arm = &run->arms[i];
 
-		if (arm->limit || arm->loop)
-			continue;
-		printf("{\"event\":\"verified\",\"scenario\":\"%s\",\"variant\":\"%s\",\"ok\":%s}\n",
-		       s->name, arm->name, same[i] ? "true" : "false");
+		if (has_result(s, arm))
+			printf("{\"event\":\"verified\",\"scenario\":\"%s\",\"variant\":\"%s\",\"ok\":%s}\n",
+			       s->name, arm->name, same[i] ? "true" : "false");
 		if (!arm->mode || arm->backend)
 			continue;
 		module_swap(arm);
