@@ -9,10 +9,10 @@
 
 #include "native.h"
 
-#define START	  0x100000ULL /* PFN of the first folio that is written */
-#define DIRTY	  0x5a
-#define FAR	  ((size_t)1 << 30) /* what folios of any size are aligned to */
-#define ORDER_MAX 9		    /* of the fuzzer's folios */
+#define START	 0x100000ULL /* PFN of the first folio that is written */
+#define DIRTY	 0x5a
+#define FAR	 ((size_t)1 << 30) /* what folios of any size are aligned to */
+#define ORDER_2M 9
 
 /* 6.1 has a fifth argument, which others ignore, and no result. */
 typedef int copy_fn(void *dst, void *src, uint64_t hint, void *vma,
@@ -61,16 +61,6 @@ static const struct work {
 
 #define WORKS_NR (sizeof(works) / sizeof(works[0]))
 
-/* A case of the fuzzer. */
-static const char *const fields[] = { "order", "hint", "poison", "seed", NULL };
-
-enum field {
-	ORDER,
-	HINT,	/* bytes from the start of the folio */
-	BROKEN, /* page of the source that is broken, from 1 on; 0: none */
-	SEED,	/* of the contents */
-};
-
 /*
  * Further apart by this much, as folios of a kernel are by any amount: at a
  * distance with no bit below 1 GiB set, string moves take twice as long (Zen
@@ -88,26 +78,6 @@ static SIDE migrate_fn *migrate;
 static SIDE bool silent;     /* it has no result */
 static uint64_t made;	     /* checksum of the source */
 static int returned, wanted; /* by the last call; by the kernel's own */
-
-/* Memory that is broken: copying it ends there, as after a machine check. */
-static char *poisoned;
-static uint64_t reported, expected; /* PFN + 1 of what was reported as broken */
-
-static unsigned long copy_until_poison(char *to, const char *from,
-				       unsigned int bytes)
-{
-	size_t good = bytes;
-
-	if (poisoned < from + bytes && poisoned + PAGE > from)
-		good = poisoned > from ? (size_t)(poisoned - from) : 0;
-	memcpy(to, from, good);
-	return bytes - good;
-}
-
-static void report_poison(uint64_t pfn, int flags)
-{
-	reported = pfn + 1;
-}
 
 static void copy_list(struct scenario *s, unsigned int kind, size_t bytes)
 {
@@ -161,8 +131,6 @@ static unsigned int copy_setup(struct scenario *list, uint64_t size)
 	dst = memory(HUGE_SIZE + all + GUARD) + HUGE_SIZE;
 	AT(uint64_t, symbol("page_offset_base"), 0) = (uint64_t)dst -
 						      START * PAGE;
-	if (symbol_or_null("memory_failure_queue", 'k'))
-		divert("memory_failure_queue", report_poison);
 	return nr;
 }
 
@@ -176,14 +144,9 @@ static void make_folios(char *pages, const struct scenario *s)
 		compound(pages + at * page_size, s->order);
 }
 
-static bool is_case(const struct scenario *s)
-{
-	return s->kind == WORKS_NR;
-}
-
 static void place_source(unsigned int order)
 {
-	size_t distance = apart + (order > ORDER_MAX ? 0 : SKEW);
+	size_t distance = apart + (order > ORDER_2M ? 0 : SKEW);
 
 	src = dst + distance;
 	src_pages = dst_pages + distance / PAGE * page_size;
@@ -196,13 +159,12 @@ static void copy_enter(const struct scenario *s)
 	make_folios(src_pages, s);
 	memset(src - GUARD, DIRTY, GUARD);
 	memset(src + s->pages * PAGE, DIRTY, GUARD);
-	fill(is_case(s) ? s->value[SEED] : 1, s->bytes);
+	fill(1, s->bytes);
 }
 
 static void copy_reset(const struct scenario *s)
 {
 	memset(dst - GUARD, DIRTY, s->bytes + 2 * GUARD);
-	reported = 0;
 }
 
 /* The page that is about to be used, of a folio at page @at, in pages. */
@@ -239,8 +201,6 @@ static void copy_folio(const struct scenario *s, const struct arm *arm,
 	if (arm) {
 		v.limit = arm->limit;
 		limit_write(&v, dst + at * PAGE, src + at * PAGE, bytes);
-	} else if (is_case(s)) {
-		returned = copy_one(s, to, from, s->value[HINT]);
 	} else if (works[s->kind].hint == MIGRATE) {
 		returned = migrate(to, from);
 	} else {
@@ -254,9 +214,8 @@ static void copy_all(const struct scenario *s, const struct arm *arm)
 
 	for (at = 0; at < s->pages; at += 1ULL << s->order) {
 		copy_folio(s, arm, at);
-		if (!is_case(s))
-			use_extent(works[s->kind].use, dst + at * PAGE,
-				   PAGE << s->order);
+		use_extent(works[s->kind].use, dst + at * PAGE,
+			   PAGE << s->order);
 	}
 }
 
@@ -268,25 +227,15 @@ static void copy_call(const struct scenario *s)
 static void copy_keep(const struct scenario *s)
 {
 	wanted = returned;
-	expected = reported;
-}
-
-/* Whether the folios are copies, or were written over as a whole. */
-static bool copied(const struct scenario *s)
-{
-	if (!is_case(s) && works[s->kind].use == USE_WRITE)
-		return *dst != DIRTY && !memcmp(dst, dst + 8, s->bytes - 8);
-	return wanted || !memcmp(dst, src, s->bytes);
 }
 
 /*
- * The destination is a copy, unless the kernel failed: then the page that it
- * reported counts, and the return value. The source is as it was; nothing
- * around either was touched.
+ * The destination is a copy, and the source as it was; nothing around either
+ * was touched.
  */
 static bool copy_right(const struct scenario *s)
 {
-	return returned == wanted && reported == expected && copied(s) &&
+	return returned == wanted && !memcmp(dst, src, s->bytes) &&
 	       checksum(src, s->bytes) == made &&
 	       bytes_are(dst - GUARD, GUARD, DIRTY) &&
 	       bytes_are(dst + s->bytes, GUARD, DIRTY) &&
@@ -296,41 +245,7 @@ static bool copy_right(const struct scenario *s)
 
 static char *copy_output(const struct scenario *s)
 {
-	return wanted ? (char *)&returned : dst + s->bytes / 2;
-}
-
-static void copy_draw(uint64_t *value)
-{
-	uint64_t pages;
-
-	value[ORDER] = random_next() % (ORDER_MAX + 1);
-	pages = 1ULL << value[ORDER];
-	value[HINT] = random_next() % (pages * PAGE);
-	if (random_next() % 4 == 0)
-		value[BROKEN] = 1 + random_next() % pages;
-	value[SEED] = 1 + random_next() % 1000;
-}
-
-static bool copy_build(struct scenario *s, const uint64_t *value)
-{
-	uint64_t pages = 1ULL << value[ORDER];
-
-	if (value[ORDER] > ORDER_MAX || value[BROKEN] > pages ||
-	    value[HINT] >= pages * PAGE)
-		return false;
-	s->kind = WORKS_NR;
-	s->order = (unsigned int)value[ORDER];
-	s->pages = pages;
-	s->bytes = pages * PAGE;
-	s->modes = modes;
-	memcpy(s->value, value, sizeof(s->value));
-	place_source(s->order);
-	poisoned = src + (value[BROKEN] - 1) * PAGE;
-	if (value[BROKEN] && !silent) /* 6.1 would not survive it */
-		divert("copy_mc_to_kernel", copy_until_poison);
-	else
-		divert_undo("copy_mc_to_kernel");
-	return true;
+	return dst + s->bytes / 2;
 }
 
 const struct family copy_family = {
@@ -346,7 +261,4 @@ const struct family copy_family = {
 	.keep = copy_keep,
 	.right = copy_right,
 	.output = copy_output,
-	.fields = fields,
-	.draw = copy_draw,
-	.build = copy_build,
 };

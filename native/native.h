@@ -254,7 +254,6 @@ void state_syscall(long number);
 
 /* patch.c */
 void divert(const char *name, void *to);
-void divert_undo(const char *name);
 char *divert_keep(const char *name, void *to);
 void sites_write(bool on);
 size_t sites_nr(void);

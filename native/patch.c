@@ -50,12 +50,6 @@ void divert(const char *name, void *to)
 	near_write(behind_endbr(symbol(name)), JUMP, to);
 }
 
-/* Makes such a function the kernel's own again. */
-void divert_undo(const char *name)
-{
-	memcpy(behind_endbr(symbol(name)), nop, NEAR);
-}
-
 /**
  * divert_keep() - the same, to a function that calls the original
  * @name: the function

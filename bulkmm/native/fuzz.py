@@ -11,11 +11,11 @@ from pathlib import Path
 from bulkmm.errors import UsageError
 from bulkmm.lab.progress import Progress
 from bulkmm.native import measure, process
-from bulkmm.size import GIB, MIB
+from bulkmm.size import GIB
 
 CORPUS = Path(__file__).parents[2] / "native" / "corpus"
 # in which cases are generated
-SIZES = {"memmap": 16 * GIB, "copy": 8 * MIB, "vmap": GIB}
+SIZES = {"memmap": 16 * GIB, "vmap": GIB}
 
 
 @dataclass(frozen=True)
