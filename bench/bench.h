@@ -237,11 +237,11 @@ void limit_write(const struct variant *v, void *dst, const void *src,
 		 size_t len);
 
 /* rebuild.c */
-method_fn rebuild_run, rebuild_saferet_run;
+method_fn rebuild_run;
 void rebuild_page(void *page);
 
 /* template.c */
-method_fn template_copy_run, template_movnti_run, template_still_run;
+method_fn template_copy_run, template_movnti_run;
 
 /* use.c */
 void use_extent(enum use use, void *base, size_t len);

@@ -11,9 +11,7 @@ static const struct variant peers[] = {
 	{ .name = "rebuild-again", .method = rebuild_run },
 	{ .name = "template-copy", .method = template_copy_run },
 #ifdef __x86_64__
-	{ .name = "rebuild-saferet", .method = rebuild_saferet_run },
 	{ .name = "template-movnti", .method = template_movnti_run },
-	{ .name = "template-norefresh", .method = template_still_run },
 #endif
 };
 

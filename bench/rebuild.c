@@ -8,11 +8,6 @@
  * list head is written and then overwritten by the pagemap, the reserved bit is
  * set in memory, and the pagemap's type is read again for every page. The
  * ftrace patch site of the call is omitted.
- *
- * Kernels that mitigate speculative return stack overflow (AMD Zen 1 to 4)
- * return through a thunk whose RET is mispredicted on purpose, here once per
- * page. "rebuild" returns plainly; "rebuild-saferet" is the same function
- * returning through such a thunk.
  */
 #include "bench.h"
 #include "page.h"
@@ -62,10 +57,10 @@ static inline void init_single(struct model_page *page, uint64_t zone,
 	WRITE_ONCE(page->lru.prev, &page->lru);
 }
 
-static inline void init_device_page(struct model_page *page, uint64_t zone,
-				    uint64_t node, struct pagemap *pgmap)
+static __attribute__((__noinline__)) void
+init_device_page(struct model_page *page, uint64_t node, struct pagemap *pgmap)
 {
-	init_single(page, zone, node);
+	init_single(page, ZONE_DEVICE_NR, node);
 	set_reserved(page);
 	page->pgmap = pgmap;
 	page->zone_device_data = NULL;
@@ -73,61 +68,23 @@ static inline void init_device_page(struct model_page *page, uint64_t zone,
 		WRITE_ONCE(page->refcount, 0);
 }
 
-static __attribute__((__noinline__)) void
-init_plain(struct model_page *page, uint64_t node, struct pagemap *pgmap)
-{
-	init_device_page(page, ZONE_DEVICE_NR, node, pgmap);
-}
-
 /* One page built the slow way: what templates and images start from. */
 void rebuild_page(void *page)
 {
-	init_plain(page, 0, &model_pagemap);
-}
-
-typedef void (*init_fn)(struct model_page *page, uint64_t node,
-			struct pagemap *pgmap);
-
-static inline __attribute__((__always_inline__)) void
-build_all(struct model_page *page, size_t count, init_fn init)
-{
-	uint64_t pfn, end = FIRST_PFN + count, node = 0;
-	struct pagemap *pgmap = &model_pagemap;
-
-	/* Unknown at compile time. */
-	__asm__ volatile("" : "+r"(node), "+r"(pgmap));
-	for (pfn = FIRST_PFN; pfn < end; pfn++, page++) {
-		init(page, node, pgmap);
-		if (!(pfn % SECTION_PAGES))
-			barrier(); /* where the kernel reschedules */
-	}
+	init_device_page(page, 0, &model_pagemap);
 }
 
 void rebuild_run(void *base, const void *src, size_t len)
 {
-	build_all(base, len / sizeof(struct model_page), init_plain);
-}
+	uint64_t pfn = FIRST_PFN, node = 0;
+	struct model_page *page = base, *end = page + len / sizeof(*page);
+	struct pagemap *pgmap = &model_pagemap;
 
-#ifdef __x86_64__
-/* The compiler's name for the thunk; the return address pushed last is bait. */
-__asm__(".pushsection .text\n"
-	".balign 64\n"
-	"__x86_return_thunk:\n\t"
-	"call 1f\n\t"
-	"ud2\n"
-	"1:\tlea 8(%rsp), %rsp\n\t"
-	"ret\n\t"
-	"int3\n"
-	".popsection");
-
-static __attribute__((__noinline__, __function_return__("thunk-extern"))) void
-init_saferet(struct model_page *page, uint64_t node, struct pagemap *pgmap)
-{
-	init_device_page(page, ZONE_DEVICE_NR, node, pgmap);
+	/* Unknown at compile time. */
+	__asm__ volatile("" : "+r"(node), "+r"(pgmap));
+	for (; page < end; pfn++, page++) {
+		init_device_page(page, node, pgmap);
+		if (!(pfn % SECTION_PAGES))
+			barrier(); /* where the kernel reschedules */
+	}
 }
-
-void rebuild_saferet_run(void *base, const void *src, size_t len)
-{
-	build_all(base, len / sizeof(struct model_page), init_saferet);
-}
-#endif

@@ -104,20 +104,4 @@ void template_movnti_run(void *base, const void *src, size_t len)
 	}
 	__asm__ volatile("sfence" ::: "memory");
 }
-
-/*
- * The same without a store to the template: what the compiler may reduce the
- * method to on kernels where no bit depends on the PFN.
- */
-void template_still_run(void *base, const void *src, size_t len)
-{
-	uint64_t pfn = FIRST_PFN;
-	struct model_page template, *page = base;
-	struct model_page *end = page + len / sizeof(*page);
-
-	rebuild_page(&template);
-	for (; page < end; page++, pfn++)
-		stream_page(page, &template, pfn);
-	__asm__ volatile("sfence" ::: "memory");
-}
 #endif

@@ -8,10 +8,6 @@ from bulkmm.results import INTERVAL_LEAST, Document
 
 DASH = "\N{EN DASH}"
 STEAL = 0.01  # of the CPU time: more is a disturbance
-SAFE_RET = (
-    "rebuild-saferet: the same loop, returning as kernels do that mitigate "
-    "speculative return stack overflow; this machine's kernel"
-)
 NO_PMEM = "libpmem2 is left out: it was not installed when the bench program was built."
 EMULATED = (
     "TCG: the processor is emulated; these times do not reflect hardware, so no ratios "
@@ -66,10 +62,6 @@ def footnotes(document: Document) -> list[str]:
         lines.append(passed(document))
     if document.emulated:
         lines.append(COUNTED if document.counted else EMULATED)
-    if any(result.variant == "rebuild-saferet" for result in document.results):
-        mitigations = document.machine.get("cpu", {}).get("mitigations", {})
-        said = str(mitigations.get("spec_rstack_overflow")).lower()
-        lines.append(f"{SAFE_RET} {'does' if 'safe ret' in said else 'does not'}.")
     return lines
 
 

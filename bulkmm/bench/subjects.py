@@ -97,11 +97,11 @@ MEMMAP = Subject(
     quick=Amount(16 * GIB),
     memory=64 / 4096,  # a struct page per page
     variants=(
-        *("rebuild", "rebuild-again", "rebuild-saferet", "template-copy"),
-        *("template-movnti", "template-norefresh", "bulkmm", "limit"),
+        *("rebuild", "rebuild-again", "template-copy", "template-movnti"),
+        *("bulkmm", "limit"),
     ),
     ours=("bulkmm",),
-    bases=("rebuild", "rebuild-saferet", "template-movnti", "template-norefresh"),
+    bases=("rebuild", "template-movnti"),
     cold="memmap-stamp",
 )
 CLEAR = Subject(

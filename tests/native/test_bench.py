@@ -39,7 +39,7 @@ SMALL = [
 CLEAR_BASE = "rep-stosb" if X86 else "glibc"
 PEERS = {
     "memmap": {"rebuild", "rebuild-again", "template-copy"}
-    | ({"rebuild-saferet", "template-movnti", "template-norefresh"} if X86 else set()),
+    | ({"template-movnti"} if X86 else set()),
     "clear": {"glibc", "plain", f"{CLEAR_BASE}-again"}
     | ({"rep-stosb", "rep-stosb-4k"} if X86 else set()),
     "copy": {"glibc", "glibc-again", "plain"} | ({"rep-movsb"} if X86 else set()),
