@@ -14,10 +14,8 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <linux/userfaultfd.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <sys/wait.h>
 
 #include "guest.h"
 
@@ -46,15 +44,6 @@ static uint64_t word;	   /* of each folio, that is written */
 static uint64_t *huge(void)
 {
 	return mapped(BYTES, MAP_PRIVATE | MAP_HUGETLB, -1);
-}
-
-static int file(unsigned int flags)
-{
-	int fd = memfd_create("bmmcopy", flags);
-
-	if (fd < 0 || ftruncate(fd, BYTES))
-		err(1, "memfd_create");
-	return fd;
 }
 
 static void fill(uint64_t *at)
@@ -127,14 +116,6 @@ static void break_page(const uint64_t *at)
 	fflush(stdout);
 }
 
-static void wait_for(pid_t child)
-{
-	int status;
-
-	if (waitpid(child, &status, 0) != child || status)
-		err(1, "child");
-}
-
 /* After a machine check the page is taken out of use in the background. */
 static void look_again(uint64_t *at)
 {
@@ -185,7 +166,7 @@ static void hwpoison(void)
 
 static void of_file(void)
 {
-	int fd = file(MFD_HUGETLB);
+	int fd = memfd_of(BYTES, MFD_HUGETLB);
 	uint64_t *shared = mapped(BYTES, MAP_SHARED, fd);
 	uint64_t *own = mapped(BYTES, MAP_PRIVATE, fd);
 
@@ -221,7 +202,7 @@ static void pinned(void)
 /* Present nowhere, so copying under the lock fails at first. */
 static void *absent_source(void)
 {
-	int fd = file(0);
+	int fd = memfd_of(BYTES, 0);
 	uint64_t *at = mapped(BYTES, MAP_SHARED, fd);
 
 	fill(at);
@@ -231,20 +212,13 @@ static void *absent_source(void)
 
 static void by_userfaultfd(uint64_t *at)
 {
-	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register area = {
-		.range = { (uintptr_t)at, BYTES },
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
+	int fd = userfaults(at, BYTES, UFFDIO_REGISTER_MODE_MISSING, 0);
 	struct uffdio_copy copy = {
 		.dst = (uintptr_t)at,
 		.src = (uintptr_t)absent_source(),
 		.len = BYTES,
 	};
 
-	IOCTL(fd, UFFDIO_API, &api);
-	IOCTL(fd, UFFDIO_REGISTER, &area);
 	IOCTL(fd, UFFDIO_COPY, &copy);
 	close(fd);
 	compare_copies(at, NOWHERE);
@@ -257,7 +231,7 @@ static void uffd_private(void)
 
 static void uffd_shared(void)
 {
-	by_userfaultfd(mapped(BYTES, MAP_SHARED, file(MFD_HUGETLB)));
+	by_userfaultfd(mapped(BYTES, MAP_SHARED, memfd_of(BYTES, MFD_HUGETLB)));
 }
 
 static const struct way {

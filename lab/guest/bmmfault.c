@@ -128,11 +128,9 @@ static void policy(const char *word)
 /* A descriptor of hugetlb memory, -1 if the pool has too little. */
 static int huge_file(const struct way *way, uint64_t bytes, unsigned int size)
 {
-	int fd = memfd_create("bmmfault", MFD_HUGETLB | size);
+	int fd = memfd_of(bytes, MFD_HUGETLB | size);
 	uint64_t start = now();
 
-	if (fd < 0 || ftruncate(fd, bytes))
-		err(1, "memfd_create");
 	if (way->fd != FALLOCATE)
 		return fd;
 	if (fallocate(fd, 0, 0, bytes)) {

@@ -11,20 +11,9 @@
  * that all of these programs dirty.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
-#include <unistd.h>
+
+#include "guest.h"
 
 #define HUGE	     (2UL << 20)
 #define SMALL	     4096UL
@@ -36,12 +25,6 @@
 #define MOVE_ALL     4	 /* MPOL_MF_MOVE_ALL */
 
 static unsigned long seen, wrong;
-
-static void die(const char *what)
-{
-	fprintf(stderr, "bmmzero: %s: %s\n", what, strerror(errno));
-	_exit(1);
-}
 
 static void look(const char *at, size_t len)
 {
@@ -64,22 +47,13 @@ static void dirty(char *at, size_t len)
 
 static int file_of(size_t len)
 {
-	int fd = memfd_create("bmmzero", MFD_HUGETLB | 21U << LOG_OF_HUGE);
-
-	if (fd < 0 || ftruncate(fd, (off_t)len))
-		die("memfd");
-	return fd;
+	return memfd_of(len, MFD_HUGETLB | 21U << LOG_OF_HUGE);
 }
 
 static char *map(size_t len, int fd, int flags)
 {
-	char *at;
-
-	flags |= fd < 0 ? MAP_ANONYMOUS | MAP_HUGETLB | 21 << LOG_OF_HUGE : 0;
-	at = mmap(NULL, len, PROT_READ | PROT_WRITE, flags, fd, 0);
-	if (at == MAP_FAILED)
-		die("mmap");
-	return at;
+	flags |= fd < 0 ? MAP_HUGETLB | 21 << LOG_OF_HUGE : 0;
+	return mapped(len, flags, fd);
 }
 
 static void use(char *at, size_t len)
@@ -114,15 +88,15 @@ static void use_shared(size_t len)
 static void use_fork(size_t len)
 {
 	char *at = map(len, -1, MAP_PRIVATE | MAP_NORESERVE);
-	int status;
+	pid_t child;
 
 	use(at, len / 2);
-	if (!fork()) {
+	child = fork();
+	if (!child) {
 		dirty(at, len / 2);
 		_exit(0);
 	}
-	if (wait(&status) < 0 || status)
-		die("the child");
+	wait_for(child);
 }
 
 /* Copies of a file's pages likewise. */
@@ -141,10 +115,10 @@ static void use_punch(size_t len)
 	use(map(len, fd, MAP_SHARED), len);
 	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
 		      (off_t)len))
-		die("hole");
+		err(1, "hole");
 	use(map(len, fd, MAP_SHARED), len);
 	if (ftruncate(fd, 0))
-		die("truncate");
+		err(1, "truncate");
 }
 
 static void use_dontneed(size_t len)
@@ -154,7 +128,7 @@ static void use_dontneed(size_t len)
 	for (int i = 0; i < 2; i++) {
 		use(at, len);
 		if (madvise(at, len, MADV_DONTNEED))
-			die("MADV_DONTNEED");
+			err(1, "MADV_DONTNEED");
 	}
 }
 
@@ -166,12 +140,12 @@ static void use_pinned(size_t len)
 
 	use(at, len);
 	if (pipe(pipes))
-		die("pipe");
+		err(1, "pipe");
 	for (size_t i = 0; i < len; i += HUGE) {
 		struct iovec one = { at + i, SMALL };
 
 		if (i / HUGE < 8 && vmsplice(pipes[1], &one, 1, 0) < 0)
-			die("vmsplice");
+			err(1, "vmsplice");
 	}
 	munmap(at, len);
 }
@@ -192,23 +166,10 @@ static void use_move(size_t len)
 		}
 }
 
-static int faults_of(char *at, size_t len, uint64_t mode, uint64_t feature)
-{
-	struct uffdio_api api = { .api = UFFD_API, .features = feature };
-	struct uffdio_register range = { .range = { (uintptr_t)at, len },
-					 .mode = mode };
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-
-	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) ||
-	    ioctl(fd, UFFDIO_REGISTER, &range))
-		die("userfaultfd");
-	return fd;
-}
-
 static void use_copy(size_t len)
 {
 	char *at = map(len, -1, MAP_PRIVATE);
-	int fd = faults_of(at, len, UFFDIO_REGISTER_MODE_MISSING, 0);
+	int fd = userfaults(at, len, UFFDIO_REGISTER_MODE_MISSING, 0);
 	char *from = aligned_alloc(SMALL, HUGE);
 
 	memset(from, DIRT, HUGE);
@@ -217,8 +178,7 @@ static void use_copy(size_t len)
 					    .src = (uintptr_t)from,
 					    .len = HUGE };
 
-		if (ioctl(fd, UFFDIO_COPY, &copy))
-			die("UFFDIO_COPY");
+		IOCTL(fd, UFFDIO_COPY, &copy);
 	}
 }
 
@@ -227,13 +187,12 @@ static void use_continue(size_t len)
 	int file = file_of(len);
 	char *at = map(len, file, MAP_SHARED),
 	     *other = map(len, file, MAP_SHARED);
-	int fd = faults_of(other, len, UFFDIO_REGISTER_MODE_MINOR,
-			   UFFD_FEATURE_MINOR_HUGETLBFS);
+	int fd = userfaults(other, len, UFFDIO_REGISTER_MODE_MINOR,
+			    UFFD_FEATURE_MINOR_HUGETLBFS);
 	struct uffdio_continue all = { .range = { (uintptr_t)other, len } };
 
 	use(at, len);
-	if (ioctl(fd, UFFDIO_CONTINUE, &all))
-		die("UFFDIO_CONTINUE");
+	IOCTL(fd, UFFDIO_CONTINUE, &all);
 	dirty(other, len);
 }
 
@@ -249,7 +208,7 @@ static void break_one(size_t len, int how)
 	signal(SIGBUS, on_broken);
 	use(at, len / 2);
 	if (madvise(at, SMALL, how))
-		die("madvise");
+		err(1, "madvise");
 	if (how == SOFT_OFFLINE)
 		dirty(at, len / 2);
 }
@@ -297,7 +256,7 @@ static void churn_once(const struct way *way, size_t len)
 	int pipes[2];
 
 	if (pipe(pipes))
-		die("pipe");
+		err(1, "pipe");
 	if (!fork()) {
 		seen = wrong = 0;
 		freopen("/dev/null", "w", stderr);

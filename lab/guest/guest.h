@@ -9,6 +9,7 @@
 #include <err.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
+#include <linux/userfaultfd.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /*
@@ -83,6 +85,16 @@ static inline void *mapped(uint64_t bytes, int flags, int fd)
 	return at;
 }
 
+/* A file of memory; @flags: of memfd_create() */
+static inline int memfd_of(uint64_t bytes, unsigned int flags)
+{
+	int fd = (int)syscall(SYS_memfd_create, "guest", flags);
+
+	if (fd < 0 || ftruncate(fd, (off_t)bytes))
+		err(1, "memfd_create");
+	return fd;
+}
+
 /* Aligned to a multiple of @align, untouched, with an advice, never unmapped. */
 static inline void *advised(uint64_t bytes, uint64_t align, int advice)
 {
@@ -103,6 +115,29 @@ static inline void *advised(uint64_t bytes, uint64_t align, int advice)
 			err(1, #request);                \
 		said;                                    \
 	})
+
+/* A userfaultfd for the faults of a @mode in memory. */
+static inline int userfaults(void *at, uint64_t bytes, uint64_t mode,
+			     uint64_t features)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = features };
+	struct uffdio_register range = { .range = { (uintptr_t)at, bytes },
+					 .mode = mode };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	IOCTL(fd, UFFDIO_API, &api);
+	IOCTL(fd, UFFDIO_REGISTER, &range);
+	return fd;
+}
+
+/* Wait for a child, which must succeed. */
+static inline void wait_for(pid_t child)
+{
+	int status;
+
+	if (waitpid(child, &status, 0) != child || status)
+		err(1, "child");
+}
 
 /* The page frame that is mapped here; 0: none is. */
 static inline uint64_t pfn_of(const void *at)
