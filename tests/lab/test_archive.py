@@ -41,26 +41,20 @@ def held(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Archive
     assert not list(made.home.iterdir())
 
 
-@pytest.mark.usefixtures("held")
-def test_it_says_how_many_are_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["lab", "kernels", "--count", "2"]) == Exit.VERDICT
-    said = capsys.readouterr()
-    assert "kernel 2 of 2: 7.3.1+deb14-cloud-amd64" in said.err
-    assert "2 of 3 offered" in said.out
-
-
-def test_the_cache_is_in_use_meanwhile(
+def test_as_many_are_looked_at_while_the_cache_is_in_use(
     held: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache = held.root.path.parent
+    cache, seen = held.root.path.parent, []
 
-    def looked_at(*_: object) -> command.Row:
+    def looked_at(_archive: Archive, offer: Offer, *_: object) -> command.Row:
+        seen.append(offer)
         with paths.claimed(cache) as free, paths.claimed(cache / "lock") as unlocked:
             assert (free, unlocked) == (False, True)
-        return command.Row("7.3.0", "")
+        return command.Row(offer.release, "", ok=len(seen) < 2)
 
     monkeypatch.setattr(command, "look_at", looked_at)
-    assert cli.main(["lab", "kernels", "--count", "1"]) == Exit.OK
+    assert cli.main(["lab", "kernels", "--count", "2"]) == Exit.VERDICT
+    assert seen == OFFERS[:2]
 
 
 @pytest.mark.parametrize(
@@ -102,11 +96,6 @@ def test_kernels_are_looked_at_beside_another_command(
     assert [path.name for path in held.home.iterdir()] == ["work"]
     (others / "vmlinuz").unlink()
     others.rmdir()
-
-
-def test_a_row_that_is_corrupted_is_none(tmp_path: Path) -> None:
-    (tmp_path / f"{OFFERS[0].release}.json").write_text('{"release": "7.')
-    assert command.kept(OFFERS[0], tmp_path) is None
 
 
 def test_a_memory_of_kernels_that_is_corrupted_is_none(tmp_path: Path) -> None:

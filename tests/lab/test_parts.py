@@ -98,17 +98,6 @@ def test_only_our_taint_is_allowed() -> None:
     assert klog.new_taint(0, 4096 | 512) == 512
 
 
-def test_made_whole_leaves_nothing_when_it_fails(tmp_path: Path) -> None:
-    def half() -> None:
-        with paths.made_whole(tmp_path / "thing") as part:
-            (part / "file").touch()
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        half()
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_mirror_from_the_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
