@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import rootlib
@@ -33,7 +34,8 @@ def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
 def test_a_short_run(tmp_path: Path) -> None:
     file = tmp_path / "r.json"
     words = ["--quick", "--size", "64M", "--kind", "4k", "--processes", "3"]
-    done = run(*words, "-o", str(file))
+    # without the lab's QEMU, whose start takes longer than so little memory
+    done = run(*words, "-o", str(file), BULKMM_CACHE=str(tmp_path))
     assert done.returncode == 0, done.stderr
     found = Document.read(file)
     assert found.run["argv"] == ["bench", "populate", *words]
@@ -63,6 +65,20 @@ def test_what_does_not_verify_fails(tmp_path: Path) -> None:
     done = run(*words, BULKMM_BENCH=str(tmp_path / "bmm-bench"))
     assert done.returncode == 1
     assert "output of bulkmm-1: leaves pages to fault" in done.stderr
+
+
+def test_qemu_starts_with_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (qemu := populate._qemu()):
+        pytest.skip("there is no QEMU")
+    until_ready, took = populate._until_ready, iter([1_000, 3_000])
+
+    def timed(*args: Any, **more: Any) -> int:
+        until_ready(*args, **more)
+        return next(took)
+
+    monkeypatch.setattr(populate, "_until_ready", timed)
+    (sample,) = populate._preallocated(qemu, "4k", 64 * MIB, 2, "populate-64m-4k")
+    assert sample["ns"] == 2_000
 
 
 def test_a_start_that_hides_what_populating_takes(
