@@ -4,7 +4,7 @@
  *
  * The patch site at the function's entry becomes a direct call of our
  * trampoline (register_ftrace_direct()). The trampoline either returns into the
- * original body or drops that return address and jumps to the handler. The
+ * original body or goes to the handler in its place (trampoline.S). The
  * handler reaches the original by a static call to the instruction after the
  * patch site, which bypasses the hook. IBT and BTI allow that: on x86 a static
  * call is a direct call, on arm64 it leads to a return stub, whose target needs

@@ -3,11 +3,11 @@
  * prezero: a hugetlb page that is known to be zero is not cleared again.
  *
  * A bit is set for a page that was zeroed while nobody else could write to it,
- * at the moment it goes to the free list (prezero_fill.c). It is cleared when
- * somebody else returns the page, when the page leaves the pool, and when it is
- * used to skip a clearing. So a set bit means: since the page was zeroed, it
- * was free, or in the hands of one that took it from there and has not asked
- * for it to be cleared. docs/prezero.md has the proof.
+ * by the filler, which then returns it to the free list (prezero_fill.c). It is
+ * cleared when somebody else returns the page, when the page leaves the pool,
+ * and when it is used to skip a clearing. So a set bit means: since the page
+ * was zeroed, it was free, or in the hands of one that took it from there and
+ * has not asked for it to be cleared. docs/prezero.md has the proof.
  *
  * enqueue_hugetlb_folio() and remove_hugetlb_folio() are the only ways back to
  * the free list and out of the pool. The latter matters, as a surplus page
@@ -20,13 +20,13 @@
 #include <linux/mm.h>
 #include <linux/static_call.h>
 
+#include "callers.h"
 #include "control.h"
 #include "faults.h"
 #include "prezero.h"
 #include "prezero_fill.h"
 #include "prezero_known.h"
 #include "prototype.h"
-#include "symbols.h"
 #include "trace.h"
 #include "zero.h"
 
@@ -60,29 +60,27 @@ bool bmm_prezero_serves(struct folio *folio)
 
 /*
  * Known pages come first on the free list, the others last, so that known ones
- * are used first. The filler can take only the first: with each page that it
- * returns, the last one moves to the front, unless all are known.
+ * are used first. The filler can take only the first: with each known page that
+ * it returns, the last one moves to the front if it is unknown. If it is not,
+ * unknown ones may be in between, where several fillers have left them: what is
+ * returned then goes to the end, so that all come to the front in turn.
  *
  * Apart, so that a free that does not come here saves no registers for it.
  */
 static noinline void prezero_returned(struct hstate *h, struct folio *folio,
-				      enum bmm_prezero_return as)
+				      bool filler)
 {
 	struct list_head *list = &h->hugepage_freelists[folio_nid(folio)];
+	struct folio *last = list_last_entry(list, struct folio, lru);
 	unsigned int order = huge_page_order(h);
-	struct folio *last;
 
-	if (as == BMM_RETURN_NONE) {
+	if (!filler)
 		prezero_forget(folio, order);
-		list_move_tail(&folio->lru, list);
-		return;
-	}
-	if (as == BMM_RETURN_ZEROED && !folio_test_hwpoison(folio) &&
-	    bmm_known_set(folio, order))
-		bmm_path_count(&bmm_prezero_path, BMM_PREZERO_ZEROED, 1);
-	last = list_last_entry(list, struct folio, lru);
-	if (!bmm_known_test(last, order))
+	if (filler && bmm_known_test(folio, order) &&
+	    !bmm_known_test(last, order))
 		list_move(&last->lru, list);
+	else
+		list_move_tail(&folio->lru, list);
 }
 
 /*
@@ -92,14 +90,12 @@ static noinline void prezero_returned(struct hstate *h, struct folio *folio,
  */
 void bmm_prezero_handler(struct hstate *h, struct folio *folio)
 {
-	enum bmm_prezero_return as = bmm_fault("inlined") ?
-					     BMM_RETURN_NONE :
-					     bmm_prezero_returns(folio);
+	bool filler = !bmm_fault("inlined") && bmm_prezero_drops(folio);
 
 	static_call(bmm_prezero_original)(h, folio);
-	if (unlikely(as != BMM_RETURN_NONE ||
+	if (unlikely(filler ||
 		     bmm_known_any(huge_page_order(h), folio_nid(folio))))
-		prezero_returned(h, folio, as);
+		prezero_returned(h, folio, filler);
 }
 
 /* Entered in place of remove_hugetlb_folio(). */
@@ -122,22 +118,21 @@ static int prezero_prove(void)
 	return err;
 }
 
-#define REMOVE "remove_hugetlb_folio"
+/*
+ * A page that left the pool unseen would still be known when it comes back. So
+ * all calls of this function must be calls of it: in free_huge_folio(), and
+ * where a pool shrinks, where a free page is dissolved, where one is replaced,
+ * and where one is demoted (mm/hugetlb.c, 6.12 and 7.3).
+ */
+#define REMOVE	"remove_hugetlb_folio"
+#define CALLERS 5
 
-/* A clone of the function would serve some callers behind the hook's back. */
 static int prezero_prepare(void)
 {
-	static const char *const clones[] = {
-		REMOVE ".constprop.0",
-		REMOVE ".isra.0",
-		REMOVE ".part.0",
-	};
-	size_t i;
+	long callers = bmm_callers(REMOVE) - bmm_fault("cloned");
 
-	for (i = 0; i < ARRAY_SIZE(clones); i++)
-		if (bmm_symbol_data(clones[i]) != -ENOENT)
-			return -ENODATA;
-	return bmm_fault("cloned") ? -ENODATA : 0;
+	/* the hook says so if there is no such function */
+	return callers >= 0 && callers < CALLERS ? -ENODATA : 0;
 }
 
 /* Called by path.c. */

@@ -28,10 +28,10 @@
 #include "zero.h"
 
 #define UNIT	SZ_256K /* bytes between two chances to reschedule, or to end */
-#define SKIPPED 8	/* at the end of the list: poisoned, isolated */
+#define SKIPPED 8	/* that the kernel passes over: poisoned, isolated */
 #define TRIES	3	/* others may hold a reference for a moment */
 
-DEFINE_PER_CPU(struct bmm_dropped, bmm_dropped);
+DEFINE_PER_CPU(const struct folio *, bmm_dropped);
 
 /* So that two fillers do not both take what only one may. */
 static DEFINE_MUTEX(fill_lock);
@@ -40,24 +40,25 @@ static DEFINE_MUTEX(fill_lock);
 static bool proven;
 
 /* Drops the only reference, and returns whether that reached the hook. */
-static bool fill_drop(struct folio *folio, enum bmm_prezero_return as)
+static bool fill_drop(struct folio *folio)
 {
 	guard(preempt)();
-	this_cpu_write(bmm_dropped.as, as);
-	this_cpu_write(bmm_dropped.folio, folio);
+	this_cpu_write(bmm_dropped, folio);
 	folio_put(folio);
-	return !this_cpu_xchg(bmm_dropped.folio, NULL);
+	return !this_cpu_xchg(bmm_dropped, NULL);
 }
 
-/* Free pages of a node beyond those that are reserved for somebody. */
+/*
+ * Free pages of a node beyond those that are reserved. On which node somebody
+ * needs them nobody knows; with a policy that binds it may be this one for all,
+ * and a page that is missing there is a SIGBUS.
+ */
 static unsigned long fill_available(const struct hstate *h, int nid)
 {
-	unsigned long free = READ_ONCE(h->free_huge_pages);
+	unsigned long free = READ_ONCE(h->free_huge_pages_node[nid]);
 	unsigned long reserved = READ_ONCE(h->resv_huge_pages);
 
-	if (free <= reserved)
-		return 0;
-	return min(free - reserved, READ_ONCE(h->free_huge_pages_node[nid]));
+	return free > reserved ? free - reserved : 0;
 }
 
 /*
@@ -79,7 +80,7 @@ static struct folio *fill_take(struct hstate *h, int nid, unsigned long floor)
 		return NULL;
 	folio = static_call(bmm_take_huge)(h, nid, &only, gfp, false);
 	if (folio && folio_test_hugetlb_temporary(folio)) {
-		folio_put(folio); /* the list was empty; it leaves with this */
+		folio_put(folio); /* none was to be had; it leaves with this */
 		return NULL;
 	}
 	return folio;
@@ -114,7 +115,7 @@ static int fill_prove(struct hstate *h, int nid)
 		folio = fill_take(h, nid, 0);
 		if (!folio)
 			return -EAGAIN;
-		if (fill_drop(folio, BMM_RETURN_ASIS))
+		if (fill_drop(folio))
 			WRITE_ONCE(proven, true);
 	}
 	return READ_ONCE(proven) ? 0 : -ENODATA;
@@ -148,32 +149,40 @@ int bmm_prezero_prove(void)
 static int fill_one(struct hstate *h, int nid, unsigned long floor)
 {
 	struct folio *folio = fill_take(h, nid, floor);
-	int err;
+	unsigned int order;
+	int err = -EEXIST;
 
 	if (!folio)
 		return -EAGAIN;
-	if (bmm_known_test(folio, folio_order(folio))) {
-		fill_drop(folio, BMM_RETURN_ASIS);
-		return -EEXIST;
+	order = folio_order(folio);
+	if (!bmm_known_test(folio, order))
+		err = bmm_known_prepare(folio) ?: fill_zero(folio);
+	if (!err && !folio_test_hwpoison(folio) && bmm_known_set(folio, order)) {
+		bmm_path_count(&bmm_prezero_path, BMM_PREZERO_ZEROED, 1);
+		trace_prezero(folio_pfn(folio), order, "zeroed");
 	}
-	err = bmm_known_prepare(folio) ?: fill_zero(folio);
-	if (!err)
-		trace_prezero(folio_pfn(folio), folio_order(folio), "zeroed");
-	fill_drop(folio, err ? BMM_RETURN_ASIS : BMM_RETURN_ZEROED);
+	fill_drop(folio);
 	return err;
 }
 
 /*
- * A page that is known is first only until it comes back: the hook then puts an
- * unknown one before it, if one is last. Several in a row mean that there is
- * none, but for what dequeue_hugetlb_folio_node_exact() skips.
+ * The first page is known if all are, or until it comes back and the hook puts
+ * another one first. While fewer are known than free, all are tried once.
  */
 static int fill_next(struct hstate *h, int nid, unsigned long floor)
 {
-	int try, err = -EEXIST;
+	unsigned long free = READ_ONCE(h->free_huge_pages_node[nid]), tries;
+	unsigned long known = atomic_long_read(
+		bmm_known_count(huge_page_order(h), nid));
+	int err = -EEXIST;
 
-	for (try = 0; try < SKIPPED && err == -EEXIST; try++)
+	for (tries = SKIPPED + (known < free ? free : 0);
+	     tries && err == -EEXIST; tries--) {
 		err = fill_one(h, nid, floor);
+		cond_resched();
+		if (err == -EEXIST && signal_pending(current))
+			err = -EINTR;
+	}
 	return err;
 }
 
@@ -182,7 +191,8 @@ static int fill_next(struct hstate *h, int nid, unsigned long floor)
  * @kib:   their size
  * @nid:   their node
  * @pages: at most so many
- * @floor: pages of the node that stay free, and not reserved, at every moment
+ * @floor: pages of the node that stay free at every moment, beyond as many as
+ *         are reserved on all nodes
  *
  * Return: 0 after @pages or a part of them; if there was none, -EEXIST: all
  * that are free are known to be zero; -EAGAIN: others need them; -EINTR;

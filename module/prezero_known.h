@@ -16,8 +16,8 @@ static inline atomic_long_t *bmm_known_count(unsigned int order, int nid)
 }
 
 /*
- * Whether there are any, for a caller that holds hugetlb_lock: pages become
- * known under it, and this is cheap where none is.
+ * Whether there are any, for a caller that has taken hugetlb_lock after whoever
+ * returned the page in question last. Cheap where there are none.
  */
 static inline bool bmm_known_any(unsigned int order, int nid)
 {

@@ -93,8 +93,8 @@ static bool symbol_in_text(unsigned long address)
 }
 
 /*
- * The address of a kernel symbol that is not a function (KALLSYMS_ALL), or a
- * negative errno. Callers serialise.
+ * The address of a kernel symbol of any kind (KALLSYMS_ALL), or a negative
+ * errno. Callers serialise.
  */
 long bmm_symbol_data(const char *symbol)
 {

@@ -211,6 +211,12 @@ case_fillers() {
 		check "fillers killed after $pause s: the pool is exact" exact
 	done
 	check "fillers killed: zero" all_zero
+	# pages come back in any order
+	must_write $PREZERO/mode off
+	must_write $PREZERO/mode on
+	for one in 1 2 3 4; do prezero_fill 2048 & done
+	wait
+	check "several fillers: one more leaves no page out" ready
 }
 
 case_switched() {

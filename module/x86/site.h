@@ -11,6 +11,7 @@
 #include <asm/ibt.h>
 
 #define CALL_OPCODE 0xe8
+#define INT3_OPCODE 0xcc
 
 /*
  * Possible offsets from the entry: after a landing pad, or without one. In this
@@ -18,12 +19,13 @@
  */
 static const unsigned long bmm_sites[] = { ENDBR_INSN_SIZE, 0 };
 
+/* An INT3: ftrace turns one call into another, for a tracer that comes or goes. */
 static inline bool bmm_site_patched(unsigned long site)
 {
 	u8 opcode = 0;
 
 	return !copy_from_kernel_nofault(&opcode, (void *)site, 1) &&
-	       opcode == CALL_OPCODE;
+	       (opcode == CALL_OPCODE || opcode == INT3_OPCODE);
 }
 
 /* The target of static calls to the original: the next instruction. */
