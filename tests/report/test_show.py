@@ -11,7 +11,7 @@ import made
 import pytest
 from rich.console import Console
 
-from bulkmm import cli, sheet, table
+from bulkmm import cli, published, sheet, table
 from bulkmm.control import text as words
 from bulkmm.results import Document
 
@@ -39,6 +39,16 @@ def test_show_prints_every_scenario(
         assert one.scenario in said
         if one.variant in ("rebuild", "stock", "on", "bulkmm"):
             assert table.value(one.median, one.unit) in said
+
+
+def test_what_was_published_stands_beside_what_was_measured() -> None:
+    rows = [line.split() for line in screen(made.bench()).splitlines()]
+    beside = [row for row in rows if row[:1] == ["published"]]
+    assert len(beside) == len(published.FIGURES["pmem-fsdax-100g"])
+    assert all(
+        f"{one.ratio:.2f}{table.TIMES}" in row
+        for one, row in zip(published.FIGURES["pmem-fsdax-100g"], beside, strict=True)
+    )
 
 
 @pytest.mark.parametrize("width", [40, 120])
