@@ -11,7 +11,6 @@
  */
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
-#include <linux/module.h>
 #include <linux/static_call.h>
 
 #include "faults.h"
