@@ -58,8 +58,9 @@ def test_a_changed_patch_is_another_kernel(
     kind = kinds.find("patched")
     assert kind
     before = kind.release("7.3.4+deb13")
-    for name, place in (("FRAGMENTS", "a"), ("UPSTREAM", "b")):
-        copy = shutil.copytree(getattr(kinds, name), tmp_path / place)
+    for name in ("FRAGMENTS", "UPSTREAM"):
+        place = getattr(kinds, name)
+        copy = shutil.copytree(place, tmp_path / place.relative_to(paths.PROJECT))
         monkeypatch.setattr(kinds, name, copy)
     assert kind.release("7.3.4+deb13") == before
     with kind.patches[0].open("a") as file:
