@@ -2,17 +2,19 @@
 /*
  * copy: copies huge pages in ascending order.
  *
- * copy_user_large_folio() copies a hugetlb page: for a write after fork(), for a
- * pinned page in fork(), for a UFFDIO_COPY that has to start again. Up to 4 MiB
- * it goes page by page, towards the address that is about to be used
+ * copy_user_large_folio() copies a hugetlb page: for a write after fork(), for
+ * a pinned page in fork(), for a UFFDIO_COPY that has to start again. Up to 4
+ * MiB it goes page by page, towards the address that is about to be used
  * (process_huge_page() in mm/memory.c, 6.1 to 7.3). If that is at the start,
  * as it mostly is, it goes down, against the direction that prefetchers follow
  * best: half as fast. Here what follows the address is copied first, then
- * everything up to it, both upwards, so that its neighbourhood still comes last.
+ * everything up to it, both upwards, so that its neighbourhood still comes
+ * last. That stays in the cache. The rest bypasses it where this is faster:
+ * nobody knows whether it is used at all.
  *
- * The source may be poisoned. The kernel's own copy_mc_to_kernel() survives the
- * machine check and returns what is left. The original then copies all of it
- * again, and reports the page as it always does.
+ * The source may be poisoned. What copies survives the machine check and
+ * returns what is left. The original then copies all of it again, and reports
+ * the page as it always does.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,13 +24,20 @@
 #include <linux/sched.h>
 #include <linux/sizes.h>
 #include <linux/static_call.h>
-#include <linux/uaccess.h>
 
 #include "compat/compat.h"
+#include "copy_lines.h"
 #include "path.h"
 #include "prototype.h"
 #include "symbols.h"
 #include "trace.h"
+
+enum mode {
+	MODE_OFF,
+	MODE_ON,
+	MODE_CACHED,
+	MODE_STREAMING
+};
 
 enum reason {
 	REASON_OFF,    /* switched off after the trampoline's check */
@@ -45,9 +54,19 @@ enum reason {
 /* Bytes between two chances to reschedule: 0.1 ms at 2.5 GB/s. */
 #define UNIT SZ_256K
 
+/* What copies all but the neighbourhood, measured when the path is attached. */
+static enum bmm_copy_by fastest, fastest_streaming;
+
+static enum bmm_copy_by copy_by(int mode)
+{
+	if (mode == MODE_STREAMING)
+		return READ_ONCE(fastest_streaming);
+	return mode == MODE_CACHED ? BMM_COPY_BY_KERNEL : READ_ONCE(fastest);
+}
+
 /* Copies bytes @at to @end of a folio; returns how many are left. */
-static unsigned long copy_range(struct folio *dst, struct folio *src, size_t at,
-				size_t end)
+static unsigned long copy_range(enum bmm_copy_by by, struct folio *dst,
+				struct folio *src, size_t at, size_t end)
 {
 	unsigned long left = 0;
 	size_t n;
@@ -55,22 +74,27 @@ static unsigned long copy_range(struct folio *dst, struct folio *src, size_t at,
 	for (; at < end && !left; at += n) {
 		cond_resched();
 		n = min(UNIT, end - at);
-		left = copy_mc_to_kernel(folio_address(dst) + at,
-					 folio_address(src) + at, n);
+		left = bmm_copy_lines(by, folio_address(dst) + at,
+				      folio_address(src) + at, n);
 	}
 	return left;
 }
 
-static unsigned long copy_folio(struct folio *dst, struct folio *src,
-				unsigned long addr_hint)
+static unsigned long copy_folio(enum bmm_copy_by by, struct folio *dst,
+				struct folio *src, unsigned long addr_hint)
 {
 	size_t bytes = folio_size(dst);
 	size_t hint = PAGE_ALIGN_DOWN(addr_hint) & (bytes - 1);
+	size_t from = hint - min(hint, RADIUS * PAGE_SIZE);
 	size_t to = min(hint + (1 + RADIUS) * PAGE_SIZE, bytes);
 	u64 begun = ktime_get_mono_fast_ns(), ns;
 	unsigned long left;
 
-	left = copy_range(dst, src, to, bytes) ?: copy_range(dst, src, 0, to);
+	left = copy_range(by, dst, src, to, bytes);
+	if (!left)
+		left = copy_range(by, dst, src, 0, from);
+	if (!left)
+		left = copy_range(BMM_COPY_BY_KERNEL, dst, src, from, to);
 	ns = ktime_get_mono_fast_ns() - begun;
 	if (!left)
 		bmm_path_served(&bmm_copy_path, bytes, ns);
@@ -82,11 +106,15 @@ static unsigned long copy_folio(struct folio *dst, struct folio *src,
 static int copy_serve(struct folio *dst, struct folio *src,
 		      unsigned long addr_hint)
 {
-	if (READ_ONCE(bmm_copy_path.mode) == BMM_OFF)
+	int mode = READ_ONCE(bmm_copy_path.mode);
+
+	if (mode == MODE_OFF)
 		return REASON_OFF;
 	if (folio_nr_pages(dst) < MIN_PAGES)
 		return REASON_SMALL;
-	return copy_folio(dst, src, addr_hint) ? REASON_POISON : -1;
+	if (copy_folio(copy_by(mode), dst, src, addr_hint))
+		return REASON_POISON;
+	return -1;
 }
 
 static int copy_handle(struct folio *dst, struct folio *src,
@@ -116,12 +144,15 @@ static int copy_prepare(void)
 {
 	long key;
 
-	if (!IS_ENABLED(CONFIG_X86_MCE)) /* no machine check is survived */
-		return 0;
-	key = bmm_symbol_data(FRAGILE);
-	if (IS_ERR_VALUE(key))
-		return key;
-	return static_key_enabled((struct static_key *)key) ? -EOPNOTSUPP : 0;
+	if (IS_ENABLED(CONFIG_X86_MCE)) { /* else none is survived */
+		key = bmm_symbol_data(FRAGILE);
+		if (IS_ERR_VALUE(key))
+			return key;
+		if (static_key_enabled((struct static_key *)key))
+			return -EOPNOTSUPP;
+	}
+	bmm_copy_measure(&fastest, &fastest_streaming);
+	return 0;
 }
 
 struct bmm_path bmm_copy_path = {

@@ -36,7 +36,7 @@ static void name_mode(const struct family *family, const struct mode *mode,
 	bool usual = !strcmp(mode->name, "on") || !strcmp(mode->name, "auto");
 	bool shared = is_shared(mode);
 
-	snprintf(buf, size, "%s%s%s%s", family->ops && !usual ? "bulkmm-" : "",
+	snprintf(buf, size, "%s%s%s%s", family->loop || usual ? "" : "bulkmm-",
 		 usual ? "bulkmm" : mode->name, shared ? "-" : "",
 		 shared ? mode->workers : "");
 }

@@ -27,7 +27,10 @@ enum hint {
 	MIGRATE, /* folio_mc_copy() is told none */
 };
 
-static const struct mode modes[] = { { "on", -1, NULL }, { NULL, -1, NULL } };
+static const struct mode modes[] = { { "on", -1, NULL },
+				     { "cached", -1, NULL },
+				     { "streaming", -1, NULL },
+				     { NULL, -1, NULL } };
 static const struct mode none[] = { { NULL, -1, NULL } };
 
 /**

@@ -91,6 +91,8 @@ GOALS = (
     ),
     Goal("cached clear against stock", "(thp|hugetlb)-.*", CACHED, "stock", 1),
     Goal("clear against stock", "(thp|hugetlb)-.*", "bulkmm", "stock", 1),
+    Goal("copy, first page in use, against stock", "copy-2m", "bulkmm", "stock", 2),
+    Goal("copy against stock", "copy-[^-]+(-middle|-last)?", "bulkmm", "stock", 0.98),
     Goal("vmap, order 8 against stock", "vmap-100m-order8", "pte", "stock", 6),
     Goal("vmap in blocks against stock", "vmap-.*", "block", "stock", 20),
     Goal("vmap, single pages against stock", "vmap-100m-order0", "pte", "stock", 2.5),

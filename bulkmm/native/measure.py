@@ -58,7 +58,7 @@ PICKED = {
     **dict.fromkeys(("memmap", "clear", "copy"), ("bulkmm",)),
     "vmap": ("pte", "block"),
 }
-CLEARING = ("bulkmm", "bulkmm-cached", "bulkmm-streaming")
+WRITING = ("bulkmm", "bulkmm-cached", "bulkmm-streaming")
 SUBJECTS = {
     one.name: one
     for one in (
@@ -66,18 +66,18 @@ SUBJECTS = {
         _subject("memmap", ("bulkmm",), 100 * GIB, 16 * GIB, 72 / 4096),
         _subject(
             "clear",
-            CLEARING,
+            WRITING,
             512 * MIB,
             128 * MIB,
             1.02,
             published=("rep-stosb-4k", "rep-stosb"),
-            cached=CLEARING[:2],  # by itself it may leave all in a large cache
+            cached=WRITING[:2],  # by itself it may leave all in a large cache
             cold=r"\w+-\d+[kmg](-populate)?",
         ),
         # source and destination
         _subject(
             "copy",
-            ("bulkmm",),
+            WRITING,
             256 * MIB,
             64 * MIB,
             2.1,

@@ -64,6 +64,12 @@ case_not_calibrated() {
 		check "not calibrated: the first serves (${at##*/})" \
 			grep -q '^\[[a-z0-9-]*\] [^=[]*$' "$at"
 	done
+	copy=/sys/kernel/bulkmm/copy/mode
+	if write $copy on 2>/dev/null; then # not on every architecture
+		check "not calibrated: a line for copies" \
+			[ $(($(dmesg | grep -c "$said") - before)) = 4 ]
+		write $copy off
+	fi
 	check "not calibrated: nor when asked to" refused write $file fastest
 	check "not calibrated: one can be forced" write $file generic
 	check "forced: it says so" grep -q '^fastest .*\[generic\]' $file
@@ -72,6 +78,8 @@ case_not_calibrated() {
 	check "calibrated later: rates are known" \
 		grep -q '^[^[]*\[[a-z0-9-]*=[0-9.]*\]' $file
 	check "calibrated later: not forced" refused grep -q fastest $file
+	! write $copy on 2>/dev/null || check "calibrated later: copies, too" \
+		eval "dmesg | grep -q 'copy: kernel [0-9].* MB/s: .* serves'"
 }
 
 # PMD mappings are used if the kernel says that it may; if that cannot be found,

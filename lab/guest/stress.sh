@@ -42,7 +42,7 @@ stress_turn() {
 	turn
 	for mode in off on; do must_write "$MEMMAP/mode" $mode; done
 	for mode in off pte block; do must_write "$VMAP/mode" $mode; done
-	for mode in off on off on; do must_write "$BULKMM/copy/mode" $mode; done
+	for mode in off cached streaming; do must_write "$BULKMM/copy/mode" $mode; done
 	must_write "$BULKMM/off" 1
 	must_write "$BULKMM/copy/mode" on
 	must_write "$MEMMAP/mode" on

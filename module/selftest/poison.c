@@ -1,62 +1,57 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * debugfs bulkmm_lab/poison: a page of memory that is broken:
- * copy_mc_to_kernel() returns what is left from there on, as it does after a
- * machine check. "PFN" breaks it, "none" mends it.
+ * debugfs bulkmm_lab/poison: a page that the kernel cannot read, as if its
+ * memory were broken: it is not in the direct map. The page fault ends where a
+ * machine check would (ex_handler_default(), for EX_TYPE_DEFAULT_MCE_SAFE, in
+ * arch/x86/mm/extable.c, 6.1 to 7.3). "PFN" breaks it, "none" mends it.
  */
 #include <linux/mm.h>
 
+#include "../symbols.h"
 #include "lab.h"
 
-static const char *poisoned; /* NULL: none */
+typedef int set_memory_fn(unsigned long addr, int numpages);
 
-struct copying {
-	const char *from, *end;
-};
+static set_memory_fn *make_absent, *make_present;
+static unsigned long poisoned; /* address of the page; 0: none */
 
-static int entered(struct kretprobe_instance *instance, struct pt_regs *regs)
+static int poison_begin(void)
 {
-	struct copying *copying = (void *)instance->data;
+	long absent = bmm_symbol_entry("set_memory_np");
+	long present = bmm_symbol_entry("set_memory_p"); /* since 6.8 */
 
-	copying->from = (const char *)regs_get_kernel_argument(regs, 1);
-	copying->end = copying->from +
-		       (unsigned int)regs_get_kernel_argument(regs, 2);
+	if (IS_ERR_VALUE(absent) || IS_ERR_VALUE(present))
+		return -ENOENT;
+	make_absent = (set_memory_fn *)absent;
+	make_present = (set_memory_fn *)present;
 	return 0;
 }
 
-static int copied(struct kretprobe_instance *instance, struct pt_regs *regs)
+static void poison_mend(void)
 {
-	const struct copying *copying = (void *)instance->data;
-	const char *at = READ_ONCE(poisoned);
-
-	if (at && at < copying->end && at + PAGE_SIZE > copying->from)
-		regs_set_return_value(regs,
-				      copying->end - max(at, copying->from));
-	return 0;
+	if (poisoned)
+		make_present(poisoned, 1);
+	poisoned = 0;
 }
-
-static struct kretprobe probe = {
-	.kp.symbol_name = "copy_mc_to_kernel",
-	.entry_handler = entered,
-	.handler = copied,
-	.data_size = sizeof(struct copying),
-	.maxactive = 64,
-};
 
 static int poison_write(char *text)
 {
-	unsigned long pfn;
+	unsigned long pfn, addr;
 	int err;
 
 	if (!strcmp(text, "none")) {
-		WRITE_ONCE(poisoned, NULL);
+		poison_mend();
 		return 0;
 	}
 	err = kstrtoul(text, 0, &pfn);
-	if (err || !pfn_valid(pfn))
+	if (err || !pfn_valid(pfn) || poisoned)
 		return -EINVAL;
-	WRITE_ONCE(poisoned, page_address(pfn_to_page(pfn)));
-	return 0;
+	addr = (unsigned long)page_address(pfn_to_page(pfn));
+	err = make_absent(addr, 1);
+	if (!err)
+		poisoned = addr;
+	return err;
 }
 
-BMM_LAB_PART(poison, &probe, NULL, NULL, { "poison", .write = poison_write });
+BMM_LAB_PART(poison, NULL, poison_begin, poison_mend,
+	     { "poison", .write = poison_write });

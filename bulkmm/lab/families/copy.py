@@ -10,7 +10,8 @@ from bulkmm.lab.state import Expect, Visit
 from bulkmm.results import Check
 
 PATH = "copy"
-ARMS = ("absent", "off", "on")
+SERVED = ("cached", "streaming")
+ARMS = ("absent", "off", *SERVED)
 PLACES = ("first", "middle", "last")
 WAYS = (
     *(f"{kind}-{place}" for kind in ("private", "file") for place in PLACES),
@@ -69,7 +70,7 @@ def _seen(wrong: int) -> Check:
 
 
 def _hits(visit: Visit) -> Expect:
-    served = visit.event["copies"] if visit.arm == "on" else 0
+    served = visit.event["copies"] if visit.arm in SERVED else 0
     return Expect(PATH, None if visit.arm == "absent" else visit.arm, served)
 
 
@@ -89,7 +90,13 @@ def _same(way: str, seen: list[Visit]) -> Check:
 def _redone(seen: list[Visit]) -> Check:
     """Check that the original dealt with what a machine check had cut short."""
     many = {
-        one.event["way"]: one.fell(PATH)["poison"] for one in seen if one.arm == "on"
+        f"{one.event['way']}, {one.arm}": one.fell(PATH)["poison"]
+        for one in seen
+        if one.arm in SERVED
     }
-    wanted = {**dict.fromkeys(BROKEN, 1), KNOWN: 0}
+    wanted = {
+        f"{way}, {arm}": int(way in BROKEN)
+        for way in (*BROKEN, KNOWN)
+        for arm in SERVED
+    }
     return Check("the original meets the broken page", many == wanted, str(many))
