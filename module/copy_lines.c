@@ -4,8 +4,8 @@
  * fastest on this CPU.
  *
  * Bypassing the cache saves reading the destination first: 1.6 times the rate
- * of REP MOVSB on Zen 3, a tenth more on Zen 4. It has its price: who uses all
- * of the copy soon has to fetch it from memory. So it must gain MARGIN.
+ * of REP MOVSB on Zen 3. It has its price: who uses all of the copy soon has to
+ * fetch it from memory. So it must gain MARGIN.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": copy: " fmt
 
