@@ -9,7 +9,8 @@
  * Nobody knows whether what a call touches is in a cache, or where its source
  * lies. The fastest on cold memory may take twice as long as others on hot one,
  * or thirty times as long if the source is close (Zen 4). So each candidate is
- * compared with the best one in each situation, and these ratios are added.
+ * compared with the best one in each situation, and these ratios are added,
+ * each as often as its situation is expected.
  */
 #include "calibrate.h"
 #include "drain.h"
@@ -139,7 +140,7 @@ static void measure(const struct bmm_job *job, bool cold,
 	uint64_t least, now;
 
 	for (k = 0; k < nr; k++)
-		cost[k] = UINT64_MAX >> 11; /* no overflow in sums and ratios */
+		cost[k] = UINT64_MAX >> 13; /* no overflow in sums of ratios */
 	for (round = 0; round < ROUNDS; round++)
 		for (i = 0; i < nr; i++) {
 			k = (i + round) % nr;
@@ -168,7 +169,7 @@ void bmm_calibrate(const struct bmm_calls *calls, void *buffer,
 	const struct bmm_backend *list[BMM_CANDIDATES];
 	unsigned int nr = bmm_candidates(calls, list), place, k;
 	uint64_t cost[BMM_CANDIDATES], ratio[BMM_CANDIDATES] = { 0 }, least;
-	uint64_t ns[BMM_CANDIDATES] = { 0 }, situations = 0;
+	uint64_t slowest[BMM_CANDIDATES] = { 0 };
 	struct bmm_image image = { .size = BMM_LINE, .word = { 1 } };
 	struct bmm_job job = { .op = calls->op,
 			       .dst = buffer,
@@ -188,15 +189,15 @@ void bmm_calibrate(const struct bmm_calls *calls, void *buffer,
 			measure(&job, cold, list, nr, cost);
 			least = least_of(cost, nr);
 			for (k = 0; k < nr; k++) {
-				ns[k] += cost[k];
-				ratio[k] += (cost[k] << 10) / least;
+				if (cost[k] > slowest[k])
+					slowest[k] = cost[k];
+				ratio[k] += (cold ? calls->cold : calls->hot) *
+					    (cost[k] << 10) / least;
 			}
-			situations++;
 		}
 	for (k = 0; k < BMM_CANDIDATES; k++)
 		bmm_set(&result->rate[k],
-			k < nr ? (uint32_t)((situations * 1000 << 20) / ns[k]) :
-				 0);
+			k < nr ? (uint32_t)((1000 << 20) / slowest[k]) : 0);
 	least = least_of(ratio, nr);
 	for (k = 0; ratio[k] * 97 > least * 100;)
 		k++;

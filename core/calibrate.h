@@ -24,24 +24,24 @@
  * struct bmm_calls - the calls that a backend is selected for
  * @op:     the operation
  * @len:    bytes of a call, up to BMM_CALIBRATE_EXTENT
- * @hot:    what it touches may be in a cache
- * @cold:   it may be in none; one of the two at least
+ * @hot:    how often what it touches is in a cache, against @cold
+ * @cold:   how often it is in none; one of the two at least once
  * @skewed: source and destination of a copy differ in their offset within a
  *          cache line
  */
 struct bmm_calls {
 	enum bmm_op op;
 	size_t len;
-	bool hot;
-	bool cold;
+	unsigned int hot;
+	unsigned int cold;
 	bool skewed;
 };
 
 /**
  * struct bmm_calibration - its result
  * @selected: the backend; NULL before bmm_calibrate()
- * @rate:     MB/s of each candidate, as numbered by bmm_candidates(), over all
- *            that was measured; 0: nothing was
+ * @rate:     MB/s of each candidate, as numbered by bmm_candidates(), where it
+ *            was slowest; 0: nothing was measured
  */
 struct bmm_calibration {
 	const struct bmm_backend *selected;
