@@ -8,6 +8,8 @@ time of the best peer / time of ours, with its interval.
 import re
 from collections.abc import Callable, Iterable
 
+from msgspec.structs import replace
+
 from bulkmm.results import Document, Ratio, Result
 from bulkmm.sheet import Sheet
 
@@ -43,19 +45,22 @@ def of_kernel(document: Document) -> bool:
     return any(ratio.base in (STOCK, AGAINST) for ratio in document.ratios)
 
 
-def shown(document: Document, *, all_rows: bool = False) -> list[Result]:
-    """Return the results, without or with backends and kinds of limit."""
-    many = (OURS, LIMIT)  # those with a kind after a colon
-    return [
-        r
-        for r in document.results
-        if all_rows or ":" not in r.variant or not r.variant.startswith(many)
-    ]
+def usual(document: Document) -> Document:
+    """Return a document without single backends and kinds of limit."""
+
+    def kept(variant: str) -> bool:
+        return ":" not in variant or not variant.startswith((OURS, LIMIT))
+
+    return replace(
+        document,
+        results=[r for r in document.results if kept(r.variant)],
+        ratios=[r for r in document.ratios if kept(r.base) and kept(r.variant)],
+    )
 
 
 def of_one_thread(results: Iterable[Result]) -> list[Result]:
     """Return the single-threaded results; multi-threaded ones have a single size."""
-    return [r for r in results if not THREADS.fullmatch(r.variant)]
+    return [r for r in results if not THREADS.match(r.variant)]
 
 
 def picked(document: Document, scenario: str, variant: str) -> str:
@@ -64,17 +69,14 @@ def picked(document: Document, scenario: str, variant: str) -> str:
     return str(picks.get(scenario, {}).get(variant, ""))
 
 
-def grids(document: Document, factor: Factor, *, all_rows: bool = False) -> list[Sheet]:
+def grids(document: Document, factor: Factor) -> list[Sheet]:
     """Return the grids of kinds with many scenarios; ``factor`` formats a ratio."""
     found = []
-    every = [
-        r for r in shown(document, all_rows=all_rows) if not THREADS.match(r.variant)
-    ]
+    every = of_one_thread(document.results)
     for name, scenarios in kinds(document).items():
         results = [r for r in every if r.scenario in scenarios]
         found.append(_rates(name, scenarios, results))
-        held = goals(document.ratios, results)
-        if held:
+        if held := goals(document, scenarios):
             found.append(_best(document, scenarios, held, factor))
     return found
 
@@ -95,15 +97,13 @@ def _is_control(variant: str, variants: Iterable[str]) -> bool:
     return variant.endswith(AGAIN) and variant.removesuffix(AGAIN) in variants
 
 
-def goals(ratios: list[Ratio], results: list[Result]) -> dict[tuple[str, str], Ratio]:
+def goals(document: Document, scenarios: Iterable[str]) -> dict[tuple[str, str], Ratio]:
     """Return the ratio of each of ours to the fastest peer compared."""
-    medians = {(r.scenario, r.variant): r.median for r in results}
-    found: dict[tuple[str, str], Ratio] = {}
+    arms = document.arms
+    known = [r for r in document.ratios if r.scenario in scenarios and _against_peer(r)]
     # The fastest base last, so that it overwrites the others.
-    known = (r for r in ratios if _against_peer(r) and (r.scenario, r.base) in medians)
-    for ratio in sorted(known, key=lambda r: -medians[r.scenario, r.base]):
-        found[ratio.scenario, ratio.variant] = ratio
-    return found
+    known.sort(key=lambda r: -arms[r.scenario, r.base].median)
+    return {(ratio.scenario, ratio.variant): ratio for ratio in known}
 
 
 def _against_peer(ratio: Ratio) -> bool:

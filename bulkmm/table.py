@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from math import log10
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from bulkmm import facts, grid, published
 from bulkmm.control import needs, text
 from bulkmm.facts import DASH
@@ -106,14 +104,10 @@ def span(ratio: Ratio, digits: int = 2) -> str:
     return f"{fewer(ratio.ratio)} %{spread(ratio, fewer)}"
 
 
-def marks(ratio: Ratio) -> str:
-    """Return the marks of an unproven or unstable ratio."""
-    return ("" if ratio.significant else " ~") + (" !" if ratio.unstable else "")
-
-
 def factor(ratio: Ratio) -> str:
     """Return the ratio with its spread, marked if unproven or unstable."""
-    return span(ratio) + marks(ratio)
+    proven = "" if ratio.significant else " ~"
+    return f"{span(ratio)}{proven}{' !' if ratio.unstable else ''}"
 
 
 def headings(documents: Iterable[Document]) -> tuple[str, ...]:
@@ -129,12 +123,11 @@ def headings(documents: Iterable[Document]) -> tuple[str, ...]:
 
 def _fewer(document: Document, ratio: Ratio) -> str:
     """Return how many fewer instructions, and how many fewer stores."""
-    alike = replace(ratio, unit=STORES)
-    key = (alike.scenario, alike.base, alike.variant, alike.unit)
+    key = (ratio.scenario, ratio.base, ratio.variant)
     stores = [
         f"{removed(r.ratio):.1f} %"
         for r in document.ratios
-        if (r.scenario, r.base, r.variant, r.unit) == key
+        if r.unit == STORES and (r.scenario, r.base, r.variant) == key
     ]
     return ", ".join([factor(ratio), *stores])
 
@@ -170,55 +163,38 @@ def _published_rows(document: Document, scenario: str) -> list[list[str]]:
     ]
 
 
-def main_base(ratios: list[Ratio]) -> str:
-    """Return the leading base of a scenario."""
-    bases = [ratio.base for ratio in ratios]
-    return next((base for base in MAIN_BASES if base in bases), bases[0])
-
-
 def leading(document: Document, scenario: str) -> dict[str, Ratio]:
     """Return the ratio of each variant to the base that leads the scenario."""
     here = [r for r in document.ratios if r.scenario == scenario and r.unit != STORES]
-    base = main_base(here) if here else ""
+    bases = [r.base for r in here]
+    base = next((base for base in (*MAIN_BASES, *bases) if base in bases), "")
     return {r.variant: r for r in here if r.base == base}
 
 
-def _rows(document: Document, scenario: str, show: Show) -> list[list[str]]:
+def _rows(document: Document, scenario: str) -> list[list[str]]:
     """Return a scenario's rows, its name above them."""
-    results = [r for r in _arms(document, show) if r.scenario == scenario]
-    first = leading(_among(document, results), scenario)
-    rows = [_row(document, r, first.get(r.variant)) for r in results]
+    arms = [r for r in document.arms.values() if r.scenario == scenario]
+    first = leading(document, scenario)
+    rows = [_row(document, r, first.get(r.variant)) for r in arms]
     return [[scenario], *rows, *_published_rows(document, scenario)]
 
 
-def _arms(document: Document, show: Show) -> list[Result]:
-    every = grid.shown(document, all_rows=show.all_rows)
-    return [r for r in every if r.unit != STORES]
-
-
-def _among(document: Document, results: list[Result]) -> Document:
-    """Return a document with the ratios of some of its arms."""
-    names = {(r.scenario, r.variant) for r in results}
-    ratios = [
-        r
-        for r in document.ratios
-        if {(r.scenario, r.base), (r.scenario, r.variant)} <= names
-    ]
-    return replace(document, ratios=ratios)
+def _shown(document: Document, show: Show) -> Document:
+    """Return the part of a document that its tables show."""
+    printed = document.printed()
+    return printed if show.all_rows else grid.usual(printed)
 
 
 def meanings(document: Document, show: Show = DEFAULT) -> list[str]:
     """Return what the ratios in the rows mean, and those that the rows lack."""
-    document = document.printed()
-    among = _among(document, _arms(document, show))
-    found = []
+    document, found = _shown(document, show), []
     for scenario in _in_rows(document, show):
-        if first := leading(among, scenario):
+        if first := leading(document, scenario):
             base = next(iter(first.values())).base
             said = [_means(document, base)]
             said += [
                 _said(r)
-                for r in among.ratios
+                for r in document.ratios
                 if r.scenario == scenario and r.base != base and r.unit != STORES
             ]
             found += [f"{scenario}: {line}" for line in said]
@@ -251,9 +227,7 @@ def _in_rows(document: Document, show: Show) -> list[str]:
     return [s for s in document.scenarios if grid.kind(s) not in in_grids]
 
 
-def kernels(
-    documents: list[Document], show: Show = DEFAULT, ways: tuple[str, ...] = ()
-) -> Sheet:
+def kernels(documents: list[Document], ways: tuple[str, ...] = ()) -> Sheet:
     """Return kernels' own code beside ours, side by side: a row per arm of the module.
 
     Without a module, a row for each of its candidates; or for the kernel that is
@@ -263,9 +237,10 @@ def kernels(
     for one in documents:
         arms = f"{one.run.get(grid.AGAINST, 'stock')} → "
         arms += "this" if grid.AGAINST in one.run else "bulkmm"
-        gain = "faster; of limit" if _has_limit(one) else "faster"
+        limited = any(r.variant == grid.LIMIT for r in one.results)
+        gain = "faster; of limit" if limited else "faster"
         headings += [f"Linux {needs.series(facts.kernel(one))}: {arms}", gain]
-        cells.append(_of_kernel(one, show, ways))
+        cells.append(_of_kernel(one, ways))
     # in the newest kernel's order, which has them all
     keys = dict.fromkeys(key for one in reversed(cells) for key in one)
     rows = [
@@ -277,20 +252,15 @@ def kernels(
     return Sheet(headings, rows)
 
 
-def _has_limit(document: Document) -> bool:
-    return any(r.variant == grid.LIMIT for r in document.results)
-
-
 def _of_kernel(
-    document: Document, show: Show, ways: tuple[str, ...]
+    document: Document, ways: tuple[str, ...]
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """Return the cells of a kernel by scenario and arm."""
     base = grid.AGAINST if grid.AGAINST in document.run else grid.STOCK
-    shown = {(r.scenario, r.variant) for r in _arms(document, show)}
     held = [
         r
         for r in document.ratios
-        if r.base == base and (r.scenario, r.variant) in shown
+        if r.base == base
         if r.variant in ways or not (ways or r.variant == base + grid.AGAIN)
     ]
     ours = [r for r in held if not r.variant.startswith(grid.LIMIT)] or held
@@ -343,20 +313,19 @@ def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:
 
     No table has both times and work.
     """
+    documents = [_shown(one, show) for one in documents]
     compact = []
-    for document in documents if not show.full else ():
-        if grid.of_kernel(document):
-            compact.append(kernels([document.printed()], show))
-        else:
-            compact += grid.grids(document, factor, all_rows=show.all_rows)
+    for one in () if show.full else documents:
+        of_kernel = grid.of_kernel(one)
+        compact += [kernels([one])] if of_kernel else grid.grids(one, factor)
     found = []
     for counted in (False, True):
-        kind = [d.printed() for d in documents if d.counted is counted]
+        kind = [one for one in documents if one.counted is counted]
         rows = [
             row
             for one in kind
             for scenario in _in_rows(one, show)
-            for row in _rows(one, scenario, show)
+            for row in _rows(one, scenario)
         ]
         if rows or (kind and not compact):
             found.append(Sheet(headings(kind), rows, NUMBERS))

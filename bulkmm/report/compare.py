@@ -33,7 +33,7 @@ from msgspec.structs import replace
 from bulkmm import facts, stats, table
 from bulkmm.control import text
 from bulkmm.errors import Exit, UsageError
-from bulkmm.results import ALPHA, NS, STORES, Document, Ratio, Result
+from bulkmm.results import ALPHA, NS, Document, Ratio, Result
 from bulkmm.sheet import Sheet, print_lines
 
 SLOWER, FASTER, UNPROVEN = "slower", "faster", "unproven"
@@ -59,9 +59,8 @@ class Side:
         """Return the arms that every file has, by key."""
         found: dict[Key, list[Result]] = {}
         for document in self.files.values():
-            for one in document.printed().results:
-                if one.unit != STORES:
-                    found.setdefault((one.scenario, one.variant), []).append(one)
+            for key, one in document.printed().arms.items():
+                found.setdefault(key, []).append(one)
         return {k: held for k, held in found.items() if len(held) == len(self.files)}
 
     @property

@@ -39,8 +39,7 @@ def best_peers(document: Document) -> dict[str, list[Ratio]]:
         return {}
     found = {}
     for kind, scenarios in grid.kinds(document).items():
-        results = [r for r in document.results if r.scenario in scenarios]
-        if best := grid.goals(document.ratios, results):
+        if best := grid.goals(document, scenarios):
             found[kind] = list(best.values())
     return found
 

@@ -94,7 +94,7 @@ def svg(whole: Document, name: str) -> str:
 def _series(document: Document) -> Panels:
     """Return throughput by size; an interval that includes 0 has no rate."""
     found: Panels = {}
-    for one in grid.of_one_thread(grid.shown(document)):
+    for one in grid.of_one_thread(grid.usual(document).results):
         sized = SERIES.fullmatch(one.scenario)
         if not sized or one.unit != NS or not one.ci95[0] > 0:
             continue
