@@ -87,8 +87,6 @@ def summarise(
     scenario: str, variant: str, unit: str, nbytes: int, samples: Sequence[float]
 ) -> Result:
     """Return one arm with its median and spread."""
-    if not samples:
-        raise ValueError(f"{scenario}, {variant}: no samples")
     return Result(
         scenario=scenario,
         variant=variant,
@@ -118,8 +116,6 @@ def _variation(samples: Sequence[float]) -> float | None:
 
 def effects(base: Result, variant: Result) -> list[float]:
     """Return the log-ratio of each process: the median of its rounds."""
-    if base.scenario != variant.scenario:
-        raise ValueError(f"{base.scenario} and {variant.scenario} do not compare")
     return [_effect(a, b) for a, b in zip(base.raw, variant.raw, strict=True)]
 
 
@@ -195,16 +191,13 @@ def p_of_signs(logs: Sequence[Sequence[float]]) -> list[float]:
     """
     import numpy as np
 
-    held = np.asarray(logs, float)
-    scaled = held / np.linalg.norm(held, axis=1, keepdims=True).clip(FLOOR)
+    scaled = _scaled(np.asarray(logs, float))
 
-    def largest(signs: Array, _: Array, axis: int = -1) -> Array:
-        sums = np.moveaxis(signs, axis, -1) @ scaled.T
-        return np.asarray(np.abs(sums).max(axis=-1))
+    def effect(signs: Array, _: Array) -> Array:
+        return signs @ scaled.T
 
-    ones = np.ones(held.shape[1])
-    null = _null((ones, -ones), largest, "samples")
-    return _shares(null, np.abs(scaled.sum(axis=1)))
+    ones = np.ones(scaled.shape[1])
+    return _p_of_largest((ones, -ones), effect, "samples")
 
 
 def p_of_sides(before: Array, after: Array) -> list[float]:
@@ -216,26 +209,33 @@ def p_of_sides(before: Array, after: Array) -> list[float]:
     import numpy as np
 
     held = np.concatenate([before, after], axis=1)
-    held = held - held.mean(axis=1, keepdims=True)
-    scaled = held / np.linalg.norm(held, axis=1, keepdims=True).clip(FLOOR)
+    scaled = _scaled(held - held.mean(axis=1, keepdims=True))
 
-    def change(one: Array, other: Array) -> Array:
-        sides = (scaled[:, np.asarray(side, int)] for side in (one, other))
-        first, second = (side.mean(axis=-1) for side in sides)
-        return np.asarray(np.abs(first - second))
-
-    def largest(one: Array, other: Array, axis: int = -1) -> Array:
-        sides = (np.moveaxis(side, axis, -1) for side in (one, other))
-        return np.asarray(change(*sides).max(axis=0))
+    def change(*sides: Array) -> Array:
+        first, second = (scaled.T[side.astype(int)].mean(axis=-2) for side in sides)
+        return np.asarray(first - second)
 
     files = np.arange(held.shape[1])
     split = files[: before.shape[1]], files[before.shape[1] :]
-    return _shares(_null(split, largest, "independent"), change(*split))
+    return _p_of_largest(split, change, "independent")
 
 
-def _null(data: tuple[Array, Array], largest: Callable[..., Array], kind: str) -> Array:
-    """Return the distribution by chance of the largest change of any row."""
+def _scaled(rows: Array) -> Array:
+    """Return rows that all have the same length as vectors, so that they compare."""
     import numpy as np
+
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True).clip(FLOOR))
+
+
+def _p_of_largest(
+    data: tuple[Array, Array], effect: Callable[[Array, Array], Array], kind: str
+) -> list[float]:
+    """Return how often chance makes the largest effect of any row as large as each."""
+    import numpy as np
+
+    def largest(*data: Array, axis: int = -1) -> Array:
+        drawn = (np.moveaxis(one, axis, -1) for one in data)
+        return np.asarray(np.abs(effect(*drawn)).max(axis=-1))
 
     test = _scipy().permutation_test(
         data,
@@ -247,13 +247,9 @@ def _null(data: tuple[Array, Array], largest: Callable[..., Array], kind: str) -
         alternative="greater",
         rng=np.random.default_rng(0),
     )
-    return np.asarray(test.null_distribution)
-
-
-def _shares(null: Array, seen: Array) -> list[float]:
-    """Return the share of a distribution that reaches each value seen."""
-    rounding = 1e-9
-    return [float(max((null >= one - rounding).mean(), 1 / null.size)) for one in seen]
+    null, rounding = test.null_distribution, 1e-9
+    seen = np.abs(effect(*data)) - rounding
+    return [float(max((null >= one).mean(), 1 / null.size)) for one in seen]
 
 
 def _differ(base: Sequence[float], variant: Sequence[float]) -> bool:
@@ -287,8 +283,6 @@ def _ratio_interval(
 
 def ratio(base: Result, variant: Result, seed: int = 0) -> Ratio:
     """Return time of the base / time of the variant, of arms without pairs."""
-    if base.scenario != variant.scenario or base.unit != variant.unit:
-        raise ValueError(f"{base.scenario} and {variant.scenario} do not compare")
     a, b = base.samples, variant.samples
     n = min(len(a), len(b))
     if n < INTERVAL_LEAST:
