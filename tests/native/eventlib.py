@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Events of a bench program that never ran."""
 
-import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bulkmm.bench import measure, subjects
 
 Event = dict[str, Any]
-Bench = Callable[..., subprocess.CompletedProcess[str]]
-Fake = Callable[[list[Event], int], str]
-FailedWith = Callable[[str, subjects.Request], set[str]]
 Times = Mapping[str, Sequence[Sequence[int]]]  # of a variant: by process, by round
 
 
