@@ -8,12 +8,13 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from bulkmm.control.module import choice
+from bulkmm.control.module import chosen
 from bulkmm.control.root import Root
 
 CPU = "/sys/devices/system/cpu"
 VULNERABILITIES = ("retbleed", "spec_rstack_overflow", "spectre_v2")
-read = Root(Path("/")).read  # reads a system file; None if it cannot be read
+ROOT = Root(Path("/"))
+read = ROOT.read  # reads a system file; None if it cannot be read
 
 
 def cpuinfo() -> dict[str, str]:
@@ -136,14 +137,13 @@ def describe() -> dict[str, Any]:
     """Return the description of this machine for a result document."""
     total = memory_kib("MemTotal")
     nodes = Path("/sys/devices/system/node").glob("node[0-9]*")
-    thp = choice(read("/sys/kernel/mm/transparent_hugepage/enabled") or "")
     return {
         "cpu": _cpu(),
         "architecture": platform.machine(),
         "memory_bytes": total * 1024 if total else None,
         "numa_nodes": len(list(nodes)) or 1,
         "kernel": platform.release(),
-        "thp": thp.chosen if thp else None,
+        "thp": chosen(ROOT, "/sys/kernel/mm/transparent_hugepage/enabled") or None,
         "python": platform.python_version(),
         "numpy": _version("numpy"),
         "bulkmm": _version("bulkmm"),

@@ -87,7 +87,7 @@ def to_mode(module: Module, name: str, mode: str | None) -> Change:
     path = find(module, name)
     wanted = mode_of(name, path.modes, mode)
     file = f"{modules.HOME}/{name}/mode"
-    return Change(f"{name}.mode", file, path.mode or "unknown", wanted)
+    return Change(f"{name}.mode", file, path.mode, wanted)
 
 
 def all_off(root: Root, module: Module, *, dry: bool) -> list[Change]:
@@ -110,7 +110,7 @@ def settings(module: Module) -> dict[str, Setting]:
         for name, one in path.backends.items():
             add(path.name, name, one.chosen, one.choices)
         for name, choice in path.choices.items():
-            add(path.name, name, choice.chosen or "unknown", choice.words)
+            add(path.name, name, choice.chosen, choice.words)
         for name, value in path.settings.items():
             add(path.name, name, str(value), [])
     for name, value in module.parameters.items():

@@ -149,11 +149,10 @@ def _loading(root: Root, kernel: Kernel) -> Iterator[Check]:
         said = "1: nothing can be loaded until the next boot"
         state = OK if loaded else NO
         yield Check("kernel.modules_disabled", state, said, "reboot")
-    lockdown = modules.choice(root.read("/sys/kernel/security/lockdown") or "")
-    level = lockdown.chosen if lockdown else "none"
+    level = modules.chosen(root, "/sys/kernel/security/lockdown") or "none"
     signed = "only modules signed by a key that the kernel trusts are loaded"
     care = OK if loaded else CARE
-    if level in (None, "none"):
+    if level == "none":
         yield Check("lockdown", OK, "none")
     else:
         yield Check("lockdown", care, f"{level}: {signed}", SIGN)

@@ -29,6 +29,7 @@ NOT_NEEDED, UNKNOWN = "not needed", "unknown"
 BLOCKING = ("architecture", "kernel", "kernel.ftrace_enabled")
 BTF = "/sys/kernel/btf/vmlinux"
 MARKS = {checks.OK: "ok", checks.CARE: "care", checks.NO: "NO", checks.UNKNOWN: "?"}
+Finding = tuple[str, str]  # the verdict that it makes for, and why
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def _verdict(release: str, paths: list[Verdict]) -> str:
 
 def _blockers(found: list[Check], paths: list[Verdict]) -> list[str]:
     """Return the blockers, those of all paths first."""
-    said = [*_general(found)]
+    said = _general(found)
     for path in paths:
         if path.verdict in (WOULD_NOT, UNKNOWN):
             own = [why for why in path.reasons if why not in said]
@@ -172,52 +173,64 @@ def _judge(path: Needs, loaded: KernelPath | None, seen: Seen) -> Verdict:
     if loaded and loaded.hooks and loaded.hooks[0].attached:
         without = [f"without {h.symbol}: {h.why}" for h in loaded.hooks if h.errno]
         return Verdict(path.name, ATTACHED, without, mine)
-    case = kernels.zeroing(seen.kernel)
-    against = [*_general(seen.checks), *_refusals(path, loaded, seen)]
+    found = [*_of_kernel(seen), *_of_path(path, loaded, seen)]
+    kinds = {kind for kind, _ in found}
+    verdict = next((kind for kind in (WOULD_NOT, UNKNOWN) if kind in kinds), WOULD)
+    reasons = [why for kind, why in dict.fromkeys(found) if kind == verdict]
     # If the path has nothing to do here, its absence is no fault.
-    if against and path.only and case not in ("unknown", path.only):
-        return Verdict(path.name, NOT_NEEDED, against, mine)
-    if against:
-        return Verdict(path.name, WOULD_NOT, against, mine)
-    unknown = [*_unknown_options(path, seen), *_unknowns(path, seen.symbols)]
-    if unknown:
-        return Verdict(path.name, UNKNOWN, unknown, mine)
-    return Verdict(path.name, WOULD, list(_lacking(path, seen)), mine)
+    case = kernels.zeroing(seen.kernel)
+    if verdict == WOULD_NOT and path.only and case not in ("unknown", path.only):
+        verdict = NOT_NEEDED
+    return Verdict(path.name, verdict, reasons, mine)
 
 
-def _general(found: list[Check]) -> Iterator[str]:
-    for check in found:
-        if check.state == checks.NO:
-            yield f"{check.name}: {check.says}"
+def _general(found: list[Check]) -> list[str]:
+    return [f"{one.name}: {one.says}" for one in found if one.state == checks.NO]
 
 
-def _refusals(path: Needs, loaded: KernelPath | None, seen: Seen) -> Iterator[str]:
-    """Yield all that keeps a path from attaching."""
+def _of_kernel(seen: Seen) -> Iterator[Finding]:
+    """Yield what keeps every path from attaching."""
+    yield from ((WOULD_NOT, why) for why in _general(seen.checks))
+    for check in seen.checks:
+        if check.state == checks.UNKNOWN and check.name in BLOCKING:
+            yield UNKNOWN, f"{check.name}: {check.says}"
+    if seen.kernel.config is None:
+        yield UNKNOWN, "the kernel's configuration cannot be read"
+
+
+def _of_path(path: Needs, loaded: KernelPath | None, seen: Seen) -> Iterator[Finding]:
+    """Yield what keeps one path from attaching, or what it would make do without."""
     for hook in loaded.hooks[:1] if loaded else ():
         if hook.errno != modules.NOT_TRIED:
-            yield f"the module reports for {hook.symbol}: {hook.why}"
+            yield WOULD_NOT, f"the module reports for {hook.symbol}: {hook.why}"
     for name in path.without_options:
         if seen.kernel.option(name):
-            yield f"CONFIG_{name} is set"
+            yield WOULD_NOT, f"CONFIG_{name} is set"
     for name in path.with_options:
         if seen.kernel.option(name) is False:
-            yield f"CONFIG_{name} is not set"
-    there = list(_functions(path, seen.symbols))
-    yield from there
-    if seen.types and not there:
-        _, others = prototypes.lacking(path, seen.types, seen.prototypes)
-        for one in prototypes.against(path, seen.types, seen.prototypes):
-            if one not in others:
-                yield f"prototype in the kernel's BTF: {one}"
+            yield WOULD_NOT, f"CONFIG_{name} is not set"
+    yield from _of_functions(path, seen)
+    for name in (name for group in path.hooks.values() for name in group):
+        if why := seen.symbols[name].unknown:
+            yield UNKNOWN, why
 
 
-def _functions(path: Needs, known: dict[str, Symbol]) -> Iterator[str]:
+def _of_functions(path: Needs, seen: Seen) -> Iterator[Finding]:
     first, *called = path.needed
-    yield from _none_hooked(first, known)
+    absent = list(_none_hooked(first, seen.symbols))
     for group in called:
-        whys = [known[name].absent for name in group]
+        whys = [seen.symbols[name].absent for name in group]
         if all(whys):
-            yield f"{' or '.join(group)}: {whys[0]}"
+            absent.append(f"{' or '.join(group)}: {whys[0]}")
+    yield from ((WOULD_NOT, why) for why in absent)
+    for group in path.optional:
+        yield from ((WOULD, f"without {w}") for w in _none_hooked(group, seen.symbols))
+    if seen.types:
+        _, others = prototypes.lacking(path, seen.types, seen.prototypes)
+        yield from ((WOULD, f"without {one}") for one in others)
+        for one in prototypes.against(path, seen.types, seen.prototypes):
+            if not absent and one not in others:
+                yield WOULD_NOT, f"prototype in the kernel's BTF: {one}"
 
 
 def _none_hooked(group: list[str], known: dict[str, Symbol]) -> Iterator[str]:
@@ -226,28 +239,3 @@ def _none_hooked(group: list[str], known: dict[str, Symbol]) -> Iterator[str]:
     whys = [known[name].refused for name in there or group]
     if all(whys):
         yield f"{' or '.join(there or group)}: {whys[0]}"
-
-
-def _lacking(path: Needs, seen: Seen) -> Iterator[str]:
-    """Yield the other functions that it would make do without."""
-    for group in path.optional:
-        yield from (f"without {why}" for why in _none_hooked(group, seen.symbols))
-    if seen.types:
-        _, others = prototypes.lacking(path, seen.types, seen.prototypes)
-        yield from (f"without {one}" for one in others)
-
-
-def _unknown_options(path: Needs, seen: Seen) -> list[str]:
-    if seen.kernel.config is None and (path.with_options or path.without_options):
-        return ["the kernel's configuration cannot be read"]
-    return [f"{c.name}: {c.says}" for c in seen.checks if _matters(c)]
-
-
-def _matters(check: Check) -> bool:
-    option = check.name.startswith("CONFIG_")
-    return check.state == checks.UNKNOWN and (option or check.name in BLOCKING)
-
-
-def _unknowns(path: Needs, known: dict[str, Symbol]) -> list[str]:
-    hooked = [name for group in path.hooks.values() for name in group]
-    return list(dict.fromkeys(why for name in hooked if (why := known[name].unknown)))

@@ -55,12 +55,11 @@ def _uses(root: Root, kernel: Kernel) -> Iterator[tuple[str, str]]:
     if nbytes := late.missed(root)[1] or late.zone_bytes(root):
         yield "memmap", f"{text.size(nbytes)} of devices have struct pages"
     case = kernels.zeroing(kernel)
-    thp = modules.choice(root.read(THP) or "")
-    if thp and thp.chosen not in (None, "never"):
+    if (thp := modules.chosen(root, THP)) not in ("", "never"):
         if case == "allocator":
-            yield "alloc", f"transparent huge pages ({thp.chosen}), allocator zeroes"
+            yield "alloc", f"transparent huge pages ({thp}), allocator zeroes"
         elif not needs.at_least(kernel.release, RANGES_SINCE):
-            yield "clear", f"transparent huge pages ({thp.chosen})"
+            yield "clear", f"transparent huge pages ({thp})"
     for page in sizes(root):
         pool = Pool(root, page)
         if count := pool.read("nr_hugepages"):
@@ -73,10 +72,10 @@ def _uses(root: Root, kernel: Kernel) -> Iterator[tuple[str, str]]:
 
 def _not_ready(pool: Pool) -> Iterator[str]:
     """Yield what of a pool would be cleared when a program takes it, and the remedy."""
-    on = modules.choice(pool.root.read(f"{modules.HOME}/prezero/mode") or "")
     if (left := pool.uncleared) > 0:
         free = pool.read("free_hugepages")
-        remedy = "" if on and on.chosen == "on" else "bulkmm on prezero, then "
+        on = modules.chosen(pool.root, f"{modules.HOME}/prezero/mode") == "on"
+        remedy = "" if on else "bulkmm on prezero, then "
         yield (
             f"{left} of {free} free {named(pool.page)} pages are cleared when "
             f"a program takes them: {remedy}bulkmm pool zero"

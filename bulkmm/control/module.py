@@ -29,7 +29,7 @@ class Choice:
     """A setting with several valid words."""
 
     words: list[str]
-    chosen: str | None
+    chosen: str
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class KernelPath:
     """One family of kernel functions, hooked together."""
 
     name: str
-    mode: str | None
+    mode: str
     modes: list[str]
     hooks: list[Hook]
     counters: dict[str, int] = field(default_factory=dict)
@@ -101,7 +101,7 @@ def read(root: Root) -> Module | None:
 def _path(root: Root, name: str) -> KernelPath | None:
     """Return a path, or None if there is none of this name (any more)."""
     home = f"{HOME}/{name}"
-    mode = choice(root.read(f"{home}/mode") or "")
+    mode = choice(root, f"{home}/mode")
     if not mode:
         return None
     held = hooks(root.read(f"{home}/hook") or "")
@@ -130,17 +130,28 @@ def _add_setting(path: KernelPath, file: str, text: str) -> None:
     elif OPERATION.fullmatch(file):
         if operation := backends(text):
             path.backends[file] = operation
-    elif found := choice(text):
+    elif found := _choice(text):
         path.choices[file] = found
 
 
-def choice(text: str) -> Choice | None:
+def choice(root: Root, file: str) -> Choice | None:
+    """Return what a file lets one choose, of the module or another; None: nothing."""
+    return _choice(root.read(file) or "")
+
+
+def chosen(root: Root, file: str) -> str:
+    """Return the word that is chosen in a file; "" if none is."""
+    found = choice(root, file)
+    return found.chosen if found else ""
+
+
+def _choice(text: str) -> Choice | None:
     """Parse a choice such as "off [on]"; None if nothing is in brackets."""
     words = text.split()
-    chosen = [word[1:-1] for word in words if re.fullmatch(r"\[.+\]", word)]
-    if len(chosen) != 1:
+    marked = [word[1:-1] for word in words if re.fullmatch(r"\[.+\]", word)]
+    if len(marked) != 1:
         return None
-    return Choice([word.strip("[]") for word in words], chosen[0])
+    return Choice([word.strip("[]") for word in words], marked[0])
 
 
 def backends(text: str) -> Backends | None:

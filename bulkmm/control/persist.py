@@ -10,8 +10,7 @@ from bulkmm.control.module import Module
 from bulkmm.control.root import Root
 
 FILE = "/etc/modprobe.d/bulkmm.conf"
-HEAD = ["options", "bulkmm"]
-LINE = re.compile(r"((?:\\\n|.)*)\n")  # continued by a backslash at its end
+CONTINUED = "\\\n"  # a backslash at the end of a line
 DEFAULT = "the module's default"
 NEW = """\
 # What the module is loaded with; written by bulkmm on|off --persist.
@@ -45,28 +44,15 @@ def _read(root: Root) -> str:
 
 
 def _edited(text: str, name: str, mode: str) -> tuple[str, str]:
-    """Set one parameter and keep the rest; the last occurrence counts."""
-    lines: list[str] = []
-    before, last = DEFAULT, None
-    for line in LINE.findall(text.removesuffix("\n") + "\n"):
-        joined = line.replace("\\\n", "").rstrip("\\")
-        words = joined.split()
-        if words[:2] == HEAD:
-            given = [word for word in words if word.startswith(f"{name}=")]
-            before = given[-1].partition("=")[2] if given else before
-            words = [word for word in words if word not in given]
-            if words == HEAD:
-                continue
-            last = len(lines)
-            lines.append(" ".join(words) if given else joined)
-        else:
-            lines.append(line)
-    word = f"{name}={mode}"
-    if last is None:
-        lines.append(" ".join([*HEAD, word]))
-    else:
-        lines[last] += f" {word}"
-    return "\n".join(lines) + "\n", before
+    """Set one parameter by a line at the end, as the last one given counts."""
+    words = [line.split() for line in text.replace(CONTINUED, "").splitlines()]
+    ours = [
+        word for line in words if line[:2] == ["options", "bulkmm"] for word in line
+    ]
+    given = [word.partition("=")[2] for word in ours if word.startswith(f"{name}=")]
+    text = re.sub(rf"^options bulkmm {name}=\S+\n", "", text, flags=re.MULTILINE)
+    text = text.rstrip("\\\n")
+    return f"{text}\noptions bulkmm {name}={mode}\n", given[-1] if given else DEFAULT
 
 
 def write(root: Root, kept: Kept) -> None:

@@ -105,7 +105,7 @@ def _row(path: KernelPath) -> tuple[str, ...]:
     left = [f"{reason} {count}" for reason, count in path.fallbacks.items() if count]
     return (
         path.name,
-        path.mode or "?",
+        path.mode,
         hook_state(path),
         str(hits),
         text.size(served) if hits else "",
@@ -137,7 +137,7 @@ def _details(path: KernelPath) -> list[str]:
     return [f"{path.name}:", *text.columns(rows, indent="  "), ""]
 
 
-def _marked(words: list[str], chosen: str | None) -> str:
+def _marked(words: list[str], chosen: str) -> str:
     """Return a choice in sysfs's form."""
     return " ".join(f"[{w}]" if w == chosen else w for w in words)
 

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from bulkmm.control import tracefs
 from bulkmm.control.root import Root
-from bulkmm.control.tracefs import PLACES
 
 KALLSYMS = "/proc/kallsyms"
 FUNCTION = "tTwW"  # how kallsyms marks functions
@@ -93,11 +93,8 @@ def _names(root: Root, found: dict[str, Symbol]) -> None:
 
 
 def _tracing(root: Root, file: str) -> Iterable[str] | None:
-    for place in PLACES:
-        lines = root.lines(f"{place}/{file}")
-        if lines is not None:
-            return lines
-    return None
+    place = tracefs.place(root)
+    return root.lines(f"{place}/{file}") if place else None
 
 
 def _traceable(root: Root, found: dict[str, Symbol]) -> None:

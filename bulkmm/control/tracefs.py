@@ -26,7 +26,7 @@ OUTSIDE = "pid:[4026531836]"
 def place(root: Root) -> str | None:
     """Return where tracefs is mounted."""
     for one in PLACES:
-        if root.at(f"{one}/trace").exists():
+        if "trace" in root.names(one):  # which only root can see, as a rule
             return one
     return None
 

@@ -30,7 +30,7 @@ class Rates:
     """What a path did between two reads, per second."""
 
     name: str
-    mode: str | None
+    mode: str
     requests_per_s: float
     bytes_per_s: float
     mean_ns: float | None  # None: no request was served
@@ -140,7 +140,7 @@ def cells(path: Rates) -> dict[str, str]:
         *((seen.median_ns, seen.p99_ns, seen.max_ns) if seen else ()),
     )
     return {
-        "mode": path.mode or "?",
+        "mode": path.mode,
         "requests/s": text.number(path.requests_per_s),
         "GB/s": text.number(path.bytes_per_s / 1e9),
         **{

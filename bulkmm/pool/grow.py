@@ -84,24 +84,16 @@ def grow(
     An exception leaves the pool as it was.
     """
     before = {node: pool.persistent(node) for node in wanted}
-    had = 0
-
-    def told(pages: int) -> None:
-        nonlocal had
-        had = pages
-        progress(pages)
-
+    held, had = Reserved(pool.page), 0  # pages more than were free
     with undisturbed() as interruptible:
         try:
-            with (
-                _overcommitted(pool, wanted, note) as spare,
-                Reserved(pool.page) as held,
-                interruptible(),
-            ):
+            with _overcommitted(pool, wanted, note) as spare, held, interruptible():
                 if spare is not None:
-                    held.take([Share(spare)] if spare else [], lambda _: None)
-                    shares = _shares(pool.root, wanted, jobs)
-                    held.take(shares, lambda pages: told(pages - spare))
+                    first = [Share(spare)] if spare else []
+                    for shares in (first, _shares(pool.root, wanted, jobs)):
+                        for pages in held.take(shares):
+                            had = max(pages - spare, 0)
+                            progress(had)
                 for node, pages in wanted.items():
                     pool.write("nr_hugepages", before[node] + pages, node)
             with interruptible():  # by what came after that

@@ -19,7 +19,7 @@ import os
 import platform
 import selectors
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,8 +59,8 @@ class Reserved:
         """Have none yet."""
         return self
 
-    def take(self, shares: Iterable[Share], progress: Callable[[int], None]) -> None:
-        """Reserve, each share in a process of its own; return when none has more."""
+    def take(self, shares: Iterable[Share]) -> Iterator[int]:
+        """Reserve, each share in a process of its own; yield the pages so far."""
         with selectors.DefaultSelector() as waiting:
             for share in shares:
                 waiting.register(self._start(share), selectors.EVENT_READ)
@@ -71,7 +71,7 @@ class Reserved:
                         waiting.unregister(key.fd)
                         os.close(key.fd)
                     self.held += sum(said)
-                    progress(self.held)
+                    yield self.held
 
     def _start(self, share: Share) -> int:
         told, tell = os.pipe()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from bulkmm.control.module import HOME, choice
+from bulkmm.control.module import HOME, chosen
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError
 from bulkmm.pool.pools import NODES, Pool, cpus_of, nodes
@@ -67,8 +67,7 @@ def counted(root: Root) -> int:
 
 def check(root: Root) -> None:
     """Raise unless zeroing would be of any use."""
-    mode = choice(root.read(f"{PREZERO}/mode") or "")
-    if not mode or mode.chosen != "on":
+    if chosen(root, f"{PREZERO}/mode") != "on":
         raise BulkmmError(
             "nothing to gain: without path prezero the kernel clears each page again; "
             "switch it on first: bulkmm on prezero"
@@ -82,7 +81,6 @@ class Zeroer:
     targets: Sequence[Target]
     watch: bool
     stop: threading.Event = field(default_factory=threading.Event)
-    busy: set[Target] = field(default_factory=set)  # where others need the pages
     failed: BulkmmError | None = None
 
     @property
@@ -131,25 +129,22 @@ class Zeroer:
             return
         kib, count = target.pool.page // KIB, max(PORTION // target.pool.page, 1)
         while not self.stop.is_set():
-            code = _write(target.pool.root, f"{kib} {target.node} {count}", target)
-            if code == BUSY:
-                self.busy.add(target)
-            if code:
+            if not _write(target.pool.root, f"{kib} {target.node} {count}", target):
                 return
 
 
-def _write(root: Root, words: str, target: Target) -> int:
-    """Return 0, DONE or BUSY; raise what cannot be passed."""
+def _write(root: Root, words: str, target: Target) -> bool:
+    """Return whether there may be more to zero; raise what cannot be passed."""
     try:
         root.write(f"{PREZERO}/zero", f"{words} {target.floor}")
     except OSError as error:
         code = error.errno or 0
         if code in {DONE, BUSY}:
-            return code
+            return False
         raise BulkmmError(
             PASSES.get(code, f"{error.filename or PREZERO}: {error.strerror}")
         ) from error
-    return 0
+    return True
 
 
 @contextmanager

@@ -194,12 +194,10 @@ def _command(words: list[str], held: Probes, *, quiet: bool) -> int:
 
 def _refused(root: Root, error: OSError) -> BulkmmError:
     """Return why there are no probes."""
-    lockdown = modules.choice(root.read("/sys/kernel/security/lockdown") or "")
+    lockdown = modules.chosen(root, "/sys/kernel/security/lockdown") or "none"
     # an instance is refused with EINVAL, a probe with EPERM
     told = error.errno in (errno.EPERM, errno.EINVAL)
-    if told and lockdown and lockdown.chosen != "none":
-        return BulkmmError(
-            f"lockdown ({lockdown.chosen}) forbids probes: boot without it"
-        )
+    if told and lockdown != "none":
+        return BulkmmError(f"lockdown ({lockdown}) forbids probes: boot without it")
     where = f"{error.filename}: " if error.filename else ""
     return BulkmmError(f"the kernel refuses the probes: {where}{error.strerror}")

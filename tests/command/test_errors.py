@@ -6,21 +6,30 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import pytest
 from fakekernel import Fake
-from programs import completed
 
 from bulkmm import cli
 from bulkmm.errors import BulkmmError, Exit, GuestError, UsageError
 from bulkmm.report import command
 
-COMMAND = [sys.executable, "-m", "bulkmm.cli"]
+COMMAND = ("-m", "bulkmm.cli")
 
 
-def ran(words: list[str], **more: Any) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([*COMMAND, *words], check=False, **more)
+def ran(*words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([sys.executable, *words], check=False, **more)
+
+
+@pytest.fixture
+def unread() -> Iterator[int]:
+    """Return the end of a pipe whose reader has gone."""
+    ours, theirs = os.pipe()
+    os.close(ours)
+    yield theirs
+    os.close(theirs)
 
 
 @pytest.mark.parametrize(
@@ -65,61 +74,48 @@ def test_a_traceback_only_if_asked_for() -> None:
         "import sys; from bulkmm import cli; from bulkmm.report import command; "
         "command.run_show = lambda args: 1 / 0; sys.exit(cli.main(['show', 'x']))"
     )
-    words = [sys.executable, "-c", script]
-    done = completed(words)
-    assert done.returncode == Exit.INTERNAL
-    assert "Traceback" not in done.stderr
-    assert "BULKMM_TRACEBACK=1" in done.stderr
-    asked = {**os.environ, "BULKMM_TRACEBACK": "1"}
-    done = completed(words, env=asked)
-    assert "ZeroDivisionError" in done.stderr
-    assert "Traceback" in done.stderr
+    for asked, said in (("", b"BULKMM_TRACEBACK=1"), ("1", b"Traceback")):
+        environment = {**os.environ, "BULKMM_TRACEBACK": asked}
+        done = ran("-c", script, capture_output=True, env=environment)
+        assert said in done.stderr
+        assert (b"Traceback" in done.stderr) is bool(asked)
+        assert done.returncode == (1 if asked else Exit.INTERNAL)
 
 
 @pytest.mark.parametrize(
     "words", ["--help", "status", "lab list", "doctor", "nothing", "watch"]
 )
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_reader_that_has_gone(loaded: Fake, words: str, stream: str) -> None:
+def test_a_reader_that_has_gone(
+    loaded: Fake, unread: int, words: str, stream: str
+) -> None:
     """The command ends as with one, in the same code."""
     argv = words.split()
     if words in ("status", "doctor", "watch"):
         argv += ["--root", str(loaded.root)]
     counted = [*argv, *(["--count", "1"] if words == "watch" else [])]
-    whole = ran(counted, capture_output=True)
-    ours, theirs = os.pipe()
-    os.close(ours)
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: theirs}
-    done = ran(argv if stream == "stdout" else counted, **streams)
-    os.close(theirs)
+    whole = ran(*COMMAND, *counted, capture_output=True)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: unread}
+    done = ran(*COMMAND, *(argv if stream == "stdout" else counted), **streams)
     assert not re.search(b"Traceback|Exception ignored", done.stderr or b"")
     assert done.returncode == whole.returncode
     if stream == "stderr" and words != "watch":
         assert done.stdout == whole.stdout
 
 
-def test_a_verdict_that_nobody_reads() -> None:
+def test_a_verdict_that_nobody_reads(unread: int) -> None:
     script = "import sys; from bulkmm.sheet import print_lines; "
     script += "from bulkmm import cli; from bulkmm.report import compare; "
     script += "compare.run_compare = lambda args: print_lines('ab' * 9) or 1; "
     script += "sys.exit(cli.main(['compare', 'a.json', 'b.json']))"
-    words = [sys.executable, "-c", script]
-    ours, theirs = os.pipe()
-    os.close(ours)
-    done = subprocess.run(words, check=False, stdout=theirs)
-    os.close(theirs)
-    assert done.returncode == Exit.VERDICT
+    assert ran("-c", script, stdout=unread).returncode == Exit.VERDICT
 
 
-def test_progress_that_nobody_reads() -> None:
+def test_progress_that_nobody_reads(unread: int) -> None:
     script = "from bulkmm import streams; from bulkmm.lab.progress import Progress; "
     script += "streams.replace(); shown = Progress(); "
     script += "[shown.note('a') for _ in range(9)]; print('done')"
-    ours, theirs = os.pipe()
-    os.close(ours)
-    words = [sys.executable, "-c", script]
-    done = subprocess.run(words, check=False, stdout=subprocess.PIPE, stderr=theirs)
-    os.close(theirs)
+    done = ran("-c", script, stdout=subprocess.PIPE, stderr=unread)
     assert (done.returncode, done.stdout) == (0, b"done\n")
 
 
@@ -127,7 +123,8 @@ def test_a_terminal_that_knows_no_letters_but_ascii(loaded: Fake) -> None:
     loaded.write("/proc/sys/kernel/osrelease", "7.3-\N{SNOWMAN}")
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
     words = ["status", "--root", str(loaded.root)]
-    done = ran(words, capture_output=True, env={**os.environ, **ascii_only})
+    more = {"capture_output": True, "env": {**os.environ, **ascii_only}}
+    done = ran(*COMMAND, *words, **more)
     assert done.returncode == Exit.OK
     assert b"on 7.3-?" in done.stdout
 

@@ -108,7 +108,7 @@ def test_signals_leave_no_pool_half_changed(
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(Pool, "write", signalled)
-    monkeypatch.setattr(reserve.Reserved, "take", lambda *_: None)
+    monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
     done = bulkmm("pool", word, "--page", "2M", "--size", "4M")
     assert done.code == Exit.INTERRUPTED
     monkeypatch.undo()
