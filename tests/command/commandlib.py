@@ -49,12 +49,3 @@ def walk(
         if isinstance(action, argparse._SubParsersAction):
             for one in action.choices.values():
                 yield from walk(one)
-
-
-def leaves(
-    parser: argparse.ArgumentParser,
-) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
-    """Return every command that can be run."""
-    for words, one in walk(parser):
-        if one._subparsers is None:
-            yield words, one

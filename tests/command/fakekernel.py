@@ -19,8 +19,6 @@ OPTIONS = (
     "PREEMPT_LAZY",
 )
 ZEROING = "INIT_ON_ALLOC_DEFAULT_ON"
-
-
 PATHS: dict[str, dict[str, Any]] = {
     "memmap": {
         "mode": "off [on]",
@@ -82,24 +80,17 @@ class Fake:
         self.write(file, stats({**held, **values}))
 
 
-def kernel(
-    root: Path,
-    release: str = RELEASE,
-    *,
-    zeroing: bool = True,
-    machine: str = "x86_64",
-) -> Fake:
+def kernel(root: Path, release: str = RELEASE) -> Fake:
     """Make a kernel on which everything would attach."""
     fake = Fake(root)
     fake.write("/proc/sys/kernel/osrelease", release)
-    fake.write("/proc/sys/kernel/arch", machine)
+    fake.write("/proc/sys/kernel/arch", "x86_64")
     fake.write("/proc/sys/kernel/ftrace_enabled", "1")
     fake.write("/proc/cmdline", "root=/dev/vda quiet")
     fake.write("/proc/cpuinfo", "flags\t\t: fpu sse2 ibt")
-    options = [*OPTIONS, *([ZEROING] if zeroing else [])]
-    lines = [f"CONFIG_{name}=y" for name in options]
+    lines = [f"CONFIG_{name}=y" for name in (*OPTIONS, ZEROING)]
     fake.write(f"/boot/config-{release}", "\n".join(lines))
-    paths = needs.read(machine).paths
+    paths = needs.read("x86_64").paths
     # a function that is hooked has one name on a kernel, the newest's
     older = {
         name for path in paths for group in path.hooks.values() for name in group[1:]

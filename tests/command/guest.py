@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from commandlib import valid
+from commandlib import Done
 
 from bulkmm.lab import paths
 from bulkmm.lab.machine import accel, build, image, kernels, root, suites, vm
@@ -47,27 +47,17 @@ class Seen:
     """What became of each step on a kernel."""
 
     kernel: str
-    steps: dict[str, dict[str, Any]]
+    steps: dict[str, Done]
 
-    def __getitem__(self, name: str) -> dict[str, Any]:
-        """Return a step: code, out, err."""
+    def __getitem__(self, name: str) -> Done:
+        """Return a step."""
         return self.steps[name]
 
-    def code(self, name: str) -> int:
-        """Return the exit code of a step."""
-        return int(self.steps[name]["code"])
-
-    def out(self, name: str) -> str:
-        """Return what a step printed; errors are one line."""
-        assert self.steps[name]["err"].count("\n") <= 1
-        return str(self.steps[name]["out"])
-
     def json(self, name: str, code: int = 0) -> dict[str, Any]:
-        """Return the document of a step that ended with this code."""
-        assert self.code(name) == code, self.steps[name]
-        held: dict[str, Any] = json.loads(self.out(name))
-        valid(held)
-        return held
+        """Return the document of a step that ended with this code, in a line if any."""
+        assert self[name].code == code, self[name]
+        assert self[name].err.count("\n") <= 1
+        return self[name].json
 
     def paths(self, name: str, code: int = 0) -> dict[str, dict[str, Any]]:
         """Return the paths of a document."""
@@ -80,9 +70,7 @@ def seen(kernel: str, steps: dict[str, Step], words: str = "", **machine: Any) -
     return Seen(kernel, dict(zip(steps, done, strict=True)))
 
 
-def run(
-    name: str, steps: list[Step], words: str = "", **machine: Any
-) -> list[dict[str, Any]]:
+def run(name: str, steps: list[Step], words: str = "", **machine: Any) -> list[Done]:
     """Boot a kernel and return what became of each step; machine: of vm.Guest."""
     progress = Progress()
     paths.need_sources()
@@ -104,7 +92,7 @@ def run(
         outcome = vm.boot(guest, kernel.root, at)
     seen = outcome.of("step")
     assert len(seen) == len(steps), outcome.log[-2000:]
-    return seen
+    return [Done(one["code"], one["out"], one["err"]) for one in seen]
 
 
 def _pack(kernel: Kernel, tree: Path, steps: list[Step]) -> None:

@@ -123,12 +123,9 @@ def files(tmp_path: Path) -> dict[str, str]:
     for name, ns in (("good", 5), ("other", 6), ("copy", 5)):
         arm = stats.summarise("clear-4k", "glibc", "ns", 64, [ns] * 3)
         Document(machine=machine, results=[arm]).write(made[name])
-    made |= {
-        name: tmp_path / f"{name}.json" for name in ("bad", "empty", "deep", "none")
-    }
+    made |= {name: tmp_path / f"{name}.json" for name in ("bad", "deep", "none")}
     made["deep"].write_text("[" * 100_000)
     made["bad"].write_text('{"schema_version": 1}')
-    Document(machine=machine).write(made["empty"])
     return {name: str(file) for name, file in made.items()} | {"home": str(tmp_path)}
 
 

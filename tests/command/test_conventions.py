@@ -6,13 +6,18 @@ import re
 import shlex
 
 import pytest
-from commandlib import ROOT, leaves
+from commandlib import ROOT, walk
 
 from bulkmm import cli
 from bulkmm.errors import Exit
 
 PARSER = cli.parser()
-LEAVES = [pytest.param(one, id=" ".join(words)) for words, one in leaves(PARSER)]
+# every command that can be run
+LEAVES = [
+    pytest.param(one, id=" ".join(words))
+    for words, one in walk(PARSER)
+    if one._subparsers is None
+]
 PAGE = (ROOT / "docs" / "command.md").read_text()
 
 

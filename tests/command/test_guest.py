@@ -97,7 +97,7 @@ def test_without_the_module(seen: Seen) -> None:
     case = "twice" if seen.kernel == SERIES[0] else "once"
     assert held["kernel"]["zeroing"] == case
     assert "not loaded" in seen.json("on without", Exit.ENVIRONMENT)["error"]["message"]
-    assert seen.code("status gone") == Exit.VERDICT
+    assert seen["status gone"].code == Exit.VERDICT
 
 
 def unserved(seen: Seen) -> dict[str, str]:
@@ -138,7 +138,7 @@ def test_doctor_foresees_what_attaches(seen: Seen) -> None:
 
 
 def test_a_device_that_was_up_before_the_module(seen: Seen) -> None:
-    assert seen.code("device") == seen.code("bind") == 0, seen.steps["device"]
+    assert seen["device"].code == seen["bind"].code == 0, seen["device"]
     said = [
         [
             c["says"]
@@ -156,9 +156,9 @@ def test_a_device_that_was_up_before_the_module(seen: Seen) -> None:
 
 
 def test_a_function_that_is_taken(seen: Seen) -> None:
-    assert seen.code("taken") == 0, seen.steps["taken"]
+    assert seen["taken"].code == 0, seen["taken"]
     found = seen.paths("doctor taken", Exit.VERDICT)
-    assert found["memmap"]["verdict"] == "would not attach", seen.out("who")
+    assert found["memmap"]["verdict"] == "would not attach", seen["who"].out
     assert "the direct trampoline bmm_squat_trampoline" in found["memmap"]["reasons"][0]
     assert found["clear"]["verdict"] == "would attach"
     (hook,) = seen.paths("status taken")["memmap"]["hooks"]
@@ -174,9 +174,9 @@ def test_switching(seen: Seen) -> None:
     found = seen.paths("status on")
     assert set(found) == set(PATHS)
     for path, mode in SWITCHED.items():
-        if seen.code(f"on {path}") == Exit.ENVIRONMENT:
+        if seen[f"on {path}"].code == Exit.ENVIRONMENT:
             lacks = {"alloc": "clear_highpages_kasan_tagged", **unserved(seen)}
-            assert lacks[path] in seen.out(f"on {path}")
+            assert lacks[path] in seen[f"on {path}"].out
             continue
         (change,) = seen.json(f"on {path}")["changes"]
         assert (change["after"], found[path]["mode"]) == (mode, mode)
@@ -187,18 +187,18 @@ def test_switching(seen: Seen) -> None:
 def test_watch_sees_requests_and_leaves_nothing(seen: Seen) -> None:
     held = seen.json("watch")
     (clear,) = (path for path in held["paths"] if path["name"] == "clear")
-    assert seen.out("instances").strip() == ""
+    assert seen["instances"].out.strip() == ""
     assert clear["requests_per_s"] > 0
     assert clear["latency"]["n"] == round(clear["requests_per_s"] * held["seconds"])
     assert clear["latency"]["median_ns"] <= clear["latency"]["max_ns"]
-    assert re.search(r" clear mode auto, requests/s 0.00", seen.out("watch lines"))
+    assert re.search(r" clear mode auto, requests/s 0.00", seen["watch lines"].out)
 
 
 def test_counters_and_metrics(seen: Seen) -> None:
     (clear,) = (p for n, p in seen.paths("status used").items() if n == "clear")
     assert clear["counters"]["hits"] == 24
     assert clear["counters"]["bytes"] == 24 << 21
-    metrics = list(text_string_to_metric_families(seen.out("metrics")))
+    metrics = list(text_string_to_metric_families(seen["metrics"].out))
     samples = {
         (sample.name, sample.labels.get("path")): sample.value
         for metric in metrics
@@ -212,25 +212,25 @@ def test_tuning(seen: Seen) -> None:
     keys = {one["key"] for one in seen.json("settings")["settings"]}
     assert {"clear.latency_us", "memmap.backend", "memmap_min_pages"} <= keys
     assert len(seen.json("tune")["changes"]) == 2
-    assert seen.out("tuned").startswith("500\n")
-    assert re.search(r"\[plain[]=]", seen.out("tuned"))
-    assert seen.code("fastest") == seen.code("parameter") == 0
+    assert seen["tuned"].out.startswith("500\n")
+    assert re.search(r"\[plain[]=]", seen["tuned"].out)
+    assert seen["fastest"].code == seen["parameter"].code == 0
     message = seen.json("out of range", Exit.ENVIRONMENT)["error"]["message"]
     assert "the kernel refuses it" in message
-    assert seen.code("no backend") == Exit.USAGE
+    assert seen["no backend"].code == Exit.USAGE
 
 
 def test_a_path_that_is_on_holds_the_module(seen: Seen) -> None:
-    assert seen.code("stopped while on")
-    assert seen.code("in use")
+    assert seen["stopped while on"].code
+    assert seen["in use"].code
     assert len(seen.json("off all")["changes"]) == len(PATHS)
-    assert seen.code("unload") == 0
+    assert seen["unload"].code == 0
 
 
 def test_ftrace_switched_off(seen: Seen) -> None:
-    if seen.code("stopped"):  # later kernels do not let it be switched off
+    if seen["stopped"].code:  # later kernels do not let it be switched off
         assert seen.kernel != SERIES[0]
-        assert seen.code("doctor stopped") == Exit.OK
+        assert seen["doctor stopped"].code == Exit.OK
         return
     held = seen.json("doctor stopped", Exit.VERDICT)
     no = [check["name"] for check in held["checks"] if check["state"] == "no"]

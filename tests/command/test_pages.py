@@ -54,16 +54,6 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "usr" / "share"
 
 
-def output(*command: object, **more: str) -> str:
-    done = completed(
-        command,
-        env={"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "LC_ALL": "C.UTF-8", **more},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout
-
-
 BASH = """
 source "$1"; shift
 for asked; do
@@ -82,12 +72,13 @@ def offers(
 ) -> dict[str, set[str]]:
     """Return what bash offers for each line, all asked of one shell."""
     fake: Fake = load(kernel(tmp_path_factory.mktemp("kernel")))
-    sysfs = str(fake.root / "sys/kernel/bulkmm")
-    text = output(
-        "bash", "-c", BASH, "bash", share / PLACES[2], *LINES, BULKMM_SYSFS=sysfs
-    )
+    environment = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "LC_ALL": "C.UTF-8"}
+    environment["BULKMM_SYSFS"] = str(fake.root / "sys/kernel/bulkmm")
+    words = ["bash", "-c", BASH, "bash", share / PLACES[2], *LINES]
+    done = completed(words, check=True, env=environment)
+    assert done.stderr == ""
     found = {}
-    for part in re.split(r"^= ", text, flags=re.MULTILINE)[1:]:
+    for part in re.split(r"^= ", done.stdout, flags=re.MULTILINE)[1:]:
         line, *names = part.split("\n")
         found[line] = {*filter(None, names)}
     assert found.keys() == {*LINES}

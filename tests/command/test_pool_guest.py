@@ -72,9 +72,9 @@ def test_a_node_gets_its_part(seen: Seen) -> None:
 
 def test_a_page_of_a_gibibyte(seen: Seen) -> None:
     """A guest that has just booted may have none in one piece."""
-    (one,) = seen.json("big", seen.code("big"))["nodes"]
+    (one,) = seen.json("big", seen["big"].code)["nodes"]
     assert one["done"] == 1 or "free there, but in smaller pieces" in one["why"]
-    assert seen.code("big") == (Exit.OK if one["done"] else Exit.VERDICT)
+    assert seen["big"].code == (Exit.OK if one["done"] else Exit.VERDICT)
 
 
 def test_the_pool_keeps_what_was_had_and_a_line_says_why(seen: Seen) -> None:
@@ -91,9 +91,9 @@ def test_the_pool_keeps_what_was_had_and_a_line_says_why(seen: Seen) -> None:
 
 def test_zeroing_is_of_no_use_without_the_path(seen: Seen) -> None:
     said = seen["nothing to gain"]
-    assert said["code"] == Exit.ENVIRONMENT
-    assert "without path prezero the kernel clears each page again" in said["err"]
-    assert seen["load"]["code"] == 0
+    assert said.code == Exit.ENVIRONMENT
+    assert "without path prezero the kernel clears each page again" in said.err
+    assert seen["load"].code == 0
 
 
 def test_free_pages_are_zeroed_but_for_a_margin(seen: Seen) -> None:
@@ -113,4 +113,4 @@ def test_free_pages_are_zeroed_but_for_a_margin(seen: Seen) -> None:
 def test_a_watch_that_ends_leaves_the_pool_as_it_is(
     seen: Seen, step: str, code: int
 ) -> None:
-    assert (seen[step]["code"], seen[step]["out"].split()[-1]) == (code, "6")
+    assert (seen[step].code, seen[step].out.split()[-1]) == (code, "6")

@@ -4,7 +4,6 @@
 import pytest
 from commandlib import Command, Done
 from fakekernel import Fake
-from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from bulkmm.errors import Exit
@@ -12,59 +11,53 @@ from bulkmm.errors import Exit
 Key = tuple[str, frozenset[tuple[str, str]]]
 
 
-def metrics(done: Done) -> dict[str, Metric]:
-    """Return the metrics of a page, each there once."""
+def sample(name: str, **labels: str) -> Key:
+    return f"bulkmm_{name}", frozenset(labels.items())
+
+
+def metrics(done: Done) -> dict[Key, float]:
+    """Return the samples of a page; each metric is there once."""
     assert done.code == Exit.OK
     held = list(text_string_to_metric_families(done.out))
     assert len({one.name for one in held}) == len(held)
-    return {one.name: one for one in held}
-
-
-def value(found: dict[str, Metric], name: str, **labels: str) -> float:
-    """Return the one sample with these labels."""
-    held = [
-        sample.value
-        for metric in found.values()
-        for sample in metric.samples
-        if sample.name == name and labels == sample.labels
-    ]
-    assert len(held) == 1, f"{name} {labels}: {held}"
-    return held[0]
+    samples = [one for metric in held for one in metric.samples]
+    found = {(s.name, frozenset(s.labels.items())): s.value for s in samples}
+    assert len(found) == len(samples)
+    return found
 
 
 @pytest.mark.usefixtures("loaded")
 def test_every_counter_is_there(bulkmm: Command) -> None:
+    clear = {"path": "clear", "operation": "backend_cached"}
+    memmap = {"path": "memmap", "operation": "backend", "backend": "movdir64b"}
+    expected = {
+        sample("loaded"): 1,
+        sample("info", version="0.1.0"): 1,
+        sample("requests_total", path="memmap"): 4,
+        sample("bytes_total", path="clear"): 8 << 20,
+        sample("seconds_total", path="clear"): 0.002,
+        sample("inflight", path="later"): 0,
+        sample("fallbacks_total", path="clear", reason="small"): 7,
+        sample("mode", path="memmap", mode="on"): 1,
+        sample("mode", path="memmap", mode="off"): 0,
+        sample("backend", **clear, backend="rep-b"): 1,
+        sample("backend", **clear, backend="plain"): 0,
+        sample("backend_bytes_per_second", **memmap): 37.8e9,
+        sample("hook_attached", path="clear", symbol="folio_zero_user"): 0,
+        sample("setting", path="clear", setting="latency_us"): 1000,
+        sample("clear_streamed_total", path="clear"): 4096,
+        sample("later_leaves_pte_total", path="later"): 9,
+        sample("later_runs_total", path="later"): 5,
+        sample("parameter", parameter="memmap_min_pages"): 32768,
+    }
     found = metrics(bulkmm("status", "--format", "prometheus"))
-    assert value(found, "bulkmm_loaded") == 1
-    assert value(found, "bulkmm_info", version="0.1.0") == 1
-    assert value(found, "bulkmm_requests_total", path="memmap") == 4
-    assert value(found, "bulkmm_bytes_total", path="clear") == 8 << 20
-    assert value(found, "bulkmm_seconds_total", path="clear") == 0.002
-    assert value(found, "bulkmm_inflight", path="later") == 0
-    assert value(found, "bulkmm_fallbacks_total", path="clear", reason="small") == 7
-    assert value(found, "bulkmm_mode", path="memmap", mode="on") == 1
-    assert value(found, "bulkmm_mode", path="memmap", mode="off") == 0
-    labels = {"path": "clear", "operation": "backend_cached"}
-    assert value(found, "bulkmm_backend", **labels, backend="rep-b") == 1
-    assert value(found, "bulkmm_backend", **labels, backend="plain") == 0
-    labels = {"path": "memmap", "operation": "backend"}
-    name = "bulkmm_backend_bytes_per_second"
-    assert value(found, name, **labels, backend="movdir64b") == 37.8e9
-    hook = {"path": "clear", "symbol": "folio_zero_user"}
-    assert value(found, "bulkmm_hook_attached", **hook) == 0
-    assert value(found, "bulkmm_setting", path="clear", setting="latency_us") == 1000
-    assert value(found, "bulkmm_clear_streamed_total", path="clear") == 4096
-    assert value(found, "bulkmm_later_leaves_pte_total", path="later") == 9
-    assert value(found, "bulkmm_later_runs_total", path="later") == 5
-    assert value(found, "bulkmm_parameter", parameter="memmap_min_pages") == 32768
+    assert {key: found.get(key) for key in expected} == expected
 
 
 def test_without_the_module_that_is_a_metric(bulkmm: Command) -> None:
+    kernel = {"case": "allocator", "kernel": "7.3.4+deb13-cloud-amd64"}
     found = metrics(bulkmm("status", "--format", "prometheus"))
-    assert value(found, "bulkmm_loaded") == 0
-    labels = {"case": "allocator", "kernel": "7.3.4+deb13-cloud-amd64"}
-    assert value(found, "bulkmm_zeroing_info", **labels) == 1
-    assert set(found) == {"bulkmm_loaded", "bulkmm_zeroing_info"}
+    assert found == {sample("loaded"): 0, sample("zeroing_info", **kernel): 1}
 
 
 def test_what_must_be_escaped(loaded: Fake, bulkmm: Command) -> None:
@@ -72,4 +65,4 @@ def test_what_must_be_escaped(loaded: Fake, bulkmm: Command) -> None:
     loaded.write("/proc/sys/kernel/osrelease", odd)
     loaded.write("/proc/cmdline", "init_on_alloc=0")
     found = metrics(bulkmm("status", "--format", "prometheus"))
-    assert value(found, "bulkmm_zeroing_info", case="once", kernel=odd) == 1
+    assert found[sample("zeroing_info", case="once", kernel=odd)] == 1

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm worth`` on stock kernels: exact counts, and no trace left of it."""
 
-import json
 import re
 from typing import Any
 
@@ -212,8 +211,7 @@ def test_every_call_is_counted_and_timed(seen: Seen, step: str) -> None:
 
 
 def test_the_module_serves_what_was_counted(seen: Seen) -> None:
-    held = json.loads(seen["status"]["out"])
-    (clear,) = held["paths"]
+    clear = seen.paths("status")["clear"]
     calls = expected(seen)[clears(seen)]
     assert clear["counters"]["hits"] == calls
     one = rows(seen, "compared", "compared")[clears(seen)]
@@ -221,40 +219,40 @@ def test_the_module_serves_what_was_counted(seen: Seen) -> None:
 
 
 def test_exit_codes(seen: Seen) -> None:
-    assert seen["failing"]["code"] == 7
-    assert seen["signalled"]["code"] == 128 + 9
-    assert seen["timed"]["code"] == 0
-    assert "did you mean clear?" in seen["misused"]["err"]
-    assert json.loads(seen["ended"]["out"])["seconds"] < 3600
+    assert seen["failing"].code == 7
+    assert seen["signalled"].code == 128 + 9
+    assert seen["timed"].code == 0
+    assert "did you mean clear?" in seen["misused"].err
+    assert seen["ended"].json["seconds"] < 3600
     # it may have begun to count by then
-    assert seen["early"]["code"] in (Exit.OK, Exit.INTERRUPTED)
+    assert seen["early"].code in (Exit.OK, Exit.INTERRUPTED)
 
 
 def test_what_it_says_where_it_cannot_count(seen: Seen) -> None:
-    assert seen["refused"]["code"] == 0, seen["refused"]
-    said = seen["refused"]["out"].splitlines()
+    assert seen["refused"].code == 0, seen["refused"]
+    said = seen["refused"].out.splitlines()
     assert [line.split()[0] for line in said] == list(SAYS)
     for line in said:
         assert SAYS[line.split()[0]] in line
-    assert seen["lock"]["code"] == 0, seen["lock"]
-    assert seen["locked"]["code"] == Exit.ENVIRONMENT
-    assert "lockdown (confidentiality) forbids" in seen["locked"]["err"]
-    assert seen["locked"]["err"].count("\n") == 1
+    assert seen["lock"].code == 0, seen["lock"]
+    assert seen["locked"].code == Exit.ENVIRONMENT
+    assert "lockdown (confidentiality) forbids" in seen["locked"].err
+    assert seen["locked"].err.count("\n") == 1
 
 
 def test_nothing_is_left_of_it(seen: Seen) -> None:
-    before = seen["before"]["out"]
+    before = seen["before"].out
     assert "theirs" in before
     for step in ("after", "after early", "after all"):
-        assert seen[step]["out"] == before, step
-    assert seen["after compared"]["out"] == seen["loaded"]["out"]
-    assert seen["unload"]["code"] == 0
+        assert seen[step].out == before, step
+    assert seen["after compared"].out == seen["loaded"].out
+    assert seen["unload"].code == 0
 
 
 def test_a_killed_run_is_removed_by_the_next(seen: Seen) -> None:
-    assert seen["killed"]["code"] == 0, seen["killed"]
+    assert seen["killed"].code == 0, seen["killed"]
     # writes to tracefs, each a place to die
-    assert int(seen["killed"]["out"]) > 12
+    assert int(seen["killed"].out) > 12
 
 
 LIMIT = 0.01  # of the work of a program that faults huge pages as fast as it can
@@ -273,8 +271,8 @@ def test_what_counting_costs(kernel: str) -> None:
     machine = {"counted": True, "accel": "tcg"}
     _, plain, _, counted = guest.run(kernel, steps, "init_on_alloc=0", **machine)
     before, now = (
-        int(re.search(r" ns=(\d+)", one["out"])[1])  # type: ignore[index]
+        int(re.search(r" ns=(\d+)", one.out)[1])  # type: ignore[index]
         for one in (plain, counted)
     )
-    assert '"calls": 64,' in counted["out"]
+    assert '"calls": 64,' in counted.out
     assert 0 < now - before < LIMIT * before, (before, now)
