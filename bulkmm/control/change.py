@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm on``, ``off`` and ``tune``: check all changes, then write them.
+"""``bulkmm tune``, and how changes are written: all are checked before.
 
 Valid words are those that sysfs lists, not a list of this program. Only the
 kernel knows the bounds of numbers: it refuses, and its log says what is valid.
 """
 
+import argparse
 import errno
 import re
 from dataclasses import dataclass
 from typing import Literal
 
 from bulkmm.control import module as modules
+from bulkmm.control import text
 from bulkmm.control.module import Module
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
-from bulkmm.control.status import NOT_LOADED, find
-from bulkmm.errors import BulkmmError, UsageError, unknown
+from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
 
 NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+)|[0-9]+")
 LARGEST = (1 << 64) - 1  # the largest number that the kernel parses
@@ -65,37 +66,27 @@ class Settings(Record):
     settings: list[Setting]
 
 
-def need(root: Root) -> Module:
-    """Return the loaded module; raise if there is none."""
-    module = modules.read(root)
-    if module is None:
-        raise BulkmmError(NOT_LOADED)
-    return module
+def tune(args: argparse.Namespace) -> int:
+    """Change settings, or list them."""
+    root = Root.given(args.root)
+    module = modules.need(root)
+    if args.settings:
+        changes = [to_value(module, pair) for pair in args.settings]
+        if not args.dry_run:
+            apply(root, changes)
+        return show(args, changes)
+    found = list(settings(module).values())
+    rows = [(one.key, one.value, " ".join(one.choices)) for one in found]
+    rows.insert(0, ("key", "value", "choices"))
+    Settings(settings=found).tell(text.columns(rows), as_json=args.json)
+    return Exit.OK
 
 
-def mode_of(path: str, words: list[str], mode: str | None) -> str:
-    """Return the requested mode, or the path's first that is not off."""
-    wanted = mode or next((word for word in words if word != modules.OFF), modules.OFF)
-    if wanted not in words:
-        valid = ", ".join(words)
-        raise UsageError(f"unknown mode {wanted}: path {path} has {valid}")
-    return wanted
-
-
-def to_mode(module: Module, name: str, mode: str | None) -> Change:
-    """Return the change that switches a path; by default, to its first mode not off."""
-    path = find(module, name)
-    wanted = mode_of(name, path.modes, mode)
-    file = f"{modules.HOME}/{name}/mode"
-    return Change(f"{name}.mode", file, path.mode, wanted)
-
-
-def all_off(root: Root, module: Module, *, dry: bool) -> list[Change]:
-    """Switch all paths off at once, so that they wait together."""
-    changes = [to_mode(module, path.name, modules.OFF) for path in module.paths]
-    if not dry:
-        apply(root, [Change("every mode", f"{modules.HOME}/off", "", "1")])
-    return changes
+def show(args: argparse.Namespace, changes: list[Change]) -> int:
+    """Print what was changed, or what would be."""
+    said = (one.says(dry=args.dry_run) for one in changes)
+    Changes(dry_run=args.dry_run, changes=changes).tell(said, as_json=args.json)
+    return Exit.OK
 
 
 def settings(module: Module) -> dict[str, Setting]:
@@ -138,10 +129,10 @@ def to_value(module: Module, pair: str) -> Change:
     return Change(key, one.file, one.value, value)
 
 
-def _is_number(text: str) -> bool:
+def _is_number(value: str) -> bool:
     """Return whether the kernel would parse it as a number, bounds aside."""
-    found = NUMBER.fullmatch(text)
-    return bool(found) and int(text, 16 if found and found[1] else 10) <= LARGEST
+    found = NUMBER.fullmatch(value)
+    return bool(found) and int(value, 16 if found and found[1] else 10) <= LARGEST
 
 
 def apply(root: Root, changes: list[Change]) -> None:

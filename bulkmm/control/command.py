@@ -13,7 +13,7 @@ SWITCH = f"""\
 {options.DRY_RUN}
 {COMMON}"""
 COMMANDS = f"""
-status: control.run:status
+status: control.status:status
     show what the loaded module is doing
     example: clear
     Show what each path of the loaded module does: mode, hook, requests served, requests
@@ -25,7 +25,7 @@ PATH...  show everything about this path
 -o, --output FILE  write it to this file
 --schema  print the JSON schema of all that these commands print with --json
 {COMMON}
-doctor: control.run:doctor
+doctor: control.doctor:doctor
     tell what would attach on this kernel, and what is in the way
     Tell for each path whether the module can hook its functions on this kernel, loaded
     or not: the verdict, then what is in the way, then what to do about it. Exit code 0:
@@ -33,20 +33,20 @@ doctor: control.run:doctor
     (root can read more). To see what each path would gain here, run: bulkmm bench
     kernel --kernel RELEASE --quick
 {COMMON}
-on: control.run:on
+on: control.switch:on
     switch a path on
     example: clear --persist
     Switch a path on, in the mode given, or in the first of its modes but off.
 PATH  switch this path (see: bulkmm status)
 [MODE]  use this mode (see: bulkmm status PATH; default: the first but off)
 {SWITCH}
-off: control.run:off
+off: control.switch:off
     switch a path off, or all of them
     Switch a path off, or all of them: their functions are unhooked, the kernel's own
     code does the work, and the module can be unloaded.
 [PATH]  switch this path (default: all)
 {SWITCH}
-tune: control.run:tune
+tune: control.change:tune
     change settings of the loaded module, or list them
     example: clear.latency_us=500
     Change settings: PATH.FILE as in sysfs, or a module parameter. All are checked
@@ -54,7 +54,7 @@ tune: control.run:tune
 settings:KEY=VALUE...  set KEY to VALUE, as in clear.latency_us=500
 {options.DRY_RUN}
 {COMMON}
-watch: control.run:watch
+watch: control.watch:watch
     show live rates and latencies
     example: clear --interval 0.5
     Show rates and the mean time of a request, path by path: a table on a terminal,

@@ -5,6 +5,7 @@ A loaded module reports its hooks. What it has not tried yet, or everything if i
 is not loaded, is judged by the kernel's information on the functions.
 """
 
+import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -83,6 +84,13 @@ class Seen:
     symbols: dict[str, Symbol]
     types: Types | None
     prototypes: dict[str, list[str]]
+
+
+def doctor(args: argparse.Namespace) -> int:
+    """Print what would attach on this kernel."""
+    found = examine(Root.given(args.root))
+    found.tell(found.lines(), as_json=args.json)
+    return found.exit_code
 
 
 def examine(root: Root) -> Diagnosis:

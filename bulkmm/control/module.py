@@ -10,9 +10,11 @@ import re
 from dataclasses import dataclass, field
 
 from bulkmm.control.root import Root
+from bulkmm.errors import BulkmmError
 
 HOME = "/sys/kernel/bulkmm"
 PARAMETERS = "/sys/module/bulkmm/parameters"
+NOT_LOADED = "the module is not loaded: modprobe bulkmm, or insmod module/bulkmm.ko"
 OFF = "off"
 NOT_TRIED = -19  # -ENODEV: state of a hook before its path is switched on
 # on a line each, or joined
@@ -96,6 +98,14 @@ def read(root: Root) -> Module | None:
         return None
     found = [_path(root, name) for name in root.names(HOME)]
     return Module(version, [path for path in found if path], _parameters(root))
+
+
+def need(root: Root) -> Module:
+    """Return the loaded module; raise if there is none."""
+    module = read(root)
+    if module is None:
+        raise BulkmmError(NOT_LOADED)
+    return module
 
 
 def _path(root: Root, name: str) -> KernelPath | None:

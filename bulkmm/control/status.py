@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm status``: the module's state, as text and as JSON."""
 
+import argparse
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from bulkmm import files
 from bulkmm.control import checks, needs, text
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
 from bulkmm.control.module import Backends, KernelPath, Module
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
-from bulkmm.errors import unknown
+from bulkmm.errors import Exit, UsageError, unknown
 
-NOT_LOADED = "the module is not loaded: modprobe bulkmm, or insmod module/bulkmm.ko"
 HEADINGS = ("path", "mode", "hook", "served", "bytes", "mean", "fallbacks")
 
 
@@ -41,6 +42,42 @@ class Status(Record):
     kernel: KernelRecord
     parameters: dict[str, int]
     paths: list[KernelPath]
+
+
+def status(args: argparse.Namespace) -> int:
+    """Print or write the status, or the schema of what commands print."""
+    if args.schema:
+        import json
+
+        from bulkmm.control import record
+
+        said, code = json.dumps(record.schema(), indent=1) + "\n", Exit.OK
+    else:
+        said, code = _status(args)
+    if args.output:
+        files.write(args.output, said, "the status")
+    else:
+        print(said, end="")
+    return code
+
+
+def _status(args: argparse.Namespace) -> tuple[str, Exit]:
+    root = Root.given(args.root)
+    if args.json and args.format not in (None, "json"):
+        raise UsageError(f"--json and --format {args.format} differ: give one")
+    form = "json" if args.json else args.format or "text"
+    found = document(root, args.path)
+    if form == "prometheus":
+        from bulkmm.control import prometheus
+
+        said = prometheus.text(found)
+    elif form == "json":
+        said = found.json() + "\n"
+    else:
+        said = "\n".join(lines(found, detailed=bool(args.path))) + "\n"
+    # Unloaded is a metric too: the collector needs it, and cron no failure.
+    fine = form == "prometheus" or found.loaded
+    return said, Exit.OK if fine else Exit.VERDICT
 
 
 def document(root: Root, wanted: list[str]) -> Status:
@@ -74,27 +111,21 @@ def known(
 
 def select(module: Module | None, wanted: list[str]) -> list[KernelPath]:
     """Return the paths of these names, or all; reject unknown names."""
-    if module is None:
-        return []
-    return [find(module, name) for name in wanted] or module.paths
+    held = {path.name: path for path in module.paths} if module else {}
+    if module and (others := [name for name in wanted if name not in held]):
+        raise unknown("path", others[0], held)
+    return [held[name] for name in wanted or held if name in held]
 
 
-def find(module: Module, name: str) -> KernelPath:
-    """Return a path by name; if unknown, the error lists all."""
-    if path := module.path(name):
-        return path
-    raise unknown("path", name, (path.name for path in module.paths))
-
-
-def lines(status: Status, *, detailed: bool) -> list[str]:
+def lines(found: Status, *, detailed: bool) -> list[str]:
     """Return the status as text."""
-    kernel = status.kernel
-    if not status.loaded:
-        return [f"kernel {kernel.release}: {NOT_LOADED}", kernel.says]
-    rows = [_row(path) for path in status.paths]
-    said = [f"bulkmm {status.version} on {kernel.release}"]
+    kernel = found.kernel
+    if not found.loaded:
+        return [f"kernel {kernel.release}: {modules.NOT_LOADED}", kernel.says]
+    rows = [_row(path) for path in found.paths]
+    said = [f"bulkmm {found.version} on {kernel.release}"]
     said += ["", *text.columns([HEADINGS, *rows]), ""]
-    for path in status.paths if detailed else ():
+    for path in found.paths if detailed else ():
         said += _details(path)
     return [*said, kernel.says]
 

@@ -109,8 +109,10 @@ def _look(root: Root, wanted: list[str]) -> dict[str, KernelPath]:
     return {path.name: path for path in select(module, wanted)}
 
 
-def run(root: Root, args: argparse.Namespace) -> int:
+def watch(args: argparse.Namespace) -> int:
     """Show samples until there are enough or the user stops it."""
+    root = Root.given(args.root)
+    select(modules.need(root), args.path)
     with traced(root) if args.trace else nullcontext() as trace:
         try:
             for sample in samples(root, args, trace):
