@@ -105,7 +105,8 @@ def page(
 ) -> str:
     """Return a man page: the parser's text and our own sections."""
     made = Manpage(parser, format="single-commands-section")
-    made.manual, made.section, made.description = MANUAL, number, lower(about)
+    made.manual, made.section = MANUAL, number
+    made.description = about[:1].lower() + about[1:].rstrip(".")  # of its NAME
     made.source, made.date = f"bulkmm {version}", " "  # reproducible
     for name, text in extra.items():
         made.add_section(name, ">", text)
@@ -138,11 +139,6 @@ def module_page(version: str) -> str:
     extra["See also"] = ".BR bulkmm (1),\n.BR bulkmm (3)"
     parser = argparse.ArgumentParser("bulkmm", add_help=False)
     return page(parser, 4, found[1], version, extra)
-
-
-def lower(text: str) -> str:
-    """Return a sentence as the phrase for a NAME section."""
-    return text[:1].lower() + text[1:].rstrip(".")
 
 
 def pages(version: str) -> dict[str, str]:

@@ -109,17 +109,14 @@ def cpu(name: str, measured: Measured) -> Iterator[str]:
         yield from bullets(history.notes(measured.history))
     if pools := measured.populate:
         yield from ("#### Populate", "")
-        yield from shown(pools)
-        said = [*grid.controls(pools), *table.meanings(pools)]
-        yield from bullets([*said, *known.footnotes(pools)])
+        yield from shown(pools, known.footnotes(pools))
         yield from goals.sheet(pools).markdown()
     yield from ("#### The core", "")
     yield from bullets([*facts(document), *known.footnotes(document)])
     for kind, title in TITLES.items():
         if (of := part(document, kind)).results:
             yield from (f"#### {title}", "")
-            yield from shown(of)
-            yield from bullets([*grid.controls(of), *table.meanings(of)])
+            yield from shown(of, [])
     yield from ("#### Goals", "")
     yield from goals.sheet(document).markdown()
 
@@ -133,9 +130,13 @@ def about(kernel: Document) -> str:
     return ". ".join(said) + "."
 
 
-def shown(document: Document) -> list[str]:
-    """Return the tables of a document."""
-    return [x for one in table.tables([document]) for x in one.markdown()]
+def shown(document: Document, footnotes: list[str]) -> Iterator[str]:
+    """Return the tables of a document, and the lines below them."""
+    for one in table.tables([document]):
+        yield from one.markdown()
+    yield from bullets(
+        [*grid.controls(document), *table.meanings(document), *footnotes]
+    )
 
 
 def bullets(lines: list[str]) -> Iterator[str]:
@@ -293,14 +294,12 @@ def bound(kernels: list[Document]) -> str:
 def headlines(kernels: list[Document]) -> Iterator[str]:
     """Return the table of the README and the lines below it."""
     yield from table.headlines(kernels).markdown()
-    held = kernels[0].machine["cpu"]
-    named = f"{held['model']} (family {held['family']}, model {held['model_number']})"
     releases = ", ".join(str(one.machine["kernel"]) for one in kernels)
     count = kernels[0].run["processes"]
     spread = "(95 % interval)" if spread_of(count) == INTERVAL else "[range]"
     said = (
-        f"{named}; {releases}; {count} processes; {spread}, ~ not proven, ! unstable. "
-        "[Every figure](docs/figures.md)."
+        f"{known.cpu_name(kernels[0])}; {releases}; {count} processes; {spread}, "
+        "~ not proven, ! unstable. [Every figure](docs/figures.md)."
     )
     yield from textwrap.wrap(said, WIDTH, break_on_hyphens=False)
 
