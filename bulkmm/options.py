@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, fill
 from typing import Any, TypeAlias
 
 # argparse has no public name, and the class is not subscriptable at run time
@@ -21,6 +21,7 @@ TYPES: Reads = {"N": int, "SECONDS": int}  # by metavar
 PATHS = {"--output", "--root", "--json-dir", "--submit-file", "--compare"}
 MANY = {"...": "*", "+": "+", "]": "?"}  # nargs by the end of a word
 RANGE = re.compile(r"(\w+)<([\d.]+?)\.\.([\d.]*)>(\|auto)?")
+WIDTH = 78  # of what --help says above the example, which users copy
 # Options of several commands.
 JSON = "--json  print the result as JSON, and errors too"
 MARKDOWN = "--markdown  print it in Markdown"
@@ -28,19 +29,6 @@ SAMPLES = "-o, --output FILE  write the result, all samples as JSON, to this fil
 RESULTS = "results:RESULT.json+  read this kept result; several make one"
 DRY_RUN = "--dry-run  show what would be written, and write nothing"
 ALL_ROWS = "--all-rows  show every backend and limit too"
-
-
-class Help(argparse.HelpFormatter):
-    """Wraps all but the example, which users copy."""
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        parts = text.split("\n\n")
-        wrapped = [super(Help, self)._fill_text(one, width, indent) for one in parts]
-        kept = [
-            indent + one if one.startswith("example: ") else filled
-            for one, filled in zip(parts, wrapped, strict=True)
-        ]
-        return "\n\n".join(kept)
 
 
 def add_all(commands: str, sub: Subparsers) -> dict[str, argparse.ArgumentParser]:
@@ -69,8 +57,8 @@ def add_all(commands: str, sub: Subparsers) -> dict[str, argparse.ArgumentParser
         one = made[words] = groups[above].add_parser(
             name,
             help=does.strip(),
-            description=f"{about}\n\n{example}" if about else None,
-            formatter_class=Help,
+            description=f"{fill(about, WIDTH)}\n\n{example}" if about else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         one.set_defaults(run=run and f"bulkmm.{run}")
         one.usage = f"%(prog)s [-h] {told['usage']}" if told["usage"] else None

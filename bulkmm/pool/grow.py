@@ -13,7 +13,7 @@ from bulkmm import files
 from bulkmm.control.root import Root
 from bulkmm.ending import undisturbed
 from bulkmm.errors import BulkmmError, InterruptedWorkError
-from bulkmm.pool.pools import NODES, NodeChange, Pool, cpus_of, meminfo
+from bulkmm.pool.pools import NODES, NodeChange, Pool, cpus, meminfo
 from bulkmm.pool.reserve import Reserved, Share
 from bulkmm.size import KIB, MIB
 
@@ -150,10 +150,10 @@ def _shares(root: Root, wanted: Mapping[int, int], jobs: int) -> Iterator[Share]
     """Yield even shares for each node's processes, on its CPUs if it has any."""
     here = os.sched_getaffinity(0)
     for node, pages in wanted.items():
-        cpus = sorted(cpus_of(root.read(f"{NODES}/node{node}/cpulist") or "") & here)
-        count = min(jobs or len(cpus) or len(here), pages)
+        there = sorted(cpus(root, node) & here)
+        count = min(jobs or len(there) or len(here), pages)
         for index in range(count):
-            yield Share(pages // count + (index < pages % count), node, cpus)
+            yield Share(pages // count + (index < pages % count), node, there)
 
 
 def compact(root: Root, nodes: Mapping[int, int]) -> None:

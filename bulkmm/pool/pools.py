@@ -165,9 +165,10 @@ def known(root: Root) -> dict[tuple[int, int], int]:
     return found
 
 
-def cpus_of(text: str) -> set[int]:
-    """Return the CPUs of a list such as 0-3,8."""
+def cpus(root: Root, node: int) -> set[int]:
+    """Return the CPUs of a node, from a list such as 0-3,8."""
     found: set[int] = set()
+    text = root.read(f"{NODES}/node{node}/cpulist") or ""
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         found |= set(range(int(first), int(last or first) + 1))

@@ -8,15 +8,17 @@ way, leaves nothing behind.
 
 import errno
 import os
+import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from bulkmm.control.module import HOME, chosen
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError
-from bulkmm.pool.pools import NODES, Pool, cpus_of, nodes
+from bulkmm.pool.pools import Pool, cpus, nodes
 from bulkmm.size import KIB
 
 PREZERO = f"{HOME}/prezero"
@@ -58,11 +60,10 @@ class Target:
 
 def counted(root: Root) -> int:
     """Return how many pages have been zeroed since the module was loaded."""
-    for line in root.lines(f"{PREZERO}/stats") or ():
-        name, _, value = line.partition(" ")
-        if name == "zeroed":
-            return int(value)
-    return 0
+    found = re.search(
+        r"^zeroed (\d+)", root.read(f"{PREZERO}/stats") or "", re.MULTILINE
+    )
+    return int(found[1]) if found else 0
 
 
 def check(root: Root) -> None:
@@ -80,6 +81,7 @@ class Zeroer:
 
     targets: Sequence[Target]
     watch: bool
+    cpus: set[int] = field(default_factory=partial(os.sched_getaffinity, 0))
     stop: threading.Event = field(default_factory=threading.Event)
     failed: BulkmmError | None = None
 
@@ -115,8 +117,10 @@ class Zeroer:
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
             while True:
                 for target in self.targets:
-                    with _on(target):
-                        self._target(target)
+                    here = cpus(target.pool.root, target.node) & self.cpus
+                    with suppress(OSError):  # CPUs may have gone
+                        os.sched_setaffinity(0, here or self.cpus)
+                    self._target(target)
                 if not self.watch or self.stop.wait(REST):
                     return
         except BulkmmError as error:
@@ -145,20 +149,6 @@ def _write(root: Root, words: str, target: Target) -> bool:
             PASSES.get(code, f"{error.filename or PREZERO}: {error.strerror}")
         ) from error
     return True
-
-
-@contextmanager
-def _on(target: Target) -> Iterator[None]:
-    """Run the thread on the CPUs of a node, if it has any that we may use."""
-    usual = os.sched_getaffinity(0)
-    here = cpus_of(target.pool.root.read(f"{NODES}/node{target.node}/cpulist") or "")
-    if here & usual:
-        os.sched_setaffinity(0, here & usual)
-    try:
-        yield
-    finally:
-        with suppress(OSError):  # CPUs may have gone
-            os.sched_setaffinity(0, usual)
 
 
 def targets(

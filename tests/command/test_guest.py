@@ -19,16 +19,9 @@ SYSFS = "/sys/kernel/bulkmm"
 LAB = "/sys/kernel/debug/bulkmm_lab"
 ND_PMEM = "/sys/bus/nd/drivers/nd_pmem"
 HUGE = "/sys/kernel/mm/transparent_hugepage"
-PATHS = ("memmap", "clear", "prezero", "alloc", "copy", "vmap", "hotplug")
-SWITCHED = {
-    "memmap": "on",
-    "clear": "auto",
-    "prezero": "on",
-    "alloc": "auto",
-    "copy": "on",
-    "vmap": "pte",
-    "hotplug": "on",
-}
+# paths, each with the first of its modes but off
+PATHS = dict.fromkeys(("memmap", "prezero", "copy", "hotplug"), "on")
+PATHS |= {"clear": "auto", "alloc": "auto", "vmap": "pte"}
 # allocated by the kernel of a guest that is told not to clear twice
 FAULT = "bmmfault -n 8 -b 8 thp 2048 write-first"
 INSMOD = "; ".join(f"insmod /lib/modules/{name}.ko" for name in guest.PMEM)
@@ -173,7 +166,7 @@ def test_switching(seen: Seen) -> None:
     assert seen.paths("status loaded")["clear"]["mode"] == "off"  # the dry run's
     found = seen.paths("status on")
     assert set(found) == set(PATHS)
-    for path, mode in SWITCHED.items():
+    for path, mode in PATHS.items():
         if seen[f"on {path}"].code == Exit.ENVIRONMENT:
             lacks = {"alloc": "clear_highpages_kasan_tagged", **unserved(seen)}
             assert lacks[path] in seen[f"on {path}"].out
@@ -186,7 +179,7 @@ def test_switching(seen: Seen) -> None:
 
 def test_watch_sees_requests_and_leaves_nothing(seen: Seen) -> None:
     held = seen.json("watch")
-    (clear,) = (path for path in held["paths"] if path["name"] == "clear")
+    clear = seen.paths("watch")["clear"]
     assert seen["instances"].out.strip() == ""
     assert clear["requests_per_s"] > 0
     assert clear["latency"]["n"] == round(clear["requests_per_s"] * held["seconds"])
@@ -195,7 +188,7 @@ def test_watch_sees_requests_and_leaves_nothing(seen: Seen) -> None:
 
 
 def test_counters_and_metrics(seen: Seen) -> None:
-    (clear,) = (p for n, p in seen.paths("status used").items() if n == "clear")
+    clear = seen.paths("status used")["clear"]
     assert clear["counters"]["hits"] == 24
     assert clear["counters"]["bytes"] == 24 << 21
     metrics = list(text_string_to_metric_families(seen["metrics"].out))

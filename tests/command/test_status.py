@@ -24,13 +24,8 @@ def test_json_has_every_value_of_every_path(bulkmm: Command) -> None:
     clear = paths["clear"]
     assert clear["mode"] == "off"
     assert clear["modes"] == ["off", "auto", "cached", "streaming"]
-    assert clear["counters"] == {
-        "hits": 4,
-        "bytes": 8 << 20,
-        "ns": 2000000,
-        "inflight": 0,
-        "streamed": 4096,
-    }
+    counted = {"hits": 4, "bytes": 8 << 20, "ns": 2000000, "inflight": 0}
+    assert clear["counters"] == {**counted, "streamed": 4096}
     assert clear["fallbacks"] == {"off": 0, "small": 7}
     assert clear["backends"]["backend_cached"] == {
         "chosen": "fastest",
