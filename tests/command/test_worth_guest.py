@@ -256,7 +256,11 @@ def test_a_killed_run_is_removed_by_the_next(seen: Seen) -> None:
 
 
 LIMIT = 0.01  # of the work of a program that faults huge pages as fast as it can
-FASTEST = "bmmfault -f -n 64 -b 16 hugetlb 2048 write-first"
+RUNS, FAULTS = 3, 64  # the least of the runs counts: timers tick in the guest, too
+FASTEST = (
+    f"for run in $(seq {RUNS}); do "
+    f"bmmfault -f -n {FAULTS} -b 16 hugetlb 2048 write-first; done"
+)
 
 
 @pytest.mark.parametrize("kernel", series("7.3"))
@@ -265,14 +269,14 @@ def test_what_counting_costs(kernel: str) -> None:
     steps: list[Step] = [
         ("sh", f"{POOL}; {FASTEST}"),
         ("sh", FASTEST),
-        ("worth", "-o", "/counted", "--", "sh", "-c", f"{FASTEST} >/ns"),
+        ("worth", "-o", "/counted", "--", "sh", "-c", f"{{ {FASTEST}; }} >/ns"),
         ("sh", "cat /ns /counted"),
     ]
     machine = {"counted": True, "accel": "tcg"}
     _, plain, _, counted = guest.run(kernel, steps, "init_on_alloc=0", **machine)
     before, now = (
-        int(re.search(r" ns=(\d+)", one.out)[1])  # type: ignore[index]
+        min(int(ns) for ns in re.findall(r" ns=(\d+)", one.out))
         for one in (plain, counted)
     )
-    assert '"calls": 64,' in counted.out
+    assert f'"calls": {RUNS * FAULTS},' in counted.out
     assert 0 < now - before < LIMIT * before, (before, now)
