@@ -10,7 +10,7 @@ import eventlib
 import matplotlib as mpl
 import pytest
 
-from bulkmm import grid, stats
+from bulkmm import stats
 from bulkmm.bench import subjects
 from bulkmm.report import figure
 from bulkmm.results import Document
@@ -62,7 +62,7 @@ def emulated(name: str = "pmem-100g") -> Document:
 
 
 def test_points_are_the_medians_of_the_document(measured: Document) -> None:
-    held = {(r.scenario, r.variant): r for r in grid.shown(measured)}
+    held = measured.arms
     found = figure._series(measured)
     assert [*found] == [*USES]
     seen = {}
@@ -75,7 +75,7 @@ def test_points_are_the_medians_of_the_document(measured: Document) -> None:
         for (scenario, variant), one in held.items()
         for title, use in USES.items()
         for size in SIZES
-        if scenario == f"clear-{size}{use}"
+        if scenario == f"clear-{size}{use}" and ":" not in variant
     }
 
 
