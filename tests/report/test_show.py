@@ -18,9 +18,9 @@ from bulkmm.results import Document
 DOCUMENTS = {"guest": made.guest, "bench": made.bench, "kernel": made.kernel}
 
 
-def screen(document: Document, width: int = 100) -> str:
+def screen(*documents: Document, width: int = 100) -> str:
     out = io.StringIO()
-    table.print_documents([document], Console(file=out, width=width))
+    table.print_documents([*documents], Console(file=out, width=width))
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
@@ -54,8 +54,25 @@ def test_what_was_published_stands_beside_what_was_measured() -> None:
 @pytest.mark.parametrize("width", [40, 120])
 @pytest.mark.parametrize("make", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_it_fits_without_a_terminal(make: Callable[[], Document], width: int) -> None:
-    longest = max(map(len, screen(make(), width).splitlines()))
+    longest = max(map(len, screen(make(), width=width).splitlines()))
     assert longest <= max(width, sheet.WIDTH)
+
+
+def test_emulated_times_have_no_ratio() -> None:
+    uncounted = made.guest()
+    uncounted.results = [r for r in uncounted.results if r.unit == "ns"]
+    for document in (uncounted, made.guest()):
+        assert any(ratio.unit == "ns" for ratio in document.ratios)
+        for text in (screen(document), table.markdown(document)):
+            assert table.TIMES not in text
+            assert "published" not in text
+
+
+def test_times_and_work_share_no_table() -> None:
+    text = screen(made.bench(), made.guest())
+    assert text.index("GB/s") < text.index("bulkmm") < text.index("fewer instructions")
+    assert f"1.50{table.TIMES}" in text
+    assert "33.3 %" in text
 
 
 def test_a_document_without_ratios_or_results() -> None:
