@@ -16,14 +16,9 @@ def run_bench(requests: Sequence[Request], seen: Seen | None = None) -> Document
     for request in requests:
         take.check(request)
     before = machine.state()
-    documents = [_run(request, seen) for request in requests]
-    found = documents[0] if len(documents) == 1 else join(documents)
+    found = join([document(take.processes(one, seen), one) for one in requests])
     found.run |= machine.disturbed(before)
     return found
-
-
-def _run(request: Request, seen: Seen | None) -> Document:
-    return document(take.processes(request, seen), request)
 
 
 def document(taken: list[list[Event]], request: Request) -> Document:
@@ -52,6 +47,8 @@ def document(taken: list[list[Event]], request: Request) -> Document:
 
 def join(documents: Sequence[Document]) -> Document:
     """Merge documents of one run into one, whose ratios are judged together."""
+    if len(documents) == 1:
+        return documents[0]
     results = [result for one in documents for result in one.results]
     arms = {(one.scenario, one.variant): one for one in results}
     effects = [
@@ -64,27 +61,22 @@ def join(documents: Sequence[Document]) -> Document:
         results=results,
         ratios=stats.proven(effects),
         checks=[check for one in documents for check in one.checks],
-        run={"scenario": "all", **_sums(documents), **_named(documents)},
+        run=_joined([one.run for one in documents]),
     )
 
 
-def _sums(documents: Sequence[Document]) -> dict[str, Any]:
-    runs = [one.run for one in documents]
+def _joined(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return what holds of all, and each subject's members as in "clear.rounds"."""
     return {
+        "scenario": "all",
         "processes": runs[0]["processes"],
-        **{
-            name: sum(run.get(name, 0) for run in runs)
-            for name in ("bytes", "huge_bytes")
-        },
+        "bytes": sum(run.get("bytes", 0) for run in runs),
+        "huge_bytes": sum(run.get("huge_bytes", 0) for run in runs),
         "picks": {k: picked for run in runs for k, picked in run["picks"].items()},
-    }
-
-
-def _named(documents: Sequence[Document]) -> dict[str, Any]:
-    """Return each subject's members, named as in "clear.rounds"."""
-    return {
-        f"{one.run['scenario']}.{name}": value
-        for one in documents
-        for name, value in one.run.items()
-        if name not in ("scenario", "processes", "picks")
+        **{
+            f"{run['scenario']}.{name}": value
+            for run in runs
+            for name, value in run.items()
+            if name not in ("scenario", "processes", "picks")
+        },
     }

@@ -134,7 +134,7 @@ def measured(
     if not documents:
         named = ", ".join(job.only)
         raise UsageError(f"no scenario {named} of this size: see docs/native.md")
-    found = documents[0] if len(documents) == 1 else bench.join(documents)
+    found = bench.join(documents)
     found.run |= {"host_kernel": found.machine["kernel"], "returns": ready.mitigations}
     found.run |= machine.disturbed(before)
     found.machine["kernel"] = ready.release  # whose code it is

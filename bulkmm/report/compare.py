@@ -3,17 +3,11 @@
 
 An arm is a variant of a scenario, and a file is one sample of it: times within a run
 share the placement of memory and the time of day. An arm counts as slower only if
-two things agree: the whole 95 % interval of the ratio of medians (below six files
-the range of all pairs) lies beyond the threshold, and the change is beyond what
-chance does to the largest of all arms.
-
-That chance is known: without a change any of the files may be on either side. So
-the files are dealt to the sides in every way (a permutation test), and the largest
-change of any arm is noted each time (max-T, Westfall and Young). A run has a
-hundred arms; one is named by mistake in 5 % of comparisons, however many there are
-and however they depend on each other. Holm's method has the same bound but treats
-each test separately: for a hundred arms it would take seven files per side, where
-this takes four.
+two things agree: the whole interval of the ratio of medians lies beyond the
+threshold, and the change is beyond what chance does to the largest of all arms
+(``stats.p_of_sides``). So one is named by mistake in 5 % of comparisons, however
+many there are. Holm's method has the same bound but treats each test separately:
+for a hundred arms it would take seven files per side, where this takes four.
 """
 
 import argparse

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import re
 from html import escape
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from bulkmm import grid
@@ -150,8 +151,8 @@ def _draw(figure: Figure, series: Panels, heading: str, ratios: list[Ratio]) -> 
         for k, (variant, points) in enumerate(arms.items()):
             # Shifted slightly, so that no interval hides another.
             shift = BESIDE ** ((k + 0.5) / len(arms) - 0.5)
-            look = _look(variants.index(variant))
-            keys[variant] = _line(axes, sorted(points, key=_size), shift, look)
+            points.sort(key=itemgetter(0))
+            keys[variant] = _line(axes, points, shift, variants.index(variant))
         _size_axis(axes, sorted({size for held in arms.values() for size, _ in held}))
     if ratios:
         axes = figure.add_subplot(cells[-1, :])
@@ -167,25 +168,15 @@ def _draw(figure: Figure, series: Panels, heading: str, ratios: list[Ratio]) -> 
         )
 
 
-def _size(point: tuple[int, Result]) -> int:
-    return point[0]
-
-
-def _look(variant: int) -> dict[str, Any]:
-    """Return a line's style by its variant."""
-    return {
-        "color": COLOURS[variant % len(COLOURS)],
-        "marker": MARKERS[variant % len(MARKERS)],
-    }
-
-
-def _line(axes: Axes, points: Points, shift: float, look: dict[str, Any]) -> Any:  # noqa: ANN401
+def _line(axes: Axes, points: Points, shift: float, variant: int) -> Any:  # noqa: ANN401
     """Draw throughput by size; return what the legend shows of it."""
     rates = [(r.bytes / r.median, r.bytes / r.ci95[1], r.bytes / r.ci95[0])
              for _, r in points]  # fmt: skip
     ends = [[y - low for y, low, _ in rates], [high - y for y, _, high in rates]]
     sizes = [size * shift for size, _ in points]
-    return axes.errorbar(sizes, [y for y, _, _ in rates], ends, **STYLE, **look)
+    colour, marker = COLOURS[variant % len(COLOURS)], MARKERS[variant % len(MARKERS)]
+    look = {"color": colour, "marker": marker, **STYLE}
+    return axes.errorbar(sizes, [y for y, _, _ in rates], ends, **look)
 
 
 def _size_axis(axes: Axes, sizes: list[int]) -> None:

@@ -49,7 +49,8 @@ def html(
         title=title,
         sources=[_source(document, name) for name, document in held],
         headlines=_without_empty(HEADINGS, heads),
-        counted=[(name, *_counted(one)) for name, one in counted],
+        counted=[*counted],
+        worth=worth,
         gain=GAIN,
         style=(HERE / "page.css").read_text(encoding="utf-8"),
         badges=BADGES,
@@ -67,13 +68,6 @@ def _without_empty(headings: tuple[str, ...], rows: list[list[str]]) -> Sheet:
     if any(row[-1] for row in rows):
         return Sheet(headings, rows)
     return Sheet(headings[:-1], [row[:-1] for row in rows])
-
-
-def _counted(found: Worth) -> tuple[Sheet, list[str]]:
-    """Return the table of what "bulkmm worth" counted, and its lines."""
-    headings, *rows = worth.table(found)
-    said = [found.verdict, worth.where(found), *worth.early(found), *worth.notes(found)]
-    return Sheet(headings, rows, headings[2:]), said
 
 
 def _source(whole: Document, name: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bulkmm.control import late, needs, text
 from bulkmm.control.root import Root
@@ -35,13 +35,8 @@ SPANS = {
     "copy": ("copy-2m-last", "copy-2m-middle", "copy-2m"),
 }
 IOREMAP = "vmap_range_noflush"
-SMALL, LARGE = (
-    ("vmap-256k-order0-far", "vmap-256k-order0"),
-    (
-        "vmap-100m-order0-far",
-        "vmap-100m-order8",
-    ),
-)
+SMALL = ("vmap-256k-order0-far", "vmap-256k-order0")
+LARGE = ("vmap-100m-order0-far", "vmap-100m-order8")
 RANGES = ("ioremap-256k", "ioremap-1m")
 SCENARIOS = sorted(
     {*RANGES, *SMALL, *LARGE, *(s for span in SPANS.values() for s in span)}
@@ -61,6 +56,7 @@ class Figure:
 
 
 Figures = dict[str, Figure]  # by scenario
+Kept = dict[str, dict[str, Any]]  # the same, as JSON
 
 
 @dataclass(frozen=True)
@@ -69,11 +65,6 @@ class Known:
 
     source: str
     figures: Figures
-
-    def ratio(self, scenario: str) -> float | None:
-        """Return a scenario's ratio, if it is known."""
-        figure = self.figures.get(scenario)
-        return figure.ratio if figure else None
 
 
 def of(document: "Document") -> Figures:
@@ -98,9 +89,7 @@ def _usual(scenario: str) -> str:
 
 def kept(cpu: str, release: str, file: Path = KEPT) -> Known:
     """Return the figures kept for a CPU, or the least gains of all others."""
-    held: dict[str, dict[str, dict[str, dict[str, float]]]] = json.loads(
-        file.read_text(encoding="utf-8")
-    )
+    held: dict[str, dict[str, Kept]] = json.loads(file.read_text(encoding="utf-8"))
     if cpu in held:
         series = _nearest(release, held[cpu])
         return Known(f"this CPU's results on {series}", _figures([held[cpu][series]]))
@@ -116,20 +105,15 @@ def _nearest(release: str, series: Iterable[str]) -> str:
     return older[-1] if older else ordered[0]
 
 
-def _figures(held: list[dict[str, dict[str, float]]]) -> Figures:
+def _figures(held: Iterable[Kept]) -> Figures:
     """Return the least gain of each scenario."""
-    names = {name for one in held for name in one}
-    return {
-        name: min(
-            (
-                Figure(f["ratio"], f["stock_ns"], int(f["bytes"]))
-                for one in held
-                if (f := one.get(name))
-            ),
-            key=lambda figure: figure.ratio,
-        )
-        for name in names
-    }
+    found: Figures = {}
+    for one in held:
+        for name, kept_of_it in one.items():
+            figure = Figure(**kept_of_it)
+            if name not in found or figure.ratio < found[name].ratio:
+                found[name] = figure
+    return found
 
 
 def served(one: Function, bits: int) -> bool:
@@ -145,7 +129,7 @@ def span(known: Known, one: Function, bits: int) -> tuple[float, float] | None:
     if one.path == SIZED:
         names = LARGE if bits > ONE_MIB else SMALL
         names = RANGES if one.name == IOREMAP else names
-    ratios = [r for name in names or () if (r := known.ratio(name))]
+    ratios = [f.ratio for name in names or () if (f := known.figures.get(name))]
     return (min(ratios), max(ratios)) if ratios else None
 
 

@@ -12,6 +12,7 @@ from bulkmm import files
 from bulkmm.control import text
 from bulkmm.control.record import Record
 from bulkmm.errors import BulkmmError
+from bulkmm.sheet import Sheet
 from bulkmm.worth import gain
 from bulkmm.worth.functions import INSTEAD, Function
 from bulkmm.worth.gain import Early, Known
@@ -27,6 +28,7 @@ DOES = {
     "hotplug": "walking zones",
     "copy": "copying huge pages",
 }
+HEADINGS = ("path", "function", "calls", "time", "of a CPU", "faster", "saves")
 KIND: Literal["worth"] = "worth"
 Span = tuple[float, float]  # at least, at most
 
@@ -221,25 +223,21 @@ def _span(span: Span, unit: str = "") -> str:
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-def table(found: Worth) -> list[tuple[str, ...]]:
-    """Return the rows of the table, headings first."""
-    rows: list[tuple[str, ...]] = [
-        ("path", "function", "calls", "time", "of a CPU", "faster", "saves")
-    ]
-    for one in found.functions:
-        path = one.path if one.served else f"({one.path})"
-        rows.append(
-            (
-                path,
-                one.function,
-                f"{one.calls:,}",
-                _s(one.seconds) if one.seconds else "",
-                f"{one.cpu_share:.1%}" if one.seconds else "",
-                _faster(one),
-                _span(one.saved_seconds) if one.saved_seconds else "",
-            )
+def sheet(found: Worth) -> Sheet:
+    """Return the table."""
+    rows = [
+        (
+            one.path if one.served else f"({one.path})",
+            one.function,
+            f"{one.calls:,}",
+            _s(one.seconds) if one.seconds else "",
+            f"{one.cpu_share:.1%}" if one.seconds else "",
+            _faster(one),
+            _span(one.saved_seconds) if one.saved_seconds else "",
         )
-    return rows
+        for one in found.functions
+    ]
+    return Sheet(HEADINGS, rows, HEADINGS[2:])
 
 
 def _faster(one: Row) -> str:
@@ -249,8 +247,9 @@ def _faster(one: Row) -> str:
 
 
 def notes(found: Worth) -> list[str]:
-    """Return the lines below the table."""
-    said = [f"faster: {found.ratios_from}; the least and the most that calls may gain"]
+    """Return the lines below the table: what happened before, and what it means."""
+    said = [*map(_early, found.before)]
+    said += [f"faster: {found.ratios_from}; the least and the most that calls may gain"]
     if not all(one.served for one in found.functions):
         said.append("(path): for information, no path of this build serves it")
     if any(one.function in INSTEAD.values() and one.calls for one in found.functions):
@@ -277,22 +276,18 @@ def where(found: Worth) -> str:
     return f"{_s(found.seconds)}{during} {machine}"
 
 
-def early(found: Worth) -> list[str]:
-    """Return a line for all that happened before."""
-    said = []
-    for one in found.before:
-        worked = ""
-        if one.seconds is not None and one.saved_seconds is not None:
-            less = f", {_s(one.saved_seconds)} less with path {one.path}"
-            worked = f": about {_s(one.seconds)} (calculated){less}"
-        said.append(f"before: {one.says}{worked}")
-    return said
+def _early(one: Early) -> str:
+    said = f"before: {one.says}"
+    if one.seconds is None or one.saved_seconds is None:
+        return said
+    less = f"{_s(one.saved_seconds)} less with path {one.path}"
+    return f"{said}: about {_s(one.seconds)} (calculated), {less}"
 
 
 def lines(found: Worth) -> list[str]:
-    """Return the screen: verdict, table, what happened before, what it cost."""
-    said = [found.verdict, "", where(found), "", *text.columns(table(found)), ""]
-    said += early(found) + notes(found)
+    """Return the screen: verdict, table, notes, and a comparison if there is one."""
+    shown = text.columns([HEADINGS, *sheet(found).rows])
+    said = [found.verdict, "", where(found), "", *shown, "", *notes(found)]
     if found.compared:
         heads = ("path", "function", "expected", "measured", "a call before", "now")
         said += ["", *text.columns([heads, *map(_compared, found.compared)])]

@@ -101,7 +101,7 @@ def test_this_cpu_is_rated_by_itself_and_another_by_the_least(kept: Path) -> Non
     assert gain.kept(ZEN4, "6.1.0", kept).source.endswith("6.12")
     other = gain.kept("GenuineIntel-6-1-1", "6.12.1", kept)
     assert "2 other CPUs" in other.source
-    assert other.ratio("vmap-100m-order8") == 9.0
+    assert other.figures["vmap-100m-order8"].ratio == 9.0
 
 
 def test_untimed_calls_are_scaled_and_single_pages_left_out(kept: Path) -> None:

@@ -65,8 +65,7 @@ def test_a_line_is_throughput_with_its_interval() -> None:
             return drawn
 
     one = stats.summarise("clear-4k", "glibc", "ns", 1 << 20, [100, 200, 400])
-    look = figure._look(0)
-    sizes, rates, ends = figure._line(Axes(), [(4096, one)], 1.5, look)  # type: ignore[arg-type]
+    sizes, rates, ends = figure._line(Axes(), [(4096, one)], 1.5, 0)  # type: ignore[arg-type]
     middle, slowest, fastest = ((1 << 20) / ns for ns in (200, 400, 100))
     assert (sizes, rates) == ([6144], [middle])
     assert ends == [[middle - slowest], [fastest - middle]]
