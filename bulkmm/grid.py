@@ -5,11 +5,11 @@ One grid has the throughput of every variant. The other has the measure of goals
 time of the best peer / time of ours, with its interval.
 """
 
-import re
 from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
+from bulkmm.bench.subjects import LIMIT, split
 from bulkmm.results import Document, Ratio, Result
 from bulkmm.sheet import Sheet
 
@@ -20,9 +20,7 @@ OURS = "bulkmm"
 STOCK = "stock"  # a kernel's own code
 AGAINST = "against"  # the same of the kernel to compare with
 AGAIN = "-again"  # a variant measured twice: the A/A control
-LIMIT = "limit"  # not a peer: nothing can beat it
 FIRST_USE = "first-use"
-THREADS = re.compile(r"(.+)-(\d+)t")
 
 
 def kind(scenario: str) -> str:
@@ -49,7 +47,7 @@ def usual(document: Document) -> Document:
     """Return a document without single backends and kinds of limit."""
 
     def kept(variant: str) -> bool:
-        return ":" not in variant or not variant.startswith((OURS, LIMIT))
+        return not split(variant)[2] or not variant.startswith((OURS, LIMIT))
 
     return replace(
         document,
@@ -60,7 +58,7 @@ def usual(document: Document) -> Document:
 
 def of_one_thread(results: Iterable[Result]) -> list[Result]:
     """Return the single-threaded results; multi-threaded ones have a single size."""
-    return [r for r in results if not THREADS.match(r.variant)]
+    return [r for r in results if not split(r.variant)[1]]
 
 
 def picked(document: Document, scenario: str, variant: str) -> str:
@@ -107,10 +105,9 @@ def goals(document: Document, scenarios: Iterable[str]) -> dict[tuple[str, str],
 
 
 def _against_peer(ratio: Ratio) -> bool:
-    ours = ratio.variant.startswith(OURS) and not THREADS.fullmatch(ratio.variant)
-    return (
-        ours and not ratio.base.startswith((OURS, LIMIT)) and ":" not in ratio.variant
-    )
+    _, threads, kind = split(ratio.variant)
+    ours = ratio.variant.startswith(OURS) and not (threads or kind)
+    return ours and not ratio.base.startswith((OURS, LIMIT))
 
 
 def _best(

@@ -9,6 +9,7 @@ from math import log10
 from typing import TYPE_CHECKING
 
 from bulkmm import facts, grid, published
+from bulkmm.bench.subjects import LIMIT
 from bulkmm.control import needs, text
 from bulkmm.facts import DASH
 from bulkmm.results import INTERVAL, NS, RANGE, STORES
@@ -237,7 +238,7 @@ def kernels(documents: list[Document], ways: tuple[str, ...] = ()) -> Sheet:
     for one in documents:
         arms = f"{one.run.get(grid.AGAINST, 'stock')} → "
         arms += "this" if grid.AGAINST in one.run else "bulkmm"
-        limited = any(r.variant == grid.LIMIT for r in one.results)
+        limited = any(r.variant == LIMIT for r in one.results)
         gain = "faster; of limit" if limited else "faster"
         headings += [f"Linux {needs.series(facts.kernel(one))}: {arms}", gain]
         cells.append(_of_kernel(one, ways))
@@ -263,10 +264,10 @@ def _of_kernel(
         if r.base == base
         if r.variant in ways or not (ways or r.variant == base + grid.AGAIN)
     ]
-    ours = [r for r in held if not r.variant.startswith(grid.LIMIT)] or held
+    ours = [r for r in held if not r.variant.startswith(LIMIT)] or held
     arms, found = document.arms, {}
     for one in ours:
-        limit = arms.get((one.scenario, grid.LIMIT))
+        limit = arms.get((one.scenario, LIMIT))
         near = limit.median / arms[one.scenario, one.variant].median if limit else 0
         gain = factor(one) + (f"; {near:.2f}" if limit else "")
         found[one.scenario, one.variant] = pair(arms, one), gain

@@ -3,6 +3,7 @@
 
 import dataclasses
 import json
+import os
 import platform
 import re
 import shutil
@@ -139,9 +140,21 @@ def test_every_output_was_verified(small: Document) -> None:
 def test_what_disturbs_is_recorded(small: Document) -> None:
     assert len(small.run["load"]) == 2
     assert 0 <= small.run["steal"] <= 1
-    assert small.machine["cpu"]["affinity"]
-    assert small.machine["numa_nodes"] >= 1
     assert all(r.cv is not None for r in small.results)
+
+
+def test_the_machine_is_described_without_its_name(small: Document) -> None:
+    found = small.machine
+    assert found["cpu"]["model"]
+    assert found["cpu"]["cores"] == os.cpu_count()
+    assert found["cpu"]["affinity"]
+    assert found["numa_nodes"] >= 1
+    assert found["kernel"] == platform.release()
+    assert found["memory_bytes"] > 1 << 28
+    assert found["bulkmm"] == "0.1.0"
+    said = json.dumps(found)
+    assert not [home for home in (ROOT, Path.home()) if str(home) in said]
+    assert platform.node() not in found.values()
 
 
 def test_picks_are_named(small: Document) -> None:
