@@ -52,10 +52,11 @@
 struct options {
 	const char *subject;
 	uint64_t size; /* of the device, or of what is cleared or copied */
-	uint64_t extents[EXTENTS_MAX]; /* to work on at a time; powers of two */
+	/* to work on at a time: powers of two that divide @size */
+	uint64_t extents[EXTENTS_MAX];
 	size_t extents_nr;
 	uint64_t used_max; /* larger extents are cleared but not used */
-	unsigned int rounds;
+	uint64_t rounds;
 	uint64_t seed;
 	const char *backend; /* what "bulkmm" uses; NULL: the fastest */
 	bool unverified;     /* another process has verified the output */
@@ -227,31 +228,18 @@ size_t threads_share(const struct variant *v);
 void threads_gather(unsigned int nr);
 void threads_run(const struct variant *v, char *base);
 
-/* ours.c */
-void ours_write(const struct variant *v, void *dst, const void *src, size_t len);
-
 /* limit.c */
 const struct limit *limit_at(enum bmm_op op, size_t i);
 const char *limit_name(const struct limit *limit);
-void limit_write(const struct variant *v, void *dst, const void *src,
-		 size_t len);
-
-/* rebuild.c */
-method_fn rebuild_run;
-void rebuild_page(void *page);
-
-/* template.c */
-method_fn template_copy_run, template_movnti_run;
+void limit_write(const struct limit *limit, enum bmm_op op, void *dst,
+		 const void *src, size_t len);
 
 /* use.c */
 void use_extent(enum use use, void *base, size_t len);
 
 /* peers.c */
-method_fn plain_clear, plain_copy;
-
-/* pmem.c */
+method_fn plain_clear, plain_copy, pmem_clear, pmem_copy;
 bool pmem_init(const struct buffer *buffer);
-method_fn pmem_clear, pmem_copy;
 
 /* buffer.c */
 size_t buffer_cache_bytes(void);
@@ -260,7 +248,7 @@ void buffer_fill_source(const struct buffer *buffer);
 bool buffer_source_right(const struct buffer *buffer, size_t bytes);
 uint64_t buffer_huge_bytes(void);
 
-/* pages.c */
+/* memmap.c */
 const struct bmm_image *pages_image(void);
 bool pages_right(const void *base, size_t bytes);
 
@@ -272,7 +260,7 @@ uint64_t order_random(uint64_t *state);
 void order_shuffle(size_t *order, size_t n, uint64_t *state);
 
 /* options.c */
-int options_parse(struct options *options, int argc, char **argv);
+bool options_parse(struct options *options, int argc, char **argv);
 const char *options_backend(const struct options *options, enum bmm_op op);
 size_t options_largest(const struct options *options);
 

@@ -30,11 +30,7 @@ static unsigned long cache_number(unsigned int index, const char *file)
 	return value;
 }
 
-/**
- * buffer_cache_bytes() - size of the last-level cache
- *
- * Return: bytes; a guess if the system does not say.
- */
+/* Bytes of the last-level cache; a guess if the system does not say. */
 size_t buffer_cache_bytes(void)
 {
 	unsigned long level, highest = 0;
@@ -50,16 +46,10 @@ size_t buffer_cache_bytes(void)
 	return bytes ? bytes : CACHE_UNKNOWN;
 }
 
-/**
- * buffer_get() - memory for a subject
- * @buffer:  set to present memory, aligned to a huge page, that lives as long
- *           as the process
- * @bytes:   how much to write
- * @sourced: whether to add an equal area to read
- *
- * A huge page before, between and after the areas holds the guard bytes.
- *
- * Return: 0, or -1 if there is not enough memory.
+/*
+ * Gets memory that lives as long as the process, present and aligned to a huge
+ * page; with an equal area to read if @sourced. A huge page before, between and
+ * after the areas holds the guard bytes. -1: there is not enough.
  */
 int buffer_get(struct buffer *buffer, size_t bytes, bool sourced)
 {
@@ -100,13 +90,9 @@ void buffer_fill_source(const struct buffer *buffer)
 		word[i] = (i + 1) * PATTERN;
 }
 
-/**
- * buffer_source_right() - check that nobody has written to the source
- * @buffer: with a source or without
- * @bytes:  of the source, from its start
- *
- * Return: whether it is what buffer_fill_source() left there, and the GUARD
- * bytes before it what buffer_get() did.
+/*
+ * Whether nobody has written to the first @bytes of the source, if there is
+ * one, and to the guard bytes before it.
  */
 bool buffer_source_right(const struct buffer *buffer, size_t bytes)
 {

@@ -173,23 +173,11 @@ LINES(avx512_nt_t0, AHEAD LOAD_512, "vmovntdq %%zmm0, (%0)")
 LINES(avx2_nt_t0, AHEAD LOAD_256,
       "vmovntdq %%ymm0, (%0)\n\tvmovntdq %%ymm1, 32(%0)")
 
-static void stamp_movdir64b(char *p, const char *s, size_t len)
+static inline void put_movdir64b(char *p, const uint64_t *w, const char *s)
 {
-	for (; len; len -= LINE, p += LINE)
-		__asm__ volatile("movdir64b (%1), %0"
-				 :
-				 : "r"(p), "r"(s)
-				 : "memory");
+	__asm__ volatile("movdir64b (%1), %0" : : "r"(p), "r"(s) : "memory");
 }
-
-static void copy_movdir64b(char *p, const char *s, size_t len)
-{
-	for (; len; len -= LINE, p += LINE, s += LINE)
-		__asm__ volatile("movdir64b (%1), %0"
-				 :
-				 : "r"(p), "r"(s)
-				 : "memory");
-}
+LOOPS(movdir64b)
 
 static void clear_clzero(char *p, const char *s, size_t len)
 {
@@ -280,13 +268,7 @@ static limit_fn *function(const struct limit *limit, enum bmm_op op)
 	}
 }
 
-/**
- * limit_at() - a kind of stores by index
- * @op: the operation
- * @i:  from 0
- *
- * Return: the @i-th kind that this CPU has, or NULL if there are fewer.
- */
+/* The i-th kind of stores of an operation that this CPU has, or NULL. */
 const struct limit *limit_at(enum bmm_op op, size_t i)
 {
 	const struct limit *limit;
@@ -303,22 +285,17 @@ const char *limit_name(const struct limit *limit)
 	return limit->name;
 }
 
-/**
- * limit_write() - write one extent, and drain once, as the core does
- * @v:   the kind of stores, and the operation
- * @dst: the extent, whole lines
- * @src: source of a copy
- * @len: bytes
- */
-void limit_write(const struct variant *v, void *dst, const void *src, size_t len)
+/* Writes one extent of whole lines, and drains once, as the core does. */
+void limit_write(const struct limit *limit, enum bmm_op op, void *dst,
+		 const void *src, size_t len)
 {
 	static const char zero[LINE] __attribute__((__aligned__(LINE)));
 
-	if (v->op == BMM_STAMP)
+	if (op == BMM_STAMP)
 		src = pages_image()->word;
-	else if (v->op == BMM_CLEAR || v->op == BMM_CLEAR_STREAMING)
+	else if (op == BMM_CLEAR || op == BMM_CLEAR_STREAMING)
 		src = zero;
-	function(v->limit, v->op)(dst, src, len);
-	if (v->limit->weak)
+	function(limit, op)(dst, src, len);
+	if (limit->weak)
 		bmm_drain();
 }

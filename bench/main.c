@@ -28,11 +28,11 @@ static void print_start(const struct bench *b)
 	size_t bytes = b->buffer.bytes;
 
 	printf("{\"event\": \"start\", \"size\": %llu, \"bytes\": %zu, "
-	       "\"llc\": %zu, \"cpus\": %u, \"cpu\": %u, \"rounds\": %u, "
+	       "\"llc\": %zu, \"cpus\": %u, \"cpu\": %u, \"rounds\": %llu, "
 	       "\"seed\": %llu, \"huge_bytes\": %llu, ",
 	       (unsigned long long)b->options.size,
 	       b->subject->sourced ? 2 * bytes : bytes, buffer_cache_bytes(),
-	       threads_nr(), b->cpu, b->options.rounds,
+	       threads_nr(), b->cpu, (unsigned long long)b->options.rounds,
 	       (unsigned long long)b->options.seed,
 	       (unsigned long long)buffer_huge_bytes());
 	b->subject->describe(&b->options);
@@ -59,22 +59,13 @@ static int list_backends(const struct subject *subject)
 	return 0;
 }
 
-static int check_backend(const struct subject *subject, const char *name)
+static bool check(const struct subject *subject, const struct options *options)
 {
-	if (!name || (*name && run_select(subject, name)))
-		return 0;
-	fprintf(stderr, "bmm-bench: no backend \"%s\" here for %s\n", name,
-		subject->name);
-	return -1;
-}
+	const char *backend = options->backend;
 
-static int check_extents(const struct subject *subject,
-			 const struct options *options)
-{
-	if (!subject->by_extent || options->extents_nr)
-		return 0;
-	fprintf(stderr, "bmm-bench: %s: give --extent\n", subject->name);
-	return -1;
+	if (backend && !(*backend && run_select(subject, backend)))
+		return false;
+	return !subject->by_extent || options->extents_nr;
 }
 
 static const struct subject *find_subject(const char *name)
@@ -82,8 +73,6 @@ static const struct subject *find_subject(const char *name)
 	for (size_t i = 0; i < SUBJECTS_NR; i++)
 		if (!strcmp(name, subjects[i]->name))
 			return subjects[i];
-	fprintf(stderr, "bmm-bench: %s: not memmap, clear, copy or first-use\n",
-		name);
 	return NULL;
 }
 
@@ -103,20 +92,27 @@ static int get_memory(struct bench *b)
 	return -1;
 }
 
+static int usage(void)
+{
+	fprintf(stderr,
+		"usage: bmm-bench memmap|clear|copy|first-use [--size=BYTES]\n"
+		"\t[--extent=BYTES...] [--used-max=BYTES] [--rounds=N] [--seed=N]\n"
+		"\t[--backend=NAME] [--unverified] [--list]\n");
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
 	static struct bench b;
 
 	if (options_parse(&b.options, argc, argv))
-		return 2;
-	b.subject = find_subject(b.options.subject);
+		b.subject = find_subject(b.options.subject);
 	if (!b.subject)
-		return 2;
+		return usage();
 	if (b.options.list)
 		return list_backends(b.subject);
-	if (check_backend(b.subject, b.options.backend) ||
-	    check_extents(b.subject, &b.options))
-		return 2;
+	if (!check(b.subject, &b.options))
+		return usage();
 	b.cpu = threads_init(); /* before memory is touched */
 	if (get_memory(&b))
 		return 3;

@@ -2,7 +2,6 @@
 /* The command line. The bulkmm command is the user's front end for this. */
 #include <errno.h>
 #include <getopt.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,41 +19,30 @@ static const struct option known[] = {
 	{ 0 },
 };
 
-static int number(const char *text, uint64_t low, uint64_t high, uint64_t *value)
+static bool number(const char *text, uint64_t low, uint64_t high,
+		   uint64_t *value)
 {
 	char *end;
 
 	errno = 0;
 	*value = strtoull(text, &end, 10);
-	if (errno || end == text || *end || *value < low || *value > high) {
-		fprintf(stderr,
-			"bmm-bench: %s: not a number from %llu to %llu\n", text,
-			(unsigned long long)low, (unsigned long long)high);
-		return -1;
-	}
-	return 0;
+	return !errno && end != text && !*end && *value >= low && *value <= high;
 }
 
-static int add_extent(struct options *options, const char *text)
+/* A power of two. */
+static bool add_extent(struct options *options, const char *text)
 {
 	uint64_t value;
 
-	if (number(text, EXTENT_MIN, 1ULL << 40, &value))
-		return -1;
-	if (value & (value - 1) || options->extents_nr == EXTENTS_MAX) {
-		fprintf(stderr, "bmm-bench: extents: %u powers of two at most\n",
-			EXTENTS_MAX);
-		return -1;
-	}
+	if (!number(text, EXTENT_MIN, 1ULL << 40, &value) ||
+	    value & (value - 1) || options->extents_nr == EXTENTS_MAX)
+		return false;
 	options->extents[options->extents_nr++] = value;
-	return 0;
+	return true;
 }
 
-static int take(struct options *options, int c)
+static bool take(struct options *options, int c)
 {
-	uint64_t value;
-	int err = 0;
-
 	switch (c) {
 	case 's':
 		return number(optarg, EXTENT_MIN, 1ULL << 50, &options->size);
@@ -63,71 +51,44 @@ static int take(struct options *options, int c)
 	case 'u':
 		return number(optarg, 0, UINT64_MAX, &options->used_max);
 	case 'r':
-		err = number(optarg, 1, 10000, &value);
-		options->rounds = (unsigned int)value;
-		return err;
+		return number(optarg, 1, 10000, &options->rounds);
 	case 'S':
 		return number(optarg, 1, UINT64_MAX, &options->seed);
 	case 'b':
 		options->backend = optarg;
-		return 0;
+		return true;
 	case 'U':
-		options->unverified = true;
-		return 0;
+		return options->unverified = true;
 	case 'l':
-		options->list = true;
-		return 0;
+		return options->list = true;
 	default:
-		return -1;
+		return false;
 	}
 }
 
-/* --size must be a multiple of each extent. */
-static int check_extents(const struct options *options)
+/* Reads the command line, whose only other word names the subject. */
+bool options_parse(struct options *options, int argc, char **argv)
 {
-	for (size_t i = 0; i < options->extents_nr; i++) {
-		if (options->size % options->extents[i]) {
-			fprintf(stderr,
-				"bmm-bench: --size is no multiple of --extent\n");
-			return -1;
-		}
-	}
-	return 0;
-}
-
-/**
- * options_parse() - read the command line
- * @options: set to the defaults, then from the command line
- * @argc:    as main() has it
- * @argv:    as main() has it
- *
- * The only non-option argument names the subject.
- *
- * Return: 0, or -1 after a line on stderr.
- */
-int options_parse(struct options *options, int argc, char **argv)
-{
-	int c, err = 0;
+	size_t i;
+	int c;
 
 	*options = (struct options){ .subject = "memmap",
 				     .size = 100ULL << 30,
 				     .used_max = UINT64_MAX,
 				     .rounds = 15,
 				     .seed = 1 };
-	while (!err && (c = getopt_long(argc, argv, "", known, NULL)) != -1)
-		err = take(options, c);
-	if (!err && optind < argc)
+	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1)
+		if (!take(options, c))
+			return false;
+	if (optind < argc)
 		options->subject = argv[optind];
-	return err ? err : check_extents(options);
+	for (i = 0; i < options->extents_nr; i++)
+		if (options->size % options->extents[i])
+			return false;
+	return true;
 }
 
-/**
- * options_backend() - the requested backend
- * @options: from options_parse()
- * @op:      for which operation
- *
- * Return: the name of the forced backend, or "fastest".
- */
+/* The backend that the command line forces for an operation, or "fastest". */
 const char *options_backend(const struct options *options, enum bmm_op op)
 {
 	const char *name = options->backend;
@@ -136,12 +97,7 @@ const char *options_backend(const struct options *options, enum bmm_op op)
 								  "fastest";
 }
 
-/**
- * options_largest() - the largest extent
- * @options: from options_parse()
- *
- * Return: bytes; 0 where none is given.
- */
+/* Bytes of the largest extent; 0 where none is given. */
 size_t options_largest(const struct options *options)
 {
 	uint64_t largest = 0;

@@ -2,13 +2,9 @@
 /* Random numbers, and a random order, that are reproducible from a seed. */
 #include "bench.h"
 
-/**
- * order_random() - the next random number
- * @state: of the generator, never 0
- *
- * xorshift64*: good enough for orders, and the same on every machine.
- *
- * Return: the number; its upper bits are the better ones.
+/*
+ * The next random number; its upper bits are the better ones. The state is
+ * never 0. xorshift64*: good enough for orders, and the same on every machine.
  */
 uint64_t order_random(uint64_t *state)
 {
@@ -18,12 +14,7 @@ uint64_t order_random(uint64_t *state)
 	return *state * 0x2545f4914f6cdd1dULL;
 }
 
-/**
- * order_shuffle() - a new random order
- * @order: numbers to shuffle
- * @n:     their count
- * @state: of the generator, never 0
- */
+/* Shuffles numbers. */
 void order_shuffle(size_t *order, size_t n, uint64_t *state)
 {
 	for (; n > 1; n--) {

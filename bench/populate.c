@@ -77,25 +77,26 @@ static int prepare(struct memory *m)
 
 struct share {
 	pthread_t thread;
-	const struct variant *variant;
+	const struct limit *limit;
 	char *from;
 	size_t len;
 };
 
-/* Without a variant: the kernel's own function, which must not fail. */
+/* Without a limit: the kernel's own function, which must not fail. */
 static void *do_share(void *arg)
 {
 	struct share *share = arg;
 
-	if (share->variant)
-		limit_write(share->variant, share->from, NULL, share->len);
+	if (share->limit)
+		limit_write(share->limit, BMM_CLEAR_STREAMING, share->from,
+			    NULL, share->len);
 	else if (madvise(share->from, share->len, MADV_POPULATE_WRITE))
 		exit(2);
 	return NULL;
 }
 
 /* Plain threads over equal shares suffice for the limit. */
-static void share_out(const struct variant *v, const struct memory *m,
+static void share_out(const struct limit *limit, const struct memory *m,
 		      unsigned int threads)
 {
 	struct share shares[WORKERS];
@@ -103,7 +104,7 @@ static void share_out(const struct variant *v, const struct memory *m,
 	unsigned int i;
 
 	for (i = 0; i < threads; i++) {
-		shares[i] = (struct share){ .variant = v,
+		shares[i] = (struct share){ .limit = limit,
 					    .from = m->base + i * each,
 					    .len = each };
 		if (i + 1 == threads)
@@ -121,18 +122,18 @@ static void share_out(const struct variant *v, const struct memory *m,
 static uint64_t limit(const struct memory *m, unsigned int threads,
 		      const char **name)
 {
-	struct variant v = { .op = BMM_CLEAR_STREAMING };
+	const struct limit *kind;
 	uint64_t best = UINT64_MAX, ns;
 	size_t i;
 
 	memset(m->base, POISON, m->len);
-	for (i = 0; (v.limit = limit_at(v.op, i)); i++) {
+	for (i = 0; (kind = limit_at(BMM_CLEAR_STREAMING, i)); i++) {
 		ns = bmm_host_clock();
-		share_out(&v, m, threads);
+		share_out(kind, m, threads);
 		ns = bmm_host_clock() - ns;
 		if (ns < best) {
 			best = ns;
-			*name = limit_name(v.limit);
+			*name = limit_name(kind);
 		}
 	}
 	return best;

@@ -40,12 +40,9 @@ static char *place_sample(struct bench *b, const struct variant *v)
 	return base;
 }
 
-/**
- * run_select() - force a backend for all operations that it supports
- * @subject: has the operations
- * @name:    its name; NULL: the fastest, to be measured again
- *
- * Return: the number of operations.
+/*
+ * Forces a backend for all operations that it supports, or (NULL) the fastest,
+ * to be measured again; returns the number of operations.
  */
 unsigned int run_select(const struct subject *subject, const char *name)
 {
@@ -196,12 +193,7 @@ static int run_scenario(struct bench *b, struct variant *variants, size_t nr)
 	return b->options.unverified ? 0 : verify_all(b, variants, nr);
 }
 
-/**
- * run_all() - run all scenarios
- * @b: what to run, and where
- *
- * Return: 0, or 1 if a variant wrote something wrong.
- */
+/* Runs all scenarios; returns 1 if a variant wrote something wrong. */
 int run_all(struct bench *b)
 {
 	struct variant *v = b->variants.at, *end = v + b->variants.nr, *next;

@@ -60,11 +60,7 @@ static void pin(unsigned int number)
 	pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
 }
 
-/**
- * threads_init() - pin this thread to one CPU
- *
- * Return: the CPU.
- */
+/* Pins this thread to one CPU; returns it. */
 unsigned int threads_init(void)
 {
 	if (sched_getaffinity(0, sizeof(allowed), &allowed)) {
@@ -75,21 +71,15 @@ unsigned int threads_init(void)
 	return (unsigned int)sched_getcpu();
 }
 
-/**
- * threads_nr() - how many threads can be measured
- *
- * Return: CPUs that this process may use.
- */
+/* How many threads can be measured: CPUs that this process may use. */
 unsigned int threads_nr(void)
 {
 	return (unsigned int)CPU_COUNT(&allowed);
 }
 
-/**
- * threads_share() - how much of a sample each thread does
- * @v: the variant
- *
- * Return: bytes, whole pages; the last thread also does the remainder.
+/*
+ * How much of a sample each thread does, in whole pages; the last one also does
+ * the remainder.
  */
 size_t threads_share(const struct variant *v)
 {
@@ -143,10 +133,7 @@ static struct worker *make_workers(void)
 	exit(3);
 }
 
-/**
- * threads_gather() - make threads wait for a sample to begin
- * @nr: how many, including this one; at most threads_nr()
- */
+/* Makes so many threads, this one included, wait for a sample to begin. */
 void threads_gather(unsigned int nr)
 {
 	static struct worker *workers;
@@ -160,11 +147,7 @@ void threads_gather(unsigned int nr)
 		relax();
 }
 
-/**
- * threads_run() - do the job of a variant on all of its threads
- * @v:    the variant
- * @base: the first of v->bytes
- */
+/* Does the job of a variant on all of its threads. */
 void threads_run(const struct variant *v, char *base)
 {
 	if (gathered != v->threads)

@@ -38,12 +38,7 @@ static void read_random(const bmm_word *word, size_t lines)
 	}
 }
 
-/**
- * use_extent() - use memory
- * @use:  how
- * @base: where, aligned to a line
- * @len:  bytes, a power of two and at least a line
- */
+/* Uses memory that is aligned to a line: a power of two, at least a line. */
 void use_extent(enum use use, void *base, size_t len)
 {
 	switch (use) {

@@ -25,12 +25,7 @@ static char *joined(const char *a, const char *b, const char *c)
 	return or_exit(name);
 }
 
-/**
- * variants_add() - append a variant
- * @list: the list
- * @job:  all but the name
- * @name: its name; must stay allocated
- */
+/* Appends a variant. Its name must stay allocated. */
 void variants_add(struct variants *list, const struct variant *job,
 		  const char *name)
 {
@@ -40,13 +35,7 @@ void variants_add(struct variants *list, const struct variant *job,
 	list->at[list->nr++].name = name;
 }
 
-/**
- * variants_add_peers() - append the peers
- * @list:  the list
- * @job:   scenario
- * @peers: name and method of each; without a method it is omitted
- * @nr:    how many
- */
+/* Appends the peers of a scenario; one without a method is omitted. */
 void variants_add_peers(struct variants *list, const struct variant *job,
 			const struct variant *peers, size_t nr)
 {
@@ -59,13 +48,7 @@ void variants_add_peers(struct variants *list, const struct variant *job,
 	}
 }
 
-/**
- * variants_add_selected() - append an operation of the core as programs call it
- * @list: the list
- * @job:  scenario
- * @op:   the operation
- * @name: of the variant
- */
+/* Appends an operation of the core as programs call it. */
 void variants_add_selected(struct variants *list, const struct variant *job,
 			   enum bmm_op op, const char *name)
 {
@@ -75,14 +58,10 @@ void variants_add_selected(struct variants *list, const struct variant *job,
 	variants_add(list, &selected, name);
 }
 
-/**
- * variants_add_ours() - append an operation of the core, and each backend of it
- * @list: the list
- * @job:  scenario
- * @op:   the operation
- * @name: of the variant with the selected one; the others append the backend
- *
- * Generic C cannot bypass the cache, so streaming operations do not list it.
+/*
+ * Appends an operation of the core, and each backend of it, whose name is
+ * appended to the variant's. Generic C cannot bypass the cache, so streaming
+ * operations do not list it.
  */
 void variants_add_ours(struct variants *list, const struct variant *job,
 		       enum bmm_op op, const char *name)
@@ -103,11 +82,7 @@ void variants_add_ours(struct variants *list, const struct variant *job,
 	}
 }
 
-/**
- * variants_add_limits() - append each kind of stores
- * @list: the list
- * @job:  scenario and operation
- */
+/* Appends each kind of stores. */
 void variants_add_limits(struct variants *list, const struct variant *job)
 {
 	struct variant limit = *job;
@@ -125,15 +100,9 @@ static unsigned int next_threads(unsigned int n)
 	return n < nr && 2 * n > nr ? nr : 2 * n;
 }
 
-/**
- * variants_add_threads() - append the limit, and the core, by several threads
- * @list: the list
- * @job:  scenario
- * @op:   operation of the core
- * @name: of the core's variant with one thread
- *
- * With 2, 4, 8 ... threads, and with one per CPU. Which kind of stores is the
- * limit is found before it is timed.
+/*
+ * Appends the limit, and the core, by 2, 4, 8 ... threads, and by one per CPU.
+ * Which kind of stores is the limit is found before it is timed.
  */
 void variants_add_threads(struct variants *list, const struct variant *job,
 			  enum bmm_op op, const char *name)
@@ -156,13 +125,9 @@ void variants_add_threads(struct variants *list, const struct variant *job,
 	}
 }
 
-/**
- * extent_name() - name of a scenario, such as "clear-2m-then-read"
- * @subject: first part
- * @extent:  second part, a power of two
- * @suffix:  the rest, or ""
- *
- * Return: the name, never freed.
+/*
+ * The name of a scenario, such as "clear-2m-then-read"; never freed. The extent
+ * is a power of two.
  */
 char *extent_name(const char *subject, uint64_t extent, const char *suffix)
 {
@@ -174,13 +139,7 @@ char *extent_name(const char *subject, uint64_t extent, const char *suffix)
 	return joined(subject, size, suffix);
 }
 
-/**
- * extent_sample() - how much one sample walks through
- * @extent:  bytes at a time
- * @options: from options_parse()
- *
- * Return: bytes, a multiple of @extent.
- */
+/* Bytes that one sample walks through: a multiple of the extent. */
 size_t extent_sample(size_t extent, const struct options *options)
 {
 	size_t bytes = extent > SAMPLE ? extent : SAMPLE;
@@ -188,11 +147,9 @@ size_t extent_sample(size_t extent, const struct options *options)
 	return bytes < options->size ? bytes : (size_t)options->size;
 }
 
-/**
- * extent_times() - how often one extent is written in a sample of hot memory
- * @extent: its bytes
- *
- * Return: times; hot memory is fast, so that a sample needs more of it.
+/*
+ * How often one extent is written in a sample of hot memory, which is fast: a
+ * sample needs more of it.
  */
 size_t extent_times(size_t extent)
 {

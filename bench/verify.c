@@ -41,13 +41,10 @@ static bool extents_right(const struct variant *v, const char *base)
 	return true;
 }
 
-/**
- * verify() - run a variant once over poisoned memory and check the result
- * @v:      the variant
- * @buffer: the memory
- *
- * Return: whether all that one sample writes is right, and the source, if any,
- * and the GUARD bytes on each side are unchanged.
+/*
+ * Runs a variant once over poisoned memory. Right is whether all that one
+ * sample writes is, and the source, if any, and the guard bytes on each side
+ * are unchanged.
  */
 bool verify(const struct variant *v, const struct buffer *buffer)
 {

@@ -1,6 +1,64 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What one sample does: extent by extent, by one thread or by several. */
+/*
+ * What one sample does: extent by extent, by one thread or by several; by a
+ * peer, a limit, a named backend of the core, or the core as a program calls it.
+ */
 #include "bench.h"
+
+static void call(const struct bmm_job *job)
+{
+	switch (job->op) {
+	case BMM_STAMP:
+		bmm_stamp(job->dst, job->image, job->len / job->image->size);
+		break;
+	case BMM_COPY:
+		bmm_copy(job->dst, job->src, job->len);
+		break;
+	case BMM_COPY_STREAMING:
+		bmm_copy_streaming(job->dst, job->src, job->len);
+		break;
+	case BMM_CLEAR:
+		bmm_clear(job->dst, job->len);
+		break;
+	default:
+		bmm_clear_streaming(job->dst, job->len);
+		break;
+	}
+}
+
+/* bmm_clear_streaming() has drained, a backend called directly has not. */
+static bool to_drain(const struct variant *v)
+{
+	return bmm_op_streams(v->op) &&
+	       (v->backend || v->op != BMM_CLEAR_STREAMING);
+}
+
+/*
+ * An operation of the core on one extent, drained. Struct pages are stamped
+ * section by section, as the module does.
+ */
+static void ours_write(const struct variant *v, void *dst, const void *src,
+		       size_t len)
+{
+	struct bmm_job job = { .op = v->op,
+			       .dst = dst,
+			       .src = src,
+			       .image = pages_image(),
+			       .len = len };
+
+	if (v->op == BMM_STAMP && v->len < len)
+		job.len = v->len;
+	for (; len; len -= job.len, job.dst = (char *)job.dst + job.len) {
+		if (job.len > len)
+			job.len = len;
+		if (v->backend)
+			bmm_job_do(&job, v->backend);
+		else
+			call(&job);
+	}
+	if (to_drain(v))
+		bmm_drain();
+}
 
 static void write_extent(const struct variant *v, char *dst, const char *src,
 			 size_t len)
@@ -8,17 +66,12 @@ static void write_extent(const struct variant *v, char *dst, const char *src,
 	if (v->method)
 		v->method(dst, src, len);
 	else if (v->limit)
-		limit_write(v, dst, src, len);
+		limit_write(v->limit, v->op, dst, src, len);
 	else
 		ours_write(v, dst, src, len);
 }
 
-/**
- * walk_range() - do the job of a variant on a range, in this thread
- * @v:     the variant
- * @base:  first byte
- * @bytes: how many; the last extent may be partial
- */
+/* Does the job of a variant on a range; the last extent may be partial. */
 void walk_range(const struct variant *v, char *base, size_t bytes)
 {
 	size_t to = v->shifted ? SHIFT_TO : 0, now;
@@ -32,11 +85,7 @@ void walk_range(const struct variant *v, char *base, size_t bytes)
 	}
 }
 
-/**
- * walk() - do the job of a variant once
- * @v:    the variant
- * @base: the first of v->bytes
- */
+/* Does the job of a variant once, from the first byte of its sample. */
 void walk(const struct variant *v, char *base)
 {
 	size_t i;

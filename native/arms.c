@@ -100,11 +100,7 @@ static void add_kernels(struct run *run)
 		add(run, "kernel", "");
 }
 
-/**
- * arms_make() - set up all arms of a scenario
- * @run: has the family; filled
- * @s:   the scenario
- */
+/* Sets up all arms of a scenario. */
 void arms_make(struct run *run, const struct scenario *s)
 {
 	const struct limit *limit;

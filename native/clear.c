@@ -20,7 +20,6 @@
 
 /* 6.1 has a third argument, which others ignore. */
 typedef void zero_fn(void *folio, uint64_t hint, unsigned int pages);
-typedef void compound_fn(void *page, unsigned int order);
 
 /**
  * struct work - one scenario
@@ -121,15 +120,9 @@ static size_t clear_bytes(const struct scenario *s)
 	return s->pages * PAGE;
 }
 
-/* Has the kernel's own function make compound pages. */
 static void clear_enter(const struct scenario *s)
 {
-	compound_fn *compound = (compound_fn *)symbol("prep_compound_page");
-	uint64_t at;
-
-	memset(pages_at, 0, s->pages * page_size);
-	for (at = 0; at < s->pages; at += 1ULL << s->order)
-		compound(pages_at + at * page_size, s->order);
+	state_folios(pages_at, s->pages, s->order);
 	state_syscall(works[s->kind].number);
 }
 
@@ -185,13 +178,6 @@ static void peer_pages(char *folio, size_t bytes, size_t hint)
 	rep_stosb(folio + hint, PAGE);
 }
 
-static void clear_stores(const struct limit *limit, char *folio, size_t bytes)
-{
-	struct variant v = { .op = BMM_CLEAR_STREAMING, .limit = limit };
-
-	limit_write(&v, folio, NULL, bytes);
-}
-
 static const char *const peers[] = { "rep-stosb", "rep-stosb-4k", NULL };
 
 /* @arm NULL: the kernel, or the module if it is attached. */
@@ -204,7 +190,7 @@ static void clear_folio(const struct scenario *s, const struct arm *arm,
 	if (!arm)
 		zero(pages_at + at * page_size, hint, 1U << s->order);
 	else if (arm->limit)
-		clear_stores(arm->limit, folio, bytes);
+		limit_write(arm->limit, BMM_CLEAR_STREAMING, folio, NULL, bytes);
 	else if (arm->peer == 1)
 		peer_extents(folio, bytes, hint - at * PAGE);
 	else
@@ -227,10 +213,6 @@ static void clear_all(const struct scenario *s, const struct arm *arm)
 static void clear_call(const struct scenario *s)
 {
 	clear_all(s, NULL);
-}
-
-static void clear_keep(const struct scenario *s)
-{
 }
 
 /* Every byte is zero, and nothing around the folios was touched. */
@@ -260,7 +242,6 @@ const struct family clear_family = {
 	.reset = clear_reset,
 	.call = clear_call,
 	.limit = clear_all,
-	.keep = clear_keep,
 	.right = clear_right,
 	.output = clear_output,
 };

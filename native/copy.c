@@ -18,7 +18,6 @@
 typedef int copy_fn(void *dst, void *src, uint64_t hint, void *vma,
 		    unsigned int pages);
 typedef int migrate_fn(void *dst, void *src);
-typedef void compound_fn(void *page, unsigned int order);
 
 enum hint {
 	FIRST,
@@ -137,16 +136,6 @@ static unsigned int copy_setup(struct scenario *list, uint64_t size)
 	return nr;
 }
 
-static void make_folios(char *pages, const struct scenario *s)
-{
-	compound_fn *compound = (compound_fn *)symbol("prep_compound_page");
-	uint64_t at;
-
-	memset(pages, 0, s->pages * page_size);
-	for (at = 0; s->order && at < s->pages; at += 1ULL << s->order)
-		compound(pages + at * page_size, s->order);
-}
-
 static void place_source(unsigned int order)
 {
 	size_t distance = apart + (order > ORDER_2M ? 0 : SKEW);
@@ -158,8 +147,8 @@ static void place_source(unsigned int order)
 static void copy_enter(const struct scenario *s)
 {
 	place_source(s->order);
-	make_folios(dst_pages, s);
-	make_folios(src_pages, s);
+	state_folios(dst_pages, s->pages, s->order);
+	state_folios(src_pages, s->pages, s->order);
 	memset(src - GUARD, DIRTY, GUARD);
 	memset(src + s->pages * PAGE, DIRTY, GUARD);
 	fill(1, s->bytes);
@@ -196,19 +185,17 @@ static int copy_one(const struct scenario *s, char *to, char *from,
 static void copy_folio(const struct scenario *s, const struct arm *arm,
 		       uint64_t at)
 {
-	struct variant v = { .op = BMM_COPY_STREAMING };
 	size_t bytes = PAGE << s->order;
 	char *to = dst_pages + at * page_size;
 	char *from = src_pages + at * page_size;
 
-	if (arm) {
-		v.limit = arm->limit;
-		limit_write(&v, dst + at * PAGE, src + at * PAGE, bytes);
-	} else if (works[s->kind].hint == MIGRATE) {
+	if (arm)
+		limit_write(arm->limit, BMM_COPY_STREAMING, dst + at * PAGE,
+			    src + at * PAGE, bytes);
+	else if (works[s->kind].hint == MIGRATE)
 		returned = migrate(to, from);
-	} else {
+	else
 		returned = copy_one(s, to, from, hint_of(s, at) * PAGE);
-	}
 }
 
 static void copy_all(const struct scenario *s, const struct arm *arm)

@@ -2,6 +2,7 @@
 /* Faults in the code that runs: reported and final, except for its WARNs. */
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -10,24 +11,10 @@
 /* What is running, for the report of a fault. */
 char doing[DOING];
 
-static const char *signal_words(int number)
-{
-	switch (number) {
-	case SIGSEGV:
-		return "SIGSEGV";
-	case SIGBUS:
-		return "SIGBUS";
-	case SIGILL:
-		return "SIGILL (a BUG or WARN, or an instruction that this CPU does not have)";
-	case SIGTRAP:
-		return "SIGTRAP";
-	default:
-		return "a signal";
-	}
-}
-
 #define BUGFLAG_WARNING 1
 #define UD2		2 /* its length in bytes */
+#define ILLEGAL \
+	" (a BUG or WARN, or an instruction that this CPU does not have)"
 
 /* A WARN is an undefined instruction that the kernel's bug table lists. */
 static bool is_warning(uint64_t address)
@@ -79,8 +66,8 @@ static void fault(int number, siginfo_t *info, void *context)
 	symbol_describe((uint64_t)*at, where, sizeof(where));
 	symbol_describe(*(uint64_t *)c->uc_mcontext.gregs[REG_RSP], from,
 			sizeof(from));
-	dprintf(STDERR_FILENO, "%s in %s%s, address %p%s, stack: %s%s%s\n",
-		signal_words(number), where,
+	dprintf(STDERR_FILENO, "SIG%s%s in %s%s, address %p%s, stack: %s%s%s\n",
+		sigabbrev_np(number), number == SIGILL ? ILLEGAL : "", where,
 		side_now() ? " of the kernel to compare with" : "",
 		info->si_addr,
 		info->si_code == SI_KERNEL ? " (not canonical, or misaligned)" :

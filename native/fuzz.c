@@ -21,17 +21,12 @@ struct tally {
 	uint64_t cases, served, kept; /* kept: from the corpus */
 };
 
-static bool is_ours(const struct arm *arm)
-{
-	return arm->mode;
-}
-
 static const struct arm *arm_named(const struct run *run, const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < run->nr; i++)
-		if (is_ours(&run->arms[i]) && !strcmp(run->arms[i].name, name))
+		if (run->arms[i].mode && !strcmp(run->arms[i].name, name))
 			return &run->arms[i];
 	return NULL;
 }
@@ -42,7 +37,7 @@ static const struct arm *arm_drawn(const struct run *run)
 
 	do
 		arm = &run->arms[random_next() % run->nr];
-	while (!is_ours(arm));
+	while (!arm->mode);
 	return arm;
 }
 
@@ -94,13 +89,6 @@ static const char *read_case(const struct run *run, char *line, uint64_t *value)
 	return name;
 }
 
-/* Ends the process if the subject has no cases. */
-static void need_fields(const struct run *run)
-{
-	if (!run->family->fields)
-		die("there is no fuzzer for %s", run->family->name);
-}
-
 static void build(const struct run *run, struct scenario *s,
 		  const uint64_t *value)
 {
@@ -110,17 +98,15 @@ static void build(const struct run *run, struct scenario *s,
 		    doing[0] ? doing : run->one_case);
 }
 
-/**
- * fuzz_scenario() - make a scenario of a case, to measure it
- * @run: has the case; all variants are measured, whichever it names
- * @s:   result
+/*
+ * Makes a scenario of the one case, to measure it in all variants, whichever it
+ * names.
  */
 void fuzz_scenario(const struct run *run, struct scenario *s)
 {
 	uint64_t value[FIELDS_MAX] = { 0 };
 	char *line = strdup(run->one_case);
 
-	need_fields(run);
 	read_case(run, line, value);
 	free(line);
 	build(run, s, value);
@@ -198,17 +184,13 @@ static void run_made_up(struct run *run, struct tally *tally)
 	}
 }
 
-/**
- * fuzz() - run the corpus, then generated cases, up to the first difference
- * @run: what to do; sets @run->failed
- */
+/* Runs the corpus, then generated cases, up to the first difference. */
 void fuzz(struct run *run)
 {
 	uint64_t value[FIELDS_MAX] = { 0 };
 	struct tally tally = { 0 };
 	struct scenario any = { .repeat = 1 };
 
-	need_fields(run);
 	if (!run->module)
 		die("a fuzzer needs a module");
 	run->family->draw(value);

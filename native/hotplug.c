@@ -138,9 +138,7 @@ static void hotplug_call(const struct scenario *s)
 
 static void hotplug_limit(const struct scenario *s, const struct arm *arm)
 {
-	struct variant v = { .op = BMM_STAMP, .limit = arm->limit };
-
-	limit_write(&v, block(at), NULL, s->bytes);
+	limit_write(arm->limit, BMM_STAMP, block(at), NULL, s->bytes);
 	free_pages(s);
 }
 

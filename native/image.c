@@ -1,23 +1,142 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The images of the kernel and the module, at their addresses. */
+/*
+ * What the loader has written: the images of the kernel and the module, and
+ * everything about them by name: facts, which are numbers, and symbols.
+ */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "native.h"
+
+struct entry {
+	uint64_t value;
+	const char *name;
+	char from; /* f: a fact; a symbol of k: the kernel, m: the module */
+};
+
+static SIDE struct entry *entries; /* sorted */
+static SIDE size_t entries_nr;
+
+static char *read_whole(const char *directory, const char *name)
+{
+	char path[4096], *text = NULL;
+	size_t room = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "re");
+	if (!file || getdelim(&text, &room, '\0', file) < 0)
+		die("%s: %s", path, strerror(errno));
+	fclose(file);
+	return text;
+}
+
+static int compare(const void *one, const void *other)
+{
+	const struct entry *a = one, *b = other;
+	int by = strcmp(a->name, b->name);
+
+	return by ? by : a->from - b->from;
+}
+
+/* Reads facts and symbols, in lines "VALUE FROM NAME". */
+static void read_names(const char *directory)
+{
+	char *text = read_whole(directory, "names"), *line, *at;
+
+	for (at = text, entries_nr = 0; *at; at++)
+		entries_nr += *at == '\n';
+	entries = need(entries_nr * sizeof(*entries));
+	for (at = text, entries_nr = 0; *(line = strsep(&at, "\n"));) {
+		struct entry *e = &entries[entries_nr++];
+		char *rest;
+
+		e->value = strtoull(line, &rest, 16);
+		e->from = rest[1];
+		e->name = rest + 3;
+	}
+	qsort(entries, entries_nr, sizeof(*entries), compare);
+}
+
+static const struct entry *find(const char *name, char from)
+{
+	struct entry key = { .name = name, .from = from };
+
+	return bsearch(&key, entries, entries_nr, sizeof(key), compare);
+}
+
+/*
+ * A number that the loader found, such as "offset STRUCT.MEMBER"; ends the
+ * process if there is none.
+ */
+uint64_t fact(const char *name)
+{
+	const struct entry *e = find(name, 'f');
+
+	if (!e)
+		die("nothing is known of %s", name);
+	return e->value;
+}
+
+/* A symbol's address in the kernel or the module; NULL if there is none. */
+char *symbol_or_null(const char *name, char from)
+{
+	const struct entry *e = find(name, from);
+
+	return e ? (char *)e->value : NULL;
+}
+
+/* The same in the kernel; ends the process if there is none. */
+char *symbol(const char *name)
+{
+	char *at = symbol_or_null(name, 'k');
+
+	if (!at)
+		die("the kernel has no symbol %s", name);
+	return at;
+}
+
+static bool within(uint64_t address, const char *what, const char *size)
+{
+	uint64_t start = fact(what);
+
+	return address >= start && address - start < fact(size);
+}
+
+/* Formats an address as symbol+offset. */
+void symbol_describe(uint64_t address, char *buf, size_t size)
+{
+	const struct entry *best = NULL;
+	size_t i;
+
+	if (!within(address, "kernel", "kernel size") &&
+	    !within(address, "module", "module size")) {
+		snprintf(buf, size, "the harness at 0x%llx",
+			 (unsigned long long)address);
+		return;
+	}
+	for (i = 0; i < entries_nr; i++) {
+		const struct entry *e = &entries[i];
+
+		if (e->from != 'f' && e->value <= address &&
+		    (!best || e->value > best->value))
+			best = e;
+	}
+	snprintf(buf, size, "%s%s+0x%llx", best->from == 'm' ? "bulkmm:" : "",
+		 best->name, (unsigned long long)(address - best->value));
+}
 
 /* Maps code and data together, on huge pages if possible. */
 static void map_image(const char *directory, const char *name)
 {
 	char path[4096], size_name[32];
 	uint64_t base = fact(name), size;
-	size_t done, bytes;
-	ssize_t got;
+	size_t bytes;
+	FILE *file;
 	char *at;
-	int fd;
 
 	snprintf(size_name, sizeof(size_name), "%s size", name);
 	size = fact(size_name);
@@ -32,22 +151,19 @@ static void map_image(const char *directory, const char *name)
 		    errno == EEXIST ? "the range is taken" : strerror(errno));
 	madvise(at, bytes, MADV_HUGEPAGE);
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	for (done = 0; done < size; done += (size_t)got) {
-		got = read(fd, at + done, size - done);
-		if (got <= 0)
-			die("%s: cannot be read", path);
-	}
-	close(fd);
+	file = fopen(path, "re");
+	if (!file || fread(at, 1, size, file) != size)
+		die("%s: cannot be read", path);
+	fclose(file);
 }
 
-/**
- * image_load() - map the images of a directory and read their symbols
- * @directory: written by the loader
+/*
+ * Maps the images of a directory that the loader wrote, and reads their
+ * symbols.
  */
 void image_load(const char *directory)
 {
-	symbols_load(directory);
+	read_names(directory);
 	map_image(directory, "kernel");
 	map_image(directory, "module");
 }

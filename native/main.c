@@ -8,18 +8,87 @@
  *		[--stock] [--against=DIRECTORY]
  *
  * Each scenario is timed, and the module's results are compared with the
- * kernel's (run.c); with --shared no arm is timed: each must write nothing that
- * CPUs share (shared.c); with --fuzz generated cases take the place of
+ * kernel's; with --shared no arm is timed: each must write nothing that CPUs
+ * share (run.c); with --fuzz generated cases take the place of
  * scenarios (fuzz.c); with --against the code of a second kernel runs in turn
  * with that of the first (side.c).
  *
- * Writes JSON lines as bmm-bench does. Exit code 0, 1 (something differs), 2
- * (usage), 3 (something asked for is not available, or a fault in the code).
+ * The bulkmm command is the user's front end for this. Writes JSON lines as
+ * bmm-bench does. Exit code 0, 1 (something differs), 2 (usage), 3 (something
+ * asked for is not available, or a fault in the code).
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "native.h"
+
+static const struct family *const families[] = { &memmap_family, &clear_family,
+						 &copy_family, &vmap_family,
+						 &hotplug_family };
+
+#define FAMILIES_NR (sizeof(families) / sizeof(families[0]))
+
+static bool take_flag(struct run *run, const char *word)
+{
+	if (!strcmp(word, "--backends"))
+		run->backends = true;
+	else if (!strcmp(word, "--shared"))
+		run->shared = true;
+	else if (!strcmp(word, "--break-one-word"))
+		run->corrupt = true;
+	else if (!strcmp(word, "--stock"))
+		run->stock = true;
+	else
+		return false;
+	return true;
+}
+
+static bool take_value(struct run *run, const char *word, const char *value)
+{
+	if (!strncmp(word, "--size=", 7))
+		run->size = strtoull(value, NULL, 10);
+	else if (!strncmp(word, "--rounds=", 9))
+		run->rounds = (unsigned int)strtoul(value, NULL, 10);
+	else if (!strncmp(word, "--seed=", 7))
+		run->seed = strtoull(value, NULL, 10);
+	else if (!strncmp(word, "--only=", 7))
+		run->only = value;
+	else if (!strncmp(word, "--corpus=", 9))
+		run->corpus = value;
+	else if (!strncmp(word, "--against=", 10))
+		run->against = value;
+	else if (!strncmp(word, "--case=", 7))
+		run->one_case = value;
+	else if (!strncmp(word, "--fuzz=", 7)) {
+		run->fuzz = true;
+		run->seconds = (unsigned int)strtoul(value, NULL, 10);
+	} else
+		return false;
+	return true;
+}
+
+/* Reads the command line; false: it is none. */
+static bool parse(struct run *run, int argc, char **argv)
+{
+	const char *value;
+	size_t f;
+	int i;
+
+	if (argc < 3)
+		return false;
+	for (f = 0; f < FAMILIES_NR; f++)
+		if (!strcmp(argv[2], families[f]->name))
+			run->family = families[f];
+	for (i = 3; i < argc; i++) {
+		value = strchr(argv[i], '=');
+		if (value ? !take_value(run, argv[i], value + 1) :
+			    !take_flag(run, argv[i]))
+			return false;
+	}
+	return run->family && run->size && (run->rounds || run->shared) &&
+	       run->seed;
+}
 
 /* Whether a comma-separated list contains a name. */
 static bool listed(const char *list, const char *name)
@@ -70,7 +139,7 @@ int main(int argc, char **argv)
 	uint64_t written = 0;
 	unsigned int i, nr, others_nr = 0;
 
-	if (!run_parse(&run, argc, argv)) {
+	if (!parse(&run, argc, argv)) {
 		fprintf(stderr,
 			"usage: bmm-native DIRECTORY SUBJECT --size=BYTES --rounds=N --seed=N ...\n");
 		return 2;
@@ -84,6 +153,8 @@ int main(int argc, char **argv)
 		others_nr = load(&run, run.against, others);
 		side_enter(0);
 	}
+	if ((run.one_case || run.fuzz) && !run.family->fields)
+		die("there is no fuzzer for %s", run.family->name);
 	if (run.one_case && !run.fuzz) {
 		fuzz_scenario(&run, &list[0]);
 		nr = 1;

@@ -12,7 +12,7 @@
 #define GUARD_NR 64ULL	      /* struct pages on each side */
 #define ALTMAP	 1	      /* PGMAP_ALTMAP_VALID */
 
-static const char *const types[] = {
+static const char types[][32] WANTED = {
 	"enum MEMORY_DEVICE_FS_DAX",	 "enum MEMORY_DEVICE_GENERIC",
 	"enum MEMORY_DEVICE_PRIVATE",	 "enum MEMORY_DEVICE_COHERENT",
 	"enum MEMORY_DEVICE_PCI_P2PDMA",
@@ -189,9 +189,7 @@ static void memmap_call(const struct scenario *s)
 
 static void memmap_limit(const struct scenario *s, const struct arm *arm)
 {
-	struct variant v = { .op = BMM_STAMP, .limit = arm->limit };
-
-	limit_write(&v, first(s), NULL, s->bytes);
+	limit_write(arm->limit, BMM_STAMP, first(s), NULL, s->bytes);
 }
 
 static void memmap_keep(const struct scenario *s)

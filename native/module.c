@@ -51,11 +51,7 @@ static char *module_copy(void)
 	return state;
 }
 
-/**
- * module_init() - load the module
- *
- * Return: false if there is none.
- */
+/* Loads the module; false: there is none. */
 bool module_init(void)
 {
 	int (*init)(void);
@@ -89,12 +85,9 @@ static char *backends_file(int op)
 	       (unsigned int)op * SIZE("kobj_attribute");
 }
 
-/**
- * module_force() - force a backend of a mode's operation
- * @mode:    the mode
- * @backend: its name; "fastest" measures again
- *
- * Return: false if there is none.
+/*
+ * Forces a backend of a mode's operation; "fastest" measures again. False:
+ * there is none of that name.
  */
 bool module_force(const struct mode *mode, const char *backend)
 {
@@ -109,14 +102,10 @@ bool module_force(const struct mode *mode, const char *backend)
 	return forced;
 }
 
-/**
- * module_arm() - switch the module as an arm needs it, and save that state
- * @arm:    the arm, with a mode
- * @family: its path
- *
- * It begins as loaded: nothing is known of another arm or scenario.
- *
- * Return: false if the module has no such mode or backend.
+/*
+ * Switches the module as an arm needs it, and saves that state. It begins as
+ * loaded: nothing is known of another arm or scenario. False: the module has no
+ * such mode or backend.
  */
 bool module_arm(struct arm *arm, const struct family *family)
 {
@@ -138,9 +127,9 @@ bool module_arm(struct arm *arm, const struct family *family)
 	return armed;
 }
 
-/**
- * module_swap() - put the module into an arm's state, and attach its hooks
- * @to: the arm; one without a mode leaves the kernel as it was built
+/*
+ * Puts the module into an arm's state, and attaches its hooks; an arm without a
+ * mode leaves the kernel as it was built.
  */
 void module_swap(const struct arm *to)
 {
@@ -178,12 +167,10 @@ static void protect(char *from, const char *to, int how)
 		die("memory cannot be protected: %s", strerror(errno));
 }
 
-/**
- * module_protect() - forbid stores to shared memory, or allow them again
- * @on: forbid
- *
- * Covers all memory of the module and the kernel except per-CPU memory. A store
- * then faults at the instruction that is to blame.
+/*
+ * Forbids stores to all memory of the module and the kernel except per-CPU
+ * memory, or allows them again. A store then faults at the instruction that is
+ * to blame.
  */
 void module_protect(bool on)
 {
@@ -220,12 +207,9 @@ static void serving(int op, char *buf, size_t size)
 		 (int)strcspn(name, "=]"), name);
 }
 
-/**
- * module_served() - list the backends that the module selected
- * @family: the path
- * @mode:   current mode; has one operation, or all
- * @buf:    result; empty if there is no choice of backends
- * @size:   bytes of @buf
+/*
+ * Lists the backends that the module selected; the mode has one operation, or
+ * all. Empty if there is no choice.
  */
 void module_served(const struct family *family, const struct mode *mode,
 		   char *buf, size_t size)

@@ -34,9 +34,30 @@
 
 /* A member of a kernel structure, at an offset found at run time. */
 #define AT(type, base, offset) (*(type *)((char *)(base) + (offset)))
-#define OFFSET(path)	       fact("offset " path)
-#define SIZE(name)	       fact("size " name)
-#define ENUM(name)	       fact("enum " name)
+
+/* What the loader is to find in the kernel's BTF: it reads that section. */
+#define WANTED __attribute__((__section__(".wanted")))
+#define FACT(what)                                       \
+	({                                               \
+		static const char asked[] WANTED = what; \
+		fact(asked);                             \
+	})
+#define OFFSET(path) FACT("offset " path)
+#define SIZE(name)   FACT("size " name)
+#define ENUM(name)   FACT("enum " name)
+
+/*
+ * A function stub_NAME replaces the kernel's NAME wherever the module calls it;
+ * everything else that the module calls is the kernel's own code.
+ */
+#define STUB(type, name, ...)          \
+	type stub_##name(__VA_ARGS__); \
+	type stub_##name(__VA_ARGS__)
+
+/* One that does the same as another, whose arguments may be fewer. */
+#define STUB_AS(name, other)                        \
+	extern __typeof__(stub_##other) stub_##name \
+		__attribute__((__alias__("stub_" #other)))
 
 /**
  * struct mode - a mode of the module's path
@@ -119,7 +140,7 @@ struct scenario {
  * @reset:  runs before each operation, not timed
  * @call:   enters the kernel's function
  * @limit:  does the same amount of stores, or the loop, or a peer's method
- * @keep:   saves the kernel's result
+ * @keep:   saves the kernel's result, unless it is known
  * @right:  whether the whole result is the same as the kernel's
  * @output: some byte of the result
  * @fields: names of a case's numbers, up to the first NULL; none: no fuzzer
@@ -186,9 +207,6 @@ struct run {
 extern const struct family memmap_family, clear_family, copy_family,
 	vmap_family, hotplug_family;
 
-/* options.c */
-bool run_parse(struct run *run, int argc, char **argv);
-
 /* arms.c */
 bool arms_known(const struct family *family, const char *name);
 void arms_make(struct run *run, const struct scenario *s);
@@ -201,8 +219,6 @@ uint64_t run_once(const struct run *run, const struct scenario *s,
 		  const struct arm *arm);
 bool run_right(struct run *run, const struct scenario *s, const struct arm *arm);
 void run_scenario(struct run *run, const struct scenario *s);
-
-/* shared.c */
 void shared_scenario(struct run *run, const struct scenario *s);
 
 /* fuzz.c */
@@ -211,18 +227,15 @@ void fuzz_scenario(const struct run *run, struct scenario *s);
 
 /* image.c */
 void image_load(const char *directory);
+uint64_t fact(const char *name);
+char *symbol(const char *name);
+char *symbol_or_null(const char *name, char from);
+void symbol_describe(uint64_t address, char *buf, size_t size);
 
 /* side.c */
 void side_begin(void);
 bool side_enter(unsigned int side);
 unsigned int side_now(void);
-
-/* symbols.c */
-void symbols_load(const char *directory);
-uint64_t fact(const char *name);
-char *symbol(const char *name);
-char *symbol_or_null(const char *name, char from);
-void symbol_describe(uint64_t address, char *buf, size_t size);
 
 /* faults.c */
 extern char doing[];
@@ -250,6 +263,7 @@ char *state_section(uint64_t pfn);
 void state_early(uint64_t pfn, bool early);
 char *state_flags(uint64_t pfn);
 char *state_pages(uint64_t from, uint64_t pages);
+void state_folios(char *pages, uint64_t nr, unsigned int order);
 void state_syscall(long number);
 
 /* patch.c */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "native.h"
-#include "stub.h"
 
 #define SITES_MAX 16
 #define NEAR	  5 /* bytes of a call or jump */
@@ -40,22 +39,15 @@ static char *behind_endbr(char *at)
 	return memcmp(at, endbr, sizeof(endbr)) ? at : at + sizeof(endbr);
 }
 
-/**
- * divert() - redirect the kernel's own calls of a function
- * @name: the function
- * @to:   a function of the harness
- */
+/* Redirects the kernel's own calls of a function to one of the harness. */
 void divert(const char *name, void *to)
 {
 	near_write(behind_endbr(symbol(name)), JUMP, to);
 }
 
-/**
- * divert_keep() - the same, to a function that calls the original
- * @name: the function
- * @to:   a function of the harness
- *
- * Return: the address of the original after its patch site.
+/*
+ * The same, to a function that calls the original, whose address after its
+ * patch site is returned.
  */
 char *divert_keep(const char *name, void *to)
 {
@@ -67,9 +59,9 @@ char *divert_keep(const char *name, void *to)
 	return at + NEAR;
 }
 
-/**
- * sites_write() - switch all hooks that the module has attached on or off
- * @on: whether the patch sites call the trampolines
+/*
+ * Makes the patch sites of all hooks that the module has attached call the
+ * trampolines, or not.
  */
 void sites_write(bool on)
 {
@@ -110,10 +102,6 @@ STUB(int, ftrace_set_filter_ip, void *ops, char *last, int remove, int reset)
 	return 0;
 }
 
-STUB(void, ftrace_free_filter, void *ops)
-{
-}
-
 static int sites_point(const void *ops, char *target)
 {
 	size_t i;
@@ -137,15 +125,8 @@ STUB(int, unregister_ftrace_direct, void *ops, char *target, bool free_filter)
 
 /* The names of 6.1 */
 
-STUB(int, register_ftrace_direct_multi, void *ops, char *target)
-{
-	return sites_point(ops, target);
-}
-
-STUB(int, unregister_ftrace_direct_multi, void *ops, char *target)
-{
-	return sites_point(ops, NULL);
-}
+STUB_AS(register_ftrace_direct_multi, register_ftrace_direct);
+STUB_AS(unregister_ftrace_direct_multi, unregister_ftrace_direct);
 
 STUB(void, __static_call_update, void *key, void *trampoline, void *function)
 {

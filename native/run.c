@@ -3,6 +3,9 @@
  * Times a scenario: the kernel's function runs once and its result is kept;
  * every arm runs once to warm up; then follow rounds in which every arm runs
  * once, in random order, and its result is compared with the kernel's.
+ *
+ * Or finds stores to memory that CPUs share: once it is loaded, the module may
+ * write only to per-CPU memory. A store to anything else faults.
  */
 #include <stdio.h>
 
@@ -87,11 +90,7 @@ static void print_verdicts(const struct run *run, const struct scenario *s,
 	fflush(stdout);
 }
 
-/**
- * run_scenario() - time all arms of a scenario, and compare their results
- * @run: how often; sets @run->failed
- * @s:   the scenario
- */
+/* Times all arms of a scenario, and compares their results. */
 void run_scenario(struct run *run, const struct scenario *s)
 {
 	size_t order[ARMS_MAX], i;
@@ -103,7 +102,8 @@ void run_scenario(struct run *run, const struct scenario *s)
 	run->arrays = random_next();
 	run_enter(run, s, run->arms[0].side);
 	run_once(run, s, &run->arms[0]);
-	run->family->keep(s);
+	if (run->family->keep)
+		run->family->keep(s);
 	for (i = 0; i < run->nr; i++) {
 		order[i] = i;
 		run_once(run, s, &run->arms[i]);
@@ -124,5 +124,39 @@ void run_scenario(struct run *run, const struct scenario *s)
 	print_verdicts(run, s, same);
 	for (i = 0; i < run->nr; i++)
 		run->failed |= !same[i];
+	arms_free(run);
+}
+
+static void shared_by(const struct run *run, const struct scenario *s,
+		      const struct arm *arm)
+{
+	uint64_t clocks = services_clocks();
+
+	module_swap(arm);
+	run->family->reset(s);
+	module_protect(true);
+	run->family->call(s);
+	if (run->corrupt && arm->mode->op >= 0)
+		module_force(arm->mode, "fastest");
+	module_protect(false);
+	printf("{\"event\":\"shared\",\"scenario\":\"%s\",\"variant\":\"%s\",\"clocks\":%llu}\n",
+	       s->name, arm->name,
+	       (unsigned long long)(services_clocks() - clocks));
+}
+
+/*
+ * Does a scenario in each mode, with such stores forbidden; with @run->corrupt,
+ * the module is made to do one.
+ */
+void shared_scenario(struct run *run, const struct scenario *s)
+{
+	size_t i;
+
+	arms_make(run, s);
+	if (run->family->enter)
+		run->family->enter(s);
+	for (i = 0; i < run->nr; i++)
+		if (run->arms[i].mode)
+			shared_by(run, s, &run->arms[i]);
 	arms_free(run);
 }

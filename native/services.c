@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "native.h"
-#include "stub.h"
 
 #define PERCPU ((size_t)1 << 16) /* bytes for all of the module */
 
@@ -25,42 +24,22 @@ uint64_t services_clocks(void)
 	return clocks;
 }
 
-static uint64_t now(void)
+STUB(uint64_t, ktime_get, void)
 {
 	clocks++;
 	return bmm_host_clock();
 }
 
-STUB(uint64_t, ktime_get, void)
-{
-	return now();
-}
-
-STUB(uint64_t, ktime_get_mono_fast_ns, void)
-{
-	return now();
-}
+STUB_AS(ktime_get_mono_fast_ns, ktime_get);
 
 /* Memory */
-
-STUB(void *, __kmalloc_cache_noprof, void *cache, unsigned int gfp, size_t size)
-{
-	return calloc(1, size);
-}
 
 STUB(void *, __kmalloc_noprof, size_t size, unsigned int gfp)
 {
 	return calloc(1, size);
 }
 
-/* The names of 6.1 */
-
-STUB(void *, kmalloc_trace, void *cache, unsigned int gfp, size_t size)
-{
-	return calloc(1, size);
-}
-
-STUB(void *, __kmalloc, size_t size, unsigned int gfp)
+STUB(void *, __kmalloc_cache_noprof, void *cache, unsigned int gfp, size_t size)
 {
 	return calloc(1, size);
 }
@@ -76,30 +55,19 @@ STUB(void *, __kvmalloc_node_noprof, size_t size)
 	return aligned_alloc(PAGE, (size + PAGE - 1) & ~(PAGE - 1));
 }
 
-STUB(void *, kvmalloc_node, size_t size)
-{
-	return stub___kvmalloc_node_noprof(size);
-}
-
-STUB(void, kvfree, void *at)
-{
-	free(at);
-}
-
 STUB(void *, vmalloc_noprof, unsigned long size)
 {
 	return malloc(size);
 }
 
-STUB(void *, vmalloc, unsigned long size)
-{
-	return malloc(size);
-}
+STUB_AS(kvfree, kfree);
+STUB_AS(vfree, kfree);
 
-STUB(void, vfree, void *at)
-{
-	free(at);
-}
+/* The names of 6.1 */
+STUB_AS(__kmalloc, __kmalloc_noprof);
+STUB_AS(kmalloc_trace, __kmalloc_cache_noprof);
+STUB_AS(kvmalloc_node, __kvmalloc_node_noprof);
+STUB_AS(vmalloc, vmalloc_noprof);
 
 /* Per-CPU memory of the one CPU, in order of allocation. */
 static char percpu[PERCPU] __attribute__((__aligned__(4096)));
@@ -127,10 +95,6 @@ STUB(uint64_t, pcpu_alloc_noprof, size_t size, size_t align, bool reserved,
 STUB(uint64_t, __alloc_percpu, size_t size, size_t align)
 {
 	return stub_pcpu_alloc_noprof(size, align, false, 0);
-}
-
-STUB(void, free_percpu, void *at)
-{
 }
 
 /* Log: a request that goes well has a line, too, which nobody reads here. */
@@ -165,44 +129,11 @@ STUB(int, _printk, const char *format, ...)
 	return 0;
 }
 
-STUB(int, ___ratelimit, void *state, const char *function)
-{
-	return 0;
-}
-
 /* Messages of the kernel's own code go the same way. */
 void services_init(void)
 {
 	divert("_printk", stub__printk);
 	divert("__warn_printk", stub__printk);
-}
-
-/* Locks and waiting: there is one task, and nothing to wait for. */
-
-STUB(void, mutex_lock, void *lock)
-{
-}
-
-STUB(int, mutex_lock_interruptible, void *lock)
-{
-	return 0;
-}
-
-STUB(bool, try_module_get, void *module)
-{
-	return true;
-}
-
-STUB(void, mutex_unlock, void *lock)
-{
-}
-
-STUB(void, msleep, unsigned int ms)
-{
-}
-
-STUB(void, synchronize_rcu_tasks, void)
-{
 }
 
 /* Lookups */
@@ -235,27 +166,34 @@ STUB(int, register_kprobe, void *probe)
 	return -EILSEQ;
 }
 
-/* Files */
+STUB(bool, try_module_get, void *module)
+{
+	return true;
+}
 
 STUB(void *, kobject_create_and_add, const char *name, void *parent)
 {
 	return need(PAGE);
 }
 
-STUB(void, kobject_del, void *object)
-{
-}
-
-STUB(void, kobject_put, void *object)
-{
-}
-
-STUB(int, sysfs_create_groups, void *object, const void *groups)
+/*
+ * What does nothing, and succeeds: there is one task, nothing to wait for, and
+ * no file. A rate limit lets no message through.
+ */
+STUB(long, nothing, void)
 {
 	return 0;
 }
 
-STUB(int, sysfs_create_group, void *object, const void *group)
-{
-	return 0;
-}
+STUB_AS(mutex_lock, nothing);
+STUB_AS(mutex_lock_interruptible, nothing);
+STUB_AS(mutex_unlock, nothing);
+STUB_AS(msleep, nothing);
+STUB_AS(synchronize_rcu_tasks, nothing);
+STUB_AS(free_percpu, nothing);
+STUB_AS(ftrace_free_filter, nothing);
+STUB_AS(___ratelimit, nothing);
+STUB_AS(kobject_del, nothing);
+STUB_AS(kobject_put, nothing);
+STUB_AS(sysfs_create_groups, nothing);
+STUB_AS(sysfs_create_group, nothing);

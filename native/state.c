@@ -65,11 +65,9 @@ char *state_flags(uint64_t pfn)
 	       SIZE("mem_section_usage");
 }
 
-/**
- * state_sections() - make PFNs have struct pages
- * @from:  the first, at the start of a section
- * @pages: number of PFNs
- * @early: whether they were present at boot; hotplugged memory was not
+/*
+ * Makes PFNs, the first at the start of a section, have struct pages. Sections
+ * present at boot are @early; hotplugged memory is not.
  */
 void state_sections(uint64_t from, uint64_t pages, bool early)
 {
@@ -112,6 +110,18 @@ char *state_pages(uint64_t from, uint64_t pages)
 
 	AT(uint64_t, symbol("vmemmap_base"), 0) = (uint64_t)at - from * size;
 	return at;
+}
+
+/* Has the kernel's own function make compound pages of an order. */
+void state_folios(char *pages, uint64_t nr, unsigned int order)
+{
+	void (*compound)(void *,
+			 unsigned int) = (void *)symbol("prep_compound_page");
+	uint64_t size = SIZE("page"), at;
+
+	memset(pages, 0, nr * size);
+	for (at = 0; at < nr; at += 1ULL << order)
+		compound(pages + at * size, order);
 }
 
 /* Puts the task inside a system call, or (-1) in an exception. */

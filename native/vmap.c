@@ -97,32 +97,6 @@ static unsigned int vmap_setup(struct scenario *list, uint64_t size)
 	return vmap_jobs(list);
 }
 
-static void vmap_enter(const struct scenario *s)
-{
-	const uint64_t *v = s->value;
-
-	if (v[ENTRY] == RANGE)
-		return;
-	switch ((enum shape)s->kind) {
-	case MIXED:
-		vmap_mixed(vmap_array, s->pages);
-		break;
-	case ADJACENT:
-		vmap_adjacent(vmap_array, s->pages);
-		break;
-	case ANY:
-		random_seed(v[SEED]);
-		vmap_any(vmap_array, s->pages, (unsigned int)v[ORDER],
-			 v[AT_PAGE]);
-		if (v[ODD] && v[ODD] != ODD_TAKEN)
-			vmap_array[v[ODD_AT]] = vmap_odd((enum odd)v[ODD]);
-		break;
-	default:
-		vmap_runs(vmap_array, s->pages, (unsigned int)v[ORDER],
-			  s->kind == FAR ? VMAP_SPAN : VMAP_NEAR);
-	}
-}
-
 /* Entries that a call may touch, and their neighbours. */
 static uint64_t reach(const struct scenario *s)
 {
@@ -238,6 +212,89 @@ static char *vmap_output(const struct scenario *s)
 	if (!(*entry & LEAF))
 		entry = (uint64_t *)(*entry & NUMBER) + at % ENTRIES;
 	return (char *)entry + 2;
+}
+
+/*
+ * The limit: loops that write the same page table entries. Unrolled, as
+ * the module's own are: rolled up, one took half as long again (Zen 4).
+ */
+static void limit_pages(volatile uint64_t *to, void *const *pages, uint64_t nr)
+{
+	const char *expected = NULL;
+	uint64_t record = 1ULL << vmap_record_bits, entry = 0, i;
+
+#pragma GCC unroll 8
+	for (i = 0; i < nr; i++, entry += PAGE) {
+		if (pages[i] != expected)
+			entry = vmap_pfn(pages[i]) * PAGE | VMAP_KERNEL;
+		expected = (char *)pages[i] + record;
+		to[i] = entry;
+	}
+}
+
+static void limit_range(volatile uint64_t *to, uint64_t entry, uint64_t nr)
+{
+#pragma GCC unroll 8
+	for (; nr--; entry += PAGE)
+		*to++ = entry;
+}
+
+static void limit_entries(const struct scenario *s)
+{
+	uint64_t at = s->value[AT_PAGE], i;
+
+	for (i = 0; i < s->pages; i += s->each, at += s->from) {
+		uint64_t *to = vmap_tables + at % (TABLES * ENTRIES);
+
+		if (s->value[ENTRY] == RANGE)
+			limit_range(to, vmap_value(s, i), s->each);
+		else
+			limit_pages(to, vmap_array + i, s->each);
+	}
+}
+
+/* Fast if the compiler knows the size. */
+static inline bool is_run(void *const *pages, uint64_t record)
+{
+	const char *page = pages[0];
+	uint64_t k;
+
+#pragma GCC unroll 8
+	for (k = 0; k < ENTRIES; k++)
+		if (pages[k] != page + k * record)
+			return false;
+	return true;
+}
+
+/* Writes PMD entries, after comparing the array: no method can skip that. */
+static void limit_blocks(const struct scenario *s)
+{
+	uint64_t i, record = 1ULL << vmap_record_bits;
+	volatile uint64_t *to = vmap_middle;
+
+	for (i = 0; i < s->pages; i += ENTRIES)
+		if (record == 64 ? is_run(vmap_array + i, 64) :
+				   is_run(vmap_array + i, record))
+			*to++ = vmap_value(s, i) | LEAF;
+}
+
+static void limit_leaves(const struct scenario *s)
+{
+	volatile uint64_t *to = vmap_middle;
+	uint64_t i;
+
+	for (i = 0; i < s->pages; i += ENTRIES)
+		*to++ = vmap_value(s, i) | LEAF;
+}
+
+static void vmap_limit(const struct scenario *s, const struct arm *arm)
+{
+	if (s->modes == vmap_modes)
+		limit_blocks(s);
+	else if (s->value[MISSING] && s->value[SHIFT])
+		limit_leaves(s);
+	else
+		limit_entries(s);
 }
 
 const struct family vmap_family = {

@@ -104,16 +104,8 @@ unsigned int vmap_jobs(struct scenario *list);
 void vmap_draw(uint64_t *v);
 bool vmap_build(struct scenario *s, const uint64_t *v);
 
-/* vmap_limit.c */
-void vmap_limit(const struct scenario *s, const struct arm *arm);
-
 /* vmap_array.c */
 void vmap_pages_make(void);
-void *vmap_page(uint64_t number);
-void vmap_runs(void **array, uint64_t nr, unsigned int order, uint64_t span);
-void vmap_mixed(void **array, uint64_t nr);
-void vmap_adjacent(void **array, uint64_t nr);
-void vmap_any(void **array, uint64_t nr, unsigned int order, uint64_t at);
-void *vmap_odd(enum odd odd);
+void vmap_enter(const struct scenario *s);
 
 #endif

@@ -49,7 +49,7 @@ void vmap_pages_make(void)
 }
 
 /* The struct page of one of its pages. */
-void *vmap_page(uint64_t number)
+static void *page_of(uint64_t number)
 {
 	return vmap_pages + (number << vmap_record_bits);
 }
@@ -61,7 +61,8 @@ static uint64_t next_of(uint64_t last, uint64_t nr)
 }
 
 /* Runs of one order, in random order; single pages are never adjacent. */
-void vmap_runs(void **array, uint64_t nr, unsigned int order, uint64_t span)
+static void runs_make(void **array, uint64_t nr, unsigned int order,
+		      uint64_t span)
 {
 	uint64_t run = 1ULL << order, step = run == 1 ? 2 : 1;
 	uint64_t places = span / step / run, i;
@@ -70,29 +71,29 @@ void vmap_runs(void **array, uint64_t nr, unsigned int order, uint64_t span)
 	for (i = 0; i < nr; i++) {
 		if (i % run == 0)
 			place = next_of(place, places);
-		array[i] = vmap_page((place * run + i % run) * step);
+		array[i] = page_of((place * run + i % run) * step);
 	}
 }
 
 /* As dma-buf's system heap allocates: by bytes, 75 %, 19 % and 6 %. */
-void vmap_mixed(void **array, uint64_t nr)
+static void mixed_make(void **array, uint64_t nr)
 {
 	uint64_t large = nr / 4 * 3 & ~255ULL, middle = nr / 16 * 3 & ~15ULL;
 	uint64_t span = VMAP_NEAR;
 
-	vmap_runs(array, large, 8, span);
-	vmap_runs(array + large, middle, 4, span);
-	vmap_runs(array + large + middle, nr - large - middle, 0, span);
+	runs_make(array, large, 8, span);
+	runs_make(array + large, middle, 4, span);
+	runs_make(array + large + middle, nr - large - middle, 0, span);
 }
 
 /* Contiguous blocks of the buddy allocator. */
-void vmap_adjacent(void **array, uint64_t nr)
+static void adjacent_make(void **array, uint64_t nr)
 {
 	uint64_t first = random_next() % (VMAP_NEAR - nr) & ~(VMAP_BLOCK - 1);
 	uint64_t i;
 
 	for (i = 0; i < nr; i++)
-		array[i] = vmap_page(first + i);
+		array[i] = page_of(first + i);
 }
 
 static uint64_t any_place(uint64_t run)
@@ -110,14 +111,11 @@ static uint64_t any_place(uint64_t run)
 	}
 }
 
-/**
- * vmap_any() - runs of any length, from anywhere
- * @array: result
- * @nr:    number of pages
- * @order: of the longest run
- * @at:    page where the array is mapped: some runs are aligned like it
+/*
+ * Runs of any length up to @order, from anywhere; some are aligned like the
+ * page where the array is mapped, @at.
  */
-void vmap_any(void **array, uint64_t nr, unsigned int order, uint64_t at)
+static void any_make(void **array, uint64_t nr, unsigned int order, uint64_t at)
 {
 	uint64_t i = 0, run, place, k;
 
@@ -129,24 +127,51 @@ void vmap_any(void **array, uint64_t nr, unsigned int order, uint64_t at)
 			place = (place & ~(VMAP_BLOCK - 1)) +
 				(at + i) % VMAP_BLOCK;
 		for (k = 0; k < run && i < nr; k++)
-			array[i++] = vmap_page(place + k);
+			array[i++] = page_of(place + k);
 	}
 }
 
 /* Something in place of a page: not a page, or an unusual one. */
-void *vmap_odd(enum odd odd)
+static void *odd_make(enum odd odd)
 {
 	switch (odd) {
 	case ODD_NULL:
 		return NULL;
 	case ODD_ABSENT:
-		return vmap_page(ABSENT + random_next() % PAGES_SECTION);
+		return page_of(ABSENT + random_next() % PAGES_SECTION);
 	case ODD_PARTIAL:
-		return vmap_page(PARTIAL + VMAP_BLOCK +
-				 random_next() % VMAP_BLOCK);
+		return page_of(PARTIAL + VMAP_BLOCK +
+			       random_next() % VMAP_BLOCK);
 	case ODD_WILD:
 		return (void *)random_next();
 	default:
-		return (char *)vmap_page(random_next() % VMAP_SPAN) + 8;
+		return (char *)page_of(random_next() % VMAP_SPAN) + 8;
+	}
+}
+
+/* Fills the array of a scenario. */
+void vmap_enter(const struct scenario *s)
+{
+	const uint64_t *v = s->value;
+
+	if (v[ENTRY] == RANGE)
+		return;
+	switch ((enum shape)s->kind) {
+	case MIXED:
+		mixed_make(vmap_array, s->pages);
+		break;
+	case ADJACENT:
+		adjacent_make(vmap_array, s->pages);
+		break;
+	case ANY:
+		random_seed(v[SEED]);
+		any_make(vmap_array, s->pages, (unsigned int)v[ORDER],
+			 v[AT_PAGE]);
+		if (v[ODD] && v[ODD] != ODD_TAKEN)
+			vmap_array[v[ODD_AT]] = odd_make((enum odd)v[ODD]);
+		break;
+	default:
+		runs_make(vmap_array, s->pages, (unsigned int)v[ORDER],
+			  s->kind == FAR ? VMAP_SPAN : VMAP_NEAR);
 	}
 }

@@ -7,7 +7,6 @@
 #include <sched.h>
 
 #include "native.h"
-#include "stub.h"
 
 #define OTHERS_MAX 32
 

@@ -106,6 +106,12 @@ class Types:
             raise BulkmmError(f"the kernel's BTF has no {path}")
         return found
 
+    def enumerator(self, name: str) -> int:
+        """Return the value of an enumerator."""
+        if name not in self.enumerators:
+            raise BulkmmError(f"the kernel's BTF has no {name}")
+        return self.enumerators[name]
+
     def size(self, path: str) -> int:
         """Return the bytes of a struct or of a member of one."""
         if "." in path:

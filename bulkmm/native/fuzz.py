@@ -51,12 +51,9 @@ def requested(job: measure.Job, subject: str, seconds: int) -> list[str]:
         raise UsageError(
             f"no fuzzer for {subject}; there is one for {', '.join(SIZES)}"
         )
-    words = [subject, f"--size={job.size or SIZES[subject]}", "--rounds=1"]
-    words += [f"--seed={job.seed}", f"--fuzz={seconds}"]
-    words += ["--break-one-word"] if job.corrupt else []
-    if job.case is not None:
-        words.append(f"--case={job.case}")
-    elif (CORPUS / subject).is_file():
+    words = measure.words(job, subject, job.size or SIZES[subject])
+    words.append(f"--fuzz={seconds}")
+    if job.case is None and (CORPUS / subject).is_file():
         words.append(f"--corpus={CORPUS / subject}")
     return words
 

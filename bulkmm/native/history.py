@@ -6,6 +6,7 @@ any has the next, in random order.
 """
 
 import argparse
+import dataclasses
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -123,10 +124,13 @@ def measured(
     effects: list[stats.Effect] = []
     for column in COLUMNS:
         taken: dict[str, list[list[Event]]] = {one.release: [] for one in kernels}
+        only = dataclasses.replace(job, only=(column.scenario,))
+        size = measure.requested(only, measure.SUBJECTS[column.subject]).amount.size
         for number in range(job.processes):
             padding = "." * chance.randrange(take.PADDING)
             for one in chance.sample(kernels, len(kernels)):
-                events = measure.events(one, _words(column, job, number), padding)
+                words = measure.words(only, column.subject, size, number)
+                events = measure.events(one, [*words, "--stock"], padding)
                 taken[one.release].append(events)
                 for event in events:
                     seen({**event, "process": number})
@@ -143,14 +147,6 @@ def measured(
     found.machine["kernel"] = kernels[-1].release
     found.run |= {"returns": kernels[0].mitigations, **machine.disturbed(before)}
     return found
-
-
-def _words(column: Column, job: measure.Job, number: int) -> list[str]:
-    request = measure.requested(job, measure.SUBJECTS[column.subject])
-    return [
-        *(column.subject, f"--size={request.amount.size}", f"--rounds={job.rounds}"),
-        *(f"--seed={job.seed + number}", f"--only={column.scenario}", "--stock"),
-    ]
 
 
 def _arms(taken: dict[str, list[list[Event]]]) -> dict[str, Result]:

@@ -180,15 +180,20 @@ def _processes(
     ready: process.Prepared, request: Request, job: Job, seen: Seen | None
 ) -> list[list[Event]]:
     def start(number: int, padding: str) -> list[Event]:
-        words = [request.subject.name, f"--size={request.amount.size}"]
-        words += [f"--rounds={request.rounds}", f"--seed={request.seed + number}"]
-        words += [f"--only={','.join(job.only)}"] if job.only else []
-        words += ["--backends"] if job.backends else []
-        words += ["--break-one-word"] if job.corrupt else []
-        words += [] if job.case is None else [f"--case={job.case}"]
-        return events(ready, words, padding)
+        said = words(job, request.subject.name, request.amount.size, number)
+        return events(ready, said, padding)
 
     return take.processes(request, seen, start)
+
+
+def words(job: Job, subject: str, size: int, number: int = 0) -> list[str]:
+    """Return the harness's arguments for one process."""
+    said = [subject, f"--size={size}", f"--rounds={job.rounds}"]
+    said += [f"--seed={job.seed + number}"]
+    said += [f"--only={','.join(job.only)}"] if job.only else []
+    said += ["--backends"] if job.backends else []
+    said += ["--break-one-word"] if job.corrupt else []
+    return said + ([] if job.case is None else [f"--case={job.case}"])
 
 
 def events(ready: process.Prepared, words: list[str], padding: str) -> list[Event]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from elftools.common.exceptions import ELFError
+from elftools.elf.descriptions import describe_reloc_type
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import Symbol, SymbolTableSection
@@ -33,12 +34,6 @@ class Module(vmlinux.Placed):
     """A module."""
 
     symbols: dict[str, int] = field(default_factory=dict)
-
-    def words(self, section: str) -> list[int]:
-        """Return the addresses that a section lists."""
-        address, size = self.sections.get(section, (self.base, 0))
-        listed = np.frombuffer(self.at(address, size).tobytes(), "<u8")
-        return [int(one) for one in listed]
 
 
 def load(path: Path, release: str, base: int, known: dict[str, int]) -> Module:
@@ -83,9 +78,7 @@ def _linked(path: Path, elf: ELFFile, base: int, known: dict[str, int]) -> Modul
     for index, address in placed.items():
         section = elf.get_section(index)
         if section["sh_type"] != "SHT_NOBITS":
-            module.at(address, section["sh_size"])[:] = np.frombuffer(
-                section.data(), np.uint8
-            )
+            module.write(address, section.data())
     symbols = symbols_of(elf)
     values = _resolve(path, symbols, placed, known)
     for symbol, value in zip(symbols, values, strict=True):
@@ -129,15 +122,12 @@ def _relocate(
     section: RelocationSection,
     values: list[int],
 ) -> None:
-    from elftools.elf.enums import ENUM_RELOC_TYPE_x64 as known
-
-    kinds = {known[name]: name for name in FORMS}
     for one in section.iter_relocations():
-        kind = kinds.get(one["r_info_type"])
+        kind = describe_reloc_type(one["r_info_type"], section.elffile)
         if kind not in FORMS:
-            raise BulkmmError(f"{path}: unknown relocation {one['r_info_type']}")
+            raise BulkmmError(f"{path}: unknown relocation {kind}")
         form, distance = FORMS[kind]
         at = start + one["r_offset"]
         value = values[one["r_info_sym"]] + one["r_addend"] - (at if distance else 0)
         code = struct.pack(form, value % 2 ** (8 * struct.calcsize(form)))
-        module.at(at, len(code))[:] = np.frombuffer(code, np.uint8)
+        module.write(at, code)

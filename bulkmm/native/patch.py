@@ -8,12 +8,9 @@ labels and static calls stay as built.
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
-
-import numpy as np
 
 from bulkmm.errors import BulkmmError
-from bulkmm.native.vmlinux import Bytes
+from bulkmm.native.vmlinux import Placed
 
 ALT = struct.Struct("<iiHHBB")  # struct alt_instr
 ALT_SHORT = struct.Struct("<iiHBB")  # of 6.1: one flag, in its number of a feature
@@ -39,22 +36,13 @@ NOPS = [
 THUNK = 32  # bytes of each in __x86_indirect_thunk_array, one per register
 
 
-class Text(Protocol):
-    """A kernel or a module, at the addresses it has in the process."""
-
-    sections: dict[str, tuple[int, int]]
-
-    def at(self, address: int, size: int) -> Bytes:
-        """Return writable bytes."""
-
-
 @dataclass(frozen=True)
 class Plan:
     """What patching depends on besides the text."""
 
     features: set[int]
     thunks: int  # address of __x86_indirect_thunk_array
-    pointer: Text  # the text that holds function pointers: the kernel
+    pointer: Placed  # the text that holds function pointers: the kernel
     returns: int | None  # address of the return thunk; None: plain RET
     alt: struct.Struct = ALT
     paravirt: tuple[int, int] = (0, 0)  # of 6.1: addresses of pv_ops and of its NOP
@@ -66,7 +54,7 @@ def nops(count: int) -> bytes:
     return NOPS[8] * whole + NOPS[rest]
 
 
-def apply(text: Text, plan: Plan) -> None:
+def apply(text: Placed, plan: Plan) -> None:
     """Apply all patches, in the kernel's order."""
     if plan.paravirt[0]:
         _paravirt(text, plan)
@@ -78,35 +66,29 @@ def apply(text: Text, plan: Plan) -> None:
         _alternative(text, plan, one)
 
 
-def _sites(text: Text, kind: str) -> Iterator[int]:
+def _sites(text: Placed, kind: str) -> Iterator[int]:
     """Return the addresses in a list of self-relative offsets."""
-    address, size = text.sections.get(f".{kind}_sites", (0, 0))
-    distances = np.frombuffer(text.at(address, size).tobytes() if size else b"", "<i4")
-    for index, distance in enumerate(distances.tolist()):
+    address, size = text.section(f".{kind}_sites")
+    for index, distance in enumerate(text.words(address, size, "<i")):
         yield address + 4 * index + distance
 
 
-def _distance(text: Text, site: int, at: int = 1) -> int:
+def _distance(text: Placed, site: int, at: int = 1) -> int:
     """Return the target of a near call or jump whose displacement is at ``at``."""
-    (distance,) = struct.unpack("<i", text.at(site + at, 4).tobytes())
-    return site + at + 4 + int(distance)
+    return site + at + 4 + text.word(site + at, "<i")
 
 
-def _write(text: Text, at: int, code: bytes) -> None:
-    text.at(at, len(code))[:] = np.frombuffer(code, np.uint8)
-
-
-def _return(text: Text, site: int, plan: Plan) -> None:
+def _return(text: Placed, site: int, plan: Plan) -> None:
     if text.at(site, 1)[0] != JUMP:
         return
     if plan.returns is None:
         code = bytes([RET, *[INT3] * (NEAR - 1)])
     else:
         code = struct.pack("<Bi", JUMP, plan.returns - site - NEAR)
-    _write(text, site, code)
+    text.write(site, code)
 
 
-def _retpoline(text: Text, site: int, plan: Plan) -> None:
+def _retpoline(text: Placed, site: int, plan: Plan) -> None:
     """Replace a thunk call by an indirect call or jump through the register."""
     prefixed = int(text.at(site, 1)[0] == CS_PREFIX)
     opcode = int(text.at(site + prefixed, 1)[0])
@@ -117,25 +99,23 @@ def _retpoline(text: Text, site: int, plan: Plan) -> None:
         return
     code = b"\x41" if register > 7 else b""  # noqa: PLR2004 - REX.B
     code += bytes([0xFF, (0xD0 if opcode == CALL else 0xE0) + register % 8])
-    _write(text, site, code + nops(prefixed + NEAR - len(code)))
+    text.write(site, code + nops(prefixed + NEAR - len(code)))
 
 
-def _paravirt(text: Text, plan: Plan) -> None:
+def _paravirt(text: Placed, plan: Plan) -> None:
     """Replace calls by way of pv_ops by direct ones."""
     ops, nop = plan.paravirt
-    address, size = text.sections.get(".parainstructions", (0, 0))
-    table = text.at(address, size).tobytes() if size else b""
+    table = text.read(*text.section(".parainstructions"))
     for site, kind, length in PARAVIRT.iter_unpack(table):
-        (target,) = struct.unpack("<Q", plan.pointer.at(ops + 8 * kind, 8).tobytes())
+        target = plan.pointer.word(ops + 8 * kind, "<Q")
         code = b"" if target == nop else _near(CALL, site, target)
-        _write(text, site, code + nops(length - len(code)))
+        text.write(site, code + nops(length - len(code)))
 
 
-def _alternatives(text: Text, form: struct.Struct) -> Iterator[tuple[int, ...]]:
+def _alternatives(text: Placed, form: struct.Struct) -> Iterator[tuple[int, ...]]:
     """Yield address, replacement's address, feature, flags, both lengths."""
-    address, size = text.sections.get(".altinstructions", (0, 0))
-    table = text.at(address, size).tobytes() if size else b""
-    for index, one in enumerate(form.iter_unpack(table)):
+    address, size = text.section(".altinstructions")
+    for index, one in enumerate(form.iter_unpack(text.read(address, size))):
         at = address + index * form.size
         first, second, feature, *rest = one
         if form is ALT_SHORT:
@@ -144,7 +124,7 @@ def _alternatives(text: Text, form: struct.Struct) -> Iterator[tuple[int, ...]]:
         yield at + first, at + 4 + second, feature, *rest
 
 
-def _alternative(text: Text, plan: Plan, one: tuple[int, ...]) -> None:
+def _alternative(text: Placed, plan: Plan, one: tuple[int, ...]) -> None:
     site, source, feature, flags, length, new = one
     wanted = (feature in plan.features) != bool(flags & ALT_NOT)
     if not wanted or new > length:
@@ -154,35 +134,33 @@ def _alternative(text: Text, plan: Plan, one: tuple[int, ...]) -> None:
         if not code:
             return
     else:
-        code = text.at(source, new).tobytes()
+        code = text.read(source, new)
         if new >= NEAR and code[0] in (CALL, JUMP):
             code = _near(code[0], site, _distance(text, source)) + code[NEAR:]
     # none at all, where static_cpu_has() goes on
-    _write(text, site, code + nops(length - len(code)))
+    text.write(site, code + nops(length - len(code)))
 
 
 def _near(opcode: int, site: int, target: int) -> bytes:
     return struct.pack("<Bi", opcode, target - site - NEAR)
 
 
-def _direct(text: Text, site: int, plan: Plan) -> bytes:
+def _direct(text: Placed, site: int, plan: Plan) -> bytes:
     """Return a direct call to an indirect call's target."""
-    if text.at(site, 2).tobytes() != INDIRECT_CALL:
+    if text.read(site, 2) != INDIRECT_CALL:
         return b""
-    (target,) = struct.unpack(
-        "<Q", plan.pointer.at(_distance(text, site, 2), 8).tobytes()
-    )
+    target = plan.pointer.word(_distance(text, site, 2), "<Q")
     return _near(CALL, site, target) if target else b""
 
 
-def entries(text: Text, sites: list[int]) -> None:
+def entries(text: Placed, sites: list[int]) -> None:
     """Turn the calls at function entries into NOPs, as ftrace does."""
     for site in sites:
         if text.at(site, 1)[0] == CALL:
-            _write(text, site, nops(NEAR))
+            text.write(site, nops(NEAR))
 
 
-def always(text: Text, form: struct.Struct) -> int:
+def always(text: Placed, form: struct.Struct) -> int:
     """Return the feature that all CPUs have; direct calls depend on it."""
     if form is ALT_SHORT:
         return ALWAYS

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The input of the harness: images, addresses, types.
 
-A directory holds the images of kernel and module and two lists: ``facts``
-(numbers by name) and ``symbols``.
+A directory holds the images of kernel and module and a list, ``names``: symbols,
+and facts, which are numbers.
 """
 
 import platform
@@ -26,35 +26,7 @@ BUILT = Path(__file__).parents[2] / "build" / "native" / "bmm-native"
 STUB = "stub_"  # the harness's replacement of a kernel function
 ALIGN = 2 << 20
 
-OFFSETS = (
-    *("zone.zone_pgdat", "zone.node"),
-    *("zone.zone_start_pfn", "zone.spanned_pages", "zone.contiguous"),
-    *("pglist_data.node_zones", "pglist_data.node_id"),
-    *("dev_pagemap.type", "dev_pagemap.vmemmap_shift", "dev_pagemap.flags"),
-    *("dev_pagemap.altmap", "dev_pagemap.nr_range"),
-    *("vmem_altmap.base_pfn", "vmem_altmap.reserve", "vmem_altmap.free"),
-    *("mem_section.section_mem_map", "mem_section.usage"),
-    "mem_section_usage.subsection_map",
-    *("mm_struct.pgd", "vm_struct.flags"),
-    *("kprobe.symbol_name", "kprobe.addr", "kprobe.offset"),
-    "bug_entry.flags",
-    *("static_call_key.func", "work_struct.func"),
-    *("task_struct.flags", "pt_regs.orig_ax"),
-    "page._refcount",
-)
-SIZES = (
-    *("page", "zone", "pglist_data", "dev_pagemap", "pt_regs"),
-    *("mem_section", "mem_section_usage", "vm_struct", "bug_entry"),
-    "kobj_attribute",
-)
-ENUMERATORS = (
-    *("ZONE_DEVICE", "MEMORY_DEVICE_FS_DAX", "MEMORY_DEVICE_GENERIC"),
-    "ZONE_MOVABLE",
-    *("MEMORY_DEVICE_PRIVATE", "MEMORY_DEVICE_COHERENT"),
-    "MEMORY_DEVICE_PCI_P2PDMA",
-    *("SECTION_MARKED_PRESENT_BIT", "SECTION_HAS_MEM_MAP_BIT"),
-    *("SECTION_IS_ONLINE_BIT", "SECTION_IS_EARLY_BIT"),
-)
+WANTED = ".wanted"  # its section: what it is to be told of the kernel's types
 # preemption of a kernel that decides at boot: the first of these that it has
 PREEMPTION = ("preempt_dynamic_voluntary", "preempt_dynamic_lazy")
 
@@ -97,10 +69,9 @@ def version() -> tuple[int, int]:
 def read(kernel: Path, mapped: int = vmlinux.MAPPED) -> tuple[Image, Types]:
     """Return a kernel's image and its types."""
     image = vmlinux.read(kernel, mapped)
-    start, length = image.sections.get(".BTF", (0, 0))
-    if not length:
+    if not (data := image.read(*image.section(".BTF"))):
         raise BulkmmError(f"{kernel}: the kernel has no BTF")
-    return image, Types(image.at(start, length).tobytes())
+    return image, Types(data)
 
 
 @contextmanager
@@ -178,16 +149,13 @@ def _plan(
 
 def _module(built: Path, image: Image, known: symbols.Symbols) -> module.Module:
     base = -(-(image.base + len(image.data)) // ALIGN) * ALIGN
-    return module.load(built, image.release, base, known.all | _stubs())
-
-
-def _stubs() -> dict[str, int]:
     with harness().open("rb") as file:
-        return {
+        stubs = {
             symbol.name.removeprefix(STUB): symbol["st_value"]
             for symbol in module.symbols_of(ELFFile(file))
             if symbol.name.startswith(STUB)
         }
+    return module.load(built, image.release, base, known.all | stubs)
 
 
 def _patch(
@@ -198,13 +166,13 @@ def _patch(
 ) -> None:
     patch.apply(image, plan)
     start, stop = known["__start_mcount_loc"], known["__stop_mcount_loc"]
-    listed = np.frombuffer(image.at(start, stop - start).tobytes(), "<u8")
+    listed = image.words(start, stop - start, "<Q")
     end = image.base + len(image.data)
-    within = [int(one) for one in listed if image.base <= one < end]
-    patch.entries(image, within)
+    patch.entries(image, [one for one in listed if image.base <= one < end])
     if linked:
         patch.apply(linked, plan)
-        patch.entries(linked, linked.words("__mcount_loc"))
+        own = linked.section("__mcount_loc")
+        patch.entries(linked, linked.words(*own, "<Q"))
 
 
 def _write(
@@ -227,26 +195,24 @@ def _write(
             0,  # nothing to decide: 6.1-rt
         ),
     }
-    listed = [f"{address:x} k {name}" for name, address in known.all.items()]
+    named = {"f": facts, "k": known.all}
     if linked:
         linked.data.tofile(where / "module")
         facts |= {"module": linked.base, "module size": len(linked.data)}
-        listed += [f"{address:x} m {name}" for name, address in linked.symbols.items()]
-    text = "".join(f"{value:x} {name}\n" for name, value in facts.items())
-    (where / "facts").write_text(text, encoding="ascii")
-    (where / "symbols").write_text("\n".join(listed) + "\n", encoding="ascii")
+        named["m"] = linked.symbols
+    lines = (
+        f"{value:x} {of} {name}\n"
+        for of, values in named.items()
+        for name, value in values.items()
+    )
+    (where / "names").write_text("".join(lines), encoding="ascii")
 
 
 def layout(types: Types) -> dict[str, int]:
-    """Return what harness and module find in a kernel by its BTF."""
-    return {
-        **{f"offset {one}": types.offset(one) for one in OFFSETS},
-        **{f"size {one}": types.size(one) for one in SIZES},
-        **{f"enum {one}": _enumerator(types, one) for one in ENUMERATORS},
-    }
-
-
-def _enumerator(types: Types, name: str) -> int:
-    if name not in types.enumerators:
-        raise BulkmmError(f"the kernel's BTF has no {name}")
-    return types.enumerators[name]
+    """Return what the harness wants to know of a kernel, by its BTF."""
+    read = {"offset": types.offset, "size": types.size, "enum": types.enumerator}
+    with harness().open("rb") as file:
+        section = ELFFile(file).get_section_by_name(WANTED)
+        data = section.data() if section else b""
+    wanted = (one.split() for one in sorted({*data.decode().split("\0")}) if one)
+    return {f"{what} {of}": read[what](of) for what, of in wanted}

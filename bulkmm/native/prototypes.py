@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A kernel's prototypes of the functions that a path hooks and calls."""
 
+from collections.abc import Iterable
+
 from bulkmm.control.needs import Needs
 from bulkmm.native.btf import Types
 
@@ -9,32 +11,30 @@ Prototypes = dict[str, list[str]]  # by function
 
 def against(path: Needs, types: Types, wanted: Prototypes) -> list[str]:
     """Return why a path cannot attach to this kernel; see paths.def."""
-    said = []
-    for group in path.needed:
-        there = {name: types.prototypes(name) for name in group}
-        if not any(there.values()):
-            said.append(f"{' or '.join(group)}: none")
-        said += _others(there, wanted)
-    return said + lacking(path, types, wanted)[1]
+    missing, others = _compared(path.needed, types, wanted)
+    none = [f"{names}: none" for names in missing]
+    return [*none, *others, *lacking(path, types, wanted)[1]]
 
 
 def lacking(
     path: Needs, types: Types, wanted: Prototypes
 ) -> tuple[list[str], list[str]]:
     """Return which other hooks are missing, and which have other types."""
+    return _compared(path.optional, types, wanted)
+
+
+def _compared(
+    groups: Iterable[Iterable[str]], types: Types, wanted: Prototypes
+) -> tuple[list[str], list[str]]:
     missing, others = [], []
-    for group in path.optional:
+    for group in groups:
         there = {name: types.prototypes(name) for name in group}
         if not any(there.values()):
-            missing.append(" or ".join(group))
-        others += _others(there, wanted)
+            missing.append(" or ".join(there))
+        others += [
+            f"{name}: {found}"
+            for name, prototypes in there.items()
+            for found in prototypes
+            if found not in wanted[name]
+        ]
     return missing, others
-
-
-def _others(there: Prototypes, wanted: Prototypes) -> list[str]:
-    return [
-        f"{name}: {found}"
-        for name, prototypes in there.items()
-        for found in prototypes
-        if found not in wanted[name]
-    ]

@@ -3,7 +3,6 @@
 
 import argparse
 import importlib.util
-from collections.abc import Sequence
 from contextlib import ExitStack
 
 from bulkmm import outcome, size
@@ -11,7 +10,6 @@ from bulkmm.bench import amount
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.lab.progress import Progress
 from bulkmm.native.measure import Job
-from bulkmm.results import Document
 
 SUBJECTS = ("memmap", "clear", "copy", "vmap")  # those that the module serves
 # options that do not apply when comparing cases
@@ -58,7 +56,8 @@ def kernel(args: argparse.Namespace) -> int:
         if args.fuzz is not None:
             return _fuzz(args, job, progress)
         names = SUBJECTS if args.subject == "all" else (args.subject,)
-        document = shown(job, names, progress)
+        with progress.following("bench kernel: starting", "bench kernel") as seen:
+            document = measure.run(job, names, progress, seen)
     wanted = table.Show(all_rows=args.all_rows)
     return outcome.finish(
         args, document, lambda: table.print_documents([document], show=wanted)
@@ -71,14 +70,6 @@ def need_packages() -> None:
         raise BulkmmError(
             "bench kernel needs more packages: pip install bulkmm[native]"
         )
-
-
-def shown(job: Job, names: Sequence[str], progress: Progress) -> Document:
-    """Measure and show progress."""
-    from bulkmm.native import measure
-
-    with progress.following("bench kernel: starting", "bench kernel") as seen:
-        return measure.run(job, names, progress, seen)
 
 
 def _check_fuzz(args: argparse.Namespace) -> None:

@@ -57,6 +57,28 @@ class Placed:
             raise BulkmmError(f"{self.name} has nothing at {address:#x}")
         return self.data[start : start + size]
 
+    def read(self, address: int, size: int) -> bytes:
+        """Return a copy of bytes."""
+        return self.at(address, size).tobytes()
+
+    def write(self, address: int, data: bytes) -> None:
+        """Replace bytes."""
+        self.at(address, len(data))[:] = np.frombuffer(data, np.uint8)
+
+    def word(self, address: int, form: str) -> int:
+        """Return one number, in a format of Python's ``struct``."""
+        (found,) = self.words(address, struct.calcsize(form), form)
+        return found
+
+    def words(self, address: int, size: int, form: str) -> list[int]:
+        """Return the numbers in so many bytes."""
+        data = self.read(address, size)
+        return [found for (found,) in struct.iter_unpack(form, data)]
+
+    def section(self, name: str) -> tuple[int, int]:
+        """Return address and size of a section; without one, of nothing."""
+        return self.sections.get(name, (self.base, 0))
+
 
 @dataclass
 class Image(Placed):
@@ -75,11 +97,6 @@ class Image(Placed):
     def place(self, linked: int) -> int:
         """Return the process address of a link address."""
         return (linked + self.delta) % 2**64 if linked >= KERNEL_MAP else linked
-
-    def word(self, address: int, form: str) -> int:
-        """Return one number, in a format of Python's ``struct``."""
-        found = struct.unpack(form, self.at(address, struct.calcsize(form)).tobytes())
-        return int(found[0])
 
     def text(self, address: int) -> str:
         """Return a string."""
@@ -216,12 +233,10 @@ def _laid_out(path: Path, release: str, payload: bytes, mapped: int) -> Image:
         mapped=mapped,
     )
     for one in loads:
-        start = KERNEL_MAP + one["p_paddr"] - low
-        image.data[start : start + one["p_filesz"]] = np.frombuffer(
-            one.data(), np.uint8
-        )
+        start = KERNEL_MAP + one["p_paddr"] - low + image.base
+        image.write(start, one.data())
         if not one["p_vaddr"]:
-            image.gs = start + image.base
+            image.gs = start
     for section in elf.iter_sections():
         address = image.place(section["sh_addr"])
         image.sections[section.name] = address, section["sh_size"]

@@ -3,6 +3,7 @@
 
 import io
 import lzma
+import re
 import resource
 import tarfile
 from contextlib import ExitStack
@@ -66,11 +67,12 @@ def harness(ready: Path, *words: str, memory: int = -1) -> Ended:
 
 def tamper(ready: Path, name: str, value: int) -> None:
     """Change one of the facts."""
-    file = ready / "facts"
-    lines = file.read_text().splitlines()
-    kept = [line for line in lines if line.partition(" ")[2] != name]
-    assert len(kept) == len(lines) - 1
-    file.write_text("\n".join([*kept, f"{value:x} {name}"]) + "\n")
+    file = ready / "names"
+    text, count = re.subn(
+        rf"^\w+ f {name}$", f"{value:x} f {name}", file.read_text(), flags=re.MULTILINE
+    )
+    assert count == 1
+    file.write_text(text)
 
 
 def deb(files: dict[str, bytes]) -> bytes:

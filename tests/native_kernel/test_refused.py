@@ -103,7 +103,7 @@ def test_a_signal_leaves_nothing_behind(
         text=True,
     )
     end = time.monotonic() + 300
-    while not list(tmp_path.glob("bulkmm-native-*/symbols")):
+    while not list(tmp_path.glob("bulkmm-native-*/names")):
         assert command.poll() is None, command.communicate()[1]
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -186,12 +186,12 @@ def test_what_the_module_does_not_attach_to(
     ready: Path, data: str, path: str, size: int
 ) -> None:
     """On a CPU for which the kernel sets that key; a kernel whose BTF is none."""
-    words = [line.split() for line in (ready / "symbols").read_text().splitlines()]
-    (key,) = (int(at, 16) for at, _, name in words if name == data)
-    facts = (ready / "facts").read_text()
-    (base,) = re.findall(r"^([0-9a-f]+) kernel$", facts, re.MULTILINE)
+    lines = (ready / "names").read_text().splitlines()
+    named = {
+        name: int(at, 16) for at, _, name in (line.split(" ", 2) for line in lines)
+    }
     with (ready / "kernel").open("r+b") as image:
-        image.seek(key - int(base, 16))
+        image.seek(named[data] - named["kernel"])
         image.write(b"\1")
     ended = harness(ready, path, f"--size={size}", *WORDS)
     assert ended.code == Exit.ENVIRONMENT
