@@ -166,8 +166,12 @@ static inline void refresh(struct model_page *template, uint64_t pfn,
 	barrier();
 }
 
-static inline void copy_words(struct model_page *page,
-			      const struct model_page *template)
+/* How one page gets the template's words. */
+typedef void put_fn(struct model_page *page, const struct model_page *template,
+		    uint64_t pfn);
+
+static inline void copy_page(struct model_page *page,
+			     const struct model_page *template, uint64_t pfn)
 {
 	const bmm_word *from = (const bmm_word *)template;
 	bmm_word *to = (bmm_word *)page;
@@ -179,7 +183,8 @@ static inline void copy_words(struct model_page *page,
 	barrier();
 }
 
-static void template_copy_run(void *base, const void *src, size_t len)
+static inline __attribute__((__always_inline__)) void
+template_run(void *base, size_t len, put_fn *put)
 {
 	uint64_t mask = section_mask, pfn = FIRST_PFN;
 	struct model_page template, *page = base;
@@ -188,8 +193,13 @@ static void template_copy_run(void *base, const void *src, size_t len)
 	rebuild_page(&template);
 	for (; page < end; page++, pfn++) {
 		refresh(&template, pfn, mask);
-		copy_words(page, &template);
+		put(page, &template, pfn);
 	}
+}
+
+static void template_copy_run(void *base, const void *src, size_t len)
+{
+	template_run(base, len, copy_page);
 }
 
 #ifdef __x86_64__
@@ -212,20 +222,12 @@ static inline void stream_page(struct model_page *page,
 	if (pfn % PAGEBLOCK_PAGES)
 		stream_words(page, template);
 	else
-		copy_words(page, template);
+		copy_page(page, template, pfn);
 }
 
 static void template_movnti_run(void *base, const void *src, size_t len)
 {
-	uint64_t mask = section_mask, pfn = FIRST_PFN;
-	struct model_page template, *page = base;
-	struct model_page *end = page + len / sizeof(*page);
-
-	rebuild_page(&template);
-	for (; page < end; page++, pfn++) {
-		refresh(&template, pfn, mask);
-		stream_page(page, &template, pfn);
-	}
+	template_run(base, len, stream_page);
 	__asm__ volatile("sfence" ::: "memory");
 }
 #endif

@@ -58,9 +58,11 @@ static bool take(struct options *options, int c)
 		options->backend = optarg;
 		return true;
 	case 'U':
-		return options->unverified = true;
+		options->unverified = true;
+		return true;
 	case 'l':
-		return options->list = true;
+		options->list = true;
+		return true;
 	default:
 		return false;
 	}
