@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from programs import completed
 
-from bulkmm import files, outcome
+from bulkmm import cli, files, outcome
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.results import Check, Document
 
@@ -31,6 +31,20 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
     assert pipe.is_fifo()
     reader.join(10)
     assert read == ["text"]
+
+
+def test_a_device_stays() -> None:
+    """Another node of the null device, so that a failure costs nothing."""
+    device = f"/dev/shm/bulkmm-test-{os.getpid()}"  # noqa: S108
+    try:
+        os.mknod(device, 0o600 | 0o020000, os.stat("/dev/null").st_rdev)  # noqa: PTH116
+    except PermissionError:
+        pytest.skip("no permission to make a device")
+    try:
+        assert cli.main(["status", "-o", device]) in (Exit.OK, Exit.VERDICT)
+        assert not os.path.isfile(device)  # noqa: PTH113
+    finally:
+        os.unlink(device)  # noqa: PTH108
 
 
 def test_standard_output_by_its_name() -> None:

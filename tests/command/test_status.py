@@ -24,8 +24,13 @@ def test_json_has_every_value_of_every_path(bulkmm: Command) -> None:
     clear = paths["clear"]
     assert clear["mode"] == "off"
     assert clear["modes"] == ["off", "auto", "cached", "streaming"]
-    counted = {"hits": 4, "bytes": 8 << 20, "ns": 2000000, "inflight": 0}
-    assert clear["counters"] == {**counted, "streamed": 4096}
+    assert clear["counters"] == {
+        "hits": 4,
+        "bytes": 8 << 20,
+        "ns": 2000000,
+        "inflight": 0,
+        "streamed": 4096,
+    }
     assert clear["fallbacks"] == {"off": 0, "small": 7}
     assert clear["backends"]["backend_cached"] == {
         "chosen": "fastest",
@@ -68,6 +73,16 @@ def test_text_is_a_table(bulkmm: Command) -> None:
     assert "init_on_alloc=1 on 6.13 or later" in done.out
 
 
+def test_without_the_module(bulkmm: Command) -> None:
+    done = bulkmm("status", "--json")
+    assert done.code == Exit.VERDICT
+    assert done.json["loaded"] is False
+    assert done.json["paths"] == []
+    said = bulkmm("status")
+    assert said.code == Exit.VERDICT
+    assert "not loaded: modprobe bulkmm" in said.out
+
+
 def test_the_schema_goes_where_it_is_wanted(bulkmm: Command, tmp_path: Path) -> None:
     file = tmp_path / "schema.json"
     assert bulkmm("status", "--schema", "-o", str(file)) == Done(Exit.OK, "", "")
@@ -82,6 +97,8 @@ def test_the_schema_goes_where_it_is_wanted(bulkmm: Command, tmp_path: Path) -> 
         (RELEASE, "n", "", "once"),
         (RELEASE, "n", "init_on_alloc=0 init_on_alloc=on", "allocator"),
         ("6.12.107+deb13-cloud-amd64", "y", "", "twice"),
+        ("6.12.107+deb13-cloud-amd64", "n", "init_on_alloc=1", "twice"),
+        ("6.12.107+deb13-cloud-amd64", "n", "", "once"),
         ("6.13.0", "y", "", "allocator"),
         (RELEASE, None, "", "unknown"),
         (RELEASE, None, "init_on_alloc=1", "allocator"),

@@ -17,6 +17,7 @@ from bulkmm import cli
 from bulkmm.control import tracefs
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, Exit
+from bulkmm.lab.machine.kernels import SERIES
 from bulkmm.worth import gain, report, run
 from bulkmm.worth.functions import Function, functions
 from bulkmm.worth.probes import Counts, Sum
@@ -77,13 +78,15 @@ def test_a_machine_that_can_count(root: Root) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "says"),
     [
+        ("sys/kernel/tracing/trace", None, "mount -t tracefs"),
         ("sys/kernel/tracing/kprobe_events", None, "CONFIG_KPROBE_EVENTS"),
         ("sys/kernel/tracing/synthetic_events", None, "CONFIG_HIST_TRIGGERS"),
         ("boot/config-unknown", "CONFIG_KPROBE_EVENTS=y\n", "CONFIG_HIST_TRIGGERS"),
         ("proc/sys/kernel/ftrace_enabled", "0", "sysctl kernel.ftrace_enabled=1"),
+        ("sys/kernel/debug/kprobes/enabled", "0", "kprobes are off"),
     ],
 )
-def test_a_machine_that_cannot(  # test_worth_guest.py has what a guest can show
+def test_a_machine_that_cannot(
     root: Root, file: str, text: str | None, says: str
 ) -> None:
     if text is None:
@@ -95,6 +98,29 @@ def test_a_machine_that_cannot(  # test_worth_guest.py has what a guest can show
         run._need(root)
 
 
+def test_a_container_and_another_user(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.at("proc/self/ns/pid").unlink()
+    root.at("proc/self/ns/pid").symlink_to("pid:[4026532000]")
+    with pytest.raises(BulkmmError, match="run it on the host"):
+        run._need(root)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(BulkmmError, match="as root"):
+        run._need(root)
+
+
+def test_lockdown_is_named(root: Root) -> None:
+    refused = PermissionError(1, "Operation not permitted", "kprobe_events")
+    assert "kprobe_events" in str(run._refused(root, refused))
+    place = root.at("sys/kernel/security/lockdown")
+    place.parent.mkdir()
+    place.write_text("none integrity [confidentiality]\n")
+    assert "lockdown (confidentiality)" in str(run._refused(root, refused))
+    refused = OSError(22, "Invalid argument", "instances/bulkmm_worth_1_1")
+    assert "lockdown (confidentiality)" in str(run._refused(root, refused))
+
+
 def test_this_cpu_is_rated_by_itself_and_another_by_the_least(kept: Path) -> None:
     own = gain.kept(ZEN4, "7.3.9-amd64", kept)
     assert own.source == "this CPU's results on 7.3"
@@ -102,6 +128,11 @@ def test_this_cpu_is_rated_by_itself_and_another_by_the_least(kept: Path) -> Non
     other = gain.kept("GenuineIntel-6-1-1", "6.12.1", kept)
     assert "2 other CPUs" in other.source
     assert other.figures["vmap-100m-order8"].ratio == 9.0
+
+
+def test_figures_are_kept_of_every_path() -> None:
+    held = json.loads(gain.KEPT.read_text())
+    assert {*gain.SCENARIOS} <= {*held[ZEN4][SERIES[0]]}
 
 
 def test_untimed_calls_are_scaled_and_single_pages_left_out(kept: Path) -> None:

@@ -15,8 +15,14 @@ def test_the_page_is_the_one_that_the_script_writes() -> None:
 
 
 def test_every_exported_function_is_described() -> None:
-    exported = re.findall(
-        r"^\t(bmm_\w+);", (ROOT / "lib/libbulkmm.map").read_text(), re.MULTILINE
-    )
-    headings = "".join(re.findall(r"^### .*", PAGE.read_text(), re.MULTILINE))
-    assert {*exported} == {*re.findall(r"bmm_\w+(?=\()", headings)}
+    page = PAGE.read_text()
+    exported = {
+        *re.findall(
+            r"^\t(bmm_\w+);", (ROOT / "lib/libbulkmm.map").read_text(), re.MULTILINE
+        )
+    }
+    headings = "".join(re.findall(r"^### .*", page, re.MULTILINE))
+    assert exported == {*re.findall(r"bmm_\w+(?=\()", headings)}
+    for name in exported:
+        assert re.search(rf"^[a-z].*\b{name}\(", page, re.MULTILINE)
+        assert f"\n| `{name}()` | " in page

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from corelib import NATIVE, ROOT
 from eventlib import Event, events, process, steady
 from programs import completed
 
-from bulkmm import cli, machine
+from bulkmm import cli, machine, results
 from bulkmm.bench import measure, program, subjects, take
 from bulkmm.bench.subjects import Amount, Request
 from bulkmm.errors import BulkmmError
@@ -83,6 +84,12 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
         monkeypatch.setenv("BULKMM_BENCH", str(path))
 
     return replaced
+
+
+def test_result_follows_the_schema(small: Document) -> None:
+    schema = json.loads(results.schema())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads(small.to_json()), schema)
 
 
 def test_a_result_can_be_read(small: Document, tmp_path: Path) -> None:
@@ -155,6 +162,14 @@ def test_the_machine_is_described_without_its_name(small: Document) -> None:
     said = json.dumps(found)
     assert not [home for home in (ROOT, Path.home()) if str(home) in said]
     assert platform.node() not in found.values()
+
+
+def test_memory_fields() -> None:
+    total, available = (machine.memory_kib(f) for f in ("MemTotal", "MemAvailable"))
+    assert total is not None
+    assert available is not None
+    assert 0 < available <= total
+    assert machine.memory_kib("NoSuchField") is None
 
 
 def test_picks_are_named(small: Document) -> None:

@@ -97,6 +97,15 @@ def test_what_beats_the_limit_of_a_kernel_is_found(
     assert judged[f"nothing of {subject} is faster than its limit"] is ok
 
 
+def test_beating_the_limit_is_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = cleared(bulkmm_streaming=300, **LIMITS)
+    monkeypatch.setattr("bulkmm.bench.measure.run_bench", lambda *_: found)
+    assert cli.main(["bench", "clear"]) == 1
+    assert f"{LIMIT_CHECK}: clear-2m bulkmm-streaming" in capsys.readouterr().err
+
+
 def test_the_subjects_of_a_run_are_judged_together() -> None:
     """What is uneven is as often as even chance, beside something more even."""
 
@@ -167,6 +176,14 @@ def test_a_goal_is_against_the_fastest_of_its_bases() -> None:
     assert held.verdict == "not met: 1 of 2"
     assert [r.scenario for r in held.missed] == ["copy-1g"]
     assert outcomes["hot cached copy against glibc"].verdict == "met: 1 of 1"
+
+
+@pytest.mark.parametrize(("first", "verdict"), [(1040, "met"), (1120, "not met")])
+def test_first_use_may_cost_ten_percent(first: int, verdict: str) -> None:
+    held = {"first-use-copy-64k": {"first": [[first]] * 5, "settled": [[1000]] * 5}}
+    found = document(subjects.FIRST_USE, held)
+    outcomes = {one.goal.what: one for one in goals.outcomes(found)}
+    assert outcomes["first use against settled"].verdict.startswith(verdict)
 
 
 def test_goals_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -133,8 +133,14 @@ def test_a_fault_names_the_case(ready: Path) -> None:
     [
         (["clear", "--fuzz", "1"], "no fuzzer for clear"),
         (["memmap", "--fuzz", "-1"], "--fuzz: -1: give 0 to"),
-        (["memmap", "--fuzz", "0", "--rounds", "2"], "--rounds does not apply to"),
-        (["memmap", "--fuzz", "0", "--all-rows"], "--all-rows does not apply to"),
+        *(
+            (["memmap", "--fuzz", "0", *option], f"{option[0]} does not apply to")
+            for option in (
+                *(["--rounds", "2"], ["--processes", "3"]),
+                *(["--scenario", "a"], ["--json"], ["--all-rows"], ["--quick"]),
+                ["--submit-file", "a"],
+            )
+        ),
     ],
 )
 def test_what_is_refused(
