@@ -53,6 +53,9 @@ def test_one_that_is_slow_somewhere_has_to_win_elsewhere(
     (line,) = run("calibrate", how, str(int(Op.COPY)), *map(str, costs))
     (selected,) = (word for word in line.split() if word[0] == "[")
     assert selected[1:].partition("=")[0] == (names[-1] if last_wins else names[0])
+    slowest = 700 * (1 if last_wins else 10)
+    shown = line.partition(f"{names[-1]}=")[2].split()[0].strip("]")
+    assert float(shown) == pytest.approx((256 << 10) / slowest, rel=0.01)  # GB/s
 
 
 def test_a_clock_that_stands_still_selects_what_is_preferred() -> None:
