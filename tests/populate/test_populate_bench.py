@@ -91,8 +91,10 @@ def test_a_start_that_hides_what_populating_takes(
 
 
 OURS = "return bmm_populate(m->base, m->len, &options, NULL);"
-STORES = """limit_write(share->limit, BMM_CLEAR_STREAMING, share->from,
-			    NULL, share->len);"""
+STORES = (
+    "limit_write(share->limit, BMM_CLEAR_STREAMING, share->from,\n"
+    "\t\t\t    NULL, share->len);"
+)
 
 
 @pytest.mark.parametrize(
