@@ -173,6 +173,23 @@ LINES(avx512_nt_t0, AHEAD LOAD_512, "vmovntdq %%zmm0, (%0)")
 LINES(avx2_nt_t0, AHEAD LOAD_256,
       "vmovntdq %%ymm0, (%0)\n\tvmovntdq %%ymm1, 32(%0)")
 
+/* Four pages at a time, 256 bytes of each in turn. */
+#define PAGES(name)                                                            \
+	static void copy_##name##_pages(char *p, const char *s, size_t len)    \
+	{                                                                      \
+		size_t at, page;                                               \
+                                                                               \
+		for (; len >= 4 * 4096;                                        \
+		     len -= 4 * 4096, p += 4 * 4096, s += 4 * 4096)            \
+			for (at = 0; at < 4096; at += 256)                     \
+				for (page = at; page < 4 * 4096; page += 4096) \
+					copy_##name(p + page, s + page, 256);  \
+		copy_##name(p, s, len);                                        \
+	}
+
+PAGES(avx512_nt)
+PAGES(avx2_nt)
+
 static inline void put_movdir64b(char *p, const uint64_t *w, const char *s)
 {
 	__asm__ volatile("movdir64b (%1), %0" : : "r"(p), "r"(s) : "memory");
@@ -198,10 +215,13 @@ static const struct limit limits[] = {
 	{ "avx512-nt", has_avx512, true, stamp_avx512_nt, stamp_avx512_nt,
 	  copy_avx512_nt },
 	{ "avx512-nt-t0", has_avx512, true, NULL, NULL, copy_avx512_nt_t0 },
+	{ "avx512-nt-pages", has_avx512, true, NULL, NULL,
+	  copy_avx512_nt_pages },
 	{ "avx2", has_avx2, false, stamp_avx2, stamp_avx2, copy_avx2 },
 	{ "avx2-nt", has_avx2, true, stamp_avx2_nt, stamp_avx2_nt,
 	  copy_avx2_nt },
 	{ "avx2-nt-t0", has_avx2, true, NULL, NULL, copy_avx2_nt_t0 },
+	{ "avx2-nt-pages", has_avx2, true, NULL, NULL, copy_avx2_nt_pages },
 	{ "clzero", has_clzero, true, NULL, clear_clzero, NULL },
 	{ "glibc", NULL, false, NULL, NULL, copy_glibc },
 };

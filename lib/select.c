@@ -156,7 +156,7 @@ static bool calibrated(enum bmm_op op)
 
 static void calibrate(enum bmm_op op)
 {
-	unsigned int class, step = step_of(op);
+	unsigned int class, of, step = step_of(op);
 	struct bmm_calibration *made;
 	struct bmm_calls calls;
 
@@ -166,14 +166,20 @@ static void calibrate(enum bmm_op op)
 	 */
 	if (step == 1)
 		memset(buffer, 1, sizeof(buffer));
-	for (class = 0; class < BMM_CLASSES; class++) {
-		made = &calibrations[op][class - class % step];
+	/*
+	 * The longest calls first: for its first 20 us or so with wide vectors,
+	 * a CPU may run at a part of its speed, and short ones take no longer.
+	 */
+	for (class = BMM_CLASSES; class;) {
+		class -= step;
+		made = &calibrations[op][class];
 		calls = calls_of(op, class);
 		if (calls.len < BMM_SHORT)
 			made->selected = unmeasured(&calls);
-		else if (class % step == 0)
+		else
 			bmm_calibrate(&calls, buffer, made);
-		settle(&bmm_selections[op][class], made->selected);
+		for (of = 0; of < step; of++)
+			settle(&bmm_selections[op][class + of], made->selected);
 	}
 }
 

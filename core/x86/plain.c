@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * Ordinary stores, which leave the lines in the cache; alone, and with lines
- * prefetched before they are written. A store to a line not in the cache waits
- * for it; with prefetching, many fetches overlap. Cold clearing on Granite
- * Rapids, GB/s by 64 KiB: plain 8.8, ahead 18.3, REP STOSB 10.3; on Zen 5 all
- * but REP STOSB 35 to 37, that 42. T0 1 KiB ahead (17.0) and PREFETCHW (14.5)
- * were better on none.
- */
+/* Ordinary stores, which leave the lines in the cache. */
 #include "../lines.h"
-#include "prefetch.h"
 
 static inline void clear_line(char *p)
 {
@@ -43,17 +35,9 @@ static void copy_lines(char *p, const char *s, size_t len)
 		copy_line(p, s);
 }
 
-BMM_CLEAR_AHEAD(clear_lines_t1, clear_line, "t1", 4096)
-BMM_COPY_AHEAD(copy_lines_t1, copy_line, "t1", p, 4096)
-
 static void clear(void *dst, size_t len)
 {
 	clear_extent(dst, len, BMM_LINE, clear_lines);
-}
-
-static void clear_t1(void *dst, size_t len)
-{
-	clear_extent(dst, len, BMM_LINE, clear_lines_t1);
 }
 
 static void copy(void *dst, const void *src, size_t len)
@@ -61,15 +45,7 @@ static void copy(void *dst, const void *src, size_t len)
 	copy_extent(dst, src, len, copy_lines, copy_edge);
 }
 
-static void copy_t1(void *dst, const void *src, size_t len)
-{
-	copy_extent(dst, src, len, copy_lines_t1, copy_edge);
-}
-
 const struct bmm_backend bmm_plain[] = {
 	{ .name = "plain", .clear = clear, .copy = BMM_COPY_FN(copy) },
-	{ .name = "plain-ahead-t1",
-	  .clear = clear_t1,
-	  .copy = BMM_COPY_FN(copy_t1) },
 	{ 0 },
 };

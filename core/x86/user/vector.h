@@ -42,54 +42,82 @@
 				: "memory", "cc");                         \
 	} while (0)
 
-#define COPY_LINES(name, store)                               \
-	static void name(char *p, const char *s, size_t len)  \
-	{                                                     \
-		char *few = p + len % 256, *end = p + len;    \
-                                                              \
-		LOOP("", LINE(store) MOVE("add", 64), few);   \
-		LOOP("", LINES(store) MOVE("add", 256), end); \
+/*
+ * @ahead: "", or what fetches four lines 1 KiB ahead of those that are copied,
+ * in extents of @least bytes and more; nothing past their end
+ */
+#define COPY_LINES(name, store, ahead, least)                       \
+	static void name(char *p, const char *s, size_t len)        \
+	{                                                           \
+		char *few = p + len % 256, *end = p + len;          \
+		char *far = len < (least) ? few : end - 1024;       \
+                                                                    \
+		LOOP("", LINE(store) MOVE("add", 64), few);         \
+		LOOP("", ahead LINES(store) MOVE("add", 256), far); \
+		LOOP("", LINES(store) MOVE("add", 256), end);       \
 	}
 
-#define CLEAR_LINES(name, store)                                       \
-	static void name(char *p, size_t len)                          \
-	{                                                              \
-		char *few = p + len % 256, *end = p + len, *s = p;     \
-                                                                       \
-		LOOP(VECTOR_ZERO, store(0, 0) MOVE("add", 64), few);   \
-		LOOP(VECTOR_ZERO, ZEROS(store) MOVE("add", 256), end); \
+#define CLEAR_LINES(name, store, ahead, least)                               \
+	static void name(char *p, size_t len)                                \
+	{                                                                    \
+		char *few = p + len % 256, *end = p + len, *s = p;           \
+		char *far = len < (least) ? few : end - 1024;                \
+                                                                             \
+		LOOP(VECTOR_ZERO, store(0, 0) MOVE("add", 64), few);         \
+		LOOP(VECTOR_ZERO, ahead ZEROS(store) MOVE("add", 256), far); \
+		LOOP(VECTOR_ZERO, ZEROS(store) MOVE("add", 256), end);       \
 	}
 
-/* Four lines of the source, 1 KiB ahead. */
-#define AHEAD                       \
-	"prefetcht0 1024(%[s])\n\t" \
-	"prefetcht0 1088(%[s])\n\t" \
-	"prefetcht0 1152(%[s])\n\t" \
-	"prefetcht0 1216(%[s])\n\t"
+#define AHEAD(of)                         \
+	"prefetcht0 1024(%[" #of "])\n\t" \
+	"prefetcht0 1088(%[" #of "])\n\t" \
+	"prefetcht0 1152(%[" #of "])\n\t" \
+	"prefetcht0 1216(%[" #of "])\n\t"
 
-COPY_LINES(copy_lines, VECTOR_STORE)
-COPY_LINES(stream_lines, VECTOR_STREAM)
-CLEAR_LINES(clear_lines, VECTOR_STORE)
-CLEAR_LINES(stream_zero, VECTOR_STREAM)
+COPY_LINES(copy_lines, VECTOR_STORE, "", SIZE_MAX)
+COPY_LINES(stream_lines, VECTOR_STREAM, "", SIZE_MAX)
+CLEAR_LINES(clear_lines, VECTOR_STORE, "", SIZE_MAX)
+CLEAR_LINES(stream_zero, VECTOR_STREAM, "", SIZE_MAX)
 
 /*
- * Not for shorter ones: 4 KiB at 7.1 instead of 8.4 GB/s, 256 KiB at 23 to 25
- * instead of 20 (Zen 4). Nothing past the source's end is prefetched.
+ * The destination fetched before it is written. Emerald Rapids, GB/s: clearing
+ * what is in no cache 15 instead of 9.5, copies 8.7 instead of 6.9, copies of
+ * 32 KiB in L2 70 instead of 45; where it is in L1, copies lose a tenth.
  */
-static void stream_lines_t0(char *p, const char *s, size_t len)
-{
-	char *few = p + len % 256, *end = p + len;
-	char *far = len < 64 << 10 ? few : end - 1024;
+COPY_LINES(copy_lines_t0, VECTOR_STORE, AHEAD(p), 2048)
+CLEAR_LINES(clear_lines_t0, VECTOR_STORE, AHEAD(p), 2048)
 
-	LOOP("", LINE(VECTOR_STREAM) MOVE("add", 64), few);
-	LOOP("", AHEAD LINES(VECTOR_STREAM) MOVE("add", 256), far);
-	LOOP("", LINES(VECTOR_STREAM) MOVE("add", 256), end);
+/* The source. Shorter ones lose: 4 KiB at 7.1 instead of 8.4 GB/s (Zen 4). */
+COPY_LINES(stream_lines_t0, VECTOR_STREAM, AHEAD(s), 64 << 10)
+
+/*
+ * 256 bytes of each of four pages in turn, so that the CPU's prefetchers follow
+ * four streams: 12.3 instead of 10.5 GB/s (Emerald Rapids).
+ */
+static void stream_pages(char *p, const char *s, size_t len)
+{
+	size_t at, page;
+
+	for (; len >= 4 * 4096; len -= 4 * 4096, p += 4 * 4096, s += 4 * 4096)
+		for (at = 0; at < 4096; at += 256)
+			for (page = at; page < 4 * 4096; page += 4096)
+				stream_lines(p + page, s + page, 256);
+	stream_lines(p, s, len);
 }
 
+/*
+ * A load waits for an earlier store whose address has the same lower 12 bits,
+ * on Zen 4: 8 instead of 94 GB/s where the destination is that far ahead. This
+ * way that store is further back. What is in no cache loses a third on Zen 3.
+ */
 static void copy_lines_down(char *p, const char *s, size_t len)
 {
 	char *few = p + len - len % 256, *end = p;
 
+	if (((uintptr_t)p - (uintptr_t)s) % 4096 - 1 >= 2047) {
+		copy_lines(p, s, len);
+		return;
+	}
 	p += len;
 	s += len;
 	LOOP("", MOVE("sub", 64) LINE(VECTOR_STORE), few);
@@ -105,11 +133,11 @@ static void copy_line(char *p, const char *s)
 }
 
 /* Partial lines are written with what is beside them. */
-static void copy(void *dst, const void *src, size_t len)
+static inline __attribute__((__always_inline__)) void
+copy_by(void *dst, const void *src, size_t len, bmm_copy_lines *lines)
 {
 	size_t head = extent_head(dst, len, BMM_LINE), last = len - BMM_LINE;
 	size_t tail = (len - head) % BMM_LINE;
-	uintptr_t ahead = ((uintptr_t)dst - (uintptr_t)src) % 4096;
 	const char *s = src;
 	char *p = dst;
 
@@ -121,15 +149,22 @@ static void copy(void *dst, const void *src, size_t len)
 		copy_line(p, s);
 	if (tail)
 		copy_line(p + last, s + last);
-	/*
-	 * A load waits for an earlier store whose address has the same lower 12
-	 * bits: 8 instead of 94 GB/s (Zen 4). In one of the two directions that
-	 * store is further back.
-	 */
-	if (ahead && ahead < 2048)
-		copy_lines_down(p + head, s + head, len - head - tail);
-	else
-		copy_lines(p + head, s + head, len - head - tail);
+	lines(p + head, s + head, len - head - tail);
+}
+
+static void copy(void *dst, const void *src, size_t len)
+{
+	copy_by(dst, src, len, copy_lines);
+}
+
+static void copy_t0(void *dst, const void *src, size_t len)
+{
+	copy_by(dst, src, len, copy_lines_t0);
+}
+
+static void copy_down(void *dst, const void *src, size_t len)
+{
+	copy_by(dst, src, len, copy_lines_down);
 }
 
 static void copy_streaming(void *dst, const void *src, size_t len)
@@ -142,14 +177,47 @@ static void copy_streaming_t0(void *dst, const void *src, size_t len)
 	bmm_x86_stream_extent(dst, src, len, stream_lines_t0);
 }
 
+static void copy_streaming_pages(void *dst, const void *src, size_t len)
+{
+	bmm_x86_stream_extent(dst, src, len, stream_pages);
+}
+
 static void clear(void *dst, size_t len)
 {
 	clear_extent(dst, len, BMM_LINE, clear_lines);
+}
+
+static void clear_t0(void *dst, size_t len)
+{
+	clear_extent(dst, len, BMM_LINE, clear_lines_t0);
 }
 
 static void clear_streaming(void *dst, size_t len)
 {
 	clear_extent(dst, len, BMM_LINE, stream_zero);
 }
+
+/* What bmm_NAME[] holds. */
+#define VECTOR_BACKENDS(prefix)                             \
+	{                                                   \
+		{ .name = prefix,                           \
+		  .supported = supported,                   \
+		  .copy = copy,                             \
+		  .copy_streaming = copy_streaming,         \
+		  .clear = clear,                           \
+		  .clear_streaming = clear_streaming },     \
+		{ .name = prefix "-pages",                  \
+		  .supported = supported,                   \
+		  .copy_streaming = copy_streaming_pages }, \
+		{ .name = prefix "-t0",                     \
+		  .supported = supported,                   \
+		  .copy = copy_t0,                          \
+		  .copy_streaming = copy_streaming_t0,      \
+		  .clear = clear_t0 },                      \
+		{ .name = prefix "-down",                   \
+		  .supported = supported,                   \
+		  .copy = copy_down },                      \
+		{ 0 },                                      \
+	}
 
 #endif
