@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../core/evict.h"
 #include "native.h"
 
 /* Prints one line and exits. */
@@ -94,4 +95,11 @@ uint64_t checksum(const void *at, uint64_t bytes)
 		made ^= made >> 32;
 	}
 	return made;
+}
+
+/* Out of all caches, if they could hold a good part of it. */
+void evict(const void *at, uint64_t bytes)
+{
+	if (bytes < 4 * buffer_cache_bytes())
+		bmm_evict(at, bytes);
 }

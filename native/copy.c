@@ -157,6 +157,8 @@ static void copy_enter(const struct scenario *s)
 static void copy_reset(const struct scenario *s)
 {
 	memset(dst - GUARD, DIRTY, s->bytes + 2 * GUARD);
+	evict(dst, s->bytes);
+	evict(src, s->bytes);
 }
 
 /* The page that is about to be used, of a folio at page @at, in pages. */

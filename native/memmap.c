@@ -156,23 +156,14 @@ static char *flags_of(const struct scenario *s, uint64_t nr)
 	return state_flags(MEMMAP_START + s->value[FROM] + nr * PAGES_SECTION);
 }
 
-/* Flushes caches only if they could hold that much. */
-static void poison(char *page, uint64_t bytes, bool cold)
-{
-	uint64_t i;
-
-	memset(page, POISON, bytes);
-	if (cold && bytes < 4 * buffer_cache_bytes())
-		for (i = 0; i < bytes; i += LINE)
-			__builtin_ia32_clflush(page + i);
-}
-
 static void memmap_reset(const struct scenario *s)
 {
 	uint64_t nr, i;
 	char *page = window(s, &nr);
 
-	poison(page, nr * memmap_record, s->value[COLD]);
+	memset(page, POISON, nr * memmap_record);
+	if (s->value[COLD])
+		evict(page, nr * memmap_record);
 	for (i = 0; i < sections(s); i++)
 		memset(flags_of(s, i), 0x22, STATE_FLAGS);
 	odd_page = s->value[ODD] ? last(s) : NULL;

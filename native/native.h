@@ -251,6 +251,7 @@ char *memory(size_t bytes);
 uint64_t random_next(void);
 void random_seed(uint64_t seed);
 uint64_t checksum(const void *at, uint64_t bytes);
+void evict(const void *at, uint64_t bytes);
 
 /* memmap.c */
 void pages_keep(const char *page, size_t record);

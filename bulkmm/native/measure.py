@@ -10,7 +10,7 @@ from bulkmm import grid, machine
 from bulkmm.bench import measure as bench
 from bulkmm.bench import program, take
 from bulkmm.bench.amount import check_memory
-from bulkmm.bench.subjects import COLD, Amount, Request, Subject
+from bulkmm.bench.subjects import Amount, Request, Subject
 from bulkmm.bench.take import Event, Seen
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.progress import Progress
@@ -23,7 +23,6 @@ LIMIT = 600  # seconds per process; more than may be fuzzed
 STOCK = ("stock", "stock-again")
 KERNEL, AGAINST = "kernel", (grid.AGAINST, grid.AGAINST + grid.AGAIN)
 GIGANTIC = "-1g"  # in names of scenarios with pages of 1 GiB
-COLDEST = ("clear", "copy")  # begin with what they write out of the caches
 SPARE = 512 << 20  # bytes for images, tables and the rest of the system
 
 
@@ -67,8 +66,8 @@ SUBJECTS = {
         _subject(
             "clear",
             WRITING,
-            512 * MIB,
-            128 * MIB,
+            256 * MIB,
+            64 * MIB,
             1.02,
             published=("rep-stosb-4k", "rep-stosb"),
             cached=WRITING[:2],  # by itself it may leave all in a large cache
@@ -162,9 +161,7 @@ def _compared(ready: process.Prepared, subject: Subject) -> Subject:
 def requested(job: Job, subject: Subject) -> Request:
     """Return what to run of a subject; rejects what cannot be."""
     amount = subject.quick if job.quick else subject.full
-    least = COLD * machine.last_level_cache() if subject.name in COLDEST else 0
-    if any(GIGANTIC in name for name in job.only):
-        least = max(least, GIB)
+    least = GIB if any(GIGANTIC in name for name in job.only) else 0
     request = Request(
         subject,
         replace(amount, size=job.size or max(amount.size, least)),
