@@ -33,8 +33,11 @@ NEEDS = {
     "movdir64b": "movdir64b",
     "clzero": "clzero",
     "rep-b": "erms",
+    "rep-b-t0": "erms",
     "avx512": "avx512f",
     "avx512-t0": "avx512f",
+    "avx512-pages": "avx512f",
+    "avx512-down": "avx512f",
     "movnti": "fpu",
 }
 

@@ -98,8 +98,9 @@ def test_variants_fetch_as_they_say() -> None:
         ("movnti", "copy_lines_t0", "prefetcht0"),
         ("movnti", "copy_lines_nta", "prefetchnta"),
         ("user_avx512", "stream_lines_t0", "prefetcht0"),
-        ("plain", "clear_lines_t1", "prefetcht1"),
-        ("plain", "copy_lines_t1", "prefetcht1"),
+        ("user_avx512", "copy_lines_t0", "prefetcht0"),
+        ("user_avx512", "clear_lines_t0", "prefetcht0"),
+        ("rep", "clear_t0", "prefetcht0"),
     ):
         code = instructions(f"core_x86_{obj}.c.o")
         lines = code.get(function) or code[function.replace("_lines", "")]

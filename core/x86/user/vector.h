@@ -114,7 +114,7 @@ static void copy_lines_down(char *p, const char *s, size_t len)
 {
 	char *few = p + len - len % 256, *end = p;
 
-	if (((uintptr_t)p - (uintptr_t)s) % 4096 - 1 >= 2047) {
+	if (((uintptr_t)p - (uintptr_t)s) % 4096 - 1 >= 2048) {
 		copy_lines(p, s, len);
 		return;
 	}
@@ -152,50 +152,26 @@ copy_by(void *dst, const void *src, size_t len, bmm_copy_lines *lines)
 	lines(p + head, s + head, len - head - tail);
 }
 
-static void copy(void *dst, const void *src, size_t len)
-{
-	copy_by(dst, src, len, copy_lines);
-}
+#define COPY(name, by, lines)                                    \
+	static void name(void *dst, const void *src, size_t len) \
+	{                                                        \
+		by(dst, src, len, lines);                        \
+	}
+#define CLEAR(name, lines)                               \
+	static void name(void *dst, size_t len)          \
+	{                                                \
+		clear_extent(dst, len, BMM_LINE, lines); \
+	}
 
-static void copy_t0(void *dst, const void *src, size_t len)
-{
-	copy_by(dst, src, len, copy_lines_t0);
-}
-
-static void copy_down(void *dst, const void *src, size_t len)
-{
-	copy_by(dst, src, len, copy_lines_down);
-}
-
-static void copy_streaming(void *dst, const void *src, size_t len)
-{
-	bmm_x86_stream_extent(dst, src, len, stream_lines);
-}
-
-static void copy_streaming_t0(void *dst, const void *src, size_t len)
-{
-	bmm_x86_stream_extent(dst, src, len, stream_lines_t0);
-}
-
-static void copy_streaming_pages(void *dst, const void *src, size_t len)
-{
-	bmm_x86_stream_extent(dst, src, len, stream_pages);
-}
-
-static void clear(void *dst, size_t len)
-{
-	clear_extent(dst, len, BMM_LINE, clear_lines);
-}
-
-static void clear_t0(void *dst, size_t len)
-{
-	clear_extent(dst, len, BMM_LINE, clear_lines_t0);
-}
-
-static void clear_streaming(void *dst, size_t len)
-{
-	clear_extent(dst, len, BMM_LINE, stream_zero);
-}
+COPY(copy, copy_by, copy_lines)
+COPY(copy_t0, copy_by, copy_lines_t0)
+COPY(copy_down, copy_by, copy_lines_down)
+COPY(copy_streaming, bmm_x86_stream_extent, stream_lines)
+COPY(copy_streaming_t0, bmm_x86_stream_extent, stream_lines_t0)
+COPY(copy_streaming_pages, bmm_x86_stream_extent, stream_pages)
+CLEAR(clear, clear_lines)
+CLEAR(clear_t0, clear_lines_t0)
+CLEAR(clear_streaming, stream_zero)
 
 /* What bmm_NAME[] holds. */
 #define VECTOR_BACKENDS(prefix)                             \
