@@ -91,24 +91,32 @@ static uint64_t drained_clock(void)
 	return bmm_host_clock();
 }
 
+/* What the candidates are compared in. */
+struct situation {
+	struct bmm_job job;
+	bool cold;
+	const struct bmm_backend *const *list;
+};
+
 /* Returns ns per MiB, at least 1. */
-static uint64_t sample(struct bmm_job job, bool cold,
-		       const struct bmm_backend *backend)
+static uint64_t backend_cost(void *where, unsigned int k)
 {
+	const struct situation *s = where;
+	struct bmm_job job = s->job;
 	size_t calls = job.len < SAMPLE ? SAMPLE / job.len : 1, i;
 	uint64_t begun;
 
-	if (cold) {
+	if (s->cold) {
 		bmm_evict(job.dst, calls * job.len);
 		if (job.src)
 			bmm_evict(job.src, calls * job.len);
 	}
 	begun = drained_clock();
 	for (i = 0; i < calls; i++) {
-		bmm_job_do(&job, backend);
+		bmm_job_do(&job, s->list[k]);
 		if (bmm_op_streams(job.op))
 			bmm_drain_stores();
-		if (!cold)
+		if (!s->cold)
 			continue;
 		job.dst = (char *)job.dst + job.len;
 		if (job.src)
@@ -128,14 +136,19 @@ static uint64_t least_of(const uint64_t *cost, unsigned int nr)
 	return least;
 }
 
-/*
+/**
+ * bmm_measure_costs() - measure candidates
+ * @sample: what one costs once, at least 1
+ * @where:  passed to @sample
+ * @nr:     how many there are
+ * @cost:   result: the least of each
+ *
  * Rounds begin with different candidates: what one leaves dirty is written back
  * while the next one runs. From the third on, one that is a quarter behind is
  * left out, from the fifth on one that is an eighth: its rank here is known.
  */
-static void measure(const struct bmm_job *job, bool cold,
-		    const struct bmm_backend *const *list, unsigned int nr,
-		    uint64_t *cost)
+void bmm_measure_costs(bmm_sample_fn *sample, void *where, unsigned int nr,
+		       uint64_t *cost)
 {
 	unsigned int round, i, k;
 	uint64_t least, now;
@@ -149,7 +162,7 @@ static void measure(const struct bmm_job *job, bool cold,
 			if (round >= 2 &&
 			    cost[k] > least + least / (round < 4 ? 4 : 8))
 				continue;
-			now = sample(*job, cold, list[k]);
+			now = sample(where, k);
 			if (now < cost[k])
 				cost[k] = now;
 		}
@@ -173,10 +186,11 @@ void bmm_calibrate(const struct bmm_calls *calls, void *buffer,
 	uint64_t cost[BMM_CANDIDATES], ratio[BMM_CANDIDATES] = { 0 }, least;
 	uint64_t slowest[BMM_CANDIDATES] = { 0 };
 	struct bmm_image image = { .size = BMM_LINE, .word = { 1 } };
-	struct bmm_job job = { .op = calls->op,
-			       .dst = buffer,
-			       .image = &image,
-			       .len = calls->len };
+	struct situation s = { .list = list,
+			       .job = { .op = calls->op,
+					.dst = buffer,
+					.image = &image,
+					.len = calls->len } };
 	bool copies = calls->op == BMM_COPY || calls->op == BMM_COPY_STREAMING;
 	const char *source = (char *)buffer + BMM_CALIBRATE_EXTENT;
 	static const unsigned int places[] = { APART, CLOSE };
@@ -188,8 +202,9 @@ void bmm_calibrate(const struct bmm_calls *calls, void *buffer,
 	for (place = 0; place <= (calls->op == BMM_COPY); place++)
 		for (cold = !calls->hot; cold <= (calls->cold && !place);
 		     cold++) {
-			job.src = copies ? source + places[place] : NULL;
-			measure(&job, cold, list, nr, cost);
+			s.job.src = copies ? source + places[place] : NULL;
+			s.cold = cold;
+			bmm_measure_costs(backend_cost, &s, nr, cost);
 			least = least_of(cost, nr);
 			for (k = 0; k < nr; k++) {
 				if (cost[k] > slowest[k])

@@ -48,8 +48,12 @@ struct bmm_calibration {
 	uint32_t rate[BMM_CANDIDATES];
 };
 
+typedef uint64_t bmm_sample_fn(void *where, unsigned int k);
+
 unsigned int bmm_candidates(const struct bmm_calls *calls,
 			    const struct bmm_backend **list);
+void bmm_measure_costs(bmm_sample_fn *sample, void *where, unsigned int nr,
+		       uint64_t *cost);
 void bmm_calibrate(const struct bmm_calls *calls, void *buffer,
 		   struct bmm_calibration *result);
 void bmm_calibration_list(struct bmm_text *text,

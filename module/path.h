@@ -11,6 +11,13 @@
 
 #define BMM_OFF 0 /* the first mode of every path */
 
+/* The others of clear, alloc and copy, as in paths.def. */
+enum bmm_store_mode {
+	BMM_AUTO = 1, /* of copy: "on" */
+	BMM_CACHED,
+	BMM_STREAMING,
+};
+
 #define BMM_HOOKS   4 /* most functions a path hooks */
 #define BMM_REASONS 8 /* most reasons a path has for a fallback */
 #define BMM_OWNS    4 /* most counters specific to a path */

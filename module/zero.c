@@ -11,14 +11,6 @@
 #include "select.h"
 #include "zero.h"
 
-/* as in paths.def */
-enum mode {
-	MODE_OFF = BMM_OFF,
-	MODE_AUTO,
-	MODE_CACHED,
-	MODE_STREAMING,
-};
-
 /* The largest page that mode auto leaves in the cache, in bytes. */
 unsigned long bmm_zero_cached_max;
 
@@ -55,16 +47,16 @@ void bmm_zero_init(void)
 /**
  * bmm_zero_op() - decide whether memory is left in the cache
  * @bytes:      its size
- * @mode:       enum mode, but off
+ * @mode:       enum bmm_store_mode
  * @populating: whether it is prepared ahead of use
  *
  * Return: BMM_CLEAR or BMM_CLEAR_STREAMING.
  */
 enum bmm_op bmm_zero_op(size_t bytes, int mode, bool populating)
 {
-	if (mode == MODE_CACHED)
+	if (mode == BMM_CACHED)
 		return BMM_CLEAR;
-	if (mode == MODE_STREAMING || populating)
+	if (mode == BMM_STREAMING || populating)
 		return BMM_CLEAR_STREAMING;
 	return bytes > READ_ONCE(bmm_zero_cached_max) ? BMM_CLEAR_STREAMING :
 							BMM_CLEAR;
