@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * memmap_stamp: writes the learned layout to all of a device's struct pages, a
- * section at a time, with one CPU or several of the node.
+ * section at a time, with one CPU or several of the node: a crew.
+ *
+ * The caller is a member, the others are work items on the node. They take
+ * sections one by one, so that one that is slow or late delays the others by
+ * one section at most. The caller does all that is left if no other arrives:
+ * nobody waits for a member that has not begun.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/atomic.h>
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 #include <linux/sysfs.h>
+#include <linux/topology.h>
+#include <linux/workqueue.h>
 
 #include "../core/drain.h"
 #include "../core/learn.h"
 #include "control.h"
-#include "crew.h"
-#include "faults.h"
 #include "compat/compat.h"
-#include "memmap_stamp.h"
+#include "faults.h"
+#include "memmap.h"
 #include "select.h"
 
 /* Bytes of struct pages in @units units. */
@@ -31,21 +39,26 @@ static int memmap_node(const struct bringup *b)
 	return max(numa_nearest_node(zone_to_nid(b->zone), N_CPU), 0);
 }
 
-/*
- * How many CPUs stamp: from 16 GiB on others are worth the time they take to
- * start. A number set by the operator holds for all ranges.
- */
+#define CREW_MOST 32UL /* members, no matter what is asked for */
+#define USUAL	  8U   /* most members, unless the operator asks for more */
+
+/* Set by the operator, for ranges of any size; 0: by rule. */
 static unsigned long memmap_workers;
 
+/* From so many pages on, others are worth the time they take to start. */
 #define MEMMAP_SHARED ((16UL << 30) / PAGE_SIZE)
 
+/* How many CPUs stamp, the caller included. */
 static unsigned int memmap_most(const struct bringup *b)
 {
 	unsigned long wanted = READ_ONCE(memmap_workers);
 
-	if (!wanted && b->end - b->pfn < MEMMAP_SHARED)
+	if (wanted)
+		return min(wanted, CREW_MOST);
+	if (b->end - b->pfn < MEMMAP_SHARED)
 		return 1;
-	return bmm_crew_most(memmap_node(b), wanted);
+	return clamp(cpumask_weight(cpumask_of_node(memmap_node(b))) / 4, 1U,
+		     USUAL);
 }
 
 /*
@@ -59,6 +72,14 @@ struct stamping {
 	unsigned long base;  /* start of the first section, in units */
 	unsigned long first; /* first unit to stamp */
 	unsigned long end;
+	atomic_long_t next; /* the section to do next */
+};
+
+struct member {
+	struct work_struct work;
+	struct stamping *s;
+	unsigned long done; /* sections */
+	struct bmm_layout layout;
 };
 
 static void memmap_stamping(struct stamping *s)
@@ -88,18 +109,46 @@ static unsigned long memmap_section(const struct stamping *s, unsigned long nr,
 }
 
 /*
- * Stamps a section. May be preempted anywhere, and migrate: a context switch
- * drains the stores of the CPU it leaves.
+ * Stamps what no other member has taken; returns how many sections. May be
+ * preempted anywhere, and migrate: a context switch drains the stores of the
+ * CPU it leaves.
  */
-static void memmap_part(const void *job, void *layout, unsigned long nr)
+static unsigned long memmap_take(struct stamping *s, struct bmm_layout *layout)
 {
-	const struct stamping *s = job;
-	unsigned long first, n = memmap_section(s, nr, &first);
+	unsigned long nr, first, n, done = 0;
 
-	bmm_layout_stamp(layout, s->backend, memmap_first_page(s->b), first, n);
-	bmm_drain_stores();
-	bmm_fault_delay();
-	cond_resched();
+	while ((nr = atomic_long_fetch_inc(&s->next)) < memmap_sections(s)) {
+		n = memmap_section(s, nr, &first);
+		bmm_layout_stamp(layout, s->backend, memmap_first_page(s->b),
+				 first, n);
+		bmm_drain_stores();
+		bmm_fault_delay();
+		cond_resched();
+		done++;
+	}
+	return done;
+}
+
+static void member_work(struct work_struct *work)
+{
+	struct member *member = container_of(work, struct member, work);
+
+	member->done = memmap_take(member->s, &member->layout);
+}
+
+static struct member *member_new(struct stamping *s,
+				 const struct bmm_layout *layout)
+{
+	struct member *member = kmalloc(sizeof(*member),
+					GFP_KERNEL | __GFP_NOWARN);
+
+	if (!member)
+		return NULL;
+	INIT_WORK(&member->work, member_work);
+	member->s = s;
+	member->done = 0;
+	member->layout = *layout;
+	return member;
 }
 
 /**
@@ -107,7 +156,8 @@ static void memmap_part(const void *job, void *layout, unsigned long nr)
  * @b:      the request, as divided by memmap.c
  * @layout: its layout, learned and verified
  *
- * Everything is drained when it returns. May sleep.
+ * Everything is drained when it returns, and no member is left; out of memory,
+ * there were fewer. May sleep.
  *
  * Return: the backend.
  */
@@ -115,22 +165,27 @@ const struct bmm_backend *bmm_memmap_stamp(const struct bringup *b,
 					   struct bmm_layout *layout)
 {
 	struct stamping s = { .b = b, .backend = bmm_selected(BMM_STAMP) };
-	struct bmm_crew crew = {
-		.part = memmap_part,
-		.job = &s,
-		.own = layout,
-		.own_size = sizeof(*layout),
-		.node = memmap_node(b),
-		.most = memmap_most(b),
-	};
+	unsigned int most = memmap_most(b), others = 0, i;
+	struct member *members[CREW_MOST - 1];
+	unsigned long shared = 0;
 
 	memmap_stamping(&s);
-	crew.parts = memmap_sections(&s);
-	bmm_crew_run(&crew);
+	while (others + 1 < most && (members[others] = member_new(&s, layout)))
+		others++;
+	for (i = 0; i < others; i++)
+		queue_work_node(memmap_node(b), system_dfl_wq,
+				&members[i]->work);
+	memmap_take(&s, layout);
+	for (i = 0; i < others; i++) {
+		/* one that has not begun never does: the others did its sections */
+		cancel_work_sync(&members[i]->work);
+		shared += members[i]->done;
+		kfree(members[i]);
+	}
 	bmm_path_count(&bmm_memmap_path, BMM_MEMMAP_SHARED,
-		       crew.shared * bmm_memmap_bytes(b, s.step));
+		       shared * bmm_memmap_bytes(b, s.step));
 	return s.backend;
 }
 
 struct bmm_tunable bmm_memmap_workers_file = BMM_TUNABLE(workers, memmap_workers,
-							 BMM_CREW_MOST);
+							 CREW_MOST);

@@ -22,8 +22,7 @@
 
 #include "control.h"
 #include "faults.h"
-#include "memmap_stamp.h"
-#include "memmap_verify.h"
+#include "memmap.h"
 
 /* Struct pages of a checksum: their sums take 1/4096 of what they take. */
 #define GROUP 512

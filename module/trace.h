@@ -14,7 +14,7 @@
 
 #include "compat/compat.h"
 #include "hotplug_walk.h"
-#include "memmap_stamp.h"
+#include "memmap.h"
 #include "vmap_map.h"
 
 /* clang-format off */

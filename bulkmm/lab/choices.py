@@ -21,8 +21,8 @@ ARMS = ("absent", "off", "pte", "block")  # of vmap
 LARGEST = "1T"  # what the guest's address space has room for
 REGION_ALIGN = 16 * MIB  # of libnvdimm on x86: other sizes cannot make a namespace
 BACKEND = re.compile(r"[a-z][a-z0-9_-]{0,30}")
-# By heading (see bulkmm/options.py: take). The most workers: BMM_CREW_MOST of
-# module/crew.h.
+# By heading (see bulkmm/options.py: take). The most workers: CREW_MOST of
+# module/memmap_stamp.c.
 TABLES = {
     "visits": """
 --rounds N<1..>  visit each arm N times (default: the scenario's, mostly 5)

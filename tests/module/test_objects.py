@@ -34,7 +34,6 @@ INDIRECT = {
     "bmm_path_set_mode": 1,  # path->live()
     "bmm_path_exit": 1,
     "bmm_hook_attach": 1,  # hook->try()
-    "crew_take": 1,  # crew->part()
 }
 THUNK = re.compile(r"__x86_indirect_thunk|\b(?:call|jmp)\s+\*")
 # Of the kernel's headers: plain moves once the module is loaded.

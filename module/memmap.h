@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * memmap_stamp.h - the struct pages of a request that are stamped, not built
+ * memmap.h - one request
  *
- * The interface between memmap.c, which decides what the kernel builds and
- * learns from that, and memmap_stamp.c, which writes the rest.
+ * memmap.c decides what the kernel builds and learns from that, memmap_stamp.c
+ * writes the rest, memmap_verify.c compares.
  */
-#ifndef BMM_MEMMAP_STAMP_H
-#define BMM_MEMMAP_STAMP_H
+#ifndef BMM_MEMMAP_H
+#define BMM_MEMMAP_H
 
 #include <linux/mm.h>
 
@@ -54,9 +54,14 @@ static inline void *memmap_first_page(const struct bringup *b)
 }
 
 extern struct bmm_tunable bmm_memmap_workers_file;
+extern struct kobj_attribute bmm_memmap_verify_file;
 
 u64 bmm_memmap_bytes(const struct bringup *b, unsigned long units);
 const struct bmm_backend *bmm_memmap_stamp(const struct bringup *b,
 					   struct bmm_layout *layout);
+bool bmm_memmap_mistrusted(void);
+bool bmm_memmap_verify_due(const struct bringup *b);
+u64 *bmm_memmap_sums(const struct bringup *b);
+bool bmm_memmap_differs(struct bringup *b, const u64 *sums);
 
 #endif
