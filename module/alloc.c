@@ -28,7 +28,6 @@
 #include <linux/sched.h>
 #include <linux/static_call.h>
 
-#include "populate.h"
 #include "prototype.h"
 #include "trace.h"
 #include "zero.h"

@@ -20,7 +20,6 @@
 
 #include "compat/compat.h"
 #include "control.h"
-#include "populate.h"
 #include "prezero.h"
 #include "prototype.h"
 #include "select.h"

@@ -12,6 +12,7 @@
 extern unsigned long bmm_zero_cached_max;
 
 void bmm_zero_init(void);
+bool bmm_populating(void);
 enum bmm_op bmm_zero_op(size_t bytes, int mode, bool populating);
 void bmm_zero(struct bmm_path *path, enum bmm_op op, void *at, size_t len);
 
