@@ -16,19 +16,25 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/hugetlb.h>
+#include <linux/kallsyms.h>
 #include <linux/list.h>
 #include <linux/mm.h>
+#include <linux/sched.h>
 #include <linux/static_call.h>
 
-#include "callers.h"
 #include "control.h"
 #include "faults.h"
 #include "prezero.h"
-#include "prezero_fill.h"
 #include "prezero_known.h"
 #include "prototype.h"
+#include "symbols.h"
 #include "trace.h"
 #include "zero.h"
+#ifdef CONFIG_ARM64
+#include "arm64/site.h"
+#else
+#include "x86/site.h"
+#endif
 
 static void prezero_forget(struct folio *folio, unsigned int order)
 {
@@ -118,6 +124,51 @@ static int prezero_prove(void)
 	return err;
 }
 
+/* The beginning of the function at @at; 0: none, or the cold part of one. */
+static unsigned long function_at(unsigned long at)
+{
+	char name[KSYM_SYMBOL_LEN];
+	unsigned long offset;
+	const char *plus;
+
+	sprint_symbol(name, at); /* "name+0x10/0x80" */
+	plus = strrchr(name, '+');
+	if (!plus || sscanf(plus, "+%lx/", &offset) != 1 ||
+	    strstr(name, ".cold"))
+		return 0;
+	return at - offset;
+}
+
+/*
+ * How many functions call this one, or a negative errno of finding the symbol.
+ * A compiler may inline a function into some of its callers, or have them call
+ * a clone: a hook on it then misses them, and its symbol does not tell. The
+ * kernel's text does, as a direct call or jump names its target.
+ *
+ * Calls that are patched in at run time are not seen, and a part that the
+ * compiler split off a caller counts as one of its own, unless it is cold.
+ * Takes some 10 ms. May sleep; callers serialise.
+ */
+static long prezero_callers(const char *symbol)
+{
+	unsigned long last = 0, found = 0, caller;
+	long at = bmm_symbol_data("_stext"), end = bmm_symbol_data("_etext");
+	long entry = bmm_symbol_entry(symbol);
+
+	if (IS_ERR_VALUE(at) || IS_ERR_VALUE(end) || IS_ERR_VALUE(entry))
+		return -ENOENT;
+	for (; at + MCOUNT_INSN_SIZE <= end; at += BMM_CALL_STEP) {
+		if (!(at % PAGE_SIZE))
+			cond_resched();
+		if (bmm_call_target(at) != entry)
+			continue;
+		caller = function_at(at);
+		found += caller && caller != last;
+		last = caller;
+	}
+	return found;
+}
+
 /*
  * A page that left the pool unseen would still be known when it comes back. So
  * all calls of this function must be calls of it: in free_huge_folio(), and
@@ -129,7 +180,7 @@ static int prezero_prove(void)
 
 static int prezero_prepare(void)
 {
-	long callers = bmm_callers(REMOVE) - bmm_fault("cloned");
+	long callers = prezero_callers(REMOVE) - bmm_fault("cloned");
 
 	/* the hook says so if there is no such function */
 	return callers >= 0 && callers < CALLERS ? -ENODATA : 0;

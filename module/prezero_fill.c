@@ -21,7 +21,6 @@
 #include <linux/static_call.h>
 
 #include "prezero.h"
-#include "prezero_fill.h"
 #include "prezero_known.h"
 #include "prototype.h"
 #include "trace.h"

@@ -7,17 +7,16 @@
 #define BMM_SITE_H
 
 #include <linux/ftrace.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 #include <asm/ibt.h>
-
-#define CALL_OPCODE 0xe8
-#define INT3_OPCODE 0xcc
+#include <asm/text-patching.h>
 
 /*
  * Possible offsets from the entry: after a landing pad, or without one. In this
  * order: the last byte of the second candidate lies in the first as well.
  */
-static const unsigned long bmm_sites[] = { ENDBR_INSN_SIZE, 0 };
+static const unsigned long bmm_sites[] __maybe_unused = { ENDBR_INSN_SIZE, 0 };
 
 /* An INT3: ftrace turns one call into another, for a tracer that comes or goes. */
 static inline bool bmm_site_patched(unsigned long site)
@@ -25,7 +24,7 @@ static inline bool bmm_site_patched(unsigned long site)
 	u8 opcode = 0;
 
 	return !copy_from_kernel_nofault(&opcode, (void *)site, 1) &&
-	       (opcode == CALL_OPCODE || opcode == INT3_OPCODE);
+	       (opcode == CALL_INSN_OPCODE || opcode == INT3_INSN_OPCODE);
 }
 
 /* The target of static calls to the original: the next instruction. */
@@ -33,6 +32,20 @@ static inline unsigned long bmm_site_way_back(unsigned long site,
 					      void (*trampoline)(void))
 {
 	return site + MCOUNT_INSN_SIZE;
+}
+
+#define BMM_CALL_STEP 1 /* also between instructions: no matter */
+
+/* Where a call, or a jump in its place (a tail call), at @at leads, or 0. */
+static inline unsigned long bmm_call_target(unsigned long at)
+{
+	const u8 *code = (const u8 *)at;
+	s32 offset;
+
+	if (*code != CALL_INSN_OPCODE && *code != JMP32_INSN_OPCODE)
+		return 0;
+	memcpy(&offset, code + 1, sizeof(offset));
+	return at + CALL_INSN_SIZE + offset;
 }
 
 #endif
