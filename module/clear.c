@@ -11,7 +11,6 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/io.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -121,13 +120,12 @@ static void clear_around(struct job *job, size_t hint)
 	clear_range(job, BMM_CLEAR, from, to);
 }
 
-static void clear_folio(char *base, size_t bytes, unsigned long addr_hint,
-			int mode)
+static void clear_folio(struct folio *folio, unsigned long addr_hint, int mode)
 {
 	bool populating = bmm_populating();
 	struct job job = {
-		.base = base,
-		.bytes = bytes,
+		.base = folio_address(folio),
+		.bytes = folio_size(folio),
 		.traced = trace_clear_enabled(),
 	};
 	u64 begun = clear_now(&job);
@@ -140,9 +138,9 @@ static void clear_folio(char *base, size_t bytes, unsigned long addr_hint,
 	bmm_path_count(&bmm_clear_path, BMM_HITS, 1);
 	bmm_path_count(&bmm_clear_path, BMM_BYTES, job.bytes);
 	if (job.traced)
-		trace_clear(PHYS_PFN(virt_to_phys(base)), get_order(bytes),
-			    bytes, clear_now(&job) - begun, job.largest,
-			    job.longest, job.op == BMM_CLEAR_STREAMING,
+		trace_clear(folio_pfn(folio), folio_order(folio), job.bytes,
+			    clear_now(&job) - begun, job.largest, job.longest,
+			    job.op == BMM_CLEAR_STREAMING,
 			    bmm_selected(job.op)->name);
 }
 
@@ -156,19 +154,17 @@ static int clear_survey(unsigned long nr_pages, int mode)
 	return -1;
 }
 
-static void clear_serve(BMM_CLEAR_PARAMS)
+static void clear_serve(struct folio *folio, unsigned long addr_hint)
 {
-	unsigned long nr = bmm_clear_pages(BMM_CLEAR_ARGS);
 	int mode = READ_ONCE(bmm_clear_path.mode);
-	int reason = clear_survey(nr, mode);
+	int reason = clear_survey(folio_nr_pages(folio), mode);
 
 	if (reason < 0) {
-		clear_folio(bmm_clear_base(BMM_CLEAR_ARGS), nr * PAGE_SIZE,
-			    addr_hint, mode);
+		clear_folio(folio, addr_hint, mode);
 		return;
 	}
 	bmm_path_fallback(&bmm_clear_path, reason);
-	static_call(bmm_clear_original)(BMM_CLEAR_ARGS);
+	static_call(bmm_clear_original)(BMM_CLEAR_ARGS(folio, addr_hint));
 }
 
 /*
@@ -179,8 +175,8 @@ void bmm_clear_handler(BMM_CLEAR_PARAMS)
 {
 	bmm_path_enter(&bmm_clear_path);
 	might_sleep(); /* counted first: it may be where a task sleeps */
-	if (!bmm_prezero_serves(bmm_clear_folio(BMM_CLEAR_ARGS)))
-		clear_serve(BMM_CLEAR_ARGS);
+	if (!bmm_prezero_serves(BMM_CLEAR_FOLIO))
+		clear_serve(BMM_CLEAR_FOLIO, addr_hint);
 	bmm_path_leave(&bmm_clear_path);
 }
 

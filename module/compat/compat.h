@@ -83,42 +83,23 @@ static inline void bmm_ops_permanent(struct ftrace_ops *ops)
 #define system_dfl_wq system_unbound_wq
 #endif
 
-/* 6.11 gave clear_huge_page() a folio, and a new name. */
+/*
+ * 6.11 gave clear_huge_page() a folio, and a new name. What it had before was
+ * the head page and the number of all pages (mm/memory.c, mm/hugetlb.c, 6.1).
+ */
 #ifdef BMM_HAVE_FOLIO_ZERO_USER
+#define BMM_ZERO_USER	 folio_zero_user
 #define BMM_CLEAR_PARAMS struct folio *folio, unsigned long addr_hint
-#define BMM_CLEAR_ARGS	 folio, addr_hint
+#define BMM_CLEAR_FOLIO	 folio
+#define BMM_CLEAR_ARGS(folio, addr_hint) folio, addr_hint
 #else
+#define BMM_ZERO_USER clear_huge_page
 #define BMM_CLEAR_PARAMS \
 	struct page *page, unsigned long addr_hint, unsigned int nr_pages
-#define BMM_CLEAR_ARGS page, addr_hint, nr_pages
+#define BMM_CLEAR_FOLIO page_folio(page)
+#define BMM_CLEAR_ARGS(folio, addr_hint) \
+	&(folio)->page, addr_hint, folio_nr_pages(folio)
 #endif
-
-static inline struct folio *bmm_clear_folio(BMM_CLEAR_PARAMS)
-{
-#ifdef BMM_HAVE_FOLIO_ZERO_USER
-	return folio;
-#else
-	return page_folio(page);
-#endif
-}
-
-static inline void *bmm_clear_base(BMM_CLEAR_PARAMS)
-{
-#ifdef BMM_HAVE_FOLIO_ZERO_USER
-	return folio_address(folio);
-#else
-	return page_address(page);
-#endif
-}
-
-static inline unsigned long bmm_clear_pages(BMM_CLEAR_PARAMS)
-{
-#ifdef BMM_HAVE_FOLIO_ZERO_USER
-	return folio_nr_pages(folio);
-#else
-	return nr_pages;
-#endif
-}
 
 /*
  * 6.1 passes the head pages of two hugetlb pages (mm/hugetlb.c) and their

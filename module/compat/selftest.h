@@ -28,15 +28,6 @@
 #define bmm_vm_area_unmap_pages(area, addr, end) bmm_vunmap_range(addr, end)
 #endif
 
-#ifdef BMM_HAVE_FOLIO_ZERO_USER
-#define BMM_TEST_CLEAR			 folio_zero_user
-#define BMM_TEST_CLEAR_ARGS(folio, hint) folio, hint
-#else
-#define BMM_TEST_CLEAR clear_huge_page
-#define BMM_TEST_CLEAR_ARGS(folio, hint) \
-	folio_page(folio, 0), hint, folio_nr_pages(folio)
-#endif
-
 /* 6.9 renamed the part of ioremap() that maps. */
 #ifdef BMM_HAVE_VMAP_PAGE_RANGE
 #define BMM_TEST_CALLS(DO)        \

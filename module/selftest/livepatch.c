@@ -8,7 +8,7 @@
 #include <linux/module.h>
 #include <linux/stringify.h>
 
-#include "../compat/selftest.h"
+#include "../compat/compat.h"
 
 #ifdef CONFIG_LIVEPATCH
 
@@ -17,10 +17,11 @@ module_param_named(calls, livepatch_calls.counter, int, 0444);
 
 static void livepatch_clear(BMM_CLEAR_PARAMS)
 {
+	struct folio *of = BMM_CLEAR_FOLIO;
 	unsigned long i;
 
-	for (i = 0; i < bmm_clear_pages(BMM_CLEAR_ARGS); i++) {
-		clear_page(bmm_clear_base(BMM_CLEAR_ARGS) + i * PAGE_SIZE);
+	for (i = 0; i < folio_nr_pages(of); i++) {
+		clear_page(folio_address(of) + i * PAGE_SIZE);
 		cond_resched();
 	}
 	atomic_inc(&livepatch_calls);
@@ -28,7 +29,7 @@ static void livepatch_clear(BMM_CLEAR_PARAMS)
 
 static struct klp_func livepatch_functions[] = {
 	{
-		.old_name = __stringify(BMM_TEST_CLEAR),
+		.old_name = __stringify(BMM_ZERO_USER),
 		.new_func = livepatch_clear,
 	},
 	{}

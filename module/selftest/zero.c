@@ -13,7 +13,7 @@
 #include <linux/sort.h>
 #include <linux/static_call.h>
 
-#include "../compat/selftest.h"
+#include "../compat/compat.h"
 #include "../symbols.h"
 #include "lab.h"
 #include "mark.h"
@@ -23,7 +23,7 @@
 #define MOST  (96UL << 20) /* but at most this many bytes of them */
 #define CALLS 4096
 
-DEFINE_STATIC_CALL_NULL(bmm_zero_user, BMM_TEST_CLEAR);
+DEFINE_STATIC_CALL_NULL(bmm_zero_user, BMM_ZERO_USER);
 
 enum corrupt {
 	NOTHING,
@@ -72,7 +72,7 @@ static void call(struct folio **row, unsigned long hint, enum corrupt corrupt)
 	struct folio *folio = row[1];
 
 	fill(folio);
-	static_call(bmm_zero_user)(BMM_TEST_CLEAR_ARGS(folio, hint));
+	static_call(bmm_zero_user)(BMM_CLEAR_ARGS(folio, hint));
 	if (corrupt == INSIDE)
 		((u8 *)folio_address(folio))[folio_size(folio) - 1] = 1;
 	if (corrupt == BESIDE)
@@ -173,8 +173,7 @@ static void time_calls(struct folio **row, int calls)
 		cond_resched();
 		begun = ktime_get_ns();
 		bmm_mark(BMM_MARK_BEGIN(0));
-		static_call(bmm_zero_user)(
-			BMM_TEST_CLEAR_ARGS(folio, PAGE_SIZE));
+		static_call(bmm_zero_user)(BMM_CLEAR_ARGS(folio, PAGE_SIZE));
 		bmm_mark(BMM_MARK_END(0));
 		taken.ns[i] = ktime_get_ns() - begun;
 	}
@@ -233,7 +232,7 @@ static int zero_time_show(struct seq_file *m)
 
 static int zero_init(void)
 {
-	long entry = bmm_symbol_entry(__stringify(BMM_TEST_CLEAR));
+	long entry = bmm_symbol_entry(__stringify(BMM_ZERO_USER));
 
 	if (IS_ERR_VALUE(entry))
 		return entry;
