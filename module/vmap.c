@@ -60,57 +60,68 @@ enum counter {
 	LEAVES
 };
 
-/* Returns a reason to fall back to the original, or -1. */
-static int vmap_survey(int mode, unsigned long addr, unsigned long end,
-		       pgprot_t prot)
-{
-	if (mode == BMM_OFF)
-		return REASON_OFF;
-	if (addr >= end || !PAGE_ALIGNED(addr | end))
-		return REASON_ALIGN;
-	if (!bmm_pagetable_present(prot))
-		return REASON_PROT;
-	return -1;
-}
-
 /* The range walker, which writes PMD mappings, is known only if hooked. */
 static bool vmap_have_walker(void)
 {
 	return bmm_hook_attached(&bmm_vmap_path.hooks[HOOK_RANGE]);
 }
 
+/* Returns a reason to fall back to the original, or -1. */
+static int vmap_survey(const struct bmm_mapping *map, unsigned long end,
+		       int mode)
+{
+	unsigned long addr = map->addr;
+
+	if (mode == BMM_OFF)
+		return REASON_OFF;
+	if (addr >= end || !PAGE_ALIGNED(addr | end))
+		return REASON_ALIGN;
+	if (!bmm_pagetable_present(map->prot))
+		return REASON_PROT;
+	if (map->kind == BMM_VMAP_RANGE &&
+	    (!PAGE_ALIGNED(map->phys) ||
+	     !bmm_pagetable_linear(map->phys, end - addr)))
+		return REASON_ALIGN;
+	if (map->kind == BMM_VMAP_GROUPS && !vmap_have_walker())
+		return REASON_WALKER;
+	if (map->kind == BMM_VMAP_GROUPS &&
+	    !IS_ALIGNED(addr | end, BMM_GROUP_SIZE))
+		return REASON_ALIGN;
+	return -1;
+}
+
+/* Whether entries larger than a page may be used. */
+static bool vmap_may_block(const struct bmm_mapping *map, unsigned long end,
+			   int mode)
+{
+	if (map->kind != BMM_VMAP_PAGES)
+		return BIT(map->shift) >= BMM_GROUP_SIZE;
+	return mode == MODE_BLOCK && end - map->addr >= BLOCKS_FROM &&
+	       vmap_have_walker() && bmm_vmap_blocks_allowed(map->addr);
+}
+
 /*
  * Reading the clock twice costs as much as some ten pages: of short requests,
  * one in 16 is timed. Returns how many requests its time stands for.
  */
-static unsigned int vmap_timed(unsigned long addr, unsigned long end)
+static unsigned int vmap_timed(unsigned long bytes)
 {
-	if (end - addr >= PMD_SIZE || trace_vmap_enabled())
+	if (bytes >= PMD_SIZE || trace_vmap_enabled())
 		return 1;
 	return this_cpu_read(bmm_vmap_path.counters->n[BMM_HITS]) % 16 ? 0 : 16;
 }
 
-/* Begins to serve a request, unless there is a reason not to. */
-static bool vmap_begin(struct bmm_mapping *map, unsigned long addr,
-		       unsigned long end, int reason)
+static int vmap_serve(struct bmm_mapping *map, unsigned long end, int mode)
 {
-	if (reason >= 0) {
-		bmm_path_fallback(&bmm_vmap_path, reason);
-		return false;
-	}
-	map->timed = vmap_timed(addr, end);
-	if (map->timed)
-		map->begun = ktime_get_mono_fast_ns();
-	return true;
-}
+	unsigned long addr = map->addr;
+	unsigned int timed = vmap_timed(end - addr);
+	u64 ns = timed ? ktime_get_mono_fast_ns() : 0;
+	int err;
 
-static void vmap_end(const struct bmm_mapping *map, unsigned long addr,
-		     unsigned long end)
-{
-	u64 ns = 0;
-
-	if (map->timed)
-		ns = (ktime_get_mono_fast_ns() - map->begun) * map->timed;
+	map->blocks = vmap_may_block(map, end, mode);
+	err = bmm_vmap_map(map, end);
+	if (timed)
+		ns = (ktime_get_mono_fast_ns() - ns) * timed;
 	if (map->odd)
 		bmm_path_fallback(&bmm_vmap_path, REASON_ODD);
 	bmm_path_served(&bmm_vmap_path, end - addr, ns);
@@ -119,26 +130,40 @@ static void vmap_end(const struct bmm_mapping *map, unsigned long addr,
 	bmm_path_count(&bmm_vmap_path, GROUPS, map->groups);
 	bmm_path_count(&bmm_vmap_path, LEAVES, map->leaves);
 	trace_vmap(map, addr, (end - addr) >> PAGE_SHIFT, ns);
+	return err;
+}
+
+/* Inlined, so that each handler counts its call first (path.h). */
+static __always_inline int vmap_handle(struct bmm_mapping *map,
+				       unsigned long end)
+{
+	int mode, reason, err;
+
+	bmm_path_enter(&bmm_vmap_path);
+	mode = READ_ONCE(bmm_vmap_path.mode);
+	reason = vmap_survey(map, end, mode);
+	if (reason < 0) {
+		err = vmap_serve(map, end, mode);
+	} else {
+		bmm_path_fallback(&bmm_vmap_path, reason);
+		err = bmm_vmap_by_kernel(map, end);
+	}
+	bmm_path_leave(&bmm_vmap_path);
+	return err;
 }
 
 static int vmap_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 		      struct page **pages)
 {
-	struct bmm_mapping map = { .prot = prot };
-	int mode = READ_ONCE(bmm_vmap_path.mode), err;
+	struct bmm_mapping map = {
+		.kind = BMM_VMAP_PAGES,
+		.addr = addr,
+		.pages = pages,
+		.prot = prot,
+		.shift = PMD_SHIFT,
+	};
 
-	bmm_path_enter(&bmm_vmap_path);
-	if (vmap_begin(&map, addr, end, vmap_survey(mode, addr, end, prot))) {
-		map.blocks = mode == MODE_BLOCK && end - addr >= BLOCKS_FROM &&
-			     vmap_have_walker() &&
-			     bmm_vmap_blocks_allowed(addr);
-		err = bmm_vmap_map_pages(&map, addr, end, pages);
-		vmap_end(&map, addr, end);
-	} else {
-		err = bmm_vmap_pages_by_kernel(addr, end, prot, pages);
-	}
-	bmm_path_leave(&bmm_vmap_path);
-	return err;
+	return vmap_handle(&map, end);
 }
 
 #ifdef CONFIG_CC_IS_GCC
@@ -170,23 +195,15 @@ int bmm_vmap_range_handler(unsigned long addr, unsigned long end,
 			   phys_addr_t phys, pgprot_t prot,
 			   unsigned int max_page_shift)
 {
-	int reason = vmap_survey(READ_ONCE(bmm_vmap_path.mode), addr, end, prot);
-	struct bmm_mapping map = { .prot = prot };
-	int err;
+	struct bmm_mapping map = {
+		.kind = BMM_VMAP_RANGE,
+		.addr = addr,
+		.phys = phys,
+		.prot = prot,
+		.shift = max_page_shift,
+	};
 
-	bmm_path_enter(&bmm_vmap_path);
-	if (reason < 0 &&
-	    (!PAGE_ALIGNED(phys) || !bmm_pagetable_linear(phys, end - addr)))
-		reason = REASON_ALIGN;
-	if (vmap_begin(&map, addr, end, reason)) {
-		err = bmm_vmap_map_range(&map, addr, end, phys, max_page_shift);
-		vmap_end(&map, addr, end);
-	} else {
-		err = static_call(bmm_vmap_range_original)(addr, end, phys,
-							   prot, max_page_shift);
-	}
-	bmm_path_leave(&bmm_vmap_path);
-	return err;
+	return vmap_handle(&map, end);
 }
 
 #ifdef CONFIG_ARM64
@@ -197,24 +214,15 @@ int bmm_vmap_range_handler(unsigned long addr, unsigned long end,
 int bmm_vmap_huge_handler(unsigned long addr, unsigned long end, pgprot_t prot,
 			  struct page **pages, unsigned int page_shift)
 {
-	int reason = vmap_survey(READ_ONCE(bmm_vmap_path.mode), addr, end, prot);
-	struct bmm_mapping map = { .prot = prot };
-	int err;
+	struct bmm_mapping map = {
+		.kind = BMM_VMAP_GROUPS,
+		.addr = addr,
+		.pages = pages,
+		.prot = prot,
+		.shift = page_shift,
+	};
 
-	bmm_path_enter(&bmm_vmap_path);
-	if (reason < 0 && !vmap_have_walker())
-		reason = REASON_WALKER;
-	if (reason < 0 && !IS_ALIGNED(addr | end, BMM_GROUP_SIZE))
-		reason = REASON_ALIGN;
-	if (vmap_begin(&map, addr, end, reason)) {
-		err = bmm_vmap_map_groups(&map, addr, end, pages);
-		vmap_end(&map, addr, end);
-	} else {
-		err = static_call(bmm_vmap_huge_original)(addr, end, prot,
-							  pages, page_shift);
-	}
-	bmm_path_leave(&bmm_vmap_path);
-	return err;
+	return vmap_handle(&map, end);
 }
 #endif
 

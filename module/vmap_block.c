@@ -53,19 +53,18 @@ static bool vmap_is_block(unsigned long addr, unsigned long end,
 }
 
 /*
- * How many PMD-sized blocks a range starts with. A block's pages are
+ * How many PMD-sized blocks an array starts with. A block's pages are
  * contiguous, its address and PFN are aligned; consecutive blocks are
  * contiguous too. A subsection is as large as a block: all of its PFNs have a
  * struct page, or none.
  */
-unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
-			      struct page **pages)
+static unsigned long vmap_blocks(unsigned long addr, unsigned long end,
+				 struct page **pages)
 {
 	struct page *page = pages[0];
 	unsigned long nr = 0;
 
-	if (!IS_ALIGNED(addr, PMD_SIZE) || !page ||
-	    !IS_ALIGNED(page_to_pfn(page), PAGES_PER_BLOCK))
+	if (!page || !IS_ALIGNED(page_to_pfn(page), PAGES_PER_BLOCK))
 		return 0;
 	while (pfn_valid(page_to_pfn(page)) && vmap_is_block(addr, end, pages)) {
 		nr++;
@@ -76,6 +75,20 @@ unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
 			break;
 	}
 	return nr;
+}
+
+/*
+ * How many PMD-sized blocks come next. In a physical range the original maps
+ * all of them in one piece.
+ */
+unsigned long bmm_vmap_blocks(const struct bmm_mapping *map, unsigned long end)
+{
+	if (map->shift < PMD_SHIFT || !IS_ALIGNED(map->addr, PMD_SIZE))
+		return 0;
+	if (map->kind == BMM_VMAP_PAGES)
+		return vmap_blocks(map->addr, end, map->pages);
+	return IS_ALIGNED(map->phys, PMD_SIZE) ? (end - map->addr) / PMD_SIZE :
+						 0;
 }
 
 /*
@@ -100,17 +113,20 @@ static void vmap_count_leaves(struct bmm_mapping *map, unsigned long addr,
 }
 
 /* Maps @nr blocks (bmm_vmap_blocks()); 0 or the original's negative errno. */
-int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long addr,
-			unsigned long nr, struct page *page)
+int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long nr)
 {
-	int err = static_call(bmm_vmap_range_original)(addr,
-						       addr + nr * PMD_SIZE,
-						       page_to_phys(page),
-						       map->prot, PMD_SHIFT);
+	int err = static_call(
+		bmm_vmap_range_original)(map->addr, map->addr + nr * PMD_SIZE,
+					 bmm_vmap_phys(map), map->prot,
+					 map->shift);
 
+	if (map->kind == BMM_VMAP_RANGE) {
+		map->leaves += nr;
+		return err;
+	}
 	map->runs++;
 	if (!err)
-		vmap_count_leaves(map, addr, nr);
+		vmap_count_leaves(map, map->addr, nr);
 	return err;
 }
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Maps into a page table, entry after entry, without a descent for each.
+ * Maps into a page table, entry after entry, without a descent for each: an
+ * array of pages (vmap()), a physical range (ioremap()), or vmalloc()'s huge
+ * pages that are contpte groups (arm64). PMD mappings of vmalloc() are left to
+ * the original. It descends for each, which is little compared with clearing
+ * and mapping 2 MiB: serving them was measured to cost more than it saved up to
+ * some 100 MiB.
  *
  * The kernel owns the tables: where one is missing, the original maps the first
  * page and allocates what that takes, and the rest is filled in here. Anything
@@ -14,21 +19,85 @@
 #include <linux/mm.h>
 
 #include "pagetable.h"
-#include "vmap_group.h"
 #include "vmap_map.h"
 #include "vmap_valid.h"
 
 #define AT_ONCE BMM_VMAP_AT_ONCE
 
-/* The array starts with a group, and its place in the table is aligned too. */
-static bool vmap_group_first(const struct bmm_mapping *map, unsigned long addr,
-			     unsigned long end, struct page **pages)
+/*
+ * Has the kernel map what is left up to @end; 0 or its negative errno. For
+ * pages of PAGE_SIZE, see paths.def for its function.
+ */
+int bmm_vmap_by_kernel(const struct bmm_mapping *map, unsigned long end)
 {
-	return BMM_GROUP > 1 && map->blocks && end - addr >= BMM_GROUP_SIZE &&
-	       IS_ALIGNED(addr, BMM_GROUP_SIZE) && *pages &&
-	       pfn_valid(page_to_pfn(*pages)) &&
+	if (map->kind == BMM_VMAP_RANGE)
+		return static_call(
+			bmm_vmap_range_original)(map->addr, end, map->phys,
+						 map->prot, map->shift);
+#ifdef CONFIG_ARM64
+	if (map->kind == BMM_VMAP_GROUPS)
+		return static_call(
+			bmm_vmap_huge_original)(map->addr, end, map->prot,
+						map->pages, map->shift);
+#endif
+#ifdef CONFIG_CC_IS_GCC
+	return static_call(bmm_vmap_pages_original)(map->addr, end, map->prot,
+						    map->pages);
+#else
+	return static_call(bmm_vmap_pages_original)(map->addr, end, map->prot,
+						    map->pages, PAGE_SHIFT);
+#endif
+}
+
+static void vmap_advance(struct bmm_mapping *map, unsigned long nr)
+{
+	map->addr += nr * PAGE_SIZE;
+	if (map->kind == BMM_VMAP_RANGE)
+		map->phys += nr * PAGE_SIZE;
+	else
+		map->pages += nr;
+}
+
+/* The array starts with a group. */
+static bool vmap_pages_group(struct page **pages)
+{
+	return *pages && pfn_valid(page_to_pfn(*pages)) &&
 	       IS_ALIGNED(page_to_pfn(*pages), BMM_GROUP) &&
 	       bmm_vmap_contiguous(pages, BMM_GROUP);
+}
+
+/* A group comes next, and its place in the table is aligned too. */
+static bool vmap_group_first(const struct bmm_mapping *map, unsigned long end)
+{
+	if (BMM_GROUP == 1 || !map->blocks || end - map->addr < BMM_GROUP_SIZE ||
+	    !IS_ALIGNED(map->addr, BMM_GROUP_SIZE))
+		return false;
+	if (map->kind == BMM_VMAP_PAGES)
+		return vmap_pages_group(map->pages);
+	return map->kind == BMM_VMAP_GROUPS ||
+	       IS_ALIGNED(map->phys, BMM_GROUP_SIZE);
+}
+
+/*
+ * A group may start here: enough entries are left, and entry and page are both
+ * aligned to it.
+ */
+static bool vmap_group_fits(const struct bmm_mapping *map, const pte_t *pte,
+			    unsigned long pfn, unsigned long nr)
+{
+	return BMM_GROUP > 1 && map->blocks && nr >= BMM_GROUP &&
+	       IS_ALIGNED((unsigned long)pte, BMM_GROUP * sizeof(*pte)) &&
+	       IS_ALIGNED(pfn, BMM_GROUP);
+}
+
+static void vmap_set_group(struct bmm_mapping *map, pte_t *pte, pteval_t value)
+{
+	unsigned long i;
+
+	value = bmm_pagetable_group(value);
+	for (i = 0; i < BMM_GROUP; i++)
+		bmm_pagetable_set(pte + i, value + i * PAGE_SIZE);
+	map->groups++;
 }
 
 static bool vmap_all_none(const pte_t *pte)
@@ -40,6 +109,19 @@ static bool vmap_all_none(const pte_t *pte)
 	for (k = 0; k < AT_ONCE; k++)
 		used |= bmm_pagetable_get(pte + k);
 	return !used;
+}
+
+/* Sets AT_ONCE entries to consecutive pages if all of them are free. */
+static bool vmap_set_line(pte_t *pte, pteval_t value)
+{
+	unsigned int k;
+
+	if (!vmap_all_none(pte))
+		return false;
+#pragma GCC unroll 8
+	for (k = 0; k < AT_ONCE; k++)
+		bmm_pagetable_set(pte + k, value + k * PAGE_SIZE);
+	return true;
 }
 
 static bool vmap_group_none(const pte_t *pte)
@@ -57,7 +139,7 @@ static bool vmap_is_group(struct bmm_mapping *map, const pte_t *pte,
 			  struct page **pages, unsigned long nr)
 {
 	return BMM_GROUP > 1 && map->blocks &&
-	       bmm_vmap_group_fits(map, pte, page_to_pfn(*pages), nr) &&
+	       vmap_group_fits(map, pte, page_to_pfn(*pages), nr) &&
 	       bmm_vmap_contiguous(pages, BMM_GROUP) &&
 	       bmm_vmap_valid(map, *pages) && vmap_group_none(pte);
 }
@@ -75,17 +157,13 @@ static unsigned long vmap_fill_run(struct bmm_mapping *map, pte_t *pte,
 				   struct page *page, unsigned long nr)
 {
 	unsigned long pfn = page_to_pfn(page), i;
-	pteval_t base = map->base;
-	unsigned int k;
 
 	if (!bmm_vmap_valid(map, page) || !bmm_vmap_valid(map, page + nr - 1))
 		return 0;
-	for (i = 0; i < nr && vmap_all_none(pte + i); i += AT_ONCE) {
-		base = bmm_pagetable_entry(map->base, pfn + i);
-#pragma GCC unroll 8
-		for (k = 0; k < AT_ONCE; k++)
-			bmm_pagetable_set(pte + i + k, base + k * PAGE_SIZE);
-	}
+	for (i = 0; i < nr; i += AT_ONCE)
+		if (!vmap_set_line(pte + i,
+				   bmm_pagetable_entry(map->base, pfn + i)))
+			break;
 	vmap_follow(map, pfn, i);
 	return i;
 }
@@ -169,20 +247,20 @@ static unsigned long vmap_stretch(const struct bmm_mapping *map,
 	return min(nr, BMM_GROUP - at % BMM_GROUP);
 }
 
-/* Fills @nr entries of one table; fewer if something is unusual. */
 static unsigned long vmap_fill_pages(struct bmm_mapping *map, pte_t *pte,
-				     struct page **pages, unsigned long nr)
+				     unsigned long nr)
 {
 	unsigned long i, n, wanted, grouped = 0;
+	struct page **pages = map->pages;
 
 	for (i = 0; i < nr; i += n) {
 		if (vmap_is_group(map, pte + i, pages + i, nr - i)) {
 			n = BMM_GROUP;
 			grouped += n;
-			bmm_vmap_set_group(
-				map, pte + i,
-				bmm_pagetable_entry(map->base,
-						    page_to_pfn(pages[i])));
+			vmap_set_group(map, pte + i,
+				       bmm_pagetable_entry(map->base,
+							   page_to_pfn(
+								   pages[i])));
 			vmap_follow(map, page_to_pfn(pages[i]), n);
 			continue;
 		}
@@ -194,82 +272,151 @@ static unsigned long vmap_fill_pages(struct bmm_mapping *map, pte_t *pte,
 		}
 	}
 	map->small += i - grouped;
-	bmm_pagetable_drain();
+	return i;
+}
+
+/* No group begins between here and AT_ONCE entries further. */
+static bool vmap_line_begins(const pte_t *pte)
+{
+	return IS_ALIGNED((unsigned long)pte, AT_ONCE * sizeof(*pte));
+}
+
+/* An entry in use is unusual. */
+static unsigned long vmap_fill_range(struct bmm_mapping *map, pte_t *pte,
+				     unsigned long nr)
+{
+	unsigned long pfn = PHYS_PFN(map->phys), i, n, grouped = 0;
+	pteval_t value = bmm_pagetable_value(pfn_pte(pfn, map->prot));
+
+	for (i = 0; i < nr; i += n, value += n * PAGE_SIZE) {
+		if (!bmm_pagetable_none(pte + i))
+			break;
+		if (vmap_group_fits(map, pte + i, pfn + i, nr - i)) {
+			vmap_set_group(map, pte + i, value);
+			n = BMM_GROUP;
+			grouped += n;
+		} else if (nr - i >= AT_ONCE && vmap_line_begins(pte + i) &&
+			   vmap_set_line(pte + i, value)) {
+			n = AT_ONCE;
+		} else {
+			bmm_pagetable_set(pte + i, value);
+			n = 1;
+		}
+	}
+	map->small += i - grouped;
 	return i;
 }
 
 /*
- * Has the kernel allocate the table for @addr, by mapping the first page or, so
- * that no group is split, the first group. Returns pages mapped, or an errno.
+ * Groups need not be contiguous. As in the kernel's range walker, only the
+ * first entry of each is checked for being empty.
  */
-static long vmap_begin_table(struct bmm_mapping *map, unsigned long addr,
-			     unsigned long end, struct page **pages)
+static unsigned long vmap_fill_groups(struct bmm_mapping *map, pte_t *pte,
+				      unsigned long nr)
 {
-	int err;
+	unsigned long pfn, i;
 
-	if (vmap_group_first(map, addr, end, pages)) {
-		err = static_call(
-			bmm_vmap_range_original)(addr, addr + BMM_GROUP_SIZE,
-						 page_to_phys(*pages), map->prot,
-						 ilog2(BMM_GROUP_SIZE));
-		map->groups += !err;
-		return err ? err : BMM_GROUP;
+	for (i = 0; i < nr; i += BMM_GROUP) {
+		pfn = page_to_pfn(map->pages[i]);
+		if (!vmap_group_fits(map, pte + i, pfn, nr - i) ||
+		    !bmm_pagetable_none(pte + i))
+			break;
+		vmap_set_group(map, pte + i,
+			       bmm_pagetable_entry(map->base, pfn));
+		map->runs++;
 	}
-	err = bmm_vmap_pages_by_kernel(addr, addr + PAGE_SIZE, map->prot, pages);
-	map->small += !err;
-	return err ? err : 1;
+	return i;
 }
 
-/* Maps pages into at most one table. */
-static int vmap_map_table(struct bmm_mapping *map, unsigned long addr,
-			  unsigned long end, struct page **pages)
+/* Fills @nr entries of one table; fewer if something is unusual. */
+static unsigned long vmap_fill(struct bmm_mapping *map, pte_t *pte,
+			       unsigned long nr)
 {
-	unsigned long nr = (end - addr) >> PAGE_SHIFT;
-	pte_t *pte = bmm_pagetable_pte(addr);
-	long done = 0;
+	unsigned long n;
 
-	if (!pte) {
-		done = vmap_begin_table(map, addr, end, pages);
-		if (done < 0 || done == nr)
-			return min(done, 0L);
-		pte = bmm_pagetable_pte(addr);
-	}
-	if (pte)
-		done += vmap_fill_pages(map, pte + done, pages + done,
-					nr - done);
-	if (done == nr)
-		return 0;
-	map->odd = true;
-	return bmm_vmap_pages_by_kernel(addr + (done << PAGE_SHIFT), end,
-					map->prot, pages + done);
+	if (map->kind == BMM_VMAP_PAGES)
+		n = vmap_fill_pages(map, pte, nr);
+	else if (map->kind == BMM_VMAP_RANGE)
+		n = vmap_fill_range(map, pte, nr);
+	else
+		n = vmap_fill_groups(map, pte, nr);
+	bmm_pagetable_drain();
+	return n;
 }
 
 /*
- * Maps an array of pages from @addr to @end, page aligned and not empty. In
- * array order, so that on failure the range holds what the original would have
- * left. Returns 0, or the negative errno of the original.
+ * Has the kernel allocate the next table, by mapping the first page or, so that
+ * no group is split, the first group. Returns pages mapped, or an errno.
  */
-int bmm_vmap_map_pages(struct bmm_mapping *map, unsigned long addr,
-		       unsigned long end, struct page **pages)
+static long vmap_begin_table(struct bmm_mapping *map, unsigned long end)
 {
-	unsigned long known[BMM_VMAP_KNOWN] __uninitialized;
-	unsigned long next, nr;
+	bool group = vmap_group_first(map, end);
 	int err;
 
-	bmm_vmap_known_init(map, known);
-	map->base = bmm_pagetable_base(map->prot);
-	for (; addr < end; addr = next) {
-		nr = map->blocks ? bmm_vmap_blocks(addr, end, pages) : 0;
-		if (nr) {
-			next = addr + nr * PMD_SIZE;
-			err = bmm_vmap_map_blocks(map, addr, nr, *pages);
-		} else {
-			next = pmd_addr_end(addr, end);
-			err = vmap_map_table(map, addr, next, pages);
-		}
-		if (err)
-			return err;
-		pages += (next - addr) >> PAGE_SHIFT;
+	if (group)
+		err = static_call(bmm_vmap_range_original)(
+			map->addr, map->addr + BMM_GROUP_SIZE,
+			bmm_vmap_phys(map), map->prot, ilog2(BMM_GROUP_SIZE));
+	else
+		err = bmm_vmap_by_kernel(map, map->addr + PAGE_SIZE);
+	if (err)
+		return err;
+	map->runs += map->kind == BMM_VMAP_GROUPS;
+	map->groups += group;
+	map->small += !group;
+	return group ? BMM_GROUP : 1;
+}
+
+/* Maps into at most one table. */
+static int vmap_map_table(struct bmm_mapping *map, unsigned long end)
+{
+	pte_t *pte = bmm_pagetable_pte(map->addr);
+	long done;
+	int err;
+
+	if (!pte) {
+		done = vmap_begin_table(map, end);
+		if (done < 0)
+			return done;
+		vmap_advance(map, done);
+		if (map->addr == end)
+			return 0;
+		pte = bmm_pagetable_pte(map->addr);
 	}
-	return 0;
+	if (pte)
+		vmap_advance(map, vmap_fill(map, pte,
+					    (end - map->addr) >> PAGE_SHIFT));
+	if (map->addr == end)
+		return 0;
+	map->odd = true;
+	err = bmm_vmap_by_kernel(map, end);
+	vmap_advance(map, (end - map->addr) >> PAGE_SHIFT);
+	return err;
+}
+
+/*
+ * Maps up to @end, page aligned and not empty; groups are aligned. In order of
+ * addresses, so that on failure the range holds what the original would have
+ * left. Returns 0, or the negative errno of the original.
+ */
+int bmm_vmap_map(struct bmm_mapping *map, unsigned long end)
+{
+	unsigned long known[BMM_VMAP_KNOWN] __uninitialized;
+	unsigned long nr;
+	int err = 0;
+
+	if (map->kind == BMM_VMAP_PAGES)
+		bmm_vmap_known_init(map, known);
+	map->base = bmm_pagetable_base(map->prot);
+	map->runs = map->kind == BMM_VMAP_RANGE;
+	while (!err && map->addr < end) {
+		nr = map->blocks ? bmm_vmap_blocks(map, end) : 0;
+		if (nr) {
+			err = bmm_vmap_map_blocks(map, nr);
+			vmap_advance(map, nr * (PMD_SIZE / PAGE_SIZE));
+		} else {
+			err = vmap_map_table(map, pmd_addr_end(map->addr, end));
+		}
+	}
+	return err;
 }

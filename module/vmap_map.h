@@ -3,25 +3,32 @@
 #ifndef BMM_VMAP_MAP_H
 #define BMM_VMAP_MAP_H
 
+#include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/static_call.h>
 #include <linux/vmalloc.h>
 
 #include "prototype.h"
 
-/* The kernel's function for pages of PAGE_SIZE; see paths.def for its name. */
-#ifdef CONFIG_CC_IS_GCC
-#define bmm_vmap_pages_by_kernel(addr, end, prot, pages) \
-	static_call(bmm_vmap_pages_original)(addr, end, prot, pages)
-#else
-#define bmm_vmap_pages_by_kernel(addr, end, prot, pages) \
-	static_call(bmm_vmap_pages_original)(addr, end, prot, pages, PAGE_SHIFT)
-#endif
-
 #define BMM_VMAP_KNOWN 16 /* sections: two cache lines to fill per call */
+
+enum bmm_vmap_kind {
+	BMM_VMAP_PAGES, /* an array of pages */
+	BMM_VMAP_RANGE, /* a physical range */
+	/*
+	 * Pages that vmalloc() allocated in units of a contpte group (arm64):
+	 * of each group, the first page tells the others.
+	 */
+	BMM_VMAP_GROUPS,
+};
 
 /**
  * struct bmm_mapping - one request, and its result
+ * @kind:   what is mapped
+ * @addr:   the next address to map, page aligned
+ * @pages:  the pages from there on, or
+ * @phys:   of a range, the physical address
+ * @shift:  log2 of the largest entry that may be used
  * @prot:   protection of every page
  * @blocks: entries larger than a page may be used where they fit
  * @runs:   physically contiguous runs; a single page is one
@@ -29,19 +36,22 @@
  * @groups: contpte groups (arm64)
  * @leaves: entries of PMD_SIZE
  * @odd:    something was left that only the original can handle
- * @timed:  how many requests its time stands for, 0: none
- * @begun:  when it began
  * @base:   an entry without its PFN
  * @next:   the PFN that would continue the last run
  * @known:  numbers of some sections where every PFN has a struct page, each in
  *          the slot of its low bits
  */
 struct bmm_mapping {
+	enum bmm_vmap_kind kind;
+	unsigned int shift;
+	unsigned long addr;
+	union {
+		struct page **pages;
+		phys_addr_t phys;
+	};
 	pgprot_t prot;
 	bool blocks;
 	bool odd;
-	unsigned int timed;
-	u64 begun;
 	unsigned long runs;
 	unsigned long small;
 	unsigned long groups;
@@ -50,6 +60,13 @@ struct bmm_mapping {
 	unsigned long next;
 	unsigned long *known;
 };
+
+/* The next physical address to map. */
+static inline phys_addr_t bmm_vmap_phys(const struct bmm_mapping *map)
+{
+	return map->kind == BMM_VMAP_RANGE ? map->phys :
+					     page_to_phys(*map->pages);
+}
 
 #define BMM_VMAP_AT_ONCE 8 /* entries of a cache line, on most CPUs */
 
@@ -79,19 +96,12 @@ static inline bool bmm_vmap_contiguous(struct page **pages, unsigned long nr)
 	return i == nr;
 }
 
-int bmm_vmap_map_pages(struct bmm_mapping *map, unsigned long addr,
-		       unsigned long end, struct page **pages);
-int bmm_vmap_map_range(struct bmm_mapping *map, unsigned long addr,
-		       unsigned long end, phys_addr_t phys,
-		       unsigned int max_page_shift);
+int bmm_vmap_by_kernel(const struct bmm_mapping *map, unsigned long end);
+int bmm_vmap_map(struct bmm_mapping *map, unsigned long end);
 
-unsigned long bmm_vmap_blocks(unsigned long addr, unsigned long end,
-			      struct page **pages);
-int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long addr,
-			unsigned long nr, struct page *page);
+unsigned long bmm_vmap_blocks(const struct bmm_mapping *map, unsigned long end);
+int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long nr);
 bool bmm_vmap_blocks_allowed(unsigned long addr);
-int bmm_vmap_map_groups(struct bmm_mapping *map, unsigned long addr,
-			unsigned long end, struct page **pages);
 void bmm_vmap_block_prepare(void);
 struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 					const void *caller);
