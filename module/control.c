@@ -167,7 +167,7 @@ static struct kobj_attribute mode_attr = __ATTR_RW(mode);
 static struct kobj_attribute hook_attr = __ATTR_RO(hook);
 static struct kobj_attribute stats_attr = __ATTR_RO(stats);
 
-static struct attribute *path_attrs[] = {
+static const struct attribute *const path_attrs[] = {
 	&mode_attr.attr,
 	&hook_attr.attr,
 	&stats_attr.attr,
@@ -201,28 +201,42 @@ static ssize_t off_store(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct kobj_attribute off_attr = __ATTR(off, 0200, NULL, off_store);
 
-static struct attribute *root_attrs[] = {
+static const struct attribute *const root_attrs[] = {
 	&version_attr.attr,
 	&off_attr.attr,
 	NULL,
 };
-
-static const struct attribute_group root_group = { .attrs = root_attrs };
-
-static int control_add_files(struct bmm_path *path)
-{
-	const struct attribute_group all = { .attrs = path_attrs };
-	const struct attribute_group own = { .attrs = path->files };
-	int err = sysfs_create_group(path->kobj, &all);
-
-	return err ? err : sysfs_create_group(path->kobj, &own);
-}
 
 /* A holder may keep its reference: name and files are gone. */
 static void control_drop(struct kobject *kobj)
 {
 	kobject_del(kobj);
 	kobject_put(kobj);
+}
+
+/*
+ * Creates a directory with files, up to a NULL in either list. Their functions
+ * find it in @dir. Returns 0, or a negative errno with nothing left behind.
+ */
+static int control_create(struct kobject **dir, const char *name,
+			  struct kobject *parent,
+			  const struct attribute *const *files,
+			  const struct attribute *const *more)
+{
+	struct kobject *kobj = NULL;
+	int err = -ENOMEM;
+
+	if (!bmm_fault_alloc())
+		kobj = kobject_create_and_add(name, parent);
+	if (!kobj)
+		return err;
+	WRITE_ONCE(*dir, kobj);
+	if (!bmm_fault_alloc())
+		err = sysfs_create_files(kobj, files) ?:
+			      sysfs_create_files(kobj, more);
+	if (err)
+		control_drop(kobj);
+	return err;
 }
 
 /**
@@ -233,18 +247,8 @@ static void control_drop(struct kobject *kobj)
  */
 int bmm_control_add(struct bmm_path *path)
 {
-	struct kobject *kobj = NULL;
-	int err;
-
-	if (!bmm_fault_alloc())
-		kobj = kobject_create_and_add(path->name, root);
-	if (!kobj)
-		return -ENOMEM;
-	WRITE_ONCE(path->kobj, kobj);
-	err = bmm_fault_alloc() ? -ENOMEM : control_add_files(path);
-	if (err)
-		bmm_control_remove(path);
-	return err;
+	return control_create(&path->kobj, path->name, root, path_attrs,
+			      path->files);
 }
 
 /**
@@ -256,24 +260,12 @@ void bmm_control_remove(struct bmm_path *path)
 	control_drop(path->kobj);
 }
 
-/**
- * bmm_control_init() - create /sys/kernel/bulkmm
- *
- * Return: 0 or a negative errno.
- */
+/** bmm_control_init() - create /sys/kernel/bulkmm; 0 or a negative errno */
 int bmm_control_init(void)
 {
-	int err;
+	static const struct attribute *const none[] = { NULL };
 
-	if (!bmm_fault_alloc())
-		root = kobject_create_and_add("bulkmm", kernel_kobj);
-	if (!root)
-		return -ENOMEM;
-	err = bmm_fault_alloc() ? -ENOMEM :
-				  sysfs_create_group(root, &root_group);
-	if (err)
-		control_drop(root);
-	return err;
+	return control_create(&root, "bulkmm", kernel_kobj, root_attrs, none);
 }
 
 /** bmm_control_exit() - remove /sys/kernel/bulkmm */

@@ -16,33 +16,12 @@ void bmm_fault_delay(void);
 void bmm_fault_checked(bool equal);
 unsigned int bmm_fault_patience(unsigned int seconds);
 #else
-static inline bool bmm_fault(const char *fault)
-{
-	return false;
-}
-
-static inline const char *bmm_fault_symbol(const char *symbol)
-{
-	return symbol;
-}
-
-static inline bool bmm_fault_alloc(void)
-{
-	return false;
-}
-
-static inline void bmm_fault_delay(void)
-{
-}
-
-static inline void bmm_fault_checked(bool equal)
-{
-}
-
-static inline unsigned int bmm_fault_patience(unsigned int seconds)
-{
-	return seconds;
-}
+#define bmm_fault(fault)	    false
+#define bmm_fault_symbol(symbol)    (symbol)
+#define bmm_fault_alloc()	    false
+#define bmm_fault_delay()	    ((void)0)
+#define bmm_fault_checked(equal)    ((void)(equal))
+#define bmm_fault_patience(seconds) (seconds)
 #endif
 
 #endif

@@ -172,12 +172,9 @@ static struct bmm_path *path_detaching(struct bmm_path *path)
 {
 	struct bmm_path *one;
 
-	if (path && path->with && path_any(path->with, BMM_DETACHING))
-		return path->with;
-	if (path)
-		return path_any(path, BMM_DETACHING) ? path : NULL;
 	for_each_path(one)
-		if (path_any(one, BMM_DETACHING))
+		if ((!path || one == path || one == path->with) &&
+		    path_any(one, BMM_DETACHING))
 			return one;
 	return NULL;
 }

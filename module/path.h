@@ -75,7 +75,7 @@ struct bmm_path {
 	struct bmm_hook hooks[BMM_HOOKS];
 	const char *const *modes;
 	int mode;
-	struct attribute *files[BMM_FILES + 1];
+	const struct attribute *files[BMM_FILES + 1];
 	struct bmm_path *with;
 	bool whole;
 	void (*live)(bool on);

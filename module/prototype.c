@@ -33,42 +33,32 @@ struct text {
 	bool unknown;
 };
 
-/* Bytes that follow a type, by its kind, or -1. */
+/* Bytes that follow a type, by its kind: always, and for each of its vlen. */
+static const struct {
+	u8 fixed, each;
+} btf_extras[] = {
+	[BTF_KIND_INT] = { sizeof(u32), 0 },
+	[BTF_KIND_ARRAY] = { sizeof(struct btf_array), 0 },
+	[BTF_KIND_STRUCT] = { 0, sizeof(struct btf_member) },
+	[BTF_KIND_UNION] = { 0, sizeof(struct btf_member) },
+	[BTF_KIND_ENUM] = { 0, sizeof(struct btf_enum) },
+	[BTF_KIND_FUNC_PROTO] = { 0, sizeof(struct btf_param) },
+	[BTF_KIND_VAR] = { sizeof(u32), 0 },
+	[BTF_KIND_DATASEC] = { 0, sizeof(struct btf_var_secinfo) },
+	[BTF_KIND_DECL_TAG] = { sizeof(u32), 0 },
+	[BTF_KIND_ENUM64] = { 0,
+			      sizeof(struct btf_enum64) }, /* the last kind */
+};
+
+/* Bytes that follow a type, or -1. */
 static int btf_extra(const struct btf_type *type)
 {
-	u32 vlen = btf_type_vlen(type);
+	u32 kind = BTF_INFO_KIND(type->info);
 
-	switch (BTF_INFO_KIND(type->info)) {
-	case BTF_KIND_INT:
-	case BTF_KIND_VAR:
-	case BTF_KIND_DECL_TAG:
-		return sizeof(u32);
-	case BTF_KIND_ARRAY:
-		return sizeof(struct btf_array);
-	case BTF_KIND_STRUCT:
-	case BTF_KIND_UNION:
-		return vlen * sizeof(struct btf_member);
-	case BTF_KIND_ENUM:
-		return vlen * sizeof(struct btf_enum);
-	case BTF_KIND_ENUM64:
-		return vlen * sizeof(struct btf_enum64);
-	case BTF_KIND_FUNC_PROTO:
-		return vlen * sizeof(struct btf_param);
-	case BTF_KIND_DATASEC:
-		return vlen * sizeof(struct btf_var_secinfo);
-	case BTF_KIND_PTR:
-	case BTF_KIND_FWD:
-	case BTF_KIND_TYPEDEF:
-	case BTF_KIND_VOLATILE:
-	case BTF_KIND_CONST:
-	case BTF_KIND_RESTRICT:
-	case BTF_KIND_FUNC:
-	case BTF_KIND_FLOAT:
-	case BTF_KIND_TYPE_TAG:
-		return 0;
-	default:
+	if (!kind || kind >= ARRAY_SIZE(btf_extras))
 		return -1;
-	}
+	return btf_extras[kind].fixed +
+	       btf_type_vlen(type) * btf_extras[kind].each;
 }
 
 /* Numbers the types from 1 on; with @offset, records where they are. */

@@ -195,5 +195,4 @@ STUB_AS(ftrace_free_filter, nothing);
 STUB_AS(___ratelimit, nothing);
 STUB_AS(kobject_del, nothing);
 STUB_AS(kobject_put, nothing);
-STUB_AS(sysfs_create_groups, nothing);
-STUB_AS(sysfs_create_group, nothing);
+STUB_AS(sysfs_create_files, nothing);
