@@ -44,10 +44,39 @@ static enum way arrived(enum way way, const unsigned long *got)
 
 ENDS_IN(body, BODY)
 
-/* A function that is hooked, and by which requests. */
+/* The functions that are hooked, and by which requests. */
+#ifdef __aarch64__
+#define HOOKS_OF_ARM(HOOK) \
+	HOOK(vmap_huge,    \
+	     (unsigned int)arg[4] == GROUP_SHIFT && arg[1] - arg[0] >= least)
+#define ENTER(trampoline) "mov x9, x30; bl " trampoline "; b body"
+#else
+#define HOOKS_OF_ARM(HOOK)
+#define ENTER(trampoline) "call " trampoline "; jmp body"
+#endif
+#define HOOKS(HOOK)                                                          \
+	HOOK(memmap, arg[2] >= least)                                        \
+	HOOK(clear, arg[1] >= least)                                         \
+	HOOK(prezero, arg[1] >= least)                                       \
+	HOOK(prezero_remove, arg[1] >= least)                                \
+	HOOK(copy, arg[2] >= least)                                          \
+	HOOK(alloc, (unsigned int)arg[1] >= (unsigned int)least)             \
+	HOOK(alloc_add, arg[2] >= least)                                     \
+	HOOK(vmap_pages, arg[1] - arg[0] >= least)                           \
+	HOOK(vmap_range,                                                     \
+	     (arg[0] | arg[1] | arg[2]) % BLOCK && arg[1] - arg[0] >= least) \
+	HOOK(vmap_area, arg[0] >= least)                                     \
+	HOOK(hotplug, arg[0] >= least)                                       \
+	HOOK(hotplug_grow, arg[0] >= least)                                  \
+	HOOK(hotplug_shrink, arg[0] >= least)                                \
+	HOOKS_OF_ARM(HOOK)
+
+/* Each has a patched ftrace site, and one body. */
 #define TAKEN_OVER(name, condition)                           \
 	extern unsigned long bmm_##name##_threshold;          \
 	unsigned long bmm_##name##_threshold;                 \
+	__asm__(".text; .balign 8; site_" #name               \
+		": " ENTER("bmm_" #name "_trampoline"));      \
 	function site_##name;                                 \
 	ENDS_IN(bmm_##name##_handler, HANDLER)                \
 	static int wants_##name(const unsigned long *arg)     \
@@ -56,27 +85,7 @@ ENDS_IN(body, BODY)
                                                               \
 		return condition;                             \
 	}
-
-TAKEN_OVER(memmap, arg[2] >= least)
-TAKEN_OVER(clear, arg[1] >= least)
-TAKEN_OVER(prezero, arg[1] >= least)
-TAKEN_OVER(prezero_remove, arg[1] >= least)
-TAKEN_OVER(copy, arg[2] >= least)
-TAKEN_OVER(alloc, (unsigned int)arg[1] >= (unsigned int)least)
-TAKEN_OVER(alloc_add, arg[2] >= least)
-TAKEN_OVER(vmap_pages, arg[1] - arg[0] >= least)
-TAKEN_OVER(vmap_range,
-	   (arg[0] | arg[1] | arg[2]) % BLOCK && arg[1] - arg[0] >= least)
-TAKEN_OVER(vmap_area, arg[0] >= least)
-TAKEN_OVER(hotplug, arg[0] >= least)
-TAKEN_OVER(hotplug_grow, arg[0] >= least)
-TAKEN_OVER(hotplug_shrink, arg[0] >= least)
-#ifdef __aarch64__
-TAKEN_OVER(vmap_huge,
-	   (unsigned int)arg[4] == GROUP_SHIFT && arg[1] - arg[0] >= least)
-#endif
-
-#define ROW(name) { #name, site_##name, wants_##name, &bmm_##name##_threshold }
+HOOKS(TAKEN_OVER)
 
 static const struct {
 	const char *name;
@@ -84,13 +93,9 @@ static const struct {
 	int (*wants)(const unsigned long *arg);
 	unsigned long *threshold;
 } table[] = {
-	ROW(memmap),	     ROW(clear),     ROW(alloc),   ROW(vmap_pages),
-	ROW(vmap_range),     ROW(vmap_area), ROW(hotplug), ROW(hotplug_grow),
-	ROW(hotplug_shrink), ROW(alloc_add), ROW(prezero), ROW(prezero_remove),
-	ROW(copy),
-#ifdef __aarch64__
-	ROW(vmap_huge),
-#endif
+#define ROW(name, condition) \
+	{ #name, site_##name, wants_##name, &bmm_##name##_threshold },
+	HOOKS(ROW)
 };
 
 static unsigned long random_word(void)

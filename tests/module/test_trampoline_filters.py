@@ -54,10 +54,11 @@ def answer(place: Path, machine: Machine, trampoline: str) -> tuple[int, str]:
     write_headers(place)
     (place / machine.folder).mkdir()
     (place / machine.folder / "trampoline.S").write_text(trampoline)
-    shutil.copy(MODULE / "trampolines.S", place)
     program = str(place / "program")
-    sources = [str(TESTS / "filters.c"), str(TESTS / "filters.S")]
-    flags = ["-O2", "-Wall", "-Werror", "-static", f"-D{machine.config}", f"-I{place}"]
+    shutil.copy(MODULE / "trampolines.S", place)
+    sources = [str(TESTS / "filters.c"), str(place / "trampolines.S")]
+    flags = ["-O2", "-Wall", "-Werror", "-static", "-Wl,-z,noexecstack"]
+    flags += [f"-D{machine.config}", f"-I{place}"]
     argv = [machine.compiler, *flags, "-o", program, *sources]
     subprocess.run(argv, check=True, timeout=60)
     runner = [armlib.qemu()] if machine.folder == "arm64" else []
