@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the selftests call of older kernels. BMM_TEST_CALLS(DO) has DO(name,
- * type) for each function by static call.
+ * What the selftests call of older kernels, and what several of them need.
+ * BMM_TEST_CALLS(DO) has DO(name, type) for each function by static call.
  */
 #ifndef BMM_COMPAT_SELFTEST_H
 #define BMM_COMPAT_SELFTEST_H
@@ -40,5 +40,14 @@
 	DO(ioremap_page_range, ioremap_page_range);
 #define bmm_vmap_page_range static_call(ioremap_page_range)
 #endif
+
+/* A function void NAME(void) of this text alone. */
+#define BMM_ASM_FUNCTION(name, code)                                          \
+	void name(void);                                                      \
+	asm(".pushsection .text, \"ax\", @progbits\n"                         \
+	    ".type " #name ", @function\n"                                    \
+	    ".globl " #name "\n" #name ":\n" code ".size " #name ", .-" #name \
+	    "\n"                                                              \
+	    ".popsection\n")
 
 #endif

@@ -21,23 +21,17 @@ static vm_fault_t migrate_to_ram(struct vm_fault *vmf)
 	return VM_FAULT_SIGBUS;
 }
 
-/* A folio since 6.19. */
-#ifdef BMM_HAVE_FOLIO_FREE
-static void forget(struct folio *folio)
-{
-}
-#else
-static void forget(struct page *page)
-{
-}
+/* Before 6.19, .page_free, of a page. */
+#ifndef BMM_HAVE_FOLIO_FREE
+#define folio_free page_free
+#define folio	   page
 #endif
+static void forget(struct folio *freed)
+{
+}
 
 static const struct dev_pagemap_ops ops = {
-#ifdef BMM_HAVE_FOLIO_FREE
 	.folio_free = forget,
-#else
-	.page_free = forget,
-#endif
 	.migrate_to_ram = migrate_to_ram,
 };
 

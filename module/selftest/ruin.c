@@ -17,7 +17,7 @@
 #include <linux/namei.h>
 #include <linux/static_call.h>
 
-#include "../compat/compat.h"
+#include "../compat/selftest.h"
 #include "../symbols.c"
 #include "lab.h"
 
@@ -70,23 +70,14 @@ BMM_LAB_PART(ruin, NULL, NULL, drop, { "kill_ftrace", .write = kill_write },
  * would, so that the module under test finds it busy: with a direct trampoline
  * that only returns into the original body.
  */
-void bmm_squat_trampoline(void);
-
-/* clang-format off */
 #ifdef CONFIG_ARM64
-#define RETURN_INTO_BODY "	hint	34\n	mov	x10, x30\n" \
-			 "	mov	x30, x9\n	ret	x10\n"
+#define RETURN_INTO_BODY            \
+	"	hint	34\n	mov	x10, x30\n" \
+	"	mov	x30, x9\n	ret	x10\n"
 #else
 #define RETURN_INTO_BODY ASM_ENDBR ASM_RET
 #endif
-asm(".pushsection .text, \"ax\", @progbits\n"
-    ".type bmm_squat_trampoline, @function\n"
-    ".globl bmm_squat_trampoline\n"
-    "bmm_squat_trampoline:\n"
-    RETURN_INTO_BODY
-    ".size bmm_squat_trampoline, .-bmm_squat_trampoline\n"
-    ".popsection\n");
-/* clang-format on */
+BMM_ASM_FUNCTION(bmm_squat_trampoline, RETURN_INTO_BODY);
 
 static struct ftrace_ops ops;
 static bool squatting;

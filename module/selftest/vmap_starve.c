@@ -19,17 +19,7 @@
 #define BEFORE	700 /* pages before the boundary */
 #define STEPS	16
 
-void bmm_starve_return(void);
-
-/* clang-format off */
-asm(".pushsection .text, \"ax\", @progbits\n"
-    ".type bmm_starve_return, @function\n"
-    ".globl bmm_starve_return\n"
-    "bmm_starve_return:\n"
-    BMM_ARCH_RETURN
-    ".size bmm_starve_return, .-bmm_starve_return\n"
-    ".popsection\n");
-/* clang-format on */
+BMM_ASM_FUNCTION(bmm_starve_return, BMM_ARCH_RETURN);
 
 /* One command at a time, under the lock. */
 static DEFINE_MUTEX(lock);
