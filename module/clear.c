@@ -19,7 +19,6 @@
 
 #include "compat/compat.h"
 #include "control.h"
-#include "prezero.h"
 #include "prototype.h"
 #include "select.h"
 #include "trace.h"

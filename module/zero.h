@@ -3,6 +3,8 @@
 #ifndef BMM_ZERO_H
 #define BMM_ZERO_H
 
+#include <linux/mm_types.h>
+
 #include "../core/bmm.h"
 #include "path.h"
 
@@ -15,5 +17,8 @@ void bmm_zero_init(void);
 bool bmm_populating(void);
 enum bmm_op bmm_zero_op(size_t bytes, int mode, bool populating);
 void bmm_zero(struct bmm_path *path, enum bmm_op op, void *at, size_t len);
+
+/* prezero.c */
+bool bmm_prezero_serves(struct folio *folio);
 
 #endif

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Zero free pages of a pool ahead of use, so that path prezero can vouch for them.
 
-A thread of ours does it inside a write to the module (module/prezero_fill.c): one page
+A thread of ours does it inside a write to the module (module/prezero.c): one page
 at a time, at the lowest priority, on the page's node. A thread that ends, in whatever
 way, leaves nothing behind.
 """
