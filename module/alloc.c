@@ -67,8 +67,7 @@ static void alloc_zero(struct page *page, int numpages, int mode)
 	u64 begun = trace_alloc_enabled() ? ktime_get_mono_fast_ns() : 0;
 
 	bmm_zero(&bmm_alloc_path, op, page_address(page), bytes);
-	bmm_path_count(&bmm_alloc_path, BMM_HITS, 1);
-	bmm_path_count(&bmm_alloc_path, BMM_BYTES, bytes);
+	bmm_path_served(&bmm_alloc_path, bytes, 0);
 	if (begun)
 		trace_alloc(page_to_pfn(page), numpages,
 			    ktime_get_mono_fast_ns() - begun,

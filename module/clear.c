@@ -134,8 +134,7 @@ static void clear_folio(struct folio *folio, unsigned long addr_hint, int mode)
 		clear_range(&job, job.op, 0, job.bytes);
 	else
 		clear_around(&job, PAGE_ALIGN_DOWN(addr_hint) & (job.bytes - 1));
-	bmm_path_count(&bmm_clear_path, BMM_HITS, 1);
-	bmm_path_count(&bmm_clear_path, BMM_BYTES, job.bytes);
+	bmm_path_served(&bmm_clear_path, job.bytes, 0);
 	if (job.traced)
 		trace_clear(folio_pfn(folio), folio_order(folio), job.bytes,
 			    clear_now(&job) - begun, job.largest, job.longest,

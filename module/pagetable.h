@@ -9,9 +9,7 @@
  * bmm_pagetable_linear()     whether entries of a physical range are linear in
  *                            the PFN
  * bmm_pagetable_value()      an entry as a number
- * bmm_pagetable_base()       an entry for a protection, the base for
- * bmm_pagetable_entry()      the entry of a PFN with a struct page
- * bmm_pagetable_get()        reads an entry
+ * bmm_pagetable_entry()      that of a PFN with a struct page, from the base
  * bmm_pagetable_set()        writes an entry that mapped nothing
  * bmm_pagetable_drain()      makes written entries visible to the walker
  * BMM_GROUP                  entries that may be marked as contiguous
@@ -36,6 +34,17 @@ enum bmm_level {
 #endif
 
 #define BMM_GROUP_SIZE (BMM_GROUP * PAGE_SIZE)
+
+/* Of the entries for a protection. */
+static inline pteval_t bmm_pagetable_base(pgprot_t prot)
+{
+	return bmm_pagetable_value(pfn_pte(0, prot));
+}
+
+static inline pteval_t bmm_pagetable_get(const pte_t *pte)
+{
+	return bmm_pagetable_value(READ_ONCE(*pte));
+}
 
 static inline bool bmm_pagetable_none(const pte_t *pte)
 {

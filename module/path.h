@@ -134,11 +134,13 @@ static inline void bmm_path_leave(struct bmm_path *path)
 	bmm_path_count(path, BMM_INFLIGHT, -1);
 }
 
+/* @ns: 0 if it was not timed */
 static inline void bmm_path_served(struct bmm_path *path, u64 bytes, u64 ns)
 {
 	bmm_path_count(path, BMM_HITS, 1);
 	bmm_path_count(path, BMM_BYTES, bytes);
-	bmm_path_count(path, BMM_NS, ns);
+	if (ns)
+		bmm_path_count(path, BMM_NS, ns);
 }
 
 static inline void bmm_path_fallback(struct bmm_path *path, unsigned int reason)

@@ -74,8 +74,7 @@ bool bmm_prezero_serves(struct folio *folio)
 	}
 	if (!bmm_known_clear(folio, order))
 		return false;
-	bmm_path_count(&bmm_prezero_path, BMM_HITS, 1);
-	bmm_path_count(&bmm_prezero_path, BMM_BYTES, folio_size(folio));
+	bmm_path_served(&bmm_prezero_path, folio_size(folio), 0);
 	trace_prezero(folio_pfn(folio), order, "served");
 	return true;
 }

@@ -75,19 +75,9 @@ static inline pteval_t bmm_pagetable_value(pte_t pte)
 	return pte_val(pte);
 }
 
-static inline pteval_t bmm_pagetable_base(pgprot_t prot)
-{
-	return pte_val(pfn_pte(0, prot));
-}
-
 static inline pteval_t bmm_pagetable_entry(pteval_t base, unsigned long pfn)
 {
 	return pte_val(pfn_pte(pfn, __pgprot(base)));
-}
-
-static inline pteval_t bmm_pagetable_get(const pte_t *pte)
-{
-	return pte_val(READ_ONCE(*pte));
 }
 
 static inline void bmm_pagetable_set(pte_t *pte, pteval_t value)

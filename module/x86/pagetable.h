@@ -43,19 +43,9 @@ static inline pteval_t bmm_pagetable_value(pte_t pte)
 }
 
 /* The PFN is in the same bits for all entries that map memory. */
-static inline pteval_t bmm_pagetable_base(pgprot_t prot)
-{
-	return native_pte_val(pfn_pte(0, prot));
-}
-
 static inline pteval_t bmm_pagetable_entry(pteval_t base, unsigned long pfn)
 {
 	return base + (pfn << PAGE_SHIFT);
-}
-
-static inline pteval_t bmm_pagetable_get(const pte_t *pte)
-{
-	return native_pte_val(READ_ONCE(*pte));
 }
 
 static inline void bmm_pagetable_set(pte_t *pte, pteval_t value)
