@@ -112,11 +112,6 @@ def test_registrations_are_not_edited() -> None:
     assert {k: v for k, v in found.items() if v} == {"hook.c": 1, "compat.h": 1}
 
 
-def test_no_file_is_left_out(built: tuple[Kernel, Path]) -> None:
-    names = {file.name for file in address_files(built[1])}
-    assert names >= {"hook.o", "memmap.o", "clear.o", "alloc.o", "vmap.o", "zero.o"}
-
-
 def test_a_call_is_counted_before_it_can_sleep(built: tuple[Kernel, Path]) -> None:
     """Who sleeps before that may find the module gone: nobody waits for it."""
     seen = 0
@@ -127,20 +122,6 @@ def test_a_call_is_counted_before_it_can_sleep(built: tuple[Kernel, Path]) -> No
                 seen += 1
                 assert not re.search(SLEEPS, "\n".join(lines[: counts[0]])), name
     assert seen > 5
-
-
-def test_originals_are_static_calls(built: tuple[Kernel, Path]) -> None:
-    lines = disassembly(built[1] / "memmap.o")["bmm_memmap_handler"]
-    called = " ".join(lines)
-    assert "__SCT__bmm_memmap_original" in called
-    assert "__SCT__bmm_pageblock" in called
-
-
-def test_backends_are_static_calls(built: tuple[Kernel, Path]) -> None:
-    lines = disassembly(built[1] / "zero.o")["bmm_zero"]
-    called = " ".join(lines)
-    assert "__SCT__bmm_selected_cached" in called
-    assert "__SCT__bmm_selected_streaming" in called
 
 
 def test_trampolines_return_as_often_as_they_are_called(
