@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a family of scenarios implements; bulkmm.lab.run does the rest."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -91,6 +92,14 @@ class Work:
         """Return the line that brings the scenario's path, and more, into a state."""
         set_to = () if arm == ABSENT else (f"{self.scenario.path}={arm}", *more)
         return " ".join(("state", arm, *set_to))
+
+    def rounds(
+        self, arms: Sequence[Seen], chance: random.Random | None = None
+    ) -> Iterator[Seen]:
+        """Yield the arms of every round, each round in random order."""
+        chance = chance or self.options.chance
+        for _ in range(self.options.rounds):
+            yield from chance.sample(arms, len(arms))
 
     @property
     def quiet(self) -> float:

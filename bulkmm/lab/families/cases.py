@@ -50,14 +50,12 @@ class Work(work.Work):
 
     def _times(self) -> list[str]:
         """Return what is timed, with stores that cost the same in every arm."""
-        chance = self.options.chance
         lines = []
-        for _ in range(self.options.rounds):
-            for one in chance.sample(TIMED, len(TIMED)):
-                lines.append(arm(one))
-                if one == "cached":
-                    lines += ["plain_stores", "tune min_pages 0"]
-                lines.append(f"call_times {CALLS} {ONE_PAGE} {FOUR} {EIGHT}")
+        for one in self.rounds(TIMED):
+            lines.append(arm(one))
+            if one == "cached":
+                lines += ["plain_stores", "tune min_pages 0"]
+            lines.append(f"call_times {CALLS} {ONE_PAGE} {FOUR} {EIGHT}")
         return lines
 
     def measured(self, outcome: Outcome) -> Iterable[work.Measure]:

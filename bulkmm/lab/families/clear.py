@@ -97,10 +97,9 @@ class Work(SizedWork):
         lines = [f"folios {shape.kind} {kib} {shape.pool}", "state absent"]
         # makes the host fault in its own pages
         lines.append(f"visit first {self.ways[0]} {many}")
-        for _ in range(self.options.rounds):
-            for name in chance.sample(ARMS, len(ARMS)):
-                lines.append(arm(name))
-                lines += [f"visit round {way} {many}" for way in self.ways]
+        for name in self.rounds(ARMS, chance):
+            lines.append(arm(name))
+            lines += [f"visit round {way} {many}" for way in self.ways]
         for name in LISTS:
             lines.append(arm(name))
             lines += [f"each_backend {name} {way} {many}" for way in self.ways]

@@ -32,11 +32,9 @@ class Work(work.Work):
         chance = self.options.chance
         broken = " broken" if self.options.break_one_word else ""
         lines = ["modules bulkmm_lab"]
-        for _ in range(self.options.rounds):
-            for arm in chance.sample(ARMS, len(ARMS)):
-                mode = "" if arm == "absent" else f" memmap={arm}"
-                lines.append(f"state {arm}{mode}")
-                lines.append(f"hmm_visit {chance.randint(1, SEEDS)}{broken}")
+        for arm in self.rounds(ARMS, chance):
+            lines.append(self.state(arm))
+            lines.append(f"hmm_visit {chance.randint(1, SEEDS)}{broken}")
         return [*lines, "state absent", "must rmmod bulkmm_lab"]
 
     def checks(self, outcome: Outcome) -> list[Check]:

@@ -54,10 +54,9 @@ class Work(SizedWork):
         chance, lines = self.options.chance, []
         for kib in self.kib:
             lines += _warm(kib)
-            for _ in range(self.options.rounds):
-                for arm in chance.sample(ARMS, len(ARMS)):
-                    lines.append(f"state {arm} {STATES[arm]}")
-                    lines += [f"late {way} {SIZES[kib]}" for way in WAYS.values()]
+            for arm in self.rounds(ARMS, chance):
+                lines.append(f"state {arm} {STATES[arm]}")
+                lines += [f"late {way} {SIZES[kib]}" for way in WAYS.values()]
         return lines
 
     def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:

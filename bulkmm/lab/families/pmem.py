@@ -58,7 +58,7 @@ class Work(work.Work):
 
         The device is made where the module has not seen it.
         """
-        options, chance, private = self.options, self.options.chance, self._private
+        options, private = self.options, self._private
         align = options.align if self.scenario.mode == "devdax" else "2M"
         lines = ["modules bulkmm_lab"]
         lines += [self._state("off"), "state absent"] if options.backend else []
@@ -68,16 +68,14 @@ class Work(work.Work):
             else f"namespace {self.scenario.mode} {options.map} {align}"
         )
         lines += ["bind reference", "snapshot", "unbind"]
-        every, compared = options.size <= COMPARE_ALL, False
-        for number in range(options.rounds):
-            for arm in chance.sample(ARMS, len(ARMS)):
-                lines += [self._state(arm), "bind round"]
-                if arm == "on" and (every or not compared):
-                    lines.append(f"compare round-{number}")
-                    compared = True
-                lines.append("unbind")
-                if arm == ARMS[-1]:
-                    lines.append("limit {} {}".format(*self._unit))
+        for turn, arm in enumerate(self.rounds(ARMS)):
+            lines += [self._state(arm), "bind round"]
+            number = turn // len(ARMS)
+            if arm == "on" and (options.size <= COMPARE_ALL or not number):
+                lines.append(f"compare round-{number}")
+            lines.append("unbind")
+            if arm == "on":
+                lines.append("limit {} {}".format(*self._unit))
         for arm in ARMS:
             lines += [self._state(arm), "graphed"]
         lines.append("bind proof")  # in the last of ARMS

@@ -151,12 +151,11 @@ class Work(work.Work):
         for kind, ways in WAYS.items():
             pages = SIZE * MIB // FOLIO if kind == "2m" else 0
             lines.append(f"folios {'hugetlb' if pages else kind} 2048 {pages}")
-            for _ in range(self.options.rounds):
-                for name in chance.sample(ARMS, len(ARMS)):
-                    lines.append(arm(name))
-                    lines += ["pool_backends"] if name in SERVING else []
-                    order = chance.sample(COMPARED, len(COMPARED))
-                    lines += _each(COUNTED, kind, order)
+            for name in self.rounds(ARMS, chance):
+                lines.append(arm(name))
+                lines += ["pool_backends"] if name in SERVING else []
+                order = chance.sample(COMPARED, len(COMPARED))
+                lines += _each(COUNTED, kind, order)
             lines += [arm(TOLD), "pool_trace 1"]
             lines += _each(TRACED, kind, ways)
             if self.options.break_one_word:

@@ -69,10 +69,9 @@ class Work(work.Work):
     def lines(self) -> list[str]:
         shape, chance = self.shape, self.options.chance
         lines = [f"folios hugetlb {shape.page // KIB} {shape.pages}"]
-        for _ in range(self.options.rounds):
-            for arm in chance.sample(ARMS, len(ARMS)):
-                lines.append(f"prezero_state {arm}")
-                lines += map(self._visit, chance.sample(WAYS, len(WAYS)))
+        for arm in self.rounds(ARMS, chance):
+            lines.append(f"prezero_state {arm}")
+            lines += map(self._visit, chance.sample(WAYS, len(WAYS)))
         if self.options.break_one_word:
             lines += ["prezero_state ready", self._visit(CORRUPTED)]
         return [*lines, "prezero_state absent"]
@@ -217,12 +216,7 @@ class GrowWork(work.Work):
     """pool-grow: the pool grown by the kernel and by so many jobs."""
 
     def lines(self) -> list[str]:
-        chance = self.options.chance
-        grown = [
-            f"pool_grow {GROWN} {jobs}"
-            for _ in range(self.options.rounds)
-            for jobs in chance.sample(JOBS, len(JOBS))
-        ]
+        grown = [f"pool_grow {GROWN} {jobs}" for jobs in self.rounds(JOBS)]
         ended = [f"pool_ended {signal} {GROWN}" for signal in ("TERM", "KILL")]
         limit = "must_write /sys/kernel/mm/$KINDS/nr_overcommit_hugepages $KEPT"
         return [limit, *grown, *ended]
