@@ -150,10 +150,12 @@ def samples(
     outcome: Outcome, event: str, key: str, arms: Iterable[str], **wanted: object
 ) -> dict[str, list[float]]:
     """Return what events have under a key, in each arm."""
-    return {
-        arm: [float(one[key]) for one in outcome.of(event, arm=arm, **wanted)]
-        for arm in arms
-    }
+    return {arm: values(outcome.of(event, arm=arm, **wanted), key) for arm in arms}
+
+
+def values(events: Iterable[dict[str, Any]], key: str) -> list[float]:
+    """Return the numbers that events have under a key, one or several each."""
+    return [float(text) for one in events for text in str(one[key]).split(",")]
 
 
 def grouped(some: Iterable[Seen], key: Callable[[Seen], str]) -> dict[str, list[Seen]]:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """clear-cases: folio_zero_user() called as no fault calls it, and its cost."""
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -64,24 +63,25 @@ class Work(work.Work):
         Two sizes give the time and work that do not grow with the folio: decisions,
         lookups and counting.
         """
-        taken = {
-            (arm, order): samples
-            for order in (ONE_PAGE, FOUR, EIGHT)
-            for arm, samples in work.samples(
-                outcome, "calls", "median_ns", TIMED, order=order
-            ).items()
-        }
-        counted = _counted_calls(outcome)
-        for name, nbytes, what, pairs in (
-            ("clear-cases-one-page", 4096, _one_page, PAIRS),
-            ("clear-cases-fixed", 0, _fixed, ()),
-        ):
-            times = {arm: what(taken, arm) for arm in TIMED}
-            done = {
-                arm: [*zip(*(what(one, arm) for one in counted), strict=True)]
-                for arm in TIMED
-            }
-            yield work.Measure(name, nbytes, pairs, times, done)
+
+        def seen(arm: str, order: int) -> list[float]:
+            events = outcome.of("calls", arm=arm, order=order)
+            return work.values(events, "median_ns")
+
+        counted = counting.by(
+            outcome, ["calls"], lambda one: (one["arm"], one["order"]), calls=CALLS
+        )
+        times = {arm: seen(arm, ONE_PAGE) for arm in TIMED}
+        done = {arm: counted[arm, ONE_PAGE] for arm in TIMED}
+        yield work.Measure("clear-cases-one-page", 4096, PAIRS, times, done)
+        fixed: dict[str, list[float]] = {}
+        left: dict[str, list[counting.Work]] = {}
+        for mode in TIMED:
+            two = zip(seen(mode, FOUR), seen(mode, EIGHT), strict=True)
+            fixed[mode] = [_fixed(*one) for one in two]
+            both = zip(counted[mode, FOUR], counted[mode, EIGHT], strict=True)
+            left[mode] = [(_fixed(a, b), _fixed(c, d)) for (a, c), (b, d) in both]
+        yield work.Measure("clear-cases-fixed", 0, (), fixed, left)
 
     def checks(self, outcome: Outcome) -> list[Check]:
         seen = work.grouped(
@@ -95,25 +95,8 @@ class Work(work.Work):
         ]
 
 
-Taken = dict[tuple[str, int], list[float]]
-
-
-def _counted_calls(outcome: Outcome) -> tuple[Taken, Taken]:
-    found: tuple[Taken, Taken] = defaultdict(list), defaultdict(list)
-    for calls, (record,) in counting.of(outcome, "calls"):
-        work = counting.slot(record, 0, int(calls["calls"]))
-        for taken, one in zip(found, work, strict=True):
-            taken[calls["arm"], int(calls["order"])].append(one)
-    return found
-
-
-def _one_page(taken: Taken, arm: str) -> list[float]:
-    return taken[arm, ONE_PAGE]
-
-
-def _fixed(taken: Taken, arm: str) -> list[float]:
-    pairs = zip(taken[arm, FOUR], taken[arm, EIGHT], strict=True)
-    return [max(2 * four - eight, 0.0) for four, eight in pairs]
+def _fixed(four: float, eight: float) -> float:
+    return max(2 * four - eight, 0.0)
 
 
 def _zero(name: str, some: list[dict[str, Any]]) -> Check:

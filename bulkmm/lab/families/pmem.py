@@ -120,7 +120,7 @@ class Work(work.Work):
             seen = counting.by(outcome, ("bind", LIMIT), _arm, slot) if arms else {}
             counted = {arm: seen[arm] for arm in arms}
             if not slot:
-                taken[LIMIT] = [float(one["ns"]) for one in outcome.of(LIMIT)]
+                taken[LIMIT] = work.values(outcome.of(LIMIT), "ns")
             yield work.Measure(name + suffix, nbytes, pairs, taken, counted)
         first = {"absent": [float(outcome.of("bind", label="first")[0]["ns"])]}
         yield work.Measure(f"{name}-first", nbytes, (), first)

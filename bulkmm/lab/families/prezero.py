@@ -223,9 +223,9 @@ class GrowWork(work.Work):
 
     def measured(self, outcome: Outcome) -> Iterator[work.Measure]:
         times = {
-            f"jobs-{jobs}" if jobs else "kernel": [
-                float(one["ns"]) for one in outcome.of("pool-grown", jobs=jobs)
-            ]
+            f"jobs-{jobs}" if jobs else "kernel": work.values(
+                outcome.of("pool-grown", jobs=jobs), "ns"
+            )
             for jobs in JOBS
         }
         pairs = [("kernel", arm) for arm in times if arm != "kernel"]

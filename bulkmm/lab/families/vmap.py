@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -198,36 +199,20 @@ class Work(work.Work):
         return lines
 
     def measured(self, outcome: Outcome) -> Iterable[work.Measure]:
-        for case, key in product(self.cases, SLOTS):
+        for case, (slot, key) in product(self.cases, enumerate(SLOTS)):
             name = self.scenario.name + case.result
-            seen = _samples(outcome, "round", name, key)
-            taken = {arm: seen[arm] for arm in self.arms}
+            of = {"label": "round", "result": name}
+            taken = work.samples(outcome, "visit", key, self.arms, **of)
             if case.scanned and key == "map":
-                limit = _samples(outcome, LIMIT, f"{name}-scan", key).values()
-                taken[LIMIT] = [one for some in limit for one in some]
-            counted = self._work(outcome, case, key)
+                scans = outcome.of("visit", label=LIMIT, result=f"{name}-scan")
+                taken[LIMIT] = work.values(scans, key)
+            arm = partial(_arm, name)
+            seen = counting.by(
+                outcome, ["visit"], arm, slot, calls=case.calls, many=_many
+            )
+            counted = {arm: seen[arm] for arm in taken}
             name += "-unmap" if key == "unmap" else ""
             yield work.Measure(name, case.nbytes, PAIRS, taken, counted)
-
-    def _work(
-        self, outcome: Outcome, case: Case, key: str
-    ) -> dict[str, list[counting.Work]]:
-        """Return the work per call in each state, and of reading the array."""
-        name = self.scenario.name + case.result
-        found: dict[str, list[counting.Work]] = {arm: [] for arm in self.arms}
-
-        def many(event: dict[str, Any]) -> int:
-            return len(str(event["map"]).split(",")) if event["event"] == "visit" else 0
-
-        for visit, records in counting.of_events(outcome, many):
-            arm = {"round": visit["arm"], LIMIT: LIMIT}.get(visit["label"])
-            wanted = (f"{name}-scan", "map") if arm == LIMIT else (name, key)
-            if arm and wanted == (visit["result"], key):
-                found.setdefault(arm, []).extend(
-                    counting.slot(record, SLOTS.index(key), case.calls)
-                    for record in records
-                )
-        return found
 
     def checks(self, outcome: Outcome) -> list[Check]:
         planted = not self.options.break_one_word
@@ -278,11 +263,14 @@ class Work(work.Work):
         return {**super().facts(outcome), "arrays": self.arrays, "counters": counters}
 
 
-def _samples(
-    outcome: Outcome, label: str, name: str, key: str
-) -> dict[str, list[float]]:
-    taken: dict[str, list[float]] = {}
-    for visit in outcome.of("visit", label=label, result=name):
-        samples = [float(text) for text in str(visit[key]).split(",")]
-        taken.setdefault(visit["arm"], []).extend(samples)
-    return taken
+def _arm(name: str, visit: dict[str, Any]) -> str | None:
+    """Return whose samples a visit has, if they are of this result."""
+    if visit["result"] == f"{name}-scan":
+        return LIMIT
+    mine = (visit["label"], visit["result"]) == ("round", name)
+    return str(visit["arm"]) if mine else None
+
+
+def _many(visit: dict[str, Any]) -> int:
+    """Return the number of samples, each of which has a record."""
+    return len(work.values([visit], SLOTS[0]))

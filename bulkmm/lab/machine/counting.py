@@ -77,22 +77,24 @@ def of_events(
     return found
 
 
-def of(outcome: Outcome, *names: str) -> list[tuple[Event, list[list[int]]]]:
-    """Return the one record of each event with one of these names."""
-    return of_events(outcome, lambda event: int(event["event"] in names))
-
-
 def by(
     outcome: Outcome,
     names: Sequence[str],
     key: Callable[[Event], Key | None],
     number: int = 0,
+    *,
+    calls: int = 1,
+    many: Callable[[Event], int] = lambda _event: 1,
 ) -> dict[Key, list[Work]]:
-    """Return the work in a slot of the events' records, by key; None: is left out."""
+    """Return the work of a call in a slot of the events' records, by key.
+
+    Of an event whose key is None it is left out; ``many``: records of an event.
+    """
     found: dict[Key, list[Work]] = defaultdict(list)
-    for event, (record,) in of(outcome, *names):
+    held = of_events(outcome, lambda e: many(e) if e["event"] in names else 0)
+    for event, records in held:
         if (kind := key(event)) is not None:
-            found[kind].append(slot(record, number))
+            found[kind] += [slot(record, number, calls) for record in records]
     return found
 
 
