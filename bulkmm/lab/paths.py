@@ -9,7 +9,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from bulkmm.ending import undisturbed
@@ -98,15 +98,9 @@ def lock(place: Path, progress: Progress, what: str) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def used(cache: Path) -> Iterator[None]:
+def used(cache: Path) -> AbstractContextManager[bool]:
     """Protect the cache's content from removal; enter while holding its lock."""
-    handle = os.open(cache, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH)
-        yield
-    finally:
-        os.close(handle)
+    return claimed(cache, fcntl.LOCK_SH)
 
 
 @contextmanager
@@ -137,18 +131,16 @@ def guests_at_once() -> int:
 
 
 @contextmanager
-def claimed(path: Path) -> Iterator[bool]:
+def claimed(path: Path, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> Iterator[bool]:
     """Try to lock a file or directory exclusively; yield whether that succeeded.
 
     A cache that is claimed has no runs, so removing from it is safe.
     """
-    handle = os.open(path, os.O_RDONLY)
-    mine = True
+    handle, mine = os.open(path, os.O_RDONLY), False
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            mine = False
+        with suppress(BlockingIOError):
+            fcntl.flock(handle, how)
+            mine = True
         yield mine
     finally:
         os.close(handle)

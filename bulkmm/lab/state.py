@@ -45,7 +45,6 @@ class Record:
     """What the module showed once, in a state of the scenario's."""
 
     arm: str
-    when: str
     files: dict[str, str]
     paths: dict[str, KernelPath]
 
@@ -53,13 +52,12 @@ class Record:
 def _record(event: dict[str, Any]) -> Record:
     shown = module.read(Shown(event["files"]))
     paths = {path.name: path for path in shown.paths} if shown else {}
-    return Record(event["arm"], event["when"], event["files"], paths)
+    return Record(event["arm"], event["files"], paths)
 
 
-def records(outcome: Outcome, when: str = "") -> list[Record]:
+def records(outcome: Outcome, **when: str) -> list[Record]:
     """Return all records, or those of one kind: before, after, unload."""
-    events = outcome.of("state", when=when) if when else outcome.of("state")
-    return [_record(event) for event in events]
+    return [*map(_record, outcome.of("state", **when))]
 
 
 @dataclass(frozen=True)
@@ -181,7 +179,8 @@ def attached(outcome: Outcome, path: str, *, busy: bool = False) -> Check:
         for hook in one.hooks
         if hook.errno != (NOT_TRIED if one.mode == OFF else 0)
     ]
-    left = [r.paths[path].counters["inflight"] for r in records(outcome, UNLOAD)]
+    gone = records(outcome, when=UNLOAD)
+    left = [one.paths[path].counters["inflight"] for one in gone]
     detail = f"on in {len(on)} of {len(found)} records, {max(left, default=0)} inside"
     if odd:
         detail += f"; {odd[0]}"
@@ -195,7 +194,7 @@ def unloaded(outcome: Outcome) -> list[dict[str, Any]]:
     return [
         {"arm": one.arm, "path": name, **path.counters}
         | {f"fallback_{why}": n for why, n in path.fallbacks.items()}
-        for one in records(outcome, UNLOAD)
+        for one in records(outcome, when=UNLOAD)
         for name, path in one.paths.items()
     ]
 

@@ -74,7 +74,10 @@ class Work(SizedWork):
             Check("sampled", all(one["late_samples"] > 0 for one in seen), model),
             Check("tracepoint", told, f"{traced}"),
         ]
-        return found if preempts else [*found, *_bounds(outcome)]
+        if preempts:
+            return found
+        bounds = grouped(outcome.of("bound"), lambda e: f"{e['list']}, {e['backend']}")
+        return [*found, *(_bound(name, some) for name, some in bounds.items())]
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         model = outcome.of("preemption")[0]["model"]
@@ -90,13 +93,8 @@ def _warm(kib: int) -> list[str]:
     ]
 
 
-def _bounds(outcome: Outcome) -> list[Check]:
-    """Check for each backend that its longest unit is within the bound."""
-    bounds = grouped(outcome.of("bound"), lambda e: f"{e['list']}, {e['backend']}")
-    return [_bound(name, some) for name, some in bounds.items()]
-
-
 def _bound(name: str, some: list[dict[str, Any]]) -> Check:
+    """Check that the longest unit of a backend is within the bound."""
     page = min(one["ns"] * PAGE / one["bytes"] for one in some if one["bytes"])
     most = ALLOWED * 1000 * some[0]["latency_us"] + page
     least = min(int(one["gap_ns"]) for one in some)

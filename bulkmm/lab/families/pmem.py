@@ -58,7 +58,7 @@ class Work(work.Work):
 
         The device is made where the module has not seen it.
         """
-        options, private = self.options, self._private
+        options, private = self.options, self.scenario.mode == PRIVATE
         align = options.align if self.scenario.mode == "devdax" else "2M"
         lines = ["modules bulkmm_lab"]
         lines += [self._state("off"), "state absent"] if options.backend else []
@@ -86,10 +86,6 @@ class Work(work.Work):
             lines += ["flip", "compare restored", *([] if private else ["use_device"])]
         return [*lines, "unbind", "state absent", "must rmmod bulkmm_lab"]
 
-    @property
-    def _private(self) -> bool:
-        return self.scenario.mode == PRIVATE
-
     def _state(self, arm: str) -> str:
         asked = ((name, getattr(self.options, name)) for name in ("backend", "workers"))
         return self.state(arm, *(f"memmap/{name}={one}" for name, one in asked if one))
@@ -106,14 +102,10 @@ class Work(work.Work):
         real = 2 * PAGE if self.options.map == "mem" else unit * STRUCT_PAGE
         return unit, min(real, unit * STRUCT_PAGE)
 
-    def written(self, outcome: Outcome) -> int:
-        """Return the bytes of struct pages written by one bring-up."""
-        unit, nbytes = self._unit
-        return int(outcome.of("bind")[0]["pages"]) // unit * nbytes
-
     def measured(self, outcome: Outcome) -> Iterable[work.Measure]:
         """Return the function, bind and unbind, the first bring-up."""
-        name, nbytes = self.scenario.name, self.written(outcome)
+        name, (unit, nbytes) = self.scenario.name, self._unit
+        nbytes *= int(outcome.of("bind")[0]["pages"]) // unit
         pairs = (*PAIRS, (LIMIT, "on"))  # only the function has a limit
         for slot, (suffix, key, event, arms) in enumerate(TIMED):
             taken = work.samples(outcome, event, key, ARMS, label="round")
@@ -127,7 +119,7 @@ class Work(work.Work):
 
     def checks(self, outcome: Outcome) -> list[Check]:
         found = [compared(c) for c in outcome.of("compare")]
-        if not self.options.break_one_word and not self._private:
+        if not self.options.break_one_word and self.scenario.mode != PRIVATE:
             proved = sum(int(one["bytes"]) for one in outcome.of("used"))
             detail = f"{proved} bytes read back"
             found.append(Check("device used afterwards", proved > 0, detail))
@@ -149,7 +141,7 @@ class Work(work.Work):
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         fell: Counter[str] = Counter()
-        for record in state.records(outcome, state.UNLOAD):
+        for record in state.records(outcome, when=state.UNLOAD):
             fell.update(record.paths["memmap"].fallbacks)
         return {
             **super().facts(outcome),

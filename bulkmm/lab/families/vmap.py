@@ -73,11 +73,6 @@ class Case:
         return bool(self.shape) and self.served
 
     @property
-    def scan(self) -> str:
-        """Return the guest's command that times reading the array alone."""
-        return f"scan {self.calls} {self.samples}"
-
-    @property
     def words(self) -> str:
         """Return the arguments of the guest's command after the label."""
         words = f"{self.what} {self.calls} {self.samples}"
@@ -148,7 +143,8 @@ class Work(work.Work):
                 for arm in chance.sample(self.arms, len(self.arms)):
                     lines += [self.state(arm), f"timed round {name} {case.words}"]
                 if case.scanned:
-                    lines += [f"timed {LIMIT} {name}-scan {case.scan}"]
+                    words = f"scan {case.calls} {case.samples}"
+                    lines += [f"timed {LIMIT} {name}-scan {words}"]
         for arm in self.arms:
             lines += self._random(arm, self.arrays)
         return lines
@@ -216,17 +212,13 @@ class Work(work.Work):
 
     def checks(self, outcome: Outcome) -> list[Check]:
         planted = not self.options.break_one_word
-        served, passed = (
-            {
-                self.scenario.name + case.result: case.calls * case.samples
-                for case in self.cases
-                if case.served is yes
-            }
-            for yes in (True, False)
-        )
+        calls = {
+            self.scenario.name + case.result: (case.calls * case.samples, case.served)
+            for case in self.cases
+        }
         found = [
             *vmap_proof.random_arrays(outcome, planted=planted),
-            *vmap_proof.hits(outcome, served, passed),
+            *vmap_proof.hits(outcome, calls),
             *vmap_proof.entries(outcome),
             *vmap_proof.verdicts(outcome),
             *vmap_proof.as_original(outcome, self.arms[0]),

@@ -71,20 +71,18 @@ def random_arrays(outcome: Outcome, *, planted: bool) -> list[Check]:
     return found
 
 
-def hits(
-    outcome: Outcome, served: dict[str, int], passed: dict[str, int]
-) -> list[Check]:
-    """Compare the path's counter with the calls of each visit.
+def hits(outcome: Outcome, calls: dict[str, tuple[int, bool]]) -> list[Check]:
+    """Compare the path's counter with the calls of each visit, and who serves them.
 
     Calls that return from the trampoline are not counted, but mappings made by
     others meanwhile are.
     """
 
     def expected(visit: state.Visit) -> state.Expect:
-        name, serving = visit.event["result"], visit.arm in SERVING
-        least = served.get(name, 0) if serving else 0
-        most = passed.get(name, sys.maxsize) - 1 if serving else 0
-        return _vmap(visit.arm, least, most)
+        many, served = calls.get(visit.event["result"], (0, True))
+        least, most = (many, sys.maxsize) if served else (0, many - 1)
+        on = visit.arm in SERVING
+        return _vmap(visit.arm, least * on, most * on)
 
     visits = grouped(state.visits(outcome, "visit"), lambda one: one.arm)
     return [state.judge(f"hits ({arm})", v, expected) for arm, v in visits.items()]
