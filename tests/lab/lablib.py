@@ -12,6 +12,7 @@ import pytest
 from programs import completed
 
 from bulkmm.errors import Exit
+from bulkmm.lab import scenario
 from bulkmm.lab.families import hotplug, vmap
 from bulkmm.lab.machine import kernels
 
@@ -73,6 +74,7 @@ def whole(document: dict[str, Any], rounds: int) -> None:
         }
         # each arm onlines as much
         assert len({g["functions"]["online_pages"]["calls"] for g in graphs[::2]}) == 1
-    if name in vmap.CASES and len(pairs) > 1:
-        limit = [vmap.LIMIT] if vmap.CASES[name][0].scanned else []
+    one = scenario.find(name)
+    if one.family == "vmap" and one.shape and len(pairs) > 1:
+        limit = [vmap.LIMIT] if one.shape[0].scanned else []
         assert set(arms) >= {(name, arm) for arm in ("off", "block", *limit)}

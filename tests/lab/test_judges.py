@@ -327,7 +327,7 @@ def stressed() -> list[Event]:
 
 
 def ready() -> list[Event]:
-    pages = prezero.SHAPES["prezero-2m"].pages
+    pages = scenario.find("prezero-2m").shape.pages
     found = [event("start", release=OLD)]
     for arm, way in product(prezero.ARMS, prezero.WAYS):
         known = pages if arm in prezero.READY else 0

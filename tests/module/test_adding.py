@@ -34,13 +34,9 @@ ADDED = (
         "vmap-extra",
         "vmap() of 64 pages",
         takes=("rounds", "seed", "arms", "arrays", "extra"),
+        shape=(Case("", "vmap", 10, 4, "0x64", pages=64),),
     ),
 """,
-    ),
-    (
-        "bulkmm/lab/families/vmap.py",
-        "CASES = {\n",
-        '    "vmap-extra": (Case("", "vmap", 10, 4, "0x64", pages=64),),\n',
     ),
     (
         "bulkmm/lab/choices.py",

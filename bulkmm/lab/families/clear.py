@@ -15,50 +15,13 @@ from bulkmm.lab import state, work
 from bulkmm.lab.families import huge
 from bulkmm.lab.families.huge import ARMS, LISTS, SizedWork, arm, right
 from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.scenario.clear import DEMAND, FORK
 from bulkmm.results import Check
 
 PAIRS = (("off", "auto"), ("off", "cached"), ("off", "streaming"), ("absent", "off"))
-DEMAND = ("write-first", "write-middle", "write-last")
 POPULATE = ("madv-populate", "map-populate", "fallocate")
 TIMED = {"demand": DEMAND, "populate": POPULATE}
-FORK = "fork"
-ANYWHERE = (*DEMAND, "read", "madv-populate", "map-populate", FORK)
-HUGETLB = (*ANYWHERE, "memfd", "fallocate")
-# without 2 MiB pages, a read fault maps the shared page of zeros
-PART = tuple(way for way in ANYWHERE if way != "read")
 DIRTY_MIB = 64  # dirtied again and again by a second process
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The folios of a scenario."""
-
-    kind: str  # thp or hugetlb
-    kib: tuple[int, ...]
-    ways: tuple[str, ...]  # that exist
-    folios: int  # per visit, by default
-    batch: int  # folios at a time
-    pool: int = 0  # hugetlb pages: twice a batch, for a child's copies
-    only_asked: tuple[str, ...] = ()  # run only on request
-
-
-SHAPES = {
-    "thp-2m": Shape("thp", (2048,), ANYWHERE, folios=32, batch=16),
-    "mthp": Shape(
-        "thp", tuple(1 << n for n in range(4, 11)), PART, folios=80, batch=80
-    ),
-    "hugetlb-2m": Shape("hugetlb", (2048,), HUGETLB, folios=32, batch=16, pool=32),
-    "hugetlb-1g": Shape(
-        "hugetlb",
-        (1 << 20,),
-        HUGETLB,
-        folios=1,
-        batch=1,
-        pool=2,
-        # 7.3's own fork loses these pages: docs/limits.md
-        only_asked=(FORK,),
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -69,21 +32,14 @@ class Work(SizedWork):
     kinds = tuple(TIMED)
 
     @property
-    def shape(self) -> Shape:
-        return SHAPES[self.scenario.name]
-
-    @property
     def ways(self) -> tuple[str, ...]:
-        usual = (way for way in self.shape.ways if way not in self.shape.only_asked)
-        return self.options.ways or tuple(usual)
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return self.shape.kib
+        usual: tuple[str, ...] = self.scenario.shape.ways
+        return self.options.ways or usual
 
     @property
     def known(self) -> Mapping[str, tuple[object, ...]]:
-        return {**super().known, "ways": self.shape.ways}
+        shape = self.scenario.shape
+        return {**super().known, "ways": (*shape.ways, *shape.only_asked)}
 
     def lines(self) -> list[str]:
         lines = ["zeroing", f"dirty {DIRTY_MIB}"]
@@ -93,7 +49,8 @@ class Work(SizedWork):
         return [*lines, "state absent"]
 
     def _size(self, kib: int, chance: random.Random) -> list[str]:
-        shape, many = self.shape, self._many
+        shape = self.scenario.shape
+        many = f"-n {self.options.folios or shape.folios} -b {shape.batch}"
         lines = [f"folios {shape.kind} {kib} {shape.pool}", "state absent"]
         # makes the host fault in its own pages
         lines.append(f"visit first {self.ways[0]} {many}")
@@ -109,11 +66,6 @@ class Work(SizedWork):
         lines.append(f"visit {label} {way} {many} -p")
         return lines
 
-    @property
-    def _many(self) -> str:
-        folios = self.options.folios or self.shape.folios
-        return f"-n {folios} -b {self.shape.batch}"
-
     def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
         """Return the times per folio by arm, in the order measured; empty if none."""
         taken: dict[str, list[float]] = {}
@@ -126,7 +78,7 @@ class Work(SizedWork):
     def checks(self, outcome: Outcome) -> list[Check]:
         visits = state.visits(outcome, "visit")
         seen = outcome.of("visit")
-        away = self.shape.kind == "thp" and huge.taken_away(outcome)
+        away = self.scenario.shape.kind == "thp" and huge.taken_away(outcome)
         return [
             *huge.zero(v for v in seen if v["label"] != "planted"),
             *huge.planted(seen, wanted=not self.options.break_one_word),

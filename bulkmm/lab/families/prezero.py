@@ -16,7 +16,7 @@ from bulkmm.lab.machine.arch import X86_64, of_release
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.state import Visit
 from bulkmm.results import Check
-from bulkmm.size import GIB, KIB, MIB
+from bulkmm.size import KIB, MIB
 
 ARMS = ("absent", "off", "clear", "on", "ready", "both")
 READY = ("ready", "both")
@@ -40,34 +40,13 @@ Taken = Mapping[tuple[str, str], list[counting.Work]]  # by way and arm
 
 
 @dataclass(frozen=True)
-class Shape:
-    """The pool of a scenario."""
-
-    kind: str  # of bmmpool
-    page: int
-    pages: int
-    most: float  # of a ready page's bytes that are stored
-
-
-SHAPES = {
-    "prezero-2m": Shape("2m", 2 * MIB, 32, 0.01),
-    "prezero-1g": Shape("1g", GIB, 1, 0.0001),
-}
-
-
-@dataclass(frozen=True)
 class Work(work.Work):
     """The scenario with its options (see bulkmm.lab.work)."""
 
     visited = VISIT
 
-    @property
-    def shape(self) -> Shape:
-        """Return the scenario's pool."""
-        return SHAPES[self.scenario.name]
-
     def lines(self) -> list[str]:
-        shape, chance = self.shape, self.options.chance
+        shape, chance = self.scenario.shape, self.options.chance
         lines = [f"folios hugetlb {shape.page // KIB} {shape.pages}"]
         for arm in self.rounds(ARMS, chance):
             lines.append(f"prezero_state {arm}")
@@ -77,11 +56,12 @@ class Work(work.Work):
         return [*lines, "prezero_state absent"]
 
     def _visit(self, way: str) -> str:
-        shape = self.shape
+        shape = self.scenario.shape
         return f"prezero_visit {shape.kind} {shape.page * shape.pages // MIB} {way}"
 
     def measured(self, outcome: Outcome) -> Iterator[work.Measure]:
-        nbytes = self.shape.page * self.shape.pages
+        shape = self.scenario.shape
+        nbytes = shape.page * shape.pages
         for slot, suffix in ((POPULATE, ""), (FREE, "-free")):
             taken = _taken(outcome, slot)
             for way in WAYS if taken else ():
@@ -112,7 +92,7 @@ class Work(work.Work):
 
     def _known(self, arm: str, visits: list[Visit]) -> Check:
         """Check that the whole pool was known where it is to be ready, and then not."""
-        pages = self.shape.pages
+        pages = self.scenario.shape.pages
         wanted = (pages, pages, 0) if arm in READY else (0, 0, 0)
         seen = {
             (int(v.event["known"]), v.moved("prezero"), int(v.event["left"]))
@@ -127,7 +107,7 @@ class Work(work.Work):
 
     def _cheap(self, way: str, taken: Taken) -> Iterator[Check]:
         """Compare what a ready page costs with its bytes, and with stock's work."""
-        shape = self.shape
+        shape = self.scenario.shape
         stock, _ = self._least(taken, way, "absent")
         _, seen = self._least(taken, way, "clear")
         yield Check(
@@ -165,7 +145,8 @@ class Work(work.Work):
         """Return the least work of a page in arms: interrupts only ever add to it."""
         works = [one for arm in arms for one in taken[way, arm]]
         insns, stores = (min(some) for some in zip(*works, strict=True))
-        return insns / self.shape.pages, stores / self.shape.pages
+        pages = self.scenario.shape.pages
+        return insns / pages, stores / pages
 
 
 def _taken(outcome: Outcome, slot: int) -> Taken:

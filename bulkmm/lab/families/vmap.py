@@ -22,15 +22,8 @@ from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.scenario.vmap import PHYSICAL
 from bulkmm.lab.work import ABSENT
 from bulkmm.results import Check
-from bulkmm.size import MIB, PAGE
 
-PAIRS = (
-    ("absent", "pte"),
-    ("absent", "block"),
-    ("off", "pte"),
-    ("off", "block"),
-    ("absent", "off"),
-)
+PAIRS = (*product(("absent", "off"), vmap_proof.SERVING), ("absent", "off"))
 LIMIT = "limit"  # only reading the page array
 CHECK, FAULTS, UPSTREAM = "vmap-check", "vmap-faults", "upstream-vmalloc"
 ARRAYS = 100_000
@@ -50,58 +43,6 @@ BAD = (
 
 
 @dataclass(frozen=True)
-class Case:
-    """One way to map, as module/selftest/vmap_time.c knows it."""
-
-    result: str  # suffix to the scenario's name
-    what: str
-    calls: int  # per sample, which is their mean
-    samples: int  # per visit
-    shape: str = ""  # of the page array, or
-    size: int = 0  # bytes
-    pages: int = 0  # of the shape
-    served: bool = True  # long enough for the path
-
-    @property
-    def nbytes(self) -> int:
-        """Return the bytes that one call maps."""
-        return self.size or self.pages * PAGE
-
-    @property
-    def scanned(self) -> bool:
-        """Return whether reading the array takes measurable time."""
-        return bool(self.shape) and self.served
-
-    @property
-    def words(self) -> str:
-        """Return the arguments of the guest's command after the label."""
-        words = f"{self.what} {self.calls} {self.samples}"
-        return f"{words} {self.size} {PHYSICAL:#x}" if self.size else words
-
-
-CASES = {
-    "vmap-100m-order8": (Case("", "vmap", 3, 8, "8x100", pages=25600),),
-    "vmap-128m-mixed": (Case("", "vmap", 3, 8, "8x96 4x384s 0x2048s", pages=32768),),
-    "vmap-order9": (Case("", "vmap", 3, 8, "9x50c", pages=25600),),
-    "vmap-order0": (Case("", "vmap", 10, 8, "0x4096s", pages=4096),),
-    "vmap-1page": (Case("", "vmap", 1000, 10, "0x1", pages=1, served=False),),
-    "vm_map_ram": (
-        Case("", "vm_map_ram", 1000, 8, "4x1", pages=16, served=False),
-        Case("-4m", "vm_map_ram", 50, 8, "8x4", pages=1024),
-    ),
-    "vmalloc-1m": (
-        Case("", "vmalloc-map", 100, 8, size=MIB),
-        Case("-whole", "vmalloc", 20, 4, size=MIB),
-        Case("-huge-4m", "vmalloc-map", 100, 8, size=4 * MIB, served=False),
-    ),
-    "ioremap-1m": (
-        Case("", "ioremap", 100, 8, size=MIB),
-        Case("-map", "ioremap-map", 100, 8, size=MIB),
-    ),
-}
-
-
-@dataclass(frozen=True)
 class Work(work.Work):
     """A vmap scenario with its options (see bulkmm.lab.work)."""
 
@@ -114,10 +55,6 @@ class Work(work.Work):
     @property
     def arms(self) -> tuple[str, ...]:
         return self.options.arms or ARMS
-
-    @property
-    def cases(self) -> tuple[Case, ...]:
-        return CASES.get(self.scenario.name, ())
 
     @property
     def arrays(self) -> int:
@@ -134,7 +71,7 @@ class Work(work.Work):
 
     def _timed(self, chance: random.Random) -> list[str]:
         lines = []
-        for case in self.cases:
+        for case in self.scenario.shape:
             lines += [f"shape {case.shape}"] if case.shape else []
             name = self.scenario.name + case.result
             # makes the host fault in its own pages
@@ -195,7 +132,7 @@ class Work(work.Work):
         return lines
 
     def measured(self, outcome: Outcome) -> Iterable[work.Measure]:
-        for case, (slot, key) in product(self.cases, enumerate(SLOTS)):
+        for case, (slot, key) in product(self.scenario.shape, enumerate(SLOTS)):
             name = self.scenario.name + case.result
             of = {"label": "round", "result": name}
             taken = work.samples(outcome, "visit", key, self.arms, **of)
@@ -214,7 +151,7 @@ class Work(work.Work):
         planted = not self.options.break_one_word
         calls = {
             self.scenario.name + case.result: (case.calls * case.samples, case.served)
-            for case in self.cases
+            for case in self.scenario.shape
         }
         found = [
             *vmap_proof.random_arrays(outcome, planted=planted),

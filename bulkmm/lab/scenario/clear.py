@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Scenarios of path clear."""
 
+from dataclasses import dataclass
 from functools import partial
 
 from bulkmm.lab.choices import PREEMPT
@@ -15,6 +16,26 @@ ZERO = (
 ZEROING = ("init_on_alloc", "init_on_free")
 FAULTED = ("rounds", "seed", "break_one_word", "preempt", *ZEROING, "folios", "ways")
 SOAK = ("--seconds 30",)
+DEMAND = ("write-first", "write-middle", "write-last")
+FORK = "fork"
+ANYWHERE = (*DEMAND, "read", "madv-populate", "map-populate", FORK)
+HUGETLB = (*ANYWHERE, "memfd", "fallocate")
+# without 2 MiB pages, a read fault maps the shared page of zeros
+PART = tuple(way for way in ANYWHERE if way != "read")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The folios of a scenario."""
+
+    kind: str  # thp or hugetlb
+    kib: tuple[int, ...]
+    ways: tuple[str, ...]
+    folios: int  # per visit, by default
+    batch: int  # folios at a time
+    pool: int = 0  # hugetlb pages: twice a batch, for a child's copies
+    only_asked: tuple[str, ...] = ()  # further ways, run only on request
+
 
 _clear = partial(
     Scenario,
@@ -30,6 +51,7 @@ SCENARIOS = (
     _zero(
         "thp-2m",
         "faulting in transparent huge pages of 2 MiB",
+        shape=Shape("thp", (2048,), ANYWHERE, folios=32, batch=16),
         full=("--init-on-alloc 0 --rounds 2", "--init-on-alloc 1 --rounds 2"),
         debug={
             "debug": (
@@ -41,6 +63,9 @@ SCENARIOS = (
     _zero(
         "mthp",
         "faulting in transparent huge pages of 16 KiB to 1 MiB",
+        shape=Shape(
+            "thp", tuple(1 << n for n in range(4, 11)), PART, folios=80, batch=80
+        ),
         takes=(*FAULTED, "kib"),
         since="6.12",
         full=("--init-on-alloc 0 --rounds 2",),
@@ -52,6 +77,7 @@ SCENARIOS = (
     _zero(
         "hugetlb-2m",
         "faulting in hugetlb pages of 2 MiB",
+        shape=Shape("hugetlb", (2048,), HUGETLB, folios=32, batch=16, pool=32),
         full=("--rounds 2",),
         quick=("--folios 8 --way write-middle --rounds 1",),
         debug=dict.fromkeys(("debug", "clang-cfi"), ("--folios 4 --rounds 1",)),
@@ -59,6 +85,16 @@ SCENARIOS = (
     _zero(
         "hugetlb-1g",
         "faulting in hugetlb pages of 1 GiB",
+        shape=Shape(
+            "hugetlb",
+            (1 << 20,),
+            tuple(way for way in HUGETLB if way != FORK),
+            folios=1,
+            batch=1,
+            pool=2,
+            # 7.3's own fork loses these pages: docs/limits.md
+            only_asked=(FORK,),
+        ),
         rounds=1,
         debug={"debug": ("--rounds 1",)},
         seconds=600,

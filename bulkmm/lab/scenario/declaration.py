@@ -5,7 +5,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bulkmm.control.needs import at_least
 from bulkmm.errors import UsageError
@@ -52,6 +52,7 @@ class Scenario:
     devices: tuple[str, ...] = ()  # of QEMU, on x86-64
     cpu: str = ""  # likewise; "": the architecture's default
     mode: str = ""  # of pmem and hotplug: the kind of device
+    shape: Any = ()  # of its pages, or its cases, as its family has them
     counted: bool = False  # the guest's clock counts instructions
     marked: bool = False  # TCG: the work of its operations is counted
     faults: bool = False  # can be injected: it needs a test build

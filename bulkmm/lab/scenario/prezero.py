@@ -1,10 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Scenarios of path prezero."""
 
+from dataclasses import dataclass
 from functools import partial
 
 from bulkmm.lab.machine.vm import Hot
 from bulkmm.lab.scenario.declaration import GIB_PAGE, Scenario
+from bulkmm.size import GIB, MIB
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The pool of a scenario."""
+
+    kind: str  # of bmmpool
+    page: int
+    pages: int
+    most: float  # of a ready page's bytes that are stored
+
 
 _prezero = partial(Scenario, family="prezero", path="prezero", since="6.12")
 _ready = partial(
@@ -22,6 +35,7 @@ SCENARIOS = (
     _ready(
         "prezero-2m",
         "populating a pool of hugetlb pages of 2 MiB that are ready, and that are not",
+        shape=Pool("2m", 2 * MIB, 32, 0.01),
         rounds=2,
         full=("--rounds 2",),
         quick=("--rounds 1",),
@@ -32,6 +46,7 @@ SCENARIOS = (
     _ready(
         "prezero-1g",
         "populating a page of 1 GiB that is ready, and that is not",
+        shape=Pool("1g", GIB, 1, 0.0001),
         rounds=1,
         debug={"debug": ("--rounds 1",)},
         seconds=400,
