@@ -20,7 +20,7 @@ from bulkmm.lab.commands.matrix import need_places, pattern
 from bulkmm.lab.machine import build, root
 from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.archive import Archive, Offer
-from bulkmm.lab.machine.kernels import Kernel
+from bulkmm.lab.machine.kernels import Kernel, age
 from bulkmm.lab.paths import PROJECT, content_key, locked, need_sources, scratch, used
 from bulkmm.lab.progress import Progress
 from bulkmm.native import measure, process, prototypes, vmlinux
@@ -232,16 +232,12 @@ def _said(name: str, document: Document) -> str:
 
 def markdown(rows: Iterable[Row], offered: int) -> str:
     """Return the page; the run may still be incomplete."""
-    rows = sorted(rows, key=_age)
+    rows = sorted(rows, key=lambda row: age(row.release))
     cpus = sorted({row.cpu for row in rows if row.cpu})
     how = f"at reduced sizes, on {' and '.join(cpus) or 'no CPU yet'}"
     lines = Sheet(HEADINGS, [row.cells() for row in rows]).markdown()
     page = [INTRO.format(how=how), "", summary(rows, offered), "", *lines]
     return "\n".join([*page, UPDATES, "", *_updates(rows)])
-
-
-def _age(row: Row) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", row.release)]
 
 
 def _updates(rows: Iterable[Row]) -> list[str]:

@@ -147,8 +147,8 @@ def offers(known: set[str]) -> list[Offer]:
 
 def _ranked(found: list[Offer]) -> list[Offer]:
     """Return the newest of each series, then the rest, those with headers first."""
-    ages = {one: [int(n) for n in re.findall(r"\d+", one.version)] for one in found}
-    newest = sorted(found, key=lambda one: (bool(one.headers), ages[one]), reverse=True)
+    newest = sorted(found, key=lambda one: kernels.age(one.release), reverse=True)
+    newest.sort(key=lambda one: not one.headers)
 
     def rank(one: Offer) -> tuple[bool, int, list[int], int]:
         same = dict.fromkeys(x.version for x in newest if x.series == one.series)

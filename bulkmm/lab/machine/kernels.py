@@ -175,7 +175,7 @@ def _whole(root: Root, release: str, progress: Progress) -> Kernel:
 
 def age(release: str) -> list[int]:
     """Return what releases are sorted by."""
-    return [int(n) for n in re.findall(r"\d+(?=[.+-])", release)]
+    return [int(n) for n in re.findall(r"\d+(?=[.+~-])", release)]
 
 
 def _release(known: set[str], name: str, arch: Arch = X86_64) -> str:
