@@ -21,6 +21,8 @@ from bulkmm.results import Check, Measured
 
 Seen = TypeVar("Seen")
 ABSENT = "absent"  # the state in which the module is not loaded
+# by name: a kind of event, or what is made of all
+Kept = tuple[str, str | Callable[[Outcome], object]]
 PARAMETERS = ("init_on_alloc", "init_on_free", "preempt")  # options of the kernel's
 
 
@@ -41,7 +43,7 @@ class Work:
     scenario: Scenario
     options: Options
 
-    kept: ClassVar[tuple[tuple[str, str], ...]] = ()  # facts() from events: name, event
+    kept: ClassVar[tuple[Kept, ...]] = ()  # for facts()
     visited: ClassVar[str] = ""  # event that ends a visit, for facts()
 
     @property
@@ -129,7 +131,8 @@ class Work:
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return the options and what else the run observed."""
         taken = {name: getattr(self.options, name) for name in self.scenario.takes}
-        taken |= {name: outcome.of(event) for name, event in self.kept}
+        for name, what in self.kept:
+            taken[name] = outcome.of(what) if isinstance(what, str) else what(outcome)
         if self.visited:
             taken["visits"] = [
                 visit.facts(self.scenario.path)

@@ -28,6 +28,11 @@ DIRTY_MIB = 64  # dirtied again and again by a second process
 class Work(SizedWork):
     """Folios faulted in every way, in every state of the module."""
 
+    kept = (
+        ("visits", huge.visits),
+        ("counters", state.unloaded),
+        ("allocator_clears", huge.allocator_clears),
+    )
     pairs = PAIRS
     kinds = tuple(TIMED)
 
@@ -88,21 +93,12 @@ class Work(SizedWork):
             state.attached(outcome, "clear"),
         ]
 
-    def facts(self, outcome: Outcome) -> dict[str, Any]:
-        seen = super().facts(outcome)
-        return {
-            **seen,
-            "visits": [*map(huge.facts, state.visits(outcome, "visit"))],
-            "counters": state.unloaded(outcome),
-            "allocator_clears": huge.allocator_clears(outcome),
-        }
-
 
 @dataclass(frozen=True)
 class Soak(work.Work):
     """All settings change while four processes fault in huge pages."""
 
-    kept = (("soaked", "soaked"),)
+    kept = (("soaked", "soaked"), ("allocator_clears", huge.allocator_clears))
 
     def checks(self, outcome: Outcome) -> list[Check]:
         found = [_soaked(event) for event in outcome.of("soaked")]
@@ -114,10 +110,6 @@ class Soak(work.Work):
             state.meanwhile(outcome, "clear"),
             state.attached(outcome, "clear", busy=True),
         ]
-
-    def facts(self, outcome: Outcome) -> dict[str, Any]:
-        seen = super().facts(outcome)
-        return {**seen, "allocator_clears": huge.allocator_clears(outcome)}
 
 
 def _soaked(event: dict[str, Any]) -> Check:

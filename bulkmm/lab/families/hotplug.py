@@ -49,6 +49,7 @@ TIMED = (("", "plug_ns"), ("-unplug", "unplug_ns"))
 class Work(work.Work):
     """A hotplug scenario with its options (see bulkmm.lab.work)."""
 
+    kept = (("breakdown", breakdown.of),)
     visited = "hot-visit"
 
     @property
@@ -167,9 +168,6 @@ class Work(work.Work):
         bypasses = added // PAGE * STRUCT_PAGE > most
         right = streamed >= least if bypasses else not streamed
         return right and visit.moved("alloc", "bytes") >= least
-
-    def facts(self, outcome: Outcome) -> dict[str, Any]:
-        return {**super().facts(outcome), "breakdown": breakdown.of(outcome)}
 
 
 def _arm(event: dict[str, Any]) -> str | None:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from bulkmm.control.kernel import ALLOCATOR_SERVES
 from bulkmm.control.module import OFF
 from bulkmm.control.needs import at_least
+from bulkmm.lab import state
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.state import Expect, Visit, judge
 from bulkmm.lab.work import Measure, Work, grouped
@@ -108,8 +109,12 @@ def allocated(hits: int) -> Expect:
     return Expect("alloc", least=hits, small=None, others=True)
 
 
-def facts(visit: Visit) -> dict[str, Any]:
-    """Return a visit as results have it."""
+def visits(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return the visits as results have them."""
+    return [*map(_facts, state.visits(outcome, "visit"))]
+
+
+def _facts(visit: Visit) -> dict[str, Any]:
     fell = visit.fell("clear")
     return {
         **visit.event,

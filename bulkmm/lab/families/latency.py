@@ -34,6 +34,10 @@ ALLOWED = 1.5  # times the target latency, plus a page
 TRACED = {"order": 9, "bytes": 2 << 20, "streaming": 1}
 
 
+def _model(outcome: Outcome) -> str:
+    return str(outcome.of("preemption")[0]["model"])
+
+
 @dataclass(frozen=True)
 class Work(SizedWork):
     """Clearing with several target latencies, and a waiting task."""
@@ -41,7 +45,7 @@ class Work(SizedWork):
     sizes = tuple(POOLS)
     pairs = tuple(("off", arm) for arm in ARMS[1:])
     kinds = tuple(WAYS)
-    kept = (("visits", "late"), ("bounds", "bound"))
+    kept = (("visits", "late"), ("bounds", "bound"), ("preemption", _model))
 
     def lines(self) -> list[str]:
         model = self.options.preempt or ""
@@ -66,7 +70,7 @@ class Work(SizedWork):
     def checks(self, outcome: Outcome) -> list[Check]:
         seen = outcome.of("late")
         traced = outcome.of("traced")
-        model = outcome.of("preemption")[0]["model"]
+        model = _model(outcome)
         preempts = model in PREEMPTIBLE
         wanted = {**TRACED, "unit": 2 << 20 if preempts else PAGE}
         told = any(wanted.items() <= one.items() for one in traced[:1])
@@ -78,10 +82,6 @@ class Work(SizedWork):
             return found
         bounds = grouped(outcome.of("bound"), lambda e: f"{e['list']}, {e['backend']}")
         return [*found, *(_bound(name, some) for name, some in bounds.items())]
-
-    def facts(self, outcome: Outcome) -> dict[str, Any]:
-        model = outcome.of("preemption")[0]["model"]
-        return {**super().facts(outcome), "preemption": model}
 
 
 def _warm(kib: int) -> list[str]:

@@ -42,6 +42,7 @@ FLIPPED_WORD = 5
 class Work(work.Work):
     """A persistent-memory scenario with its options (see bulkmm.lab.work)."""
 
+    kept = (("breakdown", breakdown.of),)
     visited = "bind"
 
     def check_options(self, arch: Arch = X86_64) -> None:
@@ -149,7 +150,6 @@ class Work(work.Work):
                 (r.files["memmap/backend"] for r in state.records(outcome)), ""
             ),
             "fallbacks": dict(fell),
-            "breakdown": breakdown.of(outcome),
         }
 
 

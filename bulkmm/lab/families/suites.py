@@ -36,7 +36,7 @@ class Suite(work.Work):
     """A suite with its options (see bulkmm.lab.work)."""
 
     every: ClassVar[tuple[str, ...]] = ()  # part that there is
-    kept = (("ops", "stress-ops"), ("took", "mm-ran"))
+    kept = (("ops", "stress-ops"), ("took", "mm-ran"), ("hits", state.unloaded))
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -51,7 +51,6 @@ class Suite(work.Work):
         return {
             **super().facts(outcome),
             "parts": self.parts,
-            "hits": state.unloaded(outcome),
             "tests": {
                 f"{category}: {name}": arms
                 for (category, name), arms in verdicts(outcome.of("mm")).items()

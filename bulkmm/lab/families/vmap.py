@@ -50,6 +50,7 @@ class Work(work.Work):
         ("shapes", "shape"),
         ("checked", "checked"),
         ("soaked", "soaked"),
+        ("counters", state.unloaded),
     )
 
     @property
@@ -188,8 +189,7 @@ class Work(work.Work):
         return Check(WHOLE, ok, detail or f"{bad} bad requests, {len(arms)} arms")
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
-        counters = state.unloaded(outcome)
-        return {**super().facts(outcome), "arrays": self.arrays, "counters": counters}
+        return {**super().facts(outcome), "arrays": self.arrays}
 
 
 def _arm(name: str, visit: dict[str, Any]) -> str | None:
