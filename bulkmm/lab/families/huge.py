@@ -16,10 +16,10 @@ from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.state import Expect, Visit, judge
 from bulkmm.lab.work import Measure, Work, grouped
 from bulkmm.results import Check
+from bulkmm.size import KIB, PAGE, named
 
 Visits = list[dict[str, Any]]
 
-PAGE_KIB = 4
 ARMS = ("absent", "off", "auto", "cached", "streaming")
 SERVING = ARMS[2:]  # the modes in which the module clears
 ALLOC_FROM = 512  # pages: the least that path alloc serves
@@ -80,16 +80,13 @@ def taken_away(outcome: Outcome) -> bool:
 
 def size(kib: int) -> str:
     """Return a size as in scenario names: 64k, 2m, 1g."""
-    for unit, many in (("g", 1 << 20), ("m", 1 << 10)):
-        if kib >= many:
-            return f"{kib // many}{unit}"
-    return f"{kib}k"
+    return named(kib * KIB).lower()
 
 
 def expected(visit: Visit, *, taken_away: bool) -> tuple[Expect, Expect]:
     """Return what a visit is to do to paths clear and alloc."""
     event, arm = visit.event, visit.arm
-    folios, pages = int(event["folios"]), event["kib"] // PAGE_KIB
+    folios, pages = int(event["folios"]), event["kib"] * KIB // PAGE
     hits = small = alloc = 0
     if arm not in SERVING:
         pass

@@ -25,6 +25,7 @@ GRAPH = re.compile(
 )
 BEGIN = re.compile(r"bulkmm-lab: warnings of (\S+) in (\S+) begin")
 END = "bulkmm-lab: warnings end"
+MARKED = re.compile(rf"{BEGIN.pattern}(.*?)(?=bulkmm-lab: warnings|\Z)", re.DOTALL)
 PLACE = re.compile(r"WARNING: (?:.*?([\w/.-]+\.[ch]:\d+)|.*)")
 # taint from loading an unsigned out-of-tree module
 ALLOWED_TAINT = 1 << 12 | 1 << 13
@@ -49,17 +50,10 @@ def search(log: str) -> list[str]:
 
 def warnings(log: str) -> list[tuple[str, str, list[str]]]:
     """Return for each expected warning what warned, in which arm, and where."""
-    found: list[tuple[str, str, list[str]]] = []
-    places: list[str] | None = None
-    for line in log.splitlines():
-        if begun := BEGIN.search(line):
-            places = []
-            found.append((begun[1], begun[2], places))
-        elif END in line:
-            places = None
-        elif places is not None and (place := PLACE.search(line)):
-            places.append(place[1] or place[0])
-    return found
+    return [
+        (what, arm, [place[1] or place[0] for place in PLACE.finditer(said)])
+        for what, arm, said in MARKED.findall(log)
+    ]
 
 
 def last_lines(log: str, count: int = 15) -> str:
