@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from bulkmm.lab import state, work
+from bulkmm.lab.families.huge import right
 from bulkmm.lab.families.pmem import ARMS, expected
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
@@ -63,21 +64,8 @@ class Work(work.Work):
 
 def _verdicts(outcome: Outcome) -> list[Check]:
     """Check that no case found errors, in any state of the module."""
-    said: dict[str, dict[str, list[int]]] = {}
-    for event in outcome.of("hmm-case"):
-        arms = said.setdefault(event["name"], {})
-        # the guest reports negative numbers as text
-        arms.setdefault(event["arm"], []).append(int(event["wrong"]))
-    return [
-        Check(
-            f"test_hmm: {name}",
-            not any(wrong for some in arms.values() for wrong in some),
-            "; ".join(
-                f"{arm}: {' '.join(map(str, arms[arm]))}" for arm in sorted(arms)
-            ),
-        )
-        for name, arms in said.items()
-    ]
+    said = work.grouped(outcome.of("hmm-case"), lambda one: str(one["name"]))
+    return [right(f"test_hmm: {name}", some) for name, some in said.items()]
 
 
 def _brought_up(outcome: Outcome) -> Check:
