@@ -180,16 +180,6 @@ def would_be_of(request: Request) -> str:
         return identity(prepared(cache, request, progress))
 
 
-def _origin(ready: Prepared) -> dict[str, str]:
-    """Return what a run is of, taken before others may clean the cache."""
-    return {
-        "kernel": ready.kernel.release,
-        "arch": ready.kernel.arch.name,
-        "srcversion": build.source_version(ready.modules[0]),
-        "key": identity(ready),
-    }
-
-
 def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
     """Return root, kernel, guest and module of a run, from the cache if possible."""
     made, work, arch = root.ensure(cache, progress), request.work, request.arch
@@ -211,14 +201,14 @@ def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
 
 
 def check_cpus(request: Request) -> None:
-    """Reject CPU models that QEMU lacks, and several CPUs with a counted clock."""
-    name = request.work.scenario.name
-    hot = request.work.scenario.hot
-    if request.cpus != CPUS and (hot.shared_out or hot.bare):
-        raise UsageError(f"--cpus does not apply to {name}: its memory nodes have them")
-    least, most = 1, 1 if request.work.scenario.counted else MOST_CPUS
-    if request.cpus != CPUS and not least <= request.cpus <= most:
-        raise UsageError(f"--cpus {request.cpus}: give {least} to {most}")
+    """Reject CPUs where memory nodes have them, and several with a counted clock."""
+    one, cpus = request.work.scenario, request.cpus
+    most = 1 if one.counted else MOST_CPUS
+    if cpus != CPUS and (one.hot.shared_out or one.hot.bare):
+        where = f"{one.name}: its memory nodes have them"
+        raise UsageError(f"--cpus does not apply to {where}")
+    if cpus != CPUS and not 1 <= cpus <= most:
+        raise UsageError(f"--cpus {cpus}: give 1 to {most}")
 
 
 def check(request: Request) -> None:
@@ -248,7 +238,12 @@ def run_scenario(request: Request) -> Document:
                 stack.callback(_keep, run, kept)
                 progress.note(f"the run's files are kept in {kept}")
             guest = _guest(request, ready, chosen, run)
-            made = _origin(ready)
+            made = {  # taken before others may clean the cache
+                "kernel": ready.kernel.release,
+                "arch": ready.kernel.arch.name,
+                "srcversion": build.source_version(ready.modules[0]),
+                "key": identity(ready),
+            }
             stack.enter_context(used(cache))
             qemu = vm.qemu_version(ready.kernel.root, request.arch)
         with turn(progress):

@@ -168,8 +168,13 @@ def _whole(root: Root, release: str, progress: Progress) -> Kernel:
     known = _index(root)
     if f"{HEADERS}{release}" not in known:
         raise UsageError(f"the index has no kernel {release}")
-    with progress.step(f"fetching kernel {release}"):
-        _unpack(root, _packages(known, release), kernel)
+    names = _packages(known, release)
+    fetching = progress.step(f"fetching kernel {release}")
+    with fetching, fetched(root, names, root.var / "debs") as debs:
+        unpack(root, debs)
+        root.run(["depmod", release])
+    if not kernel.image.is_file():
+        raise BulkmmError(f"the packages of {release} hold no kernel image")
     return kernel
 
 
@@ -252,14 +257,6 @@ def unpack(root: Root, debs: list[Path]) -> None:
     for deb in debs:
         # --keep-directory-symlink: /lib is a link in a merged /usr
         root.run(["sh", "-c", UNPACK, "sh", root.inner(deb)], 300)
-
-
-def _unpack(root: Root, names: list[str], kernel: Kernel) -> None:
-    with fetched(root, names, root.var / "debs") as debs:
-        unpack(root, debs)
-        root.run(["depmod", kernel.release])
-    if not kernel.image.is_file():
-        raise BulkmmError(f"the packages of {kernel.release} hold no kernel image")
 
 
 FETCH = 'cd "$1" && shift && apt-get -q -o APT::Sandbox::User=root "$@"'
