@@ -7,7 +7,7 @@ contained; bulkmm.lab.families.huge judges that.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +33,6 @@ class Work(SizedWork):
         ("counters", state.unloaded),
         ("allocator_clears", huge.allocator_clears),
     )
-    pairs = PAIRS
-    kinds = tuple(TIMED)
 
     @property
     def ways(self) -> tuple[str, ...]:
@@ -71,14 +69,16 @@ class Work(SizedWork):
         lines.append(f"visit {label} {way} {many} -p")
         return lines
 
-    def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
+    def measured(self, outcome: Outcome) -> Iterator[work.Measure]:
         """Return the times per folio by arm, in the order measured; empty if none."""
-        taken: dict[str, list[float]] = {}
-        for visit in outcome.of("visit", label="round", kib=kib):
-            if visit["way"] in TIMED[what]:
-                times = taken.setdefault(visit["arm"], [])
-                times.append(visit["ns"] / visit["folios"])
-        return {arm: taken[arm] for arm in ARMS if arm in taken}
+        for name, kib, ways in self.timed(TIMED):
+            taken: dict[str, list[float]] = {}
+            for visit in outcome.of("visit", label="round", kib=kib):
+                if visit["way"] in ways:
+                    times = taken.setdefault(visit["arm"], [])
+                    times.append(visit["ns"] / visit["folios"])
+            taken = {arm: taken[arm] for arm in ARMS if arm in taken}
+            yield work.Measure(name, kib << 10, PAIRS, taken)
 
     def checks(self, outcome: Outcome) -> list[Check]:
         visits = state.visits(outcome, "visit")

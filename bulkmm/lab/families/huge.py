@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Shared by the huge-page scenarios: sizes, states, and the checks of a visit."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any, TypeVar
 
 from bulkmm.control.kernel import ALLOCATOR_SERVES
 from bulkmm.control.module import OFF
@@ -14,11 +13,12 @@ from bulkmm.control.needs import at_least
 from bulkmm.lab import state
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.state import Expect, Visit, judge
-from bulkmm.lab.work import Measure, Work, grouped
+from bulkmm.lab.work import Work, grouped
 from bulkmm.results import Check
 from bulkmm.size import KIB, PAGE, named
 
 Visits = list[dict[str, Any]]
+Ways = TypeVar("Ways")
 
 ARMS = ("absent", "off", "auto", "cached", "streaming")
 SERVING = ARMS[2:]  # the modes in which the module clears
@@ -27,11 +27,8 @@ LISTS = ("cached", "streaming")  # of backends, named as the modes that use them
 
 
 @dataclass(frozen=True)
-class SizedWork(Work, ABC):
+class SizedWork(Work):
     """A scenario that times folios of one or several sizes."""
-
-    pairs: ClassVar[tuple[tuple[str, str], ...]]
-    kinds: ClassVar[tuple[str, ...]]  # of a visit: results are named after them
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -48,18 +45,11 @@ class SizedWork(Work, ABC):
     def known(self) -> Mapping[str, tuple[object, ...]]:
         return {"kib": self.sizes}
 
-    @abstractmethod
-    def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
-        """Return the times of each arm, in ns."""
-
-    def measured(self, outcome: Outcome) -> Iterable[Measure]:
-        for kib, what in product(self.kib, self.kinds):
-            taken = self.taken(outcome, kib, what)
-            yield Measure(f"{self._named(kib)}-{what}", kib << 10, self.pairs, taken)
-
-    def _named(self, kib: int) -> str:
-        name = self.scenario.name
-        return name if len(self.sizes) == 1 else f"{name}-{size(kib)}"
+    def timed(self, kinds: Mapping[str, Ways]) -> Iterator[tuple[str, int, Ways]]:
+        """Yield for each size and kind of visit the result's name and the ways."""
+        for kib, (what, ways) in product(self.kib, kinds.items()):
+            of = "" if len(self.sizes) == 1 else f"-{size(kib)}"
+            yield f"{self.scenario.name}{of}-{what}", kib, ways
 
 
 def arm(name: str) -> str:

@@ -8,12 +8,13 @@ claimed bound. Disturbance can only lengthen them, so the least of several visit
 is compared with it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from bulkmm.lab.families.huge import SizedWork
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.work import grouped, samples
+from bulkmm.lab.work import Measure, grouped, samples
 from bulkmm.results import Check
 from bulkmm.size import PAGE
 
@@ -43,8 +44,6 @@ class Work(SizedWork):
     """Clearing with several target latencies, and a waiting task."""
 
     sizes = tuple(POOLS)
-    pairs = tuple(("off", arm) for arm in ARMS[1:])
-    kinds = tuple(WAYS)
     kept = (("visits", "late"), ("bounds", "bound"), ("preemption", _model))
 
     def lines(self) -> list[str]:
@@ -63,9 +62,12 @@ class Work(SizedWork):
                 lines += [f"late {way} {SIZES[kib]}" for way in WAYS.values()]
         return lines
 
-    def taken(self, outcome: Outcome, kib: int, what: str) -> dict[str, list[float]]:
+    def measured(self, outcome: Outcome) -> Iterator[Measure]:
         """Return the longest waits while pages were faulted in or populated."""
-        return samples(outcome, "late", "late_ns", ARMS, kib=kib, way=WAYS[what])
+        pairs = [("off", arm) for arm in ARMS[1:]]
+        for name, kib, way in self.timed(WAYS):
+            taken = samples(outcome, "late", "late_ns", ARMS, kib=kib, way=way)
+            yield Measure(name, kib << 10, pairs, taken)
 
     def checks(self, outcome: Outcome) -> list[Check]:
         seen = outcome.of("late")
