@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Progress on stderr: a spinner on a terminal, plain lines elsewhere."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
+if TYPE_CHECKING:  # loading it takes long
     from rich.status import Status
 
-    Seen = Callable[[dict[str, Any]], None]
-
+Seen = Callable[[dict[str, Any]], None]
 SLOW = 1.0  # seconds; quicker steps get no line
 OFTEN = 60.0  # seconds between lines of a long step without a terminal
 

@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from bulkmm.lab.machine import klog
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.paths import scratch
+from bulkmm.lab.progress import Seen
 
 LABEL = 2 << 20  # label area; the rest of the module stays 2 MiB aligned
 HOT_BLOCK = 128 << 20  # plugged and unplugged in whole memory blocks
@@ -75,7 +76,7 @@ class Guest:
 class Outcome:
     """What a guest reported; ``seen`` is called for every event."""
 
-    seen: Callable[[dict[str, Any]], None]
+    seen: Seen
     events: list[dict[str, Any]] = field(default_factory=list)
     console: str = ""
     log: str = ""
@@ -247,7 +248,7 @@ def boot(
     root: Root,
     run: Path,
     silent: float = SILENT,
-    seen: Callable[[dict[str, Any]], None] = lambda _event: None,
+    seen: Seen = lambda _event: None,
 ) -> Outcome:
     """Run a guest to its end; raise GuestError unless it ended as it should.
 
@@ -263,13 +264,7 @@ def boot(
     return outcome
 
 
-def _once(
-    guest: Guest,
-    root: Root,
-    run: Path,
-    silent: float,
-    seen: Callable[[dict[str, Any]], None],
-) -> Outcome:
+def _once(guest: Guest, root: Root, run: Path, silent: float, seen: Seen) -> Outcome:
     argv = [*child.ALONE, f"--mount-proc={root.path}/proc", "sh", "-c", ENTER, "sh"]
     argv += [str(root.path), *command(guest, root, run)]
     outcome = Outcome(seen)
