@@ -13,7 +13,6 @@ from typing import Any
 from bulkmm.lab import work
 from bulkmm.lab.machine import debs
 from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.machine.root import Root
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.paths import made_whole
 from bulkmm.lab.progress import Progress
@@ -28,18 +27,6 @@ def next_version() -> str:
     return f"{front}.{int(last) + 1}"
 
 
-def upgrade(root: Root, progress: Progress) -> Path:
-    """Return a tree to overlay on the guest's, with packages of the next version."""
-    built = debs.ensure(root.path.parent, progress, next_version())
-    made = root.var / "packages"  # "debs" is where kernels are fetched
-    shutil.rmtree(made, ignore_errors=True)
-    with made_whole(made) as part:
-        (part / "debs").mkdir()
-        for deb in debs.packages(built):
-            shutil.copy(deb, part / "debs")
-    return made
-
-
 @dataclass(frozen=True)
 class Work(work.Work):
     """The life cycle of the packages in a guest."""
@@ -50,7 +37,17 @@ class Work(work.Work):
         return not self.options.no_upgrade
 
     def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
-        return [upgrade(kernel.root, progress)] if self.upgrade else []
+        if not self.upgrade:
+            return []
+        root = kernel.root
+        built = debs.ensure(root.path.parent, progress, next_version())
+        made = root.var / "packages"  # "debs" is where kernels are fetched
+        shutil.rmtree(made, ignore_errors=True)
+        with made_whole(made) as part:
+            (part / "debs").mkdir()
+            for deb in debs.packages(built):
+                shutil.copy(deb, part / "debs")
+        return [made]
 
     @property
     def names(self) -> tuple[str, ...]:
