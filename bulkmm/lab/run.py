@@ -83,7 +83,8 @@ class Request:
     def words(self) -> str:
         """Return the kernel's parameters, with those of the scenario and the user."""
         words = f"{self.work.cmdline} {self.append}".strip()
-        return self.kind.command_line(words) if self.kind else words
+        poisons = self.kind and self.kind.poisons(words)
+        return f"page_poison=1 {words}".strip() if poisons else words
 
     @property
     def memory_limit(self) -> int:
@@ -375,7 +376,7 @@ def _lock_checks(kind: kinds.Kind | None, end: dict[str, Any]) -> list[Check]:
 
     Lockdep turns itself off after its first report, and when its tables are full.
     """
-    if not kind or not kind.proves_locking:
+    if not kind or "CONFIG_PROVE_LOCKING" not in kinds.options(kind.text):
         return []
     said = end.get("debug_locks")
     return [Check("locking proven to the end", said == 1, f"debug_locks: {said}")]

@@ -36,17 +36,13 @@ def _lines(one: ScenarioRecord) -> Iterator[str]:
 
 
 def _fits(one: Scenario, args: argparse.Namespace) -> bool:
-    names = [args.arch] if args.arch else _on(one)
+    names = [args.arch] if args.arch else arch.NAMES
     text = f"{one.name} {one.family} {one.about} {one.check}".lower()
     return (
         (not args.family or one.family == args.family)
         and any(_series(one, name, args.kernel) for name in names)
         and (args.text or "").lower() in text
     )
-
-
-def _on(one: Scenario) -> list[str]:
-    return [name for name in arch.NAMES if _series(one, name)]
 
 
 def _series(one: Scenario, name: str, kernel: str | None = None) -> list[str]:
@@ -68,5 +64,5 @@ def _record(one: Scenario) -> ScenarioRecord:
         memory_mib=one.memory,
         seconds=one.seconds,
         takes=[FLAGS[name] for name in one.takes],
-        runs_on={name: _series(one, name) for name in _on(one)},
+        runs_on={name: on for name in arch.NAMES if (on := _series(one, name))},
     )

@@ -43,22 +43,12 @@ class Kind:
         """Return the text of all fragments."""
         return "".join(file.read_text(encoding="ascii") for file in self.files)
 
-    @property
-    def proves_locking(self) -> bool:
-        """Return whether such a kernel reports a lockdep result at the end."""
-        return "CONFIG_PROVE_LOCKING" in options(self.text)
-
     def poisons(self, words: str) -> bool:
         """Return whether a guest with these parameters poisons freed memory.
 
         A kernel that does so does not zero what it allocates.
         """
         return self.can_poison and not ZEROES.search(words)
-
-    def command_line(self, words: str) -> str:
-        """Return the guest's parameters, added to its scenario's."""
-        poison = "page_poison=1 " if self.poisons(words) else ""
-        return f"{poison}{words}".strip()
 
     def release(self, version: str) -> str:
         """Return the release of a build from a version's source.

@@ -130,11 +130,6 @@ def _signed_by(entry: Path) -> Path | None:
     return keyring if keyring.is_file() else None
 
 
-def _apt_options() -> list[str]:
-    said = child.run(["apt-config", "dump"], 30)
-    return [li for li in said.splitlines() if li.split(" ")[0] in APT_OPTIONS]
-
-
 def _mmdebstrap(
     to: Root, names: Sequence[str], architectures: str, keyring: Path | None
 ) -> list[str]:
@@ -142,7 +137,8 @@ def _mmdebstrap(
     argv = [*child.ALONE, "--mount-proc", "mmdebstrap", "--mode=root"]
     argv += ["--variant=apt", "--skip=cleanup/apt/lists"]
     argv += [f"--architectures={architectures}"]
-    argv += [f"--aptopt={option}" for option in _apt_options()]
+    said = child.run(["apt-config", "dump"], 30).splitlines()
+    argv += [f"--aptopt={li}" for li in said if li.split(" ")[0] in APT_OPTIONS]
     argv += [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
     argv += [f"--keyring={keyring}"] if keyring else []
     argv += [f"--setup-hook={pins.hook()}"] if to.suite == SUITE else []
