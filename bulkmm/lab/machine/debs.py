@@ -46,9 +46,9 @@ BUILD = (
 LIMIT = 600
 
 
-def field(name: str, control: str | None = None) -> list[str]:
+def field(name: str) -> list[str]:
     """Return all packages that a field of debian/control names."""
-    text = CONTROL.read_text(encoding="utf-8") if control is None else control
+    text = CONTROL.read_text(encoding="utf-8")
     found = re.findall(rf"^{name}:((?:.*\n)(?:[ \t].*\n)*)", text, re.MULTILINE)
     words = [word.strip() for part in found for word in part.split(",")]
     plain = [re.sub(r" *[(|].*", "", word) for word in words]
