@@ -24,6 +24,7 @@ from bulkmm.size import GIB, MIB
 
 SIZE = 64  # MiB per visit: enough for several threads
 FOLIO = 2 * MIB
+FOLIOS = SIZE * MIB // FOLIO
 ARMS = ("absent", "off", "auto", "streaming")
 SERVING = ARMS[2:]
 TOLD = "auto"  # the mode in which populating and touching differ
@@ -149,7 +150,7 @@ class Work(work.Work):
     def _visits(self, chance: random.Random) -> list[str]:
         lines = []
         for kind, ways in WAYS.items():
-            pages = SIZE * MIB // FOLIO if kind == "2m" else 0
+            pages = FOLIOS if kind == "2m" else 0
             lines.append(f"folios {'hugetlb' if pages else kind} 2048 {pages}")
             for name in self.rounds(ARMS, chance):
                 lines.append(arm(name))
@@ -233,7 +234,7 @@ def _of_way(
 
 def _zero(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
     most = max((int(v["faults"]) for v in visits), default=0)
-    allowed = NO_FAULTS + (SIZE * MIB // FOLIO if way == "fallocate" else 0)
+    allowed = NO_FAULTS + (FOLIOS if way == "fallocate" else 0)
     detail = f"{len(visits)} visits, {most} faults at most"
     name = f"every byte zero, and there ({name})"
     return huge.right(name, visits, detail, ok=most <= allowed)
@@ -241,7 +242,7 @@ def _zero(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
 
 def _expected(visit: state.Visit, *, away: bool) -> tuple[state.Expect, ...]:
     """Return what is expected: every folio served where it is on, else none."""
-    folios = SIZE * MIB // FOLIO if visit.arm in SERVING else 0
+    folios = FOLIOS if visit.arm in SERVING else 0
     alloc = folios if away and visit.path("alloc").mode != OFF else 0
     clear = state.Expect("clear", visit.arm, 0 if away else folios, small=None)
     return clear, huge.allocated(alloc)
@@ -249,13 +250,12 @@ def _expected(visit: state.Visit, *, away: bool) -> tuple[state.Expect, ...]:
 
 def _recognised(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
     """Check that the module told populating from touching."""
-    folios = SIZE * MIB // FOLIO
     seen = [
         (int(v["streaming"]), int(v["cached"])) for v in visits if v["label"] == TRACED
     ]
-    what, wanted = "populated", (folios, 0)
+    what, wanted = "populated", (FOLIOS, 0)
     if way == TOUCH:
-        what, wanted = "touched", (0, folios)
+        what, wanted = "touched", (0, FOLIOS)
     detail = "; ".join(
         f"{around} streaming, {cached} cached" for around, cached in seen
     )

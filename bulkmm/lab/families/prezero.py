@@ -188,8 +188,7 @@ class StressWork(work.Work):
 
 
 GROWN = 512  # pages
-BY_KERNEL = 0
-JOBS = (BY_KERNEL, 1, 2)
+JOBS = {"kernel": 0, "jobs-1": 1, "jobs-2": 2}  # by arm
 
 
 @dataclass(frozen=True)
@@ -197,17 +196,16 @@ class GrowWork(work.Work):
     """pool-grow: the pool grown by the kernel and by so many jobs."""
 
     def lines(self) -> list[str]:
-        grown = [f"pool_grow {GROWN} {jobs}" for jobs in self.rounds(JOBS)]
+        jobs = self.rounds(tuple(JOBS.values()))
+        grown = [f"pool_grow {GROWN} {many}" for many in jobs]
         ended = [f"pool_ended {signal} {GROWN}" for signal in ("TERM", "KILL")]
         limit = "must_write /sys/kernel/mm/$KINDS/nr_overcommit_hugepages $KEPT"
         return [limit, *grown, *ended]
 
     def measured(self, outcome: Outcome) -> Iterator[work.Measure]:
         times = {
-            f"jobs-{jobs}" if jobs else "kernel": work.values(
-                outcome.of("pool-grown", jobs=jobs), "ns"
-            )
-            for jobs in JOBS
+            arm: work.values(outcome.of("pool-grown", jobs=jobs), "ns")
+            for arm, jobs in JOBS.items()
         }
-        pairs = [("kernel", arm) for arm in times if arm != "kernel"]
+        pairs = [("kernel", arm) for arm in [*JOBS][1:]]
         yield work.Measure("pool-grow", GROWN * 2 * MIB, pairs, times)
