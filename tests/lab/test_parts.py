@@ -87,7 +87,7 @@ def test_good_kernel_log() -> None:
 
 
 def test_a_signal_that_ends_qemu_is_named() -> None:
-    held = vm.Outcome(lambda _event: None, [{"event": "start"}], code=-11)
+    held = vm.Outcome([{"event": "start"}], code=-11)
     with pytest.raises(BulkmmError, match=r"QEMU ended by SIGSEGV .*: last$"):
         vm._judge(held, "first\nlast\n", 1)
 

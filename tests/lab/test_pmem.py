@@ -27,7 +27,7 @@ def test_who_else_stamped(workers: int, shared: int, *, ok: bool) -> None:
     files = {"version": "1", "memmap/mode": "[on]"}
     files["memmap/stats"] = f"hits 1\ninflight 0\nshared_bytes {shared}"
     said = {"event": "state", "when": "unload", "arm": "on", "files": files}
-    held = Outcome(lambda _event: None, [said])
+    held = Outcome([said])
     work = FSDAX.make(workers=workers, break_one_word=True)
     (check,) = [c for c in work.checks(held) if c.name.startswith("stamped")]
     assert check.ok is ok

@@ -31,10 +31,6 @@ def record(when: str, files: dict[str, str]) -> Event:
     return {"event": "state", "when": when, "arm": "a", "files": files}
 
 
-def outcome(*events: Event) -> Outcome:
-    return Outcome(lambda _event: None, list(events))
-
-
 ON, OFF = shown(), shown("off")
 FOUR, BOTH = Expect("p", "on", 4), Expect("p", "on", 2, 4)
 
@@ -86,7 +82,7 @@ def test_visit(
     events = [record("before", before)] if before else []
     events += [record("after", after)] if after else []
     visit = {"event": "visit", "arm": "a"}
-    (seen,) = state.visits(outcome(*events, visit), "visit")
+    (seen,) = state.visits(Outcome([*events, visit]), "visit")
     assert state.judge("a", [seen], lambda _visit: expect).ok is ok
     # one that is wrong is not made up for by others
     both = (expect, Expect("p", least=99))
@@ -127,7 +123,7 @@ def test_hooks(
 ) -> None:
     events = [record("after", visited)] if visited else []
     events += [record("unload", left)] if left else []
-    assert state.attached(outcome(*events), "p", busy=busy).ok is ok
+    assert state.attached(Outcome(events), "p", busy=busy).ok is ok
 
 
 def test_records_belong_to_the_visit_after_them() -> None:
@@ -135,7 +131,7 @@ def test_records_belong_to_the_visit_after_them() -> None:
     one = (record("before", ON), record("after", shown(hits=1)), first)
     two = (record("before", shown(hits=1)), record("after", shown(hits=3)), second)
     other = (*two[:2], {"event": "other", "arm": "a"})
-    seen = state.visits(outcome(*one, *two, *other, first), "visit")
+    seen = state.visits(Outcome([*one, *two, *other, first]), "visit")
     assert [visit.moved("p") for visit in seen] == [1, 2, 0]
     assert seen[0].facts("p") == {**first, "hits": 1}
     assert seen[0].path("p").settings == {"min_pages": 16}
@@ -143,13 +139,13 @@ def test_records_belong_to_the_visit_after_them() -> None:
 
 def test_counters_of_every_load_count() -> None:
     loads = [record("unload", shown(hits=n, fallback_odd=1)) for n in (2, 3)]
-    assert state.served(outcome(*loads)) == {"p": 5}
-    said = state.unloaded(outcome(*loads))[0]
+    assert state.served(Outcome(loads)) == {"p": 5}
+    said = state.unloaded(Outcome(loads))[0]
     assert (said["arm"], said["path"], said["fallback_odd"]) == ("a", "p", 1)
 
 
 def test_hooks_that_were_tried_are_named() -> None:
-    held = outcome(record("after", shown(hook=TAKEN)), record("unload", OFF))
+    held = Outcome([record("after", shown(hook=TAKEN)), record("unload", OFF)])
     said = ["-16 g: taken by another", "0 f: attached"]
     assert state.hooks_seen(held, "p") == state.hooks_seen(held, "suites") == said
     assert state.hooks_seen(held, "other") == []

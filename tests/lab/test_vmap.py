@@ -57,5 +57,5 @@ def test_nothing_else_warns_than_without_the_module(
 )
 def test_warnings(what: str, absent: Said, pte: Said, *, ok: bool) -> None:
     log = logged("absent", *absent, what=what) + logged("pte", *pte, what=what)
-    held = Outcome(lambda _event: None, log=log)
+    held = Outcome(log=log)
     assert [check.ok for check in vmap_proof.warnings(held, "absent")] == [ok]

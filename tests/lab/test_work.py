@@ -25,9 +25,7 @@ STORE = {"x86_64": 8, "arm64": 16}
 
 
 def outcome(work: list[list[int]], *events: str) -> vm.Outcome:
-    found = vm.Outcome(lambda _event: None, work=work)
-    found.events = [{"event": event} for event in events]
-    return found
+    return vm.Outcome([{"event": event} for event in events], work=work)
 
 
 def test_records_belong_to_events_in_order() -> None:

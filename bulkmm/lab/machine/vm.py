@@ -76,7 +76,6 @@ class Guest:
 class Outcome:
     """What a guest reported; ``seen`` is called for every event."""
 
-    seen: Seen
     events: list[dict[str, Any]] = field(default_factory=list)
     console: str = ""
     log: str = ""
@@ -84,6 +83,7 @@ class Outcome:
     peak_rss: int = 0
     seconds: float = 0.0
     code: int | None = None  # of QEMU; None: it was stopped
+    seen: Seen = lambda _event: None
 
     def of(self, event: str, **wanted: object) -> list[dict[str, Any]]:
         """Return events of one kind whose fields have these values, in order."""
@@ -267,7 +267,7 @@ def boot(
 def _once(guest: Guest, root: Root, run: Path, silent: float, seen: Seen) -> Outcome:
     argv = [*child.ALONE, f"--mount-proc={root.path}/proc", "sh", "-c", ENTER, "sh"]
     argv += [str(root.path), *command(guest, root, run)]
-    outcome = Outcome(seen)
+    outcome = Outcome(seen=seen)
     start = time.monotonic()
     _follow(argv, run, silent, outcome)
     outcome.seconds = time.monotonic() - start
