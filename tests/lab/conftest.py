@@ -5,8 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from judgelib import Heard
 
 from bulkmm import cli
+from bulkmm.lab import run as lab_run
+from bulkmm.lab.machine.vm import Outcome
+from bulkmm.results import Document
 
 Refused = tuple[int, str]
 
@@ -23,6 +27,20 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., Refused]:
         return code, ours[0]
 
     return run
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> Heard:
+    """Return what is judged in this process: of which work, a guest's reports."""
+    found: Heard = []
+    judge = lab_run._judged
+
+    def judged(request: lab_run.Request, outcome: Outcome) -> Document:
+        found.append((request.work, outcome))
+        return judge(request, outcome)
+
+    monkeypatch.setattr(lab_run, "_judged", judged)
+    return found
 
 
 @pytest.fixture

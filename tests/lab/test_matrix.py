@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from judgelib import Heard, all_is_seen
 from lablib import whole
 
 from bulkmm import cli
@@ -166,9 +167,11 @@ PUSH = (
     ],
     ids=lambda cell: cell.name,
 )
-def test_a_cell(cell: matrix.Cell, tmp_path: Path) -> None:
+def test_a_cell(cell: matrix.Cell, tmp_path: Path, heard: Heard) -> None:
     line = matrix._run_cell(cell, tmp_path, resume=False)
     assert line.ok, line.verdict
     assert line.verdict.startswith("passed ")
     made = json.loads((tmp_path / f"{cell.name}.json").read_text())
     whole(made, rounds=3)
+    ((work, outcome),) = heard
+    all_is_seen(" ".join(cell.words), work, outcome)

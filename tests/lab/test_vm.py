@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from judgelib import Heard, all_is_seen
 from lablib import LAB, lab, passed, tiers, whole
 
+from bulkmm import cli
 from bulkmm.errors import BulkmmError, Exit, GuestError
 from bulkmm.lab import paths, scenario
 from bulkmm.lab.families import huge
@@ -111,9 +113,11 @@ RELEASE = [
 
 
 @pytest.mark.parametrize("argv", tiers(PUSH, RELEASE), ids=" ".join)
-def test_scenario(argv: tuple[str, ...], tmp_path: Path) -> None:
+def test_scenario(argv: tuple[str, ...], tmp_path: Path, heard: Heard) -> None:
     name, kernel, *words = argv
     document = passed(tmp_path, name, "--kernel", kernel, *words)
+    ((work, outcome),) = heard
+    all_is_seen(" ".join(argv), work, outcome)
     ran, one = document["run"], scenario.find(name)
     assert ran["kernel"].startswith(kernel)
     whole(document, rounds=1 if "--rounds 1" in " ".join(words) else 2)
@@ -211,14 +215,22 @@ LAST = "1 words wrong, first in folio 0 at byte 2097144"
     ids=lambda value: str(sorted(value) if isinstance(value, set) else value),
 )
 def test_what_is_broken_on_purpose_fails(
-    argv: tuple[str, ...], fails: set[str], says: str, tmp_path: Path
+    argv: tuple[str, ...],
+    fails: set[str],
+    says: str,
+    *,
+    tmp_path: Path,
+    heard: Heard,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     file = tmp_path / "result.json"
-    done = lab(*argv, "--break-one-word", "-o", str(file))
-    assert done.returncode == Exit.VERDICT, done.stderr
+    words = ["lab", "run", *argv, "--break-one-word", "-o", str(file)]
+    assert cli.main(words) == Exit.VERDICT
     checks = json.loads(file.read_text())["checks"]
     assert {check["name"] for check in checks if not check["ok"]} == fails
-    assert says in done.stderr
+    assert says in capsys.readouterr().err
+    ((work, outcome),) = heard
+    all_is_seen(" ".join(argv), work, outcome)
 
 
 @pytest.mark.release
@@ -303,7 +315,7 @@ def guest() -> Iterator[Callable[..., vm.Outcome]]:
     progress = Progress()
     modules = scenario.find(FSDAX).modules
 
-    def run(job: str, *silent: float, words: str = "", **more: Any) -> vm.Outcome:
+    def run(job: str, *silent: float, **more: Any) -> vm.Outcome:
         with ExitStack() as stack:
             with paths.locked(progress) as cache:
                 made = root.ensure(cache, progress)
@@ -312,7 +324,7 @@ def guest() -> Iterator[Callable[..., vm.Outcome]]:
                 place = stack.enter_context(vm.run_directory(made))
                 initramfs = image.initramfs(made, base, place, job, [])
             stack.enter_context(paths.turn(progress))
-            booted = vm.Guest(kernel.image, initramfs, 512, words=words)
+            booted = vm.Guest(kernel.image, initramfs, 512)
             return vm.boot(booted, made, place, *silent, **more)
 
     yield run

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the judges must see when one thing changes in what a guest really reported."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.work import Work
+
+Event = dict[str, Any]
+Heard = list[tuple[Work, Outcome]]
+GONE = None
+HITS = re.compile(r"^hits .*", re.MULTILINE)
+
+
+def on(event: str = "", **match: Any) -> Event:
+    return {"event": event, **match} if event else match
+
+
+def differ(words: int, pages: int = 9) -> Event:
+    """Return what a comparison of struct pages says."""
+    said = f"pages={pages} words_differ={words} pageblocks_differ=0 first_pfn=1"
+    return {"verdict": f"{said} first_word=5 was=0 is=1"}
+
+
+AFTER, UNLOAD = on("state", when="after"), on("state", when="unload")
+DEVDAX, SHARED = "pmem-devdax-100g 7.3 --size 1040M", "pmem-devdax-100g 7.3 --size 2G"
+ZEROED, TAKEN_AWAY = "thp-2m 6.1", "thp-2m 7.3 --init-on-alloc 1"
+HOT, STREAMED = "hotplug-kmem-4g --arch", "hotplug-kmem-4g --arch x86_64 --kernel 7.3"
+VMAP, VMALLOC, CHURN = "vmap-128m-mixed", "upstream-vmalloc", "prezero-stress 7.3"
+CLEARED = [f"counters (2m {mode})" for mode in ("auto", "cached", "streaming")]
+FAILED = "Summary: fix_size_alloc_test passed: 0 failed: 1 repeat: 1"
+
+# how the words of a run begin, which events are gone, or the first of which has what
+# else, and how the names of the checks that fail then begin
+CHANGES: list[tuple[str, Event, Event | None, str]] = [
+    # struct pages
+    (DEVDAX, on(label="last"), differ(1), "struct pages identical (last)"),
+    (DEVDAX, on(label="last"), differ(0, pages=0), "struct pages identical (last)"),
+    (DEVDAX, on(label="flipped"), differ(0), "a flipped word"),
+    (DEVDAX, on(label="flipped"), differ(2), "a flipped word"),
+    (DEVDAX, on("used"), on(bytes=0), "device used"),
+    (DEVDAX, on("graph"), on(lost=1), "time by function"),
+    (DEVDAX, on("graph"), on(functions=""), "time by function"),
+    (SHARED, UNLOAD, GONE, "hooks attached|stamped by 3 CPUs"),
+    ("upstream-hmm", on("hmm-case"), on(wrong="-14"), "test_hmm: "),
+    ("upstream-hmm", on("hmm-case", arm="on"), GONE, "all that was asked"),
+    ("upstream-hmm", on("hmm-visit", arm="off"), on(calls=3), "device memory"),
+    ("ndctl-odd", UNLOAD, GONE, "hooks attached|served in ranges"),
+    ("ndctl-odd", on("compare"), GONE, "every namespace was compared"),
+    ("ndctl-odd", on(label="flipped"), GONE, "every namespace was compared"),
+    ("ndctl-odd", on(label="flipped"), differ(0), "a flipped word"),
+    # zones
+    (HOT, on(arm="on", step="plugged"), on(zones="x"), "zones and free"),
+    (HOT, on("hot-state", arm="off", label="proof"), on(lists="y"), "zones and free"),
+    (HOT, on(arm="on", step="plugged", label="proof"), GONE, "zones and free"),
+    (HOT, on("hot-used"), on(moved=0), "memory used"),
+    (STREAMED, on("hot-visit", label="kept"), on(label="x"), "struct pages"),
+    (STREAMED, {**AFTER, "arm": "both"}, on(files={}), "counters|struct pages"),
+    # bytes
+    (ZEROED, on(label="planted"), on(wrong=0), "a planted byte is seen (2m)"),
+    (ZEROED, on(label="planted"), on(folio=0), "a planted byte is seen (2m)"),
+    (ZEROED, on(label="planted"), GONE, "a planted byte is seen"),
+    (ZEROED, on(label="forced", arm="cached"), GONE, "backends forced"),
+    (TAKEN_AWAY, on("start"), on(release="6.12"), "|".join(CLEARED)),
+    ("thp-2m 7.3 --arch", on(label="forced"), on(tags_wrong=1), "every memory tag"),
+    ("clear-cases", on("case", arm="auto"), on(calls=1), "zero, and nothing else"),
+    ("clear-cases", on(label="corrupted-inside"), on(beside=1), "corrupted inside"),
+    ("clear-cases", on(label="corrupted-beside"), on(beside=0), "corrupted beside"),
+    ("clear-faults", UNLOAD, GONE, "hooks attached|served meanwhile"),
+    ("copy-hugetlb", on("copied", label="planted"), on(wrong=0), "a wrong word"),
+    ("populate-guest", on(way="bulkmm-2"), on(faults=9), "every byte zero, and"),
+    ("populate-guest", on(way="fallocate"), on(streaming=0), "taken for populated"),
+    ("populate-guest", on(name="bound to node 1"), on(nodes="1."), "library: bound"),
+    ("populate-guest", on(name="bound to node 1"), GONE, "library: bound"),
+    ("populate-guest", on(name="cpus"), on(threads=1), "library: cgroup 2, two CPUs"),
+    ("populate-guest", on("pool-held"), on(bytes=0), "library: what was populated"),
+    # what clearing knows of a page's use, and how long it takes at a time
+    ("clear-populate", on(way="vfio"), on(cached=1), "vfio bypasses the cache"),
+    ("clear-populate", on(way="kvm-run"), on(streaming=1), "kvm-run is a touch"),
+    ("clear-populate", on(way="vfio"), GONE, "every way"),
+    ("clear-latency", on("late"), on(late_samples=0), "sampled"),
+    ("clear-latency", on("traced"), on(unit=8192), "tracepoint"),
+    ("clear-latency 6.12", on("bound"), on(latency_us=0), "longest unit ("),
+    # mappings
+    (VMAP, on("checked", arm="off"), on(large=1), "arrays mapped as the model says (r"),
+    (VMAP, on(label="planted", arm="off"), on(wrong=0), "a wrong page is seen (off)"),
+    (VMAP, on("visit", arm="block"), GONE, "all that was asked"),
+    ("vmap-faults", on(of="bad", arm="pte"), on(line="ok 1 null-first"), "as the ori"),
+    ("vmap-faults", on(of="starve", arm="pte"), on(line="not ok 1 a"), "a (pte)|as t"),
+    ("vmap-faults", on("ktap-plan", arm="off"), on(plan=99), "starve in off: all"),
+    (VMALLOC, on("upstream", arm="block"), on(line=FAILED), "fix_size_alloc_test"),
+    (VMALLOC, on("upstream", arm="block"), on(line="x"), "a result|fix_size_alloc"),
+    # suites
+    ("coexist", on("step"), GONE, "every part was run"),
+    ("coexist", on("check"), on(ok="no"), ""),
+    ("upstream-mm", on("mm", arm="on"), on(verdict="fail"), "cow: cow"),
+    ("upstream-mm", on("mm", arm="on"), on(skipped=0), "cow: cow"),
+    ("upstream-mm", on("mm", arm="on"), GONE, "cow: cow"),
+    ("upstream-mm", on("mm-ran", arm="on"), GONE, "every category was run"),
+    ("upstream-mm", {**UNLOAD, "arm": "streaming"}, GONE, "huge pages were served"),
+    ("stress", on(process="stress-ng"), on(code=2), "stress-ng verifies"),
+    ("stress", on(process="copies"), on(wrong=1), "hugetlb pages: copies"),
+    ("stress", on(process="copies"), on(copies=0), "hugetlb pages: copies"),
+    ("stress", on(process="device"), on(failed=1), "device: always came up"),
+    ("stress", on("soak"), on(loads=1), "loaded more than once"),
+    # pages that are ready
+    ("prezero-2m", on("prezero-visit", arm="on"), on(known=1), "known pages (on)"),
+    ("prezero-2m", on("prezero-visit", arm="both"), on(left=1), "known pages (both)"),
+    (CHURN, on("prezero-churned"), GONE, "enough pages"),
+    (CHURN, on("check"), on(ok="no"), "the pool is exact"),
+    (CHURN, UNLOAD, GONE, "served meanwhile"),
+]
+
+
+def failing(work: Work, outcome: Outcome) -> set[str]:
+    checks = work.checks(outcome)
+    assert checks
+    return {check.name for check in checks if not check.ok}
+
+
+def changed(outcome: Outcome, match: Event, new: Event | None) -> Outcome:
+    """Return the events without those that match, or with the first one changed."""
+    fits = [match.items() <= one.items() for one in outcome.events]
+    at = fits.index(True)
+    events = [one for one, gone in zip(outcome.events, fits, strict=True) if not gone]
+    if new is not None:
+        events = [*outcome.events]
+        events[at] = {**events[at], **new}
+    return replace(outcome, events=events)
+
+
+def miscounted(outcome: Outcome, path: str) -> Iterator[tuple[str, Outcome]]:
+    """Yield, for each visit, its arm and the outcome with other hits of a path."""
+    name, before = f"{path}/stats", ""
+    for at, one in enumerate(outcome.events):
+        if one.get("when") == "before":
+            before = one["files"].get(name, "")
+        if one.get("when") == "after" and name in one["files"]:
+            after = one["files"][name]
+            moved = HITS.findall(before) != HITS.findall(after)
+            other = before if moved else HITS.sub("hits 99999999", after)
+            events = [*outcome.events]
+            events[at] = {**one, "files": {**one["files"], name: other}}
+            yield one["arm"], replace(outcome, events=events)
+
+
+def all_is_seen(words: str, work: Work, outcome: Outcome) -> None:
+    """Each change of such a run is seen, and does not look like another one.
+
+    So is another wrong word in any kind of report; and, in each state of the module, a
+    path's counter that did not move with the calls it served, or moved without any.
+    """
+    before = failing(work, outcome)
+    if type(work).checks is Work.checks:  # those of the guest
+        return
+    for run, match, new, fails in CHANGES:
+        if words.startswith(run):
+            found = sorted(failing(work, changed(outcome, match, new)) - before)
+            wanted = sorted(fails.split("|"))
+            held = [name[: len(one)] for name, one in zip(found, wanted, strict=False)]
+            assert (held, len(found)) == (wanted, len(wanted)), (run, match, found)
+    reports = reversed([one for one in outcome.events if "wrong" in one])
+    for one in {one["event"]: one for one in reports}.values():  # the first of each
+        other = changed(outcome, one, {"wrong": int(one["wrong"]) + 1})
+        assert len(failing(work, other) - before) == 1, one
+    seen: dict[str, bool] = {}
+    for arm, other in miscounted(outcome, work.scenario.path):
+        seen[arm] = seen.get(arm) or bool(failing(work, other) - before)
+    assert all(seen.values()), seen
