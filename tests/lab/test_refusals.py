@@ -7,6 +7,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,6 @@ from bulkmm import cli, machine
 from bulkmm.bench import populate
 from bulkmm.errors import Exit
 from bulkmm.lab import choices, paths
-from bulkmm.lab import run as lab_run
 from bulkmm.lab.machine import pins
 from bulkmm.lab.scenario import SCENARIOS, Scenario
 
@@ -55,15 +55,6 @@ def test_result_file_is_checked_before_the_run(
     assert "cannot be written" in line
 
 
-def test_without_root(
-    refused: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    code, line = refused("run", FSDAX)
-    assert code == Exit.ENVIRONMENT
-    assert "needs root" in line
-
-
 @pytest.mark.usefixtures("empty_cache")
 def test_a_kernel_of_the_lab_without_root(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -89,35 +80,43 @@ def test_without_a_checkout(
     assert said == f"bulkmm: the lab runs from a source checkout: no {nowhere}\n"
 
 
-@pytest.fixture
-def as_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lab_run, "need_root", lambda: None)
-    monkeypatch.setattr(lab_run, "need_memory", lambda _request: None)
+SHORT = shutil.disk_usage("/")._replace(free=100_000_000)
+LITTLE = (machine, "memory_kib", lambda _field: 1_000_000_000 >> 10)
 
 
-@pytest.mark.usefixtures("as_root")
-def test_no_disk_space(
+@pytest.mark.parametrize(
+    ("words", "lacks", "says"),
+    [
+        (FSDAX, (os, "geteuid", lambda: 1000), "needs root"),
+        (FSDAX, LITTLE, "6 GB are needed, 1.0 GB are available"),
+        # memory is poisoned when it is plugged, unless the allocator zeroes
+        ("hotplug-faults --kernel debug", LITTLE, "10 GB are needed, 1.0 GB are avail"),
+        ("hotplug-kmem-4g --kernel debug", LITTLE, "6 GB are needed, 1.0 GB are avail"),
+        (FSDAX, (shutil, "which", lambda _tool: None), ": apt-get install mmdebstrap"),
+        (
+            FSDAX,
+            (shutil, "disk_usage", lambda _path: SHORT),
+            "3.0 GB are needed in {}, 0.1 GB are free",
+        ),
+    ],
+)
+def test_a_machine_that_lacks_something(
     refused: Callable[..., tuple[int, str]],
     empty_cache: Path,
     monkeypatch: pytest.MonkeyPatch,
+    *,
+    words: str,
+    lacks: tuple[Any, str, Any],
+    says: str,
 ) -> None:
-    usage = shutil.disk_usage("/")._replace(free=100_000_000)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(machine, "memory_kib", lambda _field: 64 << 20)
     monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
-    code, line = refused("run", FSDAX)
+    monkeypatch.setattr(*lacks)
+    code, line = refused("run", *words.split())
     assert code == Exit.ENVIRONMENT
-    assert f"3.0 GB are needed in {empty_cache}, 0.1 GB are free" in line
+    assert says.format(empty_cache) in line
     assert not list(empty_cache.glob("root*"))
-
-
-@pytest.mark.usefixtures("as_root", "empty_cache")
-def test_no_mmdebstrap(
-    refused: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shutil, "which", lambda _tool: None)
-    code, line = refused("run", FSDAX)
-    assert code == Exit.ENVIRONMENT
-    assert line == ("bulkmm: mmdebstrap is not installed: apt-get install mmdebstrap")
 
 
 @pytest.mark.parametrize("name", ["populate-guest", "pmem-faults"])
@@ -127,22 +126,6 @@ def test_cpus_where_memory_nodes_have_them(
     code, line = refused("run", name, "--cpus", "8")
     assert code == Exit.USAGE
     assert "--cpus does not apply" in line
-
-
-def test_no_memory(
-    refused: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lab_run, "need_root", lambda: None)
-    monkeypatch.setattr(machine, "memory_kib", lambda _field: 1_000_000_000 >> 10)
-    code, line = refused("run", FSDAX)
-    assert code == Exit.ENVIRONMENT
-    assert "6 GB are needed, 1.0 GB are available" in line
-    # there all that is plugged is filled with a pattern
-    # memory is poisoned when it is plugged, unless the allocator zeroes
-    for name, need in (("hotplug-faults", "10 GB"), ("hotplug-kmem-4g", "6 GB")):
-        code, line = refused("run", name, "--kernel", "debug")
-        assert code == Exit.ENVIRONMENT
-        assert f"{need} are needed, 1.0 GB are available" in line
 
 
 @pytest.mark.vm
