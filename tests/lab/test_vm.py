@@ -136,9 +136,6 @@ def test_scenario(argv: tuple[str, ...], tmp_path: Path, heard: Heard) -> None:
             assert bool(tagged) is not bool(old)
         else:
             assert backends > {"", "generic", "plain"}
-        away = argv[:4] == ("thp-2m", "7.3", "--init-on-alloc", "1")
-        assert (sum(v["hits"] for v in ran["visits"]) == 0) is away
-        assert (sum(v["alloc"] for v in ran["visits"]) > 0) is away
         if ran["arch"] == "arm64":
             assert {v["alloc_on"] for v in ran["visits"]} == {"no"}
     if name == "upstream-hmm":
@@ -146,7 +143,6 @@ def test_scenario(argv: tuple[str, ...], tmp_path: Path, heard: Heard) -> None:
     if name == "vmap-check":
         large = {e["arm"]: e["large"] for e in ran["checked"] if e["label"] == "random"}
         assert large["block"] > 20
-        assert {large[arm] for arm in large if arm != "block"} == {0}
     if INTEL[1] in words:
         assert "cached_max" in {c["name"].partition(":")[0] for c in document["checks"]}
 
