@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from bulkmm.errors import BulkmmError, UsageError
-from bulkmm.lab import child, paths
-from bulkmm.lab.machine import kernels, klog, root, vm
+from bulkmm.lab import child, paths, run, scenario
+from bulkmm.lab.families import vmap_proof
+from bulkmm.lab.machine import accel, kernels, klog, root, vm
 from bulkmm.lab.machine.arch import ARM64, X86_64, Arch
 from bulkmm.lab.machine.root import Root
+from bulkmm.lab.progress import Progress
 
 INDEX = {
     f"linux-headers-{release}"
@@ -33,6 +35,10 @@ INDEX = {
         "7.3.6+deb13-arm64",
     )
 }
+
+OLD = "WARNING: CPU: 0 PID: 1 at mm/vmalloc.c:556 vmap_small_pages_range_noflush+0x4"
+NEW = "WARNING: mm/vmalloc.c:565 at vmap_small_pages_range_noflush+0x449/0x5e0"
+Said = tuple[str, ...]
 
 
 @pytest.mark.parametrize(
@@ -82,6 +88,76 @@ def test_good_kernel_log() -> None:
     log += "\nbulkmm: memmap: off: CONFIG_KASAN: the configuration rules it out (-95)"
     log += "\nWARNING: stack going in the wrong direction? at return_to_handler+0x46"
     assert klog.search(log) == []
+
+
+def logged(arm: str, *said: str, what: str = "null-first") -> str:
+    begin = f"[ 1.0] bulkmm-lab: warnings of {what} in {arm} begin"
+    return "\n".join([begin, *said, "[ 1.1] bulkmm-lab: warnings end", ""])
+
+
+def test_expected_warnings_are_no_fault() -> None:
+    log = logged("pte", OLD, "Call Trace:", "[ 1.0] BUG: sleeping function")
+    assert klog.search(log) == ["[ 1.0] BUG: sleeping function"]
+    assert klog.search(log + "Call Trace:") == [*klog.search(log), "Call Trace:"]
+    assert klog.search(logged("pte", "WARNING: Oops")) == ["WARNING: Oops"]
+    for line, place in ((OLD, "mm/vmalloc.c:556"), (NEW, "mm/vmalloc.c:565")):
+        found = klog.warnings(logged("pte", line, line) + line)
+        assert found == [("null-first", "pte", [place, place])]
+    lockdep = "WARNING: bad unlock balance detected!"
+    assert klog.warnings(logged("pte", f"[ 1.0] {lockdep}"))[0][2] == [lockdep]
+
+
+@pytest.mark.parametrize(
+    ("absent", "on", "ok"),
+    [((OLD,), (OLD,), True), ((OLD,), (), True), ((OLD,), (NEW,), False)],
+)
+def test_nothing_else_warns_than_without_the_module(
+    absent: Said, on: Said, *, ok: bool
+) -> None:
+    log = logged("absent", *absent) + logged("on", *on)
+    faults = scenario.find("hotplug-faults")
+    assert [check.ok for check in run._warning_checks(faults, log)] == [ok]
+
+
+@pytest.mark.parametrize(
+    ("what", "absent", "pte", "ok"),
+    [
+        ("null-first", (OLD,), (OLD,), True),
+        ("null-first", (OLD,), (), False),
+        ("null-first", (OLD,), (OLD, OLD), False),
+        ("null-first", (), (), False),
+        ("too-many", (), (), True),
+        ("too-many", (OLD,), (OLD,), False),
+        ("test_vmalloc", (), (), True),
+        ("test_vmalloc", (OLD,), (OLD,), False),
+    ],
+)
+def test_warnings(what: str, absent: Said, pte: Said, *, ok: bool) -> None:
+    log = logged("absent", *absent, what=what) + logged("pte", *pte, what=what)
+    held = vm.Outcome(log=log)
+    assert [check.ok for check in vmap_proof.warnings(held, "absent")] == [ok]
+
+
+def test_what_was_wrong_is_tried_again_if_kvm_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel, tried = kernels.Kernel(Root(tmp_path), "7.3.4-cloud-amd64"), []
+    kernel.root.var.mkdir(parents=True)
+
+    def probe(*_: object) -> str:
+        tried.append(1)
+        return "" if len(tried) > 2 else "busy"
+
+    def chosen(wish: str) -> str:
+        return accel.choose(wish, kernel, tmp_path, Progress())
+
+    monkeypatch.setattr(accel, "DEVICE", tmp_path)
+    monkeypatch.setattr(accel, "_probe", probe)
+    assert [chosen("auto"), chosen("auto"), len(tried)] == ["tcg", "tcg", 1]
+    with pytest.raises(BulkmmError, match="busy"):
+        chosen("kvm")
+    assert [chosen("kvm"), chosen("kvm"), chosen("auto")] == ["kvm"] * 3
+    assert len(tried) == 3
 
 
 def test_a_signal_that_ends_qemu_is_named() -> None:
