@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Kernels that the lab builds: what they ask for, and a build that stops."""
+"""Kernels that the lab builds: options, patches, and a build that stops."""
 
+import shutil
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from programs import completed
 
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
 from bulkmm.lab import paths, run
-from bulkmm.lab.machine import debugkernel, kernels, kinds, root
+from bulkmm.lab.machine import debugkernel, kernels, kinds, root, upstream
 from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.kinds import Kind
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.progress import Progress
 
-DEBUG = kinds.KINDS[0]
+DEBUG, PATCHED = kinds.KINDS[0], kinds.KINDS[-1]
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS, ids=kinds.NAMES)
@@ -70,7 +73,7 @@ def test_an_option_that_does_not_take_is_no_kernel(
 def test_what_other_patches_have_left_is_not_built_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab, kind = Root(tmp_path), kinds.KINDS[-1]
+    lab, kind = Root(tmp_path), PATCHED
     stock, work = Kernel(lab, "7.3.4+deb13-cloud-amd64"), lab.var / "kernel"
     begun = [
         debugkernel.Build(kind, stock, Kernel(lab, kind.release(version)), Progress())
@@ -117,3 +120,67 @@ def test_a_build_leaves_the_cache_to_other_commands(
                 assert not free
     # the cache is free for others, who may not remove it; a second build waits
     assert builds == [[True, False, False]]
+
+
+@pytest.fixture
+def made() -> Iterator[tuple[root.Root, Path]]:
+    """Return the lab's root and a directory in it."""
+    with paths.locked(Progress()) as cache:
+        lab = root.ensure(cache, Progress())
+    source = lab.var / "patched-test"
+    shutil.rmtree(source, ignore_errors=True)
+    (source / "mm").mkdir(parents=True)
+    yield lab, source
+    shutil.rmtree(source)
+
+
+@pytest.mark.lab
+def test_a_patch_that_does_not_apply(made: tuple[root.Root, Path]) -> None:
+    assert len(PATCHED.patches) == 2
+    lab, source = made
+    for patch in PATCHED.patches:
+        text = patch.read_text()
+        (name,) = {line[6:] for line in text.splitlines() if line[:6] == "+++ b/"}
+        # as the patch wants it: what stays and what goes, wherever it was
+        lines = text.partition("\n@@ ")[2].splitlines()[1:]
+        old = [line[1:] for line in lines if line[:1] in (" ", "-") and line != "-- "]
+        file = source / name
+        file.write_text("something else\n")
+        with pytest.raises(BulkmmError) as error:
+            debugkernel.apply(lab, patch, source, "linux-source-7.3 7.3.9-1")
+        said = f"{patch.name} does not apply to linux-source-7.3 7.3.9-1: "
+        assert str(error.value).startswith(said)
+        assert len(str(error.value).splitlines()) == 1
+        if text.count("\n@@ ") == 1:
+            file.write_text("\n" * 2189 + "\n".join(old) + "\n")
+            debugkernel.apply(lab, patch, source, "linux-source-7.3 7.3.4-1")
+            assert "max(pageblock_start_pfn" in file.read_text()
+
+
+def test_a_changed_patch_is_another_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = PATCHED.release("7.3.4+deb13")
+    for name in ("FRAGMENTS", "UPSTREAM"):
+        place = getattr(kinds, name)
+        copy = shutil.copytree(place, tmp_path / place.relative_to(paths.PROJECT))
+        monkeypatch.setattr(kinds, name, copy)
+    assert PATCHED.release("7.3.4+deb13") == before
+    with PATCHED.patches[0].open("a") as file:
+        file.write("\n")
+    assert PATCHED.release("7.3.4+deb13") != before
+
+
+@pytest.mark.lab
+@pytest.mark.release
+def test_checkpatch_finds_nothing(made: tuple[root.Root, Path]) -> None:
+    """That of the source which they are for; it takes a tracked file for no patch."""
+    lab, source = made
+    names = ("checkpatch.pl", "spelling.txt", "const_structs.checkpatch")
+    kernel = kernels.ensure(lab, kinds.SERIES, Progress())
+    scripts = [f"scripts/{name}" for name in names]
+    upstream.extract(kernel, source, upstream.FILES, scripts)
+    script = ["perl", source / names[0], "--no-tree", "--strict", "--terse", "-"]
+    for patch in PATCHED.patches:
+        done = completed(script, input=patch.read_text(), timeout=300)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
