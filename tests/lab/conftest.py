@@ -46,5 +46,8 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> Heard:
 @pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a cache directory of the test's own."""
-    monkeypatch.setenv("BULKMM_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    made = tmp_path / "cache"
+    made.mkdir()
+    monkeypatch.setenv("BULKMM_CACHE", str(made))
+    monkeypatch.delenv("BULKMM_GUESTS", raising=False)
+    return made

@@ -16,13 +16,6 @@ from bulkmm.lab.machine.root import Root
 from bulkmm.lab.progress import Progress
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("BULKMM_CACHE", str(tmp_path))
-    monkeypatch.delenv("BULKMM_GUESTS", raising=False)
-    return tmp_path
-
-
 class Said(Progress):
     """Keeps what it would show."""
 
@@ -37,7 +30,7 @@ class Said(Progress):
         self.first.set()
 
 
-@pytest.mark.usefixtures("cache")
+@pytest.mark.usefixtures("empty_cache")
 def test_a_second_guest_waits_for_its_turn_and_says_so() -> None:
     said, had = Said(), threading.Event()
 
@@ -55,7 +48,7 @@ def test_a_second_guest_waits_for_its_turn_and_says_so() -> None:
     assert said.lines == ["waiting for another guest to end"]
 
 
-@pytest.mark.usefixtures("cache")
+@pytest.mark.usefixtures("empty_cache")
 def test_as_many_guests_as_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BULKMM_GUESTS", "2")
     said = Said()
@@ -63,7 +56,7 @@ def test_as_many_guests_as_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
         assert said.lines == []
 
 
-@pytest.mark.usefixtures("cache")
+@pytest.mark.usefixtures("empty_cache")
 @pytest.mark.parametrize("many", ["0", "65", "two"])
 def test_other_numbers_of_guests_are_refused(
     monkeypatch: pytest.MonkeyPatch, many: str
@@ -90,9 +83,10 @@ def test_a_run_removes_what_nobody_has(tmp_path: Path) -> None:
 
 
 def test_what_a_guest_uses_is_not_cleaned(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "need_root", lambda: None)
+    cache = empty_cache
     (cache / "root-1/files").mkdir(parents=True)
     (cache / "root-1/files/console").touch()
     kept = run._kept(cache, "a")
