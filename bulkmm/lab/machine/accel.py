@@ -24,9 +24,8 @@ def choose(wish: str, kernel: Kernel, base: Path, progress: Progress) -> str:
     """Return "kvm" or "tcg" for the user's choice."""
     if wish == "tcg":
         return "tcg"
-    foreign = f"the guest is {kernel.arch.name}, the host x86_64"
     asked = wish == "kvm"
-    problem = foreign
+    problem = f"the guest is {kernel.arch.name}, the host x86_64"
     if kernel.arch is X86_64:
         problem = _problem(kernel, base, progress, again=asked)
     if not problem:

@@ -185,17 +185,13 @@ def age(release: str) -> list[int]:
 
 def _release(known: set[str], name: str, arch: Arch = X86_64) -> str:
     """Return the newest release in the index that a name stands for."""
-    releases = sorted(
-        (n.removeprefix(HEADERS) for n in known if n.startswith(HEADERS)), key=age
-    )
-    usable = [
-        r for r in releases if RELEASE.fullmatch(r) and archs.of_release(r) is arch
-    ]
+    named = (n.removeprefix(HEADERS) for n in known if n.startswith(HEADERS))
+    usable = [r for r in named if RELEASE.fullmatch(r) and archs.of_release(r) is arch]
+    usable.sort(key=age)
     matching = [r for r in usable if name in (r, needs.series(r))]
     if not matching:
-        raise UsageError(
-            f"unknown kernel {name}: the index has {', '.join(usable) or 'none'}"
-        )
+        has = ", ".join(usable) or "none"
+        raise UsageError(f"unknown kernel {name}: the index has {has}")
     return matching[-1]
 
 
