@@ -22,7 +22,6 @@ from bulkmm.lab.progress import Progress
 SUITE = "trixie"
 SUITES = (SUITE, f"{SUITE}-updates", f"{SUITE}-backports")
 OLDER = "bookworm"  # its own kernel is in the range
-Source = tuple[str, Path | None]  # mirror and keyring
 SPACE = 3_000_000_000  # root, three kernels with headers, builds
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 # qemu-user has 465 MB of static emulators, one per kind of CPU
@@ -70,7 +69,7 @@ class Root:
         return child.run(self.enter(argv), limit)
 
 
-def apt_source() -> Source:
+def apt_source() -> tuple[str, Path | None]:
     """Return the Debian mirror and the keyring of the host's apt."""
     rows = sorted(_host_rows(), key=lambda row: row[0] != "Debian")
     _, mirror, entry = rows[0] if rows else ("", "", "")

@@ -7,15 +7,8 @@ from bulkmm.lab.scenario.declaration import LIVE_PATCH, NVDIMM, Scenario
 
 __all__ = ["FAMILIES", "LIVE_PATCH", "NVDIMM", "SCENARIOS", "Scenario", "find"]
 
-SCENARIOS: tuple[Scenario, ...] = (
-    *memmap.SCENARIOS,
-    *clear.SCENARIOS,
-    *copy.SCENARIOS,
-    *prezero.SCENARIOS,
-    *vmap.SCENARIOS,
-    *hotplug.SCENARIOS,
-    *suites.SCENARIOS,
-)
+PARTS = (memmap, clear, copy, prezero, vmap, hotplug, suites)
+SCENARIOS: tuple[Scenario, ...] = tuple(s for part in PARTS for s in part.SCENARIOS)
 FAMILIES = tuple(dict.fromkeys(one.family for one in SCENARIOS))
 
 
