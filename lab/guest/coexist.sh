@@ -41,9 +41,7 @@ user_end() {
 		;;
 	fentry)
 		rm $PIN $PIN-calls
-		until ! grep -q "^$2 " "$TRACING/enabled_functions"; do
-			usleep 10000
-		done
+		await refused grep -q "^$2 " "$TRACING/enabled_functions"
 		;;
 	livepatch)
 		write $PATCHED/enabled 0

@@ -9,16 +9,12 @@ PREZERO=/sys/kernel/bulkmm/prezero
 # counted; on: prezero knows nothing; ready: it will know all free pages; both: with
 # path clear on
 prezero_state() {
-	zero=off other=off
 	case $1 in
-	on | ready | both) zero=on ;;
-	absent)
-		state absent
-		return
-		;;
-	esac
-	case $1 in
-	clear | both) other=cached ;;
+	absent) state absent && return ;;
+	off) zero=off other=off ;;
+	clear) zero=off other=cached ;;
+	on | ready) zero=on other=off ;;
+	both) zero=on other=cached ;;
 	esac
 	state "$1" prezero=off clear=$other prezero=$zero
 	plain_stores
@@ -60,8 +56,7 @@ prezero_visit() {
 # What can go wrong around the path, provoked on a test build (BMM_FAULTS=1). Pages
 # are full of a pattern whenever they are freed.
 
-SMALL_POOL=/sys/kernel/mm/hugepages/hugepages-2048kB
-FILES=/sys/module/bulkmm/parameters
+SMALL_POOL=$POOLS/hugepages-2048kB
 DIRT=0xa5a5a5a5a5a5a5a5
 
 free_pages() {
@@ -72,10 +67,7 @@ free_pages() {
 # when they are populated: [FILLERS]
 all_zero() {
 	must bmmpool visit 2m $((($(free_pages) - ${1:-0}) * 2)) madvise
-	case " $SAID " in
-	*" wrong=0 "*) return 0 ;;
-	esac
-	return 1
+	matches "$SAID" " wrong=0 "
 }
 
 ready() {
@@ -157,8 +149,7 @@ case_demoted() {
 	1g0) check "demoted: skipped, no GiB in one piece any more" true ;;
 	*)
 		must bmmpool visit $kind $((kib / 1024)) madvise
-		check "demoted: a large page is zero" \
-			[ "${SAID#* wrong=0 }" != "$SAID" ]
+		check "demoted: a large page is zero" matches "$SAID" " wrong=0 "
 		;;
 	esac
 	echo 0 >"$big/nr_hugepages"
@@ -187,27 +178,30 @@ case_offline() {
 	set_pool "$1"
 }
 
-# one that fills for ever
-filler() {
-	while :; do
-		echo "2048 $1 64 0" 2>/dev/null >$PREZERO/zero
+# start processes that fill for ever: NODE...
+fill_on() {
+	FILLERS=
+	for node; do
+		while :; do
+			echo "2048 $node 64 0" 2>/dev/null >$PREZERO/zero
+		done &
+		FILLERS="$FILLERS $!"
 	done
 }
 
+kill_fillers() {
+	# shellcheck disable=SC2086 # several
+	kill -9 $FILLERS
+}
+
 case_fillers() {
-	fillers=
 	for pause in 0 0.001 0.002 0.005 0.01 0.02 0.05 0.1; do
 		must_write $PREZERO/mode off
 		must_write $PREZERO/mode on
-		for node in 0 1 0; do
-			filler $node &
-			fillers="$fillers $!"
-		done
+		fill_on 0 1 0
 		sleep $pause
-		# shellcheck disable=SC2086 # several
-		kill -9 $fillers
+		kill_fillers
 		wait
-		fillers=
 		check "fillers killed after $pause s: the pool is exact" exact
 	done
 	check "fillers killed: zero" all_zero
@@ -215,9 +209,9 @@ case_fillers() {
 	many=$PAGES
 	set_pool 200
 	for pause in 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9; do
-		filler 0 &
+		fill_on 0
 		sleep 0.0$pause
-		kill -9 $!
+		kill_fillers
 		wait
 	done
 	check "fillers killed: the next one leaves no page out" ready
@@ -225,10 +219,7 @@ case_fillers() {
 }
 
 case_switched() {
-	filler 0 &
-	fillers=$!
-	filler 1 &
-	fillers="$fillers $!"
+	fill_on 0 1
 	for mode in off on off on; do must_write $PREZERO/mode $mode; done
 	must_write /sys/kernel/bulkmm/clear/mode auto
 	must_write $PREZERO/mode off
@@ -240,8 +231,7 @@ case_switched() {
 	must remove
 	check "unloaded while it fills: the pool is exact" exact
 	load prezero=on
-	# shellcheck disable=SC2086 # several
-	kill -9 $fillers
+	kill_fillers
 	wait
 	check "loaded again: zero" all_zero
 	must_write $PREZERO/mode off
@@ -262,7 +252,7 @@ case_refused() {
 	done
 	bmmzero reserve "$PAGES" &
 	holder=$!
-	until [ "$(cat $SMALL_POOL/resv_hugepages)" = "$PAGES" ]; do sleep 0.01; done
+	await reads $SMALL_POOL/resv_hugepages "$PAGES"
 	check "zero: reserved pages are left" refused write $PREZERO/zero "2048 0 1 0"
 	kill $holder
 	wait
@@ -289,14 +279,14 @@ case_symbols() {
 	check "inlined: on is refused" refused write $PREZERO/mode on
 	settle
 	check "inlined: hook says so" says_of prezero -61 enqueue_hugetlb_folio
-	echo cloned >$FILES/fault
+	echo cloned >$PARAMETERS/fault
 	check "cloned: on is refused" refused write $PREZERO/mode on
 	check "cloned: hook says so" says_of prezero -61 remove_hugetlb_folio
 	must remove
 	# the hook that both need is being detached again when the second wants it
 	load clear=auto prezero=on fault=ask
 	check "no memory at load: off" reads $PREZERO/mode "[off] on"
-	echo none >$FILES/fault
+	echo none >$PARAMETERS/fault
 	settle
 	check "no memory at load: on later" write $PREZERO/mode on
 	must remove
@@ -306,12 +296,12 @@ case_symbols() {
 # a bit that is kept when a page is freed dirty must be seen
 case_stale() {
 	check "stale: ready" ready
-	echo stale >$FILES/fault
+	echo stale >$PARAMETERS/fault
 	must bmmzero fork "$(free_pages)"
 	check "stale: seen" refused all_zero
 	come_back stale
 	check "stale: seen in surplus pages" [ "$WRONG" -gt 0 ]
-	echo none >$FILES/fault
+	echo none >$PARAMETERS/fault
 	must_write $PREZERO/mode off
 	must_write $PREZERO/mode on
 }
@@ -350,7 +340,7 @@ prezero_faults() {
 prezero_stress() {
 	set_pool 96
 	state on prezero=on
-	[ "$2" = none ] || must_write $FILES/fault "$2"
+	[ "$2" = none ] || must_write $PARAMETERS/fault "$2"
 	for one in 1 2; do
 		(
 			bmmzero churn $(($1 / 2)) 12 >/tmp/churn.$one 2>&1
@@ -359,16 +349,12 @@ prezero_stress() {
 	done
 	turns=0
 	until [ -e /tmp/churned.1 ] && [ -e /tmp/churned.2 ]; do
-		filler 0 &
-		fillers=$!
-		filler 1 &
-		fillers="$fillers $!"
+		fill_on 0 1
 		for pages in 64 96 80 96; do
 			echo $pages >$SMALL_POOL/nr_hugepages
 			sleep 0.3
 		done
-		# shellcheck disable=SC2086 # several
-		kill -9 $fillers
+		kill_fillers
 		case $((turns % 4)) in
 		0) must_write /sys/kernel/bulkmm/clear/mode auto ;;
 		1) must_write $PREZERO/mode off && must_write $PREZERO/mode on ;;
