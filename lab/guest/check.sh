@@ -20,8 +20,12 @@ reads() {
 	read -r line <"$1" && [ "$line" = "$2" ]
 }
 
-# a path needs a symbol that is missing: PATH SYMBOL
+# loaded where a symbol is missing that a path needs: PATH SYMBOL
 symbol_missing() {
+	before=$(lines)
+	load memmap=off "$1=on" fault_symbol="$2"
+	settle
+	check "$2 missing: one line" [ $(($(lines) - before)) = 1 ]
 	check "$2 missing: off" reads "$BULKMM/$1/mode" "[off] on"
 	check "$2 missing: hook says so" says_of "$1" -2 "$2"
 	check "$2 missing: on is refused" refused write "$BULKMM/$1/mode" on
@@ -61,14 +65,25 @@ lines() {
 	dmesg | grep ' bulkmm: ' | grep -vce ': backend[a-z_]*: .*\[' -e 'built by Clang: '
 }
 
-# in the path's file hook, SYMBOL's line begins with ERRNO: PATH ERRNO SYMBOL
+# in the path's file hook, SYMBOL's line begins with ERRNO, and a TEXT follows:
+# PATH ERRNO SYMBOL [TEXT]
 says_of() {
-	grep -q "^$2 $3: " "/sys/kernel/bulkmm/$1/hook"
+	grep -q "^$2 $3: ${4-}" "$BULKMM/$1/hook"
+}
+
+# ERRNO [TEXT]
+hook_says() {
+	says_of memmap "$1" memmap_init_zone_device "${2-}"
+}
+
+# is a call inside? PATH
+has_calls() {
+	[ "$(stat_of "$1" inflight)" -gt 0 ] 2>/dev/null
 }
 
 # wait until no hook is detaching
 settle() {
-	while grep -q '^-115 ' /sys/kernel/bulkmm/*/hook; do sleep 0.1; done
+	while grep -q '^-115 ' "$BULKMM"/*/hook; do sleep 0.1; done
 }
 
 counter() {
@@ -82,8 +97,9 @@ same() {
 	matches "$verdict" " words_differ=0 pageblocks_differ=0 "
 }
 
+# the device, brought up by a program that runs others: [PROGRAM...]
 up() {
-	bmmguest write "$DRIVER/bind" "$DEVICE" 1 "$NODE" >/dev/null
+	"$@" bmmguest write "$DRIVER/bind" "$DEVICE" 1 "$NODE" >/dev/null
 }
 
 down() {

@@ -5,18 +5,13 @@
 # pages are as the kernel writes them, byte for byte; the counter agrees; the
 # log has the one line and no more.
 
-PARAMETERS=/sys/module/bulkmm/parameters
-
 # provoke a fallback: FAULT COUNTER LINES-IN-THE-LOG
 fallback() {
 	before=$(lines)
 	echo "$1" >"$PARAMETERS/fault"
-	down
-	check "$1: device comes up" up
+	comes_up "$1" 0
 	echo none >"$PARAMETERS/fault"
-	check "$1: same bytes" same
 	check "$1: fallback counted" [ "$(counter "fallback_$2")" = 1 ]
-	check "$1: no hit" [ "$(counter hits)" = "$hits" ]
 	check "$1: lines in the log" [ $(($(lines) - before)) = "$3" ]
 }
 
@@ -25,23 +20,27 @@ begin_bringup() {
 	echo "$1" >"$PARAMETERS/fault"
 	down
 	up &
-	until [ "$(counter inflight)" -gt 0 ]; do :; done
+	until has_calls memmap; do :; done
 }
 
-# run something in the middle of a slowed-down bring-up
+# repeat COMMAND in the middle of a slowed-down bring-up: NAME COMMAND...
 during_bringup() {
+	what=$1
+	shift
 	begin_bringup slow
-	"$@"
+	while has_calls memmap; do "$@"; done
 	wait
+	check "$what: same bytes" same
+	check "$what: nobody inside" refused inside memmap
 }
 
+# switch through values of a file, and all backends: FILE VALUE...
 toggle() {
-	names=$(backend_names "$MEMMAP/backend")
-	while [ "$(counter inflight)" -gt 0 ]; do
-		for mode in off on; do write "$MEMMAP/mode" $mode; done
-		for name in $names fastest; do
-			write "$MEMMAP/backend" "$name"
-		done
+	file=$1
+	shift
+	for value; do write "$MEMMAP/$file" "$value"; done
+	for name in $(backend_names "$MEMMAP/backend") fastest; do
+		write "$MEMMAP/backend" "$name"
 	done
 }
 
@@ -58,12 +57,8 @@ case_unknown_names() {
 
 case_missing_symbol() {
 	for symbol in memmap_init_zone_device "$1"; do
-		before=$(lines)
-		load fault_symbol="$symbol"
-		check "$symbol missing: one line" [ $(($(lines) - before)) = 1 ]
 		symbol_missing memmap "$symbol"
 		comes_up "$symbol missing" -
-		must remove
 	done
 }
 
@@ -94,7 +89,6 @@ case_ftrace_off() {
 
 case_fallbacks() {
 	load
-	hits=0
 	fallback unverified unverified 1
 	fallback nomem nomem 1
 	fallback tracepoint tracepoint 1
@@ -118,14 +112,6 @@ case_backends() {
 	check "backends: all served" [ "$(counter hits)" = $forced ]
 }
 
-share() {
-	names=$(backend_names "$MEMMAP/backend")
-	while [ "$(counter inflight)" -gt 0 ]; do
-		for workers in 1 4 0 3; do write "$MEMMAP/workers" $workers; done
-		for name in $names; do write "$MEMMAP/backend" "$name"; done
-	done
-}
-
 # which CPU ran most members of a crew, while a task of node 0 brings the device up:
 # the scheduler may move one
 members() {
@@ -134,8 +120,7 @@ members() {
 	must_write "$event/enable" 1
 	for _ in 1 2 3 4; do
 		down
-		taskset 1 bmmguest write "$DRIVER/bind" "$DEVICE" 1 "$NODE" \
-			>/dev/null
+		up taskset 1
 	done
 	must_write "$event/enable" 0
 	sed -n 's/.*\[\([0-9]*\)\].* member_work.*/\1/p' "$TRACING/trace" |
@@ -169,36 +154,25 @@ case_workers() {
 		"$(cat /sys/devices/system/node/node1/cpulist)" ]
 	# few, so that it takes long enough to be met inside
 	write "$MEMMAP/workers" 2
-	during_bringup share
-	check "workers change: same bytes" same
-	check "workers change: nobody inside" [ "$(counter inflight)" = 0 ]
+	during_bringup "workers change" toggle workers 1 4 0 3
 	write "$MEMMAP/workers" 3
-	during_bringup remove
-	check "workers: unloaded: gone" [ ! -d /sys/kernel/bulkmm ]
-	check "workers: unloaded: same bytes" same
+	during_bringup "workers: unloaded" must remove
 }
 
 case_toggled() {
 	load
-	during_bringup toggle
-	check "toggled: same bytes" same
-	check "toggled: nobody inside" [ "$(counter inflight)" = 0 ]
+	during_bringup toggled toggle mode off on
 }
 
 case_unloaded() {
 	load
-	during_bringup remove
-	check "unloaded: gone" [ ! -d /sys/kernel/bulkmm ]
-	check "unloaded: same bytes" same
+	during_bringup unloaded must remove
 }
 
 # load and unload at full speed while the device goes down and up
 case_reloaded() {
 	(i=0; while [ $i -lt 6 ]; do down; up; i=$((i + 1)); done; echo >/tmp/up) &
-	until [ -e /tmp/up ]; do
-		load
-		must remove
-	done
+	until [ -e /tmp/up ]; do load; done
 	wait
 	check "reloaded: same bytes" same
 }
@@ -221,11 +195,11 @@ case_traced() {
 	write "$TRACING/current_tracer" nop
 }
 
-# the PFN in the middle of a pfn device
+# the PFN in the middle of a device: its DIRECTORY
 middle() {
-	read -r at <"$DRIVER/$1/resource"
-	read -r size <"$DRIVER/$1/size"
-	echo $((at / 4096 + size / 8192))
+	read -r start <"$1/resource"
+	read -r size <"$1/size"
+	echo $((start / 4096 + size / 8192))
 }
 
 # like "same" for a named device, with a snapshot just taken with the original
@@ -233,7 +207,7 @@ same_as_kernel() {
 	write "$MEMMAP/mode" off
 	write "$DRIVER/bind" "$1"
 	# shellcheck disable=SC2034 # for snapshot and same
-	MIDDLE=$(middle "$1")
+	MIDDLE=$(middle "$DRIVER/$1")
 	snapshot
 	write "$DRIVER/unbind" "$1"
 	write "$MEMMAP/mode" on

@@ -15,14 +15,12 @@ DIRECT="direct-->bmm_memmap_trampoline"
 case_toggled_around_loads() {
 	write $FTRACE 0 2>/dev/null || return 0
 	load memmap=on
-	check "loaded with ftrace off: hook says so" \
-		says_of memmap -6 memmap_init_zone_device
+	check "loaded with ftrace off: hook says so" hook_says -6
 	write $FTRACE 1
-	must_write /sys/kernel/bulkmm/vmap/mode pte
-	must_write /sys/kernel/bulkmm/vmap/mode off
+	must_write "$VMAP/mode" pte
+	must_write "$VMAP/mode" off
 	must_write "$MEMMAP/mode" on
-	check "ftrace on again: attached" \
-		says_of memmap 0 memmap_init_zone_device
+	check "ftrace on again: attached" hook_says 0
 	must remove
 	write $FTRACE 0
 	load memmap=on
@@ -34,7 +32,7 @@ case_toggled_around_loads() {
 	must_write "$TRACING/kprobe_events" ""
 	load memmap=on
 	check "loaded with ftrace off, and a kprobe elsewhere: attached" \
-		says_of memmap 0 memmap_init_zone_device
+		hook_says 0
 	must remove
 }
 
@@ -55,8 +53,7 @@ case_namesake() {
 		refused grep -q bulkmm_namesake "$HOOKED"
 	load fault_symbol=memmap_init_zone_device \
 		fault_other=bulkmm_namesake_only
-	check "namesake: a module's alone is none" \
-		says_of memmap -2 memmap_init_zone_device
+	check "namesake: a module's alone is none" hook_says -2
 	check "namesake: that one is not hooked either" \
 		refused grep -q bulkmm_namesake "$HOOKED"
 	must remove
@@ -72,14 +69,13 @@ case_ambiguous() {
 		vmap_range_noflush=-91 get_vm_area_caller=-91; do
 		load fault_symbol=memmap_init_zone_device "fault_other=${other%=*}"
 		check "${other%=*}: hook says ${other#*=}" \
-			says_of memmap "${other#*=}" memmap_init_zone_device
+			hook_says "${other#*=}"
 		check "${other%=*}: mode is off" reads "$MEMMAP/mode" "[off] on"
 	done
 }
 
 # a path that is off has no hook: others can attach to the function
 case_off_detaches() {
-	function=memmap_init_zone_device
 	load memmap=on
 	check "on: hooked" grep -q "$DIRECT" "$HOOKED"
 	check "on: others are refused" refused write "$LAB/squat" 1
@@ -87,15 +83,15 @@ case_off_detaches() {
 	check "on: still served" [ -d "$MEMMAP" ]
 	check "off is taken" write "$MEMMAP/mode" off
 	check "off: not hooked" refused grep -q "$DIRECT" "$HOOKED"
-	check "off: hook says so" says_of memmap -19 $function
+	check "off: hook says so" hook_says -19
 	check "off: others can have it" write "$LAB/squat" 1
 	check "off: and on is refused then" refused write "$MEMMAP/mode" on
-	check "off: hook says who has it" says_of memmap -16 $function
+	check "off: hook says who has it" hook_says -16
 	write "$LAB/squat" 0
 	check "on again is taken" write "$MEMMAP/mode" on
 	comes_up "on again" 1
-	check "all off" write /sys/kernel/bulkmm/off 1
-	check "all off: bad word is refused" refused write /sys/kernel/bulkmm/off x
+	check "all off" write "$BULKMM/off" 1
+	check "all off: bad word is refused" refused write "$BULKMM/off" x
 	check "off: the module can go" rmmod bulkmm
 }
 
@@ -103,7 +99,7 @@ case_off_detaches() {
 case_ftrace_knob() {
 	load memmap=on
 	check "knob: 0 is refused while a path is on" refused write $FTRACE 0
-	check "knob: hook says attached" says_of memmap 0 memmap_init_zone_device
+	check "knob: hook says attached" hook_says 0
 	comes_up "knob" 1
 }
 
@@ -118,21 +114,19 @@ interrupted() {
 # a call that never ends, as after a BUG() in the handler: waiting for it can be
 # interrupted, other paths are not affected, and the module stays
 case_stuck_call() {
-	function=memmap_init_zone_device
 	load memmap=on
 	before=$(lines)
 	begin_bringup stuck
 	check "stuck: off can be interrupted" interrupted 3 \
 		sh -c "echo off >$MEMMAP/mode"
 	check "stuck: mode is off" reads "$MEMMAP/mode" "[off] on"
-	check "stuck: hook says detaching" says_of memmap -115 $function
+	check "stuck: hook says detaching" hook_says -115
 	check "stuck: not hooked" refused grep -q "$DIRECT" "$HOOKED"
 	check "stuck: the module is in use" refused rmmod bulkmm
 	check "stuck: on waits, and can be interrupted" interrupted 3 \
 		sh -c "echo on >$MEMMAP/mode"
-	check "stuck: another path is switched on" \
-		write /sys/kernel/bulkmm/vmap/mode pte
-	check "stuck: and off" write /sys/kernel/bulkmm/vmap/mode off
+	check "stuck: another path is switched on" write "$VMAP/mode" pte
+	check "stuck: and off" write "$VMAP/mode" off
 	check "stuck: no line so far" [ "$(lines)" = "$before" ]
 	echo 4 >"$PARAMETERS/fault_patience" # longer than the interrupted waits
 	check "stuck: off ends by itself" refused write "$MEMMAP/mode" off
@@ -142,28 +136,26 @@ case_stuck_call() {
 	echo none >"$PARAMETERS/fault"
 	wait
 	settle
-	check "no longer stuck: hook says off" says_of memmap -19 $function
+	check "no longer stuck: hook says off" hook_says -19
 	check "no longer stuck: same bytes" same
 	check "no longer stuck: the module can go" rmmod bulkmm
 }
 
 # no memory for detaching: calls pass at once, and the hook goes when there is
 case_off_fails() {
-	function=memmap_init_zone_device
 	load memmap=on vmap=pte
 	echo 2 >"$PARAMETERS/fault_patience"
 	echo ask >"$PARAMETERS/fault"
 	check "no memory: off does not wait for ever" \
 		refused write "$MEMMAP/mode" off
 	check "no memory: mode is off" reads "$MEMMAP/mode" "[off] on"
-	check "no memory: hook says detaching" says_of memmap -115 $function
-	check "no memory: all off does not either" refused \
-		write /sys/kernel/bulkmm/off 1
+	check "no memory: hook says detaching" hook_says -115
+	check "no memory: all off does not either" refused write "$BULKMM/off" 1
 	check "no memory: the module is in use" refused rmmod bulkmm
 	comes_up "no memory" 0
 	echo none >"$PARAMETERS/fault"
 	settle
-	check "memory again: hook says off" says_of memmap -19 $function
+	check "memory again: hook says off" hook_says -19
 	check "memory again: on" write "$MEMMAP/mode" on
 	comes_up "memory again" 1
 	check "memory again: the module can go" remove
@@ -177,7 +169,7 @@ case_two_writers() {
 			write "$MEMMAP/mode" $mode || echo "$mode" >>/tmp/refused
 		done) &
 	done
-	(for _ in 1 2 3; do write /sys/kernel/bulkmm/off 1; done) &
+	(for _ in 1 2 3; do write "$BULKMM/off" 1; done) &
 	wait
 	check "two writers: none is refused" [ ! -e /tmp/refused ]
 	write "$MEMMAP/mode" on
@@ -204,26 +196,24 @@ case_interrupt() {
 
 # the last case: ftrace stays dead from here on
 case_ftrace_dead() {
-	function=memmap_init_zone_device
 	load memmap=on vmap=pte
 	before=$(lines)
 	write "$LAB/kill_ftrace" 1
-	check "dead: hook says attached" says_of memmap 0 $function
-	check "dead: all off is refused" refused write /sys/kernel/bulkmm/off 1
+	check "dead: hook says attached" hook_says 0
+	check "dead: all off is refused" refused write "$BULKMM/off" 1
 	check "dead: every path is off" \
-		refused grep -v '^\[off\] ' /sys/kernel/bulkmm/*/mode
+		refused grep -v '^\[off\] ' "$BULKMM"/*/mode
 	check "dead: off is refused" refused write "$MEMMAP/mode" off
 	check "dead: mode is off" reads "$MEMMAP/mode" "[off] on"
-	check "dead: hook says for good" grep -q \
-		"^0 $function: attached for good: ftrace has shut down" "$MEMMAP/hook"
+	check "dead: hook says for good" \
+		hook_says 0 "attached for good: ftrace has shut down"
 	check "dead: off again is refused" refused write "$MEMMAP/mode" off
 	check "dead: one line says so" [ $(($(lines) - before)) = 1 ]
 	check "dead: the module stays" refused rmmod bulkmm
 	comes_up "dead" 0
 	check "dead: on serves" write "$MEMMAP/mode" on
 	comes_up "dead again" 1
-	check "dead: another path says why" refused \
-		write /sys/kernel/bulkmm/clear/mode auto
+	check "dead: another path says why" refused write "$CLEAR/mode" auto
 	check "dead: it has" says_of clear -108 "$HOOKED_CLEAR"
 }
 
@@ -238,7 +228,7 @@ hook_faults() {
 
 # a path that KASAN rules out: PATH MODE
 case_ruled_out() {
-	at=/sys/kernel/bulkmm/$1
+	at=$BULKMM/$1
 	check "$1: hook names the option" says_of "$1" -95 CONFIG_KASAN
 	check "$1: one line in the log does" \
 		[ "$(dmesg | grep -c " bulkmm: $1: off: CONFIG_KASAN: ")" = 1 ]

@@ -4,7 +4,7 @@
 # Each case runs three times: without the module, with it, and with the kernel's
 # own walk after each answer (fault=check of a test build).
 
-ANSWERS=/sys/module/bulkmm/parameters/fault_answers
+ANSWERS=$PARAMETERS/fault_answers
 
 # record the state of the zones
 hot_look() {
@@ -290,7 +290,7 @@ hot_in_the_middle() {
 	until [ "$(stat_of hotplug inflight)" -gt 0 ]; do :; done
 	must remove
 	wait
-	check "unloaded: gone" [ ! -d /sys/kernel/bulkmm ]
+	check "unloaded: gone" [ ! -d "$BULKMM" ]
 	hot_look
 	hot_gone "$FIRST"
 	check "unloaded: zones as without" [ "$SEEN" = "$without" ]

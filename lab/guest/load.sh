@@ -5,16 +5,15 @@
 
 # references to removed sysfs objects do not keep their names in use
 case_held() {
-	for at in /sys/kernel/bulkmm /sys/kernel/bulkmm/memmap; do
+	for at in "$BULKMM" "$MEMMAP"; do
 		load memmap=on
-		check "held ${at##*/}: is held" write "$LAB/hold" $at
+		check "held ${at##*/}: is held" write "$LAB/hold" "$at"
 		must remove
-		check "held ${at##*/}: gone" [ ! -e /sys/kernel/bulkmm ]
+		check "held ${at##*/}: gone" [ ! -e "$BULKMM" ]
 		check "held ${at##*/}: loads again" \
 			insmod /lib/modules/bulkmm.ko memmap=on
 		write "$LAB/hold" " "
-		check "held ${at##*/}: files work" says_of memmap 0 \
-			memmap_init_zone_device
+		check "held ${at##*/}: files work" hook_says 0
 	done
 }
 
@@ -25,7 +24,7 @@ case_load_fails() {
 	left=
 	while ! insmod /lib/modules/bulkmm.ko memmap=on fault_alloc=$step \
 		2>/dev/null; do
-		if [ -e /sys/kernel/bulkmm ] || grep -q "$DIRECT" "$HOOKED" ||
+		if [ -e "$BULKMM" ] || grep -q "$DIRECT" "$HOOKED" ||
 			[ $step -ge 100 ]; then
 			left="at step $step"
 			break
@@ -35,9 +34,8 @@ case_load_fails() {
 	check "load fails at each of its steps, nothing is left" [ -z "$left" ]
 	# a path takes two steps: its object and its files
 	check "load fails: all of it was tried" \
-		[ $step -gt $((2 * $(find /sys/kernel/bulkmm -name mode | wc -l))) ]
-	check "load fails: and then it loads" says_of memmap 0 \
-		memmap_init_zone_device
+		[ $step -gt $((2 * $(find "$BULKMM" -name mode | wc -l))) ]
+	check "load fails: and then it loads" hook_says 0
 	must remove
 	for bad in memmap=2 hotplug=yes clear= vmap=blocks alloc=on,off inert=2 \
 		memmap_min_pages=-1 memmap_min_pages=1e9 unknown; do
@@ -46,8 +44,7 @@ case_load_fails() {
 			check "$bad: loaded whole" [ -e "$MEMMAP/hook" ]
 			must remove
 		else
-			check "$bad: refused, nothing left" \
-				[ ! -e /sys/kernel/bulkmm ]
+			check "$bad: refused, nothing left" [ ! -e "$BULKMM" ]
 		fi
 	done
 }
@@ -59,26 +56,25 @@ case_not_calibrated() {
 	load memmap=on fault=nomem
 	check "not calibrated: a line for each operation" \
 		[ $(($(dmesg | grep -c "$said") - before)) = 3 ]
-	file=/sys/kernel/bulkmm/clear/backend_cached
-	for at in /sys/kernel/bulkmm/*/backend*; do
+	file=$CLEAR/backend_cached
+	for at in "$BULKMM"/*/backend*; do
 		check "not calibrated: the first serves (${at##*/})" \
 			grep -q '^\[[a-z0-9-]*\] [^=[]*$' "$at"
 	done
-	copy=/sys/kernel/bulkmm/copy/mode
-	if write $copy on 2>/dev/null; then # not on every architecture
+	if write "$COPY/mode" on 2>/dev/null; then # not on every architecture
 		check "not calibrated: a line for copies" \
 			[ $(($(dmesg | grep -c "$said") - before)) = 4 ]
-		write $copy off
+		write "$COPY/mode" off
 	fi
-	check "not calibrated: nor when asked to" refused write $file fastest
-	check "not calibrated: one can be forced" write $file generic
-	check "forced: it says so" grep -q '^fastest .*\[generic\]' $file
-	write /sys/module/bulkmm/parameters/fault none
-	check "calibrated later" write $file fastest
+	check "not calibrated: nor when asked to" refused write "$file" fastest
+	check "not calibrated: one can be forced" write "$file" generic
+	check "forced: it says so" grep -q '^fastest .*\[generic\]' "$file"
+	write "$PARAMETERS/fault" none
+	check "calibrated later" write "$file" fastest
 	check "calibrated later: rates are known" \
-		grep -q '^[^[]*\[[a-z0-9-]*=[0-9.]*\]' $file
-	check "calibrated later: not forced" refused grep -q fastest $file
-	! write $copy on 2>/dev/null || check "calibrated later: copies, too" \
+		grep -q '^[^[]*\[[a-z0-9-]*=[0-9.]*\]' "$file"
+	check "calibrated later: not forced" refused grep -q fastest "$file"
+	! write "$COPY/mode" on 2>/dev/null || check "calibrated later: copies, too" \
 		eval "dmesg | grep -q 'copy: kernel [0-9].* MB/s: .* serves'"
 }
 
@@ -93,7 +89,7 @@ case_no_blocks() {
 		before=$(dmesg | grep -c "$said")
 		load memmap=off vmap=off fault_symbol=vmap_allow_huge \
 			fault_other=$other
-		must_write /sys/kernel/bulkmm/vmap/mode block
+		must_write "$VMAP/mode" block
 		check "no blocks (${other:-not found}): it says so" \
 			[ "$(dmesg | grep -c "$said")" = $((before + 1)) ]
 	done
@@ -103,9 +99,9 @@ case_no_blocks() {
 # a line per counter, and known: a line per size and node
 case_files() {
 	load memmap=on clear=auto vmap=pte
-	many=$(find /sys/kernel/bulkmm -type f | wc -l)
+	many=$(find "$BULKMM" -type f | wc -l)
 	check "files: $many" [ "$many" -gt 15 -a "$many" -le 60 ]
-	find /sys/kernel/bulkmm -type f ! -name hook ! -name off ! -name stats \
+	find "$BULKMM" -type f ! -name hook ! -name off ! -name stats \
 		! -name known ! -name zero >/tmp/files
 	# all in one process, which does not notice a missing end of line
 	# shellcheck disable=SC2046 # names without blanks
@@ -144,5 +140,5 @@ case_cached_max() {
 	load memmap=off clear=off
 	cache_share
 	check "cached_max: a CPU's share, $bytes" \
-		[ "$(cat /sys/kernel/bulkmm/clear/cached_max)" = "$bytes" ]
+		[ "$(cat "$CLEAR/cached_max")" = "$bytes" ]
 }

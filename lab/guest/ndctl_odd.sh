@@ -46,11 +46,10 @@ odd_place() {
 	[ -n "$device" ] || fail "no $1 device of $3 came up"
 	read -r from <"$NVDIMMS/$3/resource"
 	read -r start <"$data/resource"
-	read -r size <"$data/size"
 	bytes=0
 	# after the namespace's superblock
 	[ "$2" = mem ] || bytes=$((start - from - 8192))
-	echo "$driver $device $((from + 8192)) $bytes $((start / 4096 + size / 8192))"
+	echo "$driver $device $((from + 8192)) $bytes $(middle "$data")"
 }
 
 # for each namespace run COMMAND with driver, device, from, bytes and pfn set

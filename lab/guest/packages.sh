@@ -86,8 +86,7 @@ rescue() {
 	check "inert: status works" says bulkmm status
 	check "inert: doctor says why" \
 		eval "says bulkmm doctor | grep -q 'clear: .*the module is inert'"
-	check "inert: the parameter" \
-		[ "$(cat /sys/module/bulkmm/parameters/inert)" = Y ]
+	check "inert: the parameter" [ "$(cat "$PARAMETERS/inert")" = Y ]
 	inside_must rmmod bulkmm # no path is on
 	inside_must modprobe bulkmm inert=0
 	check "inert=0 by hand: attached" has "^0 " "$BULKMM/memmap/hook"

@@ -170,8 +170,8 @@ use_mapping() {
 # it (bmmhmm.c) and unload it: SEED [broken]
 hmm_visit() {
 	# its chunks of 256 MiB are smaller than what memmap serves by default
-	least=/sys/module/bulkmm/parameters/memmap_min_pages
-	[ ! -e $least ] || echo 32768 >$least
+	least=$PARAMETERS/memmap_min_pages
+	[ ! -e "$least" ] || echo 32768 >"$least"
 	calls_clear
 	record before
 	must insmod /lib/modules/test_hmm.ko

@@ -3,7 +3,6 @@
 # Commands of a job of the prezero family: hugetlb pages that are zeroed ahead of
 # use, in every state of the module. The host decides what to expect.
 
-PREZERO=/sys/kernel/bulkmm/prezero
 
 # bring the module into a state: absent; off; clear: path clear, whose stores are
 # counted; on: prezero knows nothing; ready: it will know all free pages; both: with
@@ -23,7 +22,7 @@ prezero_state() {
 # zero all free pages that are not known to be zero: KIB
 prezero_fill() {
 	for at in /sys/devices/system/node/node[0-9]*; do
-		while echo "$1 ${at##*node} 1024 0" 2>/dev/null >$PREZERO/zero; do
+		while echo "$1 ${at##*node} 1024 0" 2>/dev/null >"$PREZERO/zero"; do
 			:
 		done
 	done
@@ -32,9 +31,9 @@ prezero_fill() {
 # the pages that are known to be zero, of all sizes and nodes
 known() {
 	all=0
-	[ ! -d $PREZERO ] || while read -r _ _ pages; do
+	[ ! -d "$PREZERO" ] || while read -r _ _ pages; do
 		all=$((all + pages))
-	done <$PREZERO/known
+	done <"$PREZERO/known"
 	echo $all
 }
 
@@ -60,7 +59,7 @@ SMALL_POOL=$POOLS/hugepages-2048kB
 DIRT=0xa5a5a5a5a5a5a5a5
 
 free_pages() {
-	cat $SMALL_POOL/free_hugepages
+	cat "$SMALL_POOL/free_hugepages"
 }
 
 # every byte of all free pages of 2 MiB, but for what fillers may be holding, is zero
@@ -77,13 +76,13 @@ ready() {
 
 exact() {
 	[ "$(free_pages)" = "$PAGES" ] &&
-		[ "$(cat $SMALL_POOL/nr_hugepages)" = "$PAGES" ]
+		[ "$(cat "$SMALL_POOL/nr_hugepages")" = "$PAGES" ]
 }
 
 # set the pool, and PAGES to what there is: PAGES
 set_pool() {
-	echo "$1" >$SMALL_POOL/nr_hugepages
-	read -r PAGES <$SMALL_POOL/nr_hugepages
+	echo "$1" >"$SMALL_POOL/nr_hugepages"
+	read -r PAGES <"$SMALL_POOL/nr_hugepages"
 }
 
 # pages that are ready are used in a way and freed dirty: WAY
@@ -111,10 +110,10 @@ come_back() {
 	must bmmguest poison $(($(free_mib) * 3 / 4)) $DIRT
 	report prezero-dirtied # this takes a while
 	pages=$(($(free_mib) * 3 / 8))
-	must_write $SMALL_POOL/nr_overcommit_hugepages $pages
+	must_write "$SMALL_POOL/nr_overcommit_hugepages" $pages
 	must bmmzero noreserve $pages
 	WRONG=${SAID#*wrong=}
-	echo 0 >$SMALL_POOL/nr_overcommit_hugepages
+	echo 0 >"$SMALL_POOL/nr_overcommit_hugepages"
 	set_pool "$many"
 }
 
@@ -133,7 +132,7 @@ free_mib() {
 # used and come back in one piece: PAGES
 case_demoted() {
 	kind=1g kib=1048576
-	[ ! -d ${SMALL_POOL%-*}-32768kB ] || kind=32m kib=32768
+	[ ! -d "${SMALL_POOL%-*}-32768kB" ] || kind=32m kib=32768
 	big=${SMALL_POOL%-*}-${kib}kB
 	set_pool 0
 	echo 1 >"$big/nr_hugepages"
@@ -183,7 +182,7 @@ fill_on() {
 	FILLERS=
 	for node; do
 		while :; do
-			echo "2048 $node 64 0" 2>/dev/null >$PREZERO/zero
+			echo "2048 $node 64 0" 2>/dev/null >"$PREZERO/zero"
 		done &
 		FILLERS="$FILLERS $!"
 	done
@@ -196,8 +195,8 @@ kill_fillers() {
 
 case_fillers() {
 	for pause in 0 0.001 0.002 0.005 0.01 0.02 0.05 0.1; do
-		must_write $PREZERO/mode off
-		must_write $PREZERO/mode on
+		must_write "$PREZERO/mode" off
+		must_write "$PREZERO/mode" on
 		fill_on 0 1 0
 		sleep $pause
 		kill_fillers
@@ -220,12 +219,12 @@ case_fillers() {
 
 case_switched() {
 	fill_on 0 1
-	for mode in off on off on; do must_write $PREZERO/mode $mode; done
-	must_write /sys/kernel/bulkmm/clear/mode auto
-	must_write $PREZERO/mode off
+	for mode in off on off on; do must_write "$PREZERO/mode" $mode; done
+	must_write "$CLEAR/mode" auto
+	must_write "$PREZERO/mode" off
 	check "clear keeps its hook" says_of clear 0 folio_zero_user
-	must_write $PREZERO/mode on
-	must_write /sys/kernel/bulkmm/clear/mode off
+	must_write "$PREZERO/mode" on
+	must_write "$CLEAR/mode" off
 	check "prezero keeps it" says_of clear 0 folio_zero_user
 	check "switched while it fills: zero" all_zero 2
 	must remove
@@ -234,32 +233,32 @@ case_switched() {
 	kill_fillers
 	wait
 	check "loaded again: zero" all_zero
-	must_write $PREZERO/mode off
+	must_write "$PREZERO/mode" off
 	settle
 	check "off: no hook is left" says_of clear -19 folio_zero_user
-	must_write $PREZERO/mode on
+	must_write "$PREZERO/mode" on
 }
 
 case_refused() {
 	before=$(lines)
 	for words in x "2048 0 1" "2048 0 1 0 more"; do
-		check "zero: '$words' is refused" refused write $PREZERO/zero "$words"
+		check "zero: '$words' is refused" refused write "$PREZERO/zero" "$words"
 	done
 	check "zero: one line each" [ $(($(lines) - before)) = 3 ]
 	for words in "12 0 1 0" "2048 9999 1 0" "2048 -1 1 0" "0 0 1 0" \
 		"2048 0 1 $PAGES"; do
-		check "zero: '$words' is refused" refused write $PREZERO/zero "$words"
+		check "zero: '$words' is refused" refused write "$PREZERO/zero" "$words"
 	done
 	bmmzero reserve "$PAGES" &
 	holder=$!
-	await reads $SMALL_POOL/resv_hugepages "$PAGES"
-	check "zero: reserved pages are left" refused write $PREZERO/zero "2048 0 1 0"
+	await reads "$SMALL_POOL/resv_hugepages" "$PAGES"
+	check "zero: reserved pages are left" refused write "$PREZERO/zero" "2048 0 1 0"
 	kill $holder
 	wait
-	must_write $PREZERO/mode off
+	must_write "$PREZERO/mode" off
 	check "zero: refused while the path is off" \
-		refused write $PREZERO/zero "2048 0 1 0"
-	must_write $PREZERO/mode on
+		refused write "$PREZERO/zero" "2048 0 1 0"
+	must_write "$PREZERO/mode" on
 }
 
 case_symbols() {
@@ -270,25 +269,25 @@ case_symbols() {
 		load prezero=on fault_symbol=$symbol
 		settle
 		check "$symbol missing: one line" [ $(($(lines) - before)) = 1 ]
-		check "$symbol missing: off" [ "$(cat $PREZERO/mode)" = "[off] on" ]
+		check "$symbol missing: off" [ "$(cat "$PREZERO/mode")" = "[off] on" ]
 		check "$symbol missing: no hook is left" \
-			refused grep -q '^0 ' $PREZERO/hook /sys/kernel/bulkmm/clear/hook
+			refused grep -q '^0 ' "$PREZERO/hook" "$CLEAR/hook"
 		must remove
 	done
 	load fault=inlined
-	check "inlined: on is refused" refused write $PREZERO/mode on
+	check "inlined: on is refused" refused write "$PREZERO/mode" on
 	settle
 	check "inlined: hook says so" says_of prezero -61 enqueue_hugetlb_folio
 	echo cloned >$PARAMETERS/fault
-	check "cloned: on is refused" refused write $PREZERO/mode on
+	check "cloned: on is refused" refused write "$PREZERO/mode" on
 	check "cloned: hook says so" says_of prezero -61 remove_hugetlb_folio
 	must remove
 	# the hook that both need is being detached again when the second wants it
 	load clear=auto prezero=on fault=ask
-	check "no memory at load: off" reads $PREZERO/mode "[off] on"
+	check "no memory at load: off" reads "$PREZERO/mode" "[off] on"
 	echo none >$PARAMETERS/fault
 	settle
-	check "no memory at load: on later" write $PREZERO/mode on
+	check "no memory at load: on later" write "$PREZERO/mode" on
 	must remove
 	load prezero=on
 }
@@ -302,8 +301,8 @@ case_stale() {
 	come_back stale
 	check "stale: seen in surplus pages" [ "$WRONG" -gt 0 ]
 	echo none >$PARAMETERS/fault
-	must_write $PREZERO/mode off
-	must_write $PREZERO/mode on
+	must_write "$PREZERO/mode" off
+	must_write "$PREZERO/mode" on
 }
 
 # every case: PAGES
@@ -313,9 +312,9 @@ prezero_faults() {
 	for way in private shared fork cow punch dontneed pinned move copy continue; do
 		case_way $way
 	done
-	must_write /sys/kernel/bulkmm/clear/mode auto
+	must_write "$CLEAR/mode" auto
 	case_way private
-	must_write /sys/kernel/bulkmm/clear/mode off
+	must_write "$CLEAR/mode" off
 	case_fillers
 	case_refused
 	case_switched
@@ -331,7 +330,7 @@ prezero_faults() {
 	case_resized
 	case_way soft-offline
 	case_way broken
-	must_write $PREZERO/mode off
+	must_write "$PREZERO/mode" off
 	must remove
 }
 
@@ -351,14 +350,14 @@ prezero_stress() {
 	until [ -e /tmp/churned.1 ] && [ -e /tmp/churned.2 ]; do
 		fill_on 0 1
 		for pages in 64 96 80 96; do
-			echo $pages >$SMALL_POOL/nr_hugepages
+			echo $pages >"$SMALL_POOL/nr_hugepages"
 			sleep 0.3
 		done
 		kill_fillers
 		case $((turns % 4)) in
-		0) must_write /sys/kernel/bulkmm/clear/mode auto ;;
-		1) must_write $PREZERO/mode off && must_write $PREZERO/mode on ;;
-		2) must_write /sys/kernel/bulkmm/clear/mode off ;;
+		0) must_write "$CLEAR/mode" auto ;;
+		1) must_write "$PREZERO/mode" off && must_write "$PREZERO/mode" on ;;
+		2) must_write "$CLEAR/mode" off ;;
 		esac
 		turns=$((turns + 1))
 		report prezero-turn number=$turns

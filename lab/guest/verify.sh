@@ -54,12 +54,12 @@ case_verify_parameter() {
 # every request has a record, the kernel's too; hotplug's of the device's zone
 case_verify_records() {
 	load
-	write /sys/kernel/bulkmm/hotplug/mode on
+	write "$HOTPLUG/mode" on
 	write "$TRACING/events/bulkmm/enable" 1
 	brought_up "traced" 1 0 0 'served by [a-z0-9]*$'
 	write "$MEMMAP/verify" once
 	brought_up "traced, verified" 2 1 0 ', verified$'
-	echo 1000000000 >/sys/module/bulkmm/parameters/memmap_min_pages
+	echo 1000000000 >"$PARAMETERS/memmap_min_pages"
 	down
 	up
 	for result in served verified small; do
