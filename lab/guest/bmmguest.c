@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What the guest's busybox cannot do: time a write to a sysfs file in
- * nanoseconds and count its work, prove that memory on a DAX file or device
- * holds what was stored to it, load a module once (busybox retries when a
+ * nanoseconds and count its work, prove that a mapped DAX file or device holds
+ * what was stored to it, load a module once (busybox retries when a
  * module refuses), report all that bulkmm shows in sysfs, fill memory that a
  * kernel will write next, and jump into another kernel. Each command prints its
  * result on one line and exits 0, or prints what went wrong on stderr and
@@ -49,37 +49,6 @@ static void record(char **word)
 	bmm_mark(BMM_MARK_RECORD);
 }
 
-static void say_verdict(const char *file, uint64_t bytes, uint64_t bad)
-{
-	if (bad)
-		errx(1, "%s: %lu words differ", file, bad);
-	printf("%lu\n", bytes);
-}
-
-/*
- * write|read FILE BYTES (a multiple of PIECE) SEED: by these system calls,
- * through to the medium; what was stored to a mapping is read likewise
- */
-static void file(char **word)
-{
-	uint64_t bytes = number(word[2]), seed = number(word[3]), bad = 0;
-	uint64_t *buf = mapped(PIECE, MAP_PRIVATE, -1);
-	int writes = !strcmp(word[0], "write");
-	int fd = opened(word[1], writes ? O_WRONLY | O_CREAT | O_TRUNC : 0);
-
-	for (uint64_t at = 0; at < bytes; at += PIECE) {
-		if (writes)
-			store(buf, PIECE / 8, seed, at / 8);
-		if ((writes ? write(fd, buf, PIECE) : read(fd, buf, PIECE)) !=
-		    (ssize_t)PIECE)
-			err(1, "%s", word[1]);
-		bad += differing(buf, PIECE / 8, seed, at / 8);
-	}
-	if (fsync(fd) || close(fd))
-		err(1, "%s", word[1]);
-	say_verdict(word[1], bytes, bad);
-}
-
 /*
  * write|read FILE BYTES SEED: map it, write (or compare) a piece at its start,
  * middle and end. MAP_SYNC is granted on DAX only, so a mapping of the page
@@ -107,7 +76,9 @@ static void mapping(char **word)
 	}
 	if (munmap(base, bytes) || close(fd))
 		err(1, "%s", word[1]);
-	say_verdict(word[1], 3 * PIECE, bad);
+	if (bad)
+		errx(1, "%s: %lu words differ", word[1], bad);
+	printf("%lu\n", 3 * PIECE);
 }
 
 static void load(char **word)
@@ -218,7 +189,6 @@ int main(int argc, char **argv)
 		{ "poison MIB PATTERN", 2, 2, poison },
 		{ "poison START BYTES PATTERN", 3, 3, poison_device },
 		{ "kexec KERNEL INITRAMFS WORDS", 3, 3, jump },
-		{ "file write|read FILE BYTES SEED", 4, 4, file },
 		{ "mapping write|read FILE BYTES SEED", 4, 4, mapping },
 	};
 

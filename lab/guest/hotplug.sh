@@ -37,8 +37,7 @@ hot_dax() {
 
 # make all persistent memory one DAX device
 hot_device() {
-	ndctl destroy-namespace -f all >/dev/null 2>&1
-	must ndctl create-namespace -m devdax -M mem -a 2M
+	one_namespace devdax mem 2M
 	hot_dax
 }
 

@@ -12,14 +12,19 @@ modules() {
 	done
 }
 
-# create the namespace: MODE (fsdax or devdax) MAP (dev or mem) ALIGN; this is
-# also the device's first bring-up, which faults in the host's pages
-namespace() {
+# make all persistent memory one namespace: MODE (fsdax or devdax) MAP (dev or mem)
+# ALIGN
+one_namespace() {
 	MODE=$1
 	ndctl destroy-namespace -f all >/dev/null 2>&1
-	calls_clear
 	must ndctl create-namespace -m "$1" -M "$2" -a "$3"
 	find_device
+}
+
+# likewise; this is also the device's first bring-up, which faults in the host's pages
+namespace() {
+	must_write "$LAB/calls" 0
+	one_namespace "$@"
 	calls_read
 	report bind arm=absent label=first pages="$PAGES" start="$START" ns="$NS"
 	unbind
@@ -55,10 +60,6 @@ find_device() {
 	[ -e "$NODE" ] || fail "no $MODE device came up: $DEVICE $NODE"
 }
 
-calls_clear() {
-	echo 0 >"$LAB/calls" || fail "calls cannot be cleared"
-}
-
 # read finished calls of memmap_init_zone_device, by a clock independent of the
 # module: CALLS, NS and PAGES in all, START of the last
 calls_all() {
@@ -79,10 +80,10 @@ calls_read() {
 # bring the device up and time it: LABEL
 bind() {
 	LABEL=$1
-	calls_clear
+	must_write "$LAB/calls" 0
 	record before
-	bind_ns=$(bmmguest write "$DRIVER/bind" "$DEVICE" 1 "$NODE" 2>&1) ||
-		fail "bind: $bind_ns"
+	must bmmguest write "$DRIVER/bind" "$DEVICE" 1 "$NODE"
+	bind_ns=$SAID
 	record after
 	calls_read
 	report bind arm="$ARM" label="$1" pages="$PAGES" start="$START" ns="$NS" \
@@ -112,18 +113,18 @@ graphed() {
 
 # time of merely storing the same bytes: UNIT-PAGES BYTES-PER-UNIT
 limit() {
-	echo $((PAGES * $2 / $1)) >"$LAB/limit" || fail "the limit is refused"
+	must_write "$LAB/limit" $((PAGES * $2 / $1))
 	read -r ns <"$LAB/limit"
 	report limit ns="$ns"
 }
 
 snapshot() {
-	echo "$MIDDLE" >"$LAB/snapshot" || fail "the snapshot is refused"
+	must_write "$LAB/snapshot" "$MIDDLE"
 }
 
 # compare with the snapshot and report the result under a name
 compare() {
-	echo "$MIDDLE" >"$LAB/compare" || fail "the comparison is refused"
+	must_write "$LAB/compare" "$MIDDLE"
 	read -r verdict <"$LAB/compare"
 	report compare label="$1" verdict="$verdict"
 }
@@ -131,7 +132,7 @@ compare() {
 # flip the lowest bit of a word of the struct page in the middle; nothing reads
 # word 5 (private) while the device is idle
 flip() {
-	echo "$MIDDLE 5" >"$LAB/flip" || fail "the flip is refused"
+	must_write "$LAB/flip" "$MIDDLE 5"
 	report flip pfn="$MIDDLE" word=5
 }
 
@@ -141,21 +142,30 @@ use_device() {
 	report used bytes="$used"
 }
 
-use_file_system() {
-	file=/mnt/file
+# make a file system on NODE, and mount it
+file_system() {
 	must /usr/sbin/mke2fs -q -F -t ext4 -b 4096 -N 1024 -J size=8 \
 		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard "$NODE"
+	mount_dax
+}
+
+mount_dax() {
 	must mount -t ext4 -o dax,noinit_itable "$NODE" /mnt
-	must bmmguest file write $file 33554432 1
+}
+
+use_file_system() {
+	file_system
+	must dd if=/dev/urandom of=/tmp/stored bs=1M count=32
+	must cp /tmp/stored /mnt/file
 	must umount /mnt
-	must mount -t ext4 -o dax,noinit_itable "$NODE" /mnt
-	must bmmguest file read $file 33554432 1
-	used=$SAID
-	must bmmguest mapping write $file 33554432 2
+	mount_dax
+	must cmp /tmp/stored /mnt/file
+	rm /tmp/stored
+	must bmmguest mapping write /mnt/file 33554432 2
 	must umount /mnt
-	must mount -t ext4 -o dax,noinit_itable "$NODE" /mnt
-	must bmmguest mapping read $file 33554432 2
-	used=$((used + SAID))
+	mount_dax
+	must bmmguest mapping read /mnt/file 33554432 2
+	used=$((33554432 + SAID))
 	must umount /mnt
 }
 
@@ -172,7 +182,7 @@ hmm_visit() {
 	# its chunks of 256 MiB are smaller than what memmap serves by default
 	least=$PARAMETERS/memmap_min_pages
 	[ ! -e "$least" ] || echo 32768 >"$least"
-	calls_clear
+	must_write "$LAB/calls" 0
 	record before
 	must insmod /lib/modules/test_hmm.ko
 	must bmmhmm "$@"

@@ -49,20 +49,13 @@ pool_on_node() {
 
 # create the namespace again: MODE (fsdax or devdax); DAX is its device node
 pool_dax() {
-	ndctl destroy-namespace -f all >/dev/null 2>&1
-	must ndctl create-namespace -m "$1" -M mem -a 2M
-	DAX=
-	for at in /dev/pmem* /dev/dax*; do
-		[ ! -e "$at" ] || DAX=$at
-	done
-	[ -n "$DAX" ] || fail "no $1 device came up"
+	one_namespace "$1" mem 2M
+	DAX=$NODE
 }
 
 # make a file system on it: DAX becomes a file there
 pool_dax_file() {
-	must /usr/sbin/mke2fs -q -F -t ext4 -b 4096 -N 1024 -J size=8 \
-		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard "$DAX"
-	must mount -t ext4 -o dax,noinit_itable "$DAX" /mnt
+	file_system
 	DAX=/mnt/pool
 }
 

@@ -278,14 +278,14 @@ case_symbols() {
 	check "inlined: on is refused" refused write "$PREZERO/mode" on
 	settle
 	check "inlined: hook says so" says_of prezero -61 enqueue_hugetlb_folio
-	echo cloned >$PARAMETERS/fault
+	echo cloned >"$PARAMETERS/fault"
 	check "cloned: on is refused" refused write "$PREZERO/mode" on
 	check "cloned: hook says so" says_of prezero -61 remove_hugetlb_folio
 	must remove
 	# the hook that both need is being detached again when the second wants it
 	load clear=auto prezero=on fault=ask
 	check "no memory at load: off" reads "$PREZERO/mode" "[off] on"
-	echo none >$PARAMETERS/fault
+	echo none >"$PARAMETERS/fault"
 	settle
 	check "no memory at load: on later" write "$PREZERO/mode" on
 	must remove
@@ -295,12 +295,12 @@ case_symbols() {
 # a bit that is kept when a page is freed dirty must be seen
 case_stale() {
 	check "stale: ready" ready
-	echo stale >$PARAMETERS/fault
+	echo stale >"$PARAMETERS/fault"
 	must bmmzero fork "$(free_pages)"
 	check "stale: seen" refused all_zero
 	come_back stale
 	check "stale: seen in surplus pages" [ "$WRONG" -gt 0 ]
-	echo none >$PARAMETERS/fault
+	echo none >"$PARAMETERS/fault"
 	must_write "$PREZERO/mode" off
 	must_write "$PREZERO/mode" on
 }
@@ -339,15 +339,10 @@ prezero_faults() {
 prezero_stress() {
 	set_pool 96
 	state on prezero=on
-	[ "$2" = none ] || must_write $PARAMETERS/fault "$2"
-	for one in 1 2; do
-		(
-			bmmzero churn $(($1 / 2)) 12 >/tmp/churn.$one 2>&1
-			echo $? >/tmp/churned.$one
-		) &
-	done
+	[ "$2" = none ] || must_write "$PARAMETERS/fault" "$2"
+	for one in 1 2; do worker $one bmmzero churn $(($1 / 2)) 12; done
 	turns=0
-	until [ -e /tmp/churned.1 ] && [ -e /tmp/churned.2 ]; do
+	while working; do
 		fill_on 0 1
 		for pages in 64 96 80 96; do
 			echo $pages >"$SMALL_POOL/nr_hugepages"
@@ -365,10 +360,10 @@ prezero_stress() {
 	wait
 	set_pool 96
 	check "the pool is exact" exact
-	for one in 1 2; do
-		read -r code </tmp/churned.$one
+	for one in $SOAKERS; do
+		read -r code <"/tmp/worker.$one.code"
 		# shellcheck disable=SC2046 # "pages=... wrong=..."
-		report prezero-churned code="$code" $(cat /tmp/churn.$one)
+		report prezero-churned code="$code" $(cat "/tmp/worker.$one.said")
 	done
 	report prezero-stress turns=$turns
 	state absent

@@ -40,14 +40,10 @@ copies() {
 # switch every path through every mode
 stress_turn() {
 	turn
-	for mode in off on; do must_write "$MEMMAP/mode" $mode; done
-	for mode in off pte block; do must_write "$VMAP/mode" $mode; done
-	for mode in off cached streaming; do must_write "$BULKMM/copy/mode" $mode; done
+	state toggled memmap=off memmap=on vmap=off vmap=pte vmap=block copy=off \
+		copy=cached copy=streaming
 	must_write "$BULKMM/off" 1
-	must_write "$BULKMM/copy/mode" on
-	must_write "$MEMMAP/mode" on
-	must_write "$VMAP/mode" block
-	must_write "$CLEAR/mode" auto
+	state toggled copy=on memmap=on vmap=block clear=auto
 }
 
 # SECONDS
