@@ -4,7 +4,6 @@
  * tools attach them: it counts calls. Its link and map are pinned in a BPF file
  * system; removing the two files detaches it.
  */
-#define _GNU_SOURCE
 #include <linux/bpf.h>
 #include <linux/btf.h>
 

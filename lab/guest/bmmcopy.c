@@ -12,21 +12,17 @@
  * memory that has to be faulted in. With poison also hwpoison: the page that
  * the child copies is broken by MADV_HWPOISON.
  */
-#define _GNU_SOURCE
-#include <errno.h>
 #include <setjmp.h>
-#include <signal.h>
 
 #include "guest.h"
 
-#define PAGE	4096UL
 #define FOLIO	(2UL << 20)
 #define FOLIOS	4UL
 #define BYTES	(FOLIOS * FOLIO)
 #define WORDS	(FOLIO / 8)
 #define WRITTEN 0x3c3c3c3c3c3c3c3cUL
 #define NOWHERE WORDS
-#define POISON	(77 * PAGE) /* in the first folio */
+#define POISON	(77 * SMALL) /* in the first folio */
 
 /* What all processes found. */
 struct seen {
@@ -78,7 +74,6 @@ static int *code;
 
 static void broken(int number, siginfo_t *info, void *context)
 {
-	(void)number, (void)context;
 	*code = info->si_code;
 	seen->shift = info->si_addr_lsb;
 	siglongjmp(out, 1);
@@ -158,7 +153,7 @@ static void hwpoison(void)
 	fill(at);
 	note(&seen->error); /* as if this process had met it */
 	if (!sigsetjmp(out, 1) &&
-	    madvise((char *)at + POISON, PAGE, MADV_HWPOISON))
+	    madvise((char *)at + POISON, SMALL, MADV_HWPOISON))
 		err(1, "MADV_HWPOISON");
 	after_fork(at);
 	survives(at, &seen->parent);
@@ -264,7 +259,7 @@ int main(int argc, char **argv)
 	breaks = !strcmp(argv[2], "break");
 	poison = argv[3];
 	word = way->word;
-	seen = mapped(PAGE, MAP_SHARED, -1);
+	seen = mapped(SMALL, MAP_SHARED, -1);
 	way->act();
 	printf("copies=%lu wrong=%lu child=%d parent=%d shift=%d error=%d\n",
 	       seen->copies, seen->wrong, seen->child, seen->parent,

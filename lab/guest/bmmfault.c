@@ -8,19 +8,12 @@
  * A folio counts only if it has the requested size according to the kernel's
  * page flags: a mapping that fell back to small pages would prove nothing.
  */
-#define _GNU_SOURCE
-#include <errno.h>
 #include <sys/prctl.h>
 
 #include "bmmfault.h"
 #include "measure.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
-#define THP	   "/sys/kernel/mm/transparent_hugepage"
-#define HUGE_SHIFT 26 /* of the size in the flags of mmap and memfd_create */
+#define THP "/sys/kernel/mm/transparent_hugepage"
 
 struct work work = { .folios = 1, .batch = 1 };
 struct seen *seen;
@@ -144,7 +137,7 @@ static int huge_file(const struct way *way, uint64_t bytes, unsigned int size)
 static char *map_at(const struct way *way, char *at, uint64_t bytes)
 {
 	unsigned int size = (unsigned int)__builtin_ctzl(work.bytes)
-			    << HUGE_SHIFT;
+			    << MAP_HUGE_SHIFT;
 	int flags = MAP_FIXED | (way->populates ? MAP_POPULATE : 0);
 	int fd = way->fd ? huge_file(way, bytes, size) : -1;
 	char *got;

@@ -5,7 +5,6 @@
 
 #include "guest.h"
 
-#define SMALL  4096UL
 #define PARENT 0x1111111111111111UL /* what a fault stores */
 
 #define GRANULE 16UL /* bytes that share a memory tag */

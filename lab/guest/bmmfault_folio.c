@@ -4,8 +4,6 @@
  * also in its memory tags (MTE): four bits for every 16 bytes, stored beside
  * the data and not cleared with it.
  */
-#define _GNU_SOURCE
-#include <sys/wait.h>
 
 #include "bmmfault.h"
 
@@ -186,7 +184,6 @@ void prove_batch(char *at, uint64_t folios, uint64_t touched, int stored,
 	uint64_t in_last = (work.bytes - SMALL) / 8 + CHILD_WORD;
 	struct mark both[] = { { touched, PARENT }, { in_last, CHILD } };
 	pid_t pid = forks ? fork() : 1;
-	int status;
 
 	if (pid < 0)
 		err(1, "fork");
@@ -197,7 +194,7 @@ void prove_batch(char *at, uint64_t folios, uint64_t touched, int stored,
 		prove_all(at, folios, both, 2);
 		_exit(0);
 	}
-	if (forks && (waitpid(pid, &status, 0) != pid || status))
-		errx(1, "the child did not end as it should: status %d", status);
+	if (forks)
+		wait_for(pid);
 	prove_all(at, folios, both, stored);
 }

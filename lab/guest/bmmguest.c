@@ -8,7 +8,6 @@
  * result on one line and exits 0, or prints what went wrong on stderr and
  * exits 1.
  */
-#define _GNU_SOURCE
 #include <glob.h>
 #include <linux/reboot.h>
 #include <sys/stat.h>

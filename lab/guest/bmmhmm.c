@@ -5,9 +5,6 @@
  * and every word is checked. One line per case: how much was wrong (words, or
  * pages that are not where they should be; below 0, an errno), and what was done.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <sys/ioctl.h>
 
 #include "guest.h"
 

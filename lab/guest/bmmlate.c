@@ -8,24 +8,10 @@
  * end of each period and reads the clock: the scheduler prefers it to all
  * others, so its delay is the time spent in code that could not be preempted.
  */
-#define _GNU_SOURCE
-#include <sys/wait.h>
-
 #include "guest.h"
 #include "measure.h"
 
 #define PRIORITY 50
-
-/* Not on the first CPU if there is another: it serves device interrupts. */
-static void stay_here(void)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(sysconf(_SC_NPROCESSORS_ONLN) - 1, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		err(1, "no such CPU");
-}
 
 static void be_real_time(void)
 {
@@ -71,7 +57,8 @@ int main(int argc, char **argv)
 
 	if (argc < 3 || !(period = number(argv[1]) * 1000))
 		errx(2, "usage: bmmlate PERIOD_US COMMAND ARGUMENT...");
-	stay_here();
+	/* the first CPU, if there is another, serves device interrupts */
+	run_on((int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
 	child = fork();
 	if (child < 0)
 		err(1, "fork");

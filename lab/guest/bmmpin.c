@@ -4,12 +4,9 @@
  * for a guest, locked, or inside a system call that touches them. The module's
  * tracepoint tells who cleared them, and how.
  */
-#define _GNU_SOURCE
-#include <errno.h>
 #include <linux/if_xdp.h>
 #include <linux/kvm.h>
 #include <linux/vfio.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -39,7 +36,7 @@ static void read_into(char **word)
 	char *at = fresh();
 
 	for (size_t i = 0; i < BYTES; i += HUGE_BYTES)
-		if (read(fd, at + i, 4096) != 4096)
+		if (read(fd, at + i, SMALL) != (ssize_t)SMALL)
 			err(1, "read");
 }
 
@@ -78,7 +75,7 @@ static void xdp(char **word)
 	struct xdp_umem_reg memory = {
 		.addr = (uintptr_t)fresh(),
 		.len = BYTES,
-		.chunk_size = 4096,
+		.chunk_size = SMALL,
 	};
 	int fd = socket(AF_XDP, SOCK_RAW, 0);
 
@@ -131,11 +128,6 @@ static void kvm_prefault(char **word)
 			err(1, "KVM_PRE_FAULT_MEMORY");
 }
 
-static void ignore(int signal)
-{
-	(void)signal;
-}
-
 /*
  * The guest executes zeros, two of which are an add to memory: it first touches
  * the first folio, and is interrupted again and again until it has.
@@ -143,7 +135,7 @@ static void ignore(int signal)
 static void kvm_run(char **word)
 {
 	struct itimerval often = { { 0, 100000 }, { 0, 100000 } };
-	struct sigaction action = { .sa_handler = ignore };
+	struct sigaction action = { .sa_handler = ignored };
 	struct kvm_regs regs = { .rflags = 2 };
 	struct kvm_sregs sregs;
 	char *at = fresh();

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Memory of a node that is plugged and unplugged. */
-#define _GNU_SOURCE
-#include <errno.h>
 #include <glob.h>
 
 #include "guest.h"
 #include "measure.h"
 
-#define BLOCKS	     "/sys/devices/system/memory/"
-#define PATIENCE     120000000000UL /* ns: two minutes */
-#define MPOL_DEFAULT 0
-#define MPOL_BIND    2
-#define MPOL_F_NODE  1
-#define MPOL_F_ADDR  2
-#define PAGE	     4096UL
-#define MANY	     65536 /* blocks: 8 TiB of the smallest */
+#define BLOCKS	 "/sys/devices/system/memory/"
+#define PATIENCE 120000000000UL /* ns: two minutes */
+#define MANY	 65536		/* blocks: 8 TiB of the smallest */
 
 /* The directories of a node's blocks; returns how many. */
 static int blocks_of(const char *node, glob_t *found)
@@ -144,7 +137,7 @@ static uint64_t pages_on(char *base, uint64_t bytes, int node)
 {
 	uint64_t on = 0;
 
-	for (uint64_t at = 0; at < bytes; at += PAGE) {
+	for (uint64_t at = 0; at < bytes; at += SMALL) {
 		int where = -1;
 
 		if (syscall(SYS_get_mempolicy, &where, NULL, 0UL, base + at,
@@ -164,8 +157,8 @@ static void find_blocks(const char *base, uint64_t bytes, char *held)
 	if (!file || fscanf(file, "%lx", &size) != 1)
 		err(1, "block size");
 	fclose(file);
-	for (uint64_t at = 0; at < bytes; at += PAGE) {
-		block = pfn_of(base + at) * PAGE / size;
+	for (uint64_t at = 0; at < bytes; at += SMALL) {
+		block = pfn_of(base + at) * SMALL / size;
 		if (block >= MANY)
 			errx(1, "block %lu", block);
 		held[block] = 1;
@@ -193,25 +186,22 @@ static void take_turns(const char *held, const char *online)
 static void use(char **word)
 {
 	int node = atoi(word[0]);
-	unsigned long nodes = 1UL << node;
 	uint64_t bytes = number(word[1]) << 20;
 	char *base = mapped(bytes, MAP_PRIVATE, -1);
 	static char held[MANY];
 	uint64_t on, bad;
 
-	if (syscall(SYS_mbind, base, bytes, MPOL_BIND, &nodes, 64UL, 0UL))
-		err(1, "mbind");
+	bound(base, bytes, MPOL_BIND, 1UL << node);
 	store((uint64_t *)base, bytes / 8, node, 0);
 	on = pages_on(base, bytes, node);
 	/* from here on it may migrate anywhere */
-	if (syscall(SYS_mbind, base, bytes, MPOL_DEFAULT, NULL, 0UL, 0UL))
-		err(1, "mbind");
+	bound(base, bytes, MPOL_DEFAULT, 0);
 	find_blocks(base, bytes, held);
 	take_turns(held, word[2]);
 	bad = differing((uint64_t *)base, bytes / 8, node, 0);
-	if (bad || on != bytes / PAGE)
+	if (bad || on != bytes / SMALL)
 		errx(1, "%lu words differ, %lu of %lu pages", bad, on,
-		     bytes / PAGE);
+		     bytes / SMALL);
 	printf("bytes=%lu moved=%lu\n", bytes, on - pages_on(base, bytes, node));
 }
 

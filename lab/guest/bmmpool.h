@@ -3,11 +3,8 @@
 #ifndef BMMPOOL_H
 #define BMMPOOL_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#define SMALL 4096UL
-#define DIRT  0xa5
+#include "bulkmm.h"
+#include "guest.h"
 
 struct memory {
 	char *at;
@@ -24,9 +21,9 @@ long memory_faults(const struct memory *m, size_t len);
 void memory_nodes(const struct memory *m, char *text, int parts);
 
 /* bmmpool_ways.c */
-int visit(const char *kind, size_t len, const char *way);
+void visit(char **word);
 
 /* bmmpool_report.c */
-int report(const char *kind, size_t len, char **options);
+void report(char **word);
 
 #endif

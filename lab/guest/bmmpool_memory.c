@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Memory: 4k, thp, 2m, 32m or 1g of hugetlb, or a file or DAX device by its path. */
-#include <err.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "bmmpool.h"
 
@@ -33,7 +26,7 @@ static size_t page_of(const char *kind)
 
 static unsigned int huge_flags(const char *kind, unsigned int flag)
 {
-	return shift_of(kind) ? flag | shift_of(kind) << 26 : 0;
+	return shift_of(kind) ? flag | shift_of(kind) << MAP_HUGE_SHIFT : 0;
 }
 
 /* The file that a shared mapping needs: a memfd, or one given by its path. */
@@ -42,15 +35,12 @@ void memory_file(struct memory *m, const char *kind, size_t len)
 	struct stat st;
 
 	if (*kind != '/') {
-		m->fd = memfd_create("bmmpool", huge_flags(kind, MFD_HUGETLB));
-		if (m->fd < 0 || ftruncate(m->fd, (off_t)len))
-			err(1, "memfd");
+		m->fd = memfd_of(len, huge_flags(kind, MFD_HUGETLB));
 		return;
 	}
-	m->fd = open(kind, O_RDWR | O_CREAT, 0600);
-	if (m->fd < 0 || fstat(m->fd, &st))
-		err(1, "%s", kind);
-	if (S_ISREG(st.st_mode) && ftruncate(m->fd, (off_t)len))
+	m->fd = opened(kind, O_RDWR | O_CREAT);
+	if (fstat(m->fd, &st) ||
+	    (S_ISREG(st.st_mode) && ftruncate(m->fd, (off_t)len)))
 		err(1, "%s", kind);
 }
 

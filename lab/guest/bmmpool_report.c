@@ -11,25 +11,11 @@
  *	poison                  break the page in the middle
  */
 #include <dirent.h>
-#include <err.h>
-#include <errno.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "bulkmm.h"
 #include "bmmpool.h"
+#include "measure.h"
 
-#define PARTS	   8
-#define BIND	   2 /* as in <linux/mempolicy.h> */
-#define INTERLEAVE 3
-#define POISON	   100
+#define PARTS 8
 
 /* The CPU masks that threads were seen with, of 6 CPUs; bit N is mask N. */
 static uint64_t sets;
@@ -41,7 +27,6 @@ static int look_at_threads(void *context, size_t done, size_t len)
 	struct dirent *one;
 	uint64_t set;
 
-	(void)context, (void)done, (void)len;
 	while (tasks && (one = readdir(tasks))) {
 		set = 0;
 		if (atoi(one->d_name) > 0 &&
@@ -55,35 +40,13 @@ static int look_at_threads(void *context, size_t done, size_t len)
 	return 0;
 }
 
-static void bind_to(const struct memory *m, size_t from, size_t len, int mode,
-		    unsigned long nodes)
-{
-	if (syscall(SYS_mbind, m->at + from, len, mode, &nodes, 64UL, 0))
-		err(1, "mbind");
-}
-
-static void begin_on(int cpu)
-{
-	uint64_t before = 0, set = 1UL << cpu;
-
-	if (syscall(SYS_sched_getaffinity, 0, sizeof(before), &before) < 0 ||
-	    syscall(SYS_sched_setaffinity, 0, sizeof(set), &set) ||
-	    syscall(SYS_sched_setaffinity, 0, sizeof(before), &before))
-		err(1, "CPU");
-}
-
-static void on_broken(int number)
-{
-	(void)number; /* the page was broken on purpose: nothing to do */
-}
-
 static void poison(const struct memory *m)
 {
 	size_t at = m->len / 2;
 
-	signal(SIGBUS, on_broken);
+	signal(SIGBUS, ignored);
 	m->at[at] = 1;
-	if (madvise(m->at + at, SMALL, POISON))
+	if (madvise(m->at + at, SMALL, MADV_HWPOISON))
 		err(1, "MADV_HWPOISON");
 }
 
@@ -101,22 +64,21 @@ static void prepare(const struct memory *m, const char *word,
 	if (sscanf(word, "node=%u", &options->node) == 1)
 		options->flags |= BMM_ON_NODE;
 	else if (!strncmp(word, "bind=", 5))
-		bind_to(m, 0, m->len, BIND, 1UL << atoi(word + 5));
-	else if (!strncmp(word, "cpu=", 4))
-		begin_on(atoi(word + 4));
-	else if (!strcmp(word, "interleave"))
-		bind_to(m, 0, m->len, INTERLEAVE, 3);
+		bound(m->at, m->len, MPOL_BIND, 1UL << atoi(word + 5));
+	else if (!strncmp(word, "cpu=", 4)) {
+		run_on(atoi(word + 4));
+		run_on(-1);
+	} else if (!strcmp(word, "interleave"))
+		bound(m->at, m->len, MPOL_INTERLEAVE, 3);
 	else if (!strcmp(word, "halves")) {
-		bind_to(m, 0, m->len / 2, BIND, 1);
-		bind_to(m, m->len / 2, m->len / 2, BIND, 2);
+		bound(m->at, m->len / 2, MPOL_BIND, 1);
+		bound(m->at + m->len / 2, m->len / 2, MPOL_BIND, 2);
 	} else if (!strcmp(word, "read"))
 		read_all(m);
 	else if (!strcmp(word, "poison"))
 		poison(m);
-	else {
-		errno = EINVAL;
-		err(1, "%s", word);
-	}
+	else
+		errx(1, "no option %s", word);
 }
 
 static void say_sets(char *text)
@@ -127,25 +89,27 @@ static void say_sets(char *text)
 	*text = 0;
 }
 
-int report(const char *kind, size_t len, char **options)
+/* KIND MIB OPTION... */
+void report(char **word)
 {
+	const char *kind = word[0];
+	size_t good, len = number(word[1]) << 20;
 	struct bmm_options asked = { .size = sizeof(asked),
 				     .progress = look_at_threads };
 	struct bmm_report said = { .size = sizeof(said) };
 	char nodes[PARTS + 1], cpus[256] = "";
 	struct memory m = { .fd = -1 };
 	uint64_t before = 0, after = 0;
-	size_t good;
 	long taken;
 
 	if (*kind == '/')
 		memory_file(&m, kind, len);
 	memory_map(&m, kind, len, 0);
-	for (; *options; options++)
-		prepare(&m, *options, &asked);
+	for (char **option = word + 2; *option; option++)
+		prepare(&m, *option, &asked);
 	syscall(SYS_sched_getaffinity, 0, sizeof(before), &before);
 	if (bmm_populate(m.at, len, &asked, &said) != said.error)
-		return 1;
+		errx(1, "a report of another error");
 	syscall(SYS_sched_getaffinity, 0, sizeof(after), &after);
 	good = (size_t)((char *)said.reached - m.at);
 	taken = memory_faults(&m, good);
@@ -157,5 +121,4 @@ int report(const char *kind, size_t len, char **options)
 	       -said.error, said.cause, said.done, good, said.failed_len,
 	       said.threads, taken, memory_wrong(&m), nodes, cpus,
 	       before == after);
-	return 0;
 }

@@ -4,38 +4,10 @@
  * kernel is counted, and every byte is checked. Memory is freed dirty, so that
  * memory that is not cleared shows.
  */
-#include <err.h>
-#include <fcntl.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include "bulkmm.h"
 #include "bmmpool.h"
-#include "mark.h"
 #include "measure.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
-#define INTERLEAVE 3 /* as in <linux/mempolicy.h> */
-
-/* -1: on any CPU. */
-static void run_on(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	for (int i = 0; i < CPU_SETSIZE; i++)
-		if (cpu < 0 || cpu == i)
-			CPU_SET(i, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
+#define DIRT 0xa5
 
 /* Begin and end on different CPUs: then the work of all CPUs is counted. */
 static void begin(void)
@@ -75,17 +47,14 @@ static unsigned int library(const struct memory *m, unsigned int threads)
 	struct bmm_options options = { .size = sizeof(options),
 				       .threads = threads };
 	struct bmm_report report = { .size = sizeof(report) };
-	unsigned long both = 3;
 	char text[256];
 
 	/* each node has a CPU, which works on the node's own memory */
-	if (threads > 1 &&
-	    syscall(SYS_mbind, m->at, m->len, INTERLEAVE, &both, 64UL, 0))
-		err(1, "mbind");
+	if (threads > 1)
+		bound(m->at, m->len, MPOL_INTERLEAVE, 3);
 	if (bmm_populate(m->at, m->len, &options, &report)) {
 		bmm_report_text(&report, text, sizeof(text));
-		fprintf(stderr, "bmmpool: %s\n", text);
-		exit(1);
+		errx(1, "%s", text);
 	}
 	return report.threads;
 }
@@ -126,8 +95,11 @@ static unsigned int populate(struct memory *m, const char *kind, const char *way
 	return 1;
 }
 
-int visit(const char *kind, size_t len, const char *way)
+/* KIND MIB WAY */
+void visit(char **word)
 {
+	const char *kind = word[0], *way = word[2];
+	size_t len = number(word[1]) << 20;
 	struct memory m = { .fd = -1 };
 	unsigned int threads;
 	unsigned long wrong;
@@ -150,5 +122,4 @@ int visit(const char *kind, size_t len, const char *way)
 	free_all(&m);
 	printf("bytes=%zu ns=%lu wrong=%lu faults=%ld threads=%u\n", len, ns,
 	       wrong, taken, threads);
-	return 0;
 }

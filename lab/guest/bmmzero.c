@@ -10,21 +10,19 @@
  * What is taken by a fault is looked at first: a word of each 4 KiB, at a place
  * that all of these programs dirty.
  */
-#define _GNU_SOURCE
-#include <signal.h>
 
 #include "guest.h"
 
 #define HUGE	     (2UL << 20)
-#define SMALL	     4096UL
 #define WORD	     3 /* of each 4 KiB, in words of 8 bytes */
 #define DIRT	     0xa5
-#define LOG_OF_HUGE  26
+#define OF_2_MIB     (21 << MAP_HUGE_SHIFT)
 #define SOFT_OFFLINE 101 /* MADV_SOFT_OFFLINE */
-#define BROKEN	     100 /* MADV_HWPOISON */
-#define MOVE_ALL     4	 /* MPOL_MF_MOVE_ALL */
 
-static unsigned long seen, wrong;
+/* What all processes found. */
+static struct seen {
+	unsigned long pages, wrong;
+} *seen;
 
 static void look(const char *at, size_t len)
 {
@@ -34,8 +32,8 @@ static void look(const char *at, size_t len)
 		for (size_t i = page; i < page + HUGE; i += SMALL)
 			dirty |= ((volatile const uint64_t *)(at + i))[WORD] !=
 				 0;
-		seen++;
-		wrong += (unsigned long)dirty;
+		seen->pages++;
+		seen->wrong += (unsigned long)dirty;
 	}
 }
 
@@ -47,13 +45,12 @@ static void dirty(char *at, size_t len)
 
 static int file_of(size_t len)
 {
-	return memfd_of(len, MFD_HUGETLB | 21U << LOG_OF_HUGE);
+	return memfd_of(len, MFD_HUGETLB | OF_2_MIB);
 }
 
 static char *map(size_t len, int fd, int flags)
 {
-	flags |= fd < 0 ? MAP_HUGETLB | 21 << LOG_OF_HUGE : 0;
-	return mapped(len, flags, fd);
+	return mapped(len, flags | (fd < 0 ? MAP_HUGETLB | OF_2_MIB : 0), fd);
 }
 
 static void use(char *at, size_t len)
@@ -62,30 +59,25 @@ static void use(char *at, size_t len)
 	dirty(at, len);
 }
 
-static void use_private(size_t len)
+static void use_private(size_t len, int flags)
 {
-	use(map(len, -1, MAP_PRIVATE), len);
-}
-
-static void use_noreserve(size_t len)
-{
-	use(map(len, -1, MAP_PRIVATE | MAP_NORESERVE), len);
+	use(map(len, -1, MAP_PRIVATE | flags), len);
 }
 
 /* Reserves them until it is killed. */
-static void use_nothing(size_t len)
+static void use_nothing(size_t len, int with)
 {
 	map(len, -1, MAP_SHARED);
 	pause();
 }
 
-static void use_shared(size_t len)
+static void use_shared(size_t len, int with)
 {
 	use(map(len, file_of(len), MAP_SHARED), len);
 }
 
 /* The child's copies are taken from the pool, and never cleared. */
-static void use_fork(size_t len)
+static void use_fork(size_t len, int with)
 {
 	char *at = map(len, -1, MAP_PRIVATE | MAP_NORESERVE);
 	pid_t child;
@@ -100,7 +92,7 @@ static void use_fork(size_t len)
 }
 
 /* Copies of a file's pages likewise. */
-static void use_cow(size_t len)
+static void use_cow(size_t len, int with)
 {
 	int fd = file_of(len / 2);
 
@@ -108,7 +100,7 @@ static void use_cow(size_t len)
 	dirty(map(len / 2, fd, MAP_PRIVATE), len / 2);
 }
 
-static void use_punch(size_t len)
+static void use_punch(size_t len, int with)
 {
 	int fd = file_of(len);
 
@@ -121,7 +113,7 @@ static void use_punch(size_t len)
 		err(1, "truncate");
 }
 
-static void use_dontneed(size_t len)
+static void use_dontneed(size_t len, int with)
 {
 	char *at = map(len, -1, MAP_PRIVATE);
 
@@ -133,7 +125,7 @@ static void use_dontneed(size_t len)
 }
 
 /* Pages that a pipe holds when nobody maps them any more. */
-static void use_pinned(size_t len)
+static void use_pinned(size_t len, int with)
 {
 	char *at = map(len, -1, MAP_PRIVATE);
 	int pipes[2];
@@ -151,7 +143,7 @@ static void use_pinned(size_t len)
 }
 
 /* Each page to the other node, if there is one, and back. */
-static void use_move(size_t len)
+static void use_move(size_t len, int with)
 {
 	char *at = map(len / 2, -1, MAP_PRIVATE);
 
@@ -162,11 +154,11 @@ static void use_move(size_t len)
 			int status;
 
 			syscall(SYS_move_pages, 0, 1UL, &page, &node, &status,
-				MOVE_ALL);
+				MPOL_MF_MOVE_ALL);
 		}
 }
 
-static void use_copy(size_t len)
+static void use_copy(size_t len, int with)
 {
 	char *at = map(len, -1, MAP_PRIVATE);
 	int fd = userfaults(at, len, UFFDIO_REGISTER_MODE_MISSING, 0);
@@ -182,7 +174,7 @@ static void use_copy(size_t len)
 	}
 }
 
-static void use_continue(size_t len)
+static void use_continue(size_t len, int with)
 {
 	int file = file_of(len);
 	char *at = map(len, file, MAP_SHARED),
@@ -196,103 +188,75 @@ static void use_continue(size_t len)
 	dirty(other, len);
 }
 
-static void on_broken(int number)
-{
-	(void)number; /* the page was broken on purpose: nothing to do */
-}
-
-static void break_one(size_t len, int how)
+/* @advice: breaks a page */
+static void use_broken(size_t len, int advice)
 {
 	char *at = map(len / 2, -1, MAP_PRIVATE);
 
-	signal(SIGBUS, on_broken);
+	signal(SIGBUS, ignored);
 	use(at, len / 2);
-	if (madvise(at, SMALL, how))
+	if (madvise(at, SMALL, advice))
 		err(1, "madvise");
-	if (how == SOFT_OFFLINE)
+	if (advice == SOFT_OFFLINE)
 		dirty(at, len / 2);
-}
-
-static void use_soft_offline(size_t len)
-{
-	break_one(len, SOFT_OFFLINE);
-}
-
-static void use_broken(size_t len)
-{
-	break_one(len, BROKEN);
 }
 
 static const struct way {
 	const char *name;
-	void (*use)(size_t len);
+	void (*use)(size_t len, int with);
 	int churns; /* can be repeated for ever */
+	int with;
 } ways[] = {
-	{ "private", use_private, 1 },
-	{ "noreserve", use_noreserve, 1 },
-	{ "shared", use_shared, 1 },
-	{ "fork", use_fork, 1 },
-	{ "cow", use_cow, 1 },
-	{ "punch", use_punch, 1 },
-	{ "dontneed", use_dontneed, 1 },
-	{ "pinned", use_pinned, 1 },
-	{ "move", use_move, 1 },
-	{ "copy", use_copy, 1 },
-	{ "continue", use_continue, 1 },
-	{ "soft-offline", use_soft_offline, 0 },
-	{ "broken", use_broken, 0 },
-	{ "reserve", use_nothing, 0 },
+	{ "private", use_private, .churns = 1 },
+	{ "noreserve", use_private, .churns = 1, .with = MAP_NORESERVE },
+	{ "shared", use_shared, .churns = 1 },
+	{ "fork", use_fork, .churns = 1 },
+	{ "cow", use_cow, .churns = 1 },
+	{ "punch", use_punch, .churns = 1 },
+	{ "dontneed", use_dontneed, .churns = 1 },
+	{ "pinned", use_pinned, .churns = 1 },
+	{ "move", use_move, .churns = 1 },
+	{ "copy", use_copy, .churns = 1 },
+	{ "continue", use_continue, .churns = 1 },
+	{ "soft-offline", use_broken, .with = SOFT_OFFLINE },
+	{ "broken", use_broken, .with = MADV_HWPOISON },
+	{ "reserve", use_nothing, .churns = 0 },
 };
 
 #define WAYS (sizeof(ways) / sizeof(*ways))
 
 /*
- * In a process of its own, which frees all it had by ending; one that the pool
- * has too little for is killed, or gives up.
+ * Each in a process of its own, which frees all it had by ending; one that the
+ * pool has too little for is killed, or gives up.
  */
-static void churn_once(const struct way *way, size_t len)
-{
-	unsigned long told[2];
-	int pipes[2];
-
-	if (pipe(pipes))
-		err(1, "pipe");
-	if (!fork()) {
-		seen = wrong = 0;
-		freopen("/dev/null", "w", stderr);
-		way->use(len);
-		told[0] = seen, told[1] = wrong;
-		_exit(write(pipes[1], told, sizeof(told)) != sizeof(told));
-	}
-	close(pipes[1]);
-	if (read(pipes[0], told, sizeof(told)) == sizeof(told)) {
-		seen += told[0];
-		wrong += told[1];
-	}
-	close(pipes[0]);
-	wait(NULL);
-}
-
 static void churn(unsigned long total, unsigned long batch)
 {
-	for (unsigned long i = 0; seen < total; i++)
-		if (ways[i % WAYS].churns)
-			churn_once(&ways[i % WAYS], batch * HUGE);
+	for (const struct way *way = ways; seen->pages < total; way++) {
+		if (way == ways + WAYS)
+			way = ways;
+		if (way->churns && !fork()) {
+			freopen("/dev/null", "w", stderr);
+			way->use(batch * HUGE, way->with);
+			_exit(0);
+		}
+		wait(NULL);
+	}
 }
 
 int main(int argc, char **argv)
 {
 	size_t i = 0;
 
+	seen = mapped(sizeof(*seen), MAP_SHARED, -1);
 	if (argc == 4 && !strcmp(argv[1], "churn")) {
-		churn(strtoul(argv[2], NULL, 0), strtoul(argv[3], NULL, 0));
+		churn(number(argv[2]), number(argv[3]));
 	} else {
 		while (argc == 3 && i < WAYS && strcmp(ways[i].name, argv[1]))
 			i++;
 		if (argc != 3 || i == WAYS)
 			return 2;
-		ways[i].use(strtoul(argv[2], NULL, 0) * HUGE);
+		ways[i].use(number(argv[2]) * HUGE, ways[i].with);
 	}
-	printf("pages=%lu wrong=%lu\n", seen, wrong);
+	printf("pages=%lu wrong=%lu\n", seen->pages, seen->wrong);
 	return 0;
 }

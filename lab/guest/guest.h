@@ -7,9 +7,12 @@
 #define GUEST_H
 
 #include <err.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
+#include <linux/mempolicy.h>
 #include <linux/userfaultfd.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,6 +24,8 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define SMALL 4096UL
 
 /*
  * struct command - what a program does
@@ -130,13 +135,18 @@ static inline int userfaults(void *at, uint64_t bytes, uint64_t mode,
 	return fd;
 }
 
+/* A handler of what was caused on purpose. */
+static inline void ignored(int number)
+{
+}
+
 /* Wait for a child, which must succeed. */
 static inline void wait_for(pid_t child)
 {
 	int status;
 
 	if (waitpid(child, &status, 0) != child || status)
-		err(1, "child");
+		errx(1, "the child did not end as it should: status %d", status);
 }
 
 /* The page frame that is mapped here; 0: none is. */
@@ -147,9 +157,16 @@ static inline uint64_t pfn_of(const void *at)
 
 	if (map < 0)
 		map = opened("/proc/self/pagemap", O_RDONLY);
-	if (pread(map, &entry, 8, (off_t)((uintptr_t)at / 4096 * 8)) != 8)
+	if (pread(map, &entry, 8, (off_t)((uintptr_t)at / SMALL * 8)) != 8)
 		err(1, "pagemap");
 	return entry & ((1UL << 55) - 1);
+}
+
+/* Where pages of memory are to come from: an MPOL_ mode, and a mask of nodes. */
+static inline void bound(void *at, uint64_t bytes, int mode, unsigned long nodes)
+{
+	if (syscall(SYS_mbind, at, bytes, mode, &nodes, 64UL, 0UL))
+		err(1, "mbind");
 }
 
 /* Pin memory for as long as this process lives. */

@@ -3,10 +3,6 @@
 #ifndef MEASURE_H
 #define MEASURE_H
 
-#ifndef _GNU_SOURCE
-#error "for cpu_set_t: define _GNU_SOURCE before the first include"
-#endif
-
 #include <sched.h>
 #include <stdint.h>
 #include <time.h>
@@ -22,17 +18,25 @@ static inline uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000UL + (uint64_t)t.tv_nsec;
 }
 
+/* Run on a CPU from now on, or (-1) on any. */
+static inline void run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (cpu < 0 || cpu == i)
+			CPU_SET(i, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
 /*
  * Stay on this CPU: work is counted there, and what is done on another CPU in
  * between would be missed.
  */
 static inline void stay(void)
 {
-	cpu_set_t here;
-
-	CPU_ZERO(&here);
-	CPU_SET(sched_getcpu(), &here);
-	sched_setaffinity(0, sizeof(here), &here);
+	run_on(sched_getcpu());
 }
 
 /* Count what follows in a slot of the record; in any other number, not. */
