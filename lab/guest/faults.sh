@@ -75,18 +75,6 @@ case_busy() {
 		refused write "$LAB/squat" 1
 }
 
-# ftrace patches nothing while disabled, and catches up later; 7.3 refuses that
-case_ftrace_off() {
-	write /proc/sys/kernel/ftrace_enabled 0 2>/dev/null || return 0
-	load
-	settle
-	check "ftrace off: hook says so" grep -q '^-6 ' "$MEMMAP/hook"
-	write /proc/sys/kernel/ftrace_enabled 1
-	comes_up "ftrace on again" 0
-	check "ftrace on again: on is taken" write "$MEMMAP/mode" on
-	comes_up "ftrace on again" 1
-}
-
 case_fallbacks() {
 	load
 	fallback unverified unverified 1
@@ -180,10 +168,8 @@ case_reloaded() {
 # an operator's tracing tools on the same function
 case_traced() {
 	load
-	write "$TRACING/set_ftrace_filter" memmap_init_zone_device
-	write "$TRACING/current_tracer" function
-	write "$TRACING/kprobe_events" "p:bmm memmap_init_zone_device"
-	write "$TRACING/events/kprobes/bmm/enable" 1
+	user_begin function memmap_init_zone_device
+	user_begin kprobe memmap_init_zone_device
 	write "$TRACING/events/bulkmm/memmap/enable" 1
 	comes_up "traced" 1
 	check "traced: function tracer saw it" \
@@ -191,8 +177,8 @@ case_traced() {
 	check "traced: kprobe saw it" grep -q ' bmm: ' "$TRACING/trace"
 	check "traced: our tracepoint" grep -q ' memmap: start_pfn=' "$TRACING/trace"
 	write "$TRACING/events/enable" 0
-	write "$TRACING/kprobe_events" ""
-	write "$TRACING/current_tracer" nop
+	user_end kprobe
+	user_end function
 }
 
 # the PFN in the middle of a device: its DIRECTORY
@@ -261,6 +247,6 @@ faults() {
 	# the pageblock function of 7.x kernels, which 6.12 lacks
 	symbol=init_pageblock_migratetype
 	grep -q " $symbol$" /proc/kallsyms || symbol=set_pageblock_migratetype
-	each_case unknown_names "missing_symbol $symbol" busy ftrace_off fallbacks \
-		backends workers toggled unloaded reloaded traced two_devices
+	each_case unknown_names "missing_symbol $symbol" busy fallbacks backends \
+		workers toggled unloaded reloaded traced two_devices
 }

@@ -26,10 +26,8 @@ case_toggled_around_loads() {
 	load memmap=on
 	must remove
 	write $FTRACE 1
-	must_write "$TRACING/kprobe_events" "p:bmm do_sys_openat2"
-	must_write "$TRACING/events/kprobes/bmm/enable" 1
-	must_write "$TRACING/events/kprobes/bmm/enable" 0
-	must_write "$TRACING/kprobe_events" ""
+	user_begin kprobe do_sys_openat2
+	user_end kprobe
 	load memmap=on
 	check "loaded with ftrace off, and a kprobe elsewhere: attached" \
 		hook_says 0

@@ -47,7 +47,7 @@ pool_grow() {
 		must_write /sys/kernel/mm/$KINDS/nr_hugepages "$1"
 		ns=$(($(uptime_ns) - began))
 	else
-		SAID=$(grow "$@" 2>&1) || fail "pool grow: $SAID"
+		must grow "$@"
 		# without Python's start, which is emulated
 		ns=$(echo "$SAID" | sed -n 's/.*"seconds": *\([0-9.]*\).*/\1/p' |
 			awk '{ printf "%.0f", $1 * 1e9 }')
@@ -71,7 +71,7 @@ pool_ended() {
 	case $1 in
 	TERM) check "$1: said by the exit code" [ $code = 130 ] ;;
 	*)
-		SAID=$(grow 4 2 2>&1) || fail "pool grow: $SAID"
+		must grow 4 2
 		pool_exact "$1, next run" 4
 		must_write /sys/kernel/mm/$KINDS/nr_hugepages 0
 		;;
