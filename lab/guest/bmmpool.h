@@ -20,9 +20,6 @@ unsigned long memory_wrong(const struct memory *m);
 long memory_faults(const struct memory *m, size_t len);
 void memory_nodes(const struct memory *m, char *text, int parts);
 
-/* bmmpool_ways.c */
-void visit(char **word);
-
 /* bmmpool_report.c */
 void report(char **word);
 
