@@ -116,16 +116,10 @@ soakers() {
 
 # switch through every mode and every backend
 turn() {
-	cached=$(backend_names "$CLEAR/backend_cached")
-	streaming=$(backend_names "$CLEAR/backend_streaming")
 	for mode in off auto cached streaming; do
 		clear_state $mode
-		for name in $cached fastest; do
-			must_write "$CLEAR/backend_cached" "$name"
-		done
-		for name in $streaming fastest; do
-			must_write "$CLEAR/backend_streaming" "$name"
-		done
+		every_backend "$CLEAR/backend_cached"
+		every_backend "$CLEAR/backend_streaming"
 	done
 }
 

@@ -39,9 +39,7 @@ toggle() {
 	file=$1
 	shift
 	for value; do write "$MEMMAP/$file" "$value"; done
-	for name in $(backend_names "$MEMMAP/backend") fastest; do
-		write "$MEMMAP/backend" "$name"
-	done
+	every_backend "$MEMMAP/backend"
 }
 
 case_unknown_names() {

@@ -21,17 +21,13 @@ case_held() {
 # [N]
 case_load_fails() {
 	step=1
-	left=
-	while ! insmod /lib/modules/bulkmm.ko memmap=on fault_alloc=$step \
-		2>/dev/null; do
-		if [ -e "$BULKMM" ] || grep -q "$DIRECT" "$HOOKED" ||
-			[ $step -ge 100 ]; then
-			left="at step $step"
-			break
-		fi
+	until insmod /lib/modules/bulkmm.ko memmap=on fault_alloc=$step \
+		2>/dev/null || [ -e "$BULKMM" ] || [ $step -ge 100 ] ||
+		grep -q "$DIRECT" "$HOOKED"; do
 		step=$((step + ${1-1}))
 	done
-	check "load fails at each of its steps, nothing is left" [ -z "$left" ]
+	check "load fails at each of its steps, nothing is left" \
+		grep -q '^bulkmm ' /proc/modules
 	# a path takes two steps: its object and its files
 	check "load fails: all of it was tried" \
 		[ $step -gt $((2 * $(find "$BULKMM" -name mode | wc -l))) ]

@@ -75,6 +75,11 @@ backend_names() {
 	sed 's/[][]//g;s/=[0-9.]*//g;s/^fastest //' "$1"
 }
 
+# switch through the backends of such a FILE
+every_backend() {
+	for name in $(backend_names "$1") fastest; do must_write "$1" "$name"; done
+}
+
 # a counter, without starting a program: PATH NAME
 stat_of() {
 	[ -d "$BULKMM" ] || return 0
