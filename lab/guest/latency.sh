@@ -34,13 +34,11 @@ late() {
 bounds() {
 	for mode in cached streaming; do
 		state $mode clear=$mode
-		clearing 1
 		must_write "$CLEAR/latency_us" 1000
 		forced $mode bound "$@"
 		FORCED=fastest
 		bound "$@"
 		FORCED=
-		clearing 0
 	done
 }
 
@@ -48,8 +46,7 @@ bounds() {
 bound() {
 	way=$1
 	shift
-	must_write "$TRACING/trace" ""
-	must bmmfault "$@" "$KIND" "$KIB" "$way"
+	clearing bmmfault "$@" "$KIND" "$KIB" "$way"
 	# shellcheck disable=SC2046 # "gap_ns=... unit=..."
 	report bound list="$mode" backend="$FORCED" latency_us=1000 $(awk '
 	/ clear: / {
@@ -70,10 +67,7 @@ bound() {
 traced() {
 	state auto clear=auto
 	must_write "$CLEAR/latency_us" 0
-	clearing 1
-	must_write "$TRACING/trace" ""
-	must bmmfault -f "$KIND" "$KIB" map-populate
-	clearing 0
+	clearing bmmfault -f "$KIND" "$KIB" map-populate
 	must_write "$CLEAR/latency_us" 1000
 	line=$(grep -m 1 -o ' clear: .*' "$TRACING/trace") || fail "no trace"
 	# shellcheck disable=SC2086 # "pfn=... order=..."

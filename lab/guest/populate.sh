@@ -12,9 +12,9 @@ pool_backends() {
 	tune backend_cached plain
 }
 
-# like clearing, if the module is there
+# trace each folio that the module clears from now on, or (0) stop, if it is there
 pool_trace() {
-	[ ! -d "$TRACING/events/bulkmm" ] || clearing "$1"
+	[ ! -d "$CLEARS" ] || must_write "$CLEARS/enable" "$1"
 }
 
 # populate by a WAY: LABEL KIND MIB WAY

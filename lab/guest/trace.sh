@@ -4,10 +4,14 @@
 # which shows where an operation spends its time.
 
 TRACING=/sys/kernel/tracing
+CLEARS=$TRACING/events/bulkmm/clear
 
-# trace each folio that the module clears from now on, or stop: ON (1 or 0)
+# trace each folio that the module clears while COMMAND runs
 clearing() {
-	must_write $TRACING/events/bulkmm/clear/enable "$1"
+	must_write $TRACING/trace ""
+	must_write "$CLEARS/enable" 1
+	must "$@"
+	must_write "$CLEARS/enable" 0
 }
 
 # trace these functions, if the kernel has them: "FUNCTION..." Set by index: for a

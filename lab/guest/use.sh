@@ -5,10 +5,7 @@
 # an arm's folios of 2 MiB, as the tracepoint reports them: WAY [ARGUMENT...]
 # of bmmpin
 brought() {
-	must_write "$TRACING/trace" ""
-	clearing 1
-	must bmmpin "$@"
-	clearing 0
+	clearing bmmpin "$@"
 	grep ' order=9 ' "$TRACING/trace" | grep '^ *bmmpin-' >/tmp/brought
 	report brought way="$1" cached_max="$(cat "$CLEAR/cached_max")" \
 		streaming="$(grep -c ' streaming=1 ' /tmp/brought)" \
