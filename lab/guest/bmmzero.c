@@ -16,7 +16,6 @@
 #define HUGE	     (2UL << 20)
 #define WORD	     3 /* of each 4 KiB, in words of 8 bytes */
 #define DIRT	     0xa5
-#define OF_2_MIB     (21 << MAP_HUGE_SHIFT)
 #define SOFT_OFFLINE 101 /* MADV_SOFT_OFFLINE */
 
 /* What all processes found. */
@@ -45,12 +44,12 @@ static void dirty(char *at, size_t len)
 
 static int file_of(size_t len)
 {
-	return memfd_of(len, MFD_HUGETLB | OF_2_MIB);
+	return memfd_of(len, MFD_HUGETLB | MAP_HUGE_2MB);
 }
 
 static char *map(size_t len, int fd, int flags)
 {
-	return mapped(len, flags | (fd < 0 ? MAP_HUGETLB | OF_2_MIB : 0), fd);
+	return mapped(len, flags | (fd < 0 ? MAP_HUGETLB | MAP_HUGE_2MB : 0), fd);
 }
 
 static void use(char *at, size_t len)
