@@ -49,7 +49,8 @@ static int file_of(size_t len)
 
 static char *map(size_t len, int fd, int flags)
 {
-	return mapped(len, flags | (fd < 0 ? MAP_HUGETLB | MAP_HUGE_2MB : 0), fd);
+	return mapped(len, flags | (fd < 0 ? MAP_HUGETLB | MAP_HUGE_2MB : 0),
+		      fd);
 }
 
 static void use(char *at, size_t len)

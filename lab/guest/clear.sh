@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Commands of a huge-page job.
+# Commands of the jobs of path clear.
 
 HUGE=/sys/kernel/mm/transparent_hugepage
 THP_2M=$HUGE/hugepages-2048kB/enabled
@@ -131,4 +131,89 @@ resize() {
 		echo $pages >$POOLS/hugepages-2048kB/nr_hugepages
 	done
 	sleep 0.01
+}
+
+# calls folio_zero_user() as no fault does, and times that (module/selftest/zero.c)
+ZERO=/sys/kernel/debug/bulkmm_lab/zero
+
+# clear folios of these orders, with every hint: LABEL CORRUPT ORDER...
+cases() {
+	label=$1 corrupt=$2
+	shift 2
+	record before
+	for order in "$@"; do
+		must_write $ZERO "$order $corrupt"
+		must cat $ZERO
+		report_said case label="$label" backend="$FORCED"
+	done
+	record after
+	report cases label="$label" arm="$ARM" orders="$*"
+}
+
+# likewise with each backend of the mode in turn: ORDER...
+cases_by_backend() {
+	forced "$ARM" cases forced 0 "$@"
+}
+
+# set a file of the clear path: NAME VALUE
+tune() {
+	must_write "$CLEAR/$1" "$2"
+}
+
+# force the backend that stores register by register
+plain_stores() {
+	case $(uname -m) in
+	aarch64) tune backend_cached stp ;;
+	*) tune backend_cached plain ;;
+	esac
+}
+
+# times calls on folios of these orders: CALLS ORDER...
+call_times() {
+	many=$1
+	shift
+	for order in "$@"; do
+		must_write ${ZERO}_time "$order $many"
+		must cat ${ZERO}_time
+		report_said calls
+	done
+}
+
+# Which ways to allocate a folio count as populating.
+
+# an arm's folios of 2 MiB, as the tracepoint reports them: WAY [ARGUMENT...]
+# of bmmpin
+brought() {
+	clearing bmmpin "$@"
+	grep ' order=9 ' "$TRACING/trace" | grep '^ *bmmpin-' >/tmp/brought
+	report brought way="$1" cached_max="$(cat "$CLEAR/cached_max")" \
+		streaming="$(grep -c ' streaming=1 ' /tmp/brought)" \
+		cached="$(grep -c ' streaming=0 ' /tmp/brought)"
+}
+
+# the same for memory that cannot get advice
+brought_by_all() {
+	must_write "$THP_2M" always
+	brought "$@"
+	must_write "$THP_2M" madvise
+}
+
+# the same with the huge zero page in use
+brought_over_zeros() {
+	must_write "$HUGE/use_zero_page" 1
+	brought "$@"
+	must_write "$HUGE/use_zero_page" 0
+}
+
+# by a device assigned to a guest: the IOMMU maps the memory, which is pinned
+brought_by_device() {
+	for device in /sys/bus/pci/devices/*; do
+		[ "$(cat "$device/vendor" "$device/device")" != "0x1234
+0x11e8" ] || break
+	done
+	[ -e "$device/iommu_group" ] || fail "no device behind an IOMMU"
+	must_write "$device/driver_override" vfio-pci
+	must_write /sys/bus/pci/drivers_probe "${device##*/}"
+	group=$(readlink "$device/iommu_group")
+	brought vfio "${device##*/}" "/dev/vfio/${group##*/}"
 }
