@@ -56,6 +56,7 @@ pool_dax() {
 # make a file system on it: DAX becomes a file there
 pool_dax_file() {
 	file_system
+	# shellcheck disable=SC2034 # for the job
 	DAX=/mnt/pool
 }
 

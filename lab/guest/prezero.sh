@@ -15,7 +15,7 @@ prezero_state() {
 	on | ready) zero=on other=off ;;
 	both) zero=on other=cached ;;
 	esac
-	state "$1" prezero=off clear=$other prezero=$zero
+	state "$1" prezero=off clear="$other" prezero="$zero"
 	plain_stores
 }
 

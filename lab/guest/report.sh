@@ -3,11 +3,9 @@
 # What every job needs: report to the host, fail, end; the module.
 
 BULKMM=/sys/kernel/bulkmm
-PARAMETERS=/sys/module/bulkmm/parameters
 # shellcheck disable=SC2034 # for all scripts
-MEMMAP=$BULKMM/memmap CLEAR=$BULKMM/clear VMAP=$BULKMM/vmap HOTPLUG=$BULKMM/hotplug
-# shellcheck disable=SC2034 # likewise
-PREZERO=$BULKMM/prezero COPY=$BULKMM/copy
+MEMMAP=$BULKMM/memmap CLEAR=$BULKMM/clear VMAP=$BULKMM/vmap HOTPLUG=$BULKMM/hotplug \
+	PREZERO=$BULKMM/prezero COPY=$BULKMM/copy PARAMETERS=/sys/module/bulkmm/parameters
 export ARM=absent # what the module is in
 
 # send one JSON line to the host, its fields given as name=value; a value that
