@@ -47,13 +47,6 @@ def test_a_device_stays() -> None:
         os.unlink(device)  # noqa: PTH108
 
 
-def test_standard_output_by_its_name() -> None:
-    command = [sys.executable, "-m", "bulkmm.cli", "status", "-o", "/proc/self/fd/1"]
-    done = completed(command)
-    assert done.returncode in (Exit.OK, Exit.VERDICT), done.stderr
-    assert "bulkmm" in done.stdout
-
-
 def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
     there, file, link = (tmp_path / name for name in ("there", "there/a", "link"))
     there.mkdir()

@@ -22,16 +22,12 @@ PLACES = (
 COMMANDS = list(walk(cli.parser()))
 WORDS = (
     ("on ", {"clear", "later", "memmap"}),
-    ("on cl", {"clear"}),
-    ("off ", {"clear", "later", "memmap"}),
     ("status l", {"later"}),
     ("on later pt", {"pte"}),
     ("on later --dry-run pt", {"pte"}),
     ("tune clear.l", {"clear.latency_us="}),
-    ("tune memmap.", {"memmap.backend=", "memmap.verify="}),
     ("status --format ", {"text", "json", "prometheus"}),
     ("lab run pmem-f", {"pmem-fsdax-100g", "pmem-faults"}),
-    ("lab run --map ", {"dev", "mem"}),
     ("lab run pmem-faults pm", set()),
     ("on --dry-run cl", {"clear"}),
     (f"compare {ROOT}/Makef", {"Makefile"}),

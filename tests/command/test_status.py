@@ -98,7 +98,6 @@ def test_the_schema_goes_where_it_is_wanted(bulkmm: Command, tmp_path: Path) -> 
         (RELEASE, "n", "init_on_alloc=0 init_on_alloc=on", "allocator"),
         ("6.12.107+deb13-cloud-amd64", "y", "", "twice"),
         ("6.12.107+deb13-cloud-amd64", "n", "init_on_alloc=1", "twice"),
-        ("6.12.107+deb13-cloud-amd64", "n", "", "once"),
         ("6.13.0", "y", "", "allocator"),
         (RELEASE, None, "", "unknown"),
         (RELEASE, None, "init_on_alloc=1", "allocator"),
