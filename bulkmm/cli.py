@@ -120,27 +120,24 @@ def _run(words: list[str], asked: argparse.Namespace) -> int:
 
 def _report(error: BaseException, words: list[str], asked: argparse.Namespace) -> int:
     """Print the error in one line, as JSON too if requested."""
-    message, code = _explain(_known(error))
+    message, code = _explain(error)
     if not message:  # --help and --version end like this
         return code
     ours = words[: words.index("--")] if "--" in words else words
     sys.stderr.write(f"bulkmm: {message}\n")
     if getattr(asked, "json", None) is True or "--json" in ours:
+        from bulkmm.control.record import Error, Failure
+
         with suppress(OSError):  # a full device has been reported
-            _print_json(message, code)
+            print(Error(error=Failure(message, int(code))).json(None))
+            sys.stdout.flush()
     return code
-
-
-def _known(error: BaseException) -> BaseException:
-    """Return our error for a missing optional library."""
-    name = error.name if isinstance(error, ModuleNotFoundError) else ""
-    if name not in LIBRARIES:
-        return error
-    return BulkmmError(f"{name} is not installed: {LIBRARIES[name]}")
 
 
 def _explain(error: BaseException) -> tuple[str, int]:
     """Return an error's message and exit code."""
+    if isinstance(error, ModuleNotFoundError) and error.name in LIBRARIES:
+        error = BulkmmError(f"{error.name} is not installed: {LIBRARIES[error.name]}")
     if isinstance(error, SystemExit):
         return "", error.code if isinstance(error.code, int) else Exit.OK
     if isinstance(error, BulkmmError):
@@ -159,13 +156,6 @@ def _explain(error: BaseException) -> tuple[str, int]:
         f"internal error: {type(error).__name__}: {said} "
         "(please report it; BULKMM_TRACEBACK=1 shows where)"
     ), Exit.INTERNAL
-
-
-def _print_json(message: str, code: int) -> None:
-    from bulkmm.control.record import Error, Failure
-
-    print(Error(error=Failure(message, int(code))).json(None))
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def grids(document: Document, factor: Factor) -> list[Sheet]:
 
 def _rates(name: str, scenarios: list[str], results: list[Result]) -> Sheet:
     variants = list(dict.fromkeys(r.variant for r in results))
-    shown = [v for v in variants if not _is_control(v, variants)]
+    shown = [v for v in variants if v.removesuffix(AGAIN) not in {*variants} - {v}]
     cells = {
         (r.scenario, r.variant): f"{r.bytes / r.median:.1f}"
         for r in results
@@ -89,10 +89,6 @@ def _rates(name: str, scenarios: list[str], results: list[Result]) -> Sheet:
     }
     rows = [[s, *(cells.get((s, v), "") for v in shown)] for s in scenarios]
     return Sheet([f"{name}, GB/s", *shown], rows, shown)
-
-
-def _is_control(variant: str, variants: Iterable[str]) -> bool:
-    return variant.endswith(AGAIN) and variant.removesuffix(AGAIN) in variants
 
 
 def goals(document: Document, scenarios: Iterable[str]) -> dict[tuple[str, str], Ratio]:

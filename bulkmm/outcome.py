@@ -4,7 +4,6 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from bulkmm import facts, files
 from bulkmm.errors import Exit
@@ -16,13 +15,8 @@ WRITTEN = ("--output", "--submit-file")
 
 def need_place(args: argparse.Namespace) -> None:
     """Reject files that cannot be written, before all the work."""
-    for file in (args.output, _submitted(args)):
+    for file in (args.output, getattr(args, "submit_file", None)):
         files.need_place(file, WHAT)
-
-
-def _submitted(args: argparse.Namespace) -> Path | None:
-    """Return the file for a result that others may see, if one was asked for."""
-    return getattr(args, "submit_file", None)
 
 
 def again(argv: Sequence[str]) -> list[str]:
@@ -58,7 +52,7 @@ def finish(
         code = verdict(document)
         if args.output:
             files.write(args.output, document.to_json(), WHAT)
-        if file := _submitted(args):
+        if file := getattr(args, "submit_file", None):
             from bulkmm.bench import submit
 
             files.write(file, submit.anonymous(document).to_json(), WHAT)

@@ -154,16 +154,6 @@ def _name(document: Document, scenario: str, variant: str) -> str:
     return f"{variant} ({pick})" if pick else variant
 
 
-def _published_rows(document: Document, scenario: str) -> list[list[str]]:
-    """Return the published times of a scenario, not shown beside work."""
-    known = () if document.emulated else published.FIGURES.get(scenario, ())
-    name = f"published ({published.MACHINE})"
-    return [
-        [name, f"{p.version}: {p.said}", "", "", f"{p.ratio:.2f}{TIMES}", "VM"]
-        for p in known
-    ]
-
-
 def leading(document: Document, scenario: str) -> dict[str, Ratio]:
     """Return the ratio of each variant to the base that leads the scenario."""
     here = [r for r in document.ratios if r.scenario == scenario and r.unit != STORES]
@@ -177,7 +167,14 @@ def _rows(document: Document, scenario: str) -> list[list[str]]:
     arms = [r for r in document.arms.values() if r.scenario == scenario]
     first = leading(document, scenario)
     rows = [_row(document, r, first.get(r.variant)) for r in arms]
-    return [[scenario], *rows, *_published_rows(document, scenario)]
+    # not beside work
+    known = () if document.emulated else published.FIGURES.get(scenario, ())
+    name = f"published ({published.MACHINE})"
+    rows += [
+        [name, f"{p.version}: {p.said}", "", "", f"{p.ratio:.2f}{TIMES}", "VM"]
+        for p in known
+    ]
+    return [[scenario], *rows]
 
 
 def _shown(document: Document, show: Show) -> Document:
@@ -189,10 +186,13 @@ def _shown(document: Document, show: Show) -> Document:
 def meanings(document: Document, show: Show = DEFAULT) -> list[str]:
     """Return what the ratios in the rows mean, and those that the rows lack."""
     document, found = _shown(document, show), []
+    means = "faster = time of {} / time of the variant"
+    if document.counted:
+        means = "fewer = share of the work of {} that is gone; below 0: there is more"
     for scenario in _in_rows(document, show):
         if first := leading(document, scenario):
             base = next(iter(first.values())).base
-            said = [_means(document, base)]
+            said = [means.format(base)]
             said += [
                 _said(r)
                 for r in document.ratios
@@ -200,15 +200,6 @@ def meanings(document: Document, show: Show = DEFAULT) -> list[str]:
             ]
             found += [f"{scenario}: {line}" for line in said]
     return found
-
-
-def _means(document: Document, base: str) -> str:
-    """Return the meaning of a scenario's ratios."""
-    if document.counted:
-        return (
-            f"fewer = share of the work of {base} that is gone; below 0: there is more"
-        )
-    return f"faster = time of {base} / time of the variant"
 
 
 def _said(ratio: Ratio) -> str:

@@ -4,7 +4,6 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from typing import Any
 
 from bulkmm import stats
@@ -38,20 +37,17 @@ def processes(
     Each process has fresh mappings, its own order and its own stack position.
     """
     chance = random.Random(request.seed)  # noqa: S311 - to vary, not to hide
+    begin = start or (lambda n, pad: program.events(_arguments(request, n), pad))
     taken = []
     for number in range(request.processes):
         events = []
         padding = "." * chance.randrange(PADDING)
-        for event in (start or partial(_bench, request))(number, padding):
+        for event in begin(number, padding):
             events.append(event)
             if seen:
                 seen({**event, "process": number})
         taken.append(events)
     return taken
-
-
-def _bench(request: Request, number: int, padding: str) -> Iterator[Event]:
-    return program.events(_arguments(request, number), padding)
 
 
 def _arguments(request: Request, number: int) -> list[str]:

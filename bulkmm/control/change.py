@@ -112,8 +112,8 @@ def settings(module: Module) -> dict[str, Setting]:
 
 def to_value(module: Module, pair: str) -> Change:
     """Return the change for KEY=VALUE."""
-    key, equals, value = pair.partition("=")
-    if not equals or not value:
+    key, _, value = pair.partition("=")
+    if not value:
         raise UsageError(f"bad setting {pair}: give KEY=VALUE")
     known = settings(module)
     if key not in known:

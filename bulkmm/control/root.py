@@ -8,6 +8,7 @@ is treated as a missing file.
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Self
@@ -34,10 +35,9 @@ class Root:
 
     def read(self, name: str) -> str | None:
         """Return the stripped text of a file."""
-        try:
+        with suppress(OSError, ValueError):
             return self.at(name).read_text(encoding="utf-8", errors="replace").strip()
-        except (OSError, ValueError):
-            return None
+        return None
 
     def write(self, name: str, text: str, *, append: bool = False) -> None:
         """Write a line to a file that exists, at once; ``append``: without emptying it.
@@ -55,30 +55,26 @@ class Root:
 
     def lines(self, name: str) -> Iterator[str] | None:
         """Yield the lines of a file that may be long."""
-        try:
+        with suppress(OSError, ValueError):
             file = self.at(name).open(encoding="utf-8", errors="replace")
             return filter(None, chain([file.readline()], file))
-        except (OSError, ValueError):
-            return None
+        return None
 
     def names(self, name: str) -> list[str]:
         """Return the sorted names in a directory."""
-        try:
+        with suppress(OSError, ValueError):
             return sorted(path.name for path in self.at(name).iterdir())
-        except (OSError, ValueError):
-            return []
+        return []
 
     def is_writable(self, name: str) -> bool:
         """Return whether a file exists with a write permission bit."""
-        try:
+        with suppress(OSError, ValueError):
             mode = self.at(name).stat().st_mode
-        except (OSError, ValueError):
-            return False
-        return bool(mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
+            return bool(mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
+        return False
 
     def is_dir(self, name: str) -> bool:
         """Return whether a directory exists and is readable."""
-        try:
+        with suppress(OSError, ValueError):
             return self.at(name).is_dir()
-        except (OSError, ValueError):
-            return False
+        return False

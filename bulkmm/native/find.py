@@ -23,11 +23,8 @@ def image(name: str) -> Path | None:
         return Path(name)
     if "/" in name:
         raise BulkmmError(f"{name}: no such file")
-    return next((file for file in _images(name) if file.is_file()), None)
-
-
-def _images(release: str) -> list[Path]:
-    return [Path(form.format(release)) for form in IMAGES]
+    places = (Path(form.format(name)) for form in IMAGES)
+    return next((file for file in places if file.is_file()), None)
 
 
 @contextmanager

@@ -27,8 +27,9 @@ def kernel(args: argparse.Namespace) -> int:
     from bulkmm.native import find, measure
 
     outcome.need_place(args)
-    if args.fuzz is not None:
-        _check_fuzz(args)
+    for name in UNFUZZED if args.fuzz is not None else ():
+        if getattr(args, name):
+            raise UsageError(f"--{name.replace('_', '-')} does not apply to --fuzz")
     progress = Progress()
     rounds, processes = amount.repeats(args)
     wanted = find.NONE if args.against and args.module is None else args.module
@@ -70,13 +71,6 @@ def need_packages() -> None:
         raise BulkmmError(
             "bench kernel needs more packages: pip install bulkmm[native]"
         )
-
-
-def _check_fuzz(args: argparse.Namespace) -> None:
-    """Reject options that do not apply when comparing cases."""
-    for name in UNFUZZED:
-        if getattr(args, name):
-            raise UsageError(f"--{name.replace('_', '-')} does not apply to --fuzz")
 
 
 def _fuzz(args: argparse.Namespace, job: Job, progress: Progress) -> int:

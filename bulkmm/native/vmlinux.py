@@ -106,9 +106,11 @@ class Image(Placed):
 
 def read(path: Path, mapped: int = MAPPED) -> Image:
     """Return the kernel in a boot file or a package of one."""
-    name, payload = _payload(path, boot_file(path))
+    name, packed = _payload(path, boot_file(path))
+    if (payload := unpacked(path, packed)) is None:
+        raise BulkmmError(f"{path}: unknown compression ({packed[:4].hex()})")
     try:
-        return _laid_out(path, name, _decompressed(path, payload), mapped)
+        return _laid_out(path, name, payload, mapped)
     except (ELFError, struct.error, IndexError, ValueError) as error:
         raise BulkmmError(f"{path}: a kernel that cannot be read: {error}") from error
 
@@ -205,13 +207,6 @@ def unpacked(path: Path, packed: bytes) -> bytes | None:
         return found[0](packed) if found else None
     except DAMAGE as error:
         raise BulkmmError(f"{path}: damaged: {error}") from error
-
-
-def _decompressed(path: Path, payload: bytes) -> bytes:
-    found = unpacked(path, payload)
-    if found is None:
-        raise BulkmmError(f"{path}: unknown compression ({payload[:4].hex()})")
-    return found
 
 
 def _laid_out(path: Path, release: str, payload: bytes, mapped: int) -> Image:

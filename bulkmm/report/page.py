@@ -45,10 +45,11 @@ def html(
     heads = [row for name, document in held for row in headlines(document, name)]
     # Native first, then those with published figures.
     heads.sort(key=lambda row: (ACCELERATORS.index(row[2]), not row[-1]))
+    wide = len(HEADINGS) - (not any(row[-1] for row in heads))  # nothing published
     return environment.get_template("page.html").render(
         title=title,
         sources=[_source(document, name) for name, document in held],
-        headlines=_without_empty(HEADINGS, heads),
+        headlines=Sheet(HEADINGS[:wide], [row[:wide] for row in heads]),
         counted=[*counted],
         worth=worth,
         gain=GAIN,
@@ -61,13 +62,6 @@ def html(
         least=INTERVAL_LEAST,
         published_machine=published.MACHINE,
     )
-
-
-def _without_empty(headings: tuple[str, ...], rows: list[list[str]]) -> Sheet:
-    """Return a table without the last column if that is empty."""
-    if any(row[-1] for row in rows):
-        return Sheet(headings, rows)
-    return Sheet(headings[:-1], [row[:-1] for row in rows])
 
 
 def _source(whole: Document, name: str) -> dict[str, Any]:
