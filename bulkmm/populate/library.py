@@ -6,7 +6,6 @@ import mmap
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from bulkmm.errors import BulkmmError
@@ -32,7 +31,9 @@ class _Options(ctypes.Structure):
     )
 
 
-class _Report(ctypes.Structure):
+class Report(ctypes.Structure):
+    """The outcome for a mapping; error: 0 if all is resident."""
+
     _fields_ = (
         ("size", ctypes.c_size_t),
         ("done", ctypes.c_size_t),
@@ -52,18 +53,6 @@ class _Report(ctypes.Structure):
     )
 
 
-@dataclass(frozen=True)
-class Populated:
-    """The outcome for a mapping; addresses are offsets in it."""
-
-    error: int  # errno, 0 if all is resident
-    done: int  # bytes
-    reached: int
-    threads: int
-    ns: int
-    said: str  # what failed, or which piece was slow
-
-
 def _load() -> ctypes.CDLL:
     named = os.environ.get("BULKMM_LIBRARY")
     path = named or (str(BUILT) if BUILT.exists() else SONAME)
@@ -73,10 +62,10 @@ def _load() -> ctypes.CDLL:
             ctypes.c_void_p,
             ctypes.c_size_t,
             ctypes.POINTER(_Options),
-            ctypes.POINTER(_Report),
+            ctypes.POINTER(Report),
         )
         library.bmm_report_text.argtypes = (
-            ctypes.POINTER(_Report),
+            ctypes.POINTER(Report),
             ctypes.c_char_p,
             ctypes.c_size_t,
         )
@@ -92,10 +81,11 @@ def populate(
     *,
     threads: int = 0,
     node: int | None = None,
-) -> Populated:
+) -> tuple[Report, str]:
     """Make a mapping resident; an exception of ``progress`` ends it and is raised.
 
-    Call it on the main thread: Ctrl-C ends it too.
+    Call it on the main thread: Ctrl-C ends it too. The text says what failed, or which
+    piece was slow.
     """
     library = _load()
     raised: list[BaseException] = []
@@ -117,12 +107,11 @@ def populate(
         node=node or 0,
         progress=_Progress(told),
     )
-    report = _Report(size=ctypes.sizeof(_Report))
+    report = Report(size=ctypes.sizeof(Report))
     view = ctypes.c_char.from_buffer(mapping)
-    start = ctypes.addressof(view)
     before = signal.signal(signal.SIGINT, interrupted)  # C could not raise it
     try:
-        library.bmm_populate(start, len(mapping), options, report)
+        library.bmm_populate(ctypes.addressof(view), len(mapping), options, report)
     finally:
         signal.signal(signal.SIGINT, before)
     del view  # an exported view would keep the mapping open
@@ -130,11 +119,4 @@ def populate(
         raise raised[0]
     line = ctypes.create_string_buffer(LINE)
     library.bmm_report_text(report, line, LINE)
-    return Populated(
-        error=-report.error,
-        done=report.done,
-        reached=(report.reached or start) - start,
-        threads=report.threads,
-        ns=report.ns,
-        said=line.value.decode(),
-    )
+    return report, line.value.decode()

@@ -11,8 +11,7 @@ from rich import progress as bars
 
 from bulkmm import bar, size
 from bulkmm.errors import BulkmmError, Exit, UsageError
-from bulkmm.populate import target
-from bulkmm.populate.library import Populated
+from bulkmm.populate import library, target
 from bulkmm.populate.target import Target
 
 LARGEST = "64T"
@@ -54,40 +53,31 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _fill(held: Target, args: argparse.Namespace) -> None:
-    from bulkmm.populate import library  # loads libbulkmm
-
     with held.mapped() as mapping, bar.shown(held.name, BYTES) as show:
-        done = library.populate(
+        report, slow = library.populate(
             mapping,
             lambda so_far: show(so_far, held.size),
             threads=args.threads,
             node=args.node,
         )
-    if done.error:
-        raise BulkmmError(f"{held.name}: {done.said}")
-    _say(held, done, as_json=args.json)
-
-
-def _say(held: Target, done: Populated, *, as_json: bool) -> None:
-    if as_json:
-        said = {
-            "file": held.name,
-            "bytes": done.done,
-            "page_bytes": held.page,
-            "threads": done.threads,
-            "ns": done.ns,
-            "slow": done.said or None,
-        }
-        print(json.dumps({"schema_version": 1, "populate": said}), flush=True)
-        return
-    rate = done.done / done.ns
-    print(
-        f"{held.name}: {done.done >> 20} MiB in {done.ns / 1e9:.3f} s, "
-        f"{rate:.1f} GB/s, {done.threads} threads",
-        flush=True,
-    )
-    if done.said:
-        print(f"slow: {done.said}", flush=True)
+    if report.error:
+        raise BulkmmError(f"{held.name}: {slow}")
+    nbytes, ns, threads = report.done, report.ns, report.threads
+    said = {
+        "file": held.name,
+        "bytes": nbytes,
+        "page_bytes": held.page,
+        "threads": threads,
+        "ns": ns,
+        "slow": slow or None,
+    }
+    if args.json:
+        lines = [json.dumps({"schema_version": 1, "populate": said})]
+    else:
+        done = f"{nbytes >> 20} MiB in {ns / 1e9:.3f} s, {nbytes / ns:.1f} GB/s"
+        lines = [f"{held.name}: {done}, {threads} threads"]
+        lines += [f"slow: {slow}"] if slow else []
+    print(*lines, sep="\n", flush=True)
 
 
 def _become(words: Sequence[str], fd: int) -> None:
