@@ -13,7 +13,7 @@ from bulkmm import files
 from bulkmm.control.root import Root
 from bulkmm.ending import undisturbed
 from bulkmm.errors import BulkmmError, InterruptedWorkError
-from bulkmm.pool.pools import NODES, NodeChange, Pool, cpus, meminfo
+from bulkmm.pool.pools import NodeChange, Pool, cpus, meminfo
 from bulkmm.pool.reserve import Reserved, Share
 from bulkmm.size import KIB, MIB
 
@@ -154,12 +154,6 @@ def _shares(root: Root, wanted: Mapping[int, int], jobs: int) -> Iterator[Share]
         count = min(jobs or len(there) or len(here), pages)
         for index in range(count):
             yield Share(pages // count + (index < pages % count), node, there)
-
-
-def compact(root: Root, nodes: Mapping[int, int]) -> None:
-    """Compact the memory of nodes, so that there are larger pieces."""
-    for node in nodes:
-        root.write(f"{NODES}/node{node}/compact", "1")
 
 
 def _why(pool: Pool, node: int, missing: int) -> str:

@@ -14,6 +14,7 @@ from bulkmm.errors import BulkmmError, Exit, InterruptedWorkError, UsageError
 from bulkmm.pool import grow as growing
 from bulkmm.pool import zero as zeroing
 from bulkmm.pool.pools import (
+    NODES,
     NodeChange,
     Pool,
     PoolRecord,
@@ -104,8 +105,8 @@ def grow(args: argparse.Namespace) -> int:
         changes = [NodeChange(node, pages, 0) for node, pages in wanted.items()]
     else:
         with growing.alone(root, pool) as note:
-            if args.compact:
-                growing.compact(root, wanted)
+            for node in wanted if args.compact else ():
+                root.write(f"{NODES}/node{node}/compact", "1")
             total = sum(wanted.values())
             with bar.shown(f"pages of {size.named(pool.page)}") as show:
                 changes = growing.grow(

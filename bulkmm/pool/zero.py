@@ -132,23 +132,15 @@ class Zeroer:
         if self.watch and target.zeroed >= target.pages:
             return
         kib, count = target.pool.page // KIB, max(PORTION // target.pool.page, 1)
-        while not self.stop.is_set():
-            if not _write(target.pool.root, f"{kib} {target.node} {count}", target):
-                return
-
-
-def _write(root: Root, words: str, target: Target) -> bool:
-    """Return whether there may be more to zero; raise what cannot be passed."""
-    try:
-        root.write(f"{PREZERO}/zero", f"{words} {target.floor}")
-    except OSError as error:
-        code = error.errno or 0
-        if code in {DONE, BUSY}:
-            return False
-        raise BulkmmError(
-            PASSES.get(code, f"{error.filename or PREZERO}: {error.strerror}")
-        ) from error
-    return True
+        try:
+            while not self.stop.is_set():
+                words = f"{kib} {target.node} {count} {target.floor}"
+                target.pool.root.write(f"{PREZERO}/zero", words)
+        except OSError as error:
+            code = error.errno or 0
+            if code not in {DONE, BUSY}:
+                said = f"{error.filename or PREZERO}: {error.strerror}"
+                raise BulkmmError(PASSES.get(code, said)) from error
 
 
 def targets(
