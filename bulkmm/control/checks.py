@@ -36,9 +36,9 @@ class Check:
     remedy: str = ""  # what to do about it if not ok
 
 
-def all_checks(root: Root, table: Table) -> list[Check]:
+def all_checks(kernel: Kernel, table: Table) -> list[Check]:
     """Return the checks common to all paths."""
-    kernel = kernels.Kernel(root)
+    root = kernel.root
     return [
         _architecture(root),
         _release(kernel, table),
@@ -138,8 +138,7 @@ def _tracefs(root: Root) -> Check:
     if place:
         return Check("tracefs", OK, place)
     said = "not mounted, or not root"
-    remedy = "run it as root; mount -t tracefs tracefs /sys/kernel/tracing"
-    return Check("tracefs", UNKNOWN, said, remedy)
+    return Check("tracefs", UNKNOWN, said, f"run it as root; {tracefs.MOUNT}")
 
 
 def _loading(root: Root, kernel: Kernel) -> Iterator[Check]:
@@ -172,22 +171,22 @@ def _ibt(root: Root, kernel: Kernel) -> Check:
 
 
 def _preemption(root: Root, kernel: Kernel) -> Check:
-    name = "preemption"
     # in parentheses: the current model
-    if found := re.search(r"\((\w+)\)", root.read(PREEMPTION) or ""):
-        return Check(name, OK, f"{found[1]} (as the scheduler says)")
-    if told := kernel.told("preempt"):
-        return Check(name, OK, f"{told} (as it was booted)")
-    for model in MODELS:
-        if kernel.option(model):
-            return Check(
-                name, OK, f"{model.removeprefix('PREEMPT_').lower()} (as built)"
-            )
+    now = re.search(r"\((\w+)\)", root.read(PREEMPTION) or "")
+    built = next((model for model in MODELS if kernel.option(model)), "")
+    models = {
+        "as the scheduler says": now and now[1],
+        "as it was booted": kernel.told("preempt"),
+        "as built": built.removeprefix("PREEMPT_").lower(),
+    }
+    for how, model in models.items():
+        if model:
+            return Check("preemption", OK, f"{model} ({how})")
     said = "neither the scheduler nor the configuration says it"
-    return Check(name, UNKNOWN, said, CONFIG)
+    return Check("preemption", UNKNOWN, said, CONFIG)
 
 
 def _zeroing(kernel: Kernel) -> Check:
-    case = kernels.zeroing(kernel)
+    case = kernel.zeroing
     state = UNKNOWN if case == "unknown" else OK
     return Check("clearing of huge pages", state, kernels.CASES[case], CONFIG)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bulkmm.control import checks, fit, needs, symbols, text
-from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
 from bulkmm.control.checks import Check
 from bulkmm.control.fit import Fit
@@ -96,10 +95,10 @@ def doctor(args: argparse.Namespace) -> int:
 def examine(root: Root) -> Diagnosis:
     """Inspect the kernel below a root."""
     table = needs.read(root.read(checks.ARCHITECTURE) or "")
-    kernel = kernels.Kernel(root)
+    kernel = Kernel(root)
     module = modules.read(root)
     loaded = {path.name: path for path in module.paths} if module else {}
-    found = checks.all_checks(root, table)
+    found = checks.all_checks(kernel, table)
     wanted = [name for path in table.paths for name in path.symbols]
     seen = Seen(
         kernel=kernel,
@@ -186,7 +185,7 @@ def _judge(path: Needs, loaded: KernelPath | None, seen: Seen) -> Verdict:
     verdict = next((kind for kind in (WOULD_NOT, UNKNOWN) if kind in kinds), WOULD)
     reasons = [why for kind, why in dict.fromkeys(found) if kind == verdict]
     # If the path has nothing to do here, its absence is no fault.
-    case = kernels.zeroing(seen.kernel)
+    case = seen.kernel.zeroing
     if verdict == WOULD_NOT and path.only and case not in ("unknown", path.only):
         verdict = NOT_NEEDED
     return Verdict(path.name, verdict, reasons, mine)
@@ -234,7 +233,7 @@ def _of_functions(path: Needs, seen: Seen) -> Iterator[Finding]:
     for group in path.optional:
         yield from ((WOULD, f"without {w}") for w in _none_hooked(group, seen.symbols))
     if seen.types:
-        _, others = prototypes.lacking(path, seen.types, seen.prototypes)
+        _, others = prototypes.compared(path.optional, seen.types, seen.prototypes)
         yield from ((WOULD, f"without {one}") for one in others)
         for one in prototypes.against(path, seen.types, seen.prototypes):
             if not absent and one not in others:

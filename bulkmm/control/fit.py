@@ -4,7 +4,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bulkmm.control import kernel as kernels
 from bulkmm.control import late, needs, text
 from bulkmm.control import module as modules
 from bulkmm.control.kernel import Kernel
@@ -54,9 +53,8 @@ def _uses(root: Root, kernel: Kernel) -> Iterator[tuple[str, str]]:
     """Yield each path that has work here, and what work."""
     if nbytes := late.missed(root)[1] or late.zone_bytes(root):
         yield "memmap", f"{text.size(nbytes)} of devices have struct pages"
-    case = kernels.zeroing(kernel)
     if (thp := modules.chosen(root, THP)) not in ("", "never"):
-        if case == "allocator":
+        if kernel.zeroing == "allocator":
             yield "alloc", f"transparent huge pages ({thp}), allocator zeroes"
         elif not needs.at_least(kernel.release, RANGES_SINCE):
             yield "clear", f"transparent huge pages ({thp})"

@@ -81,11 +81,12 @@ class Kernel:
             return told in TRUE
         return self.option("INIT_ON_ALLOC_DEFAULT_ON")
 
-
-def zeroing(kernel: Kernel) -> Zeroing:
-    """Return who clears a huge page of this kernel before a process sees it."""
-    if kernel.init_on_alloc is None:
-        return "unknown"
-    if not kernel.init_on_alloc:
-        return "once"
-    return "allocator" if needs.at_least(kernel.release, ALLOCATOR_SERVES) else "twice"
+    @property
+    def zeroing(self) -> Zeroing:
+        """Return who clears a huge page before a process sees it."""
+        if self.init_on_alloc is None:
+            return "unknown"
+        if not self.init_on_alloc:
+            return "once"
+        served = needs.at_least(self.release, ALLOCATOR_SERVES)
+        return "allocator" if served else "twice"

@@ -83,7 +83,7 @@ def _status(args: argparse.Namespace) -> tuple[str, Exit]:
 def document(root: Root, wanted: list[str]) -> Status:
     """Return the status as a document."""
     kernel = kernels.Kernel(root)
-    case = kernels.zeroing(kernel)
+    case = kernel.zeroing
     module = modules.read(root)
     known(root, module, wanted)
     return Status(

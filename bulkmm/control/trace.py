@@ -74,8 +74,7 @@ def traced(root: Root) -> Iterator[Trace]:
     """Have a trace instance with the module's tracepoints enabled."""
     place = tracefs.place(root)
     if place is None:
-        mount = f"mount -t tracefs tracefs {tracefs.PLACES[0]}"
-        raise BulkmmError(f"--trace needs tracefs, as root: {mount}")
+        raise BulkmmError(f"--trace needs tracefs, as root: {tracefs.MOUNT}")
     home = Root(root.at(place))
     with ExitStack() as held:
         try:

@@ -16,6 +16,7 @@ from bulkmm.control.root import Root
 from bulkmm.ending import Interruptible, undisturbed
 
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
+MOUNT = f"mount -t tracefs tracefs {PLACES[0]}"
 PROBES, SYNTHETIC = "kprobe_events", "synthetic_events"
 OWN = re.compile(r"\bbulkmm_[a-z]+_(\d+)_(\d+)\b")
 STARTED = 19  # field of /proc/PID/stat after the name: when the process started

@@ -11,21 +11,15 @@ Prototypes = dict[str, list[str]]  # by function
 
 def against(path: Needs, types: Types, wanted: Prototypes) -> list[str]:
     """Return why a path cannot attach to this kernel; see paths.def."""
-    missing, others = _compared(path.needed, types, wanted)
+    missing, others = compared(path.needed, types, wanted)
     none = [f"{names}: none" for names in missing]
-    return [*none, *others, *lacking(path, types, wanted)[1]]
+    return [*none, *others, *compared(path.optional, types, wanted)[1]]
 
 
-def lacking(
-    path: Needs, types: Types, wanted: Prototypes
-) -> tuple[list[str], list[str]]:
-    """Return which other hooks are missing, and which have other types."""
-    return _compared(path.optional, types, wanted)
-
-
-def _compared(
+def compared(
     groups: Iterable[Iterable[str]], types: Types, wanted: Prototypes
 ) -> tuple[list[str], list[str]]:
+    """Return which functions are missing, and which have other types."""
     missing, others = [], []
     for group in groups:
         there = {name: types.prototypes(name) for name in group}

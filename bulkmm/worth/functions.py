@@ -3,7 +3,6 @@
 
 from dataclasses import dataclass, replace
 
-from bulkmm.control import kernel as kernels
 from bulkmm.control import needs, symbols
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.root import Root
@@ -37,7 +36,7 @@ class Function:
 
 def functions(root: Root, machine: str) -> tuple[list[Function], list[str]]:
     """Return the functions to count that this kernel has, and what it lacks."""
-    allocator = kernels.zeroing(Kernel(root)) == "allocator"
+    allocator = Kernel(root).zeroing == "allocator"
     wanted: list[tuple[Function, list[str]]] = []  # and all its names, newest first
     for path in needs.read(machine).paths:
         for hook, *older in path.hooks.values():

@@ -109,8 +109,7 @@ def _need(root: Root) -> str:
         if lacks or kernel.option(option) is False:
             raise BulkmmError(f"this kernel has no {name} (CONFIG_{option})")
     if place is None:
-        mount = f"mount -t tracefs tracefs {tracefs.PLACES[0]}"
-        raise BulkmmError(f"worth needs tracefs: {mount}")
+        raise BulkmmError(f"worth needs tracefs: {tracefs.MOUNT}")
     if root.read("/proc/sys/kernel/ftrace_enabled") == "0":
         raise BulkmmError("kernel.ftrace_enabled is 0: sysctl kernel.ftrace_enabled=1")
     if root.read("/sys/kernel/debug/kprobes/enabled") == "0":

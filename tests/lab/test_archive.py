@@ -77,7 +77,7 @@ def test_only_an_older_kernel_may_lack_a_path(
     monkeypatch.setattr(process, "read", lambda _: (None, types))
     monkeypatch.setattr(process, "layout", lambda _: {})
     monkeypatch.setattr(prototypes, "against", against)
-    monkeypatch.setattr(prototypes, "lacking", lambda *_: ([], []))
+    monkeypatch.setattr(prototypes, "compared", lambda *_: ([], []))
     row = command.Row(release, "")
     command._prototypes(row, Path())
     assert (row.ok, row.prototypes) == (ok, said)

@@ -171,7 +171,7 @@ def _prototypes(row: Row, image: Path) -> None:
     said, names = [], 0
     for path in known.paths:
         against = prototypes.against(path, types, known.prototypes)
-        without, _ = prototypes.lacking(path, types, known.prototypes)
+        without, _ = prototypes.compared(path.optional, types, known.prototypes)
         names += len(path.hooks) + len(path.calls)
         if against and not needs.at_least(series, SINCE.get(path.name, series)):
             said.append(f"without {path.name}")
