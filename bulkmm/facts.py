@@ -40,12 +40,6 @@ def cpu_name(document: Document) -> str:
     return f"{name} (family {cpu['family']}, model {cpu.get('model_number')})"
 
 
-def n_of(document: Document) -> str:
-    """Return the number of samples per median."""
-    counts = sorted({len(result.samples) for result in document.printed().results})
-    return DASH.join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
-
-
 def passed(document: Document) -> str:
     """Return how many checks passed."""
     many = len(document.checks)
@@ -57,7 +51,9 @@ def footnotes(document: Document) -> list[str]:
     guest = " visits of one boot" if "guest" in document.machine else ""
     unit = " processes" if "processes" in document.run else guest
     machine = f"{where(document)}: {cpu_name(document)}; kernel {kernel(document)}"
-    lines = [f"{machine}; n = {n_of(document)}{unit}.", *quiet(document)]
+    counts = sorted({len(result.samples) for result in document.printed().results})
+    n = DASH.join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
+    lines = [f"{machine}; n = {n}{unit}.", *quiet(document)]
     if document.checks:
         lines.append(passed(document))
     if document.emulated:

@@ -20,7 +20,7 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from bulkmm import files
-from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.errors import BulkmmError
 
 SCHEMA_VERSION = 1
 INTERVAL, RANGE = "95 %", "range"
@@ -206,13 +206,6 @@ class Document(Struct):
             return msgspec.convert(held, cls)
         except (ValueError, RecursionError) as error:
             raise BulkmmError(f"{path}: not a bulkmm result: {error}") from error
-
-    @classmethod
-    def read_all(cls, paths: list[Path]) -> list[Self]:
-        """Return the documents in files; raise if one is given twice."""
-        if len({*paths}) < len(paths):
-            raise UsageError("a result is given twice")
-        return [cls.read(path) for path in paths]
 
     def write(self, path: Path) -> None:
         """Write the document atomically."""

@@ -9,6 +9,7 @@ picks of the scenario.
 import math
 import re
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -30,17 +31,6 @@ def by_scenario(results: Iterable[Result]) -> dict[str, Arms]:
     return found
 
 
-def limits(arms: dict[Key, Result], subject: Subject) -> dict[str, Result]:
-    """Return the fastest kind for each cold and unused scenario."""
-    best: dict[str, Result] = {}
-    for (scenario, variant), arm in arms.items():
-        if not (_is_kind(variant) and re.fullmatch(subject.cold, scenario)):
-            continue
-        if scenario not in best or arm.median < best[scenario].median:
-            best[scenario] = arm
-    return best
-
-
 def _is_kind(variant: str) -> bool:
     return variant.startswith(f"{LIMIT}:")
 
@@ -48,8 +38,15 @@ def _is_kind(variant: str) -> bool:
 def with_limits(
     arms: dict[Key, Result], subject: Subject
 ) -> tuple[list[Result], dict[str, dict[str, str]]]:
-    """Return all results in order, limits among them, and the winners' kinds."""
-    found = limits(arms, subject)
+    """Return all results in order, limits among them, and the winners' kinds.
+
+    The limit is the fastest kind of each cold and unused scenario.
+    """
+    found: dict[str, Result] = {}
+    for arm in arms.values():
+        if _is_kind(arm.variant) and re.fullmatch(subject.cold, arm.scenario):
+            so_far = found.get(arm.scenario, arm)
+            found[arm.scenario] = min(so_far, arm, key=attrgetter("median"))
     every = [*arms.values(), *(replace(a, variant=LIMIT) for a in found.values())]
     results = [
         one

@@ -4,14 +4,13 @@
 from dataclasses import dataclass
 
 from bulkmm import machine
-from bulkmm.errors import BulkmmError, UsageError
+from bulkmm.errors import BulkmmError
 from bulkmm.native.vmlinux import Image
 
 # Not allowed in a process (CLAC), not true of its page tables (5 levels), or never
 # found by a stock kernel on hardware.
 REFUSED = {"smap", "la57", "xenpv"}
 SRSO = f"{machine.CPU}/vulnerabilities/spec_rstack_overflow"
-MITIGATIONS = ("host", "on", "off")
 ZEN3 = 0x19  # the first family that trains returns through an alias
 
 
@@ -49,8 +48,6 @@ def features(image: Image, names: int, words: int, cpu: Cpu) -> set[int]:
 
 def return_thunk(mitigations: str, cpu: Cpu) -> str | None:
     """Return the return thunk's symbol, or None for a plain RET."""
-    if mitigations not in MITIGATIONS:
-        raise UsageError(f"mitigations {mitigations}: give {', '.join(MITIGATIONS)}")
     if mitigations == "off" or (mitigations == "host" and not cpu.safe_ret):
         return None
     return "srso_alias_return_thunk" if cpu.family >= ZEN3 else "srso_return_thunk"

@@ -79,8 +79,10 @@ def run_report(args: argparse.Namespace) -> int:
     files.need_place(args.output, "the report")
     kept = [path for path in args.results if not worth.is_one(path)]
     counted = [path for path in args.results if path not in kept]
+    if len({*kept}) < len(kept):
+        raise UsageError("a result is given twice")
     made = page.html(
-        Document.read_all(kept),
+        [Document.read(path) for path in kept],
         names_of(kept),
         _legible(args.title),
         zip(names_of(counted), map(worth.read, counted), strict=True),
