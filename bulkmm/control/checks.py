@@ -20,8 +20,6 @@ EARLIER = (
     "load it before the driver: docs/install.md, At boot; or bind the device again"
 )
 SIGN = "sign the module and enrol the key: docs/install.md, Secure Boot"
-FOLDERS = ("updates", "updates/dkms", "extra")
-FILE = re.compile(r"bulkmm\.ko(?:\.\w+)?")
 PREEMPTION = "/sys/kernel/debug/sched/preempt"
 MODELS = ("PREEMPT_RT", "PREEMPT_LAZY", "PREEMPT_VOLUNTARY", "PREEMPT_NONE", "PREEMPT")
 
@@ -83,12 +81,9 @@ def _module(root: Root, kernel: Kernel) -> Check:
     version = root.read(f"{modules.HOME}/version")
     if version is not None:
         return Check("module", OK, f"{version} is loaded")
-    home = f"/lib/modules/{kernel.release}"
-    for folder in FOLDERS:
-        for name in root.names(f"{home}/{folder}"):
-            if FILE.fullmatch(name):
-                return Check("module", OK, f"{home}/{folder}/{name}: modprobe bulkmm")
-    if root.is_dir(f"{home}/build"):
+    if file := modules.installed(root, kernel.release):
+        return Check("module", OK, f"{file}: modprobe bulkmm")
+    if root.is_dir(f"/lib/modules/{kernel.release}/build"):
         said = "not installed; it can be built: make module"
         return Check("module", CARE, said, "make module && make install")
     said = f"not installed, nor are the headers: linux-headers-{kernel.release}"

@@ -14,6 +14,8 @@ from bulkmm.errors import BulkmmError
 
 HOME = "/sys/kernel/bulkmm"
 PARAMETERS = "/sys/module/bulkmm/parameters"
+FOLDERS = ("updates", "updates/dkms", "extra")  # below /lib/modules/RELEASE
+FILE = re.compile(r"bulkmm\.ko(?:\.\w+)?")
 NOT_LOADED = "the module is not loaded: modprobe bulkmm, or insmod module/bulkmm.ko"
 OFF = "off"
 NOT_TRIED = -19  # -ENODEV: state of a hook before its path is switched on
@@ -91,6 +93,16 @@ def loaded(root: Root) -> bool:
     return root.is_dir(HOME)
 
 
+def installed(root: Root, release: str) -> str | None:
+    """Return the module's file for a kernel, if it is installed."""
+    for folder in FOLDERS:
+        home = f"/lib/modules/{release}/{folder}"
+        for name in root.names(home):
+            if FILE.fullmatch(name):
+                return f"{home}/{name}"
+    return None
+
+
 def read(root: Root) -> Module | None:
     """Return the loaded module's state; None if it is not loaded."""
     version = root.read(f"{HOME}/version")
@@ -111,7 +123,7 @@ def need(root: Root) -> Module:
 def _path(root: Root, name: str) -> KernelPath | None:
     """Return a path, or None if there is none of this name (any more)."""
     home = f"{HOME}/{name}"
-    mode = choice(root, f"{home}/mode")
+    mode = _choice(root.read(f"{home}/mode") or "")
     if not mode:
         return None
     held = hooks(root.read(f"{home}/hook") or "")
@@ -144,14 +156,9 @@ def _add_setting(path: KernelPath, file: str, text: str) -> None:
         path.choices[file] = found
 
 
-def choice(root: Root, file: str) -> Choice | None:
-    """Return what a file lets one choose, of the module or another; None: nothing."""
-    return _choice(root.read(file) or "")
-
-
 def chosen(root: Root, file: str) -> str:
-    """Return the word that is chosen in a file; "" if none is."""
-    found = choice(root, file)
+    """Return the word that is chosen in a file, of the module or another; or ""."""
+    found = _choice(root.read(file) or "")
     return found.chosen if found else ""
 
 

@@ -85,7 +85,6 @@ def document(root: Root, wanted: list[str]) -> Status:
     kernel = kernels.Kernel(root)
     case = kernel.zeroing
     module = modules.read(root)
-    known(root, module, wanted)
     return Status(
         loaded=module is not None,
         version=module.version if module else None,
@@ -93,7 +92,7 @@ def document(root: Root, wanted: list[str]) -> Status:
             kernel.release, kernel.init_on_alloc, case, kernels.CASES[case]
         ),
         parameters=module.parameters if module else {},
-        paths=select(module, wanted),
+        paths=select(root, module, wanted),
     )
 
 
@@ -109,11 +108,10 @@ def known(
     return modes
 
 
-def select(module: Module | None, wanted: list[str]) -> list[KernelPath]:
-    """Return the paths of these names, or all; reject unknown names."""
+def select(root: Root, module: Module | None, wanted: list[str]) -> list[KernelPath]:
+    """Return the loaded paths of these names, or all; reject unknown names."""
+    known(root, module, wanted)
     held = {path.name: path for path in module.paths} if module else {}
-    if module and (others := [name for name in wanted if name not in held]):
-        raise unknown("path", others[0], held)
     return [held[name] for name in wanted or held if name in held]
 
 

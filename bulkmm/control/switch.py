@@ -27,7 +27,7 @@ def on(args: argparse.Namespace) -> int:
     root = Root.given(args.root)
     mode = getattr(args, "mode", modules.OFF)
     module = modules.read(root) if args.persist else modules.need(root)
-    paths = status.select(module, [args.path] if args.path else [])
+    paths = status.select(root, module, [args.path] if args.path else [])
     changes = [
         Change(
             f"{path.name}.mode",
@@ -63,7 +63,7 @@ def _at_load(
     root: Root, module: Module | None, path: str | None, mode: str | None
 ) -> tuple[str, list[Change]]:
     """Return what the file is to say, and the changed modes, of one path or of all."""
-    modes = status.known(root, module, [path] if path else [])
+    modes = status.known(root, module, ())
     file = root.at(FILE)
     text = file.read_text("utf-8", files.FOREIGN) if file.exists() else NEW
     changes = []

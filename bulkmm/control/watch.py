@@ -106,13 +106,13 @@ def _look(root: Root, wanted: list[str]) -> dict[str, KernelPath]:
     module = modules.read(root)
     if module is None:
         raise BulkmmError("the module was unloaded")
-    return {path.name: path for path in select(module, wanted)}
+    return {path.name: path for path in select(root, module, wanted)}
 
 
 def watch(args: argparse.Namespace) -> int:
     """Show samples until there are enough or the user stops it."""
     root = Root.given(args.root)
-    select(modules.need(root), args.path)
+    select(root, modules.need(root), args.path)
     with traced(root) if args.trace else nullcontext() as trace:
         try:
             for sample in samples(root, args, trace):

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bulkmm.control.checks import FILE, FOLDERS
+from bulkmm.control import module as modules
+from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.paths import PROJECT, scratch
 from bulkmm.lab.progress import Progress
 
 IMAGES = ("/boot/vmlinuz-{}", "/lib/modules/{}/vmlinuz")
-MODULES = "/lib/modules/{}"
 DKMS = Path("/usr/src")  # where the package of the sources installs them
 NONE = "none"  # instead of a module
 
@@ -30,19 +30,14 @@ def image(name: str) -> Path | None:
 @contextmanager
 def module(release: str, progress: Progress) -> Iterator[Path | None]:
     """Yield the module for a kernel: installed, or built against its headers."""
-    home = Path(MODULES.format(release))
-    folders = [folder for name in FOLDERS if (folder := home / name).is_dir()]
-    for folder in folders:
-        for file in folder.iterdir():
-            if FILE.fullmatch(file.name):
-                yield file
-                return
-    sources = _sources()
-    if not sources or not (home / "build" / "Makefile").is_file():
+    headers = Path(f"/lib/modules/{release}/build")
+    if file := modules.installed(Root(Path("/")), release):
+        yield Path(file)
+    elif (sources := _sources()) and (headers / "Makefile").is_file():
+        with scratch("bulkmm-module-") as made:
+            yield _built(release, headers, sources, made, progress)
+    else:
         yield None
-        return
-    with scratch("bulkmm-module-") as made:
-        yield _built(release, home / "build", sources, made, progress)
 
 
 def _sources() -> Path | None:
