@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from commandlib import SCHEMA, Command, Done
-from fakekernel import PATHS, RELEASE, ZEROING, Fake
+from fakekernel import COUNTERS, PATHS, RELEASE, ZEROING, Fake
 from programs import completed
 
 from bulkmm.errors import Exit
@@ -16,7 +16,8 @@ HOME = "/sys/kernel/bulkmm"
 
 
 @pytest.mark.usefixtures("loaded")
-def test_json_has_every_value_of_every_path(bulkmm: Command) -> None:
+def test_json_has_every_path(bulkmm: Command) -> None:
+    """Its settings and backends are those of tune and of the metrics."""
     done = bulkmm("status", "--json")
     assert done.code == Exit.OK
     paths = {path["name"]: path for path in done.json["paths"]}
@@ -24,28 +25,10 @@ def test_json_has_every_value_of_every_path(bulkmm: Command) -> None:
     clear = paths["clear"]
     assert clear["mode"] == "off"
     assert clear["modes"] == ["off", "auto", "cached", "streaming"]
-    assert clear["counters"] == {
-        "hits": 4,
-        "bytes": 8 << 20,
-        "ns": 2000000,
-        "inflight": 0,
-        "streamed": 4096,
-    }
+    assert clear["counters"] == COUNTERS | {"streamed": 4096}
     assert clear["fallbacks"] == {"off": 0, "small": 7}
-    assert clear["backends"]["backend_cached"] == {
-        "chosen": "fastest",
-        "choices": ["fastest", "generic", "plain", "rep-b"],
-        "serving": "rep-b",
-        "gb_per_s": {"generic": 9.1, "plain": 8.9, "rep-b": 12.0},
-    }
-    assert clear["backends"]["backend_streaming"] == {
-        "chosen": "movnti",
-        "choices": ["fastest", "generic", "movnti"],
-        "serving": "movnti",
-        "gb_per_s": {},
-    }
-    assert clear["settings"] == {"latency_us": 1000, "min_pages": 16}
-    assert done.json["parameters"] == {"memmap_min_pages": 32768}
+    assert clear["backends"]["backend_cached"]["serving"] == "rep-b"
+    assert clear["backends"]["backend_streaming"]["gb_per_s"] == {}
 
 
 @pytest.mark.usefixtures("loaded")

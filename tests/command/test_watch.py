@@ -161,22 +161,3 @@ def test_an_instance_is_removed_by_any_number_of_signals(
     with pytest.raises(KeyboardInterrupt):
         use()
     assert root.names("instances") == []
-
-
-@pytest.mark.usefixtures("loaded")
-def test_an_interrupt_of_what_traces(
-    kernel: Fake, bulkmm: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between two of its steps, before it is in a position to show anything."""
-    mkdir = Path.mkdir
-
-    def made(path: Path, *words: Any, **more: Any) -> None:
-        mkdir(path, *words, **more)
-        signal.raise_signal(signal.SIGINT)
-
-    home = kernel.root / "sys/kernel/tracing/instances"
-    home.mkdir()
-    monkeypatch.setattr(Path, "mkdir", made)
-    done = bulkmm("watch", "--trace")
-    assert done.code == Exit.INTERRUPTED
-    assert list(home.iterdir()) == []

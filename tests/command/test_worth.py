@@ -79,7 +79,6 @@ def test_a_machine_that_can_count(root: Root) -> None:
     ("file", "text", "says"),
     [
         ("sys/kernel/tracing/trace", None, "mount -t tracefs"),
-        ("sys/kernel/tracing/kprobe_events", None, "CONFIG_KPROBE_EVENTS"),
         ("sys/kernel/tracing/synthetic_events", None, "CONFIG_HIST_TRIGGERS"),
         ("boot/config-unknown", "CONFIG_KPROBE_EVENTS=y\n", "CONFIG_HIST_TRIGGERS"),
         ("proc/sys/kernel/ftrace_enabled", "0", "sysctl kernel.ftrace_enabled=1"),

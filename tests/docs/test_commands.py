@@ -87,11 +87,6 @@ def test_a_run_of_the_lab(far: Callable[[str], None], command: str) -> None:
         far(command)
 
 
-def test_a_wrong_run_of_the_lab_would_be_found(far: Callable[[str], None]) -> None:
-    with pytest.raises(cli.UsageError):
-        far("bulkmm lab run thp-2m --size 2G")
-
-
 @pytest.mark.parametrize("command", shown("make"))
 def test_a_goal_of_make(tmp_path: Path, command: str) -> None:
     """Without its recipes; a kernel's own Makefile is asked for modules only."""
