@@ -6,9 +6,12 @@ New members may be added; others keep their meaning while the version is the sam
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from typing import Any, Literal
 
 VERSION: Literal[1] = 1
+# the modules of all records
+FROM = ("control.doctor", "control.switch", "control.watch", "pool.run", "worth.report")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,23 +75,9 @@ def schema() -> dict[str, Any]:
     """Return the JSON schema of all documents."""
     from msgspec.json import schema_components
 
-    from bulkmm.control import change, doctor, status, watch
-    from bulkmm.pool import pools, run
-    from bulkmm.worth.report import Worth
-
-    kinds = (
-        status.Status,
-        doctor.Diagnosis,
-        change.Changes,
-        change.Settings,
-        watch.Sample,
-        pools.Pools,
-        run.PoolChange,
-        Worth,
-        run.PoolZeroed,
-        Scenarios,
-        Error,
-    )
+    for name in FROM:
+        import_module(f"bulkmm.{name}")
+    kinds = Record.__subclasses__()
     found, parts = schema_components(kinds, ref_template="#/$defs/{name}")
     draft = "https://json-schema.org/draft/2020-12/schema"
     return {"$schema": draft, "oneOf": list(found), "$defs": parts}
