@@ -12,9 +12,9 @@ SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 Interruptible = Callable[[], AbstractContextManager[None]]
 
 
-def end_with_parent(how: signal.Signals = signal.SIGKILL) -> None:
+def end_with_parent() -> None:
     """In the process: have the kernel end it when its parent does."""
-    LIBC.prctl(PR_SET_PDEATHSIG, how, 0, 0, 0)
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 class _Heard:

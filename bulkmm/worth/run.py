@@ -7,12 +7,10 @@ import os
 import platform
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from bulkmm import files, machine
@@ -20,7 +18,6 @@ from bulkmm.control import module as modules
 from bulkmm.control import tracefs
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.root import Root
-from bulkmm.ending import end_with_parent
 from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
 from bulkmm.worth import gain, probes, report
 from bulkmm.worth.command import USUAL
@@ -130,36 +127,27 @@ def _wanted(root: Root, paths: list[str]) -> tuple[list[Function], list[str]]:
 
 
 def measured(release: str) -> Known:
-    """Return figures that are measured now, by "bench kernel"."""
-    from bulkmm.lab.paths import scratch
-    from bulkmm.results import Document
+    """Return figures that are measured now, as by "bench kernel --quick"."""
+    from bulkmm.bench.amount import QUICK_PROCESSES, QUICK_ROUNDS
+    from bulkmm.lab.progress import Progress
+    from bulkmm.native import run as native
 
-    with scratch("bulkmm-worth-") as held:
-        file = held / "ratios.json"
-        argv = [sys.executable, "-m", "bulkmm.cli", "bench", "kernel", "--quick"]
-        argv += ["--kernel", release, "--json", "-o", str(file)]
-        names = {name.replace("-100g", "-16g") for name in gain.SCENARIOS}  # --quick
-        argv += [word for name in sorted(names) for word in ("--scenario", name)]
-        sys.stderr.write("bulkmm: measuring the ratios on this CPU\n")
-        with subprocess.Popen(
-            argv,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            # as below, if this ends first
-            preexec_fn=partial(end_with_parent, signal.SIGTERM),  # noqa: PLW1509
-        ) as child:
-            try:
-                _, said = child.communicate()
-            except KeyboardInterrupt:
-                child.terminate()  # it removes what it has made
-                child.wait()
-                raise
-        if child.returncode:
-            lines = said.strip().splitlines() or ["it said nothing"]
-            why = lines[-1].removeprefix("bulkmm: ")
-            raise BulkmmError(f"--measure: {why}")
-        return Known("measured just now", gain.of(Document.read(file)))
+    sys.stderr.write("bulkmm: measuring the ratios on this CPU\n")
+    names = sorted({name.replace("-100g", "-16g") for name in gain.SCENARIOS})
+    often = QUICK_ROUNDS, QUICK_PROCESSES
+    progress = Progress()
+    try:
+        native.need_packages()
+        from bulkmm.native import find, measure
+
+        with find.files(release, None, progress) as (image, module):
+            job = measure.Job(image, module, "host", *often, quick=True, only=names)
+            found = measure.run(job, native.SUBJECTS, progress)
+    except BulkmmError as error:
+        raise BulkmmError(f"--measure: {error}") from error
+    for one in found.failed:
+        raise BulkmmError(f"--measure: check failed: {one.name}: {one.detail}")
+    return Known("measured just now", gain.of(found))
 
 
 def _while(words: list[str], held: Probes, seconds: float, *, quiet: bool) -> int:

@@ -3,14 +3,12 @@
 
 import json
 import os
-import signal
 import sys
-import tempfile
-import time
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+import made
 import pytest
 
 from bulkmm import cli
@@ -18,6 +16,7 @@ from bulkmm.control import tracefs
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab.machine.kernels import SERIES
+from bulkmm.native import find, measure
 from bulkmm.worth import gain, report, run
 from bulkmm.worth.functions import Function, functions
 from bulkmm.worth.probes import Counts, Sum
@@ -268,29 +267,12 @@ def test_an_earlier_result_is_read_again(
             report.read(file)
 
 
-def test_an_interrupt_lets_the_measurement_clean_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun, done = tmp_path / "begun", tmp_path / "done"
-    program = tmp_path / "program"
-    program.write_text(
-        f"#!/bin/sh\ntrap 'sleep 1; touch {done}; exit 130' TERM\n"
-        f"touch {begun}; while :; do sleep 0.1; done\n"
-    )
-    program.chmod(0o755)
-
-    def interrupt() -> None:
-        while not begun.exists():
-            time.sleep(0.05)
-        for _ in range(3):
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.3)
-
-    monkeypatch.setattr(sys, "executable", str(program))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with ThreadPoolExecutor() as pool:
-        pool.submit(interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            run.measured("7.3")
-    assert done.exists()
-    assert not [*tmp_path.glob("bulkmm-*")]
+def test_ratios_that_are_measured_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, jobs = made.kernel(), []
+    monkeypatch.setattr(find, "files", lambda *_: nullcontext((Path("a"), None)))
+    monkeypatch.setattr(measure, "run", lambda job, *_: jobs.append(job) or found)
+    assert run.measured("7.3").figures.keys() == {"pmem-fsdax-100g", "thp-2m-populate"}
+    assert {"pmem-fsdax-16g", "thp-2m"} <= {*jobs[0].only}
+    found.checks[0].ok = False
+    with pytest.raises(BulkmmError, match="--measure: check failed: every byte"):
+        run.measured("7.3")
