@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from bulkmm import stats
 from bulkmm.bench.subjects import LIMIT, Arms, Subject, split
 from bulkmm.bench.take import Key
-from bulkmm.results import CONTROLLED_LEAST, Check, Ratio, Result
+from bulkmm.results import CONTROLLED_LEAST, Check, Result
 
 # Faster than the limit by this factor, in every process, is a mistake of the bench;
 # the threshold is higher where the A/A control moves by more.
@@ -56,13 +56,13 @@ def with_limits(
     return results, {s: {LIMIT: split(a.variant)[2]} for s, a in found.items()}
 
 
-def ratios(subject: Subject, results: Iterable[Result]) -> list[Ratio]:
-    """Return the ratios of every scenario."""
+def effects(subject: Subject, results: Iterable[Result]) -> "list[stats.Effect]":
+    """Return the ratios of every scenario, to be judged with those of others."""
     found = []
     for held in by_scenario(results).values():
         pairs = dict.fromkeys(subject.pairs(held))
         found += stats.compared(held, pairs, _control(subject, held))
-    return stats.proven(found)
+    return found
 
 
 def _control(subject: Subject, held: Arms) -> tuple[str, str] | None:

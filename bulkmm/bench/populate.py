@@ -19,8 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
-from bulkmm import ending, machine
-from bulkmm.bench import amount, measure, program, take
+from bulkmm import ending
+from bulkmm.bench import amount, measure, program
 from bulkmm.bench.subjects import LIMIT, Amount, Arms, Request, Subject
 from bulkmm.bench.take import Event, Seen
 from bulkmm.control.root import Root
@@ -105,7 +105,6 @@ def threads(*, quick: bool) -> list[int]:
 
 def run(job: Job, seen: Seen | None = None) -> Document:
     """Measure every checked kind; ``seen`` is called for each event."""
-    before = machine.state()
     kinds, skipped = [], {}
     for kind in job.kinds:
         if kind == "hugetlb" and (pages := missing(job.size)):
@@ -118,10 +117,8 @@ def run(job: Job, seen: Seen | None = None) -> Document:
     if not kinds:
         raise BulkmmError("; ".join(skipped.values()))
     request = Request(WAYS, Amount(job.size), processes=job.processes)
-    taken = take.processes(request, seen, partial(_process, job, kinds))
-    found = measure.document(taken, request)
+    found = measure.measured([(request, partial(_process, job, kinds))], seen)
     found.run |= {"skipped": skipped, "threads": threads(quick=job.quick)}
-    found.run |= machine.disturbed(before)
     return found
 
 

@@ -4,11 +4,12 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from bulkmm import grid, machine
 from bulkmm.bench import measure as bench
-from bulkmm.bench import program, take
+from bulkmm.bench import program
 from bulkmm.bench.amount import check_memory
 from bulkmm.bench.subjects import Amount, Request, Subject
 from bulkmm.bench.take import Event, Seen
@@ -124,18 +125,13 @@ def measured(
     ready: process.Prepared, job: Job, names: Sequence[str], seen: Seen | None = None
 ) -> Document:
     """Return the measurements of a prepared kernel."""
-    before = machine.state()
-    documents = []
-    for one in (requested(job, _compared(ready, SUBJECTS[name])) for name in names):
-        taken = _processes(ready, one, job, seen)
-        if any(event["event"] == "sample" for event in taken[0]):
-            documents.append(bench.document(taken, one))
-    if not documents:
+    asked = [requested(job, _compared(ready, SUBJECTS[name])) for name in names]
+    starts = [(one, partial(_process, ready, job, one)) for one in asked]
+    found = bench.measured(starts, seen)
+    if not found.results:
         named = ", ".join(job.only)
         raise UsageError(f"no scenario {named} of this size: see docs/native.md")
-    found = bench.join(documents)
     found.run |= {"host_kernel": found.machine["kernel"], "returns": ready.mitigations}
-    found.run |= machine.disturbed(before)
     found.machine["kernel"] = ready.release  # whose code it is
     if ready.against:
         found.run["against"] = ready.against.release
@@ -173,14 +169,11 @@ def requested(job: Job, subject: Subject) -> Request:
     return request
 
 
-def _processes(
-    ready: process.Prepared, request: Request, job: Job, seen: Seen | None
-) -> list[list[Event]]:
-    def start(number: int, padding: str) -> list[Event]:
-        said = words(job, request.subject.name, request.amount.size, number)
-        return events(ready, said, padding)
-
-    return take.processes(request, seen, start)
+def _process(
+    ready: process.Prepared, job: Job, request: Request, number: int, padding: str
+) -> list[Event]:
+    said = words(job, request.subject.name, request.amount.size, number)
+    return events(ready, said, padding)
 
 
 def words(job: Job, subject: str, size: int, number: int = 0) -> list[str]:

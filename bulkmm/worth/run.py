@@ -43,7 +43,6 @@ def run(args: argparse.Namespace) -> int:
     wanted, missing = _wanted(root, args.path or [])
     cpu, release = machine.cpu_name(), platform.release()
     known = measured(release) if args.measure else gain.kept(cpu, release)
-    began = time.monotonic()
     try:
         with probes.installed(home, [one.name for one in wanted]) as held:
             began = time.monotonic()

@@ -43,14 +43,15 @@ def process(
 
 
 def document(
-    subject: subjects.Subject,
-    scenarios: Mapping[str, Times],
+    *parts: tuple[subjects.Subject, Mapping[str, Times]],
     served: Sequence[tuple[str, str, str]] = (),
 ) -> Any:
-    """Return the document of these times."""
-    taken = events(scenarios, served)
-    request = subjects.Request(subject, subject.full, processes=len(taken))
-    return measure.document(taken, request)
+    """Return the document of these times of subjects."""
+    taken = [(subject, events(scenarios, served)) for subject, scenarios in parts]
+    return measure.document(
+        (said, subjects.Request(subject, subject.full, processes=len(said)))
+        for subject, said in taken
+    )
 
 
 def steady(ns: int, processes: int = 5, rounds: int = 3) -> list[list[int]]:

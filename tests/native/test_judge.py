@@ -9,7 +9,6 @@ from eventlib import Times, document, events, steady
 
 from bulkmm import cli
 from bulkmm.bench import goals, subjects
-from bulkmm.bench import measure as bench
 from bulkmm.native import history, measure
 from bulkmm.results import Document
 
@@ -30,7 +29,7 @@ def cleared(scenario: str = "clear-2m", **times: Any) -> Document:
     usual = {"rep_stosb": 1000, "rep_stosb_again": 1001, "libpmem2": 450}
     picks = [(scenario, "bulkmm-streaming", "clzero")]
     held = {scenario: arms(**usual | times)}
-    found: Document = document(subjects.CLEAR, held, picks)
+    found: Document = document((subjects.CLEAR, held), served=picks)
     return found
 
 
@@ -92,7 +91,7 @@ def test_what_beats_the_limit_of_a_kernel_is_found(
     subject: str, scenario: str, variant: str, *, ok: bool
 ) -> None:
     held = {variant: steady(300), **arms(stock=1000, stock_again=1001, limit__a=400)}
-    found = document(measure.SUBJECTS[subject], {scenario: held})
+    found = document((measure.SUBJECTS[subject], {scenario: held}))
     judged = {one.name: one.ok for one in found.checks}
     assert judged[f"nothing of {subject} is faster than its limit"] is ok
 
@@ -112,11 +111,11 @@ def test_the_subjects_of_a_run_are_judged_together() -> None:
     def slowed(by: list[int]) -> Times:
         return {"glibc": [[1000 + ns] for ns in by], "bulkmm-cached": [[1000]] * 6}
 
-    uneven = {"clear-2m": slowed([9, 9, 9, 9, 9, 99])}
-    even = {"copy-2m": slowed([9, 9, 9, 9, 9, 9])}
-    alone = [document(subjects.CLEAR, uneven), document(subjects.COPY, even)]
+    uneven = subjects.CLEAR, {"clear-2m": slowed([9, 9, 9, 9, 9, 99])}
+    even = subjects.COPY, {"copy-2m": slowed([9, 9, 9, 9, 9, 9])}
+    alone = [document(uneven), document(even)]
     assert [r.significant for one in alone for r in one.ratios] == [True, True]
-    together = bench.join(alone)
+    together = document(uneven, even)
     assert [r.significant for r in together.ratios] == [False, True]
     assert together.ratios[1:] == alone[1].ratios
 
@@ -159,14 +158,12 @@ def test_processes_agree_unless_backends_are_alike(clzero: int, lines: int) -> N
 
 
 def test_a_goal_is_against_the_fastest_of_its_bases() -> None:
-    found = document(
-        subjects.COPY,
-        {
-            "copy-64k": arms(glibc=1000, libpmem2=600, bulkmm_streaming=500),
-            "copy-1g": arms(glibc=500, libpmem2=600, bulkmm_streaming=550),
-            "copy-64k-again": arms(glibc=100, bulkmm_streaming=500, bulkmm_cached=90),
-        },
-    )
+    times = {
+        "copy-64k": arms(glibc=1000, libpmem2=600, bulkmm_streaming=500),
+        "copy-1g": arms(glibc=500, libpmem2=600, bulkmm_streaming=550),
+        "copy-64k-again": arms(glibc=100, bulkmm_streaming=500, bulkmm_cached=90),
+    }
+    found = document((subjects.COPY, times))
     outcomes = {one.goal.what: one for one in goals.outcomes(found)}
     held = outcomes["cold streaming copy against glibc, libpmem2"]
     assert [(r.scenario, r.base) for r in held.ratios] == [
@@ -181,7 +178,7 @@ def test_a_goal_is_against_the_fastest_of_its_bases() -> None:
 @pytest.mark.parametrize(("first", "verdict"), [(1040, "met"), (1120, "not met")])
 def test_first_use_may_cost_ten_percent(first: int, verdict: str) -> None:
     held = {"first-use-copy-64k": {"first": [[first]] * 5, "settled": [[1000]] * 5}}
-    found = document(subjects.FIRST_USE, held)
+    found = document((subjects.FIRST_USE, held))
     outcomes = {one.goal.what: one for one in goals.outcomes(found)}
     assert outcomes["first use against settled"].verdict.startswith(verdict)
 
@@ -198,20 +195,20 @@ def test_goals_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_every_goal_can_be_met_or_missed() -> None:
     """A pattern that fits no scenario would be a goal that nobody notices."""
-    every = [
-        document(subjects.MEMMAP, {"memmap-stamp": arms(
+    every = [document(
+        (subjects.MEMMAP, {"memmap-stamp": arms(
             rebuild=9, bulkmm=5, bulkmm__movnti=5, limit__rep=5)}),
-        document(subjects.CLEAR, {f"clear-64k{use}": arms(
+        (subjects.CLEAR, {f"clear-64k{use}": arms(
             glibc=9, libpmem2=6, limit__rep=5, bulkmm_cached=7, bulkmm_cached__plain=7,
             bulkmm_streaming=5, bulkmm_streaming__clzero=5,
             bulkmm_fill_24=5, bulkmm_fill_64=5)
             for use in ("", "-again", "-then-read")}),
-        document(subjects.COPY, {f"copy-64k{use}": arms(
+        (subjects.COPY, {f"copy-64k{use}": arms(
             glibc=9, libpmem2=6, bulkmm_cached=7, bulkmm_cached__plain=7,
             bulkmm_streaming=5, bulkmm_streaming__movnti=5, bulkmm_cached_aligned=5)
             for use in ("", "-again", "-misaligned", "-misaligned-again")}),
-        document(subjects.FIRST_USE, {"first-use-stamp-64k": arms(first=5, settled=5)}),
-    ]  # fmt: skip
+        (subjects.FIRST_USE, {"first-use-stamp-64k": arms(first=5, settled=5)}),
+    )]  # fmt: skip
     kept = Path(__file__).parents[2] / "results"
     for name in ("kernel-*.json", "populate.json"):
         every += map(Document.read, kept.glob(f"*/{name}"))

@@ -8,7 +8,6 @@ import pytest
 from nativelib import SIZES, Pair, pair_of, small, wrong
 
 from bulkmm import cli
-from bulkmm.bench.measure import join
 from bulkmm.errors import Exit
 from bulkmm.lab.progress import Progress
 from bulkmm.native import measure, process
@@ -25,12 +24,14 @@ def compared(pair: Pair, other: Path, **more: object) -> Document:
     job = replace(job, **more)
     images = job.kernel, job.module, job.against
     with process.two(*images, "host", Progress()) as ready:
-        of = [
+        found, *others = (
             measure.measured(ready, replace(job, size=SIZES.get(name, 2 << 30)), [name])
             for name in EVERY
-        ]
-    found = join(of)
-    found.run["against"] = of[0].run["against"]
+        )
+    for one in others:
+        for part in ("results", "ratios", "checks"):
+            getattr(found, part).extend(getattr(one, part))
+        found.run["picks"] |= one.run["picks"]
     return found
 
 

@@ -257,7 +257,7 @@ def measured(scenario: str = "populate-1g-thp", **times: int) -> Document:
     verified = [{**one, "event": "verified", "ok": True} for one in events]
     request = Request(populate.WAYS, populate.WAYS.full, processes=6)
     taken = [{"event": "start", "bytes": 1 << 30}, *events, *verified]
-    return measure.document([taken] * 6, request)
+    return measure.document([([taken] * 6, request)])
 
 
 ONE = {"madvise": 1000, "bulkmm_1": 1000, "resident_1": 20}
