@@ -13,19 +13,19 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
-from bulkmm import facts, machine, outcome, stats, table
-from bulkmm.bench import amount, judge, take
+from bulkmm import facts, grid, outcome, table
+from bulkmm.bench import amount, judge
+from bulkmm.bench import measure as bench
+from bulkmm.bench.subjects import Amount, Request, Subject
 from bulkmm.bench.take import Event, Seen
 from bulkmm.control import needs, text
 from bulkmm.lab.progress import Progress
 from bulkmm.native import find, measure, process, vmlinux
 from bulkmm.native.run import need_packages
-from bulkmm.results import Check, Document, Result
+from bulkmm.results import Document, Result
 from bulkmm.sheet import Sheet, print_lines
 
-STOCK, AGAIN = measure.STOCK
+AGAIN = grid.AGAIN
 
 
 def _time(arm: Result) -> str:
@@ -119,52 +119,42 @@ def measured(
 ) -> Document:
     """Return what all kernels take for the scenarios of all columns."""
     kernels = sorted(kernels, key=lambda one: needs.version(one.release))
-    before, chance = machine.state(), random.Random(job.seed)  # noqa: S311
-    found = Document(machine={**machine.describe(), "accelerator": "native"})
-    effects: list[stats.Effect] = []
-    for column in COLUMNS:
-        taken: dict[str, list[list[Event]]] = {one.release: [] for one in kernels}
-        only = dataclasses.replace(job, only=(column.scenario,))
-        size = measure.requested(only, measure.SUBJECTS[column.subject]).amount.size
-        for number in range(job.processes):
-            padding = "." * chance.randrange(take.PADDING)
+    oldest, *others = [one.release for one in kernels]
+    subject = Subject(
+        name="history",
+        full=Amount(0),
+        quick=Amount(0),
+        memory=0,
+        variants=(oldest, oldest + AGAIN, *others),
+        ours=(),
+        bases=(oldest,),
+        right="the same in every round",
+        wrong="differs",
+    )
+    chance = random.Random(job.seed)  # noqa: S311
+
+    def start(number: int, padding: str) -> Iterator[Event]:
+        yield {"event": "start", "rounds": job.rounds}
+        for column in COLUMNS:
+            only = dataclasses.replace(job, only=(column.scenario,))
+            size = measure.requested(only, measure.SUBJECTS[column.subject]).amount.size
+            words = [*measure.words(only, column.subject, size, number), "--stock"]
             for one in chance.sample(kernels, len(kernels)):
-                words = measure.words(only, column.subject, size, number)
-                events = measure.events(one, [*words, "--stock"], padding)
-                taken[one.release].append(events)
-                for event in events:
-                    seen({**event, "process": number})
-        arms = _arms(taken)
-        first, again, *others = arms
-        pairs = [(first, name) for name in (again, *others)]
-        effects += stats.compared(arms, pairs, (first, again))
-        found.results += arms.values()
-        found.checks += _checks(column, taken)
-    found.ratios = stats.proven(effects)
+                for event in measure.events(one, words, padding):
+                    again = AGAIN if event.get("variant", "").endswith(AGAIN) else ""
+                    # the control is the oldest's; of others it is only verified
+                    if one.release == oldest:
+                        yield {**event, "variant": oldest + again}
+                    elif event["event"] != "sample" or not again:
+                        yield {**event, "variant": one.release}
+
+    request = Request(subject, subject.full, processes=job.processes, seed=job.seed)
+    found = bench.measured([(request, start)], seen)
     # whose code ran is in the names of the variants, too
-    found.run = {"scenario": "history", "processes": job.processes}
-    found.run |= {"rounds": job.rounds, "host_kernel": found.machine["kernel"]}
+    found.run["host_kernel"] = found.machine["kernel"]
+    found.run["returns"] = kernels[0].mitigations
     found.machine["kernel"] = kernels[-1].release
-    found.run |= {"returns": kernels[0].mitigations, **machine.disturbed(before)}
     return found
-
-
-def _arms(taken: dict[str, list[list[Event]]]) -> dict[str, Result]:
-    """Return the results by release; the oldest also has its control."""
-    found: dict[str, Result] = {}
-    for release, events in taken.items():
-        arms = {variant: arm for (_, variant), arm in take.arms(events).items()}
-        for variant in (STOCK,) if found else (STOCK, AGAIN):
-            name = release + variant.removeprefix(STOCK)
-            found[name] = replace(arms[variant], variant=name)
-    return found
-
-
-def _checks(column: Column, taken: dict[str, list[list[Event]]]) -> Iterator[Check]:
-    for release, events in taken.items():
-        for check in take.verdicts(events, "the same in every round", "differs"):
-            name = f"{column.scenario} of {release}: {check.name}"
-            yield replace(check, name=name)
 
 
 def sheet(document: Document) -> Sheet:
@@ -173,7 +163,7 @@ def sheet(document: Document) -> Sheet:
     ratios = {(one.scenario, one.variant): one for one in document.ratios}
     columns = [one for one in COLUMNS if one.scenario in held]
     names = list(held[columns[0].scenario])
-    names.remove(names[0] + AGAIN.removeprefix(STOCK))
+    names.remove(names[0] + AGAIN)
     rows = [
         [
             f"{name}",

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eventlib import Times, document, events, steady
+from eventlib import Times, document, steady
 
 from bulkmm import cli
 from bulkmm.bench import goals, subjects
-from bulkmm.native import history, measure
+from bulkmm.native import measure
 from bulkmm.results import Document
 
 LIMIT_CHECK = "nothing of clear is faster than its limit"
@@ -118,19 +118,6 @@ def test_the_subjects_of_a_run_are_judged_together() -> None:
     together = document(uneven, even)
     assert [r.significant for r in together.ratios] == [False, True]
     assert together.ratios[1:] == alone[1].ratios
-
-
-STOCK = ("stock", "stock-again")
-
-
-@pytest.mark.parametrize("order", [STOCK, STOCK[::-1]])
-def test_the_oldest_kernel_has_its_control(order: tuple[str, ...]) -> None:
-    """Whichever arm the seed has run first."""
-    taken = {
-        release: events({"thp-2m": {arm: steady(1000) for arm in order}})
-        for release in ("6.1.5", "6.12.7")
-    }
-    assert [*history._arms(taken)] == ["6.1.5", "6.1.5-again", "6.12.7"]
 
 
 def test_a_pick_stands_against_the_best_backend() -> None:
