@@ -5,6 +5,7 @@ from statistics import median
 from typing import Any
 
 from bulkmm.results import INTERVAL_LEAST, Document
+from bulkmm.size import GIB
 
 DASH = "\N{EN DASH}"
 STEAL = 0.01  # of the CPU time: more is a disturbance
@@ -114,6 +115,8 @@ def facts(document: Document) -> dict[str, str]:
     """Return the known facts that must be equal for times to compare."""
     machine, run = document.machine, document.run
     cpu, guest = machine.get("cpu", {}), machine.get("guest", {})
+    memory, huge = machine.get("memory_bytes"), run.get("huge_bytes", 0)
+    whole = run.get("bytes") if "huge_bytes" in run else 0
     names = ("model", "vendor", "family", "model_number", "stepping")
     facts = {
         "CPU": " ".join(str(cpu[name]) for name in names if cpu.get(name) is not None),
@@ -124,12 +127,14 @@ def facts(document: Document) -> dict[str, str]:
         "frequency governor": cpu.get("governor"),
         **_entries("cache", cpu.get("caches")),
         **_entries("mitigation", cpu.get("mitigations")),
-        "memory": _gibibytes(machine.get("memory_bytes")),
+        # rounded: kernels reserve slightly different amounts
+        "memory": f"{memory / GIB:.0f} GiB" if memory else "",
         "kernel": machine.get("kernel"),
         "guest kernel": guest.get("kernel"),
         "accelerator": machine.get("accelerator"),
         "transparent huge page setting": machine.get("thp"),
-        "share of huge pages": _share(run.get("huge_bytes"), run.get("bytes")),
+        # in whole percent, so that a page does not matter
+        "share of huge pages": f"{100 * huge / whole:.0f} %" if whole else "",
         # what was requested or chosen, such as a backend
         **_entries("run:", {k: v for k, v in run.items() if isinstance(v, str)}),
     }
@@ -140,15 +145,3 @@ def _entries(what: str, held: object) -> dict[str, Any]:
     """Return the entries of an object with prefixed names."""
     items = held.items() if isinstance(held, dict) else ()
     return {f"{what} {name}": value for name, value in items}
-
-
-def _gibibytes(nbytes: object) -> str:
-    """Return memory, rounded: kernels reserve slightly different amounts."""
-    return f"{nbytes / (1 << 30):.0f} GiB" if isinstance(nbytes, int) else ""
-
-
-def _share(part: object, whole: object) -> str:
-    """Return a share in whole percent, so that a page does not matter."""
-    if isinstance(part, int) and isinstance(whole, int) and whole > 0:
-        return f"{100 * part / whole:.0f} %"
-    return ""

@@ -160,17 +160,10 @@ def compare(earlier: Worth, rows: list[Row]) -> list[Compared]:
     found = []
     for one in rows:
         old = then.get(one.function)
-        times = [_each(r) for r in (old, one)]
-        found.append(
-            Compared(
-                path=one.path,
-                function=one.function,
-                expected=old.ratio if old else None,
-                before_ns=times[0],
-                now_ns=times[1],
-                ratio=times[0] / times[1] if times[0] and times[1] else None,
-            )
-        )
+        expected, before, now = old.ratio if old else None, _each(old), _each(one)
+        ratio = before / now if before and now else None
+        row = Compared(one.path, one.function, expected, before, now, ratio)
+        found.append(row)
     return found
 
 

@@ -73,6 +73,10 @@ class Fake:
         """Take a file away."""
         (self.root / name.lstrip("/")).unlink()
 
+    def files(self) -> dict[Path, str]:
+        """Return what all files hold."""
+        return {p: p.read_text() for p in self.root.rglob("*") if p.is_file()}
+
     def counters(self, path: str, **values: int) -> None:
         """Move the counters of a path."""
         file = f"/sys/kernel/bulkmm/{path}/stats"

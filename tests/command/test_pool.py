@@ -53,11 +53,11 @@ def test_the_table(two: Fake, bulkmm: Command) -> None:
 def test_a_dry_run_changes_nothing(
     two: Fake, bulkmm: Command, words: tuple[str, ...], per_node: dict[int, int]
 ) -> None:
-    files = {p: p.read_text() for p in two.root.rglob("*") if p.is_file()}
+    before = two.files()
     change = bulkmm("pool", *words, "--page", "2M", "--dry-run", "--json").json
     assert {one["node"]: one["wanted"] for one in change["nodes"]} == per_node
     assert change["dry_run"]
-    assert files == {p: p.read_text() for p in two.root.rglob("*") if p.is_file()}
+    assert two.files() == before
 
 
 @pytest.mark.parametrize(
