@@ -20,6 +20,7 @@ NOBODY = 65534
 
 OLD = "6.12.107+deb13-cloud-amd64"
 CONFIG = f"/boot/config-{RELEASE}"
+KALLSYMS = "/proc/kallsyms"
 TRACING = "/sys/kernel/tracing"
 ENABLED = f"{TRACING}/enabled_functions"
 FILTERS = f"{TRACING}/available_filter_functions"
@@ -43,13 +44,6 @@ def paths(held: dict[str, Any]) -> dict[str, tuple[str, str]]:
 def states(held: dict[str, Any]) -> dict[str, str]:
     """Return the states of what was checked."""
     return {check["name"]: check["state"] for check in held["checks"]}
-
-
-def replace(fake: Fake, name: str, old: str, new: str) -> None:
-    """Edit a file; what is replaced must be there."""
-    text = fake.read(name)
-    assert old in text
-    fake.write(name, text.replace(old, new))
 
 
 def test_all_would_attach(bulkmm: Command) -> None:
@@ -92,27 +86,23 @@ def test_all_is_attached(kernel: Fake, bulkmm: Command) -> None:
     assert states(done.json)["module"] == "ok"
 
 
+def edit(file: str, old: str, new: str) -> Edit:
+    """Change a part of a file that must be there, or all of it."""
+
+    def edited(fake: Fake) -> None:
+        text = fake.read(file)
+        assert old in text
+        fake.write(file, text.replace(old or text, new))
+
+    return edited
+
+
 def gone(name: str) -> Edit:
-    return lambda fake: replace(
-        fake, "/proc/kallsyms", f"0000000000000000 t {name}", "0 t other"
-    )
+    return edit(KALLSYMS, f"0000000000000000 t {name}", "0 t other")
 
 
-def add(file: str, line: str) -> Edit:
-    return lambda fake: fake.write(file, f"{fake.read(file)}\n{line}")
-
-
-def put(file: str, text: str) -> Edit:
-    return lambda fake: fake.write(file, text)
-
-
-def without(file: str, text: str) -> Edit:
-    return lambda fake: replace(fake, file, text, "")
-
-
-def inlined(fake: Fake) -> None:
-    gone(FOLIO)(fake)
-    add("/proc/kallsyms", f"0 t {FOLIO}.constprop.0")(fake)
+def added(line: str) -> Edit:
+    return edit(KALLSYMS, "0 D jiffies", line)
 
 
 def tried(fake: Fake) -> None:
@@ -145,14 +135,14 @@ def packed(size: int | None) -> Edit:
     return edit
 
 
-LIVE = put(ENABLED, f"{FOLIO} (1) R I    \ttramp: x")
+LIVE = edit(ENABLED, "", f"{FOLIO} (1) R I    \ttramp: x")
 BPF = f"{FOLIO} (1)    D  \n\tdirect-->bpf_trampoline_1+0x0/0x9"
-UNTRACED = without(FILTERS, f"{FOLIO}\n")
-FLAT = without(CONFIG, "CONFIG_SPARSEMEM_VMEMMAP=y\n")
-
-
+UNTRACED = edit(FILTERS, f"{FOLIO}\n", "")
+KASAN = edit(CONFIG, "CONFIG_KPROBES=y", "CONFIG_KPROBES=y\nCONFIG_KASAN=y")
+FLAT = edit(CONFIG, "CONFIG_SPARSEMEM_VMEMMAP=y\n", "")
+CLONE = added(f"0 t {FOLIO}.constprop.0")
 HIGH = gone("clear_highpages_kasan_tagged")
-TOLD = put("/proc/cmdline", "init_on_alloc=0")
+TOLD = edit("/proc/cmdline", "", "init_on_alloc=0")
 NO, YES, UNKNOWN = "would not attach", "would attach", "unknown"
 CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
 
@@ -161,12 +151,12 @@ CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
     ("edits", "path", "verdict", "why"),
     [
         ([gone("memmap_init_zone_device")], "memmap", NO, "renamed, or inlined"),
-        ([inlined], "clear", NO, f"the compiler changed it to {FOLIO}.constprop.0"),
-        ([add("/proc/kallsyms", f"0 t {FOLIO}")], "clear", NO, "has 2 functions of"),
+        ([gone(FOLIO), CLONE], "clear", NO, f"changed it to {FOLIO}.constprop.0"),
+        ([added(f"0 t {FOLIO}")], "clear", NO, "has 2 functions of"),
         ([UNTRACED], "clear", NO, "the kernel does not allow tracing it"),
         ([LIVE], "clear", NO, "a live patch is attached to it"),
-        ([put(ENABLED, BPF)], "clear", NO, "bpf_trampoline_1+0x0/0x9"),
-        ([add(CONFIG, "CONFIG_KASAN=y")], "clear", NO, "CONFIG_KASAN is set"),
+        ([edit(ENABLED, "", BPF)], "clear", NO, "bpf_trampoline_1+0x0/0x9"),
+        ([KASAN], "clear", NO, "CONFIG_KASAN is set"),
         ([FLAT], "memmap", NO, "CONFIG_SPARSEMEM_VMEMMAP is not set"),
         ([tried], "clear", NO, f"the module reports for {FOLIO}: not allowed"),
         # one of two names is enough
@@ -179,7 +169,7 @@ CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
         ([HIGH, TOLD], "alloc", "not needed", ""),
         ([HIGH, older], "alloc", "not needed", ""),
         ([removed(FILTERS)], "memmap", UNKNOWN, "only root can list"),
-        ([removed("/proc/kallsyms")], "memmap", UNKNOWN, "kallsyms cannot be read"),
+        ([removed(KALLSYMS)], "memmap", UNKNOWN, "kallsyms cannot be read"),
         ([removed(CONFIG)], "memmap", UNKNOWN, "configuration cannot be read"),
         ([packed(None)], "memmap", YES, ""),
         ([packed(20)], "memmap", UNKNOWN, "configuration cannot be read"),
