@@ -176,8 +176,6 @@ def test_exit_codes_and_order(run: Run) -> None:
     assert (code, err) == (0, "")
     assert "warning" not in out
     assert run(before, after, "--threshold", "50%")[0] == 0
-    code, _, err = run(before, after, "--threshold", "5")
-    assert (code, err.count("\n")) == (2, 1)
 
 
 def test_json(run: Run) -> None:
@@ -228,7 +226,6 @@ def test_what_does_not_compare(run: Run) -> None:
         ((usual, large), "64 B in A, 1 GiB in B"),
         ((usual, [*usual[:1], *build(1, a=0)]), "a median of no time"),
         ((usual, emulated), "emulated time does not compare with real time"),
-        ((emulated, usual), "emulated time does not compare with real time"),
         ((emulated, emulated), "emulated times do not compare, and no work was"),
     ):
         code, out, err = run(*sides)
@@ -311,7 +308,6 @@ RATIO = {"scenario": "a", "base": "stock", "variant": "bulkmm", "ratio": 2}
 RATIO |= {"ci95": [2, 2], "significant": True}
 RESULT = {"scenario": "a", "variant": "v", "unit": "ns", "bytes": 1, "samples": [2]}
 RESULT |= {"median": 2, "ci95": [2, 2]}
-TRACED = {"operation": "plug", "variant": "on", "ns": 1}
 
 
 def told(**members: Any) -> str:
@@ -330,12 +326,10 @@ def broken(**change: Any) -> str:
         ("no JSON", "not a bulkmm result"),
         ("{}", "missing required field `schema_version`"),
         ('{"schema_version": 2}', "schema version 2 is not known"),
-        (broken(samples=[float("nan")]), "JSON is malformed"),
         (broken(samples=[-1]), ">= 0 - at `$.results[0].samples[0]"),
         (broken(raw=[[1], [1], [1]]), "raw has not a list of times"),
         (broken(unit="instructions"), "a, bulkmm: instructions without stores"),
         (told(ratios=[RATIO]), "a, stock: a ratio of no result"),
-        (told(run={"breakdown": [TRACED]}), "missing required field `functions`"),
         (broken(more=1), "unknown field `more` - at `$.results[0]`"),
         (told(results=[RESULT, RESULT]), "a, v is there twice"),
     ],
