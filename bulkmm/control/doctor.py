@@ -21,7 +21,6 @@ from bulkmm.control.record import Record
 from bulkmm.control.root import Root
 from bulkmm.control.symbols import Symbol
 from bulkmm.errors import BulkmmError, Exit
-from bulkmm.native import prototypes
 from bulkmm.native.btf import Types
 
 ATTACHED, WOULD, WOULD_NOT = "attached", "would attach", "would not attach"
@@ -233,9 +232,9 @@ def _of_functions(path: Needs, seen: Seen) -> Iterator[Finding]:
     for group in path.optional:
         yield from ((WOULD, f"without {w}") for w in _none_hooked(group, seen.symbols))
     if seen.types:
-        _, others = prototypes.compared(path.optional, seen.types, seen.prototypes)
+        _, others = seen.types.compared(path.optional, seen.prototypes)
         yield from ((WOULD, f"without {one}") for one in others)
-        for one in prototypes.against(path, seen.types, seen.prototypes):
+        for one in seen.types.against(path, seen.prototypes):
             if not absent and one not in others:
                 yield WOULD_NOT, f"prototype in the kernel's BTF: {one}"
 

@@ -6,9 +6,12 @@ root in the lab's root.
 """
 
 import struct
+from collections.abc import Iterable
 
+from bulkmm.control.needs import Needs
 from bulkmm.errors import BulkmmError
 
+Prototypes = dict[str, list[str]]  # by function
 MAGIC = 0xEB9F
 INT, ARRAY, STRUCT, UNION, ENUM, ENUM64 = 1, 3, 4, 5, 6, 19
 POINTER, MODIFIERS = 2, {8, 9, 10, 11, 18}
@@ -134,6 +137,29 @@ class Types:
     def prototypes(self, function: str) -> list[str]:
         """Return the prototypes of the functions of this name, in C."""
         return sorted(map(self._written, self._functions.get(function, ())))
+
+    def against(self, path: Needs, wanted: Prototypes) -> list[str]:
+        """Return why a path cannot attach to this kernel; see paths.def."""
+        missing, others = self.compared(path.needed, wanted)
+        none = [f"{names}: none" for names in missing]
+        return [*none, *others, *self.compared(path.optional, wanted)[1]]
+
+    def compared(
+        self, groups: Iterable[list[str]], wanted: Prototypes
+    ) -> tuple[list[str], list[str]]:
+        """Return which functions are missing, and which have other types."""
+        missing, others = [], []
+        for group in groups:
+            there = {name: self.prototypes(name) for name in group}
+            if not any(there.values()):
+                missing.append(" or ".join(there))
+            others += [
+                f"{name}: {found}"
+                for name, prototypes in there.items()
+                for found in prototypes
+                if found not in wanted[name]
+            ]
+        return missing, others
 
     def _written(self, number: int) -> str:
         at = self._at[number]

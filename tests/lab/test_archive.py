@@ -18,7 +18,7 @@ from bulkmm.lab.machine.arch import X86_64
 from bulkmm.lab.machine.archive import Archive, Offer
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.progress import Progress
-from bulkmm.native import process, prototypes
+from bulkmm.native import process
 
 OFFERS = [Offer(f"7.3.{n}+deb14", "cloud-", f"linux-image-{n}", ()) for n in range(3)]
 
@@ -73,11 +73,10 @@ def test_only_an_older_kernel_may_lack_a_path(
     def against(path: Needs, *_: object) -> list[str]:
         return ["f: int (void)"] if path.name == "alloc" else []
 
-    types = SimpleNamespace(prototypes=lambda _name: [])
+    types = SimpleNamespace(prototypes=lambda _name: [], against=against)
+    types.compared = lambda *_: ([], [])
     monkeypatch.setattr(process, "read", lambda _: (None, types))
     monkeypatch.setattr(process, "layout", lambda _: {})
-    monkeypatch.setattr(prototypes, "against", against)
-    monkeypatch.setattr(prototypes, "compared", lambda *_: ([], []))
     row = command.Row(release, "")
     command._prototypes(row, Path())
     assert (row.ok, row.prototypes) == (ok, said)

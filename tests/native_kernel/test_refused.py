@@ -19,7 +19,7 @@ from bulkmm import cli
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError, Exit
 from bulkmm.lab.progress import Progress
-from bulkmm.native import btf, measure, process, prototypes, symbols, vmlinux
+from bulkmm.native import btf, measure, process, symbols, vmlinux
 
 pytestmark = pytest.mark.lab
 
@@ -80,12 +80,12 @@ def test_prototypes(pair: Pair) -> None:
     since = {"alloc": "7.3", "prezero": "6.12"}
     for path in table.paths:
         if needs.at_least(pair.series, since.get(path.name, pair.series)):
-            assert not prototypes.against(path, types, table.prototypes)
+            assert not types.against(path, table.prototypes)
     memmap = table.paths[0]
     odd = table.prototypes | {memmap.needed[0][0]: ["int (void)"]}
-    (said,) = prototypes.against(memmap, types, odd)
+    (said,) = types.against(memmap, odd)
     assert said.startswith("memmap_init_zone_device: void (struct zone *, ")
-    (said,) = prototypes.against(replace(memmap, hooks={"memmap": ["odd"]}), types, odd)
+    (said,) = types.against(replace(memmap, hooks={"memmap": ["odd"]}), odd)
     assert said == "odd: none"
 
 

@@ -23,7 +23,7 @@ from bulkmm.lab.machine.archive import Archive, Offer
 from bulkmm.lab.machine.kernels import Kernel, age
 from bulkmm.lab.paths import PROJECT, content_key, locked, need_sources, scratch, used
 from bulkmm.lab.progress import Progress
-from bulkmm.native import measure, process, prototypes, vmlinux
+from bulkmm.native import measure, process, vmlinux
 from bulkmm.results import Document
 from bulkmm.sheet import Sheet
 
@@ -170,8 +170,8 @@ def _prototypes(row: Row, image: Path) -> None:
     known, series = needs.read(X86_64.name), needs.series(row.release)
     said, names = [], 0
     for path in known.paths:
-        against = prototypes.against(path, types, known.prototypes)
-        without, _ = prototypes.compared(path.optional, types, known.prototypes)
+        against = types.against(path, known.prototypes)
+        without, _ = types.compared(path.optional, known.prototypes)
         names += len(path.hooks) + len(path.calls)
         if against and not needs.at_least(series, SINCE.get(path.name, series)):
             said.append(f"without {path.name}")
