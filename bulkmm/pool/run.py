@@ -192,7 +192,7 @@ def zero(args: argparse.Namespace) -> int:
     before, began = zeroing.counted(root), time.monotonic()
     try:
         with bar.shown("free pages that are zero") as show:
-            work.run(args.threads, lambda: show(work.zeroed, work.free))
+            work.run(args.threads, show)
     except KeyboardInterrupt as error:
         done = zeroing.counted(root) - before
         after = f"interrupted after {done} pages, which are known to be zero"

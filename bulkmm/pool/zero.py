@@ -85,24 +85,15 @@ class Zeroer:
     stop: threading.Event = field(default_factory=threading.Event)
     failed: BulkmmError | None = None
 
-    @property
-    def free(self) -> int:
-        """Return the free pages of all targets."""
-        return sum(one.pages for one in self.targets)
-
-    @property
-    def zeroed(self) -> int:
-        """Return those of them that are known to be zero."""
-        return sum(one.zeroed for one in self.targets)
-
-    def run(self, threads: int, progress: Callable[[], None]) -> None:
+    def run(self, threads: int, progress: Callable[[int, int], None]) -> None:
         """Zero until all are known, or for ever; raise what stopped a thread."""
         began = [threading.Thread(target=self._thread) for _ in range(threads)]
         try:
             for thread in began:
                 thread.start()
             while any(thread.is_alive() for thread in began):
-                progress()
+                zeroed = sum(one.zeroed for one in self.targets)
+                progress(zeroed, sum(one.pages for one in self.targets))
                 began[0].join(REST / 5)
                 self.stop.wait(REST / 5)
         finally:

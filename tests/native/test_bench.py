@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from corelib import NATIVE, ROOT
 from eventlib import Event, events, process, steady
 from programs import completed
 
-from bulkmm import cli, machine, results
+from bulkmm import cli, machine
 from bulkmm.bench import measure, program, subjects, take
 from bulkmm.bench.subjects import Amount, Request
 from bulkmm.errors import BulkmmError
@@ -84,12 +83,6 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
         monkeypatch.setenv("BULKMM_BENCH", str(path))
 
     return replaced
-
-
-def test_result_follows_the_schema(small: Document) -> None:
-    schema = json.loads(results.schema())
-    jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(json.loads(small.to_json()), schema)
 
 
 def test_a_result_can_be_read(small: Document, tmp_path: Path) -> None:
