@@ -75,11 +75,6 @@ class Ways(Subject):
 
 WAYS = Ways(
     name="populate",
-    full=Amount(GIB),
-    quick=Amount(256 * MIB),
-    memory=1,
-    variants=(),
-    ours=(),
     bases=(BASE,),
     right="every page is there and zero",
     wrong="leaves pages to fault, or not zero",

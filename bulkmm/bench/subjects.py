@@ -24,17 +24,20 @@ class Amount:
     extents: tuple[int, ...] = ()  # powers of two, ascending
 
 
+NONE = Amount(0)
+
+
 @dataclass(frozen=True)
 class Subject:
     """One subject."""
 
     name: str
-    full: Amount
-    quick: Amount
-    memory: float  # bytes of buffers per byte of the size
-    variants: tuple[str, ...]  # in reading order
-    ours: tuple[str, ...]  # the core's calls
     bases: tuple[str, ...]  # the first leads the table; ours have a ratio to all
+    variants: tuple[str, ...] = ()  # in reading order
+    ours: tuple[str, ...] = ()  # the core's calls
+    full: Amount = NONE
+    quick: Amount = NONE
+    memory: float = 0  # bytes of buffers per byte of the size
     peers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of ours
     cold: str = ""  # scenarios that have a limit: cold and unused
     cached: tuple[str, ...] = ()  # those of ours that memory's limit does not bound
@@ -157,7 +160,6 @@ FIRST_USE = Subject(
     quick=Amount(GIB, (64 * KIB, 64 * MIB)),
     memory=2,
     variants=("settled", "first"),
-    ours=(),
     bases=("settled",),
 )
 SUBJECTS = {one.name: one for one in (MEMMAP, CLEAR, COPY, FIRST_USE)}

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from bulkmm import facts, grid, outcome, table
 from bulkmm.bench import amount, judge
 from bulkmm.bench import measure as bench
-from bulkmm.bench.subjects import Amount, Request, Subject
+from bulkmm.bench.subjects import Request, Subject
 from bulkmm.bench.take import Event, Seen
 from bulkmm.control import needs, text
 from bulkmm.lab.progress import Progress
@@ -122,12 +122,8 @@ def measured(
     oldest, *others = [one.release for one in kernels]
     subject = Subject(
         name="history",
-        full=Amount(0),
-        quick=Amount(0),
-        memory=0,
-        variants=(oldest, oldest + AGAIN, *others),
-        ours=(),
         bases=(oldest,),
+        variants=(oldest, oldest + AGAIN, *others),
         right="the same in every round",
         wrong="differs",
     )
