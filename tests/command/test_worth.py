@@ -2,7 +2,6 @@
 """``bulkmm worth`` without a kernel to ask: refusals, ratios, verdicts."""
 
 import json
-import os
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
@@ -77,11 +76,9 @@ def test_a_machine_that_can_count(root: Root) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "says"),
     [
-        ("sys/kernel/tracing/trace", None, "mount -t tracefs"),
         ("sys/kernel/tracing/synthetic_events", None, "CONFIG_HIST_TRIGGERS"),
         ("boot/config-unknown", "CONFIG_KPROBE_EVENTS=y\n", "CONFIG_HIST_TRIGGERS"),
         ("proc/sys/kernel/ftrace_enabled", "0", "sysctl kernel.ftrace_enabled=1"),
-        ("sys/kernel/debug/kprobes/enabled", "0", "kprobes are off"),
     ],
 )
 def test_a_machine_that_cannot(
@@ -93,18 +90,6 @@ def test_a_machine_that_cannot(
         root.at(file).parent.mkdir(parents=True, exist_ok=True)
         root.at(file).write_text(text)
     with pytest.raises(BulkmmError, match=says):
-        run._need(root)
-
-
-def test_a_container_and_another_user(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root.at("proc/self/ns/pid").unlink()
-    root.at("proc/self/ns/pid").symlink_to("pid:[4026532000]")
-    with pytest.raises(BulkmmError, match="run it on the host"):
-        run._need(root)
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(BulkmmError, match="as root"):
         run._need(root)
 
 
