@@ -19,7 +19,6 @@ from bulkmm.native import process
 from bulkmm.results import Document
 from bulkmm.size import GIB, MIB
 
-WRONG_OUTPUT = 1  # exit code of the harness when something differs
 LIMIT = 600  # seconds per process; more than may be fuzzed
 STOCK = ("stock", "stock-again")
 KERNEL, AGAINST = "kernel", (grid.AGAINST, grid.AGAINST + grid.AGAIN)
@@ -192,7 +191,7 @@ def events(ready: process.Prepared, words: list[str], padding: str) -> list[Even
     command = ready.command(words)
     environment = {"BULKMM_BENCH_PADDING": padding}
     done = program.run(command, LIMIT, "the native harness", late, environment)
-    if done.returncode not in (0, WRONG_OUTPUT):
+    if done.returncode not in (0, program.WRONG_OUTPUT):
         said = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
         raise BulkmmError(f"{words[0]} of {ready.release}: {said[-1]}")
     return [json.loads(line) for line in done.stdout.splitlines()]
