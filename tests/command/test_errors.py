@@ -129,18 +129,6 @@ def test_a_terminal_that_knows_no_letters_but_ascii(loaded: Fake) -> None:
     assert b"on 7.3-?" in done.stdout
 
 
-def test_parts_bring_the_commands_that_they_are_known_for() -> None:
-    found = cli.parser()._subparsers
-    assert found
-    names = [name for names in cli.PARTS.values() for name in names]
-    (sub,) = (a for a in found._group_actions if isinstance(a.choices, dict))
-    assert sub.choices is not None
-    assert list(sub.choices) == names
-    for name in names:
-        (alone,) = cli.parser(name)._subparsers._group_actions  # type: ignore[union-attr]
-        assert name in (alone.choices or ())
-
-
 def test_without_a_word_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == Exit.OK
     assert "COMMAND" in capsys.readouterr().out
