@@ -19,10 +19,10 @@ LIBRARIES |= dict.fromkeys(("jinja2", "matplotlib"), "pip install 'bulkmm[report
 # Modules and their commands, in the order of --help. Only the current command's
 # module is imported: "status" must not wait for the lab.
 PARTS = {
-    "bulkmm.control.command": ("status", "doctor", "on", "off", "tune", "watch"),
-    "bulkmm.worth.command": ("worth",),
-    "bulkmm.populate.command": ("populate",),
-    "bulkmm.pool.command": ("pool",),
+    "bulkmm.control.command": (
+        *("status", "doctor", "on", "off", "tune", "watch"),
+        *("worth", "populate", "pool"),
+    ),
     "bulkmm.bench.command": ("bench",),
     "bulkmm.lab.command": ("lab",),
     "bulkmm.report.command": ("show", "compare", "report"),

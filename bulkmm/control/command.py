@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The commands that inspect and switch the module (see bulkmm/options.py: add_all)."""
+"""The commands of a live machine (see bulkmm/options.py: add_all)."""
 
 from bulkmm import options
 
 COMMON = """\
 --json  print the result, and errors, as JSON
---root DIR = /  read /sys, /proc and /boot (--persist: /etc) below DIR
+--root DIR = /  read /sys, /proc, /boot and /run (--persist: /etc) below DIR
 """
 SWITCH = f"""\
 --persist  write it to /etc/modprobe.d/bulkmm.conf as well, for every load of the
     module; without a loaded module, write that alone
 {options.DRY_RUN}
 {COMMON}"""
+WANTED = f"""\
+--page! SIZE  take pages of this size, as in 2M or 1G
+--size! SIZE  change the pool by this much memory
+--node N  change this node's part only (default: all nodes, evenly)
+{options.DRY_RUN}"""
+USUAL = "60s"  # of worth
 COMMANDS = f"""
 status: control.status:status
     show what the loaded module is doing
@@ -64,4 +70,76 @@ PATH...  show only this path
 --count N<1..>  stop after N reads (default: when interrupted)
 --trace  add medians and worst cases from the tracepoints, through its own trace
     instance (needs root)
+{COMMON}
+worth: worth.run:run
+    count what the module would save on this machine, with nothing loaded
+    example: --for 10m
+    usage: [OPTION...] [--for TIME | -- COMMAND...]
+    Count calls and time of the kernel's functions that the module serves, on the
+    running kernel and with nothing loaded, and tell how many seconds the module would
+    save. Kprobe events in a trace instance of its own count; every trace setting is
+    restored, by the next run if this one is killed. Needs root. Ends with the exit code
+    of COMMAND, if there is one.
+words:COMMAND...  count while this command runs (default: for a while)
+--for time:TIME  count for so long, as in 90s, 10m or 24h; Ctrl-C ends it earlier
+    (default: {USUAL})
+--path PATH...  count for this path only; may be given again
+--measure  measure the ratios on this CPU first, for half a minute or longer
+    (default: those kept for it)
+--compare FILE.json  show what was expected in this earlier result against what is
+    measured now, with the module loaded
+--json  print the result as JSON, and errors too
+-o, --output FILE  write the result, as JSON, to this file
+
+populate: populate.run:populate
+    fill memory before its user starts
+    example: /dev/shm/guest --size 4G
+    Fill a file of tmpfs or hugetlbfs, or a DAX device, with as many threads as help:
+    its pages are in memory, zeroed, before the program that maps it starts. Existing
+    content is kept. With --memfd the memory has no name: the command after -- is run,
+    with its path in place of {{}}.
+words:FILE...  fill this file; with --memfd run this command, after --
+--memfd  fill a memfd, and run a command with it
+--huge 2M|1G  take huge pages of this size for the memfd
+--size SIZE  fill SIZE bytes, as in 4G; a file is created or extended (default: all)
+--node N<0..1023>  take pages of this memory node only
+--threads N<1..65536>|auto = auto  start no more than N threads, or as many as help
+--json  print the result, and errors, as JSON
+
+pool: pool.run:show: ACTION
+    show, grow, shrink and zero the pools of huge pages
+    Show the pools of huge pages (hugetlb), by size and node. Grow and shrink them, and
+    zero what is free.
+{COMMON}
+pool grow: pool.run:grow
+    add pages to a pool
+    example: --page 2M --size 64G
+    Add huge pages to a pool, with several processes at once: writing to nr_hugepages
+    allocates them one by one. All that is raised for it meanwhile is restored, by the
+    next run if this one is killed. Ctrl-C leaves the pool as it was. Exit code 1: fewer
+    pages were to be had; the reason is told for each node.
+{WANTED}
+--jobs N<1..1024>|auto = auto  allocate with N processes on each node, or with one per
+    CPU of it
+--compact  compact the memory of the nodes first
+{COMMON}
+pool shrink: pool.run:shrink
+    give free pages of a pool back
+    example: --page 2M --size 64G --dry-run
+    Give free huge pages of a pool back to the system. Pages that are in use or reserved
+    are left: a request for more than is free is refused.
+{WANTED}
+{COMMON}
+pool zero: pool.run:zero
+    zero free pages ahead of use, for path prezero
+    example: --watch
+    Zero the free pages of the pools, one by one and at the lowest priority, so that
+    nobody who takes one has to wait for that. It takes path prezero of the module,
+    which remembers them. Pages that are reserved, and the margin, stay free. Exit
+    code 1: some were left; others need them.
+--watch  go on, whenever pages come back
+--margin PERCENT = 10%  keep so many of a node's pages free
+--page SIZE  zero pages of this size (default: all sizes)
+--node N  zero this node's pages (default: all nodes)
+--threads N<1..1024> = 1  zero with N threads
 {COMMON}"""

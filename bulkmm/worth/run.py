@@ -16,11 +16,11 @@ from pathlib import Path
 from bulkmm import files, machine
 from bulkmm.control import module as modules
 from bulkmm.control import tracefs
+from bulkmm.control.command import USUAL
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
 from bulkmm.worth import gain, probes, report
-from bulkmm.worth.command import USUAL
 from bulkmm.worth.functions import Function, functions
 from bulkmm.worth.gain import Known
 from bulkmm.worth.probes import Probes
