@@ -100,21 +100,16 @@ def block(text: str) -> list[str]:
     return ["```c", *text.strip("\n").splitlines(), "```", ""]
 
 
-def declared(header: str) -> list[list[str]]:
+def declared(header: str) -> list[dict[str, str]]:
     """Return the header's prototypes, those without an empty line between together."""
-    groups: list[list[str]] = []
+    groups: list[dict[str, str]] = []
     end = -1
     for found in PROTOTYPE.finditer(header):
         if found.start() != end + 1:
-            groups.append([])
-        groups[-1].append(ATTRIBUTES.sub(";", found[0]).expandtabs(8))
+            groups.append({})
+        groups[-1][found[1]] = ATTRIBUTES.sub(";", found[0]).expandtabs(8)
         end = found.end()
     return groups
-
-
-def name_of(prototype: str) -> str:
-    """Return the function that a prototype declares."""
-    return str(PROTOTYPE.findall(prototype)[0])
 
 
 def group(docs: list[Doc], others: list[Doc]) -> Iterator[str]:
@@ -149,9 +144,9 @@ def page() -> Iterator[str]:
     }
     groups = []
     for prototypes in declared(header):
-        if missing := [n for n in map(name_of, prototypes) if n not in known]:
+        if missing := [name for name in prototypes if name not in known]:
             raise SourceError(f"{file}: no kernel-doc comment for {', '.join(missing)}")
-        groups.append([replace(known[name_of(one)], code=one) for one in prototypes])
+        groups.append([replace(known[n], code=one) for n, one in prototypes.items()])
     functions = [doc for docs in groups for doc in docs]
     overview = FIRST_COMMENT.search(header)
     if not overview:
