@@ -98,14 +98,8 @@ def examine(root: Root) -> Diagnosis:
     module = modules.read(root)
     loaded = {path.name: path for path in module.paths} if module else {}
     found = checks.all_checks(kernel, table)
-    wanted = [name for path in table.paths for name in path.symbols]
-    seen = Seen(
-        kernel=kernel,
-        checks=found,
-        symbols=symbols.look_up(root, wanted),
-        types=_types(root),
-        prototypes=table.prototypes,
-    )
+    known = symbols.look_up(root, [n for path in table.paths for n in path.symbols])
+    seen = Seen(kernel, found, known, _types(root), table.prototypes)
     paths = [_judge(path, loaded.get(path.name), seen) for path in table.paths]
     attach = {one.name: one.verdict in (ATTACHED, WOULD) for one in paths}
     return Diagnosis(
