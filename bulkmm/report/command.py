@@ -77,7 +77,8 @@ def run_report(args: argparse.Namespace) -> int:
     from bulkmm.worth import report as worth
 
     files.need_place(args.output, "the report")
-    kept = [path for path in args.results if not worth.is_one(path)]
+    kinds = {path: files.read_json(path).get("kind") for path in args.results}
+    kept = [path for path in args.results if kinds[path] != worth.KIND]
     counted = [path for path in args.results if path not in kept]
     if len({*kept}) < len(kept):
         raise UsageError("a result is given twice")

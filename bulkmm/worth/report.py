@@ -8,7 +8,6 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from bulkmm import files
 from bulkmm.control import text
 from bulkmm.control.record import Record
 from bulkmm.errors import BulkmmError
@@ -117,11 +116,6 @@ def row(one: Function, counts: Counts, known: Known, spent: float) -> Row:
     )
 
 
-def cost(rows: list[Row]) -> float:
-    """Return about how many seconds counting took of the calls."""
-    return round(sum(one.calls for one in rows) * COST_NS / 1e9, 6)
-
-
 def verdict(rows: list[Row], early: list[Early], spent: float) -> str:
     """Return one sentence: load it, try it, or not needed."""
     load: list[str] = []
@@ -173,11 +167,6 @@ def _each(one: Row | None) -> float | None:
         return None
     scale = max(one.calls / one.timed, 1.0)
     return one.seconds / scale / (one.timed - one.too_small) * 1e9
-
-
-def is_one(file: Path) -> bool:
-    """Return whether a file holds such a result."""
-    return files.read_json(file).get("kind") == KIND
 
 
 def read(file: Path) -> Worth:

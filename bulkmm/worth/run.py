@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         functions=rows,
         not_counted=missing,
         before=early,
-        cost_seconds=report.cost(rows),
+        cost_seconds=round(report.COST_NS / 1e9 * sum(one.calls for one in rows), 6),
         compared=report.compare(earlier, rows) if earlier else [],
         verdict=report.verdict(rows, early, spent),
     )
