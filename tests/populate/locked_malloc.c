@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * An allocator for LD_PRELOAD that maps under its own lock, as many do. A call
- * from within that mmap() never returns; the program then asks to be ended.
+ * from within that mmap() would never return: it ends the program.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * bmm-mallocs preload|library: allocates, and makes the allocator, whichever it
- * is, populate what it maps: by MAP_POPULATE for a preload to see, or by
- * bmm_populate() with threads, as the library's page says not to.
+ * bmm-mallocs: allocates, and makes the allocator, whichever it is, populate
+ * what it maps, by MAP_POPULATE for a preload to see.
  */
 #undef _FILE_OFFSET_BITS /* mmap() and mmap64() are two names here */
 
@@ -14,27 +13,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "bulkmm.h"
-
 #define LARGE ((size_t)64 << 20)
 #define TIMES 4
 
 static void *(*next)(void *, size_t, int, int, int, off_t);
-static int library;
 
 /* Before main() this is the kernel's, later what follows: a preload, or libc */
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t at)
 {
-	int large = next && len >= LARGE && flags & MAP_ANONYMOUS &&
-		    prot & PROT_WRITE;
-	void *p;
-
-	if (large && !library)
+	if (next && len >= LARGE && flags & MAP_ANONYMOUS && prot & PROT_WRITE)
 		return next(addr, len, prot, flags | MAP_POPULATE, fd, at);
-	p = (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, at);
-	if (large && p != MAP_FAILED && bmm_populate(p, len, NULL, NULL))
-		abort();
-	return p;
+	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, at);
 }
 
 void *mmap64(void *addr, size_t len, int prot, int flags, int fd, off64_t at)
@@ -42,12 +31,11 @@ void *mmap64(void *addr, size_t len, int prot, int flags, int fd, off64_t at)
 	return mmap(addr, len, prot, flags, fd, at);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	char *piece[TIMES];
 	size_t i;
 
-	library = argc == 2 && !strcmp(argv[1], "library");
 	*(void **)&next = dlsym(RTLD_NEXT, "mmap");
 	for (i = 0; i < TIMES; i++) {
 		piece[i] = malloc(LARGE * (i + 1));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Memory for a test, what of it is there, and calls that fail. */
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/magic.h>
 #include <linux/seccomp.h>
@@ -9,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -50,6 +53,14 @@ bool is_zero(const char *p, size_t len)
 	return !len || (!*p && !memcmp(p, p + 1, len - 1));
 }
 
+void read_all(const char *p, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i += PAGE)
+		(void)((const volatile char *)p)[i];
+}
+
 char *try_map(size_t len, int prot, int flags, int fd)
 {
 	return mmap(NULL, len, prot, flags, fd, 0);
@@ -66,7 +77,11 @@ static char *must(char *p)
 
 char *map(size_t len, int flags, int fd)
 {
-	return must(try_map(len, PROT_READ | PROT_WRITE, flags, fd));
+	char *p = must(try_map(len, PROT_READ | PROT_WRITE, flags, fd));
+
+	if (fd >= 0)
+		close(fd);
+	return p;
 }
 
 char *try_anonymous(size_t len, int more)
@@ -111,6 +126,20 @@ int removed(size_t len)
 	return fd;
 }
 
+const char *text_of(const char *path)
+{
+	static char text[256 << 10];
+	int fd = open(path, O_RDONLY);
+	size_t len = 0;
+	ssize_t got;
+
+	while ((got = read(fd, text + len, sizeof(text) - 1 - len)) > 0)
+		len += (size_t)got;
+	text[len] = 0;
+	close(fd);
+	return text;
+}
+
 void forbid(unsigned int nr, unsigned int which, uint32_t mask, uint32_t value,
 	    uint32_t least, unsigned int error)
 {
@@ -135,4 +164,10 @@ void forbid(unsigned int nr, unsigned int which, uint32_t mask, uint32_t value,
 		puts("no filter of system calls");
 		exit(SKIPPED);
 	}
+}
+
+/* Before Linux 6.11; the number is in <linux/fs.h> of later headers only. */
+void forbid_query(void)
+{
+	forbid(SYS_ioctl, 1, ~0U, 0xc0686611, 0, ENOTTY);
 }

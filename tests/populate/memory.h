@@ -15,13 +15,16 @@ long faults(void);
 long faults_of(char *p, size_t len);
 bool is_there(char *p, size_t len);
 bool is_zero(const char *p, size_t len);
+void read_all(const char *p, size_t len);
 char *try_map(size_t len, int prot, int flags, int fd);
-char *map(size_t len, int flags, int fd);
+char *map(size_t len, int flags, int fd); /* closes the file */
 char *try_anonymous(size_t len, int more);
 char *anonymous(size_t len);
 int memfd(size_t len);
 /* A file of tmpfs that has no name any more; else a memfd. */
 int removed(size_t len);
+/* A file of /proc, until the next call. */
+const char *text_of(const char *path);
 
 /*
  * From now on this system call ends with @error if argument @which, masked, is
@@ -29,5 +32,6 @@ int removed(size_t len);
  */
 void forbid(unsigned int nr, unsigned int which, uint32_t mask, uint32_t value,
 	    uint32_t least, unsigned int error);
+void forbid_query(void);
 
 #endif

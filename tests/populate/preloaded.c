@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -47,14 +48,17 @@ static void said(const char *what, size_t len, int result)
 
 static void locked(void)
 {
-	char line[128];
-	FILE *f = fopen("/proc/self/status", "r");
+	const char *line = strstr(text_of("/proc/self/status"), "VmLck:");
 
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "VmLck:", 6))
-			fputs(line, stdout);
-	if (f)
-		fclose(f);
+	if (line)
+		printf("%.*s\n", (int)strcspn(line, "\n"), line);
+}
+
+static void lock(const char *what, char *p, size_t len)
+{
+	said(what, len, mlock(p, len));
+	locked();
+	munmap(p, len);
 }
 
 static void locks(size_t len)
@@ -69,21 +73,13 @@ static void locks(size_t len)
 	said("mlock2", len, mlock2(p, len, 1));
 	locked();
 	munmap(p, len);
-	p = map(len, MAP_SHARED, memfd(len));
-	said("mlock shared", len, mlock(p, len));
-	munmap(p, len);
-	p = map(len, MAP_SHARED, removed(len));
-	said("mlock removed", len, mlock(p, len));
-	munmap(p, len);
+	lock("mlock shared", map(len, MAP_SHARED, memfd(len)), len);
+	lock("mlock removed", map(len, MAP_SHARED, removed(len)), len);
 	p = try_map(len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	said("mlock nothing", len, mlock(p, len));
-	locked();
-	munmap(p, len);
-	said("mlock hole", len, mlock(p, len));
+	lock("mlock nothing", p, len);
+	lock("mlock hole", p, len);
 	said("mlock wraps", len, mlock((char *)64, SIZE_MAX));
-	p = map(len, MAP_SHARED, memfd(len / 2));
-	said("mlock beyond", len, mlock(p, len));
-	munmap(p, len);
+	lock("mlock beyond", map(len, MAP_SHARED, memfd(len / 2)), len);
 	p = anonymous(len);
 	if (!getuid() && seteuid(65534))
 		return;
@@ -120,13 +116,16 @@ static void advises(size_t len)
 }
 
 /* What may not be read, or written, is made as well. */
-static void one_way(size_t len, int prot, int flags, int fd)
+static void one(size_t len, int prot, int flags, int fd)
 {
 	char *p = try_map(len, prot, flags | MAP_POPULATE, fd);
+	int both = prot == (PROT_READ | PROT_WRITE);
 
-	if (p == MAP_FAILED || mprotect(p, len, PROT_READ))
-		printf("not mapped\n");
-	printf("populated, allowed %d: %zu %%\n", prot, there(p, len, 0));
+	printf("allowed %d: ", prot);
+	said("mapped", len, p != MAP_FAILED);
+	if (p == MAP_FAILED || (!both && mprotect(p, len, PROT_READ)))
+		return;
+	printf("populated: %zu %%\n", there(p, len, both));
 	munmap(p, len);
 }
 
@@ -134,13 +133,9 @@ static void one_way(size_t len, int prot, int flags, int fd)
 static void no_room(size_t len)
 {
 	struct rlimit before, limit;
-	FILE *f = fopen("/proc/self/statm", "r");
-	unsigned long pages;
+	unsigned long pages = strtoul(text_of("/proc/self/statm"), NULL, 10);
 	char *p;
 
-	if (!f || fscanf(f, "%lu", &pages) != 1)
-		return;
-	fclose(f);
 	getrlimit(RLIMIT_AS, &before);
 	limit = before;
 	limit.rlim_cur = pages * PAGE + len;
@@ -155,32 +150,22 @@ static void no_room(size_t len)
 
 static void maps(size_t len)
 {
-	int fd = memfd(len / 2);
-	char *p = try_map(len, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1);
+	const int own = MAP_PRIVATE | MAP_ANONYMOUS;
+	char *p = map(len, MAP_SHARED | MAP_POPULATE, memfd(len / 2));
 
-	printf("populated: %zu %%\n", there(p, len, 1));
-	munmap(p, len);
-	p = try_map(len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd);
-	printf("beyond its end: %d\n", p == MAP_FAILED);
 	printf("populated: %zu %%\n", there(p, len / 2, 1));
 	munmap(p, len);
-	p = try_map(len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
-		    -1);
-	printf("nothing allowed: %d\n", p == MAP_FAILED);
-	munmap(p, len);
-	p = try_map(0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
-		    -1);
-	printf("no length: %d %s\n", p == MAP_FAILED, strerror(errno));
-	p = try_map(len, PROT_READ, MAP_SHARED | MAP_POPULATE, -1);
-	printf("no file: %d %s\n", p == MAP_FAILED, strerror(errno));
 	p = try_anonymous(len, MAP_POPULATE | MAP_NONBLOCK);
 	printf("not now: %d\n", there(p, len, 1) < 10);
 	munmap(p, len);
-	one_way(len, PROT_WRITE, MAP_SHARED, memfd(len));
-	one_way(len, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	one_way(len, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	one_way(len, PROT_READ, MAP_SHARED, memfd(len));
+	one(len, PROT_READ | PROT_WRITE, own, -1);
+	one(len, PROT_NONE, own, -1);
+	one(0, PROT_READ, own, -1);
+	one(len, PROT_READ, MAP_SHARED, -1);
+	one(len, PROT_WRITE, MAP_SHARED, memfd(len));
+	one(len, PROT_WRITE, own, -1);
+	one(len, PROT_EXEC, own, -1);
+	one(len, PROT_READ, MAP_SHARED, memfd(len));
 	no_room(len);
 	errno = 77;
 	p = try_anonymous(len, MAP_POPULATE);
@@ -219,13 +204,13 @@ static void *little_stack(void *arg)
 	p = try_anonymous(len, MAP_POPULATE);
 	(void)mlock(p, len);
 	munmap(p, len);
-	p = map(len, MAP_SHARED, memfd(len));
+	p = try_map(len, PROT_READ | PROT_WRITE, MAP_SHARED, memfd(len));
 	for (i = 0; i < len; i += 2 * PAGE)
 		p[i] = 1;
 	return (void *)(intptr_t)madvise(p, len, WRITE);
 }
 
-static void on_a_thread(void *(*what)(void *))
+static void on_a_thread(void)
 {
 	pthread_attr_t least;
 	pthread_t thread;
@@ -233,7 +218,7 @@ static void on_a_thread(void *(*what)(void *))
 
 	pthread_attr_init(&least);
 	pthread_attr_setstacksize(&least, (size_t)PTHREAD_STACK_MIN);
-	if (pthread_create(&thread, &least, what, NULL) ||
+	if (pthread_create(&thread, &least, little_stack, NULL) ||
 	    pthread_join(thread, &result))
 		return;
 	printf("thread: %d\n", result == PTHREAD_CANCELED ? 7 : !!result);
@@ -257,10 +242,10 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "served"))
 		served();
 	else if (!strcmp(what, "before-6.11")) {
-		forbid(SYS_ioctl, 1, ~0U, 0xc0686611, 0, ENOTTY);
+		forbid_query();
 		served();
 	} else if (!strcmp(what, "thread"))
-		on_a_thread(little_stack);
+		on_a_thread();
 	else
 		for (len = 8 * MIB; len <= 96 * MIB; len *= 12) {
 			maps(len);

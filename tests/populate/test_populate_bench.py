@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import rootlib
 from corelib import NATIVE, ROOT
+from eventlib import document
 from programs import completed
 
 from bulkmm import machine
-from bulkmm.bench import goals, measure, populate
-from bulkmm.bench.subjects import Request
+from bulkmm.bench import goals, populate
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError
 from bulkmm.pool import grow
@@ -246,18 +246,10 @@ def test_a_program_does_not_outlive_its_parent(
 
 def measured(scenario: str = "populate-1g-thp", **times: int) -> Document:
     """Return a result with these times of its arms, in every process."""
-    named = {name.replace("_", "-"): ns for name, ns in times.items()}
-    events = [
-        {"event": "sample", "scenario": scenario, "variant": name}
-        | {"bytes": 1 << 30, "ns": ns}
-        for name, ns in named.items()
-    ]
-    control = {**events[0], "variant": populate.AGAIN}
-    events.append(control | {"ns": named[populate.BASE]})
-    verified = [{**one, "event": "verified", "ok": True} for one in events]
-    request = Request(populate.WAYS, populate.WAYS.full, processes=6)
-    taken = [{"event": "start", "bytes": 1 << 30}, *events, *verified]
-    return measure.document([([taken] * 6, request)])
+    named = {name.replace("_", "-"): [[ns]] * 6 for name, ns in times.items()}
+    named[populate.AGAIN] = named[populate.BASE]
+    found: Document = document((populate.WAYS, {scenario: named}))
+    return found
 
 
 ONE = {"madvise": 1000, "bulkmm_1": 1000, "resident_1": 20}

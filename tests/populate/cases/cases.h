@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/resource.h>
 
 #include "../../../lib/populate/populate.h"
 #include "../memory.h"
@@ -64,9 +63,8 @@ WRAPPED(int, pthread_mutex_lock, pthread_mutex_t *);
 WRAPPED(bool, nodes_several, void);
 WRAPPED(ssize_t, pread64, int, void *, size_t, off_t);
 
-/* As on other kernels. */
+/* As on other kernels; forbid_query() is one of them. */
 void forbid_advice(void);
-void forbid_query(void);
 void forbid_scan(void);
 void forbid_affinity(void);
 
@@ -74,6 +72,10 @@ void forbid_affinity(void);
 #define CASE(name, before, run) void run(void);
 #include "cases.def"
 #undef CASE
+
+/* main.c: populates all of it, and says how */
+struct bmm_report all_of(char *p, size_t len,
+			 const struct bmm_options *options);
 
 /* errors.c */
 void outside(const char *kind, size_t len, const char *more);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Memory of every kind, as it is, and as others left it. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ipc.h>
@@ -21,14 +20,12 @@ static const size_t sizes[] = {
 
 static void fill_one(char *p, size_t len)
 {
-	struct bmm_report report = REPORT;
+	struct bmm_report report;
 
 	p[0] = 1;
 	p[len - 1] = 2;
 	p[len / 2] = 3;
-	check(!bmm_populate(p, len, NULL, &report));
-	check(report.done == len && report.reached == p + len);
-	check(!report.error && !report.cause && !report.failed_len);
+	report = all_of(p, len, NULL);
 	check(report.threads >= 1 && report.size == sizeof(report));
 	check(len >= 64 * MIB || report.threads == 1);
 	check(is_there(p, len));
@@ -36,34 +33,23 @@ static void fill_one(char *p, size_t len)
 	p[0] = p[len - 1] = p[len / 2] = 0;
 	check(is_zero(p, len));
 	check(!bmm_populate(p, len, NULL, NULL)); /* all of it there already */
+	munmap(p, len);
 }
 
 void kinds(void)
 {
 	size_t i, len;
-	char *p;
-	int fd;
+	char *huge;
 
 	for (i = 0; i < SIZES; i++) {
 		len = sizes[i];
-		p = anonymous(len);
-		fill_one(p, len);
-		munmap(p, len);
-		p = map(len, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-		madvise(p, len, MADV_HUGEPAGE);
-		fill_one(p, len);
-		munmap(p, len);
-		p = map(len, MAP_SHARED | MAP_ANONYMOUS, -1);
-		fill_one(p, len);
-		munmap(p, len);
-		fd = memfd(len);
-		p = map(len, MAP_PRIVATE, fd);
-		fill_one(p, len);
-		munmap(p, len);
-		p = map(len, MAP_SHARED, fd);
-		fill_one(p, len);
-		munmap(p, len);
-		close(fd);
+		huge = map(len, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+		madvise(huge, len, MADV_HUGEPAGE);
+		fill_one(huge, len);
+		fill_one(anonymous(len), len);
+		fill_one(map(len, MAP_SHARED | MAP_ANONYMOUS, -1), len);
+		fill_one(map(len, MAP_PRIVATE, memfd(len)), len);
+		fill_one(map(len, MAP_SHARED, memfd(len)), len);
 	}
 }
 
@@ -98,28 +84,13 @@ void many_mappings(void)
 	check(!bmm_populate(p, len, NULL, NULL));
 }
 
-/* Bytes that this process has read of files; 0: not told. */
+/* Bytes that this process has read of files. */
 static size_t bytes_read(void)
 {
-	char text[64] = "";
-	int fd = open("/proc/self/io", O_RDONLY);
+	size_t sum;
 
-	if (read(fd, text, sizeof(text) - 1) < 0)
+	if (sscanf(text_of("/proc/self/io"), "rchar: %zu", &sum) != 1)
 		exit(SKIPPED);
-	close(fd);
-	return strtoul(text + strcspn(text, " "), NULL, 10);
-}
-
-static size_t length_of(const char *path)
-{
-	int fd = open(path, O_RDONLY);
-	char text[4096];
-	size_t sum = 0;
-	ssize_t got;
-
-	while ((got = read(fd, text, sizeof(text))) > 0)
-		sum += (size_t)got;
-	close(fd);
 	return sum;
 }
 
@@ -132,7 +103,7 @@ void many_mappings_maps(void)
 	before = bytes_read();
 	many_mappings();
 	before = bytes_read() - before;
-	check(before < 4 * length_of("/proc/self/maps"));
+	check(before < 4 * strlen(text_of("/proc/self/maps")));
 }
 
 /* Of memory that has no file system, or tmpfs, the kernel is not asked again. */
@@ -161,15 +132,13 @@ void memory_alone(void)
 void reading(void)
 {
 	struct bmm_options options = OPTIONS(.flags = BMM_READ);
-	struct bmm_report report = REPORT;
 	size_t len = 96 * MIB;
 	char *p = map(len, MAP_SHARED, memfd(len));
 
 	mprotect(p, len, PROT_READ);
-	check(!bmm_populate(p, len, &options, &report));
-	check(report.done == len && !report.touched);
+	check(!all_of(p, len, &options).touched);
 	forbid(SYS_madvise, 2, ~0U, 22, 0, EINVAL);
-	check(bmm_populate(p, len, &options, &report) == -EOPNOTSUPP);
+	check(bmm_populate(p, len, &options, NULL) == -EOPNOTSUPP);
 }
 
 void clears(void)

@@ -147,19 +147,13 @@ void forbid_advice(void)
 	forbid(SYS_madvise, 2, ~0U, POPULATE, 0, EINVAL);
 }
 
-/* Before Linux 6.11; the number is in <linux/fs.h> of later headers only. */
-void forbid_query(void)
-{
-	forbid(SYS_ioctl, 1, ~0U, 0xc0686611, 0, ENOTTY);
-}
-
 /* Of the calling thread, as a container's filter may. */
 void forbid_affinity(void)
 {
 	forbid(SYS_sched_getaffinity, 0, ~0U, 0, 0, EPERM);
 }
 
-/* Before Linux 6.7, likewise. */
+/* Before Linux 6.7. */
 void forbid_scan(void)
 {
 	forbid(SYS_ioctl, 1, ~0U, SCAN, 0, ENOTTY);

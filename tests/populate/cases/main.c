@@ -24,6 +24,16 @@ static const struct {
 #undef CASE
 };
 
+struct bmm_report all_of(char *p, size_t len, const struct bmm_options *options)
+{
+	struct bmm_report report = REPORT;
+
+	check(!bmm_populate(p, len, options, &report));
+	check(report.done == len && report.reached == p + len);
+	check(!report.error && !report.cause && !report.failed_len);
+	return report;
+}
+
 #define CASES (sizeof(cases) / sizeof(cases[0]))
 
 int main(int argc, char **argv)

@@ -38,13 +38,11 @@ static void present_pages(bool huge)
 {
 	char *p = anonymous(LEN + 2 * MIB);
 	pid_t child;
-	size_t i;
 
 	p += -(uintptr_t)p & (2 * MIB - 1);
 	if (huge)
 		madvise(p, LEN, MADV_HUGEPAGE);
-	for (i = 0; i < LEN; i += PAGE)
-		check(!((volatile char *)p)[i]);
+	read_all(p, LEN);
 	check_populated(p, LEN);
 	child = child_that_waits();
 	check_populated(p, LEN);
@@ -55,10 +53,6 @@ static void present_pages(bool huge)
 void present(void)
 {
 	present_pages(false);
-}
-
-void present_huge(void)
-{
 	present_pages(true);
 }
 
@@ -186,10 +180,8 @@ void lazily_free(void)
 void read_of_a_file(void)
 {
 	char *p = map(LEN, MAP_PRIVATE, memfd(LEN));
-	size_t i;
 
-	for (i = 0; i < LEN; i += PAGE)
-		check(!((volatile char *)p)[i]);
+	read_all(p, LEN);
 	write_some(p);
 	check_populated(p, LEN);
 }

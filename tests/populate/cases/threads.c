@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,24 +12,21 @@
 void grows(void)
 {
 	struct bmm_options capped = OPTIONS(.threads = 5);
-	struct bmm_report report = REPORT;
 	size_t len = 1024 * MIB;
 	char *p = anonymous(len);
+	unsigned int threads;
 
 	cpus_made = 48;
 	sleep_us = 500; /* so that a busy machine gains too */
-	check(!bmm_populate(p, len, NULL, &report));
-	check(report.threads >= 8 && report.threads <= 48);
-	check(report.done == len);
-	check(!bmm_populate(p, len, &capped, &report));
-	check(report.threads == 5);
+	threads = all_of(p, len, NULL).threads;
+	check(threads >= 8 && threads <= 48);
+	check(all_of(p, len, &capped).threads == 5);
 	cpus_made = 3;
-	check(!bmm_populate(p, len, NULL, &report));
+	threads = all_of(p, len, NULL).threads;
 	/* beside other work the third may not have paid */
-	check(report.threads >= 2 && report.threads <= 3);
+	check(threads >= 2 && threads <= 3);
 	created = 0;
-	check(!bmm_populate(p, 64 * MIB - PAGE, NULL, &report));
-	check(!created && report.threads == 1);
+	check(all_of(p, 64 * MIB - PAGE, NULL).threads == 1 && !created);
 }
 
 /*
@@ -77,60 +73,42 @@ void finds_how_many(void)
 /* Threads that wait for each other: it takes few to see that more do not pay. */
 void does_not_grow(void)
 {
-	struct bmm_report report = REPORT;
 	size_t len = 512 * MIB;
 	char *p = anonymous(len);
 
 	cpus_made = 48;
 	sleep_us = 1000;
 	in_turn = true;
-	check(!bmm_populate(p, len, NULL, &report));
-	check(report.threads < cpus_made / 2); /* 8 on an idle machine */
-	check(report.done == len);
+	/* 8 on an idle machine */
+	check(all_of(p, len, NULL).threads < cpus_made / 2);
 }
 
 void no_threads(void)
 {
-	struct bmm_report report = REPORT;
 	size_t len = 512 * MIB;
 	char *p = anonymous(len);
-	unsigned int most;
+	unsigned int most, threads;
 
 	cpus_made = 48;
 	sleep_us = 1000; /* so that a busy machine gains too */
 	for (most = 0; most < 18; most++) {
 		creations = (int)most;
-		check(!bmm_populate(p, len, NULL, &report));
-		check(report.threads <= most + 1);
-		check(report.threads == most + 1 || most > 2);
-		check(report.done == len && !report.error);
+		threads = all_of(p, len, NULL).threads;
+		check(threads <= most + 1);
+		check(threads == most + 1 || most > 2);
 	}
-}
-
-void limit_of_processes(void)
-{
-	struct rlimit one = { 1, 1 };
-	struct bmm_report report = REPORT;
-	char *p = anonymous(96 * MIB);
-
-	if (getuid() == 0 && (setgid(65534) || setuid(65534)))
-		exit(SKIPPED);
-	check(!setrlimit(RLIMIT_NPROC, &one));
-	check(!bmm_populate(p, 96 * MIB, NULL, &report));
-	check(report.threads == 1);
-	check(is_there(p, 96 * MIB));
 }
 
 void stall(void)
 {
-	struct bmm_report report = REPORT;
+	struct bmm_report report;
 	size_t len = 256 * MIB;
 	char *p = anonymous(len);
 	char text[256];
 
 	sleep_us = 50;
 	stall_at = (uintptr_t)p + 100 * MIB;
-	check(!bmm_populate(p, len, NULL, &report));
+	report = all_of(p, len, NULL);
 	check((uintptr_t)report.slow <= stall_at);
 	check(stall_at < (uintptr_t)report.slow + report.slow_len);
 	check(report.slow_ns >= 200000000 &&
@@ -139,7 +117,7 @@ void stall(void)
 	bmm_report_text(&report, text, sizeof(text));
 	check(strstr(text, " took 2") && strstr(text, "elsewhere"));
 	stall_at = 0;
-	check(!bmm_populate(p, len, NULL, &report));
+	report = all_of(p, len, NULL);
 	check(!report.slow_len);
 	check(!bmm_report_text(&report, text, sizeof(text)));
 }
@@ -147,7 +125,6 @@ void stall(void)
 /* The kernel does all of it then, and that is work for several. */
 void grows_after_fork(void)
 {
-	struct bmm_report report = REPORT;
 	size_t len = 512 * MIB, i;
 	char *p = anonymous(len);
 	pid_t child = fork();
@@ -161,22 +138,18 @@ void grows_after_fork(void)
 		p[i] = 1;
 	cpus_made = 8;
 	sleep_us = 500;
-	check(!bmm_populate(p, len, NULL, &report));
-	check(report.threads > 1);
+	check(all_of(p, len, NULL).threads > 1);
 }
 
 /* Not told which CPUs, nor how many: then the caller is enough. */
 void unknown_cpus(void)
 {
-	struct bmm_report report = REPORT;
 	size_t len = 512 * MIB;
 	char *p = anonymous(len);
 
 	nodes_made = true;
 	sleep_us = 500;
-	check(!bmm_populate(p, len, NULL, &report));
-	check(report.threads == 1);
-	check(report.done == len);
+	check(all_of(p, len, NULL).threads == 1);
 }
 
 /* Where all its CPUs are of the node, a thread is not bound, nor unbound. */
@@ -193,7 +166,6 @@ void bound_as_before(void)
 /* A node is a CPU here. */
 static void two_nodes(char *p, size_t len)
 {
-	struct bmm_report report = REPORT;
 	cpu_set_t cpus;
 
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) || !CPU_ISSET(0, &cpus) ||
@@ -201,8 +173,7 @@ static void two_nodes(char *p, size_t len)
 		exit(SKIPPED);
 	nodes_made = true;
 	sleep_us = 5000; /* a thread may wait for a busy CPU */
-	check(!bmm_populate(p, len, NULL, &report));
-	check(report.threads == 2);
+	check(all_of(p, len, NULL).threads == 2);
 }
 
 void halves_of_nodes(void)
