@@ -68,10 +68,12 @@ class Layout:
 
 
 @st.composite
-def layouts(draw: st.DrawFn, tails: st.SearchStrategy[int]) -> Layout:
+def layouts(
+    draw: st.DrawFn, tails: st.SearchStrategy[int], most_heads: int = HEADS
+) -> Layout:
     """Return a layout of up to eight heads."""
     words = draw(st.sampled_from([8, 8, 4, 7, 12, 16]))
-    heads = draw(st.integers(0, HEADS))
+    heads = draw(st.integers(0, most_heads))
 
     def some(value: st.SearchStrategy[int]) -> tuple[int, ...]:
         return tuple(draw(st.lists(value, min_size=words, max_size=words)))
@@ -87,13 +89,22 @@ def layouts(draw: st.DrawFn, tails: st.SearchStrategy[int]) -> Layout:
 
 
 def learn(layout: Layout, array: bytes, units: int) -> tuple[int, Any, Any]:
-    """Return what bmm_learn() says, what it found, and the memory it read."""
-    lib, memory = core(), ffi.new("uint64_t[]", max(len(array) // 8, 1))
-    ffi.buffer(memory)[: len(array)] = array
+    """Return what bmm_learn() says, what it found, and the memory it read.
+
+    What lies between units does not matter: it differs.
+    """
+    memory = ffi.new("uint64_t[]", max(len(array) // 8, 1))
+    view = ffi.buffer(memory)
+    view[: len(array)] = array
+    for end in range(layout.stride, units * layout.stride + 1, layout.stride):
+        view[end - layout.gap : end] = bytes([end % 251]) * layout.gap
+    before = view[:]
     found = ffi.new("struct bmm_layout *")
     shape = (layout.words * 8, layout.records, layout.stride)
     geometry = ffi.new("struct bmm_geometry *", shape)
-    return lib.bmm_learn(found, memory, geometry, units), found, memory
+    said = core().bmm_learn(found, memory, geometry, units)
+    assert view[:] == before  # it only reads
+    return said, found, memory
 
 
 def stamped(layout: Layout, found: Any, name: str, first: int, units: int) -> bytes:
@@ -107,9 +118,13 @@ def stamped(layout: Layout, found: Any, name: str, first: int, units: int) -> by
     return view[:]
 
 
+# a unit of one record has no head: nothing would show what follows it
+PREDICTABLE = st.one_of(layouts(st.integers(2, 40)), layouts(st.just(1), most_heads=0))
+
+
 @pytest.mark.parametrize("name", BACKENDS)
-@settings(max_examples=80)
-@given(layouts(st.integers(2, 40)), st.integers(UNITS, 5), st.integers(0, 7), st.data())
+@settings(max_examples=100)
+@given(PREDICTABLE, st.integers(UNITS, 5), st.integers(0, 7), st.data())
 def test_predicts_every_unit(
     name: str, layout: Layout, learned: int, more: int, data: st.DataObject
 ) -> None:
@@ -121,18 +136,6 @@ def test_predicts_every_unit(
     got = stamped(layout, found, name, first, total - first)
     untouched = bytes([GAP]) * (first * layout.stride)
     assert got == untouched + layout.array(total)[len(untouched) :]
-
-
-@pytest.mark.parametrize("name", BACKENDS)
-@settings(max_examples=50)
-@given(layouts(st.just(1)), st.integers(UNITS, 40))
-def test_units_of_one_record(name: str, layout: Layout, learned: int) -> None:
-    layout = replace(
-        layout, heads=0, first=layout.first[:1], unit_step=layout.unit_step[:1]
-    )
-    code, found, _ = learn(layout, layout.array(learned), learned)
-    assert code == 0
-    assert stamped(layout, found, name, 0, 50) == layout.array(50)
 
 
 @settings(max_examples=300)
@@ -147,8 +150,7 @@ def test_a_flipped_bit_is_refused_or_reproduced(
     broken = bytearray(intact)
     broken[unit * layout.stride + inside] ^= 1 << data.draw(st.integers(0, 7))
 
-    code, found, memory = learn(layout, bytes(broken), units)
-    assert ffi.buffer(memory)[: len(broken)] == broken  # it only reads
+    code, found, _ = learn(layout, bytes(broken), units)
     if not code:
         assert unit < UNITS - 1  # a later unit can only be compared
         assert stamped(layout, found, "generic", 0, units) == broken
@@ -158,18 +160,6 @@ def test_a_flipped_bit_is_refused_or_reproduced(
     if UNITS - 1 <= unit < units - 1:  # not that which shows the tail
         hit = unit * layout.records + inside // (layout.words * 8)
         assert found.differs == hit
-
-
-@settings(max_examples=50)
-@given(layouts(st.integers(2, 10)), st.data())
-def test_what_lies_between_units_does_not_matter(
-    layout: Layout, data: st.DataObject
-) -> None:
-    assume(layout.gap)
-    array = bytearray(layout.array(UNITS))
-    unit = data.draw(st.integers(0, UNITS - 1))
-    array[(unit + 1) * layout.stride - 1] ^= 0xFF
-    assert learn(layout, bytes(array), UNITS)[0] == 0
 
 
 def plain_layout(heads: int = 0, tails: int = 4, gap: int = 0) -> Layout:
@@ -197,26 +187,26 @@ def test_more_heads_than_there_is_room_for_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "records", "stride", "units"),
+    ("shape", "units", "at"),
     [
-        (64, 4, 256, 1),  # one unit shows no step
-        (64, 0, 256, 3),
-        (64, 4, 255, 3),
-        (64, 4, 252, 3),
-        (64, 4, 248, 3),  # units overlap
-        (64, 2**60, 256, 3),  # records * record wraps to 0
-        (24, 4, 256, 3),
-        (60, 4, 256, 3),
-        (136, 1, 136, 3),
+        ((64, 4, 256), 1, 0),  # one unit shows no step
+        ((64, 0, 256), 3, 0),
+        ((64, 4, 255), 3, 0),
+        ((64, 4, 252), 3, 0),
+        ((64, 4, 248), 3, 0),  # units overlap
+        ((64, 2**60, 256), 3, 0),  # records * record wraps to 0
+        ((24, 4, 256), 3, 0),
+        ((60, 4, 256), 3, 0),
+        ((136, 1, 136), 3, 0),
+        ((64, 4, 256), 3, 4),  # misaligned
     ],
 )
-def test_impossible_geometry(
-    record: int, records: int, stride: int, units: int
-) -> None:
+def test_impossible_geometry(shape: tuple[int, ...], units: int, at: int) -> None:
     memory = ffi.new("uint64_t[]", 1000)
-    geometry = ffi.new("struct bmm_geometry *", (record, records, stride))
+    geometry = ffi.new("struct bmm_geometry *", shape)
     found = ffi.new("struct bmm_layout *")
-    assert core().bmm_learn(found, memory, geometry, units) == EINVAL
+    base = ffi.cast("char *", memory) + at
+    assert core().bmm_learn(found, base, geometry, units) == EINVAL
 
 
 @pytest.mark.parametrize(
@@ -251,13 +241,6 @@ def test_any_other_unit_is_verified(
     ffi.buffer(memory)[: len(array)] = array
     assert core().bmm_layout_verify(found, memory, unit) == EUNLIKE
     assert found.differs == unit * layout.records + inside // (layout.words * 8)
-
-
-def test_misaligned_base() -> None:
-    memory = ffi.cast("char *", ffi.new("uint64_t[]", 1000)) + 4
-    geometry = ffi.new("struct bmm_geometry *", (64, 4, 256))
-    found = ffi.new("struct bmm_layout *")
-    assert core().bmm_learn(found, memory, geometry, UNITS) == EINVAL
 
 
 @pytest.mark.parametrize("name", BACKENDS)

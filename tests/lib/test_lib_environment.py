@@ -81,17 +81,6 @@ def test_an_unknown_name_is_one_line_that_lists_the_valid_ones(
         assert valid.split() == ["fastest", *names_of(before[operation])]
 
 
-def test_a_backend_of_another_operation_is_not_valid(
-    program: Path, installed: Installed
-) -> None:
-    before, _ = run(program, installed, {})
-    others = set(names_of(before["clear-streaming"])) - set(names_of(before["stamp"]))
-    for name in others:
-        listed, said = run(program, installed, {"BULKMM_STAMP": name})
-        assert listed == before
-        assert said.startswith(f"BULKMM_STAMP={name}: ")
-
-
 def test_a_value_reaches_no_terminal_as_it_is(
     program: Path, installed: Installed
 ) -> None:

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the installed library exports, and how it may be loaded."""
 
-import ctypes
 import re
-from pathlib import Path
 
 from installed import Installed, header_functions, output
 
@@ -27,24 +25,12 @@ def test_the_archive_is_complete_and_one_object(installed: Installed) -> None:
     assert not [name for name in missing if name.startswith("bmm_")]
 
 
-def test_the_archive_takes_no_name_of_a_program(
-    installed: Installed, tmp_path: Path
-) -> None:
+def test_the_archive_takes_no_name_of_a_program(installed: Installed) -> None:
     """Only the functions of the header are global: a program may have any other."""
     archive = installed.library("libbulkmm.a")
     lines = output("nm", "--defined-only", "-g", archive).splitlines()
     names = [line.split()[2] for line in lines if " " in line]
     assert sorted(names) == header_functions()
-    source = tmp_path / "clash.c"
-    source.write_text(
-        "#include <bulkmm.h>\n"
-        "int maps_open(void); int crew_run(void);\n"
-        "int maps_open(void) { return 0; }\n"
-        "int crew_run(void) { return 0; }\n"
-        "int main(void) { return maps_open() + crew_run() +"
-        " bmm_populate((void *)1, 1, 0, 0) == 0; }\n"
-    )
-    installed.run(installed.build(source, tmp_path / "clash", "-static"))
 
 
 def test_a_static_link_is_told_of_threads(installed: Installed) -> None:
@@ -63,10 +49,3 @@ def test_it_loads_without_writable_code_or_executable_stack(
     assert re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic) == ["libc.so.6"]
     (stack,) = re.findall(r"GNU_STACK\s+(.*)", output("readelf", "-lW", library))
     assert stack.split()[5] == "RW"
-
-
-def test_it_can_be_opened_at_run_time(installed: Installed) -> None:
-    library = ctypes.CDLL(str(installed.library("libbulkmm.so.0")))
-    buffer = ctypes.create_string_buffer(b"x" * 8192, 8192)
-    library.bmm_clear(buffer, ctypes.c_size_t(8191))
-    assert buffer.raw == bytes(8191) + b"x"
