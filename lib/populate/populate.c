@@ -166,20 +166,34 @@ static int clear(struct crew *crew, struct bmm_report *report)
 	return crew->report.error;
 }
 
-/* Cancellation is disabled: other threads work on this one's behalf. */
-static int run(uintptr_t start, uintptr_t end,
+/*
+ * Whole pieces of @grain bytes, a power of two; @flags are those allowed.
+ * Cancellation is disabled: other threads work on this one's behalf.
+ */
+static int run(void *addr, size_t len, size_t grain, uint32_t flags,
 	       const struct bmm_options *options, struct bmm_report *report,
 	       int (*what)(struct crew *, struct bmm_report *))
 {
+	uintptr_t start = (uintptr_t)addr, end = start + len;
+	uintptr_t whole = (end + grain - 1) & -grain;
+	struct bmm_options taken;
 	struct crew *crew;
 	int error, cancel;
 
-	if (start == end)
-		return refuse(report, (void *)start, 0, BMM_CAUSE_NONE);
-	crew = crew_make(start, end, options);
+	if (!report_known(report))
+		return -EINVAL;
+	error = options_take(&taken, options);
+	if (!error && (taken.flags & ~flags || start % grain || end < start ||
+		       whole < end))
+		error = -EINVAL;
+	if (error)
+		return refuse(report, addr, error, BMM_CAUSE_ARGUMENT);
+	if (!len)
+		return refuse(report, addr, 0, BMM_CAUSE_NONE);
+	crew = crew_make(start, whole, &taken);
 	if (!crew)
-		return refuse(report, (void *)start, -ENOMEM, BMM_CAUSE_MEMORY);
-	crew->on_node = options->flags & BMM_ON_NODE;
+		return refuse(report, addr, -ENOMEM, BMM_CAUSE_MEMORY);
+	crew->on_node = taken.flags & BMM_ON_NODE;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = what(crew, report);
 	crew_free(crew);
@@ -227,21 +241,8 @@ static int run(uintptr_t start, uintptr_t end,
 int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
 		 struct bmm_report *report)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uintptr_t start = (uintptr_t)addr;
-	struct bmm_options taken;
-	int error;
-
-	if (!report_known(report))
-		return -EINVAL;
-	error = options_take(&taken, options);
-	if (!error && (start % page || start + len < start ||
-		       start + len + page - 1 < start))
-		error = -EINVAL;
-	if (error)
-		return refuse(report, addr, error, BMM_CAUSE_ARGUMENT);
-	return run(start, (start + len + page - 1) & ~(page - 1), &taken,
-		   report, populate);
+	return run(addr, len, (size_t)sysconf(_SC_PAGESIZE),
+		   BMM_ON_NODE | BMM_READ, options, report, populate);
 }
 
 /**
@@ -263,16 +264,5 @@ int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
 int bmm_clear_parallel(void *dst, size_t len, const struct bmm_options *options,
 		       struct bmm_report *report)
 {
-	uintptr_t start = (uintptr_t)dst;
-	struct bmm_options taken;
-	int error;
-
-	if (!report_known(report))
-		return -EINVAL;
-	error = options_take(&taken, options);
-	if (!error && (taken.flags || start + len < start))
-		error = -EINVAL;
-	if (error)
-		return refuse(report, dst, error, BMM_CAUSE_ARGUMENT);
-	return run(start, start + len, &taken, report, clear);
+	return run(dst, len, 1, 0, options, report, clear);
 }

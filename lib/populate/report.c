@@ -16,8 +16,8 @@
  * @to:   result, in this version
  * @from: in the program's version, or NULL
  *
- * Return: 0; -EINVAL for a wrong size or flag; -E2BIG for an option that this
- * version does not know.
+ * Return: 0; -EINVAL for a wrong size; -E2BIG for an option that this version
+ * does not know.
  */
 int options_take(struct bmm_options *to, const struct bmm_options *from)
 {
@@ -33,7 +33,7 @@ int options_take(struct bmm_options *to, const struct bmm_options *from)
 		if (bytes[i])
 			return -E2BIG;
 	memcpy(to, from, from->size < sizeof(*to) ? from->size : sizeof(*to));
-	return to->flags & ~(BMM_ON_NODE | BMM_READ) ? -EINVAL : 0;
+	return 0;
 }
 
 bool report_known(const struct bmm_report *report)

@@ -124,6 +124,7 @@ void arguments(void)
 	refused(p + 8, PAGE, NULL, -EINVAL, BMM_CAUSE_ARGUMENT);
 	refused(p, -PAGE, NULL, -EINVAL, BMM_CAUSE_ARGUMENT);
 	refused(p, SIZE_MAX - (uintptr_t)p, NULL, -EINVAL, BMM_CAUSE_ARGUMENT);
+	refused(NULL, SIZE_MAX, NULL, -EINVAL, BMM_CAUSE_ARGUMENT);
 	refused(p, PAGE, &options, -EINVAL, BMM_CAUSE_ARGUMENT);
 	options.flags = 0;
 	options.size = 8;
