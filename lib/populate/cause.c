@@ -59,7 +59,7 @@ static enum bmm_cause why_failed(const struct crew *crew, int *error)
 	known = maps_open(&maps) &&
 		map_find(&maps, failure->failed, false, &map);
 	maps_close(&maps);
-	if (known && !(read ? map.readable : map.writable)) {
+	if (known && !(map.is & (read ? READABLE : WRITABLE))) {
 		*error = -EINVAL;
 		return BMM_CAUSE_PROTECTED;
 	}
@@ -75,7 +75,8 @@ static enum bmm_cause why_failed(const struct crew *crew, int *error)
 			return BMM_CAUSE_UNKNOWN;
 		if (map.page > (size_t)sysconf(_SC_PAGESIZE))
 			return BMM_CAUSE_POOL;
-		return map.anonymous ? BMM_CAUSE_PROTECTED : BMM_CAUSE_BACKING;
+		return map.is & ANONYMOUS ? BMM_CAUSE_PROTECTED :
+					    BMM_CAUSE_BACKING;
 	default:
 		return BMM_CAUSE_UNKNOWN;
 	}

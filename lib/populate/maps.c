@@ -29,9 +29,6 @@ struct query {
 
 #define QUERY	      _IOWR('f', 17, struct query)
 #define QUERY_OR_NEXT 0x10U
-#define VMA_READABLE  1U
-#define VMA_WRITABLE  2U
-#define VMA_SHARED    8U
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8U
@@ -118,7 +115,8 @@ static void look_at_file(struct map *map, dev_t device, char *name)
 
 	if (!disk && !memory)
 		file_system(name, device, &fs);
-	map->watched = map->shared && !memory && fs.f_type != TMPFS_MAGIC;
+	if (map->is & SHARED && (memory || fs.f_type == TMPFS_MAGIC))
+		map->is |= UNWATCHED;
 	if (map->page)
 		return;
 	if (fs.f_type == HUGETLBFS_MAGIC)
@@ -169,13 +167,13 @@ static bool read_maps(struct maps *maps, uintptr_t addr, struct map *map)
 			   &name) != 6)
 			return false;
 	} while (addr >= map->end);
-	map->readable = mode[0] == 'r';
-	map->writable = mode[1] == 'w';
-	map->shared = mode[3] == 's';
-	map->anonymous = !inode && !major;
-	map->watched = false;
+	map->is = (mode[0] == 'r' ? READABLE : 0) |
+		  (mode[1] == 'w' ? WRITABLE : 0) |
+		  (mode[3] == 's' ? SHARED : 0);
 	map->page = 0;
-	if (!map->anonymous)
+	if (!inode && !major)
+		map->is |= ANONYMOUS;
+	else
 		look_at_file(map, makedev(major, minor), line + name);
 	if (!map->page)
 		map->page = (size_t)sysconf(_SC_PAGESIZE);
@@ -215,12 +213,10 @@ bool map_find(struct maps *maps, uintptr_t addr, bool cheap, struct map *map)
 	map->start = query.start;
 	map->end = query.end;
 	map->page = query.page;
-	map->readable = query.vma_flags & VMA_READABLE;
-	map->writable = query.vma_flags & VMA_WRITABLE;
-	map->shared = query.vma_flags & VMA_SHARED;
-	map->anonymous = !query.inode && !query.major && !query.minor;
-	map->watched = false;
-	if (map->shared)
+	map->is = query.vma_flags & (READABLE | WRITABLE | SHARED);
+	if (!query.inode && !query.major && !query.minor)
+		map->is |= ANONYMOUS;
+	if (map->is & SHARED)
 		query_file(maps, &query, map);
 	return true;
 }

@@ -165,8 +165,8 @@ static size_t look(const struct pages *how, uintptr_t from, uint64_t *entries,
 static bool resident_will_do(const struct pages *how, const struct map *map)
 {
 	if (how->advice == MADV_POPULATE_READ)
-		return map->readable;
-	return map->writable && map->shared && !map->watched;
+		return map->is & READABLE;
+	return map->is & WRITABLE && map->is & UNWATCHED;
 }
 
 static void fill_holes(const struct pages *how, uintptr_t from, uintptr_t to,

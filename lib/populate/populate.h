@@ -40,12 +40,17 @@ static inline bool bit_is_set(const unsigned long *bits, unsigned long i)
 	return bits[i / WORD_BITS] >> i % WORD_BITS & 1;
 }
 
-/* maps.c: what is mapped where */
+/* maps.c: what is mapped where; of several mappings, what holds for all */
+#define READABLE  1U /* these three as PROCMAP_QUERY has them */
+#define WRITABLE  2U
+#define SHARED	  8U
+#define ANONYMOUS 16U
+#define UNWATCHED 32U /* shared, and no file system to be told of writes */
+
 struct map {
 	uintptr_t start, end;
 	size_t page; /* bytes of its pages; with hugetlb 2 MiB and more */
-	bool readable, writable, shared, anonymous;
-	bool watched; /* its file system may have to be told of writes */
+	unsigned int is;
 };
 
 struct maps {

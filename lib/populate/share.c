@@ -12,11 +12,7 @@
 
 static bool alike(const struct segment *a, const struct segment *b)
 {
-	return a->map.page == b->map.page && a->map.shared == b->map.shared &&
-	       a->map.readable == b->map.readable &&
-	       a->map.writable == b->map.writable &&
-	       a->map.anonymous == b->map.anonymous &&
-	       a->map.watched == b->map.watched &&
+	return a->map.page == b->map.page && a->map.is == b->map.is &&
 	       !memcmp(&a->nodes, &b->nodes, sizeof(a->nodes));
 }
 
@@ -34,11 +30,7 @@ static void add_segment(struct crew *crew, const struct segment *one)
 	}
 	if (one->map.page < last->map.page)
 		last->map.page = one->map.page;
-	last->map.shared = last->map.shared && one->map.shared;
-	last->map.anonymous = last->map.anonymous && one->map.anonymous;
-	last->map.watched = last->map.watched || one->map.watched;
-	last->map.writable = last->map.writable && one->map.writable;
-	last->map.readable = last->map.readable && one->map.readable;
+	last->map.is &= one->map.is;
 }
 
 /**

@@ -160,7 +160,7 @@ static void prepare_lock(uintptr_t from, uintptr_t to)
 	if (syscall(SYS_mlock2, from, to - from, MLOCK_ONFAULT))
 		return;
 	populate((void *)from, to - from,
-		 map.writable && !map.shared ? 0 : BMM_READ);
+		 (map.is & (WRITABLE | SHARED)) == WRITABLE ? 0 : BMM_READ);
 }
 
 int mlock(const void *addr, size_t len)

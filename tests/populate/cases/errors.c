@@ -77,7 +77,7 @@ void bisection(void)
 {
 	static const size_t bad[] = { 0, 1, 255, 256, 300, 510, 511 };
 	size_t len = 512 * PAGE, i;
-	struct map map = { .page = PAGE, .readable = true, .writable = true };
+	struct map map = { .page = PAGE, .is = READABLE | WRITABLE };
 	struct outcome outcome;
 	struct pages how;
 	char *p;
