@@ -34,7 +34,7 @@ size_t kernel_text(const char *path, char *text, size_t size)
 }
 
 /* Adds a list such as "0-3,8". */
-static void add_list(const char *text, unsigned long *bits, unsigned long max)
+static void add_list(const char *text, cpu_set_t *set, size_t size)
 {
 	unsigned long first, last;
 	char *end;
@@ -44,58 +44,48 @@ static void add_list(const char *text, unsigned long *bits, unsigned long max)
 		first = last = strtoul(text, &end, 10);
 		if (*end == '-')
 			last = strtoul(end + 1, &end, 10);
-		for (; first <= last && first < max; first++)
-			bit_set(bits, first);
+		for (; first <= last && first < 8 * size; first++)
+			CPU_SET_S(first, size, set);
 	}
-}
-
-static unsigned int count(const struct cpus *cpus)
-{
-	unsigned int i, sum = 0;
-
-	for (i = 0; i < WORDS(CPUS_MAX); i++)
-		sum += (unsigned int)__builtin_popcountl(cpus->bits[i]);
-	return sum;
 }
 
 /* The CPUs that the calling thread may use; returns how many, 0: unknown. */
 unsigned int cpus_allowed(struct cpus *cpus)
 {
 	memset(cpus, 0, sizeof(*cpus));
-	if (sched_getaffinity(0, sizeof(*cpus), (cpu_set_t *)cpus))
+	if (sched_getaffinity(0, sizeof(*cpus), cpus->bits))
 		return 0;
-	return count(cpus);
+	return SET_COUNT(cpus);
 }
 
 void cpus_bind(const struct cpus *cpus)
 {
-	sched_setaffinity(0, sizeof(*cpus), (const cpu_set_t *)cpus);
+	sched_setaffinity(0, sizeof(*cpus), cpus->bits);
 }
 
 /* Restricts @cpus to those of some nodes, if any are; returns how many. */
 unsigned int cpus_of_nodes(const struct nodes *nodes, struct cpus *cpus)
 {
-	struct cpus near = { { 0 } };
+	struct cpus near = { 0 };
 	char path[64], text[4096];
 	unsigned int i;
 
 	for (i = 0; i < NODES_MAX; i++) {
-		if (!bit_is_set(nodes->bits, i))
+		if (!SET_HAS(nodes, i))
 			continue;
 		snprintf(path, sizeof(path),
 			 "/sys/devices/system/node/node%u/cpulist", i);
 		if (kernel_text(path, text, sizeof(text)))
-			add_list(text, near.bits, CPUS_MAX);
+			add_list(text, near.bits, sizeof(near));
 	}
-	for (i = 0; i < WORDS(CPUS_MAX); i++)
-		near.bits[i] &= cpus->bits[i];
-	if (count(&near))
+	CPU_AND_S(sizeof(near), near.bits, near.bits, cpus->bits);
+	if (SET_COUNT(&near))
 		*cpus = near;
-	return count(cpus);
+	return SET_COUNT(cpus);
 }
 
 /* The CPUs, rounded up, that one cgroup directory allows; 0: no limit. */
-static unsigned long quota_at(const char *directory)
+static unsigned int quota_at(const char *directory)
 {
 	char path[512], text[64];
 	long quota = 0, period = 0;
@@ -113,26 +103,19 @@ static unsigned long quota_at(const char *directory)
 	}
 	if (quota <= 0 || period <= 0)
 		return 0;
-	return (unsigned long)((quota + period - 1) / period);
+	return (unsigned int)((quota + period - 1) / period);
 }
 
-/* The least of a cgroup and all above it. */
-static unsigned long quota_below(const char *root, const char *group)
+/* The least of a cgroup and all above it; in a container @root is its own. */
+static unsigned int quota_below(const char *root, const char *group)
 {
-	unsigned long least = 0, here;
+	unsigned int least = quota_at(root);
 	char path[448];
-	char *end;
 
 	snprintf(path, sizeof(path), "%s%s", root, group);
-	while (strlen(path) > strlen(root)) {
-		here = quota_at(path);
-		if (here && (!least || here < least))
-			least = here;
-		end = strrchr(path, '/');
-		*end = 0;
-	}
-	here = quota_at(root); /* in a container, its own limit */
-	return here && (!least || here < least) ? here : least;
+	for (; strlen(path) > strlen(root); *strrchr(path, '/') = 0)
+		least = lower(least, quota_at(path));
+	return least;
 }
 
 /**
@@ -150,7 +133,7 @@ unsigned int cpus_quota(void)
 		"/sys/fs/cgroup/cpu",
 		"/sys/fs/cgroup/cpu,cpuacct",
 	};
-	unsigned long least = 0, here;
+	unsigned int least = 0;
 	char text[4096];
 	char *line, *save, *group;
 	size_t i;
@@ -165,13 +148,10 @@ unsigned int cpus_quota(void)
 			continue;
 		if (!strcmp(++group, "/"))
 			group = "";
-		for (i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
-			here = quota_below(roots[i], group);
-			if (here && (!least || here < least))
-				least = here;
-		}
+		for (i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
+			least = lower(least, quota_below(roots[i], group));
 	}
-	return (unsigned int)least;
+	return least;
 }
 
 static void online(struct nodes *nodes)
@@ -180,9 +160,9 @@ static void online(struct nodes *nodes)
 
 	memset(nodes, 0, sizeof(*nodes));
 	if (kernel_text("/sys/devices/system/node/online", text, sizeof(text)))
-		add_list(text, nodes->bits, NODES_MAX);
+		add_list(text, nodes->bits, sizeof(*nodes));
 	else
-		bit_set(nodes->bits, 0);
+		SET_ADD(nodes, 0);
 }
 
 bool nodes_online(unsigned int node)
@@ -190,28 +170,15 @@ bool nodes_online(unsigned int node)
 	struct nodes nodes;
 
 	online(&nodes);
-	return node < NODES_MAX && bit_is_set(nodes.bits, node);
+	return SET_HAS(&nodes, node);
 }
 
 bool nodes_several(void)
 {
 	struct nodes nodes;
-	unsigned int i, sum = 0;
 
 	online(&nodes);
-	for (i = 0; i < WORDS(NODES_MAX); i++)
-		sum += (unsigned int)__builtin_popcountl(nodes.bits[i]);
-	return sum > 1;
-}
-
-static bool any(const struct nodes *nodes)
-{
-	unsigned int i;
-
-	for (i = 0; i < WORDS(NODES_MAX); i++)
-		if (nodes->bits[i])
-			return true;
-	return false;
+	return SET_COUNT(&nodes) > 1;
 }
 
 static long get_policy(int *mode, struct nodes *nodes, const void *addr)
@@ -232,13 +199,13 @@ void nodes_of(const void *addr, struct nodes *nodes)
 	unsigned int node;
 	int mode;
 
-	if (!get_policy(&mode, nodes, addr) && any(nodes))
+	if (!get_policy(&mode, nodes, addr) && SET_COUNT(nodes))
 		return;
-	if (!get_policy(&mode, nodes, NULL) && any(nodes))
+	if (!get_policy(&mode, nodes, NULL) && SET_COUNT(nodes))
 		return;
 	memset(nodes, 0, sizeof(*nodes));
-	if (!syscall(SYS_getcpu, NULL, &node, NULL) && node < NODES_MAX)
-		bit_set(nodes->bits, node);
+	if (!syscall(SYS_getcpu, NULL, &node, NULL))
+		SET_ADD(nodes, node);
 }
 
 /**
@@ -250,11 +217,11 @@ void nodes_of(const void *addr, struct nodes *nodes)
  */
 int policy_bind(unsigned int node, struct policy *before)
 {
-	struct nodes nodes = { { 0 } };
+	struct nodes nodes = { 0 };
 
 	if (node >= NODES_MAX)
 		return -EINVAL;
-	bit_set(nodes.bits, node);
+	SET_ADD(&nodes, node);
 	if (before && get_policy(&before->mode, &before->nodes, NULL))
 		return -errno;
 	return syscall(SYS_set_mempolicy, MODE_BIND, nodes.bits,
@@ -265,7 +232,7 @@ int policy_bind(unsigned int node, struct policy *before)
 
 void policy_restore(const struct policy *before)
 {
-	bool empty = !any(&before->nodes);
+	bool empty = !SET_COUNT(&before->nodes);
 
 	syscall(SYS_set_mempolicy, before->mode,
 		empty ? NULL : before->nodes.bits,

@@ -121,12 +121,12 @@ static bool work_once(struct crew *crew, unsigned int id)
  */
 bool crew_settle(const struct crew *crew, unsigned int id, struct cpus *before)
 {
-	struct nodes home = { { 0 } };
+	struct nodes home = { 0 };
 	struct cpus cpus = crew->allowed;
 
 	if (!crew->bound || !cpus_allowed(before))
 		return false;
-	bit_set(home.bits, crew->home[id]);
+	SET_ADD(&home, crew->home[id]);
 	cpus_of_nodes(&home, &cpus);
 	if (!memcmp(&cpus, before, sizeof(cpus)))
 		return false;

@@ -27,11 +27,10 @@ static unsigned int spread(struct crew *crew)
 
 	if (crew->bound) {
 		for (i = 0; i < crew->segments_nr; i++)
-			for (node = 0; node < WORDS(NODES_MAX); node++)
-				crew->nodes.bits[node] |=
-					crew->segments[i].nodes.bits[node];
+			CPU_OR_S(sizeof(crew->nodes), crew->nodes.bits,
+				 crew->nodes.bits, crew->segments[i].nodes.bits);
 		for (node = 0; node < NODES_MAX && nr < THREADS_MAX; node++)
-			if (bit_is_set(crew->nodes.bits, node))
+			if (SET_HAS(&crew->nodes, node))
 				crew->home[nr++] = node;
 		for (i = nr; nr && i < THREADS_MAX; i++)
 			crew->home[i] = crew->home[i % nr];
@@ -42,11 +41,6 @@ static unsigned int spread(struct crew *crew)
 	if (crew->bound)
 		nr = cpus_of_nodes(&crew->nodes, &cpus);
 	return nr;
-}
-
-static unsigned int least(unsigned int a, unsigned int b)
-{
-	return b && b < a ? b : a;
 }
 
 static size_t huge_page(void)
@@ -71,9 +65,9 @@ static void allow_threads(struct crew *crew)
 	if (!most || crew->options.threads == 1)
 		return;
 	crew->huge = huge_page();
-	most = least(most, cpus_quota());
-	most = least(most, crew->options.threads);
-	grow_start(&crew->grow, least(THREADS_MAX, most));
+	most = lower(most, cpus_quota());
+	most = lower(most, crew->options.threads);
+	grow_start(&crew->grow, lower(THREADS_MAX, most));
 }
 
 static void populate_slice(struct crew *crew, const struct slice *slice,

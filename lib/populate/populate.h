@@ -4,6 +4,7 @@
 #define POPULATE_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,17 +28,15 @@
 #define NODES_MAX    1024U /* the kernel's own limit */
 #define CPUS_MAX     8192U
 
-#define WORD_BITS   (8 * sizeof(unsigned long))
-#define WORDS(bits) ((bits) / WORD_BITS)
+/* Of CPUs, or of nodes; a number too large for the set is not in it. */
+#define SET_ADD(set, i) CPU_SET_S((size_t)(i), sizeof(*(set)), (set)->bits)
+#define SET_HAS(set, i) CPU_ISSET_S((size_t)(i), sizeof(*(set)), (set)->bits)
+#define SET_COUNT(set)	((unsigned int)CPU_COUNT_S(sizeof(*(set)), (set)->bits))
 
-static inline void bit_set(unsigned long *bits, unsigned long i)
+/* The lower of two limits, of which 0 is none. */
+static inline unsigned int lower(unsigned int a, unsigned int b)
 {
-	bits[i / WORD_BITS] |= 1UL << i % WORD_BITS;
-}
-
-static inline bool bit_is_set(const unsigned long *bits, unsigned long i)
-{
-	return bits[i / WORD_BITS] >> i % WORD_BITS & 1;
+	return !a || (b && b < a) ? b : a;
 }
 
 /* maps.c: what is mapped where; of several mappings, what holds for all */
@@ -65,11 +64,11 @@ bool map_find(struct maps *maps, uintptr_t addr, bool cheap, struct map *map);
 
 /* cpus.c: where threads may run, where memory comes from */
 struct cpus {
-	unsigned long bits[WORDS(CPUS_MAX)];
+	cpu_set_t bits[CPUS_MAX / CPU_SETSIZE];
 };
 
 struct nodes {
-	unsigned long bits[WORDS(NODES_MAX)];
+	cpu_set_t bits[NODES_MAX / CPU_SETSIZE];
 };
 
 unsigned int cpus_allowed(struct cpus *cpus);

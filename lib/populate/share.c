@@ -52,7 +52,7 @@ void share_segments(struct crew *crew, struct maps *maps)
 	       one.map.start < crew->end) {
 		one.next = one.map.start > at ? one.map.start : at;
 		if (crew->on_node)
-			bit_set(one.nodes.bits, crew->options.node);
+			SET_ADD(&one.nodes, crew->options.node);
 		else if (crew->bound)
 			nodes_of((void *)one.next, &one.nodes);
 		add_segment(crew, &one);
@@ -71,7 +71,7 @@ void share_segments(struct crew *crew, struct maps *maps)
 static bool is_home(const struct crew *crew, const struct segment *segment,
 		    unsigned int id)
 {
-	return !crew->bound || bit_is_set(segment->nodes.bits, crew->home[id]);
+	return !crew->bound || SET_HAS(&segment->nodes, crew->home[id]);
 }
 
 static struct segment *next_segment(struct crew *crew, unsigned int id)
