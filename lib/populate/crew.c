@@ -224,6 +224,7 @@ static void join_above(struct crew *crew, unsigned int id)
 static void start_more(struct crew *crew)
 {
 	unsigned int now, was;
+	bool started;
 
 	pthread_mutex_lock(&crew->lock);
 	was = crew->grow.now;
@@ -233,17 +234,15 @@ static void start_more(struct crew *crew)
 	if (now < was)
 		join_above(crew, now);
 	while (crew->created + 1 < now) {
+		started = start_one(crew, crew->created + 1);
 		pthread_mutex_lock(&crew->lock);
-		crew->alive++;
-		pthread_mutex_unlock(&crew->lock);
-		if (start_one(crew, crew->created + 1)) {
+		if (started) {
 			crew->created++;
-			continue;
+			crew->alive++; /* the thread may have ended before */
+		} else {
+			crew->grow.most = now = crew->created + 1;
+			grow_next(&crew->grow, crew->report.done);
 		}
-		pthread_mutex_lock(&crew->lock);
-		crew->alive--;
-		crew->grow.most = now = crew->created + 1;
-		grow_next(&crew->grow, crew->report.done);
 		pthread_mutex_unlock(&crew->lock);
 	}
 	if (crew->report.threads < crew->created + 1)

@@ -93,7 +93,7 @@ static bool serves(size_t len)
  * and does not report failure. MAP_NONBLOCK makes it do nothing. Locked or
  * unreadable mappings are passed to the kernel.
  */
-static void *map(void *addr, size_t len, int prot, int flags, int fd, off_t at)
+void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t at)
 {
 	bool write = prot & PROT_WRITE && !(flags & MAP_SHARED);
 	bool ours = flags & MAP_POPULATE && !(flags & MAP_NONBLOCK) &&
@@ -114,15 +114,8 @@ static void *map(void *addr, size_t len, int prot, int flags, int fd, off_t at)
 	return p;
 }
 
-void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t at)
-{
-	return map(addr, len, prot, flags, fd, at);
-}
-
 void *mmap64(void *addr, size_t len, int prot, int flags, int fd, off64_t at)
-{
-	return map(addr, len, prot, flags, fd, at);
-}
+	__attribute__((__alias__("mmap")));
 
 /* If not all could be done, the kernel is asked again for its own error. */
 int madvise(void *addr, size_t len, int advice)

@@ -27,9 +27,7 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t at)
 }
 
 void *mmap64(void *addr, size_t len, int prot, int flags, int fd, off64_t at)
-{
-	return mmap(addr, len, prot, flags, fd, at);
-}
+	__attribute__((__alias__("mmap")));
 
 int main(void)
 {
