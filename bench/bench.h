@@ -125,13 +125,43 @@ static inline bool bytes_are(const char *at, size_t len, int value)
 	       ((unsigned char)*at == value && !memcmp(at, at + 1, len - 1));
 }
 
+/* Does a job by the public function. */
+static inline void job_call(const struct bmm_job *job)
+{
+	switch (job->op) {
+	case BMM_STAMP:
+		bmm_stamp(job->dst, job->image, job->len / job->image->size);
+		break;
+	case BMM_COPY:
+		bmm_copy(job->dst, job->src, job->len);
+		break;
+	case BMM_COPY_STREAMING:
+		bmm_copy_streaming(job->dst, job->src, job->len);
+		break;
+	case BMM_CLEAR:
+		bmm_clear(job->dst, job->len);
+		break;
+	default:
+		bmm_clear_streaming(job->dst, job->len);
+		break;
+	}
+}
+
 #ifdef __x86_64__
-/* Zeroes memory by one string instruction. */
+/* Each is one string instruction. */
 static inline void rep_stosb(void *dst, size_t len)
 {
 	__asm__ volatile("rep stosb"
 			 : "+D"(dst), "+c"(len)
 			 : "a"(0)
+			 : "memory");
+}
+
+static inline void rep_movsb(void *dst, const void *src, size_t len)
+{
+	__asm__ volatile("rep movsb"
+			 : "+D"(dst), "+S"(src), "+c"(len)
+			 :
 			 : "memory");
 }
 #endif

@@ -17,16 +17,6 @@ static void glibc(void *dst, const void *src, size_t len)
 	memcpy(dst, src, len);
 }
 
-#ifdef __x86_64__
-static void rep_movsb(void *dst, const void *src, size_t len)
-{
-	__asm__ volatile("rep movsb"
-			 : "+D"(dst), "+S"(src), "+c"(len)
-			 :
-			 : "memory");
-}
-#endif
-
 /* The base is listed twice: the difference between the two is noise. */
 static struct variant peers[] = {
 	{ .name = "glibc", .method = glibc },

@@ -91,10 +91,7 @@ static bool has_avx2(void)
 
 static void copy_rep(char *p, const char *s, size_t len)
 {
-	__asm__ volatile("rep movsb"
-			 : "+D"(p), "+S"(s), "+c"(len)
-			 :
-			 : "memory");
+	rep_movsb(p, s, len);
 }
 
 static void clear_rep(char *p, const char *s, size_t len)

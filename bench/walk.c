@@ -5,27 +5,6 @@
  */
 #include "bench.h"
 
-static void call(const struct bmm_job *job)
-{
-	switch (job->op) {
-	case BMM_STAMP:
-		bmm_stamp(job->dst, job->image, job->len / job->image->size);
-		break;
-	case BMM_COPY:
-		bmm_copy(job->dst, job->src, job->len);
-		break;
-	case BMM_COPY_STREAMING:
-		bmm_copy_streaming(job->dst, job->src, job->len);
-		break;
-	case BMM_CLEAR:
-		bmm_clear(job->dst, job->len);
-		break;
-	default:
-		bmm_clear_streaming(job->dst, job->len);
-		break;
-	}
-}
-
 /* bmm_clear_streaming() has drained, a backend called directly has not. */
 static bool to_drain(const struct variant *v)
 {
@@ -54,7 +33,7 @@ static void ours_write(const struct variant *v, void *dst, const void *src,
 		if (v->backend)
 			bmm_job_do(&job, v->backend);
 		else
-			call(&job);
+			job_call(&job);
 	}
 	if (to_drain(v))
 		bmm_drain();

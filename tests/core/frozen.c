@@ -24,7 +24,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
-#include "call.h"
+#include "../../bench/bench.h"
 
 #define ROOM ((size_t)1 << 20)
 
@@ -80,15 +80,20 @@ static void call_all(char *to, const char *from)
 {
 	const uint64_t record[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 	struct bmm_image image;
-	int op;
+	struct bmm_job job = { .dst = to, .image = &image };
+	unsigned int op;
 	size_t i;
 
 	bmm_image_init(&image, record, NULL, 64);
 	for (op = 0; op < BMM_OPS; op++)
 		for (i = 0; i < LENGTHS; i++) {
-			call((enum bmm_op)op, to, from, lengths[i], &image);
-			call((enum bmm_op)op, to, from + 13, lengths[i] - 13,
-			     &image);
+			job.op = (enum bmm_op)op;
+			job.src = from;
+			job.len = lengths[i];
+			job_call(&job);
+			job.src = from + 13;
+			job.len -= 13;
+			job_call(&job);
 			bmm_drain();
 		}
 }
