@@ -124,15 +124,6 @@ def test_what_is_not_there_or_not_zero_is_seen(
     assert f'"ok": {"true" if call == instead else "false"}' in done.stdout
 
 
-def test_huge_pages_are_reserved_and_released() -> None:
-    rootlib.needs_root()
-    with rootlib.alone_with_the_pool():
-        before = populate.POOL.record()
-        with populate.reserved(64 * MIB):
-            assert populate.POOL.spare() >= 32
-        assert populate.POOL.record() == before
-
-
 # a run that has pages lent, which writes what it waits for
 LENT = """
 import sys, time

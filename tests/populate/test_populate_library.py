@@ -73,12 +73,6 @@ def test_a_pool_that_is_too_small_says_how_far_it_came(
     assert said["reached"] == said["failed"] <= 80 * MIB
 
 
-def test_a_pool_that_suffices() -> None:
-    with rootlib.huge_pages(40):
-        said = outside("hugetlb", 80 * MIB)
-    assert (said["error"], said["done"]) == (0, 80 * MIB)
-
-
 def test_a_huge_page_among_many_mappings() -> None:
     """What is touched one by one is touched by the smallest of the pages."""
     with rootlib.huge_pages(1):
