@@ -30,9 +30,6 @@ EINVAL, EUNLIKE = -22, -61
 HEADS, UNITS = 8, 3
 WORD_MASK = 2**64 - 1
 
-PROT_RW = 3
-MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE = 0x2, 0x20, 0x4000
-
 
 def declarations() -> str:
     """Return what the headers declare, without macros and bodies."""
@@ -52,8 +49,6 @@ def declarations() -> str:
 
 ffi = FFI()
 ffi.cdef(declarations())
-ffi.cdef("void *mmap(void *, size_t, int, int, int, long); int munmap(void *, size_t);")
-libc: Any = ffi.dlopen(None)
 
 
 @cache

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bmm.h"
+#include "../../bench/bench.h"
 
 #define SPAN   ((size_t)2 << 20)
 #define MORE   ((size_t)64 << 10) /* all that a length cut to 32 bits leaves */
@@ -51,44 +51,13 @@ static struct alias alias(const char *name)
 	return a;
 }
 
-static int clear(const struct alias *to, void (*clear_it)(void *dst, size_t len))
-{
-	size_t i;
-
-	memset(to->once, 0xa5, SPAN);
-	clear_it(to->base, LENGTH);
-	for (i = 0; i < SPAN; i++)
-		if (to->once[i])
-			return 1;
-	return 0;
-}
-
-static int copy(const struct alias *to, const struct alias *from,
-		void (*copy_it)(void *dst, const void *src, size_t len))
-{
-	size_t i;
-
-	for (i = 0; i < SPAN; i++)
-		from->once[i] = (char)(i * 37 % 251 + 1);
-	memset(to->once, 0, SPAN);
-	copy_it(to->base, from->base, LENGTH);
-	bmm_drain();
-	return memcmp(to->once, from->once, SPAN) != 0;
-}
-
 /* The last records stay; their first words count from the first record on. */
-static int stamp(const struct alias *to)
+static int stamped(const struct alias *to)
 {
-	const uint64_t first[8] = { 7, 7, 7, 7, 7, 7, 7, 7 };
-	const uint64_t next[8] = { 8, 7, 7, 7, 7, 7, 7, 7 };
 	const size_t spans = LENGTH / SPAN, records = SPAN / 64;
-	struct bmm_image image;
 	int wrong = 0;
 	size_t i, w;
 
-	bmm_image_init(&image, first, next, 64);
-	bmm_stamp(to->base, &image, LENGTH / 64);
-	bmm_drain();
 	for (i = 0; i < records; i++) {
 		uint64_t word[8];
 		size_t span = i < MORE / 64 ? spans : spans - 1;
@@ -101,27 +70,34 @@ static int stamp(const struct alias *to)
 	return wrong;
 }
 
-/* Whether it has the operation: in force from now on. */
-static bool forced(const char *name, enum bmm_op op)
-{
-	return !bmm_backend_select(op, name, strlen(name));
-}
-
 static int exercise(const char *name, const struct alias *to,
 		    const struct alias *from)
 {
+	const uint64_t first[8] = { 7, 7, 7, 7, 7, 7, 7, 7 };
+	const uint64_t next[8] = { 8, 7, 7, 7, 7, 7, 7, 7 };
+	struct bmm_image image;
+	struct bmm_job job = { .dst = to->base,
+			       .src = from->base,
+			       .image = &image,
+			       .len = LENGTH };
+	unsigned int op;
 	int wrong = 0;
 
-	if (forced(name, BMM_STAMP))
-		wrong += stamp(to);
-	if (forced(name, BMM_COPY))
-		wrong += copy(to, from, bmm_copy);
-	if (forced(name, BMM_COPY_STREAMING))
-		wrong += copy(to, from, bmm_copy_streaming);
-	if (forced(name, BMM_CLEAR))
-		wrong += clear(to, bmm_clear);
-	if (forced(name, BMM_CLEAR_STREAMING))
-		wrong += clear(to, bmm_clear_streaming);
+	bmm_image_init(&image, first, next, 64);
+	for (op = 0; op < BMM_OPS; op++) {
+		job.op = (enum bmm_op)op;
+		if (bmm_backend_select(job.op, name, strlen(name)))
+			continue;
+		memset(to->once, 0xa5, SPAN);
+		job_call(&job);
+		bmm_drain();
+		if (job.op == BMM_STAMP)
+			wrong += stamped(to);
+		else if (job.op == BMM_COPY || job.op == BMM_COPY_STREAMING)
+			wrong += memcmp(to->once, from->once, SPAN) != 0;
+		else
+			wrong += !bytes_are(to->once, SPAN, 0);
+	}
 	printf("%s: %d wrong\n", name, wrong);
 	return wrong;
 }
@@ -133,6 +109,8 @@ int main(void)
 	int wrong = 0;
 	size_t i;
 
+	for (i = 0; i < SPAN; i++)
+		from.once[i] = (char)(i * 37 % 251 + 1);
 	for (i = 0; (backend = bmm_backend_at(i)); i++)
 		if (!backend->supported || backend->supported())
 			wrong += exercise(backend->name, &to, &from);
