@@ -184,6 +184,28 @@ struct buffer {
 	size_t source;
 };
 
+struct bench;
+
+/**
+ * struct extents - what a subject does extent by extent
+ * @cached:    an operation of the core
+ * @streaming: the same bypassing the cache
+ * @peers:     others' ways, the last but one libpmem2's, the last one a loop
+ *             over whole words
+ * @peers_nr:  how many there are
+ * @hot:       ways that are measured in memory that a cache can hold only
+ * @hot_nr:    how many there are
+ * @more:      lists further scenarios of an extent
+ */
+struct extents {
+	enum bmm_op cached, streaming;
+	struct variant *peers;
+	size_t peers_nr;
+	const struct variant *hot;
+	size_t hot_nr;
+	void (*more)(struct bench *b, struct variant *job);
+};
+
 /**
  * struct subject - what is measured
  * @name:      as on the command line
@@ -192,6 +214,7 @@ struct buffer {
  * @by_extent: works on the extents of the command line
  * @sourced:   needs a source to read, too
  * @ops:       operations of the core that it uses, a bit each
+ * @extents:   if it uses extents_init()
  * @init:      lists the variants, scenario by scenario
  * @describe:  prints further JSON members of the start line
  */
@@ -202,9 +225,9 @@ struct subject {
 	bool by_extent;
 	bool sourced;
 	unsigned int ops;
-	void (*init)(struct variants *list, const struct options *options,
-		     const struct buffer *buffer);
-	void (*describe)(const struct options *options);
+	const struct extents *extents;
+	void (*init)(struct bench *b);
+	void (*describe)(const struct bench *b);
 };
 
 /**
@@ -244,8 +267,10 @@ void variants_add_limits(struct variants *list, const struct variant *job);
 void variants_add_threads(struct variants *list, const struct variant *job,
 			  enum bmm_op op, const char *name);
 char *extent_name(const char *subject, uint64_t extent, const char *suffix);
-size_t extent_sample(size_t extent, const struct options *options);
-size_t extent_times(size_t extent);
+void extents_scenario(struct bench *b, struct variant *job, const char *suffix);
+void extents_add(struct bench *b, struct variant job, const char *suffix);
+void extents_init(struct bench *b);
+void extents_describe(const struct bench *b);
 
 /* walk.c */
 void walk_range(const struct variant *v, char *base, size_t bytes);

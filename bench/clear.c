@@ -5,7 +5,6 @@
  * ("then"). Peers are what the kernel does (REP STOSB, over the extent or page
  * by page) and what programs do (memset, a loop, libpmem2).
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,12 +43,9 @@ static struct variant peers[] = {
 	{ .name = "glibc", .method = glibc },
 	{ .name = "glibc-again", .method = glibc },
 #endif
-	{ .name = "plain", .method = plain_clear },
 	{ .name = "libpmem2", .method = pmem_clear },
+	{ .name = "plain", .method = plain_clear },
 };
-
-#define PEERS_NR (sizeof(peers) / sizeof(*peers))
-#define PMEM	 (PEERS_NR - 1)
 
 /* Repeats a pattern of zeroes: others cost as much. @most: bytes of a call */
 #define FILL(name, how, size, most)                              \
@@ -88,77 +84,28 @@ static const char *const then[USES] = {
 	[USE_RANDOM] = "-then-random",
 };
 
-static void add_scenario(struct variants *list, struct variant *job,
-			 const char *suffix)
+/* Each extent is used right after. */
+static void add_used(struct bench *b, struct variant *job)
 {
-	void (*add)(struct variants *, const struct variant *, enum bmm_op,
-		    const char *) = variants_add_ours;
-
-	/* Longer extents evict every cache: no row per backend. */
-	if (job->use != USE_NONE && job->extent > SAMPLE)
-		add = variants_add_selected;
-	job->scenario = extent_name("clear", job->extent, suffix);
-	variants_add_peers(list, job, peers, PEERS_NR);
-	add(list, job, BMM_CLEAR, "bulkmm-cached");
-	add(list, job, BMM_CLEAR_STREAMING, "bulkmm-streaming");
-	if (job->use == USE_NONE)
-		variants_add_limits(list, job);
-}
-
-static void add_again(struct variants *list, const struct variant *job)
-{
-	struct variant again = *job;
-
-	if (job->extent > HOT_MAX)
-		return;
-	again.bytes = job->extent;
-	again.times = extent_times(job->extent);
-	add_scenario(list, &again, "-again");
-	variants_add_peers(list, &again, fills, sizeof(fills) / sizeof(*fills));
-}
-
-static void add_extent(struct variants *list, const struct options *options,
-		       size_t extent, bool largest)
-{
-	struct variant job = { .op = BMM_CLEAR,
-			       .bytes = extent_sample(extent, options),
-			       .times = 1,
-			       .extent = extent,
-			       .len = extent };
 	int use;
 
-	add_scenario(list, &job, "");
-	if (largest)
-		variants_add_threads(list, &job, BMM_CLEAR_STREAMING,
-				     "bulkmm-streaming");
-	add_again(list, &job);
-	if (extent > options->used_max)
+	if (job->extent > b->options.used_max)
 		return;
 	for (use = USE_NONE + 1; use < USES; use++) {
-		job.use = (enum use)use;
-		add_scenario(list, &job, then[use]);
+		job->use = (enum use)use;
+		extents_scenario(b, job, then[use]);
 	}
 }
 
-static void init(struct variants *list, const struct options *options,
-		 const struct buffer *buffer)
-{
-	size_t i;
-
-	if (!pmem_init(buffer))
-		peers[PMEM].method = NULL;
-	for (i = 0; i < options->extents_nr; i++)
-		add_extent(list, options, (size_t)options->extents[i],
-			   options->extents[i] == options_largest(options));
-}
-
-static void describe(const struct options *options)
-{
-	printf("\"cached\": \"%s\", \"streaming\": \"%s\", \"libpmem2\": %s",
-	       options_backend(options, BMM_CLEAR),
-	       options_backend(options, BMM_CLEAR_STREAMING),
-	       peers[PMEM].method ? "true" : "false");
-}
+static const struct extents extents = {
+	.cached = BMM_CLEAR,
+	.streaming = BMM_CLEAR_STREAMING,
+	.peers = peers,
+	.peers_nr = sizeof(peers) / sizeof(*peers),
+	.hot = fills,
+	.hot_nr = sizeof(fills) / sizeof(*fills),
+	.more = add_used,
+};
 
 const struct subject clear_subject = {
 	.name = "clear",
@@ -166,6 +113,7 @@ const struct subject clear_subject = {
 	.unit = 1,
 	.by_extent = true,
 	.ops = 1U << BMM_CLEAR | 1U << BMM_CLEAR_STREAMING,
-	.init = init,
-	.describe = describe,
+	.extents = &extents,
+	.init = extents_init,
+	.describe = extents_describe,
 };

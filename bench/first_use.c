@@ -16,12 +16,12 @@ static const char *const names[BMM_OPS] = {
 	[BMM_CLEAR_STREAMING] = "first-use-clear-streaming",
 };
 
-static void init(struct variants *list, const struct options *options,
-		 const struct buffer *buffer)
+static void init(struct bench *b)
 {
+	const struct options *options = &b->options;
 	struct variant job = { .bytes = (size_t)options->size,
 			       .times = 1,
-			       .source = buffer->source };
+			       .source = b->buffer.source };
 	unsigned int op;
 	size_t i;
 
@@ -32,16 +32,16 @@ static void init(struct variants *list, const struct options *options,
 			job.len = job.extent;
 			job.scenario = extent_name(names[op], job.extent, "");
 			job.fresh = true;
-			variants_add(list, &job, "first");
+			variants_add(&b->variants, &job, "first");
 			job.fresh = false;
-			variants_add(list, &job, "settled");
+			variants_add(&b->variants, &job, "settled");
 		}
 }
 
-static void describe(const struct options *options)
+static void describe(const struct bench *b)
 {
 	printf("\"backend\": \"%s\"",
-	       options->backend ? options->backend : "fastest");
+	       b->options.backend ? b->options.backend : "fastest");
 }
 
 const struct subject first_use_subject = {

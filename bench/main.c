@@ -35,7 +35,7 @@ static void print_start(const struct bench *b)
 	       threads_nr(), b->cpu, (unsigned long long)b->options.rounds,
 	       (unsigned long long)b->options.seed,
 	       (unsigned long long)buffer_huge_bytes());
-	b->subject->describe(&b->options);
+	b->subject->describe(b);
 	puts("}");
 }
 
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 	if (get_memory(&b))
 		return 3;
 	b.random = b.options.seed;
-	b.subject->init(&b.variants, &b.options, &b.buffer);
+	b.subject->init(&b);
 	print_start(&b);
 	return run_all(&b);
 }

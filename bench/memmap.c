@@ -281,14 +281,14 @@ static size_t pages(const struct options *options)
 	return (size_t)(options->size / DEVICE_PAGE);
 }
 
-static void init(struct variants *list, const struct options *options,
-		 const struct buffer *buffer)
+static void init(struct bench *b)
 {
+	struct variants *list = &b->variants;
 	struct variant job = { .scenario = "memmap-stamp",
 			       .op = BMM_STAMP,
 			       .times = 1 };
 
-	job.bytes = pages(options) * sizeof(struct model_page);
+	job.bytes = pages(&b->options) * sizeof(struct model_page);
 	job.extent = job.bytes;
 	job.len = SECTION_PAGES * sizeof(struct model_page);
 	if (job.len > job.bytes)
@@ -299,10 +299,10 @@ static void init(struct variants *list, const struct options *options,
 	variants_add_threads(list, &job, BMM_STAMP, "bulkmm");
 }
 
-static void describe(const struct options *options)
+static void describe(const struct bench *b)
 {
-	printf("\"pages\": %zu, \"backend\": \"%s\"", pages(options),
-	       options_backend(options, BMM_STAMP));
+	printf("\"pages\": %zu, \"backend\": \"%s\"", pages(&b->options),
+	       options_backend(&b->options, BMM_STAMP));
 }
 
 const struct subject memmap_subject = {

@@ -140,7 +140,7 @@ char *extent_name(const char *subject, uint64_t extent, const char *suffix)
 }
 
 /* Bytes that one sample walks through: a multiple of the extent. */
-size_t extent_sample(size_t extent, const struct options *options)
+static size_t extent_sample(size_t extent, const struct options *options)
 {
 	size_t bytes = extent > SAMPLE ? extent : SAMPLE;
 
@@ -151,9 +151,81 @@ size_t extent_sample(size_t extent, const struct options *options)
  * How often one extent is written in a sample of hot memory, which is fast: a
  * sample needs more of it.
  */
-size_t extent_times(size_t extent)
+static size_t extent_times(size_t extent)
 {
 	size_t times = 2 * SAMPLE / extent;
 
 	return times > 16 ? times : 16;
+}
+
+/* Appends a scenario. The limits, and the last peer, need alignment. */
+void extents_scenario(struct bench *b, struct variant *job, const char *suffix)
+{
+	const struct extents *e = b->subject->extents;
+	struct variants *list = &b->variants;
+	void (*add)(struct variants *, const struct variant *, enum bmm_op,
+		    const char *) = variants_add_ours;
+
+	/* Longer extents evict every cache: no row per backend. */
+	if (job->use != USE_NONE && job->extent > SAMPLE)
+		add = variants_add_selected;
+	job->scenario = extent_name(b->subject->name, job->extent, suffix);
+	variants_add_peers(list, job, e->peers, e->peers_nr - job->shifted);
+	add(list, job, e->cached, "bulkmm-cached");
+	add(list, job, e->streaming, "bulkmm-streaming");
+	if (job->use == USE_NONE && !job->shifted)
+		variants_add_limits(list, job);
+}
+
+/* Appends a job; by threads; and repeated ("again") if a cache can hold it. */
+void extents_add(struct bench *b, struct variant job, const char *suffix)
+{
+	const struct extents *e = b->subject->extents;
+	struct variants *list = &b->variants;
+
+	extents_scenario(b, &job, suffix);
+	if (!job.shifted && job.extent == options_largest(&b->options))
+		variants_add_threads(list, &job, e->streaming,
+				     "bulkmm-streaming");
+	if (job.extent > HOT_MAX)
+		return;
+	job.bytes = job.extent;
+	job.times = extent_times(job.extent);
+	extents_scenario(b, &job, joined(suffix, "-again", ""));
+	variants_add_peers(list, &job, e->hot, e->hot_nr);
+	if (!job.shifted)
+		return;
+	job.shifted = false; /* what misalignment costs */
+	job.len = job.extent;
+	variants_add(list, &job, "bulkmm-cached-aligned");
+}
+
+void extents_init(struct bench *b)
+{
+	const struct extents *e = b->subject->extents;
+	struct variant job;
+	size_t i;
+
+	if (!pmem_init(&b->buffer))
+		e->peers[e->peers_nr - 2].method = NULL;
+	for (i = 0; i < b->options.extents_nr; i++) {
+		job = (struct variant){ .op = e->cached,
+					.times = 1,
+					.source = b->buffer.source };
+		job.extent = (size_t)b->options.extents[i];
+		job.len = job.extent;
+		job.bytes = extent_sample(job.extent, &b->options);
+		extents_add(b, job, "");
+		e->more(b, &job);
+	}
+}
+
+void extents_describe(const struct bench *b)
+{
+	const struct extents *e = b->subject->extents;
+
+	printf("\"cached\": \"%s\", \"streaming\": \"%s\", \"libpmem2\": %s",
+	       options_backend(&b->options, e->cached),
+	       options_backend(&b->options, e->streaming),
+	       e->peers[e->peers_nr - 2].method ? "true" : "false");
 }
