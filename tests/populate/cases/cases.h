@@ -63,19 +63,37 @@ WRAPPED(int, pthread_mutex_lock, pthread_mutex_t *);
 WRAPPED(bool, nodes_several, void);
 WRAPPED(ssize_t, pread64, int, void *, size_t, off_t);
 
-/* As on other kernels; forbid_query() is one of them. */
+/* As on other kernels; forbid_query(), too. */
 void forbid_advice(void);
 void forbid_scan(void);
 void forbid_affinity(void);
 
-/* The cases themselves. */
-#define CASE(name, before, run) void run(void);
-#include "cases.def"
-#undef CASE
+/* The kernels that a case is for: this one, and it as older ones are. */
+#define HERE	1U
+#define TOUCHED 2U /* MADV_POPULATE_WRITE is not there */
+#define MAPS	4U /* nor is PROCMAP_QUERY */
+#define ENTRIES 8U /* nor PAGEMAP_SCAN */
 
-/* main.c: populates all of it, and says how */
-struct bmm_report all_of(char *p, size_t len,
-			 const struct bmm_options *options);
+struct one {
+	const char *name;
+	unsigned int on;
+	void (*run)(void);
+	const struct one *next;
+};
+
+#define CASE(name, on)                                                \
+	static void name(void);                                       \
+	__attribute__((__constructor__)) static void add_##name(void) \
+	{                                                             \
+		static struct one one = { #name, on, name, NULL };    \
+                                                                      \
+		add_case(&one);                                       \
+	}                                                             \
+	static void name(void)
+
+/* main.c; all_of() populates it, and says how */
+void add_case(struct one *one);
+struct bmm_report all_of(char *p, size_t len, const struct bmm_options *options);
 
 /* errors.c */
 void outside(const char *kind, size_t len, const char *more);

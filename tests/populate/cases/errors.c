@@ -31,7 +31,7 @@ static void expect(char *p, size_t len, size_t good, enum bmm_cause cause,
 	munmap(p, len);
 }
 
-void bad_ranges(void)
+CASE(bad_ranges, HERE | TOUCHED | MAPS)
 {
 	static const size_t lens[] = { 3 * PAGE, 5 * MIB, 96 * MIB };
 	size_t i, len, at;
@@ -59,7 +59,7 @@ void bad_ranges(void)
 }
 
 /* Whose page the mapping allows and a guard does not (MADV_GUARD_INSTALL). */
-void guard(void)
+CASE(guard, HERE | TOUCHED | MAPS)
 {
 	size_t len = 5 * MIB, at = 3 * MIB;
 	char *p = anonymous(len);
@@ -73,7 +73,7 @@ void guard(void)
  * The page that fails is found by halves: a call that fails, one for each half,
  * and one of the page alone.
  */
-void bisection(void)
+CASE(bisection, HERE)
 {
 	static const size_t bad[] = { 0, 1, 255, 256, 300, 510, 511 };
 	size_t len = 512 * PAGE, i;
@@ -109,7 +109,7 @@ static void refused(char *p, size_t len, const struct bmm_options *options,
 	check(report.reached == p && !report.done && !report.failed_len);
 }
 
-void arguments(void)
+CASE(arguments, HERE)
 {
 	struct {
 		struct bmm_options options;
@@ -148,7 +148,7 @@ void arguments(void)
 	check(!bmm_clear_parallel(NULL, 0, NULL, NULL));
 }
 
-void no_policies(void)
+CASE(no_policies, HERE)
 {
 	struct bmm_options options = OPTIONS(.flags = BMM_ON_NODE, .node = 0);
 	char *p = anonymous(96 * MIB);
@@ -160,7 +160,7 @@ void no_policies(void)
 }
 
 /* Memory of a device is not even read: here what perf shows to a program. */
-void device(void)
+CASE(device, HERE | TOUCHED)
 {
 	struct perf_event_attr event = { .type = PERF_TYPE_SOFTWARE,
 					 .size = sizeof(event),

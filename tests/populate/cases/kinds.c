@@ -36,7 +36,7 @@ static void fill_one(char *p, size_t len)
 	munmap(p, len);
 }
 
-void kinds(void)
+CASE(kinds, HERE | TOUCHED | MAPS | ENTRIES)
 {
 	size_t i, len;
 	char *huge;
@@ -53,7 +53,7 @@ void kinds(void)
 	}
 }
 
-void on_node(void)
+CASE(on_node, HERE)
 {
 	struct bmm_options options = OPTIONS(.flags = BMM_ON_NODE, .node = 0);
 	int before = -1, after = -1;
@@ -71,7 +71,7 @@ void on_node(void)
 }
 
 /* A range of many mappings, of more kinds than the library tells apart. */
-void many_mappings(void)
+CASE(many_mappings, HERE)
 {
 	size_t len = 96 * MIB, i;
 	char *p = anonymous(len);
@@ -95,10 +95,11 @@ static size_t bytes_read(void)
 }
 
 /* All of maps is read, and that once; smaps takes a walk of page tables. */
-void many_mappings_maps(void)
+CASE(many_mappings_maps, HERE)
 {
 	size_t before;
 
+	forbid_query();
 	many_mappings();
 	before = bytes_read();
 	many_mappings();
@@ -107,7 +108,7 @@ void many_mappings_maps(void)
 }
 
 /* Of memory that has no file system, or tmpfs, the kernel is not asked again. */
-void memory_alone(void)
+CASE(memory_alone, HERE | MAPS)
 {
 	size_t len = 96 * MIB, i;
 	int key = shmget(IPC_PRIVATE, len, 0600);
@@ -129,7 +130,7 @@ void memory_alone(void)
 	}
 }
 
-void reading(void)
+CASE(reading, HERE)
 {
 	struct bmm_options options = OPTIONS(.flags = BMM_READ);
 	size_t len = 96 * MIB;
@@ -141,7 +142,7 @@ void reading(void)
 	check(bmm_populate(p, len, &options, NULL) == -EOPNOTSUPP);
 }
 
-void clears(void)
+CASE(clears, HERE)
 {
 	static const size_t lens[] = { 1, 100, 5 * MIB + 3, 97 * MIB + 5 };
 	struct bmm_report report = REPORT;

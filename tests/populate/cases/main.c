@@ -15,14 +15,22 @@ const char *current = "";
 int wrong;
 
 static const struct {
-	const char *name;
-	void (*before)(void);
-	void (*run)(void);
-} cases[] = {
-#define CASE(name, before, run) { name, before, run },
-#include "cases.def"
-#undef CASE
+	const char *suffix;
+	void (*forbid)(void);
+} kernels[] = {
+	{ "", NULL },
+	{ "-touched", forbid_advice },
+	{ "-maps", forbid_query },
+	{ "-entries", forbid_scan },
 };
+
+static const struct one *cases;
+
+void add_case(struct one *one)
+{
+	one->next = cases;
+	cases = one;
+}
 
 struct bmm_report all_of(char *p, size_t len, const struct bmm_options *options)
 {
@@ -34,24 +42,35 @@ struct bmm_report all_of(char *p, size_t len, const struct bmm_options *options)
 	return report;
 }
 
-#define CASES (sizeof(cases) / sizeof(cases[0]))
+/* Of one kernel. */
+static void run(const struct one *one, size_t kernel, const char *wanted)
+{
+	static char name[64];
+
+	snprintf(name, sizeof(name), "%s%s", one->name, kernels[kernel].suffix);
+	if (!wanted)
+		puts(name);
+	if (!wanted || strcmp(wanted, name))
+		return;
+	current = name;
+	if (kernels[kernel].forbid)
+		kernels[kernel].forbid();
+	one->run();
+}
 
 int main(int argc, char **argv)
 {
+	const struct one *one;
 	size_t i;
 
-	if (argc >= 3)
+	if (argc >= 3) {
 		outside(argv[1], strtoull(argv[2], NULL, 10),
 			argc > 3 ? argv[3] : "");
-	for (i = 0; i < CASES; i++) {
-		if (argc == 1)
-			puts(cases[i].name);
-		if (argc != 2 || strcmp(argv[1], cases[i].name))
-			continue;
-		current = cases[i].name;
-		if (cases[i].before)
-			cases[i].before();
-		cases[i].run();
+		return wrong;
 	}
+	for (one = cases; one; one = one->next)
+		for (i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+			if (one->on >> i & 1)
+				run(one, i, argv[1]);
 	return wrong;
 }

@@ -50,7 +50,7 @@ static void present_pages(bool huge)
 	munmap(p, LEN);
 }
 
-void present(void)
+CASE(present, HERE | TOUCHED | ENTRIES)
 {
 	present_pages(false);
 	present_pages(true);
@@ -67,7 +67,7 @@ static void needs_scan(void)
 }
 
 /* Pieces that begin with a page that is there, and go on with one of zeroes. */
-void zeroes_huge(void)
+CASE(zeroes_huge, HERE)
 {
 	char *p = map(LEN + 2 * MIB, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	size_t i;
@@ -107,7 +107,7 @@ static void holes_of(char *p)
 		check(p[i * PAGE] == was_there(i));
 }
 
-void holes(void)
+CASE(holes, HERE | TOUCHED | ENTRIES)
 {
 	holes_of(anonymous(LEN));
 	holes_of(map(LEN, MAP_SHARED | MAP_ANONYMOUS, -1));
@@ -123,7 +123,7 @@ static void write_some(char *p)
 }
 
 /* Shared memory that is all there: few entries are read to know it. */
-void shared(void)
+CASE(shared, HERE)
 {
 	char *p = map(LEN, MAP_SHARED | MAP_ANONYMOUS, -1);
 
@@ -148,7 +148,7 @@ static void populates_after_fork(char *p)
 }
 
 /* Whether the child is still there, was there before, or is the caller. */
-void forked(void)
+CASE(forked, HERE)
 {
 	char *p = anonymous(LEN);
 	pid_t child;
@@ -162,7 +162,7 @@ void forked(void)
 }
 
 /* What was given back, but has not been taken yet, is kept after all. */
-void lazily_free(void)
+CASE(lazily_free, HERE)
 {
 	char *p = anonymous(LEN);
 	size_t i, kept = 0;
@@ -177,7 +177,7 @@ void lazily_free(void)
 }
 
 /* A file's pages that were read are there, and a write would copy them. */
-void read_of_a_file(void)
+CASE(read_of_a_file, HERE)
 {
 	char *p = map(LEN, MAP_PRIVATE, memfd(LEN));
 

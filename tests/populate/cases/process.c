@@ -35,7 +35,7 @@ static int see(void *context, size_t done, size_t len)
 	return seen->stop_at && done >= seen->stop_at;
 }
 
-void progress(void)
+CASE(progress, HERE)
 {
 	size_t len = 96 * MIB;
 	struct seen seen = { .len = len, .thread = pthread_self() };
@@ -84,7 +84,7 @@ static void fork_within(bool cancel)
 	check(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }
 
-void fork_in_progress(void)
+CASE(fork_in_progress, HERE)
 {
 	fork_within(false);
 	fork_within(true);
@@ -108,7 +108,7 @@ static void *forks(void *arg)
 	return NULL;
 }
 
-void fork_elsewhere(void)
+CASE(fork_elsewhere, HERE)
 {
 	size_t len = 256 * MIB;
 	char *p = anonymous(len);
@@ -131,7 +131,7 @@ static void on_alarm(int number)
 	elsewhere += !pthread_equal(pthread_self(), main_thread);
 }
 
-void signals(void)
+CASE(signals, HERE)
 {
 	struct sigaction action = { .sa_handler = on_alarm };
 	struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { 0 };
@@ -168,7 +168,7 @@ static void *populates(void *arg)
 	return NULL;
 }
 
-void cancelled_thread(void)
+CASE(cancelled_thread, HERE)
 {
 	char *p = anonymous(96 * MIB);
 	pthread_t thread;
@@ -203,7 +203,7 @@ static unsigned int threads_here(void)
 /* The C library keeps some stacks of threads for the next ones: of 16 lines. */
 #define STACKS ((size_t)16 * 50)
 
-void nothing_left(void)
+CASE(nothing_left, HERE)
 {
 	size_t len = 96 * MIB;
 	unsigned int files = open_files(), threads = 0, i;
@@ -229,7 +229,7 @@ void nothing_left(void)
 	check(threads_here() == threads);
 }
 
-void no_files(void)
+CASE(no_files, HERE)
 {
 	struct rlimit none = { 0, 0 };
 	char *p = anonymous(96 * MIB);

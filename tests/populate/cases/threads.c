@@ -9,7 +9,7 @@
 #include "cases.h"
 
 /* Threads that sleep: each of them adds as much as the first. */
-void grows(void)
+CASE(grows, HERE)
 {
 	struct bmm_options capped = OPTIONS(.threads = 5);
 	size_t len = 1024 * MIB;
@@ -54,7 +54,7 @@ static size_t wasted(unsigned int best, size_t total, unsigned int *last)
 	return above;
 }
 
-void finds_how_many(void)
+CASE(finds_how_many, HERE)
 {
 	static const unsigned int bests[] = { 1, 2, 4, 8, 16, 32, 64 };
 	unsigned int last, i;
@@ -71,7 +71,7 @@ void finds_how_many(void)
 }
 
 /* Threads that wait for each other: it takes few to see that more do not pay. */
-void does_not_grow(void)
+CASE(does_not_grow, HERE)
 {
 	size_t len = 512 * MIB;
 	char *p = anonymous(len);
@@ -83,7 +83,7 @@ void does_not_grow(void)
 	check(all_of(p, len, NULL).threads < cpus_made / 2);
 }
 
-void no_threads(void)
+CASE(no_threads, HERE)
 {
 	size_t len = 512 * MIB;
 	char *p = anonymous(len);
@@ -99,7 +99,7 @@ void no_threads(void)
 	}
 }
 
-void stall(void)
+CASE(stall, HERE)
 {
 	struct bmm_report report;
 	size_t len = 256 * MIB;
@@ -123,7 +123,7 @@ void stall(void)
 }
 
 /* The kernel does all of it then, and that is work for several. */
-void grows_after_fork(void)
+CASE(grows_after_fork, HERE)
 {
 	size_t len = 512 * MIB, i;
 	char *p = anonymous(len);
@@ -142,18 +142,19 @@ void grows_after_fork(void)
 }
 
 /* Not told which CPUs, nor how many: then the caller is enough. */
-void unknown_cpus(void)
+CASE(unknown_cpus, HERE)
 {
 	size_t len = 512 * MIB;
 	char *p = anonymous(len);
 
+	forbid_affinity();
 	nodes_made = true;
 	sleep_us = 500;
 	check(all_of(p, len, NULL).threads == 1);
 }
 
 /* Where all its CPUs are of the node, a thread is not bound, nor unbound. */
-void bound_as_before(void)
+CASE(bound_as_before, HERE)
 {
 	struct bmm_options alone = OPTIONS(.threads = 1);
 	char *p = anonymous(96 * MIB);
@@ -176,7 +177,7 @@ static void two_nodes(char *p, size_t len)
 	check(all_of(p, len, NULL).threads == 2);
 }
 
-void halves_of_nodes(void)
+CASE(halves_of_nodes, HERE)
 {
 	size_t len = 256 * MIB;
 	char *p = anonymous(len);
@@ -188,7 +189,7 @@ void halves_of_nodes(void)
 	check(ran[0][0] && ran[1][1]);
 }
 
-void interleaved_nodes(void)
+CASE(interleaved_nodes, HERE)
 {
 	size_t len = 256 * MIB;
 
