@@ -1,13 +1,36 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Events of a bench program that never ran."""
+"""Programs of the bench with a mistake, and events of one that never ran."""
 
+import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+from corelib import NATIVE, ROOT
 
 from bulkmm.bench import measure, subjects
 
 Event = dict[str, Any]
 Times = Mapping[str, Sequence[Sequence[int]]]  # of a variant: by process, by round
+
+
+def broken(to: Path, name: str, right: str, wrong: str) -> Path:
+    """Return the program whose source has something else in one place."""
+    source = to / "bench"
+    shutil.copytree(ROOT / "bench", source)
+    text = (source / name).read_text()
+    assert text.count(right) == 1
+    (source / name).write_text(text.replace(right, wrong))
+    parts = {source / "populate.c", source / "limit.c"}
+    if name != "populate.c":  # which has a main() of its own
+        parts = {*source.glob("*.c")} - {source / "populate.c"}
+    libraries = (NATIVE / f"libbmm{part}.a" for part in ("populate", "core", "host"))
+    command = ["cc", "-O2", "-D_GNU_SOURCE", "-pthread", "-mgeneral-regs-only"]
+    command += [f"-I{ROOT / folder}" for folder in ("core", "lib")]
+    command += [*map(str, (*parts, *libraries)), "-o", str(to / "broken")]
+    subprocess.run(command, check=True, capture_output=True)
+    return to / "broken"
 
 
 def events(

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from corelib import NATIVE, ROOT
-from eventlib import Event, events, process, steady
+from eventlib import Event, broken, events, process, steady
 from programs import completed
 
 from bulkmm import cli, machine
@@ -325,18 +325,7 @@ RIGHT = {"clear": "memset(dst, 0, len);", "copy": "memcpy(dst, src, len);"}
 def test_a_method_that_is_wrong_is_found(
     name: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, built = tmp_path / "bench", tmp_path / "bmm-bench"
-    shutil.copytree(ROOT / "bench", source)
-    text = (source / f"{name}.c").read_text()
-    assert text.count(RIGHT[name]) == 1
-    (source / f"{name}.c").write_text(text.replace(RIGHT[name], wrong))
-    command = ["cc", "-O2", "-D_GNU_SOURCE", "-pthread", "-mgeneral-regs-only"]
-    command += [f"-I{ROOT / 'core'}", f"-I{ROOT / 'lib'}", "-o", str(built)]
-    others = {source / "populate.c"}  # has a main() of its own
-    command += map(
-        str, [*{*source.glob("*.c")} - others, *sorted(NATIVE.glob("libbmm*.a"))]
-    )
-    subprocess.run(command, check=True, capture_output=True)
+    built = broken(tmp_path, f"{name}.c", RIGHT[name], wrong)
     monkeypatch.setenv("BULKMM_BENCH", str(built))
     once = Request(SUBJECTS[name], Amount(2 * MIB, (2 * MIB,)), 1, 1)
     failed = {one.name.split()[-1] for one in measure.run_bench([once]).failed}

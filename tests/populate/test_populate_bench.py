@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 import rootlib
-from corelib import NATIVE, ROOT
-from eventlib import document
+from eventlib import broken, document
 from programs import completed
 
 from bulkmm import machine
@@ -110,17 +109,8 @@ def test_what_is_not_there_or_not_zero_is_seen(
     tmp_path: Path, way: str, call: str, instead: str
 ) -> None:
     """The program with a call left out, or a byte written: its verdict says so."""
-    source = (ROOT / "bench" / "populate.c").read_text()
-    assert source.count(call) == 1
-    broken = tmp_path / "populate.c"
-    broken.write_text(source.replace(call, instead))
-    libraries = [NATIVE / f"libbmm{part}.a" for part in ("populate", "core", "host")]
-    command = ["cc", "-O2", "-D_GNU_SOURCE", "-pthread", "-mgeneral-regs-only"]
-    command += [*(f"-I{ROOT / name}" for name in ("core", "lib", "bench")), str(broken)]
-    command += [str(ROOT / "bench" / "limit.c"), *map(str, libraries)]
-    command += ["-o", str(tmp_path / "broken")]
-    subprocess.run(command, check=True)
-    done = completed([tmp_path / "broken", "s", "4k", 64 * MIB, way], check=True)
+    program = broken(tmp_path, "populate.c", call, instead)
+    done = completed([program, "s", "4k", 64 * MIB, way], check=True)
     assert f'"ok": {"true" if call == instead else "false"}' in done.stdout
 
 
