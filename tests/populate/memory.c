@@ -17,7 +17,7 @@
 
 #include "memory.h"
 
-long faults(void)
+static long faults(void)
 {
 	struct rusage usage;
 
@@ -25,40 +25,33 @@ long faults(void)
 	return usage.ru_minflt + usage.ru_majflt;
 }
 
-/*
- * Page faults of a write to each page, which changes nothing. A sanitizer would
- * have memory of its own for each.
- */
+/* A sanitizer would have memory of its own for each page. */
 __attribute__((no_sanitize("address", "thread", "undefined"))) long
-faults_of(char *p, size_t len)
+faults_of(char *p, size_t len, bool write)
 {
 	volatile char *page = p;
 	long before;
 	size_t i;
+	char byte;
 
 	before = faults();
 	before = faults(); /* the first may have one of its own */
-	for (i = 0; i < len; i += PAGE)
-		page[i] = page[i];
+	for (i = 0; i < len; i += PAGE) {
+		byte = page[i];
+		if (write)
+			page[i] = byte;
+	}
 	return faults() - before;
 }
 
 bool is_there(char *p, size_t len)
 {
-	return faults_of(p, len) <= 2;
+	return faults_of(p, len, true) <= 2;
 }
 
 bool is_zero(const char *p, size_t len)
 {
 	return !len || (!*p && !memcmp(p, p + 1, len - 1));
-}
-
-void read_all(const char *p, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < len; i += PAGE)
-		(void)((const volatile char *)p)[i];
 }
 
 char *try_map(size_t len, int prot, int flags, int fd)

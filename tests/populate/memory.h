@@ -11,11 +11,10 @@
 #define PAGE	((size_t)4096)
 #define SKIPPED 77 /* how a program ends that this machine has not */
 
-long faults(void);
-long faults_of(char *p, size_t len);
+/* Page faults of a read of each page, or of a write, which changes nothing. */
+long faults_of(char *p, size_t len, bool write);
 bool is_there(char *p, size_t len);
 bool is_zero(const char *p, size_t len);
-void read_all(const char *p, size_t len);
 char *try_map(size_t len, int prot, int flags, int fd);
 char *map(size_t len, int flags, int fd); /* closes the file */
 char *try_anonymous(size_t len, int more);

@@ -24,20 +24,11 @@
 #define WRITE 23
 
 /* Percent of the pages that are there for a write, or for a read. */
-static size_t there(char *p, size_t len, int write)
+static size_t there(char *p, size_t len, bool write)
 {
-	long before = faults();
-	size_t i;
-	char byte;
+	size_t missing = (size_t)faults_of(p, len, write) * 100 / (len / PAGE);
 
-	before = faults();
-	for (i = 0; i < len; i += PAGE) {
-		byte = ((volatile char *)p)[i];
-		if (write)
-			((volatile char *)p)[i] = byte;
-	}
-	before = (faults() - before) * 100 / (long)(len / PAGE);
-	return before > 100 ? 0 : 100 - (size_t)before; /* two each, even */
+	return missing > 100 ? 0 : 100 - missing; /* two each, even */
 }
 
 static void said(const char *what, size_t len, int result)
@@ -67,7 +58,7 @@ static void locks(size_t len)
 	char *p = anonymous(len);
 
 	said("mlock", len, mlock(p + 100, len - 200));
-	printf("there: %zu %%\n", there(p, len, 1));
+	printf("there: %zu %%\n", there(p, len, true));
 	locked();
 	munlock(p, len);
 	said("mlock2", len, mlock2(p, len, 1));
@@ -85,7 +76,7 @@ static void locks(size_t len)
 		return;
 	setrlimit(RLIMIT_MEMLOCK, &little);
 	said("mlock limited", len, mlock(p, len));
-	printf("there: %d\n", there(p, len, 1) > 50);
+	printf("there: %d\n", there(p, len, true) > 50);
 	locked();
 	if (!getuid() && seteuid(0))
 		return;
@@ -97,7 +88,7 @@ static void advises(size_t len)
 	char *p = anonymous(len);
 
 	said("write", len, madvise(p, len, WRITE));
-	printf("there: %zu %%\n", there(p, len, 1));
+	printf("there: %zu %%\n", there(p, len, true));
 	said("misaligned", len, madvise(p + 8, len, WRITE));
 	said("odd", len, madvise(p, len - 8, WRITE));
 	munmap(p + len / 2, PAGE);
@@ -106,7 +97,7 @@ static void advises(size_t len)
 	p = try_map(len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	said("protected", len, madvise(p, len, WRITE));
 	said("read", len, madvise(p, len, READ));
-	printf("there: %zu %%\n", there(p, len, 0));
+	printf("there: %zu %%\n", there(p, len, false));
 	said("other", len, madvise(p, len, MADV_DONTNEED));
 	said("unknown", len, madvise(p, len, 12345));
 	munmap(p, len);
@@ -119,7 +110,7 @@ static void advises(size_t len)
 static void one(size_t len, int prot, int flags, int fd)
 {
 	char *p = try_map(len, prot, flags | MAP_POPULATE, fd);
-	int both = prot == (PROT_READ | PROT_WRITE);
+	bool both = prot == (PROT_READ | PROT_WRITE);
 
 	printf("allowed %d: ", prot);
 	said("mapped", len, p != MAP_FAILED);
@@ -144,7 +135,7 @@ static void no_room(size_t len)
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1);
 	setrlimit(RLIMIT_AS, &before);
 	printf("no room: %d\n", p == MAP_FAILED);
-	printf("populated: %zu %%\n", there(p, len, 1));
+	printf("populated: %zu %%\n", there(p, len, true));
 	munmap(p, len);
 }
 
@@ -153,10 +144,10 @@ static void maps(size_t len)
 	const int own = MAP_PRIVATE | MAP_ANONYMOUS;
 	char *p = map(len, MAP_SHARED | MAP_POPULATE, memfd(len / 2));
 
-	printf("populated: %zu %%\n", there(p, len / 2, 1));
+	printf("populated: %zu %%\n", there(p, len / 2, true));
 	munmap(p, len);
 	p = try_anonymous(len, MAP_POPULATE | MAP_NONBLOCK);
-	printf("not now: %d\n", there(p, len, 1) < 10);
+	printf("not now: %d\n", there(p, len, true) < 10);
 	munmap(p, len);
 	one(len, PROT_READ | PROT_WRITE, own, -1);
 	one(len, PROT_NONE, own, -1);
@@ -183,15 +174,15 @@ static void served(void)
 	forbid(SYS_madvise, 2, 16, 16, 64 * MIB, EPERM); /* 22 and 23 */
 	forbid(SYS_mlock, 1, 0, 0, 64 * MIB, 0);
 	p = try_anonymous(len, MAP_POPULATE);
-	printf("mmap: %d\n", p != MAP_FAILED && there(p, len, 1) > 98);
+	printf("mmap: %d\n", p != MAP_FAILED && there(p, len, true) > 98);
 	p = anonymous(len);
 	printf("madvise: %d\n",
-	       !madvise(p, len, WRITE) && there(p, len, 1) > 98);
+	       !madvise(p, len, WRITE) && there(p, len, true) > 98);
 	p = map(len, MAP_SHARED, memfd(len));
 	printf("madvise read: %d\n",
-	       !madvise(p, len, READ) && there(p, len, 0) > 98);
+	       !madvise(p, len, READ) && there(p, len, false) > 98);
 	p = anonymous(len);
-	printf("mlock: %d\n", !mlock(p, len) && there(p, len, 1) > 98);
+	printf("mlock: %d\n", !mlock(p, len) && there(p, len, true) > 98);
 }
 
 static void *little_stack(void *arg)

@@ -130,7 +130,7 @@ CASE(arguments, HERE)
 	options.size = 8;
 	refused(p, PAGE, &options, -EINVAL, BMM_CAUSE_ARGUMENT);
 	newer.options.size = sizeof(newer);
-	check(faults_of(p, 4 * PAGE) >= 4); /* nothing was done so far */
+	check(faults_of(p, 4 * PAGE, true) >= 4); /* nothing was done so far */
 	check(!bmm_populate(p, PAGE, &newer.options, &report));
 	newer.more = 1;
 	refused(p, PAGE, &newer.options, -E2BIG, BMM_CAUSE_ARGUMENT);
@@ -155,7 +155,7 @@ CASE(no_policies, HERE)
 
 	forbid(SYS_set_mempolicy, 0, ~0U, 2, 0, EPERM);
 	refused(p, 96 * MIB, &options, -EPERM, BMM_CAUSE_NODE);
-	check(faults_of(p, MIB) > 200);
+	check(faults_of(p, MIB, true) > 200);
 	check_populated(p, 96 * MIB);
 }
 
@@ -230,7 +230,7 @@ void outside(const char *kind, size_t len, const char *more)
 	char *p = made(kind, len);
 
 	if (!strcmp(more, "read"))
-		read_all(p, len);
+		faults_of(p, len, false);
 	if (!strcmp(more, "before-6.11"))
 		forbid_query();
 	if (!strcmp(more, "before-5.14"))
@@ -244,5 +244,5 @@ void outside(const char *kind, size_t len, const char *more)
 	       (size_t)((char *)report.reached - p),
 	       report.failed ? (size_t)((char *)report.failed - p) : 0,
 	       report.failed_len, report.threads, advised,
-	       report.error ? -1 : faults_of(p, len));
+	       report.error ? -1 : faults_of(p, len, true));
 }
