@@ -50,15 +50,12 @@ static enum bmm_cause why_failed(const struct crew *crew, int *error)
 	bool read = crew->options.flags & BMM_READ, known;
 	const struct outcome *failure = &crew->failure;
 	struct map map = { 0 };
-	struct maps maps;
 
 	if (is_hole(failure->failed)) {
 		*error = -ENOMEM;
 		return BMM_CAUSE_HOLE;
 	}
-	known = maps_open(&maps) &&
-		map_find(&maps, failure->failed, false, &map);
-	maps_close(&maps);
+	known = map_at(failure->failed, &map);
 	if (known && !(map.is & (read ? READABLE : WRITABLE))) {
 		*error = -EINVAL;
 		return BMM_CAUSE_PROTECTED;

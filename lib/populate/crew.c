@@ -26,7 +26,6 @@ struct crew *crew_make(uintptr_t start, uintptr_t end,
 {
 	struct crew *crew = mmap(NULL, sizeof(*crew), PROT_READ | PROT_WRITE,
 				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	pthread_condattr_t steady;
 
 	if (crew == MAP_FAILED)
 		return NULL;
@@ -41,10 +40,7 @@ struct crew *crew_make(uintptr_t start, uintptr_t end,
 	crew->segments[0].map.page = (size_t)sysconf(_SC_PAGESIZE);
 	crew->segments_nr = 1;
 	pthread_mutex_init(&crew->lock, NULL);
-	pthread_condattr_init(&steady);
-	pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
-	pthread_cond_init(&crew->changed, &steady);
-	pthread_condattr_destroy(&steady);
+	pthread_cond_init(&crew->changed, NULL);
 	grow_start(&crew->grow, 1);
 	return crew;
 }
@@ -286,7 +282,8 @@ static bool wait_for_others(struct crew *crew)
 	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&crew->lock);
 	if (crew->alive)
-		pthread_cond_timedwait(&crew->changed, &crew->lock, &until);
+		pthread_cond_clockwait(&crew->changed, &crew->lock,
+				       CLOCK_MONOTONIC, &until);
 	busy = crew->alive;
 	pthread_mutex_unlock(&crew->lock);
 	return busy;

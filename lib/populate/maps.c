@@ -220,3 +220,16 @@ bool map_find(struct maps *maps, uintptr_t addr, bool cheap, struct map *map)
 		query_file(maps, &query, map);
 	return true;
 }
+
+/*
+ * The mapping at one address, or the next one; false: there is none, or the
+ * system does not tell. Not inline: the stack it takes must be free afterwards.
+ */
+__attribute__((noinline)) bool map_at(uintptr_t addr, struct map *map)
+{
+	struct maps maps;
+	bool known = maps_open(&maps) && map_find(&maps, addr, false, map);
+
+	maps_close(&maps);
+	return known;
+}

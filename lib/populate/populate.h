@@ -61,6 +61,7 @@ struct maps {
 bool maps_open(struct maps *maps);
 void maps_close(const struct maps *maps);
 bool map_find(struct maps *maps, uintptr_t addr, bool cheap, struct map *map);
+bool map_at(uintptr_t addr, struct map *map);
 
 /* cpus.c: where threads may run, where memory comes from */
 struct cpus {

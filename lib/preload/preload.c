@@ -128,17 +128,6 @@ int madvise(void *addr, size_t len, int advice)
 	return (int)syscall(SYS_madvise, addr, len, advice);
 }
 
-/* Not inline: the stack it takes must be free during the work. */
-__attribute__((noinline)) static bool is_mapping(uintptr_t from, uintptr_t to,
-						 struct map *map)
-{
-	struct maps maps;
-	bool known = maps_open(&maps) && map_find(&maps, from, false, map);
-
-	maps_close(&maps);
-	return known && from >= map->start && to <= map->end;
-}
-
 /*
  * Locks without waiting for pages, so that what may not be locked is not
  * populated either; then populates as locking would: writes to what is private
@@ -148,7 +137,7 @@ static void prepare_lock(uintptr_t from, uintptr_t to)
 {
 	struct map map;
 
-	if (!is_mapping(from, to, &map))
+	if (!map_at(from, &map) || from < map.start || to > map.end)
 		return;
 	if (syscall(SYS_mlock2, from, to - from, MLOCK_ONFAULT))
 		return;

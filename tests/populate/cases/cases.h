@@ -13,6 +13,7 @@
 #include "../../../lib/populate/populate.h"
 #include "../memory.h"
 
+#define LEN	     (96 * MIB)	 /* enough for threads */
 #define POPULATE     23		 /* MADV_POPULATE_WRITE */
 #define SCAN	     0xc0606610U /* PAGEMAP_SCAN, of <linux/fs.h> since 6.7 */
 #define OPTIONS(...) { .size = sizeof(struct bmm_options), __VA_ARGS__ }

@@ -151,12 +151,12 @@ CASE(arguments, HERE)
 CASE(no_policies, HERE)
 {
 	struct bmm_options options = OPTIONS(.flags = BMM_ON_NODE, .node = 0);
-	char *p = anonymous(96 * MIB);
+	char *p = anonymous(LEN);
 
 	forbid(SYS_set_mempolicy, 0, ~0U, 2, 0, EPERM);
-	refused(p, 96 * MIB, &options, -EPERM, BMM_CAUSE_NODE);
+	refused(p, LEN, &options, -EPERM, BMM_CAUSE_NODE);
 	check(faults_of(p, MIB, true) > 200);
-	check_populated(p, 96 * MIB);
+	check_populated(p, LEN);
 }
 
 /* Memory of a device is not even read: here what perf shows to a program. */

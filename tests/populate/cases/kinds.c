@@ -73,15 +73,15 @@ CASE(on_node, HERE)
 /* A range of many mappings, of more kinds than the library tells apart. */
 CASE(many_mappings, HERE)
 {
-	size_t len = 96 * MIB, i;
-	char *p = anonymous(len);
+	size_t i;
+	char *p = anonymous(LEN);
 
 	for (i = 0; i < 90; i++)
 		check(mmap(p + i * MIB, MIB / 2, PROT_READ | PROT_WRITE,
 			   MAP_FIXED | MAP_SHARED | MAP_ANONYMOUS, -1,
 			   0) != MAP_FAILED);
-	check_populated(p, len);
-	check(!bmm_populate(p, len, NULL, NULL));
+	check_populated(p, LEN);
+	check(!bmm_populate(p, LEN, NULL, NULL));
 }
 
 /* Bytes that this process has read of files. */
@@ -110,36 +110,35 @@ CASE(many_mappings_maps, HERE)
 /* Of memory that has no file system, or tmpfs, the kernel is not asked again. */
 CASE(memory_alone, HERE | MAPS)
 {
-	size_t len = 96 * MIB, i;
-	int key = shmget(IPC_PRIVATE, len, 0600);
-	char *maps[] = { map(len, MAP_SHARED | MAP_ANONYMOUS, -1),
-			 map(len, MAP_SHARED, memfd(len)),
-			 map(len, MAP_SHARED, removed(len)),
+	size_t i;
+	int key = shmget(IPC_PRIVATE, LEN, 0600);
+	char *maps[] = { map(LEN, MAP_SHARED | MAP_ANONYMOUS, -1),
+			 map(LEN, MAP_SHARED, memfd(LEN)),
+			 map(LEN, MAP_SHARED, removed(LEN)),
 			 key < 0 ? NULL : shmat(key, NULL, 0) };
 
 	shmctl(key, IPC_RMID, NULL);
 	for (i = 0; i < 4; i++) {
 		if (!maps[i])
 			continue;
-		check(!bmm_populate(maps[i], len, NULL, NULL));
+		check(!bmm_populate(maps[i], LEN, NULL, NULL));
 		advised = 0;
-		check(!bmm_populate(maps[i], len, NULL, NULL));
+		check(!bmm_populate(maps[i], LEN, NULL, NULL));
 		check(!advised);
-		check(is_there(maps[i], len));
-		munmap(maps[i], len);
+		check(is_there(maps[i], LEN));
+		munmap(maps[i], LEN);
 	}
 }
 
 CASE(reading, HERE)
 {
 	struct bmm_options options = OPTIONS(.flags = BMM_READ);
-	size_t len = 96 * MIB;
-	char *p = map(len, MAP_SHARED, memfd(len));
+	char *p = map(LEN, MAP_SHARED, memfd(LEN));
 
-	mprotect(p, len, PROT_READ);
-	check(!all_of(p, len, &options).touched);
+	mprotect(p, LEN, PROT_READ);
+	check(!all_of(p, LEN, &options).touched);
 	forbid(SYS_madvise, 2, ~0U, 22, 0, EINVAL);
-	check(bmm_populate(p, len, &options, NULL) == -EOPNOTSUPP);
+	check(bmm_populate(p, LEN, &options, NULL) == -EOPNOTSUPP);
 }
 
 CASE(clears, HERE)

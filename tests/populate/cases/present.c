@@ -12,7 +12,6 @@
 
 #include "cases.h"
 
-#define LEN   (96 * MIB)
 #define PAGES (LEN / PAGE)
 
 static pid_t child_that_waits(void)

@@ -37,43 +37,41 @@ static int see(void *context, size_t done, size_t len)
 
 CASE(progress, HERE)
 {
-	size_t len = 96 * MIB;
-	struct seen seen = { .len = len, .thread = pthread_self() };
+	struct seen seen = { .len = LEN, .thread = pthread_self() };
 	struct bmm_options options = OPTIONS(.progress = see, .context = &seen);
 	struct bmm_report report = REPORT;
-	char *p = anonymous(len);
+	char *p = anonymous(LEN);
 
 	cpus_made = 4;
-	all_of(p, len, &options);
-	check(seen.calls >= 1 && seen.last == len);
-	madvise(p, len, MADV_DONTNEED);
+	all_of(p, LEN, &options);
+	check(seen.calls >= 1 && seen.last == LEN);
+	madvise(p, LEN, MADV_DONTNEED);
 	sleep_us = 4000;
-	seen = (struct seen){ .len = len,
+	seen = (struct seen){ .len = LEN,
 			      .thread = pthread_self(),
 			      .stop_at = 16 * MIB };
-	check(bmm_populate(p, len, &options, &report) == -ECANCELED);
+	check(bmm_populate(p, LEN, &options, &report) == -ECANCELED);
 	check(report.cause == BMM_CAUSE_CANCELLED && !report.failed_len);
-	check(report.done >= 16 * MIB && report.done < len);
+	check(report.done >= 16 * MIB && report.done < LEN);
 	check((size_t)((char *)report.reached - p) == report.done);
 }
 
 static void fork_within(bool cancel)
 {
-	size_t len = 96 * MIB;
-	struct seen seen = { .len = len,
+	struct seen seen = { .len = LEN,
 			     .thread = pthread_self(),
 			     .fork = true,
 			     .cancel = cancel };
 	struct bmm_options options = OPTIONS(.progress = see, .context = &seen);
 	struct bmm_report report = REPORT;
-	char *p = anonymous(len);
+	char *p = anonymous(LEN);
 	int said, status = -1;
 
 	cpus_made = 4;
 	sleep_us = 500;
 	locker = getpid();
 	alarm(20);
-	said = bmm_populate(p, len, &options, &report);
+	said = bmm_populate(p, LEN, &options, &report);
 	if (seen.child == -1) /* here is the child */
 		_exit(said == -ECHILD && report.cause == BMM_CAUSE_FORKED &&
 				      report.reached == p ?
@@ -135,9 +133,8 @@ CASE(signals, HERE)
 {
 	struct sigaction action = { .sa_handler = on_alarm };
 	struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { 0 };
-	size_t len = 96 * MIB;
 	sigset_t before = { 0 }, after = { 0 }; /* not set whole */
-	char *p = anonymous(len);
+	char *p = anonymous(LEN);
 	int i;
 
 	main_thread = pthread_self();
@@ -146,8 +143,8 @@ CASE(signals, HERE)
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
 	for (i = 0; i < 20; i++) {
-		check(!bmm_populate(p, len, NULL, NULL));
-		madvise(p, len, MADV_DONTNEED);
+		check(!bmm_populate(p, LEN, NULL, NULL));
+		madvise(p, LEN, MADV_DONTNEED);
 	}
 	setitimer(ITIMER_REAL, &never, NULL);
 	sigprocmask(SIG_SETMASK, NULL, &after);
@@ -158,11 +155,10 @@ CASE(signals, HERE)
 static void *populates(void *arg)
 {
 	static const struct bmm_options on_node = OPTIONS(.flags = BMM_ON_NODE);
-	size_t len = 96 * MIB;
 
 	pthread_cancel(pthread_self());
-	check(!bmm_populate(arg, len, NULL, NULL));
-	check(!bmm_populate(arg, len, &on_node, NULL));
+	check(!bmm_populate(arg, LEN, NULL, NULL));
+	check(!bmm_populate(arg, LEN, &on_node, NULL));
 	__atomic_store_n(&over, 1, __ATOMIC_SEQ_CST);
 	pthread_testcancel();
 	return NULL;
@@ -170,7 +166,7 @@ static void *populates(void *arg)
 
 CASE(cancelled_thread, HERE)
 {
-	char *p = anonymous(96 * MIB);
+	char *p = anonymous(LEN);
 	pthread_t thread;
 	void *result;
 
@@ -205,20 +201,19 @@ static unsigned int threads_here(void)
 
 CASE(nothing_left, HERE)
 {
-	size_t len = 96 * MIB;
 	unsigned int files = open_files(), threads = 0, i;
 	size_t maps = 0;
-	char *p = anonymous(len + PAGE);
+	char *p = anonymous(LEN + PAGE);
 	struct bmm_options alone = OPTIONS(.threads = 1);
 
 	cpus_made = 4;
-	munmap(p + len, PAGE);
+	munmap(p + LEN, PAGE);
 	for (i = 0; i < 50; i++) {
-		check(!bmm_populate(p, len, NULL, NULL));
-		madvise(p, len, MADV_DONTNEED);
-		check(bmm_populate(p + PAGE, len, NULL, NULL));
-		check(!bmm_populate(p, len, &alone, NULL));
-		check(!bmm_clear_parallel(p, len, NULL, NULL));
+		check(!bmm_populate(p, LEN, NULL, NULL));
+		madvise(p, LEN, MADV_DONTNEED);
+		check(bmm_populate(p + PAGE, LEN, NULL, NULL));
+		check(!bmm_populate(p, LEN, &alone, NULL));
+		check(!bmm_clear_parallel(p, LEN, NULL, NULL));
 		if (i == 10) {
 			maps = strlen(text_of("/proc/self/maps"));
 			threads = threads_here(); /* a sanitizer has its own */
@@ -232,8 +227,8 @@ CASE(nothing_left, HERE)
 CASE(no_files, HERE)
 {
 	struct rlimit none = { 0, 0 };
-	char *p = anonymous(96 * MIB);
+	char *p = anonymous(LEN);
 
 	setrlimit(RLIMIT_NOFILE, &none);
-	check_populated(p, 96 * MIB);
+	check_populated(p, LEN);
 }

@@ -157,10 +157,10 @@ CASE(unknown_cpus, HERE)
 CASE(bound_as_before, HERE)
 {
 	struct bmm_options alone = OPTIONS(.threads = 1);
-	char *p = anonymous(96 * MIB);
+	char *p = anonymous(LEN);
 
 	nodes_made = true;
-	check(!bmm_populate(p, 96 * MIB, &alone, NULL));
+	check(!bmm_populate(p, LEN, &alone, NULL));
 	check(!bound);
 }
 
