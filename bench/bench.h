@@ -293,8 +293,15 @@ void limit_write(const struct limit *limit, enum bmm_op op, void *dst,
 void use_extent(enum use use, void *base, size_t len);
 
 /* peers.c */
-method_fn plain_clear, plain_copy, pmem_clear, pmem_copy;
+method_fn plain_clear, plain_copy;
+#ifdef BENCH_LIBPMEM2
+method_fn pmem_clear, pmem_copy;
 bool pmem_init(const struct buffer *buffer);
+#else
+#define pmem_clear	  NULL
+#define pmem_copy	  NULL
+#define pmem_init(buffer) false
+#endif
 
 /* buffer.c */
 size_t buffer_cache_bytes(void);

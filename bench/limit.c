@@ -68,20 +68,15 @@ static void copy_glibc(char *p, const char *s, size_t len)
 }
 
 #ifdef __x86_64__
-static bool has_movdir64b(void)
-{
-	return bmm_host_has(BMM_CPU_MOVDIR64B);
-}
+#define HAS(name, feature)                    \
+	static bool has_##name(void)          \
+	{                                     \
+		return bmm_host_has(feature); \
+	}
 
-static bool has_clzero(void)
-{
-	return bmm_host_has(BMM_CPU_CLZERO);
-}
-
-static bool has_avx512(void)
-{
-	return bmm_host_has(BMM_CPU_AVX512);
-}
+HAS(movdir64b, BMM_CPU_MOVDIR64B)
+HAS(clzero, BMM_CPU_CLZERO)
+HAS(avx512, BMM_CPU_AVX512)
 
 /* Half as wide: measured only where it is the widest. */
 static bool has_avx2(void)

@@ -76,17 +76,4 @@ void pmem_copy(void *dst, const void *src, size_t len)
 	copy(dst, src, len, FLAGS);
 	drain();
 }
-#else
-bool pmem_init(const struct buffer *buffer)
-{
-	return false;
-}
-
-void pmem_clear(void *dst, const void *src, size_t len)
-{
-}
-
-void pmem_copy(void *dst, const void *src, size_t len)
-{
-}
 #endif
