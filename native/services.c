@@ -55,11 +55,7 @@ STUB(void *, __kvmalloc_node_noprof, size_t size)
 	return aligned_alloc(PAGE, (size + PAGE - 1) & ~(PAGE - 1));
 }
 
-STUB(void *, vmalloc_noprof, unsigned long size)
-{
-	return malloc(size);
-}
-
+STUB_AS(vmalloc_noprof, __kmalloc_noprof);
 STUB_AS(kvfree, kfree);
 STUB_AS(vfree, kfree);
 
@@ -67,7 +63,7 @@ STUB_AS(vfree, kfree);
 STUB_AS(__kmalloc, __kmalloc_noprof);
 STUB_AS(kmalloc_trace, __kmalloc_cache_noprof);
 STUB_AS(kvmalloc_node, __kvmalloc_node_noprof);
-STUB_AS(vmalloc, vmalloc_noprof);
+STUB_AS(vmalloc, __kmalloc_noprof);
 
 /* Per-CPU memory of the one CPU, in order of allocation. */
 static char percpu[PERCPU] __attribute__((__aligned__(4096)));
@@ -92,10 +88,7 @@ STUB(uint64_t, pcpu_alloc_noprof, size_t size, size_t align, bool reserved,
 	return (uint64_t)percpu + at - fact("gs");
 }
 
-STUB(uint64_t, __alloc_percpu, size_t size, size_t align)
-{
-	return stub_pcpu_alloc_noprof(size, align, false, 0);
-}
+STUB_AS(__alloc_percpu, pcpu_alloc_noprof);
 
 /* Log: a request that goes well has a line, too, which nobody reads here. */
 

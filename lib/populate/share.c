@@ -58,10 +58,8 @@ void share_segments(struct crew *crew, struct maps *maps)
 		add_segment(crew, &one);
 		at = one.map.end;
 	}
-	if (!crew->segments_nr) { /* unknown, or nothing is mapped */
-		crew->segments[0].next = crew->start;
+	if (!crew->segments_nr) /* unknown, or nothing is mapped */
 		crew->segments_nr = 1;
-	}
 	crew->segments[0].next = crew->start;
 	for (i = 0; i + 1 < crew->segments_nr; i++)
 		crew->segments[i].end = crew->segments[i + 1].next;
