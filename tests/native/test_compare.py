@@ -129,40 +129,6 @@ def test_one_cell_among_a_hundred_takes_no_more_files() -> None:
     assert [cell.verdict for cell in found].count(SLOWER) == 1
 
 
-@pytest.mark.parametrize("files", [4, 6])
-def test_two_builds_of_one_source_are_equal(files: int) -> None:
-    """In 95 of 100 pairs of sides no arm is named, nor at a threshold of nothing.
-
-    Each run has luck of its own, arm by arm, that all its samples share: as samples
-    of one run they would be proven to differ.
-    """
-    chance = random.Random(files)  # noqa: S311
-
-    def lucky() -> float:
-        return 100 * chance.gauss(1, 0.03)
-
-    def of_files() -> list[float]:
-        return [lucky() for _ in range(files)]
-
-    def of_one_file() -> list[float]:
-        middle = lucky()
-        return [middle * chance.gauss(1, 0.005) for _ in range(6)]
-
-    def named(side: Callable[[], list[float]]) -> list[bool]:
-        """Return whether one of ten arms is named, without a threshold and with one."""
-        pairs = [
-            (arm("s", f"{i}", side()), arm("s", f"{i}", side())) for i in range(10)
-        ]
-        cells = compare.judge(pairs, 0)
-        by_more = [compare._cell(c.before, c.after, 0.05, c.p) for c in cells]
-        return [any(c.verdict != UNPROVEN for c in held) for held in (cells, by_more)]
-
-    at_all, by_more = zip(*(named(of_files) for _ in range(100)), strict=True)
-    assert sum(by_more) <= 5
-    assert sum(at_all) <= 11  # 5 expected; 12 or more have a chance below 0.5 %
-    assert sum(named(of_one_file)[0] for _ in range(5)) >= 3  # the test can fail
-
-
 def test_exit_codes_and_order(run: Run) -> None:
     before = build(a=100, b=100, c=100, d=100)
     after = build(a=90, b=101, c=120, d=140)

@@ -169,20 +169,6 @@ def test_a_clear_effect_is_proven_among_many() -> None:
     assert sum(ratio.significant for ratio in found) == 1
 
 
-@pytest.mark.parametrize("n", [6, 9])
-def test_noise_in_many_ratios_is_seldom_proven(n: int) -> None:
-    """In 5 % of runs one of 20; without a correction it would be in most."""
-    chance = random.Random(n)  # noqa: S311
-
-    def noise() -> list[list[float]]:
-        return [[chance.gauss(0, 1) for _ in range(n)] for _ in range(20)]
-
-    together = sum(min(stats.p_of_signs(noise())) <= ALPHA for _ in range(100))
-    assert together <= 11  # 5 expected; 12 or more have a chance below 0.5 %
-    alone = [min(stats.p_of_signs([row])[0] for row in noise()) for _ in range(20)]
-    assert sum(p <= ALPHA for p in alone) > 4
-
-
 def test_more_processes_than_signs_can_be_listed() -> None:
     noise = [x - 100 for x in around(100, 20, 1)]
     p_noise, p_effect = stats.p_of_signs([noise, [x + 5 for x in noise]])
