@@ -69,35 +69,31 @@ static const char *setting(enum bmm_op op)
 	return value ? value : "";
 }
 
-static bool is_fastest(const char *name, size_t len)
-{
-	return !len || (len == 7 && !memcmp(name, "fastest", 7));
-}
-
 /*
  * One name for all classes, or one for each, separated by commas. Returns how
- * many; 0 if a name is not valid here.
+ * many; 0 for "fastest" or nothing, which is none; -1 if one is not valid here.
  */
-static unsigned int parse(enum bmm_op op, const char *text, size_t len,
-			  const struct bmm_backend **row)
+static int parse(enum bmm_op op, const char *text, size_t len,
+		 const struct bmm_backend **row)
 {
 	unsigned int class, nr = 0, step = step_of(op);
 	size_t from = 0, to;
 
-	if (!len)
+	memset(row, 0, BMM_CLASSES * sizeof(*row));
+	if (!len || (len == 7 && !memcmp(text, "fastest", 7)))
 		return 0;
 	for (; from <= len && nr < BMM_CLASSES / step; from = to + 1, nr++) {
 		for (to = from; to < len && text[to] != ',';)
 			to++;
 		row[nr * step] = bmm_backend_find(op, text + from, to - from);
 		if (!row[nr * step])
-			return 0;
+			return -1;
 	}
 	if (from <= len || (nr > 1 && nr < BMM_CLASSES / step))
-		return 0;
+		return -1;
 	for (class = 0; class < BMM_CLASSES; class++)
 		row[class] = nr == 1 ? row[0] : row[class - class % step];
-	return nr;
+	return (int)nr;
 }
 
 /* Above the size of the cache, unless one backend is forced for all calls. */
@@ -123,12 +119,12 @@ static void begin_op(enum bmm_op op)
 {
 	const char *text = setting(op);
 	const struct bmm_backend *row[BMM_CLASSES];
-	unsigned int nr = parse(op, text, strlen(text), row), class;
+	int nr = parse(op, text, strlen(text), row), class;
 	size_t unset = UNSET, size = streams_from(op, nr == 1);
 
 	__atomic_compare_exchange_n(&bmm_streams_from[op], &unset, size, false,
 				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-	for (class = 0; nr && class < BMM_CLASSES; class++)
+	for (class = 0; nr > 0 && class < (int)BMM_CLASSES; class++)
 		settle(&bmm_selections[op][class], row[class]);
 }
 
@@ -261,20 +257,17 @@ void bmm_measure(void)
  */
 int bmm_backend_select(enum bmm_op op, const char *name, size_t len)
 {
-	const struct bmm_backend *row[BMM_CLASSES] = { NULL };
+	const struct bmm_backend *row[BMM_CLASSES];
 	unsigned int class, k;
-	bool forced = false;
+	int nr;
 
 	begin();
 	if ((unsigned int)op >= BMM_OPS)
 		return -BMM_EINVAL;
-	if (!is_fastest(name, len)) {
-		k = parse(op, name, len, row);
-		if (!k)
-			return -BMM_EINVAL;
-		forced = k == 1;
-	}
-	bmm_set(&bmm_streams_from[op], streams_from(op, forced));
+	nr = parse(op, name, len, row);
+	if (nr < 0)
+		return -BMM_EINVAL;
+	bmm_set(&bmm_streams_from[op], streams_from(op, nr == 1));
 	for (class = 0; class < BMM_CLASSES; class++) {
 		for (k = 0; k < BMM_CANDIDATES; k++)
 			bmm_set(&calibrations[op][class].rate[k], 0);
@@ -394,8 +387,7 @@ size_t bmm_environment_error(char *buf, size_t size)
 	for (op = 0; op < (int)BMM_OPS && !text.len; op++) {
 		calls.op = (enum bmm_op)op;
 		name = setting(calls.op);
-		if (is_fastest(name, strlen(name)) ||
-		    parse(calls.op, name, strlen(name), row))
+		if (parse(calls.op, name, strlen(name), row) >= 0)
 			continue;
 		bmm_text_add(&text, variables[op]);
 		bmm_text_add(&text, "=");
