@@ -67,7 +67,6 @@ WRAPPED(ssize_t, pread64, int, void *, size_t, off_t);
 /* As on other kernels; forbid_query(), too. */
 void forbid_advice(void);
 void forbid_scan(void);
-void forbid_affinity(void);
 
 /* The kernels that a case is for: this one, and it as older ones are. */
 #define HERE	1U

@@ -147,12 +147,6 @@ void forbid_advice(void)
 	forbid(SYS_madvise, 2, ~0U, POPULATE, 0, EINVAL);
 }
 
-/* Of the calling thread, as a container's filter may. */
-void forbid_affinity(void)
-{
-	forbid(SYS_sched_getaffinity, 0, ~0U, 0, 0, EPERM);
-}
-
 /* Before Linux 6.7. */
 void forbid_scan(void)
 {
