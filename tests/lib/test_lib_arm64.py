@@ -22,7 +22,11 @@ def crossed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 def test_persisting_fails_on_a_cpu_without_dc_cvap(
     crossed: Installed, tmp_path: Path, cpu: str, says: str
 ) -> None:
-    source = Path(__file__).with_name("unsupported.c")
+    (source := tmp_path / "unsupported.c").write_text(
+        "#include <bulkmm.h>\n#include <stdio.h>\nint main(void)\n{\n"
+        'static char at[300];\nprintf("%d %d\\n", bmm_persist(at + 1, 299),'
+        " bmm_persist(NULL, 0));\nreturn 0;\n}\n"
+    )
     options = {"compiler": "aarch64-linux-gnu-gcc"}
     program = crossed.build(source, tmp_path / "unsupported", "-static", **options)
     assert test_core_arm64.run(str(program), cpu) == [says]

@@ -49,12 +49,6 @@ def test_a_case(build: Path, case: str) -> None:
     assert done.stdout == ""
 
 
-def test_threads_with_much_data_of_their_own() -> None:
-    """Which the C library puts on their stacks."""
-    done = completed([NATIVE / "bmm-cases-data", "grows"])
-    assert (done.returncode, done.stdout) == (0, "")
-
-
 @pytest.mark.parametrize("kernel", ["", "before-6.11"])
 @pytest.mark.parametrize("kind", ["hugetlb", "memfd", "file"])
 def test_a_pool_that_is_too_small_says_how_far_it_came(
