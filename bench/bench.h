@@ -209,9 +209,8 @@ struct extents {
 /**
  * struct subject - what is measured
  * @name:      as on the command line
- * @per_unit:  bytes of --size to a unit
- * @unit:      bytes of memory to a unit
- * @by_extent: works on the extents of the command line
+ * @record:    bytes of memory to a page of --size; 0: works on the extents of
+ *             the command line, in as many bytes
  * @sourced:   needs a source to read, too
  * @ops:       operations of the core that it uses, a bit each
  * @extents:   if it uses extents_init()
@@ -220,9 +219,7 @@ struct extents {
  */
 struct subject {
 	const char *name;
-	size_t per_unit;
-	size_t unit;
-	bool by_extent;
+	size_t record;
 	bool sourced;
 	unsigned int ops;
 	const struct extents *extents;

@@ -109,9 +109,6 @@ static const struct extents extents = {
 
 const struct subject clear_subject = {
 	.name = "clear",
-	.per_unit = 1,
-	.unit = 1,
-	.by_extent = true,
 	.ops = 1U << BMM_CLEAR | 1U << BMM_CLEAR_STREAMING,
 	.extents = &extents,
 	.init = extents_init,

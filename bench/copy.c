@@ -46,9 +46,6 @@ static const struct extents extents = {
 
 const struct subject copy_subject = {
 	.name = "copy",
-	.per_unit = 1,
-	.unit = 1,
-	.by_extent = true,
 	.sourced = true,
 	.ops = 1U << BMM_COPY | 1U << BMM_COPY_STREAMING,
 	.extents = &extents,

@@ -46,9 +46,6 @@ static void describe(const struct bench *b)
 
 const struct subject first_use_subject = {
 	.name = "first-use",
-	.per_unit = 1,
-	.unit = 1,
-	.by_extent = true,
 	.sourced = true,
 	.ops = (1U << BMM_OPS) - 1,
 	.init = init,

@@ -65,7 +65,7 @@ static bool check(const struct subject *subject, const struct options *options)
 
 	if (backend && !(*backend && run_select(subject, backend)))
 		return false;
-	return !subject->by_extent || options->extents_nr;
+	return subject->record || options->extents_nr;
 }
 
 static const struct subject *find_subject(const char *name)
@@ -79,11 +79,12 @@ static const struct subject *find_subject(const char *name)
 static int get_memory(struct bench *b)
 {
 	const struct subject *subject = b->subject;
-	size_t bytes = (size_t)(b->options.size / subject->per_unit) *
-		       subject->unit;
-	size_t step = subject->by_extent ? options_largest(&b->options) : bytes;
+	size_t bytes = (size_t)b->options.size, step;
 	size_t cold = COLD * buffer_cache_bytes();
 
+	if (subject->record)
+		bytes = bytes / DEVICE_PAGE * subject->record;
+	step = subject->record ? bytes : options_largest(&b->options);
 	if (bytes < cold)
 		bytes = (cold + step - 1) / step * step;
 	if (!buffer_get(&b->buffer, bytes, subject->sourced))

@@ -307,8 +307,7 @@ static void describe(const struct bench *b)
 
 const struct subject memmap_subject = {
 	.name = "memmap",
-	.per_unit = DEVICE_PAGE,
-	.unit = sizeof(struct model_page),
+	.record = sizeof(struct model_page),
 	.ops = 1U << BMM_STAMP,
 	.init = init,
 	.describe = describe,
