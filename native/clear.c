@@ -212,11 +212,6 @@ static void clear_all(const struct scenario *s, const struct arm *arm)
 	}
 }
 
-static void clear_call(const struct scenario *s)
-{
-	clear_all(s, NULL);
-}
-
 /* Every byte is zero, and nothing around the folios was touched. */
 static bool clear_right(const struct scenario *s)
 {
@@ -242,8 +237,7 @@ const struct family clear_family = {
 	.setup = clear_setup,
 	.enter = clear_enter,
 	.reset = clear_reset,
-	.call = clear_call,
-	.limit = clear_all,
+	.call = clear_all,
 	.right = clear_right,
 	.output = clear_output,
 };

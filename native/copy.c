@@ -211,11 +211,6 @@ static void copy_all(const struct scenario *s, const struct arm *arm)
 	}
 }
 
-static void copy_call(const struct scenario *s)
-{
-	copy_all(s, NULL);
-}
-
 static void copy_keep(const struct scenario *s)
 {
 	wanted = returned;
@@ -248,8 +243,7 @@ const struct family copy_family = {
 	.setup = copy_setup,
 	.enter = copy_enter,
 	.reset = copy_reset,
-	.call = copy_call,
-	.limit = copy_all,
+	.call = copy_all,
 	.keep = copy_keep,
 	.right = copy_right,
 	.output = copy_output,

@@ -128,17 +128,14 @@ static void free_pages(const struct scenario *s)
 	}
 }
 
-static void hotplug_call(const struct scenario *s)
+static void hotplug_call(const struct scenario *s, const struct arm *arm)
 {
 	if (s->kind >= JOINS)
 		return set_contiguous(zone);
-	init(at);
-	free_pages(s);
-}
-
-static void hotplug_limit(const struct scenario *s, const struct arm *arm)
-{
-	limit_write(arm->limit, BMM_STAMP, block(at), NULL, s->bytes);
+	if (arm)
+		limit_write(arm->limit, BMM_STAMP, block(at), NULL, s->bytes);
+	else
+		init(at);
 	free_pages(s);
 }
 
@@ -160,7 +157,7 @@ static void hotplug_keep(const struct scenario *s)
 		die("%s: the kernel's answer is wrong", s->name);
 	for (i = 0; s->kind < JOINS && i < blocks; i++) {
 		hotplug_reset(s);
-		hotplug_call(s);
+		hotplug_call(s, NULL);
 		sums[at] = sum(at);
 	}
 	if (s->kind < JOINS)
@@ -191,7 +188,6 @@ const struct family hotplug_family = {
 	.enter = hotplug_enter,
 	.reset = hotplug_reset,
 	.call = hotplug_call,
-	.limit = hotplug_limit,
 	.keep = hotplug_keep,
 	.right = hotplug_right,
 	.output = hotplug_output,

@@ -169,18 +169,16 @@ static void memmap_reset(const struct scenario *s)
 	odd_page = s->value[ODD] ? last(s) : NULL;
 }
 
-static void memmap_call(const struct scenario *s)
+static void memmap_call(const struct scenario *s, const struct arm *arm)
 {
 	const uint64_t *v = s->value;
 
+	if (arm)
+		return limit_write(arm->limit, BMM_STAMP, first(s), NULL,
+				   s->bytes);
 	if (min_pages)
 		*min_pages = v[SMALL] ? v[SMALL] : min_pages_own;
 	init_pages(zone, MEMMAP_START + v[FROM], v[PAGES], pgmap);
-}
-
-static void memmap_limit(const struct scenario *s, const struct arm *arm)
-{
-	limit_write(arm->limit, BMM_STAMP, first(s), NULL, s->bytes);
 }
 
 static void memmap_keep(const struct scenario *s)
@@ -235,7 +233,6 @@ const struct family memmap_family = {
 	.enter = memmap_enter,
 	.reset = memmap_reset,
 	.call = memmap_call,
-	.limit = memmap_limit,
 	.keep = memmap_keep,
 	.right = memmap_right,
 	.output = memmap_output,

@@ -138,8 +138,8 @@ struct scenario {
  * @setup:  builds the state and lists the scenarios; returns how many
  * @enter:  other preparation of a scenario, once
  * @reset:  runs before each operation, not timed
- * @call:   enters the kernel's function
- * @limit:  does the same amount of stores, or the loop, or a peer's method
+ * @call:   enters the kernel's function; or, for an @arm, does the same amount
+ *          of stores, or the loop, or a peer's method
  * @keep:   saves the kernel's result, unless it is known
  * @right:  whether the whole result is the same as the kernel's
  * @output: some byte of the result
@@ -158,8 +158,7 @@ struct family {
 	unsigned int (*setup)(struct scenario *list, uint64_t size);
 	void (*enter)(const struct scenario *s);
 	void (*reset)(const struct scenario *s);
-	void (*call)(const struct scenario *s);
-	void (*limit)(const struct scenario *s, const struct arm *arm);
+	void (*call)(const struct scenario *s, const struct arm *arm);
 	void (*keep)(const struct scenario *s);
 	bool (*right)(const struct scenario *s);
 	char *(*output)(const struct scenario *s);

@@ -25,6 +25,8 @@ void run_enter(const struct run *run, const struct scenario *s,
 uint64_t run_once(const struct run *run, const struct scenario *s,
 		  const struct arm *arm)
 {
+	const struct arm *own = arm->limit || arm->loop || arm->peer ? arm :
+								       NULL;
 	uint64_t took = 0, begun;
 	unsigned int i;
 
@@ -34,10 +36,7 @@ uint64_t run_once(const struct run *run, const struct scenario *s,
 	for (i = 0; i < s->repeat; i++) {
 		run->family->reset(s);
 		begun = bmm_host_clock();
-		if (arm->limit || arm->loop || arm->peer)
-			run->family->limit(s, arm);
-		else
-			run->family->call(s);
+		run->family->call(s, own);
 		took += bmm_host_clock() - begun;
 	}
 	return took / s->repeat;
@@ -135,7 +134,7 @@ static void shared_by(const struct run *run, const struct scenario *s,
 	module_swap(arm);
 	run->family->reset(s);
 	module_protect(true);
-	run->family->call(s);
+	run->family->call(s, NULL);
 	if (run->corrupt && arm->mode->op >= 0)
 		module_force(arm->mode, "fastest");
 	module_protect(false);

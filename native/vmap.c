@@ -147,7 +147,7 @@ static int call(const struct scenario *s, uint64_t at, void **pages)
 }
 
 /* Maps one array after another, one call each. */
-static void vmap_call(const struct scenario *s)
+static void call_all(const struct scenario *s)
 {
 	uint64_t at = ADDRESS + s->value[AT_PAGE] * PAGE, i;
 
@@ -287,9 +287,11 @@ static void limit_leaves(const struct scenario *s)
 		*to++ = vmap_value(s, i) | LEAF;
 }
 
-static void vmap_limit(const struct scenario *s, const struct arm *arm)
+static void vmap_call(const struct scenario *s, const struct arm *arm)
 {
-	if (s->modes == vmap_modes)
+	if (!arm)
+		call_all(s);
+	else if (s->modes == vmap_modes)
 		limit_blocks(s);
 	else if (s->value[MISSING] && s->value[SHIFT])
 		limit_leaves(s);
@@ -306,7 +308,6 @@ const struct family vmap_family = {
 	.enter = vmap_enter,
 	.reset = vmap_reset,
 	.call = vmap_call,
-	.limit = vmap_limit,
 	.keep = vmap_keep,
 	.right = vmap_right,
 	.output = vmap_output,
