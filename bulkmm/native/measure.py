@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from bulkmm import grid, machine
+from bulkmm import grid
 from bulkmm.bench import measure as bench
 from bulkmm.bench import program
 from bulkmm.bench.amount import check_memory
