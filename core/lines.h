@@ -63,4 +63,16 @@ copy_extent(char *p, const char *s, size_t len, bmm_copy_lines *lines,
 	edge(p + len - tail, s + len - tail, tail);
 }
 
+/* Operations of any length and alignment from a loop over whole lines. */
+#define BMM_CLEAR_OF(name, lines)                        \
+	static void name(void *dst, size_t len)          \
+	{                                                \
+		clear_extent(dst, len, BMM_LINE, lines); \
+	}
+#define BMM_COPY_OF(name, extent, lines)                         \
+	static void name(void *dst, const void *src, size_t len) \
+	{                                                        \
+		extent(dst, src, len, lines);                    \
+	}
+
 #endif

@@ -116,9 +116,6 @@ static void clear_lines(char *p, size_t len)
 		store_line(p, &zero);
 }
 
-static void clear(void *dst, size_t len)
-{
-	clear_extent(dst, len, BMM_LINE, clear_lines);
-}
+BMM_CLEAR_OF(clear, clear_lines)
 
 #endif

@@ -17,10 +17,7 @@ static void clear_lines(char *line, size_t len)
 		__asm__ volatile("clzero" : : "a"(line) : "memory");
 }
 
-static void clear_streaming(void *dst, size_t len)
-{
-	clear_extent(dst, len, BMM_LINE, clear_lines);
-}
+BMM_CLEAR_OF(clear_streaming, clear_lines)
 
 const struct bmm_backend bmm_clzero[] = {
 	{ .name = "clzero",

@@ -27,10 +27,7 @@ static void copy_lines(char *p, const char *s, size_t len)
 		store_line(p, s);
 }
 
-static void copy_streaming(void *dst, const void *src, size_t len)
-{
-	bmm_x86_stream_extent(dst, src, len, copy_lines);
-}
+BMM_COPY_OF(copy_streaming, bmm_x86_stream_extent, copy_lines)
 
 static void clear_lines(char *line, size_t len)
 {
@@ -40,10 +37,7 @@ static void clear_lines(char *line, size_t len)
 		store_line(line, zero);
 }
 
-static void clear_streaming(void *dst, size_t len)
-{
-	clear_extent(dst, len, BMM_LINE, clear_lines);
-}
+BMM_CLEAR_OF(clear_streaming, clear_lines)
 
 static void stamp(void *dst, const struct bmm_image *image, size_t count)
 {

@@ -42,20 +42,9 @@ static void copy_lines(char *p, const char *s, size_t len)
 COPY_AHEAD(copy_lines_t0, "t0", 1024)
 COPY_AHEAD(copy_lines_nta, "nta", 2048)
 
-static void copy(void *dst, const void *src, size_t len)
-{
-	bmm_x86_stream_extent(dst, src, len, copy_lines);
-}
-
-static void copy_t0(void *dst, const void *src, size_t len)
-{
-	bmm_x86_stream_extent(dst, src, len, copy_lines_t0);
-}
-
-static void copy_nta(void *dst, const void *src, size_t len)
-{
-	bmm_x86_stream_extent(dst, src, len, copy_lines_nta);
-}
+BMM_COPY_OF(copy, bmm_x86_stream_extent, copy_lines)
+BMM_COPY_OF(copy_t0, bmm_x86_stream_extent, copy_lines_t0)
+BMM_COPY_OF(copy_nta, bmm_x86_stream_extent, copy_lines_nta)
 
 static void clear_lines(char *line, size_t len)
 {
@@ -64,10 +53,7 @@ static void clear_lines(char *line, size_t len)
 	bmm_x86_stamp64(line, zero, len / BMM_LINE);
 }
 
-static void clear_streaming(void *dst, size_t len)
-{
-	clear_extent(dst, len, BMM_LINE, clear_lines);
-}
+BMM_CLEAR_OF(clear_streaming, clear_lines)
 
 static void stamp(void *dst, const struct bmm_image *image, size_t count)
 {

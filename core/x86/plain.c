@@ -35,10 +35,7 @@ static void copy_lines(char *p, const char *s, size_t len)
 		copy_line(p, s);
 }
 
-static void clear(void *dst, size_t len)
-{
-	clear_extent(dst, len, BMM_LINE, clear_lines);
-}
+BMM_CLEAR_OF(clear, clear_lines)
 
 static void copy(void *dst, const void *src, size_t len)
 {

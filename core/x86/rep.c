@@ -82,10 +82,7 @@ static void clear_t0(void *dst, size_t len)
 	clear_b(p, len);
 }
 
-static void clear_q(void *dst, size_t len)
-{
-	clear_extent(dst, len, BMM_LINE, set_q);
-}
+BMM_CLEAR_OF(clear_q, set_q)
 
 const struct bmm_backend bmm_rep[] = {
 	{ .name = "rep-b",

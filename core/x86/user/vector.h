@@ -152,26 +152,15 @@ copy_by(void *dst, const void *src, size_t len, bmm_copy_lines *lines)
 	lines(p + head, s + head, len - head - tail);
 }
 
-#define COPY(name, by, lines)                                    \
-	static void name(void *dst, const void *src, size_t len) \
-	{                                                        \
-		by(dst, src, len, lines);                        \
-	}
-#define CLEAR(name, lines)                               \
-	static void name(void *dst, size_t len)          \
-	{                                                \
-		clear_extent(dst, len, BMM_LINE, lines); \
-	}
-
-COPY(copy, copy_by, copy_lines)
-COPY(copy_t0, copy_by, copy_lines_t0)
-COPY(copy_down, copy_by, copy_lines_down)
-COPY(copy_streaming, bmm_x86_stream_extent, stream_lines)
-COPY(copy_streaming_t0, bmm_x86_stream_extent, stream_lines_t0)
-COPY(copy_streaming_pages, bmm_x86_stream_extent, stream_pages)
-CLEAR(clear, clear_lines)
-CLEAR(clear_t0, clear_lines_t0)
-CLEAR(clear_streaming, stream_zero)
+BMM_COPY_OF(copy, copy_by, copy_lines)
+BMM_COPY_OF(copy_t0, copy_by, copy_lines_t0)
+BMM_COPY_OF(copy_down, copy_by, copy_lines_down)
+BMM_COPY_OF(copy_streaming, bmm_x86_stream_extent, stream_lines)
+BMM_COPY_OF(copy_streaming_t0, bmm_x86_stream_extent, stream_lines_t0)
+BMM_COPY_OF(copy_streaming_pages, bmm_x86_stream_extent, stream_pages)
+BMM_CLEAR_OF(clear, clear_lines)
+BMM_CLEAR_OF(clear_t0, clear_lines_t0)
+BMM_CLEAR_OF(clear_streaming, stream_zero)
 
 /* What bmm_NAME[] holds. */
 #define VECTOR_BACKENDS(prefix)                             \
