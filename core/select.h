@@ -12,9 +12,9 @@
 
 /*
  * Classes by length: below 2 KiB, where nothing is measured; to 8 KiB and to
- * 64 KiB, measured in the cache; above, measured cold and, if it is to stay in
- * the cache, in it too. Twice as many, as the source of a copy has the same
- * offset within a cache line or another one.
+ * 48 KiB, the largest L1 caches, measured in the cache; above, measured cold
+ * and, if it is to stay in the cache, in it too. Twice as many, as the source of
+ * a copy has the same offset within a cache line or another one.
  */
 #define BMM_CLASSES 8U
 #define BMM_SHORT   2048U
@@ -22,7 +22,7 @@
 static inline unsigned int bmm_class(size_t len, uintptr_t skew)
 {
 	return 2U * ((len >= BMM_SHORT) + (len >= 4 * BMM_SHORT) +
-		     (len >= 32 * BMM_SHORT)) +
+		     (len >= 24 * BMM_SHORT)) +
 	       (skew % 64 != 0);
 }
 
