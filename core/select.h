@@ -13,8 +13,8 @@
 /*
  * Classes by length: below 2 KiB, where nothing is measured; to 8 KiB and to
  * 48 KiB, the largest L1 caches, measured in the cache; above, measured cold
- * and, if it is to stay in the cache, in it too. Twice as many, as the source of
- * a copy has the same offset within a cache line or another one.
+ * and, if it is to stay in the cache, in it too. Twice as many, as the source
+ * of a copy has the same offset within a cache line or another one.
  */
 #define BMM_CLASSES 8U
 #define BMM_SHORT   2048U

@@ -50,9 +50,9 @@ static DEFINE_MUTEX(select_lock);
 
 /*
  * Memory that is worth the module's while is not in the cache, but for huge
- * pages that were freed a moment ago: ordinary stores may win a tenth of what is
- * cold, and take twice as long as REP STOSB in the cache (Zen 3). A call is as
- * long as the buffer.
+ * pages that were freed a moment ago: ordinary stores may win a tenth of what
+ * is cold, and take twice as long as REP STOSB in the cache (Zen 3). A call is
+ * as long as the buffer.
  */
 static struct bmm_calls select_calls(enum bmm_op op)
 {
