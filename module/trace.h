@@ -20,133 +20,235 @@
 /* clang-format off */
 
 /*
- * An event, whose fields BMM_TRACE_NAME() lists: NUM(type, name, as it is
- * printed, value) or STR(the same without a type).
- */
-#define BMM_EVENT(name, proto, args)                                          \
-	TRACE_EVENT(name, PARAMS(proto), PARAMS(args),                        \
-		TP_STRUCT__entry(BMM_TRACE_##name(BMM_FIELD, BMM_STRING)),    \
-		TP_fast_assign(BMM_TRACE_##name(BMM_ASSIGN, BMM_ASSIGN_STR)), \
-		BMM_PRINTK(BMM_TRACE_##name(BMM_FORMAT, BMM_FORMAT_STR)       \
-			   BMM_TRACE_##name(BMM_VALUE, BMM_VALUE_STR)))
-
-#define BMM_FIELD(type, name, format, value)  __field(type, name)
-#define BMM_STRING(name, format, value)	      __string(name, value)
-#define BMM_ASSIGN(type, name, format, value) __entry->name = value;
-#define BMM_ASSIGN_STR(name, format, value)   bmm_assign_str(name, value);
-#define BMM_FORMAT(type, name, format, value) format
-#define BMM_FORMAT_STR(name, format, value)   format
-#define BMM_VALUE(type, name, format, value)  , __entry->name
-#define BMM_VALUE_STR(name, format, value)    , __get_str(name)
-#define BMM_PRINTK(...)			      TP_printk(__VA_ARGS__)
-
-/*
  * One memmap_init_zone_device(): nr_pages PFNs from start_pfn; bytes stamped,
  * not including the learned units; time of the whole call; result is "served",
  * "verified", or the reason for which the kernel's function served.
  */
-#define BMM_TRACE_memmap(NUM, STR)                                            \
-	NUM(unsigned long, start_pfn, "start_pfn=0x%lx", b->pfn)              \
-	NUM(unsigned long, nr_pages, " nr_pages=%lu", b->end - b->pfn)        \
-	NUM(unsigned int, order, " order=%u", b->order)                       \
-	NUM(u64, bytes, " bytes=%llu", bytes)                                 \
-	NUM(u64, ns, " ns=%llu", ns)                                          \
-	STR(backend, " backend=%s", b->backend ? b->backend->name : "none")   \
-	STR(result, " result=%s", result)
-BMM_EVENT(memmap,
+TRACE_EVENT(memmap,
+
 	TP_PROTO(const struct bringup *b, u64 bytes, u64 ns, const char *result),
-	TP_ARGS(b, bytes, ns, result));
+
+	TP_ARGS(b, bytes, ns, result),
+
+	TP_STRUCT__entry(
+		__field(unsigned long, start_pfn)
+		__field(unsigned long, nr_pages)
+		__field(unsigned int, order)
+		__field(u64, bytes)
+		__field(u64, ns)
+		__string(backend, b->backend ? b->backend->name : "none")
+		__string(result, result)
+	),
+
+	TP_fast_assign(
+		__entry->start_pfn = b->pfn;
+		__entry->nr_pages = b->end - b->pfn;
+		__entry->order = b->order;
+		__entry->bytes = bytes;
+		__entry->ns = ns;
+		bmm_assign_str(backend, b->backend ? b->backend->name : "none");
+		bmm_assign_str(result, result);
+	),
+
+	TP_printk("start_pfn=0x%lx nr_pages=%lu order=%u bytes=%llu ns=%llu backend=%s result=%s",
+		__entry->start_pfn, __entry->nr_pages, __entry->order,
+		__entry->bytes, __entry->ns, __get_str(backend),
+		__get_str(result))
+);
 
 /*
  * One folio_zero_user() served: unit is the most bytes, gap the longest time
  * between two chances to reschedule (of one extent where the kernel preempts);
  * streaming says whether it bypassed the cache.
  */
-#define BMM_TRACE_clear(NUM, STR)                                             \
-	NUM(unsigned long, pfn, "pfn=0x%lx", pfn)                             \
-	NUM(unsigned int, order, " order=%u", order)                          \
-	NUM(u64, bytes, " bytes=%llu", bytes)                                 \
-	NUM(u64, ns, " ns=%llu", ns)                                          \
-	NUM(u64, unit, " unit=%llu", unit)                                    \
-	NUM(u64, gap, " gap=%llu", gap)                                       \
-	NUM(bool, streaming, " streaming=%d", streaming)                      \
-	STR(backend, " backend=%s", backend)
-BMM_EVENT(clear,
+TRACE_EVENT(clear,
+
 	TP_PROTO(unsigned long pfn, unsigned int order, u64 bytes, u64 ns,
 		 u64 unit, u64 gap, bool streaming, const char *backend),
-	TP_ARGS(pfn, order, bytes, ns, unit, gap, streaming, backend));
+
+	TP_ARGS(pfn, order, bytes, ns, unit, gap, streaming, backend),
+
+	TP_STRUCT__entry(
+		__field(unsigned long, pfn)
+		__field(unsigned int, order)
+		__field(u64, bytes)
+		__field(u64, ns)
+		__field(u64, unit)
+		__field(u64, gap)
+		__field(bool, streaming)
+		__string(backend, backend)
+	),
+
+	TP_fast_assign(
+		__entry->pfn = pfn;
+		__entry->order = order;
+		__entry->bytes = bytes;
+		__entry->ns = ns;
+		__entry->unit = unit;
+		__entry->gap = gap;
+		__entry->streaming = streaming;
+		bmm_assign_str(backend, backend);
+	),
+
+	TP_printk("pfn=0x%lx order=%u bytes=%llu ns=%llu unit=%llu gap=%llu streaming=%d backend=%s",
+		__entry->pfn, __entry->order, __entry->bytes, __entry->ns,
+		__entry->unit, __entry->gap, __entry->streaming,
+		__get_str(backend))
+);
 
 /* One copy_user_large_folio(): whether the copy got to its end. */
-#define BMM_TRACE_copy(NUM, STR)                                              \
-	NUM(unsigned long, pfn, "pfn=0x%lx", folio_pfn(dst))                  \
-	NUM(unsigned long, src_pfn, " src_pfn=0x%lx", folio_pfn(src))         \
-	NUM(unsigned int, order, " order=%u", folio_order(dst))               \
-	NUM(u64, ns, " ns=%llu", ns)                                          \
-	NUM(bool, whole, " whole=%d", whole)
-BMM_EVENT(copy,
-	TP_PROTO(struct folio *dst, struct folio *src, u64 ns, bool whole),
-	TP_ARGS(dst, src, ns, whole));
+TRACE_EVENT(copy,
+
+	TP_PROTO(struct folio *dst, struct folio *src, u64 ns,
+		 bool whole),
+
+	TP_ARGS(dst, src, ns, whole),
+
+	TP_STRUCT__entry(
+		__field(unsigned long, pfn)
+		__field(unsigned long, src_pfn)
+		__field(unsigned int, order)
+		__field(u64, ns)
+		__field(bool, whole)
+	),
+
+	TP_fast_assign(
+		__entry->pfn = folio_pfn(dst);
+		__entry->src_pfn = folio_pfn(src);
+		__entry->order = folio_order(dst);
+		__entry->ns = ns;
+		__entry->whole = whole;
+	),
+
+	TP_printk("pfn=0x%lx src_pfn=0x%lx order=%u ns=%llu whole=%d",
+		__entry->pfn, __entry->src_pfn, __entry->order, __entry->ns,
+		__entry->whole)
+);
 
 /* One hugetlb page: "zeroed" ahead of use, or "served" without a clearing. */
-#define BMM_TRACE_prezero(NUM, STR)                                           \
-	NUM(unsigned long, pfn, "pfn=0x%lx", pfn)                             \
-	NUM(unsigned int, order, " order=%u", order)                          \
-	STR(what, " %s", what)
-BMM_EVENT(prezero,
+TRACE_EVENT(prezero,
+
 	TP_PROTO(unsigned long pfn, unsigned int order, const char *what),
-	TP_ARGS(pfn, order, what));
+
+	TP_ARGS(pfn, order, what),
+
+	TP_STRUCT__entry(
+		__field(unsigned long, pfn)
+		__field(unsigned int, order)
+		__string(what, what)
+	),
+
+	TP_fast_assign(
+		__entry->pfn = pfn;
+		__entry->order = order;
+		bmm_assign_str(what, what);
+	),
+
+	TP_printk("pfn=0x%lx order=%u %s", __entry->pfn, __entry->order,
+		__get_str(what))
+);
 
 /*
  * One request of the page allocator served: nr_pages from pfn; streaming says
  * whether they bypassed the cache.
  */
-#define BMM_TRACE_alloc(NUM, STR)                                             \
-	NUM(unsigned long, pfn, "pfn=0x%lx", pfn)                             \
-	NUM(unsigned long, nr_pages, " nr_pages=%lu", nr_pages)               \
-	NUM(u64, ns, " ns=%llu", ns)                                          \
-	NUM(bool, streaming, " streaming=%d", streaming)
-BMM_EVENT(alloc,
+TRACE_EVENT(alloc,
+
 	TP_PROTO(unsigned long pfn, unsigned long nr_pages, u64 ns,
 		 bool streaming),
-	TP_ARGS(pfn, nr_pages, ns, streaming));
+
+	TP_ARGS(pfn, nr_pages, ns, streaming),
+
+	TP_STRUCT__entry(
+		__field(unsigned long, pfn)
+		__field(unsigned long, nr_pages)
+		__field(u64, ns)
+		__field(bool, streaming)
+	),
+
+	TP_fast_assign(
+		__entry->pfn = pfn;
+		__entry->nr_pages = nr_pages;
+		__entry->ns = ns;
+		__entry->streaming = streaming;
+	),
+
+	TP_printk("pfn=0x%lx nr_pages=%lu ns=%llu streaming=%d",
+		__entry->pfn, __entry->nr_pages, __entry->ns,
+		__entry->streaming)
+);
 
 /*
  * One range of kernel addresses mapped: nr_pages from addr, in this many
  * contiguous runs, with this many entries of PAGE_SIZE, contpte groups and
  * entries of PMD_SIZE.
  */
-#define BMM_TRACE_vmap(NUM, STR)                                              \
-	NUM(unsigned long, addr, "addr=0x%lx", addr)                          \
-	NUM(unsigned long, nr_pages, " nr_pages=%lu", nr_pages)               \
-	NUM(unsigned long, runs, " runs=%lu", map->runs)                      \
-	NUM(unsigned long, small, " small=%lu", map->small)                   \
-	NUM(unsigned long, groups, " groups=%lu", map->groups)                \
-	NUM(unsigned long, leaves, " leaves=%lu", map->leaves)                \
-	NUM(u64, ns, " ns=%llu", ns)
-BMM_EVENT(vmap,
+TRACE_EVENT(vmap,
+
 	TP_PROTO(const struct bmm_mapping *map, unsigned long addr,
 		 unsigned long nr_pages, u64 ns),
-	TP_ARGS(map, addr, nr_pages, ns));
+
+	TP_ARGS(map, addr, nr_pages, ns),
+
+	TP_STRUCT__entry(
+		__field(unsigned long, addr)
+		__field(unsigned long, nr_pages)
+		__field(unsigned long, runs)
+		__field(unsigned long, small)
+		__field(unsigned long, groups)
+		__field(unsigned long, leaves)
+		__field(u64, ns)
+	),
+
+	TP_fast_assign(
+		__entry->addr = addr;
+		__entry->nr_pages = nr_pages;
+		__entry->runs = map->runs;
+		__entry->small = map->small;
+		__entry->groups = map->groups;
+		__entry->leaves = map->leaves;
+		__entry->ns = ns;
+	),
+
+	TP_printk("addr=0x%lx nr_pages=%lu runs=%lu small=%lu groups=%lu leaves=%lu ns=%llu",
+		__entry->addr, __entry->nr_pages, __entry->runs,
+		__entry->small, __entry->groups, __entry->leaves, __entry->ns)
+);
 
 /*
  * One set_zone_contiguous(): nr_pages PFNs from start_pfn joined the zone or
  * left it (0: not known which); the zone's span; result is "served", or the
  * reason for which the kernel walked over the zone.
  */
-#define BMM_TRACE_hotplug(NUM, STR)                                           \
-	NUM(unsigned long, start_pfn, "start_pfn=0x%lx", change->start)       \
-	NUM(unsigned long, nr_pages, " nr_pages=%lu",                         \
-	    change->end - change->start)                                      \
-	NUM(unsigned long, zone_start_pfn, " zone_start_pfn=0x%lx",           \
-	    walk->start)                                                      \
-	NUM(unsigned long, zone_pages, " zone_pages=%lu",                     \
-	    walk->end - walk->start)                                          \
-	NUM(u64, ns, " ns=%llu", ns)                                          \
-	STR(result, " result=%s", result)
-BMM_EVENT(hotplug,
+TRACE_EVENT(hotplug,
+
 	TP_PROTO(const struct bmm_walk_change *change,
 		 const struct bmm_walk *walk, u64 ns, const char *result),
-	TP_ARGS(change, walk, ns, result));
+
+	TP_ARGS(change, walk, ns, result),
+
+	TP_STRUCT__entry(
+		__field(unsigned long, start_pfn)
+		__field(unsigned long, nr_pages)
+		__field(unsigned long, zone_start_pfn)
+		__field(unsigned long, zone_pages)
+		__field(u64, ns)
+		__string(result, result)
+	),
+
+	TP_fast_assign(
+		__entry->start_pfn = change->start;
+		__entry->nr_pages = change->end - change->start;
+		__entry->zone_start_pfn = walk->start;
+		__entry->zone_pages = walk->end - walk->start;
+		__entry->ns = ns;
+		bmm_assign_str(result, result);
+	),
+
+	TP_printk("start_pfn=0x%lx nr_pages=%lu zone_start_pfn=0x%lx zone_pages=%lu ns=%llu result=%s",
+		__entry->start_pfn, __entry->nr_pages, __entry->zone_start_pfn,
+		__entry->zone_pages, __entry->ns, __get_str(result))
+);
 
 /* clang-format on */
 
