@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bulkmm.lab.families.huge import SizedWork
+from bulkmm.lab.families.huge import SizedWork, right
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.work import Measure, grouped, samples
 from bulkmm.results import Check
@@ -79,6 +79,7 @@ class Work(SizedWork):
         found = [
             Check("sampled", all(one["late_samples"] > 0 for one in seen), model),
             Check("tracepoint", told, f"{traced}"),
+            right("every byte zero", seen),
         ]
         if preempts:
             return found
