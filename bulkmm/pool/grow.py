@@ -84,6 +84,7 @@ def grow(
     An exception leaves the pool as it was.
     """
     before = {node: pool.persistent(node) for node in wanted}
+    surplus = pool.read("surplus_hugepages")
     held, had = Reserved(pool.page), 0  # pages more than were free
     with undisturbed() as interruptible:
         try:
@@ -94,6 +95,10 @@ def grow(
                         for pages in held.take(shares):
                             had = max(pages - spare, 0)
                             progress(had)
+                # 6.1 takes what is surplus on other nodes for pages that stay, and
+                # adds as many (set_max_huge_pages(), mm/hugetlb.c): no surplus first
+                if (made := pool.read("surplus_hugepages") - surplus) > 0:
+                    pool.write("nr_hugepages", pool.persistent() + made)
                 for node, pages in wanted.items():
                     pool.write("nr_hugepages", before[node] + pages, node)
             with interruptible():  # by what came after that

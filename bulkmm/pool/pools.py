@@ -109,8 +109,8 @@ class Pool:
         """Return the pages that are neither used nor reserved."""
         return max(self.read("free_hugepages") - self.read("resv_hugepages"), 0)
 
-    def persistent(self, node: int) -> int:
-        """Return the pages of a node that stay: what a write to nr_hugepages sets."""
+    def persistent(self, node: int | None = None) -> int:
+        """Return the pages that stay: what a write to nr_hugepages sets."""
         return self.read("nr_hugepages", node) - self.read("surplus_hugepages", node)
 
     def zeroed(self, node: int) -> int:
