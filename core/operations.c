@@ -86,8 +86,8 @@ void bmm_copy(void *dst, const void *src, size_t len)
  *
  * The body of the transfer bypasses the cache. Where @dst or @len is not a
  * multiple of 8, the bytes before the first whole cache line and after the
- * last one may stay in the cache. Ascending order. Weakly ordered until
- * bmm_drain().
+ * last one may stay in the cache. In no particular order, and weakly ordered
+ * until bmm_drain().
  *
  * Not persistent by itself, unlike memcpy_flushcache() in Linux: lines may be
  * in the cache still, on arm64 all of them. bmm_persist() writes them back.
