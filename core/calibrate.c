@@ -183,7 +183,7 @@ void bmm_calibrate(const struct bmm_calls *calls, void *buffer,
 {
 	const struct bmm_backend *list[BMM_CANDIDATES];
 	unsigned int nr = bmm_candidates(calls, list), place, k;
-	uint64_t cost[BMM_CANDIDATES], ratio[BMM_CANDIDATES] = { 0 }, least;
+	uint64_t cost[BMM_CANDIDATES], ratio[BMM_CANDIDATES], least, now;
 	uint64_t slowest[BMM_CANDIDATES] = { 0 };
 	struct bmm_image image = { .size = BMM_LINE, .word = { 1 } };
 	struct situation s = { .list = list,
@@ -199,6 +199,8 @@ void bmm_calibrate(const struct bmm_calls *calls, void *buffer,
 	bmm_assert(calls->hot || calls->cold);
 	if (calls->skewed)
 		source += SKEW;
+	for (k = 0; k < nr; k++)
+		ratio[k] = calls->longer ? calls->longer->cold[k] : 0;
 	for (place = 0; place <= (calls->op == BMM_COPY); place++)
 		for (cold = !calls->hot; cold <= (calls->cold && !place);
 		     cold++) {
@@ -209,8 +211,11 @@ void bmm_calibrate(const struct bmm_calls *calls, void *buffer,
 			for (k = 0; k < nr; k++) {
 				if (cost[k] > slowest[k])
 					slowest[k] = cost[k];
-				ratio[k] += (cold ? calls->cold : calls->hot) *
-					    (cost[k] << 10) / least;
+				now = (cost[k] << 10) / least;
+				ratio[k] += now *
+					    (cold ? calls->cold : calls->hot);
+				if (cold)
+					result->cold[k] = now;
 			}
 		}
 	for (k = 0; k < BMM_CANDIDATES; k++)

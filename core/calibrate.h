@@ -28,6 +28,8 @@
  * @cold:   how often it is in none; one of the two at least once
  * @skewed: source and destination of a copy differ in their offset within a
  *          cache line
+ * @longer: NULL, or what was measured of longer calls that are else alike:
+ *          for how these fare where they are in no cache, once
  */
 struct bmm_calls {
 	enum bmm_op op;
@@ -35,6 +37,7 @@ struct bmm_calls {
 	unsigned int hot;
 	unsigned int cold;
 	bool skewed;
+	const struct bmm_calibration *longer;
 };
 
 /**
@@ -42,10 +45,12 @@ struct bmm_calls {
  * @selected: the backend; NULL before bmm_calibrate()
  * @rate:     MB/s of each candidate, as numbered by bmm_candidates(), where it
  *            was slowest; 0: nothing was measured
+ * @cold:     of each, what it costs in no cache, in 1024ths of the least
  */
 struct bmm_calibration {
 	const struct bmm_backend *selected;
 	uint32_t rate[BMM_CANDIDATES];
+	uint64_t cold[BMM_CANDIDATES];
 };
 
 typedef uint64_t bmm_sample_fn(void *where, unsigned int k);

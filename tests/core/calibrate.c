@@ -6,6 +6,8 @@
  *	calibrate costs OP NS...   each candidate's samples take so long
  *	calibrate close OP NS...   the last one's ten times as long if the  source
  *				   is close behind the destination
+ *	calibrate long OP NS...    only calls of BMM_CALIBRATE_EXTENT bytes take
+ *				   so long, all others the same
  *	calibrate still            the clock stands still
  *	calibrate old              without CLFLUSHOPT
  *	calibrate threads          64 threads come at once
@@ -26,7 +28,7 @@
 #define THREADS 64
 #define BYTES	8192U
 
-static bool still, old, close_hurts;
+static bool still, old, close_hurts, only_long;
 static uint64_t now; /* of a clock that costs drive; 0: the real one */
 static uint64_t costs[BMM_CANDIDATES];
 static enum bmm_op op;
@@ -79,9 +81,12 @@ void __wrap_bmm_job_do(const struct bmm_job *job,
 		expect_own_page(job->src);
 	if (once)
 		once();
-	for (k = 0; now && k < nr; k++)
-		if (list[k] == backend)
-			now += costs[k] * (hurt && k == nr - 1 ? 10 : 1);
+	if (only_long && job->len < BMM_CALIBRATE_EXTENT)
+		now += job->len;
+	else
+		for (k = 0; now && k < nr; k++)
+			if (list[k] == backend)
+				now += costs[k] * (hurt && k == nr - 1 ? 10 : 1);
 	__real_bmm_job_do(job, backend);
 }
 
@@ -167,6 +172,11 @@ static void use_costs(int nr, char **words)
 	calls.op = op = (enum bmm_op)atoi(words[0]);
 	for (k = 0; k < nr - 1; k++)
 		costs[k] = strtoull(words[k + 1], NULL, 10);
+	if (only_long) {
+		bmm_backend_selection(op, list, sizeof(list));
+		puts(list);
+		return;
+	}
 	bmm_calibrate(&calls, buffer, &made);
 	bmm_calibration_list(&text, &made, &calls, made.selected);
 	bmm_text_end(&text);
@@ -180,7 +190,8 @@ int main(int argc, char **argv)
 	still = !strcmp(how, "still");
 	old = !strcmp(how, "old");
 	close_hurts = !strcmp(how, "close");
-	if ((close_hurts || !strcmp(how, "costs")) && argc > 2) {
+	only_long = !strcmp(how, "long");
+	if ((close_hurts || only_long || !strcmp(how, "costs")) && argc > 2) {
 		use_costs(argc - 2, argv + 2);
 		return 0;
 	}

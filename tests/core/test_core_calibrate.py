@@ -58,6 +58,15 @@ def test_one_that_is_slow_somewhere_has_to_win_elsewhere(
     assert float(shown) == pytest.approx((256 << 10) / slowest, rel=0.01)  # GB/s
 
 
+@pytest.mark.parametrize("op", [Op.COPY, Op.COPY_STREAMING, Op.CLEAR])
+def test_short_calls_are_judged_by_cold_long_ones_too(op: Op) -> None:
+    best = candidates(op, skewed=True)[-1]
+    costs = ["900" if name == best else "1000" for name in candidates(op)]
+    (line,) = run("calibrate", "long", str(int(op)), *costs)
+    measured = line.split(",")[2 if CLASSES[op] == 8 else 1 :]
+    assert set(measured) == {best}
+
+
 def test_a_clock_that_stands_still_selects_what_is_preferred() -> None:
     for op, line in zip(Op, run("calibrate", "still"), strict=True):
         first, skewed = candidates(op)[0], candidates(op, skewed=True)[0]
@@ -128,8 +137,9 @@ def listed(op: Op, size: int) -> str:
 
 def test_what_fits_no_cache_is_streamed_unless_a_backend_is_forced() -> None:
     lib, most = core(), 2**64 - 1
-    cache = lib.bmm_host_llc() or most
     for op, streaming in STREAMING.items():
+        # a copy's source has its place there, too
+        cache = lib.bmm_host_llc() // (2 if op == Op.COPY else 1) or most
         assert lib.bmm_backend_select(op, b"fastest", 7) == 0
         assert lib.bmm_streams_from[op] == cache
         assert lib.bmm_streams_from[streaming] == most

@@ -162,15 +162,9 @@ BMM_CLEAR_OF(clear, clear_lines)
 BMM_CLEAR_OF(clear_t0, clear_lines_t0)
 BMM_CLEAR_OF(clear_streaming, stream_zero)
 
-/* What bmm_NAME[] holds. */
+/* What bmm_NAME[] holds: those first that win where memory is cold. */
 #define VECTOR_BACKENDS(prefix)                             \
 	{                                                   \
-		{ .name = prefix,                           \
-		  .supported = supported,                   \
-		  .copy = copy,                             \
-		  .copy_streaming = copy_streaming,         \
-		  .clear = clear,                           \
-		  .clear_streaming = clear_streaming },     \
 		{ .name = prefix "-pages",                  \
 		  .supported = supported,                   \
 		  .copy_streaming = copy_streaming_pages }, \
@@ -179,6 +173,12 @@ BMM_CLEAR_OF(clear_streaming, stream_zero)
 		  .copy = copy_t0,                          \
 		  .copy_streaming = copy_streaming_t0,      \
 		  .clear = clear_t0 },                      \
+		{ .name = prefix,                           \
+		  .supported = supported,                   \
+		  .copy = copy,                             \
+		  .copy_streaming = copy_streaming,         \
+		  .clear = clear,                           \
+		  .clear_streaming = clear_streaming },     \
 		{ .name = prefix "-down",                   \
 		  .supported = supported,                   \
 		  .copy = copy_down },                      \
