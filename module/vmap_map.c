@@ -90,93 +90,103 @@ static bool vmap_group_fits(const struct bmm_mapping *map, const pte_t *pte,
 	       IS_ALIGNED(pfn, BMM_GROUP);
 }
 
-static void vmap_set_group(struct bmm_mapping *map, pte_t *pte, pteval_t value)
+/* A line of entries may start here, and reaches into no place for a group. */
+static bool vmap_line_fits(const pte_t *pte, unsigned long nr)
 {
-	unsigned long i;
-
-	value = bmm_pagetable_group(value);
-	for (i = 0; i < BMM_GROUP; i++)
-		bmm_pagetable_set(pte + i, value + i * PAGE_SIZE);
-	map->groups++;
+	return nr >= AT_ONCE &&
+	       (BMM_GROUP == 1 ||
+		IS_ALIGNED((unsigned long)pte, AT_ONCE * sizeof(*pte)));
 }
 
-static bool vmap_all_none(const pte_t *pte)
+/* @nr is a constant, here and below. */
+static __always_inline bool vmap_all_none(const pte_t *pte, unsigned int nr)
 {
 	pteval_t used = 0;
 	unsigned int k;
 
-#pragma GCC unroll 8
-	for (k = 0; k < AT_ONCE; k++)
+#pragma GCC unroll 16
+	for (k = 0; k < nr; k++)
 		used |= bmm_pagetable_get(pte + k);
 	return !used;
 }
 
-/* Sets AT_ONCE entries to consecutive pages if all of them are free. */
-static bool vmap_set_line(pte_t *pte, pteval_t value)
+/* Sets @nr entries to consecutive pages if all of them are free. */
+static __always_inline bool vmap_set(pte_t *pte, pteval_t value, unsigned int nr)
 {
 	unsigned int k;
 
-	if (!vmap_all_none(pte))
+	if (!vmap_all_none(pte, nr))
 		return false;
-#pragma GCC unroll 8
-	for (k = 0; k < AT_ONCE; k++)
+#pragma GCC unroll 16
+	for (k = 0; k < nr; k++)
 		bmm_pagetable_set(pte + k, value + k * PAGE_SIZE);
 	return true;
 }
 
-static bool vmap_group_none(const pte_t *pte)
+static bool vmap_set_group(struct bmm_mapping *map, pte_t *pte, pteval_t value)
 {
-	unsigned long i;
+	bool set = vmap_set(pte, bmm_pagetable_group(value), BMM_GROUP);
 
-	for (i = 0; i < BMM_GROUP; i++)
-		if (!bmm_pagetable_none(pte + i))
-			return false;
-	return true;
+	map->groups += set;
+	return set;
 }
 
-/* The next pages of an array form a group, and its entries are free. */
-static bool vmap_is_group(struct bmm_mapping *map, const pte_t *pte,
-			  struct page **pages, unsigned long nr)
+/*
+ * Sets @nr entries to consecutive pages from @pfn on, the first of them to
+ * @value; fewer if one is in use.
+ */
+static unsigned long vmap_set_run(struct bmm_mapping *map, pte_t *pte,
+				  unsigned long pfn, pteval_t value,
+				  unsigned long nr)
 {
-	return BMM_GROUP > 1 && map->blocks &&
-	       vmap_group_fits(map, pte, page_to_pfn(*pages), nr) &&
-	       bmm_vmap_contiguous(pages, BMM_GROUP) &&
-	       bmm_vmap_valid(map, *pages) && vmap_group_none(pte);
-}
+	unsigned long i, n;
+	bool set;
 
-/* Counts runs: @nr pages continue the last run, or start another. */
-static void vmap_follow(struct bmm_mapping *map, unsigned long pfn,
-			unsigned long nr)
-{
-	map->runs += pfn != map->next;
-	map->next = pfn + nr;
-}
-
-/* Fills one run of at most a subsection: it is valid if both ends are. */
-static unsigned long vmap_fill_run(struct bmm_mapping *map, pte_t *pte,
-				   struct page *page, unsigned long nr)
-{
-	unsigned long pfn = page_to_pfn(page), i;
-
-	if (!bmm_vmap_valid(map, page) || !bmm_vmap_valid(map, page + nr - 1))
-		return 0;
-	for (i = 0; i < nr; i += AT_ONCE)
-		if (!vmap_set_line(pte + i,
-				   bmm_pagetable_entry(map->base, pfn + i)))
+	for (i = 0; i < nr; i += n, value += n * PAGE_SIZE) {
+		if (vmap_group_fits(map, pte + i, pfn + i, nr - i)) {
+			n = BMM_GROUP;
+			set = vmap_set_group(map, pte + i, value);
+		} else if (vmap_line_fits(pte + i, nr - i)) {
+			n = AT_ONCE;
+			set = vmap_set(pte + i, value, AT_ONCE);
+		} else {
+			n = 1;
+			set = vmap_set(pte + i, value, 1);
+		}
+		if (!set)
 			break;
-	vmap_follow(map, pfn, i);
+	}
 	return i;
 }
 
-static bool vmap_fill_scattered(struct bmm_mapping *map, pte_t *pte,
-				struct page **pages)
+/*
+ * Fills one run of at most a subsection: it is valid if both ends are. It is
+ * counted unless it continues the last one.
+ */
+static unsigned long vmap_fill_run(struct bmm_mapping *map, pte_t *pte,
+				   struct page *page, unsigned long nr)
+{
+	unsigned long pfn = page_to_pfn(page), n;
+
+	if (!bmm_vmap_valid(map, page) || !bmm_vmap_valid(map, page + nr - 1))
+		return 0;
+	n = vmap_set_run(map, pte, pfn, bmm_pagetable_entry(map->base, pfn), nr);
+	if (n) {
+		map->runs += pfn != map->next;
+		map->next = pfn + n;
+	}
+	return n;
+}
+
+static unsigned long vmap_fill_scattered(struct bmm_mapping *map, pte_t *pte,
+					 struct page **pages)
 {
 	unsigned long next = map->next, runs = 0, pfn;
 	pteval_t base = map->base;
 	unsigned int k;
 
-	if (!vmap_all_none(pte) || !bmm_vmap_all_valid(map, pages))
-		return false;
+	if (!vmap_all_none(pte, AT_ONCE) || !bmm_vmap_all_valid(map, pages))
+		return 0;
 #pragma GCC unroll 8
 	for (k = 0; k < AT_ONCE; k++) {
 		pfn = page_to_pfn(pages[k]);
@@ -186,7 +196,7 @@ static bool vmap_fill_scattered(struct bmm_mapping *map, pte_t *pte,
 	}
 	map->runs += runs;
 	map->next = next;
-	return true;
+	return AT_ONCE;
 }
 
 /* How many pages form one run, in steps of AT_ONCE. */
@@ -201,116 +211,40 @@ static unsigned long vmap_run(struct page **pages, unsigned long nr)
 	return n;
 }
 
-/* Fills AT_ONCE entries, more for a run; 0 if something is unusual. */
-static unsigned long vmap_fill_some(struct bmm_mapping *map, pte_t *pte,
-				    struct page **pages, unsigned long nr)
-{
-	unsigned long n = vmap_run(pages, nr);
-
-	if (n)
-		return vmap_fill_run(map, pte, pages[0], n);
-	return vmap_fill_scattered(map, pte, pages) ? AT_ONCE : 0;
-}
-
-static bool vmap_set_one(struct bmm_mapping *map, pte_t *pte, struct page *page)
-{
-	unsigned long pfn = page_to_pfn(page);
-
-	if (!bmm_pagetable_none(pte) || !bmm_vmap_valid(map, page))
-		return false;
-	bmm_pagetable_set(pte, bmm_pagetable_entry(map->base, pfn));
-	vmap_follow(map, pfn, 1);
-	return true;
-}
-
-/* Fills @nr entries of PAGE_SIZE; fewer if something is unusual. */
-static unsigned long vmap_fill_stretch(struct bmm_mapping *map, pte_t *pte,
-				       struct page **pages, unsigned long nr)
-{
-	unsigned long i = 0, n = 1;
-
-	for (; n && i + AT_ONCE <= nr; i += n)
-		n = vmap_fill_some(map, pte + i, pages + i, nr - i);
-	while (i < nr && vmap_set_one(map, pte + i, pages[i]))
-		i++;
-	return i;
-}
-
-/* How many of @nr entries precede the next place for a group. */
-static unsigned long vmap_stretch(const struct bmm_mapping *map,
-				  const pte_t *pte, unsigned long nr)
-{
-	unsigned long at = (unsigned long)pte / sizeof(*pte);
-
-	if (BMM_GROUP == 1 || !map->blocks)
-		return nr;
-	return min(nr, BMM_GROUP - at % BMM_GROUP);
-}
-
+/*
+ * A group begins where a line may begin, and no run is cut within a table,
+ * which is as large as a subsection: no group is missed.
+ */
 static unsigned long vmap_fill_pages(struct bmm_mapping *map, pte_t *pte,
 				     unsigned long nr)
 {
-	unsigned long i, n, wanted, grouped = 0;
 	struct page **pages = map->pages;
+	unsigned long i, n, run;
 
 	for (i = 0; i < nr; i += n) {
-		if (vmap_is_group(map, pte + i, pages + i, nr - i)) {
-			n = BMM_GROUP;
-			grouped += n;
-			vmap_set_group(map, pte + i,
-				       bmm_pagetable_entry(map->base,
-							   page_to_pfn(
-								   pages[i])));
-			vmap_follow(map, page_to_pfn(pages[i]), n);
-			continue;
-		}
-		wanted = vmap_stretch(map, pte + i, nr - i);
-		n = vmap_fill_stretch(map, pte + i, pages + i, wanted);
-		if (n < wanted) {
-			i += n;
+		run = vmap_line_fits(pte + i, nr - i) ?
+			      vmap_run(pages + i, nr - i) :
+			      1;
+		if (run)
+			n = vmap_fill_run(map, pte + i, pages[i], run);
+		else
+			n = vmap_fill_scattered(map, pte + i, pages + i);
+		if (!n)
 			break;
-		}
 	}
-	map->small += i - grouped;
 	return i;
 }
 
-/* No group begins between here and AT_ONCE entries further. */
-static bool vmap_line_begins(const pte_t *pte)
-{
-	return IS_ALIGNED((unsigned long)pte, AT_ONCE * sizeof(*pte));
-}
-
-/* An entry in use is unusual. */
 static unsigned long vmap_fill_range(struct bmm_mapping *map, pte_t *pte,
 				     unsigned long nr)
 {
-	unsigned long pfn = PHYS_PFN(map->phys), i, n, grouped = 0;
-	pteval_t value = bmm_pagetable_value(pfn_pte(pfn, map->prot));
+	unsigned long pfn = PHYS_PFN(map->phys);
 
-	for (i = 0; i < nr; i += n, value += n * PAGE_SIZE) {
-		if (!bmm_pagetable_none(pte + i))
-			break;
-		if (vmap_group_fits(map, pte + i, pfn + i, nr - i)) {
-			vmap_set_group(map, pte + i, value);
-			n = BMM_GROUP;
-			grouped += n;
-		} else if (nr - i >= AT_ONCE && vmap_line_begins(pte + i) &&
-			   vmap_set_line(pte + i, value)) {
-			n = AT_ONCE;
-		} else {
-			bmm_pagetable_set(pte + i, value);
-			n = 1;
-		}
-	}
-	map->small += i - grouped;
-	return i;
+	return vmap_set_run(map, pte, pfn,
+			    bmm_pagetable_value(pfn_pte(pfn, map->prot)), nr);
 }
 
-/*
- * Groups need not be contiguous. As in the kernel's range walker, only the
- * first entry of each is checked for being empty.
- */
+/* Groups need not be contiguous. */
 static unsigned long vmap_fill_groups(struct bmm_mapping *map, pte_t *pte,
 				      unsigned long nr)
 {
@@ -319,10 +253,9 @@ static unsigned long vmap_fill_groups(struct bmm_mapping *map, pte_t *pte,
 	for (i = 0; i < nr; i += BMM_GROUP) {
 		pfn = page_to_pfn(map->pages[i]);
 		if (!vmap_group_fits(map, pte + i, pfn, nr - i) ||
-		    !bmm_pagetable_none(pte + i))
+		    !vmap_set_group(map, pte + i,
+				    bmm_pagetable_entry(map->base, pfn)))
 			break;
-		vmap_set_group(map, pte + i,
-			       bmm_pagetable_entry(map->base, pfn));
 		map->runs++;
 	}
 	return i;
@@ -332,7 +265,7 @@ static unsigned long vmap_fill_groups(struct bmm_mapping *map, pte_t *pte,
 static unsigned long vmap_fill(struct bmm_mapping *map, pte_t *pte,
 			       unsigned long nr)
 {
-	unsigned long n;
+	unsigned long groups = map->groups, n;
 
 	if (map->kind == BMM_VMAP_PAGES)
 		n = vmap_fill_pages(map, pte, nr);
@@ -340,6 +273,7 @@ static unsigned long vmap_fill(struct bmm_mapping *map, pte_t *pte,
 		n = vmap_fill_range(map, pte, nr);
 	else
 		n = vmap_fill_groups(map, pte, nr);
+	map->small += n - (map->groups - groups) * BMM_GROUP;
 	bmm_pagetable_drain();
 	return n;
 }
