@@ -207,16 +207,10 @@ static const struct attribute *const root_attrs[] = {
 	NULL,
 };
 
-/* A holder may keep its reference: name and files are gone. */
-static void control_drop(struct kobject *kobj)
-{
-	kobject_del(kobj);
-	kobject_put(kobj);
-}
-
 /*
  * Creates a directory with files, up to a NULL in either list. Their functions
- * find it in @dir. Returns 0, or a negative errno with nothing left behind.
+ * find it in @dir. Returns 0 or a negative errno; control_drop() removes what
+ * there is either way.
  */
 static int control_create(struct kobject **dir, const char *name,
 			  struct kobject *parent,
@@ -224,27 +218,24 @@ static int control_create(struct kobject **dir, const char *name,
 			  const struct attribute *const *more)
 {
 	struct kobject *kobj = NULL;
-	int err = -ENOMEM;
 
 	if (!bmm_fault_alloc())
 		kobj = kobject_create_and_add(name, parent);
-	if (!kobj)
-		return err;
 	WRITE_ONCE(*dir, kobj);
-	if (!bmm_fault_alloc())
-		err = sysfs_create_files(kobj, files) ?:
-			      sysfs_create_files(kobj, more);
-	if (err)
-		control_drop(kobj);
-	return err;
+	if (!kobj || bmm_fault_alloc())
+		return -ENOMEM;
+	return sysfs_create_files(kobj, files) ?:
+						 sysfs_create_files(kobj, more);
 }
 
-/**
- * bmm_control_add() - add a path to sysfs
- * @path: the path, initialised
- *
- * Return: 0, or a negative errno with nothing left behind.
- */
+/* A holder may keep its reference: name and files are gone. */
+static void control_drop(struct kobject *kobj)
+{
+	kobject_del(kobj);
+	kobject_put(kobj);
+}
+
+/** bmm_control_add() - add a path to sysfs, initialised; 0 or a negative errno */
 int bmm_control_add(struct bmm_path *path)
 {
 	return control_create(&path->kobj, path->name, root, path_attrs,
@@ -252,7 +243,7 @@ int bmm_control_add(struct bmm_path *path)
 }
 
 /**
- * bmm_control_remove() - remove a path from sysfs
+ * bmm_control_remove() - remove a path from sysfs, if it is there
  * @path: the path; when this returns, no reader or writer is inside
  */
 void bmm_control_remove(struct bmm_path *path)
@@ -268,7 +259,7 @@ int bmm_control_init(void)
 	return control_create(&root, "bulkmm", kernel_kobj, root_attrs, none);
 }
 
-/** bmm_control_exit() - remove /sys/kernel/bulkmm */
+/** bmm_control_exit() - remove /sys/kernel/bulkmm, if it is there */
 void bmm_control_exit(void)
 {
 	control_drop(root);

@@ -549,9 +549,11 @@ static void path_force_off(struct bmm_path *path)
 	}
 }
 
-/* Frees a path that nobody can switch any more. */
+/* Frees a path that nobody can switch any more, if it was initialised. */
 void bmm_path_exit(struct bmm_path *path)
 {
+	if (!path->counters)
+		return;
 	path_force_off(path);
 	free_percpu(path->counters);
 }
