@@ -91,25 +91,6 @@ static ssize_t hook_show(struct kobject *kobj, struct kobj_attribute *attr,
 	return at;
 }
 
-/* NULL: the path does not have this counter. */
-static const char *stats_name(const struct bmm_path *path, unsigned int which)
-{
-	static const char *const common[BMM_OWN] = {
-		[BMM_INFLIGHT] = "inflight",
-		[BMM_HITS] = "hits",
-		[BMM_BYTES] = "bytes",
-		[BMM_NS] = "ns",
-	};
-
-	if (which == BMM_NS && path->untimed)
-		return NULL;
-	if (which < BMM_OWN)
-		return common[which];
-	if (which < BMM_FALLBACKS)
-		return path->own[which - BMM_OWN];
-	return path->reasons[which - BMM_FALLBACKS];
-}
-
 /*
  * A line "NAME VALUE" for each counter, far less than a page. Each is a sum
  * over the CPUs of its own moment: counting goes on between two of them.
@@ -118,17 +99,13 @@ static ssize_t stats_show(struct kobject *kobj, struct kobj_attribute *attr,
 			  char *buf)
 {
 	const struct bmm_path *path = bmm_path_of(kobj);
-	const char *name;
 	ssize_t at = 0;
 	unsigned int i;
 
-	for (i = 0; i < BMM_COUNTERS; i++) {
-		name = stats_name(path, i);
-		if (name)
-			at += sysfs_emit_at(buf, at, "%s%s %lld\n",
-					    i < BMM_FALLBACKS ? "" : "fallback_",
-					    name, bmm_path_sum(path, i));
-	}
+	for (i = 0; i < BMM_COUNTERS; i++)
+		if (path->names[i])
+			at += sysfs_emit_at(buf, at, "%s %lld\n", path->names[i],
+					    bmm_path_sum(path, i));
 	return at;
 }
 
@@ -218,14 +195,15 @@ static int control_create(struct kobject **dir, const char *name,
 			  const struct attribute *const *more)
 {
 	struct kobject *kobj = NULL;
+	int err;
 
 	if (!bmm_fault_alloc())
 		kobj = kobject_create_and_add(name, parent);
 	WRITE_ONCE(*dir, kobj);
 	if (!kobj || bmm_fault_alloc())
 		return -ENOMEM;
-	return sysfs_create_files(kobj, files) ?:
-						 sysfs_create_files(kobj, more);
+	err = sysfs_create_files(kobj, files);
+	return err ?: sysfs_create_files(kobj, more);
 }
 
 /* A holder may keep its reference: name and files are gone. */

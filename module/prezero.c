@@ -46,10 +46,9 @@
 #include "x86/site.h"
 #endif
 
-/* Counters of the path. BMM_OWN is zero.h's: bytes that were zeroed. */
 enum {
-	ZEROED = BMM_OWN + 1, /* pages that became known */
-	FORGOTTEN,	      /* pages that ceased to be, unused */
+	ZEROED = BMM_ZERO_STREAMED + 1, /* pages that became known */
+	FORGOTTEN,			/* pages that ceased to be, unused */
 };
 
 static void prezero_forget(struct folio *folio, unsigned int order)
@@ -458,10 +457,7 @@ struct bmm_path bmm_prezero_path = {
 		{ BMM_HOOK(prezero_remove) },
 	},
 	.files = { &known_file.attr, &zero_file.attr },
-	.own = {
-		[BMM_ZERO_STREAMED - BMM_OWN] = "streamed",
-		[ZEROED - BMM_OWN] = "zeroed",
-		[FORGOTTEN - BMM_OWN] = "forgotten",
-	},
-	.untimed = true,
+	.names[BMM_ZERO_STREAMED] = "streamed",
+	.names[ZEROED] = "zeroed",
+	.names[FORGOTTEN] = "forgotten",
 };
