@@ -125,11 +125,9 @@ static int alloc_probe(void)
 
 	WRITE_ONCE(alloc_reached, false);
 	WRITE_ONCE(alloc_prober, current);
-	WRITE_ONCE(bmm_alloc_threshold, 1);
 	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	if (page)
 		__free_page(page);
-	WRITE_ONCE(bmm_alloc_threshold, BMM_HOOK_PASS);
 	WRITE_ONCE(alloc_prober, NULL);
 	if (!page)
 		return -ENOMEM;

@@ -115,8 +115,11 @@ static int hook_confirm(struct bmm_hook *hook)
 
 	if (!err && !bmm_site_patched(hook->site))
 		err = -EIO;
-	if (!err && hook->try)
-		err = hook->try();
+	if (err || !hook->try)
+		return err;
+	WRITE_ONCE(*hook->threshold, 0);
+	err = hook->try();
+	WRITE_ONCE(*hook->threshold, BMM_HOOK_PASS);
 	return err;
 }
 

@@ -32,8 +32,9 @@ enum bmm_hook_life {
  * @first_mode:   first mode of the path that uses the hook
  * @original:     key of the static call to the original body
  * @original_tramp: its trampoline, where the architecture has static calls
- * @try:          proves that calls reach the handler, if the compiler may have
- *                inlined some; 0 or a negative errno; NULL: not needed
+ * @try:          proves that calls reach the handler, which all do meanwhile, if
+ *                the compiler may have inlined some; 0 or a negative errno; NULL:
+ *                not needed
  * @ops:          the ftrace registration
  * @site:         the address that ftrace patches
  * @life:         enum bmm_hook_life
