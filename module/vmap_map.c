@@ -72,10 +72,9 @@ static bool vmap_group_first(const struct bmm_mapping *map, unsigned long end)
 	if (BMM_GROUP == 1 || !map->blocks || end - map->addr < BMM_GROUP_SIZE ||
 	    !IS_ALIGNED(map->addr, BMM_GROUP_SIZE))
 		return false;
-	if (map->kind == BMM_VMAP_PAGES)
+	if (map->kind != BMM_VMAP_RANGE)
 		return vmap_pages_group(map->pages);
-	return map->kind == BMM_VMAP_GROUPS ||
-	       IS_ALIGNED(map->phys, BMM_GROUP_SIZE);
+	return IS_ALIGNED(map->phys, BMM_GROUP_SIZE);
 }
 
 /*
@@ -123,14 +122,6 @@ static __always_inline bool vmap_set(pte_t *pte, pteval_t value, unsigned int nr
 	return true;
 }
 
-static bool vmap_set_group(struct bmm_mapping *map, pte_t *pte, pteval_t value)
-{
-	bool set = vmap_set(pte, bmm_pagetable_group(value), BMM_GROUP);
-
-	map->groups += set;
-	return set;
-}
-
 /*
  * Sets @nr entries to consecutive pages from @pfn on, the first of them to
  * @value; fewer if one is in use.
@@ -145,7 +136,9 @@ static unsigned long vmap_set_run(struct bmm_mapping *map, pte_t *pte,
 	for (i = 0; i < nr; i += n, value += n * PAGE_SIZE) {
 		if (vmap_group_fits(map, pte + i, pfn + i, nr - i)) {
 			n = BMM_GROUP;
-			set = vmap_set_group(map, pte + i, value);
+			set = vmap_set(pte + i, bmm_pagetable_group(value),
+				       BMM_GROUP);
+			map->groups += set;
 		} else if (vmap_line_fits(pte + i, nr - i)) {
 			n = AT_ONCE;
 			set = vmap_set(pte + i, value, AT_ONCE);
@@ -244,35 +237,14 @@ static unsigned long vmap_fill_range(struct bmm_mapping *map, pte_t *pte,
 			    bmm_pagetable_value(pfn_pte(pfn, map->prot)), nr);
 }
 
-/* Groups need not be contiguous. */
-static unsigned long vmap_fill_groups(struct bmm_mapping *map, pte_t *pte,
-				      unsigned long nr)
-{
-	unsigned long pfn, i;
-
-	for (i = 0; i < nr; i += BMM_GROUP) {
-		pfn = page_to_pfn(map->pages[i]);
-		if (!vmap_group_fits(map, pte + i, pfn, nr - i) ||
-		    !vmap_set_group(map, pte + i,
-				    bmm_pagetable_entry(map->base, pfn)))
-			break;
-		map->runs++;
-	}
-	return i;
-}
-
 /* Fills @nr entries of one table; fewer if something is unusual. */
 static unsigned long vmap_fill(struct bmm_mapping *map, pte_t *pte,
 			       unsigned long nr)
 {
 	unsigned long groups = map->groups, n;
 
-	if (map->kind == BMM_VMAP_PAGES)
-		n = vmap_fill_pages(map, pte, nr);
-	else if (map->kind == BMM_VMAP_RANGE)
-		n = vmap_fill_range(map, pte, nr);
-	else
-		n = vmap_fill_groups(map, pte, nr);
+	n = map->kind == BMM_VMAP_RANGE ? vmap_fill_range(map, pte, nr) :
+					  vmap_fill_pages(map, pte, nr);
 	map->small += n - (map->groups - groups) * BMM_GROUP;
 	bmm_pagetable_drain();
 	return n;
@@ -295,7 +267,6 @@ static long vmap_begin_table(struct bmm_mapping *map, unsigned long end)
 		err = bmm_vmap_by_kernel(map, map->addr + PAGE_SIZE);
 	if (err)
 		return err;
-	map->runs += map->kind == BMM_VMAP_GROUPS;
 	map->groups += group;
 	map->small += !group;
 	return group ? BMM_GROUP : 1;
@@ -339,7 +310,7 @@ int bmm_vmap_map(struct bmm_mapping *map, unsigned long end)
 	unsigned long nr;
 	int err = 0;
 
-	if (map->kind == BMM_VMAP_PAGES)
+	if (map->kind != BMM_VMAP_RANGE)
 		bmm_vmap_known_init(map, known);
 	map->base = bmm_pagetable_base(map->prot);
 	map->runs = map->kind == BMM_VMAP_RANGE;

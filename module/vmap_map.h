@@ -13,13 +13,9 @@
 #define BMM_VMAP_KNOWN 16 /* sections: two cache lines to fill per call */
 
 enum bmm_vmap_kind {
-	BMM_VMAP_PAGES, /* an array of pages */
-	BMM_VMAP_RANGE, /* a physical range */
-	/*
-	 * Pages that vmalloc() allocated in units of a contpte group (arm64):
-	 * of each group, the first page tells the others.
-	 */
-	BMM_VMAP_GROUPS,
+	BMM_VMAP_PAGES,	 /* an array of pages */
+	BMM_VMAP_RANGE,	 /* a physical range */
+	BMM_VMAP_GROUPS, /* pages that vmalloc() has by contpte groups (arm64) */
 };
 
 /**
