@@ -19,7 +19,6 @@
 #include "pagetable.h"
 #include "trace.h"
 #include "vmap_map.h"
-#include "vmap_valid.h"
 
 /* as in paths.def */
 enum mode {
@@ -241,7 +240,7 @@ struct vm_struct *bmm_vmap_area_handler(unsigned long size, unsigned long flags,
 	return area;
 }
 
-/* Whether struct pages are as vmap_valid.h has them. */
+/* Whether struct pages are as BMM_MEMMAP_BYTES has them. */
 static bool vmap_memmap_fits(void)
 {
 	return !((uintptr_t)pfn_to_page(0) % BMM_MEMMAP_BYTES);

@@ -5,12 +5,19 @@
 
 #include <linux/io.h>
 #include <linux/mm.h>
+#include <linux/mmzone.h>
 #include <linux/static_call.h>
 #include <linux/vmalloc.h>
 
 #include "prototype.h"
 
 #define BMM_VMAP_KNOWN 16 /* sections: two cache lines to fill per call */
+
+/*
+ * Of struct pages of a section: they are contiguous and, as those of all
+ * sections are, aligned to their size.
+ */
+#define BMM_MEMMAP_BYTES (PAGES_PER_SECTION * sizeof(struct page))
 
 enum bmm_vmap_kind {
 	BMM_VMAP_PAGES,	 /* an array of pages */
