@@ -190,8 +190,8 @@ int bmm_hook_attach(struct bmm_hook *hook)
 
 /*
  * Begins to detach a hook whose threshold is BMM_HOOK_PASS by now, for a reason
- * (-ENODEV: the path is off). From here on, nobody but the work item that calls
- * bmm_hook_unregister() touches it until it is detached. Callers serialise.
+ * (-ENODEV: the path is off). From here on, nobody but its work item touches it
+ * until it is detached. Callers serialise.
  */
 void bmm_hook_detach(struct bmm_hook *hook, int err)
 {
@@ -199,6 +199,7 @@ void bmm_hook_detach(struct bmm_hook *hook, int err)
 		return;
 	WRITE_ONCE(hook->err, err);
 	WRITE_ONCE(hook->life, BMM_DETACHING);
+	queue_work(system_dfl_wq, &hook->detach);
 }
 
 /*

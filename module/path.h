@@ -6,7 +6,6 @@
 #include <linux/percpu.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
-#include <linux/workqueue.h>
 
 #include "hook.h"
 
@@ -59,8 +58,7 @@ struct bmm_counters {
  *               before any passes; NULL: no matter
  * @names:       of its counters, "fallback_REASON" among them; NULL: not counted
  * @counters:    enum bmm_counter, and the path's own
- * @detach:      detaches hooks, and waits for their last calls
- * @waits_for:   what @detach is waiting for
+ * @waits_for:   what detaching a hook waits for
  * @kobj:        its directory; the kobject core can free it by itself: others
  *               may hold it for longer than the module exists
  */
@@ -78,7 +76,6 @@ struct bmm_path {
 	const char *names[BMM_COUNTERS];
 	struct bmm_counters __percpu *counters;
 
-	struct work_struct detach;
 	const char *waits_for;
 
 	struct kobject *kobj;
