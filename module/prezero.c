@@ -401,9 +401,9 @@ static int prezero_prepare(void)
 static void prezero_live(bool on)
 {
 	if (on)
-		bmm_path_count(&bmm_prezero_path, FORGOTTEN, bmm_known_open());
+		bmm_known_open();
 	else
-		bmm_known_close();
+		bmm_path_count(&bmm_prezero_path, FORGOTTEN, bmm_known_close());
 }
 
 static ssize_t known_show(struct kobject *kobj, struct kobj_attribute *attr,
