@@ -205,12 +205,15 @@ static unsigned long memmap_record_pfn(const struct bringup *b, size_t record)
  */
 static int memmap_verify(struct bringup *b)
 {
-	u64 *sums __free(kvfree) = bmm_memmap_sums(b);
+	u64 *sums = bmm_memmap_sums(b);
+	bool differs;
 
 	if (!sums)
 		return FALLBACK_NOMEM;
 	memmap_original(b, b->end);
-	return bmm_memmap_differs(b, sums) ? FALLBACK_MISMATCH : -1;
+	differs = bmm_memmap_differs(b, sums);
+	kvfree(sums);
+	return differs ? FALLBACK_MISMATCH : -1;
 }
 
 /* Serves the whole request, or nothing, and returns the reason. */

@@ -18,7 +18,6 @@
 #include <linux/rcupdate.h>
 #include <linux/wait.h>
 
-#include "compat/compat.h"
 #include "faults.h"
 #include "path.h"
 
