@@ -189,15 +189,12 @@ static int path_lock(struct bmm_path *path)
 	int err;
 
 	for (;;) {
-		err = mutex_lock_interruptible(&control_lock);
-		if (err)
-			return err;
-		if (!path_detaching(path))
-			return 0;
-		mutex_unlock(&control_lock);
 		err = path_wait_settled(path);
-		if (err)
+		if (!err)
+			err = mutex_lock_interruptible(&control_lock);
+		if (err || !path_detaching(path))
 			return err;
+		mutex_unlock(&control_lock);
 	}
 }
 
@@ -286,22 +283,16 @@ static int path_attach_with(struct bmm_path *with, const char **at_fault)
 	return 0;
 }
 
-/* Begins to detach hooks, unless another path needs them. */
+/* Begins to detach all hooks that only this path needs, if it is off. */
 static void path_detach(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
 
-	if (path_lent(path))
+	if (path->mode || path_lent(path))
 		return;
 	bmm_for_each_hook(hook, path)
 		bmm_hook_detach(hook, -ENODEV);
-}
-
-/* The same for all hooks that only this path, which is off, needs. */
-static void path_release(struct bmm_path *path)
-{
-	path_detach(path);
-	if (path->with && !path->with->mode)
+	if (path->with)
 		path_detach(path->with);
 }
 
@@ -333,7 +324,7 @@ static int path_attach(struct bmm_path *path)
 	}
 	err = path_lacks(path);
 	if (err)
-		path_release(path);
+		path_detach(path);
 	return err;
 }
 
@@ -344,23 +335,13 @@ static void path_pass(struct bmm_path *path)
 	path_set_thresholds(path);
 }
 
-/*
- * The same before the lock is taken; not for a path that must not pass calls
- * between what somebody else does under the lock.
- */
-static void path_pass_early(struct bmm_path *path)
-{
-	if (!path->live)
-		path_pass(path);
-}
-
 /* Begins to detach; a hook that stays attached passes every call on. */
 static void path_off(struct bmm_path *path)
 {
 	if (path->live)
 		path->live(false);
 	path_pass(path);
-	path_release(path);
+	path_detach(path);
 }
 
 static bool path_among(const struct bmm_path *one, const struct bmm_path *path)
@@ -412,9 +393,13 @@ static int path_switch_off(struct bmm_path *path)
 {
 	struct bmm_path *one;
 
+	/*
+	 * Before the lock is taken, unless the path must not pass calls between
+	 * what somebody else does under the lock.
+	 */
 	for_each_path(one)
-		if (path_among(one, path))
-			path_pass_early(one);
+		if (path_among(one, path) && !one->live)
+			path_pass(one);
 	/* Not to be interrupted half way: what passes is to be detached, too. */
 	mutex_lock(&control_lock);
 	for_each_path(one)
