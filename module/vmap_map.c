@@ -59,14 +59,6 @@ static void vmap_advance(struct bmm_mapping *map, unsigned long nr)
 		map->pages += nr;
 }
 
-/* The array starts with a group. */
-static bool vmap_pages_group(struct page **pages)
-{
-	return *pages && pfn_valid(page_to_pfn(*pages)) &&
-	       IS_ALIGNED(page_to_pfn(*pages), BMM_GROUP) &&
-	       bmm_vmap_contiguous(pages, BMM_GROUP);
-}
-
 /* A group comes next, and its place in the table is aligned too. */
 static bool vmap_group_first(const struct bmm_mapping *map, unsigned long end)
 {
@@ -74,7 +66,7 @@ static bool vmap_group_first(const struct bmm_mapping *map, unsigned long end)
 	    !IS_ALIGNED(map->addr, BMM_GROUP_SIZE))
 		return false;
 	if (map->kind != BMM_VMAP_RANGE)
-		return vmap_pages_group(map->pages);
+		return bmm_vmap_fits(map->pages, BMM_GROUP);
 	return IS_ALIGNED(map->phys, BMM_GROUP_SIZE);
 }
 

@@ -88,12 +88,19 @@ static inline bool bmm_vmap_follow(struct page **pages, struct page *page)
 	return true;
 }
 
-/* Whether @nr pages, a multiple of BMM_VMAP_AT_ONCE, form one run. */
-static inline bool bmm_vmap_contiguous(struct page **pages, unsigned long nr)
+/*
+ * Whether an array starts with @nr pages, a power of two, that one entry or
+ * group can map: contiguous, and aligned to that. A subsection is no smaller:
+ * all of its PFNs have a struct page, or none.
+ */
+static inline bool bmm_vmap_fits(struct page **pages, unsigned long nr)
 {
 	struct page *page = pages[0];
 	unsigned long i = 0;
 
+	if (!page || pages[nr - 1] != page + nr - 1 ||
+	    !IS_ALIGNED(page_to_pfn(page), nr) || !pfn_valid(page_to_pfn(page)))
+		return false;
 	while (i < nr && bmm_vmap_follow(pages + i, page + i))
 		i += BMM_VMAP_AT_ONCE;
 	return i == nr;
