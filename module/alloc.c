@@ -35,8 +35,9 @@
 /* Pages of a huge page, whether the kernel supports them or not. */
 #define ON_FROM (1 << (PMD_SHIFT - PAGE_SHIFT))
 
-enum reason {
-	REASON_OFF, /* switched off after the trampoline's check */
+enum {
+	/* switched off after the trampoline's check */
+	FALLBACK_OFF = BMM_ZERO_STREAMED + 1,
 };
 
 /* The task that probes the hook, and whether it reached the handler. */
@@ -87,7 +88,7 @@ void bmm_alloc_handler(struct page *page, int numpages)
 		alloc_zero(page, numpages, mode);
 	} else {
 		if (numpages >= ON_FROM)
-			bmm_path_fallback(&bmm_alloc_path, REASON_OFF);
+			bmm_path_count(&bmm_alloc_path, FALLBACK_OFF, 1);
 		else if (READ_ONCE(alloc_prober) == current && in_task())
 			WRITE_ONCE(alloc_reached, true);
 		static_call(bmm_alloc_original)(page, numpages);
@@ -124,11 +125,9 @@ static int alloc_probe(void)
 
 	WRITE_ONCE(alloc_reached, false);
 	WRITE_ONCE(alloc_prober, current);
-	WRITE_ONCE(bmm_alloc_threshold, 1);
 	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	if (page)
 		__free_page(page);
-	WRITE_ONCE(bmm_alloc_threshold, BMM_HOOK_PASS);
 	WRITE_ONCE(alloc_prober, NULL);
 	if (!page)
 		return -ENOMEM;
@@ -145,9 +144,6 @@ struct bmm_path bmm_alloc_path = {
 		},
 		{ BMM_HOOK(alloc_add) },
 	},
-	.own = { [BMM_ZERO_STREAMED - BMM_OWN] = "streamed" },
-	.untimed = true,
-	.reasons = {
-		[REASON_OFF] = "off",
-	},
+	.names[BMM_ZERO_STREAMED] = "streamed",
+	.names[FALLBACK_OFF] = "fallback_off",
 };

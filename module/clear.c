@@ -24,9 +24,10 @@
 #include "trace.h"
 #include "zero.h"
 
-enum reason {
-	REASON_OFF,   /* switched off after the check, or only prezero is on */
-	REASON_SMALL, /* too few pages to gain anything */
+enum {
+	/* switched off after the check, or only prezero is on */
+	FALLBACK_OFF = BMM_ZERO_STREAMED + 1,
+	FALLBACK_SMALL, /* too few pages to gain anything */
 };
 
 /*
@@ -146,9 +147,9 @@ static void clear_folio(struct folio *folio, unsigned long addr_hint, int mode)
 static int clear_survey(unsigned long nr_pages, int mode)
 {
 	if (mode == BMM_OFF)
-		return REASON_OFF;
+		return FALLBACK_OFF;
 	if (nr_pages < max(READ_ONCE(min_pages), 2UL))
-		return REASON_SMALL;
+		return FALLBACK_SMALL;
 	return -1;
 }
 
@@ -161,7 +162,7 @@ static void clear_serve(struct folio *folio, unsigned long addr_hint)
 		clear_folio(folio, addr_hint, mode);
 		return;
 	}
-	bmm_path_fallback(&bmm_clear_path, reason);
+	bmm_path_count(&bmm_clear_path, reason, 1);
 	static_call(bmm_clear_original)(BMM_CLEAR_ARGS(folio, addr_hint));
 }
 
@@ -206,11 +207,8 @@ struct bmm_path bmm_clear_path = {
 		   &bmm_select_files[BMM_CLEAR_STREAMING].attr,
 		   &latency_us_file.file.attr, &min_pages_file.file.attr,
 		   &radius_file.file.attr, &cached_max_file.file.attr },
-	.own = { [BMM_ZERO_STREAMED - BMM_OWN] = "streamed" },
-	.untimed = true,
 	.hooks = { { BMM_HOOK(clear) } },
-	.reasons = {
-		[REASON_OFF] = "off",
-		[REASON_SMALL] = "small",
-	},
+	.names[BMM_ZERO_STREAMED] = "streamed",
+	.names[FALLBACK_OFF] = "fallback_off",
+	.names[FALLBACK_SMALL] = "fallback_small",
 };

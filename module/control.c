@@ -91,25 +91,6 @@ static ssize_t hook_show(struct kobject *kobj, struct kobj_attribute *attr,
 	return at;
 }
 
-/* NULL: the path does not have this counter. */
-static const char *stats_name(const struct bmm_path *path, unsigned int which)
-{
-	static const char *const common[BMM_OWN] = {
-		[BMM_INFLIGHT] = "inflight",
-		[BMM_HITS] = "hits",
-		[BMM_BYTES] = "bytes",
-		[BMM_NS] = "ns",
-	};
-
-	if (which == BMM_NS && path->untimed)
-		return NULL;
-	if (which < BMM_OWN)
-		return common[which];
-	if (which < BMM_FALLBACKS)
-		return path->own[which - BMM_OWN];
-	return path->reasons[which - BMM_FALLBACKS];
-}
-
 /*
  * A line "NAME VALUE" for each counter, far less than a page. Each is a sum
  * over the CPUs of its own moment: counting goes on between two of them.
@@ -118,17 +99,13 @@ static ssize_t stats_show(struct kobject *kobj, struct kobj_attribute *attr,
 			  char *buf)
 {
 	const struct bmm_path *path = bmm_path_of(kobj);
-	const char *name;
 	ssize_t at = 0;
 	unsigned int i;
 
-	for (i = 0; i < BMM_COUNTERS; i++) {
-		name = stats_name(path, i);
-		if (name)
-			at += sysfs_emit_at(buf, at, "%s%s %lld\n",
-					    i < BMM_FALLBACKS ? "" : "fallback_",
-					    name, bmm_path_sum(path, i));
-	}
+	for (i = 0; i < BMM_COUNTERS; i++)
+		if (path->names[i])
+			at += sysfs_emit_at(buf, at, "%s %lld\n", path->names[i],
+					    bmm_path_sum(path, i));
 	return at;
 }
 
@@ -207,16 +184,10 @@ static const struct attribute *const root_attrs[] = {
 	NULL,
 };
 
-/* A holder may keep its reference: name and files are gone. */
-static void control_drop(struct kobject *kobj)
-{
-	kobject_del(kobj);
-	kobject_put(kobj);
-}
-
 /*
  * Creates a directory with files, up to a NULL in either list. Their functions
- * find it in @dir. Returns 0, or a negative errno with nothing left behind.
+ * find it in @dir. Returns 0 or a negative errno; control_drop() removes what
+ * there is either way.
  */
 static int control_create(struct kobject **dir, const char *name,
 			  struct kobject *parent,
@@ -224,27 +195,25 @@ static int control_create(struct kobject **dir, const char *name,
 			  const struct attribute *const *more)
 {
 	struct kobject *kobj = NULL;
-	int err = -ENOMEM;
+	int err;
 
 	if (!bmm_fault_alloc())
 		kobj = kobject_create_and_add(name, parent);
-	if (!kobj)
-		return err;
 	WRITE_ONCE(*dir, kobj);
-	if (!bmm_fault_alloc())
-		err = sysfs_create_files(kobj, files) ?:
-			      sysfs_create_files(kobj, more);
-	if (err)
-		control_drop(kobj);
-	return err;
+	if (!kobj || bmm_fault_alloc())
+		return -ENOMEM;
+	err = sysfs_create_files(kobj, files);
+	return err ?: sysfs_create_files(kobj, more);
 }
 
-/**
- * bmm_control_add() - add a path to sysfs
- * @path: the path, initialised
- *
- * Return: 0, or a negative errno with nothing left behind.
- */
+/* A holder may keep its reference: name and files are gone. */
+static void control_drop(struct kobject *kobj)
+{
+	kobject_del(kobj);
+	kobject_put(kobj);
+}
+
+/** bmm_control_add() - add a path to sysfs, initialised; 0 or a negative errno */
 int bmm_control_add(struct bmm_path *path)
 {
 	return control_create(&path->kobj, path->name, root, path_attrs,
@@ -252,7 +221,7 @@ int bmm_control_add(struct bmm_path *path)
 }
 
 /**
- * bmm_control_remove() - remove a path from sysfs
+ * bmm_control_remove() - remove a path from sysfs, if it is there
  * @path: the path; when this returns, no reader or writer is inside
  */
 void bmm_control_remove(struct bmm_path *path)
@@ -268,7 +237,7 @@ int bmm_control_init(void)
 	return control_create(&root, "bulkmm", kernel_kobj, root_attrs, none);
 }
 
-/** bmm_control_exit() - remove /sys/kernel/bulkmm */
+/** bmm_control_exit() - remove /sys/kernel/bulkmm, if it is there */
 void bmm_control_exit(void)
 {
 	control_drop(root);

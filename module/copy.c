@@ -41,10 +41,10 @@
 #include "symbols.h"
 #include "trace.h"
 
-enum reason {
-	REASON_OFF,    /* switched off after the trampoline's check */
-	REASON_SMALL,  /* too few pages to gain anything */
-	REASON_POISON, /* a machine check: memory of the source is broken */
+enum {
+	FALLBACK_OFF = BMM_OWN, /* switched off after the trampoline's check */
+	FALLBACK_SMALL,		/* too few pages to gain anything */
+	FALLBACK_POISON, /* a machine check: memory of the source is broken */
 };
 
 /* x86-64 has no hugetlb page below 2 MiB; 64 KiB still gained (Zen 4). */
@@ -201,11 +201,11 @@ static int copy_serve(struct folio *dst, struct folio *src,
 	int mode = READ_ONCE(bmm_copy_path.mode);
 
 	if (mode == BMM_OFF)
-		return REASON_OFF;
+		return FALLBACK_OFF;
 	if (folio_nr_pages(dst) < MIN_PAGES)
-		return REASON_SMALL;
+		return FALLBACK_SMALL;
 	if (copy_folio(copy_by(mode), dst, src, addr_hint))
-		return REASON_POISON;
+		return FALLBACK_POISON;
 	return -1;
 }
 
@@ -218,7 +218,7 @@ static int copy_handle(struct folio *dst, struct folio *src,
 	might_sleep(); /* counted first, as in clear.c */
 	reason = copy_serve(dst, src, addr_hint);
 	if (reason >= 0) {
-		bmm_path_fallback(&bmm_copy_path, reason);
+		bmm_path_count(&bmm_copy_path, reason, 1);
 		err = bmm_copy_by_kernel(dst, src, addr_hint, vma);
 	}
 	bmm_path_leave(&bmm_copy_path);
@@ -252,9 +252,8 @@ struct bmm_path bmm_copy_path = {
 	.prepare = copy_prepare,
 	.prepares = FRAGILE,
 	.hooks = { { BMM_HOOK(copy) } },
-	.reasons = {
-		[REASON_OFF] = "off",
-		[REASON_SMALL] = "small",
-		[REASON_POISON] = "poison",
-	},
+	.names[BMM_NS] = "ns",
+	.names[FALLBACK_OFF] = "fallback_off",
+	.names[FALLBACK_SMALL] = "fallback_small",
+	.names[FALLBACK_POISON] = "fallback_poison",
 };

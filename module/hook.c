@@ -115,8 +115,11 @@ static int hook_confirm(struct bmm_hook *hook)
 
 	if (!err && !bmm_site_patched(hook->site))
 		err = -EIO;
-	if (!err && hook->try)
-		err = hook->try();
+	if (err || !hook->try)
+		return err;
+	WRITE_ONCE(*hook->threshold, 0);
+	err = hook->try();
+	WRITE_ONCE(*hook->threshold, BMM_HOOK_PASS);
 	return err;
 }
 
@@ -187,8 +190,8 @@ int bmm_hook_attach(struct bmm_hook *hook)
 
 /*
  * Begins to detach a hook whose threshold is BMM_HOOK_PASS by now, for a reason
- * (-ENODEV: the path is off). From here on, nobody but the work item that calls
- * bmm_hook_unregister() touches it until it is detached. Callers serialise.
+ * (-ENODEV: the path is off). From here on, nobody but its work item touches it
+ * until it is detached. Callers serialise.
  */
 void bmm_hook_detach(struct bmm_hook *hook, int err)
 {
@@ -196,6 +199,7 @@ void bmm_hook_detach(struct bmm_hook *hook, int err)
 		return;
 	WRITE_ONCE(hook->err, err);
 	WRITE_ONCE(hook->life, BMM_DETACHING);
+	queue_work(system_dfl_wq, &hook->detach);
 }
 
 /*

@@ -4,8 +4,11 @@
 
 #include <linux/ftrace.h>
 #include <linux/static_call.h>
+#include <linux/workqueue.h>
 
 #include "prototype.h"
+
+struct bmm_path;
 
 #define BMM_HOOK_PASS ULONG_MAX /* no request is this large */
 
@@ -32,8 +35,11 @@ enum bmm_hook_life {
  * @first_mode:   first mode of the path that uses the hook
  * @original:     key of the static call to the original body
  * @original_tramp: its trampoline, where the architecture has static calls
- * @try:          proves that calls reach the handler, if the compiler may have
- *                inlined some; 0 or a negative errno; NULL: not needed
+ * @try:          proves that calls reach the handler, which all do meanwhile, if
+ *                the compiler may have inlined some; 0 or a negative errno; NULL:
+ *                not needed
+ * @path:         of which it is one
+ * @detach:       takes it off its function, and waits for its last calls
  * @ops:          the ftrace registration
  * @site:         the address that ftrace patches
  * @life:         enum bmm_hook_life
@@ -51,6 +57,8 @@ struct bmm_hook {
 	struct static_call_key *original;
 	void *original_tramp;
 	int (*try)(void);
+	struct bmm_path *path;
+	struct work_struct detach;
 	struct ftrace_ops ops;
 	unsigned long site;
 	int life;

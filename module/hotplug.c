@@ -26,9 +26,9 @@
 #include "prototype.h"
 #include "trace.h"
 
-enum reason {
-	REASON_OFF,  /* switched off after the trampoline's check */
-	REASON_WALK, /* all that was checked was whole: the kernel walks */
+enum {
+	FALLBACK_OFF = BMM_OWN, /* switched off after the trampoline's check */
+	FALLBACK_WALK, /* all that was checked was whole: the kernel walks */
 };
 
 /*
@@ -103,10 +103,10 @@ static int hotplug_serve(struct zone *zone, const struct bmm_walk *walk,
 	enum bmm_walk_answer answer;
 
 	if (READ_ONCE(bmm_hotplug_path.mode) == BMM_OFF)
-		return REASON_OFF;
+		return FALLBACK_OFF;
 	answer = bmm_walk_shortcut(walk, now);
 	if (answer == BMM_WALK_UNKNOWN)
-		return REASON_WALK;
+		return FALLBACK_WALK;
 	if (bmm_fault("check") || bmm_fault("wrong"))
 		hotplug_check(zone, answer);
 	else if (answer == BMM_WALK_YES)
@@ -135,11 +135,12 @@ void bmm_hotplug_handler(struct zone *zone)
 		static_call(bmm_hotplug_original)(zone);
 	ns = ktime_get_mono_fast_ns() - ns;
 	if (reason >= 0)
-		bmm_path_fallback(&bmm_hotplug_path, reason);
+		bmm_path_count(&bmm_hotplug_path, reason, 1);
 	else
 		bmm_path_served(&bmm_hotplug_path, 0, ns);
 	trace_hotplug(&now, &walk, ns,
-		      reason < 0 ? "served" : bmm_hotplug_path.reasons[reason]);
+		      reason < 0 ? "served" :
+				   bmm_path_reason(&bmm_hotplug_path, reason));
 	hotplug_log(zone, &now, ns, reason);
 	bmm_path_leave(&bmm_hotplug_path);
 }
@@ -173,8 +174,7 @@ struct bmm_path bmm_hotplug_path = {
 		{ BMM_HOOK(hotplug_grow) },
 		{ BMM_HOOK(hotplug_shrink) },
 	},
-	.reasons = {
-		[REASON_OFF] = "off",
-		[REASON_WALK] = "walk",
-	},
+	.names[BMM_NS] = "ns",
+	.names[FALLBACK_OFF] = "fallback_off",
+	.names[FALLBACK_WALK] = "fallback_walk",
 };

@@ -25,47 +25,33 @@ static char *const *const asked[] = {
 #include "paths.def"
 };
 
-static int bulkmm_add(struct bmm_path *path)
-{
-	int err = bmm_path_init(path);
-
-	if (err)
-		return err;
-	err = bmm_control_add(path);
-	if (err)
-		bmm_path_exit(path);
-	return err;
-}
-
 /*
- * Removes the first @n paths: sysfs before everything else, so that nobody can
- * switch on a path that is going away; then the last first, as it may need an
- * earlier one.
+ * Removes what there is: sysfs before everything else, so that nobody can
+ * switch on a path that is going away; then the last path first, as it may need
+ * an earlier one.
  */
-static void bulkmm_leave(size_t n)
+static void bulkmm_leave(void)
 {
 	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < ARRAY_SIZE(asked); i++)
 		bmm_control_remove(bmm_paths[i]);
 	bmm_control_exit();
-	while (n--)
-		bmm_path_exit(bmm_paths[n]);
+	while (i--)
+		bmm_path_exit(bmm_paths[i]);
 	bmm_known_exit();
 }
 
-static int __init bulkmm_add_all(void)
+static int __init bulkmm_add(void)
 {
-	int err = bmm_known_init();
+	int err = bmm_control_init() ?: bmm_known_init();
 	size_t i;
 
 	for (i = 0; !err && i < ARRAY_SIZE(asked); i++) {
-		err = bulkmm_add(bmm_paths[i]);
-		if (err)
-			break;
+		err = bmm_path_init(bmm_paths[i]);
+		if (!err)
+			err = bmm_control_add(bmm_paths[i]);
 	}
-	if (err)
-		bulkmm_leave(i);
 	return err;
 }
 
@@ -89,22 +75,20 @@ static int __init bulkmm_init(void)
 	err = bulkmm_parse(modes);
 	if (err)
 		return err;
-	err = bmm_control_init();
-	if (err)
-		return err;
 	bmm_select_init();
 	bmm_zero_init();
-	err = bulkmm_add_all();
+	err = bulkmm_add();
 	if (err)
-		return err;
-	bmm_path_start(modes);
-	return 0;
+		bulkmm_leave();
+	else
+		bmm_path_start(modes);
+	return err;
 }
 
 /* No path is on: one that is would hold the module. */
 static void __exit bulkmm_exit(void)
 {
-	bulkmm_leave(ARRAY_SIZE(asked));
+	bulkmm_leave();
 }
 
 module_init(bulkmm_init);

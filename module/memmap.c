@@ -28,15 +28,15 @@
 #include "select.h"
 #include "trace.h"
 
-enum reason {
-	REASON_OFF,	   /* the path is switched off */
-	REASON_SMALL,	   /* learning costs more than stamping saves */
-	REASON_TRACEPOINT, /* page_ref_set is traced: stamping would hide it */
-	REASON_LAYOUT,	   /* units are not all alike, or the last one is cut */
-	REASON_UNVERIFIED, /* the learned units contradict each other */
-	REASON_NOMEM,	   /* no memory for images or checksums */
-	REASON_INVALID,	   /* the original rejects or ignores it */
-	REASON_MISMATCH, /* the original wrote something else, now or before */
+enum {
+	FALLBACK_OFF = BMM_MEMMAP_VERIFIED + 1, /* the path is switched off */
+	FALLBACK_SMALL,	     /* learning costs more than stamping saves */
+	FALLBACK_TRACEPOINT, /* page_ref_set is traced: stamping would hide it */
+	FALLBACK_LAYOUT, /* units are not all alike, or the last one is cut */
+	FALLBACK_UNVERIFIED, /* the learned units contradict each other */
+	FALLBACK_NOMEM,	     /* no memory for images or checksums */
+	FALLBACK_INVALID,    /* the original rejects or ignores it */
+	FALLBACK_MISMATCH, /* the original wrote something else, now or before */
 };
 
 /*
@@ -115,15 +115,15 @@ static int memmap_survey(struct bringup *b, unsigned long nr_pages)
 	struct vmem_altmap *altmap;
 
 	if (!b->pgmap || !nr_pages || zone_idx(b->zone) != ZONE_DEVICE)
-		return REASON_INVALID;
+		return FALLBACK_INVALID;
 
 	altmap = pgmap_altmap(b->pgmap);
 	b->pfn = altmap ? altmap->base_pfn + vmem_altmap_offset(altmap) :
 			  b->start_pfn;
 	if (b->end <= b->pfn)
-		return REASON_INVALID;
+		return FALLBACK_INVALID;
 	if (b->end - b->pfn < READ_ONCE(memmap_min_pages))
-		return REASON_SMALL;
+		return FALLBACK_SMALL;
 
 	b->order = b->pgmap->vmemmap_shift;
 	b->units = (b->end - b->pfn) >> b->order;
@@ -132,10 +132,10 @@ static int memmap_survey(struct bringup *b, unsigned long nr_pages)
 	b->geometry.stride = sizeof(struct page) << b->order;
 	memmap_divide(b);
 	if (b->units < MEMMAP_WORTH * (b->learn + b->last))
-		return REASON_SMALL;
+		return FALLBACK_SMALL;
 	if (((b->end - b->pfn) & ((1UL << b->order) - 1)) ||
 	    !memmap_sections_agree(b))
-		return REASON_LAYOUT;
+		return FALLBACK_LAYOUT;
 	return -1;
 }
 
@@ -205,12 +205,15 @@ static unsigned long memmap_record_pfn(const struct bringup *b, size_t record)
  */
 static int memmap_verify(struct bringup *b)
 {
-	u64 *sums __free(kvfree) = bmm_memmap_sums(b);
+	u64 *sums = bmm_memmap_sums(b);
+	bool differs;
 
 	if (!sums)
-		return REASON_NOMEM;
+		return FALLBACK_NOMEM;
 	memmap_original(b, b->end);
-	return bmm_memmap_differs(b, sums) ? REASON_MISMATCH : -1;
+	differs = bmm_memmap_differs(b, sums);
+	kvfree(sums);
+	return differs ? FALLBACK_MISMATCH : -1;
 }
 
 /* Serves the whole request, or nothing, and returns the reason. */
@@ -221,14 +224,14 @@ static int memmap_range(struct bringup *b)
 	if (!bmm_fault("nomem"))
 		layout = kmalloc(sizeof(*layout), GFP_KERNEL | __GFP_NOWARN);
 	if (!layout)
-		return REASON_NOMEM;
+		return FALLBACK_NOMEM;
 
 	memmap_original_last(b);
 	memmap_original(b, memmap_learned_end(b));
 	memmap_corrupt(b);
 	if (memmap_learn(b, layout)) {
 		b->wrong = memmap_record_pfn(b, layout->differs);
-		return REASON_UNVERIFIED;
+		return FALLBACK_UNVERIFIED;
 	}
 	b->backend = bmm_memmap_stamp(b, layout);
 	memmap_set_pageblocks(b);
@@ -246,26 +249,26 @@ static int memmap_serve(struct bringup *b, unsigned long nr_pages)
 	int reason;
 
 	if (READ_ONCE(bmm_memmap_path.mode) == BMM_OFF)
-		return REASON_OFF;
+		return FALLBACK_OFF;
 	reason = memmap_survey(b, nr_pages);
 	if (reason < 0 && memmap_refs_traced())
-		reason = REASON_TRACEPOINT;
+		reason = FALLBACK_TRACEPOINT;
 	if (reason < 0 && bmm_memmap_mistrusted())
-		reason = REASON_MISMATCH;
+		reason = FALLBACK_MISMATCH;
 	if (reason < 0)
 		reason = memmap_range(b);
 	return reason;
 }
 
 static const char *const reasons[] = {
-	[REASON_OFF] = "the path is off",
-	[REASON_SMALL] = "it has too few units",
-	[REASON_TRACEPOINT] = "page_ref_set is being traced",
-	[REASON_LAYOUT] = "its units are not all alike",
-	[REASON_UNVERIFIED] = "its struct pages do not follow one layout",
-	[REASON_NOMEM] = "no memory to learn or to verify",
-	[REASON_INVALID] = "the kernel refuses or ignores it",
-	[REASON_MISMATCH] =
+	[FALLBACK_OFF] = "the path is off",
+	[FALLBACK_SMALL] = "it has too few units",
+	[FALLBACK_TRACEPOINT] = "page_ref_set is being traced",
+	[FALLBACK_LAYOUT] = "its units are not all alike",
+	[FALLBACK_UNVERIFIED] = "its struct pages do not follow one layout",
+	[FALLBACK_NOMEM] = "no memory to learn or to verify",
+	[FALLBACK_INVALID] = "the kernel refuses or ignores it",
+	[FALLBACK_MISMATCH] =
 		"verification failed, nothing is served until memmap/verify is written",
 };
 
@@ -275,7 +278,7 @@ static const char *memmap_log_level(const struct bringup *b, int reason)
 		return KERN_INFO;
 	if (!b->wrong)
 		return KERN_NOTICE;
-	return reason == REASON_MISMATCH ? KERN_ERR : KERN_WARNING;
+	return reason == FALLBACK_MISMATCH ? KERN_ERR : KERN_WARNING;
 }
 
 /* One line for each device, unless it is too small ever to be served. */
@@ -306,10 +309,10 @@ static void memmap_record(const struct bringup *b, int reason, u64 ns)
 		stamped = bmm_memmap_bytes(b, b->units - b->learn - b->last);
 		bmm_path_served(&bmm_memmap_path, stamped, ns);
 	} else {
-		bmm_path_fallback(&bmm_memmap_path, reason);
+		bmm_path_count(&bmm_memmap_path, reason, 1);
 	}
 	trace_memmap(b, stamped, ns,
-		     reason >= 0 ? bmm_memmap_path.reasons[reason] :
+		     reason >= 0 ? bmm_path_reason(&bmm_memmap_path, reason) :
 		     b->verified ? "verified" :
 				   "served");
 	memmap_log(b, reason, bytes, ns);
@@ -351,18 +354,18 @@ struct bmm_path bmm_memmap_path = {
 	BMM_PATH_NAMED(memmap),
 	.prepare = memmap_prepare,
 	.files = { &bmm_select_files[BMM_STAMP].attr,
-		   &bmm_memmap_workers_file.file.attr, &bmm_memmap_verify_file.attr },
-	.own = { [BMM_MEMMAP_SHARED - BMM_OWN] = "shared_bytes",
-		 [BMM_MEMMAP_VERIFIED - BMM_OWN] = "verified" },
+		   &bmm_memmap_workers_file.file.attr,
+		   &bmm_memmap_verify_file.attr },
 	.hooks = { { BMM_HOOK(memmap) } },
-	.reasons = {
-		[REASON_OFF] = "off",
-		[REASON_SMALL] = "small",
-		[REASON_TRACEPOINT] = "tracepoint",
-		[REASON_LAYOUT] = "layout",
-		[REASON_UNVERIFIED] = "unverified",
-		[REASON_NOMEM] = "nomem",
-		[REASON_INVALID] = "invalid",
-		[REASON_MISMATCH] = "mismatch",
-	},
+	.names[BMM_NS] = "ns",
+	.names[BMM_MEMMAP_SHARED] = "shared_bytes",
+	.names[BMM_MEMMAP_VERIFIED] = "verified",
+	.names[FALLBACK_OFF] = "fallback_off",
+	.names[FALLBACK_SMALL] = "fallback_small",
+	.names[FALLBACK_TRACEPOINT] = "fallback_tracepoint",
+	.names[FALLBACK_LAYOUT] = "fallback_layout",
+	.names[FALLBACK_UNVERIFIED] = "fallback_unverified",
+	.names[FALLBACK_NOMEM] = "fallback_nomem",
+	.names[FALLBACK_INVALID] = "fallback_invalid",
+	.names[FALLBACK_MISMATCH] = "fallback_mismatch",
 };

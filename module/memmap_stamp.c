@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * memmap_stamp: writes the learned layout to all of a device's struct pages, a
- * section at a time, with one CPU or several of the node: a crew.
+ * memmap_stamp: writes the learned layout to all of a device's struct pages, as
+ * many at a time as a section has, with one CPU or several of the node: a crew.
  *
  * The caller is a member, the others are work items on the node. They take
- * sections one by one, so that one that is slow or late delays the others by
- * one section at most. The caller does all that is left if no other arrives:
+ * portions one by one, so that one that is slow or late delays the others by
+ * one portion at most. The caller does all that is left if no other arrives:
  * nobody waits for a member that has not begun.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -61,70 +61,39 @@ static unsigned int memmap_most(const struct bringup *b)
 		     USUAL);
 }
 
-/*
- * struct stamping - what to stamp, by sections, or by single units if those are
- * longer; the first and the last may be partial
- */
+/* What to stamp, in portions. */
 struct stamping {
 	const struct bringup *b;
 	const struct bmm_backend *backend;
-	unsigned long step;  /* units per section */
-	unsigned long base;  /* start of the first section, in units */
-	unsigned long first; /* first unit to stamp */
+	unsigned long portion; /* units: those of a section, or one longer unit */
 	unsigned long end;
-	atomic_long_t next; /* the section to do next */
+	atomic_long_t next; /* the first unit that nobody has taken */
 };
 
 struct member {
 	struct work_struct work;
 	struct stamping *s;
-	unsigned long done; /* sections */
+	unsigned long done; /* units */
 	struct bmm_layout layout;
 };
 
-static void memmap_stamping(struct stamping *s)
-{
-	const struct bringup *b = s->b;
-
-	s->step = max(PAGES_PER_SECTION >> b->order, 1UL);
-	s->first = b->learn;
-	s->end = b->units - b->last;
-	/* modulo 2^64: may lie before the first unit */
-	s->base = s->first - ((b->pfn >> b->order) + s->first) % s->step;
-}
-
-static unsigned long memmap_sections(const struct stamping *s)
-{
-	return DIV_ROUND_UP(s->end - s->base, s->step);
-}
-
-/* Returns how many units of a section to stamp, and the first of them. */
-static unsigned long memmap_section(const struct stamping *s, unsigned long nr,
-				    unsigned long *first)
-{
-	unsigned long end = min(s->base + (nr + 1) * s->step, s->end);
-
-	*first = nr ? s->base + nr * s->step : s->first;
-	return end - *first;
-}
-
 /*
- * Stamps what no other member has taken; returns how many sections. May be
+ * Stamps what no other member has taken; returns how many units. May be
  * preempted anywhere, and migrate: a context switch drains the stores of the
  * CPU it leaves.
  */
 static unsigned long memmap_take(struct stamping *s, struct bmm_layout *layout)
 {
-	unsigned long nr, first, n, done = 0;
+	unsigned long first, n, done = 0;
 
-	while ((nr = atomic_long_fetch_inc(&s->next)) < memmap_sections(s)) {
-		n = memmap_section(s, nr, &first);
+	while ((first = atomic_long_fetch_add(s->portion, &s->next)) < s->end) {
+		n = min(s->portion, s->end - first);
 		bmm_layout_stamp(layout, s->backend, memmap_first_page(s->b),
 				 first, n);
 		bmm_drain_stores();
 		bmm_fault_delay();
 		cond_resched();
-		done++;
+		done += n;
 	}
 	return done;
 }
@@ -136,54 +105,50 @@ static void member_work(struct work_struct *work)
 	member->done = memmap_take(member->s, &member->layout);
 }
 
-static struct member *member_new(struct stamping *s,
-				 const struct bmm_layout *layout)
-{
-	struct member *member = kmalloc(sizeof(*member),
-					GFP_KERNEL | __GFP_NOWARN);
-
-	if (!member)
-		return NULL;
-	INIT_WORK(&member->work, member_work);
-	member->s = s;
-	member->done = 0;
-	member->layout = *layout;
-	return member;
-}
-
 /**
  * bmm_memmap_stamp() - stamp the units that the original did not build
  * @b:      the request, as divided by memmap.c
  * @layout: its layout, learned and verified
  *
  * Everything is drained when it returns, and no member is left; out of memory,
- * there were fewer. May sleep.
+ * the caller was the only one. May sleep.
  *
  * Return: the backend.
  */
 const struct bmm_backend *bmm_memmap_stamp(const struct bringup *b,
 					   struct bmm_layout *layout)
 {
-	struct stamping s = { .b = b, .backend = bmm_selected(BMM_STAMP) };
-	unsigned int most = memmap_most(b), others = 0, i;
-	struct member *members[CREW_MOST - 1];
+	struct stamping s = {
+		.b = b,
+		.backend = bmm_selected(BMM_STAMP),
+		.portion = max(PAGES_PER_SECTION >> b->order, 1UL),
+		.end = b->units - b->last,
+		.next = ATOMIC_LONG_INIT(b->learn),
+	};
+	unsigned int others = memmap_most(b) - 1, i;
+	struct member *members;
 	unsigned long shared = 0;
 
-	memmap_stamping(&s);
-	while (others + 1 < most && (members[others] = member_new(&s, layout)))
-		others++;
-	for (i = 0; i < others; i++)
-		queue_work_node(memmap_node(b), system_dfl_wq,
-				&members[i]->work);
+	members = kvmalloc_array(others, sizeof(*members),
+				 GFP_KERNEL | __GFP_NOWARN);
+	if (!members)
+		others = 0;
+	for (i = 0; i < others; i++) {
+		members[i].s = &s;
+		members[i].done = 0;
+		members[i].layout = *layout;
+		INIT_WORK(&members[i].work, member_work);
+		queue_work_node(memmap_node(b), system_dfl_wq, &members[i].work);
+	}
 	memmap_take(&s, layout);
 	for (i = 0; i < others; i++) {
-		/* one that has not begun never does: the others did its sections */
-		cancel_work_sync(&members[i]->work);
-		shared += members[i]->done;
-		kfree(members[i]);
+		/* one that has not begun never does: the others did its part */
+		cancel_work_sync(&members[i].work);
+		shared += members[i].done;
 	}
+	kvfree(members);
 	bmm_path_count(&bmm_memmap_path, BMM_MEMMAP_SHARED,
-		       shared * bmm_memmap_bytes(b, s.step));
+		       bmm_memmap_bytes(b, shared));
 	return s.backend;
 }
 

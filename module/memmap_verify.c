@@ -11,6 +11,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/bitmap.h>
 #include <linux/bitops.h>
 #include <linux/hash.h>
 #include <linux/memremap.h>
@@ -18,7 +19,6 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/string.h>
 
 #include "control.h"
 #include "faults.h"
@@ -40,8 +40,10 @@ static int memmap_verify;
 /* A request differed: the path serves none until memmap/verify is written. */
 static bool mistrusted;
 
-/* What "once" has verified; if full, more kinds are verified each time. */
-static unsigned long verified[16];
+#define KINDS 1024 /* for orders up to 31 */
+
+/* What "once" has verified. */
+static DECLARE_BITMAP(verified, KINDS);
 
 /* Device type and layout: what decides which words the kernel writes. */
 static unsigned long memmap_kind(const struct bringup *b)
@@ -49,18 +51,9 @@ static unsigned long memmap_kind(const struct bringup *b)
 	unsigned long altmap = !!pgmap_altmap(b->pgmap);
 	unsigned long whole = b->geometry.records == 1UL << b->order;
 
-	return 1 | altmap << 1 | whole << 2 | (unsigned long)b->order << 8 |
-	       (unsigned long)b->pgmap->type << 16;
-}
-
-static bool memmap_is_verified(unsigned long kind)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(verified); i++)
-		if (READ_ONCE(verified[i]) == kind)
-			return true;
-	return false;
+	BUILD_BUG_ON(MEMORY_DEVICE_PCI_P2PDMA >= 8);
+	return ((b->order * 8UL + b->pgmap->type) * 4 + 2 * altmap + whole) %
+	       KINDS;
 }
 
 bool bmm_memmap_mistrusted(void)
@@ -73,7 +66,7 @@ bool bmm_memmap_verify_due(const struct bringup *b)
 	int mode = READ_ONCE(memmap_verify);
 
 	if (mode == VERIFY_ONCE)
-		return !memmap_is_verified(memmap_kind(b));
+		return !test_bit(memmap_kind(b), verified);
 	return mode == VERIFY_ALWAYS;
 }
 
@@ -138,8 +131,7 @@ u64 *bmm_memmap_sums(const struct bringup *b)
  */
 bool bmm_memmap_differs(struct bringup *b, const u64 *sums)
 {
-	unsigned long group, kind = memmap_kind(b);
-	unsigned int i;
+	unsigned long group;
 
 	for (group = 0; group < memmap_groups(b); group++) {
 		if (memmap_sum(b, group) == sums[group])
@@ -150,8 +142,7 @@ bool bmm_memmap_differs(struct bringup *b, const u64 *sums)
 	}
 	b->verified = true;
 	bmm_path_count(&bmm_memmap_path, BMM_MEMMAP_VERIFIED, 1);
-	for (i = 0; i < ARRAY_SIZE(verified) && !memmap_is_verified(kind); i++)
-		cmpxchg(&verified[i], 0, kind);
+	set_bit(memmap_kind(b), verified);
 	return false;
 }
 
@@ -162,7 +153,7 @@ static int memmap_set_verify(const char *text, const struct kernel_param *param)
 
 	if (mode < 0)
 		return mode;
-	memset(verified, 0, sizeof(verified));
+	bitmap_zero(verified, KINDS);
 	WRITE_ONCE(memmap_verify, mode);
 	WRITE_ONCE(mistrusted, false);
 	return 0;

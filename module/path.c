@@ -4,10 +4,10 @@
  * trace.
  *
  * A path that is off has no hook: its functions are as the kernel built them.
- * Switched off, it passes all calls on to them at once; a work item detaches
- * the hooks and waits until the last call has left the module's text, which
- * nothing interrupts. The task that switches waits for it, but not for ever,
- * and a signal ends its wait.
+ * Switched off, it passes all calls on to them at once; a work item for each
+ * hook detaches it and waits until the last call has left the module's text,
+ * which nothing interrupts. The task that switches waits for them, but not for
+ * ever, and a signal ends its wait.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -18,7 +18,6 @@
 #include <linux/rcupdate.h>
 #include <linux/wait.h>
 
-#include "compat/compat.h"
 #include "faults.h"
 #include "path.h"
 
@@ -125,42 +124,28 @@ static void path_wait_empty(struct bmm_path *path)
 }
 
 /*
- * Detaches the hooks that are to be detached, behind the task that switched the
- * path off. When ftrace has released them (bmm_hook_unregister()), a task may
- * still be (1) in the handler, counted, or (2) between the last instruction
- * that counts it and its return, or in a handler that does not count as it
- * cannot sleep; or that is (3) an interrupt of an idle CPU, which RCU tasks
- * does not wait for. The three waits cover these in order.
- *
- * A hook that is to be detached after this has begun is left to the next run:
- * whoever decides that queues the work again.
+ * Detaches a hook, behind the task that switched the path off. When ftrace has
+ * released it (bmm_hook_unregister()), a task may still be (1) in the handler,
+ * counted, or (2) between the last instruction that counts it and its return,
+ * or in a handler that does not count as it cannot sleep; or that is (3) an
+ * interrupt of an idle CPU, which RCU tasks does not wait for. The three waits
+ * cover these in order.
  */
 static void path_detach_work(struct work_struct *work)
 {
-	struct bmm_path *path = container_of(work, struct bmm_path, detach);
-	struct bmm_hook *hook, *hooks[BMM_HOOKS];
-	size_t i, n = 0;
+	struct bmm_hook *hook = container_of(work, struct bmm_hook, detach);
+	struct bmm_path *path = hook->path;
 
-	scoped_guard(mutex, &control_lock) {
-		bmm_for_each_hook(hook, path)
-			if (hook->life == BMM_DETACHING)
-				hooks[n++] = hook;
-	}
-	if (!n)
-		return;
 	WRITE_ONCE(path->waits_for, "ftrace");
-	for (i = 0; i < n; i++)
-		bmm_hook_unregister(hooks[i]);
+	bmm_hook_unregister(hook);
 	WRITE_ONCE(path->waits_for, "calls that are inside");
 	path_wait_empty(path);
 	WRITE_ONCE(path->waits_for, "every task to sleep once");
 	synchronize_rcu_tasks();
 	synchronize_rcu();
 
-	scoped_guard(mutex, &control_lock) {
-		for (i = 0; i < n; i++)
-			bmm_hook_release(hooks[i]);
-	}
+	scoped_guard(mutex, &control_lock)
+		bmm_hook_release(hook);
 	wake_up_all(&settled);
 }
 
@@ -204,15 +189,12 @@ static int path_lock(struct bmm_path *path)
 	int err;
 
 	for (;;) {
-		err = mutex_lock_interruptible(&control_lock);
-		if (err)
-			return err;
-		if (!path_detaching(path))
-			return 0;
-		mutex_unlock(&control_lock);
 		err = path_wait_settled(path);
-		if (err)
+		if (!err)
+			err = mutex_lock_interruptible(&control_lock);
+		if (err || !path_detaching(path))
 			return err;
+		mutex_unlock(&control_lock);
 	}
 }
 
@@ -301,24 +283,16 @@ static int path_attach_with(struct bmm_path *with, const char **at_fault)
 	return 0;
 }
 
-/* Begins to detach hooks, unless another path needs them. */
+/* Begins to detach all hooks that only this path needs, if it is off. */
 static void path_detach(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
 
-	if (path_lent(path))
+	if (path->mode || path_lent(path))
 		return;
 	bmm_for_each_hook(hook, path)
 		bmm_hook_detach(hook, -ENODEV);
-	if (path_any(path, BMM_DETACHING))
-		queue_work(system_dfl_wq, &path->detach);
-}
-
-/* The same for all hooks that only this path, which is off, needs. */
-static void path_release(struct bmm_path *path)
-{
-	path_detach(path);
-	if (path->with && !path->with->mode)
+	if (path->with)
 		path_detach(path->with);
 }
 
@@ -350,9 +324,7 @@ static int path_attach(struct bmm_path *path)
 	}
 	err = path_lacks(path);
 	if (err)
-		path_release(path);
-	else if (path_any(path, BMM_DETACHING)) /* calls do not reach one */
-		queue_work(system_dfl_wq, &path->detach);
+		path_detach(path);
 	return err;
 }
 
@@ -363,23 +335,13 @@ static void path_pass(struct bmm_path *path)
 	path_set_thresholds(path);
 }
 
-/*
- * The same before the lock is taken; not for a path that must not pass calls
- * between what somebody else does under the lock.
- */
-static void path_pass_early(struct bmm_path *path)
-{
-	if (!path->live)
-		path_pass(path);
-}
-
 /* Begins to detach; a hook that stays attached passes every call on. */
 static void path_off(struct bmm_path *path)
 {
 	if (path->live)
 		path->live(false);
 	path_pass(path);
-	path_release(path);
+	path_detach(path);
 }
 
 static bool path_among(const struct bmm_path *one, const struct bmm_path *path)
@@ -431,9 +393,13 @@ static int path_switch_off(struct bmm_path *path)
 {
 	struct bmm_path *one;
 
+	/*
+	 * Before the lock is taken, unless the path must not pass calls between
+	 * what somebody else does under the lock.
+	 */
 	for_each_path(one)
-		if (path_among(one, path))
-			path_pass_early(one);
+		if (path_among(one, path) && !one->live)
+			path_pass(one);
 	/* Not to be interrupted half way: what passes is to be detached, too. */
 	mutex_lock(&control_lock);
 	for_each_path(one)
@@ -489,9 +455,10 @@ int bmm_path_init(struct bmm_path *path)
 	bmm_for_each_hook(hook, path) {
 		hook->at_fault = hook->symbol;
 		hook->err = inert ? -ECANCELED : -ENODEV;
+		hook->path = path;
+		INIT_WORK(&hook->detach, path_detach_work);
 	}
 	path_set_thresholds(path);
-	INIT_WORK(&path->detach, path_detach_work);
 	path->waits_for = "a worker";
 	return 0;
 }
@@ -539,19 +506,24 @@ s64 bmm_path_sum(const struct bmm_path *path, unsigned int which)
  */
 static void path_force_off(struct bmm_path *path)
 {
+	struct bmm_hook *hook;
+
 	for (;;) {
 		scoped_guard(mutex, &control_lock)
 			path_off(path);
-		flush_work(&path->detach);
+		bmm_for_each_hook(hook, path)
+			flush_work(&hook->detach);
 		if (!path_any(path, BMM_ATTACHED) && !path_any(path, BMM_STUCK))
 			break;
 		ssleep(1);
 	}
 }
 
-/* Frees a path that nobody can switch any more. */
+/* Frees a path that nobody can switch any more, if it was initialised. */
 void bmm_path_exit(struct bmm_path *path)
 {
+	if (!path->counters)
+		return;
 	path_force_off(path);
 	free_percpu(path->counters);
 }

@@ -4,8 +4,8 @@
 
 #include <linux/kobject.h>
 #include <linux/percpu.h>
+#include <linux/string.h>
 #include <linux/sysfs.h>
-#include <linux/workqueue.h>
 
 #include "hook.h"
 
@@ -18,10 +18,9 @@ enum bmm_store_mode {
 	BMM_STREAMING,
 };
 
-#define BMM_HOOKS   4 /* most functions a path hooks */
-#define BMM_REASONS 8 /* most reasons a path has for a fallback */
-#define BMM_OWNS    4 /* most counters specific to a path */
-#define BMM_FILES   8 /* most files specific to a path */
+#define BMM_HOOKS    4	/* most functions a path hooks */
+#define BMM_COUNTERS 16 /* most counters of a path */
+#define BMM_FILES    8	/* most files specific to a path */
 
 struct bmm_path;
 
@@ -35,8 +34,6 @@ enum bmm_counter {
 	BMM_BYTES,    /* bytes those requests wrote, or mapped */
 	BMM_NS,	      /* time they took, the kernel's own part included */
 	BMM_OWN,      /* the first one specific to a path */
-	BMM_FALLBACKS = BMM_OWN + BMM_OWNS, /* the first reason's */
-	BMM_COUNTERS = BMM_FALLBACKS + BMM_REASONS
 };
 
 struct bmm_counters {
@@ -59,12 +56,9 @@ struct bmm_counters {
  * @whole:       it needs all its hooks, not only the first
  * @live:        told that it is on, after all calls go to its handlers, and off
  *               before any passes; NULL: no matter
- * @own:         names of its own counters, from BMM_OWN on; NULL: not there
- * @untimed:     it reads no clock: BMM_NS is not counted
- * @reasons:     names of the fallback counters, up to the first NULL
- * @counters:    enum bmm_counter: the path's own and its fallbacks
- * @detach:      detaches hooks, and waits for their last calls
- * @waits_for:   what @detach is waiting for
+ * @names:       of its counters, "fallback_REASON" among them; NULL: not counted
+ * @counters:    enum bmm_counter, and the path's own
+ * @waits_for:   what detaching a hook waits for
  * @kobj:        its directory; the kobject core can free it by itself: others
  *               may hold it for longer than the module exists
  */
@@ -79,12 +73,9 @@ struct bmm_path {
 	struct bmm_path *with;
 	bool whole;
 	void (*live)(bool on);
-	const char *own[BMM_OWNS];
-	bool untimed;
-	const char *reasons[BMM_REASONS];
+	const char *names[BMM_COUNTERS];
 	struct bmm_counters __percpu *counters;
 
-	struct work_struct detach;
 	const char *waits_for;
 
 	struct kobject *kobj;
@@ -104,7 +95,10 @@ struct bmm_path {
 extern struct bmm_path *const bmm_paths[];
 
 /* The members of a struct bmm_path that follow from its name in paths.def. */
-#define BMM_PATH_NAMED(path) .name = #path, .modes = bmm_##path##_modes
+#define BMM_PATH_NAMED(path)                                          \
+	.name = #path, .modes = bmm_##path##_modes,                   \
+	.names[BMM_INFLIGHT] = "inflight", .names[BMM_HITS] = "hits", \
+	.names[BMM_BYTES] = "bytes"
 
 int bmm_path_init(struct bmm_path *path);
 void bmm_path_exit(struct bmm_path *path);
@@ -143,9 +137,11 @@ static inline void bmm_path_served(struct bmm_path *path, u64 bytes, u64 ns)
 		bmm_path_count(path, BMM_NS, ns);
 }
 
-static inline void bmm_path_fallback(struct bmm_path *path, unsigned int reason)
+/* The reason of a fallback, by its counter. */
+static inline const char *bmm_path_reason(const struct bmm_path *path,
+					  unsigned int fallback)
 {
-	bmm_path_count(path, BMM_FALLBACKS + reason, 1);
+	return path->names[fallback] + strlen("fallback_");
 }
 
 #endif

@@ -46,10 +46,9 @@
 #include "x86/site.h"
 #endif
 
-/* Counters of the path. BMM_OWN is zero.h's: bytes that were zeroed. */
 enum {
-	ZEROED = BMM_OWN + 1, /* pages that became known */
-	FORGOTTEN,	      /* pages that ceased to be, unused */
+	ZEROED = BMM_ZERO_STREAMED + 1, /* pages that became known */
+	FORGOTTEN,			/* pages that ceased to be, unused */
 };
 
 static void prezero_forget(struct folio *folio, unsigned int order)
@@ -187,8 +186,9 @@ static int fill_prove(struct hstate *h, int nid)
 }
 
 /*
- * Checks that frees reach the hook, if any pool has a page; the first filler
- * does it if none has. Returns 0 or -ENODATA.
+ * Checks that frees reach the hook, as the compiler may have inlined its
+ * function, if any pool has a page; the first filler does it if none has.
+ * Returns 0 or -ENODATA.
  */
 static int fill_prove_any(void)
 {
@@ -335,17 +335,6 @@ void bmm_prezero_remove_handler(struct hstate *h, struct folio *folio,
 	static_call(bmm_prezero_remove_original)(h, folio, adjust_surplus);
 }
 
-/* The compiler may have inlined enqueue_hugetlb_folio() into its callers. */
-static int prezero_prove(void)
-{
-	int err;
-
-	WRITE_ONCE(bmm_prezero_threshold, 0);
-	err = fill_prove_any();
-	WRITE_ONCE(bmm_prezero_threshold, BMM_HOOK_PASS);
-	return err;
-}
-
 /* The beginning of the function at @at; 0: none, or the cold part of one. */
 static unsigned long function_at(unsigned long at)
 {
@@ -412,9 +401,9 @@ static int prezero_prepare(void)
 static void prezero_live(bool on)
 {
 	if (on)
-		bmm_path_count(&bmm_prezero_path, FORGOTTEN, bmm_known_open());
+		bmm_known_open();
 	else
-		bmm_known_close();
+		bmm_path_count(&bmm_prezero_path, FORGOTTEN, bmm_known_close());
 }
 
 static ssize_t known_show(struct kobject *kobj, struct kobj_attribute *attr,
@@ -454,14 +443,11 @@ struct bmm_path bmm_prezero_path = {
 	.prepares = REMOVE,
 	.live = prezero_live,
 	.hooks = {
-		{ BMM_HOOK(prezero), .try = prezero_prove },
+		{ BMM_HOOK(prezero), .try = fill_prove_any },
 		{ BMM_HOOK(prezero_remove) },
 	},
 	.files = { &known_file.attr, &zero_file.attr },
-	.own = {
-		[BMM_ZERO_STREAMED - BMM_OWN] = "streamed",
-		[ZEROED - BMM_OWN] = "zeroed",
-		[FORGOTTEN - BMM_OWN] = "forgotten",
-	},
-	.untimed = true,
+	.names[BMM_ZERO_STREAMED] = "streamed",
+	.names[ZEROED] = "zeroed",
+	.names[FORGOTTEN] = "forgotten",
 };

@@ -5,9 +5,9 @@
  * that the rest can be done under hugetlb_lock. 1 MiB is enough for 16 TiB of
  * pages of 2 MiB, and 3 KiB for the tree that finds it.
  *
- * While it is closed, no page is known. Everybody finds chunks and uses them
- * under RCU, for which disabled interrupts are enough, so that those who saw it
- * open have left when a grace period has passed.
+ * While it is closed, no page is known, nor becomes so. Everybody finds chunks
+ * and uses them under RCU, for which disabled interrupts are enough, so that
+ * those who saw it open have left when a grace period has passed.
  */
 #include <linux/bitmap.h>
 #include <linux/hugetlb.h>
@@ -38,7 +38,7 @@ static unsigned long known_bit(struct folio *folio, unsigned int order)
 
 static unsigned long *known_chunk(struct folio *folio, unsigned int order)
 {
-	/* pairs with bmm_known_open(): not what was there before */
+	/* pairs with bmm_known_open() */
 	if (!smp_load_acquire(&opened))
 		return NULL;
 	return xa_load(&known_chunks[order],
@@ -75,51 +75,42 @@ static unsigned long known_wipe(unsigned int order)
 	return pages;
 }
 
-/** bmm_known_close() - from now on no page is known; any context */
-void bmm_known_close(void)
-{
-	WRITE_ONCE(opened, false);
-	/*
-	 * Before the caller lets pages be taken and returned unreported. Who
-	 * gets such a page has it by hugetlb_lock or the page allocator's from
-	 * one that saw the caller's store, and so sees this one.
-	 */
-	smp_wmb();
-}
-
-static unsigned long known_wipe_all(void)
+/**
+ * bmm_known_close() - forget all pages
+ *
+ * Context: may sleep. Comes before pages are taken or returned unreported.
+ *
+ * Return: how many pages were known.
+ */
+unsigned long bmm_known_close(void)
 {
 	unsigned long pages = 0;
 	unsigned int order;
 
-	bmm_known_close();
-	synchronize_rcu();
+	WRITE_ONCE(opened, false);
+	synchronize_rcu(); /* no CPU sees it open, or uses a chunk, after this */
 	for (order = 0; order < ORDERS; order++)
 		pages += known_wipe(order);
 	return pages;
 }
 
 /**
- * bmm_known_open() - begin with nothing
+ * bmm_known_open() - begin, with no page
  *
- * Context: may sleep; callers serialise. All pages that are taken, returned or
- * removed from now on are reported, by all CPUs.
- *
- * Return: how many pages were known when it was closed.
+ * Context: any. Comes after the stores by which pages that are taken, returned
+ * or removed are reported. Who remembers a page returns it next, and who takes
+ * it from there has it by hugetlb_lock, and so sees those stores.
  */
-unsigned long bmm_known_open(void)
+void bmm_known_open(void)
 {
-	unsigned long pages = known_wipe_all();
-
 	smp_store_release(&opened, true);
-	return pages;
 }
 
 /** bmm_known_exit() - free everything; nobody calls any more */
 void bmm_known_exit(void)
 {
 	if (bmm_known_on_node)
-		known_wipe_all();
+		bmm_known_close();
 	kfree(bmm_known_on_node);
 }
 
@@ -201,7 +192,7 @@ ssize_t bmm_known_show(char *buf)
 	long pages;
 	int nid;
 
-	for (order = 0; bmm_known_opened() && order < ORDERS; order++) {
+	for (order = 0; order < ORDERS; order++) {
 		for_each_online_node(nid)
 		{
 			pages = atomic_long_read(bmm_known_count(order, nid));

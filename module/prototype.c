@@ -10,6 +10,7 @@
 #include <linux/btf.h>
 #include <linux/errno.h>
 #include <linux/overflow.h>
+#include <linux/seq_buf.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 
@@ -27,11 +28,7 @@ static struct {
 	u32 strings_len;
 } btf;
 
-struct text {
-	char buf[256];
-	size_t len;
-	bool unknown;
-};
+#define PROTOTYPE 256 /* bytes: more than any that is known */
 
 /* Bytes that follow a type, by its kind: always, and for each of its vlen. */
 static const struct {
@@ -61,27 +58,6 @@ static int btf_extra(const struct btf_type *type)
 	       btf_type_vlen(type) * btf_extras[kind].each;
 }
 
-/* Numbers the types from 1 on; with @offset, records where they are. */
-static int btf_walk(u32 *offset)
-{
-	const struct btf_type *type;
-	u32 at = 0, nr = 1;
-	int extra;
-
-	while (at + sizeof(*type) <= btf.types_len) {
-		type = (const void *)(btf.types + at);
-		extra = btf_extra(type);
-		if (extra < 0)
-			return -EPROTO;
-		if (offset)
-			offset[nr] = at;
-		at += sizeof(*type) + extra;
-		nr++;
-	}
-	btf.nr = nr;
-	return at == btf.types_len ? 0 : -EPROTO;
-}
-
 static int btf_locate(void)
 {
 	long start = bmm_symbol_data("__start_BTF");
@@ -107,22 +83,43 @@ static int btf_locate(void)
 	return btf.strings[btf.strings_len - 1] ? -EPROTO : 0;
 }
 
+/* Numbers the types from 1 on. */
+static int btf_index(void)
+{
+	const struct btf_type *type;
+	u32 at = 0;
+	int extra;
+
+	for (btf.nr = 1; at + sizeof(*type) <= btf.types_len; btf.nr++) {
+		type = (const void *)(btf.types + at);
+		extra = btf_extra(type);
+		if (extra < 0)
+			return -EPROTO;
+		btf.offset[btf.nr] = at;
+		at += sizeof(*type) + extra;
+	}
+	return at == btf.types_len ? 0 : -EPROTO;
+}
+
 static int btf_open(void)
 {
-	u32 *offset;
 	int err;
 
 	if (btf.offset)
 		return 0;
-	err = btf_locate() ?: btf_walk(NULL);
+	err = btf_locate();
 	if (err)
 		return err;
-	offset = vmalloc(array_size(btf.nr, sizeof(*offset)));
-	if (!offset)
+	/* room for types that nothing follows */
+	btf.offset = vmalloc(
+		array_size(btf.types_len / sizeof(struct btf_type) + 1,
+			   sizeof(*btf.offset)));
+	if (!btf.offset)
 		return -ENOMEM;
-	btf_walk(offset);
-	btf.offset = offset;
-	return 0;
+	err = btf_index();
+	if (err)
+		bmm_prototype_done();
+	return err;
 }
 
 static const struct btf_type *btf_type(u32 number)
@@ -136,17 +133,6 @@ static const char *btf_name(const struct btf_type *type)
 {
 	return type->name_off < btf.strings_len ? btf.strings + type->name_off :
 						  "";
-}
-
-static void text_add(struct text *text, const char *word)
-{
-	ssize_t len = strscpy(text->buf + text->len, word,
-			      sizeof(text->buf) - text->len);
-
-	if (len < 0)
-		text->unknown = true;
-	else
-		text->len += len;
 }
 
 /* The compiler's names of integers differ from the usual ones. */
@@ -163,6 +149,7 @@ static const char *btf_keyword(u32 kind)
 {
 	switch (kind) {
 	case BTF_KIND_STRUCT:
+	case BTF_KIND_FWD: /* flags its keyword: assume this one */
 		return "struct ";
 	case BTF_KIND_UNION:
 		return "union ";
@@ -178,9 +165,10 @@ static const char *btf_keyword(u32 kind)
  * A type's name comes before the stars and const of what points to it: count
  * pointers on the way.
  */
-static void btf_add_type(struct text *text, u32 number)
+static void btf_add_type(struct seq_buf *text, u32 number)
 {
 	const struct btf_type *type;
+	const char *name = "?";
 	unsigned int stars = 0, depth;
 	bool is_const = false;
 	u32 kind = 0;
@@ -195,47 +183,40 @@ static void btf_add_type(struct text *text, u32 number)
 			break;
 		number = type->type;
 	}
-	if (is_const)
-		text_add(text, "const ");
-	if (!type) {
-		text_add(text, number ? "?" : "void");
-	} else {
-		/* forward declarations flag their keyword: assume struct */
-		text_add(text,
-			 kind == BTF_KIND_FWD ? "struct " : btf_keyword(kind));
-		text_add(text, btf_int_name(btf_name(type)));
-	}
-	if (stars)
-		text_add(text, " ");
+	if (type)
+		name = btf_int_name(btf_name(type));
+	else if (!number)
+		name = "void";
+	seq_buf_printf(text, "%s%s%s%s", is_const ? "const " : "",
+		       btf_keyword(kind), name, stars ? " " : "");
 	while (stars--)
-		text_add(text, "*");
+		seq_buf_printf(text, "*");
 }
 
-static void btf_render(struct text *text, const struct btf_type *proto)
+static void btf_render(struct seq_buf *text, const struct btf_type *proto)
 {
 	const struct btf_param *param = (const void *)(proto + 1);
 	u32 i;
 
-	text->len = 0;
 	btf_add_type(text, proto->type);
-	text_add(text, "(");
 	for (i = 0; i < btf_type_vlen(proto); i++) {
-		if (i)
-			text_add(text, ", ");
+		seq_buf_printf(text, i ? ", " : "(");
 		btf_add_type(text, param[i].type);
 	}
-	text_add(text, i ? ")" : "void)");
+	seq_buf_printf(text, i ? ")" : "(void)");
 }
 
 static bool btf_equals(const struct btf_type *function, const char *prototype)
 {
 	const struct btf_type *proto = btf_type(function->type);
-	struct text text = {};
+	char rendered[PROTOTYPE];
+	struct seq_buf text;
 
 	if (!proto || BTF_INFO_KIND(proto->info) != BTF_KIND_FUNC_PROTO)
 		return false;
+	seq_buf_init(&text, rendered, sizeof(rendered));
 	btf_render(&text, proto);
-	return !text.unknown && !strcmp(text.buf, prototype);
+	return !seq_buf_has_overflowed(&text) && !strcmp(rendered, prototype);
 }
 
 /* A symbol in the kernel's text need not be in its BTF. */

@@ -19,7 +19,6 @@
 #include "pagetable.h"
 #include "trace.h"
 #include "vmap_map.h"
-#include "vmap_valid.h"
 
 /* as in paths.def */
 enum mode {
@@ -34,12 +33,16 @@ enum hook {
 	HOOK_HUGE /* where there are contpte groups */
 };
 
-enum reason {
-	REASON_OFF,    /* switched off after the trampoline's check */
-	REASON_ODD,    /* already mapped; a page is NULL or has no PFN */
-	REASON_PROT,   /* not present: entries would be misread */
-	REASON_ALIGN,  /* not page-aligned, or empty */
-	REASON_WALKER, /* the range walker is not hooked */
+enum {
+	RUNS = BMM_OWN,
+	SMALL,
+	GROUPS,
+	LEAVES,
+	FALLBACK_OFF,	 /* switched off after the trampoline's check */
+	FALLBACK_ODD,	 /* already mapped; a page is NULL or has no PFN */
+	FALLBACK_PROT,	 /* not present: entries would be misread */
+	FALLBACK_ALIGN,	 /* not page-aligned, or empty */
+	FALLBACK_WALKER, /* the range walker is not hooked */
 };
 
 /*
@@ -52,13 +55,6 @@ enum reason {
 
 /* Smallest request that an entry larger than a page can serve. */
 #define BLOCKS_FROM (BMM_GROUP > 1 ? BMM_GROUP_SIZE : PMD_SIZE)
-
-enum counter {
-	RUNS = BMM_OWN,
-	SMALL,
-	GROUPS,
-	LEAVES
-};
 
 /* The range walker, which writes PMD mappings, is known only if hooked. */
 static bool vmap_have_walker(void)
@@ -73,20 +69,20 @@ static int vmap_survey(const struct bmm_mapping *map, unsigned long end,
 	unsigned long addr = map->addr;
 
 	if (mode == BMM_OFF)
-		return REASON_OFF;
+		return FALLBACK_OFF;
 	if (addr >= end || !PAGE_ALIGNED(addr | end))
-		return REASON_ALIGN;
+		return FALLBACK_ALIGN;
 	if (!bmm_pagetable_present(map->prot))
-		return REASON_PROT;
+		return FALLBACK_PROT;
 	if (map->kind == BMM_VMAP_RANGE &&
 	    (!PAGE_ALIGNED(map->phys) ||
 	     !bmm_pagetable_linear(map->phys, end - addr)))
-		return REASON_ALIGN;
+		return FALLBACK_ALIGN;
 	if (map->kind == BMM_VMAP_GROUPS && !vmap_have_walker())
-		return REASON_WALKER;
+		return FALLBACK_WALKER;
 	if (map->kind == BMM_VMAP_GROUPS &&
 	    !IS_ALIGNED(addr | end, BMM_GROUP_SIZE))
-		return REASON_ALIGN;
+		return FALLBACK_ALIGN;
 	return -1;
 }
 
@@ -123,7 +119,7 @@ static int vmap_serve(struct bmm_mapping *map, unsigned long end, int mode)
 	if (timed)
 		ns = (ktime_get_mono_fast_ns() - ns) * timed;
 	if (map->odd)
-		bmm_path_fallback(&bmm_vmap_path, REASON_ODD);
+		bmm_path_count(&bmm_vmap_path, FALLBACK_ODD, 1);
 	bmm_path_served(&bmm_vmap_path, end - addr, ns);
 	bmm_path_count(&bmm_vmap_path, RUNS, map->runs);
 	bmm_path_count(&bmm_vmap_path, SMALL, map->small);
@@ -145,7 +141,7 @@ static __always_inline int vmap_handle(struct bmm_mapping *map,
 	if (reason < 0) {
 		err = vmap_serve(map, end, mode);
 	} else {
-		bmm_path_fallback(&bmm_vmap_path, reason);
+		bmm_path_count(&bmm_vmap_path, reason, 1);
 		err = bmm_vmap_by_kernel(map, end);
 	}
 	bmm_path_leave(&bmm_vmap_path);
@@ -244,7 +240,7 @@ struct vm_struct *bmm_vmap_area_handler(unsigned long size, unsigned long flags,
 	return area;
 }
 
-/* Whether struct pages are as vmap_valid.h has them. */
+/* Whether struct pages are as BMM_MEMMAP_BYTES has them. */
 static bool vmap_memmap_fits(void)
 {
 	return !((uintptr_t)pfn_to_page(0) % BMM_MEMMAP_BYTES);
@@ -268,12 +264,6 @@ static int vmap_prepare(void)
 struct bmm_path bmm_vmap_path = {
 	BMM_PATH_NAMED(vmap),
 	.prepare = vmap_prepare,
-	.own = {
-		[RUNS - BMM_OWN] = "runs",
-		[SMALL - BMM_OWN] = "leaves_pte",
-		[GROUPS - BMM_OWN] = BMM_GROUP > 1 ? "leaves_contpte" : NULL,
-		[LEAVES - BMM_OWN] = "leaves_pmd",
-	},
 	.hooks = {
 		[HOOK_PAGES] = {
 			BMM_HOOK(vmap_pages),
@@ -295,11 +285,14 @@ struct bmm_path bmm_vmap_path = {
 		},
 #endif
 	},
-	.reasons = {
-		[REASON_OFF] = "off",
-		[REASON_ODD] = "odd",
-		[REASON_PROT] = "prot",
-		[REASON_ALIGN] = "align",
-		[REASON_WALKER] = "walker",
-	},
+	.names[BMM_NS] = "ns",
+	.names[RUNS] = "runs",
+	.names[SMALL] = "leaves_pte",
+	.names[GROUPS] = BMM_GROUP > 1 ? "leaves_contpte" : NULL,
+	.names[LEAVES] = "leaves_pmd",
+	.names[FALLBACK_OFF] = "fallback_off",
+	.names[FALLBACK_ODD] = "fallback_odd",
+	.names[FALLBACK_PROT] = "fallback_prot",
+	.names[FALLBACK_ALIGN] = "fallback_align",
+	.names[FALLBACK_WALKER] = "fallback_walker",
 };

@@ -44,19 +44,9 @@ static bool vmap_vacant(unsigned long addr)
 	return true;
 }
 
-static bool vmap_is_block(unsigned long addr, unsigned long end,
-			  struct page **pages)
-{
-	return end - addr >= PMD_SIZE &&
-	       pages[PAGES_PER_BLOCK - 1] == pages[0] + PAGES_PER_BLOCK - 1 &&
-	       bmm_vmap_contiguous(pages, PAGES_PER_BLOCK) && vmap_vacant(addr);
-}
-
 /*
- * How many PMD-sized blocks an array starts with. A block's pages are
- * contiguous, its address and PFN are aligned; consecutive blocks are
- * contiguous too. A subsection is as large as a block: all of its PFNs have a
- * struct page, or none.
+ * How many PMD-sized blocks an array starts with: each fits, and they are
+ * contiguous.
  */
 static unsigned long vmap_blocks(unsigned long addr, unsigned long end,
 				 struct page **pages)
@@ -64,15 +54,12 @@ static unsigned long vmap_blocks(unsigned long addr, unsigned long end,
 	struct page *page = pages[0];
 	unsigned long nr = 0;
 
-	if (!page || !IS_ALIGNED(page_to_pfn(page), PAGES_PER_BLOCK))
-		return 0;
-	while (pfn_valid(page_to_pfn(page)) && vmap_is_block(addr, end, pages)) {
+	while (end - addr >= PMD_SIZE && pages[0] == page &&
+	       bmm_vmap_fits(pages, PAGES_PER_BLOCK) && vmap_vacant(addr)) {
 		nr++;
 		addr += PMD_SIZE;
 		pages += PAGES_PER_BLOCK;
 		page += PAGES_PER_BLOCK;
-		if (addr == end || pages[0] != page)
-			break;
 	}
 	return nr;
 }

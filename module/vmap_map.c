@@ -17,10 +17,11 @@
 #include <linux/io.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/rcupdate.h>
 
 #include "pagetable.h"
 #include "vmap_map.h"
-#include "vmap_valid.h"
 
 #define AT_ONCE BMM_VMAP_AT_ONCE
 
@@ -58,24 +59,155 @@ static void vmap_advance(struct bmm_mapping *map, unsigned long nr)
 		map->pages += nr;
 }
 
-/* The array starts with a group. */
-static bool vmap_pages_group(struct page **pages)
-{
-	return *pages && pfn_valid(page_to_pfn(*pages)) &&
-	       IS_ALIGNED(page_to_pfn(*pages), BMM_GROUP) &&
-	       bmm_vmap_contiguous(pages, BMM_GROUP);
-}
-
 /* A group comes next, and its place in the table is aligned too. */
 static bool vmap_group_first(const struct bmm_mapping *map, unsigned long end)
 {
 	if (BMM_GROUP == 1 || !map->blocks || end - map->addr < BMM_GROUP_SIZE ||
 	    !IS_ALIGNED(map->addr, BMM_GROUP_SIZE))
 		return false;
-	if (map->kind == BMM_VMAP_PAGES)
-		return vmap_pages_group(map->pages);
-	return map->kind == BMM_VMAP_GROUPS ||
-	       IS_ALIGNED(map->phys, BMM_GROUP_SIZE);
+	if (map->kind != BMM_VMAP_RANGE)
+		return bmm_vmap_fits(map->pages, BMM_GROUP);
+	return IS_ALIGNED(map->phys, BMM_GROUP_SIZE);
+}
+
+/*
+ * Whether struct pages exist, for many pages: pfn_valid() reads the section of
+ * each, which costs more than filling the entry. Here the sections seen last
+ * are remembered for the length of a request, by their numbers, which follow
+ * from the addresses of struct pages.
+ */
+#define vmap_number(page) ((uintptr_t)(page) / BMM_MEMMAP_BYTES)
+
+/* Nothing is known: each slot has a number that belongs in another one. */
+static __always_inline void vmap_known_init(struct bmm_mapping *map,
+					    unsigned long *known)
+{
+	unsigned int k;
+
+#pragma GCC unroll 16
+	for (k = 0; k < BMM_VMAP_KNOWN; k++)
+		known[k] = k + 1;
+	map->known = known;
+}
+
+/* Every PFN of the page's section has a struct page. Never NULL's section. */
+static inline void vmap_remember(struct bmm_mapping *map,
+				 const struct page *page)
+{
+	unsigned long nr = vmap_number(page);
+
+	if (nr)
+		map->known[nr % BMM_VMAP_KNOWN] = nr;
+}
+
+/* The section of a page, if its number is below @end. */
+static __always_inline struct mem_section *vmap_section(const struct page *page,
+							unsigned long end)
+{
+	unsigned long nr = pfn_to_section_nr(page_to_pfn(page));
+	struct mem_section *root;
+
+	if (!page || nr >= end)
+		return NULL;
+	root = mem_section[SECTION_NR_TO_ROOT(nr)];
+	return root ? root + (nr & SECTION_ROOT_MASK) : NULL;
+}
+
+/* Memory added after boot may fill only some subsections, and may go away. */
+static noinline bool vmap_ask_late(struct bmm_mapping *map,
+				   const struct page *page,
+				   struct mem_section *section)
+{
+	struct mem_section_usage *usage;
+	bool valid, whole = false;
+
+	rcu_read_lock_sched();
+	valid = pfn_section_valid(section, page_to_pfn(page));
+	usage = READ_ONCE(section->usage);
+#ifdef CONFIG_SPARSEMEM_VMEMMAP
+	whole = usage &&
+		bitmap_full(usage->subsection_map, SUBSECTIONS_PER_SECTION);
+#endif
+	rcu_read_unlock_sched();
+	if (valid && whole)
+		vmap_remember(map, page);
+	return valid;
+}
+
+/* pfn_valid(), for the whole section of the page if possible. */
+static noinline bool vmap_ask(struct bmm_mapping *map, const struct page *page)
+{
+	struct mem_section *section = vmap_section(page, NR_MEM_SECTIONS);
+
+	if (!valid_section(section))
+		return false;
+	if (!early_section(section))
+		return vmap_ask_late(map, page, section);
+	vmap_remember(map, page);
+	return true;
+}
+
+static inline bool vmap_valid(struct bmm_mapping *map, const struct page *page)
+{
+	unsigned long nr = vmap_number(page);
+
+	return map->known[nr % BMM_VMAP_KNOWN] == nr || vmap_ask(map, page);
+}
+
+/*
+ * Whether AT_ONCE pages are in sections present at boot. The checks are
+ * combined, so that no branch depends on how the sections are mixed.
+ */
+static bool vmap_all_early(struct bmm_mapping *map, struct page **pages)
+{
+	unsigned long flags = SECTION_HAS_MEM_MAP | SECTION_IS_EARLY;
+	unsigned long end = NR_MEM_SECTIONS, all = flags;
+	struct mem_section *section;
+	unsigned int k;
+
+#pragma GCC unroll 8
+	for (k = 0; k < AT_ONCE; k++) {
+		section = vmap_section(pages[k], end);
+		if (!section)
+			return false;
+		all &= READ_ONCE(section->section_mem_map);
+	}
+	if (all != flags)
+		return false;
+#pragma GCC unroll 8
+	for (k = 0; k < AT_ONCE; k++)
+		vmap_remember(map, pages[k]);
+	return true;
+}
+
+static bool vmap_all_known(const struct bmm_mapping *map, struct page **pages)
+{
+	unsigned long differs = 0, nr;
+	unsigned int k;
+
+#pragma GCC unroll 8
+	for (k = 0; k < AT_ONCE; k++) {
+		nr = vmap_number(pages[k]);
+		differs |= map->known[nr % BMM_VMAP_KNOWN] ^ nr;
+	}
+	return !differs;
+}
+
+static noinline bool vmap_each_valid(struct bmm_mapping *map,
+				     struct page **pages)
+{
+	unsigned int k;
+
+	for (k = 0; k < AT_ONCE; k++)
+		if (!vmap_valid(map, pages[k]))
+			return false;
+	return true;
+}
+
+static bool vmap_all_valid(struct bmm_mapping *map, struct page **pages)
+{
+	return vmap_all_known(map, pages) || vmap_all_early(map, pages) ||
+	       vmap_each_valid(map, pages);
 }
 
 /*
@@ -90,93 +222,97 @@ static bool vmap_group_fits(const struct bmm_mapping *map, const pte_t *pte,
 	       IS_ALIGNED(pfn, BMM_GROUP);
 }
 
-static void vmap_set_group(struct bmm_mapping *map, pte_t *pte, pteval_t value)
+/* A line of entries may start here, and reaches into no place for a group. */
+static bool vmap_line_fits(const pte_t *pte, unsigned long nr)
 {
-	unsigned long i;
-
-	value = bmm_pagetable_group(value);
-	for (i = 0; i < BMM_GROUP; i++)
-		bmm_pagetable_set(pte + i, value + i * PAGE_SIZE);
-	map->groups++;
+	return nr >= AT_ONCE &&
+	       (BMM_GROUP == 1 ||
+		IS_ALIGNED((unsigned long)pte, AT_ONCE * sizeof(*pte)));
 }
 
-static bool vmap_all_none(const pte_t *pte)
+/* @nr is a constant, here and below. */
+static __always_inline bool vmap_all_none(const pte_t *pte, unsigned int nr)
 {
 	pteval_t used = 0;
 	unsigned int k;
 
-#pragma GCC unroll 8
-	for (k = 0; k < AT_ONCE; k++)
+#pragma GCC unroll 16
+	for (k = 0; k < nr; k++)
 		used |= bmm_pagetable_get(pte + k);
 	return !used;
 }
 
-/* Sets AT_ONCE entries to consecutive pages if all of them are free. */
-static bool vmap_set_line(pte_t *pte, pteval_t value)
+/* Sets @nr entries to consecutive pages if all of them are free. */
+static __always_inline bool vmap_set(pte_t *pte, pteval_t value, unsigned int nr)
 {
 	unsigned int k;
 
-	if (!vmap_all_none(pte))
+	if (!vmap_all_none(pte, nr))
 		return false;
-#pragma GCC unroll 8
-	for (k = 0; k < AT_ONCE; k++)
+#pragma GCC unroll 16
+	for (k = 0; k < nr; k++)
 		bmm_pagetable_set(pte + k, value + k * PAGE_SIZE);
 	return true;
 }
 
-static bool vmap_group_none(const pte_t *pte)
+/*
+ * Sets @nr entries to consecutive pages from @pfn on, the first of them to
+ * @value; fewer if one is in use.
+ */
+static unsigned long vmap_set_run(struct bmm_mapping *map, pte_t *pte,
+				  unsigned long pfn, pteval_t value,
+				  unsigned long nr)
 {
-	unsigned long i;
+	unsigned long i, n;
+	bool set;
 
-	for (i = 0; i < BMM_GROUP; i++)
-		if (!bmm_pagetable_none(pte + i))
-			return false;
-	return true;
-}
-
-/* The next pages of an array form a group, and its entries are free. */
-static bool vmap_is_group(struct bmm_mapping *map, const pte_t *pte,
-			  struct page **pages, unsigned long nr)
-{
-	return BMM_GROUP > 1 && map->blocks &&
-	       vmap_group_fits(map, pte, page_to_pfn(*pages), nr) &&
-	       bmm_vmap_contiguous(pages, BMM_GROUP) &&
-	       bmm_vmap_valid(map, *pages) && vmap_group_none(pte);
-}
-
-/* Counts runs: @nr pages continue the last run, or start another. */
-static void vmap_follow(struct bmm_mapping *map, unsigned long pfn,
-			unsigned long nr)
-{
-	map->runs += pfn != map->next;
-	map->next = pfn + nr;
-}
-
-/* Fills one run of at most a subsection: it is valid if both ends are. */
-static unsigned long vmap_fill_run(struct bmm_mapping *map, pte_t *pte,
-				   struct page *page, unsigned long nr)
-{
-	unsigned long pfn = page_to_pfn(page), i;
-
-	if (!bmm_vmap_valid(map, page) || !bmm_vmap_valid(map, page + nr - 1))
-		return 0;
-	for (i = 0; i < nr; i += AT_ONCE)
-		if (!vmap_set_line(pte + i,
-				   bmm_pagetable_entry(map->base, pfn + i)))
+	for (i = 0; i < nr; i += n, value += n * PAGE_SIZE) {
+		if (vmap_group_fits(map, pte + i, pfn + i, nr - i)) {
+			n = BMM_GROUP;
+			set = vmap_set(pte + i, bmm_pagetable_group(value),
+				       BMM_GROUP);
+			map->groups += set;
+		} else if (vmap_line_fits(pte + i, nr - i)) {
+			n = AT_ONCE;
+			set = vmap_set(pte + i, value, AT_ONCE);
+		} else {
+			n = 1;
+			set = vmap_set(pte + i, value, 1);
+		}
+		if (!set)
 			break;
-	vmap_follow(map, pfn, i);
+	}
 	return i;
 }
 
-static bool vmap_fill_scattered(struct bmm_mapping *map, pte_t *pte,
-				struct page **pages)
+/*
+ * Fills one run of at most a subsection: it is valid if both ends are. It is
+ * counted unless it continues the last one.
+ */
+static unsigned long vmap_fill_run(struct bmm_mapping *map, pte_t *pte,
+				   struct page *page, unsigned long nr)
+{
+	unsigned long pfn = page_to_pfn(page), n;
+
+	if (!vmap_valid(map, page) || !vmap_valid(map, page + nr - 1))
+		return 0;
+	n = vmap_set_run(map, pte, pfn, bmm_pagetable_entry(map->base, pfn), nr);
+	if (n) {
+		map->runs += pfn != map->next;
+		map->next = pfn + n;
+	}
+	return n;
+}
+
+static unsigned long vmap_fill_scattered(struct bmm_mapping *map, pte_t *pte,
+					 struct page **pages)
 {
 	unsigned long next = map->next, runs = 0, pfn;
 	pteval_t base = map->base;
 	unsigned int k;
 
-	if (!vmap_all_none(pte) || !bmm_vmap_all_valid(map, pages))
-		return false;
+	if (!vmap_all_none(pte, AT_ONCE) || !vmap_all_valid(map, pages))
+		return 0;
 #pragma GCC unroll 8
 	for (k = 0; k < AT_ONCE; k++) {
 		pfn = page_to_pfn(pages[k]);
@@ -186,7 +322,7 @@ static bool vmap_fill_scattered(struct bmm_mapping *map, pte_t *pte,
 	}
 	map->runs += runs;
 	map->next = next;
-	return true;
+	return AT_ONCE;
 }
 
 /* How many pages form one run, in steps of AT_ONCE. */
@@ -201,145 +337,48 @@ static unsigned long vmap_run(struct page **pages, unsigned long nr)
 	return n;
 }
 
-/* Fills AT_ONCE entries, more for a run; 0 if something is unusual. */
-static unsigned long vmap_fill_some(struct bmm_mapping *map, pte_t *pte,
-				    struct page **pages, unsigned long nr)
-{
-	unsigned long n = vmap_run(pages, nr);
-
-	if (n)
-		return vmap_fill_run(map, pte, pages[0], n);
-	return vmap_fill_scattered(map, pte, pages) ? AT_ONCE : 0;
-}
-
-static bool vmap_set_one(struct bmm_mapping *map, pte_t *pte, struct page *page)
-{
-	unsigned long pfn = page_to_pfn(page);
-
-	if (!bmm_pagetable_none(pte) || !bmm_vmap_valid(map, page))
-		return false;
-	bmm_pagetable_set(pte, bmm_pagetable_entry(map->base, pfn));
-	vmap_follow(map, pfn, 1);
-	return true;
-}
-
-/* Fills @nr entries of PAGE_SIZE; fewer if something is unusual. */
-static unsigned long vmap_fill_stretch(struct bmm_mapping *map, pte_t *pte,
-				       struct page **pages, unsigned long nr)
-{
-	unsigned long i = 0, n = 1;
-
-	for (; n && i + AT_ONCE <= nr; i += n)
-		n = vmap_fill_some(map, pte + i, pages + i, nr - i);
-	while (i < nr && vmap_set_one(map, pte + i, pages[i]))
-		i++;
-	return i;
-}
-
-/* How many of @nr entries precede the next place for a group. */
-static unsigned long vmap_stretch(const struct bmm_mapping *map,
-				  const pte_t *pte, unsigned long nr)
-{
-	unsigned long at = (unsigned long)pte / sizeof(*pte);
-
-	if (BMM_GROUP == 1 || !map->blocks)
-		return nr;
-	return min(nr, BMM_GROUP - at % BMM_GROUP);
-}
-
+/*
+ * A group begins where a line may begin, and no run is cut within a table,
+ * which is as large as a subsection: no group is missed.
+ */
 static unsigned long vmap_fill_pages(struct bmm_mapping *map, pte_t *pte,
 				     unsigned long nr)
 {
-	unsigned long i, n, wanted, grouped = 0;
 	struct page **pages = map->pages;
+	unsigned long i, n, run;
 
 	for (i = 0; i < nr; i += n) {
-		if (vmap_is_group(map, pte + i, pages + i, nr - i)) {
-			n = BMM_GROUP;
-			grouped += n;
-			vmap_set_group(map, pte + i,
-				       bmm_pagetable_entry(map->base,
-							   page_to_pfn(
-								   pages[i])));
-			vmap_follow(map, page_to_pfn(pages[i]), n);
-			continue;
-		}
-		wanted = vmap_stretch(map, pte + i, nr - i);
-		n = vmap_fill_stretch(map, pte + i, pages + i, wanted);
-		if (n < wanted) {
-			i += n;
+		run = vmap_line_fits(pte + i, nr - i) ?
+			      vmap_run(pages + i, nr - i) :
+			      1;
+		if (run)
+			n = vmap_fill_run(map, pte + i, pages[i], run);
+		else
+			n = vmap_fill_scattered(map, pte + i, pages + i);
+		if (!n)
 			break;
-		}
 	}
-	map->small += i - grouped;
 	return i;
 }
 
-/* No group begins between here and AT_ONCE entries further. */
-static bool vmap_line_begins(const pte_t *pte)
-{
-	return IS_ALIGNED((unsigned long)pte, AT_ONCE * sizeof(*pte));
-}
-
-/* An entry in use is unusual. */
 static unsigned long vmap_fill_range(struct bmm_mapping *map, pte_t *pte,
 				     unsigned long nr)
 {
-	unsigned long pfn = PHYS_PFN(map->phys), i, n, grouped = 0;
-	pteval_t value = bmm_pagetable_value(pfn_pte(pfn, map->prot));
+	unsigned long pfn = PHYS_PFN(map->phys);
 
-	for (i = 0; i < nr; i += n, value += n * PAGE_SIZE) {
-		if (!bmm_pagetable_none(pte + i))
-			break;
-		if (vmap_group_fits(map, pte + i, pfn + i, nr - i)) {
-			vmap_set_group(map, pte + i, value);
-			n = BMM_GROUP;
-			grouped += n;
-		} else if (nr - i >= AT_ONCE && vmap_line_begins(pte + i) &&
-			   vmap_set_line(pte + i, value)) {
-			n = AT_ONCE;
-		} else {
-			bmm_pagetable_set(pte + i, value);
-			n = 1;
-		}
-	}
-	map->small += i - grouped;
-	return i;
-}
-
-/*
- * Groups need not be contiguous. As in the kernel's range walker, only the
- * first entry of each is checked for being empty.
- */
-static unsigned long vmap_fill_groups(struct bmm_mapping *map, pte_t *pte,
-				      unsigned long nr)
-{
-	unsigned long pfn, i;
-
-	for (i = 0; i < nr; i += BMM_GROUP) {
-		pfn = page_to_pfn(map->pages[i]);
-		if (!vmap_group_fits(map, pte + i, pfn, nr - i) ||
-		    !bmm_pagetable_none(pte + i))
-			break;
-		vmap_set_group(map, pte + i,
-			       bmm_pagetable_entry(map->base, pfn));
-		map->runs++;
-	}
-	return i;
+	return vmap_set_run(map, pte, pfn,
+			    bmm_pagetable_value(pfn_pte(pfn, map->prot)), nr);
 }
 
 /* Fills @nr entries of one table; fewer if something is unusual. */
 static unsigned long vmap_fill(struct bmm_mapping *map, pte_t *pte,
 			       unsigned long nr)
 {
-	unsigned long n;
+	unsigned long groups = map->groups, n;
 
-	if (map->kind == BMM_VMAP_PAGES)
-		n = vmap_fill_pages(map, pte, nr);
-	else if (map->kind == BMM_VMAP_RANGE)
-		n = vmap_fill_range(map, pte, nr);
-	else
-		n = vmap_fill_groups(map, pte, nr);
+	n = map->kind == BMM_VMAP_RANGE ? vmap_fill_range(map, pte, nr) :
+					  vmap_fill_pages(map, pte, nr);
+	map->small += n - (map->groups - groups) * BMM_GROUP;
 	bmm_pagetable_drain();
 	return n;
 }
@@ -361,7 +400,6 @@ static long vmap_begin_table(struct bmm_mapping *map, unsigned long end)
 		err = bmm_vmap_by_kernel(map, map->addr + PAGE_SIZE);
 	if (err)
 		return err;
-	map->runs += map->kind == BMM_VMAP_GROUPS;
 	map->groups += group;
 	map->small += !group;
 	return group ? BMM_GROUP : 1;
@@ -405,8 +443,8 @@ int bmm_vmap_map(struct bmm_mapping *map, unsigned long end)
 	unsigned long nr;
 	int err = 0;
 
-	if (map->kind == BMM_VMAP_PAGES)
-		bmm_vmap_known_init(map, known);
+	if (map->kind != BMM_VMAP_RANGE)
+		vmap_known_init(map, known);
 	map->base = bmm_pagetable_base(map->prot);
 	map->runs = map->kind == BMM_VMAP_RANGE;
 	while (!err && map->addr < end) {

@@ -5,6 +5,7 @@
 
 #include <linux/io.h>
 #include <linux/mm.h>
+#include <linux/mmzone.h>
 #include <linux/static_call.h>
 #include <linux/vmalloc.h>
 
@@ -12,14 +13,16 @@
 
 #define BMM_VMAP_KNOWN 16 /* sections: two cache lines to fill per call */
 
+/*
+ * Of struct pages of a section: they are contiguous and, as those of all
+ * sections are, aligned to their size.
+ */
+#define BMM_MEMMAP_BYTES (PAGES_PER_SECTION * sizeof(struct page))
+
 enum bmm_vmap_kind {
-	BMM_VMAP_PAGES, /* an array of pages */
-	BMM_VMAP_RANGE, /* a physical range */
-	/*
-	 * Pages that vmalloc() allocated in units of a contpte group (arm64):
-	 * of each group, the first page tells the others.
-	 */
-	BMM_VMAP_GROUPS,
+	BMM_VMAP_PAGES,	 /* an array of pages */
+	BMM_VMAP_RANGE,	 /* a physical range */
+	BMM_VMAP_GROUPS, /* pages that vmalloc() has by contpte groups (arm64) */
 };
 
 /**
@@ -85,12 +88,19 @@ static inline bool bmm_vmap_follow(struct page **pages, struct page *page)
 	return true;
 }
 
-/* Whether @nr pages, a multiple of BMM_VMAP_AT_ONCE, form one run. */
-static inline bool bmm_vmap_contiguous(struct page **pages, unsigned long nr)
+/*
+ * Whether an array starts with @nr pages, a power of two, that one entry or
+ * group can map: contiguous, and aligned to that. A subsection is no smaller:
+ * all of its PFNs have a struct page, or none.
+ */
+static inline bool bmm_vmap_fits(struct page **pages, unsigned long nr)
 {
 	struct page *page = pages[0];
 	unsigned long i = 0;
 
+	if (!page || pages[nr - 1] != page + nr - 1 ||
+	    !IS_ALIGNED(page_to_pfn(page), nr) || !pfn_valid(page_to_pfn(page)))
+		return false;
 	while (i < nr && bmm_vmap_follow(pages + i, page + i))
 		i += BMM_VMAP_AT_ONCE;
 	return i == nr;

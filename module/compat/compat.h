@@ -6,7 +6,6 @@
 #ifndef BMM_COMPAT_H
 #define BMM_COMPAT_H
 
-#include <linux/cleanup.h>
 #include <linux/ftrace.h>
 #include <linux/kvm.h>
 #include <linux/log2.h>
@@ -172,11 +171,6 @@ static inline int numa_nearest_node(int node, enum node_states state)
 	}
 	return nearest;
 }
-#endif
-
-/* 6.1 lacks it, though it has kfree's. */
-#ifndef BMM_HAVE_FREE_KVFREE
-DEFINE_FREE(kvfree, void *, kvfree(_T))
 #endif
 
 /* 6.1 lacks it: no 32-bit number of an ioctl() equals this one. */
