@@ -10,10 +10,14 @@
  *
  * On arm64 memory tags (MTE) are proved, too: four bits for every 16 bytes,
  * stored beside the data and not cleared with it.
+ *
+ * Where it is asked for, the work of faulting a batch in is counted, and of
+ * freeing it.
  */
 #include <linux/kernel-page-flags.h>
 #include <sys/prctl.h>
 
+#include "bulkmm.h"
 #include "guest.h"
 #include "measure.h"
 
@@ -37,6 +41,7 @@ static struct work {
 	int plant; /* -p: leave a byte in the last folio: it must be found */
 	int faults_only; /* -f: neither check folios nor fill them */
 	int tagged;	 /* -m: memory has tags, to be cleared like the data */
+	int counted; /* -c: count the work; hugetlb pages are not reserved */
 } work = { .folios = 1, .batch = 1 };
 
 /* What was seen; shared with a child that proves its copy. */
@@ -44,7 +49,53 @@ static struct seen {
 	uint64_t folios, refused, ns, wrong;
 	uint64_t folio, offset, word; /* the first wrong one */
 	uint64_t tags, tags_wrong;
+	uint64_t faults; /* of writes to a counted batch that is there */
 } *seen;
+
+static uint64_t begun;
+static int file = -1; /* of the batch, if it is of a file */
+
+/*
+ * What is done until end() is timed, and counted: on all CPUs, for it ends on
+ * another one than it began on.
+ */
+static void begin(void)
+{
+	if (work.counted) {
+		run_on(0);
+		bmm_mark(BMM_MARK_RECORD);
+		bmm_mark(BMM_MARK_BEGIN(0));
+		run_on(-1);
+	}
+	begun = now();
+}
+
+static void end(void)
+{
+	seen->ns += now() - begun;
+	if (work.counted) {
+		run_on(1);
+		bmm_mark(BMM_MARK_END(0));
+		run_on(-1);
+	}
+}
+
+/* Frees a batch, which is counted by itself. */
+static void unmap(char *room, uint64_t bytes)
+{
+	if (work.counted) {
+		run_on(0);
+		bmm_mark(BMM_MARK_BEGIN(1));
+	}
+	munmap(room, bytes);
+	if (file >= 0)
+		close(file);
+	file = -1;
+	if (work.counted) {
+		bmm_mark(BMM_MARK_END(1));
+		run_on(-1);
+	}
+}
 
 /* Page by page: a constant count makes these two loops short. */
 static void fill(void *at, uint64_t pages)
@@ -249,38 +300,86 @@ enum {
  * @stores: leaves PARENT in each folio, in the touched page
  * @forks: a child checks the folios and stores to its copies
  * @populates: is MAP_POPULATE
+ * @threads: of the library
  */
 struct way {
 	const char *name;
 	int page;
 	int fd;
-	int (*fault)(uint64_t word, char *at, uint64_t folios);
+	int (*fault)(const struct way *way, char *at, uint64_t folios);
 	int stores;
 	int forks;
 	int populates;
+	unsigned int threads;
 };
 
-static int touch(uint64_t word, char *at, uint64_t folios)
+static uint64_t touched_word(const struct way *way)
 {
+	uint64_t pages = work.bytes / SMALL;
+	uint64_t page[] = { 0, pages / 2, pages - 1 };
+
+	return (page[way->page] * SMALL + 24) / 8;
+}
+
+static int touch(const struct way *way, char *at, uint64_t folios)
+{
+	uint64_t word = touched_word(way);
+
 	for (uint64_t i = 0; i < folios; i++)
 		*((volatile uint64_t *)(at + i * work.bytes) + word) = PARENT;
 	return 1;
 }
 
-static int look(uint64_t word, char *at, uint64_t folios)
+static int look(const struct way *way, char *at, uint64_t folios)
 {
+	uint64_t word = touched_word(way);
+
 	for (uint64_t i = 0; i < folios; i++)
 		(void)*((volatile uint64_t *)(at + i * work.bytes) + word);
 	return 1;
 }
 
-static int populate(uint64_t word, char *at, uint64_t folios)
+static int populate(const struct way *way, char *at, uint64_t folios)
 {
 	if (!madvise(at, folios * work.bytes, MADV_POPULATE_WRITE))
 		return 1;
-	if (errno != ENOMEM && errno != EFAULT)
+	if (!work.seconds || (errno != ENOMEM && errno != EFAULT))
 		err(1, "MADV_POPULATE_WRITE");
 	return 0;
+}
+
+static int library(const struct way *way, char *at, uint64_t folios)
+{
+	struct bmm_options options = { .size = sizeof(options),
+				       .threads = way->threads };
+	struct bmm_report report = { .size = sizeof(report) };
+	char text[256];
+
+	/* each node has a CPU, which works on the node's own memory */
+	if (way->threads > 1)
+		bound(at, folios * work.bytes, MPOL_INTERLEAVE, 3);
+	if (bmm_populate(at, folios * work.bytes, &options, &report)) {
+		bmm_report_text(&report, text, sizeof(text));
+		errx(1, "%s", text);
+	}
+	return 1;
+}
+
+/* As a virtual machine starts; it has no CPU, and ends at once. */
+static int qemu(const struct way *way, char *at, uint64_t folios)
+{
+	uint64_t mib = folios * work.bytes >> 20;
+	char line[512];
+
+	snprintf(line, sizeof(line),
+		 "echo quit | qemu-system-x86_64 -M none,memory-backend=m -S "
+		 "-m %luM -object memory-backend-file,id=m,size=%luM,share=on,"
+		 "mem-path=/proc/%d/fd/%d -mem-prealloc -accel tcg -nodefaults "
+		 "-display none -monitor stdio >/dev/null",
+		 mib, mib, getpid(), file);
+	if (system(line))
+		exit(1);
+	return 1;
 }
 
 static const struct way ways[] = {
@@ -293,6 +392,12 @@ static const struct way ways[] = {
 	{ "fork", .page = 1, .fault = touch, .stores = 1, .forks = 1 },
 	{ "memfd", .page = 1, .fd = DEMAND_FD, .fault = touch, .stores = 1 },
 	{ "fallocate", .fd = FALLOCATE },
+	/* what populate-guest and prezero-* compare */
+	{ "touch", .fault = touch, .stores = 1 },
+	{ "madvise", .fault = populate },
+	{ "bulkmm-1", .fault = library, .threads = 1 },
+	{ "bulkmm-2", .fault = library, .threads = 2 },
+	{ "qemu", .fd = DEMAND_FD, .fault = qemu },
 };
 
 #define WAYS (sizeof(ways) / sizeof(*ways))
@@ -303,14 +408,6 @@ static const struct way *way_named(const char *name)
 		if (!strcmp(way->name, name) && (work.hugetlb || !way->fd))
 			return way;
 	errx(1, "no way %s", name);
-}
-
-static uint64_t touched_word(const struct way *way)
-{
-	uint64_t pages = work.bytes / SMALL;
-	uint64_t page[] = { 0, pages / 2, pages - 1 };
-
-	return (page[way->page] * SMALL + 24) / 8;
 }
 
 /*
@@ -333,20 +430,17 @@ static void policy(const char *word)
 	close(fd);
 }
 
-/* A descriptor of hugetlb memory, -1 if the pool has too little. */
-static int huge_file(const struct way *way, uint64_t bytes, unsigned int size)
+/* Makes the file that a batch is of; 0 if the pool has too little. */
+static int make_file(const struct way *way, uint64_t bytes, unsigned int size)
 {
-	int fd = memfd_of(bytes, MFD_HUGETLB | size);
-	uint64_t start = now();
-
+	file = memfd_of(bytes, MFD_HUGETLB | size);
 	if (way->fd != FALLOCATE)
-		return fd;
-	if (fallocate(fd, 0, 0, bytes)) {
-		close(fd);
-		return -1;
-	}
-	seen->ns += now() - start;
-	return fd;
+		return 1;
+	begin();
+	if (fallocate(file, 0, 0, (off_t)bytes))
+		return 0;
+	end();
+	return 1;
 }
 
 static char *map_at(const struct way *way, char *at, uint64_t bytes)
@@ -354,36 +448,32 @@ static char *map_at(const struct way *way, char *at, uint64_t bytes)
 	unsigned int size = (unsigned int)__builtin_ctzl(work.bytes)
 			    << MAP_HUGE_SHIFT;
 	int flags = MAP_FIXED | (way->populates ? MAP_POPULATE : 0);
-	int fd = way->fd ? huge_file(way, bytes, size) : -1;
-	char *got;
 
+	if (way->fd && !make_file(way, bytes, size))
+		return MAP_FAILED;
 	if (way->fd)
 		flags |= MAP_SHARED;
 	else
 		flags |= MAP_PRIVATE | MAP_ANONYMOUS |
-			 (work.hugetlb ? MAP_HUGETLB | (int)size : 0);
-	if (way->fd && fd < 0)
-		return MAP_FAILED;
-	got = mmap(at, bytes, PROT_READ | PROT_WRITE | tags_prot(), flags, fd,
-		   0);
-	if (fd >= 0)
-		close(fd);
-	return got;
+			 (work.hugetlb ? MAP_HUGETLB | (int)size : 0) |
+			 (work.counted ? MAP_NORESERVE : 0);
+	return mmap(at, bytes, PROT_READ | PROT_WRITE | tags_prot(), flags,
+		    file, 0);
 }
 
 /* Map a batch at an aligned address; MAP_FAILED if there is no room for it. */
 static char *map(const struct way *way, char *at, uint64_t bytes)
 {
 	int open_to_all = way->populates && !work.hugetlb;
-	uint64_t start;
 	char *got;
 
 	if (open_to_all)
 		policy("always");
-	start = now();
+	if (way->populates)
+		begin();
 	got = map_at(way, at, bytes);
 	if (way->populates)
-		seen->ns += now() - start;
+		end();
 	if (open_to_all)
 		policy("madvise");
 	if (got != MAP_FAILED && !work.hugetlb &&
@@ -396,14 +486,20 @@ static char *map(const struct way *way, char *at, uint64_t bytes)
 static uint64_t mapped_batch(const struct way *way, char *at, uint64_t folios,
 			     int plant)
 {
-	uint64_t start = now(), word = touched_word(way), huge;
-	int given = !way->fault || way->fault(word, at, folios);
+	uint64_t huge;
+	int given = 1;
 
-	seen->ns += now() - start;
+	if (way->fault) {
+		begin();
+		given = way->fault(way, at, folios);
+		end();
+	}
 	if (!given)
 		return 0;
-	if (way->fd == FALLOCATE) /* there, and not mapped yet */
-		look(word, at, folios);
+	if (work.counted)
+		seen->faults += faults_of_writes(at, folios * work.bytes);
+	if (way->fd && !way->stores) /* there, and not mapped yet */
+		look(way, at, folios);
 	huge = huge_ones(at, folios);
 	if (huge != folios && !work.seconds)
 		errx(1, "%s: only %lu of %lu folios are of %lu KiB", way->name,
@@ -414,7 +510,7 @@ static uint64_t mapped_batch(const struct way *way, char *at, uint64_t folios,
 		at[folios * work.bytes - 1] = 1;
 		tag(at + folios * work.bytes - GRANULE, GRANULE);
 	}
-	prove_batch(at, folios, word, way->stores, way->forks);
+	prove_batch(at, folios, touched_word(way), way->stores, way->forks);
 	fill(at, folios * work.bytes / SMALL);
 	tag(at, folios * work.bytes);
 	return huge;
@@ -435,7 +531,7 @@ static uint64_t one_batch(const struct way *way, uint64_t folios, int plant)
 		proved = mapped_batch(way, at, folios, plant);
 	else if (!work.seconds)
 		err(1, "%s: no memory for %lu folios", way->name, folios);
-	munmap(room, bytes + 2 * work.bytes);
+	unmap(room, bytes + 2 * work.bytes);
 	seen->folios += proved;
 	seen->refused += folios - proved;
 	return proved;
@@ -492,7 +588,7 @@ static int options(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "n:b:t:u:pfm")) != -1) {
+	while ((option = getopt(argc, argv, "n:b:t:u:pfmc")) != -1) {
 		if (option == 'n')
 			work.folios = number(optarg);
 		else if (option == 'b')
@@ -507,6 +603,8 @@ static int options(int argc, char **argv)
 			work.faults_only = 1;
 		else if (option == 'm')
 			work.tagged = 1;
+		else if (option == 'c')
+			work.counted = 1;
 		else
 			return 0;
 	}
@@ -527,7 +625,7 @@ int main(int argc, char **argv)
 	if (!options(argc, argv))
 		errx(2,
 		     "usage: bmmfault dirty MIB, or [-n FOLIOS] [-b BATCH] "
-		     "[-t SECONDS] [-u FILE] [-p|-f] [-m] thp|hugetlb KIB WAY...");
+		     "[-t SECONDS] [-u FILE] [-p|-f] [-m] [-c] thp|hugetlb KIB WAY...");
 	for (int i = optind + 2; i < argc; i++)
 		chosen[n++] = way_named(argv[i]);
 	seen = mapped(SMALL, MAP_SHARED, -1);
@@ -536,8 +634,11 @@ int main(int argc, char **argv)
 	else
 		for (int i = 0; i < n; i++)
 			run_once(chosen[i]);
-	printf("folios=%lu refused=%lu ns=%lu wrong=%lu folio=%lu offset=%lu word=0x%016lx tags=%lu tags_wrong=%lu\n",
+	printf("folios=%lu refused=%lu ns=%lu wrong=%lu folio=%lu offset=%lu word=0x%016lx tags=%lu tags_wrong=%lu",
 	       seen->folios, seen->refused, seen->ns, seen->wrong, seen->folio,
 	       seen->offset, seen->word, seen->tags, seen->tags_wrong);
+	if (work.counted)
+		printf(" faults=%lu", seen->faults);
+	putchar('\n');
 	return 0;
 }

@@ -45,7 +45,7 @@ prezero_visit() {
 	esac
 	before=$(known)
 	record before
-	must bmmpool visit "$@"
+	must resident $(($2 * 1024 / KIB)) "$3"
 	record after
 	# shellcheck disable=SC2086 # "bytes=... ns=...", as must() left it
 	report prezero-visit arm="$ARM" kind="$1" way="$3" known="$before" \
@@ -65,7 +65,7 @@ free_pages() {
 # every byte of all free pages of 2 MiB, but for what fillers may be holding, is zero
 # when they are populated: [FILLERS]
 all_zero() {
-	must bmmpool visit 2m $((($(free_pages) - ${1:-0}) * 2)) madvise
+	must resident $(($(free_pages) - ${1:-0})) madvise
 	matches "$SAID" " wrong=0 "
 }
 
@@ -131,8 +131,8 @@ free_mib() {
 # a large page, of 1 GiB since boot or arm64's of 32 MiB, becomes small ones, which are
 # used and come back in one piece: PAGES
 case_demoted() {
-	kind=1g kib=1048576
-	[ ! -d "${SMALL_POOL%-*}-32768kB" ] || kind=32m kib=32768
+	kib=1048576
+	[ ! -d "${SMALL_POOL%-*}-32768kB" ] || kib=32768
 	big=${SMALL_POOL%-*}-${kib}kB
 	set_pool 0
 	echo 1 >"$big/nr_hugepages"
@@ -144,10 +144,10 @@ case_demoted() {
 	must bmmzero private $((kib / 2048))
 	set_pool 0
 	echo 1 >"$big/nr_hugepages"
-	case $kind$(cat "$big/free_hugepages") in
-	1g0) check "demoted: skipped, no GiB in one piece any more" true ;;
+	case $kib-$(cat "$big/free_hugepages") in
+	1048576-0) check "demoted: skipped, no GiB in one piece any more" true ;;
 	*)
-		must bmmpool visit $kind $((kib / 1024)) madvise
+		must bmmfault -c hugetlb $kib madvise
 		check "demoted: a large page is zero" matches "$SAID" " wrong=0 "
 		;;
 	esac
@@ -307,6 +307,8 @@ case_stale() {
 
 # every case: PAGES
 prezero_faults() {
+	# shellcheck disable=SC2034 # for resident
+	KIND=hugetlb KIB=2048
 	set_pool "$1"
 	load prezero=on
 	for way in private shared fork cow punch dontneed pinned move copy continue; do

@@ -3,7 +3,7 @@
 
 In prezero-2m and prezero-1g a visit populates the whole pool in one way, in one state
 of the module, checks every byte, fills it with a pattern and frees it
-(lab/guest/bmmpool.c). The work of populating and of freeing is counted.
+(lab/guest/bmmfault.c). The work of populating and of freeing is counted.
 """
 
 from collections.abc import Iterator, Mapping
