@@ -175,7 +175,7 @@ class StressWork(work.Work):
 
     def checks(self, outcome: Outcome) -> list[Check]:
         churned = outcome.of("prezero-churned")
-        pages = sum(int(one.get("pages", 0)) for one in churned)
+        pages = sum(int(one.get("folios", 0)) for one in churned)
         wrong = sum(int(one.get("wrong", 1)) for one in churned)
         turns = sum(int(one["turns"]) for one in outcome.of("prezero-stress"))
         hits = state.served(outcome)["prezero"]
