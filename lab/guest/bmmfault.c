@@ -10,33 +10,43 @@
  *
  * On arm64 memory tags (MTE) are proved, too: four bits for every 16 bytes,
  * stored beside the data and not cleared with it.
+ *
+ * Where it is asked for, the work of faulting a batch in is counted, and of
+ * freeing it.
+ *
+ * Hugetlb pages can be copied, moved, broken or given up before they are freed,
+ * which they always are full of the pattern.
  */
 #include <linux/kernel-page-flags.h>
 #include <sys/prctl.h>
 
+#include "bulkmm.h"
 #include "guest.h"
 #include "measure.h"
 
-#define THP	   "/sys/kernel/mm/transparent_hugepage"
-#define PARENT	   0x1111111111111111UL /* what a fault stores */
-#define GRANULE	   16UL			/* bytes that share a memory tag */
-#define DIRT	   0xa5a5a5a5a5a5a5a5UL
-#define CHILD	   0x2222222222222222UL /* what a child stores to its copy */
-#define CHILD_WORD 7			/* where, in the last page */
-#define TAG	   5UL			/* what memory is tagged with */
-#define FLAG(name) (1UL << KPF_##name)	/* of /proc/kpageflags */
+#define THP	     "/sys/kernel/mm/transparent_hugepage"
+#define PARENT	     0x1111111111111111UL /* what a fault stores */
+#define GRANULE	     16UL		  /* bytes that share a memory tag */
+#define DIRT	     0xa5a5a5a5a5a5a5a5UL
+#define CHILD	     0x2222222222222222UL /* what a child stores to its copy */
+#define CHILD_WORD   7			  /* where, in the last page */
+#define TAG	     5UL		  /* what memory is tagged with */
+#define FLAG(name)   (1UL << KPF_##name)  /* of /proc/kpageflags */
+#define SOFT_OFFLINE 101		  /* MADV_SOFT_OFFLINE */
 
 /* What to do, by the command's options. */
 static struct work {
 	int hugetlb;
 	uint64_t bytes;	   /* of a folio */
-	uint64_t folios;   /* -n: in all */
+	uint64_t folios;   /* -n: in all, by all ways in turn */
 	uint64_t batch;	   /* -b: folios at once */
 	uint64_t seconds;  /* -t: run this long, failures allowed, */
 	const char *until; /* -u: and until this file exists, or NULL */
 	int plant; /* -p: leave a byte in the last folio: it must be found */
 	int faults_only; /* -f: neither check folios nor fill them */
 	int tagged;	 /* -m: memory has tags, to be cleared like the data */
+	int counted; /* -c: count the work; hugetlb pages are not reserved */
+	int apart; /* -k: each batch in a process of its own, which may fail */
 } work = { .folios = 1, .batch = 1 };
 
 /* What was seen; shared with a child that proves its copy. */
@@ -44,7 +54,53 @@ static struct seen {
 	uint64_t folios, refused, ns, wrong;
 	uint64_t folio, offset, word; /* the first wrong one */
 	uint64_t tags, tags_wrong;
+	uint64_t faults; /* of writes to a counted batch that is there */
 } *seen;
+
+static uint64_t begun;
+static int file = -1; /* of the batch, if it is of a file */
+
+/*
+ * What is done until end() is timed, and counted: on all CPUs, for it ends on
+ * another one than it began on.
+ */
+static void begin(void)
+{
+	if (work.counted) {
+		run_on(0);
+		bmm_mark(BMM_MARK_RECORD);
+		bmm_mark(BMM_MARK_BEGIN(0));
+		run_on(-1);
+	}
+	begun = now();
+}
+
+static void end(void)
+{
+	seen->ns += now() - begun;
+	if (work.counted) {
+		run_on(1);
+		bmm_mark(BMM_MARK_END(0));
+		run_on(-1);
+	}
+}
+
+/* Frees a batch, which is counted by itself. */
+static void unmap(char *room, uint64_t bytes)
+{
+	if (work.counted) {
+		run_on(0);
+		bmm_mark(BMM_MARK_BEGIN(1));
+	}
+	munmap(room, bytes);
+	if (file >= 0)
+		close(file);
+	file = -1;
+	if (work.counted) {
+		bmm_mark(BMM_MARK_END(1));
+		run_on(-1);
+	}
+}
 
 /* Page by page: a constant count makes these two loops short. */
 static void fill(void *at, uint64_t pages)
@@ -233,77 +289,32 @@ static void prove_batch(char *at, uint64_t folios, uint64_t touched, int stored,
 	prove_all(at, folios, both, stored);
 }
 
-enum {
-	NO_FD,
-	DEMAND_FD,
-	FALLOCATE
-};
-
 /*
  * struct way - a way to fault folios in
  * @name: on the command line
  * @page: which page is touched first: 0 the first, 1 the middle, 2 the last
- * @fd:   maps a descriptor of hugetlb memory
+ * @of_file: maps a file of hugetlb memory
  * @fault: faults a batch in; 0 if the kernel has no memory for it. NULL: mmap()
- *	   itself, or fallocate() before it, has allocated already
+ *	   itself, or fallocate() of the file before it, has allocated already
  * @stores: leaves PARENT in each folio, in the touched page
  * @forks: a child checks the folios and stores to its copies
- * @populates: is MAP_POPULATE
+ * @flags: of mmap()
+ * @threads: of the library
+ * @after: what becomes of the folios before they are freed
+ * @advice: that breaks a page then
  */
 struct way {
 	const char *name;
 	int page;
-	int fd;
-	int (*fault)(uint64_t word, char *at, uint64_t folios);
+	int of_file;
+	int (*fault)(const struct way *way, char *at, uint64_t folios);
 	int stores;
 	int forks;
-	int populates;
+	int flags;
+	unsigned int threads;
+	void (*after)(const struct way *way, char *at, uint64_t bytes);
+	int advice;
 };
-
-static int touch(uint64_t word, char *at, uint64_t folios)
-{
-	for (uint64_t i = 0; i < folios; i++)
-		*((volatile uint64_t *)(at + i * work.bytes) + word) = PARENT;
-	return 1;
-}
-
-static int look(uint64_t word, char *at, uint64_t folios)
-{
-	for (uint64_t i = 0; i < folios; i++)
-		(void)*((volatile uint64_t *)(at + i * work.bytes) + word);
-	return 1;
-}
-
-static int populate(uint64_t word, char *at, uint64_t folios)
-{
-	if (!madvise(at, folios * work.bytes, MADV_POPULATE_WRITE))
-		return 1;
-	if (errno != ENOMEM && errno != EFAULT)
-		err(1, "MADV_POPULATE_WRITE");
-	return 0;
-}
-
-static const struct way ways[] = {
-	{ "write-first", .page = 0, .fault = touch, .stores = 1 },
-	{ "write-middle", .page = 1, .fault = touch, .stores = 1 },
-	{ "write-last", .page = 2, .fault = touch, .stores = 1 },
-	{ "read", .page = 1, .fault = look },
-	{ "madv-populate", .fault = populate },
-	{ "map-populate", .populates = 1 },
-	{ "fork", .page = 1, .fault = touch, .stores = 1, .forks = 1 },
-	{ "memfd", .page = 1, .fd = DEMAND_FD, .fault = touch, .stores = 1 },
-	{ "fallocate", .fd = FALLOCATE },
-};
-
-#define WAYS (sizeof(ways) / sizeof(*ways))
-
-static const struct way *way_named(const char *name)
-{
-	for (const struct way *way = ways; way < ways + WAYS; way++)
-		if (!strcmp(way->name, name) && (work.hugetlb || !way->fd))
-			return way;
-	errx(1, "no way %s", name);
-}
 
 static uint64_t touched_word(const struct way *way)
 {
@@ -311,6 +322,228 @@ static uint64_t touched_word(const struct way *way)
 	uint64_t page[] = { 0, pages / 2, pages - 1 };
 
 	return (page[way->page] * SMALL + 24) / 8;
+}
+
+static int touch(const struct way *way, char *at, uint64_t folios)
+{
+	uint64_t word = touched_word(way);
+
+	for (uint64_t i = 0; i < folios; i++)
+		*((volatile uint64_t *)(at + i * work.bytes) + word) = PARENT;
+	return 1;
+}
+
+static int look(const struct way *way, char *at, uint64_t folios)
+{
+	uint64_t word = touched_word(way);
+
+	for (uint64_t i = 0; i < folios; i++)
+		(void)*((volatile uint64_t *)(at + i * work.bytes) + word);
+	return 1;
+}
+
+static int populate(const struct way *way, char *at, uint64_t folios)
+{
+	if (!madvise(at, folios * work.bytes, MADV_POPULATE_WRITE))
+		return 1;
+	if (!work.seconds || (errno != ENOMEM && errno != EFAULT))
+		err(1, "MADV_POPULATE_WRITE");
+	return 0;
+}
+
+static int library(const struct way *way, char *at, uint64_t folios)
+{
+	struct bmm_options options = { .size = sizeof(options),
+				       .threads = way->threads };
+	struct bmm_report report = { .size = sizeof(report) };
+	char text[256];
+
+	/* each node has a CPU, which works on the node's own memory */
+	if (way->threads > 1)
+		bound(at, folios * work.bytes, MPOL_INTERLEAVE, 3);
+	if (bmm_populate(at, folios * work.bytes, &options, &report)) {
+		bmm_report_text(&report, text, sizeof(text));
+		errx(1, "%s", text);
+	}
+	return 1;
+}
+
+/* As a virtual machine starts; it has no CPU, and ends at once. */
+static int qemu(const struct way *way, char *at, uint64_t folios)
+{
+	uint64_t mib = folios * work.bytes >> 20;
+	char line[512];
+
+	snprintf(line, sizeof(line),
+		 "echo quit | qemu-system-x86_64 -M none,memory-backend=m -S "
+		 "-m %luM -object memory-backend-file,id=m,size=%luM,share=on,"
+		 "mem-path=/proc/%d/fd/%d -mem-prealloc -accel tcg -nodefaults "
+		 "-display none -monitor stdio >/dev/null",
+		 mib, mib, getpid(), file);
+	if (system(line))
+		exit(1);
+	return 1;
+}
+
+/* From zeros. */
+static int uffd_copy(const struct way *way, char *at, uint64_t folios)
+{
+	int fd = userfaults(at, folios * work.bytes,
+			    UFFDIO_REGISTER_MODE_MISSING, 0);
+	char *zeros = mapped(work.bytes, MAP_PRIVATE, -1);
+
+	for (uint64_t i = 0; i < folios; i++) {
+		struct uffdio_copy copy = {
+			.dst = (uintptr_t)at + i * work.bytes,
+			.src = (uintptr_t)zeros,
+			.len = work.bytes,
+		};
+
+		IOCTL(fd, UFFDIO_COPY, &copy);
+	}
+	close(fd);
+	munmap(zeros, work.bytes);
+	return 1;
+}
+
+/* Reserves pages until it is killed. */
+static int hold(const struct way *way, char *at, uint64_t folios)
+{
+	pause();
+	return 0;
+}
+
+/* Folios that were given up are taken once more. */
+static void again(const struct way *way, char *at, uint64_t bytes)
+{
+	uint64_t folios = bytes / work.bytes;
+
+	touch(way, at, folios);
+	prove_batch(at, folios, touched_word(way), 1, 0);
+	fill(at, bytes / SMALL);
+}
+
+static void dontneed(const struct way *way, char *at, uint64_t bytes)
+{
+	if (madvise(at, bytes, MADV_DONTNEED))
+		err(1, "MADV_DONTNEED");
+	again(way, at, bytes);
+}
+
+static void punch(const struct way *way, char *at, uint64_t bytes)
+{
+	if (fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+		      (off_t)bytes))
+		err(1, "hole");
+	again(way, at, bytes);
+	if (ftruncate(file, 0))
+		err(1, "truncate");
+}
+
+/* A private mapping of the file: its copies are never cleared. */
+static void copy_file(const struct way *way, char *at, uint64_t bytes)
+{
+	char *own = mapped(bytes, MAP_PRIVATE, file);
+
+	fill(own, bytes / SMALL);
+	munmap(own, bytes);
+}
+
+/* Another mapping of the file, in which minor faults are resolved. */
+static void uffd_continue(const struct way *way, char *at, uint64_t bytes)
+{
+	char *other = mapped(bytes, MAP_SHARED, file);
+	int fd = userfaults(other, bytes, UFFDIO_REGISTER_MODE_MINOR,
+			    UFFD_FEATURE_MINOR_HUGETLBFS);
+	struct uffdio_continue all = { .range = { (uintptr_t)other, bytes } };
+
+	IOCTL(fd, UFFDIO_CONTINUE, &all);
+	fill(other, bytes / SMALL);
+	close(fd);
+	munmap(other, bytes);
+}
+
+/* A pipe holds pages when nobody maps them any more. */
+static void pin(const struct way *way, char *at, uint64_t bytes)
+{
+	int pipes[2];
+
+	if (pipe(pipes))
+		err(1, "pipe");
+	for (uint64_t i = 0; i < 8 && i < bytes / work.bytes; i++) {
+		struct iovec one = { at + i * work.bytes, SMALL };
+
+		if (vmsplice(pipes[1], &one, 1, 0) < 0)
+			err(1, "vmsplice");
+	}
+	munmap(at, bytes);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* Each page to the other node, if there is one, and back. */
+static void move(const struct way *way, char *at, uint64_t bytes)
+{
+	for (int node = 1; node >= 0; node--)
+		for (uint64_t i = 0; i < bytes; i += work.bytes) {
+			void *page = at + i;
+			int status;
+
+			syscall(SYS_move_pages, 0, 1UL, &page, &node, &status,
+				MPOL_MF_MOVE_ALL);
+		}
+}
+
+static void break_page(const struct way *way, char *at, uint64_t bytes)
+{
+	signal(SIGBUS, ignored);
+	if (madvise(at, SMALL, way->advice))
+		err(1, "madvise");
+	if (way->advice == SOFT_OFFLINE)
+		fill(at, bytes / SMALL);
+}
+
+#define TOUCHED	     .fault = touch, .stores = 1
+#define TOUCHED_FILE TOUCHED, .of_file = 1
+
+static const struct way ways[] = {
+	{ "write-first", .page = 0, TOUCHED },
+	{ "write-middle", .page = 1, TOUCHED },
+	{ "write-last", .page = 2, TOUCHED },
+	{ "read", .page = 1, .fault = look },
+	{ "madv-populate", .fault = populate },
+	{ "map-populate", .flags = MAP_POPULATE },
+	{ "fork", .page = 1, TOUCHED, .forks = 1 },
+	{ "memfd", .page = 1, TOUCHED_FILE },
+	{ "fallocate", .of_file = 1 },
+	/* what populate-guest and prezero-* compare */
+	{ "touch", TOUCHED },
+	{ "madvise", .fault = populate },
+	{ "bulkmm-1", .fault = library, .threads = 1 },
+	{ "bulkmm-2", .fault = library, .threads = 2 },
+	{ "qemu", .of_file = 1, .fault = qemu },
+	/* what else becomes of hugetlb pages */
+	{ "noreserve", TOUCHED, .flags = MAP_NORESERVE },
+	{ "cow", TOUCHED_FILE, .after = copy_file },
+	{ "punch", TOUCHED_FILE, .after = punch },
+	{ "dontneed", TOUCHED, .after = dontneed },
+	{ "pinned", TOUCHED, .after = pin },
+	{ "move", TOUCHED, .after = move },
+	{ "copy", .fault = uffd_copy },
+	{ "continue", TOUCHED_FILE, .after = uffd_continue },
+	{ "soft-offline", TOUCHED, .after = break_page, .advice = SOFT_OFFLINE },
+	{ "broken", TOUCHED, .after = break_page, .advice = MADV_HWPOISON },
+	{ "reserve", .of_file = 1, .fault = hold },
+};
+
+#define WAYS (sizeof(ways) / sizeof(*ways))
+
+static const struct way *way_named(const char *name)
+{
+	for (const struct way *way = ways; way < ways + WAYS; way++)
+		if (!strcmp(way->name, name) && (work.hugetlb || !way->of_file))
+			return way;
+	errx(1, "no way %s", name);
 }
 
 /*
@@ -333,57 +566,51 @@ static void policy(const char *word)
 	close(fd);
 }
 
-/* A descriptor of hugetlb memory, -1 if the pool has too little. */
-static int huge_file(const struct way *way, uint64_t bytes, unsigned int size)
+/* Makes the file that a batch is of; 0 if the pool has too little. */
+static int make_file(const struct way *way, uint64_t bytes, unsigned int size)
 {
-	int fd = memfd_of(bytes, MFD_HUGETLB | size);
-	uint64_t start = now();
-
-	if (way->fd != FALLOCATE)
-		return fd;
-	if (fallocate(fd, 0, 0, bytes)) {
-		close(fd);
-		return -1;
-	}
-	seen->ns += now() - start;
-	return fd;
+	file = memfd_of(bytes, MFD_HUGETLB | size);
+	if (way->fault)
+		return 1;
+	begin();
+	if (fallocate(file, 0, 0, (off_t)bytes))
+		return 0;
+	end();
+	return 1;
 }
 
 static char *map_at(const struct way *way, char *at, uint64_t bytes)
 {
 	unsigned int size = (unsigned int)__builtin_ctzl(work.bytes)
 			    << MAP_HUGE_SHIFT;
-	int flags = MAP_FIXED | (way->populates ? MAP_POPULATE : 0);
-	int fd = way->fd ? huge_file(way, bytes, size) : -1;
-	char *got;
+	int flags = MAP_FIXED | way->flags;
 
-	if (way->fd)
+	if (way->of_file && !make_file(way, bytes, size))
+		return MAP_FAILED;
+	if (way->of_file)
 		flags |= MAP_SHARED;
 	else
 		flags |= MAP_PRIVATE | MAP_ANONYMOUS |
-			 (work.hugetlb ? MAP_HUGETLB | (int)size : 0);
-	if (way->fd && fd < 0)
-		return MAP_FAILED;
-	got = mmap(at, bytes, PROT_READ | PROT_WRITE | tags_prot(), flags, fd,
-		   0);
-	if (fd >= 0)
-		close(fd);
-	return got;
+			 (work.hugetlb ? MAP_HUGETLB | (int)size : 0) |
+			 (work.counted ? MAP_NORESERVE : 0);
+	return mmap(at, bytes, PROT_READ | PROT_WRITE | tags_prot(), flags,
+		    file, 0);
 }
 
 /* Map a batch at an aligned address; MAP_FAILED if there is no room for it. */
 static char *map(const struct way *way, char *at, uint64_t bytes)
 {
-	int open_to_all = way->populates && !work.hugetlb;
-	uint64_t start;
+	int populates = way->flags & MAP_POPULATE;
+	int open_to_all = populates && !work.hugetlb;
 	char *got;
 
 	if (open_to_all)
 		policy("always");
-	start = now();
+	if (populates)
+		begin();
 	got = map_at(way, at, bytes);
-	if (way->populates)
-		seen->ns += now() - start;
+	if (populates)
+		end();
 	if (open_to_all)
 		policy("madvise");
 	if (got != MAP_FAILED && !work.hugetlb &&
@@ -396,14 +623,20 @@ static char *map(const struct way *way, char *at, uint64_t bytes)
 static uint64_t mapped_batch(const struct way *way, char *at, uint64_t folios,
 			     int plant)
 {
-	uint64_t start = now(), word = touched_word(way), huge;
-	int given = !way->fault || way->fault(word, at, folios);
+	uint64_t huge;
+	int given = 1;
 
-	seen->ns += now() - start;
+	if (way->fault) {
+		begin();
+		given = way->fault(way, at, folios);
+		end();
+	}
 	if (!given)
 		return 0;
-	if (way->fd == FALLOCATE) /* there, and not mapped yet */
-		look(word, at, folios);
+	if (work.counted)
+		seen->faults += faults_of_writes(at, folios * work.bytes);
+	if (way->of_file && !way->stores) /* there, and not mapped yet */
+		look(way, at, folios);
 	huge = huge_ones(at, folios);
 	if (huge != folios && !work.seconds)
 		errx(1, "%s: only %lu of %lu folios are of %lu KiB", way->name,
@@ -414,9 +647,11 @@ static uint64_t mapped_batch(const struct way *way, char *at, uint64_t folios,
 		at[folios * work.bytes - 1] = 1;
 		tag(at + folios * work.bytes - GRANULE, GRANULE);
 	}
-	prove_batch(at, folios, word, way->stores, way->forks);
+	prove_batch(at, folios, touched_word(way), way->stores, way->forks);
 	fill(at, folios * work.bytes / SMALL);
 	tag(at, folios * work.bytes);
+	if (way->after)
+		way->after(way, at, folios * work.bytes);
 	return huge;
 }
 
@@ -435,37 +670,45 @@ static uint64_t one_batch(const struct way *way, uint64_t folios, int plant)
 		proved = mapped_batch(way, at, folios, plant);
 	else if (!work.seconds)
 		err(1, "%s: no memory for %lu folios", way->name, folios);
-	munmap(room, bytes + 2 * work.bytes);
+	unmap(room, bytes + 2 * work.bytes);
 	seen->folios += proved;
 	seen->refused += folios - proved;
 	return proved;
 }
 
-/* Faults a number of folios in by one way. */
-static void run_once(const struct way *way)
-{
-	for (uint64_t left = work.folios; left;) {
-		uint64_t n = left < work.batch ? left : work.batch;
-
-		left -= n;
-		one_batch(way, n, work.plant && !left);
-	}
-}
-
-/* Time is up, and the awaited file exists. */
 static int over(uint64_t end)
 {
+	if (!work.seconds)
+		return seen->folios >= work.folios;
 	return now() >= end && (!work.until || !access(work.until, F_OK));
 }
 
-/* Faults folios in by all named ways in turn, until time is up. */
-static void run_long(const struct way *const *chosen, int n)
+/* A process for which the pool has too little is killed, or gives up. */
+static void one_batch_apart(const struct way *way, uint64_t folios, int plant)
+{
+	if (!fork()) {
+		freopen("/dev/null", "w", stderr);
+		one_batch(way, folios, plant);
+		_exit(0);
+	}
+	wait(NULL);
+}
+
+/* Faults folios in by all named ways in turn, a batch at a time. */
+static void run(const struct way *const *chosen, int n)
 {
 	uint64_t end = now() + work.seconds * 1000000000UL;
 
-	for (int i = 0; !over(end); i = (i + 1) % n)
-		if (!one_batch(chosen[i], work.batch, work.plant))
+	for (int i = 0; !over(end); i = (i + 1) % n) {
+		uint64_t left = work.folios - seen->folios;
+		int last = !work.seconds && left <= work.batch;
+		uint64_t folios = last ? left : work.batch;
+
+		if (work.apart)
+			one_batch_apart(chosen[i], folios, work.plant && last);
+		else if (!one_batch(chosen[i], folios, work.plant && last))
 			usleep(1000);
+	}
 }
 
 /*
@@ -490,25 +733,27 @@ static void dirty_for_ever(uint64_t bytes)
 /* [OPTION...] thp|hugetlb KIB WAY..., see struct work; returns 0 if it is not that. */
 static int options(int argc, char **argv)
 {
+	static uint64_t *const numbers[] = {
+		['n'] = &work.folios,
+		['b'] = &work.batch,
+		['t'] = &work.seconds,
+	};
+	static int *const flags[] = {
+		['p'] = &work.plant,  ['f'] = &work.faults_only,
+		['m'] = &work.tagged, ['c'] = &work.counted,
+		['k'] = &work.apart,
+	};
 	int option;
 
-	while ((option = getopt(argc, argv, "n:b:t:u:pfm")) != -1) {
-		if (option == 'n')
-			work.folios = number(optarg);
-		else if (option == 'b')
-			work.batch = number(optarg);
-		else if (option == 't')
-			work.seconds = number(optarg);
-		else if (option == 'u')
-			work.until = optarg;
-		else if (option == 'p')
-			work.plant = 1;
-		else if (option == 'f')
-			work.faults_only = 1;
-		else if (option == 'm')
-			work.tagged = 1;
-		else
+	while ((option = getopt(argc, argv, "n:b:t:u:pfmck")) != -1) {
+		if (option == '?')
 			return 0;
+		if (option == 'u')
+			work.until = optarg;
+		else if (optarg)
+			*numbers[option] = number(optarg);
+		else
+			*flags[option] = 1;
 	}
 	if (!work.batch || argc - optind < 3 || argc - optind - 2 > (int)WAYS)
 		return 0;
@@ -527,17 +772,16 @@ int main(int argc, char **argv)
 	if (!options(argc, argv))
 		errx(2,
 		     "usage: bmmfault dirty MIB, or [-n FOLIOS] [-b BATCH] "
-		     "[-t SECONDS] [-u FILE] [-p|-f] [-m] thp|hugetlb KIB WAY...");
+		     "[-t SECONDS] [-u FILE] [-p|-f] [-m] [-c] [-k] thp|hugetlb KIB WAY...");
 	for (int i = optind + 2; i < argc; i++)
 		chosen[n++] = way_named(argv[i]);
 	seen = mapped(SMALL, MAP_SHARED, -1);
-	if (work.seconds)
-		run_long(chosen, n);
-	else
-		for (int i = 0; i < n; i++)
-			run_once(chosen[i]);
-	printf("folios=%lu refused=%lu ns=%lu wrong=%lu folio=%lu offset=%lu word=0x%016lx tags=%lu tags_wrong=%lu\n",
+	run(chosen, n);
+	printf("folios=%lu refused=%lu ns=%lu wrong=%lu folio=%lu offset=%lu word=0x%016lx tags=%lu tags_wrong=%lu",
 	       seen->folios, seen->refused, seen->ns, seen->wrong, seen->folio,
 	       seen->offset, seen->word, seen->tags, seen->tags_wrong);
+	if (work.counted)
+		printf(" faults=%lu", seen->faults);
+	putchar('\n');
 	return 0;
 }

@@ -8,7 +8,6 @@
  * result on one line and exits 0, or prints what went wrong on stderr and
  * exits 1.
  */
-#include <glob.h>
 #include <linux/reboot.h>
 #include <sys/stat.h>
 
@@ -17,7 +16,6 @@
 
 #define PIECE	    (2UL << 20) /* one huge page: at most one PMD is touched */
 #define TEN_SECONDS 10000000000UL
-#define BULKMM	    "/sys/kernel/bulkmm/"
 
 /*
  * FILE TEXT [SLOT [NODE]]: write to a file, counted in a slot of the record,
@@ -89,42 +87,6 @@ static void load(char **word)
 	puts("loaded");
 }
 
-/* print a file as JSON text */
-static void print_text(const char *file)
-{
-	FILE *in = fopen(file, "r");
-
-	putchar('"');
-	for (int c; in && (c = getc(in)) != EOF;) {
-		if (c == '\n')
-			fputs("\\n", stdout);
-		else
-			putchar(c < ' ' || c == '"' || c == '\\' ? ' ' : c);
-	}
-	putchar('"');
-	if (in)
-		fclose(in);
-}
-
-/* WHEN ARM: one event with every file of the module's */
-static void report_state(char **word)
-{
-	static char whole[1 << 16]; /* others report meanwhile */
-	glob_t found;
-
-	setvbuf(stdout, whole, _IOFBF, sizeof(whole));
-	if (glob(BULKMM "{version,*/*}", GLOB_BRACE, NULL, &found))
-		err(1, "%s", BULKMM);
-	printf("{\"event\":\"state\",\"when\":\"%s\",\"arm\":\"%s\",\"files\":{",
-	       word[0], word[1]);
-	for (size_t i = 0; i < found.gl_pathc; i++) {
-		printf("%s\"%s\":", i ? "," : "",
-		       found.gl_pathv[i] + sizeof(BULKMM) - 1);
-		print_text(found.gl_pathv[i]);
-	}
-	puts("}}");
-}
-
 /* A pattern shows bytes that a kernel omits when it writes there next. */
 static void fill_words(volatile uint64_t *to, uint64_t bytes, uint64_t pattern)
 {
@@ -184,7 +146,6 @@ int main(int argc, char **argv)
 		{ "write FILE TEXT [SLOT [NODE]]", 2, 4, timed_write },
 		{ "record", 0, 0, record },
 		{ "load MODULE OPTIONS", 2, 2, load },
-		{ "state WHEN ARM", 2, 2, report_state },
 		{ "poison MIB PATTERN", 2, 2, poison },
 		{ "poison START BYTES PATTERN", 3, 3, poison_device },
 		{ "kexec KERNEL INITRAMFS WORDS", 3, 3, jump },

@@ -77,6 +77,15 @@ visit() {
 		bmmfault $(tags "$label") "$@" "$KIND" "$KIB" "$way"
 }
 
+# make folios resident by a way of bmmfault, counted, and free them dirty; a byte that
+# is corrupted on purpose must be seen: FOLIOS WAY
+resident() {
+	resident=$1
+	shift
+	[ "$1" != corrupted ] || set -- madvise -p
+	bmmfault -c -n "$resident" -b "$resident" "$KIND" "$KIB" "$@"
+}
+
 # with each backend of a list forced in turn: LIST (cached or streaming) COMMAND...
 forced() {
 	list=$CLEAR/backend_$1

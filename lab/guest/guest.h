@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -167,6 +168,24 @@ static inline void bound(void *at, uint64_t bytes, int mode, unsigned long nodes
 {
 	if (syscall(SYS_mbind, at, bytes, mode, &nodes, 64UL, 0UL))
 		err(1, "mbind");
+}
+
+static inline uint64_t faults_so_far(void)
+{
+	struct rusage usage = {};
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (uint64_t)(usage.ru_minflt + usage.ru_majflt);
+}
+
+/* Counts the page faults of a write to each page of memory. */
+static inline uint64_t faults_of_writes(volatile char *at, uint64_t bytes)
+{
+	uint64_t before = faults_so_far();
+
+	for (uint64_t i = 0; i < bytes; i += SMALL)
+		at[i] = at[i];
+	return faults_so_far() - before;
 }
 
 /* Pin memory for as long as this process lives. */

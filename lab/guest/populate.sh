@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Commands of a job of the populate family: what bmmpool does in every state of
+# Commands of a job of the populate family: folios made resident in every state of
 # the module, and what the library reports of memory that only such a guest has.
 # The host decides what to expect.
 
@@ -20,10 +20,9 @@ pool_trace() {
 # populate by a WAY: LABEL KIND MIB WAY
 pool_visit() {
 	label=$1 kind=$2 way=$4
-	shift
 	record before
 	echo >"$TRACING/trace"
-	must bmmpool visit "$@"
+	must resident $(($3 * 1024 / KIB)) "$way"
 	record after
 	report_said visit label="$label" kind="$kind" way="$way" \
 		streaming="$(grep -c streaming=1 "$TRACING/trace")" \
@@ -34,7 +33,7 @@ pool_visit() {
 pool_case() {
 	name=$1
 	shift
-	must bmmpool report "$@"
+	must bmmpool "$@"
 	report_said pool-case name="$name"
 }
 
@@ -74,7 +73,7 @@ pool_grouped() {
 	# shellcheck disable=SC2034 # for report_said
 	SAID=$(
 		echo 0 >$POOLED/pool/cgroup.procs
-		exec bmmpool report "$@" 2>/dev/null
+		exec bmmpool "$@" 2>/dev/null
 	)
 	code=$?
 	report_said pool-case name="$name" code=$code \

@@ -2,7 +2,7 @@
 """populate-guest: libbulkmm and the module together, then the library alone.
 
 In every state of the module memory is populated in the kernel's ways and by the
-library (lab/guest/bmmpool.c): every byte must be zero, and the module must
+library (lab/guest/bmmfault.c): every byte must be zero, and the module must
 recognise it as populated, not touched. The library alone meets several nodes,
 DAX, pages of 1 GiB, version 2 cgroups and a poisoned page.
 """

@@ -3,7 +3,7 @@
 
 In prezero-2m and prezero-1g a visit populates the whole pool in one way, in one state
 of the module, checks every byte, fills it with a pattern and frees it
-(lab/guest/bmmpool.c). The work of populating and of freeing is counted.
+(lab/guest/bmmfault.c). The work of populating and of freeing is counted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -175,7 +175,7 @@ class StressWork(work.Work):
 
     def checks(self, outcome: Outcome) -> list[Check]:
         churned = outcome.of("prezero-churned")
-        pages = sum(int(one.get("pages", 0)) for one in churned)
+        pages = sum(int(one.get("folios", 0)) for one in churned)
         wrong = sum(int(one.get("wrong", 1)) for one in churned)
         turns = sum(int(one["turns"]) for one in outcome.of("prezero-stress"))
         hits = state.served(outcome)["prezero"]

@@ -13,7 +13,7 @@ from bulkmm.size import GIB, MIB
 class Pool:
     """The pool of a scenario."""
 
-    kind: str  # of bmmpool
+    kind: str  # as the guest reports it
     page: int
     pages: int
     most: float  # of a ready page's bytes that are stored
