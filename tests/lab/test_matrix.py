@@ -160,8 +160,8 @@ PUSH = (
 )
 def test_a_cell(cell: matrix.Cell, tmp_path: Path, heard: Heard) -> None:
     line = matrix._run_cell(cell, tmp_path, resume=False)
-    assert line.ok, line.verdict
-    assert line.verdict.startswith("passed ")
+    assert line.ok, line.said
+    assert line.said.startswith("passed ")
     made = json.loads((tmp_path / f"{cell.name}.json").read_text())
     whole(made, rounds=3)
     ((work, outcome),) = heard

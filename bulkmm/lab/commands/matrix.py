@@ -24,14 +24,6 @@ from bulkmm.lab.scenario import SCENARIOS, Scenario
 from bulkmm.results import STORES, Document, Ratio
 from bulkmm.sheet import Sheet
 
-HEADINGS = (
-    "path",
-    "kernel",
-    "scenario",
-    "verdict",
-    "functions hooked",
-    "fewer instructions, or faster",
-)
 INTRO = """\
 What `bulkmm lab matrix{flags}` printed. Each cell is one run of a scenario in a
 virtual machine, off and on in one boot: its verdict, which counts the checks of
@@ -65,16 +57,15 @@ RATED = {
 
 @dataclass(frozen=True)
 class Page:
-    """A table of runs: the text around it and its columns."""
+    """The text around a table of runs."""
 
     title: str
     intro: str
     note: str
-    columns: int = len(HEADINGS)
 
 
 STOCK = Page("# Support matrix", INTRO, NOTE)
-DEBUG = Page("# Debug kernels", DEBUG_INTRO, DEBUG_NOTE, HEADINGS.index("verdict") + 2)
+DEBUG = Page("# Debug kernels", DEBUG_INTRO, DEBUG_NOTE)
 
 
 @dataclass(frozen=True)
@@ -105,23 +96,9 @@ class Line:
     """A cell and its result."""
 
     cell: Cell
-    verdict: str
+    said: str
     ok: bool
-    hooks: str = ""
-    faster: tuple[str, ...] = ()
     release: str = ""
-
-    def cells(self) -> list[str]:
-        """Return the line's cells in heading order."""
-        options = " ".join((self.cell.scenario, *self.cell.options))
-        return [
-            self.cell.path,
-            f"{self.release or self.cell.kernel} {self.cell.arch}".strip(),
-            f"`{options}`",
-            self.verdict,
-            self.hooks,
-            "; ".join(self.faster),
-        ]
 
 
 def every(args: argparse.Namespace) -> int:
@@ -141,8 +118,7 @@ def every(args: argparse.Namespace) -> int:
         if args.output:  # keeps partial results if interrupted
             page = markdown(lines, _flags(args), about)
             files.write(args.output, page, "the page")
-    rows = [line.cells()[: about.columns] for line in lines]
-    Sheet(HEADINGS[: about.columns], rows).print()
+    sheet(lines).print()
     print(about.note)
     print(summary(lines))
     return Exit.OK if all(line.ok for line in lines) else Exit.VERDICT
@@ -279,18 +255,15 @@ def option(words: tuple[str, ...], name: str) -> str:
 
 def judged(cell: Cell, document: Document) -> Line:
     """Return a cell's line from its run's result."""
+    held = hooked(document.run.get("hooks", ()))
     where = facts.where(document)
-    return Line(
-        cell,
-        document.verdict,
-        not document.failed,
-        hooked(document.run.get("hooks", ())),
-        tuple(
-            f"{ratio.variant} {table.factor(ratio)} {where}"
-            for ratio in rated(cell.path, document)
-        ),
-        str(document.run.get("kernel", "")),
-    )
+    said = [document.verdict, *([f"{held} hooked"] if held else [])]
+    said += [
+        f"{ratio.variant} {table.factor(ratio)} {where}"
+        for ratio in rated(cell, document)
+    ]
+    release = str(document.run.get("kernel", ""))
+    return Line(cell, "; ".join(said), not document.failed, release)
 
 
 def hooked(states: Iterable[str]) -> str:
@@ -306,10 +279,13 @@ def hooked(states: Iterable[str]) -> str:
     return f"{len(attached)} of {len(symbols)}" + (f": not {others}" if others else "")
 
 
-def rated(path: str, document: Document) -> list[Ratio]:
-    """Return the ratios that represent a path: those of its first result."""
+def rated(cell: Cell, document: Document) -> list[Ratio]:
+    """Return the ratios that represent a path: those of its first result.
+
+    None of a kernel that the lab builds: its own checks take most of the time.
+    """
     first = document.results[0].scenario if document.results else ""
-    pairs = RATED.get(path, ())
+    pairs = () if kinds.find(cell.kernel) else RATED.get(cell.path, ())
     return [
         ratio
         for base, variant in pairs
@@ -324,25 +300,26 @@ def failed(cell: Cell, why: str) -> Line:
     return Line(cell, f"FAILED: {why}", ok=False)
 
 
+def sheet(lines: Iterable[Line]) -> Sheet:
+    """Return a row for each scenario and a column for each kernel."""
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for line in lines:
+        cell = line.cell
+        options = " ".join((cell.scenario, *cell.options))
+        column = f"{line.release or cell.kernel} {cell.arch}"
+        rows.setdefault((cell.path, f"`{options}`"), {})[column] = line.said
+    kernels = list(dict.fromkeys(kernel for row in rows.values() for kernel in row))
+    return Sheet(
+        ("path", "scenario", *kernels),
+        [(*on, *(row.get(k, "") for k in kernels)) for on, row in rows.items()],
+    )
+
+
 def markdown(lines: Iterable[Line], flags: str, page: Page = STOCK) -> str:
     """Return the matrix as a page."""
-    rows = [line.cells()[: page.columns] for line in lines]
-    flat = Sheet(HEADINGS[: page.columns], rows)
-    shown = (_crossed(rows) if page is STOCK else flat).markdown()
     intro = page.intro.format(flags=flags)
+    shown = sheet(lines).markdown()
     return "\n".join([page.title, "", intro, "", *shown, page.note, ""])
-
-
-def _crossed(rows: list[list[str]]) -> Sheet:
-    """Return a row for each scenario and a column for each kernel."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
-    for path, kernel, scenario, verdict, held, faster in rows:
-        said = (verdict, held and f"{held} hooked", faster)
-        cells = found.setdefault((path, scenario), {})
-        cells[kernel] = "; ".join(filter(None, said))
-    kernels = [*dict.fromkeys(row[1] for row in rows)]
-    whole = [(*on, *(cells.get(k, "") for k in kernels)) for on, cells in found.items()]
-    return Sheet(("path", "scenario", *kernels), whole)
 
 
 def summary(lines: list[Line]) -> str:
