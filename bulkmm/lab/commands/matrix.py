@@ -15,6 +15,7 @@ from bulkmm.control import needs
 from bulkmm.control.module import hooks
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.lab import run
+from bulkmm.lab.commands import page
 from bulkmm.lab.commands.run import asked
 from bulkmm.lab.machine import arch as archs
 from bulkmm.lab.machine import kernels, kinds, pins, root
@@ -24,28 +25,11 @@ from bulkmm.lab.scenario import SCENARIOS, Scenario
 from bulkmm.results import STORES, Document, Ratio
 from bulkmm.sheet import Sheet
 
-INTRO = """\
-What `bulkmm lab matrix{flags}` printed. Each cell is one run of a scenario in a
-virtual machine, off and on in one boot: its verdict, which counts the checks of
-correctness, a clean kernel log among them; the functions hooked; and what each mode
-saves. TCG means that the CPU is emulated: that is the share of the kernel's
-instructions, by count. Elsewhere it is time without / time with. Medians, with 95 %
-intervals in round brackets, or in square ones the range of fewer than six samples;
-`~`: not proven."""
 NOTE = (
     "All in virtual machines. Instruction counts are neither times nor hardware "
     "figures. Those of clearing are not counted: it makes the same stores in another "
     "way, and one string instruction clears a page."
 )
-DEBUG_INTRO = """\
-What `bulkmm lab matrix{flags}` printed: reduced scenarios, on kernels that the lab
-[builds](lab.md#kernels-that-the-lab-builds) with the kernel's own checks switched on.
-`debug` proves locking, RCU and atomic sections, checks page tables, free pages,
-objects and lists, and preempts anywhere; `debug-kobject` also delays the release of
-every kobject; `kasan` checks every access against its shadow; `clang-cfi`, built by
-Clang, checks every indirect call; `patched` checks nothing, it has the [patches in
-upstream/](upstream.md#the-patches). A run passed if the kernel log has no warning of
-any kind and, on kernels that prove locking, lockdep was still active at the end."""
 DEBUG_NOTE = "All in virtual machines, emulated. Nothing is measured in these runs."
 # pairs per path; "absent" is a kernel without the module
 RATED = {
@@ -53,19 +37,6 @@ RATED = {
     "vmap": (("absent", "pte"), ("absent", "block")),
     "hotplug": (("absent", "on"),),
 }
-
-
-@dataclass(frozen=True)
-class Page:
-    """The text around a table of runs."""
-
-    title: str
-    intro: str
-    note: str
-
-
-STOCK = Page("# Support matrix", INTRO, NOTE)
-DEBUG = Page("# Debug kernels", DEBUG_INTRO, DEBUG_NOTE)
 
 
 @dataclass(frozen=True)
@@ -109,17 +80,16 @@ def every(args: argparse.Namespace) -> int:
         chosen = _newer(chosen)
         if not chosen:
             return Exit.OK
-    about = DEBUG if args.debug else STOCK
+    note = DEBUG_NOTE if args.debug else NOTE
     progress = Progress()
     lines: list[Line] = []
     for number, cell in enumerate(chosen, 1):  # a failure does not stop the rest
         progress.note(f"run {number} of {len(chosen)}: {cell.name}")
         lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
         if args.output:  # keeps partial results if interrupted
-            page = markdown(lines, _flags(args), about)
-            files.write(args.output, page, "the page")
+            page.write(args.output, [*sheet(lines).markdown(), note, ""])
     sheet(lines).print()
-    print(about.note)
+    print(note)
     print(summary(lines))
     return Exit.OK if all(line.ok for line in lines) else Exit.VERDICT
 
@@ -135,11 +105,6 @@ def _chosen(args: argparse.Namespace) -> list[Cell]:
     if not found:
         raise UsageError(f"--only {args.only}: in no name, as {every[0].name} is one")
     return found
-
-
-def _flags(args: argparse.Namespace) -> str:
-    given = [name for name in ("quick", "debug", "newest") if getattr(args, name)]
-    return "".join(f" --{name}" for name in given)
 
 
 def _newer(cells: list[Cell]) -> list[Cell]:
@@ -313,13 +278,6 @@ def sheet(lines: Iterable[Line]) -> Sheet:
         ("path", "scenario", *kernels),
         [(*on, *(row.get(k, "") for k in kernels)) for on, row in rows.items()],
     )
-
-
-def markdown(lines: Iterable[Line], flags: str, page: Page = STOCK) -> str:
-    """Return the matrix as a page."""
-    intro = page.intro.format(flags=flags)
-    shown = sheet(lines).markdown()
-    return "\n".join([page.title, "", intro, "", *shown, page.note, ""])
 
 
 def summary(lines: list[Line]) -> str:
