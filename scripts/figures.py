@@ -18,6 +18,7 @@ from bulkmm.bench import goals, submit
 from bulkmm.control import needs
 from bulkmm.control import text as words
 from bulkmm.errors import BulkmmError
+from bulkmm.lab.commands.page import GENERATED
 from bulkmm.native import history
 from bulkmm.results import INTERVAL, Document, spread_of
 from bulkmm.sheet import Sheet
@@ -27,10 +28,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 PAGE, README = ROOT / "docs" / "figures.md", ROOT / "README.md"
 HOTPLUG = ROOT / "docs" / "hotplug.md"
-# Text between these marks is generated; in the README, for the CPU that it names.
-GENERATED = re.compile(
-    r"(?<=<!-- generated: begin -->\n).*?(?=<!-- generated: end -->)", re.DOTALL
-)
+# Text between these marks is generated, for the CPU that they name.
 FIGURES = re.compile(
     r"(?P<begin><!-- (?P<what>waits|figures): begin (?P<cpu>\S+) -->\n)"
     r".*?(?=<!-- (?P=what): end -->)",

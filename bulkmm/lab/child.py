@@ -10,8 +10,7 @@ its PID namespace.
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryFile
 from typing import IO
@@ -51,36 +50,17 @@ def started(argv: Sequence[str], output: IO[str]) -> Iterator[subprocess.Popen[s
         child.wait()
 
 
-def run(
-    argv: Sequence[str],
-    limit: float,
-    *,
-    poll: Callable[[], None] = lambda: None,
-) -> str:
-    """Run a child to its end and return its output; raise if it fails.
-
-    ``poll`` is called repeatedly until then.
-    """
+def run(argv: Sequence[str], limit: float) -> str:
+    """Run a child to its end and return its output; raise if it fails."""
+    code = None
     with TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
-        with started(argv, output) as child:
-            code = _waited(child, limit, poll)
+        with started(argv, output) as child, suppress(subprocess.TimeoutExpired):
+            code = child.wait(limit)
         output.seek(0)
         said = output.read()
     if code != 0:
         raise ChildError(argv, code, said)
     return said
-
-
-def _waited(
-    child: subprocess.Popen[str], limit: float, poll: Callable[[], None]
-) -> int | None:
-    """Return the child's exit code; None if it ran out of time."""
-    end = time.monotonic() + limit
-    while time.monotonic() < end:
-        with suppress(subprocess.TimeoutExpired):
-            return child.wait(0.5)
-        poll()
-    return None
 
 
 @contextmanager

@@ -11,7 +11,6 @@ if TYPE_CHECKING:  # loading it takes long
 
 Seen = Callable[[dict[str, Any]], None]
 SLOW = 1.0  # seconds; quicker steps get no line
-OFTEN = 60.0  # seconds between lines of a long step without a terminal
 
 
 class Progress:
@@ -22,7 +21,6 @@ class Progress:
 
         self.console = Console(stderr=True, highlight=False, soft_wrap=True)
         self.status: Status | None = None
-        self.due = 0.0
 
     def note(self, text: str) -> None:
         """Print a permanent line."""
@@ -32,14 +30,6 @@ class Progress:
         """Show the running step's progress (on a terminal only)."""
         if self.status:
             self.status.update(text)
-
-    def pulse(self, text: str) -> None:
-        """Show the progress of a long step, even without a terminal."""
-        if self.console.is_terminal:
-            self.detail(text)
-        elif time.monotonic() >= self.due:
-            self.due = time.monotonic() + OFTEN
-            self.note(text)
 
     @contextmanager
     def shown(self, text: str) -> Iterator[None]:

@@ -197,7 +197,7 @@ def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
         modules,
         work.over(kernel, progress),
         disk.ensure(kernel, progress) if scenario.disk else None,
-        counting.ensure(made, arch, progress) if scenario.marked else None,
+        counting.ensure(made, progress) if scenario.marked else None,
     )
 
 

@@ -123,6 +123,8 @@ def test_a_run_that_cannot_be_does_not_end_the_others(
 ) -> None:
     """And what was run stands in the page, whatever comes after."""
     page, ran = tmp_path / "page.md", []
+    begin, end = "By hand.\n<!-- generated: begin -->\n", "<!-- generated: end -->\n"
+    page.write_text(f"{begin}old\n{end}")
 
     def booted(request: run.Request) -> Document:
         ran.append(request)
@@ -134,7 +136,11 @@ def test_a_run_that_cannot_be_does_not_end_the_others(
     words = ["lab", "matrix", "--quick", "--arch", "x86_64", "-o", str(page)]
     assert cli.main(words) == Exit.INTERRUPTED
     assert len(ran) == 2
-    assert "FAILED: [Errno 28] No space left on device" in page.read_text()
+    text = page.read_text()
+    assert text.startswith(begin)
+    assert text.endswith(end)
+    assert "FAILED: [Errno 28] No space left on device" in text
+    assert "old" not in text
 
 
 # of the quick matrix, what every push shows; other tests boot these kernels, too
@@ -160,8 +166,8 @@ PUSH = (
 )
 def test_a_cell(cell: matrix.Cell, tmp_path: Path, heard: Heard) -> None:
     line = matrix._run_cell(cell, tmp_path, resume=False)
-    assert line.ok, line.verdict
-    assert line.verdict.startswith("passed ")
+    assert line.ok, line.said
+    assert line.said.startswith("passed ")
     made = json.loads((tmp_path / f"{cell.name}.json").read_text())
     whole(made, rounds=3)
     ((work, outcome),) = heard

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bulkmm.lab import paths, scenario
-from bulkmm.lab.commands import matrix
+from bulkmm.lab import paths
 from bulkmm.lab.machine import kernels, pins, root, vm
 from bulkmm.lab.machine.arch import ALL, X86_64
 from bulkmm.lab.progress import Progress
@@ -65,21 +64,6 @@ def test_a_kernel_that_the_archive_lost(
         pinned("linux-7.3", usual.partition("-")[0])
         assert kernels.ensure(made, "7.3", progress).release == usual
         assert LOST not in capsys.readouterr().err
-
-
-@pytest.mark.lab
-@pytest.mark.release
-def test_newest_is_what_is_newer_than_pinned(
-    pinned: Callable[[str, str], None],
-) -> None:
-    pinned("linux-7.3", "7.3.0+deb13")
-    quick = matrix.cells([X86_64], quick=True)
-    found = [one for one in matrix._newer(quick) if one.kernel.startswith("7.3.")]
-    usual = [one.name for one in scenario.SCENARIOS if one.quick]
-    assert [one.scenario for one in found] == usual
-    pinned("linux-7.3", found[0].kernel.partition("-")[0])
-    left = {one.kernel for one in matrix._newer(quick)}
-    assert not {one.kernel for one in found} & left
 
 
 @pytest.mark.lab

@@ -13,7 +13,7 @@ from bulkmm.errors import Exit
 from bulkmm.lab import paths, run, scenario
 from bulkmm.lab.commands import prepare
 from bulkmm.lab.machine import build
-from bulkmm.lab.machine.arch import ALL, ARM64, NAMES, Arch
+from bulkmm.lab.machine.arch import ALL, NAMES, Arch
 from bulkmm.lab.progress import Progress
 
 SERIES = [(on, kernel) for on in ALL for kernel in on.series]
@@ -28,16 +28,6 @@ class Idle(Progress):
 
     def _made(self, text: str) -> NoReturn:
         pytest.fail(f"a run would have to do this: {text}")
-
-
-@pytest.mark.parametrize(("on", "kernel"), SERIES)
-def test_a_request_for_each_scenario_that_runs_there(on: Arch, kernel: str) -> None:
-    found = prepare.requests(kernel, on, ["A=1"])
-    assert {(one.kernel, one.arch.name) for one in found} == {(kernel, on.name)}
-    assert all(one.defines == ["A=1"] for one in found)
-    names = {one.work.scenario.name for one in found}
-    assert names == {one.name for one in scenario.SCENARIOS if one.runs_on(kernel, on)}
-    assert ("packages" in names) is (on is not ARM64)
 
 
 @pytest.mark.parametrize(

@@ -105,10 +105,6 @@ def test_what_the_archive_offers() -> None:
     assert not found[3].headers
 
 
-def test_an_archive_without_kernels() -> None:
-    assert not archive.offers({"linux-doc", "linux-image-5.10.0-47-amd64"})
-
-
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(BulkmmError, match="No such file"):
         vmlinux.read(tmp_path / "vmlinuz")

@@ -18,8 +18,9 @@ from nativelib import Pair, harness, measured, pair_of, prepared, small, tamper
 from bulkmm import cli
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError, Exit
+from bulkmm.lab.commands.kernels import Row, _prototypes
 from bulkmm.lab.progress import Progress
-from bulkmm.native import btf, measure, process, symbols, vmlinux
+from bulkmm.native import measure, process, symbols, vmlinux
 
 pytestmark = pytest.mark.lab
 
@@ -72,21 +73,25 @@ def test_a_kernel_outside_the_range(
         measure.run(small(older, "memmap"), ["memmap"], Progress())
 
 
-def test_prototypes(pair: Pair) -> None:
-    image = vmlinux.read(pair.kernel)
-    types = btf.Types(image.at(*image.sections[".BTF"]).tobytes())
-    table = needs.read("x86_64")
-    # older kernels have alloc's function inlined everywhere, and not prezero's
-    since = {"alloc": "7.3", "prezero": "6.12"}
-    for path in table.paths:
-        if needs.at_least(pair.series, since.get(path.name, pair.series)):
-            assert not types.against(path, table.prototypes)
+# of older kernels: alloc's function is inlined everywhere, and prezero's differ
+LACKS = {"6.1": "without prezero; without alloc", "6.12": "without alloc"}
+
+
+def test_prototypes(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    row, table = Row(pair.series, ""), needs.read("x86_64")
+    _prototypes(row, pair.kernel)
+    assert row.ok
+    assert row.prototypes == LACKS.get(pair.series, row.prototypes)
     memmap = table.paths[0]
-    odd = table.prototypes | {memmap.needed[0][0]: ["int (void)"]}
-    (said,) = types.against(memmap, odd)
-    assert said.startswith("memmap_init_zone_device: void (struct zone *, ")
-    (said,) = types.against(replace(memmap, hooks={"memmap": ["odd"]}), odd)
-    assert said == "odd: none"
+    (name,) = memmap.needed[0]
+    odd = replace(table, prototypes=table.prototypes | {name: ["int (void)"]})
+    monkeypatch.setattr(needs, "read", lambda _: odd)
+    _prototypes(row, pair.kernel)
+    assert not row.ok
+    assert row.prototypes.startswith(f"{name}: void (struct zone *, ")
+    _, types = process.read(pair.kernel)
+    lost = replace(memmap, hooks={"memmap": ["odd"]})
+    assert types.against(lost, odd.prototypes | {"odd": []}) == ["odd: none"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -16,6 +16,7 @@ from bulkmm import facts, files, stats, table
 from bulkmm.control import needs
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.lab import run
+from bulkmm.lab.commands import page
 from bulkmm.lab.commands.matrix import need_places, pattern
 from bulkmm.lab.machine import build, root
 from bulkmm.lab.machine.arch import X86_64
@@ -37,28 +38,6 @@ BASE = "stock"
 # older kernels lack the functions of these paths, or have them with other types
 SINCE = {"alloc": "7.3", "prezero": "6.12"}
 HEADINGS = ("kernel", "module", "prototypes", *SIZES)
-INTRO = """\
-# Kernels
-
-What `make kernels` found: kernel images for x86-64 in Debian's archive, within the
-supported range; the newest of each series run first. The kernel's own code and the
-module built for it run natively, in a process
-([how](native.md)), {how}.
-
-- *prototypes*: how many of the functions hooked or called have the prototype in the
-  kernel's BTF that the module was written for; `without`: what this kernel lacks.
-- *memmap*, *clear*, *copy*, *vmap*: `=`: attached, and every byte, struct page
-  and translation is what the kernel's own code leaves; then the lowest and the
-  highest of the scenarios' ratios stock / bulkmm, of two processes. No ratio:
-  the machine was overloaded.
-- *no headers*: the archive has the image but nothing to build the module with: only
-  prototypes are checked, and the kernel's code runs by itself (`stock only`)."""
-
-UPDATES = """\
-## Point releases
-
-What differs, of the structs and functions that the module uses, between a release
-and the one before it of the same series and flavour:"""
 
 
 @dataclass
@@ -115,7 +94,7 @@ def _every(
             row = kept(one, to) if args.resume else None
             rows.append(row or look_at(held, one, to, progress))
             if args.output:  # keeps partial results if interrupted
-                files.write(args.output, markdown(rows, len(found)), "the page")
+                page.write(args.output, markdown(rows, len(found)))
     Sheet(HEADINGS, [row.cells() for row in rows]).print()
     print(summary(rows, len(found)))
     return Exit.OK if all(row.ok for row in rows) else Exit.VERDICT
@@ -230,14 +209,12 @@ def _said(name: str, document: Document) -> str:
     return f"= {low:.2f}{facts.DASH}{high:.2f}{table.TIMES}"
 
 
-def markdown(rows: Iterable[Row], offered: int) -> str:
-    """Return the page; the run may still be incomplete."""
+def markdown(rows: Iterable[Row], offered: int) -> list[str]:
+    """Return the generated part of the page; the run may still be incomplete."""
     rows = sorted(rows, key=lambda row: age(row.release))
-    cpus = sorted({row.cpu for row in rows if row.cpu})
-    how = f"at reduced sizes, on {' and '.join(cpus) or 'no CPU yet'}"
+    cpus = " and ".join(sorted({row.cpu for row in rows if row.cpu}))
     lines = Sheet(HEADINGS, [row.cells() for row in rows]).markdown()
-    page = [INTRO.format(how=how), "", summary(rows, offered), "", *lines]
-    return "\n".join([*page, UPDATES, "", *_updates(rows)])
+    return [f"CPU: {cpus}. {summary(rows, offered)}", "", *lines, *_updates(rows), ""]
 
 
 def _updates(rows: Iterable[Row]) -> list[str]:
@@ -257,7 +234,7 @@ def _updates(rows: Iterable[Row]) -> list[str]:
             said += [f"{whose}: {'; '.join(differ)}"] if differ else []
         if row.types:
             before[line] = row
-    return [*said, f"- pairs that do not differ: {same}", ""]
+    return [*said, f"- pairs that do not differ: {same}"]
 
 
 def summary(rows: Iterable[Row], offered: int) -> str:

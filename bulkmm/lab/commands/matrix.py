@@ -15,6 +15,7 @@ from bulkmm.control import needs
 from bulkmm.control.module import hooks
 from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.lab import run
+from bulkmm.lab.commands import page
 from bulkmm.lab.commands.run import asked
 from bulkmm.lab.machine import arch as archs
 from bulkmm.lab.machine import kernels, kinds, pins, root
@@ -24,36 +25,11 @@ from bulkmm.lab.scenario import SCENARIOS, Scenario
 from bulkmm.results import STORES, Document, Ratio
 from bulkmm.sheet import Sheet
 
-HEADINGS = (
-    "path",
-    "kernel",
-    "scenario",
-    "verdict",
-    "functions hooked",
-    "fewer instructions, or faster",
-)
-INTRO = """\
-What `bulkmm lab matrix{flags}` printed. Each cell is one run of a scenario in a
-virtual machine, off and on in one boot: its verdict, which counts the checks of
-correctness, a clean kernel log among them; the functions hooked; and what each mode
-saves. TCG means that the CPU is emulated: that is the share of the kernel's
-instructions, by count. Elsewhere it is time without / time with. Medians, with 95 %
-intervals in round brackets, or in square ones the range of fewer than six samples;
-`~`: not proven."""
 NOTE = (
     "All in virtual machines. Instruction counts are neither times nor hardware "
     "figures. Those of clearing are not counted: it makes the same stores in another "
     "way, and one string instruction clears a page."
 )
-DEBUG_INTRO = """\
-What `bulkmm lab matrix{flags}` printed: reduced scenarios, on kernels that the lab
-[builds](lab.md#kernels-that-the-lab-builds) with the kernel's own checks switched on.
-`debug` proves locking, RCU and atomic sections, checks page tables, free pages,
-objects and lists, and preempts anywhere; `debug-kobject` also delays the release of
-every kobject; `kasan` checks every access against its shadow; `clang-cfi`, built by
-Clang, checks every indirect call; `patched` checks nothing, it has the [patches in
-upstream/](upstream.md#the-patches). A run passed if the kernel log has no warning of
-any kind and, on kernels that prove locking, lockdep was still active at the end."""
 DEBUG_NOTE = "All in virtual machines, emulated. Nothing is measured in these runs."
 # pairs per path; "absent" is a kernel without the module
 RATED = {
@@ -61,20 +37,6 @@ RATED = {
     "vmap": (("absent", "pte"), ("absent", "block")),
     "hotplug": (("absent", "on"),),
 }
-
-
-@dataclass(frozen=True)
-class Page:
-    """A table of runs: the text around it and its columns."""
-
-    title: str
-    intro: str
-    note: str
-    columns: int = len(HEADINGS)
-
-
-STOCK = Page("# Support matrix", INTRO, NOTE)
-DEBUG = Page("# Debug kernels", DEBUG_INTRO, DEBUG_NOTE, HEADINGS.index("verdict") + 2)
 
 
 @dataclass(frozen=True)
@@ -105,23 +67,9 @@ class Line:
     """A cell and its result."""
 
     cell: Cell
-    verdict: str
+    said: str
     ok: bool
-    hooks: str = ""
-    faster: tuple[str, ...] = ()
     release: str = ""
-
-    def cells(self) -> list[str]:
-        """Return the line's cells in heading order."""
-        options = " ".join((self.cell.scenario, *self.cell.options))
-        return [
-            self.cell.path,
-            f"{self.release or self.cell.kernel} {self.cell.arch}".strip(),
-            f"`{options}`",
-            self.verdict,
-            self.hooks,
-            "; ".join(self.faster),
-        ]
 
 
 def every(args: argparse.Namespace) -> int:
@@ -132,18 +80,16 @@ def every(args: argparse.Namespace) -> int:
         chosen = _newer(chosen)
         if not chosen:
             return Exit.OK
-    about = DEBUG if args.debug else STOCK
+    note = DEBUG_NOTE if args.debug else NOTE
     progress = Progress()
     lines: list[Line] = []
     for number, cell in enumerate(chosen, 1):  # a failure does not stop the rest
         progress.note(f"run {number} of {len(chosen)}: {cell.name}")
         lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
         if args.output:  # keeps partial results if interrupted
-            page = markdown(lines, _flags(args), about)
-            files.write(args.output, page, "the page")
-    rows = [line.cells()[: about.columns] for line in lines]
-    Sheet(HEADINGS[: about.columns], rows).print()
-    print(about.note)
+            page.write(args.output, [*sheet(lines).markdown(), note, ""])
+    sheet(lines).print()
+    print(note)
     print(summary(lines))
     return Exit.OK if all(line.ok for line in lines) else Exit.VERDICT
 
@@ -159,11 +105,6 @@ def _chosen(args: argparse.Namespace) -> list[Cell]:
     if not found:
         raise UsageError(f"--only {args.only}: in no name, as {every[0].name} is one")
     return found
-
-
-def _flags(args: argparse.Namespace) -> str:
-    given = [name for name in ("quick", "debug", "newest") if getattr(args, name)]
-    return "".join(f" --{name}" for name in given)
 
 
 def _newer(cells: list[Cell]) -> list[Cell]:
@@ -279,18 +220,15 @@ def option(words: tuple[str, ...], name: str) -> str:
 
 def judged(cell: Cell, document: Document) -> Line:
     """Return a cell's line from its run's result."""
+    held = hooked(document.run.get("hooks", ()))
     where = facts.where(document)
-    return Line(
-        cell,
-        document.verdict,
-        not document.failed,
-        hooked(document.run.get("hooks", ())),
-        tuple(
-            f"{ratio.variant} {table.factor(ratio)} {where}"
-            for ratio in rated(cell.path, document)
-        ),
-        str(document.run.get("kernel", "")),
-    )
+    said = [document.verdict, *([f"{held} hooked"] if held else [])]
+    said += [
+        f"{ratio.variant} {table.factor(ratio)} {where}"
+        for ratio in rated(cell, document)
+    ]
+    release = str(document.run.get("kernel", ""))
+    return Line(cell, "; ".join(said), not document.failed, release)
 
 
 def hooked(states: Iterable[str]) -> str:
@@ -306,10 +244,13 @@ def hooked(states: Iterable[str]) -> str:
     return f"{len(attached)} of {len(symbols)}" + (f": not {others}" if others else "")
 
 
-def rated(path: str, document: Document) -> list[Ratio]:
-    """Return the ratios that represent a path: those of its first result."""
+def rated(cell: Cell, document: Document) -> list[Ratio]:
+    """Return the ratios that represent a path: those of its first result.
+
+    None of a kernel that the lab builds: its own checks take most of the time.
+    """
     first = document.results[0].scenario if document.results else ""
-    pairs = RATED.get(path, ())
+    pairs = () if kinds.find(cell.kernel) else RATED.get(cell.path, ())
     return [
         ratio
         for base, variant in pairs
@@ -324,25 +265,19 @@ def failed(cell: Cell, why: str) -> Line:
     return Line(cell, f"FAILED: {why}", ok=False)
 
 
-def markdown(lines: Iterable[Line], flags: str, page: Page = STOCK) -> str:
-    """Return the matrix as a page."""
-    rows = [line.cells()[: page.columns] for line in lines]
-    flat = Sheet(HEADINGS[: page.columns], rows)
-    shown = (_crossed(rows) if page is STOCK else flat).markdown()
-    intro = page.intro.format(flags=flags)
-    return "\n".join([page.title, "", intro, "", *shown, page.note, ""])
-
-
-def _crossed(rows: list[list[str]]) -> Sheet:
+def sheet(lines: Iterable[Line]) -> Sheet:
     """Return a row for each scenario and a column for each kernel."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
-    for path, kernel, scenario, verdict, held, faster in rows:
-        said = (verdict, held and f"{held} hooked", faster)
-        cells = found.setdefault((path, scenario), {})
-        cells[kernel] = "; ".join(filter(None, said))
-    kernels = [*dict.fromkeys(row[1] for row in rows)]
-    whole = [(*on, *(cells.get(k, "") for k in kernels)) for on, cells in found.items()]
-    return Sheet(("path", "scenario", *kernels), whole)
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for line in lines:
+        cell = line.cell
+        options = " ".join((cell.scenario, *cell.options))
+        column = f"{line.release or cell.kernel} {cell.arch}"
+        rows.setdefault((cell.path, f"`{options}`"), {})[column] = line.said
+    kernels = list(dict.fromkeys(kernel for row in rows.values() for kernel in row))
+    return Sheet(
+        ("path", "scenario", *kernels),
+        [(*on, *(row.get(k, "") for k in kernels)) for on, row in rows.items()],
+    )
 
 
 def summary(lines: list[Line]) -> str:

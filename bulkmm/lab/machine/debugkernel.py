@@ -8,7 +8,6 @@ kept until the kernel is installed.
 import os
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from bulkmm.errors import BulkmmError
@@ -23,7 +22,6 @@ from bulkmm.lab.progress import Progress
 
 SPACE = 4_000_000_000  # source and objects with debug information
 LIMIT = 7200  # seconds for one step
-COMPILED = re.compile(r"^  (?:CC|AS)\b.* (\S+)$", re.MULTILINE)
 COMPLAINT = re.compile(r"error:|\*\*\*|undefined reference|FAILED", re.IGNORECASE)
 INSTALLED = "config"  # the last file installed
 INSTALL = (
@@ -120,7 +118,6 @@ class Build:
         # the release tells which patches it has
         self.source = work / f"source-{kernel.release}"
         self.objects = work / kernel.release
-        self.log = self.objects / "make.log"
 
     def run(self) -> None:
         """Build and install, then remove the build files."""
@@ -128,8 +125,8 @@ class Build:
         self._unpack()
         self.objects.mkdir(exist_ok=True)
         self._configure()
-        with self.progress.step(f"building kernel {self.kernel.release}"):
-            self._make("bzImage", "modules", poll=self._show)
+        with self.progress.step(f"building kernel {self.kernel.release}, for minutes"):
+            self._make("bzImage", "modules")
         with self.progress.step(f"installing kernel {self.kernel.release}"):
             _remove(self.kernel)  # from a run interrupted here
             self._install()
@@ -166,16 +163,12 @@ class Build:
                 f"{'; '.join(found)}: add the option that each depends on"
             )
 
-    def _make(self, *goals: str, poll: Callable[[], None] = lambda: None) -> None:
+    def _make(self, *goals: str) -> None:
         argv = ["make", f"-j{os.cpu_count()}", "-C", self.root.inner(self.source)]
         argv += [f"O={self.root.inner(self.objects)}"]
         argv += [f"CC={self.kind.compiler}", f"HOSTCC={X86_64.compiler}"]
-        argv += goals
-        # into a file, which can be read while it grows
-        logged = ["sh", "-c", 'log=$1; shift; exec "$@" >"$log" 2>&1', "sh"]
-        logged += [self.root.inner(self.log), *argv]
         try:
-            child.run(self.root.enter(logged), LIMIT, poll=poll)
+            self.root.run([*argv, *goals], LIMIT)
         except child.ChildError as error:
             raise BulkmmError(self._why(goals[-1], error)) from error
 
@@ -186,20 +179,9 @@ class Build:
                 f"{what} took more than {LIMIT // 60} minutes: run the same command "
                 "again, it goes on where this one stopped"
             )
-        lines = self._said().splitlines()
-        wrong = [line.strip() for line in lines if COMPLAINT.search(line)]
-        first = (wrong or lines[-1:] or ["it said nothing"])[0]
-        return f"{what} failed: {first} (all that it said: {self.log})"
-
-    def _said(self) -> str:
-        return self.log.read_text(encoding="utf-8", errors="replace")
-
-    def _show(self) -> None:
-        compiled = COMPILED.findall(self._said())
-        at = f", now {compiled[-1]}" if compiled else ""
-        self.progress.pulse(
-            f"building kernel {self.kernel.release}: {len(compiled)} files compiled{at}"
-        )
+        lines = error.output.splitlines()
+        wrong = (line.strip() for line in lines if COMPLAINT.search(line))
+        return f"{what} failed: {next(wrong, error)}"
 
     def _install(self) -> None:
         """Install headers, image and modules where a package would."""
