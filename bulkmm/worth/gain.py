@@ -168,7 +168,7 @@ def early(root: Root, known: Known) -> list[Early]:
         said = f"struct pages of {text.size(nbytes)} of devices were built without it"
         found.append(_worked("memmap", said, nbytes, known, FSDAX, share=STRUCT_PAGE))
     for page in sizes(root):
-        if (nbytes := page * Pool(root, page).uncleared) > 0:
+        if (nbytes := page * Pool(root, page).uncleared()) > 0:
             said = f"{text.size(nbytes)} of free huge pages of {named(page)} are zeroed"
             said += " at their first use"
             found.append(_worked("clear", said, nbytes, known, POPULATED))

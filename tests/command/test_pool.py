@@ -81,7 +81,7 @@ def test_a_note_of_a_killed_run_is_heeded_once(
     two.write("/run/bulkmm/pool-2048kB.json", note)
     done = bulkmm("pool", "shrink", "--page", "2M", "--size", "2M", "--node", "0")
     assert done.code == Exit.OK, done.err
-    assert Pool(Root(two.root), 2 * MIB).persistent(0) == left
+    assert Pool(Root(two.root), 2 * MIB, 0).persistent() == left
     assert not list(two.root.glob("run/bulkmm/*.json"))
 
 
@@ -99,9 +99,9 @@ def test_signals_leave_no_pool_half_changed(
     pool(kernel, {0: (10, 6, 0), 1: (10, 6, 0)})
     write, writes = Pool.write, 0
 
-    def signalled(self: Pool, name: str, value: int, node: int | None = None) -> None:
+    def signalled(self: Pool, name: str, value: int) -> None:
         nonlocal writes
-        write(self, name, value, node)
+        write(self, name, value)
         writes += name == "nr_hugepages"
         if name == "nr_hugepages" and writes in at:
             signal.raise_signal(signal.SIGINT)
@@ -112,7 +112,7 @@ def test_signals_leave_no_pool_half_changed(
     assert done.code == Exit.INTERRUPTED
     monkeypatch.undo()
     held = Pool(Root(kernel.root), 2 * MIB)
-    assert [held.persistent(node) for node in (0, 1)] == [left, left]
+    assert [part.persistent() for part in held.parts()] == [left, left]
     assert held.read("nr_overcommit_hugepages") == 0
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -121,20 +121,20 @@ def test_signals_leave_no_pool_half_changed(
 def real() -> Iterator[Pool]:
     """Return this machine's pool of 2 MiB pages; it must be left as it was."""
     pool = Pool(Root(Path("/")), 2 * MIB)
-    if not pool.nodes or os.geteuid():
+    if not pool.parts() or os.geteuid():
         pytest.skip("this machine has no pool that we may change")
     with Path("/run/lock/bulkmm-test-pool").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # of all tests on this machine
         before = counts(pool)
         yield pool
-        for node in pool.nodes:
-            pool.write("nr_hugepages", before[node], node)
+        for part in pool.parts():
+            part.write("nr_hugepages", before[part.node])
         assert counts(pool) == before
 
 
 def counts(pool: Pool) -> dict[int, int]:
     """Return the pages of each node, and under -1 the overcommit."""
-    found = {node: pool.persistent(node) for node in pool.nodes}
+    found = {part.node: part.persistent() for part in pool.parts()}
     return {**found, -1: pool.read("nr_overcommit_hugepages")}
 
 
@@ -151,7 +151,7 @@ def test_it_grows_by_exactly_that_and_shrinks(real: Pool, jobs: str) -> None:
     wanted = {one["node"]: one["wanted"] for one in done.json["nodes"]}
     assert sum(wanted.values()) == 99
     after = {node: count - before[node] for node, count in counts(real).items()}
-    assert after == {-1: 0, **dict.fromkeys(real.nodes, 0), **wanted}
+    assert after == {**dict.fromkeys(before, 0), **wanted}
     assert real.read("surplus_hugepages") == 0
     assert run("shrink", "--page", "2M", "--size", "198M").code == Exit.OK
     assert counts(real) == before
@@ -164,12 +164,12 @@ from bulkmm import cli
 from bulkmm.pool import reserve
 from bulkmm.pool.pools import Pool
 write, rests = Pool.write, [60]
-def slow(self, name, *rest):
+def slow(self, name, value):
     if name == "nr_hugepages" and rests:
         rest = rests.pop()  # first: an interrupt may come as soon as this is printed
         print("resting", flush=True)
         time.sleep(rest)
-    write(self, name, *rest)
+    write(self, name, value)
 Pool.write = slow
 sys.exit(cli.main())
 """
