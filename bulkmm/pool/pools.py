@@ -163,7 +163,7 @@ def sizes(root: Root) -> list[int]:
 def known(root: Root) -> dict[tuple[int, int], int]:
     """Return the pages that path prezero knows to be zero, by page size and node."""
     found = {}
-    for line in root.lines(KNOWN) or ():
+    for line in root.lines(KNOWN):
         kib, node, pages = map(int, line.split())
         found[kib * KIB, node] = pages
     return found
@@ -187,6 +187,6 @@ def _numbers(pattern: re.Pattern[str], names: list[str]) -> Iterator[int]:
 
 def meminfo(root: Root, node: int, *names: str) -> int:
     """Return the bytes of some lines of a node's meminfo, together."""
-    lines = map(str.split, root.lines(f"{NODES}/node{node}/meminfo") or ())
+    lines = map(str.split, root.lines(f"{NODES}/node{node}/meminfo"))
     counted = [[f"{name}:"] for name in names]
     return sum(int(line[3]) for line in lines if line[2:3] in counted) * KIB
