@@ -6,6 +6,7 @@ import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import made
 import pytest
@@ -26,16 +27,13 @@ VMAP = Function("vmap", "vmap_small_pages_range_noflush")
 SYMBOLS = ("folio_zero_user", "memmap_init_zone_device", VMAP.name)
 
 
-def figures(touched: float, order8: float) -> dict[str, dict[str, float]]:
+def figures(touched: float, order8: float) -> dict[str, dict[str, Any]]:
     """Return figures as they are kept: 100 GiB of devices in 0.25 s, say."""
-    quarter = {"bytes": 100 << 24, "stock_ns": 250_000_000}
-    second = {"bytes": 1 << 30, "stock_ns": 1_000_000_000}
+    gib_per_s = {"gb_per_s": (1 << 30) / 1e9}
     return {
-        "pmem-fsdax-100g": {**quarter, "ratio": 4.0},
-        "thp-2m": {**second, "ratio": touched},
-        "thp-2m-populate": {**second, "ratio": 2.5},
-        "vmap-100m-order0-far": {**second, "ratio": 5.0},
-        "vmap-100m-order8": {**second, "ratio": order8},
+        "memmap": {"ratios": [4.0], "gb_per_s": (100 << 24) / 0.25e9},
+        "clear": {"ratios": [touched, 2.5], **gib_per_s},
+        gain.LARGE: {"ratios": [5.0, order8], **gib_per_s},
     }
 
 
@@ -110,7 +108,7 @@ def test_this_cpu_is_rated_by_itself_and_another_by_the_least(kept: Path) -> Non
     assert gain.kept(ZEN4, "6.1.0", kept).source.endswith("6.12")
     other = gain.kept("GenuineIntel-6-1-1", "6.12.1", kept)
     assert "2 other CPUs" in other.source
-    assert other.figures["vmap-100m-order8"].ratio == 9.0
+    assert other.gains[gain.LARGE].ratios == [5.0, 9.0]
 
 
 def test_figures_are_kept_of_every_path() -> None:
@@ -166,12 +164,8 @@ def test_of_a_fault_only_the_clearing_gets_faster(kept: Path) -> None:
 
 
 def test_the_least_gain_of_copy_is_its_least_scenario() -> None:
-    of = {
-        f"copy-2m{hint}": gain.Figure(r, 1, 1)
-        for hint, r in (("", 2.0), ("-middle", 1.5), ("-last", 1.2))
-    }
-    one = Function("copy", "copy_user_large_folio")
-    assert gain.span(gain.Known("", of), one, 0) == (1.2, 2.0)
+    of = gain.Known("", {"copy": gain.Gain([1.5, 1.2, 2.0], 1)})
+    assert gain.span(of, Function("copy", "copy_user_large_folio"), 0) == (1.2, 2.0)
 
 
 def test_what_happened_before(root: Root, kept: Path) -> None:
@@ -256,7 +250,8 @@ def test_ratios_that_are_measured_now(monkeypatch: pytest.MonkeyPatch) -> None:
     found, jobs = made.kernel(), []
     monkeypatch.setattr(find, "files", lambda *_: nullcontext((Path("a"), None)))
     monkeypatch.setattr(measure, "run", lambda job, *_: jobs.append(job) or found)
-    assert run.measured("7.3").figures.keys() == {"pmem-fsdax-100g", "thp-2m-populate"}
+    gains = run.measured("7.3").gains
+    assert [len(gains[kind].ratios) for kind in ("memmap", "clear")] == [1, 1]
     assert {"pmem-fsdax-16g", "thp-2m"} <= {*jobs[0].only}
     found.checks[0].ok = False
     with pytest.raises(BulkmmError, match="--measure: check failed: every byte"):
