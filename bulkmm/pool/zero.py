@@ -9,11 +9,12 @@ way, leaves nothing behind.
 import errno
 import os
 import re
-import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil
+from threading import Event
 
 from bulkmm.control.module import HOME, chosen
 from bulkmm.control.root import Root
@@ -51,49 +52,40 @@ def check(root: Root) -> None:
         )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Zeroer:
     """Threads that zero the free pages of nodes, but for a margin of their pages."""
 
     parts: Sequence[Pool]
     margin: float
     watch: bool
-    stop: threading.Event = field(default_factory=threading.Event)
-    failed: BulkmmError | None = None
+    stop: Event = field(default_factory=Event)
 
     def run(self, threads: int, progress: Callable[[int, int], None]) -> None:
         """Zero until all are known, or for ever; raise what stopped a thread."""
-        began = [threading.Thread(target=self._thread) for _ in range(threads)]
-        try:
-            for thread in began:
-                thread.start()
-            while any(thread.is_alive() for thread in began):
-                zeroed = sum(part.zeroed() for part in self.parts)
-                progress(zeroed, sum(part.free() for part in self.parts))
-                began[0].join(REST / 5)
-                self.stop.wait(REST / 5)
-        finally:
-            self.stop.set()
-            for thread in began:
-                thread.join()
-        if self.failed:
-            raise self.failed
-
-    def _thread(self) -> None:
         usual = os.sched_getaffinity(0)
-        try:
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-            while True:
-                for part in self.parts:
-                    here = cpus(part.root, part.node) & usual
-                    with suppress(OSError):  # CPUs may have gone
-                        os.sched_setaffinity(0, here or usual)
-                    self._zero(part)
-                if not self.watch or self.stop.wait(REST):
-                    return
-        except BulkmmError as error:
-            self.failed = error
-            self.stop.set()
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                left = {pool.submit(self._thread, usual) for _ in range(threads)}
+                while left:
+                    zeroed = sum(part.zeroed() for part in self.parts)
+                    progress(zeroed, sum(part.free() for part in self.parts))
+                    done, left = wait(left, REST / 5, FIRST_COMPLETED)
+                    for one in done:
+                        one.result()
+            finally:
+                self.stop.set()
+
+    def _thread(self, usual: set[int]) -> None:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        while True:
+            for part in self.parts:
+                here = cpus(part.root, part.node) & usual
+                with suppress(OSError):  # CPUs may have gone
+                    os.sched_setaffinity(0, here or usual)
+                self._zero(part)
+            if not self.watch or self.stop.wait(REST):
+                return
 
     def _zero(self, part: Pool) -> None:
         """Zero portions of a node until none is left, or none is to be had."""
