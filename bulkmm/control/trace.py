@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from io import FileIO
 
 from bulkmm.control import tracefs
 from bulkmm.control.root import Root
@@ -16,7 +17,6 @@ from bulkmm.errors import BulkmmError
 
 EVENT = re.compile(r": (\w+): .*\bns=(\d+)")
 BUFFER_KIB = "1024"  # per CPU: events that do not fit between two reads are lost
-CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -47,26 +47,19 @@ def by_path(lines: str) -> dict[str, list[int]]:
     return found
 
 
+@dataclass
 class Trace:
     """The pipe of a trace instance."""
 
-    def __init__(self, pipe: int) -> None:
-        self.pipe = pipe
-        self.rest = ""
+    pipe: FileIO
+    rest: bytes = b""
 
     def read(self) -> dict[str, Latency]:
         """Return the latencies since the last read, by path."""
-        text = self.rest
-        while True:
-            try:
-                part = os.read(self.pipe, CHUNK)
-            except BlockingIOError:
-                break
-            if not part:
-                break
-            text += part.decode(errors="replace")
-        whole, _, self.rest = text.rpartition("\n")
-        return {name: latency(times) for name, times in by_path(whole).items()}
+        read = self.pipe.readall() or b""  # None: nothing to read now
+        whole, _, self.rest = (self.rest + read).rpartition(b"\n")
+        found = by_path(whole.decode(errors="replace"))
+        return {name: latency(times) for name, times in found.items()}
 
 
 @contextmanager
@@ -83,9 +76,10 @@ def traced(root: Root) -> Iterator[Trace]:
             instance.write("buffer_size_kb", BUFFER_KIB)
             instance.write("events/bulkmm/enable", "1")
             pipe = os.open(instance.at("trace_pipe"), os.O_RDONLY | os.O_NONBLOCK)
-            held.callback(os.close, pipe)  # else the instance could not be removed
+            # closed before the instance is removed, which could not be otherwise
+            reader = held.enter_context(FileIO(pipe))
         except OSError as error:
             message = f"--trace: {error.filename}: {error.strerror}"
             raise BulkmmError(message) from error
         with interruptible():
-            yield Trace(pipe)
+            yield Trace(reader)
