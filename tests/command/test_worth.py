@@ -91,17 +91,6 @@ def test_a_machine_that_cannot(
         run._need(root)
 
 
-def test_lockdown_is_named(root: Root) -> None:
-    refused = PermissionError(1, "Operation not permitted", "kprobe_events")
-    assert "kprobe_events" in str(run._refused(root, refused))
-    place = root.at("sys/kernel/security/lockdown")
-    place.parent.mkdir()
-    place.write_text("none integrity [confidentiality]\n")
-    assert "lockdown (confidentiality)" in str(run._refused(root, refused))
-    refused = OSError(22, "Invalid argument", "instances/bulkmm_worth_1_1")
-    assert "lockdown (confidentiality)" in str(run._refused(root, refused))
-
-
 def test_this_cpu_is_rated_by_itself_and_another_by_the_least(kept: Path) -> None:
     own = gain.kept(ZEN4, "7.3.9-amd64", kept)
     assert own.source == "this CPU's results on 7.3"
