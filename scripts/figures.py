@@ -171,7 +171,7 @@ def ratios(held: dict[str, Measured]) -> str:
     found = {
         name: {
             needs.series(one.machine["kernel"]): {
-                scenario: asdict(figure) for scenario, figure in gain.of(one).items()
+                kind: asdict(figure) for kind, figure in gain.of(one).items()
             }
             for one in measured.kernels
         }
@@ -179,7 +179,7 @@ def ratios(held: dict[str, Measured]) -> str:
         if measured.kernels
     }
     text = json.dumps(found, indent=1, sort_keys=True)
-    # a line for each scenario
+    # a line for each kind of calls
     return re.sub(r"\{[^{}]+\}", lambda one: " ".join(one[0].split()), text) + "\n"
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm tune``, and how changes are written: all are checked before.
+"""``bulkmm on``, ``off`` and ``tune``; with --persist also what holds at module load.
 
-Valid words are those that sysfs lists, not a list of this program. Only the
-kernel knows the bounds of numbers: it refuses, and its log says what is valid.
+All changes are checked before the first is written. Valid words are those that sysfs
+lists, not a list of this program. Only the kernel knows the bounds of numbers: it
+refuses, and its log says what is valid.
 """
 
 import argparse
@@ -11,8 +12,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from bulkmm import files
 from bulkmm.control import module as modules
-from bulkmm.control import text
+from bulkmm.control import status, text
 from bulkmm.control.module import Module
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
@@ -20,6 +22,12 @@ from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
 
 NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+)|[0-9]+")
 LARGEST = (1 << 64) - 1  # the largest number that the kernel parses
+FILE = "/etc/modprobe.d/bulkmm.conf"
+CONTINUED = "\\\n"  # a backslash at the end of a line
+DEFAULT = "the module's default"
+NEW = """\
+# What the module is loaded with; written by bulkmm on|off --persist.
+"""
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,10 @@ class Change:
         if dry:
             return f"would write {self.after} to {self.file}{was}"
         return f"{self.key}: {self.after}{was}"
+
+
+# at once, so that they wait together
+ALL_OFF = Change("every mode", f"{modules.HOME}/off", "", "1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,30 +78,94 @@ class Settings(Record):
     settings: list[Setting]
 
 
+def on(args: argparse.Namespace) -> int:
+    """Switch a path on or off, or all off; with --persist at every load, too."""
+    root = Root.given(args.root)
+    mode = getattr(args, "mode", modules.OFF)
+    module = modules.read(root) if args.persist else modules.need(root)
+    paths = status.select(root, module, [args.path] if args.path else [])
+    changes = [
+        Change(
+            f"{path.name}.mode",
+            f"{modules.HOME}/{path.name}/mode",
+            path.mode,
+            _mode(path.name, path.modes, mode),
+        )
+        for path in paths
+    ]
+    conf, kept = _at_load(root, module, args.path, mode) if args.persist else ("", [])
+    if module and not args.dry_run:
+        _apply(root, changes if args.path else [ALL_OFF])
+    if args.persist and not args.dry_run:
+        file = root.at(FILE)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        files.write(file, conf, "what the module is loaded with")
+    return _show(args, [*changes, *kept])
+
+
+off = on
+
+
 def tune(args: argparse.Namespace) -> int:
     """Change settings, or list them."""
     root = Root.given(args.root)
     module = modules.need(root)
     if args.settings:
-        changes = [to_value(module, pair) for pair in args.settings]
+        changes = [_to_value(module, pair) for pair in args.settings]
         if not args.dry_run:
-            apply(root, changes)
-        return show(args, changes)
-    found = list(settings(module).values())
+            _apply(root, changes)
+        return _show(args, changes)
+    found = list(_settings(module).values())
     rows = [(one.key, one.value, " ".join(one.choices)) for one in found]
     rows.insert(0, ("key", "value", "choices"))
     Settings(settings=found).tell(text.columns(rows), as_json=args.json)
     return Exit.OK
 
 
-def show(args: argparse.Namespace, changes: list[Change]) -> int:
+def _show(args: argparse.Namespace, changes: list[Change]) -> int:
     """Print what was changed, or what would be."""
     said = (one.says(dry=args.dry_run) for one in changes)
     Changes(dry_run=args.dry_run, changes=changes).tell(said, as_json=args.json)
     return Exit.OK
 
 
-def settings(module: Module) -> dict[str, Setting]:
+def _mode(path: str, words: list[str], mode: str | None) -> str:
+    """Return the requested mode, or the path's first that is not off."""
+    wanted = mode or next((word for word in words if word != modules.OFF), modules.OFF)
+    if wanted not in words:
+        valid = ", ".join(words)
+        raise UsageError(f"unknown mode {wanted}: path {path} has {valid}")
+    return wanted
+
+
+def _at_load(
+    root: Root, module: Module | None, path: str | None, mode: str | None
+) -> tuple[str, list[Change]]:
+    """Return what the file is to say, and the changed modes, of one path or of all."""
+    modes = status.known(root, module, ())
+    file = root.at(FILE)
+    conf = file.read_text("utf-8", files.FOREIGN) if file.exists() else NEW
+    changes = []
+    for name in [path] if path else modes:
+        wanted = _mode(name, modes[name], mode)
+        conf, before = _edited(conf, name, wanted)
+        changes.append(Change(f"{name} at load", FILE, before, wanted))
+    return conf, changes
+
+
+def _edited(conf: str, name: str, mode: str) -> tuple[str, str]:
+    """Set one parameter by a line at the end, as the last one given counts."""
+    words = [line.split() for line in conf.replace(CONTINUED, "").splitlines()]
+    ours = [
+        word for line in words if line[:2] == ["options", "bulkmm"] for word in line
+    ]
+    given = [word.partition("=")[2] for word in ours if word.startswith(f"{name}=")]
+    conf = re.sub(rf"^options bulkmm {name}=\S+\n", "", conf, flags=re.MULTILINE)
+    conf = conf.rstrip("\\\n")
+    return f"{conf}\noptions bulkmm {name}={mode}\n", given[-1] if given else DEFAULT
+
+
+def _settings(module: Module) -> dict[str, Setting]:
     """Return each tunable by its key."""
     found: dict[str, Setting] = {}
 
@@ -110,12 +186,12 @@ def settings(module: Module) -> dict[str, Setting]:
     return found
 
 
-def to_value(module: Module, pair: str) -> Change:
+def _to_value(module: Module, pair: str) -> Change:
     """Return the change for KEY=VALUE."""
     key, _, value = pair.partition("=")
     if not value:
         raise UsageError(f"bad setting {pair}: give KEY=VALUE")
-    known = settings(module)
+    known = _settings(module)
     if key not in known:
         if key.endswith(".mode"):
             raise UsageError(f"to set {key}: bulkmm on PATH MODE, bulkmm off PATH")
@@ -135,7 +211,7 @@ def _is_number(value: str) -> bool:
     return bool(found) and int(value, 16 if found and found[1] else 10) <= LARGEST
 
 
-def apply(root: Root, changes: list[Change]) -> None:
+def _apply(root: Root, changes: list[Change]) -> None:
     """Write all changes in order; if one is refused, report which were made."""
     for i, change in enumerate(changes):
         try:

@@ -39,14 +39,14 @@ doctor: control.doctor:doctor
     (root can read more). To see what each path would gain here, run: bulkmm bench
     kernel --kernel RELEASE --quick
 {COMMON}
-on: control.switch:on
+on: control.change:on
     switch a path on
     example: clear --persist
     Switch a path on, in the mode given, or in the first of its modes but off.
 PATH  switch this path (see: bulkmm status)
 [MODE]  use this mode (see: bulkmm status PATH; default: the first but off)
 {SWITCH}
-off: control.switch:off
+off: control.change:off
     switch a path off, or all of them
     Switch a path off, or all of them: their functions are unhooked, the kernel's own
     code does the work, and the module can be unloaded.

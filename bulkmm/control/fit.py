@@ -8,7 +8,7 @@ from bulkmm.control import late, needs, text
 from bulkmm.control import module as modules
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.root import Root
-from bulkmm.pool.pools import Pool, sizes
+from bulkmm.pool.pools import TOTAL, Pool, sizes
 from bulkmm.size import named
 
 LOAD, WAIT, NOT_NEEDED = "load", "wait", "not needed"
@@ -60,7 +60,7 @@ def _uses(root: Root, kernel: Kernel) -> Iterator[tuple[str, str]]:
             yield "clear", f"transparent huge pages ({thp})"
     for page in sizes(root):
         pool = Pool(root, page)
-        if count := pool.read("nr_hugepages"):
+        if count := pool.read(TOTAL):
             yield "clear", f"a pool of {text.size(count * page)} in {named(page)} pages"
             yield from (("prezero", why) for why in _not_ready(pool))
     for what, place in GROWING.items():
@@ -70,8 +70,8 @@ def _uses(root: Root, kernel: Kernel) -> Iterator[tuple[str, str]]:
 
 def _not_ready(pool: Pool) -> Iterator[str]:
     """Yield what of a pool would be cleared when a program takes it, and the remedy."""
-    if (left := pool.uncleared) > 0:
-        free = pool.read("free_hugepages")
+    if (left := pool.uncleared()) > 0:
+        free = pool.free()
         on = modules.chosen(pool.root, f"{modules.HOME}/prezero/mode") == "on"
         remedy = "" if on else "bulkmm on prezero, then "
         yield (

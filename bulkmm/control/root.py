@@ -7,9 +7,7 @@ is treated as a missing file.
 
 import os
 import stat
-from collections.abc import Iterator
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -53,12 +51,9 @@ class Root:
         finally:
             os.close(handle)
 
-    def lines(self, name: str) -> Iterator[str] | None:
-        """Yield the lines of a file that may be long."""
-        with suppress(OSError, ValueError):
-            file = self.at(name).open(encoding="utf-8", errors="replace")
-            return filter(None, chain([file.readline()], file))
-        return None
+    def lines(self, name: str) -> list[str]:
+        """Return the lines of a file; none if it cannot be read."""
+        return (self.read(name) or "").splitlines()
 
     def names(self, name: str) -> list[str]:
         """Return the sorted names in a directory."""

@@ -68,16 +68,15 @@ class Symbol:
 def look_up(root: Root, names: Iterable[str]) -> dict[str, Symbol]:
     """Return what is known of some functions."""
     found = {name: Symbol(name) for name in names}
-    _names(root, found)
-    _traceable(root, found)
-    _taken(root, found)
+    _names(root.lines(KALLSYMS), found)
+    if place := tracefs.place(root):
+        _traceable(root.lines(f"{place}/available_filter_functions"), found)
+        _taken(root.lines(f"{place}/enabled_functions"), found)
     return found
 
 
-def _names(root: Root, found: dict[str, Symbol]) -> None:
-    seen = 0
-    for line in root.lines(KALLSYMS) or ():
-        seen += 1
+def _names(lines: list[str], found: dict[str, Symbol]) -> None:
+    for line in lines:
         _, kind, name, *module = line.split()
         if module or kind not in FUNCTION:
             continue
@@ -87,29 +86,21 @@ def _names(root: Root, found: dict[str, Symbol]) -> None:
         base, dot, _ = name.partition(".")
         if dot and base in found and CLONE.search(name):
             found[base].clones.append(name)
-    if not seen:
+    if not lines:
         for symbol in found.values():
             symbol.count = None
 
 
-def _tracing(root: Root, file: str) -> Iterable[str] | None:
-    place = tracefs.place(root)
-    return root.lines(f"{place}/{file}") if place else None
-
-
-def _traceable(root: Root, found: dict[str, Symbol]) -> None:
-    lines = _tracing(root, "available_filter_functions")
-    if lines is None:
-        return
-    names = {line.partition(" ")[0].strip() for line in lines}
-    for symbol in found.values():
+def _traceable(lines: list[str], found: dict[str, Symbol]) -> None:
+    names = {line.partition(" ")[0] for line in lines}
+    for symbol in found.values() if lines else ():
         symbol.traceable = symbol.name in names
 
 
-def _taken(root: Root, found: dict[str, Symbol]) -> None:
+def _taken(lines: list[str], found: dict[str, Symbol]) -> None:
     """Read who hooks what: a line per function, its trampolines on the lines after."""
     symbol = None
-    for line in _tracing(root, "enabled_functions") or ():
+    for line in lines:
         if not line[:1].isspace():
             symbol = found.get(line.partition(" ")[0])
             flags = FLAGS.match(line)

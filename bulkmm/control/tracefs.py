@@ -74,7 +74,7 @@ def sweep(home: Root) -> list[str]:
     if in_container(Root(Path("/"))):
         return []
     with undisturbed():
-        texts = home.names("instances") + _lines(home, PROBES) + _lines(home, SYNTHETIC)
+        texts = home.names("instances") + home.lines(PROBES) + home.lines(SYNTHETIC)
         left = {m[0]: m for m in OWN.finditer("\n".join(texts))}
         removed = []
         for name, found in left.items():
@@ -85,22 +85,18 @@ def sweep(home: Root) -> list[str]:
     return removed
 
 
-def _lines(home: Root, file: str) -> list[str]:
-    return (home.read(file) or "").splitlines()
-
-
 def remove(home: Root, name: str) -> None:
     """Remove all of one owner: whatever refers to something goes before it."""
     instance = f"instances/{name}"
     for event in (f"{name}/out", f"synthetic/{name}", f"{name}/in"):
         file = f"{instance}/events/{event}/trigger"
-        for line in reversed(_lines(home, file)):
+        for line in reversed(home.lines(file)):
             if line.startswith("hist:"):
                 home.write(file, f"!{line.rpartition(' [')[0]}", append=True)
     for event in ("in", "out"):
-        if any(f":{name}/{event} " in line for line in _lines(home, PROBES)):
+        if any(f":{name}/{event} " in line for line in home.lines(PROBES)):
             home.write(PROBES, f"-:{name}/{event}", append=True)
-    for line in _lines(home, SYNTHETIC):
+    for line in home.lines(SYNTHETIC):
         if line.split()[0] == name:
             home.write(SYNTHETIC, f"!{line}", append=True)
     if home.is_dir(instance):

@@ -1,28 +1,46 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm watch``: activity between two reads of the counters."""
+"""``bulkmm watch``: activity between two reads of the counters.
+
+Latencies of single requests are those of the module's tracepoints, which go to a trace
+instance of our own, invisible to other users of tracing.
+"""
 
 import argparse
+import os
+import re
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from io import FileIO
 from itertools import zip_longest
 from typing import Literal
 
 from bulkmm import streams
 from bulkmm.control import module as modules
-from bulkmm.control import text
+from bulkmm.control import text, tracefs
 from bulkmm.control.module import KernelPath
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
 from bulkmm.control.status import select
-from bulkmm.control.trace import Latency, Trace, traced
 from bulkmm.errors import BulkmmError, Exit
 
 CLEAR = "\x1b[H\x1b[2J"  # the screen
 INFLIGHT = "inflight"  # rises and falls
 TIMES = ("mean", "median", "p99", "worst")  # all but the mean by --trace
+EVENT = re.compile(r": (\w+): .*\bns=(\d+)")
+BUFFER_KIB = "1024"  # per CPU: events that do not fit between two reads are lost
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Latencies of the requests between two reads."""
+
+    n: int
+    median_ns: int
+    p99_ns: int
+    max_ns: int
 
 
 @dataclass(frozen=True)
@@ -47,6 +65,62 @@ class Sample(Record):
     time: str  # UTC
     seconds: float
     paths: list[Rates]
+
+
+def latency(times: list[int]) -> Latency:
+    """Return the summary of times in ns."""
+    ordered = sorted(times)
+    n = len(ordered)
+    return Latency(
+        n, ordered[(n - 1) // 2], ordered[-(-99 * n // 100) - 1], ordered[-1]
+    )
+
+
+def by_path(lines: str) -> dict[str, list[int]]:
+    """Return the times in lines of a trace, by path; paths name the events."""
+    found: dict[str, list[int]] = {}
+    for line in lines.splitlines():
+        if event := EVENT.search(line):
+            found.setdefault(event[1], []).append(int(event[2]))
+    return found
+
+
+@dataclass
+class Trace:
+    """The pipe of a trace instance."""
+
+    pipe: FileIO
+    rest: bytes = b""
+
+    def read(self) -> dict[str, Latency]:
+        """Return the latencies since the last read, by path."""
+        read = self.pipe.readall() or b""  # None: nothing to read now
+        whole, _, self.rest = (self.rest + read).rpartition(b"\n")
+        found = by_path(whole.decode(errors="replace"))
+        return {name: latency(times) for name, times in found.items()}
+
+
+@contextmanager
+def traced(root: Root) -> Iterator[Trace]:
+    """Have a trace instance with the module's tracepoints enabled."""
+    place = tracefs.place(root)
+    if place is None:
+        raise BulkmmError(f"--trace needs tracefs, as root: {tracefs.MOUNT}")
+    home = Root(root.at(place))
+    with ExitStack() as held:
+        try:
+            name, interruptible = held.enter_context(tracefs.owned(home, "watch"))
+            instance = Root(home.at(f"instances/{name}"))
+            instance.write("buffer_size_kb", BUFFER_KIB)
+            instance.write("events/bulkmm/enable", "1")
+            pipe = os.open(instance.at("trace_pipe"), os.O_RDONLY | os.O_NONBLOCK)
+            # closed before the instance is removed, which could not be otherwise
+            reader = held.enter_context(FileIO(pipe))
+        except OSError as error:
+            message = f"--trace: {error.filename}: {error.strerror}"
+            raise BulkmmError(message) from error
+        with interruptible():
+            yield Trace(reader)
 
 
 def rates(

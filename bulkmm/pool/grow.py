@@ -6,14 +6,14 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bulkmm import files
-from bulkmm.control.root import Root
 from bulkmm.ending import undisturbed
 from bulkmm.errors import BulkmmError, InterruptedWorkError
-from bulkmm.pool.pools import NodeChange, Pool, cpus, meminfo
+from bulkmm.pool.pools import TOTAL, NodeChange, Pool, cpus, meminfo
 from bulkmm.pool.reserve import Reserved, Share
 from bulkmm.size import KIB, MIB
 
@@ -23,12 +23,12 @@ Progress = Callable[[int], None]  # pages so far
 
 
 @contextmanager
-def alone(root: Root, pool: Pool) -> Iterator[Path]:
+def alone(pool: Pool) -> Iterator[Path]:
     """Keep other runs out, and restore what a run that was killed had raised.
 
     Yield the file in which this run notes what it raises.
     """
-    home = root.at(RUN)
+    home = pool.root.at(RUN)
     home.mkdir(parents=True, exist_ok=True)
     note = home / f"pool-{pool.page // KIB}kB.json"
     with (home / "pool.lock").open("w") as lock:
@@ -50,8 +50,8 @@ def _restore(
 ) -> None:
     """Undo what was noted; lent: by node, the pages before and how many more."""
     for node, (before, pages) in (lent or {}).items():
-        now = pool.persistent(int(node))
-        pool.write("nr_hugepages", max(before, now - pages), int(node))
+        part = replace(pool, node=int(node))
+        part.write(TOTAL, max(before, part.persistent() - pages))
     if nr_overcommit_hugepages is not None:
         pool.write(OVERCOMMIT, nr_overcommit_hugepages)
 
@@ -74,7 +74,7 @@ def _noted(note: Path, pool: Pool, **raised: Any) -> Iterator[None]:  # noqa: AN
 
 def grow(
     pool: Pool,
-    wanted: Mapping[int, int],
+    wanted: Mapping[Pool, int],
     jobs: int,
     note: Path,
     progress: Progress,
@@ -83,7 +83,7 @@ def grow(
 
     An exception leaves the pool as it was.
     """
-    before = {node: pool.persistent(node) for node in wanted}
+    before = {part: part.persistent() for part in wanted}
     surplus = pool.read("surplus_hugepages")
     held, had = Reserved(pool.page), 0  # pages more than were free
     with undisturbed() as interruptible:
@@ -91,29 +91,29 @@ def grow(
             with _overcommitted(pool, wanted, note) as spare, held, interruptible():
                 if spare is not None:
                     first = [Share(spare)] if spare else []
-                    for shares in (first, _shares(pool.root, wanted, jobs)):
+                    for shares in (first, _shares(wanted, jobs)):
                         for pages in held.take(shares):
                             had = max(pages - spare, 0)
                             progress(had)
                 # 6.1 takes what is surplus on other nodes for pages that stay, and
                 # adds as many (set_max_huge_pages(), mm/hugetlb.c): no surplus first
                 if (made := pool.read("surplus_hugepages") - surplus) > 0:
-                    pool.write("nr_hugepages", pool.persistent() + made)
-                for node, pages in wanted.items():
-                    pool.write("nr_hugepages", before[node] + pages, node)
+                    pool.write(TOTAL, pool.persistent() + made)
+                for part, pages in wanted.items():
+                    part.write(TOTAL, before[part] + pages)
             with interruptible():  # by what came after that
                 pass
         except BaseException as error:
-            for node, pages in before.items():
-                pool.write("nr_hugepages", pages, node)
+            for part, pages in before.items():
+                part.write(TOTAL, pages)
             if isinstance(error, KeyboardInterrupt):
                 said = f"interrupted with {had} of {sum(wanted.values())} pages"
                 raise InterruptedWorkError(f"{said}: the pool is as it was") from error
             raise
-    got = {node: pool.persistent(node) - before[node] for node in wanted}
+    got = {part: part.persistent() - before[part] for part in wanted}
     return [
-        NodeChange(node, pages, got[node], _why(pool, node, pages - got[node]))
-        for node, pages in wanted.items()
+        NodeChange(part.node, pages, got[part], _why(part, pages - got[part]))
+        for part, pages in wanted.items()
     ]
 
 
@@ -121,8 +121,8 @@ def grow(
 def lent(pool: Pool, pages: int) -> Iterator[None]:
     """Have so many pages more, or as many as are to be had, while the block runs."""
     wanted = pool.evenly(pages)
-    with undisturbed() as interruptible, alone(pool.root, pool) as note:
-        before = {node: (pool.persistent(node), n) for node, n in wanted.items()}
+    with undisturbed() as interruptible, alone(pool) as note:
+        before = {part.node: (part.persistent(), n) for part, n in wanted.items()}
         with _noted(note, pool, lent=before):
             grow(pool, wanted, 0, note, lambda _: None)
             with interruptible():
@@ -131,7 +131,7 @@ def lent(pool: Pool, pages: int) -> Iterator[None]:
 
 @contextmanager
 def _overcommitted(
-    pool: Pool, wanted: Mapping[int, int], note: Path
+    pool: Pool, wanted: Mapping[Pool, int], note: Path
 ) -> Iterator[int | None]:
     """Allow as many surplus pages as are wanted; yield how many are free now.
 
@@ -151,21 +151,21 @@ def _overcommitted(
         yield spare if pool.read(OVERCOMMIT) >= most else None
 
 
-def _shares(root: Root, wanted: Mapping[int, int], jobs: int) -> Iterator[Share]:
+def _shares(wanted: Mapping[Pool, int], jobs: int) -> Iterator[Share]:
     """Yield even shares for each node's processes, on its CPUs if it has any."""
     here = os.sched_getaffinity(0)
-    for node, pages in wanted.items():
-        there = sorted(cpus(root, node) & here)
+    for part, pages in wanted.items():
+        there = sorted(cpus(part.root, part.node) & here)
         count = min(jobs or len(there) or len(here), pages)
         for index in range(count):
-            yield Share(pages // count + (index < pages % count), node, there)
+            yield Share(pages // count + (index < pages % count), part.node, there)
 
 
-def _why(pool: Pool, node: int, missing: int) -> str:
+def _why(part: Pool, missing: int) -> str:
     """Return why a node gave fewer pages than were wanted."""
     if missing <= 0:
         return ""
-    free = meminfo(pool.root, node, "MemFree")
-    if free < missing * pool.page:
+    free = meminfo(part.root, part.node, "MemFree")
+    if free < missing * part.page:
         return f"{free // MIB} MiB are free there"
     return f"{free // MIB} MiB are free there, but in smaller pieces"

@@ -7,8 +7,8 @@ overcommit are known for a size as a whole only.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
@@ -19,6 +19,8 @@ KNOWN = "/sys/kernel/bulkmm/prezero/known"
 SIZES, NODES = "/sys/kernel/mm/hugepages", "/sys/devices/system/node"
 SIZE = re.compile(r"hugepages-(\d+)kB")
 NODE = re.compile(r"node(\d+)")
+TOTAL = "nr_hugepages"
+ALL = -1  # nodes, as the kernel has it (NUMA_NO_NODE)
 
 
 @dataclass(frozen=True)
@@ -66,82 +68,84 @@ class Pools(Record):
     pools: list[PoolRecord]
 
 
+@dataclass(frozen=True)
 class Pool:
-    """The files of the pool of one page size."""
+    """The pool of one page size, or a node's part of it."""
 
-    def __init__(self, root: Root, page: int) -> None:
-        self.root = root
-        self.page = page
+    root: Root
+    page: int
+    node: int = ALL
 
-    def _file(self, name: str, node: int | None) -> str:
-        size = f"hugepages-{self.page // KIB}kB"
-        if node is None:
-            return f"{SIZES}/{size}/{name}"
-        return f"{NODES}/node{node}/hugepages/{size}/{name}"
+    def file(self, name: str) -> str:
+        """Return the path of one of its files."""
+        home = SIZES if self.node == ALL else f"{NODES}/node{self.node}/hugepages"
+        return f"{home}/hugepages-{self.page // KIB}kB/{name}"
 
-    def read(self, name: str, node: int | None = None) -> int:
+    def read(self, name: str) -> int:
         """Return a count of pages."""
-        return int(self.root.read(self._file(name, node)) or 0)
+        return int(self.root.read(self.file(name)) or 0)
 
-    def write(self, name: str, value: int, node: int | None = None) -> None:
+    def write(self, name: str, value: int) -> None:
         """Write a count of pages; the kernel may settle for less."""
-        self.root.write(self._file(name, node), str(value))
+        self.root.write(self.file(name), str(value))
 
-    @property
-    def nodes(self) -> list[int]:
-        """Return the nodes that have memory, and so a part of the pool."""
-        return [node for node in nodes(self.root) if self.on(node)]
+    def parts(self, node: int | None = None) -> list[Self]:
+        """Return the parts of the nodes that have memory, or of one if it has any."""
+        wanted = nodes(self.root) if node is None else [node]
+        every = [replace(self, node=one) for one in wanted]
+        return [one for one in every if self.root.read(one.file(TOTAL)) is not None]
 
-    def on(self, node: int) -> bool:
-        """Return whether a node has a part of the pool."""
-        return self.root.read(self._file("nr_hugepages", node)) is not None
-
-    def evenly(self, pages: int, node: int | None = None) -> dict[int, int]:
-        """Return shares of pages by node, on one or on all that have any."""
-        parts = self.nodes if node is None else [node]
+    def evenly(self, pages: int, node: int | None = None) -> dict[Self, int]:
+        """Return shares of pages by part, of one node or of all that have any."""
+        parts = self.parts(node)
         if not parts:
             raise BulkmmError(f"the kernel has no pool of {named(self.page)} pages")
         each, more = divmod(pages, len(parts))
-        shares = {node: each + (i < more) for i, node in enumerate(parts)}
-        return {node: count for node, count in shares.items() if count}
+        shares = {part: each + (i < more) for i, part in enumerate(parts)}
+        return {part: count for part, count in shares.items() if count}
+
+    def free(self) -> int:
+        """Return the pages that are not used; some may be reserved."""
+        return self.read("free_hugepages")
 
     def spare(self) -> int:
         """Return the pages that are neither used nor reserved."""
-        return max(self.read("free_hugepages") - self.read("resv_hugepages"), 0)
+        return max(self.free() - self.read("resv_hugepages"), 0)
 
-    def persistent(self, node: int | None = None) -> int:
+    def persistent(self) -> int:
         """Return the pages that stay: what a write to nr_hugepages sets."""
-        return self.read("nr_hugepages", node) - self.read("surplus_hugepages", node)
+        return self.read(TOTAL) - self.read("surplus_hugepages")
 
-    def zeroed(self, node: int) -> int:
-        """Return the free pages of a node that are known to be zero."""
+    def zeroed(self) -> int:
+        """Return the free pages that are known to be zero."""
+        if self.node == ALL:
+            return sum(part.zeroed() for part in self.parts())
         # one that was taken and not cleared counts until it comes back
-        all_known = known(self.root).get((self.page, node), 0)
-        return min(all_known, self.read("free_hugepages", node))
+        all_known = known(self.root).get((self.page, self.node), 0)
+        return min(all_known, self.free())
 
-    @property
     def uncleared(self) -> int:
         """Return the free pages that are cleared when a program takes them."""
-        return self.read("free_hugepages") - sum(map(self.zeroed, self.nodes))
+        return self.free() - self.zeroed()
 
     def record(self) -> PoolRecord:
         """Return what the pool has."""
         return PoolRecord(
             self.page,
-            self.read("nr_hugepages"),
-            self.read("free_hugepages"),
+            self.read(TOTAL),
+            self.free(),
             self.read("resv_hugepages"),
             self.read("surplus_hugepages"),
             self.read("nr_overcommit_hugepages"),
             [
                 NodeRecord(
-                    node,
-                    self.read("nr_hugepages", node),
-                    self.read("free_hugepages", node),
-                    self.read("surplus_hugepages", node),
-                    self.zeroed(node),
+                    part.node,
+                    part.read(TOTAL),
+                    part.free(),
+                    part.read("surplus_hugepages"),
+                    part.zeroed(),
                 )
-                for node in self.nodes
+                for part in self.parts()
             ],
         )
 
@@ -159,7 +163,7 @@ def sizes(root: Root) -> list[int]:
 def known(root: Root) -> dict[tuple[int, int], int]:
     """Return the pages that path prezero knows to be zero, by page size and node."""
     found = {}
-    for line in root.lines(KNOWN) or ():
+    for line in root.lines(KNOWN):
         kib, node, pages = map(int, line.split())
         found[kib * KIB, node] = pages
     return found
@@ -183,6 +187,6 @@ def _numbers(pattern: re.Pattern[str], names: list[str]) -> Iterator[int]:
 
 def meminfo(root: Root, node: int, *names: str) -> int:
     """Return the bytes of some lines of a node's meminfo, together."""
-    lines = map(str.split, root.lines(f"{NODES}/node{node}/meminfo") or ())
+    lines = map(str.split, root.lines(f"{NODES}/node{node}/meminfo"))
     counted = [[f"{name}:"] for name in names]
     return sum(int(line[3]) for line in lines if line[2:3] in counted) * KIB

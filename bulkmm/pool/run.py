@@ -3,7 +3,9 @@
 
 import argparse
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from bulkmm import bar, size
@@ -15,6 +17,7 @@ from bulkmm.pool import grow as growing
 from bulkmm.pool import zero as zeroing
 from bulkmm.pool.pools import (
     NODES,
+    TOTAL,
     NodeChange,
     Pool,
     PoolRecord,
@@ -91,75 +94,75 @@ def _table(found: list[PoolRecord]) -> None:
 
 def grow(args: argparse.Namespace) -> int:
     """Add pages to a pool."""
-    root = Root.given(args.root)
-    pool, wanted = _wanted(root, args)
-    began = time.monotonic()
-    for node, pages in wanted.items():
-        total = meminfo(root, node, "MemTotal")
+    pool, wanted = _wanted(args)
+    for part, pages in wanted.items():
+        total = meminfo(pool.root, part.node, "MemTotal")
         if pages * pool.page > total:
             raise UsageError(
                 f"--size {args.size}: {pages * pool.page // size.MIB} MiB for node "
-                f"{node}, which has {total // size.MIB} MiB in all"
+                f"{part.node}, which has {total // size.MIB} MiB in all"
             )
-    if args.dry_run:
-        changes = [NodeChange(node, pages, 0) for node, pages in wanted.items()]
-    else:
-        with growing.alone(root, pool) as note:
-            for node in wanted if args.compact else ():
-                root.write(f"{NODES}/node{node}/compact", "1")
-            total = sum(wanted.values())
-            with bar.shown(f"pages of {size.named(pool.page)}") as show:
-                changes = growing.grow(
-                    pool, wanted, args.jobs, note, lambda pages: show(pages, total)
-                )
-    return _told(args, pool, changes, began)
+
+    def grown(note: Path) -> list[NodeChange]:
+        for part in wanted if args.compact else ():
+            pool.root.write(f"{NODES}/node{part.node}/compact", "1")
+        total = sum(wanted.values())
+        with bar.shown(f"pages of {size.named(pool.page)}") as show:
+            return growing.grow(
+                pool, wanted, args.jobs, note, lambda pages: show(pages, total)
+            )
+
+    return _change(args, pool, wanted, grown)
 
 
 def shrink(args: argparse.Namespace) -> int:
     """Give free pages of a pool back."""
-    root = Root.given(args.root)
-    pool, wanted = _wanted(root, args)
+    pool, wanted = _wanted(args)
     _need_free(pool, wanted, args.size)
-    began = time.monotonic()
-    if args.dry_run:
-        changes = [NodeChange(node, -pages, 0) for node, pages in wanted.items()]
-    else:
-        with growing.alone(root, pool):
-            _need_free(pool, wanted, args.size)  # what a killed run had lent has gone
-            changes = _shrunk(pool, wanted)
-    return _told(args, pool, changes, began)
+
+    def shrunk(_note: Path) -> list[NodeChange]:
+        _need_free(pool, wanted, args.size)  # what a killed run had lent has gone
+        before = {part: part.persistent() for part in wanted}
+        with undisturbed():
+            for part, pages in wanted.items():
+                part.write(TOTAL, before[part] - pages)
+        changes = []
+        for part, pages in wanted.items():
+            done = before[part] - part.persistent()
+            why = "others changed the pool meanwhile" if done != pages else ""
+            changes.append(NodeChange(part.node, -pages, -done, why))
+        return changes
+
+    return _change(args, pool, {part: -pages for part, pages in wanted.items()}, shrunk)
 
 
-def _need_free(pool: Pool, wanted: dict[int, int], said: str) -> None:
+def _need_free(pool: Pool, wanted: dict[Pool, int], said: str) -> None:
     spare = pool.spare()
     if sum(wanted.values()) > spare:
         raise BulkmmError(
             f"--size {said} is {sum(wanted.values())} pages of "
             f"{size.named(pool.page)}: {spare} are neither used nor reserved"
         )
-    for node, pages in wanted.items():
-        free = pool.read("free_hugepages", node)
-        if pages > free:
-            raise BulkmmError(f"node {node}: {free} pages are free, not {pages}")
+    for part, pages in wanted.items():
+        if pages > part.free():
+            raise BulkmmError(
+                f"node {part.node}: {part.free()} pages are free, not {pages}"
+            )
 
 
-def _shrunk(pool: Pool, wanted: dict[int, int]) -> list[NodeChange]:
-    before = {node: pool.persistent(node) for node in wanted}
-    with undisturbed():
-        for node, pages in wanted.items():
-            pool.write("nr_hugepages", before[node] - pages, node)
-    changes = []
-    for node, pages in wanted.items():
-        done = before[node] - pool.persistent(node)
-        why = "others changed the pool meanwhile" if done != pages else ""
-        changes.append(NodeChange(node, -pages, -done, why))
-    return changes
-
-
-def _told(
-    args: argparse.Namespace, pool: Pool, changes: list[NodeChange], began: float
+def _change(
+    args: argparse.Namespace,
+    pool: Pool,
+    wanted: dict[Pool, int],
+    change: Callable[[Path], list[NodeChange]],
 ) -> int:
-    """Print what was done; return whether it was all."""
+    """Change a pool, or tell what would be; return whether it was all."""
+    began = time.monotonic()
+    if args.dry_run:
+        changes = [NodeChange(part.node, pages, 0) for part, pages in wanted.items()]
+    else:
+        with growing.alone(pool) as note:
+            changes = change(note)
     said = [_line(one, pool.page, dry=args.dry_run) for one in changes]
     PoolChange(
         dry_run=args.dry_run,
@@ -188,7 +191,8 @@ def zero(args: argparse.Namespace) -> int:
         _check_node(root, args.node)
     margin = _margin(args.margin)
     zeroing.check(root)
-    work = zeroing.Zeroer(zeroing.targets(root, pages, args.node, margin), args.watch)
+    parts = [part for page in pages for part in Pool(root, page).parts(args.node)]
+    work = zeroing.Zeroer(parts, margin, args.watch)
     before, began = zeroing.counted(root), time.monotonic()
     try:
         with bar.shown("free pages that are zero") as show:
@@ -198,8 +202,7 @@ def zero(args: argparse.Namespace) -> int:
         after = f"interrupted after {done} pages, which are known to be zero"
         raise InterruptedWorkError(after) from error
     nodes = [
-        NodeZeroed(one.pool.page, one.node, one.pages, one.zeroed)
-        for one in work.targets
+        NodeZeroed(part.page, part.node, part.free(), part.zeroed()) for part in parts
     ]
     seconds = time.monotonic() - began
     done = zeroing.counted(root) - before
@@ -240,15 +243,16 @@ def _check_node(root: Root, node: int) -> None:
         raise UsageError(f"--node {node}: there are nodes {said}")
 
 
-def _wanted(root: Root, args: argparse.Namespace) -> tuple[Pool, dict[int, int]]:
-    """Return the pool and the pages per node; raise if that cannot be."""
-    page = _page(root, args.page)
+def _wanted(args: argparse.Namespace) -> tuple[Pool, dict[Pool, int]]:
+    """Return the pool and the pages by node; raise if that cannot be."""
+    root = Root.given(args.root)
+    pool = Pool(root, _page(root, args.page))
     wanted = size.parse_bytes(args.size, LARGEST)
-    if not wanted or wanted % page:
-        raise UsageError(f"--size {args.size} is not a multiple of {size.named(page)}")
-    pool = Pool(root, page)
+    if not wanted or wanted % pool.page:
+        said = size.named(pool.page)
+        raise UsageError(f"--size {args.size} is not a multiple of {said}")
     if args.node is not None:
         _check_node(root, args.node)
-        if not pool.on(args.node):
+        if not pool.parts(args.node):
             raise UsageError(f"--node {args.node} has no memory")
-    return pool, pool.evenly(wanted // page, args.node)
+    return pool, pool.evenly(wanted // pool.page, args.node)

@@ -9,16 +9,17 @@ way, leaves nothing behind.
 import errno
 import os
 import re
-import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from math import ceil
+from threading import Event
 
 from bulkmm.control.module import HOME, chosen
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError
-from bulkmm.pool.pools import Pool, cpus, nodes
+from bulkmm.pool.pools import TOTAL, Pool, cpus
 from bulkmm.size import KIB
 
 PREZERO = f"{HOME}/prezero"
@@ -32,30 +33,6 @@ PASSES = {
     "cannot serve this kernel",
     errno.EINVAL: "the pool is gone",
 }
-
-
-@dataclass(frozen=True)
-class Target:
-    """A node's part of a pool."""
-
-    pool: Pool
-    node: int
-    margin: float  # of its pages, that stay free
-
-    @property
-    def pages(self) -> int:
-        """Return its pages that are free."""
-        return self.pool.read("free_hugepages", self.node)
-
-    @property
-    def zeroed(self) -> int:
-        """Return those of them that are known to be zero."""
-        return self.pool.zeroed(self.node)
-
-    @property
-    def floor(self) -> int:
-        """Return how many pages stay free."""
-        return -int(-self.pool.read("nr_hugepages", self.node) * self.margin // 1)
 
 
 def counted(root: Root) -> int:
@@ -75,72 +52,53 @@ def check(root: Root) -> None:
         )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Zeroer:
-    """Threads that zero the free pages of some targets."""
+    """Threads that zero the free pages of nodes, but for a margin of their pages."""
 
-    targets: Sequence[Target]
+    parts: Sequence[Pool]
+    margin: float
     watch: bool
-    cpus: set[int] = field(default_factory=partial(os.sched_getaffinity, 0))
-    stop: threading.Event = field(default_factory=threading.Event)
-    failed: BulkmmError | None = None
+    stop: Event = field(default_factory=Event)
 
     def run(self, threads: int, progress: Callable[[int, int], None]) -> None:
         """Zero until all are known, or for ever; raise what stopped a thread."""
-        began = [threading.Thread(target=self._thread) for _ in range(threads)]
-        try:
-            for thread in began:
-                thread.start()
-            while any(thread.is_alive() for thread in began):
-                zeroed = sum(one.zeroed for one in self.targets)
-                progress(zeroed, sum(one.pages for one in self.targets))
-                began[0].join(REST / 5)
-                self.stop.wait(REST / 5)
-        finally:
-            self.stop.set()
-            for thread in began:
-                thread.join()
-        if self.failed:
-            raise self.failed
+        usual = os.sched_getaffinity(0)
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                left = {pool.submit(self._thread, usual) for _ in range(threads)}
+                while left:
+                    zeroed = sum(part.zeroed() for part in self.parts)
+                    progress(zeroed, sum(part.free() for part in self.parts))
+                    done, left = wait(left, REST / 5, FIRST_COMPLETED)
+                    for one in done:
+                        one.result()
+            finally:
+                self.stop.set()
 
-    def _thread(self) -> None:
-        try:
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-            while True:
-                for target in self.targets:
-                    here = cpus(target.pool.root, target.node) & self.cpus
-                    with suppress(OSError):  # CPUs may have gone
-                        os.sched_setaffinity(0, here or self.cpus)
-                    self._target(target)
-                if not self.watch or self.stop.wait(REST):
-                    return
-        except BulkmmError as error:
-            self.failed = error
-            self.stop.set()
+    def _thread(self, usual: set[int]) -> None:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        while True:
+            for part in self.parts:
+                here = cpus(part.root, part.node) & usual
+                with suppress(OSError):  # CPUs may have gone
+                    os.sched_setaffinity(0, here or usual)
+                self._zero(part)
+            if not self.watch or self.stop.wait(REST):
+                return
 
-    def _target(self, target: Target) -> None:
-        """Zero portions of a target until none is left, or none is to be had."""
-        if self.watch and target.zeroed >= target.pages:
+    def _zero(self, part: Pool) -> None:
+        """Zero portions of a node until none is left, or none is to be had."""
+        if self.watch and part.zeroed() >= part.free():
             return
-        kib, count = target.pool.page // KIB, max(PORTION // target.pool.page, 1)
+        kib, count = part.page // KIB, max(PORTION // part.page, 1)
         try:
             while not self.stop.is_set():
-                words = f"{kib} {target.node} {count} {target.floor}"
-                target.pool.root.write(f"{PREZERO}/zero", words)
+                kept = ceil(part.read(TOTAL) * self.margin)
+                words = f"{kib} {part.node} {count} {kept}"
+                part.root.write(f"{PREZERO}/zero", words)
         except OSError as error:
             code = error.errno or 0
             if code not in {DONE, BUSY}:
                 said = f"{error.filename or PREZERO}: {error.strerror}"
                 raise BulkmmError(PASSES.get(code, said)) from error
-
-
-def targets(
-    root: Root, pages: Sequence[int], node: int | None, margin: float
-) -> list[Target]:
-    """Return the parts of pools of these sizes, on a node or all."""
-    return [
-        Target(Pool(root, page), one, margin)
-        for page in pages
-        for one in (nodes(root) if node is None else [node])
-        if Pool(root, page).on(one)
-    ]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How much faster the module is: kept figures of this CPU, or of others.
 
-ratios.json is made from results/ by scripts/figures.py. Each scenario of "bench
-kernel" has the time and the bytes of the kernel's own code, and how many times
-faster the module is: 1 where that was not proven.
+ratios.json is made from results/ by scripts/figures.py: of each kind of calls, how many
+times faster the module is in the scenarios of "bench kernel" that stand for it (1 where
+that was not proven), and the rate of the kernel's own code in the last of them.
 """
 
 import json
@@ -25,37 +25,31 @@ if TYPE_CHECKING:
 
 KEPT = Path(__file__).with_name("ratios.json")
 STOCK, OURS = "stock", ("bulkmm", "pte")
-FSDAX, DEVDAX = "pmem-fsdax-100g", "pmem-devdax-100g"
-TOUCHED, POPULATED = "thp-2m", "thp-2m-populate"
-# the least and the most that a path may gain, by what the calls are like
-SPANS = {
-    "memmap": (DEVDAX, FSDAX),
-    "clear": (TOUCHED, POPULATED),
-    "alloc": (TOUCHED, POPULATED),
+IOREMAP, SMALL, LARGE = "ioremap", "vmap-small", "vmap-large"
+# By path, or by what else tells calls apart: scenarios that show the least and the most
+# that they may gain. The last is like what early() finds.
+SCENARIOS = {
+    "memmap": ("pmem-devdax-100g", "pmem-fsdax-100g"),
+    "clear": ("thp-2m", "thp-2m-populate"),
     "copy": ("copy-2m-last", "copy-2m-middle", "copy-2m"),
+    IOREMAP: ("ioremap-256k", "ioremap-1m"),
+    SMALL: ("vmap-256k-order0-far", "vmap-256k-order0"),
+    LARGE: ("vmap-100m-order0-far", "vmap-100m-order8"),
 }
-IOREMAP = "vmap_range_noflush"
-SMALL = ("vmap-256k-order0-far", "vmap-256k-order0")
-LARGE = ("vmap-100m-order0-far", "vmap-100m-order8")
-RANGES = ("ioremap-256k", "ioremap-1m")
-SCENARIOS = sorted(
-    {*RANGES, *SMALL, *LARGE, *(s for span in SPANS.values() for s in span)}
-)
 HUGE = 2 * MIB  # what a fault clears
 STRUCT_PAGE = 64 / 4096  # of the memory that it describes
 ONE_PAGE, ONE_MIB = 12, 20  # as powers of two
 
 
 @dataclass(frozen=True)
-class Figure:
-    """What one scenario of "bench kernel" showed."""
+class Gain:
+    """What "bench kernel" showed of one kind of calls."""
 
-    ratio: float
-    stock_ns: float
-    bytes: int
+    ratios: list[float]
+    gb_per_s: float
 
 
-Figures = dict[str, Figure]  # by scenario
+Gains = dict[str, Gain]  # by kind
 Kept = dict[str, dict[str, Any]]  # the same, as JSON
 
 
@@ -64,22 +58,25 @@ class Known:
     """The figures that apply here, and where they come from."""
 
     source: str
-    figures: Figures
+    gains: Gains
 
 
-def of(document: "Document") -> Figures:
+def of(document: "Document") -> Gains:
     """Return the figures of a result of "bench kernel"."""
-    stock = {r.scenario: r for r in document.results if r.variant == STOCK}
-    return {
-        _usual(one.scenario): Figure(
-            round(one.ratio, 2) if one.significant and not one.unstable else 1.0,
-            round(stock[one.scenario].median),
-            stock[one.scenario].bytes,
-        )
+    stock = {_usual(r.scenario): r for r in document.results if r.variant == STOCK}
+    ratios = {
+        _usual(one.scenario): round(one.ratio, 2)
+        if one.significant and not one.unstable
+        else 1.0
         for one in document.ratios
         if one.base == STOCK and one.variant in OURS
-        if _usual(one.scenario) in SCENARIOS
     }
+    found = {}
+    for kind, scenarios in SCENARIOS.items():
+        if had := [name for name in scenarios if name in ratios]:
+            rate = stock[had[-1]].bytes / stock[had[-1]].median
+            found[kind] = Gain([ratios[name] for name in had], round(rate, 2))
+    return found
 
 
 def _usual(scenario: str) -> str:
@@ -92,10 +89,10 @@ def kept(cpu: str, release: str, file: Path = KEPT) -> Known:
     held: dict[str, dict[str, Kept]] = json.loads(file.read_text(encoding="utf-8"))
     if cpu in held:
         series = _nearest(release, held[cpu])
-        return Known(f"this CPU's results on {series}", _figures([held[cpu][series]]))
+        return Known(f"this CPU's results on {series}", _least([held[cpu][series]]))
     others = [one[_nearest(release, one)] for one in held.values()]
     named = f"the least of {len(others)} other CPUs: this one has no results yet"
-    return Known(named, _figures(others))
+    return Known(named, _least(others))
 
 
 def _nearest(release: str, series: Iterable[str]) -> str:
@@ -105,14 +102,16 @@ def _nearest(release: str, series: Iterable[str]) -> str:
     return older[-1] if older else ordered[0]
 
 
-def _figures(held: Iterable[Kept]) -> Figures:
-    """Return the least gain of each scenario."""
-    found: Figures = {}
-    for one in held:
-        for name, kept_of_it in one.items():
-            figure = Figure(**kept_of_it)
-            if name not in found or figure.ratio < found[name].ratio:
-                found[name] = figure
+def _least(held: Iterable[Kept]) -> Gains:
+    """Return the least gain in each scenario."""
+    found: Gains = {}
+    for gains in held:
+        for kind, kept_of_it in gains.items():
+            one = Gain(**kept_of_it)
+            least = found.setdefault(kind, one)
+            ratios = [min(pair) for pair in zip(least.ratios, one.ratios, strict=False)]
+            rated = min(least, one, key=lambda gain: gain.ratios[-1])
+            found[kind] = Gain(ratios, rated.gb_per_s)
     return found
 
 
@@ -123,14 +122,17 @@ def served(one: Function, bits: int) -> bool:
 
 def span(known: Known, one: Function, bits: int) -> tuple[float, float] | None:
     """Return how many times faster calls get, at least and at most; None: unknown."""
-    if not one.served:
-        return None
-    names = SPANS.get(one.path)
+    gain = known.gains.get(_kind(one, bits)) if one.served else None
+    return (min(gain.ratios), max(gain.ratios)) if gain else None
+
+
+def _kind(one: Function, bits: int) -> str:
+    """Return the kind of calls with ranges of this size."""
+    if one.name == "vmap_range_noflush":
+        return IOREMAP
     if one.path == SIZED:
-        names = LARGE if bits > ONE_MIB else SMALL
-        names = RANGES if one.name == IOREMAP else names
-    ratios = [f.ratio for name in names or () if (f := known.figures.get(name))]
-    return (min(ratios), max(ratios)) if ratios else None
+        return LARGE if bits > ONE_MIB else SMALL
+    return "clear" if one.path == "alloc" else one.path
 
 
 def work(known: Known, one: Function, calls: float) -> float:
@@ -138,10 +140,10 @@ def work(known: Known, one: Function, calls: float) -> float:
 
     A fault that is timed in place of its clearing does more than clear.
     """
-    figure = known.figures.get(TOUCHED)
-    if one.name not in INSTEAD.values() or not figure:
+    gain = known.gains.get("clear")
+    if one.name not in INSTEAD.values() or not gain:
         return math.inf
-    return calls * figure.stock_ns * HUGE / figure.bytes / 1e9
+    return calls * HUGE / gain.gb_per_s / 1e9
 
 
 def saved(seconds: float, ratio: float) -> float:
@@ -166,21 +168,21 @@ def early(root: Root, known: Known) -> list[Early]:
     nbytes, total, _ = late.missed(root)
     if nbytes := nbytes if total else late.zone_bytes(root):
         said = f"struct pages of {text.size(nbytes)} of devices were built without it"
-        found.append(_worked("memmap", said, nbytes, known, FSDAX, share=STRUCT_PAGE))
+        found.append(_worked("memmap", said, nbytes, known, share=STRUCT_PAGE))
     for page in sizes(root):
-        if (nbytes := page * Pool(root, page).uncleared) > 0:
+        if (nbytes := page * Pool(root, page).uncleared()) > 0:
             said = f"{text.size(nbytes)} of free huge pages of {named(page)} are zeroed"
             said += " at their first use"
-            found.append(_worked("clear", said, nbytes, known, POPULATED))
+            found.append(_worked("clear", said, nbytes, known))
     return found
 
 
 def _worked(
-    path: str, said: str, nbytes: int, known: Known, scenario: str, *, share: float = 1
+    path: str, said: str, nbytes: int, known: Known, *, share: float = 1
 ) -> Early:
-    """Return the time for memory of which a scenario's call writes a share."""
-    figure = known.figures.get(scenario)
-    if not figure:
+    """Return the time for memory of which a path writes a share."""
+    gain = known.gains.get(path)
+    if not gain:
         return Early(path, said, nbytes, None, None)
-    seconds = figure.stock_ns * nbytes * share / figure.bytes / 1e9
-    return Early(path, said, nbytes, seconds, saved(seconds, figure.ratio))
+    seconds = nbytes * share / gain.gb_per_s / 1e9
+    return Early(path, said, nbytes, seconds, saved(seconds, gain.ratios[-1]))

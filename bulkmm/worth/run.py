@@ -132,7 +132,8 @@ def measured(release: str) -> Known:
     from bulkmm.native import run as native
 
     sys.stderr.write("bulkmm: measuring the ratios on this CPU\n")
-    names = sorted({name.replace("-100g", "-16g") for name in gain.SCENARIOS})
+    kept = (name for names in gain.SCENARIOS.values() for name in names)
+    names = sorted({name.replace("-100g", "-16g") for name in kept})
     often = QUICK_ROUNDS, QUICK_PROCESSES
     progress = Progress()
     try:

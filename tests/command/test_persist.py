@@ -6,10 +6,10 @@ import re
 from commandlib import ROOT, Command
 from fakekernel import Fake
 
-from bulkmm.control import needs, switch
+from bulkmm.control import change, needs
 from bulkmm.errors import Exit
 
-FILE = switch.FILE
+FILE = change.FILE
 MODE = "/sys/kernel/bulkmm/clear/mode"
 
 
@@ -20,7 +20,7 @@ def test_now_and_at_every_load(loaded: Fake, bulkmm: Command) -> None:
     assert loaded.read(FILE).splitlines()[-1] == "options bulkmm clear=streaming"
     now, kept = done.json["changes"]
     assert (now["key"], kept["key"]) == ("clear.mode", "clear at load")
-    assert (kept["file"], kept["before"]) == (FILE, switch.DEFAULT)
+    assert (kept["file"], kept["before"]) == (FILE, change.DEFAULT)
     loaded.write(MODE, "off auto cached [streaming]", 0o644)
     assert bulkmm("on", "clear", "--persist").code == Exit.OK  # the first but off
     assert loaded.read(FILE).splitlines()[-1] == "options bulkmm clear=auto"

@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm pool``: on pools made of files, and on this machine's own."""
+"""``bulkmm pool`` on pools made of files; lab/guest/pool.sh has real ones."""
 
 import fcntl
 import json
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commandlib import Command, Done
+from commandlib import Command
 from fakekernel import Fake, pool
-from programs import completed
 
 from bulkmm.control.root import Root
 from bulkmm.errors import Exit
@@ -21,7 +16,6 @@ from bulkmm.pool import reserve
 from bulkmm.pool.pools import Pool
 
 MIB = 1 << 20
-POOL = [sys.executable, "-m", "bulkmm.cli", "pool"]
 
 
 @pytest.fixture
@@ -81,7 +75,7 @@ def test_a_note_of_a_killed_run_is_heeded_once(
     two.write("/run/bulkmm/pool-2048kB.json", note)
     done = bulkmm("pool", "shrink", "--page", "2M", "--size", "2M", "--node", "0")
     assert done.code == Exit.OK, done.err
-    assert Pool(Root(two.root), 2 * MIB).persistent(0) == left
+    assert Pool(Root(two.root), 2 * MIB, 0).persistent() == left
     assert not list(two.root.glob("run/bulkmm/*.json"))
 
 
@@ -99,9 +93,9 @@ def test_signals_leave_no_pool_half_changed(
     pool(kernel, {0: (10, 6, 0), 1: (10, 6, 0)})
     write, writes = Pool.write, 0
 
-    def signalled(self: Pool, name: str, value: int, node: int | None = None) -> None:
+    def signalled(self: Pool, name: str, value: int) -> None:
         nonlocal writes
-        write(self, name, value, node)
+        write(self, name, value)
         writes += name == "nr_hugepages"
         if name == "nr_hugepages" and writes in at:
             signal.raise_signal(signal.SIGINT)
@@ -112,106 +106,9 @@ def test_signals_leave_no_pool_half_changed(
     assert done.code == Exit.INTERRUPTED
     monkeypatch.undo()
     held = Pool(Root(kernel.root), 2 * MIB)
-    assert [held.persistent(node) for node in (0, 1)] == [left, left]
+    assert [part.persistent() for part in held.parts()] == [left, left]
     assert held.read("nr_overcommit_hugepages") == 0
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-@pytest.fixture
-def real() -> Iterator[Pool]:
-    """Return this machine's pool of 2 MiB pages; it must be left as it was."""
-    pool = Pool(Root(Path("/")), 2 * MIB)
-    if not pool.nodes or os.geteuid():
-        pytest.skip("this machine has no pool that we may change")
-    with Path("/run/lock/bulkmm-test-pool").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # of all tests on this machine
-        before = counts(pool)
-        yield pool
-        for node in pool.nodes:
-            pool.write("nr_hugepages", before[node], node)
-        assert counts(pool) == before
-
-
-def counts(pool: Pool) -> dict[int, int]:
-    """Return the pages of each node, and under -1 the overcommit."""
-    found = {node: pool.persistent(node) for node in pool.nodes}
-    return {**found, -1: pool.read("nr_overcommit_hugepages")}
-
-
-def run(*words: str) -> Done:
-    done = completed([*POOL, *words], timeout=60)
-    return Done(done.returncode, done.stdout, done.stderr.strip())
-
-
-@pytest.mark.parametrize("jobs", ["auto", "1", "3"])
-def test_it_grows_by_exactly_that_and_shrinks(real: Pool, jobs: str) -> None:
-    before = counts(real)
-    done = run("grow", "--page", "2M", "--size", "198M", "--jobs", jobs, "--json")
-    assert done.code == Exit.OK, done.err
-    wanted = {one["node"]: one["wanted"] for one in done.json["nodes"]}
-    assert sum(wanted.values()) == 99
-    after = {node: count - before[node] for node, count in counts(real).items()}
-    assert after == {-1: 0, **dict.fromkeys(real.nodes, 0), **wanted}
-    assert real.read("surplus_hugepages") == 0
-    assert run("shrink", "--page", "2M", "--size", "198M").code == Exit.OK
-    assert counts(real) == before
-
-
-# a run that rests when it holds all surplus pages, for it takes milliseconds
-RESTING = """
-import sys, time
-from bulkmm import cli
-from bulkmm.pool import reserve
-from bulkmm.pool.pools import Pool
-write, rests = Pool.write, [60]
-def slow(self, name, *rest):
-    if name == "nr_hugepages" and rests:
-        rest = rests.pop()  # first: an interrupt may come as soon as this is printed
-        print("resting", flush=True)
-        time.sleep(rest)
-    write(self, name, *rest)
-Pool.write = slow
-sys.exit(cli.main())
-"""
-
-
-def stopped(pool: Pool, how: str) -> subprocess.CompletedProcess[str]:
-    """Return a run that got these signals while it held surplus pages."""
-    argv = ["pool", "grow", "--page", "2M", "--size", "1G", "--jobs", "1"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", RESTING, *argv],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout
-    assert process.stdout.readline() == "resting\n"
-    assert pool.read("surplus_hugepages") >= 511  # one page may have been free
-    for name in how.split():
-        process.send_signal(signal.Signals[f"SIG{name}"])
-    out, err = process.communicate(timeout=60)
-    return subprocess.CompletedProcess(argv, process.returncode, out, err)
-
-
-@pytest.mark.parametrize("how", ["INT", "TERM", "INT INT TERM HUP"])
-def test_an_interrupted_run_leaves_the_pool_as_it_was(real: Pool, how: str) -> None:
-    before = counts(real)
-    done = stopped(real, how)
-    assert done.returncode == Exit.INTERRUPTED
-    assert "of 512 pages: the pool is as it was\n" in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert counts(real) == before
-    assert real.read("surplus_hugepages") == 0
-
-
-def test_what_a_killed_run_had_raised_is_restored_by_the_next(real: Pool) -> None:
-    before = counts(real)
-    stopped(real, "KILL")
-    assert counts(real)[-1] > before[-1]
-    assert run("grow", "--page", "2M", "--size", "2M").code == Exit.OK
-    assert run("shrink", "--page", "2M", "--size", "2M").code == Exit.OK
-    assert counts(real) == before
-    assert real.read("surplus_hugepages") == 0
 
 
 def test_two_at_once(two: Fake, bulkmm: Command) -> None:

@@ -13,7 +13,7 @@ from commandlib import Command, valid
 from fakekernel import Fake
 from programs import on_terminal
 
-from bulkmm.control import module, trace, tracefs, watch
+from bulkmm.control import module, tracefs, watch
 from bulkmm.control.root import Root
 from bulkmm.errors import Exit
 
@@ -116,11 +116,11 @@ CPU:1 [LOST 17 EVENTS]
 
 
 def test_times_of_tracepoints() -> None:
-    found = trace.by_path(TRACED)
+    found = watch.by_path(TRACED)
     assert found == {"clear": [30, 10, 20], "memmap": [5]}
-    held = trace.latency(found["clear"])
+    held = watch.latency(found["clear"])
     assert (held.n, held.median_ns, held.p99_ns, held.max_ns) == (3, 20, 30, 30)
-    assert trace.latency(list(range(1, 201))).p99_ns == 198
+    assert watch.latency(list(range(1, 201))).p99_ns == 198
 
 
 @pytest.mark.usefixtures("loaded")

@@ -47,7 +47,7 @@ POOL = "echo 16 >/proc/sys/vm/nr_hugepages"
 # Each child is killed before its Nth write to tracefs, and what it left is removed
 # by the next run; the last one comes to its end.
 KILLED = """
-import os, signal, subprocess, sys, time
+import os, signal, subprocess, sys
 from pathlib import Path
 sys.path.insert(0, "/command")
 from bulkmm.control import tracefs
@@ -83,16 +83,7 @@ while True:
     assert settings() != before, killed
     tracefs.sweep(home)
     assert settings() == before, f"after the kill before write {killed}"
-from bulkmm.worth.functions import functions
-names = [one.name for one in functions(Root(Path("/")), "x86_64")[0]]
-spent = []
-for _ in range(6):
-    clock = [time.monotonic()]
-    with probes.installed(home, names):
-        clock.append(time.monotonic())
-    clock.append(time.monotonic())
-    spent.append(f"{clock[1] - clock[0]:.2f}+{clock[2] - clock[1]:.2f}")
-print(killed, f"{len(names)} functions, s to start and to stop:", *spent)
+print(killed)
 """
 # Where it cannot count: what stands in the way, one after the other, each in a child.
 REFUSED = """
@@ -260,9 +251,7 @@ def test_nothing_is_left_of_it(seen: Seen) -> None:
 
 def test_a_killed_run_is_removed_by_the_next(seen: Seen) -> None:
     assert seen["killed"].code == 0, seen["killed"]
-    killed, _, said = seen["killed"].out.partition(" ")
-    assert int(killed) > 12  # writes to tracefs, each a place to die
-    print(said)
+    assert int(seen["killed"].out) > 12  # writes to tracefs, each a place to die
 
 
 LIMIT = 0.01  # of the work of a program that faults huge pages as fast as it can

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bulkmm.control import needs, switch
+from bulkmm.control import change, needs
 from bulkmm.lab.machine import debs
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +48,7 @@ def test_what_persist_writes_hides_nothing_that_is_shipped() -> None:
         f"module/{shipped.name} usr/lib/modprobe.d\n"
         in (ROOT / "debian/bulkmm-dkms.install").read_text()
     )
-    assert shipped.name != Path(switch.FILE).name
+    assert shipped.name != Path(change.FILE).name
 
 
 def test_the_page_purges_what_the_guest_does() -> None:

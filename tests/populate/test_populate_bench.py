@@ -17,7 +17,6 @@ from programs import completed
 
 from bulkmm import machine
 from bulkmm.bench import goals, populate
-from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError
 from bulkmm.pool import grow
 from bulkmm.results import Document
@@ -141,7 +140,7 @@ def test_huge_pages_are_released_however_it_ends(how: str) -> None:
                 run.send_signal(signal.Signals[f"SIG{name}"])
         if how == "KILL":
             assert populate.POOL.record() != before
-            with grow.alone(Root(Path("/")), populate.POOL):
+            with grow.alone(populate.POOL):
                 pass
         assert populate.POOL.record() == before
 
