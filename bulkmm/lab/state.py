@@ -122,18 +122,19 @@ class Expect:
 
     path: str
     mode: str | None = None  # None: any
-    least: int = 0  # hits
+    least: int = 0
     most: int | None = None  # None: as many as least
     small: int | None = 0  # fallbacks for that; None: any
     others: bool = False  # other reasons to fall back are expected
+    counter: str = HITS
 
     def wrong(self, visit: Visit) -> str:
         """Return what is not as expected; "" if all is."""
-        hits, fell = visit.moved(self.path), visit.fell(self.path)
+        many, fell = visit.moved(self.path, self.counter), visit.fell(self.path)
         most = self.least if self.most is None else self.most
         said = []
-        if not self.least <= hits <= most:
-            said.append(f"{hits} hits, not {self.least}")
+        if not self.least <= many <= most:
+            said.append(f"{many} {self.counter}, not {self.least}")
         if fell.pop(SMALL, 0) != self.small and self.small is not None:
             said.append(f"not {self.small} small")
         if fell and not self.others:
@@ -150,15 +151,15 @@ def judge(
     expected: Callable[[Visit], Expect | tuple[Expect, ...]],
 ) -> Check:
     """Check that each visit moved the counters as expected; there must be one."""
-    hits: Counter[str] = Counter()
+    moved: Counter[tuple[str, str]] = Counter()
     wrong = []
     for visit in seen:
         some = expected(visit)
         for one in (some,) if isinstance(some, Expect) else some:
-            hits[one.path] += visit.moved(one.path)
+            moved[one.path, one.counter] += visit.moved(one.path, one.counter)
             if said := one.wrong(visit):
                 wrong.append(f"{visit.arm}, {one.path}: {said}")
-    detail = ", ".join(f"{path} {many} hits" for path, many in hits.items())
+    detail = ", ".join(f"{path} {n} {what}" for (path, what), n in moved.items())
     detail += f" in {len(seen)} visits"
     if wrong:
         detail += f"; {len(wrong)} wrong: {wrong[0]}"

@@ -35,7 +35,7 @@ def test_a_request_for_each_scenario_that_runs_there(on: Arch, kernel: str) -> N
     found = prepare.requests(kernel, on, ["A=1"])
     assert {(one.kernel, one.arch.name) for one in found} == {(kernel, on.name)}
     assert all(one.defines == ["A=1"] for one in found)
-    names = {one.work.scenario.name for one in found}
+    names = {one.scenario.name for one in found}
     assert names == {one.name for one in scenario.SCENARIOS if one.runs_on(kernel, on)}
     assert ("packages" in names) is (on is not ARM64)
 
@@ -84,7 +84,7 @@ def test_a_run_finds_everything_made(
     with paths.locked(Progress()) as cache:
         for request in prepare.requests(kernel, on, []):
             made = run.prepared(cache, request, Idle())
-            wanted = request.work.scenario
+            wanted = request.scenario
             assert bool(made.plugin) is wanted.marked
             assert bool(made.disk) is wanted.disk
             assert len(made.modules) == len(build.PRODUCTS) + bool(wanted.upstream)

@@ -18,9 +18,9 @@ from lablib import LAB, lab, passed, tiers, whole
 from bulkmm import cli
 from bulkmm.errors import BulkmmError, Exit, GuestError
 from bulkmm.lab import paths, scenario
-from bulkmm.lab.families import huge
 from bulkmm.lab.machine import image, kernels, root, vm
 from bulkmm.lab.progress import Progress
+from bulkmm.lab.scenario import clear
 
 pytestmark = pytest.mark.vm
 
@@ -127,7 +127,7 @@ def test_scenario(argv: tuple[str, ...], tmp_path: Path, heard: Heard) -> None:
         assert ("[movnti" in ran["backends"]) or "movnti" not in words
         assert ("stnp" in ran["backends"]) is (ran["arch"] == "arm64")
     if words[-2:] == list(THP[-2:]):
-        assert {arm for _, arm in arms} == set(huge.ARMS)
+        assert {arm for _, arm in arms} == set(clear.ARMS)
         backends = {v["backend"] for v in ran["visits"]}
         if ran["arch"] == "arm64":
             old = {OLD_CPU[1], ALL_OFF} & set(words)  # nor has it memory tags

@@ -1,17 +1,106 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Scenarios of path copy."""
+"""Scenarios of path copy: hugetlb pages are copied, broken ones among them."""
 
-from bulkmm.lab.scenario.declaration import LACKING, Scenario
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bulkmm.lab import state
+from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.scenario.base import LACKING, Scenario, alike, right
+from bulkmm.lab.state import Expect, Visit
+from bulkmm.results import Check
+
+SERVED = ("cached", "streaming")
+ARMS = ("absent", "off", *SERVED)
+PLACES = ("first", "middle", "last")
+WAYS = (
+    *(f"{kind}-{place}" for kind in ("private", "file") for place in PLACES),
+    *("pinned", "uffd-private", "uffd-shared"),
+)
+BROKEN = ("private-middle", "pinned")  # copying meets the page that is broken
+KNOWN = "hwpoison"  # nobody gets as far as copying it
+POOL = 48  # each broken page is lost to it
+VERDICT = ("copies", "wrong", "child", "parent", "shift", "error", "told")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copy(Scenario):
+    """Every way in every state of the module."""
+
+    visited = "broken"
+
+    def lines(self) -> list[str]:
+        lines = ["must insmod /lib/modules/bulkmm_lab.ko"]
+        lines.append(f"folios hugetlb 2048 {POOL}")
+        chance = self.options.chance
+        for arm in ARMS:
+            lines.append(self.state(arm))
+            lines += [
+                f"copied way {way} keep" for way in chance.sample(WAYS, len(WAYS))
+            ]
+            lines += [*(f"broken {way}" for way in BROKEN), "known_broken"]
+        label = "broken-on-purpose" if self.options.break_one_word else "planted"
+        lines.append(f"copied {label} {WAYS[0]} break")
+        return [*lines, "state absent", "must rmmod bulkmm_lab"]
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        copied = state.visits(outcome, "copied")
+        broken = state.visits(outcome, "broken")
+        for one in copied:
+            event, copies = one.event, int(one.event["copies"])
+            if event["label"] == "planted":
+                said = f"{event['wrong']} words wrong"
+                yield Check("a wrong word is seen", event["wrong"] == 1, said)
+            else:
+                name = f"{event['way']}, {one.arm}: as the model has it"
+                yield right(name, [event], f"{copies} copies", ok=copies > 0)
+        yield state.judge("hits", copied, _hits)
+        for way in (*BROKEN, KNOWN):
+            yield _same(way, broken)
+        yield _redone(broken)
+        yield state.attached(outcome, "copy")
+
+
+def _hits(visit: Visit) -> Expect:
+    return Expect("copy", visit.arm, visit.event["copies"] * (visit.arm in SERVED))
+
+
+def _same(way: str, seen: list[Visit]) -> Check:
+    """Check that a broken page has the same consequences in every state."""
+    found = {
+        one.arm: tuple(str(one.event.get(name, "")) for name in VERDICT)
+        for one in seen
+        if one.event["way"] == way
+    }
+    verdict = found.get("absent", ())
+    dealt = any(value not in ("", "0") for value in verdict[2:])
+    ok = set(found) == set(ARMS) and dealt
+    return alike(f"{way}, a broken page: the same verdict", found, ok=ok)
+
+
+def _redone(seen: list[Visit]) -> Check:
+    """Check that the original dealt with what a machine check had cut short."""
+    many = {
+        f"{one.event['way']}, {one.arm}": one.fell("copy")["poison"]
+        for one in seen
+        if one.arm in SERVED
+    }
+    wanted = {
+        f"{way}, {arm}": int(way in BROKEN)
+        for way in (*BROKEN, KNOWN)
+        for arm in SERVED
+    }
+    return Check("the original meets the broken page", many == wanted, str(many))
+
 
 SCENARIOS = (
-    Scenario(
+    Copy(
         "copy-hugetlb",
         "hugetlb pages copied after a fork, by a write to a private mapping of a "
         "file, as pinned memory, by UFFDIO_COPY; and pages that are broken",
         "copies and sources against a model, hits counted; a broken page has the "
         "same consequences with the path on as without it; a wrong word must be seen",
         family="copy",
-        work="families.copy:Work",
         path="copy",
         measures=False,
         takes=("seed", "break_one_word"),

@@ -8,19 +8,19 @@ DAX, pages of 1 GiB, version 2 cgroups and a poisoned page.
 """
 
 import random
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from bulkmm.control.module import OFF
-from bulkmm.lab import state, work
-from bulkmm.lab.families import huge
-from bulkmm.lab.families.huge import arm, taken_away
+from bulkmm.lab import state
 from bulkmm.lab.machine import counting
-from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.machine.vm import Hot, Outcome
+from bulkmm.lab.scenario import base
+from bulkmm.lab.scenario.base import Measure, Scenario
+from bulkmm.lab.scenario.clear import arm, served, taken_away
 from bulkmm.results import Check
-from bulkmm.size import GIB, MIB
+from bulkmm.size import GIB, MIB, PAGE
 
 SIZE = 64  # MiB per visit: enough for several threads
 FOLIO = 2 * MIB
@@ -61,6 +61,10 @@ def _node(node: int, mib: int) -> dict[str, object]:
     return _good(mib, nodes=f"{node}" * 8 + ".", cpus=f"{1 << node}.")
 
 
+def _bad(error: int, cause: int, **more: object) -> dict[str, object]:
+    return {"error": error, "cause": cause, **more}
+
+
 def _both(nodes: str) -> dict[str, object]:
     """Return what is expected if threads run on both nodes, a CPU each."""
     return _good(96, nodes=nodes, cpus="1.2.")
@@ -79,30 +83,17 @@ CASES = (
     Case(
         "hugetlb of a node without",
         "2m 32 node=0",
-        {"error": EFAULT, "cause": POOL, "done": 0, "failed_len": FOLIO},
+        _bad(EFAULT, POOL, done=0, failed_len=FOLIO),
     ),
     Case(
         "two pages of 1 GiB of a pool of one",
         "1g 2048",
-        {
-            "error": EFAULT,
-            "cause": POOL,
-            "done": GIB,
-            "reached": GIB,
-            "failed_len": GIB,
-            "wrong": 0,
-        },
+        _bad(EFAULT, POOL, done=GIB, reached=GIB, failed_len=GIB, wrong=0),
     ),
     Case(
         "a broken page",
         "4k 4 poison",
-        {
-            "error": EHWPOISON,
-            "cause": POISONED,
-            "reached": 2 * MIB,
-            "failed_len": 4096,
-            "wrong": 0,
-        },
+        _bad(EHWPOISON, POISONED, reached=2 * MIB, failed_len=4096, wrong=0),
     ),
     Case("a DAX device", "$DAX 32", _good(32)),
     Case("a file on DAX", "$DAX 32", _good(32)),
@@ -112,7 +103,7 @@ GROUPED = (
     Case(
         "cgroup 2, huge pages",
         "pool_grouped huge hugetlb.2MB.max 16M 2m 32",
-        {"code": 0, "error": EFAULT, "cause": POOL, "done": 16 * MIB},
+        _bad(EFAULT, POOL, code=0, done=16 * MIB),
     ),
     Case(
         "cgroup 2, less than a CPU",
@@ -137,9 +128,9 @@ GROUPED = (
 )
 
 
-@dataclass(frozen=True)
-class Work(work.Work):
-    """The scenario with its options (see bulkmm.lab.work)."""
+@dataclass(frozen=True, kw_only=True)
+class Populate(Scenario):
+    """Memory populated by the kernel and by the library in every state."""
 
     kept = (("cases", "pool-case"),)
     visited = "visit"
@@ -152,7 +143,7 @@ class Work(work.Work):
         for kind, ways in WAYS.items():
             pages = FOLIOS if kind == "2m" else 0
             lines.append(f"folios {'hugetlb' if pages else kind} 2048 {pages}")
-            for name in self.rounds(ARMS, chance):
+            for name in self.each_round(ARMS, chance):
                 lines.append(arm(name))
                 lines += ["pool_backends"] if name in SERVING else []
                 order = chance.sample(COMPARED, len(COMPARED))
@@ -180,7 +171,7 @@ class Work(work.Work):
         lines += [f"pool_held {FILE}", f"pool_case 'the rest of the file' {FILE} 96"]
         return lines
 
-    def measured(self, outcome: Outcome) -> Iterable[work.Measure]:
+    def measured(self, outcome: Outcome) -> Iterable[Measure]:
         def of(visit: dict[str, Any]) -> tuple[str, str] | None:
             name = f"{visit['way']}+{visit['arm']}"
             return (visit["kind"], name) if visit["label"] == COUNTED else None
@@ -189,22 +180,28 @@ class Work(work.Work):
         for kind in WAYS if taken else ():
             counted = {name: one for (of_kind, name), one in taken if of_kind == kind}
             name = f"populate-{SIZE}m-{kind}"
-            yield work.Measure(name, SIZE * MIB, _pairs(), counted=counted)
+            yield Measure(name, SIZE * MIB, _pairs(), counted=counted)
 
-    def checks(self, outcome: Outcome) -> list[Check]:
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
         visits = state.visits(outcome, "visit")
-        away = taken_away(outcome)
-        found = [
-            check
-            for kind, ways in WAYS.items()
-            for way in (*ways, CORRUPTED)
-            if way != CORRUPTED or self.options.break_one_word
-            for check in _of_way(kind, way, visits, away=away and kind == "thp")
-        ]
+        for kind, ways in WAYS.items():
+            away = kind == "thp" and taken_away(outcome)
+            for way in (*ways, *([CORRUPTED] if self.options.break_one_word else [])):
+                of = {"kind": kind, "way": way}.items()
+                some = [one for one in visits if of <= one.event.items()]
+                yield from _of_way(f"{kind} {way}", way, some, away=away)
         said = {event["name"]: event for event in outcome.of("pool-case")}
-        found += [_of_case(case, said.get(case.name)) for case in CASES]
-        found += [_of_case(case, said.get(case.words.split()[1])) for case in GROUPED]
-        return [*found, _continued(outcome, said), state.attached(outcome, "clear")]
+        for case in CASES:
+            yield _of_case(case, said.get(case.name))
+        for case in GROUPED:
+            yield _of_case(case, said.get(case.words.split()[1]))
+        # a killed process's progress is kept and can be resumed
+        held = int(outcome.of("pool-held")[0]["bytes"])
+        rest = said.get("the rest of the file", {})
+        ok = 0 < held <= 32 * MIB and (rest.get("error"), rest.get("wrong")) == (0, 0)
+        detail = f"{held} bytes were left, then error {rest.get('error')}"
+        yield Check("library: what was populated is kept", ok, detail)
+        yield state.attached(outcome, "clear")
 
 
 def _each(label: str, kind: str, ways: list[str] | tuple[str, ...]) -> list[str]:
@@ -221,45 +218,28 @@ def _pairs() -> list[tuple[str, str]]:
 
 
 def _of_way(
-    kind: str, way: str, visits: list[state.Visit], *, away: bool
-) -> list[Check]:
-    some = [v for v in visits if (v.event["kind"], v.event["way"]) == (kind, way)]
-    events = [v.event for v in some]
-    return [
-        _zero(f"{kind} {way}", way, events),
-        state.judge(f"counters ({kind} {way})", some, partial(_expected, away=away)),
-        *([] if away else [_recognised(f"{kind} {way}", way, events)]),
-    ]
-
-
-def _zero(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
-    most = max((int(v["faults"]) for v in visits), default=0)
-    allowed = NO_FAULTS + (FOLIOS if way == "fallocate" else 0)
-    detail = f"{len(visits)} visits, {most} faults at most"
-    name = f"every byte zero, and there ({name})"
-    return huge.right(name, visits, detail, ok=most <= allowed)
+    name: str, way: str, visits: list[state.Visit], *, away: bool
+) -> Iterator[Check]:
+    """Check what was populated, by whom, and that it was told from what was touched."""
+    events = [one.event for one in visits]
+    most = max((int(one["faults"]) for one in events), default=0)
+    detail = f"{len(events)} visits, {most} faults at most"
+    ok = most <= NO_FAULTS + (FOLIOS if way == "fallocate" else 0)
+    yield base.right(f"every byte zero, and there ({name})", events, detail, ok=ok)
+    yield state.judge(f"counters ({name})", visits, partial(_expected, away=away))
+    if not away:
+        traced = [one for one in events if one["label"] == TRACED]
+        seen = [(int(one["streaming"]), int(one["cached"])) for one in traced]
+        detail = "; ".join(f"{n} streaming, {cached} cached" for n, cached in seen)
+        touched = way == TOUCH
+        what = f"taken for {'touched' if touched else 'populated'} ({name})"
+        yield Check(what, seen == [(0, FOLIOS) if touched else (FOLIOS, 0)], detail)
 
 
 def _expected(visit: state.Visit, *, away: bool) -> tuple[state.Expect, ...]:
-    """Return what is expected: every folio served where it is on, else none."""
-    folios = FOLIOS if visit.arm in SERVING else 0
-    alloc = folios if away and visit.path("alloc").mode != OFF else 0
-    clear = state.Expect("clear", visit.arm, 0 if away else folios, small=None)
-    return clear, huge.allocated(alloc)
-
-
-def _recognised(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
-    """Check that the module told populating from touching."""
-    seen = [
-        (int(v["streaming"]), int(v["cached"])) for v in visits if v["label"] == TRACED
-    ]
-    what, wanted = "populated", (FOLIOS, 0)
-    if way == TOUCH:
-        what, wanted = "touched", (0, FOLIOS)
-    detail = "; ".join(
-        f"{around} streaming, {cached} cached" for around, cached in seen
-    )
-    return Check(f"taken for {what} ({name})", seen == [wanted], detail)
+    """Return what is expected: every folio served, whatever becomes of smaller ones."""
+    clear, alloc = served(visit, {FOLIO // PAGE: FOLIOS}, taken_away=away)
+    return replace(clear, small=None), alloc
 
 
 def _of_case(case: Case, said: dict[str, Any] | None) -> Check:
@@ -276,10 +256,27 @@ def _of_case(case: Case, said: dict[str, Any] | None) -> Check:
     return Check(name, not wrong, detail + (f"; wrong: {wrong}" if wrong else ""))
 
 
-def _continued(outcome: Outcome, said: dict[str, dict[str, Any]]) -> Check:
-    """Check that a killed process's progress is kept and can be resumed."""
-    held = int(outcome.of("pool-held")[0]["bytes"])
-    rest = said.get("the rest of the file", {})
-    ok = 0 < held <= 32 * MIB and (rest.get("error"), rest.get("wrong")) == (0, 0)
-    detail = f"{held} bytes were left, then error {rest.get('error')}"
-    return Check("library: what was populated is kept", ok, detail)
+SCENARIOS = (
+    Populate(
+        "populate-guest",
+        "memory made resident by the kernel's ways and by libbulkmm, with the module "
+        "and without",
+        "every byte zero; the module knows what is populated and what is touched; "
+        "nodes, DAX, pages of 1 GiB, cgroups and a broken page, as the library reports "
+        "them",
+        family="populate",
+        path="clear",
+        takes=("rounds", "seed", "break_one_word"),
+        rounds=3,
+        full=("--rounds 2",),
+        marked=True,
+        modules=base.NVDIMM,
+        size=GIB // 2,
+        # NUMA balancing's hint faults are not faults on missing pages
+        cmdline=f"numa_balancing=disable {base.GIB_PAGE}",
+        hot=Hot(nodes=2, shared_out=True),
+        seconds=150,
+        lacking_debug=base.LACKING,  # all cgroup controllers and page node queries
+        x86_only="the lab has its machine",
+    ),
+)
