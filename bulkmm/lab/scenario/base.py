@@ -260,15 +260,6 @@ def alike(
     return Check(name, same and ok, detail or listed)
 
 
-def place(event: Event) -> str:
-    """Return what is wrong and, if it is known, where first."""
-    said = f"{event['wrong']} words wrong"
-    if "folio" in event:
-        said += f", first in folio {event['folio']} at byte "
-        said += f"{event['offset']}: {event['word']}"
-    return said
-
-
 def right(
     name: str, events: Sequence[Event], detail: str = "", *, ok: bool = True
 ) -> Check:
@@ -277,5 +268,21 @@ def right(
     said = detail or f"{len(events)} visits"
     if wrong:
         what = (str(wrong.get(key, "")) for key in ("arm", "backend"))
-        said += f"; {' '.join(filter(None, what))}: {place(wrong)}"
+        said += f"; {' '.join(filter(None, what))}: {wrong['wrong']} words wrong"
+        if "folio" in wrong:
+            said += f", first in folio {wrong['folio']} at byte "
+            said += f"{wrong['offset']}: {wrong['word']}"
     return Check(name, bool(events) and not wrong and ok, said)
+
+
+def says(name: str, events: Sequence[Event], /, **wanted: object) -> Check:
+    """Check that all events have these values; there must be some."""
+    seen = [{key: one.get(key) for key in wanted} for one in events]
+    odd = [one for one in seen if one != wanted]
+    listed = ", ".join(
+        f"{key} {value}" for one in seen[:1] for key, value in one.items()
+    )
+    detail = f"{len(events)} reports: {listed}"
+    if odd:
+        detail += f"; {len(odd)} wrong: {odd[0]}"
+    return Check(name, bool(events) and not odd, detail)

@@ -155,10 +155,9 @@ def _corrupted(one: Event) -> Check:
     """Check that deliberate corruption was found every time, and nothing else."""
     what = one["label"].removeprefix("corrupted-")
     # the next call restores the word beside the folio
-    counts = (HINTS, 0) if what == "inside" else (0, (HINTS + 1) // 2)
-    ok = (one["wrong"], one["beside"]) == counts
-    detail = f"order {one['order']}: {one['wrong']} inside, {one['beside']} beside"
-    return Check(f"corrupted {what} is seen (order {one['order']})", ok, detail)
+    inside, beside = (HINTS, 0) if what == "inside" else (0, (HINTS + 1) // 2)
+    name = f"corrupted {what} is seen (order {one['order']})"
+    return base.says(name, [one], wrong=inside, beside=beside)
 
 
 def _expected(visit: state.Visit) -> state.Expect:
@@ -253,14 +252,11 @@ class Latency(Clear):
             yield Measure(name, kib << 10, pairs, taken)
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
-        seen = outcome.of("late")
-        traced = outcome.of("traced")
-        model = _model(outcome)
-        preempts = model in PREEMPTIBLE
-        wanted = {**TRACED, "unit": 2 << 20 if preempts else PAGE}
-        told = any(wanted.items() <= one.items() for one in traced[:1])
+        seen, model = outcome.of("late"), _model(outcome)
         yield Check("sampled", all(one["late_samples"] > 0 for one in seen), model)
-        yield Check("tracepoint", told, f"{traced}")
+        preempts = model in PREEMPTIBLE
+        unit = 2 << 20 if preempts else PAGE
+        yield base.says("tracepoint", outcome.of("traced")[:1], **TRACED, unit=unit)
         yield base.right("every byte zero", seen)
         bounds = [] if preempts else outcome.of("bound")
         of_list = base.grouped(bounds, lambda one: f"{one['list']}, {one['backend']}")

@@ -18,7 +18,7 @@ from bulkmm.control.module import OFF
 from bulkmm.control.needs import at_least
 from bulkmm.lab import state
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.scenario.base import Event, Measure, Scenario, grouped, place, right
+from bulkmm.lab.scenario.base import Event, Measure, Scenario, grouped, right, says
 from bulkmm.lab.state import Expect, Visit
 from bulkmm.results import Check
 from bulkmm.size import KIB, PAGE, named
@@ -223,11 +223,9 @@ class Faulted(Clear):
     def _planted(self, visits: list[Event]) -> Iterator[Check]:
         """Check that exactly the byte planted was found."""
         for visit in visits:
-            last = (visit["kib"] << 10) - 8
-            where = (visit["wrong"], visit["folio"], visit["offset"])
-            ok = where == (1, visit["folios"] - 1, last)
+            where = {"folio": visit["folios"] - 1, "offset": (visit["kib"] << 10) - 8}
             name = f"a planted byte is seen ({size(visit['kib'])})"
-            yield Check(name, ok, place(visit))
+            yield says(name, [visit], wrong=1, **where)
         if not visits and not self.options.break_one_word:
             yield Check("a planted byte is seen", ok=False, detail="none planted")
 
@@ -276,7 +274,7 @@ class Soak(Clear):
         had = sum(int(event["folios"]) > 0 for event in soaked)
         detail = f"{had} of {len(soaked)} processes had folios"
         yield Check("folios for most processes", 2 * had > len(soaked), detail)
-        yield state.meanwhile(outcome, "clear")
+        yield state.meanwhile(outcome, clear=1)
         yield state.attached(outcome, "clear", busy=True)
 
 

@@ -177,7 +177,7 @@ class Vmap(Scenario):
         yield self._whole(outcome)
         busy, on = bool(outcome.of("soak")), bool({*self.arms} & {*SERVING})
         if busy:
-            yield state.meanwhile(outcome, "vmap", wanted=on)
+            yield state.meanwhile(outcome, vmap=int(on))
         if on:
             yield state.attached(outcome, "vmap", busy=busy)
 
