@@ -75,6 +75,6 @@ def whole(document: dict[str, Any], rounds: int) -> None:
         # each arm onlines as much
         assert len({g["functions"]["online_pages"]["calls"] for g in graphs[::2]}) == 1
     one = scenario.find(name)
-    if isinstance(one, vmap.Vmap) and one.cases and len(pairs) > 1:
+    if isinstance(one, vmap.Timed) and len(pairs) > 1:
         limit = [vmap.LIMIT] if one.cases[0].scanned else []
         assert set(arms) >= {(name, arm) for arm in ("off", "block", *limit)}

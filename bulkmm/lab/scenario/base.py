@@ -62,7 +62,6 @@ class Scenario:
     path: str  # of the module
     seconds: int  # for one run at full size under TCG, without set-up
     does: tuple[str, ...] = ()  # lines of the job, with options
-    measures: bool = True
     published: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()  # options that apply
     rounds: int = 5  # default
@@ -124,6 +123,11 @@ class Scenario:
         usual = {**USUAL, "rounds": self.rounds, "size": self.size}
         usual["seed"] = random.SystemRandom().getrandbits(32)
         return replace(self, options=Options(**{**usual, **chosen}))
+
+    @property
+    def measures(self) -> bool:
+        """Return whether anything is measured."""
+        return type(self).measured is not Scenario.measured
 
     @property
     def known(self) -> Mapping[str, tuple[object, ...]]:

@@ -304,7 +304,6 @@ SCENARIOS = (
         "guests among them",
         "each page bypasses the cache if it was populated, and is left in it if it was "
         "touched; with cached_max 0 all bypass it",
-        measures=False,
         takes=("preempt",),
         cmdline="init_on_alloc=0 intel_iommu=on iommu=nopt",
         modules=("kvm_amd", "vfio_pci", "vfio_iommu_type1"),

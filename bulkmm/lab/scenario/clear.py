@@ -352,7 +352,6 @@ SCENARIOS = (
             "soakers {seconds}",
             "soak {seconds} 1 turn clear=auto",
         ),
-        measures=False,
         takes=("seconds", "preempt", *ZEROING),
         debug={"debug": SOAK, "debug-kobject": SOAK},
     ),

@@ -102,7 +102,6 @@ SCENARIOS = (
         "same consequences with the path on as without it; a wrong word must be seen",
         family="copy",
         path="copy",
-        measures=False,
         takes=("seed", "break_one_word"),
         quick=("",),
         debug={"patched": ("",)},

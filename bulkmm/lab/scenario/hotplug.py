@@ -323,7 +323,6 @@ SCENARIOS = (
         cmdline="memmap=96M!5152M memory_hotplug.memmap_on_memory=1",
         # faults are injected on a node that has boot memory too
         hot=Hot(plug=True, nodes=2),
-        measures=False,
         takes=("size",),
         size=4 * GIB,
         sizes=(GIB, MOST, 128 * MIB),

@@ -292,7 +292,6 @@ _faults = partial(
     modules=base.NVDIMM,
     size=2 * GIB,
     takes=("size",),
-    measures=False,
     faults=True,
     seconds=20,
 )
@@ -340,7 +339,6 @@ SCENARIOS = (
         "mode; a planted word must be seen; hits counted",
         family="hmm",
         path="memmap",
-        measures=False,
         takes=("rounds", "seed", "break_one_word"),
         debug={"debug": ("--rounds 1",)},
         seconds=60,

@@ -80,7 +80,6 @@ SCENARIOS = (
         "hooks no function; purging leaves no file",
         family="packages",
         path="packages",
-        measures=False,
         takes=("no_upgrade",),
         full=(),
         modules=("virtio_blk", "ext4"),

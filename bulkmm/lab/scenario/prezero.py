@@ -248,7 +248,6 @@ SCENARIOS = (
         # pages that the page allocator cleared would hide what is not cleared
         cmdline=f"init_on_alloc=0 {GIB_PAGE}",
         hot=Hot(nodes=2, shared_out=True),
-        measures=False,
         debug={"debug": ("",)},
         faults=True,
         seconds=200,
@@ -263,7 +262,6 @@ SCENARIOS = (
         since="6.12",
         cmdline="init_on_alloc=0",
         hot=Hot(nodes=2, shared_out=True),
-        measures=False,
         takes=("folios", "break_one_word"),
         full=("--folios 20000",),
         debug={"debug": ("--folios 2000",)},

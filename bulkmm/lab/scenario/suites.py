@@ -43,7 +43,6 @@ class Suite(Scenario):
 
     family: str = "suites"
     path: str = "suites"
-    measures: bool = False
     x86_only: str = "the suites are built"
 
     every: ClassVar[tuple[str, ...]] = ()  # part that there is

@@ -107,8 +107,6 @@ class Vmap(Scenario):
     seconds: int = 60
     memory: int = 1024
     cmdline: str = f"memmap=16M${PHYSICAL >> 20}M"
-    measures: bool = False
-    cases: tuple[Case, ...] = ()
 
     usual_arrays: ClassVar[int] = 2000  # random ones, in total or per state
     kept = (
@@ -147,27 +145,8 @@ class Vmap(Scenario):
             f"checked {label} {large} 1 {seed} planted",
         ]
 
-    def measured(self, outcome: Outcome) -> Iterable[Measure]:
-        for case, (slot, key) in product(self.cases, enumerate(SLOTS)):
-            name = self.name + case.result
-            of = {"label": "round", "result": name}
-            taken = base.samples(outcome, "visit", key, self.arms, **of)
-            if case.scanned and key == "map":
-                scans = outcome.of("visit", label=LIMIT, result=f"{name}-scan")
-                taken[LIMIT] = base.values(scans, key)
-            arm = partial(_arm, name)
-            seen = counting.by(
-                outcome, ["visit"], arm, slot, calls=case.calls, many=_many
-            )
-            counted = {arm: seen[arm] for arm in taken}
-            name += "-unmap" if key == "unmap" else ""
-            yield Measure(name, case.nbytes, PAIRS, taken, counted)
-
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         yield from random_arrays(outcome, planted=not self.options.break_one_word)
-        by_arm = base.grouped(state.visits(outcome, "visit"), lambda one: one.arm)
-        for arm, some in by_arm.items():
-            yield state.judge(f"hits ({arm})", some, self._hits)
         for one in state.visits(outcome, "entry"):
             name = f"{one.event['name']}() is seen ({one.arm})"
             yield state.judge(name, [one], _seen)
@@ -180,19 +159,6 @@ class Vmap(Scenario):
             yield state.meanwhile(outcome, vmap=int(on))
         if on:
             yield state.attached(outcome, "vmap", busy=busy)
-
-    def _hits(self, visit: Visit) -> Expect:
-        """Return what is expected of a visit's calls.
-
-        Those that return from the trampoline are not counted, but mappings made by
-        others meanwhile are.
-        """
-        by_result = {self.name + case.result: case for case in self.cases}
-        case = by_result.get(visit.event["result"])
-        many = case.calls * case.samples if case else 0  # or only the array was read
-        if case and not case.served:
-            return _vmap(visit, 0, many - 1)
-        return _vmap(visit, many, sys.maxsize)
 
     def _whole(self, outcome: Outcome) -> Check:
         """Check that each word of the job has reported."""
@@ -234,11 +200,11 @@ def _many(visit: Event) -> int:
 class Timed(Vmap):
     """Ways to map, timed; and random arrays."""
 
-    measures: bool = True
     takes: tuple[str, ...] = ("rounds", "seed", "arms", "arrays", "break_one_word")
     full: tuple[str, ...] = ("--rounds 3",)
     debug: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: {"debug": FEW})
     marked: bool = True
+    cases: tuple[Case, ...]
 
     def mapped(self, chance: random.Random) -> list[str]:
         lines = []
@@ -256,6 +222,41 @@ class Timed(Vmap):
         for arm in self.arms:
             lines += self.random_arrays(arm, self.arrays)
         return lines
+
+    def measured(self, outcome: Outcome) -> Iterable[Measure]:
+        for case, (slot, key) in product(self.cases, enumerate(SLOTS)):
+            name = self.name + case.result
+            of = {"label": "round", "result": name}
+            taken = base.samples(outcome, "visit", key, self.arms, **of)
+            if case.scanned and key == "map":
+                scans = outcome.of("visit", label=LIMIT, result=f"{name}-scan")
+                taken[LIMIT] = base.values(scans, key)
+            arm = partial(_arm, name)
+            seen = counting.by(
+                outcome, ["visit"], arm, slot, calls=case.calls, many=_many
+            )
+            counted = {arm: seen[arm] for arm in taken}
+            name += "-unmap" if key == "unmap" else ""
+            yield Measure(name, case.nbytes, PAIRS, taken, counted)
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        yield from super().judged(outcome)
+        by_arm = base.grouped(state.visits(outcome, "visit"), lambda one: one.arm)
+        for arm, some in by_arm.items():
+            yield state.judge(f"hits ({arm})", some, self._hits)
+
+    def _hits(self, visit: Visit) -> Expect:
+        """Return what is expected of a visit's calls.
+
+        Those that return from the trampoline are not counted, but mappings made by
+        others meanwhile are.
+        """
+        by_result = {self.name + case.result: case for case in self.cases}
+        case = by_result.get(visit.event["result"])
+        many = case.calls * case.samples if case else 0  # or only the array was read
+        if case and not case.served:
+            return _vmap(visit, 0, many - 1)
+        return _vmap(visit, many, sys.maxsize)
 
 
 @dataclass(frozen=True, kw_only=True)
