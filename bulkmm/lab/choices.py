@@ -5,7 +5,6 @@ A scenario names those that it takes; ``lab run`` refuses the others.
 """
 
 import argparse
-import random
 import re
 from typing import Any
 
@@ -100,12 +99,3 @@ def add(parser: argparse.ArgumentParser) -> None:
 def given(args: argparse.Namespace) -> dict[str, Any]:
     """Return those that a command line sets."""
     return {name: getattr(args, name) for name in FLAGS if name in args}
-
-
-class Options(argparse.Namespace):
-    """The user's options; a scenario takes some of them."""
-
-    @property
-    def chance(self) -> random.Random:
-        """Return a random generator in its initial state."""
-        return random.Random(self.seed)  # noqa: S311 - to vary, not to hide

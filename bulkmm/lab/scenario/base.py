@@ -6,6 +6,7 @@ and declare the scenarios of each. bulkmm.lab.run does the rest.
 """
 
 import random
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from bulkmm import stats
 from bulkmm.control.needs import at_least
 from bulkmm.errors import UsageError, unknown
 from bulkmm.lab import state
-from bulkmm.lab.choices import FLAGS, USUAL, Options
+from bulkmm.lab.choices import FLAGS, USUAL
 from bulkmm.lab.machine import counting, kinds, suites
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.kernels import Kernel
@@ -49,9 +50,10 @@ class Measure(NamedTuple):
 
 @dataclass(frozen=True)
 class Scenario:
-    """What one measures, takes and needs, and which matrices run it; then, how.
+    """What it measures, takes and needs, and which matrices run it.
 
-    Here its guest does and checks everything by itself: ``does``.
+    The class of a family says how. By default the guest does and checks everything
+    by itself, in the lines of ``does``.
     """
 
     name: str
@@ -88,7 +90,7 @@ class Scenario:
     disk: bool = False  # the guest has one with a Debian system
     taint: int = 0  # expected taint, besides that of loading modules
     warns: bool = False  # warnings are expected between marks
-    options: Options = field(default_factory=Options)  # see make
+    options: Namespace = field(default_factory=Namespace)  # the user's: see make
 
     kept: ClassVar[tuple[Kept, ...]] = ()  # for facts()
     visited: ClassVar[str] = ""  # event that ends a visit, for facts()
@@ -122,7 +124,7 @@ class Scenario:
                 raise UsageError(f"{FLAGS[name]} does not apply to {self.name}")
         usual = {**USUAL, "rounds": self.rounds, "size": self.size}
         usual["seed"] = random.SystemRandom().getrandbits(32)
-        return replace(self, options=Options(**{**usual, **chosen}))
+        return replace(self, options=Namespace(**{**usual, **chosen}))
 
     @property
     def measures(self) -> bool:
@@ -177,11 +179,16 @@ class Scenario:
         set_to = () if arm == ABSENT else (f"{self.path}={arm}", *more)
         return " ".join(("state", arm, *set_to))
 
+    @property
+    def chance(self) -> random.Random:
+        """Return a random generator in its initial state."""
+        return random.Random(self.options.seed)  # noqa: S311 - to vary, not to hide
+
     def each_round(
         self, arms: Sequence[Seen], chance: random.Random | None = None
     ) -> Iterator[Seen]:
         """Yield the arms of every round, each round in random order."""
-        chance = chance or self.options.chance
+        chance = chance or self.chance
         for _ in range(self.options.rounds):
             yield from chance.sample(arms, len(arms))
 

@@ -234,7 +234,7 @@ class Latency(Clear):
         return [*lines, "traced", "state absent"]
 
     def _visits(self) -> list[str]:
-        chance, lines = self.options.chance, []
+        chance, lines = self.chance, []
         for kib in self.kib:
             lines += _warm(kib)
             for name in self.each_round(tuple(LATENCIES), chance):

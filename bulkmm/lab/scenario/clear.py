@@ -167,7 +167,7 @@ class Faulted(Clear):
 
     def lines(self) -> list[str]:
         lines = ["zeroing", f"dirty {DIRTY_MIB}"]
-        chance = self.options.chance
+        chance = self.chance
         for kib in self.kib:
             lines += self._size(kib, chance)
         return [*lines, "state absent"]

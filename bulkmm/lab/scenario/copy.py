@@ -32,7 +32,7 @@ class Copy(Scenario):
     def lines(self) -> list[str]:
         lines = ["must insmod /lib/modules/bulkmm_lab.ko"]
         lines.append(f"folios hugetlb 2048 {POOL}")
-        chance = self.options.chance
+        chance = self.chance
         for arm in ARMS:
             lines.append(self.state(arm))
             lines += [

@@ -101,7 +101,7 @@ class Hotplug(Scenario):
         return [*rounds, (PROOF, EVERY), (GRAPH, self.arms)]
 
     def lines(self) -> list[str]:
-        chance = self.options.chance
+        chance = self.chance
         mode = self.mode
         lines = [
             f"KIND={mode} SIZE={self.options.size >> 10} ONLINE=online_movable",

@@ -254,7 +254,7 @@ class Hmm(Scenario):
     visited = "hmm-visit"
 
     def lines(self) -> list[str]:
-        chance = self.options.chance
+        chance = self.chance
         broken = " broken" if self.options.break_one_word else ""
         lines = ["modules bulkmm_lab"]
         for arm in self.each_round(ARMS, chance):

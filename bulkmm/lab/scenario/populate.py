@@ -135,7 +135,7 @@ class Populate(Scenario):
     visited = "visit"
 
     def lines(self) -> list[str]:
-        return ["zeroing", *self._visits(self.options.chance), *self._cases()]
+        return ["zeroing", *self._visits(self.chance), *self._cases()]
 
     def _visits(self, chance: random.Random) -> list[str]:
         lines = []

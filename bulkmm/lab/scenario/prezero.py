@@ -62,7 +62,7 @@ class Ready(Scenario):
     visited = VISIT
 
     def lines(self) -> list[str]:
-        chance = self.options.chance
+        chance = self.chance
         lines = [f"folios hugetlb {self.page // KIB} {self.pages}"]
         for arm in self.each_round(ARMS, chance):
             lines.append(f"prezero_state {arm}")

@@ -150,7 +150,7 @@ class Odd(Suite):
     @property
     def layouts(self) -> list[list[str]]:
         """Return the namespaces of each layout: mode, map, alignment, bytes."""
-        chance = self.options.chance
+        chance = self.chance
 
         def one() -> str:
             kind = chance.choice(KINDS)

@@ -126,7 +126,7 @@ class Vmap(Scenario):
         return self.usual_arrays if asked is None else asked
 
     def lines(self) -> list[str]:
-        lines = self.mapped(self.options.chance)
+        lines = self.mapped(self.chance)
         last = ["state absent", "must rmmod bulkmm_vmaptest"]
         return ["modules bulkmm_vmaptest", *lines, *last]
 
