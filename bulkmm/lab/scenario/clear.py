@@ -9,7 +9,6 @@ contained. Calls and waits are in bulkmm/lab/scenario/calls.py.
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from typing import TypeVar
 
@@ -212,11 +211,15 @@ class Faulted(Clear):
         if looked := [one for one in seen if one["tags"]]:
             yield _tags(looked)
         away = self.pages == "thp" and taken_away(outcome)
+
+        def expected(visit: Visit) -> tuple[Expect, Expect]:
+            pages = visit.event["kib"] * KIB // PAGE
+            return served(visit, {pages: visit.event["folios"]}, taken_away=away)
+
         visits = state.visits(outcome, "visit")
         by_arm = grouped(visits, lambda one: f"{size(one.event['kib'])} {one.arm}")
         for name, of_arm in by_arm.items():
-            expect = partial(_expected, away=away)
-            yield state.judge(f"counters ({name})", of_arm, expect)
+            yield state.judge(f"counters ({name})", of_arm, expected)
         yield self._forced(outcome.of("visit", label="forced"))
         yield state.attached(outcome, "clear")
 
@@ -250,11 +253,6 @@ def _tags(visits: list[Event]) -> Check:
     detail = f"{many} tags in {len(visits)} visits, {sum(wrong)} not zero"
     detail += f"; {sum(wanted)} planted"
     return Check("every memory tag zero", wrong == wanted, detail)
-
-
-def _expected(visit: Visit, *, away: bool) -> tuple[Expect, Expect]:
-    folios = {visit.event["kib"] * KIB // PAGE: int(visit.event["folios"])}
-    return served(visit, folios, taken_away=away)
 
 
 @dataclass(frozen=True, kw_only=True)

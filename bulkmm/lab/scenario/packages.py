@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bulkmm.lab.machine import debs
 from bulkmm.lab.machine.kernels import Kernel
@@ -31,6 +30,8 @@ def next_version() -> str:
 @dataclass(frozen=True, kw_only=True)
 class Packages(Scenario):
     """The life cycle of the packages in a guest."""
+
+    kept = (("steps", "step"),)
 
     @property
     def upgrade(self) -> bool:
@@ -66,9 +67,6 @@ class Packages(Scenario):
         done = tuple(event["name"] for event in outcome.of("step"))
         detail = ", ".join(done) or "none"
         yield Check("every step is made", done == self.names, detail)
-
-    def facts(self, outcome: Outcome) -> dict[str, Any]:
-        return {"steps": outcome.of("step")}
 
 
 SCENARIOS = (

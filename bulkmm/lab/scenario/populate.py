@@ -10,7 +10,6 @@ DAX, pages of 1 GiB, version 2 cgroups and a poisoned page.
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 from bulkmm.lab import state
 from bulkmm.lab.machine import counting
@@ -220,23 +219,23 @@ def _of_way(
     name: str, way: str, visits: list[state.Visit], *, away: bool
 ) -> Iterator[Check]:
     """Check what was populated, by whom, and that it was told from what was touched."""
+
+    def expected(visit: state.Visit) -> tuple[state.Expect, state.Expect]:
+        """Return that every folio is served, whatever becomes of smaller ones."""
+        clear, alloc = served(visit, {FOLIO // PAGE: FOLIOS}, taken_away=away)
+        return replace(clear, small=None), alloc
+
     events = [one.event for one in visits]
     most = max((int(one["faults"]) for one in events), default=0)
     detail = f"{len(events)} visits, {most} faults at most"
     ok = most <= NO_FAULTS + (FOLIOS if way == "fallocate" else 0)
     yield base.right(f"every byte zero, and there ({name})", events, detail, ok=ok)
-    yield state.judge(f"counters ({name})", visits, partial(_expected, away=away))
+    yield state.judge(f"counters ({name})", visits, expected)
     if not away:
         traced = [one for one in events if one["label"] == TRACED]
         touched = FOLIOS if way == TOUCH else 0
         what = f"taken for {'touched' if touched else 'populated'} ({name})"
         yield base.says(what, traced, streaming=FOLIOS - touched, cached=touched)
-
-
-def _expected(visit: state.Visit, *, away: bool) -> tuple[state.Expect, ...]:
-    """Return what is expected: every folio served, whatever becomes of smaller ones."""
-    clear, alloc = served(visit, {FOLIO // PAGE: FOLIOS}, taken_away=away)
-    return replace(clear, small=None), alloc
 
 
 def _of_case(case: Case, said: list[Event]) -> Check:
